@@ -1,0 +1,69 @@
+# The front door. Each target installs what it misses on a fresh Debian 12, builds what it needs, and does its one thing.
+# Behind it: CMakePresets.json (builds under build/<preset>) and scripts/.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+JOBS ?= $(shell nproc)
+export JOBS
+PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
+    -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
+
+.PHONY: help run build test bench lint format valgrind clean command python
+
+help: ## list the targets
+	@echo "make <target>:"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: command ## build the command and run the demo
+	@build/tangere demo
+
+build: command python ## the command at build/tangere, and a Python in .venv that imports tangere
+
+test: ## all tests: C (release, portable, sanitizers), Python, command line
+	@scripts/setup.sh core python test
+	@$(MAKE) build
+	@scripts/test.sh
+
+bench: ## time the library beside its peers in one run
+	@scripts/setup.sh core python bench
+	@cmake --preset bench --log-level=NOTICE
+	@cmake --build --preset bench -j $(JOBS)
+	@build/bench/bench/bench_dynamics
+
+lint: ## formatting, static analysis, layers, leftovers
+	@scripts/setup.sh core python test lint
+	@cmake --preset release --log-level=NOTICE
+	@scripts/lint.sh
+
+format: ## format C and Python files in place
+	@scripts/setup.sh core python lint
+	@scripts/lint.sh --fix
+
+valgrind: ## C tests under valgrind (slow)
+	@scripts/setup.sh core python test valgrind
+	@cmake --preset valgrind --log-level=NOTICE
+	@cmake --build --preset valgrind -j $(JOBS)
+	@ctest --preset valgrind -j $(JOBS)
+
+clean: ## remove build/ (not .venv)
+	@rm -rf build
+
+# The command needs no test tools: tests are switched on in build/release by `make test`.
+command:
+	@scripts/setup.sh core
+	@test -f build/release/build.ninja || cmake --preset release --log-level=NOTICE -DTANGERE_TESTS=OFF
+	@cmake --build --preset release -j $(JOBS) --target tangere_cli
+	@ln -sfn release/tangere build/tangere
+
+# Installed anew when a source is newer than the last time, or when it cannot be imported.
+python:
+	@scripts/setup.sh core python
+	@.venv/bin/python -c 'import tangere' 2>/dev/null || rm -f build/python.stamp
+	@$(MAKE) -s build/python.stamp
+
+build/python.stamp: $(PYTHON_SOURCES)
+	@echo "python: pip install . into .venv"
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --force-reinstall .
+	@mkdir -p build && touch $@

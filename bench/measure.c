@@ -1,0 +1,129 @@
+/* The clock and the protocol.
+ *
+ * Neighbours on a shared machine only ever add time. So the same list of states is run many times, each state keeps its
+ * smallest time, and the median is taken over states. Repetitions are the outermost loop, so that a noisy spell hits
+ * every function of every engine alike; every second repetition runs the engines in reverse order. */
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+int bench_pin(int cpu)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        bench_die("sched_getaffinity failed");
+    for (int i = 0; cpu < 0 && i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(CPU_SETSIZE - 1 - i, &set))
+            cpu = CPU_SETSIZE - 1 - i;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
+        bench_die("cannot run on processor %d", cpu);
+    return cpu;
+}
+
+double bench_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The same in nanoseconds, without rounding. */
+static int64_t ticks(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bench_median(double *x, size_t n)
+{
+    qsort(x, n, sizeof *x, ascending);
+    return n % 2 == 1 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
+}
+
+/* One pass over the states: times in nanoseconds to out. */
+static void pass(const bench_engine *engine, bench_function function, int nstate, double *out)
+{
+    void (*run)(void *) = engine->run[function];
+    for (int i = 0; i < nstate; i++)
+    {
+        engine->load(engine->self, i);
+        int64_t start = ticks();
+        run(engine->self);
+        out[i] = (double)(ticks() - start);
+    }
+}
+
+/* times: repetitions x states, nanoseconds; overwritten. */
+static bench_time summarise(double *times, int repetitions, int nstate)
+{
+    size_t n = (size_t)nstate;
+    double *smallest = bench_alloc(n, sizeof(double));
+    for (size_t i = 0; i < n; i++)
+    {
+        smallest[i] = times[i];
+        for (size_t r = 1; r < (size_t)repetitions; r++)
+            if (times[r * n + i] < smallest[i])
+                smallest[i] = times[r * n + i];
+    }
+    bench_time t = {.quiet = 1e-3 * bench_median(smallest, n),
+                    .raw = 1e-3 * bench_median(times, n * (size_t)repetitions)};
+    free(smallest);
+    return t;
+}
+
+static void show_progress(const char *label, int repetition, int repetitions)
+{
+    if (!isatty(STDERR_FILENO))
+        return;
+    if (repetition < repetitions)
+        fprintf(stderr, "\r%s: repetition %d of %d ", label, repetition + 1, repetitions);
+    else
+        fprintf(stderr, "\r%*s\r", 60, "");
+}
+
+void bench_measure(const bench_engine *engines, int nengine, const bench_states *states, int repetitions,
+                   const char *label, bench_times *times)
+{
+    size_t block = (size_t)states->n * (size_t)repetitions;
+    double *all = bench_alloc(block * (size_t)nengine * BENCH_FUNCTION_COUNT, sizeof(double));
+#define AT(engine, function) (all + block * ((size_t)(engine)*BENCH_FUNCTION_COUNT + (size_t)(function)))
+    for (int r = 0; r < repetitions; r++)
+    {
+        show_progress(label, r, repetitions);
+        for (int f = 0; f < BENCH_FUNCTION_COUNT; f++)
+            for (int i = 0; i < nengine; i++)
+            {
+                int e = r % 2 == 0 ? i : nengine - 1 - i;
+                if (engines[e].run[f] != NULL)
+                    pass(&engines[e], (bench_function)f, states->n, AT(e, f) + (size_t)r * (size_t)states->n);
+            }
+    }
+    show_progress(label, repetitions, repetitions);
+    for (int e = 0; e < nengine; e++)
+        for (int f = 0; f < BENCH_FUNCTION_COUNT; f++)
+            if (engines[e].run[f] != NULL)
+                times->time[e][f] = summarise(AT(e, f), repetitions, states->n);
+    /* what remains is the work alone; the engines' empty calls are the same code */
+    times->clock = times->time[0][BENCH_EMPTY];
+    for (int e = 0; e < nengine; e++)
+        for (int f = BENCH_EMPTY + 1; f < BENCH_FUNCTION_COUNT; f++)
+            if (engines[e].run[f] != NULL)
+            {
+                times->time[e][f].quiet -= times->clock.quiet;
+                times->time[e][f].raw -= times->clock.raw;
+            }
+    free(all);
+#undef AT
+}

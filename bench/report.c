@@ -1,0 +1,204 @@
+/* Tables: on the terminal, as Markdown, as CSV. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench.h"
+
+static const double goal = 1.0, floor_ratio = 1.3;
+
+static const char *const function_names[BENCH_FUNCTION_COUNT] = {
+    [BENCH_EMPTY] = "clock",
+    [BENCH_KINEMATICS_Q] = "kinematics q",
+    [BENCH_KINEMATICS_QV] = "kinematics q, v",
+    [BENCH_RNEA] = "RNEA",
+    [BENCH_MASS_MATRIX] = "mass matrix (CRBA)",
+    [BENCH_RNEA_DERIVATIVES] = "RNEA derivatives",
+    [BENCH_FORWARD_DYNAMICS] = "forward dynamics",
+    [BENCH_FORWARD_DYNAMICS_DERIVATIVES] = "forward dynamics derivatives",
+};
+
+/* The setting of Pinocchio with the smallest quiet median. */
+static int best_peer(const bench_run *run, int function)
+{
+    int best = 1;
+    for (int e = 1; e < run->nengine; e++)
+        if (run->has[e][function] &&
+            (!run->has[best][function] || run->times.time[e][function].quiet < run->times.time[best][function].quiet))
+            best = e;
+    return best;
+}
+
+static double ratio(const bench_run *run, int function)
+{
+    return run->times.time[0][function].quiet / run->times.time[best_peer(run, function)][function].quiet;
+}
+
+static const char *verdict(double r)
+{
+    return r <= goal ? "goal" : r <= floor_ratio ? "floor" : "MISSED";
+}
+
+void bench_print_run(FILE *out, const bench_run *run)
+{
+    fprintf(out, "\n### %s: %d dofs, %d bodies (%s)\n\n", run->robot, run->nv, run->nbody - 1, run->source);
+    fprintf(out, "%-28s | %15s | %15s | %5s | %-6s | %s\n", "us: quiet (raw)", "Tangere", "Pinocchio", "ratio", "",
+            "Pinocchio's setting");
+    fprintf(out, "%s\n", "---------------------------- | --------------- | --------------- | ----- | ------ | ---");
+    for (int f = BENCH_EMPTY + 1; f < BENCH_FUNCTION_COUNT; f++)
+    {
+        int peer = best_peer(run, f);
+        bench_time ours = run->times.time[0][f], theirs = run->times.time[peer][f];
+        fprintf(out, "%-28s | %6.2f (%6.2f) | %6.2f (%6.2f) | %5.2f | %-6s | %s\n", function_names[f], ours.quiet,
+                ours.raw, theirs.quiet, theirs.raw, ratio(run, f), verdict(ratio(run, f)), run->setting[peer]);
+    }
+    fprintf(out, "\nResults agree to %.1e. One reading of the clock, %.3f us, is subtracted.\n", run->difference,
+            run->times.clock.quiet);
+    if (run->stages.n == 0)
+        return;
+    fprintf(out, "\n%-28s | %7s | %s\n", "stage", "us", "used by");
+    fprintf(out, "---------------------------- | ------- | ---\n");
+    for (int s = 0; s < run->stages.n; s++)
+        fprintf(out, "%-28s | %7.3f | %s\n", run->stages.name[s], run->stages.quiet[s], run->stages.used_by[s]);
+}
+
+void bench_print_summary(FILE *out, const bench_run *runs, int nrun)
+{
+    fprintf(out, "\n### Ratios, Tangere / Pinocchio (goal: at most %.1f, floor: at most %.1f)\n\n", goal, floor_ratio);
+    fprintf(out, "%-28s", "quiet medians");
+    for (int i = 0; i < nrun; i++)
+        fprintf(out, " | %9s", runs[i].robot);
+    fprintf(out, "\n%s", "----------------------------");
+    for (int i = 0; i < nrun; i++)
+        fprintf(out, " | ---------");
+    int missed = 0, reached = 0, total = 0;
+    for (int f = BENCH_EMPTY + 1; f < BENCH_FUNCTION_COUNT; f++)
+    {
+        fprintf(out, "\n%-28s", function_names[f]);
+        for (int i = 0; i < nrun; i++)
+        {
+            double r = ratio(&runs[i], f);
+            fprintf(out, " | %8.2f%c", r, r <= goal ? ' ' : r <= floor_ratio ? '~' : '!');
+            total++;
+            reached += r <= goal;
+            missed += r > floor_ratio;
+        }
+    }
+    fprintf(out, "\n\n%d of %d reach the goal, %d are above it but within the floor (~), %d miss the floor (!).\n",
+            reached, total, total - reached - missed, missed);
+}
+
+/* ---- the machine ---- */
+
+/* The value of the first line "key : value" of /proc/cpuinfo; "unknown" if there is none. */
+static void cpu_field(const char *key, char *value, size_t size)
+{
+    char line[512];
+    snprintf(value, size, "unknown");
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    if (file == NULL)
+        return;
+    size_t length = strlen(key);
+    while (fgets(line, sizeof line, file) != NULL)
+    {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, key, length) != 0 || colon == NULL || !isspace((unsigned char)line[length]))
+            continue;
+        snprintf(value, size, "%s", colon + 1 + strspn(colon + 1, " "));
+        value[strcspn(value, "\n")] = 0;
+        break;
+    }
+    fclose(file);
+}
+
+/* The processor as part of a file name: lower-case letters, digits and single underscores. */
+static void cpu_short_name(char *name, size_t size)
+{
+    char text[128];
+    cpu_field("model name", text, sizeof text);
+    size_t n = 0;
+    for (const char *c = text; *c != 0 && n + 1 < size; c++)
+        if (isalnum((unsigned char)*c))
+            name[n++] = (char)tolower((unsigned char)*c);
+        else if (n > 0 && name[n - 1] != '_')
+            name[n++] = '_';
+    while (n > 0 && name[n - 1] == '_')
+        n--;
+    name[n] = 0;
+}
+
+static void describe_machine(FILE *out, const bench_context *context)
+{
+    char model[128], family[16], number[16], date[32];
+    time_t now = time(NULL);
+    cpu_field("model name", model, sizeof model);
+    cpu_field("cpu family", family, sizeof family);
+    cpu_field("model", number, sizeof number);
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
+    fprintf(out, "- Date: %s. Processor: %s, family %s, model %s; the program is bound to core %d.\n", date, model,
+            family, number, context->cpu);
+    fprintf(out, "- Tangere %s, compiled by %s %s.\n", tg_version(),
+#ifdef __clang__
+            "clang", __clang_version__);
+#else
+            "gcc", __VERSION__);
+#endif
+    fprintf(out, "- Pinocchio %s, compiled here from its headers: %s, -O3 -march=native -DNDEBUG.\n",
+            bench_pinocchio_version(), bench_pinocchio_build());
+    fprintf(
+        out,
+        "- %d random states a robot, %d repetitions of the list, the order of the engines reversed in every second.\n",
+        context->states, context->repetitions);
+    fprintf(
+        out,
+        "- quiet: each state keeps its smallest time, median over states. raw (in brackets): median of all times.\n");
+    fprintf(out, "- Of Pinocchio's settings the fastest counts, for each function by itself.\n");
+}
+
+static FILE *open_result(const char *folder, const char *name, const char *cpu, const char *extension)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s_%s.%s", folder, name, cpu, extension);
+    FILE *file = fopen(path, "w");
+    if (file == NULL)
+        fprintf(stderr, "cannot write %s\n", path);
+    else
+        printf("wrote %s\n", path);
+    return file;
+}
+
+static void write_csv(FILE *out, const bench_run *runs, int nrun)
+{
+    fprintf(out, "robot,nv,function,engine,setting,quiet_us,raw_us\n");
+    for (int i = 0; i < nrun; i++)
+        for (int f = BENCH_EMPTY + 1; f < BENCH_FUNCTION_COUNT; f++)
+            for (int e = 0; e < runs[i].nengine; e++)
+                if (runs[i].has[e][f])
+                    fprintf(out, "%s,%d,\"%s\",%s,\"%s\",%.4f,%.4f\n", runs[i].robot, runs[i].nv, function_names[f],
+                            e == 0 ? "Tangere" : "Pinocchio", e == 0 ? "" : runs[i].setting[e],
+                            runs[i].times.time[e][f].quiet, runs[i].times.time[e][f].raw);
+}
+
+void bench_write_results(const char *folder, const char *name, const bench_context *context, const bench_run *runs,
+                         int nrun)
+{
+    char cpu[96];
+    cpu_short_name(cpu, sizeof cpu);
+    FILE *md = open_result(folder, name, cpu, "md");
+    if (md != NULL)
+    {
+        fprintf(md, "# Tangere beside Pinocchio: %s\n\n", name);
+        describe_machine(md, context);
+        bench_print_summary(md, runs, nrun);
+        for (int i = 0; i < nrun; i++)
+            bench_print_run(md, &runs[i]);
+        fclose(md);
+    }
+    FILE *csv = open_result(folder, name, cpu, "csv");
+    if (csv != NULL)
+    {
+        write_csv(csv, runs, nrun);
+        fclose(csv);
+    }
+}

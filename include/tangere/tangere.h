@@ -1,0 +1,10 @@
+/* Tangere: differentiable rigid-body dynamics with exact frictional contact. Includes every public header. */
+#ifndef TANGERE_TANGERE_H
+#define TANGERE_TANGERE_H
+
+#include "tangere/algebra.h"
+#include "tangere/base.h"
+#include "tangere/dynamics.h"
+#include "tangere/model.h"
+
+#endif

@@ -1,0 +1,60 @@
+"""Differentiable rigid-body dynamics.
+
+>>> import tangere as tg
+>>> m = tg.load("models/quadruped.xml")
+>>> q, v = m.random_state(seed=1)
+>>> M = m.mass_matrix(q)
+>>> dq, dv = m.rnea_derivatives(q, v)
+>>> m.params["body.trunk.mass"] *= 1.1
+"""
+
+from tangere._core import (
+    Actuation,
+    ActuationDerivatives,
+    ActuationGradient,
+    Derivatives,
+    Energy,
+    ForwardDynamicsDerivatives,
+    ForwardDynamicsGradient,
+    Key,
+    PassiveGradient,
+    Pose,
+    Poses,
+    RneaGradient,
+    State,
+)
+from tangere._core import version as __version__
+from tangere._errors import Error, UnknownNameError
+from tangere.enums import DynamicsType, GeomType, JointType, ReportKind, Transmission
+from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
+from tangere.params import Params
+
+__all__ = [
+    "Actuation",
+    "ActuationDerivatives",
+    "ActuationGradient",
+    "Derivatives",
+    "DynamicsType",
+    "Energy",
+    "Error",
+    "ForwardDynamicsDerivatives",
+    "ForwardDynamicsGradient",
+    "GeomType",
+    "JointType",
+    "Key",
+    "Model",
+    "ParamSlice",
+    "Params",
+    "PassiveGradient",
+    "Pose",
+    "Poses",
+    "ReportEntry",
+    "ReportKind",
+    "RneaGradient",
+    "State",
+    "Transmission",
+    "UnknownNameError",
+    "__version__",
+    "load",
+    "load_string",
+]

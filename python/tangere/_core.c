@@ -1,0 +1,64 @@
+/* The extension module tangere._core. */
+#define TG_PY_IMPORTS_NUMPY
+#include "_core.h"
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "tangere._core",
+    .m_doc = "The C side of tangere.",
+    .m_size = -1,
+};
+
+/* The values of the enumerations that Python code meets, under the names that enums.py gives them. */
+static bool add_constants(PyObject *module)
+{
+    static const struct
+    {
+        const char *name;
+        int value;
+    } constants[] = {
+        {"JOINT_FREE", TG_JOINT_FREE},
+        {"JOINT_BALL", TG_JOINT_BALL},
+        {"JOINT_SLIDE", TG_JOINT_SLIDE},
+        {"JOINT_HINGE", TG_JOINT_HINGE},
+        {"GEOM_PLANE", TG_GEOM_PLANE},
+        {"GEOM_HFIELD", TG_GEOM_HFIELD},
+        {"GEOM_SPHERE", TG_GEOM_SPHERE},
+        {"GEOM_CAPSULE", TG_GEOM_CAPSULE},
+        {"GEOM_ELLIPSOID", TG_GEOM_ELLIPSOID},
+        {"GEOM_CYLINDER", TG_GEOM_CYLINDER},
+        {"GEOM_BOX", TG_GEOM_BOX},
+        {"GEOM_MESH", TG_GEOM_MESH},
+        {"TRANSMISSION_JOINT", TG_TRANSMISSION_JOINT},
+        {"TRANSMISSION_TENDON", TG_TRANSMISSION_TENDON},
+        {"TRANSMISSION_SITE", TG_TRANSMISSION_SITE},
+        {"DYNAMICS_NONE", TG_DYNAMICS_NONE},
+        {"DYNAMICS_INTEGRATOR", TG_DYNAMICS_INTEGRATOR},
+        {"DYNAMICS_FILTER", TG_DYNAMICS_FILTER},
+        {"DYNAMICS_FILTEREXACT", TG_DYNAMICS_FILTEREXACT},
+        {"REPORT_HONOURED", TG_REPORT_HONOURED},
+        {"REPORT_APPROXIMATED", TG_REPORT_APPROXIMATED},
+        {"REPORT_IGNORED_PHYSICS", TG_REPORT_IGNORED_PHYSICS},
+        {"REPORT_NOTED", TG_REPORT_NOTED},
+    };
+    for (size_t i = 0; i < sizeof constants / sizeof constants[0]; ++i)
+        if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value) < 0)
+            return false;
+    return PyModule_AddStringConstant(module, "version", tg_version()) == 0;
+}
+
+PyMODINIT_FUNC PyInit__core(void);
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+    import_array();
+    if (PyType_Ready(&tg_py_model_type) < 0 || !tg_py_errors_init())
+        return NULL;
+    PyObject *module = PyModule_Create(&definition);
+    if (module == NULL)
+        return NULL;
+    if (!add_constants(module) || !tg_py_dynamics_init(module) ||
+        PyModule_AddObjectRef(module, "Model", (PyObject *)&tg_py_model_type) < 0)
+        Py_CLEAR(module);
+    return module;
+}

@@ -1,0 +1,300 @@
+from os import PathLike
+from typing import Any, Final, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.intc]
+Name = str | int
+_Self = TypeVar("_Self", bound="Model")
+
+version: Final[str]
+
+JOINT_FREE: Final[int]
+JOINT_BALL: Final[int]
+JOINT_SLIDE: Final[int]
+JOINT_HINGE: Final[int]
+GEOM_PLANE: Final[int]
+GEOM_HFIELD: Final[int]
+GEOM_SPHERE: Final[int]
+GEOM_CAPSULE: Final[int]
+GEOM_ELLIPSOID: Final[int]
+GEOM_CYLINDER: Final[int]
+GEOM_BOX: Final[int]
+GEOM_MESH: Final[int]
+TRANSMISSION_JOINT: Final[int]
+TRANSMISSION_TENDON: Final[int]
+TRANSMISSION_SITE: Final[int]
+DYNAMICS_NONE: Final[int]
+DYNAMICS_INTEGRATOR: Final[int]
+DYNAMICS_FILTER: Final[int]
+DYNAMICS_FILTEREXACT: Final[int]
+REPORT_HONOURED: Final[int]
+REPORT_APPROXIMATED: Final[int]
+REPORT_IGNORED_PHYSICS: Final[int]
+REPORT_NOTED: Final[int]
+
+class Pose(NamedTuple):
+    position: Array
+    quaternion: Array
+
+class Poses(NamedTuple):
+    position: Array
+    quaternion: Array
+
+class Energy(NamedTuple):
+    kinetic: float
+    potential: float
+
+class State(NamedTuple):
+    q: Array
+    v: Array
+
+class Key(NamedTuple):
+    time: float
+    q: Array
+    v: Array
+    act: Array
+    ctrl: Array
+
+class Actuation(NamedTuple):
+    force: Array
+    act_rate: Array
+
+class Derivatives(NamedTuple):
+    dq: Array
+    dv: Array
+
+class ForwardDynamicsDerivatives(NamedTuple):
+    dq: Array
+    dv: Array
+    dtau: Array
+
+class ActuationDerivatives(NamedTuple):
+    dq: Array
+    dv: Array
+    dact: Array
+    du: Array
+    rate_dact: Array
+    rate_du: Array
+
+class RneaGradient(NamedTuple):
+    q: Array
+    v: Array
+    a: Array
+    params: Array
+
+class PassiveGradient(NamedTuple):
+    q: Array
+    v: Array
+    params: Array
+
+class ActuationGradient(NamedTuple):
+    q: Array
+    v: Array
+    act: Array
+    u: Array
+    params: Array
+
+class ForwardDynamicsGradient(NamedTuple):
+    q: Array
+    v: Array
+    tau: Array
+    params: Array
+
+Arrays2 = tuple[Array, Array] | None
+Arrays3 = tuple[Array, Array, Array] | None
+Arrays4 = tuple[Array, Array, Array, Array] | None
+Arrays5 = tuple[Array, Array, Array, Array, Array] | None
+Arrays6 = tuple[Array, Array, Array, Array, Array, Array] | None
+
+class Model:
+    nq: Final[int]
+    nv: Final[int]
+    nu: Final[int]
+    na: Final[int]
+    nbody: Final[int]
+    njoint: Final[int]
+    ngeom: Final[int]
+    nsite: Final[int]
+    ntendon: Final[int]
+    nequality: Final[int]
+    npair: Final[int]
+    nexclude: Final[int]
+    nkey: Final[int]
+    nmesh: Final[int]
+    nhfield: Final[int]
+    ntree: Final[int]
+    nparams: Final[int]
+
+    body_parent: Ints
+    body_tree: Ints
+    body_joint: Ints
+    body_njoint: Ints
+    body_dof: Ints
+    body_ndof: Ints
+    body_geom: Ints
+    body_ngeom: Ints
+    joint_type: Ints
+    joint_body: Ints
+    joint_q: Ints
+    joint_dof: Ints
+    joint_limited: Ints
+    geom_type: Ints
+    geom_body: Ints
+    geom_mesh: Ints
+    geom_hfield: Ints
+    geom_contype: Ints
+    geom_conaffinity: Ints
+    geom_condim: Ints
+    geom_priority: Ints
+    geom_group: Ints
+    site_body: Ints
+    actuator_transmission: Ints
+    actuator_target: Ints
+    actuator_dynamics: Ints
+    actuator_act: Ints
+    actuator_ctrl_limited: Ints
+    actuator_force_limited: Ints
+    actuator_act_limited: Ints
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def timestep(self) -> float: ...
+    @property
+    def default_params(self) -> Array: ...
+    @property
+    def _params(self) -> Array: ...
+    @classmethod
+    def _load(cls: type[_Self], path: str | PathLike[str], strict: bool, /) -> _Self: ...
+    @classmethod
+    def _load_string(cls: type[_Self], text: str, dir: str | PathLike[str], strict: bool, /) -> _Self: ...
+    def _set_params(self, values: ArrayLike, /) -> None: ...
+    def _param_find(self, name: str, /) -> tuple[int, int] | None: ...
+    def _param_match(self, pattern: str, /) -> Ints | None: ...
+    def _param_names(self, index: Ints, /) -> list[str]: ...
+    def _param_slices(self) -> list[tuple[str, int, int]]: ...
+    def _structure(self) -> dict[str, Ints]: ...
+    def _report(self) -> list[tuple[Any, ...]]: ...
+    def names(self, kind: str, /) -> list[str]: ...
+    def index(self, kind: str, name: Name, /) -> int: ...
+    def copy(self: _Self) -> _Self: ...
+    def default_q(self, *, out: Array | None = None) -> Array: ...
+    def random_state(self, seed: int, *, out: Arrays2 = None) -> State: ...
+    def key(self, name: Name, *, out: Arrays5 = None) -> Key: ...
+    def integrate(self, q: ArrayLike, dv: ArrayLike, *, out: Array | None = None) -> Array: ...
+    def difference(self, q0: ArrayLike, q1: ArrayLike, *, out: Array | None = None) -> Array: ...
+    def body_pose(self, name: Name, q: ArrayLike, *, out: Arrays2 = None) -> Pose: ...
+    def site_pose(self, name: Name, q: ArrayLike, *, out: Arrays2 = None) -> Pose: ...
+    def geom_pose(self, name: Name, q: ArrayLike, *, out: Arrays2 = None) -> Pose: ...
+    def body_poses(self, q: ArrayLike, *, out: Arrays2 = None) -> Poses: ...
+    def site_poses(self, q: ArrayLike, *, out: Arrays2 = None) -> Poses: ...
+    def geom_poses(self, q: ArrayLike, *, out: Arrays2 = None) -> Poses: ...
+    def body_jacobian(
+        self,
+        name: Name,
+        q: ArrayLike,
+        point: ArrayLike | None = None,
+        frame: str = "aligned",
+        *,
+        out: Array | None = None,
+    ) -> Array: ...
+    def site_jacobian(self, name: Name, q: ArrayLike, frame: str = "aligned", *, out: Array | None = None) -> Array: ...
+    def body_velocity(
+        self,
+        name: Name,
+        q: ArrayLike,
+        v: ArrayLike,
+        point: ArrayLike | None = None,
+        frame: str = "aligned",
+        *,
+        out: Array | None = None,
+    ) -> Array: ...
+    def body_jacobian_dot_v(
+        self,
+        name: Name,
+        q: ArrayLike,
+        v: ArrayLike,
+        point: ArrayLike | None = None,
+        frame: str = "aligned",
+        *,
+        out: Array | None = None,
+    ) -> Array: ...
+    def com(self, q: ArrayLike, *, out: Array | None = None) -> Array: ...
+    def com_jacobian(self, q: ArrayLike, *, out: Array | None = None) -> Array: ...
+    def momentum(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array: ...
+    def energy(self, q: ArrayLike, v: ArrayLike, *, out: Arrays2 = None) -> Energy: ...
+    def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array: ...
+    def bias(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array: ...
+    def rnea(self, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None, *, out: Array | None = None) -> Array: ...
+    def passive(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array: ...
+    def actuation(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        act: ArrayLike | None = None,
+        u: ArrayLike | None = None,
+        *,
+        out: Arrays2 = None,
+    ) -> Actuation: ...
+    def forward_dynamics(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, out: Array | None = None
+    ) -> Array: ...
+    def rnea_derivatives(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None, *, out: Arrays2 = None
+    ) -> Derivatives: ...
+    def rnea_regressor(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None, *, out: Array | None = None
+    ) -> Array: ...
+    def passive_derivatives(self, q: ArrayLike, v: ArrayLike, *, out: Arrays2 = None) -> Derivatives: ...
+    def actuation_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        act: ArrayLike | None = None,
+        u: ArrayLike | None = None,
+        *,
+        out: Arrays6 = None,
+    ) -> ActuationDerivatives: ...
+    def forward_dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, out: Arrays3 = None
+    ) -> ForwardDynamicsDerivatives: ...
+    def rnea_vjp(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike | None, y: ArrayLike, *, out: Arrays4 = None
+    ) -> RneaGradient: ...
+    def passive_vjp(self, q: ArrayLike, v: ArrayLike, y: ArrayLike, *, out: Arrays3 = None) -> PassiveGradient: ...
+    def actuation_vjp(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        act: ArrayLike | None,
+        u: ArrayLike | None,
+        y: ArrayLike,
+        y_rate: ArrayLike | None = None,
+        *,
+        out: Arrays5 = None,
+    ) -> ActuationGradient: ...
+    def forward_dynamics_vjp(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, y: ArrayLike, *, out: Arrays4 = None
+    ) -> ForwardDynamicsGradient: ...
+    def _rnea_param_derivatives(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike | None, params: Ints, *, out: Array | None = None
+    ) -> Array: ...
+    def _passive_param_derivatives(
+        self, q: ArrayLike, v: ArrayLike, params: Ints, *, out: Array | None = None
+    ) -> Array: ...
+    def _actuation_param_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        act: ArrayLike | None,
+        u: ArrayLike | None,
+        params: Ints,
+        *,
+        out: Array | None = None,
+    ) -> Array: ...
+    def _forward_dynamics_param_derivatives(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, params: Ints, *, out: Array | None = None
+    ) -> Array: ...

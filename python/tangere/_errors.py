@@ -1,0 +1,37 @@
+"""Exceptions. The extension module takes them from here."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+
+class Error(ValueError):
+    """The library refused: the message names the element, the field and the value.
+
+    `status` is the library's name for the kind of refusal ("value out of domain", ...).
+    """
+
+    def __init__(self, message: str, status: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class UnknownNameError(Error, KeyError):
+    """A name that is not in the model."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def unknown_name(kind: str, name: object, known: Sequence[str]) -> UnknownNameError:
+    """The exception for a name that is not among those known, with the closest of them."""
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5) if isinstance(name, str) else []
+    few = [entry for entry in known if entry][:12]
+    if close:
+        hint = f"; did you mean {' or '.join(map(repr, close))}?"
+    elif len(few) == len(known):
+        hint = f"; expected one of {', '.join(map(repr, few))}" if few else "; the model has none"
+    else:
+        hint = f"; there are {len(known)}: {', '.join(map(repr, few))}, ..."
+    return UnknownNameError(f"no {kind} {name!r}{hint}", "unknown name")

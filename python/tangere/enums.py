@@ -1,0 +1,47 @@
+"""The values in the structure arrays of a model (`joint_type`, `geom_type`, ...)."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from tangere import _core
+
+
+class JointType(IntEnum):
+    FREE = _core.JOINT_FREE
+    BALL = _core.JOINT_BALL
+    SLIDE = _core.JOINT_SLIDE
+    HINGE = _core.JOINT_HINGE
+
+
+class GeomType(IntEnum):
+    PLANE = _core.GEOM_PLANE
+    HFIELD = _core.GEOM_HFIELD
+    SPHERE = _core.GEOM_SPHERE
+    CAPSULE = _core.GEOM_CAPSULE
+    ELLIPSOID = _core.GEOM_ELLIPSOID
+    CYLINDER = _core.GEOM_CYLINDER
+    BOX = _core.GEOM_BOX
+    MESH = _core.GEOM_MESH
+
+
+class Transmission(IntEnum):
+    JOINT = _core.TRANSMISSION_JOINT
+    TENDON = _core.TRANSMISSION_TENDON
+    SITE = _core.TRANSMISSION_SITE
+
+
+class DynamicsType(IntEnum):
+    NONE = _core.DYNAMICS_NONE
+    INTEGRATOR = _core.DYNAMICS_INTEGRATOR
+    FILTER = _core.DYNAMICS_FILTER
+    FILTEREXACT = _core.DYNAMICS_FILTEREXACT
+
+
+class ReportKind(IntEnum):
+    """What a reader did with an attribute."""
+
+    HONOURED = _core.REPORT_HONOURED
+    APPROXIMATED = _core.REPORT_APPROXIMATED
+    IGNORED_PHYSICS = _core.REPORT_IGNORED_PHYSICS
+    NOTED = _core.REPORT_NOTED

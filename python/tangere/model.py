@@ -1,0 +1,175 @@
+"""The public face of a model: names, parameters, structure; everything that computes is inherited from C."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tangere import _core
+from tangere._errors import UnknownNameError, unknown_name
+from tangere.enums import ReportKind
+from tangere.params import Params
+
+Array = NDArray[np.float64]
+
+
+class ReportEntry(NamedTuple):
+    """What the reader did with one attribute of a file."""
+
+    kind: ReportKind
+    file: str
+    line: int
+    element: str
+    attribute: str
+    note: str
+
+
+class ParamSlice(NamedTuple):
+    """A field in the parameter vector: numbers offset .. offset + size."""
+
+    name: str
+    offset: int
+    size: int
+
+
+class Model(_core.Model):
+    """A robot or a scene: `tangere.load` makes one.
+
+    Layout of q and v, the same as MuJoCo's, joint after joint in depth-first order of the bodies:
+
+        joint   q                                   v, and every tangent vector dq
+        free    position (world), quaternion wxyz   linear velocity (world axes), angular velocity (body axes)
+        ball    quaternion wxyz                     angular velocity (body axes)
+        hinge   angle (rad)                         rad/s
+        slide   position (m)                        m/s
+
+    Arguments are anything that NumPy turns into real numbers; float64 arrays are used where they lie, without a copy.
+    Results are new arrays, or the arrays given as `out` (a tuple of them for functions with several results). Elements
+    are given by name or by index. A model can be used from several threads at once.
+
+    Structure, as read-only arrays of int: body_parent, body_tree, body_joint, body_njoint, body_dof, body_ndof,
+    body_geom, body_ngeom; joint_type, joint_body, joint_q, joint_dof, joint_limited; geom_type, geom_body, geom_mesh,
+    geom_hfield, geom_contype, geom_conaffinity, geom_condim, geom_priority, geom_group; site_body;
+    actuator_transmission, actuator_target, actuator_dynamics, actuator_act, actuator_ctrl_limited,
+    actuator_force_limited, actuator_act_limited. -1 stands for none.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        # the structure arrays are made when the first of them is asked for
+        if not name.startswith("_") and "body_parent" not in self.__dict__:
+            self.__dict__.update(self._structure())
+            if name in self.__dict__:
+                return self.__dict__[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return (
+            f"<tangere.Model {self.name!r}: nq {self.nq}, nv {self.nv}, nu {self.nu}, na {self.na}, "
+            f"{self.nbody} bodies, {self.mass:.6g} kg>"
+        )
+
+    def __copy__(self) -> Model:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict) -> Model:
+        return self.copy()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a tangere.Model cannot be pickled: load it again from its file")
+
+    # ---- parameters ----
+
+    @property
+    def params(self) -> Params:
+        """The parameters, by position, name or pattern; see `tangere.Params`."""
+        return Params(self)
+
+    @params.setter
+    def params(self, values: ArrayLike) -> None:
+        self._set_params(np.asarray(values))
+
+    def param_names(self, pattern: str = "*") -> list[str]:
+        """Names of the single numbers whose parameter matches a pattern, in the order of the vector."""
+        return self._param_names(self.params.index(pattern))
+
+    def param_slices(self) -> list[ParamSlice]:
+        """All fields of the parameter vector: (name, offset, size)."""
+        return [ParamSlice(*entry) for entry in self._param_slices()]
+
+    def _unknown_param(self, name: str) -> UnknownNameError:
+        return unknown_name("parameter", name, [entry[0] for entry in self._param_slices()])
+
+    def _chosen(self, params: str | Iterable[str | int]) -> NDArray[np.intc]:
+        return self.params.index(params)
+
+    def rnea_param_derivatives(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None, params: Any = "*", *, out: Array | None = None
+    ) -> Array:
+        """Derivative of rnea by chosen parameters: names, patterns, positions, or a list of them.
+
+        Returns D (nv, number of chosen parameters); `param_names` gives the columns of a pattern.
+        """
+        return self._rnea_param_derivatives(q, v, a, self._chosen(params), out=out)
+
+    def passive_param_derivatives(
+        self, q: ArrayLike, v: ArrayLike, params: Any = "*", *, out: Array | None = None
+    ) -> Array:
+        """Derivative of passive by chosen parameters. Returns D (nv, number of chosen parameters)."""
+        return self._passive_param_derivatives(q, v, self._chosen(params), out=out)
+
+    def actuation_param_derivatives(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        act: ArrayLike | None = None,
+        u: ArrayLike | None = None,
+        params: Any = "*",
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        """Derivative of the force of actuation by chosen parameters. Returns D (nv, number of chosen parameters)."""
+        return self._actuation_param_derivatives(q, v, act, u, self._chosen(params), out=out)
+
+    def forward_dynamics_param_derivatives(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, params: Any = "*", *, out: Array | None = None
+    ) -> Array:
+        """Derivative of forward_dynamics by chosen parameters. Returns D (nv, number of chosen parameters)."""
+        return self._forward_dynamics_param_derivatives(q, v, tau, self._chosen(params), out=out)
+
+    # ---- the model as a whole ----
+
+    @property
+    def mass(self) -> float:
+        """Total mass of the bodies at the current parameters, kg."""
+        return float(np.sum(self.params["body.*.mass"]))
+
+    @property
+    def report(self) -> list[ReportEntry]:
+        """What the reader took, approximated or left out of the file."""
+        return [ReportEntry(ReportKind(kind), *rest) for kind, *rest in self._report()]
+
+
+def load(path: str | os.PathLike[str], *, strict: bool = False) -> Model:
+    """Reads a model from a file; the format is decided by its content.
+
+    strict: what would change the motion and is not supported is an error, instead of an entry in `Model.report`.
+    """
+    try:
+        return Model._load(path, strict)
+    except OSError as refused:
+        try:
+            with open(path, "rb"):
+                raise
+        except OSError as cause:
+            if cause is refused:
+                raise
+            raise type(cause)(cause.errno, str(refused)) from None
+
+
+def load_string(text: str, *, dir: str | os.PathLike[str] = ".", strict: bool = False) -> Model:
+    """Reads a model from a string; relative paths in it start at dir."""
+    return Model._load_string(text, dir, strict)

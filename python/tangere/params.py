@@ -1,0 +1,147 @@
+"""The parameters of a model as an array that is also indexed by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+if TYPE_CHECKING:
+    from tangere.model import Model
+
+
+class Values(np.ndarray):
+    """Parameters that were read: a read-only array.
+
+    `m.params["body.*.mass"] *= 2` works, because in-place operators make a new array, which then goes back into the
+    model. Writing into the array itself would change nothing in the model, and is an error.
+    """
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not self.flags.writeable:
+            raise ValueError("these values are read-only; assign to the model instead: m.params[name] = values")
+        super().__setitem__(key, value)
+
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
+        return array[()] if return_scalar else np.asarray(array)
+
+    def __iadd__(self, other: Any) -> Any:
+        return np.add(self, other)
+
+    def __isub__(self, other: Any) -> Any:
+        return np.subtract(self, other)
+
+    def __imul__(self, other: Any) -> Any:
+        return np.multiply(self, other)
+
+    def __itruediv__(self, other: Any) -> Any:
+        return np.divide(self, other)
+
+
+def _read_only(array: np.ndarray) -> Values:
+    values = array.view(Values)
+    values.flags.writeable = False
+    return values
+
+
+class Params(NDArrayOperatorsMixin):
+    """Every number that a modeller writes, as one vector of nparams float64.
+
+    Index it like an array, or by name: `"body.trunk.mass"` (a float), `"geom.floor.friction"` (three numbers),
+    `"geom.floor.friction[0]"`, or by a pattern with * and ?: `"body.*.mass"`. Assignment validates the whole vector;
+    values that make no model (a negative mass, an inertia that no body can have) raise `tangere.Error` and change
+    nothing. `np.asarray(m.params)` is the vector as it is now, without a copy, read-only; it does not follow later
+    assignments.
+    """
+
+    __slots__ = ("_model",)
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    # ---- as an array ----
+
+    dtype = np.dtype(np.float64)
+    ndim = 1
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (self._model.nparams,)
+
+    @property
+    def size(self) -> int:
+        return self._model.nparams
+
+    def __len__(self) -> int:
+        return self._model.nparams
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        vector = self._model._params
+        if dtype is not None and np.dtype(dtype) != vector.dtype:
+            if copy is False:
+                raise ValueError(f"params are float64: dtype {np.dtype(dtype)} needs a copy")
+            return vector.astype(dtype)
+        return vector.copy() if copy else vector
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop("out", ())
+        arrays = [np.asarray(x) if isinstance(x, Params) else x for x in inputs]
+        if not any(x is self for x in out):
+            return getattr(ufunc, method)(*arrays, **kwargs, **({"out": out} if out else {}))
+        self[...] = getattr(ufunc, method)(*arrays, **kwargs)
+        return self
+
+    def __iter__(self) -> Iterator[np.float64]:
+        return iter(np.asarray(self))
+
+    def __repr__(self) -> str:
+        return f"<tangere.Params of {self._model.name!r}: {len(self)} numbers>"
+
+    # ---- by name ----
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._find(name) is not None
+
+    def __getitem__(self, key: Any) -> Any:
+        vector = self._model._params
+        index = self._index(key) if isinstance(key, str) else key
+        values = vector[index]
+        return _read_only(values) if isinstance(values, np.ndarray) else float(values)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        vector = self._model._params.copy()
+        vector[self._index(key) if isinstance(key, str) else key] = value
+        self._model._set_params(vector)
+
+    def index(self, names: Any = "*") -> np.ndarray:
+        """Positions in the vector of a name, a pattern, a position, or a list of these, in the given order."""
+        if isinstance(names, str | int):
+            names = [names]
+        parts = [self._positions(self._index(n)) if isinstance(n, str) else np.atleast_1d(n) for n in names]
+        joined = np.concatenate(parts) if parts else np.empty(0, np.intc)
+        if joined.dtype.kind not in "iu":
+            raise TypeError(f"params: expected names and integers, got dtype {joined.dtype}")
+        if joined.size and not (joined.min() >= 0 and joined.max() < len(self)):
+            raise IndexError(
+                f"params: expected positions from 0 to {len(self) - 1}, got {joined.min()} to {joined.max()}"
+            )
+        return joined.astype(np.intc)
+
+    def _positions(self, index: Any) -> np.ndarray:
+        return np.atleast_1d(np.arange(len(self), dtype=np.intc)[index])
+
+    def _find(self, name: str) -> Any:
+        """An int (one number), a slice (one field), an array of positions (a pattern), or None."""
+        found = self._model._param_find(name)
+        if found is None:
+            return self._model._param_match(name) if "*" in name or "?" in name else None
+        offset, size = found
+        return offset if size == 1 else slice(offset, offset + size)
+
+    def _index(self, name: str) -> Any:
+        index = self._find(name)
+        if index is None:
+            raise self._model._unknown_param(name)
+        return index

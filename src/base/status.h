@@ -1,0 +1,17 @@
+/* Making messages. Internal: the public side is tangere/base.h. */
+#ifndef TG_BASE_STATUS_H
+#define TG_BASE_STATUS_H
+
+#include "tangere/base.h"
+
+#if defined(__GNUC__)
+#define TG_PRINTF(format_index, first_index) __attribute__((format(printf, format_index, first_index)))
+#else
+#define TG_PRINTF(format_index, first_index)
+#endif
+
+/* Writes a formatted message and the status to error (NULL is allowed) and returns the status, so that a refusal is
+ * one line: return tg_fail(error, TG_ERR_VALUE, "body '%s': mass must not be negative, got %g", name, mass); */
+tg_status tg_fail(tg_error *error, tg_status status, const char *format, ...) TG_PRINTF(3, 4);
+
+#endif

@@ -1,0 +1,195 @@
+/* Actuators, as MuJoCo defines them:
+ *
+ *   force = clamp(gain(length, rate) s + bias(length, rate)),  gain, bias = c0 + c1 length + c2 rate,
+ *
+ * with s the control, or the activation where there is one, and rate = moment . v. Generalised force: moment^T force, clamped joint by
+ * joint where a joint has a force range. Activation: d act/dt = u (integrator) or (u - act) / tau (filters). */
+#include "dynamics/actuation.h"
+
+#include <math.h>
+
+#include "dynamics/kinematics.h"
+#include "dynamics/tendon.h"
+#include "tangere/algebra.h"
+
+/* ---- transmissions ---- */
+
+static double joint_transmission(const tg_model *m, const tg_work *w, int i, const double *q, double *moment)
+{
+    int joint = m->actuator_target[i], dof = m->joint_dof[joint];
+    const double *gear = TG_PARAM(w->params, actuator_gear) + 6 * i, *qj = q + m->joint_q[joint];
+    double unit[4], angle[3];
+    switch (m->joint_type[joint])
+    {
+    case TG_JOINT_FREE:
+        memcpy(moment + dof, gear, 6 * sizeof(double));
+        return 0;
+    case TG_JOINT_BALL:
+        memcpy(moment + dof, gear, 3 * sizeof(double));
+        tg_quat_normalise(qj, unit);
+        tg_quat_log(unit, angle);
+        return gear[0] * angle[0] + gear[1] * angle[1] + gear[2] * angle[2];
+    default:
+        moment[dof] = gear[0];
+        return gear[0] * qj[0];
+    }
+}
+
+spatial tg_site_wrench(const tg_model *m, const tg_work *w, int actuator)
+{
+    int site = m->actuator_target[actuator], body = m->site_body[site];
+    const double *gear = TG_PARAM(w->params, actuator_gear) + 6 * actuator;
+    mat3 body_rot = tg_body_rotation(w, body);
+    mat3 R = mat3_product(body_rot, mat3_from_quat(TG_PARAM(w->params, site_quat) + 4 * site));
+    v4 point = v4_load(w->body_pos + 4 * body) - tg_node_origin(m, w, m->body_node[body]) +
+               mat3_mul_mem(body_rot, TG_PARAM(w->params, site_pos) + 3 * site);
+    spatial W = wrench_at(mat3_mul_mem(R, gear), point);
+    W.ang += mat3_mul_mem(R, gear + 3);
+    return W;
+}
+
+static void site_transmission(const tg_model *m, const tg_work *w, int i, double *moment)
+{
+    int node = m->body_node[m->site_body[m->actuator_target[i]]];
+    if (node == 0)
+        return;
+    spatial W = tg_site_wrench(m, w, i);
+    for (int k = m->node_dof[node] + m->node_ndof[node] - 1; k >= 0; k = m->dof_parent[k])
+        moment[k] = spatial_dot(spatial_load(w->J + SPATIAL_SIZE * k), W);
+}
+
+static double tendon_transmission(const tg_model *m, const tg_work *w, int i, double *moment)
+{
+    int tendon = m->actuator_target[i];
+    double gear = TG_PARAM(w->params, actuator_gear)[6 * i];
+    const double *arm = tg_tendon_moment(m, w, tendon);
+    for (int k = 0; k < m->nv; k++)
+        moment[k] = gear * arm[k];
+    return gear * w->tendon_length[tendon];
+}
+
+void tg_transmissions(const tg_model *m, tg_work *w, const double *q)
+{
+    tg_tendons(m, w, q);
+    for (int i = 0; i < m->nu; i++)
+    {
+        double *moment = tg_actuator_moment(m, w, i);
+        memset(moment, 0, sizeof(double) * (size_t)m->nv);
+        w->actuator_length[i] = 0;
+        if (m->actuator_transmission[i] == TG_TRANSMISSION_JOINT)
+            w->actuator_length[i] = joint_transmission(m, w, i, q, moment);
+        else if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
+            w->actuator_length[i] = tendon_transmission(m, w, i, moment);
+        else
+            site_transmission(m, w, i, moment);
+    }
+}
+
+/* ---- forces ---- */
+
+static double clamp(double x, const double range[2], int *end)
+{
+    *end = x < range[0] ? 0 : x > range[1] ? 1 : -1;
+    return *end < 0 ? x : range[*end];
+}
+
+/* The activation at the end of the step, and its derivatives: act + h act_rate, where h = dt, or tau (1 - exp(-dt/tau)) for the
+ * exact filter. */
+static void next_activation(const tg_model *m, const tg_work *w, int i, double act, double dt, tg_drive *d)
+{
+    double h = dt, h_tau = 0;
+    if (m->actuator_dynamics[i] == TG_DYNAMICS_FILTEREXACT)
+    {
+        double tau = TG_PARAM(w->params, actuator_tau)[i], decay = exp(-dt / tau);
+        h = tau * (1 - decay);
+        h_tau = 1 - decay - dt / tau * decay;
+    }
+    d->signal = act + h * d->act_rate;
+    d->signal_act = 1;
+    d->signal_act_rate = h;
+    d->signal_tau = h_tau * d->act_rate;
+    if (m->actuator_act_limited[i])
+        d->signal = clamp(d->signal, TG_PARAM(w->params, actuator_act_range) + 2 * i, &d->signal_end);
+    if (d->signal_end >= 0)
+        d->signal_act = d->signal_act_rate = d->signal_tau = 0;
+}
+
+static void set_signal(const tg_model *m, const tg_work *w, int i, const double *act, double dt, tg_drive *d)
+{
+    d->signal = d->control;
+    if (m->actuator_act[i] < 0)
+        return;
+    double now = act[m->actuator_act[i]];
+    bool integrator = m->actuator_dynamics[i] == TG_DYNAMICS_INTEGRATOR;
+    d->act_rate = integrator ? d->control : (d->control - now) / TG_PARAM(w->params, actuator_tau)[i];
+    d->signal = now;
+    d->signal_act = 1;
+    if (m->actuator_act_early[i])
+        next_activation(m, w, i, now, dt, d);
+}
+
+tg_drive tg_drive_of(const tg_model *m, const tg_work *w, int i, const double *v, const double *act, const double *u,
+                     double dt)
+{
+    const tg_params *p = w->params;
+    tg_drive d = {.control = u[i], .control_end = -1, .force_end = -1, .signal_end = -1};
+    if (m->actuator_ctrl_limited[i])
+        d.control = clamp(u[i], TG_PARAM(p, actuator_ctrl_range) + 2 * i, &d.control_end);
+    set_signal(m, w, i, act, dt, &d);
+    const double *moment = tg_actuator_moment(m, w, i);
+    for (int k = 0; k < m->nv; k++)
+        d.rate += moment[k] * v[k];
+    d.length = w->actuator_length[i];
+    const double *gain = TG_PARAM(p, actuator_gain) + 3 * i, *bias = TG_PARAM(p, actuator_bias) + 3 * i;
+    d.gain = gain[0] + gain[1] * d.length + gain[2] * d.rate;
+    d.bias = bias[0] + bias[1] * d.length + bias[2] * d.rate;
+    d.force = d.gain * d.signal + d.bias;
+    if (m->actuator_force_limited[i])
+        d.force = clamp(d.force, TG_PARAM(p, actuator_force_range) + 2 * i, &d.force_end);
+    return d;
+}
+
+int tg_joint_force_end(const tg_model *m, const tg_work *w, int dof, double force, double *bound)
+{
+    int joint = m->dof_joint[dof], end = -1;
+    if (m->joint_force_limited[joint])
+        *bound = clamp(force, TG_PARAM(w->params, joint_force_range) + 2 * joint, &end);
+    return end;
+}
+
+void tg_actuator_forces(const tg_model *m, const tg_work *w, const double *v, const double *act, const double *u,
+                        double dt, double *force, double *act_rate)
+{
+    memset(force, 0, sizeof(double) * (size_t)m->nv);
+    for (int i = 0; i < m->nu; i++)
+    {
+        tg_drive d = tg_drive_of(m, w, i, v, act, u, dt);
+        const double *moment = tg_actuator_moment(m, w, i);
+        for (int k = 0; k < m->nv; k++)
+            force[k] += moment[k] * d.force;
+        if (act_rate != NULL && m->actuator_act[i] >= 0)
+            act_rate[m->actuator_act[i]] = d.act_rate;
+    }
+}
+
+tg_status tg_check_actuation(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
+                             const double *u)
+{
+    TG_TRY(tg_check_state(m, w, q, v));
+    TG_TRY(tg_check_vector(w, "act", act, m->na));
+    return tg_check_vector(w, "u", u, m->nu);
+}
+
+tg_status tg_actuation(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
+                       const double *u, double *force, double *act_rate)
+{
+    TG_TRY(tg_check_actuation(m, w, q, v, act, u));
+    TG_TRY(tg_check_output(w, "force", force, m->nv));
+    tg_position_stage(m, w, q);
+    tg_transmissions(m, w, q);
+    tg_actuator_forces(m, w, v, act, u, m->timestep, force, act_rate);
+    for (int k = 0; k < m->nv; k++)
+        if (tg_joint_force_end(m, w, k, force[k], &w->vec[k]) >= 0)
+            force[k] = w->vec[k];
+    return TG_OK;
+}

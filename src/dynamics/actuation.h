@@ -1,0 +1,52 @@
+/* Actuators. */
+#ifndef TG_DYNAMICS_ACTUATION_H
+#define TG_DYNAMICS_ACTUATION_H
+
+#include "dynamics/work.h"
+
+/* What one actuator does in a state. */
+typedef struct tg_drive
+{
+    double control;     /* clamped */
+    double signal;      /* what the gain multiplies: control or activation */
+    double length, rate; /* of the transmission, with gear */
+    double gain, bias;
+    double force;         /* clamped */
+    double act_rate;
+    int control_end;      /* which bound of the control acts: 0, 1, -1 none */
+    int force_end;        /* the same for the force */
+    int signal_end;       /* the same for an activation at the end of the step (act_early) */
+    double signal_act;    /* d signal / d act */
+    double signal_act_rate; /* d signal / d act_rate */
+    double signal_tau;    /* d signal / d tau at a fixed act_rate */
+} tg_drive;
+
+static inline double *tg_actuator_moment(const tg_model *m, const tg_work *w, int actuator)
+{
+    return w->actuator_moment + (size_t)actuator * (size_t)v4_pad(m->nv);
+}
+
+/* Lengths and moments of the transmissions. After the position stage. */
+void tg_transmissions(const tg_model *m, tg_work *w, const double *q);
+
+/* After tg_transmissions. dt: for actuators with act_early. act: NULL if na is 0. */
+tg_drive tg_drive_of(const tg_model *m, const tg_work *w, int actuator, const double *v, const double *act,
+                     const double *u, double dt);
+
+/* force (nv), with the joints' force ranges, and act_rate (na, may be NULL). */
+void tg_actuator_forces(const tg_model *m, const tg_work *w, const double *v, const double *act, const double *u,
+                        double dt, double *force, double *act_rate);
+
+/* Which bound of its joint's force range a generalised force is clamped to: 0, 1, -1 none. *bound gets it. */
+int tg_joint_force_end(const tg_model *m, const tg_work *w, int dof, double force, double *bound);
+
+/* The wrench a unit of force of a site transmission, at the origin of the site's tree. */
+spatial tg_site_wrench(const tg_model *m, const tg_work *w, int actuator);
+
+/* d length / d q of an actuator at a ball joint, three numbers. */
+void tg_ball_length_gradient(const tg_model *m, const tg_work *w, int actuator, const double *q, double out[3]);
+
+tg_status tg_check_actuation(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
+                             const double *u);
+
+#endif

@@ -1,0 +1,189 @@
+/* Reverse mode of the actuators (actuation.c). */
+#include "dynamics/actuation.h"
+#include "dynamics/kinematics.h"
+#include "dynamics/tendon.h"
+#include "dynamics/vjp.h"
+#include "tangere/algebra.h"
+
+/* Cotangents of what a transmission gives: length, rate = moment . v, and arm = moment . y. */
+typedef struct transmission_gradient
+{
+    double length, rate, arm;
+} transmission_gradient;
+
+/* gear times something at a joint; the ball's length is gear . Log(q) */
+static void joint_reverse(const tg_model *m, const tg_work *w, int i, const double *q, const double *v, const double *y,
+                          transmission_gradient t, tg_gradient g)
+{
+    int joint = m->actuator_target[i], dof = m->joint_dof[joint];
+    const double *gear = TG_PARAM(w->params, actuator_gear) + 6 * i;
+    int n = m->joint_type[joint] == TG_JOINT_FREE ? 6 : m->joint_type[joint] == TG_JOINT_BALL ? 3 : 1;
+    double unit[6] = {0}, slope[6] = {0}; /* length / gear, d length / d q */
+    if (m->joint_type[joint] == TG_JOINT_BALL)
+    {
+        double quat[4];
+        tg_quat_normalise(q + m->joint_q[joint], quat);
+        tg_quat_log(quat, unit);
+        tg_ball_length_gradient(m, w, i, q, slope);
+    }
+    else if (m->joint_type[joint] != TG_JOINT_FREE)
+    {
+        unit[0] = q[m->joint_q[joint]];
+        slope[0] = gear[0];
+    }
+    for (int k = 0; k < n; k++)
+    {
+        g.q[dof + k] += t.length * slope[k];
+        g.v[dof + k] += t.rate * gear[k];
+        if (g.params != NULL)
+            g.params[m->offset.actuator_gear + 6 * i + k] += t.length * unit[k] + t.rate * v[dof + k] + t.arm * y[dof + k];
+    }
+}
+
+static void tendon_reverse(const tg_model *m, tg_work *w, int i, const double *q, const double *v, const double *y,
+                           transmission_gradient t, tg_gradient g)
+{
+    int tendon = m->actuator_target[i];
+    double gear = TG_PARAM(w->params, actuator_gear)[6 * i];
+    tg_tendon_reverse(m, w, tendon, q, v, y, gear * t.length, gear * t.rate, gear * t.arm, g);
+    if (g.params != NULL)
+        g.params[m->offset.actuator_gear + 6 * i] += t.length * w->tendon_length[tendon] +
+                                                     t.rate * tg_tendon_rate(m, w, tendon, v) +
+                                                     t.arm * tg_tendon_rate(m, w, tendon, y);
+}
+
+/* rate = V . W, arm = Y . W, with the wrench W fixed in the site: seeds for V and Y alone. */
+static void site_reverse(const tg_model *m, tg_work *w, int i, transmission_gradient t, tg_gradient g)
+{
+    int site = m->actuator_target[i], body = m->site_body[site], node = m->body_node[body];
+    spatial W = tg_site_wrench(m, w, i);
+    tg_adjoint_seed(w, body, spatial_zero(), spatial_scale(W, t.rate), spatial_scale(W, t.arm));
+    if (g.params == NULL)
+        return;
+    /* S . W with S = rate V + arm Y: through gear, position and orientation of the site */
+    spatial S = spatial_add(spatial_scale(spatial_load(w->V + SPATIAL_SIZE * node), t.rate),
+                            spatial_scale(spatial_load(w->Y + SPATIAL_SIZE * node), t.arm));
+    const double *gear = TG_PARAM(w->params, actuator_gear) + 6 * i, *quat = TG_PARAM(w->params, site_quat) + 4 * site;
+    mat3 body_rot = tg_body_rotation(w, body), R = mat3_product(body_rot, mat3_from_quat(quat));
+    v4 force = mat3_mul_mem(R, gear), torque = mat3_mul_mem(R, gear + 3);
+    v4 p = v4_load(w->body_pos + 4 * body) - tg_node_origin(m, w, node) +
+           mat3_mul_mem(body_rot, TG_PARAM(w->params, site_pos) + 3 * site);
+    v4 at_site = twist_at(S, p);
+    v4 g_force = mat3_mul_t(R, at_site), g_torque = mat3_mul_t(R, S.ang);
+    v4 g_pos = mat3_mul_t(body_rot, v4_cross(force, S.ang));
+    v4 turn = mat3_mul_t(body_rot, v4_cross(force, at_site) + v4_cross(torque, S.ang));
+    double T[12];
+    tg_quat_raw_tangent(quat, T);
+    for (int k = 0; k < 3; k++)
+    {
+        g.params[m->offset.actuator_gear + 6 * i + k] += g_force[k];
+        g.params[m->offset.actuator_gear + 6 * i + 3 + k] += g_torque[k];
+        g.params[m->offset.site_pos + 3 * site + k] += g_pos[k];
+    }
+    for (int k = 0; k < 4; k++)
+        g.params[m->offset.site_quat + 4 * site + k] += T[k] * turn[0] + T[4 + k] * turn[1] + T[8 + k] * turn[2];
+}
+
+/* Gradient with respect to the signal and the rate of activation, on to act, u and the parameters behind them. */
+static void signal_reverse(const tg_model *m, const tg_work *w, int i, const tg_drive *d, const double *act,
+                           double g_signal, double g_rate, double *gact, double *gu, double *gparams)
+{
+    double g_control = g_signal;
+    if (m->actuator_act[i] >= 0)
+    {
+        bool integrator = m->actuator_dynamics[i] == TG_DYNAMICS_INTEGRATOR;
+        double tau = integrator ? 1 : TG_PARAM(w->params, actuator_tau)[i];
+        g_rate += g_signal * d->signal_act_rate;
+        g_control = g_rate / tau;
+        gact[m->actuator_act[i]] += g_signal * d->signal_act - (integrator ? 0 : g_rate / tau);
+        if (gparams != NULL && !integrator)
+            gparams[m->offset.actuator_tau + i] +=
+                g_signal * d->signal_tau - g_rate * (d->control - act[m->actuator_act[i]]) / (tau * tau);
+        if (gparams != NULL && d->signal_end >= 0)
+            gparams[m->offset.actuator_act_range + 2 * i + d->signal_end] += g_signal;
+    }
+    if (d->control_end < 0)
+        gu[i] += g_control;
+    else if (gparams != NULL)
+        gparams[m->offset.actuator_ctrl_range + 2 * i + d->control_end] += g_control;
+}
+
+/* y . force of one actuator: force arm, arm = moment . y */
+static void actuator_reverse(const tg_model *m, tg_work *w, int i, const tg_drive *d, const double *q, const double *v,
+                             const double *act, const double *y, double g_rate, double *gact, double *gu, tg_gradient g)
+{
+    const tg_params *p = w->params;
+    const double *gain = TG_PARAM(p, actuator_gain) + 3 * i, *bias = TG_PARAM(p, actuator_bias) + 3 * i;
+    const double *moment = tg_actuator_moment(m, w, i);
+    double arm = 0;
+    for (int k = 0; k < m->nv; k++)
+        arm += moment[k] * y[k];
+    double g_force = d->force_end < 0 ? arm : 0;
+    transmission_gradient t = {g_force * (gain[1] * d->signal + bias[1]), g_force * (gain[2] * d->signal + bias[2]),
+                               d->force};
+    if (m->actuator_transmission[i] == TG_TRANSMISSION_JOINT)
+        joint_reverse(m, w, i, q, v, y, t, g);
+    else if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
+        tendon_reverse(m, w, i, q, v, y, t, g);
+    else
+        site_reverse(m, w, i, t, g);
+    signal_reverse(m, w, i, d, act, g_force * d->gain, g_rate, gact, gu, g.params);
+    if (g.params == NULL)
+        return;
+    const double basis[3] = {1, d->length, d->rate};
+    for (int k = 0; k < 3; k++)
+    {
+        g.params[m->offset.actuator_gain + 3 * i + k] += g_force * d->signal * basis[k];
+        g.params[m->offset.actuator_bias + 3 * i + k] += g_force * basis[k];
+    }
+    if (d->force_end >= 0)
+        g.params[m->offset.actuator_force_range + 2 * i + d->force_end] += arm;
+}
+
+/* Where a joint's force range acts, the range takes the gradient and y does not reach the actuators. */
+static void joint_range_reverse(const tg_model *m, const tg_work *w, const double *force, const double *y,
+                                double *passed, double *gparams)
+{
+    for (int k = 0; k < m->nv; k++)
+    {
+        double bound;
+        int end = tg_joint_force_end(m, w, k, force[k], &bound);
+        passed[k] = end < 0 ? y[k] : 0;
+        if (end >= 0 && gparams != NULL)
+            gparams[m->offset.joint_force_range + 2 * m->dof_joint[k] + end] += y[k];
+    }
+}
+
+tg_status tg_actuation_vjp(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
+                           const double *u, const double *y, const double *y_rate, double *gq, double *gv,
+                           double *gact, double *gu, double *gparams)
+{
+    TG_TRY(tg_check_actuation(m, w, q, v, act, u));
+    TG_TRY(tg_check_vector(w, "y", y, m->nv));
+    if (y_rate != NULL)
+        TG_TRY(tg_check_vector(w, "y_rate", y_rate, m->na));
+    double *force = w->vec, *passed = w->vec + m->nv, *g_act = w->actuator_gradient, *g_u = g_act + m->nu;
+    memset(g_act, 0, sizeof(double) * 2 * (size_t)m->nu);
+    tg_position_stage(m, w, q);
+    tg_node_twists(m, w, v, w->V);
+    w->stage = TG_STAGE_VELOCITY;
+    tg_transmissions(m, w, q);
+    tg_actuator_forces(m, w, v, act, u, m->timestep, force, NULL);
+    tg_gradient g = tg_gradient_begin(m, w, gparams);
+    joint_range_reverse(m, w, force, y, passed, gparams);
+    tg_adjoint_begin(m, w, passed);
+    for (int i = 0; i < m->nu; i++)
+    {
+        tg_drive d = tg_drive_of(m, w, i, v, act, u, m->timestep);
+        double g_rate = y_rate != NULL && m->actuator_act[i] >= 0 ? y_rate[m->actuator_act[i]] : 0;
+        actuator_reverse(m, w, i, &d, q, v, act, passed, g_rate, g_act, g_u, g);
+    }
+    tg_adjoint_end(m, w, q, false, g.q, g.v, g.a, g.params);
+    tg_gradient_copy(m, g.q, gq);
+    tg_gradient_copy(m, g.v, gv);
+    if (gact != NULL)
+        memcpy(gact, g_act, sizeof(double) * (size_t)m->na);
+    if (gu != NULL)
+        memcpy(gu, g_u, sizeof(double) * (size_t)m->nu);
+    return TG_OK;
+}

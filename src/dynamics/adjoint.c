@@ -1,0 +1,294 @@
+/* The backward pass over the tree: see adjoint.h. With the sums over everything that a node moves,
+ *
+ *   Ab = sum Abar,  Yb = sum Ybar,  Xb = sum Xbar,  Vb = sum Vbar + (V_body - V_node) x* Abar,
+ *
+ * a displacement xi of all that lies behind a point of the tree where twist, acceleration and cotangent are V, A, Y changes the scalar by w . xi,
+ *
+ *   w = Xb - (V x* Vb + A x* Ab + Y x* Yb),
+ *
+ * with Vb taken relative to V there. In front of node i (parent l, own motion s = V_i - V_l) that is V_l, A_l, Y_l and Vb + s x* Ab, and
+ *
+ *   g q_k = J_k . w,   g v_k = J_k . Vb + (V_l x J_k) . Ab,   g a_k = J_k . Ab. */
+#include "dynamics/adjoint.h"
+
+#include <math.h>
+
+#include "dynamics/kinematics.h"
+#include "dynamics/tendon.h"
+#include "tangere/algebra.h"
+
+static spatial load(const double *array, int index)
+{
+    return spatial_load(array + SPATIAL_SIZE * index);
+}
+
+static void add(double *array, int index, spatial x)
+{
+    spatial_store(array + SPATIAL_SIZE * index, spatial_add(load(array, index), x));
+}
+
+void tg_adjoint_begin(const tg_model *m, tg_work *w, const double *y)
+{
+    size_t bytes = sizeof(double) * SPATIAL_SIZE * (size_t)m->nbody;
+    memset(w->Xbar, 0, bytes);
+    memset(w->Vbar, 0, bytes);
+    memset(w->Abar, 0, bytes);
+    memset(w->Ybar, 0, bytes);
+    tg_node_twists(m, w, y, w->Y);
+}
+
+void tg_adjoint_seed(tg_work *w, int body, spatial Xbar, spatial Vbar, spatial Ybar)
+{
+    add(w->Xbar, body, Xbar);
+    add(w->Vbar, body, Vbar);
+    add(w->Ybar, body, Ybar);
+}
+
+/* ---- the scalar y . RNEA ---- */
+
+typedef struct body_motion
+{
+    spatial V, A, Y, Z; /* Z = Y x V */
+    mat3 R;
+    v4 c; /* centre of mass relative to the origin of the tree */
+} body_motion;
+
+static body_motion motion_of(const tg_model *m, const tg_work *w, int body)
+{
+    int node = m->body_node[body];
+    body_motion b = {load(w->V, node), load(w->A, node), load(w->Y, node), .R = tg_body_rotation(w, body)};
+    b.Z = motion_cross(b.Y, b.V);
+    b.c = v4_load(w->body_pos + 4 * body) - tg_node_origin(m, w, node) +
+          mat3_mul_mem(b.R, TG_PARAM(w->params, body_com) + 3 * body);
+    return b;
+}
+
+/* phi = Y.(I A + V x* I V) = Y.I A + Z.I V, with I = (m, c, Ic). A point mass gives m (y_c.a_c + z_c.v_c), x_c the
+ * velocity-like vector of x at c; Ic gives y_w.Ic a_w + z_w.Ic v_w. */
+static void add_inertial_gradient(const tg_params *p, int body, const body_motion *b, double scale, double *gparams)
+{
+    const tg_param_offsets *at = &p->model->offset;
+    v4 yc = twist_at(b->Y, b->c), ac = twist_at(b->A, b->c), zc = twist_at(b->Z, b->c), vc = twist_at(b->V, b->c);
+    gparams[at->body_mass + body] += scale * (v4_dot(yc, ac) + v4_dot(zc, vc));
+    v4 shift = v4_cross(ac, b->Y.ang) + v4_cross(yc, b->A.ang) + v4_cross(vc, b->Z.ang) + v4_cross(zc, b->V.ang);
+    v4 local = mat3_mul_t(b->R, shift) * v4_splat(scale * TG_PARAM(p, body_mass)[body]);
+    for (int i = 0; i < 3; i++)
+        gparams[at->body_com + 3 * body + i] += local[i];
+    v4 y = mat3_mul_t(b->R, b->Y.ang), a = mat3_mul_t(b->R, b->A.ang);
+    v4 z = mat3_mul_t(b->R, b->Z.ang), v = mat3_mul_t(b->R, b->V.ang);
+    double *g = gparams + at->body_inertia + 6 * body;
+    static const int first[3] = {0, 0, 1}, second[3] = {1, 2, 2};
+    for (int i = 0; i < 3; i++)
+    {
+        int j = first[i], k = second[i];
+        g[i] += scale * (y[i] * a[i] + z[i] * v[i]);
+        g[3 + i] += scale * (y[j] * a[k] + y[k] * a[j] + z[j] * v[k] + z[k] * v[j]);
+    }
+}
+
+static inertia body_inertia(const tg_params *p, int body, const body_motion *b)
+{
+    const double *I = TG_PARAM(p, body_inertia) + 6 * body;
+    double full[MAT3_SIZE] = {I[0], I[3], I[4], 0, I[3], I[1], I[5], 0, I[4], I[5], I[2], 0};
+    return inertia_make(TG_PARAM(p, body_mass)[body], b->c, b->R, full);
+}
+
+void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparams)
+{
+    for (int body = 1; body < m->nbody; body++)
+    {
+        if (m->body_node[body] == 0)
+            continue;
+        body_motion b = motion_of(m, w, body);
+        inertia I = body_inertia(w->params, body, &b);
+        spatial h = inertia_mul(I, b.V);
+        spatial Vbar = spatial_sub(inertia_mul(I, b.Z), force_cross(b.Y, h));
+        spatial Ybar = spatial_add(inertia_mul(I, b.A), force_cross(b.V, h));
+        tg_adjoint_seed(w, body, spatial_zero(), spatial_scale(Vbar, scale), spatial_scale(Ybar, scale));
+        add(w->Abar, body, spatial_scale(inertia_mul(I, b.Y), scale));
+        if (gparams != NULL)
+            add_inertial_gradient(w->params, body, &b, scale, gparams);
+    }
+}
+
+/* ---- the scalar g_length L + g_rate dL/dt + g_moment (moment . y) of a spatial tendon ----
+ *
+ * Per segment with direction u, x = v_b - v_a and y = y_b - y_a the differences of the ends' velocities (from V and Y):
+ * weight (g_length |p_b - p_a| + u . (g_rate x + g_moment y)), where d u = (1 - u u^T)(dp_b - dp_a) / length. */
+
+typedef struct end_gradient
+{
+    v4 position;         /* with the velocities of the end held fixed */
+    v4 velocity, cotangent; /* with respect to v_end, y_end */
+} end_gradient;
+
+static void seed_end(const tg_model *m, tg_work *w, const tg_segment *s, int end, end_gradient g, double *gparams)
+{
+    int body = s->body[end], node = m->body_node[body];
+    v4 p = s->point[end] - tg_node_origin(m, w, node);
+    spatial V = load(w->V, node), Y = load(w->Y, node);
+    spatial X = wrench_at(g.position, p);
+    X.ang += v4_cross(twist_at(V, p), g.velocity) + v4_cross(twist_at(Y, p), g.cotangent);
+    tg_adjoint_seed(w, body, X, wrench_at(g.velocity, p), wrench_at(g.cotangent, p));
+    if (gparams == NULL)
+        return;
+    v4 total = g.position + v4_cross(g.velocity, V.ang) + v4_cross(g.cotangent, Y.ang);
+    v4 local = mat3_mul_t(tg_body_rotation(w, body), total);
+    for (int i = 0; i < 3; i++)
+        gparams[m->offset.site_pos + 3 * s->site[end] + i] += local[i];
+}
+
+static v4 end_velocity(const tg_model *m, const tg_work *w, const tg_segment *s, int end, const double *twists)
+{
+    int node = m->body_node[s->body[end]];
+    return twist_at(load(twists, node), s->point[end] - tg_node_origin(m, w, node));
+}
+
+void tg_adjoint_tendon(const tg_model *m, tg_work *w, int tendon, double g_length, double g_rate, double g_moment,
+                       double *gparams)
+{
+    tg_segment s;
+    for (int item = 0; tg_next_segment(m, w, tendon, &item, &s);)
+    {
+        v4 x = end_velocity(m, w, &s, 1, w->V) - end_velocity(m, w, &s, 0, w->V);
+        v4 y = end_velocity(m, w, &s, 1, w->Y) - end_velocity(m, w, &s, 0, w->Y);
+        v4 speed = x * v4_splat(g_rate) + y * v4_splat(g_moment);
+        double along = v4_dot(s.direction, speed), per_length = tg_segment_curvature(&s);
+        v4 turn = (speed - s.direction * v4_splat(along)) * v4_splat(per_length);
+        for (int e = 0; e < 2; e++)
+        {
+            v4 sign = v4_splat(e == 0 ? -s.weight : s.weight);
+            end_gradient g = {sign * (s.direction * v4_splat(g_length) + turn), sign * s.direction * v4_splat(g_rate),
+                              sign * s.direction * v4_splat(g_moment)};
+            seed_end(m, w, &s, e, g, gparams);
+        }
+        if (gparams != NULL && s.divisor >= 0) /* weight = 1 / divisor */
+            gparams[m->offset.tendon_coef + s.divisor] -= s.weight * s.weight * (g_length * s.length + along);
+    }
+}
+
+/* ---- gradients of where things are ---- */
+
+/* a rotation vector theta in axes R about a point, as the gradient g . theta of a twist's covector */
+static v4 rotation_gradient(spatial covector, v4 point, mat3 R)
+{
+    return mat3_mul_t(R, covector.ang - v4_cross(point, covector.lin));
+}
+
+static void add_body_gradient(const tg_model *m, const tg_work *w, int body, spatial covector, double *gparams)
+{
+    const tg_params *p = w->params;
+    int parent = m->body_parent[body];
+    mat3 R = tg_body_rotation(w, parent);
+    v4 at = v4_load(w->body_pos + 4 * parent) + mat3_mul_mem(R, TG_PARAM(p, body_pos) + 3 * body);
+    v4 g_pos = mat3_mul_t(R, covector.lin);
+    v4 g_turn = rotation_gradient(covector, at - tg_node_origin(m, w, m->body_node[body]), R);
+    double T[12];
+    tg_quat_raw_tangent(TG_PARAM(p, body_quat) + 4 * body, T);
+    for (int i = 0; i < 3; i++)
+        gparams[m->offset.body_pos + 3 * body + i] += g_pos[i];
+    for (int i = 0; i < 4; i++)
+        gparams[m->offset.body_quat + 4 * body + i] += T[i] * g_turn[0] + T[4 + i] * g_turn[1] + T[8 + i] * g_turn[2];
+}
+
+/* A moved anchor is a displacement of what comes before the joint and the opposite one of what comes after it; a turned axis
+ * likewise: Exp((S a) q) = S Exp(a q) S^T. ref shifts q without its rate. */
+static void add_joint_gradient(const tg_model *m, const tg_work *w, int joint, const double *q, spatial before,
+                               spatial after, double *gparams)
+{
+    const tg_params *p = w->params;
+    if (m->joint_type[joint] == TG_JOINT_FREE)
+        return;
+    tg_joint_frames f = tg_frames_of_joint(m, w, joint, q);
+    v4 g_pos = mat3_mul_t(f.rot_before, before.lin) - mat3_mul_t(f.rot_after, after.lin);
+    for (int i = 0; i < 3; i++)
+        gparams[m->offset.joint_pos + 3 * joint + i] += g_pos[i];
+    if (m->joint_type[joint] == TG_JOINT_BALL)
+        return;
+    v4 origin = tg_node_origin(m, w, m->joint_node[joint]);
+    v4 anchor = v4_load3(TG_PARAM(p, joint_pos) + 3 * joint);
+    v4 at_before = f.pos_before + mat3_mul(f.rot_before, anchor) - origin;
+    v4 at_after = f.pos_after + mat3_mul(f.rot_after, anchor) - origin;
+    v4 g_turn = rotation_gradient(before, at_before, f.rot_before) - rotation_gradient(after, at_after, f.rot_after);
+    const double *raw = TG_PARAM(p, joint_axis) + 3 * joint;
+    double norm = sqrt(raw[0] * raw[0] + raw[1] * raw[1] + raw[2] * raw[2]);
+    v4 axis = v4_load(p->joint_axis + 4 * joint);
+    v4 g_axis = v4_cross(g_turn, axis); /* theta = a x da / |a|: perpendicular to the axis, as it must be */
+    for (int i = 0; i < 3; i++)
+        gparams[m->offset.joint_axis + 3 * joint + i] += g_axis[i] / norm;
+    gparams[m->offset.joint_ref + joint] -= spatial_dot(before, load(w->J, m->joint_dof[joint]));
+}
+
+/* ---- the pass ---- */
+
+/* The sums behind one point of the tree. */
+typedef struct sums
+{
+    spatial X, V, A, Y;
+} sums;
+
+static spatial displacement_covector(const tg_work *w, int node, bool use_a, const sums *s)
+{
+    spatial c = spatial_sub(s->X, spatial_add(force_cross(load(w->V, node), s->V), force_cross(load(w->Y, node), s->Y)));
+    return use_a ? spatial_sub(c, force_cross(load(w->A, node), s->A)) : c;
+}
+
+/* Moves the sums from behind node i to in front of it and takes the gradients of its dofs. */
+static spatial pass_node(const tg_model *m, const tg_work *w, int i, bool use_a, sums *s, double *gq, double *gv,
+                         double *ga)
+{
+    int l = m->node_parent[i];
+    spatial Vl = load(w->V, l);
+    spatial Vb = s->V;
+    s->V = spatial_add(Vb, force_cross(spatial_sub(load(w->V, i), Vl), s->A));
+    spatial covector = displacement_covector(w, l, use_a, s);
+    for (int k = m->node_dof[i]; k < m->node_dof[i] + m->node_ndof[i]; k++)
+    {
+        spatial J = load(w->J, k);
+        gq[k] += spatial_dot(J, covector);
+        gv[k] += spatial_dot(J, Vb) + spatial_dot(motion_cross(Vl, J), s->A);
+        ga[k] += spatial_dot(J, s->A);
+    }
+    return covector;
+}
+
+/* the moment of a wrench about a point that lies at -shift from the old one; bodies that cannot move have the world's origin */
+static spatial about_other_origin(spatial f, v4 shift)
+{
+    return (spatial){f.lin, f.ang + v4_cross(shift, f.lin)};
+}
+
+static void pass_body(const tg_model *m, tg_work *w, int body, const double *q, bool use_a, double *gq, double *gv,
+                      double *ga, double *gparams)
+{
+    sums s = {load(w->Xbar, body), load(w->Vbar, body), load(w->Abar, body), load(w->Ybar, body)};
+    spatial covector = displacement_covector(w, m->body_node[body], use_a, &s);
+    for (int j = m->body_joint[body] + m->body_njoint[body] - 1; j >= m->body_joint[body]; j--)
+    {
+        spatial after = covector;
+        if (m->joint_type[j] == TG_JOINT_FREE)
+            pass_node(m, w, m->joint_node[j] + 1, use_a, &s, gq, gv, ga);
+        covector = pass_node(m, w, m->joint_node[j], use_a, &s, gq, gv, ga);
+        if (gparams != NULL)
+            add_joint_gradient(m, w, j, q, covector, after, gparams);
+    }
+    bool free = m->body_njoint[body] > 0 && m->joint_type[m->body_joint[body]] == TG_JOINT_FREE;
+    if (gparams != NULL && !free)
+        add_body_gradient(m, w, body, covector, gparams);
+    int parent = m->body_parent[body];
+    v4 shift = m->body_node[parent] == 0 ? tg_node_origin(m, w, m->body_node[body]) : v4_zero();
+    add(w->Xbar, parent, about_other_origin(s.X, shift));
+    add(w->Vbar, parent, about_other_origin(s.V, shift));
+    add(w->Abar, parent, about_other_origin(s.A, shift));
+    add(w->Ybar, parent, about_other_origin(s.Y, shift));
+}
+
+void tg_adjoint_end(const tg_model *m, tg_work *w, const double *q, bool use_a, double *gq, double *gv, double *ga,
+                    double *gparams)
+{
+    for (int body = m->nbody - 1; body > 0; body--)
+        pass_body(m, w, body, q, use_a, gq, gv, ga, gparams);
+    if (gparams != NULL && use_a) /* the world accelerates with -gravity */
+        for (int i = 0; i < 3; i++)
+            gparams[m->offset.gravity_ + i] -= w->Abar[i];
+}

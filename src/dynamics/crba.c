@@ -1,0 +1,108 @@
+/* The mass matrix by composite rigid bodies: M_kj = J_j . (Yc_k J_k) for every j on the path from k to the root, where
+ * Yc_k is the inertia of everything that dof k moves. Featherstone (2008), section 6.2. */
+#include "dynamics/crba.h"
+
+#include "dynamics/kinematics.h"
+#include "math/ltl.h"
+
+#define LANES(i) {(i) & 1, ((i) >> 1) & 1, ((i) >> 2) & 1, ((i) >> 3) & 1}
+const double tg_lane_mask[16][4] = {
+    LANES(0), LANES(1), LANES(2),  LANES(3),  LANES(4),  LANES(5),  LANES(6),  LANES(7),
+    LANES(8), LANES(9), LANES(10), LANES(11), LANES(12), LANES(13), LANES(14), LANES(15),
+};
+
+void tg_composites(const tg_model *m, tg_work *w)
+{
+    memcpy(w->composite, w->inertia, sizeof(double) * INERTIA_SIZE * (size_t)m->nnode);
+    for (int i = m->nnode - 1; i > 0; i--)
+    {
+        int parent = m->node_parent[i];
+        if (parent == 0)
+            continue;
+        double *Y = w->composite + INERTIA_SIZE * parent;
+        inertia_store(Y, inertia_add(inertia_load(Y), inertia_load(w->composite + INERTIA_SIZE * i)));
+    }
+}
+
+/* Row k of a tree: dot products of the wrench F with four columns of J at a time, over the blocks of its path. */
+static void mass_row(const tg_model *m, tg_work *w, int tree, int dof, spatial F)
+{
+    const tg_ltl_pattern *p = &m->tree_ltl[tree];
+    int ld = m->tree_ld[tree], node = m->dof_node[dof];
+    int last = m->node_dof[node] + m->node_ndof[node] - 1 - m->tree_dof[tree];
+    const double *Jt = w->Jt + 6 * m->tree_panel[tree];
+    double *row = w->M + m->tree_matrix[tree] + (dof - m->tree_dof[tree]) * ld;
+    const uint8_t *bits = w->block_bits + w->block_start[dof];
+    for (int b = p->block_start[last]; b < p->block_start[last + 1]; b++)
+    {
+        const double *J = Jt + p->blocks[b];
+        v4 sum = v4_load(J) * v4_splat(F.lin[0]) + v4_load(J + ld) * v4_splat(F.lin[1]) +
+                 v4_load(J + 2 * ld) * v4_splat(F.lin[2]) + v4_load(J + 3 * ld) * v4_splat(F.ang[0]) +
+                 v4_load(J + 4 * ld) * v4_splat(F.ang[1]) + v4_load(J + 5 * ld) * v4_splat(F.ang[2]);
+        v4_store(row + p->blocks[b], sum * v4_loadu(tg_lane_mask[*bits++]));
+    }
+}
+
+void tg_mass_rows(const tg_model *m, tg_work *w)
+{
+    for (int i = 1; i < m->nnode; i++)
+    {
+        inertia Y = inertia_load(w->composite + INERTIA_SIZE * i);
+        int tree = m->node_tree[i];
+        for (int k = m->node_dof[i]; k < m->node_dof[i] + m->node_ndof[i]; k++)
+        {
+            int local = k - m->tree_dof[tree];
+            mass_row(m, w, tree, k, inertia_mul(Y, spatial_load(w->J + SPATIAL_SIZE * k)));
+            w->M[m->tree_matrix[tree] + local * m->tree_ld[tree] + local] += w->params->dof_armature[k];
+        }
+    }
+}
+
+tg_status tg_factor_mass(const tg_model *m, tg_work *w)
+{
+    tg_composites(m, w);
+    tg_mass_rows(m, w);
+    for (int t = 0; t < m->ntree; t++)
+    {
+        int bad = tg_ltl_factor(&m->tree_ltl[t], w->M + m->tree_matrix[t], w->dinv + m->tree_dof[t]);
+        if (bad >= 0)
+        {
+            int joint = m->dof_joint[m->tree_dof[t] + bad];
+            return tg_fail(&w->error, TG_ERR_NUMERIC,
+                           "the mass matrix is not positive definite at joint #%d '%s' (dof %d)", joint,
+                           tg_name(m, TG_JOINT, joint), m->tree_dof[t] + bad);
+        }
+    }
+    return TG_OK;
+}
+
+void tg_solve_mass(const tg_model *m, const tg_work *w, double *x)
+{
+    for (int t = 0; t < m->ntree; t++)
+        tg_ltl_solve(&m->tree_ltl[t], w->M + m->tree_matrix[t], w->dinv + m->tree_dof[t], x + m->tree_dof[t]);
+}
+
+void tg_export_mass(const tg_model *m, const tg_work *w, double *M)
+{
+    int nv = m->nv;
+    memset(M, 0, sizeof(double) * (size_t)nv * (size_t)nv);
+    for (int k = 0; k < nv; k++)
+    {
+        int tree = m->node_tree[m->dof_node[k]], first = m->tree_dof[tree];
+        const double *row = w->M + m->tree_matrix[tree] + (k - first) * m->tree_ld[tree];
+        for (int j = k; j >= 0; j = m->dof_parent[j])
+            M[k * nv + j] = M[j * nv + k] = row[j - first];
+    }
+}
+
+tg_status tg_mass_matrix(const tg_model *m, tg_work *w, const double *q, double *M)
+{
+    TG_TRY(tg_check_work(m, w));
+    TG_TRY(tg_check_q(m, w, q));
+    TG_TRY(tg_check_output(w, "M", M, m->nv));
+    tg_position_stage(m, w, q);
+    tg_composites(m, w);
+    tg_mass_rows(m, w);
+    tg_export_mass(m, w, M);
+    return TG_OK;
+}

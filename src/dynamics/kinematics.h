@@ -1,0 +1,34 @@
+/* The position and velocity stages, used by everything below. Nothing here checks its inputs. */
+#ifndef TG_DYNAMICS_KINEMATICS_H
+#define TG_DYNAMICS_KINEMATICS_H
+
+#include "dynamics/work.h"
+
+/* Poses of the bodies, anchors and axes of the joints at q. */
+void tg_place(const tg_model *m, tg_work *w, const double *q);
+
+/* Twist of each dof, J and Jt. After tg_place. */
+void tg_subspaces(const tg_model *m, tg_work *w);
+
+/* Inertia of each node in world axes. After tg_place. */
+void tg_inertias(const tg_model *m, tg_work *w);
+
+/* All three. */
+void tg_position_stage(const tg_model *m, tg_work *w, const double *q);
+
+/* Twist of each node: V_i = V_parent + sum J v. After tg_subspaces. out: nnode spatial vectors. */
+void tg_node_twists(const tg_model *m, const tg_work *w, const double *v, double *out);
+
+/* TG_ERR_STALE unless the workspace holds that stage. */
+tg_status tg_need_stage(const tg_model *m, tg_work *w, tg_stage stage);
+
+/* The frame before (R, x) and after a joint of a body has moved it, from the poses of tg_place. */
+typedef struct tg_joint_frames
+{
+    mat3 rot_before, rot_after;
+    v4 pos_before, pos_after; /* of the body's frame */
+} tg_joint_frames;
+
+tg_joint_frames tg_frames_of_joint(const tg_model *m, const tg_work *w, int joint, const double *q);
+
+#endif

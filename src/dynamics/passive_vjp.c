@@ -1,0 +1,133 @@
+/* Reverse mode of the passive forces (passive.c). */
+#include "dynamics/kinematics.h"
+#include "dynamics/passive.h"
+#include "dynamics/tendon.h"
+#include "dynamics/vjp.h"
+#include "tangere/algebra.h"
+
+/* -k (x - rest), n numbers: gradient of y . force */
+static void linear_spring(double k, const double *x, const double *rest, const double *y, int n, double *gq, double *gk,
+                          double *grest)
+{
+    for (int i = 0; i < n; i++)
+    {
+        gq[i] -= k * y[i];
+        if (gk != NULL)
+            *gk -= (x[i] - rest[i]) * y[i];
+        if (grest != NULL)
+            grest[i] += k * y[i];
+    }
+}
+
+/* -k Log(rest^-1 q): the rest orientation of a free joint is its body's quaternion, of a ball the identity */
+static void ball_spring(const tg_model *m, const tg_work *w, int joint, const double *q, const double *y, tg_gradient g)
+{
+    bool free = m->joint_type[joint] == TG_JOINT_FREE;
+    int dof = m->joint_dof[joint] + (free ? 3 : 0), body = m->joint_body[joint];
+    double k = TG_PARAM(w->params, joint_stiffness)[joint], r[3], dq[9], drest[9];
+    tg_ball_deflection(m, w, joint, q, r, dq, drest);
+    for (int i = 0; i < 3; i++)
+        g.q[dof + i] -= k * (dq[i] * y[dof] + dq[3 + i] * y[dof + 1] + dq[6 + i] * y[dof + 2]);
+    if (g.params == NULL)
+        return;
+    for (int i = 0; i < 3; i++)
+        g.params[m->offset.joint_stiffness + joint] -= r[i] * y[dof + i];
+    if (!free)
+        return;
+    v4 turn = v4_zero(); /* gradient in the axes of the rest orientation, then of its parent */
+    for (int i = 0; i < 3; i++)
+        turn[i] = -k * (drest[i] * y[dof] + drest[3 + i] * y[dof + 1] + drest[6 + i] * y[dof + 2]);
+    turn = mat3_mul(mat3_load(w->params->body_rot + MAT3_SIZE * body), turn);
+    double T[12];
+    tg_quat_raw_tangent(TG_PARAM(w->params, body_quat) + 4 * body, T);
+    for (int i = 0; i < 4; i++)
+        g.params[m->offset.body_quat + 4 * body + i] += T[i] * turn[0] + T[4 + i] * turn[1] + T[8 + i] * turn[2];
+}
+
+static void joint_spring(const tg_model *m, const tg_work *w, int j, const double *q, const double *y, tg_gradient g)
+{
+    double k = TG_PARAM(w->params, joint_stiffness)[j];
+    if (k == 0 && g.params == NULL)
+        return;
+    int dof = m->joint_dof[j], at = m->joint_q[j];
+    bool free = m->joint_type[j] == TG_JOINT_FREE;
+    double *gk = g.params != NULL ? g.params + m->offset.joint_stiffness + j : NULL, *grest = NULL;
+    if (g.params != NULL)
+        grest = g.params + (free ? m->offset.body_pos + 3 * m->joint_body[j] : m->offset.joint_springref + j);
+    if (m->joint_type[j] != TG_JOINT_BALL)
+        linear_spring(k, q + at, w->params->q_spring + at, y + dof, free ? 3 : 1, g.q + dof, gk, grest);
+    if (free || m->joint_type[j] == TG_JOINT_BALL)
+        ball_spring(m, w, j, q, y, g);
+}
+
+/* moment . y (k stretch - d rate), through length, rate and moment */
+static void tendon(const tg_model *m, tg_work *w, int t, const double *q, const double *v, const double *y,
+                   tg_gradient g)
+{
+    double stiffness = TG_PARAM(w->params, tendon_stiffness)[t], damping = TG_PARAM(w->params, tendon_damping)[t];
+    if (stiffness == 0 && damping == 0 && g.params == NULL)
+        return;
+    int end;
+    double stretch = tg_tendon_stretch(w, t, &end), rate = tg_tendon_rate(m, w, t, v), arm = tg_tendon_rate(m, w, t, y);
+    double g_length = end < 0 ? 0 : -stiffness * arm, g_rate = -damping * arm;
+    double g_moment = stiffness * stretch - damping * rate;
+    tg_tendon_reverse(m, w, t, q, v, y, g_length, g_rate, g_moment, g);
+    if (g.params == NULL)
+        return;
+    g.params[m->offset.tendon_stiffness + t] += arm * stretch;
+    g.params[m->offset.tendon_damping + t] -= arm * rate;
+    if (end >= 0)
+        g.params[m->offset.tendon_rest + 2 * t + end] += stiffness * arm;
+}
+
+void tg_tendon_reverse(const tg_model *m, tg_work *w, int t, const double *q, const double *v, const double *y,
+                       double g_length, double g_rate, double g_moment, tg_gradient g)
+{
+    if (m->tendon_type[t] == TG_TENDON_SPATIAL)
+    {
+        tg_adjoint_tendon(m, w, t, g_length, g_rate, g_moment, g.params);
+        return;
+    }
+    for (int i = m->tendon_path[t]; i < m->tendon_path[t] + m->tendon_npath[t]; i++)
+    {
+        int at = m->joint_q[m->path_id[i]], dof = m->joint_dof[m->path_id[i]];
+        double coef = TG_PARAM(w->params, tendon_coef)[i];
+        g.q[dof] += g_length * coef;
+        g.v[dof] += g_rate * coef;
+        if (g.params != NULL)
+            g.params[m->offset.tendon_coef + i] += g_length * q[at] + g_rate * v[dof] + g_moment * y[dof];
+    }
+}
+
+void tg_passive_reverse(const tg_model *m, tg_work *w, const double *q, const double *v, const double *y,
+                        tg_gradient g)
+{
+    for (int k = 0; k < m->nv; k++)
+    {
+        g.v[k] -= w->params->dof_damping[k] * y[k];
+        if (g.params != NULL)
+            g.params[m->offset.joint_damping + m->dof_joint[k]] -= v[k] * y[k];
+    }
+    for (int j = 0; j < m->njoint; j++)
+        joint_spring(m, w, j, q, y, g);
+    for (int t = 0; t < m->ntendon; t++)
+        tendon(m, w, t, q, v, y, g);
+}
+
+tg_status tg_passive_vjp(const tg_model *m, tg_work *w, const double *q, const double *v, const double *y, double *gq,
+                         double *gv, double *gparams)
+{
+    TG_TRY(tg_check_state(m, w, q, v));
+    TG_TRY(tg_check_vector(w, "y", y, m->nv));
+    tg_position_stage(m, w, q);
+    tg_node_twists(m, w, v, w->V);
+    w->stage = TG_STAGE_VELOCITY;
+    tg_passive_force(m, w, q, v, w->vec);
+    tg_gradient g = tg_gradient_begin(m, w, gparams);
+    tg_adjoint_begin(m, w, y);
+    tg_passive_reverse(m, w, q, v, y, g);
+    tg_adjoint_end(m, w, q, false, g.q, g.v, g.a, g.params);
+    tg_gradient_copy(m, g.q, gq);
+    tg_gradient_copy(m, g.v, gv);
+    return TG_OK;
+}

@@ -1,0 +1,172 @@
+/* Tendons.
+ *
+ * fixed:    length = sum coef_i q_i
+ * spatial:  length = sum over the segments of |p_b - p_a| / divisor, through sites; a pulley starts a new branch
+ *
+ * The moment arm of dof k is d length / d q_k = sum u . (c_bk - c_ak) / divisor, where u is the direction of the segment
+ * and c_pk the velocity of point p when dof k moves. */
+#include "dynamics/tendon.h"
+
+#include <math.h>
+
+/* Segments shorter than this have no direction; they pull nowhere. */
+#define SHORTEST_SEGMENT 1e-12
+
+static v4 site_point(const tg_model *m, const tg_work *w, int site)
+{
+    int body = m->site_body[site];
+    return v4_load(w->body_pos + 4 * body) +
+           mat3_mul_mem(tg_body_rotation(w, body), TG_PARAM(w->params, site_pos) + 3 * site);
+}
+
+bool tg_next_segment(const tg_model *m, const tg_work *w, int tendon, int *item, tg_segment *s)
+{
+    int first = m->tendon_path[tendon], end = m->tendon_npath[tendon];
+    for (; *item + 1 < end; (*item)++)
+    {
+        int at = first + *item;
+        if (m->path_type[at] != TG_PATH_SITE || m->path_type[at + 1] != TG_PATH_SITE)
+            continue;
+        s->divisor = -1;
+        for (int i = *item; i >= 0 && s->divisor < 0; i--)
+            if (m->path_type[first + i] == TG_PATH_PULLEY)
+                s->divisor = first + i;
+        s->weight = s->divisor < 0 ? 1 : 1 / TG_PARAM(w->params, tendon_coef)[s->divisor];
+        for (int e = 0; e < 2; e++)
+        {
+            s->site[e] = m->path_id[at + e];
+            s->body[e] = m->site_body[s->site[e]];
+            s->point[e] = site_point(m, w, s->site[e]);
+        }
+        v4 d = s->point[1] - s->point[0];
+        s->length = sqrt(v4_dot(d, d));
+        s->direction = s->length > SHORTEST_SEGMENT ? d * v4_splat(1 / s->length) : v4_zero();
+        (*item)++;
+        return true;
+    }
+    return false;
+}
+
+double tg_segment_curvature(const tg_segment *s)
+{
+    return s->length > SHORTEST_SEGMENT ? 1 / s->length : 0;
+}
+
+/* velocity of a point of a body when dof k moves */
+static v4 point_column(const tg_model *m, const tg_work *w, int body, v4 point, int k)
+{
+    v4 p = point - tg_node_origin(m, w, m->body_node[body]);
+    return twist_at(spatial_load(w->J + SPATIAL_SIZE * k), p);
+}
+
+/* the last dof that moves a body, -1 if none does */
+static int last_dof(const tg_model *m, int body)
+{
+    int node = m->body_node[body];
+    return node == 0 ? -1 : m->node_dof[node] + m->node_ndof[node] - 1;
+}
+
+static double fixed_tendon(const tg_model *m, const tg_work *w, int tendon, const double *q, double *moment)
+{
+    double length = 0;
+    for (int i = m->tendon_path[tendon]; i < m->tendon_path[tendon] + m->tendon_npath[tendon]; i++)
+    {
+        double coef = TG_PARAM(w->params, tendon_coef)[i];
+        length += coef * q[m->joint_q[m->path_id[i]]];
+        moment[m->joint_dof[m->path_id[i]]] += coef;
+    }
+    return length;
+}
+
+static double spatial_tendon(const tg_model *m, const tg_work *w, int tendon, double *moment)
+{
+    double length = 0;
+    tg_segment s;
+    for (int item = 0; tg_next_segment(m, w, tendon, &item, &s);)
+    {
+        length += s.weight * s.length;
+        for (int e = 0; e < 2; e++)
+        {
+            v4 pull = s.direction * v4_splat(e == 0 ? -s.weight : s.weight);
+            for (int k = last_dof(m, s.body[e]); k >= 0; k = m->dof_parent[k])
+                moment[k] += v4_dot(pull, point_column(m, w, s.body[e], s.point[e], k));
+        }
+    }
+    return length;
+}
+
+void tg_tendons(const tg_model *m, tg_work *w, const double *q)
+{
+    for (int t = 0; t < m->ntendon; t++)
+    {
+        double *moment = tg_tendon_moment(m, w, t);
+        memset(moment, 0, sizeof(double) * (size_t)m->nv);
+        w->tendon_length[t] = m->tendon_type[t] == TG_TENDON_FIXED ? fixed_tendon(m, w, t, q, moment)
+                                                                   : spatial_tendon(m, w, t, moment);
+    }
+}
+
+double tg_tendon_rate(const tg_model *m, const tg_work *w, int tendon, const double *v)
+{
+    const double *moment = tg_tendon_moment(m, w, tendon);
+    double rate = 0;
+    for (int k = 0; k < m->nv; k++)
+        rate += moment[k] * v[k];
+    return rate;
+}
+
+/* ---- second derivative ----
+ *
+ * d/dq_k of u . (c_bj - c_aj):  u turns by (1 - u u^T)(c_bk - c_ak) / length, and
+ * d c_pj / d q_k = w_k x c_pj when k moves the axis of j (k before j, or of the same node), else w_j x c_pk. */
+
+static v4 angular(const tg_work *w, int k)
+{
+    return v4_load(w->J + SPATIAL_SIZE * k + 4);
+}
+
+static v4 column_rate(const tg_model *m, const tg_work *w, int body, v4 point, int j, int k)
+{
+    if (k <= j || m->dof_node[k] == m->dof_node[j])
+        return v4_cross(angular(w, k), point_column(m, w, body, point, j));
+    return v4_cross(angular(w, j), point_column(m, w, body, point, k));
+}
+
+/* u . d c_pj / d q_k for all pairs of dofs that move one end */
+static void add_end(const tg_model *m, tg_work *w, int body, v4 point, v4 pull)
+{
+    for (int j = last_dof(m, body); j >= 0; j = m->dof_parent[j])
+        for (int k = last_dof(m, body); k >= 0; k = m->dof_parent[k])
+            w->hessian[(size_t)j * (size_t)m->nv + (size_t)k] +=
+                v4_dot(pull, column_rate(m, w, body, point, j, k));
+}
+
+/* (c_bj - c_aj) . (1 - u u^T) (c_bk - c_ak) weight / length, end by end */
+static void add_turn(const tg_model *m, tg_work *w, const tg_segment *s, int end_j, int end_k)
+{
+    double scale = (end_j == end_k ? s->weight : -s->weight) * tg_segment_curvature(s);
+    for (int j = last_dof(m, s->body[end_j]); j >= 0; j = m->dof_parent[j])
+    {
+        v4 cj = point_column(m, w, s->body[end_j], s->point[end_j], j);
+        v4 across = (cj - s->direction * v4_splat(v4_dot(s->direction, cj))) * v4_splat(scale);
+        for (int k = last_dof(m, s->body[end_k]); k >= 0; k = m->dof_parent[k])
+            w->hessian[(size_t)j * (size_t)m->nv + (size_t)k] +=
+                v4_dot(across, point_column(m, w, s->body[end_k], s->point[end_k], k));
+    }
+}
+
+bool tg_tendon_hessian(const tg_model *m, tg_work *w, int tendon)
+{
+    if (m->tendon_type[tendon] != TG_TENDON_SPATIAL)
+        return false;
+    memset(w->hessian, 0, sizeof(double) * (size_t)m->nv * (size_t)m->nv);
+    tg_segment s;
+    for (int item = 0; tg_next_segment(m, w, tendon, &item, &s);)
+    {
+        add_end(m, w, s.body[0], s.point[0], s.direction * v4_splat(-s.weight));
+        add_end(m, w, s.body[1], s.point[1], s.direction * v4_splat(s.weight));
+        for (int e = 0; e < 4; e++)
+            add_turn(m, w, &s, e / 2, e % 2);
+    }
+    return true;
+}

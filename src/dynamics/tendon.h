@@ -1,0 +1,42 @@
+/* Tendons: length, moment arms (d length / d q) and their derivative. */
+#ifndef TG_DYNAMICS_TENDON_H
+#define TG_DYNAMICS_TENDON_H
+
+#include "dynamics/work.h"
+
+/* Row of moment arms of a tendon: nv numbers. */
+static inline double *tg_tendon_moment(const tg_model *m, const tg_work *w, int tendon)
+{
+    return w->tendon_moment + (size_t)tendon * (size_t)v4_pad(m->nv);
+}
+
+/* Lengths and moment arms of all tendons. After the position stage. */
+void tg_tendons(const tg_model *m, tg_work *w, const double *q);
+
+/* Rate of the length for velocities v. */
+double tg_tendon_rate(const tg_model *m, const tg_work *w, int tendon, const double *v);
+
+/* d moment_j / d q_k of one tendon into w->hessian (nv x nv; row j). False, and nothing written, where it is
+ * zero: fixed tendons. After tg_tendons. */
+bool tg_tendon_hessian(const tg_model *m, tg_work *w, int tendon);
+
+/* ---- one straight piece of a spatial tendon ---- */
+
+typedef struct tg_segment
+{
+    int site[2];
+    int body[2];
+    v4 point[2]; /* world */
+    v4 direction;
+    double length;
+    double weight; /* 1 / divisor of the pulley before it */
+    int divisor;   /* path item of that pulley, -1: none */
+} tg_segment;
+
+/* 1 / length: how fast the direction turns; 0 for a segment too short to have one. */
+double tg_segment_curvature(const tg_segment *segment);
+
+/* Walks over the segments of a spatial tendon: start with *item = 0; false at the end. */
+bool tg_next_segment(const tg_model *m, const tg_work *w, int tendon, int *item, tg_segment *segment);
+
+#endif

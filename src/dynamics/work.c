@@ -1,0 +1,202 @@
+/* Creating a workspace, and the checks that every public function starts with. */
+#include "dynamics/work.h"
+
+#include <math.h>
+
+/* ---- creation ---- */
+
+typedef struct work_sizes
+{
+    int nblock;  /* blocks in all rows of all trees' patterns */
+    size_t hessian; /* nv^2 if there are spatial tendons or actuators at sites */
+} work_sizes;
+
+/* The pattern row that serves every dof of a node: that of its last dof, which covers them all. */
+static int last_dof(const tg_model *m, int dof)
+{
+    int node = m->dof_node[dof];
+    return m->node_dof[node] + m->node_ndof[node] - 1;
+}
+
+static work_sizes count_sizes(const tg_model *m)
+{
+    work_sizes s = {0, 0};
+    for (int t = 0; t < m->ntree; t++)
+    {
+        const tg_ltl_pattern *p = &m->tree_ltl[t];
+        for (int k = 0; k < p->n; k++)
+        {
+            int row = last_dof(m, m->tree_dof[t] + k) - m->tree_dof[t];
+            s.nblock += p->block_start[row + 1] - p->block_start[row];
+        }
+    }
+    bool curved = false;
+    for (int t = 0; t < m->ntendon; t++)
+        curved |= m->tendon_type[t] == TG_TENDON_SPATIAL;
+    for (int i = 0; i < m->nu; i++)
+        curved |= m->actuator_transmission[i] == TG_TRANSMISSION_SITE;
+    s.hessian = curved ? (size_t)m->nv * (size_t)m->nv : 0;
+    return s;
+}
+
+static void place_fields(tg_work *w, const tg_model *m, work_sizes s, tg_arena *arena)
+{
+    int nblock = s.nblock;
+    size_t hessian_size = s.hessian;
+#define X(type, name, count, doc) w->name = TG_TAKE(arena, type, count, #name);
+    TG_WORK_FIELDS(X)
+#undef X
+}
+
+/* Which of the four columns of each block belong to the path from the root to the node of the dof. */
+static void fill_block_bits(tg_work *w)
+{
+    const tg_model *m = w->model;
+    int next = 0;
+    for (int t = 0; t < m->ntree; t++)
+    {
+        const tg_ltl_pattern *p = &m->tree_ltl[t];
+        for (int k = 0; k < p->n; k++)
+        {
+            int row = last_dof(m, m->tree_dof[t] + k) - m->tree_dof[t];
+            w->block_start[m->tree_dof[t] + k] = next;
+            for (int b = p->block_start[row]; b < p->block_start[row + 1]; b++)
+            {
+                unsigned bits = 0;
+                for (int j = row; j >= 0; j = p->parent[j])
+                    if (j - j % V4_LANES == p->blocks[b])
+                        bits |= 1u << (j % V4_LANES);
+                w->block_bits[next++] = (uint8_t)bits;
+            }
+        }
+    }
+}
+
+tg_status tg_work_create(const tg_model *m, tg_work **out, tg_error *error)
+{
+    if (m == NULL || out == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "tg_work_create: %s is NULL", m == NULL ? "m" : "w");
+    work_sizes sizes = count_sizes(m);
+    tg_arena arena = {0};
+    tg_work layout;
+    TG_TAKE(&arena, tg_work, 1, "tg_work");
+    place_fields(&layout, m, sizes, &arena);
+    tg_work *w = arena.failed ? NULL : tg_alloc(&m->allocator, arena.used);
+    if (w == NULL)
+        return tg_fail(error, TG_ERR_MEMORY, "tg_work_create: no memory for %zu bytes", arena.used);
+    arena = (tg_arena){.base = (unsigned char *)w, .capacity = arena.used};
+    TG_TAKE(&arena, tg_work, 1, "tg_work");
+    w->model = m;
+    w->params = m->params;
+    w->allocator = m->allocator;
+    w->bytes = arena.capacity;
+    place_fields(w, m, sizes, &arena);
+    fill_block_bits(w);
+    *out = w;
+    return TG_OK;
+}
+
+void tg_work_destroy(tg_work *w)
+{
+    if (w == NULL)
+        return;
+    tg_allocator allocator = w->allocator;
+    tg_free(&allocator, w);
+}
+
+const char *tg_work_message(const tg_work *w)
+{
+    return w == NULL ? "" : w->error.message;
+}
+
+size_t tg_work_bytes(const tg_work *w)
+{
+    return w == NULL ? 0 : w->bytes;
+}
+
+tg_status tg_work_set_params(tg_work *w, const tg_params *params)
+{
+    if (w == NULL)
+        return TG_ERR_ARGUMENT;
+    if (params != NULL && params->model != w->model)
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_work_set_params: the parameters belong to another model");
+    w->params = params != NULL ? params : w->model->params;
+    w->stage = TG_STAGE_NONE;
+    return TG_OK;
+}
+
+/* ---- checks ---- */
+
+tg_status tg_check_work(const tg_model *m, tg_work *w)
+{
+    if (m == NULL || w == NULL)
+        return w == NULL ? TG_ERR_ARGUMENT : tg_fail(&w->error, TG_ERR_ARGUMENT, "m is NULL");
+    if (w->model != m)
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "w was created for another model");
+    if (!w->params->ready)
+        return tg_fail(&w->error, TG_ERR_STALE, "the parameters were changed without tg_params_changed");
+    return TG_OK;
+}
+
+/* x - x is zero for finite numbers and NaN otherwise */
+static bool all_finite(const double *x, int n)
+{
+    v4 sum = v4_zero();
+    int i = 0;
+    for (; i + V4_LANES <= n; i += V4_LANES)
+    {
+        v4 a = v4_loadu(x + i);
+        sum += a - a;
+    }
+    double rest = v4_sum(sum);
+    for (; i < n; i++)
+        rest += x[i] - x[i];
+    return rest == 0;
+}
+
+tg_status tg_check_vector(tg_work *w, const char *name, const double *x, int n)
+{
+    if (n == 0)
+        return TG_OK;
+    if (x == NULL)
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "%s is NULL; it has %d numbers", name, n);
+    if (all_finite(x, n))
+        return TG_OK;
+    int i = 0;
+    while (isfinite(x[i]))
+        i++;
+    return tg_fail(&w->error, TG_ERR_VALUE, "%s[%d] = %g: must be finite", name, i, x[i]);
+}
+
+tg_status tg_check_q(const tg_model *m, tg_work *w, const double *q)
+{
+    TG_TRY(tg_check_vector(w, "q", q, m->nq));
+    for (int j = 0; j < m->nquat; j++)
+    {
+        const double *x = q + m->quat_q[j];
+        double norm2 = x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3];
+        if (fabs(norm2 - 1) > 2e-3)
+            return tg_fail(&w->error, TG_ERR_VALUE, "q[%d..%d]: a quaternion must have norm 1, got %.9g", m->quat_q[j],
+                           m->quat_q[j] + 3, sqrt(norm2));
+    }
+    return TG_OK;
+}
+
+tg_status tg_check_output(tg_work *w, const char *name, const double *out, int n)
+{
+    return out != NULL || n == 0 ? TG_OK : tg_fail(&w->error, TG_ERR_ARGUMENT, "%s is NULL", name);
+}
+
+tg_status tg_check_index(tg_work *w, const char *element, int index, int count)
+{
+    if (index >= 0 && index < count)
+        return TG_OK;
+    return tg_fail(&w->error, TG_ERR_ARGUMENT, "%s %d does not exist; the model has %d", element, index, count);
+}
+
+tg_status tg_check_state(const tg_model *m, tg_work *w, const double *q, const double *v)
+{
+    TG_TRY(tg_check_work(m, w));
+    TG_TRY(tg_check_q(m, w, q));
+    return tg_check_vector(w, "v", v, m->nv);
+}

@@ -1,0 +1,292 @@
+/* Cholesky, L D L^T and LU of small dense matrices (Golub and Van Loan, Matrix Computations, chapters 3 and 4). */
+#include <math.h>
+#include <stddef.h>
+
+#include "math/dense.h"
+#include "math/lanes.h"
+
+enum
+{
+    PANEL = V4_LANES, /* columns that Cholesky takes at a time */
+    LU_PANEL = 32     /* up to this width LU eliminates row by row (measured: halves pay from about 48 on) */
+};
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- Cholesky ---- */
+
+/* D (n <= 4, lower triangle, ld 4) = L L^T in place */
+static int chol_block(int n, double D[PANEL * PANEL])
+{
+    for (int j = 0; j < n; j++)
+    {
+        double pivot = D[PANEL * j + j];
+        for (int p = 0; p < j; p++)
+            pivot -= D[PANEL * j + p] * D[PANEL * j + p];
+        if (!(pivot > 0) || !isfinite(pivot))
+            return j;
+        D[PANEL * j + j] = sqrt(pivot);
+        for (int i = j + 1; i < n; i++)
+        {
+            double sum = D[PANEL * i + j];
+            for (int p = 0; p < j; p++)
+                sum -= D[PANEL * i + p] * D[PANEL * j + p];
+            D[PANEL * i + j] = sum / D[PANEL * j + j];
+        }
+    }
+    return -1;
+}
+
+/* X L^T = X, rows x n: forward substitution along every row */
+static void divide_rows(int rows, int n, const double L[PANEL * PANEL], double *X, ptrdiff_t ldx)
+{
+    double inverse[PANEL];
+    for (int j = 0; j < n; j++)
+        inverse[j] = 1 / L[PANEL * j + j];
+    for (int i = 0; i < rows; i++, X += ldx)
+        for (int j = 0; j < n; j++)
+        {
+            double sum = X[j];
+            for (int p = 0; p < j; p++)
+                sum -= L[PANEL * j + p] * X[p];
+            X[j] = sum * inverse[j];
+        }
+}
+
+/* Four columns at a time, left-looking: subtract what the columns before contribute, factor the block on the diagonal,
+ * divide the rows below it. */
+int tg_chol(int n, double *A, int lda)
+{
+    for (int j = 0; j < n; j += PANEL)
+    {
+        int width = smaller(PANEL, n - j), below = n - j - width;
+        double *row = A + (ptrdiff_t)j * lda, *rows_below = row + (ptrdiff_t)width * lda;
+        double D[PANEL * PANEL] = {0};
+        for (int i = 0; i < width; i++)
+            for (int p = 0; p <= i; p++)
+                D[PANEL * i + p] = row[i * lda + j + p];
+        tg_gemm_nt(width, width, j, row, lda, row, lda, TG_GEMM_SUB, D, PANEL);
+        tg_gemm_nt(below, width, j, rows_below, lda, row, lda, TG_GEMM_SUB, rows_below + j, lda);
+        int bad = chol_block(width, D);
+        if (bad >= 0)
+            return j + bad;
+        for (int i = 0; i < width; i++)
+            for (int p = 0; p <= i; p++)
+                row[i * lda + j + p] = D[PANEL * i + p];
+        if (width == PANEL)
+            divide_rows(below, PANEL, D, rows_below + j, lda);
+    }
+    return -1;
+}
+
+void tg_chol_solve(int n, const double *L, int ldl, int columns, double *X, int ldx)
+{
+    tg_trsm(TG_TRI_LOWER, n, L, ldl, columns, X, ldx);
+    tg_trsm(TG_TRI_LOWER | TG_TRI_TRANSPOSED, n, L, ldl, columns, X, ldx);
+}
+
+/* ---- L D L^T ---- */
+
+/* Right-looking: column k, copied to the unused row k of the upper triangle where it is contiguous, updates the rows below. */
+int tg_ldl(int n, double *A, int lda)
+{
+    for (int k = 0; k < n; k++)
+    {
+        double *row = A + (ptrdiff_t)k * lda;
+        double pivot = row[k];
+        if (pivot == 0 || !isfinite(pivot))
+            return k;
+        for (int i = k + 1; i < n; i++)
+            row[i] = A[(ptrdiff_t)i * lda + k];
+        for (int i = k + 1; i < n; i++)
+        {
+            double *below = A + (ptrdiff_t)i * lda;
+            below[k] = row[i] / pivot;
+            v4_subtract_scaled(i - k, below[k], row + k + 1, below + k + 1);
+        }
+    }
+    return -1;
+}
+
+void tg_ldl_solve(int n, const double *LD, int ld, int columns, double *X, int ldx)
+{
+    tg_trsm(TG_TRI_LOWER | TG_TRI_UNIT, n, LD, ld, columns, X, ldx);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < columns; j++)
+            X[(ptrdiff_t)i * ldx + j] /= LD[(ptrdiff_t)i * ld + i];
+    tg_trsm(TG_TRI_LOWER | TG_TRI_UNIT | TG_TRI_TRANSPOSED, n, LD, ld, columns, X, ldx);
+}
+
+/* ---- LU ---- */
+
+static inline void exchange_rows(int columns, double *a, double *b)
+{
+    int j = 0;
+    for (; j + V4_LANES <= columns; j += V4_LANES)
+    {
+        v4 t = v4_loadu(a + j);
+        v4_storeu(a + j, v4_loadu(b + j));
+        v4_storeu(b + j, t);
+    }
+    for (; j < columns; j++)
+    {
+        double t = a[j];
+        a[j] = b[j];
+        b[j] = t;
+    }
+}
+
+static void exchange_all(int count, const int *pivot, int columns, double *X, ptrdiff_t ldx)
+{
+    for (int k = 0; k < count; k++)
+        if (pivot[k] != k)
+            exchange_rows(columns, X + k * ldx, X + pivot[k] * ldx);
+}
+
+/* the largest |a(i)| seen so far; written without branches, which a random column would mispredict */
+typedef struct candidate
+{
+    double size;
+    int row;
+} candidate;
+
+TG_INLINE candidate larger(candidate best, double a, int row)
+{
+    double size = fabs(a);
+    best.row = size > best.size ? row : best.row;
+    best.size = size > best.size ? size : best.size;
+    return best;
+}
+
+/* the row with the largest |a(i)|; a has stride lda */
+static int largest(int m, const double *a, ptrdiff_t lda)
+{
+    candidate best = {-1, 0};
+    for (int i = 0; i < m; i++)
+        best = larger(best, a[i * lda], i);
+    return best.row;
+}
+
+/* One step of elimination: the pivot row starts at u, in column `lane` of its group of four, and m - 1 rows follow;
+ * `columns` counts from the first of the group. For every row l = a / pivot, the columns after the pivot -= l u, a = l.
+ * Returns which row has the largest entry in the column after the pivot, the next pivot. */
+TG_INLINE int eliminate_rows(int lane, int m, int columns, double *u, ptrdiff_t lda)
+{
+    const v4i here = v4_lanes_from(lane) & ~v4_lanes_from(lane + 1);
+    const v4 first = v4_keep(v4_lanes_from(lane + 1), v4_loadu(u));
+    const double inverse = 1 / u[lane];
+    candidate best = {-1, 1};
+    double *a = u + lda;
+    for (int i = 1; i < m; i++, a += lda)
+    {
+        v4 head = v4_loadu(a);
+        double factor = head[lane] * inverse;
+        v4 l = v4_splat(factor);
+        v4_storeu(a, v4_select(here, l, head - l * first));
+        v4_subtract_scaled(columns - V4_LANES, factor, u + V4_LANES, a + V4_LANES);
+        if (lane + 1 < columns)
+            best = larger(best, a[lane + 1], i);
+    }
+    return best.row;
+}
+
+/* the same for a pivot in the last, incomplete group */
+static int eliminate_narrow(int lane, int m, int columns, double *u, ptrdiff_t lda)
+{
+    candidate best = {-1, 1};
+    double *a = u + lda;
+    for (int i = 1; i < m; i++, a += lda)
+    {
+        a[lane] /= u[lane];
+        for (int j = lane + 1; j < columns; j++)
+            a[j] -= a[lane] * u[j];
+        if (lane + 1 < columns)
+            best = larger(best, a[lane + 1], i);
+    }
+    return best.row;
+}
+
+/* step k of m x n; returns the pivot row of the next step */
+static int eliminate(int k, int m, int n, double *A, ptrdiff_t lda)
+{
+    int lane = k % V4_LANES, columns = n - k + lane;
+    double *u = A + k * lda + k - lane;
+    if (columns < V4_LANES)
+        return k + eliminate_narrow(lane, m - k, columns, u, lda);
+    switch (lane)
+    {
+    case 0:
+        return k + eliminate_rows(0, m - k, columns, u, lda);
+    case 1:
+        return k + eliminate_rows(1, m - k, columns, u, lda);
+    case 2:
+        return k + eliminate_rows(2, m - k, columns, u, lda);
+    default:
+        return k + eliminate_rows(3, m - k, columns, u, lda);
+    }
+}
+
+/* P A = L U of m x n, m >= n, row by row */
+static int lu_panel(int m, int n, double *A, ptrdiff_t lda, int *pivot)
+{
+    int row = largest(m, A, lda);
+    for (int k = 0; k < n; k++)
+    {
+        double value = A[row * lda + k];
+        if (value == 0 || !isfinite(value))
+            return k;
+        pivot[k] = row;
+        if (row != k)
+            exchange_rows(n, A + k * lda, A + row * lda);
+        row = eliminate(k, m, n, A, lda);
+    }
+    return -1;
+}
+
+/* P A = L U of m x n, m >= n, by halves (Toledo 1997): left half, exchange, U12 = L11^-1 A12, A22 -= L21 U12, right half. Almost all
+ * of the work is in the product, whatever the size. */
+static int lu_recursive(int m, int n, double *A, ptrdiff_t lda, int *pivot)
+{
+    if (n <= LU_PANEL)
+        return lu_panel(m, n, A, lda, pivot);
+    int left = v4_pad(n / 2), right = n - left;
+    double *A12 = A + left, *A21 = A + left * lda, *A22 = A21 + left;
+    int bad = lu_recursive(m, left, A, lda, pivot);
+    if (bad >= 0)
+        return bad;
+    exchange_all(left, pivot, right, A12, lda);
+    tg_trsm(TG_TRI_LOWER | TG_TRI_UNIT, left, A, (int)lda, right, A12, (int)lda);
+    tg_gemm_nn(m - left, right, left, A21, (int)lda, A12, (int)lda, TG_GEMM_SUB, A22, (int)lda);
+    bad = lu_recursive(m - left, right, A22, lda, pivot + left);
+    if (bad >= 0)
+        return left + bad;
+    exchange_all(right, pivot + left, left, A21, lda);
+    for (int k = left; k < n; k++)
+        pivot[k] += left;
+    return -1;
+}
+
+int tg_lu(int n, double *A, int lda, int *pivot)
+{
+    return n > 0 ? lu_recursive(n, n, A, lda, pivot) : -1;
+}
+
+void tg_lu_solve(int n, const double *LU, int ld, const int *pivot, int columns, double *X, int ldx)
+{
+    exchange_all(n, pivot, columns, X, ldx);
+    tg_trsm(TG_TRI_LOWER | TG_TRI_UNIT, n, LU, ld, columns, X, ldx);
+    tg_trsm(TG_TRI_UPPER, n, LU, ld, columns, X, ldx);
+}
+
+/* A^T = U^T L^T P */
+void tg_lu_solve_t(int n, const double *LU, int ld, const int *pivot, int columns, double *X, int ldx)
+{
+    tg_trsm(TG_TRI_UPPER | TG_TRI_TRANSPOSED, n, LU, ld, columns, X, ldx);
+    tg_trsm(TG_TRI_LOWER | TG_TRI_UNIT | TG_TRI_TRANSPOSED, n, LU, ld, columns, X, ldx);
+    for (int k = n - 1; k >= 0; k--)
+        if (pivot[k] != k)
+            exchange_rows(columns, X + (ptrdiff_t)k * ldx, X + (ptrdiff_t)pivot[k] * ldx);
+}

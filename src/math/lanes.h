@@ -1,0 +1,94 @@
+/* Edges of vectorised loops: forced inlining of register tiles, lane masks, and vectors of fewer than four numbers.
+ *
+ * A loop over columns handles the last, incomplete group of four by stepping back: it covers the last four columns,
+ * computes all lanes and keeps the result in the lanes that were not done before (v4_select). Memory outside of the rows is never touched. */
+#ifndef TG_MATH_LANES_H
+#define TG_MATH_LANES_H
+
+#include "base/simd.h"
+
+#define TG_INLINE static inline __attribute__((always_inline))
+
+/* before the innermost loop of a register tile, or one of at most three rounds: Clang would unroll it once more */
+#if defined(__clang__)
+#define TG_NO_UNROLL _Pragma("clang loop unroll(disable) vectorize(disable) interleave(disable)")
+#else
+#define TG_NO_UNROLL
+#endif
+
+/* all ones in the lanes >= first */
+TG_INLINE v4i v4_lanes_from(int first)
+{
+    const v4i lane = {0, 1, 2, 3};
+    const v4i bound = {first, first, first, first};
+    return (v4i)(lane >= bound);
+}
+
+/* a where mask is set, b elsewhere; bitwise, so NaN in the lane that is not taken does not matter */
+TG_INLINE v4 v4_select(v4i mask, v4 a, v4 b)
+{
+    return (v4)((mask & (v4i)a) | (~mask & (v4i)b));
+}
+
+/* a where mask is set, 0 elsewhere */
+TG_INLINE v4 v4_keep(v4i mask, v4 a)
+{
+    return (v4)(mask & (v4i)a);
+}
+
+/* the first count lanes from memory, zero in the others */
+TG_INLINE v4 v4_load_part(const double *p, int count)
+{
+    switch (count)
+    {
+    case 0:
+        return v4_zero();
+    case 1:
+        return v4_set(p[0], 0, 0, 0);
+    case 2:
+        return v4_set(p[0], p[1], 0, 0);
+    case 3:
+        return v4_set(p[0], p[1], p[2], 0);
+    default:
+        return v4_loadu(p);
+    }
+}
+
+/* the first count lanes to memory */
+TG_INLINE void v4_store_part(double *p, v4 a, int count)
+{
+    if (count >= V4_LANES)
+    {
+        v4_storeu(p, a);
+        return;
+    }
+    for (int i = 0; i < count; i++)
+        p[i] = a[i];
+}
+
+/* the dot product of n numbers */
+TG_INLINE double v4_dot_of(int n, const double *a, const double *b)
+{
+    v4 sum = v4_zero();
+    int i = 0;
+    TG_NO_UNROLL
+    for (; i + V4_LANES <= n; i += V4_LANES)
+        sum += v4_loadu(a + i) * v4_loadu(b + i);
+    if (i < n)
+        sum += v4_load_part(a + i, n - i) * v4_load_part(b + i, n - i);
+    return v4_sum(sum);
+}
+
+/* y -= factor x, n numbers */
+TG_INLINE void v4_subtract_scaled(int n, double factor, const double *x, double *y)
+{
+    int i = 0;
+    TG_NO_UNROLL
+    for (; i + V4_LANES <= n; i += V4_LANES)
+        v4_storeu(y + i, v4_loadu(y + i) - factor * v4_loadu(x + i));
+    TG_NO_UNROLL
+    for (; i < n; i++)
+        y[i] -= factor * x[i];
+}
+
+#endif

@@ -1,0 +1,391 @@
+/* The branch-sparse factorisation and what is done with it, one right-hand side at a time. Many: ltl_many.c. */
+#include "math/ltl.h"
+
+#include <math.h>
+
+#include "math/lanes.h"
+
+/* ---- pattern ---- */
+
+/* parent[k] must be k - 1, one of its ancestors, or -1 */
+static int first_out_of_order(int n, const int *parent)
+{
+    for (int k = 0; k < n; k++)
+    {
+        int a = k - 1;
+        while (a >= 0 && a != parent[k])
+            a = parent[a];
+        if (a != parent[k])
+            return k;
+    }
+    return -1;
+}
+
+/* the blocks of row k, last to first, to `out` (which may be NULL) counted from its end; returns how many */
+static int list_blocks(const int *parent, int k, int *out)
+{
+    int count = 0;
+    for (int a = k, last = -1; a >= 0; a = parent[a])
+    {
+        int block = a - a % V4_LANES;
+        if (block != last)
+        {
+            count++;
+            if (out != NULL)
+                out[-count] = block;
+        }
+        last = block;
+    }
+    return count;
+}
+
+static int depth_of(const int *parent, int k)
+{
+    int depth = 0;
+    for (int a = parent[k]; a >= 0; a = parent[a])
+        depth++;
+    return depth;
+}
+
+typedef struct pattern_arrays
+{
+    int *parent, *depth, *end, *block_start, *blocks, *path_start, *path;
+} pattern_arrays;
+
+static void fill_pattern(const pattern_arrays *out, int n, const int *parent)
+{
+    out->block_start[0] = 0;
+    out->path_start[0] = 0;
+    for (int k = 0; k < n; k++)
+    {
+        out->parent[k] = parent[k];
+        out->depth[k] = depth_of(parent, k);
+        out->end[k] = k + 1;
+        out->block_start[k + 1] = out->block_start[k] + list_blocks(parent, k, NULL);
+        list_blocks(parent, k, out->blocks + out->block_start[k + 1]);
+        int *path = out->path + out->path_start[k] + out->depth[k];
+        out->path_start[k + 1] = out->path_start[k] + out->depth[k];
+        for (int a = parent[k]; a >= 0; a = parent[a])
+        {
+            *--path = a;
+            out->end[a] = k + 1;
+        }
+    }
+}
+
+int tg_ltl_pattern_place(tg_ltl_pattern *pattern, tg_arena *arena, int n, const int *parent)
+{
+    int bad = first_out_of_order(n, parent);
+    if (bad >= 0)
+        return bad;
+    size_t blocks = 0, ancestors = 0;
+    for (int k = 0; k < n; k++)
+    {
+        blocks += (size_t)list_blocks(parent, k, NULL);
+        ancestors += (size_t)depth_of(parent, k);
+    }
+    pattern_arrays a;
+    a.parent = TG_TAKE(arena, int, n, "ltl parent");
+    a.depth = TG_TAKE(arena, int, n, "ltl depth");
+    a.end = TG_TAKE(arena, int, n, "ltl end");
+    a.block_start = TG_TAKE(arena, int, n + 1, "ltl block_start");
+    a.blocks = TG_TAKE(arena, int, blocks, "ltl blocks");
+    a.path_start = TG_TAKE(arena, int, n + 1, "ltl path_start");
+    a.path = TG_TAKE(arena, int, ancestors, "ltl path");
+    *pattern = (tg_ltl_pattern){n,        v4_pad(n),     a.parent, a.depth,      a.end,
+                                a.block_start, a.blocks, a.path_start, a.path};
+    if (arena->base != NULL && !arena->failed)
+        fill_pattern(&a, n, parent);
+    return -1;
+}
+
+void tg_ltl_clear(const tg_ltl_pattern *p, double *M)
+{
+    for (int k = 0; k < p->n; k++)
+        for (int b = p->block_start[k]; b < p->block_start[k + 1]; b++)
+            v4_store(M + (size_t)k * (size_t)p->ld + p->blocks[b], v4_zero());
+}
+
+/* ---- factorisation ---- */
+
+enum
+{
+    STRIP = 4 /* blocks of a row that are updated together */
+};
+
+/* Blocks b .. b + count of row i: M(i, j) -= sum over the descendants k of i of M(k, i) / D_k M(k, j). The two sums of even and odd k
+ * halve the chain of dependent additions. */
+TG_INLINE void gather_strip(int count, const tg_ltl_pattern *p, double *M, const double *dinv, int i, const int *blocks)
+{
+    const ptrdiff_t ld = p->ld;
+    const int end = p->end[i];
+    v4 even[STRIP], odd[STRIP];
+    for (int b = 0; b < count; b++)
+    {
+        even[b] = v4_load(M + i * ld + blocks[b]);
+        odd[b] = v4_zero();
+    }
+    int k = i + 1;
+    const double *row = M + k * ld;
+    TG_NO_UNROLL
+    for (; k + 1 < end; k += 2, row += 2 * ld)
+    {
+        double c0 = row[i] * dinv[k], c1 = row[ld + i] * dinv[k + 1];
+        for (int b = 0; b < count; b++)
+        {
+            even[b] -= c0 * v4_load(row + blocks[b]);
+            odd[b] -= c1 * v4_load(row + ld + blocks[b]);
+        }
+    }
+    if (k < end)
+    {
+        double c = row[i] * dinv[k];
+        for (int b = 0; b < count; b++)
+            even[b] -= c * v4_load(row + blocks[b]);
+    }
+    for (int b = 0; b < count; b++)
+        v4_store(M + i * ld + blocks[b], even[b] + odd[b]);
+}
+
+static void gather_row(const tg_ltl_pattern *p, double *M, const double *dinv, int i)
+{
+    const int *blocks = p->blocks + p->block_start[i];
+    int count = p->block_start[i + 1] - p->block_start[i];
+    for (; count >= STRIP; count -= STRIP, blocks += STRIP)
+        gather_strip(STRIP, p, M, dinv, i, blocks);
+    switch (count)
+    {
+    case 1:
+        gather_strip(1, p, M, dinv, i, blocks);
+        break;
+    case 2:
+        gather_strip(2, p, M, dinv, i, blocks);
+        break;
+    case 3:
+        gather_strip(3, p, M, dinv, i, blocks);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Featherstone's loop, turned inside out: instead of every row k changing the rows of its ancestors, row i collects from its descendants, which
+ * are contiguous, while it stays in registers. Rows hold D_k L(k, :) until the end; then all are scaled, and what stands
+ * in column k and above is cleared, so that the solves can run over whole blocks. */
+int tg_ltl_factor(const tg_ltl_pattern *p, double *M, double *dinv)
+{
+    const ptrdiff_t ld = p->ld;
+    for (int i = p->n - 1; i >= 0; i--)
+    {
+        if (p->end[i] > i + 1)
+            gather_row(p, M, dinv, i);
+        double pivot = M[i * ld + i];
+        if (!(pivot > 0) || !isfinite(pivot))
+            return i;
+        dinv[i] = 1 / pivot;
+    }
+    for (int k = 0; k < p->n; k++)
+    {
+        double *row = M + k * ld;
+        int b = p->block_start[k], last = p->block_start[k + 1] - 1;
+        for (; b < last; b++)
+            v4_store(row + p->blocks[b], dinv[k] * v4_load(row + p->blocks[b]));
+        v4 scaled = dinv[k] * v4_load(row + p->blocks[last]);
+        v4_store(row + p->blocks[last], v4_keep(~v4_lanes_from(k % V4_LANES), scaled));
+    }
+    return -1;
+}
+
+/* ---- one vector ----
+ *
+ * Four rows at a time, the block of x that belongs to them in a register: within the block the elimination runs from register to
+ * register, and only finished blocks go through memory, as whole vectors. */
+
+TG_INLINE int rows_of_block(const tg_ltl_pattern *p, int first)
+{
+    return p->n - first < V4_LANES ? p->n - first : V4_LANES;
+}
+
+/* the diagonal 4 x 4 block of L, strictly lower, zero rows below n */
+TG_INLINE void load_diagonal(const tg_ltl_pattern *p, const double *L, int first, v4 row[V4_LANES])
+{
+    for (int r = 0; r < V4_LANES; r++)
+        row[r] = first + r < p->n ? v4_load(L + (ptrdiff_t)(first + r) * p->ld + first) : v4_zero();
+}
+
+/* x(j) -= L(k, j) x(k) over the ancestors j of k, k from the last to the first */
+void tg_ltl_solve_lt(const tg_ltl_pattern *p, const double *L, double *x)
+{
+    const ptrdiff_t ld = p->ld;
+    for (int first = (p->n - 1) & ~(V4_LANES - 1); first >= 0; first -= V4_LANES)
+    {
+        int rows = rows_of_block(p, first);
+        v4 diagonal[V4_LANES];
+        load_diagonal(p, L, first, diagonal);
+        v4 own = v4_load_part(x + first, rows);
+        own -= diagonal[3] * own[3];
+        own -= diagonal[2] * own[2];
+        own -= diagonal[1] * own[1];
+        v4_store_part(x + first, own, rows);
+        for (int r = 0; r < rows; r++)
+        {
+            const double *row = L + (first + r) * ld;
+            v4 factor = v4_splat(x[first + r]);
+            for (int b = p->block_start[first + r]; b < p->block_start[first + r + 1] - 1; b++)
+            {
+                double *y = x + p->blocks[b];
+                v4_storeu(y, v4_loadu(y) - factor * v4_load(row + p->blocks[b]));
+            }
+        }
+    }
+}
+
+/* x(k) -= sum over the ancestors j of k of L(k, j) x(j), k from the first to the last */
+void tg_ltl_solve_l(const tg_ltl_pattern *p, const double *L, double *x)
+{
+    const ptrdiff_t ld = p->ld;
+    for (int first = 0; first < p->n; first += V4_LANES)
+    {
+        int rows = rows_of_block(p, first);
+        v4 sum[V4_LANES], column[V4_LANES];
+        load_diagonal(p, L, first, column);
+        for (int r = 0; r < V4_LANES; r++)
+        {
+            sum[r] = v4_zero();
+            if (r >= rows)
+                continue;
+            const double *row = L + (first + r) * ld;
+            for (int b = p->block_start[first + r]; b < p->block_start[first + r + 1] - 1; b++)
+                sum[r] += v4_load(row + p->blocks[b]) * v4_loadu(x + p->blocks[b]);
+        }
+        v4_transpose(&sum[0], &sum[1], &sum[2], &sum[3]);
+        v4_transpose(&column[0], &column[1], &column[2], &column[3]);
+        v4 own = v4_load_part(x + first, rows) - ((sum[0] + sum[1]) + (sum[2] + sum[3]));
+        own -= column[0] * own[0];
+        own -= column[1] * own[1];
+        own -= column[2] * own[2];
+        v4_store_part(x + first, own, rows);
+    }
+}
+
+void tg_ltl_solve(const tg_ltl_pattern *p, const double *L, const double *dinv, double *x)
+{
+    tg_ltl_solve_lt(p, L, x);
+    for (int k = 0; k < p->n; k++)
+        x[k] *= dinv[k];
+    tg_ltl_solve_l(p, L, x);
+}
+
+/* y(k) += M(k, :) x, and y(j) += M(k, j) x(k) for j < k */
+void tg_ltl_mul(const tg_ltl_pattern *p, const double *M, const double *x, double *y)
+{
+    const ptrdiff_t ld = p->ld;
+    for (int k = 0; k < p->n; k++)
+    {
+        const double *row = M + k * ld;
+        v4 factor = v4_splat(x[k]), sum = v4_zero();
+        int b = p->block_start[k], last = p->block_start[k + 1] - 1;
+        for (; b < last; b++)
+        {
+            v4 m = v4_load(row + p->blocks[b]);
+            double *out = y + p->blocks[b];
+            sum += m * v4_loadu(x + p->blocks[b]);
+            v4_storeu(out, v4_loadu(out) + m * factor);
+        }
+        int first = p->blocks[last];
+        y[k] = row[k] * x[k];
+        for (int j = first; j < k; j++)
+        {
+            y[k] += row[j] * x[j];
+            y[j] += row[j] * x[k];
+        }
+        y[k] += v4_sum(sum);
+    }
+}
+
+/* ---- inverse ----
+ *
+ * L W = D^-1 L^-T has zeros below the diagonal on its right side and 1 / D_i on it, so
+ *     W(i, j) = - sum over the ancestors a of i of L(i, a) W(a, j),     j < i,
+ *     W(i, i) = 1 / D_i - sum over a of L(i, a) W(i, a):
+ * row i follows from the rows of its ancestors, complete up to column i - 1 because W is symmetric. */
+
+enum
+{
+    INVERSE_STRIP = 4 /* vectors of a row of W that are computed together */
+};
+
+/* W(i, j) for j = first .. first + 4 count - 1 */
+TG_INLINE void inverse_strip(int count, const tg_ltl_pattern *p, const double *L, int i, int first, double *W,
+                             ptrdiff_t ldw)
+{
+    const double *row = L + (ptrdiff_t)i * p->ld;
+    v4 sum[INVERSE_STRIP];
+    for (int c = 0; c < count; c++)
+        sum[c] = v4_zero();
+    TG_NO_UNROLL
+    for (int a = p->path_start[i]; a < p->path_start[i + 1]; a++)
+    {
+        const double *w = W + p->path[a] * ldw + first;
+        for (int c = 0; c < count; c++)
+            sum[c] -= row[p->path[a]] * v4_loadu(w + V4_LANES * c);
+    }
+    for (int c = 0; c < count; c++)
+        v4_storeu(W + i * ldw + first + V4_LANES * c, sum[c]);
+}
+
+/* fewer than four columns: one number at a time */
+static void inverse_narrow(const tg_ltl_pattern *p, const double *L, int i, double *W, ptrdiff_t ldw)
+{
+    for (int j = 0; j < i; j++)
+    {
+        double sum = 0;
+        for (int a = p->path_start[i]; a < p->path_start[i + 1]; a++)
+            sum -= L[(ptrdiff_t)i * p->ld + p->path[a]] * W[p->path[a] * ldw + j];
+        W[i * ldw + j] = sum;
+    }
+}
+
+/* W(i, j) for all j < i; the last group of four steps back and repeats what it overlaps */
+static void inverse_row(const tg_ltl_pattern *p, const double *L, int i, double *W, ptrdiff_t ldw)
+{
+    if (i < V4_LANES)
+    {
+        inverse_narrow(p, L, i, W, ldw);
+        return;
+    }
+    int j = 0;
+    for (; j + INVERSE_STRIP * V4_LANES <= i; j += INVERSE_STRIP * V4_LANES)
+        inverse_strip(INVERSE_STRIP, p, L, i, j, W, ldw);
+    switch ((i - j) / V4_LANES)
+    {
+    case 1:
+        inverse_strip(1, p, L, i, j, W, ldw);
+        break;
+    case 2:
+        inverse_strip(2, p, L, i, j, W, ldw);
+        break;
+    case 3:
+        inverse_strip(3, p, L, i, j, W, ldw);
+        break;
+    default:
+        break;
+    }
+    if (i % V4_LANES != 0)
+        inverse_strip(1, p, L, i, i - V4_LANES, W, ldw);
+}
+
+void tg_ltl_inverse(const tg_ltl_pattern *p, const double *L, const double *dinv, double *W, int ldw)
+{
+    for (int i = 0; i < p->n; i++)
+    {
+        const double *row = L + (ptrdiff_t)i * p->ld;
+        double *out = W + (ptrdiff_t)i * ldw;
+        inverse_row(p, L, i, W, ldw);
+        out[i] = dinv[i];
+        for (int a = p->path_start[i]; a < p->path_start[i + 1]; a++)
+            out[i] -= row[p->path[a]] * out[p->path[a]];
+        for (int j = 0; j < i; j++)
+            W[(ptrdiff_t)j * ldw + i] = out[j];
+    }
+}

@@ -1,0 +1,97 @@
+#include "model/hull.h"
+
+#include "base/arena.h"
+#include "base/status.h"
+
+#ifdef TG_HAVE_QHULL
+
+#include <libqhull_r/qhull_ra.h>
+#include <stdio.h>
+
+/* The three corners of a facet, counter-clockwise along its outward normal. */
+static void facet_corners(qhT *qh, facetT *facet, const double *point, int corner[3])
+{
+    vertexT *vertex, **vertexp; /* the names that the macro below uses */
+    int count = 0;
+    FOREACHvertex_(facet->vertices)
+    {
+        if (count < 3)
+            corner[count++] = qh_pointid(qh, vertex->point);
+    }
+    const double *a = point + 3 * corner[0];
+    const double *b = point + 3 * corner[1];
+    const double *c = point + 3 * corner[2];
+    const double ab[3] = {b[0] - a[0], b[1] - a[1], b[2] - a[2]};
+    const double ac[3] = {c[0] - a[0], c[1] - a[1], c[2] - a[2]};
+    double side = facet->normal[0] * (ab[1] * ac[2] - ab[2] * ac[1]) +
+                  facet->normal[1] * (ab[2] * ac[0] - ab[0] * ac[2]) +
+                  facet->normal[2] * (ab[0] * ac[1] - ab[1] * ac[0]);
+    if (side < 0)
+    {
+        int swap = corner[1];
+        corner[1] = corner[2];
+        corner[2] = swap;
+    }
+}
+
+static tg_status collect(qhT *qh, const tg_allocator *allocator, const double *vertex, int **face, int *nface,
+                         tg_error *error)
+{
+    facetT *facet;
+    int count = 0;
+    FORALLfacets
+    {
+        count++;
+    }
+    *face = tg_alloc(allocator, 3 * (size_t)count * sizeof **face);
+    if (*face == NULL)
+        return tg_fail(error, TG_ERR_MEMORY, "out of memory for a hull of %d triangles", count);
+    *nface = 0;
+    FORALLfacets
+    {
+        facet_corners(qh, facet, vertex, *face + 3 * (*nface)++);
+    }
+    return TG_OK;
+}
+
+tg_status tg_hull(const tg_allocator *allocator, const double *vertex, int nvertex, int **face, int *nface,
+                  tg_error *error)
+{
+    *face = NULL;
+    *nface = 0;
+    FILE *messages = tmpfile(); /* where the hull code writes what would otherwise go to the terminal */
+    if (messages == NULL)
+        return tg_fail(error, TG_ERR_FILE, "cannot open a temporary file for the convex hull");
+    char options[] = "qhull Qt";
+    qhT qh;
+    qh_zero(&qh, messages);
+    /* the points are only read: ismalloc is false and no option moves them */
+    int code = qh_new_qhull(&qh, 3, nvertex, (coordT *)vertex, False, options, NULL, messages);
+    tg_status status = TG_OK;
+    if (code == 0)
+        status = collect(&qh, allocator, vertex, face, nface, error);
+    else if (code == qh_ERRmem)
+        status = tg_fail(error, TG_ERR_MEMORY, "out of memory in the convex hull of %d vertices", nvertex);
+    else
+        status = tg_fail(error, TG_ERR_MODEL, "the %d vertices have no convex hull with a volume", nvertex);
+    int remaining = 0;
+    int total = 0;
+    qh_freeqhull(&qh, !qh_ALL);
+    qh_memfreeshort(&qh, &remaining, &total);
+    fclose(messages);
+    return status;
+}
+
+#else
+
+tg_status tg_hull(const tg_allocator *allocator, const double *vertex, int nvertex, int **face, int *nface,
+                  tg_error *error)
+{
+    (void)allocator;
+    (void)vertex;
+    *face = NULL;
+    *nface = 0;
+    return tg_fail(error, TG_ERR_UNSUPPORTED, "a mesh without faces (%d vertices) needs a build with qhull", nvertex);
+}
+
+#endif

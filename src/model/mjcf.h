@@ -1,0 +1,400 @@
+/* Inside of the MJCF reader.
+ *
+ * The reader goes in this order: include files are put in place (mjcf_include.c), the whole tree is checked against the
+ * table (mjcf_table.c, mjcf_check.c), then the sections are read (mjcf.c and one file a group of sections) and handed to
+ * the builder. The structures below hold an element as it was written, before angles, orientations and references are
+ * worked out: so a default class is one of each of them, and an element starts as a copy of its class's. */
+#ifndef TG_MODEL_MJCF_H
+#define TG_MODEL_MJCF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/inertia.h"
+#include "model/mesh_read.h"
+#include "model/mjcf_table.h"
+#include "model/pool.h"
+#include "model/xml.h"
+#include "tangere/model.h"
+
+/* ---- elements as written ---- */
+
+typedef enum tg_mjcf_form /* of an orientation */
+{
+    TG_MJCF_QUAT,
+    TG_MJCF_AXISANGLE,
+    TG_MJCF_XYAXES,
+    TG_MJCF_ZAXIS,
+    TG_MJCF_EULER
+} tg_mjcf_form;
+
+/* Position and orientation. First in each structure that has one, so that one set of attributes reads them all. */
+typedef struct tg_mjcf_pose
+{
+    double pos[3], quat[4];
+    tg_mjcf_form form; /* which of the following, if any, replaces quat */
+    double axisangle[4], xyaxes[6], zaxis[3], euler[3];
+} tg_mjcf_pose;
+
+typedef enum tg_mjcf_limited /* words of limited, ctrllimited, ... */
+{
+    TG_MJCF_FALSE,
+    TG_MJCF_TRUE,
+    TG_MJCF_AUTO
+} tg_mjcf_limited;
+
+enum
+{
+    TG_MJCF_POLY = 3,    /* numbers of a stiffness or damping polynomial: linear, quadratic, cubic */
+    TG_MJCF_PRM = 10,    /* numbers of gainprm, biasprm, dynprm */
+    TG_MJCF_GEOM_SDF = TG_GEOM_TYPE_COUNT
+};
+
+typedef struct tg_mjcf_inertial
+{
+    tg_mjcf_pose pose;
+    double mass, diaginertia[3], fullinertia[6]; /* fullinertia[0] NaN: not given */
+} tg_mjcf_inertial;
+
+typedef struct tg_mjcf_body
+{
+    tg_mjcf_pose pose;
+} tg_mjcf_body;
+
+typedef struct tg_mjcf_joint
+{
+    double pos[3], axis[3];
+    int type, limited, force_limited;
+    double springdamper[2], stiffness[TG_MJCF_POLY], damping[TG_MJCF_POLY];
+    double range[2], force_range[2], margin, ref, springref, armature, frictionloss;
+} tg_mjcf_joint;
+
+typedef struct tg_mjcf_geom
+{
+    tg_mjcf_pose pose;
+    int type, contype, conaffinity, condim, group, priority, shell;
+    double size[3], friction[3], mass, density, margin, gap; /* mass NaN: not given */
+    double fromto[6];                                        /* fromto[0] NaN: not given */
+    double fitscale;
+    const char *mesh, *hfield;
+} tg_mjcf_geom;
+
+typedef struct tg_mjcf_site
+{
+    tg_mjcf_pose pose;
+    int type;
+    double size[3], fromto[6];
+} tg_mjcf_site;
+
+typedef enum tg_mjcf_mesh_inertia
+{
+    TG_MJCF_CONVEX,
+    TG_MJCF_EXACT,
+    TG_MJCF_LEGACY,
+    TG_MJCF_SHELL
+} tg_mjcf_mesh_inertia;
+
+typedef struct tg_mjcf_mesh
+{
+    double scale[3], refpos[3], refquat[4];
+    int inertia;
+    const char *file, *vertex, *face, *content_type;
+} tg_mjcf_mesh;
+
+typedef struct tg_mjcf_hfield
+{
+    int nrow, ncol;
+    double size[4];
+    const char *file, *elevation, *content_type;
+} tg_mjcf_hfield;
+
+typedef struct tg_mjcf_pair
+{
+    const char *geom1, *geom2;
+    int condim;
+    double friction[5], margin, gap;
+} tg_mjcf_pair;
+
+typedef struct tg_mjcf_exclude
+{
+    const char *body1, *body2;
+} tg_mjcf_exclude;
+
+typedef struct tg_mjcf_equality
+{
+    int active;
+    const char *body1, *body2, *site1, *site2, *joint1, *joint2, *tendon1, *tendon2;
+    double anchor[3], relpose[7], torquescale, polycoef[5]; /* anchor[0], relpose[0] NaN: not given */
+} tg_mjcf_equality;
+
+typedef struct tg_mjcf_tendon
+{
+    int limited, force_limited;
+    double range[2], force_range[2], frictionloss, springlength[2], margin, armature;
+    double stiffness[TG_MJCF_POLY], damping[TG_MJCF_POLY];
+} tg_mjcf_tendon;
+
+/* One item of a tendon's path. */
+typedef struct tg_mjcf_path
+{
+    const char *joint, *site, *geom;
+    double coef, divisor;
+} tg_mjcf_path;
+
+typedef enum tg_mjcf_gain /* words of gaintype and biastype: those that are built, and the rest */
+{
+    TG_MJCF_NONE,
+    TG_MJCF_FIXED,
+    TG_MJCF_AFFINE,
+    TG_MJCF_OTHER
+} tg_mjcf_gain;
+
+enum
+{
+    TG_MJCF_DYNAMICS_OTHER = TG_DYNAMICS_FILTEREXACT + 1 /* words of dyntype that are not built */
+};
+
+typedef struct tg_mjcf_actuator
+{
+    const char *joint, *jointinparent, *tendon, *site, *refsite, *cranksite, *slidersite, *body;
+    int ctrl_limited, force_limited, act_limited;
+    double ctrl_range[2], force_range[2], act_range[2];
+    double gear[6], inheritrange, damping[TG_MJCF_POLY], armature;
+    int gain_type, bias_type, dynamics, act_early, actdim;
+    double gainprm[TG_MJCF_PRM], biasprm[TG_MJCF_PRM], dynprm[TG_MJCF_PRM];
+    /* of the shortcuts (position, cylinder, ...); NaN: not given in this element */
+    double kp, kv, dampratio, timeconst, area, diameter, bias[3], gain;
+} tg_mjcf_actuator;
+
+typedef struct tg_mjcf_key
+{
+    double time;
+    const char *qpos, *qvel, *act, *ctrl;
+} tg_mjcf_key;
+
+typedef struct tg_mjcf_numeric
+{
+    const char *name, *data;
+    int size;
+} tg_mjcf_numeric;
+
+/* ---- settings ---- */
+
+typedef struct tg_mjcf_compiler
+{
+    int autolimits, degree, inertiafromgeom, balanceinertia, strippath, discardvisual, fusestatic, fitaabb, coordinate;
+    int inertiagrouprange[2];
+    double boundmass, boundinertia, settotalmass;
+    const char *eulerseq, *meshdir, *texturedir, *assetdir;
+} tg_mjcf_compiler;
+
+typedef struct tg_mjcf_option
+{
+    double timestep, gravity[3];
+    int flag_gravity, flag_clampctrl; /* false: disabled */
+    int nkey;                         /* of size */
+} tg_mjcf_option;
+
+/* A default class. */
+typedef struct tg_mjcf_class tg_mjcf_class;
+struct tg_mjcf_class
+{
+    const char *name;
+    tg_mjcf_joint joint;
+    tg_mjcf_geom geom;
+    tg_mjcf_site site;
+    tg_mjcf_mesh mesh;
+    tg_mjcf_pair pair;
+    tg_mjcf_equality equality;
+    tg_mjcf_tendon tendon;
+    tg_mjcf_actuator actuator;
+    tg_mjcf_class *next;
+};
+
+/* ---- the reader ---- */
+
+/* A named or unnamed element that was given to the builder. */
+typedef struct tg_mjcf_thing
+{
+    const tg_xml *xml;
+    const char *name; /* "" without one */
+    tg_element element;
+    int id;
+    int next; /* of the same hash, -1: none */
+} tg_mjcf_thing;
+
+/* What the reader must know of an element that others refer to. */
+typedef struct tg_mjcf_joint_known
+{
+    tg_joint_type type;
+    double range[2]; /* in radians; equal: none */
+} tg_mjcf_joint_known;
+
+typedef struct tg_mjcf_site_known
+{
+    int body;
+    double pose[7];
+} tg_mjcf_site_known;
+
+typedef struct tg_mjcf_geom_known
+{
+    int body;
+} tg_mjcf_geom_known;
+
+typedef struct tg_mjcf_mesh_known
+{
+    tg_mjcf_mesh_inertia inertia;
+    tg_mesh_data data; /* scaled */
+    bool weighed;      /* lump is there */
+    tg_lump lump;      /* at unit density */
+} tg_mjcf_mesh_known;
+
+typedef struct tg_mjcf_hfield_known
+{
+    double size[4];
+} tg_mjcf_hfield_known;
+
+typedef struct tg_mjcf_tendon_known
+{
+    double range[2];
+} tg_mjcf_tendon_known;
+
+/* A growing list in the pool. */
+typedef struct tg_mjcf_list
+{
+    void *data;
+    int count, capacity;
+} tg_mjcf_list;
+
+typedef struct tg_mjcf_counter tg_mjcf_counter;
+
+/* Numbers that need the finished model: a joint whose spring and damper follow from its inertia; an actuator whose
+ * damping does, and whose drive adds to its joint. */
+typedef struct tg_mjcf_tuned
+{
+    int id;
+    double timeconst, dampratio, armature, damping;
+} tg_mjcf_tuned;
+
+typedef struct tg_mjcf
+{
+    tg_pool *pool;
+    const tg_allocator *allocator;
+    tg_error *error;
+    tg_builder *builder;
+    bool strict;
+    const char *dir; /* of the main file: where relative paths start */
+    const tg_xml *root;
+    int nelement;
+
+    tg_mjcf_compiler compiler;
+    tg_mjcf_option option;
+    tg_mjcf_class *main, *last;
+
+    tg_mjcf_list thing; /* tg_mjcf_thing */
+    int *bucket;        /* heads of the hash chains */
+    int nbucket;
+    tg_mjcf_list joint, site, geom, mesh, hfield, tendon; /* of tg_mjcf_..._known, by id */
+    tg_mjcf_list spring, servo;                           /* tg_mjcf_tuned */
+    tg_mjcf_list numeric;                                 /* const tg_xml *: custom numbers for parameters */
+    tg_mjcf_list joints, geoms, sites;                    /* of the body that is being read (mjcf_tree.c) */
+    int nbody, nq, nv, nu, na, nkey;
+
+    tg_mjcf_counter **counter; /* honoured attributes, a list a row of the table */
+} tg_mjcf;
+
+/* ---- mjcf.c ---- */
+
+/* Reads a checked format: root is <mujoco>. */
+tg_status tg_mjcf_load(tg_xml *root, const char *dir, const tg_load_options *options, tg_pool *pool, int nelement,
+                       tg_model **model, tg_error *error);
+
+/* A failure of the builder, with the place of the element it was given. */
+tg_status tg_mjcf_builder_failed(tg_mjcf *r, const tg_xml *xml, tg_status status);
+tg_status tg_mjcf_no_memory(tg_mjcf *r, const tg_xml *xml);
+
+/* ---- mjcf_include.c ---- */
+
+tg_status tg_mjcf_include(tg_mjcf *r, tg_xml *root);
+
+/* ---- mjcf_check.c: the table at work ---- */
+
+/* Checks the whole tree against the table and reports what is not honoured; in strict mode refuses it. */
+tg_status tg_mjcf_check(tg_mjcf *r, const tg_xml *root);
+
+/* Reads the attributes of an element into its structure. required: attributes that must be there are asked for. */
+tg_status tg_mjcf_read(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, bool required, void *into);
+
+/* Adds a line to the report; in strict mode ignored physics is refused. */
+tg_status tg_mjcf_report(tg_mjcf *r, tg_mjcf_handling kind, const tg_xml *xml, const char *attribute, const char *note);
+
+/* Writes the counted honoured attributes to the report. */
+tg_status tg_mjcf_report_honoured(tg_mjcf *r);
+
+/* All numbers of an attribute, from the pool. */
+tg_status tg_mjcf_reals(tg_mjcf *r, const tg_xml *xml, const char *attribute, const char *text, double **numbers,
+                        int *count);
+tg_status tg_mjcf_integers(tg_mjcf *r, const tg_xml *xml, const char *attribute, const char *text, int **numbers,
+                           int *count);
+
+/* ---- mjcf_names.c: names and references ---- */
+
+tg_status tg_mjcf_remember(tg_mjcf *r, const tg_xml *xml, tg_element element, const char *name, int id);
+
+/* The element of that name; TG_ERR_NAME with the attribute that asked when there is none. */
+tg_status tg_mjcf_refer(tg_mjcf *r, const tg_xml *xml, const char *attribute, const char *name, tg_element element,
+                        int *id);
+const tg_mjcf_thing *tg_mjcf_thing_of(const tg_mjcf *r, tg_element element, int id);
+
+/* Room for one more item; NULL when memory runs out. */
+void *tg_mjcf_append(tg_mjcf *r, tg_mjcf_list *list, size_t size);
+
+/* ---- mjcf_default.c ---- */
+
+tg_status tg_mjcf_first_class(tg_mjcf *r); /* "main", with what holds where a file says nothing */
+tg_status tg_mjcf_defaults(tg_mjcf *r, const tg_xml *section);
+
+/* The class an attribute of an element names; fallback when it names none. */
+tg_status tg_mjcf_find_class(tg_mjcf *r, const tg_xml *xml, const char *attribute, const tg_mjcf_class *fallback,
+                             const tg_mjcf_class **found);
+
+/* ---- mjcf_values.c: what written values mean ---- */
+
+/* Reads which form of orientation an element has into its pose (its numbers are already there). */
+tg_status tg_mjcf_pose_form(tg_mjcf *r, const tg_xml *xml, tg_mjcf_pose *pose);
+
+/* pose[7] (position, unit quaternion) of a written pose. */
+tg_status tg_mjcf_pose_resolve(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_pose *written, double pose[7]);
+
+/* Position, orientation and sizes of a geom or site given by its two ends. */
+tg_status tg_mjcf_fromto(tg_mjcf *r, const tg_xml *xml, int type, const double fromto[6], const double pos[3],
+                         double pose[7], double size[3]);
+
+double tg_mjcf_angle(const tg_mjcf *r, double written);
+
+/* Whether limits hold: the word of xxlimited, the range, and autolimits. prefix: "", "ctrl", "force", ... */
+tg_status tg_mjcf_limits(tg_mjcf *r, const tg_xml *xml, const char *prefix, int limited, const double range[2],
+                         bool *on);
+
+/* ---- sections ---- */
+
+tg_status tg_mjcf_assets(tg_mjcf *r, const tg_xml *section);                     /* mjcf_asset.c */
+tg_status tg_mjcf_world(tg_mjcf *r, const tg_xml *section);                      /* mjcf_tree.c */
+tg_status tg_mjcf_geom_lump(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *written, const tg_geom_def *geom,
+                            tg_lump *lump); /* mjcf_inertia.c: mass of a geom, in the frame of its body */
+tg_status tg_mjcf_body_inertia(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_inertial *written, const tg_lump *geoms,
+                               const double pos[3], tg_body_def *body);
+tg_status tg_mjcf_contact(tg_mjcf *r, const tg_xml *root);                       /* mjcf_contact.c */
+tg_status tg_mjcf_equality_section(tg_mjcf *r, const tg_xml *section);           /* mjcf_equality.c */
+tg_status tg_mjcf_tendons(tg_mjcf *r, const tg_xml *section);                    /* mjcf_tendon.c */
+tg_status tg_mjcf_read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_tendon *into);
+tg_status tg_mjcf_actuators(tg_mjcf *r, const tg_xml *section);                  /* mjcf_actuator.c */
+tg_status tg_mjcf_read_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, bool required,
+                                tg_mjcf_actuator *into);
+tg_status tg_mjcf_keys(tg_mjcf *r, const tg_xml *section);                       /* mjcf_key.c */
+tg_status tg_mjcf_custom(tg_mjcf *r, const tg_xml *section);                     /* mjcf_key.c */
+tg_status tg_mjcf_custom_apply(tg_mjcf *r, tg_model *m);
+tg_status tg_mjcf_missing_keys(tg_mjcf *r);
+tg_status tg_mjcf_tune(tg_mjcf *r, tg_model *m);                                 /* mjcf_tune.c */
+
+#endif

@@ -1,0 +1,376 @@
+/* actuator: the general one and its shortcuts.
+ *
+ *   force = gain * s + bias,  gain = gainprm . (1, length, velocity), bias = biasprm . (1, length, velocity)
+ *
+ * where s is the control, or the activation of an actuator with dynamics. Each shortcut fills in these numbers. What
+ * cannot be represented (muscles, slider-cranks, ...) keeps its place in ctrl and act and exerts no force. */
+#include <math.h>
+#include <string.h>
+
+#include "model/mjcf.h"
+
+#define PI 3.14159265358979323846
+
+/* ---- the shortcuts ---- */
+
+static double given(double value, double otherwise)
+{
+    return isnan(value) ? otherwise : value;
+}
+
+static void set_motor(tg_mjcf_actuator *a)
+{
+    a->gainprm[0] = 1;
+    a->dynamics = TG_DYNAMICS_NONE;
+    a->gain_type = TG_MJCF_FIXED;
+    a->bias_type = TG_MJCF_NONE;
+}
+
+static tg_status negative(tg_mjcf *r, const tg_xml *xml, const char *attribute, double value)
+{
+    return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "attribute '%s' must not be negative, got %g", attribute, value);
+}
+
+/* force = kp (u - length) - kv velocity; a positive biasprm[2] is a damping ratio, resolved when the inertia is known */
+static tg_status set_position(tg_mjcf *r, const tg_xml *xml, tg_mjcf_actuator *a, bool integrate)
+{
+    if (!isnan(a->kv) && !isnan(a->dampratio))
+        return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attributes 'kv' and 'dampratio' exclude each other");
+    if (a->kv < 0)
+        return negative(r, xml, "kv", a->kv);
+    if (a->dampratio < 0)
+        return negative(r, xml, "dampratio", a->dampratio);
+    if (a->timeconst < 0)
+        return negative(r, xml, "timeconst", a->timeconst);
+    a->gainprm[0] = given(a->kp, a->gainprm[0]);
+    a->biasprm[1] = -a->gainprm[0];
+    a->biasprm[2] = !isnan(a->kv) ? -a->kv : given(a->dampratio, a->biasprm[2]);
+    if (!isnan(a->timeconst))
+    {
+        a->dynprm[0] = a->timeconst;
+        a->dynamics = a->timeconst == 0 ? TG_DYNAMICS_NONE : TG_DYNAMICS_FILTEREXACT;
+    }
+    if (integrate)
+        a->dynamics = TG_DYNAMICS_INTEGRATOR;
+    const double *range = integrate ? a->act_range : a->ctrl_range;
+    if (a->inheritrange > 0 && (range[0] != 0 || range[1] != 0))
+        return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attributes '%s' and 'inheritrange' exclude each other",
+                           integrate ? "actrange" : "ctrlrange");
+    a->gain_type = TG_MJCF_FIXED;
+    a->bias_type = TG_MJCF_AFFINE;
+    return TG_OK;
+}
+
+/* force = kv (u - velocity) */
+static void set_velocity(tg_mjcf_actuator *a)
+{
+    double kv = given(a->kv, a->gainprm[0]);
+    memset(a->biasprm, 0, sizeof a->biasprm);
+    a->gainprm[0] = kv;
+    a->biasprm[2] = -kv;
+    a->dynamics = TG_DYNAMICS_NONE;
+    a->gain_type = TG_MJCF_FIXED;
+    a->bias_type = TG_MJCF_AFFINE;
+}
+
+/* force = -kv u velocity */
+static tg_status set_damper(tg_mjcf *r, const tg_xml *xml, tg_mjcf_actuator *a)
+{
+    double kv = given(a->kv, a->gain_type == TG_MJCF_AFFINE ? -a->gainprm[2] : 0);
+    memset(a->gainprm, 0, sizeof a->gainprm);
+    a->gainprm[2] = -kv;
+    a->ctrl_limited = TG_MJCF_TRUE;
+    a->dynamics = TG_DYNAMICS_NONE;
+    a->gain_type = TG_MJCF_AFFINE;
+    a->bias_type = TG_MJCF_NONE;
+    if (kv < 0)
+        return negative(r, xml, "kv", kv);
+    if (a->ctrl_range[0] < 0 || a->ctrl_range[1] < 0)
+        return negative(r, xml, "ctrlrange", fmin(a->ctrl_range[0], a->ctrl_range[1]));
+    return TG_OK;
+}
+
+/* a pressure that follows the control with a time constant, on an area */
+static void set_cylinder(tg_mjcf_actuator *a)
+{
+    a->dynprm[0] = given(a->timeconst, a->dynprm[0]);
+    a->gainprm[0] = given(a->area, a->gainprm[0]);
+    if (a->diameter >= 0)
+        a->gainprm[0] = PI / 4 * a->diameter * a->diameter;
+    for (int i = 0; i < 3; i++)
+        a->biasprm[i] = given(a->bias[i], a->biasprm[i]);
+    a->dynamics = TG_DYNAMICS_FILTER;
+    a->gain_type = TG_MJCF_FIXED;
+    a->bias_type = TG_MJCF_AFFINE;
+}
+
+static void set_muscle(tg_mjcf_actuator *a)
+{
+    a->dynamics = TG_MJCF_DYNAMICS_OTHER;
+    a->gain_type = a->bias_type = TG_MJCF_OTHER;
+}
+
+static void set_adhesion(tg_mjcf_actuator *a)
+{
+    a->dynamics = TG_DYNAMICS_NONE;
+    a->ctrl_limited = TG_MJCF_TRUE;
+    a->gain_type = TG_MJCF_OTHER;
+    a->bias_type = TG_MJCF_NONE;
+}
+
+tg_status tg_mjcf_read_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, bool required,
+                                tg_mjcf_actuator *into)
+{
+    const double none = (double)NAN;
+    into->kp = into->kv = into->dampratio = into->timeconst = into->area = into->diameter = none;
+    into->bias[0] = into->bias[1] = into->bias[2] = none;
+    tg_status status = tg_mjcf_read(r, xml, row, required, into);
+    if (status != TG_OK)
+        return status;
+    if (strcmp(xml->name, "motor") == 0)
+        set_motor(into);
+    else if (strcmp(xml->name, "position") == 0)
+        status = set_position(r, xml, into, false);
+    else if (strcmp(xml->name, "intvelocity") == 0)
+        status = set_position(r, xml, into, true);
+    else if (strcmp(xml->name, "velocity") == 0)
+        set_velocity(into);
+    else if (strcmp(xml->name, "damper") == 0)
+        status = set_damper(r, xml, into);
+    else if (strcmp(xml->name, "cylinder") == 0)
+        set_cylinder(into);
+    else if (strcmp(xml->name, "muscle") == 0)
+        set_muscle(into);
+    else if (strcmp(xml->name, "adhesion") == 0)
+        set_adhesion(into);
+    return status;
+}
+
+/* ---- an actuator of the model ---- */
+
+typedef struct work
+{
+    tg_mjcf *r;
+    const tg_xml *xml;
+    tg_mjcf_actuator *a;
+    tg_actuator_def def;
+    bool forceless;
+    const double *target_range; /* of the joint or tendon; NULL: it has none */
+} work;
+
+static tg_status make_forceless(work *w, const char *attribute, const char *why)
+{
+    w->forceless = true;
+    return tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, attribute, why);
+}
+
+static tg_status set_joint(work *w, const char *attribute, const char *name)
+{
+    w->def.transmission = TG_TRANSMISSION_JOINT;
+    tg_status status = tg_mjcf_refer(w->r, w->xml, attribute, name, TG_JOINT, &w->def.target);
+    if (status != TG_OK)
+        return status;
+    const tg_mjcf_joint_known *joint = (const tg_mjcf_joint_known *)w->r->joint.data + w->def.target;
+    bool scalar = joint->type == TG_JOINT_HINGE || joint->type == TG_JOINT_SLIDE;
+    w->target_range = scalar ? joint->range : NULL;
+    if (!scalar && w->a->jointinparent == name)
+        return make_forceless(w, attribute, "of a ball or free joint: exerts no force");
+    return TG_OK;
+}
+
+static tg_status set_site(work *w, const char *attribute, const char *name)
+{
+    w->def.transmission = TG_TRANSMISSION_SITE;
+    return tg_mjcf_refer(w->r, w->xml, attribute, name, TG_SITE, &w->def.target);
+}
+
+/* A target that is a body: the actuator is put on the first joint, where it does nothing. */
+static tg_status set_body(work *w)
+{
+    int body;
+    tg_status status = tg_mjcf_refer(w->r, w->xml, "body", w->a->body, TG_BODY, &body);
+    if (status != TG_OK)
+        return status;
+    if (w->r->joint.count == 0)
+        return tg_xml_fail(w->r->error, TG_ERR_UNSUPPORTED, w->xml, "attribute 'body': such an actuator is not built");
+    w->def.transmission = TG_TRANSMISSION_JOINT;
+    w->def.target = 0;
+    w->forceless = true;
+    return TG_OK;
+}
+
+/* Of several targets the last in this order counts. */
+static tg_status set_target(work *w)
+{
+    const tg_mjcf_actuator *a = w->a;
+    if (a->body != NULL)
+        return set_body(w);
+    if (a->site != NULL)
+    {
+        tg_status status = set_site(w, "site", a->site);
+        if (status == TG_OK && a->refsite != NULL)
+            status = make_forceless(w, "refsite", "a reference site: exerts no force");
+        return status;
+    }
+    if (a->cranksite != NULL)
+    {
+        tg_status status = set_site(w, "cranksite", a->cranksite);
+        return status == TG_OK ? make_forceless(w, "cranksite", "a slider-crank: exerts no force") : status;
+    }
+    if (a->tendon != NULL)
+    {
+        w->def.transmission = TG_TRANSMISSION_TENDON;
+        tg_status status = tg_mjcf_refer(w->r, w->xml, "tendon", a->tendon, TG_TENDON, &w->def.target);
+        if (status == TG_OK)
+            w->target_range = ((const tg_mjcf_tendon_known *)w->r->tendon.data + w->def.target)->range;
+        return status;
+    }
+    if (a->jointinparent != NULL)
+        return set_joint(w, "jointinparent", a->jointinparent);
+    if (a->joint != NULL)
+        return set_joint(w, "joint", a->joint);
+    return tg_xml_fail(w->r->error, TG_ERR_PARSE, w->xml, "has no target: joint, tendon or site");
+}
+
+static tg_status set_force(work *w, bool reported)
+{
+    const tg_mjcf_actuator *a = w->a;
+    bool other = a->gain_type == TG_MJCF_OTHER || a->bias_type == TG_MJCF_OTHER || a->dynamics == TG_MJCF_DYNAMICS_OTHER;
+    w->def.dynamics =
+        a->dynamics == TG_MJCF_DYNAMICS_OTHER ? TG_DYNAMICS_FILTER : (tg_dynamics_type)a->dynamics;
+    if (w->def.dynamics == TG_DYNAMICS_FILTER || w->def.dynamics == TG_DYNAMICS_FILTEREXACT)
+        w->def.tau = a->dynprm[0];
+    w->def.act_early = a->act_early != 0;
+    if (other)
+    {
+        w->forceless = true;
+        const char *attribute = a->gain_type == TG_MJCF_OTHER ? "gaintype"
+                                : a->bias_type == TG_MJCF_OTHER ? "biastype"
+                                                                : "dyntype";
+        return reported ? TG_OK : tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, attribute, "exerts no force");
+    }
+    memcpy(w->def.gear, a->gear, sizeof w->def.gear);
+    for (int i = 0; i < 3; i++)
+    {
+        w->def.gain[i] = i == 0 || a->gain_type == TG_MJCF_AFFINE ? a->gainprm[i] : 0;
+        w->def.bias[i] = a->bias_type == TG_MJCF_AFFINE ? a->biasprm[i] : 0;
+    }
+    return TG_OK;
+}
+
+/* The range of a position servo's control (or of an integrator's activation), from its target's. */
+static tg_status inherit_range(work *w)
+{
+    tg_mjcf_actuator *a = w->a;
+    bool servo = a->gain_type == TG_MJCF_FIXED && a->bias_type == TG_MJCF_AFFINE && a->gainprm[0] == -a->biasprm[1];
+    if (!(a->inheritrange > 0) || !servo)
+        return TG_OK;
+    if (w->target_range == NULL || w->target_range[0] == w->target_range[1])
+        return tg_xml_fail(w->r->error, TG_ERR_VALUE, w->xml, "attribute 'inheritrange': the target has no range");
+    double middle = 0.5 * (w->target_range[1] + w->target_range[0]);
+    double radius = 0.5 * (w->target_range[1] - w->target_range[0]) * a->inheritrange;
+    double *range = a->dynamics == TG_DYNAMICS_INTEGRATOR ? a->act_range : a->ctrl_range;
+    range[0] = middle - radius;
+    range[1] = middle + radius;
+    return TG_OK;
+}
+
+static tg_status set_limits(work *w)
+{
+    const tg_mjcf_actuator *a = w->a;
+    const struct
+    {
+        const char *prefix;
+        int limited;
+        const double *range;
+        bool *on;
+        double *out;
+    } limits[] = {{"force", a->force_limited, a->force_range, &w->def.force_limited, w->def.force_range},
+                  {"ctrl", a->ctrl_limited, a->ctrl_range, &w->def.ctrl_limited, w->def.ctrl_range},
+                  {"act", a->act_limited, a->act_range, &w->def.act_limited, w->def.act_range}};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+    {
+        const double *range = limits[i].range;
+        tg_status status = tg_mjcf_limits(w->r, w->xml, limits[i].prefix, limits[i].limited, range, limits[i].on);
+        if (status != TG_OK)
+            return status;
+        if (*limits[i].on && range[0] >= range[1])
+            return tg_xml_fail(w->r->error, TG_ERR_VALUE, w->xml, "attribute '%srange': %g is not below %g",
+                               limits[i].prefix, range[0], range[1]);
+        memcpy(limits[i].out, range, 2 * sizeof *range);
+    }
+    if (w->def.act_limited && a->dynamics == TG_DYNAMICS_NONE)
+        return tg_xml_fail(w->r->error, TG_ERR_PARSE, w->xml, "attribute 'actrange' without dynamics");
+    w->def.ctrl_limited = w->def.ctrl_limited && w->r->option.flag_clampctrl;
+    return TG_OK;
+}
+
+/* Damping and inertia of the drive, seen at the joint or tendon through the gear; and a damping ratio. They are worked
+ * into the parameters of the finished model. */
+static tg_status set_drive(work *w, int id)
+{
+    const tg_mjcf_actuator *a = w->a;
+    bool ratio = a->bias_type == TG_MJCF_AFFINE && a->gainprm[0] == -a->biasprm[1] && a->biasprm[2] > 0;
+    bool drive = a->armature != 0 || a->damping[0] != 0;
+    bool tendon = w->def.transmission == TG_TRANSMISSION_TENDON;
+    bool fits = tendon || (w->def.transmission == TG_TRANSMISSION_JOINT && w->target_range != NULL);
+    if (a->damping[1] != 0 || a->damping[2] != 0 || (a->damping[0] != 0 && !fits))
+        return tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, "damping", "the linear coefficient on a hinge, slide or "
+                                                                        "tendon counts");
+    if (a->armature != 0 && (tendon || !fits))
+        return tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, "armature", "counts on a hinge or slide");
+    if (!ratio && !drive)
+        return TG_OK;
+    tg_mjcf_tuned *tuned = tg_mjcf_append(w->r, &w->r->servo, sizeof *tuned);
+    if (tuned == NULL)
+        return tg_mjcf_no_memory(w->r, w->xml);
+    *tuned = (tg_mjcf_tuned){.id = id,
+                             .dampratio = ratio ? a->biasprm[2] : 0,
+                             .armature = a->armature,
+                             .damping = a->damping[0]};
+    return TG_OK;
+}
+
+static tg_status read_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
+{
+    const tg_mjcf_class *class;
+    tg_status status = tg_mjcf_find_class(r, xml, "class", r->main, &class);
+    if (status != TG_OK)
+        return status;
+    tg_mjcf_actuator a = class->actuator;
+    work w = {.r = r, .xml = xml, .a = &a, .def = tg_default_actuator()};
+    w.def.name = tg_xml_get(xml, "name");
+    status = tg_mjcf_read_actuator(r, xml, row, true, &a);
+    if (status == TG_OK)
+        status = set_target(&w);
+    if (status == TG_OK)
+        status = set_force(&w, row->handling == TG_MJCF_IGNORED);
+    if (status == TG_OK)
+        status = inherit_range(&w);
+    if (status == TG_OK)
+        status = set_limits(&w);
+    if (status != TG_OK)
+        return status;
+    if (w.forceless)
+    {
+        memset(w.def.gear, 0, sizeof w.def.gear);
+        memset(w.def.gain, 0, sizeof w.def.gain);
+        memset(w.def.bias, 0, sizeof w.def.bias);
+    }
+    int id = -1;
+    status = tg_mjcf_builder_failed(r, xml, tg_builder_actuator(r->builder, &w.def, &id));
+    if (status == TG_OK)
+        status = tg_mjcf_remember(r, xml, TG_ACTUATOR, w.def.name, id);
+    r->nu++;
+    r->na += w.def.dynamics != TG_DYNAMICS_NONE ? 1 : 0;
+    return status == TG_OK && !w.forceless ? set_drive(&w, id) : status;
+}
+
+tg_status tg_mjcf_actuators(tg_mjcf *r, const tg_xml *section)
+{
+    const tg_mjcf_row *row = tg_mjcf_child_row(tg_mjcf_rows(), "actuator");
+    tg_status status = TG_OK;
+    for (const tg_xml *e = section->first; e != NULL && status == TG_OK; e = e->next)
+        status = read_actuator(r, e, tg_mjcf_child_row(row, e->name));
+    return status;
+}

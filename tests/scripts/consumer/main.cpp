@@ -1,0 +1,8 @@
+#include <iostream>
+
+#include <tangere/base.h>
+
+int main()
+{
+    std::cout << "tangere " << tg_version() << '\n';
+}

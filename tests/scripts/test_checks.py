@@ -1,0 +1,138 @@
+"""The checks themselves: each kind of offence is found in a small tree that has it, and a clean tree passes."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+
+
+class Check(unittest.TestCase):
+    def run_check(self, check, files):
+        """Exit code and output of scripts/check_<check>.py on a tree with these files."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in {"include/tangere/base.h": "", "src/base/a.c": "", **files}.items():
+                path = Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            command = [sys.executable, "-B", SCRIPTS / f"check_{check}.py", folder]
+            result = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert result.stderr == ""
+        return result.returncode, result.stdout
+
+    def accept(self, check, files):
+        code, output = self.run_check(check, files)
+        assert code == 0, output
+
+    def refuse(self, check, files, expected):
+        code, output = self.run_check(check, files)
+        assert code == 1, output
+        assert expected in output
+
+
+class Layers(Check):
+    def test_downward_and_sideways_within_a_stage(self):
+        self.accept(
+            "layers",
+            {
+                "src/step/step.c": '#include "contact/cone.h"\n#include "step/step.h"\n#include "tangere/base.h"\n',
+                "src/model/model.h": '#include "math/ltl.h"\n#include <stdio.h>\n',
+            },
+        )
+
+    def test_upward(self):
+        files = {"src/math/quat.c": '\n#include "model/model.h"\n'}
+        self.refuse("layers", files, "src/math/quat.c:2: math may not include model")
+
+    def test_between_siblings(self):
+        files = {"src/dynamics/a.c": '#include "collision/gjk.h"\n'}
+        self.refuse("layers", files, "dynamics may not include collision")
+
+    def test_upward_through_a_public_header(self):
+        files = {"src/math/a.c": '#include "tangere/model.h"\n', "include/tangere/model.h": ""}
+        self.refuse("layers", files, "math may not include model")
+
+    def test_upward_through_the_umbrella(self):
+        files = {
+            "src/math/a.c": '#include "tangere/tangere.h"\n',
+            "include/tangere/tangere.h": '#include "tangere/step.h"\n',
+            "include/tangere/step.h": "",
+        }
+        self.refuse("layers", files, "math may not include step")
+
+    def test_upward_between_public_headers(self):
+        files = {"include/tangere/base.h": '#include "tangere/model.h"\n', "include/tangere/model.h": ""}
+        self.refuse("layers", files, "include/tangere/base.h:1: base may not include model")
+
+    def test_relative_path(self):
+        self.refuse("layers", {"src/base/b.c": '#include "../math/a.h"\n'}, "is neither")
+
+    def test_unknown_folder(self):
+        self.refuse("layers", {"src/misc/a.c": ""}, "src/misc is not a stage")
+
+    def test_an_include_in_a_comment_does_not_count(self):
+        self.accept("layers", {"src/base/b.c": '/* #include "model/model.h" is above us */\n'})
+
+
+class Twins(Check):
+    NEEDED = ("src/dynamics/rnea.c", "tests/dynamics/test_rnea.c", "tests/dynamics/test_rnea_deriv.c")
+
+    def test_whole(self):
+        self.accept("twins", dict.fromkeys((*self.NEEDED, "src/dynamics/rnea_deriv.c"), ""))
+
+    def test_each_part_is_needed(self):
+        for missing in self.NEEDED:
+            files = dict.fromkeys((*self.NEEDED, "src/dynamics/rnea_deriv.c"), "")
+            del files[missing]
+            self.refuse("twins", files, f"{missing} is missing")
+
+
+class Source(Check):
+    def test_forbidden_calls(self):
+        for call in ("printf", "fprintf", "puts", "exit", "abort", "assert", "malloc", "calloc", "realloc", "free"):
+            files = {"src/math/a.c": f"\nint f(void) {{ {call}(x); }}\n"}
+            self.refuse("source", files, f"src/math/a.c:2: the library may not call {call}")
+
+    def test_harmless_look_alikes(self):
+        text = """
+        /* never calls malloc(n), exit(1) */
+        _Static_assert(sizeof(int) == 4, "printf(x)");
+        void f(char *b) { snprintf(b, 3, "abort()"); allocator->free(b, u); tg_free(0, b); }
+        """
+        self.accept("source", {"src/math/a.c": text})
+
+    def test_the_allocator_is_the_one_place(self):
+        text = "void *f(void) { return aligned_alloc(64, 64); }\nvoid g(void *p) { free(p); }\n"
+        self.accept("source", {"src/base/arena.c": text})
+        self.refuse("source", {"src/base/pool.c": text}, "may not call aligned_alloc")
+
+    def test_the_command_may_print(self):
+        self.accept("source", {"src/cli/main.c": 'int main(void) { printf("x"); exit(0); }\n'})
+
+    def test_leftovers(self):
+        for text, expected in (
+            ("/* TODO: later */", "TODO in a comment"),
+            ("int x; // FIXME", "FIXME in a comment"),
+            ("#if 0\n#endif", "#if 0"),
+            ("/* x = y + 1; */", "code in a comment"),
+            ("// return 0;", "code in a comment"),
+            ("// free_all(model);", "code in a comment"),
+            ("/* for (int i = 0; i < n; i++) */", "code in a comment"),
+        ):
+            self.refuse("source", {"tests/math/test_a.c": text + "\n"}, expected)
+
+    def test_comments_that_explain(self):
+        text = """
+        /* rows become columns; see section 2 */
+        /* y = A x + b, where A is symmetric */
+        // the bound holds for every i (not only for i = 0)
+        #if defined(__clang__)
+        #endif
+        """
+        self.accept("source", {"src/math/a.c": text})
+
+
+if __name__ == "__main__":
+    unittest.main()
