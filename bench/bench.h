@@ -90,7 +90,7 @@ void bench_measure_stages(const tg_model *model, const bench_states *states, int
 
 typedef struct bench_run
 {
-    char robot[64], source[256];
+    char robot[64], source[768];
     int nbody, nv, nengine;
     char setting[BENCH_ENGINES_MAX][32]; /* 0 is Tangere */
     bool has[BENCH_ENGINES_MAX][BENCH_FUNCTION_COUNT];
@@ -99,9 +99,12 @@ typedef struct bench_run
     bench_stage_times stages;
 } bench_run;
 
+/* Keeps the smaller of each two times; a best without engines becomes a copy. */
+void bench_merge(bench_run *best, const bench_run *other);
+
 typedef struct bench_context
 {
-    int cpu, states, repetitions;
+    int cpu, states, rounds, repetitions;
 } bench_context;
 
 void bench_print_run(FILE *out, const bench_run *run);

@@ -127,3 +127,27 @@ void bench_measure(const bench_engine *engines, int nengine, const bench_states 
     free(all);
 #undef AT
 }
+
+static void keep_smaller(bench_time *best, bench_time other)
+{
+    if (other.quiet < best->quiet)
+        *best = other;
+}
+
+void bench_merge(bench_run *best, const bench_run *other)
+{
+    if (best->nengine == 0)
+    {
+        *best = *other;
+        return;
+    }
+    for (int e = 0; e < best->nengine; e++)
+        for (int f = 0; f < BENCH_FUNCTION_COUNT; f++)
+            keep_smaller(&best->times.time[e][f], other->times.time[e][f]);
+    keep_smaller(&best->times.clock, other->times.clock);
+    for (int s = 0; s < best->stages.n; s++)
+        if (other->stages.quiet[s] < best->stages.quiet[s])
+            best->stages.quiet[s] = other->stages.quiet[s];
+    if (other->difference > best->difference)
+        best->difference = other->difference;
+}

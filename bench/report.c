@@ -79,7 +79,9 @@ void bench_print_summary(FILE *out, const bench_run *runs, int nrun)
         for (int i = 0; i < nrun; i++)
         {
             double r = ratio(&runs[i], f);
-            fprintf(out, " | %8.2f%c", r, r <= goal ? ' ' : r <= floor_ratio ? '~' : '!');
+            char cell[16];
+            snprintf(cell, sizeof cell, "%s%.2f", r <= goal ? "" : r <= floor_ratio ? "~" : "!", r);
+            fprintf(out, " | %9s", cell);
             total++;
             reached += r <= goal;
             missed += r > floor_ratio;
@@ -144,15 +146,11 @@ static void describe_machine(FILE *out, const bench_context *context)
 #else
             "gcc", __VERSION__);
 #endif
-    fprintf(out, "- Pinocchio %s, compiled here from its headers: %s, -O3 -march=native -DNDEBUG.\n",
-            bench_pinocchio_version(), bench_pinocchio_build());
-    fprintf(
-        out,
-        "- %d random states a robot, %d repetitions of the list, the order of the engines reversed in every second.\n",
-        context->states, context->repetitions);
-    fprintf(
-        out,
-        "- quiet: each state keeps its smallest time, median over states. raw (in brackets): median of all times.\n");
+    fprintf(out,
+            "- %d random states a robot; %d rounds of %d repetitions of the list, each round a process of its own.\n",
+            context->states, context->rounds, context->repetitions);
+    fprintf(out, "- quiet: each state keeps its smallest time, median over states; the best round counts. raw (in\n"
+                 "  brackets): median of all times of that round.\n");
     fprintf(out, "- Of Pinocchio's settings the fastest counts, for each function by itself.\n");
 }
 

@@ -50,7 +50,8 @@ TG_API void tg_quat_from_matrix(const double R[9], double q[4]);
 TG_API void tg_quat_from_axis_angle(const double axis[3], double angle, double q[4]);
 
 /* The smallest rotation that takes the direction of a to the direction of b (w >= 0), accurate also near opposite
- * directions; for exactly opposite ones, a half turn about some axis perpendicular to a. A zero vector gives the identity. */
+ * directions; for exactly opposite ones, a half turn about some axis perpendicular to a. A zero vector gives the
+ * identity. */
 TG_API void tg_quat_from_vectors(const double a[3], const double b[3], double q[4]);
 
 /* q = Exp(w): rotation by |w| about w. */

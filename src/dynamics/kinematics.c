@@ -23,46 +23,56 @@ static mat3 starting_rotation(const tg_model *m, const tg_params *p, int joint, 
     return joint == m->body_joint[body] ? mat3_product(R, mat3_load(p->body_rot + MAT3_SIZE * body)) : R;
 }
 
-/* Moves f across one joint, and gives the joint's anchor and axis in the world.
- * hinge: R' = R (R0 + c R1 + s R2), x' = anchor - R' a; slide: along the axis; ball: R' = R F Rot(q); free: q itself. */
-static pose cross_joint(const tg_model *m, const tg_work *w, int joint, const double *q, pose f, v4 *anchor, v4 *axis)
+/* Moves f across a hinge, and gives its anchor and axis in the world: R' = R (R0 + c R1 + s R2), x' = anchor - R' a. */
+static inline pose cross_hinge(const tg_work *w, int joint, pose f, v4 *anchor, v4 *axis)
 {
     const tg_params *p = w->params;
-    const double *qj = q + m->joint_q[joint];
-    v4 local_anchor = v4_load3(TG_PARAM(p, joint_pos) + 3 * joint);
-    const double *local_axis = p->joint_axis + 4 * joint;
+    const tg_hinge_const *h = &p->hinge[joint];
+    v4 c = v4_splat(w->joint_cos[joint]), s = v4_splat(w->joint_sin[joint]);
+    double local[MAT3_SIZE] __attribute__((aligned(32))); /* in memory, where a broadcast is a load */
+    for (int i = 0; i < MAT3_SIZE; i += 4)
+        v4_store(local + i, v4_load(h->r0 + i) + c * v4_load(h->r1 + i) + s * v4_load(h->r2 + i));
+    pose g;
+    for (int i = 0; i < 3; i++)
+        g.R.c[i] = mat3_mul_mem(f.R, local + 4 * i);
+    *anchor = f.x + mat3_mul_mem(f.R, p->joint_point + 4 * joint);
+    *axis = mat3_mul_mem(g.R, p->joint_axis + 4 * joint);
+    g.x = *anchor - mat3_mul_mem(g.R, TG_PARAM(p, joint_pos) + 3 * joint);
+    return g;
+}
+
+/* The same for the other joints. Slide: along the axis; ball: R' = R F Rot(q), x' = anchor - R' a; free: q itself. */
+static pose cross_other(const tg_model *m, const tg_work *w, int joint, const double *q, pose f, v4 *anchor, v4 *axis)
+{
+    const tg_params *p = w->params;
+    const double *qj = q + m->joint_q[joint], *local_anchor = TG_PARAM(p, joint_pos) + 3 * joint;
     pose g;
     *anchor = f.x + mat3_mul_mem(f.R, p->joint_point + 4 * joint);
     *axis = v4_zero();
     switch (m->joint_type[joint])
     {
-    case TG_JOINT_HINGE:
-    {
-        const tg_hinge_const *h = &p->hinge[joint];
-        v4 c = v4_splat(w->joint_cos[joint]), s = v4_splat(w->joint_sin[joint]);
-        double local[MAT3_SIZE] __attribute__((aligned(32)));
-        for (int i = 0; i < MAT3_SIZE; i += 4)
-            v4_store(local + i, v4_load(h->r0 + i) + c * v4_load(h->r1 + i) + s * v4_load(h->r2 + i));
-        for (int i = 0; i < 3; i++)
-            g.R.c[i] = mat3_mul_mem(f.R, local + 4 * i);
-        g.x = *anchor - mat3_mul(g.R, local_anchor);
-        *axis = mat3_mul_mem(g.R, local_axis);
-        return g;
-    }
     case TG_JOINT_SLIDE:
         g.R = starting_rotation(m, p, joint, f.R);
-        *axis = mat3_mul_mem(g.R, local_axis);
-        g.x = *anchor - mat3_mul(g.R, local_anchor) + *axis * v4_splat(qj[0] - TG_PARAM(p, joint_ref)[joint]);
+        *axis = mat3_mul_mem(g.R, p->joint_axis + 4 * joint);
+        g.x = *anchor - mat3_mul_mem(g.R, local_anchor) + *axis * v4_splat(qj[0] - TG_PARAM(p, joint_ref)[joint]);
         return g;
     case TG_JOINT_BALL:
         g.R = mat3_product(starting_rotation(m, p, joint, f.R), mat3_from_quat(qj));
-        g.x = *anchor - mat3_mul(g.R, local_anchor);
+        g.x = *anchor - mat3_mul_mem(g.R, local_anchor);
         return g;
     default: /* TG_JOINT_FREE */
         g.R = mat3_from_quat(qj + 3);
         g.x = *anchor = v4_load3(qj);
         return g;
     }
+}
+
+static inline pose cross_joint(const tg_model *m, const tg_work *w, int joint, const double *q, pose f, v4 *anchor,
+                               v4 *axis)
+{
+    if (m->joint_type[joint] == TG_JOINT_HINGE)
+        return cross_hinge(w, joint, f, anchor, axis);
+    return cross_other(m, w, joint, q, f, anchor, axis);
 }
 
 /* The frame that a body has before its first joint: its parent's, with body.pos and body.quat. */
@@ -118,51 +128,62 @@ tg_joint_frames tg_frames_of_joint(const tg_model *m, const tg_work *w, int join
 
 /* ---- motion subspaces ---- */
 
-static void store_column(const tg_model *m, tg_work *w, int tree, int dof, spatial J)
-{
-    double *panel = w->Jt + 6 * m->tree_panel[tree] + (dof - m->tree_dof[tree]);
-    int ld = m->tree_ld[tree];
-    for (int i = 0; i < 3; i++)
-    {
-        panel[i * ld] = J.lin[i];
-        panel[(i + 3) * ld] = J.ang[i];
-    }
-    spatial_store(w->J + SPATIAL_SIZE * dof, J);
-}
-
 /* rotation about an axis through an anchor: the point at the origin moves with anchor x axis */
 static spatial rotation_twist(v4 anchor, v4 axis)
 {
     return (spatial){v4_cross(anchor, axis), axis};
 }
 
+static void node_subspace(const tg_model *m, tg_work *w, int node)
+{
+    static const double unit[3][4] __attribute__((aligned(32))) = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}};
+    int joint = m->node_joint[node];
+    double *J = w->J + SPATIAL_SIZE * m->node_dof[node];
+    v4 anchor = v4_load(w->joint_anchor + 4 * joint) - tg_node_origin(m, w, node);
+    v4 axis = v4_load(w->joint_axis + 4 * joint);
+    switch (m->node_type[node])
+    {
+    case TG_NODE_HINGE:
+        spatial_store(J, rotation_twist(anchor, axis));
+        break;
+    case TG_NODE_SLIDE:
+        spatial_store(J, (spatial){axis, v4_zero()});
+        break;
+    case TG_NODE_BALL:
+        for (int k = 0; k < 3; k++)
+            spatial_store(J + SPATIAL_SIZE * k,
+                          rotation_twist(anchor, v4_load(w->ball_rot + MAT3_SIZE * joint + 4 * k)));
+        break;
+    default: /* TG_NODE_TRANSLATION */
+        for (int k = 0; k < 3; k++)
+            spatial_store(J + SPATIAL_SIZE * k, (spatial){v4_load(unit[k]), v4_zero()});
+        break;
+    }
+}
+
+void tg_transpose_panel(const tg_model *m, int tree, const double *x, double *panel)
+{
+    int ld = m->tree_ld[tree], n = m->tree_ndof[tree];
+    for (int k = 0; k < n; k += V4_LANES)
+        for (int half = 0; half < 2; half++)
+        {
+            const double *from = x + SPATIAL_SIZE * (m->tree_dof[tree] + k) + 4 * half;
+            double *to = panel + 6 * m->tree_panel[tree] + 3 * half * ld + k;
+            v4 a = v4_load(from), b = v4_load(from + SPATIAL_SIZE);
+            v4 c = v4_load(from + 2 * SPATIAL_SIZE), d = v4_load(from + 3 * SPATIAL_SIZE);
+            v4_transpose(&a, &b, &c, &d);
+            v4_store(to, a);
+            v4_store(to + ld, b);
+            v4_store(to + 2 * ld, c);
+        }
+}
+
 void tg_subspaces(const tg_model *m, tg_work *w)
 {
-    static const double unit[3][4] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}};
     for (int i = 1; i < m->nnode; i++)
-    {
-        int joint = m->node_joint[i], dof = m->node_dof[i], tree = m->node_tree[i];
-        v4 anchor = v4_load(w->joint_anchor + 4 * joint) - tg_node_origin(m, w, i);
-        v4 axis = v4_load(w->joint_axis + 4 * joint);
-        switch (m->node_type[i])
-        {
-        case TG_NODE_HINGE:
-            store_column(m, w, tree, dof, rotation_twist(anchor, axis));
-            break;
-        case TG_NODE_SLIDE:
-            store_column(m, w, tree, dof, (spatial){axis, v4_zero()});
-            break;
-        case TG_NODE_BALL:
-            for (int k = 0; k < 3; k++)
-                store_column(m, w, tree, dof + k,
-                             rotation_twist(anchor, v4_load(w->ball_rot + MAT3_SIZE * joint + 4 * k)));
-            break;
-        default: /* TG_NODE_TRANSLATION */
-            for (int k = 0; k < 3; k++)
-                store_column(m, w, tree, dof + k, (spatial){v4_loadu(unit[k]), v4_zero()});
-            break;
-        }
-    }
+        node_subspace(m, w, i);
+    for (int t = 0; t < m->ntree; t++)
+        tg_transpose_panel(m, t, w->J, w->Jt);
 }
 
 void tg_inertias(const tg_model *m, tg_work *w)
@@ -216,10 +237,10 @@ tg_status tg_kinematics(const tg_model *m, tg_work *w, const double *q, const do
         TG_TRY(tg_check_vector(w, "v", v, m->nv));
     w->stage = TG_STAGE_NONE;
     tg_place(m, w, q);
-    tg_subspaces(m, w);
-    w->stage = TG_STAGE_POSITION;
+    w->stage = TG_STAGE_PLACED;
     if (v != NULL)
     {
+        tg_subspaces(m, w);
         tg_node_twists(m, w, v, w->V);
         w->stage = TG_STAGE_VELOCITY;
     }
@@ -229,6 +250,11 @@ tg_status tg_kinematics(const tg_model *m, tg_work *w, const double *q, const do
 tg_status tg_need_stage(const tg_model *m, tg_work *w, tg_stage stage)
 {
     TG_TRY(tg_check_work(m, w));
+    if (w->stage == TG_STAGE_PLACED && stage == TG_STAGE_POSITION)
+    {
+        tg_subspaces(m, w);
+        w->stage = TG_STAGE_POSITION;
+    }
     if (w->stage >= stage)
         return TG_OK;
     return tg_fail(&w->error, TG_ERR_STALE, "call tg_kinematics%s first",
@@ -258,7 +284,7 @@ static void world_pose(const tg_work *w, int body, const double *local_pos, cons
 
 tg_status tg_body_pose(const tg_model *m, tg_work *w, int body, double pos[3], double quat[4])
 {
-    TG_TRY(tg_need_stage(m, w, TG_STAGE_POSITION));
+    TG_TRY(tg_need_stage(m, w, TG_STAGE_PLACED));
     TG_TRY(tg_check_index(w, "body", body, m->nbody));
     world_pose(w, body, NULL, NULL, pos, quat);
     return TG_OK;
@@ -266,7 +292,7 @@ tg_status tg_body_pose(const tg_model *m, tg_work *w, int body, double pos[3], d
 
 tg_status tg_site_pose(const tg_model *m, tg_work *w, int site, double pos[3], double quat[4])
 {
-    TG_TRY(tg_need_stage(m, w, TG_STAGE_POSITION));
+    TG_TRY(tg_need_stage(m, w, TG_STAGE_PLACED));
     TG_TRY(tg_check_index(w, "site", site, m->nsite));
     world_pose(w, m->site_body[site], TG_PARAM(w->params, site_pos) + 3 * site,
                TG_PARAM(w->params, site_quat) + 4 * site, pos, quat);
@@ -275,7 +301,7 @@ tg_status tg_site_pose(const tg_model *m, tg_work *w, int site, double pos[3], d
 
 tg_status tg_geom_pose(const tg_model *m, tg_work *w, int geom, double pos[3], double quat[4])
 {
-    TG_TRY(tg_need_stage(m, w, TG_STAGE_POSITION));
+    TG_TRY(tg_need_stage(m, w, TG_STAGE_PLACED));
     TG_TRY(tg_check_index(w, "geom", geom, m->ngeom));
     world_pose(w, m->geom_body[geom], TG_PARAM(w->params, geom_pos) + 3 * geom,
                TG_PARAM(w->params, geom_quat) + 4 * geom, pos, quat);

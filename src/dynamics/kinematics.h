@@ -19,7 +19,10 @@ void tg_position_stage(const tg_model *m, tg_work *w, const double *q);
 /* Twist of each node: V_i = V_parent + sum J v. After tg_subspaces. out: nnode spatial vectors. */
 void tg_node_twists(const tg_model *m, const tg_work *w, const double *v, double *out);
 
-/* TG_ERR_STALE unless the workspace holds that stage. */
+/* One spatial vector a dof (x: 8 numbers each, with room for three dofs more) as the panel of a tree. */
+void tg_transpose_panel(const tg_model *m, int tree, const double *x, double *panel);
+
+/* TG_ERR_STALE unless the workspace holds that stage; the motion subspaces are made when they are first needed. */
 tg_status tg_need_stage(const tg_model *m, tg_work *w, tg_stage stage);
 
 /* The frame before (R, x) and after a joint of a body has moved it, from the poses of tg_place. */

@@ -72,25 +72,15 @@ static void velocity_matrices(const tg_model *m, tg_work *w)
 
 /* ---- columns: dV, dA, dAv of each dof ---- */
 
-static void store_panel(double *panel, int ld, spatial x)
-{
-    for (int i = 0; i < 3; i++)
-    {
-        panel[i * ld] = x.lin[i];
-        panel[(i + 3) * ld] = x.ang[i];
-    }
-}
-
 static void motion_columns(const tg_model *m, tg_work *w)
 {
     for (int i = 1; i < m->nnode; i++)
     {
-        int l = m->node_parent[i], tree = m->node_tree[i], ld = m->tree_ld[tree];
+        int l = m->node_parent[i];
         spatial Vl = spatial_load(w->V + SPATIAL_SIZE * l), Al = spatial_load(w->A + SPATIAL_SIZE * l);
         spatial Vi = spatial_load(w->V + SPATIAL_SIZE * i);
         for (int k = m->node_dof[i]; k < m->node_dof[i] + m->node_ndof[i]; k++)
         {
-            int at = 6 * m->tree_panel[tree] + (k - m->tree_dof[tree]);
             spatial J = spatial_load(w->J + SPATIAL_SIZE * k);
             spatial dV = motion_cross(Vl, J);
             spatial dA = spatial_add(motion_cross(Al, J), motion_cross(Vl, dV));
@@ -98,10 +88,13 @@ static void motion_columns(const tg_model *m, tg_work *w)
             spatial_store(w->dV + SPATIAL_SIZE * k, dV);
             spatial_store(w->dA + SPATIAL_SIZE * k, dA);
             spatial_store(w->dAv + SPATIAL_SIZE * k, dAv);
-            store_panel(w->dVt + at, ld, dV);
-            store_panel(w->dAt + at, ld, dA);
-            store_panel(w->dAvt + at, ld, dAv);
         }
+    }
+    for (int t = 0; t < m->ntree; t++)
+    {
+        tg_transpose_panel(m, t, w->dV, w->dVt);
+        tg_transpose_panel(m, t, w->dA, w->dAt);
+        tg_transpose_panel(m, t, w->dAv, w->dAvt);
     }
 }
 

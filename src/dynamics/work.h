@@ -25,7 +25,7 @@
     X(double, joint_axis, 4 * m->njoint, "world")                                                                     \
     X(double, ball_rot, MAT3_SIZE * m->njoint, "body axes right after a ball or free joint")                          \
     /* tg_subspaces: motion subspaces and inertias */                                                                 \
-    X(double, J, SPATIAL_SIZE * m->nv, "twist of each dof")                                                           \
+    X(double, J, SPATIAL_SIZE * (m->nv + 3), "twist of each dof")                                                           \
     X(double, Jt, 6 * m->npanel, "the same as a panel")                                                               \
     X(double, inertia, INERTIA_SIZE * m->nnode, "of the bodies on each node")                                         \
     /* tg_composites, tg_mass_rows */                                                                                 \
@@ -40,9 +40,9 @@
     /* derivatives */                                                                                                 \
     X(double, K, MAT3_SIZE * m->nnode, "see rnea_deriv.c")                                                            \
     X(double, p, 4 * m->nnode, "linear momentum of the subtree")                                                      \
-    X(double, dV, SPATIAL_SIZE * m->nv, "")                                                                           \
-    X(double, dA, SPATIAL_SIZE * m->nv, "")                                                                           \
-    X(double, dAv, SPATIAL_SIZE * m->nv, "")                                                                          \
+    X(double, dV, SPATIAL_SIZE * (m->nv + 3), "")                                                                           \
+    X(double, dA, SPATIAL_SIZE * (m->nv + 3), "")                                                                           \
+    X(double, dAv, SPATIAL_SIZE * (m->nv + 3), "")                                                                          \
     X(double, dVt, 6 * m->npanel, "")                                                                                 \
     X(double, dAt, 6 * m->npanel, "")                                                                                 \
     X(double, dAvt, 6 * m->npanel, "")                                                                                \
@@ -66,7 +66,8 @@
 typedef enum tg_stage
 {
     TG_STAGE_NONE,
-    TG_STAGE_POSITION, /* poses and motion subspaces are there */
+    TG_STAGE_PLACED,   /* poses are there */
+    TG_STAGE_POSITION, /* and motion subspaces */
     TG_STAGE_VELOCITY  /* and the twists of the nodes */
 } tg_stage;
 

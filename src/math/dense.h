@@ -1,9 +1,10 @@
 /* Small dense kernels: products, factorisations, triangular solves, for matrices of 1 to a few hundred rows.
  *
- * A matrix is row-major: entry (i, j) of A is A[i * lda + j], lda >= number of columns. Rows need no alignment (unaligned loads
- * cost the same wherever they do not cross a cache line; 64-byte aligned rows with a leading dimension that is a multiple of 8
- * are the fastest). Sizes of zero are allowed and do nothing. Nothing is allocated: scratch comes from the caller. Arguments
- * of one call must not overlap unless the comment says so; only the entries named are read or written.
+ * A matrix is row-major: entry (i, j) of A is A[i * lda + j], lda >= number of columns. Rows need no alignment
+ * (unaligned loads cost the same wherever they do not cross a cache line; 64-byte aligned rows with a leading dimension
+ * that is a multiple of 8 are the fastest). Sizes of zero are allowed and do nothing. Nothing is allocated: scratch
+ * comes from the caller. Arguments of one call must not overlap unless the comment says so; only the entries named are
+ * read or written.
  *
  * A vector is a matrix with one column, ld 1: y = A x is tg_gemm_nt(m, 1, n, A, lda, x, n, ..., y, 1),
  * y^T = x^T A is tg_gemm_nn(1, n, m, x, m, A, lda, ..., y, n). */
@@ -43,36 +44,40 @@ enum
     TG_TRI_UNIT = 4        /* ones on the diagonal */
 };
 
-/* X (n x columns) <- op(T)^-1 X, T (n x n). Zero on the diagonal gives infinities: the factorisations below say so before. */
+/* X (n x columns) <- op(T)^-1 X, T (n x n). Zero on the diagonal gives infinities: the factorisations below say so
+ * before. */
 void tg_trsm(int flags, int n, const double *T, int ldt, int columns, double *X, int ldx);
 
-/* Cholesky: A = L L^T, A symmetric positive definite. L replaces the lower triangle; the strict upper triangle is neither read nor
- * written. Returns -1, or the index of the first pivot that is not positive and finite (A is then half done). */
+/* Cholesky: A = L L^T, A symmetric positive definite. L replaces the lower triangle; the strict upper triangle is
+ * neither read nor written. Returns -1, or the index of the first pivot that is not positive and finite (A is then half
+ * done). */
 int tg_chol(int n, double *A, int lda);
 /* X (n x columns) <- A^-1 X */
 void tg_chol_solve(int n, const double *L, int ldl, int columns, double *X, int ldx);
 
-/* A = L D L^T without pivoting, for symmetric quasi-definite A (also negative pivots). Unit L replaces the strict lower triangle
- * and D the diagonal; the lower triangle is read, the strict upper one is overwritten with scratch. Returns -1, or the index of the first
- * pivot that is zero or not finite. */
+/* A = L D L^T without pivoting, for symmetric quasi-definite A (also negative pivots). Unit L replaces the strict lower
+ * triangle and D the diagonal; the lower triangle is read, the strict upper one is overwritten with scratch. Returns
+ * -1, or the index of the first pivot that is zero or not finite. */
 int tg_ldl(int n, double *A, int lda);
 void tg_ldl_solve(int n, const double *LD, int ld, int columns, double *X, int ldx);
 
-/* P A = L U with partial pivoting: unit L below the diagonal, U on and above. pivot[k] >= k is the row that was exchanged with row k in
- * step k. Returns -1, or the index of the first pivot that is zero or not finite (the factorisation stops there). */
+/* P A = L U with partial pivoting: unit L below the diagonal, U on and above. pivot[k] >= k is the row that was
+ * exchanged with row k in step k. Returns -1, or the index of the first pivot that is zero or not finite (the
+ * factorisation stops there). */
 int tg_lu(int n, double *A, int lda, int *pivot);
 /* X <- A^-1 X and X <- A^-T X, X (n x columns) */
 void tg_lu_solve(int n, const double *LU, int ld, const int *pivot, int columns, double *X, int ldx);
 void tg_lu_solve_t(int n, const double *LU, int ld, const int *pivot, int columns, double *X, int ldx);
 
-/* A (m x n) = Q R by Householder reflections H_k = I - tau_k v v^T, v_k = 1: R replaces the upper triangle, v the part below the
- * diagonal. tau has min(m, n) entries, work n.
+/* A (m x n) = Q R by Householder reflections H_k = I - tau_k v v^T, v_k = 1: R replaces the upper triangle, v the part
+ * below the diagonal. tau has min(m, n) entries, work n.
  * order == NULL: no column exchanges. Otherwise column k of Q R is column order[k] of A (n entries), chosen for the
  * largest remaining norm. Returns the rank: how many leading |R_kk| exceed tolerance times the largest column norm of A
  * (without exchanges: that were met before the first that does not). */
 int tg_qr(int m, int n, double *A, int lda, double *tau, int *order, double tolerance, double *work);
 /* X (m x columns) <- Q X or Q^T X, with count = min(m, n) reflections; work has `columns` entries */
-void tg_qr_apply(int m, int count, const double *QR, int ld, const double *tau, int columns, double *X, int ldx, double *work);
+void tg_qr_apply(int m, int count, const double *QR, int ld, const double *tau, int columns, double *X, int ldx,
+                 double *work);
 void tg_qr_apply_t(int m, int count, const double *QR, int ld, const double *tau, int columns, double *X, int ldx,
                    double *work);
 /* Least squares: for every column b of B (max(m, n) x columns, b in the first m rows) the x that minimises |A x - b|

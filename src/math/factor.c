@@ -90,7 +90,8 @@ void tg_chol_solve(int n, const double *L, int ldl, int columns, double *X, int 
 
 /* ---- L D L^T ---- */
 
-/* Right-looking: column k, copied to the unused row k of the upper triangle where it is contiguous, updates the rows below. */
+/* Right-looking: column k, copied to the unused row k of the upper triangle where it is contiguous, updates the rows
+ * below. */
 int tg_ldl(int n, double *A, int lda)
 {
     for (int k = 0; k < n; k++)
@@ -246,8 +247,8 @@ static int lu_panel(int m, int n, double *A, ptrdiff_t lda, int *pivot)
     return -1;
 }
 
-/* P A = L U of m x n, m >= n, by halves (Toledo 1997): left half, exchange, U12 = L11^-1 A12, A22 -= L21 U12, right half. Almost all
- * of the work is in the product, whatever the size. */
+/* P A = L U of m x n, m >= n, by halves (Toledo 1997): left half, exchange, U12 = L11^-1 A12, A22 -= L21 U12, right
+ * half. Almost all of the work is in the product, whatever the size. */
 static int lu_recursive(int m, int n, double *A, ptrdiff_t lda, int *pivot)
 {
     if (n <= LU_PANEL)

@@ -1,9 +1,10 @@
 /* Products of small matrices in register tiles.
  *
- * A B and A^T B: a tile of up to 6 x 8 entries of C stays in 12 vectors while k runs; every step loads 8 numbers of a row of B and
- * broadcasts 6 of A. Twelve independent sums cover the latency of the multiply-add (4 cycles, 2 a cycle), and with the
- * two rows of B and one broadcast they fit the 16 registers of AVX2.
- * A B^T: both operands run along k, so a tile of 3 x 4 dot products keeps 12 vectors of partial sums, added up at the end. */
+ * A B and A^T B: a tile of up to 6 x 8 entries of C stays in 12 vectors while k runs; every step loads 8 numbers of a
+ * row of B and broadcasts 6 of A. Twelve independent sums cover the latency of the multiply-add (4 cycles, 2 a cycle),
+ * and with the two rows of B and one broadcast they fit the 16 registers of AVX2.
+ * A B^T: both operands run along k, so a tile of 3 x 4 dot products keeps 12 vectors of partial sums, added up at the
+ * end. */
 #include <stddef.h>
 
 #include "math/dense.h"
@@ -29,8 +30,8 @@ TG_INLINE v4 combine(v4 c, v4 product, tg_gemm_mode mode)
 }
 
 /* C (rows x 4 vectors) from sum over p of A(:, p) B(p, :); lanes of the last vector outside of keep stay as they are */
-TG_INLINE void tile(int rows, int vectors, int k, strided A, const double *B, ptrdiff_t ldb, tg_gemm_mode mode, double *C,
-                    ptrdiff_t ldc, v4i keep)
+TG_INLINE void tile(int rows, int vectors, int k, strided A, const double *B, ptrdiff_t ldb, tg_gemm_mode mode,
+                    double *C, ptrdiff_t ldc, v4i keep)
 {
     v4 sum[TILE_ROWS][TILE_VECTORS];
     for (int i = 0; i < rows; i++)
@@ -152,8 +153,8 @@ enum
 typedef v4 dot_sums[DOT_ROWS][DOT_COLUMNS];
 
 /* four (or, in the last step, count) terms of every dot product */
-TG_INLINE void dot_step(int rows, int columns, int count, const double *A, ptrdiff_t lda, const double *B, ptrdiff_t ldb,
-                        dot_sums sum)
+TG_INLINE void dot_step(int rows, int columns, int count, const double *A, ptrdiff_t lda, const double *B,
+                        ptrdiff_t ldb, dot_sums sum)
 {
     v4 a[DOT_ROWS];
     for (int i = 0; i < rows; i++)

@@ -1,7 +1,8 @@
 /* Edges of vectorised loops: forced inlining of register tiles, lane masks, and vectors of fewer than four numbers.
  *
  * A loop over columns handles the last, incomplete group of four by stepping back: it covers the last four columns,
- * computes all lanes and keeps the result in the lanes that were not done before (v4_select). Memory outside of the rows is never touched. */
+ * computes all lanes and keeps the result in the lanes that were not done before (v4_select). Memory outside of the
+ * rows is never touched. */
 #ifndef TG_MATH_LANES_H
 #define TG_MATH_LANES_H
 

@@ -92,8 +92,7 @@ int tg_ltl_pattern_place(tg_ltl_pattern *pattern, tg_arena *arena, int n, const 
     a.blocks = TG_TAKE(arena, int, blocks, "ltl blocks");
     a.path_start = TG_TAKE(arena, int, n + 1, "ltl path_start");
     a.path = TG_TAKE(arena, int, ancestors, "ltl path");
-    *pattern = (tg_ltl_pattern){n,        v4_pad(n),     a.parent, a.depth,      a.end,
-                                a.block_start, a.blocks, a.path_start, a.path};
+    *pattern = (tg_ltl_pattern){n, v4_pad(n), a.parent, a.depth, a.end, a.block_start, a.blocks, a.path_start, a.path};
     if (arena->base != NULL && !arena->failed)
         fill_pattern(&a, n, parent);
     return -1;
@@ -113,8 +112,8 @@ enum
     STRIP = 4 /* blocks of a row that are updated together */
 };
 
-/* Blocks b .. b + count of row i: M(i, j) -= sum over the descendants k of i of M(k, i) / D_k M(k, j). The two sums of even and odd k
- * halve the chain of dependent additions. */
+/* Blocks b .. b + count of row i: M(i, j) -= sum over the descendants k of i of M(k, i) / D_k M(k, j). The two sums of
+ * even and odd k halve the chain of dependent additions. */
 TG_INLINE void gather_strip(int count, const tg_ltl_pattern *p, double *M, const double *dinv, int i, const int *blocks)
 {
     const ptrdiff_t ld = p->ld;
@@ -169,9 +168,9 @@ static void gather_row(const tg_ltl_pattern *p, double *M, const double *dinv, i
     }
 }
 
-/* Featherstone's loop, turned inside out: instead of every row k changing the rows of its ancestors, row i collects from its descendants, which
- * are contiguous, while it stays in registers. Rows hold D_k L(k, :) until the end; then all are scaled, and what stands
- * in column k and above is cleared, so that the solves can run over whole blocks. */
+/* Featherstone's loop, turned inside out: instead of every row k changing the rows of its ancestors, row i collects
+ * from its descendants, which are contiguous, while it stays in registers. Rows hold D_k L(k, :) until the end; then
+ * all are scaled, and what stands in column k and above is cleared, so that the solves can run over whole blocks. */
 int tg_ltl_factor(const tg_ltl_pattern *p, double *M, double *dinv)
 {
     const ptrdiff_t ld = p->ld;
@@ -198,8 +197,8 @@ int tg_ltl_factor(const tg_ltl_pattern *p, double *M, double *dinv)
 
 /* ---- one vector ----
  *
- * Four rows at a time, the block of x that belongs to them in a register: within the block the elimination runs from register to
- * register, and only finished blocks go through memory, as whole vectors. */
+ * Four rows at a time, the block of x that belongs to them in a register: within the block the elimination runs from
+ * register to register, and only finished blocks go through memory, as whole vectors. */
 
 TG_INLINE int rows_of_block(const tg_ltl_pattern *p, int first)
 {

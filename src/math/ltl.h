@@ -2,12 +2,12 @@
  * Dynamics Algorithms, 2008, section 6.5). L is unit lower triangular, D diagonal; L(k, j) is non-zero only where dof j
  * is an ancestor of dof k, as in M itself, so there is no fill-in.
  *
- * A pattern describes one tree (or several, side by side) of n dofs in depth-first order: parent[k] is k - 1 or an ancestor of
- * k - 1, or -1. Then the descendants of k are the dofs k + 1 .. end[k] - 1.
+ * A pattern describes one tree (or several, side by side) of n dofs in depth-first order: parent[k] is k - 1 or an
+ * ancestor of k - 1, or -1. Then the descendants of k are the dofs k + 1 .. end[k] - 1.
  *
- * Storage: row-major with leading dimension ld, a multiple of 4, rows aligned to 32 bytes. Row k is cut into blocks of four columns, of
- * which only those that hold an ancestor of k, or k itself, are stored: nothing else of the row is ever read or written. Inside
- * the blocks
+ * Storage: row-major with leading dimension ld, a multiple of 4, rows aligned to 32 bytes. Row k is cut into blocks of
+ * four columns, of which only those that hold an ancestor of k, or k itself, are stored: nothing else of the row is
+ * ever read or written. Inside the blocks
  *   columns of ancestors and of k       the matrix (before), L and zero in column k (after factorisation);
  *   other columns below k               exact zeros, before and after: tg_ltl_clear writes them;
  *   columns above k in the last block   anything before, zero after factorisation.
@@ -30,9 +30,9 @@ typedef struct tg_ltl_pattern
     const int *path;        /* ancestors, ascending */
 } tg_ltl_pattern;
 
-/* Lays the arrays of a pattern out in arena, and fills them unless the arena only counts (arena.h) or has failed; n and ld are
- * set in any case. parent is copied. Returns -1, or the first dof whose parent breaks the depth-first order (nothing is
- * taken then). */
+/* Lays the arrays of a pattern out in arena, and fills them unless the arena only counts (arena.h) or has failed; n and
+ * ld are set in any case. parent is copied. Returns -1, or the first dof whose parent breaks the depth-first order
+ * (nothing is taken then). */
 int tg_ltl_pattern_place(tg_ltl_pattern *pattern, tg_arena *arena, int n, const int *parent);
 
 /* zeros in all blocks of M */

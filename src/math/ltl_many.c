@@ -1,5 +1,5 @@
-/* Solves with the factors of ltl.c over many right-hand sides: vectors run over columns, and a panel of up to 36 columns
- * of one row stays in registers while it collects from the rows of descendants (L^-T) or ancestors (L^-1). */
+/* Solves with the factors of ltl.c over many right-hand sides: vectors run over columns, and a panel of up to 36
+ * columns of one row stays in registers while it collects from the rows of descendants (L^-T) or ancestors (L^-1). */
 #include <stddef.h>
 
 #include "math/lanes.h"
@@ -10,7 +10,8 @@ enum
     PANEL = 9 /* vectors: nine sums in flight, two multiply-adds a cycle, and half of the registers to spare */
 };
 
-/* the columns that a pass treats: `vectors` groups of four from X on, the lanes outside of keep left as they are (only with one group) */
+/* the columns that a pass treats: `vectors` groups of four from X on, the lanes outside of keep left as they are (only
+ * with one group) */
 typedef struct strip
 {
     double *X;

@@ -1,12 +1,14 @@
 /* QR by Householder reflections, with or without column exchanges (Golub and Van Loan, Matrix Computations, 5.1 - 5.4).
  *
- * H = I - tau v v^T with v_0 = 1 takes x to (beta, 0, ..., 0), beta = -sign(x_0) |x|, v = x / (x_0 - beta), tau = (beta - x_0) / beta. */
+ * H = I - tau v v^T with v_0 = 1 takes x to (beta, 0, ..., 0), beta = -sign(x_0) |x|, v = x / (x_0 - beta),
+ * tau = (beta - x_0) / beta. */
 #include <math.h>
 #include <stddef.h>
 
 #include "math/dense.h"
 
-/* The reflection of the column x (m entries, stride ld): v replaces x below its first entry, beta the first; returns tau. */
+/* The reflection of the column x (m entries, stride ld): v replaces x below its first entry, beta the first; returns
+ * tau. */
 static double reflection(int m, double *x, ptrdiff_t ld)
 {
     double below = 0;
@@ -92,7 +94,8 @@ int tg_qr(int m, int n, double *A, int lda, double *tau, int *order, double tole
 }
 
 /* Q = H_0 H_1 ... H_{count-1} */
-void tg_qr_apply(int m, int count, const double *QR, int ld, const double *tau, int columns, double *X, int ldx, double *work)
+void tg_qr_apply(int m, int count, const double *QR, int ld, const double *tau, int columns, double *X, int ldx,
+                 double *work)
 {
     for (int k = count - 1; k >= 0; k--)
         reflect(m - k, QR + (ptrdiff_t)k * ld + k, ld, tau[k], columns, X + (ptrdiff_t)k * ldx, ldx, work);

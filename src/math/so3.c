@@ -25,7 +25,7 @@ static void cross3(const double a[3], const double b[3], double out[3])
     out[2] = z;
 }
 
-/* out = a / |a|; returns |a|, and 0 leaves out zero. The largest entry is divided out first, so squares stay in range. */
+/* out = a / |a|; returns |a|, and 0 leaves out zero. The largest entry is divided out first: squares stay in range. */
 static double normalise(const double *a, int n, double *out)
 {
     double largest = 0;

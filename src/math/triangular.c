@@ -1,8 +1,8 @@
 /* Triangular solves over many columns, and over one.
  *
- * Forward substitution in tiles of 4 rows x 8 columns: a tile of X collects - T(rows, p) X(p, columns) over the rows p that are
- * solved, then its own four rows are eliminated in registers. Backward substitution is the same with all rows counted from
- * the end: pointers to the last row and negative strides. */
+ * Forward substitution in tiles of 4 rows x 8 columns: a tile of X collects - T(rows, p) X(p, columns) over the rows p
+ * that are solved, then its own four rows are eliminated in registers. Backward substitution is the same with all rows
+ * counted from the end: pointers to the last row and negative strides. */
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -256,6 +256,7 @@ typedef struct tg_mjcf_hfield_known
 
 typedef struct tg_mjcf_tendon_known
 {
+    tg_tendon_type type;
     double range[2];
 } tg_mjcf_tendon_known;
 

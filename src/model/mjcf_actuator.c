@@ -232,6 +232,12 @@ static tg_status set_target(work *w)
     return tg_xml_fail(w->r->error, TG_ERR_PARSE, w->xml, "has no target: joint, tendon or site");
 }
 
+/* A position servo with positive biasprm[2], which cannot be a damping. */
+static bool is_damping_ratio(const tg_mjcf_actuator *a)
+{
+    return a->bias_type == TG_MJCF_AFFINE && a->gainprm[0] == -a->biasprm[1] && a->biasprm[2] > 0;
+}
+
 static tg_status set_force(work *w, bool reported)
 {
     const tg_mjcf_actuator *a = w->a;
@@ -255,6 +261,8 @@ static tg_status set_force(work *w, bool reported)
         w->def.gain[i] = i == 0 || a->gain_type == TG_MJCF_AFFINE ? a->gainprm[i] : 0;
         w->def.bias[i] = a->bias_type == TG_MJCF_AFFINE ? a->biasprm[i] : 0;
     }
+    if (is_damping_ratio(a))
+        w->def.bias[2] = 0; /* until it is worked out */
     return TG_OK;
 }
 
@@ -310,7 +318,7 @@ static tg_status set_limits(work *w)
 static tg_status set_drive(work *w, int id)
 {
     const tg_mjcf_actuator *a = w->a;
-    bool ratio = a->bias_type == TG_MJCF_AFFINE && a->gainprm[0] == -a->biasprm[1] && a->biasprm[2] > 0;
+    bool ratio = is_damping_ratio(a);
     bool drive = a->armature != 0 || a->damping[0] != 0;
     bool tendon = w->def.transmission == TG_TRANSMISSION_TENDON;
     bool fits = tendon || (w->def.transmission == TG_TRANSMISSION_JOINT && w->target_range != NULL);
@@ -319,6 +327,9 @@ static tg_status set_drive(work *w, int id)
                                                                         "tendon counts");
     if (a->armature != 0 && (tendon || !fits))
         return tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, "armature", "counts on a hinge or slide");
+    bool spatial = tendon && ((const tg_mjcf_tendon_known *)w->r->tendon.data + w->def.target)->type == TG_TENDON_SPATIAL;
+    if (ratio && (spatial || w->def.transmission == TG_TRANSMISSION_SITE))
+        return tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, "dampratio", "counts on a joint or a fixed tendon");
     if (!ratio && !drive)
         return TG_OK;
     tg_mjcf_tuned *tuned = tg_mjcf_append(w->r, &w->r->servo, sizeof *tuned);

@@ -16,7 +16,7 @@ enum
 typedef struct included included;
 struct included
 {
-    const char *path = NULL;
+    const char *path;
     included *next;
 };
 

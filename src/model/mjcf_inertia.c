@@ -238,10 +238,13 @@ static void raise_moments(double s[6], const double x[3], double b)
 static tg_status correct(tg_mjcf *r, const tg_xml *xml, tg_lump *lump)
 {
     double moment[3];
-    lump->mass = fmax(lump->mass, r->compiler.boundmass);
     if (lump->mass < 0)
         return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "mass must not be negative, got %g", lump->mass);
+    lump->mass = fmax(lump->mass, r->compiler.boundmass);
     tg_principal_moments(lump->inertia, moment);
+    double slack = 1e-12 * moment[2];
+    if (moment[0] < -slack)
+        return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "moments of inertia must not be negative, got %g", moment[0]);
     double bound = r->compiler.boundinertia;
     if (moment[0] < bound)
     {
@@ -249,9 +252,6 @@ static tg_status correct(tg_mjcf *r, const tg_xml *xml, tg_lump *lump)
         for (int i = 0; i < 3; i++)
             moment[i] = fmax(moment[i], bound);
     }
-    double slack = 1e-12 * moment[2];
-    if (moment[0] < -slack)
-        return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "moments of inertia must not be negative, got %g", moment[0]);
     if (moment[0] + moment[1] >= moment[2] - slack)
         return TG_OK;
     if (!r->compiler.balanceinertia)

@@ -4,24 +4,37 @@
 #include "model/mjcf.h"
 #include "model/number.h"
 #include "model/params.h"
+#include "tangere/algebra.h"
 
 /* ---- keyframes ---- */
 
 /* The numbers of an attribute, which must be `size` many; NULL when it is absent. */
 static tg_status read_state(tg_mjcf *r, const tg_xml *xml, const char *attribute, const char *text, int size,
-                            const double **numbers, int *count)
+                            double **numbers, int *count)
 {
     *numbers = NULL;
     *count = 0;
     if (text == NULL || *tg_skip_space(text) == '\0')
         return TG_OK;
-    double *list;
-    tg_status status = tg_mjcf_reals(r, xml, attribute, text, &list, count);
+    tg_status status = tg_mjcf_reals(r, xml, attribute, text, numbers, count);
     if (status == TG_OK && *count != size)
         return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attribute '%s' has %d numbers, the model needs %d", attribute,
                            *count, size);
-    *numbers = list;
     return status;
+}
+
+/* Quaternions of a configuration are written with a few digits: they are normalised. Joints are in the order of q. */
+static void normalise_quaternions(const tg_mjcf *r, double *q)
+{
+    const tg_mjcf_joint_known *joint = r->joint.data;
+    for (int i = 0; i < r->joint.count; i++)
+    {
+        q += joint[i].type == TG_JOINT_FREE ? 3 : 0;
+        bool quaternion = joint[i].type == TG_JOINT_FREE || joint[i].type == TG_JOINT_BALL;
+        if (quaternion)
+            tg_quat_normalise(q, q);
+        q += quaternion ? 4 : 1;
+    }
 }
 
 static tg_status add_key(tg_mjcf *r, const tg_xml *xml, const tg_key_def *def)
@@ -36,18 +49,27 @@ static tg_status read_key(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
 {
     tg_mjcf_key w = {0};
     tg_key_def def = tg_default_key();
-    def.name = tg_xml_get(xml, "name");
+    double *q = NULL, *v = NULL, *act = NULL, *ctrl = NULL;
     tg_status status = tg_mjcf_read(r, xml, row, true, &w);
+    if (status == TG_OK)
+        status = read_state(r, xml, "qpos", w.qpos, r->nq, &q, &def.nq);
+    if (status == TG_OK)
+        status = read_state(r, xml, "qvel", w.qvel, r->nv, &v, &def.nv);
+    if (status == TG_OK)
+        status = read_state(r, xml, "act", w.act, r->na, &act, &def.na);
+    if (status == TG_OK)
+        status = read_state(r, xml, "ctrl", w.ctrl, r->nu, &ctrl, &def.nu);
+    if (status != TG_OK)
+        return status;
+    if (q != NULL)
+        normalise_quaternions(r, q);
+    def.name = tg_xml_get(xml, "name");
     def.time = w.time;
-    if (status == TG_OK)
-        status = read_state(r, xml, "qpos", w.qpos, r->nq, &def.q, &def.nq);
-    if (status == TG_OK)
-        status = read_state(r, xml, "qvel", w.qvel, r->nv, &def.v, &def.nv);
-    if (status == TG_OK)
-        status = read_state(r, xml, "act", w.act, r->na, &def.act, &def.na);
-    if (status == TG_OK)
-        status = read_state(r, xml, "ctrl", w.ctrl, r->nu, &def.ctrl, &def.nu);
-    return status == TG_OK ? add_key(r, xml, &def) : status;
+    def.q = q;
+    def.v = v;
+    def.act = act;
+    def.ctrl = ctrl;
+    return add_key(r, xml, &def);
 }
 
 tg_status tg_mjcf_keys(tg_mjcf *r, const tg_xml *section)

@@ -206,11 +206,11 @@ static const tg_mjcf_attribute site_set[] = {
     END};
 
 #define CAMERA_NAMES                                                                                                   \
-    "projection fovy ipd resolution output pos quat axisangle xyaxes zaxis euler mode target focal focalpixel "        \
+    "projection fovy ipd resolution output pos quat axisangle xyaxes zaxis euler mode focal focalpixel "        \
     "principal principalpixel sensorsize user"
 #define LIGHT_NAMES                                                                                                    \
     "directional type castshadow active pos dir bulbradius intensity range attenuation cutoff softness exponent "      \
-    "ambient diffuse specular mode target texture"
+    "ambient diffuse specular mode"
 #define MATERIAL_NAMES "texture texrepeat texuniform emission specular shininess reflectance metallic roughness rgba"
 #define TEXTURE_NAMES                                                                                                  \
     "builtin colorspace embed gridlayout gridsize height hflip mark markrgb nchannel random rgb1 rgb2 type vflip width"
@@ -355,9 +355,11 @@ static const tg_mjcf_attribute target_set[] = {
     {AS("tendon", HONOURED), TEXT(tg_mjcf_actuator, tendon)},
     {AS("cranksite", HONOURED), TEXT(tg_mjcf_actuator, cranksite)},
     {AS("slidersite", HONOURED), TEXT(tg_mjcf_actuator, slidersite)},
+    {AS("lengthrange", QUIET)},
+    END};
+static const tg_mjcf_attribute target_site_set[] = {
     {AS("site", HONOURED), TEXT(tg_mjcf_actuator, site)},
     {AS("refsite", HONOURED), TEXT(tg_mjcf_actuator, refsite)},
-    {AS("lengthrange", QUIET)},
     END};
 static const tg_mjcf_attribute target_body_set[] = {{AS("body", HONOURED), TEXT(tg_mjcf_actuator, body)}, END};
 static const tg_mjcf_attribute general_set[] = {
@@ -411,35 +413,36 @@ static const tg_mjcf_attribute key_set[] = {
 #define DCMOTOR_NAMES "motorconst resistance nominal saturation inductance cogging controller thermal lugre input"
 #define PID_NAMES "kp kv dampratio ki imax slewmax inheritrange input posrange velrange ffrange"
 
-/* The actuators, as they stand in default and in the section; NAMED and TARGET are empty in default. */
-#define ACTUATOR_ROWS(ONCE, NAMED, TARGET, TARGET_BODY, TAUSMOOTH)                                                     \
-    {ROW(2, "general", HONOURED), .once = ONCE,                                                                             \
-     .set = {actuator_set, ctrllimited_set, force_set, gear_set, activation_set, general_set NAMED TARGET}},           \
-    {ROW(2, "motor", HONOURED), .once = ONCE,                                                                               \
+/* The actuators, as they stand in default and in the section; the sets behind ONCE are empty in default. */
+#define ACTUATOR_ROWS(ONCE, NAMED, TARGET, SITE, BODY, TAUSMOOTH)                                                      \
+    {ROW(2, "general", HONOURED), .once = ONCE,                                                                        \
+     .set = {actuator_set, ctrllimited_set, force_set, gear_set, activation_set, general_set NAMED TARGET SITE BODY}}, \
+    {ROW(2, "motor", HONOURED), .once = ONCE,                                                                          \
+     .set = {actuator_set, ctrllimited_set, force_set, gear_set NAMED TARGET SITE}},                                   \
+    {ROW(2, "position", HONOURED), .once = ONCE,                                                                       \
+     .set = {actuator_set, ctrllimited_set, force_set, gear_set, servo_set, timeconst_set NAMED TARGET SITE}},         \
+    {ROW(2, "velocity", HONOURED), .once = ONCE,                                                                       \
+     .set = {actuator_set, ctrllimited_set, force_set, gear_set, kv_set NAMED TARGET SITE}},                           \
+    {ROW(2, "intvelocity", HONOURED), .once = ONCE,                                                                    \
+     .set = {actuator_set, ctrllimited_set, force_set, gear_set, servo_set, activation_set NAMED TARGET SITE}},        \
+    {ROW(2, "damper", HONOURED), .once = ONCE,                                                                         \
+     .set = {actuator_set, force_set, gear_set, kv_set NAMED TARGET SITE}},                                            \
+    {ROW(2, "cylinder", HONOURED), .once = ONCE,                                                                       \
+     .set = {actuator_set, ctrllimited_set, force_set, gear_set, cylinder_set NAMED TARGET SITE}},                     \
+    {ROW(2, "muscle", IGNORED), .note = FORCELESS, .once = ONCE, .names = MUSCLE_NAMES TAUSMOOTH,                      \
      .set = {actuator_set, ctrllimited_set, force_set, gear_set NAMED TARGET}},                                        \
-    {ROW(2, "position", HONOURED), .once = ONCE,                                                                            \
-     .set = {actuator_set, ctrllimited_set, force_set, gear_set, servo_set, timeconst_set NAMED TARGET}},              \
-    {ROW(2, "velocity", HONOURED), .once = ONCE,                                                                            \
-     .set = {actuator_set, ctrllimited_set, force_set, gear_set, kv_set NAMED TARGET}},                                \
-    {ROW(2, "intvelocity", HONOURED), .once = ONCE,                                                                         \
-     .set = {actuator_set, ctrllimited_set, force_set, gear_set, servo_set, activation_set NAMED TARGET}},             \
-    {ROW(2, "damper", HONOURED), .once = ONCE,                                                                              \
-     .set = {actuator_set, force_set, gear_set, kv_set NAMED TARGET}},                                                 \
-    {ROW(2, "cylinder", HONOURED), .once = ONCE,                                                                            \
-     .set = {actuator_set, ctrllimited_set, force_set, gear_set, cylinder_set NAMED TARGET}},                          \
-    {ROW(2, "muscle", IGNORED), .note = FORCELESS, .once = ONCE, .names = MUSCLE_NAMES TAUSMOOTH,                                   \
-     .set = {actuator_set, ctrllimited_set, force_set, gear_set NAMED TARGET}},                                        \
-    {ROW(2, "adhesion", IGNORED), .note = FORCELESS, .once = ONCE, .names = "gain",                                                 \
-     .set = {actuator_set, force_set NAMED TARGET_BODY}},                                                              \
-    {ROW(2, "orientation", UNSUPPORTED), .note = "an actuator with several controls", .once = ONCE,                                 \
-     .names = "kp kv dampratio input", .set = {actuator_set, force_set NAMED TARGET}},                                 \
-    {ROW(2, "pid", UNSUPPORTED), .note = "an actuator with several controls", .once = ONCE, .names = PID_NAMES,                     \
-     .set = {actuator_set, ctrllimited_set, force_set, gear_set NAMED TARGET}},                                        \
-    {ROW(2, "dcmotor", UNSUPPORTED), .note = "an actuator with several controls and states", .once = ONCE, .names = DCMOTOR_NAMES,  \
-     .set = {actuator_set, ctrllimited_set, gear_set NAMED TARGET}}
+    {ROW(2, "adhesion", IGNORED), .note = FORCELESS, .once = ONCE, .names = "gain",                                    \
+     .set = {actuator_set, force_set NAMED BODY}},                                                                     \
+    {ROW(2, "orientation", UNSUPPORTED), .note = "an actuator with several controls", .once = ONCE,                    \
+     .names = "kp kv dampratio input", .set = {actuator_set, force_set NAMED TARGET SITE}},                            \
+    {ROW(2, "pid", UNSUPPORTED), .note = "an actuator with several controls", .once = ONCE, .names = PID_NAMES,        \
+     .set = {actuator_set, ctrllimited_set, force_set, gear_set NAMED TARGET SITE}},                                   \
+    {ROW(2, "dcmotor", UNSUPPORTED), .note = "an actuator with several controls and states", .once = ONCE, .names = DCMOTOR_NAMES,\
+     .set = {actuator_set, ctrllimited_set, gear_set NAMED TARGET SITE}}
 #define NOTHING
 #define THEN_NAMED , named_set
 #define THEN_TARGET , target_set
+#define THEN_SITE , target_site_set
 #define THEN_BODY , target_body_set
 
 #define PLUGIN_ROWS(depth)                                                                                             \
@@ -499,7 +502,7 @@ static const tg_mjcf_row rows[] = {
     {ROW(2, "pair", HONOURED), .once = true, .set = {pair_set}},
     {ROW(2, "equality", HONOURED), .once = true, .set = {equality_set}},
     {ROW(2, "tendon", HONOURED), .once = true, .set = {tendon_set, tendon_looks_set}},
-    ACTUATOR_ROWS(true, NOTHING, NOTHING, NOTHING, NOTHING),
+    ACTUATOR_ROWS(true, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING),
     {ROW(2, "default", HONOURED), .set = {class_set}, .again = true},
 
     {ROW(1, "extension", QUIET)},
@@ -528,8 +531,8 @@ static const tg_mjcf_row rows[] = {
     PLUGIN_ROWS(3),
     {ROW(2, "attach", UNSUPPORTED), .note = "a model inside a model", .names = "model body frame prefix"},
     {ROW(2, "site", HONOURED), .set = {named_set, pose_set, site_set}},
-    {ROW(2, "camera", QUIET), .names = "name class " CAMERA_NAMES},
-    {ROW(2, "light", QUIET), .names = "name class " LIGHT_NAMES},
+    {ROW(2, "camera", QUIET), .names = "name class target " CAMERA_NAMES},
+    {ROW(2, "light", QUIET), .names = "name class target texture " LIGHT_NAMES},
     PLUGIN_ROWS(2),
     {ROW(2, "composite", UNSUPPORTED), .note = "bodies that are made from a pattern",
      .names = "prefix type count offset vertex initial curve size quat"},
@@ -588,7 +591,7 @@ static const tg_mjcf_row rows[] = {
     {ROW(2, "flexstrain", IGNORED), .note = "deformable bodies are left out", .set = {named_set, equality_set}, .names = "flex cell"},
 
     {ROW(1, "actuator", HONOURED)},
-    ACTUATOR_ROWS(false, THEN_NAMED, THEN_TARGET, THEN_BODY, " tausmooth"),
+    ACTUATOR_ROWS(false, THEN_NAMED, THEN_TARGET, THEN_SITE, THEN_BODY, " tausmooth"),
     {ROW(2, "plugin", UNSUPPORTED), .note = "an actuator that is a plugin",
      .names = "name class group nsample interp delay ctrlrange user plugin instance ctrllimited forcelimited actlimited "
               "forcerange actrange lengthrange gear damping armature cranklength joint jointinparent site actdim "

@@ -50,7 +50,7 @@ typedef struct tg_mjcf_attribute
 
 enum
 {
-    TG_MJCF_SETS = 8
+    TG_MJCF_SETS = 10
 };
 
 typedef struct tg_mjcf_row

@@ -98,7 +98,7 @@ static tg_status read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *r
     tg_mjcf_tendon_known *known = status == TG_OK ? tg_mjcf_append(r, &r->tendon, sizeof *known) : NULL;
     if (known == NULL)
         return status == TG_OK ? tg_mjcf_no_memory(r, xml) : status;
-    *known = (tg_mjcf_tendon_known){{w.range[0], w.range[1]}};
+    *known = (tg_mjcf_tendon_known){def.type, {w.range[0], w.range[1]}};
     return TG_OK;
 }
 

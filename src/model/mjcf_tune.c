@@ -2,8 +2,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "math/dense.h"
 #include "model/mjcf.h"
 #include "model/params.h"
+#include "model/reference.h"
+#include "tangere/algebra.h"
 
 static void scale(double *numbers, int n, double factor)
 {
@@ -29,6 +32,8 @@ static void add_drive(tg_model *m, const tg_mjcf_tuned *t)
 {
     double gear = TG_PARAM(m->params, actuator_gear)[6 * t->id], square = gear * gear;
     int target = m->actuator_target[t->id];
+    if (t->damping == 0 && t->armature == 0)
+        return;
     if (m->actuator_transmission[t->id] == TG_TRANSMISSION_TENDON)
     {
         TG_PARAM(m->params, tendon_damping)[target] += square * t->damping;
@@ -38,15 +43,218 @@ static void add_drive(tg_model *m, const tg_mjcf_tuned *t)
     TG_PARAM(m->params, joint_armature)[target] += square * t->armature;
 }
 
-tg_status tg_mjcf_tune(tg_mjcf *r, tg_model *m)
+/* ---- the mass matrix in the reference configuration ---- */
+
+/* How a dof moves the world: point and direction of its axis, or direction only. */
+typedef struct motion
 {
-    tg_params_data(m->params);
-    set_total_mass(r, m);
-    for (int i = 0; i < r->servo.count; i++)
-        add_drive(m, (const tg_mjcf_tuned *)r->servo.data + i);
+    bool turns;
+    double axis[3], point[3];
+} motion;
+
+/* The motions of a joint's dofs; in the reference configuration the joints of a body have not moved it. */
+static void joint_motions(const tg_model *m, int joint, const double *pose, motion *motions)
+{
+    const tg_params *p = m->params;
+    const double *X = pose + 7 * (size_t)m->joint_body[joint];
+    motion *at = motions + m->joint_dof[joint];
+    double point[3];
+    int type = m->joint_type[joint];
+    tg_se3_transform(X, TG_PARAM(p, joint_pos) + 3 * joint, point);
+    if (type == TG_JOINT_HINGE || type == TG_JOINT_SLIDE)
+    {
+        at->turns = type == TG_JOINT_HINGE;
+        tg_quat_rotate(X + 3, p->joint_axis + 4 * joint, at->axis);
+        memcpy(at->point, point, sizeof point);
+        return;
+    }
+    for (int i = 0; i < 3 && type == TG_JOINT_FREE; i++, at++)
+    {
+        *at = (motion){0};
+        at->axis[i] = 1;
+    }
+    for (int i = 0; i < 3; i++, at++)
+    {
+        double e[3] = {i == 0, i == 1, i == 2};
+        at->turns = true;
+        tg_quat_rotate(X + 3, e, at->axis);
+        memcpy(at->point, type == TG_JOINT_FREE ? X : point, sizeof point);
+    }
+}
+
+static void cross(const double a[3], const double b[3], double out[3])
+{
+    out[0] = a[1] * b[2] - a[2] * b[1];
+    out[1] = a[2] * b[0] - a[0] * b[2];
+    out[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+/* Velocity of a point and angular velocity, for a unit velocity of the dof. */
+static void velocity_of(const motion *at, const double point[3], double linear[3], double angular[3])
+{
+    double arm[3] = {point[0] - at->point[0], point[1] - at->point[1], point[2] - at->point[2]};
+    memset(angular, 0, 3 * sizeof *angular);
+    memcpy(at->turns ? angular : linear, at->axis, sizeof at->axis);
+    if (at->turns)
+        cross(at->axis, arm, linear);
+}
+
+/* The last dof that moves a body, -1 if it stands still. */
+static int last_dof(const tg_model *m, int body)
+{
+    while (body > 0 && m->body_ndof[body] == 0)
+        body = m->body_parent[body];
+    return body > 0 ? m->body_dof[body] + m->body_ndof[body] - 1 : -1;
+}
+
+/* M += mass Jv^T Jv + Jw^T I Jw of one body, over the dofs on its path to the root */
+static void add_body(const tg_model *m, int body, const double *pose, const motion *motions, double *M)
+{
+    const tg_params *p = m->params;
+    const double *X = pose + 7 * (size_t)body;
+    double com[3], R[9];
+    tg_se3_transform(X, TG_PARAM(p, body_com) + 3 * body, com);
+    tg_quat_to_matrix(X + 3, R);
+    tg_lump lump = {.mass = TG_PARAM(p, body_mass)[body]};
+    memcpy(lump.inertia, TG_PARAM(p, body_inertia) + 6 * body, sizeof lump.inertia);
+    const double zero[3] = {0, 0, 0};
+    lump = tg_lump_move(&lump, R, zero);
+    const double *s = lump.inertia;
+    for (int i = last_dof(m, body); i >= 0; i = m->dof_parent[i])
+    {
+        double v[3], w[3];
+        velocity_of(&motions[i], com, v, w);
+        double f[6] = {lump.mass * v[0],
+                       lump.mass * v[1],
+                       lump.mass * v[2],
+                       s[0] * w[0] + s[3] * w[1] + s[4] * w[2],
+                       s[3] * w[0] + s[1] * w[1] + s[5] * w[2],
+                       s[4] * w[0] + s[5] * w[1] + s[2] * w[2]};
+        for (int j = i; j >= 0; j = m->dof_parent[j])
+        {
+            velocity_of(&motions[j], com, v, w);
+            double product = f[0] * v[0] + f[1] * v[1] + f[2] * v[2] + f[3] * w[0] + f[4] * w[1] + f[5] * w[2];
+            M[(size_t)i * (size_t)m->nv + (size_t)j] += product;
+        }
+    }
+}
+
+/* The lower triangle of the mass matrix, nv x nv, from the pool; NULL when memory runs out. */
+static double *reference_mass_matrix(tg_mjcf *r, const tg_model *m)
+{
+    size_t n = (size_t)m->nv;
+    double *M = TG_POOL_TAKE(r->pool, double, n * n);
+    double *pose = TG_POOL_TAKE(r->pool, double, 7 * (size_t)m->nbody);
+    motion *motions = TG_POOL_TAKE(r->pool, motion, n);
+    if (M == NULL || pose == NULL || motions == NULL)
+        return NULL;
+    tg_reference_poses(m->params, m->params->q0, pose);
+    for (int i = 0; i < m->njoint; i++)
+        joint_motions(m, i, pose, motions);
+    for (int i = 1; i < m->nbody; i++)
+        add_body(m, i, pose, motions, M);
+    for (size_t i = 0; i < n; i++)
+        M[i * n + i] += m->params->dof_armature[i];
+    return M;
+}
+
+/* ---- what follows from it ---- */
+
+/* springdamper: with the mean inertia I = n / sum of (M^-1)_ii over the joint's dofs,
+ * stiffness = I / (timeconst dampratio)^2, damping = 2 I / timeconst. */
+static tg_status set_springs(tg_mjcf *r, tg_model *m, double *M)
+{
+    int n = m->nv;
+    if (r->spring.count == 0)
+        return TG_OK;
+    double *L = TG_POOL_TAKE(r->pool, double, (size_t)n * (size_t)n), *column = TG_POOL_TAKE(r->pool, double, n);
+    if (L == NULL || column == NULL)
+        return tg_mjcf_no_memory(r, r->root);
+    memcpy(L, M, (size_t)n * (size_t)n * sizeof *L);
+    if (tg_chol(n, L, n) >= 0)
+        return tg_xml_fail(r->error, TG_ERR_NUMERIC, r->root, "springdamper: the mass matrix is not positive definite");
+    for (int i = 0; i < r->spring.count; i++)
+    {
+        const tg_mjcf_tuned *t = (const tg_mjcf_tuned *)r->spring.data + i;
+        int type = m->joint_type[t->id];
+        int count = type == TG_JOINT_FREE ? 6 : type == TG_JOINT_BALL ? 3 : 1;
+        double sum = 0;
+        for (int k = m->joint_dof[t->id]; k < m->joint_dof[t->id] + count; k++)
+        {
+            memset(column, 0, (size_t)n * sizeof *column);
+            column[k] = 1;
+            tg_chol_solve(n, L, n, 1, column, 1);
+            sum += column[k];
+        }
+        double inertia = count / sum, reach = t->timeconst * t->dampratio;
+        TG_PARAM(m->params, joint_stiffness)[t->id] = inertia / (reach * reach);
+        TG_PARAM(m->params, joint_damping)[t->id] = 2 * inertia / t->timeconst;
+    }
+    return TG_OK;
+}
+
+/* Sum of M_ii / moment_i^2 over the dofs that an actuator moves. */
+static double reflected_inertia(const tg_model *m, int actuator, const double *M)
+{
+    const double *gear = TG_PARAM(m->params, actuator_gear) + 6 * actuator;
+    int target = m->actuator_target[actuator];
+    double sum = 0;
+    bool tendon = m->actuator_transmission[actuator] == TG_TRANSMISSION_TENDON;
+    int type = tendon ? TG_JOINT_HINGE : m->joint_type[target];
+    int count = tendon ? m->tendon_npath[target] : type == TG_JOINT_FREE ? 6 : type == TG_JOINT_BALL ? 3 : 1;
+    for (int k = 0; k < count; k++)
+    {
+        int item = tendon ? m->tendon_path[target] + k : 0;
+        int dof = tendon ? m->joint_dof[m->path_id[item]] : m->joint_dof[target] + k;
+        double moment = tendon ? gear[0] * TG_PARAM(m->params, tendon_coef)[item] : gear[k];
+        if (moment * moment > 1e-15)
+            sum += M[(size_t)dof * (size_t)m->nv + (size_t)dof] / (moment * moment);
+    }
+    return sum;
+}
+
+/* dampratio: damping = dampratio 2 sqrt(kp inertia) */
+static void set_damping_ratio(tg_model *m, const tg_mjcf_tuned *t, const double *M)
+{
+    double kp = TG_PARAM(m->params, actuator_gain)[3 * t->id];
+    double damping = t->dampratio * 2 * sqrt(kp * reflected_inertia(m, t->id, M));
+    TG_PARAM(m->params, actuator_bias)[3 * t->id + 2] = -damping;
+}
+
+static tg_status commit(tg_mjcf *r, tg_model *m)
+{
     tg_error inner = {0};
     tg_status status = tg_params_changed(m->params, &inner);
     if (status != TG_OK)
         return tg_xml_fail(r->error, status, r->root, "%.350s", inner.message);
     return TG_OK;
+}
+
+tg_status tg_mjcf_tune(tg_mjcf *r, tg_model *m)
+{
+    const tg_mjcf_tuned *servo = r->servo.data;
+    bool matrix = r->spring.count > 0;
+    if (r->compiler.settotalmass <= 0 && r->servo.count == 0 && !matrix)
+        return TG_OK;
+    tg_params_data(m->params);
+    set_total_mass(r, m);
+    for (int i = 0; i < r->servo.count; i++)
+    {
+        add_drive(m, &servo[i]);
+        matrix = matrix || servo[i].dampratio > 0;
+    }
+    tg_status status = commit(r, m);
+    if (status != TG_OK || !matrix)
+        return status;
+    double *M = reference_mass_matrix(r, m);
+    if (M == NULL)
+        return tg_mjcf_no_memory(r, r->root);
+    tg_params_data(m->params);
+    for (int i = 0; i < r->servo.count; i++)
+    {
+        if (servo[i].dampratio > 0)
+            set_damping_ratio(m, &servo[i], M);
+    }
+    status = set_springs(r, m, M);
+    return status == TG_OK ? commit(r, m) : status;
 }

@@ -74,26 +74,24 @@ static inline void check_close(const double *a, const double *b, int n, double t
  * J is m x n, row-major; n, m <= 36. */
 typedef void test_function(const double *x, double *f, const void *context);
 
+static inline void evaluate(test_function *f, const void *context, int j, double step, double *value)
+{
+    double x[36] = {0};
+    x[j] = step;
+    f(x, value, context);
+}
+
 static inline void richardson(test_function *f, const void *context, int n, int m, double h, double *J)
 {
-    double x[36] = {0}, plus[36], minus[36];
     for (int j = 0; j < n; j++)
     {
-        for (int halving = 0; halving < 2; halving++)
-        {
-            double step = halving ? h / 2 : h;
-            double weight = halving ? 4.0 / 3 : -1.0 / 3;
-            x[j] = step;
-            f(x, plus, context);
-            x[j] = -step;
-            f(x, minus, context);
-            x[j] = 0;
-            for (int i = 0; i < m; i++)
-            {
-                double slope = weight * (plus[i] - minus[i]) / (2 * step);
-                J[n * i + j] = halving ? J[n * i + j] + slope : slope;
-            }
-        }
+        double plus[36], minus[36], half_plus[36], half_minus[36];
+        evaluate(f, context, j, h, plus);
+        evaluate(f, context, j, -h, minus);
+        evaluate(f, context, j, h / 2, half_plus);
+        evaluate(f, context, j, -h / 2, half_minus);
+        for (int i = 0; i < m; i++)
+            J[n * i + j] = (4 * (half_plus[i] - half_minus[i]) / h - (plus[i] - minus[i]) / (2 * h)) / 3;
     }
 }
 

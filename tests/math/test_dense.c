@@ -1,4 +1,5 @@
-/* Dense kernels against long double, on unaligned matrices whose memory ends with their last entry, with padding that must not be touched. */
+/* Dense kernels against long double, on unaligned matrices whose memory ends with their last entry, with padding that
+ * must not be touched. */
 #include "math_test.h"
 
 #include "math/dense.h"
@@ -142,7 +143,8 @@ static void test_symmetric_products(void **state)
                     for (int p = 0; p < k; p++)
                         sum += (long double)(transposed ? at(A, p, i) : at(A, i, p)) *
                                (transposed ? at(A, p, j) : at(A, j, p));
-                    assert_near(at(C, i, j), (double)(mode == TG_GEMM_SUB ? start - sum : start + sum), 2e-16 * (k + 2));
+                    assert_near(at(C, i, j), (double)(mode == TG_GEMM_SUB ? start - sum : start + sum),
+                                2e-16 * (k + 2));
                     assert_true(at(C, i, j) == at(C, j, i));
                 }
             finish(A);

@@ -1,5 +1,5 @@
-/* The tree-sparse factorisation on chains, stars, forests and random trees of 1 to 70 dofs: against the factors that the matrix was made
- * from, and against dense Cholesky. What must not be read is NaN; memory ends with the last row. */
+/* The tree-sparse factorisation on chains, stars, forests and random trees of 1 to 70 dofs: against the factors that
+ * the matrix was made from, and against dense Cholesky. What must not be read is NaN; memory ends with the last row. */
 #include "math_test.h"
 
 #include "base/arena.h"
@@ -16,8 +16,8 @@ typedef struct tree
     tg_ltl_pattern p;
     void *memory;
     int parent[LARGEST];
-    double *M;                          /* sparse storage, lower */
-    double dense[LARGEST * LARGEST];    /* the same, both triangles, ld n */
+    double *M;                       /* sparse storage, lower */
+    double dense[LARGEST * LARGEST]; /* the same, both triangles, ld n */
     double L[LARGEST * LARGEST], D[LARGEST];
 } tree;
 
@@ -70,8 +70,8 @@ static void place_pattern(tree *t, int n)
     assert_true(arena.used == count.used);
 }
 
-/* M = L^T D L from random L and D, in long double; sparse storage is NaN wherever it must not be read. Entries of L fall with the
- * depth, so that M is well conditioned and the factors can be compared. */
+/* M = L^T D L from random L and D, in long double; sparse storage is NaN wherever it must not be read. Entries of L
+ * fall with the depth, so that M is well conditioned and the factors can be compared. */
 static void fill_matrix(test_random *r, tree *t)
 {
     int n = t->p.n, ld = t->p.ld;
@@ -170,8 +170,9 @@ static void check_pattern(test_random *r, tree *t)
     }
 }
 
-/* whatever the conditioning, the factors give the matrix back: |L^T D L - M| <= (terms + 3) u |L|^T D |L| (Higham, Accuracy
- * and Stability of Numerical Algorithms, theorem 10.3; three for the division and the two scalings), u = 2^-53 */
+/* whatever the conditioning, the factors give the matrix back: |L^T D L - M| <= (terms + 3) u |L|^T D |L| (Higham,
+ * Accuracy and Stability of Numerical Algorithms, theorem 10.3; three for the division and the two scalings), u = 2^-53
+ * */
 static void check_backward_error(const tree *t, const double *dinv)
 {
     int n = t->p.n, ld = t->p.ld;
@@ -318,7 +319,8 @@ static void all_l(const tree *t, const double *dinv, int columns, double *X, int
     tg_ltl_solve_l_many(&t->p, t->M, columns, X, ldx);
 }
 
-static void compare_columns(test_random *r, const tree *t, const double *dinv, int columns, solve_one *one, solve_all *all)
+static void compare_columns(test_random *r, const tree *t, const double *dinv, int columns, solve_one *one,
+                            solve_all *all)
 {
     int n = t->p.n, ldx = columns + columns % 3;
     size_t size = (size_t)(n - 1) * (size_t)ldx + (size_t)columns;
@@ -393,7 +395,7 @@ static void check_bad_pivot(test_random *r, tree *t)
     int n = t->p.n, ld = t->p.ld;
     double dinv[LARGEST], *copy = aligned_alloc(32, (size_t)n * (size_t)ld * sizeof *copy);
     assert_non_null(copy);
-    for (int k = 0; k < n; k += n > 20 ? 7 : 1)
+    for (int k = 0; k<n; k += n> 20 ? 7 : 1)
     {
         memcpy(copy, t->M, (size_t)n * (size_t)ld * sizeof *copy);
         double bad = bad_values[k % 4];
@@ -453,11 +455,11 @@ static void test_order_is_checked(void **state)
     (void)state;
     tg_ltl_pattern p;
     tg_arena count = {0};
-    assert_int_equal(tg_ltl_pattern_place(&p, &count, 3, (int[]){-1, 0, 2}), 2);      /* its own parent */
-    assert_int_equal(tg_ltl_pattern_place(&p, &count, 3, (int[]){1, 0, 1}), 0);       /* a parent that comes later */
-    assert_int_equal(tg_ltl_pattern_place(&p, &count, 4, (int[]){-1, 0, 0, 1}), 3);   /* back to a branch that was left */
-    assert_int_equal(tg_ltl_pattern_place(&p, &count, 3, (int[]){-1, -2, 0}), 1);     /* not a dof */
-    assert_int_equal(tg_ltl_pattern_place(&p, &count, 3, (int[]){-1, -1, 0}), 2);     /* back to a tree that was left */
+    assert_int_equal(tg_ltl_pattern_place(&p, &count, 3, (int[]){-1, 0, 2}), 2);    /* its own parent */
+    assert_int_equal(tg_ltl_pattern_place(&p, &count, 3, (int[]){1, 0, 1}), 0);     /* a parent that comes later */
+    assert_int_equal(tg_ltl_pattern_place(&p, &count, 4, (int[]){-1, 0, 0, 1}), 3); /* back to a branch that was left */
+    assert_int_equal(tg_ltl_pattern_place(&p, &count, 3, (int[]){-1, -2, 0}), 1);   /* not a dof */
+    assert_int_equal(tg_ltl_pattern_place(&p, &count, 3, (int[]){-1, -1, 0}), 2);   /* back to a tree that was left */
     assert_true(count.used == 0);
     assert_int_equal(tg_ltl_pattern_place(&p, &count, 0, NULL), -1);
     assert_int_equal(p.n, 0);
@@ -479,10 +481,10 @@ static void test_arena_too_small(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pattern),      cmocka_unit_test(test_factor),
-        cmocka_unit_test(test_multiply),     cmocka_unit_test(test_solve),
-        cmocka_unit_test(test_solve_many),   cmocka_unit_test(test_inverse),
-        cmocka_unit_test(test_bad_pivot),    cmocka_unit_test(test_order_is_checked),
+        cmocka_unit_test(test_pattern),         cmocka_unit_test(test_factor),
+        cmocka_unit_test(test_multiply),        cmocka_unit_test(test_solve),
+        cmocka_unit_test(test_solve_many),      cmocka_unit_test(test_inverse),
+        cmocka_unit_test(test_bad_pivot),       cmocka_unit_test(test_order_is_checked),
         cmocka_unit_test(test_arena_too_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

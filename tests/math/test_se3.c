@@ -1,4 +1,5 @@
-/* SE(3): group identities, exponential against a series of the 4 x 4 matrix in long double, Jacobians against differences. */
+/* SE(3): group identities, exponential against a series of the 4 x 4 matrix in long double, Jacobians against
+ * differences. */
 #include "math_test.h"
 
 #include "tangere/algebra.h"

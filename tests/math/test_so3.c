@@ -4,9 +4,11 @@
 #include "math/so3.h"
 #include "tangere/algebra.h"
 
-static const double angles[] = {0,   1e-300, 1e-160, 1e-20, 1e-12,       1e-9,        1e-8,       1.1e-8, 1e-6, 1e-5,
-                                1e-4, 1e-3,  1e-2,  0.1,   0.5,         0.999999999, 1.000000001, 1.5,    2,    3,
-                                3.1, 3.1415, 3.14159, 3.1415926, 3.14159265358979};
+static const double angles[] = {0,           1e-300,      1e-160,  1e-20,     1e-12,
+                                1e-9,        1e-8,        1.1e-8,  1e-6,      1e-5,
+                                1e-4,        1e-3,        1e-2,    0.1,       0.5,
+                                0.999999999, 1.000000001, 1.5,     2,         3,
+                                3.1,         3.1415,      3.14159, 3.1415926, 3.14159265358979};
 
 enum
 {
@@ -266,7 +268,8 @@ static void test_scalars_on_both_sides_of_the_switch(void **state)
 {
     (void)state;
     double below = nextafter(TG_SO3_SERIES_BELOW, 0);
-    const double values[] = {0, 1e-300, 1e-16, 1e-8, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.99, below, TG_SO3_SERIES_BELOW, 1.01, 1.1, 1.5, 2, 3, 4};
+    const double values[] = {0,    1e-300, 1e-16, 1e-8, 1e-4, 0.01, 0.1, 0.5, 0.9, 0.99, below, TG_SO3_SERIES_BELOW,
+                             1.01, 1.1,    1.5,   2,    3,    4};
     for (size_t n = 0; n < sizeof values / sizeof values[0]; n++)
     {
         long_scalars e = reference_scalars(values[n]);
@@ -301,7 +304,7 @@ static void test_jacobian_inverses_and_sides(void **state)
         assert_close(P, I, 9, 3e-15);
         transpose3(Jr, P);
         assert_close(P, Jl, 9, 2.3e-16); /* one rounding */
-        tg_so3_exp(w, R); /* J_l = Exp(w) J_r */
+        tg_so3_exp(w, R);                /* J_l = Exp(w) J_r */
         product(3, R, Jr, P);
         assert_close(P, Jl, 9, 3e-15);
     }

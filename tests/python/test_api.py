@@ -160,10 +160,9 @@ def test_text_that_is_no_model(text):
 
 
 def test_refused_model_says_what_and_where():
-    with pytest.raises(tg.Error, match="rod") as info:
+    with pytest.raises(tg.Error, match=r":3: inertial: mass must not be negative, got -2") as info:
         tg.load_string(PENDULUM.replace('mass="2"', 'mass="-2"'))
     assert isinstance(info.value, ValueError)
-    assert "-2" in str(info.value)
     assert info.value.status
 
 

@@ -33,6 +33,7 @@ static void enliven(dynamics_case *c)
         {"tendon.*.stiffness", 1, 1},  {"tendon.*.damping", 1, 1},  {"tendon.*.rest[1]", 1, 0.1},
         {"*.frictionloss", 1, 1},      {"*.restitution", 0, 1},     {"*.compliance", 1, 1},
         {"*.kinetic", 0, 1},           {"actuator.*.gain[0]", 1, 5},
+        {"actuator.*.force_range[1]", 0, 1}, {"joint.*.force_range[1]", 0, 0.1},
     };
     unsigned seed = 7;
     int *index = calloc((size_t)c->size.nparams + 1, sizeof(int));
@@ -93,7 +94,7 @@ void dynamics_case_randomise(dynamics_case *c, unsigned seed)
     unsigned state = seed * 2654435761u + 1;
     fill(c->a, c->size.nv, 3, &state);
     fill(c->y, c->size.nv, 1, &state);
-    fill(c->act, c->size.na, 1, &state);
+    fill(c->act, c->size.na, 2, &state);
     fill(c->y_rate, c->size.na, 1, &state);
     fill(c->u, c->size.nu, 3, &state);
 }

@@ -121,6 +121,9 @@ static int add_motion(maker *k, const char *name, int body, tg_joint_type type, 
     {
         def.ref = uniform(k, -0.3, 0.3);
         def.springref = uniform(k, -0.4, 0.4);
+        def.force_limited = true;
+        def.force_range[0] = -5;
+        def.force_range[1] = 5;
         def.limited = true;
         def.range[0] = -uniform(k, 0.8, 2);
         def.range[1] = uniform(k, 0.8, 2);
@@ -217,7 +220,7 @@ static int add_servo(maker *k, const char *name, tg_transmission transmission, i
     def.target = target;
     def.dynamics = dynamics;
     def.tau = 0.05;
-    def.act_early = dynamics == TG_DYNAMICS_FILTEREXACT;
+    def.act_early = dynamics == TG_DYNAMICS_FILTEREXACT || dynamics == TG_DYNAMICS_INTEGRATOR;
     for (int i = 0; i < 6; i++)
         def.gear[i] = uniform(k, -2, 2);
     for (int i = 0; i < 3; i++)
