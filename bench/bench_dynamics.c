@@ -139,7 +139,7 @@ static tg_model *load_model(const options *o, const robot *r, bench_run *run)
             snprintf(run->source, sizeof run->source, "%s", r->file);
             return model;
         }
-        snprintf(run->source, sizeof run->source, "a tree of its shape; %.200s: %.500s", r->file, error.message);
+        snprintf(run->source, sizeof run->source, "a tree of its shape; %s", error.message);
     }
     else
         snprintf(run->source, sizeof run->source, "made in code");

@@ -19,6 +19,10 @@ static const char *const function_names[BENCH_FUNCTION_COUNT] = {
     [BENCH_FORWARD_DYNAMICS_DERIVATIVES] = "forward dynamics derivatives",
 };
 
+static const char stage_legend[] =
+    "used by: k kinematics q, kv kinematics q, v; t RNEA, T its derivatives; m mass matrix; "
+    "a forward dynamics, A its derivatives";
+
 /* The setting of Pinocchio with the smallest quiet median. */
 static int best_peer(const bench_run *run, int function)
 {
@@ -57,6 +61,7 @@ void bench_print_run(FILE *out, const bench_run *run)
             run->times.clock.quiet);
     if (run->stages.n == 0)
         return;
+    fprintf(out, "\nWhere Tangere's time goes (%s):\n", stage_legend);
     fprintf(out, "\n%-28s | %7s | %s\n", "stage", "us", "used by");
     fprintf(out, "---------------------------- | ------- | ---\n");
     for (int s = 0; s < run->stages.n; s++)
@@ -87,8 +92,8 @@ void bench_print_summary(FILE *out, const bench_run *runs, int nrun)
             missed += r > floor_ratio;
         }
     }
-    fprintf(out, "\n\n%d of %d reach the goal, %d are above it but within the floor (~), %d miss the floor (!).\n",
-            reached, total, total - reached - missed, missed);
+    fprintf(out, "\n\nGoal reached: %d of %d. Above it but within the floor (~): %d. Floor missed (!): %d.\n", reached,
+            total, total - reached - missed, missed);
 }
 
 /* ---- the machine ---- */
@@ -146,6 +151,8 @@ static void describe_machine(FILE *out, const bench_context *context)
 #else
             "gcc", __VERSION__);
 #endif
+    fprintf(out, "- Pinocchio %s, compiled here from its headers: %s, -O3 -march=native -DNDEBUG.\n",
+            bench_pinocchio_version(), bench_pinocchio_build());
     fprintf(out,
             "- %d random states a robot; %d rounds of %d repetitions of the list, each round a process of its own.\n",
             context->states, context->rounds, context->repetitions);

@@ -122,22 +122,22 @@ static void invert(stage_data *d)
                        d->square + (size_t)m->tree_dof[t] * ((size_t)m->nv + 1), m->nv);
 }
 
-/* used by: k kinematics, t RNEA, m mass matrix, T RNEA derivatives, a forward dynamics, A its derivatives */
+/* used_by: see stage_legend in report.c */
 static const struct
 {
     const char *name, *used_by;
     void (*run)(stage_data *d);
 } stages[] = {
     {"clock", "", empty},
-    {"check the inputs", "k t m T a A", check_inputs},
-    {"poses", "k t m T a A", place},
-    {"motion subspaces", "k t m T a A", subspaces},
+    {"check the inputs", "k kv t m T a A", check_inputs},
+    {"poses", "k kv t m T a A", place},
+    {"motion subspaces", "kv t m T a A", subspaces},
     {"inertias, world axes", "t m T a A", inertias},
     {"composite inertias", "m T a A", composites},
     {"rows of M", "m T a A", mass_rows},
     {"dense M", "m T", export_mass},
     {"factors of M", "a A", factor},
-    {"twists", "k t T a A", twists},
+    {"twists", "kv t T a A", twists},
     {"accelerations", "t T a A (twice)", accelerations},
     {"forces", "t T a A (twice)", node_forces},
     {"sum of forces", "t T a A (twice)", sum_forces},

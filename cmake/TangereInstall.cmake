@@ -1,4 +1,4 @@
-# make install: headers, both libraries, the command, the CMake package `tangere` and the pkg-config file.
+# make install: headers, both libraries, the command and its models, the CMake package `tangere` and the pkg-config file.
 
 include(CMakePackageConfigHelpers)
 
@@ -7,6 +7,10 @@ set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tangere")
 install(TARGETS tangere tangere_static EXPORT tangereTargets)
 if(TARGET tangere_cli)
     install(TARGETS tangere_cli)
+    install(
+        DIRECTORY "${PROJECT_SOURCE_DIR}/models"
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/tangere"
+        FILES_MATCHING PATTERN "*.xml")
 endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/tangere" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # lint.sh: formatting (clang-format, ruff), static analysis (clang-tidy, ruff) and the project's own checks.
-# `lint.sh --fix` formats the files instead. Runs everything even after a failure; fails if anything did.
+# `lint.sh --fix` formats the files, and writes the generated pages of docs/, instead. Runs everything even after a failure; fails if anything did.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,6 +27,9 @@ if [ "${1:-}" = --fix ]; then
     clang-format -i "${c_files[@]}"
     $ruff check --fix --quiet .
     $ruff format --quiet .
+    for generator in scripts/gen_*_doc.py; do
+        .venv/bin/python -B "$generator"
+    done
     exit
 fi
 
@@ -43,6 +46,9 @@ step ruff $ruff check --quiet .
 step "ruff format" $ruff format --check --quiet .
 for check in scripts/check_*.py; do
     step "$(basename "$check")" .venv/bin/python -B "$check"
+done
+for generator in scripts/gen_*_doc.py; do
+    step "$(basename "$generator")" .venv/bin/python -B "$generator" --check
 done
 [ $failed = 0 ] && echo "lint: clean" || echo "lint: FAILED"
 exit $failed

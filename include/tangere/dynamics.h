@@ -34,7 +34,7 @@ TG_API tg_status tg_work_set_params(tg_work *w, const tg_params *params);
 /* ---- kinematics ---- */
 
 /* Poses of all bodies at q (nq). With v (nv, may be NULL) also their velocities. The queries below read the result;
- * they fail with TG_ERR_STALE when it is not there. Every function that takes q replaces it by its own. */
+ * they fail with TG_ERR_STALE when it is not there, or when the parameters have changed since. Every function that takes q replaces it by its own. */
 TG_API tg_status tg_kinematics(const tg_model *m, tg_work *w, const double *q, const double *v);
 
 /* Position (m, world) and orientation (w x y z, body to world) of a body, site or geom frame. Outputs may be NULL. */

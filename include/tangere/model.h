@@ -257,6 +257,7 @@ typedef struct tg_report_entry
     const char *note;
 } tg_report_entry;
 
+/* How many entries there are, and one of them, in the order of the file. */
 TG_API int tg_report_count(const tg_model *m);
 TG_API tg_status tg_report_get(const tg_model *m, int index, tg_report_entry *entry);
 
@@ -265,10 +266,20 @@ TG_API tg_status tg_report_get(const tg_model *m, int index, tg_report_entry *en
 typedef struct tg_load_options
 {
     bool strict; /* ignored physics is an error */
+
+    /* URDF */
+    const char *const *package_path; /* folders in which package:// is looked up, before TANGERE_PACKAGE_PATH and
+                                        ROS_PACKAGE_PATH (lists with ':') and the folders above the file */
+    int npackage_path;
+    bool floating_base; /* the root link gets a free joint; otherwise it is fixed to the world */
+    bool keep_fixed;    /* links on fixed joints stay bodies of their own; otherwise they are merged into their parents */
+    const char *srdf;   /* file whose disable_collisions become excludes; NULL: none */
+
     const tg_allocator *allocator;
     uint32_t cookie;
 } tg_load_options;
 
+/* Not strict; the C library's allocator. */
 TG_API tg_load_options tg_default_load_options(void);
 
 /* Reads a model from a file or from a string; the format is decided by the content. options may be NULL. dir is where

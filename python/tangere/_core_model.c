@@ -603,15 +603,17 @@ static PyGetSetDef model_getset[] = {
 };
 
 static PyMethodDef model_methods[] = {
-    {"_load", model_load, METH_VARARGS | METH_CLASS, NULL},
-    {"_load_string", model_load_string, METH_VARARGS | METH_CLASS, NULL},
-    {"_set_params", set_params, METH_O, NULL},
-    {"_param_find", param_find, METH_O, NULL},
-    {"_param_match", param_match, METH_O, NULL},
-    {"_param_names", param_names, METH_O, NULL},
-    {"_param_slices", param_slices, METH_NOARGS, NULL},
-    {"_structure", model_structure, METH_NOARGS, NULL},
-    {"_report", model_report, METH_NOARGS, NULL},
+    {"_load", model_load, METH_VARARGS | METH_CLASS, "_load($type, path, strict, /)\n--\n\nA model from a file."},
+    {"_load_string", model_load_string, METH_VARARGS | METH_CLASS,
+     "_load_string($type, text, dir, strict, /)\n--\n\nA model from a string."},
+    {"_set_params", set_params, METH_O, "_set_params($self, values, /)\n--\n\nValidates and takes the whole vector."},
+    {"_param_find", param_find, METH_O, "_param_find($self, name, /)\n--\n\n(offset, size) of a parameter, or None."},
+    {"_param_match", param_match, METH_O,
+     "_param_match($self, pattern, /)\n--\n\nPositions of all numbers that match a pattern, or None."},
+    {"_param_names", param_names, METH_O, "_param_names($self, index, /)\n--\n\nNames of the numbers at positions."},
+    {"_param_slices", param_slices, METH_NOARGS, "_param_slices($self, /)\n--\n\n(name, offset, size) of all fields."},
+    {"_structure", model_structure, METH_NOARGS, "_structure($self, /)\n--\n\nThe structure arrays, by name."},
+    {"_report", model_report, METH_NOARGS, "_report($self, /)\n--\n\nEntries of the report, as tuples."},
     {"names", model_names, METH_O,
      "names($self, kind, /)\n--\n\n"
      "Names of all elements of a kind ('body', 'joint', 'geom', ...), in their order; '' for one without a name."},

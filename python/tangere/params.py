@@ -27,16 +27,16 @@ class Values(np.ndarray):
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
         return array[()] if return_scalar else np.asarray(array)
 
-    def __iadd__(self, other: Any) -> Any:
+    def __iadd__(self, other: Any) -> Any:  # type: ignore[misc]
         return np.add(self, other)
 
-    def __isub__(self, other: Any) -> Any:
+    def __isub__(self, other: Any) -> Any:  # type: ignore[misc]
         return np.subtract(self, other)
 
-    def __imul__(self, other: Any) -> Any:
+    def __imul__(self, other: Any) -> Any:  # type: ignore[misc]
         return np.multiply(self, other)
 
-    def __itruediv__(self, other: Any) -> Any:
+    def __itruediv__(self, other: Any) -> Any:  # type: ignore[misc]
         return np.divide(self, other)
 
 

@@ -159,6 +159,9 @@ const char *tg_cli_report_kind(tg_report_kind kind);
 
 /* ---- parts of what is shown ---- */
 
+/* An empty line, then a title. */
+void tg_cli_print_title(const tg_cli_output *out, const char *title);
+
 /* The kinematic tree as a drawing, a body a line. */
 void tg_cli_draw_tree(const tg_cli_output *out, const tg_model *m);
 

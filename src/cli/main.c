@@ -4,12 +4,12 @@
 
 #include "cli/cli.h"
 
-static const tg_cli_command *const commands[] = {&tg_cli_info, &tg_cli_params, &tg_cli_demo};
-
 enum
 {
-    COMMAND_COUNT = sizeof commands / sizeof *commands
+    COMMAND_COUNT = 3
 };
+
+static const tg_cli_command *const commands[COMMAND_COUNT] = {&tg_cli_info, &tg_cli_params, &tg_cli_demo};
 
 static const tg_cli_command *find_command(const char *name)
 {
@@ -21,11 +21,11 @@ static const tg_cli_command *find_command(const char *name)
 
 static int unknown_command(const char *name)
 {
-    const char *names[COMMAND_COUNT + 1] = {"help"};
+    const char *names[COMMAND_COUNT + 3] = {"help", "--help", "--version"};
     char hint[100];
     for (int i = 0; i < COMMAND_COUNT; i++)
-        names[i + 1] = commands[i]->name;
-    const char *guess = tg_cli_nearest(name, names, COMMAND_COUNT + 1);
+        names[i + 3] = commands[i]->name;
+    const char *guess = tg_cli_nearest(name, names, COMMAND_COUNT + 3);
     if (guess != NULL)
         snprintf(hint, sizeof hint, "did you mean '%s'? All subcommands: tangere help", guess);
     else
@@ -43,16 +43,17 @@ static void print_overview(const tg_cli_output *out)
     {
         fprintf(out->file, "  ");
         tg_cli_column(out, TG_CLI_NAME, commands[i]->name, 8);
-        tg_cli_column(out, TG_CLI_PLAIN, commands[i]->usage, 18);
+        tg_cli_column(out, TG_CLI_PLAIN, commands[i]->usage, 27);
         fprintf(out->file, "%s\n", commands[i]->summary);
     }
     fprintf(out->file, "  ");
     tg_cli_column(out, TG_CLI_NAME, "help", 8);
-    tg_cli_column(out, TG_CLI_PLAIN, "[SUBCOMMAND]", 18);
+    tg_cli_column(out, TG_CLI_PLAIN, "[SUBCOMMAND]", 27);
     fprintf(out->file, "this text, or that of a subcommand\n\n");
-    fprintf(out->file, "MODEL is a file (MJCF), or the name of a model that comes with the command: pendulum, quadruped, ...\n"
-                       "Their folder is found beside the command; the variable TANGERE_MODELS names another one.\n"
-                       "Exit codes: 0 done, 1 failed, 2 wrong usage.\n");
+    fprintf(out->file,
+            "MODEL is a file (MJCF), or the name of a model that comes with the command: pendulum, quadruped, ...\n"
+            "Their folder is found beside the command; the variable TANGERE_MODELS names another one.\n"
+            "Exit codes: 0 done, 1 failed, 2 wrong usage.\n");
 }
 
 static void print_option(const tg_cli_output *out, const char *name, const char *value, const char *help)

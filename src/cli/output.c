@@ -7,16 +7,16 @@
 #include "cli/cli.h"
 
 static const char *const escapes[] = {
-    [TG_CLI_PLAIN] = "",          [TG_CLI_TITLE] = "\033[1m",     [TG_CLI_NAME] = "\033[1;36m",
-    [TG_CLI_KIND] = "\033[33m",   [TG_CLI_QUIET] = "\033[2m",     [TG_CLI_GOOD] = "\033[32m",
-    [TG_CLI_WARNING] = "\033[33m", [TG_CLI_BAD] = "\033[1;31m",
+    [TG_CLI_PLAIN] = "",        [TG_CLI_TITLE] = "\033[1m", [TG_CLI_NAME] = "\033[1;36m",  [TG_CLI_KIND] = "\033[33m",
+    [TG_CLI_QUIET] = "\033[2m", [TG_CLI_GOOD] = "\033[32m", [TG_CLI_WARNING] = "\033[33m", [TG_CLI_BAD] = "\033[1;31m",
 };
 _Static_assert(sizeof escapes / sizeof *escapes == TG_CLI_STYLE_COUNT, "one escape a style");
 
-static bool is_set(const char *variable)
+/* The value of a variable; NULL if it is not there, or empty. */
+static const char *value_of(const char *variable)
 {
     const char *value = getenv(variable);
-    return value != NULL && value[0] != '\0';
+    return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
 /* LC_ALL, LC_CTYPE, LANG: the first that is set says which characters there are. */
@@ -25,10 +25,9 @@ static bool locale_is_utf8(void)
     static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
     {
-        if (!is_set(variables[i]))
-            continue;
-        const char *value = getenv(variables[i]);
-        return strstr(value, "UTF-8") != NULL || strstr(value, "utf8") != NULL || strstr(value, "utf-8") != NULL;
+        const char *value = value_of(variables[i]);
+        if (value != NULL)
+            return strstr(value, "UTF-8") != NULL || strstr(value, "utf8") != NULL || strstr(value, "utf-8") != NULL;
     }
     return false;
 }
@@ -38,7 +37,7 @@ tg_cli_output tg_cli_output_of(FILE *file)
     const char *term = getenv("TERM");
     tg_cli_output out = {.file = file, .terminal = isatty(fileno(file)) != 0, .utf8 = locale_is_utf8()};
     bool dumb = term == NULL || strcmp(term, "dumb") == 0;
-    out.colour = out.terminal && !dumb && !is_set("NO_COLOR");
+    out.colour = out.terminal && !dumb && value_of("NO_COLOR") == NULL;
     return out;
 }
 

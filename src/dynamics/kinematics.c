@@ -103,6 +103,7 @@ static void place_body(const tg_model *m, tg_work *w, const double *q, int body)
 
 void tg_place(const tg_model *m, tg_work *w, const double *q)
 {
+    w->generation = w->params->generation;
     const double *ref = TG_PARAM(w->params, joint_ref);
     for (int j = 0; j < m->njoint; j++)
         w->joint_angle[j] = m->joint_type[j] == TG_JOINT_HINGE ? q[m->joint_q[j]] - ref[j] : 0;
@@ -250,6 +251,8 @@ tg_status tg_kinematics(const tg_model *m, tg_work *w, const double *q, const do
 tg_status tg_need_stage(const tg_model *m, tg_work *w, tg_stage stage)
 {
     TG_TRY(tg_check_work(m, w));
+    if (w->stage != TG_STAGE_NONE && w->generation != w->params->generation)
+        return tg_fail(&w->error, TG_ERR_STALE, "the parameters have changed since tg_kinematics");
     if (w->stage == TG_STAGE_PLACED && stage == TG_STAGE_POSITION)
     {
         tg_subspaces(m, w);

@@ -76,6 +76,7 @@ struct tg_work
     const tg_model *model;
     const tg_params *params;
     tg_stage stage;
+    uint64_t generation; /* of the parameters that the stage was made with */
 
 #define X(type, name, count, doc) type *name;
     TG_WORK_FIELDS(X)

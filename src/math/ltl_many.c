@@ -7,7 +7,7 @@
 
 enum
 {
-    PANEL = 9 /* vectors: nine sums in flight, two multiply-adds a cycle, and half of the registers to spare */
+    PANEL = 9 /* vectors: enough sums in flight for the latency of the multiply-add, in 16 registers; 72 = 2 x 36 */
 };
 
 /* the columns that a pass treats: `vectors` groups of four from X on, the lanes outside of keep left as they are (only

@@ -11,8 +11,12 @@ static const size_t item_size[TG_LIST_COUNT] = {
 #define X(ELEMENT, element) [TG_##ELEMENT] = sizeof(tg_##element##_item),
     TG_ELEMENTS(X)
 #undef X
-    [TG_LIST_TEXT] = sizeof(char),        [TG_LIST_PATH] = sizeof(tg_path),     [TG_LIST_VERTEX] = sizeof(double),
-    [TG_LIST_FACE] = sizeof(int),         [TG_LIST_ELEVATION] = sizeof(double), [TG_LIST_NUMBER] = sizeof(double),
+        [TG_LIST_TEXT] = sizeof(char),
+    [TG_LIST_PATH] = sizeof(tg_path),
+    [TG_LIST_VERTEX] = sizeof(double),
+    [TG_LIST_FACE] = sizeof(int),
+    [TG_LIST_ELEVATION] = sizeof(double),
+    [TG_LIST_NUMBER] = sizeof(double),
     [TG_LIST_REPORT] = sizeof(tg_report_item),
 };
 
@@ -283,7 +287,8 @@ tg_status tg_builder_report(tg_builder *b, const tg_report_entry *entry)
     if (entry == NULL)
         return tg_fail(&b->error, TG_ERR_ARGUMENT, "report entry: is NULL");
     if ((unsigned)entry->kind > TG_REPORT_NOTED)
-        return tg_fail(&b->error, TG_ERR_ARGUMENT, "report entry: kind = %d: is no value of its enum", (int)entry->kind);
+        return tg_fail(&b->error, TG_ERR_ARGUMENT, "report entry: kind = %d: is no value of its enum",
+                       (int)entry->kind);
     tg_list *text = &b->list[TG_LIST_TEXT];
     int count = text->count;
     tg_report_item item = {.kind = entry->kind, .line = entry->line};

@@ -143,7 +143,7 @@ static tg_status check_range(const subject *s)
 static tg_status check_geom_size(const subject *s)
 {
     static const int used[TG_GEOM_TYPE_COUNT] = {
-        [TG_GEOM_PLANE] = 3,     [TG_GEOM_SPHERE] = 1, [TG_GEOM_CAPSULE] = 2, [TG_GEOM_ELLIPSOID] = 3,
+        [TG_GEOM_PLANE] = 3,    [TG_GEOM_SPHERE] = 1, [TG_GEOM_CAPSULE] = 2, [TG_GEOM_ELLIPSOID] = 3,
         [TG_GEOM_CYLINDER] = 2, [TG_GEOM_BOX] = 3,    [TG_GEOM_MESH] = 3,
     };
     int type = s->p->model->geom_type[s->index];
@@ -263,10 +263,11 @@ tg_status tg_params_check_inertia(const tg_params *p, const tg_origin *origin, t
         int joint = m->dof_joint[dof];
         char name[200];
         tg_slice_name(m, tg_param_slice_of(m, TG_FIELD_joint_armature, joint), -1, origin, name, sizeof name);
-        return tg_fail(error, TG_ERR_MODEL,
-                       "%s = %g: no inertia resists dof %d of the joint (%g in all): the bodies that it moves need mass "
-                       "or inertia, or the joint an armature",
-                       name, TG_PARAM(p, joint_armature)[joint], dof - m->joint_dof[joint], p->dof_inertia[dof]);
+        return tg_fail(
+            error, TG_ERR_MODEL,
+            "%s = %g: no inertia resists dof %d of the joint (%g in all): the bodies that it moves need mass "
+            "or inertia, or the joint an armature",
+            name, TG_PARAM(p, joint_armature)[joint], dof - m->joint_dof[joint], p->dof_inertia[dof]);
     }
     return TG_OK;
 }

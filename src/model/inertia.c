@@ -289,8 +289,8 @@ tg_lump tg_mesh_lump(const double *vertex, const int *face, int nface, const dou
         out.mass = shell ? measure : side * measure;
     }
     double sign = shell ? 1 : side;
-    const double s[6] = {second[1] + second[2], second[0] + second[2], second[0] + second[1],
-                         -second[3],            -second[4],            -second[5]};
+    const double s[6] = {
+        second[1] + second[2], second[0] + second[2], second[0] + second[1], -second[3], -second[4], -second[5]};
     for (int k = 0; k < 6; k++)
         out.inertia[k] = sign * s[k];
     return out;

@@ -46,7 +46,11 @@ static bool is_configuration(const tg_model *m, const double *q)
 
 tg_status tg_default_q(const tg_model *m, double *q)
 {
-    if (m == NULL || q == NULL)
+    if (m == NULL)
+        return TG_ERR_ARGUMENT;
+    if (m->njoint == 0)
+        return TG_OK;
+    if (q == NULL)
         return TG_ERR_ARGUMENT;
     memcpy(q, m->params->q0, (size_t)m->nq * sizeof *q);
     return TG_OK;
@@ -54,7 +58,11 @@ tg_status tg_default_q(const tg_model *m, double *q)
 
 tg_status tg_integrate(const tg_model *m, const double *q, const double *dv, double *q1)
 {
-    if (m == NULL || (m->nv > 0 && (q == NULL || dv == NULL || q1 == NULL)))
+    if (m == NULL)
+        return TG_ERR_ARGUMENT;
+    if (m->njoint == 0)
+        return TG_OK;
+    if (q == NULL || dv == NULL || q1 == NULL)
         return TG_ERR_ARGUMENT;
     if (!is_configuration(m, q) || !all_finite(dv, m->nv))
         return TG_ERR_VALUE;
@@ -75,7 +83,11 @@ tg_status tg_integrate(const tg_model *m, const double *q, const double *dv, dou
 
 tg_status tg_difference(const tg_model *m, const double *q0, const double *q1, double *dv)
 {
-    if (m == NULL || (m->nv > 0 && (q0 == NULL || q1 == NULL || dv == NULL)))
+    if (m == NULL)
+        return TG_ERR_ARGUMENT;
+    if (m->njoint == 0)
+        return TG_OK;
+    if (q0 == NULL || q1 == NULL || dv == NULL)
         return TG_ERR_ARGUMENT;
     if (!is_configuration(m, q0) || !is_configuration(m, q1))
         return TG_ERR_VALUE;
@@ -167,7 +179,11 @@ static void random_joint(const tg_model *m, int joint, uint64_t *state, double *
 
 tg_status tg_random_state(const tg_model *m, uint64_t seed, double *q, double *v)
 {
-    if (m == NULL || (q == NULL && m->nq > 0))
+    if (m == NULL)
+        return TG_ERR_ARGUMENT;
+    if (m->njoint == 0)
+        return TG_OK;
+    if (q == NULL)
         return TG_ERR_ARGUMENT;
     uint64_t state = seed;
     for (int joint = 0; joint < m->njoint; joint++)

@@ -154,16 +154,38 @@ enum
     TG_MJCF_DYNAMICS_OTHER = TG_DYNAMICS_FILTEREXACT + 1 /* words of dyntype that are not built */
 };
 
+/* Elements that are actuators: the general one, and shortcuts that fill in its numbers. */
+typedef enum tg_mjcf_actuator_kind
+{
+    TG_MJCF_GENERAL,
+    TG_MJCF_MOTOR,
+    TG_MJCF_POSITION,
+    TG_MJCF_VELOCITY,
+    TG_MJCF_INTVELOCITY,
+    TG_MJCF_DAMPER,
+    TG_MJCF_CYLINDER,
+    TG_MJCF_MUSCLE,
+    TG_MJCF_ADHESION,
+    TG_MJCF_ACTUATOR_KINDS /* and none of them */
+} tg_mjcf_actuator_kind;
+
+/* The numbers that a shortcut fills in. */
+typedef struct tg_mjcf_law
+{
+    int gain_type, bias_type, dynamics;
+    double gainprm[TG_MJCF_PRM], biasprm[TG_MJCF_PRM], dynprm[TG_MJCF_PRM], inheritrange;
+} tg_mjcf_law;
+
 typedef struct tg_mjcf_actuator
 {
     const char *joint, *jointinparent, *tendon, *site, *refsite, *cranksite, *slidersite, *body;
     int ctrl_limited, force_limited, act_limited;
     double ctrl_range[2], force_range[2], act_range[2];
-    double gear[6], inheritrange, damping[TG_MJCF_POLY], armature;
-    int gain_type, bias_type, dynamics, act_early, actdim;
-    double gainprm[TG_MJCF_PRM], biasprm[TG_MJCF_PRM], dynprm[TG_MJCF_PRM];
-    /* of the shortcuts (position, cylinder, ...); NaN: not given in this element */
-    double kp, kv, dampratio, timeconst, area, diameter, bias[3], gain;
+    double gear[6], damping[TG_MJCF_POLY], armature;
+    int act_early, actdim;
+    tg_mjcf_law law;
+    /* of the shortcuts; NaN: not given in this element */
+    double kp, kv, dampratio, timeconst, area, diameter, bias[3];
 } tg_mjcf_actuator;
 
 typedef struct tg_mjcf_key
@@ -208,6 +230,8 @@ struct tg_mjcf_class
     tg_mjcf_equality equality;
     tg_mjcf_tendon tendon;
     tg_mjcf_actuator actuator;
+    tg_mjcf_actuator_kind actuator_kind; /* the element that set the law of this class last; none: the parent's holds */
+    const tg_mjcf_class *parent;
     tg_mjcf_class *next;
 };
 
@@ -228,6 +252,7 @@ typedef struct tg_mjcf_joint_known
 {
     tg_joint_type type;
     double range[2]; /* in radians; equal: none */
+    double q0[7];    /* in the reference configuration, as many as it has */
 } tg_mjcf_joint_known;
 
 typedef struct tg_mjcf_site_known
@@ -390,8 +415,9 @@ tg_status tg_mjcf_equality_section(tg_mjcf *r, const tg_xml *section);          
 tg_status tg_mjcf_tendons(tg_mjcf *r, const tg_xml *section);                    /* mjcf_tendon.c */
 tg_status tg_mjcf_read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_tendon *into);
 tg_status tg_mjcf_actuators(tg_mjcf *r, const tg_xml *section);                  /* mjcf_actuator.c */
-tg_status tg_mjcf_read_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, bool required,
-                                tg_mjcf_actuator *into);
+extern const tg_mjcf_law tg_mjcf_first_law;
+tg_mjcf_actuator_kind tg_mjcf_actuator_kind_of(const char *element);
+tg_status tg_mjcf_default_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_class *class);
 tg_status tg_mjcf_keys(tg_mjcf *r, const tg_xml *section);                       /* mjcf_key.c */
 tg_status tg_mjcf_custom(tg_mjcf *r, const tg_xml *section);                     /* mjcf_key.c */
 tg_status tg_mjcf_custom_apply(tg_mjcf *r, tg_model *m);

@@ -13,22 +13,49 @@
 
 /* ---- the shortcuts ---- */
 
+const tg_mjcf_law tg_mjcf_first_law = {.gain_type = TG_MJCF_FIXED,
+                                       .bias_type = TG_MJCF_NONE,
+                                       .dynamics = TG_DYNAMICS_NONE,
+                                       .gainprm = {1},
+                                       .dynprm = {1}};
+
+tg_mjcf_actuator_kind tg_mjcf_actuator_kind_of(const char *element)
+{
+    static const char *const names[TG_MJCF_ACTUATOR_KINDS] = {
+        [TG_MJCF_GENERAL] = "general",         [TG_MJCF_MOTOR] = "motor",   [TG_MJCF_POSITION] = "position",
+        [TG_MJCF_VELOCITY] = "velocity",       [TG_MJCF_DAMPER] = "damper", [TG_MJCF_CYLINDER] = "cylinder",
+        [TG_MJCF_INTVELOCITY] = "intvelocity", [TG_MJCF_MUSCLE] = "muscle", [TG_MJCF_ADHESION] = "adhesion",
+    };
+    int kind = 0;
+    while (kind < TG_MJCF_ACTUATOR_KINDS && strcmp(element, names[kind]) != 0)
+        kind++;
+    return (tg_mjcf_actuator_kind)kind;
+}
+
 static double given(double value, double otherwise)
 {
     return isnan(value) ? otherwise : value;
 }
 
-static void set_motor(tg_mjcf_actuator *a)
-{
-    a->gainprm[0] = 1;
-    a->dynamics = TG_DYNAMICS_NONE;
-    a->gain_type = TG_MJCF_FIXED;
-    a->bias_type = TG_MJCF_NONE;
-}
-
 static tg_status negative(tg_mjcf *r, const tg_xml *xml, const char *attribute, double value)
 {
     return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "attribute '%s' must not be negative, got %g", attribute, value);
+}
+
+/* What an element starts from. A general actuator takes the law of its class, whatever set it. A shortcut takes the
+ * nearest one, from its class outwards, that its own kind set, or a general actuator with a gain of the type it has. */
+static tg_mjcf_law inherited(const tg_mjcf_class *class, tg_mjcf_actuator_kind kind)
+{
+    int gain_type = kind == TG_MJCF_DAMPER ? TG_MJCF_AFFINE : TG_MJCF_FIXED;
+    if (kind == TG_MJCF_GENERAL)
+        return class->actuator.law;
+    for (; class != NULL; class = class->parent)
+    {
+        bool general = class->actuator_kind == TG_MJCF_GENERAL && class->actuator.law.gain_type == gain_type;
+        if (class->actuator_kind == kind || general)
+            return class->actuator.law;
+    }
+    return tg_mjcf_first_law;
 }
 
 /* force = kp (u - length) - kv velocity; a positive biasprm[2] is a damping ratio, resolved when the inertia is known */
@@ -42,47 +69,43 @@ static tg_status set_position(tg_mjcf *r, const tg_xml *xml, tg_mjcf_actuator *a
         return negative(r, xml, "dampratio", a->dampratio);
     if (a->timeconst < 0)
         return negative(r, xml, "timeconst", a->timeconst);
-    a->gainprm[0] = given(a->kp, a->gainprm[0]);
-    a->biasprm[1] = -a->gainprm[0];
-    a->biasprm[2] = !isnan(a->kv) ? -a->kv : given(a->dampratio, a->biasprm[2]);
-    if (!isnan(a->timeconst))
-    {
-        a->dynprm[0] = a->timeconst;
-        a->dynamics = a->timeconst == 0 ? TG_DYNAMICS_NONE : TG_DYNAMICS_FILTEREXACT;
-    }
-    if (integrate)
-        a->dynamics = TG_DYNAMICS_INTEGRATOR;
+    tg_mjcf_law law = a->law;
+    double kp = given(a->kp, law.gainprm[0]);
+    bool filtered = isnan(a->timeconst) ? law.dynamics == TG_DYNAMICS_FILTEREXACT : a->timeconst > 0;
+    a->law = (tg_mjcf_law){
+        .gain_type = TG_MJCF_FIXED,
+        .bias_type = TG_MJCF_AFFINE,
+        .dynamics = integrate ? TG_DYNAMICS_INTEGRATOR : filtered ? TG_DYNAMICS_FILTEREXACT : TG_DYNAMICS_NONE,
+        .gainprm = {kp},
+        .biasprm = {0, -kp, !isnan(a->kv) ? -a->kv : given(a->dampratio, law.biasprm[2])},
+        .dynprm = {given(a->timeconst, filtered ? law.dynprm[0] : 1)},
+        .inheritrange = a->law.inheritrange};
     const double *range = integrate ? a->act_range : a->ctrl_range;
-    if (a->inheritrange > 0 && (range[0] != 0 || range[1] != 0))
+    if (a->law.inheritrange > 0 && (range[0] != 0 || range[1] != 0))
         return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attributes '%s' and 'inheritrange' exclude each other",
                            integrate ? "actrange" : "ctrlrange");
-    a->gain_type = TG_MJCF_FIXED;
-    a->bias_type = TG_MJCF_AFFINE;
     return TG_OK;
 }
 
 /* force = kv (u - velocity) */
 static void set_velocity(tg_mjcf_actuator *a)
 {
-    double kv = given(a->kv, a->gainprm[0]);
-    memset(a->biasprm, 0, sizeof a->biasprm);
-    a->gainprm[0] = kv;
-    a->biasprm[2] = -kv;
-    a->dynamics = TG_DYNAMICS_NONE;
-    a->gain_type = TG_MJCF_FIXED;
-    a->bias_type = TG_MJCF_AFFINE;
+    double kv = given(a->kv, a->law.gainprm[0]);
+    a->law = tg_mjcf_first_law;
+    a->law.bias_type = TG_MJCF_AFFINE;
+    a->law.gainprm[0] = kv;
+    a->law.biasprm[2] = -kv;
 }
 
 /* force = -kv u velocity */
 static tg_status set_damper(tg_mjcf *r, const tg_xml *xml, tg_mjcf_actuator *a)
 {
-    double kv = given(a->kv, a->gain_type == TG_MJCF_AFFINE ? -a->gainprm[2] : 0);
-    memset(a->gainprm, 0, sizeof a->gainprm);
-    a->gainprm[2] = -kv;
+    double kv = given(a->kv, -a->law.gainprm[2]);
+    a->law = tg_mjcf_first_law;
+    a->law.gain_type = TG_MJCF_AFFINE;
+    a->law.gainprm[0] = 0;
+    a->law.gainprm[2] = -kv;
     a->ctrl_limited = TG_MJCF_TRUE;
-    a->dynamics = TG_DYNAMICS_NONE;
-    a->gain_type = TG_MJCF_AFFINE;
-    a->bias_type = TG_MJCF_NONE;
     if (kv < 0)
         return negative(r, xml, "kv", kv);
     if (a->ctrl_range[0] < 0 || a->ctrl_range[1] < 0)
@@ -93,57 +116,76 @@ static tg_status set_damper(tg_mjcf *r, const tg_xml *xml, tg_mjcf_actuator *a)
 /* a pressure that follows the control with a time constant, on an area */
 static void set_cylinder(tg_mjcf_actuator *a)
 {
-    a->dynprm[0] = given(a->timeconst, a->dynprm[0]);
-    a->gainprm[0] = given(a->area, a->gainprm[0]);
-    if (a->diameter >= 0)
-        a->gainprm[0] = PI / 4 * a->diameter * a->diameter;
+    tg_mjcf_law law = a->law;
+    double area = a->diameter >= 0 ? PI / 4 * a->diameter * a->diameter : given(a->area, law.gainprm[0]);
+    a->law = (tg_mjcf_law){.gain_type = TG_MJCF_FIXED,
+                           .bias_type = TG_MJCF_AFFINE,
+                           .dynamics = TG_DYNAMICS_FILTER,
+                           .gainprm = {area},
+                           .dynprm = {given(a->timeconst, law.dynprm[0])}};
     for (int i = 0; i < 3; i++)
-        a->biasprm[i] = given(a->bias[i], a->biasprm[i]);
-    a->dynamics = TG_DYNAMICS_FILTER;
-    a->gain_type = TG_MJCF_FIXED;
-    a->bias_type = TG_MJCF_AFFINE;
+        a->law.biasprm[i] = given(a->bias[i], law.biasprm[i]);
 }
 
-static void set_muscle(tg_mjcf_actuator *a)
+/* Muscles and adhesion: a law that is not built. */
+static void set_other(tg_mjcf_actuator *a, bool muscle)
 {
-    a->dynamics = TG_MJCF_DYNAMICS_OTHER;
-    a->gain_type = a->bias_type = TG_MJCF_OTHER;
+    a->law = tg_mjcf_first_law;
+    a->law.gain_type = TG_MJCF_OTHER;
+    a->law.dynamics = muscle ? TG_MJCF_DYNAMICS_OTHER : TG_DYNAMICS_NONE;
+    if (!muscle)
+        a->ctrl_limited = TG_MJCF_TRUE;
 }
 
-static void set_adhesion(tg_mjcf_actuator *a)
-{
-    a->dynamics = TG_DYNAMICS_NONE;
-    a->ctrl_limited = TG_MJCF_TRUE;
-    a->gain_type = TG_MJCF_OTHER;
-    a->bias_type = TG_MJCF_NONE;
-}
-
-tg_status tg_mjcf_read_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, bool required,
-                                tg_mjcf_actuator *into)
+/* An actuator as written, on top of its class. */
+static tg_status read_written(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, bool required,
+                              const tg_mjcf_class *class, tg_mjcf_actuator *into)
 {
     const double none = (double)NAN;
+    tg_mjcf_actuator_kind kind = tg_mjcf_actuator_kind_of(xml->name);
+    *into = class->actuator;
+    into->law = inherited(class, kind);
     into->kp = into->kv = into->dampratio = into->timeconst = into->area = into->diameter = none;
     into->bias[0] = into->bias[1] = into->bias[2] = none;
     tg_status status = tg_mjcf_read(r, xml, row, required, into);
     if (status != TG_OK)
         return status;
-    if (strcmp(xml->name, "motor") == 0)
-        set_motor(into);
-    else if (strcmp(xml->name, "position") == 0)
-        status = set_position(r, xml, into, false);
-    else if (strcmp(xml->name, "intvelocity") == 0)
-        status = set_position(r, xml, into, true);
-    else if (strcmp(xml->name, "velocity") == 0)
+    switch (kind)
+    {
+    case TG_MJCF_GENERAL:
+    case TG_MJCF_ACTUATOR_KINDS:
+        break;
+    case TG_MJCF_MOTOR:
+        into->law = tg_mjcf_first_law;
+        break;
+    case TG_MJCF_POSITION:
+    case TG_MJCF_INTVELOCITY:
+        return set_position(r, xml, into, kind == TG_MJCF_INTVELOCITY);
+    case TG_MJCF_VELOCITY:
         set_velocity(into);
-    else if (strcmp(xml->name, "damper") == 0)
-        status = set_damper(r, xml, into);
-    else if (strcmp(xml->name, "cylinder") == 0)
+        break;
+    case TG_MJCF_DAMPER:
+        return set_damper(r, xml, into);
+    case TG_MJCF_CYLINDER:
         set_cylinder(into);
-    else if (strcmp(xml->name, "muscle") == 0)
-        set_muscle(into);
-    else if (strcmp(xml->name, "adhesion") == 0)
-        set_adhesion(into);
-    return status;
+        break;
+    case TG_MJCF_MUSCLE:
+    case TG_MJCF_ADHESION:
+        set_other(into, kind == TG_MJCF_MUSCLE);
+        break;
+    }
+    return TG_OK;
+}
+
+tg_status tg_mjcf_default_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_class *class)
+{
+    tg_mjcf_actuator a;
+    tg_status status = read_written(r, xml, row, false, class, &a);
+    if (status != TG_OK)
+        return status;
+    class->actuator = a;
+    class->actuator_kind = tg_mjcf_actuator_kind_of(xml->name);
+    return TG_OK;
 }
 
 /* ---- an actuator of the model ---- */
@@ -235,31 +277,31 @@ static tg_status set_target(work *w)
 /* A position servo with positive biasprm[2], which cannot be a damping. */
 static bool is_damping_ratio(const tg_mjcf_actuator *a)
 {
-    return a->bias_type == TG_MJCF_AFFINE && a->gainprm[0] == -a->biasprm[1] && a->biasprm[2] > 0;
+    return a->law.bias_type == TG_MJCF_AFFINE && a->law.gainprm[0] == -a->law.biasprm[1] && a->law.biasprm[2] > 0;
 }
 
 static tg_status set_force(work *w, bool reported)
 {
     const tg_mjcf_actuator *a = w->a;
-    bool other = a->gain_type == TG_MJCF_OTHER || a->bias_type == TG_MJCF_OTHER || a->dynamics == TG_MJCF_DYNAMICS_OTHER;
+    bool other = a->law.gain_type == TG_MJCF_OTHER || a->law.bias_type == TG_MJCF_OTHER || a->law.dynamics == TG_MJCF_DYNAMICS_OTHER;
     w->def.dynamics =
-        a->dynamics == TG_MJCF_DYNAMICS_OTHER ? TG_DYNAMICS_FILTER : (tg_dynamics_type)a->dynamics;
+        a->law.dynamics == TG_MJCF_DYNAMICS_OTHER ? TG_DYNAMICS_FILTER : (tg_dynamics_type)a->law.dynamics;
     if (w->def.dynamics == TG_DYNAMICS_FILTER || w->def.dynamics == TG_DYNAMICS_FILTEREXACT)
-        w->def.tau = a->dynprm[0];
+        w->def.tau = a->law.dynprm[0];
     w->def.act_early = a->act_early != 0;
     if (other)
     {
         w->forceless = true;
-        const char *attribute = a->gain_type == TG_MJCF_OTHER ? "gaintype"
-                                : a->bias_type == TG_MJCF_OTHER ? "biastype"
+        const char *attribute = a->law.gain_type == TG_MJCF_OTHER ? "gaintype"
+                                : a->law.bias_type == TG_MJCF_OTHER ? "biastype"
                                                                 : "dyntype";
         return reported ? TG_OK : tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, attribute, "exerts no force");
     }
     memcpy(w->def.gear, a->gear, sizeof w->def.gear);
     for (int i = 0; i < 3; i++)
     {
-        w->def.gain[i] = i == 0 || a->gain_type == TG_MJCF_AFFINE ? a->gainprm[i] : 0;
-        w->def.bias[i] = a->bias_type == TG_MJCF_AFFINE ? a->biasprm[i] : 0;
+        w->def.gain[i] = i == 0 || a->law.gain_type == TG_MJCF_AFFINE ? a->law.gainprm[i] : 0;
+        w->def.bias[i] = a->law.bias_type == TG_MJCF_AFFINE ? a->law.biasprm[i] : 0;
     }
     if (is_damping_ratio(a))
         w->def.bias[2] = 0; /* until it is worked out */
@@ -270,14 +312,14 @@ static tg_status set_force(work *w, bool reported)
 static tg_status inherit_range(work *w)
 {
     tg_mjcf_actuator *a = w->a;
-    bool servo = a->gain_type == TG_MJCF_FIXED && a->bias_type == TG_MJCF_AFFINE && a->gainprm[0] == -a->biasprm[1];
-    if (!(a->inheritrange > 0) || !servo)
+    bool servo = a->law.gain_type == TG_MJCF_FIXED && a->law.bias_type == TG_MJCF_AFFINE && a->law.gainprm[0] == -a->law.biasprm[1];
+    if (!(a->law.inheritrange > 0) || !servo)
         return TG_OK;
     if (w->target_range == NULL || w->target_range[0] == w->target_range[1])
         return tg_xml_fail(w->r->error, TG_ERR_VALUE, w->xml, "attribute 'inheritrange': the target has no range");
     double middle = 0.5 * (w->target_range[1] + w->target_range[0]);
-    double radius = 0.5 * (w->target_range[1] - w->target_range[0]) * a->inheritrange;
-    double *range = a->dynamics == TG_DYNAMICS_INTEGRATOR ? a->act_range : a->ctrl_range;
+    double radius = 0.5 * (w->target_range[1] - w->target_range[0]) * a->law.inheritrange;
+    double *range = a->law.dynamics == TG_DYNAMICS_INTEGRATOR ? a->act_range : a->ctrl_range;
     range[0] = middle - radius;
     range[1] = middle + radius;
     return TG_OK;
@@ -307,7 +349,7 @@ static tg_status set_limits(work *w)
                                limits[i].prefix, range[0], range[1]);
         memcpy(limits[i].out, range, 2 * sizeof *range);
     }
-    if (w->def.act_limited && a->dynamics == TG_DYNAMICS_NONE)
+    if (w->def.act_limited && a->law.dynamics == TG_DYNAMICS_NONE)
         return tg_xml_fail(w->r->error, TG_ERR_PARSE, w->xml, "attribute 'actrange' without dynamics");
     w->def.ctrl_limited = w->def.ctrl_limited && w->r->option.flag_clampctrl;
     return TG_OK;
@@ -336,7 +378,7 @@ static tg_status set_drive(work *w, int id)
     if (tuned == NULL)
         return tg_mjcf_no_memory(w->r, w->xml);
     *tuned = (tg_mjcf_tuned){.id = id,
-                             .dampratio = ratio ? a->biasprm[2] : 0,
+                             .dampratio = ratio ? a->law.biasprm[2] : 0,
                              .armature = a->armature,
                              .damping = a->damping[0]};
     return TG_OK;
@@ -348,10 +390,10 @@ static tg_status read_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row 
     tg_status status = tg_mjcf_find_class(r, xml, "class", r->main, &class);
     if (status != TG_OK)
         return status;
-    tg_mjcf_actuator a = class->actuator;
+    tg_mjcf_actuator a;
     work w = {.r = r, .xml = xml, .a = &a, .def = tg_default_actuator()};
     w.def.name = tg_xml_get(xml, "name");
-    status = tg_mjcf_read_actuator(r, xml, row, true, &a);
+    status = read_written(r, xml, row, true, class, &a);
     if (status == TG_OK)
         status = set_target(&w);
     if (status == TG_OK)

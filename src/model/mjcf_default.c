@@ -37,12 +37,8 @@ static void set_initial(tg_mjcf_class *c)
                                      .force_limited = TG_MJCF_AUTO,
                                      .act_limited = TG_MJCF_AUTO,
                                      .gear = {1},
-                                     .gain_type = TG_MJCF_FIXED,
-                                     .bias_type = TG_MJCF_NONE,
-                                     .dynamics = TG_DYNAMICS_NONE,
                                      .actdim = -1,
-                                     .gainprm = {1},
-                                     .dynprm = {1}};
+                                     .law = tg_mjcf_first_law};
 }
 
 static tg_mjcf_class *add_class(tg_mjcf *r, const char *name, const tg_mjcf_class *parent)
@@ -55,6 +51,8 @@ static tg_mjcf_class *add_class(tg_mjcf *r, const char *name, const tg_mjcf_clas
     else
         set_initial(c);
     c->name = name;
+    c->actuator_kind = TG_MJCF_ACTUATOR_KINDS;
+    c->parent = parent;
     c->next = NULL;
     if (r->last != NULL)
         r->last->next = c;
@@ -83,18 +81,6 @@ tg_status tg_mjcf_find_class(tg_mjcf *r, const tg_xml *xml, const char *attribut
     return TG_OK;
 }
 
-static bool is_actuator(const char *name)
-{
-    static const char *const kinds[] = {"general",     "motor",  "position", "velocity",
-                                        "intvelocity", "damper", "cylinder", "muscle", "adhesion"};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    {
-        if (strcmp(name, kinds[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* One element of a class. */
 static tg_status read_default(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_class *c)
 {
@@ -118,8 +104,8 @@ static tg_status read_default(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *
         return tg_mjcf_read(r, xml, row, false, &c->equality);
     if (strcmp(xml->name, "tendon") == 0)
         return tg_mjcf_read_tendon(r, xml, row, &c->tendon);
-    if (is_actuator(xml->name))
-        return tg_mjcf_read_actuator(r, xml, row, false, &c->actuator);
+    if (tg_mjcf_actuator_kind_of(xml->name) != TG_MJCF_ACTUATOR_KINDS)
+        return tg_mjcf_default_actuator(r, xml, row, c);
     return TG_OK; /* looks: camera, light, material, texture */
 }
 

@@ -8,7 +8,7 @@
 
 /* ---- keyframes ---- */
 
-/* The numbers of an attribute, which must be `size` many; NULL when it is absent. */
+/* The numbers of an attribute, at most `size`, followed by zeros; NULL when it is absent. */
 static tg_status read_state(tg_mjcf *r, const tg_xml *xml, const char *attribute, const char *text, int size,
                             double **numbers, int *count)
 {
@@ -16,24 +16,35 @@ static tg_status read_state(tg_mjcf *r, const tg_xml *xml, const char *attribute
     *count = 0;
     if (text == NULL || *tg_skip_space(text) == '\0')
         return TG_OK;
-    tg_status status = tg_mjcf_reals(r, xml, attribute, text, numbers, count);
-    if (status == TG_OK && *count != size)
+    double *list, *padded = TG_POOL_TAKE(r->pool, double, size);
+    tg_status status = tg_mjcf_reals(r, xml, attribute, text, &list, count);
+    if (status != TG_OK || padded == NULL)
+        return status != TG_OK ? status : tg_mjcf_no_memory(r, xml);
+    if (*count > size)
         return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attribute '%s' has %d numbers, the model needs %d", attribute,
                            *count, size);
-    return status;
+    memcpy(padded, list, (size_t)*count * sizeof *list);
+    *numbers = padded;
+    return *count == size ? TG_OK
+                          : tg_mjcf_report(r, TG_MJCF_NOTED, xml, attribute,
+                                           "is shorter than the state; the rest is the reference configuration");
 }
 
-/* Quaternions of a configuration are written with a few digits: they are normalised. Joints are in the order of q. */
-static void normalise_quaternions(const tg_mjcf *r, double *q)
+/* Numbers beyond those that were given are as in the reference configuration; quaternions, written with a few digits,
+ * are normalised. Joints are in the order of q. */
+static void complete_configuration(const tg_mjcf *r, double *q, int given)
 {
     const tg_mjcf_joint_known *joint = r->joint.data;
+    int start = 0;
     for (int i = 0; i < r->joint.count; i++)
     {
-        q += joint[i].type == TG_JOINT_FREE ? 3 : 0;
-        bool quaternion = joint[i].type == TG_JOINT_FREE || joint[i].type == TG_JOINT_BALL;
-        if (quaternion)
-            tg_quat_normalise(q, q);
-        q += quaternion ? 4 : 1;
+        bool free = joint[i].type == TG_JOINT_FREE, ball = joint[i].type == TG_JOINT_BALL;
+        int size = free ? 7 : ball ? 4 : 1;
+        for (int k = 0; k < size; k++)
+            q[start + k] = start + k < given ? q[start + k] : joint[i].q0[k];
+        if (free || ball)
+            tg_quat_normalise(q + start + size - 4, q + start + size - 4);
+        start += size;
     }
 }
 
@@ -62,7 +73,11 @@ static tg_status read_key(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
     if (status != TG_OK)
         return status;
     if (q != NULL)
-        normalise_quaternions(r, q);
+        complete_configuration(r, q, def.nq);
+    def.nq = q != NULL ? r->nq : 0;
+    def.nv = v != NULL ? r->nv : 0;
+    def.na = act != NULL ? r->na : 0;
+    def.nu = ctrl != NULL ? r->nu : 0;
     def.name = tg_xml_get(xml, "name");
     def.time = w.time;
     def.q = q;

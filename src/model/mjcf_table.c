@@ -363,15 +363,15 @@ static const tg_mjcf_attribute target_site_set[] = {
     END};
 static const tg_mjcf_attribute target_body_set[] = {{AS("body", HONOURED), TEXT(tg_mjcf_actuator, body)}, END};
 static const tg_mjcf_attribute general_set[] = {
-    {AS("dyntype", HONOURED), WORD(tg_mjcf_actuator, dynamics, dynamics_types)},
-    {AS("gaintype", HONOURED), WORD(tg_mjcf_actuator, gain_type, gain_types)},
-    {AS("biastype", HONOURED), WORD(tg_mjcf_actuator, bias_type, bias_types)},
-    {AS("dynprm", HONOURED), REALS(tg_mjcf_actuator, dynprm, TG_MJCF_PRM), .fewer = true},
-    {AS("gainprm", HONOURED), REALS(tg_mjcf_actuator, gainprm, TG_MJCF_PRM), .fewer = true},
-    {AS("biasprm", HONOURED), REALS(tg_mjcf_actuator, biasprm, TG_MJCF_PRM), .fewer = true},
+    {AS("dyntype", HONOURED), WORD(tg_mjcf_actuator, law.dynamics, dynamics_types)},
+    {AS("gaintype", HONOURED), WORD(tg_mjcf_actuator, law.gain_type, gain_types)},
+    {AS("biastype", HONOURED), WORD(tg_mjcf_actuator, law.bias_type, bias_types)},
+    {AS("dynprm", HONOURED), REALS(tg_mjcf_actuator, law.dynprm, TG_MJCF_PRM), .fewer = true},
+    {AS("gainprm", HONOURED), REALS(tg_mjcf_actuator, law.gainprm, TG_MJCF_PRM), .fewer = true},
+    {AS("biasprm", HONOURED), REALS(tg_mjcf_actuator, law.biasprm, TG_MJCF_PRM), .fewer = true},
     {AS("actearly", HONOURED), WORD(tg_mjcf_actuator, act_early, true_false)},
     {AS("actdim", HONOURED), INTEGER(tg_mjcf_actuator, actdim)},
-    {AS("inheritrange", HONOURED), REAL(tg_mjcf_actuator, inheritrange)},
+    {AS("inheritrange", HONOURED), REAL(tg_mjcf_actuator, law.inheritrange)},
     {AS("input", QUIET)},
     {AS("velrange", QUIET)},
     {AS("ffrange", QUIET)},
@@ -380,7 +380,7 @@ static const tg_mjcf_attribute servo_set[] = {
     {AS("kp", HONOURED), REAL(tg_mjcf_actuator, kp)},
     {AS("kv", HONOURED), REAL(tg_mjcf_actuator, kv)},
     {AS("dampratio", HONOURED), REAL(tg_mjcf_actuator, dampratio)},
-    {AS("inheritrange", HONOURED), REAL(tg_mjcf_actuator, inheritrange)},
+    {AS("inheritrange", HONOURED), REAL(tg_mjcf_actuator, law.inheritrange)},
     END};
 static const tg_mjcf_attribute timeconst_set[] = {{AS("timeconst", HONOURED), REAL(tg_mjcf_actuator, timeconst)}, END};
 static const tg_mjcf_attribute kv_set[] = {{AS("kv", HONOURED), REAL(tg_mjcf_actuator, kv)}, END};

@@ -357,7 +357,8 @@ static tg_status collect(tg_mjcf *r, const tg_xml *xml, const place *at, parts *
 
 /* ---- to the builder ---- */
 
-static tg_status add_joint(tg_mjcf *r, int body, joint_item *item)
+/* pose: of the body, in its parent */
+static tg_status add_joint(tg_mjcf *r, int body, const double *pose, joint_item *item)
 {
     static const int nq[] = {[TG_JOINT_FREE] = 7, [TG_JOINT_BALL] = 4, [TG_JOINT_SLIDE] = 1, [TG_JOINT_HINGE] = 1};
     static const int nv[] = {[TG_JOINT_FREE] = 6, [TG_JOINT_BALL] = 3, [TG_JOINT_SLIDE] = 1, [TG_JOINT_HINGE] = 1};
@@ -374,7 +375,10 @@ static tg_status add_joint(tg_mjcf *r, int body, joint_item *item)
     tg_mjcf_tuned *spring = item->timeconst > 0 ? tg_mjcf_append(r, &r->spring, sizeof *spring) : NULL;
     if (known == NULL || (item->timeconst > 0 && spring == NULL))
         return tg_mjcf_no_memory(r, item->xml);
-    *known = (tg_mjcf_joint_known){item->def.type, {item->def.range[0], item->def.range[1]}};
+    *known = (tg_mjcf_joint_known){.type = item->def.type, .range = {item->def.range[0], item->def.range[1]}};
+    known->q0[0] = item->def.type == TG_JOINT_BALL ? 1 : item->def.ref;
+    if (item->def.type == TG_JOINT_FREE)
+        memcpy(known->q0, pose, sizeof known->q0);
     if (spring != NULL)
         *spring = (tg_mjcf_tuned){.id = id, .timeconst = item->timeconst, .dampratio = item->dampratio};
     return TG_OK;
@@ -411,11 +415,11 @@ static tg_status add_site(tg_mjcf *r, int body, site_item *item)
 }
 
 /* Gives the collected parts to the builder, and empties the lists. */
-static tg_status add_parts(tg_mjcf *r, int body)
+static tg_status add_parts(tg_mjcf *r, int body, const double *pose)
 {
     tg_status status = TG_OK;
     for (int i = 0; i < r->joints.count && status == TG_OK; i++)
-        status = add_joint(r, body, (joint_item *)r->joints.data + i);
+        status = add_joint(r, body, pose, (joint_item *)r->joints.data + i);
     for (int i = 0; i < r->geoms.count && status == TG_OK; i++)
         status = add_geom(r, body, (geom_item *)r->geoms.data + i);
     for (int i = 0; i < r->sites.count && status == TG_OK; i++)
@@ -471,7 +475,7 @@ static tg_status read_body(tg_mjcf *r, const tg_xml *xml, const place *at)
     split_pose(pose, def.pos, def.quat);
     status = add_body(r, xml, &def, written.pose.pos, &found, &inside.body);
     if (status == TG_OK)
-        status = add_parts(r, inside.body);
+        status = add_parts(r, inside.body, pose);
     return status == TG_OK ? read_children(r, xml, &inside) : status;
 }
 
@@ -505,6 +509,6 @@ tg_status tg_mjcf_world(tg_mjcf *r, const tg_xml *section)
                            section->attribute[0].name);
     tg_status status = collect(r, section, &at, &found);
     if (status == TG_OK)
-        status = add_parts(r, 0);
+        status = add_parts(r, 0, identity);
     return status == TG_OK ? read_children(r, section, &at) : status;
 }

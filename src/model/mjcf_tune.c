@@ -160,65 +160,85 @@ static double *reference_mass_matrix(tg_mjcf *r, const tg_model *m)
 
 /* ---- what follows from it ---- */
 
-/* springdamper: with the mean inertia I = n / sum of (M^-1)_ii over the joint's dofs,
- * stiffness = I / (timeconst dampratio)^2, damping = 2 I / timeconst. */
-static tg_status set_springs(tg_mjcf *r, tg_model *m, double *M)
+/* The mass matrix in the reference configuration, factorised, and a vector for its solutions. */
+typedef struct inertia
 {
-    int n = m->nv;
-    if (r->spring.count == 0)
-        return TG_OK;
-    double *L = TG_POOL_TAKE(r->pool, double, (size_t)n * (size_t)n), *column = TG_POOL_TAKE(r->pool, double, n);
-    if (L == NULL || column == NULL)
+    int n;
+    double *L, *x;
+} inertia;
+
+static tg_status prepare(tg_mjcf *r, const tg_model *m, inertia *in)
+{
+    in->n = m->nv;
+    in->L = reference_mass_matrix(r, m);
+    in->x = TG_POOL_TAKE(r->pool, double, m->nv);
+    if (in->L == NULL || in->x == NULL)
         return tg_mjcf_no_memory(r, r->root);
-    memcpy(L, M, (size_t)n * (size_t)n * sizeof *L);
-    if (tg_chol(n, L, n) >= 0)
-        return tg_xml_fail(r->error, TG_ERR_NUMERIC, r->root, "springdamper: the mass matrix is not positive definite");
-    for (int i = 0; i < r->spring.count; i++)
-    {
-        const tg_mjcf_tuned *t = (const tg_mjcf_tuned *)r->spring.data + i;
-        int type = m->joint_type[t->id];
-        int count = type == TG_JOINT_FREE ? 6 : type == TG_JOINT_BALL ? 3 : 1;
-        double sum = 0;
-        for (int k = m->joint_dof[t->id]; k < m->joint_dof[t->id] + count; k++)
-        {
-            memset(column, 0, (size_t)n * sizeof *column);
-            column[k] = 1;
-            tg_chol_solve(n, L, n, 1, column, 1);
-            sum += column[k];
-        }
-        double inertia = count / sum, reach = t->timeconst * t->dampratio;
-        TG_PARAM(m->params, joint_stiffness)[t->id] = inertia / (reach * reach);
-        TG_PARAM(m->params, joint_damping)[t->id] = 2 * inertia / t->timeconst;
-    }
+    if (tg_chol(in->n, in->L, in->n) >= 0)
+        return tg_xml_fail(r->error, TG_ERR_NUMERIC, r->root, "the mass matrix at rest is not positive definite");
     return TG_OK;
 }
 
-/* Sum of M_ii / moment_i^2 over the dofs that an actuator moves. */
-static double reflected_inertia(const tg_model *m, int actuator, const double *M)
+/* x^T M^-1 x = |L^-1 x|^2; x is used up. */
+static double inverse_inertia(const inertia *in)
 {
-    const double *gear = TG_PARAM(m->params, actuator_gear) + 6 * actuator;
-    int target = m->actuator_target[actuator];
     double sum = 0;
-    bool tendon = m->actuator_transmission[actuator] == TG_TRANSMISSION_TENDON;
-    int type = tendon ? TG_JOINT_HINGE : m->joint_type[target];
-    int count = tendon ? m->tendon_npath[target] : type == TG_JOINT_FREE ? 6 : type == TG_JOINT_BALL ? 3 : 1;
-    for (int k = 0; k < count; k++)
-    {
-        int item = tendon ? m->tendon_path[target] + k : 0;
-        int dof = tendon ? m->joint_dof[m->path_id[item]] : m->joint_dof[target] + k;
-        double moment = tendon ? gear[0] * TG_PARAM(m->params, tendon_coef)[item] : gear[k];
-        if (moment * moment > 1e-15)
-            sum += M[(size_t)dof * (size_t)m->nv + (size_t)dof] / (moment * moment);
-    }
+    tg_trsm(TG_TRI_LOWER, in->n, in->L, in->n, 1, in->x, 1);
+    for (int i = 0; i < in->n; i++)
+        sum += in->x[i] * in->x[i];
     return sum;
 }
 
-/* dampratio: damping = dampratio 2 sqrt(kp inertia) */
-static void set_damping_ratio(tg_model *m, const tg_mjcf_tuned *t, const double *M)
+static void clear(const inertia *in)
+{
+    memset(in->x, 0, (size_t)in->n * sizeof *in->x);
+}
+
+static int dof_count(int joint_type)
+{
+    return joint_type == TG_JOINT_FREE ? 6 : joint_type == TG_JOINT_BALL ? 3 : 1;
+}
+
+/* springdamper: with the mean inertia I = n / sum of (M^-1)_ii over the joint's dofs,
+ * stiffness = I / (timeconst dampratio)^2, damping = 2 I / timeconst. */
+static void set_spring(tg_model *m, const tg_mjcf_tuned *t, const inertia *in)
+{
+    int count = dof_count(m->joint_type[t->id]);
+    double sum = 0;
+    for (int k = 0; k < count; k++)
+    {
+        clear(in);
+        in->x[m->joint_dof[t->id] + k] = 1;
+        sum += inverse_inertia(in);
+    }
+    double mean = count / sum, reach = t->timeconst * t->dampratio;
+    TG_PARAM(m->params, joint_stiffness)[t->id] = mean / (reach * reach);
+    TG_PARAM(m->params, joint_damping)[t->id] = 2 * mean / t->timeconst;
+}
+
+/* The moment arms J of an actuator on a joint or a fixed tendon, into x. */
+static void set_moment(const tg_model *m, int actuator, const inertia *in)
+{
+    const double *gear = TG_PARAM(m->params, actuator_gear) + 6 * actuator;
+    int target = m->actuator_target[actuator];
+    clear(in);
+    if (m->actuator_transmission[actuator] == TG_TRANSMISSION_TENDON)
+    {
+        for (int k = m->tendon_path[target]; k < m->tendon_path[target] + m->tendon_npath[target]; k++)
+            in->x[m->joint_dof[m->path_id[k]]] += gear[0] * TG_PARAM(m->params, tendon_coef)[k];
+        return;
+    }
+    for (int k = 0; k < dof_count(m->joint_type[target]); k++)
+        in->x[m->joint_dof[target] + k] = gear[k];
+}
+
+/* dampratio: damping = dampratio 2 sqrt(kp I), I = 1 / (J M^-1 J^T) */
+static void set_damping_ratio(tg_model *m, const tg_mjcf_tuned *t, const inertia *in)
 {
     double kp = TG_PARAM(m->params, actuator_gain)[3 * t->id];
-    double damping = t->dampratio * 2 * sqrt(kp * reflected_inertia(m, t->id, M));
-    TG_PARAM(m->params, actuator_bias)[3 * t->id + 2] = -damping;
+    set_moment(m, t->id, in);
+    double inverse = inverse_inertia(in);
+    TG_PARAM(m->params, actuator_bias)[3 * t->id + 2] = inverse > 0 ? -t->dampratio * 2 * sqrt(kp / inverse) : 0;
 }
 
 static tg_status commit(tg_mjcf *r, tg_model *m)
@@ -246,15 +266,17 @@ tg_status tg_mjcf_tune(tg_mjcf *r, tg_model *m)
     tg_status status = commit(r, m);
     if (status != TG_OK || !matrix)
         return status;
-    double *M = reference_mass_matrix(r, m);
-    if (M == NULL)
-        return tg_mjcf_no_memory(r, r->root);
+    inertia in;
+    status = prepare(r, m, &in);
+    if (status != TG_OK)
+        return status;
     tg_params_data(m->params);
     for (int i = 0; i < r->servo.count; i++)
     {
         if (servo[i].dampratio > 0)
-            set_damping_ratio(m, &servo[i], M);
+            set_damping_ratio(m, &servo[i], &in);
     }
-    status = set_springs(r, m, M);
-    return status == TG_OK ? commit(r, m) : status;
+    for (int i = 0; i < r->spring.count; i++)
+        set_spring(m, (const tg_mjcf_tuned *)r->spring.data + i, &in);
+    return commit(r, m);
 }

@@ -24,6 +24,8 @@ tg_status tg_mjcf_pose_form(tg_mjcf *r, const tg_xml *xml, tg_mjcf_pose *pose)
                  {"zaxis", TG_MJCF_ZAXIS},
                  {"euler", TG_MJCF_EULER}};
     const char *first = tg_xml_get(xml, "quat") != NULL ? "quat" : NULL;
+    if (first != NULL)
+        pose->form = TG_MJCF_QUAT;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
     {
         if (tg_xml_get(xml, forms[i].attribute) == NULL)

@@ -13,8 +13,8 @@ typedef struct tg_order
     tg_origin origin;          /* the same, for messages */
     int *tree;                 /* kinematic tree of a body (model index), -1 if it cannot move */
     int ntree;
-    int *tree_dof;             /* ntree + 1: first dof of each tree */
-    int *dof_parent;           /* nv: the dof before it on the path to the root, counted from the tree's first; -1 */
+    int *tree_dof;   /* ntree + 1: first dof of each tree */
+    int *dof_parent; /* nv: the dof before it on the path to the root, counted from the tree's first; -1 */
     void *memory;
 } tg_order;
 

@@ -62,7 +62,7 @@ void tg_params_measure(tg_model *m)
     m->nslice = 0;
 #define X(ELEMENT, element, field, size, DOMAIN, doc)                                                                  \
     m->offset.element##_##field = m->nparams;                                                                          \
-    m->nparams += (size) > 0 ? (size) * tg_element_count(m, TG_##ELEMENT) : m->npath;                                  \
+    m->nparams += (size) > 0 ? (size)*tg_element_count(m, TG_##ELEMENT) : m->npath;                                    \
     m->nslice += tg_element_count(m, TG_##ELEMENT);
 #include "model/params.def"
 #undef X
@@ -145,9 +145,8 @@ static char piece_at(const pieces *name, size_t i)
 static size_t write_name(const pieces *name, int component, char *out, size_t size)
 {
     const char *const *t = name->text;
-    int written = component >= 0
-                      ? snprintf(out, size, "%s%s%s%s%s[%d]", t[0], t[1], t[2], t[3], t[4], component)
-                      : snprintf(out, size, "%s%s%s%s%s", t[0], t[1], t[2], t[3], t[4]);
+    int written = component >= 0 ? snprintf(out, size, "%s%s%s%s%s[%d]", t[0], t[1], t[2], t[3], t[4], component)
+                                 : snprintf(out, size, "%s%s%s%s%s", t[0], t[1], t[2], t[3], t[4]);
     return written < 0 ? 0 : (size_t)written;
 }
 
@@ -234,7 +233,8 @@ static tg_element element_named(const char *text, size_t length)
 static tg_field field_named(tg_element element, const char *text, size_t length)
 {
     tg_field field = 0;
-    while (field < TG_FIELD_COUNT && !(tg_fields[field].element == element && same(text, length, tg_fields[field].name)))
+    while (field < TG_FIELD_COUNT &&
+           !(tg_fields[field].element == element && same(text, length, tg_fields[field].name)))
         field++;
     return field;
 }
@@ -333,8 +333,10 @@ static bool matches(const pieces *name, const char *pattern, size_t length)
 tg_status tg_param_match(const tg_model *m, const char *pattern, int *index, int capacity, int *count, tg_error *error)
 {
     if (m == NULL || pattern == NULL || count == NULL || capacity < 0 || (capacity > 0 && index == NULL))
-        return tg_fail(error, TG_ERR_ARGUMENT, "tg_param_match: model, pattern and count are needed, and index where "
-                                               "capacity (%d) is not 0", capacity);
+        return tg_fail(error, TG_ERR_ARGUMENT,
+                       "tg_param_match: model, pattern and count are needed, and index where "
+                       "capacity (%d) is not 0",
+                       capacity);
     int component;
     size_t length = cut_component(pattern, &component);
     int found = 0;

@@ -97,8 +97,8 @@ static double spatial_length(const tg_params *p, int tendon, const double *pose)
         double here[3];
         tg_se3_transform(pose + 7 * m->site_body[site], TG_PARAM(p, site_pos) + 3 * site, here);
         if (started)
-            length += sqrt(pow(here[0] - before[0], 2) + pow(here[1] - before[1], 2) + pow(here[2] - before[2], 2)) /
-                      divisor;
+            length +=
+                sqrt(pow(here[0] - before[0], 2) + pow(here[1] - before[1], 2) + pow(here[2] - before[2], 2)) / divisor;
         memcpy(before, here, sizeof before);
         started = true;
     }

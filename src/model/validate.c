@@ -57,7 +57,8 @@ static tg_status check_reference(tg_builder *b, tg_element element, int id, cons
     if (value >= 0 && value < count_of(b, target))
         return TG_OK;
     char must[80];
-    snprintf(must, sizeof must, "there is no such %s, the model has %d", tg_element_string(target), count_of(b, target));
+    snprintf(must, sizeof must, "there is no such %s, the model has %d", tg_element_string(target),
+             count_of(b, target));
     return refuse_int(b, element, id, field, value, TG_ERR_ARGUMENT, must);
 }
 
@@ -92,7 +93,8 @@ static tg_status check_name(tg_builder *b, tg_element element, int id)
     const char *name = tg_builder_name_of(b, element, id);
     if (name[0] != '#' || name[1] == '\0' || name[1 + strspn(name + 1, "0123456789")] != '\0')
         return TG_OK;
-    return tg_fail(&b->error, TG_ERR_NAME, "%s #%d: name = '%.200s': '#' and a number is kept for elements without a name",
+    return tg_fail(&b->error, TG_ERR_NAME,
+                   "%s #%d: name = '%.200s': '#' and a number is kept for elements without a name",
                    tg_element_string(element), id, name);
 }
 
@@ -214,8 +216,7 @@ static tg_status check_mesh(tg_builder *b, int id)
     if (nvertex < (item->def.nface > 0 ? 3 : 4))
         return refuse_int(b, TG_MESH, id, "nvertex", nvertex, TG_ERR_MODEL,
                           "a mesh needs 3 vertices, one without faces 4");
-    tg_status status =
-        check_finite(b, TG_MESH, id, "vertex", TG_LIST(b, VERTEX, double) + item->start[0], 3 * nvertex);
+    tg_status status = check_finite(b, TG_MESH, id, "vertex", TG_LIST(b, VERTEX, double) + item->start[0], 3 * nvertex);
     for (int i = 0; i < 3 * item->def.nface && status == TG_OK; i++)
     {
         int vertex = TG_LIST(b, FACE, int)[item->start[1] + i];
@@ -324,14 +325,14 @@ static tg_status check_actuator(tg_builder *b, int id)
 {
     static const tg_element target[] = {TG_JOINT, TG_TENDON, TG_SITE};
     const tg_actuator_def *def = &TG_ITEM(b, ACTUATOR, actuator, id)->def;
-    tg_status status =
-        check_enum(b, TG_ACTUATOR, id, "transmission", (int)def->transmission, TG_TRANSMISSION_SITE + 1);
+    tg_status status = check_enum(b, TG_ACTUATOR, id, "transmission", (int)def->transmission, TG_TRANSMISSION_SITE + 1);
     if (status == TG_OK)
         status = check_reference(b, TG_ACTUATOR, id, "target", def->target, target[def->transmission]);
     if (status == TG_OK)
         status = check_enum(b, TG_ACTUATOR, id, "dynamics", (int)def->dynamics, TG_DYNAMICS_FILTEREXACT + 1);
     if (status == TG_OK && def->act_limited && def->dynamics == TG_DYNAMICS_NONE)
-        status = refuse_int(b, TG_ACTUATOR, id, "act_limited", 1, TG_ERR_MODEL, "without dynamics there is no activation");
+        status =
+            refuse_int(b, TG_ACTUATOR, id, "act_limited", 1, TG_ERR_MODEL, "without dynamics there is no activation");
     return status;
 }
 

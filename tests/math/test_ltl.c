@@ -171,8 +171,7 @@ static void check_pattern(test_random *r, tree *t)
 }
 
 /* whatever the conditioning, the factors give the matrix back: |L^T D L - M| <= (terms + 3) u |L|^T D |L| (Higham,
- * Accuracy and Stability of Numerical Algorithms, theorem 10.3; three for the division and the two scalings), u = 2^-53
- * */
+ * Accuracy and Stability of Numerical Algorithms, theorem 10.3; three for the division and two scalings), u = 2^-53 */
 static void check_backward_error(const tree *t, const double *dinv)
 {
     int n = t->p.n, ld = t->p.ld;

@@ -201,7 +201,7 @@ static void test_nodes(void **state)
     (void)state;
     tg_model *m = scrambled();
     assert_int_equal(m->nnode, 7);
-    const int type[7] = {TG_NODE_WORLD, TG_NODE_HINGE, TG_NODE_BALL, TG_NODE_SLIDE,
+    const int type[7] = {TG_NODE_WORLD, TG_NODE_HINGE,       TG_NODE_BALL, TG_NODE_SLIDE,
                          TG_NODE_HINGE, TG_NODE_TRANSLATION, TG_NODE_BALL};
     const int parent[7] = {0, 0, 1, 2, 0, 0, 5};
     const int last[7] = {6, 3, 3, 3, 4, 6, 6};

@@ -413,8 +413,7 @@ static void geom_inside_out(tg_builder *b)
 CASE(site_body, site, bad_site(), def.body = 5)
 CASE(site_pos, site, bad_site(), def.pos[2] = NAN)
 CASE(site_quat, site, bad_site(), def.quat[0] = 2)
-CASE(mesh_vertex, mesh, bad_mesh(),
-     def.vertex = ((const double[12]){0, 0, 0, 1, 0, 0, 0, 1, NAN, 0, 0, 1}))
+CASE(mesh_vertex, mesh, bad_mesh(), def.vertex = ((const double[12]){0, 0, 0, 1, 0, 0, 0, 1, NAN, 0, 0, 1}))
 CASE(mesh_face, mesh, bad_mesh(), def.face = ((const int[12]){0, 2, 1, 0, 1, 3, 0, 4, 2, 1, 2, 3}))
 CASE(mesh_few, mesh, bad_mesh(), def.nvertex = 2)
 CASE(mesh_few_for_hull, mesh, bad_mesh(), (def.nface = 0, def.nvertex = 3))
@@ -435,8 +434,7 @@ static void mesh_flat(tg_builder *b)
 CASE(tendon_type, tendon, bad_tendon(), def.type = (tg_tendon_type)3)
 CASE(tendon_empty, tendon, bad_fixed_tendon(), def.npath = 0)
 CASE(tendon_one_site, tendon, bad_tendon(), def.npath = 1)
-CASE(tendon_site, tendon, bad_tendon(),
-     def.path = ((const tg_path[2]){{TG_PATH_SITE, TIP, 0}, {TG_PATH_SITE, 8, 0}}))
+CASE(tendon_site, tendon, bad_tendon(), def.path = ((const tg_path[2]){{TG_PATH_SITE, TIP, 0}, {TG_PATH_SITE, 8, 0}}))
 CASE(tendon_same_site, tendon, bad_tendon(),
      def.path = ((const tg_path[2]){{TG_PATH_SITE, TIP, 0}, {TG_PATH_SITE, TIP, 0}}))
 CASE(tendon_mixed, tendon, bad_tendon(),
@@ -444,11 +442,10 @@ CASE(tendon_mixed, tendon, bad_tendon(),
 CASE(tendon_pulley_last, tendon, bad_tendon(),
      (def.npath = 3, def.path = ((const tg_path[3]){good_path[0], good_path[1], {TG_PATH_PULLEY, 0, 2}})))
 CASE(tendon_pulley_alone, tendon, bad_tendon(),
-     (def.npath = 4,
-      def.path = ((const tg_path[4]){good_path[0], good_path[1], {TG_PATH_PULLEY, 0, 2}, good_path[0]})))
+     (def.npath = 4, def.path = ((const tg_path[4]){good_path[0], good_path[1], {TG_PATH_PULLEY, 0, 2}, good_path[0]})))
 CASE(tendon_divisor, tendon, bad_tendon(),
-     (def.npath = 5, def.path = ((const tg_path[5]){good_path[0], good_path[1], {TG_PATH_PULLEY, 0, -2}, good_path[0],
-                                                    good_path[1]})))
+     (def.npath = 5,
+      def.path = ((const tg_path[5]){good_path[0], good_path[1], {TG_PATH_PULLEY, 0, -2}, good_path[0], good_path[1]})))
 CASE(tendon_joint, tendon, bad_fixed_tendon(), def.path = ((const tg_path[1]){{TG_PATH_JOINT, 44, 1}}))
 CASE(tendon_free_joint, tendon, bad_fixed_tendon(), def.path = ((const tg_path[1]){{TG_PATH_JOINT, ROOT, 1}}))
 CASE(tendon_joint_twice, tendon, bad_fixed_tendon(),
@@ -523,7 +520,13 @@ static const struct
     tg_status status;
     const char *says[3]; /* element, field, value */
 } refusals[] = {
-#define REFUSE(name, status, element, field, value) {#name, name, status, {element, field, value}}
+#define REFUSE(name, status, element, field, value)                                                                    \
+    {                                                                                                                  \
+#name, name, status,                                                                                           \
+        {                                                                                                              \
+            element, field, value                                                                                      \
+        }                                                                                                              \
+    }
     REFUSE(body_parent, TG_ERR_ARGUMENT, "body 'bad'", "parent", "= 9"),
     REFUSE(body_parent_negative, TG_ERR_ARGUMENT, "body 'bad'", "parent", "= -1"),
     REFUSE(body_parent_self, TG_ERR_MODEL, "body #3", "parent", "'bad' -> (the first again)"),

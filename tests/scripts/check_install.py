@@ -77,6 +77,7 @@ def main():
         command = prefix / "bin" / "tangere"
         if (arguments.build / "tangere").exists():
             run(command, "--version")
+            run(command, "info", "quadruped")  # finds the installed models
     return 0
 
 

@@ -134,5 +134,54 @@ class Source(Check):
         self.accept("source", {"src/math/a.c": text})
 
 
+class ApiDoc(unittest.TestCase):
+    HEADER = """/* Head of the file. */
+#ifndef A
+#define A
+/* Adds one. */
+TG_API int tg_add(int x);
+TG_API int tg_sub(int x); /* takes one away */
+
+/* ---- a section ---- */
+{0}
+#endif
+"""
+
+    def run_generator(self, folder, *options):
+        command = [sys.executable, "-B", SCRIPTS / "gen_api_doc.py", *options, folder]
+        return subprocess.run(command, check=False, capture_output=True, text=True)
+
+    def with_header(self, extra, *runs):
+        """The last run's result, and the page, for a header with these lines in its section."""
+        with tempfile.TemporaryDirectory() as folder:
+            header = Path(folder) / "include" / "tangere" / "base.h"
+            header.parent.mkdir(parents=True)
+            for lines, options in ((extra, ()), *runs):
+                header.write_text(self.HEADER.replace("{0}", lines))
+                result = self.run_generator(folder, *options)
+            page = Path(folder) / "docs" / "api.md"
+            return result, page.read_text() if page.exists() else ""
+
+    def test_page(self):
+        result, page = self.with_header("/* What it does, *twice*. */\nTG_API void tg_do(void);")
+        assert result.returncode == 0, result.stderr
+        assert "#### `tg_add`, `tg_sub`\n\nAdds one.\n" in page
+        assert "### A section\n\n#### `tg_do`\n\nWhat it does, \\*twice\\*.\n\n```c\nvoid tg_do(void);\n```" in page
+
+    def test_a_function_without_words(self):
+        result, page = self.with_header("TG_API void tg_do(void);")
+        assert result.returncode == 1
+        assert "tg_do has no comment" in result.stderr
+        assert page == ""
+
+    def test_stale(self):
+        lines = "/* What it does. */\nTG_API void tg_do(void);"
+        result, _ = self.with_header(lines, (lines, ("--check",)))
+        assert result.returncode == 0
+        result, _ = self.with_header(lines, (lines.replace("do(void)", "do(int x)"), ("--check",)))
+        assert result.returncode == 1
+        assert "out of date" in result.stderr
+
+
 if __name__ == "__main__":
     unittest.main()

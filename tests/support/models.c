@@ -460,8 +460,8 @@ static void two_trees(maker *k)
     int t0 = add_path(k, "coupled", TG_TENDON_FIXED, coupled, 3);
     const tg_path cable[] = {{TG_PATH_SITE, s1, 0}, {TG_PATH_SITE, s3, 0}, {TG_PATH_SITE, s5, 0}};
     int t1 = add_path(k, "cable", TG_TENDON_SPATIAL, cable, 3);
-    const tg_path tackle[] = {{TG_PATH_SITE, s0, 0}, {TG_PATH_SITE, s2, 0},   {TG_PATH_PULLEY, 0, 2},
-                              {TG_PATH_SITE, s2, 0}, {TG_PATH_SITE, s4, 0},   {TG_PATH_SITE, s5, 0},
+    const tg_path tackle[] = {{TG_PATH_SITE, s0, 0},  {TG_PATH_SITE, s2, 0}, {TG_PATH_PULLEY, 0, 2},
+                              {TG_PATH_SITE, s2, 0},  {TG_PATH_SITE, s4, 0}, {TG_PATH_SITE, s5, 0},
                               {TG_PATH_PULLEY, 0, 3}, {TG_PATH_SITE, s3, 0}, {TG_PATH_SITE, s4, 0}};
     add_path(k, "tackle", TG_TENDON_SPATIAL, tackle, 9);
 

@@ -1,0 +1,196 @@
+/* Reading a model: a file, or one of those that come with the command. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/* ---- the folder of the models that come with the command ---- */
+
+enum
+{
+    PATH_BYTES = 4096
+};
+
+/* folder/name, or an empty string where that is too long */
+static void join(char path[PATH_BYTES], const char *folder, const char *name)
+{
+    int length = snprintf(path, PATH_BYTES, "%s/%s", folder, name);
+    if (length < 0 || length >= PATH_BYTES)
+        path[0] = '\0';
+}
+
+/* The folder of the running program. */
+static bool find_program(char folder[PATH_BYTES])
+{
+    ssize_t length = readlink("/proc/self/exe", folder, PATH_BYTES - 1);
+    if (length <= 0)
+        return false;
+    folder[length] = '\0';
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL)
+        return false;
+    *slash = '\0';
+    return true;
+}
+
+/* TANGERE_MODELS; or beside the program: in a build folder, in an installed tree. */
+static bool find_folder(char folder[PATH_BYTES])
+{
+    static const char *const places[] = {"models", TG_CLI_DATA_FROM_BIN "/tangere/models"};
+    const char *chosen = getenv("TANGERE_MODELS");
+    char program[PATH_BYTES];
+    if (chosen != NULL && chosen[0] != '\0')
+    {
+        snprintf(folder, PATH_BYTES, "%s", chosen);
+        return true;
+    }
+    if (!find_program(program))
+        return false;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+    {
+        join(folder, program, places[i]);
+        if (access(folder, R_OK | X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int is_model(const struct dirent *entry)
+{
+    const char *end = strrchr(entry->d_name, '.');
+    return end != NULL && end != entry->d_name && strcmp(end, ".xml") == 0;
+}
+
+/* " quadruped, pendulum" of the folder, into a hint */
+static void list_models(char *hint, size_t size)
+{
+    char folder[PATH_BYTES];
+    struct dirent **entries = NULL;
+    int n = find_folder(folder) ? scandir(folder, &entries, is_model, alphasort) : -1;
+    if (n <= 0)
+        snprintf(hint, size, "give a file, or set TANGERE_MODELS to the folder that holds the models");
+    else
+        snprintf(hint, size, "give a file, or one of the models that are here:");
+    for (int i = 0; i < n; i++)
+    {
+        size_t used = strlen(hint);
+        int name = (int)(strlen(entries[i]->d_name) - strlen(".xml"));
+        snprintf(hint + used, size - used, "%s %.*s", i > 0 ? "," : "", name, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+/* ---- opening ---- */
+
+static char *copy(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    return memcpy(tg_cli_alloc(bytes, 1), text, bytes);
+}
+
+/* The file that a user means: the one of that name, else <folder>/<name>.xml. */
+static char *find_file(const char *name)
+{
+    char folder[PATH_BYTES], file[PATH_BYTES], path[PATH_BYTES];
+    if (access(name, F_OK) == 0 || strpbrk(name, "/.") != NULL || !find_folder(folder))
+        return copy(name);
+    int length = snprintf(file, sizeof file, "%s.xml", name);
+    if (length < 0 || length >= PATH_BYTES)
+        return copy(name);
+    join(path, folder, file);
+    return copy(access(path, F_OK) == 0 ? path : name);
+}
+
+static const char *hint_of(tg_status status, char *list, size_t size)
+{
+    switch (status)
+    {
+    case TG_ERR_FILE:
+        list_models(list, size);
+        return list;
+    case TG_ERR_PARSE:
+        return "is it a model file, and whole? The message says where reading stopped";
+    case TG_ERR_UNSUPPORTED:
+        return "convert the file to MJCF, or leave out what the message names";
+    case TG_ERR_MEMORY:
+        return NULL;
+    default:
+        return "correct the element that the message names";
+    }
+}
+
+int tg_cli_open(const char *name, tg_cli_model *model)
+{
+    tg_error error;
+    char list[1000];
+    *model = (tg_cli_model){.path = find_file(name)};
+    double start = tg_cli_clock();
+    tg_status status = tg_load(model->path, NULL, &model->m, &error);
+    model->seconds = tg_cli_clock() - start;
+    if (status == TG_OK)
+        return TG_CLI_OK;
+    tg_cli_fail(TG_CLI_FAILED, hint_of(status, list, sizeof list), "%s", error.message);
+    tg_cli_close(model);
+    return TG_CLI_FAILED;
+}
+
+void tg_cli_close(tg_cli_model *model)
+{
+    tg_model_destroy(model->m);
+    free(model->path);
+    *model = (tg_cli_model){0};
+}
+
+/* ---- asking a model ---- */
+
+const double *tg_cli_field(const tg_model *m, tg_element element, int index, const char *field, int *size)
+{
+    char name[64];
+    int offset = 0;
+    if (element == TG_ELEMENT_COUNT)
+        snprintf(name, sizeof name, "%s", field);
+    else
+        snprintf(name, sizeof name, "%s.#%d.%s", tg_element_string(element), index, field);
+    if (tg_param_find(m, name, &offset, size, NULL) != TG_OK)
+        return NULL;
+    return tg_params_view(tg_model_params(m)) + offset;
+}
+
+tg_cli_label tg_cli_label_of(const tg_model *m, tg_element element, int index)
+{
+    tg_cli_label label;
+    const char *name = tg_name(m, element, index);
+    if (name != NULL && name[0] != '\0')
+        snprintf(label.text, sizeof label.text, "%s", name);
+    else
+        snprintf(label.text, sizeof label.text, "#%d", index);
+    return label;
+}
+
+const char *tg_cli_joint_type(tg_joint_type type)
+{
+    static const char *const names[] = {"free", "ball", "slide", "hinge"};
+    _Static_assert(sizeof names / sizeof *names == TG_JOINT_TYPE_COUNT, "one name a type");
+    return names[type];
+}
+
+const char *tg_cli_transmission(tg_transmission transmission)
+{
+    static const char *const names[] = {"joint", "tendon", "site"};
+    return names[transmission];
+}
+
+const char *tg_cli_dynamics(tg_dynamics_type dynamics)
+{
+    static const char *const names[] = {"none", "integrator", "filter", "filterexact"};
+    return names[dynamics];
+}
+
+const char *tg_cli_report_kind(tg_report_kind kind)
+{
+    static const char *const names[] = {"honoured", "approximated", "ignored physics", "noted"};
+    return names[kind];
+}

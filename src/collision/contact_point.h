@@ -1,0 +1,53 @@
+/* One point of a contact patch: what a query gives, and what its derivative needs. */
+#ifndef TG_COLLISION_CONTACT_POINT_H
+#define TG_COLLISION_CONTACT_POINT_H
+
+#include <stdint.h>
+
+#include "collision/shape.h"
+
+/* How a surface looks at its witness point, in the plane orthogonal to the normal. The support function's Hessian S (principal radii of
+ * curvature) is finite, except along flat directions, where the normal is held by the body and the witness point slides:
+ *   a vertex: S = 0, flat 0; a sphere: S = r (1 - n n^T); an edge along e: flat 1; a face: flat 2; a capsule's or cylinder's side: flat 1
+ *   along its axis and S = r across it; an ellipsoid: S from its radii; a cylinder's rim: S along the rim's tangent. */
+typedef struct tg_surface
+{
+    int flat;  /* number of flat directions: 0, 1 (along edge), 2 */
+    v4 edge;   /* unit, orthogonal to the normal; flat == 1 */
+    mat3 S;    /* symmetric, S n = 0; zero along flat directions */
+} tg_surface;
+
+typedef enum tg_point_kind
+{
+    TG_POINT_WITNESS, /* nearest points (or deepest) of two surfaces: surface[0], surface[1] */
+    TG_POINT_CLIPPED  /* a point of an incident edge where it crosses a side plane of the reference face */
+} tg_point_kind;
+
+enum
+{
+    TG_PATCH_MAX = 8
+};
+
+typedef struct tg_contact_point
+{
+    v4 point;  /* in the middle of the two witness points, world */
+    v4 normal; /* from the first shape to the second */
+    double distance; /* signed: p2 = p1 + distance normal */
+    double margin;   /* m: how far the next choice of features is away; INFINITY where there is none */
+    uint32_t feature; /* stable id of the features of this point in its pair */
+
+    /* for the derivative */
+    tg_point_kind kind;
+    tg_surface surface[2];
+    int reference;    /* CLIPPED: which shape (0, 1) has the reference face, whose normal the contact normal is */
+    v4 incident_edge; /* CLIPPED: direction of the incident edge (unit) */
+    v4 side_normal;   /* CLIPPED: normal of the side plane of the reference face (unit, in the face) */
+} tg_contact_point;
+
+typedef struct tg_patch
+{
+    int count;
+    tg_contact_point point[TG_PATCH_MAX];
+} tg_patch;
+
+#endif

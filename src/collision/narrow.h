@@ -1,0 +1,73 @@
+/* The narrow phase: one function a pair of shape types, in one table. */
+#ifndef TG_COLLISION_NARROW_H
+#define TG_COLLISION_NARROW_H
+
+#include <stdbool.h>
+
+#include "collision/contact_point.h"
+
+/* What a search remembers for the next call on the same pair; changes how fast an answer comes, never what it is. */
+typedef struct tg_hint
+{
+    float direction[3]; /* last separating or penetration direction, frame of the first shape; zero: none */
+    uint16_t vertex[2]; /* last support vertices of polytopes */
+} tg_hint;
+
+typedef struct tg_query
+{
+    tg_placed shape[2];
+    double reach; /* points with distance < reach are wanted */
+    double dt;    /* see tg_collide_options */
+    v4 velocity[2], spin[2]; /* of the shapes' origins; world */
+    tg_hint *hint; /* may be NULL */
+} tg_query;
+
+/* Fills the patch; an empty one when nothing is within reach. The types of the two shapes are those of the function's place in the table. */
+typedef void tg_narrow_function(const tg_query *query, tg_patch *patch);
+
+/* Any two types: looks the function up, swaps the shapes and mirrors the answer where the table holds the other order. False where the table is
+ * empty (two planes, two height fields, plane and height field). */
+bool tg_narrow(const tg_query *query, tg_patch *patch);
+
+/* ---- the entries of the table, type of the first shape before that of the second; one file each family ---- */
+
+tg_narrow_function tg_plane_sphere, tg_plane_capsule, tg_plane_ellipsoid, tg_plane_cylinder, tg_plane_polytope;
+tg_narrow_function tg_sphere_sphere, tg_sphere_capsule, tg_sphere_ellipsoid, tg_sphere_cylinder, tg_sphere_polytope;
+tg_narrow_function tg_capsule_capsule, tg_capsule_ellipsoid, tg_capsule_cylinder, tg_capsule_polytope;
+tg_narrow_function tg_ellipsoid_ellipsoid, tg_ellipsoid_cylinder, tg_ellipsoid_polytope;
+tg_narrow_function tg_cylinder_cylinder, tg_cylinder_polytope;
+tg_narrow_function tg_polytope_polytope; /* boxes and meshes, any order */
+tg_narrow_function tg_terrain_convex;    /* a height field against anything but planes and height fields */
+
+/* ---- support ---- */
+
+/* The point of the shape farthest along direction d (world, need not be unit), without its rounding. Not for planes and height fields.
+ * *vertex: in: where a polytope's search starts (-1: anywhere), out: the vertex found; may be NULL. */
+v4 tg_support(const tg_placed *shape, v4 d, int *vertex);
+
+/* ---- nearest points of two convex shapes ---- */
+
+typedef enum tg_gjk_status
+{
+    TG_GJK_APART,   /* distance > 0; points, normal and features are valid */
+    TG_GJK_OVERLAP, /* distance < 0 by EPA; likewise */
+    TG_GJK_TOUCH,   /* the surfaces meet to rounding: distance 0, normal from EPA or from the features */
+    TG_GJK_LIMIT    /* the iteration limit was reached: the best answer so far, with its bound in tolerance */
+} tg_gjk_status;
+
+typedef struct tg_gjk_result
+{
+    tg_gjk_status status;
+    int iterations;
+    double distance;  /* of the cores (roundings taken off), signed */
+    double tolerance; /* upper bound minus lower bound of distance at the end */
+    v4 normal;        /* from shape 0 to 1, unit */
+    v4 point[2];      /* on the cores */
+    int count;            /* vertices of the closest simplex of the Minkowski difference: 1 .. 3 */
+    int vertex[2][3];     /* their polytope vertices, -1 for curved shapes and segments' ends 0, 1 */
+} tg_gjk_result;
+
+/* Distance of the cores; stops early with distance > reach when that is certain. */
+tg_gjk_result tg_gjk(const tg_placed *a, const tg_placed *b, double reach, tg_hint *hint);
+
+#endif

@@ -1,0 +1,22 @@
+/* Derivatives of a contact point, features held fixed. */
+#ifndef TG_COLLISION_NARROW_DERIV_H
+#define TG_COLLISION_NARROW_DERIV_H
+
+#include "collision/narrow.h"
+
+/* How a contact point moves, seen from the first shape. */
+typedef struct tg_point_motion
+{
+    v4 point, normal;
+    double distance;
+} tg_point_motion;
+
+/* With the first shape held and the second one displaced by the twist: `shift` of its material point that is at the contact point, and
+ * rotation vector `turn` (world axes). The motion for displacements of both shapes is that of the first, applied to the contact as a rigid body, plus
+ * this one for the difference. */
+tg_point_motion tg_motion_by_twist(const tg_contact_point *c, v4 shift, v4 turn);
+
+/* With both shapes held and size k (0, 1, 2) of shape `which` (0, 1) changed. */
+tg_point_motion tg_motion_by_size(const tg_query *query, const tg_contact_point *c, int which, int k);
+
+#endif
