@@ -10,7 +10,7 @@ export JOBS
 PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
     -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help run build test bench lint format valgrind clean command python
+.PHONY: help run build test bench lint format valgrind fuzz clean command python
 
 help: ## list the targets
 	@echo "make <target>:"
@@ -46,6 +46,12 @@ valgrind: ## C tests under valgrind (slow)
 	@cmake --preset valgrind --log-level=NOTICE
 	@cmake --build --preset valgrind -j $(JOBS)
 	@ctest --preset valgrind -j $(JOBS)
+
+fuzz: ## look for crashes of the readers: SECONDS for each target (60), TARGETS (all)
+	@scripts/setup.sh core fuzz
+	@cmake --preset fuzz --log-level=NOTICE
+	@cmake --build --preset fuzz -j $(JOBS)
+	@scripts/fuzz.sh $(or $(SECONDS),60) $(TARGETS)
 
 clean: ## remove build/ (not .venv)
 	@rm -rf build

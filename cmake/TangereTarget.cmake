@@ -22,6 +22,9 @@ endif()
 if(TANGERE_SANITIZE)
     list(APPEND tangere_flags "-fsanitize=${TANGERE_SANITIZE}" -fno-sanitize-recover=all -fno-omit-frame-pointer)
 endif()
+if(TANGERE_FUZZ)
+    list(APPEND tangere_flags -fsanitize=fuzzer-no-link)
+endif()
 
 function(tangere_target target)
     set_target_properties(

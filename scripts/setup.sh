@@ -5,6 +5,7 @@
 #   test    cmocka, pkg-config; .venv with requirements/dev.txt
 #   bench   Eigen; .venv with requirements/dev.txt
 #   lint    clang-format, clang-tidy; .venv with requirements/lint.txt
+#   fuzz    clang with libFuzzer and the sanitizers
 #   valgrind
 # System packages come from apt (Debian 12 and its kin), as root or with sudo.
 set -euo pipefail
@@ -45,6 +46,18 @@ has_cmocka() {
         cc -E -x c -
 }
 
+# clang and its run-time libraries, of the same version
+has_fuzzer() {
+    echo 'int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n) { return d[n] * 0; }' |
+        clang -fsanitize=fuzzer,address,undefined -x c -o /dev/null -
+}
+
+fuzzer_packages() {
+    local version
+    version=$({ clang -dumpversion 2>/dev/null || apt-cache depends clang | sed -n 's/.*Depends: clang-//p'; } | cut -d. -f1)
+    echo "clang libclang-rt-${version:-14}-dev"
+}
+
 for group in "$@"; do
     case $group in
     core)
@@ -76,6 +89,9 @@ for group in "$@"; do
         need clang-tidy clang-tidy --version
         need clang clang --version
         requirements+=(requirements/lint.txt)
+        ;;
+    fuzz)
+        need "$(fuzzer_packages)" has_fuzzer
         ;;
     valgrind)
         need valgrind valgrind --version

@@ -169,11 +169,15 @@ void tg_quat_conjugate(const double q[4], double out[4])
     set_quat(out, q[0], -q[1], -q[2], -q[3]);
 }
 
+/* What is unit to rounding stays as it is, so that normalising twice is the same as once. */
 double tg_quat_normalise(const double q[4], double out[4])
 {
+    double given[4] = {q[0], q[1], q[2], q[3]};
     double length = normalise(q, 4, out);
     if (length == 0)
         out[0] = 1;
+    if (fabs(length - 1) <= 1e-15)
+        set_quat(out, given[0], given[1], given[2], given[3]);
     return length;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "model/build.h"
+#include "model/candidates.h"
 #include "model/hull.h"
 #include "model/params.h"
 #include "model/topology.h"
@@ -223,9 +224,12 @@ tg_status tg_builder_build(tg_builder *b, tg_model **m)
     status = make(&w);
     free_hulls(&w);
     tg_order_free(b, &w.order);
-    if (status == TG_OK)
-        *m = w.m;
-    else
+    if (status != TG_OK)
+    {
         tg_model_destroy(w.m);
-    return status;
+        return status;
+    }
+    w.m->ncandidate = tg_list_candidates(w.m, NULL, 0);
+    *m = w.m;
+    return TG_OK;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "model/bounds.h"
 #include "model/build.h"
 #include "model/params.h"
 #include "model/topology.h"
@@ -164,6 +165,8 @@ static void fill_assets(tg_build *w)
     }
     copy_if_any(m->vertex, w->b->list[TG_LIST_VERTEX].data, 3 * (size_t)m->nvertex * sizeof *m->vertex);
     copy_if_any(m->elevation, w->b->list[TG_LIST_ELEVATION].data, (size_t)m->nelevation * sizeof *m->elevation);
+    for (int i = 0; i < m->nmesh; i++)
+        tg_mesh_box(m, i, m->mesh_box + 8 * i);
 }
 
 /* A plane is infinite and cannot move. */

@@ -392,6 +392,12 @@ const char *tg_builder_name_of(const tg_builder *b, tg_element element, int id)
     return TG_LIST(b, TEXT, char) + place;
 }
 
+void tg_builder_unname(tg_builder *b, tg_element element, int id)
+{
+    static const int none = 0;
+    memcpy((char *)b->list[element].data + (size_t)id * item_size[element], &none, sizeof none);
+}
+
 int tg_builder_find(const tg_builder *b, tg_element element, const char *name)
 {
     if (b == NULL || (unsigned)element >= TG_ELEMENT_COUNT || name == NULL || name[0] == '\0')

@@ -89,4 +89,7 @@ static inline uint32_t tg_cookie(tg_element element)
 /* The name of element id, "" if it has none. */
 const char *tg_builder_name_of(const tg_builder *b, tg_element element, int id);
 
+/* Takes the name of an element away. */
+void tg_builder_unname(tg_builder *b, tg_element element, int id);
+
 #endif

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/bounds.h"
 #include "model/inertia.h"
 #include "model/params.h"
 #include "tangere/algebra.h"
@@ -294,6 +295,7 @@ void tg_params_derive(tg_params *p)
     derive_configuration(p, TG_PARAM(p, joint_springref), p->q_spring);
     derive_nodes(p);
     derive_subtrees(p);
+    tg_params_bounds(p);
     for (int dof = 0; dof < p->model->nv; dof++)
         p->dof_inertia[dof] = p->dof_armature[dof] + dof_resistance(p, dof);
 }

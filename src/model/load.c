@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "model/file.h"
 #include "model/mjcf.h"
+#include "model/urdf.h"
 #include "model/xml.h"
 
 static const uint32_t cookie = 0x7a9e4c0du;
@@ -48,7 +49,7 @@ static tg_status load_text(const char *text, size_t length, const char *file, co
         if (is_named(root->name, "mujoco"))
             status = tg_mjcf_load(root, dir, options, &pool, nelement, m, error);
         else if (is_named(root->name, "robot"))
-            status = tg_xml_fail(error, TG_ERR_UNSUPPORTED, root, "URDF is not read yet");
+            status = tg_urdf_load(root, dir, options, &pool, nelement, m, error);
         else
             status = tg_xml_fail(error, TG_ERR_PARSE, root, "the root element is neither mujoco nor robot");
     }
@@ -76,8 +77,8 @@ tg_status tg_load(const char *path, const tg_load_options *options, tg_model **m
     return status;
 }
 
-tg_status tg_load_string(const char *text, size_t length, const char *dir, const tg_load_options *options,
-                         tg_model **m, tg_error *error)
+tg_status tg_load_string(const char *text, size_t length, const char *dir, const tg_load_options *options, tg_model **m,
+                         tg_error *error)
 {
     tg_load_options defaults = tg_default_load_options();
     tg_status status = check_arguments(text, options, m, error);

@@ -1,5 +1,5 @@
-/* Wavefront OBJ: the lines "v x y z" and "f a b c ..."; all others are looks. Polygons are cut into triangles from their
- * first corner. */
+/* Wavefront OBJ: the lines "v x y z" and "f a b c ..."; all others are looks. Polygons are cut into triangles from
+ * their first corner. */
 #include <limits.h>
 #include <math.h>
 #include <string.h>

@@ -19,8 +19,8 @@ tg_status tg_mjcf_no_memory(tg_mjcf *r, const tg_xml *xml)
     return tg_xml_fail(r->error, TG_ERR_MEMORY, xml, "out of memory");
 }
 
-/* The element that a message about the model as a whole speaks of: "joint 'knee' (#3): ...", "joint.knee.range: ..." or
- * "joint.#3.range: ...". NULL if it speaks of none. */
+/* The element that a message about the model as a whole speaks of: it starts with "joint 'knee'", "joint #3",
+ * "joint.knee.range" or "joint.#3.range". NULL if it speaks of none. */
 static const tg_mjcf_thing *thing_in(const tg_mjcf *r, const char *message)
 {
     for (int e = 0; e < TG_ELEMENT_COUNT; e++)
@@ -29,16 +29,18 @@ static const tg_mjcf_thing *thing_in(const tg_mjcf *r, const char *message)
         size_t length = strlen(kind);
         if (strncmp(message, kind, length) != 0 || (message[length] != ' ' && message[length] != '.'))
             continue;
-        const char *number = strstr(message, message[length] == ' ' ? "(#" : ".#");
+        const char *name = message + length + 1;
         int id;
-        if (number != NULL && sscanf(number + 2, "%d", &id) == 1)
+        if (sscanf(name, "#%d", &id) == 1)
             return tg_mjcf_thing_of(r, (tg_element)e, id);
+        bool quoted = *name == '\'';
+        name += quoted ? 1 : 0;
         for (int i = 0; i < r->thing.count; i++)
         {
             const tg_mjcf_thing *thing = (const tg_mjcf_thing *)r->thing.data + i;
             size_t n = strlen(thing->name);
-            const char *name = message + length + 1;
-            if ((int)thing->element == e && n > 0 && strncmp(name, thing->name, n) == 0 && name[n] == '.')
+            bool same = (int)thing->element == e && n > 0 && strncmp(name, thing->name, n) == 0;
+            if (same && name[n] == (quoted ? '\'' : '.'))
                 return thing;
         }
     }
@@ -114,12 +116,18 @@ static tg_status read_model(tg_mjcf *r)
     {
         const char *name;
         section_reader read;
-    } order[] = {{"compiler", read_compiler},       {"option", read_option},
-                 {"size", read_size},               {"default", tg_mjcf_defaults},
-                 {"custom", tg_mjcf_custom},        {"asset", tg_mjcf_assets},
-                 {"worldbody", tg_mjcf_world},      {"contact", read_contact},
-                 {"tendon", tg_mjcf_tendons},       {"equality", tg_mjcf_equality_section},
-                 {"actuator", tg_mjcf_actuators},   {"keyframe", tg_mjcf_keys}};
+    } order[] = {{"compiler", read_compiler},
+                 {"option", read_option},
+                 {"size", read_size},
+                 {"default", tg_mjcf_defaults},
+                 {"custom", tg_mjcf_custom},
+                 {"asset", tg_mjcf_assets},
+                 {"worldbody", tg_mjcf_world},
+                 {"contact", read_contact},
+                 {"tendon", tg_mjcf_tendons},
+                 {"equality", tg_mjcf_equality_section},
+                 {"actuator", tg_mjcf_actuators},
+                 {"keyframe", tg_mjcf_keys}};
     tg_status status = tg_mjcf_first_class(r);
     for (size_t i = 0; i < sizeof order / sizeof *order && status == TG_OK; i++)
         status = read_sections(r, order[i].name, order[i].read);

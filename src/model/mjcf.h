@@ -1,9 +1,9 @@
 /* Inside of the MJCF reader.
  *
  * The reader goes in this order: include files are put in place (mjcf_include.c), the whole tree is checked against the
- * table (mjcf_table.c, mjcf_check.c), then the sections are read (mjcf.c and one file a group of sections) and handed to
- * the builder. The structures below hold an element as it was written, before angles, orientations and references are
- * worked out: so a default class is one of each of them, and an element starts as a copy of its class's. */
+ * table (mjcf_table.c, mjcf_check.c), then the sections are read (mjcf.c and one file a group of sections) and handed
+ * to the builder. The structures below hold an element as it was written, before angles, orientations and references
+ * are worked out: so a default class is one of each of them, and an element starts as a copy of its class's. */
 #ifndef TG_MODEL_MJCF_H
 #define TG_MODEL_MJCF_H
 
@@ -45,8 +45,8 @@ typedef enum tg_mjcf_limited /* words of limited, ctrllimited, ... */
 
 enum
 {
-    TG_MJCF_POLY = 3,    /* numbers of a stiffness or damping polynomial: linear, quadratic, cubic */
-    TG_MJCF_PRM = 10,    /* numbers of gainprm, biasprm, dynprm */
+    TG_MJCF_POLY = 3, /* numbers of a stiffness or damping polynomial: linear, quadratic, cubic */
+    TG_MJCF_PRM = 10, /* numbers of gainprm, biasprm, dynprm */
     TG_MJCF_GEOM_SDF = TG_GEOM_TYPE_COUNT
 };
 
@@ -404,24 +404,24 @@ tg_status tg_mjcf_limits(tg_mjcf *r, const tg_xml *xml, const char *prefix, int 
 
 /* ---- sections ---- */
 
-tg_status tg_mjcf_assets(tg_mjcf *r, const tg_xml *section);                     /* mjcf_asset.c */
-tg_status tg_mjcf_world(tg_mjcf *r, const tg_xml *section);                      /* mjcf_tree.c */
+tg_status tg_mjcf_assets(tg_mjcf *r, const tg_xml *section); /* mjcf_asset.c */
+tg_status tg_mjcf_world(tg_mjcf *r, const tg_xml *section);  /* mjcf_tree.c */
 tg_status tg_mjcf_geom_lump(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *written, const tg_geom_def *geom,
                             tg_lump *lump); /* mjcf_inertia.c: mass of a geom, in the frame of its body */
 tg_status tg_mjcf_body_inertia(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_inertial *written, const tg_lump *geoms,
                                const double pos[3], tg_body_def *body);
-tg_status tg_mjcf_contact(tg_mjcf *r, const tg_xml *root);                       /* mjcf_contact.c */
-tg_status tg_mjcf_equality_section(tg_mjcf *r, const tg_xml *section);           /* mjcf_equality.c */
-tg_status tg_mjcf_tendons(tg_mjcf *r, const tg_xml *section);                    /* mjcf_tendon.c */
+tg_status tg_mjcf_contact(tg_mjcf *r, const tg_xml *root);             /* mjcf_contact.c */
+tg_status tg_mjcf_equality_section(tg_mjcf *r, const tg_xml *section); /* mjcf_equality.c */
+tg_status tg_mjcf_tendons(tg_mjcf *r, const tg_xml *section);          /* mjcf_tendon.c */
 tg_status tg_mjcf_read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_tendon *into);
-tg_status tg_mjcf_actuators(tg_mjcf *r, const tg_xml *section);                  /* mjcf_actuator.c */
+tg_status tg_mjcf_actuators(tg_mjcf *r, const tg_xml *section); /* mjcf_actuator.c */
 extern const tg_mjcf_law tg_mjcf_first_law;
 tg_mjcf_actuator_kind tg_mjcf_actuator_kind_of(const char *element);
 tg_status tg_mjcf_default_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_class *class);
-tg_status tg_mjcf_keys(tg_mjcf *r, const tg_xml *section);                       /* mjcf_key.c */
-tg_status tg_mjcf_custom(tg_mjcf *r, const tg_xml *section);                     /* mjcf_key.c */
+tg_status tg_mjcf_keys(tg_mjcf *r, const tg_xml *section);   /* mjcf_key.c */
+tg_status tg_mjcf_custom(tg_mjcf *r, const tg_xml *section); /* mjcf_key.c */
 tg_status tg_mjcf_custom_apply(tg_mjcf *r, tg_model *m);
 tg_status tg_mjcf_missing_keys(tg_mjcf *r);
-tg_status tg_mjcf_tune(tg_mjcf *r, tg_model *m);                                 /* mjcf_tune.c */
+tg_status tg_mjcf_tune(tg_mjcf *r, tg_model *m); /* mjcf_tune.c */
 
 #endif

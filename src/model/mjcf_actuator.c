@@ -13,11 +13,8 @@
 
 /* ---- the shortcuts ---- */
 
-const tg_mjcf_law tg_mjcf_first_law = {.gain_type = TG_MJCF_FIXED,
-                                       .bias_type = TG_MJCF_NONE,
-                                       .dynamics = TG_DYNAMICS_NONE,
-                                       .gainprm = {1},
-                                       .dynprm = {1}};
+const tg_mjcf_law tg_mjcf_first_law = {
+    .gain_type = TG_MJCF_FIXED, .bias_type = TG_MJCF_NONE, .dynamics = TG_DYNAMICS_NONE, .gainprm = {1}, .dynprm = {1}};
 
 tg_mjcf_actuator_kind tg_mjcf_actuator_kind_of(const char *element)
 {
@@ -58,7 +55,7 @@ static tg_mjcf_law inherited(const tg_mjcf_class *class, tg_mjcf_actuator_kind k
     return tg_mjcf_first_law;
 }
 
-/* force = kp (u - length) - kv velocity; a positive biasprm[2] is a damping ratio, resolved when the inertia is known */
+/* force = kp (u - length) - kv velocity; a positive biasprm[2] is a damping ratio, worked out when inertia is known */
 static tg_status set_position(tg_mjcf *r, const tg_xml *xml, tg_mjcf_actuator *a, bool integrate)
 {
     if (!isnan(a->kv) && !isnan(a->dampratio))
@@ -72,14 +69,15 @@ static tg_status set_position(tg_mjcf *r, const tg_xml *xml, tg_mjcf_actuator *a
     tg_mjcf_law law = a->law;
     double kp = given(a->kp, law.gainprm[0]);
     bool filtered = isnan(a->timeconst) ? law.dynamics == TG_DYNAMICS_FILTEREXACT : a->timeconst > 0;
-    a->law = (tg_mjcf_law){
-        .gain_type = TG_MJCF_FIXED,
-        .bias_type = TG_MJCF_AFFINE,
-        .dynamics = integrate ? TG_DYNAMICS_INTEGRATOR : filtered ? TG_DYNAMICS_FILTEREXACT : TG_DYNAMICS_NONE,
-        .gainprm = {kp},
-        .biasprm = {0, -kp, !isnan(a->kv) ? -a->kv : given(a->dampratio, law.biasprm[2])},
-        .dynprm = {given(a->timeconst, filtered ? law.dynprm[0] : 1)},
-        .inheritrange = a->law.inheritrange};
+    a->law = (tg_mjcf_law){.gain_type = TG_MJCF_FIXED,
+                           .bias_type = TG_MJCF_AFFINE,
+                           .dynamics = integrate  ? TG_DYNAMICS_INTEGRATOR
+                                       : filtered ? TG_DYNAMICS_FILTEREXACT
+                                                  : TG_DYNAMICS_NONE,
+                           .gainprm = {kp},
+                           .biasprm = {0, -kp, !isnan(a->kv) ? -a->kv : given(a->dampratio, law.biasprm[2])},
+                           .dynprm = {given(a->timeconst, filtered ? law.dynprm[0] : 1)},
+                           .inheritrange = a->law.inheritrange};
     const double *range = integrate ? a->act_range : a->ctrl_range;
     if (a->law.inheritrange > 0 && (range[0] != 0 || range[1] != 0))
         return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attributes '%s' and 'inheritrange' exclude each other",
@@ -283,7 +281,8 @@ static bool is_damping_ratio(const tg_mjcf_actuator *a)
 static tg_status set_force(work *w, bool reported)
 {
     const tg_mjcf_actuator *a = w->a;
-    bool other = a->law.gain_type == TG_MJCF_OTHER || a->law.bias_type == TG_MJCF_OTHER || a->law.dynamics == TG_MJCF_DYNAMICS_OTHER;
+    bool other = a->law.gain_type == TG_MJCF_OTHER || a->law.bias_type == TG_MJCF_OTHER ||
+                 a->law.dynamics == TG_MJCF_DYNAMICS_OTHER;
     w->def.dynamics =
         a->law.dynamics == TG_MJCF_DYNAMICS_OTHER ? TG_DYNAMICS_FILTER : (tg_dynamics_type)a->law.dynamics;
     if (w->def.dynamics == TG_DYNAMICS_FILTER || w->def.dynamics == TG_DYNAMICS_FILTEREXACT)
@@ -292,9 +291,9 @@ static tg_status set_force(work *w, bool reported)
     if (other)
     {
         w->forceless = true;
-        const char *attribute = a->law.gain_type == TG_MJCF_OTHER ? "gaintype"
+        const char *attribute = a->law.gain_type == TG_MJCF_OTHER   ? "gaintype"
                                 : a->law.bias_type == TG_MJCF_OTHER ? "biastype"
-                                                                : "dyntype";
+                                                                    : "dyntype";
         return reported ? TG_OK : tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, attribute, "exerts no force");
     }
     memcpy(w->def.gear, a->gear, sizeof w->def.gear);
@@ -312,7 +311,8 @@ static tg_status set_force(work *w, bool reported)
 static tg_status inherit_range(work *w)
 {
     tg_mjcf_actuator *a = w->a;
-    bool servo = a->law.gain_type == TG_MJCF_FIXED && a->law.bias_type == TG_MJCF_AFFINE && a->law.gainprm[0] == -a->law.biasprm[1];
+    bool servo = a->law.gain_type == TG_MJCF_FIXED && a->law.bias_type == TG_MJCF_AFFINE &&
+                 a->law.gainprm[0] == -a->law.biasprm[1];
     if (!(a->law.inheritrange > 0) || !servo)
         return TG_OK;
     if (w->target_range == NULL || w->target_range[0] == w->target_range[1])
@@ -365,11 +365,13 @@ static tg_status set_drive(work *w, int id)
     bool tendon = w->def.transmission == TG_TRANSMISSION_TENDON;
     bool fits = tendon || (w->def.transmission == TG_TRANSMISSION_JOINT && w->target_range != NULL);
     if (a->damping[1] != 0 || a->damping[2] != 0 || (a->damping[0] != 0 && !fits))
-        return tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, "damping", "the linear coefficient on a hinge, slide or "
-                                                                        "tendon counts");
+        return tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, "damping",
+                              "the linear coefficient on a hinge, slide or "
+                              "tendon counts");
     if (a->armature != 0 && (tendon || !fits))
         return tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, "armature", "counts on a hinge or slide");
-    bool spatial = tendon && ((const tg_mjcf_tendon_known *)w->r->tendon.data + w->def.target)->type == TG_TENDON_SPATIAL;
+    bool spatial =
+        tendon && ((const tg_mjcf_tendon_known *)w->r->tendon.data + w->def.target)->type == TG_TENDON_SPATIAL;
     if (ratio && (spatial || w->def.transmission == TG_TRANSMISSION_SITE))
         return tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, "dampratio", "counts on a joint or a fixed tendon");
     if (!ratio && !drive)
@@ -377,10 +379,8 @@ static tg_status set_drive(work *w, int id)
     tg_mjcf_tuned *tuned = tg_mjcf_append(w->r, &w->r->servo, sizeof *tuned);
     if (tuned == NULL)
         return tg_mjcf_no_memory(w->r, w->xml);
-    *tuned = (tg_mjcf_tuned){.id = id,
-                             .dampratio = ratio ? a->law.biasprm[2] : 0,
-                             .armature = a->armature,
-                             .damping = a->damping[0]};
+    *tuned = (tg_mjcf_tuned){
+        .id = id, .dampratio = ratio ? a->law.biasprm[2] : 0, .armature = a->armature, .damping = a->damping[0]};
     return TG_OK;
 }
 

@@ -53,9 +53,8 @@ static mesh_reader reader_of(const char *path, const char *content_type)
                    {".msh", "model/vnd.mujoco.msh", tg_mesh_read_msh}};
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++)
     {
-        bool fits = content_type != NULL && content_type[0] != '\0'
-                        ? strcmp(content_type, readers[i].content_type) == 0
-                        : tg_path_has_extension(path, readers[i].extension);
+        bool fits = content_type != NULL && content_type[0] != '\0' ? strcmp(content_type, readers[i].content_type) == 0
+                                                                    : tg_path_has_extension(path, readers[i].extension);
         if (fits)
             return readers[i].read;
     }
@@ -69,8 +68,8 @@ static tg_status read_mesh_file(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_mes
     tg_error inner = {0};
     mesh_reader read = reader_of(w->file, w->content_type);
     if (read == NULL)
-        return tg_xml_fail(r->error, TG_ERR_UNSUPPORTED, xml, "attribute 'file'=\"%.200s\": only STL, OBJ and MSH are read",
-                           w->file);
+        return tg_xml_fail(r->error, TG_ERR_UNSUPPORTED, xml,
+                           "attribute 'file'=\"%.200s\": only STL, OBJ and MSH are read", w->file);
     tg_status status = find_file(r, xml, w->file, &path);
     if (status != TG_OK)
         return status;
@@ -197,16 +196,18 @@ static tg_status read_hfield_file(tg_mjcf *r, const tg_xml *xml, tg_mjcf_hfield 
     status = tg_file_read(path, TG_MESH_MAX_BYTES, r->allocator, &file, &inner);
     if (status != TG_OK)
         return tg_xml_fail(r->error, status, xml, "attribute 'file': %.250s", inner.message);
-    uint64_t nrow = file.size >= 8 ? tg_mesh_uint(file.data) : 0, ncol = file.size >= 8 ? tg_mesh_uint(file.data + 4) : 0;
+    uint64_t nrow = file.size >= 8 ? tg_mesh_uint(file.data) : 0,
+             ncol = file.size >= 8 ? tg_mesh_uint(file.data + 4) : 0;
     if (nrow == 0 || ncol == 0 || nrow > file.size || ncol > file.size || 8 + 4 * nrow * ncol != file.size)
     {
         size_t size = file.size;
         tg_file_free(&file, r->allocator);
-        return tg_xml_fail(r->error, TG_ERR_PARSE, xml,
-                           "attribute 'file'=\"%.150s\": the header announces %llu x %llu elevations, the file has %zu bytes",
-                           w->file, (unsigned long long)nrow, (unsigned long long)ncol, size);
+        return tg_xml_fail(
+            r->error, TG_ERR_PARSE, xml,
+            "attribute 'file'=\"%.150s\": the header announces %llu x %llu elevations, the file has %zu bytes", w->file,
+            (unsigned long long)nrow, (unsigned long long)ncol, size);
     }
-    *elevation = TG_POOL_TAKE(r->pool, double, nrow * ncol);
+    *elevation = TG_POOL_TAKE(r->pool, double, nrow *ncol);
     for (uint64_t i = 0; i < nrow * ncol && *elevation != NULL; i++)
         (*elevation)[i] = (double)tg_mesh_float(file.data + 8 + 4 * i);
     tg_file_free(&file, r->allocator);
@@ -222,7 +223,7 @@ static tg_status read_hfield_text(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_h
         return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "attributes 'nrow' and 'ncol': a field of %d x %d", w->nrow,
                            w->ncol);
     size_t nrow = (size_t)w->nrow, ncol = (size_t)w->ncol;
-    *elevation = TG_POOL_TAKE(r->pool, double, nrow * ncol);
+    *elevation = TG_POOL_TAKE(r->pool, double, nrow *ncol);
     if (*elevation == NULL)
         return tg_mjcf_no_memory(r, xml);
     if (w->elevation == NULL)

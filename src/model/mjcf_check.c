@@ -32,7 +32,8 @@ tg_status tg_mjcf_report(tg_mjcf *r, tg_mjcf_handling kind, const tg_xml *xml, c
 }
 
 /* Honoured attributes are counted; the report names the first place of each. */
-static tg_status count_honoured(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, const tg_mjcf_attribute *attribute)
+static tg_status count_honoured(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row,
+                                const tg_mjcf_attribute *attribute)
 {
     tg_mjcf_counter **list = &r->counter[row - tg_mjcf_rows()];
     for (tg_mjcf_counter *c = *list; c != NULL; c = c->next)
@@ -245,9 +246,8 @@ static tg_status read_numbers(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_attri
     int n = 0;
     for (; *text != '\0' && n < attribute->count && status == TG_OK; n++)
     {
-        status = attribute->type == TG_MJCF_REAL
-                     ? read_real(r, xml, attribute->name, &text, (double *)place + n)
-                     : read_integer(r, xml, attribute->name, &text, (int *)place + n);
+        status = attribute->type == TG_MJCF_REAL ? read_real(r, xml, attribute->name, &text, (double *)place + n)
+                                                 : read_integer(r, xml, attribute->name, &text, (int *)place + n);
     }
     if (status != TG_OK)
         return status;

@@ -84,8 +84,8 @@ static tg_status read_exclude(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *
 static tg_status add(tg_mjcf *r, const item *x, bool pair)
 {
     int id = -1;
-    tg_status status = pair ? tg_builder_pair(r->builder, &x->pair, &id)
-                            : tg_builder_exclude(r->builder, &x->exclude, &id);
+    tg_status status =
+        pair ? tg_builder_pair(r->builder, &x->pair, &id) : tg_builder_exclude(r->builder, &x->exclude, &id);
     status = tg_mjcf_builder_failed(r, x->xml, status);
     if (status != TG_OK)
         return status;

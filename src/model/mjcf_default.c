@@ -10,8 +10,8 @@ static const tg_mjcf_pose no_pose = {.quat = {1, 0, 0, 0}};
 /* What holds where a file says nothing. */
 static void set_initial(tg_mjcf_class *c)
 {
-    c->joint = (tg_mjcf_joint){.axis = {0, 0, 1}, .type = TG_JOINT_HINGE, .limited = TG_MJCF_AUTO,
-                               .force_limited = TG_MJCF_AUTO};
+    c->joint = (tg_mjcf_joint){
+        .axis = {0, 0, 1}, .type = TG_JOINT_HINGE, .limited = TG_MJCF_AUTO, .force_limited = TG_MJCF_AUTO};
     c->geom = (tg_mjcf_geom){.pose = no_pose,
                              .type = TG_GEOM_SPHERE,
                              .contype = 1,
@@ -22,17 +22,13 @@ static void set_initial(tg_mjcf_class *c)
                              .density = 1000,
                              .fromto = {(double)NAN},
                              .fitscale = 1};
-    c->site = (tg_mjcf_site){
-        .pose = no_pose, .type = TG_GEOM_SPHERE, .size = {0.005, 0.005, 0.005}, .fromto = {(double)NAN}};
+    c->site =
+        (tg_mjcf_site){.pose = no_pose, .type = TG_GEOM_SPHERE, .size = {0.005, 0.005, 0.005}, .fromto = {(double)NAN}};
     c->mesh = (tg_mjcf_mesh){.scale = {1, 1, 1}, .refquat = {1, 0, 0, 0}, .inertia = TG_MJCF_LEGACY};
     c->pair = (tg_mjcf_pair){.condim = 3, .friction = {1, 1, 0.005, 0.0001, 0.0001}};
-    c->equality = (tg_mjcf_equality){.active = 1,
-                                     .anchor = {(double)NAN},
-                                     .relpose = {(double)NAN},
-                                     .torquescale = 1,
-                                     .polycoef = {0, 1, 0, 0, 0}};
-    c->tendon =
-        (tg_mjcf_tendon){.limited = TG_MJCF_AUTO, .force_limited = TG_MJCF_AUTO, .springlength = {-1, -1}};
+    c->equality = (tg_mjcf_equality){
+        .active = 1, .anchor = {(double)NAN}, .relpose = {(double)NAN}, .torquescale = 1, .polycoef = {0, 1, 0, 0, 0}};
+    c->tendon = (tg_mjcf_tendon){.limited = TG_MJCF_AUTO, .force_limited = TG_MJCF_AUTO, .springlength = {-1, -1}};
     c->actuator = (tg_mjcf_actuator){.ctrl_limited = TG_MJCF_AUTO,
                                      .force_limited = TG_MJCF_AUTO,
                                      .act_limited = TG_MJCF_AUTO,

@@ -118,8 +118,8 @@ static tg_status read_polynomial(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_eq
     def->type = joints ? TG_EQUALITY_JOINT : TG_EQUALITY_TENDON;
     def->obj2 = -1;
     memcpy(def->data, w->polycoef, sizeof w->polycoef);
-    tg_status status = tg_mjcf_refer(r, xml, joints ? "joint1" : "tendon1", joints ? w->joint1 : w->tendon1, element,
-                                     &def->obj1);
+    tg_status status =
+        tg_mjcf_refer(r, xml, joints ? "joint1" : "tendon1", joints ? w->joint1 : w->tendon1, element, &def->obj1);
     if (status == TG_OK && second != NULL)
         status = tg_mjcf_refer(r, xml, joints ? "joint2" : "tendon2", second, element, &def->obj2);
     return status;

@@ -67,9 +67,10 @@ static void surface_centre(const tg_mesh_data *mesh, double centre[3])
         centre[k] = total > 0 ? sum[k] / total : 0;
 }
 
-/* The mode "legacy": every triangle and a centre make a pyramid, and all pyramids count as positive. So meshes with holes
- * or with triangles inside out have a mass; where two pyramids overlap, space counts twice. The centre of mass is that
- * of the pyramids over the centre of the surface; volume and inertia those of the pyramids over the centre of mass. */
+/* The mode "legacy": every triangle and a centre make a pyramid, and all pyramids count as positive. So meshes with
+ * holes or with triangles inside out have a mass; where two pyramids overlap, space counts twice. The centre of mass is
+ * that of the pyramids over the centre of the surface; volume and inertia those of the pyramids over the centre of
+ * mass. */
 static tg_lump legacy_lump(const tg_mesh_data *mesh)
 {
     tg_lump lump = {0};
@@ -198,9 +199,11 @@ static tg_status written_lump(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_inert
     bool full = !isnan(written->fullinertia[0]);
     const double *d = written->diaginertia;
     if (full && (written->pose.form != TG_MJCF_QUAT || tg_xml_get(xml, "quat") != NULL))
-        return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attributes 'fullinertia' and an orientation exclude each other");
+        return tg_xml_fail(r->error, TG_ERR_PARSE, xml,
+                           "attributes 'fullinertia' and an orientation exclude each other");
     if (full && (d[0] != 0 || d[1] != 0 || d[2] != 0))
-        return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attributes 'fullinertia' and 'diaginertia' exclude each other");
+        return tg_xml_fail(r->error, TG_ERR_PARSE, xml,
+                           "attributes 'fullinertia' and 'diaginertia' exclude each other");
     *lump = (tg_lump){.mass = written->mass};
     memcpy(lump->inertia, full ? written->fullinertia : d, (full ? 6 : 3) * sizeof *d);
     tg_quat_to_matrix(pose + 3, R);

@@ -1,6 +1,7 @@
 /* Names, references and the lists behind them. */
 #include <string.h>
 
+#include "model/builder.h"
 #include "model/mjcf.h"
 
 void *tg_mjcf_append(tg_mjcf *r, tg_mjcf_list *list, size_t size)
@@ -75,6 +76,12 @@ static const tg_mjcf_thing *find(const tg_mjcf *r, tg_element element, const cha
     return NULL;
 }
 
+/* "#12": for references only; the element has no name. */
+static bool is_label(const char *name)
+{
+    return name[0] == '#' && name[1] != '\0' && name[1 + strspn(name + 1, "0123456789")] == '\0';
+}
+
 tg_status tg_mjcf_remember(tg_mjcf *r, const tg_xml *xml, tg_element element, const char *name, int id)
 {
     name = name != NULL ? name : "";
@@ -88,6 +95,8 @@ tg_status tg_mjcf_remember(tg_mjcf *r, const tg_xml *xml, tg_element element, co
     *thing = (tg_mjcf_thing){xml, name, element, id, -1};
     if (name[0] != '\0')
         chain(r, r->thing.count - 1);
+    if (is_label(name))
+        tg_builder_unname(r->builder, element, id);
     return TG_OK;
 }
 

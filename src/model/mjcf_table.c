@@ -53,6 +53,7 @@ static const tg_mjcf_word bias_types[] = {
 #define UNSUPPORTED TG_MJCF_UNSUPPORTED
 
 #define RIGID "contacts, limits, equalities and friction are rigid here"
+#define LEFT_OUT "deformable bodies are left out"
 #define FORCELESS "keeps its place in ctrl and act and exerts no force"
 
 /* ---- attributes ---- */
@@ -162,7 +163,9 @@ static const tg_mjcf_attribute joint_set[] = {
     END};
 
 static const tg_mjcf_attribute freejoint_set[] = {
-    {AS("align", APPROXIMATED), .note = "the frame of the body stays as it is written", .neutral = "false auto"}, {AS("group", QUIET)}, END};
+    {AS("align", APPROXIMATED), .note = "the frame of the body stays as it is written", .neutral = "false auto"},
+    {AS("group", QUIET)},
+    END};
 
 static const tg_mjcf_attribute geom_set[] = {
     {AS("type", HONOURED), WORD(tg_mjcf_geom, type, geom_types)},
@@ -311,13 +314,15 @@ static const tg_mjcf_attribute tendon_set[] = {
     {AS("group", QUIET)},
     {AS("user", QUIET)},
     END};
-static const tg_mjcf_attribute tendon_looks_set[] = {{AS("width", QUIET)}, {AS("material", QUIET)}, {AS("rgba", QUIET)}, END};
+static const tg_mjcf_attribute tendon_looks_set[] = {
+    {AS("width", QUIET)}, {AS("material", QUIET)}, {AS("rgba", QUIET)}, END};
 static const tg_mjcf_attribute tendon_more_set[] = {
     {AS("armature", IGNORED), .note = "tendons have no inertia", .neutral = "0"},
     {AS("actuatorfrcrange", IGNORED), .note = "the actuators' force on a tendon is not bounded", .neutral = "0"},
     {AS("actuatorfrclimited", QUIET)},
     END};
-static const tg_mjcf_attribute path_site_set[] = {{AS("site", HONOURED), TEXT(tg_mjcf_path, site), .required = true}, END};
+static const tg_mjcf_attribute path_site_set[] = {
+    {AS("site", HONOURED), TEXT(tg_mjcf_path, site), .required = true}, END};
 static const tg_mjcf_attribute path_pulley_set[] = {
     {AS("divisor", HONOURED), REAL(tg_mjcf_path, divisor), .required = true}, END};
 static const tg_mjcf_attribute path_joint_set[] = {
@@ -341,7 +346,8 @@ static const tg_mjcf_attribute force_set[] = {
     END};
 static const tg_mjcf_attribute gear_set[] = {
     {AS("gear", HONOURED), REALS(tg_mjcf_actuator, gear, 6), .fewer = true},
-    {AS("damping", HONOURED), .note = "added to the joint's", REALS(tg_mjcf_actuator, damping, TG_MJCF_POLY), .fewer = true},
+    {AS("damping", HONOURED), .note = "added to the joint's", REALS(tg_mjcf_actuator, damping, TG_MJCF_POLY),
+     .fewer = true},
     {AS("armature", HONOURED), .note = "added to the joint's", REAL(tg_mjcf_actuator, armature)},
     {AS("cranklength", QUIET)},
     END};
@@ -437,7 +443,8 @@ static const tg_mjcf_attribute key_set[] = {
      .names = "kp kv dampratio input", .set = {actuator_set, force_set NAMED TARGET SITE}},                            \
     {ROW(2, "pid", UNSUPPORTED), .note = "an actuator with several controls", .once = ONCE, .names = PID_NAMES,        \
      .set = {actuator_set, ctrllimited_set, force_set, gear_set NAMED TARGET SITE}},                                   \
-    {ROW(2, "dcmotor", UNSUPPORTED), .note = "an actuator with several controls and states", .once = ONCE, .names = DCMOTOR_NAMES,\
+    {ROW(2, "dcmotor", UNSUPPORTED), .note = "an actuator with several controls and states", .once = ONCE,             \
+     .names = DCMOTOR_NAMES,                                                                                           \
      .set = {actuator_set, ctrllimited_set, gear_set NAMED TARGET SITE}}
 #define NOTHING
 #define THEN_NAMED , named_set
@@ -446,7 +453,7 @@ static const tg_mjcf_attribute key_set[] = {
 #define THEN_BODY , target_body_set
 
 #define PLUGIN_ROWS(depth)                                                                                             \
-    {ROW(depth, "plugin", IGNORED), .note = "plugins are not loaded", .names = "plugin instance"},                                  \
+    {ROW(depth, "plugin", IGNORED), .note = "plugins are not loaded", .names = "plugin instance"},                     \
     {ROW((depth) + 1, "config", QUIET), .names = "key value"}
 
 #define SENSOR_NAMES "name nsample interp delay interval cutoff noise user "
@@ -545,7 +552,7 @@ static const tg_mjcf_row rows[] = {
               "solimp margin gap surfacevel adhesion"},
     {ROW(3, "site", QUIET), .names = "group size material mesh rgba"},
     PLUGIN_ROWS(3),
-    {ROW(2, "flexcomp", IGNORED), .note = "deformable bodies are left out",
+    {ROW(2, "flexcomp", IGNORED), .note = LEFT_OUT,
      .names = "name type group dim dof count cellcount spacing radius rigid mass inertiabox scale file point element "
               "texcoord material mesh rgba flatskin pos quat axisangle xyaxes zaxis euler origin"},
     {ROW(3, "edge", QUIET), .once = true, .names = "equality solref solimp stiffness damping"},
@@ -560,7 +567,7 @@ static const tg_mjcf_row rows[] = {
      .names = "count offset euler sep childclass", .again = true},
 
     {ROW(1, "deformable", QUIET)},
-    {ROW(2, "flex", IGNORED), .note = "deformable bodies are left out",
+    {ROW(2, "flex", IGNORED), .note = LEFT_OUT,
      .names = "name group dim dof radius material rgba flatskin body vertex element texcoord elemtexcoord node "
               "nodecoord cellcount"},
     {ROW(3, "contact", QUIET), .once = true, .names = FLEX_CONTACT_NAMES},
@@ -586,16 +593,16 @@ static const tg_mjcf_row rows[] = {
     {ROW(2, "weld", HONOURED), .set = {named_set, equality_set, equality_bodies_set, weld_set}},
     {ROW(2, "joint", HONOURED), .set = {named_set, equality_set, equality_joints_set, polynomial_set}},
     {ROW(2, "tendon", HONOURED), .set = {named_set, equality_set, equality_tendons_set, polynomial_set}},
-    {ROW(2, "flex", IGNORED), .note = "deformable bodies are left out", .set = {named_set, equality_set}, .names = "flex"},
-    {ROW(2, "flexvert", IGNORED), .note = "deformable bodies are left out", .set = {named_set, equality_set}, .names = "flex"},
-    {ROW(2, "flexstrain", IGNORED), .note = "deformable bodies are left out", .set = {named_set, equality_set}, .names = "flex cell"},
+    {ROW(2, "flex", IGNORED), .note = LEFT_OUT, .set = {named_set, equality_set}, .names = "flex"},
+    {ROW(2, "flexvert", IGNORED), .note = LEFT_OUT, .set = {named_set, equality_set}, .names = "flex"},
+    {ROW(2, "flexstrain", IGNORED), .note = LEFT_OUT, .set = {named_set, equality_set}, .names = "flex cell"},
 
     {ROW(1, "actuator", HONOURED)},
     ACTUATOR_ROWS(false, THEN_NAMED, THEN_TARGET, THEN_SITE, THEN_BODY, " tausmooth"),
     {ROW(2, "plugin", UNSUPPORTED), .note = "an actuator that is a plugin",
-     .names = "name class group nsample interp delay ctrlrange user plugin instance ctrllimited forcelimited actlimited "
-              "forcerange actrange lengthrange gear damping armature cranklength joint jointinparent site actdim "
-              "dyntype dynprm tendon cranksite slidersite actearly"},
+     .names = "name class group nsample interp delay ctrlrange user plugin instance ctrllimited forcelimited "
+              "actlimited forcerange actrange lengthrange gear damping armature cranklength joint jointinparent site "
+              "actdim dyntype dynprm tendon cranksite slidersite actearly"},
     {ROW(3, "config", QUIET), .names = "key value"},
 
     {ROW(1, "sensor", QUIET)},

@@ -1,6 +1,6 @@
 /* The table of MJCF: every element and attribute that the format knows, where it may stand, what is done with it here,
- * and where its value goes. The reader checks files against it, reads through it and makes the report from it; the table
- * in the user's guide is printed from it. */
+ * and where its value goes. The reader checks files against it, reads through it and makes the report from it; the
+ * table in the user's guide is printed from it. */
 #ifndef TG_MODEL_MJCF_TABLE_H
 #define TG_MODEL_MJCF_TABLE_H
 

@@ -173,8 +173,7 @@ static tg_status collect_joint(tg_mjcf *r, const tg_xml *xml, const place *at, b
 static tg_status check_size(tg_mjcf *r, const tg_xml *xml, tg_geom_type type, const double size[3])
 {
     static const int needed[TG_GEOM_TYPE_COUNT] = {
-        [TG_GEOM_SPHERE] = 1,   [TG_GEOM_CAPSULE] = 2, [TG_GEOM_CYLINDER] = 2,
-        [TG_GEOM_ELLIPSOID] = 3, [TG_GEOM_BOX] = 3,
+        [TG_GEOM_SPHERE] = 1, [TG_GEOM_CAPSULE] = 2, [TG_GEOM_CYLINDER] = 2, [TG_GEOM_ELLIPSOID] = 3, [TG_GEOM_BOX] = 3,
     };
     for (int i = 0; i < needed[type]; i++)
     {
@@ -206,8 +205,7 @@ static tg_status geom_references(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_ge
 }
 
 /* Pose and size. */
-static tg_status geom_shape(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *w, const double *frame,
-                            tg_geom_def *def)
+static tg_status geom_shape(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *w, const double *frame, tg_geom_def *def)
 {
     double pose[7];
     memcpy(def->size, w->size, sizeof def->size);
@@ -300,8 +298,7 @@ static tg_status collect_inertial(tg_mjcf *r, const tg_xml *xml, const place *at
                            found->inertial_xml->file, found->inertial_xml->line);
     found->inertial_xml = xml;
     found->inertial = (tg_mjcf_inertial){.pose = {.quat = {1, 0, 0, 0}}, .fullinertia = {(double)NAN}};
-    tg_status status =
-        tg_mjcf_read(r, xml, tg_mjcf_child_row(at->row, xml->name), true, &found->inertial);
+    tg_status status = tg_mjcf_read(r, xml, tg_mjcf_child_row(at->row, xml->name), true, &found->inertial);
     return status == TG_OK ? tg_mjcf_pose_form(r, xml, &found->inertial.pose) : status;
 }
 
@@ -435,8 +432,8 @@ static tg_status add_body(tg_mjcf *r, const tg_xml *xml, tg_body_def *def, const
     for (int i = 0; i < r->geoms.count; i++)
         tg_lump_add(&geoms, &((const geom_item *)r->geoms.data)[i].lump);
     const tg_xml *at = found->inertial_xml != NULL ? found->inertial_xml : xml;
-    tg_status status = tg_mjcf_body_inertia(r, at, found->inertial_xml != NULL ? &found->inertial : NULL, &geoms,
-                                            written_pos, def);
+    tg_status status =
+        tg_mjcf_body_inertia(r, at, found->inertial_xml != NULL ? &found->inertial : NULL, &geoms, written_pos, def);
     if (status == TG_OK && def->name != NULL && strcmp(def->name, "world") == 0)
         return tg_xml_fail(r->error, TG_ERR_NAME, xml, "the name \"world\" is taken");
     if (status == TG_OK)

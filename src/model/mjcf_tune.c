@@ -143,7 +143,7 @@ static void add_body(const tg_model *m, int body, const double *pose, const moti
 static double *reference_mass_matrix(tg_mjcf *r, const tg_model *m)
 {
     size_t n = (size_t)m->nv;
-    double *M = TG_POOL_TAKE(r->pool, double, n * n);
+    double *M = TG_POOL_TAKE(r->pool, double, n *n);
     double *pose = TG_POOL_TAKE(r->pool, double, 7 * (size_t)m->nbody);
     motion *motions = TG_POOL_TAKE(r->pool, motion, n);
     if (M == NULL || pose == NULL || motions == NULL)

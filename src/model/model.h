@@ -117,6 +117,7 @@ typedef struct tg_param_offsets
     X(int, mesh_nvertex, m->nmesh, "")                                                                                 \
     X(int, mesh_face, m->nmesh, "first face")                                                                          \
     X(int, mesh_nface, m->nmesh, "")                                                                                   \
+    X(double, mesh_box, 8 * m->nmesh, "see tg_mesh_box")                                                               \
     X(double, vertex, (size_t)3 * m->nvertex, "")                                                                      \
     X(int, face, (size_t)3 * m->nface, "vertices of a triangle, counted from the mesh's first")                        \
     X(int, hfield_nrow, m->nhfield, "")                                                                                \
@@ -136,6 +137,7 @@ struct tg_model
     int nnode, ntree, nvertex, nface, nelevation, nparams, nslice, nreport, ntext, nname, nquat;
     int nmatrix; /* doubles in all trees' ndof x ld matrices */
     int npanel;  /* doubles in all trees' rows of ld */
+    int ncandidate; /* pairs of geoms that the filters let collide */
     double timestep;
     int model_name; /* start in text */
     int name_base[TG_ELEMENT_COUNT];
@@ -178,6 +180,9 @@ typedef struct tg_hinge_const
     X(double, node_inertia, 12 * m->nnode, "about node_com, axes of node_body; symmetric, columns padded to 4")       \
     X(double, dof_armature, m->nv, "")                                                                                \
     X(double, dof_damping, m->nv, "")                                                                                 \
+    X(double, geom_centre, 4 * m->ngeom, "of the box around the geom, its own frame")                                 \
+    X(double, geom_half, 4 * m->ngeom, "half lengths of that box; a plane's are infinite")                            \
+    X(double, geom_radius, m->ngeom, "of the sphere around geom_centre")                                              \
     X(double, dof_inertia, m->nv, "diagonal of the mass matrix in the reference configuration, with armature")        \
     X(double, subtree, 10 * m->nbody, "tg_lump of a body and all below it in the reference configuration")
 

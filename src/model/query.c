@@ -38,6 +38,7 @@ tg_sizes tg_model_sizes(const tg_model *m)
         .nhfield = m->nhfield,
         .ntree = m->ntree,
         .nparams = m->nparams,
+        .ncandidate = m->ncandidate,
     };
 }
 

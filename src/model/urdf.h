@@ -94,7 +94,8 @@ typedef struct tg_urdf_link
     int body;        /* in the list of bodies */
     double pose[7];  /* in that body */
     tg_lump lump;    /* in the frame of the link */
-    int geom, ngeom; /* ids in the builder */
+    int geom, ngeom; /* in the list of geoms */
+    int geom_id;     /* of the first in the builder */
 } tg_urdf_link;
 
 typedef struct tg_urdf_joint
@@ -127,10 +128,10 @@ typedef struct tg_urdf_body
     int link;       /* whose name it has; -1: the world */
     int parent;     /* in the list of bodies */
     double pose[7]; /* in the parent */
-    bool moves, free;
-    bool fixed; /* to the world, by itself or through its parents */
+    bool moves;     /* by a joint of its own */
+    bool fixed;     /* to the world, by itself or through its parents */
     tg_lump lump;
-    double carried; /* mass and moments of it and of all that hang on it */
+    double carried; /* mass and moments of it and of all that hang on it, summed: 0 is nothing at all */
 } tg_urdf_body;
 
 typedef struct tg_urdf_mesh
@@ -163,11 +164,11 @@ typedef struct tg_urdf
     int nlink, njoint;
     tg_urdf_name *link_name, *joint_name;
     int root_link;
+    int free_link; /* that the option for a floating base frees; -1: none */
     int *order;            /* links, depth first */
     tg_mjcf_list body;     /* tg_urdf_body */
     tg_mjcf_list geom;     /* tg_urdf_geom, by link in the order of the file */
     tg_mjcf_list mesh;     /* tg_urdf_mesh */
-    tg_mjcf_list name;     /* const char *: names of geoms */
     tg_urdf_counter *counter, *last_counter;
 } tg_urdf;
 
@@ -208,11 +209,15 @@ tg_status tg_urdf_weigh_link(tg_urdf *u, int link);
 
 /* ---- urdf_tree.c ---- */
 
+/* By name, then by index. */
+void tg_urdf_sort(tg_urdf_name *names, int count);
+
 /* -1: there is none of that name. */
 int tg_urdf_find(const tg_urdf_name *names, int count, const char *name);
 
-/* Sorts the names of links and joints; refuses a name that is there twice. */
-tg_status tg_urdf_sort_names(tg_urdf *u);
+/* Sorts names; refuses one that is there twice. */
+tg_status tg_urdf_sort_links(tg_urdf *u);
+tg_status tg_urdf_sort_joints(tg_urdf *u);
 
 /* Parents, children, the root, the order. */
 tg_status tg_urdf_link_tree(tg_urdf *u);

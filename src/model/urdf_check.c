@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/number.h"
 #include "model/urdf.h"
 
 struct tg_urdf_counter
@@ -72,10 +73,17 @@ static tg_status handle(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *row, c
     return tg_urdf_report(u, kind, xml, attribute != NULL ? attribute->name : "", note != NULL ? note : "");
 }
 
-/* Whether a value is the one with which the attribute has no effect: one of some words, or the same number. */
+/* Whether a value is the one with which the attribute has no effect: the same word, or the same number throughout. */
 static bool is_neutral(const tg_mjcf_attribute *attribute, const char *value)
 {
-    return attribute->neutral != NULL && strcmp(attribute->neutral, value) == 0;
+    const char *text = attribute->neutral;
+    double neutral, number;
+    if (text == NULL || strcmp(text, value) == 0)
+        return text != NULL;
+    bool same = tg_number_real(&text, &neutral);
+    for (text = tg_skip_space(value); *text != '\0' && same; text = tg_skip_space(text))
+        same = tg_number_real(&text, &number) && number == neutral;
+    return same;
 }
 
 static tg_status check_attribute(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *row, const tg_xml_attribute *given)

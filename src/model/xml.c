@@ -85,8 +85,8 @@ static void XMLCALL on_start(void *data, const XML_Char *name, const XML_Char **
     }
     if (*p->nelement >= TG_XML_MAX_ELEMENTS)
     {
-        stop(p, tg_fail(p->error, TG_ERR_PARSE, "%s:%d: more than %d elements", p->file, line_of(p),
-                        TG_XML_MAX_ELEMENTS));
+        stop(p,
+             tg_fail(p->error, TG_ERR_PARSE, "%s:%d: more than %d elements", p->file, line_of(p), TG_XML_MAX_ELEMENTS));
         return;
     }
     tg_xml *element = TG_POOL_TAKE(p->pool, tg_xml, 1);
@@ -191,7 +191,7 @@ const char *tg_xml_get(const tg_xml *element, const char *name)
 void tg_xml_describe(const tg_xml *element, char *text, size_t size)
 {
     const char *name = tg_xml_get(element, "name");
-    if (name == NULL)
+    if (name == NULL && strcmp(element->name, "default") == 0)
         name = tg_xml_get(element, "class");
     if (name != NULL)
         snprintf(text, size, "%.60s '%.80s'", element->name, name);

@@ -13,9 +13,9 @@
 
 enum
 {
-    TG_XML_MAX_DEPTH = 500,         /* elements inside each other */
-    TG_XML_MAX_ELEMENTS = 2000000,  /* in all files of a model together */
-    TG_XML_MAX_BYTES = 256 << 20    /* a file */
+    TG_XML_MAX_DEPTH = 500,        /* elements inside each other */
+    TG_XML_MAX_ELEMENTS = 2000000, /* in all files of a model together */
+    TG_XML_MAX_BYTES = 256 << 20   /* a file */
 };
 
 typedef struct tg_xml_attribute
@@ -34,7 +34,7 @@ struct tg_xml
     tg_xml *parent, *first, *last, *next; /* children: first .. last */
 };
 
-/* Reads text into a tree; everything is taken from the pool. *nelement counts the elements of a model over its files. */
+/* Reads text into a tree in the pool. *nelement counts the elements of a model over its files. */
 tg_status tg_xml_parse(const char *text, size_t length, const char *file, tg_pool *pool, int *nelement, tg_xml **root,
                        tg_error *error);
 
@@ -45,7 +45,8 @@ const char *tg_xml_get(const tg_xml *element, const char *name);
 #if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
 #endif
-tg_status tg_xml_fail(tg_error *error, tg_status status, const tg_xml *element, const char *format, ...);
+tg_status
+tg_xml_fail(tg_error *error, tg_status status, const tg_xml *element, const char *format, ...);
 
 /* "geom 'floor'", or "geom" for one without a name, into text (size bytes). */
 void tg_xml_describe(const tg_xml *element, char *text, size_t size);

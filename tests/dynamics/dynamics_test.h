@@ -201,11 +201,11 @@ static inline void small_end(small_model *s)
     tg_builder_destroy(s->b);
 }
 
-/* n numbers, each within tolerance of what was computed by hand */
+/* n numbers, each within tolerance * max(1, |expected|) of what was computed by hand */
 static inline void check_numbers(const double *got, const double *expected, int n, double tolerance)
 {
     for (int i = 0; i < n; i++)
-        if (!(fabs(got[i] - expected[i]) <= tolerance))
+        if (!(fabs(got[i] - expected[i]) <= tolerance * fmax(1, fabs(expected[i]))))
             fail_msg("number %d is %.17g, expected %.17g", i, got[i], expected[i]);
 }
 

@@ -165,7 +165,7 @@ static void test_spatial_tendon_band(void **state)
 {
     (void)state;
     const tg_path path[] = {{TG_PATH_SITE, 0, 0}, {TG_PATH_SITE, 1, 0}};
-    static const struct
+    const struct
     {
         double low, high, q, v, expected;
     } table[] = {
@@ -174,6 +174,7 @@ static void test_spatial_tendon_band(void **state)
         {1, 3, 0, 0, -10 * 2 * 0.6},
         {7, 8, 0, 0, 10 * 2 * 0.6},
         {0, 0, 0, 0, -10 * 5 * 0.6},
+        {2, 4, 5, 0, -10 * (sqrt(80) - 4) * 8 / sqrt(80)},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     {

@@ -1,0 +1,218 @@
+#include "collision/broad.h"
+
+#include <math.h>
+#include <stddef.h>
+
+#include "base/simd.h"
+
+enum
+{
+    SWEEP_ABOVE = 128 /* geoms: below, all pairs at once cost less than sorting */
+};
+
+int tg_bounds_size(int n)
+{
+    return 7 * v4_pad(n);
+}
+
+tg_bounds tg_bounds_place(double *memory, int n)
+{
+    int row = v4_pad(n);
+    tg_bounds b = {.n = n, .radius = memory + 6 * row};
+    for (int i = 0; i < 3; i++)
+    {
+        b.centre[i] = memory + i * row;
+        b.half[i] = memory + (3 + i) * row;
+    }
+    for (int k = n; k < row; k++)
+    {
+        for (int i = 0; i < 3; i++)
+            b.centre[i][k] = b.half[i][k] = 0;
+        b.radius[k] = -INFINITY;
+    }
+    return b;
+}
+
+typedef struct pair_list
+{
+    tg_geom_pair *at;
+    int capacity, count;
+} pair_list;
+
+static void append(pair_list *list, int first, int second)
+{
+    if (list->count < list->capacity)
+        list->at[list->count] = (tg_geom_pair){first, second};
+    list->count++;
+}
+
+static bool is_allowed(tg_allowed a, int i, int j)
+{
+    return (a.bits[(size_t)i * (size_t)a.words + (size_t)(j / 64)] >> (j % 64)) & 1;
+}
+
+/* ---- all with all ---- */
+
+/* lanes of geoms j .. j + 3 whose bounds overlap those of geom i, as four bits */
+static unsigned overlaps(const tg_bounds *b, int i, int j)
+{
+    v4 squared = v4_zero(), reach = v4_splat(b->radius[i]) + v4_load(b->radius + j);
+    v4i hit = reach > v4_zero();
+    for (int k = 0; k < 3; k++)
+    {
+        v4 d = v4_load(b->centre[k] + j) - v4_splat(b->centre[k][i]);
+        v4 h = v4_load(b->half[k] + j) + v4_splat(b->half[k][i]);
+        squared += d * d;
+        hit &= (d < h) & (-d < h);
+    }
+    hit &= squared < reach * reach;
+    return (unsigned)((hit[0] & 1) | (hit[1] & 2) | (hit[2] & 4) | (hit[3] & 8));
+}
+
+static void compare_all(const tg_bounds *b, tg_allowed allowed, pair_list *list)
+{
+    for (int i = 0; i < b->n; i++)
+    {
+        const uint64_t *row = allowed.bits + (size_t)i * (size_t)allowed.words;
+        for (int j = (i + 1) & ~(V4_LANES - 1); j < b->n; j += V4_LANES)
+        {
+            unsigned wanted = (unsigned)(row[j / 64] >> (j % 64)) & 15;
+            if (wanted == 0)
+                continue;
+            wanted &= overlaps(b, i, j);
+            for (; wanted != 0; wanted &= wanted - 1)
+                append(list, i, j + __builtin_ctz(wanted));
+        }
+    }
+}
+
+/* ---- sweep ---- */
+
+static int widest_axis(const tg_bounds *b)
+{
+    double most = -1;
+    int axis = 0;
+    for (int k = 0; k < 3; k++)
+    {
+        double sum = 0, squares = 0;
+        int count = 0;
+        for (int i = 0; i < b->n; i++)
+            if (isfinite(b->half[k][i]))
+            {
+                sum += b->centre[k][i];
+                squares += b->centre[k][i] * b->centre[k][i];
+                count++;
+            }
+        double spread = count > 0 ? squares - sum * sum / count : 0;
+        if (spread > most)
+        {
+            most = spread;
+            axis = k;
+        }
+    }
+    return axis;
+}
+
+static double low(const tg_bounds *b, int axis, int i)
+{
+    return b->centre[axis][i] - b->half[axis][i];
+}
+
+/* Gaps of a shell sort, 1, 4, 10, 23, ... (about 2.25 times the one before: Tokuda 1992): sorts in place without memory, and the library's qsort
+ * may allocate. */
+static int first_gap(int n)
+{
+    int gap = 1;
+    while (gap < n / 2)
+        gap = (9 * gap + 7) / 4;
+    return gap;
+}
+
+static int next_gap(int gap)
+{
+    return gap == 1 ? 0 : gap < 5 ? 1 : (4 * gap - 3) / 9;
+}
+
+/* order by lower end, ties by number */
+static void sort_by_low(const tg_bounds *b, int axis, int *order)
+{
+    for (int i = 0; i < b->n; i++)
+        order[i] = i;
+    for (int g = first_gap(b->n); g > 0; g = next_gap(g))
+        for (int i = g; i < b->n; i++)
+        {
+            int moving = order[i], at = i;
+            double key = low(b, axis, moving);
+            for (; at >= g; at -= g)
+            {
+                int before = order[at - g];
+                double other = low(b, axis, before);
+                if (other < key || (other == key && before < moving))
+                    break;
+                order[at] = before;
+            }
+            order[at] = moving;
+        }
+}
+
+static bool overlap(const tg_bounds *b, int i, int j)
+{
+    double squared = 0, reach = b->radius[i] + b->radius[j];
+    for (int k = 0; k < 3; k++)
+    {
+        double d = b->centre[k][j] - b->centre[k][i];
+        if (!(fabs(d) < b->half[k][i] + b->half[k][j]))
+            return false;
+        squared += d * d;
+    }
+    return reach > 0 && squared < reach * reach;
+}
+
+static void sweep(const tg_bounds *b, tg_allowed allowed, int *order, pair_list *list)
+{
+    int axis = widest_axis(b);
+    sort_by_low(b, axis, order);
+    for (int s = 0; s < b->n; s++)
+    {
+        int i = order[s];
+        double high = b->centre[axis][i] + b->half[axis][i];
+        for (int t = s + 1; t < b->n && low(b, axis, order[t]) < high; t++)
+        {
+            int first = i < order[t] ? i : order[t], second = i < order[t] ? order[t] : i;
+            if (overlap(b, first, second) && is_allowed(allowed, first, second))
+                append(list, first, second);
+        }
+    }
+}
+
+static bool comes_before(tg_geom_pair p, tg_geom_pair q)
+{
+    return p.first != q.first ? p.first < q.first : p.second < q.second;
+}
+
+static void sort_pairs(tg_geom_pair *pairs, int count)
+{
+    for (int g = first_gap(count); g > 0; g = next_gap(g))
+        for (int i = g; i < count; i++)
+        {
+            tg_geom_pair moving = pairs[i];
+            int at = i;
+            for (; at >= g && comes_before(moving, pairs[at - g]); at -= g)
+                pairs[at] = pairs[at - g];
+            pairs[at] = moving;
+        }
+}
+
+int tg_broad_phase(const tg_bounds *b, tg_allowed allowed, int *order, tg_geom_pair *pairs, int capacity)
+{
+    pair_list list = {pairs, capacity, 0};
+    if (b->n <= SWEEP_ABOVE)
+    {
+        compare_all(b, allowed, &list);
+        return list.count;
+    }
+    sweep(b, allowed, order, &list);
+    if (list.count <= capacity)
+        sort_pairs(pairs, list.count);
+    return list.count;
+}

@@ -1,0 +1,41 @@
+/* The broad phase: which pairs of geoms are near enough for a closer look. */
+#ifndef TG_COLLISION_BROAD_H
+#define TG_COLLISION_BROAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Bounds of n geoms, grown by what they may move: a sphere and a box with the world's axes around the same centre. Arrays of
+ * v4_pad(n) doubles, 32-byte aligned; what is behind n must have radius -INFINITY (tg_bounds_pad). A plane has infinite bounds. */
+typedef struct tg_bounds
+{
+    int n;
+    double *centre[3], *half[3], *radius;
+} tg_bounds;
+
+/* Numbers of doubles that a tg_bounds of n geoms needs, and its arrays laid out in them. */
+int tg_bounds_size(int n);
+tg_bounds tg_bounds_place(double *memory, int n);
+
+/* Bit matrix of n rows: bit j of row i (j > i) says that geoms i and j may collide. words = uint64_t a row. */
+typedef struct tg_allowed
+{
+    int words;
+    const uint64_t *bits;
+} tg_allowed;
+
+static inline int tg_allowed_words(int n)
+{
+    return (n + 63) / 64;
+}
+
+typedef struct tg_geom_pair
+{
+    int first, second; /* first < second */
+} tg_geom_pair;
+
+/* Pairs whose spheres and boxes overlap and that are allowed, in the order of (first, second). Writes at most capacity and returns how many there are.
+ * order: scratch of n ints. Few geoms are compared all with all, four at a time; many are swept along the axis on which they spread most. */
+int tg_broad_phase(const tg_bounds *bounds, tg_allowed allowed, int *order, tg_geom_pair *pairs, int capacity);
+
+#endif
