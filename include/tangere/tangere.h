@@ -6,5 +6,6 @@
 #include "tangere/base.h"
 #include "tangere/dynamics.h"
 #include "tangere/model.h"
+#include "tangere/scene.h"
 
 #endif

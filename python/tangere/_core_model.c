@@ -155,40 +155,81 @@ static PyObject *finish_load(PyTypeObject *type, tg_status status, tg_model *m, 
     return self;
 }
 
-static PyObject *model_load(PyObject *type, PyObject *args)
+/* Options as the package hands them over: (strict, package_path: tuple of bytes, floating_base, keep_fixed, srdf: bytes or
+ * None). *folders is the list that the options point to, to be freed. */
+static int read_options(PyObject *given, tg_load_options *options, const char ***folders)
 {
     PyObject *path = NULL;
-    int strict = 0;
-    if (!PyArg_ParseTuple(args, "O&p:_load", PyUnicode_FSConverter, &path, &strict))
+    int strict = 0, floating_base = 0, keep_fixed = 0;
+    PyObject *srdf = NULL;
+    *folders = NULL;
+    if (!PyArg_ParseTuple(given, "pO!ppO:options", &strict, &PyTuple_Type, &path, &floating_base, &keep_fixed, &srdf))
+        return -1;
+    Py_ssize_t count = PyTuple_GET_SIZE(path);
+    *folders = PyMem_Calloc((size_t)count + 1, sizeof **folders);
+    if (*folders == NULL)
+    {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++)
+    {
+        (*folders)[i] = PyBytes_AsString(PyTuple_GET_ITEM(path, i));
+        if ((*folders)[i] == NULL)
+            return -1;
+    }
+    *options = tg_default_load_options();
+    options->strict = strict != 0;
+    options->package_path = *folders;
+    options->npackage_path = (int)count;
+    options->floating_base = floating_base != 0;
+    options->keep_fixed = keep_fixed != 0;
+    options->srdf = srdf == Py_None ? NULL : PyBytes_AsString(srdf);
+    return srdf != Py_None && options->srdf == NULL ? -1 : 0;
+}
+
+static PyObject *model_load(PyObject *type, PyObject *args)
+{
+    PyObject *path = NULL, *given = NULL, *loaded = NULL;
+    tg_load_options options;
+    const char **folders = NULL;
+    if (!PyArg_ParseTuple(args, "O&O!:_load", PyUnicode_FSConverter, &path, &PyTuple_Type, &given))
         return NULL;
-    tg_load_options options = tg_default_load_options();
-    options.strict = strict != 0;
-    tg_model *m = NULL;
-    tg_error error;
-    PyThreadState *thread = PyEval_SaveThread();
-    tg_status status = tg_load(PyBytes_AS_STRING(path), &options, &m, &error);
-    PyEval_RestoreThread(thread);
+    if (read_options(given, &options, &folders) == 0)
+    {
+        tg_model *m = NULL;
+        tg_error error;
+        PyThreadState *thread = PyEval_SaveThread();
+        tg_status status = tg_load(PyBytes_AS_STRING(path), &options, &m, &error);
+        PyEval_RestoreThread(thread);
+        loaded = finish_load((PyTypeObject *)type, status, m, &error);
+    }
+    PyMem_Free(folders);
     Py_DECREF(path);
-    return finish_load((PyTypeObject *)type, status, m, &error);
+    return loaded;
 }
 
 static PyObject *model_load_string(PyObject *type, PyObject *args)
 {
     const char *text = NULL;
     Py_ssize_t length = 0;
-    PyObject *dir = NULL;
-    int strict = 0;
-    if (!PyArg_ParseTuple(args, "s#O&p:_load_string", &text, &length, PyUnicode_FSConverter, &dir, &strict))
+    PyObject *dir = NULL, *given = NULL, *loaded = NULL;
+    tg_load_options options;
+    const char **folders = NULL;
+    if (!PyArg_ParseTuple(args, "s#O&O!:_load_string", &text, &length, PyUnicode_FSConverter, &dir, &PyTuple_Type, &given))
         return NULL;
-    tg_load_options options = tg_default_load_options();
-    options.strict = strict != 0;
-    tg_model *m = NULL;
-    tg_error error;
-    PyThreadState *thread = PyEval_SaveThread();
-    tg_status status = tg_load_string(text, (size_t)length, PyBytes_AS_STRING(dir), &options, &m, &error);
-    PyEval_RestoreThread(thread);
+    if (read_options(given, &options, &folders) == 0)
+    {
+        tg_model *m = NULL;
+        tg_error error;
+        PyThreadState *thread = PyEval_SaveThread();
+        tg_status status = tg_load_string(text, (size_t)length, PyBytes_AS_STRING(dir), &options, &m, &error);
+        PyEval_RestoreThread(thread);
+        loaded = finish_load((PyTypeObject *)type, status, m, &error);
+    }
+    PyMem_Free(folders);
     Py_DECREF(dir);
-    return finish_load((PyTypeObject *)type, status, m, &error);
+    return loaded;
 }
 
 /* ---- parameters ---- */

@@ -153,13 +153,49 @@ class Model(_core.Model):
         return [ReportEntry(ReportKind(kind), *rest) for kind, *rest in self._report()]
 
 
-def load(path: str | os.PathLike[str], *, strict: bool = False) -> Model:
-    """Reads a model from a file; the format is decided by its content.
+Path = str | os.PathLike[str]
+
+
+def _load_options(
+    strict: bool,
+    package_path: Path | Iterable[Path],
+    floating_base: bool,
+    keep_fixed: bool,
+    srdf: Path | None,
+) -> tuple:
+    folders = (package_path,) if isinstance(package_path, (str, os.PathLike)) else package_path
+    return (
+        strict,
+        tuple(os.fsencode(folder) for folder in folders),
+        floating_base,
+        keep_fixed,
+        None if srdf is None else os.fsencode(srdf),
+    )
+
+
+def load(
+    path: Path,
+    *,
+    strict: bool = False,
+    package_path: Path | Iterable[Path] = (),
+    floating_base: bool = False,
+    keep_fixed: bool = False,
+    srdf: Path | None = None,
+) -> Model:
+    """Reads a model from a file, MJCF or URDF; the format is decided by its content.
 
     strict: what would change the motion and is not supported is an error, instead of an entry in `Model.report`.
+
+    For URDF:
+
+    package_path: folders in which package:// is looked up, before TANGERE_PACKAGE_PATH, ROS_PACKAGE_PATH and the folders
+    above the file. floating_base: the root link gets a free joint; otherwise it is fixed to the world. keep_fixed: links
+    on fixed joints stay bodies; otherwise they are merged into their parents, and each leaves a site of its name. srdf: a
+    file whose disable_collisions become excludes.
     """
+    options = _load_options(strict, package_path, floating_base, keep_fixed, srdf)
     try:
-        return Model._load(path, strict)
+        return Model._load(path, options)
     except OSError as refused:
         try:
             with open(path, "rb"):
@@ -170,6 +206,15 @@ def load(path: str | os.PathLike[str], *, strict: bool = False) -> Model:
             raise type(cause)(cause.errno, str(refused)) from None
 
 
-def load_string(text: str, *, dir: str | os.PathLike[str] = ".", strict: bool = False) -> Model:
-    """Reads a model from a string; relative paths in it start at dir."""
-    return Model._load_string(text, dir, strict)
+def load_string(
+    text: str,
+    *,
+    dir: Path = ".",
+    strict: bool = False,
+    package_path: Path | Iterable[Path] = (),
+    floating_base: bool = False,
+    keep_fixed: bool = False,
+    srdf: Path | None = None,
+) -> Model:
+    """Reads a model from a string; relative paths in it start at dir. The options are those of `load`."""
+    return Model._load_string(text, dir, _load_options(strict, package_path, floating_base, keep_fixed, srdf))

@@ -43,7 +43,8 @@ double tg_cli_clock(void)
 
 enum
 {
-    PROGRESS_DELAY = 2 /* s before the first line */
+    PROGRESS_DELAY = 2, /* s before the first line */
+    PROGRESS_WIDTH = 60 /* characters that are cleared */
 };
 #define PROGRESS_INTERVAL 0.2 /* s between two */
 
@@ -71,5 +72,5 @@ void tg_cli_progress_show(tg_cli_progress *progress, int done, int total)
 void tg_cli_progress_end(const tg_cli_progress *progress)
 {
     if (was_shown(progress))
-        fprintf(stderr, "\r\033[K");
+        fprintf(stderr, "\r%*s\r", PROGRESS_WIDTH, "");
 }

@@ -50,9 +50,14 @@ static bool find_folder(char folder[PATH_BYTES])
         return false;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
     {
-        join(folder, program, places[i]);
-        if (access(folder, R_OK | X_OK) == 0)
-            return true;
+        char place[PATH_BYTES];
+        join(place, program, places[i]);
+        char *path = realpath(place, NULL); /* without links and dots; NULL if there is nothing */
+        if (path == NULL)
+            continue;
+        snprintf(folder, PATH_BYTES, "%s", path);
+        free(path);
+        return true;
     }
     return false;
 }

@@ -12,15 +12,16 @@
  *   along its axis and S = r across it; an ellipsoid: S from its radii; a cylinder's rim: S along the rim's tangent. */
 typedef struct tg_surface
 {
-    int flat;  /* number of flat directions: 0, 1 (along edge), 2 */
-    v4 edge;   /* unit, orthogonal to the normal; flat == 1 */
-    mat3 S;    /* symmetric, S n = 0; zero along flat directions */
+    int flat; /* number of flat directions: 0, 1 (along edge), 2 */
+    v4 edge;  /* unit, orthogonal to the normal; flat == 1 */
+    mat3 S;   /* symmetric, S n = 0; zero along flat directions */
 } tg_surface;
 
 typedef enum tg_point_kind
 {
     TG_POINT_WITNESS, /* nearest points (or deepest) of two surfaces: surface[0], surface[1] */
-    TG_POINT_CLIPPED  /* a point of an incident edge where it crosses a side plane of the reference face */
+    TG_POINT_CLIPPED, /* a point of an incident edge where it crosses a side plane of the reference face */
+    TG_POINT_CORNER   /* a corner of the reference face over the incident face, measured along the reference normal */
 } tg_point_kind;
 
 enum
@@ -39,9 +40,9 @@ typedef struct tg_contact_point
     /* for the derivative */
     tg_point_kind kind;
     tg_surface surface[2];
-    int reference;    /* CLIPPED: which shape (0, 1) has the reference face, whose normal the contact normal is */
+    int reference;    /* CLIPPED, CORNER: which shape (0, 1) has the reference face, whose normal the contact normal is */
     v4 incident_edge; /* CLIPPED: direction of the incident edge (unit) */
-    v4 side_normal;   /* CLIPPED: normal of the side plane of the reference face (unit, in the face) */
+    v4 side_normal;   /* CLIPPED: normal of the side plane of the reference face (unit, in the face); CORNER: of the incident face */
 } tg_contact_point;
 
 typedef struct tg_patch

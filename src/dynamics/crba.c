@@ -82,17 +82,41 @@ void tg_solve_mass(const tg_model *m, const tg_work *w, double *x)
         tg_ltl_solve(&m->tree_ltl[t], w->M + m->tree_matrix[t], w->dinv + m->tree_dof[t], x + m->tree_dof[t]);
 }
 
+/* Rows r .. r+3, columns c .. c+3 of the lower triangle, to the upper one. */
+static void mirror_block(const double *M, int ld, int r, int c, double *out, int nv)
+{
+    v4 x0 = v4_load(M + r * ld + c), x1 = v4_load(M + (r + 1) * ld + c);
+    v4 x2 = v4_load(M + (r + 2) * ld + c), x3 = v4_load(M + (r + 3) * ld + c);
+    v4_transpose(&x0, &x1, &x2, &x3);
+    v4_storeu(out + c * nv + r, x0);
+    v4_storeu(out + (c + 1) * nv + r, x1);
+    v4_storeu(out + (c + 2) * nv + r, x2);
+    v4_storeu(out + (c + 3) * nv + r, x3);
+}
+
+/* One tree's block. What a row holds outside the blocks of its path is zero since the workspace was made, and inside them tg_mass_rows writes zeros off the
+ * path, so that whole rows can be copied. */
+static void export_tree(const tg_model *m, const tg_work *w, int tree, double *out)
+{
+    int nv = m->nv, n = m->tree_ndof[tree], ld = m->tree_ld[tree], even = n & ~(V4_LANES - 1);
+    const double *M = w->M + m->tree_matrix[tree];
+    for (int k = 0; k < n; k++)
+        memcpy(out + k * nv, M + k * ld, sizeof(double) * (size_t)(k + 1));
+    for (int r = 0; r < even; r += V4_LANES)
+        for (int c = 0; c < r; c += V4_LANES)
+            mirror_block(M, ld, r, c, out, nv);
+    for (int k = 0; k < n; k++) /* the blocks on the diagonal, and the rows behind the last full block */
+        for (int j = k < even ? k & ~(V4_LANES - 1) : 0; j < k; j++)
+            out[j * nv + k] = M[k * ld + j];
+}
+
 void tg_export_mass(const tg_model *m, const tg_work *w, double *M)
 {
-    int nv = m->nv;
-    memset(M, 0, sizeof(double) * (size_t)nv * (size_t)nv);
-    for (int k = 0; k < nv; k++)
-    {
-        int tree = m->node_tree[m->dof_node[k]], first = m->tree_dof[tree];
-        const double *row = w->M + m->tree_matrix[tree] + (k - first) * m->tree_ld[tree];
-        for (int j = k; j >= 0; j = m->dof_parent[j])
-            M[k * nv + j] = M[j * nv + k] = row[j - first];
-    }
+    size_t nv = (size_t)m->nv;
+    if (m->ntree > 1)
+        memset(M, 0, sizeof(double) * nv * nv);
+    for (int t = 0; t < m->ntree; t++)
+        export_tree(m, w, t, M + (size_t)m->tree_dof[t] * (nv + 1));
 }
 
 tg_status tg_mass_matrix(const tg_model *m, tg_work *w, const double *q, double *M)

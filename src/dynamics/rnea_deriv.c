@@ -160,14 +160,16 @@ typedef struct block
 /* Row k of the lower part goes to the columns on its path, the upper part to the same rows as a column. */
 static void scatter(const tg_model *m, block out, int tree, int dof, const double *row, const double *column)
 {
-    int first = m->tree_dof[tree], node = m->dof_node[dof], k = dof - first;
-    int begin = m->node_dof[node], end = begin + m->node_ndof[node];
-    for (int j = begin; j < end; j++)
-        out.at[k * out.nv + j - first] = row[j - first];
-    for (int j = m->dof_parent[begin]; j >= 0; j = m->dof_parent[j])
+    const tg_ltl_pattern *p = &m->tree_ltl[tree];
+    int tree_dof = m->tree_dof[tree], node = m->dof_node[dof], k = dof - tree_dof;
+    int first = m->node_dof[node] - tree_dof;
+    for (int j = first; j < first + m->node_ndof[node]; j++)
+        out.at[k * out.nv + j] = row[j];
+    for (int a = p->path_start[first]; a < p->path_start[first + 1]; a++)
     {
-        out.at[k * out.nv + j - first] = row[j - first];
-        out.at[(j - first) * out.nv + k] = column[j - first];
+        int j = p->path[a];
+        out.at[k * out.nv + j] = row[j];
+        out.at[j * out.nv + k] = column[j];
     }
 }
 

@@ -115,6 +115,8 @@ static tg_status joint_geometry(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_joi
     double length = sqrt(w->axis[0] * w->axis[0] + w->axis[1] * w->axis[1] + w->axis[2] * w->axis[2]);
     if (length < 1e-14)
         return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "attribute 'axis': is zero");
+    if (fabs(length - 1) <= 1e-15) /* unit to rounding: stays as it is written */
+        length = 1;
     double axis[3] = {w->axis[0] / length, w->axis[1] / length, w->axis[2] / length};
     tg_quat_rotate(frame + 3, axis, def->axis);
     return TG_OK;

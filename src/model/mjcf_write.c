@@ -1,11 +1,11 @@
 /* tg_save: a model as MJCF. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "model/contact_order.h"
 #include "model/mjcf_write.h"
 #include "model/params.h"
 
@@ -157,42 +157,6 @@ void tg_mjcf_put_name(tg_mjcf_writer *w, tg_element element, int index)
         tg_mjcf_put_reference(w, "name", element, index);
 }
 
-/* ---- the order of pairs and excludes ---- */
-
-typedef struct contact_key
-{
-    int low, high, index; /* bodies; in the model */
-} contact_key;
-
-static int compare_keys(const void *a, const void *b)
-{
-    const contact_key *x = a, *y = b;
-    if (x->low != y->low)
-        return x->low < y->low ? -1 : 1;
-    if (x->high != y->high)
-        return x->high < y->high ? -1 : 1;
-    return x->index - y->index;
-}
-
-/* order: count indices, sorted by their bodies. body: of element i in the lower and upper half. */
-static bool sort_contacts(tg_mjcf_writer *w, int count, const int *body1, const int *body2, const int *of, int *order)
-{
-    contact_key *key = tg_alloc(w->text.allocator, (size_t)count * sizeof *key);
-    if (key == NULL)
-        return false;
-    for (int i = 0; i < count; i++)
-    {
-        int a = of != NULL ? of[body1[i]] : body1[i], b = of != NULL ? of[body2[i]] : body2[i];
-        key[i] = (contact_key){a < b ? a : b, a < b ? b : a, i};
-    }
-    if (count > 0)
-        qsort(key, (size_t)count, sizeof *key, compare_keys);
-    for (int i = 0; i < count; i++)
-        order[i] = key[i].index;
-    tg_free(w->text.allocator, key);
-    return true;
-}
-
 /* ---- the whole ---- */
 
 static void write_settings(tg_mjcf_writer *w)
@@ -210,9 +174,12 @@ static void write_settings(tg_mjcf_writer *w)
         return;
     tg_mjcf_begin(w, "default"); /* bodies have their mass: that of geoms plays no role, and any mesh has a surface */
     tg_mjcf_open(w);
-    tg_mjcf_begin(w, "mesh");
-    tg_mjcf_put_text(w, "inertia", "shell");
-    tg_mjcf_end(w);
+    if (w->m->nmesh > 0)
+    {
+        tg_mjcf_begin(w, "mesh");
+        tg_mjcf_put_text(w, "inertia", "shell");
+        tg_mjcf_end(w);
+    }
     tg_mjcf_begin(w, "geom");
     tg_mjcf_put_text(w, "mass", "0");
     tg_mjcf_end(w);
@@ -277,6 +244,22 @@ static tg_status write_model(tg_mjcf_writer *w)
     return status;
 }
 
+/* The order in which pairs are written: by the bodies of their geoms. */
+static bool order_pairs(tg_mjcf_writer *w)
+{
+    const tg_model *m = w->m;
+    size_t n = (size_t)m->npair;
+    int *body = tg_alloc(w->text.allocator, 2 * n * sizeof *body);
+    for (size_t i = 0; i < n && body != NULL; i++)
+    {
+        body[i] = m->geom_body[m->pair_geom1[i]];
+        body[n + i] = m->geom_body[m->pair_geom2[i]];
+    }
+    bool done = body != NULL && tg_contact_order(w->text.allocator, m->npair, body, body + n, w->pair);
+    tg_free(w->text.allocator, body);
+    return done;
+}
+
 static tg_status prepare(tg_mjcf_writer *w)
 {
     const tg_model *m = w->m;
@@ -284,9 +267,8 @@ static tg_status prepare(tg_mjcf_writer *w)
     w->referenced = tg_alloc(allocator, (size_t)m->nname * sizeof *w->referenced);
     w->pair = tg_alloc(allocator, (size_t)m->npair * sizeof *w->pair);
     w->exclude = tg_alloc(allocator, (size_t)m->nexclude * sizeof *w->exclude);
-    if (w->referenced == NULL || w->pair == NULL || w->exclude == NULL ||
-        !sort_contacts(w, m->npair, m->pair_geom1, m->pair_geom2, m->geom_body, w->pair) ||
-        !sort_contacts(w, m->nexclude, m->exclude_body1, m->exclude_body2, NULL, w->exclude))
+    if (w->referenced == NULL || w->pair == NULL || w->exclude == NULL || !order_pairs(w) ||
+        !tg_contact_order(allocator, m->nexclude, m->exclude_body1, m->exclude_body2, w->exclude))
         return no_memory(w);
     tg_mjcf_mark_references(w);
     return TG_OK;

@@ -2,19 +2,35 @@
 #ifndef TG_MODEL_POLYTOPE_H
 #define TG_MODEL_POLYTOPE_H
 
+#include "tangere/base.h"
+
 /* Combinatorics do not change when the vertices are scaled along the axes by numbers that are not zero, so one polytope serves every
- * scale; an odd number of negative factors turns the polygons around. */
+ * scale; an odd number of negative factors turns the polygons around.
+ *
+ * Flat hulls are polytopes too: one vertex and no polygon; two vertices, neighbours of each other, and no polygon; a flat
+ * polygon twice, back to back, with opposite normals. */
 typedef struct tg_polytope
 {
     int nvertex, npolygon;
-    const double *vertex;      /* nvertex x 4 (x y z 0), unscaled; only vertices of the hull */
+    const double *vertex;       /* nvertex x 4 (x y z 0), unscaled, 32-byte aligned; only vertices of the hull */
     const int *neighbour_start; /* nvertex + 1 */
     const int *neighbour;       /* vertices that share an edge */
     const int *polygon_start;   /* npolygon + 1 */
     const int *polygon;         /* vertices of a face, counter-clockwise from outside; coplanar triangles are merged */
-    const double *normal;       /* npolygon x 4: unit outward normal (unscaled), and offset n.x in the last place */
-    const int *around_start;    /* nvertex + 1 */
-    const int *around;          /* polygons at a vertex */
+    const double *normal; /* npolygon x 4: unit outward normal (unscaled), and the largest n.x of its vertices in the last place */
+    const int *around_start; /* nvertex + 1 */
+    const int *around;       /* polygons at a vertex */
+    int octant[8];           /* vertex farthest along (+-1, +-1, +-1), + along x, y, z where bits 0, 1, 2 are set */
 } tg_polytope;
+
+/* Half lengths 1. Vertex i is + along x, y, z where bits 0, 1, 2 of i are set; polygon 2 k + 1 looks along + axis k, 2 k along - axis k. */
+extern const tg_polytope tg_unit_cube;
+
+/* The hull of nvertex x 3 numbers, in one block from the allocator. Points that are within 1e-9 of their extent of a plane, a line or a
+ * point give a flat hull. Triangles are one polygon where their normals agree to 1e-4 rad and their corners lie within 1e-7 of the extent in one plane
+ * (slivers: the corners alone decide); what that moves is below those 1e-7. */
+tg_status tg_polytope_create(const tg_allocator *allocator, const double *vertex, int nvertex, tg_polytope **polytope,
+                             tg_error *error);
+void tg_polytope_destroy(const tg_allocator *allocator, tg_polytope *polytope); /* NULL is allowed */
 
 #endif

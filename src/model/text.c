@@ -71,11 +71,11 @@ void tg_text_integer(tg_text *t, int value)
     tg_text_bytes(t, number, (size_t)snprintf(number, sizeof number, "%d", value));
 }
 
-/* value with so many digits, and a point whatever the locale has in its place. Returns the length. */
+/* value with so many digits, and a point whatever the locale has in its place; -0 is 0. Returns the length. */
 static size_t format(double value, int digits, char number[40])
 {
     char raw[40];
-    snprintf(raw, sizeof raw, "%.*g", digits, value);
+    snprintf(raw, sizeof raw, "%.*g", digits, value == 0 ? 0.0 : value);
     size_t n = 0;
     for (const char *c = raw; *c != '\0'; c++)
     {

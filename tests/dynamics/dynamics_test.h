@@ -67,8 +67,8 @@ static inline void multiply_matrix(const double *A, const double *x, int rows, i
         y[i] = dot_n(A + (size_t)i * (size_t)columns, x, columns);
 }
 
-/* Runs a check on `states` random states of every test model, with the parameters of dynamics_case (own: with the model's own). The
- * check returns an error that must not exceed the tolerance; the worst one is printed. */
+/* Runs a check on `states` random states of every test model, with the parameters of dynamics_case (own: with the
+ * model's own). The check returns an error that must not exceed the tolerance; the worst one is printed. */
 typedef double case_check(dynamics_case *c);
 
 static inline double check_model(int model, unsigned states, bool own, double tolerance, case_check *check)

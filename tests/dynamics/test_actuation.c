@@ -129,8 +129,9 @@ static void test_tendon(void **state)
     small_end(&s);
 }
 
-/* A wrench in the axes of a site, which is turned by 90 degrees about z in its body (its x is the body's y), at (0.5, 0, 0) of a body
- * on a hinge about z. Force gear (1, 0, 0) points along y at q = 0: torque 0.5; gear torque (0, 0, 3): 3. */
+/* A wrench in the axes of a site, which is turned by 90 degrees about z in its body (its x is the body's y), at
+ * (0.5, 0, 0) of a body on a hinge about z. Force gear (1, 0, 0) points along y at q = 0: torque 0.5; gear torque
+ * (0, 0, 3): 3. */
 static void test_site(void **state)
 {
     (void)state;

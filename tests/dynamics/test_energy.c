@@ -165,8 +165,8 @@ static void test_energy_rate(void **state)
 
 /* ---- conservation over a trajectory ---- */
 
-/* du/dt of a displacement u from q, in the tangent space, for velocity v: J_r(u)^-1 v for rotations (Munthe-Kaas), v for the
- * rest. */
+/* du/dt of a displacement u from q, in the tangent space, for velocity v: J_r(u)^-1 v for rotations (Munthe-Kaas),
+ * v for the rest. */
 static void displacement_rate(const tg_model *m, const double *u, const double *v, double *rate)
 {
     tg_sizes size = tg_model_sizes(m);
@@ -221,8 +221,8 @@ static void set_all(dynamics_case *c, const char *pattern, double value)
     free(index);
 }
 
-/* Nothing acts from outside: no gravity, springs or dampers; no armature on free joints (that of the other joints acts between
- * two bodies). */
+/* Nothing acts from outside: no gravity, springs or dampers; no armature on free joints (that of the other joints
+ * acts between two bodies). */
 static void isolate(dynamics_case *c)
 {
     static const char *const patterns[] = {"gravity", "*.stiffness", "*.damping"};
@@ -302,12 +302,9 @@ static void test_conservation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_totals),
-        cmocka_unit_test(test_com_jacobian),
-        cmocka_unit_test(test_kinetic_energy),
-        cmocka_unit_test(test_potential_gradient),
-        cmocka_unit_test(test_energy_rate),
-        cmocka_unit_test(test_conservation),
+        cmocka_unit_test(test_totals),         cmocka_unit_test(test_com_jacobian),
+        cmocka_unit_test(test_kinetic_energy), cmocka_unit_test(test_potential_gradient),
+        cmocka_unit_test(test_energy_rate),    cmocka_unit_test(test_conservation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,8 +114,8 @@ static void test_free_fall(void **state)
     small_joint(&s, plain_joint(TG_JOINT_FREE, 0, 0, 1), body);
     small_build(&s);
     const double q[7] = {1, 2, 3, 0.5, 0.5, -0.5, 0.5}, v[6] = {4, 5, 6, 0.3, -0.7, 1.1};
-    const double expected[6] = {0, 0, -9.81, (2 - 2.5) / 1 * v[4] * v[5], (2.5 - 1) / 2 * v[5] * v[3],
-                                (1 - 2) / 2.5 * v[3] * v[4]};
+    const double expected[6] = {
+        0, 0, -9.81, (2 - 2.5) / 1 * v[4] * v[5], (2.5 - 1) / 2 * v[5] * v[3], (1 - 2) / 2.5 * v[3] * v[4]};
     double a[6];
     small_ok(&s, tg_forward_dynamics(s.m, s.w, q, v, NULL, a));
     check_numbers(a, expected, 6, 1e-14);
@@ -176,12 +176,9 @@ static void test_singular_mass_matrix(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_residual),
-        cmocka_unit_test(test_residual_of_own_parameters),
-        cmocka_unit_test(test_inverse_of_rnea),
-        cmocka_unit_test(test_without_force),
-        cmocka_unit_test(test_free_fall),
-        cmocka_unit_test(test_singular_mass_matrix),
+        cmocka_unit_test(test_residual),        cmocka_unit_test(test_residual_of_own_parameters),
+        cmocka_unit_test(test_inverse_of_rnea), cmocka_unit_test(test_without_force),
+        cmocka_unit_test(test_free_fall),       cmocka_unit_test(test_singular_mass_matrix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

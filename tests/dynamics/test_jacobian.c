@@ -28,8 +28,9 @@ static void place_frame(moving_frame *f, const double *q, double pos[3], double 
         pos[i] += arm[i];
 }
 
-/* Position, and the rotation vector from the undisplaced orientation, in the axes of the frame asked for. The displacements are
- * small, so that to first order rotation vectors add, and second-order terms cancel in central differences. */
+/* Position, and the rotation vector from the undisplaced orientation, in the axes of the frame asked for. The
+ * displacements are small, so that to first order rotation vectors add, and second-order terms cancel in central
+ * differences. */
 static void displaced_frame(void *context, int input, double h, double *out)
 {
     moving_frame *f = context;
@@ -95,8 +96,8 @@ static void test_against_differences(void **state)
     check_models(3, false, 1e-9, jacobians);
 }
 
-/* TG_FRAME_WORLD is the Jacobian of the point of the body that is at the world's origin now; no point means the origin of the
- * body; the world itself does not move. */
+/* TG_FRAME_WORLD is the Jacobian of the point of the body that is at the world's origin now; no point means the
+ * origin of the body; the world itself does not move. */
 static double frames(dynamics_case *c)
 {
     size_t n = 6 * (size_t)c->size.nv;

@@ -1,5 +1,5 @@
-/* What every function of the dynamics stage keeps, on every model: no memory is asked for once a workspace is there, outputs are written
- * completely and no further, and the result depends on the arguments alone, to the bit. */
+/* What every function of the dynamics stage keeps, on every model: no memory is asked for once a workspace is
+ * there, outputs are written completely and no further, and the result depends on the arguments alone, to the bit. */
 #include "dynamics_test.h"
 #include "support/dynamics_calls.h"
 
@@ -118,7 +118,8 @@ static void for_every_call(call_check *check)
             if (!applies(&dynamics_calls[i], m))
                 continue;
             dynamics_case_randomise(c, 10 + (unsigned)i);
-            x.element = dynamics_calls[i].element == TG_ELEMENT_COUNT ? 0 : call_element_count(m, &dynamics_calls[i]) - 1;
+            x.element =
+                dynamics_calls[i].element == TG_ELEMENT_COUNT ? 0 : call_element_count(m, &dynamics_calls[i]) - 1;
             check(&dynamics_calls[i], c, &x);
             count++;
         }
@@ -131,9 +132,10 @@ static void for_every_call(call_check *check)
 
 static void without_memory(const dynamics_call *call, dynamics_case *c, call_arguments *x)
 {
-    double bad = NAN;
+    double *bad = new_numbers((size_t)c->size.nq + 3);
     call_arguments refused = *x;
-    refused.in[CALL_Q] = refused.in[CALL_POINT] = &bad;
+    bad[0] = NAN;
+    refused.in[CALL_Q] = refused.in[CALL_POINT] = bad;
     heap.asked = 0;
     heap.armed = true;
     call_run(call, x);
@@ -145,6 +147,7 @@ static void without_memory(const dynamics_call *call, dynamics_case *c, call_arg
         fail_msg("%s asked for memory", call->name);
     if (call->needs & (1u << CALL_Q))
         assert_int_equal(status, TG_ERR_VALUE);
+    free(bad);
 }
 
 static void test_no_allocation(void **state)

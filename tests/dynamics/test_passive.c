@@ -204,11 +204,8 @@ static void test_rest_from_the_springs(void **state)
 static void test_pulley(void **state)
 {
     (void)state;
-    const tg_path path[] = {{TG_PATH_SITE, 0, 0},
-                            {TG_PATH_SITE, 1, 0},
-                            {TG_PATH_PULLEY, 0, 2},
-                            {TG_PATH_SITE, 1, 0},
-                            {TG_PATH_SITE, 2, 0}};
+    const tg_path path[] = {
+        {TG_PATH_SITE, 0, 0}, {TG_PATH_SITE, 1, 0}, {TG_PATH_PULLEY, 0, 2}, {TG_PATH_SITE, 1, 0}, {TG_PATH_SITE, 2, 0}};
     small_model s = two_slides();
     small_tendon(&s, spring_tendon(TG_TENDON_SPATIAL, path, 5, 0, 6));
     small_build(&s);

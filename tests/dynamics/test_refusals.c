@@ -1,5 +1,5 @@
-/* Bad arguments to every public function of the dynamics stage: a status, a message that names array, index and value, and outputs
- * that are as they were. */
+/* Bad arguments to every public function of the dynamics stage: a status, a message that names array, index and
+ * value, and outputs that are as they were. */
 #include "dynamics_test.h"
 #include "support/dynamics_calls.h"
 
@@ -396,8 +396,9 @@ static void test_refused_parameters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_function), cmocka_unit_test(test_message),   cmocka_unit_test(test_workspace),
-        cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_refused_parameters),
+        cmocka_unit_test(test_every_function),     cmocka_unit_test(test_message),
+        cmocka_unit_test(test_workspace),          cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_refused_parameters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* Tendons: length by hand and from the poses of the sites, moment arms and their derivative by finite differences. */
-#include "dynamics/tendon.h"
 #include "dynamics/kinematics.h"
+#include "dynamics/tendon.h"
 #include "dynamics_test.h"
 
 /* ---- the paths of the model two_trees, written once more ---- */

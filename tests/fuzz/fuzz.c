@@ -53,12 +53,10 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 
 static const char marker[] = "\n#file ";
 
-/* Cuts the text at its markers. The main file ends before the first; returns its length. */
-static size_t split_files(char *text, size_t size)
+size_t fuzz_split(size_t size)
 {
     size_t main_length = size;
-    char *end = text + size;
-    input.nfile = 0;
+    char *text = input.text, *end = text + size;
     for (char *c = strstr(text, marker); c != NULL && input.nfile < MAX_FILES;)
     {
         if (input.nfile == 0)
@@ -136,14 +134,14 @@ static uint32_t hash(const uint8_t *data, size_t size)
     return h ^ (h >> 15);
 }
 
-const char *fuzz_begin(const uint8_t *data, size_t size, size_t *length)
+const char *fuzz_begin(const uint8_t *data, size_t size)
 {
+    input.nfile = 0;
     input.text = malloc(size + 1);
     fuzz_require(input.text != NULL, "the machine is out of memory", "");
     if (size > 0)
         memcpy(input.text, data, size);
     input.text[size] = '\0';
-    *length = split_files(input.text, size);
     input.active = true;
     uint32_t h = hash(data, size);
     memset(&memory, 0, sizeof memory);

@@ -25,9 +25,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Ends the program with a message when a property does not hold. */
 void fuzz_require(bool holds, const char *what, const char *detail);
 
-/* Starts an input: its files become those that can be opened, and the allocator is new. One input in sixteen (chosen by
- * its bytes) has an allocation fail early. main: the main file, terminated, of *length bytes. */
-const char *fuzz_begin(const uint8_t *data, size_t size, size_t *length);
+/* Starts an input: no file can be opened any more, and the allocator is new. For one input in sixteen (chosen by its
+ * bytes) an allocation fails early. Returns a terminated copy of the bytes. */
+const char *fuzz_begin(const uint8_t *data, size_t size);
+
+/* Cuts the copy of size bytes into files, which can be opened from now on. Returns the length of the main file. */
+size_t fuzz_split(size_t size);
+
 const tg_allocator *fuzz_allocator(void);
 
 /* Whether an allocation was refused since fuzz_begin: then anything may have failed. */

@@ -18,8 +18,8 @@ static void load(const char *text, size_t length, bool strict)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    size_t length;
-    const char *text = fuzz_begin(data, size, &length);
+    const char *text = fuzz_begin(data, size);
+    size_t length = fuzz_split(size);
     load(text, length, length % 2 != 0);
     fuzz_end();
     return 0;

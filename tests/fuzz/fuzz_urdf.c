@@ -5,8 +5,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;
-    size_t length;
-    const char *text = fuzz_begin(data + 1, size - 1, &length);
+    const char *text = fuzz_begin(data + 1, size - 1);
+    size_t length = fuzz_split(size - 1);
     static const char *const folders[] = {"packages"};
     tg_load_options options = tg_default_load_options();
     options.allocator = fuzz_allocator();

@@ -36,8 +36,7 @@ static inline void fuzz_use_mesh(const tg_mesh_data *mesh)
 
 static inline int fuzz_mesh(fuzz_mesh_reader read, const uint8_t *data, size_t size)
 {
-    size_t length;
-    const char *text = fuzz_begin(data, size, &length);
+    const char *text = fuzz_begin(data, size);
     tg_pool pool = {.allocator = fuzz_allocator()};
     tg_mesh_data mesh = {0};
     tg_error error = {0};

@@ -11,7 +11,8 @@ typedef struct sincos_error
     double absolute, ulps;
 } sincos_error;
 
-/* valgrind computes long double as double: then the C library's double is the better judge, and its own half unit counts. */
+/* valgrind computes long double as double: then the C library's double is the better judge, and its own half unit
+ * counts. */
 static bool long_double_is_longer(void)
 {
     volatile long double one = 1, little = 0x1p-60L;
@@ -52,8 +53,8 @@ static void measure(const double *x, int n, sincos_error *worst)
     }
 }
 
-/* The bounds: 1.7e-16, which is 1.5 units in the last place of a result between 1/2 and 1; and 4 units in the last place of
- * any result, small ones near a zero too. */
+/* The bounds: 1.7e-16, which is 1.5 units in the last place of a result between 1/2 and 1; and 4 units in the last
+ * place of any result, small ones near a zero too. */
 static void check(const char *what, sincos_error e)
 {
     const double absolute = 1.7e-16, ulps = 4;
@@ -103,7 +104,8 @@ static void test_quadrants(void **state)
     check("multiples of pi/2", even);
 }
 
-/* The nearest doubles to the multiples of pi/2 up to 1e6: what is left after the reduction is as small as 1e-16 / 1e6. */
+/* The nearest doubles to the multiples of pi/2 up to 1e6: what is left after the reduction is as small as 1e-16 /
+ * 1e6. */
 static void test_near_zeros(void **state)
 {
     (void)state;
@@ -133,7 +135,7 @@ static void test_huge_angles(void **state)
                         -12345678.9};
     sincos_error worst = {0, 0};
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
-        measure(&x[i], 1, &worst); /* beside zeros */
+        measure(&x[i], 1, &worst);            /* beside zeros */
     measure(x, sizeof x / sizeof *x, &worst); /* beside each other */
     check("huge", worst);
 }
@@ -176,8 +178,9 @@ static void test_symmetry_and_lanes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ranges),       cmocka_unit_test(test_quadrants),    cmocka_unit_test(test_near_zeros),
-        cmocka_unit_test(test_huge_angles),  cmocka_unit_test(test_exact_values), cmocka_unit_test(test_symmetry_and_lanes),
+        cmocka_unit_test(test_ranges),       cmocka_unit_test(test_quadrants),
+        cmocka_unit_test(test_near_zeros),   cmocka_unit_test(test_huge_angles),
+        cmocka_unit_test(test_exact_values), cmocka_unit_test(test_symmetry_and_lanes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Every function of tangere/dynamics.h that takes a workspace, as a row of a table that says what it reads and writes, so that a test can
- * call them all, with any argument replaced. */
+/* Every function of tangere/dynamics.h that takes a workspace, as a row of a table that says what it reads and
+ * writes, so that a test can call them all, with any argument replaced. */
 #ifndef TG_TEST_DYNAMICS_CALLS_H
 #define TG_TEST_DYNAMICS_CALLS_H
 
@@ -79,8 +79,8 @@ int call_element_count(const tg_model *m, const dynamics_call *call);
 /* Numbers in one output; 0 if the function has no such output. */
 size_t call_output_size(const dynamics_call *call, const call_arguments *x, int output);
 
-/* Arguments at the state of a case (whose arrays they share), some twenty parameters, and outputs that hold those of any function, with
- * room for one number behind each. */
+/* Arguments at the state of a case (whose arrays they share), some twenty parameters, and outputs that hold those
+ * of any function, with room for one number behind each. */
 call_arguments call_arguments_create(dynamics_case *c);
 void call_arguments_destroy(call_arguments *x);
 

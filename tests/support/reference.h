@@ -1,6 +1,7 @@
-/* A second, plain opinion on kinematics and inverse dynamics, to judge the library by. It shares no code with it: quaternions composed
- * body by body and joint by joint as MuJoCo composes them, classical velocities and accelerations of points, and the
- * forces by virtual work (Kane). Slow, in long double, from public queries and parameters only. */
+/* A second, plain opinion on kinematics and inverse dynamics, to judge the library by. It shares no code with it:
+ * quaternions composed body by body and joint by joint as MuJoCo composes them, classical velocities and
+ * accelerations of points, and the forces by virtual work (Kane). Slow, in long double, from public queries and
+ * parameters only. */
 #ifndef TG_TEST_REFERENCE_H
 #define TG_TEST_REFERENCE_H
 
@@ -29,7 +30,8 @@ void reference_motion(const reference *r, const double *q, const double *v, cons
 void reference_rnea(const reference *r, const double *q, const double *v, const double *a, double *tau);
 
 /* A frame (pos, quat) fixed in a body, in the world; quat may be NULL (no turn), out_quat too. */
-void reference_frame(const reference_body *b, const double *pos, const double *quat, double out_pos[3], double out_quat[4]);
+void reference_frame(const reference_body *b, const double *pos, const double *quat, double out_pos[3],
+                     double out_quat[4]);
 
 /* Velocity and acceleration of a point of a body, given in its frame; either may be NULL. */
 void reference_point(const reference_body *b, const double point[3], double velocity[3], double acceleration[3]);
