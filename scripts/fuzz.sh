@@ -15,6 +15,10 @@ if [ ${#targets[@]} = 0 ]; then
     done
 fi
 
+# a small quarantine: it is filled again with every input, and a large one costs time, not findings
+export ASAN_OPTIONS=${ASAN_OPTIONS:-quarantine_size_mb=8:detect_stack_use_after_return=1}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 failed=0

@@ -284,7 +284,8 @@ typedef struct tg_load_options
 TG_API tg_load_options tg_default_load_options(void);
 
 /* Reads a model from a file or from a string; the format is decided by the content. options may be NULL. dir is where
- * relative paths of a string start (NULL: the current folder). */
+ * relative paths of a string start. NULL: the current folder, and the text (of which nobody knows where it came from) may
+ * not name files outside of it: an absolute path or one with ".." is refused. */
 TG_API tg_status tg_load(const char *path, const tg_load_options *options, tg_model **m, tg_error *error);
 TG_API tg_status tg_load_string(const char *text, size_t length, const char *dir, const tg_load_options *options,
                                 tg_model **m, tg_error *error);

@@ -28,6 +28,7 @@ from tangere._errors import Error, UnknownNameError
 from tangere.enums import DynamicsType, GeomType, JointType, ReportKind, Transmission
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
 from tangere.params import Params
+from tangere.scene import Scene
 
 __all__ = [
     "Actuation",
@@ -51,6 +52,7 @@ __all__ = [
     "ReportEntry",
     "ReportKind",
     "RneaGradient",
+    "Scene",
     "State",
     "Transmission",
     "UnknownNameError",

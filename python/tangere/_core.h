@@ -33,6 +33,12 @@ typedef struct tg_py_model
 
 extern PyTypeObject tg_py_model_type;
 
+/* A Model of class type, with the default parameters, that owns m; NULL with an exception set, and m destroyed. */
+PyObject *tg_py_model_of(PyTypeObject *type, tg_model *m);
+
+/* What is in the params of a model. */
+const tg_params *tg_py_params(PyObject *capsule);
+
 /* What a call borrows from its model: a workspace that is its own until it is given back, and the parameters. */
 typedef struct tg_py_loan
 {
@@ -80,5 +86,10 @@ PyObject *tg_py_view(PyObject *base, const double *data, npy_intp length);
 
 /* Adds the methods of the table in _core_dynamics.c to the Model type, and the types of their results to the module. */
 bool tg_py_dynamics_init(PyObject *module);
+
+/* ---- scenes and files (_core_scene.c) ---- */
+
+/* Adds the Scene type to the module, and the method that writes a model to the Model type. */
+bool tg_py_scene_init(PyObject *module);
 
 #endif

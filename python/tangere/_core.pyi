@@ -109,6 +109,25 @@ Arrays4 = tuple[Array, Array, Array, Array] | None
 Arrays5 = tuple[Array, Array, Array, Array, Array] | None
 Arrays6 = tuple[Array, Array, Array, Array, Array, Array] | None
 
+class Scene:
+    def _set(self, name: str, gravity: ArrayLike, timestep: float, /) -> None: ...
+    def _add(self, model: Model, label: str, prefix: str, pos: ArrayLike, quat: ArrayLike, /) -> None: ...
+    def _prop(
+        self, name: str | None, fixed: bool, pos: ArrayLike, quat: ArrayLike, geom: dict[str, Any], /
+    ) -> None: ...
+    def _floor(self, name: str | None, pos: ArrayLike, quat: ArrayLike, geom: dict[str, Any], /) -> None: ...
+    def _hfield(
+        self,
+        name: str | None,
+        elevation: Array,
+        size: ArrayLike,
+        pos: ArrayLike,
+        quat: ArrayLike,
+        geom: dict[str, Any],
+        /,
+    ) -> None: ...
+    def _build(self, type: type[_Self], /) -> _Self: ...
+
 class Model:
     nq: Final[int]
     nv: Final[int]
@@ -167,6 +186,7 @@ class Model:
     def default_params(self) -> Array: ...
     @property
     def _params(self) -> Array: ...
+    def to_mjcf(self) -> str: ...
     @classmethod
     def _load(cls: type[_Self], path: str | PathLike[str], options: tuple, /) -> _Self: ...
     @classmethod

@@ -28,6 +28,11 @@ static tg_params *params_of(PyObject *capsule)
     return PyCapsule_GetPointer(capsule, params_capsule);
 }
 
+const tg_params *tg_py_params(PyObject *capsule)
+{
+    return params_of(capsule);
+}
+
 static PyObject *new_params(const tg_py_model *self)
 {
     tg_params *params = NULL;
@@ -145,14 +150,17 @@ void tg_py_give_back(tg_py_model *self, tg_py_loan *loan)
 
 /* ---- loading ---- */
 
-static PyObject *finish_load(PyTypeObject *type, tg_status status, tg_model *m, const tg_error *error)
+PyObject *tg_py_model_of(PyTypeObject *type, tg_model *m)
 {
-    if (status != TG_OK)
-        return tg_py_raise(status, error->message);
     PyObject *owner = own_model(m);
     PyObject *self = owner == NULL ? NULL : new_model(type, owner);
     Py_XDECREF(owner);
     return self;
+}
+
+static PyObject *finish_load(PyTypeObject *type, tg_status status, tg_model *m, const tg_error *error)
+{
+    return status == TG_OK ? tg_py_model_of(type, m) : tg_py_raise(status, error->message);
 }
 
 /* Options as the package hands them over: (strict, package_path: tuple of bytes, floating_base, keep_fixed, srdf: bytes or
@@ -216,7 +224,8 @@ static PyObject *model_load_string(PyObject *type, PyObject *args)
     PyObject *dir = NULL, *given = NULL, *loaded = NULL;
     tg_load_options options;
     const char **folders = NULL;
-    if (!PyArg_ParseTuple(args, "s#O&O!:_load_string", &text, &length, PyUnicode_FSConverter, &dir, &PyTuple_Type, &given))
+    if (!PyArg_ParseTuple(args, "s#O&O!:_load_string", &text, &length, PyUnicode_FSConverter, &dir, &PyTuple_Type,
+                          &given))
         return NULL;
     if (read_options(given, &options, &folders) == 0)
     {
@@ -644,9 +653,9 @@ static PyGetSetDef model_getset[] = {
 };
 
 static PyMethodDef model_methods[] = {
-    {"_load", model_load, METH_VARARGS | METH_CLASS, "_load($type, path, strict, /)\n--\n\nA model from a file."},
+    {"_load", model_load, METH_VARARGS | METH_CLASS, "_load($type, path, options, /)\n--\n\nA model from a file."},
     {"_load_string", model_load_string, METH_VARARGS | METH_CLASS,
-     "_load_string($type, text, dir, strict, /)\n--\n\nA model from a string."},
+     "_load_string($type, text, dir, options, /)\n--\n\nA model from a string."},
     {"_set_params", set_params, METH_O, "_set_params($self, values, /)\n--\n\nValidates and takes the whole vector."},
     {"_param_find", param_find, METH_O, "_param_find($self, name, /)\n--\n\n(offset, size) of a parameter, or None."},
     {"_param_match", param_match, METH_O,

@@ -147,6 +147,11 @@ class Model(_core.Model):
         """Total mass of the bodies at the current parameters, kg."""
         return float(np.sum(self.params["body.*.mass"]))
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the model as MJCF, with the parameters as they are now; see `to_mjcf`."""
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(self.to_mjcf())
+
     @property
     def report(self) -> list[ReportEntry]:
         """What the reader took, approximated or left out of the file."""
@@ -188,10 +193,10 @@ def load(
 
     For URDF:
 
-    package_path: folders in which package:// is looked up, before TANGERE_PACKAGE_PATH, ROS_PACKAGE_PATH and the folders
-    above the file. floating_base: the root link gets a free joint; otherwise it is fixed to the world. keep_fixed: links
-    on fixed joints stay bodies; otherwise they are merged into their parents, and each leaves a site of its name. srdf: a
-    file whose disable_collisions become excludes.
+    package_path: folders in which package:// is looked up, before TANGERE_PACKAGE_PATH, ROS_PACKAGE_PATH and the
+    folders above the file. floating_base: the root link gets a free joint; otherwise it is fixed to the world.
+    keep_fixed: links on fixed joints stay bodies; otherwise they are merged into their parents, and each leaves a site
+    of its name. srdf: a file whose disable_collisions become excludes.
     """
     options = _load_options(strict, package_path, floating_base, keep_fixed, srdf)
     try:

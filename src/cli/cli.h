@@ -94,7 +94,7 @@ typedef struct tg_cli_command
     int (*run)(const tg_cli_call *call);
 } tg_cli_command;
 
-extern const tg_cli_command tg_cli_info, tg_cli_params, tg_cli_demo;
+extern const tg_cli_command tg_cli_info, tg_cli_params, tg_cli_convert, tg_cli_demo;
 
 /* Understands the words behind a command's name. A status of the process, with a message if it is not TG_CLI_OK. */
 int tg_cli_parse(const tg_cli_command *command, int argc, char **argv, tg_cli_call *call);

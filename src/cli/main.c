@@ -6,10 +6,11 @@
 
 enum
 {
-    COMMAND_COUNT = 3
+    COMMAND_COUNT = 4
 };
 
-static const tg_cli_command *const commands[COMMAND_COUNT] = {&tg_cli_info, &tg_cli_params, &tg_cli_demo};
+static const tg_cli_command *const commands[COMMAND_COUNT] = {&tg_cli_info, &tg_cli_params, &tg_cli_convert,
+                                                               &tg_cli_demo};
 
 static const tg_cli_command *find_command(const char *name)
 {

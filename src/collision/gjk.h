@@ -1,14 +1,24 @@
-/* The search for nearest points, split between gjk.c (apart) and epa.c (overlapping). */
+/* The search for nearest points, split between gjk.c (apart) and epa.c (overlapping). Both work in the frame of the first shape, where numbers are as
+ * small as the shapes, wherever they are in the world. */
 #ifndef TG_COLLISION_GJK_H
 #define TG_COLLISION_GJK_H
 
 #include "collision/narrow.h"
 
+/* Two shapes, seen from the first. */
+typedef struct tg_pair_frame
+{
+    const tg_placed *shape[2];
+    mat3 R, Rt; /* of the second shape in the frame of the first, and its transpose */
+    v4 x;
+    bool curved; /* one of them has a curved core: the search does not end at a vertex */
+} tg_pair_frame;
+
 /* A vertex of the Minkowski difference second - first. */
 typedef struct tg_corner
 {
-    v4 y;         /* b - a */
-    v4 point[2];  /* a, b */
+    v4 y;        /* b - a */
+    v4 point[2]; /* a, b */
     int vertex[2];
 } tg_corner;
 
@@ -16,13 +26,16 @@ typedef struct tg_simplex
 {
     int count;
     tg_corner corner[4];
-    double weight[4]; /* of the point nearest to the origin */
 } tg_simplex;
 
-/* The corner farthest along d. */
-tg_corner tg_minkowski_support(const tg_placed *a, const tg_placed *b, v4 d, const int start[2]);
+/* The point of the shape farthest along d, both in its own frame; as tg_support otherwise. */
+v4 tg_support_local(const tg_placed *shape, v4 d, int *vertex);
 
-/* Expands from a simplex whose hull contains the origin (or touches it): normal and depth of the smallest translation that separates. */
-void tg_epa(const tg_placed *a, const tg_placed *b, tg_simplex *simplex, tg_gjk_result *result);
+/* The corner farthest along d (frame of the first shape). start: where polytopes begin to climb, -1: anywhere. */
+tg_corner tg_minkowski_support(const tg_pair_frame *pair, v4 d, const int start[2]);
+
+/* Expands from a simplex of one to four corners whose hull contains the origin, or touches it to rounding: normal and depth of the smallest translation that
+ * separates. Fills all of the result but its iterations so far; normal and points in the frame of the first shape. */
+void tg_epa(const tg_pair_frame *pair, const tg_simplex *simplex, tg_gjk_result *result);
 
 #endif

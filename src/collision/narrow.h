@@ -61,6 +61,7 @@ typedef struct tg_gjk_result
     int iterations;
     double distance;  /* of the cores (roundings taken off), signed */
     double tolerance; /* upper bound minus lower bound of distance at the end */
+    double margin;    /* OVERLAP, TOUCH: how much deeper the next direction is, at least; else INFINITY */
     v4 normal;        /* from shape 0 to 1, unit */
     v4 point[2];      /* on the cores */
     int count;            /* vertices of the closest simplex of the Minkowski difference: 1 .. 3 */

@@ -1,14 +1,17 @@
-/* Spheres and capsules among each other: a point or a segment, rounded.
+/* Spheres and capsules among each other: a point or a segment, rounded; and the lines along which sides of capsules and cylinders touch.
  *
- * Coincident centres (or crossing segments) have no direction between the nearest points: the normal is then any direction of smallest translation, chosen as
- * the first shape's x axis for spheres, and the common normal of the two axes for segments. */
+ * Coincident centres (or crossing segments) have no direction between the nearest points: the normal is then a direction of smallest translation, chosen as the
+ * first shape's x axis for spheres, x of the capsule for a sphere on a capsule's axis, the common normal of the two axes for crossing segments, and x
+ * of the first for two on one line. */
 #include <math.h>
 
-#include "collision/narrow.h"
+#include "collision/curved.h"
 #include "collision/surface.h"
 
-/* Capsules whose axes are closer to parallel than this (sine of the angle) touch along a line: a patch of two points. */
+/* Sides whose axes are closer to parallel than this (sine of the angle) touch along a line: a patch of two points. */
 #define PARALLEL 1e-3
+/* Between this and PARALLEL the point where the axes cross, which lies between the two, is deeper than both: a third point. */
+#define ALIGNED 1e-5
 
 /* One point between cores a (rounded by r[0]) and b (r[1]). */
 static tg_contact_point *add(const tg_query *q, tg_patch *patch, v4 a, v4 b, v4 fallback, const double r[2],
@@ -40,51 +43,30 @@ void tg_sphere_sphere(const tg_query *q, tg_patch *patch)
 
 /* ---- segments ---- */
 
-typedef struct segment
-{
-    v4 centre, axis; /* axis: unit */
-    double half;
-} segment;
-
-static segment axis_of(const tg_placed *p)
-{
-    return (segment){p->x, p->R.c[2], p->size[1]};
-}
-
-static double clamp(double x, double bound)
-{
-    return x < -bound ? -bound : x > bound ? bound : x;
-}
-
 /* 0: the end at -half, 1: at +half, 2: between */
-static uint32_t feature_at(const segment *s, double t)
+static uint32_t feature_at(const tg_segment *s, double t)
 {
     return t <= -s->half ? 0 : t >= s->half ? 1 : 2;
 }
 
-static v4 point_at(const segment *s, double t)
-{
-    return s->centre + s->axis * v4_splat(t);
-}
-
 /* a surface of a capsule: an end's sphere, or its side, where the axis is a flat direction */
-static tg_surface capsule_surface(const segment *s, double t, v4 n, double r)
+static tg_surface capsule_surface(const tg_segment *s, double t, v4 n, double r)
 {
     return feature_at(s, t) == 2 ? tg_surface_edge(n, s->axis, r) : tg_surface_round(n, r);
 }
 
 /* how far the nearest point is from the next end, where end and side change places */
-static double end_margin(const segment *s, double free)
+static double end_margin(const tg_segment *s, double free)
 {
     return fabs(fabs(free) - s->half);
 }
 
 void tg_sphere_capsule(const tg_query *q, tg_patch *patch)
 {
-    segment s = axis_of(&q->shape[1]);
+    tg_segment s = tg_axis_of(&q->shape[1]);
     const double r[2] = {q->shape[0].size[0], q->shape[1].size[0]};
-    double free = v4_dot(q->shape[0].x - s.centre, s.axis), t = clamp(free, s.half);
-    tg_contact_point *c = add(q, patch, q->shape[0].x, point_at(&s, t), q->shape[1].R.c[0], r, feature_at(&s, t));
+    double free = v4_dot(q->shape[0].x - s.centre, s.axis), t = tg_clamp(free, s.half);
+    tg_contact_point *c = add(q, patch, q->shape[0].x, tg_along(&s, t), q->shape[1].R.c[0], r, feature_at(&s, t));
     if (c == NULL)
         return;
     c->surface[1] = capsule_surface(&s, t, c->normal, r[1]);
@@ -92,67 +74,109 @@ void tg_sphere_capsule(const tg_query *q, tg_patch *patch)
 }
 
 /* Nearest parameters of two segments: free minimum, clamped on one, then on the other (Lumelsky 1985). */
-static void nearest_parameters(const segment *a, const segment *b, double *s, double *t)
+static void nearest_parameters(const tg_segment *a, const tg_segment *b, double *s, double *t)
 {
     v4 d = b->centre - a->centre;
     double e = v4_dot(a->axis, b->axis), da = v4_dot(d, a->axis), db = v4_dot(d, b->axis), det = 1 - e * e;
-    *s = det > 1e-14 ? clamp((da - e * db) / det, a->half) : 0;
-    *t = clamp(e * *s - db, b->half);
-    *s = clamp(da + e * *t, a->half);
-    *t = clamp(e * *s - db, b->half);
+    *s = det > 1e-14 ? tg_clamp((da - e * db) / det, a->half) : 0;
+    *t = tg_clamp(e * *s - db, b->half);
+    *s = tg_clamp(da + e * *t, a->half);
+    *t = tg_clamp(e * *s - db, b->half);
 }
 
-static void add_capsules(const tg_query *q, tg_patch *patch, const segment *a, const segment *b, double s, double t,
-                         uint32_t base)
+static void add_capsules(const tg_query *q, tg_patch *patch)
 {
+    tg_segment a = tg_axis_of(&q->shape[0]), b = tg_axis_of(&q->shape[1]);
     const double r[2] = {q->shape[0].size[0], q->shape[1].size[0]};
-    v4 fallback = v4_cross(a->axis, b->axis);
+    double s, t;
+    nearest_parameters(&a, &b, &s, &t);
+    v4 fallback = v4_cross(a.axis, b.axis);
     double length = sqrt(v4_dot(fallback, fallback));
     fallback = length > 1e-9 ? fallback * v4_splat(1 / length) : q->shape[0].R.c[0];
-    tg_contact_point *c = add(q, patch, point_at(a, s), point_at(b, t), fallback, r,
-                              base + 3 * feature_at(a, s) + feature_at(b, t));
+    tg_contact_point *c = add(q, patch, tg_along(&a, s), tg_along(&b, t), fallback, r,
+                              3 * feature_at(&a, s) + feature_at(&b, t));
     if (c == NULL)
         return;
-    c->surface[0] = capsule_surface(a, s, c->normal, r[0]);
-    c->surface[1] = capsule_surface(b, t, c->normal, r[1]);
-    v4 d = b->centre - a->centre;
-    double e = v4_dot(a->axis, b->axis);
-    c->margin = fmin(end_margin(a, v4_dot(d, a->axis) + e * t), end_margin(b, e * s - v4_dot(d, b->axis)));
+    c->surface[0] = capsule_surface(&a, s, c->normal, r[0]);
+    c->surface[1] = capsule_surface(&b, t, c->normal, r[1]);
+    v4 d = b.centre - a.centre;
+    double e = v4_dot(a.axis, b.axis);
+    c->margin = fmin(end_margin(&a, v4_dot(d, a.axis) + e * t), end_margin(&b, e * s - v4_dot(d, b.axis)));
 }
 
-/* Nearly parallel axes: the two ends of the stretch that they share, each an end of one capsule against the side of the other. */
-static bool add_parallel(const tg_query *q, tg_patch *patch, const segment *a, const segment *b)
+/* ---- lines of contact ---- */
+
+/* The end of a side at `sign`, and the side itself, as pieces. */
+static tg_piece end_piece(const tg_placed *p, double sign)
 {
-    double e = v4_dot(a->axis, b->axis), sine2 = 1 - e * e;
+    tg_segment s = tg_axis_of(p);
+    return (tg_piece){.kind = p->type == TG_GEOM_CAPSULE ? TG_PIECE_POINT : TG_PIECE_RIM,
+                      .feature = sign > 0,
+                      .centre = tg_along(&s, sign * s.half),
+                      .axis = s.axis,
+                      .radius = p->size[0]};
+}
+
+static tg_piece side_piece(const tg_placed *p)
+{
+    return (tg_piece){.kind = TG_PIECE_LINE,
+                      .feature = 2,
+                      .centre = p->x,
+                      .axis = p->R.c[2],
+                      .half = p->size[1],
+                      .radius = p->size[0]};
+}
+
+/* from the first axis to the second, orthogonal to the first */
+static v4 between_axes(const tg_query *q)
+{
+    v4 axis = q->shape[0].R.c[2], d = q->shape[1].x - q->shape[0].x;
+    d -= axis * v4_splat(v4_dot(d, axis));
+    double length = sqrt(v4_dot(d, d));
+    return length > 1e-12 * (q->shape[0].size[0] + q->shape[1].size[0]) ? d * v4_splat(1 / length) : q->shape[0].R.c[0];
+}
+
+/* Each end of the stretch is an end of one shape against the side of the other. */
+bool tg_add_parallel(const tg_query *q, tg_patch *patch)
+{
+    const tg_placed *a = &q->shape[0], *b = &q->shape[1];
+    v4 across = v4_cross(a->R.c[2], b->R.c[2]);
+    double sine2 = v4_dot(across, across), sign = v4_dot(a->R.c[2], b->R.c[2]) > 0 ? 1 : -1;
     if (sine2 > PARALLEL * PARALLEL)
         return false;
-    double middle = v4_dot(b->centre - a->centre, a->axis), sign = e > 0 ? 1 : -1;
-    double low = fmax(-a->half, middle - b->half), high = fmin(a->half, middle + b->half);
-    if (!(high - low > 1e-6 * (a->half + b->half)))
+    double middle = v4_dot(b->x - a->x, a->R.c[2]), half_a = a->size[1], half_b = b->size[1];
+    double low = fmax(-half_a, middle - half_b), high = fmin(half_a, middle + half_b);
+    if (!(high - low > 1e-6 * (half_a + half_b)))
         return false;
-    double stretch[2] = {low, high};
+    v4 n = between_axes(q);
     for (int i = 0; i < 2; i++)
     {
-        bool end_of_a = fabs(stretch[i]) >= a->half;
-        double s = end_of_a ? stretch[i] : 0, t = end_of_a ? 0 : sign * (i == 0 ? -b->half : b->half);
-        v4 d = b->centre - a->centre;
-        if (end_of_a)
-            t = clamp(e * s - v4_dot(d, b->axis), b->half);
-        else
-            s = clamp(v4_dot(d, a->axis) + e * t, a->half);
-        add_capsules(q, patch, a, b, s, t, 16 * (uint32_t)(i + 1));
+        double end = i == 0 ? -1 : 1;
+        bool end_of_a = i == 0 ? low == -half_a : high == half_a;
+        tg_piece first = end_of_a ? end_piece(a, end) : side_piece(a);
+        tg_piece second = end_of_a ? side_piece(b) : end_piece(b, sign * end);
+        tg_witness w;
+        if (!tg_piece_witness(&first, &second, n, &w))
+            continue;
+        w.margin = fmin(high - low, (PARALLEL - sqrt(sine2)) * fmin(half_a, half_b));
+        tg_add_witness(q, patch, &w, 16 * (uint32_t)(i + 1));
     }
-    for (int i = 0; i < patch->count; i++)
-        patch->point[i].margin = fmin(patch->point[i].margin, (PARALLEL - sqrt(fmax(0, sine2))) * a->half);
     return true;
 }
 
 void tg_capsule_capsule(const tg_query *q, tg_patch *patch)
 {
-    segment a = axis_of(&q->shape[0]), b = axis_of(&q->shape[1]);
-    if (add_parallel(q, patch, &a, &b))
+    if (!tg_add_parallel(q, patch))
+    {
+        add_capsules(q, patch);
         return;
-    double s, t;
-    nearest_parameters(&a, &b, &s, &t);
-    add_capsules(q, patch, &a, &b, s, t, 0);
+    }
+    v4 across = v4_cross(q->shape[0].R.c[2], q->shape[1].R.c[2]);
+    if (v4_dot(across, across) < ALIGNED * ALIGNED)
+        return;
+    tg_patch third;
+    third.count = 0;
+    add_capsules(q, &third);
+    if (third.count == 1 && third.point[0].feature == 8)
+        patch->point[patch->count++] = third.point[0];
 }

@@ -1,11 +1,11 @@
 /* Support points: the farthest point of a shape along a direction, roundings taken off. */
 #include <math.h>
 
-#include "collision/narrow.h"
+#include "collision/gjk.h"
 
 enum
 {
-    SCAN_BELOW = 16 /* polytopes with fewer vertices are scanned instead of climbed */
+    SCAN_BELOW = 12 /* polytopes with fewer vertices are scanned instead of climbed */
 };
 
 static int scan(const tg_polytope *t, v4 d)
@@ -24,7 +24,7 @@ static int scan(const tg_polytope *t, v4 d)
     return best;
 }
 
-/* On a convex polytope a vertex that no neighbour beats is the farthest. */
+/* On a convex polytope a vertex that no neighbour beats is the farthest. Every move goes up, so no vertex is met twice. */
 static int climb(const tg_polytope *t, v4 d, int start)
 {
     int best = start;
@@ -46,25 +46,31 @@ static int climb(const tg_polytope *t, v4 d, int start)
     }
 }
 
+/* bits 0, 1, 2: d is positive along x, y, z */
+static int octant(v4 d)
+{
+    return (d[0] > 0) | (d[1] > 0) << 1 | (d[2] > 0) << 2;
+}
+
 static v4 support_mesh(const tg_placed *s, v4 local, int *vertex)
 {
     const tg_polytope *t = s->polytope;
     v4 size = v4_load(s->size);
     v4 d = local * size;
-    int start = vertex != NULL && *vertex >= 0 && *vertex < t->nvertex ? *vertex : 0;
-    int best = t->nvertex < SCAN_BELOW || t->neighbour_start[t->nvertex] == 0 ? scan(t, d) : climb(t, d, start);
-    if (vertex != NULL)
-        *vertex = best;
+    int best;
+    if (t->nvertex < SCAN_BELOW)
+        best = scan(t, d);
+    else
+        best = climb(t, d, *vertex >= 0 && *vertex < t->nvertex ? *vertex : t->octant[octant(d)]);
+    *vertex = best;
     return v4_load(t->vertex + 4 * best) * size;
 }
 
 /* vertex i of the unit cube is + along x, y, z where its bits 0, 1, 2 are set */
 static v4 support_box(const tg_placed *s, v4 local, int *vertex)
 {
-    if (vertex != NULL)
-        *vertex = (local[0] > 0) | (local[1] > 0) << 1 | (local[2] > 0) << 2;
-    return v4_set(copysign(s->size[0], local[0] > 0 ? 1 : -1), copysign(s->size[1], local[1] > 0 ? 1 : -1),
-                  copysign(s->size[2], local[2] > 0 ? 1 : -1), 0);
+    *vertex = octant(local);
+    return v4_load(s->polytope->vertex + 4 * *vertex) * v4_load(s->size);
 }
 
 static v4 support_cylinder(const tg_placed *s, v4 local)
@@ -76,37 +82,36 @@ static v4 support_cylinder(const tg_placed *s, v4 local)
 
 static v4 support_ellipsoid(const tg_placed *s, v4 local)
 {
-    v4 r = v4_load(s->size), scaled = local * r;
+    v4 r = v4_load3(s->size), scaled = local * r;
     double h = sqrt(v4_dot(scaled, scaled));
     return h > 0 ? scaled * r * v4_splat(1 / h) : v4_set(s->size[0], 0, 0, 0);
 }
 
-v4 tg_support(const tg_placed *s, v4 d, int *vertex)
+v4 tg_support_local(const tg_placed *s, v4 d, int *vertex)
 {
-    v4 local = mat3_mul_t(s->R, d), p;
-    int none = -1;
     switch (s->type)
     {
-    case TG_GEOM_CAPSULE:
-        p = v4_set(0, 0, local[2] > 0 ? s->size[1] : -s->size[1], 0);
-        none = local[2] > 0;
-        break;
-    case TG_GEOM_ELLIPSOID:
-        p = support_ellipsoid(s, local);
-        break;
-    case TG_GEOM_CYLINDER:
-        p = support_cylinder(s, local);
-        break;
     case TG_GEOM_BOX:
-        return s->x + mat3_mul(s->R, support_box(s, local, vertex));
+        return support_box(s, d, vertex);
     case TG_GEOM_MESH:
-        return s->x + mat3_mul(s->R, support_mesh(s, local, vertex));
+        return support_mesh(s, d, vertex);
+    case TG_GEOM_CAPSULE:
+        *vertex = d[2] > 0;
+        return v4_set(0, 0, d[2] > 0 ? s->size[1] : -s->size[1], 0);
+    case TG_GEOM_ELLIPSOID:
+        *vertex = -1;
+        return support_ellipsoid(s, d);
+    case TG_GEOM_CYLINDER:
+        *vertex = -1;
+        return support_cylinder(s, d);
     default: /* a sphere's centre */
-        p = v4_zero();
-        none = 0;
-        break;
+        *vertex = 0;
+        return v4_zero();
     }
-    if (vertex != NULL)
-        *vertex = none;
-    return s->x + mat3_mul(s->R, p);
+}
+
+v4 tg_support(const tg_placed *s, v4 d, int *vertex)
+{
+    int any = -1;
+    return s->x + mat3_mul(s->R, tg_support_local(s, mat3_mul_t(s->R, d), vertex != NULL ? vertex : &any));
 }

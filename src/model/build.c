@@ -194,6 +194,35 @@ static void fill_report(tg_build *w)
 
 /* ---- all of it ---- */
 
+static bool collides(const tg_model *m, int geom)
+{
+    if (m->geom_contype[geom] != 0 || m->geom_conaffinity[geom] != 0)
+        return true;
+    for (int i = 0; i < m->npair; i++)
+        if (m->pair_geom1[i] == geom || m->pair_geom2[i] == geom)
+            return true;
+    return false;
+}
+
+/* The convex hulls that the collision stage works on; meshes for looks alone need none. */
+static tg_status make_polytopes(tg_build *w)
+{
+    tg_model *m = w->m;
+    for (int g = 0; g < m->ngeom; g++)
+    {
+        int mesh = m->geom_mesh[g];
+        if (mesh < 0 || m->mesh_polytope[mesh] != NULL || !collides(m, g))
+            continue;
+        tg_error reason = {0};
+        tg_status status = tg_polytope_create(&m->allocator, m->vertex + 3 * (size_t)m->mesh_vertex[mesh],
+                                              m->mesh_nvertex[mesh], &m->mesh_polytope[mesh], &reason);
+        if (status != TG_OK)
+            return tg_fail(&w->b->error, status, "mesh '%.100s' (#%d): vertex: %.300s",
+                           tg_builder_name_of(w->b, TG_MESH, mesh), mesh, reason.message);
+    }
+    return TG_OK;
+}
+
 static tg_status make(tg_build *w)
 {
     tg_status status = make_hulls(w);
@@ -205,6 +234,8 @@ static tg_status make(tg_build *w)
         return status;
     fill_report(w);
     status = tg_build_structure(w);
+    if (status == TG_OK)
+        status = make_polytopes(w);
     return status != TG_OK ? status : tg_build_parameters(w);
 }
 

@@ -59,9 +59,10 @@ tg_status tg_hull(const tg_allocator *allocator, const double *vertex, int nvert
 {
     *face = NULL;
     *nface = 0;
-    FILE *messages = tmpfile(); /* where the hull code writes what would otherwise go to the terminal */
+    char text[1024]; /* where the hull code writes what would otherwise go to the terminal; what does not fit is lost */
+    FILE *messages = fmemopen(text, sizeof text, "w");
     if (messages == NULL)
-        return tg_fail(error, TG_ERR_FILE, "cannot open a temporary file for the convex hull");
+        return tg_fail(error, TG_ERR_MEMORY, "out of memory for the messages of the convex hull");
     char options[] = "qhull Qt";
     qhT qh;
     qh_zero(&qh, messages);

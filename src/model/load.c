@@ -36,7 +36,40 @@ static bool is_named(const char *name, const char *lower)
     return *name == *lower;
 }
 
-/* Reads text that messages call `file`; relative paths start in dir. */
+/* Whether a path could end outside of the folder it starts in: it is absolute, or has a part "..". */
+static bool may_leave(const char *path)
+{
+    for (const char *part = path; *part != '\0'; part += part[0] != '\0')
+    {
+        size_t length = strcspn(part, "/\\");
+        if (length == 2 && part[0] == '.' && part[1] == '.')
+            return true;
+        part += length;
+    }
+    const char *plain = strncmp(path, "file://", 7) == 0 ? path + 7 : path;
+    return tg_path_is_absolute(plain);
+}
+
+/* A text that has no folder of its own may name files below the current folder only: who it came from is not known. */
+static tg_status check_paths(const tg_xml *xml, tg_error *error)
+{
+    static const char *const attributes[] = {"file", "filename", "meshdir", "assetdir"};
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
+    {
+        const char *path = tg_xml_get(xml, attributes[i]);
+        if (path != NULL && may_leave(path))
+            return tg_xml_fail(error, TG_ERR_FILE, xml,
+                               "attribute '%s'=\"%.120s\" leaves the current folder, which a text without a folder of its "
+                               "own must not; give tg_load_string a dir",
+                               attributes[i], path);
+    }
+    tg_status status = TG_OK;
+    for (const tg_xml *child = xml->first; child != NULL && status == TG_OK; child = child->next)
+        status = check_paths(child, error);
+    return status;
+}
+
+/* Reads text that messages call `file`; relative paths start in dir (NULL: in the current folder, and stay there). */
 static tg_status load_text(const char *text, size_t length, const char *file, const char *dir,
                            const tg_load_options *options, tg_model **m, tg_error *error)
 {
@@ -44,6 +77,9 @@ static tg_status load_text(const char *text, size_t length, const char *file, co
     tg_xml *root = NULL;
     int nelement = 0;
     tg_status status = tg_xml_parse(text, length, file, &pool, &nelement, &root, error);
+    if (status == TG_OK && dir == NULL)
+        status = check_paths(root, error);
+    dir = dir != NULL ? dir : "";
     if (status == TG_OK)
     {
         if (is_named(root->name, "mujoco"))
@@ -87,5 +123,5 @@ tg_status tg_load_string(const char *text, size_t length, const char *dir, const
     if (length > TG_XML_MAX_BYTES)
         return tg_fail(error, TG_ERR_FILE, "tg_load_string: text is larger than %d bytes", TG_XML_MAX_BYTES);
     options = options != NULL ? options : &defaults;
-    return load_text(text, length, "<string>", dir != NULL ? dir : "", options, m, error);
+    return load_text(text, length, "<string>", dir, options, m, error);
 }

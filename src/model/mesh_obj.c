@@ -8,9 +8,10 @@
 #include "model/mesh_read.h"
 #include "model/number.h"
 
+/* Spaces, without the end of the line. */
 static const char *skip_blank(const char *c)
 {
-    while (*c == ' ' || *c == '\t' || *c == '\r')
+    while (*c != '\n' && tg_is_space(*c))
         c++;
     return c;
 }

@@ -66,7 +66,7 @@ static size_t count_vertices(const char *text)
 
 static tg_status read_text(const char *data, tg_pool *pool, tg_mesh_data *mesh, tg_error *error)
 {
-    size_t room = count_vertices(data) / 3, nvertex = 0;
+    size_t announced = count_vertices(data), room = announced / 3, nvertex = 0;
     tg_status status = reserve(mesh, room, pool, error);
     const char *text = data;
     while (status == TG_OK && *(text = tg_skip_space(text)) != '\0')
@@ -83,14 +83,15 @@ static tg_status read_text(const char *data, tg_pool *pool, tg_mesh_data *mesh, 
         {
             double x;
             text = tg_skip_space(text);
-            if (!tg_number_real(&text, &x) || !isfinite(x))
+            if (!tg_number_real(&text, &x) || !isfinite((double)(float)x))
                 return tg_fail(error, TG_ERR_PARSE, "STL: vertex %zu is not three finite numbers", nvertex);
             mesh->vertex[3 * nvertex + (size_t)i] = (double)(float)x;
         }
         nvertex++;
     }
     if (status == TG_OK && (nvertex == 0 || nvertex % 3 != 0))
-        return tg_fail(error, TG_ERR_PARSE, "STL: %zu vertices do not make triangles", nvertex);
+        return tg_fail(error, TG_ERR_PARSE, "STL: %zu vertices do not make triangles",
+                       nvertex == 0 ? announced : nvertex);
     mesh->nface = (int)(nvertex / 3);
     mesh->nvertex = (int)nvertex;
     return status;
@@ -108,7 +109,9 @@ tg_status tg_mesh_read_stl(const char *data, size_t size, tg_pool *pool, tg_mesh
         status = read_text(data, pool, mesh, error);
     else if (size < HEADER)
         return tg_fail(error, TG_ERR_PARSE, "STL: %zu bytes are too few for a header", size);
-    else if (size - HEADER < (size_t)TRIANGLE * nface || nface == 0)
+    else if (nface == 0)
+        return tg_fail(error, TG_ERR_PARSE, "STL: there is no triangle");
+    else if (size - HEADER < (size_t)TRIANGLE * nface)
         return tg_fail(error, TG_ERR_PARSE, "STL: %u triangles are announced, the file has room for %zu", nface,
                        (size - HEADER) / TRIANGLE);
     else

@@ -47,11 +47,20 @@ static const tg_mjcf_thing *thing_in(const tg_mjcf *r, const char *message)
     return NULL;
 }
 
+const tg_xml *tg_mjcf_section(const tg_mjcf *r, const char *name)
+{
+    const tg_xml *last = r->root;
+    for (const tg_xml *e = r->root->first; e != NULL; e = e->next)
+        last = strcmp(e->name, name) == 0 ? e : last;
+    return last;
+}
+
 /* A failure of the finished model, with the place of the element it speaks of. */
 static tg_status model_failed(tg_mjcf *r, tg_status status, const char *message)
 {
     const tg_mjcf_thing *thing = thing_in(r, message);
-    const tg_xml *xml = thing != NULL ? thing->xml : r->root;
+    bool option = strncmp(message, "timestep", 8) == 0 || strncmp(message, "gravity", 7) == 0;
+    const tg_xml *xml = thing != NULL ? thing->xml : option ? tg_mjcf_section(r, "option") : r->root;
     return tg_fail(r->error, status, "%s:%d: %.380s", xml->file, xml->line, message);
 }
 

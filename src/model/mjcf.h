@@ -339,6 +339,9 @@ tg_status tg_mjcf_load(tg_xml *root, const char *dir, const tg_load_options *opt
 tg_status tg_mjcf_builder_failed(tg_mjcf *r, const tg_xml *xml, tg_status status);
 tg_status tg_mjcf_no_memory(tg_mjcf *r, const tg_xml *xml);
 
+/* The last section of that name, the root if there is none: for messages. */
+const tg_xml *tg_mjcf_section(const tg_mjcf *r, const char *name);
+
 /* ---- mjcf_include.c ---- */
 
 tg_status tg_mjcf_include(tg_mjcf *r, tg_xml *root);

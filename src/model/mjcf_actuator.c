@@ -239,10 +239,35 @@ static tg_status set_body(work *w)
     return TG_OK;
 }
 
+/* Targets beside the one that counts are reported. */
+static tg_status report_targets(work *w)
+{
+    const tg_mjcf_actuator *a = w->a;
+    const struct
+    {
+        const char *attribute, *name;
+    } target[] = {{"body", a->body},     {"site", a->site},
+                  {"cranksite", a->cranksite}, {"tendon", a->tendon},
+                  {"jointinparent", a->jointinparent}, {"joint", a->joint}};
+    bool taken = false;
+    tg_status status = TG_OK;
+    for (size_t i = 0; i < sizeof target / sizeof *target && status == TG_OK; i++)
+    {
+        if (target[i].name != NULL && taken)
+            status = tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, target[i].attribute,
+                                    "the actuator has another target, which counts; keep one");
+        taken = taken || target[i].name != NULL;
+    }
+    return status;
+}
+
 /* Of several targets the last in this order counts. */
 static tg_status set_target(work *w)
 {
     const tg_mjcf_actuator *a = w->a;
+    tg_status several = report_targets(w);
+    if (several != TG_OK)
+        return several;
     if (a->body != NULL)
         return set_body(w);
     if (a->site != NULL)

@@ -106,8 +106,8 @@ static tg_status read_mesh_text(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_mes
     for (int i = 0; i < n; i++)
     {
         if (mesh->face[i] < 0 || mesh->face[i] >= mesh->nvertex)
-            return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "attribute 'face': vertex %d of %d", mesh->face[i],
-                               mesh->nvertex);
+            return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "attribute 'face': names vertex %d of %d (from 0)",
+                               mesh->face[i], mesh->nvertex);
     }
     mesh->nface = n / 3;
     return TG_OK;
@@ -220,8 +220,7 @@ static tg_status read_hfield_file(tg_mjcf *r, const tg_xml *xml, tg_mjcf_hfield 
 static tg_status read_hfield_text(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_hfield *w, double **elevation)
 {
     if (w->nrow <= 0 || w->ncol <= 0 || w->nrow > (1 << 24) / w->ncol)
-        return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "attributes 'nrow' and 'ncol': a field of %d x %d", w->nrow,
-                           w->ncol);
+        return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "attributes 'nrow' and 'ncol': %d x %d is no field of 1 .. 2^24 numbers", w->nrow, w->ncol);
     size_t nrow = (size_t)w->nrow, ncol = (size_t)w->ncol;
     *elevation = TG_POOL_TAKE(r->pool, double, nrow *ncol);
     if (*elevation == NULL)

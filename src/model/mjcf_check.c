@@ -271,7 +271,13 @@ static tg_status read_word(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_attribut
             return TG_OK;
         }
     }
-    return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attribute '%s': unknown word \"%.80s\"", attribute->name, value);
+    char known[200];
+    size_t used = 0;
+    known[0] = '\0';
+    for (const tg_mjcf_word *w = attribute->words; w->word != NULL && used < sizeof known; w++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", w->word);
+    return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attribute '%s': unknown word \"%.80s\"; it is one of %s",
+                       attribute->name, value, known);
 }
 
 static tg_status read_attribute(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_attribute *attribute, const char *value,

@@ -125,6 +125,14 @@ static tg_status read_polynomial(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_eq
     return status;
 }
 
+/* What an equality ties together. */
+static const char *ends_of(const tg_equality_def *def)
+{
+    if (def->type == TG_EQUALITY_JOINT || def->type == TG_EQUALITY_TENDON)
+        return tg_element_string(def->type == TG_EQUALITY_JOINT ? TG_JOINT : TG_TENDON);
+    return tg_element_string(TG_BODY);
+}
+
 static tg_status read_equality(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
 {
     const tg_mjcf_class *class;
@@ -144,6 +152,8 @@ static tg_status read_equality(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row 
         status = read_weld(r, xml, &w, &def);
     else
         status = read_polynomial(r, xml, &w, &def, strcmp(xml->name, "joint") == 0);
+    if (status == TG_OK && def.obj1 == def.obj2)
+        status = tg_xml_fail(r->error, TG_ERR_MODEL, xml, "ties a %s to itself", ends_of(&def));
     int id = -1;
     if (status == TG_OK)
         status = tg_mjcf_builder_failed(r, xml, tg_builder_equality(r->builder, &def, &id));

@@ -241,6 +241,12 @@ static void raise_moments(double s[6], const double x[3], double b)
 static tg_status correct(tg_mjcf *r, const tg_xml *xml, tg_lump *lump)
 {
     double moment[3];
+    double sum = lump->mass;
+    for (int i = 0; i < 6; i++)
+        sum += fabs(lump->inertia[i]);
+    if (!isfinite(sum))
+        return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "mass %g and inertia %g, %g, %g are too large for numbers",
+                           lump->mass, lump->inertia[0], lump->inertia[1], lump->inertia[2]);
     if (lump->mass < 0)
         return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "mass must not be negative, got %g", lump->mass);
     lump->mass = fmax(lump->mass, r->compiler.boundmass);

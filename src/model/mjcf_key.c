@@ -104,7 +104,7 @@ tg_status tg_mjcf_missing_keys(tg_mjcf *r)
         MAX_KEYS = 100000
     };
     if (r->option.nkey > MAX_KEYS)
-        return tg_xml_fail(r->error, TG_ERR_VALUE, r->root, "size: attribute 'nkey': %d is more than %d",
+        return tg_xml_fail(r->error, TG_ERR_VALUE, tg_mjcf_section(r, "size"), "attribute 'nkey': %d is more than %d",
                            r->option.nkey, MAX_KEYS);
     tg_status status = TG_OK;
     while (r->nkey < r->option.nkey && status == TG_OK)

@@ -170,16 +170,10 @@ static void write_settings(tg_mjcf_writer *w)
     tg_mjcf_put_reals(w, "timestep", &w->m->timestep, 1);
     tg_mjcf_put_reals(w, "gravity", TG_PARAM(w->p, gravity_), 3);
     tg_mjcf_end(w);
-    if (w->m->ngeom == 0 && w->m->nmesh == 0)
+    if (w->m->ngeom == 0)
         return;
-    tg_mjcf_begin(w, "default"); /* bodies have their mass: that of geoms plays no role, and any mesh has a surface */
+    tg_mjcf_begin(w, "default"); /* bodies have their mass: that of geoms plays no role */
     tg_mjcf_open(w);
-    if (w->m->nmesh > 0)
-    {
-        tg_mjcf_begin(w, "mesh");
-        tg_mjcf_put_text(w, "inertia", "shell");
-        tg_mjcf_end(w);
-    }
     tg_mjcf_begin(w, "geom");
     tg_mjcf_put_text(w, "mass", "0");
     tg_mjcf_end(w);

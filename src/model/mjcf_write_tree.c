@@ -1,4 +1,5 @@
 /* Assets, and bodies with what hangs on them. */
+#include <math.h>
 #include <string.h>
 
 #include "model/mjcf_write.h"
@@ -36,13 +37,38 @@ static void put_vertices(tg_mjcf_writer *w, const double *vertex, int count)
     tg_text_string(&w->text, "\"");
 }
 
+/* Six times the volume of the pyramids between the triangles and a point, each taken as positive. */
+static double pyramids(const double *vertex, const int *face, int nface, const double apex[3])
+{
+    double sum = 0;
+    for (int f = 0; f < nface; f++)
+    {
+        double t[3][3];
+        for (int i = 0; i < 9; i++)
+            t[i / 3][i % 3] = vertex[3 * (size_t)face[3 * (size_t)f + (size_t)i / 3] + (size_t)i % 3] - apex[i % 3];
+        sum += fabs(t[0][0] * (t[1][1] * t[2][2] - t[1][2] * t[2][1]) + t[0][1] * (t[1][2] * t[2][0] - t[1][0] * t[2][2]) +
+                    t[0][2] * (t[1][0] * t[2][1] - t[1][1] * t[2][0]));
+    }
+    return sum;
+}
+
+/* A mesh that encloses nothing has the inertia of a shell only. Masses are the bodies', so it is never used, but MJCF
+ * asks for one. */
+static bool is_flat(const double *vertex, const int *face, int nface)
+{
+    return pyramids(vertex, face, nface, vertex) < 1e-12;
+}
+
 static void write_mesh(tg_mjcf_writer *w, int mesh)
 {
     const tg_model *m = w->m;
+    const double *vertex = m->vertex + 3 * (size_t)m->mesh_vertex[mesh];
+    const int *face = m->face + 3 * (size_t)m->mesh_face[mesh];
     tg_mjcf_begin(w, "mesh");
     tg_mjcf_put_name(w, TG_MESH, mesh);
-    put_vertices(w, m->vertex + 3 * (size_t)m->mesh_vertex[mesh], 3 * m->mesh_nvertex[mesh]);
-    const int *face = m->face + 3 * (size_t)m->mesh_face[mesh];
+    if (is_flat(vertex, face, m->mesh_nface[mesh]))
+        tg_mjcf_put_text(w, "inertia", "shell");
+    put_vertices(w, vertex, 3 * m->mesh_nvertex[mesh]);
     tg_text_string(&w->text, " face=\"");
     for (int i = 0; i < 3 * m->mesh_nface[mesh]; i++)
     {

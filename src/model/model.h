@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "math/ltl.h"
+#include "model/polytope.h"
 #include "tangere/model.h"
 
 /* ---- nodes: the kinematic tree that the recursions run over ----
@@ -117,6 +118,7 @@ typedef struct tg_param_offsets
     X(int, mesh_nvertex, m->nmesh, "")                                                                                 \
     X(int, mesh_face, m->nmesh, "first face")                                                                          \
     X(int, mesh_nface, m->nmesh, "")                                                                                   \
+    X(tg_polytope *, mesh_polytope, m->nmesh, "hull of a mesh that a colliding geom has; NULL for others")             \
     X(double, mesh_box, 8 * m->nmesh, "see tg_mesh_box")                                                               \
     X(double, vertex, (size_t)3 * m->nvertex, "")                                                                      \
     X(int, face, (size_t)3 * m->nface, "vertices of a triangle, counted from the mesh's first")                        \

@@ -149,7 +149,7 @@ static int by_place(const void *a, const void *b)
     return p->index - q->index;
 }
 
-/* b is no corner between a and c: right of the line a c, or within `height` of it */
+/* b is no corner between a and c: left of the line a c, or within `height` of it */
 static bool no_corner(const flat_point *a, const flat_point *b, const flat_point *c, double height)
 {
     double x = c->x - a->x, y = c->y - a->y;

@@ -47,6 +47,8 @@ void tg_model_destroy(tg_model *m)
     if (m == NULL)
         return;
     tg_allocator allocator = m->allocator;
+    for (int i = 0; i < m->nmesh; i++)
+        tg_polytope_destroy(&allocator, m->mesh_polytope[i]);
     tg_free(&allocator, m);
 }
 

@@ -1,7 +1,7 @@
 /* SRDF: disable_collisions as excludes.
  *
- * An exclude is between bodies, and a body can be several links. Where only some of the links of two bodies are disabled,
- * the bodies are excluded and the geoms of the other links are paired one by one. */
+ * An exclude is between bodies, and a body can be several links. Where only some of the links of two bodies are
+ * disabled, the bodies are excluded and the geoms of the other links are paired one by one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +35,8 @@ static tg_status read_pair(tg_urdf *u, const tg_xml *xml, tg_mjcf_list *list)
     tg_status status = tg_urdf_read(u, xml, tg_srdf_rows(), &written);
     if (status != TG_OK)
         return status;
-    int a = tg_urdf_find(u->link_name, u->nlink, written.link1), b = tg_urdf_find(u->link_name, u->nlink, written.link2);
+    int a = tg_urdf_find(u->link_name, u->nlink, written.link1),
+        b = tg_urdf_find(u->link_name, u->nlink, written.link2);
     if (a < 0 || b < 0)
         return tg_urdf_report(u, TG_MJCF_NOTED, xml, a < 0 ? "link1" : "link2", "there is no such link in the robot");
     if (u->link[a].body == u->link[b].body)

@@ -28,7 +28,7 @@ static tg_status read_settings(tg_urdf *u)
     return status;
 }
 
-/* What the settings mean for the rules of MJCF: meshes come with their whole path, and mass from geoms must be asked for. */
+/* The settings for the rules of MJCF: meshes come with their whole path, mass from geoms must be asked for. */
 static void apply_settings(tg_urdf *u)
 {
     u->base.compiler = u->compiler.mjcf;
@@ -135,22 +135,23 @@ static tg_status check_options(const tg_load_options *options, tg_error *error)
 tg_status tg_urdf_load(const tg_xml *root, const char *dir, const tg_load_options *options, tg_pool *pool, int nelement,
                        tg_model **model, tg_error *error)
 {
-    tg_urdf u = {.base = {.pool = pool,
-                          .allocator = options->allocator,
-                          .error = error,
-                          .strict = options->strict,
-                          .dir = "",
-                          .root = root,
-                          .nelement = nelement,
-                          .option = {.timestep = 0.002, .gravity = {0, 0, -9.81}, .flag_gravity = 1, .flag_clampctrl = 1},
-                          .nbody = 1},
-                 .options = options,
-                 .dir = dir,
+    tg_urdf u = {
+        .base = {.pool = pool,
+                 .allocator = options->allocator,
+                 .error = error,
+                 .strict = options->strict,
+                 .dir = "",
                  .root = root,
-                 .compiler = {.mjcf = {.autolimits = 1, .inertiagrouprange = {0, 5}, .eulerseq = "XYZ"},
-                              .inertiafromgeom = -1,
-                              .fusestatic = -1,
-                              .strippath = -1}};
+                 .nelement = nelement,
+                 .option = {.timestep = 0.002, .gravity = {0, 0, -9.81}, .flag_gravity = 1, .flag_clampctrl = 1},
+                 .nbody = 1},
+        .options = options,
+        .dir = dir,
+        .root = root,
+        .compiler = {.mjcf = {.autolimits = 1, .inertiagrouprange = {0, 5}, .eulerseq = "XYZ"},
+                     .inertiafromgeom = -1,
+                     .fusestatic = -1,
+                     .strippath = -1}};
     tg_status status = check_options(options, error);
     if (status == TG_OK)
         status = tg_builder_create(options->allocator, &u.base.builder, error);

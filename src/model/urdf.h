@@ -1,10 +1,10 @@
 /* Inside of the URDF reader.
  *
  * The reader goes in this order: the whole tree is checked against the table (urdf_table.c, urdf_check.c), the settings
- * of the <mujoco> element are read (urdf.c), links and joints are read as they are written (urdf_read.c) and linked to a
- * tree (urdf_tree.c), collision shapes and meshes are read (urdf_geom.c, urdf_path.c), the tree is cut into bodies and
- * handed to the builder (urdf_body.c). What both formats have (numbers in attributes, settings, inertia rules, meshes,
- * the report) is the MJCF reader's, which is why its state is a part of this one's. */
+ * of the <mujoco> element are read (urdf.c), links and joints are read as they are written (urdf_read.c) and linked to
+ * a tree (urdf_tree.c), collision shapes and meshes are read (urdf_geom.c, urdf_path.c), the tree is cut into bodies
+ * and handed to the builder (urdf_body.c). What both formats have (numbers in attributes, settings, inertia rules,
+ * meshes, the report) is the MJCF reader's, which is why its state is a part of this one's. */
 #ifndef TG_MODEL_URDF_H
 #define TG_MODEL_URDF_H
 
@@ -164,11 +164,11 @@ typedef struct tg_urdf
     int nlink, njoint;
     tg_urdf_name *link_name, *joint_name;
     int root_link;
-    int free_link; /* that the option for a floating base frees; -1: none */
-    int *order;            /* links, depth first */
-    tg_mjcf_list body;     /* tg_urdf_body */
-    tg_mjcf_list geom;     /* tg_urdf_geom, by link in the order of the file */
-    tg_mjcf_list mesh;     /* tg_urdf_mesh */
+    int free_link;     /* that the option for a floating base frees; -1: none */
+    int *order;        /* links, depth first */
+    tg_mjcf_list body; /* tg_urdf_body */
+    tg_mjcf_list geom; /* tg_urdf_geom, by link in the order of the file */
+    tg_mjcf_list mesh; /* tg_urdf_mesh */
     tg_urdf_counter *counter, *last_counter;
 } tg_urdf;
 

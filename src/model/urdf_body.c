@@ -1,8 +1,8 @@
 /* The tree of links as bodies.
  *
- * A link on a fixed joint is merged into the body of its parent, and stays as a site; so is the root link into the world,
- * unless it floats. With keep_fixed (or fusestatic="false") each link is a body. Bodies are numbered as links are met
- * depth first, so the children of a merged link take its place among the children of its parent. */
+ * A link on a fixed joint is merged into the body of its parent, and stays as a site; so is the root link into the
+ * world, unless it floats. With keep_fixed (or fusestatic="false") each link is a body. Bodies are numbered as links
+ * are met depth first, so the children of a merged link take its place among the children of its parent. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,9 +82,10 @@ static tg_status free_child_of_world(tg_urdf *u)
     if (type == TG_URDF_FLOATING)
         return TG_OK;
     if (type != TG_URDF_FIXED)
-        return tg_xml_fail(u->base.error, TG_ERR_MODEL, world->xml,
-                           "floating_base: the root link is the world, and not a link fixed to it alone; give the robot a "
-                           "floating joint instead");
+        return tg_xml_fail(
+            u->base.error, TG_ERR_MODEL, world->xml,
+            "floating_base: the root link is the world, and not a link fixed to it alone; give the robot a "
+            "floating joint instead");
     u->free_link = u->joint[world->first].child;
     return tg_urdf_report(u, TG_MJCF_APPROXIMATED, u->joint[world->first].xml, "",
                           "floating_base: a free joint takes the place of this fixed one");
@@ -154,7 +155,8 @@ static tg_status note_merged(tg_urdf *u)
     if (count == 0)
         return TG_OK;
     snprintf(note, sizeof note,
-             "links on fixed joints are merged, each stays as a site; the load option keep_fixed keeps them; %d in all", count);
+             "links on fixed joints are merged, each stays as a site; the load option keep_fixed keeps them; %d in all",
+             count);
     return tg_urdf_report(u, TG_MJCF_NOTED, first, "", note);
 }
 
@@ -320,7 +322,8 @@ static tg_status find_target(tg_urdf *u, const tg_urdf_joint *joint, int *target
 {
     *target = tg_urdf_find(u->joint_name, u->njoint, joint->mimic.joint);
     if (*target < 0)
-        return tg_xml_fail(u->base.error, TG_ERR_NAME, joint->xml, "mimic: there is no joint \"%.80s\"", joint->mimic.joint);
+        return tg_xml_fail(u->base.error, TG_ERR_NAME, joint->xml, "mimic: there is no joint \"%.80s\"",
+                           joint->mimic.joint);
     if (u->joint[*target].type > TG_URDF_FIXED)
         return tg_xml_fail(u->base.error, TG_ERR_UNSUPPORTED, joint->xml,
                            "mimic: joint \"%.80s\" has more than one degree of freedom", joint->mimic.joint);

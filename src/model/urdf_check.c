@@ -1,5 +1,6 @@
-/* The table of URDF at work. Unlike MJCF, URDF in the wild has anything in it: what the table does not know is reported as
- * ignored, and refused in strict mode only. What is honoured or noted is counted, and the report names the first place. */
+/* The table of URDF at work. Unlike MJCF, URDF in the wild has anything in it: what the table does not know is reported
+ * as ignored, and refused in strict mode only. What is honoured or noted is counted, and the report names the first
+ * place. */
 #include <stdio.h>
 #include <string.h>
 
@@ -57,7 +58,8 @@ tg_status tg_urdf_report_counted(tg_urdf *u)
         char note[200];
         const char *said = c->attribute != NULL ? c->attribute->note : c->row->note;
         snprintf(note, sizeof note, "%.150s%s%d in all", said != NULL ? said : "", said != NULL ? "; " : "", c->count);
-        tg_report_entry entry = {(tg_report_kind)c->kind, c->first->file, c->first->line, c->first->name, c->name, note};
+        tg_report_entry entry = {(tg_report_kind)c->kind, c->first->file, c->first->line,
+                                 c->first->name,          c->name,        note};
         status = tg_mjcf_builder_failed(&u->base, c->first, tg_builder_report(u->base.builder, &entry));
     }
     return status;
@@ -101,8 +103,9 @@ static tg_status check_once(tg_urdf *u, const tg_xml *xml)
     for (const tg_xml *other = xml->parent->first; other != xml; other = other->next)
     {
         if (strcmp(other->name, xml->name) == 0)
-            return tg_xml_fail(u->base.error, TG_ERR_PARSE, xml, "only one '%.60s' is allowed here; the first is in %s:%d",
-                               xml->name, other->file, other->line);
+            return tg_xml_fail(u->base.error, TG_ERR_PARSE, xml,
+                               "only one '%.60s' is allowed here; the first is in %s:%d", xml->name, other->file,
+                               other->line);
     }
     return TG_OK;
 }
@@ -124,7 +127,8 @@ static tg_status check_child(tg_urdf *u, const tg_xml *child, const tg_mjcf_row 
     const tg_mjcf_row *row = child_row(parent, child->name);
     const tg_mjcf_row *mjcf = mjcf_row(child);
     if (strncmp(child->name, "xacro:", 6) == 0)
-        return tg_xml_fail(u->base.error, TG_ERR_PARSE, child, "this file is a xacro; let xacro make a URDF of it first");
+        return tg_xml_fail(u->base.error, TG_ERR_PARSE, child,
+                           "this file is a xacro; let xacro make a URDF of it first");
     if (row != NULL && mjcf != NULL)
         return check_element(u, child, mjcf, tg_mjcf_child_row);
     if (row != NULL)

@@ -88,10 +88,11 @@ static tg_status missing_mesh(tg_urdf *u, const tg_xml *xml, const char *filenam
                              ? "; give the folder of the package as package_path or in TANGERE_PACKAGE_PATH"
                              : "";
     if (u->base.strict)
-        return tg_xml_fail(u->base.error, TG_ERR_FILE, xml, "filename=\"%.100s\": there is no such file%s; looked for %.200s",
-                           filename, advice, looked);
-    snprintf(note, sizeof note, "\"%.200s\": there is no such file, the link does not collide with it%s; looked for %.400s",
-             filename, advice, looked);
+        return tg_xml_fail(u->base.error, TG_ERR_FILE, xml,
+                           "filename=\"%.100s\": there is no such file%s; looked for %.200s", filename, advice, looked);
+    snprintf(note, sizeof note,
+             "\"%.200s\": there is no such file, the link does not collide with it%s; looked for %.400s", filename,
+             advice, looked);
     return tg_urdf_report(u, TG_MJCF_IGNORED, xml, "filename", note);
 }
 
@@ -168,13 +169,24 @@ static tg_status take_shape(tg_urdf *u, const tg_xml *xml, const tg_urdf_shape *
     return check_sizes(u, xml, def, count, empty);
 }
 
+/* A geometry has one shape. */
+static tg_status report_other_shapes(tg_urdf *u, const tg_xml *first)
+{
+    tg_status status = TG_OK;
+    for (const tg_xml *e = first->next; e != NULL && status == TG_OK; e = e->next)
+        status = tg_mjcf_report(&u->base, TG_MJCF_IGNORED, e, "",
+                                "a geometry has one shape, the first counts; give this one a collision of its own");
+    return status;
+}
+
 static tg_status read_collision(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *row, int link)
 {
     const tg_xml *geometry = tg_urdf_child(xml, "geometry");
     const tg_mjcf_row *shapes = tg_urdf_child_row(row, "geometry");
     if (geometry == NULL || geometry->first == NULL)
-        return tg_xml_fail(u->base.error, TG_ERR_PARSE, xml, "link '%.80s': collision without a shape: element '%s' is %s",
-                           u->link[link].name, "geometry", geometry == NULL ? "missing" : "empty");
+        return tg_xml_fail(u->base.error, TG_ERR_PARSE, xml,
+                           "link '%.80s': collision without a shape: element '%s' is %s", u->link[link].name,
+                           "geometry", geometry == NULL ? "missing" : "empty");
     const tg_xml *xml_shape = geometry->first;
     while (xml_shape != NULL && tg_urdf_child_row(shapes, xml_shape->name) == NULL)
         xml_shape = xml_shape->next;
@@ -184,7 +196,9 @@ static tg_status read_collision(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row
     tg_geom_def def = tg_default_geom();
     double pose[7];
     bool empty = false;
-    tg_status status = tg_urdf_read(u, xml_shape, shapes, &shape);
+    tg_status status = report_other_shapes(u, xml_shape);
+    if (status == TG_OK)
+        status = tg_urdf_read(u, xml_shape, shapes, &shape);
     if (status == TG_OK)
         status = tg_urdf_read_origin(u, xml, row, pose);
     if (status == TG_OK)
@@ -217,7 +231,8 @@ static tg_status unique_names(tg_urdf *u)
         if (names[i].name[0] == '\0' || strcmp(names[i].name, names[i - 1].name) != 0)
             continue;
         geom[names[i].index].def.name = NULL;
-        status = tg_urdf_report(u, TG_MJCF_NOTED, geom[names[i].index].xml, "name", "is used twice; the geom has no name");
+        status =
+            tg_urdf_report(u, TG_MJCF_NOTED, geom[names[i].index].xml, "name", "is used twice; the geom has no name");
     }
     return status;
 }

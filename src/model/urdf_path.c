@@ -2,9 +2,9 @@
  *
  * "package://name/rest" is looked for in a folder `name` of each folder of the search path: the load options, the
  * environment, the folders above the file (so a file inside a package finds the package). A folder of the search path
- * that is itself called `name` is the package. When all of that fails, the search is for ever shorter tails of `rest` in the
- * search path and beside the file: descriptions are copied out of their packages all the time; the report says what was
- * found. Other paths start at the file. */
+ * that is itself called `name` is the package. When all of that fails, the search is for ever shorter tails of `rest`
+ * in the search path and beside the file: descriptions are copied out of their packages all the time; the report says
+ * what was found. Other paths start at the file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 
 enum
 {
-    LEVELS = 64 /* folders above the file */
+    LEVELS = 64,   /* folders above the file */
+    LONGEST = 4096 /* bytes of a path */
 };
 
 /* A search: what was tried, and what was found. */
@@ -52,14 +53,14 @@ static bool try(search *s, const char *dir, const char *name, bool quiet)
 
 /* ---- the search path ---- */
 
-/* One folder of the search path: at most `list` folders of the options, then the parts of the two variables. NULL at
- * the end or when memory runs out. */
+/* A walk over the search path: the folders of the options, then those of the two variables. */
 typedef struct walk
 {
     int option, variable;
     const char *rest; /* of a variable */
 } walk;
 
+/* NULL at the end, or when memory runs out. */
 static const char *next_folder(search *s, walk *w)
 {
     static const char *const variables[] = {"TANGERE_PACKAGE_PATH", "ROS_PACKAGE_PATH"};
@@ -112,7 +113,8 @@ static bool is_called(const char *folder, const char *name)
     size_t n = strlen(folder), length = strlen(name);
     while (n > 0 && folder[n - 1] == '/')
         n--;
-    return n >= length && memcmp(folder + n - length, name, length) == 0 && (n == length || folder[n - length - 1] == '/');
+    return n >= length && memcmp(folder + n - length, name, length) == 0 &&
+           (n == length || folder[n - length - 1] == '/');
 }
 
 /* `inside` is name/rest, with rest starting behind the first slash. */
@@ -206,6 +208,10 @@ tg_status tg_urdf_find_mesh(tg_urdf *u, const tg_xml *xml, const char *filename,
     search s = {.u = u, .looked = looked, .size = size};
     looked[0] = '\0';
     *note = NULL;
+    *path = NULL;
+    if (strlen(filename) > LONGEST) /* each part of a path is tried */
+        return tg_xml_fail(u->base.error, TG_ERR_VALUE, xml, "attribute 'filename': a path of %zu bytes is too long",
+                           strlen(filename));
     const char *inside = after(filename, "package://");
     if (inside == NULL)
         inside = after(filename, "model://");

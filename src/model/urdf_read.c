@@ -151,8 +151,8 @@ tg_status tg_urdf_weigh_link(tg_urdf *u, int index)
     if (status == TG_OK && xml == NULL && link->ngeom > 0 && u->compiler.inertiafromgeom < 0)
         status = note_weightless(u, link);
     if (status == TG_OK)
-        status = tg_mjcf_body_inertia(&u->base, xml != NULL ? xml : link->xml, xml != NULL ? &written : NULL, &geoms, pos,
-                                      &body);
+        status = tg_mjcf_body_inertia(&u->base, xml != NULL ? xml : link->xml, xml != NULL ? &written : NULL, &geoms,
+                                      pos, &body);
     link->lump.mass = body.mass;
     memcpy(link->lump.com, body.com, sizeof body.com);
     memcpy(link->lump.inertia, body.inertia, sizeof body.inertia);
@@ -176,10 +176,11 @@ static tg_status read_type(tg_urdf *u, const tg_xml *xml, tg_urdf_type *type)
             return TG_OK;
         }
     }
-    return tg_xml_fail(u->base.error, TG_ERR_VALUE, xml,
-                       "attribute 'type'=\"%.60s\": a joint is revolute, continuous, prismatic, fixed, floating, planar "
-                       "or spherical",
-                       written);
+    return tg_xml_fail(
+        u->base.error, TG_ERR_VALUE, xml,
+        "attribute 'type'=\"%.60s\": a joint is revolute, continuous, prismatic, fixed, floating, planar "
+        "or spherical",
+        written);
 }
 
 static tg_status read_axis(tg_urdf *u, tg_urdf_joint *joint, const tg_mjcf_row *row)
@@ -204,10 +205,11 @@ static tg_status take_range(tg_urdf *u, tg_urdf_joint *joint, const tg_xml *xml,
     joint->range[0] = isnan(limit->lower) ? 0 : limit->lower;
     joint->range[1] = isnan(limit->upper) ? 0 : limit->upper;
     if (joint->range[0] > joint->range[1])
-        return tg_xml_fail(u->base.error, TG_ERR_VALUE, joint->xml,
-                           "limit: lower = %g is above upper = %g; a joint without bounds has no lower and upper, or is "
-                           "continuous",
-                           joint->range[0], joint->range[1]);
+        return tg_xml_fail(
+            u->base.error, TG_ERR_VALUE, joint->xml,
+            "limit: lower = %g is above upper = %g; a joint without bounds has no lower and upper, or is "
+            "continuous",
+            joint->range[0], joint->range[1]);
     joint->limited = joint->range[0] < joint->range[1];
     if (joint->limited)
         return TG_OK;

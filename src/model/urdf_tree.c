@@ -100,14 +100,16 @@ static tg_status find_root(tg_urdf *u)
         if (u->link[i].joint >= 0)
             continue;
         if (u->root_link >= 0)
-            return tg_xml_fail(u->base.error, TG_ERR_MODEL, u->link[i].xml,
-                               "a second root: no joint has it as its child, and the same holds for link '%.80s' in line "
-                               "%d; join them by a joint",
-                               u->link[u->root_link].name, u->link[u->root_link].xml->line);
+            return tg_xml_fail(
+                u->base.error, TG_ERR_MODEL, u->link[i].xml,
+                "a second root: no joint has it as its child, and the same holds for link '%.80s' in line "
+                "%d; join them by a joint",
+                u->link[u->root_link].name, u->link[u->root_link].xml->line);
         u->root_link = i;
     }
     if (u->root_link < 0)
-        return tg_xml_fail(u->base.error, TG_ERR_MODEL, u->link[0].xml, "every link has a parent: the joints make a cycle");
+        return tg_xml_fail(u->base.error, TG_ERR_MODEL, u->link[0].xml,
+                           "every link has a parent: the joints make a cycle");
     return TG_OK;
 }
 

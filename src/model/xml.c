@@ -199,13 +199,28 @@ void tg_xml_describe(const tg_xml *element, char *text, size_t size)
         snprintf(text, size, "%.60s", element->name);
 }
 
+/* " in body 'leg'": what a nameless element stands in, "" if that has no name either. */
+static void describe_place(const tg_xml *element, char *text, size_t size)
+{
+    text[0] = '\0';
+    bool named = tg_xml_get(element, "name") != NULL || tg_xml_get(element, "class") != NULL;
+    for (const tg_xml *e = element->parent; e != NULL && !named; e = e->parent)
+    {
+        const char *name = tg_xml_get(e, "name");
+        named = name != NULL && name[0] != '\0';
+        if (named)
+            snprintf(text, size, " in %.60s '%.80s'", e->name, name);
+    }
+}
+
 tg_status tg_xml_fail(tg_error *error, tg_status status, const tg_xml *element, const char *format, ...)
 {
-    char what[160], message[400];
+    char what[160], where[160], message[400];
     tg_xml_describe(element, what, sizeof what);
+    describe_place(element, where, sizeof where);
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    return tg_fail(error, status, "%s:%d: %s: %s", element->file, element->line, what, message);
+    return tg_fail(error, status, "%s:%d: %s%s: %s", element->file, element->line, what, where, message);
 }

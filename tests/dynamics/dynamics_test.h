@@ -99,12 +99,6 @@ static inline void check_models(unsigned states, bool own, double tolerance, cas
     print_message("  worst error %.2g, allowed %.2g\n", worst, tolerance);
 }
 
-/* The parameters that the case's workspace uses. */
-static inline const double *case_params(const dynamics_case *c, bool own)
-{
-    return tg_params_view(own ? tg_model_params(c->m) : c->params);
-}
-
 /* ---- small models made in a test ---- */
 
 typedef struct small_model

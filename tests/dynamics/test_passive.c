@@ -215,6 +215,25 @@ static void test_pulley(void **state)
     small_end(&s);
 }
 
+/* a damper alone, and a spring alone */
+static void test_one_of_the_two(void **state)
+{
+    (void)state;
+    const tg_path path[] = {{TG_PATH_JOINT, 0, 2}};
+    const double q = 0.5, v = 3, damper = -2 * (2 * 3) * 2, spring = -10 * 1 * 2;
+    for (int i = 0; i < 2; i++)
+    {
+        small_model s = small_begin();
+        small_joint(&s, plain_joint(TG_JOINT_SLIDE, 1, 0, 0), small_body(&s, 0, 0, 0, 1));
+        tg_tendon_def def = spring_tendon(TG_TENDON_FIXED, path, 1, 0, 0);
+        *(i == 0 ? &def.stiffness : &def.damping) = 0;
+        small_tendon(&s, def);
+        small_build(&s);
+        expect_force(&s, &q, &v, i == 0 ? &damper : &spring, 1);
+        small_end(&s);
+    }
+}
+
 /* Springs and dampers of joints and tendons add up. */
 static void test_sum(void **state)
 {
@@ -242,6 +261,7 @@ int main(void)
         cmocka_unit_test(test_spatial_tendon_band),
         cmocka_unit_test(test_rest_from_the_springs),
         cmocka_unit_test(test_pulley),
+        cmocka_unit_test(test_one_of_the_two),
         cmocka_unit_test(test_sum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

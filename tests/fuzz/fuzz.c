@@ -38,14 +38,14 @@ static struct
 FILE *__real_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode);
 
-/* While an input runs, only its own files can be opened, to be read. */
+/* While an input runs, only its own files can be read. Writing is libFuzzer's, of an input that failed. */
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
-    if (!input.active)
+    if (!input.active || mode[0] != 'r')
         return __real_fopen(path, mode);
     for (int i = 0; i < input.nfile; i++)
     {
-        if (strcmp(input.file[i].name, path) == 0 && mode[0] == 'r' && input.file[i].size > 0)
+        if (strcmp(input.file[i].name, path) == 0 && input.file[i].size > 0)
             return fmemopen(input.file[i].data, input.file[i].size, "rb");
     }
     return NULL;

@@ -349,8 +349,8 @@ static void test_bad_files(void **state)
         assert_null(m);
         bool includes = strncmp(entry->d_name, "include_", 8) == 0;
         const char *name = strstr(error.message, includes ? folder : path);
-        const char *line = name != NULL ? strstr(name, ".xml:") : NULL;
-        if (line == NULL || line[5] < '1' || line[5] > '9')
+        const char *line = name != NULL ? strchr(name, ':') : NULL;
+        if (line == NULL || line[1] < '1' || line[1] > '9')
             fail_msg("%s: \"%s\" names no file and line", entry->d_name, error.message);
         count++;
     }

@@ -1,7 +1,7 @@
-"""URDF: one construct a case, against MuJoCo's URDF compiler and against Pinocchio; options, meshes, refusals, the report.
+"""URDF: one construct a case, against MuJoCo's URDF compiler and against Pinocchio; options, meshes, refusals, report.
 
-Pinocchio keeps every link as a frame, so it judges where merged links are as well. Its free flyer has linear velocity in
-body axes: v_pin = S v with S = diag(R^T, 1), and S' v = (-w x R^T v; 0).
+Pinocchio keeps every link as a frame, so it judges where merged links are as well. Its free flyer has linear velocity
+in body axes: v_pin = S v with S = diag(R^T, 1), and S' v = (-w x R^T v; 0).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def link(name, inside=None):
     return f'<link name="{name}">{inertial() if inside is None else inside}</link>'
 
 
-def joint(name, kind, parent, child, inside="", xyz="0.1 -0.2 0.3", rpy="0.3 -0.2 0.5"):
+def joint(name, kind, parent, child, inside=""):
     return (
-        f'<joint name="{name}" type="{kind}"><origin xyz="{xyz}" rpy="{rpy}"/>'
+        f'<joint name="{name}" type="{kind}"><origin xyz="0.1 -0.2 0.3" rpy="0.3 -0.2 0.5"/>'
         f'<parent link="{parent}"/><child link="{child}"/>{inside}</joint>'
     )
 
@@ -59,15 +59,25 @@ def shape(text, origin='<origin xyz="0.1 0.2 0.3" rpy="0.4 0.5 0.6"/>'):
 AXIS = '<axis xyz="0.3 -1 2"/>'
 LIMIT = '<limit lower="-0.7" upper="0.9" effort="30" velocity="2"/>'
 ARM = (
-    link("base") + link("upper") + link("lower", inertial(2.0)) + link("hand", inertial(0.5)) + joint("grip", "fixed", "lower", "hand")
+    link("base")
+    + link("upper")
+    + link("lower", inertial(2.0))
+    + link("hand", inertial(0.5))
+    + joint("grip", "fixed", "lower", "hand")
 )
-CHAIN = ARM + joint("shoulder", "revolute", "base", "upper", AXIS + LIMIT) + joint("elbow", "continuous", "upper", "lower")
+CHAIN = (
+    ARM + joint("shoulder", "revolute", "base", "upper", AXIS + LIMIT) + joint("elbow", "continuous", "upper", "lower")
+)
 
 
 def with_joint(kind, inside=AXIS + LIMIT):
     """Base, a link on the joint, and a pendulum on that."""
     return robot(
-        link("base"), link("a"), link("b", inertial(2.0)), joint("j", kind, "base", "a", inside), joint("k", "continuous", "a", "b")
+        link("base"),
+        link("a"),
+        link("b", inertial(2.0)),
+        joint("j", kind, "base", "a", inside),
+        joint("k", "continuous", "a", "b"),
     )
 
 
@@ -75,11 +85,12 @@ def with_compiler(attributes, *parts):
     return robot(f"<mujoco><compiler {attributes}/></mujoco>", *parts)
 
 
+VISUAL = '<visual><geometry><box size="1 1 1"/></geometry><material name="red"/></visual>'
 PLAIN = link("w") + joint("j", "revolute", "w", "a", AXIS + LIMIT)
 HINGED = PLAIN + joint("f", "fixed", "a", "b") + link("b", inertial(0.3))
 
-# What MuJoCo reads the same way. (PLAIN where mass comes from geoms though there are inertials: MuJoCo then drops the mass of
-# a link that it merges and that has no geoms; here merging changes no mass, see test_merging_changes_no_mass.)
+# What MuJoCo reads the same way. (PLAIN where mass comes from geoms though there are inertials: MuJoCo then drops the
+# mass of a link that it merges and that has no geoms; here merging changes no mass, test_merging_changes_no_mass.)
 CASES = {
     "revolute": with_joint("revolute"),
     "continuous": with_joint("continuous", AXIS),
@@ -92,7 +103,11 @@ CASES = {
     "planar about x": with_joint("planar", ""),
     "spherical": with_joint("spherical", ""),
     "floating": robot(
-        link("world", ""), link("a"), link("b"), joint("j", "floating", "world", "a"), joint("k", "revolute", "a", "b", LIMIT)
+        link("world", ""),
+        link("a"),
+        link("b"),
+        joint("j", "floating", "world", "a"),
+        joint("k", "revolute", "a", "b", LIMIT),
     ),
     "floating behind a fixed root": with_joint("floating", ""),
     "damping and friction": with_joint("revolute", AXIS + LIMIT + '<dynamics damping="0.7" friction="0.3"/>'),
@@ -105,7 +120,7 @@ CASES = {
     "lower is upper": with_joint("revolute", '<limit effort="1" velocity="0" lower="0" upper="0"/>'),
     "revolute without limit": with_joint("revolute", AXIS),
     "children in the order of the joints": robot(
-        *(link(n, inertial(m)) for n, m in zip("dcba", (1, 2, 3, 4))),
+        *(link(n, inertial(m)) for n, m in zip("dcba", (1, 2, 3, 4), strict=True)),
         link("base"),
         joint("x", "revolute", "base", "b", LIMIT),
         joint("y", "prismatic", "base", "a", LIMIT),
@@ -113,7 +128,7 @@ CASES = {
         joint("w", "revolute", "b", "c", LIMIT),
     ),
     "merged link with children of its own": robot(
-        *(link(n, inertial(m)) for n, m in zip(["base", "a", "b", "c", "b1", "b2", "a1"], range(1, 8))),
+        *(link(n, inertial(m)) for n, m in zip(["base", "a", "b", "c", "b1", "b2", "a1"], range(1, 8), strict=True)),
         joint("ja", "revolute", "base", "a", LIMIT),
         joint("jb", "fixed", "base", "b"),
         joint("jc", "revolute", "base", "c", LIMIT),
@@ -122,22 +137,36 @@ CASES = {
         joint("ja1", "revolute", "a", "a1", LIMIT),
     ),
     "chain of fixed joints": robot(
-        HINGED, link("a"), link("c", inertial(0.2) + box()), link("d", inertial(0.7)), joint("g", "fixed", "b", "c"), joint("h", "fixed", "c", "d")
+        HINGED,
+        link("a"),
+        link("c", inertial(0.2) + box()),
+        link("d", inertial(0.7)),
+        joint("g", "fixed", "b", "c"),
+        joint("h", "fixed", "c", "d"),
     ),
     "world at the root": robot(
-        link("world", ""), link("base"), link("a"), joint("g", "fixed", "world", "base"), joint("j", "revolute", "base", "a", AXIS + LIMIT)
+        link("world", ""),
+        link("base"),
+        link("a"),
+        joint("g", "fixed", "world", "base"),
+        joint("j", "revolute", "base", "a", AXIS + LIMIT),
     ),
     "world with shapes": robot(link("world", box()), link("a"), joint("j", "revolute", "world", "a", AXIS + LIMIT)),
     "parents after children": robot(joint("j", "revolute", "w", "a", LIMIT), link("a"), link("w")),
     "inertial without origin": robot(
         HINGED,
-        link("a", '<inertial><mass value="2"/><inertia ixx="1" iyy="2" izz="2.5" ixy="0.1" ixz="0" iyz="0.2"/></inertial>'),
+        link("a", inertial(2).replace('<origin xyz="0.03 -0.02 0.05" rpy="0.1 0.2 -0.3"/>', "")),
     ),
     "inertial at a place only": robot(
         HINGED, link("a", inertial().replace(' rpy="0.1 0.2 -0.3"', "")).replace("0.03 -0.02", "0.3 -0.2")
     ),
     "massless link in between": robot(
-        HINGED, link("a", ""), link("c", inertial(3)), joint("g", "fixed", "b", "c"), "<link name='d'/>", joint("h", "fixed", "c", "d")
+        HINGED,
+        link("a", ""),
+        link("c", inertial(3)),
+        joint("g", "fixed", "b", "c"),
+        "<link name='d'/>",
+        joint("h", "fixed", "c", "d"),
     ),
     "boxes, spheres, cylinders, capsules": robot(
         HINGED,
@@ -158,9 +187,7 @@ CASES = {
         joint("f", "fixed", "a", "b"),
     ),
     "named shapes": robot(HINGED, link("a", inertial() + box(name=' name="one"') + box(name=' name="two"'))),
-    "gravity and time step": robot(
-        '<mujoco><option gravity="1 2 -3" timestep="0.01"/></mujoco>', HINGED, link("a")
-    ),
+    "gravity and time step": robot('<mujoco><option gravity="1 2 -3" timestep="0.01"/></mujoco>', HINGED, link("a")),
     "gravity off": robot('<mujoco><option><flag gravity="disable"/></option></mujoco>', HINGED, link("a")),
     "keyframes": robot('<mujoco><size nkey="2"/></mujoco>', HINGED, link("a")),
     "fusestatic": with_compiler('fusestatic="false"', CHAIN),
@@ -169,22 +196,29 @@ CASES = {
     "boundinertia": with_compiler('boundinertia="0.035"', HINGED, link("a")),
     "balanceinertia": with_compiler('balanceinertia="true"', HINGED, link("a", inertial(moments="1 1 5 0 0 0"))),
     "settotalmass": with_compiler('settotalmass="9"', HINGED, link("a")),
-    "inertiafromgeom true": with_compiler('inertiafromgeom="true"', PLAIN, link("a", inertial() + box() + shape('<sphere radius="0.2"/>'))),
-    "inertiafromgeom auto": with_compiler('inertiafromgeom="auto"', HINGED, link("a", box() + shape('<capsule radius="0.1" length="0.6"/>'))),
+    "inertiafromgeom true": with_compiler(
+        'inertiafromgeom="true"', PLAIN, link("a", inertial() + box() + shape('<sphere radius="0.2"/>'))
+    ),
+    "inertiafromgeom auto": with_compiler(
+        'inertiafromgeom="auto"', HINGED, link("a", box() + shape('<capsule radius="0.1" length="0.6"/>'))
+    ),
     "inertiafromgeom false": with_compiler('inertiafromgeom="false"', HINGED, link("a", inertial() + box())),
-    "inertiagrouprange": with_compiler('inertiafromgeom="true" inertiagrouprange="1 2"', PLAIN, link("a", inertial() + box())),
+    "inertiagrouprange": with_compiler(
+        'inertiafromgeom="true" inertiagrouprange="1 2"', PLAIN, link("a", inertial() + box())
+    ),
     "angles stay radians": with_compiler('angle="degree" eulerseq="zyx"', CHAIN),
     "materials": robot(
         '<material name="red"><color rgba="1 0 0 1"/></material>',
         HINGED,
-        link("a", inertial() + '<visual><geometry><box size="1 1 1"/></geometry><material name="red"/></visual>' + box()),
+        link("a", inertial() + VISUAL + box()),
     ),
     "wild elements": robot(
-        '<gazebo reference="a"><kp>1</kp></gazebo><transmission name="t"><type>x</type><joint name="j"/></transmission>',
+        '<gazebo reference="a"><kp>1</kp></gazebo>',
+        '<transmission name="t"><type>x</type><joint name="j"/></transmission>',
         HINGED,
         link("a"),
     ),
-}  # fmt: skip
+}
 
 
 def mujoco_twin(text):
@@ -249,9 +283,11 @@ class PinocchioTwin:
 
     def __init__(self, m, text, floating_base=False):
         self.m = m
-        self.pin = pin.buildModelFromXML(text, pin.JointModelFreeFlyer()) if floating_base else pin.buildModelFromXML(text)
+        self.pin = (
+            pin.buildModelFromXML(text, pin.JointModelFreeFlyer()) if floating_base else pin.buildModelFromXML(text)
+        )
         self.data = self.pin.createData()
-        self.names = dict(zip(m.names("joint"), range(m.njoint)))
+        self.names = {name: j for j, name in enumerate(m.names("joint"))}
         self.S = np.zeros((self.pin.nv, m.nv))
 
     def state(self, q, v):
@@ -268,7 +304,8 @@ class PinocchioTwin:
                 T = self.m.integrate(self.m.default_q(), np.zeros(self.m.nv))[x : x + 7]
                 R0, p0 = quat_matrix(T[3:]), T[:3]
                 place = self.pin.jointPlacements[j]
-                assert np.allclose(place.translation, p0) and np.allclose(place.rotation, R0)
+                assert np.allclose(place.translation, p0)
+                assert np.allclose(place.rotation, R0)
                 R = quat_matrix(q[x + 3 : x + 7])
                 pose = place.inverse() * pin.SE3(R, q[x : x + 3])
                 q_pin[i : i + 7] = pin.SE3ToXYZQUAT(pose)
@@ -291,7 +328,7 @@ class PinocchioTwin:
             q_pin, v_pin, S, rate = self.state(q, v)
             pin.framesForwardKinematics(self.pin, self.data, q_pin)
             seen = 0
-            for frame, pose in zip(self.pin.frames, self.data.oMf):
+            for frame, pose in zip(self.pin.frames, self.data.oMf, strict=True):
                 if frame.type != pin.FrameType.BODY or frame.name == "world":
                     continue
                 pos, quat = m.body_pose(frame.name, q) if frame.name in bodies else m.site_pose(frame.name, q)
@@ -308,10 +345,21 @@ class PinocchioTwin:
 
 
 PINOCCHIO = [
-    "revolute", "prismatic", "fixed", "children in the order of the joints", "merged link with children of its own",
-    "chain of fixed joints", "inertial without origin", "massless link in between", "damping and friction",
-    "boxes, spheres, cylinders, capsules", "wild elements", "shapes of merged links", "floating", "world at the root",
-]  # fmt: skip
+    "revolute",
+    "prismatic",
+    "fixed",
+    "children in the order of the joints",
+    "merged link with children of its own",
+    "chain of fixed joints",
+    "inertial without origin",
+    "massless link in between",
+    "damping and friction",
+    "boxes, spheres, cylinders, capsules",
+    "wild elements",
+    "shapes of merged links",
+    "floating",
+    "world at the root",
+]
 
 
 @pytest.mark.parametrize("name", PINOCCHIO)
@@ -333,7 +381,7 @@ def test_pinocchio_continuous(name):
 
 
 def test_pinocchio_planar():
-    """Pinocchio's planar joint moves in x and y and turns about z, whatever the axis; velocities are in the moved frame."""
+    """Pinocchio's planar joint moves in x and y and turns about z, whatever the axis; velocities in the moved frame."""
     text = robot(link("base"), link("a"), joint("j", "planar", "base", "a", '<axis xyz="0 0 1"/>'))
     m = tg.load_string(text)
     model = pin.buildModelFromXML(text)
@@ -392,7 +440,8 @@ def test_atlas_in_its_package(tmp_path):
     m = tg.load(ATLAS / "atlas_convex_hull.urdf", package_path=[tmp_path], floating_base=True)
     assert (m.nmesh, m.ngeom) == (21, 42)
     radius = np.array([m.params[f"geom.#{i}.size"][0] for i in range(m.ngeom) if m.geom_type[i] == tg.GeomType.SPHERE])
-    assert len(radius) == 12 and (radius == 0).all()
+    assert len(radius) == 12
+    assert (radius == 0).all()
     assert not [entry for entry in m.report if "no package" in entry.note]
     loose = tg.load(ATLAS / "atlas_convex_hull.urdf", floating_base=True)
     assert loose.nmesh == 21
@@ -407,8 +456,9 @@ def test_merged_links_are_sites():
     assert m.names("body") == ["world", "upper", "lower"]
     assert sorted(m.names("site")) == ["base", "hand"]
     kept = tg.load_string(robot(CHAIN), keep_fixed=True)
-    assert kept.names("body") == ["world", "base", "upper", "lower", "hand"] and kept.nsite == 0
-    q, v = m.random_state(1)
+    assert kept.names("body") == ["world", "base", "upper", "lower", "hand"]
+    assert kept.nsite == 0
+    q, _v = m.random_state(1)
     assert error(m.mass_matrix(q), kept.mass_matrix(q)) < TOLERANCE
     assert m.site_pose("hand", q)[0] == pytest.approx(kept.body_pose("hand", q)[0])
     assert kept.mass == pytest.approx(m.mass + 1)
@@ -433,7 +483,8 @@ def test_floating_base():
 def test_floating_base_on_a_world_link():
     text = CASES["world at the root"]
     m = tg.load_string(text, floating_base=True)
-    assert m.names("body") == ["world", "base", "a"] and m.nq == 8
+    assert m.names("body") == ["world", "base", "a"]
+    assert m.nq == 8
     assert m.default_q()[:3] == pytest.approx([0.1, -0.2, 0.3])
     assert any("takes the place of this fixed" in entry.note for entry in m.report)
     assert tg.load_string(CASES["floating"], floating_base=True).nq == 8
@@ -451,7 +502,8 @@ def test_root_is_noted_to_be_fixed():
 
 def test_a_missing_bound_is_zero():
     m = tg.load_string(with_joint("revolute", '<limit upper="1" effort="1" velocity="1"/>'))
-    assert m.joint_limited[0] and m.params["joint.j.range"] == pytest.approx([0, 1])
+    assert m.joint_limited[0]
+    assert m.params["joint.j.range"] == pytest.approx([0, 1])
     m = tg.load_string(with_joint("prismatic", '<limit lower="-2" effort="1" velocity="1"/>'))
     assert m.params["joint.j.range"] == pytest.approx([-2, 0])
 
@@ -549,19 +601,28 @@ def test_meshdir_and_strippath(package):
 
 def test_one_mesh_a_file_and_scale(package):
     m = tg.load(write(package, meshed("meshes/t.stl", "meshes/t.stl", "meshes/deep/t.STL")))
-    assert m.names("mesh") == ["t", "t1"] and m.geom_mesh.tolist() == [0, 0, 1]
+    assert m.names("mesh") == ["t", "t1"]
+    assert m.geom_mesh.tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize("scale", ["1 1 1", "2 3 0.5", "-1 1 1", "0.5 -2 -1", "-1 -1 -1"])
-def test_scale_against_mujoco(package, scale):
+def test_scale(package, scale):
     path = write(package, meshed("meshes/t.stl", scale=f'scale="{scale}"'))
     m, mj = tg.load(path), mujoco_model(path)
+    # a tetrahedron, about its centre: sum of x x^T over the corners, volume / 20
+    corners = TETRAHEDRON.astype(float) * [float(x) for x in scale.split()]
+    volume = abs(np.linalg.det(corners[1:] - corners[0])) / 6
+    second = 1000 * volume / 20 * sum(np.outer(x, x) for x in corners - corners.mean(0))
+    inertia = np.trace(second) * np.eye(3) - second
+    assert m.params["body.a.mass"] == pytest.approx(1000 * volume, rel=1e-14)
+    assert error(m.params["body.a.com"], corners.mean(0)) < 1e-14
+    assert error(m.params["body.a.inertia"], inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]) < 1e-14
     for seed in SEEDS:
         q, v = m.random_state(seed)
         data = mujoco_data(mj, q, v)
-        # volumes of meshes are computed in single precision there
-        assert error(m.mass_matrix(q), mujoco_mass_matrix(mj, data)) < TOLERANCE
-        assert error(m.bias(q, v), data.qfrc_bias) < TOLERANCE
+        # MuJoCo finds the axes of a mesh to 1e-8
+        assert error(m.mass_matrix(q), mujoco_mass_matrix(mj, data)) < 1e-8
+        assert error(m.bias(q, v), data.qfrc_bias) < 1e-8
 
 
 def test_missing_meshes(package):
@@ -571,10 +632,13 @@ def test_missing_meshes(package):
     assert (m.ngeom, len(ignored)) == (0, 3)
     assert "give the folder of the package as package_path" in ignored[0].note
     assert f"{package}/other/meshes/t2.stl" in ignored[0].note
-    assert "nowhere.obj" in ignored[1].note and "only STL, OBJ and MSH" in ignored[2].note
+    assert "nowhere.obj" in ignored[1].note
+    assert "only STL, OBJ and MSH" in ignored[2].note
     with pytest.raises(OSError, match=r"r\.urdf:1: mesh: filename=.*looked for .*other/meshes/t2\.stl"):
         tg.load(package / "r.urdf", strict=True)
-    looks = robot(HINGED, link("a", inertial() + '<visual><geometry><mesh filename="package://no/no.dae"/></geometry></visual>'))
+    looks = robot(
+        HINGED, link("a", inertial() + '<visual><geometry><mesh filename="package://no/no.dae"/></geometry></visual>')
+    )
     assert tg.load_string(looks, strict=True).ngeom == 0
 
 
@@ -639,7 +703,7 @@ def test_weightless_by_urdf():
 
 
 UNKNOWN = {
-    "element": ('<self_collision_checking/>', "unknown element"),
+    "element": ("<self_collision_checking/>", "unknown element"),
     "shape": (shape("<cone radius='1'/>"), "unknown element"),
     "attribute": ('<collision mu="1"><geometry><sphere radius="1"/></geometry></collision>', "unknown attribute"),
     "bullet": ('<contact><lateral_friction value="0.5"/></contact>', "friction stays"),
@@ -652,7 +716,9 @@ def test_unknown_is_reported_and_refused_when_strict(name):
     inside, note = UNKNOWN[name]
     text = robot(HINGED, "\n", link("a", inertial() + "\n" + inside))
     entries = [entry for entry in tg.load_string(text).report if entry.kind == tg.ReportKind.IGNORED_PHYSICS]
-    assert len(entries) == 1 and note in entries[0].note and entries[0].line == 3
+    assert len(entries) == 1
+    assert note in entries[0].note
+    assert entries[0].line == 3
     with pytest.raises(tg.Error, match=rf"<string>:3: .*ignored physics: .*{note}"):
         tg.load_string(text, strict=True)
 
@@ -669,7 +735,10 @@ REFUSALS = {
     "no name": (robot(link("a").replace(' name="a"', "")), "link: attribute 'name' is missing"),
     "unknown parent": (robot(link("a"), joint("j", "fixed", "no", "a")), "joint 'j': parent: there is no link \"no\""),
     "unknown child": (robot(link("a"), joint("j", "fixed", "a", "no")), "joint 'j': child: there is no link \"no\""),
-    "no parent": (with_joint("revolute").replace('<parent link="base"/>', ""), "joint 'j': element 'parent' is missing"),
+    "no parent": (
+        with_joint("revolute").replace('<parent link="base"/>', ""),
+        "joint 'j': element 'parent' is missing",
+    ),
     "two roots": (robot(link("a"), link("b")), "link 'b': a second root"),
     "cycle": (
         robot(link("a"), link("b"), joint("j", "fixed", "a", "b"), joint("k", "fixed", "b", "a")),
@@ -689,33 +758,63 @@ REFUSALS = {
         robot(link("a"), link("b"), link("c"), joint("j", "fixed", "a", "b"), joint("j", "fixed", "a", "c")),
         "joint 'j': name is used twice",
     ),
-    "inverted limits": (with_joint("revolute", '<limit lower="1" upper="-1"/>'), "joint 'j': limit: lower = 1 is above upper = -1"),
+    "inverted limits": (
+        with_joint("revolute", '<limit lower="1" upper="-1"/>'),
+        "joint 'j': limit: lower = 1 is above upper = -1",
+    ),
     "zero axis": (with_joint("prismatic", '<axis xyz="0 0 0"/>'), "joint 'j': axis: is zero"),
-    "words for numbers": (with_joint("revolute", '<axis xyz="a b c"/>'), "axis: attribute 'xyz'=\"a b c\": a number is expected"),
+    "words for numbers": (
+        with_joint("revolute", '<axis xyz="a b c"/>'),
+        "axis: attribute 'xyz'=\"a b c\": a number is expected",
+    ),
     "two numbers": (with_joint("revolute", '<axis xyz="0 1"/>'), "axis: attribute 'xyz'=\"0 1\" has 2 of 3 numbers"),
     "NaN": (robot(HINGED, link("a", inertial("nan"))), "mass: attribute 'value': numbers must be finite"),
     "negative mass": (robot(HINGED, link("a", inertial("-1"))), "inertial: mass must not be negative, got -1"),
     "no mass": (robot(HINGED, link("a", "<inertial><inertia/></inertial>")), "inertial: element 'mass' is missing"),
-    "no inertia": (robot(HINGED, link("a", '<inertial><mass value="1"/></inertial>')), "inertial: element 'inertia' is missing"),
-    "negative moments": (robot(HINGED, link("a", inertial(moments="1 1 -1 0 0 0"))), "moments of inertia must not be negative"),
-    "unbalanced moments": (robot(HINGED, link("a", inertial(moments="1 1 5 0 0 0"))), 'balanceinertia="true" would mend that'),
+    "no inertia": (
+        robot(HINGED, link("a", '<inertial><mass value="1"/></inertial>')),
+        "inertial: element 'inertia' is missing",
+    ),
+    "negative moments": (
+        robot(HINGED, link("a", inertial(moments="1 1 -1 0 0 0"))),
+        "moments of inertia must not be negative",
+    ),
+    "unbalanced moments": (
+        robot(HINGED, link("a", inertial(moments="1 1 5 0 0 0"))),
+        'balanceinertia="true" would mend that',
+    ),
     "two inertials": (robot(HINGED, link("a", inertial() * 2)), "inertial: only one 'inertial' is allowed here"),
-    "negative radius": (robot(HINGED, link("a", inertial() + shape('<sphere radius="-1"/>'))), "sphere: sizes must not be negative, got -1"),
+    "negative radius": (
+        robot(HINGED, link("a", inertial() + shape('<sphere radius="-1"/>'))),
+        "sphere: sizes must not be negative, got -1",
+    ),
     "no radius": (robot(HINGED, link("a", inertial() + shape("<sphere/>"))), "sphere: attribute 'radius' is missing"),
     "no geometry": (robot(HINGED, link("a", inertial() + "<collision/>")), "link 'a': collision without a shape"),
-    "empty geometry": (robot(HINGED, link("a", inertial() + shape(""))), "collision without a shape: element 'geometry' is empty"),
+    "empty geometry": (
+        robot(HINGED, link("a", inertial() + shape(""))),
+        "collision without a shape: element 'geometry' is empty",
+    ),
     "massless moving link": (
         robot(link("w"), link("a", ""), joint("j", "revolute", "w", "a", LIMIT)),
         "link 'a': joint 'j' moves this link, but it and all that hangs on it weigh nothing: give it an inertial",
     ),
-    "mimic of nobody": (MIMICS.replace('mimic joint="j"', 'mimic joint="no"'), "joint 'k': mimic: there is no joint \"no\""),
-    "mimic of itself": (MIMICS.replace('mimic joint="j"', 'mimic joint="k"'), "joint 'k': mimic: the joint follows itself"),
+    "mimic of nobody": (
+        MIMICS.replace('mimic joint="j"', 'mimic joint="no"'),
+        "joint 'k': mimic: there is no joint \"no\"",
+    ),
+    "mimic of itself": (
+        MIMICS.replace('mimic joint="j"', 'mimic joint="k"'),
+        "joint 'k': mimic: the joint follows itself",
+    ),
     "ring of mimics": (MIMICS.replace('mimic joint="j"', 'mimic joint="l"'), "mimic: the joint follows itself"),
     "mimic of a plane": (
         MIMICS.replace('"j" type="revolute"', '"j" type="planar"'),
         "joint 'k': mimic: joint \"j\" has more than one degree",
     ),
-    "mimicking plane": (MIMICS.replace('"k" type="revolute"', '"k" type="planar"'), "joint 'k': mimic: only a revolute"),
+    "mimicking plane": (
+        MIMICS.replace('"k" type="revolute"', '"k" type="planar"'),
+        "joint 'k': mimic: only a revolute",
+    ),
     "floating on a moving link": (
         robot(CHAIN, link("x"), joint("y", "floating", "upper", "x")),
         "joint 'y': a floating joint on link 'upper', which moves",
@@ -725,11 +824,20 @@ REFUSALS = {
         "link 'world': only the root link can be the world",
     ),
     "negative damping": (with_joint("revolute", '<dynamics damping="-1"/>'), "joint.j.damping"),
-    "xacro": (robot("<xacro:macro name='m'/>", link("a")).replace("<robot", "<robot xmlns:xacro='x'"), "xacro:macro 'm': this file is a xacro"),
-    "unknown word": (with_compiler('fusestatic="maybe"', CHAIN), "compiler: attribute 'fusestatic': unknown word \"maybe\""),
+    "xacro": (
+        robot("<xacro:macro name='m'/>", link("a")).replace("<robot", "<robot xmlns:xacro='x'"),
+        "xacro:macro 'm': this file is a xacro",
+    ),
+    "unknown word": (
+        with_compiler('fusestatic="maybe"', CHAIN),
+        "compiler: attribute 'fusestatic': unknown word \"maybe\"",
+    ),
     "zero scale": (meshed("t.stl", scale='scale="0 1 1"'), "attribute 'scale': number 1 is zero"),
-    "two compilers": (robot("<mujoco><compiler/><compiler/></mujoco>", CHAIN), "compiler: only one 'compiler' is allowed"),
-}  # fmt: skip
+    "two compilers": (
+        robot("<mujoco><compiler/><compiler/></mujoco>", CHAIN),
+        "compiler: only one 'compiler' is allowed",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", REFUSALS)

@@ -1,0 +1,496 @@
+/* From an approximate normal to an exact answer.
+ *
+ * Nearest (or deepest) points of two convex shapes satisfy
+ *
+ *     s_b(-n) - s_a(n) = Phi n,      Phi = n . (s_b(-n) - s_a(n)),                                                                       (1)
+ *
+ * s the support points, n the unit normal from a to b: n is a stationary point of the separation Phi(n) on the unit sphere. With S the Hessians of the two
+ * support functions Newton's step d, tangential, is
+ *
+ *     (S_a + S_b + Phi) d = residual of (1)                                                                                                    (2)
+ *
+ * which is also the equation of the derivative (narrow_deriv.c). On a line (an edge, a cylinder's side) n is orthogonal to it and the points slide
+ * along it: one unknown is left, or none between two lines. On a plane n is known.
+ *
+ * The search (GJK, EPA) only has to say about where n is. The pieces of the two surfaces there are tried; a pair whose solution of (1) has its points on
+ * the pieces and n in their normal cones is the answer: for shapes that are apart that is a proof, for shapes that overlap it is the extremum that the search found. */
+#include "collision/curved.h"
+
+#include <math.h>
+
+#include "collision/surface.h"
+
+enum
+{
+    MAX_STEPS = 40,
+    MAX_HALVINGS = 12
+};
+
+/* ---- pieces ---- */
+
+static v4 rim_radial(const tg_piece *p, v4 d)
+{
+    v4 radial = d - p->axis * v4_splat(v4_dot(d, p->axis));
+    double length2 = v4_dot(radial, radial);
+    return length2 > 1e-24 ? radial * v4_splat(1 / sqrt(length2)) : tg_orthogonal(p->axis);
+}
+
+/* the support point along the unit vector d, and how the surface looks there */
+static v4 piece_support(const tg_piece *p, v4 d, tg_surface *surface)
+{
+    switch (p->kind)
+    {
+    case TG_PIECE_POINT:
+        *surface = tg_surface_round(d, p->radius);
+        return p->centre + d * v4_splat(p->radius);
+    case TG_PIECE_LINE:
+        *surface = tg_surface_edge(d, p->axis, p->radius);
+        return p->centre + d * v4_splat(p->radius);
+    case TG_PIECE_PLANE:
+        *surface = tg_surface_face();
+        return p->centre;
+    case TG_PIECE_RIM:
+    {
+        v4 radial = rim_radial(p, d);
+        *surface = tg_surface_rim(p->axis, radial, d, p->radius);
+        return p->centre + radial * v4_splat(p->radius);
+    }
+    default:
+        *surface = tg_surface_ellipsoid(p->placed, d);
+        return tg_support(p->placed, d, NULL);
+    }
+}
+
+/* ---- Newton's method on (1) ---- */
+
+typedef struct state
+{
+    v4 n, a, b, residual;
+    double distance;
+    tg_surface surface[2];
+} state;
+
+static state evaluate(const tg_piece *a, const tg_piece *b, v4 n)
+{
+    state s = {.n = n};
+    s.a = piece_support(a, n, &s.surface[0]);
+    s.b = piece_support(b, -n, &s.surface[1]);
+    v4 D = s.b - s.a;
+    s.distance = v4_dot(n, D);
+    s.residual = D - n * v4_splat(s.distance);
+    return s;
+}
+
+static v4 stiffness(const state *s, v4 x)
+{
+    return mat3_mul(s->surface[0].S, x) + mat3_mul(s->surface[1].S, x) + x * v4_splat(s->distance);
+}
+
+/* Step (2) along one tangent t. Where the extremum has the wrong curvature the step still goes uphill. */
+static v4 step_along(const state *s, v4 t)
+{
+    double k = fabs(v4_dot(t, stiffness(s, t))), r = v4_dot(t, s->residual);
+    return k > 1e-300 ? t * v4_splat(r / k) : v4_zero();
+}
+
+static v4 step_in_plane(const state *s)
+{
+    v4 t = tg_orthogonal(s->n), u = v4_cross(s->n, t), kt = stiffness(s, t), ku = stiffness(s, u);
+    double a = v4_dot(t, kt), b = v4_dot(t, ku), c = v4_dot(u, ku), rt = v4_dot(t, s->residual), ru = v4_dot(u, s->residual);
+    double spread = sqrt((a - c) * (a - c) + 4 * b * b), least = 0.5 * (a + c - spread), most = 0.5 * (a + c + spread);
+    double bound = 1e-12 * fmax(fabs(least), fabs(most));
+    if (least < bound) /* not a maximum of the separation here: lift the spectrum, which keeps the step uphill */
+    {
+        double lift = fmax(-2 * least, bound);
+        a += lift;
+        c += lift;
+    }
+    double det = a * c - b * b;
+    if (!(det > 0))
+        return v4_zero();
+    return t * v4_splat((c * rt - b * ru) / det) + u * v4_splat((a * ru - b * rt) / det);
+}
+
+static v4 without(v4 x, v4 e)
+{
+    return x - e * v4_splat(v4_dot(x, e));
+}
+
+/* what is left of (1), sliding along the held direction aside */
+static double residual_of(const state *s, v4 held)
+{
+    v4 r = without(s->residual, held);
+    return sqrt(v4_dot(r, r));
+}
+
+/* held: unit vector to which the normal is orthogonal, or zero */
+static bool newton(const tg_piece *a, const tg_piece *b, v4 held, state *s)
+{
+    bool line = v4_dot(held, held) > 0;
+    v4 n = tg_unit(without(s->n, held));
+    *s = evaluate(a, b, n);
+    double rounding = 1e-16 * (sqrt(v4_dot(s->a, s->a)) + sqrt(v4_dot(s->b, s->b)));
+    for (int i = 0; i < MAX_STEPS; i++)
+    {
+        v4 d = line ? step_along(s, v4_cross(s->n, held)) : step_in_plane(s);
+        double length = sqrt(v4_dot(d, d));
+        if (!(length < INFINITY))
+            return false;
+        if (residual_of(s, held) < rounding)
+            return true;
+        if (length > 0.5)
+            d = d * v4_splat(0.5 / length);
+        state next = *s;
+        for (int k = 0; k < MAX_HALVINGS; k++)
+        {
+            next = evaluate(a, b, tg_unit(without(s->n + d, held)));
+            if (next.distance >= s->distance || length < 1e-5)
+                break;
+            d = d * v4_splat(0.5);
+        }
+        *s = next;
+        if (length < 1e-13)
+            return true;
+    }
+    return false;
+}
+
+/* ---- pairs of pieces with closed forms ---- */
+
+/* The nearest point of a circle is in the direction of the point's projection on its plane. */
+static v4 rim_point(const tg_piece *rim, v4 p)
+{
+    return rim->centre + rim_radial(rim, p - rim->centre) * v4_splat(rim->radius);
+}
+
+/* Core points of two pieces whose nearest points are known: the normal is the direction between them, or `start` where they coincide. */
+static bool from_cores(const tg_piece *a, const tg_piece *b, v4 core_a, v4 core_b, v4 start, state *s)
+{
+    v4 D = core_b - core_a;
+    double length = sqrt(v4_dot(D, D));
+    v4 n = length > 1e-13 * (a->radius + b->radius) && length > 0 ? D * v4_splat(v4_dot(D, start) < 0 ? -1 / length : 1 / length)
+                                                                 : start;
+    double rounding_a = a->kind == TG_PIECE_RIM ? 0 : a->radius, rounding_b = b->kind == TG_PIECE_RIM ? 0 : b->radius;
+    s->n = n;
+    piece_support(a, n, &s->surface[0]);
+    piece_support(b, -n, &s->surface[1]);
+    s->a = core_a + n * v4_splat(rounding_a);
+    s->b = core_b - n * v4_splat(rounding_b);
+    s->distance = v4_dot(n, s->b - s->a);
+    return true;
+}
+
+static bool point_rim(const tg_piece *a, const tg_piece *b, v4 start, state *s)
+{
+    v4 core_a = a->kind == TG_PIECE_RIM ? rim_point(a, b->centre) : a->centre;
+    v4 core_b = b->kind == TG_PIECE_RIM ? rim_point(b, a->centre) : b->centre;
+    return from_cores(a, b, core_a, core_b, start, s);
+}
+
+static bool point_line(const tg_piece *a, const tg_piece *b, v4 start, state *s)
+{
+    v4 D = b->centre - a->centre, core_a = a->centre, core_b = b->centre;
+    if (a->kind == TG_PIECE_LINE)
+        core_a += a->axis * v4_splat(v4_dot(D, a->axis));
+    else
+        core_b -= b->axis * v4_splat(v4_dot(D, b->axis));
+    v4 axis = a->kind == TG_PIECE_LINE ? a->axis : b->axis;
+    return from_cores(a, b, core_a, core_b, tg_unit(without(start, axis)), s);
+}
+
+/* Two lines that are not parallel: n is their common normal. */
+static bool line_line(const tg_piece *a, const tg_piece *b, v4 start, state *s)
+{
+    v4 N = v4_cross(a->axis, b->axis), D = b->centre - a->centre;
+    double det = v4_dot(N, N), sign = v4_dot(N, start) < 0 ? -1 : 1;
+    if (det < 1e-18)
+        return false;
+    s->n = N * v4_splat(sign / sqrt(det));
+    s->a = piece_support(a, s->n, &s->surface[0]) + a->axis * v4_splat(v4_dot(v4_cross(D, b->axis), N) / det);
+    s->b = piece_support(b, -s->n, &s->surface[1]) + b->axis * v4_splat(v4_dot(v4_cross(D, a->axis), N) / det);
+    s->distance = v4_dot(s->n, s->b - s->a);
+    return true;
+}
+
+/* A plane: n is its normal, the point is the other's support point. */
+static bool plane_piece(const tg_piece *a, const tg_piece *b, state *s)
+{
+    if (a->kind == TG_PIECE_PLANE)
+    {
+        s->n = a->axis;
+        s->b = piece_support(b, -s->n, &s->surface[1]);
+        s->surface[0] = tg_surface_face();
+        s->distance = v4_dot(s->n, s->b - a->centre);
+        s->a = s->b - s->n * v4_splat(s->distance);
+        return true;
+    }
+    s->n = -b->axis;
+    s->a = piece_support(a, s->n, &s->surface[0]);
+    s->surface[1] = tg_surface_face();
+    s->distance = v4_dot(s->n, b->centre - s->a);
+    s->b = s->a + s->n * v4_splat(s->distance);
+    return true;
+}
+
+/* a curved piece and a line: n is orthogonal to the line, whose point slides to where the other's is */
+static bool curved_line(const tg_piece *a, const tg_piece *b, state *s)
+{
+    bool first = a->kind == TG_PIECE_LINE;
+    v4 e = first ? a->axis : b->axis;
+    if (!newton(a, b, e, s))
+        return false;
+    v4 slide = e * v4_splat(v4_dot(e, s->residual));
+    if (first)
+        s->a += slide;
+    else
+        s->b -= slide;
+    return true;
+}
+
+bool tg_piece_witness(const tg_piece *a, const tg_piece *b, v4 start, tg_witness *w)
+{
+    bool plane_a = a->kind == TG_PIECE_PLANE, plane_b = b->kind == TG_PIECE_PLANE;
+    bool line_a = a->kind == TG_PIECE_LINE, line_b = b->kind == TG_PIECE_LINE;
+    bool point_a = a->kind == TG_PIECE_POINT, point_b = b->kind == TG_PIECE_POINT;
+    bool rim_a = a->kind == TG_PIECE_RIM, rim_b = b->kind == TG_PIECE_RIM;
+    state s = {.n = start};
+    bool found;
+    if (plane_a || plane_b)
+        found = !(plane_a && plane_b) && !line_a && !line_b && plane_piece(a, b, &s);
+    else if (line_a && line_b)
+        found = line_line(a, b, start, &s);
+    else if ((point_a && line_b) || (line_a && point_b))
+        found = point_line(a, b, start, &s);
+    else if ((point_a && rim_b) || (rim_a && point_b))
+        found = point_rim(a, b, start, &s);
+    else if (point_a && point_b)
+        found = from_cores(a, b, a->centre, b->centre, start, &s);
+    else if (line_a || line_b)
+        found = curved_line(a, b, &s);
+    else
+        found = newton(a, b, v4_zero(), &s);
+    *w = (tg_witness){s.n, {s.a, s.b}, s.distance, {s.surface[0], s.surface[1]}, {a->feature, b->feature}, INFINITY};
+    return found;
+}
+
+/* ---- which pieces ---- */
+
+static int cylinder_pieces(const tg_placed *p, v4 d, double tolerance, tg_piece *piece)
+{
+    v4 axis = p->R.c[2];
+    double along = v4_dot(axis, d), sign = along < 0 ? -1 : 1, h = p->size[1];
+    v4 radial = d - axis * v4_splat(along);
+    int count = 0;
+    if (v4_dot(radial, radial) < tolerance * tolerance)
+        piece[count++] = (tg_piece){.kind = TG_PIECE_PLANE, .feature = 4 + (sign > 0), .polygon = -1, .axis = axis * v4_splat(sign)};
+    if (fabs(along) < tolerance)
+        piece[count++] = (tg_piece){.kind = TG_PIECE_LINE, .feature = 2, .axis = axis, .half = h, .radius = p->size[0], .centre = p->x};
+    piece[count++] = (tg_piece){.kind = TG_PIECE_RIM, .feature = sign > 0, .axis = axis, .radius = p->size[0]};
+    if (fabs(along) < tolerance)
+    {
+        piece[count] = piece[count - 1];
+        piece[count++].feature = sign < 0;
+    }
+    for (int i = 0; i < count; i++)
+        if (piece[i].kind != TG_PIECE_LINE)
+            piece[i].centre = p->x + axis * v4_splat((piece[i].feature & 1) != 0 ? h : -h);
+    return count;
+}
+
+static int capsule_pieces(const tg_placed *p, v4 d, double tolerance, tg_piece *piece)
+{
+    tg_segment s = tg_axis_of(p);
+    double along = v4_dot(s.axis, d);
+    int count = 0;
+    if (fabs(along) < tolerance)
+        piece[count++] = (tg_piece){.kind = TG_PIECE_LINE, .feature = 2, .centre = s.centre, .axis = s.axis, .half = s.half};
+    for (int end = 0; end < 2; end++)
+        if ((end == 1 ? along : -along) > -tolerance)
+            piece[count++] = (tg_piece){.kind = TG_PIECE_POINT,
+                                        .feature = (uint32_t)end,
+                                        .centre = tg_along(&s, end == 1 ? s.half : -s.half)};
+    for (int i = 0; i < count; i++)
+        piece[i].radius = p->size[0];
+    return count;
+}
+
+static v4 corner(const tg_placed *p, int vertex)
+{
+    return p->x + mat3_mul(p->R, v4_load(p->polytope->vertex + 4 * vertex) * v4_load(p->size));
+}
+
+/* ids: vertex i, edge from i to its k-th neighbour, face j; bits 30 and 31 say which */
+static int polytope_pieces(const tg_placed *p, v4 d, double tolerance, tg_piece *piece)
+{
+    const tg_polytope *t = p->polytope;
+    int vertex = -1, count = 0;
+    tg_support(p, d, &vertex);
+    v4 local = mat3_mul_t(p->R, d), at = corner(p, vertex);
+    for (int i = t->around_start[vertex]; i < t->around_start[vertex + 1] && count < TG_PIECES_MAX - 1; i++)
+    {
+        v4 n = tg_scaled_normal(p, t->around[i]), off = n - local;
+        if (v4_dot(off, off) < tolerance * tolerance)
+            piece[count++] = (tg_piece){.kind = TG_PIECE_PLANE,
+                                        .feature = 0x80000000u | (uint32_t)t->around[i],
+                                        .centre = at,
+                                        .axis = mat3_mul(p->R, n),
+                                        .polygon = t->around[i]};
+    }
+    for (int i = t->neighbour_start[vertex]; i < t->neighbour_start[vertex + 1] && count < TG_PIECES_MAX - 1; i++)
+    {
+        int other = t->neighbour[i];
+        v4 e = corner(p, other) - at;
+        double length = sqrt(v4_dot(e, e));
+        if (fabs(v4_dot(e, d)) < tolerance * length)
+        {
+            uint32_t low = (uint32_t)(vertex < other ? vertex : other), high = (uint32_t)(vertex < other ? other : vertex);
+            piece[count++] = (tg_piece){.kind = TG_PIECE_LINE,
+                                        .feature = 0x40000000u | (low * 32749u + high) % 0x40000000u,
+                                        .centre = at + e * v4_splat(0.5),
+                                        .axis = e * v4_splat(1 / length),
+                                        .half = 0.5 * length};
+        }
+    }
+    piece[count++] = (tg_piece){.kind = TG_PIECE_POINT, .feature = (uint32_t)vertex, .centre = at};
+    return count;
+}
+
+int tg_pieces(const tg_placed *p, v4 d, double tolerance, tg_piece piece[TG_PIECES_MAX])
+{
+    int count = 1;
+    switch (p->type)
+    {
+    case TG_GEOM_CYLINDER:
+        count = cylinder_pieces(p, d, tolerance, piece);
+        break;
+    case TG_GEOM_CAPSULE:
+        count = capsule_pieces(p, d, tolerance, piece);
+        break;
+    case TG_GEOM_ELLIPSOID:
+        piece[0] = (tg_piece){.kind = TG_PIECE_ELLIPSOID};
+        break;
+    case TG_GEOM_SPHERE:
+        piece[0] = (tg_piece){.kind = TG_PIECE_POINT, .centre = p->x, .radius = p->size[0]};
+        break;
+    default:
+        count = polytope_pieces(p, d, tolerance, piece);
+        break;
+    }
+    for (int i = 0; i < count; i++)
+        piece[i].placed = p;
+    return count;
+}
+
+/* ---- the conditions of an extremum ---- */
+
+double tg_separation(const tg_placed *a, const tg_placed *b, v4 n)
+{
+    v4 D = tg_support(b, -n, NULL) - tg_support(a, n, NULL);
+    return v4_dot(n, D) - tg_rounding(a) - tg_rounding(b);
+}
+
+static double extent(const tg_placed *p)
+{
+    v4 s = tg_support(p, p->R.c[0] + p->R.c[1] + p->R.c[2], NULL) - p->x;
+    return sqrt(v4_dot(s, s)) + tg_rounding(p);
+}
+
+tg_region tg_piece_region(const tg_piece *p)
+{
+    return (tg_region){.placed = p->placed,
+                       .centre = p->centre,
+                       .normal = p->axis,
+                       .radius = p->placed->size[0],
+                       .polygon = p->polygon,
+                       .feature = p->feature};
+}
+
+/* The point lies on the piece, no further out than the whole shape reaches along d. *margin: how far the end of the piece is. */
+static bool on_piece(const tg_piece *p, v4 point, v4 d, double tolerance, double *margin)
+{
+    const tg_placed *shape = p->placed;
+    if (p->kind == TG_PIECE_LINE)
+    {
+        double inside = p->half - fabs(v4_dot(point - p->centre, p->axis));
+        if (inside < -tolerance)
+            return false;
+        *margin = fmin(*margin, inside);
+    }
+    if (p->kind == TG_PIECE_PLANE)
+    {
+        tg_region region = tg_piece_region(p);
+        double inside = tg_region_depth(&region, point);
+        if (inside < -tolerance)
+            return false;
+        *margin = fmin(*margin, inside);
+    }
+    if (p->kind == TG_PIECE_ELLIPSOID || shape->type == TG_GEOM_SPHERE)
+        return true;
+    v4 far = tg_support(shape, d, NULL) + d * v4_splat(tg_rounding(shape));
+    return v4_dot(d, far - point) <= tolerance;
+}
+
+bool tg_exact_witness(const tg_query *q, v4 start, tg_witness *w)
+{
+    static const double tolerance[3] = {1e-6, 1e-4, 3e-2};
+    double size = extent(&q->shape[0]) + extent(&q->shape[1]);
+    bool found = false;
+    for (int level = 0; level < 3 && !found; level++)
+    {
+        tg_piece a[TG_PIECES_MAX], b[TG_PIECES_MAX];
+        int count_a = tg_pieces(&q->shape[0], start, tolerance[level], a);
+        int count_b = tg_pieces(&q->shape[1], -start, tolerance[level], b);
+        for (int i = 0; i < count_a; i++)
+            for (int j = 0; j < count_b; j++)
+            {
+                tg_witness try;
+                double margin = INFINITY;
+                if (!tg_piece_witness(&a[i], &b[j], start, &try) || (found && try.distance <= w->distance))
+                    continue;
+                if (!on_piece(&a[i], try.point[0], try.normal, 1e-10 * size, &margin) ||
+                    !on_piece(&b[j], try.point[1], -try.normal, 1e-10 * size, &margin))
+                    continue;
+                found = true;
+                try.margin = margin;
+                *w = try;
+            }
+    }
+    return found;
+}
+
+tg_witness tg_search_witness(const tg_query *q, const tg_gjk_result *r)
+{
+    double ra = tg_rounding(&q->shape[0]), rb = tg_rounding(&q->shape[1]);
+    return (tg_witness){.normal = r->normal,
+                        .point = {r->point[0] + r->normal * v4_splat(ra), r->point[1] - r->normal * v4_splat(rb)},
+                        .distance = r->distance - ra - rb,
+                        .surface = {tg_surface_vertex(), tg_surface_vertex()},
+                        .margin = 0};
+}
+
+void tg_add_witness(const tg_query *q, tg_patch *patch, const tg_witness *w, uint32_t base)
+{
+    if (!(w->distance < q->reach) || patch->count == TG_PATCH_MAX)
+        return;
+    patch->point[patch->count++] = (tg_contact_point){
+        .point = (w->point[0] + w->point[1]) * v4_splat(0.5),
+        .normal = w->normal,
+        .distance = w->distance,
+        .margin = w->margin,
+        .feature = base + w->feature[0] * 0x9E3779B1u + w->feature[1],
+        .kind = TG_POINT_WITNESS,
+        .surface = {w->surface[0], w->surface[1]},
+    };
+}
+
+void tg_convex_point(const tg_query *q, tg_patch *patch)
+{
+    double rounding = tg_rounding(&q->shape[0]) + tg_rounding(&q->shape[1]);
+    tg_gjk_result r = tg_gjk(&q->shape[0], &q->shape[1], q->reach + rounding, q->hint);
+    if (!(r.distance - rounding < q->reach))
+        return;
+    tg_witness w;
+    if (!tg_exact_witness(q, r.normal, &w))
+        w = tg_search_witness(q, &r);
+    tg_add_witness(q, patch, &w, 0);
+}

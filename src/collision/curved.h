@@ -1,0 +1,111 @@
+/* Pieces of surfaces, and where two of them are nearest: what turns an approximate normal into an exact answer. */
+#ifndef TG_COLLISION_CURVED_H
+#define TG_COLLISION_CURVED_H
+
+#include "collision/region.h"
+
+/* A smooth piece of a surface, taken without its ends. */
+typedef enum tg_piece_kind
+{
+    TG_PIECE_POINT,    /* centre, rounded by radius: a vertex, a sphere, a capsule's end */
+    TG_PIECE_LINE,     /* through centre along axis, rounded by radius: an edge, a capsule's or a cylinder's side */
+    TG_PIECE_PLANE,    /* through centre with outward normal axis: a face, a cylinder's cap */
+    TG_PIECE_RIM,      /* a circle of that radius about centre, orthogonal to axis */
+    TG_PIECE_ELLIPSOID /* the shape itself */
+} tg_piece_kind;
+
+typedef struct tg_piece
+{
+    tg_piece_kind kind;
+    uint32_t feature; /* of the shape: stable id */
+    v4 centre, axis;
+    double half, radius; /* half: of a line's length */
+    const tg_placed *placed;
+    int polygon; /* PLANE of a polytope; -1: a cylinder's cap */
+} tg_piece;
+
+enum
+{
+    TG_PIECES_MAX = 16
+};
+
+/* The flat region of a PLANE. */
+tg_region tg_piece_region(const tg_piece *plane);
+
+/* The pieces of a shape whose outward normals come within `tolerance` (rad) of the unit vector d; flat pieces first. */
+int tg_pieces(const tg_placed *shape, v4 d, double tolerance, tg_piece piece[TG_PIECES_MAX]);
+
+typedef struct tg_witness
+{
+    v4 normal, point[2];
+    double distance;
+    tg_surface surface[2];
+    uint32_t feature[2];
+    double margin;
+} tg_witness;
+
+/* Nearest (or deepest) points of two pieces, from a normal near the answer. False where it does not converge, or where the two leave the points open
+ * (two planes, a plane and a line in it). */
+bool tg_piece_witness(const tg_piece *a, const tg_piece *b, v4 start, tg_witness *w);
+
+/* Nearest (or deepest) points of two shapes whose normal is about `start`: searches the pieces there for a pair that satisfies the conditions of an
+ * extremum. False where there is none. */
+bool tg_exact_witness(const tg_query *q, v4 start, tg_witness *w);
+
+/* n.(s_b(-n) - s_a(n)): how far the shapes, roundings included, are apart along n. */
+double tg_separation(const tg_placed *a, const tg_placed *b, v4 n);
+
+/* Writes the witness as a contact point. */
+void tg_add_witness(const tg_query *q, tg_patch *patch, const tg_witness *w, uint32_t base);
+
+/* A witness from the search alone (1e-6), where no exact one was found; its derivative is that of two vertices. */
+tg_witness tg_search_witness(const tg_query *q, const tg_gjk_result *r);
+
+/* Two convex shapes with a single contact point: search, then polish. */
+void tg_convex_point(const tg_query *q, tg_patch *patch);
+
+/* ---- a point against a curved shape: signed distance and unit outward normal d at the nearest point ---- */
+
+double tg_point_cylinder(const tg_placed *cylinder, v4 p, v4 *d, tg_surface *surface, uint32_t *feature, double *margin);
+double tg_point_ellipsoid(const tg_placed *ellipsoid, v4 p, v4 *d);
+
+/* ---- lines ---- */
+
+typedef struct tg_segment
+{
+    v4 centre, axis; /* axis: unit */
+    double half;
+} tg_segment;
+
+static inline tg_segment tg_axis_of(const tg_placed *p)
+{
+    return (tg_segment){p->x, p->R.c[2], p->size[1]};
+}
+
+static inline double tg_clamp(double x, double bound)
+{
+    return x < -bound ? -bound : x > bound ? bound : x;
+}
+
+static inline v4 tg_along(const tg_segment *s, double t)
+{
+    return s->centre + s->axis * v4_splat(t);
+}
+
+/* Sides of capsules and cylinders that are nearly parallel: the two ends of the stretch that they share. False where they are not, or share none. */
+bool tg_add_parallel(const tg_query *q, tg_patch *patch);
+
+static inline v4 tg_unit(v4 x)
+{
+    return x * v4_splat(1 / __builtin_sqrt(v4_dot(x, x)));
+}
+
+/* any unit vector orthogonal to the unit vector n */
+static inline v4 tg_orthogonal(v4 n)
+{
+    double x = n[0] * n[0], y = n[1] * n[1], z = n[2] * n[2];
+    v4 axis = x <= y && x <= z ? v4_set(1, 0, 0, 0) : y <= z ? v4_set(0, 1, 0, 0) : v4_set(0, 0, 1, 0);
+    return tg_unit(v4_cross(n, axis));
+}
+
+#endif

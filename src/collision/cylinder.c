@@ -1,0 +1,276 @@
+/* Cylinders against spheres, capsules, cylinders, boxes and meshes.
+ *
+ * A cylinder has two caps (flat), a side (a line, rounded) and two rims (circles). What touches a cap or a flat face of the other shape gives a patch
+ * (patch.c); parallel sides give two points (round.c); everything else one point, from the pieces of the two surfaces (curved.c).
+ *
+ * Degenerate input. A point on the axis, nearer to the side than to the caps, has the cylinder's x axis as outward normal; one as far from cap as from side takes the
+ * side. Coaxial cylinders that overlap are separated along the axis or across it, whichever is shorter; across it along x of the first. */
+#include <math.h>
+
+#include "collision/curved.h"
+#include "collision/patch.h"
+#include "collision/surface.h"
+
+/* ---- a point ---- */
+
+enum
+{
+    SIDE = 2,
+    CAP = 4 /* + 1 at the upper end; rims are 0 and 1 */
+};
+
+static v4 cylinder_radial(const tg_placed *c, v4 local, double rho)
+{
+    v4 radial = rho > 1e-12 * c->size[0] ? v4_set(local[0] / rho, local[1] / rho, 0, 0) : v4_set(1, 0, 0, 0);
+    return mat3_mul(c->R, radial);
+}
+
+double tg_point_cylinder(const tg_placed *c, v4 p, v4 *d, tg_surface *surface, uint32_t *feature, double *margin)
+{
+    v4 local = mat3_mul_t(c->R, p - c->x), axis = c->R.c[2];
+    double rho = sqrt(local[0] * local[0] + local[1] * local[1]), upper = local[2] < 0 ? -1 : 1;
+    double out = rho - c->size[0], up = fabs(local[2]) - c->size[1];
+    v4 radial = cylinder_radial(c, local, rho), end = axis * v4_splat(upper);
+    if (out > 0 && up > 0) /* the rim */
+    {
+        double distance = sqrt(out * out + up * up);
+        *d = (radial * v4_splat(out) + end * v4_splat(up)) * v4_splat(1 / distance);
+        *surface = tg_surface_rim(axis, radial, *d, c->size[0]);
+        *feature = upper > 0;
+        *margin = fmin(out, up);
+        return distance;
+    }
+    *margin = fabs(out - up);
+    if (out >= up) /* the side is nearer, or the only one that is passed */
+    {
+        *d = radial;
+        *surface = tg_surface_edge(radial, axis, c->size[0]);
+        *feature = SIDE;
+        *margin = fmin(*margin, fabs(up));
+        return out;
+    }
+    *d = end;
+    *surface = tg_surface_face();
+    *feature = CAP + (upper > 0);
+    *margin = fmin(*margin, fabs(out));
+    return up;
+}
+
+void tg_sphere_cylinder(const tg_query *q, tg_patch *patch)
+{
+    const tg_placed *sphere = &q->shape[0];
+    double r = sphere->size[0];
+    v4 d;
+    tg_witness w;
+    double distance = tg_point_cylinder(&q->shape[1], sphere->x, &d, &w.surface[1], &w.feature[1], &w.margin);
+    w.normal = -d;
+    w.distance = distance - r;
+    w.point[0] = sphere->x - d * v4_splat(r);
+    w.point[1] = sphere->x - d * v4_splat(distance);
+    w.surface[0] = tg_surface_round(d, r);
+    w.feature[0] = 0;
+    tg_add_witness(q, patch, &w, 0);
+}
+
+/* ---- flat faces ---- */
+
+static double size_of(const tg_placed *p)
+{
+    return fabs(p->size[0]) + fabs(p->size[1]) + fabs(p->size[2]);
+}
+
+static double deepest(const tg_gather *g)
+{
+    double least = INFINITY;
+    for (int i = 0; i < g->count; i++)
+        least = fmin(least, g->point[i].distance);
+    return least;
+}
+
+/* Gathers the points over the flat region of shape `reference` that looks along n, if there is one within `tolerance` (rad) of n. Returns the separation
+ * along its normal, -INFINITY where there is no such region or where the nearest point of the other shape is not over it. */
+static double gather_over(const tg_query *q, v4 n, int reference, double tolerance, tg_gather *gather)
+{
+    tg_region region;
+    v4 outward = reference == 0 ? n : -n;
+    if (!tg_region_towards(&q->shape[reference], outward, &region))
+        return -INFINITY;
+    v4 off = region.normal - outward;
+    if (v4_dot(off, off) > tolerance * tolerance)
+        return -INFINITY;
+    gather->count = 0;
+    tg_points_over(q, &region, 1 - reference, gather);
+    double separation =
+        tg_separation(&q->shape[0], &q->shape[1], reference == 0 ? region.normal : -region.normal);
+    double slack = 1e-9 * (size_of(&q->shape[0]) + size_of(&q->shape[1]));
+    return deepest(gather) - separation <= slack ? separation : -INFINITY;
+}
+
+static void take(tg_gather *gather, tg_patch *patch)
+{
+    int count = tg_choose_points(gather->point, gather->count, TG_PATCH_MAX - patch->count);
+    for (int i = 0; i < count; i++)
+        patch->point[patch->count++] = gather->point[i];
+}
+
+/* A patch whose normal is that of a flat face near n. */
+static bool add_flat(const tg_query *q, v4 n, tg_patch *patch)
+{
+    static const double tolerance[3] = {1e-5, 1e-3, 3e-2};
+    tg_gather gather[2];
+    for (int level = 0; level < 3; level++)
+    {
+        double first = gather_over(q, n, 0, tolerance[level], &gather[0]);
+        double second = gather_over(q, n, 1, tolerance[level], &gather[1]);
+        if (first == -INFINITY && second == -INFINITY)
+            continue;
+        take(&gather[first > second ? 0 : 1], patch);
+        return true;
+    }
+    return false;
+}
+
+/* Two faces that are nearly parallel while rims, edges or corners are nearest: the points over the second's face, beside the exact one and not deeper than it,
+ * so that the patch is already there when the faces become parallel. */
+#define NEARLY_FLAT 0.05
+
+static void add_nearly_flat(const tg_query *q, v4 n, double exact, tg_patch *patch)
+{
+    tg_region region[2];
+    for (int i = 0; i < 2; i++)
+    {
+        v4 outward = i == 0 ? n : -n;
+        if (!tg_region_towards(&q->shape[i], outward, &region[i]))
+            return;
+        v4 off = region[i].normal - outward;
+        if (v4_dot(off, off) > NEARLY_FLAT * NEARLY_FLAT)
+            return;
+    }
+    tg_gather gather;
+    gather.count = 0;
+    tg_points_over(q, &region[1], 0, &gather);
+    int kept = 0;
+    for (int i = 0; i < gather.count; i++)
+        if (gather.point[i].distance >= exact)
+            gather.point[kept++] = gather.point[i];
+    gather.count = kept;
+    take(&gather, patch);
+}
+
+/* ---- the pairs ---- */
+
+static bool has_side(const tg_placed *p)
+{
+    return p->type == TG_GEOM_CAPSULE || p->type == TG_GEOM_CYLINDER;
+}
+
+/* sides that touch along a line */
+static bool add_sides(const tg_query *q, v4 n, tg_patch *patch)
+{
+    if (!has_side(&q->shape[0]) || !has_side(&q->shape[1]))
+        return false;
+    if (fabs(v4_dot(n, q->shape[0].R.c[2])) > 3e-2 || fabs(v4_dot(n, q->shape[1].R.c[2])) > 3e-2)
+        return false;
+    return tg_add_parallel(q, patch);
+}
+
+static bool exactly_parallel(const tg_query *q)
+{
+    v4 across = v4_cross(q->shape[0].R.c[2], q->shape[1].R.c[2]);
+    return v4_dot(across, across) < 1e-10;
+}
+
+/* From an approximate normal to the patch. False where no exact answer was found. */
+static bool polish(const tg_query *q, v4 n, tg_patch *patch)
+{
+    if (add_flat(q, n, patch))
+        return true;
+    bool sides = add_sides(q, n, patch);
+    if (sides && exactly_parallel(q))
+        return true;
+    tg_witness w;
+    if (!tg_exact_witness(q, n, &w))
+        return sides;
+    tg_add_witness(q, patch, &w, 0);
+    if (!sides)
+        add_nearly_flat(q, w.normal, w.distance, patch);
+    return true;
+}
+
+/* The normal of a flat face of shape i along which the two are farthest apart; *most and *normal change only if there is a better one. Of polytopes
+ * with many faces only those at the vertex that the present normal points to. */
+static void try_faces(const tg_query *q, int i, v4 *normal, double *most)
+{
+    const tg_placed *p = &q->shape[i];
+    const tg_polytope *t = p->polytope;
+    double sign = i == 0 ? 1 : -1;
+    int count = p->type == TG_GEOM_CYLINDER ? 2 : t == NULL ? 0 : t->npolygon, first = -1;
+    if (count > 8)
+    {
+        int vertex = -1;
+        tg_support(p, *normal * v4_splat(sign), &vertex);
+        first = t->around_start[vertex];
+        count = t->around_start[vertex + 1] - first;
+    }
+    for (int k = 0; k < count; k++)
+    {
+        v4 d = p->type == TG_GEOM_CYLINDER ? p->R.c[2] * v4_splat(k == 0 ? 1 : -1)
+                                           : mat3_mul(p->R, tg_scaled_normal(p, first < 0 ? k : t->around[first + k]));
+        v4 n = d * v4_splat(sign);
+        double s = tg_separation(&q->shape[0], &q->shape[1], n);
+        if (s > *most)
+        {
+            *most = s;
+            *normal = n;
+        }
+    }
+}
+
+/* The search is good to 1e-6 where shapes overlap: between two extrema as close as that the exact separation along flat faces decides. */
+static bool better_face(const tg_query *q, const tg_patch *patch, v4 *n)
+{
+    double now = INFINITY;
+    for (int i = 0; i < patch->count; i++)
+        now = fmin(now, patch->point[i].distance);
+    double most = now + 1e-13 * (size_of(&q->shape[0]) + size_of(&q->shape[1])), before = most;
+    if (now > 1e-9)
+        return false;
+    try_faces(q, 0, n, &most);
+    try_faces(q, 1, n, &most);
+    return most > before;
+}
+
+static void search_and_polish(const tg_query *q, tg_patch *patch)
+{
+    double rounding = tg_rounding(&q->shape[0]) + tg_rounding(&q->shape[1]);
+    tg_gjk_result r = tg_gjk(&q->shape[0], &q->shape[1], q->reach + rounding, q->hint);
+    if (!(r.distance - rounding < q->reach))
+        return;
+    if (!polish(q, r.normal, patch))
+    {
+        tg_witness w = tg_search_witness(q, &r);
+        tg_add_witness(q, patch, &w, 0);
+    }
+    v4 n = r.normal;
+    if (!better_face(q, patch, &n))
+        return;
+    tg_patch other;
+    other.count = 0;
+    if (polish(q, n, &other))
+        *patch = other;
+}
+
+void tg_cylinder_cylinder(const tg_query *q, tg_patch *patch)
+{
+    search_and_polish(q, patch);
+}
+
+void tg_cylinder_polytope(const tg_query *q, tg_patch *patch)
+{
+    search_and_polish(q, patch);
+}
+
+void tg_capsule_cylinder(const tg_query *q, tg_patch *patch)
+{
+    search_and_polish(q, patch);
+}

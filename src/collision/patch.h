@@ -1,0 +1,27 @@
+/* Patches: many points over a flat region, and the choice of a few. */
+#ifndef TG_COLLISION_PATCH_H
+#define TG_COLLISION_PATCH_H
+
+#include "collision/region.h"
+
+enum
+{
+    TG_GATHER_MAX = 64
+};
+
+/* More points than a patch holds, before the choice. */
+typedef struct tg_gather
+{
+    int count;
+    tg_contact_point point[TG_GATHER_MAX];
+} tg_gather;
+
+/* The points that the shape `incident` (0, 1) has over a region of the other: a cylinder's cap or side, a capsule's side, a polytope's face. Points at
+ * q->reach or farther are left out. */
+void tg_points_over(const tg_query *q, const tg_region *region, int incident, tg_gather *gather);
+
+/* Keeps `keep` of count points: the deepest, the farthest from it, the two that add most area on either side of the line between them, then whichever is farthest
+ * from all that are kept. Ties go to the lower index. Returns the count. */
+int tg_choose_points(tg_contact_point *point, int count, int keep);
+
+#endif

@@ -1,0 +1,92 @@
+/* Patches between polytopes: boxes, meshes, and the cores of spheres and capsules (a point, a segment).
+ *
+ * A pair is first reduced to an axis: a direction, how far the shapes are apart along it, and the features that define it (box_axes.c
+ * for two boxes, gjk.c otherwise). The axis then gives the patch: points over a face (clip.c) where it is the normal of one, else one point, or two between parallel edges. */
+#ifndef TG_COLLISION_POLYTOPE_H
+#define TG_COLLISION_POLYTOPE_H
+
+#include "collision/narrow.h"
+
+/* Directions that differ by less (rad) count as parallel: a face that is so close to orthogonal to the axis is the reference of the patch, of the first shape if
+ * both have one. The distances of the patch are then wrong by less than the square of it, relatively, and which shape holds the
+ * normal does not depend on rounding. */
+#define TG_PARALLEL 1e-4
+
+typedef struct tg_axis
+{
+    v4 normal;         /* world, unit, from shape 0 to 1 */
+    double separation; /* of the cores along it: negative where they overlap */
+    double margin;     /* m: how much worse the next axis is */
+    bool nearest;      /* it is the direction between the nearest points, or of the smallest translation */
+    v4 point[2];       /* that hold it: point[1] - point[0] = separation normal */
+    int count[2];      /* vertices of the cores that they lie between: 1 or 2; 3: inside a face */
+    int vertex[2][3];
+} tg_axis;
+
+/* ---- cores ---- */
+
+/* Vertices of a core: polytopes their own, a capsule its two ends, a sphere its centre. */
+static inline int tg_core_vertices(const tg_placed *p)
+{
+    return p->type == TG_GEOM_CAPSULE ? 2 : p->type == TG_GEOM_SPHERE ? 1 : p->polytope->nvertex;
+}
+
+/* in its own frame */
+static inline v4 tg_core_local(const tg_placed *p, int vertex)
+{
+    if (p->type == TG_GEOM_CAPSULE)
+        return v4_set(0, 0, vertex == 0 ? -p->size[1] : p->size[1], 0);
+    if (p->type == TG_GEOM_SPHERE)
+        return v4_zero();
+    return v4_load(p->polytope->vertex + 4 * vertex) * v4_load(p->size);
+}
+
+static inline v4 tg_core_vertex(const tg_placed *p, int vertex)
+{
+    return p->x + mat3_mul(p->R, tg_core_local(p, vertex));
+}
+
+/* The polygon at a vertex that looks most along the unit vector d (world), -1: there are none. *cosine: of the angle between them; *second:
+ * of the next one, -1 if there is none. */
+int tg_facing_polygon(const tg_placed *p, int vertex, v4 d, double *cosine, double *second);
+
+/* ---- two boxes ---- */
+
+typedef struct tg_box_axes
+{
+    v4 face[2]; /* separation along the faces of either box */
+    v4 edge[3]; /* along edge i of the first x edge j of the second: edge[i][j], -INFINITY where they are parallel */
+    v4 t, t1;   /* from the first centre to the second, in the frame of the first and of the second */
+} tg_box_axes;
+
+enum
+{
+    TG_BOX_AXES = 15 /* 0-2: faces of the first, 3-5: of the second, 6 + 3 i + j: edges */
+};
+
+tg_box_axes tg_box_separations(const tg_placed *a, const tg_placed *b);
+
+static inline double tg_box_separation(const tg_box_axes *s, int k)
+{
+    return k < 6 ? s->face[k / 3][k % 3] : s->edge[(k - 6) / 3][(k - 6) % 3];
+}
+
+/* Axis k with the points that hold it. */
+tg_axis tg_box_axis(const tg_placed *a, const tg_placed *b, const tg_box_axes *s, int k);
+
+/* ---- patches ---- */
+
+/* The points that the other shape has over a polygon of shape `reference`, whose normal becomes theirs: corners of the incident face, crossings of its edges
+ * with the sides of the polygon, corners of the polygon under it. Of those with distance < reach at most eight (see tg_select). Returns the smallest
+ * distance before that selection, INFINITY where nothing lies over the polygon.
+ * widen: a side beyond which all of the incident face lies is moved out to it first, so that there is always something. */
+double tg_clip(const tg_query *q, const tg_axis *axis, int reference, int polygon, bool widen, tg_patch *patch);
+
+/* Which of `count` points to keep, at (x, y) in a plane with height h: at[i] = x y h 0. All up to eight; of more, those that are extreme along seven directions of the plane, and the
+ * lowest, if it is lower than these by more than 1e-5 of their extent. Writes their indices, ascending, and returns how many. */
+int tg_select(const v4 *at, int count, int which[TG_PATCH_MAX]);
+
+/* Shape i where its velocity takes it in dt. */
+tg_placed tg_advanced(const tg_query *q, int i);
+
+#endif

@@ -1,0 +1,332 @@
+/* Scaling to unit cones, projection, and the exact solution of one block.
+ *
+ * One contact alone, s = G x + c with c_N < 0: eliminate x_N by s_N = 0,
+ *     S = G_TT - G_TN G_NT / G_NN,   b = c_T - G_TN c_N / G_NN,   s_T = S x_T + b.
+ * Maximum dissipation says s_T = -alpha x_T, alpha = |s_T| / x_N >= 0, so
+ *     x_T(alpha) = -(S + alpha I)^-1 b,   x_N(alpha) = -(c_N + G_NT x_T) / G_NN,
+ * and it sticks when |x_T(0)| <= x_N(0); otherwise a root of h = |x_T| - x_N exists in (0, inf), because h(0) > 0 and
+ * h(inf) = c_N / G_NN < 0. Newton on 1/|x_T| - 1/x_N (nearly linear, as in trust-region methods) inside a bracket. */
+#include <math.h>
+#include <string.h>
+
+#include "contact/cone.h"
+#include "math/dense.h"
+#include "math/lanes.h"
+
+enum
+{
+    TANGENT_MAX = TG_CONE_MAX - 1,
+    ROOT_STEPS = 60
+};
+
+/* ---- scaling ---- */
+
+bool tg_cones_take(tg_cones *cones, int rows, int blocks, tg_arena *scratch)
+{
+    (void)blocks; /* an equality block becomes one block a row: rows bounds them all */
+    cones->ld = v4_pad(rows);
+    cones->block = TG_TAKE(scratch, tg_cone, rows, "contact: blocks");
+    cones->source = TG_TAKE(scratch, int, rows, "contact: rows");
+    cones->scale = TG_TAKE(scratch, double, rows, "contact: scale");
+    cones->G = TG_TAKE(scratch, double, (size_t)rows * (size_t)cones->ld, "contact: scaled Delassus matrix");
+    cones->g = TG_TAKE(scratch, double, cones->ld, "contact: scaled free velocity");
+    return !scratch->failed;
+}
+
+static void add_row(tg_cones *cones, int source, double scale)
+{
+    cones->source[cones->rows] = source;
+    cones->scale[cones->rows] = scale;
+    cones->rows++;
+}
+
+static void add_block(tg_cones *cones, tg_cone_kind kind, int row, double bound)
+{
+    cones->block[cones->blocks++] =
+        (tg_cone){.kind = kind, .row = row, .dim = cones->rows - row, .bound = bound, .rho_n = 0, .rho_t = 0};
+}
+
+/* a row that nothing can move and that does not move: any impulse does, so none */
+static bool is_idle(const tg_island *island, int row)
+{
+    return island->G[(size_t)row * (size_t)island->ldg + (size_t)row] == 0 && island->g[row] == 0;
+}
+
+static bool is_fixed(const tg_island *island, int row)
+{
+    return !(island->G[(size_t)row * (size_t)island->ldg + (size_t)row] > 0);
+}
+
+static void add_contact(tg_cones *cones, const tg_island *island, const tg_block *block)
+{
+    int first = cones->rows;
+    if (is_fixed(island, block->row))
+        return;
+    add_row(cones, block->row, 1);
+    for (int i = 1; block->kind == TG_BLOCK_CONTACT && i < block->rows; i++)
+        if (block->mu[i - 1] > 0 && !is_idle(island, block->row + i))
+            add_row(cones, block->row + i, block->mu[i - 1]);
+    add_block(cones, TG_CONE_UNIT, first, 0);
+}
+
+static void add_rows(tg_cones *cones, const tg_island *island, const tg_block *block)
+{
+    bool box = block->kind == TG_BLOCK_FRICTION;
+    for (int i = 0; i < block->rows; i++)
+    {
+        if (is_fixed(island, block->row + i) || (box && block->bound == 0))
+            continue;
+        add_row(cones, block->row + i, 1);
+        add_block(cones, box ? TG_CONE_BOX : TG_CONE_FREE, cones->rows - 1, box ? block->bound : 0);
+    }
+}
+
+/* Gs = S G S, gs = S g */
+static void scale_matrix(tg_cones *cones, const tg_island *island)
+{
+    const bool whole = cones->rows == island->rows;
+    for (int i = 0; i < cones->rows; i++)
+    {
+        const double *from = island->G + (size_t)cones->source[i] * (size_t)island->ldg;
+        double *to = cones->G + (size_t)i * (size_t)cones->ld, factor = cones->scale[i];
+        if (whole)
+            for (int j = 0; j < cones->rows; j++)
+                to[j] = factor * from[j] * cones->scale[j];
+        else
+            for (int j = 0; j < cones->rows; j++)
+                to[j] = factor * from[cones->source[j]] * cones->scale[j];
+        cones->g[i] = factor * island->g[cones->source[i]];
+        cones->velocity = fmax(cones->velocity, fabs(island->g[cones->source[i]]));
+    }
+}
+
+static void step_sizes(const tg_cones *cones, tg_cone *block)
+{
+    const double *diagonal = cones->G + (size_t)block->row * (size_t)cones->ld + (size_t)block->row;
+    double trace = 0;
+    for (int i = 1; i < block->dim; i++)
+        trace += diagonal[(size_t)i * (size_t)(cones->ld + 1)];
+    block->rho_n = 1 / diagonal[0];
+    block->rho_t = trace > 0 ? (block->dim - 1) / trace : block->rho_n;
+}
+
+void tg_cones_build(tg_cones *cones, const tg_island *island)
+{
+    cones->rows = cones->blocks = 0;
+    cones->velocity = 0;
+    for (int b = 0; b < island->blocks; b++)
+        if (island->block[b].kind == TG_BLOCK_CONTACT || island->block[b].kind == TG_BLOCK_LIMIT)
+            add_contact(cones, island, &island->block[b]);
+        else
+            add_rows(cones, island, &island->block[b]);
+    scale_matrix(cones, island);
+    for (int b = 0; b < cones->blocks; b++)
+        step_sizes(cones, &cones->block[b]);
+}
+
+void tg_cones_gather(const tg_cones *cones, const double *L, double *x)
+{
+    for (int i = 0; i < cones->rows; i++)
+        x[i] = L[cones->source[i]] / cones->scale[i];
+}
+
+void tg_cones_scatter(const tg_cones *cones, const double *x, int rows, double *L)
+{
+    memset(L, 0, (size_t)rows * sizeof *L);
+    for (int i = 0; i < cones->rows; i++)
+        L[cones->source[i]] = cones->scale[i] * x[i];
+}
+
+void tg_cones_velocity(const tg_cones *cones, const double *x, double *s)
+{
+    for (int i = 0; i < cones->rows; i++)
+        s[i] = cones->g[i] + v4_dot_of(cones->rows, cones->G + (size_t)i * (size_t)cones->ld, x);
+}
+
+/* ---- the unit cone ---- */
+
+double tg_cone_tangent(int d, const double *y)
+{
+    double sum = 0;
+    for (int i = 1; i < d; i++)
+        sum += y[i] * y[i];
+    return sqrt(sum);
+}
+
+void tg_cone_project(int d, double *y)
+{
+    double tangent = tg_cone_tangent(d, y);
+    if (tangent <= y[0])
+        return;
+    /* beyond the polar cone: the apex; otherwise the foot on the boundary ray */
+    double normal = tangent <= -y[0] ? 0 : 0.5 * (y[0] + tangent);
+    double factor = tangent > 0 ? normal / tangent : 0;
+    y[0] = normal;
+    for (int i = 1; i < d; i++)
+        y[i] *= factor;
+}
+
+/* ---- one block alone ---- */
+
+typedef struct secular
+{
+    int m; /* d - 1 */
+    double S[TANGENT_MAX * TANGENT_MAX], b[TANGENT_MAX];
+    double coupling[TANGENT_MAX]; /* G_NT / G_NN */
+    double normal;                /* -c_N / G_NN */
+    /* at the last alpha */
+    double x[TANGENT_MAX];
+    double size, x_n;   /* |x_T|, x_N */
+    double d_size, d_n; /* their derivatives */
+} secular;
+
+static void secular_set(secular *f, int d, const double *G, int ld, const double *c)
+{
+    f->m = d - 1;
+    f->normal = -c[0] / G[0];
+    for (int i = 0; i < f->m; i++)
+    {
+        const double *row = G + (size_t)(i + 1) * (size_t)ld;
+        f->coupling[i] = row[0] / G[0];
+        f->b[i] = c[i + 1] + row[0] * f->normal;
+        for (int j = 0; j <= i; j++)
+            f->S[f->m * i + j] = row[j + 1] - f->coupling[i] * G[j + 1];
+    }
+}
+
+/* y <- (S + alpha I)^-1 y for two right-hand sides in turn, from the Cholesky factor C */
+static void secular_solve(int m, const double *C, double *y)
+{
+    for (int i = 0; i < m; i++)
+    {
+        for (int j = 0; j < i; j++)
+            y[i] -= C[m * i + j] * y[j];
+        y[i] *= C[m * i + i];
+    }
+    for (int i = m - 1; i >= 0; i--)
+    {
+        for (int j = i + 1; j < m; j++)
+            y[i] -= C[m * j + i] * y[j];
+        y[i] *= C[m * i + i];
+    }
+}
+
+/* Cholesky with inverted diagonal. S is semidefinite and alpha positive: a pivot below rounding is replaced by it. */
+static void secular_factor(int m, const double *S, double alpha, double *C)
+{
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j <= i; j++)
+        {
+            double sum = S[m * i + j] + (i == j ? alpha : 0);
+            for (int k = 0; k < j; k++)
+                sum -= C[m * i + k] * C[m * j + k];
+            C[m * i + j] = i == j ? 1 / sqrt(fmax(sum, 1e-3 * alpha)) : sum * C[m * j + j];
+        }
+}
+
+static void secular_at(secular *f, double alpha)
+{
+    double C[TANGENT_MAX * TANGENT_MAX], dx[TANGENT_MAX];
+    int m = f->m;
+    secular_factor(m, f->S, alpha, C);
+    for (int i = 0; i < m; i++)
+        f->x[i] = -f->b[i];
+    secular_solve(m, C, f->x);
+    for (int i = 0; i < m; i++)
+        dx[i] = -f->x[i];
+    secular_solve(m, C, dx);
+    double square = 0, product = 0;
+    f->x_n = f->normal;
+    f->d_n = 0;
+    for (int i = 0; i < m; i++)
+    {
+        square += f->x[i] * f->x[i];
+        product += f->x[i] * dx[i];
+        f->x_n -= f->coupling[i] * f->x[i];
+        f->d_n -= f->coupling[i] * dx[i];
+    }
+    f->size = sqrt(square);
+    f->d_size = f->size > 0 ? product / f->size : 0;
+}
+
+/* the root of |x_T| - x_N above `low`, where it is positive */
+static void secular_root(secular *f, double low, double scale)
+{
+    double high = INFINITY, alpha = low;
+    for (int k = 0; k < ROOT_STEPS; k++)
+    {
+        double next = -1;
+        if (f->x_n > 0)
+        {
+            double value = 1 / f->size - 1 / f->x_n;
+            double slope = f->d_n / (f->x_n * f->x_n) - f->d_size / (f->size * f->size);
+            next = alpha - value / slope;
+        }
+        if (!(next > low && next < high))
+            next = high < INFINITY ? 0.5 * (low + high) : fmax(10 * alpha, scale);
+        alpha = next;
+        secular_at(f, alpha);
+        if (fabs(f->size - f->x_n) <= 4e-16 * f->size)
+            return;
+        if (f->size > f->x_n)
+            low = alpha;
+        else
+            high = alpha;
+        if (high - low <= 4e-16 * high)
+            return;
+    }
+}
+
+static void solve_contact(int d, const double *G, int ld, const double *c, double *x)
+{
+    memset(x, 0, (size_t)d * sizeof *x);
+    if (c[0] >= 0)
+        return;
+    if (d == 1)
+    {
+        x[0] = -c[0] / G[0];
+        return;
+    }
+    secular f;
+    secular_set(&f, d, G, ld, c);
+    double trace = 0;
+    for (int i = 0; i < f.m; i++)
+        trace += G[(size_t)(i + 1) * (size_t)(ld + 1)];
+    secular_at(&f, 1e-12 * trace); /* S may be singular: sticking up to rounding */
+    bool slides = f.size > f.x_n;
+    if (slides)
+        secular_root(&f, 1e-12 * trace, trace);
+    x[0] = fmax(f.x_n, 0);
+    double factor = slides && f.size > 0 ? x[0] / f.size : 1;
+    for (int i = 0; i < f.m; i++)
+        x[i + 1] = factor * f.x[i];
+}
+
+void tg_cone_solve(const tg_cone *cone, const double *G, int ld, const double *c, double *x)
+{
+    if (cone->kind == TG_CONE_UNIT)
+    {
+        solve_contact(cone->dim, G, ld, c, x);
+        return;
+    }
+    x[0] = -c[0] / G[0];
+    if (cone->kind == TG_CONE_BOX)
+        x[0] = fmin(fmax(x[0], -cone->bound), cone->bound);
+}
+
+void tg_cones_sweep(const tg_cones *cones, double *x)
+{
+    for (int b = 0; b < cones->blocks; b++)
+    {
+        const tg_cone *cone = &cones->block[b];
+        int row = cone->row, d = cone->dim;
+        const double *G = cones->G + (size_t)row * (size_t)cones->ld;
+        double c[TG_CONE_MAX];
+        /* the velocity of the block with its own impulse taken away */
+        for (int i = 0; i < d; i++)
+            x[row + i] = 0;
+        for (int i = 0; i < d; i++)
+            c[i] = cones->g[row + i] + v4_dot_of(cones->rows, G + (size_t)i * (size_t)cones->ld, x);
+        tg_cone_solve(cone, G + row, cones->ld, c, x + row);
+    }
+}

@@ -1,0 +1,64 @@
+/* The scaled problem a solver sees: only unit second-order cones, free rows and boxes.
+ *
+ * With S = diag(1; mu_1 .. mu_{d-1}) of each contact
+ *     x = S^-1 L,    s = S sigma,    Gs = S G S,    gs = S g,    s = Gs x + gs
+ * the cone is |x_T| <= x_N, De Saxce's term |s_T|, maximum dissipation x_T = -x_N s_T / |s_T|. Rows without friction
+ * (mu_i = 0), rows nothing can move and boxes of width zero are left out: their impulse is zero. A limit and a contact
+ * without friction are cones of dimension 1, each row of an equality is a free block. */
+#ifndef TG_CONTACT_CONE_H
+#define TG_CONTACT_CONE_H
+
+#include "contact/problem.h"
+
+typedef enum tg_cone_kind
+{
+    TG_CONE_UNIT, /* |x_T| <= x_N, dimension 1 and up */
+    TG_CONE_FREE, /* one row, s = 0 */
+    TG_CONE_BOX   /* one row, |x| <= bound */
+} tg_cone_kind;
+
+typedef struct tg_cone
+{
+    tg_cone_kind kind;
+    int row, dim;
+    double bound;        /* box */
+    double rho_n, rho_t; /* 1 / G_NN and (d - 1) / tr G_TT: impulse per velocity */
+} tg_cone;
+
+typedef struct tg_cones
+{
+    int rows, blocks, ld;
+    tg_cone *block;
+    int *source;     /* row of the island */
+    double *scale;   /* S */
+    double *G;       /* rows x rows, leading dimension ld (a multiple of 4) */
+    double *g;       /* rows */
+    double velocity; /* largest |g| */
+} tg_cones;
+
+/* Sets up cones for island in scratch; false when scratch was too small. With island->rows as capacity and no blocks
+ * read, a counting arena (base NULL) only counts. */
+bool tg_cones_take(tg_cones *cones, int rows, int blocks, tg_arena *scratch);
+void tg_cones_build(tg_cones *cones, const tg_island *island);
+
+/* x = S^-1 L for the rows that are left, and L = S x with zeros in the others */
+void tg_cones_gather(const tg_cones *cones, const double *L, double *x);
+void tg_cones_scatter(const tg_cones *cones, const double *x, int rows, double *L);
+
+/* s = Gs x + gs */
+void tg_cones_velocity(const tg_cones *cones, const double *x, double *s);
+
+/* Nearest point of the unit cone |y_T| <= y_N, in place; y has d entries, normal first. The cone is its own dual. */
+void tg_cone_project(int d, double *y);
+
+/* |y_T| of a block of d rows */
+double tg_cone_tangent(int d, const double *y);
+
+/* The exact solution of one block alone: x in the law of the block with s = G x + c, G (d x d, leading dimension ld)
+ * its own part of Gs and c the velocity when x = 0. */
+void tg_cone_solve(const tg_cone *cone, const double *G, int ld, const double *c, double *x);
+
+/* One block Gauss-Seidel sweep with exact solves of every block, in place. */
+void tg_cones_sweep(const tg_cones *cones, double *x);
+
+#endif

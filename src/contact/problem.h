@@ -1,0 +1,154 @@
+/* The contact problem of one island, what is asked of a solver, and what it gives back.
+ *
+ * Rows carry impulses L (N s; N m s for rows of an angular velocity) and relative velocities
+ *     sigma = G L + g,    G = J M^-1 J^T (n x n, symmetric, positive semidefinite, often of low rank),
+ *                         g = J v_free + b.
+ * Rows come in blocks, one law a block:
+ *     contact     rows n, t1, t2, spin, roll1, roll2 (dimension 1, 3, 4 or 6); sigma_N > 0 separates (Signorini),
+ *                 sum_i (L_i / mu_i)^2 <= L_N^2 (Coulomb), maximum dissipation
+ *     limit       one row: 0 <= L, 0 <= sigma, L sigma = 0
+ *     equality    any number of rows: sigma = 0
+ *     friction    one row: |L| <= bound; L = -sign(sigma) bound when sigma != 0 (dry friction of a joint)
+ *
+ * Redundant rows make L, and sometimes sigma, not unique; selection.c says which solution is returned. */
+#ifndef TG_CONTACT_PROBLEM_H
+#define TG_CONTACT_PROBLEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "tangere/base.h"
+
+enum
+{
+    TG_CONE_MAX = 6 /* rows of the largest contact */
+};
+
+typedef enum tg_block_kind
+{
+    TG_BLOCK_CONTACT,
+    TG_BLOCK_LIMIT,
+    TG_BLOCK_EQUALITY,
+    TG_BLOCK_FRICTION,
+    TG_BLOCK_KINDS
+} tg_block_kind;
+
+typedef struct tg_block
+{
+    tg_block_kind kind;
+    int row;                    /* its first row; blocks follow each other without holes */
+    int rows;                   /* contact: 1, 3, 4, 6; limit, friction: 1; equality: at least 1 */
+    double mu[TG_CONE_MAX - 1]; /* contact: coefficient of row 1 + i (m for rows of an angular velocity), >= 0 */
+    double bound;               /* friction: the largest |L| (N s or N m s), >= 0 */
+} tg_block;
+
+typedef struct tg_island
+{
+    int rows, blocks;
+    const tg_block *block;
+    const double *G; /* rows x rows, row-major, leading dimension ldg; both triangles are read */
+    int ldg;
+    const double *g;    /* free relative velocity with bias (m/s, rad/s) */
+    const double *warm; /* impulses to start from; NULL: zero. Changes the time, not the result. */
+} tg_island;
+
+/* Which solver, and when it stops. Make it with tg_solve_default(). */
+typedef struct tg_solve_options
+{
+    uint32_t cookie;
+    const char *solver; /* a name of the table in solvers.c */
+    double tolerance;   /* certificate: the residual of the unrelaxed law (m/s), 1e-8 */
+    double inner;       /* what iterations aim at (m/s), 1e-12; never below 1e-15 max |G| |L| */
+    int max_sweeps;     /* solver "pgs": block Gauss-Seidel sweeps */
+    int max_interior;   /* interior-point iterations of one run */
+    bool select;        /* apply the selection rule (selection.c) */
+    bool long_double;   /* the certificate accumulates sigma in long double */
+} tg_solve_options;
+
+tg_solve_options tg_solve_default(void);
+
+typedef enum tg_solve_status
+{
+    TG_SOLVE_SOLVED,  /* residual <= tolerance */
+    TG_SOLVE_PARTIAL, /* not solved: the best impulses that were met, with their residual */
+    TG_SOLVE_STATUSES
+} tg_solve_status;
+
+const char *tg_solve_status_string(tg_solve_status status);
+
+/* How the returned solution was chosen among the solutions. */
+typedef enum tg_selection
+{
+    TG_SELECT_UNIQUE,     /* held rows are independent: nothing to choose */
+    TG_SELECT_PROJECTED,  /* Z^T L_R = 0 */
+    TG_SELECT_COMPLIANT,  /* some cones forbid it: null component of the eps-compliant solution */
+    TG_SELECT_UNSELECTED, /* not asked for, or the rule found no certified solution: what the solver met */
+    TG_SELECT_KINDS
+} tg_selection;
+
+/* Residual of the unrelaxed law, the largest over all blocks, in m/s (facts of each part: residual.c). */
+typedef struct tg_residual
+{
+    double primal;          /* G_ii times how far L is from its cone */
+    double dual;            /* how far sigma, with De Saxce's term, is from the dual cone; |sigma| of equalities */
+    double complementarity; /* |L . gamma| / max(L_N, L_ref) */
+    double work;            /* largest |L . gamma| without scaling (J) */
+} tg_residual;
+
+static inline double tg_residual_max(const tg_residual *r)
+{
+    double a = r->primal > r->dual ? r->primal : r->dual;
+    return a > r->complementarity ? a : r->complementarity;
+}
+
+typedef struct tg_solve_result
+{
+    tg_solve_status status;
+    tg_selection selection;
+    int sweeps;   /* block Gauss-Seidel sweeps */
+    int newton;   /* Newton steps, those of the selection rule included: one factorisation each */
+    int interior; /* interior-point iterations: one factorisation each */
+    int rank;     /* of the held rows, when the selection rule ran */
+    int held;     /* number of held rows */
+    tg_residual residual;
+} tg_solve_result;
+
+/* Bytes of scratch that tg_island_solve takes for a problem of this size. */
+size_t tg_island_scratch(int rows, int blocks);
+
+/* Solves one island. L (rows) receives the impulses, sigma (rows) the relative velocities G L + g. A problem that the
+ * solver could not certify is TG_OK with result->status TG_SOLVE_PARTIAL; an error means that the problem or the
+ * options were refused (L and sigma are then untouched). Nothing is allocated: scratch is taken and given back. */
+tg_status tg_island_solve(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
+                          double *sigma, tg_solve_result *result, tg_error *error);
+
+/* The one residual all solvers end in: recomputed from the problem and L alone. sigma (rows) is scratch and receives
+ * G L + g. */
+tg_residual tg_island_residual(const tg_island *island, const double *L, bool long_double, double *sigma);
+
+/* ---- modes ---- */
+
+typedef enum tg_mode
+{
+    TG_MODE_BREAKING, /* L = 0 */
+    TG_MODE_STICKING, /* strictly inside the cone; held row of a limit, an equality, a joint with friction */
+    TG_MODE_SLIDING,  /* on the cone and slipping; joint friction at its bound */
+    TG_MODES
+} tg_mode;
+
+typedef struct tg_block_mode
+{
+    tg_mode mode;
+    bool immaterial; /* on the cone without slip, or closed with no force, while the strictly held rows have the rank
+                        of all held rows: counts as sticking, has no margin */
+    double margin;   /* how far the nearest change of mode is (m/s; sticking: 1 - |L_T| / (mu L_N)); infinite for
+                        equalities and immaterial blocks */
+} tg_block_mode;
+
+/* Modes and margins of a solution. Takes scratch (tg_island_scratch is enough) and gives it back. */
+tg_status tg_island_modes(const tg_island *island, const double *L, const double *sigma, tg_arena *scratch,
+                          tg_block_mode *mode, tg_error *error);
+
+#endif

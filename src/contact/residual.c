@@ -1,0 +1,159 @@
+/* The residual of the unrelaxed law, recomputed from the problem.
+ *
+ * gamma = sigma + |S sigma_T| n is De Saxce's corrected velocity; the law is L in K, gamma in K*, L . gamma = 0 with
+ * K = {sum_i (L_i / mu_i)^2 <= L_N^2}. All three parts are velocities, and bounds from above of the exact distances:
+ *     primal           max_i G_ii |L_i - P_i|, P the nearer of two points of K: L with its tangent shortened to the
+ *                      cone, and L projected in scaled variables
+ *     dual             max(0, -sigma_N): how far gamma must be lifted along n to lie in K*
+ *     complementarity  |L . gamma| / max(L_N, L_ref), L_ref = max |g| / mean G_ii
+ * Limits are contacts without tangents. Equalities: |sigma|. Joint friction: the law is f |sigma| + L sigma = 0,
+ * divided by f. */
+#include <math.h>
+#include <string.h>
+
+#include "contact/cone.h"
+#include "math/lanes.h"
+
+typedef struct measure
+{
+    const tg_island *island;
+    const double *L, *sigma;
+    double reference; /* L_ref */
+    tg_residual out;
+} measure;
+
+static double diagonal(const tg_island *island, int row)
+{
+    return island->G[(size_t)row * (size_t)island->ldg + (size_t)row];
+}
+
+static double reference_impulse(const tg_island *island)
+{
+    double trace = 0, velocity = 0;
+    for (int i = 0; i < island->rows; i++)
+    {
+        trace += diagonal(island, i);
+        velocity = fmax(velocity, fabs(island->g[i]));
+    }
+    return trace > 0 ? velocity * island->rows / trace : 0;
+}
+
+static double scaled_size(const tg_block *block, const double *L)
+{
+    double sum = 0;
+    for (int i = 1; i < block->rows; i++)
+        if (block->mu[i - 1] > 0)
+            sum += (L[i] / block->mu[i - 1]) * (L[i] / block->mu[i - 1]);
+    return sqrt(sum);
+}
+
+/* max_i G_ii |L_i - P_i| for P = (normal, factor L_T); rows without friction must carry nothing */
+static double cone_distance(const measure *m, const tg_block *block, double normal, double factor)
+{
+    const double *L = m->L + block->row;
+    double worst = diagonal(m->island, block->row) * fabs(L[0] - normal);
+    for (int i = 1; i < block->rows; i++)
+    {
+        double keep = block->mu[i - 1] > 0 ? factor : 0;
+        worst = fmax(worst, diagonal(m->island, block->row + i) * fabs(L[i] - keep * L[i]));
+    }
+    return worst;
+}
+
+static double cone_primal(const measure *m, const tg_block *block, double tangent)
+{
+    double normal = m->L[block->row];
+    double foot = 0.5 * (normal + tangent);
+    double shortened = tangent > fmax(normal, 0) ? fmax(normal, 0) / tangent : 1;
+    double by_tangent = cone_distance(m, block, fmax(normal, 0), shortened);
+    if (tangent <= normal || foot <= 0)
+        return by_tangent;
+    return fmin(by_tangent, cone_distance(m, block, foot, foot / tangent));
+}
+
+static void measure_contact(measure *m, const tg_block *block)
+{
+    const double *L = m->L + block->row, *sigma = m->sigma + block->row;
+    int rows = block->kind == TG_BLOCK_LIMIT ? 1 : block->rows;
+    double slip = 0, work = L[0] * sigma[0];
+    for (int i = 1; i < rows; i++)
+    {
+        slip += block->mu[i - 1] * block->mu[i - 1] * sigma[i] * sigma[i];
+        work += L[i] * sigma[i];
+    }
+    work = fabs(work + L[0] * sqrt(slip));
+    double tangent = rows > 1 ? scaled_size(block, L) : 0;
+    double scale = fmax(fabs(L[0]), m->reference);
+    m->out.primal = fmax(m->out.primal, cone_primal(m, block, tangent));
+    m->out.dual = fmax(m->out.dual, -sigma[0]);
+    m->out.complementarity = fmax(m->out.complementarity, scale > 0 ? work / scale : 0);
+    m->out.work = fmax(m->out.work, work);
+}
+
+static void measure_equality(measure *m, const tg_block *block)
+{
+    for (int i = 0; i < block->rows; i++)
+        m->out.dual = fmax(m->out.dual, fabs(m->sigma[block->row + i]));
+}
+
+static void measure_friction(measure *m, const tg_block *block)
+{
+    double L = m->L[block->row], sigma = m->sigma[block->row];
+    double excess = fmax(0, fabs(L) - block->bound);
+    double work = fabs(block->bound * fabs(sigma) + L * sigma);
+    m->out.primal = fmax(m->out.primal, diagonal(m->island, block->row) * excess);
+    m->out.complementarity = fmax(m->out.complementarity, block->bound > 0 ? work / block->bound : 0);
+    m->out.work = fmax(m->out.work, work);
+}
+
+static void relative_velocity(const tg_island *island, const double *L, bool long_double, double *sigma)
+{
+    for (int i = 0; i < island->rows; i++)
+    {
+        const double *row = island->G + (size_t)i * (size_t)island->ldg;
+        if (!long_double)
+        {
+            sigma[i] = island->g[i] + v4_dot_of(island->rows, row, L);
+            continue;
+        }
+        long double sum = island->g[i];
+        for (int j = 0; j < island->rows; j++)
+            sum += (long double)row[j] * L[j];
+        sigma[i] = (double)sum;
+    }
+}
+
+/* fmax drops NaN: an impulse that is not finite has no certificate */
+static bool all_finite(int n, const double *a)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += 0 * a[i];
+    return sum == 0;
+}
+
+tg_residual tg_island_residual(const tg_island *island, const double *L, bool long_double, double *sigma)
+{
+    measure m = {.island = island, .L = L, .sigma = sigma, .reference = reference_impulse(island), .out = {0, 0, 0, 0}};
+    relative_velocity(island, L, long_double, sigma);
+    if (!all_finite(island->rows, L) || !all_finite(island->rows, sigma))
+        return (tg_residual){INFINITY, INFINITY, INFINITY, INFINITY};
+    for (int b = 0; b < island->blocks; b++)
+    {
+        const tg_block *block = &island->block[b];
+        switch (block->kind)
+        {
+        case TG_BLOCK_CONTACT:
+        case TG_BLOCK_LIMIT:
+            measure_contact(&m, block);
+            break;
+        case TG_BLOCK_EQUALITY:
+            measure_equality(&m, block);
+            break;
+        default:
+            measure_friction(&m, block);
+            break;
+        }
+    }
+    return m.out;
+}
