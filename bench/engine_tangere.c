@@ -24,7 +24,7 @@ static const double *field(const tg_model *m, const char *element, int index, co
 static bench_body describe_body(const tg_model *m, int i)
 {
     tg_body_info info;
-    if (tg_body_get(m, i, &info) != TG_OK)
+    if (tg_body_get(m, i, &info, NULL) != TG_OK)
         bench_die("no body %d", i);
     bench_body b = {.parent = info.parent, .joint = info.joint, .njoint = info.njoint};
     memcpy(b.pos, field(m, "body", i, "pos"), sizeof b.pos);
@@ -44,7 +44,7 @@ static bench_joint describe_joint(const tg_model *m, int j)
         [TG_JOINT_HINGE] = BENCH_HINGE,
     };
     tg_joint_info info;
-    if (tg_joint_get(m, j, &info) != TG_OK)
+    if (tg_joint_get(m, j, &info, NULL) != TG_OK)
         bench_die("no joint %d", j);
     bench_joint b = {.type = types[info.type], .q = info.q, .dof = info.dof};
     memcpy(b.anchor, field(m, "joint", j, "pos"), sizeof b.anchor);
@@ -87,7 +87,7 @@ bench_states bench_random_states(const tg_model *m, int n)
     states.tau = bench_alloc(count * nv, sizeof(double));
     uint64_t seed = 12345;
     for (size_t i = 0; i < count; i++)
-        if (tg_random_state(m, i, states.q + i * nq, states.v + i * nv) != TG_OK)
+        if (tg_random_state(m, i, states.q + i * nq, states.v + i * nv, NULL) != TG_OK)
             bench_die("no random state of %s", tg_model_name(m));
     for (size_t i = 0; i < count * nv; i++)
     {

@@ -39,10 +39,10 @@ static void difference_column(const tg_model *m, tg_work *w, const double *q, co
     const double h = 1e-5;
     double *step = array(n.nv, 1), *moved = array(n.nq, 1), *minus = array(n.nv, 1);
     step[i] = h;
-    check(tg_integrate(m, q, step, moved), "integrate");
+    check(tg_integrate(m, q, step, moved, NULL), "integrate");
     check(tg_rnea(m, w, moved, v, NULL, column), tg_work_message(w));
     step[i] = -h;
-    check(tg_integrate(m, q, step, moved), "integrate");
+    check(tg_integrate(m, q, step, moved, NULL), "integrate");
     check(tg_rnea(m, w, moved, v, NULL, minus), tg_work_message(w));
     for (int k = 0; k < n.nv; ++k)
         column[k] = (column[k] - minus[k]) / (2 * h);
@@ -87,7 +87,7 @@ static void print_most_influential_mass(const tg_model *m, tg_work *w, const dou
             most = fabs(by_mass[i]);
             best = i % count;
         }
-    check(tg_param_name(m, index[best], false, name, sizeof name), "name of a parameter");
+    check(tg_param_name(m, index[best], false, name, sizeof name, NULL), "name of a parameter");
     printf("the most influential mass is %s\n", name);
     free(index);
     free(by_mass);
@@ -101,7 +101,7 @@ static void print_dynamics(const tg_model *m, tg_work *w)
     double kinetic = 0, potential = 0, vMv = 0;
 
     /* a random state, and what it takes to hold it there without acceleration */
-    check(tg_random_state(m, 1, q, v), "random state");
+    check(tg_random_state(m, 1, q, v, NULL), "random state");
     check(tg_rnea(m, w, q, v, NULL, tau), tg_work_message(w));
     printf("largest generalised force to keep the velocity: %.6f\n", largest(tau, n.nv));
 

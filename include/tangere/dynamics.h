@@ -71,7 +71,8 @@ TG_API tg_status tg_com(const tg_model *m, tg_work *w, const double *q, double c
 /* Linear momentum (kg m/s) and angular momentum about the centre of mass (kg m^2/s), world axes. Without armature. */
 TG_API tg_status tg_momentum(const tg_model *m, tg_work *w, const double *q, const double *v, double momentum[6]);
 
-/* Kinetic energy v M v / 2 (with armature) and potential energy of gravity, joint springs and tendon springs, J. */
+/* Kinetic energy v M v / 2 (with armature) and potential energy of gravity, joint springs and tendon springs, J. Outputs may
+ * be NULL. */
 TG_API tg_status tg_energy(const tg_model *m, tg_work *w, const double *q, const double *v, double *kinetic,
                            double *potential);
 
@@ -80,7 +81,7 @@ TG_API tg_status tg_energy(const tg_model *m, tg_work *w, const double *q, const
 /* M: nv x nv, both triangles, with armature. */
 TG_API tg_status tg_mass_matrix(const tg_model *m, tg_work *w, const double *q, double *M);
 
-/* tau = M a + bias, recursive Newton-Euler. a NULL: zero, so that tau is the bias. */
+/* tau = M a + bias, recursive Newton-Euler. a NULL: zero, so that tau is the bias. a and tau may be the same array. */
 TG_API tg_status tg_rnea(const tg_model *m, tg_work *w, const double *q, const double *v, const double *a,
                          double *tau);
 
@@ -92,7 +93,7 @@ TG_API tg_status tg_passive(const tg_model *m, tg_work *w, const double *q, cons
 TG_API tg_status tg_actuation(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
                               const double *u, double *force, double *act_rate);
 
-/* a = M^-1 (tau + passive - bias); tau NULL: zero. */
+/* a = M^-1 (tau + passive - bias); tau NULL: zero. a and tau may be the same array. */
 TG_API tg_status tg_forward_dynamics(const tg_model *m, tg_work *w, const double *q, const double *v,
                                      const double *tau, double *a);
 

@@ -170,29 +170,29 @@ typedef struct tg_actuator_info
     bool ctrl_limited, force_limited, act_limited;
 } tg_actuator_info;
 
-TG_API tg_status tg_body_get(const tg_model *m, int body, tg_body_info *info);
-TG_API tg_status tg_joint_get(const tg_model *m, int joint, tg_joint_info *info);
-TG_API tg_status tg_geom_get(const tg_model *m, int geom, tg_geom_info *info);
-TG_API tg_status tg_actuator_get(const tg_model *m, int actuator, tg_actuator_info *info);
+TG_API tg_status tg_body_get(const tg_model *m, int body, tg_body_info *info, tg_error *error);
+TG_API tg_status tg_joint_get(const tg_model *m, int joint, tg_joint_info *info, tg_error *error);
+TG_API tg_status tg_geom_get(const tg_model *m, int geom, tg_geom_info *info, tg_error *error);
+TG_API tg_status tg_actuator_get(const tg_model *m, int actuator, tg_actuator_info *info, tg_error *error);
 TG_API int tg_site_body(const tg_model *m, int site); /* -1: no such site */
 
 /* The reference configuration: every joint at its `ref`, free joints at their body's pose. q: nq. */
-TG_API tg_status tg_default_q(const tg_model *m, double *q);
+TG_API tg_status tg_default_q(const tg_model *m, double *q, tg_error *error);
 
 /* Keyframe key: time (s), q (nq), v (nv), act (na), ctrl (nu); any output may be NULL. */
-TG_API tg_status tg_key_get(const tg_model *m, int key, double *time, double *q, double *v, double *act, double *ctrl);
+TG_API tg_status tg_key_get(const tg_model *m, int key, double *time, double *q, double *v, double *act, double *ctrl, tg_error *error);
 
 /* ---- the configuration manifold ---- */
 
 /* q1 = q (+) dv: q, q1: nq (may be the same array), dv: nv, in the frames of v. */
-TG_API tg_status tg_integrate(const tg_model *m, const double *q, const double *dv, double *q1);
+TG_API tg_status tg_integrate(const tg_model *m, const double *q, const double *dv, double *q1, tg_error *error);
 
 /* dv with q1 = q0 (+) dv, the shortest one. */
-TG_API tg_status tg_difference(const tg_model *m, const double *q0, const double *q1, double *dv);
+TG_API tg_status tg_difference(const tg_model *m, const double *q0, const double *q1, double *dv, tg_error *error);
 
 /* A state inside the joint limits (unlimited hinges within pi, slides and free positions within 1 m), velocities
  * standard normal; the same for the same seed on every machine. q: nq, v: nv, v may be NULL. */
-TG_API tg_status tg_random_state(const tg_model *m, uint64_t seed, double *q, double *v);
+TG_API tg_status tg_random_state(const tg_model *m, uint64_t seed, double *q, double *v, tg_error *error);
 
 /* ---- parameters: every run-time number a modeller writes, as one flat vector ----
  *
@@ -211,11 +211,11 @@ typedef struct tg_param_slice
 } tg_param_slice;
 
 TG_API int tg_param_slice_count(const tg_model *m);
-TG_API tg_status tg_param_slice_get(const tg_model *m, int slice, tg_param_slice *out);
+TG_API tg_status tg_param_slice_get(const tg_model *m, int slice, tg_param_slice *out, tg_error *error);
 
 /* Writes the name of the slice that contains number `offset` of the vector, with "[i]" when the slice has several
  * numbers and whole is false, to name (size bytes, terminated). */
-TG_API tg_status tg_param_name(const tg_model *m, int offset, bool whole, char *name, size_t size);
+TG_API tg_status tg_param_name(const tg_model *m, int offset, bool whole, char *name, size_t size, tg_error *error);
 
 /* Where a named parameter is. */
 TG_API tg_status tg_param_find(const tg_model *m, const char *name, int *offset, int *size, tg_error *error);
@@ -260,7 +260,7 @@ typedef struct tg_report_entry
 
 /* How many entries there are, and one of them, in the order of the file. */
 TG_API int tg_report_count(const tg_model *m);
-TG_API tg_status tg_report_get(const tg_model *m, int index, tg_report_entry *entry);
+TG_API tg_status tg_report_get(const tg_model *m, int index, tg_report_entry *entry, tg_error *error);
 
 /* ---- reading files ---- */
 

@@ -241,11 +241,7 @@ static bool run(invocation *call)
     if (thread != NULL)
         PyEval_RestoreThread(thread);
     if (status != TG_OK)
-    {
-        char message[160];
-        snprintf(message, sizeof message, "%s: %s", call->f->name, tg_status_string(status));
-        tg_py_raise(status, call->f->plain ? message : tg_work_message(loan.work));
-    }
+        tg_py_raise(status, call->f->plain ? call->c.error.message : tg_work_message(loan.work));
     tg_py_give_back(call->model, &loan);
     return status == TG_OK;
 }

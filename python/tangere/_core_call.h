@@ -73,6 +73,7 @@ typedef struct tg_py_call
     uint64_t seed;
     const int *index;
     int nindex;
+    tg_error error; /* of functions without a workspace */
 } tg_py_call;
 
 typedef struct tg_py_function

@@ -55,7 +55,7 @@ METHOD(default_q, .out = {NUMBERS("q", NQ)}, .plain = true,
        .doc = "The reference configuration: every joint at its ref, free joints at their body's pose.\n\n"
               "Returns q (nq).")
 {
-    return tg_default_q(c->m, c->out[0]);
+    return tg_default_q(c->m, c->out[0], &c->error);
 }
 
 METHOD(random_state, .in = {{.name = "seed", .kind = SEED}}, .out = {NUMBERS("q", NQ), NUMBERS("v", NV)},
@@ -63,7 +63,7 @@ METHOD(random_state, .in = {{.name = "seed", .kind = SEED}}, .out = {NUMBERS("q"
        .doc = "A random state within the joint limits, the same for the same seed on every machine.\n\n"
               "Returns (q (nq), v (nv)).")
 {
-    return tg_random_state(c->m, c->seed, c->out[0], c->out[1]);
+    return tg_random_state(c->m, c->seed, c->out[0], c->out[1], &c->error);
 }
 
 METHOD(key, .in = {NAMED(TG_KEY)},
@@ -71,14 +71,14 @@ METHOD(key, .in = {NAMED(TG_KEY)},
        .tuple = &keyframe, .plain = true,
        .doc = "A keyframe, by name or index.\n\nReturns (time (s), q (nq), v (nv), act (na), ctrl (nu)).")
 {
-    return tg_key_get(c->m, c->element, c->out[0], c->out[1], c->out[2], c->out[3], c->out[4]);
+    return tg_key_get(c->m, c->element, c->out[0], c->out[1], c->out[2], c->out[3], c->out[4], &c->error);
 }
 
 METHOD(integrate, .in = {Q, {.name = "dv", .dim = NV}}, .out = {NUMBERS("q", NQ)}, .plain = true,
        .doc = "q moved by the tangent vector dv (nv, in the frames of v): quaternions turn, all else adds.\n\n"
               "Returns q (nq).")
 {
-    return tg_integrate(c->m, c->in[0], c->in[1], c->out[0]);
+    return tg_integrate(c->m, c->in[0], c->in[1], c->out[0], &c->error);
 }
 
 METHOD(difference, .in = {{.name = "q0", .dim = NQ}, {.name = "q1", .dim = NQ}}, .out = {NUMBERS("dv", NV)},
@@ -86,7 +86,7 @@ METHOD(difference, .in = {{.name = "q0", .dim = NQ}, {.name = "q1", .dim = NQ}},
        .doc = "The shortest tangent vector from q0 to q1: integrate(q0, difference(q0, q1)) is q1.\n\n"
               "Returns dv (nv).")
 {
-    return tg_difference(c->m, c->in[0], c->in[1], c->out[0]);
+    return tg_difference(c->m, c->in[0], c->in[1], c->out[0], &c->error);
 }
 
 /* ---- kinematics ---- */

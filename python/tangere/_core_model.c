@@ -343,7 +343,7 @@ static PyObject *param_match(PyObject *self, PyObject *pattern)
 static PyObject *param_name(const tg_model *m, int offset, bool whole)
 {
     char buffer[1024];
-    tg_status status = tg_param_name(m, offset, whole, buffer, sizeof buffer);
+    tg_status status = tg_param_name(m, offset, whole, buffer, sizeof buffer, NULL);
     return status == TG_OK ? PyUnicode_FromString(buffer) : tg_py_raise(status, "the name of a parameter is too long");
 }
 
@@ -374,7 +374,7 @@ static PyObject *param_slices(PyObject *self, PyObject *unused)
     for (int i = 0; list != NULL && i < tg_param_slice_count(m); ++i)
     {
         tg_param_slice slice;
-        tg_status status = tg_param_slice_get(m, i, &slice);
+        tg_status status = tg_param_slice_get(m, i, &slice, NULL);
         if (status != TG_OK)
         {
             Py_DECREF(list);
@@ -516,7 +516,7 @@ static int *add_ints(PyObject *dict, const char *name, int count)
         for (int i = 0; i < (count); ++i)                                                                              \
         {                                                                                                              \
             tg_##element##_info info = {0};                                                                            \
-            tg_##element##_get(m, i, &info);                                                                           \
+            tg_##element##_get(m, i, &info, NULL);                                                                     \
             out[i] = (int)info.field;                                                                                  \
         }                                                                                                              \
     } while (0)
@@ -579,7 +579,7 @@ static PyObject *model_report(PyObject *self, PyObject *unused)
     for (int i = 0; list != NULL && i < count; ++i)
     {
         tg_report_entry e = {0};
-        tg_report_get(m, i, &e);
+        tg_report_get(m, i, &e, NULL);
         PyObject *item = Py_BuildValue("isisss", (int)e.kind, e.file, e.line, e.element, e.attribute, e.note);
         if (item == NULL)
             Py_CLEAR(list);

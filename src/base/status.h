@@ -14,4 +14,13 @@
  * one line: return tg_fail(error, TG_ERR_VALUE, "body '%s': mass must not be negative, got %g", name, mass); */
 tg_status tg_fail(tg_error *error, tg_status status, const char *format, ...) TG_PRINTF(3, 4);
 
+/* Returns from the calling function when a call fails. */
+#define TG_TRY(call)                                                                                                   \
+    do                                                                                                                 \
+    {                                                                                                                  \
+        tg_status status_ = (call);                                                                                    \
+        if (status_ != TG_OK)                                                                                          \
+            return status_;                                                                                            \
+    } while (0)
+
 #endif

@@ -12,10 +12,10 @@ tg_cli_state tg_cli_random(const tg_model *m, unsigned seed)
     size_t nq = (size_t)n.nq, nv = (size_t)n.nv;
     double *block = tg_cli_alloc(2 * nq + 4 * nv, sizeof *block), *other = block + nq + 4 * nv;
     tg_cli_state s = {block, block + nq, block + nq + nv, block + nq + 2 * nv, block + nq + 3 * nv};
-    tg_random_state(m, 4 * (uint64_t)seed, s.q, s.v);
-    tg_random_state(m, 4 * (uint64_t)seed + 1, other, s.a);
-    tg_random_state(m, 4 * (uint64_t)seed + 2, other, s.tau);
-    tg_random_state(m, 4 * (uint64_t)seed + 3, other, s.y);
+    tg_random_state(m, 4 * (uint64_t)seed, s.q, s.v, NULL);
+    tg_random_state(m, 4 * (uint64_t)seed + 1, other, s.a, NULL);
+    tg_random_state(m, 4 * (uint64_t)seed + 2, other, s.tau, NULL);
+    tg_random_state(m, 4 * (uint64_t)seed + 3, other, s.y, NULL);
     return s;
 }
 
@@ -67,7 +67,7 @@ static tg_status displaced(const problem *p, input by, int column, double h, dou
     {
         memset(p->step, 0, sizeof(double) * (size_t)p->nv);
         p->step[column] = h;
-        tg_status status = tg_integrate(p->m, s->q, p->step, p->q);
+        tg_status status = tg_integrate(p->m, s->q, p->step, p->q, NULL);
         if (status != TG_OK)
             return status;
         q = p->q;

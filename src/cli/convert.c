@@ -10,7 +10,7 @@ static void warn_of_losses(const tg_cli_model *model)
     for (int i = 0; i < tg_report_count(model->m); i++)
     {
         tg_report_entry entry;
-        count += tg_report_get(model->m, i, &entry) == TG_OK && entry.kind == TG_REPORT_IGNORED_PHYSICS;
+        count += tg_report_get(model->m, i, &entry, NULL) == TG_OK && entry.kind == TG_REPORT_IGNORED_PHYSICS;
     }
     if (count > 0)
         fprintf(stderr,

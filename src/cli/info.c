@@ -69,20 +69,20 @@ static void print_parameters(const tg_cli_output *out, const tg_model *m)
 {
     int nslice = tg_param_slice_count(m), i = 0;
     tg_param_slice slice, next;
-    while (i < nslice && tg_param_slice_get(m, i, &slice) == TG_OK)
+    while (i < nslice && tg_param_slice_get(m, i, &slice, NULL) == TG_OK)
     {
         tg_element kind = slice.element;
         fprintf(out->file, "  ");
         tg_cli_column(out, TG_CLI_NAME, kind == TG_ELEMENT_COUNT ? "model" : tg_element_string(kind), 10);
         int total = 0, first = i;
-        while (i < nslice && tg_param_slice_get(m, i, &next) == TG_OK && next.element == kind)
+        while (i < nslice && tg_param_slice_get(m, i, &next, NULL) == TG_OK && next.element == kind)
         {
             total += next.size;
             i++;
         }
         fprintf(out->file, "%6d ", total);
         const char *field = "", *separator = " ";
-        for (int k = first; k < i && tg_param_slice_get(m, k, &next) == TG_OK; k++)
+        for (int k = first; k < i && tg_param_slice_get(m, k, &next, NULL) == TG_OK; k++)
         {
             if (strcmp(next.field, field) == 0)
                 continue;
@@ -122,7 +122,7 @@ static void print_actuators(const tg_cli_output *out, const tg_model *m, int nu)
     for (int i = 0; i < nu; i++)
     {
         tg_actuator_info info;
-        if (tg_actuator_get(m, i, &info) != TG_OK)
+        if (tg_actuator_get(m, i, &info, NULL) != TG_OK)
             continue;
         fprintf(out->file, "  ");
         tg_cli_column(out, TG_CLI_NAME, tg_cli_label_of(m, TG_ACTUATOR, i).text, width + 2);
@@ -141,7 +141,7 @@ static void print_keys(const tg_cli_output *out, const tg_model *m, int nkey)
     for (int i = 0; i < nkey; i++)
     {
         double time = 0;
-        tg_key_get(m, i, &time, NULL, NULL, NULL, NULL);
+        tg_key_get(m, i, &time, NULL, NULL, NULL, NULL, NULL);
         fprintf(out->file, "  ");
         tg_cli_print(out, TG_CLI_NAME, "%s", tg_cli_label_of(m, TG_KEY, i).text);
         fprintf(out->file, "  time %g s\n", time);
@@ -157,7 +157,7 @@ static void print_report(const tg_cli_output *out, const tg_model *m)
     for (int i = 0; i < n; i++)
     {
         tg_report_entry e;
-        if (tg_report_get(m, i, &e) != TG_OK)
+        if (tg_report_get(m, i, &e, NULL) != TG_OK)
             continue;
         if (e.kind == TG_REPORT_HONOURED)
         {

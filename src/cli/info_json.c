@@ -42,7 +42,7 @@ static void write_field(tg_cli_json *json, const tg_model *m, tg_element element
 static void write_joint(tg_cli_json *json, const tg_model *m, int joint)
 {
     tg_joint_info info;
-    if (tg_joint_get(m, joint, &info) != TG_OK)
+    if (tg_joint_get(m, joint, &info, NULL) != TG_OK)
         return;
     tg_cli_json_open(json, NULL, '{');
     tg_cli_json_text(json, "name", tg_name(m, TG_JOINT, joint));
@@ -61,7 +61,7 @@ static void write_bodies(tg_cli_json *json, const tg_model *m)
     for (int body = 0; body < tg_model_sizes(m).nbody; body++)
     {
         tg_body_info info;
-        if (tg_body_get(m, body, &info) != TG_OK)
+        if (tg_body_get(m, body, &info, NULL) != TG_OK)
             continue;
         tg_cli_json_open(json, NULL, '{');
         tg_cli_json_text(json, "name", tg_name(m, TG_BODY, body));
@@ -84,7 +84,7 @@ static void write_actuators(tg_cli_json *json, const tg_model *m)
     for (int i = 0; i < tg_model_sizes(m).nu; i++)
     {
         tg_actuator_info info;
-        if (tg_actuator_get(m, i, &info) != TG_OK)
+        if (tg_actuator_get(m, i, &info, NULL) != TG_OK)
             continue;
         tg_cli_json_open(json, NULL, '{');
         tg_cli_json_text(json, "name", tg_name(m, TG_ACTUATOR, i));
@@ -110,7 +110,7 @@ static void write_keys(tg_cli_json *json, const tg_model *m)
     tg_cli_json_open(json, "keyframes", '[');
     for (int i = 0; i < n.nkey; i++)
     {
-        if (tg_key_get(m, i, &time, q, v, NULL, NULL) != TG_OK)
+        if (tg_key_get(m, i, &time, q, v, NULL, NULL, NULL) != TG_OK)
             continue;
         tg_cli_json_open(json, NULL, '{');
         tg_cli_json_text(json, "name", tg_name(m, TG_KEY, i));
@@ -130,10 +130,10 @@ static void write_parameters(tg_cli_json *json, const tg_model *m)
     int nslice = tg_param_slice_count(m), i = 0;
     tg_param_slice field, next;
     tg_cli_json_open(json, "parameters", '[');
-    while (i < nslice && tg_param_slice_get(m, i, &field) == TG_OK)
+    while (i < nslice && tg_param_slice_get(m, i, &field, NULL) == TG_OK)
     {
         int elements = 0, numbers = 0;
-        for (; i < nslice && tg_param_slice_get(m, i, &next) == TG_OK; i++, elements++, numbers += next.size)
+        for (; i < nslice && tg_param_slice_get(m, i, &next, NULL) == TG_OK; i++, elements++, numbers += next.size)
             if (next.element != field.element || strcmp(next.field, field.field) != 0)
                 break;
         tg_cli_json_open(json, NULL, '{');
@@ -154,7 +154,7 @@ static void write_report(tg_cli_json *json, const tg_model *m)
     for (int i = 0; i < tg_report_count(m); i++)
     {
         tg_report_entry e;
-        if (tg_report_get(m, i, &e) != TG_OK)
+        if (tg_report_get(m, i, &e, NULL) != TG_OK)
             continue;
         tg_cli_json_open(json, NULL, '{');
         tg_cli_json_text(json, "kind", tg_cli_report_kind(e.kind));

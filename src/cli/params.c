@@ -23,8 +23,8 @@ static row first_row(const tg_model *m, const int *index, int n)
     row r = {.offset = index[0], .size = 1};
     char whole[NAME_BYTES];
     int offset = 0, size = 0;
-    tg_param_name(m, index[0], true, whole, sizeof whole);
-    tg_param_name(m, index[0], false, r.name, sizeof r.name);
+    tg_param_name(m, index[0], true, whole, sizeof whole, NULL);
+    tg_param_name(m, index[0], false, r.name, sizeof r.name, NULL);
     if (tg_param_find(m, whole, &offset, &size, NULL) != TG_OK || offset != index[0] || size > n)
         return r;
     for (int i = 0; i < size; i++)

@@ -30,7 +30,7 @@ typedef struct drawing
 static int parent_of(const drawing *d, int body)
 {
     tg_body_info info = {0};
-    tg_body_get(d->m, body, &info);
+    tg_body_get(d->m, body, &info, NULL);
     return info.parent;
 }
 
@@ -67,7 +67,7 @@ static void draw_indent(const drawing *d, int body)
 static void draw_joint(const drawing *d, int joint)
 {
     tg_joint_info info;
-    if (tg_joint_get(d->m, joint, &info) != TG_OK)
+    if (tg_joint_get(d->m, joint, &info, NULL) != TG_OK)
         return;
     int ndof = info.type == TG_JOINT_FREE ? 6 : info.type == TG_JOINT_BALL ? 3 : 1;
     fprintf(d->out->file, "  ");
@@ -84,7 +84,7 @@ static void draw_body(const drawing *d, int body)
     tg_body_info info;
     int size;
     const double *mass = tg_cli_field(d->m, TG_BODY, body, "mass", &size);
-    if (tg_body_get(d->m, body, &info) != TG_OK)
+    if (tg_body_get(d->m, body, &info, NULL) != TG_OK)
         return;
     draw_indent(d, body);
     tg_cli_print(d->out, TG_CLI_NAME, "%s", tg_cli_label_of(d->m, TG_BODY, body).text);

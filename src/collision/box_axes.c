@@ -32,29 +32,28 @@ static v4 rotate2(v4 a)
 tg_box_axes tg_box_separations(const tg_placed *a, const tg_placed *b)
 {
     tg_box_axes s;
-    mat3 At = mat3_transpose(a->R), C = mat3_product(At, b->R), row = mat3_transpose(C), size = {{v4_zero()}};
-    v4 ha = v4_load(a->size), hb = v4_load(b->size);
-    s.t = mat3_mul(At, b->x - a->x);
-    s.t1 = mat3_mul(row, s.t);
+    mat3 At = mat3_transpose(a->R), C = mat3_product(At, b->R), row = mat3_transpose(C), size;
+    v4 ha = v4_load(a->size), hb = v4_load(b->size), across_a = v4_zero();
+    s.t[0] = mat3_mul(At, b->x - a->x);
+    s.t[1] = mat3_mul(row, s.t[0]);
     for (int i = 0; i < 3; i++)
+    {
         size.c[i] = absolute(row.c[i]); /* |C_ij| over j */
-    v4 across_a = v4_zero();
-    for (int i = 0; i < 3; i++)
         across_a += size.c[i] * v4_splat(ha[i]);
-    mat3 column = mat3_transpose(size);
-    v4 across_b = mat3_mul(column, hb);
-    s.face[0] = absolute(s.t) - ha - across_b;
-    s.face[1] = absolute(s.t1) - hb - across_a;
+    }
+    v4 across_b = mat3_mul(mat3_transpose(size), hb);
+    v4_storeu(s.separation, absolute(s.t[0]) - ha - across_b);
+    v4_storeu(s.separation + 3, absolute(s.t[1]) - hb - across_a);
     for (int i = 0; i < 3; i++) /* d = a_i x b_j over j: d.t, d.a_k and d.b_k are entries of C */
     {
         int k = (i + 1) % 3, l = (i + 2) % 3;
-        v4 centre = absolute(row.c[k] * v4_splat(s.t[l]) - row.c[l] * v4_splat(s.t[k]));
+        v4 centre = absolute(row.c[k] * v4_splat(s.t[0][l]) - row.c[l] * v4_splat(s.t[0][k]));
         v4 from_a = size.c[l] * v4_splat(ha[k]) + size.c[k] * v4_splat(ha[l]);
         v4 from_b = rotate1(hb) * rotate2(size.c[i]) + rotate2(hb) * rotate1(size.c[i]);
         v4 sine = v4_splat(1) - row.c[i] * row.c[i];
         v4 separation = (centre - from_a - from_b) / root(sine);
         for (int j = 0; j < 3; j++)
-            s.edge[i][j] = sine[j] > PARALLEL_SQUARED ? separation[j] : -INFINITY;
+            s.separation[6 + 3 * i + j] = sine[j] > PARALLEL_SQUARED ? separation[j] : -INFINITY;
     }
     return s;
 }
@@ -110,11 +109,11 @@ static void face_points(const tg_placed *a, const tg_placed *b, int face, tg_axi
 
 tg_axis tg_box_axis(const tg_placed *a, const tg_placed *b, const tg_box_axes *s, int k)
 {
-    tg_axis axis = {.separation = tg_box_separation(s, k), .margin = INFINITY};
+    tg_axis axis = {.separation = s->separation[k], .margin = INFINITY};
     if (k < 6)
     {
         v4 n = k < 3 ? a->R.c[k] : b->R.c[k - 3];
-        axis.normal = (k < 3 ? s->t[k] : s->t1[k - 3]) < 0 ? -n : n;
+        axis.normal = s->t[k / 3][k % 3] < 0 ? -n : n;
         face_points(a, b, k / 3, &axis);
         return axis;
     }

@@ -163,14 +163,15 @@ static v4 rim_point(const tg_piece *rim, v4 p)
     return rim->centre + rim_radial(rim, p - rim->centre) * v4_splat(rim->radius);
 }
 
-/* Core points of two pieces whose nearest points are known: the normal is the direction between them, or `start` where they coincide. */
+/* Core points of two pieces whose nearest points are known: the normal is the direction between them, or `start` where they coincide (for a vertex on a rim: to
+ * 1e-9 of its radius, below which rounding decides the direction). */
 static bool from_cores(const tg_piece *a, const tg_piece *b, v4 core_a, v4 core_b, v4 start, state *s)
 {
     v4 D = core_b - core_a;
-    double length = sqrt(v4_dot(D, D));
-    v4 n = length > 1e-13 * (a->radius + b->radius) && length > 0 ? D * v4_splat(v4_dot(D, start) < 0 ? -1 / length : 1 / length)
-                                                                 : start;
     double rounding_a = a->kind == TG_PIECE_RIM ? 0 : a->radius, rounding_b = b->kind == TG_PIECE_RIM ? 0 : b->radius;
+    double length = sqrt(v4_dot(D, D)), sharp = rounding_a + rounding_b > 0 ? 1e-13 : 1e-9;
+    bool clear = length > sharp * (a->radius + b->radius) && length > 0;
+    v4 n = clear ? D * v4_splat(v4_dot(D, start) < 0 ? -1 / length : 1 / length) : start;
     s->n = n;
     piece_support(a, n, &s->surface[0]);
     piece_support(b, -n, &s->surface[1]);
@@ -319,7 +320,7 @@ static v4 corner(const tg_placed *p, int vertex)
     return p->x + mat3_mul(p->R, v4_load(p->polytope->vertex + 4 * vertex) * v4_load(p->size));
 }
 
-/* ids: vertex i, edge from i to its k-th neighbour, face j; bits 30 and 31 say which */
+/* The pieces at the vertex farthest along d, and the vertices at the other ends of its edges. Ids: bits 30 and 31 say edge or face. */
 static int polytope_pieces(const tg_placed *p, v4 d, double tolerance, tg_piece *piece)
 {
     const tg_polytope *t = p->polytope;
@@ -336,20 +337,20 @@ static int polytope_pieces(const tg_placed *p, v4 d, double tolerance, tg_piece 
                                         .axis = mat3_mul(p->R, n),
                                         .polygon = t->around[i]};
     }
-    for (int i = t->neighbour_start[vertex]; i < t->neighbour_start[vertex + 1] && count < TG_PIECES_MAX - 1; i++)
+    for (int i = t->neighbour_start[vertex]; i < t->neighbour_start[vertex + 1] && count < TG_PIECES_MAX - 2; i++)
     {
         int other = t->neighbour[i];
-        v4 e = corner(p, other) - at;
+        v4 far = corner(p, other), e = far - at;
         double length = sqrt(v4_dot(e, e));
-        if (fabs(v4_dot(e, d)) < tolerance * length)
-        {
-            uint32_t low = (uint32_t)(vertex < other ? vertex : other), high = (uint32_t)(vertex < other ? other : vertex);
-            piece[count++] = (tg_piece){.kind = TG_PIECE_LINE,
-                                        .feature = 0x40000000u | (low * 32749u + high) % 0x40000000u,
-                                        .centre = at + e * v4_splat(0.5),
-                                        .axis = e * v4_splat(1 / length),
-                                        .half = 0.5 * length};
-        }
+        if (fabs(v4_dot(e, d)) > tolerance * length)
+            continue;
+        uint32_t low = (uint32_t)(vertex < other ? vertex : other), high = (uint32_t)(vertex < other ? other : vertex);
+        piece[count++] = (tg_piece){.kind = TG_PIECE_LINE,
+                                    .feature = 0x40000000u | (low * 32749u + high) % 0x40000000u,
+                                    .centre = at + e * v4_splat(0.5),
+                                    .axis = e * v4_splat(1 / length),
+                                    .half = 0.5 * length};
+        piece[count++] = (tg_piece){.kind = TG_PIECE_POINT, .feature = (uint32_t)other, .centre = far};
     }
     piece[count++] = (tg_piece){.kind = TG_PIECE_POINT, .feature = (uint32_t)vertex, .centre = at};
     return count;
@@ -483,14 +484,121 @@ void tg_add_witness(const tg_query *q, tg_patch *patch, const tg_witness *w, uin
     };
 }
 
+/* ---- where to start, and when to stop ---- */
+
+/* The signed distance f(t) of points c + t e to a convex set is convex, with f' = d.e, d the outward normal: bisection and false position (Illinois) on f' = 0.
+ * Where f' jumps instead the axis crosses the set's skeleton. Otherwise the whole axis lies on one side of the tangent plane at the minimum, so that the extremum of
+ * the point is that of the axis. */
+double tg_capsule_start(const tg_placed *capsule, const tg_placed *shape, tg_point_distance *distance, v4 *normal)
+{
+    tg_segment s = tg_axis_of(capsule);
+    double t[2] = {-s.half, s.half}, slope[2], f = 0;
+    v4 d;
+    for (int i = 0; i < 2; i++) /* an end is nearest where the distance rises from it */
+    {
+        f = distance(shape, tg_along(&s, t[i]), &d);
+        slope[i] = v4_dot(d, s.axis);
+        if (i == 0 ? slope[0] >= 0 : slope[1] <= 0)
+        {
+            *normal = -d;
+            return f;
+        }
+    }
+    for (int step = 0; step < 60; step++)
+    {
+        double width = t[1] - t[0], at = t[0] - width * slope[0] / (slope[1] - slope[0]);
+        if (step % 4 == 3)
+            at = 0.5 * (t[0] + t[1]);
+        f = distance(shape, tg_along(&s, at), &d);
+        double g = v4_dot(d, s.axis);
+        if (fabs(g) < 1e-6)
+        {
+            *normal = -d;
+            return f;
+        }
+        if (width < 1e-9 * s.half)
+            break;
+        int end = g > 0;
+        t[end] = at;
+        slope[end] = g;
+        slope[1 - end] *= 0.5;
+    }
+    return INFINITY;
+}
+
+/* The largest ball that rolls inside the whole surface (Blaschke): its radius is the smallest radius of curvature. */
+static double rolling_radius(const tg_placed *p)
+{
+    if (p->type != TG_GEOM_ELLIPSOID)
+        return tg_rounding(p);
+    double least = fmin(fmin(p->size[0], p->size[1]), p->size[2]), most = fmax(fmax(p->size[0], p->size[1]), p->size[2]);
+    return least * least / most;
+}
+
+/* With the shapes moved apart until they touch, the separation along a direction at an angle to n is at most -(sum of the radii) (1 - cos), because of the balls at the
+ * contact point; moved back by the depth it gains depth (1 - cos) at most. */
+bool tg_certain(const tg_query *q, const tg_witness *w)
+{
+    return -w->distance < rolling_radius(&q->shape[0]) + rolling_radius(&q->shape[1]);
+}
+
+/* The normal of a face at the vertex of a mesh that n points to. */
+static void try_mesh_faces(const tg_query *q, int i, v4 *n, double *most)
+{
+    const tg_placed *p = &q->shape[i];
+    const tg_polytope *t = p->polytope;
+    double sign = i == 0 ? 1 : -1;
+    int vertex = -1;
+    tg_support(p, *n * v4_splat(sign), &vertex);
+    for (int k = t->around_start[vertex]; k < t->around_start[vertex + 1]; k++)
+    {
+        v4 m = mat3_mul(p->R, tg_scaled_normal(p, t->around[k])) * v4_splat(sign);
+        double s = tg_separation(&q->shape[0], &q->shape[1], m);
+        if (s > *most)
+        {
+            *most = s;
+            *n = m;
+        }
+    }
+}
+
+bool tg_better_axis(const tg_query *q, double now, v4 *n)
+{
+    double before = now + 1e-13 * (extent(&q->shape[0]) + extent(&q->shape[1])), most = before;
+    for (int i = 0; i < 2; i++)
+    {
+        if (q->shape[i].type == TG_GEOM_MESH)
+        {
+            try_mesh_faces(q, i, n, &most);
+            continue;
+        }
+        for (int k = 0; k < 6; k++)
+        {
+            v4 axis = q->shape[i].R.c[k / 2] * v4_splat(k % 2 == 0 ? 1 : -1);
+            double s = tg_separation(&q->shape[0], &q->shape[1], axis);
+            if (s > most)
+            {
+                most = s;
+                *n = axis;
+            }
+        }
+    }
+    return most > before;
+}
+
 void tg_convex_point(const tg_query *q, tg_patch *patch)
 {
     double rounding = tg_rounding(&q->shape[0]) + tg_rounding(&q->shape[1]);
     tg_gjk_result r = tg_gjk(&q->shape[0], &q->shape[1], q->reach + rounding, q->hint);
     if (!(r.distance - rounding < q->reach))
         return;
-    tg_witness w;
-    if (!tg_exact_witness(q, r.normal, &w))
+    tg_witness w, other;
+    bool exact = tg_exact_witness(q, r.normal, &w);
+    if (!exact)
         w = tg_search_witness(q, &r);
+    v4 n = r.normal;
+    if ((!exact || !tg_certain(q, &w)) && tg_better_axis(q, w.distance, &n) && tg_exact_witness(q, n, &other) &&
+        other.distance > w.distance)
+        w = other;
     tg_add_witness(q, patch, &w, 0);
 }

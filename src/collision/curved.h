@@ -61,6 +61,10 @@ void tg_add_witness(const tg_query *q, tg_patch *patch, const tg_witness *w, uin
 /* A witness from the search alone (1e-6), where no exact one was found; its derivative is that of two vertices. */
 tg_witness tg_search_witness(const tg_query *q, const tg_gjk_result *r);
 
+/* The search is good to about 1e-6 where shapes touch or overlap, and coarser deep inside: an axis of the two frames (a box's faces, a cylinder's caps, an ellipsoid's
+ * radii) or a mesh's face near n along which the shapes are farther apart than `now`. False where there is none; *n is then unchanged. */
+bool tg_better_axis(const tg_query *q, double now, v4 *n);
+
 /* Two convex shapes with a single contact point: search, then polish. */
 void tg_convex_point(const tg_query *q, tg_patch *patch);
 
@@ -68,6 +72,15 @@ void tg_convex_point(const tg_query *q, tg_patch *patch);
 
 double tg_point_cylinder(const tg_placed *cylinder, v4 p, v4 *d, tg_surface *surface, uint32_t *feature, double *margin);
 double tg_point_ellipsoid(const tg_placed *ellipsoid, v4 p, v4 *d);
+
+typedef double tg_point_distance(const tg_placed *shape, v4 p, v4 *d);
+
+/* About the nearest point of a capsule's axis to a shape: distance of the axis, and the normal from the capsule to the shape. INFINITY where the axis goes
+ * through the shape from side to side, so that points of it do not tell the way out. */
+double tg_capsule_start(const tg_placed *capsule, const tg_placed *shape, tg_point_distance *distance, v4 *normal);
+
+/* True where an extremum is known to be the answer: the shapes are apart, or overlap by no more than the radii of the balls that roll inside them. */
+bool tg_certain(const tg_query *q, const tg_witness *w);
 
 /* ---- lines ---- */
 

@@ -102,7 +102,8 @@ static double gather_over(const tg_query *q, v4 n, int reference, double toleran
     tg_points_over(q, &region, 1 - reference, gather);
     double separation =
         tg_separation(&q->shape[0], &q->shape[1], reference == 0 ? region.normal : -region.normal);
-    double slack = 1e-9 * (size_of(&q->shape[0]) + size_of(&q->shape[1]));
+    bool parallel = tolerance < 1e-4 && tg_parallel_over(q, &region, 1 - reference);
+    double slack = (parallel ? 2e-5 : 1e-9) * (size_of(&q->shape[0]) + size_of(&q->shape[1]));
     return deepest(gather) - separation <= slack ? separation : -INFINITY;
 }
 
@@ -116,7 +117,7 @@ static void take(tg_gather *gather, tg_patch *patch)
 /* A patch whose normal is that of a flat face near n. */
 static bool add_flat(const tg_query *q, v4 n, tg_patch *patch)
 {
-    static const double tolerance[3] = {1e-5, 1e-3, 3e-2};
+    static const double tolerance[3] = {2e-5, 1e-3, 3e-2};
     tg_gather gather[2];
     for (int level = 0; level < 3; level++)
     {
@@ -197,47 +198,12 @@ static bool polish(const tg_query *q, v4 n, tg_patch *patch)
     return true;
 }
 
-/* The normal of a flat face of shape i along which the two are farthest apart; *most and *normal change only if there is a better one. Of polytopes
- * with many faces only those at the vertex that the present normal points to. */
-static void try_faces(const tg_query *q, int i, v4 *normal, double *most)
+static double least_distance(const tg_patch *patch)
 {
-    const tg_placed *p = &q->shape[i];
-    const tg_polytope *t = p->polytope;
-    double sign = i == 0 ? 1 : -1;
-    int count = p->type == TG_GEOM_CYLINDER ? 2 : t == NULL ? 0 : t->npolygon, first = -1;
-    if (count > 8)
-    {
-        int vertex = -1;
-        tg_support(p, *normal * v4_splat(sign), &vertex);
-        first = t->around_start[vertex];
-        count = t->around_start[vertex + 1] - first;
-    }
-    for (int k = 0; k < count; k++)
-    {
-        v4 d = p->type == TG_GEOM_CYLINDER ? p->R.c[2] * v4_splat(k == 0 ? 1 : -1)
-                                           : mat3_mul(p->R, tg_scaled_normal(p, first < 0 ? k : t->around[first + k]));
-        v4 n = d * v4_splat(sign);
-        double s = tg_separation(&q->shape[0], &q->shape[1], n);
-        if (s > *most)
-        {
-            *most = s;
-            *normal = n;
-        }
-    }
-}
-
-/* The search is good to 1e-6 where shapes overlap: between two extrema as close as that the exact separation along flat faces decides. */
-static bool better_face(const tg_query *q, const tg_patch *patch, v4 *n)
-{
-    double now = INFINITY;
+    double least = INFINITY;
     for (int i = 0; i < patch->count; i++)
-        now = fmin(now, patch->point[i].distance);
-    double most = now + 1e-13 * (size_of(&q->shape[0]) + size_of(&q->shape[1])), before = most;
-    if (now > 1e-9)
-        return false;
-    try_faces(q, 0, n, &most);
-    try_faces(q, 1, n, &most);
-    return most > before;
+        least = fmin(least, patch->point[i].distance);
+    return least;
 }
 
 static void search_and_polish(const tg_query *q, tg_patch *patch)
@@ -246,17 +212,18 @@ static void search_and_polish(const tg_query *q, tg_patch *patch)
     tg_gjk_result r = tg_gjk(&q->shape[0], &q->shape[1], q->reach + rounding, q->hint);
     if (!(r.distance - rounding < q->reach))
         return;
-    if (!polish(q, r.normal, patch))
+    bool exact = polish(q, r.normal, patch);
+    if (exact && least_distance(patch) > 0) /* an extremum of shapes that are apart is the only one */
+        return;
+    if (!exact)
     {
         tg_witness w = tg_search_witness(q, &r);
         tg_add_witness(q, patch, &w, 0);
     }
     v4 n = r.normal;
-    if (!better_face(q, patch, &n))
-        return;
     tg_patch other;
     other.count = 0;
-    if (polish(q, n, &other))
+    if (tg_better_axis(q, least_distance(patch), &n) && polish(q, n, &other))
         *patch = other;
 }
 
@@ -270,7 +237,19 @@ void tg_cylinder_polytope(const tg_query *q, tg_patch *patch)
     search_and_polish(q, patch);
 }
 
+static double point_distance(const tg_placed *cylinder, v4 p, v4 *d)
+{
+    tg_surface surface;
+    uint32_t feature;
+    double margin;
+    return tg_point_cylinder(cylinder, p, d, &surface, &feature, &margin);
+}
+
 void tg_capsule_cylinder(const tg_query *q, tg_patch *patch)
 {
+    v4 n;
+    double distance = tg_capsule_start(&q->shape[0], &q->shape[1], point_distance, &n);
+    if (distance < INFINITY && (distance - q->shape[0].size[0] >= q->reach || polish(q, n, patch)))
+        return;
     search_and_polish(q, patch);
 }

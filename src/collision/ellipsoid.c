@@ -68,22 +68,81 @@ void tg_sphere_ellipsoid(const tg_query *q, tg_patch *patch)
     tg_add_witness(q, patch, &w, 0);
 }
 
+/* Tries the pieces around a normal; takes the answer if it is certain. */
+static bool add_certain(const tg_query *q, v4 start, tg_patch *patch)
+{
+    tg_witness w;
+    if (!tg_exact_witness(q, start, &w) || !tg_certain(q, &w))
+        return false;
+    tg_add_witness(q, patch, &w, 0);
+    return true;
+}
+
 void tg_capsule_ellipsoid(const tg_query *q, tg_patch *patch)
 {
+    v4 n;
+    double distance = tg_capsule_start(&q->shape[0], &q->shape[1], tg_point_ellipsoid, &n);
+    tg_witness w;
+    if (distance < INFINITY)
+    {
+        if (distance - q->shape[0].size[0] >= q->reach)
+            return;
+        if (tg_exact_witness(q, n, &w))
+        {
+            tg_add_witness(q, patch, &w, 0);
+            return;
+        }
+    }
     tg_convex_point(q, patch);
+}
+
+/* from centre to centre */
+static v4 centre_direction(const tg_query *q)
+{
+    v4 d = q->shape[1].x - q->shape[0].x;
+    double length = sqrt(v4_dot(d, d));
+    return length > 0 ? d * v4_splat(1 / length) : q->shape[0].R.c[0];
 }
 
 void tg_ellipsoid_ellipsoid(const tg_query *q, tg_patch *patch)
 {
-    tg_convex_point(q, patch);
+    if (!add_certain(q, centre_direction(q), patch))
+        tg_convex_point(q, patch);
 }
 
+/* The cylinder's normal nearest to the ellipsoid's centre is near the answer where the ellipsoid is small or round. */
 void tg_ellipsoid_cylinder(const tg_query *q, tg_patch *patch)
 {
-    tg_convex_point(q, patch);
+    v4 d;
+    tg_surface surface;
+    uint32_t feature;
+    double margin;
+    tg_point_cylinder(&q->shape[1], q->shape[0].x, &d, &surface, &feature, &margin);
+    if (!add_certain(q, -d, patch))
+        tg_convex_point(q, patch);
+}
+
+/* The face of a box along which the two are farthest apart is the answer wherever the ellipsoid is nearest to a face. */
+static v4 farthest_box_face(const tg_query *q)
+{
+    const tg_placed *box = &q->shape[1];
+    v4 best = box->R.c[0];
+    double most = -INFINITY;
+    for (int i = 0; i < 6; i++)
+    {
+        v4 n = box->R.c[i / 2] * v4_splat(i % 2 == 0 ? 1 : -1);
+        double s = tg_separation(&q->shape[0], box, n);
+        if (s > most)
+        {
+            most = s;
+            best = n;
+        }
+    }
+    return best;
 }
 
 void tg_ellipsoid_polytope(const tg_query *q, tg_patch *patch)
 {
-    tg_convex_point(q, patch);
+    if (q->shape[1].type != TG_GEOM_BOX || !add_certain(q, farthest_box_face(q), patch))
+        tg_convex_point(q, patch);
 }

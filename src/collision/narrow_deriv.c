@@ -280,6 +280,7 @@ static tg_point_motion patch_by_size(const tg_query *q, const tg_contact_point *
     double half = incident_side(c);
     v4 height = n * v4_splat(2 * half * c->distance), foot = x - height, base = size_shift(shape, foot, outward, k);
     v4 lift = turn * v4_splat(2 * half * c->distance); /* how the turned normal moves the point above the foot */
+    v4 slide = mat3_mul(c->surface[1 - which].S, turn) * v4_splat(-2 * half); /* and over the incident surface */
     if (c->kind == TG_POINT_CORNER)
     {
         tg_point_motion m = patch_motion(c, -lift, base, turn);
@@ -287,7 +288,7 @@ static tg_point_motion patch_by_size(const tg_query *q, const tg_contact_point *
         return m;
     }
     /* the incident point must stay on the side plane, which moves by base at the foot and turns with the normal */
-    tg_point_motion m = patch_motion(c, -base - lift, v4_zero(), turn);
+    tg_point_motion m = patch_motion(c, slide - base - lift, v4_zero(), turn);
     m.point += base + lift * v4_splat(0.5);
     return m;
 }

@@ -13,6 +13,7 @@
 #define FACING 0.5
 /* A cylinder that stands straighter than this (sine) has no deepest point. */
 #define STANDING 1e-5
+#define ALIGNED 2e-5
 
 typedef struct over
 {
@@ -47,7 +48,7 @@ static tg_contact_point *add(const over *o, v4 x, double distance, uint32_t feat
         .normal = o->incident == 1 ? r->normal : -r->normal,
         .distance = distance,
         .margin = INFINITY,
-        .feature = feature + (r->feature << 8) * (o->incident == 1 ? 1u : 769u),
+        .feature = 0x20000000u + (2 * r->feature + (uint32_t)o->incident) * 0x10000u + feature,
         .reference = 1 - o->incident,
     };
     return c;
@@ -136,7 +137,7 @@ static void corners_under(const over *o, const tg_region *face)
         double inside = tg_region_depth(face, x);
         if (inside < -o->near)
             continue;
-        tg_contact_point *c = add(o, x, up, 64 + (uint32_t)i);
+        tg_contact_point *c = add(o, x, up, 0x2000 + (uint32_t)i);
         if (c == NULL)
             continue;
         c->kind = TG_POINT_CORNER;
@@ -145,17 +146,25 @@ static void corners_under(const over *o, const tg_region *face)
     }
 }
 
+/* a circle crosses a convex polygon at most twice a side; more than eight sides crossed are more than a patch holds */
+enum
+{
+    CROSSINGS = 16
+};
+
 static void cap_over(const over *o, const tg_region *face)
 {
-    v4 axis = face->placed->R.c[2], x[16], side[16];
+    v4 axis = face->placed->R.c[2];
+    tg_crossing crossing[CROSSINGS];
     for (int i = 0; i < 4; i++)
         add_inside(o, tg_region_corner(face, i), tg_surface_vertex(), 16 + 4 * face->feature + (uint32_t)i);
-    int crossings = tg_region_cross(o->region, face->centre, axis, face->radius, x, side, 16);
-    for (int i = 0; i < crossings; i++)
+    int count = tg_region_cross(o->region, face->centre, axis, face->radius, crossing, CROSSINGS);
+    for (int i = 0; i < count; i++)
     {
-        v4 tangent = tg_unit(v4_cross(axis, x[i] - face->centre));
-        add_clipped(o, x[i], tangent, side[i], tg_surface_vertex(), face->radius * fabs(v4_dot(tangent, side[i])),
-                    32 + (uint32_t)i);
+        const tg_crossing *c = &crossing[i];
+        v4 tangent = tg_unit(v4_cross(axis, c->x - face->centre));
+        double margin = face->radius * fabs(v4_dot(tangent, c->side));
+        add_clipped(o, c->x, tangent, c->side, tg_surface_vertex(), margin, 0x4000 + c->feature);
     }
 }
 
@@ -168,7 +177,7 @@ static void polygon_over(const over *o, const tg_region *face)
         double length = sqrt(v4_dot(e, e)), t[2] = {0, length};
         e = e * v4_splat(1 / length);
         v4 side[2];
-        uint32_t feature = 256 + 4 * (uint32_t)i;
+        uint32_t feature = 0x8000 + 4 * (uint32_t)i;
         add_inside(o, from, tg_surface_vertex(), feature);
         if (!tg_region_cut(o->region, from, e, &t[0], &t[1], side))
             continue;
@@ -223,6 +232,34 @@ void tg_points_over(const tg_query *q, const tg_region *region, int incident, tg
         polytope_over(&o);
         break;
     }
+}
+
+static bool parallel_edge(const tg_placed *p, v4 n)
+{
+    const tg_polytope *t = p->polytope;
+    int vertex = -1;
+    v4 at = tg_support(p, -n, &vertex);
+    for (int i = t->neighbour_start[vertex]; i < t->neighbour_start[vertex + 1]; i++)
+    {
+        v4 other = v4_load(t->vertex + 4 * t->neighbour[i]) * v4_load(p->size);
+        v4 e = p->x + mat3_mul(p->R, other) - at;
+        double along = v4_dot(e, n);
+        if (along * along < ALIGNED * ALIGNED * v4_dot(e, e))
+            return true;
+    }
+    return false;
+}
+
+bool tg_parallel_over(const tg_query *q, const tg_region *region, int incident)
+{
+    const tg_placed *p = &q->shape[incident];
+    v4 n = region->normal;
+    if (p->polytope != NULL)
+        return parallel_edge(p, n);
+    double along = v4_dot(p->R.c[2], n);
+    if (fabs(along) < ALIGNED)
+        return true;
+    return p->type == TG_GEOM_CYLINDER && 1 - along * along < ALIGNED * ALIGNED;
 }
 
 /* ---- the choice ---- */

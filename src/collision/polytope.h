@@ -10,7 +10,7 @@
 /* Directions that differ by less (rad) count as parallel: a face that is so close to orthogonal to the axis is the reference of the patch, of the first shape if
  * both have one. The distances of the patch are then wrong by less than the square of it, relatively, and which shape holds the
  * normal does not depend on rounding. */
-#define TG_PARALLEL 1e-4
+#define TG_PARALLEL 1e-5
 
 typedef struct tg_axis
 {
@@ -52,24 +52,18 @@ int tg_facing_polygon(const tg_placed *p, int vertex, v4 d, double *cosine, doub
 
 /* ---- two boxes ---- */
 
-typedef struct tg_box_axes
-{
-    v4 face[2]; /* separation along the faces of either box */
-    v4 edge[3]; /* along edge i of the first x edge j of the second: edge[i][j], -INFINITY where they are parallel */
-    v4 t, t1;   /* from the first centre to the second, in the frame of the first and of the second */
-} tg_box_axes;
-
 enum
 {
-    TG_BOX_AXES = 15 /* 0-2: faces of the first, 3-5: of the second, 6 + 3 i + j: edges */
+    TG_BOX_AXES = 15 /* 0-2: faces of the first, 3-5: of the second, 6 + 3 i + j: edge i of the first x edge j of the second */
 };
 
-tg_box_axes tg_box_separations(const tg_placed *a, const tg_placed *b);
-
-static inline double tg_box_separation(const tg_box_axes *s, int k)
+typedef struct tg_box_axes
 {
-    return k < 6 ? s->face[k / 3][k % 3] : s->edge[(k - 6) / 3][(k - 6) % 3];
-}
+    double separation[TG_BOX_AXES + 1]; /* along each; -INFINITY for edges that are parallel */
+    v4 t[2];                            /* from the first centre to the second, in the frame of the first and of the second */
+} tg_box_axes;
+
+tg_box_axes tg_box_separations(const tg_placed *a, const tg_placed *b);
 
 /* Axis k with the points that hold it. */
 tg_axis tg_box_axis(const tg_placed *a, const tg_placed *b, const tg_box_axes *s, int k);

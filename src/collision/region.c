@@ -199,7 +199,7 @@ static bool settle_crossing(const tg_region *r, v4 c, v4 axis, double R, v4 *x)
 }
 
 /* Two parallel circles cross on either side of the line between their centres. */
-static int cross_disc(const tg_region *r, v4 c, v4 axis, double R, v4 x[2])
+static int cross_disc(const tg_region *r, v4 c, v4 axis, double R, tg_crossing crossing[2])
 {
     v4 D = in_plane(r, c - r->centre);
     double d = sqrt(v4_dot(D, D));
@@ -211,34 +211,34 @@ static int cross_disc(const tg_region *r, v4 c, v4 axis, double R, v4 x[2])
     int count = 0;
     for (int i = 0; i < 2; i++)
     {
-        x[count] = r->centre + u * v4_splat(along) + v * v4_splat(i == 0 ? -up : up);
-        count += settle_crossing(r, c, axis, R, &x[count]);
+        v4 x = r->centre + u * v4_splat(along) + v * v4_splat(i == 0 ? -up : up);
+        if (!settle_crossing(r, c, axis, R, &x))
+            continue;
+        crossing[count++] = (tg_crossing){x, tg_unit(in_plane(r, x - r->centre)), (uint32_t)i};
     }
     return count;
 }
 
-int tg_region_cross(const tg_region *r, v4 c, v4 axis, double R, v4 *x, v4 *side, int room)
+static int cross_side(const tg_region *r, int i, v4 c, v4 axis, double R, tg_crossing *crossing, int room)
+{
+    v4 at, m = polygon_side(r, i, &at), e = polygon_vertex(r, i + 1 == polygon_count(r) ? 0 : i + 1) - at, x[2];
+    double length2 = v4_dot(e, e);
+    int found = cross_plane(c, axis, R, m, at, x), count = 0;
+    for (int k = 0; k < found && count < room; k++)
+    {
+        double along = v4_dot(x[k] - at, e); /* between the two ends of the side */
+        if (along >= 0 && along <= length2)
+            crossing[count++] = (tg_crossing){x[k], m, 2 * (uint32_t)i + (uint32_t)k};
+    }
+    return count;
+}
+
+int tg_region_cross(const tg_region *r, v4 c, v4 axis, double R, tg_crossing *crossing, int room)
 {
     if (r->polygon < 0)
-    {
-        int count = room >= 2 ? cross_disc(r, c, axis, R, x) : 0;
-        for (int i = 0; i < count; i++)
-            side[i] = tg_unit(in_plane(r, x[i] - r->centre));
-        return count;
-    }
+        return room >= 2 ? cross_disc(r, c, axis, R, crossing) : 0;
     int count = 0;
     for (int i = 0; i < polygon_count(r); i++)
-    {
-        v4 at, m = polygon_side(r, i, &at), next = polygon_vertex(r, i + 1 == polygon_count(r) ? 0 : i + 1), e = next - at, both[2];
-        double length2 = v4_dot(e, e);
-        for (int k = cross_plane(c, axis, R, m, at, both); k-- > 0;)
-        {
-            double along = v4_dot(both[k] - at, e); /* between the two ends of the side */
-            if (along < 0 || along > length2 || count == room)
-                continue;
-            x[count] = both[k];
-            side[count++] = m;
-        }
-    }
+        count += cross_side(r, i, c, axis, R, crossing + count, room - count);
     return count;
 }

@@ -27,7 +27,13 @@ v4 tg_region_corner(const tg_region *region, int i);
  * none did. False where nothing is left. */
 bool tg_region_cut(const tg_region *region, v4 x, v4 e, double *low, double *high, v4 side[2]);
 
-/* Where a circle (centre, axis, radius; nearly parallel to the region) crosses the sides: at most `room` points, with unit outward normals. */
-int tg_region_cross(const tg_region *region, v4 centre, v4 axis, double radius, v4 *x, v4 *side, int room);
+typedef struct tg_crossing
+{
+    v4 x, side; /* side: unit outward normal of the side there */
+    uint32_t feature;
+} tg_crossing;
+
+/* Where a circle (centre, axis, radius; not steep to the region) crosses the sides: at most `room` points. */
+int tg_region_cross(const tg_region *region, v4 centre, v4 axis, double radius, tg_crossing *crossing, int room);
 
 #endif

@@ -226,7 +226,7 @@ static void secular_factor(int m, const double *S, double alpha, double *C)
 
 static void secular_at(secular *f, double alpha)
 {
-    double C[TANGENT_MAX * TANGENT_MAX], dx[TANGENT_MAX];
+    double C[TANGENT_MAX * TANGENT_MAX] = {0}, dx[TANGENT_MAX];
     int m = f->m;
     secular_factor(m, f->S, alpha, C);
     for (int i = 0; i < m; i++)
@@ -292,6 +292,8 @@ static void solve_contact(int d, const double *G, int ld, const double *c, doubl
     double trace = 0;
     for (int i = 0; i < f.m; i++)
         trace += G[(size_t)(i + 1) * (size_t)(ld + 1)];
+    if (trace == 0)
+        trace = G[0];
     secular_at(&f, 1e-12 * trace); /* S may be singular: sticking up to rounding */
     bool slides = f.size > f.x_n;
     if (slides)

@@ -1,8 +1,6 @@
 /* Creating a workspace, and the checks that every public function starts with. */
 #include "dynamics/work.h"
 
-#include <math.h>
-
 /* ---- creation ---- */
 
 typedef struct work_sizes
@@ -138,53 +136,19 @@ tg_status tg_check_work(const tg_model *m, tg_work *w)
     return TG_OK;
 }
 
-/* x - x is zero for finite numbers and NaN otherwise */
-static bool all_finite(const double *x, int n)
-{
-    v4 sum = v4_zero();
-    int i = 0;
-    for (; i + V4_LANES <= n; i += V4_LANES)
-    {
-        v4 a = v4_loadu(x + i);
-        sum += a - a;
-    }
-    double rest = v4_sum(sum);
-    for (; i < n; i++)
-        rest += x[i] - x[i];
-    return rest == 0;
-}
-
 tg_status tg_check_vector(tg_work *w, const char *name, const double *x, int n)
 {
-    if (n == 0)
-        return TG_OK;
-    if (x == NULL)
-        return tg_fail(&w->error, TG_ERR_ARGUMENT, "%s is NULL; it has %d numbers", name, n);
-    if (all_finite(x, n))
-        return TG_OK;
-    int i = 0;
-    while (isfinite(x[i]))
-        i++;
-    return tg_fail(&w->error, TG_ERR_VALUE, "%s[%d] = %g: must be finite", name, i, x[i]);
+    return tg_check_numbers(name, x, n, &w->error);
 }
 
 tg_status tg_check_q(const tg_model *m, tg_work *w, const double *q)
 {
-    TG_TRY(tg_check_vector(w, "q", q, m->nq));
-    for (int j = 0; j < m->nquat; j++)
-    {
-        const double *x = q + m->quat_q[j];
-        double norm2 = x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3];
-        if (fabs(norm2 - 1) > 2e-3)
-            return tg_fail(&w->error, TG_ERR_VALUE, "q[%d..%d]: a quaternion must have norm 1, got %.9g", m->quat_q[j],
-                           m->quat_q[j] + 3, sqrt(norm2));
-    }
-    return TG_OK;
+    return tg_check_configuration(m, "q", q, &w->error);
 }
 
 tg_status tg_check_output(tg_work *w, const char *name, const double *out, int n)
 {
-    return out != NULL || n == 0 ? TG_OK : tg_fail(&w->error, TG_ERR_ARGUMENT, "%s is NULL", name);
+    return tg_check_present(name, out, n, &w->error);
 }
 
 tg_status tg_check_index(tg_work *w, const char *element, int index, int count)

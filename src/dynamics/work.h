@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "math/spatial.h"
+#include "model/check.h"
 #include "model/model.h"
 #include "tangere/dynamics.h"
 
@@ -117,13 +118,5 @@ tg_status tg_check_index(tg_work *w, const char *element, int index, int count);
 
 /* all of the above for the arguments that most functions share; v may be NULL if optional */
 tg_status tg_check_state(const tg_model *m, tg_work *w, const double *q, const double *v);
-
-#define TG_TRY(call)                                                                                                   \
-    do                                                                                                                 \
-    {                                                                                                                  \
-        tg_status status_ = (call);                                                                                    \
-        if (status_ != TG_OK)                                                                                          \
-            return status_;                                                                                            \
-    } while (0)
 
 #endif

@@ -1,3 +1,4 @@
+#define _POSIX_C_SOURCE 200809L /* fmemopen */
 #include "model/hull.h"
 
 #include "base/arena.h"

@@ -58,10 +58,11 @@ static tg_status check_paths(const tg_xml *xml, tg_error *error)
     {
         const char *path = tg_xml_get(xml, attributes[i]);
         if (path != NULL && may_leave(path))
-            return tg_xml_fail(error, TG_ERR_FILE, xml,
-                               "attribute '%s'=\"%.120s\" leaves the current folder, which a text without a folder of its "
-                               "own must not; give tg_load_string a dir",
-                               attributes[i], path);
+            return tg_xml_fail(
+                error, TG_ERR_FILE, xml,
+                "attribute '%s'=\"%.120s\" leaves the current folder, which a text without a folder of its "
+                "own must not; give tg_load_string a dir",
+                attributes[i], path);
     }
     tg_status status = TG_OK;
     for (const tg_xml *child = xml->first; child != NULL && status == TG_OK; child = child->next)

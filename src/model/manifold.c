@@ -3,18 +3,12 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/status.h"
+#include "model/check.h"
 #include "model/params.h"
 #include "tangere/algebra.h"
 
 #define PI 3.14159265358979323846
-
-static bool all_finite(const double *x, int n)
-{
-    bool finite = true;
-    for (int i = 0; i < n; i++)
-        finite = finite && isfinite(x[i]);
-    return finite;
-}
 
 /* Where a joint keeps its quaternion in q and the rotation in v; -1: it has none. */
 static int quaternion_in(const tg_model *m, int joint)
@@ -30,42 +24,26 @@ static int quaternion_in(const tg_model *m, int joint)
     }
 }
 
-/* Finite, and quaternions of a norm within 1e-3 of 1. */
-static bool is_configuration(const tg_model *m, const double *q)
+static tg_status check_model(const tg_model *m, tg_error *error)
 {
-    if (!all_finite(q, m->nq))
-        return false;
-    for (int i = 0; i < m->nquat; i++)
-    {
-        double unit[4];
-        if (fabs(tg_quat_normalise(q + m->quat_q[i], unit) - 1) > 1e-3)
-            return false;
-    }
-    return true;
+    return m != NULL ? TG_OK : tg_fail(error, TG_ERR_ARGUMENT, "m is NULL");
 }
 
-tg_status tg_default_q(const tg_model *m, double *q)
+tg_status tg_default_q(const tg_model *m, double *q, tg_error *error)
 {
-    if (m == NULL)
-        return TG_ERR_ARGUMENT;
-    if (m->njoint == 0)
-        return TG_OK;
-    if (q == NULL)
-        return TG_ERR_ARGUMENT;
-    memcpy(q, m->params->q0, (size_t)m->nq * sizeof *q);
+    TG_TRY(check_model(m, error));
+    TG_TRY(tg_check_present("q", q, m->nq, error));
+    if (m->nq > 0)
+        memcpy(q, m->params->q0, (size_t)m->nq * sizeof *q);
     return TG_OK;
 }
 
-tg_status tg_integrate(const tg_model *m, const double *q, const double *dv, double *q1)
+tg_status tg_integrate(const tg_model *m, const double *q, const double *dv, double *q1, tg_error *error)
 {
-    if (m == NULL)
-        return TG_ERR_ARGUMENT;
-    if (m->njoint == 0)
-        return TG_OK;
-    if (q == NULL || dv == NULL || q1 == NULL)
-        return TG_ERR_ARGUMENT;
-    if (!is_configuration(m, q) || !all_finite(dv, m->nv))
-        return TG_ERR_VALUE;
+    TG_TRY(check_model(m, error));
+    TG_TRY(tg_check_configuration(m, "q", q, error));
+    TG_TRY(tg_check_numbers("dv", dv, m->nv, error));
+    TG_TRY(tg_check_present("q1", q1, m->nq, error));
     for (int joint = 0; joint < m->njoint; joint++)
     {
         const double *from = q + m->joint_q[joint];
@@ -81,16 +59,12 @@ tg_status tg_integrate(const tg_model *m, const double *q, const double *dv, dou
     return TG_OK;
 }
 
-tg_status tg_difference(const tg_model *m, const double *q0, const double *q1, double *dv)
+tg_status tg_difference(const tg_model *m, const double *q0, const double *q1, double *dv, tg_error *error)
 {
-    if (m == NULL)
-        return TG_ERR_ARGUMENT;
-    if (m->njoint == 0)
-        return TG_OK;
-    if (q0 == NULL || q1 == NULL || dv == NULL)
-        return TG_ERR_ARGUMENT;
-    if (!is_configuration(m, q0) || !is_configuration(m, q1))
-        return TG_ERR_VALUE;
+    TG_TRY(check_model(m, error));
+    TG_TRY(tg_check_configuration(m, "q0", q0, error));
+    TG_TRY(tg_check_configuration(m, "q1", q1, error));
+    TG_TRY(tg_check_present("dv", dv, m->nv, error));
     for (int joint = 0; joint < m->njoint; joint++)
     {
         const double *from = q0 + m->joint_q[joint];
@@ -177,14 +151,10 @@ static void random_joint(const tg_model *m, int joint, uint64_t *state, double *
     }
 }
 
-tg_status tg_random_state(const tg_model *m, uint64_t seed, double *q, double *v)
+tg_status tg_random_state(const tg_model *m, uint64_t seed, double *q, double *v, tg_error *error)
 {
-    if (m == NULL)
-        return TG_ERR_ARGUMENT;
-    if (m->njoint == 0)
-        return TG_OK;
-    if (q == NULL)
-        return TG_ERR_ARGUMENT;
+    TG_TRY(check_model(m, error));
+    TG_TRY(tg_check_present("q", q, m->nq, error));
     uint64_t state = seed;
     for (int joint = 0; joint < m->njoint; joint++)
         random_joint(m, joint, &state, q + m->joint_q[joint]);

@@ -82,6 +82,16 @@ static void weld_sites(const tg_mjcf_site_known *const site[2], tg_equality_def 
     memcpy(def->data + 3, relative, sizeof relative);
 }
 
+/* A written relative pose has the anchor, not the origin of body 2, in the frame of body 1: x = p - R anchor. */
+static void place_anchor(double data[11])
+{
+    double turned[3];
+    tg_quat_normalise(data + 6, data + 6);
+    tg_quat_rotate(data + 6, data, turned);
+    for (int i = 0; i < 3; i++)
+        data[3 + i] -= turned[i];
+}
+
 static tg_status read_weld(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_equality *w, tg_equality_def *def)
 {
     bool sites;
@@ -105,7 +115,7 @@ static tg_status read_weld(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_equality
     for (int i = 0; i < 7; i++)
         def->data[3 + i] = given ? w->relpose[i] : (double)NAN;
     if (given)
-        tg_quat_normalise(def->data + 6, def->data + 6);
+        place_anchor(def->data);
     return refer_bodies(r, xml, w, def);
 }
 

@@ -245,8 +245,8 @@ static tg_status correct(tg_mjcf *r, const tg_xml *xml, tg_lump *lump)
     for (int i = 0; i < 6; i++)
         sum += fabs(lump->inertia[i]);
     if (!isfinite(sum))
-        return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "mass %g and inertia %g, %g, %g are too large for numbers",
-                           lump->mass, lump->inertia[0], lump->inertia[1], lump->inertia[2]);
+        return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "mass (%g) or inertia is not finite: sizes or masses are too large",
+                           lump->mass);
     if (lump->mass < 0)
         return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "mass must not be negative, got %g", lump->mass);
     lump->mass = fmax(lump->mass, r->compiler.boundmass);

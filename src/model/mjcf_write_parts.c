@@ -136,13 +136,19 @@ static void put_connect(tg_mjcf_writer *w, int equality)
     tg_mjcf_put_reals(w, "anchor", TG_PARAM(w->p, equality_data) + 11 * equality, 3);
 }
 
+/* The position in a relative pose of MJCF is that of the anchor in the frame of body 1: p = x + R anchor. */
 static void put_weld(tg_mjcf_writer *w, int equality)
 {
     const double *data = TG_PARAM(w->p, equality_data) + 11 * equality;
+    double relpose[7], unit[4], turned[3];
+    tg_quat_normalise(data + 6, unit);
+    tg_quat_rotate(unit, data, turned);
+    for (int i = 0; i < 7; i++)
+        relpose[i] = data[3 + i] + (i < 3 ? turned[i] : 0);
     tg_mjcf_put_reference(w, "body1", TG_BODY, w->m->equality_obj1[equality]);
     tg_mjcf_put_reference(w, "body2", TG_BODY, w->m->equality_obj2[equality]);
     tg_mjcf_put_reals(w, "anchor", data, 3);
-    tg_mjcf_put_reals(w, "relpose", data + 3, 7);
+    tg_mjcf_put_reals(w, "relpose", relpose, 7);
     tg_mjcf_put_real_unless(w, "torquescale", data[10], 1);
 }
 

@@ -162,10 +162,12 @@ int tg_param_slice_count(const tg_model *m)
     return m != NULL ? m->nslice : 0;
 }
 
-tg_status tg_param_slice_get(const tg_model *m, int slice, tg_param_slice *out)
+tg_status tg_param_slice_get(const tg_model *m, int slice, tg_param_slice *out, tg_error *error)
 {
-    if (m == NULL || out == NULL || slice < 0 || slice >= m->nslice)
-        return TG_ERR_ARGUMENT;
+    if (m == NULL || out == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "%s is NULL", m == NULL ? "m" : "out");
+    if (slice < 0 || slice >= m->nslice)
+        return tg_fail(error, TG_ERR_ARGUMENT, "slice %d does not exist; the model has %d", slice, m->nslice);
     *out = m->slice[slice];
     return TG_OK;
 }
@@ -186,16 +188,23 @@ static int slice_at(const tg_model *m, int offset)
     return low;
 }
 
-tg_status tg_param_name(const tg_model *m, int offset, bool whole, char *name, size_t size)
+tg_status tg_param_name(const tg_model *m, int offset, bool whole, char *name, size_t size, tg_error *error)
 {
-    if (m == NULL || name == NULL || size == 0 || offset < 0 || offset >= m->nparams)
-        return TG_ERR_ARGUMENT;
+    if (m == NULL || name == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "%s is NULL", m == NULL ? "m" : "name");
+    if (size == 0 || offset < 0 || offset >= m->nparams)
+        return tg_fail(error, TG_ERR_ARGUMENT, "offset = %d, size = %zu: the model has %d parameters", offset, size,
+                       m->nparams);
     int slice = slice_at(m, offset);
     const tg_param_slice *s = &m->slice[slice];
     pieces p;
     name_pieces(m, slice, NULL, &p);
     int component = whole || s->size == 1 ? -1 : offset - s->offset;
-    return write_name(&p, component, name, size) < size ? TG_OK : TG_ERR_CAPACITY;
+    size_t needed = write_name(&p, component, name, size) + 1;
+    if (needed > size)
+        return tg_fail(error, TG_ERR_CAPACITY, "the name of parameter %d needs %zu bytes, there are %zu", offset,
+                       needed, size);
+    return TG_OK;
 }
 
 /* ---- finding ---- */

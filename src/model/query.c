@@ -1,6 +1,7 @@
 /* What a model tells about itself. */
 #include <string.h>
 
+#include "base/status.h"
 #include "base/arena.h"
 #include "model/builder.h"
 #include "model/params.h"
@@ -135,10 +136,21 @@ double tg_model_timestep(const tg_model *m)
 
 /* ---- elements ---- */
 
-tg_status tg_body_get(const tg_model *m, int body, tg_body_info *info)
+static tg_status check_query(const tg_model *m, const void *out, const char *element, int index, int count,
+                             tg_error *error)
 {
-    if (m == NULL || info == NULL || body < 0 || body >= m->nbody)
-        return TG_ERR_ARGUMENT;
+    if (m == NULL || out == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "%s is NULL", m == NULL ? "m" : "the output");
+    if (index < 0 || index >= count)
+        return tg_fail(error, TG_ERR_ARGUMENT, "%s %d does not exist; the model has %d", element, index, count);
+    return TG_OK;
+}
+
+tg_status tg_body_get(const tg_model *m, int body, tg_body_info *info, tg_error *error)
+{
+    tg_status status = check_query(m, info, "body", body, m != NULL ? m->nbody : 0, error);
+    if (status != TG_OK)
+        return status;
     *info = (tg_body_info){
         .parent = m->body_parent[body],
         .tree = m->body_tree[body],
@@ -152,10 +164,11 @@ tg_status tg_body_get(const tg_model *m, int body, tg_body_info *info)
     return TG_OK;
 }
 
-tg_status tg_joint_get(const tg_model *m, int joint, tg_joint_info *info)
+tg_status tg_joint_get(const tg_model *m, int joint, tg_joint_info *info, tg_error *error)
 {
-    if (m == NULL || info == NULL || joint < 0 || joint >= m->njoint)
-        return TG_ERR_ARGUMENT;
+    tg_status status = check_query(m, info, "joint", joint, m != NULL ? m->njoint : 0, error);
+    if (status != TG_OK)
+        return status;
     *info = (tg_joint_info){
         .type = (tg_joint_type)m->joint_type[joint],
         .body = m->joint_body[joint],
@@ -166,10 +179,11 @@ tg_status tg_joint_get(const tg_model *m, int joint, tg_joint_info *info)
     return TG_OK;
 }
 
-tg_status tg_geom_get(const tg_model *m, int geom, tg_geom_info *info)
+tg_status tg_geom_get(const tg_model *m, int geom, tg_geom_info *info, tg_error *error)
 {
-    if (m == NULL || info == NULL || geom < 0 || geom >= m->ngeom)
-        return TG_ERR_ARGUMENT;
+    tg_status status = check_query(m, info, "geom", geom, m != NULL ? m->ngeom : 0, error);
+    if (status != TG_OK)
+        return status;
     *info = (tg_geom_info){
         .type = (tg_geom_type)m->geom_type[geom],
         .body = m->geom_body[geom],
@@ -184,10 +198,11 @@ tg_status tg_geom_get(const tg_model *m, int geom, tg_geom_info *info)
     return TG_OK;
 }
 
-tg_status tg_actuator_get(const tg_model *m, int actuator, tg_actuator_info *info)
+tg_status tg_actuator_get(const tg_model *m, int actuator, tg_actuator_info *info, tg_error *error)
 {
-    if (m == NULL || info == NULL || actuator < 0 || actuator >= m->nu)
-        return TG_ERR_ARGUMENT;
+    tg_status status = check_query(m, info, "actuator", actuator, m != NULL ? m->nu : 0, error);
+    if (status != TG_OK)
+        return status;
     *info = (tg_actuator_info){
         .transmission = (tg_transmission)m->actuator_transmission[actuator],
         .target = m->actuator_target[actuator],
@@ -211,10 +226,11 @@ static void copy(double *out, const double *from, int key, int count)
         memcpy(out, from + (size_t)key * count, (size_t)count * sizeof *out);
 }
 
-tg_status tg_key_get(const tg_model *m, int key, double *time, double *q, double *v, double *act, double *ctrl)
+tg_status tg_key_get(const tg_model *m, int key, double *time, double *q, double *v, double *act, double *ctrl, tg_error *error)
 {
-    if (m == NULL || key < 0 || key >= m->nkey)
-        return TG_ERR_ARGUMENT;
+    tg_status status = check_query(m, m, "key", key, m != NULL ? m->nkey : 0, error);
+    if (status != TG_OK)
+        return status;
     copy(time, m->key_time, key, 1);
     copy(q, m->key_q, key, m->nq);
     copy(v, m->key_v, key, m->nv);
@@ -230,10 +246,11 @@ int tg_report_count(const tg_model *m)
     return m != NULL ? m->nreport : 0;
 }
 
-tg_status tg_report_get(const tg_model *m, int index, tg_report_entry *entry)
+tg_status tg_report_get(const tg_model *m, int index, tg_report_entry *entry, tg_error *error)
 {
-    if (m == NULL || entry == NULL || index < 0 || index >= m->nreport)
-        return TG_ERR_ARGUMENT;
+    tg_status status = check_query(m, entry, "report entry", index, m != NULL ? m->nreport : 0, error);
+    if (status != TG_OK)
+        return status;
     *entry = m->report[index];
     return TG_OK;
 }

@@ -176,7 +176,7 @@ static bool keep_key(tg_scene *s, const tg_model *m, int k, const char *prefix, 
     key->ctrl = keep(s, m->key_ctrl + at * (size_t)m->nu, m->nu, sizeof *key->ctrl);
     if (q == NULL || v == NULL || key->own == NULL || key->name == NULL || key->act == NULL || key->ctrl == NULL)
         return false;
-    tg_key_get(m, k, NULL, q, v, NULL, NULL);
+    tg_key_get(m, k, NULL, q, v, NULL, NULL, NULL);
     move_state(m, pose, q, v);
     key->q = q;
     key->v = v;
@@ -396,7 +396,7 @@ typedef struct build
 static void reset(build *w)
 {
     const tg_model *m = w->m;
-    tg_default_q(m, w->now.q);
+    tg_default_q(m, w->now.q, NULL);
     memset(w->now.v, 0, (size_t)m->nv * sizeof *w->now.v);
     memset(w->now.act, 0, (size_t)m->na * sizeof *w->now.act);
     memset(w->now.ctrl, 0, (size_t)m->nu * sizeof *w->now.ctrl);

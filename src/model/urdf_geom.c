@@ -174,7 +174,7 @@ static tg_status report_other_shapes(tg_urdf *u, const tg_xml *first)
 {
     tg_status status = TG_OK;
     for (const tg_xml *e = first->next; e != NULL && status == TG_OK; e = e->next)
-        status = tg_mjcf_report(&u->base, TG_MJCF_IGNORED, e, "",
+        status = tg_urdf_report(u, TG_MJCF_IGNORED, e, "",
                                 "a geometry has one shape, the first counts; give this one a collision of its own");
     return status;
 }

@@ -199,7 +199,7 @@ void tg_xml_describe(const tg_xml *element, char *text, size_t size)
         snprintf(text, size, "%.60s", element->name);
 }
 
-/* " in body 'leg'": what a nameless element stands in, "" if that has no name either. */
+/* " (in body 'leg')": what a nameless element stands in, "" if that has no name either. */
 static void describe_place(const tg_xml *element, char *text, size_t size)
 {
     text[0] = '\0';
@@ -209,7 +209,7 @@ static void describe_place(const tg_xml *element, char *text, size_t size)
         const char *name = tg_xml_get(e, "name");
         named = name != NULL && name[0] != '\0';
         if (named)
-            snprintf(text, size, " in %.60s '%.80s'", e->name, name);
+            snprintf(text, size, " (in %.60s '%.80s')", e->name, name);
     }
 }
 
@@ -222,5 +222,5 @@ tg_status tg_xml_fail(tg_error *error, tg_status status, const tg_xml *element, 
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    return tg_fail(error, status, "%s:%d: %s%s: %s", element->file, element->line, what, where, message);
+    return tg_fail(error, status, "%s:%d: %s: %s%s", element->file, element->line, what, message, where);
 }

@@ -35,7 +35,7 @@ static double against_bodies(dynamics_case *c)
     for (int j = 0; j < c->size.njoint; j++)
     {
         tg_joint_info info;
-        assert_int_equal(tg_joint_get(c->m, j, &info), TG_OK);
+        assert_int_equal(tg_joint_get(c->m, j, &info, NULL), TG_OK);
         for (int k = info.dof; k < info.dof + dofs[info.type]; k++)
             right[k * nv + k] += *reference_param(r, TG_JOINT, j, "armature");
     }
@@ -135,7 +135,7 @@ static bool above(const tg_model *m, int upper, int lower)
         if (i == upper)
             return true;
         tg_body_info info;
-        assert_int_equal(tg_body_get(m, i, &info), TG_OK);
+        assert_int_equal(tg_body_get(m, i, &info, NULL), TG_OK);
         i = info.parent;
     }
     return false;
@@ -150,8 +150,8 @@ static double zeros(dynamics_case *c)
         for (int j = 1; j < i; j++)
         {
             tg_body_info a, b;
-            assert_int_equal(tg_body_get(c->m, i, &a), TG_OK);
-            assert_int_equal(tg_body_get(c->m, j, &b), TG_OK);
+            assert_int_equal(tg_body_get(c->m, i, &a, NULL), TG_OK);
+            assert_int_equal(tg_body_get(c->m, j, &b, NULL), TG_OK);
             if (above(c->m, i, j) || above(c->m, j, i))
                 continue;
             for (int k = a.dof; k < a.dof + a.ndof; k++)

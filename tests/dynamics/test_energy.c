@@ -37,7 +37,7 @@ static void com_moved(void *context, int input, double h, double *out)
     double *dv = c->moved + c->size.nq;
     memset(dv, 0, sizeof(double) * (size_t)c->size.nv);
     dv[input] = h;
-    assert_int_equal(tg_integrate(c->m, c->q, dv, c->moved), TG_OK);
+    assert_int_equal(tg_integrate(c->m, c->q, dv, c->moved, NULL), TG_OK);
     check_ok(c, tg_com(c->m, c->w, c->moved, out, NULL));
 }
 
@@ -84,7 +84,7 @@ static void potential_moved(void *context, int input, double h, double *out)
     double *dv = c->moved + c->size.nq, *zero = dv + c->size.nv;
     memset(dv, 0, sizeof(double) * 2 * (size_t)c->size.nv);
     dv[input] = h;
-    assert_int_equal(tg_integrate(c->m, c->q, dv, c->moved), TG_OK);
+    assert_int_equal(tg_integrate(c->m, c->q, dv, c->moved, NULL), TG_OK);
     check_ok(c, tg_energy(c->m, c->w, c->moved, zero, NULL, out));
 }
 
@@ -129,7 +129,7 @@ static void energy_along(void *context, int input, double t, double *out)
         dv[k] = t * (c->v[k] + t / 2 * f->a[k]);
         f->v[k] = c->v[k] + t * f->a[k];
     }
-    assert_int_equal(tg_integrate(c->m, c->q, dv, c->moved), TG_OK);
+    assert_int_equal(tg_integrate(c->m, c->q, dv, c->moved, NULL), TG_OK);
     check_ok(c, tg_energy(c->m, c->w, c->moved, f->v, &kinetic, &potential));
     out[0] = kinetic + potential;
 }
@@ -174,7 +174,7 @@ static void displacement_rate(const tg_model *m, const double *u, const double *
     for (int j = 0; j < size.njoint; j++)
     {
         tg_joint_info info;
-        tg_joint_get(m, j, &info);
+        tg_joint_get(m, j, &info, NULL);
         if (info.type != TG_JOINT_FREE && info.type != TG_JOINT_BALL)
             continue;
         int at = info.dof + (info.type == TG_JOINT_FREE ? 3 : 0);
@@ -198,7 +198,7 @@ static void runge_kutta(dynamics_case *c, double dt, double *scratch)
             u[k] = ahead[s] * dt * du[k];
             v[k] = c->v[k] + ahead[s] * dt * dv[k];
         }
-        assert_int_equal(tg_integrate(c->m, c->q, u, c->moved), TG_OK);
+        assert_int_equal(tg_integrate(c->m, c->q, u, c->moved, NULL), TG_OK);
         displacement_rate(c->m, u, v, du);
         check_ok(c, tg_forward_dynamics(c->m, c->w, c->moved, v, NULL, dv));
         for (int k = 0; k < nv; k++)
@@ -207,7 +207,7 @@ static void runge_kutta(dynamics_case *c, double dt, double *scratch)
             sum_v[k] += weight[s] * dt * dv[k];
         }
     }
-    assert_int_equal(tg_integrate(c->m, c->q, sum_u, c->q), TG_OK);
+    assert_int_equal(tg_integrate(c->m, c->q, sum_u, c->q, NULL), TG_OK);
     for (int k = 0; k < nv; k++)
         c->v[k] += sum_v[k];
 }
@@ -232,7 +232,7 @@ static void isolate(dynamics_case *c)
     {
         tg_joint_info info;
         char name[60];
-        assert_int_equal(tg_joint_get(c->m, j, &info), TG_OK);
+        assert_int_equal(tg_joint_get(c->m, j, &info, NULL), TG_OK);
         snprintf(name, sizeof name, "joint.#%d.armature", j);
         int at = 0;
         assert_int_equal(tg_param_find(c->m, name, &at, NULL, NULL), TG_OK);

@@ -38,7 +38,7 @@ static void displaced_frame(void *context, int input, double h, double *out)
     double *dv = c->moved + c->size.nq, pos[3], quat[4], turn[3];
     memset(dv, 0, sizeof(double) * (size_t)c->size.nv);
     dv[input] = h;
-    assert_int_equal(tg_integrate(c->m, c->q, dv, c->moved), TG_OK);
+    assert_int_equal(tg_integrate(c->m, c->q, dv, c->moved, NULL), TG_OK);
     place_frame(f, c->moved, pos, quat);
     for (int i = 0; i < 3; i++)
         pos[i] -= f->pos[i];
@@ -174,7 +174,7 @@ static void along_v(void *context, int input, double t, double *out)
     double *dv = c->moved + c->size.nq;
     for (int k = 0; k < c->size.nv; k++)
         dv[k] = t * c->v[k];
-    assert_int_equal(tg_integrate(c->m, c->q, dv, c->moved), TG_OK);
+    assert_int_equal(tg_integrate(c->m, c->q, dv, c->moved, NULL), TG_OK);
     check_ok(c, tg_kinematics(c->m, c->w, c->moved, c->v));
     check_ok(c, tg_body_velocity(c->m, c->w, f->body, f->point, f->frame, out));
 }

@@ -36,7 +36,7 @@ static double pose_error(const dynamics_case *c, const reference *r, const refer
     for (int i = 0; i < c->size.ngeom; i++)
     {
         tg_geom_info info;
-        assert_int_equal(tg_geom_get(c->m, i, &info), TG_OK);
+        assert_int_equal(tg_geom_get(c->m, i, &info, NULL), TG_OK);
         check_ok(c, tg_geom_pose(c->m, c->w, i, pos, quat));
         reference_frame(&motion[info.body], reference_param(r, TG_GEOM, i, "pos"),
                         reference_param(r, TG_GEOM, i, "quat"), right_pos, right_quat);
@@ -70,7 +70,7 @@ static double poses_unnormalised(dynamics_case *c)
     for (int j = 0; j < c->size.njoint; j++)
     {
         tg_joint_info info;
-        assert_int_equal(tg_joint_get(c->m, j, &info), TG_OK);
+        assert_int_equal(tg_joint_get(c->m, j, &info, NULL), TG_OK);
         if (info.type == TG_JOINT_HINGE || info.type == TG_JOINT_SLIDE)
             continue;
         int at = info.q + (info.type == TG_JOINT_FREE ? 3 : 0);
@@ -93,7 +93,7 @@ static double poses_far(dynamics_case *c)
     for (int j = 0; j < c->size.njoint; j++)
     {
         tg_joint_info info;
-        assert_int_equal(tg_joint_get(c->m, j, &info), TG_OK);
+        assert_int_equal(tg_joint_get(c->m, j, &info, NULL), TG_OK);
         if (info.type == TG_JOINT_HINGE)
             c->q[info.q] += turns[j % 8];
     }
@@ -163,7 +163,7 @@ static void test_quaternion_norms(void **state)
     dynamics_case *c = dynamics_case_create(m);
     int joint = tg_find(m, TG_JOINT, "tip_ball");
     tg_joint_info info;
-    assert_int_equal(tg_joint_get(m, joint, &info), TG_OK);
+    assert_int_equal(tg_joint_get(m, joint, &info, NULL), TG_OK);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
     {
         dynamics_case_randomise(c, 1);

@@ -101,7 +101,7 @@ static void refuse_quaternions(trial *t)
     for (int j = 0; j < t->c->size.njoint; j++)
     {
         tg_joint_info info;
-        assert_int_equal(tg_joint_get(t->c->m, j, &info), TG_OK);
+        assert_int_equal(tg_joint_get(t->c->m, j, &info, NULL), TG_OK);
         if (info.type == TG_JOINT_HINGE || info.type == TG_JOINT_SLIDE)
             continue;
         int at = info.q + (info.type == TG_JOINT_FREE ? 3 : 0);

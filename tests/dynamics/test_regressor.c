@@ -54,7 +54,7 @@ static double linear(dynamics_case *c)
     for (int j = 0; j < c->size.njoint; j++)
     {
         tg_joint_info info;
-        assert_int_equal(tg_joint_get(c->m, j, &info), TG_OK);
+        assert_int_equal(tg_joint_get(c->m, j, &info, NULL), TG_OK);
         for (int k = info.dof; k < info.dof + dofs[info.type]; k++)
             sum[k] += *reference_param(r, TG_JOINT, j, "armature") * c->a[k];
     }
@@ -83,7 +83,7 @@ static double structure(dynamics_case *c)
     for (int i = 0; i < c->size.nbody; i++)
     {
         tg_body_info info;
-        assert_int_equal(tg_body_get(c->m, i, &info), TG_OK);
+        assert_int_equal(tg_body_get(c->m, i, &info, NULL), TG_OK);
         check_ok(c, tg_body_jacobian(c->m, c->w, i, NULL, TG_FRAME_ALIGNED, J));
         double seen = 0;
         for (int k = 0; k < c->size.nv; k++)

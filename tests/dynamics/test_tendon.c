@@ -41,7 +41,7 @@ static double coupled_length(const dynamics_case *c)
     for (int i = 0; i < 3; i++)
     {
         tg_joint_info info;
-        assert_int_equal(tg_joint_get(c->m, tg_find(c->m, TG_JOINT, terms[i].joint), &info), TG_OK);
+        assert_int_equal(tg_joint_get(c->m, tg_find(c->m, TG_JOINT, terms[i].joint), &info, NULL), TG_OK);
         sum += terms[i].coef * c->q[info.q];
     }
     return sum;
@@ -75,7 +75,7 @@ static void moved_tendons(dynamics_case *c, int input, double h)
     double *dv = c->moved + c->size.nq;
     memset(dv, 0, sizeof(double) * (size_t)c->size.nv);
     dv[input] = h;
-    assert_int_equal(tg_integrate(c->m, c->q, dv, c->moved), TG_OK);
+    assert_int_equal(tg_integrate(c->m, c->q, dv, c->moved, NULL), TG_OK);
     tendons_at(c, c->moved);
 }
 
@@ -154,7 +154,7 @@ static void lengths_along_v(void *context, int input, double t, double *out)
     double *dv = c->moved + c->size.nq;
     for (int k = 0; k < c->size.nv; k++)
         dv[k] = t * c->v[k];
-    assert_int_equal(tg_integrate(c->m, c->q, dv, c->moved), TG_OK);
+    assert_int_equal(tg_integrate(c->m, c->q, dv, c->moved, NULL), TG_OK);
     tendons_at(c, c->moved);
     memcpy(out, c->w->tendon_length, sizeof(double) * (size_t)c->size.ntendon);
 }

@@ -220,7 +220,7 @@ static void use_report(const tg_model *m)
     for (int i = 0; i < tg_report_count(m); i++)
     {
         tg_report_entry e;
-        fuzz_require(tg_report_get(m, i, &e) == TG_OK, "tg_report_get", "");
+        fuzz_require(tg_report_get(m, i, &e, NULL) == TG_OK, "tg_report_get", "");
         fuzz_require(e.file != NULL && e.element != NULL && e.attribute != NULL && e.note != NULL && e.line >= 0,
                      "an entry of the report", "lacks a part");
     }
@@ -232,16 +232,16 @@ void fuzz_use_model(const tg_model *m)
     use_report(m);
     if (n.nv > 200 || n.nbody > 500) /* a large model is as good as a small one, and slow */
         return;
-    state s = {numbers(n.nq, 0), numbers(n.nv, 0.25), numbers(n.nv, 0), numbers(n.nv, 0),
-               numbers(n.na, 0.5), numbers(n.na, 0), numbers(n.nu, 0.5)};
+    state s = {numbers(n.nq, 0),   numbers(n.nv, 0.25), numbers(n.nv, 0),  numbers(n.nv, 0),
+               numbers(n.na, 0.5), numbers(n.na, 0),    numbers(n.nu, 0.5)};
     tg_work *w = NULL;
     tg_error error = {0};
-    fuzz_require(tg_default_q(m, s.q) == TG_OK, "tg_default_q", "");
+    fuzz_require(tg_default_q(m, s.q, NULL) == TG_OK, "tg_default_q", "");
     tg_status status = tg_work_create(m, &w, &error);
     fuzz_require(status == TG_OK || status == TG_ERR_MEMORY, "tg_work_create", error.message);
     if (status == TG_OK)
         run_dynamics(m, w, &s);
-    if (status == TG_OK && tg_random_state(m, 1, s.q, s.v) == TG_OK)
+    if (status == TG_OK && tg_random_state(m, 1, s.q, s.v, NULL) == TG_OK)
         run_dynamics(m, w, &s);
     tg_work_destroy(w);
     double *const all[] = {s.q, s.v, s.a, s.tau, s.act, s.rate, s.u};

@@ -40,17 +40,17 @@ static void test_inverse_of_each_other(void **state)
             double q1[MOST];
             double v[MOST];
             double back[MOST];
-            assert_int_equal(tg_random_state(m, seed, q0, v), TG_OK);
+            assert_int_equal(tg_random_state(m, seed, q0, v, NULL), TG_OK);
             for (int i = 0; i < n.nv; i++)
                 v[i] *= 0.5;
-            assert_int_equal(tg_integrate(m, q0, v, q1), TG_OK);
-            assert_int_equal(tg_difference(m, q0, q1, back), TG_OK);
+            assert_int_equal(tg_integrate(m, q0, v, q1, NULL), TG_OK);
+            assert_int_equal(tg_difference(m, q0, q1, back, NULL), TG_OK);
             for (int i = 0; i < n.nv; i++)
                 assert_close(back[i], v[i], 1e-13, tg_test_model_name(which));
-            assert_int_equal(tg_random_state(m, seed + 1000, q1, NULL), TG_OK);
-            assert_int_equal(tg_difference(m, q0, q1, v), TG_OK);
-            assert_int_equal(tg_integrate(m, q0, v, q0), TG_OK); /* in place */
-            assert_int_equal(tg_difference(m, q0, q1, back), TG_OK);
+            assert_int_equal(tg_random_state(m, seed + 1000, q1, NULL, NULL), TG_OK);
+            assert_int_equal(tg_difference(m, q0, q1, v, NULL), TG_OK);
+            assert_int_equal(tg_integrate(m, q0, v, q0, NULL), TG_OK); /* in place */
+            assert_int_equal(tg_difference(m, q0, q1, back, NULL), TG_OK);
             for (int i = 0; i < n.nv; i++)
                 assert_close(back[i], 0, 1e-13, tg_test_model_name(which));
         }
@@ -68,12 +68,12 @@ static void test_frames_of_a_free_joint(void **state)
     double dv[MOST] = {0.1, 0.2, 0.3, 0.5};
     double expected[4];
     double turn[4];
-    assert_int_equal(tg_default_q(m, q), TG_OK);
+    assert_int_equal(tg_default_q(m, q, NULL), TG_OK);
     const double start[3] = {q[0], q[1], q[2]};
     tg_quat_from_axis_angle((const double[3]){0, 0, 1}, 1.2, q + 3);
     tg_quat_from_axis_angle((const double[3]){1, 0, 0}, 0.5, turn);
     tg_quat_multiply(q + 3, turn, expected);
-    assert_int_equal(tg_integrate(m, q, dv, q), TG_OK);
+    assert_int_equal(tg_integrate(m, q, dv, q, NULL), TG_OK);
     for (int i = 0; i < 3; i++)
         assert_close(q[i], start[i] + dv[i], 1e-15, "position");
     for (int i = 0; i < 4; i++)
@@ -86,10 +86,10 @@ static void test_default_q(void **state)
     (void)state;
     tg_model *m = tg_test_model(TG_TEST_WALKER);
     double q[MOST];
-    assert_int_equal(tg_default_q(m, q), TG_OK);
+    assert_int_equal(tg_default_q(m, q, NULL), TG_OK);
     assert_true(q[0] == 0 && q[1] == 1.25 && q[2] == 0);
-    assert_int_equal(tg_default_q(m, NULL), TG_ERR_ARGUMENT);
-    assert_int_equal(tg_default_q(NULL, q), TG_ERR_ARGUMENT);
+    assert_int_equal(tg_default_q(m, NULL, NULL), TG_ERR_ARGUMENT);
+    assert_int_equal(tg_default_q(NULL, q, NULL), TG_ERR_ARGUMENT);
     tg_model_destroy(m);
 }
 
@@ -100,23 +100,23 @@ static void test_bad_input(void **state)
     double q[MOST];
     double q1[MOST];
     double v[MOST] = {0};
-    assert_int_equal(tg_default_q(m, q), TG_OK);
-    assert_int_equal(tg_integrate(NULL, q, v, q1), TG_ERR_ARGUMENT);
-    assert_int_equal(tg_integrate(m, NULL, v, q1), TG_ERR_ARGUMENT);
-    assert_int_equal(tg_integrate(m, q, NULL, q1), TG_ERR_ARGUMENT);
-    assert_int_equal(tg_integrate(m, q, v, NULL), TG_ERR_ARGUMENT);
-    assert_int_equal(tg_difference(m, q, q, NULL), TG_ERR_ARGUMENT);
-    assert_int_equal(tg_random_state(m, 0, NULL, v), TG_ERR_ARGUMENT);
+    assert_int_equal(tg_default_q(m, q, NULL), TG_OK);
+    assert_int_equal(tg_integrate(NULL, q, v, q1, NULL), TG_ERR_ARGUMENT);
+    assert_int_equal(tg_integrate(m, NULL, v, q1, NULL), TG_ERR_ARGUMENT);
+    assert_int_equal(tg_integrate(m, q, NULL, q1, NULL), TG_ERR_ARGUMENT);
+    assert_int_equal(tg_integrate(m, q, v, NULL, NULL), TG_ERR_ARGUMENT);
+    assert_int_equal(tg_difference(m, q, q, NULL, NULL), TG_ERR_ARGUMENT);
+    assert_int_equal(tg_random_state(m, 0, NULL, v, NULL), TG_ERR_ARGUMENT);
     for (int i = 0; i < MOST; i++)
         q1[i] = 77;
     v[3] = NAN;
-    assert_int_equal(tg_integrate(m, q, v, q1), TG_ERR_VALUE);
+    assert_int_equal(tg_integrate(m, q, v, q1, NULL), TG_ERR_VALUE);
     v[3] = 0;
     q[4] = 0.2; /* norm 1.02 */
-    assert_int_equal(tg_integrate(m, q, v, q1), TG_ERR_VALUE);
-    assert_int_equal(tg_difference(m, q, q, v), TG_ERR_VALUE);
+    assert_int_equal(tg_integrate(m, q, v, q1, NULL), TG_ERR_VALUE);
+    assert_int_equal(tg_difference(m, q, q, v, NULL), TG_ERR_VALUE);
     q[4] = INFINITY;
-    assert_int_equal(tg_integrate(m, q, v, q1), TG_ERR_VALUE);
+    assert_int_equal(tg_integrate(m, q, v, q1, NULL), TG_ERR_VALUE);
     for (int i = 0; i < MOST; i++)
         assert_true(q1[i] == 77); /* nothing was written */
     tg_model_destroy(m);
@@ -131,10 +131,10 @@ static void test_nothing_moves(void **state)
     assert_int_equal(tg_builder_create(NULL, &b, NULL), TG_OK);
     assert_int_equal(tg_builder_build(b, &m), TG_OK);
     tg_builder_destroy(b);
-    assert_int_equal(tg_default_q(m, NULL), TG_OK);
-    assert_int_equal(tg_integrate(m, NULL, NULL, NULL), TG_OK);
-    assert_int_equal(tg_difference(m, NULL, NULL, NULL), TG_OK);
-    assert_int_equal(tg_random_state(m, 1, NULL, NULL), TG_OK);
+    assert_int_equal(tg_default_q(m, NULL, NULL), TG_OK);
+    assert_int_equal(tg_integrate(m, NULL, NULL, NULL, NULL), TG_OK);
+    assert_int_equal(tg_difference(m, NULL, NULL, NULL, NULL), TG_OK);
+    assert_int_equal(tg_random_state(m, 1, NULL, NULL, NULL), TG_OK);
     tg_model_destroy(m);
 }
 
@@ -145,7 +145,7 @@ static void check_joint(const tg_model *m, int joint, const double *q)
     tg_joint_info info;
     char name[64];
     int offset;
-    assert_int_equal(tg_joint_get(m, joint, &info), TG_OK);
+    assert_int_equal(tg_joint_get(m, joint, &info, NULL), TG_OK);
     snprintf(name, sizeof name, "joint.#%d.range", joint);
     assert_int_equal(tg_param_find(m, name, &offset, NULL, NULL), TG_OK);
     const double *range = tg_params_view(tg_model_params(m)) + offset;
@@ -183,7 +183,7 @@ static void test_random_states_are_inside(void **state)
         for (uint64_t seed = 0; seed < SEEDS; seed++)
         {
             double q[MOST];
-            assert_int_equal(tg_random_state(m, seed, q, NULL), TG_OK);
+            assert_int_equal(tg_random_state(m, seed, q, NULL, NULL), TG_OK);
             for (int joint = 0; joint < n.njoint; joint++)
                 check_joint(m, joint, q);
         }
@@ -198,14 +198,14 @@ static void test_random_states_repeat_and_differ(void **state)
     tg_sizes n = tg_model_sizes(m);
     double q[3][MOST];
     double v[3][MOST];
-    assert_int_equal(tg_random_state(m, 5, q[0], v[0]), TG_OK);
-    assert_int_equal(tg_random_state(m, 5, q[1], v[1]), TG_OK);
-    assert_int_equal(tg_random_state(m, 6, q[2], v[2]), TG_OK);
+    assert_int_equal(tg_random_state(m, 5, q[0], v[0], NULL), TG_OK);
+    assert_int_equal(tg_random_state(m, 5, q[1], v[1], NULL), TG_OK);
+    assert_int_equal(tg_random_state(m, 6, q[2], v[2], NULL), TG_OK);
     assert_memory_equal(q[0], q[1], (size_t)n.nq * sizeof(double));
     assert_memory_equal(v[0], v[1], (size_t)n.nv * sizeof(double));
     for (int i = 0; i < n.nv; i++)
         assert_true(v[0][i] != v[2][i]);
-    assert_int_equal(tg_random_state(m, 5, q[1], NULL), TG_OK); /* q does not depend on v */
+    assert_int_equal(tg_random_state(m, 5, q[1], NULL, NULL), TG_OK); /* q does not depend on v */
     assert_memory_equal(q[0], q[1], (size_t)n.nq * sizeof(double));
     tg_model_destroy(m);
 }
@@ -223,7 +223,7 @@ static void test_random_states_are_spread(void **state)
     {
         double q[MOST];
         double v[MOST];
-        assert_int_equal(tg_random_state(m, seed, q, v), TG_OK);
+        assert_int_equal(tg_random_state(m, seed, q, v, NULL), TG_OK);
         for (int i = 0; i < n.nv; i++)
         {
             sum += v[i];

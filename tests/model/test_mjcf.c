@@ -109,7 +109,7 @@ static void test_key(void **state)
     tg_model *m = load(robot);
     double q[8], ctrl[1];
     assert_int_equal(tg_find(m, TG_KEY, "up"), 0);
-    assert_int_equal(tg_key_get(m, 0, NULL, q, NULL, NULL, ctrl), TG_OK);
+    assert_int_equal(tg_key_get(m, 0, NULL, q, NULL, NULL, ctrl, NULL), TG_OK);
     const double wanted[8] = {0, 0, 2, 1, 0, 0, 0, 0.25}; /* the quaternion is normalised */
     for (int i = 0; i < 8; i++)
         assert_true(fabs(q[i] - wanted[i]) < 1e-15);
@@ -205,7 +205,7 @@ static const tg_report_entry *find_entry(const tg_model *m, const char *attribut
 {
     for (int i = 0; i < tg_report_count(m); i++)
     {
-        assert_int_equal(tg_report_get(m, i, entry), TG_OK);
+        assert_int_equal(tg_report_get(m, i, entry, NULL), TG_OK);
         if (strcmp(entry->attribute, attribute) == 0)
             return entry;
     }
@@ -241,7 +241,7 @@ static void test_report(void **state)
     assert_int_equal(e.kind, TG_REPORT_APPROXIMATED);
     assert_non_null(find_entry(m, "size", &e));
     assert_int_equal(e.kind, TG_REPORT_HONOURED);
-    assert_int_not_equal(tg_report_get(m, tg_report_count(m), &e), TG_OK);
+    assert_int_not_equal(tg_report_get(m, tg_report_count(m), &e, NULL), TG_OK);
     tg_model_destroy(m);
 }
 

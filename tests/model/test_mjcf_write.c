@@ -62,7 +62,7 @@ static void assert_same_numbers(const tg_model *m, const double *expected, const
     for (int i = 0; i < tg_model_sizes(m).nparams; i++)
     {
         char name[200];
-        tg_param_name(m, i, false, name, sizeof name);
+        tg_param_name(m, i, false, name, sizeof name, NULL);
         if (actual[i] != expected[i])
             fail_msg("%s: %s is %.17g, was %.17g", tg_model_name(m), name, actual[i], expected[i]);
     }
@@ -291,7 +291,7 @@ static void test_keyframes(void **state)
     char *text = written(m, NULL);
     tg_model *back = loaded(text);
     double time, out[7], speed[6], norm = hypot(q[3], q[5]);
-    assert_int_equal(tg_key_get(back, 0, &time, out, speed, NULL, NULL), TG_OK);
+    assert_int_equal(tg_key_get(back, 0, &time, out, speed, NULL, NULL, NULL), TG_OK);
     assert_true(time == 1.0 / 3);
     assert_memory_equal(speed, v, sizeof v);
     for (int i = 0; i < 7; i++)

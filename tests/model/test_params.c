@@ -36,17 +36,17 @@ static void test_names_find_themselves(void **state)
             char name[200];
             int offset;
             int size;
-            assert_int_equal(tg_param_slice_get(m, i, &slice), TG_OK);
+            assert_int_equal(tg_param_slice_get(m, i, &slice, NULL), TG_OK);
             assert_int_equal(slice.offset, next);
             assert_true(slice.size > 0);
             next += slice.size;
-            assert_int_equal(tg_param_name(m, slice.offset, true, name, sizeof name), TG_OK);
+            assert_int_equal(tg_param_name(m, slice.offset, true, name, sizeof name, NULL), TG_OK);
             assert_int_equal(tg_param_find(m, name, &offset, &size, NULL), TG_OK);
             assert_int_equal(offset, slice.offset);
             assert_int_equal(size, slice.size);
             for (int k = 0; k < slice.size; k++)
             {
-                assert_int_equal(tg_param_name(m, slice.offset + k, false, name, sizeof name), TG_OK);
+                assert_int_equal(tg_param_name(m, slice.offset + k, false, name, sizeof name, NULL), TG_OK);
                 assert_int_equal(tg_param_find(m, name, &offset, &size, NULL), TG_OK);
                 assert_int_equal(offset, slice.offset + k);
                 assert_int_equal(size, 1);
@@ -145,14 +145,14 @@ static void test_name_buffer(void **state)
     char name[16];
     int offset;
     assert_int_equal(tg_param_find(m, "body.pole.mass", &offset, NULL, NULL), TG_OK);
-    assert_int_equal(tg_param_name(m, offset, false, name, 15), TG_OK); /* just fits */
+    assert_int_equal(tg_param_name(m, offset, false, name, 15, NULL), TG_OK); /* just fits */
     assert_string_equal(name, "body.pole.mass");
-    assert_int_equal(tg_param_name(m, offset, false, name, 14), TG_ERR_CAPACITY);
+    assert_int_equal(tg_param_name(m, offset, false, name, 14, NULL), TG_ERR_CAPACITY);
     assert_string_equal(name, "body.pole.mas");
-    assert_int_equal(tg_param_name(m, -1, false, name, sizeof name), TG_ERR_ARGUMENT);
-    assert_int_equal(tg_param_name(m, tg_model_sizes(m).nparams, false, name, sizeof name), TG_ERR_ARGUMENT);
-    assert_int_equal(tg_param_name(m, offset, false, NULL, 0), TG_ERR_ARGUMENT);
-    assert_int_equal(tg_param_slice_get(m, -1, NULL), TG_ERR_ARGUMENT);
+    assert_int_equal(tg_param_name(m, -1, false, name, sizeof name, NULL), TG_ERR_ARGUMENT);
+    assert_int_equal(tg_param_name(m, tg_model_sizes(m).nparams, false, name, sizeof name, NULL), TG_ERR_ARGUMENT);
+    assert_int_equal(tg_param_name(m, offset, false, NULL, 0, NULL), TG_ERR_ARGUMENT);
+    assert_int_equal(tg_param_slice_get(m, -1, NULL, NULL), TG_ERR_ARGUMENT);
     assert_int_equal(tg_param_slice_count(NULL), 0);
     tg_model_destroy(m);
 }

@@ -96,7 +96,7 @@ static void compare_part(const tg_model *scene, const tg_model *part, int copy, 
     for (int i = 0; i < tg_param_slice_count(part); i++)
     {
         tg_param_slice slice;
-        tg_param_slice_get(part, i, &slice);
+        tg_param_slice_get(part, i, &slice, NULL);
         if (is_moved(part, slice.element, slice.index))
             continue;
         bool shifts = has_world_parts(part) && (slice.element == TG_GEOM || slice.element == TG_SITE);
@@ -154,7 +154,7 @@ static void test_poses(void **state)
         size_t n = (size_t)m->nbody;
         double *q = calloc((size_t)m->nq, sizeof *q), *moved = calloc((size_t)m->nq, sizeof *q);
         double *x = calloc(7 * n, sizeof *x), *y = calloc(7 * n, sizeof *y);
-        tg_random_state(part, 7, q, NULL);
+        tg_random_state(part, 7, q, NULL, NULL);
         memcpy(moved, q, (size_t)m->nq * sizeof *q);
         for (int i = 0; i < m->njoint; i++)
         {
@@ -427,7 +427,7 @@ static void test_keyframes(void **state)
         const double home_v[7] = {1, 2, 3, 4, 5, 6, 7}, there_v[7] = {-2, 1, 3, 4, 5, 6, 7};
         for (int k = 0; k < 5; k++)
             assert_string_equal(tg_name(m, TG_KEY, k), names[k]);
-        assert_int_equal(tg_key_get(m, 0, &time, q, v, act, ctrl), TG_OK);
+        assert_int_equal(tg_key_get(m, 0, &time, q, v, act, ctrl, NULL), TG_OK);
         assert_true(time == 2 && q[0] == 9);
         assert_near(q + 7, home, 8);
         assert_near(q + 15, (const double[]){0, 0, 11, sqrt(0.5), 0, 0, sqrt(0.5), 0}, 8);
@@ -435,12 +435,12 @@ static void test_keyframes(void **state)
         assert_near(v + 13, zero, 7);
         assert_near(act, (const double[]){0.8, 0}, 2);
         assert_near(ctrl, (const double[]){0.5, 0.6, 0, 0}, 4);
-        assert_int_equal(tg_key_get(m, 2, NULL, q, v, act, ctrl), TG_OK);
+        assert_int_equal(tg_key_get(m, 2, NULL, q, v, act, ctrl, NULL), TG_OK);
         assert_near(q + 7, rest, 8);
         assert_near(q + 15, there, 8);
         assert_near(v + 13, there_v, 7);
         assert_near(act, (const double[]){0, 0.8}, 2);
-        assert_int_equal(tg_key_get(m, 4, &time, q, v, act, ctrl), TG_OK);
+        assert_int_equal(tg_key_get(m, 4, &time, q, v, act, ctrl, NULL), TG_OK);
         assert_true(time == 2);
         assert_near(q + 7, home, 8);
         assert_near(q + 15, there, 8);
@@ -482,7 +482,7 @@ static void test_report_has_each_line_once(void **state)
     tg_model *m = built(s);
     assert_int_equal(tg_report_count(m), tg_report_count(part) + tg_report_count(arm_part));
     tg_report_entry entry;
-    assert_int_equal(tg_report_get(m, 0, &entry), TG_OK);
+    assert_int_equal(tg_report_get(m, 0, &entry, NULL), TG_OK);
     assert_string_equal(entry.file, "everything.xml");
     assert_int_equal(entry.line, 12);
     tg_model_destroy(m);

@@ -142,7 +142,7 @@ static const tg_report_entry *find_entry(const tg_model *m, tg_report_kind kind,
 {
     for (int i = 0; i < tg_report_count(m); i++)
     {
-        assert_int_equal(tg_report_get(m, i, entry), TG_OK);
+        assert_int_equal(tg_report_get(m, i, entry, NULL), TG_OK);
         if (entry->kind == kind && strcmp(entry->element, element) == 0 && strcmp(entry->attribute, attribute) == 0)
             return entry;
     }

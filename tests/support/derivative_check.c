@@ -90,7 +90,7 @@ void check_gradient(dynamics_function f, dynamics_input i, matrix_function *matr
 
 static void name_of(const tg_model *m, int number, char *name)
 {
-    assert_int_equal(tg_param_name(m, number, false, name, 200), TG_OK);
+    assert_int_equal(tg_param_name(m, number, false, name, 200, NULL), TG_OK);
 }
 
 /* y^T (Richardson central difference) with respect to one parameter, for the best of three steps */

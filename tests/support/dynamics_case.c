@@ -90,7 +90,7 @@ static void fill(double *x, int n, double scale, unsigned *seed)
 
 void dynamics_case_randomise(dynamics_case *c, unsigned seed)
 {
-    assert_int_equal(tg_random_state(c->m, seed, c->q, c->v), TG_OK);
+    assert_int_equal(tg_random_state(c->m, seed, c->q, c->v, NULL), TG_OK);
     unsigned state = seed * 2654435761u + 1;
     fill(c->a, c->size.nv, 3, &state);
     fill(c->y, c->size.nv, 1, &state);
@@ -177,7 +177,7 @@ static void evaluate(void *context, int input, double h, double *out)
         double *dv = c->moved + c->size.nq;
         memset(dv, 0, sizeof(double) * (size_t)c->size.nv);
         dv[input] = h;
-        check(c, tg_integrate(c->m, c->q, dv, c->moved));
+        check(c, tg_integrate(c->m, c->q, dv, c->moved, NULL));
         q = c->moved;
     }
     else if (input >= 0 && c->input == INPUT_V)

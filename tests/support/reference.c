@@ -56,7 +56,7 @@ reference *reference_create(const tg_model *m, const double *params)
     r->joint = calloc((size_t)r->size.njoint + 1, sizeof *r->joint);
     for (int i = 0; i < r->size.nbody; i++)
     {
-        assert_int_equal(tg_body_get(m, i, &r->body[i].info), TG_OK);
+        assert_int_equal(tg_body_get(m, i, &r->body[i].info, NULL), TG_OK);
         r->body[i].pos = reference_param(r, TG_BODY, i, "pos");
         r->body[i].quat = reference_param(r, TG_BODY, i, "quat");
         r->body[i].mass = reference_param(r, TG_BODY, i, "mass");
@@ -65,7 +65,7 @@ reference *reference_create(const tg_model *m, const double *params)
     }
     for (int i = 0; i < r->size.njoint; i++)
     {
-        assert_int_equal(tg_joint_get(m, i, &r->joint[i].info), TG_OK);
+        assert_int_equal(tg_joint_get(m, i, &r->joint[i].info, NULL), TG_OK);
         r->joint[i].pos = reference_param(r, TG_JOINT, i, "pos");
         r->joint[i].axis = reference_param(r, TG_JOINT, i, "axis");
         r->joint[i].ref = reference_param(r, TG_JOINT, i, "ref");

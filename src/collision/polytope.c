@@ -1,0 +1,635 @@
+/* Boxes, meshes, spheres and capsules against boxes and meshes: from an axis to a patch. */
+#include "collision/polytope.h"
+
+#include <math.h>
+
+#include "collision/surface.h"
+#include "tangere/algebra.h"
+
+#define TIE 1e-10           /* of the extent: axes whose separations differ by less are equal, the first one counts */
+#define AGREE 1e-6          /* of the extent: what merging triangles into polygons may change */
+#define STILL_APART (-1e-4) /* m: shapes that overlap by less along an axis are apart along it, when it is chosen for where they will be */
+
+static double length(v4 a)
+{
+    return sqrt(v4_dot(a, a));
+}
+
+static v4 unit(v4 a)
+{
+    return a * v4_splat(1 / length(a));
+}
+
+static double roundings(const tg_query *q)
+{
+    return tg_rounding(&q->shape[0]) + tg_rounding(&q->shape[1]);
+}
+
+static bool has_polygons(const tg_placed *p)
+{
+    return p->polytope != NULL && p->polytope->npolygon > 0;
+}
+
+/* ---- one point ---- */
+
+static uint32_t mix(uint32_t h, uint32_t x)
+{
+    h ^= x + 0x9E3779B9u + (h << 6) + (h >> 2);
+    return h * 0x85EBCA6Bu;
+}
+
+/* the features of the two shapes, whatever the order of their vertices; the top bits are those that points over faces do not use */
+static uint32_t witness_id(const tg_axis *axis)
+{
+    uint32_t id = 0;
+    for (int i = 0; i < 2; i++)
+    {
+        uint32_t sum = 0, product = 1;
+        for (int k = 0; k < axis->count[i]; k++)
+        {
+            sum += (uint32_t)axis->vertex[i][k];
+            product *= 2 * (uint32_t)axis->vertex[i][k] + 1;
+        }
+        id = mix(mix(id, sum), product);
+    }
+    return 3u << 30 | (id & 0x3FFFFFFFu);
+}
+
+static tg_surface core_surface(const tg_placed *p, const tg_axis *axis, int i)
+{
+    double r = tg_rounding(p);
+    v4 n = axis->normal;
+    if (axis->count[i] == 3)
+        return tg_surface_face();
+    if (axis->count[i] == 2)
+    {
+        v4 e = mat3_mul(p->R, tg_core_local(p, axis->vertex[i][1]) - tg_core_local(p, axis->vertex[i][0]));
+        v4 across = e - n * v4_splat(v4_dot(n, e));
+        return tg_surface_edge(n, unit(across), r);
+    }
+    return r > 0 ? tg_surface_round(n, r) : tg_surface_vertex();
+}
+
+/* Adds the point between two points of the cores, at a given distance of these. */
+static tg_contact_point *add_between(const tg_query *q, v4 n, v4 a, v4 b, double separation, tg_patch *patch)
+{
+    double r0 = tg_rounding(&q->shape[0]), r1 = tg_rounding(&q->shape[1]), distance = separation - r0 - r1;
+    if (!(distance < q->reach) || patch->count == TG_PATCH_MAX)
+        return NULL;
+    tg_contact_point *c = &patch->point[patch->count++];
+    *c = (tg_contact_point){
+        .point = (a + b) * v4_splat(0.5) + n * v4_splat(0.5 * (r0 - r1)),
+        .normal = n,
+        .distance = distance,
+        .kind = TG_POINT_WITNESS,
+    };
+    return c;
+}
+
+static double distance_to(const tg_placed *p, int vertex, v4 x)
+{
+    return length(tg_core_vertex(p, vertex) - x);
+}
+
+/* How far the witness of shape i may move before other features hold it: to the ends of its edge; and, apart, until the normal has turned to the next edge. */
+static double witness_margin(const tg_query *q, const tg_axis *axis, int i)
+{
+    const tg_placed *p = &q->shape[i];
+    double least = axis->margin;
+    if (axis->count[i] == 2)
+        for (int k = 0; k < 2; k++)
+            least = fmin(least, distance_to(p, axis->vertex[i][k], axis->point[i]));
+    if (!(axis->separation > 0) || axis->count[i] == 3 || p->polytope == NULL)
+        return least;
+    const tg_polytope *t = p->polytope;
+    v4 outward = mat3_mul_t(p->R, i == 0 ? axis->normal : -axis->normal);
+    for (int k = 0; k < axis->count[i]; k++)
+    {
+        int v = axis->vertex[i][k];
+        for (int j = t->neighbour_start[v]; j < t->neighbour_start[v + 1]; j++)
+        {
+            if (axis->count[i] == 2 && t->neighbour[j] == axis->vertex[i][1 - k])
+                continue;
+            v4 e = tg_core_local(p, t->neighbour[j]) - tg_core_local(p, v);
+            least = fmin(least, axis->separation * fabs(v4_dot(outward, e)) / length(e));
+        }
+    }
+    return least;
+}
+
+static void add_witness(const tg_query *q, const tg_axis *axis, tg_patch *patch)
+{
+    tg_contact_point *c = add_between(q, axis->normal, axis->point[0], axis->point[1], axis->separation, patch);
+    if (c == NULL)
+        return;
+    c->feature = witness_id(axis);
+    c->margin = fmin(witness_margin(q, axis, 0), witness_margin(q, axis, 1));
+    for (int i = 0; i < 2; i++)
+        c->surface[i] = core_surface(&q->shape[i], axis, i);
+}
+
+/* ---- parallel edges ---- */
+
+enum
+{
+    EDGES_MAX = 8
+};
+
+/* Ends of the edges of shape i at its witness that are orthogonal to the axis. */
+static int flat_edges(const tg_query *q, const tg_axis *axis, int i, int end[EDGES_MAX][2])
+{
+    const tg_placed *p = &q->shape[i];
+    int v = axis->vertex[i][0], count = 0;
+    if (axis->count[i] == 2 || p->type == TG_GEOM_CAPSULE)
+    {
+        end[0][0] = v;
+        end[0][1] = p->type == TG_GEOM_CAPSULE ? 1 - v : axis->vertex[i][1];
+        count = 1;
+    }
+    else if (p->polytope != NULL)
+    {
+        const tg_polytope *t = p->polytope;
+        v4 n = mat3_mul_t(p->R, axis->normal);
+        for (int j = t->neighbour_start[v]; j < t->neighbour_start[v + 1] && count < EDGES_MAX; j++)
+        {
+            v4 e = tg_core_local(p, t->neighbour[j]) - tg_core_local(p, v);
+            if (fabs(v4_dot(n, e)) > TG_PARALLEL * length(e))
+                continue;
+            end[count][0] = v;
+            end[count++][1] = t->neighbour[j];
+        }
+    }
+    return count;
+}
+
+/* An edge in the world, and its place along a direction. */
+typedef struct stretch
+{
+    v4 end[2], along;
+    double low, high;
+    int vertex[2];
+} stretch;
+
+static stretch stretch_of(const tg_placed *p, const int end[2], v4 along)
+{
+    stretch s = {.end = {tg_core_vertex(p, end[0]), tg_core_vertex(p, end[1])}, .vertex = {end[0], end[1]}};
+    s.along = along;
+    s.low = v4_dot(along, s.end[0]);
+    s.high = v4_dot(along, s.end[1]);
+    if (s.low > s.high)
+    {
+        stretch o = s;
+        s.end[0] = o.end[1];
+        s.end[1] = o.end[0];
+        s.low = o.high;
+        s.high = o.low;
+        s.vertex[0] = end[1];
+        s.vertex[1] = end[0];
+    }
+    return s;
+}
+
+static v4 stretch_at(const stretch *s, double t)
+{
+    return s->end[0] + (s->end[1] - s->end[0]) * v4_splat((t - s->low) / (s->high - s->low));
+}
+
+/* The point at the end (0 low, 1 high) of what two parallel edges share: a vertex of the one that ends there, against the other edge. */
+static void add_shared_end(const tg_query *q, const tg_axis *axis, const stretch edge[2], int which, double t,
+                           double shared, tg_patch *patch)
+{
+    tg_axis end = *axis;
+    int ends = which == 0 ? edge[1].low > edge[0].low : edge[1].high < edge[0].high;
+    for (int i = 0; i < 2; i++)
+    {
+        end.point[i] = stretch_at(&edge[i], t);
+        end.count[i] = i == ends ? 1 : 2;
+        end.vertex[i][0] = edge[i].vertex[i == ends ? which : 0];
+        end.vertex[i][1] = edge[i].vertex[1];
+    }
+    end.separation = v4_dot(axis->normal, end.point[1] - end.point[0]);
+    end.margin = fmin(axis->margin, shared);
+    add_witness(q, &end, patch);
+}
+
+static bool add_parallel_edges(const tg_query *q, const tg_axis *axis, tg_patch *patch)
+{
+    int end[2][EDGES_MAX][2], count[2];
+    if (!(axis->separation > 0) || !axis->nearest || axis->count[0] == 3 || axis->count[1] == 3)
+        return false;
+    for (int i = 0; i < 2; i++)
+        if ((count[i] = flat_edges(q, axis, i, end[i])) == 0)
+            return false;
+    for (int i = 0; i < count[0]; i++)
+    {
+        v4 a = tg_core_vertex(&q->shape[0], end[0][i][0]), e = unit(tg_core_vertex(&q->shape[0], end[0][i][1]) - a);
+        stretch edge[2] = {stretch_of(&q->shape[0], end[0][i], e)};
+        for (int j = 0; j < count[1]; j++)
+        {
+            edge[1] = stretch_of(&q->shape[1], end[1][j], e);
+            v4 f = edge[1].end[1] - edge[1].end[0], across = f - e * v4_splat(v4_dot(f, e));
+            double low = fmax(edge[0].low, edge[1].low), high = fmin(edge[0].high, edge[1].high);
+            if (length(across) > TG_PARALLEL * length(f) || !(high - low > 1e-9 * (edge[0].high - edge[0].low)))
+                continue;
+            add_shared_end(q, axis, edge, 0, low, high - low, patch);
+            add_shared_end(q, axis, edge, 1, high, high - low, patch);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- from an axis to its patch ---- */
+
+/* the polygon of shape i that is orthogonal to the axis, or -1 */
+static int parallel_polygon(const tg_query *q, const tg_axis *axis, int i)
+{
+    const tg_placed *p = &q->shape[i];
+    if (!has_polygons(p))
+        return -1;
+    double cosine, second;
+    int polygon = tg_facing_polygon(p, axis->vertex[i][0], i == 0 ? axis->normal : -axis->normal, &cosine, &second);
+    return 1 - cosine < 0.5 * TG_PARALLEL * TG_PARALLEL ? polygon : -1;
+}
+
+/* The points over a face hold the axis: what is nearest is among them. */
+static bool agrees(const tg_query *q, const tg_axis *axis, double least)
+{
+    double extent = length(axis->point[0] - q->shape[0].x) + length(axis->point[1] - q->shape[1].x);
+    double distance = axis->separation - roundings(q);
+    return least <= distance + 1e-8 * fabs(axis->separation) + AGREE * extent;
+}
+
+/* Points over a face, if the axis has one. An axis along which the shapes are not nearest may have nothing over its face yet: then what comes there first. */
+static bool add_face_points(const tg_query *q, const tg_axis *axis, tg_patch *patch)
+{
+    for (int i = 0; i < 2; i++)
+    {
+        int polygon = parallel_polygon(q, axis, i);
+        if (polygon < 0)
+            continue;
+        double least = tg_clip(q, axis, i, polygon, false, patch);
+        if (agrees(q, axis, least))
+            return true;
+        if (!axis->nearest)
+        {
+            if (least == INFINITY)
+                tg_clip(q, axis, i, polygon, true, patch);
+            else
+                add_witness(q, axis, patch);
+            return true;
+        }
+        patch->count = 0;
+    }
+    return false;
+}
+
+static void add_patch(const tg_query *q, const tg_axis *axis, tg_patch *patch)
+{
+    if (!add_face_points(q, axis, patch) && !add_parallel_edges(q, axis, patch))
+        add_witness(q, axis, patch);
+}
+
+/* ---- the axis by searching ---- */
+
+static void list_vertices(const tg_gjk_result *r, int i, tg_axis *axis)
+{
+    axis->count[i] = 0;
+    for (int k = 0; k < r->count; k++)
+    {
+        int known = 0;
+        while (known < axis->count[i] && axis->vertex[i][known] != r->vertex[i][k])
+            known++;
+        if (known == axis->count[i])
+            axis->vertex[i][axis->count[i]++] = r->vertex[i][k];
+    }
+}
+
+/* How the axis between the nearest points of two shapes is found. False where their cores are limit apart, or farther. */
+typedef bool axis_function(const tg_placed *a, const tg_placed *b, double limit, tg_hint *hint, tg_axis *axis);
+
+static bool search_axis(const tg_placed *a, const tg_placed *b, double limit, tg_hint *hint, tg_axis *axis)
+{
+    tg_gjk_result r = tg_gjk(a, b, limit, hint);
+    if (!(r.distance < limit))
+        return false;
+    *axis = (tg_axis){.normal = r.normal,
+                      .separation = r.distance,
+                      .margin = r.margin,
+                      .nearest = true,
+                      .point = {r.point[0], r.point[1]}};
+    for (int i = 0; i < 2; i++)
+        list_vertices(&r, i, axis);
+    return true;
+}
+
+/* ---- where the shapes will be ---- */
+
+tg_placed tg_advanced(const tg_query *q, int i)
+{
+    tg_placed p = q->shape[i];
+    double w[3], turn[4];
+    v4_store3(w, q->spin[i] * v4_splat(q->dt));
+    tg_quat_exp(w, turn);
+    p.x += q->velocity[i] * v4_splat(q->dt);
+    p.R = mat3_product(mat3_from_quat(turn), p.R);
+    return p;
+}
+
+/* of the cores, along the unit vector n */
+static double separation_along(const tg_placed *a, const tg_placed *b, v4 n, int vertex[2])
+{
+    v4 p = tg_support(a, n, &vertex[0]), q = tg_support(b, -n, &vertex[1]);
+    return v4_dot(n, q - p);
+}
+
+/* The axis between the shapes as they are that is held by the same features as `there` between the shapes as they will be. */
+static tg_axis brought_back(const tg_query *q, const tg_placed moved[2], const tg_axis *there)
+{
+    tg_axis axis = *there;
+    tg_query then = *q;
+    then.shape[0] = moved[0];
+    then.shape[1] = moved[1];
+    v4 n = there->normal;
+    int face = parallel_polygon(&then, there, 0) >= 0 ? 0 : parallel_polygon(&then, there, 1) >= 0 ? 1 : -1;
+    if (face >= 0)
+        n = mat3_mul(q->shape[face].R, mat3_mul_t(moved[face].R, n));
+    else if (there->count[0] == 2 && there->count[1] == 2)
+    {
+        v4 e[2];
+        for (int i = 0; i < 2; i++)
+            e[i] = tg_core_vertex(&q->shape[i], there->vertex[i][1]) - tg_core_vertex(&q->shape[i], there->vertex[i][0]);
+        v4 product = v4_cross(e[0], e[1]);
+        if (v4_dot(product, product) > 1e-16 * v4_dot(e[0], e[0]) * v4_dot(e[1], e[1]))
+            n = unit(v4_dot(product, n) < 0 ? -product : product);
+    }
+    int vertex[2] = {there->vertex[0][0], there->vertex[1][0]};
+    axis.normal = n;
+    axis.nearest = false;
+    axis.separation = separation_along(&q->shape[0], &q->shape[1], n, vertex);
+    for (int i = 0; i < 2; i++)
+    {
+        axis.count[i] = i == face ? 3 : 1;
+        axis.vertex[i][0] = vertex[i];
+    }
+    v4 gap = n * v4_splat(axis.separation);
+    int held = face == 0 ? 1 : 0; /* whose vertex gives the place */
+    axis.point[held] = tg_core_vertex(&q->shape[held], vertex[held]);
+    axis.point[1 - held] = axis.point[held] + (held == 0 ? gap : -gap);
+    return axis;
+}
+
+/* The separation along an axis after dt: a face's normal turns with its shape. */
+static double separation_after(const tg_query *q, const tg_placed moved[2], const tg_axis *axis)
+{
+    v4 n = axis->normal;
+    for (int i = 1; i >= 0; i--)
+        if (parallel_polygon(q, axis, i) >= 0)
+            n = mat3_mul(moved[i].R, mat3_mul_t(q->shape[i].R, axis->normal));
+    int vertex[2] = {axis->vertex[0][0], axis->vertex[1][0]};
+    return separation_along(&moved[0], &moved[1], n, vertex);
+}
+
+/* Of the axis between the nearest points now and that of where the shapes will be: the latter, if they are apart along it now. Only for pairs that would close. */
+static void choose_axis(const tg_query *q, axis_function *find, tg_axis *axis)
+{
+    double r = roundings(q);
+    if (!(q->dt > 0) || axis->separation - r < STILL_APART)
+        return;
+    tg_placed moved[2] = {tg_advanced(q, 0), tg_advanced(q, 1)};
+    double after = separation_after(q, moved, axis);
+    if (after >= r)
+        return;
+    tg_hint near = q->hint != NULL ? *q->hint : (tg_hint){0};
+    tg_axis there;
+    if (!find(&moved[0], &moved[1], INFINITY, &near, &there) || !(there.separation > after))
+        return;
+    there = brought_back(q, moved, &there);
+    v4 turn = there.normal - axis->normal;
+    if (there.separation - r >= STILL_APART && length(turn) > TG_PARALLEL)
+        *axis = there;
+}
+
+static void searched_patch(const tg_query *q, tg_patch *patch)
+{
+    tg_axis axis;
+    if (!search_axis(&q->shape[0], &q->shape[1], q->reach + roundings(q), q->hint, &axis))
+        return;
+    choose_axis(q, search_axis, &axis);
+    add_patch(q, &axis, patch);
+}
+
+/* ---- two boxes ---- */
+
+static double box_extent(const tg_query *q)
+{
+    const double *a = q->shape[0].size, *b = q->shape[1].size;
+    return a[0] + a[1] + a[2] + b[0] + b[1] + b[2];
+}
+
+/* The axis with the largest value, the first of those that are equal, among those along which the boxes are apart by `least` now. */
+static int best_box_axis(const tg_box_axes *value, const tg_box_axes *now, double least, double tie)
+{
+    int best = -1;
+    double most = -INFINITY;
+    for (int k = 0; k < TG_BOX_AXES; k++)
+        if (value->separation[k] > most && now->separation[k] >= least)
+        {
+            most = value->separation[k] + tie;
+            best = k;
+        }
+    return best;
+}
+
+/* How much worse the next axis is that is not parallel to the best. */
+static double box_margin(const tg_query *q, const tg_box_axes *s, int best, v4 normal)
+{
+    double second = -INFINITY;
+    for (int k = 0; k < TG_BOX_AXES; k++)
+    {
+        if (k == best || !(s->separation[k] > second))
+            continue;
+        v4 n = k < 3 ? q->shape[0].R.c[k] : k < 6 ? q->shape[1].R.c[k - 3] : tg_box_axis(&q->shape[0], &q->shape[1], s, k).normal;
+        if (1 - fabs(v4_dot(n, normal)) > 0.5 * TG_PARALLEL * TG_PARALLEL)
+            second = s->separation[k];
+    }
+    return fmax(s->separation[best] - second, 0);
+}
+
+/* The boxes are apart, and `axis` is the one of the fifteen along which they are farthest apart: it is the direction between the nearest points if the points that hold it
+ * lie opposite each other. Otherwise that is searched for. */
+static bool nearest_box_patch(const tg_query *q, tg_axis *axis, tg_patch *patch)
+{
+    v4 between = axis->point[1] - axis->point[0] - axis->normal * v4_splat(axis->separation);
+    if (add_face_points(q, axis, patch))
+        return true;
+    if (axis->count[0] == 2 && axis->count[1] == 2 && length(between) <= TIE * box_extent(q))
+    {
+        add_witness(q, axis, patch);
+        return true;
+    }
+    return false;
+}
+
+/* The boxes will close: among all fifteen axes, and the direction between the nearest points, that along which they are farthest apart after dt. */
+static void moving_box_patch(const tg_query *q, const tg_box_axes *now, int best, tg_patch *patch)
+{
+    tg_placed moved[2] = {tg_advanced(q, 0), tg_advanced(q, 1)};
+    tg_box_axes after = tg_box_separations(&moved[0], &moved[1]);
+    double tie = TIE * box_extent(q);
+    int chosen = best_box_axis(&after, now, STILL_APART, tie);
+    if (after.separation[best] >= after.separation[chosen] - tie)
+        chosen = best;
+    tg_axis axis = tg_box_axis(&q->shape[0], &q->shape[1], now, chosen), nearest;
+    axis.margin = box_margin(q, &after, chosen, axis.normal);
+    if (now->separation[best] > 0)
+    {
+        axis.nearest = true;
+        if (chosen == best && nearest_box_patch(q, &axis, patch))
+            return;
+        axis.nearest = false;
+        if (!search_axis(&q->shape[0], &q->shape[1], INFINITY, q->hint, &nearest))
+            return;
+        if (!(nearest.separation - roundings(q) < q->reach))
+            return;
+        if (separation_after(q, moved, &nearest) > after.separation[chosen] + tie)
+            axis = nearest;
+    }
+    else
+        axis.nearest = chosen == best;
+    add_patch(q, &axis, patch);
+}
+
+static void box_patch(const tg_query *q, tg_patch *patch)
+{
+    tg_box_axes s = tg_box_separations(&q->shape[0], &q->shape[1]);
+    double tie = TIE * box_extent(q);
+    int best = best_box_axis(&s, &s, -INFINITY, tie);
+    double separation = s.separation[best];
+    if (!(separation < q->reach))
+        return;
+    if (q->dt > 0 && separation >= STILL_APART)
+    {
+        moving_box_patch(q, &s, best, patch);
+        return;
+    }
+    tg_axis axis = tg_box_axis(&q->shape[0], &q->shape[1], &s, best);
+    axis.nearest = true;
+    axis.margin = separation > 0 ? INFINITY : box_margin(q, &s, best, axis.normal);
+    if (separation <= 0)
+        add_patch(q, &axis, patch);
+    else if (!nearest_box_patch(q, &axis, patch) &&
+             search_axis(&q->shape[0], &q->shape[1], q->reach, q->hint, &axis))
+        add_patch(q, &axis, patch);
+}
+
+void tg_polytope_polytope(const tg_query *q, tg_patch *patch)
+{
+    if (q->shape[0].type == TG_GEOM_BOX && q->shape[1].type == TG_GEOM_BOX)
+        box_patch(q, patch);
+    else
+        searched_patch(q, patch);
+}
+
+/* ---- spheres and capsules ---- */
+
+/* A point x (frame of the box) outside: the nearest point is x cut off at the half lengths; the features are the cut coordinates. */
+static double point_outside_box(v4 x, v4 h, v4 *nearest, double *margin, int *cut)
+{
+    *nearest = x;
+    *margin = INFINITY;
+    *cut = 0;
+    for (int k = 0; k < 3; k++)
+    {
+        double over = fabs(x[k]) - h[k];
+        *margin = fmin(*margin, fabs(over));
+        if (over > 0)
+        {
+            (*nearest)[k] = copysign(h[k], x[k]);
+            *cut |= 1 << k;
+        }
+    }
+    return length(*nearest - x);
+}
+
+/* inside, or on the surface: the nearest face */
+static double point_inside_box(v4 x, v4 h, v4 *nearest, double *margin, int *cut, v4 *normal)
+{
+    double best = -INFINITY, second = -INFINITY;
+    int face = 0;
+    for (int k = 0; k < 3; k++)
+    {
+        double over = fabs(x[k]) - h[k];
+        if (over > best)
+        {
+            second = best;
+            best = over;
+            face = k;
+        }
+        else if (over > second)
+            second = over;
+    }
+    double sign = x[face] < 0 ? -1 : 1;
+    *margin = best - second;
+    *cut = 1 << face;
+    *nearest = x;
+    (*nearest)[face] = sign * h[face];
+    *normal = v4_zero();
+    (*normal)[face] = -sign;
+    return best;
+}
+
+/* A sphere's centre against a box, in closed form. */
+static bool sphere_box_axis(const tg_placed *sphere, const tg_placed *box, double limit, tg_hint *hint, tg_axis *axis)
+{
+    (void)hint;
+    v4 x = mat3_mul_t(box->R, sphere->x - box->x), h = v4_load(box->size), nearest, n;
+    int cut;
+    axis->nearest = true;
+    axis->separation = point_outside_box(x, h, &nearest, &axis->margin, &cut);
+    if (axis->separation > TIE * (h[0] + h[1] + h[2]))
+        n = (nearest - x) * v4_splat(1 / axis->separation);
+    else
+        axis->separation = point_inside_box(x, h, &nearest, &axis->margin, &cut, &n);
+    if (!(axis->separation < limit))
+        return false;
+    int vertex = (nearest[0] > 0) | (nearest[1] > 0) << 1 | (nearest[2] > 0) << 2, free = 7 & ~cut;
+    axis->normal = mat3_mul(box->R, n);
+    axis->point[0] = sphere->x;
+    axis->point[1] = box->x + mat3_mul(box->R, nearest);
+    axis->count[0] = 1;
+    axis->vertex[0][0] = 0;
+    axis->count[1] = 1 + (free & 1) + (free >> 1 & 1) + (free >> 2);
+    axis->vertex[1][0] = vertex & ~free;
+    axis->vertex[1][1] = axis->vertex[1][0] | free;
+    axis->vertex[1][2] = 8; /* a face is known by two opposite corners */
+    return true;
+}
+
+static void sphere_box(const tg_query *q, tg_patch *patch)
+{
+    tg_axis axis;
+    if (!sphere_box_axis(&q->shape[0], &q->shape[1], q->reach + roundings(q), q->hint, &axis))
+        return;
+    choose_axis(q, sphere_box_axis, &axis);
+    tg_contact_point *c = add_between(q, axis.normal, axis.point[0], axis.point[1], axis.separation, patch);
+    if (c == NULL)
+        return;
+    c->feature = witness_id(&axis);
+    c->margin = axis.margin;
+    for (int i = 0; i < 2; i++)
+        c->surface[i] = core_surface(&q->shape[i], &axis, i);
+}
+
+void tg_sphere_polytope(const tg_query *q, tg_patch *patch)
+{
+    if (q->shape[1].type == TG_GEOM_BOX)
+        sphere_box(q, patch);
+    else
+        searched_patch(q, patch);
+}
+
+void tg_capsule_polytope(const tg_query *q, tg_patch *patch)
+{
+    searched_patch(q, patch);
+}

@@ -1,0 +1,266 @@
+/* Newton's method on the Alart-Curnier equations (Alart and Curnier 1991), in scaled variables.
+ *
+ * With y_N = x_N - rho_N s_N, y_T = x_T - rho_T s_T a contact
+ *     breaks if y_N <= 0:         x = 0
+ *     sticks if |y_T| <= y_N:     s = 0
+ *     slides otherwise:           s_N = 0,  x_T = y_N e,  e = y_T / |y_T|
+ * and the derivative of the last, multiplied by 1 / rho_T and with s_N = 0 used, is the row
+ *     (dx_T - e dx_N - r (I - e e^T) dx_T) / rho_T + r (I - e e^T) ds_T = -(x_T - e x_N) / rho_T,   r = y_N / |y_T|.
+ * Rows are velocities, columns impulses. Broken blocks and boxes at their bound leave the system. The matrix is not
+ * symmetric when something slides: LU with pivoting. */
+#include <math.h>
+#include <string.h>
+
+#include "contact/solver.h"
+#include "math/dense.h"
+#include "math/lanes.h"
+
+static void classify_contact(const tg_cone *cone, const double *x, const double *s, tg_cone_state *state)
+{
+    int d = cone->dim;
+    double y[TG_CONE_MAX];
+    y[0] = x[0] - cone->rho_n * s[0];
+    for (int i = 1; i < d; i++)
+        y[i] = x[i] - cone->rho_t * s[i];
+    if (y[0] <= 0)
+    {
+        state->phase = TG_PHASE_BREAK;
+        return;
+    }
+    double tangent = tg_cone_tangent(d, y);
+    if (tangent <= y[0])
+    {
+        state->phase = TG_PHASE_STICK;
+        return;
+    }
+    state->phase = TG_PHASE_SLIDE;
+    state->ratio = y[0] / tangent;
+    for (int i = 1; i < d; i++)
+        state->direction[i - 1] = y[i] / tangent;
+}
+
+void tg_newton_direction(const tg_cone *cone, const double *x, const double *s, tg_cone_state *state)
+{
+    double y[TG_CONE_MAX];
+    for (int i = 1; i < cone->dim; i++)
+        y[i] = x[i] - cone->rho_t * s[i];
+    double tangent = tg_cone_tangent(cone->dim, y);
+    if (!(tangent > 0))
+        return;
+    state->ratio = fmin(fmax(x[0] - cone->rho_n * s[0], 0) / tangent, 1);
+    for (int i = 1; i < cone->dim; i++)
+        state->direction[i - 1] = y[i] / tangent;
+}
+
+void tg_newton_classify_block(const tg_cone *cone, const double *x, const double *s, tg_cone_state *state)
+{
+    x += cone->row;
+    s += cone->row;
+    if (cone->kind == TG_CONE_UNIT)
+    {
+        classify_contact(cone, x, s, state);
+        return;
+    }
+    double y = x[0] - cone->rho_n * s[0];
+    bool stick = cone->kind == TG_CONE_FREE || fabs(y) <= cone->bound;
+    state->phase = stick ? TG_PHASE_STICK : TG_PHASE_SLIDE;
+    state->direction[0] = y > 0 ? 1 : -1;
+}
+
+void tg_newton_classify(const tg_cones *cones, const double *x, const double *s, tg_cone_state *state)
+{
+    for (int b = 0; b < cones->blocks; b++)
+        tg_newton_classify_block(&cones->block[b], x, s, &state[b]);
+}
+
+/* the violation of one block whose phase is given: velocities of held rows, impulses divided by rho */
+static double block_residual(const tg_cones *cones, const tg_cone *cone, const tg_cone_state *state, const double *x,
+                             const double *s)
+{
+    const double *scale = cones->scale + cone->row;
+    double worst = 0;
+    x += cone->row;
+    s += cone->row;
+    switch (state->phase)
+    {
+    case TG_PHASE_BREAK:
+        worst = fabs(x[0]) / cone->rho_n;
+        for (int i = 1; i < cone->dim; i++)
+            worst = fmax(worst, fabs(x[i]) / (cone->rho_t * scale[i]));
+        return fmax(worst, -s[0]);
+    case TG_PHASE_STICK:
+        for (int i = 0; i < cone->dim; i++)
+            worst = fmax(worst, fabs(s[i]) / scale[i]);
+        return worst;
+    default:
+        if (cone->kind == TG_CONE_BOX)
+            return fabs(x[0] - state->direction[0] * cone->bound) / cone->rho_n;
+        worst = fabs(s[0]);
+        for (int i = 1; i < cone->dim; i++)
+            worst = fmax(worst, fabs(x[i] - state->direction[i - 1] * x[0]) / (cone->rho_t * scale[i]));
+        return worst;
+    }
+}
+
+double tg_newton_residual(const tg_cones *cones, const double *x, const double *s)
+{
+    double worst = 0;
+    for (int b = 0; b < cones->blocks; b++)
+    {
+        const tg_cone *cone = &cones->block[b];
+        tg_cone_state state;
+        tg_newton_classify_block(cone, x, s, &state);
+        double here = block_residual(cones, cone, &state, x, s);
+        worst = here > worst || isnan(here) ? here : worst;
+    }
+    return worst;
+}
+
+/* ---- one step ---- */
+
+static bool is_active(const tg_cone *cone, const tg_cone_state *state)
+{
+    return state->phase == TG_PHASE_STICK || (state->phase == TG_PHASE_SLIDE && cone->kind == TG_CONE_UNIT);
+}
+
+/* Gives blocks that leave the system their impulse and lists the rows of the others; returns how many. */
+static int list_active(tg_solve_work *w)
+{
+    int count = 0;
+    bool moved = false;
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        const tg_cone *cone = &w->cones.block[b];
+        const tg_cone_state *state = &w->state[b];
+        bool active = is_active(cone, state);
+        for (int i = cone->row; i < cone->row + cone->dim; i++)
+        {
+            w->position[i] = active ? count : -1;
+            if (active)
+            {
+                w->active[count++] = i;
+                continue;
+            }
+            double value = state->phase == TG_PHASE_BREAK ? 0 : state->direction[0] * cone->bound;
+            moved = moved || w->x[i] != value;
+            w->x[i] = value;
+        }
+    }
+    if (moved)
+        tg_cones_velocity(&w->cones, w->x, w->s);
+    return count;
+}
+
+/* A = G of the active rows, F = s */
+static void copy_active(tg_solve_work *w, int count)
+{
+    const tg_cones *cones = &w->cones;
+    bool whole = count == cones->rows;
+    for (int i = 0; i < count; i++)
+    {
+        const double *from = cones->G + (size_t)w->active[i] * (size_t)cones->ld;
+        double *to = w->A + (size_t)i * (size_t)cones->ld;
+        if (whole)
+            memcpy(to, from, (size_t)count * sizeof *to);
+        else
+            for (int j = 0; j < count; j++)
+                to[j] = from[w->active[j]];
+        w->rhs[i] = w->s[w->active[i]];
+    }
+}
+
+/* compliance proximal / rho of every active row: relative to the block's own stiffness, so that light and heavy bodies
+ * are treated alike */
+static void add_proximal(tg_solve_work *w, double proximal)
+{
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        const tg_cone *cone = &w->cones.block[b];
+        for (int i = 0; i < cone->dim && w->position[cone->row] >= 0; i++)
+        {
+            int at = w->position[cone->row + i];
+            w->A[(size_t)at * (size_t)(w->cones.ld + 1)] += proximal / (i == 0 ? cone->rho_n : cone->rho_t);
+        }
+    }
+}
+
+/* F_R = S (Q Q^T sigma_R + tau Z Z^T (L_R - target)), and its matrix G_RR + tau S Z Z^T S (selection.c) */
+static void add_held(tg_solve_work *w, const tg_held *held)
+{
+    const tg_cones *cones = &w->cones;
+    int ld = cones->ld;
+    for (int i = 0; i < held->count; i++)
+    {
+        int row = held->row[i], at = w->position[row];
+        const double *null = held->null + (size_t)i * (size_t)ld;
+        double *A = w->A + (size_t)at * (size_t)ld, change = 0, scale = cones->scale[row];
+        for (int j = 0; j < held->count; j++)
+        {
+            int other = held->row[j];
+            double stiffness = held->stiffness * null[j];
+            A[w->position[other]] += scale * stiffness * cones->scale[other];
+            change += stiffness * (cones->scale[other] * w->x[other] - held->target[j]);
+            change -= null[j] * w->s[other] / cones->scale[other];
+        }
+        w->rhs[at] += scale * change;
+    }
+}
+
+/* rows of the tangents of a sliding block, A_T holding G_T */
+static void slide_rows(tg_solve_work *w, const tg_cone *cone, const tg_cone_state *state, int count)
+{
+    int ld = w->cones.ld, m = cone->dim - 1, at = w->position[cone->row];
+    double *A = w->A + (size_t)(at + 1) * (size_t)ld, ratio = state->ratio, stiffness = 1 / cone->rho_t;
+    const double *e = state->direction, *x = w->x + cone->row;
+    /* r (I - e e^T) G_T, column by column */
+    for (int j = 0; j < count; j++)
+    {
+        double along = 0;
+        for (int i = 0; i < m; i++)
+            along += e[i] * A[i * ld + j];
+        for (int i = 0; i < m; i++)
+            A[i * ld + j] = ratio * (A[i * ld + j] - e[i] * along);
+    }
+    for (int i = 0; i < m; i++)
+    {
+        double *row = A + i * ld + at;
+        row[0] -= stiffness * e[i];
+        row[1 + i] += stiffness * (1 - ratio);
+        for (int j = 0; j < m; j++)
+            row[1 + j] += stiffness * ratio * e[i] * e[j];
+        w->rhs[at + 1 + i] = stiffness * (x[1 + i] - e[i] * x[0]);
+    }
+}
+
+static double violation(const tg_solve_work *w)
+{
+    double worst = 0;
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        const tg_cone *cone = &w->cones.block[b];
+        double here = block_residual(&w->cones, cone, &w->state[b], w->x, w->s);
+        worst = here > worst || isnan(here) ? here : worst;
+    }
+    return worst;
+}
+
+double tg_newton_step(tg_solve_work *w, double proximal, const tg_held *held)
+{
+    int count = list_active(w), ld = w->cones.ld;
+    copy_active(w, count);
+    if (proximal > 0)
+        add_proximal(w, proximal);
+    if (held != NULL && held->rank < held->count)
+        add_held(w, held);
+    for (int b = 0; b < w->cones.blocks; b++)
+        if (w->state[b].phase == TG_PHASE_SLIDE && w->cones.block[b].dim > 1)
+            slide_rows(w, &w->cones.block[b], &w->state[b], count);
+    w->newton++;
+    if (tg_lu(count, w->A, ld, w->pivot) >= 0)
+        return INFINITY;
+    tg_lu_solve(count, w->A, ld, w->pivot, 1, w->rhs, 1);
+    for (int i = 0; i < count; i++)
+        w->x[w->active[i]] -= w->rhs[i];
+    tg_cones_velocity(&w->cones, w->x, w->s);
+    return violation(w);
+}

@@ -1,0 +1,362 @@
+/* Interior point for Signorini-Coulomb contact, in variables without De Saxce's term (as Dojo's, Howell et al. 2022).
+ *
+ * A contact has x in the interior of the cone, s_N > 0 and z = (psi, eta) in the interior of the cone, with
+ *     x_N s_N = k,     x_N psi + x_T . eta = k,     x_N eta + psi x_T = 0,     (s_N, eta) = G x + g,
+ * which at k = 0 is exactly Signorini, Coulomb and maximum dissipation. A box has (f - x) z = k, (f + x) y = k,
+ * y - z = G x + g; a free row 0 = G x + g. The start may violate the last equation of each (residual r below).
+ *
+ * Eliminated, with t = x_T / x_N and W = I - t t^T, r1, r2, r3 the right-hand sides of the linearised products:
+ *     G_N dx + (s_N / x_N) dx_N                                           = r1 / x_N - r_N
+ *     W G_T dx + ((eta - psi t) dx_N + (psi I - t eta^T) dx_T) / x_N      = (r3 - t r2) / x_N - W r_T
+ *     G dx + (y / (f + x) + z / (f - x)) dx                               = ry / (f + x) - rz / (f - x) - r
+ * One LU for predictor and corrector (Mehrotra), one step length for everything. */
+#include <math.h>
+#include <string.h>
+
+#include "contact/solver.h"
+#include "math/dense.h"
+#include "math/lanes.h"
+
+typedef struct interior
+{
+    const tg_cones *cones;
+    double *x, *z, *psi;    /* z: s_N and eta, box: z; psi at the first row of a contact, box: y */
+    double *dx, *dz, *dpsi; /* the predictor's, then the step */
+    double *r;              /* G x + g minus what z and psi say */
+    double *Gdx;
+    double kappa;  /* mean of the products */
+    double target; /* the k of this right-hand side */
+    double second; /* 1: with the predictor's products (corrector), 0: without */
+} interior;
+
+static interior interior_of(tg_solve_work *w)
+{
+    double *v = w->interior;
+    size_t ld = (size_t)w->cones.ld;
+    return (interior){.cones = &w->cones,
+                      .x = v,
+                      .z = v + ld,
+                      .psi = v + 2 * ld,
+                      .dx = v + 3 * ld,
+                      .dz = v + 4 * ld,
+                      .dpsi = v + 5 * ld,
+                      .r = v + 6 * ld,
+                      .Gdx = v + 7 * ld};
+}
+
+static double dot(int n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* all products equal: k = v^2 rho */
+static void start(interior *p)
+{
+    double v = p->cones->velocity;
+    memset(p->x, 0, (size_t)p->cones->ld * 3 * sizeof *p->x);
+    for (int b = 0; b < p->cones->blocks; b++)
+    {
+        const tg_cone *cone = &p->cones->block[b];
+        if (cone->kind == TG_CONE_FREE)
+            continue;
+        p->z[cone->row] = p->psi[cone->row] = v;
+        if (cone->kind == TG_CONE_UNIT)
+            p->x[cone->row] = v * cone->rho_n;
+    }
+}
+
+/* r = G x + g - (what the slacks say) */
+static void infeasibility(interior *p)
+{
+    tg_cones_velocity(p->cones, p->x, p->r);
+    for (int b = 0; b < p->cones->blocks; b++)
+    {
+        const tg_cone *cone = &p->cones->block[b];
+        if (cone->kind == TG_CONE_UNIT)
+            for (int i = cone->row; i < cone->row + cone->dim; i++)
+                p->r[i] -= p->z[i];
+        else if (cone->kind == TG_CONE_BOX)
+            p->r[cone->row] -= p->psi[cone->row] - p->z[cone->row];
+    }
+}
+
+/* mean product at (x, z, psi) + alpha (dx, dz, dpsi) */
+static double mean_product(const interior *p, double alpha)
+{
+    double sum = 0;
+    int count = 0;
+    for (int b = 0; b < p->cones->blocks; b++)
+    {
+        const tg_cone *cone = &p->cones->block[b];
+        int row = cone->row;
+        if (cone->kind == TG_CONE_FREE)
+            continue;
+        double x = p->x[row] + alpha * p->dx[row], z = p->z[row] + alpha * p->dz[row];
+        double psi = p->psi[row] + alpha * p->dpsi[row];
+        if (cone->kind == TG_CONE_BOX)
+        {
+            sum += (cone->bound - x) * z + (cone->bound + x) * psi;
+            count += 2;
+            continue;
+        }
+        sum += x * z;
+        count++;
+        if (cone->dim == 1)
+            continue;
+        sum += x * psi;
+        count++;
+        for (int i = row + 1; i < row + cone->dim; i++)
+            sum += (p->x[i] + alpha * p->dx[i]) * (p->z[i] + alpha * p->dz[i]);
+    }
+    return count > 0 ? sum / count : 0;
+}
+
+/* ---- the linear system ---- */
+
+static void matrix_contact(const interior *p, const tg_cone *cone, double *A, int ld)
+{
+    int row = cone->row, m = cone->dim - 1;
+    const double *x_t = p->x + row + 1, *eta = p->z + row + 1;
+    double x_n = p->x[row], psi = p->psi[row], t[TG_CONE_MAX];
+    A += (size_t)row * (size_t)ld;
+    A[row] += p->z[row] / x_n;
+    if (m == 0)
+        return;
+    A += ld;
+    for (int i = 0; i < m; i++)
+        t[i] = x_t[i] / x_n;
+    for (int j = 0; j < p->cones->rows; j++)
+    {
+        double along = 0;
+        for (int i = 0; i < m; i++)
+            along += t[i] * A[i * ld + j];
+        for (int i = 0; i < m; i++)
+            A[i * ld + j] -= t[i] * along;
+    }
+    for (int i = 0; i < m; i++)
+    {
+        double *entry = A + i * ld + row;
+        entry[0] += (eta[i] - psi * t[i]) / x_n;
+        entry[1 + i] += psi / x_n;
+        for (int j = 0; j < m; j++)
+            entry[1 + j] -= t[i] * eta[j] / x_n;
+    }
+}
+
+static void matrix(const interior *p, double *A)
+{
+    const tg_cones *cones = p->cones;
+    memcpy(A, cones->G, (size_t)cones->rows * (size_t)cones->ld * sizeof *A);
+    for (int b = 0; b < cones->blocks; b++)
+    {
+        const tg_cone *cone = &cones->block[b];
+        double *diagonal = A + (size_t)cone->row * (size_t)(cones->ld + 1);
+        double x = p->x[cone->row];
+        if (cone->kind == TG_CONE_UNIT)
+            matrix_contact(p, cone, A, cones->ld);
+        else if (cone->kind == TG_CONE_BOX)
+            *diagonal += p->psi[cone->row] / (cone->bound + x) + p->z[cone->row] / (cone->bound - x);
+        else
+            *diagonal *= 1 + 1e-9; /* redundant equalities; centred at x, so it changes the path and not the end */
+    }
+}
+
+/* ---- right-hand sides and what follows from dx ---- */
+
+/* products r1, r2, r3 of a contact; r3 has dim - 1 entries */
+static void products(const interior *p, const tg_cone *cone, double *r1, double *r2, double *r3)
+{
+    int row = cone->row, m = cone->dim - 1;
+    const double *x = p->x + row, *z = p->z + row, *dx = p->dx + row, *dz = p->dz + row;
+    double psi = p->psi[row], dpsi = p->dpsi[row], c = p->second;
+    *r1 = p->target - x[0] * z[0] - c * dx[0] * dz[0];
+    *r2 = p->target - x[0] * psi - dot(m, x + 1, z + 1) - c * (dx[0] * dpsi + dot(m, dx + 1, dz + 1));
+    for (int i = 0; i < m; i++)
+        r3[i] = -x[0] * z[1 + i] - psi * x[1 + i] - c * (dx[0] * dz[1 + i] + dpsi * dx[1 + i]);
+}
+
+static void rhs_contact(const interior *p, const tg_cone *cone, double *rhs)
+{
+    int row = cone->row, m = cone->dim - 1;
+    double x_n = p->x[row], r1, r2, r3[TG_CONE_MAX], t[TG_CONE_MAX];
+    products(p, cone, &r1, &r2, r3);
+    rhs[row] = r1 / x_n - p->r[row];
+    for (int i = 0; i < m; i++)
+        t[i] = p->x[row + 1 + i] / x_n;
+    double along = dot(m, t, p->r + row + 1);
+    for (int i = 0; i < m; i++)
+        rhs[row + 1 + i] = (r3[i] - t[i] * r2) / x_n - p->r[row + 1 + i] + t[i] * along;
+}
+
+static void box_products(const interior *p, const tg_cone *cone, double *rz, double *ry)
+{
+    int i = cone->row;
+    *rz = p->target - (cone->bound - p->x[i]) * p->z[i] + p->second * p->dx[i] * p->dz[i];
+    *ry = p->target - (cone->bound + p->x[i]) * p->psi[i] - p->second * p->dx[i] * p->dpsi[i];
+}
+
+static void right_hand_side(const interior *p, double *rhs)
+{
+    for (int b = 0; b < p->cones->blocks; b++)
+    {
+        const tg_cone *cone = &p->cones->block[b];
+        int row = cone->row;
+        rhs[row] = -p->r[row];
+        if (cone->kind == TG_CONE_UNIT)
+            rhs_contact(p, cone, rhs);
+        else if (cone->kind == TG_CONE_BOX)
+        {
+            double rz, ry;
+            box_products(p, cone, &rz, &ry);
+            rhs[row] += ry / (cone->bound + p->x[row]) - rz / (cone->bound - p->x[row]);
+        }
+    }
+}
+
+static void back_substitute(interior *p, const double *dx)
+{
+    int n = p->cones->rows;
+    for (int i = 0; i < n; i++)
+        p->Gdx[i] = v4_dot_of(n, p->cones->G + (size_t)i * (size_t)p->cones->ld, dx);
+    for (int b = 0; b < p->cones->blocks; b++)
+    {
+        const tg_cone *cone = &p->cones->block[b];
+        int row = cone->row, m = cone->dim - 1;
+        if (cone->kind == TG_CONE_UNIT)
+        {
+            double r1, r2, r3[TG_CONE_MAX];
+            products(p, cone, &r1, &r2, r3);
+            for (int i = row; i < row + cone->dim; i++)
+                p->dz[i] = p->Gdx[i] + p->r[i];
+            p->dpsi[row] = (r2 - p->psi[row] * dx[row] - dot(m, p->z + row + 1, dx + row + 1) -
+                            dot(m, p->x + row + 1, p->dz + row + 1)) /
+                           p->x[row];
+        }
+        else if (cone->kind == TG_CONE_BOX)
+        {
+            double rz, ry;
+            box_products(p, cone, &rz, &ry);
+            p->dz[row] = (rz + p->z[row] * dx[row]) / (cone->bound - p->x[row]);
+            p->dpsi[row] = (ry - p->psi[row] * dx[row]) / (cone->bound + p->x[row]);
+        }
+    }
+    memcpy(p->dx, dx, (size_t)n * sizeof *dx);
+}
+
+/* ---- step length ---- */
+
+static double step_positive(double y, double dy)
+{
+    return dy < 0 ? -y / dy : INFINITY;
+}
+
+/* the first alpha > 0 at which (n, t) + alpha (dn, dt) leaves |t| <= n */
+static double step_cone(int m, double n, const double *t, double dn, const double *dt)
+{
+    double a = dn * dn - dot(m, dt, dt), b = n * dn - dot(m, t, dt);
+    double tangent = sqrt(dot(m, t, t)), c = (n - tangent) * (n + tangent);
+    double discriminant = b * b - a * c;
+    double first = step_positive(n, dn);
+    if (a < 0 || (b < 0 && discriminant >= 0))
+        first = fmin(first, c / (-b + sqrt(fmax(discriminant, 0))));
+    return first;
+}
+
+static double longest_step(const interior *p)
+{
+    double alpha = INFINITY;
+    for (int b = 0; b < p->cones->blocks; b++)
+    {
+        const tg_cone *cone = &p->cones->block[b];
+        int row = cone->row, m = cone->dim - 1;
+        if (cone->kind == TG_CONE_FREE)
+            continue;
+        alpha = fmin(alpha, step_positive(p->z[row], p->dz[row]));
+        if (cone->kind == TG_CONE_BOX)
+        {
+            alpha = fmin(alpha, step_positive(p->psi[row], p->dpsi[row]));
+            alpha = fmin(alpha, step_positive(cone->bound - p->x[row], -p->dx[row]));
+            alpha = fmin(alpha, step_positive(cone->bound + p->x[row], p->dx[row]));
+            continue;
+        }
+        alpha = fmin(alpha, step_cone(m, p->x[row], p->x + row + 1, p->dx[row], p->dx + row + 1));
+        if (m > 0)
+            alpha = fmin(alpha, step_cone(m, p->psi[row], p->z + row + 1, p->dpsi[row], p->dz + row + 1));
+    }
+    return alpha;
+}
+
+/* ---- iterations ---- */
+
+static void solve_direction(interior *p, tg_solve_work *w)
+{
+    right_hand_side(p, w->rhs);
+    tg_lu_solve(p->cones->rows, w->A, p->cones->ld, w->pivot, 1, w->rhs, 1);
+    back_substitute(p, w->rhs);
+}
+
+/* predictor, corrector, step; false when the matrix is singular or no step is possible */
+static bool iterate(interior *p, tg_solve_work *w)
+{
+    int n = p->cones->rows;
+    matrix(p, w->A);
+    if (tg_lu(n, w->A, p->cones->ld, w->pivot) >= 0)
+        return false;
+    p->target = p->second = 0;
+    solve_direction(p, w);
+    double affine = mean_product(p, fmin(1, longest_step(p)));
+    double share = p->kappa > 0 ? fmin(fmax(affine / p->kappa, 0), 1) : 0;
+    p->target = fmax(share * share * share, 1e-8) * p->kappa;
+    p->second = 1;
+    solve_direction(p, w);
+    double fraction = fmax(0.95, 1 - 10 * share * share * share);
+    double alpha = fmin(1, fmin(fraction, 0.9995) * longest_step(p));
+    if (!(alpha > 1e-10))
+        return false;
+    for (int i = 0; i < n; i++)
+    {
+        p->x[i] += alpha * p->dx[i];
+        p->z[i] += alpha * p->dz[i];
+        p->psi[i] += alpha * p->dpsi[i];
+    }
+    return true;
+}
+
+double tg_interior_run(tg_solve_work *w)
+{
+    interior p = interior_of(w);
+    int n = w->cones.rows;
+    memset(w->interior, 0, (size_t)TG_INTERIOR_VECTORS * (size_t)w->cones.ld * sizeof *w->interior);
+    start(&p);
+    double best = INFINITY, aim = 1e-2 * w->options->tolerance;
+    for (int k = 0; k < w->options->max_interior; k++)
+    {
+        p.kappa = mean_product(&p, 0);
+        infeasibility(&p);
+        w->interior_steps++;
+        if (!iterate(&p, w))
+            break;
+        tg_cones_velocity(&w->cones, p.x, w->s);
+        double here = tg_newton_residual(&w->cones, p.x, w->s);
+        if (here < best)
+        {
+            best = here;
+            memcpy(w->best, p.x, (size_t)n * sizeof *w->best);
+        }
+        if (best <= aim || !isfinite(here))
+            break;
+    }
+    if (best < INFINITY)
+        memcpy(w->x, w->best, (size_t)n * sizeof *w->x);
+    tg_cones_velocity(&w->cones, w->x, w->s);
+    return best;
+}
+
+void tg_solver_ipm(tg_solve_work *w)
+{
+    tg_interior_run(w);
+    tg_solve_accept(w);
+}

@@ -1,0 +1,77 @@
+/* The default: one block Gauss-Seidel sweep finds most phases, Newton on the Alart-Curnier equations finishes.
+ *
+ * The proximal compliance (1e-4 of each block's own, centred at the current point) makes the matrix regular whatever
+ * the rank of G, and leaves the solution alone; phases that repeat are handed to the selection rule, whose equations
+ * are exact. Stages of rising cost; every one ends by offering what it has (tg_solve_accept). */
+#include <math.h>
+#include <string.h>
+
+#include "contact/solver.h"
+
+static const double proximal = 1e-4;
+
+static void sweeps(tg_solve_work *w, int count)
+{
+    for (int k = 0; k < count; k++)
+        tg_cones_sweep(&w->cones, w->x);
+    w->sweeps += count;
+    tg_cones_velocity(&w->cones, w->x, w->s);
+}
+
+static bool same_phases(const tg_solve_work *w)
+{
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        tg_cone_state now;
+        tg_newton_classify_block(&w->cones.block[b], w->x, w->s, &now);
+        if (now.phase != w->state[b].phase)
+            return false;
+    }
+    return true;
+}
+
+static void newton(tg_solve_work *w, int steps)
+{
+    double aim = 0.1 * w->options->tolerance;
+    for (int k = 0; k < steps; k++)
+    {
+        if (tg_newton_residual(&w->cones, w->x, w->s) <= aim)
+            return;
+        tg_newton_classify(&w->cones, w->x, w->s, w->state);
+        if (!(tg_newton_step(w, proximal, NULL) < INFINITY))
+            return;
+        if (w->options->select && same_phases(w))
+            return;
+    }
+}
+
+static void restart_unless_finite(tg_solve_work *w)
+{
+    for (int i = 0; i < w->cones.rows; i++)
+        if (!isfinite(w->x[i]))
+        {
+            memset(w->x, 0, (size_t)w->cones.rows * sizeof *w->x);
+            return;
+        }
+}
+
+void tg_solver_newton(tg_solve_work *w)
+{
+    sweeps(w, 1);
+    newton(w, 4);
+    if (tg_solve_accept(w))
+        return;
+    memcpy(w->x, w->kept, (size_t)w->cones.rows * sizeof *w->x);
+    restart_unless_finite(w);
+    sweeps(w, 6);
+    newton(w, 5);
+    if (tg_solve_accept(w))
+        return;
+    tg_interior_run(w);
+    if (tg_solve_accept(w))
+        return;
+    memcpy(w->x, w->kept, (size_t)w->cones.rows * sizeof *w->x);
+    tg_cones_velocity(&w->cones, w->x, w->s);
+    newton(w, 5);
+    tg_solve_accept(w);
+}

@@ -1,0 +1,229 @@
+/* The table of solvers, their options, and one solve from the island to its certificate. */
+#include <math.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "contact/solver.h"
+
+/* a new solver: one file with its function, and one line here */
+static const tg_solver table[] = {
+    {"newton", tg_solver_newton},
+    {"ipm", tg_solver_ipm},
+    {"pgs", tg_solver_pgs},
+};
+
+enum
+{
+    SOLVERS = sizeof table / sizeof table[0]
+};
+
+static const uint32_t options_cookie = 0x74675356u;
+
+const tg_solver *tg_solver_find(const char *name)
+{
+    for (int i = 0; i < SOLVERS; i++)
+        if (name != NULL && strcmp(name, table[i].name) == 0)
+            return &table[i];
+    return NULL;
+}
+
+tg_solve_options tg_solve_default(void)
+{
+    return (tg_solve_options){.cookie = options_cookie,
+                              .solver = "newton",
+                              .tolerance = 1e-8,
+                              .inner = 1e-12,
+                              .max_sweeps = 1000,
+                              .max_interior = 50,
+                              .select = true,
+                              .long_double = false};
+}
+
+const char *tg_solve_status_string(tg_solve_status status)
+{
+    static const char *const name[] = {"solved", "not solved"};
+    _Static_assert(sizeof name / sizeof name[0] == TG_SOLVE_STATUSES, "a name for every status");
+    return (unsigned)status < TG_SOLVE_STATUSES ? name[status] : "unknown";
+}
+
+/* ---- refusals ---- */
+
+static tg_status check_options(const tg_solve_options *o, tg_error *error)
+{
+    if (o->cookie != options_cookie)
+        return tg_fail(error, TG_ERR_ARGUMENT, "solver options: not made with tg_solve_default()");
+    if (tg_solver_find(o->solver) == NULL)
+        return tg_fail(error, TG_ERR_NAME, "solver options: unknown solver '%s'", o->solver == NULL ? "" : o->solver);
+    if (!(o->tolerance > 0) || !isfinite(o->tolerance))
+        return tg_fail(error, TG_ERR_VALUE, "solver options: tolerance must be positive, got %g", o->tolerance);
+    if (!(o->inner > 0) || !(o->inner <= o->tolerance))
+        return tg_fail(error, TG_ERR_VALUE, "solver options: inner must be in (0, tolerance], got %g", o->inner);
+    if (o->max_sweeps < 1 || o->max_interior < 1)
+        return tg_fail(error, TG_ERR_VALUE, "solver options: max_sweeps %d and max_interior %d must be positive",
+                       o->max_sweeps, o->max_interior);
+    return TG_OK;
+}
+
+static bool rows_fit(const tg_block *block)
+{
+    switch (block->kind)
+    {
+    case TG_BLOCK_CONTACT:
+        return block->rows == 1 || block->rows == 3 || block->rows == 4 || block->rows == 6;
+    case TG_BLOCK_EQUALITY:
+        return block->rows >= 1;
+    default:
+        return block->rows == 1;
+    }
+}
+
+static tg_status check_block(const tg_block *block, int index, int row, tg_error *error)
+{
+    if ((unsigned)block->kind >= TG_BLOCK_KINDS || !rows_fit(block) || block->row != row)
+        return tg_fail(error, TG_ERR_ARGUMENT, "block %d: kind %d with %d rows from row %d does not fit (row %d expected)",
+                       index, (int)block->kind, block->rows, block->row, row);
+    for (int i = 0; block->kind == TG_BLOCK_CONTACT && i < block->rows - 1; i++)
+        if (!(block->mu[i] >= 0) || !isfinite(block->mu[i]))
+            return tg_fail(error, TG_ERR_VALUE, "block %d: friction coefficient %d is %g", index, i, block->mu[i]);
+    if (block->kind == TG_BLOCK_FRICTION && (!(block->bound >= 0) || !isfinite(block->bound)))
+        return tg_fail(error, TG_ERR_VALUE, "block %d: bound is %g", index, block->bound);
+    return TG_OK;
+}
+
+static tg_status check_row(const tg_island *island, int row, tg_error *error)
+{
+    const double *G = island->G + (size_t)row * (size_t)island->ldg;
+    double sum = 0;
+    for (int j = 0; j < island->rows; j++)
+        sum += 0 * G[j];
+    if (sum != 0 || !(G[row] >= 0))
+        return tg_fail(error, TG_ERR_VALUE, "row %d: the Delassus matrix has an entry that is not finite, or diagonal %g",
+                       row, G[row]);
+    if (!isfinite(island->g[row]))
+        return tg_fail(error, TG_ERR_VALUE, "row %d: the free velocity is %g", row, island->g[row]);
+    if (island->warm != NULL && !isfinite(island->warm[row]))
+        return tg_fail(error, TG_ERR_VALUE, "row %d: the impulse to start from is %g", row, island->warm[row]);
+    return TG_OK;
+}
+
+static tg_status check_island(const tg_island *island, tg_error *error)
+{
+    int row = 0;
+    if (island->rows < 0 || island->blocks < 0 || island->ldg < island->rows)
+        return tg_fail(error, TG_ERR_ARGUMENT, "island: %d rows, %d blocks, leading dimension %d", island->rows,
+                       island->blocks, island->ldg);
+    for (int b = 0; b < island->blocks; b++)
+    {
+        tg_status status = check_block(&island->block[b], b, row, error);
+        if (status != TG_OK)
+            return status;
+        row += island->block[b].rows;
+    }
+    if (row != island->rows)
+        return tg_fail(error, TG_ERR_ARGUMENT, "island: blocks have %d rows, the island %d", row, island->rows);
+    for (int i = 0; i < island->rows; i++)
+    {
+        tg_status status = check_row(island, i, error);
+        if (status != TG_OK)
+            return status;
+    }
+    return TG_OK;
+}
+
+/* ---- one solve ---- */
+
+static bool take_work(tg_solve_work *w, int rows, int blocks, tg_arena *scratch)
+{
+    size_t ld = (size_t)v4_pad(rows), n = (size_t)rows;
+    tg_cones_take(&w->cones, rows, blocks, scratch);
+    w->x = TG_TAKE(scratch, double, ld, "contact: impulses");
+    w->s = TG_TAKE(scratch, double, ld, "contact: velocities");
+    w->best = TG_TAKE(scratch, double, ld, "contact: best impulses");
+    w->start = TG_TAKE(scratch, double, ld, "contact: impulses before selection");
+    w->kept = TG_TAKE(scratch, double, ld, "contact: kept impulses");
+    w->state = TG_TAKE(scratch, tg_cone_state, n, "contact: phases");
+    w->held.row = TG_TAKE(scratch, int, n, "contact: held rows");
+    w->held.basis = TG_TAKE(scratch, double, n *ld, "contact: range of held rows");
+    w->held.null = TG_TAKE(scratch, double, n *ld, "contact: null space of held rows");
+    w->held.target = TG_TAKE(scratch, double, ld, "contact: null component");
+    w->A = TG_TAKE(scratch, double, n *ld, "contact: linear system");
+    w->rhs = TG_TAKE(scratch, double, ld, "contact: right-hand side");
+    w->active = TG_TAKE(scratch, int, n, "contact: active rows");
+    w->pivot = TG_TAKE(scratch, int, n, "contact: pivots");
+    w->position = TG_TAKE(scratch, int, n, "contact: positions");
+    w->interior = TG_TAKE(scratch, double, TG_INTERIOR_VECTORS *ld, "contact: interior point");
+    w->saved = TG_TAKE(scratch, double, 2 * ld, "contact: rigid diagonal");
+    return !scratch->failed;
+}
+
+size_t tg_island_scratch(int rows, int blocks)
+{
+    tg_arena count = {0};
+    tg_solve_work w;
+    take_work(&w, rows, blocks, &count);
+    return count.used;
+}
+
+/* scratch comes with old contents: padding lanes and vectors read before they are written start at zero */
+static void clear_work(tg_solve_work *w)
+{
+    size_t bytes = (size_t)w->cones.ld * sizeof(double);
+    memset(w->x, 0, bytes);
+    memset(w->s, 0, bytes);
+    memset(w->kept, 0, bytes);
+    memset(w->state, 0, (size_t)w->cones.rows * sizeof *w->state);
+    w->held.count = w->held.rank = 0;
+    w->held.inconsistency = 0;
+    w->sweeps = w->newton = w->interior_steps = 0;
+    w->kept_residual = INFINITY;
+    w->kept_selection = TG_SELECT_UNSELECTED;
+}
+
+static void solve(tg_solve_work *w, const tg_island *island)
+{
+    tg_cones_build(&w->cones, island);
+    clear_work(w);
+    if (island->warm != NULL)
+        tg_cones_gather(&w->cones, island->warm, w->x);
+    if (w->cones.rows == 0)
+        w->kept_selection = TG_SELECT_UNIQUE;
+    else
+        tg_solver_find(w->options->solver)->run(w);
+}
+
+static void report(const tg_solve_work *w, const tg_island *island, double *L, double *sigma, tg_solve_result *result)
+{
+    tg_cones_scatter(&w->cones, w->kept, island->rows, L);
+    tg_residual residual = tg_island_residual(island, L, w->options->long_double, sigma);
+    bool solved = tg_residual_max(&residual) <= w->options->tolerance;
+    *result = (tg_solve_result){.status = solved ? TG_SOLVE_SOLVED : TG_SOLVE_PARTIAL,
+                                .selection = w->kept_selection,
+                                .sweeps = w->sweeps,
+                                .newton = w->newton,
+                                .interior = w->interior_steps,
+                                .rank = w->held.rank,
+                                .held = w->held.count,
+                                .residual = residual};
+}
+
+tg_status tg_island_solve(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
+                          double *sigma, tg_solve_result *result, tg_error *error)
+{
+    tg_status status = check_options(options, error);
+    if (status == TG_OK)
+        status = check_island(island, error);
+    if (status != TG_OK)
+        return status;
+    size_t mark = tg_arena_mark(scratch);
+    tg_solve_work w = {.options = options};
+    if (!take_work(&w, island->rows, island->blocks, scratch))
+    {
+        tg_arena_release(scratch, mark);
+        return tg_fail(error, TG_ERR_CAPACITY, "contact problem of %d rows: needs %zu bytes of scratch", island->rows,
+                       tg_island_scratch(island->rows, island->blocks));
+    }
+    solve(&w, island);
+    report(&w, island, L, sigma, result);
+    tg_arena_release(scratch, mark);
+    return TG_OK;
+}

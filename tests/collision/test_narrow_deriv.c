@@ -1,0 +1,217 @@
+/* Derivatives of contact points against central differences, for every pair and every feature that random poses reach. */
+#include "collision_test.h"
+
+#include "math/so3.h"
+
+enum
+{
+    POSES = 150,
+    COLUMNS = 18,
+    ROWS = 7 /* point, normal, distance */
+};
+
+/* ---- the analytic side: columns as in tg_contact_derivative ---- */
+
+static tg_point_motion motion_of(const tg_query *q, const tg_contact_point *c, int column)
+{
+    if (column >= 12)
+        return tg_motion_by_size(q, c, (column - 12) / 3, (column - 12) % 3);
+    int which = column / 6, k = column % 6;
+    v4 unit = v4_zero();
+    unit[k % 3] = 1;
+    v4 arm = c->point - q->shape[which].x;
+    v4 shift = k < 3 ? unit : v4_cross(unit, arm), turn = k < 3 ? v4_zero() : unit;
+    if (which == 1)
+        return tg_motion_by_twist(c, shift, turn);
+    tg_point_motion m = tg_motion_by_twist(c, -shift, -turn); /* rigid with the first, less the second's share */
+    m.point += shift;
+    m.normal += v4_cross(turn, c->normal);
+    return m;
+}
+
+/* ---- the numeric side ---- */
+
+static tg_query displaced(const tg_query *q, int column, double h)
+{
+    tg_query d = *q;
+    if (column >= 12)
+    {
+        d.shape[(column - 12) / 3].size[(column - 12) % 3] += h;
+        return d;
+    }
+    tg_placed *p = &d.shape[column / 6];
+    int k = column % 6;
+    if (k < 3)
+    {
+        p->x[k] += h;
+        return d;
+    }
+    double w[4] = {cos(0.5 * h), 0, 0, 0};
+    w[k - 2] = sin(0.5 * h);
+    p->R = mat3_product(mat3_from_quat(w), p->R);
+    return d;
+}
+
+static const tg_contact_point *find(const tg_patch *patch, uint32_t feature)
+{
+    for (int i = 0; i < patch->count; i++)
+        if (patch->point[i].feature == feature)
+            return &patch->point[i];
+    return NULL;
+}
+
+static void as_rows(v4 point, v4 normal, double distance, double *row)
+{
+    v4_store3(row, point);
+    v4_store3(row + 3, normal);
+    row[6] = distance;
+}
+
+static bool values(const tg_query *q, uint32_t feature, int column, double h, double *row)
+{
+    tg_query d = displaced(q, column, h);
+    tg_patch patch;
+    tg_narrow(&d, &patch);
+    const tg_contact_point *c = find(&patch, feature);
+    if (c == NULL)
+        return false;
+    as_rows(c->point, c->normal, c->distance, row);
+    return true;
+}
+
+/* (4 D(h/2) - D(h)) / 3 */
+static bool differences(const tg_query *q, uint32_t feature, int column, double h, double F[ROWS])
+{
+    double v[4][ROWS];
+    const double step[4] = {h, -h, h / 2, -h / 2};
+    for (int i = 0; i < 4; i++)
+        if (!values(q, feature, column, step[i], v[i]))
+            return false;
+    for (int i = 0; i < ROWS; i++)
+        F[i] = (4 * (v[2][i] - v[3][i]) / h - (v[0][i] - v[1][i]) / (2 * h)) / 3;
+    return true;
+}
+
+typedef struct tally
+{
+    int samples, skipped, kinds[3];
+    double worst, largest[COLUMNS];
+} tally;
+
+static void compare_point(const tg_query *q, const tg_contact_point *c, tally *t)
+{
+    double J[COLUMNS][ROWS], F[COLUMNS][ROWS], scale = 1, best = INFINITY;
+    int worst_column = -1, worst_row = -1;
+    bool skipped = true;
+    for (double h = 1e-4; h > 5e-9; h /= 10)
+    {
+        double error = 0;
+        bool ok = true;
+        for (int k = 0; k < COLUMNS && ok; k++)
+        {
+            int which = k < 12 ? 0 : (k - 12) / 3;
+            if (k >= 12 && (k - 12) % 3 >= size_count(q->shape[which].type))
+                continue;
+            tg_point_motion m = motion_of(q, c, k);
+            as_rows(m.point, m.normal, m.distance, J[k]);
+            ok = differences(q, c->feature, k, h, F[k]);
+            for (int i = 0; i < ROWS && ok; i++)
+            {
+                scale = fmax(scale, fabs(F[k][i]));
+                t->largest[k] = fmax(t->largest[k], fabs(J[k][i]));
+                if (fabs(J[k][i] - F[k][i]) > error)
+                {
+                    error = fabs(J[k][i] - F[k][i]);
+                    worst_column = k;
+                    worst_row = i;
+                }
+            }
+        }
+        skipped = skipped && !ok;
+        if (ok)
+            best = fmin(best, error / scale);
+    }
+    t->samples++;
+    t->skipped += skipped;
+    if (skipped)
+        return;
+    t->kinds[c->kind]++;
+    t->worst = fmax(t->worst, best);
+    if (best > 1e-6)
+        print_error("%s-%s kind %d flat %d %d feature %x distance %g margin %g: error %.3g, row %d column %d: %g not %g\n", type_name[q->shape[0].type],
+                    type_name[q->shape[1].type], (int)c->kind, c->surface[0].flat, c->surface[1].flat, c->feature, c->distance, c->margin,
+                    best, worst_row, worst_column, J[worst_column][worst_row], F[worst_column][worst_row]);
+}
+
+/* Random, aligned (flat on each other, parallel), and nearly aligned poses; apart and overlapping. */
+static tg_query random_query(test_random *r, tg_geom_type a, tg_geom_type b, int k, const tg_polytope *mesh)
+{
+    tg_query q = {.reach = 0.2};
+    q.shape[0] = random_shape(r, a, mesh);
+    q.shape[1] = random_shape(r, b, mesh);
+    if (k % 3 > 0) /* axes parallel or crossed, and a little off */
+    {
+        mat3 R = q.shape[0].R;
+        q.shape[1].R = k % 2 == 0 ? R : (mat3){{R.c[1], R.c[2], R.c[0]}};
+        double tilt[4] = {1, 0, 0, 0};
+        double size = k % 3 == 1 ? 3e-6 : 0.02;
+        for (int i = 1; i < 4; i++)
+            tilt[i] = size * random_unit(r);
+        q.shape[1].R = mat3_product(mat3_from_quat(tilt), q.shape[1].R);
+    }
+    if (a == TG_GEOM_PLANE) /* a plane below: somewhere above it */
+        q.shape[1].x += q.shape[0].R.c[2] * v4_splat(2);
+    move_to_distance(&q, 0.02 * random_unit(r));
+    return q;
+}
+
+/* Turning a sphere about its centre changes nothing; everything else must show. */
+static bool matters(tg_geom_type a, tg_geom_type b, int column)
+{
+    tg_geom_type type = column < 6 || (column >= 12 && column < 15) ? a : b;
+    if (column >= 12)
+        return (column - 12) % 3 < size_count(type);
+    return column % 6 < 3 || type != TG_GEOM_SPHERE;
+}
+
+static bool check_pair(tg_geom_type a, tg_geom_type b, const tg_polytope *mesh)
+{
+    test_random r = {0x9e3779b97f4a7c15u + 17 * (uint64_t)a + (uint64_t)b};
+    tally t = {0};
+    for (int k = 0; k < POSES; k++)
+    {
+        tg_query q = random_query(&r, a, b, k, mesh);
+        tg_patch patch;
+        tg_narrow(&q, &patch);
+        for (int i = 0; i < patch.count; i++)
+            compare_point(&q, &patch.point[i], &t);
+    }
+    double share = (double)t.skipped / t.samples;
+    print_message("%9s-%-9s points %5d (witness %d, clipped %d, corner %d) skipped %4.1f %% worst error %.1e\n", type_name[a],
+                  type_name[b], t.samples, t.kinds[0], t.kinds[1], t.kinds[2], 100 * share, t.worst);
+    bool good = t.samples >= POSES && share < 0.05 && t.worst < 1e-6;
+    for (int k = 0; k < COLUMNS; k++)
+        good = good && (!matters(a, b, k) || t.largest[k] > 1e-3);
+    return good;
+}
+
+static void test_derivatives(void **state)
+{
+    tg_polytope *mesh = test_mesh();
+    (void)state;
+    bool good = true;
+    for (tg_geom_type a = TG_GEOM_PLANE; a <= TG_GEOM_MESH; a++)
+        for (tg_geom_type b = a; b <= TG_GEOM_MESH; b++)
+            if (a != TG_GEOM_HFIELD && b > TG_GEOM_HFIELD)
+                good &= check_pair(a, b, mesh);
+    tg_polytope_destroy(NULL, mesh);
+    assert_true(good);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_derivatives),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
