@@ -19,7 +19,7 @@ typedef struct tg_attach_def
     const char *prefix; /* NULL or "": names stay. A prefix that ends in a letter or digit is joined with '/': "left"
                            makes "left/arm" of "arm"; any other as it is: "left_" makes "left_arm" */
     double pos[3], quat[4]; /* of the model's world in the scene's; default: the same */
-    const char *label; /* what messages call the model; NULL: its file, or its name */
+    const char *label;      /* what messages call the model; NULL: its file, or its name */
     uint32_t cookie;
 } tg_attach_def;
 
@@ -38,7 +38,7 @@ TG_API tg_prop_def tg_default_prop(void);
 TG_API tg_geom_def tg_default_floor(void); /* a plane at z = 0 named "floor" */
 
 TG_API tg_status tg_scene_create(const tg_allocator *allocator, tg_scene **s, tg_error *error);
-TG_API void tg_scene_destroy(tg_scene *s); /* NULL is allowed */
+TG_API void tg_scene_destroy(tg_scene *s);              /* NULL is allowed */
 TG_API const char *tg_scene_message(const tg_scene *s); /* of the last failure; "" if there was none */
 
 /* What the scene has instead of its parts: name (default "scene"), gravity (0 0 -9.81), time step (0.002 s). */

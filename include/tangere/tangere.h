@@ -4,6 +4,8 @@
 
 #include "tangere/algebra.h"
 #include "tangere/base.h"
+#include "tangere/collision.h"
+#include "tangere/contact.h"
 #include "tangere/dynamics.h"
 #include "tangere/model.h"
 #include "tangere/scene.h"

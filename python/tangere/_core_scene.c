@@ -69,25 +69,19 @@ typedef struct geom_field
     int count; /* doubles; 0: an int */
 } geom_field;
 
-#define NUMBERS(field, n) {#field, offsetof(tg_geom_def, field), n}
-#define INTEGER(field) {#field, offsetof(tg_geom_def, field), 0}
+#define NUMBERS(field, n)                                                                                              \
+    {                                                                                                                  \
+#field, offsetof(tg_geom_def, field), n                                                                        \
+    }
+#define INTEGER(field)                                                                                                 \
+    {                                                                                                                  \
+#field, offsetof(tg_geom_def, field), 0                                                                        \
+    }
 
 static const geom_field geom_fields[] = {
-    INTEGER(type),
-    NUMBERS(size, 3),
-    NUMBERS(mass, 1),
-    NUMBERS(density, 1),
-    NUMBERS(friction, 3),
-    NUMBERS(kinetic, 1),
-    NUMBERS(slip_speed, 1),
-    NUMBERS(restitution, 1),
-    NUMBERS(compliance, 1),
-    NUMBERS(margin, 1),
-    INTEGER(contype),
-    INTEGER(conaffinity),
-    INTEGER(condim),
-    INTEGER(priority),
-    INTEGER(group),
+    INTEGER(type),       NUMBERS(size, 3),       NUMBERS(mass, 1),        NUMBERS(density, 1),    NUMBERS(friction, 3),
+    NUMBERS(kinetic, 1), NUMBERS(slip_speed, 1), NUMBERS(restitution, 1), NUMBERS(compliance, 1), NUMBERS(margin, 1),
+    INTEGER(contype),    INTEGER(conaffinity),   INTEGER(condim),         INTEGER(priority),      INTEGER(group),
 };
 
 static bool set_geom_field(tg_geom_def *def, const geom_field *field, PyObject *value)
@@ -140,8 +134,7 @@ static PyObject *scene_set(PyObject *self, PyObject *args)
     const char *name = NULL;
     PyObject *gravity = NULL;
     double timestep = 0, vector[3];
-    if (!PyArg_ParseTuple(args, "sOd:_set", &name, &gravity, &timestep) ||
-        !take_vector(gravity, "gravity", vector, 3))
+    if (!PyArg_ParseTuple(args, "sOd:_set", &name, &gravity, &timestep) || !take_vector(gravity, "gravity", vector, 3))
         return NULL;
     tg_status status = tg_scene_name(scene_of(self), name);
     if (status == TG_OK)

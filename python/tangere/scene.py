@@ -38,9 +38,7 @@ class Scene(_core.Scene):
     that move, mass or density.
     """
 
-    def __init__(
-        self, *, name: str = "scene", gravity: ArrayLike = (0.0, 0.0, -9.81), timestep: float = 0.002
-    ) -> None:
+    def __init__(self, *, name: str = "scene", gravity: ArrayLike = (0.0, 0.0, -9.81), timestep: float = 0.002) -> None:
         self._set(name, gravity, timestep)
 
     def add(
@@ -90,12 +88,14 @@ class Scene(_core.Scene):
     ) -> None:
         """Adds a height field to the world.
 
-        heights: m, rows along +y and columns along +x, above pos; size: m, half lengths along x and y; base: m, how deep
-        it goes below its lowest point.
+        heights: m, rows along +y and columns along +x, above pos; size: m, half lengths along x and y; base: m, how
+        deep it goes below its lowest point.
         """
         surface = np.asarray(heights, dtype=float)
         if surface.ndim != 2 or min(surface.shape) < 2 or not np.isfinite(surface).all():
-            raise ValueError(f"heights: finite numbers in at least two rows and columns are needed, got shape {surface.shape}")
+            raise ValueError(
+                f"heights: finite numbers in at least two rows and columns are needed, got shape {surface.shape}"
+            )
         half = np.asarray(size, dtype=float)
         if half.shape != (2,):
             raise ValueError(f"size: two half lengths are needed, got shape {half.shape}")

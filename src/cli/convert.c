@@ -58,8 +58,9 @@ const tg_cli_command tg_cli_convert = {
     .name = "convert",
     .usage = "MODEL FILE",
     .summary = "writes a model as MJCF",
-    .details = "Writes a model to FILE as one MJCF file, with meshes inside; - is standard output. Every parameter is kept:\n"
-               "what MJCF has no place for stands in its custom section.",
+    .details =
+        "Writes a model to FILE as one MJCF file, with meshes inside; - is standard output. Every parameter is kept:\n"
+        "what MJCF has no place for stands in its custom section.",
     .required = 2,
     .allowed = 2,
     .run = run,

@@ -292,7 +292,7 @@ int tg_select(const v4 *at, int count, int which[TG_PATCH_MAX])
         extent = fmax(extent, fabs(d[0]) + fabs(d[1]));
     }
     int lowest = extreme(at, count, v4_set(0, 0, -1, 0));
-    return at[lowest][2] < low - 1e-5 * extent ? insert(which, n, lowest) : n;
+    return at[lowest][2] < low - 1e-7 * extent ? insert(which, n, lowest) : n;
 }
 
 /* ---- points ---- */

@@ -415,7 +415,7 @@ static bool on_piece(const tg_piece *p, v4 point, v4 d, double tolerance, double
         double inside = p->half - fabs(v4_dot(point - p->centre, p->axis));
         if (inside < -tolerance)
             return false;
-        *margin = fmin(*margin, inside);
+        *margin = fmin(*margin, fabs(inside));
     }
     if (p->kind == TG_PIECE_PLANE)
     {
@@ -423,7 +423,7 @@ static bool on_piece(const tg_piece *p, v4 point, v4 d, double tolerance, double
         double inside = tg_region_depth(&region, point);
         if (inside < -tolerance)
             return false;
-        *margin = fmin(*margin, inside);
+        *margin = fmin(*margin, fabs(inside));
     }
     if (p->kind == TG_PIECE_ELLIPSOID || shape->type == TG_GEOM_SPHERE)
         return true;
@@ -459,12 +459,16 @@ bool tg_exact_witness(const tg_query *q, v4 start, tg_witness *w)
     return found;
 }
 
+/* Where the search ends before the last digits the exact separation along its normal counts: apart it is too small, overlapping too deep, never the other way. */
 tg_witness tg_search_witness(const tg_query *q, const tg_gjk_result *r)
 {
     double ra = tg_rounding(&q->shape[0]), rb = tg_rounding(&q->shape[1]);
+    double distance = tg_separation(&q->shape[0], &q->shape[1], r->normal);
+    v4 middle = (r->point[0] + r->point[1] + r->normal * v4_splat(ra - rb)) * v4_splat(0.5);
+    v4 half = r->normal * v4_splat(0.5 * distance);
     return (tg_witness){.normal = r->normal,
-                        .point = {r->point[0] + r->normal * v4_splat(ra), r->point[1] - r->normal * v4_splat(rb)},
-                        .distance = r->distance - ra - rb,
+                        .point = {middle - half, middle + half},
+                        .distance = distance,
                         .surface = {tg_surface_vertex(), tg_surface_vertex()},
                         .margin = 0};
 }

@@ -25,7 +25,7 @@ double tg_point_ellipsoid(const tg_placed *e, v4 p, v4 *d)
 {
     int k = shortest_axis(e->size);
     double unit = e->size[k];
-    v4 local = mat3_mul_t(e->R, p - e->x) * v4_splat(1 / unit), r = v4_load3(e->size) * v4_splat(1 / unit);
+    v4 local = mat3_mul_t(e->R, p - e->x) / v4_splat(unit), r = v4_load3(e->size) / v4_splat(unit);
     if (fabs(local[k]) < 1e-30)
         local[k] = 1e-30;
     v4 rp = r * local, offset = r * r - v4_set(1, 1, 1, 0);

@@ -169,8 +169,7 @@ static void grow(hull *h, int f, const tg_corner *c)
 
 static void try_corner(hull *h, v4 direction, double *most, v4 line, v4 normal, tg_corner *best)
 {
-    static const int anywhere[2] = {-1, -1};
-    tg_corner c = tg_minkowski_support(h->pair, direction, anywhere);
+    tg_corner c = tg_minkowski_support(h->pair, direction);
     v4 d = c.y - corner_at(h, 0);
     h->extent = fmax(h->extent, length(d));
     double far;
@@ -384,7 +383,7 @@ static void expand(hull *h, tg_gjk_result *r)
         int f = nearest_face(h);
         found = h->face[f];
         distance = h->distance[f];
-        tg_corner w = tg_minkowski_support(h->pair, found.normal, h->corner[found.corner[0]].vertex);
+        tg_corner w = tg_minkowski_support(h->pair, found.normal);
         r->tolerance = v4_dot(found.normal, w.y) - distance;
         r->iterations++;
         if (!(r->tolerance > least))

@@ -15,7 +15,7 @@ enum
 
 #define GAP 1e-14        /* relative to the squared distance: the end of what doubles resolve */
 #define CURVED_GAP 1e-10 /* the same where a core is curved, and the answer is polished by others */
-#define TOUCHING 1e-10   /* relative to the size of the difference: closer than that, directions come from EPA */
+#define TOUCHING 1e-10   /* relative to the size of the shapes: closer than that, directions come from EPA */
 
 /* ---- the pair ---- */
 
@@ -34,11 +34,9 @@ static tg_pair_frame frame_of(const tg_placed *a, const tg_placed *b)
                            .curved = is_curved(a) || is_curved(b)};
 }
 
-tg_corner tg_minkowski_support(const tg_pair_frame *p, v4 d, const int start[2])
+tg_corner tg_minkowski_support(const tg_pair_frame *p, v4 d)
 {
     tg_corner c;
-    c.vertex[0] = start[0];
-    c.vertex[1] = start[1];
     c.point[0] = tg_support_local(p->shape[0], -d, &c.vertex[0]);
     c.point[1] = p->x + mat3_mul(p->R, tg_support_local(p->shape[1], mat3_mul(p->Rt, d), &c.vertex[1]));
     c.y = c.point[1] - c.point[0];
@@ -64,14 +62,28 @@ static void try_segment(const tg_simplex *s, int i, int k, nearest *best)
     {
         double squared = v4_dot(a, a);
         if (squared < best->squared)
-            *best = (nearest){a, squared, 1, {k}, {1}};
+        {
+            best->point = a;
+            best->squared = squared;
+            best->count = 1;
+            best->which[0] = k;
+            best->weight[0] = 1;
+        }
         return;
     }
     double t = along < ee ? along / ee : 1;
     v4 p = a + e * v4_splat(t);
     double squared = v4_dot(p, p);
     if (squared < best->squared)
-        *best = (nearest){p, squared, 2, {k, i}, {1 - t, t}};
+    {
+        best->point = p;
+        best->squared = squared;
+        best->count = 2;
+        best->which[0] = k;
+        best->which[1] = i;
+        best->weight[0] = 1 - t;
+        best->weight[1] = t;
+    }
 }
 
 /* Triangle i j k with k new: inside its prism the projection on its plane, otherwise the better of its new edges. */
@@ -105,7 +117,8 @@ static bool beyond(const tg_simplex *s, int i, int j, int k, int o)
 /* The last corner is new. False when the origin lies inside a tetrahedron. */
 static bool find_nearest(const tg_simplex *s, nearest *best)
 {
-    *best = (nearest){.squared = INFINITY};
+    best->squared = INFINITY;
+    best->count = 0;
     switch (s->count)
     {
     case 2:
@@ -161,18 +174,13 @@ static void fill_points(const tg_simplex *s, const double *weight, tg_gjk_result
 }
 
 /* Where the nearest point of the difference is guessed to be: along the last normal, or between the frames. */
-static v4 first_guess(const tg_pair_frame *p, const tg_hint *hint, int start[2])
+static v4 first_guess(const tg_pair_frame *p, const tg_hint *hint)
 {
-    start[0] = start[1] = -1;
     if (hint != NULL)
     {
         v4 d = v4_set(hint->direction[0], hint->direction[1], hint->direction[2], 0);
         if (v4_dot(d, d) > 0.5)
-        {
-            start[0] = hint->vertex[0];
-            start[1] = hint->vertex[1];
             return d;
-        }
     }
     return v4_dot(p->x, p->x) > 0 ? p->x : v4_set(1, 0, 0, 0);
 }
@@ -183,45 +191,54 @@ static void remember(tg_hint *hint, const tg_gjk_result *r)
         return;
     for (int i = 0; i < 3; i++)
         hint->direction[i] = (float)r->normal[i];
-    for (int i = 0; i < 2; i++)
-        hint->vertex[i] = (uint16_t)(r->vertex[i][0] > 0 ? r->vertex[i][0] : 0);
+}
+
+static double squared(v4 a)
+{
+    return v4_dot(a, a);
+}
+
+/* The corner w along -v ends the search: nothing is nearer than v.w / |v|, which is beyond reach, or not less than |v| to rounding. */
+static bool ends(const tg_pair_frame *p, double vv, double vw, double reach, double extent)
+{
+    double gap = vv - vw;
+    if (vw > 0 && (reach <= 0 || vw * vw > reach * reach * vv))
+        return true;
+    return gap <= (p->curved ? CURVED_GAP : GAP) * vv || gap * gap <= 1.6e-31 * vv * extent;
 }
 
 /* The shapes overlap, or nearly: EPA starts from the corners. Otherwise the simplex of the nearest points is left, with their weights. */
-static bool search(const tg_pair_frame *p, double reach, tg_simplex *s, const int start[2], nearest *best,
-                   tg_gjk_result *r)
+static bool search(const tg_pair_frame *p, double reach, tg_simplex *s, nearest *best, tg_gjk_result *r)
 {
-    double extent = 0, gap = p->curved ? CURVED_GAP : GAP;
-    int last[2] = {start[0], start[1]};
+    double extent = 0, vv = best->squared, vw = vv;
+    nearest next;
+    r->status = TG_GJK_APART;
     for (; r->iterations < MAX_ITERATIONS; r->iterations++)
     {
-        double vv = best->squared, distance = sqrt(vv);
-        extent = fmax(extent, v4_dot(s->corner[0].y, s->corner[0].y)); /* the newest corner that counts comes first */
+        double size = squared(s->corner[0].y) + squared(s->corner[0].point[0]); /* the newest of those that count comes first */
+        extent = size > extent ? size : extent;
         if (vv <= TOUCHING * TOUCHING * extent)
             return true;
-        tg_corner w = tg_minkowski_support(p, -best->point, last);
-        double vw = v4_dot(best->point, w.y);
-        r->tolerance = (vv - vw) / distance;
-        r->status = TG_GJK_APART;
-        if (vw > fmax(reach, 0) * distance)
-            return false;
-        if (vv - vw <= gap * vv + 4e-16 * distance * sqrt(extent) || known(s, &w))
-            return false;
-        last[0] = w.vertex[0];
-        last[1] = w.vertex[1];
-        s->corner[s->count++] = w;
-        nearest next;
+        tg_corner *w = &s->corner[s->count];
+        *w = tg_minkowski_support(p, -best->point);
+        vw = v4_dot(best->point, w->y);
+        if (ends(p, vv, vw, reach, extent) || known(s, w))
+            break;
+        s->count++;
         if (!find_nearest(s, &next))
             return true;
         if (!(next.squared < vv)) /* rounding: no nearer any more */
         {
             s->count--;
-            return false;
+            break;
         }
         keep(s, &next);
         *best = next;
+        vv = best->squared;
     }
-    r->status = TG_GJK_LIMIT;
+    r->tolerance = (vv - vw) / sqrt(vv);
+    if (r->iterations == MAX_ITERATIONS)
+        r->status = TG_GJK_LIMIT;
     return false;
 }
 
@@ -230,13 +247,11 @@ tg_gjk_result tg_gjk(const tg_placed *a, const tg_placed *b, double reach, tg_hi
     tg_pair_frame p = frame_of(a, b);
     tg_gjk_result r = {.status = TG_GJK_LIMIT, .margin = INFINITY};
     tg_simplex s;
-    int start[2];
-    v4 guess = first_guess(&p, hint, start);
-    s.corner[0] = tg_minkowski_support(&p, -guess, start);
+    s.corner[0] = tg_minkowski_support(&p, -first_guess(&p, hint));
     s.count = 1;
     v4 y = s.corner[0].y;
     nearest best = {y, v4_dot(y, y), 1, {0}, {1}};
-    if (search(&p, reach, &s, s.corner[0].vertex, &best, &r))
+    if (search(&p, reach, &s, &best, &r))
         tg_epa(&p, &s, &r);
     else
     {

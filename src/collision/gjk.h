@@ -28,11 +28,11 @@ typedef struct tg_simplex
     tg_corner corner[4];
 } tg_simplex;
 
-/* The point of the shape farthest along d, both in its own frame; as tg_support otherwise. */
+/* The point of the shape farthest along d, both in its own frame; *vertex: that of a polytope, segment or point, -1: a curved shape. */
 v4 tg_support_local(const tg_placed *shape, v4 d, int *vertex);
 
-/* The corner farthest along d (frame of the first shape). start: where polytopes begin to climb, -1: anywhere. */
-tg_corner tg_minkowski_support(const tg_pair_frame *pair, v4 d, const int start[2]);
+/* The corner farthest along d (frame of the first shape). */
+tg_corner tg_minkowski_support(const tg_pair_frame *pair, v4 d);
 
 /* Expands from a simplex of one to four corners whose hull contains the origin, or touches it to rounding: normal and depth of the smallest translation that
  * separates. Fills all of the result but its iterations so far; normal and points in the frame of the first shape. */

@@ -24,6 +24,8 @@
 
 #include <math.h>
 
+#include "collision/curved.h"
+
 /* What displaces and turns the two surfaces, seen from the first shape. */
 typedef struct sources
 {
@@ -60,15 +62,6 @@ static void hold(held *h, v4 direction, double value)
     h->value[h->count++] = value;
 }
 
-/* any unit vector orthogonal to n */
-static v4 across(v4 n)
-{
-    double x = fabs(n[0]), y = fabs(n[1]), z = fabs(n[2]);
-    v4 axis = x <= y && x <= z ? v4_set(1, 0, 0, 0) : y <= z ? v4_set(0, 1, 0, 0) : v4_set(0, 0, 1, 0);
-    v4 t = v4_cross(n, axis);
-    return t * v4_splat(1 / sqrt(v4_dot(t, t)));
-}
-
 static held flat_directions(const tg_contact_point *c, const sources *s)
 {
     held h = {0};
@@ -79,7 +72,7 @@ static held flat_directions(const tg_contact_point *c, const sources *s)
             hold(&h, f->edge, v4_dot(f->edge, s->turn[i]));
         if (f->flat == 2)
         {
-            v4 t = across(c->normal), u = v4_cross(c->normal, t);
+            v4 t = tg_orthogonal(c->normal), u = v4_cross(c->normal, t);
             h.count = 0;
             hold(&h, t, v4_dot(t, s->turn[i]));
             hold(&h, u, v4_dot(u, s->turn[i]));
@@ -98,10 +91,13 @@ static v4 stiffness(const tg_contact_point *c, v4 x)
 static v4 from_products(v4 p, double along_p, v4 q, double along_q)
 {
     double pq = v4_dot(p, q), pp = v4_dot(p, p), qq = v4_dot(q, q), det = pp * qq - pq * pq;
+    if (!(fabs(det) > 1e-300))
+        return v4_zero();
     double alpha = (along_p * qq - along_q * pq) / det, beta = (along_q * pp - along_p * pq) / det;
     return p * v4_splat(alpha) + q * v4_splat(beta);
 }
 
+/* Two sharp features that touch (a vertex on a rim, two points in one place) have any normal: its change is then zero. */
 static v4 change_of_normal(const tg_contact_point *c, const held *h, v4 rhs)
 {
     if (h->count == 2)
@@ -110,9 +106,11 @@ static v4 change_of_normal(const tg_contact_point *c, const held *h, v4 rhs)
     {
         v4 e = h->direction[0], t = v4_cross(c->normal, e), known = e * v4_splat(h->value[0]);
         double k = v4_dot(t, stiffness(c, t));
+        if (!(fabs(k) > 1e-300))
+            return known;
         return known + t * v4_splat((v4_dot(t, rhs) - v4_dot(t, stiffness(c, known))) / k);
     }
-    v4 t = across(c->normal), u = v4_cross(c->normal, t), kt = stiffness(c, t), ku = stiffness(c, u);
+    v4 t = tg_orthogonal(c->normal), u = v4_cross(c->normal, t), kt = stiffness(c, t), ku = stiffness(c, u);
     return from_products(tangential(kt, c->normal), v4_dot(t, rhs), tangential(ku, c->normal), v4_dot(u, rhs));
 }
 

@@ -276,20 +276,27 @@ static void move_to(tg_contact_point *point, int from, int to)
     point[to] = c;
 }
 
-/* The index in [kept, count) that scores most; ties to the lower feature id, which does not depend on the order of the points. */
-static int best_of(const tg_contact_point *point, int kept, int count, double (*score)(const tg_contact_point *, int, int))
+/* A score is a length (m). */
+typedef double score_function(const tg_contact_point *point, int kept, int i);
+
+/* The index in [kept, count) that scores most; ties to the lower feature id, which does not depend on the order of the points. *lead: by how much. */
+static int best_of(const tg_contact_point *point, int kept, int count, score_function *score, double *lead)
 {
     int best = kept;
-    double most = score(point, kept, kept);
+    double most = score(point, kept, kept), second = -INFINITY;
     for (int i = kept + 1; i < count; i++)
     {
         double s = score(point, kept, i);
         if (s > most || (s == most && point[i].feature < point[best].feature))
         {
+            second = most;
             most = s;
             best = i;
         }
+        else
+            second = fmax(second, s);
     }
+    *lead = most - second;
     return best;
 }
 
@@ -305,35 +312,43 @@ static double score_far(const tg_contact_point *point, int kept, int i)
     double least = INFINITY;
     for (int k = 0; k < kept; k++)
         least = fmin(least, squared(point[i].point - point[k].point));
-    return least;
+    return sqrt(least);
 }
 
-/* twice the area with the first two, to the left of the line between them */
-static double area(const tg_contact_point *point, int i)
+/* distance from the line through the first two, positive to its left */
+static double aside(const tg_contact_point *point, int i)
 {
     v4 base = point[1].point - point[0].point;
-    return v4_dot(v4_cross(base, point[i].point - point[0].point), point[0].normal);
+    double length = sqrt(squared(base));
+    return length > 0 ? v4_dot(v4_cross(base, point[i].point - point[0].point), point[0].normal) / length : 0;
 }
 
 static double score_area(const tg_contact_point *point, int kept, int i)
 {
     (void)kept;
-    return fabs(area(point, i));
+    return fabs(aside(point, i));
 }
 
 /* on the other side of the line from the third */
 static double score_opposite(const tg_contact_point *point, int kept, int i)
 {
     (void)kept;
-    return area(point, 2) > 0 ? -area(point, i) : area(point, i);
+    return aside(point, 2) > 0 ? -aside(point, i) : aside(point, i);
 }
 
 int tg_choose_points(tg_contact_point *point, int count, int keep)
 {
-    double (*const first[4])(const tg_contact_point *, int, int) = {score_depth, score_far, score_area, score_opposite};
+    score_function *const first[4] = {score_depth, score_far, score_area, score_opposite};
     if (count <= keep)
         return count;
+    double margin = INFINITY;
     for (int k = 0; k < keep; k++)
-        move_to(point, best_of(point, k, count, k < 4 ? first[k] : score_far), k);
+    {
+        double lead;
+        move_to(point, best_of(point, k, count, k < 4 ? first[k] : score_far, &lead), k);
+        margin = fmin(margin, lead);
+    }
+    for (int k = 0; k < keep; k++)
+        point[k].margin = fmin(point[k].margin, margin);
     return keep;
 }

@@ -25,7 +25,8 @@ void tg_points_over(const tg_query *q, const tg_region *region, int incident, tg
 bool tg_parallel_over(const tg_query *q, const tg_region *region, int incident);
 
 /* Keeps `keep` of count points: the deepest, the farthest from it, the two that add most area on either side of the line between them, then whichever is farthest
- * from all that are kept. Ties go to the lower index. Returns the count. */
+ * from all that are kept. Ties go to the lower feature id. Where it leaves points out, the margins of those that are kept are at most the length by which the closest of these
+ * choices was made. Returns the count. */
 int tg_choose_points(tg_contact_point *point, int count, int keep);
 
 #endif

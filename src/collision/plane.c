@@ -2,7 +2,7 @@
  * A plane is a face (flat 2), so each point is a material point, or the support point, of the other shape. */
 #include <math.h>
 
-#include "collision/narrow.h"
+#include "collision/polytope.h"
 #include "collision/surface.h"
 
 /* Adds the point s of the second shape (or of its core, rounded by r) if it is within reach. */
@@ -80,66 +80,62 @@ void tg_plane_cylinder(const tg_query *q, tg_patch *patch)
 
 /* ---- boxes and meshes ---- */
 
-static v4 corner(const tg_placed *p, int vertex)
+static void add_vertex(const tg_query *q, tg_patch *patch, int vertex)
 {
-    v4 local = v4_load(p->polytope->vertex + 4 * vertex) * v4_load(p->size);
-    return p->x + mat3_mul(p->R, local);
+    add_point(q, patch, tg_core_vertex(&q->shape[1], vertex), 0, tg_surface_vertex(), (uint32_t)vertex);
 }
 
-/* The deepest vertex's face that looks down most: its vertices are the patch. *gap: how much less the next one looks down. */
-static int incident_polygon(const tg_placed *p, int vertex, v4 down, double *gap)
+/* Of a polygon with more corners than a patch: the choice of tg_select, along directions that are fixed in the polygon. */
+static void add_chosen(const tg_query *q, tg_patch *patch, int polygon)
 {
-    const tg_polytope *t = p->polytope;
-    v4 local = mat3_mul_t(p->R, down);
-    double best = -INFINITY, second = -INFINITY;
-    int found = t->around[t->around_start[vertex]];
-    for (int i = t->around_start[vertex]; i < t->around_start[vertex + 1]; i++)
+    enum
     {
-        double facing = v4_dot(tg_scaled_normal(p, t->around[i]), local);
-        if (facing > best)
-        {
-            second = best;
-            best = facing;
-            found = t->around[i];
-        }
-        else if (facing > second)
-            second = facing;
+        MOST = 256
+    };
+    const tg_placed *p = &q->shape[1];
+    const int *corner = p->polytope->polygon + p->polytope->polygon_start[polygon];
+    int count = p->polytope->polygon_start[polygon + 1] - p->polytope->polygon_start[polygon];
+    int step = (count + MOST - 1) / MOST, n = 0, which[TG_PATCH_MAX], vertex[MOST];
+    v4 o = tg_core_local(p, corner[0]), e = tg_core_local(p, corner[1]) - o, at[MOST];
+    v4 up = mat3_mul_t(p->R, q->shape[0].R.c[2]), u = e * v4_splat(1 / sqrt(v4_dot(e, e)));
+    v4 v = v4_cross(tg_scaled_normal(p, polygon), u);
+    for (int i = 0; i < count; i += step)
+    {
+        v4 d = tg_core_local(p, corner[i]) - o;
+        vertex[n] = corner[i];
+        at[n++] = v4_set(v4_dot(u, d), v4_dot(v, d), v4_dot(up, d), 0);
     }
-    *gap = best - second;
-    return found;
+    int kept = tg_select(at, n, which);
+    for (int i = 0; i < kept; i++)
+        add_vertex(q, patch, vertex[which[i]]);
 }
 
-/* The vertices of the face that looks down most, among those around the deepest vertex; of a face with more than eight, that vertex and every
- * (n / 8)-th after it. */
+/* The corners of the face that looks down most, among those around the lowest vertex. */
 void tg_plane_polytope(const tg_query *q, tg_patch *patch)
 {
     const tg_placed *p = &q->shape[1];
     const tg_polytope *t = p->polytope;
     v4 n = q->shape[0].R.c[2];
-    int deepest = q->hint != NULL ? q->hint->vertex[1] : -1;
-    v4 s = tg_support(p, -n, &deepest);
-    if (q->hint != NULL)
-        q->hint->vertex[1] = (uint16_t)deepest;
-    if (v4_dot(n, s - q->shape[0].x) >= q->reach)
+    int lowest = -1;
+    v4 s = tg_support(p, -n, &lowest);
+    if (!(v4_dot(n, s - q->shape[0].x) < q->reach))
         return;
     if (t->npolygon == 0) /* a point or a segment */
     {
         for (int i = 0; i < t->nvertex; i++)
-            add_point(q, patch, corner(p, i), 0, tg_surface_vertex(), (uint32_t)i);
+            add_vertex(q, patch, i);
         return;
     }
-    double gap;
-    int polygon = incident_polygon(p, deepest, -n, &gap);
-    int first = t->polygon_start[polygon], count = t->polygon_start[polygon + 1] - first, start = 0;
-    while (t->polygon[first + start] != deepest)
-        start++;
-    int points = count < TG_PATCH_MAX ? count : TG_PATCH_MAX;
-    for (int i = 0; i < points; i++)
-    {
-        int vertex = t->polygon[first + (start + i * count / points) % count];
-        add_point(q, patch, corner(p, vertex), 0, tg_surface_vertex(), (uint32_t)vertex);
-    }
-    v4 d = s - p->x;
-    for (int i = 0; i < patch->count; i++) /* the face changes when the shape turns by about gap */
-        patch->point[i].margin = gap * sqrt(v4_dot(d, d));
+    double cosine, second;
+    int polygon = tg_facing_polygon(p, lowest, -n, &cosine, &second);
+    int first = t->polygon_start[polygon], count = t->polygon_start[polygon + 1] - first;
+    if (count > TG_PATCH_MAX)
+        add_chosen(q, patch, polygon);
+    else
+        for (int i = 0; i < count; i++)
+            add_vertex(q, patch, t->polygon[first + i]);
+    v4 arm = s - p->x;
+    double margin = (cosine - second) * sqrt(v4_dot(arm, arm)); /* another face looks down most when the shape has turned by that */
+    for (int i = 0; i < patch->count; i++)
+        patch->point[i].margin = margin;
 }

@@ -77,7 +77,7 @@ tg_axis tg_box_axis(const tg_placed *a, const tg_placed *b, const tg_box_axes *s
 double tg_clip(const tg_query *q, const tg_axis *axis, int reference, int polygon, bool widen, tg_patch *patch);
 
 /* Which of `count` points to keep, at (x, y) in a plane with height h: at[i] = x y h 0. All up to eight; of more, those that are extreme along seven directions of the plane, and the
- * lowest, if it is lower than these by more than 1e-5 of their extent. Writes their indices, ascending, and returns how many. */
+ * lowest, if it is lower than these by more than 1e-7 of their extent. Writes their indices, ascending, and returns how many. */
 int tg_select(const v4 *at, int count, int which[TG_PATCH_MAX]);
 
 /* Shape i where its velocity takes it in dt. */

@@ -3,73 +3,63 @@
 
 #include "collision/gjk.h"
 
-enum
+/* The farthest vertex of a ring, if it is farther than *most; -1: none is. Four are compared at a time, without a branch. */
+static int farthest_in_ring(const tg_polytope *t, int ring, v4 d, double *most)
 {
-    SCAN_BELOW = 12 /* polytopes with fewer vertices are scanned instead of climbed */
-};
-
-static int scan(const tg_polytope *t, v4 d)
-{
-    int best = 0;
-    double most = -INFINITY;
-    for (int i = 0; i < t->nvertex; i++)
+    int first = t->ring_start[ring], last = t->ring_start[ring + 1];
+    v4 x = v4_splat(d[0]), y = v4_splat(d[1]), z = v4_splat(d[2]), best = v4_splat(-INFINITY);
+    v4i block = {first, first, first, first};
+    for (int i = first; i < last; i++)
     {
-        double along = v4_dot(v4_load(t->vertex + 4 * i), d);
-        if (along > most)
-        {
-            most = along;
-            best = i;
-        }
+        const double *p = t->ring + 12 * i;
+        v4 along = v4_load(p) * x + v4_load(p + 4) * y + v4_load(p + 8) * z;
+        v4i better = along > best, here = {i, i, i, i};
+        best = (v4)(((v4i)along & better) | ((v4i)best & ~better));
+        block = (here & better) | (block & ~better);
     }
-    return best;
+    int low = best[1] > best[0] ? 1 : 0, high = best[3] > best[2] ? 3 : 2, lane = best[high] > best[low] ? high : low;
+    if (!(best[lane] > *most))
+        return -1;
+    *most = best[lane];
+    return t->ring_vertex[4 * block[lane] + lane];
 }
 
 /* On a convex polytope a vertex that no neighbour beats is the farthest. Every move goes up, so no vertex is met twice. */
 static int climb(const tg_polytope *t, v4 d, int start)
 {
-    int best = start;
-    double most = v4_dot(v4_load(t->vertex + 4 * best), d);
-    for (;;)
+    double most = v4_dot(v4_load(t->vertex + 4 * start), d);
+    for (int best = start;; start = best)
     {
-        int from = best;
-        for (int i = t->neighbour_start[from]; i < t->neighbour_start[from + 1]; i++)
-        {
-            double along = v4_dot(v4_load(t->vertex + 4 * t->neighbour[i]), d);
-            if (along > most)
-            {
-                most = along;
-                best = t->neighbour[i];
-            }
-        }
-        if (best == from)
-            return best;
+        best = farthest_in_ring(t, start, d, &most);
+        if (best < 0)
+            return start;
     }
 }
 
-/* bits 0, 1, 2: d is positive along x, y, z */
-static int octant(v4 d)
+static int scan(const tg_polytope *t, v4 d)
 {
-    return (d[0] > 0) | (d[1] > 0) << 1 | (d[2] > 0) << 2;
+    double most = -INFINITY;
+    int best = farthest_in_ring(t, 0, d, &most);
+    return best < 0 ? 0 : best;
 }
 
 static v4 support_mesh(const tg_placed *s, v4 local, int *vertex)
 {
     const tg_polytope *t = s->polytope;
-    v4 size = v4_load(s->size);
-    v4 d = local * size;
-    int best;
-    if (t->nvertex < SCAN_BELOW)
-        best = scan(t, d);
-    else
-        best = climb(t, d, *vertex >= 0 && *vertex < t->nvertex ? *vertex : t->octant[octant(d)]);
-    *vertex = best;
-    return v4_load(t->vertex + 4 * best) * size;
+    v4 size = v4_load(s->size), d = local * size;
+    double along[4], squared = v4_dot(d, d);
+    v4_storeu(along, d);
+    if (t->cells == 0)
+        *vertex = scan(t, d);
+    else /* a direction without a cell, zero or not finite, starts anywhere */
+        *vertex = climb(t, d, squared > 1e-300 && squared < INFINITY ? t->start[tg_polytope_cell(t, along)] : 0);
+    return v4_load(t->vertex + 4 * *vertex) * size;
 }
 
 /* vertex i of the unit cube is + along x, y, z where its bits 0, 1, 2 are set */
 static v4 support_box(const tg_placed *s, v4 local, int *vertex)
 {
-    *vertex = octant(local);
+    *vertex = (local[0] > 0) | (local[1] > 0) << 1 | (local[2] > 0) << 2;
     return v4_load(s->polytope->vertex + 4 * *vertex) * v4_load(s->size);
 }
 

@@ -73,20 +73,26 @@ void tg_newton_classify(const tg_cones *cones, const double *x, const double *s,
         tg_newton_classify_block(&cones->block[b], x, s, &state[b]);
 }
 
-/* the violation of one block whose phase is given: velocities of held rows, impulses divided by rho */
+/* the velocity that an impulse of this size gives its own row: G_ii |dL_i| */
+static double own_velocity(const tg_cones *cones, int row, double dx)
+{
+    return fabs(dx) * cones->G[(size_t)row * (size_t)(cones->ld + 1)] / cones->scale[row];
+}
+
+/* the violation of one block whose phase is given: velocities of held rows, G_ii times errors of impulses */
 static double block_residual(const tg_cones *cones, const tg_cone *cone, const tg_cone_state *state, const double *x,
                              const double *s)
 {
     const double *scale = cones->scale + cone->row;
+    int row = cone->row;
     double worst = 0;
-    x += cone->row;
-    s += cone->row;
+    x += row;
+    s += row;
     switch (state->phase)
     {
     case TG_PHASE_BREAK:
-        worst = fabs(x[0]) / cone->rho_n;
-        for (int i = 1; i < cone->dim; i++)
-            worst = fmax(worst, fabs(x[i]) / (cone->rho_t * scale[i]));
+        for (int i = 0; i < cone->dim; i++)
+            worst = fmax(worst, own_velocity(cones, row + i, x[i]));
         return fmax(worst, -s[0]);
     case TG_PHASE_STICK:
         for (int i = 0; i < cone->dim; i++)
@@ -94,10 +100,10 @@ static double block_residual(const tg_cones *cones, const tg_cone *cone, const t
         return worst;
     default:
         if (cone->kind == TG_CONE_BOX)
-            return fabs(x[0] - state->direction[0] * cone->bound) / cone->rho_n;
+            return own_velocity(cones, row, x[0] - state->direction[0] * cone->bound);
         worst = fabs(s[0]);
         for (int i = 1; i < cone->dim; i++)
-            worst = fmax(worst, fabs(x[i] - state->direction[i - 1] * x[0]) / (cone->rho_t * scale[i]));
+            worst = fmax(worst, own_velocity(cones, row + i, x[i] - state->direction[i - 1] * x[0]));
         return worst;
     }
 }
@@ -151,7 +157,7 @@ static int list_active(tg_solve_work *w)
     return count;
 }
 
-/* A = G of the active rows, F = s */
+/* A = G of the active rows */
 static void copy_active(tg_solve_work *w, int count)
 {
     const tg_cones *cones = &w->cones;
@@ -165,7 +171,6 @@ static void copy_active(tg_solve_work *w, int count)
         else
             for (int j = 0; j < count; j++)
                 to[j] = from[w->active[j]];
-        w->rhs[i] = w->s[w->active[i]];
     }
 }
 
@@ -184,25 +189,17 @@ static void add_proximal(tg_solve_work *w, double proximal)
     }
 }
 
-/* F_R = S (Q Q^T sigma_R + tau Z Z^T (L_R - target)), and its matrix G_RR + tau S Z Z^T S (selection.c) */
+/* G_RR + tau S Z Z^T S (selection.c) */
 static void add_held(tg_solve_work *w, const tg_held *held)
 {
     const tg_cones *cones = &w->cones;
-    int ld = cones->ld;
     for (int i = 0; i < held->count; i++)
     {
-        int row = held->row[i], at = w->position[row];
-        const double *null = held->null + (size_t)i * (size_t)ld;
-        double *A = w->A + (size_t)at * (size_t)ld, change = 0, scale = cones->scale[row];
+        const double *null = held->null + (size_t)i * (size_t)cones->ld;
+        double *A = w->A + (size_t)w->position[held->row[i]] * (size_t)cones->ld;
+        double factor = held->stiffness * cones->scale[held->row[i]];
         for (int j = 0; j < held->count; j++)
-        {
-            int other = held->row[j];
-            double stiffness = held->stiffness * null[j];
-            A[w->position[other]] += scale * stiffness * cones->scale[other];
-            change += stiffness * (cones->scale[other] * w->x[other] - held->target[j]);
-            change -= null[j] * w->s[other] / cones->scale[other];
-        }
-        w->rhs[at] += scale * change;
+            A[w->position[held->row[j]]] += factor * null[j] * cones->scale[held->row[j]];
     }
 }
 
@@ -211,7 +208,7 @@ static void slide_rows(tg_solve_work *w, const tg_cone *cone, const tg_cone_stat
 {
     int ld = w->cones.ld, m = cone->dim - 1, at = w->position[cone->row];
     double *A = w->A + (size_t)(at + 1) * (size_t)ld, ratio = state->ratio, stiffness = 1 / cone->rho_t;
-    const double *e = state->direction, *x = w->x + cone->row;
+    const double *e = state->direction;
     /* r (I - e e^T) G_T, column by column */
     for (int j = 0; j < count; j++)
     {
@@ -228,11 +225,45 @@ static void slide_rows(tg_solve_work *w, const tg_cone *cone, const tg_cone_stat
         row[1 + i] += stiffness * (1 - ratio);
         for (int j = 0; j < m; j++)
             row[1 + j] += stiffness * ratio * e[i] * e[j];
-        w->rhs[at + 1 + i] = stiffness * (x[1 + i] - e[i] * x[0]);
     }
 }
 
-static double violation(const tg_solve_work *w)
+/* F of the held rows: S (Q Q^T sigma_R + tau Z Z^T (L_R - target)) (selection.c) */
+static void residual_held(tg_solve_work *w, const tg_held *held)
+{
+    const tg_cones *cones = &w->cones;
+    for (int i = 0; i < held->count; i++)
+    {
+        const double *null = held->null + (size_t)i * (size_t)cones->ld;
+        double change = 0;
+        for (int j = 0; j < held->count; j++)
+        {
+            int row = held->row[j];
+            double impulse = cones->scale[row] * w->x[row] - held->target[j];
+            change += null[j] * (held->stiffness * impulse - w->s[row] / cones->scale[row]);
+        }
+        w->rhs[w->position[held->row[i]]] += cones->scale[held->row[i]] * change;
+    }
+}
+
+/* F: s of held rows, (x_T - e x_N) / rho_T of sliding tangents */
+static void residual_rows(tg_solve_work *w, int count, const tg_held *held)
+{
+    for (int i = 0; i < count; i++)
+        w->rhs[i] = w->s[w->active[i]];
+    if (held != NULL && held->rank < held->count)
+        residual_held(w, held);
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        const tg_cone *cone = &w->cones.block[b];
+        const tg_cone_state *state = &w->state[b];
+        const double *x = w->x + cone->row;
+        for (int i = 1; state->phase == TG_PHASE_SLIDE && i < cone->dim; i++)
+            w->rhs[w->position[cone->row] + i] = (x[i] - state->direction[i - 1] * x[0]) / cone->rho_t;
+    }
+}
+
+double tg_newton_violation(const tg_solve_work *w)
 {
     double worst = 0;
     for (int b = 0; b < w->cones.blocks; b++)
@@ -244,9 +275,24 @@ static double violation(const tg_solve_work *w)
     return worst;
 }
 
+/* x -= A^-1 F with the factors in w->A */
+static void advance(tg_solve_work *w, int count, const tg_held *held)
+{
+    residual_rows(w, count, held);
+    tg_lu_solve(count, w->A, w->cones.ld, w->pivot, 1, w->rhs, 1);
+    for (int i = 0; i < count; i++)
+        w->x[w->active[i]] -= w->rhs[i];
+    tg_cones_velocity(&w->cones, w->x, w->s);
+}
+
+void tg_newton_chord(tg_solve_work *w, const tg_held *held)
+{
+    advance(w, w->active_count, held);
+}
+
 double tg_newton_step(tg_solve_work *w, double proximal, const tg_held *held)
 {
-    int count = list_active(w), ld = w->cones.ld;
+    int count = w->active_count = list_active(w);
     copy_active(w, count);
     if (proximal > 0)
         add_proximal(w, proximal);
@@ -256,11 +302,8 @@ double tg_newton_step(tg_solve_work *w, double proximal, const tg_held *held)
         if (w->state[b].phase == TG_PHASE_SLIDE && w->cones.block[b].dim > 1)
             slide_rows(w, &w->cones.block[b], &w->state[b], count);
     w->newton++;
-    if (tg_lu(count, w->A, ld, w->pivot) >= 0)
+    if (tg_lu(count, w->A, w->cones.ld, w->pivot) >= 0)
         return INFINITY;
-    tg_lu_solve(count, w->A, ld, w->pivot, 1, w->rhs, 1);
-    for (int i = 0; i < count; i++)
-        w->x[w->active[i]] -= w->rhs[i];
-    tg_cones_velocity(&w->cones, w->x, w->s);
-    return violation(w);
+    advance(w, count, held);
+    return tg_newton_violation(w);
 }

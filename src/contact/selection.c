@@ -23,7 +23,7 @@
 
 enum
 {
-    HOLD_STEPS = 6,
+    HOLD_STEPS = 8,
     POLISH_STEPS = 5,
     COMPLIANT_STEPS = 10
 };
@@ -32,6 +32,9 @@ static const double rank_threshold = 1e-10;      /* of the largest pivot, rows n
 static const double consistent = 1e-9;           /* m/s: |Z^T b_R| below is rounding */
 static const double no_slip = 1e-7;              /* m/s */
 static const double compliance = 1e-8;           /* of mean G_ii */
+static const double compliant_velocity = 1e-9;   /* m/s: eps |L| at most */
+static const double stands_still = 1e-6;         /* of the largest x: rounding divided by eps is 1e-8 of it */
+static const double near = 1e-5;                 /* of the largest |g|: phases can be trusted */
 static const double on_boundary = 1e-9;          /* relative: how far outside of its cone a held contact may be */
 
 /* ---- held rows and their range ---- */
@@ -123,7 +126,6 @@ static void null_projector(const tg_cones *cones, tg_held *held)
 {
     int n = held->count, ld = cones->ld;
     double sum = 0;
-    memset(held->target, 0, (size_t)n * sizeof *held->target);
     tg_syrk_t(n, held->rank, held->basis, ld, TG_GEMM_SET, held->null, ld);
     for (int i = 0; i < n; i++)
     {
@@ -133,6 +135,7 @@ static void null_projector(const tg_cones *cones, tg_held *held)
         for (int j = 0; j < n; j++)
             part += row[j] * cones->g[held->row[j]] / cones->scale[held->row[j]];
         sum += part * part;
+        held->target[i] = 0;
     }
     held->inconsistency = sqrt(sum);
 }
@@ -168,16 +171,26 @@ static double slip(const tg_cones *cones, const tg_cone *cone, const double *s)
     return sqrt(sum);
 }
 
-/* contacts on their cones without slip count as sticking */
-static void hold_without_slip(tg_solve_work *w)
+/* Contacts on their cones without slip count as sticking, contacts that are closed without force as held. False when
+ * that was tried before and the cone forbids it. */
+static bool hold_immaterial(tg_solve_work *w, bool *changed)
 {
     for (int b = 0; b < w->cones.blocks; b++)
     {
         const tg_cone *cone = &w->cones.block[b];
-        if (w->state[b].phase == TG_PHASE_SLIDE && cone->kind == TG_CONE_UNIT &&
-            slip(&w->cones, cone, w->s) < no_slip)
-            w->state[b].phase = TG_PHASE_STICK;
+        tg_cone_state *state = &w->state[b];
+        bool still = slip(&w->cones, cone, w->s) < no_slip;
+        bool lifted = state->phase == TG_PHASE_BREAK && w->s[cone->row] < no_slip;
+        bool creeps = state->phase == TG_PHASE_SLIDE && still;
+        if (cone->kind != TG_CONE_UNIT || !(lifted || creeps))
+            continue;
+        if (state->was_held)
+            return false;
+        state->phase = still ? TG_PHASE_STICK : TG_PHASE_SLIDE;
+        state->was_held = *changed = true;
+        tg_newton_direction(cone, w->x + cone->row, w->s + cone->row, state);
     }
+    return true;
 }
 
 /* does the solution obey the inequalities that its phases leave open? */
@@ -200,12 +213,22 @@ static bool phase_holds(const tg_solve_work *w, const tg_cone *cone, const tg_co
     return x[0] >= -small && (state->fixed || along <= 0);
 }
 
-static bool phases_hold(const tg_solve_work *w)
+/* New phases where the old ones do not hold; directions of contacts that slide on. */
+static void update_phases(tg_solve_work *w, bool *changed)
 {
     for (int b = 0; b < w->cones.blocks; b++)
-        if (!phase_holds(w, &w->cones.block[b], &w->state[b]))
-            return false;
-    return true;
+    {
+        const tg_cone *cone = &w->cones.block[b];
+        tg_cone_state *state = &w->state[b];
+        if (!phase_holds(w, cone, state))
+        {
+            state->was_held = state->was_held || (state->phase == TG_PHASE_STICK && cone->kind == TG_CONE_UNIT);
+            tg_newton_classify_block(cone, w->x, w->s, state);
+            *changed = true;
+        }
+        else if (state->phase == TG_PHASE_SLIDE && cone->dim > 1)
+            tg_newton_direction(cone, w->x + cone->row, w->s + cone->row, state);
+    }
 }
 
 /* 1e-12 m/s, or what rounding leaves of the largest term */
@@ -217,64 +240,71 @@ static double aim(const tg_solve_work *w)
     return fmax(w->options->inner, 1e-15 * largest * w->cones.rows);
 }
 
+static void update_directions(tg_solve_work *w)
+{
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        const tg_cone *cone = &w->cones.block[b];
+        if (w->state[b].phase == TG_PHASE_SLIDE && !w->state[b].fixed && cone->dim > 1)
+            tg_newton_direction(cone, w->x + cone->row, w->s + cone->row, &w->state[b]);
+    }
+}
+
+/* One more step with the factors of the last one: Newton is quadratic, so it ends in rounding. */
+static void refine(tg_solve_work *w)
+{
+    double before = tg_newton_violation(w);
+    memcpy(w->best, w->x, (size_t)w->cones.rows * sizeof *w->best);
+    tg_newton_chord(w, &w->held);
+    if (tg_newton_violation(w) <= before)
+        return;
+    memcpy(w->x, w->best, (size_t)w->cones.rows * sizeof *w->x);
+    tg_cones_velocity(&w->cones, w->x, w->s);
+}
+
 /* Newton steps with phases kept, directions of sliding contacts updated; true when the equations hold */
 static bool polish(tg_solve_work *w)
 {
     for (int k = 0; k < POLISH_STEPS; k++)
     {
-        bool slides = false;
-        for (int b = 0; b < w->cones.blocks; b++)
-        {
-            const tg_cone *cone = &w->cones.block[b];
-            tg_cone_state *state = &w->state[b];
-            if (state->phase != TG_PHASE_SLIDE || state->fixed || cone->dim == 1)
-                continue;
-            tg_newton_direction(cone, w->x + cone->row, w->s + cone->row, state);
-            slides = true;
-        }
-        double left = tg_newton_step(w, 0, &w->held);
-        if (!(left < INFINITY))
+        if (!(tg_newton_step(w, 0, &w->held) < INFINITY))
             return false;
-        for (int b = 0; slides && b < w->cones.blocks; b++)
-        {
-            const tg_cone *cone = &w->cones.block[b];
-            tg_cone_state now = w->state[b];
-            if (now.phase != TG_PHASE_SLIDE || now.fixed || cone->dim == 1)
-                continue;
-            tg_newton_direction(cone, w->x + cone->row, w->s + cone->row, &now);
-            for (int i = 1; i < cone->dim; i++)
-                left = fmax(left, fabs(w->x[cone->row + i] - now.direction[i - 1] * w->x[cone->row]) /
-                                      (cone->rho_t * w->cones.scale[cone->row + i]));
-        }
-        if (left <= aim(w) + w->held.inconsistency)
-            return true;
+        update_directions(w);
+        if (tg_newton_violation(w) > aim(w) + w->held.inconsistency)
+            continue;
+        refine(w);
+        return true;
     }
     return false;
 }
 
-static void clear_fixed(tg_solve_work *w)
+static void clear_marks(tg_solve_work *w)
 {
     for (int b = 0; b < w->cones.blocks; b++)
-        w->state[b].fixed = false;
+        w->state[b].fixed = w->state[b].was_held = false;
 }
 
-/* Z^T L_R = 0 with the phases that the solution has; up to HOLD_STEPS changes of phase when nothing is redundant */
+/* Newton on the equations with Z^T L_R = 0, phases as the solution has them and changed where they do not hold */
 static bool select_projected(tg_solve_work *w)
 {
+    bool changed = true;
+    tg_newton_classify(&w->cones, w->x, w->s, w->state);
+    clear_marks(w);
+    hold_immaterial(w, &changed);
     for (int k = 0; k < HOLD_STEPS; k++)
     {
-        tg_newton_classify(&w->cones, w->x, w->s, w->state);
-        clear_fixed(w);
-        hold_without_slip(w);
-        tg_held_build(w);
-        bool redundant = w->held.rank < w->held.count;
-        if (redundant && w->held.inconsistency >= consistent)
+        if (changed)
+            tg_held_build(w);
+        if (w->held.inconsistency >= consistent || !(tg_newton_step(w, 0, &w->held) < INFINITY))
             return false;
-        bool solved = polish(w);
-        if (solved && phases_hold(w))
-            return true;
-        if (redundant)
+        changed = false;
+        update_phases(w, &changed);
+        if (!hold_immaterial(w, &changed))
             return false;
+        if (changed || tg_newton_violation(w) > aim(w) + w->held.inconsistency)
+            continue;
+        refine(w);
+        return true;
     }
     return false;
 }
@@ -330,24 +360,32 @@ static bool compliant_newton(tg_solve_work *w, int steps)
         double change = 0, size = largest(w->cones.rows, w->x);
         for (int i = 0; i < w->cones.rows; i++)
             change = fmax(change, fabs(w->x[i] - w->best[i]));
-        if (change <= 1e-9 * size)
+        if (change <= stands_still * size)
             return true;
     }
     return false;
 }
 
+static double largest_impulse(const tg_solve_work *w)
+{
+    double most = 0;
+    for (int i = 0; i < w->cones.rows; i++)
+        most = fmax(most, w->cones.scale[i] * fabs(w->x[i]));
+    return most;
+}
+
 /* phases and directions of the compliant solution in w->state; its x in w->x */
 static bool solve_compliant(tg_solve_work *w)
 {
-    make_compliant(w, compliance * mean_diagonal(&w->cones));
+    make_compliant(w, fmin(compliance * mean_diagonal(&w->cones), compliant_velocity / largest_impulse(w)));
     bool solved = compliant_newton(w, COMPLIANT_STEPS);
     if (!solved)
     {
-        tg_interior_run(w);
+        tg_interior_run(w, 1e-3 * compliant_velocity);
         solved = compliant_newton(w, COMPLIANT_STEPS);
     }
     tg_newton_classify(&w->cones, w->x, w->s, w->state);
-    clear_fixed(w);
+    clear_marks(w);
     for (int b = 0; b < w->cones.blocks; b++)
         if (w->state[b].phase == TG_PHASE_SLIDE && w->cones.block[b].kind == TG_CONE_UNIT &&
             slip(&w->cones, &w->cones.block[b], w->s) < no_slip)
@@ -368,7 +406,7 @@ static void keep_null_component(tg_solve_work *w)
 
 static bool certified(const tg_solve_work *w)
 {
-    return tg_newton_residual(&w->cones, w->x, w->s) <= 0.1 * w->options->tolerance;
+    return tg_newton_residual(&w->cones, w->x, w->s) <= 0.5 * w->options->tolerance;
 }
 
 static bool select_compliant(tg_solve_work *w)
@@ -387,7 +425,7 @@ static bool select_compliant(tg_solve_work *w)
     for (int b = 0; b < w->cones.blocks; b++)
         if (w->state[b].fixed)
             w->state[b].phase = TG_PHASE_STICK;
-    clear_fixed(w);
+    clear_marks(w);
     tg_held_build(w);
     keep_null_component(w);
     return polish(w) && certified(w);
@@ -421,7 +459,9 @@ bool tg_solve_accept(tg_solve_work *w)
         return w->kept_residual <= w->options->tolerance;
     }
     memcpy(w->x, w->start, bytes);
-    if (select_compliant(w))
+    tg_cones_velocity(&w->cones, w->x, w->s);
+    bool redundant = w->held.rank < w->held.count;
+    if ((redundant || tg_newton_residual(&w->cones, w->x, w->s) <= near * w->cones.velocity) && select_compliant(w))
     {
         keep(w, TG_SELECT_COMPLIANT);
         return w->kept_residual <= w->options->tolerance;

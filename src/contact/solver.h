@@ -19,6 +19,7 @@ typedef struct tg_cone_state
 {
     tg_phase phase;
     bool fixed;                        /* slide: the direction is not updated (a contact on its cone without slip) */
+    bool was_held;                     /* selection.c: held before, and not by its cone */
     double ratio;                      /* slide: y_N / |y_T| of the Alart-Curnier point; fixed: 0 */
     double direction[TG_CONE_MAX - 1]; /* slide: unit; box: +-1 */
 } tg_cone_state;
@@ -48,7 +49,7 @@ typedef struct tg_solve_work
     tg_cone_state *state;
     tg_held held;
     double *A, *rhs;    /* the linear system */
-    int *active, *pivot;
+    int *active, *pivot, active_count;
     int *position;      /* row of the scaled problem -> row of the linear system, or -1 */
     double *interior;   /* see solver_ipm.c */
     double *saved;      /* 2 x ld: diagonal of G and g, while the selection rule changes them */
@@ -87,14 +88,21 @@ void tg_newton_direction(const tg_cone *cone, const double *x, const double *s, 
 /* Largest violation of the Alart-Curnier equations at (x, s), in m/s. */
 double tg_newton_residual(const tg_cones *cones, const double *x, const double *s);
 
+/* Largest violation of the equations of the phases in w->state at w->x, w->s, in m/s. */
+double tg_newton_violation(const tg_solve_work *w);
+
 /* One Newton step with the phases in w->state: w->x and w->s are replaced. proximal: every block gets the compliance
  * proximal / rho, centred at the current x. held: rows with a null space are completed as selection.c says (NULL: not).
  * Returns the largest violation of the equations after the step (m/s, phases as given), or INFINITY when the matrix is
- * singular (x is then unchanged). */
+ * singular (blocks that leave the system have their impulse, the others keep theirs). */
 double tg_newton_step(tg_solve_work *w, double proximal, const tg_held *held);
 
-/* Interior point from a cold start (solver_ipm.c); leaves its best x in w->x. Returns its residual (m/s). */
-double tg_interior_run(tg_solve_work *w);
+/* One more step with the factors of the last one (same phases and held), directions as they are in w->state now. */
+void tg_newton_chord(tg_solve_work *w, const tg_held *held);
+
+/* Interior point from a cold start (solver_ipm.c), until the residual is below aim (m/s) or it makes no progress; leaves
+ * its best x in w->x. Returns its residual. */
+double tg_interior_run(tg_solve_work *w, double aim);
 
 /* ---- selection.c ---- */
 

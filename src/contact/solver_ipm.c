@@ -17,6 +17,8 @@
 #include "math/dense.h"
 #include "math/lanes.h"
 
+static const double shortest_step = 0.1; /* below: the iterate is badly centred */
+
 typedef struct interior
 {
     const tg_cones *cones;
@@ -52,11 +54,11 @@ static double dot(int n, const double *a, const double *b)
     return sum;
 }
 
-/* all products equal: k = v^2 rho */
-static void start(interior *p)
+/* x_N = v rho, s_N = psi = v, no tangents; v is the largest |g| times size */
+static void start(interior *p, double size)
 {
-    double v = p->cones->velocity;
-    memset(p->x, 0, (size_t)p->cones->ld * 3 * sizeof *p->x);
+    double v = size * p->cones->velocity;
+    memset(p->x, 0, (size_t)TG_INTERIOR_VECTORS * (size_t)p->cones->ld * sizeof *p->x);
     for (int b = 0; b < p->cones->blocks; b++)
     {
         const tg_cone *cone = &p->cones->block[b];
@@ -298,22 +300,39 @@ static void solve_direction(interior *p, tg_solve_work *w)
     back_substitute(p, w->rhs);
 }
 
-/* predictor, corrector, step; false when the matrix is singular or no step is possible */
+static double step_of(const interior *p, double fraction)
+{
+    return fmin(1, fraction * longest_step(p));
+}
+
+/* Predictor and corrector; when these leave little room, a step towards the centre instead. Returns its length. */
+static double direction(interior *p, tg_solve_work *w)
+{
+    p->target = p->second = 0;
+    solve_direction(p, w);
+    double affine = mean_product(p, step_of(p, 1));
+    double share = p->kappa > 0 ? fmin(fmax(affine / p->kappa, 0), 1) : 0;
+    double cube = share * share * share;
+    p->target = fmax(cube, 1e-8) * p->kappa;
+    p->second = 1;
+    solve_direction(p, w);
+    double alpha = step_of(p, fmin(fmax(0.95, 1 - 10 * cube), 0.9995));
+    if (alpha >= shortest_step)
+        return alpha;
+    p->target = 0.8 * p->kappa;
+    p->second = 0;
+    solve_direction(p, w);
+    return step_of(p, 0.9);
+}
+
+/* one iteration; false when the matrix is singular or no step is possible */
 static bool iterate(interior *p, tg_solve_work *w)
 {
     int n = p->cones->rows;
     matrix(p, w->A);
     if (tg_lu(n, w->A, p->cones->ld, w->pivot) >= 0)
         return false;
-    p->target = p->second = 0;
-    solve_direction(p, w);
-    double affine = mean_product(p, fmin(1, longest_step(p)));
-    double share = p->kappa > 0 ? fmin(fmax(affine / p->kappa, 0), 1) : 0;
-    p->target = fmax(share * share * share, 1e-8) * p->kappa;
-    p->second = 1;
-    solve_direction(p, w);
-    double fraction = fmax(0.95, 1 - 10 * share * share * share);
-    double alpha = fmin(1, fmin(fraction, 0.9995) * longest_step(p));
+    double alpha = direction(p, w);
     if (!(alpha > 1e-10))
         return false;
     for (int i = 0; i < n; i++)
@@ -325,38 +344,46 @@ static bool iterate(interior *p, tg_solve_work *w)
     return true;
 }
 
-double tg_interior_run(tg_solve_work *w)
+/* iterations from a start of the given size; returns the best residual so far, its x is in w->best */
+static double run(interior *p, tg_solve_work *w, double size, double best, double aim)
 {
-    interior p = interior_of(w);
-    int n = w->cones.rows;
-    memset(w->interior, 0, (size_t)TG_INTERIOR_VECTORS * (size_t)w->cones.ld * sizeof *w->interior);
-    start(&p);
-    double best = INFINITY, aim = 1e-2 * w->options->tolerance;
+    start(p, size);
     for (int k = 0; k < w->options->max_interior; k++)
     {
-        p.kappa = mean_product(&p, 0);
-        infeasibility(&p);
+        p->kappa = mean_product(p, 0);
+        infeasibility(p);
         w->interior_steps++;
-        if (!iterate(&p, w))
+        if (!iterate(p, w))
             break;
-        tg_cones_velocity(&w->cones, p.x, w->s);
-        double here = tg_newton_residual(&w->cones, p.x, w->s);
+        tg_cones_velocity(p->cones, p->x, w->s);
+        double here = tg_newton_residual(p->cones, p->x, w->s);
         if (here < best)
         {
             best = here;
-            memcpy(w->best, p.x, (size_t)n * sizeof *w->best);
+            memcpy(w->best, p->x, (size_t)p->cones->rows * sizeof *w->best);
         }
         if (best <= aim || !isfinite(here))
             break;
     }
+    return best;
+}
+
+double tg_interior_run(tg_solve_work *w, double aim)
+{
+    interior p = interior_of(w);
+    double best = run(&p, w, 1, INFINITY, aim);
+    if (best > w->options->tolerance)
+        best = run(&p, w, 10, best, aim);
+    if (best > w->options->tolerance)
+        best = run(&p, w, 0.1, best, aim);
     if (best < INFINITY)
-        memcpy(w->x, w->best, (size_t)n * sizeof *w->x);
+        memcpy(w->x, w->best, (size_t)w->cones.rows * sizeof *w->x);
     tg_cones_velocity(&w->cones, w->x, w->s);
     return best;
 }
 
 void tg_solver_ipm(tg_solve_work *w)
 {
-    tg_interior_run(w);
+    tg_interior_run(w, 1e-2 * w->options->tolerance);
     tg_solve_accept(w);
 }

@@ -67,7 +67,7 @@ void tg_solver_newton(tg_solve_work *w)
     newton(w, 5);
     if (tg_solve_accept(w))
         return;
-    tg_interior_run(w);
+    tg_interior_run(w, 1e-2 * w->options->tolerance);
     if (tg_solve_accept(w))
         return;
     memcpy(w->x, w->kept, (size_t)w->cones.rows * sizeof *w->x);

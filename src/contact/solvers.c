@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/simd.h"
 #include "base/status.h"
 #include "contact/solver.h"
 
@@ -219,6 +220,7 @@ tg_status tg_island_solve(const tg_island *island, const tg_solve_options *optio
     if (!take_work(&w, island->rows, island->blocks, scratch))
     {
         tg_arena_release(scratch, mark);
+        scratch->failed = false;
         return tg_fail(error, TG_ERR_CAPACITY, "contact problem of %d rows: needs %zu bytes of scratch", island->rows,
                        tg_island_scratch(island->rows, island->blocks));
     }

@@ -1,7 +1,7 @@
-/* Creating a workspace, and the checks that every public function starts with. */
+/* The arrays of a workspace, and the checks that every public function starts with. */
 #include "dynamics/work.h"
 
-/* ---- creation ---- */
+/* ---- arrays ---- */
 
 typedef struct work_sizes
 {
@@ -37,8 +37,9 @@ static work_sizes count_sizes(const tg_model *m)
     return s;
 }
 
-static void place_fields(tg_work *w, const tg_model *m, work_sizes s, tg_arena *arena)
+void tg_work_place(tg_work *w, const tg_model *m, tg_arena *arena)
 {
+    work_sizes s = count_sizes(m);
     int nblock = s.nblock;
     size_t hessian_size = s.hessian;
 #define X(type, name, count, doc) w->name = TG_TAKE(arena, type, count, #name);
@@ -70,36 +71,12 @@ static void fill_block_bits(tg_work *w)
     }
 }
 
-tg_status tg_work_create(const tg_model *m, tg_work **out, tg_error *error)
+void tg_work_init(tg_work *w, const tg_model *m)
 {
-    if (m == NULL || out == NULL)
-        return tg_fail(error, TG_ERR_ARGUMENT, "tg_work_create: %s is NULL", m == NULL ? "m" : "w");
-    work_sizes sizes = count_sizes(m);
-    tg_arena arena = {0};
-    tg_work layout;
-    TG_TAKE(&arena, tg_work, 1, "tg_work");
-    place_fields(&layout, m, sizes, &arena);
-    tg_work *w = arena.failed ? NULL : tg_alloc(&m->allocator, arena.used);
-    if (w == NULL)
-        return tg_fail(error, TG_ERR_MEMORY, "tg_work_create: no memory for %zu bytes", arena.used);
-    arena = (tg_arena){.base = (unsigned char *)w, .capacity = arena.used};
-    TG_TAKE(&arena, tg_work, 1, "tg_work");
     w->model = m;
     w->params = m->params;
     w->allocator = m->allocator;
-    w->bytes = arena.capacity;
-    place_fields(w, m, sizes, &arena);
     fill_block_bits(w);
-    *out = w;
-    return TG_OK;
-}
-
-void tg_work_destroy(tg_work *w)
-{
-    if (w == NULL)
-        return;
-    tg_allocator allocator = w->allocator;
-    tg_free(&allocator, w);
 }
 
 const char *tg_work_message(const tg_work *w)

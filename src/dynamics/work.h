@@ -83,10 +83,16 @@ struct tg_work
     TG_WORK_FIELDS(X)
 #undef X
 
+    struct tg_space *space; /* the contact stage's part */
     tg_error error;
     tg_allocator allocator;
     size_t bytes;
 };
+
+/* Lays the arrays above out in a block (or counts them); fills what does not change. tg_work_create is in the highest stage that has a part
+ * in the block. */
+void tg_work_place(tg_work *w, const tg_model *m, tg_arena *arena);
+void tg_work_init(tg_work *w, const tg_model *m);
 
 /* Where a node's spatial vectors have their origin, world. */
 static inline v4 tg_node_origin(const tg_model *m, const tg_work *w, int node)

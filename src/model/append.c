@@ -61,8 +61,7 @@ static void move_point(const append *a, double point[3])
 
 /* Field of the definition `def` = the same field of element i in the vector. */
 #define GET(element, field)                                                                                            \
-    memcpy(&def.field, TG_PARAM(a->p, element##_##field) + (size_t)i * (sizeof def.field / sizeof(double)),            \
-           sizeof def.field)
+    memcpy(&def.field, (const char *)TG_PARAM(a->p, element##_##field) + (size_t)i * sizeof def.field, sizeof def.field)
 
 /* ---- the elements ---- */
 
@@ -301,10 +300,9 @@ static tg_status add_elements(append *a)
         tg_status (*add)(append *a, int i);
         int count;
     } kinds[] = {
-        {add_mesh, m->nmesh},         {add_hfield, m->nhfield},     {add_body, m->nbody}, {add_joint, m->njoint},
-        {add_geom, m->ngeom},         {add_site, m->nsite},         {add_tendon, m->ntendon},
-        {add_actuator, m->nu},        {add_equality, m->nequality}, {add_pair, m->npair},
-        {add_exclude, m->nexclude},
+        {add_mesh, m->nmesh},         {add_hfield, m->nhfield}, {add_body, m->nbody},       {add_joint, m->njoint},
+        {add_geom, m->ngeom},         {add_site, m->nsite},     {add_tendon, m->ntendon},   {add_actuator, m->nu},
+        {add_equality, m->nequality}, {add_pair, m->npair},     {add_exclude, m->nexclude},
     };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
     {
@@ -320,18 +318,16 @@ static tg_status add_elements(append *a)
     return TG_OK;
 }
 
-tg_status tg_builder_append(tg_builder *b, const tg_model *m, const tg_params *p, const char *prefix, const double *pose,
-                            int first[TG_ELEMENT_COUNT])
+tg_status tg_builder_append(tg_builder *b, const tg_model *m, const tg_params *p, const char *prefix,
+                            const double *pose, int first[TG_ELEMENT_COUNT])
 {
-    int count[TG_LIST_COUNT];
-    for (int i = 0; i < TG_LIST_COUNT; i++)
-        count[i] = b->list[i].count;
-    memcpy(first, count, TG_ELEMENT_COUNT * sizeof *first);
+    tg_builder_mark before = tg_builder_mark_of(b);
+    memcpy(first, before.count, TG_ELEMENT_COUNT * sizeof *first);
     append a = {b, m, p, prefix, pose, first, {.allocator = &b->allocator}};
     tg_status status = add_elements(&a);
     tg_text_free(&a.name);
-    for (int i = 0; i < TG_LIST_COUNT && status != TG_OK; i++)
-        b->list[i].count = count[i];
+    if (status != TG_OK)
+        tg_builder_rewind(b, &before);
     return status;
 }
 

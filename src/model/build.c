@@ -18,7 +18,7 @@ static tg_status make_hull(tg_build *w, int mesh)
     if (item->def.nface > 0)
         return TG_OK;
     tg_error reason = {0};
-    tg_status status = tg_hull(&b->allocator, TG_LIST(b, VERTEX, double) + item->start[0], item->def.nvertex,
+    tg_status status = tg_convex_hull(&b->allocator, TG_LIST(b, VERTEX, double) + item->start[0], item->def.nvertex,
                                &w->hull[mesh], &w->nhull[mesh], &reason);
     if (status != TG_OK)
         return tg_fail(&b->error, status, "mesh '%.100s' (#%d): vertex: %.300s", tg_builder_name_of(b, TG_MESH, mesh),

@@ -152,17 +152,14 @@ static bool append_item(tg_builder *b, tg_element element, const void *def, cons
 /* Copies a definition, its name and its arrays; all or nothing. */
 static tg_status add(tg_builder *b, tg_element element, const void *def, const array *arrays, int narray, int *id)
 {
-    int count[TG_LIST_COUNT];
-    for (int i = 0; i < TG_LIST_COUNT; i++)
-        count[i] = b->list[i].count;
+    tg_builder_mark before = tg_builder_mark_of(b);
     if (!append_item(b, element, def, arrays, narray))
     {
-        for (int i = 0; i < TG_LIST_COUNT; i++)
-            b->list[i].count = count[i];
+        tg_builder_rewind(b, &before);
         return out_of_memory(b);
     }
     if (id != NULL)
-        *id = count[element];
+        *id = before.count[element];
     return TG_OK;
 }
 

@@ -74,6 +74,26 @@ struct tg_builder
     tg_error error;
 };
 
+/* How much is in each list, and back to that: what was added since is forgotten. */
+typedef struct tg_builder_mark
+{
+    int count[TG_LIST_COUNT];
+} tg_builder_mark;
+
+static inline tg_builder_mark tg_builder_mark_of(const tg_builder *b)
+{
+    tg_builder_mark mark;
+    for (int i = 0; i < TG_LIST_COUNT; i++)
+        mark.count[i] = b->list[i].count;
+    return mark;
+}
+
+static inline void tg_builder_rewind(tg_builder *b, const tg_builder_mark *mark)
+{
+    for (int i = 0; i < TG_LIST_COUNT; i++)
+        b->list[i].count = mark->count[i];
+}
+
 /* Item i of an element kind: TG_ITEM(b, BODY, body, 3)->def.mass */
 #define TG_ITEM(b, ELEMENT, element, i) ((const tg_##element##_item *)(b)->list[TG_##ELEMENT].data + (i))
 

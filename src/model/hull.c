@@ -55,7 +55,7 @@ static tg_status collect(qhT *qh, const tg_allocator *allocator, const double *v
     return TG_OK;
 }
 
-tg_status tg_hull(const tg_allocator *allocator, const double *vertex, int nvertex, int **face, int *nface,
+tg_status tg_convex_hull(const tg_allocator *allocator, const double *vertex, int nvertex, int **face, int *nface,
                   tg_error *error)
 {
     *face = NULL;
@@ -86,7 +86,7 @@ tg_status tg_hull(const tg_allocator *allocator, const double *vertex, int nvert
 
 #else
 
-tg_status tg_hull(const tg_allocator *allocator, const double *vertex, int nvertex, int **face, int *nface,
+tg_status tg_convex_hull(const tg_allocator *allocator, const double *vertex, int nvertex, int **face, int *nface,
                   tg_error *error)
 {
     (void)allocator;

@@ -68,7 +68,7 @@ static tg_status model_failed(tg_mjcf *r, tg_status status, const char *message)
 
 static tg_status read_compiler(tg_mjcf *r, const tg_xml *xml)
 {
-    tg_mjcf_compiler *c = &r->compiler;
+    tg_mjcf_compiler *c = &tg_mjcf_scope_of(r, xml)->compiler;
     tg_status status = tg_mjcf_read(r, xml, tg_mjcf_child_row(tg_mjcf_rows(), "compiler"), true, c);
     if (status != TG_OK)
         return status;
@@ -120,15 +120,13 @@ static tg_status read_contact(tg_mjcf *r, const tg_xml *section)
 
 static tg_status read_model(tg_mjcf *r)
 {
-    /* settings and classes first, then what others refer to before what refers to it */
+    /* classes and settings first, then what others refer to before what refers to it */
     static const struct
     {
         const char *name;
         section_reader read;
-    } order[] = {{"compiler", read_compiler},
-                 {"option", read_option},
+    } order[] = {{"option", read_option},
                  {"size", read_size},
-                 {"default", tg_mjcf_defaults},
                  {"custom", tg_mjcf_custom},
                  {"asset", tg_mjcf_assets},
                  {"worldbody", tg_mjcf_world},
@@ -137,7 +135,9 @@ static tg_status read_model(tg_mjcf *r)
                  {"equality", tg_mjcf_equality_section},
                  {"actuator", tg_mjcf_actuators},
                  {"keyframe", tg_mjcf_keys}};
-    tg_status status = tg_mjcf_first_class(r);
+    tg_status status = TG_OK;
+    for (int i = 0; i < r->scope.count && status == TG_OK; i++)
+        status = tg_mjcf_classes(r, ((tg_mjcf_scope **)r->scope.data)[i]);
     for (size_t i = 0; i < sizeof order / sizeof *order && status == TG_OK; i++)
         status = read_sections(r, order[i].name, order[i].read);
     if (status == TG_OK)
@@ -179,11 +179,56 @@ static tg_status finish(tg_mjcf *r, tg_model **model)
     return status;
 }
 
-static tg_status read_tree(tg_mjcf *r, tg_xml *root, tg_model **model)
+static void mark_scope(tg_xml *xml, int scope)
 {
-    tg_status status = tg_mjcf_include(r, root);
+    xml->scope = scope;
+    for (tg_xml *e = xml->first; e != NULL; e = e->next)
+        mark_scope(e, scope);
+}
+
+tg_status tg_mjcf_add_scope(tg_mjcf *r, const tg_mjcf_scope *settings)
+{
+    tg_mjcf_scope *scope = TG_POOL_TAKE(r->pool, tg_mjcf_scope, 1);
+    tg_mjcf_scope **place = scope != NULL ? tg_mjcf_append(r, &r->scope, sizeof *place) : NULL;
+    if (place == NULL)
+        return tg_mjcf_no_memory(r, settings->root);
+    *place = scope;
+    *scope = *settings;
+    return TG_OK;
+}
+
+tg_status tg_mjcf_open_file(tg_mjcf *r, tg_xml *root, const char *name, const char *path, const char *dir, int around)
+{
+    const tg_mjcf_scope scope = {.name = name,
+                                 .path = path,
+                                 .dir = dir,
+                                 .root = root,
+                                 .compiler = {.autolimits = 1,
+                                              .degree = 1,
+                                              .inertiafromgeom = TG_MJCF_AUTO,
+                                              .inertiagrouprange = {0, 5},
+                                              .eulerseq = "xyz"},
+                                 .around = around};
+    int number = r->scope.count;
+    tg_status status = tg_mjcf_add_scope(r, &scope);
+    if (status == TG_OK)
+        status = tg_mjcf_include(r, root, dir);
     if (status == TG_OK)
         status = tg_mjcf_check(r, root);
+    mark_scope(root, number);
+    for (const tg_xml *e = root->first; e != NULL && status == TG_OK; e = e->next)
+    {
+        if (strcmp(e->name, "compiler") == 0)
+            status = read_compiler(r, e);
+    }
+    if (status == TG_OK)
+        status = tg_mjcf_models(r, root);
+    return status == TG_OK ? tg_mjcf_expand(r, root) : status;
+}
+
+static tg_status read_tree(tg_mjcf *r, tg_xml *root, const char *dir, tg_model **model)
+{
+    tg_status status = tg_mjcf_open_file(r, root, "", root->file, dir, -1);
     if (status == TG_OK)
         status = read_model(r);
     return status == TG_OK ? finish(r, model) : status;
@@ -196,20 +241,14 @@ tg_status tg_mjcf_load(tg_xml *root, const char *dir, const tg_load_options *opt
                  .allocator = options->allocator,
                  .error = error,
                  .strict = options->strict,
-                 .dir = dir,
                  .root = root,
                  .nelement = nelement,
-                 .compiler = {.autolimits = 1,
-                              .degree = 1,
-                              .inertiafromgeom = TG_MJCF_AUTO,
-                              .inertiagrouprange = {0, 5},
-                              .eulerseq = "xyz"},
                  .option = {.timestep = 0.002, .gravity = {0, 0, -9.81}, .flag_gravity = 1, .flag_clampctrl = 1},
                  .nbody = 1};
     tg_status status = tg_builder_create(options->allocator, &r.builder, error);
     if (status != TG_OK)
         return status;
-    status = read_tree(&r, root, model);
+    status = read_tree(&r, root, dir, model);
     tg_builder_destroy(r.builder);
     return status;
 }

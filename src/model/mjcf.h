@@ -61,6 +61,18 @@ typedef struct tg_mjcf_body
     tg_mjcf_pose pose;
 } tg_mjcf_body;
 
+typedef struct tg_mjcf_replicate
+{
+    int count;
+    double offset[3], euler[3];
+    const char *sep;
+} tg_mjcf_replicate;
+
+typedef struct tg_mjcf_attach_written
+{
+    const char *model, *body, *frame, *prefix;
+} tg_mjcf_attach_written;
+
 typedef struct tg_mjcf_joint
 {
     double pos[3], axis[3];
@@ -235,6 +247,19 @@ struct tg_mjcf_class
     tg_mjcf_class *next;
 };
 
+/* A file with settings and classes of its own: the main one, or a model inside it that is attached. Elements know
+ * their scope by its number (tg_xml.scope). */
+typedef struct tg_mjcf_scope
+{
+    const char *name; /* of a model inside; "" for the main file */
+    const char *path;
+    const char *dir; /* where relative paths start */
+    tg_xml *root;
+    tg_mjcf_compiler compiler;
+    tg_mjcf_class *main, *last;
+    int around; /* the scope in which the model was named; -1: none */
+} tg_mjcf_scope;
+
 /* ---- the reader ---- */
 
 /* A named or unnamed element that was given to the builder. */
@@ -294,6 +319,25 @@ typedef struct tg_mjcf_list
 
 typedef struct tg_mjcf_counter tg_mjcf_counter;
 
+/* A keyframe of an attached file: whose numbers it has, in their order. */
+typedef struct tg_mjcf_key_item
+{
+    tg_xml *from; /* in its own file */
+    tg_xml *now;  /* where it was copied to; NULL: it was not attached */
+} tg_mjcf_key_item;
+
+typedef struct tg_mjcf_key_map
+{
+    const tg_xml *key;
+    tg_mjcf_list joint, actuator; /* tg_mjcf_key_item */
+} tg_mjcf_key_map;
+
+/* What the reader must know of an actuator. */
+typedef struct tg_mjcf_actuator_known
+{
+    int act; /* its place among the activations; -1: none */
+} tg_mjcf_actuator_known;
+
 /* Numbers that need the finished model: a joint whose spring and damper follow from its inertia; an actuator whose
  * damping does, and whose drive adds to its joint. */
 typedef struct tg_mjcf_tuned
@@ -309,25 +353,35 @@ typedef struct tg_mjcf
     tg_error *error;
     tg_builder *builder;
     bool strict;
-    const char *dir; /* of the main file: where relative paths start */
-    const tg_xml *root;
+    const tg_xml *root; /* of the main file */
     int nelement;
 
-    tg_mjcf_compiler compiler;
+    tg_mjcf_list scope; /* tg_mjcf_scope *; the first is the main file */
     tg_mjcf_option option;
-    tg_mjcf_class *main, *last;
 
     tg_mjcf_list thing; /* tg_mjcf_thing */
     int *bucket;        /* heads of the hash chains */
     int nbucket;
-    tg_mjcf_list joint, site, geom, mesh, hfield, tendon; /* of tg_mjcf_..._known, by id */
+    tg_mjcf_list joint, site, geom, mesh, hfield, tendon, actuator; /* of tg_mjcf_..._known, by id */
     tg_mjcf_list spring, servo;                           /* tg_mjcf_tuned */
     tg_mjcf_list numeric;                                 /* const tg_xml *: custom numbers for parameters */
     tg_mjcf_list joints, geoms, sites;                    /* of the body that is being read (mjcf_tree.c) */
+    tg_mjcf_list key_map; /* tg_mjcf_key_map */
     int nbody, nq, nv, nu, na, nkey;
+    int nlooked; /* elements that copying looked at */
 
     tg_mjcf_counter **counter; /* honoured attributes, a list a row of the table */
 } tg_mjcf;
+
+static inline tg_mjcf_scope *tg_mjcf_scope_of(const tg_mjcf *r, const tg_xml *xml)
+{
+    return ((tg_mjcf_scope **)r->scope.data)[xml->scope];
+}
+
+static inline const tg_mjcf_compiler *tg_mjcf_compiler_of(const tg_mjcf *r, const tg_xml *xml)
+{
+    return &tg_mjcf_scope_of(r, xml)->compiler;
+}
 
 /* ---- mjcf.c ---- */
 
@@ -342,13 +396,36 @@ tg_status tg_mjcf_no_memory(tg_mjcf *r, const tg_xml *xml);
 /* The last section of that name, the root if there is none: for messages. */
 const tg_xml *tg_mjcf_section(const tg_mjcf *r, const char *name);
 
+tg_status tg_mjcf_add_scope(tg_mjcf *r, const tg_mjcf_scope *settings); /* a copy of it */
+
+/* Makes a file a scope: includes, checks, settings, and replicate and attach worked out. around: -1 for the main file. */
+tg_status tg_mjcf_open_file(tg_mjcf *r, tg_xml *root, const char *name, const char *path, const char *dir, int around);
+
+/* ---- mjcf_expand.c, mjcf_attach.c ---- */
+
+tg_status tg_mjcf_expand(tg_mjcf *r, tg_xml *root);
+tg_status tg_mjcf_models(tg_mjcf *r, const tg_xml *root); /* the files that assets `model` name */
+tg_status tg_mjcf_attach(tg_mjcf *r, tg_xml *xml, const tg_mjcf_row *row, tg_xml *root);
+
+/* What stands for an element now: itself, or its first copy where it was replaced. */
+static inline tg_xml *tg_mjcf_standing(tg_xml *xml)
+{
+    while (xml != NULL && xml->gone)
+        xml = xml->copy;
+    return xml;
+}
+
 /* ---- mjcf_include.c ---- */
 
-tg_status tg_mjcf_include(tg_mjcf *r, tg_xml *root);
+/* Puts included files into the tree. dir: where relative paths start. */
+tg_status tg_mjcf_include(tg_mjcf *r, tg_xml *root, const char *dir);
+
+/* The file that an attribute `file` names: from dir, or else beside the file in which it stands. */
+tg_status tg_mjcf_find_path(tg_mjcf *r, const tg_xml *xml, const char *dir, const char **path);
 
 /* ---- mjcf_check.c: the table at work ---- */
 
-/* Checks the whole tree against the table and reports what is not honoured; in strict mode refuses it. */
+/* Checks a whole file against the table and reports what is not honoured; in strict mode refuses it. */
 tg_status tg_mjcf_check(tg_mjcf *r, const tg_xml *root);
 
 /* Reads the attributes of an element into its structure. required: attributes that must be there are asked for. */
@@ -380,12 +457,15 @@ void *tg_mjcf_append(tg_mjcf *r, tg_mjcf_list *list, size_t size);
 
 /* ---- mjcf_default.c ---- */
 
-tg_status tg_mjcf_first_class(tg_mjcf *r); /* "main", with what holds where a file says nothing */
-tg_status tg_mjcf_defaults(tg_mjcf *r, const tg_xml *section);
+/* The classes of a scope: "main", with what holds where a file says nothing, and those of its sections. */
+tg_status tg_mjcf_classes(tg_mjcf *r, tg_mjcf_scope *scope);
 
 /* The class an attribute of an element names; fallback when it names none. */
 tg_status tg_mjcf_find_class(tg_mjcf *r, const tg_xml *xml, const char *attribute, const tg_mjcf_class *fallback,
                              const tg_mjcf_class **found);
+
+/* The class that counts for an element of the tree or of a section, from what it and the elements around it say. */
+tg_status tg_mjcf_class_at(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_class **found);
 
 /* ---- mjcf_values.c: what written values mean ---- */
 
@@ -399,7 +479,7 @@ tg_status tg_mjcf_pose_resolve(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_pose
 tg_status tg_mjcf_fromto(tg_mjcf *r, const tg_xml *xml, int type, const double fromto[6], const double pos[3],
                          double pose[7], double size[3]);
 
-double tg_mjcf_angle(const tg_mjcf *r, double written);
+double tg_mjcf_angle(const tg_mjcf *r, const tg_xml *xml, double written);
 
 /* Whether limits hold: the word of xxlimited, the range, and autolimits. prefix: "", "ctrl", "force", ... */
 tg_status tg_mjcf_limits(tg_mjcf *r, const tg_xml *xml, const char *prefix, int limited, const double range[2],
@@ -420,8 +500,11 @@ tg_status tg_mjcf_read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *
 tg_status tg_mjcf_actuators(tg_mjcf *r, const tg_xml *section); /* mjcf_actuator.c */
 extern const tg_mjcf_law tg_mjcf_first_law;
 tg_mjcf_actuator_kind tg_mjcf_actuator_kind_of(const char *element);
+/* Whether an actuator has an activation. */
+tg_status tg_mjcf_actuator_has_act(tg_mjcf *r, const tg_xml *xml, bool *has);
 tg_status tg_mjcf_default_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_class *class);
 tg_status tg_mjcf_keys(tg_mjcf *r, const tg_xml *section);   /* mjcf_key.c */
+const tg_mjcf_key_map *tg_mjcf_key_map_of(const tg_mjcf *r, const tg_xml *key); /* NULL: a key of the main file */
 tg_status tg_mjcf_custom(tg_mjcf *r, const tg_xml *section); /* mjcf_key.c */
 tg_status tg_mjcf_custom_apply(tg_mjcf *r, tg_model *m);
 tg_status tg_mjcf_missing_keys(tg_mjcf *r);

@@ -186,6 +186,18 @@ tg_status tg_mjcf_default_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_
     return TG_OK;
 }
 
+tg_status tg_mjcf_actuator_has_act(tg_mjcf *r, const tg_xml *xml, bool *has)
+{
+    const tg_mjcf_row *row = tg_mjcf_child_row(tg_mjcf_child_row(tg_mjcf_rows(), "actuator"), xml->name);
+    const tg_mjcf_class *class;
+    tg_mjcf_actuator a;
+    tg_status status = tg_mjcf_find_class(r, xml, "class", NULL, &class);
+    if (status == TG_OK)
+        status = read_written(r, xml, row, true, class, &a);
+    *has = status == TG_OK && a.law.dynamics != TG_DYNAMICS_NONE;
+    return status;
+}
+
 /* ---- an actuator of the model ---- */
 
 typedef struct work
@@ -246,9 +258,12 @@ static tg_status report_targets(work *w)
     const struct
     {
         const char *attribute, *name;
-    } target[] = {{"body", a->body},     {"site", a->site},
-                  {"cranksite", a->cranksite}, {"tendon", a->tendon},
-                  {"jointinparent", a->jointinparent}, {"joint", a->joint}};
+    } target[] = {{"body", a->body},
+                  {"site", a->site},
+                  {"cranksite", a->cranksite},
+                  {"tendon", a->tendon},
+                  {"jointinparent", a->jointinparent},
+                  {"joint", a->joint}};
     bool taken = false;
     tg_status status = TG_OK;
     for (size_t i = 0; i < sizeof target / sizeof *target && status == TG_OK; i++)
@@ -412,7 +427,7 @@ static tg_status set_drive(work *w, int id)
 static tg_status read_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
 {
     const tg_mjcf_class *class;
-    tg_status status = tg_mjcf_find_class(r, xml, "class", r->main, &class);
+    tg_status status = tg_mjcf_find_class(r, xml, "class", NULL, &class);
     if (status != TG_OK)
         return status;
     tg_mjcf_actuator a;
@@ -439,6 +454,10 @@ static tg_status read_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row 
     status = tg_mjcf_builder_failed(r, xml, tg_builder_actuator(r->builder, &w.def, &id));
     if (status == TG_OK)
         status = tg_mjcf_remember(r, xml, TG_ACTUATOR, w.def.name, id);
+    tg_mjcf_actuator_known *known = status == TG_OK ? tg_mjcf_append(r, &r->actuator, sizeof *known) : NULL;
+    if (known == NULL)
+        return status == TG_OK ? tg_mjcf_no_memory(r, xml) : status;
+    known->act = w.def.dynamics != TG_DYNAMICS_NONE ? r->na : -1;
     r->nu++;
     r->na += w.def.dynamics != TG_DYNAMICS_NONE ? 1 : 0;
     return status == TG_OK && !w.forceless ? set_drive(&w, id) : status;

@@ -9,11 +9,11 @@
 /* Where a file of an asset is: in the folder of meshes, from the main file; or beside the file that names it. */
 static tg_status find_file(tg_mjcf *r, const tg_xml *xml, const char *name, const char **path)
 {
-    const tg_mjcf_compiler *c = &r->compiler;
+    const tg_mjcf_compiler *c = tg_mjcf_compiler_of(r, xml);
     if (c->strippath)
         name = tg_path_base(name);
     const char *folder = c->meshdir != NULL ? c->meshdir : c->assetdir != NULL ? c->assetdir : "";
-    const char *dir = tg_path_join(r->pool, r->dir, folder);
+    const char *dir = tg_path_join(r->pool, tg_mjcf_scope_of(r, xml)->dir, folder);
     *path = dir != NULL ? tg_path_join(r->pool, dir, name) : NULL;
     if (*path == NULL)
         return tg_mjcf_no_memory(r, xml);
@@ -147,7 +147,7 @@ static tg_status transform_mesh(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_mes
 static tg_status read_mesh(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
 {
     const tg_mjcf_class *class;
-    tg_status status = tg_mjcf_find_class(r, xml, "class", r->main, &class);
+    tg_status status = tg_mjcf_find_class(r, xml, "class", NULL, &class);
     if (status != TG_OK)
         return status;
     tg_mjcf_mesh written = class->mesh;
@@ -220,7 +220,8 @@ static tg_status read_hfield_file(tg_mjcf *r, const tg_xml *xml, tg_mjcf_hfield 
 static tg_status read_hfield_text(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_hfield *w, double **elevation)
 {
     if (w->nrow <= 0 || w->ncol <= 0 || w->nrow > (1 << 24) / w->ncol)
-        return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "attributes 'nrow' and 'ncol': %d x %d is no field of 1 .. 2^24 numbers", w->nrow, w->ncol);
+        return tg_xml_fail(r->error, TG_ERR_VALUE, xml,
+                           "attributes 'nrow' and 'ncol': %d x %d is no field of 1 .. 2^24 numbers", w->nrow, w->ncol);
     size_t nrow = (size_t)w->nrow, ncol = (size_t)w->ncol;
     *elevation = TG_POOL_TAKE(r->pool, double, nrow *ncol);
     if (*elevation == NULL)

@@ -25,6 +25,8 @@ tg_status tg_mjcf_report(tg_mjcf *r, tg_mjcf_handling kind, const tg_xml *xml, c
         return tg_xml_fail(r->error, TG_ERR_UNSUPPORTED, xml, "%s%s%sis ignored physics: %s",
                            attribute[0] != '\0' ? "attribute '" : "", attribute, attribute[0] != '\0' ? "' " : "",
                            note);
+    if (xml->again)
+        return TG_OK;
     char element[160];
     tg_xml_describe(xml, element, sizeof element);
     tg_report_entry entry = {(tg_report_kind)kind, xml->file, xml->line, element, attribute, note};
@@ -161,7 +163,8 @@ static tg_status check_element(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row 
 
 tg_status tg_mjcf_check(tg_mjcf *r, const tg_xml *root)
 {
-    r->counter = TG_POOL_TAKE(r->pool, tg_mjcf_counter *, tg_mjcf_row_count());
+    if (r->counter == NULL)
+        r->counter = TG_POOL_TAKE(r->pool, tg_mjcf_counter *, tg_mjcf_row_count());
     if (r->counter == NULL)
         return tg_mjcf_no_memory(r, root);
     return check_element(r, root, tg_mjcf_rows());

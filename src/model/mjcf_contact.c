@@ -32,7 +32,7 @@ static int compare(const void *a, const void *b)
 static tg_status read_pair(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, item *out)
 {
     const tg_mjcf_class *class;
-    tg_status status = tg_mjcf_find_class(r, xml, "class", r->main, &class);
+    tg_status status = tg_mjcf_find_class(r, xml, "class", NULL, &class);
     if (status != TG_OK)
         return status;
     tg_mjcf_pair w = class->pair;

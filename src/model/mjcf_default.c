@@ -37,7 +37,7 @@ static void set_initial(tg_mjcf_class *c)
                                      .law = tg_mjcf_first_law};
 }
 
-static tg_mjcf_class *add_class(tg_mjcf *r, const char *name, const tg_mjcf_class *parent)
+static tg_mjcf_class *add_class(tg_mjcf *r, tg_mjcf_scope *scope, const char *name, const tg_mjcf_class *parent)
 {
     tg_mjcf_class *c = TG_POOL_TAKE(r->pool, tg_mjcf_class, 1);
     if (c == NULL)
@@ -50,15 +50,15 @@ static tg_mjcf_class *add_class(tg_mjcf *r, const char *name, const tg_mjcf_clas
     c->actuator_kind = TG_MJCF_ACTUATOR_KINDS;
     c->parent = parent;
     c->next = NULL;
-    if (r->last != NULL)
-        r->last->next = c;
-    r->last = c;
+    if (scope->last != NULL)
+        scope->last->next = c;
+    scope->last = c;
     return c;
 }
 
-static tg_mjcf_class *find_class(const tg_mjcf *r, const char *name)
+static tg_mjcf_class *find_class(const tg_mjcf_scope *scope, const char *name)
 {
-    for (tg_mjcf_class *c = r->main; c != NULL; c = c->next)
+    for (tg_mjcf_class *c = scope->main; c != NULL; c = c->next)
     {
         if (strcmp(c->name, name) == 0)
             return c;
@@ -70,11 +70,22 @@ tg_status tg_mjcf_find_class(tg_mjcf *r, const tg_xml *xml, const char *attribut
                              const tg_mjcf_class **found)
 {
     const char *name = tg_xml_get(xml, attribute);
-    *found = name == NULL ? fallback : find_class(r, name);
+    const tg_mjcf_scope *scope = tg_mjcf_scope_of(r, xml);
+    if (fallback == NULL)
+        fallback = scope->main;
+    *found = name == NULL ? fallback : find_class(scope, name);
     if (*found == NULL)
         return tg_xml_fail(r->error, TG_ERR_NAME, xml, "attribute '%s': there is no default class \"%.80s\"", attribute,
                            name);
     return TG_OK;
+}
+
+tg_status tg_mjcf_class_at(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_class **found)
+{
+    const tg_xml *e = tg_xml_get(xml, "class") != NULL ? xml : xml->parent;
+    while (e != xml && e->parent != NULL && tg_xml_get(e, "childclass") == NULL)
+        e = e->parent;
+    return tg_mjcf_find_class(r, e, e == xml ? "class" : "childclass", NULL, found);
 }
 
 /* One element of a class. */
@@ -121,9 +132,10 @@ static tg_status read_class(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *ro
         const char *name = tg_xml_get(e, "class");
         if (name == NULL || name[0] == '\0')
             return tg_xml_fail(r->error, TG_ERR_PARSE, e, "attribute 'class' is missing in a nested default");
-        if (find_class(r, name) != NULL)
+        tg_mjcf_scope *scope = tg_mjcf_scope_of(r, e);
+        if (find_class(scope, name) != NULL)
             return tg_xml_fail(r->error, TG_ERR_NAME, e, "default class \"%.80s\" is defined twice", name);
-        tg_mjcf_class *inner = add_class(r, name, c);
+        tg_mjcf_class *inner = add_class(r, scope, name, c);
         if (inner == NULL)
             return tg_mjcf_no_memory(r, e);
         status = read_class(r, e, tg_mjcf_child_row(row, "default"), inner);
@@ -131,17 +143,23 @@ static tg_status read_class(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *ro
     return status;
 }
 
-tg_status tg_mjcf_first_class(tg_mjcf *r)
-{
-    r->main = add_class(r, "main", NULL);
-    return r->main != NULL ? TG_OK : tg_mjcf_no_memory(r, r->root);
-}
-
-tg_status tg_mjcf_defaults(tg_mjcf *r, const tg_xml *section)
+static tg_status read_section(tg_mjcf *r, const tg_xml *section, tg_mjcf_class *main)
 {
     const char *name = tg_xml_get(section, "class");
     if (name != NULL && name[0] != '\0' && strcmp(name, "main") != 0)
         return tg_xml_fail(r->error, TG_ERR_PARSE, section, "the outermost default class is \"main\", got \"%.80s\"",
                            name);
-    return read_class(r, section, tg_mjcf_child_row(tg_mjcf_rows(), "default"), r->main);
+    return read_class(r, section, tg_mjcf_child_row(tg_mjcf_rows(), "default"), main);
+}
+
+tg_status tg_mjcf_classes(tg_mjcf *r, tg_mjcf_scope *scope)
+{
+    scope->main = add_class(r, scope, "main", NULL);
+    tg_status status = scope->main != NULL ? TG_OK : tg_mjcf_no_memory(r, scope->root);
+    for (const tg_xml *e = scope->root->first; e != NULL && status == TG_OK; e = e->next)
+    {
+        if (strcmp(e->name, "default") == 0)
+            status = read_section(r, e, scope->main);
+    }
+    return status;
 }

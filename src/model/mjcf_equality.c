@@ -146,7 +146,7 @@ static const char *ends_of(const tg_equality_def *def)
 static tg_status read_equality(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
 {
     const tg_mjcf_class *class;
-    tg_status status = tg_mjcf_find_class(r, xml, "class", r->main, &class);
+    tg_status status = tg_mjcf_find_class(r, xml, "class", NULL, &class);
     if (status != TG_OK || row->handling != TG_MJCF_HONOURED)
         return status;
     tg_mjcf_equality w = class->equality;

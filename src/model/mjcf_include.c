@@ -1,6 +1,7 @@
 /* <include file="..."/>: the children of the other file's root take the place of the element.
  *
- * A path starts at the folder of the main file, or at that of the file that includes. A file can be included once. */
+ * A path starts at the folder of the main file (or of the model inside it that is being read), or at that of the file
+ * that includes. A file can be included once. */
 #include <string.h>
 
 #include "base/status.h"
@@ -23,25 +24,26 @@ struct included
 typedef struct state
 {
     tg_mjcf *r;
+    const char *dir; /* where relative paths start */
     included *files;
 } state;
 
 static tg_status expand(state *s, tg_xml *parent, int depth, int nesting);
 
-static tg_status find_path(tg_mjcf *r, const tg_xml *xml, const char **path)
+tg_status tg_mjcf_find_path(tg_mjcf *r, const tg_xml *xml, const char *dir, const char **path)
 {
     const char *name = tg_xml_get(xml, "file");
     if (name == NULL || name[0] == '\0')
         return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attribute 'file' is missing");
     while (name[0] == '.' && name[1] == '/')
         name += 2;
-    *path = tg_path_join(r->pool, r->dir, name);
+    *path = tg_path_join(r->pool, dir, name);
     if (*path == NULL)
         return tg_mjcf_no_memory(r, xml);
     if (tg_file_exists(*path))
         return TG_OK;
-    const char *dir = tg_path_dir(r->pool, xml->file);
-    const char *beside = dir != NULL ? tg_path_join(r->pool, dir, name) : NULL;
+    const char *here = tg_path_dir(r->pool, xml->file);
+    const char *beside = here != NULL ? tg_path_join(r->pool, here, name) : NULL;
     if (beside == NULL)
         return tg_mjcf_no_memory(r, xml);
     if (!tg_file_exists(beside))
@@ -100,7 +102,7 @@ static tg_status include_file(state *s, tg_xml *xml, int depth, int nesting, tg_
         return tg_xml_fail(s->r->error, TG_ERR_PARSE, xml, "must not have elements inside");
     if (nesting >= MAX_NESTING)
         return tg_xml_fail(s->r->error, TG_ERR_PARSE, xml, "files include each other more than %d deep", MAX_NESTING);
-    tg_status status = find_path(s->r, xml, &path);
+    tg_status status = tg_mjcf_find_path(s->r, xml, s->dir, &path);
     if (status == TG_OK)
         status = remember(s, xml, path);
     if (status == TG_OK)
@@ -136,9 +138,9 @@ static tg_status expand(state *s, tg_xml *parent, int depth, int nesting)
     return TG_OK;
 }
 
-tg_status tg_mjcf_include(tg_mjcf *r, tg_xml *root)
+tg_status tg_mjcf_include(tg_mjcf *r, tg_xml *root, const char *dir)
 {
-    state s = {.r = r};
+    state s = {.r = r, .dir = dir};
     tg_status status = remember(&s, root, root->file);
     return status == TG_OK ? expand(&s, root, 0, 0) : status;
 }

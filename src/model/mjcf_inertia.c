@@ -120,7 +120,7 @@ static tg_status weigh_mesh(tg_mjcf *r, const tg_xml *xml, tg_mjcf_mesh_known *m
     if (mesh->inertia == TG_MJCF_CONVEX || data.nface == 0)
     {
         tg_error inner = {0};
-        tg_status status = tg_hull(r->allocator, data.vertex, data.nvertex, &hull, &data.nface, &inner);
+        tg_status status = tg_convex_hull(r->allocator, data.vertex, data.nvertex, &hull, &data.nface, &inner);
         if (status != TG_OK)
             return tg_xml_fail(r->error, status, xml, "attribute 'mesh': %.250s", inner.message);
         data.face = hull;
@@ -168,8 +168,8 @@ tg_status tg_mjcf_geom_lump(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *w
         return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "attribute '%s' must not be negative, got %g",
                            given && written->mass < 0 ? "mass" : "density",
                            given && written->mass < 0 ? written->mass : written->density);
-    if ((given ? written->mass : written->density) == 0 || written->group < r->compiler.inertiagrouprange[0] ||
-        written->group > r->compiler.inertiagrouprange[1])
+    if ((given ? written->mass : written->density) == 0 || written->group < tg_mjcf_compiler_of(r, xml)->inertiagrouprange[0] ||
+        written->group > tg_mjcf_compiler_of(r, xml)->inertiagrouprange[1])
         return TG_OK;
     tg_status status = unit_lump(r, xml, geom, lump);
     if (status != TG_OK)
@@ -245,16 +245,16 @@ static tg_status correct(tg_mjcf *r, const tg_xml *xml, tg_lump *lump)
     for (int i = 0; i < 6; i++)
         sum += fabs(lump->inertia[i]);
     if (!isfinite(sum))
-        return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "mass (%g) or inertia is not finite: sizes or masses are too large",
-                           lump->mass);
+        return tg_xml_fail(r->error, TG_ERR_VALUE, xml,
+                           "mass (%g) or inertia is not finite: sizes or masses are too large", lump->mass);
     if (lump->mass < 0)
         return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "mass must not be negative, got %g", lump->mass);
-    lump->mass = fmax(lump->mass, r->compiler.boundmass);
+    lump->mass = fmax(lump->mass, tg_mjcf_compiler_of(r, xml)->boundmass);
     tg_principal_moments(lump->inertia, moment);
     double slack = 1e-12 * moment[2];
     if (moment[0] < -slack)
         return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "moments of inertia must not be negative, got %g", moment[0]);
-    double bound = r->compiler.boundinertia;
+    double bound = tg_mjcf_compiler_of(r, xml)->boundinertia;
     if (moment[0] < bound)
     {
         raise_moments(lump->inertia, moment, bound);
@@ -263,7 +263,7 @@ static tg_status correct(tg_mjcf *r, const tg_xml *xml, tg_lump *lump)
     }
     if (moment[0] + moment[1] >= moment[2] - slack)
         return TG_OK;
-    if (!r->compiler.balanceinertia)
+    if (!tg_mjcf_compiler_of(r, xml)->balanceinertia)
         return tg_xml_fail(r->error, TG_ERR_VALUE, xml,
                            "moments of inertia %g, %g, %g: the largest exceeds the sum of the others; compiler "
                            "balanceinertia=\"true\" would mend that",
@@ -277,7 +277,7 @@ static tg_status correct(tg_mjcf *r, const tg_xml *xml, tg_lump *lump)
 tg_status tg_mjcf_body_inertia(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_inertial *written, const tg_lump *geoms,
                                const double pos[3], tg_body_def *body)
 {
-    int rule = r->compiler.inertiafromgeom;
+    int rule = tg_mjcf_compiler_of(r, xml)->inertiafromgeom;
     bool from_geoms = geoms->mass > 0 && (rule == TG_MJCF_TRUE || (rule == TG_MJCF_AUTO && written == NULL));
     tg_lump lump = {.com = {pos[0], pos[1], pos[2]}}; /* a massless body that boundmass fills: as MuJoCo has it */
     tg_status status = TG_OK;

@@ -81,6 +81,8 @@ static const tg_mjcf_attribute compiler_set[] = {
     {AS("inertiafromgeom", HONOURED), WORD(tg_mjcf_compiler, inertiafromgeom, true_false_auto)},
     {AS("inertiagrouprange", HONOURED), .type = TG_MJCF_INTEGER, .count = 2,
      .offset = offsetof(tg_mjcf_compiler, inertiagrouprange)},
+    {AS("conflict", APPROXIMATED), .note = "of two options that differ, that of the main file counts",
+     .neutral = "warning"},
     {AS("alignfree", APPROXIMATED), .note = "the frame of a free body stays as it is written", .neutral = "false"},
     END};
 
@@ -135,6 +137,25 @@ static const tg_mjcf_attribute inertial_set[] = {
     {AS("mass", HONOURED), REAL(tg_mjcf_inertial, mass), .required = true},
     {AS("diaginertia", HONOURED), REALS(tg_mjcf_inertial, diaginertia, 3)},
     {AS("fullinertia", HONOURED), REALS(tg_mjcf_inertial, fullinertia, 6)},
+    END};
+
+static const tg_mjcf_attribute replicate_set[] = {
+    {AS("count", HONOURED), INTEGER(tg_mjcf_replicate, count), .required = true},
+    {AS("sep", HONOURED), TEXT(tg_mjcf_replicate, sep)},
+    {AS("offset", HONOURED), REALS(tg_mjcf_replicate, offset, 3)},
+    {AS("euler", HONOURED), REALS(tg_mjcf_replicate, euler, 3)},
+    END};
+
+static const tg_mjcf_attribute attach_set[] = {
+    {AS("model", HONOURED), TEXT(tg_mjcf_attach_written, model)},
+    {AS("body", HONOURED), TEXT(tg_mjcf_attach_written, body)},
+    {AS("frame", HONOURED), TEXT(tg_mjcf_attach_written, frame)},
+    {AS("prefix", HONOURED), TEXT(tg_mjcf_attach_written, prefix)},
+    END};
+
+static const tg_mjcf_attribute model_asset_set[] = {
+    {AS("file", HONOURED)},
+    {AS("content_type", QUIET)},
     END};
 
 static const tg_mjcf_attribute joint_set[] = {
@@ -463,7 +484,7 @@ static const tg_mjcf_row rows[] = {
     {ROW(0, "mujoco", HONOURED), .set = {model_set}},
 
     {ROW(1, "compiler", HONOURED), .set = {compiler_set},
-     .names = "saveinertial conflict usethread passthrough savecanonical savecompiled"},
+     .names = "saveinertial usethread passthrough savecanonical savecompiled"},
     {ROW(2, "lengthrange", QUIET), .once = true,
      .names = "accel interval inttotal maxforce mode timeconst timestep tolrange useexisting uselimit"},
 
@@ -528,7 +549,7 @@ static const tg_mjcf_row rows[] = {
      .names = "name class content_type file fileback filedown filefront fileleft fileright fileup " TEXTURE_NAMES},
     {ROW(2, "material", QUIET), .names = "name class " MATERIAL_NAMES},
     {ROW(3, "layer", QUIET), .names = "role texture"},
-    {ROW(2, "model", UNSUPPORTED), .note = "a model inside a model", .names = "name file content_type"},
+    {ROW(2, "model", HONOURED), .set = {name_set, model_asset_set}},
 
     {ROW(1, "worldbody", HONOURED)},
     {ROW(2, "inertial", HONOURED), .once = true, .set = {inertial_set, pose_set}},
@@ -536,7 +557,7 @@ static const tg_mjcf_row rows[] = {
     {ROW(2, "freejoint", HONOURED), .set = {name_set, freejoint_set}},
     {ROW(2, "geom", HONOURED), .set = {named_set, pose_set, geom_set}},
     PLUGIN_ROWS(3),
-    {ROW(2, "attach", UNSUPPORTED), .note = "a model inside a model", .names = "model body frame prefix"},
+    {ROW(2, "attach", HONOURED), .set = {attach_set}},
     {ROW(2, "site", HONOURED), .set = {named_set, pose_set, site_set}},
     {ROW(2, "camera", QUIET), .names = "name class target " CAMERA_NAMES},
     {ROW(2, "light", QUIET), .names = "name class target texture " LIGHT_NAMES},
@@ -563,8 +584,7 @@ static const tg_mjcf_row rows[] = {
     {ROW(2, "body", HONOURED), .set = {name_set, childclass_set, pose_set, body_set}, .names = "sleep simple fuse user",
      .again = true},
     {ROW(2, "frame", HONOURED), .set = {name_set, childclass_set, pose_set}, .again = true},
-    {ROW(2, "replicate", UNSUPPORTED), .note = "bodies that are made from a pattern",
-     .names = "count offset euler sep childclass", .again = true},
+    {ROW(2, "replicate", HONOURED), .set = {replicate_set, childclass_set}, .again = true},
 
     {ROW(1, "deformable", QUIET)},
     {ROW(2, "flex", IGNORED), .note = LEFT_OUT,

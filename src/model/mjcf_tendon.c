@@ -68,7 +68,7 @@ static tg_status read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *r
     const tg_mjcf_class *class;
     tg_mjcf_list path = {0};
     tg_tendon_def def = tg_default_tendon();
-    tg_status status = tg_mjcf_find_class(r, xml, "class", r->main, &class);
+    tg_status status = tg_mjcf_find_class(r, xml, "class", NULL, &class);
     if (status != TG_OK)
         return status;
     tg_mjcf_tendon w = class->tendon;

@@ -82,7 +82,7 @@ static tg_status joint_limits(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_joint
     if (w->type == TG_JOINT_BALL && w->range[0] != 0)
         return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "attribute 'range': of a ball must start with 0, got %g",
                            w->range[0]);
-    if (r->compiler.degree && w->type != TG_JOINT_SLIDE)
+    if (tg_mjcf_compiler_of(r, xml)->degree && w->type != TG_JOINT_SLIDE)
     {
         def->range[0] *= DEGREE;
         def->range[1] *= DEGREE;
@@ -129,7 +129,7 @@ static tg_status joint_definition(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_j
     *def = tg_default_joint();
     def->name = tg_xml_get(xml, "name");
     def->type = (tg_joint_type)w->type;
-    double angle = r->compiler.degree && w->type == TG_JOINT_HINGE ? DEGREE : 1;
+    double angle = tg_mjcf_compiler_of(r, xml)->degree && w->type == TG_JOINT_HINGE ? DEGREE : 1;
     def->ref = angle * w->ref;
     def->springref = angle * w->springref;
     def->stiffness = w->stiffness[0];
@@ -501,7 +501,7 @@ static tg_status read_children(tg_mjcf *r, const tg_xml *xml, const place *at)
 
 tg_status tg_mjcf_world(tg_mjcf *r, const tg_xml *section)
 {
-    place at = {0, identity, r->main, tg_mjcf_child_row(tg_mjcf_rows(), "worldbody")};
+    place at = {0, identity, tg_mjcf_scope_of(r, section)->main, tg_mjcf_child_row(tg_mjcf_rows(), "worldbody")};
     parts found = {0};
     if (section->nattribute > 0)
         return tg_xml_fail(r->error, TG_ERR_PARSE, section, "the world has no attributes, got '%.60s'",

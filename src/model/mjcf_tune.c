@@ -17,7 +17,7 @@ static void scale(double *numbers, int n, double factor)
 /* Masses and inertias are scaled until their sum is settotalmass. */
 static void set_total_mass(tg_mjcf *r, tg_model *m)
 {
-    double wanted = r->compiler.settotalmass, total = 0;
+    double wanted = tg_mjcf_compiler_of(r, r->root)->settotalmass, total = 0;
     double *mass = TG_PARAM(m->params, body_mass);
     for (int i = 1; i < m->nbody; i++)
         total += mass[i];
@@ -254,7 +254,7 @@ tg_status tg_mjcf_tune(tg_mjcf *r, tg_model *m)
 {
     const tg_mjcf_tuned *servo = r->servo.data;
     bool matrix = r->spring.count > 0;
-    if (r->compiler.settotalmass <= 0 && r->servo.count == 0 && !matrix)
+    if (tg_mjcf_compiler_of(r, r->root)->settotalmass <= 0 && r->servo.count == 0 && !matrix)
         return TG_OK;
     tg_params_data(m->params);
     set_total_mass(r, m);

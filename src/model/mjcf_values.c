@@ -8,9 +8,9 @@
 #define PI 3.14159265358979323846
 #define TOO_SMALL 1e-14 /* length below which a direction is none */
 
-double tg_mjcf_angle(const tg_mjcf *r, double written)
+double tg_mjcf_angle(const tg_mjcf *r, const tg_xml *xml, double written)
 {
-    return r->compiler.degree ? written / 180 * PI : written;
+    return tg_mjcf_compiler_of(r, xml)->degree ? written / 180 * PI : written;
 }
 
 tg_status tg_mjcf_pose_form(tg_mjcf *r, const tg_xml *xml, tg_mjcf_pose *pose)
@@ -84,14 +84,14 @@ static bool quat_from_xyaxes(const double xyaxes[6], double quat[4])
 }
 
 /* Three turns; small letters are axes that move along, capitals stay. */
-static void quat_from_euler(const tg_mjcf *r, const double euler[3], double quat[4])
+static void quat_from_euler(const tg_mjcf *r, const tg_xml *xml, const double euler[3], double quat[4])
 {
     double total[4] = {1, 0, 0, 0};
     for (int i = 0; i < 3; i++)
     {
-        char letter = r->compiler.eulerseq[i];
+        char letter = tg_mjcf_compiler_of(r, xml)->eulerseq[i];
         bool moving = letter >= 'x';
-        double half = tg_mjcf_angle(r, euler[i]) / 2;
+        double half = tg_mjcf_angle(r, xml, euler[i]) / 2;
         double turn[4] = {cos(half), 0, 0, 0};
         turn[1 + letter - (moving ? 'x' : 'X')] = sin(half);
         if (moving)
@@ -116,7 +116,7 @@ tg_status tg_mjcf_pose_resolve(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_pose
         memcpy(z, written->axisangle, sizeof z);
         if (normalise(z) < TOO_SMALL)
             return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "attribute 'axisangle': the axis is zero");
-        tg_quat_from_axis_angle(z, tg_mjcf_angle(r, written->axisangle[3]), pose + 3);
+        tg_quat_from_axis_angle(z, tg_mjcf_angle(r, xml, written->axisangle[3]), pose + 3);
         return TG_OK;
     case TG_MJCF_XYAXES:
         if (!quat_from_xyaxes(written->xyaxes, pose + 3))
@@ -129,7 +129,7 @@ tg_status tg_mjcf_pose_resolve(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_pose
         quat_from_z(z, pose + 3);
         return TG_OK;
     case TG_MJCF_EULER:
-        quat_from_euler(r, written->euler, pose + 3);
+        quat_from_euler(r, xml, written->euler, pose + 3);
         return TG_OK;
     }
     return TG_OK;
@@ -163,7 +163,7 @@ tg_status tg_mjcf_limits(tg_mjcf *r, const tg_xml *xml, const char *prefix, int 
                          bool *on)
 {
     bool given = range[0] != 0 || range[1] != 0;
-    if (limited == TG_MJCF_AUTO && given && !r->compiler.autolimits)
+    if (limited == TG_MJCF_AUTO && given && !tg_mjcf_compiler_of(r, xml)->autolimits)
         return tg_xml_fail(r->error, TG_ERR_PARSE, xml,
                            "attribute '%srange' without '%slimited', and the compiler's autolimits is false", prefix,
                            prefix);

@@ -268,11 +268,9 @@ static tg_status prepare(tg_mjcf_writer *w)
     return TG_OK;
 }
 
-static tg_status check_arguments(const tg_model *m, const tg_params **p, const void *out, const char *name,
-                                 tg_error *error)
+/* Parameters of the model that can be used; NULL: its own. */
+static tg_status choose_params(const tg_model *m, const tg_params **p, tg_error *error)
 {
-    if (m == NULL || out == NULL)
-        return tg_fail(error, TG_ERR_ARGUMENT, "tg_save: %s is NULL", m == NULL ? "model" : name);
     *p = *p != NULL ? *p : m->params;
     if ((*p)->model != m)
         return tg_fail(error, TG_ERR_ARGUMENT, "tg_save: params belong to another model");
@@ -284,7 +282,9 @@ static tg_status check_arguments(const tg_model *m, const tg_params **p, const v
 tg_status tg_save_string(const tg_model *m, const tg_params *params, const tg_allocator *allocator, char **text,
                          size_t *length, tg_error *error)
 {
-    tg_status status = check_arguments(m, &params, text, "text", error);
+    if (m == NULL || text == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "tg_save_string: %s is NULL", m == NULL ? "model" : "text");
+    tg_status status = choose_params(m, &params, error);
     if (status != TG_OK)
         return status;
     *text = NULL;
@@ -313,11 +313,11 @@ void tg_save_string_free(const tg_allocator *allocator, char *text)
 
 tg_status tg_save(const tg_model *m, const tg_params *params, const char *path, tg_error *error)
 {
+    if (m == NULL || path == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "tg_save: %s is NULL", m == NULL ? "model" : "path");
     char *text = NULL;
     size_t length = 0;
-    tg_status status = check_arguments(m, &params, path, "path", error);
-    if (status == TG_OK)
-        status = tg_save_string(m, params, &m->allocator, &text, &length, error);
+    tg_status status = tg_save_string(m, params, &m->allocator, &text, &length, error);
     if (status != TG_OK)
         return status;
     FILE *file = fopen(path, "wb");

@@ -20,9 +20,9 @@ typedef struct tg_mjcf_writer
     const tg_model *m;
     const tg_params *p;
     tg_text text;
-    int depth;             /* of the open elements */
-    bool *referenced;      /* nname: others refer to it */
-    int *pair, *exclude;   /* in the order in which they are written: by their bodies, as the reader numbers them */
+    int depth;           /* of the open elements */
+    bool *referenced;    /* nname: others refer to it */
+    int *pair, *exclude; /* in the order in which they are written: by their bodies, as the reader numbers them */
     tg_error *error;
 } tg_mjcf_writer;
 
@@ -57,9 +57,9 @@ void tg_mjcf_put_reference(tg_mjcf_writer *w, const char *attribute, tg_element 
 
 /* ---- sections ---- */
 
-void tg_mjcf_write_assets(tg_mjcf_writer *w);    /* mjcf_write_tree.c */
+void tg_mjcf_write_assets(tg_mjcf_writer *w); /* mjcf_write_tree.c */
 void tg_mjcf_write_world(tg_mjcf_writer *w);
-void tg_mjcf_write_contact(tg_mjcf_writer *w);   /* mjcf_write_parts.c */
+void tg_mjcf_write_contact(tg_mjcf_writer *w); /* mjcf_write_parts.c */
 void tg_mjcf_write_tendons(tg_mjcf_writer *w);
 void tg_mjcf_write_equalities(tg_mjcf_writer *w);
 void tg_mjcf_write_actuators(tg_mjcf_writer *w);

@@ -49,7 +49,10 @@ typedef struct column
 static tg_status compare_columns(const tg_mjcf_writer *w, const tg_model *back)
 {
     const tg_model *m = w->m;
-#define COLUMN(ELEMENT, field) {TG_##ELEMENT, #field, m->field, back->field}
+#define COLUMN(ELEMENT, field)                                                                                         \
+    {                                                                                                                  \
+        TG_##ELEMENT, #field, m->field, back->field                                                                    \
+    }
     const column columns[] = {
         COLUMN(BODY, body_parent),
         COLUMN(BODY, body_njoint),
@@ -112,9 +115,10 @@ static tg_status compare_elevations(const tg_mjcf_writer *w, const tg_model *bac
         for (int i = first; i < first + m->hfield_nrow[h] * m->hfield_ncol[h]; i++)
         {
             if ((double)(float)m->elevation[i] != back->elevation[i])
-                return refuse(w, TG_HFIELD, h,
-                              "its elevations do not span 0 .. 1, as MJCF needs: scale them, the height in size[2], and "
-                              "move the geom");
+                return refuse(
+                    w, TG_HFIELD, h,
+                    "its elevations do not span 0 .. 1, as MJCF needs: scale them, the height in size[2], and "
+                    "move the geom");
         }
     }
     return TG_OK;

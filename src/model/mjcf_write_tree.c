@@ -46,8 +46,9 @@ static double pyramids(const double *vertex, const int *face, int nface, const d
         double t[3][3];
         for (int i = 0; i < 9; i++)
             t[i / 3][i % 3] = vertex[3 * (size_t)face[3 * (size_t)f + (size_t)i / 3] + (size_t)i % 3] - apex[i % 3];
-        sum += fabs(t[0][0] * (t[1][1] * t[2][2] - t[1][2] * t[2][1]) + t[0][1] * (t[1][2] * t[2][0] - t[1][0] * t[2][2]) +
-                    t[0][2] * (t[1][0] * t[2][1] - t[1][1] * t[2][0]));
+        sum +=
+            fabs(t[0][0] * (t[1][1] * t[2][2] - t[1][2] * t[2][1]) + t[0][1] * (t[1][2] * t[2][0] - t[1][0] * t[2][2]) +
+                 t[0][2] * (t[1][0] * t[2][1] - t[1][1] * t[2][0]));
     }
     return sum;
 }
@@ -181,7 +182,7 @@ static void write_joint(tg_mjcf_writer *w, int joint)
 static void put_size(tg_mjcf_writer *w, int geom)
 {
     static const int needed[TG_GEOM_TYPE_COUNT] = {
-        [TG_GEOM_PLANE] = 3,     [TG_GEOM_SPHERE] = 1, [TG_GEOM_CAPSULE] = 2,
+        [TG_GEOM_PLANE] = 3,     [TG_GEOM_SPHERE] = 1,   [TG_GEOM_CAPSULE] = 2,
         [TG_GEOM_ELLIPSOID] = 3, [TG_GEOM_CYLINDER] = 2, [TG_GEOM_BOX] = 3,
     };
     int type = w->m->geom_type[geom], count = 3;
@@ -199,8 +200,7 @@ static void put_size(tg_mjcf_writer *w, int geom)
 
 static void write_geom(tg_mjcf_writer *w, int geom)
 {
-    static const char *const types[] = {"plane",     "hfield",   "sphere", "capsule",
-                                        "ellipsoid", "cylinder", "box",    "mesh"};
+    static const char *const types[] = {"plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh"};
     static const double friction[3] = {1, 0.005, 0.0001};
     const tg_model *m = w->m;
     const tg_params *p = w->p;

@@ -17,6 +17,11 @@
 #define MERGE_HEIGHT 1e-7 /* of the extent */
 #define COLLINEAR 1e-10   /* of the extent: a corner nearer to the line between its neighbours is no corner */
 
+enum
+{
+    CELLS_MAX = 64
+};
+
 /* ---- the unit cube ---- */
 
 static const _Alignas(32) double cube_vertex[] = {
@@ -25,6 +30,11 @@ static const _Alignas(32) double cube_vertex[] = {
 static const _Alignas(32) double cube_normal[] = {
     -1, 0, 0, 1, 1, 0, 0, 1, 0, -1, 0, 1, 0, 1, 0, 1, 0, 0, -1, 1, 0, 0, 1, 1,
 };
+static const _Alignas(32) double cube_ring[] = {
+    -1, 1, -1, 1, -1, -1, 1, 1, -1, -1, -1, -1, -1, 1, -1, 1, -1, -1, 1, 1, 1, 1, 1, 1,
+};
+static const int cube_ring_start[] = {0, 2};
+static const int cube_ring_vertex[] = {0, 1, 2, 3, 4, 5, 6, 7};
 static const int cube_neighbour_start[] = {0, 3, 6, 9, 12, 15, 18, 21, 24};
 static const int cube_neighbour[] = {1, 2, 4, 0, 3, 5, 3, 0, 6, 2, 1, 7, 5, 6, 0, 4, 7, 1, 7, 4, 2, 6, 5, 3};
 static const int cube_polygon_start[] = {0, 4, 8, 12, 16, 20, 24};
@@ -43,7 +53,9 @@ const tg_polytope tg_unit_cube = {
     .normal = cube_normal,
     .around_start = cube_around_start,
     .around = cube_around,
-    .octant = {0, 1, 2, 3, 4, 5, 6, 7},
+    .ring_start = cube_ring_start,
+    .ring = cube_ring,
+    .ring_vertex = cube_ring_vertex,
 };
 
 /* ---- what is being built ---- */
@@ -413,9 +425,23 @@ static tg_status solid_polygons(builder *b, const int *face, int nface)
 /* what is filled through pointers that the polytope declares const */
 typedef struct arrays
 {
-    double *vertex, *normal;
-    int *neighbour_start, *neighbour, *polygon_start, *polygon, *around_start, *around;
+    double *vertex, *normal, *ring;
+    int *neighbour_start, *neighbour, *polygon_start, *polygon, *around_start, *around, *ring_start, *ring_vertex,
+        *start;
 } arrays;
+
+/* an upper bound: every vertex may leave a block unfilled */
+static size_t most_blocks(int nvertex, int ncorner)
+{
+    return nvertex <= TG_SCAN ? ((size_t)nvertex + 3) / 4 : (2 * (size_t)ncorner) / 4 + (size_t)nvertex;
+}
+
+/* about four cells a vertex */
+static int cells_for(int nvertex)
+{
+    int cells = (int)sqrt(nvertex * (4.0 / 6.0));
+    return nvertex <= TG_SCAN ? 0 : cells < CELLS_MAX ? cells : CELLS_MAX;
+}
 
 static void place(tg_arena *arena, tg_polytope **polytope, arrays *a, int nvertex, int npolygon, int ncorner)
 {
@@ -428,6 +454,11 @@ static void place(tg_arena *arena, tg_polytope **polytope, arrays *a, int nverte
     a->polygon = TG_TAKE(arena, int, ncorner, "polygon");
     a->around_start = TG_TAKE(arena, int, nvertex + 1, "around_start");
     a->around = TG_TAKE(arena, int, ncorner, "around");
+    size_t blocks = most_blocks(nvertex, ncorner);
+    a->ring_start = TG_TAKE(arena, int, nvertex + 1, "ring_start");
+    a->ring = TG_TAKE(arena, double, 12 * blocks, "ring");
+    a->ring_vertex = TG_TAKE(arena, int, 4 * blocks, "ring_vertex");
+    a->start = TG_TAKE(arena, int, 6 * cells_for(nvertex) * cells_for(nvertex), "start");
 }
 
 /* Polygons around each vertex: counted, then placed. */
@@ -473,21 +504,66 @@ static void fill_neighbours(const tg_polytope *t, arrays *a, edge *e)
     }
 }
 
-static void fill_octants(tg_polytope *t)
+/* Appends the vertices list[0 .. count - 1] (NULL: 0, 1, ...) as blocks of four; returns the number of blocks. */
+static int fill_ring(const tg_polytope *t, arrays *a, int block, const int *list, int count)
 {
-    for (int o = 0; o < 8; o++)
-    {
-        v4 d = v4_set(o & 1 ? 1 : -1, o & 2 ? 1 : -1, o & 4 ? 1 : -1, 0);
-        double most = -INFINITY;
-        for (int i = 0; i < t->nvertex; i++)
+    for (int i = 0; i < count; i += 4, block++)
+        for (int lane = 0; lane < 4; lane++)
         {
-            double along = v4_dot(d, v4_load(t->vertex + 4 * (size_t)i));
+            int at = i + lane < count ? i + lane : i, v = list != NULL ? list[at] : at;
+            for (int k = 0; k < 3; k++)
+                a->ring[12 * (size_t)block + 4 * (size_t)k + (size_t)lane] = t->vertex[4 * (size_t)v + (size_t)k];
+            a->ring_vertex[4 * (size_t)block + (size_t)lane] = v;
+        }
+    return block;
+}
+
+static void fill_rings(const tg_polytope *t, arrays *a)
+{
+    if (t->nvertex <= TG_SCAN)
+    {
+        a->ring_start[1] = fill_ring(t, a, 0, NULL, t->nvertex);
+        return;
+    }
+    for (int v = 0; v < t->nvertex; v++)
+    {
+        const int *list = t->neighbour + t->neighbour_start[v];
+        a->ring_start[v + 1] = fill_ring(t, a, a->ring_start[v], list, t->neighbour_start[v + 1] - t->neighbour_start[v]);
+    }
+}
+
+/* the farthest vertex along d, from a start */
+static int climb(const tg_polytope *t, v4 d, int start)
+{
+    for (int best = start;; start = best)
+    {
+        double most = v4_dot(d, v4_load(t->vertex + 4 * (size_t)start));
+        for (int i = t->neighbour_start[start]; i < t->neighbour_start[start + 1]; i++)
+        {
+            double along = v4_dot(d, v4_load(t->vertex + 4 * (size_t)t->neighbour[i]));
             if (along > most)
             {
                 most = along;
-                t->octant[o] = i;
+                best = t->neighbour[i];
             }
         }
+        if (best == start)
+            return best;
+    }
+}
+
+static void fill_starts(const tg_polytope *t, arrays *a)
+{
+    int n = t->cells, vertex = 0;
+    for (int i = 0; i < 6 * n * n; i++)
+    {
+        double sign = i / (n * n) % 2 == 0 ? -1 : 1, u = (2 * (i / n % n) + 1.0) / n - 1, v = (2 * (i % n) + 1.0) / n - 1;
+        int k = i / (2 * n * n);
+        v4 d = v4_zero();
+        d[k] = sign;
+        d[(k + 1) % 3] = u;
+        d[(k + 2) % 3] = v;
+        a->start[i] = vertex = climb(t, d, vertex);
     }
 }
 
@@ -528,7 +604,12 @@ static tg_status assemble(builder *b, tg_polytope **polytope)
                        .polygon = a.polygon,
                        .normal = a.normal,
                        .around_start = a.around_start,
-                       .around = a.around};
+                       .around = a.around,
+                       .ring_start = a.ring_start,
+                       .ring = a.ring,
+                       .ring_vertex = a.ring_vertex,
+                       .cells = cells_for(nvertex),
+                       .start = a.start};
     for (int i = 0; i < b->npoint; i++)
         if (b->kept[i] >= 0)
             v4_store(a.vertex + 4 * (size_t)b->kept[i], point_at(b, i));
@@ -541,7 +622,8 @@ static tg_status assemble(builder *b, tg_polytope **polytope)
     }
     fill_around(t, &a);
     fill_neighbours(t, &a, e);
-    fill_octants(t);
+    fill_rings(t, &a);
+    fill_starts(t, &a);
     tg_free(b->allocator, e);
     return TG_OK;
 }
@@ -566,7 +648,7 @@ static tg_status make_solid(builder *b)
 {
     int *face = NULL, nface = 0;
     tg_error reason = {0};
-    tg_status status = tg_hull(b->allocator, b->point, b->npoint, &face, &nface, &reason);
+    tg_status status = tg_convex_hull(b->allocator, b->point, b->npoint, &face, &nface, &reason);
     if (status == TG_OK)
         status = solid_polygons(b, face, nface);
     else if (status == TG_ERR_MODEL)

@@ -20,8 +20,33 @@ typedef struct tg_polytope
     const double *normal; /* npolygon x 4: unit outward normal (unscaled), and the largest n.x of its vertices in the last place */
     const int *around_start; /* nvertex + 1 */
     const int *around;       /* polygons at a vertex */
-    int octant[8];           /* vertex farthest along (+-1, +-1, +-1), + along x, y, z where bits 0, 1, 2 are set */
+
+    /* What a search for the farthest vertex compares, four at a time: of polytopes with up to TG_SCAN vertices all of them, one ring; of others a ring for
+     * each vertex, its neighbours. The last block of a ring repeats a vertex where it is not full. */
+    const int *ring_start;  /* blocks of ring i: ring_start[i] .. ring_start[i + 1] */
+    const double *ring;     /* block x 12: x of four vertices, y, z; 32-byte aligned */
+    const int *ring_vertex; /* block x 4 */
+
+    /* Where a climb starts: the vertex farthest along the middle of a cell, of directions sorted into cells x cells squares on each face of a cube (0 where there is
+     * one ring). See tg_polytope_cell. */
+    int cells;
+    const int *start; /* 6 x cells x cells */
 } tg_polytope;
+
+enum
+{
+    TG_SCAN = 48
+};
+
+/* The cell of a direction that is not zero: face 2 k (+ 1: positive) of the cube for its largest component k, then the squares of the next two. */
+static inline int tg_polytope_cell(const tg_polytope *t, const double d[3])
+{
+    double x = d[0] < 0 ? -d[0] : d[0], y = d[1] < 0 ? -d[1] : d[1], z = d[2] < 0 ? -d[2] : d[2];
+    int k = x >= y ? (x >= z ? 0 : 2) : (y >= z ? 1 : 2), last = t->cells - 1;
+    double largest = x >= y ? (x >= z ? x : z) : (y >= z ? y : z), half = 0.5 * t->cells, scale = half / largest;
+    int u = (int)(d[k == 2 ? 0 : k + 1] * scale + half), v = (int)(d[k == 0 ? 2 : k - 1] * scale + half);
+    return ((2 * k + (d[k] > 0)) * t->cells + (u < last ? u : last)) * t->cells + (v < last ? v : last);
+}
 
 /* Half lengths 1. Vertex i is + along x, y, z where bits 0, 1, 2 of i are set; polygon 2 k + 1 looks along + axis k, 2 k along - axis k. */
 extern const tg_polytope tg_unit_cube;

@@ -1,7 +1,6 @@
 /* Scenes: a builder, and what must wait until all parts are there (keyframes). */
 #include "tangere/scene.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -139,15 +138,13 @@ static const void *keep(tg_scene *s, const void *data, int count, size_t size)
     return copy;
 }
 
+/* The name with the prefix; "" stays. */
 static const char *join(tg_scene *s, const char *prefix, const char *name)
 {
-    size_t n = strlen(prefix), length = name[0] != '\0' ? n + strlen(name) : 0;
-    char *joined = tg_pool_take(&s->pool, length + 1, 1);
-    if (joined != NULL && length > 0)
-    {
-        memcpy(joined, prefix, n);
-        memcpy(joined + n, name, length - n);
-    }
+    size_t size = strlen(prefix) + strlen(name) + 1;
+    char *joined = tg_pool_take(&s->pool, size, 1);
+    if (joined != NULL && name[0] != '\0')
+        snprintf(joined, size, "%s%s", prefix, name);
     return joined;
 }
 
@@ -227,25 +224,38 @@ static tg_status add_report(tg_scene *s, const tg_model *m)
 
 /* ---- adding a model ---- */
 
+/* Whatever the locale; bytes beyond ASCII are letters. */
+static bool is_letter_or_digit(char c)
+{
+    unsigned char u = (unsigned char)c;
+    return (u >= '0' && u <= '9') || (u >= 'A' && u <= 'Z') || (u >= 'a' && u <= 'z') || u >= 0x80;
+}
+
 /* The prefix as names get it: with '/' behind a letter or digit. NULL when memory runs out. */
 static const char *make_prefix(tg_scene *s, const char *prefix)
 {
-    size_t n = prefix != NULL ? strlen(prefix) : 0;
-    bool slash = n > 0 && isalnum((unsigned char)prefix[n - 1]);
+    prefix = prefix != NULL ? prefix : "";
+    size_t n = strlen(prefix);
+    bool slash = n > 0 && is_letter_or_digit(prefix[n - 1]);
     char *made = tg_pool_take(&s->pool, n + 2, 1);
-    if (made == NULL)
-        return NULL;
-    if (n > 0)
-        memcpy(made, prefix, n);
-    if (slash)
-        made[n] = '/';
+    if (made != NULL)
+        snprintf(made, n + 2, "%s%s", prefix, slash ? "/" : "");
     return made;
+}
+
+static bool is_identity(const double pose[7])
+{
+    for (int i = 0; i < 7; i++)
+    {
+        if (pose[i] != (i == 3 ? 1 : 0))
+            return false;
+    }
+    return true;
 }
 
 /* *at: the pose as seven numbers in pose, or NULL where it is the identity. */
 static tg_status check_attach(tg_scene *s, const tg_attach_def *def, double pose[7], const double **at)
 {
-    static const double identity[7] = {0, 0, 0, 1, 0, 0, 0};
     if (def == NULL || def->cookie != attach_cookie)
         return tg_fail(&s->b->error, TG_ERR_ARGUMENT, "tg_scene_add: def does not start from tg_default_attach()");
     memcpy(pose, def->pos, sizeof def->pos);
@@ -257,7 +267,7 @@ static tg_status check_attach(tg_scene *s, const tg_attach_def *def, double pose
     }
     if (!(norm > 0.999 && norm < 1.001))
         return tg_fail(&s->b->error, TG_ERR_VALUE, "tg_scene_add: quat: quaternion of norm %g: must be 1", norm);
-    *at = memcmp(pose, identity, sizeof identity) == 0 ? NULL : pose;
+    *at = is_identity(pose) ? NULL : pose;
     return TG_OK;
 }
 
@@ -267,9 +277,9 @@ static tg_status check_model(tg_scene *s, const tg_model *m, const tg_params **p
         return tg_fail(&s->b->error, TG_ERR_ARGUMENT, "tg_scene_add_model: model is NULL");
     *params = *params != NULL ? *params : m->params;
     if ((*params)->model != m || !(*params)->ready)
-        return tg_fail(&s->b->error, (*params)->model != m ? TG_ERR_ARGUMENT : TG_ERR_STALE,
-                       "tg_scene_add_model: params %s",
-                       (*params)->model != m ? "belong to another model" : "were changed; call tg_params_changed first");
+        return tg_fail(
+            &s->b->error, (*params)->model != m ? TG_ERR_ARGUMENT : TG_ERR_STALE, "tg_scene_add_model: params %s",
+            (*params)->model != m ? "belong to another model" : "were changed; call tg_params_changed first");
     return TG_OK;
 }
 
@@ -286,6 +296,7 @@ tg_status tg_scene_add_model(tg_scene *s, const tg_model *m, const tg_params *pa
         return status;
     const char *prefix = make_prefix(s, def->prefix), *label = def->label != NULL ? def->label : tg_model_name(m);
     part *p = TG_POOL_TAKE(&s->pool, part, 1);
+    tg_builder_mark before = tg_builder_mark_of(s->b);
     if (prefix == NULL || p == NULL || !keep_keys(s, m, prefix, at, p))
         return no_memory(s);
     p->label = keep(s, label, (int)strlen(label) + 1, 1);
@@ -293,7 +304,10 @@ tg_status tg_scene_add_model(tg_scene *s, const tg_model *m, const tg_params *pa
     if (status == TG_OK)
         status = add_report(s, m);
     if (status != TG_OK)
+    {
+        tg_builder_rewind(s->b, &before);
         return status;
+    }
     for (int e = 0; e < TG_ELEMENT_COUNT; e++)
         p->count[e] = s->b->list[e].count - p->first[e];
     if (s->tail != NULL)
@@ -339,6 +353,7 @@ tg_status tg_scene_prop(tg_scene *s, const tg_prop_def *def, int *body)
     geom.name = geom.name != NULL ? geom.name : def->name;
     memcpy(b.pos, def->pos, sizeof b.pos);
     memcpy(b.quat, def->quat, sizeof b.quat);
+    tg_builder_mark before = tg_builder_mark_of(s->b);
     tg_status status = tg_builder_body(s->b, &b, &id);
     joint.body = geom.body = id;
     joint.type = TG_JOINT_FREE;
@@ -346,7 +361,9 @@ tg_status tg_scene_prop(tg_scene *s, const tg_prop_def *def, int *body)
         status = tg_builder_joint(s->b, &joint, NULL);
     if (status == TG_OK)
         status = tg_builder_geom(s->b, &geom, NULL);
-    if (status == TG_OK && body != NULL)
+    if (status != TG_OK)
+        tg_builder_rewind(s->b, &before);
+    else if (body != NULL)
         *body = id;
     return status;
 }
@@ -367,6 +384,7 @@ tg_status tg_scene_hfield(tg_scene *s, const tg_hfield_def *hfield, const tg_geo
     if (s == NULL)
         return TG_ERR_ARGUMENT;
     tg_geom_def def = geom != NULL ? *geom : tg_default_geom();
+    tg_builder_mark before = tg_builder_mark_of(s->b);
     tg_status status = tg_builder_hfield(s->b, hfield, &def.hfield);
     if (status != TG_OK)
         return status;
@@ -374,7 +392,10 @@ tg_status tg_scene_hfield(tg_scene *s, const tg_hfield_def *hfield, const tg_geo
     def.type = TG_GEOM_HFIELD;
     def.name = def.name != NULL ? def.name : hfield->name;
     def.size[0] = def.size[1] = def.size[2] = 1;
-    return tg_builder_geom(s->b, &def, NULL);
+    status = tg_builder_geom(s->b, &def, NULL);
+    if (status != TG_OK)
+        tg_builder_rewind(s->b, &before);
+    return status;
 }
 
 /* ---- building: keyframes ---- */
@@ -596,13 +617,10 @@ tg_status tg_scene_build(tg_scene *s, tg_model **m)
     if (m == NULL)
         return tg_fail(&s->b->error, TG_ERR_ARGUMENT, "tg_scene_build: m is NULL");
     *m = NULL;
-    int nkey = s->b->list[TG_KEY].count, ntext = s->b->list[TG_LIST_TEXT].count;
-    int nnumber = s->b->list[TG_LIST_NUMBER].count;
+    tg_builder_mark before = tg_builder_mark_of(s->b);
     tg_status status = build_with_keys(s, m);
     if (status != TG_OK)
         status = explain(s, status);
-    s->b->list[TG_KEY].count = nkey; /* they are made anew by the next build */
-    s->b->list[TG_LIST_TEXT].count = ntext;
-    s->b->list[TG_LIST_NUMBER].count = nnumber;
+    tg_builder_rewind(s->b, &before); /* keyframes are made anew by the next build */
     return status;
 }

@@ -31,9 +31,10 @@ static tg_status read_settings(tg_urdf *u)
 /* The settings for the rules of MJCF: meshes come with their whole path, mass from geoms must be asked for. */
 static void apply_settings(tg_urdf *u)
 {
-    u->base.compiler = u->compiler.mjcf;
-    u->base.compiler.meshdir = u->base.compiler.assetdir = NULL;
-    u->base.compiler.inertiafromgeom = u->compiler.inertiafromgeom < 0 ? TG_MJCF_FALSE : u->compiler.inertiafromgeom;
+    tg_mjcf_compiler *compiler = &tg_mjcf_scope_of(&u->base, u->root)->compiler;
+    *compiler = u->compiler.mjcf;
+    compiler->meshdir = compiler->assetdir = NULL;
+    compiler->inertiafromgeom = u->compiler.inertiafromgeom < 0 ? TG_MJCF_FALSE : u->compiler.inertiafromgeom;
     u->merge = !u->options->keep_fixed && u->compiler.fusestatic != 0;
 }
 
@@ -109,9 +110,12 @@ static tg_status finish(tg_urdf *u, tg_model **model)
     return status;
 }
 
-static tg_status read_tree(tg_urdf *u, tg_model **model)
+static tg_status read_tree(tg_urdf *u, tg_xml *root, tg_model **model)
 {
-    tg_status status = tg_mjcf_first_class(&u->base);
+    const tg_mjcf_scope scope = {.name = "", .path = root->file, .dir = "", .root = root, .around = -1};
+    tg_status status = tg_mjcf_add_scope(&u->base, &scope);
+    if (status == TG_OK)
+        status = tg_mjcf_classes(&u->base, tg_mjcf_scope_of(&u->base, root));
     if (status == TG_OK)
         status = tg_urdf_check(u, u->root, tg_urdf_rows());
     if (status == TG_OK)
@@ -132,7 +136,7 @@ static tg_status check_options(const tg_load_options *options, tg_error *error)
     return TG_OK;
 }
 
-tg_status tg_urdf_load(const tg_xml *root, const char *dir, const tg_load_options *options, tg_pool *pool, int nelement,
+tg_status tg_urdf_load(tg_xml *root, const char *dir, const tg_load_options *options, tg_pool *pool, int nelement,
                        tg_model **model, tg_error *error)
 {
     tg_urdf u = {
@@ -140,7 +144,6 @@ tg_status tg_urdf_load(const tg_xml *root, const char *dir, const tg_load_option
                  .allocator = options->allocator,
                  .error = error,
                  .strict = options->strict,
-                 .dir = "",
                  .root = root,
                  .nelement = nelement,
                  .option = {.timestep = 0.002, .gravity = {0, 0, -9.81}, .flag_gravity = 1, .flag_clampctrl = 1},
@@ -157,7 +160,7 @@ tg_status tg_urdf_load(const tg_xml *root, const char *dir, const tg_load_option
         status = tg_builder_create(options->allocator, &u.base.builder, error);
     if (status != TG_OK)
         return status;
-    status = read_tree(&u, model);
+    status = read_tree(&u, root, model);
     tg_builder_destroy(u.base.builder);
     return status;
 }

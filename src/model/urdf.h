@@ -175,7 +175,7 @@ typedef struct tg_urdf
 /* ---- urdf.c ---- */
 
 /* root is <robot>. */
-tg_status tg_urdf_load(const tg_xml *root, const char *dir, const tg_load_options *options, tg_pool *pool, int nelement,
+tg_status tg_urdf_load(tg_xml *root, const char *dir, const tg_load_options *options, tg_pool *pool, int nelement,
                        tg_model **model, tg_error *error);
 
 /* ---- urdf_check.c ---- */

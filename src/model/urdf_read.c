@@ -146,7 +146,7 @@ tg_status tg_urdf_weigh_link(tg_urdf *u, int index)
     tg_status status = TG_OK;
     if (xml != NULL)
         status = read_inertial(u, xml, tg_urdf_child_row(row, "inertial"), &written);
-    if (status == TG_OK && u->base.compiler.inertiafromgeom != TG_MJCF_FALSE)
+    if (status == TG_OK && tg_mjcf_compiler_of(&u->base, u->root)->inertiafromgeom != TG_MJCF_FALSE)
         status = weigh_geoms(u, link, &geoms);
     if (status == TG_OK && xml == NULL && link->ngeom > 0 && u->compiler.inertiafromgeom < 0)
         status = note_weightless(u, link);

@@ -60,7 +60,7 @@ static bool copy_attributes(parse *p, tg_xml *element, const XML_Char **list)
     return true;
 }
 
-static void append_child(tg_xml *parent, tg_xml *child)
+void tg_xml_append(tg_xml *parent, tg_xml *child)
 {
     child->parent = parent;
     if (parent == NULL)
@@ -99,7 +99,7 @@ static void XMLCALL on_start(void *data, const XML_Char *name, const XML_Char **
     }
     element->file = p->file;
     element->line = line_of(p);
-    append_child(p->current, element);
+    tg_xml_append(p->current, element);
     if (p->root == NULL)
         p->root = element;
     p->current = element;

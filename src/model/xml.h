@@ -6,6 +6,7 @@
 #ifndef TG_MODEL_XML_H
 #define TG_MODEL_XML_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "model/pool.h"
@@ -32,11 +33,20 @@ struct tg_xml
     int nattribute;
     const tg_xml_attribute *attribute;
     tg_xml *parent, *first, *last, *next; /* children: first .. last */
+
+    /* for a reader that copies elements (MJCF) */
+    int scope;    /* which of several files with settings of their own it comes from */
+    tg_xml *copy; /* its latest copy */
+    bool gone;    /* it was copied and taken out; the first copy stands for it */
+    bool again;   /* one of several copies, not the first: the report has spoken of it */
 };
 
 /* Reads text into a tree in the pool. *nelement counts the elements of a model over its files. */
 tg_status tg_xml_parse(const char *text, size_t length, const char *file, tg_pool *pool, int *nelement, tg_xml **root,
                        tg_error *error);
+
+/* Makes an element the last one inside another (NULL: it stays a root). */
+void tg_xml_append(tg_xml *parent, tg_xml *child);
 
 /* The value of an attribute, NULL if it is not there. */
 const char *tg_xml_get(const tg_xml *element, const char *name);

@@ -27,7 +27,7 @@ static inline void fuzz_use_mesh(const tg_mesh_data *mesh)
     int *face = NULL, nface = 0;
     tg_error error = {0};
     tg_mesh_lump(mesh->vertex, mesh->face, mesh->nface, unit, false);
-    tg_status status = tg_hull(fuzz_allocator(), mesh->vertex, mesh->nvertex, &face, &nface, &error);
+    tg_status status = tg_convex_hull(fuzz_allocator(), mesh->vertex, mesh->nvertex, &face, &nface, &error);
     for (int i = 0; status == TG_OK && i < 3 * nface; i++)
         fuzz_require(face[i] >= 0 && face[i] < mesh->nvertex, "a face of the hull", "names no vertex");
     fuzz_require((status == TG_OK) == (face != NULL), "a hull", "does not belong to its status");

@@ -218,7 +218,7 @@ static void test_hull_of_a_cube(void **state)
     memcpy(vertex + 24, (const double[6]){0.2, 0.3, -0.4, 0, 0, 0.9}, 6 * sizeof(double)); /* inside */
     int *face;
     int nface;
-    tg_status status = tg_hull(NULL, vertex, 10, &face, &nface, NULL);
+    tg_status status = tg_convex_hull(NULL, vertex, 10, &face, &nface, NULL);
     if (status == TG_ERR_UNSUPPORTED) /* a build without qhull */
         skip();
     assert_int_equal(status, TG_OK);
@@ -236,7 +236,7 @@ static void test_hull_of_a_plane_is_refused(void **state)
     int *face;
     int nface;
     tg_error error = {0};
-    tg_status status = tg_hull(NULL, vertex, 5, &face, &nface, &error);
+    tg_status status = tg_convex_hull(NULL, vertex, 5, &face, &nface, &error);
     if (status == TG_ERR_UNSUPPORTED)
         skip();
     assert_int_equal(status, TG_ERR_MODEL);

@@ -163,8 +163,8 @@ static int add_ball(tg_builder *b, const char *name, int parent, bool jointed)
 static void test_names_that_xml_must_escape(void **state)
 {
     (void)state;
-    static const char *const names[] = {"a<b", "a&b;", "say \"hi\"", "it's", "tab\tnew\nline", "h\xc3\xbcgel", " space ",
-                                        "#", "#x", "1#2", "a.b.mass"};
+    static const char *const names[] = {"a<b",     "a&b;", "say \"hi\"", "it's", "tab\tnew\nline", "h\xc3\xbcgel",
+                                        " space ", "#",    "#x",         "1#2",  "a.b.mass"};
     tg_builder *b = new_builder();
     int parent = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -349,8 +349,14 @@ static void test_numbers(void **state)
     {
         double value;
         const char *text;
-    } cases[] = {{0, "0"}, {-0.0, "0"}, {1, "1"}, {0.1, "0.1"}, {-2.5, "-2.5"}, {1.0 / 3, "0.3333333333333333"},
-                 {5e-324, "4.94065645841247e-324"}, {1.7976931348623157e308, "1.7976931348623157e+308"}};
+    } cases[] = {{0, "0"},
+                 {-0.0, "0"},
+                 {1, "1"},
+                 {0.1, "0.1"},
+                 {-2.5, "-2.5"},
+                 {1.0 / 3, "0.3333333333333333"},
+                 {5e-324, "4.94065645841247e-324"},
+                 {1.7976931348623157e308, "1.7976931348623157e+308"}};
     const char *comma = setlocale(LC_NUMERIC, "de_DE.UTF-8");
     for (int pass = 0; pass < 2; pass++)
     {

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "model/builder.h"
 #include "model/params.h"
 #include "model/reference.h"
 #include "support/models.h"
@@ -76,7 +77,8 @@ static bool is_moved(const tg_model *m, tg_element element, int i)
 }
 
 /* Geoms and sites on the world come before those of all bodies, so their numbers differ from the simple rule. */
-static int find_copy(const tg_model *scene, const tg_model *part, tg_element element, int i, int copy, const char *prefix)
+static int find_copy(const tg_model *scene, const tg_model *part, tg_element element, int i, int copy,
+                     const char *prefix)
 {
     const char *name = tg_name(part, element, i);
     if (name[0] == '\0' || strcmp(name, "world") == 0)
@@ -597,6 +599,11 @@ static void test_refusals(void **state)
     assert_int_equal(tg_scene_prop(s, &prop, NULL), TG_OK);
     assert_int_equal(tg_scene_build(s, &m), TG_ERR_VALUE);
     assert_message(s, "the scene itself: geom.pea.size");
+    prop = tg_default_prop();
+    prop.geom = (tg_geom_def){0};
+    assert_int_equal(tg_scene_prop(s, &prop, NULL), TG_ERR_ARGUMENT); /* and nothing of it stays */
+    assert_int_equal(tg_builder_find(tg_scene_builder(s), TG_BODY, "pea"), 1);
+    assert_int_equal(tg_scene_builder(s)->list[TG_BODY].count, 2);
     prop = (tg_prop_def){0};
     assert_int_equal(tg_scene_prop(s, &prop, NULL), TG_ERR_ARGUMENT);
     tg_scene_destroy(s);

@@ -51,7 +51,8 @@ def test_from_urdf(tmp_path):
 
 def test_what_was_not_read_is_said(tmp_path):
     (tmp_path / "m.xml").write_text(
-        '<mujoco><option density="1.2"/><worldbody><body gravcomp="1"><joint/><geom size="1"/></body></worldbody></mujoco>'
+        '<mujoco><option density="1.2"/><worldbody><body gravcomp="1"><joint/><geom size="1"/></body></worldbody>'
+        "</mujoco>"
     )
     done = run(tmp_path / "m.xml", "-")
     assert done.returncode == 0

@@ -6,7 +6,20 @@ import pytest
 import tangere as tg
 from support import ROOT, ZOO, error, model_files, mujoco_data, mujoco_mass_matrix, mujoco_model, path_of
 
-ELEMENTS = "body joint geom site tendon actuator equality pair exclude key mesh hfield".split()
+ELEMENTS = (
+    "body",
+    "joint",
+    "geom",
+    "site",
+    "tendon",
+    "actuator",
+    "equality",
+    "pair",
+    "exclude",
+    "key",
+    "mesh",
+    "hfield",
+)
 ROUNDING = 1e-13
 PRINCIPAL_AXES = 1e-11  # MuJoCo finds those of a mesh's inertia no better than 1e-12
 
@@ -41,7 +54,8 @@ PARTS = """
     </body>
   </worldbody>
   <contact>
-    <pair name="touch" geom1="box" geom2="core" condim="4" friction="0.3 0.3 0.02 0.001 0.001" margin="0.03" gap="0.01"/>
+    <pair name="touch" geom1="box" geom2="core" condim="4" friction="0.3 0.3 0.02 0.001 0.001" margin="0.03"
+          gap="0.01"/>
     <exclude name="apart" body1="a" body2="b"/>
   </contact>
   <tendon>
@@ -116,7 +130,8 @@ def assert_same_in_mujoco(m: tg.Model, a: mujoco.MjModel, b: mujoco.MjModel, tol
         assert error(getattr(x, field), getattr(y, field)) < tolerance, field
     for field in ("key_time", "key_qpos", "key_qvel", "key_act", "key_ctrl", "qpos0", "qpos_spring", "jnt_range",
                   "dof_frictionloss", "geom_friction", "geom_margin", "geom_gap", "actuator_ctrlrange",
-                  "actuator_forcerange", "actuator_actrange", "tendon_range", "pair_friction", "pair_margin"):  # fmt: skip
+                  "actuator_forcerange", "actuator_actrange", "tendon_range", "pair_friction",
+                  "pair_margin"):  # fmt: skip
         assert error(getattr(a, field), getattr(b, field)) < tolerance, field
     for field in ("geom_contype", "geom_conaffinity", "geom_condim", "geom_priority", "geom_group", "jnt_limited",
                   "tendon_limited", "actuator_ctrllimited", "actuator_forcelimited", "eq_type", "eq_obj1id",
@@ -182,7 +197,8 @@ def test_current_parameters_are_written(name, seed):
     m = tg.load(ROOT / name)
     rng = np.random.default_rng(seed)
     for pattern in ("body.*.mass", "body.*.inertia", "joint.*.damping", "joint.*.armature", "joint.*.stiffness",
-                    "tendon.*.stiffness", "tendon.*.rest", "actuator.*.gain", "geom.*.friction", "gravity"):  # fmt: skip
+                    "tendon.*.stiffness", "tendon.*.rest", "actuator.*.gain", "geom.*.friction",
+                    "gravity"):  # fmt: skip
         try:
             index = m.params.index(pattern)
         except tg.Error:

@@ -43,8 +43,10 @@ def scene_of(parts) -> tg.Model:
 
 
 def assert_agrees(m: tg.Model, model: mujoco.MjModel) -> None:
-    for kind, obj, count in (("body", "BODY", model.nbody), ("joint", "JOINT", model.njnt), ("site", "SITE", model.nsite),
-                             ("tendon", "TENDON", model.ntendon), ("actuator", "ACTUATOR", model.nu)):  # fmt: skip
+    counts = {"body": model.nbody, "joint": model.njnt, "site": model.nsite, "tendon": model.ntendon,
+              "actuator": model.nu}  # fmt: skip
+    for kind, count in counts.items():
+        obj = kind.upper()
         names = [mujoco.mj_id2name(model, getattr(mujoco.mjtObj, f"mjOBJ_{obj}"), i) or "" for i in range(count)]
         assert m.names(kind) == names
     assert m.timestep == model.opt.timestep
@@ -69,7 +71,11 @@ def test_two_of_a_kind(name):
 
 
 def test_different_robots():
-    parts = [(ARM, (1, 0, 0), TURN, "a/"), (ZOO, (0, 0, 0), (1, 0, 0, 0), ""), (QUADRUPED, (0, 2, 0), (1, 0, 0, 0), "q_")]
+    parts = [
+        (ARM, (1, 0, 0), TURN, "a/"),
+        (ZOO, (0, 0, 0), (1, 0, 0, 0), ""),
+        (QUADRUPED, (0, 2, 0), (1, 0, 0, 0), "q_"),
+    ]
     assert_agrees(scene_of(parts), attached(parts))
 
 
@@ -79,7 +85,7 @@ def test_parts_do_not_feel_each_other():
     for i in range(4):
         scene.add(part, prefix=f"r{i}", pos=(i, 0, 0))
     m = scene.build()
-    q, v = part.random_state(seed=2)
+    q, _ = part.random_state(seed=2)
     M = m.mass_matrix(np.tile(q, 4))
     n = part.nv
     for i in range(4):
@@ -104,7 +110,13 @@ def test_the_current_parameters_of_a_model_are_taken():
 def test_prefix():
     part = tg.load(ARM)
     first = part.names("body")[1]
-    for prefix, expected in (("", first), ("x", f"x/{first}"), ("x/", f"x/{first}"), ("x_", f"x_{first}"), ("é", f"é{first}")):
+    for prefix, expected in (
+        ("", first),
+        ("x", f"x/{first}"),
+        ("x/", f"x/{first}"),
+        ("x_", f"x_{first}"),
+        ("é", f"é/{first}"),
+    ):
         scene = tg.Scene()
         scene.add(part, prefix=prefix)
         assert scene.build().names("body")[1] == expected
@@ -121,12 +133,13 @@ def test_primitives():
     m = scene.build()
     text = f"""<mujoco model="toys"><worldbody>
       <geom name="floor" type="plane" size="0 0 1" friction="0.7"/>
-      <body name="crate" pos="0 0 1" quat="{' '.join(map(str, TURN))}"><freejoint name="crate"/>
+      <body name="crate" pos="0 0 1" quat="{" ".join(map(str, TURN))}"><freejoint name="crate"/>
         <geom name="crate" type="box" size="0.1 0.2 0.3" mass="2" friction="0.5 0.01 0.001"/></body>
       <body name="ball" pos="1 0 1"><freejoint name="ball"/><geom name="ball" size="0.1" density="500"/></body>
       <body name="post"><geom name="post" type="capsule" size="0.05 0.2"/></body>
       <body pos="2 0 1"><freejoint/><geom type="cylinder" size="0.1 0.1"/></body>
-      <body pos="3 0 1"><freejoint/><geom type="ellipsoid" size="0.1 0.2 0.3" condim="6" contype="2" conaffinity="3"/></body>
+      <body pos="3 0 1"><freejoint/>
+        <geom type="ellipsoid" size="0.1 0.2 0.3" condim="6" contype="2" conaffinity="3"/></body>
       </worldbody></mujoco>"""
     same = tg.load_string(text)
     same.params["geom.floor.restitution"] = 0.2

@@ -1,0 +1,339 @@
+/* Queries without a model: two shapes at two poses. */
+#include <math.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/status.h"
+#include "collision/narrow.h"
+#include "collision/narrow_deriv.h"
+#include "collision/patch.h"
+#include "tangere/collision.h"
+
+static const uint32_t shape_cookie = 0x7a9e5a9eu, options_cookie = 0x7a9ec011u;
+
+/* Lengths outside this range are refused: their squares and products would leave the range of what doubles resolve. */
+#define SMALLEST 1e-12
+#define LARGEST 1e12
+
+struct tg_hull
+{
+    tg_allocator allocator;
+    bool own_allocator; /* given by the caller, kept by value */
+    tg_polytope *polytope;
+};
+
+tg_status tg_hull_create(const double *vertex, int nvertex, const tg_allocator *allocator, tg_hull **hull, tg_error *error)
+{
+    if (hull == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "tg_hull_create: hull is NULL");
+    *hull = NULL;
+    if (vertex == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "tg_hull_create: vertex is NULL");
+    tg_hull *h = tg_alloc(allocator, sizeof *h);
+    if (h == NULL)
+        return tg_fail(error, TG_ERR_MEMORY, "tg_hull_create: no memory for %zu bytes", sizeof *h);
+    h->own_allocator = allocator != NULL;
+    if (allocator != NULL)
+        h->allocator = *allocator;
+    tg_status status = tg_polytope_create(allocator, vertex, nvertex, &h->polytope, error);
+    if (status != TG_OK)
+    {
+        tg_free(allocator, h);
+        return status;
+    }
+    *hull = h;
+    return TG_OK;
+}
+
+void tg_hull_destroy(tg_hull *hull)
+{
+    if (hull == NULL)
+        return;
+    tg_allocator copy = hull->allocator;
+    const tg_allocator *allocator = hull->own_allocator ? &copy : NULL;
+    tg_polytope_destroy(allocator, hull->polytope);
+    tg_free(allocator, hull);
+}
+
+tg_shape tg_default_shape(void)
+{
+    return (tg_shape){.type = TG_GEOM_SPHERE, .size = {1, 1, 1}, .cookie = shape_cookie};
+}
+
+tg_collide_options tg_default_collide_options(void)
+{
+    return (tg_collide_options){.cookie = options_cookie};
+}
+
+/* ---- what is refused ---- */
+
+static const char *const type_names[TG_GEOM_TYPE_COUNT] = {"plane",     "height field", "sphere", "capsule",
+                                                           "ellipsoid", "cylinder",     "box",    "mesh"};
+static const char *const which_name[2] = {"first shape", "second shape"};
+
+static tg_status check_sizes(const tg_shape *s, int which, tg_error *error)
+{
+    static const int sizes[TG_GEOM_TYPE_COUNT] = {0, 0, 1, 2, 3, 2, 3, 3};
+    for (int i = 0; i < sizes[s->type]; i++)
+    {
+        double size = s->type == TG_GEOM_MESH ? fabs(s->size[i]) : s->size[i];
+        bool point = s->type == TG_GEOM_SPHERE && size == 0;
+        if (!point && !(size >= SMALLEST && size <= LARGEST))
+            return tg_fail(error, TG_ERR_VALUE, "%s (%s): size[%d] must be between %g and %g m, got %g", which_name[which],
+                           type_names[s->type], i, SMALLEST, LARGEST, s->size[i]);
+    }
+    return TG_OK;
+}
+
+static tg_status check_terrain(const tg_shape *s, int which, tg_error *error)
+{
+    const char *name = which_name[which];
+    if (s->elevation == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "%s (height field): elevation is NULL", name);
+    if (s->nrow < 2 || s->ncol < 2)
+        return tg_fail(error, TG_ERR_VALUE, "%s (height field): needs at least 2 x 2 elevations, got %d x %d", name, s->nrow,
+                       s->ncol);
+    for (int i = 0; i < 4; i++)
+        if (!(s->terrain[i] >= SMALLEST && s->terrain[i] <= LARGEST))
+            return tg_fail(error, TG_ERR_VALUE, "%s (height field): terrain[%d] must be between %g and %g m, got %g", name, i,
+                           SMALLEST, LARGEST, s->terrain[i]);
+    for (int i = 0; i < s->nrow; i++)
+        for (int j = 0; j < s->ncol; j++)
+        {
+            double e = s->elevation[(size_t)i * (size_t)s->ncol + (size_t)j];
+            if (!(e >= 0 && e <= 1))
+                return tg_fail(error, TG_ERR_VALUE, "%s (height field): elevation[%d][%d] must be between 0 and 1, got %g",
+                               name, i, j, e);
+        }
+    return TG_OK;
+}
+
+static tg_status check_shape(const tg_shape *s, int which, tg_error *error)
+{
+    if (s == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "%s is NULL", which_name[which]);
+    if (s->cookie != shape_cookie)
+        return tg_fail(error, TG_ERR_ARGUMENT, "%s was not made by tg_default_shape", which_name[which]);
+    if ((int)s->type < 0 || s->type >= TG_GEOM_TYPE_COUNT)
+        return tg_fail(error, TG_ERR_VALUE, "%s: type %d is none of tg_geom_type", which_name[which], (int)s->type);
+    if (s->type == TG_GEOM_MESH && s->hull == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "%s (mesh): hull is NULL", which_name[which]);
+    if (s->type == TG_GEOM_HFIELD)
+        return check_terrain(s, which, error);
+    return check_sizes(s, which, error);
+}
+
+static tg_status check_pose(const double *pose, int which, tg_error *error)
+{
+    if (pose == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "pose of the %s is NULL", which_name[which]);
+    for (int i = 0; i < 7; i++)
+        if (!(fabs(pose[i]) <= LARGEST))
+            return tg_fail(error, TG_ERR_VALUE, "pose of the %s: entry %d must be a number up to %g, got %g", which_name[which], i,
+                           LARGEST, pose[i]);
+    double squared = pose[3] * pose[3] + pose[4] * pose[4] + pose[5] * pose[5] + pose[6] * pose[6];
+    if (!(squared > SMALLEST))
+        return tg_fail(error, TG_ERR_VALUE, "pose of the %s: the quaternion (%g %g %g %g) has no direction", which_name[which],
+                       pose[3], pose[4], pose[5], pose[6]);
+    return TG_OK;
+}
+
+static tg_status check_options(const tg_collide_options *o, tg_error *error)
+{
+    if (o == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "options are NULL");
+    if (o->cookie != options_cookie)
+        return tg_fail(error, TG_ERR_ARGUMENT, "options were not made by tg_default_collide_options");
+    if (isnan(o->reach))
+        return tg_fail(error, TG_ERR_VALUE, "options: reach is not a number");
+    if (!(o->dt >= 0 && o->dt < INFINITY))
+        return tg_fail(error, TG_ERR_VALUE, "options: dt must be finite and not negative, got %g", o->dt);
+    for (int i = 0; i < 6; i++)
+        for (int which = 0; which < 2; which++)
+        {
+            double v = which == 0 ? o->velocity1[i] : o->velocity2[i];
+            if (!(fabs(v) <= LARGEST))
+                return tg_fail(error, TG_ERR_VALUE, "options: velocity%d[%d] must be a number up to %g, got %g", which + 1, i,
+                               LARGEST, v);
+        }
+    return TG_OK;
+}
+
+/* ---- one query ---- */
+
+typedef struct request
+{
+    tg_query query;
+    tg_terrain terrain[2];
+    tg_patch patch;
+} request;
+
+static tg_placed place(const tg_shape *s, const double pose[7], tg_terrain *terrain)
+{
+    tg_placed p = {.R = mat3_from_quat(pose + 3), .x = v4_load3(pose), .type = s->type};
+    for (int i = 0; i < 3; i++)
+        p.size[i] = s->size[i];
+    if (s->type == TG_GEOM_BOX)
+        p.polytope = &tg_unit_cube;
+    if (s->type == TG_GEOM_MESH)
+        p.polytope = s->hull->polytope;
+    if (s->type == TG_GEOM_HFIELD)
+    {
+        *terrain = (tg_terrain){.nrow = s->nrow, .ncol = s->ncol, .elevation = s->elevation};
+        for (int i = 0; i < 4; i++)
+            terrain->size[i] = s->terrain[i];
+        p.terrain = terrain;
+    }
+    return p;
+}
+
+static tg_status run(const tg_shape *const shape[2], const double *const pose[2], const tg_collide_options *o, request *r,
+                     tg_error *error)
+{
+    for (int i = 0; i < 2; i++)
+    {
+        tg_status status = check_shape(shape[i], i, error);
+        if (status == TG_OK)
+            status = check_pose(pose[i], i, error);
+        if (status != TG_OK)
+            return status;
+    }
+    tg_status status = check_options(o, error);
+    if (status != TG_OK)
+        return status;
+    r->query = (tg_query){.reach = o->reach, .dt = o->dt};
+    for (int i = 0; i < 2; i++)
+    {
+        const double *velocity = i == 0 ? o->velocity1 : o->velocity2;
+        r->query.shape[i] = place(shape[i], pose[i], &r->terrain[i]);
+        r->query.velocity[i] = v4_load3(velocity);
+        r->query.spin[i] = v4_load3(velocity + 3);
+    }
+    if (!tg_narrow(&r->query, &r->patch))
+        return tg_fail(error, TG_ERR_UNSUPPORTED, "a %s and a %s do not collide with each other", type_names[shape[0]->type],
+                       type_names[shape[1]->type]);
+    if (o->four)
+        r->patch.count = tg_choose_points(r->patch.point, r->patch.count, 4);
+    return TG_OK;
+}
+
+static tg_contact contact_of(const tg_contact_point *c)
+{
+    tg_contact out = {.geom1 = -1, .geom2 = -1, .distance = c->distance, .margin = c->margin, .id = c->feature};
+    v4_store3(out.point, c->point);
+    v4_store3(out.normal, c->normal);
+    return out;
+}
+
+static tg_status check_output(const tg_contact *contact, int capacity, const int *count, tg_error *error)
+{
+    if (count == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "count is NULL");
+    if (capacity < 0)
+        return tg_fail(error, TG_ERR_ARGUMENT, "capacity must not be negative, got %d", capacity);
+    if (contact == NULL && capacity > 0)
+        return tg_fail(error, TG_ERR_ARGUMENT, "contact is NULL, but capacity is %d", capacity);
+    return TG_OK;
+}
+
+tg_status tg_collide_pair(const tg_shape *shape1, const double pose1[7], const tg_shape *shape2, const double pose2[7],
+                          const tg_collide_options *options, tg_contact *contact, int capacity, int *count,
+                          tg_error *error)
+{
+    request r;
+    tg_status status = check_output(contact, capacity, count, error);
+    if (status == TG_OK)
+        status = run((const tg_shape *const[2]){shape1, shape2}, (const double *const[2]){pose1, pose2}, options, &r, error);
+    if (status != TG_OK)
+        return status;
+    for (int i = 0; i < r.patch.count && i < capacity; i++)
+        contact[i] = contact_of(&r.patch.point[i]);
+    *count = r.patch.count;
+    return TG_OK;
+}
+
+tg_status tg_distance(const tg_shape *shape1, const double pose1[7], const tg_shape *shape2, const double pose2[7],
+                      tg_contact *contact, tg_error *error)
+{
+    request r;
+    if (contact == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "contact is NULL");
+    tg_collide_options options = tg_default_collide_options();
+    options.reach = INFINITY;
+    tg_status status = run((const tg_shape *const[2]){shape1, shape2}, (const double *const[2]){pose1, pose2}, &options, &r, error);
+    if (status != TG_OK)
+        return status;
+    if (r.patch.count == 0)
+        return tg_fail(error, TG_ERR_NUMERIC, "no nearest points of a %s and a %s were found", type_names[shape1->type],
+                       type_names[shape2->type]);
+    int best = 0;
+    for (int i = 1; i < r.patch.count; i++)
+        if (r.patch.point[i].distance < r.patch.point[best].distance)
+            best = i;
+    *contact = contact_of(&r.patch.point[best]);
+    return TG_OK;
+}
+
+/* ---- derivatives ---- */
+
+/* The motion of a contact point when shape `which` is displaced by `shift` at its origin and turned. */
+static tg_point_motion motion_by_pose(const tg_query *q, const tg_contact_point *c, int which, v4 shift, v4 turn)
+{
+    v4 at = shift + v4_cross(turn, c->point - q->shape[which].x);
+    if (which == 1)
+        return tg_motion_by_twist(c, at, turn);
+    tg_point_motion m = tg_motion_by_twist(c, -at, -turn); /* all with the first shape, the second back */
+    m.point += at;
+    m.normal += v4_cross(turn, c->normal);
+    return m;
+}
+
+static void set_column(tg_contact_derivative *d, int column, const tg_point_motion *m)
+{
+    for (int i = 0; i < 3; i++)
+    {
+        d->point[i][column] = m->point[i];
+        d->normal[i][column] = m->normal[i];
+    }
+    d->distance[column] = m->distance;
+}
+
+static void differentiate(const tg_query *q, const tg_contact_point *c, tg_contact_derivative *d)
+{
+    for (int which = 0; which < 2; which++)
+    {
+        for (int k = 0; k < 6; k++)
+        {
+            v4 unit = v4_zero();
+            unit[k % 3] = 1;
+            tg_point_motion m = motion_by_pose(q, c, which, k < 3 ? unit : v4_zero(), k < 3 ? v4_zero() : unit);
+            set_column(d, 6 * which + k, &m);
+        }
+        for (int k = 0; k < 3; k++)
+        {
+            tg_point_motion m = tg_motion_by_size(q, c, which, k);
+            set_column(d, 12 + 3 * which + k, &m);
+        }
+    }
+}
+
+tg_status tg_collide_pair_derivatives(const tg_shape *shape1, const double pose1[7], const tg_shape *shape2,
+                                      const double pose2[7], const tg_collide_options *options, tg_contact *contact,
+                                      tg_contact_derivative *derivative, int capacity, int *count, tg_error *error)
+{
+    request r;
+    tg_status status = check_output(contact, capacity, count, error);
+    if (status == TG_OK && derivative == NULL && capacity > 0)
+        status = tg_fail(error, TG_ERR_ARGUMENT, "derivative is NULL, but capacity is %d", capacity);
+    if (status == TG_OK)
+        status = run((const tg_shape *const[2]){shape1, shape2}, (const double *const[2]){pose1, pose2}, options, &r, error);
+    if (status != TG_OK)
+        return status;
+    for (int i = 0; i < r.patch.count && i < capacity; i++)
+    {
+        contact[i] = contact_of(&r.patch.point[i]);
+        differentiate(&r.query, &r.patch.point[i], &derivative[i]);
+    }
+    *count = r.patch.count;
+    return TG_OK;
+}

@@ -1,0 +1,147 @@
+#include "contact/space.h"
+
+#include <math.h>
+
+#include "model/candidates.h"
+
+int tg_pair_capacity(const tg_model *m)
+{
+    size_t most = 48 * (size_t)m->ngeom;
+    return m->ncandidate < 4096 || (size_t)m->ncandidate < most ? m->ncandidate : (int)most;
+}
+
+void tg_space_place(tg_space *s, const tg_model *m, tg_arena *arena)
+{
+#define X(type, name, count, doc) s->name = TG_TAKE(arena, type, count, #name);
+    TG_SPACE_FIELDS(X)
+#undef X
+}
+
+static void allow(const tg_space *s, int first, int second)
+{
+    s->allowed_bits[(size_t)first * (size_t)s->allowed.words + (size_t)(second / 64)] |= (uint64_t)1 << (second % 64);
+}
+
+/* the same pairs as tg_list_candidates, as bits */
+static void fill_allowed(tg_space *s, const tg_model *m)
+{
+    for (int a = 0; a < m->nbody; a++)
+        for (int b = a + 1; m->body_ngeom[a] > 0 && b < m->nbody; b++)
+        {
+            if (m->body_ngeom[b] == 0 || !tg_bodies_may_collide(m, a, b))
+                continue;
+            for (int g = m->body_geom[a]; g < m->body_geom[a] + m->body_ngeom[a]; g++)
+                for (int h = m->body_geom[b]; h < m->body_geom[b] + m->body_ngeom[b]; h++)
+                    if (tg_geoms_fit(m, g, h))
+                        allow(s, g, h);
+        }
+    for (int i = 0; i < m->npair; i++)
+    {
+        bool swap = m->pair_geom1[i] > m->pair_geom2[i];
+        allow(s, swap ? m->pair_geom2[i] : m->pair_geom1[i], swap ? m->pair_geom1[i] : m->pair_geom2[i]);
+    }
+}
+
+void tg_space_init(tg_space *s, const tg_model *m)
+{
+    s->bounds = tg_bounds_place(s->bounds_memory, m->ngeom);
+    s->allowed = (tg_allowed){tg_allowed_words(m->ngeom), s->allowed_bits};
+    fill_allowed(s, m);
+}
+
+/* ---- where the geoms are ---- */
+
+static void place_geom(const tg_model *m, const tg_work *w, int g)
+{
+    const tg_params *p = w->params;
+    tg_placed *s = &w->space->placed[g];
+    int body = m->geom_body[g];
+    mat3 R = tg_body_rotation(w, body);
+    s->x = v4_load(w->body_pos + 4 * body) + mat3_mul_mem(R, TG_PARAM(p, geom_pos) + 3 * g);
+    s->R = mat3_product(R, mat3_from_quat(TG_PARAM(p, geom_quat) + 4 * g));
+    s->type = (tg_geom_type)m->geom_type[g];
+    for (int k = 0; k < 3; k++)
+        s->size[k] = TG_PARAM(p, geom_size)[3 * g + k];
+    s->size[3] = 0;
+    s->polytope = s->type == TG_GEOM_BOX    ? &tg_unit_cube
+                  : s->type == TG_GEOM_MESH ? m->mesh_polytope[m->geom_mesh[g]]
+                                            : NULL;
+    s->terrain = s->type == TG_GEOM_HFIELD ? &w->space->terrain[m->geom_hfield[g]] : NULL;
+}
+
+static void place_terrains(const tg_model *m, const tg_work *w)
+{
+    for (int i = 0; i < m->nhfield; i++)
+    {
+        tg_terrain *t = &w->space->terrain[i];
+        *t = (tg_terrain){m->hfield_nrow[i], m->hfield_ncol[i], m->elevation + m->hfield_elevation[i], {0}};
+        memcpy(t->size, TG_PARAM(w->params, hfield_size) + 4 * i, sizeof t->size);
+    }
+}
+
+void tg_space_update(const tg_model *m, tg_work *w)
+{
+    place_terrains(m, w);
+    for (int g = 0; g < m->ngeom; g++)
+        place_geom(m, w, g);
+}
+
+/* ---- which are near ---- */
+
+int tg_declared_pair(const tg_model *m, tg_geom_pair pair)
+{
+    for (int i = 0; i < m->npair; i++)
+        if ((m->pair_geom1[i] == pair.first && m->pair_geom2[i] == pair.second) ||
+            (m->pair_geom1[i] == pair.second && m->pair_geom2[i] == pair.first))
+            return i;
+    return -1;
+}
+
+double tg_pair_margin(const tg_model *m, const tg_params *p, tg_geom_pair pair)
+{
+    const double *margin = TG_PARAM(p, geom_margin);
+    int declared = tg_declared_pair(m, pair);
+    return declared >= 0 ? TG_PARAM(p, pair_margin)[declared] : margin[pair.first] + margin[pair.second];
+}
+
+/* A declared pair has its own margin, which may be larger than its geoms': half of it for each. */
+static double largest_margin(const tg_model *m, const tg_params *p, int geom)
+{
+    double most = TG_PARAM(p, geom_margin)[geom];
+    for (int i = 0; i < m->npair; i++)
+        if (m->pair_geom1[i] == geom || m->pair_geom2[i] == geom)
+            most = fmax(most, 0.5 * TG_PARAM(p, pair_margin)[i]);
+    return most;
+}
+
+/* The box of a turned box has half lengths |R| h. */
+static void bound_geom(const tg_model *m, const tg_work *w, int g, double grow)
+{
+    const tg_params *p = w->params;
+    const tg_placed *s = &w->space->placed[g];
+    tg_bounds *b = &w->space->bounds;
+    const double *half = p->geom_half + 4 * g;
+    double more = largest_margin(m, p, g) + grow;
+    v4 centre = s->x + mat3_mul_mem(s->R, p->geom_centre + 4 * g);
+    for (int k = 0; k < 3; k++)
+    {
+        b->centre[k][g] = centre[k];
+        b->half[k][g] = isfinite(half[0]) ? fabs(s->R.c[0][k]) * half[0] + fabs(s->R.c[1][k]) * half[1] +
+                                                fabs(s->R.c[2][k]) * half[2] + more
+                                          : INFINITY;
+    }
+    b->radius[g] = p->geom_radius[g] + more;
+}
+
+tg_status tg_space_near(const tg_model *m, tg_work *w, double grow)
+{
+    tg_space *s = w->space;
+    for (int g = 0; g < m->ngeom; g++)
+        bound_geom(m, w, g, 0.5 * grow);
+    int capacity = tg_pair_capacity(m);
+    s->npair = tg_broad_phase(&s->bounds, s->allowed, s->order, s->pair, capacity);
+    if (s->npair > capacity)
+        return tg_fail(&w->error, TG_ERR_CAPACITY, "%d pairs of geoms are near each other, the workspace has room for %d",
+                       s->npair, capacity);
+    return TG_OK;
+}

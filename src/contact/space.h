@@ -1,0 +1,45 @@
+/* The geoms of a model in the world: where they are, what bounds them, which are near each other. */
+#ifndef TG_CONTACT_SPACE_H
+#define TG_CONTACT_SPACE_H
+
+#include "collision/broad.h"
+#include "collision/narrow.h"
+#include "dynamics/work.h"
+
+/* X(type, name, count, documentation) */
+#define TG_SPACE_FIELDS(X)                                                                                            \
+    X(tg_placed, placed, m->ngeom, "geoms in the world")                                                              \
+    X(tg_terrain, terrain, m->nhfield, "height fields with their current size")                                       \
+    X(double, bounds_memory, tg_bounds_size(m->ngeom), "behind bounds")                                               \
+    X(uint64_t, allowed_bits, (size_t)m->ngeom * (size_t)tg_allowed_words(m->ngeom), "candidate pairs")               \
+    X(int, order, m->ngeom, "scratch of the broad phase")                                                             \
+    X(tg_geom_pair, pair, tg_pair_capacity(m), "pairs that are near")
+
+typedef struct tg_space
+{
+#define X(type, name, count, doc) type *name;
+    TG_SPACE_FIELDS(X)
+#undef X
+    tg_bounds bounds;
+    tg_allowed allowed;
+    int npair; /* pairs that are near; may exceed the capacity */
+} tg_space;
+
+/* How many near pairs a workspace has room for: all candidates of a small scene, 48 a geom of a large one. */
+int tg_pair_capacity(const tg_model *m);
+
+/* Lays the arrays out in the workspace's block (or counts them), and fills what does not change. */
+void tg_space_place(tg_space *s, const tg_model *m, tg_arena *arena);
+void tg_space_init(tg_space *s, const tg_model *m);
+
+/* Geoms at the poses of the bodies (after tg_place). */
+void tg_space_update(const tg_model *m, tg_work *w);
+
+/* Pairs whose bounds, grown by their margins and half of `grow` each, overlap. After tg_space_update. */
+tg_status tg_space_near(const tg_model *m, tg_work *w, double grow);
+
+/* The declared pair of two geoms, -1: none; and the margin that counts for them. */
+int tg_declared_pair(const tg_model *m, tg_geom_pair pair);
+double tg_pair_margin(const tg_model *m, const tg_params *p, tg_geom_pair pair);
+
+#endif

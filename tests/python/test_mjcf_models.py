@@ -1,0 +1,349 @@
+"""Parts of MJCF that make a model from copies, from other files, or smaller, against MuJoCo."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+import tangere as tg
+from mujoco_compare import compare, load_both, load_both_files, moving, world
+
+# ---- replicate ----
+
+ROD = '<body name="b" pos="0 0 1"><joint name="j"/><geom name="g" size=".1"/><site name="s" pos="0 0 .1"/></body>'
+OTHER = (
+    '<geom name="floor" type="plane" size="1 1 1"/><body name="o"><joint name="oj"/><geom name="og" size=".1"/>'
+    '<site name="os"/></body>'
+)
+
+
+def rods(attributes: str = 'count="3" sep="-" offset="1 0 0" euler="0 0 30"', after: str = "") -> str:
+    return world(f"{OTHER}<replicate {attributes}>{ROD}</replicate>", after=after)
+
+
+REPLICATE = {
+    "bodies": rods(),
+    "no separator": rods('count="2" offset="0 1 0"'),
+    "once": rods('count="1" sep="_"'),
+    "never": rods('count="0"'),
+    "twelve": rods('count="12" offset="0.1 0.2 0.3" euler="10 20 30"'),
+    "radian": rods('count="5" offset="0.1 0.2 0.3" euler="0.1 0.2 0.3"').replace(
+        "<worldbody>", '<compiler angle="radian" eulerseq="zyx"/><worldbody>'
+    ),
+    "inside and outside of a pair": rods(
+        after='<contact><pair name="p" geom1="floor" geom2="g"/><exclude name="x" body1="o" body2="b"/>'
+        '<exclude body1="world" body2="b"/></contact>'
+    ),
+    "actuators": rods(
+        after='<actuator><motor name="m" joint="j"/><motor name="n" joint="oj"/><position joint="j" kp="3"/>'
+        '<motor site="s" gear="1 2 3 4 5 6"/></actuator>'
+    ),
+    "tendons": rods(
+        after='<tendon><fixed name="t"><joint joint="j" coef="1"/></fixed><fixed name="u"><joint joint="j" coef="1"/>'
+        '<joint joint="oj" coef="2"/></fixed><spatial name="v"><site site="os"/><site site="s"/></spatial></tendon>'
+        '<actuator><motor tendon="t"/><motor tendon="u"/></actuator>'
+    ),
+    "equalities": rods(
+        after='<equality><joint name="f" joint1="j"/><weld name="w" body1="b"/>'
+        '<connect name="c" body1="b" anchor="0 0 1"/></equality>'
+    ),
+    "keys": rods(after='<keyframe><key name="k" qpos="1 2 3 4" qvel="5 6 7 8"/><key/></keyframe>'),
+    "nested": world(
+        f'<replicate count="2" offset="1 0 0"><replicate count="3" offset="0 1 0" sep="_">{ROD}</replicate>'
+        '<geom name="own" size="0.2"/></replicate>',
+        after='<actuator><motor name="m" joint="j"/></actuator><contact><exclude name="e" body1="b" body2="world"/>'
+        "</contact>",
+    ),
+    "in a body": moving(
+        '<geom size="1"/><replicate count="2" offset="1 0 0"><geom name="y" size="2" pos="0 0 1"/><site name="s"/>'
+        '</replicate><geom name="last" size="1"/>'
+    ),
+    "in a frame, with a class": world(
+        '<frame pos="1 2 3" euler="0 0 90"><replicate count="2" offset="1 0 0" childclass="c"><frame pos="0 0 1">'
+        '<geom name="y"/></frame><body><geom class="d"/><freejoint/></body></replicate></frame>',
+        '<default><default class="c"><geom size="3"/></default><default class="d"><geom size="1"/></default></default>',
+    ),
+    "bodies in bodies": world(
+        '<replicate count="2" offset="1 0 0"><body name="a"><freejoint name="f"/><geom size="1"/>'
+        '<replicate count="2" offset="0 0 1"><body name="c"><joint name="cj" type="slide"/><geom size="1"/></body>'
+        "</replicate></body></replicate>",
+        after='<equality><joint joint1="cj"/></equality>',
+    ),
+    "two": world(
+        f'<replicate count="2" offset="1 0 0">{ROD}</replicate><replicate count="2" offset="0 1 0"><body name="q">'
+        '<joint name="qj"/><geom size="0.1"/></body></replicate>',
+        after='<actuator><motor joint="qj"/><motor joint="j"/></actuator>',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPLICATE)
+def test_replicate(name: str) -> None:
+    compare(*load_both(REPLICATE[name]))
+
+
+def test_what_a_replicate_loses_is_reported() -> None:
+    text = rods(after='<equality><joint name="e" joint1="j" joint2="oj"/><joint name="f" joint1="j"/></equality>')
+    m, mj = load_both(text)
+    compare(m, mj)
+    assert m.names("equality") == ["f-0", "f-1", "f-2"]
+    lost = [e for e in m.report if e.kind == tg.ReportKind.IGNORED_PHYSICS]
+    assert [e.element for e in lost] == ["joint 'e'"]
+    with pytest.raises(NotImplementedError, match="replicate"):
+        tg.load_string(text, strict=True)
+
+
+def test_copies_are_reported_once() -> None:
+    text = rods('count="100"').replace('size=".1"/><site', 'size=".1" solref="0.1 1"/><site')
+    assert len([e for e in tg.load_string(text).report if e.attribute == "solref"]) == 1
+    text = rods('count="100"').replace('<joint name="j"/>', '<joint name="j" stiffness="1 2"/>')
+    ignored = [e for e in tg.load_string(text).report if e.kind == tg.ReportKind.IGNORED_PHYSICS]
+    assert len(ignored) == 1
+
+
+BAD_REPLICATE = {
+    "no count": ("", "attribute 'count' is missing"),
+    "negative": ('count="-1"', "must not be negative, got -1"),
+    "huge": ('count="2147483647"', "elements"),
+    "beyond integers": ('count="2147483648"', "integer"),
+    "unknown class": ('count="2" childclass="zzz"', "zzz"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_REPLICATE)
+def test_bad_replicate(name: str) -> None:
+    attributes, message = BAD_REPLICATE[name]
+    with pytest.raises(Exception, match=rf"<string>:1: (replicate|frame).*{message}"):
+        tg.load_string(rods(attributes))
+
+
+@pytest.mark.parametrize("element", ['<joint name="x"/>', "<freejoint/>", '<frame><joint name="x"/></frame>'])
+def test_joints_are_not_replicated(element: str) -> None:
+    text = moving(f'<geom size="1"/><replicate count="2">{element}</replicate>')
+    with pytest.raises(tg.Error, match="cannot stand in a replicate"):
+        tg.load_string(text)
+
+
+def test_nested_counts_are_bounded() -> None:
+    text = '<replicate count="2000">' * 3 + ROD + "</replicate>" * 3
+    with pytest.raises(ValueError, match=r"<string>:1: replicate.*elements"):
+        tg.load_string(world(text))
+
+
+# ---- attach ----
+
+CHILD = """
+<mujoco model="kid">
+  <compiler angle="radian" meshdir="mesh" eulerseq="zyx"/>
+  <option timestep="0.004" gravity="0 0 -1"/>
+  <default>
+    <geom density="500" friction="0.4"/>
+    <default class="c"><geom size="0.2"/><joint damping="3"/><motor gear="7"/></default>
+    <default class="slider"><joint type="slide" axis="1 0 0"/></default>
+  </default>
+  <asset>
+    <mesh name="mm" vertex="0 0 0  1 0 0  0 1 0  0 0 1"/>
+    <mesh file="tet.obj"/>
+    <hfield name="hh" nrow="2" ncol="2" size="1 1 1 1"/>
+  </asset>
+  <worldbody>
+    <geom name="kgeom" size="0.1"/>
+    <site name="ks" pos="1 1 1"/>
+    <frame pos="0 0 5" childclass="c">
+      <body name="arm" pos="0 0 0.5" euler="0.1 0.2 0.3">
+        <joint name="j1"/>
+        <geom name="g1"/>
+        <geom type="mesh" mesh="tet"/>
+        <body name="hand" pos="0.3 0 0">
+          <joint name="j2" ref="0.5"/>
+          <geom name="g2"/>
+          <site name="tip"/>
+          <replicate count="2" offset="0 0.1 0"><body name="finger"><joint name="fj" class="slider"/><geom/></body></replicate>
+        </body>
+      </body>
+    </frame>
+    <frame name="fr" pos="9 0 0" euler="0 0 1">
+      <body name="box"><joint name="bj" type="ball"/><geom name="bg" size="0.1"/></body>
+      <geom name="frg" size="0.1"/>
+    </frame>
+  </worldbody>
+  <contact>
+    <exclude name="ex" body1="arm" body2="hand"/>
+    <pair name="pp" geom1="kgeom" geom2="g1"/>
+  </contact>
+  <tendon>
+    <fixed name="tt"><joint joint="j1" coef="1"/><joint joint="j2" coef="1"/></fixed>
+    <fixed name="uu"><joint joint="j1" coef="1"/></fixed>
+  </tendon>
+  <equality>
+    <joint name="eq" joint1="j1" joint2="j2"/>
+    <weld name="ew" body1="box"/>
+    <tendon name="et" tendon1="tt" tendon2="uu"/>
+  </equality>
+  <actuator>
+    <motor name="a1" joint="j1" class="c"/>
+    <position name="a2" joint="j2" kp="3"/>
+    <general name="a3" joint="j1" dyntype="integrator"/>
+    <general name="a4" joint="fj" dyntype="integrator"/>
+    <motor name="a5" tendon="tt"/>
+  </actuator>
+  <keyframe>
+    <key name="home" time="2" qpos="0.1 0.2 0.3 0.4 1 0 0 0" qvel="1 2 3 4 5 6 7" ctrl="1 2 3 4 5 6" act="7 8 9"/>
+    <key name="e"/>
+  </keyframe>
+</mujoco>
+"""
+TET = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+
+
+def parent(attach: str, after: str = "", before: str = "", outside: str = "") -> str:
+    return world(
+        f'<geom name="floor" type="plane" size="1 1 1"/><body name="o" pos="0 0 7" euler="0 0 20"><joint name="oj"/>'
+        f'<geom name="og" size=".1"/>{attach}</body>{outside}',
+        f'{before}<asset><model name="kid" file="sub/child.xml"/></asset>',
+        after,
+    )
+
+
+ARM = '<attach model="kid" body="arm" prefix="p_"/>'
+OWN_KEY = '<keyframe><key name="mine" qpos="1 2 3 4 5" ctrl="7"/></keyframe>'
+ATTACH = {
+    "body": parent(ARM),
+    "body in a frame": parent(f'<frame pos="1 0 0" euler="0 0 90">{ARM}</frame>'),
+    "classes around do not count": parent(
+        f'<frame childclass="mine">{ARM}<geom/></frame>',
+        before='<default><geom density="3"/><default class="mine"><geom size="0.7"/></default></default>',
+    ),
+    "a body inside": parent('<attach model="kid" body="hand" prefix="p_"/>'),
+    "all of it": parent('<attach model="kid" prefix="p_"/>'),
+    "frame": parent('<attach model="kid" frame="fr" prefix="p_"/>'),
+    "in the world": parent("", outside='<attach model="kid" prefix="w_"/>'),
+    "twice": parent(ARM + '<attach model="kid" body="arm" prefix="q_"/>'),
+    "whole and in part": parent('<attach model="kid" prefix="p_"/><attach model="kid" body="box" prefix="q_"/>'),
+    "empty prefix": parent('<attach model="kid" body="arm" prefix=""/>'),
+    "keys and actuators of its own": parent(ARM, OWN_KEY + '<actuator><motor name="own" joint="oj"/></actuator>'),
+    "what refers to the attached": parent(
+        ARM,
+        '<actuator><motor name="own" joint="p_j1"/></actuator><equality><joint joint1="oj" joint2="p_j2"/></equality>'
+        '<contact><exclude body1="o" body2="p_arm"/></contact>',
+    ),
+    "in a replicate": parent(f'<replicate count="2" offset="1 0 0">{ARM}</replicate>'),
+    "not at all": parent(""),
+    "of the same file": parent(
+        '<body name="z"><joint name="zj"/><geom name="zg" size="0.1"/></body>'
+        '<frame pos="1 0 0"><attach body="z" prefix="s_"/></frame>',
+        '<actuator><motor name="own" joint="zj"/></actuator><contact><pair geom1="zg" geom2="og"/></contact>',
+    ),
+    "frame of the same file": parent(
+        '<frame name="q1" pos="1 0 0"><geom name="zz" size="1"/></frame><attach frame="q1" prefix="s_"/>'
+    ),
+    "options stay": parent(ARM, before='<option timestep="0.003"/>'),
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "sub" / "mesh").mkdir(parents=True)
+    (tmp_path / "sub" / "child.xml").write_text(CHILD)
+    (tmp_path / "sub" / "mesh" / "tet.obj").write_text(TET)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ATTACH)
+def test_attach(folder, name: str) -> None:
+    (folder / "m.xml").write_text(ATTACH[name])
+    compare(*load_both_files(folder / "m.xml"))
+
+
+MIDDLE = (
+    '<mujoco model="middle"><asset><model file="sub/child.xml"/></asset><worldbody><body name="mid" pos="0 0 1">'
+    '<joint name="mj"/><geom size="0.1"/><attach model="kid" body="arm" prefix="k_"/></body></worldbody>'
+    '<actuator><motor name="ma" joint="mj"/></actuator></mujoco>'
+)
+TWO_MIDDLES = (
+    '<mujoco><asset><model name="middle" file="middle.xml"/></asset><worldbody>'
+    '<attach model="middle" body="mid" prefix="a_"/><attach model="middle" body="mid" prefix="b_"/></worldbody>'
+    "</mujoco>"
+)
+
+
+def test_attach_of_attach(folder) -> None:
+    (folder / "middle.xml").write_text(MIDDLE)
+    (folder / "m.xml").write_text(TWO_MIDDLES)
+    keys = CHILD.index("<keyframe>")
+    (folder / "sub" / "child.xml").write_text(CHILD[:keys] + "</mujoco>")
+    compare(*load_both_files(folder / "m.xml"))
+
+
+def test_keys_of_attach_of_attach(folder) -> None:
+    """MuJoCo gives them the same names and refuses them."""
+    (folder / "middle.xml").write_text(MIDDLE)
+    (folder / "m.xml").write_text(TWO_MIDDLES)
+    m = tg.load(folder / "m.xml")
+    assert m.names("key") == ["a_k_home", "a_k_e", "b_k_home", "b_k_e"]
+    half, home = m.nq // 2, [0, 0.1, 0.2, 0.3, 0.4]
+    rest = m.default_q()[:half].tolist()
+    assert [m.key(i)[1].tolist() for i in range(4)] == [home + rest, rest + rest, rest + home, rest + rest]
+
+
+def test_nothing_attaches_what_stands_around_it(folder) -> None:
+    (folder / "m.xml").write_text(parent('<attach body="o" prefix="p"/>'))
+    with pytest.raises(tg.Error, match=r"m\.xml:1: attach.*before it"):
+        tg.load(folder / "m.xml")
+
+
+def test_options_of_an_attached_file_are_noted(folder) -> None:
+    (folder / "m.xml").write_text(ATTACH["body"])
+    noted = {e.attribute for e in tg.load(folder / "m.xml").report if e.element == "option"}
+    assert {"timestep", "gravity"} <= noted
+
+
+def test_custom_numbers_of_an_attached_file(folder) -> None:
+    custom = (
+        '<custom><numeric name="tangere:geom.g1.restitution" data="0.3"/>'
+        '<numeric name="tangere:geom.kgeom.restitution" data="0.4"/></custom></mujoco>'
+    )
+    (folder / "sub" / "child.xml").write_text(CHILD.replace("</mujoco>", custom))
+    (folder / "m.xml").write_text(ATTACH["twice"])
+    m = tg.load(folder / "m.xml")
+    assert [m.params[f"geom.{prefix}_g1.restitution"] for prefix in "pq"] == [0.3, 0.3]
+
+
+BAD_ATTACH = {
+    "no prefix": ('<attach model="kid" body="arm"/>', "attribute 'prefix' is missing"),
+    "no such model": ('<attach model="zzz" prefix="p"/>', 'no model "zzz"'),
+    "no such body": ('<attach model="kid" body="zzz" prefix="p"/>', 'no body "zzz"'),
+    "no such frame": ('<attach model="kid" frame="zzz" prefix="p"/>', 'no frame "zzz"'),
+    "neither model nor body": ('<attach prefix="p"/>', "'body' or 'frame' is missing"),
+    "what comes later": ('<attach body="z" prefix="p"/><body name="z"><geom size="1"/></body>', "before it"),
+    "same name twice": (
+        '<attach model="kid" body="arm" prefix="p"/><attach model="kid" body="box" prefix="p"/>',
+        "used twice",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ATTACH)
+def test_bad_attach(folder, name: str) -> None:
+    attach, message = BAD_ATTACH[name]
+    (folder / "m.xml").write_text(parent(attach))
+    with pytest.raises(ValueError, match="Error"):
+        mujoco.MjModel.from_xml_path(str(folder / "m.xml"))
+    with pytest.raises(Exception, match=rf"\.xml:\d+: .*{message}"):
+        tg.load(folder / "m.xml")
+
+
+def test_a_model_does_not_contain_itself(folder) -> None:
+    (folder / "m.xml").write_text(
+        '<mujoco><asset><model name="m" file="m.xml"/></asset><worldbody><body name="b"><geom size="1"/></body>'
+        '<attach model="m" body="b" prefix="x"/></worldbody></mujoco>'
+    )
+    with pytest.raises(tg.Error, match=r"m\.xml:1: model 'm'.*contain itself"):
+        tg.load(folder / "m.xml")
+
+
+def test_a_broken_child_names_its_own_line(folder) -> None:
+    (folder / "sub" / "child.xml").write_text(CHILD.replace('ref="0.5"', 'ref="half"'))
+    (folder / "m.xml").write_text(ATTACH["body"])
+    with pytest.raises(tg.Error, match=r"child\.xml:24: joint 'p_j2'.*half"):
+        tg.load(folder / "m.xml")
