@@ -10,11 +10,13 @@
 
 enum
 {
-    MAX_ITERATIONS = 128
+    MAX_ITERATIONS = 128,
+    ROUGH_ITERATIONS = 24
 };
 
 #define GAP 1e-14        /* relative to the squared distance: the end of what doubles resolve */
 #define CURVED_GAP 1e-10 /* the same where a core is curved, and the answer is polished by others */
+#define ROUGH_GAP 1e-3   /* relative to the distance, for tg_gjk_direction */
 #define TOUCHING 1e-10   /* relative to the size of the shapes: closer than that, directions come from EPA */
 
 /* ---- the pair ---- */
@@ -264,4 +266,35 @@ tg_gjk_result tg_gjk(const tg_placed *a, const tg_placed *b, double reach, tg_hi
     for (int i = 0; i < 2; i++)
         r.point[i] = a->x + mat3_mul(a->R, r.point[i]);
     return r;
+}
+
+/* The same search, ended early: every corner w along -v shows how far apart the shapes are along v; the best of these directions is kept. */
+v4 tg_gjk_direction(const tg_placed *a, const tg_placed *b, const tg_hint *hint, double *separation)
+{
+    tg_pair_frame p = frame_of(a, b);
+    tg_simplex s;
+    s.corner[0] = tg_minkowski_support(&p, -first_guess(&p, hint));
+    s.count = 1;
+    v4 y = s.corner[0].y, direction = y;
+    nearest best = {y, v4_dot(y, y), 1, {0}, {1}}, next;
+    *separation = -INFINITY;
+    for (int i = 0; i < ROUGH_ITERATIONS && best.squared > 0; i++)
+    {
+        tg_corner *w = &s.corner[s.count];
+        *w = tg_minkowski_support(&p, -best.point);
+        double length = sqrt(best.squared), along = v4_dot(best.point, w->y) / length;
+        if (along > *separation)
+        {
+            *separation = along;
+            direction = best.point * v4_splat(1 / length);
+        }
+        if (length - along <= ROUGH_GAP * length || known(&s, w))
+            break;
+        s.count++;
+        if (!find_nearest(&s, &next) || !(next.squared < best.squared))
+            break;
+        keep(&s, &next);
+        best = next;
+    }
+    return mat3_mul(a->R, direction);
 }

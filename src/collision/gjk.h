@@ -34,6 +34,10 @@ v4 tg_support_local(const tg_placed *shape, v4 d, int *vertex);
 /* The corner farthest along d (frame of the first shape). */
 tg_corner tg_minkowski_support(const tg_pair_frame *pair, v4 d);
 
+/* About the direction between the nearest points of two shapes (world, unit unless the two have one point only), and how far apart the cores are along it: for
+ * curved shapes, where a rough answer is enough to start from. Overlapping shapes: the direction along which they overlap least among those that the search met. */
+v4 tg_gjk_direction(const tg_placed *a, const tg_placed *b, const tg_hint *hint, double *separation);
+
 /* Expands from a simplex of one to four corners whose hull contains the origin, or touches it to rounding: normal and depth of the smallest translation that
  * separates. Fills all of the result but its iterations so far; normal and points in the frame of the first shape. */
 void tg_epa(const tg_pair_frame *pair, const tg_simplex *simplex, tg_gjk_result *result);

@@ -395,6 +395,43 @@ void tg_builder_unname(tg_builder *b, tg_element element, int id)
     memcpy((char *)b->list[element].data + (size_t)id * item_size[element], &none, sizeof none);
 }
 
+/* Moves the numbers of a list from one place down to another; returns where they end. */
+static int move_down(tg_builder *b, int list, int from, int to, int count)
+{
+    size_t size = item_size[list];
+    char *data = b->list[list].data;
+    memmove(data + (size_t)to * size, data + (size_t)from * size, (size_t)count * size);
+    return to + count;
+}
+
+void tg_builder_keep_meshes(tg_builder *b, const bool *keep)
+{
+    tg_mesh_item *mesh = b->list[TG_MESH].data;
+    tg_geom_item *geom = b->list[TG_GEOM].data;
+    int kept = 0, vertices = 0, faces = 0;
+    for (int i = 0; i < b->list[TG_MESH].count; i++)
+    {
+        if (!keep[i])
+            continue;
+        tg_mesh_item item = mesh[i];
+        int start = item.start[0];
+        item.start[0] = vertices;
+        vertices = move_down(b, TG_LIST_VERTEX, start, vertices, 3 * item.def.nvertex);
+        start = item.start[1];
+        item.start[1] = start < 0 ? start : faces;
+        faces = start < 0 ? faces : move_down(b, TG_LIST_FACE, start, faces, 3 * item.def.nface);
+        for (int g = 0; g < b->list[TG_GEOM].count; g++)
+        {
+            if (geom[g].def.mesh == i)
+                geom[g].def.mesh = kept;
+        }
+        mesh[kept++] = item;
+    }
+    b->list[TG_MESH].count = kept;
+    b->list[TG_LIST_VERTEX].count = vertices;
+    b->list[TG_LIST_FACE].count = faces;
+}
+
 int tg_builder_find(const tg_builder *b, tg_element element, const char *name)
 {
     if (b == NULL || (unsigned)element >= TG_ELEMENT_COUNT || name == NULL || name[0] == '\0')

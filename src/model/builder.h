@@ -109,6 +109,9 @@ static inline uint32_t tg_cookie(tg_element element)
 /* The name of element id, "" if it has none. */
 const char *tg_builder_name_of(const tg_builder *b, tg_element element, int id);
 
+/* Forgets the meshes that are not kept; no geom may use them. */
+void tg_builder_keep_meshes(tg_builder *b, const bool *keep);
+
 /* Takes the name of an element away. */
 void tg_builder_unname(tg_builder *b, tg_element element, int id);
 

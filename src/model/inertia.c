@@ -298,8 +298,8 @@ tg_lump tg_mesh_lump(const double *vertex, const int *face, int nface, const dou
 
 /* ---- principal moments ---- */
 
-/* One Jacobi rotation that makes full[p][q] zero. */
-static void jacobi_rotate(double full[3][3], int p, int q)
+/* One Jacobi rotation that makes full[p][q] zero; the columns of axes turn along. */
+static void jacobi_rotate(double full[3][3], double axes[3][3], int p, int q)
 {
     if (full[p][q] == 0)
         return;
@@ -321,18 +321,36 @@ static void jacobi_rotate(double full[3][3], int p, int q)
         full[p][k] = c * pk - s * qk;
         full[q][k] = s * pk + c * qk;
     }
+    for (int k = 0; k < 3; k++)
+    {
+        double kp = axes[k][p];
+        double kq = axes[k][q];
+        axes[k][p] = c * kp - s * kq;
+        axes[k][q] = s * kp + c * kq;
+    }
+}
+
+/* full becomes diagonal; the columns of axes are where its axes were. */
+static void diagonalise(double full[3][3], double axes[3][3])
+{
+    for (int i = 0; i < 3; i++)
+    {
+        for (int j = 0; j < 3; j++)
+            axes[i][j] = i == j;
+    }
+    for (int sweep = 0; sweep < 12; sweep++) /* converges quadratically: five or six sweeps reach rounding */
+    {
+        jacobi_rotate(full, axes, 0, 1);
+        jacobi_rotate(full, axes, 0, 2);
+        jacobi_rotate(full, axes, 1, 2);
+    }
 }
 
 void tg_principal_moments(const double inertia[6], double moment[3])
 {
-    double full[3][3];
+    double full[3][3], axes[3][3];
     unpack(inertia, full);
-    for (int sweep = 0; sweep < 12; sweep++) /* converges quadratically: five or six sweeps reach rounding */
-    {
-        jacobi_rotate(full, 0, 1);
-        jacobi_rotate(full, 0, 2);
-        jacobi_rotate(full, 1, 2);
-    }
+    diagonalise(full, axes);
     for (int i = 0; i < 3; i++)
         moment[i] = full[i][i];
     for (int i = 0; i < 2; i++) /* three numbers, ascending */
@@ -347,4 +365,33 @@ void tg_principal_moments(const double inertia[6], double moment[3])
             }
         }
     }
+}
+
+void tg_principal_axes(const double inertia[6], double moment[3], double R[9])
+{
+    double full[3][3], axes[3][3];
+    int order[3] = {0, 1, 2};
+    unpack(inertia, full);
+    diagonalise(full, axes);
+    double slack = 1e-12 * (full[0][0] + full[1][1] + full[2][2]); /* equal moments stay in their order */
+    for (int i = 0; i < 3; i++)
+    {
+        int j = i % 2; /* 0 1, 1 2, 0 1: enough for three */
+        if (full[order[j]][order[j]] + slack < full[order[j + 1]][order[j + 1]])
+        {
+            int swap = order[j];
+            order[j] = order[j + 1];
+            order[j + 1] = swap;
+        }
+    }
+    for (int i = 0; i < 3; i++)
+    {
+        moment[i] = full[order[i]][order[i]];
+        for (int k = 0; k < 3; k++)
+            R[3 * k + i] = axes[k][order[i]];
+    }
+    double handed = R[0] * (R[4] * R[8] - R[5] * R[7]) + R[1] * (R[5] * R[6] - R[3] * R[8]) +
+                    R[2] * (R[3] * R[7] - R[4] * R[6]);
+    for (int k = 0; k < 3 && handed < 0; k++)
+        R[3 * k + 2] = -R[3 * k + 2];
 }

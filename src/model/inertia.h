@@ -29,4 +29,7 @@ tg_lump tg_mesh_lump(const double *vertex, const int *face, int nface, const dou
 /* Principal moments of a symmetric matrix xx yy zz xy xz yz, ascending. */
 void tg_principal_moments(const double inertia[6], double moment[3]);
 
+/* The same descending, with their axes as the columns of R (row-major, right-handed). */
+void tg_principal_axes(const double inertia[6], double moment[3], double R[9]);
+
 #endif

@@ -142,6 +142,8 @@ static tg_status read_model(tg_mjcf *r)
         status = read_sections(r, order[i].name, order[i].read);
     if (status == TG_OK)
         status = tg_mjcf_missing_keys(r);
+    if (status == TG_OK)
+        status = tg_mjcf_discard_meshes(r);
     return status == TG_OK ? tg_mjcf_report_honoured(r) : status;
 }
 

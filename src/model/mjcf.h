@@ -59,6 +59,7 @@ typedef struct tg_mjcf_inertial
 typedef struct tg_mjcf_body
 {
     tg_mjcf_pose pose;
+    int fuse;
 } tg_mjcf_body;
 
 typedef struct tg_mjcf_replicate
@@ -293,6 +294,7 @@ typedef struct tg_mjcf_geom_known
 
 typedef struct tg_mjcf_mesh_known
 {
+    bool used;         /* by a geom that is more than looks */
     tg_mjcf_mesh_inertia inertia;
     tg_mesh_data data; /* scaled */
     bool weighed;      /* lump is there */
@@ -318,6 +320,7 @@ typedef struct tg_mjcf_list
 } tg_mjcf_list;
 
 typedef struct tg_mjcf_counter tg_mjcf_counter;
+typedef struct tg_mjcf_names tg_mjcf_names;
 
 /* A keyframe of an attached file: whose numbers it has, in their order. */
 typedef struct tg_mjcf_key_item
@@ -367,6 +370,7 @@ typedef struct tg_mjcf
     tg_mjcf_list numeric;                                 /* const tg_xml *: custom numbers for parameters */
     tg_mjcf_list joints, geoms, sites;                    /* of the body that is being read (mjcf_tree.c) */
     tg_mjcf_list key_map; /* tg_mjcf_key_map */
+    tg_mjcf_names *used;  /* what sections refer to; NULL: not asked yet */
     int nbody, nq, nv, nu, na, nkey;
     int nlooked; /* elements that copying looked at */
 
@@ -489,6 +493,9 @@ tg_status tg_mjcf_limits(tg_mjcf *r, const tg_xml *xml, const char *prefix, int 
 
 tg_status tg_mjcf_assets(tg_mjcf *r, const tg_xml *section); /* mjcf_asset.c */
 tg_status tg_mjcf_world(tg_mjcf *r, const tg_xml *section);  /* mjcf_tree.c */
+tg_status tg_mjcf_fit(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *written, int mesh, double size[3],
+                      double pose[7]); /* mjcf_fit.c: size of a shape that stands for a mesh, and its pose in the geom */
+tg_status tg_mjcf_weigh_mesh(tg_mjcf *r, const tg_xml *xml, tg_mjcf_mesh_known *mesh); /* fills in its lump */
 tg_status tg_mjcf_geom_lump(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *written, const tg_geom_def *geom,
                             tg_lump *lump); /* mjcf_inertia.c: mass of a geom, in the frame of its body */
 tg_status tg_mjcf_body_inertia(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_inertial *written, const tg_lump *geoms,
@@ -506,6 +513,8 @@ tg_status tg_mjcf_default_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_
 tg_status tg_mjcf_keys(tg_mjcf *r, const tg_xml *section);   /* mjcf_key.c */
 const tg_mjcf_key_map *tg_mjcf_key_map_of(const tg_mjcf *r, const tg_xml *key); /* NULL: a key of the main file */
 tg_status tg_mjcf_custom(tg_mjcf *r, const tg_xml *section); /* mjcf_key.c */
+bool tg_mjcf_used(tg_mjcf *r, tg_element element, const char *name); /* mjcf_used.c: whether something refers to it */
+tg_status tg_mjcf_discard_meshes(tg_mjcf *r);
 tg_status tg_mjcf_custom_apply(tg_mjcf *r, tg_model *m);
 tg_status tg_mjcf_missing_keys(tg_mjcf *r);
 tg_status tg_mjcf_tune(tg_mjcf *r, tg_model *m); /* mjcf_tune.c */

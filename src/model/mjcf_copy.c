@@ -24,7 +24,7 @@ bool tg_mjcf_names_add(tg_mjcf *r, tg_mjcf_names *names, tg_element element, con
     return true;
 }
 
-static bool is_inside(tg_mjcf_names *names, tg_element element, const char *name)
+bool tg_mjcf_names_have(tg_mjcf_names *names, tg_element element, const char *name)
 {
     tg_mjcf_named key = {element, name};
     if (names->list.count == 0)
@@ -107,7 +107,7 @@ typedef struct tally
  * something in the file it comes to. */
 static bool leads_outside(const tg_mjcf_copying *c, tg_element element, const char *name)
 {
-    return c->outside == NULL || is_inside(c->outside, element, name) ||
+    return c->outside == NULL || tg_mjcf_names_have(c->outside, element, name) ||
            (element == TG_BODY && strcmp(name, "world") == 0);
 }
 
@@ -119,7 +119,7 @@ static void count_references(const tg_mjcf_copying *c, const tg_xml *xml, tally 
         tg_element element = referred(a->name);
         if (element == TG_ELEMENT_COUNT || a->value[0] == '\0')
             continue;
-        if (is_inside(c->inside, element, a->value))
+        if (tg_mjcf_names_have(c->inside, element, a->value))
             t->inside++;
         else if (leads_outside(c, element, a->value))
             t->outside++;
@@ -141,7 +141,7 @@ static bool changes(const tg_xml *xml, const tg_xml_attribute *a, const tg_mjcf_
     if (to->assets && strcmp(xml->name, "geom") == 0 && (strcmp(a->name, "mesh") == 0 || strcmp(a->name, "hfield") == 0))
         return true;
     tg_element element = referred(a->name);
-    return element != TG_ELEMENT_COUNT && is_inside(to->inside, element, a->value);
+    return element != TG_ELEMENT_COUNT && tg_mjcf_names_have(to->inside, element, a->value);
 }
 
 const char *tg_mjcf_renamed(tg_mjcf *r, const char *name, const tg_mjcf_rename *to)

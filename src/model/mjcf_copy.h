@@ -11,11 +11,11 @@ typedef struct tg_mjcf_named
     const char *name;
 } tg_mjcf_named;
 
-typedef struct tg_mjcf_names
+struct tg_mjcf_names
 {
     tg_mjcf_list list; /* tg_mjcf_named */
     bool sorted;
-} tg_mjcf_names;
+};
 
 /* How names change in a copy. */
 typedef struct tg_mjcf_rename
@@ -37,6 +37,8 @@ typedef struct tg_mjcf_copying
     int count;
     bool replace; /* the originals are taken out */
 } tg_mjcf_copying;
+
+bool tg_mjcf_names_have(tg_mjcf_names *names, tg_element element, const char *name);
 
 /* False when memory runs out. */
 bool tg_mjcf_names_add(tg_mjcf *r, tg_mjcf_names *names, tg_element element, const char *name);

@@ -110,7 +110,7 @@ static tg_lump legacy_lump(const tg_mesh_data *mesh)
     return lump;
 }
 
-static tg_status weigh_mesh(tg_mjcf *r, const tg_xml *xml, tg_mjcf_mesh_known *mesh)
+tg_status tg_mjcf_weigh_mesh(tg_mjcf *r, const tg_xml *xml, tg_mjcf_mesh_known *mesh)
 {
     static const double unit[3] = {1, 1, 1};
     if (mesh->weighed)
@@ -144,7 +144,7 @@ static tg_status unit_lump(tg_mjcf *r, const tg_xml *xml, const tg_geom_def *geo
     if (geom->type == TG_GEOM_MESH)
     {
         tg_mjcf_mesh_known *mesh = (tg_mjcf_mesh_known *)r->mesh.data + geom->mesh;
-        tg_status status = weigh_mesh(r, xml, mesh);
+        tg_status status = tg_mjcf_weigh_mesh(r, xml, mesh);
         *lump = mesh->lump;
         return status;
     }

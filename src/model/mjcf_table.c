@@ -11,6 +11,7 @@
 static const tg_mjcf_word true_false[] = {{"false", 0}, {"true", 1}, {NULL, 0}};
 static const tg_mjcf_word true_false_auto[] = {
     {"false", TG_MJCF_FALSE}, {"true", TG_MJCF_TRUE}, {"auto", TG_MJCF_AUTO}, {NULL, 0}};
+static const tg_mjcf_word false_auto[] = {{"false", TG_MJCF_FALSE}, {"auto", TG_MJCF_AUTO}, {NULL, 0}};
 static const tg_mjcf_word on_off[] = {{"disable", 0}, {"enable", 1}, {NULL, 0}};
 static const tg_mjcf_word angles[] = {{"radian", 0}, {"degree", 1}, {NULL, 0}};
 static const tg_mjcf_word coordinates[] = {{"local", 0}, {"global", 1}, {NULL, 0}};
@@ -69,15 +70,13 @@ static const tg_mjcf_attribute compiler_set[] = {
     {AS("strippath", HONOURED), WORD(tg_mjcf_compiler, strippath, true_false)},
     {AS("coordinate", HONOURED), WORD(tg_mjcf_compiler, coordinate, coordinates)},
     {AS("angle", HONOURED), WORD(tg_mjcf_compiler, degree, angles)},
-    {AS("fitaabb", QUIET), WORD(tg_mjcf_compiler, fitaabb, true_false)},
+    {AS("fitaabb", HONOURED), WORD(tg_mjcf_compiler, fitaabb, true_false)},
     {AS("eulerseq", HONOURED), TEXT(tg_mjcf_compiler, eulerseq)},
     {AS("meshdir", HONOURED), TEXT(tg_mjcf_compiler, meshdir)},
     {AS("texturedir", QUIET), TEXT(tg_mjcf_compiler, texturedir)},
     {AS("assetdir", HONOURED), TEXT(tg_mjcf_compiler, assetdir)},
-    {AS("discardvisual", NOTED), .note = "geoms that do not collide are kept", .neutral = "false",
-     WORD(tg_mjcf_compiler, discardvisual, true_false)},
-    {AS("fusestatic", NOTED), .note = "bodies without a joint are kept; they cost nothing", .neutral = "false",
-     WORD(tg_mjcf_compiler, fusestatic, true_false)},
+    {AS("discardvisual", HONOURED), WORD(tg_mjcf_compiler, discardvisual, true_false)},
+    {AS("fusestatic", HONOURED), WORD(tg_mjcf_compiler, fusestatic, true_false)},
     {AS("inertiafromgeom", HONOURED), WORD(tg_mjcf_compiler, inertiafromgeom, true_false_auto)},
     {AS("inertiagrouprange", HONOURED), .type = TG_MJCF_INTEGER, .count = 2,
      .offset = offsetof(tg_mjcf_compiler, inertiagrouprange)},
@@ -130,6 +129,7 @@ static const tg_mjcf_attribute pose_set[] = {
 static const tg_mjcf_attribute body_set[] = {
     {AS("mocap", IGNORED), .note = "the body stays where it is", .neutral = "false"},
     {AS("gravcomp", IGNORED), .note = "gravity acts in full", .neutral = "0"},
+    {AS("fuse", HONOURED), WORD(tg_mjcf_body, fuse, false_auto)},
     END};
 
 static const tg_mjcf_attribute inertial_set[] = {
@@ -581,7 +581,7 @@ static const tg_mjcf_row rows[] = {
     {ROW(3, "contact", QUIET), .once = true, .names = FLEX_CONTACT_NAMES},
     {ROW(3, "pin", QUIET), .names = "id range grid gridrange"},
     PLUGIN_ROWS(3),
-    {ROW(2, "body", HONOURED), .set = {name_set, childclass_set, pose_set, body_set}, .names = "sleep simple fuse user",
+    {ROW(2, "body", HONOURED), .set = {name_set, childclass_set, pose_set, body_set}, .names = "sleep simple user",
      .again = true},
     {ROW(2, "frame", HONOURED), .set = {name_set, childclass_set, pose_set}, .again = true},
     {ROW(2, "replicate", HONOURED), .set = {replicate_set, childclass_set}, .again = true},

@@ -34,6 +34,8 @@ typedef struct geom_item
     const tg_xml *xml;
     tg_geom_def def;
     tg_lump lump;
+    int mesh;     /* that it names, also when it is fitted to it; -1: none */
+    bool discard; /* for looks alone, and not wanted */
 } geom_item;
 
 typedef struct site_item
@@ -194,9 +196,14 @@ static tg_status geom_references(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_ge
     bool mesh = w->mesh != NULL && w->mesh[0] != '\0', hfield = w->hfield != NULL && w->hfield[0] != '\0';
     if (w->type == TG_MJCF_GEOM_SDF)
         return tg_xml_fail(r->error, TG_ERR_UNSUPPORTED, xml, "attribute 'type'=\"sdf\" is not built");
-    if (mesh && w->type != TG_GEOM_MESH)
-        return tg_xml_fail(r->error, TG_ERR_UNSUPPORTED, xml,
-                           "attribute 'mesh'=\"%.80s\": fitting another shape to a mesh is not built", w->mesh);
+    if (mesh && (w->type == TG_GEOM_PLANE || w->type == TG_GEOM_HFIELD))
+        return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attribute 'mesh'=\"%.80s\": a %s is not fitted to a mesh",
+                           w->mesh, w->type == TG_GEOM_PLANE ? "plane" : "height field");
+    if (mesh && !isnan(w->fromto[0]))
+        return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attributes 'mesh' and 'fromto' exclude each other");
+    if (w->type == TG_GEOM_MESH && w->shell)
+        return tg_xml_fail(r->error, TG_ERR_PARSE, xml,
+                           "attribute 'shellinertia': of a mesh, inertia is chosen in its asset");
     if (!mesh && w->type == TG_GEOM_MESH)
         return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attribute 'mesh' is missing");
     if (hfield != (w->type == TG_GEOM_HFIELD))
@@ -207,13 +214,22 @@ static tg_status geom_references(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_ge
 }
 
 /* Pose and size. */
-static tg_status geom_shape(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *w, const double *frame, tg_geom_def *def)
+static tg_status geom_shape(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *w, const double *frame, geom_item *item)
 {
+    tg_geom_def *def = &item->def;
     double pose[7];
     memcpy(def->size, w->size, sizeof def->size);
     bool ends = !isnan(w->fromto[0]);
     tg_status status = ends ? tg_mjcf_fromto(r, xml, w->type, w->fromto, w->pose.pos, pose, def->size)
                             : tg_mjcf_pose_resolve(r, xml, &w->pose, pose);
+    item->mesh = def->mesh;
+    if (status == TG_OK && def->mesh >= 0 && def->type != TG_GEOM_MESH)
+    {
+        double fitted[7];
+        status = tg_mjcf_fit(r, xml, w, def->mesh, def->size, fitted);
+        tg_se3_multiply(pose, fitted, pose);
+        def->mesh = -1;
+    }
     if (status != TG_OK)
         return status;
     tg_se3_multiply(frame, pose, pose);
@@ -243,7 +259,7 @@ static tg_status geom_definition(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_ge
     if (status != TG_OK)
         return status;
     def->type = (tg_geom_type)w->type;
-    status = geom_shape(r, xml, w, at->frame, def);
+    status = geom_shape(r, xml, w, at->frame, item);
     if (status != TG_OK || at->body == 0)
         return status;
     return tg_mjcf_geom_lump(r, xml, w, def, &item->lump);
@@ -259,7 +275,12 @@ static tg_status collect_geom(tg_mjcf *r, const tg_xml *xml, const place *at)
     if (item == NULL)
         return status == TG_OK ? tg_mjcf_no_memory(r, xml) : status;
     *item = (geom_item){.xml = xml};
-    return geom_definition(r, xml, &written, at, item);
+    status = geom_definition(r, xml, &written, at, item);
+    bool looks = written.contype == 0 && written.conaffinity == 0 && tg_mjcf_compiler_of(r, r->root)->discardvisual;
+    item->discard = looks && !tg_mjcf_used(r, TG_GEOM, item->def.name);
+    if (status == TG_OK && item->mesh >= 0 && !item->discard)
+        ((tg_mjcf_mesh_known *)r->mesh.data)[item->mesh].used = true;
+    return status;
 }
 
 /* ---- sites ---- */
@@ -354,6 +375,135 @@ static tg_status collect(tg_mjcf *r, const tg_xml *xml, const place *at, parts *
     return status;
 }
 
+/* ---- bodies without a joint that become a part of the body around them ---- */
+
+static bool has_joint(const tg_xml *xml)
+{
+    bool found = false;
+    for (const tg_xml *e = xml->first; e != NULL && !found; e = e->next)
+        found = strcmp(e->name, "joint") == 0 || strcmp(e->name, "freejoint") == 0 ||
+                (strcmp(e->name, "frame") == 0 && has_joint(e));
+    return found;
+}
+
+/* Whether a force or torque is measured at a site of the body: then it stays a body. */
+static bool has_used_site(tg_mjcf *r, const tg_xml *xml)
+{
+    bool found = false;
+    for (const tg_xml *e = xml->first; e != NULL && !found; e = e->next)
+    {
+        found = strcmp(e->name, "site") == 0 && tg_mjcf_used(r, TG_SITE, tg_xml_get(e, "name"));
+        found = found || (strcmp(e->name, "frame") == 0 && has_used_site(r, e));
+    }
+    return found;
+}
+
+/* compiler.fusestatic: a body without a joint to which nothing refers. */
+static bool is_fused(tg_mjcf *r, const tg_xml *xml)
+{
+    const char *fuse = tg_xml_get(xml, "fuse"), *mocap = tg_xml_get(xml, "mocap");
+    if (!tg_mjcf_compiler_of(r, r->root)->fusestatic || strcmp(xml->name, "body") != 0)
+        return false;
+    if ((fuse != NULL && strcmp(fuse, "false") == 0) || (mocap != NULL && strcmp(mocap, "true") == 0))
+        return false;
+    return !has_joint(xml) && !tg_mjcf_used(r, TG_BODY, tg_xml_get(xml, "name")) && !has_used_site(r, xml);
+}
+
+/* The place inside a body: what is in it is collected in its own frame. pose: its frame in the place around. */
+static tg_status enter_body(tg_mjcf *r, const tg_xml *xml, const place *at, tg_mjcf_body *written, double pose[7],
+                            place *inside)
+{
+    *written = (tg_mjcf_body){.pose = {.quat = {1, 0, 0, 0}}};
+    *inside = (place){.body = at->body, .frame = identity, .row = tg_mjcf_child_row(at->row, xml->name)};
+    tg_status status = tg_mjcf_find_class(r, xml, "childclass", at->class, &inside->class);
+    if (status == TG_OK)
+        status = tg_mjcf_read(r, xml, inside->row, true, written);
+    if (status == TG_OK)
+        status = tg_mjcf_pose_form(r, xml, &written->pose);
+    if (status == TG_OK)
+        status = tg_mjcf_pose_resolve(r, xml, &written->pose, pose);
+    if (status == TG_OK)
+        tg_se3_multiply(at->frame, pose, pose);
+    return status;
+}
+
+static void move_parts(tg_mjcf *r, int first_geom, int first_site, const double pose[7])
+{
+    for (int i = first_geom; i < r->geoms.count; i++)
+    {
+        tg_geom_def *def = &((geom_item *)r->geoms.data + i)->def;
+        tg_se3_transform(pose, def->pos, def->pos);
+        tg_quat_multiply(pose + 3, def->quat, def->quat);
+    }
+    for (int i = first_site; i < r->sites.count; i++)
+    {
+        tg_site_def *def = &((site_item *)r->sites.data + i)->def;
+        tg_se3_transform(pose, def->pos, def->pos);
+        tg_quat_multiply(pose + 3, def->quat, def->quat);
+    }
+}
+
+static tg_lump sum_geoms(const tg_mjcf *r, int first, int end)
+{
+    tg_lump sum = {0};
+    for (int i = first; i < end; i++)
+        tg_lump_add(&sum, &((const geom_item *)r->geoms.data)[i].lump);
+    return sum;
+}
+
+static tg_status fuse_body(tg_mjcf *r, const tg_xml *xml, const place *at, tg_lump *sum);
+
+/* The fused bodies inside a body or frame, each before those inside it: their parts follow those collected so far, their
+ * mass is added to sum. */
+static tg_status collect_fused(tg_mjcf *r, const tg_xml *xml, const place *at, tg_lump *sum)
+{
+    tg_status status = TG_OK;
+    for (const tg_xml *e = xml->first; e != NULL && status == TG_OK; e = e->next)
+    {
+        place inside;
+        double pose[7];
+        bool frame = strcmp(e->name, "frame") == 0;
+        if (frame)
+            status = enter_frame(r, e, at, pose, &inside);
+        if (frame && status == TG_OK)
+            status = collect_fused(r, e, &inside, sum);
+        if (is_fused(r, e))
+            status = fuse_body(r, e, at, sum);
+    }
+    return status;
+}
+
+static tg_status fuse_body(tg_mjcf *r, const tg_xml *xml, const place *at, tg_lump *sum)
+{
+    tg_mjcf_body written;
+    place inside;
+    parts found = {0};
+    double pose[7], R[9];
+    int first_geom = r->geoms.count, first_site = r->sites.count;
+    tg_body_def def = tg_default_body();
+    tg_status status = enter_body(r, xml, at, &written, pose, &inside);
+    inside.body = -1; /* no world: it may have an inertia */
+    if (status == TG_OK)
+        status = collect(r, xml, &inside, &found);
+    if (status != TG_OK)
+        return status;
+    tg_lump geoms = sum_geoms(r, first_geom, r->geoms.count);
+    status = tg_mjcf_body_inertia(r, found.inertial_xml != NULL ? found.inertial_xml : xml,
+                                  found.inertial_xml != NULL ? &found.inertial : NULL, &geoms, written.pose.pos, &def);
+    if (status != TG_OK)
+        return status;
+    move_parts(r, first_geom, first_site, pose);
+    tg_lump own = {.mass = def.mass};
+    memcpy(own.com, def.com, sizeof own.com);
+    memcpy(own.inertia, def.inertia, sizeof own.inertia);
+    tg_quat_to_matrix(pose + 3, R);
+    own = tg_lump_move(&own, R, pose);
+    if (own.mass > 0)
+        tg_lump_add(sum, &own);
+    inside = (place){at->body, pose, inside.class, inside.row};
+    return collect_fused(r, xml, &inside, sum);
+}
+
 /* ---- to the builder ---- */
 
 /* pose: of the body, in its parent */
@@ -420,22 +570,34 @@ static tg_status add_parts(tg_mjcf *r, int body, const double *pose)
     for (int i = 0; i < r->joints.count && status == TG_OK; i++)
         status = add_joint(r, body, pose, (joint_item *)r->joints.data + i);
     for (int i = 0; i < r->geoms.count && status == TG_OK; i++)
-        status = add_geom(r, body, (geom_item *)r->geoms.data + i);
+    {
+        geom_item *geom = (geom_item *)r->geoms.data + i;
+        status = geom->discard ? TG_OK : add_geom(r, body, geom);
+    }
     for (int i = 0; i < r->sites.count && status == TG_OK; i++)
         status = add_site(r, body, (site_item *)r->sites.data + i);
     r->joints.count = r->geoms.count = r->sites.count = 0;
     return status;
 }
 
+/* own: how many of the collected geoms are its own; fused: mass of the bodies that became a part of it */
 static tg_status add_body(tg_mjcf *r, const tg_xml *xml, tg_body_def *def, const double written_pos[3],
-                          const parts *found, int *id)
+                          const parts *found, int own, const tg_lump *fused, int *id)
 {
-    tg_lump geoms = {0};
-    for (int i = 0; i < r->geoms.count; i++)
-        tg_lump_add(&geoms, &((const geom_item *)r->geoms.data)[i].lump);
+    tg_lump geoms = sum_geoms(r, 0, own);
     const tg_xml *at = found->inertial_xml != NULL ? found->inertial_xml : xml;
     tg_status status =
         tg_mjcf_body_inertia(r, at, found->inertial_xml != NULL ? &found->inertial : NULL, &geoms, written_pos, def);
+    if (status == TG_OK && fused->mass > 0)
+    {
+        tg_lump sum = {.mass = def->mass};
+        memcpy(sum.com, def->com, sizeof sum.com);
+        memcpy(sum.inertia, def->inertia, sizeof sum.inertia);
+        tg_lump_add(&sum, fused);
+        def->mass = sum.mass;
+        memcpy(def->com, sum.com, sizeof sum.com);
+        memcpy(def->inertia, sum.inertia, sizeof sum.inertia);
+    }
     if (status == TG_OK && def->name != NULL && strcmp(def->name, "world") == 0)
         return tg_xml_fail(r->error, TG_ERR_NAME, xml, "the name \"world\" is taken");
     if (status == TG_OK)
@@ -452,27 +614,25 @@ static tg_status read_children(tg_mjcf *r, const tg_xml *xml, const place *at);
 
 static tg_status read_body(tg_mjcf *r, const tg_xml *xml, const place *at)
 {
-    tg_mjcf_body written = {.pose = {.quat = {1, 0, 0, 0}}};
-    place inside = {.frame = identity, .row = tg_mjcf_child_row(at->row, xml->name), .body = r->nbody};
+    tg_mjcf_body written;
+    place inside;
     double pose[7];
     parts found = {0};
-    tg_status status = tg_mjcf_find_class(r, xml, "childclass", at->class, &inside.class);
-    if (status == TG_OK)
-        status = tg_mjcf_read(r, xml, inside.row, true, &written);
-    if (status == TG_OK)
-        status = tg_mjcf_pose_form(r, xml, &written.pose);
-    if (status == TG_OK)
-        status = tg_mjcf_pose_resolve(r, xml, &written.pose, pose);
+    tg_lump fused = {0};
+    tg_status status = enter_body(r, xml, at, &written, pose, &inside);
+    inside.body = r->nbody;
     if (status == TG_OK)
         status = collect(r, xml, &inside, &found);
+    int own = r->geoms.count;
+    if (status == TG_OK)
+        status = collect_fused(r, xml, &inside, &fused);
     if (status != TG_OK)
         return status;
     tg_body_def def = tg_default_body();
     def.name = tg_xml_get(xml, "name");
     def.parent = at->body;
-    tg_se3_multiply(at->frame, pose, pose);
     split_pose(pose, def.pos, def.quat);
-    status = add_body(r, xml, &def, written.pose.pos, &found, &inside.body);
+    status = add_body(r, xml, &def, written.pose.pos, &found, own, &fused, &inside.body);
     if (status == TG_OK)
         status = add_parts(r, inside.body, pose);
     return status == TG_OK ? read_children(r, xml, &inside) : status;
@@ -483,18 +643,25 @@ static tg_status read_children(tg_mjcf *r, const tg_xml *xml, const place *at)
     tg_status status = TG_OK;
     for (const tg_xml *e = xml->first; e != NULL && status == TG_OK; e = e->next)
     {
-        if (strcmp(e->name, "body") == 0)
+        place inside;
+        double pose[7];
+        bool frame = strcmp(e->name, "frame") == 0, fused = is_fused(r, e);
+        if (fused)
+        {
+            tg_mjcf_body written;
+            status = enter_body(r, e, at, &written, pose, &inside);
+            inside.frame = pose;
+        }
+        else if (frame)
+        {
+            status = enter_frame(r, e, at, pose, &inside);
+        }
+        else if (strcmp(e->name, "body") == 0)
         {
             status = read_body(r, e, at);
         }
-        else if (strcmp(e->name, "frame") == 0)
-        {
-            place inside;
-            double pose[7];
-            status = enter_frame(r, e, at, pose, &inside);
-            if (status == TG_OK)
-                status = read_children(r, e, &inside);
-        }
+        if ((frame || fused) && status == TG_OK)
+            status = read_children(r, e, &inside);
     }
     return status;
 }
@@ -506,7 +673,10 @@ tg_status tg_mjcf_world(tg_mjcf *r, const tg_xml *section)
     if (section->nattribute > 0)
         return tg_xml_fail(r->error, TG_ERR_PARSE, section, "the world has no attributes, got '%.60s'",
                            section->attribute[0].name);
+    tg_lump nothing = {0}; /* the world has no mass */
     tg_status status = collect(r, section, &at, &found);
+    if (status == TG_OK)
+        status = collect_fused(r, section, &at, &nothing);
     if (status == TG_OK)
         status = add_parts(r, 0, identity);
     return status == TG_OK ? read_children(r, section, &at) : status;
