@@ -31,6 +31,8 @@ bench: ## time the library beside its peers in one run
 	@cmake --preset bench --log-level=NOTICE
 	@cmake --build --preset bench -j $(JOBS)
 	@build/bench/bench/bench_dynamics
+	@$(MAKE) python
+	@.venv/bin/python bench/load.py --write
 
 lint: ## formatting, static analysis, layers, leftovers
 	@scripts/setup.sh core python test lint

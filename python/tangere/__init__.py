@@ -29,12 +29,16 @@ from tangere.enums import DynamicsType, GeomType, JointType, ReportKind, Transmi
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
 from tangere.params import Params
 from tangere.scene import Scene
+from tangere.shape import ContactDerivatives, Contacts, Distance, Shape, distance, hull
 
 __all__ = [
     "Actuation",
     "ActuationDerivatives",
     "ActuationGradient",
+    "ContactDerivatives",
+    "Contacts",
     "Derivatives",
+    "Distance",
     "DynamicsType",
     "Energy",
     "Error",
@@ -53,10 +57,13 @@ __all__ = [
     "ReportKind",
     "RneaGradient",
     "Scene",
+    "Shape",
     "State",
     "Transmission",
     "UnknownNameError",
     "__version__",
+    "distance",
+    "hull",
     "load",
     "load_string",
 ]

@@ -87,6 +87,14 @@ PyObject *tg_py_view(PyObject *base, const double *data, npy_intp length);
 /* Adds the methods of the table in _core_dynamics.c to the Model type, and the types of their results to the module. */
 bool tg_py_dynamics_init(PyObject *module);
 
+/* Adds a method to the Model type; call PyType_Modified afterwards. The definition must stay where it is. */
+bool tg_py_add_method(PyMethodDef *definition);
+
+/* ---- contacts and distances (_core_collide.c) ---- */
+
+/* Adds the methods behind Model.collide to the Model type, and the functions behind Shape to the module. */
+bool tg_py_collide_init(PyObject *module);
+
 /* ---- scenes and files (_core_scene.c) ---- */
 
 /* Adds the Scene type to the module, and the method that writes a model to the Model type. */

@@ -109,6 +109,11 @@ Arrays4 = tuple[Array, Array, Array, Array] | None
 Arrays5 = tuple[Array, Array, Array, Array, Array] | None
 Arrays6 = tuple[Array, Array, Array, Array, Array, Array] | None
 
+def _hull(vertices: ArrayLike, /) -> Any: ...
+def _distance(
+    shape1: tuple[Any, ...], pose1: ArrayLike, shape2: tuple[Any, ...], pose2: ArrayLike, /
+) -> tuple[float, Array, Array]: ...
+
 class Scene:
     def _set(self, name: str, gravity: ArrayLike, timestep: float, /) -> None: ...
     def _add(self, model: Model, label: str, prefix: str, pos: ArrayLike, quat: ArrayLike, /) -> None: ...
@@ -146,6 +151,7 @@ class Model:
     nhfield: Final[int]
     ntree: Final[int]
     nparams: Final[int]
+    ncandidate: Final[int]
 
     body_parent: Ints
     body_tree: Ints
@@ -262,6 +268,8 @@ class Model:
     def forward_dynamics(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, out: Array | None = None
     ) -> Array: ...
+    def _collide(self, q: ArrayLike, margin: float, /) -> tuple[Any, ...]: ...
+    def _collide_derivatives(self, q: ArrayLike, margin: float, /) -> tuple[Any, ...]: ...
     def rnea_derivatives(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike | None = None, *, out: Arrays2 = None
     ) -> Derivatives: ...

@@ -413,7 +413,7 @@ enum
     NENTRIES = sizeof entries / sizeof entries[0]
 };
 
-static bool add_method(PyMethodDef *definition)
+bool tg_py_add_method(PyMethodDef *definition)
 {
     PyObject *descriptor = PyDescr_NewMethod(&tg_py_model_type, definition);
     bool ok =
@@ -438,7 +438,7 @@ bool tg_py_dynamics_init(PyObject *module)
         const tg_py_function *f = entries[i].function;
         definitions[i] = (PyMethodDef){f->name, (PyCFunction)(void (*)(void))entries[i].method,
                                        METH_FASTCALL | METH_KEYWORDS, tg_py_doc(f)};
-        if (definitions[i].ml_doc == NULL || !add_method(&definitions[i]) || !add_tuple(module, f))
+        if (definitions[i].ml_doc == NULL || !tg_py_add_method(&definitions[i]) || !add_tuple(module, f))
             return false;
     }
     PyType_Modified(&tg_py_model_type);

@@ -641,6 +641,7 @@ static PyMemberDef model_members[] = {
     SIZE(nhfield, "height fields"),
     SIZE(ntree, "kinematic trees that move"),
     SIZE(nparams, "numbers in params"),
+    SIZE(ncandidate, "pairs of geoms that the filters let collide"),
     {0},
 };
 

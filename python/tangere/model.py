@@ -13,6 +13,7 @@ from tangere import _core
 from tangere._errors import UnknownNameError, unknown_name
 from tangere.enums import ReportKind
 from tangere.params import Params
+from tangere.shape import ContactDerivatives, Contacts
 
 Array = NDArray[np.float64]
 
@@ -139,6 +140,26 @@ class Model(_core.Model):
     ) -> Array:
         """Derivative of forward_dynamics by chosen parameters. Returns D (nv, number of chosen parameters)."""
         return self._forward_dynamics_param_derivatives(q, v, tau, self._chosen(params), out=out)
+
+    # ---- contacts ----
+
+    def collide(self, q: ArrayLike, margin: float = 0.0) -> Contacts:
+        """Contact points at q of every candidate pair with distance < its own margin + margin (m).
+
+        The margin of a pair is the sum of its two geoms' margins, or its own where a pair is declared. Distances are
+        signed and without margins; see `tangere.Contacts`.
+
+        Returns (geom1 (n), geom2 (n), point (n, 3), normal (n, 3), distance (n), id (n)).
+        """
+        return Contacts(*self._collide(q, margin))
+
+    def collide_derivatives(self, q: ArrayLike, margin: float = 0.0) -> ContactDerivatives:
+        """The contacts of `collide`, and how they move with q in its tangent space, features held fixed.
+
+        Returns (contacts, point (n, 3, nv), normal (n, 3, nv), distance (n, nv)).
+        """
+        contacts, *derivatives = self._collide_derivatives(q, margin)
+        return ContactDerivatives(Contacts(*contacts), *derivatives)
 
     # ---- the model as a whole ----
 

@@ -65,7 +65,8 @@ int tg_cli_width(const char *text);
 enum
 {
     TG_CLI_MAX_ARGUMENTS = 2,
-    TG_CLI_MAX_OPTIONS = 4
+    TG_CLI_MAX_OPTIONS = 4,
+    TG_CLI_MAX_FOLDERS = 32 /* of packages */
 };
 
 typedef struct tg_cli_option
@@ -75,9 +76,21 @@ typedef struct tg_cli_option
     const char *help;
 } tg_cli_option;
 
+/* How a model is to be read: options that all commands with a MODEL have. */
+typedef struct tg_cli_reading
+{
+    bool strict, floating_base, keep_fixed;
+    const char *srdf;                             /* NULL: none */
+    const char *package_path[TG_CLI_MAX_FOLDERS]; /* in the order in which they were given */
+    int npackage_path;
+} tg_cli_reading;
+
+extern const tg_cli_option tg_cli_reading_options[]; /* for help */
+
 /* A command line that was understood. */
 typedef struct tg_cli_call
 {
+    tg_cli_reading reading;
     tg_cli_output out;
     const char *argument[TG_CLI_MAX_ARGUMENTS]; /* NULL: not given */
     const char *option[TG_CLI_MAX_OPTIONS];     /* its value, "" where it takes none; NULL: not given */
@@ -94,7 +107,7 @@ typedef struct tg_cli_command
     int (*run)(const tg_cli_call *call);
 } tg_cli_command;
 
-extern const tg_cli_command tg_cli_info, tg_cli_params, tg_cli_convert, tg_cli_demo;
+extern const tg_cli_command tg_cli_info, tg_cli_params, tg_cli_collide, tg_cli_convert, tg_cli_demo;
 
 /* Understands the words behind a command's name. A status of the process, with a message if it is not TG_CLI_OK. */
 int tg_cli_parse(const tg_cli_command *command, int argc, char **argv, tg_cli_call *call);
@@ -138,7 +151,7 @@ typedef struct tg_cli_model
 } tg_cli_model;
 
 /* Reads the model of a file, or one of the models that come with the command ("quadruped"). A message if it cannot. */
-int tg_cli_open(const char *name, tg_cli_model *model);
+int tg_cli_open(const char *name, const tg_cli_reading *reading, tg_cli_model *model);
 void tg_cli_close(tg_cli_model *model);
 
 /* Numbers of a field of an element (gravity: TG_ELEMENT_COUNT), and how many; NULL if there is no such field. */

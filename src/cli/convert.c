@@ -41,7 +41,7 @@ static int run(const tg_cli_call *call)
 {
     tg_cli_model model;
     tg_error error;
-    int code = tg_cli_open(call->argument[0], &model);
+    int code = tg_cli_open(call->argument[0], &call->reading, &model);
     if (code != TG_CLI_OK)
         return code;
     if (strcmp(call->argument[1], "-") == 0)

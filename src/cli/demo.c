@@ -259,7 +259,8 @@ static int run(const tg_cli_call *call)
     const char *states = call->option[OPTION_STATES];
     if (states != NULL && tg_cli_count("--states", states, MOST_STATES, &nstate) != TG_CLI_OK)
         return TG_CLI_USAGE;
-    int code = tg_cli_open(call->argument[0] != NULL ? call->argument[0] : built_in, &model);
+    const char *name = call->argument[0] != NULL ? call->argument[0] : built_in;
+    int code = tg_cli_open(name, &call->reading, &model);
     if (code != TG_CLI_OK)
         return code;
     print_model(&call->out, &model);

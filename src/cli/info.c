@@ -50,7 +50,8 @@ void tg_cli_print_sizes(const tg_cli_output *out, const tg_model *m)
     tg_sizes n = tg_model_sizes(m);
     fprintf(out->file, "  nq %d, nv %d, nu %d, na %d\n", n.nq, n.nv, n.nu, n.na);
     print_counts(out, &n);
-    fprintf(out->file, "  mass %.6g kg\n", tg_model_mass(m));
+    fprintf(out->file, "  %d candidate pair%s of geoms, mass %.6g kg\n", n.ncandidate, n.ncandidate == 1 ? "" : "s",
+            tg_model_mass(m));
 }
 
 static void print_options(const tg_cli_output *out, const tg_model *m)
@@ -150,34 +151,52 @@ static void print_keys(const tg_cli_output *out, const tg_model *m, int nkey)
 
 /* ---- report ---- */
 
-/* What was honoured is counted; the rest is listed. */
-static void print_report(const tg_cli_output *out, const tg_model *m)
+static tg_cli_style style_of(tg_report_kind kind)
 {
-    int n = tg_report_count(m), honoured = 0;
+    static const tg_cli_style styles[] = {[TG_REPORT_HONOURED] = TG_CLI_GOOD,
+                                          [TG_REPORT_APPROXIMATED] = TG_CLI_WARNING,
+                                          [TG_REPORT_IGNORED_PHYSICS] = TG_CLI_BAD,
+                                          [TG_REPORT_NOTED] = TG_CLI_QUIET};
+    return styles[kind];
+}
+
+static void print_line(const tg_cli_output *out, const tg_report_entry *e)
+{
+    bool attribute = e->attribute[0] != '\0';
+    fprintf(out->file, "  ");
+    tg_cli_column(out, style_of(e->kind), tg_cli_report_kind(e->kind), 17);
+    fprintf(out->file, "%s:%d  %s%s%s: %s\n", e->file, e->line, e->element, attribute ? " " : "", e->attribute, e->note);
+}
+
+/* How many lines of each kind there are; ignored physics is always listed, the rest when all is asked for. */
+static void print_report(const tg_cli_output *out, const tg_model *m, bool all)
+{
+    int n = tg_report_count(m), count[TG_REPORT_NOTED + 1] = {0};
     for (int i = 0; i < n; i++)
     {
         tg_report_entry e;
         if (tg_report_get(m, i, &e, NULL) != TG_OK)
             continue;
-        if (e.kind == TG_REPORT_HONOURED)
-        {
-            honoured++;
-            continue;
-        }
-        bool dot = e.attribute[0] != '\0';
-        tg_cli_style style = e.kind == TG_REPORT_IGNORED_PHYSICS ? TG_CLI_BAD
-                             : e.kind == TG_REPORT_APPROXIMATED  ? TG_CLI_WARNING
-                                                                 : TG_CLI_QUIET;
-        fprintf(out->file, "  ");
-        tg_cli_print(out, style, "%s", tg_cli_report_kind(e.kind));
-        fprintf(out->file, "  %s:%d  %s%s%s: %s\n", e.file, e.line, e.element, dot ? " " : "", e.attribute, e.note);
+        count[e.kind]++;
+        if (all || e.kind == TG_REPORT_IGNORED_PHYSICS)
+            print_line(out, &e);
     }
-    fprintf(out->file, "  %d honoured, %d to know about\n", honoured, n - honoured);
+    const char *separator = "  ";
+    for (int kind = 0; kind <= TG_REPORT_NOTED; kind++)
+    {
+        fprintf(out->file, "%s", separator);
+        tg_cli_print(out, count[kind] > 0 ? style_of((tg_report_kind)kind) : TG_CLI_QUIET, "%d %s", count[kind],
+                     tg_cli_report_kind((tg_report_kind)kind));
+        separator = ", ";
+    }
+    if (!all && n > count[TG_REPORT_IGNORED_PHYSICS])
+        tg_cli_print(out, TG_CLI_QUIET, "; --report lists them");
+    fputc('\n', out->file);
 }
 
 /* ---- */
 
-static void print_info(const tg_cli_output *out, const tg_cli_model *model)
+static void print_info(const tg_cli_output *out, const tg_cli_model *model, bool whole_report)
 {
     const tg_model *m = model->m;
     tg_sizes n = tg_model_sizes(m);
@@ -204,37 +223,40 @@ static void print_info(const tg_cli_output *out, const tg_cli_model *model)
     if (tg_report_count(m) > 0)
     {
         tg_cli_print_title(out, "report of the reader");
-        print_report(out, m);
+        print_report(out, m, whole_report);
     }
 }
 
 enum
 {
-    OPTION_JSON
+    OPTION_JSON,
+    OPTION_REPORT
 };
 
 static int run(const tg_cli_call *call)
 {
     tg_cli_model model;
-    int code = tg_cli_open(call->argument[0], &model);
+    int code = tg_cli_open(call->argument[0], &call->reading, &model);
     if (code != TG_CLI_OK)
         return code;
     if (call->option[OPTION_JSON] != NULL)
         tg_cli_info_json(call->out.file, &model);
     else
-        print_info(&call->out, &model);
+        print_info(&call->out, &model, call->option[OPTION_REPORT] != NULL);
     tg_cli_close(&model);
     return TG_CLI_OK;
 }
 
 const tg_cli_command tg_cli_info = {
     .name = "info",
-    .usage = "MODEL [--json]",
+    .usage = "MODEL [--json] [--report]",
     .summary = "what is in a model, and what the reader made of its file",
     .details = "Reads a model and says what is in it: sizes, mass, the tree with its joints, parameters by kind,\n"
-               "actuators, keyframes, and what the reader approximated or left out.",
+               "actuators, keyframes, and how much the reader honoured, approximated or left out; with --report, each\n"
+               "element and attribute of the file, with its line.",
     .required = 1,
     .allowed = 1,
-    .options = {[OPTION_JSON] = {"--json", NULL, "the same, and more, as JSON"}},
+    .options = {[OPTION_JSON] = {"--json", NULL, "the same, and more, as JSON, with the whole report"},
+                [OPTION_REPORT] = {"--report", NULL, "the whole report of the reader"}},
     .run = run,
 };

@@ -21,7 +21,7 @@ static void write_sizes(tg_cli_json *json, const tg_model *m)
         {"npair", n.npair},     {"nexclude", n.nexclude},
         {"nkey", n.nkey},       {"nmesh", n.nmesh},
         {"nhfield", n.nhfield}, {"ntree", n.ntree},
-        {"nparams", n.nparams},
+        {"nparams", n.nparams}, {"ncandidate", n.ncandidate},
     };
     tg_cli_json_open(json, "sizes", '{');
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

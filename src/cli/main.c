@@ -6,11 +6,11 @@
 
 enum
 {
-    COMMAND_COUNT = 4
+    COMMAND_COUNT = 5
 };
 
-static const tg_cli_command *const commands[COMMAND_COUNT] = {&tg_cli_info, &tg_cli_params, &tg_cli_convert,
-                                                               &tg_cli_demo};
+static const tg_cli_command *const commands[COMMAND_COUNT] = {&tg_cli_info, &tg_cli_params, &tg_cli_collide,
+                                                               &tg_cli_convert, &tg_cli_demo};
 
 static const tg_cli_command *find_command(const char *name)
 {
@@ -44,15 +44,15 @@ static void print_overview(const tg_cli_output *out)
     {
         fprintf(out->file, "  ");
         tg_cli_column(out, TG_CLI_NAME, commands[i]->name, 8);
-        tg_cli_column(out, TG_CLI_PLAIN, commands[i]->usage, 27);
+        tg_cli_column(out, TG_CLI_PLAIN, commands[i]->usage, 29);
         fprintf(out->file, "%s\n", commands[i]->summary);
     }
     fprintf(out->file, "  ");
     tg_cli_column(out, TG_CLI_NAME, "help", 8);
-    tg_cli_column(out, TG_CLI_PLAIN, "[SUBCOMMAND]", 27);
+    tg_cli_column(out, TG_CLI_PLAIN, "[SUBCOMMAND]", 29);
     fprintf(out->file, "this text, or that of a subcommand\n\n");
     fprintf(out->file,
-            "MODEL is a file (MJCF), or the name of a model that comes with the command: pendulum, quadruped, ...\n"
+            "MODEL is a file (MJCF, URDF), or the name of a model that comes with the command: pendulum, quadruped, ...\n"
             "Their folder is found beside the command; the variable TANGERE_MODELS names another one.\n"
             "Exit codes: 0 done, 1 failed, 2 wrong usage.\n");
 }
@@ -62,7 +62,7 @@ static void print_option(const tg_cli_output *out, const char *name, const char 
     char words[64];
     snprintf(words, sizeof words, "%s%s%s", name, value != NULL ? " " : "", value != NULL ? value : "");
     fprintf(out->file, "  ");
-    tg_cli_column(out, TG_CLI_NAME, words, 14);
+    tg_cli_column(out, TG_CLI_NAME, words, 21);
     fprintf(out->file, "%s\n", help);
 }
 
@@ -72,6 +72,8 @@ static int print_help(const tg_cli_output *out, const tg_cli_command *command)
     tg_cli_print(out, TG_CLI_TITLE, "tangere %s", command->name);
     fprintf(out->file, " %s\n\n%s\n\n", command->usage, command->details);
     for (const tg_cli_option *option = command->options; option->name != NULL; option++)
+        print_option(out, option->name, option->value, option->help);
+    for (const tg_cli_option *option = tg_cli_reading_options; option->name != NULL; option++)
         print_option(out, option->name, option->value, option->help);
     print_option(out, "--help", NULL, "this text");
     return TG_CLI_OK;

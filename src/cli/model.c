@@ -127,17 +127,27 @@ static const char *hint_of(tg_status status, char *list, size_t size)
     }
 }
 
-int tg_cli_open(const char *name, tg_cli_model *model)
+int tg_cli_open(const char *name, const tg_cli_reading *reading, tg_cli_model *model)
 {
     tg_error error;
     char list[1000];
+    tg_load_options options = tg_default_load_options();
+    options.strict = reading->strict;
+    options.floating_base = reading->floating_base;
+    options.keep_fixed = reading->keep_fixed;
+    options.srdf = reading->srdf;
+    options.package_path = reading->package_path;
+    options.npackage_path = reading->npackage_path;
     *model = (tg_cli_model){.path = find_file(name)};
     double start = tg_cli_clock();
-    tg_status status = tg_load(model->path, NULL, &model->m, &error);
+    tg_status status = tg_load(model->path, &options, &model->m, &error);
     model->seconds = tg_cli_clock() - start;
     if (status == TG_OK)
         return TG_CLI_OK;
-    tg_cli_fail(TG_CLI_FAILED, hint_of(status, list, sizeof list), "%s", error.message);
+    const char *hint = reading->strict && status == TG_ERR_UNSUPPORTED
+                           ? "without --strict it is read without what the message names"
+                           : hint_of(status, list, sizeof list);
+    tg_cli_fail(TG_CLI_FAILED, hint, "%s", error.message);
     tg_cli_close(model);
     return TG_CLI_FAILED;
 }

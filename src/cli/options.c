@@ -58,6 +58,25 @@ const char *tg_cli_nearest(const char *word, const char *const *list, int n)
 
 /* ---- options ---- */
 
+enum
+{
+    READING_STRICT,
+    READING_PACKAGE_PATH,
+    READING_FLOATING_BASE,
+    READING_KEEP_FIXED,
+    READING_SRDF,
+    READING_COUNT
+};
+
+const tg_cli_option tg_cli_reading_options[] = {
+    [READING_STRICT] = {"--strict", NULL, "refuse a file with physics that would be left out"},
+    [READING_PACKAGE_PATH] = {"--package-path", "DIR", "URDF: a folder with packages; may be given several times"},
+    [READING_FLOATING_BASE] = {"--floating-base", NULL, "URDF: the root link moves freely"},
+    [READING_KEEP_FIXED] = {"--keep-fixed", NULL, "URDF: links on fixed joints stay bodies"},
+    [READING_SRDF] = {"--srdf", "FILE", "URDF: pairs of links that do not collide"},
+    [READING_COUNT] = {0},
+};
+
 static int usage_failure(const tg_cli_command *command, const char *problem, const char *word)
 {
     char hint[200];
@@ -69,11 +88,13 @@ static int usage_failure(const tg_cli_command *command, const char *problem, con
 
 static int unknown_option(const tg_cli_command *command, const char *word)
 {
-    const char *names[TG_CLI_MAX_OPTIONS + 1];
+    const char *names[TG_CLI_MAX_OPTIONS + READING_COUNT + 1];
     char hint[200];
     int n = 0;
     for (; command->options[n].name != NULL; n++)
         names[n] = command->options[n].name;
+    for (int k = 0; k < READING_COUNT; k++)
+        names[n++] = tg_cli_reading_options[k].name;
     names[n++] = "--help";
     const char *guess = tg_cli_nearest(word, names, n);
     if (guess == NULL)
@@ -82,24 +103,81 @@ static int unknown_option(const tg_cli_command *command, const char *word)
     return tg_cli_fail(TG_CLI_USAGE, hint, "%s: unknown option '%s'", command->name, word);
 }
 
-/* An option at argv[*i], with its value in the same word after '=' or in the next one. */
+/* A word of the command line that starts with '-'. */
+typedef struct word
+{
+    const char *text, *equals; /* equals: "=value" in the same word, NULL if there is none */
+    size_t length;             /* of the name */
+} word;
+
+/* Whether the word is one of a list of options: which, or -1. */
+static int find_option(const tg_cli_option *options, const word *w)
+{
+    for (int k = 0; options[k].name != NULL; k++)
+    {
+        if (strlen(options[k].name) == w->length && strncmp(options[k].name, w->text, w->length) == 0)
+            return k;
+    }
+    return -1;
+}
+
+/* The value of an option, in the same word or in the next one; "" where it takes none. */
+static int take_value(const tg_cli_command *command, const tg_cli_option *option, const word *w, int argc, char **argv,
+                      int *i, const char **value)
+{
+    *value = "";
+    if (option->value == NULL)
+        return w->equals != NULL ? usage_failure(command, "option takes no value:", w->text) : TG_CLI_OK;
+    if (w->equals == NULL && *i + 1 >= argc)
+        return usage_failure(command, "option needs a value:", w->text);
+    *value = w->equals != NULL ? w->equals + 1 : argv[++*i];
+    return TG_CLI_OK;
+}
+
+static int set_reading(const tg_cli_command *command, int option, const char *value, tg_cli_reading *reading)
+{
+    switch (option)
+    {
+    case READING_STRICT:
+        reading->strict = true;
+        break;
+    case READING_FLOATING_BASE:
+        reading->floating_base = true;
+        break;
+    case READING_KEEP_FIXED:
+        reading->keep_fixed = true;
+        break;
+    case READING_SRDF:
+        reading->srdf = value;
+        break;
+    case READING_PACKAGE_PATH:
+        if (reading->npackage_path == TG_CLI_MAX_FOLDERS)
+            return usage_failure(command, "too many folders of packages:", value);
+        reading->package_path[reading->npackage_path++] = value;
+        break;
+    default:
+        break;
+    }
+    return TG_CLI_OK;
+}
+
+/* An option at argv[*i]. */
 static int take_option(const tg_cli_command *command, int argc, char **argv, int *i, tg_cli_call *call)
 {
-    const char *word = argv[*i], *equals = strchr(word, '=');
-    size_t length = equals != NULL ? (size_t)(equals - word) : strlen(word);
-    for (int k = 0; command->options[k].name != NULL; k++)
-    {
-        const tg_cli_option *option = &command->options[k];
-        if (strlen(option->name) != length || strncmp(option->name, word, length) != 0)
-            continue;
-        if (option->value == NULL && equals != NULL)
-            return usage_failure(command, "option takes no value:", word);
-        if (option->value != NULL && equals == NULL && *i + 1 >= argc)
-            return usage_failure(command, "option needs a value:", word);
-        call->option[k] = option->value == NULL ? "" : equals != NULL ? equals + 1 : argv[++*i];
-        return TG_CLI_OK;
-    }
-    return unknown_option(command, word);
+    word w = {.text = argv[*i], .equals = strchr(argv[*i], '=')};
+    w.length = w.equals != NULL ? (size_t)(w.equals - w.text) : strlen(w.text);
+    const char *value;
+    int own = find_option(command->options, &w), shared = find_option(tg_cli_reading_options, &w);
+    if (own < 0 && shared < 0)
+        return unknown_option(command, w.text);
+    const tg_cli_option *option = own >= 0 ? &command->options[own] : &tg_cli_reading_options[shared];
+    int code = take_value(command, option, &w, argc, argv, i, &value);
+    if (code != TG_CLI_OK)
+        return code;
+    if (own < 0)
+        return set_reading(command, shared, value, &call->reading);
+    call->option[own] = value;
+    return TG_CLI_OK;
 }
 
 int tg_cli_parse(const tg_cli_command *command, int argc, char **argv, tg_cli_call *call)

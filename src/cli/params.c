@@ -107,7 +107,7 @@ static int list(const tg_cli_call *call, const tg_model *m)
 static int run(const tg_cli_call *call)
 {
     tg_cli_model model;
-    int code = tg_cli_open(call->argument[0], &model);
+    int code = tg_cli_open(call->argument[0], &call->reading, &model);
     if (code != TG_CLI_OK)
         return code;
     code = list(call, model.m);

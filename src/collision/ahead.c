@@ -1,8 +1,9 @@
-/* A pair that is apart and about to close gets the normal of where it will be, not of where it is: otherwise a body is stopped by a side or a corner that it
- * passes. The candidates are two, the normal now and the normal after dt.
+/* A pair that is apart and about to close gets the normal of where it will be, not of where it is: otherwise a body
+ * is stopped by a side or a corner that it passes. The candidates are two, the normal now and the normal after dt.
  *
- * A normal that a flat face holds moves with the face, and its points are those that come over the face, brought back to where they are now. Any other
- * normal is taken as it is, with the support points of both shapes, and held by the first shape where the derivative is concerned; its margin is zero. */
+ * A normal that a flat face holds moves with the face, and its points are those that come over the face, brought
+ * back to where they are now. Any other normal is taken as it is, with the support points of both shapes, and held
+ * by the first shape where the derivative is concerned; its margin is zero. */
 #include "collision/ahead.h"
 
 #include <math.h>
@@ -64,7 +65,8 @@ tg_surface tg_support_surface(const tg_placed *p, v4 d)
 
 static bool is_vertex(const tg_surface *s)
 {
-    return s->flat == 0 && v4_dot(s->S.c[0], s->S.c[0]) + v4_dot(s->S.c[1], s->S.c[1]) + v4_dot(s->S.c[2], s->S.c[2]) == 0;
+    return s->flat == 0 &&
+           v4_dot(s->S.c[0], s->S.c[0]) + v4_dot(s->S.c[1], s->S.c[1]) + v4_dot(s->S.c[2], s->S.c[2]) == 0;
 }
 
 static v4 rounded_support(const tg_placed *p, v4 d)
@@ -73,7 +75,8 @@ static v4 rounded_support(const tg_placed *p, v4 d)
 }
 
 /* x on shape 1 - face, m and origin the plane of shape `face`, all as they are now */
-static void add_over_face(const tg_query *q, int face, v4 m, v4 origin, v4 x, tg_surface surface, uint32_t feature, tg_patch *patch)
+static void add_over_face(const tg_query *q, int face, v4 m, v4 origin, v4 x, tg_surface surface, uint32_t feature,
+                          tg_patch *patch)
 {
     double distance = v4_dot(m, x - origin);
     if (!(distance < q->reach) || patch->count == TG_PATCH_MAX)
@@ -90,7 +93,8 @@ static void add_over_face(const tg_query *q, int face, v4 m, v4 origin, v4 x, tg
 }
 
 /* Points that come over a face, now. */
-static void face_points(const tg_query *q, const tg_placed then[2], const tg_patch *ahead, int face, v4 n, tg_patch *patch)
+static void face_points(const tg_query *q, const tg_placed then[2], const tg_patch *ahead, int face, v4 n,
+                        tg_patch *patch)
 {
     const tg_placed *other = &q->shape[1 - face];
     v4 m = face == 0 ? n : -n;
@@ -108,7 +112,8 @@ static void face_points(const tg_query *q, const tg_placed then[2], const tg_pat
             continue;
         v4 x = material ? bring_back(other, &then[1 - face], c->point + gap) : rounded_support(other, -m);
         support = support || !material;
-        add_over_face(q, face, m, origin, x, material ? tg_surface_vertex() : tg_support_surface(other, -m), c->feature, patch);
+        add_over_face(q, face, m, origin, x, material ? tg_surface_vertex() : tg_support_surface(other, -m), c->feature,
+                      patch);
     }
 }
 
@@ -140,7 +145,7 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     then.dt = 0;
     then.hint = NULL;
     double after = tg_separation(&then.shape[0], &then.shape[1], now->normal);
-    if (now->distance < 0 || after >= 0)
+    if (now->distance < STILL_APART || after >= 0)
         return;
     tg_patch ahead;
     ahead.count = 0;

@@ -4,8 +4,9 @@
 
 #include "collision/narrow.h"
 
-/* Takes the patch of two curved shapes (or a curved one and a polytope) between their nearest points, found by `find`, and replaces it where the pair is apart, would
- * close within q->dt, and a better normal exists: that of the nearest points after dt, if the shapes are apart along it now and farther apart (or overlap less) along it then. */
+/* Takes the patch of two curved shapes (or a curved one and a polytope) between their nearest points, found by
+ * `find`, and replaces it where the pair is apart, would close within q->dt, and a better normal exists: that of the
+ * nearest points after dt, if the shapes are apart along it now and farther apart (or overlap less) along it then. */
 void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch);
 
 /* How the surface of a shape looks at its support point along the unit vector d. */

@@ -1,4 +1,5 @@
-/* Two boxes along the fifteen axes that can separate them: the normals of their faces and the products of their edges (Gottschalk, Lin and Manocha, 1996).
+/* Two boxes along the fifteen axes that can separate them: the normals of their faces and the products of their
+ * edges (Gottschalk, Lin and Manocha, 1996).
  *
  * With C = R_a^T R_b, t the second centre in the first frame and h the half lengths, along a unit vector d
  *   s = |d.t| - sum_i h_a,i |d.a_i| - sum_j h_b,j |d.b_j|,

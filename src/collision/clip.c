@@ -1,8 +1,11 @@
-/* Points over a face: the incident polygon is cut by the sides of the reference polygon (Sutherland and Hodgman, 1974), seen along the reference normal.
+/* Points over a face: the incident polygon is cut by the sides of the reference polygon (Sutherland and Hodgman,
+ * 1974), seen along the reference normal.
  *
- * Every corner of the outline knows where it comes from: a vertex of the incident polygon; one of its edges and a side; or two sides, a corner of the reference
- * polygon. A corner within 1e-11 of the extent of a side counts as inside, so that aligned faces give their own corners, once. A segment or a point (the core of a capsule
- * or a sphere, a flat hull) is an open outline. Polygons of more than 128 corners are replaced by those through every second, third, ... of them. */
+ * Every corner of the outline knows where it comes from: a vertex of the incident polygon; one of its edges and a
+ * side; or two sides, a corner of the reference polygon. A corner within 1e-11 of the extent of a side counts as
+ * inside, so that aligned faces give their own corners, once. A segment or a point (the core of a capsule or a
+ * sphere, a flat hull) is an open outline. Polygons of more than 128 corners are replaced by those through every
+ * second, third, ... of them. */
 #include <math.h>
 
 #include "collision/polytope.h"
@@ -21,10 +24,10 @@ typedef struct outline
 {
     int count;
     bool closed;
-    v4 at[OUTLINE_MAX]; /* x y in the face, height above it */
-    double slack[OUTLINE_MAX]; /* m: how far the corner is from another choice */
+    v4 at[OUTLINE_MAX];                          /* x y in the face, height above it */
+    double slack[OUTLINE_MAX];                   /* m: how far the corner is from another choice */
     int before[OUTLINE_MAX], after[OUTLINE_MAX]; /* edges that meet here */
-    int vertex[OUTLINE_MAX]; /* corner of the incident polygon, -1: made by a cut */
+    int vertex[OUTLINE_MAX];                     /* corner of the incident polygon, -1: made by a cut */
 } outline;
 
 /* The reference face and the incident shape in it. */
@@ -51,26 +54,18 @@ int tg_facing_polygon(const tg_placed *p, int vertex, v4 d, double *cosine, doub
     const tg_polytope *t = p->polytope;
     v4 local = mat3_mul_t(p->R, d), inverse = v4_set(1 / p->size[0], 1 / p->size[1], 1 / p->size[2], 0);
     int best = -1;
-    *cosine = *second = -1;
+    double most = -1, next = -1; /* cosines squared, with their signs */
     for (int i = t->around_start[vertex]; i < t->around_start[vertex + 1]; i++)
     {
         v4 m = v4_load(t->normal + 4 * t->around[i]) * inverse;
-        double c = v4_dot(m, local) / sqrt(v4_dot(m, m));
-        if (c > *cosine)
-        {
-            *second = *cosine;
-            *cosine = c;
-            best = t->around[i];
-        }
-        else if (c > *second)
-            *second = c;
+        double along = v4_dot(m, local), c = along * fabs(along) / v4_dot(m, m);
+        next = c > most ? most : c > next ? c : next;
+        best = c > most ? t->around[i] : best;
+        most = c > most ? c : most;
     }
+    *cosine = copysign(sqrt(fabs(most)), most);
+    *second = copysign(sqrt(fabs(next)), next);
     return best;
-}
-
-static bool has_polygons(const tg_placed *p)
-{
-    return p->polytope != NULL && p->polytope->npolygon > 0;
 }
 
 static int thin_out(int count)
@@ -87,7 +82,7 @@ static void choose_incident(scene *s, int vertex)
     s->inc_step = 1;
     s->turn = INFINITY;
     s->inc_normal = v4_zero();
-    if (!has_polygons(p))
+    if (!tg_has_polygons(p))
     {
         s->ninc = tg_core_vertices(p);
         return;
@@ -137,7 +132,7 @@ static void place_reference(scene *s, int polygon)
     {
         v4 c = mat3_mul(to_face, tg_core_local(p, reference_vertex(s, k)) - o);
         s->corner[k] = c;
-        s->extent = fmax(s->extent, fabs(c[0]) + fabs(c[1]));
+        s->extent = tg_most(s->extent, fabs(c[0]) + fabs(c[1]));
     }
     double around = p->size[0] * p->size[1] * p->size[2] < 0 ? -1 : 1; /* a mirrored polygon runs the other way */
     for (int k = 0; k < s->nref; k++)
@@ -185,7 +180,7 @@ static void add_crossing(const outline *from, int i, int j, double di, double dj
 {
     int k = to->count++;
     to->at[k] = from->at[i] + (from->at[j] - from->at[i]) * v4_splat(di / (di - dj));
-    to->slack[k] = fmin(fabs(di), fabs(dj));
+    to->slack[k] = tg_least(fabs(di), fabs(dj));
     to->before[k] = di < 0 ? from->after[i] : ~side;
     to->after[k] = di < 0 ? ~side : from->after[i];
     to->vertex[k] = -1;
@@ -203,15 +198,15 @@ static outline *cut(const scene *s, int side, bool widen, outline *from, outline
     for (int i = 0; i < from->count; i++)
     {
         d[i] = beside(s->side[side], from->at[i]);
-        least = fmin(least, d[i]);
-        most = fmax(most, d[i]);
+        least = tg_least(least, d[i]);
+        most = tg_most(most, d[i]);
     }
     double shift = widen && least > 0 ? least : 0;
     for (int i = 0; i < from->count; i++)
     {
         d[i] -= shift;
         if (d[i] <= on)
-            from->slack[i] = fmin(from->slack[i], fabs(d[i]));
+            from->slack[i] = tg_least(from->slack[i], fabs(d[i]));
     }
     if (most - shift <= on)
         return from;
@@ -273,12 +268,9 @@ int tg_select(const v4 *at, int count, int which[TG_PATCH_MAX])
     }
     /* cosine and sine of 0.3 + 2 pi k / 7: no side of a usual polygon is orthogonal to one */
     static const double direction[7][2] = {
-        {0.955336489125606, 0.295520206661340},
-        {0.364595557040049, 0.931165978645406},
-        {-0.500693265890657, 0.865624776385096},
-        {-0.988949847324385, 0.148250461979303},
-        {-0.732507022822354, -0.680759474055214},
-        {0.075528530285104, -0.997143641163585},
+        {0.955336489125606, 0.295520206661340},   {0.364595557040049, 0.931165978645406},
+        {-0.500693265890657, 0.865624776385096},  {-0.988949847324385, 0.148250461979303},
+        {-0.732507022822354, -0.680759474055214}, {0.075528530285104, -0.997143641163585},
         {0.826689559586636, -0.562658308452345},
     };
     double low = INFINITY, extent = 0;
@@ -288,8 +280,8 @@ int tg_select(const v4 *at, int count, int which[TG_PATCH_MAX])
         int i = extreme(at, count, v4_set(direction[k][0], direction[k][1], 0, 0));
         v4 d = at[i] - at[0];
         n = insert(which, n, i);
-        low = fmin(low, at[i][2]);
-        extent = fmax(extent, fabs(d[0]) + fabs(d[1]));
+        low = tg_least(low, at[i][2]);
+        extent = tg_most(extent, fabs(d[0]) + fabs(d[1]));
     }
     int lowest = extreme(at, count, v4_set(0, 0, -1, 0));
     return at[lowest][2] < low - 1e-7 * extent ? insert(which, n, lowest) : n;
@@ -383,7 +375,7 @@ static double room_around(const outline *o, int i)
         if (o->vertex[i] >= 0 && o->vertex[j] >= 0)
             continue;
         v4 d = o->at[i] - o->at[j];
-        least = fmin(least, d[0] * d[0] + d[1] * d[1]);
+        least = tg_least(least, d[0] * d[0] + d[1] * d[1]);
     }
     return sqrt(least);
 }
@@ -410,7 +402,7 @@ static void add_points(const scene *s, const outline *o, double margin, tg_patch
             .point = s->origin + to_world(s, o->at[i]) - up * v4_splat(r + 0.5 * distance),
             .normal = normal,
             .distance = distance,
-            .margin = fmin(fmin(margin, s->turn), fmin(o->slack[i], room_around(o, i))),
+            .margin = tg_least(tg_least(margin, s->turn), tg_least(o->slack[i], room_around(o, i))),
             .kind = TG_POINT_WITNESS,
             .reference = s->reference,
         };
@@ -435,7 +427,7 @@ double tg_clip(const tg_query *q, const tg_axis *axis, int reference, int polygo
         return INFINITY;
     double least = INFINITY;
     for (int i = 0; i < o->count; i++)
-        least = fmin(least, o->at[i][2]);
+        least = tg_least(least, o->at[i][2]);
     add_points(&s, o, axis->margin, patch);
     return least - tg_rounding(s.inc);
 }

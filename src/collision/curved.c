@@ -2,27 +2,30 @@
  *
  * Nearest (or deepest) points of two convex shapes satisfy
  *
- *     s_b(-n) - s_a(n) = Phi n,      Phi = n . (s_b(-n) - s_a(n)),                                                                       (1)
+ *     s_b(-n) - s_a(n) = Phi n,      Phi = n . (s_b(-n) - s_a(n)),          (1)
  *
- * s the support points, n the unit normal from a to b: n is a stationary point of the separation Phi(n) on the unit sphere. With S the Hessians of the two
- * support functions Newton's step d, tangential, is
+ * s the support points, n the unit normal from a to b: n is a stationary point of the separation Phi(n) on the unit
+ * sphere. With S the Hessians of the two support functions Newton's step d, tangential, is
  *
- *     (S_a + S_b + Phi) d = residual of (1)                                                                                                    (2)
+ *     (S_a + S_b + Phi) d = residual of (1)          (2)
  *
- * which is also the equation of the derivative (narrow_deriv.c). On a line (an edge, a cylinder's side) n is orthogonal to it and the points slide
- * along it: one unknown is left, or none between two lines. On a plane n is known.
+ * which is also the equation of the derivative (narrow_deriv.c). On a line (an edge, a cylinder's side) n is
+ * orthogonal to it and the points slide along it: one unknown is left, or none between two lines. On a plane n is
+ * known.
  *
- * The search (GJK, EPA) only has to say about where n is. The pieces of the two surfaces there are tried; a pair whose solution of (1) has its points on
- * the pieces and n in their normal cones is the answer: for shapes that are apart that is a proof, for shapes that overlap it is the extremum that the search found. */
+ * The search (GJK, EPA) only has to say about where n is. The pieces of the two surfaces there are tried; a pair
+ * whose solution of (1) has its points on the pieces and n in their normal cones is the answer: for shapes that are
+ * apart that is a proof, for shapes that overlap it is the extremum that the search found. */
 #include "collision/curved.h"
 
 #include <math.h>
 
+#include "collision/gjk.h"
 #include "collision/surface.h"
 
 enum
 {
-    MAX_STEPS = 40,
+    MAX_STEPS = 30,
     MAX_HALVINGS = 12
 };
 
@@ -70,15 +73,14 @@ typedef struct state
     tg_surface surface[2];
 } state;
 
-static state evaluate(const tg_piece *a, const tg_piece *b, v4 n)
+static void evaluate(const tg_piece *a, const tg_piece *b, v4 n, state *s)
 {
-    state s = {.n = n};
-    s.a = piece_support(a, n, &s.surface[0]);
-    s.b = piece_support(b, -n, &s.surface[1]);
-    v4 D = s.b - s.a;
-    s.distance = v4_dot(n, D);
-    s.residual = D - n * v4_splat(s.distance);
-    return s;
+    s->n = n;
+    s->a = piece_support(a, n, &s->surface[0]);
+    s->b = piece_support(b, -n, &s->surface[1]);
+    v4 D = s->b - s->a;
+    s->distance = v4_dot(n, D);
+    s->residual = D - n * v4_splat(s->distance);
 }
 
 static v4 stiffness(const state *s, v4 x)
@@ -96,7 +98,8 @@ static v4 step_along(const state *s, v4 t)
 static v4 step_in_plane(const state *s)
 {
     v4 t = tg_orthogonal(s->n), u = v4_cross(s->n, t), kt = stiffness(s, t), ku = stiffness(s, u);
-    double a = v4_dot(t, kt), b = v4_dot(t, ku), c = v4_dot(u, ku), rt = v4_dot(t, s->residual), ru = v4_dot(u, s->residual);
+    double a = v4_dot(t, kt), b = v4_dot(t, ku), c = v4_dot(u, ku), rt = v4_dot(t, s->residual),
+           ru = v4_dot(u, s->residual);
     double spread = sqrt((a - c) * (a - c) + 4 * b * b), least = 0.5 * (a + c - spread), most = 0.5 * (a + c + spread);
     double bound = 1e-12 * fmax(fabs(least), fabs(most));
     if (least < bound) /* not a maximum of the separation here: lift the spectrum, which keeps the step uphill */
@@ -123,36 +126,40 @@ static double residual_of(const state *s, v4 held)
     return sqrt(v4_dot(r, r));
 }
 
-/* held: unit vector to which the normal is orthogonal, or zero */
-static bool newton(const tg_piece *a, const tg_piece *b, v4 held, state *s)
+/* held: unit vector to which the normal is orthogonal, or zero. start: about the normal. */
+static bool newton(const tg_piece *a, const tg_piece *b, v4 held, v4 start, state *result)
 {
-    bool line = v4_dot(held, held) > 0;
-    v4 n = tg_unit(without(s->n, held));
-    *s = evaluate(a, b, n);
+    bool line = v4_dot(held, held) > 0, done = false;
+    state buffer[2], *s = &buffer[0], *next = &buffer[1];
+    evaluate(a, b, tg_unit(without(start, held)), s);
     double rounding = 1e-16 * (sqrt(v4_dot(s->a, s->a)) + sqrt(v4_dot(s->b, s->b)));
-    for (int i = 0; i < MAX_STEPS; i++)
+    for (int i = 0; i < MAX_STEPS && !done; i++)
     {
         v4 d = line ? step_along(s, v4_cross(s->n, held)) : step_in_plane(s);
         double length = sqrt(v4_dot(d, d));
         if (!(length < INFINITY))
             return false;
         if (residual_of(s, held) < rounding)
-            return true;
+        {
+            done = true;
+            break;
+        }
         if (length > 0.5)
             d = d * v4_splat(0.5 / length);
-        state next = *s;
         for (int k = 0; k < MAX_HALVINGS; k++)
         {
-            next = evaluate(a, b, tg_unit(without(s->n + d, held)));
-            if (next.distance >= s->distance || length < 1e-5)
+            evaluate(a, b, tg_unit(without(s->n + d, held)), next);
+            if (next->distance >= s->distance || length < 1e-5)
                 break;
             d = d * v4_splat(0.5);
         }
-        *s = next;
-        if (length < 1e-13)
-            return true;
+        state *last = s;
+        s = next;
+        next = last;
+        done = length < 1e-13;
     }
-    return false;
+    *result = *s;
+    return done;
 }
 
 /* ---- pairs of pieces with closed forms ---- */
@@ -163,8 +170,8 @@ static v4 rim_point(const tg_piece *rim, v4 p)
     return rim->centre + rim_radial(rim, p - rim->centre) * v4_splat(rim->radius);
 }
 
-/* Core points of two pieces whose nearest points are known: the normal is the direction between them, or `start` where they coincide (for a vertex on a rim: to
- * 1e-9 of its radius, below which rounding decides the direction). */
+/* Core points of two pieces whose nearest points are known: the normal is the direction between them, or `start`
+ * where they coincide (for a vertex on a rim: to 1e-9 of its radius, below which rounding decides the direction). */
 static bool from_cores(const tg_piece *a, const tg_piece *b, v4 core_a, v4 core_b, v4 start, state *s)
 {
     v4 D = core_b - core_a;
@@ -234,11 +241,11 @@ static bool plane_piece(const tg_piece *a, const tg_piece *b, state *s)
 }
 
 /* a curved piece and a line: n is orthogonal to the line, whose point slides to where the other's is */
-static bool curved_line(const tg_piece *a, const tg_piece *b, state *s)
+static bool curved_line(const tg_piece *a, const tg_piece *b, v4 start, state *s)
 {
     bool first = a->kind == TG_PIECE_LINE;
     v4 e = first ? a->axis : b->axis;
-    if (!newton(a, b, e, s))
+    if (!newton(a, b, e, start, s))
         return false;
     v4 slide = e * v4_splat(v4_dot(e, s->residual));
     if (first)
@@ -254,7 +261,7 @@ bool tg_piece_witness(const tg_piece *a, const tg_piece *b, v4 start, tg_witness
     bool line_a = a->kind == TG_PIECE_LINE, line_b = b->kind == TG_PIECE_LINE;
     bool point_a = a->kind == TG_PIECE_POINT, point_b = b->kind == TG_PIECE_POINT;
     bool rim_a = a->kind == TG_PIECE_RIM, rim_b = b->kind == TG_PIECE_RIM;
-    state s = {.n = start};
+    state s;
     bool found;
     if (plane_a || plane_b)
         found = !(plane_a && plane_b) && !line_a && !line_b && plane_piece(a, b, &s);
@@ -267,10 +274,12 @@ bool tg_piece_witness(const tg_piece *a, const tg_piece *b, v4 start, tg_witness
     else if (point_a && point_b)
         found = from_cores(a, b, a->centre, b->centre, start, &s);
     else if (line_a || line_b)
-        found = curved_line(a, b, &s);
+        found = curved_line(a, b, start, &s);
     else
-        found = newton(a, b, v4_zero(), &s);
-    *w = (tg_witness){s.n, {s.a, s.b}, s.distance, {s.surface[0], s.surface[1]}, {a->feature, b->feature}, INFINITY};
+        found = newton(a, b, v4_zero(), start, &s);
+    if (found)
+        *w =
+            (tg_witness){s.n, {s.a, s.b}, s.distance, {s.surface[0], s.surface[1]}, {a->feature, b->feature}, INFINITY};
     return found;
 }
 
@@ -283,9 +292,11 @@ static int cylinder_pieces(const tg_placed *p, v4 d, double tolerance, tg_piece 
     v4 radial = d - axis * v4_splat(along);
     int count = 0;
     if (v4_dot(radial, radial) < tolerance * tolerance)
-        piece[count++] = (tg_piece){.kind = TG_PIECE_PLANE, .feature = 4 + (sign > 0), .polygon = -1, .axis = axis * v4_splat(sign)};
+        piece[count++] =
+            (tg_piece){.kind = TG_PIECE_PLANE, .feature = 4 + (sign > 0), .polygon = -1, .axis = axis * v4_splat(sign)};
     if (fabs(along) < tolerance)
-        piece[count++] = (tg_piece){.kind = TG_PIECE_LINE, .feature = 2, .axis = axis, .half = h, .radius = p->size[0], .centre = p->x};
+        piece[count++] = (tg_piece){
+            .kind = TG_PIECE_LINE, .feature = 2, .axis = axis, .half = h, .radius = p->size[0], .centre = p->x};
     piece[count++] = (tg_piece){.kind = TG_PIECE_RIM, .feature = sign > 0, .axis = axis, .radius = p->size[0]};
     if (fabs(along) < tolerance)
     {
@@ -304,12 +315,12 @@ static int capsule_pieces(const tg_placed *p, v4 d, double tolerance, tg_piece *
     double along = v4_dot(s.axis, d);
     int count = 0;
     if (fabs(along) < tolerance)
-        piece[count++] = (tg_piece){.kind = TG_PIECE_LINE, .feature = 2, .centre = s.centre, .axis = s.axis, .half = s.half};
+        piece[count++] =
+            (tg_piece){.kind = TG_PIECE_LINE, .feature = 2, .centre = s.centre, .axis = s.axis, .half = s.half};
     for (int end = 0; end < 2; end++)
         if ((end == 1 ? along : -along) > -tolerance)
-            piece[count++] = (tg_piece){.kind = TG_PIECE_POINT,
-                                        .feature = (uint32_t)end,
-                                        .centre = tg_along(&s, end == 1 ? s.half : -s.half)};
+            piece[count++] = (tg_piece){
+                .kind = TG_PIECE_POINT, .feature = (uint32_t)end, .centre = tg_along(&s, end == 1 ? s.half : -s.half)};
     for (int i = 0; i < count; i++)
         piece[i].radius = p->size[0];
     return count;
@@ -320,7 +331,8 @@ static v4 corner(const tg_placed *p, int vertex)
     return p->x + mat3_mul(p->R, v4_load(p->polytope->vertex + 4 * vertex) * v4_load(p->size));
 }
 
-/* The pieces at the vertex farthest along d, and the vertices at the other ends of its edges. Ids: bits 30 and 31 say edge or face. */
+/* The pieces at the vertex farthest along d, and the vertices at the other ends of its edges. Ids: bits 30 and 31
+ * say edge or face. */
 static int polytope_pieces(const tg_placed *p, v4 d, double tolerance, tg_piece *piece)
 {
     const tg_polytope *t = p->polytope;
@@ -390,12 +402,6 @@ double tg_separation(const tg_placed *a, const tg_placed *b, v4 n)
     return v4_dot(n, D) - tg_rounding(a) - tg_rounding(b);
 }
 
-static double extent(const tg_placed *p)
-{
-    v4 s = tg_support(p, p->R.c[0] + p->R.c[1] + p->R.c[2], NULL) - p->x;
-    return sqrt(v4_dot(s, s)) + tg_rounding(p);
-}
-
 tg_region tg_piece_region(const tg_piece *p)
 {
     return (tg_region){.placed = p->placed,
@@ -406,7 +412,8 @@ tg_region tg_piece_region(const tg_piece *p)
                        .feature = p->feature};
 }
 
-/* The point lies on the piece, no further out than the whole shape reaches along d. *margin: how far the end of the piece is. */
+/* The point lies on the piece, no further out than the whole shape reaches along d. *margin: how far the end of the
+ * piece is. */
 static bool on_piece(const tg_piece *p, v4 point, v4 d, double tolerance, double *margin)
 {
     const tg_placed *shape = p->placed;
@@ -431,35 +438,53 @@ static bool on_piece(const tg_piece *p, v4 point, v4 d, double tolerance, double
     return v4_dot(d, far - point) <= tolerance;
 }
 
-bool tg_exact_witness(const tg_query *q, v4 start, tg_witness *w)
+double tg_least_curvature(v4 n, const tg_surface surface[2])
 {
-    static const double tolerance[3] = {1e-6, 1e-4, 3e-2};
-    double size = extent(&q->shape[0]) + extent(&q->shape[1]);
-    bool found = false;
-    for (int level = 0; level < 3 && !found; level++)
+    state s;
+    s.distance = 0;
+    s.surface[0] = surface[0];
+    s.surface[1] = surface[1];
+    if (surface[0].flat + surface[1].flat >= 2)
+        return INFINITY;
+    if (surface[0].flat + surface[1].flat == 1)
     {
-        tg_piece a[TG_PIECES_MAX], b[TG_PIECES_MAX];
-        int count_a = tg_pieces(&q->shape[0], start, tolerance[level], a);
-        int count_b = tg_pieces(&q->shape[1], -start, tolerance[level], b);
-        for (int i = 0; i < count_a; i++)
-            for (int j = 0; j < count_b; j++)
-            {
-                tg_witness try;
-                double margin = INFINITY;
-                if (!tg_piece_witness(&a[i], &b[j], start, &try) || (found && try.distance <= w->distance))
-                    continue;
-                if (!on_piece(&a[i], try.point[0], try.normal, 1e-10 * size, &margin) ||
-                    !on_piece(&b[j], try.point[1], -try.normal, 1e-10 * size, &margin))
-                    continue;
-                found = true;
-                try.margin = margin;
-                *w = try;
-            }
+        v4 t = v4_cross(n, surface[surface[0].flat == 1 ? 0 : 1].edge);
+        return v4_dot(t, stiffness(&s, t));
     }
-    return found;
+    v4 t = tg_orthogonal(n), u = v4_cross(n, t), kt = stiffness(&s, t), ku = stiffness(&s, u);
+    double x = v4_dot(t, kt), y = v4_dot(t, ku), z = v4_dot(u, ku);
+    return 0.5 * (x + z - sqrt((x - z) * (x - z) + 4 * y * y));
 }
 
-/* Where the search ends before the last digits the exact separation along its normal counts: apart it is too small, overlapping too deep, never the other way. */
+/* The first pair of pieces around a normal that satisfies the conditions: (1), points on the pieces and normals in
+ * their cones, and, overlapping, a largest separation. */
+static bool try_pieces(const tg_query *q, v4 start, double tolerance, double size, tg_witness *w)
+{
+    tg_piece a[TG_PIECES_MAX], b[TG_PIECES_MAX];
+    int count_a = tg_pieces(&q->shape[0], start, tolerance, a), count_b = tg_pieces(&q->shape[1], -start, tolerance, b);
+    for (int i = 0; i < count_a; i++)
+        for (int j = 0; j < count_b; j++)
+        {
+            double margin = INFINITY;
+            if (!tg_piece_witness(&a[i], &b[j], start, w) ||
+                !on_piece(&a[i], w->point[0], w->normal, 1e-10 * size, &margin) ||
+                !on_piece(&b[j], w->point[1], -w->normal, 1e-10 * size, &margin))
+                continue;
+            w->margin = margin;
+            if (w->distance > -1e-9 * size || tg_least_curvature(w->normal, w->surface) + w->distance > 0)
+                return true;
+        }
+    return false;
+}
+
+bool tg_exact_witness(const tg_query *q, v4 start, tg_witness *w)
+{
+    double size = tg_extent(&q->shape[0]) + tg_extent(&q->shape[1]);
+    return try_pieces(q, start, 3e-2, size, w) || try_pieces(q, start, 0.2, size, w);
+}
+
+/* Where the search ends before the last digits the exact separation along its normal counts: apart it is too small,
+ * overlapping too deep, never the other way. */
 tg_witness tg_search_witness(const tg_query *q, const tg_gjk_result *r)
 {
     double ra = tg_rounding(&q->shape[0]), rb = tg_rounding(&q->shape[1]);
@@ -486,123 +511,4 @@ void tg_add_witness(const tg_query *q, tg_patch *patch, const tg_witness *w, uin
         .kind = TG_POINT_WITNESS,
         .surface = {w->surface[0], w->surface[1]},
     };
-}
-
-/* ---- where to start, and when to stop ---- */
-
-/* The signed distance f(t) of points c + t e to a convex set is convex, with f' = d.e, d the outward normal: bisection and false position (Illinois) on f' = 0.
- * Where f' jumps instead the axis crosses the set's skeleton. Otherwise the whole axis lies on one side of the tangent plane at the minimum, so that the extremum of
- * the point is that of the axis. */
-double tg_capsule_start(const tg_placed *capsule, const tg_placed *shape, tg_point_distance *distance, v4 *normal)
-{
-    tg_segment s = tg_axis_of(capsule);
-    double t[2] = {-s.half, s.half}, slope[2], f = 0;
-    v4 d;
-    for (int i = 0; i < 2; i++) /* an end is nearest where the distance rises from it */
-    {
-        f = distance(shape, tg_along(&s, t[i]), &d);
-        slope[i] = v4_dot(d, s.axis);
-        if (i == 0 ? slope[0] >= 0 : slope[1] <= 0)
-        {
-            *normal = -d;
-            return f;
-        }
-    }
-    for (int step = 0; step < 60; step++)
-    {
-        double width = t[1] - t[0], at = t[0] - width * slope[0] / (slope[1] - slope[0]);
-        if (step % 4 == 3)
-            at = 0.5 * (t[0] + t[1]);
-        f = distance(shape, tg_along(&s, at), &d);
-        double g = v4_dot(d, s.axis);
-        if (fabs(g) < 1e-6)
-        {
-            *normal = -d;
-            return f;
-        }
-        if (width < 1e-9 * s.half)
-            break;
-        int end = g > 0;
-        t[end] = at;
-        slope[end] = g;
-        slope[1 - end] *= 0.5;
-    }
-    return INFINITY;
-}
-
-/* The largest ball that rolls inside the whole surface (Blaschke): its radius is the smallest radius of curvature. */
-static double rolling_radius(const tg_placed *p)
-{
-    if (p->type != TG_GEOM_ELLIPSOID)
-        return tg_rounding(p);
-    double least = fmin(fmin(p->size[0], p->size[1]), p->size[2]), most = fmax(fmax(p->size[0], p->size[1]), p->size[2]);
-    return least * least / most;
-}
-
-/* With the shapes moved apart until they touch, the separation along a direction at an angle to n is at most -(sum of the radii) (1 - cos), because of the balls at the
- * contact point; moved back by the depth it gains depth (1 - cos) at most. */
-bool tg_certain(const tg_query *q, const tg_witness *w)
-{
-    return -w->distance < rolling_radius(&q->shape[0]) + rolling_radius(&q->shape[1]);
-}
-
-/* The normal of a face at the vertex of a mesh that n points to. */
-static void try_mesh_faces(const tg_query *q, int i, v4 *n, double *most)
-{
-    const tg_placed *p = &q->shape[i];
-    const tg_polytope *t = p->polytope;
-    double sign = i == 0 ? 1 : -1;
-    int vertex = -1;
-    tg_support(p, *n * v4_splat(sign), &vertex);
-    for (int k = t->around_start[vertex]; k < t->around_start[vertex + 1]; k++)
-    {
-        v4 m = mat3_mul(p->R, tg_scaled_normal(p, t->around[k])) * v4_splat(sign);
-        double s = tg_separation(&q->shape[0], &q->shape[1], m);
-        if (s > *most)
-        {
-            *most = s;
-            *n = m;
-        }
-    }
-}
-
-bool tg_better_axis(const tg_query *q, double now, v4 *n)
-{
-    double before = now + 1e-13 * (extent(&q->shape[0]) + extent(&q->shape[1])), most = before;
-    for (int i = 0; i < 2; i++)
-    {
-        if (q->shape[i].type == TG_GEOM_MESH)
-        {
-            try_mesh_faces(q, i, n, &most);
-            continue;
-        }
-        for (int k = 0; k < 6; k++)
-        {
-            v4 axis = q->shape[i].R.c[k / 2] * v4_splat(k % 2 == 0 ? 1 : -1);
-            double s = tg_separation(&q->shape[0], &q->shape[1], axis);
-            if (s > most)
-            {
-                most = s;
-                *n = axis;
-            }
-        }
-    }
-    return most > before;
-}
-
-void tg_convex_point(const tg_query *q, tg_patch *patch)
-{
-    double rounding = tg_rounding(&q->shape[0]) + tg_rounding(&q->shape[1]);
-    tg_gjk_result r = tg_gjk(&q->shape[0], &q->shape[1], q->reach + rounding, q->hint);
-    if (!(r.distance - rounding < q->reach))
-        return;
-    tg_witness w, other;
-    bool exact = tg_exact_witness(q, r.normal, &w);
-    if (!exact)
-        w = tg_search_witness(q, &r);
-    v4 n = r.normal;
-    if ((!exact || !tg_certain(q, &w)) && tg_better_axis(q, w.distance, &n) && tg_exact_witness(q, n, &other) &&
-        other.distance > w.distance)
-        w = other;
-    tg_add_witness(q, patch, &w, 0);
 }

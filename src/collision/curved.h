@@ -44,43 +44,64 @@ typedef struct tg_witness
     double margin;
 } tg_witness;
 
-/* Nearest (or deepest) points of two pieces, from a normal near the answer. False where it does not converge, or where the two leave the points open
- * (two planes, a plane and a line in it). */
+/* Nearest (or deepest) points of two pieces, from a normal near the answer. False where it does not converge, or
+ * where the two leave the points open (two planes, a plane and a line in it). */
 bool tg_piece_witness(const tg_piece *a, const tg_piece *b, v4 start, tg_witness *w);
 
-/* Nearest (or deepest) points of two shapes whose normal is about `start`: searches the pieces there for a pair that satisfies the conditions of an
- * extremum. False where there is none. */
+/* Nearest (or deepest) points of two shapes whose normal is about `start`: searches the pieces there for a pair that
+ * satisfies the conditions of an extremum. False where there is none. */
 bool tg_exact_witness(const tg_query *q, v4 start, tg_witness *w);
+
+/* The smallest radius of curvature of two surfaces together (of S_a + S_b), over directions in which no line holds
+ * the normal. */
+double tg_least_curvature(v4 n, const tg_surface surface[2]);
 
 /* n.(s_b(-n) - s_a(n)): how far the shapes, roundings included, are apart along n. */
 double tg_separation(const tg_placed *a, const tg_placed *b, v4 n);
 
+/* about how large a shape is, from its origin */
+static inline double tg_extent(const tg_placed *p)
+{
+    v4 s = tg_support(p, p->R.c[0] + p->R.c[1] + p->R.c[2], NULL) - p->x;
+    return __builtin_sqrt(v4_dot(s, s)) + tg_rounding(p);
+}
+
 /* Writes the witness as a contact point. */
 void tg_add_witness(const tg_query *q, tg_patch *patch, const tg_witness *w, uint32_t base);
 
-/* A witness from the search alone (1e-6), where no exact one was found; its derivative is that of two vertices. */
+/* A witness from the search alone, where no exact one was found; its derivative is that of two vertices. */
 tg_witness tg_search_witness(const tg_query *q, const tg_gjk_result *r);
 
-/* The search is good to about 1e-6 where shapes touch or overlap, and coarser deep inside: an axis of the two frames (a box's faces, a cylinder's caps, an ellipsoid's
- * radii) or a mesh's face near n along which the shapes are farther apart than `now`. False where there is none; *n is then unchanged. */
+/* The search is good to about 1e-6 where shapes touch or overlap, and coarser deep inside: an axis of the two frames
+ * (a box's faces, a cylinder's caps, an ellipsoid's radii) or a mesh's face near n along which the shapes are
+ * farther apart than `now`. False where there is none; *n is then unchanged. */
 bool tg_better_axis(const tg_query *q, double now, v4 *n);
 
-/* Two convex shapes with a single contact point: search, then polish. */
-void tg_convex_point(const tg_query *q, tg_patch *patch);
+/* Turns an approximate normal (0.03 rad, sometimes 0.2) into exact points within reach. False where it finds no
+ * extremum there. */
+typedef bool tg_polish_function(const tg_query *q, v4 n, tg_patch *patch);
+
+tg_polish_function tg_polish_point; /* one point */
+
+/* Two convex shapes of which one is curved: finds a normal, polishes it, and makes sure that it is the answer. */
+void tg_search_patch(const tg_query *q, tg_polish_function *polish, tg_patch *patch);
+
+/* True where the deepest point of a patch (not empty) is known to be the answer: the shapes are apart, or overlap by
+ * less than the radii of balls inside them that touch there, or by little where sharp features cross. */
+bool tg_patch_certain(const tg_query *q, const tg_patch *patch);
 
 /* ---- a point against a curved shape: signed distance and unit outward normal d at the nearest point ---- */
 
-double tg_point_cylinder(const tg_placed *cylinder, v4 p, v4 *d, tg_surface *surface, uint32_t *feature, double *margin);
+double tg_point_cylinder(const tg_placed *cylinder, v4 p, v4 *d, tg_surface *surface, uint32_t *feature,
+                         double *margin);
 double tg_point_ellipsoid(const tg_placed *ellipsoid, v4 p, v4 *d);
 
 typedef double tg_point_distance(const tg_placed *shape, v4 p, v4 *d);
 
-/* About the nearest point of a capsule's axis to a shape: distance of the axis, and the normal from the capsule to the shape. INFINITY where the axis goes
- * through the shape from side to side, so that points of it do not tell the way out. */
+/* About the nearest point of a capsule's axis to a shape: distance of the axis, and the normal from the capsule to
+ * the shape. INFINITY where the axis goes through the shape from side to side, so that points of it do not tell the
+ * way out. */
 double tg_capsule_start(const tg_placed *capsule, const tg_placed *shape, tg_point_distance *distance, v4 *normal);
-
-/* True where an extremum is known to be the answer: the shapes are apart, or overlap by no more than the radii of the balls that roll inside them. */
-bool tg_certain(const tg_query *q, const tg_witness *w);
 
 /* ---- lines ---- */
 
@@ -105,7 +126,8 @@ static inline v4 tg_along(const tg_segment *s, double t)
     return s->centre + s->axis * v4_splat(t);
 }
 
-/* Sides of capsules and cylinders that are nearly parallel: the two ends of the stretch that they share. False where they are not, or share none. */
+/* Sides of capsules and cylinders that are nearly parallel: the two ends of the stretch that they share. False where
+ * they are not, or share none. */
 bool tg_add_parallel(const tg_query *q, tg_patch *patch);
 
 static inline v4 tg_unit(v4 x)

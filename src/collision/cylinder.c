@@ -1,10 +1,12 @@
 /* Cylinders against spheres, capsules, cylinders, boxes and meshes.
  *
- * A cylinder has two caps (flat), a side (a line, rounded) and two rims (circles). What touches a cap or a flat face of the other shape gives a patch
- * (patch.c); parallel sides give two points (round.c); everything else one point, from the pieces of the two surfaces (curved.c).
+ * A cylinder has two caps (flat), a side (a line, rounded) and two rims (circles). What touches a cap or a flat face
+ * of the other shape gives a patch (patch.c); parallel sides give two points (round.c); everything else one point,
+ * from the pieces of the two surfaces (curved.c).
  *
- * Degenerate input. A point on the axis, nearer to the side than to the caps, has the cylinder's x axis as outward normal; one as far from cap as from side takes the
- * side. Coaxial cylinders that overlap are separated along the axis or across it, whichever is shorter; across it along x of the first. */
+ * Degenerate input. A point on the axis, nearer to the side than to the caps, has the cylinder's x axis as outward
+ * normal; one as far from cap as from side takes the side. Coaxial cylinders that overlap are separated along the
+ * axis or across it, whichever is shorter; across it along x of the first. */
 #include <math.h>
 
 #include "collision/curved.h"
@@ -87,24 +89,27 @@ static double deepest(const tg_gather *g)
     return least;
 }
 
-/* Gathers the points over the flat region of shape `reference` that looks along n, if there is one within `tolerance` (rad) of n. Returns the separation
- * along its normal, -INFINITY where there is no such region or where the nearest point of the other shape is not over it. */
-static double gather_over(const tg_query *q, v4 n, int reference, double tolerance, tg_gather *gather)
+/* How far a face may look away from the normal of the search and still be the one that holds it. */
+#define FLAT 3e-2
+
+/* Gathers the points over the flat region of shape `reference` that looks along n, if there is one. Returns the
+ * separation along its normal, -INFINITY where there is no such region or where the nearest point of the other shape
+ * is not over it. */
+static double gather_over(const tg_query *q, v4 n, int reference, tg_gather *gather)
 {
     tg_region region;
     v4 outward = reference == 0 ? n : -n;
     if (!tg_region_towards(&q->shape[reference], outward, &region))
         return -INFINITY;
     v4 off = region.normal - outward;
-    if (v4_dot(off, off) > tolerance * tolerance)
+    if (v4_dot(off, off) > FLAT * FLAT)
         return -INFINITY;
     gather->count = 0;
     tg_points_over(q, &region, 1 - reference, gather);
-    double separation =
-        tg_separation(&q->shape[0], &q->shape[1], reference == 0 ? region.normal : -region.normal);
-    bool parallel = tolerance < 1e-4 && tg_parallel_over(q, &region, 1 - reference);
-    double slack = (parallel ? 2e-5 : 1e-9) * (size_of(&q->shape[0]) + size_of(&q->shape[1]));
-    return deepest(gather) - separation <= slack ? separation : -INFINITY;
+    double separation = tg_separation(&q->shape[0], &q->shape[1], reference == 0 ? region.normal : -region.normal);
+    double slack = tg_parallel_over(q, &region, 1 - reference) ? 2e-5 : 1e-9;
+    bool over = deepest(gather) - separation <= slack * (size_of(&q->shape[0]) + size_of(&q->shape[1]));
+    return over ? separation : -INFINITY;
 }
 
 static void take(tg_gather *gather, tg_patch *patch)
@@ -117,22 +122,16 @@ static void take(tg_gather *gather, tg_patch *patch)
 /* A patch whose normal is that of a flat face near n. */
 static bool add_flat(const tg_query *q, v4 n, tg_patch *patch)
 {
-    static const double tolerance[3] = {2e-5, 1e-3, 3e-2};
     tg_gather gather[2];
-    for (int level = 0; level < 3; level++)
-    {
-        double first = gather_over(q, n, 0, tolerance[level], &gather[0]);
-        double second = gather_over(q, n, 1, tolerance[level], &gather[1]);
-        if (first == -INFINITY && second == -INFINITY)
-            continue;
-        take(&gather[first > second ? 0 : 1], patch);
-        return true;
-    }
-    return false;
+    double first = gather_over(q, n, 0, &gather[0]), second = gather_over(q, n, 1, &gather[1]);
+    if (first == -INFINITY && second == -INFINITY)
+        return false;
+    take(&gather[first > second ? 0 : 1], patch);
+    return true;
 }
 
-/* Two faces that are nearly parallel while rims, edges or corners are nearest: the points over the second's face, beside the exact one and not deeper than it,
- * so that the patch is already there when the faces become parallel. */
+/* Two faces that are nearly parallel while rims, edges or corners are nearest: the points over the second's face,
+ * beside the exact one and not deeper than it, so that the patch is already there when the faces become parallel. */
 #define NEARLY_FLAT 0.05
 
 static void add_nearly_flat(const tg_query *q, v4 n, double exact, tg_patch *patch)
@@ -181,7 +180,8 @@ static bool exactly_parallel(const tg_query *q)
     return v4_dot(across, across) < 1e-10;
 }
 
-/* From an approximate normal to the patch. False where no exact answer was found. */
+/* From an approximate normal to the patch. False where no exact answer was found. The exact normal of rims and edges
+ * can be that of a face to rounding: then the face is tried again. */
 static bool polish(const tg_query *q, v4 n, tg_patch *patch)
 {
     if (add_flat(q, n, patch))
@@ -192,49 +192,22 @@ static bool polish(const tg_query *q, v4 n, tg_patch *patch)
     tg_witness w;
     if (!tg_exact_witness(q, n, &w))
         return sides;
+    if (!sides && add_flat(q, w.normal, patch))
+        return true;
     tg_add_witness(q, patch, &w, 0);
     if (!sides)
         add_nearly_flat(q, w.normal, w.distance, patch);
     return true;
 }
 
-static double least_distance(const tg_patch *patch)
-{
-    double least = INFINITY;
-    for (int i = 0; i < patch->count; i++)
-        least = fmin(least, patch->point[i].distance);
-    return least;
-}
-
-static void search_and_polish(const tg_query *q, tg_patch *patch)
-{
-    double rounding = tg_rounding(&q->shape[0]) + tg_rounding(&q->shape[1]);
-    tg_gjk_result r = tg_gjk(&q->shape[0], &q->shape[1], q->reach + rounding, q->hint);
-    if (!(r.distance - rounding < q->reach))
-        return;
-    bool exact = polish(q, r.normal, patch);
-    if (exact && least_distance(patch) > 0) /* an extremum of shapes that are apart is the only one */
-        return;
-    if (!exact)
-    {
-        tg_witness w = tg_search_witness(q, &r);
-        tg_add_witness(q, patch, &w, 0);
-    }
-    v4 n = r.normal;
-    tg_patch other;
-    other.count = 0;
-    if (tg_better_axis(q, least_distance(patch), &n) && polish(q, n, &other))
-        *patch = other;
-}
-
 void tg_cylinder_cylinder(const tg_query *q, tg_patch *patch)
 {
-    search_and_polish(q, patch);
+    tg_search_patch(q, polish, patch);
 }
 
 void tg_cylinder_polytope(const tg_query *q, tg_patch *patch)
 {
-    search_and_polish(q, patch);
+    tg_search_patch(q, polish, patch);
 }
 
 static double point_distance(const tg_placed *cylinder, v4 p, v4 *d)
@@ -251,5 +224,5 @@ void tg_capsule_cylinder(const tg_query *q, tg_patch *patch)
     double distance = tg_capsule_start(&q->shape[0], &q->shape[1], point_distance, &n);
     if (distance < INFINITY && (distance - q->shape[0].size[0] >= q->reach || polish(q, n, patch)))
         return;
-    search_and_polish(q, patch);
+    tg_search_patch(q, polish, patch);
 }

@@ -1,14 +1,16 @@
 /* Ellipsoids: one contact point with anything convex.
  *
- * The point of an ellipsoid (radii r, its own frame) nearest to p is x_i = r_i^2 p_i / (t + r_i^2), where t > -min r^2 solves
+ * The point of an ellipsoid (radii r, its own frame) nearest to p is x_i = r_i^2 p_i / (t + r_i^2), where t > -min
+ * r^2 solves
  *
  *     F(t) = sum_i (r_i p_i / (t + r_i^2))^2 = 1.
  *
- * g_i = p_i / (t + r_i^2) is the outward normal, and p - x = t g, so the signed distance is t |g|: continuous through the surface, exact near it. 1 / sqrt(F) is
- * increasing and concave, so Newton's method on 1 / sqrt(F) = 1 from the left of the root rises to it without overshooting.
+ * g_i = p_i / (t + r_i^2) is the outward normal, and p - x = t g, so the signed distance is t |g|: continuous
+ * through the surface, exact near it. 1 / sqrt(F) is increasing and concave, so Newton's method on 1 / sqrt(F) = 1
+ * from the left of the root rises to it without overshooting.
  *
- * Degenerate input: a point without a component along the shortest axis, deep inside, has two nearest points; the one on the positive side of that axis is taken
- * (the first of equally short axes). */
+ * Degenerate input: a point without a component along the shortest axis, deep inside, has two nearest points; the
+ * one on the positive side of that axis is taken (the first of equally short axes). */
 #include <math.h>
 
 #include "collision/curved.h"
@@ -68,81 +70,33 @@ void tg_sphere_ellipsoid(const tg_query *q, tg_patch *patch)
     tg_add_witness(q, patch, &w, 0);
 }
 
-/* Tries the pieces around a normal; takes the answer if it is certain. */
-static bool add_certain(const tg_query *q, v4 start, tg_patch *patch)
-{
-    tg_witness w;
-    if (!tg_exact_witness(q, start, &w) || !tg_certain(q, &w))
-        return false;
-    tg_add_witness(q, patch, &w, 0);
-    return true;
-}
-
 void tg_capsule_ellipsoid(const tg_query *q, tg_patch *patch)
 {
     v4 n;
     double distance = tg_capsule_start(&q->shape[0], &q->shape[1], tg_point_ellipsoid, &n);
-    tg_witness w;
-    if (distance < INFINITY)
-    {
-        if (distance - q->shape[0].size[0] >= q->reach)
-            return;
-        if (tg_exact_witness(q, n, &w))
-        {
-            tg_add_witness(q, patch, &w, 0);
-            return;
-        }
-    }
-    tg_convex_point(q, patch);
+    if (distance < INFINITY && (distance - q->shape[0].size[0] >= q->reach || tg_polish_point(q, n, patch)))
+        return;
+    tg_search_patch(q, tg_polish_point, patch);
 }
 
-/* from centre to centre */
-static v4 centre_direction(const tg_query *q)
+/* Newton's method finds the way from the line between the centres, mostly. */
+void tg_ellipsoid_ellipsoid(const tg_query *q, tg_patch *patch)
 {
     v4 d = q->shape[1].x - q->shape[0].x;
     double length = sqrt(v4_dot(d, d));
-    return length > 0 ? d * v4_splat(1 / length) : q->shape[0].R.c[0];
+    if (length > 0 && tg_polish_point(q, d * v4_splat(1 / length), patch) &&
+        (patch->count == 0 || tg_patch_certain(q, patch)))
+        return;
+    patch->count = 0;
+    tg_search_patch(q, tg_polish_point, patch);
 }
 
-void tg_ellipsoid_ellipsoid(const tg_query *q, tg_patch *patch)
-{
-    if (!add_certain(q, centre_direction(q), patch))
-        tg_convex_point(q, patch);
-}
-
-/* The cylinder's normal nearest to the ellipsoid's centre is near the answer where the ellipsoid is small or round. */
 void tg_ellipsoid_cylinder(const tg_query *q, tg_patch *patch)
 {
-    v4 d;
-    tg_surface surface;
-    uint32_t feature;
-    double margin;
-    tg_point_cylinder(&q->shape[1], q->shape[0].x, &d, &surface, &feature, &margin);
-    if (!add_certain(q, -d, patch))
-        tg_convex_point(q, patch);
-}
-
-/* The face of a box along which the two are farthest apart is the answer wherever the ellipsoid is nearest to a face. */
-static v4 farthest_box_face(const tg_query *q)
-{
-    const tg_placed *box = &q->shape[1];
-    v4 best = box->R.c[0];
-    double most = -INFINITY;
-    for (int i = 0; i < 6; i++)
-    {
-        v4 n = box->R.c[i / 2] * v4_splat(i % 2 == 0 ? 1 : -1);
-        double s = tg_separation(&q->shape[0], box, n);
-        if (s > most)
-        {
-            most = s;
-            best = n;
-        }
-    }
-    return best;
+    tg_search_patch(q, tg_polish_point, patch);
 }
 
 void tg_ellipsoid_polytope(const tg_query *q, tg_patch *patch)
 {
-    if (q->shape[1].type != TG_GEOM_BOX || !add_certain(q, farthest_box_face(q), patch))
-        tg_convex_point(q, patch);
+    tg_search_patch(q, tg_polish_point, patch);
 }

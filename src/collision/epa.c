@@ -1,13 +1,16 @@
-/* The smallest translation that separates two overlapping convex shapes: the expanding polytope algorithm (van den Bergen, 2001).
+/* The smallest translation that separates two overlapping convex shapes: the expanding polytope algorithm (van den
+ * Bergen, 2001).
  *
- * A polytope inside the Minkowski difference b - a is grown at its face nearest to the origin: the support point along that face's normal either lies on
- * the face, which is then a face of the difference, or replaces the faces that see it. Distances of faces are signed: a difference that just
- * misses the origin (touching shapes, by rounding) gives the face that it misses, with a small positive distance of the shapes, so that the answer is
+ * A polytope inside the Minkowski difference b - a is grown at its face nearest to the origin: the support point
+ * along that face's normal either lies on the face, which is then a face of the difference, or replaces the faces
+ * that see it. Distances of faces are signed: a difference that just misses the origin (touching shapes, by
+ * rounding) gives the face that it misses, with a small positive distance of the shapes, so that the answer is
  * continuous there.
  *
- * Differences without a volume (two points, crossing segments, a point in a flat polygon, ...) touch: distance 0, the normal
- * is the direction in which the difference is thin, on the side to which the second shape's frame lies from the first's. A difference that is a
- * segment or a point is thin in many: the one nearest to the line between the frames, or, if these coincide too, nearest to the x axis of the first shape. */
+ * Differences without a volume (two points, crossing segments, a point in a flat polygon, ...) touch: distance 0,
+ * the normal is the direction in which the difference is thin, on the side to which the second shape's frame lies
+ * from the first's. A difference that is a segment or a point is thin in many: the one nearest to the line between
+ * the frames, or, if these coincide too, nearest to the x axis of the first shape. */
 #include <math.h>
 
 #include "collision/gjk.h"
@@ -18,9 +21,9 @@ enum
     FACES = 2 * CORNERS /* a closed surface of V corners has 2 V - 4 triangles */
 };
 
-#define GAIN 4e-15         /* of the extent: less is rounding */
-#define CURVED_GAIN 1e-9   /* of the extent, where a core is curved */
-#define THIN 1e-12         /* of the extent: a difference without a volume */
+#define GAIN 4e-15       /* of the extent: less is rounding */
+#define CURVED_GAIN 1e-9 /* of the extent, where a core is curved */
+#define THIN 1e-12       /* of the extent: a difference without a volume */
 
 typedef struct face
 {
@@ -108,7 +111,8 @@ static void remove_face(hull *h, int f)
     h->unused[h->nfree++] = f;
 }
 
-/* Walks over the faces that see the corner, entered across edge e of face f; what is left at the horizon is noted in order, as 4 face + edge. */
+/* Walks over the faces that see the corner, entered across edge e of face f; what is left at the horizon is noted in
+ * order, as 4 face + edge. */
 static void walk(hull *h, v4 y, int f, int e)
 {
     const face *g = &h->face[f];
@@ -191,7 +195,8 @@ static v4 any_across(v4 u)
     return d * v4_splat(1 / length(d));
 }
 
-/* Adds corners until there are four that span a volume; returns how many there are if there is none. *line, *normal: of the flat difference. */
+/* Adds corners until there are four that span a volume; returns how many there are if there is none. *line, *normal:
+ * of the flat difference. */
 static int span(hull *h, v4 *line, v4 *normal)
 {
     *line = *normal = v4_zero();
@@ -301,7 +306,8 @@ static double weigh(const hull *h, const face *f, double weight[3])
     return fmin(fmin(weight[0], weight[1]), weight[2]);
 }
 
-/* A face of the difference may be several triangles: the one that holds the origin's projection. Also how far the nearest other face is. */
+/* A face of the difference may be several triangles: the one that holds the origin's projection. Also how far the
+ * nearest other face is. */
 static face face_of_origin(const hull *h, const face *found, double distance, double *margin)
 {
     double weight[3], most = weigh(h, found, weight);

@@ -1,9 +1,10 @@
 /* Nearest points of two convex shapes: Gilbert, Johnson and Keerthi (1988), on the Minkowski difference b - a.
  *
- * v is the point of the current simplex nearest to the origin; the support point w along -v either proves that v is the answer
- * (v.w / |v| bounds the distance from below, so that v.v - v.w measures how far it may be) or joins the simplex. The nearest point of a
- * simplex is the nearest of its parts that contain the corner that came last: the others cannot be nearer, or the search would have gone there before.
- * For polytopes it ends at the features that hold the nearest points, and what is computed from them is exact to rounding. */
+ * v is the point of the current simplex nearest to the origin; the support point w along -v either proves that v is
+ * the answer (v.w / |v| bounds the distance from below, so that v.v - v.w measures how far it may be) or joins the
+ * simplex. The nearest point of a simplex is the nearest of its parts that contain the corner that came last: the
+ * others cannot be nearer, or the search would have gone there before. For polytopes it ends at the features that
+ * hold the nearest points, and what is computed from them is exact to rounding. */
 #include "collision/gjk.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@ enum
 
 #define GAP 1e-14        /* relative to the squared distance: the end of what doubles resolve */
 #define CURVED_GAP 1e-10 /* the same where a core is curved, and the answer is polished by others */
-#define ROUGH_GAP 1e-3   /* relative to the distance, for tg_gjk_direction */
+#define ROUGH_GAP 1e-2   /* relative to the distance, for tg_gjk_direction */
 #define TOUCHING 1e-10   /* relative to the size of the shapes: closer than that, directions come from EPA */
 
 /* ---- the pair ---- */
@@ -51,45 +52,31 @@ typedef struct nearest
 {
     v4 point;
     double squared;
-    int count, which[3]; /* the corners that carry it */
-    double weight[3];
+    unsigned kept;    /* bits: the corners that carry it */
+    double weight[4]; /* of these */
 } nearest;
 
 /* The segment from corner i to the new one k; its far end alone was looked at before. */
-static void try_segment(const tg_simplex *s, int i, int k, nearest *best)
+static inline void try_segment(const tg_simplex *s, int i, int k, nearest *best)
 {
     v4 a = s->corner[k].y, e = s->corner[i].y - a;
     double ee = v4_dot(e, e), along = -v4_dot(a, e);
-    if (along <= 0 || ee == 0)
-    {
-        double squared = v4_dot(a, a);
-        if (squared < best->squared)
-        {
-            best->point = a;
-            best->squared = squared;
-            best->count = 1;
-            best->which[0] = k;
-            best->weight[0] = 1;
-        }
-        return;
-    }
-    double t = along < ee ? along / ee : 1;
+    bool alone = along <= 0 || ee == 0;
+    double t = alone ? 0 : along < ee ? along / ee : 1;
     v4 p = a + e * v4_splat(t);
     double squared = v4_dot(p, p);
     if (squared < best->squared)
     {
         best->point = p;
         best->squared = squared;
-        best->count = 2;
-        best->which[0] = k;
-        best->which[1] = i;
-        best->weight[0] = 1 - t;
-        best->weight[1] = t;
+        best->kept = alone ? 1u << k : 1u << k | 1u << i;
+        best->weight[k] = 1 - t;
+        best->weight[i] = t;
     }
 }
 
 /* Triangle i j k with k new: inside its prism the projection on its plane, otherwise the better of its new edges. */
-static void try_triangle(const tg_simplex *s, int i, int j, int k, nearest *best)
+static inline void try_triangle(const tg_simplex *s, int i, int j, int k, nearest *best)
 {
     v4 a = s->corner[i].y, b = s->corner[j].y, c = s->corner[k].y;
     v4 n = v4_cross(a - c, b - c);
@@ -99,7 +86,14 @@ static void try_triangle(const tg_simplex *s, int i, int j, int k, nearest *best
     {
         double scale = 1 / nn, height = v4_dot(n, c), squared = height * height * scale;
         if (squared < best->squared)
-            *best = (nearest){n * v4_splat(height * scale), squared, 3, {k, i, j}, {wc * scale, wa * scale, wb * scale}};
+        {
+            best->point = n * v4_splat(height * scale);
+            best->squared = squared;
+            best->kept = 1u << i | 1u << j | 1u << k;
+            best->weight[i] = wa * scale;
+            best->weight[j] = wb * scale;
+            best->weight[k] = wc * scale;
+        }
         return;
     }
     if (wb <= 0 || wc <= 0)
@@ -120,7 +114,7 @@ static bool beyond(const tg_simplex *s, int i, int j, int k, int o)
 static bool find_nearest(const tg_simplex *s, nearest *best)
 {
     best->squared = INFINITY;
-    best->count = 0;
+    best->kept = 0;
     switch (s->count)
     {
     case 2:
@@ -140,14 +134,21 @@ static bool find_nearest(const tg_simplex *s, nearest *best)
     }
 }
 
-static void keep(tg_simplex *s, const nearest *n)
+/* Closes up the corners that are kept, and their weights. */
+static void keep(tg_simplex *s, nearest *n)
 {
-    tg_corner kept[3];
-    for (int i = 0; i < n->count; i++)
-        kept[i] = s->corner[n->which[i]];
-    for (int i = 0; i < n->count; i++)
-        s->corner[i] = kept[i];
-    s->count = n->count;
+    int count = 0;
+    for (int i = 0; i < s->count; i++)
+        if (n->kept >> i & 1)
+        {
+            if (count < i)
+            {
+                s->corner[count] = s->corner[i];
+                n->weight[count] = n->weight[i];
+            }
+            count++;
+        }
+    s->count = count;
 }
 
 /* ---- the search ---- */
@@ -200,7 +201,8 @@ static double squared(v4 a)
     return v4_dot(a, a);
 }
 
-/* The corner w along -v ends the search: nothing is nearer than v.w / |v|, which is beyond reach, or not less than |v| to rounding. */
+/* The corner w along -v ends the search: nothing is nearer than v.w / |v|, which is beyond reach, or not less than
+ * |v| to rounding. */
 static bool ends(const tg_pair_frame *p, double vv, double vw, double reach, double extent)
 {
     double gap = vv - vw;
@@ -209,7 +211,8 @@ static bool ends(const tg_pair_frame *p, double vv, double vw, double reach, dou
     return gap <= (p->curved ? CURVED_GAP : GAP) * vv || gap * gap <= 1.6e-31 * vv * extent;
 }
 
-/* The shapes overlap, or nearly: EPA starts from the corners. Otherwise the simplex of the nearest points is left, with their weights. */
+/* The shapes overlap, or nearly: EPA starts from the corners. Otherwise the simplex of the nearest points is left,
+ * with their weights. */
 static bool search(const tg_pair_frame *p, double reach, tg_simplex *s, nearest *best, tg_gjk_result *r)
 {
     double extent = 0, vv = best->squared, vw = vv;
@@ -217,7 +220,8 @@ static bool search(const tg_pair_frame *p, double reach, tg_simplex *s, nearest 
     r->status = TG_GJK_APART;
     for (; r->iterations < MAX_ITERATIONS; r->iterations++)
     {
-        double size = squared(s->corner[0].y) + squared(s->corner[0].point[0]); /* the newest of those that count comes first */
+        const tg_corner *newest = &s->corner[s->count - 1];
+        double size = squared(newest->y) + squared(newest->point[0]);
         extent = size > extent ? size : extent;
         if (vv <= TOUCHING * TOUCHING * extent)
             return true;
@@ -252,7 +256,7 @@ tg_gjk_result tg_gjk(const tg_placed *a, const tg_placed *b, double reach, tg_hi
     s.corner[0] = tg_minkowski_support(&p, -first_guess(&p, hint));
     s.count = 1;
     v4 y = s.corner[0].y;
-    nearest best = {y, v4_dot(y, y), 1, {0}, {1}};
+    nearest best = {y, v4_dot(y, y), 1, {1}};
     if (search(&p, reach, &s, &best, &r))
         tg_epa(&p, &s, &r);
     else
@@ -268,7 +272,8 @@ tg_gjk_result tg_gjk(const tg_placed *a, const tg_placed *b, double reach, tg_hi
     return r;
 }
 
-/* The same search, ended early: every corner w along -v shows how far apart the shapes are along v; the best of these directions is kept. */
+/* The same search, ended early: every corner w along -v shows how far apart the shapes are along v; the best of
+ * these directions is kept. */
 v4 tg_gjk_direction(const tg_placed *a, const tg_placed *b, const tg_hint *hint, double *separation)
 {
     tg_pair_frame p = frame_of(a, b);
@@ -276,7 +281,7 @@ v4 tg_gjk_direction(const tg_placed *a, const tg_placed *b, const tg_hint *hint,
     s.corner[0] = tg_minkowski_support(&p, -first_guess(&p, hint));
     s.count = 1;
     v4 y = s.corner[0].y, direction = y;
-    nearest best = {y, v4_dot(y, y), 1, {0}, {1}}, next;
+    nearest best = {y, v4_dot(y, y), 1, {1}}, next;
     *separation = -INFINITY;
     for (int i = 0; i < ROUGH_ITERATIONS && best.squared > 0; i++)
     {

@@ -1,5 +1,5 @@
-/* The search for nearest points, split between gjk.c (apart) and epa.c (overlapping). Both work in the frame of the first shape, where numbers are as
- * small as the shapes, wherever they are in the world. */
+/* The search for nearest points, split between gjk.c (apart) and epa.c (overlapping). Both work in the frame of the
+ * first shape, where numbers are as small as the shapes, wherever they are in the world. */
 #ifndef TG_COLLISION_GJK_H
 #define TG_COLLISION_GJK_H
 
@@ -28,18 +28,21 @@ typedef struct tg_simplex
     tg_corner corner[4];
 } tg_simplex;
 
-/* The point of the shape farthest along d, both in its own frame; *vertex: that of a polytope, segment or point, -1: a curved shape. */
+/* The point of the shape farthest along d, both in its own frame; *vertex: that of a polytope, segment or point, -1:
+ * a curved shape. */
 v4 tg_support_local(const tg_placed *shape, v4 d, int *vertex);
 
 /* The corner farthest along d (frame of the first shape). */
 tg_corner tg_minkowski_support(const tg_pair_frame *pair, v4 d);
 
-/* About the direction between the nearest points of two shapes (world, unit unless the two have one point only), and how far apart the cores are along it: for
- * curved shapes, where a rough answer is enough to start from. Overlapping shapes: the direction along which they overlap least among those that the search met. */
+/* About the direction between the nearest points of two shapes (world, unit unless the two have one point only), and
+ * how far apart the cores are along it: for curved shapes, where a rough answer is enough to start from. Overlapping
+ * shapes: the direction along which they overlap least among those that the search met. */
 v4 tg_gjk_direction(const tg_placed *a, const tg_placed *b, const tg_hint *hint, double *separation);
 
-/* Expands from a simplex of one to four corners whose hull contains the origin, or touches it to rounding: normal and depth of the smallest translation that
- * separates. Fills all of the result but its iterations so far; normal and points in the frame of the first shape. */
+/* Expands from a simplex of one to four corners whose hull contains the origin, or touches it to rounding: normal
+ * and depth of the smallest translation that separates. Fills all of the result but its iterations so far; normal
+ * and points in the frame of the first shape. */
 void tg_epa(const tg_pair_frame *pair, const tg_simplex *simplex, tg_gjk_result *result);
 
 #endif

@@ -5,15 +5,17 @@
 
 #include "collision/ahead.h"
 
-/* A pair: what finds its patch, and whether the normal is then chosen by tg_look_ahead (planes have one normal; pairs of polytopes, and of spheres and capsules with
- * polytopes, choose among their own features; height fields by the faces of their triangles). */
+/* A pair: what finds its patch, and whether the normal is then chosen by tg_look_ahead (planes have one normal;
+ * pairs of polytopes, and of spheres and capsules with polytopes, choose among their own features; height fields by
+ * the faces of their triangles). */
 typedef struct entry
 {
     tg_narrow_function *find;
     bool look_ahead;
 } entry;
 
-/* First index: the type that comes first in tg_geom_type. NULL: the pair does not exist, or stands in the other order. */
+/* First index: the type that comes first in tg_geom_type. NULL: the pair does not exist, or stands in the other
+ * order. */
 static const entry table[TG_GEOM_TYPE_COUNT][TG_GEOM_TYPE_COUNT] = {
     [TG_GEOM_PLANE] = {[TG_GEOM_SPHERE] = {tg_plane_sphere, false},
                        [TG_GEOM_CAPSULE] = {tg_plane_capsule, false},

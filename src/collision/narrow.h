@@ -42,7 +42,7 @@ tg_narrow_function tg_terrain_convex;    /* a height field against anything but 
 /* ---- support ---- */
 
 /* The point of the shape farthest along direction d (world, need not be unit), without its rounding. Not for planes and height fields.
- * *vertex: in: where a polytope's search starts (-1: anywhere), out: the vertex found; may be NULL. */
+ * *vertex: the vertex of a polytope that was found (a capsule's end 0, 1; a sphere 0; -1: curved); may be NULL. */
 v4 tg_support(const tg_placed *shape, v4 d, int *vertex);
 
 /* ---- nearest points of two convex shapes ---- */

@@ -1,25 +1,27 @@
 /* How a contact point moves with its two shapes.
  *
- * Witness points. a on the first surface, b on the second, b = a + Phi n. Seen from the first shape, with z the displacement of the second shape's
- * material, w = z(b), W = (its rotation) x n, and d = the change of n, all tangential parts:
+ * Witness points. a on the first surface, b on the second, b = a + Phi n. Seen from the first shape, with z the
+ * displacement of the second shape's material, w = z(b), W = (its rotation) x n, and d = the change of n, all
+ * tangential parts:
  *
- *   da = y1,  db = w - y2,  y1 = S1 d + E1 f1,  y2 = S2 (d - W) + E2 f2                     (support points slide over their surfaces)
- *   b - a = Phi n   =>   (S1 + S2 + Phi) d + E1 f1 + E2 f2 = w + S2 W                            (tangential)
- *   E1^T d = 0,  E2^T (d - W) = 0                                   (a flat direction of a surface holds the normal)
- *   dPhi = n . w
+ *     da = y1,  db = w - y2,  y1 = S1 d + E1 f1,  y2 = S2 (d - W) + E2 f2    (support points slide over their surfaces)
+ *     b - a = Phi n   =>   (S1 + S2 + Phi) d + E1 f1 + E2 f2 = w + S2 W      (tangential)
+ *     E1^T d = 0,  E2^T (d - W) = 0                                          (a flat direction holds the normal)
+ *     dPhi = n . w
  *
- * E are the flat directions (faces two, edges one), f the sliding along them. With F = flat directions of both together: none, and d comes from the
- * first line; one, and d is known along it and comes from the first line across it; two, and d is known.
+ * E are the flat directions (faces two, edges one), f the sliding along them. With F = flat directions of both
+ * together: none, and d comes from the first line; one, and d is known along it and comes from the first line across
+ * it; two, and d is known.
  *
- * Clipped points. x = a point of an incident edge e where it meets a side plane (normal m) of the reference face: seen from the reference shape
- * dx = z(x) + S W + k e with m . dx = 0, and n is held (S: the curvature of the incident surface, a cylinder that lies; zero for polytopes).
+ * Clipped points. x = a point of an incident edge e where it meets a side plane (normal m) of the reference face:
+ * seen from the reference shape dx = z(x) + S W + k e with m . dx = 0, and n is held (S: the curvature of the
+ * incident surface, a cylinder that lies; zero for polytopes).
  *
- * Corners. w = a corner of the reference face, x = w + s Phi n (s = 1 where the first shape is the reference, -1 where it is the second) on the incident
- * face of normal k: seen from the reference shape k . (s dPhi n - z(x)) = 0.
+ * Corners. w = a corner of the reference face, x = w + s Phi n (s = 1 where the first shape is the reference, -1
+ * where it is the second) on the incident face of normal k: seen from the reference shape k . (s dPhi n - z(x)) = 0.
  *
- * Changed sizes move the material by a linear map x -> A x (its own frame); a face turns with it, dn = -A n, tangential part, and stretches heights
- * above it by n . A n.
- * Derivation: docs/collision.md. */
+ * Changed sizes move the material by a linear map x -> A x (its own frame); a face turns with it, dn = -A n,
+ * tangential part, and stretches heights above it by n . A n. */
 #include "collision/narrow_deriv.h"
 
 #include <math.h>
@@ -29,10 +31,10 @@
 /* What displaces and turns the two surfaces, seen from the first shape. */
 typedef struct sources
 {
-    v4 shift;      /* of the second witness relative to the first, by material motion alone */
-    v4 shift_a;    /* of the first witness (sizes) */
-    v4 turn[2];    /* change of the normal that each surface's flat directions ask for */
-    v4 rotation;   /* W: what the second surface's curvature sees as a turned normal */
+    v4 shift;    /* of the second witness relative to the first, by material motion alone */
+    v4 shift_a;  /* of the first witness (sizes) */
+    v4 turn[2];  /* change of the normal that each surface's flat directions ask for */
+    v4 rotation; /* W: what the second surface's curvature sees as a turned normal */
 } sources;
 
 static v4 tangential(v4 x, v4 n)
@@ -97,7 +99,8 @@ static v4 from_products(v4 p, double along_p, v4 q, double along_q)
     return p * v4_splat(alpha) + q * v4_splat(beta);
 }
 
-/* Two sharp features that touch (a vertex on a rim, two points in one place) have any normal: its change is then zero. */
+/* Two sharp features that touch (a vertex on a rim, two points in one place) have any normal: its change is then
+ * zero. */
 static v4 change_of_normal(const tg_contact_point *c, const held *h, v4 rhs)
 {
     if (h->count == 2)
@@ -158,8 +161,8 @@ static v4 incident_point(const tg_contact_point *c)
     return c->point + c->normal * v4_splat(incident_side(c) * c->distance);
 }
 
-/* Seen from the reference shape, whose material at the incident point moves by `base` and its normal by `turn`: shift = displacement of the incident
- * surface there. */
+/* Seen from the reference shape, whose material at the incident point moves by `base` and its normal by `turn`:
+ * shift = displacement of the incident surface there. */
 static tg_point_motion patch_motion(const tg_contact_point *c, v4 shift, v4 base, v4 turn)
 {
     v4 n = c->normal, m = c->side_normal, relative = shift - base;
@@ -185,8 +188,9 @@ static tg_point_motion patch_by_twist(const tg_contact_point *c, v4 shift, v4 tu
     v4 slide = mat3_mul(c->surface[incident].S, W);
     if (c->reference == 0)
         return patch_motion(c, at + slide, v4_zero(), v4_zero());
-    tg_point_motion m = patch_motion(c, slide - at, v4_zero(), v4_zero()); /* the first shape moves against the reference */
-    m.point += shift;                                                     /* then all with it */
+    tg_point_motion m =
+        patch_motion(c, slide - at, v4_zero(), v4_zero()); /* the first shape moves against the reference */
+    m.point += shift;                                      /* then all with it */
     m.normal += W;
     return m;
 }
@@ -237,7 +241,8 @@ static v4 ellipsoid_size_shift(const tg_placed *p, v4 d, int k)
     return u;
 }
 
-/* The displacement of a surface point when size k grows, at a frozen outward normal. Roundings move along the normal; a capsule's ends along its axis. */
+/* The displacement of a surface point when size k grows, at a frozen outward normal. Roundings move along the
+ * normal; a capsule's ends along its axis. */
 static v4 size_shift(const tg_placed *p, v4 point, v4 outward, int k)
 {
     v4 local = mat3_mul_t(p->R, point - p->x), d = mat3_mul_t(p->R, outward), u = v4_zero();
@@ -261,7 +266,8 @@ static v4 size_shift(const tg_placed *p, v4 point, v4 outward, int k)
     return mat3_mul(p->R, u);
 }
 
-/* A n in the world, of which a face's normal turns by minus the tangential part and heights stretch by the normal part */
+/* A n in the world, of which a face's normal turns by minus the tangential part and heights stretch by the normal
+ * part */
 static v4 size_strain(const tg_placed *p, v4 n, int k)
 {
     return mat3_mul(p->R, size_map(p, k) * mat3_mul_t(p->R, n));

@@ -11,9 +11,9 @@ typedef struct tg_point_motion
     double distance;
 } tg_point_motion;
 
-/* With the first shape held and the second one displaced by the twist: `shift` of its material point that is at the contact point, and
- * rotation vector `turn` (world axes). The motion for displacements of both shapes is that of the first, applied to the contact as a rigid body, plus
- * this one for the difference. */
+/* With the first shape held and the second one displaced by the twist: `shift` of its material point that is at the
+ * contact point, and rotation vector `turn` (world axes). The motion for displacements of both shapes is that of the
+ * first, applied to the contact as a rigid body, plus this one for the difference. */
 tg_point_motion tg_motion_by_twist(const tg_contact_point *c, v4 shift, v4 turn);
 
 /* With both shapes held and size k (0, 1, 2) of shape `which` (0, 1) changed. */

@@ -22,7 +22,8 @@ struct tg_hull
     tg_polytope *polytope;
 };
 
-tg_status tg_hull_create(const double *vertex, int nvertex, const tg_allocator *allocator, tg_hull **hull, tg_error *error)
+tg_status tg_hull_create(const double *vertex, int nvertex, const tg_allocator *allocator, tg_hull **hull,
+                         tg_error *error)
 {
     if (hull == NULL)
         return tg_fail(error, TG_ERR_ARGUMENT, "tg_hull_create: hull is NULL");
@@ -79,8 +80,8 @@ static tg_status check_sizes(const tg_shape *s, int which, tg_error *error)
         double size = s->type == TG_GEOM_MESH ? fabs(s->size[i]) : s->size[i];
         bool point = s->type == TG_GEOM_SPHERE && size == 0;
         if (!point && !(size >= SMALLEST && size <= LARGEST))
-            return tg_fail(error, TG_ERR_VALUE, "%s (%s): size[%d] must be between %g and %g m, got %g", which_name[which],
-                           type_names[s->type], i, SMALLEST, LARGEST, s->size[i]);
+            return tg_fail(error, TG_ERR_VALUE, "%s (%s): size[%d] must be between %g and %g m, got %g",
+                           which_name[which], type_names[s->type], i, SMALLEST, LARGEST, s->size[i]);
     }
     return TG_OK;
 }
@@ -91,19 +92,19 @@ static tg_status check_terrain(const tg_shape *s, int which, tg_error *error)
     if (s->elevation == NULL)
         return tg_fail(error, TG_ERR_ARGUMENT, "%s (height field): elevation is NULL", name);
     if (s->nrow < 2 || s->ncol < 2)
-        return tg_fail(error, TG_ERR_VALUE, "%s (height field): needs at least 2 x 2 elevations, got %d x %d", name, s->nrow,
-                       s->ncol);
+        return tg_fail(error, TG_ERR_VALUE, "%s (height field): needs at least 2 x 2 elevations, got %d x %d", name,
+                       s->nrow, s->ncol);
     for (int i = 0; i < 4; i++)
         if (!(s->terrain[i] >= SMALLEST && s->terrain[i] <= LARGEST))
-            return tg_fail(error, TG_ERR_VALUE, "%s (height field): terrain[%d] must be between %g and %g m, got %g", name, i,
-                           SMALLEST, LARGEST, s->terrain[i]);
+            return tg_fail(error, TG_ERR_VALUE, "%s (height field): terrain[%d] must be between %g and %g m, got %g",
+                           name, i, SMALLEST, LARGEST, s->terrain[i]);
     for (int i = 0; i < s->nrow; i++)
         for (int j = 0; j < s->ncol; j++)
         {
             double e = s->elevation[(size_t)i * (size_t)s->ncol + (size_t)j];
             if (!(e >= 0 && e <= 1))
-                return tg_fail(error, TG_ERR_VALUE, "%s (height field): elevation[%d][%d] must be between 0 and 1, got %g",
-                               name, i, j, e);
+                return tg_fail(error, TG_ERR_VALUE,
+                               "%s (height field): elevation[%d][%d] must be between 0 and 1, got %g", name, i, j, e);
         }
     return TG_OK;
 }
@@ -129,12 +130,12 @@ static tg_status check_pose(const double *pose, int which, tg_error *error)
         return tg_fail(error, TG_ERR_ARGUMENT, "pose of the %s is NULL", which_name[which]);
     for (int i = 0; i < 7; i++)
         if (!(fabs(pose[i]) <= LARGEST))
-            return tg_fail(error, TG_ERR_VALUE, "pose of the %s: entry %d must be a number up to %g, got %g", which_name[which], i,
-                           LARGEST, pose[i]);
+            return tg_fail(error, TG_ERR_VALUE, "pose of the %s: entry %d must be a number up to %g, got %g",
+                           which_name[which], i, LARGEST, pose[i]);
     double squared = pose[3] * pose[3] + pose[4] * pose[4] + pose[5] * pose[5] + pose[6] * pose[6];
     if (!(squared > SMALLEST))
-        return tg_fail(error, TG_ERR_VALUE, "pose of the %s: the quaternion (%g %g %g %g) has no direction", which_name[which],
-                       pose[3], pose[4], pose[5], pose[6]);
+        return tg_fail(error, TG_ERR_VALUE, "pose of the %s: the quaternion (%g %g %g %g) has no direction",
+                       which_name[which], pose[3], pose[4], pose[5], pose[6]);
     return TG_OK;
 }
 
@@ -153,8 +154,8 @@ static tg_status check_options(const tg_collide_options *o, tg_error *error)
         {
             double v = which == 0 ? o->velocity1[i] : o->velocity2[i];
             if (!(fabs(v) <= LARGEST))
-                return tg_fail(error, TG_ERR_VALUE, "options: velocity%d[%d] must be a number up to %g, got %g", which + 1, i,
-                               LARGEST, v);
+                return tg_fail(error, TG_ERR_VALUE, "options: velocity%d[%d] must be a number up to %g, got %g",
+                               which + 1, i, LARGEST, v);
         }
     return TG_OK;
 }
@@ -187,8 +188,8 @@ static tg_placed place(const tg_shape *s, const double pose[7], tg_terrain *terr
     return p;
 }
 
-static tg_status run(const tg_shape *const shape[2], const double *const pose[2], const tg_collide_options *o, request *r,
-                     tg_error *error)
+static tg_status run(const tg_shape *const shape[2], const double *const pose[2], const tg_collide_options *o,
+                     request *r, tg_error *error)
 {
     for (int i = 0; i < 2; i++)
     {
@@ -210,8 +211,8 @@ static tg_status run(const tg_shape *const shape[2], const double *const pose[2]
         r->query.spin[i] = v4_load3(velocity + 3);
     }
     if (!tg_narrow(&r->query, &r->patch))
-        return tg_fail(error, TG_ERR_UNSUPPORTED, "a %s and a %s do not collide with each other", type_names[shape[0]->type],
-                       type_names[shape[1]->type]);
+        return tg_fail(error, TG_ERR_UNSUPPORTED, "a %s and a %s do not collide with each other",
+                       type_names[shape[0]->type], type_names[shape[1]->type]);
     if (o->four)
         r->patch.count = tg_choose_points(r->patch.point, r->patch.count, 4);
     return TG_OK;
@@ -243,7 +244,8 @@ tg_status tg_collide_pair(const tg_shape *shape1, const double pose1[7], const t
     request r;
     tg_status status = check_output(contact, capacity, count, error);
     if (status == TG_OK)
-        status = run((const tg_shape *const[2]){shape1, shape2}, (const double *const[2]){pose1, pose2}, options, &r, error);
+        status =
+            run((const tg_shape *const[2]){shape1, shape2}, (const double *const[2]){pose1, pose2}, options, &r, error);
     if (status != TG_OK)
         return status;
     for (int i = 0; i < r.patch.count && i < capacity; i++)
@@ -260,7 +262,8 @@ tg_status tg_distance(const tg_shape *shape1, const double pose1[7], const tg_sh
         return tg_fail(error, TG_ERR_ARGUMENT, "contact is NULL");
     tg_collide_options options = tg_default_collide_options();
     options.reach = INFINITY;
-    tg_status status = run((const tg_shape *const[2]){shape1, shape2}, (const double *const[2]){pose1, pose2}, &options, &r, error);
+    tg_status status =
+        run((const tg_shape *const[2]){shape1, shape2}, (const double *const[2]){pose1, pose2}, &options, &r, error);
     if (status != TG_OK)
         return status;
     if (r.patch.count == 0)
@@ -326,7 +329,8 @@ tg_status tg_collide_pair_derivatives(const tg_shape *shape1, const double pose1
     if (status == TG_OK && derivative == NULL && capacity > 0)
         status = tg_fail(error, TG_ERR_ARGUMENT, "derivative is NULL, but capacity is %d", capacity);
     if (status == TG_OK)
-        status = run((const tg_shape *const[2]){shape1, shape2}, (const double *const[2]){pose1, pose2}, options, &r, error);
+        status =
+            run((const tg_shape *const[2]){shape1, shape2}, (const double *const[2]){pose1, pose2}, options, &r, error);
     if (status != TG_OK)
         return status;
     for (int i = 0; i < r.patch.count && i < capacity; i++)

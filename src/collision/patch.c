@@ -1,5 +1,6 @@
 /* Points over a flat region. The reference region's normal is the normal of all of them:
- *   - points of the incident shape that lie over the region: ends of its line, vertices of its face, the deepest point and four fixed points of its rim;
+ *   - points of the incident shape that lie over the region: ends of its line, vertices of its face, the deepest
+ *     point and four fixed points of its rim;
  *   - points where its line, edges or rim cross the region's sides (clipped);
  *   - corners of the region that lie under the incident face. */
 #include "collision/patch.h"
@@ -103,7 +104,7 @@ static void line_over(const over *o, v4 middle, v4 e, double half, tg_surface su
         if (v4_dot(side[i], side[i]) > 0)
             add_clipped(o, x, e, side[i], surface, t[1] - t[0], feature + 2 + (uint32_t)i);
         else
-            add_witness(o, x, surface, t[1] - t[0], feature + (uint32_t)i);
+            add_witness(o, x, surface, fmin(t[1] - t[0], fabs(tg_region_depth(o->region, x))), feature + (uint32_t)i);
     }
 }
 
@@ -279,7 +280,8 @@ static void move_to(tg_contact_point *point, int from, int to)
 /* A score is a length (m). */
 typedef double score_function(const tg_contact_point *point, int kept, int i);
 
-/* The index in [kept, count) that scores most; ties to the lower feature id, which does not depend on the order of the points. *lead: by how much. */
+/* The index in [kept, count) that scores most; ties to the lower feature id, which does not depend on the order of
+ * the points. *lead: by how much. */
 static int best_of(const tg_contact_point *point, int kept, int count, score_function *score, double *lead)
 {
     int best = kept;

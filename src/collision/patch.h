@@ -16,17 +16,18 @@ typedef struct tg_gather
     tg_contact_point point[TG_GATHER_MAX];
 } tg_gather;
 
-/* The points that the shape `incident` (0, 1) has over a region of the other: a cylinder's cap or side, a capsule's side, a polytope's face. Points at
- * q->reach or farther are left out. */
+/* The points that the shape `incident` (0, 1) has over a region of the other: a cylinder's cap or side, a capsule's
+ * side, a polytope's face. Points at q->reach or farther are left out. */
 void tg_points_over(const tg_query *q, const tg_region *region, int incident, tg_gather *gather);
 
-/* True where a face, an edge or the side of the incident shape that is nearest to the region is parallel to it (to 2e-5 rad): the nearest points are then a
- * matter of rounding, and the region's normal is as good as any. */
+/* True where a face, an edge or the side of the incident shape that is nearest to the region is parallel to it (to
+ * 2e-5 rad): the nearest points are then a matter of rounding, and the region's normal is as good as any. */
 bool tg_parallel_over(const tg_query *q, const tg_region *region, int incident);
 
-/* Keeps `keep` of count points: the deepest, the farthest from it, the two that add most area on either side of the line between them, then whichever is farthest
- * from all that are kept. Ties go to the lower feature id. Where it leaves points out, the margins of those that are kept are at most the length by which the closest of these
- * choices was made. Returns the count. */
+/* Keeps `keep` of count points: the deepest, the farthest from it, the two that add most area on either side of the
+ * line between them, then whichever is farthest from all that are kept. Ties go to the lower feature id. Where it
+ * leaves points out, the margins of those that are kept are at most the length by which the closest of these choices
+ * was made. Returns the count. */
 int tg_choose_points(tg_contact_point *point, int count, int keep);
 
 #endif

@@ -1,32 +1,43 @@
-/* A plane against everything: closed forms. The plane is the first shape; its outward normal, z of its frame, is the normal of every point.
- * A plane is a face (flat 2), so each point is a material point, or the support point, of the other shape. */
+/* A plane against everything: closed forms. The plane is the first shape; its outward normal, z of its frame, is the
+ * normal of every point. A plane is a face (flat 2), so each point is a material point, or the support point, of the
+ * other shape. */
 #include <math.h>
 
 #include "collision/polytope.h"
 #include "collision/surface.h"
 
-/* Adds the point s of the second shape (or of its core, rounded by r) if it is within reach. */
-static void add_point(const tg_query *q, tg_patch *patch, v4 s, double r, tg_surface surface, uint32_t feature)
+/* Adds the point s of the second shape (or of its core, rounded by r) if it is within reach, as a vertex; NULL: it
+ * is not. */
+static tg_contact_point *add_point(const tg_query *q, tg_patch *patch, v4 s, double r, uint32_t feature)
 {
     v4 n = q->shape[0].R.c[2];
     double distance = v4_dot(n, s - q->shape[0].x) - r;
     if (!(distance < q->reach) || patch->count == TG_PATCH_MAX)
-        return;
-    patch->point[patch->count++] = (tg_contact_point){
+        return NULL;
+    tg_contact_point *c = &patch->point[patch->count++];
+    *c = (tg_contact_point){
         .point = s - n * v4_splat(r + 0.5 * distance),
         .normal = n,
         .distance = distance,
         .margin = INFINITY,
         .feature = feature,
         .kind = TG_POINT_WITNESS,
-        .surface = {tg_surface_face(), surface},
+        .surface[0].flat = 2,
     };
+    return c;
+}
+
+static void add_surface_point(const tg_query *q, tg_patch *patch, v4 s, double r, tg_surface surface, uint32_t feature)
+{
+    tg_contact_point *c = add_point(q, patch, s, r, feature);
+    if (c != NULL)
+        c->surface[1] = surface;
 }
 
 void tg_plane_sphere(const tg_query *q, tg_patch *patch)
 {
     double r = q->shape[1].size[0];
-    add_point(q, patch, q->shape[1].x, r, tg_surface_round(q->shape[0].R.c[2], r), 0);
+    add_surface_point(q, patch, q->shape[1].x, r, tg_surface_round(q->shape[0].R.c[2], r), 0);
 }
 
 /* both ends, each a sphere */
@@ -35,14 +46,14 @@ void tg_plane_capsule(const tg_query *q, tg_patch *patch)
     const tg_placed *c = &q->shape[1];
     v4 half = c->R.c[2] * v4_splat(c->size[1]);
     tg_surface round = tg_surface_round(q->shape[0].R.c[2], c->size[0]);
-    add_point(q, patch, c->x - half, c->size[0], round, 0);
-    add_point(q, patch, c->x + half, c->size[0], round, 1);
+    add_surface_point(q, patch, c->x - half, c->size[0], round, 0);
+    add_surface_point(q, patch, c->x + half, c->size[0], round, 1);
 }
 
 void tg_plane_ellipsoid(const tg_query *q, tg_patch *patch)
 {
     v4 down = -q->shape[0].R.c[2];
-    add_point(q, patch, tg_support(&q->shape[1], down, NULL), 0, tg_surface_ellipsoid(&q->shape[1], down), 0);
+    add_surface_point(q, patch, tg_support(&q->shape[1], down, NULL), 0, tg_surface_ellipsoid(&q->shape[1], down), 0);
 }
 
 /* ---- cylinder ---- */
@@ -54,12 +65,12 @@ static void add_fixed_rim(const tg_query *q, tg_patch *patch, v4 centre, uint32_
     for (int i = 0; i < 4; i++)
     {
         v4 arm = c->R.c[i / 2] * v4_splat(i % 2 == 0 ? c->size[0] : -c->size[0]);
-        add_point(q, patch, centre + arm, 0, tg_surface_vertex(), feature + (uint32_t)i);
+        add_point(q, patch, centre + arm, 0, feature + (uint32_t)i);
     }
 }
 
-/* The deepest point of each rim, where the cylinder is tilted (its side's line when it lies), and four fixed points of the lower rim: a cylinder that
- * stands has no deepest point. Below a tilt of 1e-5 only the fixed ones are left. */
+/* The deepest point of each rim, where the cylinder is tilted (its side's line when it lies), and four fixed points
+ * of the lower rim: a cylinder that stands has no deepest point. Below a tilt of 1e-5 only the fixed ones are left. */
 void tg_plane_cylinder(const tg_query *q, tg_patch *patch)
 {
     const tg_placed *c = &q->shape[1];
@@ -72,8 +83,8 @@ void tg_plane_cylinder(const tg_query *q, tg_patch *patch)
     {
         v4 arm = radial * v4_splat(c->size[0] / tilt);
         tg_surface rim = tg_surface_rim(axis, radial * v4_splat(1 / tilt), -n, c->size[0]);
-        add_point(q, patch, c->x + half + arm, 0, rim, lower < 0 ? 0 : 1);
-        add_point(q, patch, c->x - half + arm, 0, rim, lower < 0 ? 1 : 0);
+        add_surface_point(q, patch, c->x + half + arm, 0, rim, lower < 0 ? 0 : 1);
+        add_surface_point(q, patch, c->x - half + arm, 0, rim, lower < 0 ? 1 : 0);
     }
     add_fixed_rim(q, patch, c->x + half, lower < 0 ? 2 : 6);
 }
@@ -82,10 +93,11 @@ void tg_plane_cylinder(const tg_query *q, tg_patch *patch)
 
 static void add_vertex(const tg_query *q, tg_patch *patch, int vertex)
 {
-    add_point(q, patch, tg_core_vertex(&q->shape[1], vertex), 0, tg_surface_vertex(), (uint32_t)vertex);
+    add_point(q, patch, tg_core_vertex(&q->shape[1], vertex), 0, (uint32_t)vertex);
 }
 
-/* Of a polygon with more corners than a patch: the choice of tg_select, along directions that are fixed in the polygon. */
+/* Of a polygon with more corners than a patch: the choice of tg_select, along directions that are fixed in the
+ * polygon. */
 static void add_chosen(const tg_query *q, tg_patch *patch, int polygon)
 {
     enum
@@ -135,7 +147,8 @@ void tg_plane_polytope(const tg_query *q, tg_patch *patch)
         for (int i = 0; i < count; i++)
             add_vertex(q, patch, t->polygon[first + i]);
     v4 arm = s - p->x;
-    double margin = (cosine - second) * sqrt(v4_dot(arm, arm)); /* another face looks down most when the shape has turned by that */
+    double margin =
+        (cosine - second) * sqrt(v4_dot(arm, arm)); /* another face looks down most when the shape has turned by that */
     for (int i = 0; i < patch->count; i++)
         patch->point[i].margin = margin;
 }

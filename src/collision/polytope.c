@@ -8,7 +8,8 @@
 
 #define TIE 1e-10           /* of the extent: axes whose separations differ by less are equal, the first one counts */
 #define AGREE 1e-6          /* of the extent: what merging triangles into polygons may change */
-#define STILL_APART (-1e-4) /* m: shapes that overlap by less along an axis are apart along it, when it is chosen for where they will be */
+#define EXACT 1e-13         /* of the extent: rounding */
+#define STILL_APART (-1e-4) /* m: shapes that overlap by less along an axis count as apart along it */
 
 static double length(v4 a)
 {
@@ -25,11 +26,6 @@ static double roundings(const tg_query *q)
     return tg_rounding(&q->shape[0]) + tg_rounding(&q->shape[1]);
 }
 
-static bool has_polygons(const tg_placed *p)
-{
-    return p->polytope != NULL && p->polytope->npolygon > 0;
-}
-
 /* ---- one point ---- */
 
 static uint32_t mix(uint32_t h, uint32_t x)
@@ -38,7 +34,8 @@ static uint32_t mix(uint32_t h, uint32_t x)
     return h * 0x85EBCA6Bu;
 }
 
-/* the features of the two shapes, whatever the order of their vertices; the top bits are those that points over faces do not use */
+/* the features of the two shapes, whatever the order of their vertices; the top bits are those that points over
+ * faces do not use */
 static uint32_t witness_id(const tg_axis *axis)
 {
     uint32_t id = 0;
@@ -91,18 +88,20 @@ static double distance_to(const tg_placed *p, int vertex, v4 x)
     return length(tg_core_vertex(p, vertex) - x);
 }
 
-/* How far the witness of shape i may move before other features hold it: to the ends of its edge; and, apart, until the normal has turned to the next edge. */
+/* How far the witness of shape i may move before other features hold it: to the ends of its edge; and, apart, until
+ * the normal has turned to the next edge. */
 static double witness_margin(const tg_query *q, const tg_axis *axis, int i)
 {
     const tg_placed *p = &q->shape[i];
     double least = axis->margin;
     if (axis->count[i] == 2)
         for (int k = 0; k < 2; k++)
-            least = fmin(least, distance_to(p, axis->vertex[i][k], axis->point[i]));
+            least = tg_least(least, distance_to(p, axis->vertex[i][k], axis->point[i]));
     if (!(axis->separation > 0) || axis->count[i] == 3 || p->polytope == NULL)
         return least;
     const tg_polytope *t = p->polytope;
     v4 outward = mat3_mul_t(p->R, i == 0 ? axis->normal : -axis->normal);
+    double sine = 1; /* squared, between the normal's plane and the nearest edge */
     for (int k = 0; k < axis->count[i]; k++)
     {
         int v = axis->vertex[i][k];
@@ -111,10 +110,11 @@ static double witness_margin(const tg_query *q, const tg_axis *axis, int i)
             if (axis->count[i] == 2 && t->neighbour[j] == axis->vertex[i][1 - k])
                 continue;
             v4 e = tg_core_local(p, t->neighbour[j]) - tg_core_local(p, v);
-            least = fmin(least, axis->separation * fabs(v4_dot(outward, e)) / length(e));
+            double along = v4_dot(outward, e), ee = v4_dot(e, e);
+            sine = along * along < sine * ee ? along * along / ee : sine;
         }
     }
-    return least;
+    return tg_least(least, axis->separation * sqrt(sine));
 }
 
 static void add_witness(const tg_query *q, const tg_axis *axis, tg_patch *patch)
@@ -123,9 +123,33 @@ static void add_witness(const tg_query *q, const tg_axis *axis, tg_patch *patch)
     if (c == NULL)
         return;
     c->feature = witness_id(axis);
-    c->margin = fmin(witness_margin(q, axis, 0), witness_margin(q, axis, 1));
+    c->margin = tg_least(witness_margin(q, axis, 0), witness_margin(q, axis, 1));
     for (int i = 0; i < 2; i++)
         c->surface[i] = core_surface(&q->shape[i], axis, i);
+}
+
+/* Makes the normal orthogonal to the edges that hold it: rounding turns it by 1e-16 of the extent over the
+ * separation, and edges are long. */
+static void sharpen(const tg_placed *a, const tg_placed *b, tg_axis *axis)
+{
+    const tg_placed *shape[2] = {a, b};
+    v4 e[2], n = axis->normal;
+    int edges = 0;
+    for (int i = 0; i < 2; i++)
+        if (axis->count[i] == 2)
+        {
+            const int *v = axis->vertex[i];
+            e[edges++] = unit(mat3_mul(shape[i]->R, tg_core_local(shape[i], v[1]) - tg_core_local(shape[i], v[0])));
+        }
+    if (edges == 0 || axis->count[0] == 3 || axis->count[1] == 3)
+        return;
+    v4 product = edges == 2 ? v4_cross(e[0], e[1]) : v4_zero();
+    if (v4_dot(product, product) > 1e-8)
+        n = v4_dot(product, n) < 0 ? -product : product;
+    else
+        n -= e[0] * v4_splat(v4_dot(e[0], n));
+    axis->normal = unit(n);
+    axis->separation = v4_dot(axis->normal, axis->point[1] - axis->point[0]);
 }
 
 /* ---- parallel edges ---- */
@@ -194,24 +218,37 @@ static v4 stretch_at(const stretch *s, double t)
     return s->end[0] + (s->end[1] - s->end[0]) * v4_splat((t - s->low) / (s->high - s->low));
 }
 
-/* The point at the end (0 low, 1 high) of what two parallel edges share: a vertex of the one that ends there, against the other edge. */
-static void add_shared_end(const tg_query *q, const tg_axis *axis, const stretch edge[2], int which, double t,
-                           double shared, tg_patch *patch)
+/* The point at the end (0 low, 1 high) of what two parallel edges share: a vertex of the one that ends there,
+ * against the other edge. */
+static void add_shared_end(const tg_query *q, const tg_axis *axis, const stretch edge[2], int which, double shared,
+                           tg_patch *patch)
 {
     tg_axis end = *axis;
-    int ends = which == 0 ? edge[1].low > edge[0].low : edge[1].high < edge[0].high;
+    int ends = which == 0 ? edge[1].low > edge[0].low : edge[1].high < edge[0].high, other = 1 - ends;
+    v4 vertex = edge[ends].end[which], o = edge[other].end[0], e = edge[other].end[1] - o;
+    end.point[ends] = vertex;
+    end.point[other] = o + e * v4_splat(v4_dot(vertex - o, e) / v4_dot(e, e));
+    end.normal = unit(end.point[1] - end.point[0]);
     for (int i = 0; i < 2; i++)
     {
-        end.point[i] = stretch_at(&edge[i], t);
         end.count[i] = i == ends ? 1 : 2;
         end.vertex[i][0] = edge[i].vertex[i == ends ? which : 0];
         end.vertex[i][1] = edge[i].vertex[1];
     }
-    end.separation = v4_dot(axis->normal, end.point[1] - end.point[0]);
-    end.margin = fmin(axis->margin, shared);
+    sharpen(&q->shape[0], &q->shape[1], &end);
+    end.margin = tg_least(axis->margin, shared);
     add_witness(q, &end, patch);
 }
 
+/* How much the way from one edge to the other changes over what they share. */
+static double divergence(const stretch edge[2], double low, double high)
+{
+    v4 first = stretch_at(&edge[1], low) - stretch_at(&edge[0], low);
+    v4 last = stretch_at(&edge[1], high) - stretch_at(&edge[0], high);
+    return length(last - first);
+}
+
+/* Edges that stay equally far apart over what they share, to TG_PARALLEL: a point at either end of it. */
 static bool add_parallel_edges(const tg_query *q, const tg_axis *axis, tg_patch *patch)
 {
     int end[2][EDGES_MAX][2], count[2];
@@ -227,12 +264,12 @@ static bool add_parallel_edges(const tg_query *q, const tg_axis *axis, tg_patch 
         for (int j = 0; j < count[1]; j++)
         {
             edge[1] = stretch_of(&q->shape[1], end[1][j], e);
-            v4 f = edge[1].end[1] - edge[1].end[0], across = f - e * v4_splat(v4_dot(f, e));
-            double low = fmax(edge[0].low, edge[1].low), high = fmin(edge[0].high, edge[1].high);
-            if (length(across) > TG_PARALLEL * length(f) || !(high - low > 1e-9 * (edge[0].high - edge[0].low)))
+            double low = tg_most(edge[0].low, edge[1].low), high = tg_least(edge[0].high, edge[1].high);
+            if (!(high - low > 1e-9 * (edge[0].high - edge[0].low)) ||
+                divergence(edge, low, high) > TG_PARALLEL * axis->separation)
                 continue;
-            add_shared_end(q, axis, edge, 0, low, high - low, patch);
-            add_shared_end(q, axis, edge, 1, high, high - low, patch);
+            add_shared_end(q, axis, edge, 0, high - low, patch);
+            add_shared_end(q, axis, edge, 1, high - low, patch);
             return true;
         }
     }
@@ -245,23 +282,24 @@ static bool add_parallel_edges(const tg_query *q, const tg_axis *axis, tg_patch 
 static int parallel_polygon(const tg_query *q, const tg_axis *axis, int i)
 {
     const tg_placed *p = &q->shape[i];
-    if (!has_polygons(p))
+    if (!tg_has_polygons(p))
         return -1;
     double cosine, second;
     int polygon = tg_facing_polygon(p, axis->vertex[i][0], i == 0 ? axis->normal : -axis->normal, &cosine, &second);
     return 1 - cosine < 0.5 * TG_PARALLEL * TG_PARALLEL ? polygon : -1;
 }
 
-/* The points over a face hold the axis: what is nearest is among them. */
-static bool agrees(const tg_query *q, const tg_axis *axis, double least)
+/* The points over a face hold the axis: what is nearest is among them, to `tolerance` of the extent. */
+static bool agrees(const tg_query *q, const tg_axis *axis, double least, double tolerance)
 {
     double extent = length(axis->point[0] - q->shape[0].x) + length(axis->point[1] - q->shape[1].x);
     double distance = axis->separation - roundings(q);
-    return least <= distance + 1e-8 * fabs(axis->separation) + AGREE * extent;
+    return least <= distance + 1e-9 * fabs(axis->separation) + tolerance * extent;
 }
 
-/* Points over a face, if the axis has one. An axis along which the shapes are not nearest may have nothing over its face yet: then what comes there first. */
-static bool add_face_points(const tg_query *q, const tg_axis *axis, tg_patch *patch)
+/* Points over a face, if the axis has one. An axis along which the shapes are not nearest may have nothing over its
+ * face yet: then what comes there first. */
+static bool add_face_points(const tg_query *q, const tg_axis *axis, double tolerance, tg_patch *patch)
 {
     for (int i = 0; i < 2; i++)
     {
@@ -269,7 +307,7 @@ static bool add_face_points(const tg_query *q, const tg_axis *axis, tg_patch *pa
         if (polygon < 0)
             continue;
         double least = tg_clip(q, axis, i, polygon, false, patch);
-        if (agrees(q, axis, least))
+        if (agrees(q, axis, least, tolerance))
             return true;
         if (!axis->nearest)
         {
@@ -286,7 +324,7 @@ static bool add_face_points(const tg_query *q, const tg_axis *axis, tg_patch *pa
 
 static void add_patch(const tg_query *q, const tg_axis *axis, tg_patch *patch)
 {
-    if (!add_face_points(q, axis, patch) && !add_parallel_edges(q, axis, patch))
+    if (!add_face_points(q, axis, AGREE, patch) && !add_parallel_edges(q, axis, patch))
         add_witness(q, axis, patch);
 }
 
@@ -305,7 +343,8 @@ static void list_vertices(const tg_gjk_result *r, int i, tg_axis *axis)
     }
 }
 
-/* How the axis between the nearest points of two shapes is found. False where their cores are limit apart, or farther. */
+/* How the axis between the nearest points of two shapes is found. False where their cores are limit apart, or
+ * farther. */
 typedef bool axis_function(const tg_placed *a, const tg_placed *b, double limit, tg_hint *hint, tg_axis *axis);
 
 static bool search_axis(const tg_placed *a, const tg_placed *b, double limit, tg_hint *hint, tg_axis *axis)
@@ -320,6 +359,7 @@ static bool search_axis(const tg_placed *a, const tg_placed *b, double limit, tg
                       .point = {r.point[0], r.point[1]}};
     for (int i = 0; i < 2; i++)
         list_vertices(&r, i, axis);
+    sharpen(a, b, axis);
     return true;
 }
 
@@ -343,7 +383,8 @@ static double separation_along(const tg_placed *a, const tg_placed *b, v4 n, int
     return v4_dot(n, q - p);
 }
 
-/* The axis between the shapes as they are that is held by the same features as `there` between the shapes as they will be. */
+/* The axis between the shapes as they are that is held by the same features as `there` between the shapes as they
+ * will be. */
 static tg_axis brought_back(const tg_query *q, const tg_placed moved[2], const tg_axis *there)
 {
     tg_axis axis = *there;
@@ -358,7 +399,8 @@ static tg_axis brought_back(const tg_query *q, const tg_placed moved[2], const t
     {
         v4 e[2];
         for (int i = 0; i < 2; i++)
-            e[i] = tg_core_vertex(&q->shape[i], there->vertex[i][1]) - tg_core_vertex(&q->shape[i], there->vertex[i][0]);
+            e[i] =
+                tg_core_vertex(&q->shape[i], there->vertex[i][1]) - tg_core_vertex(&q->shape[i], there->vertex[i][0]);
         v4 product = v4_cross(e[0], e[1]);
         if (v4_dot(product, product) > 1e-16 * v4_dot(e[0], e[0]) * v4_dot(e[1], e[1]))
             n = unit(v4_dot(product, n) < 0 ? -product : product);
@@ -390,7 +432,8 @@ static double separation_after(const tg_query *q, const tg_placed moved[2], cons
     return separation_along(&moved[0], &moved[1], n, vertex);
 }
 
-/* Of the axis between the nearest points now and that of where the shapes will be: the latter, if they are apart along it now. Only for pairs that would close. */
+/* Of the axis between the nearest points now and that of where the shapes will be: the latter, if they are apart
+ * along it now. Only for pairs that would close. */
 static void choose_axis(const tg_query *q, axis_function *find, tg_axis *axis)
 {
     double r = roundings(q);
@@ -427,7 +470,8 @@ static double box_extent(const tg_query *q)
     return a[0] + a[1] + a[2] + b[0] + b[1] + b[2];
 }
 
-/* The axis with the largest value, the first of those that are equal, among those along which the boxes are apart by `least` now. */
+/* The axis with the largest value, the first of those that are equal, among those along which the boxes are apart by
+ * `least` now. */
 static int best_box_axis(const tg_box_axes *value, const tg_box_axes *now, double least, double tie)
 {
     int best = -1;
@@ -449,19 +493,21 @@ static double box_margin(const tg_query *q, const tg_box_axes *s, int best, v4 n
     {
         if (k == best || !(s->separation[k] > second))
             continue;
-        v4 n = k < 3 ? q->shape[0].R.c[k] : k < 6 ? q->shape[1].R.c[k - 3] : tg_box_axis(&q->shape[0], &q->shape[1], s, k).normal;
+        v4 n = k < 3   ? q->shape[0].R.c[k]
+               : k < 6 ? q->shape[1].R.c[k - 3]
+                       : tg_box_axis(&q->shape[0], &q->shape[1], s, k).normal;
         if (1 - fabs(v4_dot(n, normal)) > 0.5 * TG_PARALLEL * TG_PARALLEL)
             second = s->separation[k];
     }
-    return fmax(s->separation[best] - second, 0);
+    return tg_most(s->separation[best] - second, 0);
 }
 
-/* The boxes are apart, and `axis` is the one of the fifteen along which they are farthest apart: it is the direction between the nearest points if the points that hold it
- * lie opposite each other. Otherwise that is searched for. */
+/* The boxes are apart, and `axis` is the one of the fifteen along which they are farthest apart: it is the direction
+ * between the nearest points if the points that hold it lie opposite each other. Otherwise that is searched for. */
 static bool nearest_box_patch(const tg_query *q, tg_axis *axis, tg_patch *patch)
 {
     v4 between = axis->point[1] - axis->point[0] - axis->normal * v4_splat(axis->separation);
-    if (add_face_points(q, axis, patch))
+    if (add_face_points(q, axis, EXACT, patch))
         return true;
     if (axis->count[0] == 2 && axis->count[1] == 2 && length(between) <= TIE * box_extent(q))
     {
@@ -471,7 +517,8 @@ static bool nearest_box_patch(const tg_query *q, tg_axis *axis, tg_patch *patch)
     return false;
 }
 
-/* The boxes will close: among all fifteen axes, and the direction between the nearest points, that along which they are farthest apart after dt. */
+/* The boxes will close: among all fifteen axes, and the direction between the nearest points, that along which they
+ * are farthest apart after dt. */
 static void moving_box_patch(const tg_query *q, const tg_box_axes *now, int best, tg_patch *patch)
 {
     tg_placed moved[2] = {tg_advanced(q, 0), tg_advanced(q, 1)};
@@ -518,8 +565,7 @@ static void box_patch(const tg_query *q, tg_patch *patch)
     axis.margin = separation > 0 ? INFINITY : box_margin(q, &s, best, axis.normal);
     if (separation <= 0)
         add_patch(q, &axis, patch);
-    else if (!nearest_box_patch(q, &axis, patch) &&
-             search_axis(&q->shape[0], &q->shape[1], q->reach, q->hint, &axis))
+    else if (!nearest_box_patch(q, &axis, patch) && search_axis(&q->shape[0], &q->shape[1], q->reach, q->hint, &axis))
         add_patch(q, &axis, patch);
 }
 
@@ -533,7 +579,8 @@ void tg_polytope_polytope(const tg_query *q, tg_patch *patch)
 
 /* ---- spheres and capsules ---- */
 
-/* A point x (frame of the box) outside: the nearest point is x cut off at the half lengths; the features are the cut coordinates. */
+/* A point x (frame of the box) outside: the nearest point is x cut off at the half lengths; the features are the cut
+ * coordinates. */
 static double point_outside_box(v4 x, v4 h, v4 *nearest, double *margin, int *cut)
 {
     *nearest = x;
@@ -542,7 +589,7 @@ static double point_outside_box(v4 x, v4 h, v4 *nearest, double *margin, int *cu
     for (int k = 0; k < 3; k++)
     {
         double over = fabs(x[k]) - h[k];
-        *margin = fmin(*margin, fabs(over));
+        *margin = tg_least(*margin, fabs(over));
         if (over > 0)
         {
             (*nearest)[k] = copysign(h[k], x[k]);

@@ -1,15 +1,16 @@
 /* Patches between polytopes: boxes, meshes, and the cores of spheres and capsules (a point, a segment).
  *
- * A pair is first reduced to an axis: a direction, how far the shapes are apart along it, and the features that define it (box_axes.c
- * for two boxes, gjk.c otherwise). The axis then gives the patch: points over a face (clip.c) where it is the normal of one, else one point, or two between parallel edges. */
+ * A pair is first reduced to an axis: a direction, how far the shapes are apart along it, and the features that
+ * define it (box_axes.c for two boxes, gjk.c otherwise). The axis then gives the patch: points over a face (clip.c)
+ * where it is the normal of one, else one point, or two between parallel edges. */
 #ifndef TG_COLLISION_POLYTOPE_H
 #define TG_COLLISION_POLYTOPE_H
 
 #include "collision/narrow.h"
 
-/* Directions that differ by less (rad) count as parallel: a face that is so close to orthogonal to the axis is the reference of the patch, of the first shape if
- * both have one. The distances of the patch are then wrong by less than the square of it, relatively, and which shape holds the
- * normal does not depend on rounding. */
+/* Directions that differ by less (rad) count as parallel: a face that is so close to orthogonal to the axis is the
+ * reference of the patch, of the first shape if both have one. The distances of the patch are then wrong by less
+ * than the square of it, relatively, and which shape holds the normal does not depend on rounding. */
 #define TG_PARALLEL 1e-5
 
 typedef struct tg_axis
@@ -22,6 +23,17 @@ typedef struct tg_axis
     int count[2];      /* vertices of the cores that they lie between: 1 or 2; 3: inside a face */
     int vertex[2][3];
 } tg_axis;
+
+/* fmin and fmax without their rules for NaN, which cost a call */
+static inline double tg_least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static inline double tg_most(double a, double b)
+{
+    return a > b ? a : b;
+}
 
 /* ---- cores ---- */
 
@@ -46,21 +58,27 @@ static inline v4 tg_core_vertex(const tg_placed *p, int vertex)
     return p->x + mat3_mul(p->R, tg_core_local(p, vertex));
 }
 
-/* The polygon at a vertex that looks most along the unit vector d (world), -1: there are none. *cosine: of the angle between them; *second:
- * of the next one, -1 if there is none. */
+static inline bool tg_has_polygons(const tg_placed *p)
+{
+    return p->polytope != NULL && p->polytope->npolygon > 0;
+}
+
+/* The polygon at a vertex that looks most along the unit vector d (world), -1: there are none. *cosine: of the angle
+ * between them; *second: of the next one, -1 if there is none. */
 int tg_facing_polygon(const tg_placed *p, int vertex, v4 d, double *cosine, double *second);
 
 /* ---- two boxes ---- */
 
 enum
 {
-    TG_BOX_AXES = 15 /* 0-2: faces of the first, 3-5: of the second, 6 + 3 i + j: edge i of the first x edge j of the second */
+    TG_BOX_AXES =
+        15 /* 0-2: faces of the first, 3-5: of the second, 6 + 3 i + j: edge i of the first x edge j of the second */
 };
 
 typedef struct tg_box_axes
 {
     double separation[TG_BOX_AXES + 1]; /* along each; -INFINITY for edges that are parallel */
-    v4 t[2];                            /* from the first centre to the second, in the frame of the first and of the second */
+    v4 t[2]; /* from the first centre to the second, in the frame of the first and of the second */
 } tg_box_axes;
 
 tg_box_axes tg_box_separations(const tg_placed *a, const tg_placed *b);
@@ -70,14 +88,16 @@ tg_axis tg_box_axis(const tg_placed *a, const tg_placed *b, const tg_box_axes *s
 
 /* ---- patches ---- */
 
-/* The points that the other shape has over a polygon of shape `reference`, whose normal becomes theirs: corners of the incident face, crossings of its edges
- * with the sides of the polygon, corners of the polygon under it. Of those with distance < reach at most eight (see tg_select). Returns the smallest
- * distance before that selection, INFINITY where nothing lies over the polygon.
- * widen: a side beyond which all of the incident face lies is moved out to it first, so that there is always something. */
+/* The points that the other shape has over a polygon of shape `reference`, whose normal becomes theirs: corners of
+ * the incident face, crossings of its edges with the sides of the polygon, corners of the polygon under it. Of those
+ * with distance < reach at most eight (see tg_select). Returns the smallest distance before that selection, INFINITY
+ * where nothing lies over the polygon. widen: a side beyond which all of the incident face lies is moved out to it
+ * first, so that there is always something. */
 double tg_clip(const tg_query *q, const tg_axis *axis, int reference, int polygon, bool widen, tg_patch *patch);
 
-/* Which of `count` points to keep, at (x, y) in a plane with height h: at[i] = x y h 0. All up to eight; of more, those that are extreme along seven directions of the plane, and the
- * lowest, if it is lower than these by more than 1e-7 of their extent. Writes their indices, ascending, and returns how many. */
+/* Which of `count` points to keep, at (x, y) in a plane with height h: at[i] = x y h 0. All up to eight; of more,
+ * those that are extreme along seven directions of the plane, and the lowest, if it is lower than these by more than
+ * 1e-7 of their extent. Writes their indices, ascending, and returns how many. */
 int tg_select(const v4 *at, int count, int which[TG_PATCH_MAX]);
 
 /* Shape i where its velocity takes it in dt. */

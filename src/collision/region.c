@@ -1,4 +1,5 @@
-/* Flat regions. The sides of a polygon are planes through its edges along its normal; the side of a disc is its cylinder. */
+/* Flat regions. The sides of a polygon are planes through its edges along its normal; the side of a disc is its
+ * cylinder. */
 #include "collision/region.h"
 
 #include <math.h>
@@ -178,7 +179,8 @@ static int cross_plane(v4 c, v4 axis, double R, v4 m, v4 at, v4 x[2])
     return 2;
 }
 
-/* One crossing of a tilted circle with the disc's side, from where it would be without the tilt. False where the two are nearly tangent. */
+/* One crossing of a tilted circle with the disc's side, from where it would be without the tilt. False where the two
+ * are nearly tangent. */
 static bool settle_crossing(const tg_region *r, v4 c, v4 axis, double R, v4 *x)
 {
     double over = INFINITY;

@@ -13,7 +13,8 @@ typedef struct tg_region
     uint32_t feature;
 } tg_region;
 
-/* The face of a polytope or the cap of a cylinder that looks most along the unit vector d. False for shapes without any. */
+/* The face of a polytope or the cap of a cylinder that looks most along the unit vector d. False for shapes without
+ * any. */
 bool tg_region_towards(const tg_placed *shape, v4 d, tg_region *region);
 
 /* How far inside the sides x is (negative: outside); heights do not count. */
@@ -23,8 +24,8 @@ double tg_region_depth(const tg_region *region, v4 x);
 int tg_region_corners(const tg_region *region);
 v4 tg_region_corner(const tg_region *region, int i);
 
-/* The part of the line x + t e, low <= t <= high, over the region. side[0], side[1]: unit outward normals of the sides that cut it at its ends, zero where
- * none did. False where nothing is left. */
+/* The part of the line x + t e, low <= t <= high, over the region. side[0], side[1]: unit outward normals of the
+ * sides that cut it at its ends, zero where none did. False where nothing is left. */
 bool tg_region_cut(const tg_region *region, v4 x, v4 e, double *low, double *high, v4 side[2]);
 
 typedef struct tg_crossing

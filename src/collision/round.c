@@ -1,8 +1,10 @@
-/* Spheres and capsules among each other: a point or a segment, rounded; and the lines along which sides of capsules and cylinders touch.
+/* Spheres and capsules among each other: a point or a segment, rounded; and the lines along which sides of capsules
+ * and cylinders touch.
  *
- * Coincident centres (or crossing segments) have no direction between the nearest points: the normal is then a direction of smallest translation, chosen as the
- * first shape's x axis for spheres, x of the capsule for a sphere on a capsule's axis, the common normal of the two axes for crossing segments, and x
- * of the first for two on one line. */
+ * Coincident centres (or crossing segments) have no direction between the nearest points: the normal is then a
+ * direction of smallest translation, chosen as the first shape's x axis for spheres, x of the capsule for a sphere
+ * on a capsule's axis, the common normal of the two axes for crossing segments, and x of the first for two on one
+ * line. */
 #include <math.h>
 
 #include "collision/curved.h"
@@ -10,10 +12,11 @@
 
 /* Sides whose axes are closer to parallel than this (sine of the angle) touch along a line: a patch of two points. */
 #define PARALLEL 1e-3
-/* Between this and PARALLEL the point where the axes cross, which lies between the two, is deeper than both: a third point. */
+/* Between this and PARALLEL the point where the axes cross, which lies between the two, is deeper than both: a third
+ * point. */
 #define ALIGNED 1e-5
 
-/* One point between cores a (rounded by r[0]) and b (r[1]). */
+/* One point between cores a (rounded by r[0]) and b (r[1]); the surfaces are those of points. NULL: beyond reach. */
 static tg_contact_point *add(const tg_query *q, tg_patch *patch, v4 a, v4 b, v4 fallback, const double r[2],
                              uint32_t feature)
 {
@@ -23,15 +26,22 @@ static tg_contact_point *add(const tg_query *q, tg_patch *patch, v4 a, v4 b, v4 
         return NULL;
     v4 n = length > 1e-12 * (r[0] + r[1]) && length > 0 ? d * v4_splat(1 / length) : fallback;
     tg_contact_point *c = &patch->point[patch->count++];
-    *c = (tg_contact_point){
-        .point = a + n * v4_splat(0.5 * (length + r[0] - r[1])),
-        .normal = n,
-        .distance = distance,
-        .margin = INFINITY,
-        .feature = feature,
-        .kind = TG_POINT_WITNESS,
-        .surface = {tg_surface_round(n, r[0]), tg_surface_round(n, r[1])},
-    };
+    c->point = a + n * v4_splat(0.5 * (length + r[0] - r[1]));
+    c->normal = n;
+    c->distance = distance;
+    c->margin = INFINITY;
+    c->feature = feature;
+    c->kind = TG_POINT_WITNESS;
+    c->reference = 0;
+    mat3 T = tg_tangent_projector(n, v4_zero(), 1);
+    for (int i = 0; i < 2; i++)
+    {
+        c->surface[i].flat = 0;
+        c->surface[i].edge = v4_zero();
+        for (int k = 0; k < 3; k++)
+            c->surface[i].S.c[k] = T.c[k] * v4_splat(r[i]);
+    }
+    c->incident_edge = c->side_normal = v4_zero();
     return c;
 }
 
@@ -93,8 +103,8 @@ static void add_capsules(const tg_query *q, tg_patch *patch)
     v4 fallback = v4_cross(a.axis, b.axis);
     double length = sqrt(v4_dot(fallback, fallback));
     fallback = length > 1e-9 ? fallback * v4_splat(1 / length) : q->shape[0].R.c[0];
-    tg_contact_point *c = add(q, patch, tg_along(&a, s), tg_along(&b, t), fallback, r,
-                              3 * feature_at(&a, s) + feature_at(&b, t));
+    tg_contact_point *c =
+        add(q, patch, tg_along(&a, s), tg_along(&b, t), fallback, r, 3 * feature_at(&a, s) + feature_at(&b, t));
     if (c == NULL)
         return;
     c->surface[0] = capsule_surface(&a, s, c->normal, r[0]);

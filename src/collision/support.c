@@ -3,28 +3,39 @@
 
 #include "collision/gjk.h"
 
-/* The farthest vertex of a ring, if it is farther than *most; -1: none is. Four are compared at a time, without a branch. */
-static int farthest_in_ring(const tg_polytope *t, int ring, v4 d, double *most)
+/* lanes of a where the mask is set, of b elsewhere */
+static inline v4 choose(v4i mask, v4 a, v4 b)
+{
+    return (v4)(((v4i)a & mask) | ((v4i)b & ~mask));
+}
+
+/* The farthest vertex of a ring, if it is farther than *most; -1: none is. Eight are compared at a time, without a
+ * branch. */
+static inline int farthest_in_ring(const tg_polytope *t, int ring, v4 d, double *most)
 {
     int first = t->ring_start[ring], last = t->ring_start[ring + 1];
     v4 x = v4_splat(d[0]), y = v4_splat(d[1]), z = v4_splat(d[2]), best = v4_splat(-INFINITY);
-    v4i block = {first, first, first, first};
+    v4i place = {0, 0, 0, 0};
     for (int i = first; i < last; i++)
     {
-        const double *p = t->ring + 12 * i;
-        v4 along = v4_load(p) * x + v4_load(p + 4) * y + v4_load(p + 8) * z;
-        v4i better = along > best, here = {i, i, i, i};
-        best = (v4)(((v4i)along & better) | ((v4i)best & ~better));
-        block = (here & better) | (block & ~better);
+        const double *p = t->ring + 24 * i;
+        v4 low = v4_load(p) * x + v4_load(p + 8) * y + v4_load(p + 16) * z;
+        v4 high = v4_load(p + 4) * x + v4_load(p + 12) * y + v4_load(p + 20) * z;
+        v4i upper = high > low, here = {8 * i, 8 * i + 1, 8 * i + 2, 8 * i + 3};
+        v4 along = choose(upper, high, low);
+        v4i better = along > best;
+        best = choose(better, along, best);
+        place = ((here + (upper & 4)) & better) | (place & ~better);
     }
-    int low = best[1] > best[0] ? 1 : 0, high = best[3] > best[2] ? 3 : 2, lane = best[high] > best[low] ? high : low;
+    int even = best[1] > best[0] ? 1 : 0, odd = best[3] > best[2] ? 3 : 2, lane = best[odd] > best[even] ? odd : even;
     if (!(best[lane] > *most))
         return -1;
     *most = best[lane];
-    return t->ring_vertex[4 * block[lane] + lane];
+    return t->ring_vertex[place[lane]];
 }
 
-/* On a convex polytope a vertex that no neighbour beats is the farthest. Every move goes up, so no vertex is met twice. */
+/* On a convex polytope a vertex that no neighbour beats is the farthest. Every move goes up, so no vertex is met
+ * twice. */
 static int climb(const tg_polytope *t, v4 d, int start)
 {
     double most = v4_dot(v4_load(t->vertex + 4 * start), d);
@@ -47,12 +58,12 @@ static v4 support_mesh(const tg_placed *s, v4 local, int *vertex)
 {
     const tg_polytope *t = s->polytope;
     v4 size = v4_load(s->size), d = local * size;
-    double along[4], squared = v4_dot(d, d);
-    v4_storeu(along, d);
+    double squared = v4_dot(d, d);
     if (t->cells == 0)
         *vertex = scan(t, d);
     else /* a direction without a cell, zero or not finite, starts anywhere */
-        *vertex = climb(t, d, squared > 1e-300 && squared < INFINITY ? t->start[tg_polytope_cell(t, along)] : 0);
+        *vertex =
+            climb(t, d, squared > 1e-300 && squared < INFINITY ? t->start[tg_polytope_cell(t, d[0], d[1], d[2])] : 0);
     return v4_load(t->vertex + 4 * *vertex) * size;
 }
 

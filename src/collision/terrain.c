@@ -1,14 +1,18 @@
-/* Height fields: every cell is two triangular prisms, from the surface down to the base, each a small polytope against the other shape.
+/* Height fields: every cell is two triangular prisms, from the surface down to the base, each a small polytope
+ * against the other shape.
  *
- *     (row + 1, col) C ---- D (row + 1, col + 1)        triangle 0: A B C, triangle 1: D C B, counter-clockwise from above; columns along x, rows along y
- *                    | \  |
- *         (row, col) A ---- B (row, col + 1)
+ *     (row + 1, col) C ---- D (row + 1, col + 1)      triangle 0: A B C, triangle 1: D C B,
+ *                    | \  |                           counter-clockwise from above;
+ *         (row, col) A ---- B (row, col + 1)          columns along x, rows along y
  *
- * Where prisms meet there is no edge and no wall. A contact counts only if the whole surface has its normal at its point x: if n.(y - x) <= 0 for all corners y of all
- * triangles that meet there. On a face that leaves its own normal; on an edge those between the two triangles, if it is convex, and none if it is hollow; at a corner
- * those of the cone. A point on a wall counts only if the wall is the border's; one on the base does not.
- * A prism that has only contacts that do not count still holds what lies over it: the point of the shape that is deepest along the triangle's normal, if it is over the
- * triangle. So a shape that slides over a flat field meets vertical normals only, and one that is deep inside it is pushed up. */
+ * Where prisms meet there is no edge and no wall. A contact counts only if the whole surface has its normal at its
+ * point x: if n.(y - x) <= 0 for all corners y of all triangles that meet there. On a face that leaves its own
+ * normal; on an edge those between the two triangles, if it is convex, and none if it is hollow; at a corner those
+ * of the cone. A point on a wall counts only if the wall is the border's; one on the base does not.
+ *
+ * A prism that has only contacts that do not count still holds what lies over it: the point of the shape that is
+ * deepest along the triangle's normal, if it is over the triangle. So a shape that slides over a flat field meets
+ * vertical normals only, and one that is deep inside it is pushed up. */
 #include <math.h>
 
 #include "collision/ahead.h"
@@ -22,7 +26,7 @@ typedef struct prism
     v4 normal;          /* of the triangle, the field's frame */
     _Alignas(32) double vertex[6][4];
     _Alignas(32) double plane[5][4];
-    _Alignas(32) double ring[2][3][4]; /* x, y, z of vertices four at a time: 0 1 2 3, 4 5 5 5 */
+    _Alignas(32) double ring[3][8]; /* x, y, z of the vertices, the first again where it is not full */
     tg_polytope polytope;
 } prism;
 
@@ -66,8 +70,8 @@ static const int prism_neighbour[18] = {1, 2, 3, 0, 2, 4, 0, 1, 5, 4, 5, 0, 3, 5
 static const int prism_polygon_start[6] = {0, 3, 6, 10, 14, 18};
 static const int prism_polygon[18] = {0, 1, 2, 3, 5, 4, 0, 3, 4, 1, 1, 4, 5, 2, 2, 5, 3, 0};
 static const int prism_around_start[7] = {0, 3, 6, 9, 12, 15, 18};
-static const int prism_ring_start[2] = {0, 2};
-static const int prism_ring_vertex[8] = {0, 1, 2, 3, 4, 5, 5, 5};
+static const int prism_ring_start[2] = {0, 1};
+static const int prism_ring_vertex[8] = {0, 1, 2, 3, 4, 5, 0, 0};
 static const int prism_around[18] = {0, 2, 4, 0, 2, 3, 0, 3, 4, 1, 2, 4, 1, 2, 3, 1, 3, 4};
 
 static void set_plane(prism *p, int i, v4 n, v4 at)
@@ -99,7 +103,7 @@ static void make_prism(const tg_terrain *t, int row, int col, int half, prism *p
     }
     for (int i = 0; i < 8; i++)
         for (int k = 0; k < 3; k++)
-            p->ring[i / 4][k][i % 4] = p->vertex[prism_ring_vertex[i]][k];
+            p->ring[k][i] = p->vertex[prism_ring_vertex[i]][k];
     p->polytope = (tg_polytope){.nvertex = 6,
                                 .npolygon = 5,
                                 .vertex = p->vertex[0],
@@ -111,13 +115,14 @@ static void make_prism(const tg_terrain *t, int row, int col, int half, prism *p
                                 .around_start = prism_around_start,
                                 .around = prism_around,
                                 .ring_start = prism_ring_start,
-                                .ring = p->ring[0][0],
+                                .ring = p->ring[0],
                                 .ring_vertex = prism_ring_vertex};
 }
 
 static tg_placed place_prism(const tg_placed *field, const prism *p)
 {
-    return (tg_placed){.R = field->R, .x = field->x, .size = {1, 1, 1, 0}, .type = TG_GEOM_MESH, .polytope = &p->polytope};
+    return (tg_placed){
+        .R = field->R, .x = field->x, .size = {1, 1, 1, 0}, .type = TG_GEOM_MESH, .polytope = &p->polytope};
 }
 
 /* ---- which contacts count ---- */
@@ -138,7 +143,8 @@ static bool stays_below(v4 x, v4 y, v4 n)
     return v4_dot(n, d) <= SIDEWAYS * sqrt(v4_dot(d, d));
 }
 
-/* All corners that share a triangle with corner (row, col): along the rows, the columns and the diagonals of the cells. */
+/* All corners that share a triangle with corner (row, col): along the rows, the columns and the diagonals of the
+ * cells. */
 static bool below_around(const tg_terrain *t, int row, int col, v4 x, v4 n)
 {
     static const int step[6][2] = {{0, 1}, {1, 0}, {1, -1}, {0, -1}, {-1, 0}, {-1, 1}};
@@ -186,7 +192,8 @@ static bool counts(const tg_terrain *t, const prism *p, v4 x, v4 n, double size)
     {
         v4 corner = v4_load(p->vertex[k]), d = x - corner, other[3];
         if (v4_dot(d, d) < NEAR * NEAR * size * size)
-            return below_around(t, p->row + corner_offset[p->half][k][0], p->col + corner_offset[p->half][k][1], corner, n);
+            return below_around(t, p->row + corner_offset[p->half][k][0], p->col + corner_offset[p->half][k][1], corner,
+                                n);
         if (!stays_below(x, corner, n))
             return false;
         if ((sides >> k & 1) == 0)
@@ -210,9 +217,9 @@ typedef struct sweep
 {
     const tg_query *q;
     const tg_terrain *terrain;
-    double size;      /* of a cell */
+    double size;            /* of a cell */
     double low[3], high[3]; /* of the shape, the field's frame */
-    double best;      /* smallest distance so far */
+    double best;            /* smallest distance so far */
     tg_gather gather;
 } sweep;
 

@@ -189,20 +189,6 @@ static void add_proximal(tg_solve_work *w, double proximal)
     }
 }
 
-/* G_RR + tau S Z Z^T S (selection.c) */
-static void add_held(tg_solve_work *w, const tg_held *held)
-{
-    const tg_cones *cones = &w->cones;
-    for (int i = 0; i < held->count; i++)
-    {
-        const double *null = held->null + (size_t)i * (size_t)cones->ld;
-        double *A = w->A + (size_t)w->position[held->row[i]] * (size_t)cones->ld;
-        double factor = held->stiffness * cones->scale[held->row[i]];
-        for (int j = 0; j < held->count; j++)
-            A[w->position[held->row[j]]] += factor * null[j] * cones->scale[held->row[j]];
-    }
-}
-
 /* rows of the tangents of a sliding block, A_T holding G_T */
 static void slide_rows(tg_solve_work *w, const tg_cone *cone, const tg_cone_state *state, int count)
 {
@@ -228,31 +214,11 @@ static void slide_rows(tg_solve_work *w, const tg_cone *cone, const tg_cone_stat
     }
 }
 
-/* F of the held rows: S (Q Q^T sigma_R + tau Z Z^T (L_R - target)) (selection.c) */
-static void residual_held(tg_solve_work *w, const tg_held *held)
-{
-    const tg_cones *cones = &w->cones;
-    for (int i = 0; i < held->count; i++)
-    {
-        const double *null = held->null + (size_t)i * (size_t)cones->ld;
-        double change = 0;
-        for (int j = 0; j < held->count; j++)
-        {
-            int row = held->row[j];
-            double impulse = cones->scale[row] * w->x[row] - held->target[j];
-            change += null[j] * (held->stiffness * impulse - w->s[row] / cones->scale[row]);
-        }
-        w->rhs[w->position[held->row[i]]] += cones->scale[held->row[i]] * change;
-    }
-}
-
 /* F: s of held rows, (x_T - e x_N) / rho_T of sliding tangents */
-static void residual_rows(tg_solve_work *w, int count, const tg_held *held)
+static void residual_rows(tg_solve_work *w, int count)
 {
     for (int i = 0; i < count; i++)
         w->rhs[i] = w->s[w->active[i]];
-    if (held != NULL && held->rank < held->count)
-        residual_held(w, held);
     for (int b = 0; b < w->cones.blocks; b++)
     {
         const tg_cone *cone = &w->cones.block[b];
@@ -276,34 +242,32 @@ double tg_newton_violation(const tg_solve_work *w)
 }
 
 /* x -= A^-1 F with the factors in w->A */
-static void advance(tg_solve_work *w, int count, const tg_held *held)
+static void advance(tg_solve_work *w, int count)
 {
-    residual_rows(w, count, held);
+    residual_rows(w, count);
     tg_lu_solve(count, w->A, w->cones.ld, w->pivot, 1, w->rhs, 1);
     for (int i = 0; i < count; i++)
         w->x[w->active[i]] -= w->rhs[i];
     tg_cones_velocity(&w->cones, w->x, w->s);
 }
 
-void tg_newton_chord(tg_solve_work *w, const tg_held *held)
+void tg_newton_chord(tg_solve_work *w)
 {
-    advance(w, w->active_count, held);
+    advance(w, w->active_count);
 }
 
-double tg_newton_step(tg_solve_work *w, double proximal, const tg_held *held)
+double tg_newton_step(tg_solve_work *w, double proximal)
 {
     int count = w->active_count = list_active(w);
     copy_active(w, count);
     if (proximal > 0)
         add_proximal(w, proximal);
-    if (held != NULL && held->rank < held->count)
-        add_held(w, held);
     for (int b = 0; b < w->cones.blocks; b++)
         if (w->state[b].phase == TG_PHASE_SLIDE && w->cones.block[b].dim > 1)
             slide_rows(w, &w->cones.block[b], &w->state[b], count);
     w->newton++;
     if (tg_lu(count, w->A, w->cones.ld, w->pivot) >= 0)
         return INFINITY;
-    advance(w, count, held);
+    advance(w, count);
     return tg_newton_violation(w);
 }

@@ -18,9 +18,8 @@ typedef enum tg_phase
 typedef struct tg_cone_state
 {
     tg_phase phase;
-    bool fixed;                        /* slide: the direction is not updated (a contact on its cone without slip) */
-    bool was_held;                     /* selection.c: held before, and not by its cone */
-    double ratio;                      /* slide: y_N / |y_T| of the Alart-Curnier point; fixed: 0 */
+    bool opened;                       /* selection.c: breaks because held rows contradict each other */
+    double ratio;                      /* slide: y_N / |y_T| of the Alart-Curnier point */
     double direction[TG_CONE_MAX - 1]; /* slide: unit; box: +-1 */
 } tg_cone_state;
 
@@ -28,12 +27,10 @@ typedef struct tg_cone_state
 typedef struct tg_held
 {
     int count, rank;
-    int *row;         /* count, rows of the scaled problem */
-    double *basis;    /* rank x count, leading dimension ld: orthonormal rows Q^T, range of G_RR (not scaled) */
-    double *null;     /* count x count, leading dimension ld: Z Z^T = I - Q Q^T, when rank < count */
-    double *target;   /* count: Z Z^T L is pulled to Z Z^T target */
-    double stiffness; /* tau */
-    double inconsistency; /* |Z^T g_R| */
+    int *row;             /* count, rows of the scaled problem */
+    double *basis;        /* rank x count, leading dimension ld: orthonormal rows Q^T, range of G_RR (not scaled) */
+    double *gap;          /* count: Z Z^T g_R, how held rows contradict each other (m/s) */
+    double inconsistency; /* its norm */
 } tg_held;
 
 typedef struct tg_solve_work
@@ -42,7 +39,7 @@ typedef struct tg_solve_work
     tg_cones cones;
     double *x, *s; /* the iterate and s = G x + g */
     double *best;  /* the best iterate of an interior-point run */
-    double *start; /* the solution a selection starts from */
+
     double *kept;  /* the best solution so far, its residual (m/s) and how it was selected */
     double kept_residual;
     tg_selection kept_selection;
@@ -51,8 +48,8 @@ typedef struct tg_solve_work
     double *A, *rhs;    /* the linear system */
     int *active, *pivot, active_count;
     int *position;      /* row of the scaled problem -> row of the linear system, or -1 */
-    double *interior;   /* see solver_ipm.c */
-    double *saved;      /* 2 x ld: diagonal of G and g, while the selection rule changes them */
+    double *interior;   /* vectors of solver_ipm.c and limit.c */
+    double *range;      /* 2 x rows x ld: matrices of limit.c */
     int sweeps, newton, interior_steps;
 } tg_solve_work;
 
@@ -92,22 +89,31 @@ double tg_newton_residual(const tg_cones *cones, const double *x, const double *
 double tg_newton_violation(const tg_solve_work *w);
 
 /* One Newton step with the phases in w->state: w->x and w->s are replaced. proximal: every block gets the compliance
- * proximal / rho, centred at the current x. held: rows with a null space are completed as selection.c says (NULL: not).
- * Returns the largest violation of the equations after the step (m/s, phases as given), or INFINITY when the matrix is
- * singular (blocks that leave the system have their impulse, the others keep theirs). */
-double tg_newton_step(tg_solve_work *w, double proximal, const tg_held *held);
+ * proximal / rho, centred at the current x. Returns the largest violation of the equations after the step (m/s, phases
+ * as given), or INFINITY when the matrix is singular (blocks that leave the system have their impulse, the others keep
+ * theirs). */
+double tg_newton_step(tg_solve_work *w, double proximal);
 
-/* One more step with the factors of the last one (same phases and held), directions as they are in w->state now. */
-void tg_newton_chord(tg_solve_work *w, const tg_held *held);
+/* One more step with the factors of the last one (same phases), directions as they are in w->state now. */
+void tg_newton_chord(tg_solve_work *w);
 
 /* Interior point from a cold start (solver_ipm.c), until the residual is below aim (m/s) or it makes no progress; leaves
  * its best x in w->x. Returns its residual. */
 double tg_interior_run(tg_solve_work *w, double aim);
 
+/* ---- limit.c ---- */
+
+/* Newton for the limit of compliant solutions with the phases in w->state and the range in w->held, from w->x; true when
+ * the equations hold to aim (m/s) after at most so many steps. */
+bool tg_limit_newton(tg_solve_work *w, int steps, double aim);
+
 /* ---- selection.c ---- */
 
 /* The rows held by the phases in w->state, the range of their part of G. */
 void tg_held_build(tg_solve_work *w);
+
+/* below this inconsistency held rows agree up to rounding (m/s) */
+#define TG_CONSISTENT 1e-9
 
 /* Offers w->x as a solution: applies the selection rule (unless it is switched off) and keeps the better of what is kept
  * and what came out. True when nothing more needs to be done: selected, with a residual within the tolerance. */

@@ -9,6 +9,7 @@
  *     G_N dx + (s_N / x_N) dx_N                                           = r1 / x_N - r_N
  *     W G_T dx + ((eta - psi t) dx_N + (psi I - t eta^T) dx_T) / x_N      = (r3 - t r2) / x_N - W r_T
  *     G dx + (y / (f + x) + z / (f - x)) dx                               = ry / (f + x) - rz / (f - x) - r
+ * k is the same for all blocks when it is divided by rho = 1 / G_NN: light and heavy bodies are centred alike.
  * One LU for predictor and corrector (Mehrotra), one step length for everything. */
 #include <math.h>
 #include <string.h>
@@ -26,8 +27,8 @@ typedef struct interior
     double *dx, *dz, *dpsi; /* the predictor's, then the step */
     double *r;              /* G x + g minus what z and psi say */
     double *Gdx;
-    double kappa;  /* mean of the products */
-    double target; /* the k of this right-hand side */
+    double kappa;  /* mean of the products divided by rho */
+    double target; /* the k of this right-hand side divided by rho */
     double second; /* 1: with the predictor's products (corrector), 0: without */
 } interior;
 
@@ -54,10 +55,10 @@ static double dot(int n, const double *a, const double *b)
     return sum;
 }
 
-/* x_N = v rho, s_N = psi = v, no tangents; v is the largest |g| times size */
-static void start(interior *p, double size)
+/* x_N = v rho, s_N = psi = v, no tangents; v is the largest |g| */
+static void start_cold(interior *p)
 {
-    double v = size * p->cones->velocity;
+    double v = p->cones->velocity;
     memset(p->x, 0, (size_t)TG_INTERIOR_VECTORS * (size_t)p->cones->ld * sizeof *p->x);
     for (int b = 0; b < p->cones->blocks; b++)
     {
@@ -67,6 +68,29 @@ static void start(interior *p, double size)
         p->z[cone->row] = p->psi[cone->row] = v;
         if (cone->kind == TG_CONE_UNIT)
             p->x[cone->row] = v * cone->rho_n;
+    }
+}
+
+/* The same impulse for all, as large as the heaviest body's times size, and slacks that agree with it where they can: a
+ * light body under a heavy one must carry impulses that its own mass does not suggest. */
+static void start_heavy(interior *p, double size)
+{
+    double v = p->cones->velocity, most = 0;
+    start_cold(p);
+    for (int b = 0; b < p->cones->blocks; b++)
+        most = fmax(most, p->cones->block[b].rho_n);
+    for (int b = 0; b < p->cones->blocks; b++)
+        if (p->cones->block[b].kind == TG_CONE_UNIT)
+            p->x[p->cones->block[b].row] = size * v * most;
+    tg_cones_velocity(p->cones, p->x, p->r);
+    for (int b = 0; b < p->cones->blocks; b++)
+    {
+        const tg_cone *cone = &p->cones->block[b];
+        if (cone->kind != TG_CONE_UNIT)
+            continue;
+        memcpy(p->z + cone->row, p->r + cone->row, (size_t)cone->dim * sizeof *p->z);
+        p->z[cone->row] = fmax(p->z[cone->row], v);
+        p->psi[cone->row] = v + 1.5 * tg_cone_tangent(cone->dim, p->z + cone->row);
     }
 }
 
@@ -85,7 +109,7 @@ static void infeasibility(interior *p)
     }
 }
 
-/* mean product at (x, z, psi) + alpha (dx, dz, dpsi) */
+/* mean of the products, each divided by its block's rho (m^2/s^2), at (x, z, psi) + alpha (dx, dz, dpsi) */
 static double mean_product(const interior *p, double alpha)
 {
     double sum = 0;
@@ -100,18 +124,18 @@ static double mean_product(const interior *p, double alpha)
         double psi = p->psi[row] + alpha * p->dpsi[row];
         if (cone->kind == TG_CONE_BOX)
         {
-            sum += (cone->bound - x) * z + (cone->bound + x) * psi;
+            sum += ((cone->bound - x) * z + (cone->bound + x) * psi) / cone->rho_n;
             count += 2;
             continue;
         }
-        sum += x * z;
+        sum += x * z / cone->rho_n;
         count++;
         if (cone->dim == 1)
             continue;
-        sum += x * psi;
+        sum += x * psi / cone->rho_n;
         count++;
         for (int i = row + 1; i < row + cone->dim; i++)
-            sum += (p->x[i] + alpha * p->dx[i]) * (p->z[i] + alpha * p->dz[i]);
+            sum += (p->x[i] + alpha * p->dx[i]) * (p->z[i] + alpha * p->dz[i]) / cone->rho_n;
     }
     return count > 0 ? sum / count : 0;
 }
@@ -174,8 +198,9 @@ static void products(const interior *p, const tg_cone *cone, double *r1, double 
     int row = cone->row, m = cone->dim - 1;
     const double *x = p->x + row, *z = p->z + row, *dx = p->dx + row, *dz = p->dz + row;
     double psi = p->psi[row], dpsi = p->dpsi[row], c = p->second;
-    *r1 = p->target - x[0] * z[0] - c * dx[0] * dz[0];
-    *r2 = p->target - x[0] * psi - dot(m, x + 1, z + 1) - c * (dx[0] * dpsi + dot(m, dx + 1, dz + 1));
+    double target = p->target * cone->rho_n;
+    *r1 = target - x[0] * z[0] - c * dx[0] * dz[0];
+    *r2 = target - x[0] * psi - dot(m, x + 1, z + 1) - c * (dx[0] * dpsi + dot(m, dx + 1, dz + 1));
     for (int i = 0; i < m; i++)
         r3[i] = -x[0] * z[1 + i] - psi * x[1 + i] - c * (dx[0] * dz[1 + i] + dpsi * dx[1 + i]);
 }
@@ -196,8 +221,9 @@ static void rhs_contact(const interior *p, const tg_cone *cone, double *rhs)
 static void box_products(const interior *p, const tg_cone *cone, double *rz, double *ry)
 {
     int i = cone->row;
-    *rz = p->target - (cone->bound - p->x[i]) * p->z[i] + p->second * p->dx[i] * p->dz[i];
-    *ry = p->target - (cone->bound + p->x[i]) * p->psi[i] - p->second * p->dx[i] * p->dpsi[i];
+    double target = p->target * cone->rho_n;
+    *rz = target - (cone->bound - p->x[i]) * p->z[i] + p->second * p->dx[i] * p->dz[i];
+    *ry = target - (cone->bound + p->x[i]) * p->psi[i] - p->second * p->dx[i] * p->dpsi[i];
 }
 
 static void right_hand_side(const interior *p, double *rhs)
@@ -344,10 +370,9 @@ static bool iterate(interior *p, tg_solve_work *w)
     return true;
 }
 
-/* iterations from a start of the given size; returns the best residual so far, its x is in w->best */
-static double run(interior *p, tg_solve_work *w, double size, double best, double aim)
+/* iterations from where p is; returns the best residual so far, its x is in w->best */
+static double run(interior *p, tg_solve_work *w, double best, double aim)
 {
-    start(p, size);
     for (int k = 0; k < w->options->max_interior; k++)
     {
         p->kappa = mean_product(p, 0);
@@ -371,11 +396,13 @@ static double run(interior *p, tg_solve_work *w, double size, double best, doubl
 double tg_interior_run(tg_solve_work *w, double aim)
 {
     interior p = interior_of(w);
-    double best = run(&p, w, 1, INFINITY, aim);
-    if (best > w->options->tolerance)
-        best = run(&p, w, 10, best, aim);
-    if (best > w->options->tolerance)
-        best = run(&p, w, 0.1, best, aim);
+    start_cold(&p);
+    double best = run(&p, w, INFINITY, aim);
+    for (double size = 1; size < 200 && best > w->options->tolerance; size *= 100)
+    {
+        start_heavy(&p, size);
+        best = run(&p, w, best, aim);
+    }
     if (best < INFINITY)
         memcpy(w->x, w->best, (size_t)w->cones.rows * sizeof *w->x);
     tg_cones_velocity(&w->cones, w->x, w->s);

@@ -30,48 +30,48 @@ static bool same_phases(const tg_solve_work *w)
     return true;
 }
 
-static void newton(tg_solve_work *w, int steps)
+/* Newton until the residual is small; with `early` until phases repeat, which is when the selection rule can take over.
+ * Phases that repeat need little regularisation. */
+static void newton(tg_solve_work *w, int steps, bool early)
 {
-    double aim = 0.1 * w->options->tolerance;
+    double aim = 0.1 * w->options->tolerance, compliance = proximal;
     for (int k = 0; k < steps; k++)
     {
         if (tg_newton_residual(&w->cones, w->x, w->s) <= aim)
             return;
         tg_newton_classify(&w->cones, w->x, w->s, w->state);
-        if (!(tg_newton_step(w, proximal, NULL) < INFINITY))
+        if (!(tg_newton_step(w, compliance) < INFINITY))
             return;
-        if (w->options->select && same_phases(w))
+        bool same = same_phases(w);
+        if (early && same)
             return;
+        compliance = same ? 1e-3 * proximal : proximal;
     }
 }
 
-static void restart_unless_finite(tg_solve_work *w)
+/* goes on from the best solution so far */
+static void restore(tg_solve_work *w)
 {
-    for (int i = 0; i < w->cones.rows; i++)
-        if (!isfinite(w->x[i]))
-        {
-            memset(w->x, 0, (size_t)w->cones.rows * sizeof *w->x);
-            return;
-        }
+    memcpy(w->x, w->kept, (size_t)w->cones.rows * sizeof *w->x);
+    tg_cones_velocity(&w->cones, w->x, w->s);
 }
 
 void tg_solver_newton(tg_solve_work *w)
 {
     sweeps(w, 1);
-    newton(w, 4);
+    newton(w, 4, w->options->select);
     if (tg_solve_accept(w))
         return;
-    memcpy(w->x, w->kept, (size_t)w->cones.rows * sizeof *w->x);
-    restart_unless_finite(w);
-    sweeps(w, 6);
-    newton(w, 5);
+    restore(w);
+    newton(w, 6, false);
     if (tg_solve_accept(w))
         return;
+    /* what the rule could not select: the interior point, whose cold start makes it a function of the problem alone */
+    w->kept_residual = INFINITY;
     tg_interior_run(w, 1e-2 * w->options->tolerance);
     if (tg_solve_accept(w))
         return;
-    memcpy(w->x, w->kept, (size_t)w->cones.rows * sizeof *w->x);
-    tg_cones_velocity(&w->cones, w->x, w->s);
-    newton(w, 5);
+    restore(w);
+    newton(w, 5, false);
     tg_solve_accept(w);
 }

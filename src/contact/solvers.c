@@ -140,20 +140,18 @@ static bool take_work(tg_solve_work *w, int rows, int blocks, tg_arena *scratch)
     w->x = TG_TAKE(scratch, double, ld, "contact: impulses");
     w->s = TG_TAKE(scratch, double, ld, "contact: velocities");
     w->best = TG_TAKE(scratch, double, ld, "contact: best impulses");
-    w->start = TG_TAKE(scratch, double, ld, "contact: impulses before selection");
     w->kept = TG_TAKE(scratch, double, ld, "contact: kept impulses");
     w->state = TG_TAKE(scratch, tg_cone_state, n, "contact: phases");
     w->held.row = TG_TAKE(scratch, int, n, "contact: held rows");
     w->held.basis = TG_TAKE(scratch, double, n *ld, "contact: range of held rows");
-    w->held.null = TG_TAKE(scratch, double, n *ld, "contact: null space of held rows");
-    w->held.target = TG_TAKE(scratch, double, ld, "contact: null component");
+    w->held.gap = TG_TAKE(scratch, double, ld, "contact: contradiction of held rows");
     w->A = TG_TAKE(scratch, double, n *ld, "contact: linear system");
     w->rhs = TG_TAKE(scratch, double, ld, "contact: right-hand side");
     w->active = TG_TAKE(scratch, int, n, "contact: active rows");
     w->pivot = TG_TAKE(scratch, int, n, "contact: pivots");
     w->position = TG_TAKE(scratch, int, n, "contact: positions");
     w->interior = TG_TAKE(scratch, double, TG_INTERIOR_VECTORS *ld, "contact: interior point");
-    w->saved = TG_TAKE(scratch, double, 2 * ld, "contact: rigid diagonal");
+    w->range = TG_TAKE(scratch, double, 2 * n *ld, "contact: derivatives of the limit");
     return !scratch->failed;
 }
 

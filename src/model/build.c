@@ -4,48 +4,9 @@
 #include "base/status.h"
 #include "model/build.h"
 #include "model/candidates.h"
-#include "model/hull.h"
 #include "model/params.h"
 #include "model/topology.h"
 #include "model/validate.h"
-
-/* ---- hulls of meshes without faces ---- */
-
-static tg_status make_hull(tg_build *w, int mesh)
-{
-    tg_builder *b = w->b;
-    const tg_mesh_item *item = TG_ITEM(b, MESH, mesh, mesh);
-    if (item->def.nface > 0)
-        return TG_OK;
-    tg_error reason = {0};
-    tg_status status = tg_convex_hull(&b->allocator, TG_LIST(b, VERTEX, double) + item->start[0], item->def.nvertex,
-                               &w->hull[mesh], &w->nhull[mesh], &reason);
-    if (status != TG_OK)
-        return tg_fail(&b->error, status, "mesh '%.100s' (#%d): vertex: %.300s", tg_builder_name_of(b, TG_MESH, mesh),
-                       mesh, reason.message);
-    return TG_OK;
-}
-
-static tg_status make_hulls(tg_build *w)
-{
-    int nmesh = w->b->list[TG_MESH].count;
-    w->hull = tg_alloc(&w->b->allocator, (size_t)nmesh * sizeof *w->hull);
-    w->nhull = tg_alloc(&w->b->allocator, (size_t)nmesh * sizeof *w->nhull);
-    if (w->hull == NULL || w->nhull == NULL)
-        return tg_fail(&w->b->error, TG_ERR_MEMORY, "model: out of memory for %d meshes", nmesh);
-    tg_status status = TG_OK;
-    for (int mesh = 0; mesh < nmesh && status == TG_OK; mesh++)
-        status = make_hull(w, mesh);
-    return status;
-}
-
-static void free_hulls(tg_build *w)
-{
-    for (int mesh = 0; mesh < w->b->list[TG_MESH].count && w->hull != NULL; mesh++)
-        tg_free(&w->b->allocator, w->hull[mesh]);
-    tg_free(&w->b->allocator, w->hull);
-    tg_free(&w->b->allocator, w->nhull);
-}
 
 /* ---- sizes ---- */
 
@@ -194,38 +155,19 @@ static void fill_report(tg_build *w)
 
 /* ---- all of it ---- */
 
-static bool collides(const tg_model *m, int geom)
+/* The polytopes belong to the model from here on. */
+static void hand_over_polytopes(tg_build *w)
 {
-    if (m->geom_contype[geom] != 0 || m->geom_conaffinity[geom] != 0)
-        return true;
-    for (int i = 0; i < m->npair; i++)
-        if (m->pair_geom1[i] == geom || m->pair_geom2[i] == geom)
-            return true;
-    return false;
-}
-
-/* The convex hulls that the collision stage works on; meshes for looks alone need none. */
-static tg_status make_polytopes(tg_build *w)
-{
-    tg_model *m = w->m;
-    for (int g = 0; g < m->ngeom; g++)
+    for (int mesh = 0; mesh < w->m->nmesh; mesh++)
     {
-        int mesh = m->geom_mesh[g];
-        if (mesh < 0 || m->mesh_polytope[mesh] != NULL || !collides(m, g))
-            continue;
-        tg_error reason = {0};
-        tg_status status = tg_polytope_create(&m->allocator, m->vertex + 3 * (size_t)m->mesh_vertex[mesh],
-                                              m->mesh_nvertex[mesh], &m->mesh_polytope[mesh], &reason);
-        if (status != TG_OK)
-            return tg_fail(&w->b->error, status, "mesh '%.100s' (#%d): vertex: %.300s",
-                           tg_builder_name_of(w->b, TG_MESH, mesh), mesh, reason.message);
+        w->m->mesh_polytope[mesh] = w->polytope[mesh];
+        w->polytope[mesh] = NULL;
     }
-    return TG_OK;
 }
 
 static tg_status make(tg_build *w)
 {
-    tg_status status = make_hulls(w);
+    tg_status status = tg_build_hulls(w);
     if (status == TG_OK)
         status = allocate(w);
     if (status == TG_OK)
@@ -235,7 +177,7 @@ static tg_status make(tg_build *w)
     fill_report(w);
     status = tg_build_structure(w);
     if (status == TG_OK)
-        status = make_polytopes(w);
+        hand_over_polytopes(w);
     return status != TG_OK ? status : tg_build_parameters(w);
 }
 
@@ -247,13 +189,15 @@ tg_status tg_builder_build(tg_builder *b, tg_model **m)
         return tg_fail(&b->error, TG_ERR_ARGUMENT, "tg_builder_build: m is NULL");
     *m = NULL;
     tg_build w = {.b = b};
+    int nreport = b->list[TG_LIST_REPORT].count;
     tg_status status = tg_builder_check(b);
     if (status == TG_OK)
         status = tg_order_make(b, &w.order);
     if (status != TG_OK)
         return status;
     status = make(&w);
-    free_hulls(&w);
+    b->list[TG_LIST_REPORT].count = nreport; /* what the build says of meshes is the model's, not the builder's */
+    tg_build_free_hulls(&w);
     tg_order_free(b, &w.order);
     if (status != TG_OK)
     {

@@ -18,6 +18,7 @@ static const size_t item_size[TG_LIST_COUNT] = {
     [TG_LIST_ELEVATION] = sizeof(double),
     [TG_LIST_NUMBER] = sizeof(double),
     [TG_LIST_REPORT] = sizeof(tg_report_item),
+    [TG_LIST_PLACE] = sizeof(tg_place),
 };
 
 /* Room for count more items at the end of a list, zeroed; NULL when memory or int runs out. */
@@ -395,6 +396,27 @@ void tg_builder_unname(tg_builder *b, tg_element element, int id)
     memcpy((char *)b->list[element].data + (size_t)id * item_size[element], &none, sizeof none);
 }
 
+tg_status tg_builder_place(tg_builder *b, tg_element element, int id, const char *file, int line)
+{
+    int name = append_text(b, file);
+    tg_place *place = name >= 0 ? append(b, TG_LIST_PLACE, 1) : NULL;
+    if (place == NULL)
+        return out_of_memory(b);
+    *place = (tg_place){element, id, line, name};
+    return TG_OK;
+}
+
+const tg_place *tg_builder_place_of(const tg_builder *b, tg_element element, int id)
+{
+    const tg_place *place = TG_LIST(b, PLACE, tg_place);
+    for (int i = 0; i < b->list[TG_LIST_PLACE].count; i++)
+    {
+        if (place[i].element == element && place[i].id == id)
+            return &place[i];
+    }
+    return NULL;
+}
+
 /* Moves the numbers of a list from one place down to another; returns where they end. */
 static int move_down(tg_builder *b, int list, int from, int to, int count)
 {
@@ -408,6 +430,7 @@ void tg_builder_keep_meshes(tg_builder *b, const bool *keep)
 {
     tg_mesh_item *mesh = b->list[TG_MESH].data;
     tg_geom_item *geom = b->list[TG_GEOM].data;
+    tg_place *place = b->list[TG_LIST_PLACE].data;
     int kept = 0, vertices = 0, faces = 0;
     for (int i = 0; i < b->list[TG_MESH].count; i++)
     {
@@ -424,6 +447,11 @@ void tg_builder_keep_meshes(tg_builder *b, const bool *keep)
         {
             if (geom[g].def.mesh == i)
                 geom[g].def.mesh = kept;
+        }
+        for (int p = 0; p < b->list[TG_LIST_PLACE].count; p++)
+        {
+            if (place[p].element == TG_MESH && place[p].id == i)
+                place[p].id = kept;
         }
         mesh[kept++] = item;
     }

@@ -46,6 +46,14 @@ typedef struct tg_report_item
     int file, element, attribute, note; /* in the text */
 } tg_report_item;
 
+/* Where an element stands in a file. */
+typedef struct tg_place
+{
+    tg_element element;
+    int id, line;
+    int file; /* in the text */
+} tg_place;
+
 /* The lists of a builder: one an element kind (tg_element), then these. */
 enum
 {
@@ -56,6 +64,7 @@ enum
     TG_LIST_ELEVATION,               /* double */
     TG_LIST_NUMBER,                  /* double, of keyframes */
     TG_LIST_REPORT,                  /* tg_report_item */
+    TG_LIST_PLACE,                   /* tg_place */
     TG_LIST_COUNT
 };
 
@@ -108,6 +117,10 @@ static inline uint32_t tg_cookie(tg_element element)
 
 /* The name of element id, "" if it has none. */
 const char *tg_builder_name_of(const tg_builder *b, tg_element element, int id);
+
+/* Says where an element stands in a file, for the report; and what was said, NULL if nothing was. */
+tg_status tg_builder_place(tg_builder *b, tg_element element, int id, const char *file, int line);
+const tg_place *tg_builder_place_of(const tg_builder *b, tg_element element, int id);
 
 /* Forgets the meshes that are not kept; no geom may use them. */
 void tg_builder_keep_meshes(tg_builder *b, const bool *keep);

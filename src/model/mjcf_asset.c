@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/builder.h"
 #include "model/file.h"
 #include "model/mjcf.h"
 #include "tangere/algebra.h"
@@ -170,6 +171,8 @@ static tg_status read_mesh(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row
     def.nface = data.nface;
     def.face = data.face;
     status = tg_mjcf_builder_failed(r, xml, tg_builder_mesh(r->builder, &def, &id));
+    if (status == TG_OK)
+        status = tg_mjcf_builder_failed(r, xml, tg_builder_place(r->builder, TG_MESH, id, xml->file, xml->line));
     if (status == TG_OK)
         status = tg_mjcf_remember(r, xml, TG_MESH, def.name, id);
     tg_mjcf_mesh_known *known = status == TG_OK ? tg_mjcf_append(r, &r->mesh, sizeof *known) : NULL;

@@ -16,10 +16,11 @@
 #define MERGE_ANGLE 1e-4  /* rad */
 #define MERGE_HEIGHT 1e-7 /* of the extent */
 #define COLLINEAR 1e-10   /* of the extent: a corner nearer to the line between its neighbours is no corner */
+#define CONVEX 1e-12      /* of the extent: a neighbour that rises less above a plane does not rise */
 
 enum
 {
-    CELLS_MAX = 64
+    CELLS_MAX = 128
 };
 
 /* ---- the unit cube ---- */
@@ -31,9 +32,9 @@ static const _Alignas(32) double cube_normal[] = {
     -1, 0, 0, 1, 1, 0, 0, 1, 0, -1, 0, 1, 0, 1, 0, 1, 0, 0, -1, 1, 0, 0, 1, 1,
 };
 static const _Alignas(32) double cube_ring[] = {
-    -1, 1, -1, 1, -1, -1, 1, 1, -1, -1, -1, -1, -1, 1, -1, 1, -1, -1, 1, 1, 1, 1, 1, 1,
+    -1, 1, -1, 1, -1, 1, -1, 1, -1, -1, 1, 1, -1, -1, 1, 1, -1, -1, -1, -1, 1, 1, 1, 1,
 };
-static const int cube_ring_start[] = {0, 2};
+static const int cube_ring_start[] = {0, 1};
 static const int cube_ring_vertex[] = {0, 1, 2, 3, 4, 5, 6, 7};
 static const int cube_neighbour_start[] = {0, 3, 6, 9, 12, 15, 18, 21, 24};
 static const int cube_neighbour[] = {1, 2, 4, 0, 3, 5, 3, 0, 6, 2, 1, 7, 5, 6, 0, 4, 7, 1, 7, 4, 2, 6, 5, 3};
@@ -66,14 +67,16 @@ typedef struct builder
     tg_error *error;
     const double *point; /* npoint x 3 */
     int npoint;
+    const int *face; /* nface x 3: triangles of a mesh */
+    int nface;
     double extent;
     v4 axis[3]; /* of flat hulls: along the line; in the plane across it; normal */
 
-    int npolygon;  /* polygons so far, over point indices */
-    int *start;    /* npolygon + 1 */
+    int npolygon; /* polygons so far, over point indices */
+    int *start;   /* npolygon + 1 */
     int *corner;
     double *normal; /* npolygon x 4 */
-    int *kept;     /* npoint: vertex of the polytope, or -1 */
+    int *kept;      /* npoint: vertex of the polytope, or -1 */
 } builder;
 
 static v4 point_at(const builder *b, int i)
@@ -247,13 +250,14 @@ typedef struct triangles
 {
     int count;
     const int *corner; /* count x 3 */
-    v4 *area;      /* twice the area along the normal */
-    int *across;   /* count x 3: triangle on the other side of edge k, or -1 */
-    int *group;    /* its polygon, or -1 */
-    int *order;    /* largest first */
+    v4 *area;          /* twice the area along the normal */
+    int *across;       /* count x 3: triangle on the other side of edge k, or -1 */
+    int *group;        /* its polygon, or -1 */
+    int *order;        /* largest first */
     int *queue;
     flat_point *flat;
     int *stack;
+    bool closed; /* every edge has two triangles */
 } triangles;
 
 typedef struct edge
@@ -264,28 +268,69 @@ typedef struct edge
 static int by_ends(const void *a, const void *b)
 {
     const edge *p = a, *q = b;
-    if (p->low != q->low)
-        return p->low < q->low ? -1 : 1;
     if (p->high != q->high)
         return p->high < q->high ? -1 : 1;
     return p->place - q->place;
 }
 
-static void link_triangles(triangles *t, edge *e)
+static void insert(edge *e, int count)
 {
+    for (int i = 1; i < count; i++)
+    {
+        edge x = e[i];
+        int k = i;
+        for (; k > 0 && e[k - 1].high > x.high; k--)
+            e[k] = e[k - 1];
+        e[k] = x;
+    }
+}
+
+/* Sorts edges by their ends, then by place: into buckets by the lower end, and in these, which are short as a rule.
+ * start: one number more than there are points. */
+static void sort_edges(const edge *e, int count, edge *sorted, int *start, int npoint)
+{
+    enum
+    {
+        SHORT = 32
+    };
+    memset(start, 0, ((size_t)npoint + 1) * sizeof *start);
+    for (int i = 0; i < count; i++)
+        start[e[i].low + 1]++;
+    for (int i = 0; i < npoint; i++)
+        start[i + 1] += start[i];
+    for (int i = 0; i < count; i++)
+        sorted[start[e[i].low]++] = e[i]; /* start moves to the end of its bucket */
+    for (int i = 0, first = 0; i < npoint; first = start[i++])
+    {
+        if (start[i] - first <= SHORT)
+            insert(sorted + first, start[i] - first);
+        else
+            qsort(sorted + first, (size_t)(start[i] - first), sizeof *sorted, by_ends);
+    }
+}
+
+/* e: room for six edges a triangle */
+static void link_triangles(triangles *t, const builder *b, edge *e, int *start)
+{
+    edge *sorted = e + 3 * (size_t)t->count;
+    t->closed = true;
     for (int i = 0; i < 3 * t->count; i++)
     {
         int u = t->corner[i], v = t->corner[i % 3 == 2 ? i - 2 : i + 1];
         e[i] = (edge){u < v ? u : v, u < v ? v : u, i};
         t->across[i] = -1;
     }
-    qsort(e, 3 * (size_t)t->count, sizeof *e, by_ends);
-    for (int i = 0; i + 1 < 3 * t->count; i++)
-        if (e[i].low == e[i + 1].low && e[i].high == e[i + 1].high)
+    sort_edges(e, 3 * t->count, sorted, start, b->npoint);
+    e = sorted;
+    for (int i = 0, run; i < 3 * t->count; i += run)
+    {
+        for (run = 1; i + run < 3 * t->count && e[i].low == e[i + run].low && e[i].high == e[i + run].high; run++)
         {
-            t->across[e[i].place] = e[i + 1].place / 3;
-            t->across[e[i + 1].place] = e[i].place / 3;
+            t->across[e[i + run - 1].place] = e[i + run].place / 3;
+            t->across[e[i + run].place] = e[i + run - 1].place / 3;
         }
+        t->closed = t->closed && run == 2;
+    }
 }
 
 typedef struct ranked
@@ -321,16 +366,18 @@ static void order_triangles(const builder *b, triangles *t, ranked *r)
 static bool belongs(const builder *b, const triangles *t, int i, v4 n, double offset)
 {
     const int *c = t->corner + 3 * (size_t)i;
-    double longest = 0;
+    double longest = 0; /* squared */
     for (int k = 0; k < 3; k++)
     {
         v4 a = point_at(b, c[k]);
         if (fabs(v4_dot(n, a) - offset) > MERGE_HEIGHT * b->extent)
             return false;
-        longest = fmax(longest, length(point_at(b, c[(k + 1) % 3]) - a));
+        v4 side = point_at(b, c[(k + 1) % 3]) - a;
+        double square = v4_dot(side, side);
+        longest = square > longest ? square : longest;
     }
     double area = length(t->area[i]);
-    if (area <= 2 * MERGE_HEIGHT * b->extent * longest)
+    if (area <= 2 * MERGE_HEIGHT * b->extent * sqrt(longest))
         return true;
     v4 d = t->area[i] * v4_splat(1 / area) - n;
     return length(d) < MERGE_ANGLE;
@@ -396,7 +443,8 @@ static tg_status solid_polygons(builder *b, const int *face, int nface)
     tg_status status = TG_OK;
     size_t n = (size_t)nface;
     triangles t = {.count = nface, .corner = face};
-    edge *e = take(b, 3 * n, sizeof *e, &status);
+    edge *e = take(b, 6 * n, sizeof *e, &status);
+    int *start = take(b, (size_t)b->npoint + 1, sizeof *start, &status);
     ranked *r = take(b, n, sizeof *r, &status);
     t.area = take(b, n, sizeof *t.area, &status);
     t.across = take(b, 3 * n, sizeof *t.across, &status);
@@ -410,11 +458,11 @@ static tg_status solid_polygons(builder *b, const int *face, int nface)
     b->normal = take(b, 4 * n, sizeof *b->normal, &status);
     if (status == TG_OK)
     {
-        link_triangles(&t, e);
+        link_triangles(&t, b, e, start);
         order_triangles(b, &t, r);
         merge_triangles(b, &t);
     }
-    void *const temporary[] = {e, r, t.area, t.across, t.group, t.order, t.queue, t.flat, t.stack};
+    void *const temporary[] = {e, start, r, t.area, t.across, t.group, t.order, t.queue, t.flat, t.stack};
     for (size_t i = 0; i < sizeof temporary / sizeof *temporary; i++)
         tg_free(b->allocator, temporary[i]);
     return status;
@@ -433,13 +481,13 @@ typedef struct arrays
 /* an upper bound: every vertex may leave a block unfilled */
 static size_t most_blocks(int nvertex, int ncorner)
 {
-    return nvertex <= TG_SCAN ? ((size_t)nvertex + 3) / 4 : (2 * (size_t)ncorner) / 4 + (size_t)nvertex;
+    return nvertex <= TG_SCAN ? ((size_t)nvertex + 7) / 8 : (2 * (size_t)ncorner) / 8 + (size_t)nvertex;
 }
 
-/* about four cells a vertex */
+/* about eight cells a vertex, and as many that are not on the octahedron */
 static int cells_for(int nvertex)
 {
-    int cells = (int)sqrt(nvertex * (4.0 / 6.0));
+    int cells = (int)sqrt(8.0 * nvertex);
     return nvertex <= TG_SCAN ? 0 : cells < CELLS_MAX ? cells : CELLS_MAX;
 }
 
@@ -456,9 +504,9 @@ static void place(tg_arena *arena, tg_polytope **polytope, arrays *a, int nverte
     a->around = TG_TAKE(arena, int, ncorner, "around");
     size_t blocks = most_blocks(nvertex, ncorner);
     a->ring_start = TG_TAKE(arena, int, nvertex + 1, "ring_start");
-    a->ring = TG_TAKE(arena, double, 12 * blocks, "ring");
-    a->ring_vertex = TG_TAKE(arena, int, 4 * blocks, "ring_vertex");
-    a->start = TG_TAKE(arena, int, 6 * cells_for(nvertex) * cells_for(nvertex), "start");
+    a->ring = TG_TAKE(arena, double, 24 * blocks, "ring");
+    a->ring_vertex = TG_TAKE(arena, int, 8 * blocks, "ring_vertex");
+    a->start = TG_TAKE(arena, int, 2 * cells_for(nvertex) * cells_for(nvertex), "start");
 }
 
 /* Polygons around each vertex: counted, then placed. */
@@ -478,7 +526,7 @@ static void fill_around(const tg_polytope *t, arrays *a)
 }
 
 /* Every edge of a polygon both ways, sorted, once. */
-static void fill_neighbours(const tg_polytope *t, arrays *a, edge *e)
+static void fill_neighbours(const tg_polytope *t, arrays *a, edge *e, edge *sorted, int *start)
 {
     int count = 0;
     for (int p = 0; p < t->npolygon; p++)
@@ -493,7 +541,8 @@ static void fill_neighbours(const tg_polytope *t, arrays *a, edge *e)
         e[count++] = (edge){0, 1, 0};
         e[count++] = (edge){1, 0, 0};
     }
-    qsort(e, (size_t)count, sizeof *e, by_ends);
+    sort_edges(e, count, sorted, start, t->nvertex);
+    e = sorted;
     int n = 0;
     for (int i = 0; i < count; i++)
     {
@@ -504,16 +553,16 @@ static void fill_neighbours(const tg_polytope *t, arrays *a, edge *e)
     }
 }
 
-/* Appends the vertices list[0 .. count - 1] (NULL: 0, 1, ...) as blocks of four; returns the number of blocks. */
+/* Appends the vertices list[0 .. count - 1] (NULL: 0, 1, ...) as blocks of eight; returns the number of blocks. */
 static int fill_ring(const tg_polytope *t, arrays *a, int block, const int *list, int count)
 {
-    for (int i = 0; i < count; i += 4, block++)
-        for (int lane = 0; lane < 4; lane++)
+    for (int i = 0; i < count; i += 8, block++)
+        for (int lane = 0; lane < 8; lane++)
         {
             int at = i + lane < count ? i + lane : i, v = list != NULL ? list[at] : at;
             for (int k = 0; k < 3; k++)
-                a->ring[12 * (size_t)block + 4 * (size_t)k + (size_t)lane] = t->vertex[4 * (size_t)v + (size_t)k];
-            a->ring_vertex[4 * (size_t)block + (size_t)lane] = v;
+                a->ring[24 * (size_t)block + 8 * (size_t)k + (size_t)lane] = t->vertex[4 * (size_t)v + (size_t)k];
+            a->ring_vertex[8 * (size_t)block + (size_t)lane] = v;
         }
     return block;
 }
@@ -528,7 +577,8 @@ static void fill_rings(const tg_polytope *t, arrays *a)
     for (int v = 0; v < t->nvertex; v++)
     {
         const int *list = t->neighbour + t->neighbour_start[v];
-        a->ring_start[v + 1] = fill_ring(t, a, a->ring_start[v], list, t->neighbour_start[v + 1] - t->neighbour_start[v]);
+        a->ring_start[v + 1] =
+            fill_ring(t, a, a->ring_start[v], list, t->neighbour_start[v + 1] - t->neighbour_start[v]);
     }
 }
 
@@ -555,14 +605,10 @@ static int climb(const tg_polytope *t, v4 d, int start)
 static void fill_starts(const tg_polytope *t, arrays *a)
 {
     int n = t->cells, vertex = 0;
-    for (int i = 0; i < 6 * n * n; i++)
+    for (int i = 0; i < 2 * n * n; i++)
     {
-        double sign = i / (n * n) % 2 == 0 ? -1 : 1, u = (2 * (i / n % n) + 1.0) / n - 1, v = (2 * (i % n) + 1.0) / n - 1;
-        int k = i / (2 * n * n);
-        v4 d = v4_zero();
-        d[k] = sign;
-        d[(k + 1) % 3] = u;
-        d[(k + 2) % 3] = v;
+        double x = (2 * (i / n % n) + 1.0) / n - 1, y = (2 * (i % n) + 1.0) / n - 1, z = 1 - fabs(x) - fabs(y);
+        v4 d = v4_set(x, y, z <= 0 ? 0 : i < n * n ? -z : z, 0);
         a->start[i] = vertex = climb(t, d, vertex);
     }
 }
@@ -586,11 +632,14 @@ static tg_status assemble(builder *b, tg_polytope **polytope)
     place(&arena, polytope, &a, nvertex, b->npolygon, ncorner);
     tg_status status = TG_OK;
     arena = (tg_arena){.capacity = arena.used, .base = take(b, arena.used, 1, &status)};
-    edge *e = take(b, 2 * (size_t)ncorner + 2, sizeof *e, &status);
+    size_t nedge = 2 * (size_t)ncorner + 2;
+    edge *e = take(b, 2 * nedge, sizeof *e, &status);
+    int *start = take(b, (size_t)nvertex + 1, sizeof *start, &status);
     if (status != TG_OK)
     {
         tg_free(b->allocator, arena.base);
         tg_free(b->allocator, e);
+        tg_free(b->allocator, start);
         return status;
     }
     place(&arena, polytope, &a, nvertex, b->npolygon, ncorner);
@@ -621,10 +670,11 @@ static tg_status assemble(builder *b, tg_polytope **polytope)
         memcpy(a.normal, b->normal, 4 * (size_t)b->npolygon * sizeof *b->normal);
     }
     fill_around(t, &a);
-    fill_neighbours(t, &a, e);
+    fill_neighbours(t, &a, e, e + nedge, start);
     fill_rings(t, &a);
     fill_starts(t, &a);
     tg_free(b->allocator, e);
+    tg_free(b->allocator, start);
     return TG_OK;
 }
 
@@ -643,12 +693,129 @@ static void keep_ends(builder *b)
     b->kept[low] = b->kept[high] = 1;
 }
 
+/* ---- meshes that are their own hull ---- */
+
+/* Turns triangles round where they look to the mean of the points; false if one has no area. */
+static bool turn_outwards(const builder *b, triangles *t, int *corner, v4 *mean)
+{
+    v4 centre = v4_zero();
+    for (int i = 0; i < b->npoint; i++)
+        centre += point_at(b, i);
+    *mean = centre *= v4_splat(1.0 / b->npoint);
+    for (int i = 0; i < t->count; i++)
+    {
+        int *c = corner + 3 * (size_t)i;
+        v4 a = point_at(b, c[0]);
+        t->area[i] = v4_cross(point_at(b, c[1]) - a, point_at(b, c[2]) - a);
+        if (!(v4_dot(t->area[i], t->area[i]) > 0))
+            return false;
+        if (v4_dot(t->area[i], centre - a) <= 0)
+            continue;
+        int swap = c[1];
+        c[1] = c[2];
+        c[2] = swap;
+        t->area[i] = -t->area[i];
+    }
+    return true;
+}
+
+/* No neighbour of a triangle rises above its plane. */
+static bool has_convex_edges(const builder *b, const triangles *t)
+{
+    for (int i = 0; i < t->count; i++)
+    {
+        v4 n = unit(t->area[i]), a = point_at(b, t->corner[3 * (size_t)i]);
+        for (int k = 0; k < 3; k++)
+        {
+            const int *c = t->corner + 3 * (size_t)t->across[3 * (size_t)i + (size_t)k];
+            for (int j = 0; j < 3; j++)
+                if (v4_dot(n, point_at(b, c[j]) - a) > CONVEX * b->extent)
+                    return false;
+        }
+    }
+    return true;
+}
+
+/* Two triangles run along their common edge in opposite senses. */
+static bool has_one_sense(const triangles *t)
+{
+    for (int i = 0; i < 3 * t->count; i++)
+    {
+        int u = t->corner[i], v = t->corner[i % 3 == 2 ? i - 2 : i + 1];
+        const int *c = t->corner + 3 * (size_t)t->across[i];
+        bool opposite = (c[0] == v && c[1] == u) || (c[1] == v && c[2] == u) || (c[2] == v && c[0] == u);
+        if (!opposite)
+            return false;
+    }
+    return true;
+}
+
+/* A ray from the centre, around which all triangles look outwards, meets one of them. */
+static bool goes_round_once(const builder *b, const triangles *t, v4 centre)
+{
+    const v4 ray = v4_set(0.5377, 0.3188, -0.7805, 0);
+    int count = 0;
+    for (int i = 0; i < t->count; i++)
+    {
+        const int *c = t->corner + 3 * (size_t)i;
+        v4 p = point_at(b, c[0]) - centre, q = point_at(b, c[1]) - centre, r = point_at(b, c[2]) - centre;
+        count += v4_dot(v4_cross(p, q), ray) >= 0 && v4_dot(v4_cross(q, r), ray) >= 0 && v4_dot(v4_cross(r, p), ray) >= 0;
+    }
+    return count == 1;
+}
+
+/* A closed surface that goes round a point once, looks away from it everywhere and is convex at every edge is convex. With
+ * Euler's number 2 it has all points. */
+static tg_status is_hull(builder *b, int *face, int nface, bool *hull)
+{
+    tg_status status = TG_OK;
+    size_t n = (size_t)nface;
+    triangles t = {.count = nface, .corner = face};
+    edge *e = take(b, 6 * n, sizeof *e, &status);
+    int *start = take(b, (size_t)b->npoint + 1, sizeof *start, &status);
+    v4 centre = v4_zero();
+    t.area = take(b, n, sizeof *t.area, &status);
+    t.across = take(b, 3 * n, sizeof *t.across, &status);
+    *hull = status == TG_OK && nface % 2 == 0 && b->npoint - nface / 2 == 2 && turn_outwards(b, &t, face, &centre);
+    if (*hull)
+    {
+        link_triangles(&t, b, e, start);
+        *hull = t.closed && has_one_sense(&t) && has_convex_edges(b, &t) && goes_round_once(b, &t, centre);
+    }
+    void *const temporary[] = {e, start, t.area, t.across};
+    for (size_t i = 0; i < sizeof temporary / sizeof *temporary; i++)
+        tg_free(b->allocator, temporary[i]);
+    return status;
+}
+
+/* Polygons of a mesh that is its own hull; *done is false for others. */
+static tg_status mesh_polygons(builder *b, bool *done)
+{
+    tg_status status = TG_OK;
+    *done = false;
+    if (b->nface < 4)
+        return TG_OK;
+    int *face = take(b, 3 * (size_t)b->nface, sizeof *face, &status);
+    if (status != TG_OK)
+        return status;
+    memcpy(face, b->face, 3 * (size_t)b->nface * sizeof *face);
+    status = is_hull(b, face, b->nface, done);
+    if (status == TG_OK && *done)
+        status = solid_polygons(b, face, b->nface);
+    tg_free(b->allocator, face);
+    return status;
+}
+
 /* Polygons of a hull with a volume; of one that the hull code finds too thin, as of a flat one. */
 static tg_status make_solid(builder *b)
 {
     int *face = NULL, nface = 0;
+    bool done;
     tg_error reason = {0};
-    tg_status status = tg_convex_hull(b->allocator, b->point, b->npoint, &face, &nface, &reason);
+    tg_status status = mesh_polygons(b, &done);
+    if (status != TG_OK || done)
+        return status;
+    status = tg_convex_hull(b->allocator, b->point, b->npoint, &face, &nface, &reason);
     if (status == TG_OK)
         status = solid_polygons(b, face, nface);
     else if (status == TG_ERR_MODEL)
@@ -688,14 +855,15 @@ static tg_status check_points(const double *vertex, int nvertex, tg_error *error
     return TG_OK;
 }
 
-tg_status tg_polytope_create(const tg_allocator *allocator, const double *vertex, int nvertex, tg_polytope **polytope,
-                             tg_error *error)
+tg_status tg_polytope_of_mesh(const tg_allocator *allocator, const double *vertex, int nvertex, const int *face,
+                              int nface, tg_polytope **polytope, tg_error *error)
 {
     *polytope = NULL;
     tg_status status = check_points(vertex, nvertex, error);
     if (status != TG_OK)
         return status;
-    builder b = {.allocator = allocator, .error = error, .point = vertex, .npoint = nvertex};
+    builder b = {
+        .allocator = allocator, .error = error, .point = vertex, .npoint = nvertex, .face = face, .nface = nface};
     b.kept = take(&b, (size_t)nvertex, sizeof *b.kept, &status);
     if (status == TG_OK)
         status = make_polygons(&b);
@@ -705,6 +873,12 @@ tg_status tg_polytope_create(const tg_allocator *allocator, const double *vertex
     for (size_t i = 0; i < sizeof temporary / sizeof *temporary; i++)
         tg_free(allocator, temporary[i]);
     return status;
+}
+
+tg_status tg_polytope_create(const tg_allocator *allocator, const double *vertex, int nvertex, tg_polytope **polytope,
+                             tg_error *error)
+{
+    return tg_polytope_of_mesh(allocator, vertex, nvertex, NULL, 0, polytope, error);
 }
 
 void tg_polytope_destroy(const tg_allocator *allocator, tg_polytope *polytope)

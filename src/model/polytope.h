@@ -4,11 +4,11 @@
 
 #include "tangere/base.h"
 
-/* Combinatorics do not change when the vertices are scaled along the axes by numbers that are not zero, so one polytope serves every
- * scale; an odd number of negative factors turns the polygons around.
+/* Combinatorics do not change when the vertices are scaled along the axes by numbers that are not zero, so one
+ * polytope serves every scale; an odd number of negative factors turns the polygons around.
  *
- * Flat hulls are polytopes too: one vertex and no polygon; two vertices, neighbours of each other, and no polygon; a flat
- * polygon twice, back to back, with opposite normals. */
+ * Flat hulls are polytopes too: one vertex and no polygon; two vertices, neighbours of each other, and no polygon; a
+ * flat polygon twice, back to back, with opposite normals. */
 typedef struct tg_polytope
 {
     int nvertex, npolygon;
@@ -17,20 +17,21 @@ typedef struct tg_polytope
     const int *neighbour;       /* vertices that share an edge */
     const int *polygon_start;   /* npolygon + 1 */
     const int *polygon;         /* vertices of a face, counter-clockwise from outside; coplanar triangles are merged */
-    const double *normal; /* npolygon x 4: unit outward normal (unscaled), and the largest n.x of its vertices in the last place */
-    const int *around_start; /* nvertex + 1 */
-    const int *around;       /* polygons at a vertex */
+    const double *normal;       /* npolygon x 4: unit outward normal (unscaled), and its largest n.x */
+    const int *around_start;    /* nvertex + 1 */
+    const int *around;          /* polygons at a vertex */
 
-    /* What a search for the farthest vertex compares, four at a time: of polytopes with up to TG_SCAN vertices all of them, one ring; of others a ring for
-     * each vertex, its neighbours. The last block of a ring repeats a vertex where it is not full. */
+    /* What a search for the farthest vertex compares, eight at a time: of polytopes with up to TG_SCAN vertices all
+     * of them, one ring; of others a ring for each vertex, its neighbours. The last block of a ring repeats its
+     * first vertex where it is not full. */
     const int *ring_start;  /* blocks of ring i: ring_start[i] .. ring_start[i + 1] */
-    const double *ring;     /* block x 12: x of four vertices, y, z; 32-byte aligned */
-    const int *ring_vertex; /* block x 4 */
+    const double *ring;     /* block x 24: x of eight vertices, y, z; 32-byte aligned */
+    const int *ring_vertex; /* block x 8 */
 
-    /* Where a climb starts: the vertex farthest along the middle of a cell, of directions sorted into cells x cells squares on each face of a cube (0 where there is
-     * one ring). See tg_polytope_cell. */
+    /* Where a climb starts: the vertex farthest along the middle of a cell of directions (0 cells where there is one
+     * ring). See tg_polytope_cell. */
     int cells;
-    const int *start; /* 6 x cells x cells */
+    const int *start; /* 2 x cells x cells */
 } tg_polytope;
 
 enum
@@ -38,24 +39,30 @@ enum
     TG_SCAN = 48
 };
 
-/* The cell of a direction that is not zero: face 2 k (+ 1: positive) of the cube for its largest component k, then the squares of the next two. */
-static inline int tg_polytope_cell(const tg_polytope *t, const double d[3])
+/* The cell of a direction that is not zero: squares of x and y on the octahedron |x| + |y| + |z| = 1, for z < 0 and
+ * z >= 0. */
+static inline int tg_polytope_cell(const tg_polytope *t, double x, double y, double z)
 {
-    double x = d[0] < 0 ? -d[0] : d[0], y = d[1] < 0 ? -d[1] : d[1], z = d[2] < 0 ? -d[2] : d[2];
-    int k = x >= y ? (x >= z ? 0 : 2) : (y >= z ? 1 : 2), last = t->cells - 1;
-    double largest = x >= y ? (x >= z ? x : z) : (y >= z ? y : z), half = 0.5 * t->cells, scale = half / largest;
-    int u = (int)(d[k == 2 ? 0 : k + 1] * scale + half), v = (int)(d[k == 0 ? 2 : k - 1] * scale + half);
-    return ((2 * k + (d[k] > 0)) * t->cells + (u < last ? u : last)) * t->cells + (v < last ? v : last);
+    double half = 0.5 * t->cells, scale = half / (__builtin_fabs(x) + __builtin_fabs(y) + __builtin_fabs(z));
+    int last = t->cells - 1, u = (int)(x * scale + half), v = (int)(y * scale + half);
+    return ((z >= 0) * t->cells + (u < last ? u : last)) * t->cells + (v < last ? v : last);
 }
 
-/* Half lengths 1. Vertex i is + along x, y, z where bits 0, 1, 2 of i are set; polygon 2 k + 1 looks along + axis k, 2 k along - axis k. */
+/* Half lengths 1. Vertex i is + along x, y, z where bits 0, 1, 2 of i are set; polygon 2 k + 1 looks along + axis k,
+ * 2 k along - axis k. */
 extern const tg_polytope tg_unit_cube;
 
-/* The hull of nvertex x 3 numbers, in one block from the allocator. Points that are within 1e-9 of their extent of a plane, a line or a
- * point give a flat hull. Triangles are one polygon where their normals agree to 1e-4 rad and their corners lie within 1e-7 of the extent in one plane
- * (slivers: the corners alone decide); what that moves is below those 1e-7. */
+/* The hull of nvertex x 3 numbers, in one block from the allocator. Points that are within 1e-9 of their extent of a
+ * plane, a line or a point give a flat hull. Triangles are one polygon where their normals agree to 1e-4 rad and
+ * their corners lie within 1e-7 of the extent in one plane (slivers: the corners alone decide); what that moves is
+ * below those 1e-7. */
 tg_status tg_polytope_create(const tg_allocator *allocator, const double *vertex, int nvertex, tg_polytope **polytope,
                              tg_error *error);
+
+/* The same for points that are the vertices of a mesh. Triangles (nface x 3, in any sense) that are already the
+ * hull, to 1e-9 of the extent, are taken as they are, which saves making one. */
+tg_status tg_polytope_of_mesh(const tg_allocator *allocator, const double *vertex, int nvertex, const int *face,
+                              int nface, tg_polytope **polytope, tg_error *error);
 void tg_polytope_destroy(const tg_allocator *allocator, tg_polytope *polytope); /* NULL is allowed */
 
 #endif

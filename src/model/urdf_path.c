@@ -85,9 +85,10 @@ static const char *next_folder(search *s, walk *w)
     }
 }
 
-/* The folder above: "a/b" -> "a", "a" -> "", "" -> "..", ".." -> "../.."; NULL above the root. */
-static const char *folder_above(tg_pool *pool, const char *dir)
+/* The folder above: "a/b" -> "a", "a" -> "", "" -> "..", ".." -> "../.."; NULL above the root or when memory runs out. */
+static const char *folder_above(search *s, const char *dir)
 {
+    tg_pool *pool = s->u->base.pool;
     size_t n = strlen(dir);
     while (n > 1 && dir[n - 1] == '/')
         n--;
@@ -99,11 +100,11 @@ static const char *folder_above(tg_pool *pool, const char *dir)
     size_t length = (size_t)(dir + n - name);
     bool up = length == 2 && name[0] == '.' && name[1] == '.';
     bool here = length == 1 && name[0] == '.';
-    if (n == 0 || up)
-        return tg_path_join(pool, tg_pool_string(pool, dir, n), "..");
-    if (here)
-        return tg_path_join(pool, tg_pool_string(pool, dir, (size_t)(name - dir)), "..");
-    return tg_pool_string(pool, dir, (size_t)(name - dir));
+    bool keep = n == 0 || up; /* and go up from there */
+    const char *start = tg_pool_string(pool, dir, keep ? n : (size_t)(name - dir));
+    const char *above = start != NULL && (keep || here) ? tg_path_join(pool, start, "..") : start;
+    s->no_memory = s->no_memory || above == NULL;
+    return above;
 }
 
 /* ---- packages ---- */
@@ -131,7 +132,7 @@ static bool find_package(search *s, const char *inside, const char *name, const 
     {
         if (try(s, dir, inside, level > 2))
             return true;
-        dir = folder_above(s->u->base.pool, dir);
+        dir = folder_above(s, dir);
     }
     return false;
 }

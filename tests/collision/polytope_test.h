@@ -1,4 +1,5 @@
-/* What the tests of polytopes share: shapes, poses, and a second opinion on distances that looks at every pair of features. */
+/* What the tests of polytopes share: shapes, poses, and a second opinion on distances that looks at every pair of
+ * features. */
 #ifndef TG_TESTS_POLYTOPE_TEST_H
 #define TG_TESTS_POLYTOPE_TEST_H
 
@@ -42,8 +43,7 @@ static inline tg_placed place_capsule(double radius, double half)
 
 static inline tg_placed place_box(double x, double y, double z)
 {
-    return (tg_placed){
-        .R = mat3_identity(), .size = {x, y, z, 0}, .type = TG_GEOM_BOX, .polytope = &tg_unit_cube};
+    return (tg_placed){.R = mat3_identity(), .size = {x, y, z, 0}, .type = TG_GEOM_BOX, .polytope = &tg_unit_cube};
 }
 
 static inline tg_placed place_mesh(const tg_polytope *t)
@@ -172,8 +172,9 @@ static inline void brute_point_edge(const tg_placed *a, const tg_placed *b, v4 x
         brute_try(a, b, x - p - e * v4_splat(t), best);
 }
 
-/* Over all directions that features can define: normals of faces, products of edges, and between vertices and vertices or edges. The largest separation is the distance
- * of shapes that are apart, and minus the smallest translation of others. */
+/* Over all directions that features can define: normals of faces, products of edges, and between vertices and
+ * vertices or edges. The largest separation is the distance of shapes that are apart, and minus the smallest
+ * translation of others. */
 static inline brute brute_axis(const tg_placed *a, const tg_placed *b)
 {
     static int edge_a[BRUTE_EDGES][2], edge_b[BRUTE_EDGES][2];
@@ -202,7 +203,8 @@ static inline brute brute_axis(const tg_placed *a, const tg_placed *b)
     return best;
 }
 
-/* Sets the second shape at a random attitude so that the cores are `separation` apart along a random direction, at most. */
+/* Sets the second shape at a random attitude so that the cores are `separation` apart along a random direction, at
+ * most. */
 static inline void random_pose(test_random *r, tg_placed *a, tg_placed *b, double separation)
 {
     a->R = random_rotation(r);

@@ -69,7 +69,8 @@ static tg_placed flat_shape(int i)
     return i < 3 ? place_mesh(hull[i]) : i == 3 ? place_sphere(0) : i == 4 ? place_capsule(0, 1) : place_box(1, 1, 1);
 }
 
-/* Flat against flat, centres together, axes along each other or not: distance 0, a unit normal along which they touch. */
+/* Flat against flat, centres together, axes along each other or not: distance 0, a unit normal along which they
+ * touch. */
 static void without_volume(void **state)
 {
     (void)state;

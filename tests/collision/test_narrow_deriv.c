@@ -1,4 +1,5 @@
-/* Derivatives of contact points against central differences, for every pair and every feature that random poses reach. */
+/* Derivatives of contact points against central differences, for every pair and every feature that random poses
+ * reach. */
 #include "collision_test.h"
 
 #include "math/so3.h"
@@ -138,9 +139,11 @@ static void compare_point(const tg_query *q, const tg_contact_point *c, tally *t
     t->kinds[c->kind]++;
     t->worst = fmax(t->worst, best);
     if (best > 1e-6)
-        print_error("%s-%s kind %d flat %d %d feature %x distance %g margin %g: error %.3g, row %d column %d: %g not %g\n", type_name[q->shape[0].type],
-                    type_name[q->shape[1].type], (int)c->kind, c->surface[0].flat, c->surface[1].flat, c->feature, c->distance, c->margin,
-                    best, worst_row, worst_column, J[worst_column][worst_row], F[worst_column][worst_row]);
+        print_error(
+            "%s-%s kind %d flat %d %d feature %x distance %g margin %g: error %.3g, row %d column %d: %g not %g\n",
+            type_name[q->shape[0].type], type_name[q->shape[1].type], (int)c->kind, c->surface[0].flat,
+            c->surface[1].flat, c->feature, c->distance, c->margin, best, worst_row, worst_column,
+            J[worst_column][worst_row], F[worst_column][worst_row]);
 }
 
 /* Random, aligned (flat on each other, parallel), and nearly aligned poses; apart and overlapping. */
@@ -187,8 +190,8 @@ static bool check_pair(tg_geom_type a, tg_geom_type b, const tg_polytope *mesh)
             compare_point(&q, &patch.point[i], &t);
     }
     double share = (double)t.skipped / t.samples;
-    print_message("%9s-%-9s points %5d (witness %d, clipped %d, corner %d) skipped %4.1f %% worst error %.1e\n", type_name[a],
-                  type_name[b], t.samples, t.kinds[0], t.kinds[1], t.kinds[2], 100 * share, t.worst);
+    print_message("%9s-%-9s points %5d (witness %d, clipped %d, corner %d) skipped %4.1f %% worst error %.1e\n",
+                  type_name[a], type_name[b], t.samples, t.kinds[0], t.kinds[1], t.kinds[2], 100 * share, t.worst);
     bool good = t.samples >= POSES && share < 0.05 && t.worst < 1e-6;
     for (int k = 0; k < COLUMNS; k++)
         good = good && (!matters(a, b, k) || t.largest[k] > 1e-3);

@@ -74,7 +74,8 @@ static void test_four_of_eight(void **state)
     }
 }
 
-/* the derivative of distance with respect to the second sphere's position is the normal; its radius takes off what it gains */
+/* the derivative of distance with respect to the second sphere's position is the normal; its radius takes off what
+ * it gains */
 static void test_derivatives_of_spheres(void **state)
 {
     tg_shape a = make(TG_GEOM_SPHERE, 0.2, 0, 0), b = make(TG_GEOM_SPHERE, 0.3, 0, 0);
@@ -125,7 +126,8 @@ static void test_bad_shapes(void **state)
         refuse(&good, origin, &bad, origin, TG_ERR_VALUE, "second shape (capsule): size[1]");
     }
     bad = make(TG_GEOM_BOX, 0.1, 0.1, 0);
-    refuse(&bad, origin, &good, origin, TG_ERR_VALUE, "first shape (box): size[2] must be between 1e-12 and 1e+12 m, got 0");
+    refuse(&bad, origin, &good, origin, TG_ERR_VALUE,
+           "first shape (box): size[2] must be between 1e-12 and 1e+12 m, got 0");
     bad = make(TG_GEOM_MESH, 1, 1, 1);
     refuse(&bad, origin, &good, origin, TG_ERR_ARGUMENT, "first shape (mesh): hull is NULL");
     bad = make((tg_geom_type)99, 1, 1, 1);
@@ -195,7 +197,8 @@ static void test_bad_outputs(void **state)
     assert_int_equal(tg_collide_pair(&s, origin, &s, origin, &o, &c, 1, NULL, NULL), TG_ERR_ARGUMENT);
     assert_int_equal(tg_collide_pair(&s, origin, &s, origin, &o, &c, -1, &count, NULL), TG_ERR_ARGUMENT);
     assert_int_equal(tg_collide_pair(&s, origin, &s, origin, &o, NULL, 1, &count, NULL), TG_ERR_ARGUMENT);
-    assert_int_equal(tg_collide_pair_derivatives(&s, origin, &s, origin, &o, &c, NULL, 1, &count, NULL), TG_ERR_ARGUMENT);
+    assert_int_equal(tg_collide_pair_derivatives(&s, origin, &s, origin, &o, &c, NULL, 1, &count, NULL),
+                     TG_ERR_ARGUMENT);
 }
 
 /* ---- extreme and degenerate input ---- */
@@ -232,8 +235,8 @@ static void test_one_place(void **state)
                 tg_contact_derivative d[8];
                 tg_error error;
                 int count;
-                assert_int_equal(tg_collide_pair_derivatives(&first, origin, &second, origin, &o, c, d, 8, &count, &error),
-                                 TG_OK);
+                assert_int_equal(
+                    tg_collide_pair_derivatives(&first, origin, &second, origin, &o, c, d, 8, &count, &error), TG_OK);
                 assert_in_range(count, 1, 8);
                 double least = INFINITY;
                 for (int k = 0; k < count; k++)
@@ -338,12 +341,12 @@ static void test_flat_hulls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_spheres),  cmocka_unit_test(test_reach_and_capacity),
+        cmocka_unit_test(test_two_spheres),   cmocka_unit_test(test_reach_and_capacity),
         cmocka_unit_test(test_four_of_eight), cmocka_unit_test(test_derivatives_of_spheres),
-        cmocka_unit_test(test_bad_shapes),   cmocka_unit_test(test_bad_poses),
-        cmocka_unit_test(test_bad_options),  cmocka_unit_test(test_bad_outputs),
-        cmocka_unit_test(test_one_place),    cmocka_unit_test(test_points),
-        cmocka_unit_test(test_hull_memory),  cmocka_unit_test(test_flat_hulls),
+        cmocka_unit_test(test_bad_shapes),    cmocka_unit_test(test_bad_poses),
+        cmocka_unit_test(test_bad_options),   cmocka_unit_test(test_bad_outputs),
+        cmocka_unit_test(test_one_place),     cmocka_unit_test(test_points),
+        cmocka_unit_test(test_hull_memory),   cmocka_unit_test(test_flat_hulls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

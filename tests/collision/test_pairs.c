@@ -1,13 +1,12 @@
 /* Every pair of the table, at random poses: touching, deep, apart, aligned with each other.
  *
- * What must hold of the nearest (deepest) point, checked without the code that found it:
- *   points      p1 and p2 = p1 + distance n lie in their shapes (implicit functions)
- *   support     distance = n.(s_2(-n) - s_1(n)): with the line above a proof that it is the distance, if positive
- *   depth       no other direction separates an overlapping pair by less (random directions, and around n)
- *   touch       moved by -distance n the pair touches
- *   swap        exchanged shapes give the mirrored answer
- *   search      GJK and EPA alone agree (for curved shapes, of which EPA sees a polytope of bounded size, where they are not deep in each other)
- * The worst of each is printed as a matrix and bounded. */
+ * What must hold of the nearest (deepest) point, checked without the code that found it: points      p1 and p2 = p1
+ * + distance n lie in their shapes (implicit functions) support     distance = n.(s_2(-n) - s_1(n)): with the line
+ * above a proof that it is the distance, if positive depth       no other direction separates an overlapping pair by
+ * less (random directions, and around n) touch       moved by -distance n the pair touches swap        exchanged
+ * shapes give the mirrored answer search      GJK and EPA alone agree (for curved shapes, of which EPA sees a
+ * polytope of bounded size, where they are not deep in each other) The worst of each is printed as a matrix and
+ * bounded. */
 #include "collision_test.h"
 
 enum
@@ -164,8 +163,8 @@ static bool check_pair(tg_geom_type a, tg_geom_type b, const tg_polytope *mesh)
         tg_query q = make_query(&r, a, b, k, mesh);
         check_pose(&r, &q, k % 4 != 3 || (!is_curved(a) && !is_curved(b)), &w);
     }
-    print_message("%9s-%-9s %9.1e %9.1e %9.1e %9.1e %9.1e %9.1e\n", type_name[a], type_name[b], w.point, w.support, w.depth,
-                  w.touch, w.swap, w.search);
+    print_message("%9s-%-9s %9.1e %9.1e %9.1e %9.1e %9.1e %9.1e\n", type_name[a], type_name[b], w.point, w.support,
+                  w.depth, w.touch, w.swap, w.search);
     double search = is_curved(a) || is_curved(b) ? 1e-6 : 1e-9;
     return w.point < 1e-9 && w.support < 1e-9 && w.depth < 1e-9 && w.touch < 1e-9 && w.swap < 1e-9 && w.search < search;
 }
@@ -175,7 +174,8 @@ static void test_every_pair(void **state)
     tg_polytope *mesh = test_mesh();
     bool good = true;
     (void)state;
-    print_message("%19s %9s %9s %9s %9s %9s %9s\n", "worst error (m)", "points", "support", "depth", "touch", "swap", "search");
+    print_message("%19s %9s %9s %9s %9s %9s %9s\n", "worst error (m)", "points", "support", "depth", "touch", "swap",
+                  "search");
     for (tg_geom_type a = TG_GEOM_PLANE; a <= TG_GEOM_MESH; a++)
         for (tg_geom_type b = a; b <= TG_GEOM_MESH; b++)
             if (a != TG_GEOM_HFIELD && b > TG_GEOM_HFIELD)

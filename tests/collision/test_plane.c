@@ -1,4 +1,5 @@
-/* A plane against everything: distances against the lowest point, and the patches of shapes that lie, stand on an edge or on a corner. */
+/* A plane against everything: distances against the lowest point, and the patches of shapes that lie, stand on an
+ * edge or on a corner. */
 #include "collision/polytope_test.h"
 
 static tg_placed place_plane(void)
@@ -32,7 +33,8 @@ static int list_shapes(entry *e, const tg_polytope *rock)
     return (int)(sizeof all / sizeof *all);
 }
 
-/* Points obey the contract, the deepest one has the shape's distance, all of them lie on the shape, and nothing is reported out of reach. */
+/* Points obey the contract, the deepest one has the shape's distance, all of them lie on the shape, and nothing is
+ * reported out of reach. */
 static void every_shape(void **state)
 {
     (void)state;
@@ -100,7 +102,8 @@ static void cube_stands(void **state)
         for (int how = 0; how < 3; how++)
             for (int yaw = 0; yaw < 20; yaw++)
             {
-                tg_query q = {.shape = {place_plane(), mesh ? place_mesh(cube) : place_box(0.1, 0.1, 0.1)}, .reach = 1e-6};
+                tg_query q = {.shape = {place_plane(), mesh ? place_mesh(cube) : place_box(0.1, 0.1, 0.1)},
+                              .reach = 1e-6};
                 mat3 R = mat3_identity();
                 if (how > 0)
                     R = rotation_about(v4_set(1, 0, 0, 0), atan(1));
@@ -151,7 +154,8 @@ static void lying_is_continuous(void **state)
     }
 }
 
-/* A prism of 48 sides: at most eight points, fixed in the prism while it lies flat, and the lowest among them when it is tilted. */
+/* A prism of 48 sides: at most eight points, fixed in the prism while it lies flat, and the lowest among them when
+ * it is tilted. */
 static void many_corners(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Spheres, capsules, boxes and meshes against boxes and meshes: distances and normals against a look at all features, patches against the shapes' own geometry. */
+/* Spheres, capsules, boxes and meshes against boxes and meshes: distances and normals against a look at all
+ * features, patches against the shapes' own geometry. */
 #include "collision/polytope_test.h"
 
 #include "collision/polytope.h"
@@ -122,7 +123,8 @@ typedef struct worst
     int parallel;
 } worst;
 
-/* Distances and the normal are those of the nearest features; where these are parallel to TG_PARALLEL the normal is a face's. */
+/* Distances and the normal are those of the nearest features; where these are parallel to TG_PARALLEL the normal is
+ * a face's. */
 static void check_pair(const tg_query *q, worst *w)
 {
     brute o = brute_axis(&q->shape[0], &q->shape[1]);
@@ -133,7 +135,8 @@ static void check_pair(const tg_query *q, worst *w)
     w->distance = fmax(w->distance, fabs(least - expected));
     if (turn * fabs(o.separation) > 1e-12 && turn < TG_PARALLEL)
         w->parallel++;
-    else if (separation_brute(&q->shape[0], &q->shape[1], patch.point[0].normal) < o.separation - 1e-13) /* not just as good */
+    else if (separation_brute(&q->shape[0], &q->shape[1], patch.point[0].normal) <
+             o.separation - 1e-13) /* not just as good */
         w->normal = fmax(w->normal, turn);
     for (int i = 0; i < patch.count; i++)
     {
@@ -192,8 +195,8 @@ static void every_pair(void **state)
             }
             if (!(w.distance < 1e-11 && w.normal < 1e-9 && w.touch < 1e-10 && w.swap < 1e-9 && w.surface < 1e-10) ||
                 w.parallel > POSES / 100)
-                fail_msg("shapes %d, %d: distance %g, normal %g, touch %g, swap %g, outside %g, nearly parallel %d", i, j,
-                         w.distance, w.normal, w.touch, w.swap, w.surface, w.parallel);
+                fail_msg("shapes %d, %d: distance %g, normal %g, touch %g, swap %g, outside %g, nearly parallel %d", i,
+                         j, w.distance, w.normal, w.touch, w.swap, w.surface, w.parallel);
         }
 }
 
@@ -241,7 +244,8 @@ static void reach_selects(void **state)
 
 /* ---- patches of boxes on boxes ---- */
 
-/* corners of the intersection of two rectangles in the plane: every corner of one inside the other, every crossing of sides */
+/* corners of the intersection of two rectangles in the plane: every corner of one inside the other, every crossing
+ * of sides */
 static int intersect_rectangles(const double half[2][2], double yaw, v4 shift, v4 corner[16])
 {
     v4 c[2][4];
@@ -281,7 +285,8 @@ static bool among(v4 x, const v4 *list, int n)
     return false;
 }
 
-/* The support polygon of a box on a box, as boxes and as meshes, either one first, apart and overlapping by a little. */
+/* The support polygon of a box on a box, as boxes and as meshes, either one first, apart and overlapping by a
+ * little. */
 static void box_on_box(void **state)
 {
     (void)state;
@@ -466,7 +471,8 @@ static void capsules(void **state)
 
 /* ---- the axis for where the shapes will be ---- */
 
-/* A box that slides over the seam of two boxes of the same height. Every point that can act within the step has a vertical normal. */
+/* A box that slides over the seam of two boxes of the same height. Every point that can act within the step has a
+ * vertical normal. */
 static void slides_over_seam(void **state)
 {
     (void)state;
@@ -482,7 +488,8 @@ static void slides_over_seam(void **state)
         if (how == 2)
             ground.type = TG_GEOM_MESH;
         ground.x = v4_set(0.5, 0, -0.5, 0);
-        double start = -0.1 - 3.4 * v * dt - lag * 0.31 * v * dt; /* the front is a few steps before the seam at x = 0 */
+        double start =
+            -0.1 - 3.4 * v * dt - lag * 0.31 * v * dt; /* the front is a few steps before the seam at x = 0 */
         for (int k = 0; k < 10; k++)
         {
             slider.x = v4_set(start + k * v * dt, 0.05, 0.1 + z, 0);

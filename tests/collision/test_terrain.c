@@ -65,7 +65,8 @@ static void test_flat_is_a_plane(void **state)
             q.shape[0] = plane;
             q.shape[1] = shape_at(&r, type, mesh, 0.9 * random_unit(&r), 0.5 * random_unit(&r), 2);
             if (k % 4 == 0) /* flat on its sides or ends */
-                q.shape[1].R = k % 8 == 0 ? mat3_identity() : (mat3){{v4_set(0, 1, 0, 0), v4_set(0, 0, 1, 0), v4_set(1, 0, 0, 0)}};
+                q.shape[1].R =
+                    k % 8 == 0 ? mat3_identity() : (mat3){{v4_set(0, 1, 0, 0), v4_set(0, 0, 1, 0), v4_set(1, 0, 0, 0)}};
             move_to_distance(&q, 0.004 * random_unit(&r));
             tg_patch on_plane, on_field;
             tg_narrow(&q, &on_plane);
@@ -103,7 +104,8 @@ static double triangle_distance(v4 p, v4 a, v4 b, v4 c)
 
 static v4 grid(const field *f, int i, int j)
 {
-    return v4_set(3.0 * j / (COLS - 1) - 1.5, 2.0 * i / (ROWS - 1) - 1, f->terrain.size[2] * f->elevation[i * COLS + j], 0);
+    return v4_set(3.0 * j / (COLS - 1) - 1.5, 2.0 * i / (ROWS - 1) - 1, f->terrain.size[2] * f->elevation[i * COLS + j],
+                  0);
 }
 
 static double surface_distance(const field *f, v4 p)
@@ -136,7 +138,8 @@ static void test_sphere_on_hills(void **state)
     make_field(&f, 0.6, hills);
     for (int k = 0; k < 1000; k++)
     {
-        double x = 1.1 * random_unit(&r), y = 0.6 * random_unit(&r), z = height_at(&f, x, y) + 0.3 * fabs(random_unit(&r));
+        double x = 1.1 * random_unit(&r), y = 0.6 * random_unit(&r),
+               z = height_at(&f, x, y) + 0.3 * fabs(random_unit(&r));
         tg_query q = {.reach = k % 2 == 0 ? INFINITY : 0.5};
         q.shape[0] = f.placed;
         q.shape[1] = (tg_placed){.type = TG_GEOM_SPHERE, .R = mat3_identity(), .x = v4_set(x, y, z, 0), .size = {0.1}};
@@ -163,7 +166,8 @@ static void test_valley_has_two_sides(void **state)
     make_field(&f, 1.5, valley); /* slopes of 45 degrees, the bottom along x = 0 */
     tg_query q = {.reach = 0.01};
     q.shape[0] = f.placed;
-    q.shape[1] = (tg_placed){.type = TG_GEOM_SPHERE, .R = mat3_identity(), .x = v4_set(0, 0.06, 0.1 * sqrt(2), 0), .size = {0.1}};
+    q.shape[1] = (tg_placed){
+        .type = TG_GEOM_SPHERE, .R = mat3_identity(), .x = v4_set(0, 0.06, 0.1 * sqrt(2), 0), .size = {0.1}};
     tg_patch patch;
     tg_narrow(&q, &patch);
     assert_int_equal(patch.count, 2);
@@ -188,11 +192,13 @@ static void test_deep_is_pushed_up(void **state)
         {
             tg_query q = {.reach = 0.001};
             q.shape[0] = f.placed;
-            q.shape[1] = shape_at(&r, type, mesh, 0.8 * random_unit(&r), 0.4 * random_unit(&r), 0.4 + 0.05 * random_unit(&r));
+            q.shape[1] =
+                shape_at(&r, type, mesh, 0.8 * random_unit(&r), 0.4 * random_unit(&r), 0.4 + 0.05 * random_unit(&r));
             tg_patch patch;
             tg_narrow(&q, &patch);
             assert_true(patch.count > 0);
-            double low = v4_dot(tg_support(&q.shape[1], v4_set(0, 0, -1, 0), NULL), v4_set(0, 0, 1, 0)) - tg_rounding(&q.shape[1]);
+            double low = v4_dot(tg_support(&q.shape[1], v4_set(0, 0, -1, 0), NULL), v4_set(0, 0, 1, 0)) -
+                         tg_rounding(&q.shape[1]);
             assert_near(deepest_of(&patch)->distance, low - 0.4, 1e-9);
             for (int i = 0; i < patch.count; i++)
                 assert_true(patch.point[i].normal[2] > 0.99);
@@ -208,7 +214,8 @@ static void test_border_is_a_wall(void **state)
     make_field(&f, 1, flat);
     tg_query q = {.reach = 0.2};
     q.shape[0] = f.placed;
-    q.shape[1] = (tg_placed){.type = TG_GEOM_SPHERE, .R = mat3_identity(), .x = v4_set(1.55, 0.13, 0.1, 0), .size = {0.1}};
+    q.shape[1] =
+        (tg_placed){.type = TG_GEOM_SPHERE, .R = mat3_identity(), .x = v4_set(1.55, 0.13, 0.1, 0), .size = {0.1}};
     tg_patch patch;
     tg_narrow(&q, &patch);
     assert_near(deepest_of(&patch)->distance, -0.05, 1e-12);
@@ -288,7 +295,8 @@ static void test_derivatives(void **state)
                     for (int column = 0; column < 12 && ok; column++)
                     {
                         double plus[7], minus[7], J[7];
-                        ok = displaced_point(&q, c->feature, column, h, plus) && displaced_point(&q, c->feature, column, -h, minus);
+                        ok = displaced_point(&q, c->feature, column, h, plus) &&
+                             displaced_point(&q, c->feature, column, -h, minus);
                         tg_point_motion m = motion_of(&q, c, column);
                         v4_store3(J, m.point);
                         v4_store3(J + 3, m.normal);
@@ -323,9 +331,9 @@ static void test_derivatives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flat_is_a_plane), cmocka_unit_test(test_sphere_on_hills),
+        cmocka_unit_test(test_flat_is_a_plane),      cmocka_unit_test(test_sphere_on_hills),
         cmocka_unit_test(test_valley_has_two_sides), cmocka_unit_test(test_deep_is_pushed_up),
-        cmocka_unit_test(test_border_is_a_wall), cmocka_unit_test(test_derivatives),
+        cmocka_unit_test(test_border_is_a_wall),     cmocka_unit_test(test_derivatives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

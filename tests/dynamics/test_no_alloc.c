@@ -2,94 +2,15 @@
  * there, outputs are written completely and no further, and the result depends on the arguments alone, to the bit. */
 #include "dynamics_test.h"
 #include "support/dynamics_calls.h"
+#include "support/heap_watch.h"
 
 /* ---- memory ---- */
 
-/* How many times memory was asked for (or given back) while it was not allowed. Volatile: a compiler knows what malloc
- * does, and that it would not look here. */
-static volatile struct
-{
-    bool armed;
-    int asked;
-} heap;
-
-/* The C library's own functions, counted. Sanitizers bring their own, which cannot be replaced. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define COUNT_HEAP 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define COUNT_HEAP 0
-#endif
-#endif
-#ifndef COUNT_HEAP
-#ifdef __GLIBC__
-#define COUNT_HEAP 1
-#else
-#define COUNT_HEAP 0
-#endif
-#endif
-
-#if COUNT_HEAP
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *block, size_t size);
-extern void *__libc_memalign(size_t align, size_t size);
-extern void __libc_free(void *block);
-
-__attribute__((visibility("default"))) void *(malloc)(size_t size)
-{
-    heap.asked += heap.armed;
-    return __libc_malloc(size);
-}
-
-__attribute__((visibility("default"))) void *(calloc)(size_t count, size_t size)
-{
-    heap.asked += heap.armed;
-    return __libc_calloc(count, size);
-}
-
-__attribute__((visibility("default"))) void *(realloc)(void *block, size_t size)
-{
-    heap.asked += heap.armed;
-    return __libc_realloc(block, size);
-}
-
-__attribute__((visibility("default"))) void *(aligned_alloc)(size_t align, size_t size)
-{
-    heap.asked += heap.armed;
-    return __libc_memalign(align, size);
-}
-
-__attribute__((visibility("default"))) void(free)(void *block)
-{
-    heap.asked += heap.armed;
-    __libc_free(block);
-}
-#endif
-
-/* The allocator of the models: fails the test when it is called while armed. */
-static void *watched_alloc(size_t size, size_t align, void *user)
-{
-    (void)user;
-    if (heap.armed)
-        fail_msg("%zu bytes were asked for", size);
-    return aligned_alloc(align, (size + align - 1) & ~(align - 1));
-}
-
-static void watched_free(void *block, void *user)
-{
-    (void)user;
-    if (heap.armed)
-        fail_msg("memory was given back");
-    free(block);
-}
-
 static tg_model *watched_model(int which)
 {
-    static const tg_allocator allocator = {watched_alloc, watched_free, NULL};
     tg_builder *b = NULL;
     tg_model *m = NULL;
-    assert_int_equal(tg_builder_create(&allocator, &b, NULL), TG_OK);
+    assert_int_equal(tg_builder_create(&watched_allocator, &b, NULL), TG_OK);
     assert_int_equal(tg_test_model_add(b, which), TG_OK);
     if (tg_builder_build(b, &m) != TG_OK)
         fail_msg("%s", tg_builder_message(b));

@@ -17,7 +17,7 @@
 
 enum
 {
-    FUZZ_MEMORY_LIMIT = 64 << 20
+    FUZZ_MEMORY_LIMIT = 16 << 20
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -72,6 +72,7 @@ def test_expected_sizes(name):
     assert m.mass == pytest.approx(e["total_mass"], rel=1e-11)
     collides = (m.geom_contype != 0) | (m.geom_conaffinity != 0)
     assert collides.sum() == e["ncollision_geom"]
+    assert m.ncandidate == e["ncandidate_pairs"]
     assert sorted(set(m.geom_condim[collides].tolist())) == e["condims"]
 
 

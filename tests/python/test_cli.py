@@ -252,14 +252,91 @@ def test_info_json_with_a_path_that_is_not_utf8(tmp_path):
     assert json.loads(done.stdout.decode())["file"].endswith("/\ufffd\ufffd.xml")
 
 
-def test_report_names_what_was_approximated(tmp_path):
+SOFT_AND_WINDY = (
+    '<mujoco>\n<option wind="1 0 0"/><worldbody>\n<geom name="floor" type="plane" size="1 1 1" solref="0.1 1"/>'
+    "</worldbody></mujoco>"
+)
+
+
+def test_report_in_short_and_in_full(tmp_path):
     file = tmp_path / "soft.xml"
-    file.write_text(
-        '<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1" solref="0.1 1"/></worldbody></mujoco>'
-    )
-    text = output("info", file)
-    assert "approximated" in text
-    assert "solref" in text
+    file.write_text(SOFT_AND_WINDY)
+    short, full = output("info", file), output("info", file, "--report")
+    counts = "honoured, 1 approximated, 1 ignored physics, 0 noted"
+    assert counts in short
+    assert counts in full
+    assert f"{file}:2  option wind: there is no medium" in short
+    assert "solref" not in short
+    assert f"{file}:3  geom 'floor' solref: " in full
+    report = tg.load(file).report
+    assert full.count(f"{file}:") == len(report)
+
+
+def test_report_on_a_terminal_has_colours(tmp_path):
+    file = tmp_path / "soft.xml"
+    file.write_text(SOFT_AND_WINDY)
+    text = on_terminal("info", file, "--report")
+    for kind in ("honoured", "approximated", "ignored physics"):
+        assert re.search(rf"\x1b\[[\d;]+m{kind}", text)
+
+
+@pytest.mark.parametrize("words", [["info"], ["params"], ["convert"], ["demo"]])
+def test_strict(tmp_path, words):
+    file = tmp_path / "soft.xml"
+    file.write_text(SOFT_AND_WINDY)
+    rest = [tmp_path / "out.xml"] if words == ["convert"] else []
+    text = refusal(1, *words, file, *rest, "--strict")
+    assert f"{file}:2: option: attribute 'wind' is ignored physics" in text
+    assert "without --strict" in text
+    assert not (tmp_path / "out.xml").exists()
+
+
+LINK = (
+    '<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    '<collision><geometry><mesh filename="package://{}/box.stl"/></geometry></collision></link>'
+)
+URDF = (
+    '<robot name="r">'
+    + LINK.format("a", "one")
+    + LINK.format("b", "two")
+    + LINK.format("c", "two")
+    + '<joint name="ab" type="fixed"><parent link="a"/><child link="b"/></joint>'
+    '<joint name="bc" type="revolute"><parent link="b"/><child link="c"/><axis xyz="0 0 1"/>'
+    '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>'
+)
+
+
+@pytest.fixture
+def robot(tmp_path):
+    corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    lines = ["solid x"]
+    for face in ([0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]):
+        lines += ["facet normal 0 0 0", "outer loop", *("vertex {} {} {}".format(*corners[i]) for i in face)]
+        lines += ["endloop", "endfacet"]
+    for folder, package in (("here", "one"), ("there", "two")):
+        (tmp_path / folder / package).mkdir(parents=True)
+        (tmp_path / folder / package / "box.stl").write_text("\n".join([*lines, "endsolid x"]))
+    (tmp_path / "robots").mkdir()
+    (tmp_path / "robots" / "r.urdf").write_text(URDF)
+    (tmp_path / "r.srdf").write_text('<robot name="r"><disable_collisions link1="a" link2="c" reason="x"/></robot>')
+    return tmp_path
+
+
+def test_options_for_urdf(robot):
+    file = robot / "robots" / "r.urdf"
+    paths = ["--package-path", robot / "here", f"--package-path={robot / 'there'}"]
+    sizes = lambda *words: json.loads(output("info", file, "--json", *paths, *words))["sizes"]  # noqa: E731
+    assert (sizes()["nv"], sizes()["nbody"], sizes()["nexclude"]) == (1, 2, 0)
+    assert sizes("--floating-base")["nv"] == 7
+    assert sizes("--keep-fixed")["nbody"] == 4
+    assert sizes("--keep-fixed", "--srdf", robot / "r.srdf")["nexclude"] == 1
+    assert "2 ignored physics" in output("info", file, "--package-path", robot / "here")
+    assert "two/box.stl" in refusal(1, "info", file, "--package-path", robot / "here", "--strict")
+    assert "needs a value" in refusal(2, "info", file, "--package-path")
+    assert "takes no value" in refusal(2, "info", file, "--keep-fixed=yes")
+    assert "did you mean '--keep-fixed'" in refusal(2, "info", file, "--keep-fixd")
+    assert output("convert", file, robot / "out.xml", *paths, "--floating-base") == ""
+    assert tg.load(robot / "out.xml").nv == 7
 
 
 # ---- params ----

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 import tangere as tg
-from mujoco_compare import compare, load_both, load_both_files, moving, world
+from mujoco_compare import check, compare, compare_bodies, load_both, load_both_files, moving, table, world
 
 # ---- replicate ----
 
@@ -89,12 +89,12 @@ def test_what_a_replicate_loses_is_reported() -> None:
     assert m.names("equality") == ["f-0", "f-1", "f-2"]
     lost = [e for e in m.report if e.kind == tg.ReportKind.IGNORED_PHYSICS]
     assert [e.element for e in lost] == ["joint 'e'"]
-    with pytest.raises(NotImplementedError, match="replicate"):
+    with pytest.raises(tg.Error, match="replicate"):
         tg.load_string(text, strict=True)
 
 
 def test_copies_are_reported_once() -> None:
-    text = rods('count="100"').replace('size=".1"/><site', 'size=".1" solref="0.1 1"/><site')
+    text = rods('count="100"').replace('name="g"', 'name="g" solref="0.1 1"')
     assert len([e for e in tg.load_string(text).report if e.attribute == "solref"]) == 1
     text = rods('count="100"').replace('<joint name="j"/>', '<joint name="j" stiffness="1 2"/>')
     ignored = [e for e in tg.load_string(text).report if e.kind == tg.ReportKind.IGNORED_PHYSICS]
@@ -158,7 +158,9 @@ CHILD = """
           <joint name="j2" ref="0.5"/>
           <geom name="g2"/>
           <site name="tip"/>
-          <replicate count="2" offset="0 0.1 0"><body name="finger"><joint name="fj" class="slider"/><geom/></body></replicate>
+          <replicate count="2" offset="0 0.1 0">
+            <body name="finger"><joint name="fj" class="slider"/><geom/></body>
+          </replicate>
         </body>
       </body>
     </frame>
@@ -347,3 +349,193 @@ def test_a_broken_child_names_its_own_line(folder) -> None:
     (folder / "m.xml").write_text(ATTACH["body"])
     with pytest.raises(tg.Error, match=r"child\.xml:24: joint 'p_j2'.*half"):
         tg.load(folder / "m.xml")
+
+
+# ---- shapes that are fitted to a mesh ----
+
+WEDGE = 'vertex="0 0 0  2 0 0  0 1 0  0 0 0.4  2 0 0.3  0 1 0.5"'
+ELL = (
+    'vertex="0 0 0  2 0 0  2 1 0  1 1 0  1 2 0  0 2 0  0 0 1  2 0 1  2 1 1  1 1 1  1 2 1  0 2 1" '
+    'face="0 2 1  0 3 2  0 4 3  0 5 4  6 7 8  6 8 9  6 9 10  6 10 11  0 1 7  0 7 6  1 2 8  1 8 7  2 3 9  2 9 8  '
+    '3 4 10  3 10 9  4 5 11  4 11 10  5 0 6  5 6 11"'
+)
+BRICK = (
+    'vertex="-1 -2 -3  1 -2 -3  -1 2 -3  1 2 -3  -1 -2 3  1 -2 3  -1 2 3  1 2 3" refpos="0.5 0.2 0.1" '
+    'refquat="1 0.2 0.3 0.4"'
+)
+FITTED = [
+    (kind, mesh, aabb)
+    for kind in ("sphere", "capsule", "cylinder", "ellipsoid", "box")
+    for mesh in (WEDGE, ELL, ELL + ' inertia="exact" scale="1 2 -3"', ELL + ' inertia="shell"', BRICK)
+    for aabb in (False, True)
+]
+
+
+def same_axes(a: np.ndarray, b: np.ndarray, kind: str) -> bool:
+    """Whether two orientations of a shape are the same up to its symmetries."""
+    A, B = np.zeros(9), np.zeros(9)
+    mujoco.mju_quat2Mat(A, a)
+    mujoco.mju_quat2Mat(B, b)
+    turn = np.abs(A.reshape(3, 3).T @ B.reshape(3, 3))
+    if kind == "sphere":
+        return True
+    if kind in ("capsule", "cylinder"):
+        return abs(turn[2, 2] - 1) < 1e-9
+    return np.abs(turn - np.eye(3)).max() < 1e-5
+
+
+@pytest.mark.parametrize(("kind", "mesh", "aabb"), FITTED)
+def test_fit(kind: str, mesh: str, aabb: bool) -> None:
+    text = moving(
+        f'<geom name="g" type="{kind}" mesh="m" fitscale="0.9" pos="1 2 3" euler="10 20 30" density="3"/>',
+        before=f'<compiler fitaabb="{str(aabb).lower()}"/><asset><mesh name="m" {mesh}/></asset>',
+    )
+    m, mj = load_both(text)
+    check("size", table(m, "geom.size", 1), mj.geom_size, 1e-6)
+    check("pos", table(m, "geom.pos", 1), mj.geom_pos, 1e-6)
+    assert same_axes(np.asarray(m.params["geom.g.quat"]), mj.geom_quat[0], kind)
+    assert m.geom_type[0] == mj.geom_type[0]
+    assert m.nmesh == mj.nmesh == 1
+    check("mass", m.params["body.b.mass"], mj.body_mass[1], 1e-6)
+
+
+@pytest.mark.parametrize(
+    "geom",
+    [
+        '<geom type="plane" mesh="m" size="1 1 1"/>',
+        '<geom type="capsule" mesh="m" fromto="0 0 0 1 1 1" size="1"/>',
+        '<geom type="mesh" mesh="m" shellinertia="true"/>',
+        '<geom type="box" mesh="m" fitscale="0"/>',
+        '<geom type="box" mesh="zzz"/>',
+    ],
+)
+def test_bad_fit(geom: str) -> None:
+    text = world(f"<body>{geom}</body>", f'<asset><mesh name="m" {WEDGE}/></asset>')
+    with pytest.raises(ValueError, match="Error"):
+        mujoco.MjModel.from_xml_string(text)
+    with pytest.raises(Exception, match="<string>:1: geom"):
+        tg.load_string(text)
+
+
+# ---- what a compiler throws away ----
+
+MESHES = "<asset>" + "".join(f'<mesh name="m{i}" {WEDGE}/>' for i in range(4)) + "</asset>"
+LOOKS = 'contype="0" conaffinity="0"'
+DISCARD = {
+    "geoms and meshes": moving(
+        f'<geom name="v" type="mesh" mesh="m0" {LOOKS}/><geom name="c" type="mesh" mesh="m1"/>'
+        f'<geom name="s" size="1" pos="1 0 0" {LOOKS}/><geom name="f" type="mesh" mesh="m3" pos="0 0 3"/>'
+        f'<geom name="w" type="mesh" mesh="m2" {LOOKS} pos="0 0 7"/>',
+        before=MESHES,
+    ),
+    "mass stays": moving(f'<geom size="0.1" {LOOKS}/><geom size="0.2" pos="1 0 0"/>'),
+    "a pair keeps its geoms": moving(
+        f'<geom name="a" size="0.1" {LOOKS}/><geom name="z" size="0.1" {LOOKS}/>',
+        after='<contact><pair geom1="a" geom2="x"/></contact>',
+    ).replace("<worldbody>", f'<worldbody><geom name="x" size="1" {LOOKS}/><geom name="y" size="1" {LOOKS}/>'),
+    "a tendon keeps its geom": moving(
+        f'<geom name="a" size="0.1" {LOOKS}/><geom name="z" size="0.1" {LOOKS}/><site name="s" pos="1 0 0"/>',
+        after='<tendon><spatial><site site="s"/><geom geom="a"/><site site="t"/></spatial></tendon>',
+    ).replace("<worldbody>", '<worldbody><site name="t" pos="-1 0 0"/>'),
+    "a sensor keeps its geom": moving(
+        f'<geom name="a" size="0.1" {LOOKS}/><geom name="z" size="0.1" {LOOKS}/>',
+        after='<sensor><framepos objtype="geom" objname="a"/></sensor>',
+    ),
+    "nothing": moving('<geom size="0.1"/>'),
+    "all": moving(f'<geom size="0.1" {LOOKS}/>'),
+}
+
+
+@pytest.mark.parametrize("name", DISCARD)
+def test_discardvisual(name: str) -> None:
+    text = DISCARD[name].replace("<mujoco>", '<mujoco><compiler discardvisual="true"/>')
+    m, mj = load_both(text)
+    if mj.ntendon:  # wrapping is not built: the path is straight
+        compare_bodies(m, mj)
+        assert m.names("geom") == ["a"]
+    else:
+        compare(m, mj)
+
+
+STATIC = (
+    '<body name="s" pos="1 0 0" euler="0 0 30"><geom name="gs" type="box" size=".2 .1 .3"/><site name="ss"/>'
+    '<frame pos="0 0 1"><body name="t" pos="0 1 0" euler="20 0 0"><geom name="gt" size=".1"/>'
+    '<body name="mv" pos="0 0 1"><joint name="mj"/><geom name="gm" size="1"/><site name="sm"/></body></body></frame>'
+    '<body name="i"><inertial pos="0 0 1" mass="2" diaginertia="1 2 2.5" euler="10 20 30"/></body></body>'
+)
+FUSE = {
+    "into a body": moving('<geom name="gb" size=".1"/>' + STATIC + '<geom name="gl" size=".1" pos="1 1 1"/>'),
+    "into the world": world('<geom name="floor" size="1"/>' + STATIC + '<geom name="gl" size=".1"/>'),
+    "into a body with an inertial": moving(
+        '<inertial pos="0.1 0 0" mass="3" diaginertia="1 1 1"/><geom name="gb" size=".1"/>' + STATIC
+    ),
+    "without mass around it": moving(STATIC),
+    "an exclude keeps it": moving(STATIC, after='<contact><exclude body1="t" body2="mv"/></contact>'),
+    "an equality keeps it": moving(STATIC, after='<equality><weld body1="s" body2="mv"/></equality>'),
+    "a sensor keeps it": moving(STATIC, after='<sensor><framepos objtype="body" objname="i"/></sensor>'),
+    "a force sensor keeps it": moving(STATIC, after='<sensor><force site="ss"/></sensor>'),
+    "a gyro does not": moving(STATIC, after='<sensor><gyro site="ss"/></sensor>'),
+    "a camera keeps it": moving(STATIC + '<camera mode="targetbody" target="t"/>'),
+    "fuse false": moving(STATIC.replace('name="s"', 'name="s" fuse="false"', 1)),
+    "classes": moving(
+        '<geom size="0.1"/><body childclass="c"><geom/><body><geom class="d"/></body></body>',
+        before='<default><default class="c"><geom size="3"/></default><default class="d"><geom size="1"/></default>'
+        "</default>",
+    ),
+    "bounds": moving(STATIC, before='<compiler boundmass="1" boundinertia="0.5"/>'),
+    "with discarded geoms": moving(
+        STATIC.replace('name="gs"', f'name="gs" {LOOKS}'), before='<compiler discardvisual="true"/>'
+    ),
+    "sites move along": moving(
+        STATIC,
+        after='<tendon><spatial stiffness="3"><site site="ss"/><site site="sm"/></spatial></tendon>',
+    ),
+    "replicated": world(
+        '<replicate count="3" offset="1 0 0"><body name="q" pos="0 0 1"><freejoint/><geom size="0.1"/>'
+        '<body pos="0 0 1"><geom size="0.2"/></body></body></replicate>'
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FUSE)
+def test_fusestatic(name: str) -> None:
+    text = FUSE[name].replace("<mujoco>", '<mujoco><compiler fusestatic="true"/>')
+    compare(*load_both(text))
+
+
+@pytest.mark.parametrize("name", FUSE)
+def test_without_fusestatic(name: str) -> None:
+    compare(*load_both(FUSE[name]))
+
+
+# ---- meshes that are not convex ----
+
+
+def hull_notes(text: str) -> list[str]:
+    return [e.note for e in tg.load_string(text).report if "hull" in e.note]
+
+
+def test_the_volume_that_a_hull_adds() -> None:
+    """An L of three unit cubes; its hull is 3.5."""
+    text = moving('<geom type="mesh" mesh="m"/>', before=f'<asset>\n<mesh name="m" {ELL}/></asset>')
+    (entry,) = [e for e in tg.load_string(text).report if "hull" in e.note]
+    assert (entry.kind, entry.line, entry.element) == (tg.ReportKind.APPROXIMATED, 2, "mesh 'm'")
+    assert "adds 0.5 m^3 to its 3 m^3 (16.7 %)" in entry.note
+    assert "adds 4 m^3 to its 24 m^3" in hull_notes(text.replace('name="m"', 'name="m" scale="2 2 -2"'))[0]
+
+
+def test_no_hull_is_spoken_of() -> None:
+    geom = '<geom type="mesh" mesh="m"/>'
+    assert hull_notes(moving(geom, before=f'<asset><mesh name="m" {WEDGE}/></asset>')) == []
+    assert hull_notes(moving(geom, before=f'<asset><mesh name="m" {BRICK}/></asset>')) == []
+    looks = moving(f'<geom type="mesh" mesh="m" {LOOKS}/>', before=f'<asset><mesh name="m" {ELL}/></asset>')
+    assert hull_notes(looks) == []
+
+
+def test_a_surface_that_is_not_closed() -> None:
+    faces = 'face="0 2 1  0 1 3  0 3 2"'
+    text = moving(
+        '<geom type="mesh" mesh="m" mass="1"/>',
+        before=f'<asset><mesh name="m" vertex="0 0 0  1 0 0  0 1 0  0 0 1" {faces}/></asset>',
+    )
+    assert "0.1667 m^3; its surface is not closed" in hull_notes(text)[0]
