@@ -47,11 +47,10 @@ static bool make_list(contact_list *list, int capacity, size_t nv, bool derivati
 static tg_status run(const tg_model *m, tg_work *w, const double *q, double margin, contact_list *list)
 {
     PyThreadState *thread = PyEval_SaveThread();
-    tg_status status =
-        list->dpoint == NULL
-            ? tg_collide(m, w, q, margin, list->contact, list->capacity, &list->count)
-            : tg_collide_derivatives(m, w, q, margin, list->contact, list->capacity, &list->count, list->dpoint,
-                                     list->dnormal, list->ddistance);
+    tg_status status = list->dpoint == NULL
+                           ? tg_collide(m, w, q, margin, list->contact, list->capacity, &list->count)
+                           : tg_collide_derivatives(m, w, q, margin, list->contact, list->capacity, &list->count,
+                                                    list->dpoint, list->dnormal, list->ddistance);
     PyEval_RestoreThread(thread);
     return status;
 }
@@ -107,8 +106,8 @@ static PyObject *contact_arrays(const contact_list *list)
         int type, width;
         size_t offset;
     } column[NCOLUMNS] = {
-        {NPY_INT, 1, offsetof(tg_contact, geom1)},      {NPY_INT, 1, offsetof(tg_contact, geom2)},
-        {NPY_DOUBLE, 3, offsetof(tg_contact, point)},   {NPY_DOUBLE, 3, offsetof(tg_contact, normal)},
+        {NPY_INT, 1, offsetof(tg_contact, geom1)},       {NPY_INT, 1, offsetof(tg_contact, geom2)},
+        {NPY_DOUBLE, 3, offsetof(tg_contact, point)},    {NPY_DOUBLE, 3, offsetof(tg_contact, normal)},
         {NPY_DOUBLE, 1, offsetof(tg_contact, distance)}, {NPY_UINT64, 1, offsetof(tg_contact, id)},
     };
     PyObject *tuple = PyTuple_New(NCOLUMNS);
@@ -243,8 +242,7 @@ static PyObject *distance(PyObject *module, PyObject *args)
         pose2 = tg_py_input(given[1], "pose2", 7);
     if (pose2 != NULL)
     {
-        tg_status status =
-            tg_distance(&shape[0], PyArray_DATA(pose1), &shape[1], PyArray_DATA(pose2), &c, &error);
+        tg_status status = tg_distance(&shape[0], PyArray_DATA(pose1), &shape[1], PyArray_DATA(pose2), &c, &error);
         const npy_intp three = 3;
         out = status != TG_OK ? tg_py_raise(status, error.message)
                               : Py_BuildValue("dNN", c.distance, new_array(1, &three, NPY_DOUBLE, c.normal),

@@ -136,6 +136,4 @@ def _pose(name: str, given: ArrayLike) -> Array:
 
 def distance(shape1: Shape, pose1: ArrayLike, shape2: Shape, pose2: ArrayLike) -> Distance:
     """Signed distance of two shapes at poses (x y z, or x y z and quaternion w x y z), at any distance."""
-    return Distance(
-        *_core._distance(shape1._tuple(), _pose("pose1", pose1), shape2._tuple(), _pose("pose2", pose2))
-    )
+    return Distance(*_core._distance(shape1._tuple(), _pose("pose1", pose1), shape2._tuple(), _pose("pose2", pose2)))

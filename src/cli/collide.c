@@ -72,8 +72,8 @@ static int pair_count(const scene_state *s)
 {
     int pairs = 0;
     for (int i = 0; i < s->count; i++)
-        pairs += i == 0 || s->contact[i].geom1 != s->contact[i - 1].geom1 ||
-                 s->contact[i].geom2 != s->contact[i - 1].geom2;
+        pairs +=
+            i == 0 || s->contact[i].geom1 != s->contact[i - 1].geom1 || s->contact[i].geom2 != s->contact[i - 1].geom2;
     return pairs;
 }
 
@@ -203,8 +203,10 @@ const tg_cli_command tg_cli_collide = {
     .name = "collide",
     .usage = "MODEL [--key NAME] [--json]",
     .summary = "which geoms of a model touch, and where",
-    .details = "Prints the contacts of a keyframe, or of the reference configuration: every pair of geoms that may collide and is\n"
-               "closer than its margin, with signed distance (negative: inside), point, and normal from geom1 to geom2.",
+    .details =
+        "Prints the contacts of a keyframe, or of the reference configuration: every pair of geoms that may collide "
+        "and is\n"
+        "closer than its margin, with signed distance (negative: inside), point, and normal from geom1 to geom2.",
     .required = 1,
     .allowed = 1,
     .options = {[OPTION_KEY] = {"--key", "NAME", "the keyframe; #0 is the first"},

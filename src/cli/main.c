@@ -10,7 +10,7 @@ enum
 };
 
 static const tg_cli_command *const commands[COMMAND_COUNT] = {&tg_cli_info, &tg_cli_params, &tg_cli_collide,
-                                                               &tg_cli_convert, &tg_cli_demo};
+                                                              &tg_cli_convert, &tg_cli_demo};
 
 static const tg_cli_command *find_command(const char *name)
 {
@@ -51,10 +51,11 @@ static void print_overview(const tg_cli_output *out)
     tg_cli_column(out, TG_CLI_NAME, "help", 8);
     tg_cli_column(out, TG_CLI_PLAIN, "[SUBCOMMAND]", 29);
     fprintf(out->file, "this text, or that of a subcommand\n\n");
-    fprintf(out->file,
-            "MODEL is a file (MJCF, URDF), or the name of a model that comes with the command: pendulum, quadruped, ...\n"
-            "Their folder is found beside the command; the variable TANGERE_MODELS names another one.\n"
-            "Exit codes: 0 done, 1 failed, 2 wrong usage.\n");
+    fprintf(
+        out->file,
+        "MODEL is a file (MJCF, URDF), or the name of a model that comes with the command: pendulum, quadruped, ...\n"
+        "Their folder is found beside the command; the variable TANGERE_MODELS names another one.\n"
+        "Exit codes: 0 done, 1 failed, 2 wrong usage.\n");
 }
 
 static void print_option(const tg_cli_output *out, const char *name, const char *value, const char *help)

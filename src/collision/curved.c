@@ -438,17 +438,17 @@ static bool on_piece(const tg_piece *p, v4 point, v4 d, double tolerance, double
     return v4_dot(d, far - point) <= tolerance;
 }
 
-double tg_least_curvature(v4 n, const tg_surface surface[2])
+double tg_least_curvature(v4 n, const tg_surface *a, const tg_surface *b)
 {
     state s;
     s.distance = 0;
-    s.surface[0] = surface[0];
-    s.surface[1] = surface[1];
-    if (surface[0].flat + surface[1].flat >= 2)
+    s.surface[0] = *a;
+    s.surface[1] = *b;
+    if (a->flat + b->flat >= 2)
         return INFINITY;
-    if (surface[0].flat + surface[1].flat == 1)
+    if (a->flat + b->flat == 1)
     {
-        v4 t = v4_cross(n, surface[surface[0].flat == 1 ? 0 : 1].edge);
+        v4 t = v4_cross(n, a->flat == 1 ? a->edge : b->edge);
         return v4_dot(t, stiffness(&s, t));
     }
     v4 t = tg_orthogonal(n), u = v4_cross(n, t), kt = stiffness(&s, t), ku = stiffness(&s, u);
@@ -471,7 +471,8 @@ static bool try_pieces(const tg_query *q, v4 start, double tolerance, double siz
                 !on_piece(&b[j], w->point[1], -w->normal, 1e-10 * size, &margin))
                 continue;
             w->margin = margin;
-            if (w->distance > -1e-9 * size || tg_least_curvature(w->normal, w->surface) + w->distance > 0)
+            if (w->distance > -1e-9 * size ||
+                tg_least_curvature(w->normal, &w->surface[0], &w->surface[1]) + w->distance > 0)
                 return true;
         }
     return false;

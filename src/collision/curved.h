@@ -54,7 +54,7 @@ bool tg_exact_witness(const tg_query *q, v4 start, tg_witness *w);
 
 /* The smallest radius of curvature of two surfaces together (of S_a + S_b), over directions in which no line holds
  * the normal. */
-double tg_least_curvature(v4 n, const tg_surface surface[2]);
+double tg_least_curvature(v4 n, const tg_surface *a, const tg_surface *b);
 
 /* n.(s_b(-n) - s_a(n)): how far the shapes, roundings included, are apart along n. */
 double tg_separation(const tg_placed *a, const tg_placed *b, v4 n);

@@ -248,14 +248,15 @@ static int span(hull *h, v4 *line, v4 *normal)
 /* Corners of the simplex, without those that lie on the line or in the plane of the ones before them. */
 static void take_simplex(hull *h, const tg_simplex *s)
 {
-    h->ncorner = 0;
+    h->corner[0] = s->corner[0];
+    h->ncorner = 1;
     for (int i = 0; i < s->count; i++)
         h->extent = fmax(h->extent, length(s->corner[i].y));
     double thin = THIN * h->extent;
     v4 line = v4_zero(), normal = v4_zero();
-    for (int i = 0; i < s->count; i++)
+    for (int i = 1; i < s->count; i++)
     {
-        v4 d = h->ncorner > 0 ? s->corner[i].y - corner_at(h, 0) : v4_zero();
+        v4 d = s->corner[i].y - corner_at(h, 0);
         if (h->ncorner == 1)
         {
             if (!(length(d) > thin))

@@ -102,7 +102,7 @@ static bool shallow(const tg_query *q, const tg_contact_point *c)
     v4 n = c->normal;
     bool face = c->surface[0].flat == 2 || c->surface[1].flat == 2;
     return c->kind == TG_POINT_WITNESS && !face && depth < 0.05 * size && depth < 0.2 * c->margin &&
-           depth < 0.1 * tg_least_curvature(n, c->surface) && !tg_better_axis(q, c->distance, &n);
+           depth < 0.1 * tg_least_curvature(n, &c->surface[0], &c->surface[1]) && !tg_better_axis(q, c->distance, &n);
 }
 
 /* of a patch: at its deepest point, or in the middle of what is as deep */

@@ -7,7 +7,7 @@
  *     F1 = Q^T sigma_R(P(Q d), x_T) = 0            as many as the rank of G_RR, for as many d
  *     F2 = Alart-Curnier rows of contacts that slide, for their tangents x_T
  * No eps is left, nothing is ill conditioned, and Z^T L_R = 0 wherever no contact creeps or is lifted. Newton, with a
- * slope outside of the cones, P + slope (identity - P), that falls from 0.1 to 1e-10: the way starts near Z^T L_R = 0,
+ * slope outside of the cones, P + slope (identity - P), that falls from 0.1 to 1e-12: the way starts near Z^T L_R = 0,
  * and a contact which must be on its cone and has no freedom to creep does not make the matrix singular. */
 #include <math.h>
 #include <string.h>
@@ -22,7 +22,7 @@ enum
 };
 
 static const double settled = 1e-3; /* of the largest |g|: the slope may fall */
-static const double first_slope = 0.1, last_slope = 1e-10, slope_factor = 1e-2;
+static const double first_slope = 0.1, last_slope = 1e-12, slope_factor = 1e-2;
 
 typedef struct limit
 {
@@ -44,6 +44,7 @@ typedef struct response
     int m;
     double scale[TG_CONE_MAX - 1], x[TG_CONE_MAX], z[TG_CONE_MAX - 1]; /* z of the tangents */
     double inverse[TG_CONE_MAX - 1];                                   /* 1 / (S_i^2 + alpha) */
+    double kept[TG_CONE_MAX - 1];                                      /* x_T without the slope outside */
     double slope;
     bool lifted, creeps;
 } response;
@@ -88,8 +89,8 @@ static void respond(response *p, double z_n)
     {
         double free = p->z[i] / p->scale[i];
         p->inverse[i] = 1 / (p->scale[i] * p->scale[i] + alpha);
-        double kept = p->lifted ? 0 : p->scale[i] * p->z[i] * p->inverse[i];
-        p->x[1 + i] = kept + p->slope * (free - kept);
+        p->kept[i] = p->lifted ? 0 : p->scale[i] * p->z[i] * p->inverse[i];
+        p->x[1 + i] = p->kept[i] + p->slope * (free - p->kept[i]);
     }
 }
 
@@ -99,14 +100,14 @@ static void respond_derivative(const response *p, double *q)
     double change = -p->x[0] * q[0], weight = 0;
     for (int i = 0; p->creeps && i < p->m; i++)
     {
-        change += p->x[1 + i] * p->inverse[i] * p->scale[i] * q[1 + i];
-        weight += p->inverse[i] * p->x[1 + i] * p->x[1 + i];
+        change += p->kept[i] * p->inverse[i] * p->scale[i] * q[1 + i];
+        weight += p->inverse[i] * p->kept[i] * p->kept[i];
     }
     double d_alpha = p->creeps ? change / weight : 0;
     for (int i = 0; i < p->m; i++)
     {
         double free = q[1 + i] / p->scale[i];
-        double kept = p->lifted ? 0 : p->inverse[i] * (p->scale[i] * q[1 + i] - p->x[1 + i] * d_alpha);
+        double kept = p->lifted ? 0 : p->inverse[i] * (p->scale[i] * q[1 + i] - p->kept[i] * d_alpha);
         q[1 + i] = kept + p->slope * (free - kept);
     }
     q[0] *= p->lifted ? p->slope : 1;

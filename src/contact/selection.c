@@ -25,7 +25,8 @@ enum
 
 static const double rank_threshold = 1e-10; /* of the largest pivot, rows normalised */
 static const double no_slip = 1e-7;         /* m/s: slower than this a contact neither slides nor opens */
-static const double violated = 1e-10;       /* m/s: G_ii times how far outside of its cone a held contact may be */
+static const double compliance = 1e-8;      /* of mean G_ii */
+static const double violated = 1e-9;        /* m/s: G_ii times how far outside of its cone a held contact may be */
 
 /* ---- held rows and their range ---- */
 
@@ -123,6 +124,14 @@ static double inconsistency(const tg_cones *cones, const tg_held *held, double *
         v4_subtract_scaled(n, v4_dot_of(n, q, g), q, g);
     }
     return sqrt(v4_dot_of(n, g, g));
+}
+
+static double mean_diagonal(const tg_cones *cones)
+{
+    double trace = 0;
+    for (int i = 0; i < cones->rows; i++)
+        trace += diagonal(cones, i) / (cones->scale[i] * cones->scale[i]);
+    return trace / cones->rows;
 }
 
 void tg_held_build(tg_solve_work *w)
@@ -260,9 +269,9 @@ static bool solve_unique(tg_solve_work *w)
 }
 
 /* Replaces w->x, near a solution, by the solution of the rule; false when the phases do not settle. */
-static bool select_solution(tg_solve_work *w)
+static bool select_solution(tg_solve_work *w, bool early)
 {
-    bool changed = true, early = tg_newton_residual(&w->cones, w->x, w->s) > w->options->tolerance;
+    bool changed = true;
     tg_newton_classify(&w->cones, w->x, w->s, w->state);
     for (int b = 0; b < w->cones.blocks; b++)
     {
@@ -324,7 +333,22 @@ bool tg_solve_accept(tg_solve_work *w)
     keep(w, TG_SELECT_UNSELECTED);
     if (!w->options->select)
         return w->kept_residual <= 0.1 * w->options->tolerance;
-    bool selected = select_solution(w);
+    bool selected = select_solution(w, w->kept_residual > w->options->tolerance);
+    keep(w, selected ? selection_kind(w) : TG_SELECT_UNSELECTED);
+    return selected && w->kept_residual <= w->options->tolerance;
+}
+
+bool tg_solve_compliant(tg_solve_work *w)
+{
+    tg_cones *cones = &w->cones;
+    double eps = compliance * mean_diagonal(cones);
+    for (int i = 0; i < cones->rows; i++)
+        cones->G[(size_t)i * (size_t)(cones->ld + 1)] += eps * cones->scale[i] * cones->scale[i];
+    tg_interior_run(w, 1e-4 * w->options->tolerance);
+    for (int i = 0; i < cones->rows; i++)
+        cones->G[(size_t)i * (size_t)(cones->ld + 1)] -= eps * cones->scale[i] * cones->scale[i];
+    tg_cones_velocity(cones, w->x, w->s);
+    bool selected = select_solution(w, false);
     keep(w, selected ? selection_kind(w) : TG_SELECT_UNSELECTED);
     return selected && w->kept_residual <= w->options->tolerance;
 }

@@ -119,4 +119,8 @@ void tg_held_build(tg_solve_work *w);
  * and what came out. True when nothing more needs to be done: selected, with a residual within the tolerance. */
 bool tg_solve_accept(tg_solve_work *w);
 
+/* The same for the interior-point solution of the problem with compliance 1e-8 mean G_ii: its phases are those of the
+ * rule, or near them. */
+bool tg_solve_compliant(tg_solve_work *w);
+
 #endif

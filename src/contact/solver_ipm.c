@@ -18,6 +18,11 @@
 #include "math/dense.h"
 #include "math/lanes.h"
 
+enum
+{
+    MOST_IDLE = 12
+};
+
 static const double shortest_step = 0.1; /* below: the iterate is badly centred */
 
 typedef struct interior
@@ -373,7 +378,8 @@ static bool iterate(interior *p, tg_solve_work *w)
 /* iterations from where p is; returns the best residual so far, its x is in w->best */
 static double run(interior *p, tg_solve_work *w, double best, double aim)
 {
-    for (int k = 0; k < w->options->max_interior; k++)
+    int idle = 0; /* iterations since the residual last fell by a tenth */
+    for (int k = 0; k < w->options->max_interior && idle < MOST_IDLE; k++)
     {
         p->kappa = mean_product(p, 0);
         infeasibility(p);
@@ -382,6 +388,7 @@ static double run(interior *p, tg_solve_work *w, double best, double aim)
             break;
         tg_cones_velocity(p->cones, p->x, w->s);
         double here = tg_newton_residual(p->cones, p->x, w->s);
+        idle = here < 0.9 * best ? 0 : idle + 1;
         if (here < best)
         {
             best = here;
@@ -412,5 +419,6 @@ double tg_interior_run(tg_solve_work *w, double aim)
 void tg_solver_ipm(tg_solve_work *w)
 {
     tg_interior_run(w, 1e-2 * w->options->tolerance);
-    tg_solve_accept(w);
+    if (!tg_solve_accept(w) && w->options->select)
+        tg_solve_compliant(w);
 }

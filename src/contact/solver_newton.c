@@ -69,7 +69,9 @@ void tg_solver_newton(tg_solve_work *w)
     /* what the rule could not select: the interior point, whose cold start makes it a function of the problem alone */
     w->kept_residual = INFINITY;
     tg_interior_run(w, 1e-2 * w->options->tolerance);
-    if (tg_solve_accept(w))
+    if (tg_solve_accept(w) || (w->options->select && tg_solve_compliant(w)))
+        return;
+    if (w->kept_residual <= w->options->tolerance)
         return;
     restore(w);
     newton(w, 5, false);

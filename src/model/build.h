@@ -11,10 +11,10 @@ typedef struct tg_build
 {
     tg_builder *b;
     tg_order order;
-    int **hull;  /* nmesh: faces of the meshes that were given none; NULL: the mesh has its own */
-    int *nhull;  /* nmesh: how many */
+    int **hull;             /* nmesh: faces of the meshes that were given none; NULL: the mesh has its own */
+    int *nhull;             /* nmesh: how many */
     tg_polytope **polytope; /* nmesh: hulls of the meshes that collide; NULL: none */
-    tg_model *m; /* under construction */
+    tg_model *m;            /* under construction */
 } tg_build;
 
 /* The builder's id of a model index, and back; -1 stays -1. */

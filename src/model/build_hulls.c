@@ -12,8 +12,8 @@
 
 static tg_status mesh_failed(tg_build *w, int mesh, tg_status status, const tg_error *reason)
 {
-    return tg_fail(&w->b->error, status, "mesh '%.100s' (#%d): vertex: %.300s",
-                   tg_builder_name_of(w->b, TG_MESH, mesh), mesh, reason->message);
+    return tg_fail(&w->b->error, status, "mesh '%.100s' (#%d): vertex: %.300s", tg_builder_name_of(w->b, TG_MESH, mesh),
+                   mesh, reason->message);
 }
 
 /* ---- meshes without faces ---- */
@@ -24,9 +24,8 @@ static tg_status make_faces(tg_build *w, int mesh)
     tg_error reason = {0};
     if (item->def.nface > 0)
         return TG_OK;
-    tg_status status =
-        tg_convex_hull(&w->b->allocator, TG_LIST(w->b, VERTEX, double) + item->start[0], item->def.nvertex,
-                       &w->hull[mesh], &w->nhull[mesh], &reason);
+    tg_status status = tg_convex_hull(&w->b->allocator, TG_LIST(w->b, VERTEX, double) + item->start[0],
+                                      item->def.nvertex, &w->hull[mesh], &w->nhull[mesh], &reason);
     return status == TG_OK ? TG_OK : mesh_failed(w, mesh, status, &reason);
 }
 
@@ -126,8 +125,8 @@ static tg_status report(tg_build *w, int mesh)
         return TG_OK;
     surface own = mesh_surface(w, mesh), hull = polytope_surface(w->polytope[mesh]);
     double volume = fabs(own.volume) / 6, added = hull.volume / 6 - volume;
-    double gap = sqrt(own.directed[0] * own.directed[0] + own.directed[1] * own.directed[1] +
-                      own.directed[2] * own.directed[2]);
+    double gap =
+        sqrt(own.directed[0] * own.directed[0] + own.directed[1] * own.directed[1] + own.directed[2] * own.directed[2]);
     bool open = gap > TOLERANCE * own.area;
     if (!open && added <= TOLERANCE * hull.volume / 6)
         return TG_OK;
@@ -140,7 +139,8 @@ static tg_status report(tg_build *w, int mesh)
         snprintf(note, sizeof note,
                  "is not convex and collides as its hull, which adds %.4g m^3 to its %.4g m^3 (%.3g %%)", added, volume,
                  100 * added / volume);
-    const char *file = TG_LIST(w->b, TEXT, char) + place->file;
+    char file[4096]; /* a copy: the report moves the text of the builder */
+    snprintf(file, sizeof file, "%s", TG_LIST(w->b, TEXT, char) + place->file);
     tg_report_entry entry = {TG_REPORT_APPROXIMATED, file, place->line, element, "", note};
     return tg_builder_report(w->b, &entry);
 }

@@ -56,7 +56,7 @@ static tg_status collect(qhT *qh, const tg_allocator *allocator, const double *v
 }
 
 tg_status tg_convex_hull(const tg_allocator *allocator, const double *vertex, int nvertex, int **face, int *nface,
-                  tg_error *error)
+                         tg_error *error)
 {
     *face = NULL;
     *nface = 0;
@@ -87,7 +87,7 @@ tg_status tg_convex_hull(const tg_allocator *allocator, const double *vertex, in
 #else
 
 tg_status tg_convex_hull(const tg_allocator *allocator, const double *vertex, int nvertex, int **face, int *nface,
-                  tg_error *error)
+                         tg_error *error)
 {
     (void)allocator;
     (void)vertex;

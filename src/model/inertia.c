@@ -390,8 +390,8 @@ void tg_principal_axes(const double inertia[6], double moment[3], double R[9])
         for (int k = 0; k < 3; k++)
             R[3 * k + i] = axes[k][order[i]];
     }
-    double handed = R[0] * (R[4] * R[8] - R[5] * R[7]) + R[1] * (R[5] * R[6] - R[3] * R[8]) +
-                    R[2] * (R[3] * R[7] - R[4] * R[6]);
+    double handed =
+        R[0] * (R[4] * R[8] - R[5] * R[7]) + R[1] * (R[5] * R[6] - R[3] * R[8]) + R[2] * (R[3] * R[7] - R[4] * R[6]);
     for (int k = 0; k < 3 && handed < 0; k++)
         R[3 * k + 2] = -R[3 * k + 2];
 }

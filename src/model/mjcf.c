@@ -125,16 +125,11 @@ static tg_status read_model(tg_mjcf *r)
     {
         const char *name;
         section_reader read;
-    } order[] = {{"option", read_option},
-                 {"size", read_size},
-                 {"custom", tg_mjcf_custom},
-                 {"asset", tg_mjcf_assets},
-                 {"worldbody", tg_mjcf_world},
-                 {"contact", read_contact},
-                 {"tendon", tg_mjcf_tendons},
-                 {"equality", tg_mjcf_equality_section},
-                 {"actuator", tg_mjcf_actuators},
-                 {"keyframe", tg_mjcf_keys}};
+    } order[] = {{"option", read_option},         {"size", read_size},
+                 {"custom", tg_mjcf_custom},      {"asset", tg_mjcf_assets},
+                 {"worldbody", tg_mjcf_world},    {"contact", read_contact},
+                 {"tendon", tg_mjcf_tendons},     {"equality", tg_mjcf_equality_section},
+                 {"actuator", tg_mjcf_actuators}, {"keyframe", tg_mjcf_keys}};
     tg_status status = TG_OK;
     for (int i = 0; i < r->scope.count && status == TG_OK; i++)
         status = tg_mjcf_classes(r, ((tg_mjcf_scope **)r->scope.data)[i]);

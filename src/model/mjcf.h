@@ -294,7 +294,7 @@ typedef struct tg_mjcf_geom_known
 
 typedef struct tg_mjcf_mesh_known
 {
-    bool used;         /* by a geom that is more than looks */
+    bool used; /* by a geom that is more than looks */
     tg_mjcf_mesh_inertia inertia;
     tg_mesh_data data; /* scaled */
     bool weighed;      /* lump is there */
@@ -366,11 +366,11 @@ typedef struct tg_mjcf
     int *bucket;        /* heads of the hash chains */
     int nbucket;
     tg_mjcf_list joint, site, geom, mesh, hfield, tendon, actuator; /* of tg_mjcf_..._known, by id */
-    tg_mjcf_list spring, servo;                           /* tg_mjcf_tuned */
-    tg_mjcf_list numeric;                                 /* const tg_xml *: custom numbers for parameters */
-    tg_mjcf_list joints, geoms, sites;                    /* of the body that is being read (mjcf_tree.c) */
-    tg_mjcf_list key_map; /* tg_mjcf_key_map */
-    tg_mjcf_names *used;  /* what sections refer to; NULL: not asked yet */
+    tg_mjcf_list spring, servo;                                     /* tg_mjcf_tuned */
+    tg_mjcf_list numeric;                                           /* const tg_xml *: custom numbers for parameters */
+    tg_mjcf_list joints, geoms, sites;                              /* of the body that is being read (mjcf_tree.c) */
+    tg_mjcf_list key_map;                                           /* tg_mjcf_key_map */
+    tg_mjcf_names *used;                                            /* what sections refer to; NULL: not asked yet */
     int nbody, nq, nv, nu, na, nkey;
     int nlooked; /* elements that copying looked at */
 
@@ -493,8 +493,9 @@ tg_status tg_mjcf_limits(tg_mjcf *r, const tg_xml *xml, const char *prefix, int 
 
 tg_status tg_mjcf_assets(tg_mjcf *r, const tg_xml *section); /* mjcf_asset.c */
 tg_status tg_mjcf_world(tg_mjcf *r, const tg_xml *section);  /* mjcf_tree.c */
-tg_status tg_mjcf_fit(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *written, int mesh, double size[3],
-                      double pose[7]); /* mjcf_fit.c: size of a shape that stands for a mesh, and its pose in the geom */
+tg_status
+tg_mjcf_fit(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *written, int mesh, double size[3],
+            double pose[7]); /* mjcf_fit.c: size of a shape that stands for a mesh, and its pose in the geom */
 tg_status tg_mjcf_weigh_mesh(tg_mjcf *r, const tg_xml *xml, tg_mjcf_mesh_known *mesh); /* fills in its lump */
 tg_status tg_mjcf_geom_lump(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *written, const tg_geom_def *geom,
                             tg_lump *lump); /* mjcf_inertia.c: mass of a geom, in the frame of its body */
@@ -510,9 +511,9 @@ tg_mjcf_actuator_kind tg_mjcf_actuator_kind_of(const char *element);
 /* Whether an actuator has an activation. */
 tg_status tg_mjcf_actuator_has_act(tg_mjcf *r, const tg_xml *xml, bool *has);
 tg_status tg_mjcf_default_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_class *class);
-tg_status tg_mjcf_keys(tg_mjcf *r, const tg_xml *section);   /* mjcf_key.c */
+tg_status tg_mjcf_keys(tg_mjcf *r, const tg_xml *section);                      /* mjcf_key.c */
 const tg_mjcf_key_map *tg_mjcf_key_map_of(const tg_mjcf *r, const tg_xml *key); /* NULL: a key of the main file */
-tg_status tg_mjcf_custom(tg_mjcf *r, const tg_xml *section); /* mjcf_key.c */
+tg_status tg_mjcf_custom(tg_mjcf *r, const tg_xml *section);                    /* mjcf_key.c */
 bool tg_mjcf_used(tg_mjcf *r, tg_element element, const char *name); /* mjcf_used.c: whether something refers to it */
 tg_status tg_mjcf_discard_meshes(tg_mjcf *r);
 tg_status tg_mjcf_custom_apply(tg_mjcf *r, tg_model *m);

@@ -64,8 +64,8 @@ static tg_status read_model(tg_mjcf *r, const tg_xml *xml)
     if (status != TG_OK)
         return status;
     if (strcmp(root->name, "mujoco") != 0)
-        return tg_xml_fail(r->error, TG_ERR_UNSUPPORTED, xml, "attribute 'file': %.200s is no MJCF: its root is '%.60s'",
-                           path, root->name);
+        return tg_xml_fail(r->error, TG_ERR_UNSUPPORTED, xml,
+                           "attribute 'file': %.200s is no MJCF: its root is '%.60s'", path, root->name);
     const char *name = tg_xml_get(xml, "name");
     if (name == NULL || name[0] == '\0')
         name = tg_xml_get(root, "model");

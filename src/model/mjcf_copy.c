@@ -79,11 +79,11 @@ static const struct
     const char *attribute;
     tg_element element;
 } references[] = {
-    {"body", TG_BODY},           {"body1", TG_BODY},        {"body2", TG_BODY},   {"joint", TG_JOINT},
-    {"jointinparent", TG_JOINT}, {"joint1", TG_JOINT},      {"joint2", TG_JOINT}, {"geom", TG_GEOM},
-    {"geom1", TG_GEOM},          {"geom2", TG_GEOM},        {"site", TG_SITE},    {"site1", TG_SITE},
-    {"site2", TG_SITE},          {"refsite", TG_SITE},      {"sidesite", TG_SITE}, {"cranksite", TG_SITE},
-    {"slidersite", TG_SITE},     {"tendon", TG_TENDON},     {"tendon1", TG_TENDON}, {"tendon2", TG_TENDON},
+    {"body", TG_BODY},           {"body1", TG_BODY},    {"body2", TG_BODY},     {"joint", TG_JOINT},
+    {"jointinparent", TG_JOINT}, {"joint1", TG_JOINT},  {"joint2", TG_JOINT},   {"geom", TG_GEOM},
+    {"geom1", TG_GEOM},          {"geom2", TG_GEOM},    {"site", TG_SITE},      {"site1", TG_SITE},
+    {"site2", TG_SITE},          {"refsite", TG_SITE},  {"sidesite", TG_SITE},  {"cranksite", TG_SITE},
+    {"slidersite", TG_SITE},     {"tendon", TG_TENDON}, {"tendon1", TG_TENDON}, {"tendon2", TG_TENDON},
 };
 
 /* The kind of element that an attribute names; TG_ELEMENT_COUNT: none. */
@@ -138,7 +138,8 @@ static bool changes(const tg_xml *xml, const tg_xml_attribute *a, const tg_mjcf_
         return false;
     if (strcmp(a->name, "name") == 0)
         return true;
-    if (to->assets && strcmp(xml->name, "geom") == 0 && (strcmp(a->name, "mesh") == 0 || strcmp(a->name, "hfield") == 0))
+    if (to->assets && strcmp(xml->name, "geom") == 0 &&
+        (strcmp(a->name, "mesh") == 0 || strcmp(a->name, "hfield") == 0))
         return true;
     tg_element element = referred(a->name);
     return element != TG_ELEMENT_COUNT && tg_mjcf_names_have(to->inside, element, a->value);
@@ -258,10 +259,10 @@ static tg_status gather(tg_mjcf *r, const tg_mjcf_copying *c, tg_xml *section, t
         decide(c, section, e, &copied, &lost);
         if (lost)
         {
-            tg_status status =
-                tg_mjcf_report(r, c->replace ? TG_MJCF_IGNORED : TG_MJCF_NOTED, e, "",
-                               c->replace ? "refers to something inside and to something outside of a replicate: left out"
-                                          : "refers to something that is not attached: left out");
+            tg_status status = tg_mjcf_report(
+                r, c->replace ? TG_MJCF_IGNORED : TG_MJCF_NOTED, e, "",
+                c->replace ? "refers to something inside and to something outside of a replicate: left out"
+                           : "refers to something that is not attached: left out");
             if (status != TG_OK)
                 return status;
         }

@@ -29,10 +29,10 @@ typedef struct tg_mjcf_rename
 /* One act of copying. */
 typedef struct tg_mjcf_copying
 {
-    const tg_xml *at; /* the element that asks for it */
-    tg_xml *to;       /* root of the file into which copies go */
-    tg_mjcf_names *inside;  /* what is copied with it */
-    tg_mjcf_names *outside; /* what a reference may lead to otherwise; NULL: anything */
+    const tg_xml *at;             /* the element that asks for it */
+    tg_xml *to;                   /* root of the file into which copies go */
+    tg_mjcf_names *inside;        /* what is copied with it */
+    tg_mjcf_names *outside;       /* what a reference may lead to otherwise; NULL: anything */
     const tg_mjcf_rename *rename; /* count */
     int count;
     bool replace; /* the originals are taken out */

@@ -168,7 +168,8 @@ tg_status tg_mjcf_geom_lump(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *w
         return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "attribute '%s' must not be negative, got %g",
                            given && written->mass < 0 ? "mass" : "density",
                            given && written->mass < 0 ? written->mass : written->density);
-    if ((given ? written->mass : written->density) == 0 || written->group < tg_mjcf_compiler_of(r, xml)->inertiagrouprange[0] ||
+    if ((given ? written->mass : written->density) == 0 ||
+        written->group < tg_mjcf_compiler_of(r, xml)->inertiagrouprange[0] ||
         written->group > tg_mjcf_compiler_of(r, xml)->inertiagrouprange[1])
         return TG_OK;
     tg_status status = unit_lump(r, xml, geom, lump);

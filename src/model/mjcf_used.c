@@ -21,8 +21,9 @@ static tg_element referred(const tg_xml *xml, const char *attribute)
     {
         const char *attribute;
         tg_element element;
-    } plain[] = {{"body", TG_BODY},   {"body1", TG_BODY}, {"body2", TG_BODY},    {"subtree1", TG_BODY}, {"subtree2", TG_BODY},
-                 {"target", TG_BODY}, {"geom", TG_GEOM},  {"geom1", TG_GEOM},    {"geom2", TG_GEOM},    {"mesh", TG_MESH}};
+    } plain[] = {{"body", TG_BODY},     {"body1", TG_BODY},  {"body2", TG_BODY}, {"subtree1", TG_BODY},
+                 {"subtree2", TG_BODY}, {"target", TG_BODY}, {"geom", TG_GEOM},  {"geom1", TG_GEOM},
+                 {"geom2", TG_GEOM},    {"mesh", TG_MESH}};
     bool force = strcmp(xml->name, "force") == 0 || strcmp(xml->name, "torque") == 0;
     if (force && strcmp(attribute, "site") == 0)
         return TG_SITE;

@@ -759,7 +759,8 @@ static bool goes_round_once(const builder *b, const triangles *t, v4 centre)
     {
         const int *c = t->corner + 3 * (size_t)i;
         v4 p = point_at(b, c[0]) - centre, q = point_at(b, c[1]) - centre, r = point_at(b, c[2]) - centre;
-        count += v4_dot(v4_cross(p, q), ray) >= 0 && v4_dot(v4_cross(q, r), ray) >= 0 && v4_dot(v4_cross(r, p), ray) >= 0;
+        count +=
+            v4_dot(v4_cross(p, q), ray) >= 0 && v4_dot(v4_cross(q, r), ray) >= 0 && v4_dot(v4_cross(r, p), ray) >= 0;
     }
     return count == 1;
 }

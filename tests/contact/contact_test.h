@@ -64,6 +64,7 @@ typedef struct scene
     double inverse_inertia[SCENE_BODIES][9]; /* world axes */
     double position[SCENE_BODIES][3];
     double v[SCENE_DOFS]; /* free velocity */
+    double force[SCENE_DOFS]; /* of every step, beside gravity */
     bool coupled;         /* W is used in place of the bodies' own inverse masses */
     double W[SCENE_DOFS][SCENE_DOFS];
     tg_block block[SCENE_ROWS];

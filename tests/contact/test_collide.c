@@ -331,7 +331,8 @@ static void test_same_as_every_pair_alone(void **state)
             check_numbers(x->point, all[i].point, 3, 1e-10);
             check_numbers(x->normal, all[i].normal, 3, 1e-9);
             check_numbers(&x->distance, &all[i].distance, 1, 1e-11);
-            between += x->geom1 >= 1 && x->geom1 <= ROBOT_GEOMS && x->geom2 > ROBOT_GEOMS && x->geom2 <= 2 * ROBOT_GEOMS;
+            between +=
+                x->geom1 >= 1 && x->geom1 <= ROBOT_GEOMS && x->geom2 > ROBOT_GEOMS && x->geom2 <= 2 * ROBOT_GEOMS;
         }
         most = c->count > most ? c->count : most;
     }
@@ -507,7 +508,8 @@ static void test_no_allocation(void **state)
     (void)state;
     collide_case *c = two_robots();
     size_t nv = (size_t)c->n.nv;
-    double *dpoint = new_numbers(ROOM * 3 * nv), *dnormal = new_numbers(ROOM * 3 * nv), *ddistance = new_numbers(ROOM * nv);
+    double *dpoint = new_numbers(ROOM * 3 * nv), *dnormal = new_numbers(ROOM * 3 * nv),
+           *ddistance = new_numbers(ROOM * nv);
     for (unsigned seed = 0; seed < STATES; seed++)
     {
         int count = 0;

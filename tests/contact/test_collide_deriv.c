@@ -172,7 +172,8 @@ static void report(const deriv_case *c, const char *name)
 
 static int tetrahedron(const small_model *s)
 {
-    static const double vertex[4][3] = {{0.3, 0.02, -0.1}, {-0.2, 0.25, -0.12}, {-0.15, -0.3, -0.08}, {0.03, 0.01, 0.3}};
+    static const double vertex[4][3] = {
+        {0.3, 0.02, -0.1}, {-0.2, 0.25, -0.12}, {-0.15, -0.3, -0.08}, {0.03, 0.01, 0.3}};
     tg_mesh_def mesh = tg_default_mesh();
     int id = 0;
     mesh.nvertex = 4;
@@ -184,11 +185,8 @@ static int tetrahedron(const small_model *s)
 static void add_shape(small_model *s, int body, tg_geom_type type)
 {
     static const double size[TG_GEOM_TYPE_COUNT][3] = {
-        [TG_GEOM_SPHERE] = {0.25},
-        [TG_GEOM_CAPSULE] = {0.12, 0.3},
-        [TG_GEOM_ELLIPSOID] = {0.3, 0.2, 0.12},
-        [TG_GEOM_CYLINDER] = {0.2, 0.25},
-        [TG_GEOM_BOX] = {0.3, 0.2, 0.12},
+        [TG_GEOM_SPHERE] = {0.25},        [TG_GEOM_CAPSULE] = {0.12, 0.3},  [TG_GEOM_ELLIPSOID] = {0.3, 0.2, 0.12},
+        [TG_GEOM_CYLINDER] = {0.2, 0.25}, [TG_GEOM_BOX] = {0.3, 0.2, 0.12},
     };
     tg_geom_def geom = tg_default_geom();
     geom.body = body;
@@ -308,9 +306,9 @@ static void test_outputs_are_optional(void **state)
     deriv_case *c = begin_case(m, 3);
     size_t nv = (size_t)c->nv;
     randomise(c, 1);
-    assert_int_equal(tg_collide_derivatives(m, c->w, c->q, 3, c->contact, ROOM, &c->count, c->dpoint, c->dnormal,
-                                            c->ddistance),
-                     TG_OK);
+    assert_int_equal(
+        tg_collide_derivatives(m, c->w, c->q, 3, c->contact, ROOM, &c->count, c->dpoint, c->dnormal, c->ddistance),
+        TG_OK);
     assert_true(c->count > 2);
     double *alone = new_numbers(ROOM * 3 * nv);
     int count = 0;

@@ -218,6 +218,7 @@ static void push(scene *s, source *r, double force)
         {
             double arm = i < 3 ? 1 : 0.1;
             p[6 * b + i] = s->mass[b] * dt * (force * arm * uniform(r, -1, 1) - (i == 2 ? gravity : 0));
+            p[6 * b + i] += dt * s->force[6 * b + i];
         }
     inverse_mass(s, p, dv);
     for (int i = 0; i < 6 * s->bodies; i++)
@@ -334,8 +335,8 @@ static void walker(scene *s, source *r, double mu, bool rows)
     }
 }
 
-/* a bar between two pads that are pushed together by the hand's own weight on springs: four points a pad, condim 4 */
-static void gripper(scene *s, source *r, double mu)
+/* a bar between two pads that slide along x and are pushed together with 12 N: four points a pad, condim 4 */
+static void gripper(scene *s, double mu)
 {
     const double pad[3] = {0.02, 0.04, 0.04}, bar[3] = {0.04, 0.03, 0.2};
     double inertia[3];
@@ -360,8 +361,8 @@ static void gripper(scene *s, source *r, double mu)
         {
             const double n[3] = {k == 1 ? 1 : -1, 0, 0};
             const double p[3] = {k == 1 ? -0.02 : 0.02, c % 2 ? 0.015 : -0.015, c / 2 ? 0.02 : -0.02};
-            int row = add_contact(s, k, 0, p, n, 0, 4, mu, 0.01, 0);
-            s->bias[row] = -uniform(r, 0.05, 0.0500001); /* pinched */
+            add_contact(s, k, 0, p, n, 0, 4, mu, 0.01, 0);
+            s->force[6 * k] = k == 1 ? 12 : -12;
         }
 }
 
@@ -394,7 +395,7 @@ static void frozen_set(const char *name, const char *solver, int which, int seed
             walker(s, &r, mu, true);
             break;
         default:
-            gripper(s, &r, mu);
+            gripper(s, mu);
             break;
         }
         step_frozen(&t, s, &r, solver, steps, force, again);

@@ -383,12 +383,55 @@ static void give(void *memory, void *user)
     free(memory);
 }
 
-/* Memory may run out at any allocation: a status, nothing kept. */
-static void test_out_of_memory(void **state)
+/* Copies, a shape fitted to a mesh, bodies that are fused, geoms that are thrown away. */
+static const char copied[] =
+    "<mujoco><compiler fusestatic='true' discardvisual='true'/>"
+    "<asset><mesh name='m' vertex='0 0 0 1 0 0 0 1 0 0 0 1'/><mesh name='n' vertex='0 0 0 1 0 0 0 1 0 0 0 1'/></asset>"
+    "<worldbody><replicate count='300' offset='1 0 0' euler='1 2 3'><body name='b'><joint name='j'/>"
+    "<geom type='box' mesh='m'/><geom type='mesh' mesh='n' contype='0' conaffinity='0'/>"
+    "<body><geom name='g' type='mesh' mesh='m'/><site name='s'/></body></body></replicate>"
+    "<frame pos='0 0 9'><attach body='b007' prefix='p_'/></frame></worldbody>"
+    "<contact><exclude body1='b' body2='world'/></contact>"
+    "<tendon><fixed name='t'><joint joint='j' coef='1'/></fixed></tendon>"
+    "<equality><tendon tendon1='t'/></equality><actuator><motor joint='j'/></actuator></mujoco>";
+
+static void test_copies(void **state)
 {
     (void)state;
+    tg_model *m = NULL;
+    tg_error error = {0};
+    if (tg_load_string(copied, strlen(copied), NULL, NULL, &m, &error) != TG_OK)
+        fail_msg("%s", error.message);
+    tg_sizes n = tg_model_sizes(m);
+    assert_int_equal(n.nbody, 302);
+    assert_int_equal(n.nv, 301);
+    assert_int_equal(n.ngeom, 602);
+    assert_int_equal(n.nmesh, 1);
+    assert_int_equal(n.nexclude, 301);
+    assert_int_equal(n.nequality, 301);
+    assert_int_equal(n.nu, 301);
+    assert_true(tg_find(m, TG_BODY, "b299") > 0 && tg_find(m, TG_BODY, "p_b007") == 301);
+    assert_int_equal(tg_find(m, TG_ACTUATOR, "b"), -1);
+    tg_model_destroy(m);
+}
+
+typedef tg_status (*loader)(const tg_load_options *options, tg_model **m, tg_error *error);
+
+static tg_status load_quadruped(const tg_load_options *options, tg_model **m, tg_error *error)
+{
     char path[1000];
     snprintf(path, sizeof path, "%s/models/quadruped.xml", root());
+    return tg_load(path, options, m, error);
+}
+
+static tg_status load_copied(const tg_load_options *options, tg_model **m, tg_error *error)
+{
+    return tg_load_string(copied, strlen(copied), NULL, options, m, error);
+}
+
+/* Memory may run out at any allocation: a status, nothing kept. */
+static void run_out_of_memory(loader load_it)
+{
     int pieces = 0;
     for (;; pieces++)
     {
@@ -398,7 +441,7 @@ static void test_out_of_memory(void **state)
         options.allocator = &allocator;
         tg_model *m = NULL;
         tg_error error = {0};
-        tg_status status = tg_load(path, &options, &m, &error);
+        tg_status status = load_it(&options, &m, &error);
         if (status == TG_OK)
         {
             tg_model_destroy(m);
@@ -411,6 +454,13 @@ static void test_out_of_memory(void **state)
         assert_true(pieces < 10000);
     }
     assert_true(pieces > 5);
+}
+
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    run_out_of_memory(load_quadruped);
+    run_out_of_memory(load_copied);
 }
 
 /* A file that is cut anywhere is refused, or is a model. */
@@ -429,13 +479,14 @@ static void test_cut_anywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_robot),         cmocka_unit_test(test_key),
-        cmocka_unit_test(test_orientations),  cmocka_unit_test(test_classes),
-        cmocka_unit_test(test_closed_loops),  cmocka_unit_test(test_own_models),
-        cmocka_unit_test(test_report),        cmocka_unit_test(test_strict),
-        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_places_of_late_refusals),
-        cmocka_unit_test(test_arguments),     cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_cut_anywhere),
+        cmocka_unit_test(test_robot),        cmocka_unit_test(test_key),
+        cmocka_unit_test(test_orientations), cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_closed_loops), cmocka_unit_test(test_own_models),
+        cmocka_unit_test(test_report),       cmocka_unit_test(test_strict),
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_places_of_late_refusals),
+        cmocka_unit_test(test_arguments),    cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_copies),       cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_cut_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,8 @@ def test_table(box):
 
 
 def test_keyframes(box):
-    assert output("collide", box, "--key", "above").splitlines()[1].startswith("keyframe 'above': 0 contacts of 0 pairs")
+    line = output("collide", box, "--key", "above").splitlines()[1]
+    assert line.startswith("keyframe 'above': 0 contacts of 0 pairs")
     assert "-5.000000e-02" in output("collide", box, "--key=#1")
 
 

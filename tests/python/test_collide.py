@@ -81,17 +81,17 @@ def deepest(geom1, geom2, distance, normal) -> dict:
     """Distance and normal (from the lower geom to the higher) of the deepest point of each pair that overlaps."""
     out = {}
     for g, h, d, n in zip(geom1, geom2, distance, normal, strict=True):
-        pair, n = ((int(g), int(h)), n) if g < h else ((int(h), int(g)), -n)
+        pair = (int(min(g, h)), int(max(g, h)))
         if d < 0 and (pair not in out or d < out[pair][0]):
-            out[pair] = (float(d), n)
+            out[pair] = (float(d), n if g < h else -n)
     return out
 
 
 def least_depth(depth, start: list[np.ndarray]) -> float:
     """The least of depth(n) that a random search finds from some directions."""
     random, best = np.random.default_rng(0), np.inf
-    for n in start:
-        least = depth(n)
+    for direction in start:
+        n, least = direction, depth(direction)
         for step in 10.0 ** -np.arange(0.5, 7, 0.5):
             for _ in range(40):
                 other = n + step * random.normal(size=3)
