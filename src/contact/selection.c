@@ -90,25 +90,35 @@ static int pivoted_cholesky(const tg_cones *cones, tg_held *held, double *left, 
     return rank;
 }
 
+/* q minus its part along the rows before; returns its norm */
+static double orthogonalise(int n, int rows, const double *basis, int ld, double *q)
+{
+    for (int j = 0; j < rows; j++)
+    {
+        const double *before = basis + (size_t)j * (size_t)ld;
+        v4_subtract_scaled(n, v4_dot_of(n, before, q), before, q);
+    }
+    return sqrt(v4_dot_of(n, q, q));
+}
+
 /* Rows of basis, columns of the factor of D G D, become an orthonormal basis of the range of G_RR: times D^-1 S^-1, then
- * Gram-Schmidt, twice. */
+ * Gram-Schmidt, a second time where cancellation calls for it. */
 static void orthonormalise(const tg_cones *cones, tg_held *held, const double *size)
 {
     int n = held->count, ld = cones->ld;
     for (int k = 0; k < held->rank; k++)
     {
-        double *q = held->basis + (size_t)k * (size_t)ld;
+        double *q = held->basis + (size_t)k * (size_t)ld, before = 0;
         for (int i = 0; i < n; i++)
+        {
             q[i] /= size[i] * cones->scale[held->row[i]];
-        for (int pass = 0; pass < 2; pass++)
-            for (int j = 0; j < k; j++)
-            {
-                const double *before = held->basis + (size_t)j * (size_t)ld;
-                v4_subtract_scaled(n, v4_dot_of(n, before, q), before, q);
-            }
-        double inverse = 1 / sqrt(v4_dot_of(n, q, q));
+            before += q[i] * q[i];
+        }
+        double norm = orthogonalise(n, k, held->basis, ld, q);
+        if (norm * norm < 0.5 * before)
+            norm = orthogonalise(n, k, held->basis, ld, q);
         for (int i = 0; i < n; i++)
-            q[i] *= inverse;
+            q[i] /= norm;
     }
 }
 

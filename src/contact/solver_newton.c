@@ -59,6 +59,9 @@ static void restore(tg_solve_work *w)
 void tg_solver_newton(tg_solve_work *w)
 {
     sweeps(w, 1);
+    if (tg_solve_accept(w))
+        return;
+    restore(w);
     newton(w, 4, w->options->select);
     if (tg_solve_accept(w))
         return;

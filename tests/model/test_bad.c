@@ -134,7 +134,7 @@ static void check_line(char *line)
     char *place = next_part(&rest), start[1300];
     int parts = 0;
     assert_non_null(place);
-    snprintf(start, sizeof start, "%s: ", place);
+    snprintf(start, sizeof start, "%s: ", place != NULL ? place : "no place");
     check_contains(file, message, start);
     for (char *part = next_part(&rest); part != NULL; part = next_part(&rest), parts++)
         check_contains(file, message, part);
