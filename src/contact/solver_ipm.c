@@ -20,7 +20,7 @@
 
 enum
 {
-    MOST_IDLE = 12
+    MOST_IDLE = 20
 };
 
 static const double shortest_step = 0.1; /* below: the iterate is badly centred */

@@ -152,7 +152,7 @@ tg_status tg_build_hulls(tg_build *w)
     int nmesh = w->b->list[TG_MESH].count;
     w->hull = tg_alloc(&w->b->allocator, (size_t)nmesh * sizeof *w->hull);
     w->nhull = tg_alloc(&w->b->allocator, (size_t)nmesh * sizeof *w->nhull);
-    w->polytope = tg_alloc(&w->b->allocator, (size_t)nmesh * sizeof *w->polytope);
+    w->polytope = tg_alloc(&w->b->allocator, (size_t)nmesh * sizeof(void *));
     if (w->hull == NULL || w->nhull == NULL || w->polytope == NULL)
         return tg_fail(&w->b->error, TG_ERR_MEMORY, "model: out of memory for %d meshes", nmesh);
     tg_status status = TG_OK;

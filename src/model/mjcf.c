@@ -132,7 +132,7 @@ static tg_status read_model(tg_mjcf *r)
                  {"actuator", tg_mjcf_actuators}, {"keyframe", tg_mjcf_keys}};
     tg_status status = TG_OK;
     for (int i = 0; i < r->scope.count && status == TG_OK; i++)
-        status = tg_mjcf_classes(r, ((tg_mjcf_scope **)r->scope.data)[i]);
+        status = tg_mjcf_classes(r, tg_mjcf_pointer(&r->scope, i));
     for (size_t i = 0; i < sizeof order / sizeof *order && status == TG_OK; i++)
         status = read_sections(r, order[i].name, order[i].read);
     if (status == TG_OK)
@@ -186,10 +186,8 @@ static void mark_scope(tg_xml *xml, int scope)
 tg_status tg_mjcf_add_scope(tg_mjcf *r, const tg_mjcf_scope *settings)
 {
     tg_mjcf_scope *scope = TG_POOL_TAKE(r->pool, tg_mjcf_scope, 1);
-    tg_mjcf_scope **place = scope != NULL ? tg_mjcf_append(r, &r->scope, sizeof *place) : NULL;
-    if (place == NULL)
+    if (scope == NULL || !tg_mjcf_append_pointer(r, &r->scope, scope))
         return tg_mjcf_no_memory(r, settings->root);
-    *place = scope;
     *scope = *settings;
     return TG_OK;
 }

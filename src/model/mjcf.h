@@ -359,7 +359,7 @@ typedef struct tg_mjcf
     const tg_xml *root; /* of the main file */
     int nelement;
 
-    tg_mjcf_list scope; /* tg_mjcf_scope *; the first is the main file */
+    tg_mjcf_list scope; /* pointers to tg_mjcf_scope; the first is the main file */
     tg_mjcf_option option;
 
     tg_mjcf_list thing; /* tg_mjcf_thing */
@@ -367,7 +367,7 @@ typedef struct tg_mjcf
     int nbucket;
     tg_mjcf_list joint, site, geom, mesh, hfield, tendon, actuator; /* of tg_mjcf_..._known, by id */
     tg_mjcf_list spring, servo;                                     /* tg_mjcf_tuned */
-    tg_mjcf_list numeric;                                           /* const tg_xml *: custom numbers for parameters */
+    tg_mjcf_list numeric;                                           /* tg_xml *: custom numbers for parameters */
     tg_mjcf_list joints, geoms, sites;                              /* of the body that is being read (mjcf_tree.c) */
     tg_mjcf_list key_map;                                           /* tg_mjcf_key_map */
     tg_mjcf_names *used;                                            /* what sections refer to; NULL: not asked yet */
@@ -377,9 +377,15 @@ typedef struct tg_mjcf
     tg_mjcf_counter **counter; /* honoured attributes, a list a row of the table */
 } tg_mjcf;
 
+/* Item i of a list of pointers. */
+static inline void *tg_mjcf_pointer(const tg_mjcf_list *list, int i)
+{
+    return ((void **)list->data)[i];
+}
+
 static inline tg_mjcf_scope *tg_mjcf_scope_of(const tg_mjcf *r, const tg_xml *xml)
 {
-    return ((tg_mjcf_scope **)r->scope.data)[xml->scope];
+    return tg_mjcf_pointer(&r->scope, xml->scope);
 }
 
 static inline const tg_mjcf_compiler *tg_mjcf_compiler_of(const tg_mjcf *r, const tg_xml *xml)
@@ -458,6 +464,7 @@ const tg_mjcf_thing *tg_mjcf_thing_of(const tg_mjcf *r, tg_element element, int 
 
 /* Room for one more item; NULL when memory runs out. */
 void *tg_mjcf_append(tg_mjcf *r, tg_mjcf_list *list, size_t size);
+bool tg_mjcf_append_pointer(tg_mjcf *r, tg_mjcf_list *list, void *pointer); /* false: no memory */
 
 /* ---- mjcf_default.c ---- */
 

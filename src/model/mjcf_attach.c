@@ -14,9 +14,11 @@
 /* A file that is open around the place would contain itself. */
 static tg_status check_cycle(tg_mjcf *r, const tg_xml *xml, const char *path)
 {
-    for (int i = xml->scope; i >= 0; i = ((tg_mjcf_scope **)r->scope.data)[i]->around)
+    const tg_mjcf_scope *scope;
+    for (int i = xml->scope; i >= 0; i = scope->around)
     {
-        if (strcmp(((tg_mjcf_scope **)r->scope.data)[i]->path, path) == 0)
+        scope = tg_mjcf_pointer(&r->scope, i);
+        if (strcmp(scope->path, path) == 0)
             return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attribute 'file': %.200s would contain itself", path);
     }
     return TG_OK;
@@ -114,14 +116,15 @@ typedef struct graft
 static tg_status find_source(graft *g, const tg_mjcf_attach_written *w)
 {
     tg_mjcf *r = g->r;
-    g->from = w->model == NULL ? g->root : NULL;
-    for (int i = 0; i < r->scope.count && g->from == NULL; i++)
+    if (w->model == NULL)
+        g->from = g->root;
+    for (int i = 0; i < r->scope.count && w->model != NULL; i++)
     {
-        tg_mjcf_scope *scope = ((tg_mjcf_scope **)r->scope.data)[i];
+        const tg_mjcf_scope *scope = tg_mjcf_pointer(&r->scope, i);
         if (scope->around == g->xml->scope && strcmp(scope->name, w->model) == 0)
             g->from = scope->root;
     }
-    if (g->from == NULL)
+    if (w->model != NULL && g->from == NULL)
         return tg_xml_fail(r->error, TG_ERR_NAME, g->xml, "attribute 'model': there is no model \"%.80s\"", w->model);
     const char *kind = w->body != NULL ? "body" : "frame", *name = w->body != NULL ? w->body : w->frame;
     if (name == NULL && w->model == NULL)

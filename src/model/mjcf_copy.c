@@ -153,7 +153,7 @@ const char *tg_mjcf_renamed(tg_mjcf *r, const char *name, const tg_mjcf_rename *
         return NULL;
     memcpy(text, to->prefix, a);
     memcpy(text + a, name, b);
-    memcpy(text + a + b, to->suffix, c + 1);
+    memcpy(text + a + b, to->suffix, c); /* the pool is zeroed: it ends there */
     return text;
 }
 
@@ -268,18 +268,14 @@ static tg_status gather(tg_mjcf *r, const tg_mjcf_copying *c, tg_xml *section, t
         }
         if (c->replace && (copied || lost))
             take_out(section, e);
-        tg_xml **hit = copied ? tg_mjcf_append(r, hits, sizeof *hit) : NULL;
-        if (copied && hit == NULL)
+        if (copied && !tg_mjcf_append_pointer(r, hits, e))
             return tg_mjcf_no_memory(r, e);
-        if (copied)
-            *hit = e;
     }
     return TG_OK;
 }
 
 static tg_status copy_hits(tg_mjcf *r, const tg_mjcf_copying *c, const char *name, const tg_mjcf_list *hits)
 {
-    tg_xml **hit = hits->data;
     tg_xml *section = hits->count > 0 ? tg_mjcf_new_element(r, c->at, name, c->to) : NULL;
     if (hits->count > 0 && section == NULL)
         return tg_mjcf_no_memory(r, c->at);
@@ -287,7 +283,7 @@ static tg_status copy_hits(tg_mjcf *r, const tg_mjcf_copying *c, const char *nam
     for (int i = 0; i < c->count && hits->count > 0 && status == TG_OK; i++)
     {
         for (int k = 0; k < hits->count && status == TG_OK; k++)
-            status = tg_mjcf_copy(r, hit[k], &c->rename[i], section);
+            status = tg_mjcf_copy(r, tg_mjcf_pointer(hits, k), &c->rename[i], section);
     }
     return status;
 }
@@ -309,7 +305,7 @@ tg_status tg_mjcf_copy_references(tg_mjcf *r, tg_xml *from, const tg_mjcf_copyin
         bool tendon = strcmp(sections[s], "tendon") == 0;
         for (int k = 0; k < hits.count && status == TG_OK && tendon; k++)
         {
-            if (!tg_mjcf_names_add(r, c->inside, TG_TENDON, tg_xml_get(((tg_xml **)hits.data)[k], "name")))
+            if (!tg_mjcf_names_add(r, c->inside, TG_TENDON, tg_xml_get(tg_mjcf_pointer(&hits, k), "name")))
                 status = tg_mjcf_no_memory(r, c->at);
         }
     }

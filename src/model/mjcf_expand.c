@@ -181,7 +181,7 @@ static tg_status expand(tg_mjcf *r, tg_xml *parent, const tg_mjcf_row *world, tg
             status = replicate(r, parent, link, tg_mjcf_child_row(world, e->name), root);
         if (strcmp(e->name, "attach") == 0)
             status = tg_mjcf_attach(r, e, tg_mjcf_child_row(world, e->name), root);
-        while (*link != next && status == TG_OK)
+        while (status == TG_OK && *link != NULL && *link != next)
             link = &(*link)->next;
     }
     return status;

@@ -287,15 +287,13 @@ static const char prefix[] = "tangere:";
 
 tg_status tg_mjcf_custom(tg_mjcf *r, const tg_xml *section)
 {
-    for (const tg_xml *e = section->first; e != NULL; e = e->next)
+    for (tg_xml *e = section->first; e != NULL; e = e->next)
     {
         const char *name = strcmp(e->name, "numeric") == 0 ? tg_xml_get(e, "name") : NULL;
         if (name == NULL || strncmp(name, prefix, sizeof prefix - 1) != 0)
             continue;
-        const tg_xml **item = tg_mjcf_append(r, &r->numeric, sizeof *item);
-        if (item == NULL)
+        if (!tg_mjcf_append_pointer(r, &r->numeric, e))
             return tg_mjcf_no_memory(r, e);
-        *item = e;
         tg_status status = tg_mjcf_report(r, TG_MJCF_HONOURED, e, "data", "sets a parameter");
         if (status != TG_OK)
             return status;
@@ -346,7 +344,7 @@ tg_status tg_mjcf_custom_apply(tg_mjcf *r, tg_model *m)
     tg_status status = TG_OK;
     tg_error inner = {0};
     for (int i = 0; i < r->numeric.count && status == TG_OK; i++)
-        status = apply(r, m, ((const tg_xml **)r->numeric.data)[i]);
+        status = apply(r, m, tg_mjcf_pointer(&r->numeric, i));
     if (status != TG_OK || r->numeric.count == 0)
         return status;
     status = tg_params_changed(m->params, &inner);

@@ -20,6 +20,14 @@ void *tg_mjcf_append(tg_mjcf *r, tg_mjcf_list *list, size_t size)
     return (char *)list->data + (size_t)list->count++ * size;
 }
 
+bool tg_mjcf_append_pointer(tg_mjcf *r, tg_mjcf_list *list, void *pointer)
+{
+    void **place = tg_mjcf_append(r, list, sizeof *place);
+    if (place != NULL)
+        *place = pointer;
+    return place != NULL;
+}
+
 /* FNV-1a over the kind and the name */
 static uint32_t hash(tg_element element, const char *name)
 {

@@ -63,20 +63,19 @@ const tg_polytope tg_unit_cube = {
 
 typedef struct builder
 {
+    v4 axis[3]; /* of flat hulls: along the line; in the plane across it; normal */
     const tg_allocator *allocator;
     tg_error *error;
     const double *point; /* npoint x 3 */
-    int npoint;
-    const int *face; /* nface x 3: triangles of a mesh */
-    int nface;
+    const int *face;     /* nface x 3: triangles of a mesh */
     double extent;
-    v4 axis[3]; /* of flat hulls: along the line; in the plane across it; normal */
 
-    int npolygon; /* polygons so far, over point indices */
-    int *start;   /* npolygon + 1 */
-    int *corner;
+    int *start;     /* npolygon + 1 */
+    int *corner;    /* polygons over point indices */
     double *normal; /* npolygon x 4 */
     int *kept;      /* npoint: vertex of the polytope, or -1 */
+    int npoint, nface;
+    int npolygon; /* so far */
 } builder;
 
 static v4 point_at(const builder *b, int i)

@@ -1,7 +1,6 @@
 /* How contacts move with q, against central differences on the manifold: pairs of shapes on moving bodies, and the test
- * models. A column is skipped where the features of the contact change on the way of every step. Contacts that say
- * themselves that another choice of features is as good (margin 0: legs of a planar robot that cross) are undecided: they
- * have no derivative. */
+ * models. A column is skipped where the features of the contact change on the way of every step. Legs of a planar
+ * robot that cross in its plane have no one normal; their contacts say so (margin 0) and are left out as undecided. */
 #include "dynamics/dynamics_test.h"
 
 enum
@@ -19,6 +18,7 @@ typedef struct deriv_case
     tg_work *w;
     int nv;
     double margin;
+    bool flat; /* a planar robot */
     double *q, *moved, *step;
     double *dpoint, *dnormal, *ddistance;
     tg_contact contact[ROOM], other[ROOM];
@@ -159,15 +159,14 @@ static void check_state(deriv_case *c)
     check_contacts(c);
     for (int i = 0; i < c->count; i++)
     {
-        bool undecided = c->contact[i].margin < smallest_step;
+        bool undecided = c->flat && c->contact[i].margin < smallest_step;
         c->undecided += undecided;
         for (int k = 0; k < c->nv && !undecided; k++)
             check_column(c, i, k);
     }
 }
 
-/* flat: a planar robot, whose legs cross in one plane */
-static void report(const deriv_case *c, const char *name, bool flat)
+static void report(const deriv_case *c, const char *name)
 {
     double share = c->columns > 0 ? (double)c->skipped / (double)c->columns : 0;
     print_message("  %-28s %6ld columns, %.2g %% skipped, %d contacts undecided, worst error %.2g\n", name, c->columns,
@@ -175,7 +174,6 @@ static void report(const deriv_case *c, const char *name, bool flat)
     assert_true(c->columns > 0);
     assert_true(c->largest > 0.1);
     assert_true(share < largest_share_skipped);
-    assert_true(flat || c->undecided == 0);
 }
 
 /* ---- pairs of shapes ---- */
@@ -264,7 +262,7 @@ static void check_pair(tg_geom_type first, tg_geom_type second)
         check_state(c);
     }
     snprintf(name, sizeof name, "%s, %s", names[first], names[second]);
-    report(c, name, false);
+    report(c, name);
     end_case(c);
     tg_model_destroy(m);
 }
@@ -290,6 +288,7 @@ static void test_models(void **state)
         if (tg_model_sizes(m).ncandidate > 0)
         {
             deriv_case *c = begin_case(m, 0.3);
+            c->flat = which == TG_TEST_WALKER;
             for (unsigned seed = 0; seed < STATES; seed++)
             {
                 double *v = new_numbers((size_t)c->nv);
@@ -297,7 +296,7 @@ static void test_models(void **state)
                 check_state(c);
                 free(v);
             }
-            report(c, tg_test_model_name(which), which == TG_TEST_WALKER);
+            report(c, tg_test_model_name(which));
             end_case(c);
             checked++;
         }

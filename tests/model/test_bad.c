@@ -128,13 +128,16 @@ static char *next_part(char **rest)
 
 static void check_line(char *line)
 {
-    char *rest = line, *file = next_part(&rest), path[1200], message[500];
+    char *rest = line, *file = next_part(&rest), *place = next_part(&rest), path[1200], message[500], start[1300];
+    int parts = 0;
+    if (file == NULL || place == NULL)
+    {
+        fail_msg("expected.txt: a line without a file or a place");
+        return;
+    }
     snprintf(path, sizeof path, "%s/tests/bad/%s", root(), file);
     refuse(file, path, NULL, 0, strncmp(file, "strict/", 7) == 0, message);
-    char *place = next_part(&rest), start[1300];
-    int parts = 0;
-    assert_non_null(place);
-    snprintf(start, sizeof start, "%s: ", place != NULL ? place : "no place");
+    snprintf(start, sizeof start, "%s: ", place);
     check_contains(file, message, start);
     for (char *part = next_part(&rest); part != NULL; part = next_part(&rest), parts++)
         check_contains(file, message, part);
