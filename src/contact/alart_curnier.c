@@ -47,7 +47,7 @@ void tg_newton_direction(const tg_cone *cone, const double *x, const double *s, 
     double tangent = tg_cone_tangent(cone->dim, y);
     if (!(tangent > 0))
         return;
-    state->ratio = fmin(fmax(x[0] - cone->rho_n * s[0], 0) / tangent, 1);
+    state->ratio = tg_smaller(tg_larger(x[0] - cone->rho_n * s[0], 0) / tangent, 1);
     for (int i = 1; i < cone->dim; i++)
         state->direction[i - 1] = y[i] / tangent;
 }
@@ -92,18 +92,18 @@ static double block_residual(const tg_cones *cones, const tg_cone *cone, const t
     {
     case TG_PHASE_BREAK:
         for (int i = 0; i < cone->dim; i++)
-            worst = fmax(worst, own_velocity(cones, row + i, x[i]));
-        return fmax(worst, -s[0]);
+            worst = tg_larger(worst, own_velocity(cones, row + i, x[i]));
+        return tg_larger(worst, -s[0]);
     case TG_PHASE_STICK:
         for (int i = 0; i < cone->dim; i++)
-            worst = fmax(worst, fabs(s[i]) / scale[i]);
+            worst = tg_larger(worst, fabs(s[i]) / scale[i]);
         return worst;
     default:
         if (cone->kind == TG_CONE_BOX)
             return own_velocity(cones, row, x[0] - state->direction[0] * cone->bound);
         worst = fabs(s[0]);
         for (int i = 1; i < cone->dim; i++)
-            worst = fmax(worst, own_velocity(cones, row + i, x[i] - state->direction[i - 1] * x[0]));
+            worst = tg_larger(worst, own_velocity(cones, row + i, x[i] - state->direction[i - 1] * x[0]));
         return worst;
     }
 }

@@ -96,7 +96,7 @@ static void scale_matrix(tg_cones *cones, const tg_island *island)
             for (int j = 0; j < cones->rows; j++)
                 to[j] = factor * from[cones->source[j]] * cones->scale[j];
         cones->g[i] = factor * island->g[cones->source[i]];
-        cones->velocity = fmax(cones->velocity, fabs(island->g[cones->source[i]]));
+        cones->velocity = tg_larger(cones->velocity, fabs(island->g[cones->source[i]]));
     }
 }
 
@@ -220,7 +220,7 @@ static void secular_factor(int m, const double *S, double alpha, double *C)
             double sum = S[m * i + j] + (i == j ? alpha : 0);
             for (int k = 0; k < j; k++)
                 sum -= C[m * i + k] * C[m * j + k];
-            C[m * i + j] = i == j ? 1 / sqrt(fmax(sum, 1e-3 * alpha)) : sum * C[m * j + j];
+            C[m * i + j] = i == j ? 1 / sqrt(tg_larger(sum, 1e-3 * alpha)) : sum * C[m * j + j];
         }
 }
 
@@ -263,7 +263,7 @@ static void secular_root(secular *f, double low, double scale)
             next = alpha - value / slope;
         }
         if (!(next > low && next < high))
-            next = high < INFINITY ? 0.5 * (low + high) : fmax(10 * alpha, scale);
+            next = high < INFINITY ? 0.5 * (low + high) : tg_larger(10 * alpha, scale);
         alpha = next;
         secular_at(f, alpha);
         if (fabs(f->size - f->x_n) <= 4e-16 * f->size)
@@ -298,7 +298,7 @@ static void solve_contact(int d, const double *G, int ld, const double *c, doubl
     bool slides = f.size > f.x_n;
     if (slides)
         secular_root(&f, 1e-12 * trace, trace);
-    x[0] = fmax(f.x_n, 0);
+    x[0] = tg_larger(f.x_n, 0);
     double factor = slides && f.size > 0 ? x[0] / f.size : 1;
     for (int i = 0; i < f.m; i++)
         x[i + 1] = factor * f.x[i];
@@ -313,7 +313,7 @@ void tg_cone_solve(const tg_cone *cone, const double *G, int ld, const double *c
     }
     x[0] = -c[0] / G[0];
     if (cone->kind == TG_CONE_BOX)
-        x[0] = fmin(fmax(x[0], -cone->bound), cone->bound);
+        x[0] = tg_smaller(tg_larger(x[0], -cone->bound), cone->bound);
 }
 
 void tg_cones_sweep(const tg_cones *cones, double *x)

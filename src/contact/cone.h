@@ -36,6 +36,17 @@ typedef struct tg_cones
     double velocity; /* largest |g| */
 } tg_cones;
 
+/* fmax and fmin without their care for NaN, which costs a call: b when a comparison is not true */
+static inline double tg_larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline double tg_smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 /* Sets up cones for island in scratch; false when scratch was too small. With island->rows as capacity and no blocks
  * read, a counting arena (base NULL) only counts. */
 bool tg_cones_take(tg_cones *cones, int rows, int blocks, tg_arena *scratch);

@@ -143,36 +143,64 @@ static bool has_held_rows(const tg_cone *cone, const tg_cone_state *state)
     return state->phase == TG_PHASE_STICK || (state->phase == TG_PHASE_SLIDE && cone->kind == TG_CONE_UNIT);
 }
 
-/* x = P(Q d); with derivative: E = (P' Q)^T */
-static void respond_all(limit *l, bool derivative)
+/* x = P(Q d) */
+static void respond_all(limit *l)
 {
     const tg_held *held = &l->w->held;
     int n = held->count, i = 0;
-    if (derivative)
-        memcpy(l->E, held->basis, (size_t)l->rank * (size_t)l->ld * sizeof *l->E);
     tg_gemm_nn(1, n, l->rank, l->d, l->rank, held->basis, l->ld, TG_GEMM_SET, l->z, n);
     for (int k = 0; l->opening > 0 && k < n; k++)
         l->z[k] -= l->opening * held->gap[k];
     for (int b = 0; b < l->cones->blocks; b++)
     {
         const tg_cone *cone = &l->cones->block[b];
+        response p;
+        double slope;
         if (!has_held_rows(cone, &l->w->state[b]))
             continue;
         if (cone->kind != TG_CONE_UNIT)
         {
-            double slope;
-            l->w->x[cone->row] = row_response(cone, l->z[i], l->slope, &slope);
-            for (int k = 0; derivative && k < l->rank; k++)
-                l->E[(size_t)k * (size_t)l->ld + (size_t)i] *= slope;
-            i++;
+            l->w->x[cone->row] = row_response(cone, l->z[i++], l->slope, &slope);
             continue;
         }
-        response p;
         int rows = block_response(l, cone, &l->w->state[b], i, &p);
         memcpy(l->w->x + cone->row, p.x, (size_t)rows * sizeof *p.x);
-        for (int k = 0; derivative && k < l->rank; k++)
-            respond_derivative(&p, l->E + (size_t)k * (size_t)l->ld + i);
         i += rows;
+    }
+}
+
+/* E = (P' Q)^T: Q^T S^-1, and by blocks where a response is outside of its cone */
+static void respond_derivatives(limit *l)
+{
+    const tg_held *held = &l->w->held;
+    int n = held->count, i = 0;
+    double *inverse = l->w->rhs;
+    for (int k = 0; k < n; k++)
+        inverse[k] = 1 / l->cones->scale[held->row[k]];
+    for (int k = 0; k < l->rank; k++)
+        for (int j = 0; j < n; j++)
+            l->E[(size_t)k * (size_t)l->ld + (size_t)j] = held->basis[(size_t)k * (size_t)l->ld + (size_t)j] * inverse[j];
+    for (int b = 0; b < l->cones->blocks; b++)
+    {
+        const tg_cone *cone = &l->cones->block[b];
+        response p = {.m = 0};
+        double slope = 1;
+        if (!has_held_rows(cone, &l->w->state[b]))
+            continue;
+        if (cone->kind == TG_CONE_UNIT)
+            block_response(l, cone, &l->w->state[b], i, &p);
+        else
+            row_response(cone, l->z[i], l->slope, &slope);
+        for (int k = 0; k < l->rank && (p.lifted || p.creeps || slope < 1); k++)
+        {
+            double *E = l->E + (size_t)k * (size_t)l->ld + i;
+            memcpy(E, held->basis + (size_t)k * (size_t)l->ld + i, (size_t)(p.m + 1) * sizeof *E);
+            if (cone->kind == TG_CONE_UNIT)
+                respond_derivative(&p, E);
+            else
+                E[0] *= slope;
+        }
+        i += p.m + 1;
     }
 }
 
@@ -259,6 +287,7 @@ static void own_tangents(const limit *l)
 
 static void transposed_matrix(limit *l)
 {
+    respond_derivatives(l);
     held_columns(l);
     for (int k = 0; k < l->rank; k++)
         equations(l, l->B + (size_t)k * (size_t)l->ld, l->E + (size_t)k * (size_t)l->ld,
@@ -285,7 +314,7 @@ static double right_hand_side(limit *l)
             F[at++] = (l->w->x[cone->row + i] - state->direction[i - 1] * l->w->x[cone->row]) / cone->rho_t;
     }
     for (int i = 0; i < l->size; i++)
-        worst = isfinite(F[i]) ? fmax(worst, fabs(F[i])) : INFINITY;
+        worst = isfinite(F[i]) ? tg_larger(worst, fabs(F[i])) : INFINITY;
     return worst;
 }
 
@@ -302,7 +331,7 @@ static void update_slides(limit *l)
 /* x, s and F from d and x_T; returns |F| */
 static double limit_evaluate(limit *l)
 {
-    respond_all(l, true);
+    respond_all(l);
     tg_cones_velocity(l->cones, l->w->x, l->w->s);
     update_slides(l);
     return right_hand_side(l);
@@ -421,7 +450,7 @@ bool tg_limit_newton(tg_solve_work *w, int steps, double aim)
         }
         if (l.slope > last_slope && left <= settled * w->cones.velocity)
         {
-            l.slope = fmax(l.slope * slope_factor, last_slope);
+            l.slope = tg_larger(l.slope * slope_factor, last_slope);
             left = limit_evaluate(&l);
         }
     }

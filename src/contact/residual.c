@@ -33,7 +33,7 @@ static double reference_impulse(const tg_island *island)
     for (int i = 0; i < island->rows; i++)
     {
         trace += diagonal(island, i);
-        velocity = fmax(velocity, fabs(island->g[i]));
+        velocity = tg_larger(velocity, fabs(island->g[i]));
     }
     return trace > 0 ? velocity * island->rows / trace : 0;
 }
@@ -55,7 +55,7 @@ static double cone_distance(const measure *m, const tg_block *block, double norm
     for (int i = 1; i < block->rows; i++)
     {
         double keep = block->mu[i - 1] > 0 ? factor : 0;
-        worst = fmax(worst, diagonal(m->island, block->row + i) * fabs(L[i] - keep * L[i]));
+        worst = tg_larger(worst, diagonal(m->island, block->row + i) * fabs(L[i] - keep * L[i]));
     }
     return worst;
 }
@@ -64,11 +64,11 @@ static double cone_primal(const measure *m, const tg_block *block, double tangen
 {
     double normal = m->L[block->row];
     double foot = 0.5 * (normal + tangent);
-    double shortened = tangent > fmax(normal, 0) ? fmax(normal, 0) / tangent : 1;
-    double by_tangent = cone_distance(m, block, fmax(normal, 0), shortened);
+    double shortened = tangent > tg_larger(normal, 0) ? tg_larger(normal, 0) / tangent : 1;
+    double by_tangent = cone_distance(m, block, tg_larger(normal, 0), shortened);
     if (tangent <= normal || foot <= 0)
         return by_tangent;
-    return fmin(by_tangent, cone_distance(m, block, foot, foot / tangent));
+    return tg_smaller(by_tangent, cone_distance(m, block, foot, foot / tangent));
 }
 
 static void measure_contact(measure *m, const tg_block *block)
@@ -83,27 +83,27 @@ static void measure_contact(measure *m, const tg_block *block)
     }
     work = fabs(work + L[0] * sqrt(slip));
     double tangent = rows > 1 ? scaled_size(block, L) : 0;
-    double scale = fmax(fabs(L[0]), m->reference);
-    m->out.primal = fmax(m->out.primal, cone_primal(m, block, tangent));
-    m->out.dual = fmax(m->out.dual, -sigma[0]);
-    m->out.complementarity = fmax(m->out.complementarity, scale > 0 ? work / scale : 0);
-    m->out.work = fmax(m->out.work, work);
+    double scale = tg_larger(fabs(L[0]), m->reference);
+    m->out.primal = tg_larger(m->out.primal, cone_primal(m, block, tangent));
+    m->out.dual = tg_larger(m->out.dual, -sigma[0]);
+    m->out.complementarity = tg_larger(m->out.complementarity, scale > 0 ? work / scale : 0);
+    m->out.work = tg_larger(m->out.work, work);
 }
 
 static void measure_equality(measure *m, const tg_block *block)
 {
     for (int i = 0; i < block->rows; i++)
-        m->out.dual = fmax(m->out.dual, fabs(m->sigma[block->row + i]));
+        m->out.dual = tg_larger(m->out.dual, fabs(m->sigma[block->row + i]));
 }
 
 static void measure_friction(measure *m, const tg_block *block)
 {
     double L = m->L[block->row], sigma = m->sigma[block->row];
-    double excess = fmax(0, fabs(L) - block->bound);
+    double excess = tg_larger(0, fabs(L) - block->bound);
     double work = fabs(block->bound * fabs(sigma) + L * sigma);
-    m->out.primal = fmax(m->out.primal, diagonal(m->island, block->row) * excess);
-    m->out.complementarity = fmax(m->out.complementarity, block->bound > 0 ? work / block->bound : 0);
-    m->out.work = fmax(m->out.work, work);
+    m->out.primal = tg_larger(m->out.primal, diagonal(m->island, block->row) * excess);
+    m->out.complementarity = tg_larger(m->out.complementarity, block->bound > 0 ? work / block->bound : 0);
+    m->out.work = tg_larger(m->out.work, work);
 }
 
 static void relative_velocity(const tg_island *island, const double *L, bool long_double, double *sigma)

@@ -55,7 +55,7 @@ static double diagonal(const tg_cones *cones, int row)
 }
 
 /* Pivoted Cholesky of D G_RR D, D = diag(G_RR)^-1/2: the columns, one a row of basis. Returns the rank. */
-static int pivoted_cholesky(const tg_cones *cones, tg_held *held, double *left, double *size)
+static int pivoted_cholesky(const tg_cones *cones, tg_held *held, double *left, double *size, double *factor)
 {
     int n = held->count, ld = cones->ld, rank = 0;
     for (int i = 0; i < n; i++)
@@ -75,10 +75,8 @@ static int pivoted_cholesky(const tg_cones *cones, tg_held *held, double *left, 
         for (int i = 0; i < n; i++)
             column[i] = row[held->row[i]] * size[i] * size[p];
         for (int j = 0; j < rank; j++)
-        {
-            const double *before = held->basis + (size_t)j * (size_t)ld;
-            v4_subtract_scaled(n, before[p], before, column);
-        }
+            factor[j] = held->basis[(size_t)j * (size_t)ld + (size_t)p];
+        tg_gemm_nn(1, n, rank, factor, rank, held->basis, ld, TG_GEMM_SUB, column, n);
         double inverse = 1 / sqrt(left[p]);
         for (int i = 0; i < n; i++)
         {
@@ -91,34 +89,31 @@ static int pivoted_cholesky(const tg_cones *cones, tg_held *held, double *left, 
 }
 
 /* q minus its part along the rows before; returns its norm */
-static double orthogonalise(int n, int rows, const double *basis, int ld, double *q)
+static double orthogonalise(int n, int rows, const double *basis, int ld, double *q, double *part)
 {
-    for (int j = 0; j < rows; j++)
-    {
-        const double *before = basis + (size_t)j * (size_t)ld;
-        v4_subtract_scaled(n, v4_dot_of(n, before, q), before, q);
-    }
+    tg_gemm_nt(1, rows, n, q, n, basis, ld, TG_GEMM_SET, part, rows);
+    tg_gemm_nn(1, n, rows, part, rows, basis, ld, TG_GEMM_SUB, q, n);
     return sqrt(v4_dot_of(n, q, q));
 }
 
 /* Rows of basis, columns of the factor of D G D, become an orthonormal basis of the range of G_RR: times D^-1 S^-1, then
  * Gram-Schmidt, a second time where cancellation calls for it. */
-static void orthonormalise(const tg_cones *cones, tg_held *held, const double *size)
+static void orthonormalise(const tg_cones *cones, tg_held *held, double *size, double *part)
 {
     int n = held->count, ld = cones->ld;
+    for (int i = 0; i < n; i++)
+        size[i] = 1 / (size[i] * cones->scale[held->row[i]]);
     for (int k = 0; k < held->rank; k++)
     {
-        double *q = held->basis + (size_t)k * (size_t)ld, before = 0;
+        double *q = held->basis + (size_t)k * (size_t)ld;
         for (int i = 0; i < n; i++)
-        {
-            q[i] /= size[i] * cones->scale[held->row[i]];
-            before += q[i] * q[i];
-        }
-        double norm = orthogonalise(n, k, held->basis, ld, q);
-        if (norm * norm < 0.5 * before)
-            norm = orthogonalise(n, k, held->basis, ld, q);
+            q[i] *= size[i];
+        double before = sqrt(v4_dot_of(n, q, q)), norm = orthogonalise(n, k, held->basis, ld, q, part);
+        if (norm < 0.7 * before)
+            norm = orthogonalise(n, k, held->basis, ld, q, part);
+        double inverse = 1 / norm;
         for (int i = 0; i < n; i++)
-            q[i] /= norm;
+            q[i] *= inverse;
     }
 }
 
@@ -149,10 +144,10 @@ void tg_held_build(tg_solve_work *w)
     tg_held *held = &w->held;
     list_held(w);
     held->inconsistency = 0;
-    held->rank = pivoted_cholesky(&w->cones, held, w->rhs, w->best);
+    held->rank = pivoted_cholesky(&w->cones, held, w->rhs, w->best, held->gap);
     if (held->rank == held->count)
         return;
-    orthonormalise(&w->cones, held, w->best);
+    orthonormalise(&w->cones, held, w->best, held->gap);
     held->inconsistency = inconsistency(&w->cones, held, held->gap);
 }
 
@@ -190,7 +185,7 @@ static double outside(const tg_solve_work *w, const tg_cone *cone)
     memcpy(y, x, (size_t)cone->dim * sizeof *y);
     tg_cone_project(cone->dim, y);
     for (int i = 0; i < cone->dim; i++)
-        worst = fmax(worst, fabs(y[i] - x[i]) * diagonal(&w->cones, cone->row + i) / w->cones.scale[cone->row + i]);
+        worst = tg_larger(worst, fabs(y[i] - x[i]) * diagonal(&w->cones, cone->row + i) / w->cones.scale[cone->row + i]);
     return worst;
 }
 
@@ -260,8 +255,8 @@ static double aim(const tg_solve_work *w)
 {
     double largest = 0;
     for (int i = 0; i < w->cones.rows; i++)
-        largest = fmax(largest, diagonal(&w->cones, i) * fabs(w->x[i]) / w->cones.scale[i]);
-    return fmax(w->options->inner, 1e-15 * largest * w->cones.rows);
+        largest = tg_larger(largest, diagonal(&w->cones, i) * fabs(w->x[i]) / w->cones.scale[i]);
+    return tg_larger(w->options->inner, 1e-15 * largest * w->cones.rows);
 }
 
 /* One Newton step, and when that was enough one more with the same factors: Newton is quadratic, so this ends in

@@ -83,7 +83,7 @@ static void start_heavy(interior *p, double size)
     double v = p->cones->velocity, most = 0;
     start_cold(p);
     for (int b = 0; b < p->cones->blocks; b++)
-        most = fmax(most, p->cones->block[b].rho_n);
+        most = tg_larger(most, p->cones->block[b].rho_n);
     for (int b = 0; b < p->cones->blocks; b++)
         if (p->cones->block[b].kind == TG_CONE_UNIT)
             p->x[p->cones->block[b].row] = size * v * most;
@@ -94,7 +94,7 @@ static void start_heavy(interior *p, double size)
         if (cone->kind != TG_CONE_UNIT)
             continue;
         memcpy(p->z + cone->row, p->r + cone->row, (size_t)cone->dim * sizeof *p->z);
-        p->z[cone->row] = fmax(p->z[cone->row], v);
+        p->z[cone->row] = tg_larger(p->z[cone->row], v);
         p->psi[cone->row] = v + 1.5 * tg_cone_tangent(cone->dim, p->z + cone->row);
     }
 }
@@ -294,7 +294,7 @@ static double step_cone(int m, double n, const double *t, double dn, const doubl
     double discriminant = b * b - a * c;
     double first = step_positive(n, dn);
     if (a < 0 || (b < 0 && discriminant >= 0))
-        first = fmin(first, c / (-b + sqrt(fmax(discriminant, 0))));
+        first = tg_smaller(first, c / (-b + sqrt(tg_larger(discriminant, 0))));
     return first;
 }
 
@@ -307,17 +307,17 @@ static double longest_step(const interior *p)
         int row = cone->row, m = cone->dim - 1;
         if (cone->kind == TG_CONE_FREE)
             continue;
-        alpha = fmin(alpha, step_positive(p->z[row], p->dz[row]));
+        alpha = tg_smaller(alpha, step_positive(p->z[row], p->dz[row]));
         if (cone->kind == TG_CONE_BOX)
         {
-            alpha = fmin(alpha, step_positive(p->psi[row], p->dpsi[row]));
-            alpha = fmin(alpha, step_positive(cone->bound - p->x[row], -p->dx[row]));
-            alpha = fmin(alpha, step_positive(cone->bound + p->x[row], p->dx[row]));
+            alpha = tg_smaller(alpha, step_positive(p->psi[row], p->dpsi[row]));
+            alpha = tg_smaller(alpha, step_positive(cone->bound - p->x[row], -p->dx[row]));
+            alpha = tg_smaller(alpha, step_positive(cone->bound + p->x[row], p->dx[row]));
             continue;
         }
-        alpha = fmin(alpha, step_cone(m, p->x[row], p->x + row + 1, p->dx[row], p->dx + row + 1));
+        alpha = tg_smaller(alpha, step_cone(m, p->x[row], p->x + row + 1, p->dx[row], p->dx + row + 1));
         if (m > 0)
-            alpha = fmin(alpha, step_cone(m, p->psi[row], p->z + row + 1, p->dpsi[row], p->dz + row + 1));
+            alpha = tg_smaller(alpha, step_cone(m, p->psi[row], p->z + row + 1, p->dpsi[row], p->dz + row + 1));
     }
     return alpha;
 }
@@ -333,7 +333,7 @@ static void solve_direction(interior *p, tg_solve_work *w)
 
 static double step_of(const interior *p, double fraction)
 {
-    return fmin(1, fraction * longest_step(p));
+    return tg_smaller(1, fraction * longest_step(p));
 }
 
 /* Predictor and corrector; when these leave little room, a step towards the centre instead. Returns its length. */
@@ -342,12 +342,12 @@ static double direction(interior *p, tg_solve_work *w)
     p->target = p->second = 0;
     solve_direction(p, w);
     double affine = mean_product(p, step_of(p, 1));
-    double share = p->kappa > 0 ? fmin(fmax(affine / p->kappa, 0), 1) : 0;
+    double share = p->kappa > 0 ? tg_smaller(tg_larger(affine / p->kappa, 0), 1) : 0;
     double cube = share * share * share;
-    p->target = fmax(cube, 1e-8) * p->kappa;
+    p->target = tg_larger(cube, 1e-8) * p->kappa;
     p->second = 1;
     solve_direction(p, w);
-    double alpha = step_of(p, fmin(fmax(0.95, 1 - 10 * cube), 0.9995));
+    double alpha = step_of(p, tg_smaller(tg_larger(0.95, 1 - 10 * cube), 0.9995));
     if (alpha >= shortest_step)
         return alpha;
     p->target = 0.8 * p->kappa;

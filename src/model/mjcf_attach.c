@@ -139,14 +139,22 @@ static tg_status find_source(graft *g, const tg_mjcf_attach_written *w)
     return TG_OK;
 }
 
-/* Whether a comes before b in the order of the file; both are in or below xml. 1: yes, 0: no, -1: neither was found. */
-static int comes_before(const tg_xml *xml, const tg_xml *a, const tg_xml *b)
+static bool is_in(const tg_xml *xml, const tg_xml *around)
 {
-    if (xml == a || xml == b)
-        return xml == a;
-    int found = -1;
-    for (const tg_xml *e = xml->first; e != NULL && found < 0; e = e->next)
-        found = comes_before(e, a, b);
+    while (xml != NULL && xml != around)
+        xml = xml->parent;
+    return xml != NULL;
+}
+
+/* Whether a ends before b begins: it is in a sibling before b, or before something that b is in. */
+static bool comes_before(const tg_xml *a, const tg_xml *b)
+{
+    bool found = false;
+    for (; b->parent != NULL && !found; b = b->parent)
+    {
+        for (const tg_xml *e = b->parent->first; e != b && !found; e = e->next)
+            found = is_in(a, e);
+    }
     return found;
 }
 
@@ -164,13 +172,9 @@ static int height_of(const tg_xml *xml)
 static tg_status check_source(const graft *g)
 {
     int depth = height_of(g->part != NULL ? g->part : g->from) + 2;
-    bool around = false;
     for (const tg_xml *e = g->xml->parent; e != NULL; e = e->parent)
-    {
-        around = around || e == g->part;
         depth++;
-    }
-    if (around || (g->from == g->root && !comes_before(g->root, g->part, g->xml)))
+    if (g->from == g->root && !comes_before(g->part, g->xml))
         return tg_xml_fail(g->r->error, TG_ERR_PARSE, g->xml,
                            "attaches what stands around it or behind it; only something before it can be attached");
     if (depth > TG_XML_MAX_DEPTH)

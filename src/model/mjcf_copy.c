@@ -1,6 +1,7 @@
 /* Copies of elements under other names, and of what refers to them: the common part of replicate and attach. */
 #include "model/mjcf_copy.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,13 +148,10 @@ static bool changes(const tg_xml *xml, const tg_xml_attribute *a, const tg_mjcf_
 
 const char *tg_mjcf_renamed(tg_mjcf *r, const char *name, const tg_mjcf_rename *to)
 {
-    size_t a = strlen(to->prefix), b = strlen(name), c = strlen(to->suffix);
-    char *text = tg_pool_take(r->pool, a + b + c + 1, 1);
-    if (text == NULL)
-        return NULL;
-    memcpy(text, to->prefix, a);
-    memcpy(text + a, name, b);
-    memcpy(text + a + b, to->suffix, c); /* the pool is zeroed: it ends there */
+    size_t size = strlen(to->prefix) + strlen(name) + strlen(to->suffix) + 1;
+    char *text = tg_pool_take(r->pool, size, 1);
+    if (text != NULL)
+        snprintf(text, size, "%s%s%s", to->prefix, name, to->suffix);
     return text;
 }
 

@@ -330,7 +330,7 @@ static const tg_xml *culprit(const tg_mjcf *r, const char *message)
     const tg_xml *xml = NULL;
     for (int i = 0; i < r->numeric.count; i++)
     {
-        xml = ((const tg_xml **)r->numeric.data)[i];
+        xml = tg_mjcf_pointer(&r->numeric, i);
         const char *name = tg_xml_get(xml, "name") + sizeof prefix - 1;
         if (strncmp(message, name, strlen(name)) == 0)
             break;

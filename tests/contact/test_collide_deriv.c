@@ -267,7 +267,7 @@ static void check_pair(tg_geom_type first, tg_geom_type second)
     tg_model_destroy(m);
 }
 
-static void test_pairs(void **state)
+static void test_narrow(void **state)
 {
     (void)state;
     for (int first = 0; first < TG_GEOM_TYPE_COUNT; first++)
@@ -338,7 +338,7 @@ static void test_outputs_are_optional(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_models),
         cmocka_unit_test(test_outputs_are_optional),
     };
