@@ -206,7 +206,7 @@ static bool phase_holds(const tg_solve_work *w, const tg_cone *cone, const tg_co
     double along = 0;
     for (int i = 1; i < cone->dim; i++)
         along += x[i] * s[i];
-    return x[0] / cone->rho_n >= -violated && along <= 0;
+    return x[0] / cone->rho_n > violated ? along <= 0 : x[0] / cone->rho_n >= -violated;
 }
 
 /* held rows contradict each other, and this contact is the one to open */
@@ -320,8 +320,18 @@ static tg_selection selection_kind(const tg_solve_work *w)
     return has_immaterial(w) ? TG_SELECT_COMPLIANT : TG_SELECT_PROJECTED;
 }
 
+static bool is_finite(const tg_solve_work *w)
+{
+    double sum = 0;
+    for (int i = 0; i < w->cones.rows; i++)
+        sum += 0 * w->x[i] + 0 * w->s[i];
+    return sum == 0;
+}
+
 static void keep(tg_solve_work *w, tg_selection selection)
 {
+    if (!is_finite(w))
+        return;
     double here = tg_newton_residual(&w->cones, w->x, w->s), tolerance = w->options->tolerance;
     bool chosen = selection != TG_SELECT_UNSELECTED && here <= tolerance;
     bool kept_chosen = w->kept_selection != TG_SELECT_UNSELECTED && w->kept_residual <= tolerance;

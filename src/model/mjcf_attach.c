@@ -124,8 +124,9 @@ static tg_status find_source(graft *g, const tg_mjcf_attach_written *w)
         if (scope->around == g->xml->scope && strcmp(scope->name, w->model) == 0)
             g->from = scope->root;
     }
-    if (w->model != NULL && g->from == NULL)
-        return tg_xml_fail(r->error, TG_ERR_NAME, g->xml, "attribute 'model': there is no model \"%.80s\"", w->model);
+    if (g->from == NULL)
+        return tg_xml_fail(r->error, TG_ERR_NAME, g->xml, "attribute 'model': there is no model \"%.80s\"",
+                           w->model != NULL ? w->model : "");
     const char *kind = w->body != NULL ? "body" : "frame", *name = w->body != NULL ? w->body : w->frame;
     if (name == NULL && w->model == NULL)
         return tg_xml_fail(r->error, TG_ERR_PARSE, g->xml, "attribute 'body' or 'frame' is missing");
