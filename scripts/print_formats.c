@@ -8,9 +8,8 @@
 #include "model/urdf.h"
 
 static const char *const handlings[] = {
-    [TG_MJCF_HONOURED] = "honoured",        [TG_MJCF_APPROXIMATED] = "approximated",
-    [TG_MJCF_IGNORED] = "ignored physics",  [TG_MJCF_NOTED] = "noted",
-    [TG_MJCF_QUIET] = "no effect",          [TG_MJCF_UNSUPPORTED] = "refused",
+    [TG_MJCF_HONOURED] = "honoured", [TG_MJCF_APPROXIMATED] = "approximated", [TG_MJCF_IGNORED] = "ignored physics",
+    [TG_MJCF_NOTED] = "noted",       [TG_MJCF_QUIET] = "no effect",           [TG_MJCF_UNSUPPORTED] = "refused",
 };
 
 static void print_line(const char *format, const tg_mjcf_row *row, const char *attribute, tg_mjcf_handling handling,
@@ -45,7 +44,8 @@ static void print_rows(const char *format, const tg_mjcf_row *rows, int count)
         for (int s = 0; s < TG_MJCF_SETS && row->set[s] != NULL; s++)
         {
             for (const tg_mjcf_attribute *a = row->set[s]; a->name != NULL; a++)
-                print_line(format, row, a->name, row->handling == TG_MJCF_HONOURED ? a->handling : row->handling, a->note);
+                print_line(format, row, a->name, row->handling == TG_MJCF_HONOURED ? a->handling : row->handling,
+                           a->note);
         }
         print_names(format, row);
     }

@@ -21,8 +21,8 @@ TG_API tg_status tg_collide(const tg_model *m, tg_work *w, const double *q, doub
 /* The same, and how each point moves with q, features held fixed: dpoint and dnormal (3 x nv a contact), ddistance (nv a contact). Arrays have
  * room for capacity contacts; any may be NULL. */
 TG_API tg_status tg_collide_derivatives(const tg_model *m, tg_work *w, const double *q, double margin,
-                                        tg_contact *contact, int capacity, int *count, double *dpoint,
-                                        double *dnormal, double *ddistance);
+                                        tg_contact *contact, int capacity, int *count, double *dpoint, double *dnormal,
+                                        double *ddistance);
 
 #ifdef __cplusplus
 }

@@ -24,7 +24,7 @@ extern "C" {
 typedef struct tg_work tg_work;
 
 TG_API tg_status tg_work_create(const tg_model *m, tg_work **w, tg_error *error);
-TG_API void tg_work_destroy(tg_work *w); /* NULL is allowed */
+TG_API void tg_work_destroy(tg_work *w);              /* NULL is allowed */
 TG_API const char *tg_work_message(const tg_work *w); /* of the last failure; "" if there was none */
 TG_API size_t tg_work_bytes(const tg_work *w);        /* size of the allocation */
 
@@ -62,8 +62,8 @@ TG_API tg_status tg_site_jacobian(const tg_model *m, tg_work *w, int site, tg_fr
  * in tg_kinematics. */
 TG_API tg_status tg_body_velocity(const tg_model *m, tg_work *w, int body, const double point[3], tg_frame frame,
                                   double out[6]);
-TG_API tg_status tg_body_jacobian_dot_v(const tg_model *m, tg_work *w, int body, const double point[3],
-                                        tg_frame frame, double out[6]);
+TG_API tg_status tg_body_jacobian_dot_v(const tg_model *m, tg_work *w, int body, const double point[3], tg_frame frame,
+                                        double out[6]);
 
 /* Centre of mass of all that moves (world, m) and its Jacobian (3 x nv). Outputs may be NULL. */
 TG_API tg_status tg_com(const tg_model *m, tg_work *w, const double *q, double com[3], double *jacobian);
@@ -82,8 +82,7 @@ TG_API tg_status tg_energy(const tg_model *m, tg_work *w, const double *q, const
 TG_API tg_status tg_mass_matrix(const tg_model *m, tg_work *w, const double *q, double *M);
 
 /* tau = M a + bias, recursive Newton-Euler. a NULL: zero, so that tau is the bias. a and tau may be the same array. */
-TG_API tg_status tg_rnea(const tg_model *m, tg_work *w, const double *q, const double *v, const double *a,
-                         double *tau);
+TG_API tg_status tg_rnea(const tg_model *m, tg_work *w, const double *q, const double *v, const double *a, double *tau);
 
 /* Springs and dampers of joints and tendons: force (nv). */
 TG_API tg_status tg_passive(const tg_model *m, tg_work *w, const double *q, const double *v, double *force);
@@ -94,14 +93,14 @@ TG_API tg_status tg_actuation(const tg_model *m, tg_work *w, const double *q, co
                               const double *u, double *force, double *act_rate);
 
 /* a = M^-1 (tau + passive - bias); tau NULL: zero. a and tau may be the same array. */
-TG_API tg_status tg_forward_dynamics(const tg_model *m, tg_work *w, const double *q, const double *v,
-                                     const double *tau, double *a);
+TG_API tg_status tg_forward_dynamics(const tg_model *m, tg_work *w, const double *q, const double *v, const double *tau,
+                                     double *a);
 
 /* ---- derivatives: matrices ----
  * Any output may be NULL. Shapes: d(nv numbers)/d(x) is nv x length of x. */
 
-TG_API tg_status tg_rnea_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v,
-                                     const double *a, double *dtau_dq, double *dtau_dv, double *dtau_da);
+TG_API tg_status tg_rnea_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, const double *a,
+                                     double *dtau_dq, double *dtau_dv, double *dtau_da);
 
 /* The regressor: tau = Y pi + armature a, pi = for each body (the world included) m, m c (3), and the inertia about the
  * origin of the body frame xx yy zz xy xz yz, body axes. Y: nv x (10 nbody). */
@@ -114,8 +113,7 @@ TG_API tg_status tg_passive_derivatives(const tg_model *m, tg_work *w, const dou
 /* dforce_dact: nv x na, dforce_du: nv x nu, drate_dact: na (the diagonal), drate_du: na (with respect to its own control). */
 TG_API tg_status tg_actuation_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v,
                                           const double *act, const double *u, double *dforce_dq, double *dforce_dv,
-                                          double *dforce_dact, double *dforce_du, double *drate_dact,
-                                          double *drate_du);
+                                          double *dforce_dact, double *dforce_du, double *drate_dact, double *drate_du);
 
 TG_API tg_status tg_forward_dynamics_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v,
                                                  const double *tau, double *da_dq, double *da_dv, double *da_dtau);
@@ -131,9 +129,9 @@ TG_API tg_status tg_passive_vjp(const tg_model *m, tg_work *w, const double *q, 
                                 double *gq, double *gv, double *gparams);
 
 /* y_rate (na): gradient with respect to the rates; may be NULL (zero). */
-TG_API tg_status tg_actuation_vjp(const tg_model *m, tg_work *w, const double *q, const double *v,
-                                  const double *act, const double *u, const double *y, const double *y_rate,
-                                  double *gq, double *gv, double *gact, double *gu, double *gparams);
+TG_API tg_status tg_actuation_vjp(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
+                                  const double *u, const double *y, const double *y_rate, double *gq, double *gv,
+                                  double *gact, double *gu, double *gparams);
 
 TG_API tg_status tg_forward_dynamics_vjp(const tg_model *m, tg_work *w, const double *q, const double *v,
                                          const double *tau, const double *y, double *gq, double *gv, double *gtau,
@@ -145,9 +143,8 @@ TG_API tg_status tg_forward_dynamics_vjp(const tg_model *m, tg_work *w, const do
 TG_API tg_status tg_rnea_param_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v,
                                            const double *a, const int *index, int n, double *out);
 
-TG_API tg_status tg_forward_dynamics_param_derivatives(const tg_model *m, tg_work *w, const double *q,
-                                                       const double *v, const double *tau, const int *index, int n,
-                                                       double *out);
+TG_API tg_status tg_forward_dynamics_param_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v,
+                                                       const double *tau, const int *index, int n, double *out);
 
 TG_API tg_status tg_passive_param_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v,
                                               const int *index, int n, double *out);

@@ -120,8 +120,8 @@ typedef struct tg_sizes
     int nq, nv, nu, na;
     int nbody; /* with the world */
     int njoint, ngeom, nsite, ntendon, nequality, npair, nexclude, nkey, nmesh, nhfield;
-    int ntree;   /* kinematic trees that move */
-    int nparams; /* doubles in a parameter vector */
+    int ntree;      /* kinematic trees that move */
+    int nparams;    /* doubles in a parameter vector */
     int ncandidate; /* pairs of geoms that the filters let collide */
 } tg_sizes;
 
@@ -180,7 +180,8 @@ TG_API int tg_site_body(const tg_model *m, int site); /* -1: no such site */
 TG_API tg_status tg_default_q(const tg_model *m, double *q, tg_error *error);
 
 /* Keyframe key: time (s), q (nq), v (nv), act (na), ctrl (nu); any output may be NULL. */
-TG_API tg_status tg_key_get(const tg_model *m, int key, double *time, double *q, double *v, double *act, double *ctrl, tg_error *error);
+TG_API tg_status tg_key_get(const tg_model *m, int key, double *time, double *q, double *v, double *act, double *ctrl,
+                            tg_error *error);
 
 /* ---- the configuration manifold ---- */
 
@@ -273,8 +274,8 @@ typedef struct tg_load_options
                                         ROS_PACKAGE_PATH (lists with ':') and the folders above the file */
     int npackage_path;
     bool floating_base; /* the root link gets a free joint; otherwise it is fixed to the world */
-    bool keep_fixed;    /* links on fixed joints stay bodies of their own; otherwise they are merged into their parents */
-    const char *srdf;   /* file whose disable_collisions become excludes; NULL: none */
+    bool keep_fixed;  /* links on fixed joints stay bodies of their own; otherwise they are merged into their parents */
+    const char *srdf; /* file whose disable_collisions become excludes; NULL: none */
 
     const tg_allocator *allocator;
     uint32_t cookie;
@@ -315,12 +316,12 @@ TG_API void tg_save_string_free(const tg_allocator *allocator, char *text);
 typedef struct tg_body_def
 {
     const char *name;
-    int parent; /* id of a body; 0: world */
+    int parent;             /* id of a body; 0: world */
     double pos[3], quat[4]; /* frame of the body in its parent's, at the reference configuration */
-    bool inertial;      /* true: mass, com, inertia count; false: they are made from the geoms of the body */
-    double mass;        /* kg */
-    double com[3];      /* centre of mass, body frame */
-    double inertia[6];  /* about com, axes of the body: xx yy zz xy xz yz */
+    bool inertial;          /* true: mass, com, inertia count; false: they are made from the geoms of the body */
+    double mass;            /* kg */
+    double com[3];          /* centre of mass, body frame */
+    double inertia[6];      /* about com, axes of the body: xx yy zz xy xz yz */
     uint32_t cookie;
 } tg_body_def;
 
@@ -349,21 +350,21 @@ typedef struct tg_geom_def
     const char *name;
     int body;
     tg_geom_type type;
-    double pos[3], quat[4]; /* body frame */
-    double size[3];         /* see tg_geom_type; mesh: 0 0 0 is 1 1 1 */
-    int mesh, hfield;       /* ids, -1: none */
-    double mass;            /* kg; negative: density counts */
-    double density;         /* kg / m^3 */
-    bool shell;             /* mass on the surface instead of in the volume */
+    double pos[3], quat[4];   /* body frame */
+    double size[3];           /* see tg_geom_type; mesh: 0 0 0 is 1 1 1 */
+    int mesh, hfield;         /* ids, -1: none */
+    double mass;              /* kg; negative: density counts */
+    double density;           /* kg / m^3 */
+    bool shell;               /* mass on the surface instead of in the volume */
     int contype, conaffinity; /* collide when (contype1 & conaffinity2) or (contype2 & conaffinity1) */
     int condim;               /* 1, 3, 4, 6 */
     int priority, group;
-    double friction[3];   /* slide, spin (m), roll (m) */
-    double kinetic;       /* kinetic sliding friction / static, in (0, 1] */
-    double slip_speed;    /* m/s at which friction has become kinetic */
-    double restitution;   /* 0 .. 1 */
-    double compliance;    /* m / N; 0: rigid */
-    double margin, gap;   /* m */
+    double friction[3]; /* slide, spin (m), roll (m) */
+    double kinetic;     /* kinetic sliding friction / static, in (0, 1] */
+    double slip_speed;  /* m/s at which friction has become kinetic */
+    double restitution; /* 0 .. 1 */
+    double compliance;  /* m / N; 0: rigid */
+    double margin, gap; /* m */
     uint32_t cookie;
 } tg_geom_def;
 
@@ -419,7 +420,7 @@ typedef struct tg_actuator_def
     double gear[6];
     double gain[3], bias[3];
     tg_dynamics_type dynamics;
-    double tau; /* s, time constant of the filters */
+    double tau;     /* s, time constant of the filters */
     bool act_early; /* the force uses the activation at the end of the step */
     bool ctrl_limited, force_limited, act_limited;
     double ctrl_range[2], force_range[2], act_range[2];
@@ -431,7 +432,8 @@ typedef struct tg_equality_def
     const char *name;
     tg_equality_type type;
     int obj1, obj2;
-    double data[11]; /* see tg_equality_type; NaN in the second half of a connect or weld: from the reference configuration */
+    double data
+        [11]; /* see tg_equality_type; NaN in the second half of a connect or weld: from the reference configuration */
     bool active;
     uint32_t cookie;
 } tg_equality_def;
@@ -461,9 +463,9 @@ typedef struct tg_key_def
     uint32_t cookie;
 } tg_key_def;
 
-TG_API tg_body_def tg_default_body(void);         /* inertial: false */
-TG_API tg_joint_def tg_default_joint(void);       /* hinge about z */
-TG_API tg_geom_def tg_default_geom(void);         /* sphere; friction 1, 0.005, 0.0001; density 1000 */
+TG_API tg_body_def tg_default_body(void);   /* inertial: false */
+TG_API tg_joint_def tg_default_joint(void); /* hinge about z */
+TG_API tg_geom_def tg_default_geom(void);   /* sphere; friction 1, 0.005, 0.0001; density 1000 */
 TG_API tg_mesh_def tg_default_mesh(void);
 TG_API tg_hfield_def tg_default_hfield(void);
 TG_API tg_site_def tg_default_site(void);
@@ -475,7 +477,7 @@ TG_API tg_exclude_def tg_default_exclude(void);
 TG_API tg_key_def tg_default_key(void);
 
 TG_API tg_status tg_builder_create(const tg_allocator *allocator, tg_builder **b, tg_error *error);
-TG_API void tg_builder_destroy(tg_builder *b); /* NULL is allowed */
+TG_API void tg_builder_destroy(tg_builder *b);              /* NULL is allowed */
 TG_API const char *tg_builder_message(const tg_builder *b); /* of the last failure; "" if there was none */
 
 TG_API tg_status tg_builder_name(tg_builder *b, const char *name);

@@ -31,18 +31,18 @@ enum
 
 typedef struct tg_contact_point
 {
-    v4 point;  /* in the middle of the two witness points, world */
-    v4 normal; /* from the first shape to the second */
-    double distance; /* signed: p2 = p1 + distance normal */
-    double margin;   /* m: how far the next choice of features is away; INFINITY where there is none */
+    v4 point;         /* in the middle of the two witness points, world */
+    v4 normal;        /* from the first shape to the second */
+    double distance;  /* signed: p2 = p1 + distance normal */
+    double margin;    /* m: how far the next choice of features is away; INFINITY where there is none */
     uint32_t feature; /* stable id of the features of this point in its pair */
 
     /* for the derivative */
     tg_point_kind kind;
     tg_surface surface[2];
-    int reference;    /* CLIPPED, CORNER: which shape (0, 1) has the reference face, whose normal the contact normal is */
+    int reference; /* CLIPPED, CORNER: which shape (0, 1) has the reference face, whose normal the contact normal is */
     v4 incident_edge; /* CLIPPED: direction of the incident edge (unit) */
-    v4 side_normal;   /* CLIPPED: normal of the side plane of the reference face (unit, in the face); CORNER: of the incident face */
+    v4 side_normal; /* CLIPPED: normal of the side plane of the reference face (unit, in the face); CORNER: of the incident face */
 } tg_contact_point;
 
 typedef struct tg_patch

@@ -16,10 +16,10 @@ typedef struct tg_hint
 typedef struct tg_query
 {
     tg_placed shape[2];
-    double reach; /* points with distance < reach are wanted */
-    double dt;    /* see tg_collide_options */
+    double reach;            /* points with distance < reach are wanted */
+    double dt;               /* see tg_collide_options */
     v4 velocity[2], spin[2]; /* of the shapes' origins; world */
-    tg_hint *hint; /* may be NULL */
+    tg_hint *hint;           /* may be NULL */
 } tg_query;
 
 /* Fills the patch; an empty one when nothing is within reach. The types of the two shapes are those of the function's place in the table. */
@@ -64,8 +64,8 @@ typedef struct tg_gjk_result
     double margin;    /* OVERLAP, TOUCH: how much deeper the next direction is, at least; else INFINITY */
     v4 normal;        /* from shape 0 to 1, unit */
     v4 point[2];      /* on the cores */
-    int count;            /* vertices of the closest simplex of the Minkowski difference: 1 .. 3 */
-    int vertex[2][3];     /* their polytope vertices, -1 for curved shapes and segments' ends 0, 1 */
+    int count;        /* vertices of the closest simplex of the Minkowski difference: 1 .. 3 */
+    int vertex[2][3]; /* their polytope vertices, -1 for curved shapes and segments' ends 0, 1 */
 } tg_gjk_result;
 
 /* Distance of the cores; stops early with distance > reach when that is certain. */

@@ -21,7 +21,7 @@ typedef struct tg_placed
     double size[4]; /* see tg_geom_type; box: half lengths; mesh: scale; the last is zero. Aligned as a v4. */
     tg_geom_type type;
     const tg_polytope *polytope; /* box (the unit cube) and mesh: corners are size * vertex */
-    const tg_terrain *terrain;  /* height field */
+    const tg_terrain *terrain;   /* height field */
 } tg_placed;
 
 /* What is left of a shape when its rounding is taken off: sphere -> point, capsule -> segment, others themselves. */

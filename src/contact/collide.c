@@ -49,7 +49,9 @@ tg_status tg_check_collide(const tg_model *m, tg_work *w, const double *q, doubl
         return tg_fail(&w->error, TG_ERR_VALUE, "margin = %g: must be finite", margin);
     if (capacity < 0 || (contact == NULL && capacity > 0) || count == NULL)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "%s",
-                       capacity < 0 ? "capacity is negative" : count == NULL ? "count is NULL" : "contact is NULL");
+                       capacity < 0    ? "capacity is negative"
+                       : count == NULL ? "count is NULL"
+                                       : "contact is NULL");
     return TG_OK;
 }
 
@@ -64,7 +66,7 @@ static void store_contact(const tg_model *m, tg_work *w, tg_geom_pair pair, cons
 {
     contact_list *list = context;
     (void)w;
-    if (number < list->capacity)
+    if (list->contact != NULL && number < list->capacity)
         list->contact[number] = tg_as_contact(m, pair, c);
 }
 

@@ -28,7 +28,7 @@ bool tg_cones_take(tg_cones *cones, int rows, int blocks, tg_arena *scratch)
     cones->block = TG_TAKE(scratch, tg_cone, rows, "contact: blocks");
     cones->source = TG_TAKE(scratch, int, rows, "contact: rows");
     cones->scale = TG_TAKE(scratch, double, rows, "contact: scale");
-    cones->G = TG_TAKE(scratch, double, (size_t)rows * (size_t)cones->ld, "contact: scaled Delassus matrix");
+    cones->G = TG_TAKE(scratch, double, (size_t)rows *(size_t)cones->ld, "contact: scaled Delassus matrix");
     cones->g = TG_TAKE(scratch, double, cones->ld, "contact: scaled free velocity");
     return !scratch->failed;
 }

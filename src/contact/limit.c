@@ -28,13 +28,13 @@ typedef struct limit
 {
     tg_solve_work *w;
     const tg_cones *cones;
-    int ld, rank, size; /* size: rank + tangents of sliding contacts */
-    int *tangent;       /* row of the scaled problem of unknown rank + i */
+    int ld, rank, size;       /* size: rank + tangents of sliding contacts */
+    int *tangent;             /* row of the scaled problem of unknown rank + i */
     double *d, *z, *F, *step; /* z: held rows, impulses that are not scaled */
-    double *E;          /* rank x held: (dx / dd)^T */
-    double *B;          /* rank x rows: (ds / dd)^T */
-    double slope;       /* of responses outside of their cones */
-    double opening;     /* 1 / eps when held rows contradict each other, otherwise 0 */
+    double *E;                /* rank x held: (dx / dd)^T */
+    double *B;                /* rank x rows: (ds / dd)^T */
+    double slope;             /* of responses outside of their cones */
+    double opening;           /* 1 / eps when held rows contradict each other, otherwise 0 */
 } limit;
 
 /* ---- the response of one contact ---- */
@@ -179,7 +179,8 @@ static void respond_derivatives(limit *l)
         inverse[k] = 1 / l->cones->scale[held->row[k]];
     for (int k = 0; k < l->rank; k++)
         for (int j = 0; j < n; j++)
-            l->E[(size_t)k * (size_t)l->ld + (size_t)j] = held->basis[(size_t)k * (size_t)l->ld + (size_t)j] * inverse[j];
+            l->E[(size_t)k * (size_t)l->ld + (size_t)j] =
+                held->basis[(size_t)k * (size_t)l->ld + (size_t)j] * inverse[j];
     for (int b = 0; b < l->cones->blocks; b++)
     {
         const tg_cone *cone = &l->cones->block[b];
@@ -259,7 +260,8 @@ static void equations(const limit *l, const double *column, const double *normal
             for (int k = 0; k < cone->dim - 1; k++)
                 along += e[k] * s[k];
             for (int k = 0; k < cone->dim - 1; k++)
-                out[at++] = state->ratio * (s[k] - e[k] * along) - (normal != NULL ? e[k] * normal[i] / cone->rho_t : 0);
+                out[at++] =
+                    state->ratio * (s[k] - e[k] * along) - (normal != NULL ? e[k] * normal[i] / cone->rho_t : 0);
         }
         i += state->phase == TG_PHASE_STICK ? cone->dim : 1;
     }

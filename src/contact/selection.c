@@ -185,7 +185,8 @@ static double outside(const tg_solve_work *w, const tg_cone *cone)
     memcpy(y, x, (size_t)cone->dim * sizeof *y);
     tg_cone_project(cone->dim, y);
     for (int i = 0; i < cone->dim; i++)
-        worst = tg_larger(worst, fabs(y[i] - x[i]) * diagonal(&w->cones, cone->row + i) / w->cones.scale[cone->row + i]);
+        worst =
+            tg_larger(worst, fabs(y[i] - x[i]) * diagonal(&w->cones, cone->row + i) / w->cones.scale[cone->row + i]);
     return worst;
 }
 
@@ -206,7 +207,7 @@ static bool phase_holds(const tg_solve_work *w, const tg_cone *cone, const tg_co
     double along = 0;
     for (int i = 1; i < cone->dim; i++)
         along += x[i] * s[i];
-    return x[0] / cone->rho_n > violated ? along <= 0 : x[0] / cone->rho_n >= -violated;
+    return x[0] / cone->rho_n >= -violated && along <= 0;
 }
 
 /* held rows contradict each other, and this contact is the one to open */
@@ -288,8 +289,7 @@ static bool select_solution(tg_solve_work *w, bool early)
         if (changed)
             tg_held_build(w);
         bool unique = w->held.rank == w->held.count;
-        bool solved =
-            unique ? solve_unique(w) : tg_limit_newton(w, early ? LIMIT_STEPS_EARLY : LIMIT_STEPS, aim(w));
+        bool solved = unique ? solve_unique(w) : tg_limit_newton(w, early ? LIMIT_STEPS_EARLY : LIMIT_STEPS, aim(w));
         changed = revise_phases(w);
         if (solved && !changed)
             return true;
@@ -320,18 +320,8 @@ static tg_selection selection_kind(const tg_solve_work *w)
     return has_immaterial(w) ? TG_SELECT_COMPLIANT : TG_SELECT_PROJECTED;
 }
 
-static bool is_finite(const tg_solve_work *w)
-{
-    double sum = 0;
-    for (int i = 0; i < w->cones.rows; i++)
-        sum += 0 * w->x[i] + 0 * w->s[i];
-    return sum == 0;
-}
-
 static void keep(tg_solve_work *w, tg_selection selection)
 {
-    if (!is_finite(w))
-        return;
     double here = tg_newton_residual(&w->cones, w->x, w->s), tolerance = w->options->tolerance;
     bool chosen = selection != TG_SELECT_UNSELECTED && here <= tolerance;
     bool kept_chosen = w->kept_selection != TG_SELECT_UNSELECTED && w->kept_residual <= tolerance;

@@ -40,16 +40,16 @@ typedef struct tg_solve_work
     double *x, *s; /* the iterate and s = G x + g */
     double *best;  /* the best iterate of an interior-point run */
 
-    double *kept;  /* the best solution so far, its residual (m/s) and how it was selected */
+    double *kept; /* the best solution so far, its residual (m/s) and how it was selected */
     double kept_residual;
     tg_selection kept_selection;
     tg_cone_state *state;
     tg_held held;
-    double *A, *rhs;    /* the linear system */
+    double *A, *rhs; /* the linear system */
     int *active, *pivot, active_count;
-    int *position;      /* row of the scaled problem -> row of the linear system, or -1 */
-    double *interior;   /* vectors of solver_ipm.c and limit.c */
-    double *range;      /* 2 x rows x ld: matrices of limit.c */
+    int *position;    /* row of the scaled problem -> row of the linear system, or -1 */
+    double *interior; /* vectors of solver_ipm.c and limit.c */
+    double *range;    /* 2 x rows x ld: matrices of limit.c */
     int sweeps, newton, interior_steps;
 } tg_solve_work;
 

@@ -81,8 +81,9 @@ static bool rows_fit(const tg_block *block)
 static tg_status check_block(const tg_block *block, int index, int row, tg_error *error)
 {
     if ((unsigned)block->kind >= TG_BLOCK_KINDS || !rows_fit(block) || block->row != row)
-        return tg_fail(error, TG_ERR_ARGUMENT, "block %d: kind %d with %d rows from row %d does not fit (row %d expected)",
-                       index, (int)block->kind, block->rows, block->row, row);
+        return tg_fail(error, TG_ERR_ARGUMENT,
+                       "block %d: kind %d with %d rows from row %d does not fit (row %d expected)", index,
+                       (int)block->kind, block->rows, block->row, row);
     for (int i = 0; block->kind == TG_BLOCK_CONTACT && i < block->rows - 1; i++)
         if (!(block->mu[i] >= 0) || !isfinite(block->mu[i]))
             return tg_fail(error, TG_ERR_VALUE, "block %d: friction coefficient %d is %g", index, i, block->mu[i]);
@@ -98,8 +99,8 @@ static tg_status check_row(const tg_island *island, int row, tg_error *error)
     for (int j = 0; j < island->rows; j++)
         sum += 0 * G[j];
     if (sum != 0 || !(G[row] >= 0))
-        return tg_fail(error, TG_ERR_VALUE, "row %d: the Delassus matrix has an entry that is not finite, or diagonal %g",
-                       row, G[row]);
+        return tg_fail(error, TG_ERR_VALUE,
+                       "row %d: the Delassus matrix has an entry that is not finite, or diagonal %g", row, G[row]);
     if (!isfinite(island->g[row]))
         return tg_fail(error, TG_ERR_VALUE, "row %d: the free velocity is %g", row, island->g[row]);
     if (island->warm != NULL && !isfinite(island->warm[row]))
@@ -151,7 +152,7 @@ static bool take_work(tg_solve_work *w, int rows, int blocks, tg_arena *scratch)
     w->pivot = TG_TAKE(scratch, int, n, "contact: pivots");
     w->position = TG_TAKE(scratch, int, n, "contact: positions");
     w->interior = TG_TAKE(scratch, double, TG_INTERIOR_VECTORS *ld, "contact: interior point");
-    w->range = TG_TAKE(scratch, double, 2 * n *ld, "contact: derivatives of the limit");
+    w->range = TG_TAKE(scratch, double, 2 * n * ld, "contact: derivatives of the limit");
     return !scratch->failed;
 }
 

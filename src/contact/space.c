@@ -141,7 +141,7 @@ tg_status tg_space_near(const tg_model *m, tg_work *w, double grow)
     int capacity = tg_pair_capacity(m);
     s->npair = tg_broad_phase(&s->bounds, s->allowed, s->order, s->pair, capacity);
     if (s->npair > capacity)
-        return tg_fail(&w->error, TG_ERR_CAPACITY, "%d pairs of geoms are near each other, the workspace has room for %d",
-                       s->npair, capacity);
+        return tg_fail(&w->error, TG_ERR_CAPACITY,
+                       "%d pairs of geoms are near each other, the workspace has room for %d", s->npair, capacity);
     return TG_OK;
 }

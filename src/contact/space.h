@@ -7,12 +7,12 @@
 #include "dynamics/work.h"
 
 /* X(type, name, count, documentation) */
-#define TG_SPACE_FIELDS(X)                                                                                            \
-    X(tg_placed, placed, m->ngeom, "geoms in the world")                                                              \
-    X(tg_terrain, terrain, m->nhfield, "height fields with their current size")                                       \
-    X(double, bounds_memory, tg_bounds_size(m->ngeom), "behind bounds")                                               \
-    X(uint64_t, allowed_bits, (size_t)m->ngeom * (size_t)tg_allowed_words(m->ngeom), "candidate pairs")               \
-    X(int, order, m->ngeom, "scratch of the broad phase")                                                             \
+#define TG_SPACE_FIELDS(X)                                                                                             \
+    X(tg_placed, placed, m->ngeom, "geoms in the world")                                                               \
+    X(tg_terrain, terrain, m->nhfield, "height fields with their current size")                                        \
+    X(double, bounds_memory, tg_bounds_size(m->ngeom), "behind bounds")                                                \
+    X(uint64_t, allowed_bits, (size_t)m->ngeom *(size_t)tg_allowed_words(m->ngeom), "candidate pairs")                 \
+    X(int, order, m->ngeom, "scratch of the broad phase")                                                              \
     X(tg_geom_pair, pair, tg_pair_capacity(m), "pairs that are near")
 
 typedef struct tg_space

@@ -7,18 +7,18 @@
 /* What one actuator does in a state. */
 typedef struct tg_drive
 {
-    double control;     /* clamped */
-    double signal;      /* what the gain multiplies: control or activation */
+    double control;      /* clamped */
+    double signal;       /* what the gain multiplies: control or activation */
     double length, rate; /* of the transmission, with gear */
     double gain, bias;
-    double force;         /* clamped */
+    double force; /* clamped */
     double act_rate;
-    int control_end;      /* which bound of the control acts: 0, 1, -1 none */
-    int force_end;        /* the same for the force */
-    int signal_end;       /* the same for an activation at the end of the step (act_early) */
-    double signal_act;    /* d signal / d act */
+    int control_end;        /* which bound of the control acts: 0, 1, -1 none */
+    int force_end;          /* the same for the force */
+    int signal_end;         /* the same for an activation at the end of the step (act_early) */
+    double signal_act;      /* d signal / d act */
     double signal_act_rate; /* d signal / d act_rate */
-    double signal_tau;    /* d signal / d tau at a fixed act_rate */
+    double signal_tau;      /* d signal / d tau at a fixed act_rate */
 } tg_drive;
 
 static inline double *tg_actuator_moment(const tg_model *m, const tg_work *w, int actuator)
@@ -30,8 +30,8 @@ static inline double *tg_actuator_moment(const tg_model *m, const tg_work *w, in
 void tg_transmissions(const tg_model *m, tg_work *w, const double *q);
 
 /* After tg_transmissions. dt: for actuators with act_early. act: NULL if na is 0. */
-tg_drive tg_drive_of(const tg_model *m, const tg_work *w, int actuator, const double *v, const double *act,
-                     const double *u, double dt);
+tg_drive tg_drive_of(const tg_model *m, const tg_work *w, int i, const double *v, const double *act, const double *u,
+                     double dt);
 
 /* force (nv), with the joints' force ranges, and act_rate (na, may be NULL). */
 void tg_actuator_forces(const tg_model *m, const tg_work *w, const double *v, const double *act, const double *u,

@@ -102,7 +102,8 @@ static void add_state_derivatives(const tg_model *m, tg_work *w, int i, const tg
 }
 
 /* d rate of activation / d (act, u): integrator (0, 1), filters (-1, 1) / tau; a clamped control does not count */
-static void rate_derivatives(const tg_model *m, const tg_work *w, int i, const tg_drive *d, double *by_act, double *by_u)
+static void rate_derivatives(const tg_model *m, const tg_work *w, int i, const tg_drive *d, double *by_act,
+                             double *by_u)
 {
     bool integrator = m->actuator_dynamics[i] == TG_DYNAMICS_INTEGRATOR;
     double tau = integrator ? 1 : TG_PARAM(w->params, actuator_tau)[i];

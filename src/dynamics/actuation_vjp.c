@@ -36,7 +36,8 @@ static void joint_reverse(const tg_model *m, const tg_work *w, int i, const doub
         g.q[dof + k] += t.length * slope[k];
         g.v[dof + k] += t.rate * gear[k];
         if (g.params != NULL)
-            g.params[m->offset.actuator_gear + 6 * i + k] += t.length * unit[k] + t.rate * v[dof + k] + t.arm * y[dof + k];
+            g.params[m->offset.actuator_gear + 6 * i + k] +=
+                t.length * unit[k] + t.rate * v[dof + k] + t.arm * y[dof + k];
     }
 }
 
@@ -155,8 +156,8 @@ static void joint_range_reverse(const tg_model *m, const tg_work *w, const doubl
 }
 
 tg_status tg_actuation_vjp(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
-                           const double *u, const double *y, const double *y_rate, double *gq, double *gv,
-                           double *gact, double *gu, double *gparams)
+                           const double *u, const double *y, const double *y_rate, double *gq, double *gv, double *gact,
+                           double *gu, double *gparams)
 {
     TG_TRY(tg_check_actuation(m, w, q, v, act, u));
     TG_TRY(tg_check_vector(w, "y", y, m->nv));

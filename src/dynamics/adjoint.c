@@ -118,7 +118,7 @@ void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparam
 
 typedef struct end_gradient
 {
-    v4 position;         /* with the velocities of the end held fixed */
+    v4 position;            /* with the velocities of the end held fixed */
     v4 velocity, cotangent; /* with respect to v_end, y_end */
 } end_gradient;
 
@@ -229,7 +229,8 @@ typedef struct sums
 
 static spatial displacement_covector(const tg_work *w, int node, bool use_a, const sums *s)
 {
-    spatial c = spatial_sub(s->X, spatial_add(force_cross(load(w->V, node), s->V), force_cross(load(w->Y, node), s->Y)));
+    spatial c =
+        spatial_sub(s->X, spatial_add(force_cross(load(w->V, node), s->V), force_cross(load(w->Y, node), s->Y)));
     return use_a ? spatial_sub(c, force_cross(load(w->A, node), s->A)) : c;
 }
 

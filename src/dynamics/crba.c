@@ -5,7 +5,10 @@
 #include "dynamics/kinematics.h"
 #include "math/ltl.h"
 
-#define LANES(i) {(i) & 1, ((i) >> 1) & 1, ((i) >> 2) & 1, ((i) >> 3) & 1}
+#define LANES(i)                                                                                                       \
+    {                                                                                                                  \
+        (i) & 1, ((i) >> 1) & 1, ((i) >> 2) & 1, ((i) >> 3) & 1                                                        \
+    }
 const double tg_lane_mask[16][4] = {
     LANES(0), LANES(1), LANES(2),  LANES(3),  LANES(4),  LANES(5),  LANES(6),  LANES(7),
     LANES(8), LANES(9), LANES(10), LANES(11), LANES(12), LANES(13), LANES(14), LANES(15),

@@ -96,8 +96,7 @@ static double spring_energy(const tg_model *m, tg_work *w, const double *q)
     return energy;
 }
 
-tg_status tg_energy(const tg_model *m, tg_work *w, const double *q, const double *v, double *kinetic,
-                    double *potential)
+tg_status tg_energy(const tg_model *m, tg_work *w, const double *q, const double *v, double *kinetic, double *potential)
 {
     TG_TRY(tg_check_state(m, w, q, v));
     tg_position_stage(m, w, q);

@@ -15,8 +15,8 @@ static void solve_matrix(const tg_model *m, const tg_work *w, double *X)
     {
         int first = m->tree_dof[t];
         int column = m->ntendon > 0 ? 0 : first, columns = m->ntendon > 0 ? m->nv : m->tree_ndof[t];
-        tg_ltl_solve_many(&m->tree_ltl[t], w->M + m->tree_matrix[t], w->dinv + first,
-                          columns, X + (size_t)first * (size_t)m->nv + column, m->nv);
+        tg_ltl_solve_many(&m->tree_ltl[t], w->M + m->tree_matrix[t], w->dinv + first, columns,
+                          X + (size_t)first * (size_t)m->nv + column, m->nv);
     }
 }
 

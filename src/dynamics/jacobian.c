@@ -58,8 +58,7 @@ static void fill_jacobian(const tg_model *m, const tg_work *w, int body, view s,
     }
 }
 
-tg_status tg_body_jacobian(const tg_model *m, tg_work *w, int body, const double point[3], tg_frame frame,
-                           double *out)
+tg_status tg_body_jacobian(const tg_model *m, tg_work *w, int body, const double point[3], tg_frame frame, double *out)
 {
     TG_TRY(check_body_query(m, w, TG_STAGE_POSITION, body, point, frame, out));
     fill_jacobian(m, w, body, make_view(m, w, body, point, frame), out);

@@ -67,8 +67,7 @@ static void tendon_derivatives(const tg_model *m, tg_work *w, int t, const doubl
             dq[j * nv + k] += moment[j] * slope[k];
 }
 
-void tg_add_passive_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, double *dq,
-                                double *dv)
+void tg_add_passive_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, double *dq, double *dv)
 {
     if (dv != NULL)
         for (int k = 0; k < m->nv; k++)

@@ -99,8 +99,7 @@ void tg_tendon_reverse(const tg_model *m, tg_work *w, int t, const double *q, co
     }
 }
 
-void tg_passive_reverse(const tg_model *m, tg_work *w, const double *q, const double *v, const double *y,
-                        tg_gradient g)
+void tg_passive_reverse(const tg_model *m, tg_work *w, const double *q, const double *v, const double *y, tg_gradient g)
 {
     for (int k = 0; k < m->nv; k++)
     {

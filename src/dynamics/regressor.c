@@ -54,8 +54,7 @@ static void body_columns(const tg_model *m, const tg_work *w, int body, double *
     }
 }
 
-tg_status tg_rnea_regressor(const tg_model *m, tg_work *w, const double *q, const double *v, const double *a,
-                            double *Y)
+tg_status tg_rnea_regressor(const tg_model *m, tg_work *w, const double *q, const double *v, const double *a, double *Y)
 {
     TG_TRY(tg_check_state(m, w, q, v));
     if (a != NULL)

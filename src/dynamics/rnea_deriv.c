@@ -64,8 +64,7 @@ static void velocity_matrices(const tg_model *m, tg_work *w)
         int l = m->node_parent[i];
         if (l == 0)
             continue;
-        mat3_store(w->K + MAT3_SIZE * l,
-                   mat3_add(mat3_load(w->K + MAT3_SIZE * l), mat3_load(w->K + MAT3_SIZE * i)));
+        mat3_store(w->K + MAT3_SIZE * l, mat3_add(mat3_load(w->K + MAT3_SIZE * l), mat3_load(w->K + MAT3_SIZE * i)));
         v4_store(w->p + 4 * l, v4_load(w->p + 4 * l) + v4_load(w->p + 4 * i));
     }
 }

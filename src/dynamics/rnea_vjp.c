@@ -29,8 +29,8 @@ void tg_rnea_reverse(const tg_model *m, tg_work *w, const double *a, const doubl
     }
 }
 
-tg_status tg_rnea_vjp(const tg_model *m, tg_work *w, const double *q, const double *v, const double *a,
-                      const double *y, double *gq, double *gv, double *ga, double *gparams)
+tg_status tg_rnea_vjp(const tg_model *m, tg_work *w, const double *q, const double *v, const double *a, const double *y,
+                      double *gq, double *gv, double *ga, double *gparams)
 {
     TG_TRY(tg_check_state(m, w, q, v));
     if (a != NULL)

@@ -101,8 +101,8 @@ void tg_tendons(const tg_model *m, tg_work *w, const double *q)
     {
         double *moment = tg_tendon_moment(m, w, t);
         memset(moment, 0, sizeof(double) * (size_t)m->nv);
-        w->tendon_length[t] = m->tendon_type[t] == TG_TENDON_FIXED ? fixed_tendon(m, w, t, q, moment)
-                                                                   : spatial_tendon(m, w, t, moment);
+        w->tendon_length[t] =
+            m->tendon_type[t] == TG_TENDON_FIXED ? fixed_tendon(m, w, t, q, moment) : spatial_tendon(m, w, t, moment);
     }
 }
 
@@ -137,8 +137,7 @@ static void add_end(const tg_model *m, tg_work *w, int body, v4 point, v4 pull)
 {
     for (int j = last_dof(m, body); j >= 0; j = m->dof_parent[j])
         for (int k = last_dof(m, body); k >= 0; k = m->dof_parent[k])
-            w->hessian[(size_t)j * (size_t)m->nv + (size_t)k] +=
-                v4_dot(pull, column_rate(m, w, body, point, j, k));
+            w->hessian[(size_t)j * (size_t)m->nv + (size_t)k] += v4_dot(pull, column_rate(m, w, body, point, j, k));
 }
 
 /* (c_bj - c_aj) . (1 - u u^T) (c_bk - c_ak) weight / length, end by end */

@@ -5,7 +5,7 @@
 
 typedef struct work_sizes
 {
-    int nblock;  /* blocks in all rows of all trees' patterns */
+    int nblock;     /* blocks in all rows of all trees' patterns */
     size_t hessian; /* nv^2 if there are spatial tendons or actuators at sites */
 } work_sizes;
 

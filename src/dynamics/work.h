@@ -12,53 +12,53 @@
 /* X(type, name, count, documentation), grouped by the stage that writes them. Spatial vectors (8 doubles) are in world
  * axes with the origin of their tree. A panel holds six rows (lin x y z, ang x y z) of tree_ld numbers for each tree, so
  * that a kernel can run over four dofs at a time. */
-#define TG_WORK_FIELDS(X)                                                                                             \
-    /* fixed at creation */                                                                                           \
+#define TG_WORK_FIELDS(X)                                                                                              \
+    /* fixed at creation */                                                                                            \
     X(uint8_t, block_bits, nblock, "per dof and block of its ltl pattern: which columns its node depends on")          \
-    X(int, block_start, m->nv, "first entry of a dof in block_bits")                                                     \
-    /* tg_place: depends on q */                                                                                      \
-    X(double, joint_angle, v4_pad(m->njoint), "q - ref of hinges")                                                    \
-    X(double, joint_sin, v4_pad(m->njoint), "")                                                                       \
-    X(double, joint_cos, v4_pad(m->njoint), "")                                                                       \
-    X(double, body_pos, 4 * m->nbody, "world")                                                                        \
-    X(double, body_rot, MAT3_SIZE * m->nbody, "body to world, by columns")                                            \
-    X(double, joint_anchor, 4 * m->njoint, "world")                                                                   \
-    X(double, joint_axis, 4 * m->njoint, "world")                                                                     \
-    X(double, ball_rot, MAT3_SIZE * m->njoint, "body axes right after a ball or free joint")                          \
-    /* tg_subspaces: motion subspaces and inertias */                                                                 \
-    X(double, J, SPATIAL_SIZE * (m->nv + 3), "twist of each dof")                                                           \
-    X(double, Jt, 6 * m->npanel, "the same as a panel")                                                               \
-    X(double, inertia, INERTIA_SIZE * m->nnode, "of the bodies on each node")                                         \
-    /* tg_composites, tg_mass_rows */                                                                                 \
-    X(double, composite, INERTIA_SIZE * m->nnode, "of the subtree of each node")                                      \
-    X(double, M, m->nmatrix, "mass matrix, lower triangle a tree; L after factoring")                                 \
-    X(double, dinv, m->nv, "1 / D of M = L^T D L")                                                                    \
-    /* tg_velocities, tg_accelerations, tg_node_forces */                                                             \
-    X(double, V, SPATIAL_SIZE * m->nnode, "twist after the node's motion")                                            \
-    X(double, A, SPATIAL_SIZE * m->nnode, "spatial acceleration, less gravity")                                       \
-    X(double, F, SPATIAL_SIZE * m->nnode, "I A + V x* I V, summed over the subtree by tg_sum_forces")                 \
-    X(double, vec, 8 * m->nv, "eight generalised vectors of scratch")                                                    \
-    /* derivatives */                                                                                                 \
-    X(double, K, MAT3_SIZE * m->nnode, "see rnea_deriv.c")                                                            \
-    X(double, p, 4 * m->nnode, "linear momentum of the subtree")                                                      \
-    X(double, dV, SPATIAL_SIZE * (m->nv + 3), "")                                                                           \
-    X(double, dA, SPATIAL_SIZE * (m->nv + 3), "")                                                                           \
-    X(double, dAv, SPATIAL_SIZE * (m->nv + 3), "")                                                                          \
-    X(double, dVt, 6 * m->npanel, "")                                                                                 \
-    X(double, dAt, 6 * m->npanel, "")                                                                                 \
-    X(double, dAvt, 6 * m->npanel, "")                                                                                \
-    /* reverse mode: sums over subtrees of bodies, and the twist of the cotangent */                                  \
+    X(int, block_start, m->nv, "first entry of a dof in block_bits")                                                   \
+    /* tg_place: depends on q */                                                                                       \
+    X(double, joint_angle, v4_pad(m->njoint), "q - ref of hinges")                                                     \
+    X(double, joint_sin, v4_pad(m->njoint), "")                                                                        \
+    X(double, joint_cos, v4_pad(m->njoint), "")                                                                        \
+    X(double, body_pos, 4 * m->nbody, "world")                                                                         \
+    X(double, body_rot, MAT3_SIZE * m->nbody, "body to world, by columns")                                             \
+    X(double, joint_anchor, 4 * m->njoint, "world")                                                                    \
+    X(double, joint_axis, 4 * m->njoint, "world")                                                                      \
+    X(double, ball_rot, MAT3_SIZE * m->njoint, "body axes right after a ball or free joint")                           \
+    /* tg_subspaces: motion subspaces and inertias */                                                                  \
+    X(double, J, SPATIAL_SIZE *(m->nv + 3), "twist of each dof")                                                       \
+    X(double, Jt, 6 * m->npanel, "the same as a panel")                                                                \
+    X(double, inertia, INERTIA_SIZE * m->nnode, "of the bodies on each node")                                          \
+    /* tg_composites, tg_mass_rows */                                                                                  \
+    X(double, composite, INERTIA_SIZE * m->nnode, "of the subtree of each node")                                       \
+    X(double, M, m->nmatrix, "mass matrix, lower triangle a tree; L after factoring")                                  \
+    X(double, dinv, m->nv, "1 / D of M = L^T D L")                                                                     \
+    /* tg_velocities, tg_accelerations, tg_node_forces */                                                              \
+    X(double, V, SPATIAL_SIZE * m->nnode, "twist after the node's motion")                                             \
+    X(double, A, SPATIAL_SIZE * m->nnode, "spatial acceleration, less gravity")                                        \
+    X(double, F, SPATIAL_SIZE * m->nnode, "I A + V x* I V, summed over the subtree by tg_sum_forces")                  \
+    X(double, vec, 8 * m->nv, "eight generalised vectors of scratch")                                                  \
+    /* derivatives */                                                                                                  \
+    X(double, K, MAT3_SIZE * m->nnode, "see rnea_deriv.c")                                                             \
+    X(double, p, 4 * m->nnode, "linear momentum of the subtree")                                                       \
+    X(double, dV, SPATIAL_SIZE *(m->nv + 3), "")                                                                       \
+    X(double, dA, SPATIAL_SIZE *(m->nv + 3), "")                                                                       \
+    X(double, dAv, SPATIAL_SIZE *(m->nv + 3), "")                                                                      \
+    X(double, dVt, 6 * m->npanel, "")                                                                                  \
+    X(double, dAt, 6 * m->npanel, "")                                                                                  \
+    X(double, dAvt, 6 * m->npanel, "")                                                                                 \
+    /* reverse mode: sums over subtrees of bodies, and the twist of the cotangent */                                   \
     X(double, row, 4 * v4_pad(m->nv), "rows of the matrices of one dof")                                               \
-    X(double, Y, SPATIAL_SIZE * m->nnode, "sum of J y along the path")                                                \
-    X(double, Xbar, SPATIAL_SIZE * m->nbody, "gradient with respect to a displacement that velocities do not follow") \
-    X(double, Vbar, SPATIAL_SIZE * m->nbody, "gradient with respect to the velocity of a body")                       \
-    X(double, Abar, SPATIAL_SIZE * m->nbody, "the same for the acceleration")                                         \
-    X(double, Ybar, SPATIAL_SIZE * m->nbody, "the same for Y")                                                        \
-    /* tendons */                                                                                                     \
-    X(double, tendon_length, m->ntendon, "")                                                                          \
-    X(double, tendon_moment, m->ntendon * v4_pad(m->nv), "d length / d q, row by row")                                \
+    X(double, Y, SPATIAL_SIZE * m->nnode, "sum of J y along the path")                                                 \
+    X(double, Xbar, SPATIAL_SIZE * m->nbody, "gradient with respect to a displacement that velocities do not follow")  \
+    X(double, Vbar, SPATIAL_SIZE * m->nbody, "gradient with respect to the velocity of a body")                        \
+    X(double, Abar, SPATIAL_SIZE * m->nbody, "the same for the acceleration")                                          \
+    X(double, Ybar, SPATIAL_SIZE * m->nbody, "the same for Y")                                                         \
+    /* tendons */                                                                                                      \
+    X(double, tendon_length, m->ntendon, "")                                                                           \
+    X(double, tendon_moment, m->ntendon *v4_pad(m->nv), "d length / d q, row by row")                                  \
     X(double, actuator_length, m->nu, "")                                                                              \
-    X(double, actuator_moment, m->nu * v4_pad(m->nv), "generalised force a unit of force, row by row")                 \
+    X(double, actuator_moment, m->nu *v4_pad(m->nv), "generalised force a unit of force, row by row")                  \
     X(double, actuator_gradient, 2 * m->nu, "with respect to act and u")                                               \
     X(double, unit, m->nv, "a unit vector, for derivatives row by row")                                                \
     X(double, param_gradient, m->nparams, "one row of a derivative with respect to the parameters")                    \

@@ -409,7 +409,10 @@ tg_status tg_builder_place(tg_builder *b, tg_element element, int id, const char
 const tg_place *tg_builder_place_of(const tg_builder *b, tg_element element, int id)
 {
     const tg_place *place = TG_LIST(b, PLACE, tg_place);
-    for (int i = 0; i < b->list[TG_LIST_PLACE].count; i++)
+    int count = b->list[TG_LIST_PLACE].count;
+    if (id < count && place[id].element == element && place[id].id == id) /* as it is when one kind alone is placed */
+        return &place[id];
+    for (int i = 0; i < count; i++)
     {
         if (place[i].element == element && place[i].id == id)
             return &place[i];
@@ -426,7 +429,7 @@ static int move_down(tg_builder *b, int list, int from, int to, int count)
     return to + count;
 }
 
-void tg_builder_keep_meshes(tg_builder *b, const bool *keep)
+void tg_builder_keep_meshes(tg_builder *b, int *index)
 {
     tg_mesh_item *mesh = b->list[TG_MESH].data;
     tg_geom_item *geom = b->list[TG_GEOM].data;
@@ -434,7 +437,7 @@ void tg_builder_keep_meshes(tg_builder *b, const bool *keep)
     int kept = 0, vertices = 0, faces = 0;
     for (int i = 0; i < b->list[TG_MESH].count; i++)
     {
-        if (!keep[i])
+        if (index[i] < 0)
             continue;
         tg_mesh_item item = mesh[i];
         int start = item.start[0];
@@ -443,18 +446,13 @@ void tg_builder_keep_meshes(tg_builder *b, const bool *keep)
         start = item.start[1];
         item.start[1] = start < 0 ? start : faces;
         faces = start < 0 ? faces : move_down(b, TG_LIST_FACE, start, faces, 3 * item.def.nface);
-        for (int g = 0; g < b->list[TG_GEOM].count; g++)
-        {
-            if (geom[g].def.mesh == i)
-                geom[g].def.mesh = kept;
-        }
-        for (int p = 0; p < b->list[TG_LIST_PLACE].count; p++)
-        {
-            if (place[p].element == TG_MESH && place[p].id == i)
-                place[p].id = kept;
-        }
+        index[i] = kept;
         mesh[kept++] = item;
     }
+    for (int g = 0; g < b->list[TG_GEOM].count; g++)
+        geom[g].def.mesh = geom[g].def.mesh < 0 ? -1 : index[geom[g].def.mesh];
+    for (int p = 0; p < b->list[TG_LIST_PLACE].count; p++)
+        place[p].id = place[p].element == TG_MESH ? index[place[p].id] : place[p].id;
     b->list[TG_MESH].count = kept;
     b->list[TG_LIST_VERTEX].count = vertices;
     b->list[TG_LIST_FACE].count = faces;

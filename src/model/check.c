@@ -5,19 +5,16 @@
 #include "base/simd.h"
 #include "base/status.h"
 
-/* x - x is zero for finite numbers and NaN otherwise */
+/* 0 x is zero for finite numbers and NaN otherwise */
 static bool all_finite(const double *x, int n)
 {
     v4 sum = v4_zero();
     int i = 0;
     for (; i + V4_LANES <= n; i += V4_LANES)
-    {
-        v4 a = v4_loadu(x + i);
-        sum += a - a;
-    }
+        sum += v4_loadu(x + i) * v4_zero();
     double rest = v4_sum(sum);
     for (; i < n; i++)
-        rest += x[i] - x[i];
+        rest += x[i] * 0.0;
     return rest == 0;
 }
 

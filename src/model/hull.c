@@ -1,8 +1,10 @@
-#define _POSIX_C_SOURCE 200809L /* fmemopen */
 #include "model/hull.h"
+
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "model/small_hull.h"
 
 #ifdef TG_HAVE_QHULL
 
@@ -55,11 +57,9 @@ static tg_status collect(qhT *qh, const tg_allocator *allocator, const double *v
     return TG_OK;
 }
 
-tg_status tg_convex_hull(const tg_allocator *allocator, const double *vertex, int nvertex, int **face, int *nface,
-                         tg_error *error)
+static tg_status full_hull(const tg_allocator *allocator, const double *vertex, int nvertex, int **face, int *nface,
+                           tg_error *error)
 {
-    *face = NULL;
-    *nface = 0;
     char text[1024]; /* where the hull code writes what would otherwise go to the terminal; what does not fit is lost */
     FILE *messages = fmemopen(text, sizeof text, "w");
     if (messages == NULL)
@@ -86,14 +86,27 @@ tg_status tg_convex_hull(const tg_allocator *allocator, const double *vertex, in
 
 #else
 
-tg_status tg_convex_hull(const tg_allocator *allocator, const double *vertex, int nvertex, int **face, int *nface,
-                         tg_error *error)
+static tg_status full_hull(const tg_allocator *allocator, const double *vertex, int nvertex, int **face, int *nface,
+                           tg_error *error)
 {
-    (void)allocator;
-    (void)vertex;
-    *face = NULL;
-    *nface = 0;
+    (void)allocator, (void)vertex, (void)face, (void)nface;
     return tg_fail(error, TG_ERR_UNSUPPORTED, "a mesh without faces (%d vertices) needs a build with qhull", nvertex);
 }
 
 #endif
+
+tg_status tg_convex_hull(const tg_allocator *allocator, const double *vertex, int nvertex, int **face, int *nface,
+                         tg_error *error)
+{
+    int few[3 * TG_SMALL_HULL_FACES];
+    *face = NULL;
+    *nface = 0;
+    if (!tg_small_hull(vertex, nvertex, few, nface))
+        return full_hull(allocator, vertex, nvertex, face, nface, error);
+    size_t bytes = 3 * (size_t)*nface * sizeof *few;
+    *face = tg_alloc(allocator, bytes);
+    if (*face == NULL)
+        return tg_fail(error, TG_ERR_MEMORY, "out of memory for a hull of %d triangles", *nface);
+    memcpy(*face, few, bytes);
+    return TG_OK;
+}

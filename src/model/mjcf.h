@@ -277,6 +277,7 @@ typedef struct tg_mjcf_thing
 typedef struct tg_mjcf_joint_known
 {
     tg_joint_type type;
+    int q, dof;      /* first entries in q and v */
     double range[2]; /* in radians; equal: none */
     double q0[7];    /* in the reference configuration, as many as it has */
 } tg_mjcf_joint_known;
@@ -331,7 +332,6 @@ typedef struct tg_mjcf_key_item
 
 typedef struct tg_mjcf_key_map
 {
-    const tg_xml *key;
     tg_mjcf_list joint, actuator; /* tg_mjcf_key_item */
 } tg_mjcf_key_map;
 
@@ -369,8 +369,9 @@ typedef struct tg_mjcf
     tg_mjcf_list spring, servo;                                     /* tg_mjcf_tuned */
     tg_mjcf_list numeric;                                           /* tg_xml *: custom numbers for parameters */
     tg_mjcf_list joints, geoms, sites;                              /* of the body that is being read (mjcf_tree.c) */
-    tg_mjcf_list key_map;                                           /* tg_mjcf_key_map */
-    tg_mjcf_names *used;                                            /* what sections refer to; NULL: not asked yet */
+    tg_mjcf_list by_xml;  /* joints and actuators by the element they were made from (mjcf_key.c) */
+    tg_mjcf_list key_map; /* tg_mjcf_key_map */
+    tg_mjcf_names *used;  /* what sections refer to; NULL: not asked yet */
     int nbody, nq, nv, nu, na, nkey;
     int nlooked; /* elements that copying looked at */
 

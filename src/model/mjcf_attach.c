@@ -111,34 +111,8 @@ typedef struct graft
     tg_xml *part; /* the body or frame; NULL: all of the world */
     tg_mjcf_names inside, outside;
     tg_mjcf_rename rename;
+    int map, map_of; /* the key map that was made last (0: none), and that of the keyframe it was made for */
 } graft;
-
-static tg_status find_source(graft *g, const tg_mjcf_attach_written *w)
-{
-    tg_mjcf *r = g->r;
-    if (w->model == NULL)
-        g->from = g->root;
-    for (int i = 0; i < r->scope.count && w->model != NULL; i++)
-    {
-        const tg_mjcf_scope *scope = tg_mjcf_pointer(&r->scope, i);
-        if (scope->around == g->xml->scope && strcmp(scope->name, w->model) == 0)
-            g->from = scope->root;
-    }
-    if (g->from == NULL)
-        return tg_xml_fail(r->error, TG_ERR_NAME, g->xml, "attribute 'model': there is no model \"%.80s\"",
-                           w->model != NULL ? w->model : "");
-    const char *kind = w->body != NULL ? "body" : "frame", *name = w->body != NULL ? w->body : w->frame;
-    if (name == NULL && w->model == NULL)
-        return tg_xml_fail(r->error, TG_ERR_PARSE, g->xml, "attribute 'body' or 'frame' is missing");
-    for (tg_xml *e = g->from->first; e != NULL && name != NULL && g->part == NULL; e = e->next)
-    {
-        if (strcmp(e->name, "worldbody") == 0) /* not const: it is ours, from the pool */
-            g->part = (tg_xml *)tg_mjcf_find_in_tree(e, kind, name);
-    }
-    if (name != NULL && g->part == NULL)
-        return tg_xml_fail(r->error, TG_ERR_NAME, g->xml, "attribute '%s': there is no %s \"%.80s\"", kind, kind, name);
-    return TG_OK;
-}
 
 static bool is_in(const tg_xml *xml, const tg_xml *around)
 {
@@ -181,6 +155,33 @@ static tg_status check_source(const graft *g)
     if (depth > TG_XML_MAX_DEPTH)
         return tg_xml_fail(g->r->error, TG_ERR_PARSE, g->xml, "elements are nested deeper than %d", TG_XML_MAX_DEPTH);
     return TG_OK;
+}
+
+static tg_status find_source(graft *g, const tg_mjcf_attach_written *w)
+{
+    tg_mjcf *r = g->r;
+    if (w->model == NULL)
+        g->from = g->root;
+    for (int i = 0; i < r->scope.count && w->model != NULL; i++)
+    {
+        const tg_mjcf_scope *scope = tg_mjcf_pointer(&r->scope, i);
+        if (scope->around == g->xml->scope && strcmp(scope->name, w->model) == 0)
+            g->from = scope->root;
+    }
+    if (g->from == NULL)
+        return tg_xml_fail(r->error, TG_ERR_NAME, g->xml, "attribute 'model': there is no model \"%.80s\"",
+                           w->model != NULL ? w->model : "");
+    const char *kind = w->body != NULL ? "body" : "frame", *name = w->body != NULL ? w->body : w->frame;
+    if (name == NULL && w->model == NULL)
+        return tg_xml_fail(r->error, TG_ERR_PARSE, g->xml, "attribute 'body' or 'frame' is missing");
+    for (tg_xml *e = g->from->first; e != NULL && name != NULL && g->part == NULL; e = e->next)
+    {
+        if (strcmp(e->name, "worldbody") == 0) /* not const: it is ours, from the pool */
+            g->part = (tg_xml *)tg_mjcf_find_in_tree(e, kind, name);
+    }
+    if (name != NULL && g->part == NULL)
+        return tg_xml_fail(r->error, TG_ERR_NAME, g->xml, "attribute '%s': there is no %s \"%.80s\"", kind, kind, name);
+    return check_source(g);
 }
 
 static bool list_names(tg_mjcf *r, tg_mjcf_names *names, const tg_xml *root)
@@ -314,21 +315,38 @@ static bool follow(tg_mjcf *r, const tg_mjcf_list *before, tg_mjcf_list *after)
     return true;
 }
 
-static tg_status copy_key(graft *g, tg_xml *e, tg_xml *into)
+/* The map of a keyframe in this file. Those of one origin have the same one. */
+static tg_status find_map(graft *g, const tg_xml *key, int *map)
 {
     tg_mjcf *r = g->r;
     tg_mjcf_key_map before = {0}, after = {0};
-    const tg_mjcf_key_map *known = tg_mjcf_key_map_of(r, e);
+    const tg_mjcf_key_map *known = tg_mjcf_key_map_of(r, key);
+    if (g->map > 0 && g->map_of == key->map)
+    {
+        *map = g->map;
+        return TG_OK;
+    }
     bool done = known != NULL || list_state(r, g->from, &before);
     known = known != NULL ? known : &before;
     done = done && follow(r, &known->joint, &after.joint) && follow(r, &known->actuator, &after.actuator);
-    tg_status status = done ? tg_mjcf_copy(r, e, &g->rename, into) : tg_mjcf_no_memory(r, e);
-    tg_mjcf_key_map *map = status == TG_OK ? tg_mjcf_append(r, &r->key_map, sizeof *map) : NULL;
-    if (map == NULL)
-        return status == TG_OK ? tg_mjcf_no_memory(r, e) : status;
-    after.key = e->copy;
-    *map = after;
+    tg_mjcf_key_map *place = done ? tg_mjcf_append(r, &r->key_map, sizeof *place) : NULL;
+    if (place == NULL)
+        return tg_mjcf_no_memory(r, key);
+    *place = after;
+    *map = g->map = r->key_map.count;
+    g->map_of = key->map;
     return TG_OK;
+}
+
+static tg_status copy_key(graft *g, tg_xml *e, tg_xml *into)
+{
+    int map = 0;
+    tg_status status = find_map(g, e, &map);
+    if (status == TG_OK)
+        status = tg_mjcf_copy(g->r, e, &g->rename, into);
+    if (status == TG_OK)
+        e->copy->map = map;
+    return status;
 }
 
 /* ---- custom numbers ---- */
@@ -419,9 +437,7 @@ tg_status tg_mjcf_attach(tg_mjcf *r, tg_xml *xml, const tg_mjcf_row *row, tg_xml
     if (w.body != NULL && w.frame != NULL)
         return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attributes 'body' and 'frame' exclude each other");
     status = find_source(&g, &w);
-    if (status == TG_OK)
-        status = check_source(&g);
-    if (status != TG_OK)
+    if (status != TG_OK || g.from == NULL)
         return status;
     g.rename = (tg_mjcf_rename){w.prefix, "", &g.inside, g.from != root, true};
     bool listed = g.part != NULL ? tg_mjcf_names_of(r, &g.inside, g.part) : list_names(r, &g.inside, g.from);

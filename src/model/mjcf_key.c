@@ -1,4 +1,5 @@
 /* keyframe, and custom numbers that are parameters. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/mjcf.h"
@@ -69,25 +70,41 @@ static tg_status add_key(tg_mjcf *r, const tg_xml *xml, const tg_key_def *def)
 
 const tg_mjcf_key_map *tg_mjcf_key_map_of(const tg_mjcf *r, const tg_xml *key)
 {
-    for (int i = 0; i < r->key_map.count; i++)
-    {
-        const tg_mjcf_key_map *map = (const tg_mjcf_key_map *)r->key_map.data + i;
-        if (map->key == key)
-            return map;
-    }
-    return NULL;
+    return key->map > 0 ? (const tg_mjcf_key_map *)r->key_map.data + (key->map - 1) : NULL;
 }
 
-/* The id of the element that was made from xml, -1 if none was. */
-static int id_of(const tg_mjcf *r, tg_element element, const tg_xml *xml)
+static int by_xml(const void *a, const void *b)
 {
-    for (int i = 0; i < r->thing.count && xml != NULL; i++)
+    uintptr_t x = (uintptr_t)((const tg_mjcf_thing *)a)->xml, y = (uintptr_t)((const tg_mjcf_thing *)b)->xml;
+    return x < y ? -1 : x > y;
+}
+
+/* Joints and actuators, sorted by their elements. */
+static tg_status index_things(tg_mjcf *r)
+{
+    for (int i = 0; i < r->thing.count; i++)
     {
         const tg_mjcf_thing *thing = (const tg_mjcf_thing *)r->thing.data + i;
-        if (thing->element == element && thing->xml == xml)
-            return thing->id;
+        if (thing->element != TG_JOINT && thing->element != TG_ACTUATOR)
+            continue;
+        tg_mjcf_thing *item = tg_mjcf_append(r, &r->by_xml, sizeof *item);
+        if (item == NULL)
+            return tg_mjcf_no_memory(r, thing->xml);
+        *item = *thing;
     }
-    return -1;
+    if (r->by_xml.count > 0)
+        qsort(r->by_xml.data, (size_t)r->by_xml.count, sizeof(tg_mjcf_thing), by_xml);
+    return TG_OK;
+}
+
+/* The id of the joint or actuator that was made from xml, -1 if none was. */
+static int id_of(const tg_mjcf *r, const tg_xml *xml)
+{
+    tg_mjcf_thing key = {.xml = xml};
+    const tg_mjcf_thing *found = r->by_xml.count > 0 && xml != NULL
+                                     ? bsearch(&key, r->by_xml.data, (size_t)r->by_xml.count, sizeof key, by_xml)
+                                     : NULL;
+    return found != NULL ? found->id : -1;
 }
 
 /* The type of a joint that may not be in the model. */
@@ -115,38 +132,30 @@ typedef struct span
 
 typedef tg_status (*measurer)(tg_mjcf *r, const tg_mjcf_key_item *item, span *s);
 
-static int joint_start(const tg_mjcf *r, int id, int (*size)(tg_joint_type type))
-{
-    int start = 0;
-    for (int i = 0; i < id; i++)
-        start += size(((const tg_mjcf_joint_known *)r->joint.data)[i].type);
-    return start;
-}
-
-static tg_status measure_joint(tg_mjcf *r, const tg_mjcf_key_item *item, span *s, int (*size)(tg_joint_type type))
+static tg_status measure_q(tg_mjcf *r, const tg_mjcf_key_item *item, span *s)
 {
     tg_joint_type type;
     tg_status status = joint_type(r, item->from, &type);
-    int id = id_of(r, TG_JOINT, tg_mjcf_standing(item->now));
-    s->size = size(type);
-    s->out = id < 0 ? -1 : joint_start(r, id, size);
+    int id = id_of(r, tg_mjcf_standing(item->now));
+    s->size = nq_of(type);
+    s->out = id < 0 ? -1 : ((const tg_mjcf_joint_known *)r->joint.data)[id].q;
     return status;
-}
-
-static tg_status measure_q(tg_mjcf *r, const tg_mjcf_key_item *item, span *s)
-{
-    return measure_joint(r, item, s, nq_of);
 }
 
 static tg_status measure_v(tg_mjcf *r, const tg_mjcf_key_item *item, span *s)
 {
-    return measure_joint(r, item, s, nv_of);
+    tg_joint_type type;
+    tg_status status = joint_type(r, item->from, &type);
+    int id = id_of(r, tg_mjcf_standing(item->now));
+    s->size = nv_of(type);
+    s->out = id < 0 ? -1 : ((const tg_mjcf_joint_known *)r->joint.data)[id].dof;
+    return status;
 }
 
 static tg_status measure_ctrl(tg_mjcf *r, const tg_mjcf_key_item *item, span *s)
 {
     s->size = 1;
-    s->out = id_of(r, TG_ACTUATOR, tg_mjcf_standing(item->now));
+    s->out = id_of(r, tg_mjcf_standing(item->now));
     return TG_OK;
 }
 
@@ -154,7 +163,7 @@ static tg_status measure_act(tg_mjcf *r, const tg_mjcf_key_item *item, span *s)
 {
     bool has;
     tg_status status = tg_mjcf_actuator_has_act(r, item->from, &has);
-    int id = id_of(r, TG_ACTUATOR, tg_mjcf_standing(item->now));
+    int id = id_of(r, tg_mjcf_standing(item->now));
     s->size = has ? 1 : 0;
     s->out = id < 0 ? -1 : ((const tg_mjcf_actuator_known *)r->actuator.data)[id].act;
     return status;
@@ -195,7 +204,7 @@ static tg_status read_attached_key(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_
                 {"qvel", w->qvel, &map->joint, measure_v, r->nv, &def->nv, &def->v},
                 {"act", w->act, &map->actuator, measure_act, r->na, &def->na, &def->act},
                 {"ctrl", w->ctrl, &map->actuator, measure_ctrl, r->nu, &def->nu, &def->ctrl}};
-    tg_status status = TG_OK;
+    tg_status status = r->by_xml.count == 0 ? index_things(r) : TG_OK;
     for (size_t i = 0; i < sizeof part / sizeof *part && status == TG_OK; i++)
     {
         if (part[i].text == NULL || *tg_skip_space(part[i].text) == '\0')

@@ -518,13 +518,14 @@ static tg_status add_joint(tg_mjcf *r, int body, const double *pose, joint_item 
         status = tg_mjcf_remember(r, item->xml, TG_JOINT, item->def.name, id);
     if (status != TG_OK)
         return status;
-    r->nq += nq[item->def.type];
-    r->nv += nv[item->def.type];
     tg_mjcf_joint_known *known = tg_mjcf_append(r, &r->joint, sizeof *known);
     tg_mjcf_tuned *spring = item->timeconst > 0 ? tg_mjcf_append(r, &r->spring, sizeof *spring) : NULL;
     if (known == NULL || (item->timeconst > 0 && spring == NULL))
         return tg_mjcf_no_memory(r, item->xml);
-    *known = (tg_mjcf_joint_known){.type = item->def.type, .range = {item->def.range[0], item->def.range[1]}};
+    *known = (tg_mjcf_joint_known){
+        .type = item->def.type, .q = r->nq, .dof = r->nv, .range = {item->def.range[0], item->def.range[1]}};
+    r->nq += nq[item->def.type];
+    r->nv += nv[item->def.type];
     known->q0[0] = item->def.type == TG_JOINT_BALL ? 1 : item->def.ref;
     if (item->def.type == TG_JOINT_FREE)
         memcpy(known->q0, pose, sizeof known->q0);

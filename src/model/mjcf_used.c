@@ -77,11 +77,14 @@ tg_status tg_mjcf_discard_meshes(tg_mjcf *r)
     tg_mjcf_mesh_known *mesh = r->mesh.data;
     if (!tg_mjcf_compiler_of(r, r->root)->discardvisual || r->mesh.count == 0)
         return TG_OK;
-    bool *keep = TG_POOL_TAKE(r->pool, bool, r->mesh.count);
-    if (keep == NULL)
+    int *index = TG_POOL_TAKE(r->pool, int, r->mesh.count);
+    if (index == NULL)
         return tg_mjcf_no_memory(r, r->root);
     for (int i = 0; i < r->mesh.count; i++)
-        keep[i] = mesh[i].used || tg_mjcf_used(r, TG_MESH, tg_builder_name_of(r->builder, TG_MESH, i));
-    tg_builder_keep_meshes(r->builder, keep);
+    {
+        bool keep = mesh[i].used || tg_mjcf_used(r, TG_MESH, tg_builder_name_of(r->builder, TG_MESH, i));
+        index[i] = keep ? i : -1;
+    }
+    tg_builder_keep_meshes(r->builder, index);
     return TG_OK;
 }

@@ -137,8 +137,8 @@ struct tg_model
     /* sizes; nbody and nnode count the world */
     int nq, nv, nu, na, nbody, njoint, ngeom, nsite, ntendon, npath, nequality, npair, nexclude, nkey, nmesh, nhfield;
     int nnode, ntree, nvertex, nface, nelevation, nparams, nslice, nreport, ntext, nname, nquat;
-    int nmatrix; /* doubles in all trees' ndof x ld matrices */
-    int npanel;  /* doubles in all trees' rows of ld */
+    int nmatrix;    /* doubles in all trees' ndof x ld matrices */
+    int npanel;     /* doubles in all trees' rows of ld */
     int ncandidate; /* pairs of geoms that the filters let collide */
     double timestep;
     int model_name; /* start in text */
@@ -168,30 +168,30 @@ typedef struct tg_hinge_const
 
 /* Arrays of tg_params: X(type, name, count, documentation); counts in terms of the model m. */
 #define TG_PARAMS_FIELDS(X)                                                                                            \
-    X(double, value, m->nparams, "the vector itself")                                                                 \
-    X(double, q0, m->nq, "reference configuration")                                                                   \
-    X(double, q_spring, m->nq, "configuration in which the joint springs are at rest")                                \
-    X(double, body_rot, 12 * m->nbody, "rotation of body.quat, three columns padded to 4")                            \
-    X(double, weld_pos, 4 * m->nbody, "origin of the body in the frame of body_weld; zero for that body itself")      \
-    X(double, weld_rot, 12 * m->nbody, "rotation of the body in the frame of body_weld, columns padded to 4")         \
-    X(double, joint_axis, 4 * m->njoint, "normalised axis of a hinge or slide, body frame; of others zero")           \
-    X(double, joint_point, 4 * m->njoint, "anchor in the frame the joint starts from: see tg_hinge_const")            \
-    X(tg_hinge_const, hinge, m->njoint, "of hinge joints")                                                            \
-    X(double, node_mass, m->nnode, "of the bodies on the node, lumped")                                               \
-    X(double, node_com, 4 * m->nnode, "their centre of mass, frame of node_body")                                     \
-    X(double, node_inertia, 12 * m->nnode, "about node_com, axes of node_body; symmetric, columns padded to 4")       \
-    X(double, dof_armature, m->nv, "")                                                                                \
-    X(double, dof_damping, m->nv, "")                                                                                 \
-    X(double, geom_centre, 4 * m->ngeom, "of the box around the geom, its own frame")                                 \
-    X(double, geom_half, 4 * m->ngeom, "half lengths of that box; a plane's are infinite")                            \
-    X(double, geom_radius, m->ngeom, "of the sphere around geom_centre")                                              \
-    X(double, dof_inertia, m->nv, "diagonal of the mass matrix in the reference configuration, with armature")        \
+    X(double, value, m->nparams, "the vector itself")                                                                  \
+    X(double, q0, m->nq, "reference configuration")                                                                    \
+    X(double, q_spring, m->nq, "configuration in which the joint springs are at rest")                                 \
+    X(double, body_rot, 12 * m->nbody, "rotation of body.quat, three columns padded to 4")                             \
+    X(double, weld_pos, 4 * m->nbody, "origin of the body in the frame of body_weld; zero for that body itself")       \
+    X(double, weld_rot, 12 * m->nbody, "rotation of the body in the frame of body_weld, columns padded to 4")          \
+    X(double, joint_axis, 4 * m->njoint, "normalised axis of a hinge or slide, body frame; of others zero")            \
+    X(double, joint_point, 4 * m->njoint, "anchor in the frame the joint starts from: see tg_hinge_const")             \
+    X(tg_hinge_const, hinge, m->njoint, "of hinge joints")                                                             \
+    X(double, node_mass, m->nnode, "of the bodies on the node, lumped")                                                \
+    X(double, node_com, 4 * m->nnode, "their centre of mass, frame of node_body")                                      \
+    X(double, node_inertia, 12 * m->nnode, "about node_com, axes of node_body; symmetric, columns padded to 4")        \
+    X(double, dof_armature, m->nv, "")                                                                                 \
+    X(double, dof_damping, m->nv, "")                                                                                  \
+    X(double, geom_centre, 4 * m->ngeom, "of the box around the geom, its own frame")                                  \
+    X(double, geom_half, 4 * m->ngeom, "half lengths of that box; a plane's are infinite")                             \
+    X(double, geom_radius, m->ngeom, "of the sphere around geom_centre")                                               \
+    X(double, dof_inertia, m->nv, "diagonal of the mass matrix in the reference configuration, with armature")         \
     X(double, subtree, 10 * m->nbody, "tg_lump of a body and all below it in the reference configuration")
 
 struct tg_params
 {
     const tg_model *model;
-    bool ready; /* false between tg_params_data and tg_params_changed */
+    bool ready;          /* false between tg_params_data and tg_params_changed */
     uint64_t generation; /* counts tg_params_changed */
 
 #define X(type, name, count, doc) type *name;

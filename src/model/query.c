@@ -1,8 +1,8 @@
 /* What a model tells about itself. */
 #include <string.h>
 
-#include "base/status.h"
 #include "base/arena.h"
+#include "base/status.h"
 #include "model/builder.h"
 #include "model/params.h"
 
@@ -226,7 +226,8 @@ static void copy(double *out, const double *from, int key, int count)
         memcpy(out, from + (size_t)key * count, (size_t)count * sizeof *out);
 }
 
-tg_status tg_key_get(const tg_model *m, int key, double *time, double *q, double *v, double *act, double *ctrl, tg_error *error)
+tg_status tg_key_get(const tg_model *m, int key, double *time, double *q, double *v, double *act, double *ctrl,
+                     tg_error *error)
 {
     tg_status status = check_query(m, m, "key", key, m != NULL ? m->nkey : 0, error);
     if (status != TG_OK)

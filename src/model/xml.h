@@ -37,6 +37,7 @@ struct tg_xml
     /* for a reader that copies elements (MJCF) */
     int scope;    /* which of several files with settings of their own it comes from */
     tg_xml *copy; /* its latest copy */
+    int map;      /* of a keyframe of an attached file: 1 + the number of its key map */
     bool gone;    /* it was copied and taken out; the first copy stands for it */
     bool again;   /* one of several copies, not the first: the report has spoken of it */
 };

@@ -63,9 +63,9 @@ typedef struct scene
     double mass[SCENE_BODIES];
     double inverse_inertia[SCENE_BODIES][9]; /* world axes */
     double position[SCENE_BODIES][3];
-    double v[SCENE_DOFS]; /* free velocity */
+    double v[SCENE_DOFS];     /* free velocity */
     double force[SCENE_DOFS]; /* of every step, beside gravity */
-    bool coupled;         /* W is used in place of the bodies' own inverse masses */
+    bool coupled;             /* W is used in place of the bodies' own inverse masses */
     double W[SCENE_DOFS][SCENE_DOFS];
     tg_block block[SCENE_ROWS];
     double J[SCENE_ROWS][SCENE_DOFS];
@@ -296,13 +296,8 @@ static inline void make_joints(scene *s)
 
 static inline tg_island island_of(const scene *s)
 {
-    return (tg_island){.rows = s->rows,
-                       .blocks = s->blocks,
-                       .block = s->block,
-                       .G = s->G,
-                       .ldg = s->rows,
-                       .g = s->g,
-                       .warm = s->warm};
+    return (tg_island){
+        .rows = s->rows, .blocks = s->blocks, .block = s->block, .G = s->G, .ldg = s->rows, .g = s->g, .warm = s->warm};
 }
 
 /* scratch for the largest scene, made once */

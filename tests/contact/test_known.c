@@ -278,7 +278,8 @@ static void limit(void **state)
 static void equality(void **state)
 {
     (void)state;
-    const double inertia[3] = {0.1, 0.2, 0.3}, at[2][3] = {{0, 0, 0}, {1, 0, 0}}, joint[2][3] = {{0.5, 0, 0}, {0.2, 1, 0}};
+    const double inertia[3] = {0.1, 0.2, 0.3}, at[2][3] = {{0, 0, 0}, {1, 0, 0}},
+                 joint[2][3] = {{0.5, 0, 0}, {0.2, 1, 0}};
     double first[6] = {0};
     for (int copies = 1; copies <= 2; copies++)
     {
@@ -417,11 +418,11 @@ static void mass_ratios(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(block_slides),   cmocka_unit_test(block_sticks), cmocka_unit_test(incline),
-        cmocka_unit_test(painleve),       cmocka_unit_test(spinning_cube), cmocka_unit_test(disc),
-        cmocka_unit_test(three_balls),    cmocka_unit_test(joint_friction), cmocka_unit_test(limit),
-        cmocka_unit_test(equality),       cmocka_unit_test(duplicates),   cmocka_unit_test(no_friction),
-        cmocka_unit_test(torsional),      cmocka_unit_test(mass_ratios),
+        cmocka_unit_test(block_slides), cmocka_unit_test(block_sticks),   cmocka_unit_test(incline),
+        cmocka_unit_test(painleve),     cmocka_unit_test(spinning_cube),  cmocka_unit_test(disc),
+        cmocka_unit_test(three_balls),  cmocka_unit_test(joint_friction), cmocka_unit_test(limit),
+        cmocka_unit_test(equality),     cmocka_unit_test(duplicates),     cmocka_unit_test(no_friction),
+        cmocka_unit_test(torsional),    cmocka_unit_test(mass_ratios),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

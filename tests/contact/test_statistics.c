@@ -39,11 +39,12 @@ static void count(tally *t, const scene *s, double seconds)
 static void print_tally(const tally *t)
 {
     double n = t->problems;
-    print_message("%-26s %6d problems, %5.1f rows: solved %6.2f %%, worst %.0e; newton %.1f (max %d), sweeps %.1f, interior %.2f "
-                  "(max %d, in %.2f %%); %.1f us (max %.0f)\n",
-                  t->name, t->problems, (double)t->rows / n, 100 * t->solved / n, t->worst_residual,
-                  (double)t->newton / n, t->most_newton, (double)t->sweeps / n, (double)t->interior / n,
-                  t->most_interior, 100 * t->needed_interior / n, 1e6 * t->seconds / n, 1e6 * t->slowest);
+    print_message(
+        "%-26s %6d problems, %5.1f rows: solved %6.2f %%, worst %.0e; newton %.1f (max %d), sweeps %.1f, interior %.2f "
+        "(max %d, in %.2f %%); %.1f us (max %.0f)\n",
+        t->name, t->problems, (double)t->rows / n, 100 * t->solved / n, t->worst_residual, (double)t->newton / n,
+        t->most_newton, (double)t->sweeps / n, (double)t->interior / n, t->most_interior, 100 * t->needed_interior / n,
+        1e6 * t->seconds / n, 1e6 * t->slowest);
     print_message("%-26s unique %d, projected %d, compliant %d, unselected %d", "", t->by_selection[0],
                   t->by_selection[1], t->by_selection[2], t->by_selection[3]);
     if (t->compared > 0)
@@ -107,8 +108,8 @@ static void box_vertex(const falling_box *b, int k, double p[3])
     double R[9];
     rotation(b->quat, R);
     for (int i = 0; i < 3; i++)
-        p[i] = b->position[i] + R[3 * i] * (k & 1 ? 1 : -1) * b->half[0] + R[3 * i + 1] * (k & 2 ? 1 : -1) * b->half[1] +
-               R[3 * i + 2] * (k & 4 ? 1 : -1) * b->half[2];
+        p[i] = b->position[i] + R[3 * i] * (k & 1 ? 1 : -1) * b->half[0] +
+               R[3 * i + 1] * (k & 2 ? 1 : -1) * b->half[1] + R[3 * i + 2] * (k & 4 ? 1 : -1) * b->half[2];
 }
 
 static void integrate(falling_box *b, const double *v)
@@ -127,7 +128,8 @@ static void integrate(falling_box *b, const double *v)
     b->quat[1] = w[0] * q[1] + w[1] * q[0] + w[2] * q[3] - w[3] * q[2];
     b->quat[2] = w[0] * q[2] - w[1] * q[3] + w[2] * q[0] + w[3] * q[1];
     b->quat[3] = w[0] * q[3] + w[1] * q[2] - w[2] * q[1] + w[3] * q[0];
-    double size = sqrt(b->quat[0] * b->quat[0] + b->quat[1] * b->quat[1] + b->quat[2] * b->quat[2] + b->quat[3] * b->quat[3]);
+    double size =
+        sqrt(b->quat[0] * b->quat[0] + b->quat[1] * b->quat[1] + b->quat[2] * b->quat[2] + b->quat[3] * b->quat[3]);
     for (int i = 0; i < 4; i++)
         b->quat[i] /= size;
 }
@@ -288,7 +290,8 @@ static void add_hinge(scene *s, int a, int b, const double p[3])
  * a foot; knees with a limit and dry friction when `rows` */
 static void walker(scene *s, source *r, double mu, bool rows)
 {
-    static const double trunk_size[3] = {0.2, 0.3, 0.5}, link_size[3] = {0.08, 0.08, 0.4}, foot_size[3] = {0.22, 0.1, 0.05};
+    static const double trunk_size[3] = {0.2, 0.3, 0.5}, link_size[3] = {0.08, 0.08, 0.4},
+                        foot_size[3] = {0.22, 0.1, 0.05};
     const double trunk_at[3] = {0, 0, 1.1};
     double inertia[3];
     memset(s, 0, sizeof *s);
@@ -318,7 +321,8 @@ static void walker(scene *s, source *r, double mu, bool rows)
     for (int side = 0; side < 2; side++)
         for (int c = 0; c < 4; c++)
         {
-            const double p[3] = {foot_at[side][0] + (c % 2 ? 0.11 : -0.11), foot_at[side][1] + (c / 2 ? 0.05 : -0.05), 0};
+            const double p[3] = {foot_at[side][0] + (c % 2 ? 0.11 : -0.11), foot_at[side][1] + (c / 2 ? 0.05 : -0.05),
+                                 0};
             add_contact(s, WORLD, 3 + 3 * side, p, up, 0, 3, mu, 0, 0);
         }
     for (int side = 0; rows && side < 2; side++)

@@ -9,47 +9,56 @@
 
 static void dq(dynamics_case *c, double *J)
 {
-    assert_int_equal(tg_actuation_derivatives(c->m, c->w, c->q, c->v, c->act, c->u, J, NULL, NULL, NULL, NULL, NULL), TG_OK);
+    assert_int_equal(tg_actuation_derivatives(c->m, c->w, c->q, c->v, c->act, c->u, J, NULL, NULL, NULL, NULL, NULL),
+                     TG_OK);
 }
 
 static void dv(dynamics_case *c, double *J)
 {
-    assert_int_equal(tg_actuation_derivatives(c->m, c->w, c->q, c->v, c->act, c->u, NULL, J, NULL, NULL, NULL, NULL), TG_OK);
+    assert_int_equal(tg_actuation_derivatives(c->m, c->w, c->q, c->v, c->act, c->u, NULL, J, NULL, NULL, NULL, NULL),
+                     TG_OK);
 }
 
 static void dact(dynamics_case *c, double *J)
 {
-    assert_int_equal(tg_actuation_derivatives(c->m, c->w, c->q, c->v, c->act, c->u, NULL, NULL, J, NULL, NULL, NULL), TG_OK);
+    assert_int_equal(tg_actuation_derivatives(c->m, c->w, c->q, c->v, c->act, c->u, NULL, NULL, J, NULL, NULL, NULL),
+                     TG_OK);
 }
 
 static void du(dynamics_case *c, double *J)
 {
-    assert_int_equal(tg_actuation_derivatives(c->m, c->w, c->q, c->v, c->act, c->u, NULL, NULL, NULL, J, NULL, NULL), TG_OK);
+    assert_int_equal(tg_actuation_derivatives(c->m, c->w, c->q, c->v, c->act, c->u, NULL, NULL, NULL, J, NULL, NULL),
+                     TG_OK);
 }
 
 static void gq(dynamics_case *c, double *g)
 {
-    assert_int_equal(tg_actuation_vjp(c->m, c->w, c->q, c->v, c->act, c->u, c->y, NULL, g, NULL, NULL, NULL, NULL), TG_OK);
+    assert_int_equal(tg_actuation_vjp(c->m, c->w, c->q, c->v, c->act, c->u, c->y, NULL, g, NULL, NULL, NULL, NULL),
+                     TG_OK);
 }
 
 static void gv(dynamics_case *c, double *g)
 {
-    assert_int_equal(tg_actuation_vjp(c->m, c->w, c->q, c->v, c->act, c->u, c->y, NULL, NULL, g, NULL, NULL, NULL), TG_OK);
+    assert_int_equal(tg_actuation_vjp(c->m, c->w, c->q, c->v, c->act, c->u, c->y, NULL, NULL, g, NULL, NULL, NULL),
+                     TG_OK);
 }
 
 static void gact(dynamics_case *c, double *g)
 {
-    assert_int_equal(tg_actuation_vjp(c->m, c->w, c->q, c->v, c->act, c->u, c->y, NULL, NULL, NULL, g, NULL, NULL), TG_OK);
+    assert_int_equal(tg_actuation_vjp(c->m, c->w, c->q, c->v, c->act, c->u, c->y, NULL, NULL, NULL, g, NULL, NULL),
+                     TG_OK);
 }
 
 static void gu(dynamics_case *c, double *g)
 {
-    assert_int_equal(tg_actuation_vjp(c->m, c->w, c->q, c->v, c->act, c->u, c->y, NULL, NULL, NULL, NULL, g, NULL), TG_OK);
+    assert_int_equal(tg_actuation_vjp(c->m, c->w, c->q, c->v, c->act, c->u, c->y, NULL, NULL, NULL, NULL, g, NULL),
+                     TG_OK);
 }
 
 static void gparams(dynamics_case *c, double *g)
 {
-    assert_int_equal(tg_actuation_vjp(c->m, c->w, c->q, c->v, c->act, c->u, c->y, NULL, NULL, NULL, NULL, NULL, g), TG_OK);
+    assert_int_equal(tg_actuation_vjp(c->m, c->w, c->q, c->v, c->act, c->u, c->y, NULL, NULL, NULL, NULL, NULL, g),
+                     TG_OK);
 }
 
 static void columns(dynamics_case *c, const int *index, int n, double *J)
@@ -109,22 +118,14 @@ static void test_parameters_against_differences(void **state)
 {
     (void)state;
     static const char *const kinds[] = {
-        "actuator.*.gear",
-        "actuator.*.gain",
-        "actuator.*.bias",
-        "actuator.*.tau",
-        "actuator.*.ctrl_range",
-        "actuator.*.force_range",
-        "actuator.*.act_range",
-        "joint.*.force_range",
-        "tendon.*.coef",
-        "site.*.pos",
-        "site.*.quat",
-        "body.*.pos",
-        "body.*.quat",
-        "joint.*.pos",
-        "joint.*.axis",
-        NULL,
+        "actuator.*.gear",       "actuator.*.gain",
+        "actuator.*.bias",       "actuator.*.tau",
+        "actuator.*.ctrl_range", "actuator.*.force_range",
+        "actuator.*.act_range",  "joint.*.force_range",
+        "tendon.*.coef",         "site.*.pos",
+        "site.*.quat",           "body.*.pos",
+        "body.*.quat",           "joint.*.pos",
+        "joint.*.axis",          NULL,
     };
     check_parameters(CASE_ACTUATION, gparams, kinds);
 }

@@ -87,17 +87,8 @@ static void test_parameters_against_differences(void **state)
 {
     (void)state;
     static const char *const kinds[] = {
-        "body.*.pos",
-        "body.*.quat",
-        "joint.*.pos",
-        "joint.*.axis",
-        "joint.*.ref",
-        "body.*.mass",
-        "body.*.com",
-        "body.*.inertia",
-        "joint.*.armature",
-        "gravity",
-        NULL,
+        "body.*.pos", "body.*.quat",    "joint.*.pos",      "joint.*.axis", "joint.*.ref", "body.*.mass",
+        "body.*.com", "body.*.inertia", "joint.*.armature", "gravity",      NULL,
     };
     check_parameters(CASE_RNEA, gparams, kinds);
 }

@@ -524,7 +524,7 @@ static void test_files(void **state)
     tg_scene *s = new_scene();
     for (int i = 0; i < 3; i++)
     {
-        char prefix[8];
+        char prefix[16];
         const double at[7] = {i, 0, 0, 1, 0, 0, 0};
         snprintf(prefix, sizeof prefix, "r%d", i);
         tg_attach_def def = attach(prefix, at);

@@ -77,8 +77,8 @@ void check_gradient(dynamics_function f, dynamics_input i, matrix_function *matr
                 for (int r = 0; r < rows; r++)
                     sum += y[r] * J[r * columns + j];
                 if (!(fabs(sum - g[j]) < 1e-12 * scale))
-                    fail_msg("%s, state %u: gradient[%d] = %.17g, y^T J = %.17g (scale %g)", tg_test_model_name(k), s, j,
-                             g[j], sum, scale);
+                    fail_msg("%s, state %u: gradient[%d] = %.17g, y^T J = %.17g (scale %g)", tg_test_model_name(k), s,
+                             j, g[j], sum, scale);
             }
         }
         free(J);
@@ -152,8 +152,8 @@ void check_parameters(dynamics_function f, gradient_function *gradient, const ch
                     continue;
                 }
                 if (!(error < 1e-7))
-                    fail_msg("%s, state %u: %s: gradient %.10g, relative error %.3g", tg_test_model_name(k), s, name, g[i],
-                             error);
+                    fail_msg("%s, state %u: %s: gradient %.10g, relative error %.3g", tg_test_model_name(k), s, name,
+                             g[i], error);
                 worst = fmax(worst, error);
             }
         }
@@ -161,7 +161,8 @@ void check_parameters(dynamics_function f, gradient_function *gradient, const ch
         dynamics_case_destroy(c);
         tg_model_destroy(m);
     }
-    print_message("  %d parameters, worst relative error %.2g, %d at the edge of their domain\n", tried, worst, refused);
+    print_message("  %d parameters, worst relative error %.2g, %d at the edge of their domain\n", tried, worst,
+                  refused);
     for (int k = 0; kinds[k] != NULL; k++)
         if (!(seen[k] > 1e-6))
             fail_msg("the gradient of %s is zero on every model", kinds[k]);

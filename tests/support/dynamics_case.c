@@ -29,11 +29,19 @@ static void enliven(dynamics_case *c)
         const char *pattern;
         double keep, shift;
     } changes[] = {
-        {"joint.*.stiffness", 1, 1},   {"joint.*.damping", 1, 1},   {"joint.*.armature", 1, 1},
-        {"tendon.*.stiffness", 1, 1},  {"tendon.*.damping", 1, 1},  {"tendon.*.rest[1]", 1, 0.1},
-        {"*.frictionloss", 1, 1},      {"*.restitution", 0, 1},     {"*.compliance", 1, 1},
-        {"*.kinetic", 0, 1},           {"actuator.*.gain[0]", 1, 5},
-        {"actuator.*.force_range[1]", 0, 1}, {"joint.*.force_range[1]", 0, 0.1},
+        {"joint.*.stiffness", 1, 1},
+        {"joint.*.damping", 1, 1},
+        {"joint.*.armature", 1, 1},
+        {"tendon.*.stiffness", 1, 1},
+        {"tendon.*.damping", 1, 1},
+        {"tendon.*.rest[1]", 1, 0.1},
+        {"*.frictionloss", 1, 1},
+        {"*.restitution", 0, 1},
+        {"*.compliance", 1, 1},
+        {"*.kinetic", 0, 1},
+        {"actuator.*.gain[0]", 1, 5},
+        {"actuator.*.force_range[1]", 0, 1},
+        {"joint.*.force_range[1]", 0, 0.1},
     };
     unsigned seed = 7;
     int *index = calloc((size_t)c->size.nparams + 1, sizeof(int));

@@ -15,8 +15,8 @@ typedef struct fd_problem
 
 typedef struct fd_result
 {
-    double error;   /* relative, best of the sweep */
-    double largest; /* max |F|: a derivative that is zero proves nothing */
+    double error;    /* relative, best of the sweep */
+    double largest;  /* max |F|: a derivative that is zero proves nothing */
     int row, column; /* worst entry */
 } fd_result;
 
