@@ -1,10 +1,11 @@
 /* The search against a look at all pairs of features. */
 #include "collision/polytope_test.h"
+#include "support/effort.h"
 
 enum
 {
     SHAPES = 9,
-    POSES = 1000
+    POSES = 1000 / TEST_EFFORT
 };
 
 static tg_polytope *hull[5];

@@ -1,13 +1,14 @@
 /* Spheres, capsules, boxes and meshes against boxes and meshes: distances and normals against a look at all
  * features, patches against the shapes' own geometry. */
 #include "collision/polytope_test.h"
+#include "support/effort.h"
 
 #include "collision/polytope.h"
 
 enum
 {
     SHAPES = 7,
-    POSES = 1000
+    POSES = 1000 / TEST_EFFORT
 };
 
 static tg_polytope *rock, *slab, *flat, *cube;

@@ -1,6 +1,7 @@
 /* Many problems, stepped and random: the share that is certified, iterations, time, and that the result does not depend
  * on the impulses a solve starts from. Prints one line a set. */
 #include "contact_test.h"
+#include "support/effort.h"
 
 static const double up[3] = {0, 0, 1};
 static const double dt = 1e-3, gravity = 9.81;
@@ -161,7 +162,7 @@ static void step_boxes(const char *name, const char *solver, double mu, int dim,
 {
     tally t = {.name = name};
     scene *s = scene_new();
-    for (int seed = 1; seed <= seeds; seed++)
+    for (int seed = 1; seed <= (seeds + TEST_EFFORT - 1) / TEST_EFFORT; seed++)
     {
         source r = {(uint64_t)seed * 7919};
         falling_box b = {.mass = 1, .half = {0.1, 0.1, 0.1}, .position = {0, 0, 0.25}, .quat = {1, 0, 0, 0}};
@@ -374,7 +375,7 @@ static void frozen_set(const char *name, const char *solver, int which, int seed
 {
     tally t = {.name = name};
     scene *s = scene_new();
-    for (int seed = 1; seed <= seeds; seed++)
+    for (int seed = 1; seed <= (seeds + TEST_EFFORT - 1) / TEST_EFFORT; seed++)
     {
         source r = {(uint64_t)seed * 104729 + (uint64_t)which};
         double mu = uniform(&r, 0.2, 1);
@@ -488,7 +489,7 @@ static void random_set(const char *name, const char *solver, int problems, int b
     source r = {seed};
     scene *s = scene_new();
     *t = (tally){.name = name};
-    for (int k = 0; k < problems; k++)
+    for (int k = 0; k < problems / TEST_EFFORT; k++)
     {
         memset(s, 0, offsetof(scene, G));
         memset(s->warm, 0, sizeof s->warm);
