@@ -142,7 +142,7 @@ static void reach_only_stops(void **state)
             assert_true(cut.distance >= 0.02);
         stopped += cut.iterations < full.iterations;
     }
-    assert_true(stopped > 100);
+    assert_true(stopped > POSES / 10);
 }
 
 /* A hint changes nothing but the last digits. */
