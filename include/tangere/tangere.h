@@ -9,5 +9,6 @@
 #include "tangere/dynamics.h"
 #include "tangere/model.h"
 #include "tangere/scene.h"
+#include "tangere/step.h"
 
 #endif

@@ -21,9 +21,8 @@ enum
 
 /* ---- scaling ---- */
 
-bool tg_cones_take(tg_cones *cones, int rows, int blocks, tg_arena *scratch)
+bool tg_cones_take(tg_cones *cones, int rows, tg_arena *scratch)
 {
-    (void)blocks; /* an equality block becomes one block a row: rows bounds them all */
     cones->ld = v4_pad(rows);
     cones->block = TG_TAKE(scratch, tg_cone, rows, "contact: blocks");
     cones->source = TG_TAKE(scratch, int, rows, "contact: rows");
@@ -172,6 +171,7 @@ typedef struct secular
 {
     int m; /* d - 1 */
     double S[TANGENT_MAX * TANGENT_MAX], b[TANGENT_MAX];
+    double diagonal[TANGENT_MAX]; /* of G_TT */
     double coupling[TANGENT_MAX]; /* G_NT / G_NN */
     double normal;                /* -c_N / G_NN */
     /* at the last alpha */
@@ -188,6 +188,7 @@ static void secular_set(secular *f, int d, const double *G, int ld, const double
     {
         const double *row = G + (size_t)(i + 1) * (size_t)ld;
         f->coupling[i] = row[0] / G[0];
+        f->diagonal[i] = row[i + 1];
         f->b[i] = c[i + 1] + row[0] * f->normal;
         for (int j = 0; j <= i; j++)
             f->S[f->m * i + j] = row[j + 1] - f->coupling[i] * G[j + 1];
@@ -211,8 +212,8 @@ static void secular_solve(int m, const double *C, double *y)
     }
 }
 
-/* Cholesky with inverted diagonal. S is semidefinite and alpha positive: a pivot below rounding is replaced by it. */
-static void secular_factor(int m, const double *S, double alpha, double *C)
+/* Cholesky with inverted diagonal. S is only semidefinite: a pivot below rounding is replaced by it. */
+static void secular_factor(int m, const double *S, const double *G_ii, double alpha, double *C)
 {
     for (int i = 0; i < m; i++)
         for (int j = 0; j <= i; j++)
@@ -220,7 +221,7 @@ static void secular_factor(int m, const double *S, double alpha, double *C)
             double sum = S[m * i + j] + (i == j ? alpha : 0);
             for (int k = 0; k < j; k++)
                 sum -= C[m * i + k] * C[m * j + k];
-            C[m * i + j] = i == j ? 1 / sqrt(tg_larger(sum, 1e-3 * alpha)) : sum * C[m * j + j];
+            C[m * i + j] = i == j ? 1 / sqrt(tg_larger(sum, 1e-13 * (G_ii[i] + alpha))) : sum * C[m * j + j];
         }
 }
 
@@ -228,7 +229,7 @@ static void secular_at(secular *f, double alpha)
 {
     double C[TANGENT_MAX * TANGENT_MAX] = {0}, dx[TANGENT_MAX];
     int m = f->m;
-    secular_factor(m, f->S, alpha, C);
+    secular_factor(m, f->S, f->diagonal, alpha, C);
     for (int i = 0; i < m; i++)
         f->x[i] = -f->b[i];
     secular_solve(m, C, f->x);
@@ -249,10 +250,10 @@ static void secular_at(secular *f, double alpha)
     f->d_size = f->size > 0 ? product / f->size : 0;
 }
 
-/* the root of |x_T| - x_N above `low`, where it is positive */
-static void secular_root(secular *f, double low, double scale)
+/* the root of |x_T| - x_N above 0, where it is positive and f was evaluated */
+static void secular_root(secular *f, double scale)
 {
-    double high = INFINITY, alpha = low;
+    double low = 0, high = INFINITY, alpha = 0;
     for (int k = 0; k < ROOT_STEPS; k++)
     {
         double next = -1;
@@ -272,7 +273,7 @@ static void secular_root(secular *f, double low, double scale)
             low = alpha;
         else
             high = alpha;
-        if (high - low <= 4e-16 * high)
+        if (high < INFINITY && high - low <= 4e-16 * high)
             return;
     }
 }
@@ -292,12 +293,12 @@ static void solve_contact(int d, const double *G, int ld, const double *c, doubl
     double trace = 0;
     for (int i = 0; i < f.m; i++)
         trace += G[(size_t)(i + 1) * (size_t)(ld + 1)];
-    if (trace == 0)
-        trace = G[0];
-    secular_at(&f, 1e-12 * trace); /* S may be singular: sticking up to rounding */
+    if (trace == 0) /* nothing moves the tangents: it slides if they move at all */
+        trace = f.diagonal[0] = G[0];
+    secular_at(&f, 0);
     bool slides = f.size > f.x_n;
     if (slides)
-        secular_root(&f, 1e-12 * trace, trace);
+        secular_root(&f, trace);
     x[0] = tg_larger(f.x_n, 0);
     double factor = slides && f.size > 0 ? x[0] / f.size : 1;
     for (int i = 0; i < f.m; i++)
@@ -323,7 +324,7 @@ void tg_cones_sweep(const tg_cones *cones, double *x)
         const tg_cone *cone = &cones->block[b];
         int row = cone->row, d = cone->dim;
         const double *G = cones->G + (size_t)row * (size_t)cones->ld;
-        double c[TG_CONE_MAX];
+        double c[TG_CONE_MAX] = {0};
         /* the velocity of the block with its own impulse taken away */
         for (int i = 0; i < d; i++)
             x[row + i] = 0;

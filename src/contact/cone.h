@@ -47,9 +47,9 @@ static inline double tg_smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* Sets up cones for island in scratch; false when scratch was too small. With island->rows as capacity and no blocks
- * read, a counting arena (base NULL) only counts. */
-bool tg_cones_take(tg_cones *cones, int rows, int blocks, tg_arena *scratch);
+/* Takes the arrays of a problem of so many rows (there are never more blocks than rows) from scratch; false when scratch
+ * was too small. A counting arena (base NULL) only counts. */
+bool tg_cones_take(tg_cones *cones, int rows, tg_arena *scratch);
 void tg_cones_build(tg_cones *cones, const tg_island *island);
 
 /* x = S^-1 L for the rows that are left, and L = S x with zeros in the others */

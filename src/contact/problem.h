@@ -115,8 +115,8 @@ typedef struct tg_solve_result
     tg_residual residual;
 } tg_solve_result;
 
-/* Bytes of scratch that tg_island_solve takes for a problem of this size. */
-size_t tg_island_scratch(int rows, int blocks);
+/* Bytes of scratch that tg_island_solve takes for a problem of so many rows. */
+size_t tg_island_scratch(int rows);
 
 /* Solves one island. L (rows) receives the impulses, sigma (rows) the relative velocities G L + g. A problem that the
  * solver could not certify is TG_OK with result->status TG_SOLVE_PARTIAL; an error means that the problem or the

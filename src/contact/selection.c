@@ -139,13 +139,18 @@ static double mean_diagonal(const tg_cones *cones)
     return trace / cones->rows;
 }
 
-void tg_held_build(tg_solve_work *w)
+int tg_held_rank(tg_solve_work *w)
+{
+    list_held(w);
+    w->held.inconsistency = 0;
+    w->held.rank = pivoted_cholesky(&w->cones, &w->held, w->rhs, w->best, w->held.gap);
+    return w->held.rank;
+}
+
+static void build_held(tg_solve_work *w)
 {
     tg_held *held = &w->held;
-    list_held(w);
-    held->inconsistency = 0;
-    held->rank = pivoted_cholesky(&w->cones, held, w->rhs, w->best, held->gap);
-    if (held->rank == held->count)
+    if (tg_held_rank(w) == held->count)
         return;
     orthonormalise(&w->cones, held, w->best, held->gap);
     held->inconsistency = inconsistency(&w->cones, held, held->gap);
@@ -207,7 +212,7 @@ static bool phase_holds(const tg_solve_work *w, const tg_cone *cone, const tg_co
     double along = 0;
     for (int i = 1; i < cone->dim; i++)
         along += x[i] * s[i];
-    return x[0] / cone->rho_n >= -violated && along <= 0;
+    return x[0] / cone->rho_n > violated ? along <= 0 : x[0] / cone->rho_n >= -violated;
 }
 
 /* held rows contradict each other, and this contact is the one to open */
@@ -287,7 +292,7 @@ static bool select_solution(tg_solve_work *w, bool early)
     for (int k = 0; k < ROUNDS; k++)
     {
         if (changed)
-            tg_held_build(w);
+            build_held(w);
         bool unique = w->held.rank == w->held.count;
         bool solved = unique ? solve_unique(w) : tg_limit_newton(w, early ? LIMIT_STEPS_EARLY : LIMIT_STEPS, aim(w));
         changed = revise_phases(w);
@@ -320,8 +325,18 @@ static tg_selection selection_kind(const tg_solve_work *w)
     return has_immaterial(w) ? TG_SELECT_COMPLIANT : TG_SELECT_PROJECTED;
 }
 
+static bool is_finite(const tg_solve_work *w)
+{
+    double sum = 0;
+    for (int i = 0; i < w->cones.rows; i++)
+        sum += 0 * w->x[i] + 0 * w->s[i];
+    return sum == 0;
+}
+
 static void keep(tg_solve_work *w, tg_selection selection)
 {
+    if (!is_finite(w))
+        return;
     double here = tg_newton_residual(&w->cones, w->x, w->s), tolerance = w->options->tolerance;
     bool chosen = selection != TG_SELECT_UNSELECTED && here <= tolerance;
     bool kept_chosen = w->kept_selection != TG_SELECT_UNSELECTED && w->kept_residual <= tolerance;
@@ -346,12 +361,15 @@ bool tg_solve_accept(tg_solve_work *w)
 bool tg_solve_compliant(tg_solve_work *w)
 {
     tg_cones *cones = &w->cones;
-    double eps = compliance * mean_diagonal(cones);
+    double eps = compliance * mean_diagonal(cones), *rigid = w->held.gap;
     for (int i = 0; i < cones->rows; i++)
+    {
+        rigid[i] = diagonal(cones, i);
         cones->G[(size_t)i * (size_t)(cones->ld + 1)] += eps * cones->scale[i] * cones->scale[i];
+    }
     tg_interior_run(w, 1e-4 * w->options->tolerance);
     for (int i = 0; i < cones->rows; i++)
-        cones->G[(size_t)i * (size_t)(cones->ld + 1)] -= eps * cones->scale[i] * cones->scale[i];
+        cones->G[(size_t)i * (size_t)(cones->ld + 1)] = rigid[i];
     tg_cones_velocity(cones, w->x, w->s);
     bool selected = select_solution(w, false);
     keep(w, selected ? selection_kind(w) : TG_SELECT_UNSELECTED);

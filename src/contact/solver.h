@@ -35,17 +35,20 @@ typedef struct tg_held
 
 typedef struct tg_solve_work
 {
+    const tg_island *island;
     const tg_solve_options *options;
     tg_cones cones;
     double *x, *s; /* the iterate and s = G x + g */
     double *best;  /* the best iterate of an interior-point run */
 
-    double *kept; /* the best solution so far, its residual (m/s) and how it was selected */
+    double *kept;  /* the best solution so far, its residual (m/s) and how it was selected */
+    double *spare; /* the best solution before the interior point */
     double kept_residual;
     tg_selection kept_selection;
     tg_cone_state *state;
     tg_held held;
-    double *A, *rhs; /* the linear system */
+    double *L, *sigma; /* of the island, for its certificate */
+    double *A, *rhs;   /* the linear system */
     int *active, *pivot, active_count;
     int *position;    /* row of the scaled problem -> row of the linear system, or -1 */
     double *interior; /* vectors of solver_ipm.c and limit.c */
@@ -70,6 +73,12 @@ void tg_solver_pgs(tg_solve_work *w);
 
 /* the solver of that name, or NULL */
 const tg_solver *tg_solver_find(const char *name);
+
+/* Takes all vectors and matrices of a problem of this size from scratch; false when that was too small. */
+bool tg_solve_work_take(tg_solve_work *w, int rows, tg_arena *scratch);
+
+/* Whether w->kept has its certificate: the residual of the island itself is within the tolerance. */
+bool tg_solve_certified(tg_solve_work *w);
 
 /* ---- alart_curnier.c ---- */
 
@@ -109,8 +118,8 @@ bool tg_limit_newton(tg_solve_work *w, int steps, double aim);
 
 /* ---- selection.c ---- */
 
-/* The rows held by the phases in w->state, the range of their part of G. */
-void tg_held_build(tg_solve_work *w);
+/* The rows held by the phases in w->state (w->held.row, count), and the rank of their part of G. */
+int tg_held_rank(tg_solve_work *w);
 
 /* below this inconsistency held rows agree up to rounding (m/s) */
 #define TG_CONSISTENT 1e-9

@@ -56,6 +56,38 @@ static void restore(tg_solve_work *w)
     tg_cones_velocity(&w->cones, w->x, w->s);
 }
 
+/* From nothing: the interior point, and when that finds no solution many sweeps and Newton. */
+static bool cold(tg_solve_work *w)
+{
+    memset(w->state, 0, (size_t)w->cones.blocks * sizeof *w->state);
+    tg_interior_run(w, 1e-2 * w->options->tolerance);
+    if (tg_solve_accept(w) || (w->options->select && tg_solve_compliant(w)) || tg_solve_certified(w))
+        return true;
+    restore(w);
+    newton(w, 6, false);
+    if (tg_solve_accept(w) || tg_solve_certified(w))
+        return true;
+    memset(w->x, 0, (size_t)w->cones.rows * sizeof *w->x);
+    sweeps(w, 200);
+    newton(w, 6, false);
+    return tg_solve_accept(w) || tg_solve_certified(w);
+}
+
+/* What the rule could not select is solved from a cold start, which makes it a function of the problem alone. The
+ * earlier solution comes back only when that fails. */
+static void unselected(tg_solve_work *w)
+{
+    size_t bytes = (size_t)w->cones.rows * sizeof *w->x;
+    double before = w->kept_residual;
+    memcpy(w->spare, w->kept, bytes);
+    w->kept_residual = INFINITY;
+    if (cold(w) || !(before < w->kept_residual))
+        return;
+    memcpy(w->kept, w->spare, bytes);
+    w->kept_residual = before;
+    w->kept_selection = TG_SELECT_UNSELECTED;
+}
+
 void tg_solver_newton(tg_solve_work *w)
 {
     sweeps(w, 1);
@@ -69,14 +101,5 @@ void tg_solver_newton(tg_solve_work *w)
     newton(w, 6, false);
     if (tg_solve_accept(w))
         return;
-    /* what the rule could not select: the interior point, whose cold start makes it a function of the problem alone */
-    w->kept_residual = INFINITY;
-    tg_interior_run(w, 1e-2 * w->options->tolerance);
-    if (tg_solve_accept(w) || (w->options->select && tg_solve_compliant(w)))
-        return;
-    if (w->kept_residual <= w->options->tolerance)
-        return;
-    restore(w);
-    newton(w, 5, false);
-    tg_solve_accept(w);
+    unselected(w);
 }

@@ -134,18 +134,21 @@ static tg_status check_island(const tg_island *island, tg_error *error)
 
 /* ---- one solve ---- */
 
-static bool take_work(tg_solve_work *w, int rows, int blocks, tg_arena *scratch)
+bool tg_solve_work_take(tg_solve_work *w, int rows, tg_arena *scratch)
 {
     size_t ld = (size_t)v4_pad(rows), n = (size_t)rows;
-    tg_cones_take(&w->cones, rows, blocks, scratch);
+    tg_cones_take(&w->cones, rows, scratch);
     w->x = TG_TAKE(scratch, double, ld, "contact: impulses");
     w->s = TG_TAKE(scratch, double, ld, "contact: velocities");
     w->best = TG_TAKE(scratch, double, ld, "contact: best impulses");
     w->kept = TG_TAKE(scratch, double, ld, "contact: kept impulses");
+    w->spare = TG_TAKE(scratch, double, ld, "contact: impulses before the interior point");
     w->state = TG_TAKE(scratch, tg_cone_state, n, "contact: phases");
     w->held.row = TG_TAKE(scratch, int, n, "contact: held rows");
     w->held.basis = TG_TAKE(scratch, double, n *ld, "contact: range of held rows");
     w->held.gap = TG_TAKE(scratch, double, ld, "contact: contradiction of held rows");
+    w->L = TG_TAKE(scratch, double, n, "contact: impulses of the island");
+    w->sigma = TG_TAKE(scratch, double, n, "contact: velocities of the island");
     w->A = TG_TAKE(scratch, double, n *ld, "contact: linear system");
     w->rhs = TG_TAKE(scratch, double, ld, "contact: right-hand side");
     w->active = TG_TAKE(scratch, int, n, "contact: active rows");
@@ -156,11 +159,11 @@ static bool take_work(tg_solve_work *w, int rows, int blocks, tg_arena *scratch)
     return !scratch->failed;
 }
 
-size_t tg_island_scratch(int rows, int blocks)
+size_t tg_island_scratch(int rows)
 {
     tg_arena count = {0};
     tg_solve_work w;
-    take_work(&w, rows, blocks, &count);
+    tg_solve_work_take(&w, rows, &count);
     return count.used;
 }
 
@@ -177,6 +180,13 @@ static void clear_work(tg_solve_work *w)
     w->sweeps = w->newton = w->interior_steps = 0;
     w->kept_residual = INFINITY;
     w->kept_selection = TG_SELECT_UNSELECTED;
+}
+
+bool tg_solve_certified(tg_solve_work *w)
+{
+    tg_cones_scatter(&w->cones, w->kept, w->island->rows, w->L);
+    tg_residual residual = tg_island_residual(w->island, w->L, w->options->long_double, w->sigma);
+    return tg_residual_max(&residual) <= w->options->tolerance;
 }
 
 static void solve(tg_solve_work *w, const tg_island *island)
@@ -215,13 +225,13 @@ tg_status tg_island_solve(const tg_island *island, const tg_solve_options *optio
     if (status != TG_OK)
         return status;
     size_t mark = tg_arena_mark(scratch);
-    tg_solve_work w = {.options = options};
-    if (!take_work(&w, island->rows, island->blocks, scratch))
+    tg_solve_work w = {.island = island, .options = options};
+    if (!tg_solve_work_take(&w, island->rows, scratch))
     {
         tg_arena_release(scratch, mark);
         scratch->failed = false;
         return tg_fail(error, TG_ERR_CAPACITY, "contact problem of %d rows: needs %zu bytes of scratch", island->rows,
-                       tg_island_scratch(island->rows, island->blocks));
+                       tg_island_scratch(island->rows));
     }
     solve(&w, island);
     report(&w, island, L, sigma, result);

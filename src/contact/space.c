@@ -114,6 +114,11 @@ static double largest_margin(const tg_model *m, const tg_params *p, int geom)
     return most;
 }
 
+static v4 absolute(v4 a)
+{
+    return a < 0 ? -a : a;
+}
+
 /* The box of a turned box has half lengths |R| h. */
 static void bound_geom(const tg_model *m, const tg_work *w, int g, double grow)
 {
@@ -122,26 +127,66 @@ static void bound_geom(const tg_model *m, const tg_work *w, int g, double grow)
     tg_bounds *b = &w->space->bounds;
     const double *half = p->geom_half + 4 * g;
     double more = largest_margin(m, p, g) + grow;
-    v4 centre = s->x + mat3_mul_mem(s->R, p->geom_centre + 4 * g);
+    v4 centre = s->x + mat3_mul_mem(s->R, p->geom_centre + 4 * g), h = v4_splat(INFINITY);
+    if (half[0] < INFINITY)
+        h = absolute(s->R.c[0]) * v4_splat(half[0]) + absolute(s->R.c[1]) * v4_splat(half[1]) +
+            absolute(s->R.c[2]) * v4_splat(half[2]) + v4_splat(more);
     for (int k = 0; k < 3; k++)
     {
         b->centre[k][g] = centre[k];
-        b->half[k][g] = isfinite(half[0]) ? fabs(s->R.c[0][k]) * half[0] + fabs(s->R.c[1][k]) * half[1] +
-                                                fabs(s->R.c[2][k]) * half[2] + more
-                                          : INFINITY;
+        b->half[k][g] = h[k];
     }
     b->radius[g] = p->geom_radius[g] + more;
 }
 
-tg_status tg_space_near(const tg_model *m, tg_work *w, double grow)
+/* A plane has no bounds: what is clear of it by its own is left out. `more`: of the plane. */
+static bool clear_of_plane(const tg_space *s, int plane, int g, double more)
+{
+    const tg_placed *p = &s->placed[plane];
+    const tg_bounds *b = &s->bounds;
+    v4 n = p->R.c[2], across = absolute(n);
+    double height = -v4_dot(n, p->x), box = 0;
+    for (int k = 0; k < 3; k++)
+    {
+        height += n[k] * b->centre[k][g];
+        box += across[k] * b->half[k][g];
+    }
+    return height - more >= (b->radius[g] < box ? b->radius[g] : box);
+}
+
+static int without_clear_of_planes(const tg_model *m, const tg_work *w, const double *grow)
+{
+    tg_space *s = w->space;
+    int kept = 0;
+    for (int i = 0; i < s->npair; i++)
+    {
+        tg_geom_pair pair = s->pair[i];
+        bool first = s->placed[pair.first].type == TG_GEOM_PLANE, second = s->placed[pair.second].type == TG_GEOM_PLANE;
+        int plane = first ? pair.first : pair.second, other = first ? pair.second : pair.first;
+        if ((first || second) && clear_of_plane(s, plane, other, largest_margin(m, w->params, plane) + grow[plane]))
+            continue;
+        s->pair[kept++] = pair;
+    }
+    return kept;
+}
+
+tg_status tg_space_near_each(const tg_model *m, tg_work *w, const double *grow)
 {
     tg_space *s = w->space;
     for (int g = 0; g < m->ngeom; g++)
-        bound_geom(m, w, g, 0.5 * grow);
+        bound_geom(m, w, g, grow[g]);
     int capacity = tg_pair_capacity(m);
     s->npair = tg_broad_phase(&s->bounds, s->allowed, s->order, s->pair, capacity);
     if (s->npair > capacity)
         return tg_fail(&w->error, TG_ERR_CAPACITY,
                        "%d pairs of geoms are near each other, the workspace has room for %d", s->npair, capacity);
+    s->npair = without_clear_of_planes(m, w, grow);
     return TG_OK;
+}
+
+tg_status tg_space_near(const tg_model *m, tg_work *w, double grow)
+{
+    for (int g = 0; g < m->ngeom; g++)
+        w->space->grow[g] = 0.5 * grow;
+    return tg_space_near_each(m, w, w->space->grow);
 }

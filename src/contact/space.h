@@ -12,6 +12,7 @@
     X(tg_terrain, terrain, m->nhfield, "height fields with their current size")                                        \
     X(double, bounds_memory, tg_bounds_size(m->ngeom), "behind bounds")                                                \
     X(uint64_t, allowed_bits, (size_t)m->ngeom *(size_t)tg_allowed_words(m->ngeom), "candidate pairs")                 \
+    X(double, grow, m->ngeom, "how much each geom's bounds are grown (m)")                                             \
     X(int, order, m->ngeom, "scratch of the broad phase")                                                              \
     X(tg_geom_pair, pair, tg_pair_capacity(m), "pairs that are near")
 
@@ -37,6 +38,9 @@ void tg_space_update(const tg_model *m, tg_work *w);
 
 /* Pairs whose bounds, grown by their margins and half of `grow` each, overlap. After tg_space_update. */
 tg_status tg_space_near(const tg_model *m, tg_work *w, double grow);
+
+/* The same with each geom's bounds grown by its own distance (ngeom). */
+tg_status tg_space_near_each(const tg_model *m, tg_work *w, const double *grow);
 
 /* The declared pair of two geoms, -1: none; and the margin that counts for them. */
 int tg_declared_pair(const tg_model *m, tg_geom_pair pair);

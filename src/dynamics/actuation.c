@@ -95,7 +95,7 @@ static double clamp(double x, const double range[2], int *end)
 
 /* The activation at the end of the step, and its derivatives: act + h act_rate, where h = dt, or tau (1 - exp(-dt/tau)) for the
  * exact filter. */
-static void next_activation(const tg_model *m, const tg_work *w, int i, double act, double dt, tg_drive *d)
+void tg_next_activation(const tg_model *m, const tg_work *w, int i, double act, double dt, tg_drive *d)
 {
     double h = dt, h_tau = 0;
     if (m->actuator_dynamics[i] == TG_DYNAMICS_FILTEREXACT)
@@ -125,7 +125,7 @@ static void set_signal(const tg_model *m, const tg_work *w, int i, const double 
     d->signal = now;
     d->signal_act = 1;
     if (m->actuator_act_early[i])
-        next_activation(m, w, i, now, dt, d);
+        tg_next_activation(m, w, i, now, dt, d);
 }
 
 tg_drive tg_drive_of(const tg_model *m, const tg_work *w, int i, const double *v, const double *act, const double *u,
@@ -155,6 +155,14 @@ int tg_joint_force_end(const tg_model *m, const tg_work *w, int dof, double forc
     if (m->joint_force_limited[joint])
         *bound = clamp(force, TG_PARAM(w->params, joint_force_range) + 2 * joint, &end);
     return end;
+}
+
+void tg_clamp_joint_forces(const tg_model *m, const tg_work *w, double *force)
+{
+    double bound;
+    for (int k = 0; k < m->nv; k++)
+        if (tg_joint_force_end(m, w, k, force[k], &bound) >= 0)
+            force[k] = bound;
 }
 
 void tg_actuator_forces(const tg_model *m, const tg_work *w, const double *v, const double *act, const double *u,
@@ -188,8 +196,6 @@ tg_status tg_actuation(const tg_model *m, tg_work *w, const double *q, const dou
     tg_position_stage(m, w, q);
     tg_transmissions(m, w, q);
     tg_actuator_forces(m, w, v, act, u, m->timestep, force, act_rate);
-    for (int k = 0; k < m->nv; k++)
-        if (tg_joint_force_end(m, w, k, force[k], &w->vec[k]) >= 0)
-            force[k] = w->vec[k];
+    tg_clamp_joint_forces(m, w, force);
     return TG_OK;
 }

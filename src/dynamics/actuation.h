@@ -33,9 +33,15 @@ void tg_transmissions(const tg_model *m, tg_work *w, const double *q);
 tg_drive tg_drive_of(const tg_model *m, const tg_work *w, int i, const double *v, const double *act, const double *u,
                      double dt);
 
-/* force (nv), with the joints' force ranges, and act_rate (na, may be NULL). */
+/* The activation at the end of a step of dt becomes the signal, with its derivatives; d as tg_drive_of left it. */
+void tg_next_activation(const tg_model *m, const tg_work *w, int i, double act, double dt, tg_drive *d);
+
+/* force (nv), before the joints' force ranges, and act_rate (na, may be NULL). */
 void tg_actuator_forces(const tg_model *m, const tg_work *w, const double *v, const double *act, const double *u,
                         double dt, double *force, double *act_rate);
+
+/* Clamps the forces on joints with a force range. */
+void tg_clamp_joint_forces(const tg_model *m, const tg_work *w, double *force);
 
 /* Which bound of its joint's force range a generalised force is clamped to: 0, 1, -1 none. *bound gets it. */
 int tg_joint_force_end(const tg_model *m, const tg_work *w, int dof, double force, double *bound);

@@ -61,10 +61,19 @@ void tg_mass_rows(const tg_model *m, tg_work *w)
     }
 }
 
-tg_status tg_factor_mass(const tg_model *m, tg_work *w)
+static void add_diagonal(const tg_model *m, tg_work *w, const double *extra)
+{
+    for (int t = 0; t < m->ntree; t++)
+        for (int k = 0; k < m->tree_ndof[t]; k++)
+            w->M[m->tree_matrix[t] + k * (m->tree_ld[t] + 1)] += extra[m->tree_dof[t] + k];
+}
+
+tg_status tg_factor_mass(const tg_model *m, tg_work *w, const double *extra)
 {
     tg_composites(m, w);
     tg_mass_rows(m, w);
+    if (extra != NULL)
+        add_diagonal(m, w, extra);
     for (int t = 0; t < m->ntree; t++)
     {
         int bad = tg_ltl_factor(&m->tree_ltl[t], w->M + m->tree_matrix[t], w->dinv + m->tree_dof[t]);

@@ -13,8 +13,8 @@ void tg_mass_rows(const tg_model *m, tg_work *w);
 /* w->M as a full nv x nv matrix, both triangles. */
 void tg_export_mass(const tg_model *m, const tg_work *w, double *M);
 
-/* Composites and rows, then M = L^T D L in place; a status if M is not positive definite. */
-tg_status tg_factor_mass(const tg_model *m, tg_work *w);
+/* Composites and rows, then M + diag(extra) = L^T D L in place; a status if that is not positive definite. extra: nv, NULL: zero. */
+tg_status tg_factor_mass(const tg_model *m, tg_work *w, const double *extra);
 
 /* x = M^-1 x with the factors. */
 void tg_solve_mass(const tg_model *m, const tg_work *w, double *x);

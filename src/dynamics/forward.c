@@ -10,7 +10,7 @@ tg_status tg_accelerate(const tg_model *m, tg_work *w, const double *q, const do
 {
     double *bias = w->vec, *force = w->vec + m->nv;
     tg_position_stage(m, w, q);
-    TG_TRY(tg_factor_mass(m, w));
+    TG_TRY(tg_factor_mass(m, w, NULL));
     tg_node_twists(m, w, v, w->V);
     w->stage = TG_STAGE_VELOCITY;
     tg_newton_euler(m, w, NULL, bias);

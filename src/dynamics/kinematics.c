@@ -103,6 +103,7 @@ static void place_body(const tg_model *m, tg_work *w, const double *q, int body)
 
 void tg_place(const tg_model *m, tg_work *w, const double *q)
 {
+    w->placement++;
     w->generation = w->params->generation;
     const double *ref = TG_PARAM(w->params, joint_ref);
     for (int j = 0; j < m->njoint; j++)

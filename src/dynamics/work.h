@@ -78,12 +78,15 @@ struct tg_work
     const tg_params *params;
     tg_stage stage;
     uint64_t generation; /* of the parameters that the stage was made with */
+    uint64_t placement;  /* counts tg_place: what the arrays hold belongs to the last one */
 
 #define X(type, name, count, doc) type *name;
     TG_WORK_FIELDS(X)
 #undef X
 
-    struct tg_space *space; /* the contact stage's part */
+    struct tg_space *space; /* the contact stage's parts */
+    struct tg_rows *rows;
+    struct tg_step_work *step; /* the step stage's part */
     tg_error error;
     tg_allocator allocator;
     size_t bytes;

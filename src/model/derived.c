@@ -5,6 +5,7 @@
 #include "model/bounds.h"
 #include "model/inertia.h"
 #include "model/params.h"
+#include "model/reference.h"
 #include "tangere/algebra.h"
 
 _Static_assert(sizeof(tg_lump) == 10 * sizeof(double), "tg_params.subtree is an array of tg_lump");
@@ -286,6 +287,15 @@ static double dof_resistance(const tg_params *p, int dof)
     }
 }
 
+static void derive_tendons(tg_params *p)
+{
+    if (p->model->ntendon == 0)
+        return;
+    tg_reference_poses(p, p->q0, p->q0_pose);
+    for (int tendon = 0; tendon < p->model->ntendon; tendon++)
+        p->tendon_length0[tendon] = tg_reference_tendon_length(p, tendon, p->q0, p->q0_pose);
+}
+
 void tg_params_derive(tg_params *p)
 {
     derive_body_rotations(p);
@@ -295,6 +305,7 @@ void tg_params_derive(tg_params *p)
     derive_configuration(p, TG_PARAM(p, joint_springref), p->q_spring);
     derive_nodes(p);
     derive_subtrees(p);
+    derive_tendons(p);
     tg_params_bounds(p);
     for (int dof = 0; dof < p->model->nv; dof++)
         p->dof_inertia[dof] = p->dof_armature[dof] + dof_resistance(p, dof);

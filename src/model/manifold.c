@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "model/check.h"
+#include "model/manifold.h"
 #include "model/params.h"
 #include "tangere/algebra.h"
 
@@ -38,12 +39,8 @@ tg_status tg_default_q(const tg_model *m, double *q, tg_error *error)
     return TG_OK;
 }
 
-tg_status tg_integrate(const tg_model *m, const double *q, const double *dv, double *q1, tg_error *error)
+void tg_advance(const tg_model *m, const double *q, const double *dv, double *q1)
 {
-    TG_TRY(check_model(m, error));
-    TG_TRY(tg_check_configuration(m, "q", q, error));
-    TG_TRY(tg_check_numbers("dv", dv, m->nv, error));
-    TG_TRY(tg_check_present("q1", q1, m->nq, error));
     for (int joint = 0; joint < m->njoint; joint++)
     {
         const double *from = q + m->joint_q[joint];
@@ -56,6 +53,15 @@ tg_status tg_integrate(const tg_model *m, const double *q, const double *dv, dou
         if (at >= 0)
             tg_quat_integrate(from + at, change + at, to + at);
     }
+}
+
+tg_status tg_integrate(const tg_model *m, const double *q, const double *dv, double *q1, tg_error *error)
+{
+    TG_TRY(check_model(m, error));
+    TG_TRY(tg_check_configuration(m, "q", q, error));
+    TG_TRY(tg_check_numbers("dv", dv, m->nv, error));
+    TG_TRY(tg_check_present("q1", q1, m->nq, error));
+    tg_advance(m, q, dv, q1);
     return TG_OK;
 }
 

@@ -171,6 +171,8 @@ typedef struct tg_hinge_const
     X(double, value, m->nparams, "the vector itself")                                                                  \
     X(double, q0, m->nq, "reference configuration")                                                                    \
     X(double, q_spring, m->nq, "configuration in which the joint springs are at rest")                                 \
+    X(double, q0_pose, m->ntendon > 0 ? 7 * m->nbody : 0, "poses of the bodies in the reference configuration")        \
+    X(double, tendon_length0, m->ntendon, "lengths in the reference configuration")                                    \
     X(double, body_rot, 12 * m->nbody, "rotation of body.quat, three columns padded to 4")                             \
     X(double, weld_pos, 4 * m->nbody, "origin of the body in the frame of body_weld; zero for that body itself")       \
     X(double, weld_rot, 12 * m->nbody, "rotation of the body in the frame of body_weld, columns padded to 4")          \

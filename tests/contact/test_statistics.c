@@ -6,6 +6,12 @@
 static const double up[3] = {0, 0, 1};
 static const double dt = 1e-3, gravity = 9.81;
 
+/* a share of the samples, at least one */
+static int effort(int samples)
+{
+    return samples > TEST_EFFORT ? samples / TEST_EFFORT : 1;
+}
+
 /* ---- what is counted ---- */
 
 typedef struct tally
@@ -158,11 +164,22 @@ static void place_box(scene *s, const falling_box *b, double mu, int dim, int *v
     }
 }
 
-static void step_boxes(const char *name, const char *solver, double mu, int dim, int seeds, int steps, bool again)
+/* A floor for the share of certified problems, and a ceiling for other starts that end elsewhere: problems with several
+ * isolated solutions exist (a body that can stick or tip), and there the start decides. */
+static void assert_tally(const tally *t, double solved, double elsewhere)
 {
+    assert_true(t->solved >= solved * t->problems);
+    assert_true(t->different_v <= elsewhere * t->compared);
+    assert_true(t->different_L <= elsewhere * t->compared);
+}
+
+static void step_boxes(const char *name, const char *solver, double mu, int dim, int seeds, double solved)
+{
+    const int steps = 1200;
+    const bool again = strcmp(solver, "newton") == 0;
     tally t = {.name = name};
     scene *s = scene_new();
-    for (int seed = 1; seed <= (seeds + TEST_EFFORT - 1) / TEST_EFFORT; seed++)
+    for (int seed = 1; seed <= effort(seeds); seed++)
     {
         source r = {(uint64_t)seed * 7919};
         falling_box b = {.mass = 1, .half = {0.1, 0.1, 0.1}, .position = {0, 0, 0.25}, .quat = {1, 0, 0, 0}};
@@ -196,18 +213,20 @@ static void step_boxes(const char *name, const char *solver, double mu, int dim,
         }
     }
     print_tally(&t);
-    assert_int_equal(t.solved, t.problems);
     free(s);
+    assert_tally(&t, solved, 0);
 }
 
 static void tumbling(void **state)
 {
     (void)state;
-    step_boxes("box mu 0.5", "newton", 0.5, 3, 40, 1200, true);
-    step_boxes("box mu 1.5", "newton", 1.5, 3, 20, 1200, true);
-    step_boxes("box mu 0.1", "newton", 0.1, 3, 20, 1200, true);
-    step_boxes("box condim 4", "newton", 0.5, 4, 10, 1200, true);
-    step_boxes("box condim 6", "newton", 0.5, 6, 10, 1200, true);
+    step_boxes("box mu 0.5", "newton", 0.5, 3, 8, 1);
+    step_boxes("box mu 1.5", "newton", 1.5, 3, 4, 1);
+    step_boxes("box mu 0.1", "newton", 0.1, 3, 4, 1);
+    step_boxes("box condim 4", "newton", 0.5, 4, 3, 1);
+    step_boxes("box condim 6", "newton", 0.5, 6, 3, 1);
+    step_boxes("box mu 0.5, ipm", "ipm", 0.5, 3, 2, 1);
+    step_boxes("box mu 0.5, pgs", "pgs", 0.5, 3, 2, 0.99);
 }
 
 /* ---- stepped with frozen geometry: stacks, walkers, grippers ---- */
@@ -371,11 +390,13 @@ static void gripper(scene *s, double mu)
         }
 }
 
-static void frozen_set(const char *name, const char *solver, int which, int seeds, int steps, double force, bool again)
+static void frozen_set(const char *name, const char *solver, int which, int seeds, double force, double solved)
 {
+    const int steps = 100;
+    bool again = strcmp(solver, "newton") == 0;
     tally t = {.name = name};
     scene *s = scene_new();
-    for (int seed = 1; seed <= (seeds + TEST_EFFORT - 1) / TEST_EFFORT; seed++)
+    for (int seed = 1; seed <= effort(seeds); seed++)
     {
         source r = {(uint64_t)seed * 104729 + (uint64_t)which};
         double mu = uniform(&r, 0.2, 1);
@@ -407,19 +428,23 @@ static void frozen_set(const char *name, const char *solver, int which, int seed
     }
     print_tally(&t);
     free(s);
+    assert_tally(&t, solved, 0.03);
 }
 
+/* forces on every link change at random every millisecond: far rougher than motion */
 static void frozen(void **state)
 {
     (void)state;
-    frozen_set("tower of 2", "newton", 0, 20, 200, 8, true);
-    frozen_set("tower of 5", "newton", 1, 10, 100, 8, true);
-    frozen_set("tower of 3, 8 points", "newton", 2, 10, 100, 8, true);
-    frozen_set("tower of 3, masses 1e6", "newton", 3, 20, 100, 8, true);
-    frozen_set("walker", "newton", 4, 30, 200, 8, true);
-    frozen_set("walker, knees", "newton", 5, 30, 200, 8, true);
-    frozen_set("walker, pushed hard", "newton", 5, 30, 200, 40, true);
-    frozen_set("gripper", "newton", 6, 20, 200, 8, true);
+    frozen_set("tower of 2", "newton", 0, 10, 8, 1);
+    frozen_set("tower of 5", "newton", 1, 3, 8, 0.99);
+    frozen_set("tower of 3, 8 points", "newton", 2, 3, 8, 0.98);
+    frozen_set("tower of 3, masses 1e6", "newton", 3, 10, 8, 0.9);
+    frozen_set("walker", "newton", 4, 10, 8, 0.998);
+    frozen_set("walker, knees", "newton", 5, 10, 8, 0.998);
+    frozen_set("walker, pushed hard", "newton", 5, 10, 40, 0.998);
+    frozen_set("gripper", "newton", 6, 10, 8, 0.99);
+    frozen_set("walker, knees, ipm", "ipm", 5, 5, 8, 0.99);
+    frozen_set("walker, knees, pgs", "pgs", 5, 3, 8, 0.8);
 }
 
 /* ---- random islands: bodies, contacts of all dimensions, limits, equalities, joint friction ---- */
@@ -489,7 +514,7 @@ static void random_set(const char *name, const char *solver, int problems, int b
     source r = {seed};
     scene *s = scene_new();
     *t = (tally){.name = name};
-    for (int k = 0; k < problems / TEST_EFFORT; k++)
+    for (int k = 0; k < effort(problems); k++)
     {
         memset(s, 0, offsetof(scene, G));
         memset(s->warm, 0, sizeof s->warm);
@@ -516,10 +541,54 @@ static void random_islands(void **state)
 {
     (void)state;
     tally t;
-    random_set("random, condim mix", "newton", 2000, 4, 6, 1, 1, false, 11, &t);
-    random_set("random, all rows", "newton", 2000, 4, 6, 1, 1, true, 12, &t);
-    random_set("random, mu to 2", "newton", 1000, 4, 6, 2, 1, true, 13, &t);
-    random_set("random, mass ratio 1e6", "newton", 1000, 4, 6, 1, 6, true, 14, &t);
+    random_set("random, condim mix", "newton", 1000, 4, 6, 1, 1, false, 11, &t);
+    assert_tally(&t, 1, 0.01);
+    random_set("random, all rows", "newton", 1000, 4, 6, 1, 1, true, 12, &t);
+    assert_tally(&t, 1, 0.01);
+    random_set("random, mu to 2", "newton", 500, 4, 6, 2, 1, true, 13, &t);
+    assert_tally(&t, 0.995, 0.03);
+    random_set("random, mass ratio 1e6", "newton", 500, 4, 6, 1, 6, true, 14, &t);
+    assert_tally(&t, 0.995, 0.03);
+    random_set("random, all rows, ipm", "ipm", 500, 4, 6, 1, 1, true, 12, &t);
+    assert_tally(&t, 0.995, 0);
+    random_set("random, all rows, pgs", "pgs", 200, 4, 6, 1, 1, true, 12, &t);
+    assert_tally(&t, 0.85, 0);
+}
+
+/* ---- time: min over batches, warm start one per cent off ---- */
+
+static void print_time(const char *what, scene *s)
+{
+    tg_solve_options options = tg_solve_default();
+    double best = INFINITY;
+    solve_with(s, &options);
+    for (int i = 0; i < s->rows; i++)
+        s->warm[i] = 1.01 * s->L[i];
+    for (int batch = 0; batch < effort(50); batch++)
+    {
+        double start = now();
+        for (int k = 0; k < 20; k++)
+            solve_with(s, &options);
+        best = fmin(best, (now() - start) / 20);
+    }
+    print_message("%-10s %3d rows: %6.1f us, newton %d\n", what, s->rows, 1e6 * best, s->result.newton);
+    assert_solved(s);
+}
+
+static void speed(void **state)
+{
+    (void)state;
+    scene *s = scene_new();
+    for (int levels = 1; levels <= 4; levels++)
+    {
+        source r = {1};
+        tower(s, &r, levels, 4, 0.5, 0);
+        for (int b = 0; b < s->bodies; b++)
+            s->v[6 * b + 2] = -gravity * dt;
+        assemble(s);
+        print_time("resting", s);
+    }
+    free(s);
 }
 
 int main(void)
@@ -528,6 +597,7 @@ int main(void)
         cmocka_unit_test(tumbling),
         cmocka_unit_test(frozen),
         cmocka_unit_test(random_islands),
+        cmocka_unit_test(speed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,142 @@
+/* One step of a simulation: state and control in, state out, with the certificate of its contact problem.
+ *
+ * Semi-implicit Euler on the configuration manifold:
+ *     A (v+ - v) = dt (tau + actuators + passive + wrenches - bias) + J^T L,     q+ = q (+) dt v+,
+ * A = M + dt damping (+ dt^2 stiffness), and the impulses L obey the unrelaxed laws of contact, friction, limits and
+ * equalities at the end of the step (docs/contact.md). */
+#ifndef TANGERE_STEP_H
+#define TANGERE_STEP_H
+
+#include <stdbool.h>
+
+#include "tangere/contact.h"
+#include "tangere/dynamics.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- what goes in ---- */
+
+typedef enum tg_restitution
+{
+    TG_RESTITUTION_NEWTON, /* speed after = e times speed before; may create energy with friction */
+    TG_RESTITUTION_POISSON /* impulse of restitution >= e times that of compression */
+} tg_restitution;
+
+typedef struct tg_options
+{
+    double dt;             /* s; 0: the model's time step */
+    const char *solver;    /* "newton", "ipm", "pgs" */
+    double tolerance;      /* m/s: residual up to which a step counts as solved, 1e-8 */
+    bool implicit_damping; /* damping of joints acts on v+ (default, as MuJoCo's Euler); off: on v */
+    bool implicit_springs; /* springs of hinges and slides act at q + dt v+; off (default): at q */
+    bool project;          /* brings loops to rounding after the step */
+    bool energy;           /* fills tg_info.kinetic and potential (default) */
+    tg_restitution restitution;
+    double push_speed; /* m/s: how fast an overlap is pushed out at most, 0.05 */
+    double push_gain;  /* share of an overlap that is pushed out in a step, 1 */
+    double rest_speed; /* m/s: slower impacts do not bounce; 0: max(2 |gravity| dt, 1 cm/s) */
+    uint32_t cookie;
+} tg_options;
+
+TG_API tg_options tg_default_options(void);
+
+/* Impulses of the last step by constraint, from which the next one starts. Changes how fast a step is and its last
+ * digits, never what it means; empty is legal. impulse: force part and torque part in world axes (contacts), or the rows'
+ * own (others). */
+typedef struct tg_cache_entry
+{
+    uint64_t id;
+    double impulse[6];
+} tg_cache_entry;
+
+typedef struct tg_cache
+{
+    int capacity, count;
+    tg_cache_entry *entry; /* capacity of them, the caller's; constraints that find no room start from zero */
+} tg_cache;
+
+/* Arrays are the caller's: q (nq), v (nv), act (na; NULL if na is 0); cache may be NULL. */
+typedef struct tg_state
+{
+    double *q, *v, *act;
+    tg_cache *cache;
+} tg_state;
+
+/* Any of them may be NULL: zero. */
+typedef struct tg_control
+{
+    const double *u;      /* nu, controls of the actuators */
+    const double *tau;    /* nv, generalised forces */
+    const double *wrench; /* nbody x 6: force (N) and torque (N m) on each body at its centre of mass, world axes */
+} tg_control;
+
+/* ---- what comes out ---- */
+
+typedef enum tg_step_status
+{
+    TG_STEP_SOLVED,  /* every island has residual <= tolerance */
+    TG_STEP_PARTIAL, /* some island has not: the best that was met, with its residual */
+    TG_STEP_STATUSES
+} tg_step_status;
+
+TG_API const char *tg_step_status_string(tg_step_status status);
+
+typedef struct tg_info
+{
+    tg_step_status status;
+    int iterations; /* factorisations of the contact solver: Newton and interior-point steps, summed over islands */
+    int sweeps;     /* Gauss-Seidel sweeps */
+    int contacts, rows, islands;
+
+    /* of the unrelaxed laws, recomputed from the problem, m/s: the largest over all islands */
+    double residual; /* the largest of the three */
+    double primal, dual, complementarity;
+
+    double penetration;        /* m: max(0, margin - distance) over the contacts at the start of the step */
+    double kinetic, potential; /* J, after the step (option energy) */
+    double work;               /* J, of all impulses: L . (J v+ + J v_free) / 2 */
+    double capacity;           /* share of the workspace's contacts that was used */
+} tg_info;
+
+typedef enum tg_contact_mode
+{
+    TG_CONTACT_BREAKING,
+    TG_CONTACT_STICKING,
+    TG_CONTACT_SLIDING,
+    TG_CONTACT_MODES
+} tg_contact_mode;
+
+TG_API const char *tg_contact_mode_string(tg_contact_mode mode);
+
+/* A contact point that was in the problem of the last step. */
+typedef struct tg_step_contact
+{
+    tg_contact at; /* point, normal (from geom1 to geom2), distance at the start of the step, feature margin, id */
+    tg_contact_mode mode;       /* breaking: it did nothing */
+    bool immaterial;            /* counts as sticking, has no margin of its own: others hold what it would hold */
+    double margin;              /* to the next change of mode: m/s; sticking: 1 - |L_T| / (mu L_N) */
+    double force[3], torque[3]; /* N, N m: impulse / dt, world axes, on geom2 at the point */
+    double local[6];            /* the same in the contact's frame: normal first, then the rows of its condim */
+} tg_step_contact;
+
+/* ---- the step ---- */
+
+/* A workspace with room for so many contact points in one step; tg_work_create chooses a number by the model. */
+TG_API tg_status tg_work_create_for(const tg_model *m, int contacts, tg_work **w, tg_error *error);
+
+/* One step. options, control and info may be NULL. out may be in, or share its arrays. On failure out is untouched. A
+ * step whose contact problem has residual > tolerance is TG_OK with info->status TG_STEP_PARTIAL. */
+TG_API tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, const tg_state *in,
+                         const tg_control *control, tg_state *out, tg_info *info);
+
+/* The contacts of the last step in this workspace: at most capacity of them, and always the full count. TG_ERR_STALE when
+ * the workspace has done something else since. */
+TG_API tg_status tg_step_contacts(const tg_model *m, tg_work *w, tg_step_contact *contact, int capacity, int *count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

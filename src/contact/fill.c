@@ -1,0 +1,224 @@
+/* The rows themselves: J_t^T column by column, and each row's position error.
+ *
+ * A row along axis d at point p of a body is the wrench (d; p x d), of an angular velocity (0; d): its entry for dof k is the power
+ * of that wrench along the dof's twist. Up to four rows of a bond are done at once, one a lane. */
+#include <math.h>
+
+#include "contact/rows.h"
+#include "dynamics/tendon.h"
+#include "model/reference.h"
+#include "tangere/algebra.h"
+
+/* ---- rows between two bodies ---- */
+
+/* six numbers of up to four wrenches, by component */
+typedef struct wrench_lanes
+{
+    v4 c[6];
+} wrench_lanes;
+
+static spatial bond_wrench(const tg_bond *b, int row, v4 p)
+{
+    if (row < b->linear)
+        return wrench_at(b->axis[row], p);
+    return (spatial){v4_zero(), b->axis[row - b->linear]};
+}
+
+static wrench_lanes gather_wrenches(const tg_bond *b, int first, v4 p, double sign)
+{
+    wrench_lanes W;
+    spatial s[V4_LANES];
+    for (int i = 0; i < V4_LANES; i++)
+        s[i] = first + i < b->linear + b->angular ? spatial_scale(bond_wrench(b, first + i, p), sign) : spatial_zero();
+    v4_transpose(&s[0].lin, &s[1].lin, &s[2].lin, &s[3].lin);
+    v4_transpose(&s[0].ang, &s[1].ang, &s[2].ang, &s[3].ang);
+    for (int i = 0; i < 3; i++)
+    {
+        W.c[i] = s[i].lin;
+        W.c[3 + i] = s[i].ang;
+    }
+    return W;
+}
+
+/* Adds four rows at a time; lanes past the last row add zero to their neighbours. */
+static void add_body_rows(const tg_model *m, const tg_work *w, const tg_bond *b, int side, int column)
+{
+    tg_rows *r = w->rows;
+    int node = m->body_node[b->body[side]], tree = m->node_tree[node];
+    if (node == 0)
+        return;
+    int ld = v4_pad(r->tree_columns[tree]), first_dof = m->tree_dof[tree];
+    v4 p = b->point[side] - tg_node_origin(m, w, node);
+    for (int first = 0; first < b->linear + b->angular; first += V4_LANES)
+    {
+        wrench_lanes W = gather_wrenches(b, first, p, side == 0 ? -1 : 1);
+        double *J = r->J + r->tree_start[tree] + column + first;
+        for (int k = m->node_dof[node] + m->node_ndof[node] - 1; k >= 0; k = m->dof_parent[k])
+        {
+            const double *x = w->J + SPATIAL_SIZE * k;
+            double *out = J + (ptrdiff_t)(k - first_dof) * ld;
+            v4 sum = W.c[0] * v4_splat(x[0]) + W.c[1] * v4_splat(x[1]) + W.c[2] * v4_splat(x[2]) +
+                     W.c[3] * v4_splat(x[4]) + W.c[4] * v4_splat(x[5]) + W.c[5] * v4_splat(x[6]);
+            v4_storeu(out, v4_loadu(out) + sum);
+        }
+    }
+}
+
+static int column_in(const tg_rows *r, const tg_constraint *c, int tree)
+{
+    for (int k = c->part; k < c->part + c->parts; k++)
+        if (r->part[k].tree == tree)
+            return r->part[k].column;
+    return -1;
+}
+
+static void fill_bond(const tg_model *m, const tg_work *w, const tg_constraint *c, const tg_bond *b)
+{
+    for (int side = 0; side < 2; side++)
+        add_body_rows(m, w, b, side, column_in(w->rows, c, m->body_tree[b->body[side]]));
+}
+
+/* rotation vector (world axes) from where body 2 should be to where it is: Log(R_2 (R_1 R_rel)^T) */
+static void weld_error(const tg_model *m, const tg_work *w, int equality, double out[3])
+{
+    const double *data = TG_PARAM(w->params, equality_data) + 11 * equality;
+    mat3 target = mat3_product(tg_body_rotation(w, m->equality_obj1[equality]), mat3_from_quat(data + 6));
+    mat3 error = mat3_product(tg_body_rotation(w, m->equality_obj2[equality]), mat3_transpose(target));
+    double R[9];
+    mat3 T = mat3_transpose(error);
+    for (int i = 0; i < 3; i++)
+        v4_store3(R + 3 * i, T.c[i]);
+    tg_so3_log(R, out);
+}
+
+/* ---- rows of single dofs and tendons ---- */
+
+static void add_entry(const tg_model *m, tg_rows *r, const tg_constraint *c, int dof, double value)
+{
+    int tree = m->node_tree[m->dof_node[dof]];
+    r->J[r->tree_start[tree] + (size_t)(dof - m->tree_dof[tree]) * (size_t)v4_pad(r->tree_columns[tree]) +
+         (size_t)column_in(r, c, tree)] += value;
+}
+
+static void add_tendon(const tg_model *m, const tg_work *w, const tg_constraint *c, int tendon, double factor)
+{
+    const double *moment = tg_tendon_moment(m, w, tendon);
+    for (int k = 0; k < m->nv; k++)
+        if (moment[k] != 0)
+            add_entry(m, w->rows, c, k, factor * moment[k]);
+}
+
+/* y = sum c_i x^i and its derivative */
+static double polynomial(const double c[5], double x, double *slope)
+{
+    double y = 0;
+    *slope = 0;
+    for (int i = 4; i >= 0; i--)
+    {
+        *slope = *slope * x + y;
+        y = y * x + c[i];
+    }
+    return y;
+}
+
+tg_coupling tg_coupling_of(const tg_model *m, const tg_work *w, int equality, const double *q)
+{
+    const double *data = TG_PARAM(w->params, equality_data) + 11 * equality;
+    int obj[2] = {m->equality_obj1[equality], m->equality_obj2[equality]};
+    bool tendon = m->equality_type[equality] == TG_EQUALITY_TENDON;
+    double x[2] = {0, 0};
+    for (int k = 0; k < 2 && obj[k] >= 0; k++)
+        x[k] = tendon ? w->tendon_length[obj[k]] - w->params->tendon_length0[obj[k]]
+                      : q[m->joint_q[obj[k]]] - w->params->q0[m->joint_q[obj[k]]];
+    tg_coupling out = {.x = x[1]};
+    double target = polynomial(data, x[1], &out.slope);
+    if (obj[1] < 0)
+    {
+        out.slope = 0;
+        target = data[0];
+    }
+    out.error = x[0] - target;
+    return out;
+}
+
+static void fill_coupling(const tg_model *m, const tg_work *w, const tg_constraint *c, const double *q)
+{
+    int first = m->equality_obj1[c->index], second = m->equality_obj2[c->index];
+    tg_coupling k = tg_coupling_of(m, w, c->index, q);
+    w->rows->phi[c->row] = k.error;
+    if (m->equality_type[c->index] == TG_EQUALITY_TENDON)
+    {
+        add_tendon(m, w, c, first, 1);
+        if (second >= 0)
+            add_tendon(m, w, c, second, -k.slope);
+        return;
+    }
+    add_entry(m, w->rows, c, m->joint_dof[first], 1);
+    if (second >= 0)
+        add_entry(m, w->rows, c, m->joint_dof[second], -k.slope);
+}
+
+/* ---- all ---- */
+
+static void fill_equality(const tg_model *m, const tg_work *w, const tg_constraint *c, const double *q)
+{
+    if (c->bond < 0)
+    {
+        fill_coupling(m, w, c, q);
+        return;
+    }
+    const tg_bond *b = &w->rows->bond[c->bond];
+    double *phi = w->rows->phi + c->row;
+    fill_bond(m, w, c, b);
+    v4_store3(phi, b->point[1] - b->point[0]);
+    if (b->angular > 0)
+        weld_error(m, w, c->index, phi + 3);
+}
+
+static void fill_joint_limit(const tg_model *m, const tg_work *w, const tg_constraint *c, const double *q)
+{
+    double J[3];
+    w->rows->phi[c->row] = tg_joint_limit(m, w, c->index, c->side, q, J);
+    int n = m->joint_type[c->index] == TG_JOINT_BALL ? 3 : 1;
+    for (int i = 0; i < n; i++)
+        add_entry(m, w->rows, c, m->joint_dof[c->index] + i, J[i]);
+}
+
+static void fill_constraint(const tg_model *m, const tg_work *w, const tg_constraint *c, const double *q)
+{
+    tg_rows *r = w->rows;
+    for (int i = 0; i < c->rows; i++)
+        r->phi[c->row + i] = 0;
+    switch (c->source)
+    {
+    case TG_SOURCE_EQUALITY:
+        fill_equality(m, w, c, q);
+        break;
+    case TG_SOURCE_JOINT_FRICTION:
+        add_entry(m, r, c, c->index, 1);
+        break;
+    case TG_SOURCE_TENDON_FRICTION:
+        add_tendon(m, w, c, c->index, 1);
+        break;
+    case TG_SOURCE_JOINT_LIMIT:
+        fill_joint_limit(m, w, c, q);
+        break;
+    case TG_SOURCE_TENDON_LIMIT:
+        r->phi[c->row] = tg_tendon_limit(w, c->index, c->side);
+        add_tendon(m, w, c, c->index, c->side == 0 ? 1 : -1);
+        break;
+    default:
+        fill_bond(m, w, c, &r->touch[c->index].bond);
+        r->phi[c->row] = r->touch[c->index].phi;
+        break;
+    }
+}
+
+void tg_fill_jacobian(const tg_model *m, tg_work *w, const double *q)
+{
+    tg_rows *r = w->rows;
+    memset(r->J, 0, sizeof(double) * (r->tree_start[m->ntree] + V4_LANES));
+    for (int i = 0; i < r->nconstraint; i++)
+        if (r->constraint[i].parts > 0)
+            fill_constraint(m, w, &r->constraint[i], q);
+}

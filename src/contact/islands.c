@@ -1,0 +1,146 @@
+/* Islands: trees that constraints couple, found by joining sets, and the numbering of rows and columns that follows. */
+#include "contact/rows.h"
+
+static int root_of(int *root, int tree)
+{
+    while (root[tree] != tree)
+        tree = root[tree] = root[root[tree]];
+    return tree;
+}
+
+/* the smaller tree becomes the root, so that islands come in the order of their first tree */
+static void join(int *root, int a, int b)
+{
+    a = root_of(root, a);
+    b = root_of(root, b);
+    root[a > b ? a : b] = a < b ? a : b;
+}
+
+static void join_trees(const tg_model *m, tg_rows *r)
+{
+    for (int t = 0; t < m->ntree; t++)
+    {
+        r->tree_root[t] = t;
+        r->tree_island[t] = -1;
+        r->tree_columns[t] = 0;
+    }
+    for (int i = 0; i < r->nconstraint; i++)
+    {
+        const tg_constraint *c = &r->constraint[i];
+        for (int k = 1; k < c->parts; k++)
+            join(r->tree_root, r->part[c->part].tree, r->part[c->part + k].tree);
+    }
+}
+
+static int island_of(const tg_rows *r, const tg_constraint *c)
+{
+    return r->tree_island[r->part[c->part].tree];
+}
+
+/* Islands are numbered in the order of their first constraint; a constraint between things that cannot move is left out. */
+static void count_islands(tg_rows *r)
+{
+    for (int i = 0; i < r->nconstraint; i++)
+    {
+        const tg_constraint *c = &r->constraint[i];
+        if (c->parts == 0)
+            continue;
+        int root = root_of(r->tree_root, r->part[c->part].tree);
+        if (r->tree_island[root] < 0)
+        {
+            r->island[r->nisland] = (tg_rows_island){.tree = root};
+            r->tree_island[root] = r->nisland++;
+        }
+        for (int k = 0; k < c->parts; k++)
+        {
+            r->tree_island[r->part[c->part + k].tree] = r->tree_island[root];
+            if (r->part[c->part + k].tree != root)
+                r->island[r->tree_island[root]].tree = -1;
+        }
+        r->island[r->tree_island[root]].rows += c->rows;
+        r->island[r->tree_island[root]].blocks++;
+    }
+}
+
+static void place_islands(tg_rows *r)
+{
+    int row = 0, block = 0;
+    size_t G = 0;
+    for (int i = 0; i < r->nisland; i++)
+    {
+        tg_rows_island *island = &r->island[i];
+        island->row = row;
+        island->block = block;
+        island->G = G;
+        row += island->rows;
+        block += island->blocks;
+        if (island->rows <= r->capacity.island_rows)
+            G += (size_t)island->rows * (size_t)v4_pad(island->rows);
+        island->rows = island->blocks = 0;
+    }
+    r->nrow = row;
+    r->nblock = block;
+}
+
+/* gives every constraint its rows in its island, and its columns in its trees */
+static void number_rows(tg_rows *r)
+{
+    for (int i = 0; i < r->nconstraint; i++)
+    {
+        tg_constraint *c = &r->constraint[i];
+        if (c->parts == 0)
+            continue;
+        tg_rows_island *island = &r->island[island_of(r, c)];
+        c->row = island->row + island->rows;
+        r->order[island->block + island->blocks++] = i;
+        island->rows += c->rows;
+        for (int k = 0; k < c->parts; k++)
+        {
+            tg_part *part = &r->part[c->part + k];
+            part->column = r->tree_columns[part->tree];
+            r->tree_columns[part->tree] += c->rows;
+        }
+    }
+}
+
+static void number_columns(const tg_model *m, tg_rows *r)
+{
+    int column = 0;
+    size_t start = 0;
+    for (int t = 0; t < m->ntree; t++)
+    {
+        r->tree_column[t] = column;
+        r->tree_start[t] = start;
+        column += r->tree_columns[t];
+        start += (size_t)m->tree_ndof[t] * (size_t)v4_pad(r->tree_columns[t]);
+    }
+    r->tree_start[m->ntree] = start;
+    for (int i = 0; i < r->nconstraint; i++)
+    {
+        const tg_constraint *c = &r->constraint[i];
+        for (int k = 0; k < c->parts; k++)
+            for (int j = 0; j < c->rows; j++)
+                r->column_row[r->tree_column[r->part[c->part + k].tree] + r->part[c->part + k].column + j] = c->row + j;
+    }
+}
+
+void tg_make_islands(const tg_model *m, tg_work *w)
+{
+    tg_rows *r = w->rows;
+    join_trees(m, r);
+    count_islands(r);
+    place_islands(r);
+    number_rows(r);
+    number_columns(m, r);
+}
+
+tg_island tg_island_problem(const tg_rows *r, const tg_rows_island *island)
+{
+    return (tg_island){.rows = island->rows,
+                       .blocks = island->blocks,
+                       .block = r->block + island->block,
+                       .G = r->G + island->G,
+                       .ldg = v4_pad(island->rows),
+                       .g = r->g + island->row,
+                       .warm = r->warm + island->row};
+}

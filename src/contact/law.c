@@ -1,0 +1,164 @@
+/* The laws of a step, as numbers of the problem: bias, impact gates, friction coefficients.
+ *
+ *   contact      Signorini on J_N v+ + b_N,  b_N = max(Phi / dt, -v_push); with compliance c: b_N = Phi / dt (and c / dt^2 in G)
+ *   impact       if e > 0, J_N v < -v_rest and Phi + dt J_N v_free <= 0:  b_N = e J_N v and nothing else. Contacts of
+ *                the same island that separate (J_N v > 0) take max(Phi / dt, e J_N v) meanwhile (Moreau).
+ *   friction     mu (kappa + (1 - kappa) exp(-(|J_T v| / v_s)^2)) on the two sliding rows, kappa = kinetic / static
+ *   limit        as a contact without impact
+ *   equality     b = Phi / dt, no longer than v_push (m/s for positions, rad/s for orientations)
+ *   dry friction |L| <= f dt */
+#include <math.h>
+
+#include "contact/rows.h"
+
+typedef struct setting
+{
+    const tg_model *m;
+    tg_work *w;
+    const tg_contact_settings *s;
+} setting;
+
+static double push_out(const tg_contact_settings *s, double phi)
+{
+    double gain = phi < 0 ? s->push_gain : 1;
+    return fmax(gain * phi / s->dt, -s->push_speed);
+}
+
+/* ---- contacts ---- */
+
+static void start_velocity(const tg_rows *r, const tg_constraint *c, tg_touch *t)
+{
+    const double *speed = r->speed + c->row;
+    t->approach = speed[0];
+    t->slip = c->rows >= 3 ? hypot(speed[1], speed[2]) : 0;
+}
+
+static bool is_impact(const setting *x, const tg_constraint *c, const tg_touch *t)
+{
+    double e = x->w->params->value[t->law.restitution];
+    return e > 0 && t->approach < -x->s->rest_speed && t->phi + x->s->dt * x->w->rows->free[c->row] <= 0;
+}
+
+static double friction_factor(const tg_params *p, const tg_touch *t)
+{
+    double kinetic = p->value[t->law.kinetic];
+    if (kinetic == 1)
+        return 1;
+    double ratio = t->slip / p->value[t->law.slip_speed];
+    return kinetic + (1 - kinetic) * exp(-ratio * ratio);
+}
+
+static void set_friction(const tg_params *p, tg_touch *t, tg_block *block)
+{
+    const double *value = p->value;
+    t->factor = friction_factor(p, t);
+    block->mu[0] = block->mu[1] = t->factor * value[t->law.friction[0]];
+    block->mu[2] = value[t->law.friction[1]];
+    block->mu[3] = block->mu[4] = value[t->law.friction[2]];
+}
+
+static double contact_bias(const setting *x, const tg_rows_island *island, tg_touch *t)
+{
+    const tg_params *p = x->w->params;
+    double e = p->value[t->law.restitution], bounce = e * t->approach;
+    double rigid = tg_law_compliance(p, &t->law) > 0 ? t->phi / x->s->dt : push_out(x->s, t->phi);
+    t->rebound = false;
+    if (t->impact)
+        return bounce;
+    if (!island->impact || t->approach <= 0)
+        return rigid;
+    t->rebound = bounce > t->phi / x->s->dt;
+    return fmax(t->phi / x->s->dt, bounce);
+}
+
+/* ---- all ---- */
+
+static void find_impacts(const setting *x)
+{
+    tg_rows *r = x->w->rows;
+    for (int i = 0; i < r->nisland; i++)
+    {
+        tg_rows_island *island = &r->island[i];
+        island->impact = false;
+        for (int b = island->block; b < island->block + island->blocks; b++)
+        {
+            const tg_constraint *c = &r->constraint[r->order[b]];
+            if (c->source != TG_SOURCE_CONTACT)
+                continue;
+            tg_touch *t = &r->touch[c->index];
+            start_velocity(r, c, t);
+            t->impact = is_impact(x, c, t);
+            island->impact = island->impact || t->impact;
+        }
+    }
+}
+
+/* phi / dt, shortened to v_push: n numbers */
+static void equality_bias(const tg_contact_settings *s, int n, const double *phi, double *bias)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += phi[i] * phi[i];
+    double length = sqrt(sum), scale = length > s->push_speed * s->dt ? s->push_speed / length : 1 / s->dt;
+    for (int i = 0; i < n; i++)
+        bias[i] = scale * phi[i];
+}
+
+static double friction_bound(const setting *x, const tg_constraint *c)
+{
+    const tg_params *p = x->w->params;
+    return x->s->dt * (c->source == TG_SOURCE_JOINT_FRICTION
+                           ? TG_PARAM(p, joint_frictionloss)[x->m->dof_joint[c->index]]
+                           : TG_PARAM(p, tendon_frictionloss)[c->index]);
+}
+
+static void apply_law(const setting *x, const tg_rows_island *island, const tg_constraint *c, tg_block *block)
+{
+    tg_rows *r = x->w->rows;
+    double *bias = r->bias + c->row;
+    const double *phi = r->phi + c->row;
+    *block = (tg_block){.row = c->row - island->row, .rows = c->rows};
+    for (int i = 0; i < c->rows; i++)
+        bias[i] = 0;
+    switch (c->source)
+    {
+    case TG_SOURCE_EQUALITY:
+        block->kind = TG_BLOCK_EQUALITY;
+        for (int i = 0; i < c->rows; i += 3)
+            equality_bias(x->s, c->rows < 3 ? c->rows : 3, phi + i, bias + i);
+        break;
+    case TG_SOURCE_JOINT_FRICTION:
+    case TG_SOURCE_TENDON_FRICTION:
+        block->kind = TG_BLOCK_FRICTION;
+        block->bound = friction_bound(x, c);
+        break;
+    case TG_SOURCE_JOINT_LIMIT:
+    case TG_SOURCE_TENDON_LIMIT:
+        block->kind = TG_BLOCK_LIMIT;
+        bias[0] = push_out(x->s, phi[0]);
+        break;
+    default:
+        block->kind = TG_BLOCK_CONTACT;
+        set_friction(x->w->params, &r->touch[c->index], block);
+        bias[0] = contact_bias(x, island, &r->touch[c->index]);
+        break;
+    }
+}
+
+void tg_apply_laws(const tg_model *m, tg_work *w, const double *v, const double *v_free,
+                   const tg_contact_settings *settings)
+{
+    tg_rows *r = w->rows;
+    setting x = {m, w, settings};
+    tg_rows_velocity(m, w, v, r->speed);
+    tg_rows_velocity(m, w, v_free, r->free);
+    find_impacts(&x);
+    for (int i = 0; i < r->nisland; i++)
+    {
+        const tg_rows_island *island = &r->island[i];
+        for (int b = island->block; b < island->block + island->blocks; b++)
+            apply_law(&x, island, &r->constraint[r->order[b]], &r->block[b]);
+    }
+    for (int i = 0; i < r->nrow; i++)
+        r->g[i] = r->free[i] + r->bias[i];
+}

@@ -1,0 +1,192 @@
+/* Limits, dry friction and equalities of a state: which are in the problem, and how far they are from where they should
+ * be. A limit enters as a contact does: when it could be met within the step, or is nearer than 1 mm (1 mrad). */
+#include <math.h>
+
+#include "contact/rows.h"
+#include "dynamics/tendon.h"
+#include "tangere/algebra.h"
+
+static const double nearby = 1e-3; /* m or rad */
+
+typedef struct listing
+{
+    const tg_model *m;
+    tg_work *w;
+    const double *q, *v, *v_free;
+    double dt;
+} listing;
+
+/* ---- equalities ---- */
+
+static tg_constraint *add_bond(listing *s, int equality, int rows)
+{
+    tg_rows *r = s->w->rows;
+    tg_constraint *c = tg_add_constraint(r, TG_SOURCE_EQUALITY, equality, 0, rows);
+    c->bond = r->nbond++;
+    r->bond[c->bond] = (tg_bond){.body = {s->m->equality_obj1[equality], s->m->equality_obj2[equality]},
+                                 .axis = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}},
+                                 .linear = 3,
+                                 .angular = rows - 3};
+    for (int k = 0; k < 2; k++)
+        tg_add_part(r, c, s->m->body_tree[r->bond[c->bond].body[k]]);
+    return c;
+}
+
+static v4 point_of_body(const tg_work *w, int body, const double *local)
+{
+    return v4_load(w->body_pos + 4 * body) + mat3_mul_mem(tg_body_rotation(w, body), local);
+}
+
+/* a connect holds two points together; a weld also orientations, unless its torque scale is zero */
+static void list_bond(listing *s, int equality)
+{
+    const double *data = TG_PARAM(s->w->params, equality_data) + 11 * equality;
+    bool weld = s->m->equality_type[equality] == TG_EQUALITY_WELD;
+    tg_constraint *c = add_bond(s, equality, weld && data[10] > 0 ? 6 : 3);
+    tg_bond *b = &s->w->rows->bond[c->bond];
+    b->point[0] = point_of_body(s->w, b->body[0], data + (weld ? 3 : 0));
+    b->point[1] = point_of_body(s->w, b->body[1], data + (weld ? 0 : 3));
+}
+
+/* q1 - q1_0 = polynomial of q2 - q2_0, for joints or tendon lengths */
+static void list_coupling(listing *s, int equality)
+{
+    tg_rows *r = s->w->rows;
+    int first = s->m->equality_obj1[equality], second = s->m->equality_obj2[equality];
+    tg_constraint *c = tg_add_constraint(r, TG_SOURCE_EQUALITY, equality, 0, 1);
+    if (s->m->equality_type[equality] == TG_EQUALITY_TENDON)
+    {
+        tg_add_tendon_parts(s->m, s->w, c, first);
+        if (second >= 0)
+            tg_add_tendon_parts(s->m, s->w, c, second);
+        return;
+    }
+    tg_add_part(r, c, s->m->body_tree[s->m->joint_body[first]]);
+    if (second >= 0)
+        tg_add_part(r, c, s->m->body_tree[s->m->joint_body[second]]);
+}
+
+static void list_equalities(listing *s)
+{
+    for (int i = 0; i < s->m->nequality; i++)
+    {
+        if (!s->m->equality_active[i])
+            continue;
+        bool bodies = s->m->equality_type[i] == TG_EQUALITY_CONNECT || s->m->equality_type[i] == TG_EQUALITY_WELD;
+        if (bodies)
+            list_bond(s, i);
+        else
+            list_coupling(s, i);
+    }
+}
+
+/* ---- dry friction ---- */
+
+void tg_add_tendon_parts(const tg_model *m, tg_work *w, tg_constraint *c, int tendon)
+{
+    const double *moment = tg_tendon_moment(m, w, tendon);
+    for (int t = 0; t < m->ntree; t++)
+        for (int k = m->tree_dof[t]; k < m->tree_dof[t] + m->tree_ndof[t]; k++)
+            if (moment[k] != 0)
+            {
+                tg_add_part(w->rows, c, t);
+                break;
+            }
+}
+
+static void list_friction(listing *s)
+{
+    const tg_model *m = s->m;
+    tg_rows *r = s->w->rows;
+    for (int k = 0; k < m->nv; k++)
+        if (TG_PARAM(s->w->params, joint_frictionloss)[m->dof_joint[k]] > 0)
+            tg_add_part(r, tg_add_constraint(r, TG_SOURCE_JOINT_FRICTION, k, 0, 1), m->node_tree[m->dof_node[k]]);
+    for (int t = 0; t < m->ntendon; t++)
+        if (TG_PARAM(s->w->params, tendon_frictionloss)[t] > 0)
+            tg_add_tendon_parts(m, s->w, tg_add_constraint(r, TG_SOURCE_TENDON_FRICTION, t, 0, 1), t);
+}
+
+/* ---- limits ---- */
+
+static bool within_reach(const listing *s, double phi, double speed, double free_speed)
+{
+    return phi < nearby + s->dt * fmax(fabs(speed), fabs(free_speed));
+}
+
+static void list_joint_limits(listing *s, int joint)
+{
+    const tg_model *m = s->m;
+    tg_rows *r = s->w->rows;
+    int dof = m->joint_dof[joint];
+    for (int side = 0; side < 2; side++)
+    {
+        double J[3], phi = tg_joint_limit(m, s->w, joint, side, s->q, J), speed = 0, free_speed = 0;
+        int n = m->joint_type[joint] == TG_JOINT_BALL ? 3 : 1;
+        for (int i = 0; i < n; i++)
+        {
+            speed += J[i] * s->v[dof + i];
+            free_speed += J[i] * s->v_free[dof + i];
+        }
+        if (within_reach(s, phi, speed, free_speed))
+            tg_add_part(r, tg_add_constraint(r, TG_SOURCE_JOINT_LIMIT, joint, side, 1),
+                        m->body_tree[m->joint_body[joint]]);
+    }
+}
+
+double tg_joint_limit(const tg_model *m, const tg_work *w, int joint, int side, const double *q, double J[3])
+{
+    const double *range = TG_PARAM(w->params, joint_range) + 2 * joint, *at = q + m->joint_q[joint];
+    double margin = TG_PARAM(w->params, joint_margin)[joint];
+    if (m->joint_type[joint] != TG_JOINT_BALL)
+    {
+        J[0] = side == 0 ? 1 : -1;
+        return (side == 0 ? at[0] - range[0] : range[1] - at[0]) - margin;
+    }
+    double turn[3], unit[4];
+    tg_quat_normalise(at, unit);
+    tg_quat_log(unit, turn);
+    double angle = sqrt(turn[0] * turn[0] + turn[1] * turn[1] + turn[2] * turn[2]);
+    for (int i = 0; i < 3; i++)
+        J[i] = angle > 0 ? -turn[i] / angle : 0;
+    return side == 1 && angle > 0 ? range[1] - angle - margin : INFINITY;
+}
+
+double tg_tendon_limit(const tg_work *w, int tendon, int side)
+{
+    const double *range = TG_PARAM(w->params, tendon_range) + 2 * tendon;
+    double margin = TG_PARAM(w->params, tendon_margin)[tendon], length = w->tendon_length[tendon];
+    return (side == 0 ? length - range[0] : range[1] - length) - margin;
+}
+
+static void list_tendon_limits(listing *s, int tendon)
+{
+    double speed = tg_tendon_rate(s->m, s->w, tendon, s->v), free_speed = tg_tendon_rate(s->m, s->w, tendon, s->v_free);
+    for (int side = 0; side < 2; side++)
+        if (within_reach(s, tg_tendon_limit(s->w, tendon, side), speed, free_speed))
+            tg_add_tendon_parts(s->m, s->w, tg_add_constraint(s->w->rows, TG_SOURCE_TENDON_LIMIT, tendon, side, 1),
+                                tendon);
+}
+
+static void list_limits(listing *s)
+{
+    for (int j = 0; j < s->m->njoint; j++)
+        if (s->m->joint_limited[j] && s->m->joint_type[j] != TG_JOINT_FREE)
+            list_joint_limits(s, j);
+    for (int t = 0; t < s->m->ntendon; t++)
+        if (s->m->tendon_limited[t])
+            list_tendon_limits(s, t);
+}
+
+/* ---- all ---- */
+
+tg_status tg_list_constraints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
+                              const tg_contact_settings *settings)
+{
+    tg_rows *r = w->rows;
+    r->ntouch = r->nbond = r->nconstraint = r->npart = r->nrow = r->nisland = r->needed = 0;
+    listing s = {m, w, q, v, v_free, settings->dt};
+    list_equalities(&s);
+    list_friction(&s);
+    list_limits(&s);
+    return tg_list_touches(m, w, v_free, settings);
+}

@@ -1,0 +1,86 @@
+/* Sizes and memory of the constraints of a step. */
+#include "contact/rows.h"
+
+static int most_tree_dofs(const tg_model *m)
+{
+    int most = 0;
+    for (int t = 0; t < m->ntree; t++)
+        most = m->tree_ndof[t] > most ? m->tree_ndof[t] : most;
+    return most;
+}
+
+static int most_condim(const tg_model *m)
+{
+    int most = 1;
+    for (int g = 0; g < m->ngeom; g++)
+        most = m->geom_condim[g] > most ? m->geom_condim[g] : most;
+    for (int i = 0; i < m->npair; i++)
+        most = m->pair_condim[i] > most ? m->pair_condim[i] : most;
+    return most;
+}
+
+static int count_true(const int *flag, int n)
+{
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        count += flag[i] != 0;
+    return count;
+}
+
+int tg_default_contacts(const tg_model *m)
+{
+    int most = 64 + (m->ntree > 8 ? 8 : 2) * m->ngeom;
+    return m->ncandidate < most / TG_PATCH_MAX ? TG_PATCH_MAX * m->ncandidate : most;
+}
+
+/* Every constraint but contacts has a place at all times: they are few. */
+tg_capacity tg_capacity_of(const tg_model *m, int contacts)
+{
+    int pair = m->ntree < 2 ? 1 : 2, all = m->ntree < 1 ? 1 : m->ntree;
+    int limits = 2 * count_true(m->joint_limited, m->njoint);
+    int tendons = m->ntendon + 2 * count_true(m->tendon_limited, m->ntendon);
+    int contact_rows = contacts * most_condim(m);
+    tg_capacity c = {.contacts = contacts, .bonds = m->nequality};
+    c.constraints = contacts + m->nequality + m->nv + limits + tendons;
+    c.rows = contact_rows + 6 * m->nequality + m->nv + limits + tendons;
+    c.parts = contacts * pair + m->nequality * all + m->nv + limits + tendons * all;
+    c.columns = contact_rows * pair + 6 * m->nequality * all + m->nv + limits + tendons * all;
+    c.island_rows = c.rows < TG_DENSE_ROWS ? c.rows : TG_DENSE_ROWS;
+    size_t padding = 2 * V4_LANES * (size_t)(m->nv + 1);
+    c.jacobian = (size_t)c.columns * (size_t)most_tree_dofs(m) + padding;
+    c.delassus = (size_t)c.rows * (size_t)v4_pad(c.island_rows) + V4_LANES;
+    c.scratch = tg_island_scratch(c.island_rows);
+    return c;
+}
+
+void tg_rows_place(tg_rows *r, const tg_model *m, const tg_capacity *c, tg_arena *arena)
+{
+#define X(type, name, count, doc) r->name = TG_TAKE(arena, type, count, #name);
+    TG_ROWS_FIELDS(X)
+#undef X
+}
+
+void tg_rows_init(tg_rows *r, const tg_capacity *capacity)
+{
+    r->capacity = *capacity;
+    r->scratch = (tg_arena){.base = r->scratch_memory, .capacity = capacity->scratch};
+}
+
+tg_constraint *tg_add_constraint(tg_rows *r, tg_source source, int index, int side, int rows)
+{
+    tg_constraint *c = &r->constraint[r->nconstraint++];
+    *c = (tg_constraint){.source = source, .index = index, .side = side, .rows = rows, .part = r->npart, .bond = -1};
+    c->id = (uint64_t)1 << 63 | (uint64_t)source << 56 | (uint64_t)side << 48 | (uint64_t)index;
+    return c;
+}
+
+void tg_add_part(tg_rows *r, tg_constraint *c, int tree)
+{
+    if (tree < 0)
+        return;
+    for (int i = c->part; i < c->part + c->parts; i++)
+        if (r->part[i].tree == tree)
+            return;
+    r->part[r->npart++] = (tg_part){tree, 0};
+    c->parts++;
+}

@@ -1,0 +1,230 @@
+/* The constraints of one step: what is near, touches, holds or rubs, row by row, cut into islands.
+ *
+ * A constraint is a contact point, a limit, a dry friction or an equality. Its rows are relative velocities
+ *     sigma = J v+ + b,
+ * with one law a block (problem.h). Trees that constraints couple form an island; the rows of an island are contiguous.
+ * A row touches few trees, and a tree is in one island only, so the Jacobian is kept tree by tree and transposed:
+ * J_t^T (dofs of the tree x columns), one column for each row that touches it. Then, with M = L^T D L,
+ *     Y_t = D^-1/2 L^-T J_t^T,   G = sum over trees of Y_t^T Y_t   (scattered from columns to rows),
+ * run four rows at a time. facts: docs/contact.md. */
+#ifndef TG_CONTACT_ROWS_H
+#define TG_CONTACT_ROWS_H
+
+#include "contact/problem.h"
+#include "contact/space.h"
+
+typedef enum tg_source
+{
+    TG_SOURCE_EQUALITY,
+    TG_SOURCE_JOINT_FRICTION,
+    TG_SOURCE_TENDON_FRICTION,
+    TG_SOURCE_JOINT_LIMIT,
+    TG_SOURCE_TENDON_LIMIT,
+    TG_SOURCE_CONTACT
+} tg_source;
+
+/* Two bodies held (or kept apart) at a point of each, along axes: rows axis . (velocity of point 2 - velocity of point 1),
+ * then axis . (angular velocity 2 - 1). */
+typedef struct tg_bond
+{
+    v4 point[2]; /* world */
+    v4 axis[3];  /* unit, orthogonal; of a contact: n, t1, t2 */
+    int body[2];
+    int linear, angular; /* how many rows of each kind */
+} tg_bond;
+
+/* Which numbers of the parameter vector a pair of geoms takes its law from. */
+typedef struct tg_law
+{
+    int condim;
+    int friction[3]; /* slide, spin, roll */
+    int kinetic, slip_speed, restitution;
+    int compliance[2], margin[2]; /* these add; second -1: none */
+} tg_law;
+
+/* A contact point in the problem. */
+typedef struct tg_touch
+{
+    tg_contact_point at;
+    tg_bond bond;
+    tg_geom_pair pair;
+    tg_law law;
+    double phi; /* distance - margin (m) */
+
+    /* law.c: at the velocities of the start of the step */
+    double approach; /* J_N v (m/s) */
+    double slip;     /* |J_T v| of the two sliding rows (m/s) */
+    double factor;   /* of the sliding friction: 1 static .. kinetic */
+    bool impact;     /* its gate is on: b_N = e J_N v */
+    bool rebound;    /* separates while a gate is on in its island, and e J_N v counts */
+} tg_touch;
+
+typedef struct tg_constraint
+{
+    tg_source source;
+    int index; /* of the equality, dof (joint friction), joint (limit), tendon or touch */
+    int side;  /* limit: 0 lower, 1 upper */
+    int rows;  /* of the block */
+    int row;   /* its first, in the order of the islands */
+    int part;  /* its trees: parts part .. part + parts - 1 */
+    int parts;
+    int bond;    /* equality between bodies: its place in tg_rows.bond; -1: none */
+    uint64_t id; /* for warm starts */
+} tg_constraint;
+
+/* One tree that a constraint touches. */
+typedef struct tg_part
+{
+    int tree;
+    int column; /* of the constraint's first row in the tree's J^T */
+} tg_part;
+
+typedef struct tg_rows_island
+{
+    int row, rows;     /* in the arrays over rows */
+    int block, blocks; /* in block and order */
+    size_t G;          /* where its matrix starts; leading dimension v4_pad(rows) */
+    int tree;          /* if it has one tree only, else -1 */
+    bool impact;       /* a gate is on */
+    tg_solve_result result;
+} tg_rows_island;
+
+/* What a workspace has room for. */
+typedef struct tg_capacity
+{
+    int contacts, constraints, rows, parts, bonds;
+    int columns;     /* of all J_t^T: a row has one in each tree it touches */
+    int island_rows; /* of the largest problem that is solved with dense matrices */
+    size_t jacobian; /* numbers in all J_t^T */
+    size_t delassus; /* numbers in all G */
+    size_t scratch;  /* bytes for one solve */
+} tg_capacity;
+
+enum
+{
+    TG_DENSE_ROWS = 640 /* about 200 contacts */
+};
+
+tg_capacity tg_capacity_of(const tg_model *m, int contacts);
+
+/* the number of contacts a workspace has room for when its maker does not say */
+int tg_default_contacts(const tg_model *m);
+
+/* X(type, name, count, documentation); c: the tg_capacity */
+#define TG_ROWS_FIELDS(X)                                                                                              \
+    X(tg_touch, touch, c->contacts, "contact points")                                                                  \
+    X(tg_bond, bond, c->bonds, "of equalities between bodies")                                                         \
+    X(tg_constraint, constraint, c->constraints, "in the order they were found")                                       \
+    X(tg_part, part, c->parts, "trees of the constraints")                                                             \
+    X(int, order, c->constraints, "constraints in the order of the islands")                                           \
+    X(tg_block, block, c->constraints, "their laws, rows counted from the island's first")                             \
+    X(tg_block_mode, mode, c->constraints, "what each does in the solution")                                           \
+    X(tg_rows_island, island, m->ntree + 1, "")                                                                        \
+    X(int, tree_island, m->ntree, "-1: no constraint touches the tree")                                                \
+    X(int, tree_root, m->ntree, "scratch of the search for islands")                                                   \
+    X(int, tree_columns, m->ntree, "")                                                                                 \
+    X(size_t, tree_start, m->ntree + 1, "where J_t^T and Y_t start; leading dimension v4_pad(columns)")                \
+    X(int, tree_column, m->ntree + 1, "where the tree's columns start in column_row")                                  \
+    X(int, column_row, c->columns, "row of each column")                                                               \
+    X(double, J, c->jacobian, "J_t^T, tree by tree")                                                                   \
+    X(double, Y, c->jacobian, "D^-1/2 L^-T J_t^T")                                                                     \
+    X(double, G, c->delassus, "island by island")                                                                      \
+    X(double, phi, c->rows, "position error of limits and equalities, gap of contacts (m, rad)")                       \
+    X(double, speed, c->rows, "J v")                                                                                   \
+    X(double, free, c->rows, "J v_free")                                                                               \
+    X(double, bias, c->rows, "b")                                                                                      \
+    X(double, g, c->rows, "J v_free + b")                                                                              \
+    X(double, warm, c->rows, "impulses to start from")                                                                 \
+    X(double, L, c->rows, "impulses")                                                                                  \
+    X(double, sigma, c->rows, "relative velocities with bias at the end")                                              \
+    X(double, free_twist, SPATIAL_SIZE * m->nnode, "twists of the nodes without constraints")                          \
+    X(double, root_d, m->nv, "D^-1/2")                                                                                 \
+    X(double, gathered, v4_pad(c->rows), "impulses of one tree's columns")                                             \
+    X(unsigned char, scratch_memory, c->scratch, "of one solve")
+
+typedef struct tg_rows
+{
+#define X(type, name, count, doc) type *name;
+    TG_ROWS_FIELDS(X)
+#undef X
+    tg_capacity capacity;
+    tg_arena scratch;
+    int ntouch, nbond, nconstraint, npart, nrow, nisland;
+    int nblock; /* constraints that are in an island: those of things that can move */
+    int needed; /* contacts that were met, also when there is no room for them */
+} tg_rows;
+
+/* Lays the arrays out in the workspace's block (or counts them); fills what does not change. */
+void tg_rows_place(tg_rows *r, const tg_model *m, const tg_capacity *capacity, tg_arena *arena);
+void tg_rows_init(tg_rows *r, const tg_capacity *capacity);
+
+/* ---- what the step asks for ---- */
+
+/* The laws' numbers that are the same for the whole step. */
+typedef struct tg_contact_settings
+{
+    double dt;
+    double push_speed; /* m/s: how fast an overlap may be pushed out */
+    double push_gain;  /* which share of an overlap is pushed out in one step, 1 by default */
+    double rest_speed; /* m/s: slower impacts do not bounce */
+} tg_contact_settings;
+
+/* Lists every constraint near enough to matter in this step, with its position error. After the velocity stage, tg_tendons and
+ * tg_space_update; v_free: the velocities without constraints. (list.c, touch.c) */
+tg_status tg_list_constraints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
+                              const tg_contact_settings *settings);
+
+/* Adds a constraint with the trees that it touches. There is always room: see tg_capacity_of. */
+tg_constraint *tg_add_constraint(tg_rows *r, tg_source source, int index, int side, int rows);
+void tg_add_part(tg_rows *r, tg_constraint *constraint, int tree);
+void tg_add_tendon_parts(const tg_model *m, tg_work *w, tg_constraint *constraint, int tendon);
+
+/* How far a joint or tendon is from a limit (m or rad, less its margin; infinite where there is none), and the row's
+ * entries at the joint's dofs. */
+double tg_joint_limit(const tg_model *m, const tg_work *w, int joint, int side, const double *q, double J[3]);
+double tg_tendon_limit(const tg_work *w, int tendon, int side);
+
+/* Contact points of all near pairs. (touch.c) */
+tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, const tg_contact_settings *settings);
+
+/* Cuts the constraints into islands and numbers rows and columns. (islands.c) */
+void tg_make_islands(const tg_model *m, tg_work *w);
+
+/* whether an island is small enough for dense matrices */
+static inline bool tg_island_is_dense(const tg_rows *r, const tg_rows_island *island)
+{
+    return island->rows <= r->capacity.island_rows;
+}
+
+/* An equality between two joints or tendons: x1 - x1_0 = polynomial of x = x2 - x2_0. */
+typedef struct tg_coupling
+{
+    double error, x, slope;
+} tg_coupling;
+
+tg_coupling tg_coupling_of(const tg_model *m, const tg_work *w, int equality, const double *q);
+
+/* J_t^T of all trees and phi of all rows. (fill.c) */
+void tg_fill_jacobian(const tg_model *m, tg_work *w, const double *q);
+
+/* Y_t, then G of every island. After the mass matrix was factored. (delassus.c) */
+void tg_fill_delassus(const tg_model *m, tg_work *w, double dt);
+
+/* out (rows) = J x, x (nv); and x = M^-1 J^T L, both for all rows. */
+void tg_rows_velocity(const tg_model *m, const tg_work *w, const double *x, double *out);
+void tg_rows_response(const tg_model *m, const tg_work *w, const double *L, double *x);
+
+/* The problem of one island, as its solver sees it. (islands.c) */
+tg_island tg_island_problem(const tg_rows *r, const tg_rows_island *island);
+
+/* Bias, gates, friction: block, bias, g. After tg_fill_jacobian. (law.c) */
+void tg_apply_laws(const tg_model *m, tg_work *w, const double *v, const double *v_free,
+                   const tg_contact_settings *settings);
+
+/* The law of two geoms; declared: their declared pair, -1: none. (touch.c) */
+tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int declared);
+
+/* Compliance of a contact (m/N), 0 for rigid ones. */
+double tg_law_compliance(const tg_params *p, const tg_law *law);
+
+#endif

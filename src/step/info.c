@@ -1,0 +1,130 @@
+/* What a step tells about itself. */
+#include <math.h>
+
+#include "contact/collide.h"
+#include "step/step.h"
+
+const char *tg_step_status_string(tg_step_status status)
+{
+    static const char *const name[] = {"solved", "not solved to tolerance"};
+    _Static_assert(sizeof name / sizeof name[0] == TG_STEP_STATUSES, "a name for every status");
+    return (unsigned)status < TG_STEP_STATUSES ? name[status] : "unknown";
+}
+
+const char *tg_contact_mode_string(tg_contact_mode mode)
+{
+    static const char *const name[] = {"breaking", "sticking", "sliding"};
+    _Static_assert(sizeof name / sizeof name[0] == TG_CONTACT_MODES, "a name for every mode");
+    return (unsigned)mode < TG_CONTACT_MODES ? name[mode] : "unknown";
+}
+
+static void add_island(tg_info *info, const tg_solve_result *result)
+{
+    const tg_residual *residual = &result->residual;
+    if (result->status != TG_SOLVE_SOLVED)
+        info->status = TG_STEP_PARTIAL;
+    info->iterations += result->newton + result->interior;
+    info->sweeps += result->sweeps;
+    info->primal = fmax(info->primal, residual->primal);
+    info->dual = fmax(info->dual, residual->dual);
+    info->complementarity = fmax(info->complementarity, residual->complementarity);
+    info->residual = fmax(info->residual, tg_residual_max(residual));
+}
+
+/* L . (J v+ + J v_free) / 2, with J v+ = sigma - b less what the compliance of a contact adds: its energy is stored, not spent */
+static double impulse_work(const tg_rows *r)
+{
+    double work = 0;
+    for (int i = 0; i < r->nrow; i++)
+        work += 0.5 * r->L[i] * (r->sigma[i] - r->bias[i] + r->free[i]);
+    return work;
+}
+
+tg_status tg_step_report(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    const tg_rows *r = w->rows;
+    tg_info info = {.status = TG_STEP_SOLVED, .contacts = r->ntouch, .rows = r->nrow, .islands = r->nisland};
+    for (int i = 0; i < r->nisland; i++)
+        add_island(&info, &r->island[i].result);
+    for (int i = 0; i < r->ntouch; i++)
+        info.penetration = fmax(info.penetration, -r->touch[i].phi);
+    info.work = impulse_work(r);
+    info.capacity = r->capacity.contacts > 0 ? (double)r->ntouch / r->capacity.contacts : 0;
+    s->info = info;
+    return s->options.energy ? tg_energy(m, w, s->q_next, s->v_next, &s->info.kinetic, &s->info.potential) : TG_OK;
+}
+
+tg_status tg_step_modes(tg_work *w)
+{
+    tg_rows *r = w->rows;
+    if (w->step->modes)
+        return TG_OK;
+    for (int i = 0; i < r->nisland; i++)
+    {
+        const tg_rows_island *island = &r->island[i];
+        tg_island problem = tg_island_problem(r, island);
+        TG_TRY(tg_island_modes(&problem, r->L + island->row, r->sigma + island->row, &r->scratch,
+                               r->mode + island->block, &w->error));
+    }
+    w->step->modes = true;
+    return TG_OK;
+}
+
+static tg_step_contact contact_of(const tg_model *m, const tg_work *w, const tg_constraint *c,
+                                  const tg_block_mode *mode)
+{
+    const tg_rows *r = w->rows;
+    const tg_touch *t = &r->touch[c->index];
+    double dt = w->step->options.dt;
+    tg_step_contact out = {.at = tg_as_contact(m, t->pair, &t->at),
+                           .mode = (tg_contact_mode)mode->mode,
+                           .immaterial = mode->immaterial,
+                           .margin = mode->margin};
+    v4 force = v4_zero(), torque = v4_zero();
+    for (int i = 0; i < c->rows; i++)
+    {
+        out.local[i] = r->L[c->row + i] / dt;
+        if (i < t->bond.linear)
+            force += t->bond.axis[i] * v4_splat(out.local[i]);
+        else
+            torque += t->bond.axis[i - t->bond.linear] * v4_splat(out.local[i]);
+    }
+    v4_store3(out.force, force);
+    v4_store3(out.torque, torque);
+    return out;
+}
+
+tg_status tg_need_step(const tg_model *m, tg_work *w)
+{
+    TG_TRY(tg_check_work(m, w));
+    const tg_step_work *s = w->step;
+    if (!s->done || s->params != w->params || s->generation != w->params->generation)
+        return tg_fail(&w->error, TG_ERR_STALE, "%s",
+                       !s->done ? "the workspace holds no step; call tg_step first"
+                                : "the parameters have changed since the last step");
+    return TG_OK;
+}
+
+tg_status tg_step_contacts(const tg_model *m, tg_work *w, tg_step_contact *contact, int capacity, int *count)
+{
+    TG_TRY(tg_need_step(m, w));
+    if (count == NULL || capacity < 0 || (contact == NULL && capacity > 0))
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "%s",
+                       count == NULL  ? "count is NULL"
+                       : capacity < 0 ? "capacity is negative"
+                                      : "contact is NULL");
+    TG_TRY(tg_step_modes(w));
+    const tg_rows *r = w->rows;
+    *count = 0;
+    for (int b = 0; b < r->nblock; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        if (c->source != TG_SOURCE_CONTACT)
+            continue;
+        if (*count < capacity)
+            contact[*count] = contact_of(m, w, c, &r->mode[b]);
+        (*count)++;
+    }
+    return TG_OK;
+}

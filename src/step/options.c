@@ -1,0 +1,60 @@
+/* Options of a step: defaults, checks, and the numbers that follow from the model. */
+#include <math.h>
+
+#include "contact/solver.h"
+#include "step/step.h"
+
+static const uint32_t options_cookie = 0x74674f50u;
+
+tg_options tg_default_options(void)
+{
+    return (tg_options){.solver = "newton",
+                        .tolerance = 1e-8,
+                        .implicit_damping = true,
+                        .restitution = TG_RESTITUTION_NEWTON,
+                        .push_speed = 0.05,
+                        .push_gain = 1,
+                        .cookie = options_cookie};
+}
+
+static tg_status check_positive(tg_work *w, const char *name, double value, double most)
+{
+    if (value > 0 && value <= most)
+        return TG_OK;
+    return tg_fail(&w->error, TG_ERR_VALUE, "options: %s = %g must be in (0, %g]", name, value, most);
+}
+
+static tg_status check_options(tg_work *w, const tg_options *o)
+{
+    if (o->cookie != options_cookie)
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "options: not made with tg_default_options()");
+    if (tg_solver_find(o->solver) == NULL)
+        return tg_fail(&w->error, TG_ERR_NAME, "options: unknown solver '%s'", o->solver == NULL ? "" : o->solver);
+    if ((unsigned)o->restitution > TG_RESTITUTION_POISSON)
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: restitution = %d is no law", (int)o->restitution);
+    TG_TRY(check_positive(w, "dt", o->dt, 1));
+    TG_TRY(check_positive(w, "tolerance", o->tolerance, 1));
+    TG_TRY(check_positive(w, "push_speed", o->push_speed, 1e6));
+    TG_TRY(check_positive(w, "push_gain", o->push_gain, 1));
+    return check_positive(w, "rest_speed", o->rest_speed, 1e6);
+}
+
+/* v_rest = max(2 |g| dt, 1 cm/s) */
+static double default_rest_speed(const tg_work *w, double dt)
+{
+    const double *g = TG_PARAM(w->params, gravity_);
+    return fmax(2 * dt * sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]), 0.01);
+}
+
+tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *options)
+{
+    tg_options o = options != NULL ? *options : tg_default_options();
+    if (o.dt == 0)
+        o.dt = m->timestep;
+    if (o.rest_speed == 0 && o.dt > 0)
+        o.rest_speed = default_rest_speed(w, o.dt);
+    TG_TRY(check_options(w, &o));
+    w->step->options = o;
+    w->step->settings = (tg_contact_settings){o.dt, o.push_speed, o.push_gain, o.rest_speed};
+    return TG_OK;
+}

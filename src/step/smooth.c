@@ -1,0 +1,104 @@
+/* The smooth part of a step: A (v_free - v) = dt (tau + actuators + passive + wrenches - bias), with
+ * A = M + dt damping + dt^2 stiffness where these are implicit. An implicit spring acts at q + dt v+:
+ * -k (q + dt v+ - q_0) = -k (q - q_0) - dt k v - dt k (v+ - v). */
+#include "dynamics/actuation.h"
+#include "dynamics/crba.h"
+#include "dynamics/kinematics.h"
+#include "dynamics/passive.h"
+#include "dynamics/rnea.h"
+#include "step/step.h"
+
+static bool has_implicit_spring(const tg_model *m, const tg_step_work *s, int dof)
+{
+    int type = m->joint_type[m->dof_joint[dof]];
+    return s->options.implicit_springs && (type == TG_JOINT_HINGE || type == TG_JOINT_SLIDE);
+}
+
+static void fill_extra(const tg_model *m, const tg_work *w)
+{
+    tg_step_work *s = w->step;
+    double dt = s->options.dt;
+    for (int k = 0; k < m->nv; k++)
+    {
+        s->extra[k] = s->options.implicit_damping ? dt * w->params->dof_damping[k] : 0;
+        if (has_implicit_spring(m, s, k))
+            s->extra[k] += dt * dt * TG_PARAM(w->params, joint_stiffness)[m->dof_joint[k]];
+    }
+}
+
+static void add(int n, const double *x, double *sum)
+{
+    for (int k = 0; k < n; k++)
+        sum[k] += x[k];
+}
+
+/* J^T of every body's wrench at its centre of mass */
+static void add_wrenches(const tg_model *m, const tg_work *w, const double *wrench, double *force)
+{
+    for (int body = 1; body < m->nbody; body++)
+    {
+        const double *f = wrench + 6 * body;
+        int node = m->body_node[body];
+        if (node == 0 || (f[0] == 0 && f[1] == 0 && f[2] == 0 && f[3] == 0 && f[4] == 0 && f[5] == 0))
+            continue;
+        v4 com = v4_load(w->body_pos + 4 * body) - tg_node_origin(m, w, node) +
+                 mat3_mul_mem(tg_body_rotation(w, body), TG_PARAM(w->params, body_com) + 3 * body);
+        spatial W = wrench_at(v4_load3(f), com);
+        W.ang += v4_load3(f + 3);
+        for (int k = m->node_dof[node] + m->node_ndof[node] - 1; k >= 0; k = m->dof_parent[k])
+            force[k] += spatial_dot(spatial_load(w->J + SPATIAL_SIZE * k), W);
+    }
+}
+
+static void next_activations(const tg_model *m, const tg_work *w)
+{
+    tg_step_work *s = w->step;
+    for (int i = 0; i < m->nu && m->na > 0; i++)
+    {
+        int at = m->actuator_act[i];
+        if (at < 0)
+            continue;
+        tg_drive d = tg_drive_of(m, w, i, s->v, s->act, s->u, s->options.dt);
+        tg_next_activation(m, w, i, s->act[at], s->options.dt, &d);
+        s->act_next[at] = d.signal;
+    }
+}
+
+static void smooth_forces(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    tg_newton_euler(m, w, NULL, s->part);
+    tg_passive_force(m, w, s->q, s->v, s->force);
+    for (int k = 0; k < m->nv; k++)
+        s->force[k] += s->tau[k] - s->part[k];
+    if (m->nu > 0)
+    {
+        tg_transmissions(m, w, s->q);
+        tg_actuator_forces(m, w, s->v, s->act, s->u, s->options.dt, s->part, NULL);
+        tg_clamp_joint_forces(m, w, s->part);
+        add(m->nv, s->part, s->force);
+    }
+    if (s->has_wrench)
+        add_wrenches(m, w, s->wrench, s->force);
+}
+
+tg_status tg_step_smooth(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    double dt = s->options.dt;
+    tg_position_stage(m, w, s->q);
+    fill_extra(m, w);
+    TG_TRY(tg_factor_mass(m, w, s->extra));
+    tg_node_twists(m, w, s->v, w->V);
+    w->stage = TG_STAGE_VELOCITY;
+    smooth_forces(m, w);
+    for (int k = 0; k < m->nv; k++)
+    {
+        double spring = has_implicit_spring(m, s, k) ? TG_PARAM(w->params, joint_stiffness)[m->dof_joint[k]] : 0;
+        s->v_free[k] = dt * (s->force[k] - dt * spring * s->v[k]);
+    }
+    tg_solve_mass(m, w, s->v_free);
+    add(m->nv, s->v, s->v_free);
+    next_activations(m, w);
+    return TG_OK;
+}

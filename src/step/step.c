@@ -1,0 +1,113 @@
+/* One step, from left to right: smooth dynamics, constraints, impulses, integration. */
+#include "step/step.h"
+
+#include <math.h>
+
+#include "dynamics/kinematics.h"
+#include "model/manifold.h"
+
+/* ---- what goes in ---- */
+
+static tg_status check_arrays(const tg_model *m, tg_work *w, const char *name, const tg_state *state)
+{
+    if (state == NULL || (state->q == NULL && m->nq > 0) || (state->v == NULL && m->nv > 0) ||
+        (state->act == NULL && m->na > 0))
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "%s%s is NULL", name,
+                       state == NULL                   ? ""
+                       : state->q == NULL && m->nq > 0 ? ".q"
+                       : state->v == NULL && m->nv > 0 ? ".v"
+                                                       : ".act");
+    const tg_cache *cache = state->cache;
+    if (cache != NULL &&
+        (cache->count < 0 || cache->count > cache->capacity || (cache->entry == NULL && cache->capacity > 0)))
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "%s.cache: %d entries of %d%s", name, cache->count, cache->capacity,
+                       cache->entry == NULL ? " at NULL" : "");
+    return TG_OK;
+}
+
+static tg_status copy_vector(tg_work *w, const char *name, const double *from, int n, double *to)
+{
+    if (from == NULL)
+    {
+        memset(to, 0, sizeof(double) * (size_t)n);
+        return TG_OK;
+    }
+    TG_TRY(tg_check_vector(w, name, from, n));
+    memcpy(to, from, sizeof(double) * (size_t)n);
+    return TG_OK;
+}
+
+static tg_status copy_inputs(const tg_model *m, tg_work *w, const tg_state *in, const tg_control *control)
+{
+    tg_step_work *s = w->step;
+    TG_TRY(tg_check_q(m, w, in->q));
+    memcpy(s->q, in->q, sizeof(double) * (size_t)m->nq);
+    TG_TRY(copy_vector(w, "in.v", in->v, m->nv, s->v));
+    TG_TRY(copy_vector(w, "in.act", in->act, m->na, s->act));
+    TG_TRY(copy_vector(w, "control.u", control == NULL ? NULL : control->u, m->nu, s->u));
+    TG_TRY(copy_vector(w, "control.tau", control == NULL ? NULL : control->tau, m->nv, s->tau));
+    s->has_wrench = control != NULL && control->wrench != NULL;
+    if (s->has_wrench)
+        TG_TRY(copy_vector(w, "control.wrench", control->wrench, 6 * m->nbody, s->wrench));
+    return TG_OK;
+}
+
+/* ---- what comes out ---- */
+
+static tg_status check_result(const tg_model *m, tg_work *w)
+{
+    const tg_step_work *s = w->step;
+    for (int k = 0; k < m->nv; k++)
+        if (!isfinite(s->v_next[k]))
+            return tg_fail(&w->error, TG_ERR_NUMERIC,
+                           "v[%d] after the step is %g: it was %g, and %g without constraints", k, s->v_next[k],
+                           s->v[k], s->v_free[k]);
+    for (int i = 0; i < m->nq; i++)
+        if (!isfinite(s->q_next[i]))
+            return tg_fail(&w->error, TG_ERR_NUMERIC, "q[%d] after the step is %g: it was %g", i, s->q_next[i],
+                           s->q[i]);
+    return TG_OK;
+}
+
+static void integrate(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    for (int k = 0; k < m->nv; k++)
+        s->part[k] = s->options.dt * s->v_next[k];
+    tg_advance(m, s->q, s->part, s->q_next);
+}
+
+static void hand_over(const tg_model *m, const tg_work *w, tg_state *out)
+{
+    const tg_step_work *s = w->step;
+    memcpy(out->q, s->q_next, sizeof(double) * (size_t)m->nq);
+    memcpy(out->v, s->v_next, sizeof(double) * (size_t)m->nv);
+    if (m->na > 0)
+        memcpy(out->act, s->act_next, sizeof(double) * (size_t)m->na);
+    tg_cache_write(w, out->cache);
+}
+
+tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, const tg_state *in,
+                  const tg_control *control, tg_state *out, tg_info *info)
+{
+    TG_TRY(tg_check_work(m, w));
+    tg_step_work *s = w->step;
+    s->done = s->modes = false;
+    TG_TRY(tg_step_options(m, w, options));
+    TG_TRY(check_arrays(m, w, "in", in));
+    TG_TRY(check_arrays(m, w, "out", out));
+    TG_TRY(copy_inputs(m, w, in, control));
+    TG_TRY(tg_step_smooth(m, w));
+    TG_TRY(tg_step_problem(m, w, in->cache));
+    TG_TRY(tg_step_solve(m, w));
+    integrate(m, w);
+    TG_TRY(check_result(m, w));
+    TG_TRY(tg_step_report(m, w));
+    s->done = true;
+    s->params = w->params;
+    s->generation = w->params->generation;
+    hand_over(m, w, out);
+    if (info != NULL)
+        *info = s->info;
+    return TG_OK;
+}

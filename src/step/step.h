@@ -1,0 +1,29 @@
+/* The parts of a step, in the order they run. */
+#ifndef TG_STEP_STEP_H
+#define TG_STEP_STEP_H
+
+#include "step/work.h"
+
+/* Checks the options, fills in what they leave open, and keeps them. (options.c) */
+tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *options);
+
+/* Position and velocity stage, factors of M + dt D (+ dt^2 K), and the velocities without constraints. (smooth.c) */
+tg_status tg_step_smooth(const tg_model *m, tg_work *w);
+
+/* The constraints of the step, up to the problem of every island. (problem.c) */
+tg_status tg_step_problem(const tg_model *m, tg_work *w, const tg_cache *cache);
+
+/* Impulses and velocities. (problem.c) */
+tg_status tg_step_solve(const tg_model *m, tg_work *w);
+
+/* Impulses to start from, and the impulses found. (cache.c) */
+void tg_cache_read(const tg_work *w, const tg_cache *cache);
+void tg_cache_write(const tg_work *w, tg_cache *cache);
+
+/* Modes of all constraints, if they are not there yet. (info.c) */
+tg_status tg_step_modes(tg_work *w);
+
+/* tg_info of the step. (info.c) */
+tg_status tg_step_report(const tg_model *m, tg_work *w);
+
+#endif

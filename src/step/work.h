@@ -1,0 +1,43 @@
+/* The step's part of a workspace: copies of what went in, and what came out before it is handed over. */
+#ifndef TG_STEP_WORK_H
+#define TG_STEP_WORK_H
+
+#include "contact/rows.h"
+#include "tangere/step.h"
+
+/* X(type, name, count, documentation) */
+#define TG_STEP_FIELDS(X)                                                                                              \
+    X(double, q, m->nq, "at the start")                                                                                \
+    X(double, v, m->nv, "")                                                                                            \
+    X(double, act, m->na, "")                                                                                          \
+    X(double, u, m->nu, "")                                                                                            \
+    X(double, tau, m->nv, "")                                                                                          \
+    X(double, wrench, 6 * m->nbody, "")                                                                                \
+    X(double, extra, m->nv, "dt damping + dt^2 stiffness, on the diagonal of the mass matrix")                         \
+    X(double, force, m->nv, "generalised forces of the smooth part")                                                   \
+    X(double, part, m->nv, "scratch")                                                                                  \
+    X(double, v_free, m->nv, "velocities without constraints")                                                         \
+    X(double, v_next, m->nv, "at the end")                                                                             \
+    X(double, q_next, m->nq, "")                                                                                       \
+    X(double, act_next, m->na, "")
+
+typedef struct tg_step_work
+{
+#define X(type, name, count, doc) type *name;
+    TG_STEP_FIELDS(X)
+#undef X
+    tg_options options;           /* with dt and rest_speed filled in */
+    tg_contact_settings settings; /* of the contact laws */
+    tg_info info;
+    bool has_wrench;
+    bool done;           /* a step has been taken, and nothing else since */
+    bool modes;          /* modes of its contacts are there */
+    uint64_t generation; /* of the parameters at that time */
+    uint64_t placement;  /* of the arrays that its derivatives need */
+    const tg_params *params;
+} tg_step_work;
+
+/* TG_ERR_STALE unless the workspace holds the step it took last. */
+tg_status tg_need_step(const tg_model *m, tg_work *w);
+
+#endif
