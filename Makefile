@@ -10,14 +10,14 @@ export JOBS
 PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
     -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help run build test bench lint format valgrind fuzz clean command python
+.PHONY: help run build test bench robots lint format valgrind fuzz clean command python
 
 help: ## list the targets
 	@echo "make <target>:"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: command ## build the command and run the demo
-	@build/tangere demo
+run: command ## build the command and drop the built-in quadruped: it lands and stands
+	@build/tangere sim quadruped --key home --lift 0.3
 
 build: command python ## the command at build/tangere, and a Python in .venv that imports tangere
 
@@ -33,6 +33,10 @@ bench: ## time the library beside its peers in one run
 	@build/bench/bench/bench_dynamics
 	@$(MAKE) python
 	@.venv/bin/python bench/load.py --write
+
+robots: python ## drop every robot of the shared folder, and move it by random controls: 10 s each (minutes)
+	@scripts/setup.sh core python test
+	@PYTHONPATH=tests/python .venv/bin/python tests/python/robots.py
 
 lint: ## formatting, static analysis, layers, leftovers
 	@scripts/setup.sh core python test lint

@@ -346,8 +346,9 @@ int main(int argc, char **argv)
     const char *shared = getenv("TANGERE_SHARED"), *pile = "/tmp/tangere_bench_pile.xml";
     int repetitions = argc > 1 ? atoi(argv[1]) : 15;
     char path[1024];
-    if (argc > 2 || repetitions < 1)
-        bench_die("usage: bench_collision [REPETITIONS]; robots are read from $TANGERE_SHARED/robots");
+    const char *only = argc > 2 ? argv[2] : NULL;
+    if (argc > 3 || repetitions < 1)
+        bench_die("usage: bench_collision [REPETITIONS [SCENE]]; robots are read from $TANGERE_SHARED/robots");
     int cpu = bench_pin(-1);
     printf("Tangere %s, MuJoCo %s, core %d, %d repetitions; us, quiet medians\n\n", tg_version(), mj_versionString(),
            cpu, repetitions);
@@ -355,9 +356,13 @@ int main(int argc, char **argv)
            "| states that differ in their number |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n");
     for (size_t i = 0; i < sizeof robots / sizeof *robots; i++)
     {
+        if (only != NULL && strcmp(only, robots[i].name) != 0)
+            continue;
         snprintf(path, sizeof path, "%s/robots/%s", shared != NULL ? shared : "../shared", robots[i].file);
         run_scene(robots[i].name, path, false, 1000, repetitions);
     }
+    if (only != NULL && strcmp(only, "1,000 boxes") != 0)
+        return 0;
     write_pile(pile);
     run_scene("1,000 boxes", pile, true, 5, 6 * repetitions); /* a call takes milliseconds: fewer states, more often */
     remove(pile);

@@ -92,6 +92,35 @@ TG_API tg_status tg_collide_pair_derivatives(const tg_shape *shape1, const doubl
                                              tg_contact *contact, tg_contact_derivative *derivative, int capacity,
                                              int *count, tg_error *error);
 
+/* Randomised smoothing: derivatives of shapes whose corners and edges are blurred, for searches that would otherwise see
+ * a normal that does not change. They are not derivatives of what tg_distance returns, and never the default.
+ * Order 1: features stay, curvatures are those of the smoothed support functions; costs no further query.
+ * Order 0: mean of (c(M + width Z) - c(M - width Z)) Z^T / (2 width) over random displacements Z of the two poses (m and rad,
+ * standard normal), two queries a sample; its variance falls as 1 / samples.
+ * Both are for the poses; the columns of the sizes are exact. */
+typedef enum tg_smoothing_order
+{
+    TG_SMOOTHING_NONE, /* exact */
+    TG_SMOOTHING_ORDER_0,
+    TG_SMOOTHING_ORDER_1
+} tg_smoothing_order;
+
+typedef struct tg_smoothing
+{
+    tg_smoothing_order order;
+    double width;  /* m */
+    int samples;   /* order 0 */
+    uint64_t seed; /* order 0: the same seed, the same result */
+    uint32_t cookie;
+} tg_smoothing;
+
+TG_API tg_smoothing tg_default_smoothing(void); /* none; width 1 mm, 100 samples, seed 0 */
+
+/* The nearest (or deepest) points and their derivative. smoothing: NULL for none. */
+TG_API tg_status tg_distance_derivatives(const tg_shape *shape1, const double pose1[7], const tg_shape *shape2,
+                                         const double pose2[7], const tg_smoothing *smoothing, tg_contact *contact,
+                                         tg_contact_derivative *derivative, tg_error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -450,7 +450,8 @@ typedef struct tg_pair_def
 typedef struct tg_exclude_def
 {
     const char *name;
-    int body1, body2;
+    int body1, body2; /* no geom of the one collides with one of the other */
+    int geom1, geom2; /* not -1: these two geoms alone, and the bodies do not count */
     uint32_t cookie;
 } tg_exclude_def;
 

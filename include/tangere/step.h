@@ -42,6 +42,9 @@ typedef struct tg_options
 
 TG_API tg_options tg_default_options(void);
 
+/* Names of the contact solvers, the default first; NULL past the last. */
+TG_API const char *tg_solver_name(int index);
+
 /* Impulses of the last step by constraint, from which the next one starts. Changes how fast a step is and its last
  * digits, never what it means; empty is legal. impulse: force part and torque part in world axes (contacts), or the rows'
  * own (others). */
@@ -125,6 +128,10 @@ typedef struct tg_step_contact
 
 /* A workspace with room for so many contact points in one step; tg_work_create chooses a number by the model. */
 TG_API tg_status tg_work_create_for(const tg_model *m, int contacts, tg_work **w, tg_error *error);
+
+/* Contact points for which a workspace has room, and how many its last step found: more than that where it failed with
+ * TG_ERR_CAPACITY for want of room. Either may be NULL. */
+TG_API void tg_work_contacts(const tg_work *w, int *room, int *found);
 
 /* One step. options, control and info may be NULL. out may be in, or share its arrays. On failure out is untouched. A
  * step whose contact problem has residual > tolerance is TG_OK with info->status TG_STEP_PARTIAL. */

@@ -1,4 +1,4 @@
-"""Differentiable rigid-body dynamics.
+"""Differentiable rigid-body dynamics and simulation with exact frictional contact.
 
 >>> import tangere as tg
 >>> m = tg.load("models/quadruped.xml")
@@ -6,6 +6,10 @@
 >>> M = m.mass_matrix(q)
 >>> dq, dv = m.rnea_derivatives(q, v)
 >>> m.params["body.trunk.mass"] *= 1.1
+>>> sim = tg.Sim(m)
+>>> sim.reset("home")
+>>> sim.step(u=m.key("home").ctrl)
+>>> sim.info.contacts.force
 """
 
 from tangere._core import (
@@ -25,17 +29,27 @@ from tangere._core import (
 )
 from tangere._core import version as __version__
 from tangere._errors import Error, UnknownNameError
-from tangere.enums import DynamicsType, GeomType, JointType, ReportKind, Transmission
+from tangere.enums import (
+    ContactMode,
+    DynamicsType,
+    GeomType,
+    JointType,
+    ReportKind,
+    StepStatus,
+    Transmission,
+)
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
 from tangere.params import Params
 from tangere.scene import Scene
 from tangere.shape import ContactDerivatives, Contacts, Distance, Shape, distance, hull
+from tangere.sim import Info, Sim, SimState, StepContacts, step
 
 __all__ = [
     "Actuation",
     "ActuationDerivatives",
     "ActuationGradient",
     "ContactDerivatives",
+    "ContactMode",
     "Contacts",
     "Derivatives",
     "Distance",
@@ -45,6 +59,7 @@ __all__ = [
     "ForwardDynamicsDerivatives",
     "ForwardDynamicsGradient",
     "GeomType",
+    "Info",
     "JointType",
     "Key",
     "Model",
@@ -58,7 +73,11 @@ __all__ = [
     "RneaGradient",
     "Scene",
     "Shape",
+    "Sim",
+    "SimState",
     "State",
+    "StepContacts",
+    "StepStatus",
     "Transmission",
     "UnknownNameError",
     "__version__",
@@ -66,4 +85,5 @@ __all__ = [
     "hull",
     "load",
     "load_string",
+    "step",
 ]

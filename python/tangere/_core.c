@@ -2,6 +2,8 @@
 #define TG_PY_IMPORTS_NUMPY
 #include "_core.h"
 
+#include "tangere/step.h"
+
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "tangere._core",
@@ -36,6 +38,11 @@ static bool add_constants(PyObject *module)
         {"DYNAMICS_INTEGRATOR", TG_DYNAMICS_INTEGRATOR},
         {"DYNAMICS_FILTER", TG_DYNAMICS_FILTER},
         {"DYNAMICS_FILTEREXACT", TG_DYNAMICS_FILTEREXACT},
+        {"STEP_SOLVED", TG_STEP_SOLVED},
+        {"STEP_PARTIAL", TG_STEP_PARTIAL},
+        {"CONTACT_BREAKING", TG_CONTACT_BREAKING},
+        {"CONTACT_STICKING", TG_CONTACT_STICKING},
+        {"CONTACT_SLIDING", TG_CONTACT_SLIDING},
         {"REPORT_HONOURED", TG_REPORT_HONOURED},
         {"REPORT_APPROXIMATED", TG_REPORT_APPROXIMATED},
         {"REPORT_IGNORED_PHYSICS", TG_REPORT_IGNORED_PHYSICS},
@@ -58,7 +65,8 @@ PyMODINIT_FUNC PyInit__core(void)
     if (module == NULL)
         return NULL;
     if (!add_constants(module) || !tg_py_dynamics_init(module) || !tg_py_scene_init(module) ||
-        !tg_py_collide_init(module) || PyModule_AddObjectRef(module, "Model", (PyObject *)&tg_py_model_type) < 0)
+        !tg_py_collide_init(module) || !tg_py_step_init(module) ||
+        PyModule_AddObjectRef(module, "Model", (PyObject *)&tg_py_model_type) < 0)
         Py_CLEAR(module);
     return module;
 }

@@ -95,6 +95,11 @@ bool tg_py_add_method(PyMethodDef *definition);
 /* Adds the methods behind Model.collide to the Model type, and the functions behind Shape to the module. */
 bool tg_py_collide_init(PyObject *module);
 
+/* ---- steps (_core_step.c) ---- */
+
+/* Adds the Stepper type to the module. */
+bool tg_py_step_init(PyObject *module);
+
 /* ---- scenes and files (_core_scene.c) ---- */
 
 /* Adds the Scene type to the module, and the method that writes a model to the Model type. */

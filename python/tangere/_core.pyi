@@ -30,6 +30,11 @@ DYNAMICS_NONE: Final[int]
 DYNAMICS_INTEGRATOR: Final[int]
 DYNAMICS_FILTER: Final[int]
 DYNAMICS_FILTEREXACT: Final[int]
+STEP_SOLVED: Final[int]
+STEP_PARTIAL: Final[int]
+CONTACT_BREAKING: Final[int]
+CONTACT_STICKING: Final[int]
+CONTACT_SLIDING: Final[int]
 REPORT_HONOURED: Final[int]
 REPORT_APPROXIMATED: Final[int]
 REPORT_IGNORED_PHYSICS: Final[int]
@@ -113,6 +118,39 @@ def _hull(vertices: ArrayLike, /) -> Any: ...
 def _distance(
     shape1: tuple[Any, ...], pose1: ArrayLike, shape2: tuple[Any, ...], pose2: ArrayLike, /
 ) -> tuple[float, Array, Array]: ...
+
+MOST_CONTACTS: Final[int]
+CACHE_ENTRY: Final[np.dtype[np.void]]
+
+class Stepper:
+    def __init__(
+        self,
+        model: Model,
+        dt: float,
+        solver: str,
+        tolerance: float,
+        implicit_damping: bool,
+        implicit_springs: bool,
+        project: bool,
+        poisson: bool,
+        push_speed: float,
+        push_gain: float,
+        rest_speed: float,
+        max_contacts: int,
+        /,
+    ) -> None: ...
+    def step(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        act: ArrayLike | None,
+        cache: NDArray[np.void] | None,
+        u: ArrayLike | None,
+        tau: ArrayLike | None,
+        wrench: ArrayLike | None,
+        /,
+    ) -> tuple[Array, Array, Array, NDArray[np.void], tuple[int | float, ...]]: ...
+    def contacts(self) -> tuple[NDArray[Any], ...]: ...
 
 class Scene:
     def _set(self, name: str, gravity: ArrayLike, timestep: float, /) -> None: ...
@@ -207,6 +245,7 @@ class Model:
     def names(self, kind: str, /) -> list[str]: ...
     def index(self, kind: str, name: Name, /) -> int: ...
     def copy(self: _Self) -> _Self: ...
+    def exclude_overlaps(self: _Self) -> _Self: ...
     def default_q(self, *, out: Array | None = None) -> Array: ...
     def random_state(self, seed: int, *, out: Arrays2 = None) -> State: ...
     def key(self, name: Name, *, out: Arrays5 = None) -> Key: ...

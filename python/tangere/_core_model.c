@@ -5,6 +5,8 @@
 
 #include <structmember.h>
 
+#include "tangere/contact.h"
+
 static const char model_capsule[] = "tangere.model";
 static const char params_capsule[] = "tangere.params";
 
@@ -603,11 +605,9 @@ static PyObject *get_timestep(PyObject *self, void *closure)
     return PyFloat_FromDouble(tg_model_timestep(((tg_py_model *)self)->m));
 }
 
-static PyObject *model_copy(PyObject *object, PyObject *unused)
+/* Takes the reference to copy, and gives it the parameters of the object; NULL when either fails. */
+static PyObject *with_params_of(PyObject *object, PyObject *copy)
 {
-    (void)unused;
-    tg_py_model *self = (tg_py_model *)object;
-    PyObject *copy = new_model(Py_TYPE(object), self->owner);
     PyObject *params = copy == NULL ? NULL : params_view(object, NULL);
     PyObject *done = params == NULL ? NULL : set_params(copy, params);
     Py_XDECREF(params);
@@ -615,6 +615,24 @@ static PyObject *model_copy(PyObject *object, PyObject *unused)
         Py_CLEAR(copy);
     Py_XDECREF(done);
     return copy;
+}
+
+static PyObject *model_copy(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return with_params_of(object, new_model(Py_TYPE(object), ((tg_py_model *)object)->owner));
+}
+
+static PyObject *model_exclude_overlaps(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    tg_model *without = NULL;
+    tg_error error;
+    const tg_model *m = ((tg_py_model *)object)->m;
+    PyThreadState *thread = PyEval_SaveThread();
+    tg_status status = tg_exclude_overlaps(m, &without, &error);
+    PyEval_RestoreThread(thread);
+    return with_params_of(object, finish_load(Py_TYPE(object), status, without, &error));
 }
 
 /* ---- the type ---- */
@@ -673,6 +691,13 @@ static PyMethodDef model_methods[] = {
      "Index of an element of a kind ('body', 'joint', ...) by its name; '#7' is element 7, named or not."},
     {"copy", model_copy, METH_NOARGS,
      "copy($self, /)\n--\n\nThe same model with parameters of its own, which start as these are. Cheap."},
+    {"exclude_overlaps", model_exclude_overlaps, METH_NOARGS,
+     "exclude_overlaps($self, /)\n--\n\n"
+     "A copy of the model in which no two geoms collide that overlap (by more than 1e-6 m) in the reference "
+     "configuration\n"
+     "at the model's default parameters, as coarse geoms of neighbouring links do.\n\n"
+     "Planes and height fields, and pairs that are declared, still collide. The report of the copy has a line a pair,\n"
+     "with the depth; all else is as it is here."},
     {0},
 };
 

@@ -38,6 +38,21 @@ class DynamicsType(IntEnum):
     FILTEREXACT = _core.DYNAMICS_FILTEREXACT
 
 
+class StepStatus(IntEnum):
+    """What became of the contact problem of a step."""
+
+    SOLVED = _core.STEP_SOLVED
+    PARTIAL = _core.STEP_PARTIAL
+
+
+class ContactMode(IntEnum):
+    """What a contact did in a step."""
+
+    BREAKING = _core.CONTACT_BREAKING
+    STICKING = _core.CONTACT_STICKING
+    SLIDING = _core.CONTACT_SLIDING
+
+
 class ReportKind(IntEnum):
     """What a reader did with an attribute."""
 

@@ -207,10 +207,12 @@ def load(
     floating_base: bool = False,
     keep_fixed: bool = False,
     srdf: Path | None = None,
+    exclude_overlaps: bool = False,
 ) -> Model:
     """Reads a model from a file, MJCF or URDF; the format is decided by its content.
 
     strict: what would change the motion and is not supported is an error, instead of an entry in `Model.report`.
+    exclude_overlaps: geoms that overlap in the reference pose do not collide; see `Model.exclude_overlaps`.
 
     For URDF:
 
@@ -221,7 +223,7 @@ def load(
     """
     options = _load_options(strict, package_path, floating_base, keep_fixed, srdf)
     try:
-        return Model._load(path, options)
+        m = Model._load(path, options)
     except OSError as refused:
         try:
             with open(path, "rb"):
@@ -230,6 +232,7 @@ def load(
             if cause is refused:
                 raise
             raise type(cause)(cause.errno, str(refused)) from None
+    return m.exclude_overlaps() if exclude_overlaps else m
 
 
 def load_string(
@@ -241,6 +244,8 @@ def load_string(
     floating_base: bool = False,
     keep_fixed: bool = False,
     srdf: Path | None = None,
+    exclude_overlaps: bool = False,
 ) -> Model:
     """Reads a model from a string; relative paths in it start at dir. The options are those of `load`."""
-    return Model._load_string(text, dir, _load_options(strict, package_path, floating_base, keep_fixed, srdf))
+    m = Model._load_string(text, dir, _load_options(strict, package_path, floating_base, keep_fixed, srdf))
+    return m.exclude_overlaps() if exclude_overlaps else m

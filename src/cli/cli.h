@@ -65,7 +65,7 @@ int tg_cli_width(const char *text);
 enum
 {
     TG_CLI_MAX_ARGUMENTS = 2,
-    TG_CLI_MAX_OPTIONS = 4,
+    TG_CLI_MAX_OPTIONS = 9,
     TG_CLI_MAX_FOLDERS = 32 /* of packages */
 };
 
@@ -79,7 +79,7 @@ typedef struct tg_cli_option
 /* How a model is to be read: options that all commands with a MODEL have. */
 typedef struct tg_cli_reading
 {
-    bool strict, floating_base, keep_fixed;
+    bool strict, floating_base, keep_fixed, exclude_overlaps;
     const char *srdf;                             /* NULL: none */
     const char *package_path[TG_CLI_MAX_FOLDERS]; /* in the order in which they were given */
     int npackage_path;
@@ -107,13 +107,16 @@ typedef struct tg_cli_command
     int (*run)(const tg_cli_call *call);
 } tg_cli_command;
 
-extern const tg_cli_command tg_cli_info, tg_cli_params, tg_cli_collide, tg_cli_convert, tg_cli_demo;
+extern const tg_cli_command tg_cli_info, tg_cli_params, tg_cli_collide, tg_cli_convert, tg_cli_sim, tg_cli_demo;
 
 /* Understands the words behind a command's name. A status of the process, with a message if it is not TG_CLI_OK. */
 int tg_cli_parse(const tg_cli_command *command, int argc, char **argv, tg_cli_call *call);
 
 /* A positive number as the value of an option; TG_CLI_USAGE, with a message, if it is not one. */
 int tg_cli_count(const char *option, const char *value, int largest, int *count);
+
+/* A number from smallest to largest as the value of an option; TG_CLI_USAGE, with a message, if it is not one. */
+int tg_cli_real(const char *option, const char *value, double smallest, double largest, double *number);
 
 /* The word of a list (n of them) that `word` probably stood for, or NULL. */
 const char *tg_cli_nearest(const char *word, const char *const *list, int n);
@@ -156,6 +159,9 @@ void tg_cli_close(tg_cli_model *model);
 
 /* Numbers of a field of an element (gravity: TG_ELEMENT_COUNT), and how many; NULL if there is no such field. */
 const double *tg_cli_field(const tg_model *m, tg_element element, int index, const char *field, int *size);
+
+/* The keyframe of that name; a message if there is none. */
+int tg_cli_find_key(const tg_model *m, const char *name, int *key);
 
 /* The name of an element, "#3" if it has none. */
 typedef struct tg_cli_label

@@ -17,31 +17,13 @@ typedef struct scene_state
 
 /* ---- the configuration ---- */
 
-static int unknown_key(const tg_model *m, const char *name)
-{
-    int n = tg_model_sizes(m).nkey;
-    const char **names = tg_cli_alloc((size_t)n + 1, sizeof *names);
-    char hint[300];
-    for (int i = 0; i < n; i++)
-        names[i] = tg_name(m, TG_KEY, i);
-    const char *guess = tg_cli_nearest(name, names, n);
-    if (n == 0)
-        snprintf(hint, sizeof hint, "the model has no keyframes; without --key it is the reference configuration");
-    else if (guess != NULL && guess[0] != '\0')
-        snprintf(hint, sizeof hint, "did you mean '%.100s'?", guess);
-    else
-        snprintf(hint, sizeof hint, "the model has %d, '#0' is the first; tangere info lists them", n);
-    free(names);
-    return tg_cli_fail(TG_CLI_FAILED, hint, "no keyframe '%s'", name);
-}
-
 static int choose_state(const tg_model *m, const char *name, scene_state *s)
 {
     tg_error error;
     s->q = tg_cli_alloc((size_t)tg_model_sizes(m).nq + 1, sizeof *s->q);
-    int key = name != NULL ? tg_find(m, TG_KEY, name) : -1;
-    if (name != NULL && key < 0)
-        return unknown_key(m, name);
+    int key = -1;
+    if (name != NULL && tg_cli_find_key(m, name, &key) != TG_CLI_OK)
+        return TG_CLI_FAILED;
     s->key = name;
     tg_status status =
         key < 0 ? tg_default_q(m, s->q, &error) : tg_key_get(m, key, NULL, s->q, NULL, NULL, NULL, &error);

@@ -165,8 +165,9 @@ static void print_line(const tg_cli_output *out, const tg_report_entry *e)
     bool attribute = e->attribute[0] != '\0';
     fprintf(out->file, "  ");
     tg_cli_column(out, style_of(e->kind), tg_cli_report_kind(e->kind), 17);
-    fprintf(out->file, "%s:%d  %s%s%s: %s\n", e->file, e->line, e->element, attribute ? " " : "", e->attribute,
-            e->note);
+    if (e->line > 0)
+        fprintf(out->file, "%s:%d  ", e->file, e->line);
+    fprintf(out->file, "%s%s%s: %s\n", e->element, attribute ? " " : "", e->attribute, e->note);
 }
 
 /* How many lines of each kind there are; ignored physics is always listed, the rest when all is asked for. */

@@ -6,11 +6,11 @@
 
 enum
 {
-    COMMAND_COUNT = 5
+    COMMAND_COUNT = 6
 };
 
-static const tg_cli_command *const commands[COMMAND_COUNT] = {&tg_cli_info, &tg_cli_params, &tg_cli_collide,
-                                                              &tg_cli_convert, &tg_cli_demo};
+static const tg_cli_command *const commands[COMMAND_COUNT] = {&tg_cli_info,    &tg_cli_params, &tg_cli_collide,
+                                                              &tg_cli_convert, &tg_cli_sim,    &tg_cli_demo};
 
 static const tg_cli_command *find_command(const char *name)
 {
@@ -39,7 +39,7 @@ static int unknown_command(const char *name)
 static void print_overview(const tg_cli_output *out)
 {
     tg_cli_print(out, TG_CLI_TITLE, "tangere %s", tg_version());
-    fprintf(out->file, ": differentiable rigid-body dynamics\n\nusage: tangere SUBCOMMAND [ARGUMENTS] [OPTIONS]\n\n");
+    fprintf(out->file, ": differentiable rigid-body simulation\n\nusage: tangere SUBCOMMAND [ARGUMENTS] [OPTIONS]\n\n");
     for (int i = 0; i < COMMAND_COUNT; i++)
     {
         fprintf(out->file, "  ");

@@ -119,12 +119,23 @@ static const char *hint_of(tg_status status, char *list, size_t size)
     case TG_ERR_PARSE:
         return "is it a model file, and whole? The message says where reading stopped";
     case TG_ERR_UNSUPPORTED:
-        return "convert the file to MJCF, or leave out what the message names";
+        return "replace or leave out what the message names";
     case TG_ERR_MEMORY:
         return NULL;
     default:
         return "correct the element that the message names";
     }
+}
+
+static tg_status exclude_overlaps(tg_cli_model *model, tg_error *error)
+{
+    tg_model *without = NULL;
+    tg_status status = tg_exclude_overlaps(model->m, &without, error);
+    if (status != TG_OK)
+        return status;
+    tg_model_destroy(model->m);
+    model->m = without;
+    return TG_OK;
 }
 
 int tg_cli_open(const char *name, const tg_cli_reading *reading, tg_cli_model *model)
@@ -141,6 +152,8 @@ int tg_cli_open(const char *name, const tg_cli_reading *reading, tg_cli_model *m
     *model = (tg_cli_model){.path = find_file(name)};
     double start = tg_cli_clock();
     tg_status status = tg_load(model->path, &options, &model->m, &error);
+    if (status == TG_OK && reading->exclude_overlaps)
+        status = exclude_overlaps(model, &error);
     model->seconds = tg_cli_clock() - start;
     if (status == TG_OK)
         return TG_CLI_OK;
@@ -172,6 +185,30 @@ const double *tg_cli_field(const tg_model *m, tg_element element, int index, con
     if (tg_param_find(m, name, &offset, size, NULL) != TG_OK)
         return NULL;
     return tg_params_view(tg_model_params(m)) + offset;
+}
+
+static int unknown_key(const tg_model *m, const char *name)
+{
+    int n = tg_model_sizes(m).nkey;
+    const char **names = tg_cli_alloc((size_t)n + 1, sizeof *names);
+    char hint[300];
+    for (int i = 0; i < n; i++)
+        names[i] = tg_name(m, TG_KEY, i);
+    const char *guess = tg_cli_nearest(name, names, n);
+    if (n == 0)
+        snprintf(hint, sizeof hint, "the model has no keyframes; without --key it is the reference configuration");
+    else if (guess != NULL && guess[0] != '\0')
+        snprintf(hint, sizeof hint, "did you mean '%.100s'?", guess);
+    else
+        snprintf(hint, sizeof hint, "the model has %d, '#0' is the first; tangere info lists them", n);
+    free(names);
+    return tg_cli_fail(TG_CLI_FAILED, hint, "no keyframe '%s'", name);
+}
+
+int tg_cli_find_key(const tg_model *m, const char *name, int *key)
+{
+    *key = tg_find(m, TG_KEY, name);
+    return *key < 0 ? unknown_key(m, name) : TG_CLI_OK;
 }
 
 tg_cli_label tg_cli_label_of(const tg_model *m, tg_element element, int index)

@@ -65,6 +65,7 @@ enum
     READING_FLOATING_BASE,
     READING_KEEP_FIXED,
     READING_SRDF,
+    READING_EXCLUDE_OVERLAPS,
     READING_COUNT
 };
 
@@ -74,6 +75,8 @@ const tg_cli_option tg_cli_reading_options[] = {
     [READING_FLOATING_BASE] = {"--floating-base", NULL, "URDF: the root link moves freely"},
     [READING_KEEP_FIXED] = {"--keep-fixed", NULL, "URDF: links on fixed joints stay bodies"},
     [READING_SRDF] = {"--srdf", "FILE", "URDF: pairs of links that do not collide"},
+    [READING_EXCLUDE_OVERLAPS] = {"--exclude-overlaps", NULL,
+                                  "geoms that overlap in the reference pose do not collide"},
     [READING_COUNT] = {0},
 };
 
@@ -147,6 +150,9 @@ static int set_reading(const tg_cli_command *command, int option, const char *va
     case READING_KEEP_FIXED:
         reading->keep_fixed = true;
         break;
+    case READING_EXCLUDE_OVERLAPS:
+        reading->exclude_overlaps = true;
+        break;
     case READING_SRDF:
         reading->srdf = value;
         break;
@@ -214,5 +220,16 @@ int tg_cli_count(const char *option, const char *value, int largest, int *count)
         return tg_cli_fail(TG_CLI_USAGE, NULL, "%s needs a whole number from 1 to %d, got '%s'", option, largest,
                            value);
     *count = (int)number;
+    return TG_CLI_OK;
+}
+
+int tg_cli_real(const char *option, const char *value, double smallest, double largest, double *number)
+{
+    char *end;
+    double x = strtod(value, &end);
+    if (end == value || *end != '\0' || !(x >= smallest && x <= largest))
+        return tg_cli_fail(TG_CLI_USAGE, NULL, "%s needs a number from %g to %g, got '%s'", option, smallest, largest,
+                           value);
+    *number = x;
     return TG_CLI_OK;
 }

@@ -2,18 +2,24 @@
  * is stopped by a side or a corner that it passes. The candidates are two, the normal now and the normal after dt.
  *
  * A normal that a flat face holds moves with the face, and its points are those that come over the face, brought
- * back to where they are now. Any other normal is taken as it is, with the support points of both shapes, and held
- * by the first shape where the derivative is concerned; its margin is zero. */
+ * back to where they are now. (A clipped point or a corner is brought back as material: the derivative of its place
+ * in the face is that of the material, and its margin is zero.)
+ *
+ * Two lines (edges, sides of capsules and cylinders) hold a normal as well: it is that of the lines as they are now.
+ * Any other normal is taken as it will be. Its points now are the support points of the two shapes along it; on a
+ * line, which has no one support point, the point opposite to that of the other shape. */
 #include "collision/ahead.h"
 
 #include <math.h>
 
 #include "collision/curved.h"
+#include "collision/narrow_deriv.h"
 #include "collision/polytope.h"
 #include "collision/surface.h"
 
 #define STILL_APART (-1e-4) /* m: shapes that overlap by less along a normal now are apart along it */
 #define SAME 1e-6           /* rad: normals that differ by less are one */
+#define LEVEL 0.03          /* rad: lines that are closer to parallel cross too far away */
 
 static const tg_contact_point *deepest(const tg_patch *patch)
 {
@@ -75,26 +81,21 @@ static v4 rounded_support(const tg_placed *p, v4 d)
 }
 
 /* x on shape 1 - face, m and origin the plane of shape `face`, all as they are now */
-static void add_over_face(const tg_query *q, int face, v4 m, v4 origin, v4 x, tg_surface surface, uint32_t feature,
-                          tg_patch *patch)
+static void add_over_face(const tg_query *q, int face, v4 m, v4 origin, v4 x, tg_surface surface, double margin,
+                          uint32_t feature, tg_patch *patch)
 {
     double distance = v4_dot(m, x - origin);
     if (!(distance < q->reach) || patch->count == TG_PATCH_MAX)
         return;
     tg_contact_point *c = &patch->point[patch->count++];
-    *c = (tg_contact_point){.point = x - m * v4_splat(0.5 * distance),
-                            .normal = face == 0 ? m : -m,
-                            .distance = distance,
-                            .margin = 0,
-                            .feature = feature,
-                            .kind = TG_POINT_WITNESS};
+    tg_init_point(c, x - m * v4_splat(0.5 * distance), face == 0 ? m : -m, distance, margin, feature);
     c->surface[face] = tg_surface_face();
     c->surface[1 - face] = surface;
 }
 
 /* Points that come over a face, now. */
 static void face_points(const tg_query *q, const tg_placed then[2], const tg_patch *ahead, int face, v4 n,
-                        tg_patch *patch)
+                        double margin, tg_patch *patch)
 {
     const tg_placed *other = &q->shape[1 - face];
     v4 m = face == 0 ? n : -n;
@@ -112,25 +113,117 @@ static void face_points(const tg_query *q, const tg_placed then[2], const tg_pat
             continue;
         v4 x = material ? bring_back(other, &then[1 - face], c->point + gap) : rounded_support(other, -m);
         support = support || !material;
-        add_over_face(q, face, m, origin, x, material ? tg_surface_vertex() : tg_support_surface(other, -m), c->feature,
-                      patch);
+        double next = c->kind == TG_POINT_WITNESS ? tg_least(margin, c->margin) : 0;
+        add_over_face(q, face, m, origin, x, material ? tg_surface_vertex() : tg_support_surface(other, -m), next,
+                      c->feature, patch);
     }
 }
 
-static void support_point(const tg_query *q, v4 n, uint32_t feature, tg_patch *patch)
+/* ---- a normal that no face holds ---- */
+
+/* A line that holds the normal, now: the axis of a capsule or cylinder of radius r, or an edge, r = 0. */
+typedef struct held_line
 {
-    v4 a = rounded_support(&q->shape[0], n), b = rounded_support(&q->shape[1], -n);
-    double distance = v4_dot(n, b - a);
-    if (!(distance < q->reach))
+    bool is;
+    v4 x, axis;
+    double r;
+} held_line;
+
+static v4 outward(const tg_contact_point *c, int i)
+{
+    return i == 0 ? c->normal : -c->normal;
+}
+
+static held_line line_of(const tg_query *q, const tg_placed then[2], const tg_contact_point *there, int i)
+{
+    const tg_surface *s = &there->surface[i];
+    double r = s->S.c[0][0] + s->S.c[1][1] + s->S.c[2][2]; /* S = r t t^T across the line */
+    v4 d = outward(there, i), core = there->point - d * v4_splat(0.5 * there->distance + r);
+    return (held_line){s->flat == 1, bring_back(&q->shape[i], &then[i], core),
+                       turn_back(&q->shape[i], &then[i], s->edge), r};
+}
+
+/* Two lines that are not parallel, now: their common normal, and where they cross seen along it. */
+static bool add_crossing(const tg_query *q, const held_line line[2], const tg_contact_point *there, double margin,
+                         tg_patch *patch)
+{
+    v4 N = v4_cross(line[0].axis, line[1].axis), D = line[1].x - line[0].x;
+    double det = v4_dot(N, N), sign = v4_dot(N, there->normal) < 0 ? -1 : 1;
+    if (det < LEVEL * LEVEL)
+        return false;
+    v4 n = N * v4_splat(sign / sqrt(det));
+    v4 a = line[0].x + line[0].axis * v4_splat(v4_dot(v4_cross(D, line[1].axis), N) / det) + n * v4_splat(line[0].r);
+    double distance = v4_dot(n, D) - line[0].r - line[1].r;
+    if (distance < q->reach)
+    {
+        tg_contact_point *c = &patch->point[patch->count++];
+        tg_init_point(c, a + n * v4_splat(0.5 * distance), n, distance, margin, there->feature);
+        for (int i = 0; i < 2; i++)
+            c->surface[i] = tg_surface_edge(n, line[i].axis, line[i].r);
+    }
+    return true;
+}
+
+/* How the normal follows where the shapes will be, by displacements about the point p: from the witness point there. */
+static tg_course course_of(const tg_contact_point *there, v4 p, v4 offset)
+{
+    tg_course c = {.offset = offset};
+    mat3 unit = mat3_identity();
+    for (int k = 0; k < 3; k++)
+    {
+        v4 e = unit.c[k], half = v4_cross(e, there->normal) * v4_splat(0.5);
+        c.by_shift.c[k] = tg_motion_by_twist(there, e, v4_zero()).normal;
+        c.by_turn.c[k] = tg_motion_by_twist(there, v4_cross(e, there->point - p), e).normal - half;
+    }
+    return c;
+}
+
+/* The points of two surfaces along the normal there, of which one may be on a line: then opposite to the other. */
+static void surface_points(const tg_query *q, const held_line line[2], const tg_contact_point *there, v4 x[2],
+                           tg_surface surface[2])
+{
+    for (int i = 0; i < 2; i++)
+    {
+        v4 d = outward(there, i);
+        surface[i] = line[i].is ? tg_surface_round(d, line[i].r) : tg_support_surface(&q->shape[i], d);
+        x[i] = line[i].is ? line[i].x + d * v4_splat(line[i].r) : rounded_support(&q->shape[i], d);
+    }
+    int i = line[0].is ? 0 : 1;
+    if (!line[i].is)
         return;
-    patch->point[patch->count++] =
-        (tg_contact_point){.point = (a + b) * v4_splat(0.5),
-                           .normal = n,
-                           .distance = distance,
-                           .margin = 0,
-                           .feature = feature,
-                           .kind = TG_POINT_WITNESS,
-                           .surface = {tg_surface_face(), tg_support_surface(&q->shape[1], -n)}};
+    x[i] += line[i].axis * v4_splat(v4_dot(line[i].axis, x[1 - i] - x[i]));
+    surface[i].flat = 1;
+    surface[i].edge = line[i].axis;
+}
+
+void tg_add_ahead(const tg_query *q, const tg_placed then[2], const tg_contact_point *there, double margin,
+                  tg_patch *patch)
+{
+    held_line line[2] = {line_of(q, then, there, 0), line_of(q, then, there, 1)};
+    margin = tg_least(margin, there->margin);
+    if (line[0].is && line[1].is)
+    {
+        if (add_crossing(q, line, there, margin, patch))
+            return;
+        margin = 0; /* the place on the second line is taken as material, which it is not */
+    }
+    tg_contact_point c = {.normal = there->normal, .margin = margin, .feature = there->feature, .kind = TG_POINT_AHEAD};
+    v4 x[2];
+    surface_points(q, line, there, x, c.surface);
+    c.distance = v4_dot(c.normal, x[1] - x[0]);
+    c.point = (x[0] + x[1]) * v4_splat(0.5);
+    if (!(c.distance < q->reach))
+        return;
+    c.course = course_of(there, c.point, x[1] - x[0] - c.normal * v4_splat(c.distance));
+    patch->point[patch->count++] = c;
+}
+
+/* ---- the choice ---- */
+
+static void limit_margins(tg_patch *patch, double margin)
+{
+    for (int i = 0; i < patch->count; i++)
+        patch->point[i].margin = tg_least(patch->point[i].margin, margin);
 }
 
 void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
@@ -145,8 +238,13 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     then.dt = 0;
     then.hint = NULL;
     double after = tg_separation(&then.shape[0], &then.shape[1], now->normal);
-    if (now->distance < STILL_APART || after >= 0)
+    if (now->distance < STILL_APART)
         return;
+    if (after >= 0)
+    {
+        limit_margins(patch, after); /* beyond it the normal would be chosen anew */
+        return;
+    }
     tg_patch ahead;
     ahead.count = 0;
     find(&then, &ahead);
@@ -157,11 +255,15 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     v4 n = face < 0 ? c->normal : turn_back(&q->shape[face], &then.shape[face], c->normal), off = n - now->normal;
     if (v4_dot(off, off) < SAME * SAME || !(c->distance > after))
         return;
-    if (tg_separation(&q->shape[0], &q->shape[1], n) < STILL_APART)
+    double apart = tg_separation(&q->shape[0], &q->shape[1], n) - STILL_APART, margin = tg_least(-after, fabs(apart));
+    if (apart < 0)
+    {
+        limit_margins(patch, margin);
         return;
+    }
     patch->count = 0;
     if (face >= 0)
-        face_points(q, then.shape, &ahead, face, n, patch);
+        face_points(q, then.shape, &ahead, face, n, margin, patch);
     else
-        support_point(q, n, c->feature, patch);
+        tg_add_ahead(q, then.shape, c, margin, patch);
 }

@@ -9,6 +9,11 @@
  * nearest points after dt, if the shapes are apart along it now and farther apart (or overlap less) along it then. */
 void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch);
 
+/* Adds the point of a pair whose normal, after dt, will be that of `there` (a witness point between the shapes at
+ * `then`, held by no face). margin: how far the next choice is. */
+void tg_add_ahead(const tg_query *q, const tg_placed then[2], const tg_contact_point *there, double margin,
+                  tg_patch *patch);
+
 /* How the surface of a shape looks at its support point along the unit vector d. */
 tg_surface tg_support_surface(const tg_placed *shape, v4 d);
 

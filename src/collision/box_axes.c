@@ -81,13 +81,13 @@ static double clamp(double x, double bound)
     return x < -bound ? -bound : x > bound ? bound : x;
 }
 
-/* n is orthogonal to both edges. The points are where the lines cross, seen along n, but not beyond the ends. */
-static void edge_points(const tg_placed *a, const tg_placed *b, int i, int j, tg_axis *axis)
+void tg_box_edges(const tg_placed *a, const tg_placed *b, int k, double ends, tg_axis *axis)
 {
+    int i = (k - 6) / 3, j = (k - 6) % 3;
     v4 n = axis->normal, e = a->R.c[i], f = b->R.c[j];
     v4 p = edge_towards(a, n, i, axis->vertex[0]), q = edge_towards(b, -n, j, axis->vertex[1]), d = q - p;
     double ef = v4_dot(e, f), de = v4_dot(d, e), df = v4_dot(d, f), det = 1 - ef * ef;
-    double s = clamp((de - ef * df) / det, a->size[i]), t = clamp((ef * de - df) / det, b->size[j]);
+    double s = clamp((de - ef * df) / det, ends * a->size[i]), t = clamp((ef * de - df) / det, ends * b->size[j]);
     axis->count[0] = axis->count[1] = 2;
     axis->point[0] = p + e * v4_splat(s);
     axis->point[1] = q + f * v4_splat(t);
@@ -122,6 +122,6 @@ tg_axis tg_box_axis(const tg_placed *a, const tg_placed *b, const tg_box_axes *s
     v4 n = v4_cross(a->R.c[i], b->R.c[j]);
     n = n * v4_splat(1 / sqrt(v4_dot(n, n)));
     axis.normal = v4_dot(n, b->x - a->x) < 0 ? -n : n;
-    edge_points(a, b, i, j, &axis);
+    tg_box_edges(a, b, k, 1, &axis);
     return axis;
 }

@@ -10,25 +10,39 @@ enum
     SWEEP_ABOVE = 128 /* geoms: below, all pairs at once cost less than sorting */
 };
 
+enum
+{
+    ROWS = 7 /* of a tg_bounds */
+};
+
 int tg_bounds_size(int n)
 {
-    return 7 * v4_pad(n);
+    return 2 * ROWS * v4_pad(n);
 }
 
-tg_bounds tg_bounds_place(double *memory, int n)
+static tg_bounds place(double *memory, int n)
 {
     int row = v4_pad(n);
-    tg_bounds b = {.n = n, .radius = memory + 6 * row};
+    tg_bounds b = {.n = n, .radius = memory + 6 * row, .scratch = memory + ROWS * row};
     for (int i = 0; i < 3; i++)
     {
         b.centre[i] = memory + i * row;
         b.half[i] = memory + (3 + i) * row;
     }
-    for (int k = n; k < row; k++)
+    return b;
+}
+
+tg_bounds tg_bounds_place(double *memory, int n)
+{
+    tg_bounds b = place(memory, n);
+    for (int k = n; k < v4_pad(n); k++)
     {
         for (int i = 0; i < 3; i++)
-            b.centre[i][k] = b.half[i][k] = 0;
-        b.radius[k] = -INFINITY;
+        {
+            b.centre[i][k] = 0;
+            b.half[i][k] = -INFINITY;
+        }
+        b.radius[k] = 0;
     }
     return b;
 }
@@ -57,7 +71,7 @@ static bool is_allowed(tg_allowed a, int i, int j)
 static unsigned overlaps(const tg_bounds *b, int i, int j)
 {
     v4 squared = v4_zero(), reach = v4_splat(b->radius[i]) + v4_load(b->radius + j);
-    v4i hit = reach > v4_zero();
+    v4i hit = {1, 2, 4, 8};
     for (int k = 0; k < 3; k++)
     {
         v4 d = v4_load(b->centre[k] + j) - v4_splat(b->centre[k][i]);
@@ -66,7 +80,7 @@ static unsigned overlaps(const tg_bounds *b, int i, int j)
         hit &= (d < h) & (-d < h);
     }
     hit &= squared < reach * reach;
-    return (unsigned)((hit[0] & 1) | (hit[1] & 2) | (hit[2] & 4) | (hit[3] & 8));
+    return (unsigned)((hit[0] | hit[2]) | (hit[1] | hit[3]));
 }
 
 static void compare_all(const tg_bounds *b, tg_allowed allowed, pair_list *list)
@@ -113,9 +127,11 @@ static int widest_axis(const tg_bounds *b)
     return axis;
 }
 
-static double low(const tg_bounds *b, int axis, int i)
+/* Lower ends along the axis. */
+static void find_low(const tg_bounds *b, int axis, double *low)
 {
-    return b->centre[axis][i] - b->half[axis][i];
+    for (int i = 0; i < v4_pad(b->n); i += V4_LANES)
+        v4_store(low + i, v4_load(b->centre[axis] + i) - v4_load(b->half[axis] + i));
 }
 
 /* Gaps of a shell sort, 1, 4, 10, 23, ... (about 2.25 times the one before: Tokuda 1992): sorts in place without memory, and the library's qsort
@@ -134,19 +150,19 @@ static int next_gap(int gap)
 }
 
 /* order by lower end, ties by number */
-static void sort_by_low(const tg_bounds *b, int axis, int *order)
+static void sort_by_low(const double *low, int n, int *order)
 {
-    for (int i = 0; i < b->n; i++)
+    for (int i = 0; i < n; i++)
         order[i] = i;
-    for (int g = first_gap(b->n); g > 0; g = next_gap(g))
-        for (int i = g; i < b->n; i++)
+    for (int g = first_gap(n); g > 0; g = next_gap(g))
+        for (int i = g; i < n; i++)
         {
             int moving = order[i], at = i;
-            double key = low(b, axis, moving);
+            double key = low[moving];
             for (; at >= g; at -= g)
             {
                 int before = order[at - g];
-                double other = low(b, axis, before);
+                double other = low[before];
                 if (other < key || (other == key && before < moving))
                     break;
                 order[at] = before;
@@ -155,33 +171,44 @@ static void sort_by_low(const tg_bounds *b, int axis, int *order)
         }
 }
 
-static bool overlap(const tg_bounds *b, int i, int j)
+/* The bounds in that order, so that neighbours can be compared four at a time. */
+static tg_bounds in_order(const tg_bounds *b, const int *order)
 {
-    double squared = 0, reach = b->radius[i] + b->radius[j];
-    for (int k = 0; k < 3; k++)
+    tg_bounds s = tg_bounds_place(b->scratch, b->n);
+    for (int i = 0; i < b->n; i++)
     {
-        double d = b->centre[k][j] - b->centre[k][i];
-        if (!(fabs(d) < b->half[k][i] + b->half[k][j]))
-            return false;
-        squared += d * d;
+        for (int k = 0; k < 3; k++)
+        {
+            s.centre[k][i] = b->centre[k][order[i]];
+            s.half[k][i] = b->half[k][order[i]];
+        }
+        s.radius[i] = b->radius[order[i]];
     }
-    return reach > 0 && squared < reach * reach;
+    return s;
+}
+
+static void append_allowed(tg_allowed allowed, int i, int j, pair_list *list)
+{
+    int first = i < j ? i : j, second = i < j ? j : i;
+    if (is_allowed(allowed, first, second))
+        append(list, first, second);
 }
 
 static void sweep(const tg_bounds *b, tg_allowed allowed, int *order, pair_list *list)
 {
     int axis = widest_axis(b);
-    sort_by_low(b, axis, order);
-    for (int s = 0; s < b->n; s++)
+    double *low = b->scratch; /* until the bounds are put in order */
+    find_low(b, axis, low);
+    sort_by_low(low, b->n, order);
+    tg_bounds s = in_order(b, order);
+    for (int i = 0; i < b->n; i++)
     {
-        int i = order[s];
-        double high = b->centre[axis][i] + b->half[axis][i];
-        for (int t = s + 1; t < b->n && low(b, axis, order[t]) < high; t++)
-        {
-            int first = i < order[t] ? i : order[t], second = i < order[t] ? order[t] : i;
-            if (overlap(b, first, second) && is_allowed(allowed, first, second))
-                append(list, first, second);
-        }
+        double high = s.centre[axis][i] + s.half[axis][i];
+        unsigned behind = 15u << ((i + 1) % V4_LANES); /* of the first four, those that come after i */
+        for (int j = (i + 1) & ~(V4_LANES - 1); j < b->n && !(s.centre[axis][j] - s.half[axis][j] >= high);
+             j += V4_LANES, behind = 15)
+            for (unsigned hit = overlaps(&s, i, j) & behind; hit != 0; hit &= hit - 1)
+                append_allowed(allowed, order[i], order[j + __builtin_ctz(hit)], list);
     }
 }
 

@@ -6,11 +6,12 @@
 #include <stdint.h>
 
 /* Bounds of n geoms, grown by what they may move: a sphere and a box with the world's axes around the same centre. Arrays of
- * v4_pad(n) doubles, 32-byte aligned; what is behind n must have radius -INFINITY (tg_bounds_pad). A plane has infinite bounds. */
+ * v4_pad(n) doubles, 32-byte aligned; behind n, halves are -INFINITY. A plane has infinite bounds. */
 typedef struct tg_bounds
 {
     int n;
     double *centre[3], *half[3], *radius;
+    double *scratch; /* as much again: many geoms in the order of a sweep */
 } tg_bounds;
 
 /* Numbers of doubles that a tg_bounds of n geoms needs, and its arrays laid out in them. */

@@ -194,7 +194,7 @@ static double beside(v4 side, v4 at)
 /* Cuts by one side into *to; returns where the outline is then. */
 static outline *cut(const scene *s, int side, bool widen, outline *from, outline *to)
 {
-    double d[OUTLINE_MAX], least = INFINITY, most = -INFINITY, on = ON_SIDE * s->extent;
+    double d[OUTLINE_MAX], least = INFINITY, most = -INFINITY, next_corner = INFINITY, on = ON_SIDE * s->extent;
     for (int i = 0; i < from->count; i++)
     {
         d[i] = beside(s->side[side], from->at[i]);
@@ -205,9 +205,12 @@ static outline *cut(const scene *s, int side, bool widen, outline *from, outline
     for (int i = 0; i < from->count; i++)
     {
         d[i] -= shift;
-        if (d[i] <= on)
-            from->slack[i] = tg_least(from->slack[i], fabs(d[i]));
+        if (d[i] > on)
+            next_corner = tg_least(next_corner, d[i]);
     }
+    for (int i = 0; i < from->count; i++) /* what a widened side goes through stays inside until another is nearer */
+        if (d[i] <= on)
+            from->slack[i] = tg_least(from->slack[i], shift > 0 ? next_corner : fabs(d[i]));
     if (most - shift <= on)
         return from;
     to->count = 0;
@@ -398,14 +401,10 @@ static void add_points(const scene *s, const outline *o, double margin, tg_patch
         int i = place[which[k]];
         double distance = o->at[i][2] - r;
         tg_contact_point *c = &patch->point[patch->count++];
-        *c = (tg_contact_point){
-            .point = s->origin + to_world(s, o->at[i]) - up * v4_splat(r + 0.5 * distance),
-            .normal = normal,
-            .distance = distance,
-            .margin = tg_least(tg_least(margin, s->turn), tg_least(o->slack[i], room_around(o, i))),
-            .kind = TG_POINT_WITNESS,
-            .reference = s->reference,
-        };
+        double next = tg_least(tg_least(margin, s->turn), tg_least(o->slack[i], room_around(o, i)));
+        tg_init_point(c, s->origin + to_world(s, o->at[i]) - up * v4_splat(r + 0.5 * distance), normal, distance, next,
+                      0);
+        c->reference = s->reference;
         describe(s, o, i, c);
     }
 }

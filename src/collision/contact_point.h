@@ -21,8 +21,19 @@ typedef enum tg_point_kind
 {
     TG_POINT_WITNESS, /* nearest points (or deepest) of two surfaces: surface[0], surface[1] */
     TG_POINT_CLIPPED, /* a point of an incident edge where it crosses a side plane of the reference face */
-    TG_POINT_CORNER   /* a corner of the reference face over the incident face, measured along the reference normal */
+    TG_POINT_CORNER,  /* a corner of the reference face over the incident face, measured along the reference normal */
+    TG_POINT_AHEAD /* points of two surfaces along the normal of where the shapes will be: surface[0], surface[1], course */
 } tg_point_kind;
+
+/* How the normal of where the shapes will be follows them. With z the displacement of where the second shape will be minus
+ * that of the first, as a field, W its rotation, and w the mean of the two rotations:
+ *   dn = w x n + by_shift z(point) + by_turn W.
+ * The contact's two surface points are distance n + offset apart. */
+typedef struct tg_course
+{
+    mat3 by_shift, by_turn;
+    v4 offset;
+} tg_course;
 
 enum
 {
@@ -43,7 +54,23 @@ typedef struct tg_contact_point
     int reference; /* CLIPPED, CORNER: which shape (0, 1) has the reference face, whose normal the contact normal is */
     v4 incident_edge; /* CLIPPED: direction of the incident edge (unit) */
     v4 side_normal; /* CLIPPED: normal of the side plane of the reference face (unit, in the face); CORNER: of the incident face */
+    tg_course course; /* AHEAD; else undefined */
 } tg_contact_point;
+
+/* A witness point of two vertices. Field by field: a compound literal would be made elsewhere and copied. */
+static inline void tg_init_point(tg_contact_point *c, v4 point, v4 normal, double distance, double margin,
+                                 uint32_t feature)
+{
+    c->point = point;
+    c->normal = normal;
+    c->distance = distance;
+    c->margin = margin;
+    c->feature = feature;
+    c->kind = TG_POINT_WITNESS;
+    c->surface[0] = c->surface[1] = (tg_surface){0};
+    c->reference = 0;
+    c->incident_edge = c->side_normal = v4_zero();
+}
 
 typedef struct tg_patch
 {

@@ -101,10 +101,10 @@ static v4 step_in_plane(const state *s)
     double a = v4_dot(t, kt), b = v4_dot(t, ku), c = v4_dot(u, ku), rt = v4_dot(t, s->residual),
            ru = v4_dot(u, s->residual);
     double spread = sqrt((a - c) * (a - c) + 4 * b * b), least = 0.5 * (a + c - spread), most = 0.5 * (a + c + spread);
-    double bound = 1e-12 * fmax(fabs(least), fabs(most));
+    double bound = 1e-12 * tg_most(fabs(least), fabs(most));
     if (least < bound) /* not a maximum of the separation here: lift the spectrum, which keeps the step uphill */
     {
-        double lift = fmax(-2 * least, bound);
+        double lift = tg_most(-2 * least, bound);
         a += lift;
         c += lift;
     }
@@ -422,7 +422,7 @@ static bool on_piece(const tg_piece *p, v4 point, v4 d, double tolerance, double
         double inside = p->half - fabs(v4_dot(point - p->centre, p->axis));
         if (inside < -tolerance)
             return false;
-        *margin = fmin(*margin, fabs(inside));
+        *margin = tg_least(*margin, fabs(inside));
     }
     if (p->kind == TG_PIECE_PLANE)
     {
@@ -430,7 +430,7 @@ static bool on_piece(const tg_piece *p, v4 point, v4 d, double tolerance, double
         double inside = tg_region_depth(&region, point);
         if (inside < -tolerance)
             return false;
-        *margin = fmin(*margin, fabs(inside));
+        *margin = tg_least(*margin, fabs(inside));
     }
     if (p->kind == TG_PIECE_ELLIPSOID || shape->type == TG_GEOM_SPHERE)
         return true;
@@ -503,13 +503,9 @@ void tg_add_witness(const tg_query *q, tg_patch *patch, const tg_witness *w, uin
 {
     if (!(w->distance < q->reach) || patch->count == TG_PATCH_MAX)
         return;
-    patch->point[patch->count++] = (tg_contact_point){
-        .point = (w->point[0] + w->point[1]) * v4_splat(0.5),
-        .normal = w->normal,
-        .distance = w->distance,
-        .margin = w->margin,
-        .feature = base + w->feature[0] * 0x9E3779B1u + w->feature[1],
-        .kind = TG_POINT_WITNESS,
-        .surface = {w->surface[0], w->surface[1]},
-    };
+    tg_contact_point *c = &patch->point[patch->count++];
+    tg_init_point(c, (w->point[0] + w->point[1]) * v4_splat(0.5), w->normal, w->distance, w->margin,
+                  base + w->feature[0] * 0x9E3779B1u + w->feature[1]);
+    for (int i = 0; i < 2; i++)
+        c->surface[i] = w->surface[i];
 }

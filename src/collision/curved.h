@@ -126,6 +126,10 @@ static inline v4 tg_along(const tg_segment *s, double t)
     return s->centre + s->axis * v4_splat(t);
 }
 
+/* Capsules and cylinders: true where their axes are so far apart that nothing is within reach. A cylinder lies in the
+ * capsule around its axis. */
+bool tg_axes_clear(const tg_query *q);
+
 /* Sides of capsules and cylinders that are nearly parallel: the two ends of the stretch that they share. False where
  * they are not, or share none. */
 bool tg_add_parallel(const tg_query *q, tg_patch *patch);

@@ -39,7 +39,7 @@ double tg_point_cylinder(const tg_placed *c, v4 p, v4 *d, tg_surface *surface, u
         *d = (radial * v4_splat(out) + end * v4_splat(up)) * v4_splat(1 / distance);
         *surface = tg_surface_rim(axis, radial, *d, c->size[0]);
         *feature = upper > 0;
-        *margin = fmin(out, up);
+        *margin = tg_least(out, up);
         return distance;
     }
     *margin = fabs(out - up);
@@ -48,13 +48,13 @@ double tg_point_cylinder(const tg_placed *c, v4 p, v4 *d, tg_surface *surface, u
         *d = radial;
         *surface = tg_surface_edge(radial, axis, c->size[0]);
         *feature = SIDE;
-        *margin = fmin(*margin, fabs(up));
+        *margin = tg_least(*margin, fabs(up));
         return out;
     }
     *d = end;
     *surface = tg_surface_face();
     *feature = CAP + (upper > 0);
-    *margin = fmin(*margin, fabs(out));
+    *margin = tg_least(*margin, fabs(out));
     return up;
 }
 
@@ -85,7 +85,7 @@ static double deepest(const tg_gather *g)
 {
     double least = INFINITY;
     for (int i = 0; i < g->count; i++)
-        least = fmin(least, g->point[i].distance);
+        least = tg_least(least, g->point[i].distance);
     return least;
 }
 
@@ -202,7 +202,8 @@ static bool polish(const tg_query *q, v4 n, tg_patch *patch)
 
 void tg_cylinder_cylinder(const tg_query *q, tg_patch *patch)
 {
-    tg_search_patch(q, polish, patch);
+    if (!tg_axes_clear(q))
+        tg_search_patch(q, polish, patch);
 }
 
 void tg_cylinder_polytope(const tg_query *q, tg_patch *patch)
@@ -221,6 +222,8 @@ static double point_distance(const tg_placed *cylinder, v4 p, v4 *d)
 void tg_capsule_cylinder(const tg_query *q, tg_patch *patch)
 {
     v4 n;
+    if (tg_axes_clear(q))
+        return;
     double distance = tg_capsule_start(&q->shape[0], &q->shape[1], point_distance, &n);
     if (distance < INFINITY && (distance - q->shape[0].size[0] >= q->reach || polish(q, n, patch)))
         return;

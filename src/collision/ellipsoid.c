@@ -34,7 +34,7 @@ double tg_point_ellipsoid(const tg_placed *e, v4 p, v4 *d)
     offset[k] = 0;
     double u = 1e-30;
     for (int i = 0; i < 3; i++)
-        u = fmax(u, fabs(rp[i]) - offset[i]);
+        u = tg_most(u, fabs(rp[i]) - offset[i]);
     for (int step = 0; step < 60; step++)
     {
         double F = 0, dF = 0;

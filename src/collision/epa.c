@@ -21,9 +21,8 @@ enum
     FACES = 2 * CORNERS /* a closed surface of V corners has 2 V - 4 triangles */
 };
 
-#define GAIN 4e-15       /* of the extent: less is rounding */
-#define CURVED_GAIN 1e-9 /* of the extent, where a core is curved */
-#define THIN 1e-12       /* of the extent: a difference without a volume */
+#define GAIN 4e-15 /* of the extent: less is rounding */
+#define THIN 1e-12 /* of the extent: a difference without a volume */
 
 typedef struct face
 {
@@ -68,7 +67,7 @@ static int add_face(hull *h, int a, int b, int c)
     int at = h->nfree > 0 ? h->unused[--h->nfree] : h->nface++;
     face *f = &h->face[at];
     v4 p = corner_at(h, a), e = corner_at(h, b) - p, g = corner_at(h, c) - p, n = v4_cross(e, g);
-    double area = length(n), longest = fmax(v4_dot(e, e), v4_dot(g, g));
+    double area = length(n), longest = tg_most(v4_dot(e, e), v4_dot(g, g));
     f->corner[0] = a;
     f->corner[1] = b;
     f->corner[2] = c;
@@ -175,7 +174,7 @@ static void try_corner(hull *h, v4 direction, double *most, v4 line, v4 normal, 
 {
     tg_corner c = tg_minkowski_support(h->pair, direction);
     v4 d = c.y - corner_at(h, 0);
-    h->extent = fmax(h->extent, length(d));
+    h->extent = tg_most(h->extent, length(d));
     double far;
     if (v4_dot(normal, normal) > 0)
         far = fabs(v4_dot(d, normal));
@@ -201,7 +200,7 @@ static int span(hull *h, v4 *line, v4 *normal)
 {
     *line = *normal = v4_zero();
     if (h->ncorner >= 2)
-        h->extent = fmax(h->extent, length(corner_at(h, 1) - corner_at(h, 0)));
+        h->extent = tg_most(h->extent, length(corner_at(h, 1) - corner_at(h, 0)));
     if (h->ncorner == 1)
     {
         double most = THIN * h->extent;
@@ -251,7 +250,7 @@ static void take_simplex(hull *h, const tg_simplex *s)
     h->corner[0] = s->corner[0];
     h->ncorner = 1;
     for (int i = 0; i < s->count; i++)
-        h->extent = fmax(h->extent, length(s->corner[i].y));
+        h->extent = tg_most(h->extent, length(s->corner[i].y));
     double thin = THIN * h->extent;
     v4 line = v4_zero(), normal = v4_zero();
     for (int i = 1; i < s->count; i++)
@@ -304,7 +303,7 @@ static double weigh(const hull *h, const face *f, double weight[3])
     weight[0] = v4_dot(n, v4_cross(b, c)) / nn;
     weight[1] = v4_dot(n, v4_cross(c, a)) / nn;
     weight[2] = 1 - weight[0] - weight[1];
-    return fmin(fmin(weight[0], weight[1]), weight[2]);
+    return tg_least(tg_least(weight[0], weight[1]), weight[2]);
 }
 
 /* A face of the difference may be several triangles: the one that holds the origin's projection. Also how far the
@@ -321,7 +320,7 @@ static face face_of_origin(const hull *h, const face *found, double distance, do
         v4 d = h->face[i].normal - found->normal;
         if (v4_dot(d, d) > 1e-16)
         {
-            *margin = fmin(*margin, h->distance[i] - distance);
+            *margin = tg_least(*margin, h->distance[i] - distance);
             continue;
         }
         double least = weigh(h, &h->face[i], weight);
@@ -332,6 +331,27 @@ static face face_of_origin(const hull *h, const face *found, double distance, do
         }
     }
     return best;
+}
+
+#define APART 0.1 /* rad: directions that differ by less lead to the same extremum */
+
+static bool listed(const tg_gjk_result *r, v4 normal)
+{
+    bool found = false;
+    for (int i = -1; i < r->nother; i++)
+    {
+        v4 d = (i < 0 ? r->normal : r->other[i]) - normal;
+        found = found || v4_dot(d, d) < APART * APART;
+    }
+    return found;
+}
+
+/* Faces that are no farther than the smallest depth found: the answer is behind one of them. */
+static void list_others(const hull *h, double distance, tg_gjk_result *r)
+{
+    for (int i = 0; i < h->nface && r->nother < TG_GJK_OTHERS; i++)
+        if (h->distance[i] < distance + r->tolerance && !listed(r, -h->face[i].normal))
+            r->other[r->nother++] = -h->face[i].normal;
 }
 
 static void answer(const hull *h, const face *found, double distance, tg_gjk_result *r)
@@ -382,7 +402,7 @@ static void flat_answer(const hull *h, int dimension, v4 line, v4 normal, const 
 /* Grows at the nearest face until that is a face of the difference. */
 static void expand(hull *h, tg_gjk_result *r)
 {
-    double least = (h->pair->curved ? CURVED_GAIN : GAIN) * h->extent, distance = INFINITY;
+    double least = tg_most(h->pair->gain, GAIN) * h->extent, distance = INFINITY;
     face found;
     r->status = TG_GJK_LIMIT;
     for (;;)
@@ -406,6 +426,8 @@ static void expand(hull *h, tg_gjk_result *r)
             break;
     }
     answer(h, &found, distance, r);
+    if (h->pair->curved && !h->broken)
+        list_others(h, distance, r);
 }
 
 void tg_epa(const tg_pair_frame *pair, const tg_simplex *simplex, tg_gjk_result *r)

@@ -16,6 +16,8 @@ enum
 };
 
 #define GAP 1e-14        /* relative to the squared distance: the end of what doubles resolve */
+#define CURVED_GAIN 1e-9 /* of EPA, where a core is curved */
+#define ROUGH_GAIN 1e-4
 #define CURVED_GAP 1e-10 /* the same where a core is curved, and the answer is polished by others */
 #define ROUGH_GAP 1e-2   /* relative to the distance, for tg_gjk_direction */
 #define TOUCHING 1e-10   /* relative to the size of the shapes: closer than that, directions come from EPA */
@@ -34,7 +36,8 @@ static tg_pair_frame frame_of(const tg_placed *a, const tg_placed *b)
                            .R = R,
                            .Rt = mat3_transpose(R),
                            .x = mat3_mul(At, b->x - a->x),
-                           .curved = is_curved(a) || is_curved(b)};
+                           .curved = is_curved(a) || is_curved(b),
+                           .gain = is_curved(a) || is_curved(b) ? CURVED_GAIN : 0};
 }
 
 tg_corner tg_minkowski_support(const tg_pair_frame *p, v4 d)
@@ -248,17 +251,17 @@ static bool search(const tg_pair_frame *p, double reach, tg_simplex *s, nearest 
     return false;
 }
 
-tg_gjk_result tg_gjk(const tg_placed *a, const tg_placed *b, double reach, tg_hint *hint)
+static tg_gjk_result run(const tg_pair_frame *p, double reach, tg_hint *hint)
 {
-    tg_pair_frame p = frame_of(a, b);
+    const tg_placed *a = p->shape[0];
     tg_gjk_result r = {.status = TG_GJK_LIMIT, .margin = INFINITY};
     tg_simplex s;
-    s.corner[0] = tg_minkowski_support(&p, -first_guess(&p, hint));
+    s.corner[0] = tg_minkowski_support(p, -first_guess(p, hint));
     s.count = 1;
     v4 y = s.corner[0].y;
     nearest best = {y, v4_dot(y, y), 1, {1}};
-    if (search(&p, reach, &s, &best, &r))
-        tg_epa(&p, &s, &r);
+    if (search(p, reach, &s, &best, &r))
+        tg_epa(p, &s, &r);
     else
     {
         r.distance = sqrt(best.squared);
@@ -267,9 +270,24 @@ tg_gjk_result tg_gjk(const tg_placed *a, const tg_placed *b, double reach, tg_hi
     }
     remember(hint, &r);
     r.normal = mat3_mul(a->R, r.normal);
+    for (int i = 0; i < r.nother; i++)
+        r.other[i] = mat3_mul(a->R, r.other[i]);
     for (int i = 0; i < 2; i++)
         r.point[i] = a->x + mat3_mul(a->R, r.point[i]);
     return r;
+}
+
+tg_gjk_result tg_gjk(const tg_placed *a, const tg_placed *b, double reach, tg_hint *hint)
+{
+    tg_pair_frame p = frame_of(a, b);
+    return run(&p, reach, hint);
+}
+
+tg_gjk_result tg_gjk_rough(const tg_placed *a, const tg_placed *b, double reach)
+{
+    tg_pair_frame p = frame_of(a, b);
+    p.gain = ROUGH_GAIN;
+    return run(&p, reach, NULL);
 }
 
 /* The same search, ended early: every corner w along -v shows how far apart the shapes are along v; the best of

@@ -12,6 +12,7 @@ typedef struct tg_pair_frame
     mat3 R, Rt; /* of the second shape in the frame of the first, and its transpose */
     v4 x;
     bool curved; /* one of them has a curved core: the search does not end at a vertex */
+    double gain; /* of the extent: EPA ends when a step gains less */
 } tg_pair_frame;
 
 /* A vertex of the Minkowski difference second - first. */
@@ -39,6 +40,10 @@ tg_corner tg_minkowski_support(const tg_pair_frame *pair, v4 d);
  * how far apart the cores are along it: for curved shapes, where a rough answer is enough to start from. Overlapping
  * shapes: the direction along which they overlap least among those that the search met. */
 v4 tg_gjk_direction(const tg_placed *a, const tg_placed *b, const tg_hint *hint, double *separation);
+
+/* tg_gjk of curved shapes, whose answer is polished by others: deep inside, EPA ends when it is good to 1e-4 of the
+ * extent, and lists all directions behind which the answer can be. */
+tg_gjk_result tg_gjk_rough(const tg_placed *a, const tg_placed *b, double reach);
 
 /* Expands from a simplex of one to four corners whose hull contains the origin, or touches it to rounding: normal
  * and depth of the smallest translation that separates. Fills all of the result but its iterations so far; normal

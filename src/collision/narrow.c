@@ -73,6 +73,8 @@ static void mirror(tg_patch *patch)
         c->surface[0] = c->surface[1];
         c->surface[1] = first;
         c->reference = 1 - c->reference;
+        if (c->kind == TG_POINT_AHEAD)
+            c->course.offset = -c->course.offset;
     }
 }
 

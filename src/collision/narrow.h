@@ -10,7 +10,6 @@
 typedef struct tg_hint
 {
     float direction[3]; /* last separating or penetration direction, frame of the first shape; zero: none */
-    uint16_t vertex[2]; /* last support vertices of polytopes */
 } tg_hint;
 
 typedef struct tg_query
@@ -55,6 +54,11 @@ typedef enum tg_gjk_status
     TG_GJK_LIMIT    /* the iteration limit was reached: the best answer so far, with its bound in tolerance */
 } tg_gjk_status;
 
+enum
+{
+    TG_GJK_OTHERS = 4
+};
+
 typedef struct tg_gjk_result
 {
     tg_gjk_status status;
@@ -66,6 +70,8 @@ typedef struct tg_gjk_result
     v4 point[2];      /* on the cores */
     int count;        /* vertices of the closest simplex of the Minkowski difference: 1 .. 3 */
     int vertex[2][3]; /* their polytope vertices, -1 for curved shapes and segments' ends 0, 1 */
+    int nother; /* curved shapes: other directions, not near the normal, that may be as good within the tolerance */
+    v4 other[TG_GJK_OTHERS];
 } tg_gjk_result;
 
 /* Distance of the cores; stops early with distance > reach when that is certain. */

@@ -20,6 +20,10 @@
  * Corners. w = a corner of the reference face, x = w + s Phi n (s = 1 where the first shape is the reference, -1
  * where it is the second) on the incident face of normal k: seen from the reference shape k . (s dPhi n - z(x)) = 0.
  *
+ * Points ahead. n follows where the shapes will be (contact_point.h, tg_course); a and b are support points along it,
+ * b - a = Phi n + o: da = S1 dn, db = z(b) - S2 (dn - W), dPhi = n . z(b) + o . dn. A point on a line (axis e) is the one
+ * opposite to the other shape's, e . (b - a) = 0, and slides along e.
+ *
  * Changed sizes move the material by a linear map x -> A x (its own frame); a face turns with it, dn = -A n,
  * tangential part, and stretches heights above it by n . A n. */
 #include "collision/narrow_deriv.h"
@@ -27,6 +31,7 @@
 #include <math.h>
 
 #include "collision/curved.h"
+#include "collision/polytope.h"
 
 /* What displaces and turns the two surfaces, seen from the first shape. */
 typedef struct sources
@@ -114,7 +119,11 @@ static v4 change_of_normal(const tg_contact_point *c, const held *h, v4 rhs)
         return known + t * v4_splat((v4_dot(t, rhs) - v4_dot(t, stiffness(c, known))) / k);
     }
     v4 t = tg_orthogonal(c->normal), u = v4_cross(c->normal, t), kt = stiffness(c, t), ku = stiffness(c, u);
-    return from_products(tangential(kt, c->normal), v4_dot(t, rhs), tangential(ku, c->normal), v4_dot(u, rhs));
+    double tt = v4_dot(t, kt), tu = v4_dot(t, ku), uu = v4_dot(u, ku), det = tt * uu - tu * tu;
+    double rt = v4_dot(t, rhs), ru = v4_dot(u, rhs);
+    if (!(fabs(det) > 1e-300))
+        return v4_zero();
+    return t * v4_splat((uu * rt - tu * ru) / det) + u * v4_splat((tt * ru - tu * rt) / det);
 }
 
 /* the part of x along the flat directions of one surface: the sliding that makes up the difference */
@@ -195,8 +204,59 @@ static tg_point_motion patch_by_twist(const tg_contact_point *c, v4 shift, v4 tu
     return m;
 }
 
+/* ---- points ahead ---- */
+
+/* half of the way from the first surface point to the second */
+static v4 half_way(const tg_contact_point *c)
+{
+    return (c->normal * v4_splat(c->distance) + c->course.offset) * v4_splat(0.5);
+}
+
+/* From the change of the normal and the displacements of the material at the two points. The second shape turns by
+ * `turn`; bend: the change of the direction of the line that one of the points is on. */
+static tg_point_motion ahead_motion(const tg_contact_point *c, v4 dn, v4 da, v4 db, v4 turn, v4 bend)
+{
+    v4 n = c->normal, way = half_way(c) * v4_splat(2);
+    tg_point_motion m = {.normal = dn, .distance = v4_dot(n, db - da) + v4_dot(dn, c->course.offset)};
+    da += mat3_mul(c->surface[0].S, dn);
+    db -= mat3_mul(c->surface[1].S, dn - v4_cross(turn, n));
+    for (int i = 0; i < 2; i++)
+        if (c->surface[i].flat == 1)
+        {
+            v4 e = c->surface[i].edge;
+            double slide = v4_dot(e, db - da) + v4_dot(bend, way);
+            if (i == 0)
+                da += e * v4_splat(slide);
+            else
+                db -= e * v4_splat(slide);
+            m.distance -= v4_dot(n, e) * slide;
+        }
+    m.point = (da + db) * v4_splat(0.5);
+    return m;
+}
+
+static tg_point_motion ahead_by_twist(const tg_contact_point *c, v4 shift, v4 turn)
+{
+    v4 dn = v4_cross(turn, c->normal) * v4_splat(0.5) + mat3_mul(c->course.by_shift, shift) +
+            mat3_mul(c->course.by_turn, turn);
+    v4 bend = c->surface[1].flat == 1 ? v4_cross(turn, c->surface[1].edge) : v4_zero();
+    return ahead_motion(c, dn, v4_zero(), shift + v4_cross(turn, half_way(c)), turn, bend);
+}
+
+tg_point_motion tg_motion_by_course(const tg_contact_point *c, int which, v4 shift, v4 turn)
+{
+    if (c->kind != TG_POINT_AHEAD)
+        return (tg_point_motion){0};
+    double sign = which == 1 ? 1 : -1;
+    v4 relative = mat3_mul(c->course.by_shift, shift) + mat3_mul(c->course.by_turn, turn);
+    v4 dn = v4_cross(turn, c->normal) * v4_splat(0.5) + relative * v4_splat(sign);
+    return ahead_motion(c, dn, v4_zero(), v4_zero(), v4_zero(), v4_zero());
+}
+
 tg_point_motion tg_motion_by_twist(const tg_contact_point *c, v4 shift, v4 turn)
 {
+    if (c->kind == TG_POINT_AHEAD)
+        return ahead_by_twist(c, shift, turn);
     if (c->kind != TG_POINT_WITNESS)
         return patch_by_twist(c, shift, turn);
     v4 b = c->normal * v4_splat(0.5 * c->distance); /* second witness relative to the middle */
@@ -297,8 +357,31 @@ static tg_point_motion patch_by_size(const tg_query *q, const tg_contact_point *
     return m;
 }
 
+/* The normal changes as that of where the shapes will be. */
+static tg_point_motion ahead_by_size(const tg_query *q, const tg_contact_point *c, int which, int k)
+{
+    tg_query then = *q;
+    then.shape[0] = tg_advanced(q, 0);
+    then.shape[1] = tg_advanced(q, 1);
+    then.reach = INFINITY;
+    then.dt = 0;
+    tg_patch there;
+    tg_narrow(&then, &there);
+    int deepest = 0;
+    for (int i = 1; i < there.count; i++)
+        if (there.point[i].distance < there.point[deepest].distance)
+            deepest = i;
+    v4 dn = there.count > 0 ? tg_motion_by_size(&then, &there.point[deepest], which, k).normal : v4_zero();
+    v4 side = which == 0 ? -half_way(c) : half_way(c);
+    v4 u = size_shift(&q->shape[which], c->point + side, which == 0 ? c->normal : -c->normal, k);
+    v4 bend = c->surface[which].flat == 1 ? size_strain(&q->shape[which], c->surface[which].edge, k) : v4_zero();
+    return ahead_motion(c, dn, which == 0 ? u : v4_zero(), which == 0 ? v4_zero() : u, v4_zero(), bend);
+}
+
 tg_point_motion tg_motion_by_size(const tg_query *q, const tg_contact_point *c, int which, int k)
 {
+    if (c->kind == TG_POINT_AHEAD)
+        return ahead_by_size(q, c, which, k);
     if (c->kind != TG_POINT_WITNESS)
         return patch_by_size(q, c, which, k);
     const tg_placed *shape = &q->shape[which];

@@ -16,6 +16,12 @@ typedef struct tg_point_motion
  * first, applied to the contact as a rigid body, plus this one for the difference. */
 tg_point_motion tg_motion_by_twist(const tg_contact_point *c, v4 shift, v4 turn);
 
+/* A point of kind TG_POINT_AHEAD has its normal from where the shapes will be. tg_motion_by_twist displaces that place by the
+ * same twist as the shape, as a field. Whatever displaces it further (the shape's velocity is another one, or the shape
+ * turns while its velocity does not) comes on top: `shift` at the contact point, and rotation vector `turn`, of where shape
+ * `which` (0, 1) will be. Zero for points of all other kinds. */
+tg_point_motion tg_motion_by_course(const tg_contact_point *c, int which, v4 shift, v4 turn);
+
 /* With both shapes held and size k (0, 1, 2) of shape `which` (0, 1) changed. */
 tg_point_motion tg_motion_by_size(const tg_query *query, const tg_contact_point *c, int which, int k);
 

@@ -7,9 +7,12 @@
 #include "collision/narrow.h"
 #include "collision/narrow_deriv.h"
 #include "collision/patch.h"
+#include "collision/polytope.h"
+#include "collision/smoothing.h"
+#include "tangere/algebra.h"
 #include "tangere/collision.h"
 
-static const uint32_t shape_cookie = 0x7a9e5a9eu, options_cookie = 0x7a9ec011u;
+static const uint32_t shape_cookie = 0x7a9e5a9eu, options_cookie = 0x7a9ec011u, smoothing_cookie = 0x7a9e5007u;
 
 /* Lengths outside this range are refused: their squares and products would leave the range of what doubles resolve. */
 #define SMALLEST 1e-12
@@ -64,6 +67,11 @@ tg_shape tg_default_shape(void)
 tg_collide_options tg_default_collide_options(void)
 {
     return (tg_collide_options){.cookie = options_cookie};
+}
+
+tg_smoothing tg_default_smoothing(void)
+{
+    return (tg_smoothing){.width = 1e-3, .samples = 100, .cookie = smoothing_cookie};
 }
 
 /* ---- what is refused ---- */
@@ -157,6 +165,22 @@ static tg_status check_options(const tg_collide_options *o, tg_error *error)
                 return tg_fail(error, TG_ERR_VALUE, "options: velocity%d[%d] must be a number up to %g, got %g",
                                which + 1, i, LARGEST, v);
         }
+    return TG_OK;
+}
+
+static tg_status check_smoothing(const tg_smoothing *s, tg_error *error)
+{
+    if (s == NULL)
+        return TG_OK;
+    if (s->cookie != smoothing_cookie)
+        return tg_fail(error, TG_ERR_ARGUMENT, "smoothing was not made by tg_default_smoothing");
+    if ((int)s->order < 0 || s->order > TG_SMOOTHING_ORDER_1)
+        return tg_fail(error, TG_ERR_VALUE, "smoothing: order %d is none of tg_smoothing_order", (int)s->order);
+    if (!(s->width >= SMALLEST && s->width <= LARGEST))
+        return tg_fail(error, TG_ERR_VALUE, "smoothing: width must be between %g and %g m, got %g", SMALLEST, LARGEST,
+                       s->width);
+    if (s->order == TG_SMOOTHING_ORDER_0 && s->samples < 1)
+        return tg_fail(error, TG_ERR_VALUE, "smoothing: samples must be positive, got %d", s->samples);
     return TG_OK;
 }
 
@@ -254,40 +278,74 @@ tg_status tg_collide_pair(const tg_shape *shape1, const double pose1[7], const t
     return TG_OK;
 }
 
+/* The deepest point of a patch, NULL: it is empty. */
+static const tg_contact_point *deepest_of(const tg_patch *patch)
+{
+    const tg_contact_point *best = patch->count > 0 ? &patch->point[0] : NULL;
+    for (int i = 1; i < patch->count; i++)
+        if (patch->point[i].distance < best->distance)
+            best = &patch->point[i];
+    return best;
+}
+
+static tg_status run_nearest(const tg_shape *const shape[2], const double *const pose[2], request *r,
+                             const tg_contact_point **nearest, tg_error *error)
+{
+    tg_collide_options options = tg_default_collide_options();
+    options.reach = INFINITY;
+    tg_status status = run(shape, pose, &options, r, error);
+    if (status != TG_OK)
+        return status;
+    *nearest = deepest_of(&r->patch);
+    if (*nearest == NULL)
+        return tg_fail(error, TG_ERR_NUMERIC, "no nearest points of a %s and a %s were found",
+                       type_names[shape[0]->type], type_names[shape[1]->type]);
+    return TG_OK;
+}
+
 tg_status tg_distance(const tg_shape *shape1, const double pose1[7], const tg_shape *shape2, const double pose2[7],
                       tg_contact *contact, tg_error *error)
 {
     request r;
+    const tg_contact_point *nearest = NULL;
     if (contact == NULL)
         return tg_fail(error, TG_ERR_ARGUMENT, "contact is NULL");
-    tg_collide_options options = tg_default_collide_options();
-    options.reach = INFINITY;
-    tg_status status =
-        run((const tg_shape *const[2]){shape1, shape2}, (const double *const[2]){pose1, pose2}, &options, &r, error);
-    if (status != TG_OK)
-        return status;
-    if (r.patch.count == 0)
-        return tg_fail(error, TG_ERR_NUMERIC, "no nearest points of a %s and a %s were found", type_names[shape1->type],
-                       type_names[shape2->type]);
-    int best = 0;
-    for (int i = 1; i < r.patch.count; i++)
-        if (r.patch.point[i].distance < r.patch.point[best].distance)
-            best = i;
-    *contact = contact_of(&r.patch.point[best]);
-    return TG_OK;
+    tg_status status = run_nearest((const tg_shape *const[2]){shape1, shape2}, (const double *const[2]){pose1, pose2},
+                                   &r, &nearest, error);
+    if (status == TG_OK)
+        *contact = contact_of(nearest);
+    return status;
 }
 
 /* ---- derivatives ---- */
+
+/* A shape is displaced while its velocity stays the same: where it will be is displaced at its origin by the same shift,
+ * and turned by E turn, E its rotation in dt. What differs from the shape's own displacement, as a field at c->point. */
+static tg_point_motion motion_by_course(const tg_query *q, const tg_contact_point *c, int which, v4 turn)
+{
+    tg_placed then = tg_advanced(q, which);
+    v4 more = mat3_mul(then.R, mat3_mul_t(q->shape[which].R, turn)) - turn;
+    v4 shift = v4_cross(more, c->point - then.x) - v4_cross(turn, then.x - q->shape[which].x);
+    return tg_motion_by_course(c, which, shift, more);
+}
 
 /* The motion of a contact point when shape `which` is displaced by `shift` at its origin and turned. */
 static tg_point_motion motion_by_pose(const tg_query *q, const tg_contact_point *c, int which, v4 shift, v4 turn)
 {
     v4 at = shift + v4_cross(turn, c->point - q->shape[which].x);
-    if (which == 1)
-        return tg_motion_by_twist(c, at, turn);
-    tg_point_motion m = tg_motion_by_twist(c, -at, -turn); /* all with the first shape, the second back */
-    m.point += at;
-    m.normal += v4_cross(turn, c->normal);
+    tg_point_motion m = which == 1 ? tg_motion_by_twist(c, at, turn) : tg_motion_by_twist(c, -at, -turn);
+    if (which == 0) /* all with the first shape, the second back */
+    {
+        m.point += at;
+        m.normal += v4_cross(turn, c->normal);
+    }
+    if (c->kind == TG_POINT_AHEAD)
+    {
+        tg_point_motion more = motion_by_course(q, c, which, turn);
+        m.point += more.point;
+        m.normal += more.normal;
+        m.distance += more.distance;
+    }
     return m;
 }
 
@@ -301,22 +359,25 @@ static void set_column(tg_contact_derivative *d, int column, const tg_point_moti
     d->distance[column] = m->distance;
 }
 
+static void differentiate_by_poses(const tg_query *q, const tg_contact_point *c, tg_contact_derivative *d)
+{
+    for (int column = 0; column < 12; column++)
+    {
+        int k = column % 6;
+        v4 unit = v4_zero();
+        unit[k % 3] = 1;
+        tg_point_motion m = motion_by_pose(q, c, column / 6, k < 3 ? unit : v4_zero(), k < 3 ? v4_zero() : unit);
+        set_column(d, column, &m);
+    }
+}
+
 static void differentiate(const tg_query *q, const tg_contact_point *c, tg_contact_derivative *d)
 {
-    for (int which = 0; which < 2; which++)
+    differentiate_by_poses(q, c, d);
+    for (int column = 12; column < 18; column++)
     {
-        for (int k = 0; k < 6; k++)
-        {
-            v4 unit = v4_zero();
-            unit[k % 3] = 1;
-            tg_point_motion m = motion_by_pose(q, c, which, k < 3 ? unit : v4_zero(), k < 3 ? v4_zero() : unit);
-            set_column(d, 6 * which + k, &m);
-        }
-        for (int k = 0; k < 3; k++)
-        {
-            tg_point_motion m = tg_motion_by_size(q, c, which, k);
-            set_column(d, 12 + 3 * which + k, &m);
-        }
+        tg_point_motion m = tg_motion_by_size(q, c, (column - 12) / 3, column % 3);
+        set_column(d, column, &m);
     }
 }
 
@@ -339,5 +400,87 @@ tg_status tg_collide_pair_derivatives(const tg_shape *shape1, const double pose1
         differentiate(&r.query, &r.patch.point[i], &derivative[i]);
     }
     *count = r.patch.count;
+    return TG_OK;
+}
+
+/* ---- smoothed derivatives ---- */
+
+/* The query with both poses displaced by width Z: rows of Z as the columns of a derivative. */
+static tg_query displaced(const tg_query *q, const double *Z, double width)
+{
+    tg_query d = *q;
+    for (int i = 0; i < 2; i++)
+    {
+        double w[3], turn[4];
+        v4_store3(w, v4_load3(Z + 6 * i + 3) * v4_splat(width));
+        tg_quat_exp(w, turn);
+        d.shape[i].x += v4_load3(Z + 6 * i) * v4_splat(width);
+        d.shape[i].R = mat3_product(mat3_from_quat(turn), d.shape[i].R);
+    }
+    return d;
+}
+
+static void add_sample(const tg_point_motion *difference, const double *Z, double weight, tg_contact_derivative *d)
+{
+    for (int column = 0; column < 12; column++)
+    {
+        double z = weight * Z[column];
+        for (int i = 0; i < 3; i++)
+        {
+            d->point[i][column] += z * difference->point[i];
+            d->normal[i][column] += z * difference->normal[i];
+        }
+        d->distance[column] += z * difference->distance;
+    }
+}
+
+/* Samples in which no nearest point is found count as no change. */
+static void sample_derivative(const tg_query *q, const tg_smoothing *s, tg_contact_derivative *d)
+{
+    uint64_t state = s->seed;
+    const tg_point_motion none = {0};
+    for (int column = 0; column < 12; column++)
+        set_column(d, column, &none);
+    for (int k = 0; k < s->samples; k++)
+    {
+        double Z[12];
+        for (int i = 0; i < 12; i++)
+            Z[i] = tg_next_normal(&state);
+        tg_query up = displaced(q, Z, s->width), down = displaced(q, Z, -s->width);
+        tg_patch above, below;
+        tg_narrow(&up, &above);
+        tg_narrow(&down, &below);
+        const tg_contact_point *a = deepest_of(&above), *b = deepest_of(&below);
+        if (a == NULL || b == NULL)
+            continue;
+        tg_point_motion difference = {a->point - b->point, a->normal - b->normal, a->distance - b->distance};
+        add_sample(&difference, Z, 1 / (2 * s->width * s->samples), d);
+    }
+}
+
+tg_status tg_distance_derivatives(const tg_shape *shape1, const double pose1[7], const tg_shape *shape2,
+                                  const double pose2[7], const tg_smoothing *smoothing, tg_contact *contact,
+                                  tg_contact_derivative *derivative, tg_error *error)
+{
+    request r;
+    const tg_contact_point *nearest = NULL;
+    if (contact == NULL || derivative == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "%s is NULL", contact == NULL ? "contact" : "derivative");
+    tg_status status = check_smoothing(smoothing, error);
+    if (status == TG_OK)
+        status = run_nearest((const tg_shape *const[2]){shape1, shape2}, (const double *const[2]){pose1, pose2}, &r,
+                             &nearest, error);
+    if (status != TG_OK)
+        return status;
+    *contact = contact_of(nearest);
+    tg_smoothing_order order = smoothing != NULL ? smoothing->order : TG_SMOOTHING_NONE;
+    differentiate(&r.query, nearest, derivative);
+    if (order == TG_SMOOTHING_ORDER_1)
+    {
+        tg_contact_point smooth = tg_smooth_point(&r.query, nearest, smoothing->width);
+        differentiate_by_poses(&r.query, &smooth, derivative);
+    }
+    if (order == TG_SMOOTHING_ORDER_0)
+        sample_derivative(&r.query, smoothing, derivative);
     return TG_OK;
 }

@@ -44,14 +44,9 @@ static tg_contact_point *add(const over *o, v4 x, double distance, uint32_t feat
     if (!(distance < o->q->reach) || o->gather->count == TG_GATHER_MAX || known(o, point))
         return NULL;
     tg_contact_point *c = &o->gather->point[o->gather->count++];
-    *c = (tg_contact_point){
-        .point = point,
-        .normal = o->incident == 1 ? r->normal : -r->normal,
-        .distance = distance,
-        .margin = INFINITY,
-        .feature = 0x20000000u + (2 * r->feature + (uint32_t)o->incident) * 0x10000u + feature,
-        .reference = 1 - o->incident,
-    };
+    tg_init_point(c, point, o->incident == 1 ? r->normal : -r->normal, distance, INFINITY,
+                  0x20000000u + (2 * r->feature + (uint32_t)o->incident) * 0x10000u + feature);
+    c->reference = 1 - o->incident;
     return c;
 }
 
@@ -104,7 +99,8 @@ static void line_over(const over *o, v4 middle, v4 e, double half, tg_surface su
         if (v4_dot(side[i], side[i]) > 0)
             add_clipped(o, x, e, side[i], surface, t[1] - t[0], feature + 2 + (uint32_t)i);
         else
-            add_witness(o, x, surface, fmin(t[1] - t[0], fabs(tg_region_depth(o->region, x))), feature + (uint32_t)i);
+            add_witness(o, x, surface, tg_least(t[1] - t[0], fabs(tg_region_depth(o->region, x))),
+                        feature + (uint32_t)i);
     }
 }
 
@@ -296,7 +292,7 @@ static int best_of(const tg_contact_point *point, int kept, int count, score_fun
             best = i;
         }
         else
-            second = fmax(second, s);
+            second = tg_most(second, s);
     }
     *lead = most - second;
     return best;
@@ -313,7 +309,7 @@ static double score_far(const tg_contact_point *point, int kept, int i)
 {
     double least = INFINITY;
     for (int k = 0; k < kept; k++)
-        least = fmin(least, squared(point[i].point - point[k].point));
+        least = tg_least(least, squared(point[i].point - point[k].point));
     return sqrt(least);
 }
 
@@ -348,9 +344,9 @@ int tg_choose_points(tg_contact_point *point, int count, int keep)
     {
         double lead;
         move_to(point, best_of(point, k, count, k < 4 ? first[k] : score_far, &lead), k);
-        margin = fmin(margin, lead);
+        margin = tg_least(margin, lead);
     }
     for (int k = 0; k < keep; k++)
-        point[k].margin = fmin(point[k].margin, margin);
+        point[k].margin = tg_least(point[k].margin, margin);
     return keep;
 }

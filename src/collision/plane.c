@@ -15,15 +15,8 @@ static tg_contact_point *add_point(const tg_query *q, tg_patch *patch, v4 s, dou
     if (!(distance < q->reach) || patch->count == TG_PATCH_MAX)
         return NULL;
     tg_contact_point *c = &patch->point[patch->count++];
-    *c = (tg_contact_point){
-        .point = s - n * v4_splat(r + 0.5 * distance),
-        .normal = n,
-        .distance = distance,
-        .margin = INFINITY,
-        .feature = feature,
-        .kind = TG_POINT_WITNESS,
-        .surface[0].flat = 2,
-    };
+    tg_init_point(c, s - n * v4_splat(r + 0.5 * distance), n, distance, INFINITY, feature);
+    c->surface[0].flat = 2;
     return c;
 }
 
@@ -58,13 +51,16 @@ void tg_plane_ellipsoid(const tg_query *q, tg_patch *patch)
 
 /* ---- cylinder ---- */
 
-/* Four points of a rim, fixed in the cylinder. */
-static void add_fixed_rim(const tg_query *q, tg_patch *patch, v4 centre, uint32_t feature)
+/* Four points of a rim, fixed in the cylinder, but for the one that the deepest point (at `deepest` from the centre) is
+ * in. */
+static void add_fixed_rim(const tg_query *q, tg_patch *patch, v4 centre, v4 deepest, uint32_t feature)
 {
     const tg_placed *c = &q->shape[1];
     for (int i = 0; i < 4; i++)
     {
-        v4 arm = c->R.c[i / 2] * v4_splat(i % 2 == 0 ? c->size[0] : -c->size[0]);
+        v4 arm = c->R.c[i / 2] * v4_splat(i % 2 == 0 ? c->size[0] : -c->size[0]), off = arm - deepest;
+        if (v4_dot(off, off) < 1e-18 * v4_dot(arm, arm))
+            continue;
         add_point(q, patch, centre + arm, 0, feature + (uint32_t)i);
     }
 }
@@ -78,15 +74,15 @@ void tg_plane_cylinder(const tg_query *q, tg_patch *patch)
     double along = v4_dot(n, axis), lower = along > 0 ? -1 : 1;
     v4 radial = axis * v4_splat(along) - n; /* downhill, in the plane of the rims */
     double tilt = sqrt(v4_dot(radial, radial));
-    v4 half = axis * v4_splat(lower * c->size[1]);
+    v4 half = axis * v4_splat(lower * c->size[1]), arm = v4_zero();
     if (tilt >= 1e-5)
     {
-        v4 arm = radial * v4_splat(c->size[0] / tilt);
+        arm = radial * v4_splat(c->size[0] / tilt);
         tg_surface rim = tg_surface_rim(axis, radial * v4_splat(1 / tilt), -n, c->size[0]);
         add_surface_point(q, patch, c->x + half + arm, 0, rim, lower < 0 ? 0 : 1);
         add_surface_point(q, patch, c->x - half + arm, 0, rim, lower < 0 ? 1 : 0);
     }
-    add_fixed_rim(q, patch, c->x + half, lower < 0 ? 2 : 6);
+    add_fixed_rim(q, patch, c->x + half, arm, lower < 0 ? 2 : 6);
 }
 
 /* ---- boxes and meshes ---- */

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "collision/ahead.h"
 #include "collision/surface.h"
 #include "tangere/algebra.h"
 
@@ -74,12 +75,7 @@ static tg_contact_point *add_between(const tg_query *q, v4 n, v4 a, v4 b, double
     if (!(distance < q->reach) || patch->count == TG_PATCH_MAX)
         return NULL;
     tg_contact_point *c = &patch->point[patch->count++];
-    *c = (tg_contact_point){
-        .point = (a + b) * v4_splat(0.5) + n * v4_splat(0.5 * (r0 - r1)),
-        .normal = n,
-        .distance = distance,
-        .kind = TG_POINT_WITNESS,
-    };
+    tg_init_point(c, (a + b) * v4_splat(0.5) + n * v4_splat(0.5 * (r0 - r1)), n, distance, 0, 0);
     return c;
 }
 
@@ -383,41 +379,24 @@ static double separation_along(const tg_placed *a, const tg_placed *b, v4 n, int
     return v4_dot(n, q - p);
 }
 
-/* The axis between the shapes as they are that is held by the same features as `there` between the shapes as they
- * will be. */
-static tg_axis brought_back(const tg_query *q, const tg_placed moved[2], const tg_axis *there)
+/* The axis between the shapes as they are that is held by the same face of shape `face` as `there` between the shapes
+ * as they will be. */
+static tg_axis brought_back(const tg_query *q, const tg_placed moved[2], const tg_axis *there, int face)
 {
     tg_axis axis = *there;
-    tg_query then = *q;
-    then.shape[0] = moved[0];
-    then.shape[1] = moved[1];
-    v4 n = there->normal;
-    int face = parallel_polygon(&then, there, 0) >= 0 ? 0 : parallel_polygon(&then, there, 1) >= 0 ? 1 : -1;
-    if (face >= 0)
-        n = mat3_mul(q->shape[face].R, mat3_mul_t(moved[face].R, n));
-    else if (there->count[0] == 2 && there->count[1] == 2)
-    {
-        v4 e[2];
-        for (int i = 0; i < 2; i++)
-            e[i] =
-                tg_core_vertex(&q->shape[i], there->vertex[i][1]) - tg_core_vertex(&q->shape[i], there->vertex[i][0]);
-        v4 product = v4_cross(e[0], e[1]);
-        if (v4_dot(product, product) > 1e-16 * v4_dot(e[0], e[0]) * v4_dot(e[1], e[1]))
-            n = unit(v4_dot(product, n) < 0 ? -product : product);
-    }
+    v4 n = mat3_mul(q->shape[face].R, mat3_mul_t(moved[face].R, there->normal));
     int vertex[2] = {there->vertex[0][0], there->vertex[1][0]};
     axis.normal = n;
     axis.nearest = false;
     axis.separation = separation_along(&q->shape[0], &q->shape[1], n, vertex);
-    for (int i = 0; i < 2; i++)
-    {
-        axis.count[i] = i == face ? 3 : 1;
-        axis.vertex[i][0] = vertex[i];
-    }
+    for (int k = there->count[face]; k < 3; k++)
+        axis.vertex[face][k] = there->vertex[face][0];
+    axis.count[face] = 3;
+    axis.count[1 - face] = 1;
+    axis.vertex[1 - face][0] = vertex[1 - face];
     v4 gap = n * v4_splat(axis.separation);
-    int held = face == 0 ? 1 : 0; /* whose vertex gives the place */
-    axis.point[held] = tg_core_vertex(&q->shape[held], vertex[held]);
-    axis.point[1 - held] = axis.point[held] + (held == 0 ? gap : -gap);
+    axis.point[1 - face] = tg_core_vertex(&q->shape[1 - face], vertex[1 - face]);
+    axis.point[face] = axis.point[1 - face] + (face == 1 ? gap : -gap);
     return axis;
 }
 
@@ -433,24 +412,41 @@ static double separation_after(const tg_query *q, const tg_placed moved[2], cons
 }
 
 /* Of the axis between the nearest points now and that of where the shapes will be: the latter, if they are apart
- * along it now. Only for pairs that would close. */
-static void choose_axis(const tg_query *q, axis_function *find, tg_axis *axis)
+ * along it now. Only for pairs that would close. True: the axis is held by no face, and its point is in the patch. */
+static bool choose_axis(const tg_query *q, axis_function *find, tg_axis *axis, tg_patch *patch)
 {
     double r = roundings(q);
     if (!(q->dt > 0) || axis->separation - r < STILL_APART)
-        return;
-    tg_placed moved[2] = {tg_advanced(q, 0), tg_advanced(q, 1)};
-    double after = separation_after(q, moved, axis);
+        return false;
+    tg_query then = *q;
+    then.shape[0] = tg_advanced(q, 0);
+    then.shape[1] = tg_advanced(q, 1);
+    then.reach = INFINITY;
+    double after = separation_after(q, then.shape, axis);
+    axis->margin = tg_least(axis->margin, fabs(after - r));
     if (after >= r)
-        return;
+        return false;
     tg_hint near = q->hint != NULL ? *q->hint : (tg_hint){0};
     tg_axis there;
-    if (!find(&moved[0], &moved[1], INFINITY, &near, &there) || !(there.separation > after))
-        return;
-    there = brought_back(q, moved, &there);
-    v4 turn = there.normal - axis->normal;
-    if (there.separation - r >= STILL_APART && length(turn) > TG_PARALLEL)
-        *axis = there;
+    if (!find(&then.shape[0], &then.shape[1], INFINITY, &near, &there) || !(there.separation > after))
+        return false;
+    int face = parallel_polygon(&then, &there, 0) >= 0 ? 0 : parallel_polygon(&then, &there, 1) >= 0 ? 1 : -1;
+    tg_axis now = face >= 0 ? brought_back(q, then.shape, &there, face) : there;
+    int vertex[2] = {there.vertex[0][0], there.vertex[1][0]};
+    double apart = separation_along(&q->shape[0], &q->shape[1], now.normal, vertex) - r - STILL_APART;
+    if (length(now.normal - axis->normal) <= TG_PARALLEL)
+        return false;
+    double margin = tg_least(r - after, fabs(apart));
+    if (apart < 0 || face >= 0)
+    {
+        *axis = apart < 0 ? *axis : now;
+        axis->margin = tg_least(axis->margin, margin);
+        return false;
+    }
+    tg_patch ahead = {0};
+    add_witness(&then, &there, &ahead);
+    tg_add_ahead(q, then.shape, &ahead.point[0], margin, patch);
+    return true;
 }
 
 static void searched_patch(const tg_query *q, tg_patch *patch)
@@ -458,8 +454,8 @@ static void searched_patch(const tg_query *q, tg_patch *patch)
     tg_axis axis;
     if (!search_axis(&q->shape[0], &q->shape[1], q->reach + roundings(q), q->hint, &axis))
         return;
-    choose_axis(q, search_axis, &axis);
-    add_patch(q, &axis, patch);
+    if (!choose_axis(q, search_axis, &axis, patch))
+        add_patch(q, &axis, patch);
 }
 
 /* ---- two boxes ---- */
@@ -502,6 +498,24 @@ static double box_margin(const tg_query *q, const tg_box_axes *s, int best, v4 n
     return tg_most(s->separation[best] - second, 0);
 }
 
+/* Among axes along which the boxes are apart now, `chosen` is the best after dt. By how much the next one is worse, or
+ * is kept out because the boxes overlap along it now. */
+static double moving_margin(const tg_query *q, const tg_box_axes *now, const tg_box_axes *after, int chosen, v4 normal)
+{
+    double least = now->separation[chosen] - STILL_APART;
+    for (int k = 0; k < TG_BOX_AXES; k++)
+    {
+        double worse = after->separation[chosen] - after->separation[k], out = STILL_APART - now->separation[k];
+        double margin = out > 0 ? tg_most(worse, out) : tg_most(worse, 0);
+        if (k == chosen || !(margin < least))
+            continue;
+        v4 n = tg_box_axis(&q->shape[0], &q->shape[1], now, k).normal;
+        if (1 - fabs(v4_dot(n, normal)) > 0.5 * TG_PARALLEL * TG_PARALLEL)
+            least = margin;
+    }
+    return least;
+}
+
 /* The boxes are apart, and `axis` is the one of the fifteen along which they are farthest apart: it is the direction
  * between the nearest points if the points that hold it lie opposite each other. Otherwise that is searched for. */
 static bool nearest_box_patch(const tg_query *q, tg_axis *axis, tg_patch *patch)
@@ -517,6 +531,16 @@ static bool nearest_box_patch(const tg_query *q, tg_axis *axis, tg_patch *patch)
     return false;
 }
 
+/* Two edges that will touch where their lines cross, even if that is beyond their ends now. Much beyond, the point is
+ * what is left of the edges there; its derivative is not that of a crossing, and the margin says so. */
+static void extend_edges(const tg_query *q, int k, tg_axis *axis)
+{
+    tg_box_edges(&q->shape[0], &q->shape[1], k, 2, axis);
+    v4 between = axis->point[1] - axis->point[0] - axis->normal * v4_splat(axis->separation);
+    if (length(between) > TIE * box_extent(q))
+        axis->margin = 0;
+}
+
 /* The boxes will close: among all fifteen axes, and the direction between the nearest points, that along which they
  * are farthest apart after dt. */
 static void moving_box_patch(const tg_query *q, const tg_box_axes *now, int best, tg_patch *patch)
@@ -528,7 +552,7 @@ static void moving_box_patch(const tg_query *q, const tg_box_axes *now, int best
     if (after.separation[best] >= after.separation[chosen] - tie)
         chosen = best;
     tg_axis axis = tg_box_axis(&q->shape[0], &q->shape[1], now, chosen), nearest;
-    axis.margin = box_margin(q, &after, chosen, axis.normal);
+    axis.margin = moving_margin(q, now, &after, chosen, axis.normal);
     if (now->separation[best] > 0)
     {
         axis.nearest = true;
@@ -539,11 +563,15 @@ static void moving_box_patch(const tg_query *q, const tg_box_axes *now, int best
             return;
         if (!(nearest.separation - roundings(q) < q->reach))
             return;
-        if (separation_after(q, moved, &nearest) > after.separation[chosen] + tie)
+        double there = separation_after(q, moved, &nearest) - after.separation[chosen] - tie;
+        if (there > 0)
             axis = nearest;
+        axis.margin = tg_least(axis.margin, fabs(there));
     }
     else
         axis.nearest = chosen == best;
+    if (chosen >= 6 && !axis.nearest)
+        extend_edges(q, chosen, &axis);
     add_patch(q, &axis, patch);
 }
 
@@ -658,7 +686,8 @@ static void sphere_box(const tg_query *q, tg_patch *patch)
     tg_axis axis;
     if (!sphere_box_axis(&q->shape[0], &q->shape[1], q->reach + roundings(q), q->hint, &axis))
         return;
-    choose_axis(q, sphere_box_axis, &axis);
+    if (choose_axis(q, sphere_box_axis, &axis, patch))
+        return;
     tg_contact_point *c = add_between(q, axis.normal, axis.point[0], axis.point[1], axis.separation, patch);
     if (c == NULL)
         return;

@@ -24,17 +24,6 @@ typedef struct tg_axis
     int vertex[2][3];
 } tg_axis;
 
-/* fmin and fmax without their rules for NaN, which cost a call */
-static inline double tg_least(double a, double b)
-{
-    return a < b ? a : b;
-}
-
-static inline double tg_most(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 /* ---- cores ---- */
 
 /* Vertices of a core: polytopes their own, a capsule its two ends, a sphere its centre. */
@@ -85,6 +74,10 @@ tg_box_axes tg_box_separations(const tg_placed *a, const tg_placed *b);
 
 /* Axis k with the points that hold it. */
 tg_axis tg_box_axis(const tg_placed *a, const tg_placed *b, const tg_box_axes *s, int k);
+
+/* The points of axis k >= 6, of which the normal is known: where the lines along the two edges cross, seen along the
+ * normal, but not farther from the middle of an edge than `ends` times half its length. */
+void tg_box_edges(const tg_placed *a, const tg_placed *b, int k, double ends, tg_axis *axis);
 
 /* ---- patches ---- */
 

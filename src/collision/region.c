@@ -89,7 +89,7 @@ double tg_region_depth(const tg_region *r, v4 x)
     for (int i = 0; i < polygon_count(r); i++)
     {
         v4 at, m = polygon_side(r, i, &at);
-        least = fmin(least, v4_dot(m, at - x));
+        least = tg_least(least, v4_dot(m, at - x));
     }
     return least;
 }
@@ -209,7 +209,7 @@ static int cross_disc(const tg_region *r, v4 c, v4 axis, double R, tg_crossing c
         return 0;
     v4 u = D * v4_splat(1 / d), v = v4_cross(r->normal, u);
     double along = (d * d + r->radius * r->radius - R * R) / (2 * d);
-    double up = sqrt(fmax(0, r->radius * r->radius - along * along));
+    double up = sqrt(tg_most(0, r->radius * r->radius - along * along));
     int count = 0;
     for (int i = 0; i < 2; i++)
     {

@@ -26,22 +26,12 @@ static tg_contact_point *add(const tg_query *q, tg_patch *patch, v4 a, v4 b, v4 
         return NULL;
     v4 n = length > 1e-12 * (r[0] + r[1]) && length > 0 ? d * v4_splat(1 / length) : fallback;
     tg_contact_point *c = &patch->point[patch->count++];
-    c->point = a + n * v4_splat(0.5 * (length + r[0] - r[1]));
-    c->normal = n;
-    c->distance = distance;
-    c->margin = INFINITY;
-    c->feature = feature;
-    c->kind = TG_POINT_WITNESS;
-    c->reference = 0;
+    tg_init_point(c, a + n * v4_splat(0.5 * (length + r[0] - r[1])), n, distance, length,
+                  feature); /* through the other core the normal turns over */
     mat3 T = tg_tangent_projector(n, v4_zero(), 1);
     for (int i = 0; i < 2; i++)
-    {
-        c->surface[i].flat = 0;
-        c->surface[i].edge = v4_zero();
         for (int k = 0; k < 3; k++)
             c->surface[i].S.c[k] = T.c[k] * v4_splat(r[i]);
-    }
-    c->incident_edge = c->side_normal = v4_zero();
     return c;
 }
 
@@ -80,7 +70,7 @@ void tg_sphere_capsule(const tg_query *q, tg_patch *patch)
     if (c == NULL)
         return;
     c->surface[1] = capsule_surface(&s, t, c->normal, r[1]);
-    c->margin = end_margin(&s, free);
+    c->margin = tg_least(c->margin, end_margin(&s, free));
 }
 
 /* Nearest parameters of two segments: free minimum, clamped on one, then on the other (Lumelsky 1985). */
@@ -92,6 +82,15 @@ static void nearest_parameters(const tg_segment *a, const tg_segment *b, double 
     *t = tg_clamp(e * *s - db, b->half);
     *s = tg_clamp(da + e * *t, a->half);
     *t = tg_clamp(e * *s - db, b->half);
+}
+
+bool tg_axes_clear(const tg_query *q)
+{
+    tg_segment a = tg_axis_of(&q->shape[0]), b = tg_axis_of(&q->shape[1]);
+    double s, t, clear = q->reach + q->shape[0].size[0] + q->shape[1].size[0];
+    nearest_parameters(&a, &b, &s, &t);
+    v4 d = tg_along(&b, t) - tg_along(&a, s);
+    return clear <= 0 || v4_dot(d, d) >= clear * clear;
 }
 
 static void add_capsules(const tg_query *q, tg_patch *patch)
@@ -111,7 +110,8 @@ static void add_capsules(const tg_query *q, tg_patch *patch)
     c->surface[1] = capsule_surface(&b, t, c->normal, r[1]);
     v4 d = b.centre - a.centre;
     double e = v4_dot(a.axis, b.axis);
-    c->margin = fmin(end_margin(&a, v4_dot(d, a.axis) + e * t), end_margin(&b, e * s - v4_dot(d, b.axis)));
+    c->margin = tg_least(
+        c->margin, tg_least(end_margin(&a, v4_dot(d, a.axis) + e * t), end_margin(&b, e * s - v4_dot(d, b.axis))));
 }
 
 /* ---- lines of contact ---- */
@@ -155,7 +155,7 @@ bool tg_add_parallel(const tg_query *q, tg_patch *patch)
     if (sine2 > PARALLEL * PARALLEL)
         return false;
     double middle = v4_dot(b->x - a->x, a->R.c[2]), half_a = a->size[1], half_b = b->size[1];
-    double low = fmax(-half_a, middle - half_b), high = fmin(half_a, middle + half_b);
+    double low = tg_most(-half_a, middle - half_b), high = tg_least(half_a, middle + half_b);
     if (!(high - low > 1e-6 * (half_a + half_b)))
         return false;
     v4 n = between_axes(q);
@@ -168,7 +168,7 @@ bool tg_add_parallel(const tg_query *q, tg_patch *patch)
         tg_witness w;
         if (!tg_piece_witness(&first, &second, n, &w))
             continue;
-        w.margin = fmin(high - low, (PARALLEL - sqrt(sine2)) * fmin(half_a, half_b));
+        w.margin = tg_least(high - low, (PARALLEL - sqrt(sine2)) * tg_least(half_a, half_b));
         tg_add_witness(q, patch, &w, 16 * (uint32_t)(i + 1));
     }
     return true;

@@ -57,16 +57,16 @@ double tg_capsule_start(const tg_placed *capsule, const tg_placed *shape, tg_poi
 static double inner_radius(const tg_placed *p, v4 x, v4 d)
 {
     v4 local = mat3_mul_t(p->R, x - p->x), n = mat3_mul_t(p->R, d);
-    double least = fmin(fmin(p->size[0], p->size[1]), p->size[2]),
-           most = fmax(fmax(p->size[0], p->size[1]), p->size[2]);
+    double least = tg_least(tg_least(p->size[0], p->size[1]), p->size[2]),
+           most = tg_most(tg_most(p->size[0], p->size[1]), p->size[2]);
     if (p->type == TG_GEOM_ELLIPSOID)
         return least * least / most;
     if (p->type == TG_GEOM_CYLINDER)
     {
         double rho = sqrt(local[0] * local[0] + local[1] * local[1]);
         if (fabs(n[2]) > 1 - 1e-12)
-            return fmax(0, fmin(p->size[1], p->size[0] - rho));
-        return fabs(n[2]) < 1e-9 ? fmax(0, fmin(p->size[0], p->size[1] - fabs(local[2]))) : 0;
+            return tg_most(0, tg_least(p->size[1], p->size[0] - rho));
+        return fabs(n[2]) < 1e-9 ? tg_most(0, tg_least(p->size[0], p->size[1] - fabs(local[2]))) : 0;
     }
     if (p->type != TG_GEOM_BOX)
         return tg_rounding(p);
@@ -76,9 +76,9 @@ static double inner_radius(const tg_placed *p, v4 x, v4 d)
     {
         bool along = fabs(n[k]) > 1 - 1e-12;
         face = face || along;
-        room = fmin(room, along ? p->size[k] : p->size[k] - fabs(local[k]));
+        room = tg_least(room, along ? p->size[k] : p->size[k] - fabs(local[k]));
     }
-    return face ? fmax(0, room) : 0;
+    return face ? tg_most(0, room) : 0;
 }
 
 /* With the shapes moved apart until they touch at x, the separation along a direction at an angle to n is at most
@@ -98,7 +98,7 @@ static bool certain(const tg_query *q, v4 x, v4 n, double distance)
  * cones are wide, are tried. */
 static bool shallow(const tg_query *q, const tg_contact_point *c)
 {
-    double depth = -c->distance, size = fmin(tg_extent(&q->shape[0]), tg_extent(&q->shape[1]));
+    double depth = -c->distance, size = tg_least(tg_extent(&q->shape[0]), tg_extent(&q->shape[1]));
     v4 n = c->normal;
     bool face = c->surface[0].flat == 2 || c->surface[1].flat == 2;
     return c->kind == TG_POINT_WITNESS && !face && depth < 0.05 * size && depth < 0.2 * c->margin &&
@@ -220,8 +220,55 @@ static double least_distance(const tg_patch *patch)
 {
     double least = INFINITY;
     for (int i = 0; i < patch->count; i++)
-        least = fmin(least, patch->point[i].distance);
+        least = tg_least(least, patch->point[i].distance);
     return least;
+}
+
+/* The patch that n leads to, if its shapes are farther apart. */
+static void take_better(const tg_query *q, tg_polish_function *polish, v4 n, tg_patch *patch)
+{
+    tg_patch other;
+    other.count = 0;
+    if (polish(q, n, &other) && other.count > 0 && least_distance(&other) > least_distance(patch))
+        *patch = other;
+}
+
+/* Uphill on the separation from n, in steps along directions that turn by the golden angle, until they are small. */
+static v4 uphill(const tg_query *q, v4 n, double *separation)
+{
+    double turn = 0;
+    *separation = tg_separation(&q->shape[0], &q->shape[1], n);
+    for (double step = 0.1; step > 1e-9; step *= 0.5)
+        for (int missed = 0; missed < 8; turn += 2.399963)
+        {
+            v4 t = tg_orthogonal(n), d = t * v4_splat(cos(turn)) + v4_cross(n, t) * v4_splat(sin(turn));
+            v4 there = tg_unit(n + d * v4_splat(step));
+            double s = tg_separation(&q->shape[0], &q->shape[1], there);
+            bool better = s > *separation;
+            n = better ? there : n;
+            *separation = better ? s : *separation;
+            missed = better ? 0 : missed + 1;
+        }
+    return n;
+}
+
+/* Where the shapes are farther apart along the normal of the search than in the patch, which then is another extremum
+ * nearby: climbs from there, and polishes what it reaches. */
+static void climb(const tg_query *q, tg_polish_function *polish, tg_gjk_result *r, tg_patch *patch)
+{
+    double rounding = 1e-13 * (tg_extent(&q->shape[0]) + tg_extent(&q->shape[1])), separation;
+    if (patch->count == 0 || tg_separation(&q->shape[0], &q->shape[1], r->normal) <= least_distance(patch) + rounding)
+        return;
+    r->normal = uphill(q, r->normal, &separation);
+    tg_patch other;
+    other.count = 0;
+    if (!polish(q, r->normal, &other) || other.count == 0 || least_distance(&other) < separation - rounding)
+    {
+        tg_witness w = tg_search_witness(q, r);
+        other.count = 0;
+        tg_add_witness(q, &other, &w, 0);
+    }
+    *patch = other;
 }
 
 /* GJK and EPA to the end. Deep inside, EPA sees curved shapes as polytopes of bounded size: other extrema are tried
@@ -229,10 +276,15 @@ static double least_distance(const tg_patch *patch)
 static void full_patch(const tg_query *q, tg_polish_function *polish, tg_patch *patch)
 {
     double rounding = tg_rounding(&q->shape[0]) + tg_rounding(&q->shape[1]);
-    tg_gjk_result r = tg_gjk(&q->shape[0], &q->shape[1], q->reach + rounding, NULL);
+    tg_gjk_result r = tg_gjk_rough(&q->shape[0], &q->shape[1], q->reach + rounding);
     if (!(r.distance - rounding < q->reach))
         return;
-    bool exact = polish(q, r.normal, patch);
+    bool close = -r.distance < 10 * r.tolerance, exact = !close && polish(q, r.normal, patch);
+    if (!exact)
+    {
+        r = tg_gjk(&q->shape[0], &q->shape[1], q->reach + rounding, NULL);
+        exact = polish(q, r.normal, patch);
+    }
     if (exact && (patch->count == 0 || tg_patch_certain(q, patch)))
         return;
     if (!exact)
@@ -241,11 +293,11 @@ static void full_patch(const tg_query *q, tg_polish_function *polish, tg_patch *
         tg_add_witness(q, patch, &w, 0);
     }
     v4 n = r.normal;
-    tg_patch other;
-    other.count = 0;
-    if (tg_better_axis(q, least_distance(patch), &n) && polish(q, n, &other) &&
-        least_distance(&other) > least_distance(patch))
-        *patch = other;
+    if (tg_better_axis(q, least_distance(patch), &n))
+        take_better(q, polish, n, patch);
+    for (int i = 0; i < r.nother; i++)
+        take_better(q, polish, r.other[i], patch);
+    climb(q, polish, &r, patch);
 }
 
 void tg_search_patch(const tg_query *q, tg_polish_function *polish, tg_patch *patch)

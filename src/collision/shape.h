@@ -24,6 +24,17 @@ typedef struct tg_placed
     const tg_terrain *terrain;   /* height field */
 } tg_placed;
 
+/* fmin and fmax without their rules for NaN, which cost a call */
+static inline double tg_least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static inline double tg_most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 /* What is left of a shape when its rounding is taken off: sphere -> point, capsule -> segment, others themselves. */
 static inline double tg_rounding(const tg_placed *s)
 {

@@ -237,7 +237,7 @@ static void keep(sweep *s, const tg_contact_point *c, const prism *p)
     uint32_t cell = (uint32_t)((p->row * s->terrain->ncol + p->col) * 2 + p->half);
     g->point[g->count] = *c;
     g->point[g->count++].feature += cell * 0x9E3779B1u;
-    s->best = fmin(s->best, c->distance);
+    s->best = tg_least(s->best, c->distance);
 }
 
 /* the shape's deepest point along the triangle's normal, if it is over the triangle */
@@ -248,18 +248,21 @@ static void keep_deepest(sweep *s, const prism *p)
     v4 local = mat3_mul_t(field->R, x - field->x);
     double distance = v4_dot(p->normal, local - v4_load(p->vertex[0]));
     v4 foot = local - p->normal * v4_splat(distance);
+    double room = INFINITY; /* to the nearest edge of the triangle */
     for (int k = 0; k < 3; k++)
     {
         v4 a = v4_load(p->vertex[k]), b = v4_load(p->vertex[k == 2 ? 0 : k + 1]);
-        if (v4_dot(across_edge(a, b, p->normal), foot - a) > 1e-9 * s->size)
+        double beyond = v4_dot(across_edge(a, b, p->normal), foot - a);
+        if (beyond > 1e-9 * s->size)
             return;
+        room = tg_least(room, fabs(beyond));
     }
     if (!(distance < s->q->reach))
         return;
     tg_contact_point c = {.point = x - n * v4_splat(0.5 * distance),
                           .normal = n,
                           .distance = distance,
-                          .margin = 0,
+                          .margin = room,
                           .kind = TG_POINT_WITNESS,
                           .surface = {tg_surface_face(), tg_support_surface(shape, -n)}};
     keep(s, &c, p);
@@ -274,10 +277,10 @@ static double lower_bound(const sweep *s, const prism *p)
         double low = INFINITY, high = -INFINITY;
         for (int i = 0; i < 6; i++)
         {
-            low = fmin(low, p->vertex[i][k]);
-            high = fmax(high, p->vertex[i][k]);
+            low = tg_least(low, p->vertex[i][k]);
+            high = tg_most(high, p->vertex[i][k]);
         }
-        double gap = fmax(0, fmax(low - s->high[k], s->low[k] - high));
+        double gap = tg_most(0, tg_most(low - s->high[k], s->low[k] - high));
         squared += gap * gap;
     }
     return sqrt(squared);
@@ -288,7 +291,7 @@ static void visit(sweep *s, int row, int col, int half)
     prism p;
     make_prism(s->terrain, row, col, half, &p);
     double bound = lower_bound(s, &p);
-    if (bound >= s->q->reach || (s->q->reach == INFINITY && bound > fmax(0, s->best)))
+    if (bound >= s->q->reach || (s->q->reach == INFINITY && bound > tg_most(0, s->best)))
         return;
     tg_query q = *s->q;
     q.shape[0] = place_prism(&s->q->shape[0], &p);
@@ -352,7 +355,7 @@ void tg_terrain_convex(const tg_query *q, tg_patch *patch)
     sweep s;
     s.q = q;
     s.terrain = t;
-    s.size = fmax(2 * t->size[0] / (t->ncol - 1), 2 * t->size[1] / (t->nrow - 1));
+    s.size = tg_most(2 * t->size[0] / (t->ncol - 1), 2 * t->size[1] / (t->nrow - 1));
     s.best = INFINITY;
     s.gather.count = 0;
     bound_shape(&s);

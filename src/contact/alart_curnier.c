@@ -229,13 +229,17 @@ static void residual_rows(tg_solve_work *w, int count)
     }
 }
 
-double tg_newton_violation(const tg_solve_work *w)
+double tg_newton_block_violation(const tg_solve_work *w, int b)
+{
+    return block_residual(&w->cones, &w->cones.block[b], &w->state[b], w->x, w->s);
+}
+
+static double violation(const tg_solve_work *w)
 {
     double worst = 0;
     for (int b = 0; b < w->cones.blocks; b++)
     {
-        const tg_cone *cone = &w->cones.block[b];
-        double here = block_residual(&w->cones, cone, &w->state[b], w->x, w->s);
+        double here = tg_newton_block_violation(w, b);
         worst = here > worst || isnan(here) ? here : worst;
     }
     return worst;
@@ -251,11 +255,6 @@ static void advance(tg_solve_work *w, int count)
     tg_cones_velocity(&w->cones, w->x, w->s);
 }
 
-void tg_newton_chord(tg_solve_work *w)
-{
-    advance(w, w->active_count);
-}
-
 double tg_newton_step(tg_solve_work *w, double proximal)
 {
     int count = w->active_count = list_active(w);
@@ -269,5 +268,5 @@ double tg_newton_step(tg_solve_work *w, double proximal)
     if (tg_lu(count, w->A, w->cones.ld, w->pivot) >= 0)
         return INFINITY;
     advance(w, count);
-    return tg_newton_violation(w);
+    return violation(w);
 }

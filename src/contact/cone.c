@@ -94,6 +94,8 @@ static void scale_matrix(tg_cones *cones, const tg_island *island)
         else
             for (int j = 0; j < cones->rows; j++)
                 to[j] = factor * from[cones->source[j]] * cones->scale[j];
+        for (int j = cones->rows; j < cones->ld; j++)
+            to[j] = 0;
         cones->g[i] = factor * island->g[cones->source[i]];
         cones->velocity = tg_larger(cones->velocity, fabs(island->g[cones->source[i]]));
     }
@@ -109,12 +111,14 @@ static void step_sizes(const tg_cones *cones, tg_cone *block)
     block->rho_t = trace > 0 ? (block->dim - 1) / trace : block->rho_n;
 }
 
-void tg_cones_build(tg_cones *cones, const tg_island *island)
+void tg_cones_build(tg_cones *cones, const tg_island *island, const bool *left_out)
 {
     cones->rows = cones->blocks = 0;
     cones->velocity = 0;
     for (int b = 0; b < island->blocks; b++)
-        if (island->block[b].kind == TG_BLOCK_CONTACT || island->block[b].kind == TG_BLOCK_LIMIT)
+        if (left_out != NULL && left_out[b])
+            continue;
+        else if (island->block[b].kind == TG_BLOCK_CONTACT || island->block[b].kind == TG_BLOCK_LIMIT)
             add_contact(cones, island, &island->block[b]);
         else
             add_rows(cones, island, &island->block[b]);
@@ -138,8 +142,9 @@ void tg_cones_scatter(const tg_cones *cones, const double *x, int rows, double *
 
 void tg_cones_velocity(const tg_cones *cones, const double *x, double *s)
 {
+    v4_multiply(cones->rows, cones->rows, cones->G, cones->ld, x, s);
     for (int i = 0; i < cones->rows; i++)
-        s[i] = cones->g[i] + v4_dot_of(cones->rows, cones->G + (size_t)i * (size_t)cones->ld, x);
+        s[i] += cones->g[i];
 }
 
 /* ---- the unit cone ---- */
@@ -163,6 +168,26 @@ void tg_cone_project(int d, double *y)
     y[0] = normal;
     for (int i = 1; i < d; i++)
         y[i] *= factor;
+}
+
+/* a reflection that takes the first axis to e */
+void tg_cone_frame(int m, const double *e, double *R)
+{
+    if (m == 2)
+    {
+        R[0] = R[3] = e[0];
+        R[1] = -e[1];
+        R[2] = e[1];
+        return;
+    }
+    double sign = e[0] > 0 ? -1 : 1, v[TG_CONE_MAX - 1];
+    for (int i = 0; i < m; i++)
+        v[i] = e[i];
+    v[0] -= sign;
+    double factor = 1 / (1 - sign * e[0]); /* 2 / |v|^2 */
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+            R[m * i + j] = ((i == j) - factor * v[i] * v[j]) * (j == 0 ? sign : 1);
 }
 
 /* ---- one block alone ---- */

@@ -50,7 +50,9 @@ static inline double tg_smaller(double a, double b)
 /* Takes the arrays of a problem of so many rows (there are never more blocks than rows) from scratch; false when scratch
  * was too small. A counting arena (base NULL) only counts. */
 bool tg_cones_take(tg_cones *cones, int rows, tg_arena *scratch);
-void tg_cones_build(tg_cones *cones, const tg_island *island);
+
+/* left_out (NULL: none) marks blocks of the island that carry nothing and are not looked at */
+void tg_cones_build(tg_cones *cones, const tg_island *island, const bool *left_out);
 
 /* x = S^-1 L for the rows that are left, and L = S x with zeros in the others */
 void tg_cones_gather(const tg_cones *cones, const double *L, double *x);
@@ -64,6 +66,9 @@ void tg_cone_project(int d, double *y);
 
 /* |y_T| of a block of d rows */
 double tg_cone_tangent(int d, const double *y);
+
+/* R = [e t_1 .. t_{m-1}], orthonormal columns, row-major m x m, for a unit vector e */
+void tg_cone_frame(int m, const double *e, double *R);
 
 /* The exact solution of one block alone: x in the law of the block with s = G x + c, G (d x d, leading dimension ld)
  * its own part of Gs and c the velocity when x = 0. */

@@ -53,6 +53,8 @@ static void add_compliance(const tg_work *w, double dt)
     {
         const tg_rows_island *island = &r->island[i];
         int ldg = v4_pad(island->rows);
+        if (!tg_island_is_dense(r, island))
+            continue; /* large.c adds it itself */
         for (int b = island->block; b < island->block + island->blocks; b++)
         {
             const tg_constraint *c = &r->constraint[r->order[b]];

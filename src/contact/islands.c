@@ -74,7 +74,7 @@ static void place_islands(tg_rows *r)
         island->G = G;
         row += island->rows;
         block += island->blocks;
-        if (island->rows <= r->capacity.island_rows)
+        if (tg_island_is_dense(r, island))
             G += (size_t)island->rows * (size_t)v4_pad(island->rows);
         island->rows = island->blocks = 0;
     }

@@ -1,14 +1,20 @@
-/* The limit of compliant solutions, in coordinates of the range of G_RR (see selection.c for R, Q and Z).
+/* Newton's method on the equations of given phases; redundant rows: the limit of compliant solutions.
  *
- * A contact with compliance eps carries L = P(z), z = -sigma / eps, P its response: L_N = max(0, z_N), L_T = z_T while that
- * is inside the cone, otherwise on the cone where dissipation is largest (the contact creeps; in scaled variables
- * x_i = S_i z_i / (S_i^2 + alpha), alpha >= 0 such that |x_T| = x_N). Consistent b_R makes Z^T z = 0 for every eps, so
- * z = Q d (inconsistent: z = Q d - Z Z^T b_R / eps, which opens contacts), and as eps -> 0 the equations are
- *     F1 = Q^T sigma_R(P(Q d), x_T) = 0            as many as the rank of G_RR, for as many d
- *     F2 = Alart-Curnier rows of contacts that slide, for their tangents x_T
- * No eps is left, nothing is ill conditioned, and Z^T L_R = 0 wherever no contact creeps or is lifted. Newton, with a
- * slope outside of the cones, P + slope (identity - P), that falls from 0.1 to 1e-12: the way starts near Z^T L_R = 0,
- * and a contact which must be on its cone and has no freedom to creep does not make the matrix singular. */
+ * Independent held rows (held.c: R) have s_R = 0. Redundant ones: a contact with compliance eps carries L = P(z),
+ * z = -sigma / eps, P its response: L_N = max(0, z_N), L_T = z_T while that is inside the cone, otherwise on the cone
+ * where dissipation is largest (the contact creeps; in scaled variables x_i = S_i z_i / (S_i^2 + alpha), alpha >= 0 such
+ * that |x_T| = x_N). Consistent b_R makes Z^T z = 0 for every eps, so z = Q^T d (inconsistent: z = Q^T d - Z Z^T b_R / eps,
+ * which opens contacts), and as eps -> 0 the equations are Q sigma_R(P(Q^T d)) = 0, as many as the rank of G_RR. No eps is
+ * left, nothing is ill conditioned, and Z^T L_R = 0 wherever no contact creeps or is lifted. Newton, with a slope
+ * outside of the cones, P + slope (identity - P), that falls from 0.1 to 1e-12: the way starts near Z^T L_R = 0, and a
+ * contact which must be on its cone and has no freedom to creep does not make the matrix singular.
+ *
+ * A contact that slides has e = y_T / |y_T| of its Alart-Curnier point, t_j across it, and dx_T = e v_0 + sum_j t_j v_j:
+ *     v_0 = dx_N - (e . x_T - x_N),      r t_j . s_T + (1 - r) / rho t_j . x_T = 0,     r = y_N / |y_T|.
+ * With M = G_RT [e t] and the answer of held rows to velocities, dx_R = -H (s_R + M v), only the small system for v of
+ * all sliding contacts is left (Y = H M, N picks normals of sliding contacts):
+ *     v_0 + N Y v = -(N H s_R + e . x_T - x_N)
+ *     r (t . G_TT [e t] - M_t^T Y) v + (1 - r) / rho v_t = r M_t^T H s_R - t . (r s_T + (1 - r) / rho x_T). */
 #include <math.h>
 #include <string.h>
 
@@ -18,23 +24,36 @@
 
 enum
 {
-    HALVINGS = 4
+    HALVINGS = 4,
+    CHORDS = 3 /* steps with the same factors */
 };
 
-static const double settled = 1e-3; /* of the largest |g|: the slope may fall */
+static const double settled = 1e-3;       /* of the largest |g|: the slope may fall */
+static const double rounding = 1e-3;      /* of the aim */
+static const double inside_margin = 1e-7; /* of x_N */
+static const double smallest_pivot = 1e-4;
 static const double first_slope = 0.1, last_slope = 1e-12, slope_factor = 1e-2;
 
 typedef struct limit
 {
     tg_solve_work *w;
     const tg_cones *cones;
-    int ld, rank, size;       /* size: rank + tangents of sliding contacts */
-    int *tangent;             /* row of the scaled problem of unknown rank + i */
-    double *d, *z, *F, *step; /* z: held rows, impulses that are not scaled */
-    double *E;                /* rank x held: (dx / dd)^T */
-    double *B;                /* rank x rows: (ds / dd)^T */
-    double slope;             /* of responses outside of their cones */
-    double opening;           /* 1 / eps when held rows contradict each other, otherwise 0 */
+    const tg_held *held;
+    int ld, rank, count; /* of held rows */
+    int slides, size;    /* sliding contacts and their unknowns v */
+    bool unique;         /* rank == count: no d, no responses */
+    bool linear;         /* responses are the identity, d is what is added to x_R of the start */
+    bool outside;        /* a response is outside of its cone */
+    double *base;        /* linear: x_R at the start */
+    double *d, *z;       /* z: held rows, impulses that are not scaled */
+    double *F;           /* s_R; redundant: Q sigma_R */
+    double *f;           /* right-hand side of the small system, then v */
+    double *step;        /* of x_R; redundant: of d */
+    double *E;           /* rank x count: (dx / dd)^T */
+    double *M, *X, *Y;   /* count x size, rank x size, count x size */
+    double *small;       /* size x size */
+    double slope;        /* of responses outside of their cones */
+    double opening;      /* 1 / eps when held rows contradict each other, otherwise 0 */
 } limit;
 
 /* ---- the response of one contact ---- */
@@ -115,18 +134,28 @@ static void respond_derivative(const response *p, double *q)
 
 /* ---- all held rows ---- */
 
-/* the response of the block whose held rows start at index i, and how many these are */
-static int block_response(const limit *l, const tg_cone *cone, const tg_cone_state *state, int i, response *p)
+static bool has_held_rows(const tg_cone *cone, const tg_cone_state *state)
 {
+    return state->phase == TG_PHASE_STICK || (state->phase == TG_PHASE_SLIDE && cone->kind == TG_CONE_UNIT);
+}
+
+static bool slides(const tg_cone *cone, const tg_cone_state *state)
+{
+    return state->phase == TG_PHASE_SLIDE && cone->kind == TG_CONE_UNIT && cone->dim > 1;
+}
+
+/* the response of a block with held rows */
+static void block_response(const limit *l, const tg_cone *cone, const tg_cone_state *state, response *p)
+{
+    const int *at = l->held->at + cone->row;
     p->m = state->phase == TG_PHASE_STICK ? cone->dim - 1 : 0;
     p->slope = l->slope;
     for (int k = 0; k < p->m; k++)
     {
         p->scale[k] = l->cones->scale[cone->row + 1 + k];
-        p->z[k] = l->z[i + 1 + k];
+        p->z[k] = l->z[at[1 + k]];
     }
-    respond(p, l->z[i]);
-    return p->m + 1;
+    respond(p, l->z[at[0]]);
 }
 
 /* a row without cone: free, or a box that yields at its bound */
@@ -138,227 +167,350 @@ static double row_response(const tg_cone *cone, double z, double outside, double
     return kept + outside * (z - kept);
 }
 
-static bool has_held_rows(const tg_cone *cone, const tg_cone_state *state)
-{
-    return state->phase == TG_PHASE_STICK || (state->phase == TG_PHASE_SLIDE && cone->kind == TG_CONE_UNIT);
-}
-
-/* x = P(Q d) */
+/* x = P(Q^T d) */
 static void respond_all(limit *l)
 {
-    const tg_held *held = &l->w->held;
-    int n = held->count, i = 0;
-    tg_gemm_nn(1, n, l->rank, l->d, l->rank, held->basis, l->ld, TG_GEMM_SET, l->z, n);
-    for (int k = 0; l->opening > 0 && k < n; k++)
-        l->z[k] -= l->opening * held->gap[k];
+    const tg_held *held = l->held;
+    l->outside = false;
+    tg_gemm_nn(1, l->count, l->rank, l->d, l->rank, held->range, l->ld, TG_GEMM_SET, l->z, l->count);
+    for (int i = 0; l->linear && i < l->count; i++)
+        l->w->x[held->row[i]] = l->base[i] + l->z[i];
+    if (l->linear)
+        return;
+    for (int i = 0; i < l->count; i++)
+    {
+        l->w->x[held->row[i]] = l->z[i];
+        l->z[i] *= l->cones->scale[held->row[i]];
+    }
+    for (int i = 0; l->opening > 0 && i < l->count; i++)
+        l->z[i] -= l->opening * held->gap[i];
     for (int b = 0; b < l->cones->blocks; b++)
     {
         const tg_cone *cone = &l->cones->block[b];
         response p;
         double slope;
-        if (!has_held_rows(cone, &l->w->state[b]))
+        if (cone->kind == TG_CONE_FREE || !has_held_rows(cone, &l->w->state[b]))
             continue;
-        if (cone->kind != TG_CONE_UNIT)
+        if (cone->kind == TG_CONE_BOX)
         {
-            l->w->x[cone->row] = row_response(cone, l->z[i++], l->slope, &slope);
+            l->w->x[cone->row] = row_response(cone, l->z[held->at[cone->row]], l->slope, &slope);
+            l->outside = l->outside || slope < 1;
             continue;
         }
-        int rows = block_response(l, cone, &l->w->state[b], i, &p);
-        memcpy(l->w->x + cone->row, p.x, (size_t)rows * sizeof *p.x);
-        i += rows;
+        block_response(l, cone, &l->w->state[b], &p);
+        memcpy(l->w->x + cone->row, p.x, (size_t)(p.m + 1) * sizeof *p.x);
+        l->outside = l->outside || p.lifted || p.creeps;
     }
 }
 
-/* E = (P' Q)^T: Q^T S^-1, and by blocks where a response is outside of its cone */
-static void respond_derivatives(limit *l)
+/* Rows of Z, changes of z not scaled, times 1 / S, become changes of x (rows x count both, in place): only blocks
+ * whose response is outside of its cone have more to do. */
+static void respond_derivative_block(const limit *l, const tg_cone *cone, const tg_cone_state *state, int rows,
+                                     double *Z)
 {
-    const tg_held *held = &l->w->held;
-    int n = held->count, i = 0;
-    double *inverse = l->w->rhs;
-    for (int k = 0; k < n; k++)
-        inverse[k] = 1 / l->cones->scale[held->row[k]];
+    const int *at = l->held->at + cone->row;
+    response p = {.m = 0};
+    double slope = 1, q[TG_CONE_MAX];
+    if (cone->kind == TG_CONE_UNIT)
+        block_response(l, cone, state, &p);
+    else
+        row_response(cone, l->z[at[0]], l->slope, &slope);
+    for (int k = 0; k < rows && (p.lifted || p.creeps || slope < 1); k++, Z += l->ld)
+    {
+        for (int i = 0; i <= p.m; i++)
+            q[i] = Z[at[i]] * l->cones->scale[cone->row + i];
+        if (cone->kind == TG_CONE_UNIT)
+            respond_derivative(&p, q);
+        else
+            q[0] *= slope;
+        for (int i = 0; i <= p.m; i++)
+            Z[at[i]] = q[i];
+    }
+}
+
+static void respond_derivatives(const limit *l, int rows, double *Z)
+{
+    for (int b = 0; b < l->cones->blocks; b++)
+        if (has_held_rows(&l->cones->block[b], &l->w->state[b]))
+            respond_derivative_block(l, &l->cones->block[b], &l->w->state[b], rows, Z);
+}
+
+/* E = (dx / dd)^T */
+static void range_derivatives(limit *l)
+{
     for (int k = 0; k < l->rank; k++)
-        for (int j = 0; j < n; j++)
-            l->E[(size_t)k * (size_t)l->ld + (size_t)j] =
-                held->basis[(size_t)k * (size_t)l->ld + (size_t)j] * inverse[j];
+        memcpy(l->E + (size_t)k * (size_t)l->ld, l->held->range + (size_t)k * (size_t)l->ld,
+               (size_t)l->count * sizeof *l->E);
+    respond_derivatives(l, l->rank, l->E);
+}
+
+/* ---- sliding contacts ---- */
+
+static void list_slides(limit *l)
+{
+    l->slides = l->size = 0;
+    double *frame = l->w->frames;
     for (int b = 0; b < l->cones->blocks; b++)
     {
         const tg_cone *cone = &l->cones->block[b];
-        response p = {.m = 0};
-        double slope = 1;
-        if (!has_held_rows(cone, &l->w->state[b]))
+        if (!slides(cone, &l->w->state[b]))
             continue;
-        if (cone->kind == TG_CONE_UNIT)
-            block_response(l, cone, &l->w->state[b], i, &p);
-        else
-            row_response(cone, l->z[i], l->slope, &slope);
-        for (int k = 0; k < l->rank && (p.lifted || p.creeps || slope < 1); k++)
-        {
-            double *E = l->E + (size_t)k * (size_t)l->ld + i;
-            memcpy(E, held->basis + (size_t)k * (size_t)l->ld + i, (size_t)(p.m + 1) * sizeof *E);
-            if (cone->kind == TG_CONE_UNIT)
-                respond_derivative(&p, E);
-            else
-                E[0] *= slope;
-        }
-        i += p.m + 1;
+        int m = cone->dim - 1;
+        l->w->slide[l->slides++] =
+            (tg_slide){.block = b, .tangent = cone->row + 1, .m = m, .first = l->size, .frame = frame};
+        l->size += m;
+        frame += m * m;
     }
+}
+
+/* what the unknowns of one sliding contact do to a row: [e t]^T row_T */
+static inline void frame_row(const tg_slide *k, const double *row, double *out)
+{
+    const double *R = k->frame, *t = row + k->tangent;
+    if (k->m == 2)
+    {
+        out[0] = R[0] * t[0] + R[2] * t[1];
+        out[1] = R[1] * t[0] + R[3] * t[1];
+        return;
+    }
+    for (int j = 0; j < k->m; j++)
+    {
+        double sum = 0;
+        for (int i = 0; i < k->m; i++)
+            sum += R[k->m * i + j] * t[i];
+        out[j] = sum;
+    }
+}
+
+/* what unknown j of one sliding contact does to all rows: sum_i R_ij G_Ti (G is symmetric) */
+static void slide_column(const limit *l, const tg_slide *k, int j, double *column)
+{
+    const double *G = l->cones->G + (size_t)k->tangent * (size_t)l->ld;
+    for (int c = 0; c < l->ld; c += V4_LANES)
+    {
+        v4 sum = v4_zero();
+        for (int i = 0; i < k->m; i++)
+            sum += k->frame[k->m * i + j] * v4_load(G + (size_t)i * (size_t)l->ld + c);
+        v4_store(column + c, sum);
+    }
+}
+
+/* M, and G_TT in the frames */
+static void slide_columns(limit *l)
+{
+    int n = l->size;
+    double *column = l->w->rhs;
+    for (int a = 0; a < l->slides; a++)
+        for (int j = 0; j < l->w->slide[a].m; j++)
+        {
+            int c = l->w->slide[a].first + j;
+            slide_column(l, &l->w->slide[a], j, column);
+            for (int i = 0; i < l->count; i++)
+                l->M[(size_t)i * (size_t)n + (size_t)c] = column[l->held->row[i]];
+            for (int b = 0; b < l->slides; b++)
+                frame_row(&l->w->slide[b], column, l->small + (size_t)c * (size_t)n + l->w->slide[b].first);
+        }
+}
+
+/* rows of the small system, its entries holding t . G_TT [e t] - M^T Y */
+static void small_rows(limit *l)
+{
+    for (int k = 0; k < l->slides; k++)
+    {
+        const tg_slide *slide = &l->w->slide[k];
+        const tg_cone *cone = &l->cones->block[slide->block];
+        double ratio = l->w->state[slide->block].ratio, *row = l->small + (size_t)slide->first * (size_t)l->size;
+        memcpy(row, l->Y + (size_t)l->held->at[cone->row] * (size_t)l->size, (size_t)l->size * sizeof *row);
+        row[slide->first] += 1;
+        for (int j = 1; j < slide->m; j++)
+        {
+            row += l->size;
+            for (int c = 0; c < l->size; c++)
+                row[c] *= ratio;
+            row[slide->first + j] += (1 - ratio) / cone->rho_t;
+        }
+    }
+}
+
+/* ---- answers of held rows ---- */
+
+/* X (rank x columns), velocities Q sigma -> steps of d */
+static void solve_range(const limit *l, int columns, double *X)
+{
+    tg_held_precondition(l->cones, l->held, columns, X, columns);
+    if (l->outside)
+        tg_lu_solve(l->rank, l->w->A, l->ld, l->w->pivot, columns, X, columns);
+    else
+        tg_trsm(TG_TRI_LOWER, l->rank, l->held->chol, l->ld, columns, X, columns);
+}
+
+static const double *derivative(const limit *l)
+{
+    return l->outside ? l->E : l->held->range;
+}
+
+/* Y = H M */
+static void answer_slides(limit *l)
+{
+    int n = l->size;
+    if (l->unique)
+    {
+        memcpy(l->Y, l->M, (size_t)l->count * (size_t)n * sizeof *l->Y);
+        tg_held_solve(l->cones, l->held, n, l->Y, n);
+        return;
+    }
+    tg_gemm_nn(l->rank, n, l->count, l->held->range, l->ld, l->M, n, TG_GEMM_SET, l->X, n);
+    solve_range(l, n, l->X);
+    tg_gemm_tn(l->count, n, l->rank, derivative(l), l->ld, l->X, n, TG_GEMM_SET, l->Y, n);
+}
+
+/* the matrices of the current phases, directions and responses; false when one is singular */
+static bool factorise(limit *l)
+{
+    l->w->newton++;
+    if (!l->unique && l->outside)
+    {
+        range_derivatives(l);
+        tg_gemm_nt(l->rank, l->rank, l->count, l->held->factor, l->ld, l->E, l->ld, TG_GEMM_SET, l->w->A, l->ld);
+        if (tg_lu(l->rank, l->w->A, l->ld, l->w->pivot) >= 0)
+            return false;
+    }
+    if (l->size == 0)
+        return true;
+    for (int k = 0; k < l->slides; k++)
+        tg_cone_frame(l->w->slide[k].m, l->w->state[l->w->slide[k].block].direction, l->w->slide[k].frame);
+    slide_columns(l);
+    answer_slides(l);
+    tg_gemm_tn(l->size, l->size, l->count, l->M, l->size, l->Y, l->size, TG_GEMM_SUB, l->small, l->size);
+    small_rows(l);
+    return tg_lu(l->size, l->small, l->size, l->w->active) < 0;
 }
 
 /* ---- Newton ---- */
 
-static void list_unknowns(limit *l)
+/* t . (r s_T + (1 - r) / rho x_T) with e and r of now and t of the last factorisation; first entry e . x_T - x_N */
+static void slide_residual(const limit *l, const tg_slide *slide, double *f)
 {
-    l->size = l->rank;
-    for (int b = 0; b < l->cones->blocks; b++)
+    const tg_cone *cone = &l->cones->block[slide->block];
+    const tg_cone_state *state = &l->w->state[slide->block];
+    const double *x = l->w->x + slide->tangent, *s = l->w->s + slide->tangent, *e = state->direction;
+    double across[TG_CONE_MAX - 1], along = 0, along_x = 0;
+    for (int i = 0; i < slide->m; i++)
     {
-        const tg_cone *cone = &l->cones->block[b];
-        if (l->w->state[b].phase != TG_PHASE_SLIDE || cone->kind != TG_CONE_UNIT)
-            continue;
-        for (int i = 1; i < cone->dim; i++)
-            l->tangent[l->size++ - l->rank] = cone->row + i;
+        across[i] = state->ratio * s[i] + (1 - state->ratio) / cone->rho_t * x[i];
+        along += e[i] * across[i];
+        along_x += e[i] * x[i];
     }
-}
-
-/* B = E G_R: rows of G that are held */
-static void held_columns(limit *l)
-{
-    const tg_held *held = &l->w->held;
-    int n = l->cones->rows;
-    const double *G = l->cones->G;
-    if (held->count < n)
+    for (int j = 1; j < slide->m; j++)
     {
-        double *gathered = l->w->A;
-        for (int i = 0; i < held->count; i++)
-            memcpy(gathered + (size_t)i * (size_t)l->ld, G + (size_t)held->row[i] * (size_t)l->ld,
-                   (size_t)n * sizeof *gathered);
-        G = gathered;
+        f[j] = 0;
+        for (int i = 0; i < slide->m; i++)
+            f[j] += slide->frame[slide->m * i + j] * (across[i] - e[i] * along);
     }
-    tg_gemm_nn(l->rank, n, held->count, l->E, l->ld, G, l->ld, TG_GEMM_SET, l->B, l->ld);
-}
-
-/* One row of the transposed matrix: how all equations depend on one unknown that moves s by `column` and the normals of
- * sliding contacts by `normal` (held order; NULL: not). */
-static void equations(const limit *l, const double *column, const double *normal, double *out)
-{
-    const tg_held *held = &l->w->held;
-    double *sigma = l->w->rhs;
-    for (int i = 0; i < held->count; i++)
-        sigma[i] = column[held->row[i]] / l->cones->scale[held->row[i]];
-    tg_gemm_nt(1, l->rank, held->count, sigma, held->count, held->basis, l->ld, TG_GEMM_SET, out, l->rank);
-    int at = l->rank, i = 0;
-    for (int b = 0; b < l->cones->blocks; b++)
-    {
-        const tg_cone *cone = &l->cones->block[b];
-        const tg_cone_state *state = &l->w->state[b];
-        if (!has_held_rows(cone, state))
-            continue;
-        if (state->phase == TG_PHASE_SLIDE)
-        {
-            const double *e = state->direction, *s = column + cone->row + 1;
-            double along = 0;
-            for (int k = 0; k < cone->dim - 1; k++)
-                along += e[k] * s[k];
-            for (int k = 0; k < cone->dim - 1; k++)
-                out[at++] =
-                    state->ratio * (s[k] - e[k] * along) - (normal != NULL ? e[k] * normal[i] / cone->rho_t : 0);
-        }
-        i += state->phase == TG_PHASE_STICK ? cone->dim : 1;
-    }
-}
-
-/* what the tangents of a sliding contact add to their own equations */
-static void own_tangents(const limit *l)
-{
-    int at = l->rank;
-    for (int b = 0; b < l->cones->blocks; b++)
-    {
-        const tg_cone *cone = &l->cones->block[b];
-        const tg_cone_state *state = &l->w->state[b];
-        if (state->phase != TG_PHASE_SLIDE || cone->kind != TG_CONE_UNIT)
-            continue;
-        int m = cone->dim - 1;
-        for (int i = 0; i < m; i++)
-            for (int j = 0; j < m; j++)
-                l->w->A[(size_t)(at + j) * (size_t)l->ld + (size_t)(at + i)] +=
-                    ((i == j ? 1 - state->ratio : 0) + state->ratio * state->direction[i] * state->direction[j]) /
-                    cone->rho_t;
-        at += m;
-    }
-}
-
-static void transposed_matrix(limit *l)
-{
-    respond_derivatives(l);
-    held_columns(l);
-    for (int k = 0; k < l->rank; k++)
-        equations(l, l->B + (size_t)k * (size_t)l->ld, l->E + (size_t)k * (size_t)l->ld,
-                  l->w->A + (size_t)k * (size_t)l->ld);
-    for (int k = l->rank; k < l->size; k++)
-        equations(l, l->cones->G + (size_t)l->tangent[k - l->rank] * (size_t)l->ld, NULL,
-                  l->w->A + (size_t)k * (size_t)l->ld);
-    own_tangents(l);
-}
-
-/* F1, F2; returns the largest |F| (m/s) */
-static double right_hand_side(limit *l)
-{
-    double *F = l->F, worst = 0;
-    equations(l, l->w->s, NULL, F);
-    int at = l->rank;
-    for (int b = 0; b < l->cones->blocks; b++)
-    {
-        const tg_cone *cone = &l->cones->block[b];
-        const tg_cone_state *state = &l->w->state[b];
-        if (state->phase != TG_PHASE_SLIDE || cone->kind != TG_CONE_UNIT)
-            continue;
-        for (int i = 1; i < cone->dim; i++)
-            F[at++] = (l->w->x[cone->row + i] - state->direction[i - 1] * l->w->x[cone->row]) / cone->rho_t;
-    }
-    for (int i = 0; i < l->size; i++)
-        worst = isfinite(F[i]) ? tg_larger(worst, fabs(F[i])) : INFINITY;
-    return worst;
+    f[0] = along_x - x[-1];
 }
 
 static void update_slides(limit *l)
 {
-    for (int b = 0; b < l->cones->blocks; b++)
+    for (int k = 0; k < l->slides; k++)
     {
-        const tg_cone *cone = &l->cones->block[b];
-        if (l->w->state[b].phase == TG_PHASE_SLIDE && cone->dim > 1)
-            tg_newton_direction(cone, l->w->x + cone->row, l->w->s + cone->row, &l->w->state[b]);
+        const tg_cone *cone = &l->cones->block[l->w->slide[k].block];
+        tg_newton_direction(cone, l->w->x + cone->row, l->w->s + cone->row, &l->w->state[l->w->slide[k].block]);
     }
 }
 
-/* x, s and F from d and x_T; returns |F| */
-static double limit_evaluate(limit *l)
+/* F; the largest violation of all equations (m/s) */
+static double measure(limit *l)
 {
-    respond_all(l);
+    double worst = 0;
+    double *s = l->unique ? l->F : l->step;
+    for (int i = 0; i < l->count; i++)
+        s[i] = l->w->s[l->held->row[i]];
+    if (!l->unique)
+        tg_gemm_nt(l->rank, 1, l->count, l->held->range, l->ld, s, l->count, TG_GEMM_SET, l->F, 1);
+    for (int i = 0; i < l->rank; i++)
+    {
+        double here = fabs(l->F[i]) / (l->unique ? l->cones->scale[l->held->row[i]] : 1);
+        worst = here <= worst ? worst : here;
+    }
+    for (int k = 0; k < l->slides; k++)
+    {
+        double here = tg_newton_block_violation(l->w, l->w->slide[k].block);
+        worst = here <= worst ? worst : here;
+    }
+    return worst;
+}
+
+/* x, s and F from d and x_T; returns the largest violation */
+static double evaluate(limit *l)
+{
+    if (!l->unique)
+        respond_all(l);
     tg_cones_velocity(l->cones, l->w->x, l->w->s);
     update_slides(l);
-    return right_hand_side(l);
+    return measure(l);
 }
 
-/* no response is outside of its cone: the slope does not matter */
-static bool is_inside(const limit *l)
+/* the step of x_R or d in l->step, v in l->f, with the factors at hand */
+static void direction(limit *l)
 {
-    int i = 0;
-    for (int b = 0; b < l->cones->blocks; b++)
+    int n = l->size;
+    double *answer = l->unique ? l->step : l->z;
+    memcpy(l->step, l->F, (size_t)l->rank * sizeof *l->step);
+    if (l->unique)
+        tg_held_solve(l->cones, l->held, 1, l->step, 1);
+    else
+        solve_range(l, 1, l->step);
+    if (n == 0)
+        return;
+    if (!l->unique)
+        tg_gemm_nn(1, l->count, l->rank, l->step, l->rank, derivative(l), l->ld, TG_GEMM_SET, answer, l->count);
+    double *back = l->w->rhs;
+    tg_gemm_nn(1, n, l->count, answer, l->count, l->M, n, TG_GEMM_SET, back, n);
+    for (int k = 0; k < l->slides; k++)
     {
-        const tg_cone *cone = &l->cones->block[b];
-        response p;
-        if (!has_held_rows(cone, &l->w->state[b]))
-            continue;
-        if (cone->kind == TG_CONE_UNIT)
-            i += block_response(l, cone, &l->w->state[b], i, &p);
-        else if (cone->kind == TG_CONE_BOX && fabs(l->z[i]) > cone->bound)
-            return false;
-        else
-            i++;
-        if (cone->kind == TG_CONE_UNIT && (p.lifted || p.creeps))
-            return false;
+        const tg_slide *slide = &l->w->slide[k];
+        double *f = l->f + slide->first, ratio = l->w->state[slide->block].ratio;
+        slide_residual(l, slide, f);
+        f[0] = -(f[0] + answer[l->held->at[slide->tangent - 1]]);
+        for (int j = 1; j < slide->m; j++)
+            f[j] = ratio * back[slide->first + j] - f[j];
     }
-    return true;
+    tg_lu_solve(n, l->small, n, l->w->active, 1, l->f, 1);
+    tg_gemm_nt(l->rank, 1, n, l->unique ? l->Y : l->X, n, l->f, n, TG_GEMM_ADD, l->step, 1);
+}
+
+/* `share` of the step, and all that follows from it */
+static double move(limit *l, const double *step, double share)
+{
+    for (int k = 0; k < l->rank; k++)
+    {
+        double *unknown = l->unique ? l->w->x + l->held->row[k] : l->d + k;
+        *unknown -= share * step[k];
+    }
+    for (int k = 0; k < l->slides; k++)
+    {
+        const tg_slide *slide = &l->w->slide[k];
+        for (int i = 0; i < slide->m; i++)
+            for (int j = 0; j < slide->m; j++)
+                l->w->x[slide->tangent + i] += share * slide->frame[slide->m * i + j] * l->f[slide->first + j];
+    }
+    return evaluate(l);
+}
+
+/* one step with the factors at hand, halved while the violation grows; returns it */
+static double advance(limit *l, double before, int halvings)
+{
+    direction(l);
+    double *step = l->w->best;
+    memcpy(step, l->step, (size_t)l->rank * sizeof *step);
+    double left = move(l, step, 1), share = 1;
+    for (int k = 0; k < halvings && !(left < before); k++)
+    {
+        share *= 0.5;
+        left = move(l, step, -share);
+    }
+    return left;
 }
 
 /* 1 / (1e-8 mean G_ii) */
@@ -372,26 +524,36 @@ static double opening(const tg_cones *cones)
 
 static limit limit_of(tg_solve_work *w)
 {
-    size_t ld = (size_t)w->cones.ld;
-    return (limit){.w = w,
-                   .cones = &w->cones,
-                   .ld = w->cones.ld,
-                   .rank = w->held.rank,
-                   .tangent = w->position,
-                   .slope = first_slope,
-                   .opening = w->held.inconsistency >= TG_CONSISTENT ? opening(&w->cones) : 0,
-                   .d = w->interior,
-                   .z = w->interior + ld,
-                   .F = w->interior + 2 * ld,
-                   .step = w->interior + 3 * ld,
-                   .E = w->range,
-                   .B = w->range + (size_t)w->cones.rows * ld};
+    size_t ld = (size_t)w->cones.ld, n = (size_t)w->cones.rows;
+    const tg_held *held = &w->held;
+    limit l = {.w = w,
+               .cones = &w->cones,
+               .held = held,
+               .ld = w->cones.ld,
+               .rank = held->rank,
+               .count = held->count,
+               .unique = held->rank == held->count,
+               .slope = first_slope,
+               .opening = held->inconsistency >= TG_CONSISTENT ? opening(&w->cones) : 0,
+               .d = w->interior,
+               .z = w->interior + ld,
+               .F = w->interior + 2 * ld,
+               .f = w->interior + 3 * ld,
+               .step = w->interior + 4 * ld,
+               .base = w->interior + 5 * ld,
+               .E = w->range,
+               .small = w->range + n * ld,
+               .M = w->range + 2 * n * ld};
+    list_slides(&l);
+    l.Y = l.M + (size_t)l.count * (size_t)l.size;
+    l.X = l.Y + (size_t)l.count * (size_t)l.size;
+    return l;
 }
 
-/* d = Q^T L_R; blocks that carry nothing get their impulse */
-static void limit_start(limit *l)
+/* d = Q L_R; blocks that carry nothing get their impulse */
+static void start(limit *l)
 {
-    const tg_held *held = &l->w->held;
+    const tg_held *held = l->held;
     for (int b = 0; b < l->cones->blocks; b++)
     {
         const tg_cone *cone = &l->cones->block[b];
@@ -399,62 +561,140 @@ static void limit_start(limit *l)
         for (int i = cone->row; !has_held_rows(cone, state) && i < cone->row + cone->dim; i++)
             l->w->x[i] = state->phase == TG_PHASE_BREAK ? 0 : state->direction[0] * cone->bound;
     }
-    for (int i = 0; i < held->count; i++)
-        l->z[i] = l->cones->scale[held->row[i]] * l->w->x[held->row[i]];
-    for (int k = 0; k < l->rank; k++)
-        l->d[k] = v4_dot_of(held->count, held->basis + (size_t)k * (size_t)l->ld, l->z);
-}
-
-/* d and x_T minus `share` of the step in l->step, and all that follows from them */
-static double limit_move(limit *l, double share)
-{
-    for (int k = 0; k < l->rank; k++)
-        l->d[k] -= share * l->step[k];
-    for (int k = l->rank; k < l->size; k++)
-        l->w->x[l->tangent[k - l->rank]] -= share * l->step[k];
-    return limit_evaluate(l);
-}
-
-/* one step with the factors in w->A, halved while |F| grows; returns |F| */
-static double limit_advance(limit *l, double before, int halvings)
-{
-    memcpy(l->step, l->F, (size_t)l->size * sizeof *l->step);
-    tg_lu_solve_t(l->size, l->w->A, l->ld, l->w->pivot, 1, l->step, 1);
-    double left = limit_move(l, 1), share = 1;
-    for (int k = 0; k < halvings && !(left < before); k++)
+    if (l->unique)
+        return;
+    if (l->linear)
     {
-        share *= 0.5;
-        left = limit_move(l, -share);
+        memset(l->d, 0, (size_t)l->rank * sizeof *l->d);
+        for (int i = 0; i < l->count; i++)
+            l->base[i] = l->w->x[held->row[i]];
+        return;
     }
-    return left;
+    for (int i = 0; i < l->count; i++)
+    {
+        double scale = l->cones->scale[held->row[i]];
+        l->z[i] = scale * scale * l->w->x[held->row[i]];
+    }
+    tg_gemm_nt(l->rank, 1, l->count, held->range, l->ld, l->z, l->count, TG_GEMM_SET, l->d, 1);
 }
 
-bool tg_limit_newton(tg_solve_work *w, int steps, double aim)
+/* whether the impulse of a held block is strictly inside of its cone */
+static bool is_strict(const limit *l, const tg_cone *cone, const tg_cone_state *state)
+{
+    const double *x = l->w->x + cone->row;
+    if (cone->kind == TG_CONE_BOX)
+        return fabs(x[0]) < cone->bound * (1 - inside_margin);
+    if (cone->kind == TG_CONE_FREE)
+        return true;
+    double tangent = state->phase == TG_PHASE_STICK ? tg_cone_tangent(cone->dim, x) : 0;
+    return x[0] > 0 && tangent < x[0] * (1 - inside_margin);
+}
+
+/* When x is a solution with impulses on their cones, those strictly inside determine d: the z of the others is not their
+ * impulse. Least squares by the normal equations Q_S Q_S^T d = Q_S L_S; left alone when these rows do not suffice. */
+static void start_strict(limit *l)
+{
+    const tg_held *held = l->held;
+    int strict = 0;
+    for (int b = 0; b < l->cones->blocks; b++)
+    {
+        const tg_cone *cone = &l->cones->block[b];
+        const tg_cone_state *state = &l->w->state[b];
+        if (!has_held_rows(cone, state) || !is_strict(l, cone, state))
+            continue;
+        int rows = state->phase == TG_PHASE_STICK ? cone->dim : 1;
+        for (int i = cone->row; i < cone->row + rows; i++, strict++)
+        {
+            double scale = l->cones->scale[i];
+            l->z[strict] = scale * l->w->x[i];
+            for (int k = 0; k < l->rank; k++)
+                l->E[(size_t)k * (size_t)l->ld + (size_t)strict] =
+                    held->range[(size_t)k * (size_t)l->ld + (size_t)held->at[i]] * scale;
+        }
+    }
+    if (strict == l->count || strict < l->rank)
+        return;
+    tg_syrk_n(l->rank, strict, l->E, l->ld, TG_GEMM_SET, l->w->A, l->ld);
+    if (tg_chol(l->rank, l->w->A, l->ld) >= 0)
+        return;
+    for (int k = 0; k < l->rank; k++)
+        if (l->w->A[(size_t)k * (size_t)(l->ld + 1)] < smallest_pivot)
+            return;
+    tg_gemm_nt(l->rank, 1, strict, l->E, l->ld, l->z, strict, TG_GEMM_SET, l->d, 1);
+    tg_chol_solve(l->rank, l->w->A, l->ld, 1, l->d, 1);
+}
+
+/* nothing depends on the slope of responses */
+static bool is_inside(const limit *l)
+{
+    return l->unique || !l->outside;
+}
+
+/* more steps with the same factors, while they help: ends in rounding */
+static void polish(limit *l, double left, double aim)
+{
+    for (int c = 0; c < CHORDS && left > rounding * aim; c++)
+    {
+        double before = left;
+        left = advance(l, left, 0);
+        if (!(left < 0.5 * before))
+            return;
+    }
+}
+
+bool tg_limit_newton(tg_solve_work *w, tg_limit_way way, int steps, double aim)
 {
     limit l = limit_of(w);
-    list_unknowns(&l);
-    limit_start(&l);
-    double left = limit_evaluate(&l);
+    l.slope = way == TG_LIMIT_FAR ? first_slope : last_slope;
+    l.linear = way == TG_LIMIT_LINEAR;
+    start(&l);
+    if (way == TG_LIMIT_NEAR && !l.unique)
+        start_strict(&l);
+    double left = evaluate(&l);
+    if (!l.unique && left <= rounding * aim && !l.outside)
+        return true;
     for (int k = 0; k < steps; k++)
     {
-        transposed_matrix(&l);
-        w->newton++;
-        if (tg_lu(l.size, w->A, l.ld, w->pivot) >= 0)
+        if (!factorise(&l))
             return false;
-        left = limit_advance(&l, left, HALVINGS);
+        bool outside = l.outside;
+        left = advance(&l, left, l.unique ? 0 : HALVINGS);
+        for (int c = 0; c < CHORDS && left > aim && l.size > 0 && outside == l.outside; c++)
+        {
+            double before = left;
+            left = advance(&l, left, 0);
+            if (!(left < 0.1 * before))
+                break;
+        }
         if (!isfinite(left))
             return false;
         if (left <= aim && (l.slope <= last_slope || is_inside(&l)))
         {
-            /* once more with the same factors: Newton is quadratic, so this ends in rounding */
-            limit_advance(&l, left, 0);
+            polish(&l, left, aim);
             return true;
         }
         if (l.slope > last_slope && left <= settled * w->cones.velocity)
         {
             l.slope = tg_larger(l.slope * slope_factor, last_slope);
-            left = limit_evaluate(&l);
+            left = evaluate(&l);
         }
     }
     return false;
+}
+
+void tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, double *K)
+{
+    limit l = limit_of(w);
+    size_t ld = (size_t)l.ld;
+    l.slope = slope;
+    start(&l);
+    start_strict(&l);
+    respond_all(&l);
+    range_derivatives(&l);
+    memcpy(d, l.d, (size_t)l.rank * sizeof *d);
+    memcpy(E, l.E, (size_t)l.rank * ld * sizeof *E);
+    memset(K, 0, (size_t)l.count * ld * sizeof *K);
+    for (int i = 0; i < l.count; i++)
+        K[(size_t)i * (ld + 1)] = 1 / l.cones->scale[l.held->row[i]];
+    respond_derivatives(&l, l.count, K);
 }

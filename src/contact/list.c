@@ -179,12 +179,23 @@ static void list_limits(listing *s)
 
 /* ---- all ---- */
 
+static void clear(tg_rows *r)
+{
+    r->ntouch = r->nbond = r->nconstraint = r->npart = r->nrow = r->nisland = r->needed = 0;
+}
+
+void tg_list_equalities(const tg_model *m, tg_work *w)
+{
+    listing s = {.m = m, .w = w};
+    clear(w->rows);
+    list_equalities(&s);
+}
+
 tg_status tg_list_constraints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
                               const tg_contact_settings *settings)
 {
-    tg_rows *r = w->rows;
-    r->ntouch = r->nbond = r->nconstraint = r->npart = r->nrow = r->nisland = r->needed = 0;
     listing s = {m, w, q, v, v_free, settings->dt};
+    clear(w->rows);
     list_equalities(&s);
     list_friction(&s);
     list_limits(&s);

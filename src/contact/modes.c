@@ -82,26 +82,32 @@ static tg_block_mode block_mode(const tg_island *island, const tg_block *block, 
     }
 }
 
-/* phases whose held rows are all held rows, or only the strictly held ones */
-static tg_phase phase_of(const tg_block *block, const tg_block_mode *mode, double L_N, bool strict)
+/* phases whose held rows are all held rows, or only the strictly held ones; what is closed without force and slips holds
+ * its normal alone */
+static tg_phase phase_of(const tg_block *block, const tg_block_mode *mode, double L_N, double slip, bool strict)
 {
     if (mode->mode == TG_MODE_BREAKING)
         return TG_PHASE_BREAK;
     if (mode->mode == TG_MODE_SLIDING)
         return TG_PHASE_SLIDE;
-    if (!strict || !mode->immaterial)
+    if (!mode->immaterial)
         return TG_PHASE_STICK;
+    if (!strict)
+        return slip >= no_slip ? TG_PHASE_SLIDE : TG_PHASE_STICK;
     return block->kind == TG_BLOCK_CONTACT && L_N > 0 ? TG_PHASE_SLIDE : TG_PHASE_BREAK;
 }
 
-static int rank_of(tg_solve_work *w, const tg_island *island, const double *L, const tg_block_mode *mode, bool strict)
+static int rank_of(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma,
+                   const tg_block_mode *mode, bool strict)
 {
     for (int c = 0, b = 0; c < w->cones.blocks; c++)
     {
         int row = w->cones.source[w->cones.block[c].row];
         while (row >= island->block[b].row + island->block[b].rows)
             b++;
-        w->state[c].phase = phase_of(&island->block[b], &mode[b], L[island->block[b].row], strict);
+        const tg_block *block = &island->block[b];
+        double slip = block->kind == TG_BLOCK_CONTACT ? slip_of(block, sigma + block->row) : 0;
+        w->state[c].phase = phase_of(block, &mode[b], L[block->row], slip, strict);
     }
     return tg_held_rank(w);
 }
@@ -126,8 +132,8 @@ tg_status tg_island_modes(const tg_island *island, const double *L, const double
         return tg_fail(error, TG_ERR_CAPACITY, "modes of %d rows: needs %zu bytes of scratch", island->rows,
                        tg_island_scratch(island->rows));
     }
-    tg_cones_build(&w.cones, island);
-    bool determined = rank_of(&w, island, L, mode, true) == rank_of(&w, island, L, mode, false);
+    tg_cones_build(&w.cones, island, NULL);
+    bool determined = rank_of(&w, island, L, sigma, mode, true) == rank_of(&w, island, L, sigma, mode, false);
     tg_arena_release(scratch, mark);
     for (int b = 0; b < island->blocks; b++)
     {

@@ -128,6 +128,10 @@ tg_status tg_island_solve(const tg_island *island, const tg_solve_options *optio
  * G L + g. */
 tg_residual tg_island_residual(const tg_island *island, const double *L, bool long_double, double *sigma);
 
+/* The same from velocities that are known: G is not read, its diagonal is diagonal[i * step]. */
+tg_residual tg_residual_of(const tg_island *island, const double *diagonal, int step, const double *L,
+                           const double *sigma);
+
 /* ---- modes ---- */
 
 typedef enum tg_mode

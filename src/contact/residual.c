@@ -17,25 +17,27 @@
 typedef struct measure
 {
     const tg_island *island;
+    const double *diagonal; /* of G, every `step` numbers */
+    ptrdiff_t step;
     const double *L, *sigma;
     double reference; /* L_ref */
     tg_residual out;
 } measure;
 
-static double diagonal(const tg_island *island, int row)
+static double diagonal(const measure *m, int row)
 {
-    return island->G[(size_t)row * (size_t)island->ldg + (size_t)row];
+    return m->diagonal[row * m->step];
 }
 
-static double reference_impulse(const tg_island *island)
+static double reference_impulse(const measure *m)
 {
     double trace = 0, velocity = 0;
-    for (int i = 0; i < island->rows; i++)
+    for (int i = 0; i < m->island->rows; i++)
     {
-        trace += diagonal(island, i);
-        velocity = tg_larger(velocity, fabs(island->g[i]));
+        trace += diagonal(m, i);
+        velocity = tg_larger(velocity, fabs(m->island->g[i]));
     }
-    return trace > 0 ? velocity * island->rows / trace : 0;
+    return trace > 0 ? velocity * m->island->rows / trace : 0;
 }
 
 static double scaled_size(const tg_block *block, const double *L)
@@ -51,11 +53,11 @@ static double scaled_size(const tg_block *block, const double *L)
 static double cone_distance(const measure *m, const tg_block *block, double normal, double factor)
 {
     const double *L = m->L + block->row;
-    double worst = diagonal(m->island, block->row) * fabs(L[0] - normal);
+    double worst = diagonal(m, block->row) * fabs(L[0] - normal);
     for (int i = 1; i < block->rows; i++)
     {
         double keep = block->mu[i - 1] > 0 ? factor : 0;
-        worst = tg_larger(worst, diagonal(m->island, block->row + i) * fabs(L[i] - keep * L[i]));
+        worst = tg_larger(worst, diagonal(m, block->row + i) * fabs(L[i] - keep * L[i]));
     }
     return worst;
 }
@@ -101,21 +103,23 @@ static void measure_friction(measure *m, const tg_block *block)
     double L = m->L[block->row], sigma = m->sigma[block->row];
     double excess = tg_larger(0, fabs(L) - block->bound);
     double work = fabs(block->bound * fabs(sigma) + L * sigma);
-    m->out.primal = tg_larger(m->out.primal, diagonal(m->island, block->row) * excess);
+    m->out.primal = tg_larger(m->out.primal, diagonal(m, block->row) * excess);
     m->out.complementarity = tg_larger(m->out.complementarity, block->bound > 0 ? work / block->bound : 0);
     m->out.work = tg_larger(m->out.work, work);
 }
 
 static void relative_velocity(const tg_island *island, const double *L, bool long_double, double *sigma)
 {
+    if (!long_double)
+    {
+        v4_multiply(island->rows, island->rows, island->G, island->ldg, L, sigma);
+        for (int i = 0; i < island->rows; i++)
+            sigma[i] += island->g[i];
+        return;
+    }
     for (int i = 0; i < island->rows; i++)
     {
         const double *row = island->G + (size_t)i * (size_t)island->ldg;
-        if (!long_double)
-        {
-            sigma[i] = island->g[i] + v4_dot_of(island->rows, row, L);
-            continue;
-        }
         long double sum = island->g[i];
         for (int j = 0; j < island->rows; j++)
             sum += (long double)row[j] * L[j];
@@ -123,20 +127,13 @@ static void relative_velocity(const tg_island *island, const double *L, bool lon
     }
 }
 
-/* fmax drops NaN: an impulse that is not finite has no certificate */
-static bool all_finite(int n, const double *a)
+tg_residual tg_residual_of(const tg_island *island, const double *diagonal_of, int step, const double *L,
+                           const double *sigma)
 {
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += 0 * a[i];
-    return sum == 0;
-}
-
-tg_residual tg_island_residual(const tg_island *island, const double *L, bool long_double, double *sigma)
-{
-    measure m = {.island = island, .L = L, .sigma = sigma, .reference = reference_impulse(island), .out = {0, 0, 0, 0}};
-    relative_velocity(island, L, long_double, sigma);
-    if (!all_finite(island->rows, L) || !all_finite(island->rows, sigma))
+    measure m = {.island = island, .diagonal = diagonal_of, .step = step, .L = L, .sigma = sigma};
+    m.reference = reference_impulse(&m);
+    /* comparisons drop NaN: an impulse that is not finite has no certificate */
+    if (!v4_all_finite(island->rows, L) || !v4_all_finite(island->rows, sigma))
         return (tg_residual){INFINITY, INFINITY, INFINITY, INFINITY};
     for (int b = 0; b < island->blocks; b++)
     {
@@ -156,4 +153,10 @@ tg_residual tg_island_residual(const tg_island *island, const double *L, bool lo
         }
     }
     return m.out;
+}
+
+tg_residual tg_island_residual(const tg_island *island, const double *L, bool long_double, double *sigma)
+{
+    relative_velocity(island, L, long_double, sigma);
+    return tg_residual_of(island, island->G, island->ldg + 1, L, sigma);
 }

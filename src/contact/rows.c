@@ -1,6 +1,8 @@
 /* Sizes and memory of the constraints of a step. */
 #include "contact/rows.h"
 
+#include "contact/large.h"
+
 static int most_tree_dofs(const tg_model *m)
 {
     int most = 0;
@@ -49,7 +51,8 @@ tg_capacity tg_capacity_of(const tg_model *m, int contacts)
     size_t padding = 2 * V4_LANES * (size_t)(m->nv + 1);
     c.jacobian = (size_t)c.columns * (size_t)most_tree_dofs(m) + padding;
     c.delassus = (size_t)c.rows * (size_t)v4_pad(c.island_rows) + V4_LANES;
-    c.scratch = tg_island_scratch(c.island_rows);
+    c.scratch = tg_island_scratch(c.island_rows) + tg_poisson_scratch(c.island_rows);
+    c.large = tg_large_bytes(m, &c);
     return c;
 }
 

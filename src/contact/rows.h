@@ -55,6 +55,7 @@ typedef struct tg_touch
     double approach; /* J_N v (m/s) */
     double slip;     /* |J_T v| of the two sliding rows (m/s) */
     double factor;   /* of the sliding friction: 1 static .. kinetic */
+    bool relaxed;    /* had no solution with its overlaps pushed out: solved without the push */
     bool impact;     /* its gate is on: b_N = e J_N v */
     bool rebound;    /* separates while a gate is on in its island, and e J_N v counts */
 } tg_touch;
@@ -86,6 +87,7 @@ typedef struct tg_rows_island
     size_t G;          /* where its matrix starts; leading dimension v4_pad(rows) */
     int tree;          /* if it has one tree only, else -1 */
     bool impact;       /* a gate is on */
+    bool relaxed;      /* had no solution with its overlaps pushed out: solved without the push */
     tg_solve_result result;
 } tg_rows_island;
 
@@ -98,11 +100,13 @@ typedef struct tg_capacity
     size_t jacobian; /* numbers in all J_t^T */
     size_t delassus; /* numbers in all G */
     size_t scratch;  /* bytes for one solve */
+    size_t large;    /* bytes for an island with more rows than that */
 } tg_capacity;
 
 enum
 {
-    TG_DENSE_ROWS = 640 /* about 200 contacts */
+    TG_DENSE_ROWS = 640,   /* about 200 contacts: the most rows of a dense problem */
+    TG_DENSE_COUPLED = 240 /* the same where several trees are coupled, whose matrices are sparse */
 };
 
 tg_capacity tg_capacity_of(const tg_model *m, int contacts);
@@ -140,7 +144,10 @@ int tg_default_contacts(const tg_model *m);
     X(double, free_twist, SPATIAL_SIZE * m->nnode, "twists of the nodes without constraints")                          \
     X(double, root_d, m->nv, "D^-1/2")                                                                                 \
     X(double, gathered, v4_pad(c->rows), "impulses of one tree's columns")                                             \
-    X(unsigned char, scratch_memory, c->scratch, "of one solve")
+    X(unsigned char, scratch_memory, c->scratch, "of one solve")                                                       \
+    X(unsigned char, large_memory, c->large, "of one solve without a dense matrix")                                    \
+    X(double, trial, c->large > 0 ? c->rows : 0, "impulses on trial")                                                  \
+    X(double, trial_sigma, c->large > 0 ? c->rows : 0, "their velocities")
 
 typedef struct tg_rows
 {
@@ -167,12 +174,16 @@ typedef struct tg_contact_settings
     double push_speed; /* m/s: how fast an overlap may be pushed out */
     double push_gain;  /* which share of an overlap is pushed out in one step, 1 by default */
     double rest_speed; /* m/s: slower impacts do not bounce */
+    bool poisson;      /* impacts are stopped first, then restituted (poisson.c) */
 } tg_contact_settings;
 
 /* Lists every constraint near enough to matter in this step, with its position error. After the velocity stage, tg_tendons and
  * tg_space_update; v_free: the velocities without constraints. (list.c, touch.c) */
 tg_status tg_list_constraints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
                               const tg_contact_settings *settings);
+
+/* Lists the equalities alone. After the position stage and tg_tendons. (list.c) */
+void tg_list_equalities(const tg_model *m, tg_work *w);
 
 /* Adds a constraint with the trees that it touches. There is always room: see tg_capacity_of. */
 tg_constraint *tg_add_constraint(tg_rows *r, tg_source source, int index, int side, int rows);
@@ -193,7 +204,7 @@ void tg_make_islands(const tg_model *m, tg_work *w);
 /* whether an island is small enough for dense matrices */
 static inline bool tg_island_is_dense(const tg_rows *r, const tg_rows_island *island)
 {
-    return island->rows <= r->capacity.island_rows;
+    return island->rows <= r->capacity.island_rows && (island->tree >= 0 || island->rows <= TG_DENSE_COUPLED);
 }
 
 /* An equality between two joints or tendons: x1 - x1_0 = polynomial of x = x2 - x2_0. */
@@ -220,6 +231,12 @@ tg_island tg_island_problem(const tg_rows *r, const tg_rows_island *island);
 /* Bias, gates, friction: block, bias, g. After tg_fill_jacobian. (law.c) */
 void tg_apply_laws(const tg_model *m, tg_work *w, const double *v, const double *v_free,
                    const tg_contact_settings *settings);
+
+/* Poisson's law in an island with an impact: adds the impulses of restitution to those of compression in L, and makes sigma
+ * and the island's result those of the sum. The contacts' modes after it, into those of the island's blocks. (poisson.c) */
+tg_status tg_poisson_restitution(tg_work *w, tg_rows_island *island, const char *solver, double tolerance);
+void tg_poisson_modes(const tg_rows *r, const tg_rows_island *island, tg_block_mode *mode);
+size_t tg_poisson_scratch(int rows); /* bytes, beside those of a solve */
 
 /* The law of two geoms; declared: their declared pair, -1: none. (touch.c) */
 tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int declared);

@@ -18,117 +18,26 @@
 
 enum
 {
-    ROUNDS = 8,           /* changes of phase */
-    LIMIT_STEPS = 16,     /* Newton steps of one round, when rows are redundant and x is a solution */
-    LIMIT_STEPS_EARLY = 3 /* while x is only near one */
+    ROUNDS = 8,            /* changes of phase */
+    LIMIT_STEPS = 16,      /* Newton steps of one round, when rows are redundant and x is a solution */
+    LIMIT_STEPS_EARLY = 3, /* while x is only near one */
+    UNIQUE_STEPS = 1,      /* when rows are independent */
+    NEAR_ROUNDS = 3,       /* the same from a solution */
+    NEAR_STEPS = 16,
+    WARM_ROUNDS = 8,  /* changes of phase between the impulses of the step before and a solution */
+    WARM_PROBLEMS = 3 /* how often blocks that were left out may come back */
 };
 
-static const double rank_threshold = 1e-10; /* of the largest pivot, rows normalised */
-static const double no_slip = 1e-7;         /* m/s: slower than this a contact neither slides nor opens */
-static const double compliance = 1e-8;      /* of mean G_ii */
-static const double violated = 1e-9;        /* m/s: G_ii times how far outside of its cone a held contact may be */
-
-/* ---- held rows and their range ---- */
-
-static void add_held_rows(tg_held *held, int row, int count)
-{
-    for (int i = 0; i < count; i++)
-        held->row[held->count++] = row + i;
-}
-
-static void list_held(tg_solve_work *w)
-{
-    w->held.count = 0;
-    for (int b = 0; b < w->cones.blocks; b++)
-    {
-        const tg_cone *cone = &w->cones.block[b];
-        if (w->state[b].phase == TG_PHASE_STICK)
-            add_held_rows(&w->held, cone->row, cone->dim);
-        else if (w->state[b].phase == TG_PHASE_SLIDE && cone->kind == TG_CONE_UNIT)
-            add_held_rows(&w->held, cone->row, 1);
-    }
-}
+static const double no_slip = 1e-7;      /* m/s: slower than this a contact neither slides nor opens */
+static const double nearly_still = 1e-5; /* m/s: slower than this at the impulses of the step before, it is still */
+static const double on_cone = 1 - 1e-6;  /* |x_T| of x_N */
+static const double slides_on = 1e-3;    /* m/s: faster than this a contact that slid goes on */
+static const double compliance = 1e-8;   /* of mean G_ii */
+static const double violated = 1e-9;     /* m/s: G_ii times how far outside of its cone a held contact may be */
 
 static double diagonal(const tg_cones *cones, int row)
 {
     return cones->G[(size_t)row * (size_t)(cones->ld + 1)];
-}
-
-/* Pivoted Cholesky of D G_RR D, D = diag(G_RR)^-1/2: the columns, one a row of basis. Returns the rank. */
-static int pivoted_cholesky(const tg_cones *cones, tg_held *held, double *left, double *size, double *factor)
-{
-    int n = held->count, ld = cones->ld, rank = 0;
-    for (int i = 0; i < n; i++)
-    {
-        size[i] = 1 / sqrt(diagonal(cones, held->row[i]));
-        left[i] = 1;
-    }
-    for (; rank < n; rank++)
-    {
-        int p = 0;
-        for (int i = 1; i < n; i++)
-            p = left[i] > left[p] ? i : p;
-        if (!(left[p] > rank_threshold))
-            break;
-        double *column = held->basis + (size_t)rank * (size_t)ld;
-        const double *row = cones->G + (size_t)held->row[p] * (size_t)ld;
-        for (int i = 0; i < n; i++)
-            column[i] = row[held->row[i]] * size[i] * size[p];
-        for (int j = 0; j < rank; j++)
-            factor[j] = held->basis[(size_t)j * (size_t)ld + (size_t)p];
-        tg_gemm_nn(1, n, rank, factor, rank, held->basis, ld, TG_GEMM_SUB, column, n);
-        double inverse = 1 / sqrt(left[p]);
-        for (int i = 0; i < n; i++)
-        {
-            column[i] *= inverse;
-            left[i] -= column[i] * column[i];
-        }
-        left[p] = 0;
-    }
-    return rank;
-}
-
-/* q minus its part along the rows before; returns its norm */
-static double orthogonalise(int n, int rows, const double *basis, int ld, double *q, double *part)
-{
-    tg_gemm_nt(1, rows, n, q, n, basis, ld, TG_GEMM_SET, part, rows);
-    tg_gemm_nn(1, n, rows, part, rows, basis, ld, TG_GEMM_SUB, q, n);
-    return sqrt(v4_dot_of(n, q, q));
-}
-
-/* Rows of basis, columns of the factor of D G D, become an orthonormal basis of the range of G_RR: times D^-1 S^-1, then
- * Gram-Schmidt, a second time where cancellation calls for it. */
-static void orthonormalise(const tg_cones *cones, tg_held *held, double *size, double *part)
-{
-    int n = held->count, ld = cones->ld;
-    for (int i = 0; i < n; i++)
-        size[i] = 1 / (size[i] * cones->scale[held->row[i]]);
-    for (int k = 0; k < held->rank; k++)
-    {
-        double *q = held->basis + (size_t)k * (size_t)ld;
-        for (int i = 0; i < n; i++)
-            q[i] *= size[i];
-        double before = sqrt(v4_dot_of(n, q, q)), norm = orthogonalise(n, k, held->basis, ld, q, part);
-        if (norm < 0.7 * before)
-            norm = orthogonalise(n, k, held->basis, ld, q, part);
-        double inverse = 1 / norm;
-        for (int i = 0; i < n; i++)
-            q[i] *= inverse;
-    }
-}
-
-/* |Z^T g_R| = |g_R - Q Q^T g_R| */
-static double inconsistency(const tg_cones *cones, const tg_held *held, double *g)
-{
-    int n = held->count;
-    for (int i = 0; i < n; i++)
-        g[i] = cones->g[held->row[i]] / cones->scale[held->row[i]];
-    for (int k = 0; k < held->rank; k++)
-    {
-        const double *q = held->basis + (size_t)k * (size_t)cones->ld;
-        v4_subtract_scaled(n, v4_dot_of(n, q, g), q, g);
-    }
-    return sqrt(v4_dot_of(n, g, g));
 }
 
 static double mean_diagonal(const tg_cones *cones)
@@ -137,23 +46,6 @@ static double mean_diagonal(const tg_cones *cones)
     for (int i = 0; i < cones->rows; i++)
         trace += diagonal(cones, i) / (cones->scale[i] * cones->scale[i]);
     return trace / cones->rows;
-}
-
-int tg_held_rank(tg_solve_work *w)
-{
-    list_held(w);
-    w->held.inconsistency = 0;
-    w->held.rank = pivoted_cholesky(&w->cones, &w->held, w->rhs, w->best, w->held.gap);
-    return w->held.rank;
-}
-
-static void build_held(tg_solve_work *w)
-{
-    tg_held *held = &w->held;
-    if (tg_held_rank(w) == held->count)
-        return;
-    orthonormalise(&w->cones, held, w->best, held->gap);
-    held->inconsistency = inconsistency(&w->cones, held, held->gap);
 }
 
 /* ---- phases ---- */
@@ -167,13 +59,13 @@ static double slip(const tg_cones *cones, const tg_cone *cone, const double *s)
 }
 
 /* does not slip: sticks, whatever its cone says; does not open: is held, whatever it carries */
-static void hold_if_still(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state)
+static void hold_if_still(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state, double still)
 {
     if (cone->kind != TG_CONE_UNIT || state->phase == TG_PHASE_STICK)
         return;
-    if (state->phase == TG_PHASE_BREAK && (state->opened || w->s[cone->row] >= no_slip))
+    if (state->phase == TG_PHASE_BREAK && (state->opened || w->s[cone->row] >= still))
         return;
-    if (slip(&w->cones, cone, w->s) < no_slip)
+    if (slip(&w->cones, cone, w->s) < still)
         state->phase = TG_PHASE_STICK;
     else
     {
@@ -236,22 +128,12 @@ static bool revise_phases(tg_solve_work *w)
             state->opened = true;
         }
         else
-            hold_if_still(w, cone, state);
+            hold_if_still(w, cone, state, no_slip);
         if (state->phase == before.phase && !phase_holds(w, cone, state))
             tg_newton_classify_block(cone, w->x, w->s, state);
         changed = changed || state->phase != before.phase;
     }
     return changed;
-}
-
-static void update_directions(tg_solve_work *w)
-{
-    for (int b = 0; b < w->cones.blocks; b++)
-    {
-        const tg_cone *cone = &w->cones.block[b];
-        if (w->state[b].phase == TG_PHASE_SLIDE && cone->dim > 1)
-            tg_newton_direction(cone, w->x + cone->row, w->s + cone->row, &w->state[b]);
-    }
 }
 
 /* ---- the rule ---- */
@@ -265,36 +147,16 @@ static double aim(const tg_solve_work *w)
     return tg_larger(w->options->inner, 1e-15 * largest * w->cones.rows);
 }
 
-/* One Newton step, and when that was enough one more with the same factors: Newton is quadratic, so this ends in
- * rounding. */
-static bool solve_unique(tg_solve_work *w)
+/* Solves the equations of the phases in w->state (changed: since w->held was built) and revises these until they hold;
+ * false when they do not settle. */
+static bool settle(tg_solve_work *w, tg_limit_way way, int rounds, int limit_steps, bool changed)
 {
-    if (!(tg_newton_step(w, 0) < INFINITY))
-        return false;
-    update_directions(w);
-    if (!(tg_newton_violation(w) <= aim(w)))
-        return false;
-    tg_newton_chord(w);
-    update_directions(w);
-    return true;
-}
-
-/* Replaces w->x, near a solution, by the solution of the rule; false when the phases do not settle. */
-static bool select_solution(tg_solve_work *w, bool early)
-{
-    bool changed = true;
-    tg_newton_classify(&w->cones, w->x, w->s, w->state);
-    for (int b = 0; b < w->cones.blocks; b++)
-    {
-        w->state[b].opened = false;
-        hold_if_still(w, &w->cones.block[b], &w->state[b]);
-    }
-    for (int k = 0; k < ROUNDS; k++)
+    for (int k = 0; k < rounds; k++)
     {
         if (changed)
-            build_held(w);
+            tg_held_build(w);
         bool unique = w->held.rank == w->held.count;
-        bool solved = unique ? solve_unique(w) : tg_limit_newton(w, early ? LIMIT_STEPS_EARLY : LIMIT_STEPS, aim(w));
+        bool solved = tg_limit_newton(w, way, unique ? UNIQUE_STEPS : limit_steps, aim(w));
         changed = revise_phases(w);
         if (solved && !changed)
             return true;
@@ -302,6 +164,49 @@ static bool select_solution(tg_solve_work *w, bool early)
             return false;
     }
     return false;
+}
+
+/* Its impulse is on the cone against a slip: it slid, and goes on. (When the normal impulse must grow, the Alart-Curnier
+ * point is inside of the cone.) */
+static void slide_on(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state)
+{
+    const double *x = w->x + cone->row, *s = w->s + cone->row;
+    double along = 0;
+    if (cone->kind != TG_CONE_UNIT || state->phase != TG_PHASE_STICK || slip(&w->cones, cone, w->s) < slides_on)
+        return;
+    for (int i = 1; i < cone->dim; i++)
+        along += x[i] * s[i];
+    if (along >= 0 || tg_cone_tangent(cone->dim, x) < on_cone * x[0])
+        return;
+    state->phase = TG_PHASE_SLIDE;
+    tg_newton_direction(cone, x, s, state);
+}
+
+/* the phases that x and s suggest; what moves less than `still` (m/s) is held */
+static void suggest_phases(tg_solve_work *w, double still)
+{
+    tg_newton_classify(&w->cones, w->x, w->s, w->state);
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        w->state[b].opened = false;
+        hold_if_still(w, &w->cones.block[b], &w->state[b], still);
+        slide_on(w, &w->cones.block[b], &w->state[b]);
+    }
+}
+
+/* Replaces w->x, near a solution, by the solution of the rule; false when the phases do not settle. */
+static bool select_solution(tg_solve_work *w, bool early)
+{
+    suggest_phases(w, no_slip);
+    if (early)
+        return settle(w, TG_LIMIT_FAR, ROUNDS, LIMIT_STEPS_EARLY, true);
+    memcpy(w->L, w->x, (size_t)w->cones.rows * sizeof *w->L);
+    if (settle(w, TG_LIMIT_NEAR, NEAR_ROUNDS, NEAR_STEPS, true))
+        return true;
+    memcpy(w->x, w->L, (size_t)w->cones.rows * sizeof *w->L);
+    tg_cones_velocity(&w->cones, w->x, w->s);
+    suggest_phases(w, no_slip);
+    return settle(w, TG_LIMIT_FAR, ROUNDS, LIMIT_STEPS, true);
 }
 
 /* whether a held contact is on its cone, or closed without force */
@@ -325,17 +230,9 @@ static tg_selection selection_kind(const tg_solve_work *w)
     return has_immaterial(w) ? TG_SELECT_COMPLIANT : TG_SELECT_PROJECTED;
 }
 
-static bool is_finite(const tg_solve_work *w)
-{
-    double sum = 0;
-    for (int i = 0; i < w->cones.rows; i++)
-        sum += 0 * w->x[i] + 0 * w->s[i];
-    return sum == 0;
-}
-
 static void keep(tg_solve_work *w, tg_selection selection)
 {
-    if (!is_finite(w))
+    if (!v4_all_finite(w->cones.rows, w->x) || !v4_all_finite(w->cones.rows, w->s))
         return;
     double here = tg_newton_residual(&w->cones, w->x, w->s), tolerance = w->options->tolerance;
     bool chosen = selection != TG_SELECT_UNSELECTED && here <= tolerance;
@@ -374,4 +271,115 @@ bool tg_solve_compliant(tg_solve_work *w)
     bool selected = select_solution(w, false);
     keep(w, selected ? selection_kind(w) : TG_SELECT_UNSELECTED);
     return selected && w->kept_residual <= w->options->tolerance;
+}
+
+/* ---- from the impulses of the step before ---- */
+
+static double normal_velocity(const tg_island *island, int row, const double *L)
+{
+    return island->g[row] + v4_dot_of(island->rows, island->G + (size_t)row * (size_t)island->ldg, L);
+}
+
+/* contacts and limits that were open and still are: most stay so, and the rest is a smaller problem */
+static bool leave_out_open(tg_solve_work *w)
+{
+    const tg_island *island = w->island;
+    bool any = false;
+    for (int b = 0; b < island->blocks; b++)
+    {
+        const tg_block *block = &island->block[b];
+        bool unilateral = block->kind == TG_BLOCK_CONTACT || block->kind == TG_BLOCK_LIMIT;
+        w->left_out[b] =
+            unilateral && w->L[block->row] <= 0 && normal_velocity(island, block->row, w->L) >= nearly_still;
+        any = any || w->left_out[b];
+    }
+    return any;
+}
+
+/* phases of the Alart-Curnier point; returns whether any changed */
+static bool reclassify(tg_solve_work *w)
+{
+    bool changed = false;
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        tg_phase before = w->state[b].phase;
+        tg_newton_classify_block(&w->cones.block[b], w->x, w->s, &w->state[b]);
+        changed = changed || w->state[b].phase != before;
+    }
+    return changed;
+}
+
+/* A solution from the phases in w->state, near w->x: Newton steps that leave Z^T L_R as it is, with new phases after
+ * every step. */
+static bool find_phases(tg_solve_work *w)
+{
+    bool changed = true;
+    for (int k = 0; k < WARM_ROUNDS; k++)
+    {
+        if (changed)
+            tg_held_build(w);
+        bool solved = tg_limit_newton(w, TG_LIMIT_LINEAR, 1, aim(w));
+        changed = reclassify(w);
+        if (solved && !changed)
+            return true;
+    }
+    return false;
+}
+
+/* Takes back what does not open at the impulses in w->L; true when nothing had to be. */
+static bool take_back(tg_solve_work *w)
+{
+    const tg_island *island = w->island;
+    bool all_open = true;
+    for (int b = 0; b < island->blocks; b++)
+        if (w->left_out[b] && !(normal_velocity(island, island->block[b].row, w->L) >= no_slip))
+            all_open = w->left_out[b] = false;
+    return all_open;
+}
+
+/* a solution near the impulses in w->L; a second time after one block Gauss-Seidel sweep */
+static bool find_solution(tg_solve_work *w, double still)
+{
+    for (int k = 0; k < 2; k++)
+    {
+        tg_cones_gather(&w->cones, w->L, w->x);
+        if (k > 0)
+            tg_cones_sweep(&w->cones, w->x);
+        w->sweeps += k;
+        tg_cones_velocity(&w->cones, w->x, w->s);
+        suggest_phases(w, still);
+        if (find_phases(w))
+            return true;
+    }
+    return false;
+}
+
+/* from a solution to the one of the rule */
+static bool refine_solution(tg_solve_work *w)
+{
+    bool changed = revise_phases(w), redundant = w->held.rank < w->held.count;
+    return (!changed && !redundant) || settle(w, TG_LIMIT_NEAR, NEAR_ROUNDS, NEAR_STEPS, changed);
+}
+
+bool tg_solve_warm(tg_solve_work *w)
+{
+    size_t bytes = (size_t)w->island->rows * sizeof *w->L;
+    if (w->island->warm != NULL)
+        memcpy(w->L, w->island->warm, bytes);
+    else
+        memset(w->L, 0, bytes);
+    bool smaller = leave_out_open(w);
+    double still = nearly_still;
+    for (int k = 0; k < WARM_PROBLEMS; k++, still = no_slip)
+    {
+        tg_cones_build(&w->cones, w->island, smaller ? w->left_out : NULL);
+        if (!find_solution(w, still) || !refine_solution(w))
+            return false;
+        tg_cones_scatter(&w->cones, w->x, w->island->rows, w->L);
+        if (smaller && !take_back(w))
+            continue;
+        keep(w, selection_kind(w));
+        return w->kept_residual <= w->options->tolerance;
+    }
+    return false;
 }

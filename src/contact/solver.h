@@ -23,15 +23,29 @@ typedef struct tg_cone_state
     double direction[TG_CONE_MAX - 1]; /* slide: unit; box: +-1 */
 } tg_cone_state;
 
-/* Rows held at zero and the range of their part of G (selection.c); rank == count: nothing is redundant. */
+/* Rows held at zero and how they answer (held.c); rank == count: nothing is redundant. */
 typedef struct tg_held
 {
     int count, rank;
-    int *row;             /* count, rows of the scaled problem */
-    double *basis;        /* rank x count, leading dimension ld: orthonormal rows Q^T, range of G_RR (not scaled) */
-    double *gap;          /* count: Z Z^T g_R, how held rows contradict each other (m/s) */
+    int *row;             /* count: rows of the scaled problem in the order of their pivots */
+    int *at;              /* row of the scaled problem -> index of its held row, or -1 */
+    double *size;         /* count: G_ii^-1/2 */
+    double *factor;       /* rank x count, leading dimension ld: U; redundant: V S */
+    double *range;        /* redundant: rank x count, Q S^-1 */
+    double *chol;         /* redundant: rank x rank, C */
+    double *square;       /* redundant: rank, L^2 */
+    double *part;         /* scratch of a vector */
+    double *gap;          /* redundant: Z Z^T g_R, how held rows contradict each other (m/s) */
     double inconsistency; /* its norm */
 } tg_held;
+
+/* a sliding contact in the equations of limit.c */
+typedef struct tg_slide
+{
+    int block, tangent, m; /* its first tangent row, and how many there are */
+    int first;             /* of its m unknowns */
+    double *frame;         /* m x m: [e t_1 .. t_{m-1}] */
+} tg_slide;
 
 typedef struct tg_solve_work
 {
@@ -47,24 +61,29 @@ typedef struct tg_solve_work
     tg_selection kept_selection;
     tg_cone_state *state;
     tg_held held;
+    bool *left_out;    /* blocks of the island that a smaller problem does without */
     double *L, *sigma; /* of the island, for its certificate */
     double *A, *rhs;   /* the linear system */
     int *active, *pivot, active_count;
     int *position;    /* row of the scaled problem -> row of the linear system, or -1 */
     double *interior; /* vectors of solver_ipm.c and limit.c */
-    double *range;    /* 2 x rows x ld: matrices of limit.c */
+    double *range;    /* TG_LIMIT_MATRICES x rows x ld: matrices of limit.c */
+    double *frames;   /* TG_CONE_MAX - 1 vectors: frames of sliding contacts */
+    tg_slide *slide;
     int sweeps, newton, interior_steps;
 } tg_solve_work;
 
 enum
 {
-    TG_INTERIOR_VECTORS = 8 /* how many vectors of ld entries w->interior has */
+    TG_INTERIOR_VECTORS = 8, /* how many vectors of ld entries w->interior has */
+    TG_LIMIT_MATRICES = 3
 };
 
 typedef struct tg_solver
 {
     const char *name;
     void (*run)(tg_solve_work *w);
+    bool warm; /* tries tg_solve_warm first */
 } tg_solver;
 
 void tg_solver_newton(tg_solve_work *w);
@@ -73,6 +92,9 @@ void tg_solver_pgs(tg_solve_work *w);
 
 /* the solver of that name, or NULL */
 const tg_solver *tg_solver_find(const char *name);
+
+/* entry of the table, from 0 on; NULL behind the last */
+const tg_solver *tg_solver_at(int index);
 
 /* Takes all vectors and matrices of a problem of this size from scratch; false when that was too small. */
 bool tg_solve_work_take(tg_solve_work *w, int rows, tg_arena *scratch);
@@ -94,8 +116,8 @@ void tg_newton_direction(const tg_cone *cone, const double *x, const double *s, 
 /* Largest violation of the Alart-Curnier equations at (x, s), in m/s. */
 double tg_newton_residual(const tg_cones *cones, const double *x, const double *s);
 
-/* Largest violation of the equations of the phases in w->state at w->x, w->s, in m/s. */
-double tg_newton_violation(const tg_solve_work *w);
+/* How much block b of w violates the equations of its phase at w->x, w->s, in m/s. */
+double tg_newton_block_violation(const tg_solve_work *w, int b);
 
 /* One Newton step with the phases in w->state: w->x and w->s are replaced. proximal: every block gets the compliance
  * proximal / rho, centred at the current x. Returns the largest violation of the equations after the step (m/s, phases
@@ -103,23 +125,44 @@ double tg_newton_violation(const tg_solve_work *w);
  * theirs). */
 double tg_newton_step(tg_solve_work *w, double proximal);
 
-/* One more step with the factors of the last one (same phases), directions as they are in w->state now. */
-void tg_newton_chord(tg_solve_work *w);
-
 /* Interior point from a cold start (solver_ipm.c), until the residual is below aim (m/s) or it makes no progress; leaves
  * its best x in w->x. Returns its residual. */
 double tg_interior_run(tg_solve_work *w, double aim);
 
+/* ---- held.c ---- */
+
+/* The rows held by the phases in w->state, the factor of their part of G, and its rank. */
+int tg_held_rank(tg_solve_work *w);
+
+/* the same, and what redundant rows need */
+void tg_held_build(tg_solve_work *w);
+
+/* independent rows: X <- G_RR^-1 X (count x columns) */
+void tg_held_solve(const tg_cones *cones, const tg_held *held, int columns, double *X, int ldx);
+
+/* redundant rows: X <- L^2 C^-T X (rank x columns), velocities Q sigma_R to what V S x_R must be */
+void tg_held_precondition(const tg_cones *cones, const tg_held *held, int columns, double *X, int ldx);
+
 /* ---- limit.c ---- */
 
-/* Newton for the limit of compliant solutions with the phases in w->state and the range in w->held, from w->x; true when
- * the equations hold to aim (m/s) after at most so many steps. */
-bool tg_limit_newton(tg_solve_work *w, int steps, double aim);
+/* where redundant rows start, and what they answer */
+typedef enum tg_limit_way
+{
+    TG_LIMIT_FAR,   /* w->x is any point: responses are stiff only in the end */
+    TG_LIMIT_NEAR,  /* w->x is a solution, or nearly */
+    TG_LIMIT_LINEAR /* cones do not matter: the nearest solution, Z^T L_R stays as it is */
+} tg_limit_way;
+
+/* Newton for the equations of the phases in w->state with the held rows in w->held, from w->x; redundant rows: for the
+ * limit of compliant solutions. True when they hold to aim (m/s) after at most so many factorisations. */
+bool tg_limit_newton(tg_solve_work *w, tg_limit_way way, int steps, double aim);
+
+/* Redundant rows at the solution w->x: d (rank) of its z = Q^T d, E = (dx / dd)^T (rank x count, leading dimension of the
+ * cones), K = (dx / dz)^T (count x count, z not scaled). slope: of responses outside of their cones. w->x is replaced by the
+ * response to z. */
+void tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, double *K);
 
 /* ---- selection.c ---- */
-
-/* The rows held by the phases in w->state (w->held.row, count), and the rank of their part of G. */
-int tg_held_rank(tg_solve_work *w);
 
 /* below this inconsistency held rows agree up to rounding (m/s) */
 #define TG_CONSISTENT 1e-9
@@ -127,6 +170,10 @@ int tg_held_rank(tg_solve_work *w);
 /* Offers w->x as a solution: applies the selection rule (unless it is switched off) and keeps the better of what is kept
  * and what came out. True when nothing more needs to be done: selected, with a residual within the tolerance. */
 bool tg_solve_accept(tg_solve_work *w);
+
+/* The rule from the impulses of the step before (none: from zero), with what was open left out, before anything else is tried: builds
+ * w->cones for it. False when that gave no solution. */
+bool tg_solve_warm(tg_solve_work *w);
 
 /* The same for the interior-point solution of the problem with compliance 1e-8 mean G_ii: its phases are those of the
  * rule, or near them. */

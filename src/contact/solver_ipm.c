@@ -14,6 +14,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "contact/interior.h"
 #include "contact/solver.h"
 #include "math/dense.h"
 #include "math/lanes.h"
@@ -25,31 +26,17 @@ enum
 
 static const double shortest_step = 0.1; /* below: the iterate is badly centred */
 
-typedef struct interior
+void tg_interior_vectors(tg_interior *p, double *memory)
 {
-    const tg_cones *cones;
-    double *x, *z, *psi;    /* z: s_N and eta, box: z; psi at the first row of a contact, box: y */
-    double *dx, *dz, *dpsi; /* the predictor's, then the step */
-    double *r;              /* G x + g minus what z and psi say */
-    double *Gdx;
-    double kappa;  /* mean of the products divided by rho */
-    double target; /* the k of this right-hand side divided by rho */
-    double second; /* 1: with the predictor's products (corrector), 0: without */
-} interior;
-
-static interior interior_of(tg_solve_work *w)
-{
-    double *v = w->interior;
-    size_t ld = (size_t)w->cones.ld;
-    return (interior){.cones = &w->cones,
-                      .x = v,
-                      .z = v + ld,
-                      .psi = v + 2 * ld,
-                      .dx = v + 3 * ld,
-                      .dz = v + 4 * ld,
-                      .dpsi = v + 5 * ld,
-                      .r = v + 6 * ld,
-                      .Gdx = v + 7 * ld};
+    size_t ld = (size_t)p->cones->ld;
+    p->x = memory;
+    p->z = memory + ld;
+    p->psi = memory + 2 * ld;
+    p->dx = memory + 3 * ld;
+    p->dz = memory + 4 * ld;
+    p->dpsi = memory + 5 * ld;
+    p->r = memory + 6 * ld;
+    p->Gdx = memory + 7 * ld;
 }
 
 static double dot(int n, const double *a, const double *b)
@@ -61,10 +48,11 @@ static double dot(int n, const double *a, const double *b)
 }
 
 /* x_N = v rho, s_N = psi = v, no tangents; v is the largest |g| */
-static void start_cold(interior *p)
+static void start_cold(tg_interior *p)
 {
     double v = p->cones->velocity;
-    memset(p->x, 0, (size_t)TG_INTERIOR_VECTORS * (size_t)p->cones->ld * sizeof *p->x);
+    memset(p->x, 0,
+           (size_t)TG_INTERIOR_VECTORS * (size_t)p->cones->ld * sizeof *p->x); /* all vectors, one behind the other */
     for (int b = 0; b < p->cones->blocks; b++)
     {
         const tg_cone *cone = &p->cones->block[b];
@@ -78,7 +66,7 @@ static void start_cold(interior *p)
 
 /* The same impulse for all, as large as the heaviest body's times size, and slacks that agree with it where they can: a
  * light body under a heavy one must carry impulses that its own mass does not suggest. */
-static void start_heavy(interior *p, double size)
+static void start_heavy(tg_interior *p, double size)
 {
     double v = p->cones->velocity, most = 0;
     start_cold(p);
@@ -87,7 +75,7 @@ static void start_heavy(interior *p, double size)
     for (int b = 0; b < p->cones->blocks; b++)
         if (p->cones->block[b].kind == TG_CONE_UNIT)
             p->x[p->cones->block[b].row] = size * v * most;
-    tg_cones_velocity(p->cones, p->x, p->r);
+    p->system->velocity(p, p->x, p->r);
     for (int b = 0; b < p->cones->blocks; b++)
     {
         const tg_cone *cone = &p->cones->block[b];
@@ -100,9 +88,9 @@ static void start_heavy(interior *p, double size)
 }
 
 /* r = G x + g - (what the slacks say) */
-static void infeasibility(interior *p)
+static void infeasibility(tg_interior *p)
 {
-    tg_cones_velocity(p->cones, p->x, p->r);
+    p->system->velocity(p, p->x, p->r);
     for (int b = 0; b < p->cones->blocks; b++)
     {
         const tg_cone *cone = &p->cones->block[b];
@@ -115,7 +103,7 @@ static void infeasibility(interior *p)
 }
 
 /* mean of the products, each divided by its block's rho (m^2/s^2), at (x, z, psi) + alpha (dx, dz, dpsi) */
-static double mean_product(const interior *p, double alpha)
+static double mean_product(const tg_interior *p, double alpha)
 {
     double sum = 0;
     int count = 0;
@@ -147,7 +135,7 @@ static double mean_product(const interior *p, double alpha)
 
 /* ---- the linear system ---- */
 
-static void matrix_contact(const interior *p, const tg_cone *cone, double *A, int ld)
+static void matrix_contact(const tg_interior *p, const tg_cone *cone, double *A, int ld)
 {
     int row = cone->row, m = cone->dim - 1;
     const double *x_t = p->x + row + 1, *eta = p->z + row + 1;
@@ -177,7 +165,7 @@ static void matrix_contact(const interior *p, const tg_cone *cone, double *A, in
     }
 }
 
-static void matrix(const interior *p, double *A)
+static void matrix(const tg_interior *p, double *A)
 {
     const tg_cones *cones = p->cones;
     memcpy(A, cones->G, (size_t)cones->rows * (size_t)cones->ld * sizeof *A);
@@ -198,7 +186,7 @@ static void matrix(const interior *p, double *A)
 /* ---- right-hand sides and what follows from dx ---- */
 
 /* products r1, r2, r3 of a contact; r3 has dim - 1 entries */
-static void products(const interior *p, const tg_cone *cone, double *r1, double *r2, double *r3)
+static void products(const tg_interior *p, const tg_cone *cone, double *r1, double *r2, double *r3)
 {
     int row = cone->row, m = cone->dim - 1;
     const double *x = p->x + row, *z = p->z + row, *dx = p->dx + row, *dz = p->dz + row;
@@ -210,7 +198,7 @@ static void products(const interior *p, const tg_cone *cone, double *r1, double 
         r3[i] = -x[0] * z[1 + i] - psi * x[1 + i] - c * (dx[0] * dz[1 + i] + dpsi * dx[1 + i]);
 }
 
-static void rhs_contact(const interior *p, const tg_cone *cone, double *rhs)
+static void rhs_contact(const tg_interior *p, const tg_cone *cone, double *rhs)
 {
     int row = cone->row, m = cone->dim - 1;
     double x_n = p->x[row], r1, r2, r3[TG_CONE_MAX], t[TG_CONE_MAX];
@@ -223,7 +211,7 @@ static void rhs_contact(const interior *p, const tg_cone *cone, double *rhs)
         rhs[row + 1 + i] = (r3[i] - t[i] * r2) / x_n - p->r[row + 1 + i] + t[i] * along;
 }
 
-static void box_products(const interior *p, const tg_cone *cone, double *rz, double *ry)
+static void box_products(const tg_interior *p, const tg_cone *cone, double *rz, double *ry)
 {
     int i = cone->row;
     double target = p->target * cone->rho_n;
@@ -231,7 +219,7 @@ static void box_products(const interior *p, const tg_cone *cone, double *rz, dou
     *ry = target - (cone->bound + p->x[i]) * p->psi[i] - p->second * p->dx[i] * p->dpsi[i];
 }
 
-static void right_hand_side(const interior *p, double *rhs)
+static void right_hand_side(const tg_interior *p, double *rhs)
 {
     for (int b = 0; b < p->cones->blocks; b++)
     {
@@ -249,11 +237,9 @@ static void right_hand_side(const interior *p, double *rhs)
     }
 }
 
-static void back_substitute(interior *p, const double *dx)
+static void back_substitute(tg_interior *p, const double *dx)
 {
-    int n = p->cones->rows;
-    for (int i = 0; i < n; i++)
-        p->Gdx[i] = v4_dot_of(n, p->cones->G + (size_t)i * (size_t)p->cones->ld, dx);
+    p->system->product(p, dx, p->Gdx);
     for (int b = 0; b < p->cones->blocks; b++)
     {
         const tg_cone *cone = &p->cones->block[b];
@@ -276,7 +262,7 @@ static void back_substitute(interior *p, const double *dx)
             p->dpsi[row] = (ry - p->psi[row] * dx[row]) / (cone->bound + p->x[row]);
         }
     }
-    memcpy(p->dx, dx, (size_t)n * sizeof *dx);
+    memcpy(p->dx, dx, (size_t)p->cones->rows * sizeof *dx);
 }
 
 /* ---- step length ---- */
@@ -298,7 +284,7 @@ static double step_cone(int m, double n, const double *t, double dn, const doubl
     return first;
 }
 
-static double longest_step(const interior *p)
+static double longest_step(const tg_interior *p)
 {
     double alpha = INFINITY;
     for (int b = 0; b < p->cones->blocks; b++)
@@ -324,49 +310,47 @@ static double longest_step(const interior *p)
 
 /* ---- iterations ---- */
 
-static void solve_direction(interior *p, tg_solve_work *w)
+static void solve_direction(tg_interior *p)
 {
-    right_hand_side(p, w->rhs);
-    tg_lu_solve(p->cones->rows, w->A, p->cones->ld, w->pivot, 1, w->rhs, 1);
-    back_substitute(p, w->rhs);
+    right_hand_side(p, p->rhs);
+    p->system->solve(p, p->rhs);
+    back_substitute(p, p->rhs);
 }
 
-static double step_of(const interior *p, double fraction)
+static double step_of(const tg_interior *p, double fraction)
 {
     return tg_smaller(1, fraction * longest_step(p));
 }
 
 /* Predictor and corrector; when these leave little room, a step towards the centre instead. Returns its length. */
-static double direction(interior *p, tg_solve_work *w)
+static double direction(tg_interior *p)
 {
     p->target = p->second = 0;
-    solve_direction(p, w);
+    solve_direction(p);
     double affine = mean_product(p, step_of(p, 1));
     double share = p->kappa > 0 ? tg_smaller(tg_larger(affine / p->kappa, 0), 1) : 0;
     double cube = share * share * share;
     p->target = tg_larger(cube, 1e-8) * p->kappa;
     p->second = 1;
-    solve_direction(p, w);
+    solve_direction(p);
     double alpha = step_of(p, tg_smaller(tg_larger(0.95, 1 - 10 * cube), 0.9995));
     if (alpha >= shortest_step)
         return alpha;
     p->target = 0.8 * p->kappa;
     p->second = 0;
-    solve_direction(p, w);
+    solve_direction(p);
     return step_of(p, 0.9);
 }
 
 /* one iteration; false when the matrix is singular or no step is possible */
-static bool iterate(interior *p, tg_solve_work *w)
+static bool iterate(tg_interior *p)
 {
-    int n = p->cones->rows;
-    matrix(p, w->A);
-    if (tg_lu(n, w->A, p->cones->ld, w->pivot) >= 0)
+    if (!p->system->factor(p))
         return false;
-    double alpha = direction(p, w);
+    double alpha = direction(p);
     if (!(alpha > 1e-10))
         return false;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < p->cones->rows; i++)
     {
         p->x[i] += alpha * p->dx[i];
         p->z[i] += alpha * p->dz[i];
@@ -375,24 +359,23 @@ static bool iterate(interior *p, tg_solve_work *w)
     return true;
 }
 
-/* iterations from where p is; returns the best residual so far, its x is in w->best */
-static double run(interior *p, tg_solve_work *w, double best, double aim)
+/* iterations from where p is; returns the best residual so far, its x is in p->best */
+static double run(tg_interior *p, double best, double aim)
 {
     int idle = 0; /* iterations since the residual last fell by a tenth */
-    for (int k = 0; k < w->options->max_interior && idle < MOST_IDLE; k++)
+    for (int k = 0; k < p->max_steps && idle < MOST_IDLE; k++)
     {
         p->kappa = mean_product(p, 0);
         infeasibility(p);
-        w->interior_steps++;
-        if (!iterate(p, w))
+        p->steps++;
+        if (!iterate(p))
             break;
-        tg_cones_velocity(p->cones, p->x, w->s);
-        double here = tg_newton_residual(p->cones, p->x, w->s);
+        double here = p->system->residual(p, p->x);
         idle = here < 0.9 * best ? 0 : idle + 1;
         if (here < best)
         {
             best = here;
-            memcpy(w->best, p->x, (size_t)p->cones->rows * sizeof *w->best);
+            memcpy(p->best, p->x, (size_t)p->cones->rows * sizeof *p->best);
         }
         if (best <= aim || !isfinite(here))
             break;
@@ -400,16 +383,65 @@ static double run(interior *p, tg_solve_work *w, double best, double aim)
     return best;
 }
 
+double tg_interior_solve(tg_interior *p, double aim, double tolerance)
+{
+    start_cold(p);
+    double best = run(p, INFINITY, aim);
+    for (double size = 1; size < 200 && best > tolerance; size *= 100)
+    {
+        start_heavy(p, size);
+        best = run(p, best, aim);
+    }
+    return best;
+}
+
+/* ---- with dense matrices ---- */
+
+static void dense_velocity(const tg_interior *p, const double *x, double *s)
+{
+    tg_cones_velocity(p->cones, x, s);
+}
+
+static void dense_product(const tg_interior *p, const double *dx, double *out)
+{
+    int n = p->cones->rows;
+    for (int i = 0; i < n; i++)
+        out[i] = v4_dot_of(n, p->cones->G + (size_t)i * (size_t)p->cones->ld, dx);
+}
+
+static bool dense_factor(tg_interior *p)
+{
+    tg_solve_work *w = p->context;
+    matrix(p, w->A);
+    return tg_lu(p->cones->rows, w->A, p->cones->ld, w->pivot) < 0;
+}
+
+static void dense_solve(tg_interior *p, double *rhs)
+{
+    tg_solve_work *w = p->context;
+    tg_lu_solve(p->cones->rows, w->A, p->cones->ld, w->pivot, 1, rhs, 1);
+}
+
+static double dense_residual(tg_interior *p, const double *x)
+{
+    tg_solve_work *w = p->context;
+    tg_cones_velocity(p->cones, x, w->s);
+    return tg_newton_residual(p->cones, x, w->s);
+}
+
+static const tg_interior_system dense = {dense_velocity, dense_product, dense_factor, dense_solve, dense_residual};
+
 double tg_interior_run(tg_solve_work *w, double aim)
 {
-    interior p = interior_of(w);
-    start_cold(&p);
-    double best = run(&p, w, INFINITY, aim);
-    for (double size = 1; size < 200 && best > w->options->tolerance; size *= 100)
-    {
-        start_heavy(&p, size);
-        best = run(&p, w, best, aim);
-    }
+    tg_interior p = {.system = &dense,
+                     .context = w,
+                     .cones = &w->cones,
+                     .rhs = w->rhs,
+                     .best = w->best,
+                     .max_steps = w->options->max_interior};
+    tg_interior_vectors(&p, w->interior);
+    double best = tg_interior_solve(&p, aim, w->options->tolerance);
+    w->interior_steps += p.steps;
     if (best < INFINITY)
         memcpy(w->x, w->best, (size_t)w->cones.rows * sizeof *w->x);
     tg_cones_velocity(&w->cones, w->x, w->s);

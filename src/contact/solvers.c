@@ -2,15 +2,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/simd.h"
 #include "base/status.h"
 #include "contact/solver.h"
+#include "math/lanes.h"
 
 /* a new solver: one file with its function, and one line here */
 static const tg_solver table[] = {
-    {"newton", tg_solver_newton},
-    {"ipm", tg_solver_ipm},
-    {"pgs", tg_solver_pgs},
+    {"newton", tg_solver_newton, true},
+    {"ipm", tg_solver_ipm, false},
+    {"pgs", tg_solver_pgs, false},
 };
 
 enum
@@ -26,6 +26,11 @@ const tg_solver *tg_solver_find(const char *name)
         if (name != NULL && strcmp(name, table[i].name) == 0)
             return &table[i];
     return NULL;
+}
+
+const tg_solver *tg_solver_at(int index)
+{
+    return index >= 0 && index < SOLVERS ? &table[index] : NULL;
 }
 
 tg_solve_options tg_solve_default(void)
@@ -95,10 +100,7 @@ static tg_status check_block(const tg_block *block, int index, int row, tg_error
 static tg_status check_row(const tg_island *island, int row, tg_error *error)
 {
     const double *G = island->G + (size_t)row * (size_t)island->ldg;
-    double sum = 0;
-    for (int j = 0; j < island->rows; j++)
-        sum += 0 * G[j];
-    if (sum != 0 || !(G[row] >= 0))
+    if (!v4_all_finite(island->rows, G) || !(G[row] >= 0))
         return tg_fail(error, TG_ERR_VALUE,
                        "row %d: the Delassus matrix has an entry that is not finite, or diagonal %g", row, G[row]);
     if (!isfinite(island->g[row]))
@@ -134,29 +136,48 @@ static tg_status check_island(const tg_island *island, tg_error *error)
 
 /* ---- one solve ---- */
 
+/* the next count numbers of one block of memory; a block that is not there yet is only counted */
+static double *next_doubles(double **block, size_t *used, size_t count)
+{
+    double *here = *block == NULL ? NULL : *block + *used;
+    *used += (count + 7) & ~(size_t)7; /* 64 bytes */
+    return here;
+}
+
+static size_t divide_doubles(tg_solve_work *w, size_t n, size_t ld, double *block)
+{
+    size_t used = 0;
+    double **const vector[] = {&w->x, &w->s,   &w->best,      &w->kept,        &w->spare,     &w->held.gap,
+                               &w->L, &w->rhs, &w->held.size, &w->held.square, &w->held.part, &w->sigma};
+    double **const matrix[] = {&w->A, &w->held.factor, &w->held.range, &w->held.chol};
+    for (size_t i = 0; i < sizeof vector / sizeof vector[0]; i++)
+        *vector[i] = next_doubles(&block, &used, ld);
+    for (size_t i = 0; i < sizeof matrix / sizeof matrix[0]; i++)
+        *matrix[i] = next_doubles(&block, &used, n * ld);
+    w->interior = next_doubles(&block, &used, TG_INTERIOR_VECTORS * ld);
+    w->frames = next_doubles(&block, &used, (TG_CONE_MAX - 1) * ld);
+    w->range = next_doubles(&block, &used, TG_LIMIT_MATRICES * n * ld);
+    return used;
+}
+
 bool tg_solve_work_take(tg_solve_work *w, int rows, tg_arena *scratch)
 {
     size_t ld = (size_t)v4_pad(rows), n = (size_t)rows;
     tg_cones_take(&w->cones, rows, scratch);
-    w->x = TG_TAKE(scratch, double, ld, "contact: impulses");
-    w->s = TG_TAKE(scratch, double, ld, "contact: velocities");
-    w->best = TG_TAKE(scratch, double, ld, "contact: best impulses");
-    w->kept = TG_TAKE(scratch, double, ld, "contact: kept impulses");
-    w->spare = TG_TAKE(scratch, double, ld, "contact: impulses before the interior point");
+    size_t count = divide_doubles(w, n, ld, NULL);
+    divide_doubles(w, n, ld, TG_TAKE(scratch, double, count, "contact: vectors and matrices"));
     w->state = TG_TAKE(scratch, tg_cone_state, n, "contact: phases");
-    w->held.row = TG_TAKE(scratch, int, n, "contact: held rows");
-    w->held.basis = TG_TAKE(scratch, double, n *ld, "contact: range of held rows");
-    w->held.gap = TG_TAKE(scratch, double, ld, "contact: contradiction of held rows");
-    w->L = TG_TAKE(scratch, double, n, "contact: impulses of the island");
-    w->sigma = TG_TAKE(scratch, double, n, "contact: velocities of the island");
-    w->A = TG_TAKE(scratch, double, n *ld, "contact: linear system");
-    w->rhs = TG_TAKE(scratch, double, ld, "contact: right-hand side");
-    w->active = TG_TAKE(scratch, int, n, "contact: active rows");
-    w->pivot = TG_TAKE(scratch, int, n, "contact: pivots");
-    w->position = TG_TAKE(scratch, int, n, "contact: positions");
-    w->interior = TG_TAKE(scratch, double, TG_INTERIOR_VECTORS *ld, "contact: interior point");
-    w->range = TG_TAKE(scratch, double, 2 * n * ld, "contact: derivatives of the limit");
-    return !scratch->failed;
+    w->slide = TG_TAKE(scratch, tg_slide, n, "contact: sliding contacts");
+    w->left_out = TG_TAKE(scratch, bool, n, "contact: blocks left out");
+    int *index = TG_TAKE(scratch, int, 5 * n, "contact: rows");
+    if (scratch->failed || index == NULL)
+        return false;
+    w->held.row = index;
+    w->held.at = index + n;
+    w->active = index + 2 * n;
+    w->pivot = index + 3 * n;
+    w->position = index + 4 * n;
+    return true;
 }
 
 size_t tg_island_scratch(int rows)
@@ -174,10 +195,9 @@ static void clear_work(tg_solve_work *w)
     memset(w->x, 0, bytes);
     memset(w->s, 0, bytes);
     memset(w->kept, 0, bytes);
-    memset(w->state, 0, (size_t)w->cones.rows * sizeof *w->state);
+    memset(w->state, 0, (size_t)w->island->rows * sizeof *w->state);
     w->held.count = w->held.rank = 0;
     w->held.inconsistency = 0;
-    w->sweeps = w->newton = w->interior_steps = 0;
     w->kept_residual = INFINITY;
     w->kept_selection = TG_SELECT_UNSELECTED;
 }
@@ -191,14 +211,18 @@ bool tg_solve_certified(tg_solve_work *w)
 
 static void solve(tg_solve_work *w, const tg_island *island)
 {
-    tg_cones_build(&w->cones, island);
+    const tg_solver *solver = tg_solver_find(w->options->solver);
+    clear_work(w);
+    if (solver->warm && w->options->select && tg_solve_warm(w))
+        return;
+    tg_cones_build(&w->cones, island, NULL);
     clear_work(w);
     if (island->warm != NULL)
         tg_cones_gather(&w->cones, island->warm, w->x);
     if (w->cones.rows == 0)
         w->kept_selection = TG_SELECT_UNIQUE;
     else
-        tg_solver_find(w->options->solver)->run(w);
+        solver->run(w);
 }
 
 static void report(const tg_solve_work *w, const tg_island *island, double *L, double *sigma, tg_solve_result *result)

@@ -116,7 +116,7 @@ static double largest_margin(const tg_model *m, const tg_params *p, int geom)
 
 static v4 absolute(v4 a)
 {
-    return a < 0 ? -a : a;
+    return v4_set(fabs(a[0]), fabs(a[1]), fabs(a[2]), 0);
 }
 
 /* The box of a turned box has half lengths |R| h. */

@@ -139,8 +139,9 @@ static void add_touch(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg
 
 static void look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, double dt)
 {
-    tg_law law = tg_law_of(m, w->params, pair, m->npair > 0 ? tg_declared_pair(m, pair) : -1);
-    double margin = sum_of(w->params, law.margin);
+    int declared = m->npair > 0 ? tg_declared_pair(m, pair) : -1;
+    const double *margins = TG_PARAM(w->params, geom_margin);
+    double margin = declared < 0 ? margins[pair.first] + margins[pair.second] : TG_PARAM(w->params, pair_margin)[declared];
     tg_query query = tg_pair_query(w, pair, margin + w->space->grow[pair.first] + w->space->grow[pair.second]);
     const int geom[2] = {pair.first, pair.second};
     query.dt = dt;
@@ -152,6 +153,9 @@ static void look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, doubl
     }
     tg_patch patch;
     tg_narrow(&query, &patch);
+    if (patch.count == 0)
+        return;
+    tg_law law = tg_law_of(m, w->params, pair, declared);
     for (int k = 0; k < patch.count; k++)
         add_touch(m, w, pair, &law, margin, &patch.point[k]);
 }

@@ -6,6 +6,8 @@
 #ifndef TG_MATH_LANES_H
 #define TG_MATH_LANES_H
 
+#include <stddef.h>
+
 #include "base/simd.h"
 
 #define TG_INLINE static inline __attribute__((always_inline))
@@ -78,6 +80,41 @@ TG_INLINE double v4_dot_of(int n, const double *a, const double *b)
     if (i < n)
         sum += v4_load_part(a + i, n - i) * v4_load_part(b + i, n - i);
     return v4_sum(sum);
+}
+
+/* y = A x, A (m x n, leading dimension lda): four rows at a time, so that sums are added up once for all of them */
+TG_INLINE void v4_multiply(int m, int n, const double *A, int lda, const double *x, double *y)
+{
+    int i = 0;
+    for (; i + V4_LANES <= m; i += V4_LANES)
+    {
+        const double *row = A + (size_t)i * (size_t)lda;
+        v4 sum[V4_LANES] = {v4_zero(), v4_zero(), v4_zero(), v4_zero()};
+        int p = 0;
+        TG_NO_UNROLL
+        for (; p + V4_LANES <= n; p += V4_LANES)
+            for (int r = 0; r < V4_LANES; r++)
+                sum[r] += v4_loadu(row + r * (ptrdiff_t)lda + p) * v4_loadu(x + p);
+        for (int r = 0; r < V4_LANES && p < n; r++)
+            sum[r] += v4_load_part(row + r * (ptrdiff_t)lda + p, n - p) * v4_load_part(x + p, n - p);
+        v4_transpose(&sum[0], &sum[1], &sum[2], &sum[3]);
+        v4_storeu(y + i, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+    }
+    for (; i < m; i++)
+        y[i] = v4_dot_of(n, A + (size_t)i * (size_t)lda, x);
+}
+
+/* whether all of n numbers are finite */
+TG_INLINE int v4_all_finite(int n, const double *a)
+{
+    v4 sum = v4_zero();
+    int i = 0;
+    TG_NO_UNROLL
+    for (; i + V4_LANES <= n; i += V4_LANES)
+        sum += 0 * v4_loadu(a + i);
+    if (i < n)
+        sum += 0 * v4_load_part(a + i, n - i);
+    return v4_sum(sum) == 0;
 }
 
 /* y -= factor x, n numbers */

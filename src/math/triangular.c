@@ -89,23 +89,123 @@ static void narrow(const triangle *T, int columns, double *X, ptrdiff_t ldx)
         }
 }
 
-/* One contiguous vector. A stored row of T is a row of the system (a dot product with what is solved) or, transposed,
- * a column of it (subtracted from what is left); either way the part of the row beside the diagonal. */
-static void solve_vector(int flags, int n, const double *T, ptrdiff_t ldt, double *x)
+/* ---- one contiguous vector ----
+ *
+ * Four unknowns at a time. A stored row of T is a row of the system (a dot product with what is solved) or, transposed,
+ * a column of it (subtracted from what is left); either way the part of the row beside the block on the diagonal. */
+
+/* the dot products of `rows` stored rows with x */
+TG_INLINE v4 dots(int rows, int n, const double *t, ptrdiff_t ldt, const double *x)
 {
-    bool upper = (flags & TG_TRI_UPPER) != 0, transposed = (flags & TG_TRI_TRANSPOSED) != 0;
-    bool forward = upper == transposed;
-    for (int step = 0; step < n; step++)
+    v4 sum[TILE_ROWS] = {v4_zero(), v4_zero(), v4_zero(), v4_zero()};
+    int p = 0;
+    TG_NO_UNROLL
+    for (; p + V4_LANES <= n; p += V4_LANES)
+        for (int r = 0; r < rows; r++)
+            sum[r] += v4_loadu(t + r * ldt + p) * v4_loadu(x + p);
+    if (p < n)
+        for (int r = 0; r < rows; r++)
+            sum[r] += v4_load_part(t + r * ldt + p, n - p) * v4_load_part(x + p, n - p);
+    v4_transpose(&sum[0], &sum[1], &sum[2], &sum[3]);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* x -= rows of T times what was solved */
+TG_INLINE void subtract(int rows, int n, const double *t, ptrdiff_t ldt, const double *solved, double *x)
+{
+    int p = 0;
+    TG_NO_UNROLL
+    for (; p + V4_LANES <= n; p += V4_LANES)
     {
-        int i = forward ? step : n - 1 - step;
-        int first = upper ? i + 1 : 0, count = upper ? n - 1 - i : i;
-        const double *t = T + i * ldt;
-        if (!transposed)
-            x[i] -= v4_dot_of(count, t + first, x + first);
-        if (!(flags & TG_TRI_UNIT))
-            x[i] /= t[i];
-        if (transposed)
-            v4_subtract_scaled(count, x[i], t + first, x + first);
+        v4 sum = v4_loadu(x + p);
+        for (int r = 0; r < rows; r++)
+            sum -= solved[r] * v4_loadu(t + r * ldt + p);
+        v4_storeu(x + p, sum);
+    }
+    TG_NO_UNROLL
+    for (; p < n; p++)
+        for (int r = 0; r < rows; r++)
+            x[p] -= solved[r] * t[r * ldt + p];
+}
+
+/* the block on the diagonal; entry (r, c) of the system is t[r * row + c * step] */
+TG_INLINE void diagonal_block(int rows, bool forward, bool unit, const double *t, ptrdiff_t row, ptrdiff_t step,
+                              double *x)
+{
+    double inverse[TILE_ROWS], y[TILE_ROWS];
+    for (int r = 0; r < rows; r++)
+    {
+        inverse[r] = unit ? 1 : 1 / t[r * (row + step)];
+        y[r] = x[r];
+    }
+    for (int k = 0; k < rows; k++)
+    {
+        int r = forward ? k : rows - 1 - k;
+        for (int m = 0; m < k; m++)
+        {
+            int c = forward ? m : rows - 1 - m;
+            y[r] -= t[r * row + c * step] * y[c];
+        }
+        y[r] *= inverse[r];
+    }
+    for (int r = 0; r < rows; r++)
+        x[r] = y[r];
+}
+
+/* unknowns i .. i + rows */
+TG_INLINE void vector_step(int rows, bool upper, bool transposed, bool unit, int i, int n, const double *T,
+                           ptrdiff_t ldt, double *x)
+{
+    bool forward = upper == transposed;
+    int first = upper ? i + rows : 0, count = upper ? n - i - rows : i;
+    const double *t = T + i * ldt;
+    if (transposed)
+    {
+        diagonal_block(rows, forward, unit, t + i, 1, ldt, x + i);
+        subtract(rows, count, t + first, ldt, x + i, x + first);
+        return;
+    }
+    v4 sum = dots(rows, count, t + first, ldt, x + first);
+    for (int r = 0; r < rows; r++)
+        x[i + r] -= sum[r];
+    diagonal_block(rows, forward, unit, t + i, ldt, 1, x + i);
+}
+
+TG_INLINE void solve_vector(bool upper, bool transposed, bool unit, int n, const double *T, ptrdiff_t ldt, double *x)
+{
+    bool forward = upper == transposed;
+    int whole = n / TILE_ROWS, rest = n % TILE_ROWS, last = whole * TILE_ROWS;
+    for (int k = 0; k <= whole; k++)
+    {
+        int block = forward ? k : whole - k;
+        if (block < whole)
+            vector_step(TILE_ROWS, upper, transposed, unit, TILE_ROWS * block, n, T, ldt, x);
+        else if (rest == 1)
+            vector_step(1, upper, transposed, unit, last, n, T, ldt, x);
+        else if (rest == 2)
+            vector_step(2, upper, transposed, unit, last, n, T, ldt, x);
+        else if (rest == 3)
+            vector_step(3, upper, transposed, unit, last, n, T, ldt, x);
+    }
+}
+
+static void solve_vector_of(int flags, int n, const double *T, ptrdiff_t ldt, double *x)
+{
+    bool unit = (flags & TG_TRI_UNIT) != 0;
+    switch (flags & (TG_TRI_UPPER | TG_TRI_TRANSPOSED))
+    {
+    case TG_TRI_LOWER:
+        solve_vector(false, false, unit, n, T, ldt, x);
+        break;
+    case TG_TRI_UPPER:
+        solve_vector(true, false, unit, n, T, ldt, x);
+        break;
+    case TG_TRI_TRANSPOSED:
+        solve_vector(false, true, unit, n, T, ldt, x);
+        break;
+    default:
+        solve_vector(true, true, unit, n, T, ldt, x);
+        break;
     }
 }
 
@@ -115,7 +215,7 @@ void tg_trsm(int flags, int n, const double *T, int ldt, int columns, double *X,
         return;
     if (columns == 1 && ldx == 1)
     {
-        solve_vector(flags, n, T, ldt, X);
+        solve_vector_of(flags, n, T, ldt, X);
         return;
     }
     bool upper = (flags & TG_TRI_UPPER) != 0, transposed = (flags & TG_TRI_TRANSPOSED) != 0;

@@ -263,6 +263,8 @@ static tg_status add_exclude(append *a, int i)
     def.name = name_of(a, TG_EXCLUDE, i);
     def.body1 = id_of(a, TG_BODY, a->m->exclude_body1[i]);
     def.body2 = id_of(a, TG_BODY, a->m->exclude_body2[i]);
+    def.geom1 = id_of(a, TG_GEOM, a->m->exclude_geom1[i]);
+    def.geom2 = id_of(a, TG_GEOM, a->m->exclude_geom2[i]);
     return tg_builder_exclude(a->b, &def, NULL);
 }
 
@@ -333,33 +335,39 @@ tg_status tg_builder_append(tg_builder *b, const tg_model *m, const tg_params *p
 
 /* ---- the order of pairs and excludes ---- */
 
-static void bodies_of(const tg_builder *b, tg_element element, int id, int *body1, int *body2)
+static int body_of(const tg_builder *b, int geom)
 {
-    if (element == TG_EXCLUDE)
+    return TG_ITEM(b, GEOM, geom, geom)->def.body;
+}
+
+static tg_contact_key key_of(const tg_builder *b, tg_element element, int id)
+{
+    if (element == TG_PAIR)
     {
-        const tg_exclude_def *def = &TG_ITEM(b, EXCLUDE, exclude, id)->def;
-        *body1 = def->body1;
-        *body2 = def->body2;
-        return;
+        const tg_pair_def *def = &TG_ITEM(b, PAIR, pair, id)->def;
+        return (tg_contact_key){.geoms = true, .body1 = body_of(b, def->geom1), .body2 = body_of(b, def->geom2)};
     }
-    const tg_pair_def *def = &TG_ITEM(b, PAIR, pair, id)->def;
-    *body1 = TG_ITEM(b, GEOM, geom, def->geom1)->def.body;
-    *body2 = TG_ITEM(b, GEOM, geom, def->geom2)->def.body;
+    const tg_exclude_def *def = &TG_ITEM(b, EXCLUDE, exclude, id)->def;
+    bool geoms = def->geom1 >= 0;
+    return (tg_contact_key){.geoms = geoms,
+                            .body1 = geoms ? body_of(b, def->geom1) : def->body1,
+                            .body2 = geoms ? body_of(b, def->geom2) : def->body2};
 }
 
 static bool sort_kind(tg_builder *b, tg_element element, size_t size)
 {
     tg_list *list = &b->list[element];
     size_t n = (size_t)list->count;
-    int *body = tg_alloc(&b->allocator, 3 * n * sizeof *body); /* both bodies, and the order */
+    tg_contact_key *key = tg_alloc(&b->allocator, n * sizeof *key);
     char *sorted = tg_alloc(&b->allocator, (size_t)list->capacity * size);
-    bool done = body != NULL && sorted != NULL;
+    bool done = key != NULL && sorted != NULL;
     for (size_t i = 0; i < n && done; i++)
-        bodies_of(b, element, (int)i, &body[i], &body[n + i]);
-    done = done && tg_contact_order(&b->allocator, list->count, body, body + n, body + 2 * n);
+        key[i] = key_of(b, element, (int)i);
+    if (done)
+        tg_contact_sort(key, list->count);
     for (size_t i = 0; i < n && done; i++)
-        memcpy(sorted + i * size, (const char *)list->data + (size_t)body[2 * n + i] * size, size);
-    tg_free(&b->allocator, body);
+        memcpy(sorted + i * size, (const char *)list->data + (size_t)key[i].index * size, size);
+    tg_free(&b->allocator, key);
     tg_free(&b->allocator, done ? list->data : sorted);
     if (done)
         list->data = sorted;

@@ -129,8 +129,32 @@ static void fill_constraints(tg_build *w)
     for (int i = 0; i < m->nexclude; i++)
     {
         const tg_exclude_def *def = &TG_ITEM(w->b, EXCLUDE, exclude, i)->def;
-        m->exclude_body1[i] = tg_build_index(w, TG_BODY, def->body1);
-        m->exclude_body2[i] = tg_build_index(w, TG_BODY, def->body2);
+        bool geoms = def->geom1 >= 0;
+        m->exclude_geom1[i] = geoms ? tg_build_index(w, TG_GEOM, def->geom1) : -1;
+        m->exclude_geom2[i] = geoms ? tg_build_index(w, TG_GEOM, def->geom2) : -1;
+        m->exclude_body1[i] = geoms ? m->geom_body[m->exclude_geom1[i]] : tg_build_index(w, TG_BODY, def->body1);
+        m->exclude_body2[i] = geoms ? m->geom_body[m->exclude_geom2[i]] : tg_build_index(w, TG_BODY, def->body2);
+    }
+}
+
+/* The geoms that excludes keep apart from each geom: counted, then filled from the end of each geom's part. */
+static void fill_apart(tg_model *m)
+{
+    for (int i = 0; i < m->nexclude; i++)
+    {
+        if (m->exclude_geom1[i] < 0)
+            continue;
+        m->apart_start[m->exclude_geom1[i]]++;
+        m->apart_start[m->exclude_geom2[i]]++;
+    }
+    for (int g = 1; g <= m->ngeom; g++)
+        m->apart_start[g] += m->apart_start[g - 1];
+    for (int i = 0; i < m->nexclude; i++)
+    {
+        if (m->exclude_geom1[i] < 0)
+            continue;
+        m->apart[--m->apart_start[m->exclude_geom1[i]]] = m->exclude_geom2[i];
+        m->apart[--m->apart_start[m->exclude_geom2[i]]] = m->exclude_geom1[i];
     }
 }
 
@@ -190,6 +214,7 @@ tg_status tg_build_structure(tg_build *w)
     fill_tendons(w);
     fill_actuators(w);
     fill_constraints(w);
+    fill_apart(w->m);
     fill_assets(w);
     tg_topology_fill(w->m);
     tg_params_slices(w->m);

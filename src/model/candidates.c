@@ -3,10 +3,21 @@
 static bool excluded(const tg_model *m, int body1, int body2)
 {
     for (int i = 0; i < m->nexclude; i++)
-        if ((m->exclude_body1[i] == body1 && m->exclude_body2[i] == body2) ||
-            (m->exclude_body1[i] == body2 && m->exclude_body2[i] == body1))
+        if (m->exclude_geom1[i] < 0 && ((m->exclude_body1[i] == body1 && m->exclude_body2[i] == body2) ||
+                                        (m->exclude_body1[i] == body2 && m->exclude_body2[i] == body1)))
             return true;
     return false;
+}
+
+bool tg_geoms_fit(const tg_model *m, int geom1, int geom2)
+{
+    if ((m->geom_contype[geom1] & m->geom_conaffinity[geom2]) == 0 &&
+        (m->geom_contype[geom2] & m->geom_conaffinity[geom1]) == 0)
+        return false;
+    for (int i = m->apart_start[geom1]; i < m->apart_start[geom1 + 1]; i++)
+        if (m->apart[i] == geom2)
+            return false;
+    return true;
 }
 
 bool tg_bodies_may_collide(const tg_model *m, int body1, int body2)

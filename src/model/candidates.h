@@ -8,12 +8,8 @@
  * the world, not excluded. */
 bool tg_bodies_may_collide(const tg_model *m, int body1, int body2);
 
-/* The filter by geom: contype of one fits conaffinity of the other. */
-static inline bool tg_geoms_fit(const tg_model *m, int geom1, int geom2)
-{
-    return (m->geom_contype[geom1] & m->geom_conaffinity[geom2]) != 0 ||
-           (m->geom_contype[geom2] & m->geom_conaffinity[geom1]) != 0;
-}
+/* The filters by geom: contype of one fits conaffinity of the other, not excluded. */
+bool tg_geoms_fit(const tg_model *m, int geom1, int geom2);
 
 /* Two geoms that may collide, geom1 < geom2; pair is the declared pair that says how, -1: none. */
 typedef struct tg_candidate

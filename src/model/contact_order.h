@@ -1,12 +1,18 @@
-/* The order of pairs and excludes: by the lower, then the higher of their two bodies, as MJCF numbers them. */
+/* The order of pairs and excludes: by the lower, then the higher of their two bodies, as MJCF numbers them; excludes of
+ * bodies before those of geoms. */
 #ifndef TG_MODEL_CONTACT_ORDER_H
 #define TG_MODEL_CONTACT_ORDER_H
 
 #include <stdbool.h>
 
-#include "tangere/base.h"
+typedef struct tg_contact_key
+{
+    bool geoms; /* it names geoms */
+    int body1, body2;
+    int index; /* set by tg_contact_sort: where the key was */
+} tg_contact_key;
 
-/* order[0 .. count): the indices of (body1, body2) in that order, equal ones as they were; false when memory runs out. */
-bool tg_contact_order(const tg_allocator *allocator, int count, const int *body1, const int *body2, int *order);
+/* Sorts keys; equal ones stay as they were. */
+void tg_contact_sort(tg_contact_key *key, int count);
 
 #endif

@@ -79,7 +79,7 @@ tg_pair_def tg_default_pair(void)
 
 tg_exclude_def tg_default_exclude(void)
 {
-    return (tg_exclude_def){.cookie = tg_cookie(TG_EXCLUDE)};
+    return (tg_exclude_def){.geom1 = -1, .geom2 = -1, .cookie = tg_cookie(TG_EXCLUDE)};
 }
 
 tg_key_def tg_default_key(void)

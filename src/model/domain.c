@@ -258,7 +258,7 @@ tg_status tg_params_check_inertia(const tg_params *p, const tg_origin *origin, t
     const tg_model *m = p->model;
     for (int dof = 0; dof < m->nv; dof++)
     {
-        if (p->dof_inertia[dof] > SMALLEST_INERTIA)
+        if (p->dof_inertia[dof] >= SMALLEST_INERTIA)
             continue;
         int joint = m->dof_joint[dof];
         char name[200];

@@ -3,6 +3,7 @@
 #ifndef TG_MODEL_MESH_READ_H
 #define TG_MODEL_MESH_READ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "model/pool.h"
@@ -14,6 +15,7 @@ typedef struct tg_mesh_data
     int nvertex, nface;
     double *vertex; /* nvertex x 3 */
     int *face;      /* nface x 3 */
+    int nfirst;     /* an OBJ file with several groups: faces of the first, which come first; 0: one group */
 } tg_mesh_data;
 
 enum
@@ -25,8 +27,21 @@ tg_status tg_mesh_read_stl(const char *data, size_t size, tg_pool *pool, tg_mesh
 tg_status tg_mesh_read_obj(const char *data, size_t size, tg_pool *pool, tg_mesh_data *mesh, tg_error *error);
 tg_status tg_mesh_read_msh(const char *data, size_t size, tg_pool *pool, tg_mesh_data *mesh, tg_error *error);
 
+/* Files of other formats, in a build with assimp (TANGERE_ASSIMP); name: of the file, for its extension. */
+bool tg_mesh_reads_others(void);
+tg_status tg_mesh_read_other(const char *data, size_t size, const char *name, tg_pool *pool, tg_mesh_data *mesh,
+                             tg_error *error);
+
+/* What to do about a file that is not read. */
+#define TG_MESH_FORMATS "only STL, OBJ and MSH are read: convert the file, or build with TANGERE_ASSIMP=ON"
+
 /* Makes vertices with the same coordinates one, in the order of their first appearance. In place. */
 tg_status tg_mesh_weld(tg_mesh_data *mesh, tg_pool *pool, tg_error *error);
+
+/* Cuts a polygon into at most n - 2 triangles, appended to mesh->face. corner (n >= 3 numbers of vertices of the mesh) is
+ * used up. *budget is how many tests of a point against a triangle may be spent, and goes down; when it is used up, the
+ * rest is cut from one corner. */
+void tg_mesh_add_polygon(tg_mesh_data *mesh, int *corner, int n, int64_t *budget);
 
 /* A little-endian number at any address. */
 float tg_mesh_float(const char *at);

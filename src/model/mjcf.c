@@ -136,6 +136,8 @@ static tg_status read_model(tg_mjcf *r)
     for (size_t i = 0; i < sizeof order / sizeof *order && status == TG_OK; i++)
         status = read_sections(r, order[i].name, order[i].read);
     if (status == TG_OK)
+        status = tg_mjcf_geom_excludes(r, r->root);
+    if (status == TG_OK)
         status = tg_mjcf_missing_keys(r);
     if (status == TG_OK)
         status = tg_mjcf_discard_meshes(r);
@@ -166,7 +168,9 @@ static tg_status finish(tg_mjcf *r, tg_model **model)
     status = tg_builder_build(r->builder, &m);
     if (status != TG_OK)
         return model_failed(r, status, tg_builder_message(r->builder));
-    status = tg_mjcf_tune(r, m);
+    status = tg_mjcf_check_moving(r, m);
+    if (status == TG_OK)
+        status = tg_mjcf_tune(r, m);
     if (status == TG_OK)
         status = tg_mjcf_custom_apply(r, m);
     if (status != TG_OK)

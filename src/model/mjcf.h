@@ -179,6 +179,7 @@ typedef enum tg_mjcf_actuator_kind
     TG_MJCF_CYLINDER,
     TG_MJCF_MUSCLE,
     TG_MJCF_ADHESION,
+    TG_MJCF_PLUGIN,
     TG_MJCF_ACTUATOR_KINDS /* and none of them */
 } tg_mjcf_actuator_kind;
 
@@ -454,6 +455,10 @@ tg_status tg_mjcf_reals(tg_mjcf *r, const tg_xml *xml, const char *attribute, co
 tg_status tg_mjcf_integers(tg_mjcf *r, const tg_xml *xml, const char *attribute, const char *text, int **numbers,
                            int *count);
 
+/* A custom tuple of two geoms with this name, then "." and the name of the exclude, or "#" and any number, is an exclude of
+ * the two. */
+#define TG_MJCF_EXCLUDE "tangere:exclude"
+
 /* ---- mjcf_names.c: names and references ---- */
 
 tg_status tg_mjcf_remember(tg_mjcf *r, const tg_xml *xml, tg_element element, const char *name, int id);
@@ -509,7 +514,21 @@ tg_status tg_mjcf_geom_lump(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *w
                             tg_lump *lump); /* mjcf_inertia.c: mass of a geom, in the frame of its body */
 tg_status tg_mjcf_body_inertia(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_inertial *written, const tg_lump *geoms,
                                const double pos[3], tg_body_def *body);
-tg_status tg_mjcf_contact(tg_mjcf *r, const tg_xml *root);             /* mjcf_contact.c */
+
+/* What MuJoCo asks of a body that moves, and of a full inertia. */
+#define TG_MJCF_MASS 1e-15
+#define TG_MJCF_FULL_INERTIA 1e-14
+
+/* Whether mass and moments of a body are at least TG_MJCF_MASS; and whether each body with a joint, or one fixed to it, is
+ * such. */
+bool tg_mjcf_has_mass(const tg_params *p, int body);
+tg_status tg_mjcf_check_moving(tg_mjcf *r, const tg_model *m);
+
+tg_status tg_mjcf_contact(tg_mjcf *r, const tg_xml *root); /* mjcf_contact.c */
+
+/* Excludes of two geoms, of all custom sections; and whether an element is one. */
+tg_status tg_mjcf_geom_excludes(tg_mjcf *r, const tg_xml *root);
+bool tg_mjcf_is_exclude(const tg_xml *xml);
 tg_status tg_mjcf_equality_section(tg_mjcf *r, const tg_xml *section); /* mjcf_equality.c */
 tg_status tg_mjcf_tendons(tg_mjcf *r, const tg_xml *section);          /* mjcf_tendon.c */
 tg_status tg_mjcf_read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_tendon *into);

@@ -22,6 +22,7 @@ tg_mjcf_actuator_kind tg_mjcf_actuator_kind_of(const char *element)
         [TG_MJCF_GENERAL] = "general",         [TG_MJCF_MOTOR] = "motor",   [TG_MJCF_POSITION] = "position",
         [TG_MJCF_VELOCITY] = "velocity",       [TG_MJCF_DAMPER] = "damper", [TG_MJCF_CYLINDER] = "cylinder",
         [TG_MJCF_INTVELOCITY] = "intvelocity", [TG_MJCF_MUSCLE] = "muscle", [TG_MJCF_ADHESION] = "adhesion",
+        [TG_MJCF_PLUGIN] = "plugin",
     };
     int kind = 0;
     while (kind < TG_MJCF_ACTUATOR_KINDS && strcmp(element, names[kind]) != 0)
@@ -125,13 +126,13 @@ static void set_cylinder(tg_mjcf_actuator *a)
         a->law.biasprm[i] = given(a->bias[i], law.biasprm[i]);
 }
 
-/* Muscles and adhesion: a law that is not built. */
-static void set_other(tg_mjcf_actuator *a, bool muscle)
+/* Muscles, adhesion and plugins: a law that is not built. */
+static void set_other(tg_mjcf_actuator *a, tg_mjcf_actuator_kind kind)
 {
     a->law = tg_mjcf_first_law;
     a->law.gain_type = TG_MJCF_OTHER;
-    a->law.dynamics = muscle ? TG_MJCF_DYNAMICS_OTHER : TG_DYNAMICS_NONE;
-    if (!muscle)
+    a->law.dynamics = kind == TG_MJCF_MUSCLE ? TG_MJCF_DYNAMICS_OTHER : TG_DYNAMICS_NONE;
+    if (kind == TG_MJCF_ADHESION)
         a->ctrl_limited = TG_MJCF_TRUE;
 }
 
@@ -169,7 +170,8 @@ static tg_status read_written(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *
         break;
     case TG_MJCF_MUSCLE:
     case TG_MJCF_ADHESION:
-        set_other(into, kind == TG_MJCF_MUSCLE);
+    case TG_MJCF_PLUGIN:
+        set_other(into, kind);
         break;
     }
     return TG_OK;

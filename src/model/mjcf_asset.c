@@ -2,9 +2,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "model/builder.h"
 #include "model/file.h"
 #include "model/mjcf.h"
+#include "model/png.h"
 #include "tangere/algebra.h"
 
 /* Where a file of an asset is: in the folder of meshes, from the main file; or beside the file that names it. */
@@ -68,16 +70,16 @@ static tg_status read_mesh_file(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_mes
     tg_file file;
     tg_error inner = {0};
     mesh_reader read = reader_of(w->file, w->content_type);
-    if (read == NULL)
-        return tg_xml_fail(r->error, TG_ERR_UNSUPPORTED, xml,
-                           "attribute 'file'=\"%.200s\": only STL, OBJ and MSH are read", w->file);
+    if (read == NULL && !tg_mesh_reads_others())
+        return tg_xml_fail(r->error, TG_ERR_UNSUPPORTED, xml, "attribute 'file'=\"%.200s\": " TG_MESH_FORMATS, w->file);
     tg_status status = find_file(r, xml, w->file, &path);
     if (status != TG_OK)
         return status;
     status = tg_file_read(path, TG_MESH_MAX_BYTES, r->allocator, &file, &inner);
     if (status == TG_OK)
     {
-        status = read(file.data, file.size, r->pool, mesh, &inner);
+        status = read != NULL ? read(file.data, file.size, r->pool, mesh, &inner)
+                              : tg_mesh_read_other(file.data, file.size, path, r->pool, mesh, &inner);
         tg_file_free(&file, r->allocator);
     }
     if (status != TG_OK)
@@ -163,6 +165,12 @@ static tg_status read_mesh(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row
         status = transform_mesh(r, xml, &written, &data);
     if (status != TG_OK)
         return status;
+    if (data.nfirst > 0 && written.inertia != TG_MJCF_CONVEX)
+        status = tg_mjcf_report(
+            r, TG_MJCF_NOTED, xml, "file",
+            "has several groups: mass and inertia are those of the first, as in MuJoCo; the hull is of all");
+    if (status != TG_OK)
+        return status;
     int id = -1;
     tg_mesh_def def = tg_default_mesh();
     def.name = asset_name(r, xml, written.file);
@@ -185,38 +193,65 @@ static tg_status read_mesh(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row
 /* ---- height fields ---- */
 
 /* The binary format: rows, columns, then single-precision elevations, little-endian. */
+static tg_status read_elevations(const tg_file *file, tg_pool *pool, tg_mjcf_hfield *w, double **elevation,
+                                 tg_error *error)
+{
+    uint64_t nrow = file->size >= 8 ? tg_mesh_uint(file->data) : 0,
+             ncol = file->size >= 8 ? tg_mesh_uint(file->data + 4) : 0;
+    if (nrow == 0 || ncol == 0 || nrow > file->size || ncol > file->size || 8 + 4 * nrow * ncol != file->size)
+        return tg_fail(error, TG_ERR_PARSE, "the header announces %llu x %llu elevations, the file has %zu bytes",
+                       (unsigned long long)nrow, (unsigned long long)ncol, file->size);
+    *elevation = TG_POOL_TAKE(pool, double, nrow *ncol);
+    if (*elevation == NULL)
+        return tg_fail(error, TG_ERR_MEMORY, "out of memory");
+    for (uint64_t i = 0; i < nrow * ncol; i++)
+        (*elevation)[i] = (double)tg_mesh_float(file->data + 8 + 4 * i);
+    w->nrow = (int)nrow;
+    w->ncol = (int)ncol;
+    return TG_OK;
+}
+
+/* An image: bright is high, the top row is the far one (+y). */
+static tg_status read_image(const tg_file *file, tg_pool *pool, tg_mjcf_hfield *w, double **elevation, tg_error *error)
+{
+    tg_png image;
+    tg_status status = tg_png_read(file->data, file->size, pool, &image, error);
+    if (status != TG_OK)
+        return status;
+    size_t nrow = (size_t)image.height, ncol = (size_t)image.width;
+    *elevation = TG_POOL_TAKE(pool, double, nrow *ncol);
+    if (*elevation == NULL)
+        return tg_fail(error, TG_ERR_MEMORY, "out of memory");
+    for (size_t i = 0; i < nrow; i++)
+    {
+        for (size_t j = 0; j < ncol; j++)
+            (*elevation)[(nrow - 1 - i) * ncol + j] = image.grey[i * ncol + j];
+    }
+    w->nrow = image.height;
+    w->ncol = image.width;
+    return TG_OK;
+}
+
 static tg_status read_hfield_file(tg_mjcf *r, const tg_xml *xml, tg_mjcf_hfield *w, double **elevation)
 {
     const char *path;
     tg_file file;
     tg_error inner = {0};
-    if (tg_path_has_extension(w->file, ".png") ||
-        (w->content_type != NULL && strcmp(w->content_type, "image/png") == 0))
-        return tg_xml_fail(r->error, TG_ERR_UNSUPPORTED, xml, "attribute 'file'=\"%.200s\": PNG is not read", w->file);
     tg_status status = find_file(r, xml, w->file, &path);
     if (status != TG_OK)
         return status;
+    bool typed = w->content_type != NULL && w->content_type[0] != '\0';
+    bool image = typed ? strcmp(w->content_type, "image/png") == 0 : tg_path_has_extension(w->file, ".png");
     status = tg_file_read(path, TG_MESH_MAX_BYTES, r->allocator, &file, &inner);
-    if (status != TG_OK)
-        return tg_xml_fail(r->error, status, xml, "attribute 'file': %.250s", inner.message);
-    uint64_t nrow = file.size >= 8 ? tg_mesh_uint(file.data) : 0,
-             ncol = file.size >= 8 ? tg_mesh_uint(file.data + 4) : 0;
-    if (nrow == 0 || ncol == 0 || nrow > file.size || ncol > file.size || 8 + 4 * nrow * ncol != file.size)
+    if (status == TG_OK)
     {
-        size_t size = file.size;
+        status = image ? read_image(&file, r->pool, w, elevation, &inner)
+                       : read_elevations(&file, r->pool, w, elevation, &inner);
         tg_file_free(&file, r->allocator);
-        return tg_xml_fail(
-            r->error, TG_ERR_PARSE, xml,
-            "attribute 'file'=\"%.150s\": the header announces %llu x %llu elevations, the file has %zu bytes", w->file,
-            (unsigned long long)nrow, (unsigned long long)ncol, size);
     }
-    *elevation = TG_POOL_TAKE(r->pool, double, nrow *ncol);
-    for (uint64_t i = 0; i < nrow * ncol && *elevation != NULL; i++)
-        (*elevation)[i] = (double)tg_mesh_float(file.data + 8 + 4 * i);
-    tg_file_free(&file, r->allocator);
-    w->nrow = (int)nrow;
-    w->ncol = (int)ncol;
-    return *elevation != NULL ? TG_OK : tg_mjcf_no_memory(r, xml);
+    if (status != TG_OK)
+        return tg_xml_fail(r->error, status, xml, "attribute 'file'=\"%.150s\": %.200s", w->file, inner.message);
+    return TG_OK;
 }
 
 /* In an attribute the first row is the far one (+y). */

@@ -351,35 +351,66 @@ static tg_status copy_key(graft *g, tg_xml *e, tg_xml *into)
 
 /* ---- custom numbers ---- */
 
-/* "tangere:geom.foot.restitution" speaks of the geom under its new name. */
-static tg_status copy_custom(graft *g, tg_xml *e, tg_xml *into)
+/* What follows the dot of a name gets the prefix: "tangere:geom.foot.restitution" speaks of the geom under its new name. */
+static const char *rename_custom(graft *g, const char *name)
 {
-    static const char product[] = "tangere:";
-    const char *name = strcmp(e->name, "numeric") == 0 ? tg_xml_get(e, "name") : NULL;
-    if (name == NULL || strncmp(name, product, sizeof product - 1) != 0)
-        return TG_OK;
     const char *dot = strchr(name, '.');
-    if (dot == NULL || dot[1] == '#')
-        return tg_mjcf_report(g->r, TG_MJCF_NOTED, e, "name", "counts where its own file is loaded by itself only");
+    if (dot == NULL)
+        return name;
     size_t head = (size_t)(dot - name) + 1;
     tg_mjcf_rename to = g->rename;
     char *prefix = tg_pool_take(g->r->pool, head + strlen(to.prefix) + 1, 1);
-    tg_xml_attribute *attribute = TG_POOL_TAKE(g->r->pool, tg_xml_attribute, e->nattribute);
-    if (prefix == NULL || attribute == NULL)
-        return tg_mjcf_no_memory(g->r, e);
+    if (prefix == NULL)
+        return NULL;
     memcpy(prefix, name, head);
     memcpy(prefix + head, to.prefix, strlen(to.prefix));
     to.prefix = prefix;
-    const char *renamed = tg_mjcf_renamed(g->r, dot + 1, &to);
-    tg_status status = renamed != NULL ? tg_mjcf_copy(g->r, e, &g->rename, into) : tg_mjcf_no_memory(g->r, e);
-    for (int i = 0; i < e->nattribute && status == TG_OK; i++)
+    return tg_mjcf_renamed(g->r, dot + 1, &to);
+}
+
+static tg_status copy_renamed(graft *g, tg_xml *e, tg_xml *into)
+{
+    tg_xml_attribute *attribute = TG_POOL_TAKE(g->r->pool, tg_xml_attribute, e->nattribute);
+    const char *renamed = rename_custom(g, tg_xml_get(e, "name"));
+    if (renamed == NULL || attribute == NULL)
+        return tg_mjcf_no_memory(g->r, e);
+    tg_status status = tg_mjcf_copy(g->r, e, &g->rename, into);
+    if (status != TG_OK)
+        return status;
+    for (int i = 0; i < e->nattribute; i++)
     {
         attribute[i] = e->attribute[i];
         if (strcmp(attribute[i].name, "name") == 0)
             attribute[i].value = renamed;
     }
     e->copy->attribute = attribute;
-    return status;
+    return TG_OK;
+}
+
+static bool is_inside(graft *g, const tg_xml *tuple)
+{
+    bool inside = true;
+    for (const tg_xml *e = tuple->first; e != NULL && inside; e = e->next)
+    {
+        const char *name = tg_xml_get(e, "objname");
+        inside = name != NULL && tg_mjcf_names_have(&g->inside, TG_GEOM, name);
+    }
+    return inside;
+}
+
+/* Numbers that are parameters, and excludes of geoms. */
+static tg_status copy_custom(graft *g, tg_xml *e, tg_xml *into)
+{
+    static const char product[] = "tangere:";
+    if (tg_mjcf_is_exclude(e))
+        return is_inside(g, e) ? copy_renamed(g, e, into) : TG_OK;
+    const char *name = strcmp(e->name, "numeric") == 0 ? tg_xml_get(e, "name") : NULL;
+    if (name == NULL || strncmp(name, product, sizeof product - 1) != 0)
+        return TG_OK;
+    const char *dot = strchr(name, '.');
+    if (dot == NULL || dot[1] == '#')
+        return tg_mjcf_report(g->r, TG_MJCF_NOTED, e, "name", "counts where its own file is loaded by itself only");
+    return copy_renamed(g, e, into);
 }
 
 /* ---- the whole ---- */

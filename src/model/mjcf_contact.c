@@ -81,6 +81,32 @@ static tg_status read_exclude(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *
     return status;
 }
 
+/* The two geoms of a tuple; see TG_MJCF_EXCLUDE. */
+static tg_status read_tuple(tg_mjcf *r, const tg_xml *xml, item *out)
+{
+    tg_exclude_def *def = &out->exclude;
+    int geom[2] = {-1, -1}, n = 0;
+    for (const tg_xml *e = xml->first; e != NULL; e = e->next, n++)
+    {
+        const char *type = tg_xml_get(e, "objtype"), *name = tg_xml_get(e, "objname");
+        if (n == 2 || type == NULL || name == NULL || strcmp(type, "geom") != 0)
+            break;
+        tg_status status = tg_mjcf_refer(r, e, "objname", name, TG_GEOM, &geom[n]);
+        if (status != TG_OK)
+            return status;
+    }
+    if (n != 2 || xml->first->next->next != NULL)
+        return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "an exclude of geoms is a tuple of two geoms");
+    const char *name = tg_xml_get(xml, "name") + strlen(TG_MJCF_EXCLUDE);
+    *def = tg_default_exclude();
+    def->name = name[0] == '.' ? name + 1 : NULL;
+    def->geom1 = geom[0];
+    def->geom2 = geom[1];
+    out->key = body_key(((tg_mjcf_geom_known *)r->geom.data)[geom[0]].body,
+                        ((tg_mjcf_geom_known *)r->geom.data)[geom[1]].body);
+    return tg_mjcf_report(r, TG_MJCF_HONOURED, xml, "", "the two geoms do not collide");
+}
+
 static tg_status add(tg_mjcf *r, const item *x, bool pair)
 {
     int id = -1;
@@ -90,6 +116,16 @@ static tg_status add(tg_mjcf *r, const item *x, bool pair)
     if (status != TG_OK)
         return status;
     return tg_mjcf_remember(r, x->xml, pair ? TG_PAIR : TG_EXCLUDE, pair ? x->pair.name : x->exclude.name, id);
+}
+
+static tg_status add_sorted(tg_mjcf *r, const tg_mjcf_list *list, bool pair)
+{
+    tg_status status = TG_OK;
+    if (list->count > 0)
+        qsort(list->data, (size_t)list->count, sizeof(item), compare);
+    for (int i = 0; i < list->count && status == TG_OK; i++)
+        status = add(r, (item *)list->data + i, pair);
+    return status;
 }
 
 /* All pairs, or all excludes, of all sections. */
@@ -113,15 +149,39 @@ static tg_status read_kind(tg_mjcf *r, const tg_xml *root, bool pair)
             status = pair ? read_pair(r, e, row, x) : read_exclude(r, e, row, x);
         }
     }
-    if (status == TG_OK && list.count > 0)
-        qsort(list.data, (size_t)list.count, sizeof(item), compare);
-    for (int i = 0; i < list.count && status == TG_OK; i++)
-        status = add(r, (item *)list.data + i, pair);
-    return status;
+    return status == TG_OK ? add_sorted(r, &list, pair) : status;
 }
 
 tg_status tg_mjcf_contact(tg_mjcf *r, const tg_xml *root)
 {
     tg_status status = read_kind(r, root, true);
     return status == TG_OK ? read_kind(r, root, false) : status;
+}
+
+bool tg_mjcf_is_exclude(const tg_xml *xml)
+{
+    const size_t length = sizeof TG_MJCF_EXCLUDE - 1;
+    const char *name = strcmp(xml->name, "tuple") == 0 ? tg_xml_get(xml, "name") : NULL;
+    return name != NULL && strncmp(name, TG_MJCF_EXCLUDE, length) == 0 && (name[length] == '.' || name[length] == '#');
+}
+
+tg_status tg_mjcf_geom_excludes(tg_mjcf *r, const tg_xml *root)
+{
+    tg_mjcf_list list = {0};
+    tg_status status = TG_OK;
+    for (const tg_xml *section = root->first; section != NULL; section = section->next)
+    {
+        const tg_xml *first = strcmp(section->name, "custom") == 0 ? section->first : NULL;
+        for (const tg_xml *e = first; e != NULL && status == TG_OK; e = e->next)
+        {
+            if (!tg_mjcf_is_exclude(e))
+                continue;
+            item *x = tg_mjcf_append(r, &list, sizeof *x);
+            if (x == NULL)
+                return tg_mjcf_no_memory(r, e);
+            *x = (item){.order = list.count, .xml = e};
+            status = read_tuple(r, e, x);
+        }
+    }
+    return status == TG_OK ? add_sorted(r, &list, false) : status;
 }

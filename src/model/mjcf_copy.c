@@ -142,7 +142,8 @@ static bool changes(const tg_xml *xml, const tg_xml_attribute *a, const tg_mjcf_
     if (to->assets && strcmp(xml->name, "geom") == 0 &&
         (strcmp(a->name, "mesh") == 0 || strcmp(a->name, "hfield") == 0))
         return true;
-    tg_element element = referred(a->name);
+    bool tuple = strcmp(xml->name, "element") == 0 && strcmp(a->name, "objname") == 0; /* an exclude of geoms */
+    tg_element element = tuple ? TG_GEOM : referred(a->name);
     return element != TG_ELEMENT_COUNT && tg_mjcf_names_have(to->inside, element, a->value);
 }
 

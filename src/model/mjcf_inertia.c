@@ -117,6 +117,8 @@ tg_status tg_mjcf_weigh_mesh(tg_mjcf *r, const tg_xml *xml, tg_mjcf_mesh_known *
         return TG_OK;
     tg_mesh_data data = mesh->data;
     int *hull = NULL;
+    if (data.nfirst > 0)
+        data.nface = data.nfirst;
     if (mesh->inertia == TG_MJCF_CONVEX || data.nface == 0)
     {
         tg_error inner = {0};
@@ -297,4 +299,40 @@ tg_status tg_mjcf_body_inertia(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_iner
     if (lump.mass == 0)
         memset(body->com, 0, sizeof body->com);
     return TG_OK;
+}
+
+/* ---- bodies that move ---- */
+
+bool tg_mjcf_has_mass(const tg_params *p, int body)
+{
+    double moment[3];
+    tg_principal_moments(TG_PARAM(p, body_inertia) + 6 * body, moment);
+    return TG_PARAM(p, body_mass)[body] >= TG_MJCF_MASS && moment[0] >= TG_MJCF_MASS;
+}
+
+/* The first body with a joint such that neither it nor what is fixed to it has mass and inertia; 0: there is none. */
+static int find_ghost(const tg_model *m)
+{
+    for (int body = 1; body < m->nbody; body++)
+    {
+        bool solid = m->body_njoint[body] == 0;
+        for (int fixed = body; fixed < m->nbody && !solid; fixed++) /* those come after it */
+            solid = m->body_weld[fixed] == body && tg_mjcf_has_mass(m->params, fixed);
+        if (!solid)
+            return body;
+    }
+    return 0;
+}
+
+tg_status tg_mjcf_check_moving(tg_mjcf *r, const tg_model *m)
+{
+    int body = find_ghost(m);
+    if (body == 0)
+        return TG_OK;
+    const tg_mjcf_thing *thing = tg_mjcf_thing_of(r, TG_BODY, body);
+    return tg_xml_fail(
+        r->error, TG_ERR_VALUE, thing != NULL ? thing->xml : r->root,
+        "a body with a joint, or one that is fixed to it, needs a mass and moments of inertia of at least "
+        "%g; its mass is %g",
+        TG_MJCF_MASS, TG_PARAM(m->params, body_mass)[body]);
 }

@@ -562,7 +562,7 @@ static const tg_mjcf_row rows[] = {
     {ROW(2, "camera", QUIET), .names = "name class target " CAMERA_NAMES},
     {ROW(2, "light", QUIET), .names = "name class target texture " LIGHT_NAMES},
     PLUGIN_ROWS(2),
-    {ROW(2, "composite", UNSUPPORTED), .note = "bodies that are made from a pattern",
+    {ROW(2, "composite", UNSUPPORTED), .note = "bodies that are made from a pattern; MuJoCo writes them one by one (mj_saveLastXML)",
      .names = "prefix type count offset vertex initial curve size quat"},
     {ROW(3, "joint", QUIET),
      .names = "kind group stiffness damping armature solreffix solimpfix type axis limited range margin solreflimit "
@@ -619,10 +619,9 @@ static const tg_mjcf_row rows[] = {
 
     {ROW(1, "actuator", HONOURED)},
     ACTUATOR_ROWS(false, THEN_NAMED, THEN_TARGET, THEN_SITE, THEN_BODY, " tausmooth"),
-    {ROW(2, "plugin", UNSUPPORTED), .note = "an actuator that is a plugin",
-     .names = "name class group nsample interp delay ctrlrange user plugin instance ctrllimited forcelimited "
-              "actlimited forcerange actrange lengthrange gear damping armature cranklength joint jointinparent site "
-              "actdim dyntype dynprm tendon cranksite slidersite actearly"},
+    {ROW(2, "plugin", IGNORED), .note = "keeps its place in ctrl, has no activation and exerts no force",
+     .names = "plugin instance actlimited actrange actdim dyntype dynprm actearly",
+     .set = {actuator_set, ctrllimited_set, force_set, gear_set, named_set, target_set, target_site_set}},
     {ROW(3, "config", QUIET), .names = "key value"},
 
     {ROW(1, "sensor", QUIET)},

@@ -312,6 +312,19 @@ static tg_status collect_site(tg_mjcf *r, const tg_xml *xml, const place *at)
 
 /* ---- the first walk ---- */
 
+/* Whether it counts or not. */
+static tg_status check_full_inertia(tg_mjcf *r, const tg_xml *xml, const double inertia[6])
+{
+    double moment[3];
+    if (isnan(inertia[0]))
+        return TG_OK;
+    tg_principal_moments(inertia, moment);
+    if (moment[0] >= TG_MJCF_FULL_INERTIA)
+        return TG_OK;
+    return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "attribute 'fullinertia': its moments must be at least %g, got %g",
+                       TG_MJCF_FULL_INERTIA, moment[0]);
+}
+
 static tg_status collect_inertial(tg_mjcf *r, const tg_xml *xml, const place *at, parts *found)
 {
     if (at->body == 0)
@@ -322,6 +335,8 @@ static tg_status collect_inertial(tg_mjcf *r, const tg_xml *xml, const place *at
     found->inertial_xml = xml;
     found->inertial = (tg_mjcf_inertial){.pose = {.quat = {1, 0, 0, 0}}, .fullinertia = {(double)NAN}};
     tg_status status = tg_mjcf_read(r, xml, tg_mjcf_child_row(at->row, xml->name), true, &found->inertial);
+    if (status == TG_OK)
+        status = check_full_inertia(r, xml, found->inertial.fullinertia);
     return status == TG_OK ? tg_mjcf_pose_form(r, xml, &found->inertial.pose) : status;
 }
 

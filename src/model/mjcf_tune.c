@@ -21,10 +21,11 @@ static void set_total_mass(tg_mjcf *r, tg_model *m)
     double *mass = TG_PARAM(m->params, body_mass);
     for (int i = 1; i < m->nbody; i++)
         total += mass[i];
-    if (!(wanted > 0) || !(total > 0))
+    if (!(wanted > 0))
         return;
-    scale(mass, m->nbody, wanted / total);
-    scale(TG_PARAM(m->params, body_inertia), 6 * m->nbody, wanted / total);
+    double factor = wanted / fmax(total, TG_MJCF_MASS);
+    scale(mass, m->nbody, factor);
+    scale(TG_PARAM(m->params, body_inertia), 6 * m->nbody, factor);
 }
 
 /* Armature and damping of a drive act on its joint or tendon through the square of the gear. */

@@ -238,20 +238,27 @@ static tg_status write_model(tg_mjcf_writer *w)
     return status;
 }
 
-/* The order in which pairs are written: by the bodies of their geoms. */
-static bool order_pairs(tg_mjcf_writer *w)
+/* The order in which pairs and excludes are written. */
+static bool order_contacts(tg_mjcf_writer *w)
 {
     const tg_model *m = w->m;
-    size_t n = (size_t)m->npair;
-    int *body = tg_alloc(w->text.allocator, 2 * n * sizeof *body);
-    for (size_t i = 0; i < n && body != NULL; i++)
-    {
-        body[i] = m->geom_body[m->pair_geom1[i]];
-        body[n + i] = m->geom_body[m->pair_geom2[i]];
-    }
-    bool done = body != NULL && tg_contact_order(w->text.allocator, m->npair, body, body + n, w->pair);
-    tg_free(w->text.allocator, body);
-    return done;
+    tg_contact_key *key = tg_alloc(w->text.allocator, (size_t)(m->npair + m->nexclude) * sizeof *key);
+    if (key == NULL)
+        return false;
+    for (int i = 0; i < m->npair; i++)
+        key[i] = (tg_contact_key){
+            .geoms = true, .body1 = m->geom_body[m->pair_geom1[i]], .body2 = m->geom_body[m->pair_geom2[i]]};
+    tg_contact_sort(key, m->npair);
+    for (int i = 0; i < m->npair; i++)
+        w->pair[i] = key[i].index;
+    for (int i = 0; i < m->nexclude; i++)
+        key[i] = (tg_contact_key){
+            .geoms = m->exclude_geom1[i] >= 0, .body1 = m->exclude_body1[i], .body2 = m->exclude_body2[i]};
+    tg_contact_sort(key, m->nexclude);
+    for (int i = 0; i < m->nexclude; i++)
+        w->exclude[i] = key[i].index;
+    tg_free(w->text.allocator, key);
+    return true;
 }
 
 static tg_status prepare(tg_mjcf_writer *w)
@@ -261,8 +268,7 @@ static tg_status prepare(tg_mjcf_writer *w)
     w->referenced = tg_alloc(allocator, (size_t)m->nname * sizeof *w->referenced);
     w->pair = tg_alloc(allocator, (size_t)m->npair * sizeof *w->pair);
     w->exclude = tg_alloc(allocator, (size_t)m->nexclude * sizeof *w->exclude);
-    if (w->referenced == NULL || w->pair == NULL || w->exclude == NULL || !order_pairs(w) ||
-        !tg_contact_order(allocator, m->nexclude, m->exclude_body1, m->exclude_body2, w->exclude))
+    if (w->referenced == NULL || w->pair == NULL || w->exclude == NULL || !order_contacts(w))
         return no_memory(w);
     tg_mjcf_mark_references(w);
     return TG_OK;

@@ -84,6 +84,8 @@ static tg_status compare_columns(const tg_mjcf_writer *w, const tg_model *back)
         COLUMN(EQUALITY, equality_obj2),
         COLUMN(EQUALITY, equality_active),
         COLUMN(PAIR, pair_condim),
+        COLUMN(EXCLUDE, exclude_geom1),
+        COLUMN(EXCLUDE, exclude_geom2),
         COLUMN(MESH, mesh_nvertex),
         COLUMN(MESH, mesh_nface),
         COLUMN(HFIELD, hfield_nrow),

@@ -1,5 +1,5 @@
 /* What refers to the elements of the tree: contact, tendons, equalities, actuators, keyframes. */
-
+#include "model/mjcf.h"
 #include "model/mjcf_write.h"
 #include "tangere/algebra.h"
 
@@ -39,16 +39,51 @@ static void write_exclude(tg_mjcf_writer *w, int exclude)
     tg_mjcf_end(w);
 }
 
+/* MJCF has no exclude of two geoms: a tuple of them, in the custom section. */
+static void write_geom_exclude(tg_mjcf_writer *w, int exclude, int number)
+{
+    const int geom[2] = {w->m->exclude_geom1[exclude], w->m->exclude_geom2[exclude]};
+    const char *name = tg_name(w->m, TG_EXCLUDE, exclude);
+    tg_mjcf_begin(w, "tuple");
+    tg_text_string(&w->text, " name=\"" TG_MJCF_EXCLUDE);
+    tg_text_string(&w->text, name[0] != '\0' ? "." : "#");
+    if (name[0] != '\0')
+        tg_text_escaped(&w->text, name);
+    else
+        tg_text_integer(&w->text, number);
+    tg_text_string(&w->text, "\"");
+    tg_mjcf_open(w);
+    for (int i = 0; i < 2; i++)
+    {
+        tg_mjcf_begin(w, "element");
+        tg_mjcf_put_text(w, "objtype", "geom");
+        tg_mjcf_put_reference(w, "objname", TG_GEOM, geom[i]);
+        tg_mjcf_end(w);
+    }
+    tg_mjcf_close(w, "tuple");
+}
+
 void tg_mjcf_write_contact(tg_mjcf_writer *w)
 {
-    if (w->m->npair == 0 && w->m->nexclude == 0)
+    const tg_model *m = w->m;
+    int nbody = 0; /* excludes of bodies, which come first */
+    while (nbody < m->nexclude && m->exclude_geom1[w->exclude[nbody]] < 0)
+        nbody++;
+    if (m->npair > 0 || nbody > 0)
+    {
+        open_section(w, "contact");
+        for (int i = 0; i < m->npair; i++)
+            write_pair(w, w->pair[i]);
+        for (int i = 0; i < nbody; i++)
+            write_exclude(w, w->exclude[i]);
+        tg_mjcf_close(w, "contact");
+    }
+    if (nbody == m->nexclude)
         return;
-    open_section(w, "contact");
-    for (int i = 0; i < w->m->npair; i++)
-        write_pair(w, w->pair[i]);
-    for (int i = 0; i < w->m->nexclude; i++)
-        write_exclude(w, w->exclude[i]);
-    tg_mjcf_close(w, "contact");
+    open_section(w, "custom");
+    for (int i = nbody; i < m->nexclude; i++)
+        write_geom_exclude(w, w->exclude[i], i);
+    tg_mjcf_close(w, "custom");
 }
 
 /* ---- tendons ---- */
@@ -333,8 +368,9 @@ void tg_mjcf_mark_references(tg_mjcf_writer *w)
     }
     for (int i = 0; i < m->nexclude; i++)
     {
-        mark(w, TG_BODY, m->exclude_body1[i]);
-        mark(w, TG_BODY, m->exclude_body2[i]);
+        bool geoms = m->exclude_geom1[i] >= 0;
+        mark(w, geoms ? TG_GEOM : TG_BODY, geoms ? m->exclude_geom1[i] : m->exclude_body1[i]);
+        mark(w, geoms ? TG_GEOM : TG_BODY, geoms ? m->exclude_geom2[i] : m->exclude_body2[i]);
     }
     for (int i = 0; i < m->npath; i++)
         mark(w, m->path_type[i] == TG_PATH_JOINT ? TG_JOINT : TG_SITE, m->path_id[i]);

@@ -2,6 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/inertia.h"
+#include "model/mjcf.h"
 #include "model/mjcf_write.h"
 
 /* ---- meshes ---- */
@@ -126,17 +128,24 @@ void tg_mjcf_write_assets(tg_mjcf_writer *w)
 
 static const double zero[6] = {0};
 
+/* What a reader refuses (a body with a joint that has no mass of its own; a full inertia that is flat) is written with a small mass, and
+ * custom numbers say what it is. */
 static void write_inertial(tg_mjcf_writer *w, int body)
 {
-    const double *mass = TG_PARAM(w->p, body_mass) + body;
+    double mass[1] = {TG_PARAM(w->p, body_mass)[body]}, inertia[6], moment[3];
     const double *com = TG_PARAM(w->p, body_com) + 3 * body;
-    const double *inertia = TG_PARAM(w->p, body_inertia) + 6 * body;
-    bool massless = *mass == 0;
-    for (int i = 0; i < 6; i++)
-        massless = massless && inertia[i] == 0;
-    if (massless)
-        return;
+    memcpy(inertia, TG_PARAM(w->p, body_inertia) + 6 * body, sizeof inertia);
+    tg_principal_moments(inertia, moment);
     bool diagonal = inertia[3] == 0 && inertia[4] == 0 && inertia[5] == 0;
+    bool ghost = w->m->body_njoint[body] > 0 && !tg_mjcf_has_mass(w->p, body);
+    if (!ghost && *mass == 0 && moment[2] == 0)
+        return;
+    if (ghost || (!diagonal && moment[0] < 2 * TG_MJCF_FULL_INERTIA))
+    {
+        mass[0] = fmax(*mass, TG_MJCF_FULL_INERTIA);
+        inertia[0] = inertia[1] = inertia[2] = fmax(moment[2], TG_MJCF_FULL_INERTIA);
+        diagonal = true;
+    }
     tg_mjcf_begin(w, "inertial");
     tg_mjcf_put_reals(w, "pos", com, 3);
     tg_mjcf_put_reals(w, "mass", mass, 1);

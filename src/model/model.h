@@ -109,6 +109,10 @@ typedef struct tg_param_offsets
     X(double, pair_gap, m->npair, "stored only")                                                                       \
     X(int, exclude_body1, m->nexclude, "")                                                                             \
     X(int, exclude_body2, m->nexclude, "")                                                                             \
+    X(int, exclude_geom1, m->nexclude, "-1: all geoms of the two bodies")                                              \
+    X(int, exclude_geom2, m->nexclude, "")                                                                             \
+    X(int, apart_start, m->ngeom + 1, "of a geom, in apart: the geoms that it does not collide with by an exclude")    \
+    X(int, apart, 2 * m->nexclude, "")                                                                                 \
     X(double, key_time, m->nkey, "")                                                                                   \
     X(double, key_q, (size_t)m->nkey * m->nq, "")                                                                      \
     X(double, key_v, (size_t)m->nkey * m->nv, "")                                                                      \

@@ -12,7 +12,7 @@
 static bool is_readable(const char *filename)
 {
     return tg_path_has_extension(filename, ".stl") || tg_path_has_extension(filename, ".obj") ||
-           tg_path_has_extension(filename, ".msh");
+           tg_path_has_extension(filename, ".msh") || tg_mesh_reads_others();
 }
 
 static const tg_urdf_mesh *known_mesh(const tg_urdf *u, const char *path, const double scale[3])
@@ -104,7 +104,7 @@ static tg_status find_mesh(tg_urdf *u, const tg_xml *xml, const tg_urdf_shape *s
     *id = -1;
     if (!is_readable(shape->filename))
         return tg_urdf_report(u, TG_MJCF_IGNORED, xml, "filename",
-                              "only STL, OBJ and MSH are read: convert the file; the link does not collide with it");
+                              TG_MESH_FORMATS "; the link does not collide with it");
     tg_status status = tg_urdf_find_mesh(u, xml, shape->filename, &path, &note, looked, sizeof looked);
     if (status == TG_OK && path == NULL)
         return missing_mesh(u, xml, shape->filename, looked);

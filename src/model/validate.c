@@ -382,6 +382,11 @@ static tg_status check_pair(tg_builder *b, int id)
 static tg_status check_exclude(tg_builder *b, int id)
 {
     const tg_exclude_def *def = &TG_ITEM(b, EXCLUDE, exclude, id)->def;
+    if (def->geom1 != -1 || def->geom2 != -1)
+    {
+        tg_status first = check_reference(b, TG_EXCLUDE, id, "geom1", def->geom1, TG_GEOM);
+        return first != TG_OK ? first : check_reference(b, TG_EXCLUDE, id, "geom2", def->geom2, TG_GEOM);
+    }
     tg_status status = check_reference(b, TG_EXCLUDE, id, "body1", def->body1, TG_BODY);
     return status != TG_OK ? status : check_reference(b, TG_EXCLUDE, id, "body2", def->body2, TG_BODY);
 }

@@ -66,6 +66,8 @@ tg_status tg_step_modes(tg_work *w)
         tg_island problem = tg_island_problem(r, island);
         TG_TRY(tg_island_modes(&problem, r->L + island->row, r->sigma + island->row, &r->scratch,
                                r->mode + island->block, &w->error));
+        if (island->impact && w->step->settings.poisson)
+            tg_poisson_modes(r, island, r->mode + island->block);
     }
     w->step->modes = true;
     return TG_OK;

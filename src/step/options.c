@@ -17,6 +17,12 @@ tg_options tg_default_options(void)
                         .cookie = options_cookie};
 }
 
+const char *tg_solver_name(int index)
+{
+    const tg_solver *solver = tg_solver_at(index);
+    return solver != NULL ? solver->name : NULL;
+}
+
 static tg_status check_positive(tg_work *w, const char *name, double value, double most)
 {
     if (value > 0 && value <= most)
@@ -55,6 +61,10 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
         o.rest_speed = default_rest_speed(w, o.dt);
     TG_TRY(check_options(w, &o));
     w->step->options = o;
-    w->step->settings = (tg_contact_settings){o.dt, o.push_speed, o.push_gain, o.rest_speed};
+    w->step->settings = (tg_contact_settings){.dt = o.dt,
+                                              .push_speed = o.push_speed,
+                                              .push_gain = o.push_gain,
+                                              .rest_speed = o.rest_speed,
+                                              .poisson = o.restitution == TG_RESTITUTION_POISSON};
     return TG_OK;
 }

@@ -1,6 +1,5 @@
 /* From the free velocities to the impulses: constraints, islands, Delassus matrices, laws, one solve an island. */
-#include "contact/collide.h"
-#include "dynamics/tendon.h"
+#include "contact/large.h"
 #include "step/step.h"
 
 tg_status tg_step_problem(const tg_model *m, tg_work *w, const tg_cache *cache)
@@ -17,19 +16,48 @@ tg_status tg_step_problem(const tg_model *m, tg_work *w, const tg_cache *cache)
     return TG_OK;
 }
 
-static tg_status solve_island(tg_work *w, tg_rows_island *island)
+static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
-    tg_solve_options options = tg_solve_default();
-    options.solver = w->step->options.solver;
-    options.tolerance = w->step->options.tolerance;
+    const tg_options *o = &w->step->options;
     if (!tg_island_is_dense(r, island))
-        return tg_fail(&w->error, TG_ERR_CAPACITY,
-                       "%d constraint rows are coupled with each other; dense problems have at most %d", island->rows,
-                       r->capacity.island_rows);
+    {
+        tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance);
+        return TG_OK;
+    }
+    tg_solve_options options = tg_solve_default();
+    options.solver = o->solver;
+    options.tolerance = o->tolerance;
     tg_island problem = tg_island_problem(r, island);
     return tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,
                            &w->error);
+}
+
+/* Overlaps that cannot all be pushed out (a body wedged between two others, a limit that forbids the way out) make a
+ * problem without solution: J_N v+ >= -b_N contradict each other. Without the push, v+ = 0 is feasible. */
+static bool drop_push(tg_rows *r, tg_rows_island *island)
+{
+    for (int i = island->row; i < island->row + island->rows; i++)
+        island->relaxed = island->relaxed || r->bias[i] < 0;
+    for (int b = island->block; b < island->block + island->blocks; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        for (int i = c->row; i < c->row + c->rows; i++)
+        {
+            r->bias[i] = c->source == TG_SOURCE_EQUALITY || r->bias[i] < 0 ? 0 : r->bias[i];
+            r->g[i] = r->free[i] + r->bias[i];
+        }
+    }
+    return island->relaxed;
+}
+
+static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *island)
+{
+    tg_rows *r = w->rows;
+    TG_TRY(run_solver(m, w, island));
+    if (island->result.status == TG_SOLVE_SOLVED || !drop_push(r, island))
+        return TG_OK;
+    return run_solver(m, w, island);
 }
 
 tg_status tg_step_solve(const tg_model *m, tg_work *w)
@@ -37,7 +65,11 @@ tg_status tg_step_solve(const tg_model *m, tg_work *w)
     tg_step_work *s = w->step;
     tg_rows *r = w->rows;
     for (int i = 0; i < r->nisland; i++)
-        TG_TRY(solve_island(w, &r->island[i]));
+    {
+        TG_TRY(solve_island(m, w, &r->island[i]));
+        if (r->island[i].impact && s->settings.poisson)
+            TG_TRY(tg_poisson_restitution(w, &r->island[i], s->options.solver, s->options.tolerance));
+    }
     if (r->nrow == 0)
     {
         memcpy(s->v_next, s->v_free, sizeof(double) * (size_t)m->nv);

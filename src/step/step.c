@@ -101,6 +101,8 @@ tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, cons
     TG_TRY(tg_step_problem(m, w, in->cache));
     TG_TRY(tg_step_solve(m, w));
     integrate(m, w);
+    if (s->options.project)
+        TG_TRY(tg_step_project(m, w));
     TG_TRY(check_result(m, w));
     TG_TRY(tg_step_report(m, w));
     s->done = true;

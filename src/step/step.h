@@ -20,6 +20,9 @@ tg_status tg_step_solve(const tg_model *m, tg_work *w);
 void tg_cache_read(const tg_work *w, const tg_cache *cache);
 void tg_cache_write(const tg_work *w, tg_cache *cache);
 
+/* Brings loops to rounding: q_next. (project.c) */
+tg_status tg_step_project(const tg_model *m, tg_work *w);
+
 /* Modes of all constraints, if they are not there yet. (info.c) */
 tg_status tg_step_modes(tg_work *w);
 

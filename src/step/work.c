@@ -5,7 +5,7 @@ typedef struct parts
 {
     tg_work *work;
     tg_space *space;
-    tg_rows *rows;
+    tg_rows *rows, *closure;
     tg_step_work *step;
 } parts;
 
@@ -22,15 +22,18 @@ static parts take_parts(tg_arena *arena)
     p.work = TG_TAKE(arena, tg_work, 1, "tg_work");
     p.space = TG_TAKE(arena, tg_space, 1, "tg_space");
     p.rows = TG_TAKE(arena, tg_rows, 1, "tg_rows");
+    p.closure = TG_TAKE(arena, tg_rows, 1, "closure");
     p.step = TG_TAKE(arena, tg_step_work, 1, "tg_step_work");
     return p;
 }
 
 static void place_arrays(parts p, const tg_model *m, const tg_capacity *capacity, tg_arena *arena)
 {
+    tg_capacity closure = tg_closure_capacity(m);
     tg_work_place(p.work, m, arena);
     tg_space_place(p.space, m, arena);
     tg_rows_place(p.rows, m, capacity, arena);
+    tg_rows_place(p.closure, m, &closure, arena);
     place_step(p.step, m, arena);
 }
 
@@ -39,10 +42,10 @@ static size_t count_bytes(const tg_model *m, const tg_capacity *capacity)
     tg_arena arena = {0};
     tg_work work;
     tg_space space;
-    tg_rows rows;
+    tg_rows rows, closure;
     tg_step_work step;
     take_parts(&arena);
-    place_arrays((parts){&work, &space, &rows, &step}, m, capacity, &arena);
+    place_arrays((parts){&work, &space, &rows, &closure, &step}, m, capacity, &arena);
     return arena.failed ? 0 : arena.used;
 }
 
@@ -63,10 +66,13 @@ tg_status tg_work_create_for(const tg_model *m, int contacts, tg_work **out, tg_
     p.work->space = p.space;
     p.work->rows = p.rows;
     p.work->step = p.step;
+    p.step->closure = p.closure;
     p.work->bytes = bytes;
     tg_work_init(p.work, m);
     tg_space_init(p.space, m);
     tg_rows_init(p.rows, &capacity);
+    tg_capacity closure = tg_closure_capacity(m);
+    tg_rows_init(p.closure, &closure);
     *out = p.work;
     return TG_OK;
 }
@@ -76,11 +82,20 @@ tg_status tg_work_create(const tg_model *m, tg_work **out, tg_error *error)
     return tg_work_create_for(m, m == NULL ? 0 : tg_default_contacts(m), out, error);
 }
 
+void tg_work_contacts(const tg_work *w, int *room, int *found)
+{
+    if (room != NULL)
+        *room = w == NULL ? 0 : w->rows->capacity.contacts;
+    if (found != NULL)
+        *found = w == NULL ? 0 : w->rows->needed;
+}
+
 void tg_work_destroy(tg_work *w)
 {
     if (w == NULL)
         return;
     tg_allocator allocator = w->allocator;
     tg_arena_close(&w->rows->scratch);
+    tg_arena_close(&w->step->closure->scratch);
     tg_free(&allocator, w);
 }

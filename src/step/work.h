@@ -19,13 +19,15 @@
     X(double, v_free, m->nv, "velocities without constraints")                                                         \
     X(double, v_next, m->nv, "at the end")                                                                             \
     X(double, q_next, m->nq, "")                                                                                       \
-    X(double, act_next, m->na, "")
+    X(double, act_next, m->na, "")                                                                                     \
+    X(double, q_closed, m->nq, "a configuration on the way to closed loops")
 
 typedef struct tg_step_work
 {
 #define X(type, name, count, doc) type *name;
     TG_STEP_FIELDS(X)
 #undef X
+    tg_rows *closure;             /* equalities at the end of the step (project.c) */
     tg_options options;           /* with dt and rest_speed filled in */
     tg_contact_settings settings; /* of the contact laws */
     tg_info info;
@@ -36,6 +38,9 @@ typedef struct tg_step_work
     uint64_t placement;  /* of the arrays that its derivatives need */
     const tg_params *params;
 } tg_step_work;
+
+/* Room for the equalities alone. (project.c) */
+tg_capacity tg_closure_capacity(const tg_model *m);
 
 /* TG_ERR_STALE unless the workspace holds the step it took last. */
 tg_status tg_need_step(const tg_model *m, tg_work *w);

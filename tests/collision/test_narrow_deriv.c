@@ -2,16 +2,28 @@
  * reach. */
 #include "collision_test.h"
 
+#include "collision/polytope.h"
 #include "math/so3.h"
+#include "support/effort.h"
 
 enum
 {
     POSES = 150,
+    MOVING = TEST_EFFORT > 1 ? 20 : 60,
     COLUMNS = 18,
     ROWS = 7 /* point, normal, distance */
 };
 
 /* ---- the analytic side: columns as in tg_contact_derivative ---- */
+
+/* The shape keeps its velocity when it turns: where it will be turns by E turn about the shape's own origin there. */
+static tg_point_motion course_of(const tg_query *q, const tg_contact_point *c, int which, v4 turn)
+{
+    tg_placed then = tg_advanced(q, which);
+    v4 more = mat3_mul(then.R, mat3_mul_t(q->shape[which].R, turn)) - turn;
+    v4 shift = v4_cross(more, c->point - then.x) - v4_cross(turn, then.x - q->shape[which].x);
+    return tg_motion_by_course(c, which, shift, more);
+}
 
 static tg_point_motion motion_of(const tg_query *q, const tg_contact_point *c, int column)
 {
@@ -22,11 +34,16 @@ static tg_point_motion motion_of(const tg_query *q, const tg_contact_point *c, i
     unit[k % 3] = 1;
     v4 arm = c->point - q->shape[which].x;
     v4 shift = k < 3 ? unit : v4_cross(unit, arm), turn = k < 3 ? v4_zero() : unit;
-    if (which == 1)
-        return tg_motion_by_twist(c, shift, turn);
-    tg_point_motion m = tg_motion_by_twist(c, -shift, -turn); /* rigid with the first, less the second's share */
-    m.point += shift;
-    m.normal += v4_cross(turn, c->normal);
+    tg_point_motion m = which == 1 ? tg_motion_by_twist(c, shift, turn) : tg_motion_by_twist(c, -shift, -turn);
+    if (which == 0) /* rigid with the first, less the second's share */
+    {
+        m.point += shift;
+        m.normal += v4_cross(turn, c->normal);
+    }
+    tg_point_motion more = course_of(q, c, which, turn);
+    m.point += more.point;
+    m.normal += more.normal;
+    m.distance += more.distance;
     return m;
 }
 
@@ -95,7 +112,7 @@ static bool differences(const tg_query *q, uint32_t feature, int column, double 
 
 typedef struct tally
 {
-    int samples, skipped, kinds[3];
+    int samples, skipped, open, kinds[4]; /* open: said to be undecided */
     double worst, largest[COLUMNS];
 } tally;
 
@@ -133,6 +150,11 @@ static void compare_point(const tg_query *q, const tg_contact_point *c, tally *t
             best = fmin(best, error / scale);
     }
     t->samples++;
+    if (c->margin == 0 && q->dt > 0)
+    {
+        t->open++;
+        return;
+    }
     t->skipped += skipped;
     if (skipped)
         return;
@@ -198,6 +220,52 @@ static bool check_pair(tg_geom_type a, tg_geom_type b, const tg_polytope *mesh)
     return good;
 }
 
+/* Shapes that are apart and come closer while they turn: the normal may be that of where they will be. */
+static bool check_moving_pair(tg_geom_type a, tg_geom_type b, const tg_polytope *mesh)
+{
+    test_random r = {0x9e3779b97f4a7c15u + 17 * (uint64_t)a + (uint64_t)b};
+    tally t = {0};
+    for (int k = 0; k < MOVING; k++)
+    {
+        tg_query q = random_query(&r, a, b, 3 * k, mesh);
+        tg_patch patch;
+        move_to_distance(&q, 0.02 + 0.01 * random_unit(&r));
+        q.dt = 0.05;
+        v4 way = q.shape[1].x - q.shape[0].x;
+        for (int i = 0; i < 2; i++)
+            for (int j = 0; j < 3; j++)
+            {
+                q.velocity[i][j] = random_unit(&r) + (i == 0 ? 1 : -1) * way[j];
+                q.spin[i][j] = 2 * random_unit(&r);
+            }
+        tg_narrow(&q, &patch);
+        for (int i = 0; i < patch.count; i++)
+            compare_point(&q, &patch.point[i], &t);
+    }
+    double share = (double)t.skipped / t.samples, open = (double)t.open / t.samples;
+    print_message(
+        "%9s-%-9s points %5d (witness %d, clipped %d, corner %d, ahead %d) skipped %4.1f %%, open %4.1f %%, worst "
+        "error %.1e\n",
+        type_name[a], type_name[b], t.samples, t.kinds[0], t.kinds[1], t.kinds[2], t.kinds[3], 100 * share, 100 * open,
+        t.worst);
+    /* where a cap comes over a face, crossings of its rim are brought back as material */
+    double most_open = a == TG_GEOM_CYLINDER ? 0.2 : 0.05;
+    return t.samples >= MOVING / 2 && t.skipped <= 0.05 * t.samples + 1 && t.open <= most_open * t.samples + 1 &&
+           t.worst < 1e-6;
+}
+
+static void test_moving(void **state)
+{
+    tg_polytope *mesh = test_mesh();
+    (void)state;
+    bool good = true;
+    for (tg_geom_type a = TG_GEOM_SPHERE; a <= TG_GEOM_MESH; a++)
+        for (tg_geom_type b = a; b <= TG_GEOM_MESH; b++)
+            good &= check_moving_pair(a, b, mesh);
+    tg_polytope_destroy(NULL, mesh);
+    assert_true(good);
+}
+
 static void test_derivatives(void **state)
 {
     tg_polytope *mesh = test_mesh();
@@ -215,6 +283,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_derivatives),
+        cmocka_unit_test(test_moving),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

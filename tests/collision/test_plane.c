@@ -154,6 +154,29 @@ static void lying_is_continuous(void **state)
     }
 }
 
+/* A cylinder that stands, lies, or is tilted about its own axes: no point twice, however far the plane is. */
+static void cylinder_points_are_distinct(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 40; k++)
+    {
+        tg_query q = {.shape = {place_plane(), place_box(0.1, 0.2, 0.1)}, .reach = 10};
+        q.shape[1].type = TG_GEOM_CYLINDER;
+        q.shape[1].polytope = NULL;
+        q.shape[1].R = rotation_about(k % 2 == 0 ? v4_set(1, 0, 0, 0) : v4_set(0, 1, 0, 0), 2 * atan(1) * (k / 2) / 5);
+        tg_patch patch = {0};
+        tg_plane_cylinder(&q, &patch);
+        assert_true(patch.count >= 4);
+        for (int i = 0; i < patch.count; i++)
+            for (int j = 0; j < i; j++)
+            {
+                v4 d = patch.point[i].point - patch.point[j].point;
+                assert_true(v4_dot(d, d) > 1e-12);
+                assert_true(patch.point[i].feature != patch.point[j].feature);
+            }
+    }
+}
+
 /* A prism of 48 sides: at most eight points, fixed in the prism while it lies flat, and the lowest among them when
  * it is tilted. */
 static void many_corners(void **state)
@@ -224,8 +247,9 @@ static void flat_hulls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_shape),  cmocka_unit_test(cube_stands), cmocka_unit_test(lying_is_continuous),
-        cmocka_unit_test(many_corners), cmocka_unit_test(flat_hulls),
+        cmocka_unit_test(every_shape),         cmocka_unit_test(cube_stands),
+        cmocka_unit_test(lying_is_continuous), cmocka_unit_test(cylinder_points_are_distinct),
+        cmocka_unit_test(many_corners),        cmocka_unit_test(flat_hulls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

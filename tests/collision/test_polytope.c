@@ -472,8 +472,9 @@ static void capsules(void **state)
 
 /* ---- the axis for where the shapes will be ---- */
 
-/* A box that slides over the seam of two boxes of the same height. Every point that can act within the step has a
- * vertical normal. */
+/* A box that slides over the seam of two boxes of the same height. From the step on that takes it over the second box
+ * every normal is vertical; before, the second box is beside it at the start and at the end of the step, and no point
+ * can act. The same where it hovers 1 um above both: what does not close keeps the direction between nearest points. */
 static void slides_over_seam(void **state)
 {
     (void)state;
@@ -505,8 +506,12 @@ static void slides_over_seam(void **state)
                 {
                     const tg_contact_point *c = &patch.point[i];
                     double closing = v4_dot(c->normal, q.velocity[0] - q.velocity[1]);
-                    if (c->distance - closing * dt > 1e-8)
+                    bool beside = slider.x[0] + v * dt + 0.1 <= 1e-12, hovers = z > 1e-7 && fabs(c->normal[0]) > 0;
+                    if (beside || hovers)
+                    {
+                        assert_true(c->distance - closing * dt > -1e-12);
                         continue;
+                    }
                     assert_true(fabs(fabs(c->normal[2]) - 1) < 1e-12);
                     assert_true(fabs(c->distance - z) < 1e-12);
                     assert_true(c->point[0] > -v * dt && fabs(c->point[1] - 0.05) < 0.1 + 1e-9);

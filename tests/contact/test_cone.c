@@ -58,7 +58,7 @@ static void one_contact(void **state)
         tg_island island = island_of(s);
         size_t mark = tg_arena_mark(test_scratch());
         assert_true(tg_cones_take(&cones, s->rows, test_scratch()));
-        tg_cones_build(&cones, &island);
+        tg_cones_build(&cones, &island, NULL);
         double x[6] = {0};
         tg_cones_sweep(&cones, x);
         tg_cones_scatter(&cones, x, s->rows, s->L);

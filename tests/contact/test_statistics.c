@@ -449,65 +449,6 @@ static void frozen(void **state)
 
 /* ---- random islands: bodies, contacts of all dimensions, limits, equalities, joint friction ---- */
 
-static void random_direction(source *r, double n[3])
-{
-    double size;
-    do
-    {
-        for (int i = 0; i < 3; i++)
-            n[i] = uniform(r, -1, 1);
-        size = sqrt(dot_n(3, n, n));
-    } while (size < 0.1 || size > 1);
-    for (int i = 0; i < 3; i++)
-        n[i] /= size;
-}
-
-static void random_bodies(scene *s, source *r, int bodies, double spread)
-{
-    for (int b = 0; b < bodies; b++)
-    {
-        double mass = pow(10, uniform(r, -spread / 2, spread / 2)), p[3], q[4], R[9], inertia[3];
-        for (int i = 0; i < 3; i++)
-        {
-            p[i] = uniform(r, -1, 1);
-            inertia[i] = mass * uniform(r, 0.05, 0.1);
-        }
-        for (int i = 0; i < 4; i++)
-            q[i] = uniform(r, -1, 1);
-        double size = sqrt(dot_n(4, q, q)) + 1e-9;
-        for (int i = 0; i < 4; i++)
-            q[i] /= size;
-        rotation(q, R);
-        add_body(s, mass, inertia, R, p);
-        for (int i = 0; i < 6; i++)
-            s->v[6 * b + i] = uniform(r, -1, 1);
-    }
-}
-
-static void random_contact(scene *s, source *r, double most_mu)
-{
-    static const int dims[4] = {1, 3, 4, 6};
-    int b = below(r, s->bodies), other = below(r, s->bodies + 1) - 1;
-    double n[3], p[3];
-    random_direction(r, n);
-    for (int i = 0; i < 3; i++)
-        p[i] = s->position[b][i] + uniform(r, -0.3, 0.3);
-    double mu = below(r, 10) == 0 ? 0 : uniform(r, 0, most_mu);
-    add_contact(s, other == b ? WORLD : other, b, p, n, uniform(r, 0, 3), dims[below(r, 4)], mu, uniform(r, 0, 0.2),
-                uniform(r, 0, 0.1));
-}
-
-static void random_row(scene *s, source *r, tg_block_kind kind)
-{
-    int b = below(r, s->bodies), row = add_rows(s, kind, 1);
-    double n[3], p[3];
-    random_direction(r, n);
-    for (int i = 0; i < 3; i++)
-        p[i] = s->position[b][i] + uniform(r, -0.3, 0.3);
-    row_add(s, row, b, p, n, below(r, 2) == 0, 1);
-    s->block[s->blocks - 1].bound = kind == TG_BLOCK_FRICTION ? uniform(r, 0, 0.5) * s->mass[b] : 0;
-}
-
 static void random_set(const char *name, const char *solver, int problems, int bodies, int contacts, double most_mu,
                        double spread, bool others, uint64_t seed, tally *t)
 {
@@ -516,18 +457,7 @@ static void random_set(const char *name, const char *solver, int problems, int b
     *t = (tally){.name = name};
     for (int k = 0; k < effort(problems); k++)
     {
-        memset(s, 0, offsetof(scene, G));
-        memset(s->warm, 0, sizeof s->warm);
-        random_bodies(s, &r, 1 + below(&r, bodies), spread);
-        int count_here = 1 + below(&r, contacts);
-        for (int c = 0; c < count_here; c++)
-            random_contact(s, &r, most_mu);
-        for (int c = below(&r, 3); others && c > 0; c--)
-            random_row(s, &r, TG_BLOCK_LIMIT);
-        for (int c = below(&r, 3); others && c > 0; c--)
-            random_row(s, &r, TG_BLOCK_FRICTION);
-        for (int c = below(&r, 2); others && c > 0; c--)
-            random_row(s, &r, TG_BLOCK_EQUALITY);
+        random_scene(s, &r, bodies, contacts, most_mu, spread, others);
         assemble(s);
         solve_counted(s, solver, t);
         if (strcmp(solver, "newton") == 0)

@@ -12,6 +12,7 @@ from support import ROOT
 PAGES = sorted((ROOT / "docs").glob("*.md")) + sorted(ROOT.glob("*.md"))
 COMMAND = Path(os.environ.get("TANGERE_COMMAND", ROOT / "build" / "tangere")).resolve()
 GUIDE = (ROOT / "docs" / "guide.md").read_text()
+SIMULATE = (ROOT / "docs" / "simulate.md").read_text()
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -23,24 +24,30 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def test_python_of_the_guide(monkeypatch):
+@pytest.mark.parametrize("text", [GUIDE, SIMULATE], ids=["guide", "simulate"])
+def test_python_of_the_pages(monkeypatch, text):
     monkeypatch.chdir(ROOT)
-    code = "\n".join(blocks(GUIDE, "python"))
+    code = "\n".join(blocks(text, "python"))
     assert code.count("assert") > 3
-    exec(compile(code, "docs/guide.md", "exec"), {"__name__": "guide"})
+    exec(compile(code, "page.md", "exec"), {"__name__": "page"})
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_c_of_the_guide(tmp_path):
-    source, program = tmp_path / "guide.c", tmp_path / "guide"
-    source.write_text("\n".join(blocks(GUIDE, "c")))
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [(GUIDE, "vertical force on the trunk: "), (SIMULATE, "front_left_foot: ")],
+    ids=["guide", "simulate"],
+)
+def test_c_of_the_pages(tmp_path, text, shown):
+    source, program = tmp_path / "page.c", tmp_path / "page"
+    source.write_text("\n".join(blocks(text, "c")))
     warnings = ["-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-    subprocess.run(["cc", *warnings, f"-I{ROOT / 'include'}", "-c", source, "-o", tmp_path / "guide.o"], check=True)
+    subprocess.run(["cc", *warnings, f"-I{ROOT / 'include'}", "-c", source, "-o", tmp_path / "page.o"], check=True)
     library = COMMAND.parent / "libtangere.a"
-    subprocess.run(["cc", tmp_path / "guide.o", library, "-lexpat", "-lqhull_r", "-lm", "-o", program], check=True)
+    subprocess.run(["cc", tmp_path / "page.o", library, "-lexpat", "-lqhull_r", "-lm", "-o", program], check=True)
     done = subprocess.run([program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "vertical force on the trunk: " in done.stdout
+    assert shown in done.stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -745,13 +745,3 @@ def test_hfield_file(tmp_path) -> None:
         "</worldbody></mujoco>"
     )
     compare(tg.load(tmp_path / "m.xml"), mujoco.MjModel.from_xml_path(str(tmp_path / "m.xml")))
-
-
-def test_hfield_png_is_refused(tmp_path) -> None:
-    (tmp_path / "h.png").write_bytes(b"\x89PNG\r\n")
-    (tmp_path / "m.xml").write_text(
-        '<mujoco><asset><hfield file="h.png" size="1 1 1 1"/></asset><worldbody><geom type="hfield" hfield="h"/>'
-        "</worldbody></mujoco>"
-    )
-    with pytest.raises(tg.Error, match=r"m\.xml:1: hfield.*PNG is not read"):
-        tg.load(tmp_path / "m.xml")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import mujoco
 import numpy as np
 import pytest
@@ -415,6 +417,98 @@ def test_bad_fit(geom: str) -> None:
         mujoco.MjModel.from_xml_string(text)
     with pytest.raises(Exception, match="<string>:1: geom"):
         tg.load_string(text)
+
+
+# ---- polygons and groups of OBJ files ----
+
+
+def polygon(n: int, seed: int, concave: bool = False) -> str:
+    """A closed prism over a polygon that is not flat, around no special point."""
+    rng = np.random.default_rng(seed)
+    angle = 2 * np.pi * np.arange(n) / n
+    radius = np.where(np.arange(n) % 2, 0.4, 1.0) if concave else np.ones(n)
+    ring = np.c_[radius * np.cos(angle), radius * np.sin(angle), 0.1 * rng.normal(size=n)] + rng.normal(size=3)
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    points = np.vstack([ring, ring + [0, 0, 1]]) @ (turn * np.sign(np.linalg.det(turn)))
+    faces = [range(n, 2 * n), range(n - 1, -1, -1)] + [(i, (i + 1) % n, n + (i + 1) % n, n + i) for i in range(n)]
+    lines = [f"v {x:.6f} {y:.6f} {z:.6f}" for x, y, z in points]
+    return "\n".join(lines + ["f " + " ".join(str(i + 1) for i in face) for face in faces])
+
+
+def weigh(folder, text: str, kind: str = "legacy") -> tg.Model:
+    (folder / "m.obj").write_text(text)
+    (folder / "m.xml").write_text(
+        moving(
+            '<geom type="mesh" mesh="m" density="7"/>', before=f'<asset><mesh file="m.obj" inertia="{kind}"/></asset>'
+        )
+    )
+    m, mj = load_both_files(folder / "m.xml")
+    check("mass", m.params["body.b.mass"], mj.body_mass[1], 1e-9)
+    check("com", m.params["body.b.com"], mj.body_ipos[1], 1e-9)
+    compare_bodies(m, mj)
+    return m
+
+
+@pytest.mark.parametrize("concave", [False, True])
+@pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 12, 40])
+def test_polygons(tmp_path, n: int, concave: bool) -> None:
+    for seed in range(5):
+        weigh(tmp_path, polygon(n, seed, concave))
+
+
+CUBE = "\n".join(f"v {x} {y} {z}" for z in (0, 1) for y in (0, 1) for x in (0, 1)) + "\n"
+CUBE_FACES = "f 1 3 4 2\nf 5 6 8 7\nf 1 2 6 5\nf 3 7 8 4\nf 1 5 7 3\nf 2 4 8 6\n"
+LARGER = CUBE.replace("1", "2")
+LARGER_FACES = "\n".join("f " + " ".join(str(int(i) + 8) for i in f.split()[1:]) for f in CUBE_FACES.splitlines())
+
+
+@pytest.mark.parametrize("kind", ["legacy", "exact", "shell", "convex"])
+def test_groups(tmp_path, kind: str) -> None:
+    """MuJoCo weighs the first group, and the hull is of all vertices."""
+    m = weigh(tmp_path, f"g first\n{CUBE}{CUBE_FACES}o second\n{LARGER}{LARGER_FACES}\n", kind)
+    noted = [e for e in m.report if "several groups" in e.note]
+    assert [e.element for e in noted] == ([] if kind == "convex" else ["mesh 'm'"])
+    m = weigh(tmp_path, f"o empty\ng only\n{CUBE}{CUBE_FACES}g\ng none\n", kind)
+    assert not [e for e in m.report if "several groups" in e.note]
+
+
+def test_a_face_may_come_before_its_vertices(tmp_path) -> None:
+    m = weigh(tmp_path, CUBE_FACES + CUBE)
+    check("mass", m.params["body.b.mass"], 7.0, 1e-12)
+
+
+def test_a_polygon_of_many_corners_is_read_in_time(tmp_path) -> None:
+    """Corners in a spiral, which have no ears to be found quickly."""
+    n = 20000
+    t = np.linspace(0, 60 * np.pi, n)
+    spiral = "\n".join(f"v {x:.5f} {y:.5f} 0" for x, y in zip(t * np.cos(t), t * np.sin(t), strict=True))
+    (tmp_path / "m.obj").write_text(f"{spiral}\nv 0 0 1\nf " + " ".join(str(i + 1) for i in range(n)))
+    (tmp_path / "m.xml").write_text(moving('<geom size="1"/>', before='<asset><mesh file="m.obj"/></asset>'))
+    start = time.perf_counter()
+    tg.load(tmp_path / "m.xml")
+    assert time.perf_counter() - start < 3
+
+
+# ---- actuators that are plugins ----
+
+
+def test_plugin_actuators_keep_their_place() -> None:
+    text = moving(
+        '<geom size="0.1"/>',
+        before='<extension><plugin plugin="mujoco.pid"><instance name="i"><config key="kp" value="1"/></instance></plugin>'
+        "</extension>",
+        after='<actuator><motor name="m" joint="j"/><plugin name="p" joint="j" plugin="mujoco.pid" instance="i" '
+        'ctrlrange="-1 2" actdim="0"/><motor name="n" joint="j" gear="2"/></actuator>',
+    )
+    m = tg.load_string(text)
+    assert m.names("actuator") == ["m", "p", "n"]
+    assert m.params["actuator.p.ctrl_range"].tolist() == [-1, 2]
+    force = [m.actuation([0.0], [0.0], None, u).force[0] for u in ([1, 0, 0], [0, 1, 0], [0, 0, 1])]
+    assert force == [1, 0, 2]
+    (lost,) = [e for e in m.report if e.kind == tg.ReportKind.IGNORED_PHYSICS and e.element == "plugin 'p'"]
+    assert "exerts no force" in lost.note
+    with pytest.raises(tg.Error, match="plugin 'p'.*ignored physics"):
+        tg.load_string(text, strict=True)
 
 
 # ---- what a compiler throws away ----

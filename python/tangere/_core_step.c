@@ -1,0 +1,453 @@
+/* The Stepper type: a workspace of its own, options, and one step as a function of its arguments. tangere.Sim and
+ * tangere.step are made of it. */
+#include "_core.h"
+
+#include <string.h>
+
+#include "tangere/step.h"
+
+enum
+{
+    MOST_CONTACTS = 100000 /* room that is made by itself */
+};
+
+typedef struct tg_py_stepper
+{
+    PyObject_HEAD tg_py_model *model;
+    tg_py_loan loan;
+    tg_options options;
+    PyObject *solver;  /* keeps the name that options point to */
+    int most_contacts; /* a step that finds more is refused */
+    bool busy;         /* a step is under way, perhaps in another thread */
+} tg_py_stepper;
+
+static PyArray_Descr *cache_type; /* of one tg_cache_entry */
+
+/* ---- the workspace ---- */
+
+/* The parameters that the model has now; they stay alive as long as the workspace points at them. */
+static bool follow_params(tg_py_stepper *self)
+{
+    PyObject *params = self->model->params;
+    if (params == self->loan.params)
+        return true;
+    tg_status status = tg_work_set_params(self->loan.work, tg_py_params(params));
+    if (status != TG_OK)
+    {
+        tg_py_raise(status, tg_work_message(self->loan.work));
+        return false;
+    }
+    Py_INCREF(params);
+    Py_SETREF(self->loan.params, params);
+    return true;
+}
+
+static bool check_count(const tg_py_stepper *self, int contacts)
+{
+    char message[100];
+    if (contacts <= self->most_contacts)
+        return true;
+    snprintf(message, sizeof message, "%d contact points in one step; max_contacts is %d", contacts,
+             self->most_contacts);
+    tg_py_raise(TG_ERR_CAPACITY, message);
+    return false;
+}
+
+/* A larger workspace in place of the one that was too small for the last step. False with an exception set if that was not
+ * the reason of the failure, or if there is a limit or no memory. */
+static bool make_room(tg_py_stepper *self)
+{
+    tg_work *larger = NULL;
+    tg_error error;
+    int room, found;
+    tg_work_contacts(self->loan.work, &room, &found);
+    if (found <= room)
+    {
+        tg_py_raise(TG_ERR_CAPACITY, tg_work_message(self->loan.work));
+        return false;
+    }
+    if (!check_count(self, found))
+        return false;
+    tg_status status = tg_work_create_for(self->model->m, found + found / 2, &larger, &error);
+    if (status != TG_OK)
+    {
+        tg_py_raise(status, error.message);
+        return false;
+    }
+    tg_work_destroy(self->loan.work);
+    self->loan.work = larger;
+    tg_work_set_params(larger, tg_py_params(self->loan.params));
+    return true;
+}
+
+/* ---- arguments ---- */
+
+/* What a step reads, and what Python must keep alive meanwhile. */
+typedef struct arguments
+{
+    PyArrayObject *q, *v, *act, *cache, *u, *tau, *wrench;
+    tg_cache start;
+    tg_state in;
+    tg_control control;
+} arguments;
+
+static void drop_arguments(arguments *a)
+{
+    PyArrayObject *const array[] = {a->q, a->v, a->act, a->cache, a->u, a->tau, a->wrench};
+    for (size_t i = 0; i < sizeof array / sizeof array[0]; ++i)
+        Py_XDECREF(array[i]);
+}
+
+static PyArrayObject *new_vector(npy_intp length)
+{
+    return (PyArrayObject *)PyArray_ZEROS(1, &length, NPY_DOUBLE, 0);
+}
+
+static bool take_vector(PyObject *given, const char *name, npy_intp length, PyArrayObject **array)
+{
+    if (given == Py_None)
+        return true;
+    *array = tg_py_input(given, name, length);
+    return *array != NULL;
+}
+
+static double *data_of(PyArrayObject *array)
+{
+    return array == NULL ? NULL : PyArray_DATA(array);
+}
+
+static bool take_cache(PyObject *given, arguments *a)
+{
+    if (given == Py_None)
+        return true;
+    Py_INCREF(cache_type);
+    a->cache = (PyArrayObject *)PyArray_FromAny(given, cache_type, 1, 1, NPY_ARRAY_IN_ARRAY, NULL);
+    if (a->cache == NULL)
+        return false;
+    int count = (int)PyArray_SIZE(a->cache);
+    a->start = (tg_cache){.capacity = count, .count = count, .entry = PyArray_DATA(a->cache)};
+    a->in.cache = &a->start;
+    return true;
+}
+
+/* (q, v, act, cache, u, tau, wrench) */
+static bool take_arguments(const tg_sizes *n, PyObject *const *args, arguments *a)
+{
+    *a = (arguments){0};
+    if (!take_vector(args[0], "q", n->nq, &a->q) || !take_vector(args[1], "v", n->nv, &a->v) ||
+        !take_vector(args[2], "act", n->na, &a->act) || !take_cache(args[3], a) ||
+        !take_vector(args[4], "u", n->nu, &a->u) || !take_vector(args[5], "tau", n->nv, &a->tau) ||
+        !take_vector(args[6], "wrench", (npy_intp)6 * n->nbody, &a->wrench))
+        return false;
+    if (a->act == NULL)
+        a->act = new_vector(n->na);
+    if (a->act == NULL)
+        return false;
+    a->in.q = data_of(a->q);
+    a->in.v = data_of(a->v);
+    a->in.act = data_of(a->act);
+    a->control = (tg_control){.u = data_of(a->u), .tau = data_of(a->tau), .wrench = data_of(a->wrench)};
+    return true;
+}
+
+/* ---- results ---- */
+
+typedef struct results
+{
+    PyArrayObject *q, *v, *act;
+    tg_cache cache;
+    tg_state out;
+    tg_info info;
+} results;
+
+/* A place in the cache for every constraint that can be there at once. */
+static int cache_room(const tg_py_stepper *self)
+{
+    const tg_sizes *n = &self->model->size;
+    int room;
+    tg_work_contacts(self->loan.work, &room, NULL);
+    return room + n->nequality + n->nv + 2 * n->njoint + 3 * n->ntendon;
+}
+
+static void drop_results(results *r)
+{
+    Py_XDECREF(r->q);
+    Py_XDECREF(r->v);
+    Py_XDECREF(r->act);
+    PyMem_RawFree(r->cache.entry);
+}
+
+static bool make_results(const tg_py_stepper *self, results *r)
+{
+    const tg_sizes *n = &self->model->size;
+    int room = cache_room(self);
+    *r = (results){.q = new_vector(n->nq), .v = new_vector(n->nv), .act = new_vector(n->na)};
+    r->cache = (tg_cache){.capacity = room, .entry = PyMem_RawMalloc((size_t)room * sizeof(tg_cache_entry) + 1)};
+    if (r->q == NULL || r->v == NULL || r->act == NULL || r->cache.entry == NULL)
+    {
+        if (!PyErr_Occurred())
+            PyErr_NoMemory();
+        return false;
+    }
+    r->out = (tg_state){data_of(r->q), data_of(r->v), data_of(r->act), &r->cache};
+    return true;
+}
+
+/* States are not changed once they are there, so that they can be handed out without a copy. */
+static PyObject *sealed(PyArrayObject **array)
+{
+    PyObject *out = (PyObject *)*array;
+    PyArray_CLEARFLAGS(*array, NPY_ARRAY_WRITEABLE);
+    *array = NULL;
+    return out;
+}
+
+static PyObject *cache_array(const tg_cache *cache)
+{
+    npy_intp count = cache->count;
+    Py_INCREF(cache_type);
+    PyArrayObject *array = (PyArrayObject *)PyArray_SimpleNewFromDescr(1, &count, cache_type);
+    if (array == NULL)
+        return NULL;
+    memcpy(PyArray_DATA(array), cache->entry, (size_t)count * sizeof(tg_cache_entry));
+    return sealed(&array);
+}
+
+static PyObject *info_tuple(const tg_info *i)
+{
+    return Py_BuildValue("iiiiiiddddddd", (int)i->status, i->iterations, i->sweeps, i->contacts, i->rows, i->islands,
+                         i->residual, i->primal, i->dual, i->complementarity, i->penetration, i->work, i->capacity);
+}
+
+/* (q, v, act, cache, numbers of the info) */
+static PyObject *pack_results(results *r)
+{
+    PyObject *cache = cache_array(&r->cache), *info = info_tuple(&r->info), *out = NULL;
+    if (cache != NULL && info != NULL)
+        out = PyTuple_New(5);
+    if (out == NULL)
+    {
+        Py_XDECREF(cache);
+        Py_XDECREF(info);
+        return NULL;
+    }
+    PyTuple_SET_ITEM(out, 0, sealed(&r->q));
+    PyTuple_SET_ITEM(out, 1, sealed(&r->v));
+    PyTuple_SET_ITEM(out, 2, sealed(&r->act));
+    PyTuple_SET_ITEM(out, 3, cache);
+    PyTuple_SET_ITEM(out, 4, info);
+    return out;
+}
+
+/* ---- the step ---- */
+
+static tg_status run_step(tg_py_stepper *self, const arguments *a, results *r)
+{
+    self->busy = true;
+    PyThreadState *thread = PyEval_SaveThread();
+    tg_status status = tg_step(self->model->m, self->loan.work, &self->options, &a->in, &a->control, &r->out, &r->info);
+    PyEval_RestoreThread(thread);
+    self->busy = false;
+    return status;
+}
+
+static PyObject *step_with(tg_py_stepper *self, const arguments *a)
+{
+    results r = {0};
+    PyObject *out = NULL;
+    bool ok = follow_params(self) && make_results(self, &r);
+    tg_status status = ok ? run_step(self, a, &r) : TG_OK;
+    while (status == TG_ERR_CAPACITY && make_room(self))
+    {
+        drop_results(&r);
+        ok = make_results(self, &r);
+        status = ok ? run_step(self, a, &r) : TG_OK;
+    }
+    if (status != TG_OK && status != TG_ERR_CAPACITY)
+        tg_py_raise(status, tg_work_message(self->loan.work));
+    else if (status == TG_OK && ok && check_count(self, r.info.contacts))
+        out = pack_results(&r);
+    drop_results(&r);
+    return out;
+}
+
+static bool check_idle(const tg_py_stepper *self)
+{
+    if (self->busy)
+        PyErr_SetString(PyExc_RuntimeError,
+                        "another thread is taking a step with this object; make one for each thread");
+    return !self->busy;
+}
+
+static PyObject *stepper_step(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
+{
+    tg_py_stepper *self = (tg_py_stepper *)object;
+    arguments a;
+    PyObject *out = NULL;
+    if (nargs != 7)
+        return PyErr_Format(PyExc_TypeError, "step() takes 7 arguments, got %zd", nargs);
+    if (!check_idle(self))
+        return NULL;
+    if (take_arguments(&self->model->size, args, &a))
+        out = step_with(self, &a);
+    drop_arguments(&a);
+    return out;
+}
+
+/* ---- contacts of the last step ---- */
+
+typedef struct column
+{
+    int type, width;
+    size_t offset;
+} column;
+
+/* geom1, geom2, point, normal, distance, force, torque, mode, margin, immaterial, local, id */
+static const column columns[] = {
+    {NPY_INT, 1, offsetof(tg_step_contact, at.geom1)},       {NPY_INT, 1, offsetof(tg_step_contact, at.geom2)},
+    {NPY_DOUBLE, 3, offsetof(tg_step_contact, at.point)},    {NPY_DOUBLE, 3, offsetof(tg_step_contact, at.normal)},
+    {NPY_DOUBLE, 1, offsetof(tg_step_contact, at.distance)}, {NPY_DOUBLE, 3, offsetof(tg_step_contact, force)},
+    {NPY_DOUBLE, 3, offsetof(tg_step_contact, torque)},      {NPY_INT, 1, offsetof(tg_step_contact, mode)},
+    {NPY_DOUBLE, 1, offsetof(tg_step_contact, margin)},      {NPY_BOOL, 1, offsetof(tg_step_contact, immaterial)},
+    {NPY_DOUBLE, 6, offsetof(tg_step_contact, local)},       {NPY_UINT64, 1, offsetof(tg_step_contact, at.id)},
+};
+_Static_assert(sizeof(tg_contact_mode) == sizeof(int) && sizeof(bool) == 1, "columns are read as they lie");
+
+enum
+{
+    NCOLUMNS = sizeof columns / sizeof columns[0]
+};
+
+static PyObject *column_array(const column *c, const tg_step_contact *contact, int count)
+{
+    npy_intp shape[2] = {count, c->width};
+    PyArrayObject *array = (PyArrayObject *)PyArray_SimpleNew(c->width > 1 ? 2 : 1, shape, c->type);
+    if (array == NULL)
+        return NULL;
+    size_t bytes = (size_t)c->width * (size_t)PyArray_ITEMSIZE(array);
+    for (int i = 0; i < count; ++i)
+        memcpy(PyArray_BYTES(array) + (size_t)i * bytes, (const char *)&contact[i] + c->offset, bytes);
+    return (PyObject *)array;
+}
+
+static PyObject *contact_columns(const tg_step_contact *contact, int count)
+{
+    PyObject *tuple = PyTuple_New(NCOLUMNS);
+    for (int k = 0; tuple != NULL && k < NCOLUMNS; ++k)
+    {
+        PyObject *array = column_array(&columns[k], contact, count);
+        if (array == NULL)
+            Py_CLEAR(tuple);
+        else
+            PyTuple_SET_ITEM(tuple, k, array);
+    }
+    return tuple;
+}
+
+static PyObject *stepper_contacts(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    tg_py_stepper *self = (tg_py_stepper *)object;
+    int count = 0;
+    if (!check_idle(self))
+        return NULL;
+    tg_status status = tg_step_contacts(self->model->m, self->loan.work, NULL, 0, &count);
+    if (status != TG_OK)
+        return tg_py_raise(status, tg_work_message(self->loan.work));
+    tg_step_contact *contact = PyMem_RawMalloc((size_t)(count + 1) * sizeof *contact);
+    if (contact == NULL)
+        return PyErr_NoMemory();
+    status = tg_step_contacts(self->model->m, self->loan.work, contact, count, &count);
+    PyObject *out =
+        status == TG_OK ? contact_columns(contact, count) : tg_py_raise(status, tg_work_message(self->loan.work));
+    PyMem_RawFree(contact);
+    return out;
+}
+
+/* ---- the type ---- */
+
+/* Stepper(model, dt, solver, tolerance, implicit_damping, implicit_springs, project, poisson, push_speed, push_gain,
+ * rest_speed, max_contacts) */
+static bool read_options(tg_py_stepper *self, PyObject *args)
+{
+    tg_options *o = &self->options;
+    int damping, springs, project, poisson;
+    PyObject *solver;
+    *o = tg_default_options();
+    if (!PyArg_ParseTuple(args, "O!dUdppppdddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
+                          &o->tolerance, &damping, &springs, &project, &poisson, &o->push_speed, &o->push_gain,
+                          &o->rest_speed, &self->most_contacts))
+    {
+        self->model = NULL;
+        return false;
+    }
+    Py_INCREF(self->model);
+    Py_INCREF(solver);
+    self->solver = solver;
+    o->solver = PyUnicode_AsUTF8(solver);
+    o->implicit_damping = damping != 0;
+    o->implicit_springs = springs != 0;
+    o->project = project != 0;
+    o->restitution = poisson ? TG_RESTITUTION_POISSON : TG_RESTITUTION_NEWTON;
+    o->energy = false; /* tangere.Info computes it when it is asked for */
+    return o->solver != NULL;
+}
+
+static PyObject *stepper_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    (void)kwargs;
+    tg_py_stepper *self = (tg_py_stepper *)type->tp_alloc(type, 0);
+    if (self != NULL && (!read_options(self, args) || !tg_py_borrow(self->model, &self->loan)))
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static void stepper_dealloc(PyObject *object)
+{
+    tg_py_stepper *self = (tg_py_stepper *)object;
+    if (self->loan.work != NULL)
+        tg_py_give_back(self->model, &self->loan);
+    Py_XDECREF(self->solver);
+    Py_XDECREF(self->model);
+    Py_TYPE(object)->tp_free(object);
+}
+
+static PyMethodDef stepper_methods[] = {
+    {"step", (PyCFunction)(void (*)(void))stepper_step, METH_FASTCALL,
+     "step($self, q, v, act, cache, u, tau, wrench, /)\n--\n\n"
+     "One step; any argument but q and v may be None. Returns (q, v, act, cache, numbers of tangere.Info)."},
+    {"contacts", stepper_contacts, METH_NOARGS,
+     "contacts($self, /)\n--\n\nThe columns of tangere.StepContacts, of the last step."},
+    {0},
+};
+
+static PyTypeObject stepper_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "tangere._core.Stepper",
+    .tp_basicsize = sizeof(tg_py_stepper),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "A workspace and options for steps of a model.",
+    .tp_new = stepper_new,
+    .tp_dealloc = stepper_dealloc,
+    .tp_methods = stepper_methods,
+};
+
+/* id (8 bytes), impulse (6 numbers): what lies in a tg_cache_entry */
+static PyArray_Descr *make_cache_type(void)
+{
+    PyArray_Descr *type = NULL;
+    PyObject *fields = Py_BuildValue("[(s,s),(s,s,(i))]", "id", "u8", "impulse", "f8", 6);
+    if (fields != NULL)
+        PyArray_DescrConverter(fields, &type);
+    Py_XDECREF(fields);
+    _Static_assert(sizeof(tg_cache_entry) == 56 && offsetof(tg_cache_entry, impulse) == 8, "no padding");
+    return type;
+}
+
+bool tg_py_step_init(PyObject *module)
+{
+    cache_type = make_cache_type();
+    return cache_type != NULL && PyType_Ready(&stepper_type) == 0 &&
+           PyModule_AddObjectRef(module, "CACHE_ENTRY", (PyObject *)cache_type) == 0 &&
+           PyModule_AddIntConstant(module, "MOST_CONTACTS", MOST_CONTACTS) == 0 &&
+           PyModule_AddObjectRef(module, "Stepper", (PyObject *)&stepper_type) == 0;
+}

@@ -1,0 +1,352 @@
+"""Simulation: `Sim` keeps a state and steps it, `step` is one step as a function."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tangere import _core
+from tangere._core import Energy
+from tangere._errors import Error
+from tangere.enums import StepStatus
+from tangere.model import Model
+from tangere.params import Params
+
+Array = NDArray[np.float64]
+Cache = NDArray[np.void]
+
+_RESTITUTION = ("newton", "poisson")
+
+
+class StepContacts(NamedTuple):
+    """The n contact points that were in the problem of a step, also those that did nothing. World frame.
+
+    geom1, geom2 (n); point (n, 3); normal (n, 3), from geom1 to geom2; distance (n): at the start of the step;
+    force (n, 3), torque (n, 3): impulse / dt in N and N m, on geom2 at the point; mode (n): `ContactMode`;
+    margin (n): to the next change of mode, the smallest of: speed at which it separates or slides (m/s), speed that its
+    normal impulse takes away (m/s), and where it sticks 1 - |friction| / (mu normal force);
+    immaterial (n): sticks, but others hold what it would hold, margin infinite; local (n, 6): force and torque in the
+    contact's frame, normal first, then the rows of its condim; id (n): stays while the pair and its features stay.
+    """
+
+    geom1: NDArray[np.intc]
+    geom2: NDArray[np.intc]
+    point: Array
+    normal: Array
+    distance: Array
+    force: Array
+    torque: Array
+    mode: NDArray[np.intc]
+    margin: Array
+    immaterial: NDArray[np.bool_]
+    local: Array
+    id: NDArray[np.uint64]
+
+
+class Info:
+    """What one step tells about itself.
+
+    status: `StepStatus`; iterations: factorisations of the contact solver, sweeps: its Gauss-Seidel sweeps; ncontact,
+    rows, islands: size of the contact problem; residual (m/s): how far the laws of contact are from holding, the
+    largest of primal, dual and complementarity; penetration (m): largest overlap at the start of the step;
+    work (J): of all impulses; capacity: share of the room for contacts that was used; act (na), cache: after the step.
+    """
+
+    __slots__ = (
+        "__weakref__", "_contacts", "_model", "_q", "_stepper", "_v", "act", "cache", "capacity", "complementarity",
+        "dual", "islands", "iterations", "ncontact", "penetration", "primal", "residual", "rows", "status", "sweeps",
+        "work",
+    )  # fmt: skip
+
+    def __init__(self, model: Model, stepper: _core.Stepper, result: tuple) -> None:
+        self._model, self._stepper = model, stepper
+        self._contacts: StepContacts | Error | None = None
+        self._q, self._v, self.act, self.cache, numbers = result
+        (
+            status, self.iterations, self.sweeps, self.ncontact, self.rows, self.islands, self.residual, self.primal,
+            self.dual, self.complementarity, self.penetration, self.work, self.capacity,
+        ) = numbers  # fmt: skip
+        self.status = StepStatus(status)
+
+    def __repr__(self) -> str:
+        return (
+            f"<tangere.Info {self.status.name.lower()}: {self.ncontact} contacts, {self.iterations} iterations, "
+            f"residual {self.residual:.2g} m/s, penetration {self.penetration:.2g} m>"
+        )
+
+    @property
+    def contacts(self) -> StepContacts:
+        """The contact points of the step."""
+        self._keep_contacts()
+        if isinstance(self._contacts, Error):
+            raise self._contacts
+        return self._contacts
+
+    def _keep_contacts(self) -> None:
+        """Takes the contacts, or the refusal to give them, from the workspace before that goes on."""
+        if self._contacts is None:
+            try:
+                self._contacts = StepContacts(*self._stepper.contacts())
+            except Error as refusal:
+                self._contacts = refusal
+
+    @property
+    def energy(self) -> Energy:
+        """Kinetic and potential energy after the step, J, at the parameters that the model has when it is asked for."""
+        return self._model.energy(self._q, self._v)
+
+
+class SimState(NamedTuple):
+    """Everything from which a simulation goes on bit by bit: `Sim.save` makes one. Plain arrays; can be pickled."""
+
+    time: float
+    q: Array
+    v: Array
+    act: Array
+    cache: Cache
+
+
+def _stepper(
+    m: Model,
+    dt: float | None,
+    solver: str,
+    *,
+    tolerance: float = 1e-8,
+    implicit_damping: bool = True,
+    implicit_springs: bool = False,
+    project: bool = False,
+    restitution: str = "newton",
+    push_speed: float = 0.05,
+    push_gain: float = 1.0,
+    rest_speed: float | None = None,
+    max_contacts: int = _core.MOST_CONTACTS,
+) -> tuple[_core.Stepper, float]:
+    """A stepper, and its time step."""
+    dt = m.timestep if dt is None else float(dt)
+    if not 0 < dt <= 1:
+        raise Error(f"dt = {dt:g} must be in (0, 1] s", "value out of domain")
+    if restitution not in _RESTITUTION:
+        raise ValueError(f"restitution: expected 'newton' or 'poisson', got {restitution!r}")
+    if rest_speed is not None and not rest_speed > 0:
+        raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
+    made = _core.Stepper(
+        m, dt, solver, tolerance, implicit_damping, implicit_springs, project, restitution == "poisson",
+        push_speed, push_gain, 0.0 if rest_speed is None else rest_speed, max_contacts,
+    )  # fmt: skip
+    return made, dt
+
+
+def _flat_wrench(m: Model, wrench: ArrayLike | None) -> Array | None:
+    if wrench is None:
+        return None
+    array = np.asarray(wrench, dtype=np.float64)
+    if array.shape != (m.nbody, 6):
+        raise ValueError(f"wrench: expected shape {(m.nbody, 6)}, got {array.shape}")
+    return array.ravel()
+
+
+class Sim:
+    """A model, its state, and steps of it.
+
+    dt (s): the time step; None: the model's. solver: "newton", "ipm" or "pgs". Options, by keyword:
+
+        tolerance         m/s, the residual up to which a step counts as solved (1e-8)
+        implicit_damping  damping of joints acts on the velocity after the step (True)
+        implicit_springs  springs of hinges and slides act at the position after the step (False)
+        project           brings loops to rounding after the step (False)
+        restitution       "newton" or "poisson"
+        push_speed        m/s, how fast an overlap is pushed out at most (0.05)
+        push_gain         share of an overlap that is pushed out in a step (1)
+        rest_speed        m/s, slower impacts do not bounce (None: the larger of 2 |gravity| dt and 1 cm/s)
+        max_contacts      a step that finds more contact points is refused (100000); room grows by itself up to here
+
+    `q`, `v` and `act` are read-only arrays that do not follow later steps; assign to them to change the state
+    (`sim.q = q`). A step that fails raises `tangere.Error` and leaves everything as it was. Parameters are those that
+    the model has at each step: `sim.params` is `model.params`; give `model.copy()` to have them apart.
+    """
+
+    def __init__(self, model: Model, dt: float | None = None, solver: str = "newton", **options: Any) -> None:
+        self._model = model
+        self._stepper, self._dt = _stepper(model, dt, solver, **options)
+        self._last: weakref.ref[Info] | None = None
+        self.reset()
+
+    def __repr__(self) -> str:
+        return f"<tangere.Sim of {self._model.name!r}: dt {self._dt:g} s, at {self._time:g} s>"
+
+    # ---- what it is made of ----
+
+    @property
+    def model(self) -> Model:
+        return self._model
+
+    @property
+    def params(self) -> Params:
+        """The model's parameters, which the next step will use; see `tangere.Params`."""
+        return self._model.params
+
+    @params.setter
+    def params(self, values: ArrayLike) -> None:
+        self._model.params = values
+
+    @property
+    def dt(self) -> float:
+        """Time step, s."""
+        return self._dt
+
+    # ---- the state ----
+
+    @property
+    def time(self) -> float:
+        """s; every step adds dt."""
+        return self._time
+
+    @time.setter
+    def time(self, value: float) -> None:
+        self._time = _number("time", value)
+
+    @property
+    def q(self) -> Array:
+        """Configuration (nq); assignment checks and copies."""
+        return self._q
+
+    @q.setter
+    def q(self, value: ArrayLike) -> None:
+        q = _vector("q", value, self._model.nq)
+        self._model.integrate(q, np.zeros(self._model.nv))  # refuses what is no configuration
+        self._q = q
+
+    @property
+    def v(self) -> Array:
+        """Velocity (nv); assignment checks and copies."""
+        return self._v
+
+    @v.setter
+    def v(self, value: ArrayLike) -> None:
+        self._v = _vector("v", value, self._model.nv)
+
+    @property
+    def act(self) -> Array:
+        """Activations of the actuators (na); assignment checks and copies."""
+        return self._act
+
+    @act.setter
+    def act(self, value: ArrayLike) -> None:
+        self._act = _vector("act", value, self._model.na)
+
+    @property
+    def cache(self) -> Cache:
+        """Impulses from which the next step starts, by constraint: changes its last digits at most."""
+        return self._cache
+
+    def reset(self, key: str | int | None = None) -> None:
+        """To a keyframe, by name or index, or to the reference configuration at rest, time 0; empties the cache."""
+        m = self._model
+        if key is None:
+            state = SimState(0.0, m.default_q(), np.zeros(m.nv), np.zeros(m.na), _empty_cache())
+        else:
+            frame = m.key(key)
+            state = SimState(float(frame.time), frame.q, frame.v, frame.act, _empty_cache())
+        self.restore(state)
+
+    def save(self) -> SimState:
+        """The whole state, cache included: from it a simulation continues bit by bit, here or in another process."""
+        return SimState(self._time, self._q, self._v, self._act, self._cache)
+
+    def restore(self, state: SimState) -> None:
+        """Goes back to a state that was saved. A refusal changes nothing."""
+        m = self._model
+        time = _number("time", state.time)
+        q, v, act = _vector("q", state.q, m.nq), _vector("v", state.v, m.nv), _vector("act", state.act, m.na)
+        m.integrate(q, v)
+        cache = np.array(state.cache, dtype=_core.CACHE_ENTRY, ndmin=1)
+        cache.flags.writeable = False
+        self._keep_last()
+        self._time, self._q, self._v, self._act, self._cache = time, q, v, act, cache
+        self._result: tuple | None = None
+
+    # ---- steps ----
+
+    def step(self, u: ArrayLike | None = None, tau: ArrayLike | None = None, wrench: ArrayLike | None = None) -> None:
+        """One step of dt.
+
+        u (nu): controls of the actuators; tau (nv): generalised forces; wrench (nbody, 6): force and torque on each
+        body at its centre of mass, world axes. None: zero.
+        """
+        self._keep_last()
+        result = self._stepper.step(self._q, self._v, self._act, self._cache, u, tau, _flat_wrench(self._model, wrench))
+        self._q, self._v, self._act, self._cache, _ = self._result = result
+        self._time += self._dt
+
+    @property
+    def info(self) -> Info | None:
+        """What the last step tells about itself; None where there was none since the last reset or restore."""
+        known = self._last() if self._last is not None else None
+        if known is not None or self._result is None:
+            return known
+        info = Info(self._model, self._stepper, self._result)
+        self._last = weakref.ref(info)
+        return info
+
+    def _keep_last(self) -> None:
+        """Somebody who still holds the last info gets its contacts before the workspace goes on."""
+        known = self._last() if self._last is not None else None
+        if known is not None:
+            known._keep_contacts()
+        self._last = None
+
+
+def step(  # noqa: PLR0917  (the order in which the arguments are known)
+    m: Model,
+    q: ArrayLike,
+    v: ArrayLike,
+    act: ArrayLike | None = None,
+    u: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+    wrench: ArrayLike | None = None,
+    dt: float | None = None,
+    *,
+    cache: Cache | None = None,
+    solver: str = "newton",
+    **options: Any,
+) -> tuple[Array, Array, Info]:
+    """One step as a function: nothing is kept between calls. Arguments and options are those of `Sim`.
+
+    Returns (q (nq), v (nv), info) after the step; `info.act` are the activations after it, and `info.cache`, given as
+    cache to the next call, makes that one bit by bit the next step of a `Sim`.
+    """
+    stepper, _ = _stepper(m, dt, solver, **options)
+    result = stepper.step(q, v, act, cache, u, tau, _flat_wrench(m, wrench))
+    info = Info(m, stepper, result)
+    info._keep_contacts()
+    info._stepper = None  # which goes back to the model with its workspace
+    return result[0], result[1], info
+
+
+def _empty_cache() -> Cache:
+    return np.empty(0, dtype=_core.CACHE_ENTRY)
+
+
+def _number(name: str, value: Any) -> float:
+    number = float(value)
+    if not np.isfinite(number):
+        raise Error(f"{name} is {number}", "value out of domain")
+    return number
+
+
+def _vector(name: str, value: ArrayLike, length: int) -> Array:
+    """A read-only copy, checked."""
+    given = np.asarray(value)
+    if given.dtype.kind not in "fiub":
+        raise TypeError(f"{name}: expected real numbers, got dtype {given.dtype}")
+    if given.shape != (length,):
+        raise ValueError(f"{name}: expected shape {(length,)}, got {given.shape}")
+    array = given.astype(np.float64, copy=True)
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        raise Error(f"{name}[{bad[0]}] is {array[bad[0]]}", "value out of domain")
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,283 @@
+/* The rows held at zero, the rank of their part of G, and how impulses of these rows answer velocities.
+ *
+ * R: the rows held by the phases. A pivoted Cholesky factorisation of the normalised matrix,
+ *     D G_RR D = U^T U,  D = diag(G_RR)^-1/2,   U rank x count, rows in the order of their pivots,
+ * finds the rank. Independent rows: x_R = -D U^-1 U^-T D s_R. Redundant rows: impulses that are not scaled (S x) must
+ * have no part in the null space Z of G_RR. With V = L U D^-1 S^-1 (L: every row gets unit length), V V^T = C C^T,
+ *     Q = C^-1 V has orthonormal rows that span the range of G_RR (Cholesky QR),
+ *     Q G_RR = C^T L^-2 V,   G_RR without scaling,
+ * so that S x_R = Q^T d and the velocities Q sigma_R = -C^T L^-2 C d. Z itself is never formed. */
+#include <math.h>
+#include <string.h>
+
+#include "contact/solver.h"
+#include "math/dense.h"
+#include "math/lanes.h"
+
+static const double rank_threshold = 1e-10; /* of the largest pivot, rows normalised */
+static const double pivot_slack = 0.25;     /* a pivot this close to the largest stays where it is */
+
+static void add_held_rows(tg_held *held, int row, int count)
+{
+    for (int i = 0; i < count; i++)
+        held->row[held->count++] = row + i;
+}
+
+static void list_held(tg_solve_work *w)
+{
+    w->held.count = 0;
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        const tg_cone *cone = &w->cones.block[b];
+        if (w->state[b].phase == TG_PHASE_STICK)
+            add_held_rows(&w->held, cone->row, cone->dim);
+        else if (w->state[b].phase == TG_PHASE_SLIDE && cone->kind == TG_CONE_UNIT)
+            add_held_rows(&w->held, cone->row, 1);
+    }
+}
+
+/* ---- pivoted Cholesky ---- */
+
+/* the pivot of step k: the largest of what is left, or k itself when it is nearly as large; -1 when nothing is left */
+static int choose_pivot(int k, int n, const double *left)
+{
+    double most = left[k];
+    for (int i = k + 1; i < n; i++)
+        most = tg_larger(left[i], most);
+    if (!(most > rank_threshold))
+        return -1;
+    int p = k;
+    if (left[k] < pivot_slack * most)
+        while (left[p] < most)
+            p++;
+    return p;
+}
+
+static void exchange(double *a, int i, int j)
+{
+    double t = a[i];
+    a[i] = a[j];
+    a[j] = t;
+}
+
+static void exchange_held(tg_held *held, int k, int p, double *left, int ld)
+{
+    if (p == k)
+        return;
+    int row = held->row[k];
+    held->row[k] = held->row[p];
+    held->row[p] = row;
+    exchange(left, k, p);
+    exchange(held->size, k, p);
+    for (int j = 0; j < k; j++)
+        exchange(held->factor + (size_t)j * (size_t)ld, k, p);
+}
+
+/* u -= sum over j < k of U_jk U_j, in groups of four from the one that contains k on */
+TG_INLINE void subtract_rows(int vectors, int k, const double *U, int ld, const double *column, double *u)
+{
+    v4 sum[4];
+    for (int c = 0; c < vectors; c++)
+        sum[c] = v4_load(u + V4_LANES * c);
+    TG_NO_UNROLL
+    for (int j = 0; j < k; j++, U += ld, column += ld)
+        for (int c = 0; c < vectors; c++)
+            sum[c] -= *column * v4_load(U + V4_LANES * c);
+    for (int c = 0; c < vectors; c++)
+        v4_store(u + V4_LANES * c, sum[c]);
+}
+
+static void eliminate(int k, int padded, const double *U, int ld, double *u)
+{
+    int i = k & ~(V4_LANES - 1);
+    for (; i + 4 * V4_LANES <= padded; i += 4 * V4_LANES)
+        subtract_rows(4, k, U + i, ld, U + k, u + i);
+    for (; i + 2 * V4_LANES <= padded; i += 2 * V4_LANES)
+        subtract_rows(2, k, U + i, ld, U + k, u + i);
+    if (i < padded)
+        subtract_rows(1, k, U + i, ld, U + k, u + i);
+}
+
+/* row k of U, and what it leaves of the diagonal; zero left of k and in the padding */
+static void next_row(const tg_cones *cones, tg_held *held, int k, double *left)
+{
+    int n = held->count, ld = cones->ld, padded = v4_pad(n), first = k & ~(V4_LANES - 1);
+    double *u = held->factor + (size_t)k * (size_t)ld;
+    const double *row = cones->G + (size_t)held->row[k] * (size_t)ld;
+    memset(u, 0, (size_t)k * sizeof *u);
+    for (int i = k; i < n; i++)
+        u[i] = row[held->row[i]] * (held->size[i] * held->size[k]);
+    for (int i = n; i < padded; i++)
+        u[i] = 0;
+    eliminate(k, padded, held->factor, ld, u);
+    const v4 inverse = v4_splat(1 / sqrt(left[k]));
+    const v4i here = v4_lanes_from(k - first);
+    for (int i = first; i < padded; i += V4_LANES)
+    {
+        v4 value = v4_load(u + i) * inverse;
+        value = i == first ? v4_keep(here, value) : value;
+        v4_store(u + i, value);
+        v4_store(left + i, v4_load(left + i) - value * value);
+    }
+}
+
+static int pivoted_cholesky(const tg_cones *cones, tg_held *held, double *left)
+{
+    int n = held->count, rank = 0;
+    for (int i = 0; i < n; i++)
+    {
+        held->size[i] = 1 / sqrt(cones->G[(size_t)held->row[i] * (size_t)(cones->ld + 1)]);
+        left[i] = 1;
+    }
+    for (int i = n; i < v4_pad(n); i++)
+        left[i] = 0;
+    for (; rank < n; rank++)
+    {
+        int p = choose_pivot(rank, n, left);
+        if (p < 0)
+            break;
+        exchange_held(held, rank, p, left, cones->ld);
+        next_row(cones, held, rank, left);
+    }
+    return rank;
+}
+
+int tg_held_rank(tg_solve_work *w)
+{
+    list_held(w);
+    w->held.inconsistency = 0;
+    w->held.rank = pivoted_cholesky(&w->cones, &w->held, w->rhs);
+    for (int i = 0; i < w->cones.rows; i++)
+        w->held.at[i] = -1;
+    for (int i = 0; i < w->held.count; i++)
+        w->held.at[w->held.row[i]] = i;
+    return w->held.rank;
+}
+
+/* ---- the range ---- */
+
+/* factor: U -> L U D^-1 = V S (rows of V have unit length); range: V */
+static void unit_rows(const tg_cones *cones, tg_held *held)
+{
+    int n = held->count, ld = cones->ld;
+    double *root = held->part, *inverse = held->gap; /* G_ii^1/2, 1 / S */
+    for (int i = 0; i < n; i++)
+    {
+        root[i] = 1 / held->size[i];
+        inverse[i] = 1 / cones->scale[held->row[i]];
+    }
+    for (int k = 0; k < held->rank; k++)
+    {
+        double *u = held->factor + (size_t)k * (size_t)ld, *v = held->range + (size_t)k * (size_t)ld;
+        for (int i = 0; i < n; i++)
+        {
+            u[i] *= root[i];
+            v[i] = u[i] * inverse[i];
+        }
+        double square = 1 / v4_dot_of(n, v, v), length = sqrt(square);
+        held->square[k] = square;
+        for (int i = 0; i < n; i++)
+        {
+            u[i] *= length;
+            v[i] *= length;
+        }
+    }
+}
+
+/* q minus its part along the rows before (twice when cancellation calls for it), of unit length */
+static void orthogonalise(int n, int k, const double *Q, int ld, double *q, double *part)
+{
+    for (int round = 0; round < 2; round++)
+    {
+        tg_gemm_nt(1, k, n, q, n, Q, ld, TG_GEMM_SET, part, ld);
+        tg_gemm_nn(1, n, k, part, ld, Q, ld, TG_GEMM_SUB, q, n);
+    }
+    double inverse = 1 / sqrt(v4_dot_of(n, q, q));
+    for (int i = 0; i < n; i++)
+        q[i] *= inverse;
+}
+
+/* Gram-Schmidt for ranges that Cholesky QR cannot resolve; C = V Q^T */
+static void gram_schmidt(const tg_cones *cones, tg_held *held)
+{
+    int n = held->count, ld = cones->ld;
+    for (int k = 0; k < held->rank; k++)
+    {
+        double *q = held->range + (size_t)k * (size_t)ld, *c = held->chol + (size_t)k * (size_t)ld;
+        orthogonalise(n, k, held->range, ld, q, c);
+        const double *u = held->factor + (size_t)k * (size_t)ld;
+        for (int j = 0; j <= k; j++)
+        {
+            c[j] = 0;
+            for (int i = 0; i < n; i++)
+                c[j] += u[i] / cones->scale[held->row[i]] * held->range[(size_t)j * (size_t)ld + (size_t)i];
+        }
+    }
+}
+
+/* Z Z^T g_R = g_R - Q^T Q g_R; twice, because Q is orthonormal only up to the condition of its factor */
+static double inconsistency(const tg_cones *cones, const tg_held *held, double *part, double *g)
+{
+    int n = held->count, ld = cones->ld;
+    for (int i = 0; i < n; i++)
+        g[i] = cones->g[held->row[i]] / cones->scale[held->row[i]];
+    for (int round = 0; round < 2; round++)
+    {
+        tg_gemm_nt(held->rank, 1, n, held->range, ld, g, n, TG_GEMM_SET, part, 1);
+        tg_gemm_nn(1, n, held->rank, part, held->rank, held->range, ld, TG_GEMM_SUB, g, n);
+    }
+    return sqrt(v4_dot_of(n, g, g));
+}
+
+/* range: Q -> Q S^-1, so that x_R = range^T d and Q sigma_R = range s_R */
+static void scale_range(const tg_cones *cones, tg_held *held)
+{
+    double *inverse = held->part;
+    for (int i = 0; i < held->count; i++)
+        inverse[i] = 1 / cones->scale[held->row[i]];
+    for (int k = 0; k < held->rank; k++)
+    {
+        double *q = held->range + (size_t)k * (size_t)cones->ld;
+        for (int i = 0; i < held->count; i++)
+            q[i] *= inverse[i];
+    }
+}
+
+void tg_held_build(tg_solve_work *w)
+{
+    tg_held *held = &w->held;
+    const tg_cones *cones = &w->cones;
+    if (tg_held_rank(w) == held->count)
+        return;
+    unit_rows(cones, held);
+    tg_syrk_n(held->rank, held->count, held->range, cones->ld, TG_GEMM_SET, held->chol, cones->ld);
+    if (tg_chol(held->rank, held->chol, cones->ld) < 0)
+        tg_trsm(TG_TRI_LOWER, held->rank, held->chol, cones->ld, held->count, held->range, cones->ld);
+    else
+        gram_schmidt(cones, held);
+    held->inconsistency = inconsistency(cones, held, held->part, held->gap);
+    scale_range(cones, held);
+}
+
+/* ---- answers ---- */
+
+void tg_held_solve(const tg_cones *cones, const tg_held *held, int columns, double *X, int ldx)
+{
+    int n = held->count;
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < columns; c++)
+            X[(size_t)i * (size_t)ldx + (size_t)c] *= held->size[i];
+    tg_trsm(TG_TRI_UPPER | TG_TRI_TRANSPOSED, n, held->factor, cones->ld, columns, X, ldx);
+    tg_trsm(TG_TRI_UPPER, n, held->factor, cones->ld, columns, X, ldx);
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < columns; c++)
+            X[(size_t)i * (size_t)ldx + (size_t)c] *= held->size[i];
+}
+
+void tg_held_precondition(const tg_cones *cones, const tg_held *held, int columns, double *X, int ldx)
+{
+    tg_trsm(TG_TRI_LOWER | TG_TRI_TRANSPOSED, held->rank, held->chol, cones->ld, columns, X, ldx);
+    for (int k = 0; k < held->rank; k++)
+        for (int c = 0; c < columns; c++)
+            X[(size_t)k * (size_t)ldx + (size_t)c] *= held->square[k];
+}

@@ -1,0 +1,60 @@
+/* What the tests of the step share. */
+#ifndef TG_TESTS_STEP_TEST_H
+#define TG_TESTS_STEP_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/effort.h"
+#include "support/sim.h"
+
+#define PI 3.14159265358979323846
+
+static const double gravity = 9.81;
+
+/* |value - expected| <= tolerance, or the test fails and says what was found */
+static inline void check_near(const char *what, double value, double expected, double tolerance)
+{
+    if (!(fabs(value - expected) <= tolerance))
+        fail_msg("%s = %.15g, expected %.15g within %g (off by %g)", what, value, expected, tolerance,
+                 value - expected);
+}
+
+static inline void check_below(const char *what, double value, double bound)
+{
+    if (!(value < bound))
+        fail_msg("%s = %.15g, expected below %g", what, value, bound);
+}
+
+static inline double norm(int n, const double *x)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    return sqrt(sum);
+}
+
+/* an MJCF text with numbers in it; the same buffer every time */
+static inline const char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static inline const char *text(const char *format, ...)
+{
+    static char buffer[16384];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(buffer, sizeof buffer, format, arguments);
+    va_end(arguments);
+    assert_true(length > 0 && (size_t)length < sizeof buffer);
+    return buffer;
+}
+
+#endif

@@ -1,0 +1,201 @@
+/* Known answers of things that rest, stack, slide over seams, start overlapping or arrive too fast to be seen. */
+#include "step_test.h"
+
+/* ---- stacks ---- */
+
+/* Boxes of half-size 0.1 on the floor, one on another; masses from a list. */
+static sim *stack(int count, const double *mass)
+{
+    char boxes[8192] = "";
+    for (int i = 0; i < count; i++)
+    {
+        size_t length = strlen(boxes);
+        snprintf(boxes + length, sizeof boxes - length,
+                 "<body pos='0 0 %.17g'><freejoint/><geom type='box' size='0.1 0.1 0.1' mass='%g'/></body>",
+                 0.1 + 0.2 * i, mass[i]);
+    }
+    return sim_open(text("<mujoco><option timestep='0.001'/><default><geom friction='0.5'/></default><worldbody>"
+                         "<geom type='plane' size='5 5 0.1'/>%s</worldbody></mujoco>",
+                         boxes));
+}
+
+/* how far the state is from the default configuration, m or quaternion */
+static double distance_from_start(sim *s)
+{
+    double *q = malloc(sizeof(double) * (size_t)s->n.nq), most = 0;
+    assert_int_equal(tg_default_q(s->m, q, NULL), TG_OK);
+    for (int i = 0; i < s->n.nq; i++)
+        most = fmax(most, fabs(s->q[i] - q[i]));
+    free(q);
+    return most;
+}
+
+static void check_stack(int count, const double *mass, double time)
+{
+    sim *s = stack(count, mass);
+    sim_run(s, (int)(time / 1e-3));
+    check_below("drift", distance_from_start(s) / time, 1e-9);
+    check_below("speed", norm(s->n.nv, s->v), 1e-9);
+    check_below("growth of energy", s->growth, 1e-10);
+    check_below("work of impulses", s->excess, 1e-12);
+    sim_close(s);
+}
+
+static void test_stack_of_ten(void **state)
+{
+    (void)state;
+    const double mass[10] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    check_stack(10, mass, 10.0 / TEST_EFFORT);
+}
+
+static void test_light_under_heavy(void **state)
+{
+    (void)state;
+    const double mass[2] = {0.001, 10};
+    check_stack(2, mass, 10.0 / TEST_EFFORT);
+}
+
+static void test_heavy_under_light(void **state)
+{
+    (void)state;
+    const double mass[2] = {10, 0.001};
+    check_stack(2, mass, 10.0 / TEST_EFFORT);
+}
+
+/* Dropped on each other from small heights the boxes come to rest, and no step gains energy on the way. */
+static void test_dropped_stack(void **state)
+{
+    (void)state;
+    const double mass[3] = {1, 2, 0.5};
+    sim *s = stack(3, mass);
+    for (int i = 0; i < 3; i++)
+    {
+        s->q[7 * i] += 0.01 * i;
+        s->q[7 * i + 2] += 0.05 * (i + 1);
+    }
+    sim_run(s, 1500);
+    check_below("speed at rest", norm(s->n.nv, s->v), 1e-9);
+    check_near("height", s->q[16], 0.5, 1e-6);
+    check_below("growth of energy", s->growth, 1e-9);
+    check_below("work of impulses", s->excess, 1e-12);
+    sim_close(s);
+}
+
+/* ---- seams ---- */
+
+#define SEAM                                                                                                           \
+    "<mujoco><option timestep='0.001'/><default><geom friction='0 0 0'/></default><worldbody>"                         \
+    "<geom type='box' size='1 1 0.1' pos='-1 0 -0.1'/><geom type='box' size='1 1 0.1' pos='1 0 -0.1'/>"                \
+    "<body pos='-0.3 %g 0.1' euler='0 0 %g'><freejoint/><geom type='box' size='0.1 0.1 0.1' mass='1'/></body>"         \
+    "</worldbody></mujoco>"
+
+static void check_seam(double y, double turn)
+{
+    sim *s = sim_open(text(SEAM, y, turn));
+    s->v[0] = 1;
+    for (int i = 0; i < 600; i++)
+    {
+        sim_step(s);
+        check_near("speed", s->v[0], 1, 1e-9);
+        check_near("height", s->q[2], 0.1, 1e-9);
+    }
+    check_below("turning", norm(3, s->v + 3), 1e-9);
+    assert_true(s->q[0] > 0.25);
+    check_below("growth of energy", s->growth, 1e-12);
+    sim_close(s);
+}
+
+static void test_box_over_seam(void **state)
+{
+    (void)state;
+    check_seam(0, 0);
+    check_seam(0.05, 20);
+    check_seam(0.05, 45);
+}
+
+/* ---- overlaps and fast bodies ---- */
+
+/* Pushed out at v_push = 0.05 m/s it hops v_push^2 / 2 g = 0.13 mm. */
+static void test_start_one_millimetre_deep(void **state)
+{
+    (void)state;
+    const double mass[1] = {1};
+    sim *s = stack(1, mass);
+    s->q[2] -= 1e-3;
+    double top = -INFINITY;
+    for (int i = 0; i < 300; i++)
+    {
+        sim_step(s);
+        top = fmax(top, s->q[2] - 0.1);
+        check_below("speed", s->v[2], 0.05 + 1e-12);
+    }
+    check_below("hop", top, 0.2e-3);
+    assert_true(top > 0);
+    check_near("height at rest", s->q[2], 0.1, 1e-12);
+    check_below("speed at rest", norm(6, s->v), 1e-12);
+    check_below("work of impulses", s->excess, 1e-12);
+    sim_close(s);
+}
+
+static void check_wall(double start, double dt)
+{
+    sim *s = sim_open(text("<mujoco><option gravity='0 0 0'/><worldbody><geom type='box' size='0.0005 1 1'/>"
+                           "<body pos='%.17g 0 0'><freejoint/><geom type='sphere' size='0.01' mass='1'/></body>"
+                           "</worldbody></mujoco>",
+                           start));
+    s->options.dt = dt;
+    s->v[0] = 100;
+    sim_run(s, (int)(1 / (100 * dt)) + 5);
+    check_below("speed", fabs(s->v[0]), 1e-9);
+    check_near("place", s->q[0], -0.0105, 1e-6);
+    sim_close(s);
+}
+
+static void test_fast_sphere_stops_at_a_thin_wall(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 10; k++)
+    {
+        check_wall(-0.5 - 0.0137 * k, 1e-3);
+        check_wall(-0.5 - 0.0137 * k, 1e-2);
+    }
+}
+
+/* ---- energy ---- */
+
+/* A box thrown with spin onto the floor and a second one: with e = 0 the impulses of no step do positive work. */
+static void test_impulses_do_no_work(void **state)
+{
+    (void)state;
+    const double mass[2] = {1, 0.3};
+    sim *s = stack(2, mass);
+    for (int k = 0; k < 40 / TEST_EFFORT; k++)
+    {
+        sim_reset(s);
+        for (int i = 0; i < 2; i++)
+        {
+            double *q = s->q + 7 * i, *v = s->v + 6 * i;
+            q[2] += 0.2 + 0.2 * i;
+            for (int j = 0; j < 6; j++)
+                v[j] = 2 * sin(1 + 1.7 * k + 2.3 * i + 5.1 * j) * (j < 3 ? 1 : 3);
+        }
+        sim_run(s, 600);
+        check_below("work of impulses", s->excess, 1e-10);
+    }
+    sim_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stack_of_ten),
+        cmocka_unit_test(test_light_under_heavy),
+        cmocka_unit_test(test_heavy_under_light),
+        cmocka_unit_test(test_dropped_stack),
+        cmocka_unit_test(test_box_over_seam),
+        cmocka_unit_test(test_start_one_millimetre_deep),
+        cmocka_unit_test(test_fast_sphere_stops_at_a_thin_wall),
+        cmocka_unit_test(test_impulses_do_no_work),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
