@@ -40,8 +40,13 @@ friction are rigid.
 - **Meshes** are read from STL (binary and text), OBJ and MSH files, and from the attributes `vertex` and `face`.
   Vertices with the same coordinates are made one. A mesh collides as its convex hull. Where the hull of a mesh that
   collides adds more than 1e-4 of the hull's volume, the report names the volume that it adds; it also says when the
-  surface is not closed.
-- **Height fields** are read from MuJoCo's binary format and from the attribute `elevation`. PNG is refused.
+  surface is not closed. Polygons of an OBJ file are cut into triangles, and of its groups the first is weighed, as in
+  MuJoCo; the report says when something has no mass thereby. A build with assimp (`-DTANGERE_ASSIMP=ON`) reads other
+  formats, COLLADA among them.
+- **Height fields** are read from MuJoCo's binary format, from PNG images (not interlaced ones), and from the attribute
+  `elevation`.
+- **Mass and inertia.** A body with a joint, or one that is fixed to it, needs a mass and moments of at least 1e-15, and a
+  `fullinertia` moments of at least 1e-14, as in MuJoCo. Negative ones are refused, also where MuJoCo makes them zero.
 - **`replicate`** and **`attach`** (with the asset `model`) are worked out before anything is read, as MuJoCo does:
   names get the suffix or the prefix, and so does what refers to them in `contact`, `tendon`, `equality` and `actuator`.
   An attached file keeps its compiler settings and classes; its meshes, keyframes and custom numbers come along; the
@@ -50,6 +55,9 @@ friction are rigid.
   `fitaabb`) to the box around it.
 - **Custom numbers** set any [parameter](parameters.md) that MJCF has no place for:
   `<custom><numeric name="tangere:geom.floor.restitution" data="0.5"/></custom>`.
+- **Two geoms that do not collide**, while others of their bodies do, are a custom tuple:
+  `<custom><tuple name="tangere:exclude.why"><element objtype="geom" objname="a"/><element objtype="geom" objname="b"/>
+  </tuple></custom>`.
 """
 
 TITLES = {

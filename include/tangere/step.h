@@ -142,6 +142,41 @@ TG_API tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *option
  * the workspace has done something else since. */
 TG_API tg_status tg_step_contacts(const tg_model *m, tg_work *w, tg_step_contact *contact, int capacity, int *count);
 
+/* ---- derivatives of the last step ----
+ *
+ * By implicit differentiation of the solution that was selected (docs/gradients.md), with respect to everything that went in. q and q+ are
+ * taken in the tangent space (nv entries). A workspace answers for the step it took last, and refuses (TG_ERR_STALE) when the parameters have changed since. */
+
+typedef enum tg_label_kind
+{
+    TG_LABEL_EXACT,
+    TG_LABEL_ONE_SIDED,  /* something is at a change of mode: the derivative of the side that its mode names */
+    TG_LABEL_REGULARISED /* the derivative does not exist or is not unique; a finite, documented choice */
+} tg_label_kind;
+
+TG_API const char *tg_label_string(tg_label_kind kind);
+
+typedef struct tg_label
+{
+    tg_label_kind kind;
+    double margin;    /* the smallest distance to a change of mode or features (m/s; m) */
+    double condition; /* of the equations of the modes: ratio of pivots, the largest over islands */
+    double residual;  /* of the step (m/s) */
+} tg_label;
+
+/* A gradient of a scalar, with respect to what came out of a step or what went in. NULL: zero, or not wanted. */
+typedef struct tg_cotangent
+{
+    double *q, *v, *act;       /* nv, nv, na */
+    double *u, *tau, *wrench;  /* nu, nv, 6 nbody: of what went in */
+    double *dt;                /* 1 */
+    double *params;            /* nparams */
+} tg_cotangent;
+
+/* Reverse mode: out holds the gradients with respect to q+, v+, act+; writes those of in. label may be NULL. The cost does not depend on the
+ * number of parameters. */
+TG_API tg_status tg_step_vjp(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label);
+
 #ifdef __cplusplus
 }
 #endif

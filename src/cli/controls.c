@@ -39,7 +39,8 @@ static double *next_row(tg_cli_controls *c, int *capacity)
     {
         *capacity = *capacity > 0 ? 2 * *capacity : 256;
         double *grown = tg_cli_alloc((size_t)*capacity * (size_t)c->columns, sizeof *grown);
-        memcpy(grown, c->value, (size_t)c->rows * (size_t)c->columns * sizeof *grown);
+        if (c->rows > 0)
+            memcpy(grown, c->value, (size_t)c->rows * (size_t)c->columns * sizeof *grown);
         free(c->value);
         c->value = grown;
     }

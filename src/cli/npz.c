@@ -44,8 +44,8 @@ static uint32_t crc_of(uint32_t crc, const unsigned char *data, size_t n)
 /* little-endian numbers one after the other */
 static unsigned char *put(unsigned char *to, uint32_t value, int bytes)
 {
-    for (int i = 0; i < bytes; i++)
-        *to++ = (unsigned char)(value >> (8 * i));
+    for (int i = 0; i < bytes; i++, value >>= 8)
+        *to++ = (unsigned char)(value & 0xff);
     return to;
 }
 

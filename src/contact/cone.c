@@ -83,6 +83,7 @@ static void add_rows(tg_cones *cones, const tg_island *island, const tg_block *b
 /* Gs = S G S, gs = S g */
 static void scale_matrix(tg_cones *cones, const tg_island *island)
 {
+    cones->velocity = 0;
     const bool whole = cones->rows == island->rows;
     for (int i = 0; i < cones->rows; i++)
     {
@@ -122,6 +123,11 @@ void tg_cones_build(tg_cones *cones, const tg_island *island, const bool *left_o
             add_contact(cones, island, &island->block[b]);
         else
             add_rows(cones, island, &island->block[b]);
+    tg_cones_scale(cones, island);
+}
+
+void tg_cones_scale(tg_cones *cones, const tg_island *island)
+{
     scale_matrix(cones, island);
     for (int b = 0; b < cones->blocks; b++)
         step_sizes(cones, &cones->block[b]);
@@ -180,7 +186,7 @@ void tg_cone_frame(int m, const double *e, double *R)
         R[2] = e[1];
         return;
     }
-    double sign = e[0] > 0 ? -1 : 1, v[TG_CONE_MAX - 1];
+    double sign = e[0] > 0 ? -1 : 1, v[TG_CONE_MAX - 1] = {0};
     for (int i = 0; i < m; i++)
         v[i] = e[i];
     v[0] -= sign;

@@ -54,6 +54,9 @@ bool tg_cones_take(tg_cones *cones, int rows, tg_arena *scratch);
 /* left_out (NULL: none) marks blocks of the island that carry nothing and are not looked at */
 void tg_cones_build(tg_cones *cones, const tg_island *island, const bool *left_out);
 
+/* G, g and step sizes anew, for the rows and the scale that cones has */
+void tg_cones_scale(tg_cones *cones, const tg_island *island);
+
 /* x = S^-1 L for the rows that are left, and L = S x with zeros in the others */
 void tg_cones_gather(const tg_cones *cones, const double *L, double *x);
 void tg_cones_scatter(const tg_cones *cones, const double *x, int rows, double *L);

@@ -67,11 +67,11 @@ static tg_status collide(overlap_list *list, tg_work *w, const double *q)
         return tg_fail(list->error, status, "%s", tg_work_message(w));
     tg_contact *contact = tg_alloc(list->allocator, (size_t)count * sizeof *contact);
     list->at = tg_alloc(list->allocator, (size_t)count * sizeof *list->at);
-    if (contact == NULL || list->at == NULL)
-        status = tg_fail(list->error, TG_ERR_MEMORY, "tg_exclude_overlaps: out of memory for %d contacts", count);
-    else if ((status = tg_collide(list->m, w, q, 0, contact, count, &again)) != TG_OK)
-        status = tg_fail(list->error, status, "%s", tg_work_message(w));
-    for (int i = 0; i < count && status == TG_OK; i++)
+    bool memory = contact != NULL && list->at != NULL;
+    status = memory ? tg_collide(list->m, w, q, 0, contact, count, &again) : TG_ERR_MEMORY;
+    if (status != TG_OK)
+        tg_fail(list->error, status, "%s", memory ? tg_work_message(w) : "tg_exclude_overlaps: out of memory");
+    for (int i = 0; i < count && memory && status == TG_OK; i++)
         take_contact(list, &contact[i]);
     tg_free(list->allocator, contact);
     return status;
@@ -130,10 +130,8 @@ static tg_status rebuild(const overlap_list *list, tg_model **out)
     int *geom = tg_alloc(list->allocator, 2 * n * sizeof *geom), ngeom = 0;
     tg_report_entry *report = tg_alloc(list->allocator, n * sizeof *report);
     char(*text)[2][LINE] = tg_alloc(list->allocator, n * sizeof *text);
-    tg_status status = TG_OK;
-    if (geom == NULL || report == NULL || text == NULL)
-        status = tg_fail(list->error, TG_ERR_MEMORY, "tg_exclude_overlaps: out of memory for %d pairs", list->count);
-    for (size_t i = 0; i < n && status == TG_OK; i++)
+    bool memory = geom != NULL && report != NULL && text != NULL;
+    for (size_t i = 0; i < n && memory; i++)
     {
         const overlap *o = &list->at[i];
         report[i] = report_line(list->m, o, text[i][0], text[i][1]);
@@ -143,8 +141,8 @@ static tg_status rebuild(const overlap_list *list, tg_model **out)
         geom[2 * ngeom + 1] = o->geom2;
         ngeom++;
     }
-    if (status == TG_OK)
-        status = tg_model_exclude(list->m, geom, ngeom, report, list->count, out, list->error);
+    tg_status status = memory ? tg_model_exclude(list->m, geom, ngeom, report, list->count, out, list->error)
+                              : tg_fail(list->error, TG_ERR_MEMORY, "tg_exclude_overlaps: out of memory");
     tg_free(list->allocator, geom);
     tg_free(list->allocator, report);
     tg_free(list->allocator, text);

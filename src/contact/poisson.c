@@ -213,33 +213,3 @@ tg_status tg_poisson_restitution(tg_work *w, tg_rows_island *island, const char 
     tg_arena_release(&r->scratch, mark);
     return status;
 }
-
-/* ---- modes ---- */
-
-static const double slip = 1e-9; /* m/s: below it a contact that carries something sticks */
-
-static tg_block_mode contact_mode(const tg_block *block, const double *L, const double *sigma)
-{
-    double tangent = 0, speed = 0;
-    for (int i = 1; i < block->rows; i++)
-    {
-        tangent += block->mu[i - 1] > 0 ? (L[i] / block->mu[i - 1]) * (L[i] / block->mu[i - 1]) : 0;
-        speed += block->mu[i - 1] > 0 ? sigma[i] * sigma[i] : 0;
-    }
-    if (L[0] == 0)
-        return (tg_block_mode){.mode = TG_MODE_BREAKING, .margin = sigma[0]};
-    if (sqrt(speed) > slip)
-        return (tg_block_mode){.mode = TG_MODE_SLIDING, .margin = sqrt(speed)};
-    return (tg_block_mode){.mode = TG_MODE_STICKING, .margin = 1 - sqrt(tangent) / L[0]};
-}
-
-void tg_poisson_modes(const tg_rows *r, const tg_rows_island *island, tg_block_mode *mode)
-{
-    for (int b = 0; b < island->blocks; b++)
-    {
-        const tg_block *block = &r->block[island->block + b];
-        int row = island->row + block->row;
-        if (block->kind == TG_BLOCK_CONTACT)
-            mode[b] = contact_mode(block, r->L + row, r->sigma + row);
-    }
-}

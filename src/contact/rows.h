@@ -55,7 +55,6 @@ typedef struct tg_touch
     double approach; /* J_N v (m/s) */
     double slip;     /* |J_T v| of the two sliding rows (m/s) */
     double factor;   /* of the sliding friction: 1 static .. kinetic */
-    bool relaxed;    /* had no solution with its overlaps pushed out: solved without the push */
     bool impact;     /* its gate is on: b_N = e J_N v */
     bool rebound;    /* separates while a gate is on in its island, and e J_N v counts */
 } tg_touch;
@@ -233,10 +232,12 @@ void tg_apply_laws(const tg_model *m, tg_work *w, const double *v, const double 
                    const tg_contact_settings *settings);
 
 /* Poisson's law in an island with an impact: adds the impulses of restitution to those of compression in L, and makes sigma
- * and the island's result those of the sum. The contacts' modes after it, into those of the island's blocks. (poisson.c) */
+ * and the island's result those of the sum. (poisson.c) */
 tg_status tg_poisson_restitution(tg_work *w, tg_rows_island *island, const char *solver, double tolerance);
-void tg_poisson_modes(const tg_rows *r, const tg_rows_island *island, tg_block_mode *mode);
 size_t tg_poisson_scratch(int rows); /* bytes, beside those of a solve */
+
+/* Modes of an island's blocks by its impulses and velocities alone. (plain_modes.c) */
+void tg_plain_modes(const tg_rows *r, const tg_rows_island *island, tg_block_mode *mode);
 
 /* The law of two geoms; declared: their declared pair, -1: none. (touch.c) */
 tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int declared);

@@ -28,12 +28,14 @@ enum
     WARM_PROBLEMS = 3 /* how often blocks that were left out may come back */
 };
 
-static const double no_slip = 1e-7;      /* m/s: slower than this a contact neither slides nor opens */
-static const double nearly_still = 1e-5; /* m/s: slower than this at the impulses of the step before, it is still */
-static const double on_cone = 1 - 1e-6;  /* |x_T| of x_N */
-static const double slides_on = 1e-3;    /* m/s: faster than this a contact that slid goes on */
-static const double compliance = 1e-8;   /* of mean G_ii */
-static const double violated = 1e-9;     /* m/s: G_ii times how far outside of its cone a held contact may be */
+static const double no_slip = 1e-7;         /* m/s: slower than this a contact neither slides nor opens */
+static const double nearly_still = 1e-5;    /* m/s: slower than this at the impulses of the step before, it is still */
+static const double on_cone = 1 - 1e-6;     /* |x_T| of x_N */
+static const double slides_on = 1e-3;       /* m/s: faster than this a contact that slid goes on */
+static const double little_friction = 1e-2; /* of the coefficients */
+static const double near_enough = 1e-6;     /* m/s: a residual from which Newton finishes */
+static const double compliance = 1e-8;      /* of mean G_ii */
+static const double violated = 1e-9;        /* m/s: G_ii times how far outside of its cone a held contact may be */
 
 static double diagonal(const tg_cones *cones, int row)
 {
@@ -336,6 +338,44 @@ static bool take_back(tg_solve_work *w)
             all_open = w->left_out[b] = false;
     return all_open;
 }
+
+/* ---- growing friction ---- */
+
+/* the scaled problem with all coefficients of friction times `factor`; the impulses in w->x stay what they are */
+static void scale_friction(tg_solve_work *w, double factor)
+{
+    tg_cones *cones = &w->cones;
+    tg_cones_scatter(cones, w->x, w->island->rows, w->L);
+    tg_cones_build(cones, w->island, NULL);
+    for (int b = 0; b < cones->blocks; b++)
+        for (int i = cones->block[b].row + 1; i < cones->block[b].row + cones->block[b].dim; i++)
+            cones->scale[i] *= factor;
+    tg_cones_scale(cones, w->island);
+    tg_cones_gather(cones, w->L, w->x);
+    tg_cones_velocity(cones, w->x, w->s);
+}
+
+/* With little friction the interior point solves nearly a convex problem. From the normal impulses of that solution it is
+ * started again with more, in so many stages. */
+bool tg_solve_growing(tg_solve_work *w, int stages)
+{
+    size_t bytes = (size_t)w->cones.rows * sizeof *w->x;
+    double left = INFINITY, aim = 1e-2 * w->options->tolerance;
+    memset(w->x, 0, bytes);
+    scale_friction(w, little_friction);
+    tg_interior_run(w, aim);
+    for (int k = 1; k <= stages; k++)
+    {
+        scale_friction(w, (double)k / stages);
+        memcpy(w->sigma, w->x, bytes);
+        left = tg_interior_from(w, aim);
+        if (left > near_enough)
+            memcpy(w->x, w->sigma, bytes);
+    }
+    return left <= near_enough;
+}
+
+/* ---- the impulses of the step before ---- */
 
 /* a solution near the impulses in w->L; a second time after one block Gauss-Seidel sweep */
 static bool find_solution(tg_solve_work *w, double still)

@@ -129,6 +129,9 @@ double tg_newton_step(tg_solve_work *w, double proximal);
  * its best x in w->x. Returns its residual. */
 double tg_interior_run(tg_solve_work *w, double aim);
 
+/* the same from the normal impulses in w->x */
+double tg_interior_from(tg_solve_work *w, double aim);
+
 /* ---- held.c ---- */
 
 /* The rows held by the phases in w->state, the factor of their part of G, and its rank. */
@@ -178,5 +181,9 @@ bool tg_solve_warm(tg_solve_work *w);
 /* The same for the interior-point solution of the problem with compliance 1e-8 mean G_ii: its phases are those of the
  * rule, or near them. */
 bool tg_solve_compliant(tg_solve_work *w);
+
+/* From nothing, with friction that grows in so many stages; leaves what it found in w->x. False when that is far from
+ * a solution. */
+bool tg_solve_growing(tg_solve_work *w, int stages);
 
 #endif

@@ -64,6 +64,22 @@ static void start_cold(tg_interior *p)
     }
 }
 
+/* slacks that agree with x where they can */
+static void agree(tg_interior *p)
+{
+    double v = p->cones->velocity;
+    p->system->velocity(p, p->x, p->r);
+    for (int b = 0; b < p->cones->blocks; b++)
+    {
+        const tg_cone *cone = &p->cones->block[b];
+        if (cone->kind != TG_CONE_UNIT)
+            continue;
+        memcpy(p->z + cone->row, p->r + cone->row, (size_t)cone->dim * sizeof *p->z);
+        p->z[cone->row] = tg_larger(p->z[cone->row], v);
+        p->psi[cone->row] = v + 1.5 * tg_cone_tangent(cone->dim, p->z + cone->row);
+    }
+}
+
 /* The same impulse for all, as large as the heaviest body's times size, and slacks that agree with it where they can: a
  * light body under a heavy one must carry impulses that its own mass does not suggest. */
 static void start_heavy(tg_interior *p, double size)
@@ -75,16 +91,7 @@ static void start_heavy(tg_interior *p, double size)
     for (int b = 0; b < p->cones->blocks; b++)
         if (p->cones->block[b].kind == TG_CONE_UNIT)
             p->x[p->cones->block[b].row] = size * v * most;
-    p->system->velocity(p, p->x, p->r);
-    for (int b = 0; b < p->cones->blocks; b++)
-    {
-        const tg_cone *cone = &p->cones->block[b];
-        if (cone->kind != TG_CONE_UNIT)
-            continue;
-        memcpy(p->z + cone->row, p->r + cone->row, (size_t)cone->dim * sizeof *p->z);
-        p->z[cone->row] = tg_larger(p->z[cone->row], v);
-        p->psi[cone->row] = v + 1.5 * tg_cone_tangent(cone->dim, p->z + cone->row);
-    }
+    agree(p);
 }
 
 /* r = G x + g - (what the slacks say) */
@@ -430,6 +437,40 @@ static double dense_residual(tg_interior *p, const double *x)
 }
 
 static const tg_interior_system dense = {dense_velocity, dense_product, dense_factor, dense_solve, dense_residual};
+
+/* the normals of w->x, at least what the largest velocity asks of each alone; slacks that agree where they can */
+static void start_from(tg_interior *p, const double *x)
+{
+    double v = p->cones->velocity;
+    start_cold(p);
+    for (int b = 0; b < p->cones->blocks; b++)
+    {
+        const tg_cone *cone = &p->cones->block[b];
+        if (cone->kind == TG_CONE_UNIT)
+            p->x[cone->row] = tg_larger(2 * x[cone->row], v * cone->rho_n);
+        else
+            p->x[cone->row] = cone->kind == TG_CONE_FREE ? x[cone->row] : 0.5 * x[cone->row];
+    }
+    agree(p);
+}
+
+double tg_interior_from(tg_solve_work *w, double aim)
+{
+    tg_interior p = {.system = &dense,
+                     .context = w,
+                     .cones = &w->cones,
+                     .rhs = w->rhs,
+                     .best = w->best,
+                     .max_steps = w->options->max_interior};
+    tg_interior_vectors(&p, w->interior);
+    start_from(&p, w->x);
+    double best = run(&p, INFINITY, aim);
+    w->interior_steps += p.steps;
+    if (best < INFINITY)
+        memcpy(w->x, w->best, (size_t)w->cones.rows * sizeof *w->x);
+    tg_cones_velocity(&w->cones, w->x, w->s);
+    return best;
+}
 
 double tg_interior_run(tg_solve_work *w, double aim)
 {

@@ -8,6 +8,11 @@
 
 #include "contact/solver.h"
 
+enum
+{
+    MOST_STAGES = 16 /* of growing friction */
+};
+
 static const double proximal = 1e-4;
 
 static void sweeps(tg_solve_work *w, int count)
@@ -56,7 +61,7 @@ static void restore(tg_solve_work *w)
     tg_cones_velocity(&w->cones, w->x, w->s);
 }
 
-/* From nothing: the interior point, and when that finds no solution many sweeps and Newton. */
+/* From nothing: the interior point; when that finds no solution, with friction that grows; many sweeps and Newton. */
 static bool cold(tg_solve_work *w)
 {
     memset(w->state, 0, (size_t)w->cones.blocks * sizeof *w->state);
@@ -67,6 +72,9 @@ static bool cold(tg_solve_work *w)
     newton(w, 6, false);
     if (tg_solve_accept(w) || tg_solve_certified(w))
         return true;
+    for (int stages = 1; stages <= MOST_STAGES; stages *= 2)
+        if (tg_solve_growing(w, stages) && (tg_solve_accept(w) || tg_solve_certified(w)))
+            return true;
     memset(w->x, 0, (size_t)w->cones.rows * sizeof *w->x);
     sweeps(w, 200);
     newton(w, 6, false);

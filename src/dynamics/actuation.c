@@ -97,21 +97,23 @@ static double clamp(double x, const double range[2], int *end)
  * exact filter. */
 void tg_next_activation(const tg_model *m, const tg_work *w, int i, double act, double dt, tg_drive *d)
 {
-    double h = dt, h_tau = 0;
+    double h = dt, h_tau = 0, h_dt = 1;
     if (m->actuator_dynamics[i] == TG_DYNAMICS_FILTEREXACT)
     {
         double tau = TG_PARAM(w->params, actuator_tau)[i], decay = exp(-dt / tau);
         h = tau * (1 - decay);
         h_tau = 1 - decay - dt / tau * decay;
+        h_dt = decay;
     }
     d->signal = act + h * d->act_rate;
     d->signal_act = 1;
     d->signal_act_rate = h;
     d->signal_tau = h_tau * d->act_rate;
+    d->signal_dt = h_dt * d->act_rate;
     if (m->actuator_act_limited[i])
         d->signal = clamp(d->signal, TG_PARAM(w->params, actuator_act_range) + 2 * i, &d->signal_end);
     if (d->signal_end >= 0)
-        d->signal_act = d->signal_act_rate = d->signal_tau = 0;
+        d->signal_act = d->signal_act_rate = d->signal_tau = d->signal_dt = 0;
 }
 
 static void set_signal(const tg_model *m, const tg_work *w, int i, const double *act, double dt, tg_drive *d)

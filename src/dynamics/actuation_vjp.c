@@ -86,7 +86,7 @@ static void site_reverse(const tg_model *m, tg_work *w, int i, transmission_grad
 }
 
 /* Gradient with respect to the signal and the rate of activation, on to act, u and the parameters behind them. */
-static void signal_reverse(const tg_model *m, const tg_work *w, int i, const tg_drive *d, const double *act,
+void tg_signal_reverse(const tg_model *m, const tg_work *w, int i, const tg_drive *d, const double *act,
                            double g_signal, double g_rate, double *gact, double *gu, double *gparams)
 {
     double g_control = g_signal;
@@ -110,7 +110,7 @@ static void signal_reverse(const tg_model *m, const tg_work *w, int i, const tg_
 }
 
 /* y . force of one actuator: force arm, arm = moment . y */
-static void actuator_reverse(const tg_model *m, tg_work *w, int i, const tg_drive *d, const double *q, const double *v,
+void tg_actuator_reverse(const tg_model *m, tg_work *w, int i, const tg_drive *d, const double *q, const double *v,
                              const double *act, const double *y, double g_rate, double *gact, double *gu, tg_gradient g)
 {
     const tg_params *p = w->params;
@@ -128,7 +128,7 @@ static void actuator_reverse(const tg_model *m, tg_work *w, int i, const tg_driv
         tendon_reverse(m, w, i, q, v, y, t, g);
     else
         site_reverse(m, w, i, t, g);
-    signal_reverse(m, w, i, d, act, g_force * d->gain, g_rate, gact, gu, g.params);
+    tg_signal_reverse(m, w, i, d, act, g_force * d->gain, g_rate, gact, gu, g.params);
     if (g.params == NULL)
         return;
     const double basis[3] = {1, d->length, d->rate};
@@ -142,17 +142,20 @@ static void actuator_reverse(const tg_model *m, tg_work *w, int i, const tg_driv
 }
 
 /* Where a joint's force range acts, the range takes the gradient and y does not reach the actuators. */
-static void joint_range_reverse(const tg_model *m, const tg_work *w, const double *force, const double *y,
+bool tg_joint_range_reverse(const tg_model *m, const tg_work *w, const double *force, const double *y,
                                 double *passed, double *gparams)
 {
+    bool clamped = false;
     for (int k = 0; k < m->nv; k++)
     {
         double bound;
         int end = tg_joint_force_end(m, w, k, force[k], &bound);
         passed[k] = end < 0 ? y[k] : 0;
+        clamped = clamped || end >= 0;
         if (end >= 0 && gparams != NULL)
             gparams[m->offset.joint_force_range + 2 * m->dof_joint[k] + end] += y[k];
     }
+    return clamped;
 }
 
 tg_status tg_actuation_vjp(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
@@ -171,13 +174,13 @@ tg_status tg_actuation_vjp(const tg_model *m, tg_work *w, const double *q, const
     tg_transmissions(m, w, q);
     tg_actuator_forces(m, w, v, act, u, m->timestep, force, NULL);
     tg_gradient g = tg_gradient_begin(m, w, gparams);
-    joint_range_reverse(m, w, force, y, passed, gparams);
+    tg_joint_range_reverse(m, w, force, y, passed, gparams);
     tg_adjoint_begin(m, w, passed);
     for (int i = 0; i < m->nu; i++)
     {
         tg_drive d = tg_drive_of(m, w, i, v, act, u, m->timestep);
         double g_rate = y_rate != NULL && m->actuator_act[i] >= 0 ? y_rate[m->actuator_act[i]] : 0;
-        actuator_reverse(m, w, i, &d, q, v, act, passed, g_rate, g_act, g_u, g);
+        tg_actuator_reverse(m, w, i, &d, q, v, act, passed, g_rate, g_act, g_u, g);
     }
     tg_adjoint_end(m, w, q, false, g.q, g.v, g.a, g.params);
     tg_gradient_copy(m, g.q, gq);

@@ -3,6 +3,7 @@
 #ifndef TG_DYNAMICS_VJP_H
 #define TG_DYNAMICS_VJP_H
 
+#include "dynamics/actuation.h"
 #include "dynamics/adjoint.h"
 
 typedef struct tg_gradient
@@ -20,6 +21,19 @@ void tg_gradient_copy(const tg_model *m, const double *gradient, double *out);
 /* y . passive. After tg_passive_force and tg_adjoint_begin(y). */
 void tg_passive_reverse(const tg_model *m, tg_work *w, const double *q, const double *v, const double *y,
                         tg_gradient g);
+
+/* The force of one actuator, d: y . moment force + g_rate act_rate. After tg_transmissions and tg_adjoint_begin(y). Adds to gact (na) and gu (nu). */
+void tg_actuator_reverse(const tg_model *m, tg_work *w, int i, const tg_drive *d, const double *q, const double *v,
+                         const double *act, const double *y, double g_rate, double *gact, double *gu, tg_gradient g);
+
+/* The signal alone (an activation at the end of a step): g_signal signal + g_rate act_rate. */
+void tg_signal_reverse(const tg_model *m, const tg_work *w, int i, const tg_drive *d, const double *act, double g_signal,
+                       double g_rate, double *gact, double *gu, double *gparams);
+
+/* Where a joint's force range acts on force (nv, of all actuators), the range takes the gradient and passed (nv) is 0 instead of y. Returns
+ * whether one does. */
+bool tg_joint_range_reverse(const tg_model *m, const tg_work *w, const double *force, const double *y, double *passed,
+                            double *gparams);
 
 /* A tendon's length, rate and moment . y with their cotangents. After tg_tendons and tg_adjoint_begin(y). */
 void tg_tendon_reverse(const tg_model *m, tg_work *w, int tendon, const double *q, const double *v, const double *y,

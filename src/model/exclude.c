@@ -88,7 +88,7 @@ tg_status tg_model_exclude(const tg_model *m, const int *geom, int n, const tg_r
     if (status != TG_OK)
         status = tg_fail(error, status, "%s", tg_builder_message(b));
     tg_builder_destroy(b);
-    if (status == TG_OK)
+    if (copy != NULL)
         status = copy_params(m, copy, error);
     if (status == TG_OK)
         *out = copy;

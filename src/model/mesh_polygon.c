@@ -4,13 +4,18 @@
  * there too, the rules are those of the reader that it uses: a quadrilateral is cut along its shorter diagonal; of a larger
  * polygon, ears are cut off in order; arithmetic is in single precision. An ear is a corner whose turn has the sign of the
  * area that its first edge spans with the origin, and that contains no other corner, seen along an axis. What remains
- * without an ear is left out. */
+ * without an ear is left out, and so is a polygon of more than 100 corners. */
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "model/mesh_read.h"
+
+enum
+{
+    MOST_CORNERS = 100
+};
 
 typedef struct polygon
 {
@@ -127,7 +132,7 @@ static void cut_ear(polygon *p, int i)
     p->n--;
 }
 
-/* Ends when as many corners in a row as there were are no ear, or the last of them is one. */
+/* Ends when as many corners in a row as there were are no ear, or the last of them is one; or when the budget is spent. */
 static void cut_ears(polygon *p)
 {
     int tries = p->n, before = p->n;
@@ -152,11 +157,13 @@ void tg_mesh_add_polygon(tg_mesh_data *mesh, int *corner, int n, int64_t *budget
         cut_quadrilateral(mesh, corner);
         return;
     }
-    if (n > 4)
+    if (n > 4 && n <= MOST_CORNERS)
     {
         choose_axes(&p);
         cut_ears(&p);
     }
-    for (int i = 2; i < p.n && (p.n == 3 || *budget <= 0); i++)
-        add_triangle(mesh, corner[0], corner[i - 1], corner[i]);
+    if (p.n == 3)
+        add_triangle(mesh, corner[0], corner[1], corner[2]);
+    else
+        mesh->nlost++;
 }

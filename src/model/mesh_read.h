@@ -16,6 +16,7 @@ typedef struct tg_mesh_data
     double *vertex; /* nvertex x 3 */
     int *face;      /* nface x 3 */
     int nfirst;     /* an OBJ file with several groups: faces of the first, which come first; 0: one group */
+    int nlost;      /* polygons of an OBJ file of which some or all is missing: see mesh_polygon.c */
 } tg_mesh_data;
 
 enum
@@ -39,8 +40,7 @@ tg_status tg_mesh_read_other(const char *data, size_t size, const char *name, tg
 tg_status tg_mesh_weld(tg_mesh_data *mesh, tg_pool *pool, tg_error *error);
 
 /* Cuts a polygon into at most n - 2 triangles, appended to mesh->face. corner (n >= 3 numbers of vertices of the mesh) is
- * used up. *budget is how many tests of a point against a triangle may be spent, and goes down; when it is used up, the
- * rest is cut from one corner. */
+ * used up. *budget is how many tests of a point against a triangle may be spent on all polygons, and goes down. */
 void tg_mesh_add_polygon(tg_mesh_data *mesh, int *corner, int n, int64_t *budget);
 
 /* A little-endian number at any address. */

@@ -1,5 +1,6 @@
 /* asset: meshes and height fields. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -147,6 +148,22 @@ static tg_status transform_mesh(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_mes
     return TG_OK;
 }
 
+/* What of an OBJ file does not weigh anything. */
+static tg_status report_obj(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_mesh *written, const tg_mesh_data *data)
+{
+    char note[160];
+    tg_status status = TG_OK;
+    if (written->inertia == TG_MJCF_CONVEX)
+        return TG_OK;
+    if (data->nfirst > 0)
+        status = tg_mjcf_report(
+            r, TG_MJCF_NOTED, xml, "file",
+            "has several groups: mass and inertia are those of the first, as in MuJoCo; the hull is of all");
+    snprintf(note, sizeof note, "%d polygons of it could not be cut into triangles and have no mass, as in MuJoCo",
+             data->nlost);
+    return status == TG_OK && data->nlost > 0 ? tg_mjcf_report(r, TG_MJCF_NOTED, xml, "file", note) : status;
+}
+
 static tg_status read_mesh(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
 {
     const tg_mjcf_class *class;
@@ -165,10 +182,7 @@ static tg_status read_mesh(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row
         status = transform_mesh(r, xml, &written, &data);
     if (status != TG_OK)
         return status;
-    if (data.nfirst > 0 && written.inertia != TG_MJCF_CONVEX)
-        status = tg_mjcf_report(
-            r, TG_MJCF_NOTED, xml, "file",
-            "has several groups: mass and inertia are those of the first, as in MuJoCo; the hull is of all");
+    status = report_obj(r, xml, &written, &data);
     if (status != TG_OK)
         return status;
     int id = -1;

@@ -63,11 +63,14 @@ tg_status tg_step_modes(tg_work *w)
     for (int i = 0; i < r->nisland; i++)
     {
         const tg_rows_island *island = &r->island[i];
+        if (!tg_island_is_dense(r, island) || (island->impact && w->step->settings.poisson))
+        {
+            tg_plain_modes(r, island, r->mode + island->block);
+            continue;
+        }
         tg_island problem = tg_island_problem(r, island);
         TG_TRY(tg_island_modes(&problem, r->L + island->row, r->sigma + island->row, &r->scratch,
                                r->mode + island->block, &w->error));
-        if (island->impact && w->step->settings.poisson)
-            tg_poisson_modes(r, island, r->mode + island->block);
     }
     w->step->modes = true;
     return TG_OK;

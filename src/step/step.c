@@ -92,12 +92,13 @@ tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, cons
 {
     TG_TRY(tg_check_work(m, w));
     tg_step_work *s = w->step;
-    s->done = s->modes = false;
+    s->done = s->modes = s->factored = false;
     TG_TRY(tg_step_options(m, w, options));
     TG_TRY(check_arrays(m, w, "in", in));
     TG_TRY(check_arrays(m, w, "out", out));
     TG_TRY(copy_inputs(m, w, in, control));
     TG_TRY(tg_step_smooth(m, w));
+    s->placement = w->placement;
     TG_TRY(tg_step_problem(m, w, in->cache));
     TG_TRY(tg_step_solve(m, w));
     integrate(m, w);

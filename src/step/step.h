@@ -29,4 +29,8 @@ tg_status tg_step_modes(tg_work *w);
 /* tg_info of the step. (info.c) */
 tg_status tg_step_report(const tg_model *m, tg_work *w);
 
+/* Brings back what the derivatives of the last step need, if something else has used the workspace since; the factors of
+ * its islands; the label. (derivative.c) */
+tg_status tg_step_prepare(const tg_model *m, tg_work *w);
+
 #endif

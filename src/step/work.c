@@ -9,7 +9,7 @@ typedef struct parts
     tg_step_work *step;
 } parts;
 
-static void place_step(tg_step_work *s, const tg_model *m, tg_arena *arena)
+static void place_step(tg_step_work *s, const tg_model *m, const tg_capacity *c, tg_arena *arena)
 {
 #define X(type, name, count, doc) s->name = TG_TAKE(arena, type, count, #name);
     TG_STEP_FIELDS(X)
@@ -34,7 +34,7 @@ static void place_arrays(parts p, const tg_model *m, const tg_capacity *capacity
     tg_space_place(p.space, m, arena);
     tg_rows_place(p.rows, m, capacity, arena);
     tg_rows_place(p.closure, m, &closure, arena);
-    place_step(p.step, m, arena);
+    place_step(p.step, m, capacity, arena);
 }
 
 static size_t count_bytes(const tg_model *m, const tg_capacity *capacity)

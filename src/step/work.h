@@ -2,6 +2,7 @@
 #ifndef TG_STEP_WORK_H
 #define TG_STEP_WORK_H
 
+#include "contact/implicit.h"
 #include "contact/rows.h"
 #include "tangere/step.h"
 
@@ -20,6 +21,15 @@
     X(double, v_next, m->nv, "at the end")                                                                             \
     X(double, q_next, m->nq, "")                                                                                       \
     X(double, act_next, m->na, "")                                                                                     \
+    X(double, cotangent, 4 * m->nv, "of v+, and what becomes of it (step_vjp.c)")                                      \
+    X(double, acceleration, m->nv, "(v+ - v) / dt")                                                                    \
+    X(double, gact, m->na + 1, "")                                                                                     \
+    X(double, gu, m->nu + 1, "")                                                                                       \
+    X(double, row_gradient, 7 * (size_t)c->rows, "gradients of rows: Lbar, z, turn, gphi, f, f_start")                 \
+    X(double, block_gradient, 6 * (size_t)c->constraints, "of friction coefficients and bounds")                       \
+    X(tg_island, problem, m->ntree + 1, "problem of each island")                                                      \
+    X(tg_implicit, implicit, m->ntree + 1, "factors of each island")                                                   \
+    X(unsigned char, implicit_memory, tg_implicit_capacity(c), "behind them")                                          \
     X(double, q_closed, m->nq, "a configuration on the way to closed loops")
 
 typedef struct tg_step_work
@@ -34,6 +44,8 @@ typedef struct tg_step_work
     bool has_wrench;
     bool done;           /* a step has been taken, and nothing else since */
     bool modes;          /* modes of its contacts are there */
+    bool factored;       /* the factors of its islands are there */
+    tg_label label;
     uint64_t generation; /* of the parameters at that time */
     uint64_t placement;  /* of the arrays that its derivatives need */
     const tg_params *params;
@@ -41,6 +53,9 @@ typedef struct tg_step_work
 
 /* Room for the equalities alone. (project.c) */
 tg_capacity tg_closure_capacity(const tg_model *m);
+
+/* Bytes for the factors of the islands' derivatives. (derivative.c) */
+size_t tg_implicit_capacity(const tg_capacity *capacity);
 
 /* TG_ERR_STALE unless the workspace holds the step it took last. */
 tg_status tg_need_step(const tg_model *m, tg_work *w);

@@ -1,6 +1,8 @@
 /* Overlapping shapes: depth against a look at all axes, deep, concentric, flat, and just touching. */
 #include "collision/polytope_test.h"
 
+#include "support/effort.h"
+
 static void check_depth(const tg_placed *a, const tg_placed *b, double tolerance)
 {
     brute o = brute_axis(a, b);
@@ -17,7 +19,7 @@ static void deep(void **state)
     test_random r = {11};
     tg_polytope *rock[2] = {make_rock(&r, 16, 0.1, 0.15, 0.2), make_rock(&r, 30, 0.3, 0.25, 0.2)};
     tg_placed shape[3] = {place_box(0.1, 0.15, 0.2), place_mesh(rock[0]), place_mesh(rock[1])};
-    for (int k = 0; k < 600; k++)
+    for (int k = 0; k < 600 / TEST_EFFORT; k++)
     {
         tg_placed a = shape[k % 3], b = shape[k / 3 % 3];
         a.R = random_rotation(&r);

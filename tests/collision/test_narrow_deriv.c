@@ -4,12 +4,11 @@
 
 #include "collision/polytope.h"
 #include "math/so3.h"
-#include "support/effort.h"
 
 enum
 {
     POSES = 150,
-    MOVING = TEST_EFFORT > 1 ? 20 : 60,
+    MOVING = 60,
     COLUMNS = 18,
     ROWS = 7 /* point, normal, distance */
 };

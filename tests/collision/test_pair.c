@@ -338,15 +338,104 @@ static void test_flat_hulls(void **state)
     }
 }
 
+/* Every vertex three times: the hull is that of the vertices. */
+static void test_repeated_vertices(void **state)
+{
+    double corner[24][3];
+    tg_shape mesh = make(TG_GEOM_MESH, 1, 1, 1), box = make(TG_GEOM_BOX, 0.5, 0.5, 0.5);
+    const double pose[7] = {0.2, 0.1, 1.3, cos(0.2), 0, 0, sin(0.2)};
+    tg_collide_options o = tg_default_collide_options();
+    tg_contact c[2][8];
+    int count[2];
+    tg_hull *hull = NULL;
+    (void)state;
+    for (int i = 0; i < 24; i++)
+        for (int k = 0; k < 3; k++)
+            corner[i][k] = (i % 8 >> k & 1) != 0 ? 0.5 : -0.5;
+    assert_int_equal(tg_hull_create(&corner[0][0], 24, NULL, &hull, NULL), TG_OK);
+    mesh.hull = hull;
+    o.reach = 1;
+    assert_int_equal(tg_collide_pair(&mesh, origin, &box, pose, &o, c[0], 8, &count[0], NULL), TG_OK);
+    assert_int_equal(tg_collide_pair(&box, origin, &box, pose, &o, c[1], 8, &count[1], NULL), TG_OK);
+    assert_int_equal(count[0], count[1]);
+    assert_in_range(count[0], 4, 8);
+    for (int i = 0; i < count[0]; i++)
+        assert_near(c[0][i].distance, 0.3, 1e-14);
+    tg_hull_destroy(hull);
+}
+
+/* max n . v over the vertices */
+static double farthest(const double *vertex, int count, const double n[3], double sign)
+{
+    double most = -INFINITY;
+    for (int i = 0; i < count; i++)
+        most = fmax(most, sign * (n[0] * vertex[3 * i] + n[1] * vertex[3 * i + 1] + n[2] * vertex[3 * i + 2]));
+    return most;
+}
+
+/* A ball of 100,000 points: distances are the separation along the normal that comes with them. */
+static void test_large_hull(void **state)
+{
+    enum
+    {
+        N = 100000
+    };
+    double *vertex = malloc(sizeof(double[3]) * N);
+    test_random r = {9};
+    tg_shape mesh = make(TG_GEOM_MESH, 1, 1, 1);
+    const tg_shape other[3] = {make(TG_GEOM_SPHERE, 0.3, 0, 0), make(TG_GEOM_CYLINDER, 0.3, 0.3, 0),
+                               make(TG_GEOM_BOX, 0.3, 0.2, 0.1)};
+    tg_hull *hull = NULL;
+    tg_error error;
+    (void)state;
+    for (int i = 0; i < N; i++)
+    {
+        double squared;
+        do
+        {
+            random_fill(&r, vertex + 3 * i, 3);
+            squared = vertex[3 * i] * vertex[3 * i] + vertex[3 * i + 1] * vertex[3 * i + 1] +
+                      vertex[3 * i + 2] * vertex[3 * i + 2];
+        } while (squared > 1);
+    }
+    assert_int_equal(tg_hull_create(vertex, N, NULL, &hull, &error), TG_OK);
+    mesh.hull = hull;
+    for (int k = 0; k < 30; k++)
+    {
+        double pose[7] = {0, 0, 0, 1, 0, 0, 0}, scale = 0.7 + 0.03 * k; /* from deep inside to apart */
+        tg_contact c, touching;
+        random_fill(&r, pose, 3);
+        double length = sqrt(pose[0] * pose[0] + pose[1] * pose[1] + pose[2] * pose[2]);
+        for (int i = 0; i < 3; i++)
+            pose[i] *= scale / length;
+        assert_int_equal(tg_distance(&mesh, origin, &other[k % 3], pose, &c, &error), TG_OK);
+        assert_true(farthest(vertex, N, c.normal, 1) >= 0.9);
+        for (int i = 0; i < 3; i++)
+            pose[i] -= c.distance * c.normal[i];
+        assert_int_equal(tg_distance(&mesh, origin, &other[k % 3], pose, &touching, &error), TG_OK);
+        assert_near(touching.distance, 0, 1e-9);
+        if (k % 3 == 0) /* a sphere: its separation is known */
+        {
+            double along = 0;
+            for (int i = 0; i < 3; i++)
+                along += c.normal[i] * (pose[i] + c.distance * c.normal[i]);
+            assert_near(c.distance, along - 0.3 - farthest(vertex, N, c.normal, 1), 1e-9);
+        }
+    }
+    tg_hull_destroy(hull);
+    free(vertex);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_spheres),   cmocka_unit_test(test_reach_and_capacity),
-        cmocka_unit_test(test_four_of_eight), cmocka_unit_test(test_derivatives_of_spheres),
-        cmocka_unit_test(test_bad_shapes),    cmocka_unit_test(test_bad_poses),
-        cmocka_unit_test(test_bad_options),   cmocka_unit_test(test_bad_outputs),
-        cmocka_unit_test(test_one_place),     cmocka_unit_test(test_points),
-        cmocka_unit_test(test_hull_memory),   cmocka_unit_test(test_flat_hulls),
+        cmocka_unit_test(test_two_spheres),       cmocka_unit_test(test_reach_and_capacity),
+        cmocka_unit_test(test_four_of_eight),     cmocka_unit_test(test_derivatives_of_spheres),
+        cmocka_unit_test(test_bad_shapes),        cmocka_unit_test(test_bad_poses),
+        cmocka_unit_test(test_bad_options),       cmocka_unit_test(test_bad_outputs),
+        cmocka_unit_test(test_one_place),         cmocka_unit_test(test_points),
+        cmocka_unit_test(test_hull_memory),       cmocka_unit_test(test_flat_hulls),
+        cmocka_unit_test(test_repeated_vertices), cmocka_unit_test(test_large_hull),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

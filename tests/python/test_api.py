@@ -124,15 +124,18 @@ def test_stub_agrees_with_the_extension():
         defaults = [p.default for p in signature.parameters.values() if p.default is not inspect.Parameter.empty]
         stubbed = [ast.literal_eval(d) for d in [*given.defaults, *given.kw_defaults] if d is not None]
         assert stubbed == defaults, name
-    scene = {node.name for node in classes["Scene"].body}
-    assert scene == {name for name in vars(_core.Scene) if not name.startswith("__")}
-    tuples = set(classes) - {"Model", "Scene"}
-    assert tuples == {name for name, value in vars(_core).items() if isinstance(value, type)} - {"Model", "Scene"}
+    for kind in (_core.Scene, _core.Stepper):
+        stubbed = {node.name for node in classes[kind.__name__].body} - {"__init__"}
+        assert stubbed == {name for name in vars(kind) if not name.startswith("__")}
+    tuples = set(classes) - {"Model", "Scene", "Stepper"}
+    types = {name for name, value in vars(_core).items() if isinstance(value, type)}
+    assert tuples == types - {"Model", "Scene", "Stepper"}
     for name in tuples:
         fields = [node.target.id for node in classes[name].body]
         assert list(getattr(_core, name).__match_args__) == fields
     constants = {node.target.id for node in tree.body if isinstance(node, ast.AnnAssign)}
-    assert constants == {name for name, value in vars(_core).items() if isinstance(value, int | str) and name[0] != "_"}
+    kinds = int | str | np.dtype
+    assert constants == {name for name, value in vars(_core).items() if isinstance(value, kinds) and name[0] != "_"}
 
 
 # ---- loading ----
@@ -261,7 +264,7 @@ def test_every_method_shapes_and_determinism(zoo):
 
 def test_calls_cover_every_method(zoo):
     listed = {name for name, _, _ in calls(zoo)}
-    rest = {"names", "index", "copy", "param_names", "param_slices", "save", "to_mjcf"}
+    rest = {"names", "index", "copy", "param_names", "param_slices", "save", "to_mjcf", "exclude_overlaps"}
     rest |= {"collide", "collide_derivatives"}  # as many results as contacts: test_collide.py
     methods = {n for n, f in inspect.getmembers(tg.Model, callable) if not n.startswith("_")}
     assert methods - rest == {name for name in listed if not name.startswith("_")}

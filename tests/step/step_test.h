@@ -44,6 +44,13 @@ static inline double norm(int n, const double *x)
     return sqrt(sum);
 }
 
+/* The end of a scene with e = 0: in no step did the impulses do more work than pushing overlaps out may. */
+static inline void close_passive(sim *s)
+{
+    check_below("work of impulses", s->excess, 1e-11);
+    sim_close(s);
+}
+
 /* an MJCF text with numbers in it; the same buffer every time */
 static inline const char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static inline const char *text(const char *format, ...)

@@ -38,7 +38,7 @@ static void test_block_slides_and_stops(void **state)
         check_below("growth of energy", s->growth, 1e-13);
         check_below("work of impulses", s->excess, 1e-13);
     }
-    sim_close(s);
+    close_passive(s);
 }
 
 /* The way comes nearer to v^2 / (2 mu g) linearly in dt. */
@@ -57,7 +57,7 @@ static void test_block_converges(void **state)
     }
     check_below("error at 1 ms", error[0], 5.1e-4);
     check_below("error at 0.1 ms", error[1], 5.1e-5);
-    sim_close(s);
+    close_passive(s);
 }
 
 /* ---- a block on a slope ---- */
@@ -80,7 +80,7 @@ static void test_slope_holds_below_the_angle_of_friction(void **state)
     sim_run(s, 500);
     check_below("speed", norm(6, s->v), 1e-12);
     check_near("place", s->q[0], x, 1e-12);
-    sim_close(s);
+    close_passive(s);
 }
 
 /* a = g (sin - mu cos), downhill */
@@ -92,7 +92,7 @@ static void test_slope_slides_above_the_angle_of_friction(void **state)
     sim_run(s, 500);
     double speed = cos(angle) * s->v[0] - sin(angle) * s->v[2];
     check_near("speed", speed, 0.5 * gravity * (sin(angle) - 0.5 * cos(angle)), 1e-9);
-    sim_close(s);
+    close_passive(s);
 }
 
 /* ---- Painleve's rod ---- */
@@ -121,7 +121,7 @@ static void check_rod(double mu, double tangential, double normal, double tip)
     check_near("normal impulse", 1e-3 * contact[0].force[2], normal, 5e-7);
     check_near("tip", s->v[0] - s->v[2] * 2 / sqrt(5), tip, 5e-7);
     check_near("tip, normal", s->v[1] + s->v[2] / sqrt(5), 0, 1e-12);
-    sim_close(s);
+    close_passive(s);
 }
 
 static void test_rod_slides(void **state)
@@ -218,7 +218,7 @@ static void test_cube_from_any_warm_start(void **state)
         sim_step(s);
         check_cube(s, first);
     }
-    sim_close(s);
+    close_passive(s);
 }
 
 static void test_cube_with_contacts_in_any_order(void **state)
@@ -239,7 +239,7 @@ static void test_cube_with_contacts_in_any_order(void **state)
         start_cube(s);
         sim_step(s);
         check_cube(s, NULL);
-        sim_close(s);
+        close_passive(s);
     }
 }
 
@@ -251,7 +251,7 @@ static void test_cube_of_one_box(void **state)
     start_cube(s);
     sim_step(s);
     check_cube(s, NULL);
-    sim_close(s);
+    close_passive(s);
 }
 
 /* ---- a disc that spins ---- */
@@ -278,7 +278,7 @@ static void test_disc_stops(void **state)
     check_below("speed", norm(6, s->v), 1e-12);
     check_below("way", hypot(s->q[0], s->q[1]), 1e-12);
     check_below("growth of energy", s->growth, 1e-13);
-    sim_close(s);
+    close_passive(s);
 }
 
 /* ---- static and kinetic friction ---- */
@@ -310,7 +310,7 @@ static void test_static_and_kinetic(void **state)
     }
     assert_true(slowest >= v);
     check_near("speed after a second at 4.5 N", s->v[0], v + 4.5 - 0.4 * gravity, 1e-9);
-    sim_close(s);
+    close_passive(s);
 }
 
 /* ---- balls that roll and spin ---- */
@@ -337,7 +337,7 @@ static void test_ball_rolls(void **state)
     }
     check_near("deceleration", (v0 - s->v[0]) / 0.5, 0.3495, 0.005 * 0.3495);
     check_below("slip away from 0.71 % of the speed", slip, 5e-5);
-    sim_close(s);
+    close_passive(s);
 }
 
 static void test_ball_spins_on_the_spot(void **state)
@@ -352,7 +352,7 @@ static void test_ball_spins_on_the_spot(void **state)
     sim_run(s, 500);
     check_below("spin at rest", fabs(s->v[5]), 1e-12);
     check_below("growth of energy", s->growth, 1e-13);
-    sim_close(s);
+    close_passive(s);
 }
 
 int main(void)

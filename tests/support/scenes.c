@@ -44,7 +44,7 @@ char *scene_pile(int side, int layers)
             for (int x = 0; x < side; x++)
                 put(&w,
                     "<body pos='%.17g %.17g %.17g'><freejoint/><geom type='box' size='0.1 0.1 0.1' mass='1'/></body>",
-                    0.202 * x + 0.101 * (z % 2), 0.202 * y + 0.101 * (z % 2), 0.1 + 0.2 * z);
+                    0.202 * x + 0.05 * (z % 2), 0.202 * y + 0.05 * (z % 2), 0.1 + 0.2 * z);
     put(&w, "</worldbody></mujoco>");
     return w.text;
 }

@@ -1,0 +1,333 @@
+/* The scalar f . (J x) + gphi . Phi, differentiated with respect to where everything is.
+ *
+ * A bond has F = sum f_i a_i and tau likewise, u and o the relative linear and angular velocity of x at its point:
+ *     phi = F . u + tau . o,
+ * with the twists held fixed it changes by F . (o x dp) + dtheta . (F x u + tau x o), dp and dtheta the displacement and rotation of the
+ * contact's frame. A contact's frame moves as a rigid body with the first geom, and further by what the relative twist of the two does to it
+ * (collision/narrow_deriv.h); dtheta = n x dn, because the law does not depend on how the tangents turn about n. */
+#include "contact/rows_vjp.h"
+
+#include <math.h>
+
+#include "collision/narrow_deriv.h"
+#include "contact/collide.h"
+#include "dynamics/tendon.h"
+#include "tangere/algebra.h"
+
+typedef struct reverse
+{
+    const tg_model *m;
+    tg_work *w;
+    const double *q, *x;
+    tg_row_field field;
+    tg_gradient g;
+} reverse;
+
+/* a covector of a displacement: forces at a point */
+typedef struct pull
+{
+    v4 lin, ang;
+} pull;
+
+static spatial twist_of(const reverse *r, int body)
+{
+    const double *twists = r->field == TG_ROW_FIELD_V ? r->w->V : r->w->Y;
+    return spatial_load(twists + SPATIAL_SIZE * r->m->body_node[body]);
+}
+
+static v4 from_origin(const reverse *r, int body, v4 point)
+{
+    return point - tg_node_origin(r->m, r->w, r->m->body_node[body]);
+}
+
+static spatial wrench_of(pull a, v4 p)
+{
+    return (spatial){a.lin, a.ang + v4_cross(p, a.lin)};
+}
+
+/* one side of a bond: the wrench it feels through its twist, and the gradient of its displacement with twists held */
+static void seed_side(const reverse *r, int body, v4 point, pull through_twist, pull displaced)
+{
+    if (r->m->body_node[body] == 0)
+        return;
+    v4 p = from_origin(r, body, point);
+    spatial bar = wrench_of(through_twist, p), none = spatial_zero();
+    spatial X = spatial_add(wrench_of(displaced, p), force_cross(twist_of(r, body), bar));
+    bool v = r->field == TG_ROW_FIELD_V;
+    tg_adjoint_seed(r->w, body, X, v ? bar : none, v ? none : bar);
+}
+
+static pull combine(const tg_bond *b, const double *f)
+{
+    pull sum = {v4_zero(), v4_zero()};
+    for (int i = 0; i < b->linear; i++)
+        sum.lin += b->axis[i] * v4_splat(f[i]);
+    for (int i = 0; i < b->angular; i++)
+        sum.ang += b->axis[i] * v4_splat(f[b->linear + i]);
+    return sum;
+}
+
+static pull negative(pull a)
+{
+    return (pull){-a.lin, -a.ang};
+}
+
+/* ---- contacts ---- */
+
+/* Gradients of the contact's point, normal and distance. */
+typedef struct point_gradient
+{
+    v4 point, normal;
+    double distance;
+} point_gradient;
+
+static double apply(const point_gradient *g, tg_point_motion d)
+{
+    return v4_dot(g->point, d.point) + v4_dot(g->normal, d.normal) + g->distance * d.distance;
+}
+
+/* the transpose of tg_motion_by_twist, column by column */
+static pull relative_pull(const tg_contact_point *c, const point_gradient *g)
+{
+    pull out = {v4_zero(), v4_zero()};
+    for (int i = 0; i < 3; i++)
+    {
+        v4 unit = v4_zero();
+        unit[i] = 1;
+        out.lin[i] = apply(g, tg_motion_by_twist(c, unit, v4_zero()));
+        out.ang[i] = apply(g, tg_motion_by_twist(c, v4_zero(), unit));
+    }
+    return out;
+}
+
+/* where a geom sits in its body, and its size */
+static void geom_gradient(const reverse *r, const tg_touch *t, int which, const point_gradient *g, pull displaced)
+{
+    const tg_model *m = r->m;
+    const tg_params *p = r->w->params;
+    int geom = which == 0 ? t->pair.first : t->pair.second;
+    mat3 R = tg_body_rotation(r->w, m->geom_body[geom]);
+    v4 arm = t->at.point - r->w->space->placed[geom].x;
+    v4 g_pos = mat3_mul_t(R, displaced.lin), turn = mat3_mul_t(R, displaced.ang + v4_cross(arm, displaced.lin));
+    double T[12];
+    tg_quat_raw_tangent(TG_PARAM(p, geom_quat) + 4 * geom, T);
+    for (int i = 0; i < 3; i++)
+        r->g.params[m->offset.geom_pos + 3 * geom + i] += g_pos[i];
+    for (int i = 0; i < 4; i++)
+        r->g.params[m->offset.geom_quat + 4 * geom + i] += T[i] * turn[0] + T[4 + i] * turn[1] + T[8 + i] * turn[2];
+    tg_query query = tg_pair_query(r->w, t->pair, 0);
+    for (int k = 0; k < 3; k++)
+        r->g.params[m->offset.geom_size + 3 * geom + k] += apply(g, tg_motion_by_size(&query, &t->at, which, k));
+}
+
+static void touch_reverse(const reverse *r, const tg_touch *t, const double *f, double gphi)
+{
+    const tg_bond *b = &t->bond;
+    pull F = combine(b, f);
+    spatial T1 = twist_of(r, b->body[0]), T2 = twist_of(r, b->body[1]);
+    v4 n = t->at.normal, p = t->at.point;
+    v4 u = twist_at(T2, from_origin(r, b->body[1], p)) - twist_at(T1, from_origin(r, b->body[0], p));
+    v4 o = T2.ang - T1.ang;
+    v4 turn = v4_cross(F.lin, u) + v4_cross(F.ang, o);
+    point_gradient g = {v4_cross(F.lin, o), v4_cross(turn, n), gphi};
+    pull second = relative_pull(&t->at, &g);
+    pull first = {g.point - second.lin, v4_cross(n, g.normal) - second.ang};
+    seed_side(r, b->body[0], p, negative(F), first);
+    seed_side(r, b->body[1], p, F, second);
+    if (r->g.params == NULL)
+        return;
+    geom_gradient(r, t, 0, &g, first);
+    geom_gradient(r, t, 1, &g, second);
+}
+
+/* ---- equalities between bodies ---- */
+
+/* gradient of Phi = Log(R_2 (R_1 R_rel)^T): Jl^-T for body 2, -Jr^-T for body 1 */
+static void weld_turns(const double phi[3], const double gphi[3], v4 turn[2])
+{
+    double Jl[9], Jr[9];
+    tg_so3_left_jacobian_inverse(phi, Jl);
+    tg_so3_right_jacobian_inverse(phi, Jr);
+    turn[0] = turn[1] = v4_zero();
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+        {
+            turn[1][i] += Jl[3 * j + i] * gphi[j];
+            turn[0][i] -= Jr[3 * j + i] * gphi[j];
+        }
+}
+
+static void weld_parameters(const reverse *r, const tg_constraint *c, const tg_bond *b, const pull displaced[2])
+{
+    const double *data = TG_PARAM(r->w->params, equality_data) + 11 * c->index;
+    double *g = r->g.params + r->m->offset.equality_data + 11 * c->index;
+    bool weld = r->m->equality_type[c->index] == TG_EQUALITY_WELD;
+    for (int k = 0; k < 2; k++)
+    {
+        v4 local = mat3_mul_t(tg_body_rotation(r->w, b->body[k]), displaced[k].lin);
+        for (int i = 0; i < 3; i++)
+            g[(weld == (k == 0) ? 3 : 0) + i] += local[i];
+    }
+    if (b->angular == 0)
+        return;
+    v4 turn = mat3_mul_t(tg_body_rotation(r->w, b->body[0]), displaced[0].ang);
+    double T[12];
+    tg_quat_raw_tangent(data + 6, T);
+    for (int i = 0; i < 4; i++)
+        g[6 + i] += T[i] * turn[0] + T[4 + i] * turn[1] + T[8 + i] * turn[2];
+}
+
+static void bond_reverse(const reverse *r, const tg_constraint *c, const double *f, const double *gphi)
+{
+    const tg_bond *b = &r->w->rows->bond[c->bond];
+    pull F = combine(b, f), displaced[2];
+    v4 turn[2] = {v4_zero(), v4_zero()};
+    v4 error = gphi != NULL ? v4_load3(gphi) : v4_zero();
+    if (gphi != NULL && b->angular > 0)
+        weld_turns(r->w->rows->phi + c->row + 3, gphi + 3, turn);
+    for (int k = 0; k < 2; k++)
+    {
+        v4 sign = v4_splat(k == 0 ? -1 : 1);
+        displaced[k] = (pull){sign * (v4_cross(F.lin, twist_of(r, b->body[k]).ang) + error), turn[k]};
+        seed_side(r, b->body[k], b->point[k], k == 0 ? negative(F) : F, displaced[k]);
+    }
+    if (r->g.params != NULL)
+        weld_parameters(r, c, b, displaced);
+}
+
+/* ---- rows of dofs and tendons ---- */
+
+/* row = x_1 - p'(x) x_2, Phi = e_1 - p(e_2) for a polynomial p */
+static void coupling_reverse(const reverse *r, const tg_constraint *c, double f, double gphi)
+{
+    const tg_model *m = r->m;
+    const double *data = TG_PARAM(r->w->params, equality_data) + 11 * c->index;
+    int first = m->equality_obj1[c->index], second = m->equality_obj2[c->index];
+    tg_coupling k = tg_coupling_of(m, r->w, c->index, r->q);
+    bool tendon = m->equality_type[c->index] == TG_EQUALITY_TENDON;
+    double x2 = second < 0 ? 0 : tendon ? tg_tendon_rate(m, r->w, second, r->x) : r->x[m->joint_dof[second]];
+    double bend = 2 * data[2] + 6 * data[3] * k.x + 12 * data[4] * k.x * k.x;
+    double g1 = gphi, g2 = second < 0 ? 0 : -k.slope * gphi - f * bend * x2;
+    if (r->g.params != NULL)
+    {
+        double *g = r->g.params + m->offset.equality_data + 11 * c->index, power = 1, below = 0;
+        for (int i = 0; i < (second < 0 ? 1 : 5); i++)
+        {
+            g[i] -= gphi * power + f * x2 * i * below;
+            below = power;
+            power *= k.x;
+        }
+    }
+    if (tendon)
+    {
+        tg_tendon_reverse(m, r->w, first, r->q, r->x, r->x, g1, 0, f, r->g);
+        if (second >= 0)
+            tg_tendon_reverse(m, r->w, second, r->q, r->x, r->x, g2, 0, -k.slope * f, r->g);
+        return;
+    }
+    r->g.q[m->joint_dof[first]] += g1;
+    if (second >= 0)
+        r->g.q[m->joint_dof[second]] += g2;
+    if (r->g.params == NULL)
+        return;
+    r->g.params[m->offset.joint_ref + first] -= g1;
+    if (second >= 0)
+        r->g.params[m->offset.joint_ref + second] -= g2;
+}
+
+/* Phi = range - |Log q|, row -a . x with a the axis of Log q */
+static void ball_limit_reverse(const reverse *r, int joint, double f, double gphi)
+{
+    const double *x = r->x + r->m->joint_dof[joint];
+    double unit[4], turn[3], J[9], across[3], along = 0, angle = 0;
+    tg_quat_normalise(r->q + r->m->joint_q[joint], unit);
+    tg_quat_log(unit, turn);
+    tg_so3_right_jacobian_inverse(turn, J);
+    for (int i = 0; i < 3; i++)
+        angle += turn[i] * turn[i];
+    angle = sqrt(angle);
+    for (int i = 0; i < 3; i++)
+        along += turn[i] / angle * x[i];
+    for (int i = 0; i < 3; i++)
+        across[i] = -f * (x[i] - along * turn[i] / angle) / angle - gphi * turn[i] / angle;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            r->g.q[r->m->joint_dof[joint] + i] += J[3 * j + i] * across[j];
+}
+
+static void joint_limit_reverse(const reverse *r, const tg_constraint *c, double f, double gphi)
+{
+    const tg_model *m = r->m;
+    double sign = c->side == 0 ? 1 : -1;
+    if (m->joint_type[c->index] == TG_JOINT_BALL)
+        ball_limit_reverse(r, c->index, f, gphi);
+    else
+        r->g.q[m->joint_dof[c->index]] += sign * gphi;
+    if (r->g.params == NULL)
+        return;
+    r->g.params[m->offset.joint_range + 2 * c->index + c->side] -= sign * gphi;
+    r->g.params[m->offset.joint_margin + c->index] -= gphi;
+}
+
+static void tendon_limit_reverse(const reverse *r, const tg_constraint *c, double f, double gphi)
+{
+    const tg_model *m = r->m;
+    double sign = c->side == 0 ? 1 : -1;
+    tg_tendon_reverse(m, r->w, c->index, r->q, r->x, r->x, sign * gphi, 0, sign * f, r->g);
+    if (r->g.params == NULL)
+        return;
+    r->g.params[m->offset.tendon_range + 2 * c->index + c->side] -= sign * gphi;
+    r->g.params[m->offset.tendon_margin + c->index] -= gphi;
+}
+
+/* ---- all ---- */
+
+static bool is_zero(const double *x, int n)
+{
+    for (int i = 0; i < n && x != NULL; i++)
+        if (x[i] != 0)
+            return false;
+    return true;
+}
+
+static void constraint_reverse(const reverse *r, const tg_constraint *c, const double *f, const double *gphi)
+{
+    double error = gphi != NULL ? gphi[0] : 0;
+    switch (c->source)
+    {
+    case TG_SOURCE_EQUALITY:
+        if (c->bond >= 0)
+            bond_reverse(r, c, f, gphi);
+        else
+            coupling_reverse(r, c, f[0], error);
+        break;
+    case TG_SOURCE_TENDON_FRICTION:
+        tg_tendon_reverse(r->m, r->w, c->index, r->q, r->x, r->x, 0, 0, f[0], r->g);
+        break;
+    case TG_SOURCE_JOINT_LIMIT:
+        joint_limit_reverse(r, c, f[0], error);
+        break;
+    case TG_SOURCE_TENDON_LIMIT:
+        tendon_limit_reverse(r, c, f[0], error);
+        break;
+    case TG_SOURCE_CONTACT:
+        touch_reverse(r, &r->w->rows->touch[c->index], f, error);
+        break;
+    default: /* TG_SOURCE_JOINT_FRICTION: a constant row */
+        break;
+    }
+}
+
+void tg_rows_reverse(const tg_model *m, tg_work *w, const double *q, const double *x, tg_row_field field,
+                     const double *f, const double *gphi, tg_gradient g)
+{
+    const tg_rows *rows = w->rows;
+    reverse r = {m, w, q, x, field, g};
+    for (int i = 0; i < rows->nconstraint; i++)
+    {
+        const tg_constraint *c = &rows->constraint[i];
+        const double *own = gphi != NULL ? gphi + c->row : NULL;
+        if (c->parts > 0 && !(is_zero(f + c->row, c->rows) && is_zero(own, c->rows)))
+            constraint_reverse(&r, c, f + c->row, own);
+    }
+}

@@ -1,0 +1,75 @@
+/* What all derivatives of a step start from. */
+#include <math.h>
+
+#include "step/step.h"
+
+const char *tg_label_string(tg_label_kind kind)
+{
+    static const char *const name[] = {"exact", "one-sided", "regularised"};
+    return (unsigned)kind <= TG_LABEL_REGULARISED ? name[kind] : "unknown";
+}
+
+/* all islands together fit where their rows do; what is kept of an island is quadratic in its rows */
+size_t tg_implicit_capacity(const tg_capacity *c)
+{
+    size_t one = tg_implicit_bytes(c->island_rows);
+    return c->rows > c->island_rows ? 4 * one : 2 * one;
+}
+
+static tg_status factor_islands(tg_work *w)
+{
+    tg_step_work *s = w->step;
+    tg_rows *r = w->rows;
+    tg_arena arena = {.base = s->implicit_memory, .capacity = tg_implicit_capacity(&r->capacity)};
+    for (int i = 0; i < r->nisland; i++)
+    {
+        tg_rows_island *island = &r->island[i];
+        if (!tg_island_is_dense(r, island))
+            return tg_fail(&w->error, TG_ERR_UNSUPPORTED,
+                           "derivatives of an island with %d rows over several trees (%d are possible)", island->rows,
+                           TG_DENSE_COUPLED);
+        s->problem[i] = tg_island_problem(r, island);
+        TG_TRY(tg_implicit_factor(&s->problem[i], r->L + island->row, r->sigma + island->row, r->mode + island->block,
+                                  island->result.selection, &arena, &s->implicit[i], &w->error));
+    }
+    return TG_OK;
+}
+
+static void add_label(tg_label *label, const tg_implicit *f)
+{
+    label->kind = (tg_label_kind)f->kind > label->kind ? (tg_label_kind)f->kind : label->kind;
+    label->margin = fmin(label->margin, f->margin);
+    label->condition = fmax(label->condition, f->condition);
+}
+
+static void make_label(tg_work *w)
+{
+    tg_step_work *s = w->step;
+    const tg_rows *r = w->rows;
+    s->label = (tg_label){TG_LABEL_EXACT, INFINITY, 1, s->info.residual};
+    for (int i = 0; i < r->nisland; i++)
+        add_label(&s->label, &s->implicit[i]);
+    for (int i = 0; i < r->ntouch; i++)
+        s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
+    if (s->info.status != TG_STEP_SOLVED)
+        s->label.kind = TG_LABEL_REGULARISED;
+}
+
+tg_status tg_step_prepare(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    TG_TRY(tg_need_step(m, w));
+    if (s->placement != w->placement)
+    {
+        TG_TRY(tg_step_smooth(m, w));
+        tg_space_update(m, w);
+        s->placement = w->placement;
+    }
+    if (s->factored)
+        return TG_OK;
+    TG_TRY(tg_step_modes(w));
+    TG_TRY(factor_islands(w));
+    make_label(w);
+    s->factored = true;
+    return TG_OK;
+}

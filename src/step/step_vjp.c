@@ -1,0 +1,354 @@
+/* Reverse mode of a step.
+ *
+ * v+ = v + A^-1 (dt f + J^T L) and L obeys the laws on sigma = J v+ + b. With vbar the gradient of v+ (that of q+ included),
+ * Lbar = J A^-1 vbar and z = D^T Lbar from the factors of the islands (contact/implicit.h), y = A^-1 (vbar + J^T z),
+ *
+ *   d(scalar) = d [ dt y . (tau + actuators + passive + wrenches - RNEA(q, v, a)) - y . extra (v+ - v)
+ *                   + L . (J y) + z . (J v+ + b) + turn . (J p) ]   with y, z, turn, p, L, v+ held fixed, a = (v+ - v) / dt,
+ *
+ * plus the friction coefficients and bounds of dry friction, which move L itself. Three passes over the tree: one with y, one with v+, and one with p where
+ * redundant rows slide. docs/gradients.md has the derivation. */
+#include <math.h>
+
+#include "contact/rows_vjp.h"
+#include "dynamics/actuation.h"
+#include "dynamics/crba.h"
+#include "dynamics/kinematics.h"
+#include "dynamics/passive.h"
+#include "dynamics/rnea.h"
+#include "step/step.h"
+#include "tangere/algebra.h"
+
+typedef struct reverse
+{
+    const tg_model *m;
+    tg_work *w;
+    tg_step_work *s;
+    double dt, *gdt;
+    double *vbar, *y, *scaled, *other;                    /* nv each; scaled = dt y */
+    double *Lbar, *z, *turn, *gphi, *f, *f_start;         /* rows each */
+    tg_gradient g;
+    double *gact, *gu, *wrench;
+    bool turns;
+} reverse;
+
+/* ---- the integrator ---- */
+
+/* q+ = q (+) dt v+: gradients for q, v+ and dt from that of q+ */
+static void integrator_reverse(reverse *r, const double *gq_next)
+{
+    const tg_model *m = r->m;
+    for (int j = 0; j < m->njoint; j++)
+    {
+        int dof = m->joint_dof[j], linear = m->joint_type[j] == TG_JOINT_FREE ? 3 : m->joint_type[j] == TG_JOINT_BALL ? 0 : 1;
+        const double *v = r->s->v_next + dof, *g = gq_next + dof;
+        for (int i = 0; i < linear; i++)
+        {
+            r->g.q[dof + i] += g[i];
+            r->vbar[dof + i] += r->dt * g[i];
+            *r->gdt += v[i] * g[i];
+        }
+        if (m->joint_type[j] != TG_JOINT_FREE && m->joint_type[j] != TG_JOINT_BALL)
+            continue;
+        double turn[3], dq[9], dw[9];
+        for (int i = 0; i < 3; i++)
+            turn[i] = r->dt * v[linear + i];
+        tg_quat_integrate_derivatives(turn, dq, dw);
+        for (int i = 0; i < 3; i++)
+            for (int k = 0; k < 3; k++)
+            {
+                double gk = g[linear + k];
+                r->g.q[dof + linear + i] += dq[3 * k + i] * gk;
+                r->vbar[dof + linear + i] += r->dt * dw[3 * k + i] * gk;
+                *r->gdt += dw[3 * k + i] * gk * v[linear + i];
+            }
+    }
+}
+
+/* ---- impulses ---- */
+
+static void island_reverse(reverse *r, int i)
+{
+    const tg_rows *rows = r->w->rows;
+    const tg_rows_island *island = &rows->island[i];
+    const tg_implicit *f = &r->s->implicit[i];
+    double *mu = r->s->block_gradient, *bound = mu + 5 * rows->nblock;
+    const double *Lbar = r->Lbar + island->row, *z = r->z + island->row;
+    tg_implicit_transpose(f, Lbar, r->z + island->row, r->turn + island->row);
+    r->turns = r->turns || f->rank < f->held;
+    for (int b = 0; b < island->blocks; b++)
+    {
+        const tg_block *block = &rows->block[island->block + b];
+        for (int axis = 0; axis < 5; axis++)
+            mu[5 * (island->block + b) + axis] = block->kind == TG_BLOCK_CONTACT && axis < block->rows - 1
+                                                     ? tg_implicit_mu_gradient(f, b, axis, Lbar, z)
+                                                     : 0;
+        bound[island->block + b] =
+            block->kind == TG_BLOCK_FRICTION ? tg_implicit_bound_gradient(f, b, Lbar, z) : 0;
+    }
+}
+
+/* Lbar = J A^-1 vbar, z of every island, y = A^-1 (vbar + J^T z) */
+static void impulses_reverse(reverse *r)
+{
+    const tg_model *m = r->m;
+    const tg_rows *rows = r->w->rows;
+    memcpy(r->y, r->vbar, sizeof(double) * (size_t)m->nv);
+    tg_solve_mass(m, r->w, r->y);
+    if (rows->nrow == 0)
+        return;
+    tg_rows_velocity(m, r->w, r->y, r->Lbar);
+    for (int i = 0; i < rows->nisland; i++)
+        island_reverse(r, i);
+    tg_rows_response(m, r->w, r->z, r->other);
+    for (int k = 0; k < m->nv; k++)
+        r->y[k] += r->other[k];
+}
+
+/* ---- forces ---- */
+
+static void wrenches_reverse(reverse *r)
+{
+    const tg_model *m = r->m;
+    for (int body = 1; body < m->nbody; body++)
+    {
+        const double *f = r->s->wrench + 6 * body;
+        int node = m->body_node[body];
+        if (node == 0)
+            continue;
+        mat3 R = tg_body_rotation(r->w, body);
+        v4 com = v4_load(r->w->body_pos + 4 * body) - tg_node_origin(m, r->w, node) +
+                 mat3_mul_mem(R, TG_PARAM(r->w->params, body_com) + 3 * body);
+        spatial Y = spatial_load(r->w->Y + SPATIAL_SIZE * node);
+        if (r->wrench != NULL)
+        {
+            v4_store3(r->wrench + 6 * body, twist_at(Y, com));
+            v4_store3(r->wrench + 6 * body + 3, Y.ang);
+        }
+        if (!r->s->has_wrench)
+            continue;
+        spatial bar = wrench_at(v4_load3(f), com);
+        bar.ang += v4_load3(f + 3);
+        v4 moved = v4_cross(v4_load3(f), Y.ang), local = mat3_mul_t(R, moved);
+        spatial X = spatial_add(wrench_at(moved, com), force_cross(Y, bar));
+        tg_adjoint_seed(r->w, body, X, spatial_zero(), bar);
+        for (int i = 0; i < 3 && r->g.params != NULL; i++)
+            r->g.params[m->offset.body_com + 3 * body + i] += local[i];
+    }
+}
+
+/* the actuators with the cotangent y; gdt: activations at the end of the step may depend on dt */
+static void actuators_reverse(reverse *r, const double *y)
+{
+    const tg_model *m = r->m;
+    const tg_step_work *s = r->s;
+    for (int i = 0; i < m->nu; i++)
+    {
+        tg_drive d = tg_drive_of(m, r->w, i, s->v, s->act, s->u, r->dt);
+        tg_actuator_reverse(m, r->w, i, &d, s->q, s->v, s->act, y, 0, r->gact, r->gu, r->g);
+        if (d.force_end >= 0 || d.signal_dt == 0)
+            continue;
+        const double *moment = tg_actuator_moment(m, r->w, i);
+        for (int k = 0; k < m->nv; k++)
+            *r->gdt += moment[k] * y[k] * d.gain * d.signal_dt;
+    }
+}
+
+static void activations_reverse(reverse *r, const double *gact_next)
+{
+    const tg_model *m = r->m;
+    const tg_step_work *s = r->s;
+    for (int i = 0; i < m->nu && gact_next != NULL; i++)
+    {
+        int at = m->actuator_act[i];
+        if (at < 0)
+            continue;
+        tg_drive d = tg_drive_of(m, r->w, i, s->v, s->act, s->u, r->dt);
+        tg_next_activation(m, r->w, i, s->act[at], r->dt, &d);
+        tg_signal_reverse(m, r->w, i, &d, s->act, gact_next[at], 0, r->gact, r->gu, r->g.params);
+        *r->gdt += gact_next[at] * d.signal_dt;
+    }
+}
+
+/* -y . extra (v+ - v) - dt^2 y . stiffness v, extra = dt damping + dt^2 stiffness where implicit */
+static void implicit_reverse(reverse *r)
+{
+    const tg_model *m = r->m;
+    const tg_step_work *s = r->s;
+    for (int k = 0; k < m->nv; k++)
+    {
+        int joint = m->dof_joint[k], type = m->joint_type[joint];
+        double change = s->v_next[k] - s->v[k], y = r->y[k];
+        r->g.v[k] += y * s->extra[k];
+        if (s->options.implicit_damping)
+        {
+            *r->gdt -= y * r->w->params->dof_damping[k] * change;
+            if (r->g.params != NULL)
+                r->g.params[m->offset.joint_damping + joint] -= r->dt * y * change;
+        }
+        if (!s->options.implicit_springs || (type != TG_JOINT_HINGE && type != TG_JOINT_SLIDE))
+            continue;
+        double stiffness = TG_PARAM(r->w->params, joint_stiffness)[joint];
+        r->g.v[k] -= r->dt * r->dt * stiffness * y;
+        *r->gdt -= 2 * r->dt * stiffness * y * s->v_next[k];
+        if (r->g.params != NULL)
+            r->g.params[m->offset.joint_stiffness + joint] -= r->dt * r->dt * y * s->v_next[k];
+    }
+}
+
+/* ---- the passes ---- */
+
+static void laws_reverse(reverse *r)
+{
+    const tg_rows *rows = r->w->rows;
+    size_t bytes = sizeof(double) * (size_t)rows->nrow;
+    memset(r->gphi, 0, bytes);
+    memset(r->f_start, 0, bytes);
+    tg_law_gradient g = {.z = r->z,
+                         .gphi = r->gphi,
+                         .f_start = r->f_start,
+                         .mu = r->s->block_gradient,
+                         .bound = r->s->block_gradient + 5 * rows->nblock,
+                         .gdt = r->gdt,
+                         .params = r->g.params};
+    tg_laws_reverse(r->m, r->w, &r->s->settings, &g);
+}
+
+/* Everything with the twists of dt y: forces, L . (J y), gaps, and what depends on the velocities at the start. */
+static void pass_with_y(reverse *r)
+{
+    const tg_model *m = r->m;
+    tg_work *w = r->w;
+    tg_step_work *s = r->s;
+    const tg_rows *rows = w->rows;
+    tg_node_accelerations(m, w, s->acceleration);
+    tg_adjoint_begin(m, w, r->scaled);
+    tg_rnea_reverse(m, w, s->acceleration, r->scaled, -1, r->g);
+    tg_passive_reverse(m, w, s->q, s->v, r->scaled, r->g);
+    tg_actuator_forces(m, w, s->v, s->act, s->u, r->dt, s->part, NULL);
+    bool clamped = tg_joint_range_reverse(m, w, s->part, r->scaled, r->other, r->g.params);
+    if (!clamped)
+        actuators_reverse(r, r->scaled);
+    wrenches_reverse(r);
+    if (rows->nrow > 0)
+    {
+        for (int i = 0; i < rows->nrow; i++)
+            r->f[i] = rows->L[i] / r->dt;
+        tg_rows_reverse(m, w, s->q, r->scaled, TG_ROW_FIELD_Y, r->f, r->gphi, r->g);
+        tg_rows_reverse(m, w, s->q, s->v, TG_ROW_FIELD_V, r->f_start, NULL, r->g);
+    }
+    tg_adjoint_end(m, w, s->q, true, r->g.q, r->g.v, r->g.a, r->g.params);
+    if (!clamped)
+        return;
+    tg_adjoint_begin(m, w, r->other);
+    actuators_reverse(r, r->other);
+    tg_adjoint_end(m, w, s->q, false, r->g.q, r->g.v, r->g.a, r->g.params);
+}
+
+/* f . (J x) with x held fixed */
+static void pass_with(reverse *r, const double *x, const double *f)
+{
+    tg_adjoint_begin(r->m, r->w, x);
+    tg_rows_reverse(r->m, r->w, r->s->q, x, TG_ROW_FIELD_Y, f, NULL, r->g);
+    tg_adjoint_end(r->m, r->w, r->s->q, false, r->g.q, r->g.v, r->g.a, r->g.params);
+}
+
+/* turn . (J p), p = A^-1 J^T spread */
+static void pass_with_spread(reverse *r)
+{
+    const tg_rows *rows = r->w->rows;
+    for (int i = 0; i < rows->nisland; i++)
+        memcpy(r->f + rows->island[i].row, r->s->implicit[i].spread, sizeof(double) * (size_t)rows->island[i].rows);
+    tg_rows_response(r->m, r->w, r->f, r->other);
+    pass_with(r, r->other, r->turn);
+}
+
+static void reverse_step(reverse *r, const tg_cotangent *out)
+{
+    const tg_model *m = r->m;
+    tg_step_work *s = r->s;
+    if (out->q != NULL)
+        integrator_reverse(r, out->q);
+    impulses_reverse(r);
+    for (int k = 0; k < m->nv; k++)
+    {
+        r->scaled[k] = r->dt * r->y[k];
+        s->acceleration[k] = (s->v_next[k] - s->v[k]) / r->dt;
+        *r->gdt += r->y[k] * s->force[k];
+    }
+    if (r->w->rows->nrow > 0)
+        laws_reverse(r);
+    pass_with_y(r);
+    if (r->w->rows->nrow > 0)
+        pass_with(r, s->v_next, r->z);
+    if (r->turns)
+        pass_with_spread(r);
+    implicit_reverse(r);
+    activations_reverse(r, out->act);
+    for (int k = 0; k < m->nv; k++) /* a = (v+ - v) / dt */
+        r->g.v[k] -= r->g.a[k] / r->dt;
+}
+
+/* ---- the boundary ---- */
+
+static tg_status check_cotangent(const tg_model *m, tg_work *w, const tg_cotangent *out)
+{
+    if (out == NULL)
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "out is NULL");
+    if (out->q != NULL)
+        TG_TRY(tg_check_vector(w, "out.q", out->q, m->nv));
+    if (out->v != NULL)
+        TG_TRY(tg_check_vector(w, "out.v", out->v, m->nv));
+    return out->act != NULL ? tg_check_vector(w, "out.act", out->act, m->na) : TG_OK;
+}
+
+static reverse begin(const tg_model *m, tg_work *w, const tg_cotangent *out, const tg_cotangent *in, double *gdt)
+{
+    tg_step_work *s = w->step;
+    size_t rows = (size_t)w->rows->capacity.rows;
+    double *c = s->cotangent, *p = s->row_gradient;
+    reverse r = {.m = m, .w = w, .s = s, .dt = s->options.dt, .gdt = gdt, .gact = s->gact, .gu = s->gu};
+    r.vbar = c;
+    r.y = c + m->nv;
+    r.scaled = c + 2 * m->nv;
+    r.other = c + 3 * m->nv;
+    r.Lbar = p;
+    r.z = p + rows;
+    r.turn = p + 2 * rows;
+    r.gphi = p + 3 * rows;
+    r.f = p + 4 * rows;
+    r.f_start = p + 5 * rows;
+    r.wrench = in->wrench;
+    r.g = tg_gradient_begin(m, w, in->params);
+    memset(s->gact, 0, sizeof(double) * (size_t)m->na);
+    memset(s->gu, 0, sizeof(double) * (size_t)m->nu);
+    for (int k = 0; k < m->nv; k++)
+        r.vbar[k] = out->v != NULL ? out->v[k] : 0;
+    if (r.wrench != NULL)
+        memset(r.wrench, 0, sizeof(double) * 6 * (size_t)m->nbody);
+    return r;
+}
+
+tg_status tg_step_vjp(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label)
+{
+    TG_TRY(tg_check_work(m, w));
+    TG_TRY(check_cotangent(m, w, out));
+    if (in == NULL)
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "in is NULL");
+    TG_TRY(tg_step_prepare(m, w));
+    double gdt = 0;
+    reverse r = begin(m, w, out, in, &gdt);
+    reverse_step(&r, out);
+    tg_gradient_copy(m, r.g.q, in->q);
+    tg_gradient_copy(m, r.g.v, in->v);
+    tg_gradient_copy(m, r.scaled, in->tau);
+    if (in->act != NULL)
+        memcpy(in->act, r.gact, sizeof(double) * (size_t)m->na);
+    if (in->u != NULL)
+        memcpy(in->u, r.gu, sizeof(double) * (size_t)m->nu);
+    if (in->dt != NULL)
+        *in->dt = gdt;
+    if (label != NULL)
+        *label = w->step->label;
+    return TG_OK;
+}

@@ -1,0 +1,145 @@
+/* What a step says about itself: the contacts with their forces, and the numbers of tg_info. */
+#include "step_test.h"
+
+#define ON_FLOOR                                                                                                       \
+    "<mujoco><option timestep='0.001'/><default><geom friction='0.5 0.02 0.01' condim='%d'/></default><worldbody>"     \
+    "<geom name='floor' type='plane' size='5 5 0.1'/><body pos='0 0 %.17g'><freejoint/>%s</body></worldbody></mujoco>"
+
+static const char *const box = "<geom type='box' size='0.1 0.1 0.1' mass='2'/>";
+static const char *const ball = "<geom type='sphere' size='0.1' mass='2'/>";
+
+/* Forces are those on geom2, in world axes, at the point; the normal points from geom1 to geom2. */
+static void test_forces_at_rest(void **state)
+{
+    (void)state;
+    sim *s = sim_open(text(ON_FLOOR, 3, 0.1, box));
+    tg_step_contact contact[SIM_CONTACTS];
+    double sum[3] = {0};
+    sim_step(s);
+    assert_int_equal(sim_contacts(s, contact), 4);
+    for (int i = 0; i < 4; i++)
+    {
+        assert_int_equal(contact[i].at.geom1, 0);
+        assert_int_equal(contact[i].at.geom2, 1);
+        check_near("normal", contact[i].at.normal[2], 1, 0);
+        check_near("distance", contact[i].at.distance, 0, 1e-15);
+        check_near("point", fabs(contact[i].at.point[0]), 0.1, 1e-15);
+        check_near("force in the frame", contact[i].local[0], contact[i].force[2], 1e-15);
+        assert_int_equal(contact[i].mode, TG_CONTACT_STICKING);
+        for (int j = 0; j < 3; j++)
+            sum[j] += contact[i].force[j];
+    }
+    check_near("sum of forces", sum[2], 2 * gravity, 1e-9);
+    check_near("sum of forces, across", hypot(sum[0], sum[1]), 0, 1e-9);
+    assert_int_equal(s->info.contacts, 4);
+    assert_int_equal(s->info.rows, 12);
+    assert_int_equal(s->info.islands, 1);
+    assert_true(s->info.capacity > 0 && s->info.capacity <= 1);
+    check_near("kinetic energy", s->info.kinetic, 0, 1e-15);
+    check_near("potential energy", s->info.potential, 2 * gravity * 0.1, 1e-12);
+    assert_string_equal(tg_contact_mode_string(contact[0].mode), "sticking");
+    assert_string_equal(tg_step_status_string(s->info.status), "solved");
+    sim_close(s);
+}
+
+/* Friction of a sliding box: against the slip, mu times the normal force, and its work. */
+static void test_forces_of_sliding(void **state)
+{
+    (void)state;
+    sim *s = sim_open(text(ON_FLOOR, 3, 0.1, box));
+    tg_step_contact contact[SIM_CONTACTS];
+    double sum[3] = {0};
+    s->v[0] = 0.6;
+    s->v[1] = -0.8;
+    sim_step(s);
+    assert_int_equal(sim_contacts(s, contact), 4);
+    for (int i = 0; i < 4; i++)
+    {
+        assert_int_equal(contact[i].mode, TG_CONTACT_SLIDING);
+        assert_true(contact[i].margin > 0);
+        for (int j = 0; j < 3; j++)
+            sum[j] += contact[i].force[j];
+    }
+    check_near("friction", sum[0], -0.6 * 0.5 * 2 * gravity, 1e-9);
+    check_near("friction", sum[1], 0.8 * 0.5 * 2 * gravity, 1e-9);
+    double loss = 0.5 * gravity * 1e-3, gravity_work = 0.5 * 2 * (gravity * 1e-3) * (gravity * 1e-3);
+    check_near("work", s->info.work, 0.5 * 2 * ((1 - loss) * (1 - loss) - 1) - gravity_work, 1e-12);
+    sim_close(s);
+}
+
+/* On geom2, a ball that spins: the torque of a condim-4 contact. */
+static void test_torque(void **state)
+{
+    (void)state;
+    sim *s = sim_open(text(ON_FLOOR, 4, 0.1, ball));
+    tg_step_contact contact[SIM_CONTACTS];
+    s->v[5] = 5;
+    sim_step(s);
+    assert_int_equal(sim_contacts(s, contact), 1);
+    check_near("torque", contact[0].torque[2], -0.02 * 2 * gravity, 1e-9);
+    check_near("torque in the frame", contact[0].local[3], contact[0].torque[2], 1e-12);
+    sim_close(s);
+}
+
+/* Near the floor, and not to be reached in this step: listed, does nothing. Faster: it carries the force that stops it. */
+static void test_contact_that_is_apart(void **state)
+{
+    (void)state;
+    sim *s = sim_open(text(ON_FLOOR, 3, 0.1005, ball));
+    tg_step_contact contact[SIM_CONTACTS];
+    sim_step(s);
+    assert_int_equal(sim_contacts(s, contact), 1);
+    assert_int_equal(contact[0].mode, TG_CONTACT_BREAKING);
+    check_near("distance", contact[0].at.distance, 5e-4, 1e-15);
+    check_near("force", norm(3, contact[0].force), 0, 0);
+    assert_true(s->info.penetration == 0);
+    sim_reset(s);
+    s->v[2] = -1;
+    sim_step(s);
+    assert_int_equal(sim_contacts(s, contact), 1);
+    check_near("speed: it arrives", s->v[2], -0.5, 1e-12);
+    check_near("force", contact[0].force[2], 2 * (0.5 + gravity * 1e-3) / 1e-3, 1e-9);
+    check_near("height", s->q[2], 0.1, 1e-15);
+    sim_close(s);
+}
+
+static void test_penetration(void **state)
+{
+    (void)state;
+    sim *s = sim_open(text(ON_FLOOR, 3, 0.0997, ball));
+    sim_step(s);
+    check_near("penetration", s->info.penetration, 3e-4, 1e-15);
+    check_near("pushed out at", s->v[2], 0.05, 1e-12);
+    s->options.push_speed = 1;
+    sim_reset(s);
+    sim_step(s);
+    check_near("pushed out in one step at", s->v[2], 0.3, 1e-12);
+    s->options.push_gain = 0.5;
+    sim_reset(s);
+    sim_step(s);
+    check_near("half of it pushed out at", s->v[2], 0.15, 1e-12);
+    sim_close(s);
+}
+
+/* Margins of two geoms add: the ball stops above the floor. */
+static void test_margin(void **state)
+{
+    (void)state;
+    sim *s = sim_open(
+        "<mujoco><option timestep='0.001'/><worldbody><geom type='plane' size='5 5 0.1' margin='0.002'/>"
+        "<body pos='0 0 0.15'><freejoint/><geom type='sphere' size='0.1' margin='0.003'/></body></worldbody></mujoco>");
+    sim_run(s, 400);
+    check_near("height", s->q[2], 0.105, 1e-12);
+    check_below("speed at rest", norm(6, s->v), 1e-12);
+    sim_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forces_at_rest), cmocka_unit_test(test_forces_of_sliding),
+        cmocka_unit_test(test_torque),         cmocka_unit_test(test_contact_that_is_apart),
+        cmocka_unit_test(test_penetration),    cmocka_unit_test(test_margin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
