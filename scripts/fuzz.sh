@@ -24,7 +24,7 @@ trap 'rm -f "$log"' EXIT
 failed=0
 for target in "${targets[@]}"; do
     mkdir -p "$build/corpus/$target" "$build/found"
-    options=(-max_total_time="$seconds" -max_len="${FUZZ_MAX_LEN:-4096}" -timeout=30 -rss_limit_mb=1024
+    options=(-max_total_time="$seconds" -max_len="${FUZZ_MAX_LEN:-4096}" -timeout=120 -rss_limit_mb=1024
         -artifact_prefix="$build/found/$target-" -print_final_stats=1 -verbosity=0 -entropic=0)
     [ -n "${FUZZ_RUNS:-}" ] && options+=(-runs="$FUZZ_RUNS")
     [ -f "tests/fuzz/$target.dict" ] && options+=(-dict="tests/fuzz/$target.dict")

@@ -142,6 +142,10 @@ TG_API tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *option
  * the workspace has done something else since. */
 TG_API tg_status tg_step_contacts(const tg_model *m, tg_work *w, tg_step_contact *contact, int capacity, int *count);
 
+/* A number that stays the same from one state to a neighbouring one while the step is smooth between them: it changes when a contact, limit, dry
+ * friction or equality enters or leaves the problem or changes its mode, features or gate, or a push reaches its bound. */
+TG_API tg_status tg_step_signature(const tg_model *m, tg_work *w, uint64_t *signature);
+
 /* ---- derivatives of the last step ----
  *
  * By implicit differentiation of the solution that was selected (docs/gradients.md), with respect to everything that went in. q and q+ are

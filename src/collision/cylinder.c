@@ -61,17 +61,17 @@ double tg_point_cylinder(const tg_placed *c, v4 p, v4 *d, tg_surface *surface, u
 void tg_sphere_cylinder(const tg_query *q, tg_patch *patch)
 {
     const tg_placed *sphere = &q->shape[0];
-    double r = sphere->size[0];
+    double r = sphere->size[0], margin;
     v4 d;
-    tg_witness w;
-    double distance = tg_point_cylinder(&q->shape[1], sphere->x, &d, &w.surface[1], &w.feature[1], &w.margin);
-    w.normal = -d;
-    w.distance = distance - r;
-    w.point[0] = sphere->x - d * v4_splat(r);
-    w.point[1] = sphere->x - d * v4_splat(distance);
-    w.surface[0] = tg_surface_round(d, r);
-    w.feature[0] = 0;
-    tg_add_witness(q, patch, &w, 0);
+    uint32_t feature;
+    tg_surface surface;
+    double distance = tg_point_cylinder(&q->shape[1], sphere->x, &d, &surface, &feature, &margin);
+    if (!(distance - r < q->reach))
+        return;
+    tg_contact_point *c = &patch->point[patch->count++];
+    tg_init_point(c, sphere->x - d * v4_splat(0.5 * (distance + r)), -d, distance - r, margin, feature);
+    c->surface[0].S = tg_tangent_projector(d, v4_zero(), r);
+    c->surface[1] = surface;
 }
 
 /* ---- flat faces ---- */

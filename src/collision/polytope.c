@@ -681,6 +681,15 @@ static bool sphere_box_axis(const tg_placed *sphere, const tg_placed *box, doubl
     return true;
 }
 
+/* a face, an edge along an axis of the box, or a corner */
+static tg_surface box_surface(const tg_placed *box, const tg_axis *axis)
+{
+    if (axis->count[1] == 3)
+        return tg_surface_face();
+    int along = axis->vertex[1][0] ^ axis->vertex[1][1];
+    return axis->count[1] == 2 ? tg_surface_edge(axis->normal, box->R.c[along >> 1], 0) : tg_surface_vertex();
+}
+
 static void sphere_box(const tg_query *q, tg_patch *patch)
 {
     tg_axis axis;
@@ -693,8 +702,8 @@ static void sphere_box(const tg_query *q, tg_patch *patch)
         return;
     c->feature = witness_id(&axis);
     c->margin = axis.margin;
-    for (int i = 0; i < 2; i++)
-        c->surface[i] = core_surface(&q->shape[i], &axis, i);
+    c->surface[0].S = tg_tangent_projector(axis.normal, v4_zero(), tg_rounding(&q->shape[0]));
+    c->surface[1] = box_surface(&q->shape[1], &axis);
 }
 
 void tg_sphere_polytope(const tg_query *q, tg_patch *patch)

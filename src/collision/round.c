@@ -16,29 +16,26 @@
  * point. */
 #define ALIGNED 1e-5
 
-/* One point between cores a (rounded by r[0]) and b (r[1]); the surfaces are those of points. NULL: beyond reach. */
-static tg_contact_point *add(const tg_query *q, tg_patch *patch, v4 a, v4 b, v4 fallback, const double r[2],
-                             uint32_t feature)
+/* One point between cores a (rounded by r[0]) and b (r[1]), without its surfaces. NULL: beyond reach. */
+static inline tg_contact_point *add(const tg_query *q, tg_patch *patch, v4 a, v4 b, v4 fallback, const double r[2],
+                                    uint32_t feature)
 {
     v4 d = b - a;
     double length = sqrt(v4_dot(d, d)), distance = length - r[0] - r[1];
     if (!(distance < q->reach))
         return NULL;
     v4 n = length > 1e-12 * (r[0] + r[1]) && length > 0 ? d * v4_splat(1 / length) : fallback;
-    tg_contact_point *c = &patch->point[patch->count++];
-    tg_init_point(c, a + n * v4_splat(0.5 * (length + r[0] - r[1])), n, distance, length,
-                  feature); /* through the other core the normal turns over */
-    mat3 T = tg_tangent_projector(n, v4_zero(), 1);
-    for (int i = 0; i < 2; i++)
-        for (int k = 0; k < 3; k++)
-            c->surface[i].S.c[k] = T.c[k] * v4_splat(r[i]);
+    tg_contact_point *c = &patch->point[patch->count++]; /* through the other core the normal turns over: margin */
+    tg_init_point(c, a + n * v4_splat(0.5 * (length + r[0] - r[1])), n, distance, length, feature);
     return c;
 }
 
 void tg_sphere_sphere(const tg_query *q, tg_patch *patch)
 {
     const double r[2] = {q->shape[0].size[0], q->shape[1].size[0]};
-    add(q, patch, q->shape[0].x, q->shape[1].x, q->shape[0].R.c[0], r, 0);
+    tg_contact_point *c = add(q, patch, q->shape[0].x, q->shape[1].x, q->shape[0].R.c[0], r, 0);
+    for (int i = 0; c != NULL && i < 2; i++)
+        c->surface[i].S = tg_tangent_projector(c->normal, v4_zero(), r[i]);
 }
 
 /* ---- segments ---- */
@@ -49,10 +46,14 @@ static uint32_t feature_at(const tg_segment *s, double t)
     return t <= -s->half ? 0 : t >= s->half ? 1 : 2;
 }
 
-/* a surface of a capsule: an end's sphere, or its side, where the axis is a flat direction */
-static tg_surface capsule_surface(const tg_segment *s, double t, v4 n, double r)
+/* the surface of a capsule: an end's sphere, or its side, where the axis is a flat direction */
+static void set_surface(tg_contact_point *c, int i, const tg_segment *s, double t, double r)
 {
-    return feature_at(s, t) == 2 ? tg_surface_edge(n, s->axis, r) : tg_surface_round(n, r);
+    bool side = feature_at(s, t) == 2;
+    v4 e = side ? s->axis : v4_zero();
+    c->surface[i].flat = side;
+    c->surface[i].edge = e;
+    c->surface[i].S = tg_tangent_projector(c->normal, e, r);
 }
 
 /* how far the nearest point is from the next end, where end and side change places */
@@ -69,7 +70,8 @@ void tg_sphere_capsule(const tg_query *q, tg_patch *patch)
     tg_contact_point *c = add(q, patch, q->shape[0].x, tg_along(&s, t), q->shape[1].R.c[0], r, feature_at(&s, t));
     if (c == NULL)
         return;
-    c->surface[1] = capsule_surface(&s, t, c->normal, r[1]);
+    c->surface[0].S = tg_tangent_projector(c->normal, v4_zero(), r[0]);
+    set_surface(c, 1, &s, t, r[1]);
     c->margin = tg_least(c->margin, end_margin(&s, free));
 }
 
@@ -93,21 +95,28 @@ bool tg_axes_clear(const tg_query *q)
     return clear <= 0 || v4_dot(d, d) >= clear * clear;
 }
 
+/* of two axes; of parallel ones x of the first */
+static v4 common_normal(const tg_query *q)
+{
+    v4 n = v4_cross(q->shape[0].R.c[2], q->shape[1].R.c[2]);
+    double length = sqrt(v4_dot(n, n));
+    return length > 1e-9 ? n * v4_splat(1 / length) : q->shape[0].R.c[0];
+}
+
 static void add_capsules(const tg_query *q, tg_patch *patch)
 {
     tg_segment a = tg_axis_of(&q->shape[0]), b = tg_axis_of(&q->shape[1]);
     const double r[2] = {q->shape[0].size[0], q->shape[1].size[0]};
     double s, t;
     nearest_parameters(&a, &b, &s, &t);
-    v4 fallback = v4_cross(a.axis, b.axis);
-    double length = sqrt(v4_dot(fallback, fallback));
-    fallback = length > 1e-9 ? fallback * v4_splat(1 / length) : q->shape[0].R.c[0];
+    v4 from = tg_along(&a, s), to = tg_along(&b, t), way = to - from;
+    bool cross = v4_dot(way, way) < 1e-20 * (r[0] + r[1]) * (r[0] + r[1]);
     tg_contact_point *c =
-        add(q, patch, tg_along(&a, s), tg_along(&b, t), fallback, r, 3 * feature_at(&a, s) + feature_at(&b, t));
+        add(q, patch, from, to, cross ? common_normal(q) : way, r, 3 * feature_at(&a, s) + feature_at(&b, t));
     if (c == NULL)
         return;
-    c->surface[0] = capsule_surface(&a, s, c->normal, r[0]);
-    c->surface[1] = capsule_surface(&b, t, c->normal, r[1]);
+    set_surface(c, 0, &a, s, r[0]);
+    set_surface(c, 1, &b, t, r[1]);
     v4 d = b.centre - a.centre;
     double e = v4_dot(a.axis, b.axis);
     c->margin = tg_least(

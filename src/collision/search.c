@@ -36,10 +36,10 @@ double tg_capsule_start(const tg_placed *capsule, const tg_placed *shape, tg_poi
             at = 0.5 * (t[0] + t[1]);
         f = distance(shape, tg_along(&s, at), &d);
         double g = v4_dot(d, s.axis);
-        if (fabs(g) < 1e-6)
+        if (fabs(g) < 1e-3) /* f is convex: what is left of the way down is at most the width times the slope */
         {
             *normal = -d;
-            return f;
+            return f - fabs(g) * width;
         }
         if (width < 1e-9 * s.half)
             break;

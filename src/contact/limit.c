@@ -624,21 +624,43 @@ static void start_strict(limit *l)
     tg_chol_solve(l->rank, l->w->A, l->ld, 1, l->d, 1);
 }
 
+/* w->x is the solution with compliance eps: z = -sigma / eps, before anything is lost */
+static void start_soft(limit *l, double eps)
+{
+    const tg_held *held = l->held;
+    for (int i = 0; i < l->count; i++)
+        l->z[i] = -l->w->s[held->row[i]] / eps;
+    tg_gemm_nt(l->rank, 1, l->count, held->range, l->ld, l->z, l->count, TG_GEMM_SET, l->d, 1);
+}
+
 /* nothing depends on the slope of responses */
 static bool is_inside(const limit *l)
 {
     return l->unique || !l->outside;
 }
 
-/* more steps with the same factors, while they help: ends in rounding */
+/* More steps with the same factors, while they help: ends in rounding. Responses outside of their cones come onto them, where
+ * the equations let them. */
 static void polish(limit *l, double left, double aim)
 {
+    bool exact = l->outside;
+    double slope = l->slope;
+    if (exact)
+    {
+        l->slope = 0;
+        left = evaluate(l);
+    }
     for (int c = 0; c < CHORDS && left > rounding * aim; c++)
     {
         double before = left;
         left = advance(l, left, 0);
         if (!(left < 0.5 * before))
-            return;
+            break;
+    }
+    if (exact && !(left <= aim))
+    {
+        l->slope = slope;
+        advance(l, evaluate(l), 0);
     }
 }
 
@@ -650,6 +672,8 @@ bool tg_limit_newton(tg_solve_work *w, tg_limit_way way, int steps, double aim)
     start(&l);
     if (way == TG_LIMIT_NEAR && !l.unique)
         start_strict(&l);
+    if (way == TG_LIMIT_SOFT && !l.unique)
+        start_soft(&l, w->softness);
     double left = evaluate(&l);
     if (!l.unique && left <= rounding * aim && !l.outside)
         return true;

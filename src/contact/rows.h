@@ -239,6 +239,9 @@ size_t tg_poisson_scratch(int rows); /* bytes, beside those of a solve */
 /* Modes of an island's blocks by its impulses and velocities alone. (plain_modes.c) */
 void tg_plain_modes(const tg_rows *r, const tg_rows_island *island, tg_block_mode *mode);
 
+/* The query of a near pair, with the velocities at the start of the step. (touch.c) */
+tg_query tg_touch_query(const tg_model *m, const tg_work *w, tg_geom_pair pair, double dt, double reach);
+
 /* The law of two geoms; declared: their declared pair, -1: none. (touch.c) */
 tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int declared);
 

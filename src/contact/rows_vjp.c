@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "collision/narrow_deriv.h"
+#include "collision/polytope.h"
 #include "contact/collide.h"
 #include "dynamics/tendon.h"
 #include "tangere/algebra.h"
@@ -20,6 +21,7 @@ typedef struct reverse
     tg_work *w;
     const double *q, *x;
     tg_row_field field;
+    double dt, *gdt;
     tg_gradient g;
 } reverse;
 
@@ -100,24 +102,69 @@ static pull relative_pull(const tg_contact_point *c, const point_gradient *g)
     return out;
 }
 
-/* where a geom sits in its body, and its size */
-static void geom_gradient(const reverse *r, const tg_touch *t, int which, const point_gradient *g, pull displaced)
+/* where a geom sits in its body: from the gradient of its displacement, at its origin */
+static void place_gradient(const reverse *r, int geom, pull displaced)
 {
     const tg_model *m = r->m;
-    const tg_params *p = r->w->params;
-    int geom = which == 0 ? t->pair.first : t->pair.second;
     mat3 R = tg_body_rotation(r->w, m->geom_body[geom]);
-    v4 arm = t->at.point - r->w->space->placed[geom].x;
-    v4 g_pos = mat3_mul_t(R, displaced.lin), turn = mat3_mul_t(R, displaced.ang + v4_cross(arm, displaced.lin));
+    v4 g_pos = mat3_mul_t(R, displaced.lin), turn = mat3_mul_t(R, displaced.ang);
     double T[12];
-    tg_quat_raw_tangent(TG_PARAM(p, geom_quat) + 4 * geom, T);
+    tg_quat_raw_tangent(TG_PARAM(r->w->params, geom_quat) + 4 * geom, T);
     for (int i = 0; i < 3; i++)
         r->g.params[m->offset.geom_pos + 3 * geom + i] += g_pos[i];
     for (int i = 0; i < 4; i++)
         r->g.params[m->offset.geom_quat + 4 * geom + i] += T[i] * turn[0] + T[4 + i] * turn[1] + T[8 + i] * turn[2];
-    tg_query query = tg_pair_query(r->w, t->pair, 0);
+}
+
+/* place and size of a geom; displaced: at the contact point */
+static void geom_gradient(const reverse *r, const tg_touch *t, const tg_query *query, int which,
+                          const point_gradient *g, pull displaced)
+{
+    int geom = which == 0 ? t->pair.first : t->pair.second;
+    v4 arm = t->at.point - query->shape[which].x;
+    place_gradient(r, geom, (pull){displaced.lin, displaced.ang + v4_cross(arm, displaced.lin)});
     for (int k = 0; k < 3; k++)
-        r->g.params[m->offset.geom_size + 3 * geom + k] += apply(g, tg_motion_by_size(&query, &t->at, which, k));
+        r->g.params[r->m->offset.geom_size + 3 * geom + k] += apply(g, tg_motion_by_size(query, &t->at, which, k));
+}
+
+/* A contact whose normal is that of where the geoms will be, x' = x + dt v, R' = Exp(dt w) R: what displaces these places beyond the geoms' own
+ * displacement. With (s, t) the gradient of such a displacement at the contact point and of its rotation, a = p - x', b = x' - x, E = Exp(dt w):
+ *     a turn of the geom    (E - 1)^T (t + a x s) - b x s
+ *     its velocity          dt s,  dt Jl(dt w)^T (t + a x s)
+ *     dt                    s . (v + w x a) + t . w */
+static void course_reverse(const reverse *r, const tg_touch *t, const tg_query *query, int which,
+                           const point_gradient *g)
+{
+    int geom = which == 0 ? t->pair.first : t->pair.second, body = r->m->geom_body[geom];
+    tg_placed then = tg_advanced(query, which);
+    v4 s = v4_zero(), c = v4_zero(), v = query->velocity[which], w = query->spin[which], x = query->shape[which].x;
+    for (int i = 0; i < 3; i++)
+    {
+        v4 unit = v4_zero();
+        unit[i] = 1;
+        s[i] = apply(g, tg_motion_by_course(&t->at, which, unit, v4_zero()));
+        c[i] = apply(g, tg_motion_by_course(&t->at, which, v4_zero(), unit));
+    }
+    v4 a = t->at.point - then.x, moment = c + v4_cross(a, s), turn_then = v4_zero();
+    v4 back = mat3_mul(query->shape[which].R, mat3_mul_t(then.R, moment)); /* E^T */
+    double angle[3], Jl[9];
+    for (int i = 0; i < 3; i++)
+        angle[i] = r->dt * w[i];
+    tg_so3_left_jacobian(angle, Jl);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            turn_then[i] += r->dt * Jl[3 * j + i] * moment[j];
+    *r->gdt += v4_dot(s, v + v4_cross(w, a)) + v4_dot(c, w);
+    v4 gv = s * v4_splat(r->dt);
+    pull displaced = {v4_cross(gv, w), back - moment - v4_cross(then.x - x, s)};
+    if (r->m->body_node[body] == 0)
+        return;
+    v4 at = from_origin(r, body, x);
+    spatial Vbar = wrench_of((pull){gv, turn_then}, at);
+    spatial V = spatial_load(r->w->V + SPATIAL_SIZE * r->m->body_node[body]);
+    tg_adjoint_seed(r->w, body, spatial_add(wrench_of(displaced, at), force_cross(V, Vbar)), Vbar, spatial_zero());
+    if (r->g.params != NULL)
+        place_gradient(r, geom, displaced);
 }
 
 static void touch_reverse(const reverse *r, const tg_touch *t, const double *f, double gphi)
@@ -134,10 +181,16 @@ static void touch_reverse(const reverse *r, const tg_touch *t, const double *f, 
     pull first = {g.point - second.lin, v4_cross(n, g.normal) - second.ang};
     seed_side(r, b->body[0], p, negative(F), first);
     seed_side(r, b->body[1], p, F, second);
-    if (r->g.params == NULL)
+    if (r->g.params == NULL && t->at.kind != TG_POINT_AHEAD)
         return;
-    geom_gradient(r, t, 0, &g, first);
-    geom_gradient(r, t, 1, &g, second);
+    tg_query query = tg_touch_query(r->m, r->w, t->pair, r->dt, 0);
+    for (int k = 0; k < 2; k++)
+    {
+        if (r->g.params != NULL)
+            geom_gradient(r, t, &query, k, &g, k == 0 ? first : second);
+        if (t->at.kind == TG_POINT_AHEAD)
+            course_reverse(r, t, &query, k, &g);
+    }
 }
 
 /* ---- equalities between bodies ---- */
@@ -319,10 +372,10 @@ static void constraint_reverse(const reverse *r, const tg_constraint *c, const d
 }
 
 void tg_rows_reverse(const tg_model *m, tg_work *w, const double *q, const double *x, tg_row_field field,
-                     const double *f, const double *gphi, tg_gradient g)
+                     const double *f, const double *gphi, double dt, double *gdt, tg_gradient g)
 {
     const tg_rows *rows = w->rows;
-    reverse r = {m, w, q, x, field, g};
+    reverse r = {m, w, q, x, field, dt, gdt, g};
     for (int i = 0; i < rows->nconstraint; i++)
     {
         const tg_constraint *c = &rows->constraint[i];

@@ -25,6 +25,7 @@ enum
     NEAR_ROUNDS = 3,       /* the same from a solution */
     NEAR_STEPS = 16,
     WARM_ROUNDS = 8,  /* changes of phase between the impulses of the step before and a solution */
+    SOFT_STEPS = 8,   /* Newton steps behind the interior point, with compliance */
     WARM_PROBLEMS = 3 /* how often blocks that were left out may come back */
 };
 
@@ -34,8 +35,10 @@ static const double on_cone = 1 - 1e-6;     /* |x_T| of x_N */
 static const double slides_on = 1e-3;       /* m/s: faster than this a contact that slid goes on */
 static const double little_friction = 1e-2; /* of the coefficients */
 static const double near_enough = 1e-6;     /* m/s: a residual from which Newton finishes */
-static const double compliance = 1e-8;      /* of mean G_ii */
-static const double violated = 1e-9;        /* m/s: G_ii times how far outside of its cone a held contact may be */
+static const double soft_aim = 1e-15;       /* m/s: the compliance times an impulse is hardly more */
+static const double compliance = 1e-8;      /* of mean G_ii; more where that is too stiff for the interior point */
+static const double most_compliance = 1e-4;
+static const double violated = 1e-9; /* m/s: G_ii times how far outside of its cone a held contact may be */
 
 static double diagonal(const tg_cones *cones, int row)
 {
@@ -257,20 +260,96 @@ bool tg_solve_accept(tg_solve_work *w)
     return selected && w->kept_residual <= w->options->tolerance;
 }
 
-bool tg_solve_compliant(tg_solve_work *w)
+/* Newton steps while they help */
+static void polish_soft(tg_solve_work *w)
+{
+    size_t bytes = (size_t)w->cones.rows * sizeof *w->x;
+    double best = tg_newton_residual(&w->cones, w->x, w->s);
+    for (int k = 0; k < SOFT_STEPS && best > soft_aim; k++)
+    {
+        memcpy(w->sigma, w->x, bytes);
+        tg_newton_classify(&w->cones, w->x, w->s, w->state);
+        tg_newton_step(w, 0);
+        double here = tg_newton_residual(&w->cones, w->x, w->s);
+        if (!(here < best))
+        {
+            memcpy(w->x, w->sigma, bytes);
+            return;
+        }
+        best = here;
+    }
+}
+
+/* the solution of the problem with compliance, as exact as rounding lets it be: interior point, then Newton */
+static void solve_soft(tg_solve_work *w, double eps, double *rigid)
 {
     tg_cones *cones = &w->cones;
-    double eps = compliance * mean_diagonal(cones), *rigid = w->held.gap;
+    size_t bytes = (size_t)cones->rows * sizeof *w->x;
     for (int i = 0; i < cones->rows; i++)
     {
         rigid[i] = diagonal(cones, i);
         cones->G[(size_t)i * (size_t)(cones->ld + 1)] += eps * cones->scale[i] * cones->scale[i];
     }
-    tg_interior_run(w, 1e-4 * w->options->tolerance);
+    double soft = 1e-4 * w->options->tolerance, left = tg_interior_run(w, soft);
+    if (left > soft)
+    {
+        memcpy(w->L, w->x, bytes);
+        memcpy(w->x, w->kept, bytes);
+        if (!(tg_interior_from(w, soft) < left))
+            memcpy(w->x, w->L, bytes);
+        tg_cones_velocity(cones, w->x, w->s);
+    }
+    polish_soft(w);
     for (int i = 0; i < cones->rows; i++)
         cones->G[(size_t)i * (size_t)(cones->ld + 1)] = rigid[i];
     tg_cones_velocity(cones, w->x, w->s);
-    bool selected = select_solution(w, false);
+}
+
+static double largest_impulse(const tg_solve_work *w)
+{
+    double largest = 0;
+    for (int i = 0; i < w->cones.rows; i++)
+        largest = tg_larger(largest, w->cones.scale[i] * fabs(w->x[i]));
+    return largest;
+}
+
+/* from the compliant solution to its limit; every change of phase starts there again */
+static bool settle_soft(tg_solve_work *w)
+{
+    size_t bytes = (size_t)w->cones.rows * sizeof *w->x;
+    memcpy(w->L, w->x, bytes);
+    memcpy(w->sigma, w->s, bytes);
+    suggest_phases(w, tg_larger(no_slip, 10 * w->softness * largest_impulse(w)));
+    for (int k = 0; k < ROUNDS; k++)
+    {
+        memcpy(w->x, w->L, bytes);
+        memcpy(w->s, w->sigma, bytes);
+        tg_held_build(w);
+        bool solved = tg_limit_newton(w, TG_LIMIT_SOFT, NEAR_STEPS, aim(w));
+        if (!solved)
+            return false;
+        if (!revise_phases(w))
+            return true;
+    }
+    return false;
+}
+
+bool tg_solve_compliant(tg_solve_work *w)
+{
+    double mean = mean_diagonal(&w->cones);
+    bool selected = false;
+    for (double share = compliance; share < 2 * most_compliance && !selected; share *= 1e2)
+    {
+        w->softness = share * mean;
+        solve_soft(w, w->softness, w->held.gap);
+        selected = settle_soft(w);
+    }
+    if (!selected)
+    {
+        memcpy(w->x, w->L, (size_t)w->cones.rows * sizeof *w->x);
+        tg_cones_velocity(&w->cones, w->x, w->s);
+        selected = select_solution(w, false);
+    }
     keep(w, selected ? selection_kind(w) : TG_SELECT_UNSELECTED);
     return selected && w->kept_residual <= w->options->tolerance;
 }

@@ -58,6 +58,7 @@ typedef struct tg_solve_work
     double *kept;  /* the best solution so far, its residual (m/s) and how it was selected */
     double *spare; /* the best solution before the interior point */
     double kept_residual;
+    double softness; /* compliance of a solution (m/s per N s) */
     tg_selection kept_selection;
     tg_cone_state *state;
     tg_held held;
@@ -153,6 +154,7 @@ typedef enum tg_limit_way
 {
     TG_LIMIT_FAR,   /* w->x is any point: responses are stiff only in the end */
     TG_LIMIT_NEAR,  /* w->x is a solution, or nearly */
+    TG_LIMIT_SOFT,  /* w->x is the solution with compliance w->softness, w->s = G w->x + g without it */
     TG_LIMIT_LINEAR /* cones do not matter: the nearest solution, Z^T L_R stays as it is */
 } tg_limit_way;
 

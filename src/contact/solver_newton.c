@@ -14,6 +14,7 @@ enum
 };
 
 static const double proximal = 1e-4;
+static const double near = 1e-6; /* m/s: far from a solution there is nothing to select */
 
 static void sweeps(tg_solve_work *w, int count)
 {
@@ -61,19 +62,27 @@ static void restore(tg_solve_work *w)
     tg_cones_velocity(&w->cones, w->x, w->s);
 }
 
+/* selected, or at least certified */
+static bool offer(tg_solve_work *w)
+{
+    if (tg_solve_accept(w) || (w->options->select && w->kept_residual <= near && tg_solve_compliant(w)))
+        return true;
+    return tg_solve_certified(w);
+}
+
 /* From nothing: the interior point; when that finds no solution, with friction that grows; many sweeps and Newton. */
 static bool cold(tg_solve_work *w)
 {
     memset(w->state, 0, (size_t)w->cones.blocks * sizeof *w->state);
     tg_interior_run(w, 1e-2 * w->options->tolerance);
-    if (tg_solve_accept(w) || (w->options->select && tg_solve_compliant(w)) || tg_solve_certified(w))
+    if (offer(w))
         return true;
     restore(w);
     newton(w, 6, false);
     if (tg_solve_accept(w) || tg_solve_certified(w))
         return true;
     for (int stages = 1; stages <= MOST_STAGES; stages *= 2)
-        if (tg_solve_growing(w, stages) && (tg_solve_accept(w) || tg_solve_certified(w)))
+        if (tg_solve_growing(w, stages) && offer(w))
             return true;
     memset(w->x, 0, (size_t)w->cones.rows * sizeof *w->x);
     sweeps(w, 200);

@@ -137,12 +137,9 @@ static void add_touch(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg
     tg_add_part(r, c, m->body_tree[body2]);
 }
 
-static void look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, double dt)
+tg_query tg_touch_query(const tg_model *m, const tg_work *w, tg_geom_pair pair, double dt, double reach)
 {
-    int declared = m->npair > 0 ? tg_declared_pair(m, pair) : -1;
-    const double *margins = TG_PARAM(w->params, geom_margin);
-    double margin = declared < 0 ? margins[pair.first] + margins[pair.second] : TG_PARAM(w->params, pair_margin)[declared];
-    tg_query query = tg_pair_query(w, pair, margin + w->space->grow[pair.first] + w->space->grow[pair.second]);
+    tg_query query = tg_pair_query(w, pair, reach);
     const int geom[2] = {pair.first, pair.second};
     query.dt = dt;
     for (int k = 0; k < 2; k++)
@@ -151,6 +148,16 @@ static void look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, doubl
         query.velocity[k] = x.linear;
         query.spin[k] = x.angular;
     }
+    return query;
+}
+
+static void look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, double dt)
+{
+    int declared = m->npair > 0 ? tg_declared_pair(m, pair) : -1;
+    const double *margins = TG_PARAM(w->params, geom_margin), *grow = w->space->grow;
+    double margin =
+        declared < 0 ? margins[pair.first] + margins[pair.second] : TG_PARAM(w->params, pair_margin)[declared];
+    tg_query query = tg_touch_query(m, w, pair, dt, margin + grow[pair.first] + grow[pair.second]);
     tg_patch patch;
     tg_narrow(&query, &patch);
     if (patch.count == 0)

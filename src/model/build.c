@@ -181,6 +181,35 @@ static tg_status make(tg_build *w)
     return status != TG_OK ? status : tg_build_parameters(w);
 }
 
+/* Candidate pairs are looked at one by one: that must end. */
+static tg_status check_pairs(const tg_build *w)
+{
+    enum
+    {
+        MOST_BODIES = 1 << 16,
+        MOST_PAIRS = 1 << 28
+    };
+    const tg_model *m = w->m;
+    int nbody = 0, ngeom = 0, fixed = 0; /* of the geoms, those on the world do not collide with each other */
+    for (int body = 0; body < m->nbody; body++)
+        nbody += m->body_ngeom[body] > 0;
+    for (int geom = 0; geom < m->ngeom; geom++)
+    {
+        bool collides = (m->geom_contype[geom] | m->geom_conaffinity[geom]) != 0;
+        ngeom += collides;
+        fixed += collides && m->body_weld[m->geom_body[geom]] == 0;
+    }
+    double pairs = ((double)ngeom * ngeom - (double)fixed * fixed) / 2;
+    if (nbody > MOST_BODIES)
+        return tg_fail(&w->b->error, TG_ERR_MODEL,
+                       "%d bodies have geoms, at most %d can: join some, or leave out geoms", nbody, MOST_BODIES);
+    if (pairs > MOST_PAIRS)
+        return tg_fail(&w->b->error, TG_ERR_MODEL,
+                       "%d geoms make %.3g pairs that could collide, at most %d can: join some, or leave out geoms",
+                       ngeom, pairs, MOST_PAIRS);
+    return TG_OK;
+}
+
 tg_status tg_builder_build(tg_builder *b, tg_model **m)
 {
     if (b == NULL)
@@ -196,6 +225,8 @@ tg_status tg_builder_build(tg_builder *b, tg_model **m)
     if (status != TG_OK)
         return status;
     status = make(&w);
+    if (status == TG_OK)
+        status = check_pairs(&w);
     b->list[TG_LIST_REPORT].count = nreport; /* what the build says of meshes is the model's, not the builder's */
     tg_build_free_hulls(&w);
     tg_order_free(b, &w.order);

@@ -137,25 +137,48 @@ static void fill_constraints(tg_build *w)
     }
 }
 
-/* The geoms that excludes keep apart from each geom: counted, then filled from the end of each geom's part. */
-static void fill_apart(tg_model *m)
+/* Pairs of bodies or geoms; those of which apart names geoms (is not negative) do not count where it is given. */
+typedef struct pair_list
 {
-    for (int i = 0; i < m->nexclude; i++)
+    int n;
+    const int *first, *second, *apart;
+} pair_list;
+
+static bool counts(const pair_list *pairs, int k)
+{
+    return pairs->first[k] >= 0 && (pairs->apart == NULL || pairs->apart[k] < 0);
+}
+
+/* other[start[i] .. start[i + 1]) are the partners of i, 0 <= i < count. Counted, then filled from the end of each part; start
+ * comes zeroed. */
+static void fill_partners(const pair_list *pairs, int count, int *start, int *other)
+{
+    for (int k = 0; k < pairs->n; k++)
     {
-        if (m->exclude_geom1[i] < 0)
+        if (!counts(pairs, k))
             continue;
-        m->apart_start[m->exclude_geom1[i]]++;
-        m->apart_start[m->exclude_geom2[i]]++;
+        start[pairs->first[k]]++;
+        start[pairs->second[k]]++;
     }
-    for (int g = 1; g <= m->ngeom; g++)
-        m->apart_start[g] += m->apart_start[g - 1];
-    for (int i = 0; i < m->nexclude; i++)
+    for (int i = 1; i <= count; i++)
+        start[i] += start[i - 1];
+    for (int k = 0; k < pairs->n; k++)
     {
-        if (m->exclude_geom1[i] < 0)
+        if (!counts(pairs, k))
             continue;
-        m->apart[--m->apart_start[m->exclude_geom1[i]]] = m->exclude_geom2[i];
-        m->apart[--m->apart_start[m->exclude_geom2[i]]] = m->exclude_geom1[i];
+        other[--start[pairs->first[k]]] = pairs->second[k];
+        other[--start[pairs->second[k]]] = pairs->first[k];
     }
+}
+
+static void fill_filters(tg_model *m)
+{
+    const pair_list bodies = {m->nexclude, m->exclude_body1, m->exclude_body2, m->exclude_geom1};
+    const pair_list geoms = {m->nexclude, m->exclude_geom1, m->exclude_geom2, NULL};
+    const pair_list declared = {m->npair, m->pair_geom1, m->pair_geom2, NULL};
+    fill_partners(&bodies, m->nbody, m->body_apart_start, m->body_apart);
+    fill_partners(&geoms, m->ngeom, m->geom_apart_start, m->geom_apart);
+    fill_partners(&declared, m->ngeom, m->geom_paired_start, m->geom_paired);
 }
 
 static void copy_if_any(void *out, const void *from, size_t bytes)
@@ -214,7 +237,7 @@ tg_status tg_build_structure(tg_build *w)
     fill_tendons(w);
     fill_actuators(w);
     fill_constraints(w);
-    fill_apart(w->m);
+    fill_filters(w->m);
     fill_assets(w);
     tg_topology_fill(w->m);
     tg_params_slices(w->m);

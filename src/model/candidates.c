@@ -1,23 +1,19 @@
 #include "model/candidates.h"
 
-static bool excluded(const tg_model *m, int body1, int body2)
+/* Whether j is among the partners of i; see fill_partners in build_structure.c. */
+static bool is_partner(const int *start, const int *other, int i, int j)
 {
-    for (int i = 0; i < m->nexclude; i++)
-        if (m->exclude_geom1[i] < 0 && ((m->exclude_body1[i] == body1 && m->exclude_body2[i] == body2) ||
-                                        (m->exclude_body1[i] == body2 && m->exclude_body2[i] == body1)))
+    for (int k = start[i]; k < start[i + 1]; k++)
+        if (other[k] == j)
             return true;
     return false;
 }
 
 bool tg_geoms_fit(const tg_model *m, int geom1, int geom2)
 {
-    if ((m->geom_contype[geom1] & m->geom_conaffinity[geom2]) == 0 &&
-        (m->geom_contype[geom2] & m->geom_conaffinity[geom1]) == 0)
-        return false;
-    for (int i = m->apart_start[geom1]; i < m->apart_start[geom1 + 1]; i++)
-        if (m->apart[i] == geom2)
-            return false;
-    return true;
+    bool fit = (m->geom_contype[geom1] & m->geom_conaffinity[geom2]) != 0 ||
+               (m->geom_contype[geom2] & m->geom_conaffinity[geom1]) != 0;
+    return fit && !is_partner(m->geom_apart_start, m->geom_apart, geom1, geom2);
 }
 
 bool tg_bodies_may_collide(const tg_model *m, int body1, int body2)
@@ -28,16 +24,7 @@ bool tg_bodies_may_collide(const tg_model *m, int body1, int body2)
     int parent1 = m->body_weld[m->body_parent[weld1]], parent2 = m->body_weld[m->body_parent[weld2]];
     if (weld1 != 0 && weld2 != 0 && (weld1 == parent2 || weld2 == parent1))
         return false;
-    return !excluded(m, body1, body2);
-}
-
-static int declared_pair(const tg_model *m, int geom1, int geom2)
-{
-    for (int i = 0; i < m->npair; i++)
-        if ((m->pair_geom1[i] == geom1 && m->pair_geom2[i] == geom2) ||
-            (m->pair_geom1[i] == geom2 && m->pair_geom2[i] == geom1))
-            return i;
-    return -1;
+    return !is_partner(m->body_apart_start, m->body_apart, body1, body2);
 }
 
 typedef struct candidate_list
@@ -58,7 +45,7 @@ static void append_bodies(const tg_model *m, int body1, int body2, candidate_lis
 {
     for (int g = m->body_geom[body1]; g < m->body_geom[body1] + m->body_ngeom[body1]; g++)
         for (int h = m->body_geom[body2]; h < m->body_geom[body2] + m->body_ngeom[body2]; h++)
-            if (tg_geoms_fit(m, g, h) && declared_pair(m, g, h) < 0)
+            if (tg_geoms_fit(m, g, h) && !is_partner(m->geom_paired_start, m->geom_paired, g, h))
                 append(list, g, h, -1);
 }
 

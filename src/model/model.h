@@ -111,8 +111,12 @@ typedef struct tg_param_offsets
     X(int, exclude_body2, m->nexclude, "")                                                                             \
     X(int, exclude_geom1, m->nexclude, "-1: all geoms of the two bodies")                                              \
     X(int, exclude_geom2, m->nexclude, "")                                                                             \
-    X(int, apart_start, m->ngeom + 1, "of a geom, in apart: the geoms that it does not collide with by an exclude")    \
-    X(int, apart, 2 * m->nexclude, "")                                                                                 \
+    X(int, body_apart_start, m->nbody + 1, "of a body, in body_apart: the bodies that an exclude keeps apart from it") \
+    X(int, body_apart, 2 * m->nexclude, "")                                                                            \
+    X(int, geom_apart_start, m->ngeom + 1, "the same for excludes of two geoms")                                       \
+    X(int, geom_apart, 2 * m->nexclude, "")                                                                            \
+    X(int, geom_paired_start, m->ngeom + 1, "the same for the geoms that it is a declared pair with")                  \
+    X(int, geom_paired, 2 * m->npair, "")                                                                              \
     X(double, key_time, m->nkey, "")                                                                                   \
     X(double, key_q, (size_t)m->nkey * m->nq, "")                                                                      \
     X(double, key_v, (size_t)m->nkey * m->nv, "")                                                                      \

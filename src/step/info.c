@@ -133,3 +133,49 @@ tg_status tg_step_contacts(const tg_model *m, tg_work *w, tg_step_contact *conta
     }
     return TG_OK;
 }
+
+/* ---- the signature ---- */
+
+/* FNV-1a over 64-bit words */
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    return (hash ^ word) * 1099511628211u;
+}
+
+/* whether the bias is at -v_push */
+static bool push_is_full(const tg_work *w, const tg_constraint *c)
+{
+    const tg_contact_settings *s = &w->step->settings;
+    double sum = 0;
+    for (int i = 0; i < c->rows; i++)
+        sum += w->rows->phi[c->row + i] * w->rows->phi[c->row + i];
+    bool overlaps = c->source == TG_SOURCE_EQUALITY || w->rows->phi[c->row] < 0;
+    return overlaps && s->push_gain * sqrt(sum) >= s->push_speed * s->dt;
+}
+
+static uint64_t constraint_signature(const tg_work *w, int block)
+{
+    const tg_rows *r = w->rows;
+    const tg_constraint *c = &r->constraint[r->order[block]];
+    const tg_block_mode *mode = &r->mode[block];
+    uint64_t hash = mix(c->id, mode->immaterial ? TG_MODES : (uint64_t)mode->mode);
+    hash = mix(hash, mode->mode != TG_MODE_BREAKING && push_is_full(w, c));
+    if (c->source == TG_SOURCE_CONTACT)
+        hash = mix(hash, r->touch[c->index].impact + 2u * r->touch[c->index].rebound);
+    return hash;
+}
+
+tg_status tg_step_signature(const tg_model *m, tg_work *w, uint64_t *signature)
+{
+    TG_TRY(tg_need_step(m, w));
+    if (signature == NULL)
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "signature is NULL");
+    TG_TRY(tg_step_modes(w));
+    uint64_t hash = 14695981039346656037u;
+    for (int b = 0; b < w->rows->nblock; b++)
+        hash = mix(hash, constraint_signature(w, b));
+    for (int i = 0; i < w->rows->nisland; i++)
+        hash = mix(hash, w->rows->island[i].relaxed);
+    *signature = hash;
+    return TG_OK;
+}

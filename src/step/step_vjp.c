@@ -25,8 +25,8 @@ typedef struct reverse
     tg_work *w;
     tg_step_work *s;
     double dt, *gdt;
-    double *vbar, *y, *scaled, *other;                    /* nv each; scaled = dt y */
-    double *Lbar, *z, *turn, *gphi, *f, *f_start;         /* rows each */
+    double *vbar, *y, *scaled, *other;            /* nv each; scaled = dt y */
+    double *Lbar, *z, *turn, *gphi, *f, *f_start; /* rows each */
     tg_gradient g;
     double *gact, *gu, *wrench;
     bool turns;
@@ -40,7 +40,9 @@ static void integrator_reverse(reverse *r, const double *gq_next)
     const tg_model *m = r->m;
     for (int j = 0; j < m->njoint; j++)
     {
-        int dof = m->joint_dof[j], linear = m->joint_type[j] == TG_JOINT_FREE ? 3 : m->joint_type[j] == TG_JOINT_BALL ? 0 : 1;
+        int dof = m->joint_dof[j], linear = m->joint_type[j] == TG_JOINT_FREE   ? 3
+                                            : m->joint_type[j] == TG_JOINT_BALL ? 0
+                                                                                : 1;
         const double *v = r->s->v_next + dof, *g = gq_next + dof;
         for (int i = 0; i < linear; i++)
         {
@@ -83,8 +85,7 @@ static void island_reverse(reverse *r, int i)
             mu[5 * (island->block + b) + axis] = block->kind == TG_BLOCK_CONTACT && axis < block->rows - 1
                                                      ? tg_implicit_mu_gradient(f, b, axis, Lbar, z)
                                                      : 0;
-        bound[island->block + b] =
-            block->kind == TG_BLOCK_FRICTION ? tg_implicit_bound_gradient(f, b, Lbar, z) : 0;
+        bound[island->block + b] = block->kind == TG_BLOCK_FRICTION ? tg_implicit_bound_gradient(f, b, Lbar, z) : 0;
     }
 }
 
@@ -234,8 +235,8 @@ static void pass_with_y(reverse *r)
     {
         for (int i = 0; i < rows->nrow; i++)
             r->f[i] = rows->L[i] / r->dt;
-        tg_rows_reverse(m, w, s->q, r->scaled, TG_ROW_FIELD_Y, r->f, r->gphi, r->g);
-        tg_rows_reverse(m, w, s->q, s->v, TG_ROW_FIELD_V, r->f_start, NULL, r->g);
+        tg_rows_reverse(m, w, s->q, r->scaled, TG_ROW_FIELD_Y, r->f, r->gphi, r->dt, r->gdt, r->g);
+        tg_rows_reverse(m, w, s->q, s->v, TG_ROW_FIELD_V, r->f_start, NULL, r->dt, r->gdt, r->g);
     }
     tg_adjoint_end(m, w, s->q, true, r->g.q, r->g.v, r->g.a, r->g.params);
     if (!clamped)
@@ -249,7 +250,7 @@ static void pass_with_y(reverse *r)
 static void pass_with(reverse *r, const double *x, const double *f)
 {
     tg_adjoint_begin(r->m, r->w, x);
-    tg_rows_reverse(r->m, r->w, r->s->q, x, TG_ROW_FIELD_Y, f, NULL, r->g);
+    tg_rows_reverse(r->m, r->w, r->s->q, x, TG_ROW_FIELD_Y, f, NULL, r->dt, r->gdt, r->g);
     tg_adjoint_end(r->m, r->w, r->s->q, false, r->g.q, r->g.v, r->g.a, r->g.params);
 }
 

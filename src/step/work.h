@@ -42,9 +42,9 @@ typedef struct tg_step_work
     tg_contact_settings settings; /* of the contact laws */
     tg_info info;
     bool has_wrench;
-    bool done;           /* a step has been taken, and nothing else since */
-    bool modes;          /* modes of its contacts are there */
-    bool factored;       /* the factors of its islands are there */
+    bool done;     /* a step has been taken, and nothing else since */
+    bool modes;    /* modes of its contacts are there */
+    bool factored; /* the factors of its islands are there */
     tg_label label;
     uint64_t generation; /* of the parameters at that time */
     uint64_t placement;  /* of the arrays that its derivatives need */

@@ -1,6 +1,10 @@
 /* A step is a function: the same twice, from a saved state, in another workspace, in place or not; and it asks for no
  * memory. */
+#define _GNU_SOURCE /* popen, open_memstream, getdelim, readlink */
+
 #include "support/heap_watch.h"
+
+#include <unistd.h>
 
 #include "step_test.h"
 
@@ -151,12 +155,52 @@ static void test_no_memory_is_asked_for(void **state)
     sim_close(s);
 }
 
-int main(void)
+/* the last state of a trajectory, in hexadecimal */
+static void print_trajectory(FILE *out)
 {
+    sim *s = open_scene();
+    sim_run(s, STEPS);
+    for (int i = 0; i < s->n.nq; i++)
+        fprintf(out, "%a\n", s->q[i]);
+    for (int i = 0; i < s->n.nv; i++)
+        fprintf(out, "%a\n", s->v[i]);
+    sim_close(s);
+}
+
+/* This program, run again with an argument, prints the same numbers. */
+static void test_in_another_process(void **state)
+{
+    (void)state;
+    char path[4096], command[4200], *own = NULL, *other = NULL;
+    size_t size = 0, room = 0;
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length <= 0)
+        skip();
+    path[length] = 0;
+    snprintf(command, sizeof command, "'%s' --print", path);
+    FILE *memory = open_memstream(&own, &size);
+    print_trajectory(memory);
+    fclose(memory);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    ssize_t got = getdelim(&other, &room, 0, pipe);
+    assert_int_equal(pclose(pipe), 0);
+    assert_int_equal((size_t)got, size);
+    assert_memory_equal(own, other, size);
+    free(own);
+    free(other);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--print") == 0)
+    {
+        print_trajectory(stdout);
+        return 0;
+    }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_twice_and_from_the_middle),
-        cmocka_unit_test(test_in_place_or_not),
-        cmocka_unit_test(test_cache_is_a_start_only),
+        cmocka_unit_test(test_twice_and_from_the_middle), cmocka_unit_test(test_in_place_or_not),
+        cmocka_unit_test(test_cache_is_a_start_only),     cmocka_unit_test(test_in_another_process),
         cmocka_unit_test(test_no_memory_is_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
