@@ -10,7 +10,7 @@ export JOBS
 PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
     -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help run build test bench robots lint format valgrind fuzz clean command python
+.PHONY: help run build test bench solvers robots lint format valgrind fuzz clean command python
 
 help: ## list the targets
 	@echo "make <target>:"
@@ -33,6 +33,12 @@ bench: ## time the library beside its peers in one run
 	@build/bench/bench/bench_dynamics
 	@$(MAKE) python
 	@.venv/bin/python bench/load.py --write
+
+solvers: ## every solver on recorded problems: share solved, iterations, time; PROBLEMS (bench/problems/*.tgp)
+	@scripts/setup.sh core python bench
+	@cmake --preset bench --log-level=NOTICE
+	@cmake --build --preset bench -j $(JOBS) --target bench_solvers
+	@build/bench/bench/bench_solvers $(or $(PROBLEMS),$(wildcard bench/problems/*.tgp))
 
 robots: python ## drop every robot of the shared folder, and move it by random controls: 10 s each (minutes)
 	@scripts/setup.sh core python test

@@ -30,9 +30,11 @@ typedef struct tg_options
     const char *solver;    /* "newton", "ipm", "pgs" */
     double tolerance;      /* m/s: residual up to which a step counts as solved, 1e-8 */
     bool implicit_damping; /* damping of joints acts on v+ (default, as MuJoCo's Euler); off: on v */
+    bool
+        implicit_actuators; /* what actuators on hinges and slides have of damping acts on v+; off (default): on v, as MuJoCo's Euler */
     bool implicit_springs; /* springs of hinges and slides act at q + dt v+; off (default): at q */
     bool project;          /* brings loops to rounding after the step */
-    bool energy;           /* fills tg_info.kinetic and potential (default) */
+    bool energy;           /* fills tg_info.kinetic and potential; costs another pass over the bodies; off by default */
     tg_restitution restitution;
     double push_speed; /* m/s: how fast an overlap is pushed out at most, 0.05 */
     double push_gain;  /* share of an overlap that is pushed out in a step, 1 */
@@ -168,18 +170,73 @@ typedef struct tg_label
     double residual;  /* of the step (m/s) */
 } tg_label;
 
-/* A gradient of a scalar, with respect to what came out of a step or what went in. NULL: zero, or not wanted. */
+/* A gradient of a scalar (or a change), with respect to what came out of a step or what went in. NULL: zero, or not wanted. */
 typedef struct tg_cotangent
 {
-    double *q, *v, *act;       /* nv, nv, na */
-    double *u, *tau, *wrench;  /* nu, nv, 6 nbody: of what went in */
-    double *dt;                /* 1 */
-    double *params;            /* nparams */
+    double *q, *v, *act;      /* nv, nv, na */
+    double *u, *tau, *wrench; /* nu, nv, 6 nbody: of what went in */
+    double *dt;               /* 1 */
+    double *params;           /* nparams */
 } tg_cotangent;
+
+/* Matrices of derivatives, row-major and dense: d(what came out) / d(what went in), rows x length of what went in; q in the tangent space. NULL
+ * fields are skipped. */
+typedef struct tg_jacobian
+{
+    double *dq_dq, *dq_dv, *dq_dact, *dq_du, *dq_dtau, *dq_ddt;             /* rows: nv */
+    double *dv_dq, *dv_dv, *dv_dact, *dv_du, *dv_dtau, *dv_ddt;             /* rows: nv */
+    double *dact_dq, *dact_dv, *dact_dact, *dact_du, *dact_dtau, *dact_ddt; /* rows: na */
+    const int *index; /* nindex positions in the parameter vector (tg_param_find, tg_param_match) */
+    int nindex;
+    double *dq_dparams, *dv_dparams, *dact_dparams; /* rows x nindex */
+    tg_label label;
+} tg_jacobian;
+
+TG_API tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *jacobian);
+
+/* Forward mode: the change of q+, v+ (nv each, tangent) and act+ along a change of what went in; NULL in `in`: zero, in `out`: not wanted. params: of
+ * the whole vector. */
+TG_API tg_status tg_step_jvp(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out, tg_label *label);
 
 /* Reverse mode: out holds the gradients with respect to q+, v+, act+; writes those of in. label may be NULL. The cost does not depend on the
  * number of parameters. */
 TG_API tg_status tg_step_vjp(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label);
+
+/* ---- the derivatives' judge: central differences ---- */
+
+typedef struct tg_differences tg_differences;
+
+/* Memory of its own, its workspace with room for so many contacts (0: a number chosen by the model). */
+TG_API tg_status tg_differences_create(const tg_model *m, int contacts, tg_differences **d, tg_error *error);
+TG_API void tg_differences_destroy(tg_differences *d); /* NULL is allowed */
+TG_API const char *tg_differences_message(const tg_differences *d);
+
+/* How many numbers were differenced, and why others were not. */
+typedef struct tg_differences_count
+{
+    int taken;
+    int switched; /* a mode, a feature or a gate changes within reach of the displacement: tg_step_signature differs */
+    int outside;  /* a displaced parameter is outside its domain, or not finite */
+} tg_differences_count;
+
+/* The gradient of out . (q+, v+, act+) with respect to what goes into a step, by Richardson's combination of central
+ * differences with h and h/2: h = scale times 1e-7 for q, 1e-6 for v, act, u, tau and wrenches, 1e-5 dt for dt, 1e-6 of a
+ * parameter's size (kept in 1e-3 .. 1) for parameters. Fills the fields of in that are not NULL; NaN where nothing could be
+ * differenced. params: those of the workspace; NULL: the model's. index: nindex parameters, NULL: all; others are left alone.
+ * count may be NULL. Slow: four steps a number. */
+typedef struct tg_differences_request
+{
+    const tg_params *params;
+    const tg_options *options;
+    const tg_state *state;
+    const tg_control *control;
+    const int *index;
+    int nindex;
+    double scale; /* 0: 1 */
+} tg_differences_request;
+
+TG_API tg_status tg_step_differences(const tg_model *m, tg_differences *d, const tg_differences_request *request,
+                                     const tg_cotangent *out, tg_cotangent *in, tg_differences_count *count);
 
 #ifdef __cplusplus
 }

@@ -31,7 +31,7 @@ static int count_true(const int *flag, int n)
 
 int tg_default_contacts(const tg_model *m)
 {
-    int most = 64 + (m->ntree > 8 ? 8 : 2) * m->ngeom;
+    int most = 64 + (m->ntree > 8 ? 16 : 2) * m->ngeom;
     return m->ncandidate < most / TG_PATCH_MAX ? TG_PATCH_MAX * m->ncandidate : most;
 }
 

@@ -104,7 +104,7 @@ typedef struct tg_capacity
 
 enum
 {
-    TG_DENSE_ROWS = 640,   /* about 200 contacts: the most rows of a dense problem */
+    TG_DENSE_ROWS = 384,   /* the most rows of a dense problem */
     TG_DENSE_COUPLED = 240 /* the same where several trees are coupled, whose matrices are sparse */
 };
 
@@ -238,6 +238,9 @@ size_t tg_poisson_scratch(int rows); /* bytes, beside those of a solve */
 
 /* Modes of an island's blocks by its impulses and velocities alone. (plain_modes.c) */
 void tg_plain_modes(const tg_rows *r, const tg_rows_island *island, tg_block_mode *mode);
+
+/* Takes out of the equalities' bias what no velocity can follow. After tg_apply_laws and tg_fill_delassus. (consistent.c) */
+void tg_make_consistent(tg_rows *r);
 
 /* The query of a near pair, with the velocities at the start of the step. (touch.c) */
 tg_query tg_touch_query(const tg_model *m, const tg_work *w, tg_geom_pair pair, double dt, double reach);

@@ -27,6 +27,28 @@ bool tg_bodies_may_collide(const tg_model *m, int body1, int body2)
     return !is_partner(m->body_apart_start, m->body_apart, body1, body2);
 }
 
+static bool body_collides(const tg_model *m, int body)
+{
+    for (int g = m->body_geom[body]; g < m->body_geom[body] + m->body_ngeom[body]; g++)
+        if ((m->geom_contype[g] | m->geom_conaffinity[g]) != 0)
+            return true;
+    return false;
+}
+
+void tg_chain_colliders(tg_model *m)
+{
+    int collider = m->nbody, mover = m->nbody;
+    for (int body = m->nbody - 1; body >= 0; body--)
+    {
+        m->next_collider[body] = collider;
+        m->next_mover[body] = mover;
+        if (!body_collides(m, body))
+            continue;
+        collider = body;
+        mover = m->body_weld[body] != 0 ? body : mover;
+    }
+}
+
 typedef struct candidate_list
 {
     tg_candidate *at;
@@ -57,9 +79,12 @@ int tg_list_candidates(const tg_model *m, tg_candidate *list, int capacity)
         bool swap = m->pair_geom1[i] > m->pair_geom2[i];
         append(&all, swap ? m->pair_geom2[i] : m->pair_geom1[i], swap ? m->pair_geom1[i] : m->pair_geom2[i], i);
     }
-    for (int a = 0; a < m->nbody; a++)
-        for (int b = a + 1; m->body_ngeom[a] > 0 && b < m->nbody; b++)
-            if (m->body_ngeom[b] > 0 && tg_bodies_may_collide(m, a, b))
+    for (int a = body_collides(m, 0) ? 0 : m->next_collider[0]; a < m->nbody; a = m->next_collider[a])
+    {
+        const int *next = m->body_weld[a] == 0 ? m->next_mover : m->next_collider;
+        for (int b = next[a]; b < m->nbody; b = next[b])
+            if (tg_bodies_may_collide(m, a, b))
                 append_bodies(m, a, b, &all);
+    }
     return all.count;
 }

@@ -11,6 +11,9 @@ bool tg_bodies_may_collide(const tg_model *m, int body1, int body2);
 /* The filters by geom: contype of one fits conaffinity of the other, not excluded. */
 bool tg_geoms_fit(const tg_model *m, int geom1, int geom2);
 
+/* Fills next_collider and next_mover. */
+void tg_chain_colliders(tg_model *m);
+
 /* Two geoms that may collide, geom1 < geom2; pair is the declared pair that says how, -1: none. */
 typedef struct tg_candidate
 {

@@ -111,6 +111,8 @@ typedef struct tg_param_offsets
     X(int, exclude_body2, m->nexclude, "")                                                                             \
     X(int, exclude_geom1, m->nexclude, "-1: all geoms of the two bodies")                                              \
     X(int, exclude_geom2, m->nexclude, "")                                                                             \
+    X(int, next_collider, m->nbody, "the next body with a geom that can collide; nbody: none")                         \
+    X(int, next_mover, m->nbody, "the next such body that is not fixed to the world")                                  \
     X(int, body_apart_start, m->nbody + 1, "of a body, in body_apart: the bodies that an exclude keeps apart from it") \
     X(int, body_apart, 2 * m->nexclude, "")                                                                            \
     X(int, geom_apart_start, m->ngeom + 1, "the same for excludes of two geoms")                                       \

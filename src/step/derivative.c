@@ -9,11 +9,10 @@ const char *tg_label_string(tg_label_kind kind)
     return (unsigned)kind <= TG_LABEL_REGULARISED ? name[kind] : "unknown";
 }
 
-/* all islands together fit where their rows do; what is kept of an island is quadratic in its rows */
+/* what is kept of an island is quadratic in its rows: the largest one, or many smaller ones */
 size_t tg_implicit_capacity(const tg_capacity *c)
 {
-    size_t one = tg_implicit_bytes(c->island_rows);
-    return c->rows > c->island_rows ? 4 * one : 2 * one;
+    return tg_implicit_bytes(c->island_rows) + (c->rows > c->island_rows ? tg_implicit_bytes(TG_DENSE_COUPLED) : 0);
 }
 
 static tg_status factor_islands(tg_work *w)
@@ -28,6 +27,8 @@ static tg_status factor_islands(tg_work *w)
             return tg_fail(&w->error, TG_ERR_UNSUPPORTED,
                            "derivatives of an island with %d rows over several trees (%d are possible)", island->rows,
                            TG_DENSE_COUPLED);
+        if (island->impact && s->options.restitution == TG_RESTITUTION_POISSON)
+            return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "derivatives of an impact with Poisson's restitution");
         s->problem[i] = tg_island_problem(r, island);
         TG_TRY(tg_implicit_factor(&s->problem[i], r->L + island->row, r->sigma + island->row, r->mode + island->block,
                                   island->result.selection, &arena, &s->implicit[i], &w->error));

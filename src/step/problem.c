@@ -12,6 +12,8 @@ tg_status tg_step_problem(const tg_model *m, tg_work *w, const tg_cache *cache)
     tg_fill_jacobian(m, w, s->q);
     tg_fill_delassus(m, w, s->options.dt);
     tg_apply_laws(m, w, s->v, s->v_free, &s->settings);
+    if (m->nequality > 0)
+        tg_make_consistent(w->rows);
     tg_cache_read(w, cache);
     return TG_OK;
 }

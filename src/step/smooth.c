@@ -14,6 +14,22 @@ static bool has_implicit_spring(const tg_model *m, const tg_step_work *s, int do
     return s->options.implicit_springs && (type == TG_JOINT_HINGE || type == TG_JOINT_SLIDE);
 }
 
+tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, int actuator)
+{
+    const tg_step_work *s = w->step;
+    tg_actuator_damping none = {.dof = -1};
+    int joint = m->actuator_target[actuator];
+    if (!s->options.implicit_actuators || m->actuator_transmission[actuator] != TG_TRANSMISSION_JOINT ||
+        (m->joint_type[joint] != TG_JOINT_HINGE && m->joint_type[joint] != TG_JOINT_SLIDE))
+        return none;
+    tg_actuator_damping d = {.dof = m->joint_dof[joint],
+                             .drive = tg_drive_of(m, w, actuator, s->v, s->act, s->u, s->options.dt)};
+    d.gear = TG_PARAM(w->params, actuator_gear)[6 * actuator];
+    d.slope = -(TG_PARAM(w->params, actuator_bias)[3 * actuator + 2] +
+                TG_PARAM(w->params, actuator_gain)[3 * actuator + 2] * d.drive.signal);
+    return d.drive.force_end < 0 && d.slope > 0 ? d : none;
+}
+
 static void fill_extra(const tg_model *m, const tg_work *w)
 {
     tg_step_work *s = w->step;
@@ -23,6 +39,12 @@ static void fill_extra(const tg_model *m, const tg_work *w)
         s->extra[k] = s->options.implicit_damping ? dt * w->params->dof_damping[k] : 0;
         if (has_implicit_spring(m, s, k))
             s->extra[k] += dt * dt * TG_PARAM(w->params, joint_stiffness)[m->dof_joint[k]];
+    }
+    for (int i = 0; i < m->nu && s->options.implicit_actuators; i++)
+    {
+        tg_actuator_damping d = tg_implicit_damping_of(m, w, i);
+        if (d.dof >= 0)
+            s->extra[d.dof] += dt * d.gear * d.gear * d.slope;
     }
 }
 
@@ -73,7 +95,6 @@ static void smooth_forces(const tg_model *m, tg_work *w)
         s->force[k] += s->tau[k] - s->part[k];
     if (m->nu > 0)
     {
-        tg_transmissions(m, w, s->q);
         tg_actuator_forces(m, w, s->v, s->act, s->u, s->options.dt, s->part, NULL);
         tg_clamp_joint_forces(m, w, s->part);
         add(m->nv, s->part, s->force);
@@ -87,6 +108,8 @@ tg_status tg_step_smooth(const tg_model *m, tg_work *w)
     tg_step_work *s = w->step;
     double dt = s->options.dt;
     tg_position_stage(m, w, s->q);
+    if (m->nu > 0)
+        tg_transmissions(m, w, s->q);
     fill_extra(m, w);
     TG_TRY(tg_factor_mass(m, w, s->extra));
     tg_node_twists(m, w, s->v, w->V);

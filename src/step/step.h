@@ -2,10 +2,21 @@
 #ifndef TG_STEP_STEP_H
 #define TG_STEP_STEP_H
 
+#include "dynamics/actuation.h"
 #include "step/work.h"
 
 /* Checks the options, fills in what they leave open, and keeps them. (options.c) */
 tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *options);
+
+/* What of an actuator's force is damping that acts on v+: -gear^2 slope v. dof -1: nothing. (smooth.c) */
+typedef struct tg_actuator_damping
+{
+    int dof;
+    double gear, slope;
+    tg_drive drive;
+} tg_actuator_damping;
+
+tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, int actuator);
 
 /* Position and velocity stage, factors of M + dt D (+ dt^2 K), and the velocities without constraints. (smooth.c) */
 tg_status tg_step_smooth(const tg_model *m, tg_work *w);

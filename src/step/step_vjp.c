@@ -197,6 +197,27 @@ static void implicit_reverse(reverse *r)
     }
 }
 
+/* -y . dt gear^2 slope (v+ - v), slope = -(bias_2 + gain_2 signal) */
+static void implicit_actuators_reverse(reverse *r)
+{
+    const tg_model *m = r->m;
+    for (int i = 0; i < m->nu && r->s->options.implicit_actuators; i++)
+    {
+        tg_actuator_damping d = tg_implicit_damping_of(m, r->w, i);
+        if (d.dof < 0)
+            continue;
+        double change = r->y[d.dof] * (r->s->v_next[d.dof] - r->s->v[d.dof]), square = d.gear * d.gear;
+        double gain = TG_PARAM(r->w->params, actuator_gain)[3 * i + 2], g_signal = r->dt * square * gain * change;
+        *r->gdt -= square * d.slope * change - g_signal * d.drive.signal_dt;
+        tg_signal_reverse(m, r->w, i, &d.drive, r->s->act, g_signal, 0, r->gact, r->gu, r->g.params);
+        if (r->g.params == NULL)
+            continue;
+        r->g.params[m->offset.actuator_bias + 3 * i + 2] += r->dt * square * change;
+        r->g.params[m->offset.actuator_gain + 3 * i + 2] += r->dt * square * d.drive.signal * change;
+        r->g.params[m->offset.actuator_gear + 6 * i] -= 2 * r->dt * d.gear * d.slope * change;
+    }
+}
+
 /* ---- the passes ---- */
 
 static void laws_reverse(reverse *r)
@@ -285,6 +306,7 @@ static void reverse_step(reverse *r, const tg_cotangent *out)
     if (r->turns)
         pass_with_spread(r);
     implicit_reverse(r);
+    implicit_actuators_reverse(r);
     activations_reverse(r, out->act);
     for (int k = 0; k < m->nv; k++) /* a = (v+ - v) / dt */
         r->g.v[k] -= r->g.a[k] / r->dt;

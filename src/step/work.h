@@ -23,6 +23,9 @@
     X(double, act_next, m->na, "")                                                                                     \
     X(double, cotangent, 4 * m->nv, "of v+, and what becomes of it (step_vjp.c)")                                      \
     X(double, acceleration, m->nv, "(v+ - v) / dt")                                                                    \
+    X(double, unit, m->nv + m->na, "a unit vector, for derivatives row by row; zero between")                          \
+    X(double, forward, 3 * m->nv + m->na + m->nu + 6 * m->nbody + 1, "gradient of one row, for forward mode (jvp.c)")  \
+    X(double, forward_v, m->nv, "change of v+ (jvp.c)")                                                                \
     X(double, gact, m->na + 1, "")                                                                                     \
     X(double, gu, m->nu + 1, "")                                                                                       \
     X(double, row_gradient, 7 * (size_t)c->rows, "gradients of rows: Lbar, z, turn, gphi, f, f_start")                 \

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import mujoco
 import numpy as np
 import pytest
@@ -99,6 +101,25 @@ def test_copies_are_reported_once() -> None:
     text = rods('count="100"').replace('<joint name="j"/>', '<joint name="j" stiffness="1 2"/>')
     ignored = [e for e in tg.load_string(text).report if e.kind == tg.ReportKind.IGNORED_PHYSICS]
     assert len(ignored) == 1
+
+
+@pytest.mark.parametrize(
+    ("inside", "message"),
+    [
+        ('<body><freejoint/><geom size="0.1"/></body>', "40000 geoms make 8e\\+08 pairs that could collide"),
+        ('<body><geom size="0.1"/><geom size="0.2"/></body>', ""),
+        ('<body><freejoint/><geom mass="1" size="0.1" contype="0" conaffinity="0"/></body>', ""),
+    ],
+)
+def test_pairs_are_bounded(inside: str, message: str) -> None:
+    text = world(f'<replicate count="40000" offset="1 0 0">{inside}</replicate>')
+    start = time.perf_counter()
+    if message:
+        with pytest.raises(tg.Error, match=f"<string>:1: {message}"):
+            tg.load_string(text)
+    else:
+        assert tg.load_string(text).ncandidate == 0
+    assert time.perf_counter() - start < 20
 
 
 BAD_REPLICATE = {

@@ -1,0 +1,307 @@
+/* Central differences of a step: the judge of its derivatives.
+ *
+ * With D(h) = (f(x + h) - f(x - h)) / 2h, Richardson's combination (4 D(h/2) - D(h)) / 3 has an error of order h^4. Nothing is
+ * differenced across a change of mode: every evaluation must have the signature of the step itself. */
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "model/manifold.h"
+#include "step/step.h"
+
+/* X(type, name, count) */
+#define TG_DIFFERENCES_FIELDS(X)                                                                                       \
+    X(double, q, m->nq)                                                                                                \
+    X(double, v, m->nv)                                                                                                \
+    X(double, act, m->na)                                                                                              \
+    X(double, u, m->nu)                                                                                                \
+    X(double, tau, m->nv)                                                                                              \
+    X(double, wrench, 6 * m->nbody)                                                                                    \
+    X(double, q_moved, m->nq)                                                                                          \
+    X(double, q_next, m->nq)                                                                                           \
+    X(double, v_next, m->nv)                                                                                           \
+    X(double, act_next, m->na)                                                                                         \
+    X(double, q_base, m->nq)                                                                                           \
+    X(double, turn, m->nv)
+
+struct tg_differences
+{
+    const tg_model *m;
+    tg_work *work;
+    tg_params *params;
+#define X(type, name, count) type *name;
+    TG_DIFFERENCES_FIELDS(X)
+#undef X
+    tg_options options;
+    tg_allocator allocator;
+};
+
+/* ---- memory ---- */
+
+static void place(tg_differences *d, const tg_model *m, tg_arena *arena)
+{
+#define X(type, name, count) d->name = TG_TAKE(arena, type, count, #name);
+    TG_DIFFERENCES_FIELDS(X)
+#undef X
+}
+
+tg_status tg_differences_create(const tg_model *m, int contacts, tg_differences **out, tg_error *error)
+{
+    if (m == NULL || out == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "tg_differences_create: %s is NULL", m == NULL ? "m" : "d");
+    tg_differences counted;
+    tg_arena arena = {0};
+    TG_TAKE(&arena, tg_differences, 1, "tg_differences");
+    place(&counted, m, &arena);
+    void *memory = arena.failed ? NULL : tg_alloc(&m->allocator, arena.used);
+    if (memory == NULL)
+        return tg_fail(error, TG_ERR_MEMORY, "tg_differences_create: no memory for %zu bytes", arena.used);
+    arena = (tg_arena){.base = memory, .capacity = arena.used};
+    tg_differences *d = TG_TAKE(&arena, tg_differences, 1, "tg_differences");
+    place(d, m, &arena);
+    d->m = m;
+    d->allocator = m->allocator;
+    tg_status status = tg_params_create(m, &d->params, error);
+    if (status == TG_OK)
+        status = contacts > 0 ? tg_work_create_for(m, contacts, &d->work, error) : tg_work_create(m, &d->work, error);
+    if (status != TG_OK)
+    {
+        tg_differences_destroy(d);
+        return status;
+    }
+    *out = d;
+    return TG_OK;
+}
+
+void tg_differences_destroy(tg_differences *d)
+{
+    if (d == NULL)
+        return;
+    tg_allocator allocator = d->allocator;
+    tg_work_destroy(d->work);
+    tg_params_destroy(d->params);
+    tg_free(&allocator, d);
+}
+
+const char *tg_differences_message(const tg_differences *d)
+{
+    return d == NULL ? "" : tg_work_message(d->work);
+}
+
+/* ---- one evaluation ---- */
+
+typedef struct task
+{
+    tg_differences *d;
+    const tg_differences_request *request;
+    const tg_cotangent *out;
+    tg_options options;
+    double scale;
+    uint64_t signature; /* of the step itself */
+    tg_differences_count count;
+} task;
+
+static tg_status take_step(task *t, const double *q, double dt, uint64_t *signature)
+{
+    tg_differences *d = t->d;
+    tg_options options = t->options;
+    options.dt = dt;
+    tg_state in = {(double *)q, d->v, d->act, t->request->state->cache},
+             next = {d->q_next, d->v_next, d->act_next, NULL};
+    tg_control control = {d->u, d->tau, d->wrench};
+    TG_TRY(tg_step(d->m, d->work, &options, &in, &control, &next, NULL));
+    return tg_step_signature(d->m, d->work, signature);
+}
+
+/* out . (q+, v+, act+), q+ as a difference from the step's own */
+static double weigh(const task *t)
+{
+    const tg_differences *d = t->d;
+    double sum = 0;
+    if (t->out->q != NULL)
+        (void)tg_difference(d->m, d->q_base, d->q_next, d->turn, NULL);
+    for (int k = 0; k < d->m->nv; k++)
+        sum +=
+            (t->out->q != NULL ? t->out->q[k] * d->turn[k] : 0) + (t->out->v != NULL ? t->out->v[k] * d->v_next[k] : 0);
+    for (int k = 0; t->out->act != NULL && k < d->m->na; k++)
+        sum += t->out->act[k] * d->act_next[k];
+    return sum;
+}
+
+typedef enum verdict
+{
+    TAKEN,
+    SWITCHED,
+    OUTSIDE
+} verdict;
+
+static tg_status evaluate(task *t, const double *q, double dt, double *value, verdict *outcome)
+{
+    uint64_t signature;
+    TG_TRY(take_step(t, q, dt, &signature));
+    *outcome = signature == t->signature ? TAKEN : SWITCHED;
+    *value = weigh(t);
+    return TG_OK;
+}
+
+/* ---- one number ---- */
+
+/* moves input `index` of one kind by h and evaluates */
+typedef tg_status (*mover)(task *t, double *x, int index, double h, double *value, verdict *outcome);
+
+static tg_status move_q(task *t, double *x, int index, double h, double *value, verdict *outcome)
+{
+    tg_differences *d = t->d;
+    memset(d->turn, 0, sizeof(double) * (size_t)d->m->nv);
+    d->turn[index] = h;
+    tg_advance(d->m, x, d->turn, d->q_moved);
+    return evaluate(t, d->q_moved, t->options.dt, value, outcome);
+}
+
+static tg_status move_number(task *t, double *x, int index, double h, double *value, verdict *outcome)
+{
+    double kept = x[index];
+    x[index] = kept + h;
+    tg_status status = evaluate(t, t->d->q, t->options.dt, value, outcome);
+    x[index] = kept;
+    return status;
+}
+
+static tg_status move_dt(task *t, double *x, int index, double h, double *value, verdict *outcome)
+{
+    (void)x;
+    (void)index;
+    return evaluate(t, t->d->q, t->options.dt + h, value, outcome);
+}
+
+static tg_status move_param(task *t, double *x, int index, double h, double *value, verdict *outcome)
+{
+    (void)x;
+    tg_params *params = t->d->params;
+    double kept = tg_params_view(params)[index];
+    tg_params_data(params)[index] = kept + h;
+    tg_status status = TG_OK;
+    *outcome = OUTSIDE;
+    if (isfinite(kept) && tg_params_changed(params, NULL) == TG_OK)
+        status = evaluate(t, t->d->q, t->options.dt, value, outcome);
+    tg_params_data(params)[index] = kept;
+    tg_status restored = tg_params_changed(params, &t->d->work->error);
+    return status != TG_OK ? status : restored;
+}
+
+static tg_status difference(task *t, mover move, double *x, int index, double h, double *derivative)
+{
+    double value[4] = {0};
+    verdict outcome = TAKEN;
+    const double at[4] = {h, -h, h / 2, -h / 2};
+    for (int i = 0; i < 4 && outcome == TAKEN; i++)
+        TG_TRY(move(t, x, index, at[i], &value[i], &outcome));
+    double wide = (value[0] - value[1]) / (2 * h), narrow = (value[2] - value[3]) / h;
+    *derivative = outcome == TAKEN ? narrow + (narrow - wide) / 3 : NAN;
+    t->count.taken += outcome == TAKEN;
+    t->count.switched += outcome == SWITCHED;
+    t->count.outside += outcome == OUTSIDE;
+    return TG_OK;
+}
+
+/* ---- all numbers ---- */
+
+static tg_status differences(task *t, mover move, double *x, int n, double h, double *derivative)
+{
+    for (int i = 0; derivative != NULL && i < n; i++)
+        TG_TRY(difference(t, move, x, i, h * t->scale, &derivative[i]));
+    return TG_OK;
+}
+
+/* the largest number of the parameter's slice, kept in 1e-3 .. 1 */
+static double param_size(const task *t, int index)
+{
+    const tg_differences *d = t->d;
+    const double *p = tg_params_view(d->params);
+    double size = 1e-3;
+    int offset = index, count = 1;
+    char name[256];
+    if (tg_param_name(d->m, index, true, name, sizeof name, NULL) == TG_OK)
+        tg_param_find(d->m, name, &offset, &count, NULL);
+    for (int i = offset; i < offset + count; i++)
+        size = isfinite(p[i]) ? fmax(size, fabs(p[i])) : size;
+    return fmin(size, 1);
+}
+
+static tg_status param_differences(task *t, double *derivative)
+{
+    const tg_differences_request *r = t->request;
+    int n = r->index != NULL ? r->nindex : t->d->m->nparams;
+    for (int i = 0; derivative != NULL && i < n; i++)
+    {
+        int index = r->index != NULL ? r->index[i] : i;
+        if (index < 0 || index >= t->d->m->nparams)
+            return tg_fail(&t->d->work->error, TG_ERR_ARGUMENT, "index[%d] = %d: the model has %d parameters", i, index,
+                           t->d->m->nparams);
+        double h = 1e-6 * t->scale * param_size(t, index);
+        TG_TRY(difference(t, move_param, NULL, index, h, &derivative[index]));
+    }
+    return TG_OK;
+}
+
+/* ---- the boundary ---- */
+
+static void copy_or_zero(double *to, const double *from, int n)
+{
+    if (from != NULL)
+        memcpy(to, from, sizeof(double) * (size_t)n);
+    else
+        memset(to, 0, sizeof(double) * (size_t)n);
+}
+
+static tg_status begin(task *t)
+{
+    tg_differences *d = t->d;
+    const tg_model *m = d->m;
+    const tg_differences_request *r = t->request;
+    const tg_control none = {0}, *control = r->control != NULL ? r->control : &none;
+    const tg_params *params = r->params != NULL ? r->params : tg_model_params(m);
+    memcpy(tg_params_data(d->params), tg_params_view(params), sizeof(double) * (size_t)m->nparams);
+    TG_TRY(tg_params_changed(d->params, &d->work->error));
+    TG_TRY(tg_work_set_params(d->work, d->params));
+    copy_or_zero(d->q, r->state->q, m->nq);
+    copy_or_zero(d->v, r->state->v, m->nv);
+    copy_or_zero(d->act, r->state->act, m->na);
+    copy_or_zero(d->u, control->u, m->nu);
+    copy_or_zero(d->tau, control->tau, m->nv);
+    copy_or_zero(d->wrench, control->wrench, 6 * m->nbody);
+    t->options = r->options != NULL ? *r->options : tg_default_options();
+    t->options.dt = t->options.dt > 0 ? t->options.dt : tg_model_timestep(m);
+    t->options.energy = false;
+    t->scale = r->scale > 0 ? r->scale : 1;
+    TG_TRY(take_step(t, d->q, t->options.dt, &t->signature));
+    memcpy(d->q_base, d->q_next, sizeof(double) * (size_t)m->nq);
+    return TG_OK;
+}
+
+tg_status tg_step_differences(const tg_model *m, tg_differences *d, const tg_differences_request *request,
+                              const tg_cotangent *out, tg_cotangent *in, tg_differences_count *count)
+{
+    if (d == NULL)
+        return TG_ERR_ARGUMENT;
+    if (m != d->m || request == NULL || request->state == NULL || out == NULL || in == NULL)
+        return tg_fail(&d->work->error, TG_ERR_ARGUMENT, "tg_step_differences: %s",
+                       m != d->m                ? "d was created for another model"
+                       : request == NULL        ? "request is NULL"
+                       : request->state == NULL ? "request.state is NULL"
+                       : out == NULL            ? "out is NULL"
+                                                : "in is NULL");
+    task t = {.d = d, .request = request, .out = out};
+    TG_TRY(begin(&t));
+    TG_TRY(differences(&t, move_q, d->q, m->nv, 1e-7, in->q));
+    TG_TRY(differences(&t, move_number, d->v, m->nv, 1e-6, in->v));
+    TG_TRY(differences(&t, move_number, d->act, m->na, 1e-6, in->act));
+    TG_TRY(differences(&t, move_number, d->u, m->nu, 1e-6, in->u));
+    TG_TRY(differences(&t, move_number, d->tau, m->nv, 1e-6, in->tau));
+    TG_TRY(differences(&t, move_number, d->wrench, 6 * m->nbody, 1e-6, in->wrench));
+    TG_TRY(differences(&t, move_dt, NULL, 1, 1e-5 * t.options.dt, in->dt));
+    TG_TRY(param_differences(&t, in->params));
+    if (count != NULL)
+        *count = t.count;
+    return TG_OK;
+}

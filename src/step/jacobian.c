@@ -1,0 +1,79 @@
+/* Matrices of the step's derivatives, one reverse sweep a row: every column at once, parameters included. */
+#include "step/step.h"
+
+/* one output's matrices */
+typedef struct block
+{
+    double *dq, *dv, *dact, *du, *dtau, *ddt, *dparams;
+} block;
+
+static bool wanted(const block *b)
+{
+    return b->dq != NULL || b->dv != NULL || b->dact != NULL || b->du != NULL || b->dtau != NULL || b->ddt != NULL ||
+           b->dparams != NULL;
+}
+
+static double *row_of(double *matrix, int row, int columns)
+{
+    return matrix == NULL ? NULL : matrix + (size_t)row * (size_t)columns;
+}
+
+static tg_status fill_row(const tg_model *m, tg_work *w, const tg_jacobian *j, const block *b, int row,
+                          const tg_cotangent *unit)
+{
+    tg_cotangent in = {.q = row_of(b->dq, row, m->nv),
+                       .v = row_of(b->dv, row, m->nv),
+                       .act = row_of(b->dact, row, m->na),
+                       .u = row_of(b->du, row, m->nu),
+                       .tau = row_of(b->dtau, row, m->nv),
+                       .dt = row_of(b->ddt, row, 1),
+                       .params = b->dparams != NULL ? w->param_gradient : NULL};
+    TG_TRY(tg_step_vjp(m, w, unit, &in, NULL));
+    for (int i = 0; b->dparams != NULL && i < j->nindex; i++)
+        b->dparams[(size_t)row * (size_t)j->nindex + (size_t)i] = w->param_gradient[j->index[i]];
+    return TG_OK;
+}
+
+static tg_status fill_rows(const tg_model *m, tg_work *w, const tg_jacobian *j, const block *b, int rows,
+                           double *unit_vector, const tg_cotangent *unit)
+{
+    for (int row = 0; row < rows && wanted(b); row++)
+    {
+        unit_vector[row] = 1;
+        tg_status status = fill_row(m, w, j, b, row, unit);
+        unit_vector[row] = 0;
+        TG_TRY(status);
+    }
+    return TG_OK;
+}
+
+static tg_status check_indices(const tg_model *m, tg_work *w, const tg_jacobian *j)
+{
+    bool any = j->dq_dparams != NULL || j->dv_dparams != NULL || j->dact_dparams != NULL;
+    if (any && (j->nindex < 0 || (j->index == NULL && j->nindex > 0)))
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "jacobian: %d parameters%s", j->nindex,
+                       j->index == NULL ? " at NULL" : "");
+    for (int i = 0; any && i < j->nindex; i++)
+        if (j->index[i] < 0 || j->index[i] >= m->nparams)
+            return tg_fail(&w->error, TG_ERR_ARGUMENT, "jacobian: index[%d] = %d: the model has %d parameters", i,
+                           j->index[i], m->nparams);
+    return TG_OK;
+}
+
+tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
+{
+    TG_TRY(tg_check_work(m, w));
+    if (j == NULL)
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "jacobian is NULL");
+    TG_TRY(check_indices(m, w, j));
+    TG_TRY(tg_step_prepare(m, w));
+    const block q = {j->dq_dq, j->dq_dv, j->dq_dact, j->dq_du, j->dq_dtau, j->dq_ddt, j->dq_dparams};
+    const block v = {j->dv_dq, j->dv_dv, j->dv_dact, j->dv_du, j->dv_dtau, j->dv_ddt, j->dv_dparams};
+    const block act = {j->dact_dq, j->dact_dv, j->dact_dact, j->dact_du, j->dact_dtau, j->dact_ddt, j->dact_dparams};
+    double *unit = w->step->unit;
+    TG_TRY(fill_rows(m, w, j, &q, m->nv, unit, &(tg_cotangent){.q = unit}));
+    TG_TRY(fill_rows(m, w, j, &v, m->nv, unit, &(tg_cotangent){.v = unit}));
+    TG_TRY(fill_rows(m, w, j, &act, m->na, unit, &(tg_cotangent){.act = unit}));
+    j->label = w->step->label;
+    return TG_OK;
+}

@@ -1,0 +1,649 @@
+/* Derivatives of a step against central differences, along trajectories through every mode, and reverse mode, forward mode and
+ * matrices against each other. */
+#include "step_test.h"
+
+enum
+{
+    GROUPS = 8
+};
+
+static const char *const group_name[GROUPS] = {"q", "v", "act", "u", "tau", "wrench", "dt", "params"};
+
+/* numbers of one gradient, group by group */
+typedef struct gradient
+{
+    tg_cotangent g;
+    double dt;
+} gradient;
+
+typedef struct scene
+{
+    const char *name, *mjcf, *file; /* a text, or a file below the root */
+    double speed, push;             /* random velocity at the start, random generalised forces */
+    double control;                 /* of random controls */
+    int steps, every;
+    int params;  /* so many random parameters a sample; 0: all */
+    double lift; /* m, of the first body */
+    bool springs, wrenches;
+    bool no_contact; /* may have none of the three modes */
+} scene;
+
+typedef struct outcome
+{
+    double worst[GROUPS], largest[GROUPS];
+    char entry[GROUPS][128];
+    long taken, switched, outside;
+    int samples, labels[3];
+    long modes[TG_CONTACT_MODES];
+    double agree; /* forward mode and matrices against reverse mode */
+} outcome;
+
+static uint64_t seed = 1;
+
+static double noise(void)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(seed >> 11) / 4503599627370496.0 - 1;
+}
+
+static void fill(double *x, int n, double size)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = size * noise();
+}
+
+static double *numbers(int n)
+{
+    double *x = calloc((size_t)n + 1, sizeof *x);
+    assert_non_null(x);
+    return x;
+}
+
+static gradient *gradient_new(const tg_sizes *n)
+{
+    gradient *g = calloc(1, sizeof *g);
+    assert_non_null(g);
+    g->g = (tg_cotangent){.q = numbers(n->nv),
+                          .v = numbers(n->nv),
+                          .act = numbers(n->na),
+                          .u = numbers(n->nu),
+                          .tau = numbers(n->nv),
+                          .wrench = numbers(6 * n->nbody),
+                          .dt = &g->dt,
+                          .params = numbers(n->nparams)};
+    return g;
+}
+
+static void gradient_free(gradient *g)
+{
+    double *owned[] = {g->g.q, g->g.v, g->g.act, g->g.u, g->g.tau, g->g.wrench, g->g.params};
+    for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
+        free(owned[i]);
+    free(g);
+}
+
+static double *group_of(const gradient *g, int group)
+{
+    double *const part[GROUPS] = {g->g.q, g->g.v, g->g.act, g->g.u, g->g.tau, g->g.wrench, g->g.dt, g->g.params};
+    return part[group];
+}
+
+static int group_size(const tg_sizes *n, int group)
+{
+    const int size[GROUPS] = {n->nv, n->nv, n->na, n->nu, n->nv, 6 * n->nbody, 1, n->nparams};
+    return size[group];
+}
+
+/* ---- against differences ---- */
+
+static double scale_of(const double *F, int n)
+{
+    double largest = 0;
+    for (int i = 0; i < n; i++)
+        if (isfinite(F[i]))
+            largest = fmax(largest, fabs(F[i]));
+    return largest;
+}
+
+static void note_error(const sim *s, outcome *o, int group, int entry, double error, double found, double expected,
+                       int step)
+{
+    char name[64];
+    if (error <= o->worst[group])
+        return;
+    o->worst[group] = error;
+    snprintf(name, sizeof name, "%d", entry);
+    if (group == GROUPS - 1)
+        assert_int_equal(tg_param_name(s->m, entry, false, name, sizeof name, NULL), TG_OK);
+    snprintf(o->entry[group], sizeof o->entry[group], "%s at step %d: %.10g, differences %.10g", name, step, found,
+             expected);
+}
+
+/* F with several displacements; the error of an entry is that of the best one */
+enum
+{
+    SWEEP = 3
+};
+static const double sweep[SWEEP] = {1, 8, 64};
+
+typedef struct bench
+{
+    tg_differences *d;
+    gradient *exact, *fd[SWEEP];
+    double *gq, *gv, *gact;
+    int *index, nindex;
+} bench;
+
+static void compare_group(const sim *s, outcome *o, const bench *b, int group, int step)
+{
+    int n = group_size(&s->n, group);
+    const double *J = group_of(b->exact, group), *F = group_of(b->fd[0], group);
+    double scale = scale_of(F, n);
+    o->largest[group] = fmax(o->largest[group], scale);
+    for (int i = 0; i < n; i++)
+    {
+        if (!isfinite(F[i]))
+            continue;
+        double error = INFINITY;
+        for (int k = 0; k < SWEEP; k++)
+            if (isfinite(group_of(b->fd[k], group)[i]))
+                error = fmin(error, fabs(J[i] - group_of(b->fd[k], group)[i]) / fmax(1, scale));
+        note_error(s, o, group, i, error, J[i], F[i], step);
+    }
+}
+
+static void forget(const tg_sizes *n, gradient *g)
+{
+    for (int group = 0; group < GROUPS; group++)
+        for (int i = 0; i < group_size(n, group); i++)
+            group_of(g, group)[i] = NAN;
+}
+
+static double worst_error(const sim *s, const bench *b)
+{
+    outcome o = {0};
+    for (int group = 0; group < GROUPS; group++)
+        compare_group(s, &o, b, group, 0);
+    double worst = 0;
+    for (int group = 0; group < GROUPS; group++)
+        worst = fmax(worst, o.worst[group]);
+    return worst;
+}
+
+static void compare(sim *s, outcome *o, bench *b, const tg_state *in, const tg_control *control, int step)
+{
+    tg_cotangent out = {.q = b->gq, .v = b->gv, .act = b->gact};
+    tg_label label;
+    if (tg_step_vjp(s->m, s->w, &out, &b->exact->g, &label) != TG_OK)
+        fail_msg("%s", tg_work_message(s->w));
+    for (int k = 0; k < SWEEP; k++)
+        forget(&s->n, b->fd[k]);
+    for (int k = 0; k < SWEEP && (k == 0 || worst_error(s, b) > 1e-6); k++)
+    {
+        tg_differences_count count;
+        tg_differences_request request = {.options = &s->options,
+                                          .state = in,
+                                          .control = control,
+                                          .index = b->index,
+                                          .nindex = b->nindex,
+                                          .scale = sweep[k]};
+        if (tg_step_differences(s->m, b->d, &request, &out, &b->fd[k]->g, &count) != TG_OK)
+            fail_msg("%s", tg_differences_message(b->d));
+        if (k > 0)
+            continue;
+        o->taken += count.taken;
+        o->switched += count.switched;
+        o->outside += count.outside;
+    }
+    for (int group = 0; group < GROUPS; group++)
+        compare_group(s, o, b, group, step);
+    o->labels[label.kind]++;
+}
+
+/* ---- against each other ---- */
+
+static double dot(int n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static double product(const tg_sizes *n, const gradient *a, const gradient *b)
+{
+    double sum = 0;
+    for (int group = 0; group < GROUPS; group++)
+        sum += dot(group_size(n, group), group_of(a, group), group_of(b, group));
+    return sum;
+}
+
+/* out . (J in) by forward mode is (out J) . in by reverse mode */
+static void compare_forward(sim *s, outcome *o, const bench *b)
+{
+    gradient *in = gradient_new(&s->n);
+    double *dq = numbers(s->n.nv), *dv = numbers(s->n.nv), *dact = numbers(s->n.na);
+    for (int group = 0; group < GROUPS; group++)
+        fill(group_of(in, group), group_size(&s->n, group), group == 6 ? 1e-3 : 1);
+    tg_cotangent out = {.q = dq, .v = dv, .act = dact};
+    if (tg_step_jvp(s->m, s->w, &in->g, &out, NULL) != TG_OK)
+        fail_msg("%s", tg_work_message(s->w));
+    double forward = dot(s->n.nv, b->gq, dq) + dot(s->n.nv, b->gv, dv) + dot(s->n.na, b->gact, dact);
+    double reverse = product(&s->n, b->exact, in), size = 1;
+    for (int group = 0; group < GROUPS; group++)
+        for (int i = 0; i < group_size(&s->n, group); i++)
+            size += fabs(group_of(b->exact, group)[i] * group_of(in, group)[i]);
+    o->agree = fmax(o->agree, fabs(forward - reverse) / size);
+    gradient_free(in);
+    free(dq);
+    free(dv);
+    free(dact);
+}
+
+/* out J of one input's matrices against reverse mode */
+static void compare_columns(outcome *o, int rows[3], const double *out[3], double *const J[3], int columns,
+                            const double *g)
+{
+    for (int k = 0; k < columns; k++)
+    {
+        double sum = 0, size = 1;
+        for (int block = 0; block < 3; block++)
+            for (int row = 0; row < rows[block]; row++)
+            {
+                double term = out[block][row] * J[block][row * columns + k];
+                sum += term;
+                size += fabs(term);
+            }
+        o->agree = fmax(o->agree, fabs(sum - g[k]) / size);
+    }
+}
+
+static void compare_matrices(sim *s, outcome *o, const bench *b)
+{
+    int rows[3] = {s->n.nv, s->n.nv, s->n.na};
+    const int columns[7] = {s->n.nv, s->n.nv, s->n.na, s->n.nu, s->n.nv, 1, b->nindex};
+    const double *out[3] = {b->gq, b->gv, b->gact};
+    double *J[7][3], *params = numbers(b->nindex);
+    for (int k = 0; k < 7; k++)
+        for (int block = 0; block < 3; block++)
+            J[k][block] = numbers(rows[block] * columns[k]);
+    tg_jacobian all = {J[0][0], J[1][0], J[2][0],  J[3][0],   J[4][0], J[5][0], J[0][1], J[1][1],
+                       J[2][1], J[3][1], J[4][1],  J[5][1],   J[0][2], J[1][2], J[2][2], J[3][2],
+                       J[4][2], J[5][2], b->index, b->nindex, J[6][0], J[6][1], J[6][2], {0}};
+    if (tg_step_jacobian(s->m, s->w, &all) != TG_OK)
+        fail_msg("%s", tg_work_message(s->w));
+    for (int i = 0; i < b->nindex; i++)
+        params[i] = b->exact->g.params[b->index[i]];
+    const double *g[7] = {b->exact->g.q,   b->exact->g.v, b->exact->g.act, b->exact->g.u,
+                          b->exact->g.tau, &b->exact->dt, params};
+    for (int k = 0; k < 7; k++)
+    {
+        compare_columns(o, rows, out, J[k], columns[k], g[k]);
+        for (int block = 0; block < 3; block++)
+            free(J[k][block]);
+    }
+    free(params);
+}
+
+/* ---- a scene ---- */
+
+static void choose_params(const sim *s, const scene *c, bench *b)
+{
+    b->nindex = c->params > 0 && c->params < s->n.nparams ? c->params : s->n.nparams;
+    for (int i = 0; i < b->nindex; i++)
+        b->index[i] = b->nindex == s->n.nparams ? i : (int)(fabs(noise()) * s->n.nparams) % s->n.nparams;
+}
+
+static void sample(sim *s, const scene *c, outcome *o, bench *b, int step)
+{
+    static tg_step_contact contact[SIM_CONTACTS];
+    tg_sizes n = s->n;
+    double *q = numbers(n.nq), *v = numbers(n.nv), *act = numbers(n.na);
+    tg_cache cache = {.capacity = SIM_CONTACTS, .entry = calloc(SIM_CONTACTS, sizeof(tg_cache_entry))};
+    memcpy(q, s->q, sizeof(double) * (size_t)n.nq);
+    memcpy(v, s->v, sizeof(double) * (size_t)n.nv);
+    memcpy(act, s->act, sizeof(double) * (size_t)n.na);
+    cache.count = s->cache.count;
+    memcpy(cache.entry, s->cache.entry, sizeof(tg_cache_entry) * (size_t)cache.count);
+    sim_step(s);
+    int count = sim_contacts(s, contact);
+    for (int i = 0; i < count; i++)
+        o->modes[contact[i].mode]++;
+    fill(b->gq, n.nv, 1);
+    fill(b->gv, n.nv, 1);
+    fill(b->gact, n.na, 1);
+    choose_params(s, c, b);
+    compare(s, o, b, &(tg_state){q, v, act, &cache}, &(tg_control){s->u, s->tau, s->wrench}, step);
+    if (o->samples++ % 4 == 0)
+    {
+        compare_forward(s, o, b);
+        compare_matrices(s, o, b);
+    }
+    free(q);
+    free(v);
+    free(act);
+    free(cache.entry);
+}
+
+static sim *open_scene(const scene *c)
+{
+    char path[512];
+    tg_model *m = NULL;
+    tg_error error;
+    if (c->mjcf != NULL)
+        return sim_open(c->mjcf);
+    snprintf(path, sizeof path, "%s/%s", TANGERE_ROOT, c->file);
+    if (tg_load(path, NULL, &m, &error) != TG_OK)
+        fail_msg("%s", error.message);
+    return sim_open_model(m);
+}
+
+static bench bench_new(const sim *s)
+{
+    bench b = {.exact = gradient_new(&s->n), .gq = numbers(s->n.nv), .gv = numbers(s->n.nv), .gact = numbers(s->n.na)};
+    for (int k = 0; k < SWEEP; k++)
+        b.fd[k] = gradient_new(&s->n);
+    b.index = calloc((size_t)s->n.nparams + 1, sizeof *b.index);
+    assert_non_null(b.index);
+    assert_int_equal(tg_differences_create(s->m, 0, &b.d, NULL), TG_OK);
+    return b;
+}
+
+static void bench_free(bench *b)
+{
+    gradient_free(b->exact);
+    for (int k = 0; k < SWEEP; k++)
+        gradient_free(b->fd[k]);
+    free(b->gq);
+    free(b->gv);
+    free(b->gact);
+    free(b->index);
+    tg_differences_destroy(b->d);
+}
+
+static outcome run(const scene *c)
+{
+    outcome o = {0};
+    sim *s = open_scene(c);
+    bench b = bench_new(s);
+    seed = 1;
+    s->options.implicit_springs = c->springs;
+    fill(s->v, s->n.nv, c->speed);
+    if (c->lift > 0)
+        s->q[2] += c->lift;
+    for (int step = 0; step < c->steps; step++)
+    {
+        fill(s->u, s->n.nu, c->control);
+        fill(s->tau, s->n.nv, c->push);
+        if (c->wrenches)
+            fill(s->wrench, 6 * s->n.nbody, c->push);
+        if (step % (c->every * TEST_EFFORT) == c->every * TEST_EFFORT - 1)
+            sample(s, c, &o, &b, step);
+        else
+            sim_step(s);
+    }
+    bench_free(&b);
+    sim_close(s);
+    return o;
+}
+
+static void report(const scene *c, const outcome *o)
+{
+    printf("%s: %d samples, modes %ld %ld %ld, labels %d %d %d, %ld compared, %ld switched, %ld outside, agree %.1e\n",
+           c->name, o->samples, o->modes[0], o->modes[1], o->modes[2], o->labels[0], o->labels[1], o->labels[2],
+           o->taken, o->switched, o->outside, o->agree);
+    for (int group = 0; group < GROUPS; group++)
+        if (o->worst[group] > 1e-7)
+            printf("    %s: %.1e of %.3g (%s)\n", group_name[group], o->worst[group], o->largest[group],
+                   o->entry[group]);
+}
+
+static void check_outcome(const scene *c, const outcome *o)
+{
+    static const tg_sizes none = {0};
+    (void)none;
+    for (int group = 0; group < GROUPS; group++)
+        if (!(o->worst[group] <= 1e-6))
+            fail_msg("%s: d/d%s off by %.2g: %s", c->name, group_name[group], o->worst[group], o->entry[group]);
+    assert_true(o->samples >= 10 / TEST_EFFORT);
+    assert_true(o->largest[0] > 1e-3 && o->largest[1] > 1e-3 && o->largest[4] > 1e-6 && o->largest[6] > 1e-3 &&
+                o->largest[7] > 1e-6);
+    check_below("forward mode and matrices against reverse mode", o->agree, 1e-10);
+    if (TEST_EFFORT == 1)
+        check_below("share of switched samples", (double)o->switched, 0.05 * (double)o->taken);
+}
+
+#define PLANE "<geom name='floor' type='plane' size='5 5 0.1' friction='%s' condim='%d'/>"
+
+/* a bowl of objects on a floor: condim, friction and extra attributes of the objects */
+static const char *objects(int condim, const char *friction, const char *custom)
+{
+    return text(
+        "<mujoco><option timestep='0.002'/><default><geom condim='%d' friction='%s'/></default><worldbody>"
+        "<geom name='floor' type='plane' size='5 5 0.1' friction='0.3 0.004 0.0002'/>"
+        "<body pos='0 0 0.12'><freejoint/><geom name='box' type='box' size='0.1 0.08 0.11' mass='1'/></body>"
+        "<body pos='0.5 0 0.09'><freejoint/><geom name='ball' type='sphere' size='0.08' mass='0.5'/></body>"
+        "<body pos='-0.5 0 0.09'><freejoint/><geom name='capsule' type='capsule' size='0.06 0.1' euler='0 80 0' "
+        "mass='0.6'/></body>"
+        "<body pos='0 0.4 0.12'><freejoint/><geom name='rod' type='cylinder' size='0.07 0.1' mass='0.7'/></body>"
+        "<body pos='0.02 0.01 0.32'><freejoint/><geom name='top' type='ellipsoid' size='0.08 0.09 0.07' "
+        "mass='0.3'/></body>"
+        "</worldbody><custom>%s</custom></mujoco>",
+        condim, friction, custom);
+}
+
+static void check_scene(scene c)
+{
+    outcome o = run(&c);
+    report(&c, &o);
+    check_outcome(&c, &o);
+    if (!c.no_contact && TEST_EFFORT == 1)
+        for (int mode = 0; mode < TG_CONTACT_MODES; mode++)
+            if (o.modes[mode] == 0)
+                fail_msg("%s: no contact was %s", c.name, tg_contact_mode_string((tg_contact_mode)mode));
+}
+
+/* ---- contacts ---- */
+
+static void test_condim(void **state)
+{
+    (void)state;
+    static const int condim[4] = {1, 3, 4, 6};
+    for (int i = 0; i < 4; i++)
+    {
+        scene c = {.name = "objects",
+                   .mjcf = objects(condim[i], "0.6 0.02 0.001", ""),
+                   .speed = 0.3,
+                   .push = 1.5,
+                   .steps = 240,
+                   .every = 12,
+                   .params = 30,
+                   .no_contact = condim[i] == 1};
+        check_scene(c);
+    }
+}
+
+static void test_impacts(void **state)
+{
+    (void)state;
+    scene c = {.name = "impacts",
+               .mjcf = objects(3, "0.6 0.02 0.001", "<numeric name='tangere:geom.*.restitution' data='0.7'/>"),
+               .speed = 1.5,
+               .push = 0.5,
+               .steps = 300,
+               .every = 10,
+               .params = 30,
+               .lift = 0.1};
+    check_scene(c);
+}
+
+static void test_kinetic_friction(void **state)
+{
+    (void)state;
+    scene c = {.name = "kinetic",
+               .mjcf = objects(4, "0.6 0.02 0.001",
+                               "<numeric name='tangere:geom.*.kinetic' data='0.7'/>"
+                               "<numeric name='tangere:geom.*.slip_speed' data='0.05'/>"),
+               .speed = 0.5,
+               .push = 1,
+               .steps = 240,
+               .every = 12,
+               .params = 30};
+    check_scene(c);
+}
+
+static void test_compliance(void **state)
+{
+    (void)state;
+    scene c = {.name = "compliance",
+               .mjcf = objects(3, "0.6 0.02 0.001", "<numeric name='tangere:geom.*.compliance' data='1e-4'/>"),
+               .speed = 0.5,
+               .push = 1,
+               .steps = 240,
+               .every = 12,
+               .params = 30,
+               .wrenches = true};
+    check_scene(c);
+}
+
+/* ---- joints, tendons, equalities, actuators ---- */
+
+static const char *const mechanism =
+    "<mujoco><option timestep='0.002'/><default><geom friction='0.6 0.02 0.001' mass='0.3'/></default><worldbody>"
+    "<geom name='floor' type='plane' size='5 5 0.1' friction='0.3 0.004 0.0002'/>"
+    "<body name='a' pos='0 0 0.6'><joint name='a' type='ball' range='0 0.6' limited='true' damping='0.1' "
+    "stiffness='0.2'/>"
+    "<geom type='capsule' size='0.03' fromto='0 0 0 0.1 0.02 -0.25'/><site name='sa' pos='0.05 0.03 -0.2'/>"
+    "<body name='b' pos='0.1 0.02 -0.25'><joint name='b' type='hinge' axis='0.1 1 0.2' range='-20 25' limited='true' "
+    "frictionloss='0.05' armature='0.01'/><geom type='capsule' size='0.03' fromto='0 0 0 0.05 0 -0.2'/>"
+    "<body name='c' pos='0.05 0 -0.2'><joint name='c' type='slide' axis='0 0.1 1' range='-0.04 0.05' limited='true' "
+    "stiffness='40' damping='0.5' springref='0.01'/><geom type='sphere' size='0.04' pos='0 0 -0.05'/>"
+    "<site name='sc' pos='0.02 0 0.01'/></body></body></body>"
+    "<body name='d' pos='0.6 0 0.5'><joint name='d' type='hinge' axis='0 1 0' damping='0.02' stiffness='1'/>"
+    "<geom type='box' size='0.1 0.03 0.03' pos='0.1 0 0'/><site name='sd' pos='0.1 0.03 0.03'/>"
+    "<body name='e' pos='0.22 0 0'><joint name='e' type='hinge' axis='0 1 0'/><geom type='box' size='0.1 0.02 0.02' "
+    "pos='0.1 0 0'/></body></body>"
+    "<body name='f' pos='1.02 0.02 0.5'><joint name='f' type='slide' axis='0 0 1' damping='0.1'/>"
+    "<joint name='g' type='hinge' axis='0 1 0' frictionloss='0.02'/><geom type='sphere' size='0.06'/></body>"
+    "<body name='h' pos='0 0.6 0.4'><freejoint/><geom type='box' size='0.05 0.06 0.07'/></body>"
+    "<body name='i' pos='0 0.8 0.4'><freejoint/><geom type='box' size='0.05 0.06 0.05'/></body>"
+    "</worldbody>"
+    "<tendon><spatial name='spatial' stiffness='30' damping='0.3' springlength='0.2' range='0 0.75' limited='true' "
+    "frictionloss='0.1'><site site='sa'/><site site='sd'/></spatial>"
+    "<fixed name='fixed' stiffness='3' range='-0.1 0.15' limited='true'><joint joint='b' coef='0.7'/><joint joint='d' "
+    "coef='-0.5'/></fixed>"
+    "<fixed name='other'><joint joint='c' coef='1.5'/></fixed></tendon>"
+    "<equality><connect body1='e' body2='f' anchor='0.2 0 0'/><weld body1='h' body2='i'/>"
+    "<joint joint1='g' joint2='d' polycoef='0.01 0.4 0.1 0 0'/><tendon tendon1='other' tendon2='fixed' polycoef='0 0.2 "
+    "0.1 0 "
+    "0'/></equality>"
+    "<actuator><motor joint='b' gear='2'/><position joint='d' kp='5' kv='0.3'/>"
+    "<general joint='c' dyntype='filterexact' dynprm='0.03' gainprm='4' biastype='affine' biasprm='0.1 -0.3 -0.2'/>"
+    "<general joint='b' dyntype='filter' dynprm='0.05' gainprm='2' actearly='true'/>"
+    "<general tendon='spatial' dyntype='integrator' gainprm='3' actrange='-0.5 0.5' actlimited='true'/>"
+    "<general site='sc' gear='1 0.5 0.2 0.1 0 0.2' gainprm='1'/></actuator></mujoco>";
+
+static void test_mechanism(void **state)
+{
+    (void)state;
+    scene c = {.name = "mechanism",
+               .mjcf = mechanism,
+               .speed = 0.5,
+               .push = 0.5,
+               .control = 1,
+               .steps = 400,
+               .every = 10,
+               .params = 60,
+               .no_contact = true,
+               .wrenches = true};
+    check_scene(c);
+}
+
+static void test_mechanism_with_implicit_springs(void **state)
+{
+    (void)state;
+    scene c = {.name = "implicit springs",
+               .mjcf = mechanism,
+               .speed = 0.5,
+               .push = 0.5,
+               .control = 1,
+               .steps = 400,
+               .every = 20,
+               .params = 60,
+               .no_contact = true,
+               .springs = true};
+    check_scene(c);
+}
+
+/* ---- our own models ---- */
+
+static void test_models(void **state)
+{
+    (void)state;
+    static const scene models[] = {
+        {.name = "arm",
+         .file = "models/arm.xml",
+         .speed = 0.5,
+         .push = 1,
+         .control = 1,
+         .steps = 200,
+         .every = 10,
+         .params = 40,
+         .no_contact = true},
+        {.name = "cable_toy",
+         .file = "models/cable_toy.xml",
+         .speed = 0.3,
+         .push = 0.1,
+         .control = 1,
+         .steps = 200,
+         .every = 10,
+         .params = 40,
+         .no_contact = true},
+        {.name = "cube", .file = "models/cube.xml", .speed = 1, .push = 0.5, .control = 1, .steps = 300, .every = 10},
+        {.name = "humanoid36",
+         .file = "models/humanoid36.xml",
+         .speed = 0.5,
+         .push = 2,
+         .control = 0.5,
+         .steps = 400,
+         .every = 40,
+         .params = 25},
+        {.name = "pendulum",
+         .file = "models/pendulum.xml",
+         .speed = 1,
+         .push = 0.1,
+         .control = 1,
+         .steps = 100,
+         .every = 10,
+         .no_contact = true},
+        {.name = "planar_walker",
+         .file = "models/planar_walker.xml",
+         .speed = 0.5,
+         .push = 1,
+         .control = 1,
+         .steps = 400,
+         .every = 20,
+         .params = 40},
+        {.name = "quadruped",
+         .file = "models/quadruped.xml",
+         .speed = 0.5,
+         .push = 1,
+         .control = 1,
+         .steps = 400,
+         .every = 40,
+         .params = 40},
+    };
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++)
+        check_scene(models[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_condim),           cmocka_unit_test(test_impacts),
+        cmocka_unit_test(test_kinetic_friction), cmocka_unit_test(test_compliance),
+        cmocka_unit_test(test_mechanism),        cmocka_unit_test(test_mechanism_with_implicit_springs),
+        cmocka_unit_test(test_models),
+    };
+    return cmocka_run_group_tests_name("step_vjp", tests, NULL, NULL);
+}
