@@ -405,6 +405,8 @@ static counts record_family(int family, const char *folder, size_t most)
             set_restitution(&s, &seed);
         run_scene(&s, file, &seed, families[family].steps, share, &c);
         close_scene(&s);
+        if (families[family].make == NULL)
+            print_counts(robots[k], &here);
         fprintf(stderr, "\r%-10s %zu of %zu", families[family].name, c.problems, most);
     }
     fprintf(stderr, "\n");

@@ -131,6 +131,7 @@ class Stepper:
         tolerance: float,
         implicit_damping: bool,
         implicit_springs: bool,
+        implicit_actuators: bool,
         project: bool,
         poisson: bool,
         push_speed: float,

@@ -366,17 +366,17 @@ static PyObject *stepper_contacts(PyObject *object, PyObject *unused)
 
 /* ---- the type ---- */
 
-/* Stepper(model, dt, solver, tolerance, implicit_damping, implicit_springs, project, poisson, push_speed, push_gain,
- * rest_speed, max_contacts) */
+/* Stepper(model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson,
+ * push_speed, push_gain, rest_speed, max_contacts) */
 static bool read_options(tg_py_stepper *self, PyObject *args)
 {
     tg_options *o = &self->options;
-    int damping, springs, project, poisson;
+    int damping, springs, actuators, project, poisson;
     PyObject *solver;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUdppppdddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
-                          &o->tolerance, &damping, &springs, &project, &poisson, &o->push_speed, &o->push_gain,
-                          &o->rest_speed, &self->most_contacts))
+    if (!PyArg_ParseTuple(args, "O!dUdpppppdddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
+                          &o->tolerance, &damping, &springs, &actuators, &project, &poisson, &o->push_speed,
+                          &o->push_gain, &o->rest_speed, &self->most_contacts))
     {
         self->model = NULL;
         return false;
@@ -387,6 +387,7 @@ static bool read_options(tg_py_stepper *self, PyObject *args)
     o->solver = PyUnicode_AsUTF8(solver);
     o->implicit_damping = damping != 0;
     o->implicit_springs = springs != 0;
+    o->implicit_actuators = actuators != 0;
     o->project = project != 0;
     o->restitution = poisson ? TG_RESTITUTION_POISSON : TG_RESTITUTION_NEWTON;
     o->energy = false; /* tangere.Info computes it when it is asked for */

@@ -117,6 +117,7 @@ def _stepper(
     tolerance: float = 1e-8,
     implicit_damping: bool = True,
     implicit_springs: bool = False,
+    implicit_actuators: bool = False,
     project: bool = False,
     restitution: str = "newton",
     push_speed: float = 0.05,
@@ -133,8 +134,8 @@ def _stepper(
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
     made = _core.Stepper(
-        m, dt, solver, tolerance, implicit_damping, implicit_springs, project, restitution == "poisson",
-        push_speed, push_gain, 0.0 if rest_speed is None else rest_speed, max_contacts,
+        m, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project,
+        restitution == "poisson", push_speed, push_gain, 0.0 if rest_speed is None else rest_speed, max_contacts,
     )  # fmt: skip
     return made, dt
 
@@ -156,6 +157,7 @@ class Sim:
         tolerance         m/s, the residual up to which a step counts as solved (1e-8)
         implicit_damping  damping of joints acts on the velocity after the step (True)
         implicit_springs  springs of hinges and slides act at the position after the step (False)
+        implicit_actuators  damping of actuators on hinges and slides acts on the velocity after the step (False)
         project           brings loops to rounding after the step (False)
         restitution       "newton" or "poisson"
         push_speed        m/s, how fast an overlap is pushed out at most (0.05)

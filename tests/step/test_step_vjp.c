@@ -31,7 +31,7 @@ typedef struct scene
 typedef struct outcome
 {
     double worst[GROUPS], largest[GROUPS];
-    char entry[GROUPS][128];
+    char entry[GROUPS][192];
     long taken, switched, outside;
     int samples, labels[3];
     long modes[TG_CONTACT_MODES];
@@ -400,8 +400,6 @@ static void report(const scene *c, const outcome *o)
 
 static void check_outcome(const scene *c, const outcome *o)
 {
-    static const tg_sizes none = {0};
-    (void)none;
     for (int group = 0; group < GROUPS; group++)
         if (!(o->worst[group] <= 1e-6))
             fail_msg("%s: d/d%s off by %.2g: %s", c->name, group_name[group], o->worst[group], o->entry[group]);
@@ -412,8 +410,6 @@ static void check_outcome(const scene *c, const outcome *o)
     if (TEST_EFFORT == 1)
         check_below("share of switched samples", (double)o->switched, 0.05 * (double)o->taken);
 }
-
-#define PLANE "<geom name='floor' type='plane' size='5 5 0.1' friction='%s' condim='%d'/>"
 
 /* a bowl of objects on a floor: condim, friction and extra attributes of the objects */
 static const char *objects(int condim, const char *friction, const char *custom)
