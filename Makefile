@@ -10,7 +10,7 @@ export JOBS
 PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
     -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help run build test bench solvers robots lint format valgrind fuzz clean command python
+.PHONY: help run build test bench solvers quality robots lint format valgrind fuzz clean command python
 
 help: ## list the targets
 	@echo "make <target>:"
@@ -31,14 +31,21 @@ bench: ## time the library beside its peers in one run
 	@cmake --preset bench --log-level=NOTICE
 	@cmake --build --preset bench -j $(JOBS)
 	@build/bench/bench/bench_dynamics
+	@build/bench/bench/bench_step --out bench/results
 	@$(MAKE) python
 	@.venv/bin/python bench/load.py --write
 
-solvers: ## every solver on recorded problems: share solved, iterations, time; PROBLEMS (bench/problems/*.tgp)
+solvers: ## every solver on recorded problems: share solved, iterations, time; PROBLEMS: files, otherwise 25,000 are recorded
 	@scripts/setup.sh core python bench
 	@cmake --preset bench --log-level=NOTICE
-	@cmake --build --preset bench -j $(JOBS) --target bench_solvers
-	@build/bench/bench/bench_solvers $(or $(PROBLEMS),$(wildcard bench/problems/*.tgp))
+	@cmake --build --preset bench -j $(JOBS) --target bench_record bench_solvers
+	@mkdir -p build/problems
+	@$(if $(PROBLEMS),true,build/bench/bench/bench_record build/problems)
+	@build/bench/bench/bench_solvers $(or $(PROBLEMS),build/problems/*.tgp)
+
+quality: python ## creep, drift, jitter, overlaps, bounces beside MuJoCo: writes docs/quality.md (minutes)
+	@scripts/setup.sh core python test
+	@.venv/bin/python bench/quality.py --write
 
 robots: python ## drop every robot of the shared folder, and move it by random controls: 10 s each (minutes)
 	@scripts/setup.sh core python test

@@ -66,6 +66,12 @@ typedef struct bench_times
 /* Binds the program to one processor: cpu, or the last one it may use when cpu is negative. Returns which. */
 int bench_pin(int cpu);
 
+/* The value of the first line "key : value" of /proc/cpuinfo; "unknown" if there is none. */
+void bench_cpu_field(const char *key, char *value, size_t size);
+
+/* The processor as part of a file name: lower-case letters, digits and single underscores. */
+void bench_processor(char *name, size_t size);
+
 /* Seconds since some fixed point. */
 double bench_clock(void);
 

@@ -1,16 +1,18 @@
 /* bench_record: contact problems met while stepping robots and made-up scenes, to files that bench_solvers reads.
  *
- *     bench_record FOLDER [PROBLEMS]
+ *     bench_record FOLDER [PROBLEMS [ROWS]]
  *
  * One file a family, FOLDER/<family>.tgp: `robots` ($TANGERE_SHARED/robots: dropped from 0.3 m, or an arm among its
- * links, random controls held for 50 ms), `piles` (boxes, balls and capsules that fall on each other), `grippers` (two pads that pinch an object and are
- * shaken), `stacks` (boxes on boxes: patches of four points, redundant), `feet` (a table on legs with servos, on free
- * boxes). Friction 0 to 2, mass ratios up to 1e6, restitution 0 to 1, condim 1 to 6. All numbers come from the seeds of the scenes: the same
- * program writes the same files.
+ * links, random controls held for 50 steps), `piles` (boxes, balls and capsules that fall on each other), `grippers` (two
+ * pads that pinch an object and are shaken), `stacks` (boxes on boxes: patches of four points, redundant), `feet` (a
+ * table on legs with servos, on free boxes). Friction 0 to 2, mass ratios up to 1e6, restitution 0 to 1, condim 1 to
+ * 6. PROBLEMS (25000) in all, the same number of each family and about the same of each robot; ROWS: larger problems
+ * are passed over. All numbers come from the seeds of the scenes: the same program writes the same files.
  *
  * A problem is written as its solution was applied: an island that had no solution while its overlaps were pushed out
- * (TG_STEP: relaxed) is recorded without the push, and counted. Islands that are too large for a dense matrix have none
- * to record; they are counted too. */
+ * is recorded without the push, and counted. Islands that are too large for a dense matrix have none to record; they
+ * are counted too. */
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -209,6 +211,13 @@ typedef struct counts
     size_t problems, relaxed, large, unsolved, steps;
 } counts;
 
+/* what is wanted of a family */
+typedef struct request
+{
+    size_t problems;
+    int rows; /* of the largest problem */
+} request;
+
 typedef struct scene
 {
     tg_model *m;
@@ -291,7 +300,7 @@ static void close_scene(scene *s)
     free(s->cache.entry);
 }
 
-static void write_islands(scene *s, FILE *file, counts *c)
+static void write_islands(scene *s, FILE *file, int most_rows, counts *c)
 {
     const tg_rows *r = s->w->rows;
     for (int i = 0; r->nrow > 0 && i < r->nisland; i++)
@@ -304,6 +313,8 @@ static void write_islands(scene *s, FILE *file, counts *c)
             c->large++;
             continue;
         }
+        if (island->rows > most_rows)
+            continue;
         tg_island given = tg_island_problem(r, island);
         if (!problem_write(file, &given))
             die("cannot write");
@@ -322,15 +333,17 @@ static bool step(scene *s, uint64_t *seed, int index)
     return tg_step(s->m, s->w, &s->options, &state, &control, &state, NULL) == TG_OK;
 }
 
-static void run_scene(scene *s, FILE *file, uint64_t *seed, int steps, size_t most, counts *c)
+static void run_scene(scene *s, FILE *file, uint64_t *seed, int steps, const request *want, counts *c)
 {
-    for (int i = 0; i < steps && c->problems < most; i++)
+    int every = steps / ((int)want->problems + 1);
+    every = every > EVERY ? every : EVERY;
+    for (int i = 0; i < steps && c->problems < want->problems; i++)
     {
         if (!step(s, seed, i))
             die("step %d: %s", i, tg_work_message(s->w));
         c->steps++;
-        if (i % EVERY == 0)
-            write_islands(s, file, c);
+        if (i % every == every - 1)
+            write_islands(s, file, want->rows, c);
     }
 }
 
@@ -386,50 +399,72 @@ static tg_model *make_model(maker make, uint64_t *seed)
     return m;
 }
 
-static counts record_family(int family, const char *folder, size_t most)
+static void print_counts(const char *name, const counts *c)
 {
+    printf("| %s | %zu | %zu | %zu | %zu | %zu |\n", name, c->steps, c->problems, c->relaxed, c->large, c->unsolved);
+    fflush(stdout);
+}
+
+static void add_counts(counts *sum, const counts *c)
+{
+    sum->steps += c->steps;
+    sum->problems += c->problems;
+    sum->relaxed += c->relaxed;
+    sum->large += c->large;
+    sum->unsolved += c->unsolved;
+}
+
+/* scene k of a family */
+static counts record_scene(int family, int k, FILE *file, const request *want)
+{
+    bool robot = families[family].make == NULL;
+    uint64_t seed = 1000003u * (uint64_t)(family + 1) + (uint64_t)k;
     counts c = {0};
+    scene s;
+    open_scene(&s, robot ? load_robot(robots[k]) : make_model(families[family].make, &seed), robot ? 0.3 : 0);
+    if (!robot)
+        set_restitution(&s, &seed);
+    run_scene(&s, file, &seed, families[family].steps, want, &c);
+    close_scene(&s);
+    if (robot)
+        print_counts(robots[k], &c);
+    return c;
+}
+
+static counts record_family(int family, const char *folder, const request *want)
+{
+    counts sum = {0};
     char path[1024];
+    bool robot = families[family].make == NULL;
     snprintf(path, sizeof path, "%s/%s.tgp", folder, families[family].name);
     FILE *file = fopen(path, "wb");
     if (file == NULL)
         die("cannot write %s", path);
-    for (int k = 0; c.problems < most && (families[family].make != NULL || k < ROBOTS); k++)
+    for (int k = 0; sum.problems < want->problems && (!robot || k < ROBOTS); k++)
     {
-        uint64_t seed = 1000003u * (uint64_t)(family + 1) + (uint64_t)k;
-        scene s;
-        size_t share = families[family].make != NULL ? most : most * (size_t)(k + 1) / ROBOTS;
-        tg_model *m = families[family].make != NULL ? make_model(families[family].make, &seed) : load_robot(robots[k]);
-        open_scene(&s, m, families[family].make != NULL ? 0 : 0.3);
-        if (families[family].make != NULL)
-            set_restitution(&s, &seed);
-        run_scene(&s, file, &seed, families[family].steps, share, &c);
-        close_scene(&s);
-        if (families[family].make == NULL)
-            print_counts(robots[k], &here);
-        fprintf(stderr, "\r%-10s %zu of %zu", families[family].name, c.problems, most);
+        request part = {want->problems / ROBOTS + 1, want->rows};
+        counts c = record_scene(family, k, file, &part);
+        add_counts(&sum, &c);
+        fprintf(stderr, "\r%-10s %zu of %zu", families[family].name, sum.problems, want->problems);
     }
     fprintf(stderr, "\n");
     if (fclose(file) != 0)
         die("cannot write %s", path);
-    return c;
+    return sum;
 }
 
 int main(int argc, char **argv)
 {
-    size_t families_count = sizeof families / sizeof *families;
-    size_t most = argc > 2 ? (size_t)atol(argv[2]) : 25000;
-    if (argc < 2 || argc > 3 || most < families_count)
-        die("usage: bench_record FOLDER [PROBLEMS]");
-    printf(
-        "| family | steps | problems | relaxed | without a dense matrix | not solved |\n| --- | ---: | ---: | ---: | "
-        "---: | ---: |\n");
-    for (int f = 0; f < (int)families_count; f++)
+    size_t number = sizeof families / sizeof *families;
+    request want = {(argc > 2 ? (size_t)atol(argv[2]) : 25000) / number, argc > 3 ? atoi(argv[3]) : INT_MAX};
+    if (argc < 2 || argc > 4 || want.problems < 1 || want.rows < 1)
+        die("usage: bench_record FOLDER [PROBLEMS [ROWS]]");
+    printf("| scenes | steps | problems | relaxed | without a dense matrix | not solved |\n"
+           "| --- | ---: | ---: | ---: | ---: | ---: |\n");
+    for (int f = 0; f < (int)number; f++)
     {
-        counts c = record_family(f, argv[1], most / families_count);
-        printf("| %s | %zu | %zu | %zu | %zu | %zu |\n", families[f].name, c.steps, c.problems, c.relaxed, c.large,
-               c.unsolved);
-        fflush(stdout);
+        counts c = record_family(f, argv[1], &want);
+        print_counts(families[f].name, &c);
     }
     return 0;
 }

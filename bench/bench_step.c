@@ -1,22 +1,22 @@
 /* bench_step: tg_step beside mj_step, along recorded trajectories.
  *
- * A trajectory is simulated with MuJoCo: every two seconds a new start, lifted 0.2 m, velocities within 0.3; controls = those of the first
- * keyframe (or the middle of their ranges) + 10 % of half the range times filtered noise; a robot on a fixed base is sent to random targets. Then both engines take one
- * step from each recorded state, each with the warm start that its own step from the state before left behind. Two settings of MuJoCo: the
- * model's own, and `strict` (elliptic cone, Newton, tolerance 1e-10, 100 iterations). Protocol: measure.c. */
+ * A trajectory is simulated with MuJoCo. Then both engines take one step from each recorded state, each with the warm
+ * start that its own step from the state before left behind. Two settings of MuJoCo: the model's own, and `strict`
+ * (elliptic cone, Newton, tolerance 1e-10, 100 iterations). Quiet: each state keeps the smallest of its times. Robots
+ * come from $TANGERE_SHARED/robots; growth: chains of hinges that fall on the floor, and piles of boxes that fell on
+ * each other. */
 #include <math.h>
-#include <mujoco/mujoco.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "bench.h"
-#include "tangere/step.h"
+#include "step_scene.h"
 
 enum
 {
-    CACHE = 256,
-    RESET_SECONDS = 2
+    ROOM = 256 /* contact points of a robot */
 };
 
 _Noreturn void bench_die(const char *format, ...)
@@ -39,275 +39,350 @@ void *bench_alloc(size_t count, size_t size)
     return memset(memory, 0, bytes);
 }
 
-/* ---- one robot in both engines ---- */
+/* ---- to the terminal, and to the file of results if there is one ---- */
 
-typedef struct scene
-{
-    const char *name;
-    tg_model *m;
-    tg_work *w;
-    mjModel *mj;
-    mjData *data;
-    double dt;
-    int nstate, nq, nv, na, nu, width; /* of a recorded state: q, v, act, u */
-    double *states;
-    tg_cache cache;
-    double *q, *v, *act;
-    tg_info info;
-} scene;
+static FILE *results;
 
-/* condim-3 feet: the pairs of the floor take it from the geoms */
-static void set_condim(scene *s, int condim)
+static void put(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void put(const char *format, ...)
 {
-    for (int i = 0; i < s->mj->ngeom; i++)
-        s->mj->geom_condim[i] = condim;
+    for (int k = 0; k < (results != NULL ? 2 : 1); k++)
+    {
+        FILE *out = k == 0 ? stdout : results;
+        va_list arguments;
+        va_start(arguments, format);
+        vfprintf(out, format, arguments);
+        va_end(arguments);
+        fflush(out);
+    }
 }
 
-static void open_scene(scene *s, const char *path)
+/* ---- files that both engines read ---- */
+
+static const char *shared(void)
 {
-    char message[1000] = "";
-    tg_error error;
-    if (tg_load(path, NULL, &s->m, &error) != TG_OK)
-        bench_die("%s", error.message);
-    s->mj = mj_loadXML(path, NULL, message, sizeof message);
-    if (s->mj == NULL)
-        bench_die("MuJoCo: %s", message);
-    s->nq = s->mj->nq;
-    s->nv = s->mj->nv;
-    s->na = s->mj->na;
-    s->nu = s->mj->nu;
-    s->width = s->nq + s->nv + s->na + s->nu;
-    tg_sizes n = tg_model_sizes(s->m);
-    if (s->nq != n.nq || s->nv != n.nv || s->na != n.na || s->nu != n.nu || tg_work_create(s->m, &s->w, &error) != TG_OK)
-        bench_die("%s: not the same model, or no memory", path);
-    s->data = mj_makeData(s->mj);
-    s->cache = (tg_cache){CACHE, 0, bench_alloc(CACHE, sizeof(tg_cache_entry))};
-    s->q = bench_alloc((size_t)s->nq + 1, sizeof(double));
-    s->v = bench_alloc((size_t)s->nv + 1, sizeof(double));
-    s->act = bench_alloc((size_t)s->na + 1, sizeof(double));
+    const char *folder = getenv("TANGERE_SHARED");
+    return folder != NULL ? folder : "../shared";
 }
 
-static void close_scene(scene *s)
+static char *read_text(const char *path)
 {
-    mj_deleteData(s->data);
-    mj_deleteModel(s->mj);
-    tg_work_destroy(s->w);
-    tg_model_destroy(s->m);
-    free(s->states);
-    free(s->cache.entry);
-    free(s->q);
-    free(s->v);
-    free(s->act);
+    FILE *file = fopen(path, "rb");
+    long size = -1;
+    if (file == NULL || fseek(file, 0, SEEK_END) != 0 || (size = ftell(file)) < 0 || fseek(file, 0, SEEK_SET) != 0)
+        bench_die("cannot read %s", path);
+    char *content = bench_alloc((size_t)size + 1, 1);
+    if (fread(content, 1, (size_t)size, file) != (size_t)size)
+        bench_die("cannot read %s", path);
+    fclose(file);
+    return content;
 }
 
-/* ---- states ---- */
+static FILE *create(const char *path)
+{
+    FILE *file = fopen(path, "w");
+    if (file == NULL)
+        bench_die("cannot write %s", path);
+    return file;
+}
+
+static void finish(FILE *file, const char *path)
+{
+    if (fclose(file) != 0)
+        bench_die("cannot write %s", path);
+}
+
+/* the text with every `from` replaced */
+static void write_replaced(FILE *file, const char *content, const char *from, const char *to)
+{
+    const char *found;
+    while ((found = strstr(content, from)) != NULL)
+    {
+        fwrite(content, 1, (size_t)(found - content), file);
+        fputs(to, file);
+        content = found + strlen(from);
+    }
+    fputs(content, file);
+}
+
+/* Go1 with feet of condim 3, in a folder of its own */
+static void write_go1(const char *folder, char *scene_path, size_t size)
+{
+    char path[1024], robot[1024], meshes[1100];
+    snprintf(path, sizeof path, "%s/robots/unitree_go1/go1.xml", shared());
+    char *content = read_text(path);
+    snprintf(robot, sizeof robot, "%s/go1.xml", folder);
+    FILE *file = create(robot);
+    char *middle = bench_alloc(strlen(content) + 2048, 1);
+    char *absolute = realpath(shared(), NULL);
+    if (absolute == NULL)
+        bench_die("no folder %s", shared());
+    snprintf(meshes, sizeof meshes, "meshdir=\"%s/robots/unitree_go1/assets\"", absolute);
+    FILE *memory = fmemopen(middle, strlen(content) + 2048, "w");
+    write_replaced(memory, content, "meshdir=\"assets\"", meshes);
+    fclose(memory);
+    write_replaced(file, middle, "condim=\"6\"", "condim=\"3\"");
+    finish(file, robot);
+    free(absolute);
+    free(middle);
+    free(content);
+    snprintf(path, sizeof path, "%s/robots/unitree_go1/scene.xml", shared());
+    content = read_text(path);
+    snprintf(scene_path, size, "%s/scene.xml", folder);
+    file = create(scene_path);
+    fputs(content, file);
+    finish(file, scene_path);
+    free(content);
+}
+
+/* n hinges in turn about y and z, links of 5 cm, 0.2 m above the floor at one end */
+static void write_chain(const char *path, int n)
+{
+    FILE *file = create(path);
+    fprintf(file, "<mujoco><option timestep=\"0.002\"/><default><joint damping=\"0.02\" armature=\"0.001\"/><geom "
+                  "type=\"capsule\" "
+                  "size=\"0.015\" mass=\"0.1\" contype=\"0\"/></default><worldbody><geom type=\"plane\" size=\"20 20 "
+                  "1\" contype=\"1\"/>\n");
+    for (int i = 0; i < n; i++)
+        fprintf(file, "<body pos=\"%g 0 %g\"><joint axis=\"0 %d %d\"/><geom fromto=\"0 0 0 0.05 0 0\"/>\n",
+                i > 0 ? 0.05 : 0, i > 0 ? 0 : 0.2, i % 2 == 0, i % 2);
+    for (int i = 0; i < n; i++)
+        fprintf(file, "</body>");
+    fprintf(file, "</worldbody></mujoco>\n");
+    finish(file, path);
+}
 
 static double uniform(unsigned *seed)
 {
     *seed = *seed * 1664525u + 1013904223u;
-    return (double)*seed / 2147483648.0 - 1;
+    return (double)*seed / 4294967296.0;
 }
 
-static void restart(scene *s, unsigned *seed)
-{
-    mjModel *mj = s->mj;
-    mj_resetData(mj, s->data);
-    if (mj->nkey > 0)
-        mj_resetDataKeyframe(mj, s->data, 0);
-    if (mj->jnt_type[0] == mjJNT_FREE)
-        s->data->qpos[2] += 0.2;
-    else if (mj->jnt_type[0] == mjJNT_SLIDE && mj->njnt > 1)
-        s->data->qpos[1] += 0.2;
-    for (int i = 0; i < mj->nv; i++)
-        s->data->qvel[i] = 0.3 * uniform(seed);
-}
-
-static void steer(scene *s, int step, int period, double *noise, unsigned *seed)
-{
-    const mjModel *mj = s->mj;
-    bool fixed = mj->jnt_type[0] == mjJNT_HINGE;
-    for (int i = 0; i < mj->nu; i++)
-    {
-        const mjtNum *range = mj->actuator_ctrlrange + 2 * i;
-        double half = mj->actuator_ctrllimited[i] ? 0.5 * (range[1] - range[0]) : 1;
-        double middle = mj->actuator_ctrllimited[i] ? 0.5 * (range[0] + range[1]) : 0;
-        if (fixed && step % (period / 4) == 0)
-            s->data->ctrl[i] = middle + 0.5 * half * uniform(seed);
-        noise[i] += 0.05 * (uniform(seed) - noise[i]);
-        if (!fixed)
-            s->data->ctrl[i] = (mj->nkey > 0 ? mj->key_ctrl[i] : middle) + 0.1 * half * 4 * noise[i];
-    }
-}
-
-static double *state_of(const scene *s, int i)
-{
-    return s->states + (size_t)i * (size_t)s->width;
-}
-
-static void record(scene *s, int nstate)
+/* n cubes of 0.1 m, turned at random, that fall on each other */
+static void write_pile(const char *path, int n)
 {
     unsigned seed = 1;
-    int period = (int)(RESET_SECONDS / s->mj->opt.timestep);
-    double *noise = bench_alloc((size_t)s->nu + 1, sizeof *noise);
-    s->nstate = nstate;
-    s->states = bench_alloc((size_t)nstate * (size_t)s->width, sizeof(double));
-    for (int i = 0; i < nstate; i++)
-    {
-        if (i % period == 0)
-            restart(s, &seed);
-        steer(s, i % period, period, noise, &seed);
-        double *x = state_of(s, i);
-        memcpy(x, s->data->qpos, sizeof(double) * (size_t)s->nq);
-        memcpy(x + s->nq, s->data->qvel, sizeof(double) * (size_t)s->nv);
-        memcpy(x + s->nq + s->nv, s->data->act, sizeof(double) * (size_t)s->na);
-        memcpy(x + s->nq + s->nv + s->na, s->data->ctrl, sizeof(double) * (size_t)s->nu);
-        mj_step(s->mj, s->data);
-    }
-    free(noise);
-}
-
-/* ---- the calls ---- */
-
-typedef struct sums
-{
-    double contacts, iterations, residual; /* mean, mean, worst */
-    int most, partial;
-} sums;
-
-static void peer_pass(scene *s, double *smallest, sums *sum)
-{
-    mj_resetData(s->mj, s->data);
-    for (int i = 0; i < s->nstate; i++)
-    {
-        const double *x = state_of(s, i);
-        memcpy(s->data->qpos, x, sizeof(double) * (size_t)s->nq);
-        memcpy(s->data->qvel, x + s->nq, sizeof(double) * (size_t)s->nv);
-        memcpy(s->data->act, x + s->nq + s->nv, sizeof(double) * (size_t)s->na);
-        memcpy(s->data->ctrl, x + s->nq + s->nv + s->na, sizeof(double) * (size_t)s->nu);
-        double start = bench_clock();
-        mj_step(s->mj, s->data);
-        double time = 1e6 * (bench_clock() - start);
-        smallest[i] = smallest[i] == 0 || time < smallest[i] ? time : smallest[i];
-        int iterations = 0;
-        for (int k = 0; k < s->data->nisland || k < 1; k++)
-            iterations += k < mjNISLAND ? s->data->solver_niter[k] : 0;
-        sum->contacts += (double)s->data->ncon / s->nstate;
-        sum->iterations += (double)iterations / s->nstate;
-        sum->most = iterations > sum->most ? iterations : sum->most;
-    }
-}
-
-static void own_pass(scene *s, double *smallest, sums *sum)
-{
-    tg_options options = tg_default_options();
-    options.dt = s->dt;
-    s->cache.count = 0;
-    for (int i = 0; i < s->nstate; i++)
-    {
-        double *x = state_of(s, i);
-        tg_state in = {x, x + s->nq, x + s->nq + s->nv, &s->cache}, out = {s->q, s->v, s->act, &s->cache};
-        tg_control control = {.u = x + s->nq + s->nv + s->na};
-        double start = bench_clock();
-        tg_status status = tg_step(s->m, s->w, &options, &in, &control, &out, &s->info);
-        double time = 1e6 * (bench_clock() - start);
-        if (status != TG_OK)
-            bench_die("%s, state %d: %s", s->name, i, tg_work_message(s->w));
-        smallest[i] = smallest[i] == 0 || time < smallest[i] ? time : smallest[i];
-        sum->contacts += (double)s->info.contacts / s->nstate;
-        sum->iterations += (double)s->info.iterations / s->nstate;
-        sum->most = s->info.iterations > sum->most ? s->info.iterations : sum->most;
-        sum->residual = fmax(sum->residual, s->info.residual);
-        sum->partial += s->info.status != TG_STEP_SOLVED;
-    }
-}
-
-static double mean(const double *x, int n)
-{
-    double sum = 0;
+    int side = (int)ceil(cbrt(n) - 1e-9);
+    FILE *file = create(path);
+    fprintf(file, "<mujoco><size memory=\"500M\"/><option timestep=\"0.002\"/><worldbody><geom type=\"plane\" size=\"5 "
+                  "5 1\"/>\n");
     for (int i = 0; i < n; i++)
-        sum += x[i] / n;
-    return sum;
+    {
+        double turn = 90 * uniform(&seed), tilt = 90 * uniform(&seed);
+        fprintf(file,
+                "<body pos=\"%g %g %g\" euler=\"%g %g 0\"><freejoint/><geom type=\"box\" size=\"0.05 0.05 "
+                "0.05\"/></body>\n",
+                0.15 * (i % side), 0.15 * (i / side % side), 0.1 + 0.17 * (i / side / side), turn, tilt);
+    }
+    fprintf(file, "</worldbody></mujoco>\n");
+    finish(file, path);
 }
 
-static void set_strict(scene *s)
+/* ---- tables ---- */
+
+static void robot_head(void)
 {
-    s->mj->opt.cone = mjCONE_ELLIPTIC;
-    s->mj->opt.solver = mjSOL_NEWTON;
-    s->mj->opt.tolerance = 1e-10;
-    s->mj->opt.iterations = 100;
+    put("| robot | Tangere | MuJoCo | strict | ratio | to strict | mean: Tangere | MuJoCo | strict | contacts | "
+        "iterations, mean (most) "
+        "| residual (not solved) |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: "
+        "|\n");
 }
 
-static void measure(scene *s, int repetitions)
+static void robot_row(const char *name, const scene_times t[SCENE_ENGINES])
 {
-    size_t n = (size_t)s->nstate;
-    double *time[3];
-    sums sum[3];
-    mjOption own = s->mj->opt;
-    for (int k = 0; k < 3; k++)
-        time[k] = bench_alloc(n, sizeof(double));
-    for (int r = 0; r < repetitions; r++)
-    {
-        memset(sum, 0, sizeof sum);
-        own_pass(s, time[0], &sum[0]);
-        s->mj->opt = own;
-        peer_pass(s, time[1], &sum[1]);
-        set_strict(s);
-        peer_pass(s, time[2], &sum[2]);
-        s->mj->opt = own;
-    }
-    double average[3], median[3];
-    for (int k = 0; k < 3; k++)
-    {
-        average[k] = mean(time[k], s->nstate);
-        median[k] = bench_median(time[k], n);
-    }
-    printf("| %s | %.2f | %.2f | %.2f | **%.2f** | %.2f | %.2f | %.2f | %.2f | %.1f / %.1f | %.2f (%d) / %.2f (%d) / %.2f (%d) | %.1e "
-           "(%d) |\n",
-           s->name, median[0], median[1], median[2], median[0] / median[1], median[0] / median[2], average[0],
-           average[1], average[2], sum[0].contacts, sum[1].contacts, sum[0].iterations, sum[0].most, sum[1].iterations,
-           sum[1].most, sum[2].iterations, sum[2].most, sum[0].residual, sum[0].partial);
-    fflush(stdout);
-    for (int k = 0; k < 3; k++)
-        free(time[k]);
+    put("| %s | %.2f | %.2f | %.2f | **%.2f** | %.2f | %.2f | %.2f | %.2f | %.1f / %.1f | %.2f (%d) / %.2f (%d) / %.2f "
+        "(%d) | %.1e (%d) "
+        "|\n",
+        name, t[0].median, t[1].median, t[2].median, t[0].median / t[1].median, t[0].median / t[2].median, t[0].mean,
+        t[1].mean, t[2].mean, t[0].contacts, t[1].contacts, t[0].iterations, t[0].most_iterations, t[1].iterations,
+        t[1].most_iterations, t[2].iterations, t[2].most_iterations, t[0].residual, t[0].unsolved);
+}
+
+static void run_robot(const char *name, const char *path, int repetitions, int nstate)
+{
+    scene s;
+    scene_times times[SCENE_ENGINES];
+    scene_open(&s, name, path, ROOM);
+    scene_record(&s, 0, nstate, 0.2, 0.3);
+    scene_measure(&s, SCENE_ENGINES, repetitions, times);
+    robot_row(name, times);
+    scene_close(&s);
 }
 
 static const struct
 {
-    const char *name, *file;
+    const char *name, *file; /* NULL: made from Go1 */
 } robots[] = {
-    {"half-cheetah", "gymnasium/half_cheetah.xml"}, {"humanoid", "mujoco_humanoid/humanoid.xml"},
-    {"UR5e", "universal_robots_ur5e/scene.xml"},    {"Go1", "unitree_go1/scene.xml"},
-    {"H1", "unitree_h1/scene.xml"},                 {"Atlas", "atlas/scene.xml"},
+    {"half-cheetah", "gymnasium/half_cheetah.xml"},
+    {"humanoid", "mujoco_humanoid/humanoid.xml"},
+    {"UR5e", "universal_robots_ur5e/scene.xml"},
+    {"Go1", "unitree_go1/scene.xml"},
+    {"Go1, condim 3", NULL},
+    {"H1", "unitree_h1/scene.xml"},
+    {"Atlas", "atlas/scene.xml"},
 };
+
+static void run_robots(const char *folder, int repetitions, int nstate, const char *only)
+{
+    put("## Robots\n\n%d repetitions of %d states; us.\n\n", repetitions, nstate);
+    robot_head();
+    for (size_t i = 0; i < sizeof robots / sizeof *robots; i++)
+    {
+        char path[1024];
+        if (only != NULL && strcmp(only, robots[i].name) != 0)
+            continue;
+        if (robots[i].file != NULL)
+            snprintf(path, sizeof path, "%s/robots/%s", shared(), robots[i].file);
+        else
+            write_go1(folder, path, sizeof path);
+        run_robot(robots[i].name, path, repetitions, nstate);
+    }
+}
+
+static void growth_row(int size, const scene_times t[SCENE_ENGINES], double unit)
+{
+    put("| %d | %.1f / %.1f | %.1f | %.1f | **%.2f** | %.3f | %.3f | %.1f | %.1f (%d) / %.1f (%d) | %.1e (%d) |\n",
+        size, t[0].contacts, t[1].contacts, t[0].median, t[1].median, t[0].median / t[1].median, t[0].median / unit,
+        t[1].median / (unit == t[0].contacts ? t[1].contacts : unit), t[0].most, t[0].iterations, t[0].most_iterations,
+        t[1].iterations, t[1].most_iterations, t[0].residual, t[0].unsolved);
+}
+
+static void growth_head(const char *title, const char *size, const char *unit)
+{
+    put("\n### %s\n\n| %s | contacts | Tangere | MuJoCo | ratio | Tangere a %s | MuJoCo a %s | Tangere, slowest | "
+        "iterations, mean (most) | "
+        "residual (not solved) |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+        title, size, unit, unit);
+}
+
+/* each engine along its own trajectory: `skip` steps from the start, then `nstate` that are timed */
+static void run_grown(const char *name, const char *path, int size, int skip, int nstate, int repetitions,
+                      bool by_contact)
+{
+    scene s;
+    scene_times times[SCENE_ENGINES];
+    scene_open(&s, name, path, 16 * size + ROOM);
+    scene_record(&s, skip, nstate, 0, 0);
+    scene_record_own(&s, skip, 0, 0);
+    scene_measure(&s, SCENE_STRICT, repetitions, times);
+    growth_row(size, times, by_contact ? times[0].contacts : size);
+    scene_close(&s);
+}
+
+static void run_piles(const char *path, int repetitions)
+{
+    static const int piles[] = {10, 30, 100, 300, 1000};
+    growth_head("Piles of boxes that fell on each other, from 0.6 s on: 50 steps, of more than 100 boxes 10", "boxes",
+                "contact");
+    for (size_t i = 0; i < sizeof piles / sizeof *piles; i++)
+    {
+        bool large = piles[i] > 100;
+        write_pile(path, piles[i]);
+        run_grown("pile", path, piles[i], 300, large ? 10 : 50, large ? 1 : repetitions, true);
+    }
+}
+
+static void run_chains(const char *path, int repetitions)
+{
+    static const int chains[] = {6, 12, 25, 50, 100, 200};
+    growth_head("Chains of hinges that fall on the floor, 0.5 s", "dof", "dof");
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++)
+    {
+        write_chain(path, chains[i]);
+        run_grown("chain", path, chains[i], 0, 250, chains[i] > 50 ? 1 : repetitions, false);
+    }
+}
+
+static void run_growth(const char *folder, int repetitions)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/growth.xml", folder);
+    put("\n## Growth\n\nEach engine along its own trajectory from the same start; us. One repetition of more than 100 "
+        "boxes "
+        "or 50 dof.\n");
+    run_piles(path, repetitions);
+    run_chains(path, repetitions);
+}
+
+static void put_title(int cpu)
+{
+    char date[32], load[64] = "unknown";
+    time_t now = time(NULL);
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
+    FILE *file = fopen("/proc/loadavg", "r");
+    if (file != NULL && fscanf(file, "%63s", load) != 1)
+        snprintf(load, sizeof load, "unknown");
+    if (file != NULL)
+        fclose(file);
+    put("# tg_step beside mj_step\n\n- Date: %s. One core (%d); load of the machine at the start: %s. Tangere %s, "
+        "MuJoCo %s (pip package).\n"
+        "- Both take one step from each recorded state, each with its own warm start. quiet: each state keeps its "
+        "smallest time; the median over "
+        "states, where nothing else is said. strict: elliptic cone, Newton, tolerance 1e-10.\n"
+        "- iterations: factorisations, ours / MuJoCo's (/ strict), summed over islands. residual: of the unrelaxed "
+        "laws, m/s.\n\n",
+        date, cpu, load, tg_version(), mj_versionString());
+}
+
+typedef struct arguments
+{
+    int repetitions, states;
+    bool growth;            /* no robots */
+    const char *only, *out; /* one robot; the folder of the results */
+} arguments;
+
+static arguments read_arguments(int argc, char **argv)
+{
+    arguments a = {.repetitions = 7, .states = 5000};
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--growth") == 0)
+            a.growth = true;
+        else if (i + 1 < argc && strcmp(argv[i], "--repetitions") == 0)
+            a.repetitions = atoi(argv[++i]);
+        else if (i + 1 < argc && strcmp(argv[i], "--states") == 0)
+            a.states = atoi(argv[++i]);
+        else if (i + 1 < argc && strcmp(argv[i], "--robot") == 0)
+            a.only = argv[++i];
+        else if (i + 1 < argc && strcmp(argv[i], "--out") == 0)
+            a.out = argv[++i];
+        else
+            bench_die("usage: bench_step [--repetitions N] [--states N] [--robot NAME | --growth] [--out FOLDER]");
+    if (a.repetitions < 1 || a.states < 1)
+        bench_die("repetitions and states must be positive");
+    return a;
+}
+
+static void remove_folder(const char *folder)
+{
+    static const char *const files[] = {"go1.xml", "scene.xml", "growth.xml"};
+    char path[1024];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+}
 
 int main(int argc, char **argv)
 {
-    const char *shared = getenv("TANGERE_SHARED");
-    int repetitions = argc > 1 ? atoi(argv[1]) : 7, nstate = argc > 2 ? atoi(argv[2]) : 5000;
-    const char *only = argc > 3 ? argv[3] : NULL;
-    if (argc > 4 || repetitions < 1 || nstate < 1)
-        bench_die("usage: bench_step [REPETITIONS [STATES [ROBOT]]]; robots are read from $TANGERE_SHARED/robots");
-    int cpu = bench_pin(-1);
-    printf("Tangere %s, MuJoCo %s, core %d, %d repetitions, %d states; us, quiet\n\n", tg_version(), mj_versionString(),
-           cpu, repetitions, nstate);
-    printf("| robot | Tangere | MuJoCo | strict | ratio | to strict | mean: Tangere | MuJoCo | strict | contacts | "
-           "iterations, mean (most) | residual (not solved) |\n|" );
-    for (int i = 0; i < 12; i++)
-        printf(" --- |");
-    printf("\n");
-    for (size_t i = 0; i < sizeof robots / sizeof *robots; i++)
+    arguments a = read_arguments(argc, argv);
+    char folder[] = "/tmp/bench_step_XXXXXX", processor[128], path[1024] = "";
+    if (mkdtemp(folder) == NULL)
+        bench_die("cannot write to /tmp");
+    bench_processor(processor, sizeof processor);
+    if (a.out != NULL)
     {
-        scene s = {.name = robots[i].name};
-        char path[1024];
-        if (only != NULL && strcmp(only, s.name) != 0)
-            continue;
-        snprintf(path, sizeof path, "%s/robots/%s", shared != NULL ? shared : "../shared", robots[i].file);
-        open_scene(&s, path);
-        s.dt = s.mj->opt.timestep;
-        record(&s, nstate);
-        measure(&s, repetitions);
-        close_scene(&s);
+        snprintf(path, sizeof path, "%s/%s_%s.md", a.out, a.growth ? "step_growth" : "step", processor);
+        results = create(path);
     }
-    (void)set_condim;
+    put_title(bench_pin(-1));
+    if (!a.growth)
+        run_robots(folder, a.repetitions, a.states, a.only);
+    if (a.only == NULL)
+        run_growth(folder, a.repetitions);
+    if (results != NULL)
+        finish(results, path);
+    remove_folder(folder);
     return 0;
 }

@@ -1,5 +1,6 @@
 #include "engine_coal.h"
 
+#include <coal/collision.h>
 #include <coal/distance.h>
 #include <coal/shape/geometric_shapes.h>
 
@@ -14,6 +15,7 @@ struct coal_pair
     std::unique_ptr<coal::ComputeDistance> compute;
     std::vector<coal::Transform3s> pose[2];
     coal::DistanceRequest request;
+    coal::CollisionRequest collision;
 };
 
 static coal::CollisionGeometry *make_hull(const double *vertex, int nvertex)
@@ -79,12 +81,40 @@ void coal_pair_poses(coal_pair *pair, const double *pose1, const double *pose2, 
     set_poses(pair->pose[1], pose2, count);
 }
 
+static double give(const coal::DistanceResult &result, double normal[3])
+{
+    for (int k = 0; k < 3; k++)
+        normal[k] = result.normal[k];
+    return result.min_distance;
+}
+
+double coal_pair_compute(coal_pair *pair, int i, double normal[3])
+{
+    coal::DistanceResult result;
+    const size_t at = static_cast<size_t>(i);
+    (*pair->compute)(pair->pose[0][at], pair->pose[1][at], pair->request, result);
+    return give(result, normal);
+}
+
 double coal_pair_distance(coal_pair *pair, int i, double normal[3])
 {
     coal::DistanceResult result;
-    double distance = (*pair->compute)(pair->pose[0][static_cast<size_t>(i)], pair->pose[1][static_cast<size_t>(i)],
-                                       pair->request, result);
+    const size_t at = static_cast<size_t>(i);
+    coal::distance(pair->shape[0].get(), pair->pose[0][at], pair->shape[1].get(), pair->pose[1][at], pair->request,
+                   result);
+    return give(result, normal);
+}
+
+double coal_pair_collide(coal_pair *pair, int i, double normal[3])
+{
+    coal::CollisionResult result;
+    const size_t at = static_cast<size_t>(i);
+    coal::collide(pair->shape[0].get(), pair->pose[0][at], pair->shape[1].get(), pair->pose[1][at], pair->collision,
+                  result);
+    if (!result.isCollision())
+        return result.distance_lower_bound;
+    const coal::Contact &contact = result.getContact(0);
     for (int k = 0; k < 3; k++)
-        normal[k] = result.normal[k];
-    return distance;
+        normal[k] = contact.normal[k];
+    return contact.penetration_depth;
 }

@@ -18,7 +18,11 @@ void coal_pair_destroy(coal_pair *pair);
 void coal_pair_poses(coal_pair *pair, const double *pose1, const double *pose2, int count);
 
 /* Signed distance and normal at pose i. */
-double coal_pair_distance(coal_pair *pair, int i, double normal[3]);
+typedef double coal_pair_function(coal_pair *pair, int i, double normal[3]);
+
+coal_pair_function coal_pair_compute;  /* a ComputeDistance that was made with the pair */
+coal_pair_function coal_pair_distance; /* coal::distance */
+coal_pair_function coal_pair_collide;  /* coal::collide, one contact; apart: the lower bound of the distance */
 
 #ifdef __cplusplus
 }

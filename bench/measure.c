@@ -3,8 +3,11 @@
  * Neighbours on a shared machine only ever add time. So the same list of states is run many times, each state keeps its
  * smallest time, and the median is taken over states. Repetitions are the outermost loop, so that a noisy spell hits
  * every function of every engine alike; every second repetition runs the engines in reverse order. */
+#include <ctype.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -150,4 +153,41 @@ void bench_merge(bench_run *best, const bench_run *other)
             best->stages.quiet[s] = other->stages.quiet[s];
     if (other->difference > best->difference)
         best->difference = other->difference;
+}
+
+/* ---- the machine ---- */
+
+void bench_cpu_field(const char *key, char *value, size_t size)
+{
+    char line[512];
+    snprintf(value, size, "unknown");
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    if (file == NULL)
+        return;
+    size_t length = strlen(key);
+    while (fgets(line, sizeof line, file) != NULL)
+    {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, key, length) != 0 || colon == NULL || !isspace((unsigned char)line[length]))
+            continue;
+        snprintf(value, size, "%s", colon + 1 + strspn(colon + 1, " "));
+        value[strcspn(value, "\n")] = 0;
+        break;
+    }
+    fclose(file);
+}
+
+void bench_processor(char *name, size_t size)
+{
+    char text[128];
+    bench_cpu_field("model name", text, sizeof text);
+    size_t n = 0;
+    for (const char *c = text; *c != 0 && n + 1 < size; c++)
+        if (isalnum((unsigned char)*c))
+            name[n++] = (char)tolower((unsigned char)*c);
+        else if (n > 0 && name[n - 1] != '_')
+            name[n++] = '_';
+    while (n > 0 && name[n - 1] == '_')
+        n--;
+    name[n] = 0;
 }

@@ -98,50 +98,13 @@ void bench_print_summary(FILE *out, const bench_run *runs, int nrun)
 
 /* ---- the machine ---- */
 
-/* The value of the first line "key : value" of /proc/cpuinfo; "unknown" if there is none. */
-static void cpu_field(const char *key, char *value, size_t size)
-{
-    char line[512];
-    snprintf(value, size, "unknown");
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    if (file == NULL)
-        return;
-    size_t length = strlen(key);
-    while (fgets(line, sizeof line, file) != NULL)
-    {
-        const char *colon = strchr(line, ':');
-        if (strncmp(line, key, length) != 0 || colon == NULL || !isspace((unsigned char)line[length]))
-            continue;
-        snprintf(value, size, "%s", colon + 1 + strspn(colon + 1, " "));
-        value[strcspn(value, "\n")] = 0;
-        break;
-    }
-    fclose(file);
-}
-
-/* The processor as part of a file name: lower-case letters, digits and single underscores. */
-static void cpu_short_name(char *name, size_t size)
-{
-    char text[128];
-    cpu_field("model name", text, sizeof text);
-    size_t n = 0;
-    for (const char *c = text; *c != 0 && n + 1 < size; c++)
-        if (isalnum((unsigned char)*c))
-            name[n++] = (char)tolower((unsigned char)*c);
-        else if (n > 0 && name[n - 1] != '_')
-            name[n++] = '_';
-    while (n > 0 && name[n - 1] == '_')
-        n--;
-    name[n] = 0;
-}
-
 static void describe_machine(FILE *out, const bench_context *context)
 {
     char model[128], family[16], number[16], date[32];
     time_t now = time(NULL);
-    cpu_field("model name", model, sizeof model);
-    cpu_field("cpu family", family, sizeof family);
-    cpu_field("model", number, sizeof number);
+    bench_cpu_field("model name", model, sizeof model);
+    bench_cpu_field("cpu family", family, sizeof family);
+    bench_cpu_field("model", number, sizeof number);
     strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
     fprintf(out, "- Date: %s. Processor: %s, family %s, model %s; the program is bound to core %d.\n", date, model,
             family, number, context->cpu);
@@ -189,7 +152,7 @@ void bench_write_results(const char *folder, const char *name, const bench_conte
                          int nrun)
 {
     char cpu[96];
-    cpu_short_name(cpu, sizeof cpu);
+    bench_processor(cpu, sizeof cpu);
     FILE *md = open_result(folder, name, cpu, "md");
     if (md != NULL)
     {

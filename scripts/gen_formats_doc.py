@@ -45,8 +45,10 @@ friction are rigid.
   formats, COLLADA among them.
 - **Height fields** are read from MuJoCo's binary format, from PNG images (not interlaced ones), and from the attribute
   `elevation`.
-- **Mass and inertia.** A body with a joint, or one that is fixed to it, needs a mass and moments of at least 1e-15, and a
-  `fullinertia` moments of at least 1e-14, as in MuJoCo. Negative ones are refused, also where MuJoCo makes them zero.
+- **Mass and inertia.** A body with a joint, or one that is fixed to it, needs a mass and moments of at least 1e-15, and
+  a `fullinertia` moments of at least 1e-14, as in MuJoCo. Negative ones are refused, also where MuJoCo makes them
+  zero.
+- **Pairs.** A model can have 2^28 pairs of geoms that could collide.
 - **`replicate`** and **`attach`** (with the asset `model`) are worked out before anything is read, as MuJoCo does:
   names get the suffix or the prefix, and so does what refers to them in `contact`, `tendon`, `equality` and `actuator`.
   An attached file keeps its compiler settings and classes; its meshes, keyframes and custom numbers come along; the

@@ -202,6 +202,52 @@ TG_API tg_status tg_step_jvp(const tg_model *m, tg_work *w, const tg_cotangent *
  * number of parameters. */
 TG_API tg_status tg_step_vjp(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label);
 
+/* ---- rollouts ---- */
+
+/* The states of a rollout from which its derivatives are taken. */
+typedef struct tg_tape tg_tape;
+
+/* For up to so many steps. Without checkpoints every state is kept, and going back takes each step once more; with them some
+ * 2 sqrt(steps) states are, and going back takes each step twice. */
+TG_API tg_status tg_tape_create(const tg_model *m, int steps, bool checkpoints, tg_tape **tape, tg_error *error);
+TG_API void tg_tape_destroy(tg_tape *tape); /* NULL is allowed */
+TG_API size_t tg_tape_bytes(const tg_tape *tape);
+
+/* Controls of every step, row by row; the caller's, and still there when the derivatives are taken. NULL: zero. */
+typedef struct tg_controls
+{
+    int steps;
+    const double *u;   /* steps x nu */
+    const double *tau; /* steps x nv */
+} tg_controls;
+
+/* States of a rollout, or gradients with respect to them. NULL: not wanted; in gradients: zero. */
+typedef struct tg_trajectory
+{
+    double *q;   /* (steps + 1) x nq; a gradient: (steps + 1) x nv, in the tangent space */
+    double *v;   /* (steps + 1) x nv */
+    double *act; /* (steps + 1) x na */
+} tg_trajectory;
+
+/* Steps from `start` with every step's controls. options, out and worst may be NULL; worst: the info of the step with the largest
+ * residual. */
+TG_API tg_status tg_rollout(const tg_model *m, tg_work *w, tg_tape *tape, const tg_options *options,
+                            const tg_state *start, const tg_controls *controls, tg_trajectory *out, tg_info *worst);
+
+/* Gradients with respect to what went into a rollout. NULL: not wanted. */
+typedef struct tg_rollout_gradient
+{
+    double *q, *v, *act; /* nv, nv, na: of the start */
+    double *u, *tau;     /* steps x nu, steps x nv */
+    double *dt;          /* 1: the same in every step */
+    double *params;      /* nparams */
+} tg_rollout_gradient;
+
+/* Reverse mode of the rollout on the tape, from the gradients with respect to its states. Refuses (TG_ERR_STALE) when the parameters
+ * have changed since. label: the worst of all steps, may be NULL. */
+TG_API tg_status tg_rollout_vjp(const tg_model *m, tg_work *w, tg_tape *tape, const tg_trajectory *out,
+                                tg_rollout_gradient *in, tg_label *label);
+
 /* ---- the derivatives' judge: central differences ---- */
 
 typedef struct tg_differences tg_differences;
@@ -216,12 +262,13 @@ typedef struct tg_differences_count
 {
     int taken;
     int switched; /* a mode, a feature or a gate changes within reach of the displacement: tg_step_signature differs */
+    int tied;     /* of two equal coefficients of a contact either may count: the derivative has two sides */
     int outside;  /* a displaced parameter is outside its domain, or not finite */
 } tg_differences_count;
 
 /* The gradient of out . (q+, v+, act+) with respect to what goes into a step, by Richardson's combination of central
  * differences with h and h/2: h = scale times 1e-7 for q, 1e-6 for v, act, u, tau and wrenches, 1e-5 dt for dt, 1e-6 of a
- * parameter's size (kept in 1e-3 .. 1) for parameters. Fills the fields of in that are not NULL; NaN where nothing could be
+ * parameter's size (kept in 1e-3 .. 1; 0.1 for zeros) for parameters. Fills the fields of in that are not NULL; NaN where nothing could be
  * differenced. params: those of the workspace; NULL: the model's. index: nindex parameters, NULL: all; others are left alone.
  * count may be NULL. Slow: four steps a number. */
 typedef struct tg_differences_request

@@ -42,7 +42,20 @@ from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
 from tangere.params import Params
 from tangere.scene import Scene
 from tangere.shape import ContactDerivatives, Contacts, Distance, Shape, distance, hull
-from tangere.sim import Info, Sim, SimState, StepContacts, step
+from tangere.sim import (
+    Info,
+    Jacobian,
+    Label,
+    Rollout,
+    RolloutGradient,
+    Sim,
+    SimState,
+    StepChange,
+    StepContacts,
+    StepGradient,
+    rollout,
+    step,
+)
 
 __all__ = [
     "Actuation",
@@ -60,8 +73,10 @@ __all__ = [
     "ForwardDynamicsGradient",
     "GeomType",
     "Info",
+    "Jacobian",
     "JointType",
     "Key",
+    "Label",
     "Model",
     "ParamSlice",
     "Params",
@@ -71,12 +86,16 @@ __all__ = [
     "ReportEntry",
     "ReportKind",
     "RneaGradient",
+    "Rollout",
+    "RolloutGradient",
     "Scene",
     "Shape",
     "Sim",
     "SimState",
     "State",
+    "StepChange",
     "StepContacts",
+    "StepGradient",
     "StepStatus",
     "Transmission",
     "UnknownNameError",
@@ -85,5 +104,6 @@ __all__ = [
     "hull",
     "load",
     "load_string",
+    "rollout",
     "step",
 ]

@@ -152,6 +152,20 @@ class Stepper:
         /,
     ) -> tuple[Array, Array, Array, NDArray[np.void], tuple[int | float, ...]]: ...
     def contacts(self) -> tuple[NDArray[Any], ...]: ...
+    def jacobian(self, index: ArrayLike, /) -> tuple: ...
+    def vjp(self, gq: ArrayLike | None, gv: ArrayLike | None, gact: ArrayLike | None, /) -> tuple: ...
+    def jvp(
+        self,
+        q: ArrayLike | None,
+        v: ArrayLike | None,
+        act: ArrayLike | None,
+        u: ArrayLike | None,
+        tau: ArrayLike | None,
+        wrench: ArrayLike | None,
+        dt: ArrayLike | None,
+        params: ArrayLike | None,
+        /,
+    ) -> tuple: ...
 
 class Scene:
     def _set(self, name: str, gravity: ArrayLike, timestep: float, /) -> None: ...

@@ -1,25 +1,13 @@
 /* The Stepper type: a workspace of its own, options, and one step as a function of its arguments. tangere.Sim and
  * tangere.step are made of it. */
-#include "_core.h"
+#include "_core_step.h"
 
 #include <string.h>
-
-#include "tangere/step.h"
 
 enum
 {
     MOST_CONTACTS = 100000 /* room that is made by itself */
 };
-
-typedef struct tg_py_stepper
-{
-    PyObject_HEAD tg_py_model *model;
-    tg_py_loan loan;
-    tg_options options;
-    PyObject *solver;  /* keeps the name that options point to */
-    int most_contacts; /* a step that finds more is refused */
-    bool busy;         /* a step is under way, perhaps in another thread */
-} tg_py_stepper;
 
 static PyArray_Descr *cache_type; /* of one tg_cache_entry */
 
@@ -271,7 +259,7 @@ static PyObject *step_with(tg_py_stepper *self, const arguments *a)
     return out;
 }
 
-static bool check_idle(const tg_py_stepper *self)
+bool tg_py_stepper_idle(const tg_py_stepper *self)
 {
     if (self->busy)
         PyErr_SetString(PyExc_RuntimeError,
@@ -286,7 +274,7 @@ static PyObject *stepper_step(PyObject *object, PyObject *const *args, Py_ssize_
     PyObject *out = NULL;
     if (nargs != 7)
         return PyErr_Format(PyExc_TypeError, "step() takes 7 arguments, got %zd", nargs);
-    if (!check_idle(self))
+    if (!tg_py_stepper_idle(self))
         return NULL;
     if (take_arguments(&self->model->size, args, &a))
         out = step_with(self, &a);
@@ -349,7 +337,7 @@ static PyObject *stepper_contacts(PyObject *object, PyObject *unused)
     (void)unused;
     tg_py_stepper *self = (tg_py_stepper *)object;
     int count = 0;
-    if (!check_idle(self))
+    if (!tg_py_stepper_idle(self))
         return NULL;
     tg_status status = tg_step_contacts(self->model->m, self->loan.work, NULL, 0, &count);
     if (status != TG_OK)
@@ -419,6 +407,14 @@ static PyMethodDef stepper_methods[] = {
      "One step; any argument but q and v may be None. Returns (q, v, act, cache, numbers of tangere.Info)."},
     {"contacts", stepper_contacts, METH_NOARGS,
      "contacts($self, /)\n--\n\nThe columns of tangere.StepContacts, of the last step."},
+    {"jacobian", tg_py_stepper_jacobian, METH_O,
+     "jacobian($self, index, /)\n--\n\nThe fields of tangere.Jacobian, of the last step; index: positions of "
+     "parameters."},
+    {"vjp", (PyCFunction)(void (*)(void))tg_py_stepper_vjp, METH_FASTCALL,
+     "vjp($self, gq, gv, gact, /)\n--\n\nThe fields of tangere.StepGradient; any argument may be None."},
+    {"jvp", (PyCFunction)(void (*)(void))tg_py_stepper_jvp, METH_FASTCALL,
+     "jvp($self, q, v, act, u, tau, wrench, dt, params, /)\n--\n\nThe fields of tangere.StepChange; any argument may "
+     "be None."},
     {0},
 };
 

@@ -99,6 +99,82 @@ class Info:
         return self._model.energy(self._q, self._v)
 
 
+class Label(NamedTuple):
+    """What a derivative is.
+
+    kind: "exact", "one-sided" (something is at a change of mode) or "regularised" (the derivative does not exist, or is
+    not unique: a finite choice); margin: smallest distance to a change of mode or features (m/s; m); condition: of the
+    equations of the modes; residual: of the step (m/s).
+    """
+
+    kind: str
+    margin: float
+    condition: float
+    residual: float
+
+
+class Jacobian(NamedTuple):
+    """Derivatives of one step, d(what came out) / d(what went in); q is taken in the tangent space (nv numbers).
+
+    Rows are those of q+, v+ (nv) and act+ (na); columns those of q, v, tau (nv), act (na), u (nu) and the chosen
+    parameters; ...ddt are vectors.
+    """
+
+    dq_dq: Array
+    dq_dv: Array
+    dq_dact: Array
+    dq_du: Array
+    dq_dtau: Array
+    dq_ddt: Array
+    dq_dparams: Array
+    dv_dq: Array
+    dv_dv: Array
+    dv_dact: Array
+    dv_du: Array
+    dv_dtau: Array
+    dv_ddt: Array
+    dv_dparams: Array
+    dact_dq: Array
+    dact_dv: Array
+    dact_dact: Array
+    dact_du: Array
+    dact_dtau: Array
+    dact_ddt: Array
+    dact_dparams: Array
+    label: Label
+
+    @property
+    def margin(self) -> float:
+        """Smallest distance to a change of mode or features (m/s; m)."""
+        return self.label.margin
+
+
+class StepGradient(NamedTuple):
+    """Gradients with respect to what went into a step.
+
+    q, v, tau (nv), act (na), u (nu), wrench (nbody, 6), dt, params (nparams).
+    """
+
+    q: Array
+    v: Array
+    act: Array
+    u: Array
+    tau: Array
+    wrench: Array
+    dt: float
+    params: Array
+    label: Label
+
+
+class StepChange(NamedTuple):
+    """The change of what comes out of a step: q (nv, tangent), v (nv), act (na)."""
+
+    q: Array
+    v: Array
+    act: Array
+    label: Label
+
+
 class SimState(NamedTuple):
     """Everything from which a simulation goes on bit by bit: `Sim.save` makes one. Plain arrays; can be pickled."""
 
@@ -293,6 +369,44 @@ class Sim:
         self._last = weakref.ref(info)
         return info
 
+    # ---- derivatives of the last step ----
+
+    def jacobian(self, params: Any = ()) -> Jacobian:
+        """Matrices of the last step; params: names, patterns or positions of the parameters to differentiate by."""
+        self._need_step()
+        *matrices, label = self._stepper.jacobian(self.params.index(params))
+        return Jacobian(*matrices, Label(*label))
+
+    def vjp(
+        self, gq: ArrayLike | None = None, gv: ArrayLike | None = None, gact: ArrayLike | None = None
+    ) -> StepGradient:
+        """Reverse mode of the last step, from gradients with respect to q+ (nv, tangent), v+ (nv) and act+ (na)."""
+        self._need_step()
+        return _gradient(self._stepper.vjp(gq, gv, gact))
+
+    def jvp(
+        self,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        act: ArrayLike | None = None,
+        *,
+        u: ArrayLike | None = None,
+        tau: ArrayLike | None = None,
+        wrench: ArrayLike | None = None,
+        dt: float | None = None,
+        params: ArrayLike | None = None,
+    ) -> StepChange:
+        """Forward mode of the last step: what changes along a change of what went in; q (nv) in the tangent space."""
+        self._need_step()
+        moved = None if dt is None else [float(dt)]
+        flat = _flat_wrench(self._model, wrench)
+        *change, label = self._stepper.jvp(q, v, act, u, tau, flat, moved, params)
+        return StepChange(*change, Label(*label))
+
+    def _need_step(self) -> None:
+        if self._result is None:
+            raise Error("there was no step since the last reset or restore", "stale")
+
     def _keep_last(self) -> None:
         """Somebody who still holds the last info gets its contacts before the workspace goes on."""
         known = self._last() if self._last is not None else None
@@ -326,6 +440,112 @@ def step(  # noqa: PLR0917  (the order in which the arguments are known)
     info._keep_contacts()
     info._stepper = None  # which goes back to the model with its workspace
     return result[0], result[1], info
+
+
+class RolloutGradient(NamedTuple):
+    """Gradients with respect to what went into a rollout.
+
+    q, v (nv), act (na): the start; u (T, nu), tau (T, nv): every step; dt: the same in every step; params (nparams).
+    """
+
+    q: Array
+    v: Array
+    act: Array
+    u: Array
+    tau: Array
+    dt: float
+    params: Array
+    label: Label
+
+
+class Rollout:
+    """T steps: q (T + 1, nq), v (T + 1, nv), act (T + 1, na), the first row being the start; residual (T)."""
+
+    def __init__(
+        self, model: Model, stepper: _core.Stepper, states: list[tuple], controls: list[tuple], residual: list[float]
+    ) -> None:
+        self._model, self._stepper, self._states, self._controls = model, stepper, states, controls
+        self._params = np.array(model.params)
+        self.q, self.v, self.act = (np.array([s[i] for s in states]) for i in range(3))
+        self.residual = np.array(residual)
+
+    def vjp(
+        self, gq: ArrayLike | None = None, gv: ArrayLike | None = None, gact: ArrayLike | None = None
+    ) -> RolloutGradient:
+        """Reverse mode, from gradients with respect to the states.
+
+        gq, gv (T + 1, nv): of every state, q in the tangent space; gact (T + 1, na). None: zero. Every step is taken
+        once more, from the same state and cache.
+        """
+        if not np.array_equal(self._params, self._model.params):
+            raise Error("the parameters have changed since the rollout", "stale")
+        steps = len(self._controls)
+        nv, na = self.v.shape[1], self.act.shape[1]
+        gq, gv, gact = (_rows(n, g, steps + 1, k) for n, g, k in (("gq", gq, nv), ("gv", gv, nv), ("gact", gact, na)))
+        q, v, act, dt, params = gq[-1], gv[-1], gact[-1], 0.0, 0.0
+        u, tau = [], []
+        worst = Label("exact", np.inf, 1.0, 0.0)
+        for i in reversed(range(steps)):
+            self._stepper.step(*self._states[i], *self._controls[i], None)
+            g = _gradient(self._stepper.vjp(q, v, act))
+            q, v, act = g.q + gq[i], g.v + gv[i], g.act + gact[i]
+            dt, params = dt + g.dt, params + g.params
+            u.append(g.u)
+            tau.append(g.tau)
+            worst = _worse(worst, g.label)
+        return RolloutGradient(q, v, act, np.array(u[::-1]), np.array(tau[::-1]), dt, params, worst)
+
+
+def rollout(
+    m: Model,
+    q0: ArrayLike,
+    v0: ArrayLike,
+    controls: ArrayLike | int,
+    dt: float | None = None,
+    *,
+    act0: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+    solver: str = "newton",
+    **options: Any,
+) -> Rollout:
+    """Steps from (q0, v0, act0) with every step's controls (T, nu), or so many steps without; tau (T, nv): forces.
+
+    Options are those of `Sim`. `vjp` refuses when the parameters of the model have changed in between.
+    """
+    if isinstance(controls, int):
+        controls = np.zeros((controls, m.nu))
+    controls = np.asarray(controls, dtype=np.float64)
+    u = _rows("controls", controls, len(controls), m.nu)
+    forces = _rows("tau", tau, len(u), m.nv)
+    stepper, _ = _stepper(m, dt, solver, **options)
+    start = np.zeros(m.na) if act0 is None else _vector("act0", act0, m.na)
+    states: list[tuple] = [(_vector("q0", q0, m.nq), _vector("v0", v0, m.nv), start, _empty_cache())]
+    residual = []
+    for i in range(len(u)):
+        *state, numbers = stepper.step(*states[-1], u[i], forces[i], None)
+        states.append(tuple(state))
+        residual.append(numbers[6])
+    return Rollout(m, stepper, states, list(zip(u, forces, strict=True)), residual)
+
+
+_KINDS = ("exact", "one-sided", "regularised")
+
+
+def _worse(a: Label, b: Label) -> Label:
+    kind = max(a.kind, b.kind, key=_KINDS.index)
+    return Label(kind, min(a.margin, b.margin), max(a.condition, b.condition), max(a.residual, b.residual))
+
+
+def _gradient(fields: tuple) -> StepGradient:
+    *arrays, dt, params, label = fields
+    return StepGradient(*arrays, float(dt[0]), params, Label(*label))
+
+
+def _rows(name: str, value: ArrayLike | None, rows: int, length: int) -> Array:
+    array = np.zeros((rows, length)) if value is None else np.asarray(value, dtype=np.float64)
+    if array.shape != (rows, length):
+        raise ValueError(f"{name}: expected shape {(rows, length)}, got {array.shape}")
+    return array
 
 
 def _empty_cache() -> Cache:

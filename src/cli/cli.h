@@ -107,7 +107,8 @@ typedef struct tg_cli_command
     int (*run)(const tg_cli_call *call);
 } tg_cli_command;
 
-extern const tg_cli_command tg_cli_info, tg_cli_params, tg_cli_collide, tg_cli_convert, tg_cli_sim, tg_cli_demo;
+extern const tg_cli_command tg_cli_info, tg_cli_params, tg_cli_collide, tg_cli_convert, tg_cli_sim, tg_cli_grad,
+    tg_cli_check_command, tg_cli_demo;
 
 /* Understands the words behind a command's name. A status of the process, with a message if it is not TG_CLI_OK. */
 int tg_cli_parse(const tg_cli_command *command, int argc, char **argv, tg_cli_call *call);

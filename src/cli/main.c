@@ -6,11 +6,12 @@
 
 enum
 {
-    COMMAND_COUNT = 6
+    COMMAND_COUNT = 8
 };
 
-static const tg_cli_command *const commands[COMMAND_COUNT] = {&tg_cli_info,    &tg_cli_params, &tg_cli_collide,
-                                                              &tg_cli_convert, &tg_cli_sim,    &tg_cli_demo};
+static const tg_cli_command *const commands[COMMAND_COUNT] = {&tg_cli_info,          &tg_cli_params, &tg_cli_collide,
+                                                              &tg_cli_convert,       &tg_cli_sim,    &tg_cli_grad,
+                                                              &tg_cli_check_command, &tg_cli_demo};
 
 static const tg_cli_command *find_command(const char *name)
 {

@@ -55,7 +55,7 @@ tg_surface tg_support_surface(const tg_placed *p, v4 d)
     {
     case TG_GEOM_SPHERE:
     case TG_GEOM_CAPSULE:
-        return tg_surface_round(d, p->size[0]);
+        return tg_surface_round(p->size[0]);
     case TG_GEOM_ELLIPSOID:
         return tg_surface_ellipsoid(p, d);
     case TG_GEOM_CYLINDER:
@@ -71,8 +71,7 @@ tg_surface tg_support_surface(const tg_placed *p, v4 d)
 
 static bool is_vertex(const tg_surface *s)
 {
-    return s->flat == 0 &&
-           v4_dot(s->S.c[0], s->S.c[0]) + v4_dot(s->S.c[1], s->S.c[1]) + v4_dot(s->S.c[2], s->S.c[2]) == 0;
+    return s->flat == 0 && s->round == 0 && s->bend == 0;
 }
 
 static v4 rounded_support(const tg_placed *p, v4 d)
@@ -137,7 +136,7 @@ static v4 outward(const tg_contact_point *c, int i)
 static held_line line_of(const tg_query *q, const tg_placed then[2], const tg_contact_point *there, int i)
 {
     const tg_surface *s = &there->surface[i];
-    double r = s->S.c[0][0] + s->S.c[1][1] + s->S.c[2][2]; /* S = r t t^T across the line */
+    double r = s->round;
     v4 d = outward(there, i), core = there->point - d * v4_splat(0.5 * there->distance + r);
     return (held_line){s->flat == 1, bring_back(&q->shape[i], &then[i], core),
                        turn_back(&q->shape[i], &then[i], s->edge), r};
@@ -159,7 +158,7 @@ static bool add_crossing(const tg_query *q, const held_line line[2], const tg_co
         tg_contact_point *c = &patch->point[patch->count++];
         tg_init_point(c, a + n * v4_splat(0.5 * distance), n, distance, margin, there->feature);
         for (int i = 0; i < 2; i++)
-            c->surface[i] = tg_surface_edge(n, line[i].axis, line[i].r);
+            c->surface[i] = tg_surface_edge(line[i].axis, line[i].r);
     }
     return true;
 }
@@ -185,7 +184,7 @@ static void surface_points(const tg_query *q, const held_line line[2], const tg_
     for (int i = 0; i < 2; i++)
     {
         v4 d = outward(there, i);
-        surface[i] = line[i].is ? tg_surface_round(d, line[i].r) : tg_support_surface(&q->shape[i], d);
+        surface[i] = line[i].is ? tg_surface_round(line[i].r) : tg_support_surface(&q->shape[i], d);
         x[i] = line[i].is ? line[i].x + d * v4_splat(line[i].r) : rounded_support(&q->shape[i], d);
     }
     int i = line[0].is ? 0 : 1;

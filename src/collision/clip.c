@@ -49,11 +49,31 @@ typedef struct scene
 
 /* ---- choosing faces ---- */
 
+/* The same for normals that scaling leaves as they are. local: d in the frame of the polytope. */
+static int facing_unscaled(const tg_polytope *t, int vertex, v4 local, double *cosine, double *second)
+{
+    int best = -1;
+    double most = -1, next = -1;
+    for (int i = t->around_start[vertex]; i < t->around_start[vertex + 1]; i++)
+    {
+        double c = v4_dot(v4_load(t->normal + 4 * t->around[i]), local);
+        next = c > most ? most : tg_most(c, next);
+        best = c > most ? t->around[i] : best;
+        most = tg_most(c, most);
+    }
+    *cosine = most;
+    *second = next;
+    return best;
+}
+
 int tg_facing_polygon(const tg_placed *p, int vertex, v4 d, double *cosine, double *second)
 {
     const tg_polytope *t = p->polytope;
-    v4 local = mat3_mul_t(p->R, d), inverse = v4_set(1 / p->size[0], 1 / p->size[1], 1 / p->size[2], 0);
+    v4 local = mat3_mul_t(p->R, d);
+    if (p->size[0] == p->size[1] && p->size[1] == p->size[2]) /* a negative scale turns all normals over */
+        return facing_unscaled(t, vertex, p->size[0] < 0 ? -local : local, cosine, second);
     int best = -1;
+    v4 inverse = v4_set(1 / p->size[0], 1 / p->size[1], 1 / p->size[2], 0);
     double most = -1, next = -1; /* cosines squared, with their signs */
     for (int i = t->around_start[vertex]; i < t->around_start[vertex + 1]; i++)
     {
@@ -317,10 +337,10 @@ static v4 unit_difference(v4 a, v4 b)
     return d * v4_splat(1 / sqrt(v4_dot(d, d)));
 }
 
-static tg_surface incident_vertex_surface(const scene *s, v4 n)
+static tg_surface incident_vertex_surface(const scene *s)
 {
     double r = tg_rounding(s->inc);
-    return r > 0 ? tg_surface_round(n, r) : tg_surface_vertex();
+    return r > 0 ? tg_surface_round(r) : tg_surface_vertex();
 }
 
 /* made by a cut: a crossing of an incident edge and a side */
@@ -334,7 +354,7 @@ static void describe_crossing(const scene *s, int edge, int side, tg_contact_poi
     c->incident_edge = e;
     c->side_normal = to_world(s, v4_set(s->side[side][0], s->side[side][1], 0, 0));
     if (r > 0)
-        c->surface[1 - s->reference] = tg_surface_edge(c->normal, e, r);
+        c->surface[1 - s->reference] = tg_surface_edge(e, r);
     c->feature = feature_id(s, TG_POINT_CLIPPED, low, a + b, reference_vertex(s, side));
 }
 
@@ -353,7 +373,7 @@ static void describe(const scene *s, const outline *o, int i, tg_contact_point *
     if (o->vertex[i] >= 0)
     {
         c->surface[s->reference] = tg_surface_face();
-        c->surface[1 - s->reference] = incident_vertex_surface(s, c->normal);
+        c->surface[1 - s->reference] = incident_vertex_surface(s);
         c->feature = feature_id(s, TG_POINT_WITNESS, incident_vertex(s, o->vertex[i]), 0, 0);
     }
     else if (before < 0 && after < 0)

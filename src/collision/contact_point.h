@@ -6,16 +6,25 @@
 
 #include "collision/shape.h"
 
-/* How a surface looks at its witness point, in the plane orthogonal to the normal. The support function's Hessian S (principal radii of
- * curvature) is finite, except along flat directions, where the normal is held by the body and the witness point slides:
- *   a vertex: S = 0, flat 0; a sphere: S = r (1 - n n^T); an edge along e: flat 1; a face: flat 2; a capsule's or cylinder's side: flat 1
- *   along its axis and S = r across it; an ellipsoid: S from its radii; a cylinder's rim: S along the rim's tangent. */
+/* How a surface looks at its witness point, in the plane orthogonal to the normal n. The support function's Hessian
+ *   S = round (1 - n n^T) + bend edge edge^T
+ * (its eigenvalues are the principal radii of curvature: round, and round + bend along the edge) is finite, except along
+ * flat directions, where the normal is held by the body and the witness point slides:
+ *   a vertex: S = 0, flat 0; a sphere: round r; an edge along e: flat 1, S = 0; a face: flat 2; a capsule's or cylinder's
+ *   side: flat 1 along its axis and S = r across it, round r and bend -r; an ellipsoid: S from its radii; a cylinder's
+ *   rim: bend along the rim's tangent. */
 typedef struct tg_surface
 {
+    v4 edge; /* unit, orthogonal to the normal; zero where flat != 1 and bend == 0 */
+    double round, bend;
     int flat; /* number of flat directions: 0, 1 (along edge), 2 */
-    v4 edge;  /* unit, orthogonal to the normal; flat == 1 */
-    mat3 S;   /* symmetric, S n = 0; zero along flat directions */
 } tg_surface;
+
+/* S x, x orthogonal to the normal */
+static inline v4 tg_bend(const tg_surface *s, v4 x)
+{
+    return x * v4_splat(s->round) + s->edge * v4_splat(s->bend * v4_dot(s->edge, x));
+}
 
 typedef enum tg_point_kind
 {
@@ -50,11 +59,12 @@ typedef struct tg_contact_point
 
     /* for the derivative */
     tg_point_kind kind;
-    tg_surface surface[2];
     int reference; /* CLIPPED, CORNER: which shape (0, 1) has the reference face, whose normal the contact normal is */
+    tg_surface surface[2];
+    /* undefined where the kind has no use for them */
     v4 incident_edge; /* CLIPPED: direction of the incident edge (unit) */
     v4 side_normal; /* CLIPPED: normal of the side plane of the reference face (unit, in the face); CORNER: of the incident face */
-    tg_course course; /* AHEAD; else undefined */
+    tg_course course; /* AHEAD */
 } tg_contact_point;
 
 /* A witness point of two vertices. Field by field: a compound literal would be made elsewhere and copied. */
@@ -69,7 +79,6 @@ static inline void tg_init_point(tg_contact_point *c, v4 point, v4 normal, doubl
     c->kind = TG_POINT_WITNESS;
     c->surface[0] = c->surface[1] = (tg_surface){0};
     c->reference = 0;
-    c->incident_edge = c->side_normal = v4_zero();
 }
 
 typedef struct tg_patch

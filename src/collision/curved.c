@@ -44,10 +44,10 @@ static v4 piece_support(const tg_piece *p, v4 d, tg_surface *surface)
     switch (p->kind)
     {
     case TG_PIECE_POINT:
-        *surface = tg_surface_round(d, p->radius);
+        *surface = tg_surface_round(p->radius);
         return p->centre + d * v4_splat(p->radius);
     case TG_PIECE_LINE:
-        *surface = tg_surface_edge(d, p->axis, p->radius);
+        *surface = tg_surface_edge(p->axis, p->radius);
         return p->centre + d * v4_splat(p->radius);
     case TG_PIECE_PLANE:
         *surface = tg_surface_face();
@@ -85,7 +85,7 @@ static void evaluate(const tg_piece *a, const tg_piece *b, v4 n, state *s)
 
 static v4 stiffness(const state *s, v4 x)
 {
-    return mat3_mul(s->surface[0].S, x) + mat3_mul(s->surface[1].S, x) + x * v4_splat(s->distance);
+    return tg_bend(&s->surface[0], x) + tg_bend(&s->surface[1], x) + x * v4_splat(s->distance);
 }
 
 /* Step (2) along one tangent t. Where the extremum has the wrong curvature the step still goes uphill. */
@@ -97,7 +97,9 @@ static v4 step_along(const state *s, v4 t)
 
 static v4 step_in_plane(const state *s)
 {
-    v4 t = tg_orthogonal(s->n), u = v4_cross(s->n, t), kt = stiffness(s, t), ku = stiffness(s, u);
+    v4 t, u;
+    tg_tangents(s->n, &t, &u);
+    v4 kt = stiffness(s, t), ku = stiffness(s, u);
     double a = v4_dot(t, kt), b = v4_dot(t, ku), c = v4_dot(u, ku), rt = v4_dot(t, s->residual),
            ru = v4_dot(u, s->residual);
     double spread = sqrt((a - c) * (a - c) + 4 * b * b), least = 0.5 * (a + c - spread), most = 0.5 * (a + c + spread);
@@ -126,6 +128,20 @@ static double residual_of(const state *s, v4 held)
     return sqrt(v4_dot(r, r));
 }
 
+/* Takes the step d (of that length, before it was cut), halved until the separation does not fall. False where it
+ * falls however short the step is: the separation has a kink there, and no extremum of (1). */
+static bool step_up(const tg_piece *a, const tg_piece *b, v4 held, double length, v4 d, const state *s, state *next)
+{
+    for (int k = 0; k < MAX_HALVINGS; k++)
+    {
+        evaluate(a, b, tg_unit(without(s->n + d, held)), next);
+        if (next->distance >= s->distance || length < 1e-5)
+            return true;
+        d = d * v4_splat(0.5);
+    }
+    return false;
+}
+
 /* held: unit vector to which the normal is orthogonal, or zero. start: about the normal. */
 static bool newton(const tg_piece *a, const tg_piece *b, v4 held, v4 start, state *result)
 {
@@ -146,13 +162,8 @@ static bool newton(const tg_piece *a, const tg_piece *b, v4 held, v4 start, stat
         }
         if (length > 0.5)
             d = d * v4_splat(0.5 / length);
-        for (int k = 0; k < MAX_HALVINGS; k++)
-        {
-            evaluate(a, b, tg_unit(without(s->n + d, held)), next);
-            if (next->distance >= s->distance || length < 1e-5)
-                break;
-            d = d * v4_splat(0.5);
-        }
+        if (!step_up(a, b, held, length, d, s, next))
+            return false;
         state *last = s;
         s = next;
         next = last;

@@ -3,6 +3,7 @@
 #define TG_COLLISION_CURVED_H
 
 #include "collision/region.h"
+#include "collision/surface.h"
 
 /* A smooth piece of a surface, taken without its ends. */
 typedef enum tg_piece_kind
@@ -92,8 +93,6 @@ bool tg_patch_certain(const tg_query *q, const tg_patch *patch);
 
 /* ---- a point against a curved shape: signed distance and unit outward normal d at the nearest point ---- */
 
-double tg_point_cylinder(const tg_placed *cylinder, v4 p, v4 *d, tg_surface *surface, uint32_t *feature,
-                         double *margin);
 double tg_point_ellipsoid(const tg_placed *ellipsoid, v4 p, v4 *d);
 
 typedef double tg_point_distance(const tg_placed *shape, v4 p, v4 *d);
@@ -118,7 +117,7 @@ static inline tg_segment tg_axis_of(const tg_placed *p)
 
 static inline double tg_clamp(double x, double bound)
 {
-    return x < -bound ? -bound : x > bound ? bound : x;
+    return tg_least(tg_most(x, -bound), bound);
 }
 
 static inline v4 tg_along(const tg_segment *s, double t)
@@ -133,18 +132,5 @@ bool tg_axes_clear(const tg_query *q);
 /* Sides of capsules and cylinders that are nearly parallel: the two ends of the stretch that they share. False where
  * they are not, or share none. */
 bool tg_add_parallel(const tg_query *q, tg_patch *patch);
-
-static inline v4 tg_unit(v4 x)
-{
-    return x * v4_splat(1 / __builtin_sqrt(v4_dot(x, x)));
-}
-
-/* any unit vector orthogonal to the unit vector n */
-static inline v4 tg_orthogonal(v4 n)
-{
-    double x = n[0] * n[0], y = n[1] * n[1], z = n[2] * n[2];
-    v4 axis = x <= y && x <= z ? v4_set(1, 0, 0, 0) : y <= z ? v4_set(0, 1, 0, 0) : v4_set(0, 0, 1, 0);
-    return tg_unit(v4_cross(n, axis));
-}
 
 #endif

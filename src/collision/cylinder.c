@@ -21,18 +21,16 @@ enum
     CAP = 4 /* + 1 at the upper end; rims are 0 and 1 */
 };
 
-static v4 cylinder_radial(const tg_placed *c, v4 local, double rho)
+/* Signed distance of p; d: unit outward normal at the nearest point. */
+static inline double nearest_on_cylinder(const tg_placed *c, v4 p, v4 *d, tg_surface *surface, uint32_t *feature,
+                                         double *margin)
 {
-    v4 radial = rho > 1e-12 * c->size[0] ? v4_set(local[0] / rho, local[1] / rho, 0, 0) : v4_set(1, 0, 0, 0);
-    return mat3_mul(c->R, radial);
-}
-
-double tg_point_cylinder(const tg_placed *c, v4 p, v4 *d, tg_surface *surface, uint32_t *feature, double *margin)
-{
-    v4 local = mat3_mul_t(c->R, p - c->x), axis = c->R.c[2];
-    double rho = sqrt(local[0] * local[0] + local[1] * local[1]), upper = local[2] < 0 ? -1 : 1;
-    double out = rho - c->size[0], up = fabs(local[2]) - c->size[1];
-    v4 radial = cylinder_radial(c, local, rho), end = axis * v4_splat(upper);
+    v4 arm = p - c->x, axis = c->R.c[2];
+    double x = v4_dot(c->R.c[0], arm), y = v4_dot(c->R.c[1], arm), z = v4_dot(axis, arm), rho = sqrt(x * x + y * y);
+    double out = rho - c->size[0], up = fabs(z) - c->size[1], upper = z < 0 ? -1 : 1, inverse = 1 / rho;
+    v4 radial = c->R.c[0] * v4_splat(x * inverse) + c->R.c[1] * v4_splat(y * inverse), end = axis * v4_splat(upper);
+    if (!(rho > 1e-12 * c->size[0]))
+        radial = c->R.c[0];
     if (out > 0 && up > 0) /* the rim */
     {
         double distance = sqrt(out * out + up * up);
@@ -46,7 +44,7 @@ double tg_point_cylinder(const tg_placed *c, v4 p, v4 *d, tg_surface *surface, u
     if (out >= up) /* the side is nearer, or the only one that is passed */
     {
         *d = radial;
-        *surface = tg_surface_edge(radial, axis, c->size[0]);
+        *surface = tg_surface_edge(axis, c->size[0]);
         *feature = SIDE;
         *margin = tg_least(*margin, fabs(up));
         return out;
@@ -65,12 +63,12 @@ void tg_sphere_cylinder(const tg_query *q, tg_patch *patch)
     v4 d;
     uint32_t feature;
     tg_surface surface;
-    double distance = tg_point_cylinder(&q->shape[1], sphere->x, &d, &surface, &feature, &margin);
+    double distance = nearest_on_cylinder(&q->shape[1], sphere->x, &d, &surface, &feature, &margin);
     if (!(distance - r < q->reach))
         return;
     tg_contact_point *c = &patch->point[patch->count++];
     tg_init_point(c, sphere->x - d * v4_splat(0.5 * (distance + r)), -d, distance - r, margin, feature);
-    c->surface[0].S = tg_tangent_projector(d, v4_zero(), r);
+    c->surface[0].round = r;
     c->surface[1] = surface;
 }
 
@@ -216,7 +214,7 @@ static double point_distance(const tg_placed *cylinder, v4 p, v4 *d)
     tg_surface surface;
     uint32_t feature;
     double margin;
-    return tg_point_cylinder(cylinder, p, d, &surface, &feature, &margin);
+    return nearest_on_cylinder(cylinder, p, d, &surface, &feature, &margin);
 }
 
 void tg_capsule_cylinder(const tg_query *q, tg_patch *patch)

@@ -65,7 +65,7 @@ void tg_sphere_ellipsoid(const tg_query *q, tg_patch *patch)
     tg_witness w = {.normal = -d,
                     .point = {sphere->x - d * v4_splat(r), sphere->x - d * v4_splat(distance)},
                     .distance = distance - r,
-                    .surface = {tg_surface_round(d, r), tg_surface_ellipsoid(&q->shape[1], d)},
+                    .surface = {tg_surface_round(r), tg_surface_ellipsoid(&q->shape[1], d)},
                     .margin = INFINITY};
     tg_add_witness(q, patch, &w, 0);
 }

@@ -78,26 +78,28 @@ static void mirror(tg_patch *patch)
     }
 }
 
-static void run(const entry *e, const tg_query *q, tg_patch *patch)
+static inline void run(const entry *e, const tg_query *q, tg_patch *patch)
 {
     e->find(q, patch);
     if (e->look_ahead && q->dt > 0)
         tg_look_ahead(q, e->find, patch);
 }
 
+/* The table holds the other order. Apart from tg_narrow, which needs no copy of the query then. */
+static __attribute__((noinline)) void run_swapped(const entry *e, const tg_query *q, tg_patch *patch)
+{
+    tg_query s = swapped(q);
+    run(e, &s, patch);
+    mirror(patch);
+}
+
 bool tg_narrow(const tg_query *q, tg_patch *patch)
 {
-    tg_geom_type first = q->shape[0].type, second = q->shape[1].type;
+    const entry *e = &table[q->shape[0].type][q->shape[1].type], *other = &table[q->shape[1].type][q->shape[0].type];
     patch->count = 0;
-    if (table[first][second].find != NULL)
-    {
-        run(&table[first][second], q, patch);
-        return true;
-    }
-    if (table[second][first].find == NULL)
-        return false;
-    tg_query s = swapped(q);
-    run(&table[second][first], &s, patch);
-    mirror(patch);
-    return true;
+    if (e->find != NULL)
+        run(e, q, patch);
+    else if (other->find != NULL)
+        run_swapped(other, q, patch);
+    return e->find != NULL || other->find != NULL;
 }

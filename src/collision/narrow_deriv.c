@@ -91,7 +91,7 @@ static held flat_directions(const tg_contact_point *c, const sources *s)
 /* (S1 + S2 + Phi) x */
 static v4 stiffness(const tg_contact_point *c, v4 x)
 {
-    return mat3_mul(c->surface[0].S, x) + mat3_mul(c->surface[1].S, x) + x * v4_splat(c->distance);
+    return tg_bend(&c->surface[0], x) + tg_bend(&c->surface[1], x) + x * v4_splat(c->distance);
 }
 
 /* x = alpha t + beta u with given products along two directions p, q of the tangent plane */
@@ -147,14 +147,14 @@ static void split_sliding(const tg_contact_point *c, v4 rest, v4 *slide_a)
 static tg_point_motion witness_motion(const tg_contact_point *c, const sources *s)
 {
     v4 n = c->normal;
-    v4 rhs = tangential(s->shift, n) + mat3_mul(c->surface[1].S, s->rotation);
+    v4 rhs = tangential(s->shift, n) + tg_bend(&c->surface[1], s->rotation);
     held h = flat_directions(c, s);
     tg_point_motion m;
     m.normal = change_of_normal(c, &h, rhs);
     m.distance = v4_dot(n, s->shift);
     v4 slide;
     split_sliding(c, rhs - stiffness(c, m.normal), &slide);
-    v4 da = s->shift_a + mat3_mul(c->surface[0].S, m.normal) + slide;
+    v4 da = s->shift_a + tg_bend(&c->surface[0], m.normal) + slide;
     m.point = da + (n * v4_splat(m.distance) + m.normal * v4_splat(c->distance)) * v4_splat(0.5);
     return m;
 }
@@ -194,7 +194,7 @@ static tg_point_motion patch_by_twist(const tg_contact_point *c, v4 shift, v4 tu
 {
     v4 at = shift + v4_cross(turn, incident_point(c) - c->point), W = v4_cross(turn, c->normal);
     int incident = 1 - c->reference;
-    v4 slide = mat3_mul(c->surface[incident].S, W);
+    v4 slide = tg_bend(&c->surface[incident], W);
     if (c->reference == 0)
         return patch_motion(c, at + slide, v4_zero(), v4_zero());
     tg_point_motion m =
@@ -218,8 +218,8 @@ static tg_point_motion ahead_motion(const tg_contact_point *c, v4 dn, v4 da, v4 
 {
     v4 n = c->normal, way = half_way(c) * v4_splat(2);
     tg_point_motion m = {.normal = dn, .distance = v4_dot(n, db - da) + v4_dot(dn, c->course.offset)};
-    da += mat3_mul(c->surface[0].S, dn);
-    db -= mat3_mul(c->surface[1].S, dn - v4_cross(turn, n));
+    da += tg_bend(&c->surface[0], dn);
+    db -= tg_bend(&c->surface[1], dn - v4_cross(turn, n));
     for (int i = 0; i < 2; i++)
         if (c->surface[i].flat == 1)
         {
@@ -344,7 +344,7 @@ static tg_point_motion patch_by_size(const tg_query *q, const tg_contact_point *
     double half = incident_side(c);
     v4 height = n * v4_splat(2 * half * c->distance), foot = x - height, base = size_shift(shape, foot, outward, k);
     v4 lift = turn * v4_splat(2 * half * c->distance); /* how the turned normal moves the point above the foot */
-    v4 slide = mat3_mul(c->surface[1 - which].S, turn) * v4_splat(-2 * half); /* and over the incident surface */
+    v4 slide = tg_bend(&c->surface[1 - which], turn) * v4_splat(-2 * half); /* and over the incident surface */
     if (c->kind == TG_POINT_CORNER)
     {
         tg_point_motion m = patch_motion(c, -lift, base, turn);

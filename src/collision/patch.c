@@ -108,7 +108,7 @@ static void capsule_over(const over *o)
 {
     const tg_placed *p = &o->q->shape[o->incident];
     v4 down = -o->region->normal;
-    tg_surface round = tg_surface_round(down, p->size[0]);
+    tg_surface round = tg_surface_round(p->size[0]);
     line_over(o, p->x + down * v4_splat(p->size[0]), p->R.c[2], p->size[1], round, 0);
 }
 

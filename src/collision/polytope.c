@@ -29,28 +29,20 @@ static double roundings(const tg_query *q)
 
 /* ---- one point ---- */
 
-static uint32_t mix(uint32_t h, uint32_t x)
+/* the features of the two shapes, whatever the order of their vertices: sums and products of these, mixed by odd
+ * numbers; the top bits are those that points over faces do not use. Without a branch. */
+static inline uint32_t witness_id(const tg_axis *axis)
 {
-    h ^= x + 0x9E3779B9u + (h << 6) + (h >> 2);
-    return h * 0x85EBCA6Bu;
-}
-
-/* the features of the two shapes, whatever the order of their vertices; the top bits are those that points over
- * faces do not use */
-static uint32_t witness_id(const tg_axis *axis)
-{
-    uint32_t id = 0;
+    uint32_t sum[2] = {0, 0}, product[2] = {1, 1};
     for (int i = 0; i < 2; i++)
-    {
-        uint32_t sum = 0, product = 1;
-        for (int k = 0; k < axis->count[i]; k++)
+        for (int k = 0; k < 3; k++)
         {
-            sum += (uint32_t)axis->vertex[i][k];
-            product *= 2 * (uint32_t)axis->vertex[i][k] + 1;
+            uint32_t vertex = (uint32_t)axis->vertex[i][k] & -(uint32_t)(k < axis->count[i]);
+            sum[i] += vertex;
+            product[i] *= 2 * vertex + 1;
         }
-        id = mix(mix(id, sum), product);
-    }
-    return 3u << 30 | (id & 0x3FFFFFFFu);
+    uint32_t id = sum[0] * 0x9E3779B1u + product[0] * 0x85EBCA6Bu + sum[1] * 0xC2B2AE35u + product[1] * 0x27D4EB2Fu;
+    return 3u << 30 | ((id ^ id >> 15) & 0x3FFFFFFFu);
 }
 
 static tg_surface core_surface(const tg_placed *p, const tg_axis *axis, int i)
@@ -63,9 +55,9 @@ static tg_surface core_surface(const tg_placed *p, const tg_axis *axis, int i)
     {
         v4 e = mat3_mul(p->R, tg_core_local(p, axis->vertex[i][1]) - tg_core_local(p, axis->vertex[i][0]));
         v4 across = e - n * v4_splat(v4_dot(n, e));
-        return tg_surface_edge(n, unit(across), r);
+        return tg_surface_edge(unit(across), r);
     }
-    return r > 0 ? tg_surface_round(n, r) : tg_surface_vertex();
+    return r > 0 ? tg_surface_round(r) : tg_surface_vertex();
 }
 
 /* Adds the point between two points of the cores, at a given distance of these. */
@@ -411,12 +403,12 @@ static double separation_after(const tg_query *q, const tg_placed moved[2], cons
     return separation_along(&moved[0], &moved[1], n, vertex);
 }
 
-/* Of the axis between the nearest points now and that of where the shapes will be: the latter, if they are apart
+/* dt > 0. Of the axis between the nearest points now and that of where the shapes will be: the latter, if they are apart
  * along it now. Only for pairs that would close. True: the axis is held by no face, and its point is in the patch. */
 static bool choose_axis(const tg_query *q, axis_function *find, tg_axis *axis, tg_patch *patch)
 {
     double r = roundings(q);
-    if (!(q->dt > 0) || axis->separation - r < STILL_APART)
+    if (axis->separation - r < STILL_APART)
         return false;
     tg_query then = *q;
     then.shape[0] = tg_advanced(q, 0);
@@ -454,7 +446,7 @@ static void searched_patch(const tg_query *q, tg_patch *patch)
     tg_axis axis;
     if (!search_axis(&q->shape[0], &q->shape[1], q->reach + roundings(q), q->hint, &axis))
         return;
-    if (!choose_axis(q, search_axis, &axis, patch))
+    if (!(q->dt > 0 && choose_axis(q, search_axis, &axis, patch)))
         add_patch(q, &axis, patch);
 }
 
@@ -607,28 +599,38 @@ void tg_polytope_polytope(const tg_query *q, tg_patch *patch)
 
 /* ---- spheres and capsules ---- */
 
-/* A point x (frame of the box) outside: the nearest point is x cut off at the half lengths; the features are the cut
- * coordinates. */
-static double point_outside_box(v4 x, v4 h, v4 *nearest, double *margin, int *cut)
+/* A point (frame of a box) and the point of the box's surface nearest to it. */
+typedef struct box_point
 {
-    *nearest = x;
-    *margin = INFINITY;
-    *cut = 0;
-    for (int k = 0; k < 3; k++)
-    {
-        double over = fabs(x[k]) - h[k];
-        *margin = tg_least(*margin, fabs(over));
-        if (over > 0)
-        {
-            (*nearest)[k] = copysign(h[k], x[k]);
-            *cut |= 1 << k;
-        }
-    }
-    return length(*nearest - x);
+    v4 nearest;
+    v4 normal; /* from the point to the box */
+    double separation, margin;
+    int cut;    /* bits: coordinates of the faces that the nearest point is on */
+    int vertex; /* bits: coordinates of the nearest point that are positive */
+} box_point;
+
+/* Outside the nearest point is x cut off at the half lengths; the features are the cut coordinates. Without a
+ * branch. */
+static inline box_point point_outside_box(v4 x, v4 h)
+{
+    const v4i sign = (v4i)v4_splat(-0.0);
+    v4 size = (v4)((v4i)x & ~sign), over = size - h;
+    v4i beyond = over > v4_zero();
+    v4 face = (v4)((v4i)h | ((v4i)x & sign)), nearest = (v4)(((v4i)face & beyond) | ((v4i)x & ~beyond));
+    v4 d = nearest - x;
+    double separation = length(d);
+    v4i bit = (beyond & (v4i){1, 2, 4, 0}) | ((nearest > v4_zero()) & (v4i){8, 16, 32, 0});
+    int64_t bits = bit[0] | bit[1] | bit[2];
+    return (box_point){.nearest = nearest,
+                       .normal = d * v4_splat(1 / separation),
+                       .separation = separation,
+                       .margin = tg_least(tg_least(fabs(over[0]), fabs(over[1])), fabs(over[2])),
+                       .cut = (int)bits & 7,
+                       .vertex = (int)bits >> 3};
 }
 
 /* inside, or on the surface: the nearest face */
-static double point_inside_box(v4 x, v4 h, v4 *nearest, double *margin, int *cut, v4 *normal)
+static box_point point_inside_box(v4 x, v4 h)
 {
     double best = -INFINITY, second = -INFINITY;
     int face = 0;
@@ -645,65 +647,70 @@ static double point_inside_box(v4 x, v4 h, v4 *nearest, double *margin, int *cut
             second = over;
     }
     double sign = x[face] < 0 ? -1 : 1;
-    *margin = best - second;
-    *cut = 1 << face;
-    *nearest = x;
-    (*nearest)[face] = sign * h[face];
-    *normal = v4_zero();
-    (*normal)[face] = -sign;
-    return best;
+    box_point p = {.nearest = x, .normal = v4_zero(), .separation = best, .margin = best - second, .cut = 1 << face};
+    p.nearest[face] = sign * h[face];
+    p.normal[face] = -sign;
+    p.vertex = (p.nearest[0] > 0) | (p.nearest[1] > 0) << 1 | (p.nearest[2] > 0) << 2;
+    return p;
 }
 
 /* A sphere's centre against a box, in closed form. */
-static bool sphere_box_axis(const tg_placed *sphere, const tg_placed *box, double limit, tg_hint *hint, tg_axis *axis)
+static inline bool sphere_box_axis(const tg_placed *sphere, const tg_placed *box, double limit, tg_hint *hint,
+                                   tg_axis *axis)
 {
     (void)hint;
-    v4 x = mat3_mul_t(box->R, sphere->x - box->x), h = v4_load(box->size), nearest, n;
-    int cut;
-    axis->nearest = true;
-    axis->separation = point_outside_box(x, h, &nearest, &axis->margin, &cut);
-    if (axis->separation > TIE * (h[0] + h[1] + h[2]))
-        n = (nearest - x) * v4_splat(1 / axis->separation);
-    else
-        axis->separation = point_inside_box(x, h, &nearest, &axis->margin, &cut, &n);
-    if (!(axis->separation < limit))
+    v4 x = mat3_mul_t(box->R, sphere->x - box->x), h = v4_load(box->size);
+    box_point p = point_outside_box(x, h);
+    if (!(p.separation > TIE * (h[0] + h[1] + h[2])))
+        p = point_inside_box(x, h);
+    if (!(p.separation < limit))
         return false;
-    int vertex = (nearest[0] > 0) | (nearest[1] > 0) << 1 | (nearest[2] > 0) << 2, free = 7 & ~cut;
-    axis->normal = mat3_mul(box->R, n);
+    int free = 7 & ~p.cut;
+    axis->nearest = true;
+    axis->separation = p.separation;
+    axis->margin = p.margin;
+    axis->normal = mat3_mul(box->R, p.normal);
     axis->point[0] = sphere->x;
-    axis->point[1] = box->x + mat3_mul(box->R, nearest);
+    axis->point[1] = sphere->x + axis->normal * v4_splat(p.separation);
     axis->count[0] = 1;
-    axis->vertex[0][0] = 0;
+    axis->vertex[0][0] = axis->vertex[0][1] = axis->vertex[0][2] = 0;
     axis->count[1] = 1 + (free & 1) + (free >> 1 & 1) + (free >> 2);
-    axis->vertex[1][0] = vertex & ~free;
+    axis->vertex[1][0] = p.vertex & ~free;
     axis->vertex[1][1] = axis->vertex[1][0] | free;
     axis->vertex[1][2] = 8; /* a face is known by two opposite corners */
     return true;
 }
 
-/* a face, an edge along an axis of the box, or a corner */
-static tg_surface box_surface(const tg_placed *box, const tg_axis *axis)
+/* a face, an edge along an axis of the box, or a corner; the surface is that of a vertex before */
+static inline void set_box_surface(tg_surface *s, const tg_placed *box, const tg_axis *axis)
 {
-    if (axis->count[1] == 3)
-        return tg_surface_face();
+    static const int column[8] = {[2] = 1, [4] = 2}; /* of the one coordinate that differs along the edge */
     int along = axis->vertex[1][0] ^ axis->vertex[1][1];
-    return axis->count[1] == 2 ? tg_surface_edge(axis->normal, box->R.c[along >> 1], 0) : tg_surface_vertex();
+    s->flat = axis->count[1] - 1;
+    s->edge = box->R.c[column[along]] * v4_splat(s->flat & 1);
 }
 
 static void sphere_box(const tg_query *q, tg_patch *patch)
 {
+    double r = q->shape[0].size[0];
     tg_axis axis;
-    if (!sphere_box_axis(&q->shape[0], &q->shape[1], q->reach + roundings(q), q->hint, &axis))
+    if (!sphere_box_axis(&q->shape[0], &q->shape[1], q->reach + r, q->hint, &axis))
         return;
-    if (choose_axis(q, sphere_box_axis, &axis, patch))
+    if (q->dt > 0)
+    {
+        tg_axis chosen = axis; /* so that only a pair that moves has its axis in memory */
+        if (choose_axis(q, sphere_box_axis, &chosen, patch))
+            return;
+        axis = chosen;
+    }
+    double distance = axis.separation - r;
+    if (!(distance < q->reach))
         return;
-    tg_contact_point *c = add_between(q, axis.normal, axis.point[0], axis.point[1], axis.separation, patch);
-    if (c == NULL)
-        return;
-    c->feature = witness_id(&axis);
-    c->margin = axis.margin;
-    c->surface[0].S = tg_tangent_projector(axis.normal, v4_zero(), tg_rounding(&q->shape[0]));
-    c->surface[1] = box_surface(&q->shape[1], &axis);
+    tg_contact_point *c = &patch->point[patch->count++];
+    tg_init_point(c, axis.point[0] + axis.normal * v4_splat(0.5 * (axis.separation + r)), axis.normal, distance,
+                  axis.margin, witness_id(&axis));
+    c->surface[0].round = r;
+    set_box_surface(&c->surface[1], &q->shape[1], &axis);
 }
 
 void tg_sphere_polytope(const tg_query *q, tg_patch *patch)

@@ -16,48 +16,59 @@
  * point. */
 #define ALIGNED 1e-5
 
-/* One point between cores a (rounded by r[0]) and b (r[1]), without its surfaces. NULL: beyond reach. */
-static inline tg_contact_point *add(const tg_query *q, tg_patch *patch, v4 a, v4 b, v4 fallback, const double r[2],
-                                    uint32_t feature)
+/* Two cores, a point each, and what is around them. */
+typedef struct cores
 {
-    v4 d = b - a;
-    double length = sqrt(v4_dot(d, d)), distance = length - r[0] - r[1];
+    v4 point[2], fallback; /* fallback: normal of points that coincide */
+    double round[2], margin;
+    tg_surface surface[2];
+    uint32_t feature;
+} cores;
+
+/* The one point between two cores, if it is within reach. Through the other core the normal turns over: margin. */
+static inline void add(const tg_query *q, tg_patch *patch, const cores *k)
+{
+    v4 d = k->point[1] - k->point[0];
+    double length = sqrt(v4_dot(d, d)), around = k->round[0] + k->round[1], distance = length - around;
     if (!(distance < q->reach))
-        return NULL;
-    v4 n = length > 1e-12 * (r[0] + r[1]) && length > 0 ? d * v4_splat(1 / length) : fallback;
-    tg_contact_point *c = &patch->point[patch->count++]; /* through the other core the normal turns over: margin */
-    tg_init_point(c, a + n * v4_splat(0.5 * (length + r[0] - r[1])), n, distance, length, feature);
-    return c;
+        return;
+    v4 n = length > 1e-12 * around && length > 0 ? d * v4_splat(1 / length) : k->fallback;
+    tg_contact_point *c = &patch->point[patch->count++];
+    tg_init_point(c, k->point[0] + n * v4_splat(0.5 * (length + k->round[0] - k->round[1])), n, distance,
+                  tg_least(length, k->margin), k->feature);
+    c->surface[0] = k->surface[0];
+    c->surface[1] = k->surface[1];
 }
 
 void tg_sphere_sphere(const tg_query *q, tg_patch *patch)
 {
-    const double r[2] = {q->shape[0].size[0], q->shape[1].size[0]};
-    tg_contact_point *c = add(q, patch, q->shape[0].x, q->shape[1].x, q->shape[0].R.c[0], r, 0);
-    for (int i = 0; c != NULL && i < 2; i++)
-        c->surface[i].S = tg_tangent_projector(c->normal, v4_zero(), r[i]);
+    double r = q->shape[0].size[0], s = q->shape[1].size[0];
+    add(q, patch,
+        &(cores){.point = {q->shape[0].x, q->shape[1].x},
+                 .fallback = q->shape[0].R.c[0],
+                 .round = {r, s},
+                 .margin = INFINITY,
+                 .surface = {tg_surface_round(r), tg_surface_round(s)}});
 }
 
 /* ---- segments ---- */
 
 /* 0: the end at -half, 1: at +half, 2: between */
-static uint32_t feature_at(const tg_segment *s, double t)
+static inline uint32_t feature_at(const tg_segment *s, double t)
 {
-    return t <= -s->half ? 0 : t >= s->half ? 1 : 2;
+    bool low = t <= -s->half, high = t >= s->half;
+    return (uint32_t)(2 * !(low | high) + (high & !low));
 }
 
-/* the surface of a capsule: an end's sphere, or its side, where the axis is a flat direction */
-static void set_surface(tg_contact_point *c, int i, const tg_segment *s, double t, double r)
+/* the surface of a capsule: an end's sphere, or its side, where the axis is a flat direction; without a branch */
+static inline tg_surface capsule_surface(const tg_segment *s, uint32_t feature, double r)
 {
-    bool side = feature_at(s, t) == 2;
-    v4 e = side ? s->axis : v4_zero();
-    c->surface[i].flat = side;
-    c->surface[i].edge = e;
-    c->surface[i].S = tg_tangent_projector(c->normal, e, r);
+    int side = (int)(feature >> 1);
+    return (tg_surface){.flat = side, .edge = s->axis * v4_splat(side), .round = r, .bend = -r * side};
 }
 
 /* how far the nearest point is from the next end, where end and side change places */
-static double end_margin(const tg_segment *s, double free)
+static inline double end_margin(const tg_segment *s, double free)
 {
     return fabs(fabs(free) - s->half);
 }
@@ -65,33 +76,45 @@ static double end_margin(const tg_segment *s, double free)
 void tg_sphere_capsule(const tg_query *q, tg_patch *patch)
 {
     tg_segment s = tg_axis_of(&q->shape[1]);
-    const double r[2] = {q->shape[0].size[0], q->shape[1].size[0]};
+    double r[2] = {q->shape[0].size[0], q->shape[1].size[0]};
     double free = v4_dot(q->shape[0].x - s.centre, s.axis), t = tg_clamp(free, s.half);
-    tg_contact_point *c = add(q, patch, q->shape[0].x, tg_along(&s, t), q->shape[1].R.c[0], r, feature_at(&s, t));
-    if (c == NULL)
-        return;
-    c->surface[0].S = tg_tangent_projector(c->normal, v4_zero(), r[0]);
-    set_surface(c, 1, &s, t, r[1]);
-    c->margin = tg_least(c->margin, end_margin(&s, free));
+    uint32_t feature = feature_at(&s, t);
+    add(q, patch,
+        &(cores){.point = {q->shape[0].x, tg_along(&s, t)},
+                 .fallback = q->shape[1].R.c[0],
+                 .round = {r[0], r[1]},
+                 .margin = end_margin(&s, free),
+                 .surface = {tg_surface_round(r[0]), capsule_surface(&s, feature, r[1])},
+                 .feature = feature});
 }
 
 /* Nearest parameters of two segments: free minimum, clamped on one, then on the other (Lumelsky 1985). */
-static void nearest_parameters(const tg_segment *a, const tg_segment *b, double *s, double *t)
+typedef struct parameters
+{
+    double s, t;           /* along the first and the second */
+    double free_s, free_t; /* where the point nearest to the other's is on the line */
+} parameters;
+
+static inline parameters nearest_parameters(const tg_segment *a, const tg_segment *b)
 {
     v4 d = b->centre - a->centre;
     double e = v4_dot(a->axis, b->axis), da = v4_dot(d, a->axis), db = v4_dot(d, b->axis), det = 1 - e * e;
-    *s = det > 1e-14 ? tg_clamp((da - e * db) / det, a->half) : 0;
-    *t = tg_clamp(e * *s - db, b->half);
-    *s = tg_clamp(da + e * *t, a->half);
-    *t = tg_clamp(e * *s - db, b->half);
+    parameters p;
+    p.s = det > 1e-14 ? tg_clamp((da - e * db) / det, a->half) : 0;
+    p.t = tg_clamp(e * p.s - db, b->half);
+    p.s = tg_clamp(da + e * p.t, a->half);
+    p.free_t = e * p.s - db;
+    p.t = tg_clamp(p.free_t, b->half);
+    p.free_s = da + e * p.t;
+    return p;
 }
 
 bool tg_axes_clear(const tg_query *q)
 {
     tg_segment a = tg_axis_of(&q->shape[0]), b = tg_axis_of(&q->shape[1]);
-    double s, t, clear = q->reach + q->shape[0].size[0] + q->shape[1].size[0];
-    nearest_parameters(&a, &b, &s, &t);
-    v4 d = tg_along(&b, t) - tg_along(&a, s);
+    double clear = q->reach + q->shape[0].size[0] + q->shape[1].size[0];
+    parameters p = nearest_parameters(&a, &b);
+    v4 d = tg_along(&b, p.t) - tg_along(&a, p.s);
     return clear <= 0 || v4_dot(d, d) >= clear * clear;
 }
 
@@ -103,24 +126,21 @@ static v4 common_normal(const tg_query *q)
     return length > 1e-9 ? n * v4_splat(1 / length) : q->shape[0].R.c[0];
 }
 
-static void add_capsules(const tg_query *q, tg_patch *patch)
+static inline void add_capsules(const tg_query *q, tg_patch *patch)
 {
     tg_segment a = tg_axis_of(&q->shape[0]), b = tg_axis_of(&q->shape[1]);
     const double r[2] = {q->shape[0].size[0], q->shape[1].size[0]};
-    double s, t;
-    nearest_parameters(&a, &b, &s, &t);
-    v4 from = tg_along(&a, s), to = tg_along(&b, t), way = to - from;
+    parameters p = nearest_parameters(&a, &b);
+    uint32_t first = feature_at(&a, p.s), second = feature_at(&b, p.t);
+    v4 from = tg_along(&a, p.s), to = tg_along(&b, p.t), way = to - from;
     bool cross = v4_dot(way, way) < 1e-20 * (r[0] + r[1]) * (r[0] + r[1]);
-    tg_contact_point *c =
-        add(q, patch, from, to, cross ? common_normal(q) : way, r, 3 * feature_at(&a, s) + feature_at(&b, t));
-    if (c == NULL)
-        return;
-    set_surface(c, 0, &a, s, r[0]);
-    set_surface(c, 1, &b, t, r[1]);
-    v4 d = b.centre - a.centre;
-    double e = v4_dot(a.axis, b.axis);
-    c->margin = tg_least(
-        c->margin, tg_least(end_margin(&a, v4_dot(d, a.axis) + e * t), end_margin(&b, e * s - v4_dot(d, b.axis))));
+    add(q, patch,
+        &(cores){.point = {from, to},
+                 .fallback = cross ? common_normal(q) : way,
+                 .round = {r[0], r[1]},
+                 .margin = tg_least(end_margin(&a, p.free_s), end_margin(&b, p.free_t)),
+                 .surface = {capsule_surface(&a, first, r[0]), capsule_surface(&b, second, r[1])},
+                 .feature = 3 * first + second});
 }
 
 /* ---- lines of contact ---- */
@@ -146,6 +166,13 @@ static tg_piece side_piece(const tg_placed *p)
                       .radius = p->size[0]};
 }
 
+/* of the angle between the axes */
+static inline double squared_sine(const tg_query *q)
+{
+    v4 across = v4_cross(q->shape[0].R.c[2], q->shape[1].R.c[2]);
+    return v4_dot(across, across);
+}
+
 /* from the first axis to the second, orthogonal to the first */
 static v4 between_axes(const tg_query *q)
 {
@@ -159,8 +186,7 @@ static v4 between_axes(const tg_query *q)
 bool tg_add_parallel(const tg_query *q, tg_patch *patch)
 {
     const tg_placed *a = &q->shape[0], *b = &q->shape[1];
-    v4 across = v4_cross(a->R.c[2], b->R.c[2]);
-    double sine2 = v4_dot(across, across), sign = v4_dot(a->R.c[2], b->R.c[2]) > 0 ? 1 : -1;
+    double sine2 = squared_sine(q), sign = v4_dot(a->R.c[2], b->R.c[2]) > 0 ? 1 : -1;
     if (sine2 > PARALLEL * PARALLEL)
         return false;
     double middle = v4_dot(b->x - a->x, a->R.c[2]), half_a = a->size[1], half_b = b->size[1];
@@ -183,19 +209,21 @@ bool tg_add_parallel(const tg_query *q, tg_patch *patch)
     return true;
 }
 
-void tg_capsule_capsule(const tg_query *q, tg_patch *patch)
+/* the point where the axes cross, beside the two ends of the stretch */
+static void add_third(const tg_query *q, tg_patch *patch)
 {
-    if (!tg_add_parallel(q, patch))
-    {
-        add_capsules(q, patch);
-        return;
-    }
-    v4 across = v4_cross(q->shape[0].R.c[2], q->shape[1].R.c[2]);
-    if (v4_dot(across, across) < ALIGNED * ALIGNED)
-        return;
     tg_patch third;
     third.count = 0;
     add_capsules(q, &third);
     if (third.count == 1 && third.point[0].feature == 8)
         patch->point[patch->count++] = third.point[0];
+}
+
+void tg_capsule_capsule(const tg_query *q, tg_patch *patch)
+{
+    double sine2 = squared_sine(q);
+    if (sine2 > PARALLEL * PARALLEL || !tg_add_parallel(q, patch))
+        add_capsules(q, patch);
+    else if (sine2 >= ALIGNED * ALIGNED)
+        add_third(q, patch);
 }

@@ -62,26 +62,28 @@ static mat3 cylinder_hessian(const tg_placed *p, v4 d, double width)
     return sum_of(S, outer(axis, axis), h * h / (width * c * c));
 }
 
-/* without its rows and columns along n */
-static mat3 tangential(mat3 S, v4 n)
+/* of a Hessian, without its rows and columns along n */
+static tg_surface tangential(mat3 S, v4 n)
 {
-    mat3 T = tg_tangent_projector(n, v4_zero(), 1);
-    return mat3_product(mat3_product(T, S), T);
+    v4 t = tg_orthogonal(n), u = v4_cross(n, t), Su = mat3_mul(S, u);
+    return tg_surface_of(t, u, v4_dot(t, mat3_mul(S, t)), v4_dot(t, Su), v4_dot(u, Su));
 }
 
 tg_surface tg_smooth_surface(const tg_placed *p, v4 d, double width)
 {
+    tg_surface s;
     switch (p->type)
     {
     case TG_GEOM_ELLIPSOID:
         return tg_surface_ellipsoid(p, d);
     case TG_GEOM_CYLINDER:
-        return (tg_surface){.S = tangential(cylinder_hessian(p, d, width), d)};
+        return tangential(cylinder_hessian(p, d, width), d);
     case TG_GEOM_SPHERE:
-        return tg_surface_round(d, p->size[0]);
+        return tg_surface_round(p->size[0]);
     default:
-        return (tg_surface){.S = sum_of(tangential(vertex_hessian(p, d, width), d),
-                                        tg_tangent_projector(d, v4_zero(), tg_rounding(p)), 1)};
+        s = tangential(vertex_hessian(p, d, width), d);
+        s.round += tg_rounding(p);
+        return s;
     }
 }
 

@@ -32,6 +32,7 @@ static const double settled = 1e-3;       /* of the largest |g|: the slope may f
 static const double rounding = 1e-3;      /* of the aim */
 static const double inside_margin = 1e-7; /* of x_N */
 static const double smallest_pivot = 1e-4;
+static const double no_force = 1e-9; /* m/s: G_NN x_N */
 static const double first_slope = 0.1, last_slope = 1e-12, slope_factor = 1e-2;
 
 typedef struct limit
@@ -44,6 +45,7 @@ typedef struct limit
     bool unique;         /* rank == count: no d, no responses */
     bool linear;         /* responses are the identity, d is what is added to x_R of the start */
     bool outside;        /* a response is outside of its cone */
+    bool with_lu;        /* one was when the matrices were made: w->A and E are those of the responses */
     double *base;        /* linear: x_R at the start */
     double *d, *z;       /* z: held rows, impulses that are not scaled */
     double *F;           /* s_R; redundant: Q sigma_R */
@@ -338,7 +340,7 @@ static void small_rows(limit *l)
 static void solve_range(const limit *l, int columns, double *X)
 {
     tg_held_precondition(l->cones, l->held, columns, X, columns);
-    if (l->outside)
+    if (l->with_lu)
         tg_lu_solve(l->rank, l->w->A, l->ld, l->w->pivot, columns, X, columns);
     else
         tg_trsm(TG_TRI_LOWER, l->rank, l->held->chol, l->ld, columns, X, columns);
@@ -346,7 +348,7 @@ static void solve_range(const limit *l, int columns, double *X)
 
 static const double *derivative(const limit *l)
 {
-    return l->outside ? l->E : l->held->range;
+    return l->with_lu ? l->E : l->held->range;
 }
 
 /* Y = H M */
@@ -368,7 +370,8 @@ static void answer_slides(limit *l)
 static bool factorise(limit *l)
 {
     l->w->newton++;
-    if (!l->unique && l->outside)
+    l->with_lu = !l->unique && l->outside;
+    if (l->with_lu)
     {
         range_derivatives(l);
         tg_gemm_nt(l->rank, l->rank, l->count, l->held->factor, l->ld, l->E, l->ld, TG_GEMM_SET, l->w->A, l->ld);
@@ -590,37 +593,73 @@ static bool is_strict(const limit *l, const tg_cone *cone, const tg_cone_state *
     return x[0] > 0 && tangent < x[0] * (1 - inside_margin);
 }
 
-/* When x is a solution with impulses on their cones, those strictly inside determine d: the z of the others is not their
- * impulse. Least squares by the normal equations Q_S Q_S^T d = Q_S L_S; left alone when these rows do not suffice. */
-static void start_strict(limit *l)
+/* rows of one block in the least squares for d: E gets Q_S (not scaled), z gets L_S; returns how many */
+static int strict_rows(limit *l, const tg_cone *cone, int rows, int at)
 {
     const tg_held *held = l->held;
-    int strict = 0;
+    for (int i = 0; i < rows; i++)
+    {
+        double scale = l->cones->scale[cone->row + i];
+        l->z[at + i] = scale * l->w->x[cone->row + i];
+        for (int k = 0; k < l->rank; k++)
+            l->E[(size_t)k * (size_t)l->ld + (size_t)(at + i)] =
+                held->range[(size_t)k * (size_t)l->ld + (size_t)held->at[cone->row + i]] * scale;
+    }
+    return rows;
+}
+
+/* On its cone z_T = S x_T + alpha S^-1 x_T for some alpha: the part along S^-1 x_T says nothing. */
+static void remove_creep(limit *l, const tg_cone *cone, int at)
+{
+    int m = cone->dim - 1;
+    double c[TG_CONE_MAX - 1], square = 0;
+    for (int i = 0; i < m; i++)
+    {
+        c[i] = l->w->x[cone->row + 1 + i] / l->cones->scale[cone->row + 1 + i];
+        square += c[i] * c[i];
+    }
+    for (int k = 0; k <= l->rank; k++)
+    {
+        double *q = k < l->rank ? l->E + (size_t)k * (size_t)l->ld + at : l->z + at, along = 0;
+        for (int i = 0; i < m; i++)
+            along += c[i] * q[i] / square;
+        for (int i = 0; i < m; i++)
+            q[i] -= c[i] * along;
+    }
+}
+
+/* When x is a solution with impulses on their cones, the others determine d, with what is known of those that creep: z of
+ * the rest is not their impulse. Least squares by the normal equations Q_S Q_S^T d = Q_S L_S; left alone when these rows
+ * do not suffice. */
+static void start_strict(limit *l)
+{
+    int rows = 0;
+    bool all = true;
     for (int b = 0; b < l->cones->blocks; b++)
     {
         const tg_cone *cone = &l->cones->block[b];
         const tg_cone_state *state = &l->w->state[b];
-        if (!has_held_rows(cone, state) || !is_strict(l, cone, state))
+        if (!has_held_rows(cone, state))
             continue;
-        int rows = state->phase == TG_PHASE_STICK ? cone->dim : 1;
-        for (int i = cone->row; i < cone->row + rows; i++, strict++)
-        {
-            double scale = l->cones->scale[i];
-            l->z[strict] = scale * l->w->x[i];
-            for (int k = 0; k < l->rank; k++)
-                l->E[(size_t)k * (size_t)l->ld + (size_t)strict] =
-                    held->range[(size_t)k * (size_t)l->ld + (size_t)held->at[i]] * scale;
-        }
+        bool sticks = state->phase == TG_PHASE_STICK, strict = is_strict(l, cone, state);
+        bool creeps = !strict && sticks && cone->kind == TG_CONE_UNIT && l->w->x[cone->row] / cone->rho_n > no_force;
+        all = all && strict;
+        if (!strict && !creeps)
+            continue;
+        int at = rows;
+        rows += strict_rows(l, cone, sticks ? cone->dim : 1, at);
+        if (creeps)
+            remove_creep(l, cone, at + 1);
     }
-    if (strict == l->count || strict < l->rank)
+    if (all || rows < l->rank)
         return;
-    tg_syrk_n(l->rank, strict, l->E, l->ld, TG_GEMM_SET, l->w->A, l->ld);
+    tg_syrk_n(l->rank, rows, l->E, l->ld, TG_GEMM_SET, l->w->A, l->ld);
     if (tg_chol(l->rank, l->w->A, l->ld) >= 0)
         return;
     for (int k = 0; k < l->rank; k++)
         if (l->w->A[(size_t)k * (size_t)(l->ld + 1)] < smallest_pivot)
             return;
-    tg_gemm_nt(l->rank, 1, strict, l->E, l->ld, l->z, strict, TG_GEMM_SET, l->d, 1);
+    tg_gemm_nt(l->rank, 1, rows, l->E, l->ld, l->z, rows, TG_GEMM_SET, l->d, 1);
     tg_chol_solve(l->rank, l->w->A, l->ld, 1, l->d, 1);
 }
 

@@ -250,6 +250,19 @@ static void bond_reverse(const reverse *r, const tg_constraint *c, const double 
 
 /* ---- rows of dofs and tendons ---- */
 
+/* the length of a tendon in the reference configuration, sum of coefficients times q0, with gradient g */
+static void reference_length_reverse(const reverse *r, int tendon, double g)
+{
+    const tg_model *m = r->m;
+    if (r->g.params == NULL || m->tendon_type[tendon] != TG_TENDON_FIXED)
+        return;
+    for (int i = m->tendon_path[tendon]; i < m->tendon_path[tendon] + m->tendon_npath[tendon]; i++)
+    {
+        r->g.params[m->offset.tendon_coef + i] += g * r->w->params->q0[m->joint_q[m->path_id[i]]];
+        r->g.params[m->offset.joint_ref + m->path_id[i]] += g * TG_PARAM(r->w->params, tendon_coef)[i];
+    }
+}
+
 /* row = x_1 - p'(x) x_2, Phi = e_1 - p(e_2) for a polynomial p */
 static void coupling_reverse(const reverse *r, const tg_constraint *c, double f, double gphi)
 {
@@ -274,8 +287,12 @@ static void coupling_reverse(const reverse *r, const tg_constraint *c, double f,
     if (tendon)
     {
         tg_tendon_reverse(m, r->w, first, r->q, r->x, r->x, g1, 0, f, r->g);
+        reference_length_reverse(r, first, -g1);
         if (second >= 0)
+        {
             tg_tendon_reverse(m, r->w, second, r->q, r->x, r->x, g2, 0, -k.slope * f, r->g);
+            reference_length_reverse(r, second, -g2);
+        }
         return;
     }
     r->g.q[m->joint_dof[first]] += g1;

@@ -34,6 +34,7 @@ static const double nearly_still = 1e-5;    /* m/s: slower than this at the impu
 static const double on_cone = 1 - 1e-6;     /* |x_T| of x_N */
 static const double slides_on = 1e-3;       /* m/s: faster than this a contact that slid goes on */
 static const double little_friction = 1e-2; /* of the coefficients */
+static const double hopeless = 1e-5;        /* m/s: even with little friction there is hardly a solution */
 static const double near_enough = 1e-6;     /* m/s: a residual from which Newton finishes */
 static const double soft_aim = 1e-15;       /* m/s: the compliance times an impulse is hardly more */
 static const double compliance = 1e-8;      /* of mean G_ii; more where that is too stiff for the interior point */
@@ -66,6 +67,8 @@ static double slip(const tg_cones *cones, const tg_cone *cone, const double *s)
 /* does not slip: sticks, whatever its cone says; does not open: is held, whatever it carries */
 static void hold_if_still(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state, double still)
 {
+    if (cone->kind == TG_CONE_BOX && fabs(w->s[cone->row]) < still)
+        state->phase = TG_PHASE_STICK;
     if (cone->kind != TG_CONE_UNIT || state->phase == TG_PHASE_STICK)
         return;
     if (state->phase == TG_PHASE_BREAK && (state->opened || w->s[cone->row] >= still))
@@ -400,11 +403,39 @@ static bool find_phases(tg_solve_work *w)
         if (changed)
             tg_held_build(w);
         bool solved = tg_limit_newton(w, TG_LIMIT_LINEAR, 1, aim(w));
-        changed = reclassify(w);
-        if (solved && !changed)
+        /* on their cones blocks change phase by rounding: that is no reason to go on */
+        if (solved && tg_newton_residual(&w->cones, w->x, w->s) <= violated)
             return true;
+        changed = reclassify(w);
     }
     return false;
+}
+
+/* Equalities and limits that acted in the step before may contradict each other: with y = -Z Z^T g_R, G y = 0, y >= 0 on limits
+ * and y . g < 0 no impulse gives y . sigma >= 0 (Farkas). Then their part of g becomes consistent, which is least squares; false
+ * when they do not. */
+bool tg_solve_reconcile(tg_solve_work *w)
+{
+    tg_cones_gather(&w->cones, w->L, w->x);
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        const tg_cone *cone = &w->cones.block[b];
+        bool limit = cone->kind == TG_CONE_UNIT && cone->dim == 1 && w->x[cone->row] > 0;
+        w->state[b] = (tg_cone_state){.phase = cone->kind == TG_CONE_FREE || limit ? TG_PHASE_STICK : TG_PHASE_BREAK};
+    }
+    tg_held_build(w);
+    if (!(w->held.inconsistency > w->options->tolerance))
+        return false;
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        const tg_cone *cone = &w->cones.block[b];
+        bool limit = cone->kind == TG_CONE_UNIT && w->state[b].phase == TG_PHASE_STICK;
+        if (limit && w->held.gap[w->held.at[cone->row]] > 1e-6 * w->held.inconsistency)
+            return false;
+    }
+    for (int i = 0; i < w->held.count; i++)
+        w->cones.g[w->held.row[i]] -= w->held.gap[i];
+    return true;
 }
 
 /* Takes back what does not open at the impulses in w->L; true when nothing had to be. */
@@ -436,13 +467,14 @@ static void scale_friction(tg_solve_work *w, double factor)
 
 /* With little friction the interior point solves nearly a convex problem. From the normal impulses of that solution it is
  * started again with more, in so many stages. */
-bool tg_solve_growing(tg_solve_work *w, int stages)
+double tg_solve_growing(tg_solve_work *w, int stages)
 {
     size_t bytes = (size_t)w->cones.rows * sizeof *w->x;
     double left = INFINITY, aim = 1e-2 * w->options->tolerance;
     memset(w->x, 0, bytes);
     scale_friction(w, little_friction);
-    tg_interior_run(w, aim);
+    if (tg_interior_run(w, aim) > hopeless)
+        stages = 0;
     for (int k = 1; k <= stages; k++)
     {
         scale_friction(w, (double)k / stages);
@@ -451,7 +483,9 @@ bool tg_solve_growing(tg_solve_work *w, int stages)
         if (left > near_enough)
             memcpy(w->x, w->sigma, bytes);
     }
-    return left <= near_enough;
+    if (stages == 0)
+        scale_friction(w, 1);
+    return left;
 }
 
 /* ---- the impulses of the step before ---- */
@@ -480,18 +514,25 @@ static bool refine_solution(tg_solve_work *w)
     return (!changed && !redundant) || settle(w, TG_LIMIT_NEAR, NEAR_ROUNDS, NEAR_STEPS, changed);
 }
 
-bool tg_solve_warm(tg_solve_work *w)
+void tg_solve_load(tg_solve_work *w)
 {
     size_t bytes = (size_t)w->island->rows * sizeof *w->L;
     if (w->island->warm != NULL)
         memcpy(w->L, w->island->warm, bytes);
     else
         memset(w->L, 0, bytes);
+}
+
+bool tg_solve_warm(tg_solve_work *w)
+{
+    tg_solve_load(w);
     bool smaller = leave_out_open(w);
     double still = nearly_still;
     for (int k = 0; k < WARM_PROBLEMS; k++, still = no_slip)
     {
         tg_cones_build(&w->cones, w->island, smaller ? w->left_out : NULL);
+        if (w->reconciled)
+            tg_solve_reconcile(w);
         if (!find_solution(w, still) || !refine_solution(w))
             return false;
         tg_cones_scatter(&w->cones, w->x, w->island->rows, w->L);

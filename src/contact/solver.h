@@ -55,8 +55,9 @@ typedef struct tg_solve_work
     double *x, *s; /* the iterate and s = G x + g */
     double *best;  /* the best iterate of an interior-point run */
 
-    double *kept;  /* the best solution so far, its residual (m/s) and how it was selected */
-    double *spare; /* the best solution before the interior point */
+    double *kept;    /* the best solution so far, its residual (m/s) and how it was selected */
+    double *spare;   /* the best solution before the interior point */
+    bool reconciled; /* equalities contradict each other: solved is what is left of them */
     double kept_residual;
     double softness; /* compliance of a solution (m/s per N s) */
     tg_selection kept_selection;
@@ -184,8 +185,15 @@ bool tg_solve_warm(tg_solve_work *w);
  * rule, or near them. */
 bool tg_solve_compliant(tg_solve_work *w);
 
-/* From nothing, with friction that grows in so many stages; leaves what it found in w->x. False when that is far from
- * a solution. */
-bool tg_solve_growing(tg_solve_work *w, int stages);
+/* the impulses to start from, into w->L */
+void tg_solve_load(tg_solve_work *w);
+
+/* Makes equalities and limits that acted (impulses in w->L) consistent when they contradict each other beyond the
+ * tolerance; false when they do not. */
+bool tg_solve_reconcile(tg_solve_work *w);
+
+/* From nothing, with friction that grows in so many stages; leaves what it found in w->x and returns its residual (m/s),
+ * INFINITY when there is no solution even with little friction. */
+double tg_solve_growing(tg_solve_work *w, int stages);
 
 #endif

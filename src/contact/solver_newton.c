@@ -82,8 +82,13 @@ static bool cold(tg_solve_work *w)
     if (tg_solve_accept(w) || tg_solve_certified(w))
         return true;
     for (int stages = 1; stages <= MOST_STAGES; stages *= 2)
-        if (tg_solve_growing(w, stages) && offer(w))
+    {
+        double left = tg_solve_growing(w, stages);
+        if (left <= near && offer(w))
             return true;
+        if (!(left < INFINITY))
+            break;
+    }
     memset(w->x, 0, (size_t)w->cones.rows * sizeof *w->x);
     sweeps(w, 200);
     newton(w, 6, false);

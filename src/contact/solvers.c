@@ -204,6 +204,8 @@ static void clear_work(tg_solve_work *w)
 
 bool tg_solve_certified(tg_solve_work *w)
 {
+    if (w->reconciled)
+        return w->kept_residual <= w->options->tolerance;
     tg_cones_scatter(&w->cones, w->kept, w->island->rows, w->L);
     tg_residual residual = tg_island_residual(w->island, w->L, w->options->long_double, w->sigma);
     return tg_residual_max(&residual) <= w->options->tolerance;
@@ -212,10 +214,20 @@ bool tg_solve_certified(tg_solve_work *w)
 static void solve(tg_solve_work *w, const tg_island *island)
 {
     const tg_solver *solver = tg_solver_find(w->options->solver);
+    bool warm = solver->warm && w->options->select;
     clear_work(w);
-    if (solver->warm && w->options->select && tg_solve_warm(w))
+    if (warm && tg_solve_warm(w))
         return;
     tg_cones_build(&w->cones, island, NULL);
+    tg_solve_load(w);
+    w->reconciled = tg_solve_reconcile(w);
+    clear_work(w);
+    if (warm && w->reconciled && tg_solve_warm(w))
+        return;
+    tg_cones_build(&w->cones, island, NULL);
+    tg_solve_load(w);
+    if (w->reconciled)
+        tg_solve_reconcile(w);
     clear_work(w);
     if (island->warm != NULL)
         tg_cones_gather(&w->cones, island->warm, w->x);

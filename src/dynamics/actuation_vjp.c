@@ -87,7 +87,7 @@ static void site_reverse(const tg_model *m, tg_work *w, int i, transmission_grad
 
 /* Gradient with respect to the signal and the rate of activation, on to act, u and the parameters behind them. */
 void tg_signal_reverse(const tg_model *m, const tg_work *w, int i, const tg_drive *d, const double *act,
-                           double g_signal, double g_rate, double *gact, double *gu, double *gparams)
+                       double g_signal, double g_rate, double *gact, double *gu, double *gparams)
 {
     double g_control = g_signal;
     if (m->actuator_act[i] >= 0)
@@ -111,7 +111,7 @@ void tg_signal_reverse(const tg_model *m, const tg_work *w, int i, const tg_driv
 
 /* y . force of one actuator: force arm, arm = moment . y */
 void tg_actuator_reverse(const tg_model *m, tg_work *w, int i, const tg_drive *d, const double *q, const double *v,
-                             const double *act, const double *y, double g_rate, double *gact, double *gu, tg_gradient g)
+                         const double *act, const double *y, double g_rate, double *gact, double *gu, tg_gradient g)
 {
     const tg_params *p = w->params;
     const double *gain = TG_PARAM(p, actuator_gain) + 3 * i, *bias = TG_PARAM(p, actuator_bias) + 3 * i;
@@ -142,8 +142,8 @@ void tg_actuator_reverse(const tg_model *m, tg_work *w, int i, const tg_drive *d
 }
 
 /* Where a joint's force range acts, the range takes the gradient and y does not reach the actuators. */
-bool tg_joint_range_reverse(const tg_model *m, const tg_work *w, const double *force, const double *y,
-                                double *passed, double *gparams)
+bool tg_joint_range_reverse(const tg_model *m, const tg_work *w, const double *force, const double *y, double *passed,
+                            double *gparams)
 {
     bool clamped = false;
     for (int k = 0; k < m->nv; k++)

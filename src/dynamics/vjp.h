@@ -27,8 +27,8 @@ void tg_actuator_reverse(const tg_model *m, tg_work *w, int i, const tg_drive *d
                          const double *act, const double *y, double g_rate, double *gact, double *gu, tg_gradient g);
 
 /* The signal alone (an activation at the end of a step): g_signal signal + g_rate act_rate. */
-void tg_signal_reverse(const tg_model *m, const tg_work *w, int i, const tg_drive *d, const double *act, double g_signal,
-                       double g_rate, double *gact, double *gu, double *gparams);
+void tg_signal_reverse(const tg_model *m, const tg_work *w, int i, const tg_drive *d, const double *act,
+                       double g_signal, double g_rate, double *gact, double *gu, double *gparams);
 
 /* Where a joint's force range acts on force (nv, of all actuators), the range takes the gradient and passed (nv) is 0 instead of y. Returns
  * whether one does. */

@@ -20,7 +20,8 @@ static const tg_urdf_mesh *known_mesh(const tg_urdf *u, const char *path, const 
     for (int i = 0; i < u->mesh.count; i++)
     {
         const tg_urdf_mesh *mesh = (const tg_urdf_mesh *)u->mesh.data + i;
-        if (strcmp(mesh->path, path) == 0 && memcmp(mesh->scale, scale, sizeof mesh->scale) == 0)
+        bool scaled = mesh->scale[0] == scale[0] && mesh->scale[1] == scale[1] && mesh->scale[2] == scale[2];
+        if (strcmp(mesh->path, path) == 0 && scaled)
             return mesh;
     }
     return NULL;

@@ -52,7 +52,8 @@ static void make_label(tg_work *w)
         add_label(&s->label, &s->implicit[i]);
     for (int i = 0; i < r->ntouch; i++)
         s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
-    if (s->info.status != TG_STEP_SOLVED)
+    bool projected = s->options.project && w->model->nequality > 0; /* whose change of q+ is left out */
+    if (s->info.status != TG_STEP_SOLVED || projected)
         s->label.kind = TG_LABEL_REGULARISED;
 }
 

@@ -97,7 +97,7 @@ typedef struct task
     const tg_cotangent *out;
     tg_options options;
     double scale;
-    uint64_t signature; /* of the step itself */
+    uint64_t signature, choices; /* of the step itself */
     tg_differences_count count;
 } task;
 
@@ -132,14 +132,16 @@ typedef enum verdict
 {
     TAKEN,
     SWITCHED,
+    TIED,
     OUTSIDE
 } verdict;
 
 static tg_status evaluate(task *t, const double *q, double dt, double *value, verdict *outcome)
 {
-    uint64_t signature;
+    uint64_t signature, choices;
     TG_TRY(take_step(t, q, dt, &signature));
-    *outcome = signature == t->signature ? TAKEN : SWITCHED;
+    tg_step_choices(t->d->work, &choices);
+    *outcome = signature != t->signature ? SWITCHED : choices != t->choices ? TIED : TAKEN;
     *value = weigh(t);
     return TG_OK;
 }
@@ -200,6 +202,7 @@ static tg_status difference(task *t, mover move, double *x, int index, double h,
     *derivative = outcome == TAKEN ? narrow + (narrow - wide) / 3 : NAN;
     t->count.taken += outcome == TAKEN;
     t->count.switched += outcome == SWITCHED;
+    t->count.tied += outcome == TIED;
     t->count.outside += outcome == OUTSIDE;
     return TG_OK;
 }
@@ -213,19 +216,19 @@ static tg_status differences(task *t, mover move, double *x, int n, double h, do
     return TG_OK;
 }
 
-/* the largest number of the parameter's slice, kept in 1e-3 .. 1 */
+/* the largest number of the parameter's slice, kept in 1e-3 .. 1; 0.1 where all are zero */
 static double param_size(const task *t, int index)
 {
     const tg_differences *d = t->d;
     const double *p = tg_params_view(d->params);
-    double size = 1e-3;
+    double size = 0;
     int offset = index, count = 1;
     char name[256];
     if (tg_param_name(d->m, index, true, name, sizeof name, NULL) == TG_OK)
         tg_param_find(d->m, name, &offset, &count, NULL);
     for (int i = offset; i < offset + count; i++)
         size = isfinite(p[i]) ? fmax(size, fabs(p[i])) : size;
-    return fmin(size, 1);
+    return size == 0 ? 0.1 : fmin(fmax(size, 1e-3), 1);
 }
 
 static tg_status param_differences(task *t, double *derivative)
@@ -275,6 +278,7 @@ static tg_status begin(task *t)
     t->options.energy = false;
     t->scale = r->scale > 0 ? r->scale : 1;
     TG_TRY(take_step(t, d->q, t->options.dt, &t->signature));
+    tg_step_choices(d->work, &t->choices);
     memcpy(d->q_base, d->q_next, sizeof(double) * (size_t)m->nq);
     return TG_OK;
 }

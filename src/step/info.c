@@ -165,6 +165,18 @@ static uint64_t constraint_signature(const tg_work *w, int block)
     return hash;
 }
 
+void tg_step_choices(const tg_work *w, uint64_t *hash)
+{
+    *hash = 14695981039346656037u;
+    for (int i = 0; i < w->rows->ntouch; i++)
+    {
+        const tg_touch *t = &w->rows->touch[i];
+        for (int k = 0; k < 3; k++)
+            *hash = mix(*hash, (uint64_t)t->law.friction[k]);
+        *hash = mix(*hash, (uint64_t)t->law.restitution);
+    }
+}
+
 tg_status tg_step_signature(const tg_model *m, tg_work *w, uint64_t *signature)
 {
     TG_TRY(tg_need_step(m, w));

@@ -40,6 +40,9 @@ tg_status tg_step_modes(tg_work *w);
 /* tg_info of the step. (info.c) */
 tg_status tg_step_report(const tg_model *m, tg_work *w);
 
+/* A number that changes when the coefficient of another geom counts at a contact. (info.c) */
+void tg_step_choices(const tg_work *w, uint64_t *hash);
+
 /* Brings back what the derivatives of the last step need, if something else has used the workspace since; the factors of
  * its islands; the label. (derivative.c) */
 tg_status tg_step_prepare(const tg_model *m, tg_work *w);

@@ -435,14 +435,14 @@ static void frozen_set(const char *name, const char *solver, int which, int seed
 static void frozen(void **state)
 {
     (void)state;
-    frozen_set("tower of 2", "newton", 0, 10, 8, 1);
-    frozen_set("tower of 5", "newton", 1, 3, 8, 0.99);
-    frozen_set("tower of 3, 8 points", "newton", 2, 3, 8, 0.98);
-    frozen_set("tower of 3, masses 1e6", "newton", 3, 10, 8, 0.9);
+    frozen_set("tower of 2", "newton", 0, 5, 8, 1);
+    frozen_set("tower of 5", "newton", 1, 1, 8, 0.99);
+    frozen_set("tower of 3, 8 points", "newton", 2, 1, 8, 0.98);
+    frozen_set("tower of 3, masses 1e6", "newton", 3, 5, 8, 0.99);
     frozen_set("walker", "newton", 4, 10, 8, 0.998);
     frozen_set("walker, knees", "newton", 5, 10, 8, 0.998);
-    frozen_set("walker, pushed hard", "newton", 5, 10, 40, 0.998);
-    frozen_set("gripper", "newton", 6, 10, 8, 0.99);
+    frozen_set("walker, pushed hard", "newton", 5, 5, 40, 0.998);
+    frozen_set("gripper", "newton", 6, 4, 8, 0.99);
     frozen_set("walker, knees, ipm", "ipm", 5, 5, 8, 0.99);
     frozen_set("walker, knees, pgs", "pgs", 5, 3, 8, 0.8);
 }

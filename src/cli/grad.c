@@ -1,0 +1,229 @@
+/* tangere grad: the derivatives of one step. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/sim.h"
+
+enum
+{
+    OPTION_KEY,
+    OPTION_PARAMS,
+    OPTION_OUT,
+    BLOCKS = 21
+};
+
+/* One matrix, by the name of the field of tg_jacobian. */
+typedef struct matrix
+{
+    const char *name;
+    double **at;
+    int rows, columns;
+} matrix;
+
+typedef struct derivatives
+{
+    tg_jacobian j;
+    matrix block[BLOCKS];
+    int *index;
+    tg_info info;
+} derivatives;
+
+/* ---- the step ---- */
+
+static int choose_params(const tg_cli_call *call, const tg_model *m, derivatives *d)
+{
+    const char *pattern = call->option[OPTION_PARAMS];
+    int n = tg_model_sizes(m).nparams;
+    tg_error error;
+    d->index = tg_cli_alloc((size_t)n + 1, sizeof *d->index);
+    d->j.index = d->index;
+    if (pattern != NULL && tg_param_match(m, pattern, d->index, n, &d->j.nindex, &error) != TG_OK)
+        return tg_cli_fail(TG_CLI_FAILED, "names and patterns: tangere params MODEL", "%s", error.message);
+    return TG_CLI_OK;
+}
+
+static void make_blocks(const tg_model *m, derivatives *d)
+{
+    tg_sizes n = tg_model_sizes(m);
+    tg_jacobian *j = &d->j;
+    int np = j->nindex;
+    const matrix block[BLOCKS] = {{"dq_dq", &j->dq_dq, n.nv, n.nv},
+                                  {"dq_dv", &j->dq_dv, n.nv, n.nv},
+                                  {"dq_dact", &j->dq_dact, n.nv, n.na},
+                                  {"dq_du", &j->dq_du, n.nv, n.nu},
+                                  {"dq_dtau", &j->dq_dtau, n.nv, n.nv},
+                                  {"dq_ddt", &j->dq_ddt, n.nv, 1},
+                                  {"dq_dparams", &j->dq_dparams, n.nv, np},
+                                  {"dv_dq", &j->dv_dq, n.nv, n.nv},
+                                  {"dv_dv", &j->dv_dv, n.nv, n.nv},
+                                  {"dv_dact", &j->dv_dact, n.nv, n.na},
+                                  {"dv_du", &j->dv_du, n.nv, n.nu},
+                                  {"dv_dtau", &j->dv_dtau, n.nv, n.nv},
+                                  {"dv_ddt", &j->dv_ddt, n.nv, 1},
+                                  {"dv_dparams", &j->dv_dparams, n.nv, np},
+                                  {"dact_dq", &j->dact_dq, n.na, n.nv},
+                                  {"dact_dv", &j->dact_dv, n.na, n.nv},
+                                  {"dact_dact", &j->dact_dact, n.na, n.na},
+                                  {"dact_du", &j->dact_du, n.na, n.nu},
+                                  {"dact_dtau", &j->dact_dtau, n.na, n.nv},
+                                  {"dact_ddt", &j->dact_ddt, n.na, 1},
+                                  {"dact_dparams", &j->dact_dparams, n.na, np}};
+    memcpy(d->block, block, sizeof block);
+    for (int i = 0; i < BLOCKS; i++)
+        *block[i].at = tg_cli_alloc((size_t)block[i].rows * (size_t)block[i].columns + 1, sizeof(double));
+}
+
+static void free_blocks(derivatives *d)
+{
+    for (int i = 0; i < BLOCKS; i++)
+        if (d->block[i].at != NULL)
+            free(*d->block[i].at);
+    free(d->index);
+}
+
+/* one step from a keyframe with its controls, or from the reference configuration at rest, and its matrices */
+static int differentiate(const tg_cli_call *call, const tg_model *m, derivatives *d)
+{
+    tg_sizes n = tg_model_sizes(m);
+    tg_error error;
+    tg_work *w = NULL;
+    int key = -1, code = TG_CLI_OK;
+    if (call->option[OPTION_KEY] != NULL && (code = tg_cli_find_key(m, call->option[OPTION_KEY], &key)) != TG_CLI_OK)
+        return code;
+    double *q = tg_cli_alloc((size_t)(n.nq + n.nv + n.na + n.nu) + 1, sizeof *q);
+    double *v = q + n.nq, *act = v + n.nv, *u = act + n.na;
+    tg_status status = key < 0 ? tg_default_q(m, q, &error) : tg_key_get(m, key, NULL, q, v, act, u, &error);
+    if (status == TG_OK)
+        status = tg_work_create(m, &w, &error);
+    if (status != TG_OK)
+        code = tg_cli_fail(TG_CLI_FAILED, NULL, "%s", error.message);
+    else
+    {
+        tg_state state = {q, v, act, NULL};
+        status = tg_step(m, w, NULL, &state, &(tg_control){.u = u}, &state, &d->info);
+        if (status == TG_OK)
+            status = tg_step_jacobian(m, w, &d->j);
+        if (status != TG_OK)
+            code = tg_cli_fail(TG_CLI_FAILED, NULL, "%s", tg_work_message(w));
+    }
+    tg_work_destroy(w);
+    free(q);
+    return code;
+}
+
+/* ---- shown and written ---- */
+
+static void print_summary(const tg_cli_call *call, const tg_cli_model *model, const derivatives *d)
+{
+    const tg_cli_output *out = &call->out;
+    tg_cli_print(out, TG_CLI_TITLE, "%s", tg_model_name(model->m));
+    fprintf(out->file, "  %s\n%s %s, dt %s s: %d contacts, residual %.2g m/s\n", model->path,
+            call->option[OPTION_KEY] != NULL ? "keyframe" : "reference",
+            call->option[OPTION_KEY] != NULL ? call->option[OPTION_KEY] : "configuration",
+            tg_cli_number_of(tg_model_timestep(model->m)).text, d->info.contacts, d->info.residual);
+    fprintf(out->file, "label ");
+    tg_cli_print(out, d->j.label.kind == TG_LABEL_EXACT ? TG_CLI_GOOD : TG_CLI_WARNING, "%s",
+                 tg_label_string(d->j.label.kind));
+    fprintf(out->file, ", margin %.3g, condition %.3g\n\n  ", d->j.label.margin, d->j.label.condition);
+    tg_cli_print(out, TG_CLI_TITLE, "%-14s %11s %12s %12s\n", "matrix", "size", "largest", "norm");
+    for (int i = 0; i < BLOCKS; i++)
+    {
+        const matrix *b = &d->block[i];
+        double largest = 0, sum = 0;
+        size_t count = (size_t)b->rows * (size_t)b->columns;
+        for (size_t k = 0; k < count; k++)
+        {
+            largest = fmax(largest, fabs((*b->at)[k]));
+            sum += (*b->at)[k] * (*b->at)[k];
+        }
+        if (count > 0)
+            fprintf(out->file, "  %-14s %5d x %3d %12.5g %12.5g\n", b->name, b->rows, b->columns, largest, sqrt(sum));
+    }
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), k = strlen(end);
+    return n >= k && strcmp(text + n - k, end) == 0;
+}
+
+static void write_csv(FILE *file, const derivatives *d)
+{
+    fprintf(file, "matrix,row,column,value\n");
+    for (int i = 0; i < BLOCKS; i++)
+        for (int r = 0; r < d->block[i].rows; r++)
+            for (int c = 0; c < d->block[i].columns; c++)
+                fprintf(file, "%s,%d,%d,%s\n", d->block[i].name, r, c,
+                        tg_cli_number_of((*d->block[i].at)[(size_t)r * (size_t)d->block[i].columns + (size_t)c]).text);
+}
+
+static bool write_npz(FILE *file, const derivatives *d)
+{
+    tg_cli_array array[BLOCKS];
+    int count = 0;
+    for (int i = 0; i < BLOCKS; i++)
+        if (d->block[i].rows > 0 && d->block[i].columns > 0)
+            array[count++] = (tg_cli_array){.name = d->block[i].name,
+                                            .value = *d->block[i].at,
+                                            .rows = (size_t)d->block[i].rows,
+                                            .stride = (size_t)d->block[i].columns,
+                                            .columns = d->block[i].columns};
+    return tg_cli_write_npz(file, array, count);
+}
+
+static int write_file(const char *path, const derivatives *d)
+{
+    FILE *file = fopen(path, "wb");
+    if (file == NULL)
+        return tg_cli_fail(TG_CLI_FAILED, NULL, "cannot write '%s'", path);
+    bool good = true;
+    if (ends_with(path, ".csv"))
+        write_csv(file, d);
+    else
+        good = write_npz(file, d);
+    good = !ferror(file) && good;
+    good = fclose(file) == 0 && good;
+    return good ? TG_CLI_OK : tg_cli_fail(TG_CLI_FAILED, "is the disk full?", "cannot write '%s'", path);
+}
+
+static int run(const tg_cli_call *call)
+{
+    const char *path = call->option[OPTION_OUT];
+    if (path != NULL && !ends_with(path, ".csv") && !ends_with(path, ".npz"))
+        return tg_cli_fail(TG_CLI_USAGE, "a name that ends in .csv or .npz", "--out: '%s' is of no known kind", path);
+    tg_cli_model model;
+    derivatives d = {0};
+    int code = tg_cli_open(call->argument[0], &call->reading, &model);
+    if (code != TG_CLI_OK)
+        return code;
+    code = choose_params(call, model.m, &d);
+    if (code == TG_CLI_OK)
+    {
+        make_blocks(model.m, &d);
+        code = differentiate(call, model.m, &d);
+    }
+    if (code == TG_CLI_OK)
+        print_summary(call, &model, &d);
+    if (code == TG_CLI_OK && path != NULL)
+        code = write_file(path, &d);
+    free_blocks(&d);
+    tg_cli_close(&model);
+    return code;
+}
+
+const tg_cli_command tg_cli_grad = {
+    .name = "grad",
+    .usage = "MODEL [OPTIONS]",
+    .summary = "derivatives of one step",
+    .details =
+        "Takes one step from a keyframe with its controls, or from the reference configuration at rest, and\n"
+        "differentiates q+, v+ and act+ by everything that went in. q is taken in the tangent space (nv numbers).",
+    .required = 1,
+    .allowed = 1,
+    .options = {[OPTION_KEY] = {"--key", "NAME", "start from this keyframe"},
+                [OPTION_PARAMS] = {"--params", "PATTERN", "parameters to differentiate by: 'body.*.mass', '*'"},
+                [OPTION_OUT] = {"--out", "FILE", "write the matrices: .npz, or .csv (matrix, row, column, value)"}},
+    .run = run,
+};

@@ -1,0 +1,324 @@
+/* Rollouts and their reverse mode.
+ *
+ * A tape keeps the state, cache included, before every step of one segment, and the states at which segments start. Going back
+ * it takes the steps of a segment again, from the same state and cache and so bit by bit the same, and the reverse mode of each
+ * (step_vjp.c). With one segment every step is taken once more; with sqrt(T) segments twice, in the memory of 2 sqrt(T) states. */
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "step/step.h"
+
+struct tg_tape
+{
+    const tg_model *m;
+    tg_allocator allocator;
+    size_t bytes;
+    int capacity;          /* steps */
+    int length;            /* steps of a segment */
+    int entries;           /* of a cache */
+    tg_state *start;       /* of every segment */
+    tg_state *state;       /* before every step of one segment */
+    tg_state last;         /* after the last step */
+    tg_cotangent g, after; /* gradients with respect to a state before and after a step */
+    int segment;           /* whose states are in `state` */
+
+    /* of the last rollout */
+    int steps; /* -1: there is none */
+    tg_options options;
+    tg_controls controls;
+    const tg_params *params;
+    uint64_t generation;
+};
+
+/* ---- memory ---- */
+
+static void place_state(const tg_tape *t, tg_state *state, tg_arena *arena)
+{
+    tg_state s = {TG_TAKE(arena, double, t->m->nq, "q"), TG_TAKE(arena, double, t->m->nv, "v"),
+                  TG_TAKE(arena, double, t->m->na, "act"), TG_TAKE(arena, tg_cache, 1, "cache")};
+    tg_cache_entry *entry = TG_TAKE(arena, tg_cache_entry, t->entries, "cache entries");
+    if (arena->base == NULL)
+        return;
+    *s.cache = (tg_cache){.capacity = t->entries, .entry = entry};
+    *state = s;
+}
+
+static void place_gradient(const tg_model *m, tg_cotangent *g, tg_arena *arena)
+{
+    *g = (tg_cotangent){.q = TG_TAKE(arena, double, m->nv, "q"),
+                        .v = TG_TAKE(arena, double, m->nv, "v"),
+                        .act = TG_TAKE(arena, double, m->na, "act"),
+                        .params = TG_TAKE(arena, double, m->nparams, "params"),
+                        .dt = TG_TAKE(arena, double, 1, "dt")};
+}
+
+static void place(tg_tape *t, tg_arena *arena)
+{
+    int segments = (t->capacity + t->length - 1) / t->length;
+    t->start = TG_TAKE(arena, tg_state, segments, "starts");
+    t->state = TG_TAKE(arena, tg_state, t->length, "states");
+    for (int i = 0; i < segments; i++)
+        place_state(t, arena->base != NULL ? &t->start[i] : NULL, arena);
+    for (int i = 0; i < t->length; i++)
+        place_state(t, arena->base != NULL ? &t->state[i] : NULL, arena);
+    place_state(t, &t->last, arena);
+    place_gradient(t->m, &t->g, arena);
+    place_gradient(t->m, &t->after, arena);
+}
+
+/* Room for every joint, tendon and equality and for the contacts of an ordinary step; what finds none starts from zero, the same way
+ * each time. */
+static int cache_entries(const tg_model *m)
+{
+    int contacts = tg_default_contacts(m);
+    return m->nequality + m->nv + 2 * m->njoint + 3 * m->ntendon + (contacts < 128 ? contacts : 128);
+}
+
+tg_status tg_tape_create(const tg_model *m, int steps, bool checkpoints, tg_tape **out, tg_error *error)
+{
+    if (m == NULL || out == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "tg_tape_create: %s is NULL", m == NULL ? "m" : "tape");
+    if (steps < 1 || steps > 100000000)
+        return tg_fail(error, TG_ERR_VALUE, "tg_tape_create: %d steps; must be 1 .. 100000000", steps);
+    tg_tape plan = {.m = m, .allocator = m->allocator, .capacity = steps, .entries = cache_entries(m), .steps = -1};
+    plan.length = checkpoints ? (int)ceil(sqrt(steps)) : steps;
+    tg_arena arena = {0};
+    TG_TAKE(&arena, tg_tape, 1, "tape");
+    place(&plan, &arena);
+    plan.bytes = arena.used;
+    void *memory = arena.failed ? NULL : tg_alloc(&m->allocator, plan.bytes);
+    if (memory == NULL)
+        return tg_fail(error, TG_ERR_MEMORY, "tg_tape_create: no memory for %zu bytes", plan.bytes);
+    arena = (tg_arena){.base = memory, .capacity = plan.bytes};
+    tg_tape *t = TG_TAKE(&arena, tg_tape, 1, "tape");
+    *t = plan;
+    place(t, &arena);
+    *out = t;
+    return TG_OK;
+}
+
+void tg_tape_destroy(tg_tape *t)
+{
+    if (t == NULL)
+        return;
+    tg_allocator allocator = t->allocator;
+    tg_free(&allocator, t);
+}
+
+size_t tg_tape_bytes(const tg_tape *t)
+{
+    return t == NULL ? 0 : t->bytes;
+}
+
+/* ---- forward ---- */
+
+static void copy_state(const tg_model *m, tg_state *to, const tg_state *from)
+{
+    memcpy(to->q, from->q, sizeof(double) * (size_t)m->nq);
+    memcpy(to->v, from->v, sizeof(double) * (size_t)m->nv);
+    if (m->na > 0)
+        memcpy(to->act, from->act, sizeof(double) * (size_t)m->na);
+    const tg_cache *cache = from->cache;
+    int count = cache == NULL ? 0 : cache->count;
+    to->cache->count = count < to->cache->capacity ? count : to->cache->capacity;
+    if (to->cache->count > 0)
+        memcpy(to->cache->entry, cache->entry, sizeof(tg_cache_entry) * (size_t)to->cache->count);
+}
+
+static tg_control control_of(const tg_model *m, const tg_controls *c, int step)
+{
+    return (tg_control){.u = c->u == NULL ? NULL : c->u + (size_t)step * (size_t)m->nu,
+                        .tau = c->tau == NULL ? NULL : c->tau + (size_t)step * (size_t)m->nv};
+}
+
+static tg_status step_at(const tg_model *m, tg_work *w, const tg_tape *t, int step, tg_state *next, tg_info *info)
+{
+    tg_control control = control_of(m, &t->controls, step);
+    return tg_step(m, w, &t->options, &t->state[step % t->length], &control, next, info);
+}
+
+static void keep_row(double *rows, int row, const double *x, int n)
+{
+    if (rows != NULL && n > 0)
+        memcpy(rows + (size_t)row * (size_t)n, x, sizeof(double) * (size_t)n);
+}
+
+static void keep(const tg_model *m, const tg_trajectory *out, int row, const tg_state *s)
+{
+    if (out == NULL)
+        return;
+    keep_row(out->q, row, s->q, m->nq);
+    keep_row(out->v, row, s->v, m->nv);
+    keep_row(out->act, row, s->act, m->na);
+}
+
+static void begin_segment(tg_tape *t, int step)
+{
+    if (step % t->length != 0)
+        return;
+    copy_state(t->m, &t->start[step / t->length], &t->state[0]);
+    t->segment = step / t->length;
+}
+
+static tg_status run(const tg_model *m, tg_work *w, tg_tape *t, tg_trajectory *out, tg_info *worst)
+{
+    keep(m, out, 0, &t->state[0]);
+    for (int step = 0; step < t->controls.steps; step++)
+    {
+        tg_info info;
+        bool last = step + 1 == t->controls.steps;
+        begin_segment(t, step);
+        tg_state *next = last ? &t->last : &t->state[(step + 1) % t->length];
+        TG_TRY(step_at(m, w, t, step, next, &info));
+        keep(m, out, step + 1, next);
+        if (worst != NULL && (step == 0 || info.residual > worst->residual))
+            *worst = info;
+    }
+    return TG_OK;
+}
+
+static tg_status check_rollout(const tg_model *m, tg_work *w, const tg_tape *t, const tg_state *start,
+                               const tg_controls *controls)
+{
+    TG_TRY(tg_check_work(m, w));
+    if (t == NULL || start == NULL || controls == NULL)
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_rollout: %s is NULL",
+                       t == NULL       ? "tape"
+                       : start == NULL ? "start"
+                                       : "controls");
+    if (t->m != m)
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_rollout: the tape was created for another model");
+    if (controls->steps < 1 || controls->steps > t->capacity)
+        return tg_fail(&w->error, TG_ERR_CAPACITY, "tg_rollout: %d steps; the tape has room for %d", controls->steps,
+                       t->capacity);
+    TG_TRY(tg_check_q(m, w, start->q));
+    TG_TRY(tg_check_vector(w, "start.v", start->v, m->nv));
+    return tg_check_vector(w, "start.act", start->act, m->na);
+}
+
+tg_status tg_rollout(const tg_model *m, tg_work *w, tg_tape *t, const tg_options *options, const tg_state *start,
+                     const tg_controls *controls, tg_trajectory *out, tg_info *worst)
+{
+    TG_TRY(check_rollout(m, w, t, start, controls));
+    t->steps = -1;
+    t->options = options != NULL ? *options : tg_default_options();
+    t->controls = *controls;
+    t->params = w->params;
+    t->generation = w->params->generation;
+    copy_state(m, &t->state[0], start);
+    TG_TRY(run(m, w, t, out, worst));
+    t->steps = controls->steps;
+    return TG_OK;
+}
+
+/* ---- reverse ---- */
+
+/* the states before the steps of a segment, from its start */
+static tg_status restore_segment(const tg_model *m, tg_work *w, tg_tape *t, int segment)
+{
+    if (t->segment == segment)
+        return TG_OK;
+    int first = segment * t->length, last = first + t->length - 1;
+    copy_state(m, &t->state[0], &t->start[segment]);
+    t->segment = segment;
+    for (int step = first; step < last; step++)
+        TG_TRY(step_at(m, w, t, step, &t->state[(step + 1) % t->length], NULL));
+    return TG_OK;
+}
+
+static void add_row(double *to, const double *rows, int row, int n)
+{
+    for (int i = 0; rows != NULL && i < n; i++)
+        to[i] += rows[(size_t)row * (size_t)n + (size_t)i];
+}
+
+static void add_given(const tg_model *m, tg_cotangent *g, const tg_trajectory *out, int row)
+{
+    add_row(g->q, out->q, row, m->nv);
+    add_row(g->v, out->v, row, m->nv);
+    add_row(g->act, out->act, row, m->na);
+}
+
+static void clear_gradient(const tg_model *m, tg_cotangent *g)
+{
+    memset(g->q, 0, sizeof(double) * (size_t)m->nv);
+    memset(g->v, 0, sizeof(double) * (size_t)m->nv);
+    memset(g->act, 0, sizeof(double) * (size_t)m->na);
+}
+
+static void worse_label(tg_label *label, const tg_label *step)
+{
+    label->kind = step->kind > label->kind ? step->kind : label->kind;
+    label->margin = fmin(label->margin, step->margin);
+    label->condition = fmax(label->condition, step->condition);
+    label->residual = fmax(label->residual, step->residual);
+}
+
+static tg_status step_back(const tg_model *m, tg_work *w, tg_tape *t, int step, tg_rollout_gradient *in,
+                           tg_label *label)
+{
+    tg_label now;
+    tg_cotangent g = t->g;
+    g.u = in->u == NULL ? NULL : in->u + (size_t)step * (size_t)m->nu;
+    g.tau = in->tau == NULL ? NULL : in->tau + (size_t)step * (size_t)m->nv;
+    g.params = in->params == NULL ? NULL : t->g.params;
+    TG_TRY(step_at(m, w, t, step, &t->last, NULL));
+    TG_TRY(tg_step_vjp(m, w, &(tg_cotangent){.q = t->after.q, .v = t->after.v, .act = t->after.act}, &g, &now));
+    for (int i = 0; in->params != NULL && i < m->nparams; i++)
+        in->params[i] += t->g.params[i];
+    if (in->dt != NULL)
+        *in->dt += *t->g.dt;
+    worse_label(label, &now);
+    return TG_OK;
+}
+
+static tg_status sweep(const tg_model *m, tg_work *w, tg_tape *t, const tg_trajectory *out, tg_rollout_gradient *in,
+                       tg_label *label)
+{
+    clear_gradient(m, &t->after);
+    add_given(m, &t->after, out, t->steps);
+    for (int step = t->steps - 1; step >= 0; step--)
+    {
+        TG_TRY(restore_segment(m, w, t, step / t->length));
+        TG_TRY(step_back(m, w, t, step, in, label));
+        tg_cotangent swap = t->after;
+        t->after = t->g;
+        t->g = swap;
+        add_given(m, &t->after, out, step);
+    }
+    return TG_OK;
+}
+
+static void copy_out(double *to, const double *from, int n)
+{
+    if (to != NULL && n > 0)
+        memcpy(to, from, sizeof(double) * (size_t)n);
+}
+
+tg_status tg_rollout_vjp(const tg_model *m, tg_work *w, tg_tape *t, const tg_trajectory *out, tg_rollout_gradient *in,
+                         tg_label *label)
+{
+    TG_TRY(tg_check_work(m, w));
+    if (t == NULL || out == NULL || in == NULL)
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_rollout_vjp: %s is NULL",
+                       t == NULL     ? "tape"
+                       : out == NULL ? "out"
+                                     : "in");
+    if (t->m != m || t->steps < 0)
+        return tg_fail(&w->error, TG_ERR_STALE, "tg_rollout_vjp: the tape holds no rollout of this model");
+    if (t->params != w->params || t->generation != w->params->generation)
+        return tg_fail(&w->error, TG_ERR_STALE, "tg_rollout_vjp: the parameters have changed since the rollout");
+    tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0};
+    if (in->params != NULL)
+        memset(in->params, 0, sizeof(double) * (size_t)m->nparams);
+    if (in->dt != NULL)
+        *in->dt = 0;
+    TG_TRY(sweep(m, w, t, out, in, &worst));
+    copy_out(in->q, t->after.q, m->nv);
+    copy_out(in->v, t->after.v, m->nv);
+    copy_out(in->act, t->after.act, m->na);
+    if (label != NULL)
+        *label = worst;
+    return TG_OK;
+}

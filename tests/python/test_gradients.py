@@ -1,0 +1,106 @@
+"""Derivatives of steps and rollouts in Python: shapes, agreement, differences, refusals."""
+
+import numpy as np
+import pytest
+import tangere as tg
+
+BLOCK = """<mujoco><option timestep="0.001"/><worldbody>
+<geom name="floor" type="plane" size="5 5 0.1" friction="0.4"/>
+<body name="block" pos="0 0 0.1"><freejoint/><geom name="box" type="box" size="0.1 0.1 0.1" mass="1" friction="0.5"/>
+</body></worldbody></mujoco>"""
+
+
+@pytest.fixture
+def sliding():
+    sim = tg.Sim(tg.load_string(BLOCK))
+    sim.v = [1, 0.3, 0, 0, 0, 4]
+    sim.step()
+    return sim
+
+
+def test_shapes(sliding):
+    J = sliding.jacobian(params=["geom.*.friction", "body.block.mass"])
+    assert J.dq_dq.shape == J.dv_dv.shape == J.dv_dtau.shape == (6, 6)
+    assert J.dq_du.shape == (6, 0)
+    assert J.dact_dq.shape == (0, 6)
+    assert J.dv_ddt.shape == (6,)
+    assert J.dv_dparams.shape == (6, 7)
+    assert J.label.kind == "exact"
+    assert J.margin == J.label.margin > 0
+
+
+def test_mass_does_not_count(sliding):
+    sliding.reset()
+    sliding.v = [1, 0, 0, 0, 0, 0]
+    sliding.step()
+    J = sliding.jacobian(params=["body.block.mass", "geom.box.friction"])
+    assert abs(J.dv_dparams[:, 0]).max() < 1e-13
+    assert abs(J.dv_dparams[0, 1]) > 1e-3
+
+
+def test_modes_agree(sliding):
+    rng = np.random.default_rng(1)
+    gq, gv, q, v, tau = rng.standard_normal((5, 6))
+    params = rng.standard_normal(sliding.model.nparams)
+    J = sliding.jacobian(params="*")
+    g = sliding.vjp(gq, gv)
+    change = sliding.jvp(q, v, tau=tau, params=params, dt=1e-3)
+    expected_v = J.dv_dq @ q + J.dv_dv @ v + J.dv_dtau @ tau + J.dv_dparams @ params + 1e-3 * J.dv_ddt
+    expected_q = J.dq_dq @ q + J.dq_dv @ v + J.dq_dtau @ tau + J.dq_dparams @ params + 1e-3 * J.dq_ddt
+    np.testing.assert_allclose(change.v, expected_v, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(change.q, expected_q, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(g.v, gq @ J.dq_dv + gv @ J.dv_dv, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(g.params, gq @ J.dq_dparams + gv @ J.dv_dparams, rtol=0, atol=1e-10)
+    assert g.wrench.shape == (2, 6)
+    np.testing.assert_allclose(g.wrench[1, :3], g.tau[:3], rtol=0, atol=1e-12)
+
+
+def test_needs_a_step(sliding):
+    sliding.reset()
+    for call in (sliding.jacobian, sliding.vjp, sliding.jvp):
+        with pytest.raises(tg.Error, match="no step"):
+            call()
+    sliding.step()
+    with pytest.raises(ValueError, match="gq"):
+        sliding.vjp(np.zeros(7))
+
+
+def test_stopping_distance():
+    m = tg.load_string(BLOCK)
+    r = tg.rollout(m, m.default_q(), [1, 0, 0, 0, 0, 0], 210, 1e-3)
+    gq = np.zeros((211, 6))
+    gq[-1, 0] = 1
+    g = r.vjp(gq)
+    assert r.q.shape == (211, 7)
+    assert r.q[-1, 0] == pytest.approx(0.10143707, abs=1e-9)
+    assert g.params[m.params.index("geom.box.friction")[0]] == pytest.approx(-0.20312586, abs=1e-9)
+    assert g.v[0] == pytest.approx(0.203, abs=1e-9)
+    assert g.tau.shape == (210, 6)
+    assert g.u.shape == (210, 0)
+
+
+def test_rollout_with_controls():
+    m = tg.load_string("""<mujoco><option timestep="0.01"/><worldbody><body><joint name="j" damping="0.1"/>
+        <geom size="0.1" pos="0 0 -0.5"/></body></worldbody><actuator><motor joint="j"/></actuator></mujoco>""")
+    rng = np.random.default_rng(2)
+    u, weights = rng.standard_normal((30, 1)), rng.standard_normal((31, 1))
+
+    def cost(controls):
+        return (weights * tg.rollout(m, [0.3], [0.0], controls).q).sum()
+
+    g = tg.rollout(m, [0.3], [0.0], u).vjp(weights)
+    for i in (0, 7, 28):
+        up, down = u.copy(), u.copy()
+        up[i] += 1e-5
+        down[i] -= 1e-5
+        assert g.u[i, 0] == pytest.approx((cost(up) - cost(down)) / 2e-5, abs=1e-8)
+
+
+def test_rollout_refuses_other_parameters():
+    m = tg.load_string(BLOCK)
+    r = tg.rollout(m, m.default_q(), np.zeros(6), 3)
+    m.params["body.block.mass"] = 2.0
+    with pytest.raises(tg.Error, match="changed since"):
+        r.vjp()
+    with pytest.raises(ValueError, match="controls"):
+        tg.rollout(m, m.default_q(), np.zeros(6), np.zeros((3, 2)))
