@@ -15,6 +15,6 @@ void tg_add_ahead(const tg_query *q, const tg_placed then[2], const tg_contact_p
                   tg_patch *patch);
 
 /* How the surface of a shape looks at its support point along the unit vector d. */
-tg_surface tg_support_surface(const tg_placed *shape, v4 d);
+tg_surface tg_support_surface(const tg_placed *p, v4 d);
 
 #endif

@@ -49,7 +49,7 @@ typedef struct scene
 
 /* ---- choosing faces ---- */
 
-/* The same for normals that scaling leaves as they are. local: d in the frame of the polytope. */
+/* The same for normals that scaling leaves as they are. */
 static int facing_unscaled(const tg_polytope *t, int vertex, v4 local, double *cosine, double *second)
 {
     int best = -1;
@@ -66,10 +66,9 @@ static int facing_unscaled(const tg_polytope *t, int vertex, v4 local, double *c
     return best;
 }
 
-int tg_facing_polygon(const tg_placed *p, int vertex, v4 d, double *cosine, double *second)
+int tg_facing_polygon(const tg_placed *p, int vertex, v4 local, double *cosine, double *second)
 {
     const tg_polytope *t = p->polytope;
-    v4 local = mat3_mul_t(p->R, d);
     if (p->size[0] == p->size[1] && p->size[1] == p->size[2]) /* a negative scale turns all normals over */
         return facing_unscaled(t, vertex, p->size[0] < 0 ? -local : local, cosine, second);
     int best = -1;
@@ -109,7 +108,7 @@ static void choose_incident(scene *s, int vertex)
     }
     tg_support(p, down, &vertex);
     double cosine, second;
-    int polygon = tg_facing_polygon(p, vertex, down, &cosine, &second);
+    int polygon = tg_facing_polygon(p, vertex, mat3_mul_t(p->R, down), &cosine, &second);
     const tg_polytope *t = p->polytope;
     int first = t->polygon_start[polygon], count = t->polygon_start[polygon + 1] - first;
     s->inc_vertex = t->polygon + first;

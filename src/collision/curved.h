@@ -34,7 +34,7 @@ enum
 tg_region tg_piece_region(const tg_piece *plane);
 
 /* The pieces of a shape whose outward normals come within `tolerance` (rad) of the unit vector d; flat pieces first. */
-int tg_pieces(const tg_placed *shape, v4 d, double tolerance, tg_piece piece[TG_PIECES_MAX]);
+int tg_pieces(const tg_placed *p, v4 d, double tolerance, tg_piece piece[TG_PIECES_MAX]);
 
 typedef struct tg_witness
 {

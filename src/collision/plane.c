@@ -3,6 +3,7 @@
  * other shape. */
 #include <math.h>
 
+#include "collision/gjk.h"
 #include "collision/polytope.h"
 #include "collision/surface.h"
 
@@ -95,17 +96,27 @@ void tg_plane_cylinder(const tg_query *q, tg_patch *patch)
 
 /* ---- boxes and meshes ---- */
 
-static inline void add_vertex(const tg_query *q, tg_patch *patch, int vertex, double margin)
+/* A plane under a mesh, in the frame of the mesh. */
+typedef struct floor_below
+{
+    v4 down;       /* against the plane's normal, frame of the mesh */
+    double height; /* of the mesh's origin */
+} floor_below;
+
+static inline void add_vertex(const tg_query *q, const floor_below *f, tg_patch *patch, int vertex, double margin)
 {
     const tg_placed *p = &q->shape[1];
-    v4 n = q->shape[0].R.c[2], s = p->x + mat3_mul(p->R, v4_load(p->polytope->vertex + 4 * vertex) * v4_load(p->size));
+    v4 local = tg_core_local(p, vertex);
+    double distance = f->height - v4_dot(f->down, local);
     tg_surface sharp = tg_surface_vertex();
-    add_at(q, patch, n, s, 0, v4_dot(n, s - q->shape[0].x), &sharp, margin, (uint32_t)vertex);
+    if (distance < q->reach)
+        add_at(q, patch, q->shape[0].R.c[2], p->x + mat3_mul(p->R, local), 0, distance, &sharp, margin,
+               (uint32_t)vertex);
 }
 
 /* Of a polygon with more corners than a patch: the choice of tg_select, along directions that are fixed in the
  * polygon. */
-static void add_chosen(const tg_query *q, tg_patch *patch, int polygon, double margin)
+static void add_chosen(const tg_query *q, const floor_below *f, tg_patch *patch, int polygon, double margin)
 {
     enum
     {
@@ -116,7 +127,7 @@ static void add_chosen(const tg_query *q, tg_patch *patch, int polygon, double m
     int count = p->polytope->polygon_start[polygon + 1] - p->polytope->polygon_start[polygon];
     int step = (count + MOST - 1) / MOST, n = 0, which[TG_PATCH_MAX], vertex[MOST];
     v4 o = tg_core_local(p, corner[0]), e = tg_core_local(p, corner[1]) - o, at[MOST];
-    v4 up = mat3_mul_t(p->R, q->shape[0].R.c[2]), u = e * v4_splat(1 / sqrt(v4_dot(e, e)));
+    v4 up = -f->down, u = e * v4_splat(1 / sqrt(v4_dot(e, e)));
     v4 v = v4_cross(tg_scaled_normal(p, polygon), u);
     for (int i = 0; i < count; i += step)
     {
@@ -126,7 +137,7 @@ static void add_chosen(const tg_query *q, tg_patch *patch, int polygon, double m
     }
     int kept = tg_select(at, n, which);
     for (int i = 0; i < kept; i++)
-        add_vertex(q, patch, vertex[which[i]], margin);
+        add_vertex(q, f, patch, vertex[which[i]], margin);
 }
 
 /* The corners of the face that looks down most. Along the box's own axes the plane's normal has the components u: the
@@ -165,26 +176,27 @@ static void plane_mesh(const tg_query *q, tg_patch *patch)
     const tg_placed *p = &q->shape[1];
     const tg_polytope *t = p->polytope;
     v4 n = q->shape[0].R.c[2];
+    floor_below f = {mat3_mul_t(p->R, -n), v4_dot(n, p->x - q->shape[0].x)};
     int lowest = -1;
-    v4 s = tg_support(p, -n, &lowest);
-    if (!(v4_dot(n, s - q->shape[0].x) < q->reach))
+    v4 arm = tg_support_local(p, f.down, &lowest);
+    if (!(f.height - v4_dot(f.down, arm) < q->reach))
         return;
     if (t->npolygon == 0) /* a point or a segment */
     {
         for (int i = 0; i < t->nvertex; i++)
-            add_vertex(q, patch, i, INFINITY);
+            add_vertex(q, &f, patch, i, INFINITY);
         return;
     }
     double cosine, second;
-    int polygon = tg_facing_polygon(p, lowest, -n, &cosine, &second);
+    int polygon = tg_facing_polygon(p, lowest, f.down, &cosine, &second);
     int first = t->polygon_start[polygon], count = t->polygon_start[polygon + 1] - first;
-    v4 arm = s - p->x; /* another face looks down most when the shape has turned by that */
+    /* another face looks down most when the shape has turned by that */
     double margin = (cosine - second) * sqrt(v4_dot(arm, arm));
     if (count > TG_PATCH_MAX)
-        add_chosen(q, patch, polygon, margin);
+        add_chosen(q, &f, patch, polygon, margin);
     else
         for (int i = 0; i < count; i++)
-            add_vertex(q, patch, t->polygon[first + i], margin);
+            add_vertex(q, &f, patch, t->polygon[first + i], margin);
 }
 
 void tg_plane_polytope(const tg_query *q, tg_patch *patch)

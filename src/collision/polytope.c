@@ -273,7 +273,8 @@ static int parallel_polygon(const tg_query *q, const tg_axis *axis, int i)
     if (!tg_has_polygons(p))
         return -1;
     double cosine, second;
-    int polygon = tg_facing_polygon(p, axis->vertex[i][0], i == 0 ? axis->normal : -axis->normal, &cosine, &second);
+    v4 outward = mat3_mul_t(p->R, i == 0 ? axis->normal : -axis->normal);
+    int polygon = tg_facing_polygon(p, axis->vertex[i][0], outward, &cosine, &second);
     return 1 - cosine < 0.5 * TG_PARALLEL * TG_PARALLEL ? polygon : -1;
 }
 
@@ -583,10 +584,11 @@ static void box_patch(const tg_query *q, tg_patch *patch)
     tg_axis axis = tg_box_axis(&q->shape[0], &q->shape[1], &s, best);
     axis.nearest = true;
     axis.margin = separation > 0 ? INFINITY : box_margin(q, &s, best, axis.normal);
-    if (separation <= 0)
-        add_patch(q, &axis, patch);
-    else if (!nearest_box_patch(q, &axis, patch) && search_axis(&q->shape[0], &q->shape[1], q->reach, q->hint, &axis))
-        add_patch(q, &axis, patch);
+    bool apart = separation > 0;
+    if (apart &&
+        (nearest_box_patch(q, &axis, patch) || !search_axis(&q->shape[0], &q->shape[1], q->reach, q->hint, &axis)))
+        return;
+    add_patch(q, &axis, patch);
 }
 
 void tg_polytope_polytope(const tg_query *q, tg_patch *patch)

@@ -52,9 +52,9 @@ static inline bool tg_has_polygons(const tg_placed *p)
     return p->polytope != NULL && p->polytope->npolygon > 0;
 }
 
-/* The polygon at a vertex that looks most along the unit vector d (world), -1: there are none. *cosine: of the angle
- * between them; *second: of the next one, -1 if there is none. */
-int tg_facing_polygon(const tg_placed *p, int vertex, v4 d, double *cosine, double *second);
+/* The polygon at a vertex that looks most along the unit vector `local` (its own frame), -1: there are none. *cosine: of the
+ * angle between them; *second: of the next one, -1 if there is none. */
+int tg_facing_polygon(const tg_placed *p, int vertex, v4 local, double *cosine, double *second);
 
 /* ---- two boxes ---- */
 

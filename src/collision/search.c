@@ -236,9 +236,9 @@ static void take_better(const tg_query *q, tg_polish_function *polish, v4 n, tg_
 /* Uphill on the separation from n, in steps along directions that turn by the golden angle, until they are small. */
 static v4 uphill(const tg_query *q, v4 n, double *separation)
 {
-    double turn = 0;
+    double turn = 0, step = 0.1;
     *separation = tg_separation(&q->shape[0], &q->shape[1], n);
-    for (double step = 0.1; step > 1e-9; step *= 0.5)
+    for (int halved = 0; halved < 27; halved++, step *= 0.5) /* down to 1e-9 */
         for (int missed = 0; missed < 8; turn += 2.399963)
         {
             v4 t = tg_orthogonal(n), d = t * v4_splat(cos(turn)) + v4_cross(n, t) * v4_splat(sin(turn));

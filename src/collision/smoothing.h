@@ -6,7 +6,7 @@
 
 /* How the smoothed surface of a shape looks where its outward normal is the unit vector d; width in m. Not for planes and
  * height fields, which stay as they are. */
-tg_surface tg_smooth_surface(const tg_placed *shape, v4 d, double width);
+tg_surface tg_smooth_surface(const tg_placed *p, v4 d, double width);
 
 /* The point as one of two smoothed surfaces. */
 tg_contact_point tg_smooth_point(const tg_query *q, const tg_contact_point *c, double width);

@@ -212,7 +212,7 @@ static void respond_derivative_block(const limit *l, const tg_cone *cone, const 
 {
     const int *at = l->held->at + cone->row;
     response p = {.m = 0};
-    double slope = 1, q[TG_CONE_MAX];
+    double slope = 1, q[TG_CONE_MAX] = {0};
     if (cone->kind == TG_CONE_UNIT)
         block_response(l, cone, state, &p);
     else

@@ -87,10 +87,10 @@ const char *tg_path_join(tg_pool *pool, const char *dir, const char *name)
     char *path = tg_pool_take(pool, dir_length + name_length + 2, 1);
     if (path == NULL)
         return NULL;
-    memcpy(path, dir, dir_length);
+    memcpy(path, dir, dir_length + 1);
     if (!slash)
         path[dir_length] = '/';
-    memcpy(path + dir_length + (slash ? 0 : 1), name, name_length);
+    memcpy(path + dir_length + (slash ? 0 : 1), name, name_length + 1);
     return path;
 }
 
