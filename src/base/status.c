@@ -34,6 +34,7 @@ const char *tg_version(void)
     return STRING(TG_VERSION_MAJOR) "." STRING(TG_VERSION_MINOR) "." STRING(TG_VERSION_PATCH);
 }
 
+#undef tg_fail
 tg_status tg_fail(tg_error *error, tg_status status, const char *format, ...)
 {
     if (error == NULL)

@@ -102,38 +102,30 @@ static tg_status include_file(state *s, tg_xml *xml, int depth, int nesting, tg_
         return tg_xml_fail(s->r->error, TG_ERR_PARSE, xml, "must not have elements inside");
     if (nesting >= MAX_NESTING)
         return tg_xml_fail(s->r->error, TG_ERR_PARSE, xml, "files include each other more than %d deep", MAX_NESTING);
-    tg_status status = tg_mjcf_find_path(s->r, xml, s->dir, &path);
-    if (status == TG_OK)
-        status = remember(s, xml, path);
-    if (status == TG_OK)
-        status = read_tree(s, xml, path, root);
-    return status == TG_OK ? expand(s, *root, depth, nesting + 1) : status;
+    TG_TRY(tg_mjcf_find_path(s->r, xml, s->dir, &path));
+    if (path != NULL)
+    {
+        TG_TRY(remember(s, xml, path));
+        TG_TRY(read_tree(s, xml, path, root));
+    }
+    return *root != NULL ? expand(s, *root, depth, nesting + 1) : TG_OK;
 }
 
 static tg_status expand(state *s, tg_xml *parent, int depth, int nesting)
 {
     if (depth >= TG_XML_MAX_DEPTH)
         return tg_xml_fail(s->r->error, TG_ERR_PARSE, parent, "is nested deeper than %d elements", TG_XML_MAX_DEPTH);
-    for (tg_xml **link = &parent->first; *link != NULL; link = &(*link)->next)
+    for (tg_xml **link = &parent->first; *link != NULL;)
     {
-        tg_status status;
         if (strcmp((*link)->name, "include") != 0)
         {
-            status = expand(s, *link, depth + 1, nesting);
+            TG_TRY(expand(s, *link, depth + 1, nesting));
+            link = &(*link)->next;
+            continue;
         }
-        else
-        {
-            tg_xml *root = NULL;
-            status = include_file(s, *link, depth, nesting, &root);
-            if (status == TG_OK)
-            {
-                tg_xml *last = splice(parent, link, root);
-                while (*link != last)
-                    link = &(*link)->next;
-            }
-        }
-        if (status != TG_OK)
-            return status;
+        tg_xml *root = NULL;
+        TG_TRY(include_file(s, *link, depth, nesting, &root));
+        link = root != NULL ? &splice(parent, link, root)->next : &(*link)->next;
     }
     return TG_OK;
 }

@@ -205,7 +205,7 @@ tg_status tg_urdf_read_links(tg_urdf *u);
 tg_status tg_urdf_read_joints(tg_urdf *u);
 
 /* Mass of a link by its inertial element and, where the settings say so, its geoms. */
-tg_status tg_urdf_weigh_link(tg_urdf *u, int link);
+tg_status tg_urdf_weigh_link(tg_urdf *u, int index);
 
 /* ---- urdf_tree.c ---- */
 

@@ -38,7 +38,7 @@ static void place_state(const tg_tape *t, tg_state *state, tg_arena *arena)
     tg_state s = {TG_TAKE(arena, double, t->m->nq, "q"), TG_TAKE(arena, double, t->m->nv, "v"),
                   TG_TAKE(arena, double, t->m->na, "act"), TG_TAKE(arena, tg_cache, 1, "cache")};
     tg_cache_entry *entry = TG_TAKE(arena, tg_cache_entry, t->entries, "cache entries");
-    if (arena->base == NULL)
+    if (state == NULL || s.cache == NULL)
         return;
     *s.cache = (tg_cache){.capacity = t->entries, .entry = entry};
     *state = s;
