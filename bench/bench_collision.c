@@ -4,7 +4,6 @@
  * clock starts. Tangere's time includes placing the geoms in the world, which MuJoCo does in mj_kinematics, untimed.
  * Protocol: measure.c. */
 #include <mujoco/mujoco.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,26 +17,6 @@ enum
     RESET_SECONDS = 2,
     PILE_SIDE = 10
 };
-
-_Noreturn void bench_die(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fprintf(stderr, "bench_collision: ");
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, "\n");
-    va_end(arguments);
-    exit(1);
-}
-
-void *bench_alloc(size_t count, size_t size)
-{
-    size_t bytes = (count * size + 63) / 64 * 64;
-    void *memory = aligned_alloc(64, bytes > 0 ? bytes : 64);
-    if (memory == NULL)
-        bench_die("no memory for %zu bytes", bytes);
-    return memset(memory, 0, bytes);
-}
 
 /* ---- one scene in both engines ---- */
 

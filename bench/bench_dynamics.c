@@ -1,7 +1,6 @@
 /* Rigid-body dynamics and derivatives beside Pinocchio: same model, same states, same run, one core. README.md says
  * how. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -51,26 +50,6 @@ typedef struct options
     const char *robot, *shared, *out;
     bool trees, growth;
 } options;
-
-_Noreturn void bench_die(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fprintf(stderr, "bench_dynamics: ");
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, "\n");
-    va_end(arguments);
-    exit(1);
-}
-
-void *bench_alloc(size_t count, size_t size)
-{
-    size_t bytes = (count * size + 63) / 64 * 64;
-    void *memory = aligned_alloc(64, bytes > 0 ? bytes : 64);
-    if (memory == NULL)
-        bench_die("no memory for %zu bytes", bytes);
-    return memset(memory, 0, bytes);
-}
 
 static int positive(const char *option, const char *text)
 {

@@ -6,7 +6,6 @@
  * quaternions into matrices first, coal::distance and coal::collide (one contact). Of every hundred poses the smallest
  * time counts. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,17 +21,6 @@ enum
     BLOCKS = POSES / BLOCK,
     VERTICES = 30
 };
-
-_Noreturn void bench_die(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fprintf(stderr, "bench_pairs: ");
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, "\n");
-    va_end(arguments);
-    exit(1);
-}
 
 static const char *const names[TG_GEOM_TYPE_COUNT] = {"plane",     "height field", "sphere", "capsule",
                                                       "ellipsoid", "cylinder",     "box",    "mesh"};
@@ -234,15 +222,6 @@ static void run_pair(tg_geom_type a, tg_geom_type b, const double *vertex, const
     fflush(stdout);
     coal_pair_destroy(c->coal);
     free(c);
-}
-
-void *bench_alloc(size_t count, size_t size)
-{
-    size_t bytes = (count * size + 63) / 64 * 64;
-    void *memory = aligned_alloc(64, bytes);
-    if (memory == NULL)
-        bench_die("no memory for %zu bytes", bytes);
-    return memset(memory, 0, bytes);
 }
 
 /* NULL: all pairs */

@@ -19,26 +19,6 @@ enum
     ROOM = 256 /* contact points of a robot */
 };
 
-_Noreturn void bench_die(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fprintf(stderr, "bench_step: ");
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, "\n");
-    va_end(arguments);
-    exit(1);
-}
-
-void *bench_alloc(size_t count, size_t size)
-{
-    size_t bytes = (count * size + 63) / 64 * 64;
-    void *memory = aligned_alloc(64, bytes > 0 ? bytes : 64);
-    if (memory == NULL)
-        bench_die("no memory for %zu bytes", bytes);
-    return memset(memory, 0, bytes);
-}
-
 /* ---- to the terminal, and to the file of results if there is one ---- */
 
 static FILE *results;

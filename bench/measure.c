@@ -4,7 +4,9 @@
  * smallest time, and the median is taken over states. Repetitions are the outermost loop, so that a noisy spell hits
  * every function of every engine alike; every second repetition runs the engines in reverse order. */
 #include <ctype.h>
+#include <errno.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,26 @@
 #include <unistd.h>
 
 #include "bench.h"
+
+_Noreturn void bench_die(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%s: ", program_invocation_short_name);
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\n");
+    va_end(arguments);
+    exit(1);
+}
+
+void *bench_alloc(size_t count, size_t size)
+{
+    size_t bytes = (count * size + 63) / 64 * 64;
+    void *memory = aligned_alloc(64, bytes > 0 ? bytes : 64);
+    if (memory == NULL)
+        bench_die("no memory for %zu bytes", bytes);
+    return memset(memory, 0, bytes);
+}
 
 int bench_pin(int cpu)
 {

@@ -6,7 +6,7 @@
  * A row touches few trees, and a tree is in one island only, so the Jacobian is kept tree by tree and transposed:
  * J_t^T (dofs of the tree x columns), one column for each row that touches it. Then, with M = L^T D L,
  *     Y_t = D^-1/2 L^-T J_t^T,   G = sum over trees of Y_t^T Y_t   (scattered from columns to rows),
- * run four rows at a time. facts: docs/contact.md. */
+ * run four rows at a time. The laws: docs/contact.md. */
 #ifndef TG_CONTACT_ROWS_H
 #define TG_CONTACT_ROWS_H
 
