@@ -257,29 +257,30 @@ TG_API tg_status tg_differences_create(const tg_model *m, int contacts, tg_diffe
 TG_API void tg_differences_destroy(tg_differences *d); /* NULL is allowed */
 TG_API const char *tg_differences_message(const tg_differences *d);
 
-/* How many numbers were differenced, and why others were not. */
+/* How many numbers were differenced, and why others were not. May be NULL. */
 typedef struct tg_differences_count
 {
     int taken;
     int switched; /* a mode, a feature or a gate changes within reach of the displacement: tg_step_signature differs */
     int tied;     /* of two equal coefficients of a contact either may count: the derivative has two sides */
     int outside;  /* a displaced parameter is outside its domain, or not finite */
+    int refined;  /* of those taken: with several displacements, because the first two did not agree */
 } tg_differences_count;
 
 /* The gradient of out . (q+, v+, act+) with respect to what goes into a step, by Richardson's combination of central
- * differences with h and h/2: h = scale times 1e-7 for q, 1e-6 for v, act, u, tau and wrenches, 1e-5 dt for dt, 1e-6 of a
- * parameter's size (kept in 1e-3 .. 1; 0.1 for zeros) for parameters. Fills the fields of in that are not NULL; NaN where nothing could be
- * differenced. params: those of the workspace; NULL: the model's. index: nindex parameters, NULL: all; others are left alone.
- * count may be NULL. Slow: four steps a number. */
+ * differences with h and h/2: h = 1e-7 for q, 1e-6 for v and act, 1e-6 of the largest (at least 1) for u, tau and wrenches,
+ * 1e-5 dt for dt, 1e-6 of a parameter's size (kept in 1e-3 .. 1; 0.1 for zeros) for parameters. Where the two differences are more than
+ * 1e-7 apart, 8 and 64 times as much and as little are tried too, and the combination that agrees best with its neighbour counts. Fills
+ * the fields of in that are not NULL; NaN where nothing could be differenced. Slow: four steps a number, up to twenty. */
 typedef struct tg_differences_request
 {
-    const tg_params *params;
-    const tg_options *options;
+    const tg_params *params;   /* those of the workspace; NULL: the model's */
+    const tg_options *options; /* NULL: the default */
     const tg_state *state;
-    const tg_control *control;
-    const int *index;
+    const tg_control *control; /* NULL: none */
+    const int *index;          /* nindex parameters, others are left alone; NULL: all */
     int nindex;
-    double scale; /* 0: 1 */
+    const tg_cotangent *spread; /* NULL, or where to write, for the same numbers, how far the differences that agree best are apart */
 } tg_differences_request;
 
 TG_API tg_status tg_step_differences(const tg_model *m, tg_differences *d, const tg_differences_request *request,

@@ -2,8 +2,8 @@
  * is stopped by a side or a corner that it passes. The candidates are two, the normal now and the normal after dt.
  *
  * A normal that a flat face holds moves with the face, and its points are those that come over the face, brought
- * back to where they are now. (A clipped point or a corner is brought back as material: the derivative of its place
- * in the face is that of the material, and its margin is zero.)
+ * back to where they are now: points of the material (vertices, points where edges and rims cross the face's sides,
+ * points over its corners), rounded or bent by the shape as it is now.
  *
  * Two lines (edges, sides of capsules and cylinders) hold a normal as well: it is that of the lines as they are now.
  * Any other normal is taken as it will be. Its points now are the support points of the two shapes along it; on a
@@ -12,8 +12,8 @@
 
 #include <math.h>
 
+#include "collision/ahead_deriv.h"
 #include "collision/curved.h"
-#include "collision/narrow_deriv.h"
 #include "collision/polytope.h"
 #include "collision/surface.h"
 
@@ -28,6 +28,16 @@ static const tg_contact_point *deepest(const tg_patch *patch)
         if (patch->point[i].distance < best->distance)
             best = &patch->point[i];
     return best;
+}
+
+/* by how much the other points of a patch are less deep */
+static double lead_of(const tg_patch *patch, const tg_contact_point *c)
+{
+    double lead = INFINITY;
+    for (int i = 0; i < patch->count; i++)
+        if (&patch->point[i] != c)
+            lead = tg_least(lead, patch->point[i].distance - c->distance);
+    return lead;
 }
 
 /* which shape's flat face holds the normal of a point, -1: none */
@@ -69,9 +79,9 @@ tg_surface tg_support_surface(const tg_placed *p, v4 d)
     }
 }
 
-static bool is_vertex(const tg_surface *s)
+static v4 outward(const tg_contact_point *c, int i)
 {
-    return s->flat == 0 && s->round == 0 && s->bend == 0;
+    return i == 0 ? c->normal : -c->normal;
 }
 
 static v4 rounded_support(const tg_placed *p, v4 d)
@@ -79,43 +89,60 @@ static v4 rounded_support(const tg_placed *p, v4 d)
     return tg_support(p, d, NULL) + d * v4_splat(tg_rounding(p));
 }
 
-/* x on shape 1 - face, m and origin the plane of shape `face`, all as they are now */
-static void add_over_face(const tg_query *q, int face, v4 m, v4 origin, v4 x, tg_surface surface, double margin,
-                          uint32_t feature, tg_patch *patch)
+/* ---- a normal that a face holds ---- */
+
+/* The unit vector of a cylinder's side that looks along d; false where its axis does, to 1e-5. */
+static bool radial_towards(const tg_placed *p, v4 d, v4 *radial)
 {
+    v4 across = d - p->R.c[2] * v4_splat(v4_dot(d, p->R.c[2]));
+    double length = sqrt(v4_dot(across, across));
+    *radial = across * v4_splat(1 / length);
+    return length > 1e-5;
+}
+
+/* A surface point x of a shape there with outward normal d, as it is now with outward normal e: rounded shapes and the
+ * side of a cylinder turn under it (their axis is what is brought back), an ellipsoid has its support point, all other
+ * points are material. */
+static v4 surface_now(const tg_placed *now, const tg_placed *then, v4 x, v4 d, bool side, v4 e, tg_surface *surface)
+{
+    v4 there, here;
+    double r = now->size[0];
+    if (now->type == TG_GEOM_CYLINDER && side && radial_towards(then, d, &there) && radial_towards(now, e, &here))
+    {
+        *surface = tg_surface_rim(now->R.c[2], here, e, r);
+        return bring_back(now, then, x - there * v4_splat(r)) + here * v4_splat(r);
+    }
+    if (now->type == TG_GEOM_SPHERE || now->type == TG_GEOM_CAPSULE)
+    {
+        *surface = tg_surface_round(r);
+        return bring_back(now, then, x - d * v4_splat(r)) + e * v4_splat(r);
+    }
+    *surface = now->type == TG_GEOM_ELLIPSOID ? tg_surface_ellipsoid(now, e) : tg_surface_vertex();
+    return now->type == TG_GEOM_ELLIPSOID ? rounded_support(now, e) : bring_back(now, then, x);
+}
+
+/* The point that comes over a face of normal n, now. */
+static void add_over_face(const tg_query *q, const tg_placed then[2], const tg_contact_point *there, int face, v4 n,
+                          double margin, tg_patch *patch)
+{
+    int other = 1 - face;
+    v4 m = face == 0 ? n : -n, gap = outward(there, face) * v4_splat(0.5 * there->distance);
+    v4 origin = bring_back(&q->shape[face], &then[face], there->point - gap);
+    tg_surface surface;
+    v4 x = surface_now(&q->shape[other], &then[other], there->point + gap, outward(there, other),
+                       there->surface[other].bend != 0, -m, &surface);
     double distance = v4_dot(m, x - origin);
     if (!(distance < q->reach) || patch->count == TG_PATCH_MAX)
         return;
     tg_contact_point *c = &patch->point[patch->count++];
-    tg_init_point(c, x - m * v4_splat(0.5 * distance), face == 0 ? m : -m, distance, margin, feature);
+    tg_init_point(c, x - m * v4_splat(0.5 * distance), n, distance, tg_least(margin, there->margin), there->feature);
+    c->reference = face;
     c->surface[face] = tg_surface_face();
-    c->surface[1 - face] = surface;
-}
-
-/* Points that come over a face, now. */
-static void face_points(const tg_query *q, const tg_placed then[2], const tg_patch *ahead, int face, v4 n,
-                        double margin, tg_patch *patch)
-{
-    const tg_placed *other = &q->shape[1 - face];
-    v4 m = face == 0 ? n : -n;
-    bool support = false;
-    for (int i = 0; i < ahead->count; i++)
-    {
-        const tg_contact_point *c = &ahead->point[i];
-        if (held_by(c) != face)
-            continue;
-        double side = face == 0 ? 0.5 : -0.5;
-        v4 gap = c->normal * v4_splat(side * c->distance);
-        v4 origin = bring_back(&q->shape[face], &then[face], c->point - gap);
-        bool material = c->kind != TG_POINT_WITNESS || is_vertex(&c->surface[1 - face]);
-        if (!material && support)
-            continue;
-        v4 x = material ? bring_back(other, &then[1 - face], c->point + gap) : rounded_support(other, -m);
-        support = support || !material;
-        double next = c->kind == TG_POINT_WITNESS ? tg_least(margin, c->margin) : 0;
-        add_over_face(q, face, m, origin, x, material ? tg_surface_vertex() : tg_support_surface(other, -m), next,
-                      c->feature, patch);
-    }
+    c->surface[other] = surface;
+    if (there->kind == TG_POINT_WITNESS && (there->surface[other].bend == 0 || surface.bend != 0))
+        return; /* its place in its shape does not depend on where the shapes will be */
+    c->kind = TG_POINT_SLIDING;
+    tg_set_course(q, then, there, c);
 }
 
 /* ---- a normal that no face holds ---- */
@@ -127,11 +154,6 @@ typedef struct held_line
     v4 x, axis;
     double r;
 } held_line;
-
-static v4 outward(const tg_contact_point *c, int i)
-{
-    return i == 0 ? c->normal : -c->normal;
-}
 
 static held_line line_of(const tg_query *q, const tg_placed then[2], const tg_contact_point *there, int i)
 {
@@ -163,20 +185,6 @@ static bool add_crossing(const tg_query *q, const held_line line[2], const tg_co
     return true;
 }
 
-/* How the normal follows where the shapes will be, by displacements about the point p: from the witness point there. */
-static tg_course course_of(const tg_contact_point *there, v4 p, v4 offset)
-{
-    tg_course c = {.offset = offset};
-    mat3 unit = mat3_identity();
-    for (int k = 0; k < 3; k++)
-    {
-        v4 e = unit.c[k], half = v4_cross(e, there->normal) * v4_splat(0.5);
-        c.by_shift.c[k] = tg_motion_by_twist(there, e, v4_zero()).normal;
-        c.by_turn.c[k] = tg_motion_by_twist(there, v4_cross(e, there->point - p), e).normal - half;
-    }
-    return c;
-}
-
 /* The points of two surfaces along the normal there, of which one may be on a line: then opposite to the other. */
 static void surface_points(const tg_query *q, const held_line line[2], const tg_contact_point *there, v4 x[2],
                            tg_surface surface[2])
@@ -193,19 +201,13 @@ static void surface_points(const tg_query *q, const held_line line[2], const tg_
     x[i] += line[i].axis * v4_splat(v4_dot(line[i].axis, x[1 - i] - x[i]));
     surface[i].flat = 1;
     surface[i].edge = line[i].axis;
+    if (line[1 - i].is)
+        surface[1 - i].edge = line[1 - i].axis;
 }
 
-void tg_add_ahead(const tg_query *q, const tg_placed then[2], const tg_contact_point *there, double margin,
-                  tg_patch *patch)
+static void add_as_there(const tg_query *q, const tg_placed then[2], const held_line line[2],
+                         const tg_contact_point *there, double margin, tg_patch *patch)
 {
-    held_line line[2] = {line_of(q, then, there, 0), line_of(q, then, there, 1)};
-    margin = tg_least(margin, there->margin);
-    if (line[0].is && line[1].is)
-    {
-        if (add_crossing(q, line, there, margin, patch))
-            return;
-        margin = 0; /* the place on the second line is taken as material, which it is not */
-    }
     tg_contact_point c = {.normal = there->normal, .margin = margin, .feature = there->feature, .kind = TG_POINT_AHEAD};
     v4 x[2];
     surface_points(q, line, there, x, c.surface);
@@ -213,8 +215,25 @@ void tg_add_ahead(const tg_query *q, const tg_placed then[2], const tg_contact_p
     c.point = (x[0] + x[1]) * v4_splat(0.5);
     if (!(c.distance < q->reach))
         return;
-    c.course = course_of(there, c.point, x[1] - x[0] - c.normal * v4_splat(c.distance));
+    c.course.offset = x[1] - x[0] - c.normal * v4_splat(c.distance);
+    tg_set_course(q, then, there, &c);
     patch->point[patch->count++] = c;
+}
+
+void tg_add_ahead(const tg_query *q, const tg_placed then[2], const tg_contact_point *there, double margin,
+                  tg_patch *patch)
+{
+    held_line line[2] = {line_of(q, then, there, 0), line_of(q, then, there, 1)};
+    margin = tg_least(margin, there->margin);
+    if (!(line[0].is && line[1].is && add_crossing(q, line, there, margin, patch)))
+        add_as_there(q, then, line, there, margin, patch);
+}
+
+void tg_add_as_there(const tg_query *q, const tg_placed then[2], const tg_contact_point *there, double margin,
+                     tg_patch *patch)
+{
+    held_line line[2] = {line_of(q, then, there, 0), line_of(q, then, there, 1)};
+    add_as_there(q, then, line, there, tg_least(margin, there->margin), patch);
 }
 
 /* ---- the choice ---- */
@@ -261,8 +280,9 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
         return;
     }
     patch->count = 0;
-    if (face >= 0)
-        face_points(q, then.shape, &ahead, face, n, margin, patch);
-    else
-        tg_add_ahead(q, then.shape, c, margin, patch);
+    if (face < 0)
+        tg_add_ahead(q, then.shape, c, tg_least(margin, lead_of(&ahead, c)), patch);
+    for (int i = 0; i < ahead.count && face >= 0; i++)
+        if (held_by(&ahead.point[i]) == face)
+            add_over_face(q, then.shape, &ahead.point[i], face, n, margin, patch);
 }

@@ -14,6 +14,11 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
 void tg_add_ahead(const tg_query *q, const tg_placed then[2], const tg_contact_point *there, double margin,
                   tg_patch *patch);
 
+/* The same with the normal of `there` in any case; tg_add_ahead takes that of two lines as they are now, unless these are
+ * nearly parallel. */
+void tg_add_as_there(const tg_query *q, const tg_placed then[2], const tg_contact_point *there, double margin,
+                     tg_patch *patch);
+
 /* How the surface of a shape looks at its support point along the unit vector d. */
 tg_surface tg_support_surface(const tg_placed *p, v4 d);
 

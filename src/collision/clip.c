@@ -240,7 +240,7 @@ static outline *cut(const scene *s, int side, bool widen, outline *from, outline
         bool inside = d[i] <= on, edge = j > 0 || from->closed, next = edge && d[j] <= on;
         if (inside)
             copy_corner(from, i, to);
-        if (inside && edge && !next && d[i] >= -on)
+        if (inside && edge && !next && d[i] >= -on && shift == 0)
             to->after[to->count - 1] = ~side;
         if (edge && inside != next && (inside ? d[i] : d[j]) < -on)
             add_crossing(from, i, j, d[i], d[j], side, to);
@@ -318,11 +318,15 @@ static uint32_t mix(uint32_t a, uint32_t b, uint32_t c)
     return h * 0x2C1B3C6Du;
 }
 
-/* kind, which shape is the reference, and up to three vertices of the features */
-static uint32_t feature_id(const scene *s, tg_point_kind kind, int a, int b, int c)
+/* kind, which shape is the reference, and what tells the features apart */
+static uint32_t feature_id(tg_point_kind kind, int reference, uint32_t features)
 {
-    uint32_t features = kind == TG_POINT_CLIPPED ? mix((uint32_t)a, (uint32_t)b, (uint32_t)c) : (uint32_t)a;
-    return (uint32_t)kind << 30 | (uint32_t)s->reference << 29 | (features & 0x1FFFFFFFu);
+    return (uint32_t)kind << 30 | (uint32_t)reference << 29 | (features & 0x1FFFFFFFu);
+}
+
+uint32_t tg_vertex_feature(int reference, int vertex)
+{
+    return feature_id(TG_POINT_WITNESS, reference, (uint32_t)vertex);
 }
 
 static v4 to_world(const scene *s, v4 d)
@@ -354,7 +358,8 @@ static void describe_crossing(const scene *s, int edge, int side, tg_contact_poi
     c->side_normal = to_world(s, v4_set(s->side[side][0], s->side[side][1], 0, 0));
     if (r > 0)
         c->surface[1 - s->reference] = tg_surface_edge(e, r);
-    c->feature = feature_id(s, TG_POINT_CLIPPED, low, a + b, reference_vertex(s, side));
+    c->feature = feature_id(TG_POINT_CLIPPED, s->reference,
+                            mix((uint32_t)low, (uint32_t)(a + b), (uint32_t)reference_vertex(s, side)));
 }
 
 /* made by two cuts: the corner that two neighbouring sides share */
@@ -363,7 +368,7 @@ static void describe_corner(const scene *s, int first, int second, tg_contact_po
     int later = (first + 1) % s->nref == second ? second : first;
     c->kind = TG_POINT_CORNER;
     c->side_normal = s->inc_normal;
-    c->feature = feature_id(s, TG_POINT_CORNER, reference_vertex(s, later), 0, 0);
+    c->feature = feature_id(TG_POINT_CORNER, s->reference, (uint32_t)reference_vertex(s, later));
 }
 
 static void describe(const scene *s, const outline *o, int i, tg_contact_point *c)
@@ -373,7 +378,7 @@ static void describe(const scene *s, const outline *o, int i, tg_contact_point *
     {
         c->surface[s->reference] = tg_surface_face();
         c->surface[1 - s->reference] = incident_vertex_surface(s);
-        c->feature = feature_id(s, TG_POINT_WITNESS, incident_vertex(s, o->vertex[i]), 0, 0);
+        c->feature = tg_vertex_feature(s->reference, incident_vertex(s, o->vertex[i]));
     }
     else if (before < 0 && after < 0)
         describe_corner(s, ~before, ~after, c);
@@ -394,6 +399,8 @@ static double room_around(const outline *o, int i)
                 continue;
             j = j < 0 ? o->count - 1 : 0;
         }
+        if (j == i) /* all that a widened side has left */
+            continue;
         if (o->vertex[i] >= 0 && o->vertex[j] >= 0)
             continue;
         v4 d = o->at[i] - o->at[j];

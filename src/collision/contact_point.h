@@ -2,6 +2,7 @@
 #ifndef TG_COLLISION_CONTACT_POINT_H
 #define TG_COLLISION_CONTACT_POINT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "collision/shape.h"
@@ -31,16 +32,31 @@ typedef enum tg_point_kind
     TG_POINT_WITNESS, /* nearest points (or deepest) of two surfaces: surface[0], surface[1] */
     TG_POINT_CLIPPED, /* a point of an incident edge where it crosses a side plane of the reference face */
     TG_POINT_CORNER,  /* a corner of the reference face over the incident face, measured along the reference normal */
-    TG_POINT_AHEAD /* points of two surfaces along the normal of where the shapes will be: surface[0], surface[1], course */
+    TG_POINT_AHEAD, /* points of two surfaces along the normal of where the shapes will be: surface[0], surface[1], course */
+    TG_POINT_SLIDING /* a point of the incident shape that will come over the reference face, which holds the normal: surface of the
+                      * incident shape, course */
 } tg_point_kind;
 
-/* How the normal of where the shapes will be follows them. With z the displacement of where the second shape will be minus
- * that of the first, as a field, W its rotation, and w the mean of the two rotations:
- *   dn = w x n + by_shift z(point) + by_turn W.
- * The contact's two surface points are distance n + offset apart. */
+/* The contact of the shapes where they will be from which a point was made: fields as in tg_contact_point. */
+typedef struct tg_there
+{
+    v4 point, normal;
+    double distance;
+    tg_point_kind kind;
+    int reference;
+    tg_surface surface[2];
+    v4 incident_edge, side_normal;
+} tg_there;
+
+/* How a contact follows where the shapes will be: through what it has from there.
+ *   AHEAD:   the normal. The contact's two surface points are distance n + offset apart. Of two lines the one that is
+ *            not flat here also has its place along its edge from there.
+ *   SLIDING: the place of the incident point in its shape.
+ * back: the rotation, from there to now, of the shape whose point has its place from there. */
 typedef struct tg_course
 {
-    mat3 by_shift, by_turn;
+    tg_there there;
+    mat3 back;
     v4 offset;
 } tg_course;
 
@@ -59,13 +75,19 @@ typedef struct tg_contact_point
 
     /* for the derivative */
     tg_point_kind kind;
-    int reference; /* CLIPPED, CORNER: which shape (0, 1) has the reference face, whose normal the contact normal is */
+    int reference; /* CLIPPED, CORNER, SLIDING: which shape (0, 1) has the reference face, whose normal the contact normal is */
     tg_surface surface[2];
     /* undefined where the kind has no use for them */
     v4 incident_edge; /* CLIPPED: direction of the incident edge (unit) */
     v4 side_normal; /* CLIPPED: normal of the side plane of the reference face (unit, in the face); CORNER: of the incident face */
-    tg_course course; /* AHEAD */
+    tg_course course; /* AHEAD, SLIDING */
 } tg_contact_point;
+
+/* true where the contact depends on where the shapes will be, that is on their velocities and dt */
+static inline bool tg_has_course(const tg_contact_point *c)
+{
+    return c->kind == TG_POINT_AHEAD || c->kind == TG_POINT_SLIDING;
+}
 
 /* A witness point of two vertices. Field by field: a compound literal would be made elsewhere and copied. */
 static inline void tg_init_point(tg_contact_point *c, v4 point, v4 normal, double distance, double margin,

@@ -63,18 +63,31 @@ static tg_query swapped(const tg_query *q)
     return s;
 }
 
+static void swap_surfaces(tg_surface surface[2])
+{
+    tg_surface first = surface[0];
+    surface[0] = surface[1];
+    surface[1] = first;
+}
+
+static void mirror_course(tg_course *course)
+{
+    course->there.normal = -course->there.normal;
+    course->there.reference = 1 - course->there.reference;
+    swap_surfaces(course->there.surface);
+    course->offset = -course->offset;
+}
+
 static void mirror(tg_patch *patch)
 {
     for (int i = 0; i < patch->count; i++)
     {
         tg_contact_point *c = &patch->point[i];
-        tg_surface first = c->surface[0];
         c->normal = -c->normal;
-        c->surface[0] = c->surface[1];
-        c->surface[1] = first;
         c->reference = 1 - c->reference;
-        if (c->kind == TG_POINT_AHEAD)
-            c->course.offset = -c->course.offset;
+        swap_surfaces(c->surface);
+        if (tg_has_course(c))
+            mirror_course(&c->course);
     }
 }
 

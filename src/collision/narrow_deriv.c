@@ -20,18 +20,14 @@
  * Corners. w = a corner of the reference face, x = w + s Phi n (s = 1 where the first shape is the reference, -1
  * where it is the second) on the incident face of normal k: seen from the reference shape k . (s dPhi n - z(x)) = 0.
  *
- * Points ahead. n follows where the shapes will be (contact_point.h, tg_course); a and b are support points along it,
- * b - a = Phi n + o: da = S1 dn, db = z(b) - S2 (dn - W), dPhi = n . z(b) + o . dn. A point on a line (axis e) is the one
- * opposite to the other shape's, e . (b - a) = 0, and slides along e.
- *
  * Changed sizes move the material by a linear map x -> A x (its own frame); a face turns with it, dn = -A n,
  * tangential part, and stretches heights above it by n . A n. */
 #include "collision/narrow_deriv.h"
 
 #include <math.h>
 
-#include "collision/curved.h"
-#include "collision/polytope.h"
+#include "collision/ahead_deriv.h"
+#include "collision/surface.h"
 
 /* What displaces and turns the two surfaces, seen from the first shape. */
 typedef struct sources
@@ -204,59 +200,10 @@ static tg_point_motion patch_by_twist(const tg_contact_point *c, v4 shift, v4 tu
     return m;
 }
 
-/* ---- points ahead ---- */
-
-/* half of the way from the first surface point to the second */
-static v4 half_way(const tg_contact_point *c)
-{
-    return (c->normal * v4_splat(c->distance) + c->course.offset) * v4_splat(0.5);
-}
-
-/* From the change of the normal and the displacements of the material at the two points. The second shape turns by
- * `turn`; bend: the change of the direction of the line that one of the points is on. */
-static tg_point_motion ahead_motion(const tg_contact_point *c, v4 dn, v4 da, v4 db, v4 turn, v4 bend)
-{
-    v4 n = c->normal, way = half_way(c) * v4_splat(2);
-    tg_point_motion m = {.normal = dn, .distance = v4_dot(n, db - da) + v4_dot(dn, c->course.offset)};
-    da += tg_bend(&c->surface[0], dn);
-    db -= tg_bend(&c->surface[1], dn - v4_cross(turn, n));
-    for (int i = 0; i < 2; i++)
-        if (c->surface[i].flat == 1)
-        {
-            v4 e = c->surface[i].edge;
-            double slide = v4_dot(e, db - da) + v4_dot(bend, way);
-            if (i == 0)
-                da += e * v4_splat(slide);
-            else
-                db -= e * v4_splat(slide);
-            m.distance -= v4_dot(n, e) * slide;
-        }
-    m.point = (da + db) * v4_splat(0.5);
-    return m;
-}
-
-static tg_point_motion ahead_by_twist(const tg_contact_point *c, v4 shift, v4 turn)
-{
-    v4 dn = v4_cross(turn, c->normal) * v4_splat(0.5) + mat3_mul(c->course.by_shift, shift) +
-            mat3_mul(c->course.by_turn, turn);
-    v4 bend = c->surface[1].flat == 1 ? v4_cross(turn, c->surface[1].edge) : v4_zero();
-    return ahead_motion(c, dn, v4_zero(), shift + v4_cross(turn, half_way(c)), turn, bend);
-}
-
-tg_point_motion tg_motion_by_course(const tg_contact_point *c, int which, v4 shift, v4 turn)
-{
-    if (c->kind != TG_POINT_AHEAD)
-        return (tg_point_motion){0};
-    double sign = which == 1 ? 1 : -1;
-    v4 relative = mat3_mul(c->course.by_shift, shift) + mat3_mul(c->course.by_turn, turn);
-    v4 dn = v4_cross(turn, c->normal) * v4_splat(0.5) + relative * v4_splat(sign);
-    return ahead_motion(c, dn, v4_zero(), v4_zero(), v4_zero(), v4_zero());
-}
-
 tg_point_motion tg_motion_by_twist(const tg_contact_point *c, v4 shift, v4 turn)
 {
-    if (c->kind == TG_POINT_AHEAD)
-        return ahead_by_twist(c, shift, turn);
+    if (tg_has_course(c))
+        return tg_ahead_by_twist(c, shift, turn);
     if (c->kind != TG_POINT_WITNESS)
         return patch_by_twist(c, shift, turn);
     v4 b = c->normal * v4_splat(0.5 * c->distance); /* second witness relative to the middle */
@@ -301,9 +248,8 @@ static v4 ellipsoid_size_shift(const tg_placed *p, v4 d, int k)
     return u;
 }
 
-/* The displacement of a surface point when size k grows, at a frozen outward normal. Roundings move along the
- * normal; a capsule's ends along its axis. */
-static v4 size_shift(const tg_placed *p, v4 point, v4 outward, int k)
+/* Roundings move along the normal; a capsule's ends along its axis. */
+v4 tg_size_shift(const tg_placed *p, v4 point, v4 outward, int k)
 {
     v4 local = mat3_mul_t(p->R, point - p->x), d = mat3_mul_t(p->R, outward), u = v4_zero();
     switch (p->type)
@@ -326,9 +272,7 @@ static v4 size_shift(const tg_placed *p, v4 point, v4 outward, int k)
     return mat3_mul(p->R, u);
 }
 
-/* A n in the world, of which a face's normal turns by minus the tangential part and heights stretch by the normal
- * part */
-static v4 size_strain(const tg_placed *p, v4 n, int k)
+v4 tg_size_strain(const tg_placed *p, v4 n, int k)
 {
     return mat3_mul(p->R, size_map(p, k) * mat3_mul_t(p->R, n));
 }
@@ -338,11 +282,11 @@ static tg_point_motion patch_by_size(const tg_query *q, const tg_contact_point *
     const tg_placed *shape = &q->shape[which];
     v4 n = c->normal, outward = which == 0 ? n : -n, x = incident_point(c);
     if (which != c->reference)
-        return patch_motion(c, size_shift(shape, x, outward, k), v4_zero(), v4_zero());
+        return patch_motion(c, tg_size_shift(shape, x, outward, k), v4_zero(), v4_zero());
     /* the reference stretches under x: its foot moves by `base`, its normal turns */
-    v4 strain = size_strain(shape, n, k), turn = -tangential(strain, n);
+    v4 strain = tg_size_strain(shape, n, k), turn = -tangential(strain, n);
     double half = incident_side(c);
-    v4 height = n * v4_splat(2 * half * c->distance), foot = x - height, base = size_shift(shape, foot, outward, k);
+    v4 height = n * v4_splat(2 * half * c->distance), foot = x - height, base = tg_size_shift(shape, foot, outward, k);
     v4 lift = turn * v4_splat(2 * half * c->distance); /* how the turned normal moves the point above the foot */
     v4 slide = tg_bend(&c->surface[1 - which], turn) * v4_splat(-2 * half); /* and over the incident surface */
     if (c->kind == TG_POINT_CORNER)
@@ -357,40 +301,19 @@ static tg_point_motion patch_by_size(const tg_query *q, const tg_contact_point *
     return m;
 }
 
-/* The normal changes as that of where the shapes will be. */
-static tg_point_motion ahead_by_size(const tg_query *q, const tg_contact_point *c, int which, int k)
-{
-    tg_query then = *q;
-    then.shape[0] = tg_advanced(q, 0);
-    then.shape[1] = tg_advanced(q, 1);
-    then.reach = INFINITY;
-    then.dt = 0;
-    tg_patch there;
-    tg_narrow(&then, &there);
-    int deepest = 0;
-    for (int i = 1; i < there.count; i++)
-        if (there.point[i].distance < there.point[deepest].distance)
-            deepest = i;
-    v4 dn = there.count > 0 ? tg_motion_by_size(&then, &there.point[deepest], which, k).normal : v4_zero();
-    v4 side = which == 0 ? -half_way(c) : half_way(c);
-    v4 u = size_shift(&q->shape[which], c->point + side, which == 0 ? c->normal : -c->normal, k);
-    v4 bend = c->surface[which].flat == 1 ? size_strain(&q->shape[which], c->surface[which].edge, k) : v4_zero();
-    return ahead_motion(c, dn, which == 0 ? u : v4_zero(), which == 0 ? v4_zero() : u, v4_zero(), bend);
-}
-
 tg_point_motion tg_motion_by_size(const tg_query *q, const tg_contact_point *c, int which, int k)
 {
-    if (c->kind == TG_POINT_AHEAD)
-        return ahead_by_size(q, c, which, k);
+    if (tg_has_course(c))
+        return tg_ahead_by_size(q, c, which, k);
     if (c->kind != TG_POINT_WITNESS)
         return patch_by_size(q, c, which, k);
     const tg_placed *shape = &q->shape[which];
     double side = which == 0 ? -0.5 : 0.5;
     v4 at = c->point + c->normal * v4_splat(side * c->distance);
-    v4 u = size_shift(shape, at, which == 0 ? c->normal : -c->normal, k);
+    v4 u = tg_size_shift(shape, at, which == 0 ? c->normal : -c->normal, k);
     sources s = {.shift = which == 0 ? -u : u, .shift_a = which == 0 ? u : v4_zero(), .rotation = v4_zero()};
     s.turn[0] = s.turn[1] = v4_zero();
     if (c->surface[which].flat > 0)
-        s.turn[which] = -tangential(size_strain(shape, c->normal, k), c->normal);
+        s.turn[which] = -tangential(tg_size_strain(shape, c->normal, k), c->normal);
     return witness_motion(c, &s);
 }

@@ -16,13 +16,20 @@ typedef struct tg_point_motion
  * first, applied to the contact as a rigid body, plus this one for the difference. */
 tg_point_motion tg_motion_by_twist(const tg_contact_point *c, v4 shift, v4 turn);
 
-/* A point of kind TG_POINT_AHEAD has its normal from where the shapes will be. tg_motion_by_twist displaces that place by the
- * same twist as the shape, as a field. Whatever displaces it further (the shape's velocity is another one, or the shape
- * turns while its velocity does not) comes on top: `shift` at the contact point, and rotation vector `turn`, of where shape
- * `which` (0, 1) will be. Zero for points of all other kinds. */
+/* A contact that depends on where the shapes will be (tg_has_course): tg_motion_by_twist displaces that place by the same twist
+ * as the shape, as a field. Whatever displaces it further (the shape's velocity is another one, or the shape turns while its
+ * velocity does not) comes on top: `shift` at the contact point, and rotation vector `turn`, of where shape `which` (0, 1)
+ * will be. Zero for all other points. */
 tg_point_motion tg_motion_by_course(const tg_contact_point *c, int which, v4 shift, v4 turn);
 
 /* With both shapes held and size k (0, 1, 2) of shape `which` (0, 1) changed. */
 tg_point_motion tg_motion_by_size(const tg_query *query, const tg_contact_point *c, int which, int k);
+
+/* The displacement of a surface point (world) when size k of its shape grows, at a frozen outward normal. */
+v4 tg_size_shift(const tg_placed *shape, v4 point, v4 outward, int k);
+
+/* A x, A the linear map by which the material of a polytope or cylinder moves when size k grows. A face's normal n turns by
+ * minus the tangential part of A n. */
+v4 tg_size_strain(const tg_placed *shape, v4 x, int k);
 
 #endif

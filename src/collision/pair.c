@@ -339,7 +339,7 @@ static tg_point_motion motion_by_pose(const tg_query *q, const tg_contact_point 
         m.point += at;
         m.normal += v4_cross(turn, c->normal);
     }
-    if (c->kind == TG_POINT_AHEAD)
+    if (tg_has_course(c))
     {
         tg_point_motion more = motion_by_course(q, c, which, turn);
         m.point += more.point;

@@ -286,6 +286,16 @@ static bool agrees(const tg_query *q, const tg_axis *axis, double least, double 
     return least <= distance + 1e-9 * fabs(axis->separation) + tolerance * extent;
 }
 
+/* The lowest vertex, which is not over the face of shape i. Which vertices of the face the axis names is a matter of
+ * rounding: the point has the id of a vertex over it. */
+static void add_beside(const tg_query *q, const tg_axis *axis, int i, tg_patch *patch)
+{
+    int before = patch->count;
+    add_witness(q, axis, patch);
+    if (patch->count > before && axis->count[1 - i] == 1)
+        patch->point[before].feature = tg_vertex_feature(i, axis->vertex[1 - i][0]);
+}
+
 /* Points over a face, if the axis has one. An axis along which the shapes are not nearest may have nothing over its
  * face yet: then what comes there first. */
 static bool add_face_points(const tg_query *q, const tg_axis *axis, double tolerance, tg_patch *patch)
@@ -303,7 +313,7 @@ static bool add_face_points(const tg_query *q, const tg_axis *axis, double toler
             if (least == INFINITY)
                 tg_clip(q, axis, i, polygon, true, patch);
             else
-                add_witness(q, axis, patch);
+                add_beside(q, axis, i, patch);
             return true;
         }
         patch->count = 0;
@@ -509,14 +519,20 @@ static double moving_margin(const tg_query *q, const tg_box_axes *now, const tg_
     return least;
 }
 
+/* The points that hold the axis lie opposite each other. */
+static bool opposite(const tg_query *q, const tg_axis *axis)
+{
+    v4 between = axis->point[1] - axis->point[0] - axis->normal * v4_splat(axis->separation);
+    return length(between) <= TIE * box_extent(q);
+}
+
 /* The boxes are apart, and `axis` is the one of the fifteen along which they are farthest apart: it is the direction
  * between the nearest points if the points that hold it lie opposite each other. Otherwise that is searched for. */
 static bool nearest_box_patch(const tg_query *q, tg_axis *axis, tg_patch *patch)
 {
-    v4 between = axis->point[1] - axis->point[0] - axis->normal * v4_splat(axis->separation);
     if (add_face_points(q, axis, EXACT, patch))
         return true;
-    if (axis->count[0] == 2 && axis->count[1] == 2 && length(between) <= TIE * box_extent(q))
+    if (axis->count[0] == 2 && axis->count[1] == 2 && opposite(q, axis))
     {
         add_witness(q, axis, patch);
         return true;
@@ -524,14 +540,32 @@ static bool nearest_box_patch(const tg_query *q, tg_axis *axis, tg_patch *patch)
     return false;
 }
 
-/* Two edges that will touch where their lines cross, even if that is beyond their ends now. Much beyond, the point is
- * what is left of the edges there; its derivative is not that of a crossing, and the margin says so. */
-static void extend_edges(const tg_query *q, int k, tg_axis *axis)
+/* Two edges will touch. They have the normal of their lines as they are now and the point where these cross, even if
+ * that is beyond their ends. Where it is much beyond, the edges are nearly parallel, and normal and points are those of
+ * where they will be (then true: the point is in the patch), if the boxes are apart along that normal. Otherwise the
+ * point is what is left of the edges there; its derivative is not that of a crossing, and the margin says so. */
+static bool extend_edges(const tg_query *q, const tg_placed moved[2], const tg_box_axes *after, int k, tg_axis *axis,
+                         tg_patch *patch)
 {
     tg_box_edges(&q->shape[0], &q->shape[1], k, 2, axis);
-    v4 between = axis->point[1] - axis->point[0] - axis->normal * v4_splat(axis->separation);
-    if (length(between) > TIE * box_extent(q))
+    if (opposite(q, axis))
+        return false;
+    tg_axis there = tg_box_axis(&moved[0], &moved[1], after, k);
+    int vertex[2];
+    double apart = separation_along(&q->shape[0], &q->shape[1], there.normal, vertex) - STILL_APART;
+    if (apart < 0 || !opposite(q, &there))
+    {
         axis->margin = 0;
+        return false;
+    }
+    tg_query then = *q;
+    tg_patch ahead = {0};
+    then.shape[0] = moved[0];
+    then.shape[1] = moved[1];
+    then.reach = INFINITY;
+    add_witness(&then, &there, &ahead);
+    tg_add_as_there(q, moved, &ahead.point[0], tg_least(axis->margin, apart), patch);
+    return true;
 }
 
 /* The boxes will close: among all fifteen axes, and the direction between the nearest points, that along which they
@@ -563,9 +597,8 @@ static void moving_box_patch(const tg_query *q, const tg_box_axes *now, int best
     }
     else
         axis.nearest = chosen == best;
-    if (chosen >= 6 && !axis.nearest)
-        extend_edges(q, chosen, &axis);
-    add_patch(q, &axis, patch);
+    if (!(chosen >= 6 && !axis.nearest && extend_edges(q, moved, &after, chosen, &axis, patch)))
+        add_patch(q, &axis, patch);
 }
 
 static void box_patch(const tg_query *q, tg_patch *patch)

@@ -88,6 +88,9 @@ void tg_box_edges(const tg_placed *a, const tg_placed *b, int k, double ends, tg
  * first, so that there is always something. */
 double tg_clip(const tg_query *q, const tg_axis *axis, int reference, int polygon, bool widen, tg_patch *patch);
 
+/* The feature id of a vertex over a polygon of shape `reference`. */
+uint32_t tg_vertex_feature(int reference, int vertex);
+
 /* Which of `count` points to keep, at (x, y) in a plane with height h: at[i] = x y h 0. All up to eight; of more,
  * those that are extreme along seven directions of the plane, and the lowest, if it is lower than these by more than
  * 1e-7 of their extent. Writes their indices, ascending, and returns how many. */

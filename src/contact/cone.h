@@ -64,6 +64,9 @@ void tg_cones_scatter(const tg_cones *cones, const double *x, int rows, double *
 /* s = Gs x + gs */
 void tg_cones_velocity(const tg_cones *cones, const double *x, double *s);
 
+/* The residual of the unrelaxed law (residual.c) from the scaled problem, s = Gs x + gs, in m/s and unscaled. */
+double tg_cones_residual(const tg_cones *cones, const double *x, const double *s);
+
 /* Nearest point of the unit cone |y_T| <= y_N, in place; y has d entries, normal first. The cone is its own dual. */
 void tg_cone_project(int d, double *y);
 

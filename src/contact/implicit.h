@@ -10,11 +10,31 @@
  * Redundant rows. S L_R = z = J_R p (held.c, limit.c) ties L_R to the range of J_R; a parameter that changes J turns it:
  *     dz = Q^T dd + Z Z^T (dJ p),   p = M^-1 J^T spread.
  * n = dJ p, the change of relative velocities of the motion p at frozen p, is the second input of tg_implicit_forward; NULL
- * when J does not change or nothing is redundant (rank == held). v+ needs it only where a redundant patch slides. */
+ * when J does not change. v+ needs it only where a redundant patch slides (turns). */
 #ifndef TG_CONTACT_IMPLICIT_H
 #define TG_CONTACT_IMPLICIT_H
 
 #include "contact/problem.h"
+
+/* How the equations are kept. */
+typedef enum tg_implicit_form
+{
+    TG_IMPLICIT_INDEPENDENT, /* no held row is redundant: unknowns are held rows and directions across slips */
+    TG_IMPLICIT_HELD,        /* redundant rows, nothing slides, and of dL only J^T dL is wanted */
+    TG_IMPLICIT_REDUNDANT    /* redundant rows in general */
+} tg_implicit_form;
+
+/* A contact that slides: dL_T = along dL_N + sum_j across_j X_j. */
+typedef struct tg_slider
+{
+    int normal;   /* unknown of its normal impulse */
+    int first;    /* unknown of across_0 */
+    int tangents; /* rows with friction; one less are across */
+    int row[TG_CONE_MAX - 1];
+    double along[TG_CONE_MAX - 1];                   /* S e */
+    double across[TG_CONE_MAX - 2][TG_CONE_MAX - 1]; /* S t_j */
+    double ratio, softness;                          /* r, (1 - r) / rho */
+} tg_slider;
 
 typedef enum tg_gradient_kind
 {
@@ -32,19 +52,34 @@ typedef struct tg_implicit
     double margin;    /* smallest margin of a block (tg_block_mode) */
     double condition; /* ratio of the largest to the smallest pivot of the equations */
     int held, rank;
-    double *spread; /* rows: impulses y with G_RR y = z on held rows, zero elsewhere; rank == held: zero */
+    bool turns;     /* impulses follow a change of J p: spread and turn are there */
+    double *spread; /* rows: impulses y with G_RR y = z on held rows, zero elsewhere */
 
+    tg_implicit_form form;
     int unknowns;
-    double *B; /* unknowns x rows: equations of velocities */
-    double *C; /* unknowns x rows: impulses of every unknown */
-    double *A; /* B G C^T + diagonal, factored */
+    double *A;      /* the equations, factored: LU; symmetric: Cholesky; held: Cholesky factor of Q V^T (held.c) */
+    bool symmetric; /* nothing slides */
     int *pivot;
-    int *row;      /* held: rows of the island */
-    double *range; /* rank x held: Q */
-    double *turn;  /* held x rows: impulses that follow a change of z */
-    double *work;  /* 3 rows */
-    bool *slides;  /* blocks that slide, joint friction at its bound */
+    int *row;     /* held: rows of the island */
+    double *work; /* 3 rows */
+    bool *slides; /* blocks that slide, joint friction at its bound */
+
+    int sliders; /* independent rows */
+    tg_slider *slider;
+    double *range;  /* redundant rows: rank x held: Q */
+    double *square; /* held: rank */
+    double *B;      /* redundant: unknowns x rows: equations of velocities */
+    double *C;      /* redundant: unknowns x rows: impulses of every unknown */
+    double *turn;   /* redundant: held x rows: impulses that follow a change of z */
 } tg_implicit;
+
+/* What is asked of redundant rows: v+ alone, or impulses as the selection rule chooses them. Where nothing slides v+ does not depend on
+ * which impulses hold, and dL is then the smallest of those with the same J^T dL. */
+typedef enum tg_implicit_use
+{
+    TG_IMPLICIT_MOTION,
+    TG_IMPLICIT_FORCES
+} tg_implicit_use;
 
 /* Bytes of arena that tg_implicit_factor takes for so many rows; more than half are given back before it returns. */
 size_t tg_implicit_bytes(int rows);
@@ -52,15 +87,33 @@ size_t tg_implicit_bytes(int rows);
 /* Factors the equations at a solution (L, sigma) of the island whose modes are `mode` (tg_island_modes). The result
  * lives in the arena, and refers to island, L and sigma. */
 tg_status tg_implicit_factor(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
-                             tg_selection selection, tg_arena *arena, tg_implicit *out, tg_error *error);
+                             tg_selection selection, tg_implicit_use use, tg_arena *arena, tg_implicit *out,
+                             tg_error *error);
 
 /* dL (rows x columns, leading dimension ldl) for columns w and, where J changes, n (rows x columns, ldw; NULL: zero). Takes
  * scratch for unknowns + 2 rows times columns numbers from the arena and gives it back. */
 tg_status tg_implicit_forward(const tg_implicit *f, int columns, const double *w, const double *n, int ldw,
                               tg_arena *scratch, double *dL, int ldl, tg_error *error);
 
+/* The pieces of D = -C^T A^-1 B, for matrices with many columns (implicit_columns.c). equations: out (unknowns x columns) = B X;
+ * impulses: out = C X, X (rows x columns); responses: X (unknowns x columns) <- -A^-T X. work: rows x columns numbers. */
+void tg_implicit_equations(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
+                           int ldo);
+void tg_implicit_impulses(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
+                          int ldo);
+void tg_implicit_responses(const tg_implicit *f, int columns, double *X, int ldx);
+
+/* The impulses l (rows x columns, ldl) that follow when redundant rows turn by n (rows x columns, ldn): dL = l + D (G l + w). Where f turns. work: 2 rows x
+ * columns numbers. */
+void tg_implicit_turned(const tg_implicit *f, int columns, const double *n, int ldn, double *work, double *l, int ldl);
+
 /* z (rows) with Lbar . dL = z . w + turn . n for all w and n; turn NULL: not wanted. */
 void tg_implicit_transpose(const tg_implicit *f, const double *Lbar, double *z, double *turn);
+
+/* The impulse of a contact along a tangent a unit of its friction coefficient, at frozen equations, and what it adds to that row of w (with L = S x,
+ * sigma scaled is S sigma); zero where coefficients do not matter. */
+double tg_implicit_unit_impulse(const tg_implicit *f, int block, int axis);
+double tg_implicit_slip_change(const tg_implicit *f, int block, int axis);
 
 /* Friction coefficient mu[axis] of a contact: w (rows) and l (rows) of its derivative, dL/dmu = l + D w. */
 void tg_implicit_mu(const tg_implicit *f, int block, int axis, double *w, double *l);

@@ -15,10 +15,15 @@ typedef struct tg_interior
     double *dx, *dz, *dpsi; /* the predictor's, then the step */
     double *r;              /* G x + g minus what z and psi say */
     double *Gdx;
+    double *weight; /* of the products of a block */
     double *rhs, *best;
-    double kappa;  /* mean of the products divided by rho */
-    double target; /* the k of this right-hand side divided by rho */
+    double kappa;  /* mean of the products divided by their weights */
+    double target; /* the k of this right-hand side divided by the weight */
     double second; /* 1: with the predictor's products (corrector), 0: without */
+    double *goal, *goal_psi; /* path.c: products that the path started from; NULL: none */
+    double share;            /* of these */
+    bool tangent;            /* the right-hand side is that of the tangent: without the products of now */
+    double *room;            /* path.c: TG_PATH_VECTORS vectors */
     int max_steps, steps;
 } tg_interior;
 
@@ -32,8 +37,35 @@ struct tg_interior_system
     double (*residual)(tg_interior *p, const double *x);                  /* of the unrelaxed law, m/s */
 };
 
-/* Lays out eight vectors of cones->ld numbers. */
+/* Lays out TG_INTERIOR_VECTORS vectors of cones->ld numbers. */
 void tg_interior_vectors(tg_interior *p, double *memory);
+
+/* ---- parts of the iteration, for path.c ---- */
+
+/* r = G x + g - (what the slacks say) */
+void tg_interior_infeasibility(tg_interior *p);
+
+/* dx, dz, dpsi for the right-hand side that target, second, goal, share, tangent and r say, with the last factors */
+void tg_interior_direction(tg_interior *p);
+
+/* the longest step along dx, dz, dpsi that stays inside */
+double tg_interior_longest(const tg_interior *p);
+
+/* (x, z, psi) += alpha (dx, dz, dpsi) */
+void tg_interior_move(tg_interior *p, double alpha);
+
+/* Iterates from where p is until the residual is below aim or it makes no progress; returns the smaller of best and the best
+ * residual met, whose x is in p->best. */
+double tg_interior_iterate(tg_interior *p, double best, double aim);
+
+/* Starts near x, with slacks of velocity v: then the products are those of impulses that blocks have, and not of what their own
+ * masses suggest. A light body under a heavy one carries much more. */
+void tg_interior_near(tg_interior *p, const double *x, double v);
+
+/* ---- path.c ---- */
+
+/* Follows the path from where p is (an interior point) to the solution, also where it turns back. As above. */
+double tg_interior_path(tg_interior *p, double best, double aim);
 
 /* Iterates from cold starts until the residual is below aim, or no better than tolerance can be had; the best x is in
  * p->best. Returns its residual. */

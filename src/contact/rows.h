@@ -181,6 +181,10 @@ typedef struct tg_contact_settings
 tg_status tg_list_constraints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
                               const tg_contact_settings *settings);
 
+/* The same without contacts. (list.c) */
+void tg_list_joints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
+                    const tg_contact_settings *settings);
+
 /* Lists the equalities alone. After the position stage and tg_tendons. (list.c) */
 void tg_list_equalities(const tg_model *m, tg_work *w);
 
@@ -196,6 +200,9 @@ double tg_tendon_limit(const tg_work *w, int tendon, int side);
 
 /* Contact points of all near pairs. (touch.c) */
 tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, const tg_contact_settings *settings);
+
+/* A contact point that is known already. (touch.c) */
+void tg_list_touch(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg_contact_point *at);
 
 /* Cuts the constraints into islands and numbers rows and columns. (islands.c) */
 void tg_make_islands(const tg_model *m, tg_work *w);

@@ -1,7 +1,7 @@
-/* The scalar f . (J x) + gphi . Phi, differentiated with respect to where everything is.
+/* Scalars f . (J x) + gphi . Phi, differentiated with respect to where everything is.
  *
  * A bond has F = sum f_i a_i and tau likewise, u and o the relative linear and angular velocity of x at its point:
- *     phi = F . u + tau . o,
+ *     phi = F . u + tau . o    (a sum of such terms),
  * with the twists held fixed it changes by F . (o x dp) + dtheta . (F x u + tau x o), dp and dtheta the displacement and rotation of the
  * contact's frame. A contact's frame moves as a rigid body with the first geom, and further by what the relative twist of the two does to it
  * (collision/narrow_deriv.h); dtheta = n x dn, because the law does not depend on how the tangents turn about n. */
@@ -19,8 +19,9 @@ typedef struct reverse
 {
     const tg_model *m;
     tg_work *w;
-    const double *q, *x;
-    tg_row_field field;
+    const double *q;
+    const tg_row_term *term; /* the one that is looked at, or (contacts) the first */
+    int terms;
     double dt, *gdt;
     tg_gradient g;
 } reverse;
@@ -31,10 +32,15 @@ typedef struct pull
     v4 lin, ang;
 } pull;
 
+static spatial twist_in(const reverse *r, tg_row_field field, int body)
+{
+    const double *twists = field == TG_ROW_FIELD_Y ? r->w->Y : field == TG_ROW_FIELD_Z ? r->w->Z : r->w->V;
+    return spatial_load(twists + SPATIAL_SIZE * r->m->body_node[body]);
+}
+
 static spatial twist_of(const reverse *r, int body)
 {
-    const double *twists = r->field == TG_ROW_FIELD_V ? r->w->V : r->w->Y;
-    return spatial_load(twists + SPATIAL_SIZE * r->m->body_node[body]);
+    return twist_in(r, r->term->field, body);
 }
 
 static v4 from_origin(const reverse *r, int body, v4 point)
@@ -47,16 +53,23 @@ static spatial wrench_of(pull a, v4 p)
     return (spatial){a.lin, a.ang + v4_cross(p, a.lin)};
 }
 
+static void seed_field(tg_work *w, tg_row_field field, int body, spatial X, spatial bar)
+{
+    spatial none = spatial_zero();
+    tg_adjoint_seed(w, body, X, field == TG_ROW_FIELD_V ? bar : none, field == TG_ROW_FIELD_Y ? bar : none);
+    if (field == TG_ROW_FIELD_Z)
+        tg_adjoint_seed_second(w, body, bar);
+}
+
 /* one side of a bond: the wrench it feels through its twist, and the gradient of its displacement with twists held */
 static void seed_side(const reverse *r, int body, v4 point, pull through_twist, pull displaced)
 {
     if (r->m->body_node[body] == 0)
         return;
     v4 p = from_origin(r, body, point);
-    spatial bar = wrench_of(through_twist, p), none = spatial_zero();
+    spatial bar = wrench_of(through_twist, p);
     spatial X = spatial_add(wrench_of(displaced, p), force_cross(twist_of(r, body), bar));
-    bool v = r->field == TG_ROW_FIELD_V;
-    tg_adjoint_seed(r->w, body, X, v ? bar : none, v ? none : bar);
+    seed_field(r->w, r->term->field, body, X, bar);
 }
 
 static pull combine(const tg_bond *b, const double *f)
@@ -167,28 +180,57 @@ static void course_reverse(const reverse *r, const tg_touch *t, const tg_query *
         place_gradient(r, geom, displaced);
 }
 
-static void touch_reverse(const reverse *r, const tg_touch *t, const double *f, double gphi)
+/* what each term pulls with, and their sum's gradient of the contact point */
+static point_gradient touch_terms(const reverse *r, const tg_touch *t, int row, double gphi, pull F[TG_ROW_TERMS])
 {
     const tg_bond *b = &t->bond;
-    pull F = combine(b, f);
-    spatial T1 = twist_of(r, b->body[0]), T2 = twist_of(r, b->body[1]);
-    v4 n = t->at.normal, p = t->at.point;
-    v4 u = twist_at(T2, from_origin(r, b->body[1], p)) - twist_at(T1, from_origin(r, b->body[0], p));
-    v4 o = T2.ang - T1.ang;
-    v4 turn = v4_cross(F.lin, u) + v4_cross(F.ang, o);
-    point_gradient g = {v4_cross(F.lin, o), v4_cross(turn, n), gphi};
+    v4 p1 = from_origin(r, b->body[0], t->at.point), p2 = from_origin(r, b->body[1], t->at.point);
+    v4 turn = v4_zero();
+    point_gradient g = {v4_zero(), v4_zero(), gphi};
+    for (int i = 0; i < r->terms; i++)
+    {
+        F[i] = combine(b, r->term[i].f + row);
+        spatial T1 = twist_in(r, r->term[i].field, b->body[0]), T2 = twist_in(r, r->term[i].field, b->body[1]);
+        v4 u = twist_at(T2, p2) - twist_at(T1, p1), o = T2.ang - T1.ang;
+        turn += v4_cross(F[i].lin, u) + v4_cross(F[i].ang, o);
+        g.point += v4_cross(F[i].lin, o);
+    }
+    g.normal = v4_cross(turn, t->at.normal);
+    return g;
+}
+
+static void seed_touch(const reverse *r, const tg_touch *t, int side, const pull F[TG_ROW_TERMS], pull displaced)
+{
+    int body = t->bond.body[side];
+    if (r->m->body_node[body] == 0)
+        return;
+    v4 p = from_origin(r, body, t->at.point);
+    spatial X = wrench_of(displaced, p);
+    for (int i = 0; i < r->terms; i++)
+    {
+        tg_row_field field = r->term[i].field;
+        spatial bar = wrench_of(side == 0 ? negative(F[i]) : F[i], p);
+        X = spatial_add(X, force_cross(twist_in(r, field, body), bar));
+        seed_field(r->w, field, body, i == r->terms - 1 ? X : spatial_zero(), bar);
+    }
+}
+
+static void touch_reverse(const reverse *r, const tg_touch *t, int row, double gphi)
+{
+    pull F[TG_ROW_TERMS];
+    point_gradient g = touch_terms(r, t, row, gphi, F);
     pull second = relative_pull(&t->at, &g);
-    pull first = {g.point - second.lin, v4_cross(n, g.normal) - second.ang};
-    seed_side(r, b->body[0], p, negative(F), first);
-    seed_side(r, b->body[1], p, F, second);
-    if (r->g.params == NULL && t->at.kind != TG_POINT_AHEAD)
+    pull first = {g.point - second.lin, v4_cross(t->at.normal, g.normal) - second.ang};
+    seed_touch(r, t, 0, F, first);
+    seed_touch(r, t, 1, F, second);
+    if (r->g.params == NULL && !tg_has_course(&t->at))
         return;
     tg_query query = tg_touch_query(r->m, r->w, t->pair, r->dt, 0);
     for (int k = 0; k < 2; k++)
     {
         if (r->g.params != NULL)
             geom_gradient(r, t, &query, k, &g, k == 0 ? first : second);
-        if (t->at.kind == TG_POINT_AHEAD)
+        if (tg_has_course(&t->at))
             course_reverse(r, t, &query, k, &g);
     }
 }
@@ -271,7 +313,9 @@ static void coupling_reverse(const reverse *r, const tg_constraint *c, double f,
     int first = m->equality_obj1[c->index], second = m->equality_obj2[c->index];
     tg_coupling k = tg_coupling_of(m, r->w, c->index, r->q);
     bool tendon = m->equality_type[c->index] == TG_EQUALITY_TENDON;
-    double x2 = second < 0 ? 0 : tendon ? tg_tendon_rate(m, r->w, second, r->x) : r->x[m->joint_dof[second]];
+    double x2 = second < 0 ? 0
+                : tendon   ? tg_tendon_rate(m, r->w, second, r->term->x)
+                           : r->term->x[m->joint_dof[second]];
     double bend = 2 * data[2] + 6 * data[3] * k.x + 12 * data[4] * k.x * k.x;
     double g1 = gphi, g2 = second < 0 ? 0 : -k.slope * gphi - f * bend * x2;
     if (r->g.params != NULL)
@@ -286,11 +330,11 @@ static void coupling_reverse(const reverse *r, const tg_constraint *c, double f,
     }
     if (tendon)
     {
-        tg_tendon_reverse(m, r->w, first, r->q, r->x, r->x, g1, 0, f, r->g);
+        tg_tendon_reverse(m, r->w, first, r->q, r->term->x, r->term->x, g1, 0, f, r->g);
         reference_length_reverse(r, first, -g1);
         if (second >= 0)
         {
-            tg_tendon_reverse(m, r->w, second, r->q, r->x, r->x, g2, 0, -k.slope * f, r->g);
+            tg_tendon_reverse(m, r->w, second, r->q, r->term->x, r->term->x, g2, 0, -k.slope * f, r->g);
             reference_length_reverse(r, second, -g2);
         }
         return;
@@ -308,7 +352,7 @@ static void coupling_reverse(const reverse *r, const tg_constraint *c, double f,
 /* Phi = range - |Log q|, row -a . x with a the axis of Log q */
 static void ball_limit_reverse(const reverse *r, int joint, double f, double gphi)
 {
-    const double *x = r->x + r->m->joint_dof[joint];
+    const double *x = r->term->x + r->m->joint_dof[joint];
     double unit[4], turn[3], J[9], across[3], along = 0, angle = 0;
     tg_quat_normalise(r->q + r->m->joint_q[joint], unit);
     tg_quat_log(unit, turn);
@@ -343,7 +387,7 @@ static void tendon_limit_reverse(const reverse *r, const tg_constraint *c, doubl
 {
     const tg_model *m = r->m;
     double sign = c->side == 0 ? 1 : -1;
-    tg_tendon_reverse(m, r->w, c->index, r->q, r->x, r->x, sign * gphi, 0, sign * f, r->g);
+    tg_tendon_reverse(m, r->w, c->index, r->q, r->term->x, r->term->x, sign * gphi, 0, sign * f, r->g);
     if (r->g.params == NULL)
         return;
     r->g.params[m->offset.tendon_range + 2 * c->index + c->side] -= sign * gphi;
@@ -372,7 +416,7 @@ static void constraint_reverse(const reverse *r, const tg_constraint *c, const d
             coupling_reverse(r, c, f[0], error);
         break;
     case TG_SOURCE_TENDON_FRICTION:
-        tg_tendon_reverse(r->m, r->w, c->index, r->q, r->x, r->x, 0, 0, f[0], r->g);
+        tg_tendon_reverse(r->m, r->w, c->index, r->q, r->term->x, r->term->x, 0, 0, f[0], r->g);
         break;
     case TG_SOURCE_JOINT_LIMIT:
         joint_limit_reverse(r, c, f[0], error);
@@ -380,24 +424,39 @@ static void constraint_reverse(const reverse *r, const tg_constraint *c, const d
     case TG_SOURCE_TENDON_LIMIT:
         tendon_limit_reverse(r, c, f[0], error);
         break;
-    case TG_SOURCE_CONTACT:
-        touch_reverse(r, &r->w->rows->touch[c->index], f, error);
-        break;
     default: /* TG_SOURCE_JOINT_FRICTION: a constant row */
         break;
     }
 }
 
-void tg_rows_reverse(const tg_model *m, tg_work *w, const double *q, const double *x, tg_row_field field,
-                     const double *f, const double *gphi, double dt, double *gdt, tg_gradient g)
+static bool acts(const reverse *r, const tg_constraint *c, const double *gphi)
+{
+    bool zero = gphi == NULL || is_zero(gphi, c->rows);
+    for (int i = 0; i < r->terms && zero; i++)
+        zero = is_zero(r->term[i].f + c->row, c->rows);
+    return c->parts > 0 && !zero;
+}
+
+void tg_rows_reverse(const tg_model *m, tg_work *w, const double *q, const tg_row_term *term, int terms,
+                     const double *gphi, double dt, double *gdt, tg_gradient g)
 {
     const tg_rows *rows = w->rows;
-    reverse r = {m, w, q, x, field, dt, gdt, g};
+    reverse all = {m, w, q, term, terms, dt, gdt, g};
     for (int i = 0; i < rows->nconstraint; i++)
     {
         const tg_constraint *c = &rows->constraint[i];
         const double *own = gphi != NULL ? gphi + c->row : NULL;
-        if (c->parts > 0 && !(is_zero(f + c->row, c->rows) && is_zero(own, c->rows)))
-            constraint_reverse(&r, c, f + c->row, own);
+        if (!acts(&all, c, own))
+            continue;
+        if (c->source == TG_SOURCE_CONTACT)
+        {
+            touch_reverse(&all, &rows->touch[c->index], c->row, own != NULL ? own[0] : 0);
+            continue;
+        }
+        for (int k = 0; k < terms; k++)
+        {
+            reverse one = {m, w, q, &term[k], 1, dt, gdt, g};
+            constraint_reverse(&one, c, term[k].f + c->row, k == 0 ? own : NULL);
+        }
     }
 }

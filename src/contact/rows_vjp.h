@@ -5,19 +5,30 @@
 #include "contact/rows.h"
 #include "dynamics/vjp.h"
 
-/* What the scalar f . (J x) + gphi . Phi takes x from: the twists in w->Y (of a vector held fixed), or those in w->V (whose gradient goes to
- * g.v). */
+/* Where the twists of a vector x are, and its gradient goes. */
 typedef enum tg_row_field
 {
-    TG_ROW_FIELD_Y,
-    TG_ROW_FIELD_V
+    TG_ROW_FIELD_Y, /* w->Y: x is held fixed (tg_adjoint_begin) */
+    TG_ROW_FIELD_Z, /* w->Z: x is held fixed (tg_adjoint_second); not for rows of tendons */
+    TG_ROW_FIELD_V  /* w->V: x is v, and its gradient goes to g.v; for rows of contacts only */
 } tg_row_field;
 
-/* Seeds f . (J x) + gphi . Phi of all rows (gphi NULL: zero), in the pass that tg_adjoint_begin started; adds to g what does not go through the
- * pass, and to *gdt: the normal of a contact that is apart may be that of where the geoms will be after dt. With TG_ROW_FIELD_V f may be non-zero on rows
- * of contacts only. */
-void tg_rows_reverse(const tg_model *m, tg_work *w, const double *q, const double *x, tg_row_field field,
-                     const double *f, const double *gphi, double dt, double *gdt, tg_gradient g);
+/* The scalar f . (J x), f over all rows. */
+typedef struct tg_row_term
+{
+    tg_row_field field;
+    const double *x, *f;
+} tg_row_term;
+
+enum
+{
+    TG_ROW_TERMS = 3 /* at most */
+};
+
+/* Seeds the sum of the terms + gphi . Phi of all rows (gphi NULL: zero), in the pass that tg_adjoint_begin started; adds to g what does not go
+ * through the pass, and to *gdt: a contact that is apart may depend on where the geoms will be after dt. */
+void tg_rows_reverse(const tg_model *m, tg_work *w, const double *q, const tg_row_term *term, int terms,
+                     const double *gphi, double dt, double *gdt, tg_gradient g);
 
 /* Gradients of the laws from z (gradient with respect to sigma at frozen v+ and L), Lbar and the factors of each island. gphi (rows): on to
  * Phi; f_start (rows): on to J v at the start of the step; *gdt is added to. */

@@ -33,9 +33,6 @@ static const double no_slip = 1e-7;         /* m/s: slower than this a contact n
 static const double nearly_still = 1e-5;    /* m/s: slower than this at the impulses of the step before, it is still */
 static const double on_cone = 1 - 1e-6;     /* |x_T| of x_N */
 static const double slides_on = 1e-3;       /* m/s: faster than this a contact that slid goes on */
-static const double little_friction = 1e-2; /* of the coefficients */
-static const double hopeless = 1e-5;        /* m/s: even with little friction there is hardly a solution */
-static const double near_enough = 1e-6;     /* m/s: a residual from which Newton finishes */
 static const double soft_aim = 1e-15;       /* m/s: the compliance times an impulse is hardly more */
 static const double compliance = 1e-8;      /* of mean G_ii; more where that is too stiff for the interior point */
 static const double most_compliance = 1e-4;
@@ -242,7 +239,7 @@ static void keep(tg_solve_work *w, tg_selection selection)
 {
     if (!v4_all_finite(w->cones.rows, w->x) || !v4_all_finite(w->cones.rows, w->s))
         return;
-    double here = tg_newton_residual(&w->cones, w->x, w->s), tolerance = w->options->tolerance;
+    double here = tg_cones_residual(&w->cones, w->x, w->s), tolerance = w->options->tolerance;
     bool chosen = selection != TG_SELECT_UNSELECTED && here <= tolerance;
     bool kept_chosen = w->kept_selection != TG_SELECT_UNSELECTED && w->kept_residual <= tolerance;
     if (!chosen && (kept_chosen || !(here < w->kept_residual)))
@@ -287,21 +284,12 @@ static void polish_soft(tg_solve_work *w)
 static void solve_soft(tg_solve_work *w, double eps, double *rigid)
 {
     tg_cones *cones = &w->cones;
-    size_t bytes = (size_t)cones->rows * sizeof *w->x;
     for (int i = 0; i < cones->rows; i++)
     {
         rigid[i] = diagonal(cones, i);
         cones->G[(size_t)i * (size_t)(cones->ld + 1)] += eps * cones->scale[i] * cones->scale[i];
     }
-    double soft = 1e-4 * w->options->tolerance, left = tg_interior_run(w, soft);
-    if (left > soft)
-    {
-        memcpy(w->L, w->x, bytes);
-        memcpy(w->x, w->kept, bytes);
-        if (!(tg_interior_from(w, soft) < left))
-            memcpy(w->x, w->L, bytes);
-        tg_cones_velocity(cones, w->x, w->s);
-    }
+    tg_interior_from(w, w->kept, 1e-4 * w->options->tolerance);
     polish_soft(w);
     for (int i = 0; i < cones->rows; i++)
         cones->G[(size_t)i * (size_t)(cones->ld + 1)] = rigid[i];
@@ -447,45 +435,6 @@ static bool take_back(tg_solve_work *w)
         if (w->left_out[b] && !(normal_velocity(island, island->block[b].row, w->L) >= no_slip))
             all_open = w->left_out[b] = false;
     return all_open;
-}
-
-/* ---- growing friction ---- */
-
-/* the scaled problem with all coefficients of friction times `factor`; the impulses in w->x stay what they are */
-static void scale_friction(tg_solve_work *w, double factor)
-{
-    tg_cones *cones = &w->cones;
-    tg_cones_scatter(cones, w->x, w->island->rows, w->L);
-    tg_cones_build(cones, w->island, NULL);
-    for (int b = 0; b < cones->blocks; b++)
-        for (int i = cones->block[b].row + 1; i < cones->block[b].row + cones->block[b].dim; i++)
-            cones->scale[i] *= factor;
-    tg_cones_scale(cones, w->island);
-    tg_cones_gather(cones, w->L, w->x);
-    tg_cones_velocity(cones, w->x, w->s);
-}
-
-/* With little friction the interior point solves nearly a convex problem. From the normal impulses of that solution it is
- * started again with more, in so many stages. */
-double tg_solve_growing(tg_solve_work *w, int stages)
-{
-    size_t bytes = (size_t)w->cones.rows * sizeof *w->x;
-    double left = INFINITY, aim = 1e-2 * w->options->tolerance;
-    memset(w->x, 0, bytes);
-    scale_friction(w, little_friction);
-    if (tg_interior_run(w, aim) > hopeless)
-        stages = 0;
-    for (int k = 1; k <= stages; k++)
-    {
-        scale_friction(w, (double)k / stages);
-        memcpy(w->sigma, w->x, bytes);
-        left = tg_interior_from(w, aim);
-        if (left > near_enough)
-            memcpy(w->x, w->sigma, bytes);
-    }
-    if (stages == 0)
-        scale_friction(w, 1);
-    return left;
 }
 
 /* ---- the impulses of the step before ---- */

@@ -77,7 +77,8 @@ typedef struct tg_solve_work
 
 enum
 {
-    TG_INTERIOR_VECTORS = 8, /* how many vectors of ld entries w->interior has */
+    TG_PATH_VECTORS = 12,
+    TG_INTERIOR_VECTORS = 9 + TG_PATH_VECTORS, /* how many vectors of ld entries w->interior has */
     TG_LIMIT_MATRICES = 3
 };
 
@@ -127,12 +128,12 @@ double tg_newton_block_violation(const tg_solve_work *w, int b);
  * theirs). */
 double tg_newton_step(tg_solve_work *w, double proximal);
 
-/* Interior point from a cold start (solver_ipm.c), until the residual is below aim (m/s) or it makes no progress; leaves
+/* Interior point from a cold start (solver_ipm.c, path.c), until the residual is below aim (m/s) or it makes no progress; leaves
  * its best x in w->x. Returns its residual. */
 double tg_interior_run(tg_solve_work *w, double aim);
 
-/* the same from the normal impulses in w->x */
-double tg_interior_from(tg_solve_work *w, double aim);
+/* A short form of it, for a problem that differs little from one whose solution is x: from a cold start, then from near x. */
+double tg_interior_from(tg_solve_work *w, const double *x, double aim);
 
 /* ---- held.c ---- */
 
@@ -191,9 +192,5 @@ void tg_solve_load(tg_solve_work *w);
 /* Makes equalities and limits that acted (impulses in w->L) consistent when they contradict each other beyond the
  * tolerance; false when they do not. */
 bool tg_solve_reconcile(tg_solve_work *w);
-
-/* From nothing, with friction that grows in so many stages; leaves what it found in w->x and returns its residual (m/s),
- * INFINITY when there is no solution even with little friction. */
-double tg_solve_growing(tg_solve_work *w, int stages);
 
 #endif

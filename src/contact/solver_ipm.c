@@ -21,10 +21,14 @@
 
 enum
 {
-    MOST_IDLE = 20
+    MOST_IDLE = 20,
+    MOST_SHORT = 5, /* steps in a row: the matrix is singular where the path turns back (path.c) */
+    NEAR_STARTS = 3
 };
 
 static const double shortest_step = 0.1; /* below: the iterate is badly centred */
+static const double stiffest = 10;      /* normals against tangents */
+static const double nearer = 1e-2;       /* velocities of a start near a solution */
 
 void tg_interior_vectors(tg_interior *p, double *memory)
 {
@@ -37,6 +41,8 @@ void tg_interior_vectors(tg_interior *p, double *memory)
     p->dpsi = memory + 5 * ld;
     p->r = memory + 6 * ld;
     p->Gdx = memory + 7 * ld;
+    p->weight = memory + 8 * ld;
+    p->room = memory + 9 * ld;
 }
 
 static double dot(int n, const double *a, const double *b)
@@ -45,6 +51,12 @@ static double dot(int n, const double *a, const double *b)
     for (int i = 0; i < n; i++)
         sum += a[i] * b[i];
     return sum;
+}
+
+/* Impulse per velocity of a block alone. Where nothing can move along the normal, what its tangents suggest. */
+static double own_impulse(const tg_cone *cone)
+{
+    return cone->dim > 1 ? tg_smaller(cone->rho_n, stiffest * cone->rho_t) : cone->rho_n;
 }
 
 /* x_N = v rho, s_N = psi = v, no tangents; v is the largest |g| */
@@ -56,46 +68,50 @@ static void start_cold(tg_interior *p)
     for (int b = 0; b < p->cones->blocks; b++)
     {
         const tg_cone *cone = &p->cones->block[b];
+        p->weight[cone->row] = own_impulse(cone);
         if (cone->kind == TG_CONE_FREE)
             continue;
         p->z[cone->row] = p->psi[cone->row] = v;
         if (cone->kind == TG_CONE_UNIT)
-            p->x[cone->row] = v * cone->rho_n;
+            p->x[cone->row] = v * own_impulse(cone);
     }
 }
 
-/* slacks that agree with x where they can */
-static void agree(tg_interior *p)
+/* inside of its cone, by what velocity v asks of the block alone */
+static void step_inside(const tg_cone *cone, double v, double *x)
 {
-    double v = p->cones->velocity;
-    p->system->velocity(p, p->x, p->r);
+    double margin = v * own_impulse(cone), bound = cone->bound - tg_smaller(margin, 0.5 * cone->bound);
+    if (cone->kind == TG_CONE_BOX)
+        x[0] = tg_smaller(tg_larger(x[0], -bound), bound);
+    if (cone->kind != TG_CONE_UNIT)
+        return;
+    x[0] = tg_larger(x[0], 0) + margin;
+    double tangent = tg_cone_tangent(cone->dim, x), most = x[0] - 0.5 * margin;
+    for (int i = 1; i < cone->dim && tangent > most; i++)
+        x[i] *= most / tangent;
+}
+
+void tg_interior_near(tg_interior *p, const double *x, double v)
+{
+    memmove(p->x, x, (size_t)p->cones->rows * sizeof *x);
+    for (int b = 0; b < p->cones->blocks; b++)
+        step_inside(&p->cones->block[b], v, p->x + p->cones->block[b].row);
+    p->system->velocity(p, p->x, p->z);
     for (int b = 0; b < p->cones->blocks; b++)
     {
         const tg_cone *cone = &p->cones->block[b];
-        if (cone->kind != TG_CONE_UNIT)
+        double *z = p->z + cone->row, s = z[0];
+        p->weight[cone->row] = cone->kind == TG_CONE_UNIT ? p->x[cone->row] / v : cone->rho_n;
+        p->psi[cone->row] = v + tg_cone_tangent(cone->dim, z);
+        z[0] = tg_larger(s, v);
+        if (cone->kind != TG_CONE_BOX)
             continue;
-        memcpy(p->z + cone->row, p->r + cone->row, (size_t)cone->dim * sizeof *p->z);
-        p->z[cone->row] = tg_larger(p->z[cone->row], v);
-        p->psi[cone->row] = v + 1.5 * tg_cone_tangent(cone->dim, p->z + cone->row);
+        p->psi[cone->row] = tg_larger(s, 0) + v;
+        z[0] = p->psi[cone->row] - s;
     }
 }
 
-/* The same impulse for all, as large as the heaviest body's times size, and slacks that agree with it where they can: a
- * light body under a heavy one must carry impulses that its own mass does not suggest. */
-static void start_heavy(tg_interior *p, double size)
-{
-    double v = p->cones->velocity, most = 0;
-    start_cold(p);
-    for (int b = 0; b < p->cones->blocks; b++)
-        most = tg_larger(most, p->cones->block[b].rho_n);
-    for (int b = 0; b < p->cones->blocks; b++)
-        if (p->cones->block[b].kind == TG_CONE_UNIT)
-            p->x[p->cones->block[b].row] = size * v * most;
-    agree(p);
-}
-
-/* r = G x + g - (what the slacks say) */
-static void infeasibility(tg_interior *p)
+void tg_interior_infeasibility(tg_interior *p)
 {
     p->system->velocity(p, p->x, p->r);
     for (int b = 0; b < p->cones->blocks; b++)
@@ -124,18 +140,18 @@ static double mean_product(const tg_interior *p, double alpha)
         double psi = p->psi[row] + alpha * p->dpsi[row];
         if (cone->kind == TG_CONE_BOX)
         {
-            sum += ((cone->bound - x) * z + (cone->bound + x) * psi) / cone->rho_n;
+            sum += ((cone->bound - x) * z + (cone->bound + x) * psi) / p->weight[row];
             count += 2;
             continue;
         }
-        sum += x * z / cone->rho_n;
+        sum += x * z / p->weight[row];
         count++;
         if (cone->dim == 1)
             continue;
-        sum += x * psi / cone->rho_n;
+        sum += x * psi / p->weight[row];
         count++;
         for (int i = row + 1; i < row + cone->dim; i++)
-            sum += (p->x[i] + alpha * p->dx[i]) * (p->z[i] + alpha * p->dz[i]) / cone->rho_n;
+            sum += (p->x[i] + alpha * p->dx[i]) * (p->z[i] + alpha * p->dz[i]) / p->weight[row];
     }
     return count > 0 ? sum / count : 0;
 }
@@ -192,17 +208,25 @@ static void matrix(const tg_interior *p, double *A)
 
 /* ---- right-hand sides and what follows from dx ---- */
 
+/* share of a product that the path started from */
+static double goal(const tg_interior *p, const double *product, int row)
+{
+    return product != NULL ? p->share * product[row] : 0;
+}
+
 /* products r1, r2, r3 of a contact; r3 has dim - 1 entries */
 static void products(const tg_interior *p, const tg_cone *cone, double *r1, double *r2, double *r3)
 {
     int row = cone->row, m = cone->dim - 1;
     const double *x = p->x + row, *z = p->z + row, *dx = p->dx + row, *dz = p->dz + row;
-    double psi = p->psi[row], dpsi = p->dpsi[row], c = p->second;
-    double target = p->target * cone->rho_n;
-    *r1 = target - x[0] * z[0] - c * dx[0] * dz[0];
-    *r2 = target - x[0] * psi - dot(m, x + 1, z + 1) - c * (dx[0] * dpsi + dot(m, dx + 1, dz + 1));
+    double psi = p->psi[row], dpsi = p->dpsi[row], c = p->second, own = p->tangent ? 0 : 1;
+    double target = p->target * p->weight[row];
+    *r1 = target + goal(p, p->goal, row) - own * x[0] * z[0] - c * dx[0] * dz[0];
+    *r2 = target + goal(p, p->goal_psi, row) - own * (x[0] * psi + dot(m, x + 1, z + 1)) -
+          c * (dx[0] * dpsi + dot(m, dx + 1, dz + 1));
     for (int i = 0; i < m; i++)
-        r3[i] = -x[0] * z[1 + i] - psi * x[1 + i] - c * (dx[0] * dz[1 + i] + dpsi * dx[1 + i]);
+        r3[i] = goal(p, p->goal, row + 1 + i) - own * (x[0] * z[1 + i] + psi * x[1 + i]) -
+                c * (dx[0] * dz[1 + i] + dpsi * dx[1 + i]);
 }
 
 static void rhs_contact(const tg_interior *p, const tg_cone *cone, double *rhs)
@@ -221,9 +245,10 @@ static void rhs_contact(const tg_interior *p, const tg_cone *cone, double *rhs)
 static void box_products(const tg_interior *p, const tg_cone *cone, double *rz, double *ry)
 {
     int i = cone->row;
-    double target = p->target * cone->rho_n;
-    *rz = target - (cone->bound - p->x[i]) * p->z[i] + p->second * p->dx[i] * p->dz[i];
-    *ry = target - (cone->bound + p->x[i]) * p->psi[i] - p->second * p->dx[i] * p->dpsi[i];
+    double target = p->target * p->weight[i], own = p->tangent ? 0 : 1;
+    *rz = target + goal(p, p->goal, i) - own * (cone->bound - p->x[i]) * p->z[i] + p->second * p->dx[i] * p->dz[i];
+    *ry = target + goal(p, p->goal_psi, i) - own * (cone->bound + p->x[i]) * p->psi[i] -
+          p->second * p->dx[i] * p->dpsi[i];
 }
 
 static void right_hand_side(const tg_interior *p, double *rhs)
@@ -291,7 +316,7 @@ static double step_cone(int m, double n, const double *t, double dn, const doubl
     return first;
 }
 
-static double longest_step(const tg_interior *p)
+double tg_interior_longest(const tg_interior *p)
 {
     double alpha = INFINITY;
     for (int b = 0; b < p->cones->blocks; b++)
@@ -317,7 +342,7 @@ static double longest_step(const tg_interior *p)
 
 /* ---- iterations ---- */
 
-static void solve_direction(tg_interior *p)
+void tg_interior_direction(tg_interior *p)
 {
     right_hand_side(p, p->rhs);
     p->system->solve(p, p->rhs);
@@ -326,57 +351,61 @@ static void solve_direction(tg_interior *p)
 
 static double step_of(const tg_interior *p, double fraction)
 {
-    return tg_smaller(1, fraction * longest_step(p));
+    return tg_smaller(1, fraction * tg_interior_longest(p));
 }
 
 /* Predictor and corrector; when these leave little room, a step towards the centre instead. Returns its length. */
 static double direction(tg_interior *p)
 {
     p->target = p->second = 0;
-    solve_direction(p);
+    tg_interior_direction(p);
     double affine = mean_product(p, step_of(p, 1));
     double share = p->kappa > 0 ? tg_smaller(tg_larger(affine / p->kappa, 0), 1) : 0;
     double cube = share * share * share;
     p->target = tg_larger(cube, 1e-8) * p->kappa;
     p->second = 1;
-    solve_direction(p);
+    tg_interior_direction(p);
     double alpha = step_of(p, tg_smaller(tg_larger(0.95, 1 - 10 * cube), 0.9995));
     if (alpha >= shortest_step)
         return alpha;
     p->target = 0.8 * p->kappa;
     p->second = 0;
-    solve_direction(p);
+    tg_interior_direction(p);
     return step_of(p, 0.9);
 }
 
-/* one iteration; false when the matrix is singular or no step is possible */
-static bool iterate(tg_interior *p)
+void tg_interior_move(tg_interior *p, double alpha)
 {
-    if (!p->system->factor(p))
-        return false;
-    double alpha = direction(p);
-    if (!(alpha > 1e-10))
-        return false;
     for (int i = 0; i < p->cones->rows; i++)
     {
         p->x[i] += alpha * p->dx[i];
         p->z[i] += alpha * p->dz[i];
         p->psi[i] += alpha * p->dpsi[i];
     }
-    return true;
 }
 
-/* iterations from where p is; returns the best residual so far, its x is in p->best */
-static double run(tg_interior *p, double best, double aim)
+/* one iteration; the length of its step, 0 when the matrix is singular */
+static double iterate(tg_interior *p)
 {
-    int idle = 0; /* iterations since the residual last fell by a tenth */
-    for (int k = 0; k < p->max_steps && idle < MOST_IDLE; k++)
+    if (!p->system->factor(p))
+        return 0;
+    double alpha = direction(p);
+    tg_interior_move(p, alpha);
+    return alpha;
+}
+
+double tg_interior_iterate(tg_interior *p, double best, double aim)
+{
+    int idle = 0, brief = 0; /* iterations since the residual last fell by a tenth; since the last good step */
+    for (int k = 0; k < p->max_steps && idle < MOST_IDLE && brief < MOST_SHORT; k++)
     {
         p->kappa = mean_product(p, 0);
-        infeasibility(p);
+        tg_interior_infeasibility(p);
         p->steps++;
-        if (!iterate(p))
+        double alpha = iterate(p);
+        if (!(alpha > 1e-10))
             break;
+        brief = alpha < shortest_step ? brief + 1 : 0;
         double here = p->system->residual(p, p->x);
         idle = here < 0.9 * best ? 0 : idle + 1;
         if (here < best)
@@ -393,11 +422,17 @@ static double run(tg_interior *p, double best, double aim)
 double tg_interior_solve(tg_interior *p, double aim, double tolerance)
 {
     start_cold(p);
-    double best = run(p, INFINITY, aim);
-    for (double size = 1; size < 200 && best > tolerance; size *= 100)
+    double best = tg_interior_iterate(p, INFINITY, aim), v = p->cones->velocity;
+    if (best > tolerance)
     {
-        start_heavy(p, size);
-        best = run(p, best, aim);
+        start_cold(p);
+        best = tg_interior_path(p, best, aim);
+    }
+    for (int k = 0; k < NEAR_STARTS && best > tolerance && best < v; k++)
+    {
+        v *= nearer;
+        tg_interior_near(p, p->best, v);
+        best = tg_interior_iterate(p, best, aim);
     }
     return best;
 }
@@ -433,28 +468,12 @@ static double dense_residual(tg_interior *p, const double *x)
 {
     tg_solve_work *w = p->context;
     tg_cones_velocity(p->cones, x, w->s);
-    return tg_newton_residual(p->cones, x, w->s);
+    return tg_cones_residual(p->cones, x, w->s);
 }
 
 static const tg_interior_system dense = {dense_velocity, dense_product, dense_factor, dense_solve, dense_residual};
 
-/* the normals of w->x, at least what the largest velocity asks of each alone; slacks that agree where they can */
-static void start_from(tg_interior *p, const double *x)
-{
-    double v = p->cones->velocity;
-    start_cold(p);
-    for (int b = 0; b < p->cones->blocks; b++)
-    {
-        const tg_cone *cone = &p->cones->block[b];
-        if (cone->kind == TG_CONE_UNIT)
-            p->x[cone->row] = tg_larger(2 * x[cone->row], v * cone->rho_n);
-        else
-            p->x[cone->row] = cone->kind == TG_CONE_FREE ? x[cone->row] : 0.5 * x[cone->row];
-    }
-    agree(p);
-}
-
-double tg_interior_from(tg_solve_work *w, double aim)
+static tg_interior dense_interior(tg_solve_work *w)
 {
     tg_interior p = {.system = &dense,
                      .context = w,
@@ -463,30 +482,35 @@ double tg_interior_from(tg_solve_work *w, double aim)
                      .best = w->best,
                      .max_steps = w->options->max_interior};
     tg_interior_vectors(&p, w->interior);
-    start_from(&p, w->x);
-    double best = run(&p, INFINITY, aim);
-    w->interior_steps += p.steps;
+    return p;
+}
+
+static double finish(tg_solve_work *w, const tg_interior *p, double best)
+{
+    w->interior_steps += p->steps;
     if (best < INFINITY)
         memcpy(w->x, w->best, (size_t)w->cones.rows * sizeof *w->x);
     tg_cones_velocity(&w->cones, w->x, w->s);
     return best;
+}
+
+double tg_interior_from(tg_solve_work *w, const double *x, double aim)
+{
+    tg_interior p = dense_interior(w);
+    start_cold(&p);
+    double best = tg_interior_iterate(&p, INFINITY, aim);
+    if (best > aim)
+    {
+        tg_interior_near(&p, x, nearer * w->cones.velocity);
+        best = tg_interior_iterate(&p, best, aim);
+    }
+    return finish(w, &p, best);
 }
 
 double tg_interior_run(tg_solve_work *w, double aim)
 {
-    tg_interior p = {.system = &dense,
-                     .context = w,
-                     .cones = &w->cones,
-                     .rhs = w->rhs,
-                     .best = w->best,
-                     .max_steps = w->options->max_interior};
-    tg_interior_vectors(&p, w->interior);
-    double best = tg_interior_solve(&p, aim, w->options->tolerance);
-    w->interior_steps += p.steps;
-    if (best < INFINITY)
-        memcpy(w->x, w->best, (size_t)w->cones.rows * sizeof *w->x);
-    tg_cones_velocity(&w->cones, w->x, w->s);
-    return best;
+    tg_interior p = dense_interior(w);
+    return finish(w, &p, tg_interior_solve(&p, aim, w->options->tolerance));
 }
 
 void tg_solver_ipm(tg_solve_work *w)

@@ -8,11 +8,6 @@
 
 #include "contact/solver.h"
 
-enum
-{
-    MOST_STAGES = 16 /* of growing friction */
-};
-
 static const double proximal = 1e-4;
 static const double near = 1e-6; /* m/s: far from a solution there is nothing to select */
 
@@ -70,7 +65,7 @@ static bool offer(tg_solve_work *w)
     return tg_solve_certified(w);
 }
 
-/* From nothing: the interior point; when that finds no solution, with friction that grows; many sweeps and Newton. */
+/* From nothing: the interior point, and Newton from where it ends. */
 static bool cold(tg_solve_work *w)
 {
     memset(w->state, 0, (size_t)w->cones.blocks * sizeof *w->state);
@@ -78,19 +73,6 @@ static bool cold(tg_solve_work *w)
     if (offer(w))
         return true;
     restore(w);
-    newton(w, 6, false);
-    if (tg_solve_accept(w) || tg_solve_certified(w))
-        return true;
-    for (int stages = 1; stages <= MOST_STAGES; stages *= 2)
-    {
-        double left = tg_solve_growing(w, stages);
-        if (left <= near && offer(w))
-            return true;
-        if (!(left < INFINITY))
-            break;
-    }
-    memset(w->x, 0, (size_t)w->cones.rows * sizeof *w->x);
-    sweeps(w, 200);
     newton(w, 6, false);
     return tg_solve_accept(w) || tg_solve_certified(w);
 }

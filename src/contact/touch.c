@@ -151,12 +151,29 @@ tg_query tg_touch_query(const tg_model *m, const tg_work *w, tg_geom_pair pair, 
     return query;
 }
 
+static double margin_of(const tg_work *w, tg_geom_pair pair, int declared)
+{
+    const double *margins = TG_PARAM(w->params, geom_margin);
+    return declared < 0 ? margins[pair.first] + margins[pair.second] : TG_PARAM(w->params, pair_margin)[declared];
+}
+
+static int declared_of(const tg_model *m, tg_geom_pair pair)
+{
+    return m->npair > 0 ? tg_declared_pair(m, pair) : -1;
+}
+
+void tg_list_touch(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg_contact_point *at)
+{
+    int declared = declared_of(m, pair);
+    tg_law law = tg_law_of(m, w->params, pair, declared);
+    add_touch(m, w, pair, &law, margin_of(w, pair, declared), at);
+}
+
 static void look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, double dt)
 {
-    int declared = m->npair > 0 ? tg_declared_pair(m, pair) : -1;
-    const double *margins = TG_PARAM(w->params, geom_margin), *grow = w->space->grow;
-    double margin =
-        declared < 0 ? margins[pair.first] + margins[pair.second] : TG_PARAM(w->params, pair_margin)[declared];
+    int declared = declared_of(m, pair);
+    const double *grow = w->space->grow;
+    double margin = margin_of(w, pair, declared);
     tg_query query = tg_touch_query(m, w, pair, dt, margin + grow[pair.first] + grow[pair.second]);
     tg_patch patch;
     tg_narrow(&query, &patch);

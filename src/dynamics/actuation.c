@@ -74,7 +74,8 @@ void tg_transmissions(const tg_model *m, tg_work *w, const double *q)
     for (int i = 0; i < m->nu; i++)
     {
         double *moment = tg_actuator_moment(m, w, i);
-        memset(moment, 0, sizeof(double) * (size_t)m->nv);
+        tg_span across = tg_actuator_span(m, i);
+        memset(moment + across.first, 0, sizeof(double) * (size_t)(across.last - across.first));
         w->actuator_length[i] = 0;
         if (m->actuator_transmission[i] == TG_TRANSMISSION_JOINT)
             w->actuator_length[i] = joint_transmission(m, w, i, q, moment);
@@ -139,7 +140,8 @@ tg_drive tg_drive_of(const tg_model *m, const tg_work *w, int i, const double *v
         d.control = clamp(u[i], TG_PARAM(p, actuator_ctrl_range) + 2 * i, &d.control_end);
     set_signal(m, w, i, act, dt, &d);
     const double *moment = tg_actuator_moment(m, w, i);
-    for (int k = 0; k < m->nv; k++)
+    tg_span across = tg_actuator_span(m, i);
+    for (int k = across.first; k < across.last; k++)
         d.rate += moment[k] * v[k];
     d.length = w->actuator_length[i];
     const double *gain = TG_PARAM(p, actuator_gain) + 3 * i, *bias = TG_PARAM(p, actuator_bias) + 3 * i;
@@ -175,7 +177,8 @@ void tg_actuator_forces(const tg_model *m, const tg_work *w, const double *v, co
     {
         tg_drive d = tg_drive_of(m, w, i, v, act, u, dt);
         const double *moment = tg_actuator_moment(m, w, i);
-        for (int k = 0; k < m->nv; k++)
+        tg_span across = tg_actuator_span(m, i);
+        for (int k = across.first; k < across.last; k++)
             force[k] += moment[k] * d.force;
         if (act_rate != NULL && m->actuator_act[i] >= 0)
             act_rate[m->actuator_act[i]] = d.act_rate;

@@ -27,6 +27,21 @@ static inline double *tg_actuator_moment(const tg_model *m, const tg_work *w, in
     return w->actuator_moment + (size_t)actuator * (size_t)v4_pad(m->nv);
 }
 
+/* The dofs first .. last - 1 that an actuator can act on: its moment is zero outside of them. */
+typedef struct tg_span
+{
+    int first, last;
+} tg_span;
+
+static inline tg_span tg_actuator_span(const tg_model *m, int actuator)
+{
+    int joint = m->actuator_target[actuator];
+    if (m->actuator_transmission[actuator] != TG_TRANSMISSION_JOINT)
+        return (tg_span){0, m->nv};
+    int type = m->joint_type[joint], n = type == TG_JOINT_FREE ? 6 : type == TG_JOINT_BALL ? 3 : 1;
+    return (tg_span){m->joint_dof[joint], m->joint_dof[joint] + n};
+}
+
 /* Lengths and moments of the transmissions. After the position stage. */
 void tg_transmissions(const tg_model *m, tg_work *w, const double *q);
 
@@ -52,6 +67,20 @@ spatial tg_site_wrench(const tg_model *m, const tg_work *w, int actuator);
 
 /* d length / d q of an actuator at a ball joint, three numbers. */
 void tg_ball_length_gradient(const tg_model *m, const tg_work *w, int actuator, const double *q, double out[3]);
+
+/* Derivatives of the actuators' forces on the joints; any may be NULL. */
+typedef struct tg_actuation_deriv
+{
+    double *dq, *dv;   /* nv x nv, added to */
+    double *dact, *du; /* nv x na, nv x nu, written */
+} tg_actuation_deriv;
+
+/* After tg_transmissions. dt: for actuators with act_early. */
+void tg_add_actuation_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
+                                  const double *u, double dt, const tg_actuation_deriv *out);
+
+/* d signal / d act and d u of an actuator. */
+void tg_signal_derivatives(const tg_model *m, const tg_work *w, int i, const tg_drive *d, double *by_act, double *by_u);
 
 tg_status tg_check_actuation(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
                              const double *u);

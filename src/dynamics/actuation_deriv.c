@@ -16,18 +16,19 @@ void tg_ball_length_gradient(const tg_model *m, const tg_work *w, int actuator, 
         out[k] = gear[0] * J[k] + gear[1] * J[3 + k] + gear[2] * J[6 + k];
 }
 
-/* d length / d q; it is the moment itself except at a ball joint, where length = gear . Log(q). */
-static void length_gradient(const tg_model *m, const tg_work *w, int i, const double *q, double *out)
+/* d length / d q over the actuator's dofs; it is the moment itself except at a ball joint, where length = gear . Log(q). */
+static void length_gradient(const tg_model *m, const tg_work *w, int i, tg_span across, const double *q, double *out)
 {
     int joint = m->actuator_target[i];
-    memset(out, 0, sizeof(double) * (size_t)m->nv);
+    size_t bytes = sizeof(double) * (size_t)(across.last - across.first);
+    memset(out + across.first, 0, bytes);
     if (m->actuator_transmission[i] == TG_TRANSMISSION_SITE)
         return;
     const double *moment = tg_actuator_moment(m, w, i);
     if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON || m->joint_type[joint] == TG_JOINT_HINGE ||
         m->joint_type[joint] == TG_JOINT_SLIDE)
     {
-        memcpy(out, moment, sizeof(double) * (size_t)m->nv);
+        memcpy(out + across.first, moment + across.first, bytes);
         return;
     }
     if (m->joint_type[joint] == TG_JOINT_FREE)
@@ -67,38 +68,55 @@ static bool moment_derivative(const tg_model *m, tg_work *w, int i)
     }
 }
 
+static void add_outer(int nv, const double *a, tg_span rows, const double *b, tg_span columns, double factor, double *out)
+{
+    for (int j = rows.first; j < rows.last; j++)
+        for (int k = columns.first; k < columns.last; k++)
+            out[j * nv + k] += a[j] * factor * b[k];
+}
+
+/* One actuator: its force on every joint, forces that a joint's range clamps left out. */
+typedef struct actuator
+{
+    const tg_drive *d;
+    const double *moment, *acting; /* nv: with and without the clamped joints */
+    const double *force;           /* nv: of all actuators, before it is clamped */
+    tg_span across;                /* the dofs it acts on */
+} actuator;
+
 /* force_j = moment_j f(s, length, rate):
  * d/dq_k = moment_j (f_length dlength_k + f_rate sum_i H_ik v_i) + H_jk f,  d/dv_k = moment_j f_rate moment_k */
-static void add_state_derivatives(const tg_model *m, tg_work *w, int i, const tg_drive *d, const double *q,
+static void add_state_derivatives(const tg_model *m, tg_work *w, int i, const actuator *a, const double *q,
                                   const double *v, double *dq, double *dv)
 {
     int nv = m->nv;
     const double *gain = TG_PARAM(w->params, actuator_gain) + 3 * i, *bias = TG_PARAM(w->params, actuator_bias) + 3 * i;
-    bool clamped = d->force_end >= 0;
-    double f_length = clamped ? 0 : gain[1] * d->signal + bias[1], f_rate = clamped ? 0 : gain[2] * d->signal + bias[2];
-    const double *moment = tg_actuator_moment(m, w, i);
-    for (int j = 0; dv != NULL && j < nv; j++)
-        for (int k = 0; k < nv; k++)
-            dv[j * nv + k] += moment[j] * f_rate * moment[k];
+    bool clamped = a->d->force_end >= 0;
+    double f_length = clamped ? 0 : gain[1] * a->d->signal + bias[1];
+    double f_rate = clamped ? 0 : gain[2] * a->d->signal + bias[2];
+    if (dv != NULL)
+        add_outer(nv, a->acting, a->across, a->moment, a->across, f_rate, dv);
     if (dq == NULL)
         return;
     double *slope = w->row, gear = 1;
-    length_gradient(m, w, i, q, slope);
-    for (int k = 0; k < nv; k++)
+    length_gradient(m, w, i, a->across, q, slope);
+    for (int k = a->across.first; k < a->across.last; k++)
         slope[k] *= f_length;
     if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
         gear = TG_PARAM(w->params, actuator_gear)[6 * i];
-    if (moment_derivative(m, w, i))
+    bool curved = moment_derivative(m, w, i);
+    if (curved)
         for (int j = 0; j < nv; j++)
+        {
+            double bound, force = tg_joint_force_end(m, w, j, a->force[j], &bound) >= 0 ? 0 : a->d->force;
             for (int k = 0; k < nv; k++)
             {
                 double H = gear * w->hessian[j * nv + k];
                 slope[k] += f_rate * H * v[j];
-                dq[j * nv + k] += d->force * H;
+                dq[j * nv + k] += force * H;
             }
-    for (int j = 0; j < nv; j++)
-        for (int k = 0; k < nv; k++)
-            dq[j * nv + k] += moment[j] * slope[k];
+        }
+    add_outer(nv, a->acting, a->across, slope, curved ? (tg_span){0, nv} : a->across, 1, dq);
 }
 
 /* d rate of activation / d (act, u): integrator (0, 1), filters (-1, 1) / tau; a clamped control does not count */
@@ -111,48 +129,63 @@ static void rate_derivatives(const tg_model *m, const tg_work *w, int i, const t
     *by_u = d->control_end >= 0 ? 0 : 1 / tau;
 }
 
-typedef struct actuation_outputs
+void tg_signal_derivatives(const tg_model *m, const tg_work *w, int i, const tg_drive *d, double *by_act, double *by_u)
 {
-    double *dq, *dv, *dact, *du, *rate_dact, *rate_du;
-} actuation_outputs;
+    double rate_act = 0, rate_u = 0;
+    bool stateless = m->actuator_act[i] < 0;
+    if (!stateless)
+        rate_derivatives(m, w, i, d, &rate_act, &rate_u);
+    *by_act = d->signal_act + d->signal_act_rate * rate_act;
+    *by_u = !stateless ? d->signal_act_rate * rate_u : d->control_end >= 0 ? 0 : 1;
+}
 
-static void add_actuator(const tg_model *m, tg_work *w, int i, const tg_drive *d, const double *q, const double *v,
-                         actuation_outputs out)
+static void add_actuator(const tg_model *m, tg_work *w, int i, const actuator *a, const double *q, const double *v,
+                         const tg_actuation_deriv *out)
 {
     int act = m->actuator_act[i];
-    double by_act = 0, by_u = 0, slope = d->force_end >= 0 ? 0 : d->gain;
-    if (act >= 0)
-        rate_derivatives(m, w, i, d, &by_act, &by_u);
-    double signal_u = act >= 0 ? d->signal_act_rate * by_u : d->control_end >= 0 ? 0 : 1;
-    double signal_act = d->signal_act + d->signal_act_rate * by_act;
-    const double *moment = tg_actuator_moment(m, w, i);
-    for (int k = 0; k < m->nv; k++)
+    double by_act, by_u, slope = a->d->force_end >= 0 ? 0 : a->d->gain;
+    tg_signal_derivatives(m, w, i, a->d, &by_act, &by_u);
+    for (int k = a->across.first; k < a->across.last; k++)
     {
-        if (out.du != NULL)
-            out.du[k * m->nu + i] = moment[k] * slope * signal_u;
-        if (out.dact != NULL && act >= 0)
-            out.dact[k * m->na + act] = moment[k] * slope * signal_act;
+        if (out->du != NULL)
+            out->du[k * m->nu + i] = a->acting[k] * slope * by_u;
+        if (out->dact != NULL && act >= 0)
+            out->dact[k * m->na + act] = a->acting[k] * slope * by_act;
     }
-    if (act >= 0 && out.rate_dact != NULL)
-        out.rate_dact[act] = by_act;
-    if (act >= 0 && out.rate_du != NULL)
-        out.rate_du[act] = by_u;
-    if (out.dq != NULL || out.dv != NULL)
-        add_state_derivatives(m, w, i, d, q, v, out.dq, out.dv);
+    if (out->dq != NULL || out->dv != NULL)
+        add_state_derivatives(m, w, i, a, q, v, out->dq, out->dv);
 }
 
-static void zero_row(double *matrix, int row, int columns)
+/* the moment without the joints whose forces are clamped */
+static void leave_out_clamped(const tg_model *m, const tg_work *w, tg_span across, const double *force,
+                              const double *moment, double *acting)
+{
+    double bound;
+    for (int k = across.first; k < across.last; k++)
+        acting[k] = tg_joint_force_end(m, w, k, force[k], &bound) >= 0 ? 0 : moment[k];
+}
+
+static void zero(double *matrix, int rows, int columns)
 {
     if (matrix != NULL)
-        memset(matrix + (size_t)row * (size_t)columns, 0, sizeof(double) * (size_t)columns);
+        memset(matrix, 0, sizeof(double) * (size_t)rows * (size_t)columns);
 }
 
-static void zero_rows(const tg_model *m, actuation_outputs out, int dof)
+void tg_add_actuation_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
+                                  const double *u, double dt, const tg_actuation_deriv *out)
 {
-    zero_row(out.dq, dof, m->nv);
-    zero_row(out.dv, dof, m->nv);
-    zero_row(out.dact, dof, m->na);
-    zero_row(out.du, dof, m->nu);
+    double *force = w->row + v4_pad(m->nv), *acting = force + v4_pad(m->nv);
+    zero(out->dact, m->nv, m->na);
+    zero(out->du, m->nv, m->nu);
+    tg_actuator_forces(m, w, v, act, u, dt, force, NULL);
+    for (int i = 0; i < m->nu; i++)
+    {
+        tg_drive d = tg_drive_of(m, w, i, v, act, u, dt);
+        const double *moment = tg_actuator_moment(m, w, i);
+        tg_span across = tg_actuator_span(m, i);
+        leave_out_clamped(m, w, across, force, moment, acting);
+        add_actuator(m, w, i, &(actuator){&d, moment, acting, force, across}, q, v, out);
+    }
 }
 
 tg_status tg_actuation_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
@@ -160,22 +193,24 @@ tg_status tg_actuation_derivatives(const tg_model *m, tg_work *w, const double *
                                    double *dforce_du, double *drate_dact, double *drate_du)
 {
     TG_TRY(tg_check_actuation(m, w, q, v, act, u));
-    actuation_outputs out = {dforce_dq, dforce_dv, dforce_dact, dforce_du, drate_dact, drate_du};
     tg_position_stage(m, w, q);
     tg_transmissions(m, w, q);
-    tg_actuator_forces(m, w, v, act, u, m->timestep, w->vec, NULL);
-    for (int k = 0; k < m->nv; k++)
-        zero_rows(m, out, k);
+    zero(dforce_dq, m->nv, m->nv);
+    zero(dforce_dv, m->nv, m->nv);
+    tg_add_actuation_derivatives(m, w, q, v, act, u, m->timestep,
+                                 &(tg_actuation_deriv){dforce_dq, dforce_dv, dforce_dact, dforce_du});
     for (int i = 0; i < m->nu; i++)
     {
+        double by_act, by_u;
+        int at = m->actuator_act[i];
+        if (at < 0)
+            continue;
         tg_drive d = tg_drive_of(m, w, i, v, act, u, m->timestep);
-        add_actuator(m, w, i, &d, q, v, out);
-    }
-    for (int k = 0; k < m->nv; k++)
-    {
-        double bound;
-        if (tg_joint_force_end(m, w, k, w->vec[k], &bound) >= 0)
-            zero_rows(m, out, k);
+        rate_derivatives(m, w, i, &d, &by_act, &by_u);
+        if (drate_dact != NULL)
+            drate_dact[at] = by_act;
+        if (drate_du != NULL)
+            drate_du[at] = by_u;
     }
     return TG_OK;
 }

@@ -109,6 +109,23 @@ void tg_signal_reverse(const tg_model *m, const tg_work *w, int i, const tg_driv
         gparams[m->offset.actuator_ctrl_range + 2 * i + d->control_end] += g_control;
 }
 
+/* moment . y; a hinge or slide has one number */
+static double arm_of(const tg_model *m, int i, const double *moment, const double *y)
+{
+    int joint = m->actuator_target[i], first = 0, last = m->nv;
+    bool single = m->actuator_transmission[i] == TG_TRANSMISSION_JOINT &&
+                  (m->joint_type[joint] == TG_JOINT_HINGE || m->joint_type[joint] == TG_JOINT_SLIDE);
+    if (single)
+    {
+        first = m->joint_dof[joint];
+        last = first + 1;
+    }
+    double arm = 0;
+    for (int k = first; k < last; k++)
+        arm += moment[k] * y[k];
+    return arm;
+}
+
 /* y . force of one actuator: force arm, arm = moment . y */
 void tg_actuator_reverse(const tg_model *m, tg_work *w, int i, const tg_drive *d, const double *q, const double *v,
                          const double *act, const double *y, double g_rate, double *gact, double *gu, tg_gradient g)
@@ -116,9 +133,7 @@ void tg_actuator_reverse(const tg_model *m, tg_work *w, int i, const tg_drive *d
     const tg_params *p = w->params;
     const double *gain = TG_PARAM(p, actuator_gain) + 3 * i, *bias = TG_PARAM(p, actuator_bias) + 3 * i;
     const double *moment = tg_actuator_moment(m, w, i);
-    double arm = 0;
-    for (int k = 0; k < m->nv; k++)
-        arm += moment[k] * y[k];
+    double arm = arm_of(m, i, moment, y);
     double g_force = d->force_end < 0 ? arm : 0;
     transmission_gradient t = {g_force * (gain[1] * d->signal + bias[1]), g_force * (gain[2] * d->signal + bias[2]),
                                d->force};

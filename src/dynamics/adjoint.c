@@ -15,6 +15,7 @@
 
 #include "dynamics/kinematics.h"
 #include "dynamics/tendon.h"
+#include "math/lanes.h"
 #include "tangere/algebra.h"
 
 static spatial load(const double *array, int index)
@@ -35,6 +36,17 @@ void tg_adjoint_begin(const tg_model *m, tg_work *w, const double *y)
     memset(w->Abar, 0, bytes);
     memset(w->Ybar, 0, bytes);
     tg_node_twists(m, w, y, w->Y);
+}
+
+void tg_adjoint_second(const tg_model *m, tg_work *w, const double *x)
+{
+    memset(w->Zbar, 0, sizeof(double) * SPATIAL_SIZE * (size_t)m->nbody);
+    tg_node_twists(m, w, x, w->Z);
+}
+
+void tg_adjoint_seed_second(tg_work *w, int body, spatial Zbar)
+{
+    add(w->Zbar, body, Zbar);
 }
 
 void tg_adjoint_seed(tg_work *w, int body, spatial Xbar, spatial Vbar, spatial Ybar)
@@ -221,33 +233,47 @@ static void add_joint_gradient(const tg_model *m, const tg_work *w, int joint, c
 
 /* ---- the pass ---- */
 
+/* which fields a scalar has beside V and Y; constants, so that each combination is a pass of its own */
+enum
+{
+    USE_A = 1,
+    USE_SECOND = 2
+};
+
 /* The sums behind one point of the tree. */
 typedef struct sums
 {
-    spatial X, V, A, Y;
+    spatial X, V, A, Y, Z;
 } sums;
 
-static spatial displacement_covector(const tg_work *w, int node, bool use_a, const sums *s)
+TG_INLINE spatial displacement_covector(const tg_work *w, int node, unsigned use, const sums *s)
 {
     spatial c =
         spatial_sub(s->X, spatial_add(force_cross(load(w->V, node), s->V), force_cross(load(w->Y, node), s->Y)));
-    return use_a ? spatial_sub(c, force_cross(load(w->A, node), s->A)) : c;
+    if (use & USE_A)
+        c = spatial_sub(c, force_cross(load(w->A, node), s->A));
+    if (use & USE_SECOND)
+        c = spatial_sub(c, force_cross(load(w->Z, node), s->Z));
+    return c;
 }
 
 /* Moves the sums from behind node i to in front of it and takes the gradients of its dofs. */
-static spatial pass_node(const tg_model *m, const tg_work *w, int i, bool use_a, sums *s, double *gq, double *gv,
-                         double *ga)
+TG_INLINE spatial pass_node(const tg_model *m, const tg_work *w, int i, unsigned use, sums *s, double *gq, double *gv,
+                            double *ga)
 {
     int l = m->node_parent[i];
-    spatial Vl = load(w->V, l);
-    spatial Vb = s->V;
-    s->V = spatial_add(Vb, force_cross(spatial_sub(load(w->V, i), Vl), s->A));
-    spatial covector = displacement_covector(w, l, use_a, s);
+    spatial Vl = load(w->V, l), Vb = s->V;
+    if (use & USE_A)
+        s->V = spatial_add(Vb, force_cross(spatial_sub(load(w->V, i), Vl), s->A));
+    spatial covector = displacement_covector(w, l, use, s);
     for (int k = m->node_dof[i]; k < m->node_dof[i] + m->node_ndof[i]; k++)
     {
         spatial J = load(w->J, k);
         gq[k] += spatial_dot(J, covector);
-        gv[k] += spatial_dot(J, Vb) + spatial_dot(motion_cross(Vl, J), s->A);
+        gv[k] += spatial_dot(J, Vb);
+        if (!(use & USE_A))
+            continue;
+        gv[k] += spatial_dot(motion_cross(Vl, J), s->A);
         ga[k] += spatial_dot(J, s->A);
     }
     return covector;
@@ -259,37 +285,71 @@ static spatial about_other_origin(spatial f, v4 shift)
     return (spatial){f.lin, f.ang + v4_cross(shift, f.lin)};
 }
 
-static void pass_body(const tg_model *m, tg_work *w, int body, const double *q, bool use_a, double *gq, double *gv,
-                      double *ga, double *gparams)
+TG_INLINE void add_to_parent(const tg_model *m, tg_work *w, int body, unsigned use, const sums *s)
 {
-    sums s = {load(w->Xbar, body), load(w->Vbar, body), load(w->Abar, body), load(w->Ybar, body)};
-    spatial covector = displacement_covector(w, m->body_node[body], use_a, &s);
+    int parent = m->body_parent[body];
+    sums t = *s;
+    if (m->body_node[parent] == 0)
+    {
+        v4 shift = tg_node_origin(m, w, m->body_node[body]);
+        t = (sums){about_other_origin(s->X, shift), about_other_origin(s->V, shift), about_other_origin(s->A, shift),
+                   about_other_origin(s->Y, shift), about_other_origin(s->Z, shift)};
+    }
+    add(w->Xbar, parent, t.X);
+    add(w->Vbar, parent, t.V);
+    add(w->Ybar, parent, t.Y);
+    if (use & USE_A)
+        add(w->Abar, parent, t.A);
+    if (use & USE_SECOND)
+        add(w->Zbar, parent, t.Z);
+}
+
+TG_INLINE void pass_body(const tg_model *m, tg_work *w, int body, const double *q, unsigned use, double *gq, double *gv,
+                         double *ga, double *gparams)
+{
+    sums s = {load(w->Xbar, body), load(w->Vbar, body), spatial_zero(), load(w->Ybar, body), spatial_zero()};
+    if (use & USE_A)
+        s.A = load(w->Abar, body);
+    if (use & USE_SECOND)
+        s.Z = load(w->Zbar, body);
+    spatial covector =
+        gparams != NULL ? displacement_covector(w, m->body_node[body], use, &s) : spatial_zero(); /* behind the body */
     for (int j = m->body_joint[body] + m->body_njoint[body] - 1; j >= m->body_joint[body]; j--)
     {
         spatial after = covector;
         if (m->joint_type[j] == TG_JOINT_FREE)
-            pass_node(m, w, m->joint_node[j] + 1, use_a, &s, gq, gv, ga);
-        covector = pass_node(m, w, m->joint_node[j], use_a, &s, gq, gv, ga);
+            pass_node(m, w, m->joint_node[j] + 1, use, &s, gq, gv, ga);
+        covector = pass_node(m, w, m->joint_node[j], use, &s, gq, gv, ga);
         if (gparams != NULL)
             add_joint_gradient(m, w, j, q, covector, after, gparams);
     }
     bool free = m->body_njoint[body] > 0 && m->joint_type[m->body_joint[body]] == TG_JOINT_FREE;
     if (gparams != NULL && !free)
         add_body_gradient(m, w, body, covector, gparams);
-    int parent = m->body_parent[body];
-    v4 shift = m->body_node[parent] == 0 ? tg_node_origin(m, w, m->body_node[body]) : v4_zero();
-    add(w->Xbar, parent, about_other_origin(s.X, shift));
-    add(w->Vbar, parent, about_other_origin(s.V, shift));
-    add(w->Abar, parent, about_other_origin(s.A, shift));
-    add(w->Ybar, parent, about_other_origin(s.Y, shift));
+    add_to_parent(m, w, body, use, &s);
+}
+
+TG_INLINE void pass(const tg_model *m, tg_work *w, const double *q, unsigned use, double *gq, double *gv, double *ga,
+                    double *gparams)
+{
+    for (int body = m->nbody - 1; body > 0; body--)
+        pass_body(m, w, body, q, use, gq, gv, ga, gparams);
+    if (gparams != NULL && (use & USE_A)) /* the world accelerates with -gravity */
+        for (int i = 0; i < 3; i++)
+            gparams[m->offset.gravity_ + i] -= w->Abar[i];
 }
 
 void tg_adjoint_end(const tg_model *m, tg_work *w, const double *q, bool use_a, double *gq, double *gv, double *ga,
                     double *gparams)
 {
-    for (int body = m->nbody - 1; body > 0; body--)
-        pass_body(m, w, body, q, use_a, gq, gv, ga, gparams);
-    if (gparams != NULL && use_a) /* the world accelerates with -gravity */
-        for (int i = 0; i < 3; i++)
-            gparams[m->offset.gravity_ + i] -= w->Abar[i];
+    if (use_a)
+        pass(m, w, q, USE_A, gq, gv, ga, gparams);
+    else
+        pass(m, w, q, 0, gq, gv, ga, gparams);
+}
+
+void tg_adjoint_end_both(const tg_model *m, tg_work *w, const double *q, double *gq, double *gv, double *ga,
+                         double *gparams)
+{
+    pass(m, w, q, USE_A | USE_SECOND, gq, gv, ga, gparams);
 }

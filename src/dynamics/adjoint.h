@@ -16,8 +16,13 @@
 /* Clears the seeds and makes Y from y (nv). After the velocity pass. */
 void tg_adjoint_begin(const tg_model *m, tg_work *w, const double *y);
 
+/* A second generalised vector x beside y: its twists Z, with seeds Zbar of their own that go into Xbar as Y x* Ybar does. After
+ * tg_adjoint_begin. */
+void tg_adjoint_second(const tg_model *m, tg_work *w, const double *x);
+
 /* Adds wrenches to the seeds of a body. */
 void tg_adjoint_seed(tg_work *w, int body, spatial Xbar, spatial Vbar, spatial Ybar);
+void tg_adjoint_seed_second(tg_work *w, int body, spatial Zbar);
 
 /* Seeds scale * (y . RNEA) without armature; adds the gradients of the inertial parameters to gparams (may be NULL). */
 void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparams);
@@ -30,5 +35,9 @@ void tg_adjoint_tendon(const tg_model *m, tg_work *w, int tendon, double g_lengt
  * no Abar, A need not be there: set use_a to false. */
 void tg_adjoint_end(const tg_model *m, tg_work *w, const double *q, bool use_a, double *gq, double *gv, double *ga,
                     double *gparams);
+
+/* The same with A and with the second vector. */
+void tg_adjoint_end_both(const tg_model *m, tg_work *w, const double *q, double *gq, double *gv, double *ga,
+                         double *gparams);
 
 #endif

@@ -43,9 +43,7 @@ tg_status tg_forward_dynamics_derivatives(const tg_model *m, tg_work *w, const d
     if (da_dq != NULL || da_dv != NULL)
     {
         tg_newton_euler(m, w, a, w->vec);
-        tg_newton_euler_derivatives(m, w, da_dq, da_dv);
-        tg_negate(da_dq, (size_t)m->nv * (size_t)m->nv);
-        tg_negate(da_dv, (size_t)m->nv * (size_t)m->nv);
+        tg_newton_euler_derivatives(m, w, -1, da_dq, da_dv);
         tg_add_passive_derivatives(m, w, q, v, da_dq, da_dv);
         if (da_dq != NULL)
             solve_matrix(m, w, da_dq);

@@ -11,9 +11,6 @@ void tg_passive_force(const tg_model *m, tg_work *w, const double *q, const doub
 void tg_add_passive_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, double *dq,
                                 double *dv);
 
-/* x = -x, n numbers; NULL is allowed */
-void tg_negate(double *x, size_t n);
-
 /* ---- shared with the derivatives ---- */
 
 /* How far a tendon is outside its rest band: negative when too long, positive when too short; *end says which rest

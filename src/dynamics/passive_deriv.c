@@ -3,13 +3,6 @@
 #include "dynamics/passive.h"
 #include "dynamics/tendon.h"
 
-void tg_negate(double *x, size_t n)
-{
-    if (x != NULL)
-        for (size_t i = 0; i < n; i++)
-            x[i] = -x[i];
-}
-
 static void spring_derivatives(const tg_model *m, const tg_work *w, const double *q, double *dq)
 {
     const double *stiffness = TG_PARAM(w->params, joint_stiffness);

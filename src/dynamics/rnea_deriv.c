@@ -154,21 +154,22 @@ typedef struct block
 {
     double *at; /* entry (0, 0) of the tree */
     int nv;
+    double sign;
 } block;
 
-/* Row k of the lower part goes to the columns on its path, the upper part to the same rows as a column. */
+/* Adds row k of the lower part in the columns on its path, the upper part in the same rows as a column. */
 static void scatter(const tg_model *m, block out, int tree, int dof, const double *row, const double *column)
 {
     const tg_ltl_pattern *p = &m->tree_ltl[tree];
     int tree_dof = m->tree_dof[tree], node = m->dof_node[dof], k = dof - tree_dof;
     int first = m->node_dof[node] - tree_dof;
     for (int j = first; j < first + m->node_ndof[node]; j++)
-        out.at[k * out.nv + j] = row[j];
+        out.at[k * out.nv + j] += out.sign * row[j];
     for (int a = p->path_start[first]; a < p->path_start[first + 1]; a++)
     {
         int j = p->path[a];
-        out.at[k * out.nv + j] = row[j];
-        out.at[j * out.nv + k] = column[j];
+        out.at[k * out.nv + j] += out.sign * row[j];
+        out.at[j * out.nv + k] += out.sign * column[j];
     }
 }
 
@@ -201,13 +202,8 @@ static void derivative_rows(const tg_model *m, tg_work *w, int tree, int dof, ro
     }
 }
 
-void tg_newton_euler_derivatives(const tg_model *m, tg_work *w, double *dtau_dq, double *dtau_dv)
+void tg_add_newton_euler_derivatives(const tg_model *m, tg_work *w, double sign, double *dtau_dq, double *dtau_dv)
 {
-    size_t bytes = sizeof(double) * (size_t)m->nv * (size_t)m->nv;
-    if (dtau_dq != NULL)
-        memset(dtau_dq, 0, bytes);
-    if (dtau_dv != NULL)
-        memset(dtau_dv, 0, bytes);
     velocity_matrices(m, w);
     motion_columns(m, w);
     for (int t = 0; t < m->ntree; t++)
@@ -219,11 +215,24 @@ void tg_newton_euler_derivatives(const tg_model *m, tg_work *w, double *dtau_dq,
         {
             derivative_rows(m, w, t, k, rows);
             if (dtau_dq != NULL)
-                scatter(m, (block){dtau_dq + corner, m->nv}, t, k, rows.row_q, rows.column_q);
+                scatter(m, (block){dtau_dq + corner, m->nv, sign}, t, k, rows.row_q, rows.column_q);
             if (dtau_dv != NULL)
-                scatter(m, (block){dtau_dv + corner, m->nv}, t, k, rows.row_v, rows.column_v);
+                scatter(m, (block){dtau_dv + corner, m->nv, sign}, t, k, rows.row_v, rows.column_v);
         }
     }
+}
+
+static void clear(const tg_model *m, double *matrix)
+{
+    if (matrix != NULL)
+        memset(matrix, 0, sizeof(double) * (size_t)m->nv * (size_t)m->nv);
+}
+
+void tg_newton_euler_derivatives(const tg_model *m, tg_work *w, double sign, double *dtau_dq, double *dtau_dv)
+{
+    clear(m, dtau_dq);
+    clear(m, dtau_dv);
+    tg_add_newton_euler_derivatives(m, w, sign, dtau_dq, dtau_dv);
 }
 
 /* ---- public ---- */
@@ -241,7 +250,7 @@ tg_status tg_rnea_derivatives(const tg_model *m, tg_work *w, const double *q, co
     if (dtau_dq != NULL || dtau_dv != NULL)
     {
         tg_newton_euler(m, w, a, w->vec);
-        tg_newton_euler_derivatives(m, w, dtau_dq, dtau_dv);
+        tg_newton_euler_derivatives(m, w, 1, dtau_dq, dtau_dv);
     }
     if (dtau_da != NULL)
     {

@@ -4,7 +4,9 @@
 
 #include "dynamics/work.h"
 
-/* After tg_newton_euler (V, A, F summed over subtrees) and tg_composites: writes all of dtau_dq and dtau_dv, nv x nv each. */
-void tg_newton_euler_derivatives(const tg_model *m, tg_work *w, double *dtau_dq, double *dtau_dv);
+/* After tg_newton_euler (V, A, F summed over subtrees) and tg_composites: sign (1 or -1) times the derivatives is added to dtau_dq and dtau_dv,
+ * nv x nv each, or written. */
+void tg_add_newton_euler_derivatives(const tg_model *m, tg_work *w, double sign, double *dtau_dq, double *dtau_dv);
+void tg_newton_euler_derivatives(const tg_model *m, tg_work *w, double sign, double *dtau_dq, double *dtau_dv);
 
 #endif

@@ -54,6 +54,8 @@
     X(double, Vbar, SPATIAL_SIZE * m->nbody, "gradient with respect to the velocity of a body")                        \
     X(double, Abar, SPATIAL_SIZE * m->nbody, "the same for the acceleration")                                          \
     X(double, Ybar, SPATIAL_SIZE * m->nbody, "the same for Y")                                                         \
+    X(double, Z, SPATIAL_SIZE * m->nnode, "sum of J x along the path, of a second vector x")                           \
+    X(double, Zbar, SPATIAL_SIZE * m->nbody, "gradient with respect to it")                                            \
     /* tendons */                                                                                                      \
     X(double, tendon_length, m->ntendon, "")                                                                           \
     X(double, tendon_moment, m->ntendon *v4_pad(m->nv), "d length / d q, row by row")                                  \

@@ -19,7 +19,7 @@ static tg_status factor_islands(tg_work *w)
 {
     tg_step_work *s = w->step;
     tg_rows *r = w->rows;
-    tg_arena arena = {.base = s->implicit_memory, .capacity = tg_implicit_capacity(&r->capacity)};
+    tg_arena arena = {.base = s->implicit_memory, .capacity = s->implicit_bytes};
     for (int i = 0; i < r->nisland; i++)
     {
         tg_rows_island *island = &r->island[i];
@@ -31,7 +31,7 @@ static tg_status factor_islands(tg_work *w)
             return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "derivatives of an impact with Poisson's restitution");
         s->problem[i] = tg_island_problem(r, island);
         TG_TRY(tg_implicit_factor(&s->problem[i], r->L + island->row, r->sigma + island->row, r->mode + island->block,
-                                  island->result.selection, &arena, &s->implicit[i], &w->error));
+                                  island->result.selection, TG_IMPLICIT_MOTION, &arena, &s->implicit[i], &w->error));
     }
     return TG_OK;
 }

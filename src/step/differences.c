@@ -1,7 +1,11 @@
 /* Central differences of a step: the judge of its derivatives.
  *
- * With D(h) = (f(x + h) - f(x - h)) / 2h, Richardson's combination (4 D(h/2) - D(h)) / 3 has an error of order h^4. Nothing is
- * differenced across a change of mode: every evaluation must have the signature of the step itself. */
+ * With D(h) = (f(x + h) - f(x - h)) / 2h, Richardson's combination R(h) = (4 D(h/2) - D(h)) / 3 has an error of order h^4.
+ * Nothing is differenced across a change of mode: every evaluation must have the signature of the step itself.
+ *
+ * Differences have errors of their own: h^4 where the step bends quickly (a slip that turns within h), rounding / h where it is
+ * steep. How large they are is seen from the differences alone: where D(h) and D(h/2) are apart, R is taken with other h too, and
+ * that one counts which agrees best with its neighbour. */
 #include <math.h>
 #include <string.h>
 
@@ -96,8 +100,8 @@ typedef struct task
     const tg_differences_request *request;
     const tg_cotangent *out;
     tg_options options;
-    double scale;
     uint64_t signature, choices; /* of the step itself */
+    double largest;              /* derivative of its group so far */
     tg_differences_count count;
 } task;
 
@@ -191,29 +195,95 @@ static tg_status move_param(task *t, double *x, int index, double h, double *val
     return status != TG_OK ? status : restored;
 }
 
-static tg_status difference(task *t, mover move, double *x, int index, double h, double *derivative)
+/* R(h), and how far D(h) and D(h/2) are apart */
+typedef struct estimate
+{
+    verdict outcome;
+    double value, spread;
+} estimate;
+
+static tg_status richardson(task *t, mover move, double *x, int index, double h, estimate *e)
 {
     double value[4] = {0};
-    verdict outcome = TAKEN;
     const double at[4] = {h, -h, h / 2, -h / 2};
-    for (int i = 0; i < 4 && outcome == TAKEN; i++)
-        TG_TRY(move(t, x, index, at[i], &value[i], &outcome));
+    e->outcome = TAKEN;
+    for (int i = 0; i < 4 && e->outcome == TAKEN; i++)
+        TG_TRY(move(t, x, index, at[i], &value[i], &e->outcome));
     double wide = (value[0] - value[1]) / (2 * h), narrow = (value[2] - value[3]) / h;
-    *derivative = outcome == TAKEN ? narrow + (narrow - wide) / 3 : NAN;
-    t->count.taken += outcome == TAKEN;
-    t->count.switched += outcome == SWITCHED;
-    t->count.tied += outcome == TIED;
-    t->count.outside += outcome == OUTSIDE;
+    e->value = e->outcome == TAKEN ? narrow + (narrow - wide) / 3 : NAN;
+    e->spread = e->outcome == TAKEN ? fabs(narrow - wide) : NAN;
+    return TG_OK;
+}
+
+/* differences that agree so well, relative to max(1, the largest derivative), need no second look */
+static const double fine = 1e-7;
+
+static bool is_fine(const task *t, double spread, double value)
+{
+    return spread <= fine * fmax(fmax(1, t->largest), fabs(value));
+}
+
+/* Of two neighbouring displacements the one whose own differences are less apart, if the two agree better than what is best. */
+static void prefer(const estimate *a, const estimate *b, estimate *best)
+{
+    if (a->outcome != TAKEN || b->outcome != TAKEN || fabs(a->value - b->value) >= best->spread)
+        return;
+    best->spread = fabs(a->value - b->value);
+    best->value = a->spread < b->spread ? a->value : b->value;
+}
+
+/* R with 8 and 64 times as much and as little, until two neighbours agree. */
+static tg_status refine(task *t, mover move, double *x, int index, double h, estimate *best)
+{
+    static const double factor[5] = {1.0 / 64, 1.0 / 8, 1, 8, 64};
+    static const int order[4] = {3, 1, 4, 0};
+    estimate all[5] = {
+        [0].outcome = OUTSIDE, [1].outcome = OUTSIDE, [2] = *best, [3].outcome = OUTSIDE, [4].outcome = OUTSIDE};
+    for (int i = 0; i < 4 && !is_fine(t, best->spread, best->value); i++)
+    {
+        int k = order[i];
+        TG_TRY(richardson(t, move, x, index, factor[k] * h, &all[k]));
+        for (int n = k > 0 ? k - 1 : 0; n <= k && n < 4; n++)
+            prefer(&all[n], &all[n + 1], best);
+    }
+    t->count.refined++;
+    return TG_OK;
+}
+
+static tg_status difference(task *t, mover move, double *x, int index, double h, double *derivative, double *spread)
+{
+    estimate best;
+    TG_TRY(richardson(t, move, x, index, h, &best));
+    if (best.outcome == TAKEN && !is_fine(t, best.spread, best.value))
+        TG_TRY(refine(t, move, x, index, h, &best));
+    *derivative = best.value;
+    if (spread != NULL)
+        *spread = best.spread;
+    t->largest = best.outcome == TAKEN ? fmax(t->largest, fabs(best.value)) : t->largest;
+    t->count.taken += best.outcome == TAKEN;
+    t->count.switched += best.outcome == SWITCHED;
+    t->count.tied += best.outcome == TIED;
+    t->count.outside += best.outcome == OUTSIDE;
     return TG_OK;
 }
 
 /* ---- all numbers ---- */
 
-static tg_status differences(task *t, mover move, double *x, int n, double h, double *derivative)
+static tg_status differences(task *t, mover move, double *x, int n, double h, double *derivative, double *spread)
 {
+    t->largest = 0;
     for (int i = 0; derivative != NULL && i < n; i++)
-        TG_TRY(difference(t, move, x, i, h * t->scale, &derivative[i]));
+        TG_TRY(difference(t, move, x, i, h, &derivative[i], spread != NULL ? &spread[i] : NULL));
     return TG_OK;
+}
+
+/* 1, or the largest of n numbers if that is more */
+static double size_of(const double *x, int n)
+{
+    double size = 1;
+    for (int i = 0; i < n; i++)
+        size = fmax(size, fabs(x[i]));
+    return size;
 }
 
 /* the largest number of the parameter's slice, kept in 1e-3 .. 1; 0.1 where all are zero */
@@ -231,7 +301,7 @@ static double param_size(const task *t, int index)
     return size == 0 ? 0.1 : fmin(fmax(size, 1e-3), 1);
 }
 
-static tg_status param_differences(task *t, double *derivative)
+static tg_status param_differences(task *t, double *derivative, double *spread)
 {
     const tg_differences_request *r = t->request;
     int n = r->index != NULL ? r->nindex : t->d->m->nparams;
@@ -241,8 +311,9 @@ static tg_status param_differences(task *t, double *derivative)
         if (index < 0 || index >= t->d->m->nparams)
             return tg_fail(&t->d->work->error, TG_ERR_ARGUMENT, "index[%d] = %d: the model has %d parameters", i, index,
                            t->d->m->nparams);
-        double h = 1e-6 * t->scale * param_size(t, index);
-        TG_TRY(difference(t, move_param, NULL, index, h, &derivative[index]));
+        t->largest = 0;
+        TG_TRY(difference(t, move_param, NULL, index, 1e-6 * param_size(t, index), &derivative[index],
+                          spread != NULL ? &spread[index] : NULL));
     }
     return TG_OK;
 }
@@ -276,7 +347,6 @@ static tg_status begin(task *t)
     t->options = r->options != NULL ? *r->options : tg_default_options();
     t->options.dt = t->options.dt > 0 ? t->options.dt : tg_model_timestep(m);
     t->options.energy = false;
-    t->scale = r->scale > 0 ? r->scale : 1;
     TG_TRY(take_step(t, d->q, t->options.dt, &t->signature));
     tg_step_choices(d->work, &t->choices);
     memcpy(d->q_base, d->q_next, sizeof(double) * (size_t)m->nq);
@@ -297,14 +367,17 @@ tg_status tg_step_differences(const tg_model *m, tg_differences *d, const tg_dif
                                                 : "in is NULL");
     task t = {.d = d, .request = request, .out = out};
     TG_TRY(begin(&t));
-    TG_TRY(differences(&t, move_q, d->q, m->nv, 1e-7, in->q));
-    TG_TRY(differences(&t, move_number, d->v, m->nv, 1e-6, in->v));
-    TG_TRY(differences(&t, move_number, d->act, m->na, 1e-6, in->act));
-    TG_TRY(differences(&t, move_number, d->u, m->nu, 1e-6, in->u));
-    TG_TRY(differences(&t, move_number, d->tau, m->nv, 1e-6, in->tau));
-    TG_TRY(differences(&t, move_number, d->wrench, 6 * m->nbody, 1e-6, in->wrench));
-    TG_TRY(differences(&t, move_dt, NULL, 1, 1e-5 * t.options.dt, in->dt));
-    TG_TRY(param_differences(&t, in->params));
+    const tg_cotangent none = {0}, *apart = request->spread != NULL ? request->spread : &none;
+    double hu = 1e-6 * size_of(d->u, m->nu), htau = 1e-6 * size_of(d->tau, m->nv);
+    TG_TRY(differences(&t, move_q, d->q, m->nv, 1e-7, in->q, apart->q));
+    TG_TRY(differences(&t, move_number, d->v, m->nv, 1e-6, in->v, apart->v));
+    TG_TRY(differences(&t, move_number, d->act, m->na, 1e-6, in->act, apart->act));
+    TG_TRY(differences(&t, move_number, d->u, m->nu, hu, in->u, apart->u));
+    TG_TRY(differences(&t, move_number, d->tau, m->nv, htau, in->tau, apart->tau));
+    TG_TRY(differences(&t, move_number, d->wrench, 6 * m->nbody, 1e-6 * size_of(d->wrench, 6 * m->nbody), in->wrench,
+                       apart->wrench));
+    TG_TRY(differences(&t, move_dt, NULL, 1, 1e-5 * t.options.dt, in->dt, apart->dt));
+    TG_TRY(param_differences(&t, in->params, apart->params));
     if (count != NULL)
         *count = t.count;
     return TG_OK;

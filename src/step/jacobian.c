@@ -1,5 +1,8 @@
-/* Matrices of the step's derivatives, one reverse sweep a row: every column at once, parameters included. */
+/* Matrices of the step's derivatives: all columns of states, controls and forces at once (forward.h); those of dt and parameters, and rows of activations,
+ * by one reverse sweep a row, as everything in models too large for dense matrices. */
 #include "step/step.h"
+
+/* ---- row by row ---- */
 
 /* one output's matrices */
 typedef struct block
@@ -60,6 +63,32 @@ static tg_status check_indices(const tg_model *m, tg_work *w, const tg_jacobian 
     return TG_OK;
 }
 
+/* ---- all columns at once ---- */
+
+/* the derivatives of q+ from those of v+, which are in their place where they are not wanted themselves */
+static void integrate_columns(const tg_model *m, const tg_work *w, int columns, bool of_q, const double *dv, double *dq)
+{
+    if (dq != NULL)
+        tg_integrator_forward(m, w, columns, of_q, dv != NULL ? dv : dq, dq);
+}
+
+static void fill_columns(const tg_model *m, tg_work *w, const tg_jacobian *j)
+{
+    tg_jacobian at = {.dv_dq = j->dv_dq != NULL ? j->dv_dq : j->dq_dq,
+                      .dv_dv = j->dv_dv != NULL ? j->dv_dv : j->dq_dv,
+                      .dv_dact = j->dv_dact != NULL ? j->dv_dact : j->dq_dact,
+                      .dv_du = j->dv_du != NULL ? j->dv_du : j->dq_du,
+                      .dv_dtau = j->dv_dtau != NULL ? j->dv_dtau : j->dq_dtau};
+    if (at.dv_dq == NULL && at.dv_dv == NULL && at.dv_dact == NULL && at.dv_du == NULL && at.dv_dtau == NULL)
+        return;
+    tg_forward_matrices(m, w, &at);
+    integrate_columns(m, w, m->nv, true, j->dv_dq, j->dq_dq);
+    integrate_columns(m, w, m->nv, false, j->dv_dv, j->dq_dv);
+    integrate_columns(m, w, m->na, false, j->dv_dact, j->dq_dact);
+    integrate_columns(m, w, m->nu, false, j->dv_du, j->dq_du);
+    integrate_columns(m, w, m->nv, false, j->dv_dtau, j->dq_dtau);
+}
+
 tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
 {
     TG_TRY(tg_check_work(m, w));
@@ -67,9 +96,15 @@ tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "jacobian is NULL");
     TG_TRY(check_indices(m, w, j));
     TG_TRY(tg_step_prepare(m, w));
-    const block q = {j->dq_dq, j->dq_dv, j->dq_dact, j->dq_du, j->dq_dtau, j->dq_ddt, j->dq_dparams};
-    const block v = {j->dv_dq, j->dv_dv, j->dv_dact, j->dv_du, j->dv_dtau, j->dv_ddt, j->dv_dparams};
+    block q = {j->dq_dq, j->dq_dv, j->dq_dact, j->dq_du, j->dq_dtau, j->dq_ddt, j->dq_dparams};
+    block v = {j->dv_dq, j->dv_dv, j->dv_dact, j->dv_du, j->dv_dtau, j->dv_ddt, j->dv_dparams};
     const block act = {j->dact_dq, j->dact_dv, j->dact_dact, j->dact_du, j->dact_dtau, j->dact_ddt, j->dact_dparams};
+    if (tg_forward_fits(m, w))
+    {
+        fill_columns(m, w, j);
+        q = (block){.ddt = j->dq_ddt, .dparams = j->dq_dparams};
+        v = (block){.ddt = j->dv_ddt, .dparams = j->dv_dparams};
+    }
     double *unit = w->step->unit;
     TG_TRY(fill_rows(m, w, j, &q, m->nv, unit, &(tg_cotangent){.q = unit}));
     TG_TRY(fill_rows(m, w, j, &v, m->nv, unit, &(tg_cotangent){.v = unit}));

@@ -2,19 +2,26 @@
 #include "contact/large.h"
 #include "step/step.h"
 
-tg_status tg_step_problem(const tg_model *m, tg_work *w, const tg_cache *cache)
+void tg_step_assemble(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
-    TG_TRY(tg_list_constraints(m, w, s->q, s->v, s->v_free, &s->settings));
     tg_make_islands(m, w);
     if (w->rows->nrow == 0)
-        return TG_OK;
+        return;
     tg_fill_jacobian(m, w, s->q);
     tg_fill_delassus(m, w, s->options.dt);
     tg_apply_laws(m, w, s->v, s->v_free, &s->settings);
     if (m->nequality > 0)
         tg_make_consistent(w->rows);
-    tg_cache_read(w, cache);
+}
+
+tg_status tg_step_problem(const tg_model *m, tg_work *w, const tg_cache *cache)
+{
+    tg_step_work *s = w->step;
+    TG_TRY(tg_list_constraints(m, w, s->q, s->v, s->v_free, &s->settings));
+    tg_step_assemble(m, w);
+    if (w->rows->nrow > 0)
+        tg_cache_read(w, cache);
     return TG_OK;
 }
 
@@ -37,7 +44,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
 
 /* Overlaps that cannot all be pushed out (a body wedged between two others, a limit that forbids the way out) make a
  * problem without solution: J_N v+ >= -b_N contradict each other. Without the push, v+ = 0 is feasible. */
-static bool drop_push(tg_rows *r, tg_rows_island *island)
+bool tg_step_drop_push(tg_rows *r, tg_rows_island *island)
 {
     for (int i = island->row; i < island->row + island->rows; i++)
         island->relaxed = island->relaxed || r->bias[i] < 0;
@@ -57,7 +64,7 @@ static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *isl
 {
     tg_rows *r = w->rows;
     TG_TRY(run_solver(m, w, island));
-    if (island->result.status == TG_SOLVE_SOLVED || !drop_push(r, island))
+    if (island->result.status == TG_SOLVE_SOLVED || !tg_step_drop_push(r, island))
         return TG_OK;
     return run_solver(m, w, island);
 }

@@ -1,27 +1,38 @@
-/* Rollouts and their reverse mode.
+/* Rollouts and their derivatives.
  *
- * A tape keeps the state, cache included, before every step of one segment, and the states at which segments start. Going back
- * it takes the steps of a segment again, from the same state and cache and so bit by bit the same, and the reverse mode of each
- * (step_vjp.c). With one segment every step is taken once more; with sqrt(T) segments twice, in the memory of 2 sqrt(T) states. */
+ * A tape keeps the state before every step of one segment and the record of the step (record.c: contact points, impulses, modes), and the
+ * states, caches included, at which segments start. Going back it brings every step of a segment back from its record, with nothing solved
+ * again, and takes its reverse mode (step_vjp.c). With one segment that is all; with sqrt(T) segments the steps of all but the last one are taken once
+ * more, from the same state and cache and so bit by bit the same, in the memory of sqrt(T) states and records and sqrt(T) starts. */
 #include <math.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "step/step.h"
 
+/* Memory for records; more is taken when a rollout has more contacts than were foreseen, and kept for the next. */
+typedef struct chunk
+{
+    struct chunk *next;
+    size_t capacity, used;
+} chunk;
+
 struct tg_tape
 {
     const tg_model *m;
     tg_allocator allocator;
     size_t bytes;
-    int capacity;          /* steps */
-    int length;            /* steps of a segment */
-    int entries;           /* of a cache */
-    tg_state *start;       /* of every segment */
-    tg_state *state;       /* before every step of one segment */
-    tg_state last;         /* after the last step */
-    tg_cotangent g, after; /* gradients with respect to a state before and after a step */
-    int segment;           /* whose states are in `state` */
+    int capacity;                 /* steps */
+    int length;                   /* steps of a segment */
+    int entries;                  /* of a cache */
+    tg_state *start;              /* of every segment */
+    tg_state *state;              /* before every step of one segment; they share one cache */
+    tg_state last;                /* after the last step of the segment */
+    tg_cache *cache;              /* of the state that the next step starts from */
+    const unsigned char **record; /* of every step of the segment */
+    chunk *pool, *filling;        /* where records are; the one that is being filled */
+    tg_cotangent g, after;        /* gradients with respect to a state before and after a step */
+    int segment;                  /* whose states and records are there */
 
     /* of the last rollout */
     int steps; /* -1: there is none */
@@ -33,15 +44,18 @@ struct tg_tape
 
 /* ---- memory ---- */
 
-static void place_state(const tg_tape *t, tg_state *state, tg_arena *arena)
+static void place_cache(const tg_tape *t, tg_cache **cache, tg_arena *arena)
 {
-    tg_state s = {TG_TAKE(arena, double, t->m->nq, "q"), TG_TAKE(arena, double, t->m->nv, "v"),
-                  TG_TAKE(arena, double, t->m->na, "act"), TG_TAKE(arena, tg_cache, 1, "cache")};
+    *cache = TG_TAKE(arena, tg_cache, 1, "cache");
     tg_cache_entry *entry = TG_TAKE(arena, tg_cache_entry, t->entries, "cache entries");
-    if (state == NULL || s.cache == NULL)
-        return;
-    *s.cache = (tg_cache){.capacity = t->entries, .entry = entry};
-    *state = s;
+    if (*cache != NULL)
+        **cache = (tg_cache){.capacity = t->entries, .entry = entry};
+}
+
+static tg_state place_state(const tg_tape *t, tg_arena *arena)
+{
+    return (tg_state){TG_TAKE(arena, double, t->m->nq, "q"), TG_TAKE(arena, double, t->m->nv, "v"),
+                      TG_TAKE(arena, double, t->m->na, "act"), t->cache};
 }
 
 static void place_gradient(const tg_model *m, tg_cotangent *g, tg_arena *arena)
@@ -56,13 +70,25 @@ static void place_gradient(const tg_model *m, tg_cotangent *g, tg_arena *arena)
 static void place(tg_tape *t, tg_arena *arena)
 {
     int segments = (t->capacity + t->length - 1) / t->length;
+    bool counting = arena->base == NULL;
     t->start = TG_TAKE(arena, tg_state, segments, "starts");
     t->state = TG_TAKE(arena, tg_state, t->length, "states");
+    t->record = TG_TAKE(arena, const unsigned char *, t->length, "records");
+    place_cache(t, &t->cache, arena);
     for (int i = 0; i < segments; i++)
-        place_state(t, arena->base != NULL ? &t->start[i] : NULL, arena);
+    {
+        tg_state s = place_state(t, arena);
+        place_cache(t, &s.cache, arena);
+        if (!counting)
+            t->start[i] = s;
+    }
     for (int i = 0; i < t->length; i++)
-        place_state(t, arena->base != NULL ? &t->state[i] : NULL, arena);
-    place_state(t, &t->last, arena);
+    {
+        tg_state s = place_state(t, arena);
+        if (!counting)
+            t->state[i] = s;
+    }
+    t->last = place_state(t, arena);
     place_gradient(t->m, &t->g, arena);
     place_gradient(t->m, &t->after, arena);
 }
@@ -73,6 +99,56 @@ static int cache_entries(const tg_model *m)
 {
     int contacts = tg_default_contacts(m);
     return m->nequality + m->nv + 2 * m->njoint + 3 * m->ntendon + (contacts < 128 ? contacts : 128);
+}
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + TG_ALIGN - 1) / TG_ALIGN * TG_ALIGN;
+}
+
+static chunk *add_chunk(tg_tape *t, size_t bytes)
+{
+    size_t header = rounded(sizeof(chunk));
+    chunk *c = tg_alloc(&t->allocator, header + bytes);
+    if (c == NULL)
+        return NULL;
+    *c = (chunk){.capacity = bytes};
+    chunk **end = &t->pool;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = c;
+    t->bytes += header + bytes;
+    return c;
+}
+
+/* for the record of one step; NULL: no memory */
+static unsigned char *take_record(tg_tape *t, size_t bytes)
+{
+    bytes = rounded(bytes);
+    while (t->filling != NULL && t->filling->capacity - t->filling->used < bytes)
+        t->filling = t->filling->next;
+    if (t->filling == NULL)
+        t->filling = add_chunk(t, bytes * (size_t)((t->length + 7) / 8));
+    if (t->filling == NULL)
+        return NULL;
+    unsigned char *record = (unsigned char *)t->filling + rounded(sizeof(chunk)) + t->filling->used;
+    t->filling->used += bytes;
+    return record;
+}
+
+static void clear_records(tg_tape *t)
+{
+    for (chunk *c = t->pool; c != NULL; c = c->next)
+        c->used = 0;
+    t->filling = t->pool;
+    memset(t->record, 0, sizeof *t->record * (size_t)t->length);
+}
+
+/* bytes a step that are foreseen for records: a dozen contacts, every joint at a limit or with dry friction */
+static size_t usual_record(const tg_model *m)
+{
+    int contacts = tg_default_contacts(m), few = contacts < 12 ? contacts : 12;
+    return 512 + (size_t)few * (sizeof(tg_touch) / 2) + 64 * (size_t)(m->nequality + m->nv + m->ntendon);
 }
 
 tg_status tg_tape_create(const tg_model *m, int steps, bool checkpoints, tg_tape **out, tg_error *error)
@@ -94,6 +170,12 @@ tg_status tg_tape_create(const tg_model *m, int steps, bool checkpoints, tg_tape
     tg_tape *t = TG_TAKE(&arena, tg_tape, 1, "tape");
     *t = plan;
     place(t, &arena);
+    size_t records = rounded(usual_record(m)) * (size_t)t->length;
+    if (add_chunk(t, records) == NULL)
+    {
+        tg_tape_destroy(t);
+        return tg_fail(error, TG_ERR_MEMORY, "tg_tape_create: no memory for %zu bytes of records", records);
+    }
     *out = t;
     return TG_OK;
 }
@@ -103,6 +185,11 @@ void tg_tape_destroy(tg_tape *t)
     if (t == NULL)
         return;
     tg_allocator allocator = t->allocator;
+    for (chunk *c = t->pool, *next; c != NULL; c = next)
+    {
+        next = c->next;
+        tg_free(&allocator, c);
+    }
     tg_free(&allocator, t);
 }
 
@@ -132,10 +219,38 @@ static tg_control control_of(const tg_model *m, const tg_controls *c, int step)
                         .tau = c->tau == NULL ? NULL : c->tau + (size_t)step * (size_t)m->nv};
 }
 
-static tg_status step_at(const tg_model *m, tg_work *w, const tg_tape *t, int step, tg_state *next, tg_info *info)
+/* where a step's result is: the last step of a segment has a place of its own */
+static tg_state *next_of(tg_tape *t, int step)
+{
+    bool last = (step + 1) % t->length == 0 || step + 1 == t->controls.steps;
+    return last ? &t->last : &t->state[(step + 1) % t->length];
+}
+
+static tg_status record(tg_work *w, tg_tape *t, int step)
+{
+    TG_TRY(tg_step_modes(w));
+    size_t bytes = tg_step_record_bytes(w);
+    unsigned char *to = take_record(t, bytes);
+    if (to == NULL)
+        return tg_fail(&w->error, TG_ERR_MEMORY, "tg_rollout: no memory for the %zu bytes of step %d", bytes, step);
+    tg_step_record(w, to);
+    t->record[step % t->length] = to;
+    return TG_OK;
+}
+
+static tg_status step_at(const tg_model *m, tg_work *w, tg_tape *t, int step, bool keep, tg_info *info)
 {
     tg_control control = control_of(m, &t->controls, step);
-    return tg_step(m, w, &t->options, &t->state[step % t->length], &control, next, info);
+    TG_TRY(tg_step(m, w, &t->options, &t->state[step % t->length], &control, next_of(t, step), info));
+    return keep ? record(w, t, step) : TG_OK;
+}
+
+/* the step as it was taken */
+static tg_status restore_step(const tg_model *m, tg_work *w, tg_tape *t, int step, bool geoms)
+{
+    tg_control control = control_of(m, &t->controls, step);
+    return tg_step_restore(m, w, &t->options, &t->state[step % t->length], &control, next_of(t, step),
+                           t->record[step % t->length], geoms);
 }
 
 static void keep_row(double *rows, int row, const double *x, int n)
@@ -153,25 +268,27 @@ static void keep(const tg_model *m, const tg_trajectory *out, int row, const tg_
     keep_row(out->act, row, s->act, m->na);
 }
 
-static void begin_segment(tg_tape *t, int step)
+static void begin_segment(const tg_model *m, tg_tape *t, int segment)
 {
-    if (step % t->length != 0)
-        return;
-    copy_state(t->m, &t->start[step / t->length], &t->state[0]);
-    t->segment = step / t->length;
+    if (segment > 0)
+        copy_state(m, &t->state[0], &t->last);
+    copy_state(m, &t->start[segment], &t->state[0]);
+    clear_records(t);
+    t->segment = segment;
 }
 
+/* only the last segment is kept */
 static tg_status run(const tg_model *m, tg_work *w, tg_tape *t, tg_trajectory *out, tg_info *worst)
 {
+    int steps = t->controls.steps, last = (steps - 1) / t->length;
     keep(m, out, 0, &t->state[0]);
-    for (int step = 0; step < t->controls.steps; step++)
+    for (int step = 0; step < steps; step++)
     {
         tg_info info;
-        bool last = step + 1 == t->controls.steps;
-        begin_segment(t, step);
-        tg_state *next = last ? &t->last : &t->state[(step + 1) % t->length];
-        TG_TRY(step_at(m, w, t, step, next, &info));
-        keep(m, out, step + 1, next);
+        if (step % t->length == 0)
+            begin_segment(m, t, step / t->length);
+        TG_TRY(step_at(m, w, t, step, t->segment == last, &info));
+        keep(m, out, step + 1, next_of(t, step));
         if (worst != NULL && (step == 0 || info.residual > worst->residual))
             *worst = info;
     }
@@ -214,16 +331,17 @@ tg_status tg_rollout(const tg_model *m, tg_work *w, tg_tape *t, const tg_options
 
 /* ---- reverse ---- */
 
-/* the states before the steps of a segment, from its start */
+/* states and records of a segment, from its start */
 static tg_status restore_segment(const tg_model *m, tg_work *w, tg_tape *t, int segment)
 {
     if (t->segment == segment)
         return TG_OK;
-    int first = segment * t->length, last = first + t->length - 1;
     copy_state(m, &t->state[0], &t->start[segment]);
+    clear_records(t);
     t->segment = segment;
-    for (int step = first; step < last; step++)
-        TG_TRY(step_at(m, w, t, step, &t->state[(step + 1) % t->length], NULL));
+    int end = (segment + 1) * t->length;
+    for (int step = segment * t->length; step < end && step < t->steps; step++)
+        TG_TRY(step_at(m, w, t, step, true, NULL));
     return TG_OK;
 }
 
@@ -263,7 +381,7 @@ static tg_status step_back(const tg_model *m, tg_work *w, tg_tape *t, int step, 
     g.u = in->u == NULL ? NULL : in->u + (size_t)step * (size_t)m->nu;
     g.tau = in->tau == NULL ? NULL : in->tau + (size_t)step * (size_t)m->nv;
     g.params = in->params == NULL ? NULL : t->g.params;
-    TG_TRY(step_at(m, w, t, step, &t->last, NULL));
+    TG_TRY(restore_step(m, w, t, step, in->params != NULL));
     TG_TRY(tg_step_vjp(m, w, &(tg_cotangent){.q = t->after.q, .v = t->after.v, .act = t->after.act}, &g, &now));
     for (int i = 0; in->params != NULL && i < m->nparams; i++)
         in->params[i] += t->g.params[i];
@@ -315,6 +433,7 @@ tg_status tg_rollout_vjp(const tg_model *m, tg_work *w, tg_tape *t, const tg_tra
     if (in->dt != NULL)
         *in->dt = 0;
     TG_TRY(sweep(m, w, t, out, in, &worst));
+    w->step->done = false; /* where geoms are may belong to another step */
     copy_out(in->q, t->after.q, m->nv);
     copy_out(in->v, t->after.v, m->nv);
     copy_out(in->act, t->after.act, m->na);

@@ -8,10 +8,11 @@
 #include "dynamics/rnea.h"
 #include "step/step.h"
 
-static bool has_implicit_spring(const tg_model *m, const tg_step_work *s, int dof)
+double tg_implicit_spring_of(const tg_model *m, const tg_work *w, int dof)
 {
-    int type = m->joint_type[m->dof_joint[dof]];
-    return s->options.implicit_springs && (type == TG_JOINT_HINGE || type == TG_JOINT_SLIDE);
+    int joint = m->dof_joint[dof], type = m->joint_type[joint];
+    bool implicit = w->step->options.implicit_springs && (type == TG_JOINT_HINGE || type == TG_JOINT_SLIDE);
+    return implicit ? TG_PARAM(w->params, joint_stiffness)[joint] : 0;
 }
 
 tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, int actuator)
@@ -37,8 +38,7 @@ static void fill_extra(const tg_model *m, const tg_work *w)
     for (int k = 0; k < m->nv; k++)
     {
         s->extra[k] = s->options.implicit_damping ? dt * w->params->dof_damping[k] : 0;
-        if (has_implicit_spring(m, s, k))
-            s->extra[k] += dt * dt * TG_PARAM(w->params, joint_stiffness)[m->dof_joint[k]];
+        s->extra[k] += dt * dt * tg_implicit_spring_of(m, w, k);
     }
     for (int i = 0; i < m->nu && s->options.implicit_actuators; i++)
     {
@@ -116,10 +116,7 @@ tg_status tg_step_smooth(const tg_model *m, tg_work *w)
     w->stage = TG_STAGE_VELOCITY;
     smooth_forces(m, w);
     for (int k = 0; k < m->nv; k++)
-    {
-        double spring = has_implicit_spring(m, s, k) ? TG_PARAM(w->params, joint_stiffness)[m->dof_joint[k]] : 0;
-        s->v_free[k] = dt * (s->force[k] - dt * spring * s->v[k]);
-    }
+        s->v_free[k] = dt * (s->force[k] - dt * tg_implicit_spring_of(m, w, k) * s->v[k]);
     tg_solve_mass(m, w, s->v_free);
     add(m->nv, s->v, s->v_free);
     next_activations(m, w);

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "dynamics/kinematics.h"
-#include "model/manifold.h"
 
 /* ---- what goes in ---- */
 
@@ -37,7 +36,7 @@ static tg_status copy_vector(tg_work *w, const char *name, const double *from, i
     return TG_OK;
 }
 
-static tg_status copy_inputs(const tg_model *m, tg_work *w, const tg_state *in, const tg_control *control)
+tg_status tg_step_inputs(const tg_model *m, tg_work *w, const tg_state *in, const tg_control *control)
 {
     tg_step_work *s = w->step;
     TG_TRY(tg_check_q(m, w, in->q));
@@ -69,14 +68,6 @@ static tg_status check_result(const tg_model *m, tg_work *w)
     return TG_OK;
 }
 
-static void integrate(const tg_model *m, tg_work *w)
-{
-    tg_step_work *s = w->step;
-    for (int k = 0; k < m->nv; k++)
-        s->part[k] = s->options.dt * s->v_next[k];
-    tg_advance(m, s->q, s->part, s->q_next);
-}
-
 static void hand_over(const tg_model *m, const tg_work *w, tg_state *out)
 {
     const tg_step_work *s = w->step;
@@ -96,12 +87,12 @@ tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, cons
     TG_TRY(tg_step_options(m, w, options));
     TG_TRY(check_arrays(m, w, "in", in));
     TG_TRY(check_arrays(m, w, "out", out));
-    TG_TRY(copy_inputs(m, w, in, control));
+    TG_TRY(tg_step_inputs(m, w, in, control));
     TG_TRY(tg_step_smooth(m, w));
     s->placement = w->placement;
     TG_TRY(tg_step_problem(m, w, in->cache));
     TG_TRY(tg_step_solve(m, w));
-    integrate(m, w);
+    tg_step_integrate(m, w);
     if (s->options.project)
         TG_TRY(tg_step_project(m, w));
     TG_TRY(check_result(m, w));

@@ -8,6 +8,9 @@
 /* Checks the options, fills in what they leave open, and keeps them. (options.c) */
 tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *options);
 
+/* Checks and copies state and control. (step.c) */
+tg_status tg_step_inputs(const tg_model *m, tg_work *w, const tg_state *in, const tg_control *control);
+
 /* What of an actuator's force is damping that acts on v+: -gear^2 slope v. dof -1: nothing. (smooth.c) */
 typedef struct tg_actuator_damping
 {
@@ -18,11 +21,20 @@ typedef struct tg_actuator_damping
 
 tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, int actuator);
 
+/* The stiffness of a dof's spring if it acts at the end of the step, else 0. (smooth.c) */
+double tg_implicit_spring_of(const tg_model *m, const tg_work *w, int dof);
+
 /* Position and velocity stage, factors of M + dt D (+ dt^2 K), and the velocities without constraints. (smooth.c) */
 tg_status tg_step_smooth(const tg_model *m, tg_work *w);
 
 /* The constraints of the step, up to the problem of every island. (problem.c) */
 tg_status tg_step_problem(const tg_model *m, tg_work *w, const tg_cache *cache);
+
+/* From the list of constraints to the problem of every island. (problem.c) */
+void tg_step_assemble(const tg_model *m, tg_work *w);
+
+/* Takes the push out of overlaps out of an island's bias; false where there is none. (problem.c) */
+bool tg_step_drop_push(tg_rows *r, tg_rows_island *island);
 
 /* Impulses and velocities. (problem.c) */
 tg_status tg_step_solve(const tg_model *m, tg_work *w);
@@ -30,6 +42,11 @@ tg_status tg_step_solve(const tg_model *m, tg_work *w);
 /* Impulses to start from, and the impulses found. (cache.c) */
 void tg_cache_read(const tg_work *w, const tg_cache *cache);
 void tg_cache_write(const tg_work *w, tg_cache *cache);
+
+/* q_next = q (+) dt v_next; gradients of q, v+ and dt, added to, from that of q+. (integrator.c) */
+void tg_step_integrate(const tg_model *m, tg_work *w);
+void tg_integrator_reverse(const tg_model *m, const tg_work *w, const double *g_next, double *gq, double *gv,
+                           double *gdt);
 
 /* Brings loops to rounding: q_next. (project.c) */
 tg_status tg_step_project(const tg_model *m, tg_work *w);
@@ -42,6 +59,16 @@ tg_status tg_step_report(const tg_model *m, tg_work *w);
 
 /* A number that changes when the coefficient of another geom counts at a contact. (info.c) */
 void tg_step_choices(const tg_work *w, uint64_t *hash);
+
+/* What the contact problem of the last step had and gave, modes included: bytes, and their copy to memory of that size. (record.c) */
+size_t tg_step_record_bytes(const tg_work *w);
+void tg_step_record(const tg_work *w, unsigned char *to);
+
+/* Brings the workspace to where tg_step(in, control) left it, with nothing searched for and nothing solved: contact points, impulses and modes
+ * are those of the record, the rest is computed again, bit by bit the same. next: the state that came out. geoms: also where geoms are, which
+ * derivatives with respect to parameters need. (record.c) */
+tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_options *options, const tg_state *in,
+                          const tg_control *control, const tg_state *next, const unsigned char *record, bool geoms);
 
 /* Brings back what the derivatives of the last step need, if something else has used the workspace since; the factors of
  * its islands; the label. (derivative.c) */

@@ -6,8 +6,8 @@
  *   d(scalar) = d [ dt y . (tau + actuators + passive + wrenches - RNEA(q, v, a)) - y . extra (v+ - v)
  *                   + L . (J y) + z . (J v+ + b) + turn . (J p) ]   with y, z, turn, p, L, v+ held fixed, a = (v+ - v) / dt,
  *
- * plus the friction coefficients and bounds of dry friction, which move L itself. Three passes over the tree: one with y, one with v+, and one with p where
- * redundant rows slide. docs/gradients.md has the derivation. */
+ * plus the friction coefficients and bounds of dry friction, which move L itself. One pass over the tree with y and v+, and one with p where redundant rows
+ * slide. docs/gradients.md has the derivation. */
 #include <math.h>
 
 #include "contact/rows_vjp.h"
@@ -29,43 +29,9 @@ typedef struct reverse
     double *Lbar, *z, *turn, *gphi, *f, *f_start; /* rows each */
     tg_gradient g;
     double *gact, *gu, *wrench;
-    bool turns;
+    bool turns;  /* redundant rows slide */
+    bool starts; /* rows depend on the velocities at the start: f_start */
 } reverse;
-
-/* ---- the integrator ---- */
-
-/* q+ = q (+) dt v+: gradients for q, v+ and dt from that of q+ */
-static void integrator_reverse(reverse *r, const double *gq_next)
-{
-    const tg_model *m = r->m;
-    for (int j = 0; j < m->njoint; j++)
-    {
-        int dof = m->joint_dof[j], linear = m->joint_type[j] == TG_JOINT_FREE   ? 3
-                                            : m->joint_type[j] == TG_JOINT_BALL ? 0
-                                                                                : 1;
-        const double *v = r->s->v_next + dof, *g = gq_next + dof;
-        for (int i = 0; i < linear; i++)
-        {
-            r->g.q[dof + i] += g[i];
-            r->vbar[dof + i] += r->dt * g[i];
-            *r->gdt += v[i] * g[i];
-        }
-        if (m->joint_type[j] != TG_JOINT_FREE && m->joint_type[j] != TG_JOINT_BALL)
-            continue;
-        double turn[3], dq[9], dw[9];
-        for (int i = 0; i < 3; i++)
-            turn[i] = r->dt * v[linear + i];
-        tg_quat_integrate_derivatives(turn, dq, dw);
-        for (int i = 0; i < 3; i++)
-            for (int k = 0; k < 3; k++)
-            {
-                double gk = g[linear + k];
-                r->g.q[dof + linear + i] += dq[3 * k + i] * gk;
-                r->vbar[dof + linear + i] += r->dt * dw[3 * k + i] * gk;
-                *r->gdt += dw[3 * k + i] * gk * v[linear + i];
-            }
-    }
-}
 
 /* ---- impulses ---- */
 
@@ -77,7 +43,7 @@ static void island_reverse(reverse *r, int i)
     double *mu = r->s->block_gradient, *bound = mu + 5 * rows->nblock;
     const double *Lbar = r->Lbar + island->row, *z = r->z + island->row;
     tg_implicit_transpose(f, Lbar, r->z + island->row, r->turn + island->row);
-    r->turns = r->turns || f->rank < f->held;
+    r->turns = r->turns || f->turns;
     for (int b = 0; b < island->blocks; b++)
     {
         const tg_block *block = &rows->block[island->block + b];
@@ -234,45 +200,92 @@ static void laws_reverse(reverse *r)
                          .gdt = r->gdt,
                          .params = r->g.params};
     tg_laws_reverse(r->m, r->w, &r->s->settings, &g);
+    for (int i = 0; i < rows->nrow && !r->starts; i++)
+        r->starts = r->f_start[i] != 0;
 }
 
-/* Everything with the twists of dt y: forces, L . (J y), gaps, and what depends on the velocities at the start. */
-static void pass_with_y(reverse *r)
+static void rows_terms(reverse *r, const tg_row_term *term, int terms, const double *gphi)
 {
-    const tg_model *m = r->m;
-    tg_work *w = r->w;
-    tg_step_work *s = r->s;
-    const tg_rows *rows = w->rows;
-    tg_node_accelerations(m, w, s->acceleration);
-    tg_adjoint_begin(m, w, r->scaled);
-    tg_rnea_reverse(m, w, s->acceleration, r->scaled, -1, r->g);
-    tg_passive_reverse(m, w, s->q, s->v, r->scaled, r->g);
-    tg_actuator_forces(m, w, s->v, s->act, s->u, r->dt, s->part, NULL);
-    bool clamped = tg_joint_range_reverse(m, w, s->part, r->scaled, r->other, r->g.params);
-    if (!clamped)
-        actuators_reverse(r, r->scaled);
-    wrenches_reverse(r);
-    if (rows->nrow > 0)
-    {
-        for (int i = 0; i < rows->nrow; i++)
-            r->f[i] = rows->L[i] / r->dt;
-        tg_rows_reverse(m, w, s->q, r->scaled, TG_ROW_FIELD_Y, r->f, r->gphi, r->dt, r->gdt, r->g);
-        tg_rows_reverse(m, w, s->q, s->v, TG_ROW_FIELD_V, r->f_start, NULL, r->dt, r->gdt, r->g);
-    }
-    tg_adjoint_end(m, w, s->q, true, r->g.q, r->g.v, r->g.a, r->g.params);
-    if (!clamped)
-        return;
-    tg_adjoint_begin(m, w, r->other);
-    actuators_reverse(r, r->other);
-    tg_adjoint_end(m, w, s->q, false, r->g.q, r->g.v, r->g.a, r->g.params);
+    tg_rows_reverse(r->m, r->w, r->s->q, term, terms, gphi, r->dt, r->gdt, r->g);
+}
+
+/* L . (J y) + z . (J v+) + gaps + what depends on the velocities at the start. Rows of tendons take the second field in a pass of its own. */
+static void rows_reverse(reverse *r, bool both)
+{
+    const tg_rows *rows = r->w->rows;
+    for (int i = 0; i < rows->nrow; i++)
+        r->f[i] = rows->L[i] / r->dt;
+    tg_row_term term[TG_ROW_TERMS] = {{TG_ROW_FIELD_Y, r->scaled, r->f}};
+    int terms = 1;
+    if (both)
+        term[terms++] = (tg_row_term){TG_ROW_FIELD_Z, r->s->v_next, r->z};
+    if (r->starts)
+        term[terms++] = (tg_row_term){TG_ROW_FIELD_V, r->s->v, r->f_start};
+    rows_terms(r, term, terms, r->gphi);
 }
 
 /* f . (J x) with x held fixed */
 static void pass_with(reverse *r, const double *x, const double *f)
 {
     tg_adjoint_begin(r->m, r->w, x);
-    tg_rows_reverse(r->m, r->w, r->s->q, x, TG_ROW_FIELD_Y, f, NULL, r->dt, r->gdt, r->g);
+    rows_terms(r, &(tg_row_term){TG_ROW_FIELD_Y, x, f}, 1, NULL);
     tg_adjoint_end(r->m, r->w, r->s->q, false, r->g.q, r->g.v, r->g.a, r->g.params);
+}
+
+static bool any_joint_range(const tg_model *m)
+{
+    bool any = false;
+    for (int j = 0; j < m->njoint; j++)
+        any = any || m->joint_force_limited[j];
+    return any;
+}
+
+/* forces of actuators; false where the force range of a joint clamps them: they need a pass without these joints */
+static bool forces_reverse(reverse *r)
+{
+    const tg_model *m = r->m;
+    tg_step_work *s = r->s;
+    if (m->nu == 0)
+        return true;
+    if (any_joint_range(m))
+    {
+        tg_actuator_forces(m, r->w, s->v, s->act, s->u, r->dt, s->part, NULL);
+        if (tg_joint_range_reverse(m, r->w, s->part, r->scaled, r->other, r->g.params))
+            return false;
+    }
+    actuators_reverse(r, r->scaled);
+    return true;
+}
+
+/* Everything but the turn of redundant rows: the twists of dt y, and (beside them where no tendon is in the way) those of v+. */
+static void passes(reverse *r)
+{
+    const tg_model *m = r->m;
+    tg_work *w = r->w;
+    tg_step_work *s = r->s;
+    bool rows = w->rows->nrow > 0, both = rows && m->ntendon == 0;
+    tg_node_accelerations(m, w, s->acceleration);
+    tg_adjoint_begin(m, w, r->scaled);
+    if (both)
+        tg_adjoint_second(m, w, s->v_next);
+    tg_rnea_reverse(m, w, s->acceleration, r->scaled, -1, r->g);
+    tg_passive_reverse(m, w, s->q, s->v, r->scaled, r->g);
+    bool passed = forces_reverse(r);
+    if (s->has_wrench || r->wrench != NULL)
+        wrenches_reverse(r);
+    if (rows)
+        rows_reverse(r, both);
+    if (both)
+        tg_adjoint_end_both(m, w, s->q, r->g.q, r->g.v, r->g.a, r->g.params);
+    else
+        tg_adjoint_end(m, w, s->q, true, r->g.q, r->g.v, r->g.a, r->g.params);
+    if (rows && !both)
+        pass_with(r, s->v_next, r->z);
+    if (passed)
+        return;
+    tg_adjoint_begin(m, w, r->other);
+    actuators_reverse(r, r->other);
+    tg_adjoint_end(m, w, s->q, false, r->g.q, r->g.v, r->g.a, r->g.params);
 }
 
 /* turn . (J p), p = A^-1 J^T spread */
@@ -290,7 +303,7 @@ static void reverse_step(reverse *r, const tg_cotangent *out)
     const tg_model *m = r->m;
     tg_step_work *s = r->s;
     if (out->q != NULL)
-        integrator_reverse(r, out->q);
+        tg_integrator_reverse(m, r->w, out->q, r->g.q, r->vbar, r->gdt);
     impulses_reverse(r);
     for (int k = 0; k < m->nv; k++)
     {
@@ -300,9 +313,7 @@ static void reverse_step(reverse *r, const tg_cotangent *out)
     }
     if (r->w->rows->nrow > 0)
         laws_reverse(r);
-    pass_with_y(r);
-    if (r->w->rows->nrow > 0)
-        pass_with(r, s->v_next, r->z);
+    passes(r);
     if (r->turns)
         pass_with_spread(r);
     implicit_reverse(r);

@@ -14,6 +14,7 @@ static void place_step(tg_step_work *s, const tg_model *m, const tg_capacity *c,
 #define X(type, name, count, doc) s->name = TG_TAKE(arena, type, count, #name);
     TG_STEP_FIELDS(X)
 #undef X
+    tg_forward_place(&s->matrices, m, c, arena);
 }
 
 static parts take_parts(tg_arena *arena)
@@ -67,6 +68,7 @@ tg_status tg_work_create_for(const tg_model *m, int contacts, tg_work **out, tg_
     p.work->rows = p.rows;
     p.work->step = p.step;
     p.step->closure = p.closure;
+    p.step->implicit_bytes = tg_implicit_capacity(&capacity);
     p.work->bytes = bytes;
     tg_work_init(p.work, m);
     tg_space_init(p.space, m);

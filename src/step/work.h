@@ -4,7 +4,7 @@
 
 #include "contact/implicit.h"
 #include "contact/rows.h"
-#include "tangere/step.h"
+#include "step/forward.h"
 
 /* X(type, name, count, documentation) */
 #define TG_STEP_FIELDS(X)                                                                                              \
@@ -40,6 +40,8 @@ typedef struct tg_step_work
 #define X(type, name, count, doc) type *name;
     TG_STEP_FIELDS(X)
 #undef X
+    tg_forward matrices;          /* of the derivatives (forward.c) */
+    size_t implicit_bytes;        /* of implicit_memory */
     tg_rows *closure;             /* equalities at the end of the step (project.c) */
     tg_options options;           /* with dt and rest_speed filled in */
     tg_contact_settings settings; /* of the contact laws */

@@ -220,7 +220,7 @@ static void check(family make, uint64_t seed, double least_margin, count *c)
     size_t mark = tg_arena_mark(implicit_arena());
     tg_island island = island_of(&at.s);
     assert_int_equal(
-        tg_implicit_factor(&island, at.s.L, at.s.sigma, at.mode, at.s.result.selection, implicit_arena(), &f, &error),
+        tg_implicit_factor(&island, at.s.L, at.s.sigma, at.mode, at.s.result.selection, TG_IMPLICIT_FORCES, implicit_arena(), &f, &error),
         TG_OK);
     c->kinds[f.kind]++;
     c->selections[at.s.result.selection]++;

@@ -110,7 +110,6 @@ enum
 {
     SWEEP = 4
 };
-static const double sweep[SWEEP] = {1, 8, 0.125, 0.015625};
 
 typedef struct bench
 {
@@ -188,8 +187,7 @@ static tg_label_kind compare(sim *s, outcome *o, bench *b, const tg_state *in, c
                                           .state = in,
                                           .control = control,
                                           .index = b->index,
-                                          .nindex = b->nindex,
-                                          .scale = sweep[k]};
+                                          .nindex = b->nindex};
         if (tg_step_differences(s->m, b->d, &request, &out, &b->fd[k]->g, &count) != TG_OK)
             fail_msg("%s", tg_differences_message(b->d));
         if (k > 0)

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""`tangere check` on every model of models/ and of the robots' folder, and a table of what it found.
+
+    make gradients                                     1,000 states a model (minutes)
+    bench/gradients.py --samples 100 models/cube.xml   these models only, nothing is written
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = Path(os.environ.get("TANGERE_SHARED", ROOT.parent / "shared"))
+RESULTS = ROOT / "bench" / "results" / "gradients_models.md"
+TOLERANCE = 1e-6
+
+
+def models() -> list[str]:
+    """Our own models and the robots': every file that is a model by itself."""
+    own = [f"models/{path.name}" for path in sorted((ROOT / "models").glob("*.xml"))]
+    expected = SHARED / "robots" / "expected.json"
+    if not expected.is_file():
+        return own
+    return own + sorted(json.loads(expected.read_text())["files"])
+
+
+def path_of(name: str) -> Path:
+    for folder in (ROOT, SHARED / "robots"):
+        if (folder / name).is_file():
+            return folder / name
+    return Path(name)
+
+
+def check(command: Path, name: str, samples: int) -> dict:
+    """The object that `tangere check --json` prints, or {"failure": what it said}."""
+    start = time.monotonic()
+    done = subprocess.run(
+        [command, "check", path_of(name), "--samples", str(samples), "--json"], capture_output=True, text=True
+    )
+    result = json.loads(done.stdout) if done.stdout else {"failure": done.stderr.strip()}
+    return result | {"name": name, "seconds": time.monotonic() - start}
+
+
+def complaints(r: dict) -> list[str]:
+    """Every promise that is broken; none: the model is good."""
+    if "failure" in r:
+        return [r["failure"]]
+    out = [
+        f"d/d{kind} off by {g['error']:.1e}: {g['entry']} {g['derivative']:.9g}, differences {g['differences']:.9g} (state "
+        f"{g['state']}, {g['parameters']} parameters, condition {g['condition']:.1e})"
+        for kind, g in r["by"].items()
+        if not g["error"] <= TOLERANCE
+    ]
+    states = r["states"]
+    loose = states - r["exact"]
+    if loose >= 0.05 * states:
+        sets = ", ".join(f"{r['not_exact'][s]} {s}" for s in ("own", "nudged", "soft"))
+        out.append(
+            f"{loose} of {states} states not exact ({r['one-sided']} one-sided, {r['regularised']} regularised; {sets}; "
+            f"differences agree in {r['not_exact']['agreeing']})"
+        )
+    if r["skipped_share"] >= 0.05:
+        out.append(f"{100 * r['skipped_share']:.1f} % of the numbers skipped ({r['switched']} across a change of mode)")
+    if not (r["jvp"] <= 1e-10 and r["jacobian"] <= 1e-10):
+        out.append(f"forward mode and matrices differ from reverse mode by {r['jvp']:.1e}, {r['jacobian']:.1e}")
+    if r["infinite"]:
+        out.append(f"{r['infinite']} derivatives are not finite")
+    out += [
+        f"only {m['states']} of {states} states have a {mode} contact"
+        for mode, m in r["modes"].items()
+        if m["possible"] and 10 * m["states"] < states
+    ]
+    return out
+
+
+def worst(r: dict, kinds: bool) -> float:
+    groups = ("q", "v", "act", "u", "tau", "wrench", "dt")
+    return max((g["error"] for kind, g in r["by"].items() if (kind not in groups) == kinds), default=0.0)
+
+
+def row(r: dict) -> str:
+    if "failure" in r:
+        return f"| {r['name']} | failed | | | | | | | |"
+    modes = " / ".join(str(m["states"]) if m["possible"] else "-" for m in r["modes"].values())
+    return (
+        f"| {r['name']} | {'failed' if complaints(r) else 'passed'} | {r['exact']} / {r['one-sided']} / {r['regularised']} "
+        f"| {modes} | {worst(r, False):.1e} | {worst(r, True):.1e} | {r['compared']} | {100 * r['skipped_share']:.2f} % | "
+        f"{max(r['jvp'], r['jacobian']):.0e} |"
+    )
+
+
+def kinds_table(results: list[dict]) -> list[str]:
+    """For every kind of input: where it was compared, and the worst of all models."""
+    kinds: dict[str, list[tuple[float, float, int, str]]] = {}
+    for r in results:
+        for kind, g in r.get("by", {}).items():
+            kinds.setdefault(kind, []).append((g["error"], g["largest"], g["compared"], f"{r['name']}: {g['entry']}"))
+    lines = ["| by | compared | models where it is not zero | largest | worst error | where |", "| --- | ---: | ---: | ---: | ---: | --- |"]
+    for kind, entries in kinds.items():
+        error, _, _, where = max(entries)
+        moved = sum(largest > 0 for _, largest, _, _ in entries)
+        lines.append(
+            f"| {kind} | {sum(n for _, _, n, _ in entries)} | {moved} | {max(e[1] for e in entries):.3g} | {error:.1e} | "
+            f"{where if error > 0 else ''} |"
+        )
+    return lines
+
+
+def page(results: list[dict], samples: int) -> str:
+    bad = [(r["name"], text) for r in results for text in complaints(r)]
+    lines = [
+        "# Derivatives against differences, every model",
+        "",
+        f"`tangere check MODEL --samples {samples}`, {time.strftime('%Y-%m-%d')}; docs/gradients.md says what is compared and how. "
+        f"{sum(not complaints(r) for r in results)} of {len(results)} models pass.",
+        "",
+        "- states: with an exact, a one-sided, a regularised derivative. modes: states with a breaking, sticking, sliding contact "
+        "(-: not possible).",
+        "- errors: the worst of q, v, act, u, tau, wrenches, dt, and of all kinds of parameters; |J - F| / max(1, max |F|).",
+        "- skipped: numbers across a change of mode, or where differences do not agree among themselves. agree: forward mode and "
+        "matrices with reverse mode.",
+        "",
+        "| model | | states | modes | error | of parameters | compared | skipped | agree |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        *[row(r) for r in results],
+        "",
+        "## Kinds of input",
+        "",
+        *kinds_table(results),
+    ]
+    if bad:
+        lines += ["", "## What is not as it should be", "", *[f"- {name}: {text}" for name, text in bad]]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", help="files; default: all")
+    parser.add_argument("--samples", type=int, default=1000)
+    parser.add_argument("--command", type=Path, default=ROOT / "build" / "tangere")
+    parser.add_argument("--jobs", type=int, default=int(os.environ.get("JOBS", os.cpu_count() or 1)))
+    parser.add_argument("--write", action="store_true", help=f"write {RESULTS.relative_to(ROOT)}")
+    arguments = parser.parse_args()
+    names = arguments.models or models()
+    results = []
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for r in pool.map(lambda name: check(arguments.command, name, arguments.samples), names):
+            results.append(r)
+            found = complaints(r)
+            print(f"{len(results):3d} of {len(names)}  {r['name']:44s} {r['seconds']:6.1f} s  {'failed' if found else 'passed'}")
+            for text in found:
+                print(f"      {text}")
+            sys.stdout.flush()
+    if arguments.write:
+        RESULTS.write_text(page(results, arguments.samples))
+        print(f"wrote {RESULTS.relative_to(ROOT)}")
+    return 1 if any(complaints(r) for r in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,364 @@
+/* The trajectory of `tangere check`. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/check_step.h"
+
+/* ---- memory ---- */
+
+static double *numbers(int n)
+{
+    return tg_cli_alloc((size_t)n + 1, sizeof(double));
+}
+
+static tg_cache new_cache(int room)
+{
+    return (tg_cache){.capacity = room, .entry = tg_cli_alloc((size_t)room + 1, sizeof(tg_cache_entry))};
+}
+
+static double field_of(const tg_model *m, tg_element element, int index, const char *field, int k, double otherwise)
+{
+    int size = 0;
+    const double *x = tg_cli_field(m, element, index, field, &size);
+    return x != NULL && k < size && isfinite(x[k]) ? x[k] : otherwise;
+}
+
+static void read_ranges(tg_cli_walk *walk)
+{
+    for (int i = 0; i < walk->n.nu; i++)
+    {
+        tg_actuator_info info;
+        bool limited = tg_actuator_get(walk->m, i, &info, NULL) == TG_OK && info.ctrl_limited;
+        double low = limited ? field_of(walk->m, TG_ACTUATOR, i, "ctrl_range", 0, -1) : -1;
+        double high = limited ? field_of(walk->m, TG_ACTUATOR, i, "ctrl_range", 1, 1) : 1;
+        walk->middle[i] = 0.5 * (low + high);
+        walk->half[i] = 0.5 * (high - low);
+    }
+    for (int i = 0; i < walk->n.nbody; i++)
+        walk->mass[i] = field_of(walk->m, TG_BODY, i, "mass", 0, 0);
+}
+
+/* ---- parameters off the edges ----
+ *
+ * Where two coefficients are equal, or a number is at the edge of its domain (no damping, no restitution), the derivative has two
+ * sides. Two of three pairs of phases go with parameters that are moved away from there: `nudged`, and, since contacts are then of
+ * another kind, `soft`. */
+
+const char *tg_cli_walk_set(int set)
+{
+    static const char *const name[TG_CLI_WALK_SETS] = {"own", "nudged", "soft"};
+    return name[set];
+}
+
+typedef struct nudge
+{
+    int set;
+    tg_element element;
+    const char *field;
+    double edge, to;
+} nudge;
+
+static const nudge nudges[] = {
+    {TG_CLI_WALK_NUDGED, TG_JOINT, "stiffness", 0, 0.1},
+    {TG_CLI_WALK_NUDGED, TG_JOINT, "damping", 0, 0.01},
+    {TG_CLI_WALK_NUDGED, TG_JOINT, "armature", 0, 1e-4},
+    {TG_CLI_WALK_NUDGED, TG_JOINT, "frictionloss", 0, 1e-3},
+    {TG_CLI_WALK_NUDGED, TG_TENDON, "stiffness", 0, 1},
+    {TG_CLI_WALK_NUDGED, TG_TENDON, "damping", 0, 0.1},
+    {TG_CLI_WALK_NUDGED, TG_TENDON, "frictionloss", 0, 0.01},
+    {TG_CLI_WALK_NUDGED, TG_GEOM, "kinetic", 1, 0.9},
+    {TG_CLI_WALK_NUDGED, TG_GEOM, "restitution", 0, 0.2},
+    {TG_CLI_WALK_NUDGED, TG_PAIR, "kinetic", 1, 0.9},
+    {TG_CLI_WALK_NUDGED, TG_PAIR, "restitution", 0, 0.2},
+    {TG_CLI_WALK_SOFT, TG_GEOM, "compliance", 0, 1}, /* times what gives in by 1 mm under the model's weight */
+    {TG_CLI_WALK_SOFT, TG_PAIR, "compliance", 0, 1},
+};
+
+/* coefficients of contacts that count by being the larger one: no two geoms have the same */
+static bool is_coefficient(const tg_param_slice *slice)
+{
+    static const char *const field[] = {"friction", "kinetic", "slip_speed", "restitution", "compliance"};
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++)
+        if (slice->element == TG_GEOM && strcmp(slice->field, field[i]) == 0)
+            return true;
+    return false;
+}
+
+static void nudge_slice(const tg_cli_walk *walk, int set, const tg_param_slice *slice, double *x)
+{
+    double soft = 1e-3 / (9.81 * fmax(tg_model_mass(walk->m), 1e-3));
+    for (int k = 0; k < slice->size; k++)
+    {
+        double *at = &x[slice->offset + k];
+        for (size_t i = 0; i < sizeof nudges / sizeof *nudges; i++)
+            if (nudges[i].set == set && nudges[i].element == slice->element &&
+                strcmp(nudges[i].field, slice->field) == 0 && *at == nudges[i].edge)
+                *at = nudges[i].to * (set == TG_CLI_WALK_SOFT ? soft : 1);
+        if (is_coefficient(slice))
+            *at *= 1 - 1e-3 * (slice->index % 97 + 1);
+    }
+}
+
+static tg_status nudge_params(tg_cli_walk *walk, int set, tg_error *error)
+{
+    tg_status status = tg_params_create(walk->m, &walk->params[set], error);
+    for (int i = 0; set != TG_CLI_WALK_OWN && i < tg_param_slice_count(walk->m) && status == TG_OK; i++)
+    {
+        tg_param_slice slice;
+        status = tg_param_slice_get(walk->m, i, &slice, error);
+        if (status == TG_OK)
+            nudge_slice(walk, set, &slice, tg_params_data(walk->params[set]));
+    }
+    return status == TG_OK ? tg_params_changed(walk->params[set], error) : status;
+}
+
+/* ---- */
+
+int tg_cli_walk_open(tg_cli_walk *walk, const tg_model *m, int contacts, int samples)
+{
+    tg_error error;
+    *walk = (tg_cli_walk){.m = m, .n = tg_model_sizes(m), .seed = 1, .share = samples / 8};
+    const tg_sizes *n = &walk->n;
+    tg_status status =
+        contacts > 0 ? tg_work_create_for(m, contacts, &walk->w, &error) : tg_work_create(m, &walk->w, &error);
+    for (int set = 0; set < TG_CLI_WALK_SETS && status == TG_OK; set++)
+        status = nudge_params(walk, set, &error);
+    if (status != TG_OK)
+        return tg_cli_fail(TG_CLI_FAILED, NULL, "%s", error.message);
+    tg_work_contacts(walk->w, &walk->room, NULL);
+    walk->room += n->nequality + n->nv + 2 * n->njoint + 3 * n->ntendon;
+    walk->cache = new_cache(walk->room);
+    walk->cache_before = new_cache(walk->room);
+    walk->q = numbers(n->nq);
+    walk->v = numbers(n->nv);
+    walk->act = numbers(n->na);
+    walk->q_before = numbers(n->nq);
+    walk->v_before = numbers(n->nv);
+    walk->act_before = numbers(n->na);
+    walk->tau = numbers(n->nv);
+    walk->wrench = numbers(6 * n->nbody);
+    walk->mass = numbers(n->nbody);
+    walk->scratch = numbers(n->nq + n->nv);
+    double **const controls[] = {&walk->u, &walk->rest_u, &walk->middle, &walk->half, &walk->drift};
+    for (size_t i = 0; i < sizeof controls / sizeof *controls; i++)
+        *controls[i] = numbers(n->nu);
+    read_ranges(walk);
+    return TG_CLI_OK;
+}
+
+void tg_cli_walk_close(tg_cli_walk *walk)
+{
+    double *const all[] = {walk->q,        walk->v,          walk->act,   walk->q_before,
+                           walk->v_before, walk->act_before, walk->tau,   walk->mass,
+                           walk->scratch,  walk->wrench,     walk->u,     walk->rest_u,
+                           walk->middle,   walk->half,       walk->drift, NULL};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+    free(walk->cache.entry);
+    free(walk->cache_before.entry);
+    tg_work_destroy(walk->w);
+    for (int set = 0; set < TG_CLI_WALK_SETS; set++)
+        tg_params_destroy(walk->params[set]);
+}
+
+/* ---- phases ---- */
+
+double tg_cli_walk_noise(tg_cli_walk *walk)
+{
+    walk->seed = walk->seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(walk->seed >> 11) / 4503599627370496.0 - 1;
+}
+
+static void fill(tg_cli_walk *walk, double *x, int n, double size)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = size * tg_cli_walk_noise(walk);
+}
+
+/* How a phase starts and what acts in it. */
+typedef struct beginning
+{
+    bool goes_on;   /* from where the last phase ended; otherwise from a keyframe or the reference */
+    bool floats;    /* forces hold the model against gravity */
+    double lift;    /* m, of free bodies */
+    double speed;   /* of every coordinate */
+    double across;  /* m/s, of free bodies, sideways; */
+    double rise;    /* upwards */
+    double turn;    /* share of the way to a random configuration */
+    double push;    /* generalised forces that would accelerate every coordinate by so much */
+    double control; /* of the controls' half ranges, new in every step */
+    double drive;   /* of the controls' half ranges, held for some time */
+} beginning;
+
+enum
+{
+    LAID,
+    DROPPED,
+    THROWN,
+    DRIVEN,
+    STARTS,
+    SLID = STARTS,
+    RAISED,
+    RESTED,
+    BEGINNINGS
+};
+
+static const beginning beginnings[BEGINNINGS] = {
+    [LAID] = {.speed = 0.05, .push = 0.5, .control = 0.02},
+    [DROPPED] = {.lift = 0.1, .speed = 0.5, .push = 2, .control = 0.2},
+    [THROWN] = {.lift = 0.2, .speed = 1, .across = 1, .turn = 0.5, .push = 1},
+    [DRIVEN] = {.speed = 0.3, .push = 1, .control = 0.05, .drive = 0.9},
+    [SLID] = {.goes_on = true, .speed = 0.5, .across = 2, .push = 2, .control = 0.02},
+    [RAISED] = {.goes_on = true, .floats = true, .speed = 0.02, .rise = 0.03, .push = 0.5},
+    [RESTED] = {.goes_on = true, .push = 0.1},
+};
+
+/* free bodies are lifted, and pushed sideways and upwards, all of them into the same direction */
+static tg_status lift(tg_cli_walk *walk, const beginning *b, tg_error *error)
+{
+    double angle = 3.14159265358979 * tg_cli_walk_noise(walk);
+    for (int j = 0; j < walk->n.njoint; j++)
+    {
+        tg_joint_info joint;
+        tg_status status = tg_joint_get(walk->m, j, &joint, error);
+        if (status != TG_OK)
+            return status;
+        if (joint.type != TG_JOINT_FREE)
+            continue;
+        walk->q[joint.q + 2] += b->lift;
+        walk->v[joint.dof] += b->across * cos(angle);
+        walk->v[joint.dof + 1] += b->across * sin(angle);
+        walk->v[joint.dof + 2] += b->rise;
+    }
+    return TG_OK;
+}
+
+/* the configuration is turned towards a random one within the limits, all the way if nothing is free; positions of free bodies stay
+ * where they are */
+static tg_status turn(tg_cli_walk *walk, double share, tg_error *error)
+{
+    const tg_sizes *n = &walk->n;
+    bool fixed = true;
+    double *target = walk->scratch, *way = walk->scratch + n->nq;
+    tg_status status = tg_random_state(walk->m, (uint64_t)walk->phase, target, NULL, error);
+    if (status == TG_OK)
+        status = tg_difference(walk->m, walk->q, target, way, error);
+    for (int j = 0; j < n->njoint && status == TG_OK; j++)
+    {
+        tg_joint_info joint;
+        status = tg_joint_get(walk->m, j, &joint, error);
+        fixed = fixed && (status != TG_OK || joint.type != TG_JOINT_FREE);
+        for (int k = 0; k < 3 && status == TG_OK && joint.type == TG_JOINT_FREE; k++)
+            way[joint.dof + k] = 0;
+    }
+    for (int k = 0; k < n->nv; k++)
+        way[k] *= fixed ? 1 : share;
+    return status == TG_OK ? tg_integrate(walk->m, walk->q, way, walk->q, error) : status;
+}
+
+static int clamp(int x, int low, int high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* A long phase from a start, then a short one that goes on from its end, made for the mode of contacts that is rare: phases
+ * 0, 2, 4, ... and 1, 3, 5, ... */
+static void choose_phase(tg_cli_walk *walk, int rare)
+{
+    static const int made_for[TG_CONTACT_MODES] = {
+        [TG_CONTACT_BREAKING] = RAISED, [TG_CONTACT_STICKING] = RESTED, [TG_CONTACT_SLIDING] = SLID};
+    bool first = walk->phase % 2 == 0;
+    int pair = walk->phase / 2;
+    walk->start = first ? pair % STARTS : rare >= 0 ? made_for[rare] : pair % 2 == 0 ? SLID : RAISED;
+    walk->every = first ? 16 : 4;
+    walk->length = walk->every * clamp(first ? walk->share : walk->share / 2, 4, first ? 25 : 12);
+    walk->set = pair % TG_CLI_WALK_SETS;
+}
+
+static tg_status begin_phase(tg_cli_walk *walk, int rare)
+{
+    tg_error error;
+    choose_phase(walk, rare);
+    const beginning *b = &beginnings[walk->start];
+    tg_status status = tg_work_set_params(walk->w, walk->params[walk->set]);
+    int key = walk->n.nkey > 0 && walk->phase % 3 != 2 ? walk->phase % walk->n.nkey : -1;
+    if (!b->goes_on && status == TG_OK)
+    {
+        memset(walk->rest_u, 0, sizeof(double) * (size_t)walk->n.nu);
+        status = key >= 0 ? tg_key_get(walk->m, key, NULL, walk->q, walk->v, walk->act, walk->rest_u, &error)
+                          : tg_default_q(walk->m, walk->q, &error);
+        walk->cache.count = 0;
+    }
+    fill(walk, walk->v, walk->n.nv, b->speed);
+    if (status == TG_OK && b->turn > 0)
+        status = turn(walk, b->turn, &error);
+    if (status == TG_OK)
+        status = lift(walk, b, &error);
+    walk->phase++;
+    walk->step = 0;
+    return status;
+}
+
+/* ---- steps ---- */
+
+/* Every target of a driven phase is held for a quarter of it. */
+static void control(tg_cli_walk *walk, const beginning *b)
+{
+    if (walk->step % (walk->length / 4) == 0)
+        fill(walk, walk->drift, walk->n.nu, 1);
+    for (int i = 0; i < walk->n.nu; i++)
+    {
+        double base = b->drive > 0 ? walk->middle[i] + b->drive * walk->half[i] * walk->drift[i] : walk->rest_u[i];
+        walk->u[i] = base + b->control * walk->half[i] * tg_cli_walk_noise(walk);
+    }
+}
+
+/* tau = RNEA(q, v, random) - RNEA(q, v, 0), the last term not where the model floats; forces on bodies of up to a tenth of their weight */
+static tg_status force(tg_cli_walk *walk, const beginning *b)
+{
+    const tg_sizes *n = &walk->n;
+    double *acceleration = walk->scratch, *bias = walk->scratch + n->nv;
+    fill(walk, acceleration, n->nv, b->push);
+    tg_status status = tg_rnea(walk->m, walk->w, walk->q, walk->v, acceleration, walk->tau);
+    memset(acceleration, 0, sizeof(double) * (size_t)n->nv);
+    if (status == TG_OK)
+        status = tg_rnea(walk->m, walk->w, walk->q, walk->v, acceleration, bias);
+    for (int k = 0; k < n->nv && !b->floats; k++)
+        walk->tau[k] -= bias[k];
+    for (int i = 1; i < n->nbody; i++)
+        for (int k = 0; k < 3; k++)
+            walk->wrench[6 * i + k] = walk->mass[i] * tg_cli_walk_noise(walk);
+    return status;
+}
+
+tg_status tg_cli_walk_push(tg_cli_walk *walk, int rare)
+{
+    if (walk->phase == 0 || walk->step >= walk->length)
+    {
+        tg_status status = begin_phase(walk, rare);
+        if (status != TG_OK)
+            return status;
+    }
+    const beginning *b = &beginnings[walk->start];
+    control(walk, b);
+    walk->step++;
+    return force(walk, b);
+}
+
+bool tg_cli_walk_due(const tg_cli_walk *walk)
+{
+    return walk->step % walk->every == 0;
+}
+
+tg_status tg_cli_walk_step(tg_cli_walk *walk)
+{
+    memcpy(walk->q_before, walk->q, sizeof(double) * (size_t)walk->n.nq);
+    memcpy(walk->v_before, walk->v, sizeof(double) * (size_t)walk->n.nv);
+    memcpy(walk->act_before, walk->act, sizeof(double) * (size_t)walk->n.na);
+    walk->cache_before.count = walk->cache.count;
+    memcpy(walk->cache_before.entry, walk->cache.entry, sizeof(tg_cache_entry) * (size_t)walk->cache.count);
+    tg_state state = {walk->q, walk->v, walk->act, &walk->cache};
+    tg_control control = {walk->u, walk->tau, walk->wrench};
+    return tg_step(walk->m, walk->w, NULL, &state, &control, &state, NULL);
+}

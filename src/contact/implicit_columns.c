@@ -1,0 +1,104 @@
+/* B, C and A^-T of an island's derivative applied to matrices with many columns, form by form. */
+#include <string.h>
+
+#include "contact/implicit_forms.h"
+#include "math/dense.h"
+
+static void add(int n, double factor, const double *x, double *sum)
+{
+    for (int c = 0; c < n; c++)
+        sum[c] += factor * x[c];
+}
+
+/* ---- independent rows: a held row is itself, sliding contacts have few entries ---- */
+
+static void copy_held(const tg_implicit *f, int columns, const double *X, int ldx, double *out, int ldo)
+{
+    for (int k = 0; k < f->held; k++)
+        memcpy(out + (size_t)k * (size_t)ldo, X + (size_t)f->row[k] * (size_t)ldx, (size_t)columns * sizeof *out);
+}
+
+static void slider_across(const tg_slider *s, double factor, int columns, const double *X, int ldx, double *out,
+                          int ldo)
+{
+    for (int j = 0; j < s->tangents - 1; j++)
+    {
+        double *to = out + (size_t)(s->first + j) * (size_t)ldo;
+        memset(to, 0, (size_t)columns * sizeof *to);
+        for (int t = 0; t < s->tangents; t++)
+            add(columns, factor * s->across[j][t], X + (size_t)s->row[t] * (size_t)ldx, to);
+    }
+}
+
+static void independent_equations(const tg_implicit *f, int columns, const double *X, int ldx, double *out, int ldo)
+{
+    copy_held(f, columns, X, ldx, out, ldo);
+    for (int i = 0; i < f->sliders; i++)
+        slider_across(&f->slider[i], f->slider[i].ratio, columns, X, ldx, out, ldo);
+}
+
+static void independent_impulses(const tg_implicit *f, int columns, const double *X, int ldx, double *out, int ldo)
+{
+    copy_held(f, columns, X, ldx, out, ldo);
+    for (int i = 0; i < f->sliders; i++)
+    {
+        const tg_slider *s = &f->slider[i];
+        for (int t = 0; t < s->tangents; t++)
+            add(columns, s->along[t], X + (size_t)s->row[t] * (size_t)ldx, out + (size_t)s->normal * (size_t)ldo);
+        slider_across(s, 1, columns, X, ldx, out, ldo);
+    }
+}
+
+/* ---- all forms ---- */
+
+static void held_equations(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
+                           int ldo)
+{
+    tg_held_gather(f, columns, X, ldx, work);
+    tg_gemm_nn(f->rank, columns, f->held, f->range, f->held, work, columns, TG_GEMM_SET, out, ldo);
+}
+
+void tg_implicit_equations(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
+                           int ldo)
+{
+    int rows = f->island->rows;
+    if (f->form == TG_IMPLICIT_INDEPENDENT)
+        independent_equations(f, columns, X, ldx, out, ldo);
+    else if (f->form == TG_IMPLICIT_HELD)
+        held_equations(f, columns, X, ldx, work, out, ldo);
+    else
+        tg_gemm_nn(f->unknowns, columns, rows, f->B, rows, X, ldx, TG_GEMM_SET, out, ldo);
+}
+
+void tg_implicit_impulses(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
+                          int ldo)
+{
+    int rows = f->island->rows;
+    if (f->form == TG_IMPLICIT_INDEPENDENT)
+        independent_impulses(f, columns, X, ldx, out, ldo);
+    else if (f->form == TG_IMPLICIT_HELD)
+        held_equations(f, columns, X, ldx, work, out, ldo);
+    else
+        tg_gemm_nn(f->unknowns, columns, rows, f->C, rows, X, ldx, TG_GEMM_SET, out, ldo);
+}
+
+void tg_implicit_responses(const tg_implicit *f, int columns, double *X, int ldx)
+{
+    if (f->form == TG_IMPLICIT_HELD)
+        tg_held_inverse(f, columns, X, ldx);
+    else if (f->form == TG_IMPLICIT_INDEPENDENT && f->symmetric)
+        tg_chol_solve(f->unknowns, f->A, f->unknowns, columns, X, ldx);
+    else
+        tg_lu_solve_t(f->unknowns, f->A, f->unknowns, f->pivot, columns, X, ldx);
+    for (int k = 0; k < f->unknowns; k++)
+        for (int c = 0; c < columns; c++)
+            X[(size_t)k * (size_t)ldx + (size_t)c] = -X[(size_t)k * (size_t)ldx + (size_t)c];
+}
+
+void tg_implicit_turned(const tg_implicit *f, int columns, const double *n, int ldn, double *work, double *l, int ldl)
+{
+    double *moved = work, *part = work + (size_t)f->island->rows * (size_t)columns;
+    tg_held_gather(f, columns, n, ldn, moved);
+    tg_redundant_null_part(f, columns, moved, part);
+    tg_gemm_tn(f->island->rows, columns, f->held, f->turn, f->island->rows, moved, columns, TG_GEMM_SET, l, ldl);
+}

@@ -1,0 +1,48 @@
+/* The forms in which the derivative of an island is kept (implicit.h). */
+#ifndef TG_CONTACT_IMPLICIT_FORMS_H
+#define TG_CONTACT_IMPLICIT_FORMS_H
+
+#include "contact/implicit.h"
+#include "contact/solver.h"
+
+#define TG_NO_SLIP 1e-7      /* m/s */
+#define TG_DEPENDENT 1e-10   /* a pivot below this share of its row's own size: the row depends on others */
+#define TG_WORST_PIVOT 1e-13 /* of the largest: the equations do not determine the derivative */
+#define TG_SOFT 1e-6         /* slope of responses, or share of the diagonal, when they do not */
+
+/* ---- implicit_independent.c ---- */
+
+/* Lists held rows and sliding contacts by the modes and factors the equations, taking held rows for independent; false when a pivot is not
+ * above the share `worst`. shift: share of its size that is added to every diagonal entry. */
+bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode, double worst, double shift);
+
+void tg_independent_forward(const tg_implicit *f, int columns, const double *w, int ldw, double *X, double *dL,
+                            int ldl);
+void tg_independent_transpose(const tg_implicit *f, const double *Lbar, double *z); /* z is zero before */
+
+/* ---- implicit_redundant.c ---- */
+
+/* Takes what redundant rows need; false when the arena is too small. A counting arena counts the scratch, too. */
+bool tg_redundant_take(tg_implicit *f, int rows, tg_arena *arena);
+
+/* Finds the rank of held rows and factors the equations in the form that fits. False when the arena is too small; *regular: whether
+ * they determine the derivative. */
+bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, tg_implicit_use use, tg_arena *arena, bool *regular);
+
+/* X (rank x columns) <- (Q G_RR Q^T)^-1 X */
+void tg_held_inverse(const tg_implicit *f, int columns, double *X, int ldx);
+
+/* the held rows of x, one after the other */
+void tg_held_gather(const tg_implicit *f, int columns, const double *x, int ldx, double *held);
+
+/* Z Z^T n_R = n_R - Q^T Q n_R, in place (held x columns); part: rank x columns */
+void tg_redundant_null_part(const tg_implicit *f, int columns, double *n, double *part);
+
+void tg_held_forward(const tg_implicit *f, int columns, const double *w, int ldw, double *held, double *X, double *dL,
+                     int ldl);
+void tg_held_transpose(const tg_implicit *f, const double *Lbar, double *z);
+void tg_redundant_forward(const tg_implicit *f, int columns, const double *w, const double *n, int ldw, double *X,
+                          double *turned, double *moved, double *dL, int ldl);
+void tg_redundant_transpose(const tg_implicit *f, const double *Lbar, double *z, double *turn);
+
+#endif

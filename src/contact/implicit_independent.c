@@ -1,0 +1,286 @@
+/* The derivative of an island whose held rows are independent: unknowns are the impulses of held rows, and what sliding contacts have
+ * across their slips. B and C have few entries a row and are never formed; the matrix is gathered from G. When nothing slides it is G_RR. */
+#include <math.h>
+#include <string.h>
+
+#include "contact/implicit_forms.h"
+#include "math/dense.h"
+
+static double diagonal(const tg_island *island, int row)
+{
+    return island->G[(size_t)row * (size_t)island->ldg + (size_t)row];
+}
+
+/* ---- unknowns ---- */
+
+static void hold(tg_implicit *f, int row)
+{
+    if (diagonal(f->island, row) > 0)
+        f->row[f->held++] = row;
+}
+
+/* direction of the friction impulse and softness across it, from the Alart-Curnier point */
+static tg_cone_state direction_of(const tg_implicit *f, const tg_block *block, const tg_slider *s, double *rho)
+{
+    double x[TG_CONE_MAX] = {f->L[block->row]}, velocity[TG_CONE_MAX] = {f->sigma[block->row]}, trace = 0;
+    for (int i = 0; i < s->tangents; i++)
+    {
+        double mu = block->mu[s->row[i] - block->row - 1];
+        x[1 + i] = f->L[s->row[i]] / mu;
+        velocity[1 + i] = mu * f->sigma[s->row[i]];
+        trace += mu * mu * diagonal(f->island, s->row[i]);
+    }
+    tg_cone cone = {.kind = TG_CONE_UNIT, .dim = 1 + s->tangents};
+    cone.rho_n = 1 / diagonal(f->island, block->row);
+    cone.rho_t = s->tangents / trace;
+    tg_cone_state state = {.phase = TG_PHASE_SLIDE, .direction = {1}};
+    tg_newton_direction(&cone, x, velocity, &state);
+    *rho = cone.rho_t;
+    return state;
+}
+
+static void add_slider(tg_implicit *f, const tg_block *block, int normal)
+{
+    tg_slider *s = &f->slider[f->sliders];
+    *s = (tg_slider){.normal = normal};
+    for (int i = 1; i < block->rows; i++)
+        if (block->mu[i - 1] > 0 && diagonal(f->island, block->row + i) > 0)
+            s->row[s->tangents++] = block->row + i;
+    if (s->tangents == 0)
+        return;
+    f->sliders++;
+    double rho, R[(TG_CONE_MAX - 1) * (TG_CONE_MAX - 1)];
+    tg_cone_state state = direction_of(f, block, s, &rho);
+    tg_cone_frame(s->tangents, state.direction, R);
+    s->ratio = state.ratio;
+    s->softness = (1 - state.ratio) / rho;
+    for (int i = 0; i < s->tangents; i++)
+    {
+        double mu = block->mu[s->row[i] - block->row - 1];
+        s->along[i] = mu * state.direction[i];
+        for (int j = 1; j < s->tangents; j++)
+            s->across[j - 1][i] = mu * R[s->tangents * i + j];
+    }
+}
+
+/* what sticks without force may slip */
+static bool contact_slides(const tg_implicit *f, const tg_block *block, const tg_block_mode *mode)
+{
+    double sum = 0;
+    if (mode->mode == TG_MODE_SLIDING)
+        return true;
+    for (int i = 1; i < block->rows; i++)
+        if (block->mu[i - 1] > 0)
+            sum += f->sigma[block->row + i] * f->sigma[block->row + i];
+    return sqrt(sum) >= TG_NO_SLIP;
+}
+
+static void list_contact(tg_implicit *f, int b, const tg_block_mode *mode)
+{
+    const tg_block *block = &f->island->block[b];
+    if (mode->mode == TG_MODE_BREAKING || !(diagonal(f->island, block->row) > 0))
+        return;
+    f->slides[b] = block->kind == TG_BLOCK_CONTACT && contact_slides(f, block, mode);
+    hold(f, block->row);
+    if (f->slides[b])
+        add_slider(f, block, f->held - 1);
+    for (int i = 1; i < block->rows && !f->slides[b]; i++)
+        if (block->mu[i - 1] > 0)
+            hold(f, block->row + i);
+}
+
+static void list_unknowns(tg_implicit *f, const tg_block_mode *mode)
+{
+    f->held = f->sliders = 0;
+    for (int b = 0; b < f->island->blocks; b++)
+    {
+        const tg_block *block = &f->island->block[b];
+        f->slides[b] = mode[b].mode == TG_MODE_SLIDING;
+        if (block->kind == TG_BLOCK_CONTACT || block->kind == TG_BLOCK_LIMIT)
+            list_contact(f, b, &mode[b]);
+        else if (block->kind == TG_BLOCK_EQUALITY || !f->slides[b])
+            for (int i = 0; i < block->rows; i++)
+                hold(f, block->row + i);
+    }
+    f->unknowns = f->rank = f->held;
+    for (int i = 0; i < f->sliders; i++)
+    {
+        f->slider[i].first = f->unknowns;
+        f->unknowns += f->slider[i].tangents - 1;
+    }
+}
+
+/* ---- the matrix ---- */
+
+/* out (unknowns) = the velocity of a row for a unit of every unknown: G C^T */
+static void answers(const tg_implicit *f, int row, double *out)
+{
+    const double *G = f->island->G + (size_t)row * (size_t)f->island->ldg;
+    for (int k = 0; k < f->held; k++)
+        out[k] = G[f->row[k]];
+    for (int i = 0; i < f->sliders; i++)
+    {
+        const tg_slider *s = &f->slider[i];
+        for (int t = 0; t < s->tangents; t++)
+            out[s->normal] += s->along[t] * G[s->row[t]];
+        for (int j = 0; j < s->tangents - 1; j++)
+        {
+            double sum = 0;
+            for (int t = 0; t < s->tangents; t++)
+                sum += s->across[j][t] * G[s->row[t]];
+            out[s->first + j] = sum;
+        }
+    }
+}
+
+static void across_equations(const tg_implicit *f, const tg_slider *s)
+{
+    int q = f->unknowns;
+    double *one = f->work;
+    memset(f->A + (size_t)s->first * (size_t)q, 0, (size_t)(s->tangents - 1) * (size_t)q * sizeof *f->A);
+    for (int t = 0; t < s->tangents; t++)
+    {
+        answers(f, s->row[t], one);
+        for (int j = 0; j < s->tangents - 1; j++)
+            for (int k = 0; k < q; k++)
+                f->A[(size_t)(s->first + j) * (size_t)q + (size_t)k] += s->ratio * s->across[j][t] * one[k];
+    }
+    for (int j = s->first; j < s->first + s->tangents - 1; j++)
+        f->A[(size_t)j * (size_t)(q + 1)] += s->softness;
+}
+
+static bool factor_held(tg_implicit *f, double worst, double shift)
+{
+    int q = f->unknowns;
+    double largest = 0, smallest = INFINITY;
+    for (int k = 0; k < q; k++)
+    {
+        const double *G = f->island->G + (size_t)f->row[k] * (size_t)f->island->ldg;
+        for (int l = 0; l <= k; l++)
+            f->A[(size_t)k * (size_t)q + (size_t)l] = G[f->row[l]];
+        f->A[(size_t)k * (size_t)(q + 1)] *= 1 + shift;
+    }
+    if (tg_chol(q, f->A, q) >= 0)
+        return false;
+    for (int k = 0; k < q; k++)
+    {
+        double root = f->A[(size_t)k * (size_t)(q + 1)], size = root * root;
+        if (!(size > worst * diagonal(f->island, f->row[k])))
+            return false;
+        largest = tg_larger(size, largest);
+        smallest = tg_smaller(size, smallest);
+    }
+    f->condition = q > 0 ? largest / smallest : 1;
+    return true;
+}
+
+static bool factor_sliding(tg_implicit *f, double worst, double shift)
+{
+    int q = f->unknowns;
+    double largest = 0, smallest = INFINITY;
+    for (int k = 0; k < f->held; k++)
+        answers(f, f->row[k], f->A + (size_t)k * (size_t)q);
+    for (int i = 0; i < f->sliders; i++)
+        across_equations(f, &f->slider[i]);
+    for (int k = 0; k < q; k++)
+        f->A[(size_t)k * (size_t)(q + 1)] *= 1 + shift;
+    if (tg_lu(q, f->A, q, f->pivot) >= 0)
+        return false;
+    for (int k = 0; k < q; k++)
+    {
+        double size = fabs(f->A[(size_t)k * (size_t)(q + 1)]);
+        largest = tg_larger(size, largest);
+        smallest = tg_smaller(size, smallest);
+    }
+    f->condition = q > 0 ? largest / smallest : 1;
+    return smallest > worst * largest;
+}
+
+bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode, double worst, double shift)
+{
+    f->form = TG_IMPLICIT_INDEPENDENT;
+    f->turns = false;
+    memset(f->spread, 0, (size_t)f->island->rows * sizeof *f->spread);
+    list_unknowns(f, mode);
+    f->symmetric = f->sliders == 0;
+    return f->symmetric ? factor_held(f, worst, shift) : factor_sliding(f, worst, shift);
+}
+
+/* ---- answers ---- */
+
+static void solve(const tg_implicit *f, bool transposed, int columns, double *X)
+{
+    if (f->symmetric)
+        tg_chol_solve(f->unknowns, f->A, f->unknowns, columns, X, columns);
+    else if (transposed)
+        tg_lu_solve_t(f->unknowns, f->A, f->unknowns, f->pivot, columns, X, columns);
+    else
+        tg_lu_solve(f->unknowns, f->A, f->unknowns, f->pivot, columns, X, columns);
+}
+
+static void add(int n, double factor, const double *x, double *sum)
+{
+    for (int c = 0; c < n; c++)
+        sum[c] += factor * x[c];
+}
+
+void tg_independent_forward(const tg_implicit *f, int columns, const double *w, int ldw, double *X, double *dL, int ldl)
+{
+    size_t n = (size_t)columns, bytes = n * sizeof *X;
+    for (int k = 0; k < f->held; k++)
+        memcpy(X + (size_t)k * n, w + (size_t)f->row[k] * (size_t)ldw, bytes);
+    memset(X + (size_t)f->held * n, 0, (size_t)(f->unknowns - f->held) * bytes);
+    for (int i = 0; i < f->sliders; i++)
+    {
+        const tg_slider *s = &f->slider[i];
+        for (int j = 0; j < s->tangents - 1; j++)
+            for (int t = 0; t < s->tangents; t++)
+                add(columns, s->ratio * s->across[j][t], w + (size_t)s->row[t] * (size_t)ldw,
+                    X + (size_t)(s->first + j) * n);
+    }
+    solve(f, false, columns, X);
+    for (int i = 0; i < f->island->rows; i++)
+        memset(dL + (size_t)i * (size_t)ldl, 0, bytes);
+    for (int k = 0; k < f->held; k++)
+        add(columns, -1, X + (size_t)k * n, dL + (size_t)f->row[k] * (size_t)ldl);
+    for (int i = 0; i < f->sliders; i++)
+    {
+        const tg_slider *s = &f->slider[i];
+        for (int t = 0; t < s->tangents; t++)
+        {
+            double *out = dL + (size_t)s->row[t] * (size_t)ldl;
+            add(columns, -s->along[t], X + (size_t)s->normal * n, out);
+            for (int j = 0; j < s->tangents - 1; j++)
+                add(columns, -s->across[j][t], X + (size_t)(s->first + j) * n, out);
+        }
+    }
+}
+
+void tg_independent_transpose(const tg_implicit *f, const double *Lbar, double *z)
+{
+    double *X = f->work;
+    for (int k = 0; k < f->held; k++)
+        X[k] = Lbar[f->row[k]];
+    for (int i = 0; i < f->sliders; i++)
+    {
+        const tg_slider *s = &f->slider[i];
+        for (int j = 0; j < s->tangents - 1; j++)
+            X[s->first + j] = 0;
+        for (int t = 0; t < s->tangents; t++)
+        {
+            X[s->normal] += s->along[t] * Lbar[s->row[t]];
+            for (int j = 0; j < s->tangents - 1; j++)
+                X[s->first + j] += s->across[j][t] * Lbar[s->row[t]];
+        }
+    }
+    solve(f, true, 1, X);
+    for (int k = 0; k < f->held; k++)
+        z[f->row[k]] = -X[k];
+    for (int i = 0; i < f->sliders; i++)
+    {
+        const tg_slider *s = &f->slider[i];
+        for (int j = 0; j < s->tangents - 1; j++)
+            for (int t = 0; t < s->tangents; t++)
+                z[s->row[t]] -= s->ratio * s->across[j][t] * X[s->first + j];
+    }
+}

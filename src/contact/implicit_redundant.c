@@ -1,0 +1,407 @@
+/* The derivative of an island whose held rows are redundant (held.c, limit.c): B and C are formed. Where nothing slides and only the motion is
+ * wanted, any impulses with the same J^T dL will do, and the smallest ones are dL_R = -Q^T (Q G_RR Q^T)^-1 Q w_R. */
+#include <math.h>
+#include <string.h>
+
+#include "contact/implicit_forms.h"
+#include "math/dense.h"
+#include "math/lanes.h"
+
+/* ---- memory ---- */
+
+typedef struct scratch
+{
+    tg_solve_options options;
+    tg_solve_work w;
+    double *d, *E, *K;
+} scratch;
+
+static bool take_kept(tg_implicit *f, int rows, tg_arena *arena)
+{
+    size_t n = (size_t)rows;
+    f->range = TG_TAKE(arena, double, n *n, "implicit: range of held rows");
+    f->square = TG_TAKE(arena, double, n, "implicit: squares");
+    f->B = TG_TAKE(arena, double, n *n, "implicit: equations");
+    f->C = TG_TAKE(arena, double, n *n, "implicit: impulses of unknowns");
+    f->turn = TG_TAKE(arena, double, n *n, "implicit: responses");
+    return !arena->failed;
+}
+
+static bool take_scratch(scratch *s, int rows, tg_arena *arena)
+{
+    size_t n = (size_t)rows, ld = (size_t)v4_pad(rows);
+    tg_solve_work_take(&s->w, rows, arena);
+    s->d = TG_TAKE(arena, double, n, "implicit: coordinates");
+    s->E = TG_TAKE(arena, double, n *ld, "implicit: derivatives in the range");
+    s->K = TG_TAKE(arena, double, n *ld, "implicit: derivatives of responses");
+    return !arena->failed;
+}
+
+bool tg_redundant_take(tg_implicit *f, int rows, tg_arena *arena)
+{
+    scratch s;
+    return take_kept(f, rows, arena) && take_scratch(&s, rows, arena);
+}
+
+/* ---- phases ---- */
+
+static double slip_of(const tg_solve_work *w, const tg_cone *cone)
+{
+    double sum = 0;
+    for (int i = cone->row + 1; i < cone->row + cone->dim; i++)
+        sum += (w->s[i] / w->cones.scale[i]) * (w->s[i] / w->cones.scale[i]);
+    return sqrt(sum);
+}
+
+/* closed without force, or on the cone without slip: what moves is not held */
+static tg_phase phase_of(const tg_solve_work *w, const tg_cone *cone, const tg_block_mode *mode)
+{
+    if (cone->kind == TG_CONE_FREE)
+        return TG_PHASE_STICK;
+    if (mode->mode == TG_MODE_BREAKING)
+        return TG_PHASE_BREAK;
+    if (mode->mode == TG_MODE_SLIDING)
+        return TG_PHASE_SLIDE;
+    return cone->kind == TG_CONE_UNIT && slip_of(w, cone) >= TG_NO_SLIP ? TG_PHASE_SLIDE : TG_PHASE_STICK;
+}
+
+static void set_phases(tg_solve_work *w, const tg_block_mode *mode, bool *slides)
+{
+    const tg_block *block = w->island->block;
+    for (int b = 0; b < w->island->blocks; b++)
+        slides[b] = mode[b].mode == TG_MODE_SLIDING;
+    for (int c = 0, b = 0; c < w->cones.blocks; c++)
+    {
+        const tg_cone *cone = &w->cones.block[c];
+        while (w->cones.source[cone->row] >= block[b].row + block[b].rows)
+            b++;
+        tg_cone_state *state = &w->state[c];
+        *state = (tg_cone_state){.phase = phase_of(w, cone, &mode[b])};
+        slides[b] = state->phase == TG_PHASE_SLIDE;
+        if (state->phase == TG_PHASE_SLIDE && cone->kind == TG_CONE_BOX)
+            state->direction[0] = w->x[cone->row] > 0 ? 1 : -1;
+        else if (state->phase == TG_PHASE_SLIDE)
+            tg_newton_direction(cone, w->x + cone->row, w->s + cone->row, state);
+    }
+}
+
+static void gather_solution(tg_solve_work *w, const double *L, const double *sigma)
+{
+    tg_cones_gather(&w->cones, L, w->x);
+    for (int i = 0; i < w->cones.rows; i++)
+        w->s[i] = w->cones.scale[i] * sigma[w->cones.source[i]];
+}
+
+/* ---- equations ---- */
+
+typedef struct builder
+{
+    tg_implicit *f;
+    tg_solve_work *w;
+    double *d, *E, *K;
+    int n;         /* rows of the island */
+    double *extra; /* diagonal of the last equations */
+} builder;
+
+/* the impulses of a row of changes dx of held rows, tangents of sliding contacts included */
+static void impulses_of(const builder *p, const double *dx, double *out)
+{
+    const tg_solve_work *w = p->w;
+    for (int i = 0; i < w->held.count; i++)
+        out[w->cones.source[w->held.row[i]]] = dx[i] * w->cones.scale[w->held.row[i]];
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        const tg_cone *cone = &w->cones.block[b];
+        for (int i = 1; w->state[b].phase == TG_PHASE_SLIDE && i < cone->dim; i++)
+            out[w->cones.source[cone->row + i]] =
+                w->cones.scale[cone->row + i] * w->state[b].direction[i - 1] * dx[w->held.at[cone->row]];
+    }
+}
+
+static void held_equations(builder *p)
+{
+    const tg_held *held = &p->w->held;
+    tg_implicit *f = p->f;
+    for (int k = 0; k < held->rank; k++)
+    {
+        double *B = f->B + (size_t)k * (size_t)p->n, *C = f->C + (size_t)k * (size_t)p->n;
+        memset(B, 0, (size_t)p->n * sizeof *B);
+        memset(C, 0, (size_t)p->n * sizeof *C);
+        p->extra[k] = 0;
+        for (int i = 0; i < held->count; i++)
+            B[f->row[i]] = f->range[(size_t)k * (size_t)held->count + (size_t)i];
+        impulses_of(p, p->E + (size_t)k * (size_t)p->w->cones.ld, C);
+    }
+    f->unknowns = held->rank;
+}
+
+/* t_j of one sliding contact */
+static void across_equations(builder *p, const tg_cone *cone, const tg_cone_state *state)
+{
+    int m = cone->dim - 1;
+    const int *source = p->w->cones.source + cone->row + 1;
+    const double *scale = p->w->cones.scale + cone->row + 1;
+    double R[(TG_CONE_MAX - 1) * (TG_CONE_MAX - 1)];
+    tg_cone_frame(m, state->direction, R);
+    for (int j = 1; j < m; j++)
+    {
+        int k = p->f->unknowns++;
+        double *B = p->f->B + (size_t)k * (size_t)p->n, *C = p->f->C + (size_t)k * (size_t)p->n;
+        memset(B, 0, (size_t)p->n * sizeof *B);
+        memset(C, 0, (size_t)p->n * sizeof *C);
+        for (int i = 0; i < m; i++)
+        {
+            C[source[i]] = scale[i] * R[m * i + j];
+            B[source[i]] = state->ratio * C[source[i]];
+        }
+        p->extra[k] = (1 - state->ratio) / cone->rho_t;
+    }
+}
+
+/* A = B G C^T + diagonal, factored; false when it is singular */
+static bool factor(builder *p)
+{
+    tg_implicit *f = p->f;
+    int q = f->unknowns, n = p->n;
+    double *CG = p->w->range, largest = 0, smallest = INFINITY;
+    tg_gemm_nn(q, n, n, f->C, n, f->island->G, f->island->ldg, TG_GEMM_SET, CG, n);
+    tg_gemm_nt(q, q, n, f->B, n, CG, n, TG_GEMM_SET, f->A, q);
+    for (int k = 0; k < q; k++)
+        f->A[(size_t)k * (size_t)(q + 1)] += p->extra[k];
+    f->condition = 1;
+    if (tg_lu(q, f->A, q, f->pivot) >= 0)
+        return false;
+    for (int k = 0; k < q; k++)
+    {
+        double size = fabs(f->A[(size_t)k * (size_t)(q + 1)]);
+        largest = tg_larger(size, largest);
+        smallest = tg_smaller(size, smallest);
+    }
+    f->condition = q > 0 ? largest / smallest : 1;
+    return q == 0 || smallest > TG_WORST_PIVOT * largest;
+}
+
+static bool equations(builder *p, double slope)
+{
+    tg_limit_derivative(p->w, slope, p->d, p->E, p->K);
+    held_equations(p);
+    for (int b = 0; b < p->w->cones.blocks; b++)
+        if (p->w->state[b].phase == TG_PHASE_SLIDE && p->w->cones.block[b].dim > 1)
+            across_equations(p, &p->w->cones.block[b], &p->w->state[b]);
+    return factor(p);
+}
+
+/* rows of the island, Q, what follows from a change of z, and y with G_RR y = z: y = Q^T (C^T L^-2 C)^-1 d */
+static void redundant(builder *p)
+{
+    const tg_held *held = &p->w->held;
+    const tg_cones *cones = &p->w->cones;
+    tg_implicit *f = p->f;
+    for (int k = 0; k < held->rank; k++)
+        for (int i = 0; i < held->count; i++)
+            f->range[(size_t)k * (size_t)held->count + (size_t)i] =
+                held->range[(size_t)k * (size_t)cones->ld + (size_t)i] * cones->scale[held->row[i]];
+}
+
+static void turn_and_spread(builder *p)
+{
+    const tg_held *held = &p->w->held;
+    tg_implicit *f = p->f;
+    memset(f->spread, 0, (size_t)p->n * sizeof *f->spread);
+    for (int i = 0; i < held->count; i++)
+    {
+        double *turn = f->turn + (size_t)i * (size_t)p->n;
+        memset(turn, 0, (size_t)p->n * sizeof *turn);
+        impulses_of(p, p->K + (size_t)i * (size_t)p->w->cones.ld, turn);
+    }
+    tg_held_precondition(&p->w->cones, held, 1, p->d, 1);
+    tg_trsm(TG_TRI_LOWER, held->rank, held->chol, p->w->cones.ld, 1, p->d, 1);
+    double *y = p->w->rhs;
+    tg_gemm_nn(1, held->count, held->rank, p->d, held->rank, f->range, held->count, TG_GEMM_SET, y, held->count);
+    for (int i = 0; i < held->count; i++)
+        f->spread[f->row[i]] = y[i];
+}
+
+/* ---- forms ---- */
+
+static bool anything_slides(const tg_solve_work *w)
+{
+    for (int b = 0; b < w->cones.blocks; b++)
+        if (w->state[b].phase == TG_PHASE_SLIDE && w->cones.block[b].kind == TG_CONE_UNIT && w->cones.block[b].dim > 1)
+            return true;
+    return false;
+}
+
+/* Q and the factors of Q G_RR Q^T = C^T L^-2 C */
+static void build_held(builder *p)
+{
+    const tg_held *held = &p->w->held;
+    tg_implicit *f = p->f;
+    double largest = 0, smallest = INFINITY;
+    f->form = TG_IMPLICIT_HELD;
+    f->unknowns = held->rank;
+    for (int k = 0; k < held->rank; k++)
+    {
+        const double *from = held->chol + (size_t)k * (size_t)p->w->cones.ld;
+        memcpy(f->A + (size_t)k * (size_t)held->rank, from, (size_t)(k + 1) * sizeof *f->A);
+        f->square[k] = held->square[k];
+        double size = from[k] * from[k] / held->square[k];
+        largest = tg_larger(size, largest);
+        smallest = tg_smaller(size, smallest);
+    }
+    f->condition = held->rank > 0 ? largest / smallest : 1;
+    memset(f->spread, 0, (size_t)p->n * sizeof *f->spread);
+}
+
+static bool build_redundant(builder *p)
+{
+    tg_implicit *f = p->f;
+    f->form = TG_IMPLICIT_REDUNDANT;
+    f->turns = true;
+    bool regular = equations(p, 0);
+    if (!regular)
+    {
+        tg_cones_gather(&p->w->cones, f->L, p->w->x);
+        equations(p, TG_SOFT);
+    }
+    turn_and_spread(p);
+    return regular;
+}
+
+/* not regular: made so by a little compliance */
+static bool build_independent(tg_implicit *f, const tg_block_mode *mode)
+{
+    bool regular = tg_independent_build(f, mode, TG_WORST_PIVOT, 0);
+    if (!regular)
+        tg_independent_build(f, mode, 0, TG_SOFT);
+    return regular;
+}
+
+static bool build(builder *p, const tg_block_mode *mode, tg_implicit_use use)
+{
+    tg_solve_work *w = p->w;
+    tg_implicit *f = p->f;
+    tg_cones_build(&w->cones, f->island, NULL);
+    gather_solution(w, f->L, f->sigma);
+    set_phases(w, mode, f->slides);
+    tg_held_build(w);
+    if (w->held.rank == w->held.count)
+        return build_independent(f, mode);
+    f->held = w->held.count;
+    f->rank = w->held.rank;
+    for (int i = 0; i < f->held; i++)
+        f->row[i] = w->cones.source[w->held.row[i]];
+    redundant(p);
+    if (use == TG_IMPLICIT_FORCES || anything_slides(w))
+        return build_redundant(p);
+    build_held(p);
+    return true;
+}
+
+bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, tg_implicit_use use, tg_arena *arena, bool *regular)
+{
+    scratch s = {.options = tg_solve_default()};
+    s.w = (tg_solve_work){.island = f->island, .options = &s.options};
+    bool fits = take_kept(f, f->island->rows, arena);
+    size_t kept = tg_arena_mark(arena);
+    if (!fits || !take_scratch(&s, f->island->rows, arena))
+        return false;
+    builder p = {.f = f, .w = &s.w, .d = s.d, .E = s.E, .K = s.K, .n = f->island->rows, .extra = f->work};
+    *regular = build(&p, mode, use);
+    tg_arena_release(arena, kept);
+    return true;
+}
+
+/* ---- answers: held rows alone ---- */
+
+void tg_held_inverse(const tg_implicit *f, int columns, double *X, int ldx)
+{
+    int rank = f->rank;
+    tg_trsm(TG_TRI_LOWER | TG_TRI_TRANSPOSED, rank, f->A, rank, columns, X, ldx);
+    for (int k = 0; k < rank; k++)
+        for (int c = 0; c < columns; c++)
+            X[(size_t)k * (size_t)ldx + (size_t)c] *= f->square[k];
+    tg_trsm(TG_TRI_LOWER, rank, f->A, rank, columns, X, ldx);
+}
+
+void tg_held_gather(const tg_implicit *f, int columns, const double *x, int ldx, double *held)
+{
+    for (int i = 0; i < f->held; i++)
+        memcpy(held + (size_t)i * (size_t)columns, x + (size_t)f->row[i] * (size_t)ldx, (size_t)columns * sizeof *held);
+}
+
+void tg_held_forward(const tg_implicit *f, int columns, const double *w, int ldw, double *held, double *X, double *dL,
+                     int ldl)
+{
+    tg_held_gather(f, columns, w, ldw, held);
+    tg_gemm_nn(f->rank, columns, f->held, f->range, f->held, held, columns, TG_GEMM_SET, X, columns);
+    tg_held_inverse(f, columns, X, columns);
+    memset(held, 0, (size_t)f->held * (size_t)columns * sizeof *held);
+    tg_gemm_tn(f->held, columns, f->rank, f->range, f->held, X, columns, TG_GEMM_SUB, held, columns);
+    for (int i = 0; i < f->island->rows; i++)
+        memset(dL + (size_t)i * (size_t)ldl, 0, (size_t)columns * sizeof *dL);
+    for (int i = 0; i < f->held; i++)
+        memcpy(dL + (size_t)f->row[i] * (size_t)ldl, held + (size_t)i * (size_t)columns, (size_t)columns * sizeof *dL);
+}
+
+/* the same: D is symmetric */
+void tg_held_transpose(const tg_implicit *f, const double *Lbar, double *z)
+{
+    double *X = f->work, *held = f->work + f->island->rows;
+    tg_held_gather(f, 1, Lbar, 1, held);
+    tg_gemm_nt(f->rank, 1, f->held, f->range, f->held, held, f->held, TG_GEMM_SET, X, 1);
+    tg_held_inverse(f, 1, X, 1);
+    memset(held, 0, (size_t)f->held * sizeof *held);
+    tg_gemm_nn(1, f->held, f->rank, X, f->rank, f->range, f->held, TG_GEMM_SUB, held, f->held);
+    for (int i = 0; i < f->held; i++)
+        z[f->row[i]] = held[i];
+}
+
+/* ---- answers ---- */
+
+void tg_redundant_null_part(const tg_implicit *f, int columns, double *n, double *part)
+{
+    for (int round = 0; round < 2; round++)
+    {
+        tg_gemm_nn(f->rank, columns, f->held, f->range, f->held, n, columns, TG_GEMM_SET, part, columns);
+        tg_gemm_tn(f->held, columns, f->rank, f->range, f->held, part, columns, TG_GEMM_SUB, n, columns);
+    }
+}
+
+void tg_redundant_forward(const tg_implicit *f, int columns, const double *w, const double *n, int ldw, double *X,
+                          double *turned, double *moved, double *dL, int ldl)
+{
+    int rows = f->island->rows, q = f->unknowns;
+    bool turns = n != NULL;
+    tg_gemm_nn(q, columns, rows, f->B, rows, w, ldw, TG_GEMM_SET, X, columns);
+    if (turns)
+    {
+        tg_held_gather(f, columns, n, ldw, moved);
+        tg_redundant_null_part(f, columns, moved, turned);
+        tg_gemm_tn(rows, columns, f->held, f->turn, rows, moved, columns, TG_GEMM_SET, turned, columns);
+        tg_gemm_nn(rows, columns, rows, f->island->G, f->island->ldg, turned, columns, TG_GEMM_SET, moved, columns);
+        tg_gemm_nn(q, columns, rows, f->B, rows, moved, columns, TG_GEMM_ADD, X, columns);
+    }
+    tg_lu_solve(q, f->A, q, f->pivot, columns, X, columns);
+    for (int i = 0; i < rows; i++)
+        for (int c = 0; c < columns; c++)
+            dL[(size_t)i * (size_t)ldl + (size_t)c] = turns ? turned[(size_t)i * (size_t)columns + (size_t)c] : 0;
+    tg_gemm_tn(rows, columns, q, f->C, rows, X, columns, TG_GEMM_SUB, dL, ldl);
+}
+
+void tg_redundant_transpose(const tg_implicit *f, const double *Lbar, double *z, double *turn)
+{
+    int rows = f->island->rows, q = f->unknowns;
+    double *X = f->work, *total = f->work + rows, *held = f->work + 2 * rows;
+    tg_gemm_nt(q, 1, rows, f->C, rows, Lbar, rows, TG_GEMM_SET, X, 1);
+    tg_lu_solve_t(q, f->A, q, f->pivot, 1, X, 1);
+    tg_gemm_nn(1, rows, q, X, q, f->B, rows, TG_GEMM_SUB, z, rows);
+    if (turn == NULL)
+        return;
+    memcpy(total, Lbar, (size_t)rows * sizeof *total);
+    tg_gemm_nt(rows, 1, rows, f->island->G, f->island->ldg, z, rows, TG_GEMM_ADD, total, 1);
+    tg_gemm_nt(f->held, 1, rows, f->turn, rows, total, rows, TG_GEMM_SET, held, 1);
+    tg_redundant_null_part(f, 1, held, X);
+    for (int i = 0; i < f->held; i++)
+        turn[f->row[i]] = held[i];
+}

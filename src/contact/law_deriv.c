@@ -1,0 +1,42 @@
+/* Slopes of the laws (law.c): how the bias of a row follows its gap and its velocity at the start of the step. */
+#include <math.h>
+
+#include "contact/rows_deriv.h"
+
+/* b = max(gain Phi / dt, -v_push) */
+static double push_slope(const tg_contact_settings *s, double phi)
+{
+    double gain = phi < 0 ? s->push_gain : 1;
+    return gain * phi / s->dt <= -s->push_speed ? 0 : gain / s->dt;
+}
+
+tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_settings *s, const tg_rows_island *island,
+                                    const tg_touch *t)
+{
+    if (t->impact || t->rebound)
+        return (tg_bias_slope){.start = p->value[t->law.restitution]};
+    if (island->relaxed && t->phi < 0)
+        return (tg_bias_slope){0};
+    bool plain = tg_law_compliance(p, &t->law) > 0 || (island->impact && t->approach > 0);
+    return (tg_bias_slope){.gap = plain ? 1 / s->dt : push_slope(s, t->phi)};
+}
+
+double tg_limit_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double phi)
+{
+    return island->relaxed && phi < 0 ? 0 : push_slope(s, phi);
+}
+
+/* b = Phi / dt, no longer than v_push */
+void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, int n, const double *phi,
+                            double *slope)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += phi[i] * phi[i];
+    double length = sqrt(sum);
+    bool bounded = length > s->push_speed * s->dt;
+    double scale = island->relaxed ? 0 : bounded ? s->push_speed / length : 1 / s->dt;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            slope[n * i + j] = scale * ((i == j) - (bounded ? phi[i] * phi[j] / sum : 0));
+}

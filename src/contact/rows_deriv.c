@@ -1,0 +1,309 @@
+/* Derivatives of the rows as matrices.
+ *
+ * A row is the power of a wrench W on a body along the twists T of a velocity field. With Z the displacement of the body,
+ *     dT = (T_l x J) dq - T x Z,
+ * and W changes by what the displacements of the two bodies do to the row's points and axes. So the derivative of a row with respect
+ * to a dof k that moves the body is W . (T_l x J_k) + c . J_k with one covector c. The force of the rows on a body, which turns with
+ * the body in the derivatives of inverse dynamics, changes beyond that by K Z, K 6 x 6. */
+#include "contact/rows_deriv.h"
+
+#include <math.h>
+
+#include "contact/rows_lanes.h"
+#include "dynamics/tendon.h"
+#include "tangere/algebra.h"
+
+void tg_twists_along(const tg_model *m, const tg_work *w, const double *node, double *along)
+{
+    for (int i = 1; i < m->nnode; i++)
+    {
+        spatial parent = spatial_load(node + SPATIAL_SIZE * m->node_parent[i]);
+        for (int k = m->node_dof[i]; k < m->node_dof[i] + m->node_ndof[i]; k++)
+            spatial_store(along + SPATIAL_SIZE * k, motion_cross(parent, spatial_load(w->J + SPATIAL_SIZE * k)));
+    }
+}
+
+/* ---- forces that follow displacements ---- */
+
+spatial tg_stiffness_mul(const tg_stiffness *K, spatial x)
+{
+    spatial sum = spatial_zero();
+    for (int i = 0; i < 3; i++)
+    {
+        sum = spatial_axpy(sum, x.lin[i], K->column[i]);
+        sum = spatial_axpy(sum, x.ang[i], K->column[3 + i]);
+    }
+    return sum;
+}
+
+void tg_add_stiffness(const tg_model *m, const tg_work *w, int a, int b, const tg_stiffness *K, const double *x,
+                      double *out)
+{
+    for (int k = tg_last_dof(m, b); k >= 0; k = m->dof_parent[k])
+    {
+        spatial W = tg_stiffness_mul(K, spatial_load(x + SPATIAL_SIZE * k));
+        for (int j = tg_last_dof(m, a); j >= 0; j = m->dof_parent[j])
+            out[(size_t)j * (size_t)m->nv + (size_t)k] += spatial_dot(spatial_load(w->J + SPATIAL_SIZE * j), W);
+    }
+}
+
+tg_stiffness tg_fixed_force(v4 force, v4 torque, v4 point)
+{
+    tg_stiffness K = {0};
+    for (int i = 0; i < 3; i++)
+    {
+        v4 unit = v4_zero();
+        unit[i] = 1;
+        v4 lin = v4_cross(force, unit);
+        K.column[3 + i] = (spatial){lin, v4_cross(torque, unit) + v4_cross(point, lin)};
+    }
+    return K;
+}
+
+void tg_take_wrench(const tg_model *m, tg_work *w, int node, spatial W)
+{
+    for (int i = node; i > 0; i = m->node_parent[i])
+        spatial_store(w->F + SPATIAL_SIZE * i, spatial_sub(spatial_load(w->F + SPATIAL_SIZE * i), W));
+}
+
+/* ---- equalities between bodies ---- */
+
+typedef struct forward
+{
+    const tg_model *m;
+    tg_work *w;
+    const double *q;
+    const tg_rows_deriv *d;
+} forward;
+
+/* the three linear or angular rows of one side, by its twists in a field; displaced: covectors of the body's displacement at its point */
+static void bond_side(const forward *x, const tg_constraint *c, const tg_bond *b, int side, bool angular,
+                      const tg_twists *field, tg_row_lanes displaced, double *out)
+{
+    int node = x->m->body_node[b->body[side]];
+    if (node == 0)
+        return;
+    v4 r = b->point[side] - tg_node_origin(x->m, x->w, node);
+    tg_lanes3 axes = tg_lanes3_scale(tg_lanes3_of(b->axis[0], b->axis[1], b->axis[2], v4_zero()), side == 0 ? -1 : 1);
+    tg_row_lanes W = {0};
+    *(angular ? &W.ang : &W.lin) = axes;
+    spatial T = spatial_load(field->node + SPATIAL_SIZE * node), at = {twist_at(T, r), T.ang};
+    if (!angular) /* a . (w x dp) */
+        displaced.lin = tg_lanes3_add(displaced.lin, tg_lanes3_scale(tg_lanes3_cross(T.ang, axes), -1));
+    displaced = tg_row_lanes_shift(tg_row_lanes_add(displaced, tg_row_lanes_cross(at, W)), r);
+    W = tg_row_lanes_shift(W, r);
+    double *to = out + c->row + (angular ? b->linear : 0);
+    tg_add_row_lanes(x->m, node, &displaced, x->w->J, to, x->d->ld);
+    tg_add_row_lanes(x->m, node, &W, field->along, to, x->d->ld);
+}
+
+/* rows of a 3 x 3 matrix, times a factor */
+static tg_lanes3 matrix_lanes(const double *A, double factor)
+{
+    tg_lanes3 out;
+    for (int j = 0; j < 3; j++)
+        out.c[j] = v4_set(factor * A[j], factor * A[3 + j], factor * A[6 + j], 0);
+    return out;
+}
+
+/* b = S Phi, Phi = point 2 - point 1, or Log(R_2 (R_1 R_rel)^T) with dPhi = Jl^-1 turn_2 - Jr^-1 turn_1 */
+static tg_row_lanes bias_lanes(const forward *x, const tg_rows_island *island, const tg_constraint *c, int side,
+                               bool angular)
+{
+    tg_row_lanes out = {0};
+    const double *phi = x->w->rows->phi + c->row + (angular ? 3 : 0);
+    double S[9], sign = side == 0 ? -1 : 1;
+    tg_equality_bias_slope(x->d->settings, island, 3, phi, S);
+    if (!angular)
+    {
+        out.lin = matrix_lanes(S, sign);
+        return out;
+    }
+    double J[9], SJ[9] = {0};
+    if (side == 0)
+        tg_so3_right_jacobian_inverse(phi, J);
+    else
+        tg_so3_left_jacobian_inverse(phi, J);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            for (int k = 0; k < 3; k++)
+                SJ[3 * i + j] += S[3 * i + k] * J[3 * k + j];
+    out.ang = matrix_lanes(SJ, sign);
+    return out;
+}
+
+/* The points stay with their bodies, the force does not turn with them. */
+static void bond_force(const forward *x, const tg_constraint *c, const tg_bond *b, int side)
+{
+    int node = x->m->body_node[b->body[side]];
+    if (node == 0)
+        return;
+    const double *L = x->w->rows->L + c->row;
+    double scale = (side == 0 ? -1 : 1) / x->d->settings->dt;
+    v4 r = b->point[side] - tg_node_origin(x->m, x->w, node), F = v4_zero(), torque = v4_zero();
+    for (int i = 0; i < b->linear; i++)
+        F += b->axis[i] * v4_splat(scale * L[i]);
+    for (int i = 0; i < b->angular; i++)
+        torque += b->axis[i] * v4_splat(scale * L[b->linear + i]);
+    tg_take_wrench(x->m, x->w, node, (spatial){F, torque + v4_cross(r, F)});
+    tg_stiffness K = tg_fixed_force(F, torque, r);
+    tg_add_stiffness(x->m, x->w, node, node, &K, x->w->J, x->d->force_q);
+}
+
+static void bond_derivatives(const forward *x, const tg_rows_island *island, const tg_constraint *c)
+{
+    const tg_bond *b = &x->w->rows->bond[c->bond];
+    const tg_rows_deriv *d = x->d;
+    for (int side = 0; side < 2; side++)
+    {
+        bond_force(x, c, b, side);
+        for (int angular = 0; angular < (b->angular > 0 ? 2 : 1); angular++)
+        {
+            bond_side(x, c, b, side, angular, &d->next, bias_lanes(x, island, c, side, angular), d->sigma_q);
+            if (d->spread.x != NULL)
+                bond_side(x, c, b, side, angular, &d->spread, (tg_row_lanes){0}, d->spread_q);
+        }
+    }
+}
+
+/* ---- rows of dofs and tendons ---- */
+
+/* One row whose entries are d (value) / d q, in the sum factor times value, with the bias slope times value. */
+typedef struct scalar_row
+{
+    int row;
+    double factor, slope;
+} scalar_row;
+
+static double *entry(const forward *x, double *matrix, int dof, int row)
+{
+    return matrix + (size_t)dof * (size_t)x->d->ld + (size_t)row;
+}
+
+/* the Hessian H of the value in the place (i, j) */
+static void add_hessian(const forward *x, const scalar_row *s, int i, int j, double H)
+{
+    const tg_rows_deriv *d = x->d;
+    double L = x->w->rows->L[s->row] / d->settings->dt;
+    d->force_q[(size_t)i * (size_t)x->m->nv + (size_t)j] += s->factor * L * H;
+    *entry(x, d->sigma_q, j, s->row) += s->factor * H * d->next.x[i];
+    if (d->spread.x != NULL)
+        *entry(x, d->spread_q, j, s->row) += s->factor * H * d->spread.x[i];
+}
+
+static void tendon_derivatives(const forward *x, const scalar_row *s, int tendon)
+{
+    const double *moment = tg_tendon_moment(x->m, x->w, tendon);
+    int nv = x->m->nv;
+    for (int k = 0; k < nv; k++)
+        *entry(x, x->d->sigma_q, k, s->row) += s->slope * s->factor * moment[k];
+    if (!tg_tendon_hessian(x->m, x->w, tendon))
+        return;
+    for (int i = 0; i < nv; i++)
+        for (int j = 0; j < nv; j++)
+            add_hessian(x, s, i, j, x->w->hessian[(size_t)i * (size_t)nv + (size_t)j]);
+}
+
+/* row = x_1 - p'(x) x_2, Phi = e_1 - p(e_2): the second term has p''(x) times the gradient of x_2, squared */
+static void coupling_derivatives(const forward *x, const tg_rows_island *island, const tg_constraint *c)
+{
+    const tg_model *m = x->m;
+    const double *data = TG_PARAM(x->w->params, equality_data) + 11 * c->index;
+    int first = m->equality_obj1[c->index], second = m->equality_obj2[c->index];
+    tg_coupling k = tg_coupling_of(m, x->w, c->index, x->q);
+    double bend = 2 * data[2] + 6 * data[3] * k.x + 12 * data[4] * k.x * k.x, slope;
+    tg_equality_bias_slope(x->d->settings, island, 1, x->w->rows->phi + c->row, &slope);
+    scalar_row one = {c->row, 1, slope}, two = {c->row, -k.slope, slope}, curved = {c->row, -bend, 0};
+    if (m->equality_type[c->index] != TG_EQUALITY_TENDON)
+    {
+        *entry(x, x->d->sigma_q, m->joint_dof[first], c->row) += slope;
+        if (second < 0)
+            return;
+        *entry(x, x->d->sigma_q, m->joint_dof[second], c->row) -= slope * k.slope;
+        add_hessian(x, &curved, m->joint_dof[second], m->joint_dof[second], 1);
+        return;
+    }
+    tendon_derivatives(x, &one, first);
+    if (second < 0)
+        return;
+    tendon_derivatives(x, &two, second);
+    const double *moment = tg_tendon_moment(m, x->w, second);
+    for (int i = 0; i < m->nv && bend != 0; i++)
+        for (int j = 0; j < m->nv; j++)
+            add_hessian(x, &curved, i, j, moment[i] * moment[j]);
+}
+
+/* Phi = range - |Log q|, row -a . x, a = Log q / |Log q|: da = (1 - a a^T) / |Log q| Jr^-1 dq */
+static void ball_limit_derivatives(const forward *x, const scalar_row *s, int joint)
+{
+    double unit[4], turn[3], J[9], angle = 0;
+    int dof = x->m->joint_dof[joint];
+    tg_quat_normalise(x->q + x->m->joint_q[joint], unit);
+    tg_quat_log(unit, turn);
+    tg_so3_right_jacobian_inverse(turn, J);
+    for (int i = 0; i < 3; i++)
+        angle += turn[i] * turn[i];
+    angle = sqrt(angle);
+    for (int j = 0; j < 3; j++)
+    {
+        double along = 0;
+        for (int i = 0; i < 3; i++)
+            along += turn[i] / angle * J[3 * i + j];
+        *entry(x, x->d->sigma_q, dof + j, s->row) -= s->slope * along;
+        for (int i = 0; i < 3; i++)
+            add_hessian(x, s, dof + i, dof + j, -(J[3 * i + j] - turn[i] / angle * along) / angle);
+    }
+}
+
+static void limit_derivatives(const forward *x, const tg_rows_island *island, const tg_constraint *c)
+{
+    double sign = c->side == 0 ? 1 : -1;
+    scalar_row s = {c->row, sign, tg_limit_bias_slope(x->d->settings, island, x->w->rows->phi[c->row])};
+    if (c->source == TG_SOURCE_TENDON_LIMIT)
+        tendon_derivatives(x, &s, c->index);
+    else if (x->m->joint_type[c->index] == TG_JOINT_BALL)
+        ball_limit_derivatives(x, &(scalar_row){c->row, 1, s.slope}, c->index);
+    else
+        *entry(x, x->d->sigma_q, x->m->joint_dof[c->index], c->row) += s.slope * sign;
+}
+
+/* ---- all ---- */
+
+static void constraint_derivatives(const forward *x, const tg_rows_island *island, int block)
+{
+    const tg_rows *r = x->w->rows;
+    const tg_constraint *c = &r->constraint[r->order[block]];
+    x->d->slipping[block] = false;
+    if (r->mode[block].mode == TG_MODE_BREAKING)
+        return;
+    switch (c->source)
+    {
+    case TG_SOURCE_EQUALITY:
+        if (c->bond >= 0)
+            bond_derivatives(x, island, c);
+        else
+            coupling_derivatives(x, island, c);
+        break;
+    case TG_SOURCE_TENDON_FRICTION:
+        tendon_derivatives(x, &(scalar_row){c->row, 1, 0}, c->index);
+        break;
+    case TG_SOURCE_JOINT_LIMIT:
+    case TG_SOURCE_TENDON_LIMIT:
+        limit_derivatives(x, island, c);
+        break;
+    case TG_SOURCE_CONTACT:
+        tg_touch_derivatives(x->m, x->w, x->d, island, block);
+        break;
+    default: /* TG_SOURCE_JOINT_FRICTION: a constant row */
+        break;
+    }
+}
+
+void tg_rows_derivatives(const tg_model *m, tg_work *w, const double *q, const tg_rows_deriv *d)
+{
+    const tg_rows *r = w->rows;
+    forward x = {m, w, q, d};
+    for (int i = 0; i < r->nisland; i++)
+        for (int b = r->island[i].block; b < r->island[i].block + r->island[i].blocks; b++)
+            constraint_derivatives(&x, &r->island[i], b);
+}

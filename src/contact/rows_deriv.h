@@ -1,0 +1,78 @@
+/* Forward mode of the rows: how they and their forces change with q and v, as matrices. The same derivatives as those of rows_vjp.h,
+ * which the tests compare with. */
+#ifndef TG_CONTACT_ROWS_DERIV_H
+#define TG_CONTACT_ROWS_DERIV_H
+
+#include "contact/rows.h"
+
+/* A velocity field of the bodies. A dof k with parent l turns every twist T behind it along: by J_k x T + T_l x J_k. */
+typedef struct tg_twists
+{
+    const double *x;     /* nv: its generalised velocity; NULL: there is no such field */
+    const double *node;  /* twist of every node */
+    const double *along; /* T_l x J_k of every dof */
+} tg_twists;
+
+/* along (a twist a dof) from the twists of the nodes. After the position stage. */
+void tg_twists_along(const tg_model *m, const tg_work *w, const double *node, double *along);
+
+typedef struct tg_rows_deriv
+{
+    tg_twists next, start;       /* of v+ and v */
+    tg_twists spread;            /* of p, where redundant rows slide (implicit.h) */
+    double *force_q, *force_v;   /* nv x nv, added to: d (J^T L / dt) / d q at frozen L, less what turns with its body; d v */
+    double *sigma_q, *sigma_v;   /* nv x ld, transposed, added to: d (J v+ + b) / d q at frozen v+; d b / d v */
+    double *spread_q, *spread_v; /* nv x ld, transposed, added to: d (J p) / d q, d v at frozen p */
+    double *friction;            /* nblock x 2 nv: d mu / d q, d v of contacts whose friction follows their slip */
+    bool *slipping;              /* nblock: whether it does */
+    int ld;                      /* at least rows + 4 */
+    const tg_contact_settings *settings;
+} tg_rows_deriv;
+
+/* Fills the matrices for every constraint that acts, and takes the constraints' forces out of w->F, the sums over subtrees, so that the
+ * derivatives of inverse dynamics contain what turns with its body. */
+void tg_rows_derivatives(const tg_model *m, tg_work *w, const double *q, const tg_rows_deriv *d);
+
+/* the same for one contact that acts (touch_deriv.c) */
+void tg_touch_derivatives(const tg_model *m, tg_work *w, const tg_rows_deriv *d, const tg_rows_island *island,
+                          int block);
+
+/* ---- forces that follow displacements ---- */
+
+/* A 6 x 6 matrix by columns: the wrench for each unit of a twist (linear, then angular), both about the origins of their trees. */
+typedef struct tg_stiffness
+{
+    spatial column[6];
+} tg_stiffness;
+
+spatial tg_stiffness_mul(const tg_stiffness *K, spatial x);
+
+/* out (nv x nv) += J_a^T K X_b: J_a the twists of the dofs that move node a, X_b those of x (a twist a dof) that move node b. */
+void tg_add_stiffness(const tg_model *m, const tg_work *w, int a, int b, const tg_stiffness *K, const double *x,
+                      double *out);
+
+/* A force and a torque at a point of a body that do not turn with it: beside what does, -turn x (force, torque). */
+tg_stiffness tg_fixed_force(v4 force, v4 torque, v4 point);
+
+/* Takes a wrench on a node out of w->F. */
+void tg_take_wrench(const tg_model *m, tg_work *w, int node, spatial W);
+
+/* ---- slopes of the laws (law.c) ---- */
+
+/* b_N of a contact by its gap, and by J_N v. */
+typedef struct tg_bias_slope
+{
+    double gap, start;
+} tg_bias_slope;
+
+tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_settings *s, const tg_rows_island *island,
+                                    const tg_touch *t);
+
+/* b of a limit by its gap. */
+double tg_limit_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double phi);
+
+/* b of n <= 3 rows of an equality by their errors, n x n. */
+void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, int n, const double *phi,
+                            double *slope);
+
+#endif

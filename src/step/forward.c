@@ -1,0 +1,326 @@
+/* Forward mode of a step, as matrices: forward.h has the equations.
+ *
+ * Trees that constraints couple form a group, with dense matrices of its own. Tendons may couple any trees: one group then. */
+#include "step/step.h"
+
+#include "base/arena.h"
+#include "math/dense.h"
+#include "math/ltl.h"
+
+enum
+{
+    MOST_DOFS = 256, /* beyond, the matrices come row by row (jacobian.c) */
+    MOST_ROWS = TG_DENSE_ROWS
+};
+
+/* ---- memory ---- */
+
+void tg_forward_place(tg_forward *f, const tg_model *m, const tg_capacity *capacity, tg_arena *arena)
+{
+    if (m->nv > MOST_DOFS)
+        return;
+    int most = capacity->rows < MOST_ROWS ? capacity->rows : MOST_ROWS;
+    size_t n = (size_t)v4_pad(m->nv), rows = (size_t)v4_pad(most) + V4_LANES, nodes = (size_t)m->nnode;
+    size_t inputs = (size_t)(m->nu > m->na ? m->nu : m->na);
+#define X(name, count) f->name = TG_TAKE(arena, double, count, #name);
+    TG_FORWARD_ARRAYS(X)
+#undef X
+    f->slipping = TG_TAKE(arena, bool, rows, "slipping");
+    f->dof = TG_TAKE(arena, int, n, "dofs");
+}
+
+bool tg_forward_fits(const tg_model *m, const tg_work *w)
+{
+    return m->nv <= MOST_DOFS && w->rows->nrow <= MOST_ROWS;
+}
+
+/* ---- groups ---- */
+
+/* Some trees; their dofs are in f->dof. Its matrices have leading dimension ld. */
+typedef struct group
+{
+    int n, ld;
+    int tree;   /* the only one, -1: several */
+    int island; /* the only one, -1: none, -2: all */
+    bool whole; /* all dofs of the model, in their order */
+} group;
+
+static void add_tree(const tg_forward *f, group *g, int tree)
+{
+    g->tree = g->n == 0 ? tree : -1;
+    for (int k = 0; k < f->m->tree_ndof[tree]; k++)
+        f->dof[g->n++] = f->m->tree_dof[tree] + k;
+    g->ld = v4_pad(g->n);
+    g->whole = g->n == f->m->nv;
+}
+
+static void gather_square(const tg_forward *f, const group *g, const double *from, double *to)
+{
+    int nv = f->m->nv;
+    for (int i = 0; i < g->n; i++)
+    {
+        const double *row = from + (ptrdiff_t)f->dof[i] * nv;
+        double *out = to + (ptrdiff_t)i * g->ld;
+        if (g->whole)
+            memcpy(out, row, sizeof(double) * (size_t)g->n);
+        for (int k = 0; k < g->n && !g->whole; k++)
+            out[k] = row[f->dof[k]];
+    }
+}
+
+static void scatter_square(const tg_forward *f, const group *g, const double *from, double *to)
+{
+    int nv = f->m->nv;
+    for (int i = 0; i < g->n && to != NULL; i++)
+    {
+        const double *row = from + (ptrdiff_t)i * g->ld;
+        double *out = to + (ptrdiff_t)f->dof[i] * nv;
+        if (g->whole)
+            memcpy(out, row, sizeof(double) * (size_t)g->n);
+        for (int k = 0; k < g->n && !g->whole; k++)
+            out[f->dof[k]] = row[k];
+    }
+}
+
+/* rows x n (leading dimension ld) from one row a dof, a column a row: from row `first` on; room for four rows more */
+static void gather_rows(const tg_forward *f, const group *g, int first, int rows, const double *from, double *to)
+{
+    for (int k = 0; k < g->ld; k += V4_LANES)
+    {
+        const double *column[V4_LANES];
+        for (int i = 0; i < V4_LANES; i++) /* what is past the last dof does not matter */
+            column[i] = from + (ptrdiff_t)f->dof[k + i < g->n ? k + i : k] * f->ldr + first;
+        for (int r = 0; r < rows; r += V4_LANES)
+        {
+            v4 x[V4_LANES] = {v4_loadu(column[0] + r), v4_loadu(column[1] + r), v4_loadu(column[2] + r),
+                              v4_loadu(column[3] + r)};
+            v4_transpose(&x[0], &x[1], &x[2], &x[3]);
+            for (int i = 0; i < V4_LANES; i++)
+                v4_storeu(to + (ptrdiff_t)(r + i) * g->ld + k, x[i]);
+        }
+    }
+}
+
+/* J of an island's rows: rows x n */
+static void gather_jacobian(const tg_forward *f, const group *g, const tg_rows_island *island, double *to)
+{
+    const tg_rows *r = f->w->rows;
+    tg_clear(to, island->rows, g->ld);
+    for (int first = 0; first < g->n;)
+    {
+        int tree = f->m->node_tree[f->m->dof_node[f->dof[first]]], n = f->m->tree_ndof[tree];
+        int columns = r->tree_columns[tree], ld = v4_pad(columns);
+        const double *J = r->J + r->tree_start[tree];
+        const int *row = r->column_row + r->tree_column[tree];
+        bool mine = columns > 0 && &r->island[r->tree_island[tree]] == island;
+        for (int k = 0; k < n && mine; k++)
+            for (int j = 0; j < columns; j++)
+                to[(ptrdiff_t)(row[j] - island->row) * g->ld + first + k] = J[(ptrdiff_t)k * ld + j];
+        first += n;
+    }
+}
+
+static void invert_mass(const tg_forward *f, const group *g, double *out)
+{
+    const tg_model *m = f->m;
+    if (g->tree < 0)
+        tg_clear(out, g->n, g->ld);
+    for (int first = 0; first < g->n;)
+    {
+        int tree = m->node_tree[m->dof_node[f->dof[first]]];
+        tg_ltl_inverse(&m->tree_ltl[tree], f->w->M + m->tree_matrix[tree], f->w->dinv + m->tree_dof[tree],
+                       out + (ptrdiff_t)first * (g->ld + 1), g->ld);
+        first += m->tree_ndof[tree];
+    }
+}
+
+/* ---- impulses that move at frozen equations ---- */
+
+/* R += J^T l / dt for l (rows x n), and S += compliance l */
+static void add_impulses(const tg_forward *f, const group *g, const tg_rows_island *island, const double *l, double *R,
+                         double *S)
+{
+    const tg_rows *r = f->w->rows;
+    double scale = 1 / f->dt;
+    for (int i = 0; i < island->rows; i++)
+        for (int k = 0; k < g->n; k++)
+        {
+            double entry = f->J[(ptrdiff_t)i * g->ld + k] * scale;
+            for (int c = 0; c < g->n && entry != 0; c++)
+                R[(ptrdiff_t)k * g->ld + c] += entry * l[(ptrdiff_t)i * g->ld + c];
+        }
+    for (int b = island->block; b < island->block + island->blocks; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        double compliance =
+            c->source == TG_SOURCE_CONTACT ? tg_law_compliance(f->w->params, &r->touch[c->index].law) : 0;
+        int row = c->row - island->row;
+        for (int k = 0; k < g->n && compliance > 0; k++)
+            S[(ptrdiff_t)row * g->ld + k] += compliance * scale * scale * l[(ptrdiff_t)row * g->ld + k];
+    }
+}
+
+/* impulses of redundant rows follow a change of J p */
+static void add_turned(tg_forward *f, const group *g, const tg_rows_island *island, const tg_implicit *implicit)
+{
+    const double *from[2] = {f->spread_q, f->spread_v};
+    double *R[2] = {f->R_q, f->R_v}, *S[2] = {f->S_q, f->S_v};
+    for (int i = 0; i < 2; i++)
+    {
+        gather_rows(f, g, island->row, island->rows, from[i], f->BS);
+        tg_implicit_turned(implicit, g->n, f->BS, g->ld, f->work, f->turned, g->ld);
+        add_impulses(f, g, island, f->turned, R[i], S[i]);
+    }
+}
+
+/* friction that follows the slip: l = (d L_T / d mu) dmu, and the slip's own change of scale */
+static void add_friction(tg_forward *f, const group *g, const tg_rows_island *island, const tg_implicit *implicit)
+{
+    const tg_rows *r = f->w->rows;
+    double *R[2] = {f->R_q, f->R_v}, *S[2] = {f->S_q, f->S_v};
+    for (int b = 0; b < island->blocks; b++)
+        for (int axis = 0; axis < 2 && f->slipping[island->block + b]; axis++)
+            for (int i = 0; i < 2; i++)
+            {
+                const double *dmu = f->friction + (ptrdiff_t)(2 * (island->block + b) + i) * f->m->nv;
+                int row = r->block[island->block + b].row + 1 + axis;
+                double impulse = tg_implicit_unit_impulse(implicit, b, axis);
+                double slip = tg_implicit_slip_change(implicit, b, axis);
+                tg_clear(f->turned, island->rows, g->ld);
+                for (int k = 0; k < g->n; k++)
+                {
+                    f->turned[(ptrdiff_t)row * g->ld + k] = impulse * dmu[f->dof[k]];
+                    S[i][(ptrdiff_t)row * g->ld + k] += slip * dmu[f->dof[k]];
+                }
+                add_impulses(f, g, island, f->turned, R[i], S[i]);
+            }
+}
+
+/* ---- one group ---- */
+
+/* next += T B S, and T B J A^-1 to K */
+static void add_island(tg_forward *f, const group *g, int index)
+{
+    const tg_rows_island *island = &f->w->rows->island[index];
+    const tg_implicit *implicit = &f->s->implicit[index];
+    int n = g->n, ld = g->ld, unknowns = implicit->unknowns;
+    gather_jacobian(f, g, island, f->J);
+    gather_rows(f, g, island->row, island->rows, f->sigma_q, f->S_q);
+    gather_rows(f, g, island->row, island->rows, f->sigma_v, f->S_v);
+    if (implicit->turns)
+        add_turned(f, g, island, implicit);
+    add_friction(f, g, island, implicit);
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)island->rows * ld; i++)
+        f->S_v[i] += f->J[i];
+    tg_implicit_equations(implicit, n, f->J, ld, f->work, f->BJ, ld);
+    tg_implicit_impulses(implicit, n, f->J, ld, f->work, f->BS, ld);
+    tg_gemm_nn(unknowns, n, n, f->BJ, ld, f->K, ld, TG_GEMM_SET, f->BJA, ld);
+    tg_gemm_nn(unknowns, n, n, f->BS, ld, f->K, ld, TG_GEMM_SET, f->T, ld);
+    tg_implicit_responses(implicit, n, f->T, ld);
+    tg_implicit_equations(implicit, n, f->S_q, ld, f->work, f->BS, ld);
+    tg_gemm_tn(n, n, unknowns, f->T, ld, f->BS, ld, TG_GEMM_ADD, f->next_q, ld);
+    tg_implicit_equations(implicit, n, f->S_v, ld, f->work, f->BS, ld);
+    tg_gemm_tn(n, n, unknowns, f->T, ld, f->BS, ld, TG_GEMM_ADD, f->next_v, ld);
+    tg_gemm_tn(n, n, unknowns, f->T, ld, f->BJA, ld, TG_GEMM_ADD, f->K, ld);
+}
+
+static void add_islands(tg_forward *f, const group *g)
+{
+    if (g->island >= 0)
+        add_island(f, g, g->island);
+    for (int i = 0; i < f->w->rows->nisland && g->island == -2; i++)
+        add_island(f, g, i);
+}
+
+/* next (nv x columns) = K dt R for the inputs, whose force is nv x columns */
+static void input_columns(tg_forward *f, const group *g, const double *force, int columns, double *out)
+{
+    for (int i = 0; i < g->n && out != NULL; i++)
+        memcpy(f->R_u + (ptrdiff_t)i * columns, force + (ptrdiff_t)f->dof[i] * columns,
+               sizeof(double) * (size_t)columns);
+    if (out == NULL)
+        return;
+    tg_gemm_nn(g->n, columns, g->n, f->K, g->ld, f->R_u, columns, TG_GEMM_SET, f->next_u, columns);
+    for (int i = 0; i < g->n; i++)
+        memcpy(out + (ptrdiff_t)f->dof[i] * columns, f->next_u + (ptrdiff_t)i * columns,
+               sizeof(double) * (size_t)columns);
+}
+
+static void solve_group(tg_forward *f, const group *g, const tg_jacobian *j)
+{
+    int n = g->n, ld = g->ld;
+    gather_square(f, g, f->force_q, f->R_q);
+    gather_square(f, g, f->force_v, f->R_v);
+    invert_mass(f, g, f->K);
+    tg_clear(f->next_q, n, ld);
+    tg_clear(f->next_v, n, ld);
+    add_islands(f, g);
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)n * ld; i++)
+        f->K[i] *= f->dt;
+    tg_gemm_nn(n, n, n, f->K, ld, f->R_q, ld, TG_GEMM_ADD, f->next_q, ld);
+    tg_gemm_nn(n, n, n, f->K, ld, f->R_v, ld, TG_GEMM_ADD, f->next_v, ld);
+    for (int k = 0; k < n; k++)
+        f->next_v[(ptrdiff_t)k * (ld + 1)] += 1;
+    scatter_square(f, g, f->next_q, j->dv_dq);
+    scatter_square(f, g, f->next_v, j->dv_dv);
+    scatter_square(f, g, f->K, j->dv_dtau);
+    input_columns(f, g, f->force_u, f->m->nu, j->dv_du);
+    input_columns(f, g, f->force_act, f->m->na, j->dv_dact);
+}
+
+/* the trees of an island, or one tree without */
+static void solve_separately(tg_forward *f, const tg_jacobian *j)
+{
+    const tg_rows *r = f->w->rows;
+    for (int i = 0; i < r->nisland; i++)
+    {
+        group g = {.island = i};
+        for (int t = 0; t < f->m->ntree; t++)
+            if (r->tree_island[t] == i)
+                add_tree(f, &g, t);
+        solve_group(f, &g, j);
+    }
+    for (int t = 0; t < f->m->ntree; t++)
+    {
+        group g = {.island = -1};
+        if (r->nisland > 0 && r->tree_island[t] >= 0)
+            continue;
+        add_tree(f, &g, t);
+        solve_group(f, &g, j);
+    }
+}
+
+static void solve_together(tg_forward *f, const tg_jacobian *j)
+{
+    group g = {.island = -2};
+    for (int t = 0; t < f->m->ntree; t++)
+        add_tree(f, &g, t);
+    solve_group(f, &g, j);
+}
+
+/* ---- all ---- */
+
+static void clear_output(double *x, int rows, int columns)
+{
+    if (x != NULL)
+        tg_clear(x, rows, columns);
+}
+
+void tg_forward_matrices(const tg_model *m, tg_work *w, const tg_jacobian *j)
+{
+    tg_forward *f = &w->step->matrices;
+    f->m = m;
+    f->w = w;
+    f->s = w->step;
+    f->dt = w->step->options.dt;
+    tg_forward_forces(f);
+    clear_output(j->dv_dq, m->nv, m->nv);
+    clear_output(j->dv_dv, m->nv, m->nv);
+    clear_output(j->dv_dtau, m->nv, m->nv);
+    clear_output(j->dv_du, m->nv, m->nu);
+    clear_output(j->dv_dact, m->nv, m->na);
+    if (m->ntendon > 0)
+        solve_together(f, j);
+    else
+        solve_separately(f, j);
+}

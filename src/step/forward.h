@@ -1,0 +1,85 @@
+/* The matrices of a step's derivatives, all columns at once.
+ *
+ * v+ = v + A^-1 (dt f + J^T L), and L obeys the laws on sigma = J v+ + b. At the solution dL = D w (contact/implicit.h), w the change of
+ * sigma at frozen L. With dt R the derivatives of dt f - A (v+ - v) + J^T L at frozen v+ and L, S those of J v+ + b,
+ *
+ *     dv+ = A^-1 (dt R + J^T dL),   dL = D (J A^-1 dt R + S),   D = -C^T E^-1 B
+ *         = K dt R + T B S,         T = -A^-1 J^T C^T E^-1,     K = A^-1 + T B J A^-1.
+ *
+ * In the columns of v, A (v+ - v) adds K A = 1 + T B J. docs/gradients.md has the derivation. */
+#ifndef TG_STEP_FORWARD_H
+#define TG_STEP_FORWARD_H
+
+#include "contact/rows.h"
+#include "tangere/step.h"
+
+/* X(name, count): arrays of one call. n: dofs, rows: rows of the problem, both padded; inputs: controls and activations */
+#define TG_FORWARD_ARRAYS(X)                                                                                           \
+    X(node_next, SPATIAL_SIZE *nodes)                                                                                  \
+    X(node_spread, SPATIAL_SIZE *nodes)                                                                                \
+    X(along_next, SPATIAL_SIZE *n)                                                                                     \
+    X(along_start, SPATIAL_SIZE *n)                                                                                    \
+    X(along_spread, SPATIAL_SIZE *n)                                                                                   \
+    X(force_q, n *n)                                                                                                   \
+    X(force_v, n *n)                                                                                                   \
+    X(force_u, n *inputs)                                                                                              \
+    X(force_act, n *inputs)                                                                                            \
+    X(sigma_q, n *rows)                                                                                                \
+    X(sigma_v, n *rows)                                                                                                \
+    X(spread_q, n *rows)                                                                                               \
+    X(spread_v, n *rows)                                                                                               \
+    X(friction, 2 * n * rows)                                                                                          \
+    X(R_q, n *n)                                                                                                       \
+    X(R_v, n *n)                                                                                                       \
+    X(R_u, n *inputs)                                                                                                  \
+    X(K, n *n)                                                                                                         \
+    X(next_q, n *n)                                                                                                    \
+    X(next_v, n *n)                                                                                                    \
+    X(next_u, n *inputs)                                                                                               \
+    X(J, n *rows)                                                                                                      \
+    X(S_q, n *rows)                                                                                                    \
+    X(S_v, n *rows)                                                                                                    \
+    X(BJ, n *rows)                                                                                                     \
+    X(BS, n *rows)                                                                                                     \
+    X(BJA, n *rows)                                                                                                    \
+    X(T, n *rows)                                                                                                      \
+    X(turned, n *rows)                                                                                                 \
+    X(work, 2 * n * rows)
+
+/* Lives in the workspace. */
+typedef struct tg_forward
+{
+    const tg_model *m;
+    tg_work *w;
+    struct tg_step_work *s;
+    double dt;
+    int ldr;      /* of matrices with one row a dof, one column a row of the problem */
+    bool spreads; /* impulses of redundant rows turn with J */
+#define X(name, count) double *name;
+    TG_FORWARD_ARRAYS(X)
+#undef X
+    bool *slipping; /* as in tg_rows_deriv */
+    int *dof;
+} tg_forward;
+
+/* Lays the arrays out in the workspace's block (or counts them); none for models with too many dofs. */
+void tg_forward_place(tg_forward *f, const tg_model *m, const tg_capacity *capacity, tg_arena *arena);
+
+/* Whether the matrices of the last step can be had at once: its dofs and rows are not too many. */
+bool tg_forward_fits(const tg_model *m, const tg_work *w);
+
+/* R: force_q, force_v, force_u, force_act. S of all rows, transposed: sigma_q, sigma_v; spread_q, spread_v. (forward_forces.c) */
+void tg_forward_forces(tg_forward *f);
+
+/* Writes d(q+, v+) / d(q, v, act, u, tau) of j where they are wanted. After tg_step_prepare. (forward.c) */
+void tg_forward_matrices(const tg_model *m, tg_work *w, const tg_jacobian *j);
+
+/* dq+ = D_q dq + D_w (dt dv+) of q+ = q (+) dt v+. dv, dq: nv x columns, may be the same; of_q: the columns are those of q. (integrator.c) */
+void tg_integrator_forward(const tg_model *m, const tg_work *w, int columns, bool of_q, const double *dv, double *dq);
+
+static inline void tg_clear(double *x, int rows, int columns)
+{
+    memset(x, 0, sizeof(double) * (size_t)rows * (size_t)columns);
+}
+
+#endif

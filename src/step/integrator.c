@@ -1,0 +1,104 @@
+/* q+ = q (+) dt v+ and its derivatives: dq+ = D_q dq + D_w d(dt v+), in the tangent spaces. For slides, hinges and the translation of free joints
+ * both are 1; for rotations those of the exponential map. */
+#include "model/manifold.h"
+#include "step/step.h"
+#include "tangere/algebra.h"
+
+typedef struct rotation
+{
+    double D_q[9], D_w[9];
+} rotation;
+
+/* dofs of a joint that add up; the three that follow turn, if it is a ball or free joint */
+static int linear_dofs(const tg_model *m, int joint, bool *turns)
+{
+    int type = m->joint_type[joint];
+    *turns = type == TG_JOINT_FREE || type == TG_JOINT_BALL;
+    return type == TG_JOINT_FREE ? 3 : type == TG_JOINT_BALL ? 0 : 1;
+}
+
+static rotation rotation_of(const tg_step_work *s, int dof)
+{
+    rotation r;
+    double turn[3];
+    for (int i = 0; i < 3; i++)
+        turn[i] = s->options.dt * s->v_next[dof + i];
+    tg_quat_integrate_derivatives(turn, r.D_q, r.D_w);
+    return r;
+}
+
+void tg_step_integrate(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    for (int k = 0; k < m->nv; k++)
+        s->part[k] = s->options.dt * s->v_next[k];
+    tg_advance(m, s->q, s->part, s->q_next);
+}
+
+void tg_integrator_reverse(const tg_model *m, const tg_work *w, const double *g_next, double *gq, double *gv, double *gdt)
+{
+    const tg_step_work *s = w->step;
+    double dt = s->options.dt;
+    for (int j = 0; j < m->njoint; j++)
+    {
+        bool turns;
+        int dof = m->joint_dof[j], linear = linear_dofs(m, j, &turns), first = dof + linear;
+        for (int k = dof; k < first; k++)
+        {
+            gq[k] += g_next[k];
+            gv[k] += dt * g_next[k];
+            *gdt += s->v_next[k] * g_next[k];
+        }
+        if (!turns)
+            continue;
+        rotation r = rotation_of(s, first);
+        for (int i = 0; i < 3; i++)
+            for (int k = 0; k < 3; k++)
+            {
+                double g = g_next[first + k];
+                gq[first + i] += r.D_q[3 * k + i] * g;
+                gv[first + i] += dt * r.D_w[3 * k + i] * g;
+                *gdt += r.D_w[3 * k + i] * g * s->v_next[first + i];
+            }
+    }
+}
+
+/* rows first .. first + 2 = D_w dt dv, and D_q in their own columns */
+static void rotation_rows(const rotation *r, double dt, int first, int columns, bool of_q, const double *dv, double *dq)
+{
+    const double *in = dv + (ptrdiff_t)first * columns;
+    double *out = dq + (ptrdiff_t)first * columns;
+    for (int k = 0; k < columns; k++)
+    {
+        double x = dt * in[k], y = dt * in[columns + k], z = dt * in[2 * columns + k];
+        for (int i = 0; i < 3; i++)
+            out[i * columns + k] = r->D_w[3 * i] * x + r->D_w[3 * i + 1] * y + r->D_w[3 * i + 2] * z;
+    }
+    for (int i = 0; i < 3 && of_q; i++)
+        for (int k = 0; k < 3; k++)
+            out[i * columns + first + k] += r->D_q[3 * i + k];
+}
+
+void tg_integrator_forward(const tg_model *m, const tg_work *w, int columns, bool of_q, const double *dv, double *dq)
+{
+    const tg_step_work *s = w->step;
+    double dt = s->options.dt;
+    for (int j = 0; j < m->njoint; j++)
+    {
+        bool turns;
+        int dof = m->joint_dof[j], linear = linear_dofs(m, j, &turns);
+        for (int i = dof; i < dof + linear; i++)
+        {
+            const double *in = dv + (ptrdiff_t)i * columns;
+            double *row = dq + (ptrdiff_t)i * columns;
+            for (int k = 0; k < columns; k++)
+                row[k] = dt * in[k];
+            if (of_q)
+                row[i] += 1;
+        }
+        if (!turns)
+            continue;
+        rotation r = rotation_of(s, dof + linear);
+        rotation_rows(&r, dt, dof + linear, columns, of_q, dv, dq);
+    }
+}
