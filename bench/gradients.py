@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("TANGERE_SHARED", ROOT.parent / "shared"))
 RESULTS = ROOT / "bench" / "results" / "gradients_models.md"
 TOLERANCE = 1e-6
+LONGEST = 3600  # s that one model may take
 
 
 def models() -> list[str]:
@@ -41,10 +42,12 @@ def path_of(name: str) -> Path:
 def check(command: Path, name: str, samples: int) -> dict:
     """The object that `tangere check --json` prints, or {"failure": what it said}."""
     start = time.monotonic()
-    done = subprocess.run(
-        [command, "check", path_of(name), "--samples", str(samples), "--json"], capture_output=True, text=True
-    )
-    result = json.loads(done.stdout) if done.stdout else {"failure": done.stderr.strip()}
+    words = [command, "check", path_of(name), "--samples", str(samples), "--json"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=LONGEST)
+        result = json.loads(done.stdout) if done.stdout else {"failure": done.stderr.strip()}
+    except subprocess.TimeoutExpired:
+        result = {"failure": f"not ready after {LONGEST} s"}
     return result | {"name": name, "seconds": time.monotonic() - start}
 
 
@@ -69,7 +72,10 @@ def complaints(r: dict) -> list[str]:
     if r["skipped_share"] >= 0.05:
         out.append(f"{100 * r['skipped_share']:.1f} % of the numbers skipped ({r['switched']} across a change of mode)")
     if not (r["jvp"] <= 1e-10 and r["jacobian"] <= 1e-10):
-        out.append(f"forward mode and matrices differ from reverse mode by {r['jvp']:.1e}, {r['jacobian']:.1e}")
+        out.append(
+            f"forward mode and matrices differ from reverse mode by {r['jvp']:.1e}, {r['jacobian']:.1e} (state "
+            f"{r['apart']['state']}, {r['apart']['parameters']} parameters, {r['apart']['label']})"
+        )
     if r["infinite"]:
         out.append(f"{r['infinite']} derivatives are not finite")
     out += [

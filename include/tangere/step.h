@@ -24,6 +24,14 @@ typedef enum tg_restitution
     TG_RESTITUTION_POISSON /* impulse of restitution >= e times that of compression */
 } tg_restitution;
 
+/* What the derivatives of a step are those of; the step itself is the same. */
+typedef enum tg_backward
+{
+    TG_BACKWARD_EXACT, /* of the step as it is: an impact stays in its step when the state moves */
+    TG_BACKWARD_TOI /* with the time of impact: where a gap would close earlier or later, the bodies that meet change their velocities
+                          earlier or later (saltation); exact in steps without impact */
+} tg_backward;
+
 typedef struct tg_options
 {
     double dt;             /* s; 0: the model's time step */
@@ -39,6 +47,7 @@ typedef struct tg_options
     double push_speed; /* m/s: how fast an overlap is pushed out at most, 0.05 */
     double push_gain;  /* share of an overlap that is pushed out in a step, 1 */
     double rest_speed; /* m/s: slower impacts do not bounce; 0: max(2 |gravity| dt, 1 cm/s) */
+    tg_backward backward;
     uint32_t cookie;
 } tg_options;
 
@@ -204,11 +213,12 @@ TG_API tg_status tg_step_vjp(const tg_model *m, tg_work *w, const tg_cotangent *
 
 /* ---- rollouts ---- */
 
-/* The states of a rollout from which its derivatives are taken. */
+/* What a rollout leaves behind for its derivatives: states, and what every step's contact problem had and gave. */
 typedef struct tg_tape tg_tape;
 
-/* For up to so many steps. Without checkpoints every state is kept, and going back takes each step once more; with them some
- * 2 sqrt(steps) states are, and going back takes each step twice. */
+/* For up to so many steps. Without checkpoints everything is kept, and going back solves nothing again. With them a segment of sqrt(steps) steps and the
+ * states at which the others start are; going back then takes their steps once more. Records of contacts take memory as they need it: what was not foreseen is
+ * allocated during the first rollout and kept. */
 TG_API tg_status tg_tape_create(const tg_model *m, int steps, bool checkpoints, tg_tape **tape, tg_error *error);
 TG_API void tg_tape_destroy(tg_tape *tape); /* NULL is allowed */
 TG_API size_t tg_tape_bytes(const tg_tape *tape);
@@ -224,9 +234,10 @@ typedef struct tg_controls
 /* States of a rollout, or gradients with respect to them. NULL: not wanted; in gradients: zero. */
 typedef struct tg_trajectory
 {
-    double *q;   /* (steps + 1) x nq; a gradient: (steps + 1) x nv, in the tangent space */
-    double *v;   /* (steps + 1) x nv */
-    double *act; /* (steps + 1) x na */
+    double *q;        /* (steps + 1) x nq; a gradient: (steps + 1) x nv, in the tangent space */
+    double *v;        /* (steps + 1) x nv */
+    double *act;      /* (steps + 1) x na */
+    double *residual; /* steps: of every step (m/s); not a gradient */
 } tg_trajectory;
 
 /* Steps from `start` with every step's controls. options, out and worst may be NULL; worst: the info of the step with the largest
@@ -234,7 +245,7 @@ typedef struct tg_trajectory
 TG_API tg_status tg_rollout(const tg_model *m, tg_work *w, tg_tape *tape, const tg_options *options,
                             const tg_state *start, const tg_controls *controls, tg_trajectory *out, tg_info *worst);
 
-/* Gradients with respect to what went into a rollout. NULL: not wanted. */
+/* Gradients with respect to what went into a rollout (NULL: not wanted), or a change of it (NULL: zero). */
 typedef struct tg_rollout_gradient
 {
     double *q, *v, *act; /* nv, nv, na: of the start */
@@ -244,9 +255,29 @@ typedef struct tg_rollout_gradient
 } tg_rollout_gradient;
 
 /* Reverse mode of the rollout on the tape, from the gradients with respect to its states. Refuses (TG_ERR_STALE) when the parameters
- * have changed since. label: the worst of all steps, may be NULL. */
+ * have changed since. label: the worst of all steps, may be NULL. The workspace holds no step afterwards. */
 TG_API tg_status tg_rollout_vjp(const tg_model *m, tg_work *w, tg_tape *tape, const tg_trajectory *out,
                                 tg_rollout_gradient *in, tg_label *label);
+
+/* Forward mode, for few directions: the changes of all states, out[i], along in[i], i < count. q and v of every out are needed, and act where the model has
+ * activations. */
+TG_API tg_status tg_rollout_jvp(const tg_model *m, tg_work *w, tg_tape *tape, int count, const tg_rollout_gradient *in,
+                                tg_trajectory *out, tg_label *label);
+
+/* A quadratic cost of a rollout, with diagonal weights: half the sum over states of weight_q |q (-) q*|^2 + weight_v |v - v*|^2, and over steps of
+ * weight_u |u - u*|^2. NULL: weights zero, references v* and u* zero. Any other cost: give tg_rollout_vjp its gradient. */
+typedef struct tg_quadratic_cost
+{
+    const double *q, *v, *u;                      /* q*, v*, u*: nq, nv, nu */
+    const double *weight_q, *weight_v, *weight_u; /* nv, nv, nu */
+    const double *last_q, *last_v;                /* nv, nv: in the last state, in place of those above; NULL: the same */
+} tg_quadratic_cost;
+
+/* The cost of the states and controls of a rollout, and its gradients as tg_rollout_vjp takes them: gradient (fields that are NULL, or all: not wanted), gu
+ * (steps x nu: what the controls cost themselves, to be added to what comes back through the states; may be NULL). scratch: nv numbers. */
+TG_API tg_status tg_rollout_cost(const tg_model *m, const tg_quadratic_cost *cost, const tg_trajectory *states,
+                                 const tg_controls *controls, double *scratch, double *value, tg_trajectory *gradient,
+                                 double *gu, tg_error *error);
 
 /* ---- the derivatives' judge: central differences ---- */
 
@@ -269,9 +300,10 @@ typedef struct tg_differences_count
 
 /* The gradient of out . (q+, v+, act+) with respect to what goes into a step, by Richardson's combination of central
  * differences with h and h/2: h = 1e-7 for q, 1e-6 for v and act, 1e-6 of the largest (at least 1) for u, tau and wrenches,
- * 1e-5 dt for dt, 1e-6 of a parameter's size (kept in 1e-3 .. 1; 0.1 for zeros) for parameters. Where the two differences are more than
- * 1e-7 apart, 8 and 64 times as much and as little are tried too, and the combination that agrees best with its neighbour counts. Fills
- * the fields of in that are not NULL; NaN where nothing could be differenced. Slow: four steps a number, up to twenty. */
+ * 1e-5 dt for dt, 1e-6 of a parameter's size (kept in 1e-3 .. 1; 0.1 for zeros) for parameters. Where the two are more
+ * than 1e-7 apart, or rounding may do as much, 8, 64, 512, 1/8 and 1/64 times h are tried too, and the combination that agrees best with
+ * its neighbour counts. Fills the fields of in that are not NULL; NaN where nothing could be differenced. Slow: four steps a number, up
+ * to twenty-four. */
 typedef struct tg_differences_request
 {
     const tg_params *params;   /* those of the workspace; NULL: the model's */
@@ -280,7 +312,8 @@ typedef struct tg_differences_request
     const tg_control *control; /* NULL: none */
     const int *index;          /* nindex parameters, others are left alone; NULL: all */
     int nindex;
-    const tg_cotangent *spread; /* NULL, or where to write, for the same numbers, how far the differences that agree best are apart */
+    const tg_cotangent
+        *spread; /* NULL, or where to write how far each of them may be off: how far differences are apart */
 } tg_differences_request;
 
 TG_API tg_status tg_step_differences(const tg_model *m, tg_differences *d, const tg_differences_request *request,

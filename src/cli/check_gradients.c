@@ -332,6 +332,17 @@ static tg_status compare(check *c, const tg_cotangent *out)
 
 /* ---- reverse mode against forward mode and matrices ---- */
 
+static void note_apart(check *c, double *most, double apart)
+{
+    if (apart > fmax(c->r.jvp, c->r.jacobian))
+    {
+        c->r.apart_state = c->r.states;
+        c->r.apart_set = c->walk.set;
+        c->r.apart_label = c->label.kind;
+    }
+    *most = fmax(*most, apart);
+}
+
 /* out . (J in) forwards and backwards */
 static tg_status compare_forward(check *c)
 {
@@ -349,7 +360,7 @@ static tg_status compare_forward(check *c)
     tg_status status = tg_step_jvp(c->m, c->walk.w, &c->along.g, &change, NULL);
     for (int k = 0; k < 2 * nv + na && status == TG_OK; k++)
         forward += c->out[k] * c->change[k];
-    c->r.jvp = fmax(c->r.jvp, fabs(forward - reverse) / size);
+    note_apart(c, &c->r.jvp, fabs(forward - reverse) / size);
     return status;
 }
 
@@ -368,7 +379,7 @@ static void compare_columns(check *c, double *const J[3], int columns, const dou
                 sum += term;
                 size += fabs(term);
             }
-        c->r.jacobian = fmax(c->r.jacobian, fabs(sum - g[index != NULL ? index[k] : k]) / size);
+        note_apart(c, &c->r.jacobian, fabs(sum - g[index != NULL ? index[k] : k]) / size);
     }
 }
 
@@ -442,9 +453,9 @@ static int sample(check *c)
     c->r.loose[c->walk.set] += c->label.kind != TG_LABEL_EXACT;
     if (compare(c, &out) != TG_OK)
         return tg_cli_fail(TG_CLI_FAILED, NULL, "%s", tg_differences_message(c->d));
-    c->r.states++;
     if (compare_forward(c) != TG_OK || compare_matrices(c) != TG_OK)
         return tg_cli_fail(TG_CLI_FAILED, NULL, "%s", tg_work_message(c->walk.w));
+    c->r.states++;
     return TG_CLI_OK;
 }
 

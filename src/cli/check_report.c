@@ -181,6 +181,11 @@ void tg_cli_check_json(FILE *file, const tg_cli_model *model, const tg_cli_gradi
     tg_cli_json_number(&json, "skipped_share", tg_cli_check_skipped(r));
     tg_cli_json_number(&json, "jvp", r->jvp);
     tg_cli_json_number(&json, "jacobian", r->jacobian);
+    tg_cli_json_open(&json, "apart", '{');
+    tg_cli_json_integer(&json, "state", r->apart_state);
+    tg_cli_json_text(&json, "parameters", tg_cli_walk_set(r->apart_set));
+    tg_cli_json_text(&json, "label", tg_label_string(r->apart_label));
+    tg_cli_json_close(&json, '}');
     tg_cli_json_open(&json, "by", '{');
     for (int i = 0; i < r->ngroup; i++)
         if (r->group[i].compared + r->group[i].skipped + r->group[i].unresolved > 0)

@@ -93,7 +93,9 @@ typedef struct tg_cli_gradient_check
     long refined;                    /* numbers that needed more than one displacement */
     long infinite;                   /* derivatives that are not finite */
     double jvp, jacobian;            /* forward mode and matrices against reverse mode */
-    bool sliding, touching;          /* whether the model can have sliding contacts, or any */
+    int apart_state, apart_set;      /* where these are farthest apart */
+    tg_label_kind apart_label;
+    bool sliding, touching; /* whether the model can have sliding contacts, or any */
 } tg_cli_gradient_check;
 
 extern const double tg_cli_check_tolerance, tg_cli_check_agreement, tg_cli_check_share;

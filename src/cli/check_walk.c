@@ -291,7 +291,7 @@ static tg_status begin_phase(tg_cli_walk *walk, int rare)
         walk->cache.count = 0;
     }
     fill(walk, walk->v, walk->n.nv, b->speed);
-    if (status == TG_OK && b->turn > 0)
+    if (status == TG_OK && b->turn > 0 && walk->n.nequality == 0) /* loops would be torn open */
         status = turn(walk, b->turn, &error);
     if (status == TG_OK)
         status = lift(walk, b, &error);

@@ -179,37 +179,22 @@ static void fill_points(const tg_simplex *s, const double *weight, tg_gjk_result
         }
 }
 
-/* Where the nearest point of the difference is guessed to be: along the last normal, or between the frames. */
-static v4 first_guess(const tg_pair_frame *p, const tg_hint *hint)
-{
-    if (hint != NULL)
-    {
-        v4 d = v4_set(hint->direction[0], hint->direction[1], hint->direction[2], 0);
-        if (v4_dot(d, d) > 0.5)
-            return d;
-    }
-    return v4_dot(p->x, p->x) > 0 ? p->x : v4_set(1, 0, 0, 0);
-}
-
-static void remember(tg_hint *hint, const tg_gjk_result *r)
-{
-    if (hint == NULL)
-        return;
-    for (int i = 0; i < 3; i++)
-        hint->direction[i] = (float)r->normal[i];
-}
-
 static double squared(v4 a)
 {
     return v4_dot(a, a);
 }
 
-/* The corner w along -v ends the search: nothing is nearer than v.w / |v|, which is beyond reach, or not less than
- * |v| to rounding. */
+/* The corner w along -v: nothing is nearer than v.w / |v|, which is beyond reach. */
+static bool is_beyond(double vv, double vw, double reach)
+{
+    return vw > 0 && (reach <= 0 || vw * vw > reach * reach * vv);
+}
+
+/* It ends the search: it shows that all is beyond reach, or that nothing is nearer than |v|, to rounding. */
 static bool ends(const tg_pair_frame *p, double vv, double vw, double reach, double extent)
 {
     double gap = vv - vw;
-    if (vw > 0 && (reach <= 0 || vw * vw > reach * reach * vv))
+    if (is_beyond(vv, vw, reach))
         return true;
     return gap <= (p->curved ? CURVED_GAP : GAP) * vv || gap * gap <= 1.6e-31 * vv * extent;
 }
@@ -251,14 +236,36 @@ static bool search(const tg_pair_frame *p, double reach, tg_simplex *s, nearest 
     return false;
 }
 
-static tg_gjk_result run(const tg_pair_frame *p, double reach, tg_hint *hint)
+/* A direction that passes between the frames. */
+static v4 first_guess(const tg_pair_frame *p)
 {
-    const tg_placed *a = p->shape[0];
+    return v4_dot(p->x, p->x) > 0 ? p->x : v4_set(1, 0, 0, 0);
+}
+
+/* All is beyond reach along d, by the corner farthest along -d, of which the distance is an upper bound. */
+static tg_gjk_result out_of_reach(const tg_simplex *s, v4 d, double reach)
+{
+    const double one = 1;
+    v4 y = s->corner[0].y;
+    tg_gjk_result r = {.status = TG_GJK_APART, .margin = INFINITY};
+    r.normal = d * v4_splat(1 / sqrt(squared(d)));
+    r.distance = tg_most(sqrt(squared(y)), reach);
+    r.tolerance = r.distance - v4_dot(r.normal, y);
+    fill_points(s, &one, &r);
+    return r;
+}
+
+/* in the frame of the first shape */
+static tg_gjk_result run(const tg_pair_frame *p, double reach)
+{
     tg_gjk_result r = {.status = TG_GJK_LIMIT, .margin = INFINITY};
     tg_simplex s;
-    s.corner[0] = tg_minkowski_support(p, -first_guess(p, hint));
+    v4 guess = first_guess(p);
+    s.corner[0] = tg_minkowski_support(p, -guess);
     s.count = 1;
     v4 y = s.corner[0].y;
+    if (is_beyond(squared(guess), v4_dot(guess, y), reach))
+        return out_of_reach(&s, guess, reach);
     nearest best = {y, v4_dot(y, y), 1, {1}};
     if (search(p, reach, &s, &best, &r))
         tg_epa(p, &s, &r);
@@ -268,7 +275,34 @@ static tg_gjk_result run(const tg_pair_frame *p, double reach, tg_hint *hint)
         r.normal = best.point * v4_splat(1 / r.distance);
         fill_points(&s, best.weight, &r);
     }
-    remember(hint, &r);
+    return r;
+}
+
+/* The shapes are out of reach along the hint: by more than the search, which is not asked then, could be wrong. */
+static bool hint_suffices(const tg_pair_frame *p, double reach, const tg_hint *hint, tg_gjk_result *r)
+{
+    v4 d = v4_set(hint->direction[0], hint->direction[1], hint->direction[2], 0);
+    if (p->curved || !(squared(d) > 0))
+        return false;
+    tg_simplex s = {.count = 1};
+    s.corner[0] = tg_minkowski_support(p, -d);
+    v4 y = s.corner[0].y, a = s.corner[0].point[0];
+    double doubt = 10 * TOUCHING * (sqrt(squared(y)) + sqrt(squared(a)));
+    if (!is_beyond(squared(d), v4_dot(d, y), tg_most(reach, 0) + doubt))
+        return false;
+    *r = out_of_reach(&s, d, reach);
+    return true;
+}
+
+static void remember(tg_hint *hint, const tg_gjk_result *r, double reach)
+{
+    v4 d = r->distance > 0 && r->distance >= reach ? r->normal : v4_zero();
+    for (int i = 0; i < 3; i++)
+        hint->direction[i] = (float)d[i];
+}
+
+static tg_gjk_result to_world(const tg_placed *a, tg_gjk_result r)
+{
     r.normal = mat3_mul(a->R, r.normal);
     for (int i = 0; i < r.nother; i++)
         r.other[i] = mat3_mul(a->R, r.other[i]);
@@ -280,23 +314,30 @@ static tg_gjk_result run(const tg_pair_frame *p, double reach, tg_hint *hint)
 tg_gjk_result tg_gjk(const tg_placed *a, const tg_placed *b, double reach, tg_hint *hint)
 {
     tg_pair_frame p = frame_of(a, b);
-    return run(&p, reach, hint);
+    tg_gjk_result r;
+    if (hint == NULL || !hint_suffices(&p, reach, hint, &r))
+    {
+        r = run(&p, reach);
+        if (hint != NULL)
+            remember(hint, &r, reach);
+    }
+    return to_world(a, r);
 }
 
 tg_gjk_result tg_gjk_rough(const tg_placed *a, const tg_placed *b, double reach)
 {
     tg_pair_frame p = frame_of(a, b);
     p.gain = ROUGH_GAIN;
-    return run(&p, reach, NULL);
+    return to_world(a, run(&p, reach));
 }
 
 /* The same search, ended early: every corner w along -v shows how far apart the shapes are along v; the best of
  * these directions is kept. */
-v4 tg_gjk_direction(const tg_placed *a, const tg_placed *b, const tg_hint *hint, double *separation)
+v4 tg_gjk_direction(const tg_placed *a, const tg_placed *b, double *separation)
 {
     tg_pair_frame p = frame_of(a, b);
     tg_simplex s;
-    s.corner[0] = tg_minkowski_support(&p, -first_guess(&p, hint));
+    s.corner[0] = tg_minkowski_support(&p, -first_guess(&p));
     s.count = 1;
     v4 y = s.corner[0].y, direction = y;
     nearest best = {y, v4_dot(y, y), 1, {1}}, next;

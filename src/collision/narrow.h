@@ -6,10 +6,12 @@
 
 #include "collision/contact_point.h"
 
-/* What a search remembers for the next call on the same pair; changes how fast an answer comes, never what it is. */
+/* What the search between two polytopes (capsules and spheres count as such) remembers for the next call on the same pair: a
+ * direction along which they were out of reach of each other. Where they still are, no more has to be found. Changes how
+ * fast an answer comes, not one bit of it. */
 typedef struct tg_hint
 {
-    float direction[3]; /* last separating or penetration direction, frame of the first shape; zero: none */
+    float direction[3]; /* frame of the first shape, from the first to the second; zero: none */
 } tg_hint;
 
 typedef struct tg_query
@@ -74,7 +76,7 @@ typedef struct tg_gjk_result
     v4 other[TG_GJK_OTHERS];
 } tg_gjk_result;
 
-/* Distance of the cores; stops early with distance > reach when that is certain. */
+/* Distance of the cores; stops early with distance > reach when that is certain. The hint may be NULL. */
 tg_gjk_result tg_gjk(const tg_placed *a, const tg_placed *b, double reach, tg_hint *hint);
 
 #endif

@@ -429,9 +429,8 @@ static bool choose_axis(const tg_query *q, axis_function *find, tg_axis *axis, t
     axis->margin = tg_least(axis->margin, fabs(after - r));
     if (after >= r)
         return false;
-    tg_hint near = q->hint != NULL ? *q->hint : (tg_hint){0};
     tg_axis there;
-    if (!find(&then.shape[0], &then.shape[1], INFINITY, &near, &there) || !(there.separation > after))
+    if (!find(&then.shape[0], &then.shape[1], INFINITY, NULL, &there) || !(there.separation > after))
         return false;
     int face = parallel_polygon(&then, &there, 0) >= 0 ? 0 : parallel_polygon(&then, &there, 1) >= 0 ? 1 : -1;
     tg_axis now = face >= 0 ? brought_back(q, then.shape, &there, face) : there;
@@ -586,7 +585,7 @@ static void moving_box_patch(const tg_query *q, const tg_box_axes *now, int best
         if (chosen == best && nearest_box_patch(q, &axis, patch))
             return;
         axis.nearest = false;
-        if (!search_axis(&q->shape[0], &q->shape[1], INFINITY, q->hint, &nearest))
+        if (!search_axis(&q->shape[0], &q->shape[1], INFINITY, NULL, &nearest))
             return;
         if (!(nearest.separation - roundings(q) < q->reach))
             return;

@@ -169,21 +169,6 @@ bool tg_better_axis(const tg_query *q, double now, v4 *n)
 
 /* ---- the search ---- */
 
-static v4 hinted(const tg_query *q)
-{
-    if (q->hint == NULL)
-        return v4_zero();
-    return mat3_mul(q->shape[0].R, v4_set(q->hint->direction[0], q->hint->direction[1], q->hint->direction[2], 0));
-}
-
-static void remember(const tg_query *q, v4 n)
-{
-    v4 local = mat3_mul_t(q->shape[0].R, n);
-    if (q->hint != NULL)
-        for (int i = 0; i < 3; i++)
-            q->hint->direction[i] = (float)local[i];
-}
-
 /* Overlapping shapes: the normal of curved ones that are a little smaller, and therefore apart. */
 static v4 shrunken_start(const tg_query *q, double *separation)
 {
@@ -192,21 +177,15 @@ static v4 shrunken_start(const tg_query *q, double *separation)
         if (small[i].type == TG_GEOM_ELLIPSOID || small[i].type == TG_GEOM_CYLINDER)
             for (int k = 0; k < 3; k++)
                 small[i].size[k] *= 0.85;
-    return tg_gjk_direction(&small[0], &small[1], NULL, separation);
+    return tg_gjk_direction(&small[0], &small[1], separation);
 }
 
-/* From a rough direction; takes the answer if it is certain. *beyond: the shapes are out of reach. */
-static bool rough_patch(const tg_query *q, tg_polish_function *polish, tg_patch *patch, bool *beyond)
+/* From a rough direction; true where the answer is certain. */
+static bool rough_patch(const tg_query *q, tg_polish_function *polish, tg_patch *patch)
 {
     double rounding = tg_rounding(&q->shape[0]) + tg_rounding(&q->shape[1]), separation = 0;
-    v4 n = hinted(q);
-    *beyond = false;
-    if (v4_dot(n, n) > 0.5 && polish(q, n, patch) && (patch->count == 0 || tg_patch_certain(q, patch)))
-        return true;
-    patch->count = 0;
-    n = tg_gjk_direction(&q->shape[0], &q->shape[1], NULL, &separation);
-    *beyond = separation - rounding >= q->reach;
-    if (*beyond)
+    v4 n = tg_gjk_direction(&q->shape[0], &q->shape[1], &separation);
+    if (separation - rounding >= q->reach)
         return true;
     if (separation < 0)
         n = shrunken_start(q, &separation);
@@ -302,11 +281,8 @@ static void full_patch(const tg_query *q, tg_polish_function *polish, tg_patch *
 
 void tg_search_patch(const tg_query *q, tg_polish_function *polish, tg_patch *patch)
 {
-    bool beyond;
-    if (!rough_patch(q, polish, patch, &beyond))
+    if (!rough_patch(q, polish, patch))
         full_patch(q, polish, patch);
-    if (patch->count > 0)
-        remember(q, patch->point[0].normal);
 }
 
 bool tg_polish_point(const tg_query *q, v4 n, tg_patch *patch)

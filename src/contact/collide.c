@@ -8,7 +8,9 @@
 
 tg_query tg_pair_query(const tg_work *w, tg_geom_pair pair, double reach)
 {
-    return (tg_query){.shape = {w->space->placed[pair.first], w->space->placed[pair.second]}, .reach = reach};
+    return (tg_query){.shape = {w->space->placed[pair.first], w->space->placed[pair.second]},
+                      .reach = reach,
+                      .hint = tg_hint_of(w->space, pair)};
 }
 
 tg_contact tg_as_contact(const tg_model *m, tg_geom_pair pair, const tg_contact_point *c)

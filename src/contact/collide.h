@@ -5,7 +5,7 @@
 #include "contact/space.h"
 #include "tangere/contact.h"
 
-/* The query of a near pair; points with distance < reach are wanted. No motion, no hint. */
+/* The query of a near pair; points with distance < reach are wanted. No motion. */
 tg_query tg_pair_query(const tg_work *w, tg_geom_pair pair, double reach);
 
 /* A point as the user sees it. */

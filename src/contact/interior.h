@@ -25,6 +25,7 @@ typedef struct tg_interior
     bool tangent;            /* the right-hand side is that of the tangent: without the products of now */
     double *room;            /* path.c: TG_PATH_VECTORS vectors */
     int max_steps, steps;
+    int max_path; /* steps along the path; 0: it is not followed */
 } tg_interior;
 
 /* What the iteration asks of the matrices. */

@@ -479,8 +479,8 @@ static bool newton_step(large *p, double compliance)
 
 /* ---- the interior point ---- */
 
-/* E and W of a block at the point q, then E^-1 and N = E^-1 W */
-static void eliminate_slacks(tg_large_block *b, const tg_interior *q)
+/* E and W of a block at the point q, then E^-1 and N = E^-1 W; false when E is singular */
+static bool eliminate_slacks(tg_large_block *b, const tg_interior *q)
 {
     int row = b->cone.row, d = b->cone.dim, pivot[CONE];
     const double *x = q->x + row, *z = q->z + row;
@@ -505,9 +505,11 @@ static void eliminate_slacks(tg_large_block *b, const tg_interior *q)
             b->N[CONE * i + j] -= t * x[j] / x[0];
         }
     }
-    tg_lu(d, E, CONE, pivot);
+    if (tg_lu(d, E, CONE, pivot) >= 0)
+        return false;
     tg_lu_solve(d, E, CONE, pivot, d, b->N, CONE);
     tg_lu_solve(d, E, CONE, pivot, d, b->E, CONE);
+    return true;
 }
 
 static void interior_velocity(const tg_interior *q, const double *x, double *s)
@@ -535,7 +537,8 @@ static bool interior_factor(tg_interior *q)
     for (int k = 0; k < p->nblock; k++)
     {
         p->block[k].state.phase = TG_PHASE_STICK;
-        eliminate_slacks(&p->block[k], q);
+        if (!eliminate_slacks(&p->block[k], q))
+            return false;
     }
     return tg_fronts_factor(&p->fronts, assemble, p);
 }

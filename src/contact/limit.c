@@ -30,6 +30,7 @@ enum
 
 static const double settled = 1e-3;       /* of the largest |g|: the slope may fall */
 static const double rounding = 1e-3;      /* of the aim */
+static const double exact_slack = 100;    /* of the aim: better a little velocity than an impulse outside of its cone */
 static const double inside_margin = 1e-7; /* of x_N */
 static const double smallest_pivot = 1e-4;
 static const double no_force = 1e-9; /* m/s: G_NN x_N */
@@ -696,7 +697,7 @@ static void polish(limit *l, double left, double aim)
         if (!(left < 0.5 * before))
             break;
     }
-    if (exact && !(left <= aim))
+    if (exact && !(left <= exact_slack * aim))
     {
         l->slope = slope;
         advance(l, evaluate(l), 0);

@@ -12,11 +12,6 @@
 #include "contact/interior.h"
 #include "contact/solver.h"
 
-enum
-{
-    MOST_STEPS = 400
-};
-
 static const double most_correction = 0.5;  /* of a variable: the step before was too long */
 static const double good_correction = 0.2; /* the step may become longer */
 static const double to_boundary = 0.9, longest = 4, shortest = 1e-7;
@@ -290,7 +285,7 @@ double tg_interior_path(tg_interior *p, double best, double aim)
     double next_try = near_end;
     p->target = p->second = 0;
     keep_point(&l);
-    for (int k = 0; k < MOST_STEPS && best > aim && l.length > shortest && !diverges(&l); k++)
+    for (int k = 0; k < p->max_path && best > aim && l.length > shortest && !diverges(&l); k++)
     {
         p->steps++;
         if (!p->system->factor(p) || !correct(&l))

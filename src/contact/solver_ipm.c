@@ -23,7 +23,8 @@ enum
 {
     MOST_IDLE = 20,
     MOST_SHORT = 5, /* steps in a row: the matrix is singular where the path turns back (path.c) */
-    NEAR_STARTS = 3
+    NEAR_STARTS = 3,
+    PATH_STEPS = 400
 };
 
 static const double shortest_step = 0.1; /* below: the iterate is badly centred */
@@ -423,7 +424,7 @@ double tg_interior_solve(tg_interior *p, double aim, double tolerance)
 {
     start_cold(p);
     double best = tg_interior_iterate(p, INFINITY, aim), v = p->cones->velocity;
-    if (best > tolerance)
+    if (best > tolerance && p->max_path > 0)
     {
         start_cold(p);
         best = tg_interior_path(p, best, aim);
@@ -480,7 +481,8 @@ static tg_interior dense_interior(tg_solve_work *w)
                      .cones = &w->cones,
                      .rhs = w->rhs,
                      .best = w->best,
-                     .max_steps = w->options->max_interior};
+                     .max_steps = w->options->max_interior,
+                     .max_path = PATH_STEPS};
     tg_interior_vectors(&p, w->interior);
     return p;
 }

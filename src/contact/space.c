@@ -10,6 +10,26 @@ int tg_pair_capacity(const tg_model *m)
     return m->ncandidate < 4096 || (size_t)m->ncandidate < most ? m->ncandidate : (int)most;
 }
 
+int tg_hint_capacity(const tg_model *m)
+{
+    int n = 64;
+    while (n < m->ncandidate && n < 4096)
+        n *= 2;
+    return m->nmesh > 0 ? n : 0;
+}
+
+tg_hint *tg_hint_of(const tg_space *s, tg_geom_pair pair)
+{
+    bool mesh = s->placed[pair.first].type == TG_GEOM_MESH || s->placed[pair.second].type == TG_GEOM_MESH;
+    if (!mesh || s->nhint == 0)
+        return NULL;
+    uint32_t mixed = (uint32_t)pair.first * 0x9E3779B1u + (uint32_t)pair.second * 0x85EBCA77u;
+    tg_pair_hint *h = &s->hint[(mixed ^ mixed >> 15) & (uint32_t)(s->nhint - 1)];
+    if (h->pair.first != pair.first || h->pair.second != pair.second)
+        *h = (tg_pair_hint){.pair = pair};
+    return &h->hint;
+}
+
 void tg_space_place(tg_space *s, const tg_model *m, tg_arena *arena)
 {
 #define X(type, name, count, doc) s->name = TG_TAKE(arena, type, count, #name);
@@ -46,6 +66,7 @@ void tg_space_init(tg_space *s, const tg_model *m)
 {
     s->bounds = tg_bounds_place(s->bounds_memory, m->ngeom);
     s->allowed = (tg_allowed){tg_allowed_words(m->ngeom), s->allowed_bits};
+    s->nhint = tg_hint_capacity(m);
     fill_allowed(s, m);
 }
 

@@ -6,6 +6,13 @@
 #include "collision/narrow.h"
 #include "dynamics/work.h"
 
+/* What the search between two geoms remembers. It does not change one bit of any answer, so that it may outlive a call. */
+typedef struct tg_pair_hint
+{
+    tg_geom_pair pair; /* two equal numbers: empty */
+    tg_hint hint;
+} tg_pair_hint;
+
 /* X(type, name, count, documentation) */
 #define TG_SPACE_FIELDS(X)                                                                                             \
     X(tg_placed, placed, m->ngeom, "geoms in the world")                                                               \
@@ -14,7 +21,8 @@
     X(uint64_t, allowed_bits, (size_t)m->ngeom *(size_t)tg_allowed_words(m->ngeom), "candidate pairs")                 \
     X(double, grow, m->ngeom, "how much each geom's bounds are grown (m)")                                             \
     X(int, order, m->ngeom, "scratch of the broad phase")                                                              \
-    X(tg_geom_pair, pair, tg_pair_capacity(m), "pairs that are near")
+    X(tg_geom_pair, pair, tg_pair_capacity(m), "pairs that are near")                                                  \
+    X(tg_pair_hint, hint, tg_hint_capacity(m), "of pairs with a mesh, each at a place that its numbers give")
 
 typedef struct tg_space
 {
@@ -24,10 +32,17 @@ typedef struct tg_space
     tg_bounds bounds;
     tg_allowed allowed;
     int npair; /* pairs that are near; may exceed the capacity */
+    int nhint;
 } tg_space;
 
 /* How many near pairs a workspace has room for: all candidates of a small scene, 48 a geom of a large one. */
 int tg_pair_capacity(const tg_model *m);
+
+/* A power of two, at least as many as there are candidates (4,096 at most); 0: no geom is a mesh. */
+int tg_hint_capacity(const tg_model *m);
+
+/* The hint of a pair with a mesh, NULL for others. A pair that takes the place of another starts without. */
+tg_hint *tg_hint_of(const tg_space *s, tg_geom_pair pair);
 
 /* Lays the arrays out in the workspace's block (or counts them), and fills what does not change. */
 void tg_space_place(tg_space *s, const tg_model *m, tg_arena *arena);

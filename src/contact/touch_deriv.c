@@ -372,7 +372,7 @@ void tg_touch_derivatives(const tg_model *m, tg_work *w, const tg_rows_deriv *d,
     const tg_rows *r = w->rows;
     const tg_constraint *c = &r->constraint[r->order[block]];
     const tg_touch *t = &r->touch[c->index];
-    forward x = {.m = m, .w = w, .d = d, .t = t, .c = c, .ahead = t->at.kind == TG_POINT_AHEAD};
+    forward x = {.m = m, .w = w, .d = d, .t = t, .c = c, .ahead = tg_has_course(&t->at)};
     for (int k = 0; k < 2; k++)
     {
         x.node[k] = m->body_node[t->bond.body[k]];

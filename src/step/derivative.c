@@ -43,6 +43,24 @@ static void add_label(tg_label *label, const tg_implicit *f)
     label->condition = fmax(label->condition, f->condition);
 }
 
+/* several impacts at once: which comes first is a choice */
+static bool is_ambiguous(const tg_work *w)
+{
+    const tg_rows *r = w->rows;
+    for (int i = 0; i < r->nisland && w->step->options.backward == TG_BACKWARD_TOI; i++)
+    {
+        int impacts = 0;
+        for (int b = r->island[i].block; b < r->island[i].block + r->island[i].blocks; b++)
+        {
+            const tg_constraint *c = &r->constraint[r->order[b]];
+            impacts += c->source == TG_SOURCE_CONTACT && r->touch[c->index].impact;
+        }
+        if (impacts > 1)
+            return true;
+    }
+    return false;
+}
+
 static void make_label(tg_work *w)
 {
     tg_step_work *s = w->step;
@@ -52,6 +70,8 @@ static void make_label(tg_work *w)
         add_label(&s->label, &s->implicit[i]);
     for (int i = 0; i < r->ntouch; i++)
         s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
+    if (s->label.kind == TG_LABEL_EXACT && is_ambiguous(w))
+        s->label.kind = TG_LABEL_ONE_SIDED;
     bool projected = s->options.project && w->model->nequality > 0; /* whose change of q+ is left out */
     if (s->info.status != TG_STEP_SOLVED || projected)
         s->label.kind = TG_LABEL_REGULARISED;

@@ -4,8 +4,8 @@
  * Nothing is differenced across a change of mode: every evaluation must have the signature of the step itself.
  *
  * Differences have errors of their own: h^4 where the step bends quickly (a slip that turns within h), rounding / h where it is
- * steep. How large they are is seen from the differences alone: where D(h) and D(h/2) are apart, R is taken with other h too, and
- * that one counts which agrees best with its neighbour. */
+ * steep. How large they are is seen from the differences alone: where they can be off by more than 1e-7, R is taken with other h too,
+ * and that one counts which agrees best with its neighbour. */
 #include <math.h>
 #include <string.h>
 
@@ -101,6 +101,7 @@ typedef struct task
     const tg_cotangent *out;
     tg_options options;
     uint64_t signature, choices; /* of the step itself */
+    double noise;                /* of an evaluation: what rounding does to it */
     double largest;              /* derivative of its group so far */
     tg_differences_count count;
 } task;
@@ -195,11 +196,11 @@ static tg_status move_param(task *t, double *x, int index, double h, double *val
     return status != TG_OK ? status : restored;
 }
 
-/* R(h), and how far D(h) and D(h/2) are apart */
+/* R(h), and how far it can be off: D(h) and D(h/2) are so far apart, or rounding does so much */
 typedef struct estimate
 {
     verdict outcome;
-    double value, spread;
+    double value, spread, rounding;
 } estimate;
 
 static tg_status richardson(task *t, mover move, double *x, int index, double h, estimate *e)
@@ -211,11 +212,12 @@ static tg_status richardson(task *t, mover move, double *x, int index, double h,
         TG_TRY(move(t, x, index, at[i], &value[i], &e->outcome));
     double wide = (value[0] - value[1]) / (2 * h), narrow = (value[2] - value[3]) / h;
     e->value = e->outcome == TAKEN ? narrow + (narrow - wide) / 3 : NAN;
-    e->spread = e->outcome == TAKEN ? fabs(narrow - wide) : NAN;
+    e->rounding = 2 * t->noise / h;
+    e->spread = e->outcome == TAKEN ? fmax(fabs(narrow - wide), e->rounding) : NAN;
     return TG_OK;
 }
 
-/* differences that agree so well, relative to max(1, the largest derivative), need no second look */
+/* differences that are off by no more than this, relative to max(1, the largest derivative), need no second look */
 static const double fine = 1e-7;
 
 static bool is_fine(const task *t, double spread, double value)
@@ -223,28 +225,38 @@ static bool is_fine(const task *t, double spread, double value)
     return spread <= fine * fmax(fmax(1, t->largest), fabs(value));
 }
 
-/* Of two neighbouring displacements the one whose own differences are less apart, if the two agree better than what is best. */
+/* Of two neighbouring displacements the one that has less to fear, if the two agree better than what is best. */
 static void prefer(const estimate *a, const estimate *b, estimate *best)
 {
-    if (a->outcome != TAKEN || b->outcome != TAKEN || fabs(a->value - b->value) >= best->spread)
+    if (a->outcome != TAKEN || b->outcome != TAKEN)
         return;
-    best->spread = fabs(a->value - b->value);
-    best->value = a->spread < b->spread ? a->value : b->value;
+    const estimate *finer = a->spread < b->spread ? a : b;
+    double spread = fmax(fabs(a->value - b->value), finer->rounding);
+    if (spread < best->spread)
+        *best = (estimate){TAKEN, finer->value, spread, finer->rounding};
 }
 
-/* R with 8 and 64 times as much and as little, until two neighbours agree. */
+/* R with 8, 64 and 512 times as much, and 8 and 64 times as little, until two neighbours agree. */
 static tg_status refine(task *t, mover move, double *x, int index, double h, estimate *best)
 {
-    static const double factor[5] = {1.0 / 64, 1.0 / 8, 1, 8, 64};
-    static const int order[4] = {3, 1, 4, 0};
-    estimate all[5] = {
-        [0].outcome = OUTSIDE, [1].outcome = OUTSIDE, [2] = *best, [3].outcome = OUTSIDE, [4].outcome = OUTSIDE};
-    for (int i = 0; i < 4 && !is_fine(t, best->spread, best->value); i++)
+    enum
+    {
+        DISPLACEMENTS = 6,
+        FIRST = 2
+    };
+    static const double factor[DISPLACEMENTS] = {1.0 / 64, 1.0 / 8, 1, 8, 64, 512};
+    static const int order[DISPLACEMENTS - 1] = {3, 1, 4, 0, 5};
+    estimate all[DISPLACEMENTS];
+    for (int k = 0; k < DISPLACEMENTS; k++)
+        all[k] = k == FIRST ? *best : (estimate){.outcome = OUTSIDE};
+    for (int i = 0; i < DISPLACEMENTS - 1 && !is_fine(t, best->spread, best->value); i++)
     {
         int k = order[i];
         TG_TRY(richardson(t, move, x, index, factor[k] * h, &all[k]));
-        for (int n = k > 0 ? k - 1 : 0; n <= k && n < 4; n++)
-            prefer(&all[n], &all[n + 1], best);
+        if (k > 0)
+            prefer(&all[k - 1], &all[k], best);
+        if (k + 1 < DISPLACEMENTS)
+            prefer(&all[k], &all[k + 1], best);
     }
     t->count.refined++;
     return TG_OK;
@@ -353,6 +365,40 @@ static tg_status begin(task *t)
     return TG_OK;
 }
 
+/* out . (q+, v+, act+) with v, or q, displaced along some direction */
+static tg_status evaluate_along(task *t, bool of_q, int direction, double h, double *value, verdict *outcome)
+{
+    tg_differences *d = t->d;
+    int nv = d->m->nv;
+    for (int k = 0; k < nv; k++)
+        d->turn[k] = h * cos(1 + direction + 2.3 * k);
+    tg_advance(d->m, d->q, d->turn, d->q_moved);
+    for (int k = 0; k < nv && !of_q; k++)
+        d->v[k] += d->turn[k];
+    tg_status status = evaluate(t, of_q ? d->q_moved : d->q, t->options.dt, value, outcome);
+    memcpy(d->v, t->request->state->v, sizeof(double) * (size_t)nv);
+    return status;
+}
+
+/* What rounding does to an evaluation: second differences over displacements so small that nothing else is left of them. Those of
+ * q see what positions lose, which counts for parameters too. */
+static tg_status measure_noise(task *t, bool of_q, double *noise)
+{
+    static const double tiny = 1e-12;
+    double middle, value[2];
+    verdict outcome[2];
+    TG_TRY(evaluate_along(t, of_q, 0, 0, &middle, &outcome[0]));
+    *noise = 1.1e-16 * fabs(middle);
+    for (int i = 0; i < 4; i++)
+    {
+        for (int side = 0; side < 2; side++)
+            TG_TRY(evaluate_along(t, of_q, i, side == 0 ? tiny : -tiny, &value[side], &outcome[side]));
+        if (outcome[0] == TAKEN && outcome[1] == TAKEN)
+            *noise = fmax(*noise, 0.5 * fabs(value[0] - 2 * middle + value[1]));
+    }
+    return TG_OK;
+}
+
 tg_status tg_step_differences(const tg_model *m, tg_differences *d, const tg_differences_request *request,
                               const tg_cotangent *out, tg_cotangent *in, tg_differences_count *count)
 {
@@ -367,9 +413,14 @@ tg_status tg_step_differences(const tg_model *m, tg_differences *d, const tg_dif
                                                 : "in is NULL");
     task t = {.d = d, .request = request, .out = out};
     TG_TRY(begin(&t));
+    double rough, smooth;
+    TG_TRY(measure_noise(&t, true, &rough));
+    TG_TRY(measure_noise(&t, false, &smooth));
     const tg_cotangent none = {0}, *apart = request->spread != NULL ? request->spread : &none;
     double hu = 1e-6 * size_of(d->u, m->nu), htau = 1e-6 * size_of(d->tau, m->nv);
+    t.noise = rough;
     TG_TRY(differences(&t, move_q, d->q, m->nv, 1e-7, in->q, apart->q));
+    t.noise = smooth;
     TG_TRY(differences(&t, move_number, d->v, m->nv, 1e-6, in->v, apart->v));
     TG_TRY(differences(&t, move_number, d->act, m->na, 1e-6, in->act, apart->act));
     TG_TRY(differences(&t, move_number, d->u, m->nu, hu, in->u, apart->u));
@@ -377,6 +428,7 @@ tg_status tg_step_differences(const tg_model *m, tg_differences *d, const tg_dif
     TG_TRY(differences(&t, move_number, d->wrench, 6 * m->nbody, 1e-6 * size_of(d->wrench, 6 * m->nbody), in->wrench,
                        apart->wrench));
     TG_TRY(differences(&t, move_dt, NULL, 1, 1e-5 * t.options.dt, in->dt, apart->dt));
+    t.noise = rough;
     TG_TRY(param_differences(&t, in->params, apart->params));
     if (count != NULL)
         *count = t.count;

@@ -4,6 +4,7 @@
 #include "step/step.h"
 
 #include "base/arena.h"
+#include "dynamics/crba.h"
 #include "math/dense.h"
 #include "math/ltl.h"
 
@@ -306,7 +307,7 @@ static void clear_output(double *x, int rows, int columns)
         tg_clear(x, rows, columns);
 }
 
-void tg_forward_matrices(const tg_model *m, tg_work *w, const tg_jacobian *j)
+static tg_forward *begin(const tg_model *m, tg_work *w)
 {
     tg_forward *f = &w->step->matrices;
     f->m = m;
@@ -314,6 +315,12 @@ void tg_forward_matrices(const tg_model *m, tg_work *w, const tg_jacobian *j)
     f->s = w->step;
     f->dt = w->step->options.dt;
     tg_forward_forces(f);
+    return f;
+}
+
+void tg_forward_matrices(const tg_model *m, tg_work *w, const tg_jacobian *j)
+{
+    tg_forward *f = begin(m, w);
     clear_output(j->dv_dq, m->nv, m->nv);
     clear_output(j->dv_dv, m->nv, m->nv);
     clear_output(j->dv_dtau, m->nv, m->nv);
@@ -323,4 +330,109 @@ void tg_forward_matrices(const tg_model *m, tg_work *w, const tg_jacobian *j)
         solve_together(f, j);
     else
         solve_separately(f, j);
+}
+
+/* ---- one direction ---- */
+
+/* sum += A x, A (rows x columns); x NULL: zero */
+static void add_product(int rows, int columns, const double *A, const double *x, double *sum)
+{
+    for (int i = 0; i < rows && x != NULL; i++)
+        for (int k = 0; k < columns; k++)
+            sum[i] += A[(ptrdiff_t)i * columns + k] * x[k];
+}
+
+/* sum (rows of the problem) += A^T x, A (nv x ldr) */
+static void add_rows(const tg_forward *f, const double *A, const double *x, double *sum)
+{
+    for (int k = 0; k < f->m->nv && x != NULL; k++)
+        for (int i = 0; i < f->w->rows->nrow; i++)
+            sum[i] += A[(ptrdiff_t)k * f->ldr + i] * x[k];
+}
+
+/* Rows of the problem, one vector each. */
+typedef struct row_changes
+{
+    double *w, *n;    /* of sigma at frozen L, of J p */
+    double *dL, *l;   /* of impulses; of those, at frozen equations */
+    double *part;
+} row_changes;
+
+/* friction that follows the slip: dL = l + D w of its coefficients */
+static void friction_change(const tg_forward *f, int index, const tg_cotangent *in, const row_changes *c, double *column)
+{
+    const tg_rows_island *island = &f->w->rows->island[index];
+    int nv = f->m->nv;
+    for (int b = 0; b < island->blocks; b++)
+    {
+        const double *by = f->friction + 2 * (ptrdiff_t)(island->block + b) * nv;
+        double dmu = 0;
+        if (!f->slipping[island->block + b])
+            continue;
+        add_product(1, nv, by, in->q, &dmu);
+        add_product(1, nv, by + nv, in->v, &dmu);
+        for (int axis = 0; axis < 2; axis++)
+        {
+            tg_implicit_mu(&f->s->implicit[index], b, axis, c->part, column);
+            for (int i = 0; i < island->rows; i++)
+            {
+                c->w[island->row + i] += dmu * c->part[i];
+                c->l[island->row + i] += dmu * column[i];
+            }
+        }
+    }
+}
+
+static tg_status impulse_change(tg_forward *f, const tg_cotangent *in, const double *y, double *dv)
+{
+    const tg_rows *r = f->w->rows;
+    size_t room = (size_t)r->capacity.rows;
+    double *p = f->s->row_gradient;
+    row_changes c = {p, p + room, p + 2 * room, p + 3 * room, p + 4 * room};
+    tg_rows_velocity(f->m, f->w, y, c.w);
+    memset(c.n, 0, sizeof(double) * (size_t)r->nrow);
+    memset(c.l, 0, sizeof(double) * (size_t)r->nrow);
+    add_rows(f, f->sigma_q, in->q, c.w);
+    add_rows(f, f->sigma_v, in->v, c.w);
+    if (f->spreads)
+    {
+        add_rows(f, f->spread_q, in->q, c.n);
+        add_rows(f, f->spread_v, in->v, c.n);
+    }
+    for (int i = 0; i < r->nisland; i++)
+    {
+        int row = r->island[i].row;
+        const tg_implicit *implicit = &f->s->implicit[i];
+        friction_change(f, i, in, &c, p + 5 * room);
+        TG_TRY(tg_implicit_forward(implicit, 1, c.w + row, implicit->turns ? c.n + row : NULL, 1, &f->w->rows->scratch,
+                                   c.dL + row, 1, &f->w->error));
+    }
+    for (int i = 0; i < r->nrow; i++)
+        c.dL[i] += c.l[i];
+    tg_rows_response(f->m, f->w, c.dL, dv);
+    return TG_OK;
+}
+
+tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, double *dv)
+{
+    tg_forward *f = begin(m, w);
+    double *y = f->s->cotangent;
+    for (int k = 0; k < m->nv; k++)
+        y[k] = in->tau != NULL ? in->tau[k] : 0;
+    add_product(m->nv, m->nv, f->force_q, in->q, y);
+    add_product(m->nv, m->nv, f->force_v, in->v, y);
+    add_product(m->nv, m->nu, f->force_u, in->u, y);
+    add_product(m->nv, m->na, f->force_act, in->act, y);
+    for (int k = 0; k < m->nv; k++)
+        y[k] *= f->dt;
+    tg_solve_mass(m, w, y);
+    for (int k = 0; k < m->nv && in->v != NULL; k++)
+        y[k] += in->v[k];
+    if (w->rows->nrow > 0)
+        TG_TRY(impulse_change(f, in, y, dv));
+    else
+        tg_clear(dv, 1, m->nv);
+    for (int k = 0; k < m->nv; k++)
+        dv[k] += y[k];
+    return TG_OK;
 }

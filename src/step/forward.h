@@ -74,8 +74,16 @@ void tg_forward_forces(tg_forward *f);
 /* Writes d(q+, v+) / d(q, v, act, u, tau) of j where they are wanted. After tg_step_prepare. (forward.c) */
 void tg_forward_matrices(const tg_model *m, tg_work *w, const tg_jacobian *j);
 
+/* dv (nv) = the change of v+ along changes of q, v, act, u and tau; in: those, NULL for zero, its other fields do not count. After
+ * tg_step_prepare. (forward.c) */
+tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, double *dv);
+
 /* dq+ = D_q dq + D_w (dt dv+) of q+ = q (+) dt v+. dv, dq: nv x columns, may be the same; of_q: the columns are those of q. (integrator.c) */
 void tg_integrator_forward(const tg_model *m, const tg_work *w, int columns, bool of_q, const double *dv, double *dq);
+
+/* The same for one direction: dq and ddt (NULL: zero) of what went in, dv of v+; dq and dq_next may be the same. (integrator.c) */
+void tg_integrator_change(const tg_model *m, const tg_work *w, const double *dq, const double *ddt, const double *dv,
+                          double *dq_next);
 
 static inline void tg_clear(double *x, int rows, int columns)
 {

@@ -102,3 +102,31 @@ void tg_integrator_forward(const tg_model *m, const tg_work *w, int columns, boo
         rotation_rows(&r, dt, dof + linear, columns, of_q, dv, dq);
     }
 }
+
+void tg_integrator_change(const tg_model *m, const tg_work *w, const double *dq, const double *ddt, const double *dv,
+                          double *dq_next)
+{
+    const tg_step_work *s = w->step;
+    for (int j = 0; j < m->njoint; j++)
+    {
+        bool turns;
+        int dof = m->joint_dof[j], linear = linear_dofs(m, j, &turns), n = linear + (turns ? 3 : 0);
+        double x[6], d[6];
+        for (int i = 0; i < n; i++)
+        {
+            d[i] = dq != NULL ? dq[dof + i] : 0;
+            x[i] = s->options.dt * dv[dof + i] + (ddt != NULL ? *ddt * s->v_next[dof + i] : 0);
+            dq_next[dof + i] = d[i] + x[i];
+        }
+        if (!turns)
+            continue;
+        rotation r = rotation_of(s, dof + linear);
+        for (int i = 0; i < 3; i++)
+        {
+            double sum = 0;
+            for (int k = 0; k < 3; k++)
+                sum += r.D_q[3 * i + k] * d[linear + k] + r.D_w[3 * i + k] * x[linear + k];
+            dq_next[dof + linear + i] = sum;
+        }
+    }
+}

@@ -21,8 +21,8 @@ static double *row_of(double *matrix, int row, int columns)
     return matrix == NULL ? NULL : matrix + (size_t)row * (size_t)columns;
 }
 
-static tg_status fill_row(const tg_model *m, tg_work *w, const tg_jacobian *j, const block *b, int row,
-                          const tg_cotangent *unit)
+static void fill_row(const tg_model *m, tg_work *w, const tg_jacobian *j, const block *b, int row,
+                     const tg_cotangent *unit)
 {
     tg_cotangent in = {.q = row_of(b->dq, row, m->nv),
                        .v = row_of(b->dv, row, m->nv),
@@ -31,23 +31,20 @@ static tg_status fill_row(const tg_model *m, tg_work *w, const tg_jacobian *j, c
                        .tau = row_of(b->dtau, row, m->nv),
                        .dt = row_of(b->ddt, row, 1),
                        .params = b->dparams != NULL ? w->param_gradient : NULL};
-    TG_TRY(tg_step_vjp(m, w, unit, &in, NULL));
+    tg_step_reverse(m, w, unit, &in);
     for (int i = 0; b->dparams != NULL && i < j->nindex; i++)
         b->dparams[(size_t)row * (size_t)j->nindex + (size_t)i] = w->param_gradient[j->index[i]];
-    return TG_OK;
 }
 
-static tg_status fill_rows(const tg_model *m, tg_work *w, const tg_jacobian *j, const block *b, int rows,
-                           double *unit_vector, const tg_cotangent *unit)
+static void fill_rows(const tg_model *m, tg_work *w, const tg_jacobian *j, const block *b, int rows,
+                      double *unit_vector, const tg_cotangent *unit)
 {
     for (int row = 0; row < rows && wanted(b); row++)
     {
         unit_vector[row] = 1;
-        tg_status status = fill_row(m, w, j, b, row, unit);
+        fill_row(m, w, j, b, row, unit);
         unit_vector[row] = 0;
-        TG_TRY(status);
     }
-    return TG_OK;
 }
 
 static tg_status check_indices(const tg_model *m, tg_work *w, const tg_jacobian *j)
@@ -106,9 +103,11 @@ tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
         v = (block){.ddt = j->dv_ddt, .dparams = j->dv_dparams};
     }
     double *unit = w->step->unit;
-    TG_TRY(fill_rows(m, w, j, &q, m->nv, unit, &(tg_cotangent){.q = unit}));
-    TG_TRY(fill_rows(m, w, j, &v, m->nv, unit, &(tg_cotangent){.v = unit}));
-    TG_TRY(fill_rows(m, w, j, &act, m->na, unit, &(tg_cotangent){.act = unit}));
+    fill_rows(m, w, j, &q, m->nv, unit, &(tg_cotangent){.q = unit});
+    fill_rows(m, w, j, &v, m->nv, unit, &(tg_cotangent){.v = unit});
+    fill_rows(m, w, j, &act, m->na, unit, &(tg_cotangent){.act = unit});
+    if (tg_saltation_acts(w))
+        TG_TRY(tg_saltation_jacobian(m, w, j));
     j->label = w->step->label;
     return TG_OK;
 }

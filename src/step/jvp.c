@@ -1,10 +1,9 @@
 /* Forward mode of a step: the change of what comes out along a change of what goes in.
  *
- * Row by row through reverse mode for v+ and act+, whose rows are exact; q+ = q (+) dt v+ then follows from them by the
- * derivatives of the integrator, dq+ = D_q dq + D_w (dt dv+ + ddt v+). */
+ * v+ along q, v, act, u and tau at once (forward.h); along wrenches, dt and parameters, and act+, row by row through reverse mode. q+ = q (+) dt v+ then
+ * follows by the derivatives of the integrator, dq+ = D_q dq + D_w (dt dv+ + ddt v+). */
 #include "dynamics/vjp.h"
 #include "step/step.h"
-#include "tangere/algebra.h"
 
 /* the gradient of one row */
 typedef struct row
@@ -38,9 +37,9 @@ static double along(const tg_model *m, const row *r, const tg_cotangent *in)
            dot(1, r->g.dt, in->dt) + dot(m->nparams, r->g.params, in->params);
 }
 
-/* change[i] = row i of the outputs behind `unit`, along in */
-static tg_status rows_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, int rows, const tg_cotangent *unit,
-                              double *change)
+/* change[i] += row i of the outputs behind `unit`, along in */
+static void rows_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, int rows, const tg_cotangent *unit,
+                         double *change)
 {
     row r;
     double *e = w->step->unit;
@@ -48,49 +47,43 @@ static tg_status rows_forward(const tg_model *m, tg_work *w, const tg_cotangent 
     for (int i = 0; i < rows; i++)
     {
         e[i] = 1;
-        tg_status status = tg_step_vjp(m, w, unit, &r.g, NULL);
+        tg_step_reverse(m, w, unit, &r.g);
         e[i] = 0;
-        TG_TRY(status);
-        change[i] = along(m, &r, in);
+        change[i] += along(m, &r, in);
     }
+}
+
+/* the change of v+ */
+static tg_status velocity_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, double *dv)
+{
+    tg_cotangent rest = *in;
+    memset(dv, 0, sizeof(double) * (size_t)m->nv);
+    if (tg_forward_fits(m, w))
+    {
+        if (in->q != NULL || in->v != NULL || in->act != NULL || in->u != NULL || in->tau != NULL)
+            TG_TRY(tg_forward_product(m, w, in, dv));
+        rest = (tg_cotangent){.wrench = in->wrench, .dt = in->dt, .params = in->params};
+        if (rest.wrench == NULL && rest.dt == NULL && rest.params == NULL)
+            return TG_OK;
+    }
+    rows_forward(m, w, &rest, m->nv, &(tg_cotangent){.v = w->step->unit}, dv);
     return TG_OK;
 }
 
-/* D_q dq + D_w (dt dv+ + ddt v+) of a rotation's three numbers */
-static void rotation_forward(const double turn[3], const double dq[3], const double dw[3], double out[3])
+tg_status tg_step_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out)
 {
-    double D_q[9], D_w[9];
-    tg_quat_integrate_derivatives(turn, D_q, D_w);
-    for (int i = 0; i < 3; i++)
+    double *e = w->step->unit, *dv = w->step->forward_v;
+    if (out->v != NULL || out->q != NULL)
+        TG_TRY(velocity_forward(m, w, in, dv));
+    if (out->act != NULL)
     {
-        out[i] = 0;
-        for (int k = 0; k < 3; k++)
-            out[i] += D_q[3 * i + k] * dq[k] + D_w[3 * i + k] * dw[k];
+        memset(out->act, 0, sizeof(double) * (size_t)m->na);
+        rows_forward(m, w, in, m->na, &(tg_cotangent){.act = e}, out->act);
     }
-}
-
-static void integrator_forward(const tg_model *m, const tg_step_work *s, const tg_cotangent *in, const double *dv_next,
-                               double *dq_next)
-{
-    double dt = s->options.dt, ddt = in->dt != NULL ? *in->dt : 0;
-    for (int j = 0; j < m->njoint; j++)
-    {
-        tg_joint_type type = (tg_joint_type)m->joint_type[j];
-        int dof = m->joint_dof[j], linear = type == TG_JOINT_FREE ? 3 : type == TG_JOINT_BALL ? 0 : 1;
-        for (int k = dof; k < dof + linear; k++)
-            dq_next[k] = (in->q != NULL ? in->q[k] : 0) + dt * dv_next[k] + ddt * s->v_next[k];
-        if (type != TG_JOINT_FREE && type != TG_JOINT_BALL)
-            continue;
-        double turn[3], dq[3], dw[3];
-        for (int i = 0; i < 3; i++)
-        {
-            int k = dof + linear + i;
-            turn[i] = dt * s->v_next[k];
-            dq[i] = in->q != NULL ? in->q[k] : 0;
-            dw[i] = dt * dv_next[k] + ddt * s->v_next[k];
-        }
-        rotation_forward(turn, dq, dw, dq_next + dof + linear);
-    }
+    if (out->q != NULL)
+        tg_integrator_change(m, w, in->q, in->dt, dv, out->q);
+    tg_gradient_copy(m, dv, out->v);
+    return TG_OK;
 }
 
 static tg_status check_change(const tg_model *m, tg_work *w, const tg_cotangent *in)
@@ -117,14 +110,9 @@ tg_status tg_step_jvp(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "%s is NULL", in == NULL ? "in" : "out");
     TG_TRY(check_change(m, w, in));
     TG_TRY(tg_step_prepare(m, w));
-    double *e = w->step->unit, *dv = w->step->forward_v;
-    if (out->v != NULL || out->q != NULL)
-        TG_TRY(rows_forward(m, w, in, m->nv, &(tg_cotangent){.v = e}, dv));
-    if (out->act != NULL)
-        TG_TRY(rows_forward(m, w, in, m->na, &(tg_cotangent){.act = e}, out->act));
-    if (out->q != NULL)
-        integrator_forward(m, w->step, in, dv, out->q);
-    tg_gradient_copy(m, dv, out->v);
+    TG_TRY(tg_step_forward(m, w, in, out));
+    if (tg_saltation_acts(w))
+        TG_TRY(tg_saltation_forward(m, w, in, out));
     if (label != NULL)
         *label = w->step->label;
     return TG_OK;

@@ -38,6 +38,8 @@ static tg_status check_options(tg_work *w, const tg_options *o)
         return tg_fail(&w->error, TG_ERR_NAME, "options: unknown solver '%s'", o->solver == NULL ? "" : o->solver);
     if ((unsigned)o->restitution > TG_RESTITUTION_POISSON)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: restitution = %d is no law", (int)o->restitution);
+    if ((unsigned)o->backward > TG_BACKWARD_TOI)
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: backward = %d is no kind of derivative", (int)o->backward);
     TG_TRY(check_positive(w, "dt", o->dt, 1));
     TG_TRY(check_positive(w, "tolerance", o->tolerance, 1));
     TG_TRY(check_positive(w, "push_speed", o->push_speed, 1e6));

@@ -1,7 +1,8 @@
 /* What a tape keeps of a step, and how the step comes back from it.
  *
- * A record: its numbers, the results of islands, modes, impulses L and velocities sigma of all rows, then the contact points. Of a point only
- * what its kind has is kept. */
+ * A record: its numbers, forces and velocities of the smooth part, the results of islands, modes, impulses L and velocities sigma of all rows,
+ * then the contact points. Of a point only what its kind has is kept. */
+#include "dynamics/tendon.h"
 #include "step/step.h"
 
 typedef struct header
@@ -30,7 +31,7 @@ size_t tg_step_record_bytes(const tg_work *w)
 {
     const tg_rows *r = w->rows;
     size_t bytes = sizeof(header) + sizeof(kept_island) * (size_t)r->nisland +
-                   sizeof(tg_block_mode) * (size_t)r->nblock + 2 * sizeof(double) * (size_t)r->nrow;
+                   sizeof(tg_block_mode) * (size_t)r->nblock + 2 * sizeof(double) * (size_t)(r->nrow + w->model->nv);
     for (int i = 0; i < r->ntouch; i++)
         bytes += sizeof(size_t) + sizeof(tg_geom_pair) + point_bytes(&r->touch[i].at);
     return bytes;
@@ -48,6 +49,8 @@ void tg_step_record(const tg_work *w, unsigned char *to)
     const tg_rows *r = w->rows;
     header h = {r->ntouch, r->nrow, r->nblock, r->nisland, w->step->info};
     put(&to, &h, sizeof h);
+    put(&to, w->step->force, sizeof(double) * (size_t)w->model->nv);
+    put(&to, w->step->v_free, sizeof(double) * (size_t)w->model->nv);
     for (int i = 0; i < r->nisland; i++)
     {
         kept_island k = {r->island[i].relaxed, r->island[i].result};
@@ -125,7 +128,11 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_options *optio
     s->done = s->modes = s->factored = false;
     TG_TRY(tg_step_options(m, w, options));
     TG_TRY(tg_step_inputs(m, w, in, control));
-    TG_TRY(tg_step_smooth(m, w));
+    TG_TRY(tg_step_stages(m, w));
+    if (m->ntendon > 0 && m->nu == 0)
+        tg_tendons(m, w, s->q);
+    get(s->force, &record, sizeof(double) * (size_t)m->nv);
+    get(s->v_free, &record, sizeof(double) * (size_t)m->nv);
     s->placement = w->placement;
     size_t solution = sizeof(kept_island) * (size_t)h.islands + sizeof(tg_block_mode) * (size_t)h.blocks +
                       2 * sizeof(double) * (size_t)h.rows;

@@ -289,6 +289,8 @@ static tg_status run(const tg_model *m, tg_work *w, tg_tape *t, tg_trajectory *o
             begin_segment(m, t, step / t->length);
         TG_TRY(step_at(m, w, t, step, t->segment == last, &info));
         keep(m, out, step + 1, next_of(t, step));
+        if (out != NULL && out->residual != NULL)
+            out->residual[step] = info.residual;
         if (worst != NULL && (step == 0 || info.residual > worst->residual))
             *worst = info;
     }
@@ -414,19 +416,24 @@ static void copy_out(double *to, const double *from, int n)
         memcpy(to, from, sizeof(double) * (size_t)n);
 }
 
+static tg_status check_tape(const tg_model *m, tg_work *w, const char *name, const tg_tape *t)
+{
+    TG_TRY(tg_check_work(m, w));
+    if (t == NULL)
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "%s: tape is NULL", name);
+    if (t->m != m || t->steps < 0)
+        return tg_fail(&w->error, TG_ERR_STALE, "%s: the tape holds no rollout of this model", name);
+    if (t->params != w->params || t->generation != w->params->generation)
+        return tg_fail(&w->error, TG_ERR_STALE, "%s: the parameters have changed since the rollout", name);
+    return TG_OK;
+}
+
 tg_status tg_rollout_vjp(const tg_model *m, tg_work *w, tg_tape *t, const tg_trajectory *out, tg_rollout_gradient *in,
                          tg_label *label)
 {
-    TG_TRY(tg_check_work(m, w));
-    if (t == NULL || out == NULL || in == NULL)
-        return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_rollout_vjp: %s is NULL",
-                       t == NULL     ? "tape"
-                       : out == NULL ? "out"
-                                     : "in");
-    if (t->m != m || t->steps < 0)
-        return tg_fail(&w->error, TG_ERR_STALE, "tg_rollout_vjp: the tape holds no rollout of this model");
-    if (t->params != w->params || t->generation != w->params->generation)
-        return tg_fail(&w->error, TG_ERR_STALE, "tg_rollout_vjp: the parameters have changed since the rollout");
+    TG_TRY(check_tape(m, w, "tg_rollout_vjp", t));
+    if (out == NULL || in == NULL)
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_rollout_vjp: %s is NULL", out == NULL ? "out" : "in");
     tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0};
     if (in->params != NULL)
         memset(in->params, 0, sizeof(double) * (size_t)m->nparams);
@@ -437,6 +444,77 @@ tg_status tg_rollout_vjp(const tg_model *m, tg_work *w, tg_tape *t, const tg_tra
     copy_out(in->q, t->after.q, m->nv);
     copy_out(in->v, t->after.v, m->nv);
     copy_out(in->act, t->after.act, m->na);
+    if (label != NULL)
+        *label = worst;
+    return TG_OK;
+}
+
+/* ---- forward mode ---- */
+
+static void begin_row(double *row, const double *start, int n)
+{
+    for (int i = 0; i < n; i++)
+        row[i] = start != NULL ? start[i] : 0;
+}
+
+static tg_status begin_changes(const tg_model *m, tg_work *w, int count, const tg_rollout_gradient *in,
+                               tg_trajectory *out)
+{
+    if (count < 0 || ((in == NULL || out == NULL) && count > 0))
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_rollout_jvp: %d directions%s", count,
+                       in == NULL    ? ", in is NULL"
+                       : out == NULL ? ", out is NULL"
+                                     : "");
+    for (int i = 0; i < count; i++)
+    {
+        if (out[i].q == NULL || out[i].v == NULL || (out[i].act == NULL && m->na > 0))
+            return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_rollout_jvp: out[%d].%s is NULL", i,
+                           out[i].q == NULL   ? "q"
+                           : out[i].v == NULL ? "v"
+                                              : "act");
+        begin_row(out[i].q, in[i].q, m->nv);
+        begin_row(out[i].v, in[i].v, m->nv);
+        begin_row(out[i].act, in[i].act, m->na);
+    }
+    return TG_OK;
+}
+
+static double *row_of(double *rows, int row, int n)
+{
+    return rows == NULL ? NULL : rows + (size_t)row * (size_t)n;
+}
+
+static tg_status change_at(const tg_model *m, tg_work *w, int step, const tg_rollout_gradient *in, tg_trajectory *out,
+                           tg_label *label)
+{
+    tg_cotangent before = {.q = row_of(out->q, step, m->nv),
+                           .v = row_of(out->v, step, m->nv),
+                           .act = row_of(out->act, step, m->na),
+                           .u = row_of(in->u, step, m->nu),
+                           .tau = row_of(in->tau, step, m->nv),
+                           .dt = in->dt,
+                           .params = in->params};
+    tg_cotangent after = {.q = row_of(out->q, step + 1, m->nv),
+                          .v = row_of(out->v, step + 1, m->nv),
+                          .act = row_of(out->act, step + 1, m->na)};
+    return tg_step_jvp(m, w, &before, &after, label);
+}
+
+tg_status tg_rollout_jvp(const tg_model *m, tg_work *w, tg_tape *t, int count, const tg_rollout_gradient *in,
+                         tg_trajectory *out, tg_label *label)
+{
+    TG_TRY(check_tape(m, w, "tg_rollout_jvp", t));
+    TG_TRY(begin_changes(m, w, count, in, out));
+    tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0}, now;
+    for (int step = 0; step < t->steps && count > 0; step++)
+    {
+        TG_TRY(restore_segment(m, w, t, step / t->length));
+        TG_TRY(restore_step(m, w, t, step, true));
+        for (int i = 0; i < count; i++)
+            TG_TRY(change_at(m, w, step, &in[i], &out[i], &now));
+        worse_label(&worst, &now);
+    }
+    w->step->done = false;
     if (label != NULL)
         *label = worst;
     return TG_OK;

@@ -103,10 +103,9 @@ static void smooth_forces(const tg_model *m, tg_work *w)
         add_wrenches(m, w, s->wrench, s->force);
 }
 
-tg_status tg_step_smooth(const tg_model *m, tg_work *w)
+tg_status tg_step_stages(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
-    double dt = s->options.dt;
     tg_position_stage(m, w, s->q);
     if (m->nu > 0)
         tg_transmissions(m, w, s->q);
@@ -114,6 +113,14 @@ tg_status tg_step_smooth(const tg_model *m, tg_work *w)
     TG_TRY(tg_factor_mass(m, w, s->extra));
     tg_node_twists(m, w, s->v, w->V);
     w->stage = TG_STAGE_VELOCITY;
+    return TG_OK;
+}
+
+tg_status tg_step_smooth(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    double dt = s->options.dt;
+    TG_TRY(tg_step_stages(m, w));
     smooth_forces(m, w);
     for (int k = 0; k < m->nv; k++)
         s->v_free[k] = dt * (s->force[k] - dt * tg_implicit_spring_of(m, w, k) * s->v[k]);

@@ -3,6 +3,7 @@
 #define TG_STEP_STEP_H
 
 #include "dynamics/actuation.h"
+#include "dynamics/vjp.h"
 #include "step/work.h"
 
 /* Checks the options, fills in what they leave open, and keeps them. (options.c) */
@@ -24,7 +25,9 @@ tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, 
 /* The stiffness of a dof's spring if it acts at the end of the step, else 0. (smooth.c) */
 double tg_implicit_spring_of(const tg_model *m, const tg_work *w, int dof);
 
-/* Position and velocity stage, factors of M + dt D (+ dt^2 K), and the velocities without constraints. (smooth.c) */
+/* Position and velocity stage, transmissions, and factors of M + dt D (+ dt^2 K); the same, forces, and the velocities without
+ * constraints. (smooth.c) */
+tg_status tg_step_stages(const tg_model *m, tg_work *w);
 tg_status tg_step_smooth(const tg_model *m, tg_work *w);
 
 /* The constraints of the step, up to the problem of every island. (problem.c) */
@@ -69,6 +72,18 @@ void tg_step_record(const tg_work *w, unsigned char *to);
  * derivatives with respect to parameters need. (record.c) */
 tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_options *options, const tg_state *in,
                           const tg_control *control, const tg_state *next, const unsigned char *record, bool geoms);
+
+/* Reverse and forward mode of the step as it is, whatever the option backward says, without checks. (step_vjp.c, jvp.c) */
+void tg_step_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in);
+tg_status tg_step_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out);
+
+/* Whether the last step had impacts whose time counts. (saltation.c) */
+bool tg_saltation_acts(const tg_work *w);
+
+/* Adds what the time of impact adds: to g and *gdt, from the gradients out; to out, along in; to the matrices. (saltation.c) */
+void tg_saltation_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_gradient g, double *gdt);
+tg_status tg_saltation_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out);
+tg_status tg_saltation_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j);
 
 /* Brings back what the derivatives of the last step need, if something else has used the workspace since; the factors of
  * its islands; the label. (derivative.c) */

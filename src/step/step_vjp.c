@@ -363,6 +363,32 @@ static reverse begin(const tg_model *m, tg_work *w, const tg_cotangent *out, con
     return r;
 }
 
+static void copy_out(double *to, const double *from, int n)
+{
+    if (to != NULL && n > 0)
+        memcpy(to, from, sizeof(double) * (size_t)n);
+}
+
+static void take_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, bool saltation)
+{
+    double gdt = 0;
+    reverse r = begin(m, w, out, in, &gdt);
+    reverse_step(&r, out);
+    copy_out(in->tau, r.scaled, m->nv);
+    if (saltation)
+        tg_saltation_reverse(m, w, out, r.g, &gdt);
+    copy_out(in->q, r.g.q, m->nv);
+    copy_out(in->v, r.g.v, m->nv);
+    copy_out(in->act, r.gact, m->na);
+    copy_out(in->u, r.gu, m->nu);
+    copy_out(in->dt, &gdt, 1);
+}
+
+void tg_step_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in)
+{
+    take_reverse(m, w, out, in, false);
+}
+
 tg_status tg_step_vjp(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label)
 {
     TG_TRY(tg_check_work(m, w));
@@ -370,18 +396,7 @@ tg_status tg_step_vjp(const tg_model *m, tg_work *w, const tg_cotangent *out, tg
     if (in == NULL)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "in is NULL");
     TG_TRY(tg_step_prepare(m, w));
-    double gdt = 0;
-    reverse r = begin(m, w, out, in, &gdt);
-    reverse_step(&r, out);
-    tg_gradient_copy(m, r.g.q, in->q);
-    tg_gradient_copy(m, r.g.v, in->v);
-    tg_gradient_copy(m, r.scaled, in->tau);
-    if (in->act != NULL)
-        memcpy(in->act, r.gact, sizeof(double) * (size_t)m->na);
-    if (in->u != NULL)
-        memcpy(in->u, r.gu, sizeof(double) * (size_t)m->nu);
-    if (in->dt != NULL)
-        *in->dt = gdt;
+    take_reverse(m, w, out, in, tg_saltation_acts(w));
     if (label != NULL)
         *label = w->step->label;
     return TG_OK;

@@ -28,6 +28,7 @@
     X(double, forward_v, m->nv, "change of v+ (jvp.c)")                                                                \
     X(double, gact, m->na + 1, "")                                                                                     \
     X(double, gu, m->nu + 1, "")                                                                                       \
+    X(double, saltation, 6 * m->nv + m->na, "directions and slopes of the time of impact (saltation.c)")               \
     X(double, row_gradient, 7 * (size_t)c->rows, "gradients of rows: Lbar, z, turn, gphi, f, f_start")                 \
     X(double, block_gradient, 6 * (size_t)c->constraints, "of friction coefficients and bounds")                       \
     X(tg_island, problem, m->ntree + 1, "problem of each island")                                                      \

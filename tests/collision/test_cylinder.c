@@ -246,35 +246,48 @@ static void test_seam(void **state)
 
 /* ---- hints change nothing ---- */
 
+static void check_same(const tg_patch *a, const tg_patch *b)
+{
+    assert_int_equal(a->count, b->count);
+    for (int i = 0; i < a->count; i++)
+    {
+        const tg_contact_point *p = &a->point[i], *q = &b->point[i];
+        assert_memory_equal(&p->point, &q->point, sizeof p->point);
+        assert_memory_equal(&p->normal, &q->normal, sizeof p->normal);
+        assert_true(p->distance == q->distance && p->margin == q->margin);
+        assert_int_equal(p->feature, q->feature);
+        assert_int_equal(p->kind, q->kind);
+    }
+}
+
+/* A wrong hint, then those of poses nearby, within reach and beyond, at rest and moving. */
 static void test_hints(void **state)
 {
     test_random r = {99};
+    tg_polytope *mesh = test_mesh();
     (void)state;
-    for (tg_geom_type a = TG_GEOM_SPHERE; a <= TG_GEOM_BOX; a++)
-        for (tg_geom_type b = a; b <= TG_GEOM_BOX; b++)
-            for (int k = 0; k < 100; k++)
+    for (tg_geom_type a = TG_GEOM_SPHERE; a <= TG_GEOM_MESH; a++)
+        for (tg_geom_type b = a; b <= TG_GEOM_MESH; b++)
+            for (int k = 0; k < 60; k++)
             {
-                tg_query q = {.reach = 1};
+                tg_query q = {.reach = 0.01, .dt = k % 2 == 0 ? 0 : 0.01};
                 tg_hint hint = {.direction = {(float)random_unit(&r), (float)random_unit(&r), (float)random_unit(&r)}};
-                q.shape[0] = random_shape(&r, a, NULL);
-                q.shape[1] = random_shape(&r, b, NULL);
-                move_to_distance(&q, 0.02 * random_unit(&r));
-                tg_patch without, first, second;
-                tg_narrow(&q, &without);
-                q.hint = &hint;
-                tg_narrow(&q, &first);  /* a wrong hint */
-                tg_narrow(&q, &second); /* a right one */
-                assert_int_equal(without.count, first.count);
-                assert_int_equal(without.count, second.count);
-                for (int i = 0; i < without.count; i++)
+                q.shape[0] = random_shape(&r, a, mesh);
+                q.shape[1] = random_shape(&r, b, mesh);
+                q.velocity[1] = (q.shape[0].x - q.shape[1].x) * v4_splat(3);
+                move_to_distance(&q, 0.01 + 0.02 * random_unit(&r));
+                for (int step = 0; step < 4; step++)
                 {
-                    v4 d = without.point[i].point - first.point[i].point,
-                       e = without.point[i].point - second.point[i].point;
-                    assert_true(v4_dot(d, d) + v4_dot(e, e) < 1e-18);
-                    assert_int_equal(without.point[i].feature, first.point[i].feature);
-                    assert_int_equal(without.point[i].feature, second.point[i].feature);
+                    tg_patch with, without;
+                    q.hint = NULL;
+                    tg_narrow(&q, &without);
+                    q.hint = &hint;
+                    tg_narrow(&q, &with);
+                    check_same(&with, &without);
+                    q.shape[1].x[step % 3] += 2e-3 * random_unit(&r);
                 }
             }
+    tg_polytope_destroy(NULL, mesh);
 }
 
 int main(void)

@@ -1,429 +1,76 @@
-/* Rollouts and their reverse mode: known answers of derivatives through contact, and tapes with and without checkpoints. */
-#include "step_test.h"
+/* Rollouts: reverse and forward mode, tapes with and without checkpoints. */
+#include <time.h>
 
-#define BLOCK                                                                                                          \
-    "<mujoco><option timestep='0.001'/><default><geom friction='%g'/></default><worldbody>"                            \
-    "<geom name='floor' type='plane' size='5 5 0.1'/>"                                                                 \
-    "<body name='block' pos='0 0 0.1'><freejoint name='j'/><geom name='box' type='box' size='0.1 0.1 0.1' mass='1'/>"  \
-    "</body></worldbody></mujoco>"
+#include "flight.h"
 
-/* ---- a rollout and the gradient of one number of its last state ---- */
-
-typedef struct flight
+/* A quadruped that falls onto its feet and slides. */
+static void throw_quadruped(sim *s)
 {
-    sim *s;
-    tg_tape *tape;
-    int steps;
-    double *q, *v;                 /* states */
-    double *gq, *gv;               /* gradients with respect to them */
-    double *dq, *dv, *dtau, *dpar; /* with respect to what went in */
-    const double *u;               /* controls of every step, or NULL */
-    double dt;
-    tg_label label;
-} flight;
-
-static double *numbers(int n)
-{
-    double *x = calloc((size_t)n + 1, sizeof *x);
-    assert_non_null(x);
-    return x;
+    sim_reset(s);
+    for (int i = 0; i < s->n.nv; i++)
+        s->v[i] = 0.1 * sin(i);
 }
 
-static flight take_off(sim *s, int steps, bool checkpoints)
+/* A step that comes back from the tape is the step that was taken: its reverse mode is the same to the last bit as right after the step. */
+static void test_steps_come_back(void **state)
 {
-    flight f = {.s = s, .steps = steps};
-    int nv = s->n.nv, rows = steps + 1;
-    tg_error error;
-    if (tg_tape_create(s->m, steps, checkpoints, &f.tape, &error) != TG_OK)
-        fail_msg("%s", error.message);
-    f.q = numbers(rows * s->n.nq);
-    f.v = numbers(rows * nv);
-    f.gq = numbers(rows * nv);
-    f.gv = numbers(rows * nv);
-    f.dq = numbers(nv);
-    f.dv = numbers(nv);
-    f.dtau = numbers(steps * nv);
-    f.dpar = numbers(s->n.nparams);
-    return f;
-}
-
-static void land(flight *f)
-{
-    double *owned[] = {f->q, f->v, f->gq, f->gv, f->dq, f->dv, f->dtau, f->dpar};
+    (void)state;
+    enum
+    {
+        STEPS = 60
+    };
+    sim *s = open_file("models/quadruped.xml");
+    flight f = take_off(s, STEPS, true);
+    int nv = s->n.nv, np = s->n.nparams;
+    throw_quadruped(s);
+    for (int i = 0; i < nv; i++)
+        f.gv[STEPS * nv + i] = sin(3 * i);
+    fly(&f);
+    fly_back(&f);
+    tg_cache cache[STEPS + 1];
+    for (int i = 0; i <= STEPS; i++)
+    {
+        cache[i] = (tg_cache){.capacity = s->cache.capacity};
+        cache[i].entry = malloc(sizeof(tg_cache_entry) * (size_t)s->cache.capacity);
+        assert_non_null(cache[i].entry);
+    }
+    double *q = numbers(s->n.nq), *v = numbers(nv), *g[2] = {numbers(2 * nv), numbers(2 * nv)}, *par = numbers(np),
+           *sum = numbers(np), *tau = numbers(nv), dt, total = 0;
+    int contacts = 0;
+    memcpy(g[0] + nv, f.gv + STEPS * nv, sizeof(double) * (size_t)nv);
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < STEPS; k++)
+        {
+            int i = pass == 0 ? k : STEPS - 1 - k;
+            tg_info info;
+            tg_state in = {f.q + i * s->n.nq, f.v + i * nv, NULL, &cache[i]}, out = {q, v, NULL, &cache[i + 1]};
+            assert_int_equal(tg_step(s->m, s->w, &s->options, &in, NULL, &out, &info), TG_OK);
+            assert_memory_equal(v, f.v + (i + 1) * nv, sizeof(double) * (size_t)nv);
+            contacts = info.contacts > contacts ? info.contacts : contacts;
+            if (pass == 0)
+                continue;
+            tg_cotangent back = {.q = g[1], .v = g[1] + nv, .tau = tau, .params = par, .dt = &dt};
+            assert_int_equal(tg_step_vjp(s->m, s->w, &(tg_cotangent){.q = g[0], .v = g[0] + nv}, &back, NULL), TG_OK);
+            assert_memory_equal(tau, f.dtau + i * nv, sizeof(double) * (size_t)nv);
+            for (int p = 0; p < np; p++)
+                sum[p] += par[p];
+            total += dt;
+            double *swap = g[0];
+            g[0] = g[1];
+            g[1] = swap;
+        }
+    assert_true(contacts > 2);
+    assert_memory_equal(g[0], f.dq, sizeof(double) * (size_t)nv);
+    assert_memory_equal(g[0] + nv, f.dv, sizeof(double) * (size_t)nv);
+    assert_memory_equal(sum, f.dpar, sizeof(double) * (size_t)np);
+    assert_true(total == f.dt);
+    double *owned[] = {q, v, g[0], g[1], par, sum, tau};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
         free(owned[i]);
-    tg_tape_destroy(f->tape);
-}
-
-/* from the state of the sim, without cache and controls */
-static void fly(flight *f)
-{
-    sim *s = f->s;
-    tg_info worst;
-    tg_trajectory out = {f->q, f->v, NULL};
-    if (tg_rollout(s->m, s->w, f->tape, &s->options, &(tg_state){s->q, s->v, s->act, NULL},
-                   &(tg_controls){.steps = f->steps, .u = f->u}, &out, &worst) != TG_OK)
-        fail_msg("%s", tg_work_message(s->w));
-    assert_int_equal(worst.status, TG_STEP_SOLVED);
-}
-
-static void fly_back(flight *f)
-{
-    sim *s = f->s;
-    tg_rollout_gradient in = {.q = f->dq, .v = f->dv, .tau = f->dtau, .params = f->dpar, .dt = &f->dt};
-    if (tg_rollout_vjp(s->m, s->w, f->tape, &(tg_trajectory){f->gq, f->gv, NULL}, &in, &f->label) != TG_OK)
-        fail_msg("%s", tg_work_message(s->w));
-}
-
-/* the gradient of q[dof] after the last step */
-static void fly_for(flight *f, int dof)
-{
-    fly(f);
-    f->gq[f->steps * f->s->n.nv + dof] = 1;
-    fly_back(f);
-    f->gq[f->steps * f->s->n.nv + dof] = 0;
-}
-
-static double with_respect_to(const flight *f, const char *parameter)
-{
-    int offset, size;
-    assert_int_equal(tg_param_find(f->s->m, parameter, &offset, &size, NULL), TG_OK);
-    return f->dpar[offset];
-}
-
-/* ---- known answers ---- */
-
-/* way = dt sum of (v0 - i mu g dt) over 203 steps, d(way)/d(mu) = -dt^2 g 203 204 / 2 */
-static void test_stopping_distance(void **state)
-{
-    (void)state;
-    sim *s = sim_open(text(BLOCK, 0.5));
-    flight f = take_off(s, 210, true);
-    s->v[0] = 1;
-    fly_for(&f, 0);
-    double slope = with_respect_to(&f, "geom.floor.friction") + with_respect_to(&f, "geom.box.friction");
-    check_near("way", f.q[210 * 7], 0.10143707, 1e-9);
-    check_near("d(way)/d(mu)", slope, -0.20312586, 1e-9);
-    check_near("d(way)/d(v0)", f.dv[0], 0.203, 1e-9);
-    check_near("d(way)/d(q0)", f.dq[0], 1, 1e-9);
+    for (int i = 0; i <= STEPS; i++)
+        free(cache[i].entry);
     land(&f);
     sim_close(s);
-}
-
-/* The derivative of the steps as they are: the time of the impact does not move with x0, so d(x_T)/d(x0) = +1. */
-static void test_ball(void **state)
-{
-    (void)state;
-    for (int k = 0; k < 2; k++)
-    {
-        sim *s = sim_open(
-            text("<mujoco><option timestep='0.001' gravity='0 0 0'/><worldbody>"
-                 "<geom name='floor' type='plane' size='5 5 0.1'/><body pos='0 0 0.1'>"
-                 "<joint type='slide' axis='0 0 1'/><geom name='ball' type='sphere' size='0.1' mass='1'/></body>"
-                 "</worldbody><custom><numeric name='tangere:geom.ball.restitution' data='%g'/></custom>"
-                 "</mujoco>",
-                 k == 0 ? 1.0 : 0.5));
-        flight f = take_off(s, 1000, false);
-        s->q[0] = 1.001;
-        s->v[0] = -2;
-        fly_for(&f, 0);
-        check_near("speed after", f.v[1000], k == 0 ? 2 : 1, 1e-12);
-        check_near("d(x_T)/d(x0)", f.dq[0], 1, 1e-9);
-        assert_int_equal(f.label.kind, TG_LABEL_EXACT);
-        land(&f);
-        sim_close(s);
-    }
-}
-
-/* Ball 1 hits ball 2 in step 321 and stands; ball 2 then goes for 680 steps with the speed of ball 1. */
-static void test_two_balls(void **state)
-{
-    (void)state;
-    sim *s =
-        sim_open("<mujoco><option timestep='0.001' gravity='0 0 0'/><worldbody>"
-                 "<body><joint type='slide' axis='1 0 0'/><geom name='a' type='sphere' size='0.1' mass='1'/></body>"
-                 "<body><joint type='slide' axis='1 0 0'/><geom name='b' type='sphere' size='0.1' mass='1'/></body>"
-                 "</worldbody><custom><numeric name='tangere:geom.a.restitution' data='1'/></custom></mujoco>");
-    static const double slope[4] = {0, 1, 0.680, 0.320};
-    flight f = take_off(s, 1000, true);
-    s->q[1] = 0.5205;
-    s->v[0] = 1;
-    fly_for(&f, 1);
-    for (int i = 0; i < 2; i++)
-    {
-        check_near("d(x2)/d(x)", f.dq[i], slope[i], 1e-8);
-        check_near("d(x2)/d(v)", f.dv[i], slope[2 + i], 1e-8);
-    }
-    land(&f);
-    sim_close(s);
-}
-
-/* v+ = v - dt (g / l) sin q, q+ = q + dt v+: the sensitivities of the recursion itself */
-static void test_pendulum(void **state)
-{
-    (void)state;
-    sim *s = sim_open("<mujoco><option timestep='0.001'/><worldbody><body><joint type='hinge' axis='0 1 0'/>"
-                      "<inertial pos='0 0 -0.5' mass='1' diaginertia='1e-9 1e-9 1e-9'/></body></worldbody></mujoco>");
-    const int steps = 1000;
-    const double dt = 1e-3, length = 0.5, inertia = 0.25 + 1e-9;
-    flight f = take_off(s, steps, true);
-    s->q[0] = 1;
-    fly_for(&f, 0);
-    double q = 1, v = 0, q_q = 1, v_q = 0, q_v = 0, v_v = 1;
-    for (int i = 0; i < steps; i++)
-    {
-        double stiffness = gravity * length / inertia;
-        v_q -= dt * stiffness * cos(q) * q_q;
-        v_v -= dt * stiffness * cos(q) * q_v;
-        v -= dt * stiffness * sin(q);
-        q += dt * v;
-        q_q += dt * v_q;
-        q_v += dt * v_v;
-    }
-    check_near("q", f.q[steps], q, 1e-10);
-    check_near("dq/dq0", f.dq[0], q_q, 1e-9);
-    check_near("dq/dv0", f.dv[0], q_v, 1e-9);
-    land(&f);
-    sim_close(s);
-}
-
-/* ---- one step ---- */
-
-static tg_label step_gradient(sim *s, const double *gv, tg_cotangent *in)
-{
-    tg_label label;
-    if (tg_step_vjp(s->m, s->w, &(tg_cotangent){.v = (double *)gv}, in, &label) != TG_OK)
-        fail_msg("%s", tg_work_message(s->w));
-    return label;
-}
-
-/* The patch slides with spin: every column of dv+/dv, dv+/dtau against differences with h = 1e-6. */
-static void test_cube_slides_and_spins(void **state)
-{
-    (void)state;
-    sim *s = sim_open(text(BLOCK, 0.5));
-    const double v0[6] = {1, 0.3, 0, 0, 0, 4};
-    double q0[7], largest = 0;
-    tg_differences *d;
-    assert_int_equal(tg_differences_create(s->m, 0, &d, NULL), TG_OK);
-    memcpy(s->v, v0, sizeof v0);
-    memcpy(q0, s->q, sizeof q0);
-    sim_step(s);
-    for (int row = 0; row < 6; row++)
-    {
-        double gv[6] = {0}, v[6], tau[6], fd_v[6], fd_tau[6];
-        gv[row] = 1;
-        tg_label label = step_gradient(s, gv, &(tg_cotangent){.v = v, .tau = tau});
-        assert_int_equal(label.kind, TG_LABEL_EXACT);
-        tg_differences_request request = {.options = &s->options, .state = &(tg_state){q0, (double *)v0, NULL, NULL}};
-        assert_int_equal(tg_step_differences(s->m, d, &request, &(tg_cotangent){.v = gv},
-                                             &(tg_cotangent){.v = fd_v, .tau = fd_tau}, NULL),
-                         TG_OK);
-        for (int k = 0; k < 6; k++)
-        {
-            check_near("dv+/dv", v[k], fd_v[k], 1e-8);
-            check_near("dv+/dtau", tau[k], fd_tau[k], 1e-8);
-            largest = fmax(largest, fabs(v[k]));
-        }
-    }
-    assert_true(largest > 0.9);
-    tg_differences_destroy(d);
-    sim_close(s);
-}
-
-/* A box that leaves the ground is free: dv+/dv is one. */
-static void test_box_leaves_the_ground(void **state)
-{
-    (void)state;
-    sim *s = sim_open(text(BLOCK, 0.5));
-    s->v[2] = 1;
-    sim_step(s);
-    for (int row = 0; row < 3; row++)
-    {
-        double gv[6] = {0}, v[6], q[6];
-        gv[row] = 1;
-        tg_label label = step_gradient(s, gv, &(tg_cotangent){.v = v, .q = q});
-        assert_int_equal(label.kind, TG_LABEL_EXACT);
-        for (int k = 0; k < 6; k++)
-        {
-            check_near("dv+/dv", v[k], k == row, 1e-12);
-            check_near("dv+/dq", q[k], 0, 1e-9);
-        }
-    }
-    sim_close(s);
-}
-
-static void check_finite(const char *what, const double *x, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (!isfinite(x[i]))
-            fail_msg("%s[%d] = %g", what, i, x[i]);
-}
-
-static tg_label finite_step(sim *s)
-{
-    double gv[12], q[12], v[12], tau[12], *params = numbers(s->n.nparams);
-    for (int i = 0; i < s->n.nv; i++)
-        gv[i] = 1 + 0.1 * i;
-    sim_step(s);
-    tg_label label = step_gradient(s, gv, &(tg_cotangent){.q = q, .v = v, .tau = tau, .params = params});
-    check_finite("q", q, s->n.nv);
-    check_finite("v", v, s->n.nv);
-    check_finite("tau", tau, s->n.nv);
-    check_finite("params", params, s->n.nparams);
-    free(params);
-    return label;
-}
-
-/* Without friction the sliding velocity goes through. */
-static void test_no_friction(void **state)
-{
-    (void)state;
-    sim *s = sim_open(text(BLOCK, 0.0));
-    const double gv[6] = {1, 0, 0, 0, 0, 0};
-    double v[6];
-    s->v[0] = 1;
-    finite_step(s);
-    step_gradient(s, gv, &(tg_cotangent){.v = v});
-    check_near("dvx+/dvx", v[0], 1, 1e-12);
-    sim_reset(s);
-    finite_step(s);
-    sim_close(s);
-}
-
-/* Two feet at the same place: forces are not unique, velocities are. */
-static void test_coincident_contacts(void **state)
-{
-    (void)state;
-    const char *one = "<geom type='sphere' size='0.1' mass='%s' friction='0.5'/>";
-    double dv[2][6], gv[6] = {1, 0.3, 0.2, 0.1, -0.2, 0.4};
-    for (int k = 0; k < 2; k++)
-    {
-        char feet[256];
-        int length = snprintf(feet, sizeof feet, one, "1");
-        if (k == 1)
-            snprintf(feet + length, sizeof feet - (size_t)length, one, "0");
-        sim *s = sim_open(
-            text("<mujoco><option timestep='0.001'/><worldbody><geom type='plane' size='5 5 0.1' friction='0.4'/>"
-                 "<body pos='0 0 0.1'><freejoint/><inertial pos='0 0 0' mass='1' diaginertia='0.004 0.004 0.004'/>"
-                 "%s</body></worldbody></mujoco>",
-                 feet));
-        s->v[0] = 1;
-        finite_step(s);
-        step_gradient(s, gv, &(tg_cotangent){.v = dv[k]});
-        sim_close(s);
-    }
-    for (int i = 0; i < 6; i++)
-        check_near("dv+/dv with two feet", dv[1][i], dv[0][i], 1e-9);
-}
-
-/* The speed after the step goes to zero: from sliding through the last moment of it to sticking, always finite. */
-static void test_towards_no_slip(void **state)
-{
-    (void)state;
-    sim *s = sim_open(text(BLOCK, 0.5));
-    const double loss = 0.5 * gravity * 1e-3;
-    for (double slip = 1e-2; slip > 1e-17; slip /= 10)
-    {
-        sim_reset(s);
-        s->v[0] = loss + slip;
-        tg_label label = finite_step(s);
-        assert_true(isfinite(label.condition) && label.margin >= 0);
-        if (slip >= 1e-6)
-            assert_int_equal(label.kind, TG_LABEL_EXACT);
-    }
-    sim_reset(s);
-    s->v[0] = loss;
-    assert_true(finite_step(s).kind != TG_LABEL_EXACT);
-    sim_reset(s);
-    assert_int_equal(finite_step(s).kind, TG_LABEL_EXACT);
-    sim_close(s);
-}
-
-/* Coulomb friction and weight are both proportional to the mass. */
-static void test_mass_of_a_sliding_box(void **state)
-{
-    (void)state;
-    sim *s = sim_open(text(BLOCK, 0.5));
-    double *params = numbers(s->n.nparams);
-    int mass, gravity_at, size;
-    assert_int_equal(tg_param_find(s->m, "body.block.mass", &mass, &size, NULL), TG_OK);
-    assert_int_equal(tg_param_find(s->m, "gravity", &gravity_at, &size, NULL), TG_OK);
-    s->v[0] = 1;
-    sim_step(s);
-    for (int row = 0; row < 6; row++)
-    {
-        double gv[6] = {0};
-        gv[row] = 1;
-        step_gradient(s, gv, &(tg_cotangent){.params = params});
-        check_near("dv+/dmass", params[mass], 0, 1e-13);
-        if (row == 0)
-            check_near("dvx+/dgz", params[gravity_at + 2], 0.5e-3, 1e-12);
-    }
-    free(params);
-    sim_close(s);
-}
-
-/* ---- a cube that is tossed ---- */
-
-static double toss(flight *f, const double v[6], int dof)
-{
-    sim_reset(f->s);
-    f->s->q[2] = 0.5;
-    memcpy(f->s->v, v, sizeof(double) * 6);
-    fly(f);
-    return f->q[f->steps * 7 + dof];
-}
-
-/* The final position with respect to the initial velocity, over 1 s of flight, impacts, sliding and rest, against differences
- * that stay between the changes of mode. */
-static void test_tossed_cube(void **state)
-{
-    (void)state;
-    sim *s = sim_open(text(BLOCK, 0.5));
-    flight f = take_off(s, 1000, true);
-    const double v0[6] = {0.7, 0.2, 0, 0.9, 0.4, 0.6};
-    for (int dof = 0; dof < 2; dof++)
-    {
-        toss(&f, v0, dof);
-        double gradient[6];
-        fly_for(&f, dof);
-        memcpy(gradient, f.dv, sizeof gradient);
-        double largest = 0, worst = 0, h = 1e-9;
-        for (int k = 0; k < 6; k++)
-        {
-            double v[6], value[4];
-            const double at[4] = {h, -h, h / 2, -h / 2};
-            for (int i = 0; i < 4; i++)
-            {
-                memcpy(v, v0, sizeof v);
-                v[k] += at[i];
-                value[i] = toss(&f, v, dof);
-            }
-            double wide = (value[0] - value[1]) / (2 * h), narrow = (value[2] - value[3]) / h;
-            double difference = narrow + (narrow - wide) / 3;
-            printf("d(x%d)/d(v%d): %.10g, differences %.10g\n", dof, k, gradient[k], difference);
-            largest = fmax(largest, fabs(difference));
-            worst = fmax(worst, fabs(gradient[k] - difference));
-        }
-        printf("margin %.3g, %s\n", f.label.margin, tg_label_string(f.label.kind));
-        check_below("error of the gradient", worst / fmax(1, largest), 1e-4);
-    }
-    land(&f);
-    sim_close(s);
-}
-
-/* ---- tapes ---- */
-
-static sim *open_file(const char *file)
-{
-    char path[512];
-    tg_model *m = NULL;
-    tg_error error;
-    snprintf(path, sizeof path, "%s/%s", TANGERE_ROOT, file);
-    if (tg_load(path, NULL, &m, &error) != TG_OK)
-        fail_msg("%s", error.message);
-    return sim_open_model(m);
 }
 
 /* Checkpoints change how much is kept, not one bit of what comes out. */
@@ -436,9 +83,7 @@ static void test_checkpoints(void **state)
     int nv = s->n.nv;
     for (int k = 0; k < 2; k++)
     {
-        sim_reset(s);
-        for (int i = 0; i < nv; i++)
-            s->v[i] = 0.1 * sin(i);
+        throw_quadruped(s);
         for (int i = 0; i < (steps + 1) * nv; i++)
         {
             f[k].gq[i] = sin(3 * i);
@@ -459,28 +104,54 @@ static void test_checkpoints(void **state)
     sim_close(s);
 }
 
-/* The last configuration of a walking machine that stands and sways, along a random direction. */
+/* the sum over every tenth state of weight . (q_t (-) reference_t) */
+static double sway(const flight *f, const double *reference, const double *weight)
+{
+    double sum = 0, turn[64];
+    int nv = f->s->n.nv, nq = f->s->n.nq;
+    assert_true(nv <= 64);
+    for (int t = 0; t <= f->steps; t += 10)
+    {
+        assert_int_equal(tg_difference(f->s->m, reference + t * nq, f->q + t * nq, turn, NULL), TG_OK);
+        for (int i = 0; i < nv; i++)
+            sum += weight[i] * turn[i];
+    }
+    return sum;
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* A walking machine that stands and sways for a second, along a random direction of the initial velocities. */
 static void test_quadruped(void **state)
 {
     (void)state;
-    const int steps = 60;
+    const int steps = 1000 / TEST_EFFORT;
     sim *s = open_file("models/quadruped.xml");
     int nv = s->n.nv, nq = s->n.nq;
-    double *u = numbers(steps * s->n.nu), *weight = numbers(nv), *turn = numbers(nv), *q = numbers(nq),
-           *v = numbers(nv);
+    double *u = numbers(steps * s->n.nu), *weight = numbers(nv), *q = numbers((steps + 1) * nq), *v = numbers(nv);
     assert_int_equal(tg_key_get(s->m, 0, NULL, s->q, s->v, s->act, s->u, NULL), TG_OK);
     sim_run(s, 100);
     for (int i = 0; i < steps * s->n.nu; i++)
         u[i] = s->u[i % s->n.nu] + 0.01 * sin(i);
     for (int i = 0; i < nv; i++)
         weight[i] = cos(7 * i);
-    flight f = take_off(s, steps, true);
+    flight f = take_off(s, steps, false);
     f.u = u;
+    double start = seconds();
     fly(&f);
-    memcpy(q, f.q + steps * nq, sizeof(double) * (size_t)nq);
+    double middle = seconds();
+    memcpy(q, f.q, sizeof(double) * (size_t)((steps + 1) * nq));
     memcpy(v, s->v, sizeof(double) * (size_t)nv);
-    memcpy(f.gq + steps * nv, weight, sizeof(double) * (size_t)nv);
+    for (int t = 0; t <= steps; t += 10)
+        memcpy(f.gq + t * nv, weight, sizeof(double) * (size_t)nv);
     fly_back(&f);
+    printf("%d steps: %.2f ms forward, %.2f ms back, %zu KB\n", steps, 1e3 * (middle - start),
+           1e3 * (seconds() - middle), tg_tape_bytes(f.tape) / 1024);
     assert_int_equal(f.label.kind, TG_LABEL_EXACT);
     double value[2], h = 1e-6, slope = 0;
     for (int k = 0; k < 2; k++)
@@ -488,20 +159,81 @@ static void test_quadruped(void **state)
         for (int i = 0; i < nv; i++)
             s->v[i] = v[i] + (k == 0 ? h : -h) * sin(5 * i);
         fly(&f);
-        assert_int_equal(tg_difference(s->m, q, f.q + steps * nq, turn, NULL), TG_OK);
-        value[k] = 0;
-        for (int i = 0; i < nv; i++)
-            value[k] += weight[i] * turn[i];
+        value[k] = sway(&f, q, weight);
     }
     for (int i = 0; i < nv; i++)
         slope += f.dv[i] * sin(5 * i);
-    check_near("slope", slope, (value[0] - value[1]) / (2 * h), 1e-5 * fmax(1, fabs(slope)));
+    check_near("slope", slope, (value[0] - value[1]) / (2 * h), 1e-5 * fabs(slope));
     assert_true(fabs(slope) > 1e-3);
     free(u);
     free(weight);
-    free(turn);
     free(q);
     free(v);
+    land(&f);
+    sim_close(s);
+}
+
+/* Forward mode along two directions against reverse mode: the sum over all states of gradient times change. */
+static void test_forward_mode(void **state)
+{
+    (void)state;
+    const int steps = 30;
+    sim *s = open_file("models/quadruped.xml");
+    flight f = take_off(s, steps, true);
+    int nv = s->n.nv, np = s->n.nparams, size = (steps + 1) * nv;
+    double *dq[2], *dv[2], *start[2], *tau[2], *par = numbers(np), ddt = 1e-3;
+    tg_rollout_gradient in[2] = {0};
+    tg_trajectory out[2] = {0};
+    throw_quadruped(s);
+    for (int i = 0; i < np; i++)
+        par[i] = 0.01 * cos(i);
+    for (int k = 0; k < 2; k++)
+    {
+        dq[k] = numbers(size);
+        dv[k] = numbers(size);
+        start[k] = numbers(2 * nv);
+        tau[k] = numbers(steps * nv);
+        for (int i = 0; i < 2 * nv; i++)
+            start[k][i] = sin(2 * i + k);
+        for (int i = 0; i < steps * nv; i++)
+            tau[k][i] = cos(3 * i - k);
+        in[k] = (tg_rollout_gradient){.q = start[k], .v = start[k] + nv, .tau = tau[k]};
+        out[k] = (tg_trajectory){.q = dq[k], .v = dv[k]};
+    }
+    in[1].params = par;
+    in[1].dt = &ddt;
+    for (int i = 0; i < size; i++)
+    {
+        f.gq[i] = sin(i);
+        f.gv[i] = 0.1 * cos(i);
+    }
+    fly(&f);
+    fly_back(&f);
+    assert_int_equal(tg_rollout_jvp(s->m, s->w, f.tape, 2, in, out, NULL), TG_OK);
+    for (int k = 0; k < 2; k++)
+    {
+        double forward = 0, reverse = k == 1 ? ddt * f.dt : 0;
+        for (int i = 0; i < size; i++)
+            forward += f.gq[i] * dq[k][i] + f.gv[i] * dv[k][i];
+        for (int i = 0; i < nv; i++)
+            reverse += f.dq[i] * start[k][i] + f.dv[i] * start[k][nv + i];
+        for (int i = 0; i < steps * nv; i++)
+            reverse += f.dtau[i] * tau[k][i];
+        for (int i = 0; i < np && k == 1; i++)
+            reverse += f.dpar[i] * par[i];
+        check_near("forward mode", forward, reverse, 1e-9 * fmax(1, fabs(reverse)));
+        assert_true(fabs(forward) > 1e-3);
+    }
+    out[1].v = NULL;
+    assert_int_equal(tg_rollout_jvp(s->m, s->w, f.tape, 2, in, out, NULL), TG_ERR_ARGUMENT);
+    assert_non_null(strstr(tg_work_message(s->w), "out[1].v is NULL"));
+    for (int k = 0; k < 2; k++)
+    {
+        double *owned[] = {dq[k], dv[k], start[k], tau[k]};
+        for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
+            free(owned[i]);
+    }
+    free(par);
     land(&f);
     sim_close(s);
 }
@@ -554,21 +286,8 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stopping_distance),
-        cmocka_unit_test(test_ball),
-        cmocka_unit_test(test_two_balls),
-        cmocka_unit_test(test_pendulum),
-        cmocka_unit_test(test_cube_slides_and_spins),
-        cmocka_unit_test(test_box_leaves_the_ground),
-        cmocka_unit_test(test_no_friction),
-        cmocka_unit_test(test_coincident_contacts),
-        cmocka_unit_test(test_towards_no_slip),
-        cmocka_unit_test(test_mass_of_a_sliding_box),
-        cmocka_unit_test(test_tossed_cube),
-        cmocka_unit_test(test_checkpoints),
-        cmocka_unit_test(test_quadruped),
-        cmocka_unit_test(test_tape_memory),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_steps_come_back), cmocka_unit_test(test_checkpoints), cmocka_unit_test(test_quadruped),
+        cmocka_unit_test(test_forward_mode),    cmocka_unit_test(test_tape_memory), cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests_name("rollout", tests, NULL, NULL);
 }
