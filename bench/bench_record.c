@@ -1,17 +1,18 @@
 /* bench_record: contact problems met while stepping robots and made-up scenes, to files that bench_solvers reads.
  *
- *     bench_record FOLDER [PROBLEMS [ROWS]]
+ *     bench_record FOLDER [PROBLEMS [ROWS [SEED]]]
  *
  * One file a family, FOLDER/<family>.tgp: `robots` ($TANGERE_SHARED/robots: dropped from 0.3 m, or an arm among its
  * links, random controls held for 50 steps), `piles` (boxes, balls and capsules that fall on each other), `grippers` (two
  * pads that pinch an object and are shaken), `stacks` (boxes on boxes: patches of four points, redundant), `feet` (a
  * table on legs with servos, on free boxes). Friction 0 to 2, mass ratios up to 1e6, restitution 0 to 1, condim 1 to
  * 6. PROBLEMS (25000) in all, the same number of each family and about the same of each robot; ROWS: larger problems
- * are passed over. All numbers come from the seeds of the scenes: the same program writes the same files.
+ * are passed over. All numbers come from the seeds of the scenes, which SEED (0) changes: the same program writes the same files.
  *
  * A problem is written as its solution was applied: an island that had no solution while its overlaps were pushed out
  * is recorded without the push, and counted. Islands that are too large for a dense matrix have none to record; they
- * are counted too. */
+ * are counted too. A scene ends when something moves faster than FASTEST: a light body that was squeezed out of a stack and spins by
+ * radians a step is beyond what the integrator follows. */
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -27,7 +28,8 @@ enum
 {
     CACHE = 1024,
     TEXT = 1 << 16,
-    EVERY = 4 /* steps from one recorded step to the next */
+    EVERY = 4,      /* steps from one recorded step to the next */
+    FASTEST = 10000 /* m/s, rad/s */
 };
 
 _Noreturn static void die(const char *format, ...)
@@ -208,7 +210,7 @@ static void make_feet(text *t, uint64_t *seed)
 
 typedef struct counts
 {
-    size_t problems, relaxed, large, unsolved, steps;
+    size_t problems, relaxed, large, unsolved, steps, ended;
 } counts;
 
 /* what is wanted of a family */
@@ -216,6 +218,7 @@ typedef struct request
 {
     size_t problems;
     int rows; /* of the largest problem */
+    uint64_t seed;
 } request;
 
 typedef struct scene
@@ -322,7 +325,15 @@ static void write_islands(scene *s, FILE *file, int most_rows, counts *c)
     }
 }
 
-/* false: the step was refused, and the scene ends */
+static bool is_too_fast(const scene *s)
+{
+    for (int i = 0; i < s->n.nv; i++)
+        if (!(fabs(s->v[i]) <= FASTEST))
+            return true;
+    return false;
+}
+
+/* false: the step was refused */
 static bool step(scene *s, uint64_t *seed, int index)
 {
     tg_state state = {s->q, s->v, s->act, &s->cache};
@@ -342,6 +353,11 @@ static void run_scene(scene *s, FILE *file, uint64_t *seed, int steps, const req
         if (!step(s, seed, i))
             die("step %d: %s", i, tg_work_message(s->w));
         c->steps++;
+        if (is_too_fast(s))
+        {
+            c->ended++;
+            return;
+        }
         if (i % every == every - 1)
             write_islands(s, file, want->rows, c);
     }
@@ -401,7 +417,8 @@ static tg_model *make_model(maker make, uint64_t *seed)
 
 static void print_counts(const char *name, const counts *c)
 {
-    printf("| %s | %zu | %zu | %zu | %zu | %zu |\n", name, c->steps, c->problems, c->relaxed, c->large, c->unsolved);
+    printf("| %s | %zu | %zu | %zu | %zu | %zu | %zu |\n", name, c->steps, c->ended, c->problems, c->relaxed, c->large,
+           c->unsolved);
     fflush(stdout);
 }
 
@@ -412,13 +429,14 @@ static void add_counts(counts *sum, const counts *c)
     sum->relaxed += c->relaxed;
     sum->large += c->large;
     sum->unsolved += c->unsolved;
+    sum->ended += c->ended;
 }
 
 /* scene k of a family */
 static counts record_scene(int family, int k, FILE *file, const request *want)
 {
     bool robot = families[family].make == NULL;
-    uint64_t seed = 1000003u * (uint64_t)(family + 1) + (uint64_t)k;
+    uint64_t seed = 1000003u * (uint64_t)(family + 1) + (uint64_t)k + 7919u * want->seed;
     counts c = {0};
     scene s;
     open_scene(&s, robot ? load_robot(robots[k]) : make_model(families[family].make, &seed), robot ? 0.3 : 0);
@@ -442,7 +460,7 @@ static counts record_family(int family, const char *folder, const request *want)
         die("cannot write %s", path);
     for (int k = 0; sum.problems < want->problems && (!robot || k < ROBOTS); k++)
     {
-        request part = {want->problems / ROBOTS + 1, want->rows};
+        request part = {want->problems / ROBOTS + 1, want->rows, want->seed};
         counts c = record_scene(family, k, file, &part);
         add_counts(&sum, &c);
         fprintf(stderr, "\r%-10s %zu of %zu", families[family].name, sum.problems, want->problems);
@@ -456,11 +474,12 @@ static counts record_family(int family, const char *folder, const request *want)
 int main(int argc, char **argv)
 {
     size_t number = sizeof families / sizeof *families;
-    request want = {(argc > 2 ? (size_t)atol(argv[2]) : 25000) / number, argc > 3 ? atoi(argv[3]) : INT_MAX};
-    if (argc < 2 || argc > 4 || want.problems < 1 || want.rows < 1)
-        die("usage: bench_record FOLDER [PROBLEMS [ROWS]]");
-    printf("| scenes | steps | problems | relaxed | without a dense matrix | not solved |\n"
-           "| --- | ---: | ---: | ---: | ---: | ---: |\n");
+    request want = {(argc > 2 ? (size_t)atol(argv[2]) : 25000) / number, argc > 3 ? atoi(argv[3]) : INT_MAX,
+                    argc > 4 ? (uint64_t)atoll(argv[4]) : 0};
+    if (argc < 2 || argc > 5 || want.problems < 1 || want.rows < 1)
+        die("usage: bench_record FOLDER [PROBLEMS [ROWS [SEED]]]");
+    printf("| scenes | steps | ended early | problems | relaxed | without a dense matrix | not solved |\n"
+           "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
     for (int f = 0; f < (int)number; f++)
     {
         counts c = record_family(f, argv[1], &want);

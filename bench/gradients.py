@@ -66,7 +66,7 @@ def complaints(r: dict) -> list[str]:
     if loose >= 0.05 * states:
         sets = ", ".join(f"{r['not_exact'][s]} {s}" for s in ("own", "nudged", "soft"))
         out.append(
-            f"{loose} of {states} states not exact ({r['one-sided']} one-sided, {r['regularised']} regularised; {sets}; "
+            f"{loose} of {states} states not exact ({r['one-sided']} one-sided, {r['regularised']} regularised, {r['refused']} refused; {sets}; "
             f"differences agree in {r['not_exact']['agreeing']})"
         )
     if r["skipped_share"] >= 0.05:

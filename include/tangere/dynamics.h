@@ -64,6 +64,12 @@ TG_API tg_status tg_body_velocity(const tg_model *m, tg_work *w, int body, const
                                   double out[6]);
 TG_API tg_status tg_body_jacobian_dot_v(const tg_model *m, tg_work *w, int body, const double point[3], tg_frame frame,
                                         double out[6]);
+TG_API tg_status tg_site_velocity(const tg_model *m, tg_work *w, int site, tg_frame frame, double out[6]);
+
+/* The derivative of the twist with respect to q, 6 x nv; with respect to v it is the Jacobian. Both need v in tg_kinematics. */
+TG_API tg_status tg_body_velocity_derivative(const tg_model *m, tg_work *w, int body, const double point[3],
+                                             tg_frame frame, double *out);
+TG_API tg_status tg_site_velocity_derivative(const tg_model *m, tg_work *w, int site, tg_frame frame, double *out);
 
 /* Centre of mass of all that moves (world, m) and its Jacobian (3 x nv). Outputs may be NULL. */
 TG_API tg_status tg_com(const tg_model *m, tg_work *w, const double *q, double com[3], double *jacobian);

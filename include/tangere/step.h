@@ -186,6 +186,9 @@ typedef struct tg_cotangent
     double *u, *tau, *wrench; /* nu, nv, 6 nbody: of what went in */
     double *dt;               /* 1 */
     double *params;           /* nparams */
+
+    /* of what came out: three numbers for each contact of tg_step_contacts, in its order (reverse mode only) */
+    double *force, *torque, *point;
 } tg_cotangent;
 
 /* Matrices of derivatives, row-major and dense: d(what came out) / d(what went in), rows x length of what went in; q in the tangent space. NULL
@@ -199,6 +202,11 @@ typedef struct tg_jacobian
     int nindex;
     double *dq_dparams, *dv_dparams, *dact_dparams; /* rows x nindex */
     tg_label label;
+
+    /* of the forces (N, world) and points (m, world) of the contacts of tg_step_contacts: three rows for each of the first ncontact */
+    int ncontact;
+    double *dforce_dq, *dforce_dv, *dforce_dact, *dforce_du, *dforce_dtau, *dforce_ddt, *dforce_dparams;
+    double *dpoint_dq, *dpoint_dv, *dpoint_dact, *dpoint_du, *dpoint_dtau, *dpoint_ddt, *dpoint_dparams;
 } tg_jacobian;
 
 TG_API tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *jacobian);
@@ -270,7 +278,7 @@ typedef struct tg_quadratic_cost
 {
     const double *q, *v, *u;                      /* q*, v*, u*: nq, nv, nu */
     const double *weight_q, *weight_v, *weight_u; /* nv, nv, nu */
-    const double *last_q, *last_v;                /* nv, nv: in the last state, in place of those above; NULL: the same */
+    const double *last_q, *last_v; /* nv, nv: in the last state, in place of those above; NULL: the same */
 } tg_quadratic_cost;
 
 /* The cost of the states and controls of a rollout, and its gradients as tg_rollout_vjp takes them: gradient (fields that are NULL, or all: not wanted), gu
@@ -312,9 +320,12 @@ typedef struct tg_differences_request
     const tg_control *control; /* NULL: none */
     const int *index;          /* nindex parameters, others are left alone; NULL: all */
     int nindex;
-    const tg_cotangent
-        *spread; /* NULL, or where to write how far each of them may be off: how far differences are apart */
+    int most, first;            /* of q, v, act, u, tau, wrenches: see tg_differences_stride; most 0: all of them */
+    const tg_cotangent *spread; /* NULL, or where to write how far the differences of each number are apart */
 } tg_differences_request;
+
+/* Of n numbers at most so many are differenced: every stride-th, beginning with number first % stride. The others are left alone. */
+TG_API int tg_differences_stride(int n, int most);
 
 TG_API tg_status tg_step_differences(const tg_model *m, tg_differences *d, const tg_differences_request *request,
                                      const tg_cotangent *out, tg_cotangent *in, tg_differences_count *count);

@@ -134,6 +134,7 @@ class Stepper:
         implicit_actuators: bool,
         project: bool,
         poisson: bool,
+        time_of_impact: bool,
         push_speed: float,
         push_gain: float,
         rest_speed: float,
@@ -162,6 +163,30 @@ class Stepper:
         u: ArrayLike | None,
         tau: ArrayLike | None,
         wrench: ArrayLike | None,
+        dt: ArrayLike | None,
+        params: ArrayLike | None,
+        /,
+    ) -> tuple: ...
+    def rollout(
+        self,
+        steps: int,
+        q: ArrayLike,
+        v: ArrayLike,
+        act: ArrayLike,
+        u: ArrayLike,
+        tau: ArrayLike,
+        checkpoints: bool,
+        /,
+    ) -> tuple[Array, Array, Array, Array]: ...
+    def rollout_vjp(self, gq: ArrayLike | None, gv: ArrayLike | None, gact: ArrayLike | None, /) -> tuple: ...
+    def rollout_jvp(
+        self,
+        count: int,
+        q: ArrayLike | None,
+        v: ArrayLike | None,
+        act: ArrayLike | None,
+        u: ArrayLike | None,
+        tau: ArrayLike | None,
         dt: ArrayLike | None,
         params: ArrayLike | None,
         /,
@@ -301,6 +326,22 @@ class Model:
         frame: str = "aligned",
         *,
         out: Array | None = None,
+    ) -> Array: ...
+    def body_velocity_derivative(
+        self,
+        name: Name,
+        q: ArrayLike,
+        v: ArrayLike,
+        point: ArrayLike | None = None,
+        frame: str = "aligned",
+        *,
+        out: Array | None = None,
+    ) -> Array: ...
+    def site_velocity(
+        self, name: Name, q: ArrayLike, v: ArrayLike, frame: str = "aligned", *, out: Array | None = None
+    ) -> Array: ...
+    def site_velocity_derivative(
+        self, name: Name, q: ArrayLike, v: ArrayLike, frame: str = "aligned", *, out: Array | None = None
     ) -> Array: ...
     def com(self, q: ArrayLike, *, out: Array | None = None) -> Array: ...
     def com_jacobian(self, q: ArrayLike, *, out: Array | None = None) -> Array: ...

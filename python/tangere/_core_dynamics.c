@@ -174,6 +174,30 @@ METHOD(body_jacobian_dot_v, .in = {NAMED(TG_BODY), Q, V, POINT, TWIST_FRAME}, .o
     return status != TG_OK ? status : tg_body_jacobian_dot_v(c->m, c->w, c->element, c->in[3], c->frame, c->out[0]);
 }
 
+METHOD(body_velocity_derivative, .in = {NAMED(TG_BODY), Q, V, POINT, TWIST_FRAME}, .out = {MATRIX("D", N6, NV)},
+       .doc = "The derivative of a body's twist by q; by v it is the Jacobian.\n\n" FRAMES "\n\nReturns D (6, nv).")
+{
+    tg_status status = tg_kinematics(c->m, c->w, c->in[1], c->in[2]);
+    return status != TG_OK ? status
+                           : tg_body_velocity_derivative(c->m, c->w, c->element, c->in[3], c->frame, c->out[0]);
+}
+
+METHOD(site_velocity, .in = {NAMED(TG_SITE), Q, V, TWIST_FRAME}, .out = {NUMBERS("twist", N6)},
+       .doc = "The twist of a site's frame, (linear; angular).\n\n"
+              "frame: 'aligned', 'local' (axes of the site) or 'world'.\n\nReturns twist (6).")
+{
+    tg_status status = tg_kinematics(c->m, c->w, c->in[1], c->in[2]);
+    return status != TG_OK ? status : tg_site_velocity(c->m, c->w, c->element, c->frame, c->out[0]);
+}
+
+METHOD(site_velocity_derivative, .in = {NAMED(TG_SITE), Q, V, TWIST_FRAME}, .out = {MATRIX("D", N6, NV)},
+       .doc = "The derivative of the twist of a site's frame by q; by v it is the Jacobian.\n\n"
+              "frame: 'aligned', 'local' (axes of the site) or 'world'.\n\nReturns D (6, nv).")
+{
+    tg_status status = tg_kinematics(c->m, c->w, c->in[1], c->in[2]);
+    return status != TG_OK ? status : tg_site_velocity_derivative(c->m, c->w, c->element, c->frame, c->out[0]);
+}
+
 METHOD(com, .in = {Q}, .out = {NUMBERS("com", N3)},
        .doc = "Centre of mass of all that moves, in the world.\n\nReturns position (3).")
 {
@@ -383,6 +407,9 @@ static const struct
     ENTRY(site_jacobian),
     ENTRY(body_velocity),
     ENTRY(body_jacobian_dot_v),
+    ENTRY(body_velocity_derivative),
+    ENTRY(site_velocity),
+    ENTRY(site_velocity_derivative),
     ENTRY(com),
     ENTRY(com_jacobian),
     ENTRY(momentum),

@@ -13,8 +13,7 @@ static PyArray_Descr *cache_type; /* of one tg_cache_entry */
 
 /* ---- the workspace ---- */
 
-/* The parameters that the model has now; they stay alive as long as the workspace points at them. */
-static bool follow_params(tg_py_stepper *self)
+bool tg_py_stepper_follow(tg_py_stepper *self)
 {
     PyObject *params = self->model->params;
     if (params == self->loan.params)
@@ -41,9 +40,7 @@ static bool check_count(const tg_py_stepper *self, int contacts)
     return false;
 }
 
-/* A larger workspace in place of the one that was too small for the last step. False with an exception set if that was not
- * the reason of the failure, or if there is a limit or no memory. */
-static bool make_room(tg_py_stepper *self)
+bool tg_py_stepper_grow(tg_py_stepper *self)
 {
     tg_work *larger = NULL;
     tg_error error;
@@ -243,9 +240,9 @@ static PyObject *step_with(tg_py_stepper *self, const arguments *a)
 {
     results r = {0};
     PyObject *out = NULL;
-    bool ok = follow_params(self) && make_results(self, &r);
+    bool ok = tg_py_stepper_follow(self) && make_results(self, &r);
     tg_status status = ok ? run_step(self, a, &r) : TG_OK;
-    while (status == TG_ERR_CAPACITY && make_room(self))
+    while (status == TG_ERR_CAPACITY && tg_py_stepper_grow(self))
     {
         drop_results(&r);
         ok = make_results(self, &r);
@@ -354,17 +351,17 @@ static PyObject *stepper_contacts(PyObject *object, PyObject *unused)
 
 /* ---- the type ---- */
 
-/* Stepper(model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson,
+/* Stepper(model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson, time_of_impact,
  * push_speed, push_gain, rest_speed, max_contacts) */
 static bool read_options(tg_py_stepper *self, PyObject *args)
 {
     tg_options *o = &self->options;
-    int damping, springs, actuators, project, poisson;
+    int damping, springs, actuators, project, poisson, time_of_impact;
     PyObject *solver;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUdpppppdddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
-                          &o->tolerance, &damping, &springs, &actuators, &project, &poisson, &o->push_speed,
-                          &o->push_gain, &o->rest_speed, &self->most_contacts))
+    if (!PyArg_ParseTuple(args, "O!dUdppppppdddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
+                          &o->tolerance, &damping, &springs, &actuators, &project, &poisson, &time_of_impact,
+                          &o->push_speed, &o->push_gain, &o->rest_speed, &self->most_contacts))
     {
         self->model = NULL;
         return false;
@@ -378,6 +375,7 @@ static bool read_options(tg_py_stepper *self, PyObject *args)
     o->implicit_actuators = actuators != 0;
     o->project = project != 0;
     o->restitution = poisson ? TG_RESTITUTION_POISSON : TG_RESTITUTION_NEWTON;
+    o->backward = time_of_impact ? TG_BACKWARD_TOI : TG_BACKWARD_EXACT;
     o->energy = false; /* tangere.Info computes it when it is asked for */
     return o->solver != NULL;
 }
@@ -394,6 +392,7 @@ static PyObject *stepper_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
 static void stepper_dealloc(PyObject *object)
 {
     tg_py_stepper *self = (tg_py_stepper *)object;
+    tg_py_drop_tape(self);
     if (self->loan.work != NULL)
         tg_py_give_back(self->model, &self->loan);
     Py_XDECREF(self->solver);
@@ -415,6 +414,16 @@ static PyMethodDef stepper_methods[] = {
     {"jvp", (PyCFunction)(void (*)(void))tg_py_stepper_jvp, METH_FASTCALL,
      "jvp($self, q, v, act, u, tau, wrench, dt, params, /)\n--\n\nThe fields of tangere.StepChange; any argument may "
      "be None."},
+    {"rollout", (PyCFunction)(void (*)(void))tg_py_stepper_rollout, METH_FASTCALL,
+     "rollout($self, steps, q, v, act, u, tau, checkpoints, /)\n--\n\nSteps with controls of every step, flat. Returns "
+     "(q, v, act, "
+     "residual), row by row."},
+    {"rollout_vjp", (PyCFunction)(void (*)(void))tg_py_stepper_rollout_vjp, METH_FASTCALL,
+     "rollout_vjp($self, gq, gv, gact, /)\n--\n\nThe fields of tangere.RolloutGradient; arguments are flat, or None."},
+    {"rollout_jvp", (PyCFunction)(void (*)(void))tg_py_stepper_rollout_jvp, METH_FASTCALL,
+     "rollout_jvp($self, count, q, v, act, u, tau, dt, params, /)\n--\n\nFor count directions: (q, v, act, label); "
+     "arguments are "
+     "flat, or None."},
     {0},
 };
 

@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 Cache = NDArray[np.void]
 
 _RESTITUTION = ("newton", "poisson")
+_BACKWARD = ("exact", "toi")
 
 
 class StepContacts(NamedTuple):
@@ -196,6 +197,7 @@ def _stepper(
     implicit_actuators: bool = False,
     project: bool = False,
     restitution: str = "newton",
+    backward: str = "exact",
     push_speed: float = 0.05,
     push_gain: float = 1.0,
     rest_speed: float | None = None,
@@ -207,11 +209,14 @@ def _stepper(
         raise Error(f"dt = {dt:g} must be in (0, 1] s", "value out of domain")
     if restitution not in _RESTITUTION:
         raise ValueError(f"restitution: expected 'newton' or 'poisson', got {restitution!r}")
+    if backward not in _BACKWARD:
+        raise ValueError(f"backward: expected 'exact' or 'toi', got {backward!r}")
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
     made = _core.Stepper(
         m, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project,
-        restitution == "poisson", push_speed, push_gain, 0.0 if rest_speed is None else rest_speed, max_contacts,
+        restitution == "poisson", backward == "toi", push_speed, push_gain, 0.0 if rest_speed is None else rest_speed,
+        max_contacts,
     )  # fmt: skip
     return made, dt
 
@@ -236,6 +241,7 @@ class Sim:
         implicit_actuators  damping of actuators on hinges and slides acts on the velocity after the step (False)
         project           brings loops to rounding after the step (False)
         restitution       "newton" or "poisson"
+        backward          what derivatives are of: "exact" (the steps as they are) or "toi" (with the time of impact)
         push_speed        m/s, how fast an overlap is pushed out at most (0.05)
         push_gain         share of an overlap that is pushed out in a step (1)
         rest_speed        m/s, slower impacts do not bounce (None: the larger of 2 |gravity| dt and 1 cm/s)
@@ -458,42 +464,71 @@ class RolloutGradient(NamedTuple):
     label: Label
 
 
+class RolloutChange(NamedTuple):
+    """Changes of all states along a change of what went into a rollout.
+
+    q (T + 1, nv), in the tangent space; v (T + 1, nv); act (T + 1, na).
+    """
+
+    q: Array
+    v: Array
+    act: Array
+    label: Label
+
+
 class Rollout:
     """T steps: q (T + 1, nq), v (T + 1, nv), act (T + 1, na), the first row being the start; residual (T)."""
 
-    def __init__(
-        self, model: Model, stepper: _core.Stepper, states: list[tuple], controls: list[tuple], residual: list[float]
-    ) -> None:
-        self._model, self._stepper, self._states, self._controls = model, stepper, states, controls
-        self._params = np.array(model.params)
-        self.q, self.v, self.act = (np.array([s[i] for s in states]) for i in range(3))
-        self.residual = np.array(residual)
+    def __init__(self, model: Model, stepper: _core.Stepper, states: tuple) -> None:
+        self._model, self._stepper = model, stepper
+        self.q, self.v, self.act, self.residual = states
 
     def vjp(
         self, gq: ArrayLike | None = None, gv: ArrayLike | None = None, gact: ArrayLike | None = None
     ) -> RolloutGradient:
         """Reverse mode, from gradients with respect to the states.
 
-        gq, gv (T + 1, nv): of every state, q in the tangent space; gact (T + 1, na). None: zero. Every step is taken
-        once more, from the same state and cache.
+        gq, gv (T + 1, nv): of every state, q in the tangent space; gact (T + 1, na). None: zero. Nothing is solved
+        again.
         """
-        if not np.array_equal(self._params, self._model.params):
-            raise Error("the parameters have changed since the rollout", "stale")
-        steps = len(self._controls)
         nv, na = self.v.shape[1], self.act.shape[1]
-        gq, gv, gact = (_rows(n, g, steps + 1, k) for n, g, k in (("gq", gq, nv), ("gv", gv, nv), ("gact", gact, na)))
-        q, v, act, dt, params = gq[-1], gv[-1], gact[-1], 0.0, 0.0
-        u, tau = [], []
-        worst = Label("exact", np.inf, 1.0, 0.0)
-        for i in reversed(range(steps)):
-            self._stepper.step(*self._states[i], *self._controls[i], None)
-            g = _gradient(self._stepper.vjp(q, v, act))
-            q, v, act = g.q + gq[i], g.v + gv[i], g.act + gact[i]
-            dt, params = dt + g.dt, params + g.params
-            u.append(g.u)
-            tau.append(g.tau)
-            worst = _worse(worst, g.label)
-        return RolloutGradient(q, v, act, np.array(u[::-1]), np.array(tau[::-1]), dt, params, worst)
+        given = (
+            self._flat(name, g, len(self.v), n) for name, g, n in (("gq", gq, nv), ("gv", gv, nv), ("gact", gact, na))
+        )
+        *arrays, dt, params, label = self._stepper.rollout_vjp(*given)
+        return RolloutGradient(*arrays, float(dt[0]), params, Label(*label))
+
+    def jvp(
+        self,
+        q0: ArrayLike | None = None,
+        v0: ArrayLike | None = None,
+        act0: ArrayLike | None = None,
+        *,
+        controls: ArrayLike | None = None,
+        tau: ArrayLike | None = None,
+        dt: float | None = None,
+        params: ArrayLike | None = None,
+    ) -> RolloutChange:
+        """Forward mode: how all states change along a change of what went in. None: no change."""
+        m, steps = self._model, len(self.residual)
+        u, forces = self._flat("controls", controls, steps, m.nu), self._flat("tau", tau, steps, m.nv)
+        moved = None if dt is None else [float(dt)]
+        *change, label = self._stepper.rollout_jvp(1, q0, v0, act0, u, forces, moved, params)
+        return RolloutChange(*change, Label(*label))
+
+    def sensitivity(self, params: Any) -> RolloutChange:
+        """Derivatives of all states by n parameters (names, patterns or positions): q, v, act are (n, T + 1, ...)."""
+        index = self._model.params.index(params)
+        units = np.zeros((len(index), self._model.nparams))
+        units[np.arange(len(index)), index] = 1
+        if len(index) == 0:
+            raise ValueError("params: there is none")
+        *change, label = self._stepper.rollout_jvp(len(index), *[None] * 6, units.ravel())
+        return RolloutChange(*(c.reshape(len(index), len(self.v), c.shape[1]) for c in change), Label(*label))
+
+    @staticmethod
+    def _flat(name: str, value: ArrayLike | None, rows: int, length: int) -> Array | None:
+        return None if value is None else _rows(name, value, rows, length).ravel()
 
 
 def rollout(
@@ -505,12 +540,14 @@ def rollout(
     *,
     act0: ArrayLike | None = None,
     tau: ArrayLike | None = None,
+    checkpoints: bool = False,
     solver: str = "newton",
     **options: Any,
 ) -> Rollout:
     """Steps from (q0, v0, act0) with every step's controls (T, nu), or so many steps without; tau (T, nv): forces.
 
-    Options are those of `Sim`. `vjp` refuses when the parameters of the model have changed in between.
+    checkpoints: keeps some sqrt(T) steps instead of all, and takes the others once more for derivatives. Options are
+    those of `Sim`. Derivatives are refused when the parameters of the model have changed in between.
     """
     if isinstance(controls, int):
         controls = np.zeros((controls, m.nu))
@@ -518,22 +555,10 @@ def rollout(
     u = _rows("controls", controls, len(controls), m.nu)
     forces = _rows("tau", tau, len(u), m.nv)
     stepper, _ = _stepper(m, dt, solver, **options)
-    start = np.zeros(m.na) if act0 is None else _vector("act0", act0, m.na)
-    states: list[tuple] = [(_vector("q0", q0, m.nq), _vector("v0", v0, m.nv), start, _empty_cache())]
-    residual = []
-    for i in range(len(u)):
-        *state, numbers = stepper.step(*states[-1], u[i], forces[i], None)
-        states.append(tuple(state))
-        residual.append(numbers[6])
-    return Rollout(m, stepper, states, list(zip(u, forces, strict=True)), residual)
-
-
-_KINDS = ("exact", "one-sided", "regularised")
-
-
-def _worse(a: Label, b: Label) -> Label:
-    kind = max(a.kind, b.kind, key=_KINDS.index)
-    return Label(kind, min(a.margin, b.margin), max(a.condition, b.condition), max(a.residual, b.residual))
+    act = np.zeros(m.na) if act0 is None else act0
+    return Rollout(
+        m, stepper, stepper.rollout(len(u), q0, v0, act, np.array(u).ravel(), np.array(forces).ravel(), checkpoints)
+    )
 
 
 def _gradient(fields: tuple) -> StepGradient:

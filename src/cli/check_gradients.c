@@ -11,9 +11,9 @@ enum
     OPTION_SAMPLES,
     OPTION_PARAMS,
     OPTION_JSON,
-    A_KIND = 3,       /* parameters of every kind that are differenced at a state */
-    WRENCH_EVERY = 4, /* states from one where wrenches are differenced to the next */
-    MORE_ROOM = -1    /* not a code of the process */
+    A_KIND = 2,    /* parameters of every kind that are differenced at a state */
+    A_GROUP = 12,  /* numbers of every other group */
+    MORE_ROOM = -1 /* not a code of the process */
 };
 
 /* Numbers with respect to which steps are differentiated, one allocation. */
@@ -240,51 +240,51 @@ static void name_entry(const check *c, int group, int i, char *name, size_t size
     }
 }
 
-/* Numbers of a group that were to be differenced at this state. NULL: all of the group. */
-static const int *members(const check *c, int group, int *count)
+/* |F|, 0 if it is not of the group or could not be taken */
+static double size_in(const check *c, int group, int i)
 {
-    *count = group < TG_CLI_GROUP_PARAMS ? group_size(&c->n, group) : c->nindex;
-    if (group == TG_CLI_GROUP_WRENCH && c->r.states % WRENCH_EVERY != 0)
-        *count = 0;
-    return group < TG_CLI_GROUP_PARAMS ? NULL : c->index;
+    double F = group_of(&c->differences, group)[i];
+    return (group < TG_CLI_GROUP_PARAMS || c->kind[i] == group) && isfinite(F) ? fabs(F) : 0;
 }
 
-/* One group at one state, added to `to`: the largest error. A judge must be finer than what is judged: numbers whose differences
- * are apart by more than a tenth of the tolerance, and that are not within it, are counted, not judged. */
+/* One number of a group, added to `to`; its error if it was judged. A judge must be finer than what is judged: where differences are
+ * apart by more than a tenth of the tolerance, and derivatives are not within it, they are counted, not judged. */
+static double compare_number(const check *c, int group, int i, double scale, tg_cli_group *to)
+{
+    double J = group_of(&c->exact, group)[i], F = group_of(&c->differences, group)[i];
+    double spread = group_of(&c->spread, group)[i] / scale, error = fabs(J - F) / scale;
+    if (group >= TG_CLI_GROUP_PARAMS && c->kind[i] != group)
+        return 0;
+    bool taken = isfinite(F), good = error <= tg_cli_check_tolerance;
+    bool judged = taken && (good || !(spread > 0.1 * tg_cli_check_tolerance));
+    to->skipped += !taken;
+    to->unresolved += taken && !judged;
+    to->compared += judged;
+    to->largest = fmax(to->largest, size_in(c, group, i));
+    if (judged && !(error <= to->error))
+    {
+        to->error = error;
+        to->found = J;
+        to->expected = F;
+        to->state = c->r.states;
+        to->set = c->walk.set;
+        to->condition = c->label.condition;
+        name_entry(c, group, i, to->entry, sizeof to->entry);
+    }
+    return judged ? error : 0;
+}
+
+/* One group at one state, added to `to`: the largest error. */
 static double compare_group(const check *c, int group, tg_cli_group *to)
 {
-    int count;
-    const int *list = members(c, group, &count);
-    const double *J = group_of(&c->exact, group), *F = group_of(&c->differences, group);
-    const double *spread = group_of(&c->spread, group);
+    bool params = group >= TG_CLI_GROUP_PARAMS;
+    int count = params ? c->nindex : group_size(&c->n, group);
+    int stride = params ? 1 : tg_differences_stride(count, A_GROUP), first = c->r.states % stride;
     double scale = 1, worst = 0;
-    for (int pass = 0; pass < 2; pass++)
-        for (int k = 0; k < count; k++)
-        {
-            int i = list != NULL ? list[k] : k;
-            if (list != NULL && c->kind[i] != group)
-                continue;
-            double size = isfinite(F[i]) ? fabs(F[i]) : 0, error = isfinite(F[i]) ? fabs(J[i] - F[i]) / scale : 0;
-            scale = pass == 0 ? fmax(scale, size) : scale;
-            if (pass == 0)
-                continue;
-            bool resolved = isfinite(F[i]) &&
-                            (error <= tg_cli_check_tolerance || spread[i] <= 0.1 * tg_cli_check_tolerance * scale);
-            to->skipped += !isfinite(F[i]);
-            to->unresolved += isfinite(F[i]) && !resolved;
-            to->compared += resolved;
-            to->largest = fmax(to->largest, size);
-            worst = resolved ? fmax(worst, error) : worst;
-            if (!resolved || error <= to->error)
-                continue;
-            to->error = error;
-            to->found = J[i];
-            to->expected = F[i];
-            to->state = c->r.states;
-            to->set = c->walk.set;
-            to->condition = c->label.condition;
-            name_entry(c, group, i, to->entry, sizeof to->entry);
-        }
+    for (int k = first; k < count; k += stride)
+        scale = fmax(scale, size_in(c, group, params ? c->index[k] : k));
+    for (int k = first; k < count; k += stride)
+        worst = fmax(worst, compare_number(c, group, params ? c->index[k] : k, scale, to));
     return worst;
 }
 
@@ -298,11 +298,10 @@ static tg_status difference(check *c, const tg_cotangent *out, tg_differences_co
                                       .control = &control,
                                       .index = c->index,
                                       .nindex = c->nindex,
+                                      .most = A_GROUP,
+                                      .first = c->r.states,
                                       .spread = &c->spread.g};
-    tg_cotangent in = c->differences.g;
-    if (c->r.states % WRENCH_EVERY != 0)
-        in.wrench = NULL;
-    return tg_step_differences(c->m, c->d, &request, out, &in, count);
+    return tg_step_differences(c->m, c->d, &request, out, &c->differences.g, count);
 }
 
 /* States without an exact derivative are compared too, but only counted. */
@@ -444,6 +443,13 @@ static int sample(check *c)
     tg_cotangent out = {.q = c->out, .v = c->out + nv, .act = c->out + 2 * nv};
     if (status == TG_OK)
         status = tg_step_vjp(c->m, c->walk.w, &out, &c->exact.g, &c->label);
+    if (status == TG_ERR_UNSUPPORTED)
+    {
+        c->r.states++;
+        c->r.refused++;
+        c->r.loose[c->walk.set]++;
+        return TG_CLI_OK;
+    }
     if (status != TG_OK)
         return failure(c);
     count_modes(c);
@@ -465,7 +471,7 @@ static int follow(check *c, int samples)
     int code = TG_CLI_OK;
     while (c->r.states < samples && code == TG_CLI_OK)
     {
-        if (tg_cli_walk_push(&c->walk, tg_cli_check_rare(&c->r)) != TG_OK)
+        if (tg_cli_walk_push(&c->walk, tg_cli_check_rare(&c->r, 0.2)) != TG_OK)
             code = failure(c);
         else if (tg_cli_walk_due(&c->walk))
         {

@@ -32,11 +32,11 @@ double tg_cli_check_skipped(const tg_cli_gradient_check *r)
     return skipped == 0 ? 0 : skipped / (skipped + (double)compared);
 }
 
-int tg_cli_check_rare(const tg_cli_gradient_check *r)
+int tg_cli_check_rare(const tg_cli_gradient_check *r, double share)
 {
     int rare = -1;
     for (int mode = 0; mode < TG_CONTACT_MODES && r->touching; mode++)
-        if ((mode != TG_CONTACT_SLIDING || r->sliding) && 10 * r->with_mode[mode] < r->states &&
+        if ((mode != TG_CONTACT_SLIDING || r->sliding) && r->with_mode[mode] < share * r->states &&
             (rare < 0 || r->with_mode[mode] < r->with_mode[rare]))
             rare = mode;
     return rare;
@@ -60,6 +60,8 @@ static void print_states(const tg_cli_output *out, const tg_cli_gradient_check *
 {
     fprintf(out->file, "%d states: %d exact, %d one-sided, %d regularised", r->states, r->labels[TG_LABEL_EXACT],
             r->labels[TG_LABEL_ONE_SIDED], r->labels[TG_LABEL_REGULARISED]);
+    if (r->refused > 0)
+        fprintf(out->file, ", %d without derivatives", r->refused);
     if (r->states > r->labels[TG_LABEL_EXACT])
         fprintf(out->file,
                 " (with own, nudged, soft parameters: %d, %d, %d not exact; in %d of these differences agree)",
@@ -69,7 +71,7 @@ static void print_states(const tg_cli_output *out, const tg_cli_gradient_check *
     else
         fprintf(out->file, "\ncontacts: %ld breaking, %ld sticking, %ld sliding, in %d, %d, %d of the states\n",
                 r->contacts[0], r->contacts[1], r->contacts[2], r->with_mode[0], r->with_mode[1], r->with_mode[2]);
-    int rare = tg_cli_check_rare(r);
+    int rare = tg_cli_check_rare(r, 0.1);
     if (rare >= 0)
         tg_cli_print(out, TG_CLI_WARNING, "fewer than a tenth of the states have a %s contact\n",
                      tg_contact_mode_string((tg_contact_mode)rare));
@@ -109,8 +111,12 @@ void tg_cli_check_print(const tg_cli_output *out, const tg_cli_model *model, con
         out->file,
         "\n%ld numbers compared, %ld of them with several displacements; skipped: %ld where a mode changes, %ld where "
         "differences do not agree\namong themselves, %ld of two equal coefficients, %ld at the edge of their domain\n"
-        "forward mode and matrices agree with reverse mode to %.2g and %.2g\n",
+        "forward mode and matrices agree with reverse mode to %.2g and %.2g",
         compared, r->refined, r->switched, unresolved, r->tied, r->outside, r->jvp, r->jacobian);
+    if (fmax(r->jvp, r->jacobian) > tg_cli_check_agreement)
+        fprintf(out->file, " (state %d, %s parameters, %s)", r->apart_state, tg_cli_walk_set(r->apart_set),
+                tg_label_string(r->apart_label));
+    fputc('\n', out->file);
     if (r->infinite > 0)
         tg_cli_print(out, TG_CLI_BAD, "%ld derivatives are not finite\n", r->infinite);
     if (tg_cli_check_loose(r) >= tg_cli_check_share)
@@ -165,6 +171,7 @@ void tg_cli_check_json(FILE *file, const tg_cli_model *model, const tg_cli_gradi
     tg_cli_json_integer(&json, "states", r->states);
     for (int kind = 0; kind < 3; kind++)
         tg_cli_json_integer(&json, tg_label_string((tg_label_kind)kind), r->labels[kind]);
+    tg_cli_json_integer(&json, "refused", r->refused);
     tg_cli_json_open(&json, "not_exact", '{');
     for (int set = 0; set < TG_CLI_WALK_SETS; set++)
         tg_cli_json_integer(&json, tg_cli_walk_set(set), r->loose[set]);

@@ -85,6 +85,7 @@ typedef struct tg_cli_gradient_check
     tg_cli_group group[TG_CLI_GROUPS];
     int ngroup;
     int states, labels[3];           /* with every label */
+    int refused;                     /* whose derivatives the library does not have */
     int loose[TG_CLI_WALK_SETS];     /* without an exact derivative, by parameters */
     int loose_agreeing;              /* states that are not exact where differences agree all the same */
     int with_mode[TG_CONTACT_MODES]; /* states with a contact in that mode */
@@ -104,8 +105,8 @@ extern const double tg_cli_check_tolerance, tg_cli_check_agreement, tg_cli_check
 double tg_cli_check_loose(const tg_cli_gradient_check *r);
 double tg_cli_check_skipped(const tg_cli_gradient_check *r);
 
-/* A mode that the model can have and that fewer than a tenth of the states have met, the rarest first; -1: none */
-int tg_cli_check_rare(const tg_cli_gradient_check *r);
+/* Of the modes that the model can have and that fewer than this share of the states have met, the rarest; -1: none */
+int tg_cli_check_rare(const tg_cli_gradient_check *r, double share);
 
 bool tg_cli_check_passes(const tg_cli_gradient_check *r);
 void tg_cli_check_print(const tg_cli_output *out, const tg_cli_model *model, const tg_cli_gradient_check *r);

@@ -205,13 +205,13 @@ enum
 };
 
 static const beginning beginnings[BEGINNINGS] = {
-    [LAID] = {.speed = 0.05, .push = 0.5, .control = 0.02},
-    [DROPPED] = {.lift = 0.1, .speed = 0.5, .push = 2, .control = 0.2},
+    [LAID] = {.speed = 0.05, .push = 0.3, .control = 0.01},
+    [DROPPED] = {.lift = 0.1, .speed = 0.5, .push = 2, .control = 0.05},
     [THROWN] = {.lift = 0.2, .speed = 1, .across = 1, .turn = 0.5, .push = 1},
-    [DRIVEN] = {.speed = 0.3, .push = 1, .control = 0.05, .drive = 0.9},
+    [DRIVEN] = {.speed = 0.3, .push = 1, .control = 0.02, .drive = 0.6},
     [SLID] = {.goes_on = true, .speed = 0.5, .across = 2, .push = 2, .control = 0.02},
     [RAISED] = {.goes_on = true, .floats = true, .speed = 0.02, .rise = 0.03, .push = 0.5},
-    [RESTED] = {.goes_on = true, .push = 0.1},
+    [RESTED] = {.goes_on = true},
 };
 
 /* free bodies are lifted, and pushed sideways and upwards, all of them into the same direction */
@@ -234,27 +234,60 @@ static tg_status lift(tg_cli_walk *walk, const beginning *b, tg_error *error)
     return TG_OK;
 }
 
-/* the configuration is turned towards a random one within the limits, all the way if nothing is free; positions of free bodies stay
- * where they are */
-static tg_status turn(tg_cli_walk *walk, double share, tg_error *error)
+/* q (+) share of the way to a random configuration within the limits; positions of free bodies stay where they are */
+static tg_status turn(tg_cli_walk *walk, double share, uint64_t seed, tg_error *error)
 {
     const tg_sizes *n = &walk->n;
-    bool fixed = true;
     double *target = walk->scratch, *way = walk->scratch + n->nq;
-    tg_status status = tg_random_state(walk->m, (uint64_t)walk->phase, target, NULL, error);
+    tg_status status = tg_random_state(walk->m, seed, target, NULL, error);
     if (status == TG_OK)
         status = tg_difference(walk->m, walk->q, target, way, error);
     for (int j = 0; j < n->njoint && status == TG_OK; j++)
     {
         tg_joint_info joint;
         status = tg_joint_get(walk->m, j, &joint, error);
-        fixed = fixed && (status != TG_OK || joint.type != TG_JOINT_FREE);
         for (int k = 0; k < 3 && status == TG_OK && joint.type == TG_JOINT_FREE; k++)
             way[joint.dof + k] = 0;
     }
     for (int k = 0; k < n->nv; k++)
-        way[k] *= fixed ? 1 : share;
+        way[k] *= share;
     return status == TG_OK ? tg_integrate(walk->m, walk->q, way, walk->q, error) : status;
+}
+
+/* A model on a fixed base does not fall on anything: of some random configurations the first one in which it touches something at a
+ * few points, or the one where it is. */
+static tg_status turn_to_touch(tg_cli_walk *walk, tg_error *error)
+{
+    enum
+    {
+        TRIES = 40,
+        FEW = 12
+    };
+    memcpy(walk->q_before, walk->q, sizeof(double) * (size_t)walk->n.nq);
+    for (int i = 0; i < TRIES; i++)
+    {
+        int found = 0;
+        tg_state state = {walk->q, walk->v, walk->act, NULL},
+                 out = {walk->scratch, walk->v_before, walk->act_before, NULL};
+        tg_status status = turn(walk, 1, (uint64_t)(TRIES * walk->phase + i), error);
+        if (status != TG_OK)
+            return status;
+        if (tg_step(walk->m, walk->w, NULL, &state, NULL, &out, NULL) == TG_OK)
+            tg_work_contacts(walk->w, NULL, &found);
+        if (found > 0 && found <= FEW)
+            return TG_OK;
+        memcpy(walk->q, walk->q_before, sizeof(double) * (size_t)walk->n.nq);
+    }
+    return TG_OK;
+}
+
+static bool is_fixed(const tg_cli_walk *walk)
+{
+    tg_joint_info joint;
+    for (int j = 0; j < walk->n.njoint; j++)
+        if (tg_joint_get(walk->m, j, &joint, NULL) == TG_OK && joint.type == TG_JOINT_FREE)
+            return false;
+    return true;
 }
 
 static int clamp(int x, int low, int high)
@@ -270,9 +303,12 @@ static void choose_phase(tg_cli_walk *walk, int rare)
         [TG_CONTACT_BREAKING] = RAISED, [TG_CONTACT_STICKING] = RESTED, [TG_CONTACT_SLIDING] = SLID};
     bool first = walk->phase % 2 == 0;
     int pair = walk->phase / 2;
-    walk->start = first ? pair % STARTS : rare >= 0 ? made_for[rare] : pair % 2 == 0 ? SLID : RAISED;
-    walk->every = first ? 16 : 4;
-    walk->length = walk->every * clamp(first ? walk->share : walk->share / 2, 4, first ? 25 : 12);
+    walk->start = first           ? (rare >= 0 && is_fixed(walk) ? THROWN : pair % STARTS)
+                  : rare >= 0     ? made_for[rare]
+                  : pair % 2 == 0 ? SLID
+                                  : RAISED;
+    walk->every = first ? 16 : walk->start == RESTED ? 8 : 4;
+    walk->length = walk->every * clamp(first ? walk->share : walk->share / 2, 4, first ? 25 : rare >= 0 ? 20 : 12);
     walk->set = pair % TG_CLI_WALK_SETS;
 }
 
@@ -283,7 +319,9 @@ static tg_status begin_phase(tg_cli_walk *walk, int rare)
     const beginning *b = &beginnings[walk->start];
     tg_status status = tg_work_set_params(walk->w, walk->params[walk->set]);
     int key = walk->n.nkey > 0 && walk->phase % 3 != 2 ? walk->phase % walk->n.nkey : -1;
-    if (!b->goes_on && status == TG_OK)
+    if (b->goes_on)
+        memcpy(walk->rest_u, walk->u, sizeof(double) * (size_t)walk->n.nu);
+    else if (status == TG_OK)
     {
         memset(walk->rest_u, 0, sizeof(double) * (size_t)walk->n.nu);
         status = key >= 0 ? tg_key_get(walk->m, key, NULL, walk->q, walk->v, walk->act, walk->rest_u, &error)
@@ -292,7 +330,7 @@ static tg_status begin_phase(tg_cli_walk *walk, int rare)
     }
     fill(walk, walk->v, walk->n.nv, b->speed);
     if (status == TG_OK && b->turn > 0 && walk->n.nequality == 0) /* loops would be torn open */
-        status = turn(walk, b->turn, &error);
+        status = is_fixed(walk) ? turn_to_touch(walk, &error) : turn(walk, b->turn, (uint64_t)walk->phase, &error);
     if (status == TG_OK)
         status = lift(walk, b, &error);
     walk->phase++;
@@ -314,7 +352,8 @@ static void control(tg_cli_walk *walk, const beginning *b)
     }
 }
 
-/* tau = RNEA(q, v, random) - RNEA(q, v, 0), the last term not where the model floats; forces on bodies of up to a tenth of their weight */
+/* tau = RNEA(q, v, random) - RNEA(q, v, 0), the last term not where the model floats; forces that would
+ * accelerate a body by half as much */
 static tg_status force(tg_cli_walk *walk, const beginning *b)
 {
     const tg_sizes *n = &walk->n;
@@ -328,7 +367,7 @@ static tg_status force(tg_cli_walk *walk, const beginning *b)
         walk->tau[k] -= bias[k];
     for (int i = 1; i < n->nbody; i++)
         for (int k = 0; k < 3; k++)
-            walk->wrench[6 * i + k] = walk->mass[i] * tg_cli_walk_noise(walk);
+            walk->wrench[6 * i + k] = 0.5 * b->push * walk->mass[i] * tg_cli_walk_noise(walk);
     return status;
 }
 

@@ -49,9 +49,10 @@ typedef struct held
     int count;
     v4 direction[2];
     double value[2];
+    int surface[2]; /* whose direction it is */
 } held;
 
-static void hold(held *h, v4 direction, double value)
+static void hold(held *h, int surface, v4 direction, double value)
 {
     if (h->count == 2)
         return;
@@ -62,6 +63,7 @@ static void hold(held *h, v4 direction, double value)
             return;
     }
     h->direction[h->count] = direction;
+    h->surface[h->count] = surface;
     h->value[h->count++] = value;
 }
 
@@ -72,13 +74,13 @@ static held flat_directions(const tg_contact_point *c, const sources *s)
     {
         const tg_surface *f = &c->surface[i];
         if (f->flat == 1)
-            hold(&h, f->edge, v4_dot(f->edge, s->turn[i]));
+            hold(&h, i, f->edge, v4_dot(f->edge, s->turn[i]));
         if (f->flat == 2)
         {
             v4 t = tg_orthogonal(c->normal), u = v4_cross(c->normal, t);
             h.count = 0;
-            hold(&h, t, v4_dot(t, s->turn[i]));
-            hold(&h, u, v4_dot(u, s->turn[i]));
+            hold(&h, i, t, v4_dot(t, s->turn[i]));
+            hold(&h, i, u, v4_dot(u, s->turn[i]));
         }
     }
     return h;
@@ -212,6 +214,89 @@ tg_point_motion tg_motion_by_twist(const tg_contact_point *c, v4 shift, v4 turn)
     s.turn[0] = v4_zero();
     s.turn[1] = W;
     return witness_motion(c, &s);
+}
+
+/* ---- transpose ---- */
+
+/* the two products of from_products from the gradient of what it makes */
+static void products_reverse(v4 p, v4 q, v4 g, double along[2])
+{
+    double pq = v4_dot(p, q), pp = v4_dot(p, p), qq = v4_dot(q, q), det = pp * qq - pq * pq;
+    double gp = v4_dot(p, g), gq = v4_dot(q, g);
+    along[0] = fabs(det) > 1e-300 ? (gp * qq - gq * pq) / det : 0;
+    along[1] = fabs(det) > 1e-300 ? (gq * pp - gp * pq) / det : 0;
+}
+
+/* change_of_normal: from the gradient g of the normal to that of the right-hand side and of the held values */
+static v4 normal_reverse(const tg_contact_point *c, const held *h, v4 g, double value[2])
+{
+    value[0] = value[1] = 0;
+    if (h->count == 2)
+    {
+        products_reverse(h->direction[0], h->direction[1], g, value);
+        return v4_zero();
+    }
+    if (h->count == 1)
+    {
+        v4 e = h->direction[0], t = v4_cross(c->normal, e), kt = stiffness(c, t);
+        double k = v4_dot(t, kt), across = fabs(k) > 1e-300 ? v4_dot(t, g) / k : 0;
+        value[0] = v4_dot(e, g) - v4_dot(e, kt) * across;
+        return t * v4_splat(across);
+    }
+    v4 t = tg_orthogonal(c->normal), u = v4_cross(c->normal, t), kt = stiffness(c, t), ku = stiffness(c, u);
+    double tt = v4_dot(t, kt), tu = v4_dot(t, ku), uu = v4_dot(u, ku), det = tt * uu - tu * tu;
+    double gt = v4_dot(t, g), gu = v4_dot(u, g);
+    if (!(fabs(det) > 1e-300))
+        return v4_zero();
+    return t * v4_splat((uu * gt - tu * gu) / det) + u * v4_splat((tt * gu - tu * gt) / det);
+}
+
+/* split_sliding: from the gradient of slide_a to that of rest */
+static v4 sliding_reverse(const tg_contact_point *c, v4 g)
+{
+    const tg_surface *a = &c->surface[0], *b = &c->surface[1];
+    if (a->flat > 0 && b->flat == 0)
+        return tangential(g, c->normal);
+    if (a->flat != 1 || b->flat != 1)
+        return v4_zero();
+    v4 nb = v4_cross(c->normal, b->edge);
+    double det = v4_dot(nb, a->edge);
+    return fabs(det) > 1e-12 ? nb * v4_splat(v4_dot(a->edge, g) / det) : v4_zero();
+}
+
+/* witness_motion backwards, for a displacement of the second shape */
+static tg_twist_gradient witness_reverse(const tg_contact_point *c, tg_point_motion g)
+{
+    static const sources none = {.rotation = {0, 0, 0, 0}};
+    v4 n = c->normal, rest = sliding_reverse(c, g.point);
+    held h = flat_directions(c, &none);
+    v4 normal =
+        g.normal + tg_bend(&c->surface[0], g.point) + g.point * v4_splat(0.5 * c->distance) - stiffness(c, rest);
+    double value[2], distance = g.distance + 0.5 * v4_dot(n, g.point);
+    v4 rhs = rest + normal_reverse(c, &h, normal, value), W = tg_bend(&c->surface[1], rhs);
+    for (int i = 0; i < h.count; i++)
+        if (h.surface[i] == 1)
+            W += h.direction[i] * v4_splat(value[i]);
+    v4 shift = tangential(rhs, n) + n * v4_splat(distance);
+    return (tg_twist_gradient){shift, v4_cross(n, W + shift * v4_splat(0.5 * c->distance))};
+}
+
+tg_twist_gradient tg_twist_reverse(const tg_contact_point *c, tg_point_motion g)
+{
+    if (c->kind == TG_POINT_WITNESS)
+        return witness_reverse(c, g);
+    tg_twist_gradient out = {v4_zero(), v4_zero()};
+    for (int i = 0; i < 3; i++)
+    {
+        v4 unit = v4_zero();
+        unit[i] = 1;
+        tg_point_motion by_shift = tg_motion_by_twist(c, unit, v4_zero()),
+                        by_turn = tg_motion_by_twist(c, v4_zero(), unit);
+        out.shift[i] =
+            v4_dot(g.point, by_shift.point) + v4_dot(g.normal, by_shift.normal) + g.distance * by_shift.distance;
+        out.turn[i] = v4_dot(g.point, by_turn.point) + v4_dot(g.normal, by_turn.normal) + g.distance * by_turn.distance;
+    }
+    return out;
 }
 
 /* ---- sizes ---- */

@@ -16,6 +16,14 @@ typedef struct tg_point_motion
  * first, applied to the contact as a rigid body, plus this one for the difference. */
 tg_point_motion tg_motion_by_twist(const tg_contact_point *c, v4 shift, v4 turn);
 
+/* Its transpose: gradients of a scalar with respect to point, normal and distance become those with respect to shift and turn. */
+typedef struct tg_twist_gradient
+{
+    v4 shift, turn;
+} tg_twist_gradient;
+
+tg_twist_gradient tg_twist_reverse(const tg_contact_point *c, tg_point_motion gradient);
+
 /* A contact that depends on where the shapes will be (tg_has_course): tg_motion_by_twist displaces that place by the same twist
  * as the shape, as a field. Whatever displaces it further (the shape's velocity is another one, or the shape turns while its
  * velocity does not) comes on top: `shift` at the contact point, and rotation vector `turn`, of where shape `which` (0, 1)

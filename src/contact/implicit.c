@@ -152,6 +152,8 @@ static void single(const tg_implicit *f, int row, double value, double *w, doubl
 
 static double single_gradient(const tg_implicit *f, int row, double value, const double *Lbar, const double *z)
 {
+    if (value == 0)
+        return 0;
     const double *G = f->island->G + (size_t)row * (size_t)f->island->ldg;
     return value * (Lbar[row] + v4_dot_of(f->island->rows, G, z));
 }

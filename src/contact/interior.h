@@ -55,6 +55,9 @@ double tg_interior_longest(const tg_interior *p);
 /* (x, z, psi) += alpha (dx, dz, dpsi) */
 void tg_interior_move(tg_interior *p, double alpha);
 
+/* Keeps x when its residual is below best; returns the smaller of the two. */
+double tg_interior_note(tg_interior *p, double best);
+
 /* Iterates from where p is until the residual is below aim or it makes no progress; returns the smaller of best and the best
  * residual met, whose x is in p->best. */
 double tg_interior_iterate(tg_interior *p, double best, double aim);

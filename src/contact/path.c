@@ -12,7 +12,13 @@
 #include "contact/interior.h"
 #include "contact/solver.h"
 
+enum
+{
+    CORRECTIONS = 3
+};
+
 static const double most_correction = 0.5;  /* of a variable: the step before was too long */
+static const double small_correction = 0.05; /* near enough to go on from there */
 static const double good_correction = 0.2; /* the step may become longer */
 static const double to_boundary = 0.9, longest = 4, shortest = 1e-7;
 static const double near_end = 0.1; /* of t: the interior point goes on from there */
@@ -204,8 +210,8 @@ static void clear(const path *l)
 }
 
 /* Back to the path, at right angles to the last tangent, then the tangent there: of length one (largest relative change) and
- * onwards. False when the path is too far away. */
-static bool correct(path *l)
+ * onwards. Returns how far away the path was, INFINITY when too far. */
+static double correct(path *l)
 {
     tg_interior *p = l->p;
     double square = l->t * l->t;
@@ -217,17 +223,33 @@ static bool correct(path *l)
     add(l, beta, l->sx, l->sz, l->spsi);
     double size = tg_larger(relative_size(p), fabs(beta) / l->t);
     if (!(size <= most_correction) || !(tg_interior_longest(p) > 1))
-        return false;
+        return INFINITY;
     tg_interior_move(p, 1);
     l->t += beta;
-    l->length *= tg_smaller(tg_larger(sqrt(good_correction / tg_larger(size, 1e-10)), 0.5), 3);
     l->tt = (onwards > 0 ? 1 : -1) / scale;
     clear(l);
     add(l, l->tt, l->sx, l->sz, l->spsi);
     copy(l, l->tx, p->dx);
     copy(l, l->tz, p->dz);
     copy(l, l->tpsi, p->dpsi);
-    return true;
+    return size;
+}
+
+/* to a point on the path that can be relied on; false when there is none near */
+static bool settle(path *l)
+{
+    for (int k = 0; k < CORRECTIONS; k++)
+    {
+        l->p->steps++;
+        double size = l->p->system->factor(l->p) ? correct(l) : INFINITY;
+        if (k == 0 && size < INFINITY)
+            l->length *= tg_smaller(tg_larger(sqrt(good_correction / tg_larger(size, 1e-10)), 0.5), 3);
+        if (size <= small_correction)
+            return true;
+        if (!(size < INFINITY))
+            return false;
+    }
+    return false;
 }
 
 static void predict(path *l)
@@ -283,20 +305,23 @@ double tg_interior_path(tg_interior *p, double best, double aim)
 {
     path l = path_from(p);
     double next_try = near_end;
+    int most = p->steps + p->max_path;
     p->target = p->second = 0;
     keep_point(&l);
-    for (int k = 0; k < p->max_path && best > aim && l.length > shortest && !diverges(&l); k++)
+    while (p->steps < most && best > aim && l.length > shortest && !diverges(&l))
     {
-        p->steps++;
-        if (!p->system->factor(p) || !correct(&l))
+        if (settle(&l))
+        {
+            keep_point(&l);
+            best = tg_interior_note(p, best);
+        }
+        else
         {
             restore_point(&l);
             l.length *= 0.25;
         }
-        else
-            keep_point(&l);
 #ifdef PATH_TRACE
-        printf("   path %d t %.3e tt %.2e length %.2e\n", k, l.t, l.tt * l.t, l.length);
+        printf("   path %d t %.3e tt %.2e length %.2e\n", p->steps, l.t, l.tt * l.t, l.length);
 #endif
         if (l.t < next_try && l.tt < 0)
         {

@@ -22,6 +22,7 @@ typedef struct reverse
     const double *q;
     const tg_row_term *term; /* the one that is looked at, or (contacts) the first */
     int terms;
+    const double *touch; /* the contacts' own gradients, or NULL */
     double dt, *gdt;
     tg_gradient g;
 } reverse;
@@ -101,20 +102,6 @@ static double apply(const point_gradient *g, tg_point_motion d)
     return v4_dot(g->point, d.point) + v4_dot(g->normal, d.normal) + g->distance * d.distance;
 }
 
-/* the transpose of tg_motion_by_twist, column by column */
-static pull relative_pull(const tg_contact_point *c, const point_gradient *g)
-{
-    pull out = {v4_zero(), v4_zero()};
-    for (int i = 0; i < 3; i++)
-    {
-        v4 unit = v4_zero();
-        unit[i] = 1;
-        out.lin[i] = apply(g, tg_motion_by_twist(c, unit, v4_zero()));
-        out.ang[i] = apply(g, tg_motion_by_twist(c, v4_zero(), unit));
-    }
-    return out;
-}
-
 /* where a geom sits in its body: from the gradient of its displacement, at its origin */
 static void place_gradient(const reverse *r, int geom, pull displaced)
 {
@@ -129,6 +116,16 @@ static void place_gradient(const reverse *r, int geom, pull displaced)
         r->g.params[m->offset.geom_quat + 4 * geom + i] += T[i] * turn[0] + T[4 + i] * turn[1] + T[8 + i] * turn[2];
 }
 
+/* how many numbers of its size a geom's surface depends on */
+static int sizes_of(int type)
+{
+    static const int count[] = {
+        [TG_GEOM_PLANE] = 0,     [TG_GEOM_HFIELD] = 0,   [TG_GEOM_SPHERE] = 1, [TG_GEOM_CAPSULE] = 2,
+        [TG_GEOM_ELLIPSOID] = 3, [TG_GEOM_CYLINDER] = 2, [TG_GEOM_BOX] = 3,    [TG_GEOM_MESH] = 3};
+    _Static_assert(sizeof count / sizeof count[0] == TG_GEOM_TYPE_COUNT, "one a type");
+    return count[type];
+}
+
 /* place and size of a geom; displaced: at the contact point */
 static void geom_gradient(const reverse *r, const tg_touch *t, const tg_query *query, int which,
                           const point_gradient *g, pull displaced)
@@ -136,7 +133,7 @@ static void geom_gradient(const reverse *r, const tg_touch *t, const tg_query *q
     int geom = which == 0 ? t->pair.first : t->pair.second;
     v4 arm = t->at.point - query->shape[which].x;
     place_gradient(r, geom, (pull){displaced.lin, displaced.ang + v4_cross(arm, displaced.lin)});
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < sizes_of(r->m->geom_type[geom]); k++)
         r->g.params[r->m->offset.geom_size + 3 * geom + k] += apply(g, tg_motion_by_size(query, &t->at, which, k));
 }
 
@@ -195,6 +192,12 @@ static point_gradient touch_terms(const reverse *r, const tg_touch *t, int row, 
         turn += v4_cross(F[i].lin, u) + v4_cross(F[i].ang, o);
         g.point += v4_cross(F[i].lin, o);
     }
+    if (r->touch != NULL)
+    {
+        const double *own = r->touch + TG_TOUCH_GRADIENT * (t - r->w->rows->touch);
+        g.point += v4_loadu(own);
+        turn += v4_loadu(own + 4);
+    }
     g.normal = v4_cross(turn, t->at.normal);
     return g;
 }
@@ -219,7 +222,8 @@ static void touch_reverse(const reverse *r, const tg_touch *t, int row, double g
 {
     pull F[TG_ROW_TERMS];
     point_gradient g = touch_terms(r, t, row, gphi, F);
-    pull second = relative_pull(&t->at, &g);
+    tg_twist_gradient relative = tg_twist_reverse(&t->at, (tg_point_motion){g.point, g.normal, g.distance});
+    pull second = {relative.shift, relative.turn};
     pull first = {g.point - second.lin, v4_cross(t->at.normal, g.normal) - second.ang};
     seed_touch(r, t, 0, F, first);
     seed_touch(r, t, 1, F, second);
@@ -438,15 +442,15 @@ static bool acts(const reverse *r, const tg_constraint *c, const double *gphi)
 }
 
 void tg_rows_reverse(const tg_model *m, tg_work *w, const double *q, const tg_row_term *term, int terms,
-                     const double *gphi, double dt, double *gdt, tg_gradient g)
+                     const double *gphi, const double *touch, double dt, double *gdt, tg_gradient g)
 {
     const tg_rows *rows = w->rows;
-    reverse all = {m, w, q, term, terms, dt, gdt, g};
+    reverse all = {m, w, q, term, terms, touch, dt, gdt, g};
     for (int i = 0; i < rows->nconstraint; i++)
     {
         const tg_constraint *c = &rows->constraint[i];
         const double *own = gphi != NULL ? gphi + c->row : NULL;
-        if (!acts(&all, c, own))
+        if (!acts(&all, c, own) && !(touch != NULL && c->source == TG_SOURCE_CONTACT))
             continue;
         if (c->source == TG_SOURCE_CONTACT)
         {
@@ -455,7 +459,7 @@ void tg_rows_reverse(const tg_model *m, tg_work *w, const double *q, const tg_ro
         }
         for (int k = 0; k < terms; k++)
         {
-            reverse one = {m, w, q, &term[k], 1, dt, gdt, g};
+            reverse one = {m, w, q, &term[k], 1, NULL, dt, gdt, g};
             constraint_reverse(&one, c, term[k].f + c->row, k == 0 ? own : NULL);
         }
     }

@@ -24,7 +24,7 @@ enum
     MOST_IDLE = 20,
     MOST_SHORT = 5, /* steps in a row: the matrix is singular where the path turns back (path.c) */
     NEAR_STARTS = 3,
-    PATH_STEPS = 400
+    PATH_STEPS = 500
 };
 
 static const double shortest_step = 0.1; /* below: the iterate is badly centred */
@@ -395,6 +395,15 @@ static double iterate(tg_interior *p)
     return alpha;
 }
 
+double tg_interior_note(tg_interior *p, double best)
+{
+    double here = p->system->residual(p, p->x);
+    if (!(here < best))
+        return best;
+    memcpy(p->best, p->x, (size_t)p->cones->rows * sizeof *p->best);
+    return here;
+}
+
 double tg_interior_iterate(tg_interior *p, double best, double aim)
 {
     int idle = 0, brief = 0; /* iterations since the residual last fell by a tenth; since the last good step */
@@ -407,14 +416,10 @@ double tg_interior_iterate(tg_interior *p, double best, double aim)
         if (!(alpha > 1e-10))
             break;
         brief = alpha < shortest_step ? brief + 1 : 0;
-        double here = p->system->residual(p, p->x);
-        idle = here < 0.9 * best ? 0 : idle + 1;
-        if (here < best)
-        {
-            best = here;
-            memcpy(p->best, p->x, (size_t)p->cones->rows * sizeof *p->best);
-        }
-        if (best <= aim || !isfinite(here))
+        double before = best;
+        best = tg_interior_note(p, best);
+        idle = best < 0.9 * before ? 0 : idle + 1;
+        if (best <= aim)
             break;
     }
     return best;

@@ -40,6 +40,15 @@ static tg_status check_body_query(const tg_model *m, tg_work *w, tg_stage stage,
     return point == NULL ? TG_OK : tg_check_vector(w, "point", point, 3);
 }
 
+static void store_column(double *out, int nv, int k, spatial x)
+{
+    for (int i = 0; i < 3; i++)
+    {
+        out[i * nv + k] = x.lin[i];
+        out[(i + 3) * nv + k] = x.ang[i];
+    }
+}
+
 static void fill_jacobian(const tg_model *m, const tg_work *w, int body, view s, double *out)
 {
     int nv = m->nv;
@@ -48,14 +57,7 @@ static void fill_jacobian(const tg_model *m, const tg_work *w, int body, view s,
     if (node == 0)
         return;
     for (int k = m->node_dof[node] + m->node_ndof[node] - 1; k >= 0; k = m->dof_parent[k])
-    {
-        spatial J = seen(s, spatial_load(w->J + SPATIAL_SIZE * k));
-        for (int i = 0; i < 3; i++)
-        {
-            out[i * nv + k] = J.lin[i];
-            out[(i + 3) * nv + k] = J.ang[i];
-        }
-    }
+        store_column(out, nv, k, seen(s, spatial_load(w->J + SPATIAL_SIZE * k)));
 }
 
 tg_status tg_body_jacobian(const tg_model *m, tg_work *w, int body, const double point[3], tg_frame frame, double *out)
@@ -65,17 +67,25 @@ tg_status tg_body_jacobian(const tg_model *m, tg_work *w, int body, const double
     return TG_OK;
 }
 
-tg_status tg_site_jacobian(const tg_model *m, tg_work *w, int site, tg_frame frame, double *out)
+static tg_status site_view(const tg_model *m, tg_work *w, tg_stage stage, int site, tg_frame frame, const double *out,
+                           view *s)
 {
-    TG_TRY(tg_need_stage(m, w, TG_STAGE_POSITION));
+    TG_TRY(tg_need_stage(m, w, stage));
     TG_TRY(tg_check_index(w, "site", site, m->nsite));
     int body = m->site_body[site];
     const double *pos = TG_PARAM(w->params, site_pos) + 3 * site;
-    TG_TRY(check_body_query(m, w, TG_STAGE_POSITION, body, frame == TG_FRAME_WORLD ? NULL : pos, frame, out));
-    view s = make_view(m, w, body, frame == TG_FRAME_WORLD ? NULL : pos, frame);
-    if (s.local) /* the axes of the site, not of its body */
-        s.R = mat3_product(s.R, mat3_from_quat(TG_PARAM(w->params, site_quat) + 4 * site));
-    fill_jacobian(m, w, body, s, out);
+    TG_TRY(check_body_query(m, w, stage, body, frame == TG_FRAME_WORLD ? NULL : pos, frame, out));
+    *s = make_view(m, w, body, frame == TG_FRAME_WORLD ? NULL : pos, frame);
+    if (s->local) /* the axes of the site, not of its body */
+        s->R = mat3_product(s->R, mat3_from_quat(TG_PARAM(w->params, site_quat) + 4 * site));
+    return TG_OK;
+}
+
+tg_status tg_site_jacobian(const tg_model *m, tg_work *w, int site, tg_frame frame, double *out)
+{
+    view s;
+    TG_TRY(site_view(m, w, TG_STAGE_POSITION, site, frame, out, &s));
+    fill_jacobian(m, w, m->site_body[site], s, out);
     return TG_OK;
 }
 
@@ -91,6 +101,56 @@ tg_status tg_body_velocity(const tg_model *m, tg_work *w, int body, const double
     TG_TRY(check_body_query(m, w, TG_STAGE_VELOCITY, body, point, frame, out));
     spatial V = spatial_load(w->V + SPATIAL_SIZE * m->body_node[body]);
     store_twist(out, seen(make_view(m, w, body, point, frame), V));
+    return TG_OK;
+}
+
+/* A dof k behind node l turns what is behind it: dV = (V_l - V) x J_k at a fixed point; the body's own point p moves besides, and its axes turn. */
+static spatial velocity_change(view s, tg_frame frame, spatial V, spatial Vl, spatial J)
+{
+    spatial dV = motion_cross(spatial_sub(Vl, V), J);
+    spatial out = {twist_at(dV, s.point), dV.ang};
+    if (frame != TG_FRAME_WORLD)
+        out.lin += v4_cross(V.ang, twist_at(J, s.point));
+    if (!s.local)
+        return out;
+    v4 lin = out.lin - v4_cross(J.ang, twist_at(V, s.point)), ang = out.ang - v4_cross(J.ang, V.ang);
+    return (spatial){mat3_mul_t(s.R, lin), mat3_mul_t(s.R, ang)};
+}
+
+static void fill_velocity_derivative(const tg_model *m, const tg_work *w, int body, view s, tg_frame frame, double *out)
+{
+    memset(out, 0, sizeof(double) * 6 * (size_t)m->nv);
+    int node = m->body_node[body];
+    spatial V = spatial_load(w->V + SPATIAL_SIZE * node);
+    for (int i = node; i > 0; i = m->node_parent[i])
+    {
+        spatial Vl = spatial_load(w->V + SPATIAL_SIZE * m->node_parent[i]);
+        for (int k = m->node_dof[i]; k < m->node_dof[i] + m->node_ndof[i]; k++)
+            store_column(out, m->nv, k, velocity_change(s, frame, V, Vl, spatial_load(w->J + SPATIAL_SIZE * k)));
+    }
+}
+
+tg_status tg_body_velocity_derivative(const tg_model *m, tg_work *w, int body, const double point[3], tg_frame frame,
+                                      double *out)
+{
+    TG_TRY(check_body_query(m, w, TG_STAGE_VELOCITY, body, point, frame, out));
+    fill_velocity_derivative(m, w, body, make_view(m, w, body, point, frame), frame, out);
+    return TG_OK;
+}
+
+tg_status tg_site_velocity_derivative(const tg_model *m, tg_work *w, int site, tg_frame frame, double *out)
+{
+    view s;
+    TG_TRY(site_view(m, w, TG_STAGE_VELOCITY, site, frame, out, &s));
+    fill_velocity_derivative(m, w, m->site_body[site], s, frame, out);
+    return TG_OK;
+}
+
+tg_status tg_site_velocity(const tg_model *m, tg_work *w, int site, tg_frame frame, double out[6])
+{
+    view s;
+    TG_TRY(site_view(m, w, TG_STAGE_VELOCITY, site, frame, out, &s));
+    store_twist(out, seen(s, spatial_load(w->V + SPATIAL_SIZE * m->body_node[m->site_body[site]])));
     return TG_OK;
 }
 

@@ -78,11 +78,11 @@ static tg_status check(const tg_model *m, const tg_quadratic_cost *c, const tg_t
         return tg_fail(error, TG_ERR_VALUE, "tg_rollout_cost: controls.steps is %d; must be at least 1",
                        controls->steps);
     bool q = c->weight_q != NULL || c->last_q != NULL, v = c->weight_v != NULL || c->last_v != NULL;
-    const char *missing = q && states->q == NULL                         ? "states.q"
-                          : q && c->q == NULL                            ? "cost.q"
-                          : v && states->v == NULL                       ? "states.v"
-                          : c->weight_u != NULL && controls->u == NULL   ? "controls.u"
-                                                                         : NULL;
+    const char *missing = q && states->q == NULL                       ? "states.q"
+                          : q && c->q == NULL                          ? "cost.q"
+                          : v && states->v == NULL                     ? "states.v"
+                          : c->weight_u != NULL && controls->u == NULL ? "controls.u"
+                                                                       : NULL;
     return missing != NULL ? tg_fail(error, TG_ERR_ARGUMENT, "tg_rollout_cost: %s is NULL", missing) : TG_OK;
 }
 
@@ -105,8 +105,8 @@ tg_status tg_rollout_cost(const tg_model *m, const tg_quadratic_cost *c, const t
         bool last = t == controls->steps;
         const double *weight_q = last && c->last_q != NULL ? c->last_q : c->weight_q;
         const double *weight_v = last && c->last_v != NULL ? c->last_v : c->weight_v;
-        TG_TRY(configuration_cost(m, weight_q, row_of(states->q, t, m->nq), c->q, scratch, row_of(g->q, t, m->nv), value,
-                                  error));
+        TG_TRY(configuration_cost(m, weight_q, row_of(states->q, t, m->nq), c->q, scratch, row_of(g->q, t, m->nv),
+                                  value, error));
         *value += square(m->nv, weight_v, row_of(states->v, t, m->nv), c->v, row_of(g->v, t, m->nv));
         if (!last && c->weight_u != NULL)
             *value += square(m->nu, c->weight_u, controls->u + (size_t)t * (size_t)m->nu, c->u, row_of(gu, t, m->nu));

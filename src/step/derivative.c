@@ -31,7 +31,7 @@ static tg_status factor_islands(tg_work *w)
             return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "derivatives of an impact with Poisson's restitution");
         s->problem[i] = tg_island_problem(r, island);
         TG_TRY(tg_implicit_factor(&s->problem[i], r->L + island->row, r->sigma + island->row, r->mode + island->block,
-                                  island->result.selection, TG_IMPLICIT_MOTION, &arena, &s->implicit[i], &w->error));
+                                  island->result.selection, s->use, &arena, &s->implicit[i], &w->error));
     }
     return TG_OK;
 }
@@ -75,6 +75,14 @@ static void make_label(tg_work *w)
     bool projected = s->options.project && w->model->nequality > 0; /* whose change of q+ is left out */
     if (s->info.status != TG_STEP_SOLVED || projected)
         s->label.kind = TG_LABEL_REGULARISED;
+}
+
+tg_status tg_step_prepare_forces(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    s->factored = s->factored && s->use == TG_IMPLICIT_FORCES;
+    s->use = TG_IMPLICIT_FORCES;
+    return tg_step_prepare(m, w);
 }
 
 tg_status tg_step_prepare(const tg_model *m, tg_work *w)

@@ -206,11 +206,11 @@ typedef struct estimate
 static tg_status richardson(task *t, mover move, double *x, int index, double h, estimate *e)
 {
     double value[4] = {0};
-    const double at[4] = {h, -h, h / 2, -h / 2};
+    const double at[4] = {-h, h, -h / 2, h / 2}; /* a number at the edge of its domain is met first */
     e->outcome = TAKEN;
     for (int i = 0; i < 4 && e->outcome == TAKEN; i++)
         TG_TRY(move(t, x, index, at[i], &value[i], &e->outcome));
-    double wide = (value[0] - value[1]) / (2 * h), narrow = (value[2] - value[3]) / h;
+    double wide = (value[1] - value[0]) / (2 * h), narrow = (value[3] - value[2]) / h;
     e->value = e->outcome == TAKEN ? narrow + (narrow - wide) / 3 : NAN;
     e->rounding = 2 * t->noise / h;
     e->spread = e->outcome == TAKEN ? fmax(fabs(narrow - wide), e->rounding) : NAN;
@@ -281,10 +281,16 @@ static tg_status difference(task *t, mover move, double *x, int index, double h,
 
 /* ---- all numbers ---- */
 
+int tg_differences_stride(int n, int most)
+{
+    return most > 0 && n > most ? (n + most - 1) / most : 1;
+}
+
 static tg_status differences(task *t, mover move, double *x, int n, double h, double *derivative, double *spread)
 {
+    int stride = tg_differences_stride(n, t->request->most), first = t->request->first % stride;
     t->largest = 0;
-    for (int i = 0; derivative != NULL && i < n; i++)
+    for (int i = first; derivative != NULL && i < n; i += stride)
         TG_TRY(difference(t, move, x, i, h, &derivative[i], spread != NULL ? &spread[i] : NULL));
     return TG_OK;
 }
@@ -404,11 +410,12 @@ tg_status tg_step_differences(const tg_model *m, tg_differences *d, const tg_dif
 {
     if (d == NULL)
         return TG_ERR_ARGUMENT;
-    if (m != d->m || request == NULL || request->state == NULL || out == NULL || in == NULL)
+    if (m != d->m || request == NULL || request->state == NULL || request->first < 0 || out == NULL || in == NULL)
         return tg_fail(&d->work->error, TG_ERR_ARGUMENT, "tg_step_differences: %s",
                        m != d->m                ? "d was created for another model"
                        : request == NULL        ? "request is NULL"
                        : request->state == NULL ? "request.state is NULL"
+                       : request->first < 0     ? "request.first is negative"
                        : out == NULL            ? "out is NULL"
                                                 : "in is NULL");
     task t = {.d = d, .request = request, .out = out};

@@ -353,13 +353,14 @@ static void add_rows(const tg_forward *f, const double *A, const double *x, doub
 /* Rows of the problem, one vector each. */
 typedef struct row_changes
 {
-    double *w, *n;    /* of sigma at frozen L, of J p */
-    double *dL, *l;   /* of impulses; of those, at frozen equations */
+    double *w, *n;  /* of sigma at frozen L, of J p */
+    double *dL, *l; /* of impulses; of those, at frozen equations */
     double *part;
 } row_changes;
 
 /* friction that follows the slip: dL = l + D w of its coefficients */
-static void friction_change(const tg_forward *f, int index, const tg_cotangent *in, const row_changes *c, double *column)
+static void friction_change(const tg_forward *f, int index, const tg_cotangent *in, const row_changes *c,
+                            double *column)
 {
     const tg_rows_island *island = &f->w->rows->island[index];
     int nv = f->m->nv;

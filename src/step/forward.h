@@ -58,7 +58,7 @@ typedef struct tg_forward
 #define X(name, count) double *name;
     TG_FORWARD_ARRAYS(X)
 #undef X
-    bool *slipping; /* as in tg_rows_deriv */
+    bool *slipping; /* as in tg_rows_forward */
     int *dof;
 } tg_forward;
 

@@ -2,7 +2,7 @@
  *
  * The derivatives of inverse dynamics at a = (v+ - v) / dt contain those of M and of the bias and, with all other forces taken out of the sums over
  * subtrees, what these do as they turn with their bodies. */
-#include "contact/rows_deriv.h"
+#include "contact/rows_forward.h"
 #include "dynamics/actuation.h"
 #include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
@@ -42,19 +42,19 @@ static void constraint_forces(tg_forward *f)
     tg_node_twists(m, f->w, f->s->v_next, f->node_next);
     tg_twists_along(m, f->w, f->node_next, f->along_next);
     tg_twists_along(m, f->w, f->w->V, f->along_start);
-    tg_rows_deriv d = {.next = {f->s->v_next, f->node_next, f->along_next},
-                       .start = {f->s->v, f->w->V, f->along_start},
-                       .spread = spread_field(f),
-                       .force_q = f->force_q,
-                       .force_v = f->force_v,
-                       .sigma_q = f->sigma_q,
-                       .sigma_v = f->sigma_v,
-                       .spread_q = f->spread_q,
-                       .spread_v = f->spread_v,
-                       .friction = f->friction,
-                       .slipping = f->slipping,
-                       .ld = f->ldr,
-                       .settings = &f->s->settings};
+    tg_rows_forward d = {.next = {f->s->v_next, f->node_next, f->along_next},
+                         .start = {f->s->v, f->w->V, f->along_start},
+                         .spread = spread_field(f),
+                         .force_q = f->force_q,
+                         .force_v = f->force_v,
+                         .sigma_q = f->sigma_q,
+                         .sigma_v = f->sigma_v,
+                         .spread_q = f->spread_q,
+                         .spread_v = f->spread_v,
+                         .friction = f->friction,
+                         .slipping = f->slipping,
+                         .ld = f->ldr,
+                         .settings = &f->s->settings};
     tg_clear(f->sigma_q, m->nv, f->ldr);
     tg_clear(f->sigma_v, m->nv, f->ldr);
     if (f->spreads)

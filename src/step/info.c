@@ -111,6 +111,14 @@ tg_status tg_need_step(const tg_model *m, tg_work *w)
     return TG_OK;
 }
 
+int tg_contact_count(const tg_work *w)
+{
+    int count = 0;
+    for (int b = 0; b < w->rows->nblock; b++)
+        count += w->rows->constraint[w->rows->order[b]].source == TG_SOURCE_CONTACT;
+    return count;
+}
+
 tg_status tg_step_contacts(const tg_model *m, tg_work *w, tg_step_contact *contact, int capacity, int *count)
 {
     TG_TRY(tg_need_step(m, w));

@@ -35,7 +35,8 @@ void tg_step_integrate(const tg_model *m, tg_work *w)
     tg_advance(m, s->q, s->part, s->q_next);
 }
 
-void tg_integrator_reverse(const tg_model *m, const tg_work *w, const double *g_next, double *gq, double *gv, double *gdt)
+void tg_integrator_reverse(const tg_model *m, const tg_work *w, const double *g_next, double *gq, double *gv,
+                           double *gdt)
 {
     const tg_step_work *s = w->step;
     double dt = s->options.dt;

@@ -49,7 +49,8 @@ static void fill_rows(const tg_model *m, tg_work *w, const tg_jacobian *j, const
 
 static tg_status check_indices(const tg_model *m, tg_work *w, const tg_jacobian *j)
 {
-    bool any = j->dq_dparams != NULL || j->dv_dparams != NULL || j->dact_dparams != NULL;
+    bool any = j->dq_dparams != NULL || j->dv_dparams != NULL || j->dact_dparams != NULL || j->dforce_dparams != NULL ||
+               j->dpoint_dparams != NULL;
     if (any && (j->nindex < 0 || (j->index == NULL && j->nindex > 0)))
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "jacobian: %d parameters%s", j->nindex,
                        j->index == NULL ? " at NULL" : "");
@@ -86,13 +87,19 @@ static void fill_columns(const tg_model *m, tg_work *w, const tg_jacobian *j)
     integrate_columns(m, w, m->nv, false, j->dv_dtau, j->dq_dtau);
 }
 
+/* ---- all ---- */
+
 tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
 {
     TG_TRY(tg_check_work(m, w));
     if (j == NULL)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "jacobian is NULL");
     TG_TRY(check_indices(m, w, j));
-    TG_TRY(tg_step_prepare(m, w));
+    const block force = {j->dforce_dq,   j->dforce_dv,  j->dforce_dact,   j->dforce_du,
+                         j->dforce_dtau, j->dforce_ddt, j->dforce_dparams};
+    const block point = {j->dpoint_dq,   j->dpoint_dv,  j->dpoint_dact,   j->dpoint_du,
+                         j->dpoint_dtau, j->dpoint_ddt, j->dpoint_dparams};
+    TG_TRY(wanted(&force) || wanted(&point) ? tg_step_prepare_forces(m, w) : tg_step_prepare(m, w));
     block q = {j->dq_dq, j->dq_dv, j->dq_dact, j->dq_du, j->dq_dtau, j->dq_ddt, j->dq_dparams};
     block v = {j->dv_dq, j->dv_dv, j->dv_dact, j->dv_du, j->dv_dtau, j->dv_ddt, j->dv_dparams};
     const block act = {j->dact_dq, j->dact_dv, j->dact_dact, j->dact_du, j->dact_dtau, j->dact_ddt, j->dact_dparams};
@@ -106,6 +113,9 @@ tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
     fill_rows(m, w, j, &q, m->nv, unit, &(tg_cotangent){.q = unit});
     fill_rows(m, w, j, &v, m->nv, unit, &(tg_cotangent){.v = unit});
     fill_rows(m, w, j, &act, m->na, unit, &(tg_cotangent){.act = unit});
+    int contacts = tg_contact_count(w) < j->ncontact ? tg_contact_count(w) : j->ncontact;
+    fill_rows(m, w, j, &force, 3 * contacts, unit, &(tg_cotangent){.force = unit});
+    fill_rows(m, w, j, &point, 3 * contacts, unit, &(tg_cotangent){.point = unit});
     if (tg_saltation_acts(w))
         TG_TRY(tg_saltation_jacobian(m, w, j));
     j->label = w->step->label;

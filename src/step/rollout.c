@@ -63,7 +63,6 @@ static void place_gradient(const tg_model *m, tg_cotangent *g, tg_arena *arena)
     *g = (tg_cotangent){.q = TG_TAKE(arena, double, m->nv, "q"),
                         .v = TG_TAKE(arena, double, m->nv, "v"),
                         .act = TG_TAKE(arena, double, m->na, "act"),
-                        .params = TG_TAKE(arena, double, m->nparams, "params"),
                         .dt = TG_TAKE(arena, double, 1, "dt")};
 }
 
@@ -382,11 +381,9 @@ static tg_status step_back(const tg_model *m, tg_work *w, tg_tape *t, int step, 
     tg_cotangent g = t->g;
     g.u = in->u == NULL ? NULL : in->u + (size_t)step * (size_t)m->nu;
     g.tau = in->tau == NULL ? NULL : in->tau + (size_t)step * (size_t)m->nv;
-    g.params = in->params == NULL ? NULL : t->g.params;
+    g.params = in->params;
     TG_TRY(restore_step(m, w, t, step, in->params != NULL));
-    TG_TRY(tg_step_vjp(m, w, &(tg_cotangent){.q = t->after.q, .v = t->after.v, .act = t->after.act}, &g, &now));
-    for (int i = 0; in->params != NULL && i < m->nparams; i++)
-        in->params[i] += t->g.params[i];
+    TG_TRY(tg_step_vjp_add(m, w, &(tg_cotangent){.q = t->after.q, .v = t->after.v, .act = t->after.act}, &g, &now));
     if (in->dt != NULL)
         *in->dt += *t->g.dt;
     worse_label(label, &now);

@@ -84,6 +84,7 @@ tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, cons
     TG_TRY(tg_check_work(m, w));
     tg_step_work *s = w->step;
     s->done = s->modes = s->factored = false;
+    s->use = TG_IMPLICIT_MOTION;
     TG_TRY(tg_step_options(m, w, options));
     TG_TRY(check_arrays(m, w, "in", in));
     TG_TRY(check_arrays(m, w, "out", out));

@@ -57,6 +57,12 @@ tg_status tg_step_project(const tg_model *m, tg_work *w);
 /* Modes of all constraints, if they are not there yet. (info.c) */
 tg_status tg_step_modes(tg_work *w);
 
+/* How many contacts tg_step_contacts lists. (info.c) */
+int tg_contact_count(const tg_work *w);
+
+/* Whether gradients of what came out contain forces or points of contacts. (step_vjp.c) */
+bool tg_wants_contacts(const tg_cotangent *out);
+
 /* tg_info of the step. (info.c) */
 tg_status tg_step_report(const tg_model *m, tg_work *w);
 
@@ -77,6 +83,9 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_options *optio
 void tg_step_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in);
 tg_status tg_step_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out);
 
+/* tg_step_vjp that adds to in->params. (step_vjp.c) */
+tg_status tg_step_vjp_add(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label);
+
 /* Whether the last step had impacts whose time counts. (saltation.c) */
 bool tg_saltation_acts(const tg_work *w);
 
@@ -88,5 +97,8 @@ tg_status tg_saltation_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j);
 /* Brings back what the derivatives of the last step need, if something else has used the workspace since; the factors of
  * its islands; the label. (derivative.c) */
 tg_status tg_step_prepare(const tg_model *m, tg_work *w);
+
+/* The same for derivatives of the impulses themselves, which redundant rows share by the selection rule. (derivative.c) */
+tg_status tg_step_prepare_forces(const tg_model *m, tg_work *w);
 
 #endif

@@ -29,11 +29,21 @@ typedef struct reverse
     double *Lbar, *z, *turn, *gphi, *f, *f_start; /* rows each */
     tg_gradient g;
     double *gact, *gu, *wrench;
-    bool turns;  /* redundant rows slide */
-    bool starts; /* rows depend on the velocities at the start: f_start */
+    const double *touch; /* gradients of the contacts' frames, or NULL */
+    bool turns;          /* redundant rows slide */
+    bool starts;         /* rows depend on the velocities at the start: f_start */
 } reverse;
 
 /* ---- impulses ---- */
+
+/* whether anybody asks for the gradient of a block's friction coefficients: the parameters, or velocities on which they depend */
+static bool friction_counts(const reverse *r, int block)
+{
+    const tg_rows *rows = r->w->rows;
+    const tg_constraint *c = &rows->constraint[rows->order[block]];
+    return c->source == TG_SOURCE_CONTACT &&
+           (r->g.params != NULL || r->w->params->value[rows->touch[c->index].law.kinetic] != 1);
+}
 
 static void island_reverse(reverse *r, int i)
 {
@@ -47,16 +57,53 @@ static void island_reverse(reverse *r, int i)
     for (int b = 0; b < island->blocks; b++)
     {
         const tg_block *block = &rows->block[island->block + b];
+        int axes = friction_counts(r, island->block + b) ? block->rows - 1 : 0;
         for (int axis = 0; axis < 5; axis++)
-            mu[5 * (island->block + b) + axis] = block->kind == TG_BLOCK_CONTACT && axis < block->rows - 1
-                                                     ? tg_implicit_mu_gradient(f, b, axis, Lbar, z)
-                                                     : 0;
+            mu[5 * (island->block + b) + axis] = axis < axes ? tg_implicit_mu_gradient(f, b, axis, Lbar, z) : 0;
         bound[island->block + b] = block->kind == TG_BLOCK_FRICTION ? tg_implicit_bound_gradient(f, b, Lbar, z) : 0;
     }
 }
 
-/* Lbar = J A^-1 vbar, z of every island, y = A^-1 (vbar + J^T z) */
-static void impulses_reverse(reverse *r)
+static v4 three(const double *x, int index)
+{
+    return x != NULL ? v4_load3(x + 3 * index) : v4_zero();
+}
+
+/* force = sum of axes L / dt, and the same for the torque: gradients of L, of turns of the frame (dF = turn x F) and of dt */
+static void contact_reverse(reverse *r, const tg_constraint *c, int index, const tg_cotangent *out)
+{
+    const tg_bond *b = &r->w->rows->touch[c->index].bond;
+    v4 g[2] = {three(out->force, index), three(out->torque, index)}, F[2] = {v4_zero(), v4_zero()};
+    for (int i = 0; i < b->linear + b->angular; i++)
+    {
+        int torque = i < b->linear ? 0 : 1;
+        v4 axis = b->axis[torque ? i - b->linear : i] * v4_splat(1 / r->dt);
+        r->Lbar[c->row + i] += v4_dot(axis, g[torque]);
+        F[torque] += axis * v4_splat(r->w->rows->L[c->row + i]);
+    }
+    double *frame = r->s->touch_gradient + TG_TOUCH_GRADIENT * c->index;
+    v4_storeu(frame, three(out->point, index));
+    v4_storeu(frame + 4, v4_cross(F[0], g[0]) + v4_cross(F[1], g[1]));
+    *r->gdt -= (v4_dot(F[0], g[0]) + v4_dot(F[1], g[1])) / r->dt;
+}
+
+/* forces and points of the contacts that were asked for */
+static void contacts_reverse(reverse *r, const tg_cotangent *out)
+{
+    const tg_rows *rows = r->w->rows;
+    if (!tg_wants_contacts(out))
+        return;
+    r->touch = r->s->touch_gradient;
+    for (int b = 0, index = 0; b < rows->nblock; b++)
+    {
+        const tg_constraint *c = &rows->constraint[rows->order[b]];
+        if (c->source == TG_SOURCE_CONTACT)
+            contact_reverse(r, c, index++, out);
+    }
+}
+
+/* Lbar = J A^-1 vbar + what is asked of L itself, z of every island, y = A^-1 (vbar + J^T z) */
+static void impulses_reverse(reverse *r, const tg_cotangent *out)
 {
     const tg_model *m = r->m;
     const tg_rows *rows = r->w->rows;
@@ -65,6 +112,7 @@ static void impulses_reverse(reverse *r)
     if (rows->nrow == 0)
         return;
     tg_rows_velocity(m, r->w, r->y, r->Lbar);
+    contacts_reverse(r, out);
     for (int i = 0; i < rows->nisland; i++)
         island_reverse(r, i);
     tg_rows_response(m, r->w, r->z, r->other);
@@ -204,9 +252,9 @@ static void laws_reverse(reverse *r)
         r->starts = r->f_start[i] != 0;
 }
 
-static void rows_terms(reverse *r, const tg_row_term *term, int terms, const double *gphi)
+static void rows_terms(reverse *r, const tg_row_term *term, int terms, const double *gphi, const double *touch)
 {
-    tg_rows_reverse(r->m, r->w, r->s->q, term, terms, gphi, r->dt, r->gdt, r->g);
+    tg_rows_reverse(r->m, r->w, r->s->q, term, terms, gphi, touch, r->dt, r->gdt, r->g);
 }
 
 /* L . (J y) + z . (J v+) + gaps + what depends on the velocities at the start. Rows of tendons take the second field in a pass of its own. */
@@ -221,14 +269,14 @@ static void rows_reverse(reverse *r, bool both)
         term[terms++] = (tg_row_term){TG_ROW_FIELD_Z, r->s->v_next, r->z};
     if (r->starts)
         term[terms++] = (tg_row_term){TG_ROW_FIELD_V, r->s->v, r->f_start};
-    rows_terms(r, term, terms, r->gphi);
+    rows_terms(r, term, terms, r->gphi, r->touch);
 }
 
 /* f . (J x) with x held fixed */
 static void pass_with(reverse *r, const double *x, const double *f)
 {
     tg_adjoint_begin(r->m, r->w, x);
-    rows_terms(r, &(tg_row_term){TG_ROW_FIELD_Y, x, f}, 1, NULL);
+    rows_terms(r, &(tg_row_term){TG_ROW_FIELD_Y, x, f}, 1, NULL, NULL);
     tg_adjoint_end(r->m, r->w, r->s->q, false, r->g.q, r->g.v, r->g.a, r->g.params);
 }
 
@@ -304,7 +352,7 @@ static void reverse_step(reverse *r, const tg_cotangent *out)
     tg_step_work *s = r->s;
     if (out->q != NULL)
         tg_integrator_reverse(m, r->w, out->q, r->g.q, r->vbar, r->gdt);
-    impulses_reverse(r);
+    impulses_reverse(r, out);
     for (int k = 0; k < m->nv; k++)
     {
         r->scaled[k] = r->dt * r->y[k];
@@ -333,7 +381,27 @@ static tg_status check_cotangent(const tg_model *m, tg_work *w, const tg_cotange
         TG_TRY(tg_check_vector(w, "out.q", out->q, m->nv));
     if (out->v != NULL)
         TG_TRY(tg_check_vector(w, "out.v", out->v, m->nv));
-    return out->act != NULL ? tg_check_vector(w, "out.act", out->act, m->na) : TG_OK;
+    if (out->act != NULL)
+        TG_TRY(tg_check_vector(w, "out.act", out->act, m->na));
+    const struct
+    {
+        const char *name;
+        const double *x;
+    } part[] = {{"out.force", out->force}, {"out.torque", out->torque}, {"out.point", out->point}};
+    for (int i = 0; i < 3; i++)
+        if (part[i].x != NULL)
+            TG_TRY(tg_check_vector(w, part[i].name, part[i].x, 3 * tg_contact_count(w)));
+    return TG_OK;
+}
+
+bool tg_wants_contacts(const tg_cotangent *out)
+{
+    return out->force != NULL || out->torque != NULL || out->point != NULL;
+}
+
+static tg_status prepare(const tg_model *m, tg_work *w, const tg_cotangent *out)
+{
+    return tg_wants_contacts(out) ? tg_step_prepare_forces(m, w) : tg_step_prepare(m, w);
 }
 
 static reverse begin(const tg_model *m, tg_work *w, const tg_cotangent *out, const tg_cotangent *in, double *gdt)
@@ -353,7 +421,8 @@ static reverse begin(const tg_model *m, tg_work *w, const tg_cotangent *out, con
     r.f = p + 4 * rows;
     r.f_start = p + 5 * rows;
     r.wrench = in->wrench;
-    r.g = tg_gradient_begin(m, w, in->params);
+    r.g = tg_gradient_begin(m, w, NULL);
+    r.g.params = in->params;
     memset(s->gact, 0, sizeof(double) * (size_t)m->na);
     memset(s->gu, 0, sizeof(double) * (size_t)m->nu);
     for (int k = 0; k < m->nv; k++)
@@ -369,6 +438,7 @@ static void copy_out(double *to, const double *from, int n)
         memcpy(to, from, sizeof(double) * (size_t)n);
 }
 
+/* adds to in->params, writes the others */
 static void take_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, bool saltation)
 {
     double gdt = 0;
@@ -384,20 +454,33 @@ static void take_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out,
     copy_out(in->dt, &gdt, 1);
 }
 
+static void clear_params(const tg_model *m, tg_cotangent *in)
+{
+    if (in->params != NULL)
+        memset(in->params, 0, sizeof(double) * (size_t)m->nparams);
+}
+
 void tg_step_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in)
 {
+    clear_params(m, in);
     take_reverse(m, w, out, in, false);
+}
+
+tg_status tg_step_vjp_add(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label)
+{
+    TG_TRY(check_cotangent(m, w, out));
+    TG_TRY(prepare(m, w, out));
+    take_reverse(m, w, out, in, tg_saltation_acts(w));
+    if (label != NULL)
+        *label = w->step->label;
+    return TG_OK;
 }
 
 tg_status tg_step_vjp(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label)
 {
     TG_TRY(tg_check_work(m, w));
-    TG_TRY(check_cotangent(m, w, out));
     if (in == NULL)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "in is NULL");
-    TG_TRY(tg_step_prepare(m, w));
-    take_reverse(m, w, out, in, tg_saltation_acts(w));
-    if (label != NULL)
-        *label = w->step->label;
-    return TG_OK;
+    clear_params(m, in);
+    return tg_step_vjp_add(m, w, out, in, label);
 }

@@ -4,6 +4,7 @@
 
 #include "contact/implicit.h"
 #include "contact/rows.h"
+#include "contact/rows_vjp.h"
 #include "step/forward.h"
 
 /* X(type, name, count, documentation) */
@@ -23,13 +24,14 @@
     X(double, act_next, m->na, "")                                                                                     \
     X(double, cotangent, 4 * m->nv, "of v+, and what becomes of it (step_vjp.c)")                                      \
     X(double, acceleration, m->nv, "(v+ - v) / dt")                                                                    \
-    X(double, unit, m->nv + m->na, "a unit vector, for derivatives row by row; zero between")                          \
+    X(double, unit, m->nv + m->na + 3 * c->contacts, "a unit vector, for derivatives row by row; zero between")        \
     X(double, forward, 3 * m->nv + m->na + m->nu + 6 * m->nbody + 1, "gradient of one row, for forward mode (jvp.c)")  \
     X(double, forward_v, m->nv, "change of v+ (jvp.c)")                                                                \
     X(double, gact, m->na + 1, "")                                                                                     \
     X(double, gu, m->nu + 1, "")                                                                                       \
     X(double, saltation, 6 * m->nv + m->na, "directions and slopes of the time of impact (saltation.c)")               \
     X(double, row_gradient, 7 * (size_t)c->rows, "gradients of rows: Lbar, z, turn, gphi, f, f_start")                 \
+    X(double, touch_gradient, TG_TOUCH_GRADIENT * c->contacts, "of points and frames of contacts")                     \
     X(double, block_gradient, 6 * (size_t)c->constraints, "of friction coefficients and bounds")                       \
     X(tg_island, problem, m->ntree + 1, "problem of each island")                                                      \
     X(tg_implicit, implicit, m->ntree + 1, "factors of each island")                                                   \
@@ -48,9 +50,10 @@ typedef struct tg_step_work
     tg_contact_settings settings; /* of the contact laws */
     tg_info info;
     bool has_wrench;
-    bool done;     /* a step has been taken, and nothing else since */
-    bool modes;    /* modes of its contacts are there */
-    bool factored; /* the factors of its islands are there */
+    bool done;           /* a step has been taken, and nothing else since */
+    bool modes;          /* modes of its contacts are there */
+    bool factored;       /* the factors of its islands are there */
+    tg_implicit_use use; /* what they are good for */
     tg_label label;
     uint64_t generation; /* of the parameters at that time */
     uint64_t placement;  /* of the arrays that its derivatives need */

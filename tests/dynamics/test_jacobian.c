@@ -203,6 +203,50 @@ static void test_jacobian_rate_times_v(void **state)
     check_models(5, false, 1e-9, jacobian_rates);
 }
 
+/* the twist at q (+) t e_input; a site where body is negative */
+static void along_dof(void *context, int input, double t, double *out)
+{
+    moving_frame *f = context;
+    dynamics_case *c = f->c;
+    double *dv = c->moved + c->size.nq;
+    for (int k = 0; k < c->size.nv; k++)
+        dv[k] = k == input ? t : 0;
+    assert_int_equal(tg_integrate(c->m, c->q, dv, c->moved, NULL), TG_OK);
+    check_ok(c, tg_kinematics(c->m, c->w, c->moved, c->v));
+    if (f->body < 0)
+        check_ok(c, tg_site_velocity(c->m, c->w, f->site, f->frame, out));
+    else
+        check_ok(c, tg_body_velocity(c->m, c->w, f->body, f->point, f->frame, out));
+}
+
+static double velocity_derivatives(dynamics_case *c)
+{
+    double worst = 0, *D = new_numbers(6 * (size_t)c->size.nv);
+    unsigned seed = 23;
+    for (int i = -c->size.nsite; i < c->size.nbody; i++)
+        for (int frame = TG_FRAME_LOCAL; frame <= TG_FRAME_ALIGNED; frame++)
+        {
+            double point[3] = {test_uniform(&seed), test_uniform(&seed), test_uniform(&seed)};
+            moving_frame f = {.c = c, .body = i, .site = -1 - i, .frame = (tg_frame)frame};
+            f.point = frame == TG_FRAME_WORLD ? NULL : point;
+            check_ok(c, tg_kinematics(c->m, c->w, c->q, c->v));
+            if (i < 0)
+                check_ok(c, tg_site_velocity_derivative(c->m, c->w, f.site, f.frame, D));
+            else
+                check_ok(c, tg_body_velocity_derivative(c->m, c->w, i, f.point, f.frame, D));
+            fd_problem p = {c->size.nv, 6, along_dof, &f};
+            worst = worse(worst, fd_compare(&p, D).error);
+        }
+    free(D);
+    return worst;
+}
+
+static void test_velocity_derivatives(void **state)
+{
+    (void)state;
+    check_models(2, false, 1e-9, velocity_derivatives);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_velocity_is_jacobian_times_v),
         cmocka_unit_test(test_jacobian_rate_times_v),
+        cmocka_unit_test(test_velocity_derivatives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

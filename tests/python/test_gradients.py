@@ -104,3 +104,39 @@ def test_rollout_refuses_other_parameters():
         r.vjp()
     with pytest.raises(ValueError, match="controls"):
         tg.rollout(m, m.default_q(), np.zeros(6), np.zeros((3, 2)))
+
+
+def test_rollout_forward_mode():
+    m = tg.load_string(BLOCK)
+    v0 = [1, 0.2, 0, 0, 0, 0.5]
+    rng = np.random.default_rng(3)
+    for checkpoints in (False, True):
+        r = tg.rollout(m, m.default_q(), v0, 40, 1e-3, checkpoints=checkpoints)
+        gq, gv = rng.standard_normal(r.v.shape), rng.standard_normal(r.v.shape)
+        g = r.vjp(gq, gv)
+        dv, tau = rng.standard_normal(6), rng.standard_normal((40, 6))
+        dp = rng.standard_normal(m.nparams)
+        change = r.jvp(v0=dv, tau=tau, dt=0.01, params=dp)
+        forward = (gq * change.q).sum() + (gv * change.v).sum()
+        assert forward == pytest.approx(g.v @ dv + (g.tau * tau).sum() + 0.01 * g.dt + g.params @ dp, rel=1e-9)
+        s = r.sensitivity(["body.block.mass", "gravity"])
+        assert s.v.shape == (4, 41, 6)
+        by_mass = (gq * s.q[0]).sum() + (gv * s.v[0]).sum()
+        assert by_mass == pytest.approx(g.params[m.params.index("body.block.mass")[0]], abs=1e-9)
+        assert s.v[3, -1, 0] == pytest.approx(r.jvp(params=np.eye(m.nparams)[m.params.index("gravity")[2]]).v[-1, 0])
+        assert s.label.kind == "exact"
+
+
+def test_time_of_impact():
+    m = tg.load_string("""<mujoco><option timestep="0.001" gravity="0 0 0"/><worldbody>
+        <geom type="plane" size="5 5 0.1"/>
+        <body pos="0 0 0.1"><joint type="slide" axis="0 0 1"/><geom name="ball" size="0.1" mass="1"/></body></worldbody>
+        <custom><numeric name="tangere:geom.ball.restitution" data="0.5"/></custom></mujoco>""")
+    gq = np.zeros((1001, 1))
+    gq[-1] = 1
+    for backward, slope in (("exact", 1.0), ("toi", -0.5)):
+        r = tg.rollout(m, [1.001], [-2.0], 1000, backward=backward, checkpoints=True)
+        assert r.vjp(gq).q[0] == pytest.approx(slope, abs=1e-9)
+        assert r.jvp(q0=[1.0]).q[-1, 0] == pytest.approx(slope, abs=1e-9)
+    with pytest.raises(ValueError, match="backward"):
+        tg.rollout(m, [1.0], [0.0], 1, backward="smooth")

@@ -62,7 +62,8 @@ static void test_steps_come_back(void **state)
     assert_true(contacts > 2);
     assert_memory_equal(g[0], f.dq, sizeof(double) * (size_t)nv);
     assert_memory_equal(g[0] + nv, f.dv, sizeof(double) * (size_t)nv);
-    assert_memory_equal(sum, f.dpar, sizeof(double) * (size_t)np);
+    for (int p = 0; p < np; p++) /* added up in another order */
+        check_near("gradient of a parameter", f.dpar[p], sum[p], 1e-12 * fmax(1, norm(np, sum)));
     assert_true(total == f.dt);
     double *owned[] = {q, v, g[0], g[1], par, sum, tau};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)

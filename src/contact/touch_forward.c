@@ -10,7 +10,7 @@
 
 #include "collision/narrow_deriv.h"
 #include "collision/polytope.h"
-#include "contact/rows_deriv.h"
+#include "contact/rows_forward.h"
 #include "contact/rows_lanes.h"
 #include "tangere/algebra.h"
 
@@ -25,7 +25,7 @@ typedef struct forward
 {
     const tg_model *m;
     tg_work *w;
-    const tg_rows_deriv *d;
+    const tg_rows_forward *d;
     const tg_touch *t;
     const tg_constraint *c;
     int node[2];
@@ -193,7 +193,7 @@ static side_lanes side_of(const forward *x, const tg_twists *field, const row_ba
 static void add_batch(const forward *x, const tg_twists *field, const row_batch *b, int first, double *out_q,
                       double *out_v)
 {
-    const tg_rows_deriv *d = x->d;
+    const tg_rows_forward *d = x->d;
     int row = x->c->row + first;
     for (int side = 0; side < 2; side++)
     {
@@ -212,7 +212,7 @@ static void add_batch(const forward *x, const tg_twists *field, const row_batch 
 /* b_N follows the velocity at the start: slope J_N v */
 static void add_start(const forward *x, double slope)
 {
-    const tg_rows_deriv *d = x->d;
+    const tg_rows_forward *d = x->d;
     row_batch b = batch_of(x, &d->start, 0, (const double[4]){slope});
     add_batch(x, &d->start, &b, 0, d->sigma_q, d->sigma_v);
     for (int side = 0; side < 2; side++)
@@ -225,7 +225,7 @@ static void add_start(const forward *x, double slope)
 
 static void contact_rows(const forward *x, tg_bias_slope slope)
 {
-    const tg_rows_deriv *d = x->d;
+    const tg_rows_forward *d = x->d;
     static const double ones[4] = {1, 1, 1, 1};
     for (int first = 0; first < x->c->rows; first += V4_LANES)
     {
@@ -259,7 +259,7 @@ static void add_powers(const tg_model *m, int node, const tg_row_lanes *f, const
 
 static void contact_friction(const forward *x, int block)
 {
-    const tg_rows_deriv *d = x->d;
+    const tg_rows_forward *d = x->d;
     const tg_touch *t = x->t;
     int nv = x->m->nv;
     if (x->c->rows < 3 || t->slip == 0 || x->w->params->value[t->law.kinetic] == 1)
@@ -340,7 +340,7 @@ static void add_turned(const forward *x, int side, const tg_stiffness *rate, tg_
 
 static void contact_force(const forward *x)
 {
-    const tg_rows_deriv *d = x->d;
+    const tg_rows_forward *d = x->d;
     v4 F, torque;
     combine_force(x, &F, &torque);
     for (int a = 0; a < 2; a++)
@@ -366,7 +366,7 @@ static void contact_force(const forward *x)
     }
 }
 
-void tg_touch_derivatives(const tg_model *m, tg_work *w, const tg_rows_deriv *d, const tg_rows_island *island,
+void tg_touch_derivatives(const tg_model *m, tg_work *w, const tg_rows_forward *d, const tg_rows_island *island,
                           int block)
 {
     const tg_rows *r = w->rows;

@@ -5,7 +5,7 @@
  * and W changes by what the displacements of the two bodies do to the row's points and axes. So the derivative of a row with respect
  * to a dof k that moves the body is W . (T_l x J_k) + c . J_k with one covector c. The force of the rows on a body, which turns with
  * the body in the derivatives of inverse dynamics, changes beyond that by K Z, K 6 x 6. */
-#include "contact/rows_deriv.h"
+#include "contact/rows_forward.h"
 
 #include <math.h>
 
@@ -73,7 +73,7 @@ typedef struct forward
     const tg_model *m;
     tg_work *w;
     const double *q;
-    const tg_rows_deriv *d;
+    const tg_rows_forward *d;
 } forward;
 
 /* the three linear or angular rows of one side, by its twists in a field; displaced: covectors of the body's displacement at its point */
@@ -153,7 +153,7 @@ static void bond_force(const forward *x, const tg_constraint *c, const tg_bond *
 static void bond_derivatives(const forward *x, const tg_rows_island *island, const tg_constraint *c)
 {
     const tg_bond *b = &x->w->rows->bond[c->bond];
-    const tg_rows_deriv *d = x->d;
+    const tg_rows_forward *d = x->d;
     for (int side = 0; side < 2; side++)
     {
         bond_force(x, c, b, side);
@@ -183,7 +183,7 @@ static double *entry(const forward *x, double *matrix, int dof, int row)
 /* the Hessian H of the value in the place (i, j) */
 static void add_hessian(const forward *x, const scalar_row *s, int i, int j, double H)
 {
-    const tg_rows_deriv *d = x->d;
+    const tg_rows_forward *d = x->d;
     double L = x->w->rows->L[s->row] / d->settings->dt;
     d->force_q[(size_t)i * (size_t)x->m->nv + (size_t)j] += s->factor * L * H;
     *entry(x, d->sigma_q, j, s->row) += s->factor * H * d->next.x[i];
@@ -299,7 +299,7 @@ static void constraint_derivatives(const forward *x, const tg_rows_island *islan
     }
 }
 
-void tg_rows_derivatives(const tg_model *m, tg_work *w, const double *q, const tg_rows_deriv *d)
+void tg_rows_derivatives(const tg_model *m, tg_work *w, const double *q, const tg_rows_forward *d)
 {
     const tg_rows *r = w->rows;
     forward x = {m, w, q, d};

@@ -1,7 +1,7 @@
 /* Forward mode of the rows: how they and their forces change with q and v, as matrices. The same derivatives as those of rows_vjp.h,
  * which the tests compare with. */
-#ifndef TG_CONTACT_ROWS_DERIV_H
-#define TG_CONTACT_ROWS_DERIV_H
+#ifndef TG_CONTACT_ROWS_FORWARD_H
+#define TG_CONTACT_ROWS_FORWARD_H
 
 #include "contact/rows.h"
 
@@ -16,7 +16,7 @@ typedef struct tg_twists
 /* along (a twist a dof) from the twists of the nodes. After the position stage. */
 void tg_twists_along(const tg_model *m, const tg_work *w, const double *node, double *along);
 
-typedef struct tg_rows_deriv
+typedef struct tg_rows_forward
 {
     tg_twists next, start;       /* of v+ and v */
     tg_twists spread;            /* of p, where redundant rows slide (implicit.h) */
@@ -27,14 +27,14 @@ typedef struct tg_rows_deriv
     bool *slipping;              /* nblock: whether it does */
     int ld;                      /* at least rows + 4 */
     const tg_contact_settings *settings;
-} tg_rows_deriv;
+} tg_rows_forward;
 
 /* Fills the matrices for every constraint that acts, and takes the constraints' forces out of w->F, the sums over subtrees, so that the
  * derivatives of inverse dynamics contain what turns with its body. */
-void tg_rows_derivatives(const tg_model *m, tg_work *w, const double *q, const tg_rows_deriv *d);
+void tg_rows_derivatives(const tg_model *m, tg_work *w, const double *q, const tg_rows_forward *d);
 
-/* the same for one contact that acts (touch_deriv.c) */
-void tg_touch_derivatives(const tg_model *m, tg_work *w, const tg_rows_deriv *d, const tg_rows_island *island,
+/* the same for one contact that acts (touch_forward.c) */
+void tg_touch_derivatives(const tg_model *m, tg_work *w, const tg_rows_forward *d, const tg_rows_island *island,
                           int block);
 
 /* ---- forces that follow displacements ---- */
@@ -57,7 +57,7 @@ tg_stiffness tg_fixed_force(v4 force, v4 torque, v4 point);
 /* Takes a wrench on a node out of w->F. */
 void tg_take_wrench(const tg_model *m, tg_work *w, int node, spatial W);
 
-/* ---- slopes of the laws (law.c) ---- */
+/* ---- slopes of the laws (law_slopes.c) ---- */
 
 /* b_N of a contact by its gap, and by J_N v. */
 typedef struct tg_bias_slope

@@ -1,0 +1,210 @@
+/* Rollouts of a Stepper: a tape of its own, reverse and forward mode. */
+#include "_core_step.h"
+
+#include <string.h>
+
+void tg_py_drop_tape(tg_py_stepper *self)
+{
+    tg_tape_destroy(self->tape);
+    self->tape = NULL;
+    Py_CLEAR(self->u);
+    Py_CLEAR(self->tau);
+}
+
+/* a number of steps or directions; -1 with an exception set */
+static int count_of(PyObject *given, const char *name, long least, long most)
+{
+    long n = PyLong_AsLong(given);
+    if (n == -1 && PyErr_Occurred())
+        return -1;
+    if (n >= least && n <= most)
+        return (int)n;
+    PyErr_Format(PyExc_ValueError, "%s: expected %ld .. %ld, got %ld", name, least, most, n);
+    return -1;
+}
+
+/* ---- forward ---- */
+
+static bool make_tape(tg_py_stepper *self, int steps, bool checkpoints)
+{
+    tg_error error;
+    tg_py_drop_tape(self);
+    tg_status status = tg_tape_create(self->model->m, steps, checkpoints, &self->tape, &error);
+    self->steps = steps;
+    if (status != TG_OK)
+        tg_py_raise(status, error.message);
+    return status == TG_OK;
+}
+
+static tg_status run(tg_py_stepper *self, const tg_state *start, const tg_controls *controls, tg_trajectory *out)
+{
+    self->busy = true;
+    PyThreadState *thread = PyEval_SaveThread();
+    tg_status status =
+        tg_rollout(self->model->m, self->loan.work, self->tape, &self->options, start, controls, out, NULL);
+    PyEval_RestoreThread(thread);
+    self->busy = false;
+    return status;
+}
+
+static PyObject *roll(tg_py_stepper *self, const tg_state *start, const tg_controls *controls)
+{
+    const tg_sizes *n = &self->model->size;
+    npy_intp steps = controls->steps;
+    tg_trajectory out = {0};
+    const tg_py_field fields[4] = {{&out.q, steps + 1, n->nq, 2},
+                                   {&out.v, steps + 1, n->nv, 2},
+                                   {&out.act, steps + 1, n->na, 2},
+                                   {&out.residual, steps, 0, 1}};
+    PyObject *tuple = tg_py_new_fields(fields, 4, 0);
+    if (tuple == NULL)
+        return NULL;
+    tg_status status = run(self, start, controls, &out);
+    while (status == TG_ERR_CAPACITY && tg_py_stepper_grow(self))
+        status = run(self, start, controls, &out);
+    if (status != TG_OK && status != TG_ERR_CAPACITY)
+        tg_py_raise(status, tg_work_message(self->loan.work));
+    if (status != TG_OK)
+        Py_CLEAR(tuple);
+    return tuple;
+}
+
+PyObject *tg_py_stepper_rollout(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
+{
+    tg_py_stepper *self = (tg_py_stepper *)object;
+    const tg_sizes *n = &self->model->size;
+    if (nargs != 7)
+        return PyErr_Format(PyExc_TypeError, "rollout() takes 7 arguments, got %zd", nargs);
+    int steps = count_of(args[0], "steps", 1, 100000000), checkpoints = PyObject_IsTrue(args[6]);
+    if (steps < 0 || checkpoints < 0 || !tg_py_stepper_idle(self))
+        return NULL;
+    tg_state start = {0};
+    double *u = NULL, *tau = NULL;
+    tg_py_argument given[5] = {{"q0", n->nq, &start.q, NULL},
+                               {"v0", n->nv, &start.v, NULL},
+                               {"act0", n->na, &start.act, NULL},
+                               {"controls", (npy_intp)steps * n->nu, &u, NULL},
+                               {"tau", (npy_intp)steps * n->nv, &tau, NULL}};
+    PyObject *tuple = NULL;
+    if (tg_py_take(given, 5, args + 1) && tg_py_stepper_follow(self) && make_tape(self, steps, checkpoints != 0))
+    {
+        self->u = given[3].array;
+        self->tau = given[4].array;
+        Py_XINCREF(self->u);
+        Py_XINCREF(self->tau);
+        tuple = roll(self, &start, &(tg_controls){.steps = steps, .u = u, .tau = tau});
+    }
+    tg_py_drop(given, 5);
+    return tuple;
+}
+
+/* ---- derivatives ---- */
+
+static bool has_tape(const tg_py_stepper *self)
+{
+    if (self->tape == NULL)
+        tg_py_raise(TG_ERR_STALE, "there was no rollout");
+    else if (self->model->params != self->loan.params)
+        tg_py_raise(TG_ERR_STALE, "the parameters have changed since the rollout");
+    return !PyErr_Occurred();
+}
+
+PyObject *tg_py_stepper_rollout_vjp(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
+{
+    tg_py_stepper *self = (tg_py_stepper *)object;
+    const tg_sizes *n = &self->model->size;
+    if (nargs != 3)
+        return PyErr_Format(PyExc_TypeError, "rollout_vjp() takes 3 arguments, got %zd", nargs);
+    if (!tg_py_stepper_idle(self) || !has_tape(self))
+        return NULL;
+    npy_intp rows = self->steps + 1, steps = self->steps;
+    tg_trajectory out = {0};
+    tg_rollout_gradient in = {0};
+    tg_label label = {0};
+    tg_py_argument given[3] = {
+        {"gq", rows * n->nv, &out.q, NULL}, {"gv", rows * n->nv, &out.v, NULL}, {"gact", rows * n->na, &out.act, NULL}};
+    const tg_py_field fields[7] = {{&in.q, n->nv, 0, 1},          {&in.v, n->nv, 0, 1},       {&in.act, n->na, 0, 1},
+                                   {&in.u, steps, n->nu, 2},      {&in.tau, steps, n->nv, 2}, {&in.dt, 1, 0, 1},
+                                   {&in.params, n->nparams, 0, 1}};
+    PyObject *tuple = NULL;
+    if (tg_py_take(given, 3, args) && (tuple = tg_py_new_fields(fields, 7, 1)) != NULL)
+    {
+        self->busy = true;
+        PyThreadState *thread = PyEval_SaveThread();
+        tg_status status = tg_rollout_vjp(self->model->m, self->loan.work, self->tape, &out, &in, &label);
+        PyEval_RestoreThread(thread);
+        self->busy = false;
+        tuple = tg_py_finish(self, tuple, status, &label);
+    }
+    tg_py_drop(given, 3);
+    return tuple;
+}
+
+/* direction i of arrays that hold all of them, one after the other */
+static double *part(double *all, int i, size_t size)
+{
+    return all == NULL ? NULL : all + (size_t)i * size;
+}
+
+static tg_status changes(tg_py_stepper *self, int count, const tg_rollout_gradient *in, const tg_trajectory *out,
+                         tg_label *label)
+{
+    const tg_sizes *n = &self->model->size;
+    size_t steps = (size_t)self->steps, rows = steps + 1;
+    tg_rollout_gradient *ins = PyMem_RawMalloc((sizeof *ins + sizeof(tg_trajectory)) * (size_t)count + 1);
+    tg_trajectory *outs = (tg_trajectory *)(void *)(ins + count);
+    if (ins == NULL)
+        return TG_ERR_MEMORY;
+    for (int i = 0; i < count; ++i)
+    {
+        ins[i] = (tg_rollout_gradient){.q = part(in->q, i, (size_t)n->nv),
+                                       .v = part(in->v, i, (size_t)n->nv),
+                                       .act = part(in->act, i, (size_t)n->na),
+                                       .u = part(in->u, i, steps * (size_t)n->nu),
+                                       .tau = part(in->tau, i, steps * (size_t)n->nv),
+                                       .dt = part(in->dt, i, 1),
+                                       .params = part(in->params, i, (size_t)n->nparams)};
+        outs[i] = (tg_trajectory){.q = part(out->q, i, rows * (size_t)n->nv),
+                                  .v = part(out->v, i, rows * (size_t)n->nv),
+                                  .act = part(out->act, i, rows * (size_t)n->na)};
+    }
+    tg_status status = tg_rollout_jvp(self->model->m, self->loan.work, self->tape, count, ins, outs, label);
+    PyMem_RawFree(ins);
+    return status;
+}
+
+PyObject *tg_py_stepper_rollout_jvp(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
+{
+    tg_py_stepper *self = (tg_py_stepper *)object;
+    const tg_sizes *n = &self->model->size;
+    if (nargs != 8)
+        return PyErr_Format(PyExc_TypeError, "rollout_jvp() takes 8 arguments, got %zd", nargs);
+    int count = count_of(args[0], "count", 1, 1000000);
+    if (count < 0 || !tg_py_stepper_idle(self) || !has_tape(self))
+        return NULL;
+    npy_intp rows = self->steps + 1, steps = self->steps;
+    tg_rollout_gradient in = {0};
+    tg_trajectory out = {0};
+    tg_label label = {0};
+    tg_py_argument given[7] = {{"q", (npy_intp)count * n->nv, &in.q, NULL},
+                               {"v", (npy_intp)count * n->nv, &in.v, NULL},
+                               {"act", (npy_intp)count * n->na, &in.act, NULL},
+                               {"u", count * steps * n->nu, &in.u, NULL},
+                               {"tau", count * steps * n->nv, &in.tau, NULL},
+                               {"dt", count, &in.dt, NULL},
+                               {"params", (npy_intp)count * n->nparams, &in.params, NULL}};
+    const tg_py_field fields[3] = {
+        {&out.q, count * rows, n->nv, 2}, {&out.v, count * rows, n->nv, 2}, {&out.act, count * rows, n->na, 2}};
+    PyObject *tuple = NULL;
+    if (tg_py_take(given, 7, args + 1) && (tuple = tg_py_new_fields(fields, 3, 1)) != NULL)
+    {
+        self->busy = true;
+        PyThreadState *thread = PyEval_SaveThread();
+        tg_status status = changes(self, count, &in, &out, &label);
+        PyEval_RestoreThread(thread);
+        self->busy = false;
+        tuple = tg_py_finish(self, tuple, status, &label);
+    }
+    tg_py_drop(given, 7);
+    return tuple;
+}
