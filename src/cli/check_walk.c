@@ -254,28 +254,33 @@ static tg_status turn(tg_cli_walk *walk, double share, uint64_t seed, tg_error *
     return status == TG_OK ? tg_integrate(walk->m, walk->q, way, walk->q, error) : status;
 }
 
-/* A model on a fixed base does not fall on anything: of some random configurations the first one in which it touches something at a
- * few points, or the one where it is. */
+enum
+{
+    TRIES = 200,
+    FEW = 12
+};
+
+/* at a few points, none deeper than a centimetre */
+static bool touches(tg_cli_walk *walk)
+{
+    tg_contact contact[FEW];
+    int count = 0;
+    bool good = tg_collide(walk->m, walk->w, walk->q, 1e-3, contact, FEW, &count) == TG_OK && count > 0 && count <= FEW;
+    for (int i = 0; i < count && good; i++)
+        good = contact[i].distance > -0.01;
+    return good;
+}
+
+/* A model on a fixed base does not fall on anything: of some random configurations the first one in which it touches something, or
+ * the one where it is. */
 static tg_status turn_to_touch(tg_cli_walk *walk, tg_error *error)
 {
-    enum
-    {
-        TRIES = 40,
-        FEW = 12
-    };
     memcpy(walk->q_before, walk->q, sizeof(double) * (size_t)walk->n.nq);
     for (int i = 0; i < TRIES; i++)
     {
-        int found = 0;
-        tg_state state = {walk->q, walk->v, walk->act, NULL},
-                 out = {walk->scratch, walk->v_before, walk->act_before, NULL};
         tg_status status = turn(walk, 1, (uint64_t)(TRIES * walk->phase + i), error);
-        if (status != TG_OK)
+        if (status != TG_OK || touches(walk))
             return status;
-        if (tg_step(walk->m, walk->w, NULL, &state, NULL, &out, NULL) == TG_OK)
-            tg_work_contacts(walk->w, NULL, &found);
-        if (found > 0 && found <= FEW)
-            return TG_OK;
         memcpy(walk->q, walk->q_before, sizeof(double) * (size_t)walk->n.nq);
     }
     return TG_OK;

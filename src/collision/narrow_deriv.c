@@ -317,6 +317,10 @@ static v4 size_map(const tg_placed *p, int k)
     case TG_GEOM_MESH:
         A[k] = 1 / p->size[k];
         break;
+    case TG_GEOM_HFIELD: /* the base (k = 3) is flat below the surface */
+        if (k < 3)
+            A[k] = 1 / p->terrain->size[k];
+        break;
     default:
         break;
     }

@@ -90,8 +90,12 @@ static void project_matrix(loops *l)
                 *entry(l, l->row[i], j) = l->B[i * l->rows + j];
     }
     for (int i = 0; i < l->n; i++)
+    {
+        /* a row of which nothing is left but rounding */
+        bool gone = *entry(l, l->row[i], l->row[i]) * l->size[i] * l->size[i] <= rank_threshold;
         for (int j = 0; j < l->rows; j++)
-            *entry(l, j, l->row[i]) = *entry(l, l->row[i], j);
+            *entry(l, j, l->row[i]) = *entry(l, l->row[i], j) = gone ? 0 : *entry(l, l->row[i], j);
+    }
 }
 
 static void project_velocities(loops *l)

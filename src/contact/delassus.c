@@ -1,5 +1,5 @@
 /* The Delassus matrix G = J M^-1 J^T of each island, and products with J and M^-1 J^T. With M = L^T D L:
- * Y_t = D^-1/2 L^-T J_t^T, G = sum Y_t^T Y_t, M^-1 J^T L = L^-1 D^-1/2 Y L. */
+ * Y_t = D^-1/2 L^-T J_t^T, G = sum Y_t^T Y_t. Islands that are solved in velocity space have no G, and Y_t = M^-1 J_t^T. */
 #include <math.h>
 
 #include "contact/rows.h"
@@ -12,19 +12,32 @@ static void fill_root(const tg_model *m, const tg_work *w)
         w->rows->root_d[k] = sqrt(w->dinv[k]);
 }
 
-static void tree_half(const tg_model *m, const tg_work *w, int tree)
+static void scale_rows(const tg_model *m, const tg_rows *r, int tree, double *Y)
 {
-    tg_rows *r = w->rows;
-    int ld = v4_pad(r->tree_columns[tree]), n = m->tree_ndof[tree];
-    double *Y = r->Y + r->tree_start[tree];
-    memcpy(Y, r->J + r->tree_start[tree], sizeof(double) * (size_t)n * (size_t)ld);
-    tg_ltl_solve_lt_many(&m->tree_ltl[tree], w->M + m->tree_matrix[tree], ld, Y, ld);
-    for (int k = 0; k < n; k++)
+    int ld = v4_pad(r->tree_columns[tree]);
+    for (int k = 0; k < m->tree_ndof[tree]; k++)
     {
         v4 root = v4_splat(r->root_d[m->tree_dof[tree] + k]);
         for (int j = 0; j < ld; j += V4_LANES)
             v4_store(Y + (ptrdiff_t)k * ld + j, root * v4_load(Y + (ptrdiff_t)k * ld + j));
     }
+}
+
+/* Y = D^-1/2 L^-T J^T, or all of M^-1 J^T */
+static void fill_tree(const tg_model *m, const tg_work *w, int tree, bool all)
+{
+    tg_rows *r = w->rows;
+    const tg_ltl_pattern *pattern = &m->tree_ltl[tree];
+    const double *L = w->M + m->tree_matrix[tree];
+    int ld = v4_pad(r->tree_columns[tree]), n = m->tree_ndof[tree];
+    double *Y = r->Y + r->tree_start[tree];
+    memcpy(Y, r->J + r->tree_start[tree], sizeof(double) * (size_t)n * (size_t)ld);
+    tg_ltl_solve_lt_many(pattern, L, ld, Y, ld);
+    scale_rows(m, r, tree, Y);
+    if (!all)
+        return;
+    scale_rows(m, r, tree, Y);
+    tg_ltl_solve_l_many(pattern, L, ld, Y, ld);
 }
 
 /* G of an island with several trees: the products of each tree's columns go to its rows */
@@ -34,61 +47,99 @@ static void scatter_tree(const tg_model *m, const tg_rows *r, int tree, const tg
     const double *Y = r->Y + r->tree_start[tree];
     const int *row = r->column_row + r->tree_column[tree];
     for (int i = 0; i < columns; i++)
-        for (int j = 0; j <= i; j++)
-        {
-            double sum = 0;
-            for (int k = 0; k < n; k++)
-                sum += Y[(ptrdiff_t)k * ld + i] * Y[(ptrdiff_t)k * ld + j];
-            int a = row[i] - island->row, b = row[j] - island->row;
-            G[(ptrdiff_t)a * ldg + b] += sum;
-            if (a != b)
-                G[(ptrdiff_t)b * ldg + a] += sum;
-        }
-}
-
-static void add_compliance(const tg_work *w, double dt)
-{
-    tg_rows *r = w->rows;
-    for (int i = 0; i < r->nisland; i++)
     {
-        const tg_rows_island *island = &r->island[i];
-        int ldg = v4_pad(island->rows);
-        if (!tg_island_is_dense(r, island))
-            continue; /* large.c adds it itself */
-        for (int b = island->block; b < island->block + island->blocks; b++)
+        double *out = G + (ptrdiff_t)(row[i] - island->row) * ldg - island->row;
+        for (int j = 0; j < columns; j += V4_LANES)
         {
-            const tg_constraint *c = &r->constraint[r->order[b]];
-            if (c->source != TG_SOURCE_CONTACT)
-                continue;
-            double compliance = tg_law_compliance(w->params, &r->touch[c->index].law);
-            r->G[island->G + (size_t)(c->row - island->row) * (size_t)(ldg + 1)] += compliance / (dt * dt);
+            v4 sum = v4_zero();
+            for (int k = 0; k < n; k++)
+                sum += v4_splat(Y[(ptrdiff_t)k * ld + i]) * v4_load(Y + (ptrdiff_t)k * ld + j);
+            for (int l = 0; l < V4_LANES && j + l < columns; l++)
+                out[row[j + l]] += sum[l];
         }
     }
+}
+
+static void add_compliance(const tg_work *w, const tg_rows_island *island)
+{
+    tg_rows *r = w->rows;
+    int ldg = v4_pad(island->rows);
+    for (int b = island->block; b < island->block + island->blocks; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        if (c->source != TG_SOURCE_CONTACT)
+            continue;
+        double compliance = tg_law_compliance(w->params, &r->touch[c->index].law);
+        r->G[island->G + (size_t)(c->row - island->row) * (size_t)(ldg + 1)] += compliance / (r->dt * r->dt);
+    }
+}
+
+/* the part of one tree in the matrix of its island, of which it may be all */
+static void add_tree(const tg_model *m, const tg_rows *r, int tree, const tg_rows_island *island)
+{
+    int ld = v4_pad(r->tree_columns[tree]);
+    double *G = r->G + island->G;
+    if (island->tree == tree)
+        tg_syrk_t(island->rows, m->tree_ndof[tree], r->Y + r->tree_start[tree], ld, TG_GEMM_SET, G, ld);
+    else
+        scatter_tree(m, r, tree, island, G);
+}
+
+static void begin_island(const tg_rows *r, tg_rows_island *island)
+{
+    island->filled = true;
+    if (island->tree < 0)
+        memset(r->G + island->G, 0, sizeof(double) * (size_t)island->rows * (size_t)v4_pad(island->rows));
 }
 
 void tg_fill_delassus(const tg_model *m, tg_work *w, double dt)
 {
     tg_rows *r = w->rows;
+    r->dt = dt;
     fill_root(m, w);
     for (int i = 0; i < r->nisland; i++)
-        if (r->island[i].tree < 0 && tg_island_is_dense(r, &r->island[i]))
-            memset(r->G + r->island[i].G, 0,
-                   sizeof(double) * (size_t)r->island[i].rows * (size_t)v4_pad(r->island[i].rows));
+        if (!r->island[i].sparse)
+            begin_island(r, &r->island[i]);
     for (int t = 0; t < m->ntree; t++)
     {
         if (r->tree_columns[t] == 0)
             continue;
-        tree_half(m, w, t);
         const tg_rows_island *island = &r->island[r->tree_island[t]];
-        if (!tg_island_is_dense(r, island))
-            continue;
-        int ld = v4_pad(r->tree_columns[t]);
-        if (island->tree == t)
-            tg_syrk_t(island->rows, m->tree_ndof[t], r->Y + r->tree_start[t], ld, TG_GEMM_SET, r->G + island->G, ld);
-        else
-            scatter_tree(m, r, t, island, r->G + island->G);
+        fill_tree(m, w, t, island->sparse && island->tree < 0);
+        if (!island->sparse)
+            add_tree(m, r, t, island);
     }
-    add_compliance(w, dt);
+    for (int i = 0; i < r->nisland; i++)
+        if (!r->island[i].sparse)
+            add_compliance(w, &r->island[i]);
+}
+
+void tg_need_delassus(const tg_model *m, tg_work *w, tg_rows_island *island)
+{
+    tg_rows *r = w->rows;
+    if (island->filled || !tg_island_is_dense(r, island))
+        return;
+    begin_island(r, island);
+    for (int t = 0; t < m->ntree; t++)
+    {
+        if (r->tree_columns[t] == 0 || &r->island[r->tree_island[t]] != island)
+            continue;
+        fill_tree(m, w, t, false);
+        add_tree(m, r, t, island);
+    }
+    add_compliance(w, island);
+}
+
+bool tg_need_matrices(const tg_model *m, tg_work *w)
+{
+    bool any = false;
+    for (int i = 0; i < w->rows->nisland; i++)
+    {
+        tg_rows_island *island = &w->rows->island[i];
+        any = any || (!island->filled && tg_island_is_dense(w->rows, island));
+        tg_need_delassus(m, w, island);
+    }
+    return any;
 }
 
 /* ---- products ---- */
@@ -132,15 +183,14 @@ void tg_rows_response(const tg_model *m, const tg_work *w, const double *L, doub
     {
         double *xt = x + m->tree_dof[t];
         int n = m->tree_ndof[t], ld = v4_pad(r->tree_columns[t]);
-        const double *Y = r->Y + r->tree_start[t], *root = r->root_d + m->tree_dof[t];
         if (ld == 0)
         {
             memset(xt, 0, sizeof(double) * (size_t)n);
             continue;
         }
-        const double *Lt = gather_columns(r, t, L, r->gathered);
+        const double *J = r->J + r->tree_start[t], *Lt = gather_columns(r, t, L, r->gathered);
         for (int k = 0; k < n; k++)
-            xt[k] = root[k] * v4_dot_of(ld, Y + (ptrdiff_t)k * ld, Lt);
-        tg_ltl_solve_l(&m->tree_ltl[t], w->M + m->tree_matrix[t], xt);
+            xt[k] = v4_dot_of(ld, J + (ptrdiff_t)k * ld, Lt);
+        tg_ltl_solve(&m->tree_ltl[t], w->M + m->tree_matrix[t], w->dinv + m->tree_dof[t], xt);
     }
 }

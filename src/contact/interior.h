@@ -68,8 +68,9 @@ void tg_interior_near(tg_interior *p, const double *x, double v);
 
 /* ---- path.c ---- */
 
-/* Follows the path from where p is (an interior point) to the solution, also where it turns back. As above. */
-double tg_interior_path(tg_interior *p, double best, double aim);
+/* Follows the path from where p is (an interior point) until the residual is within the tolerance, also where the path turns back; the
+ * iteration that ends it goes on to aim. Returns as above. */
+double tg_interior_path(tg_interior *p, double best, double aim, double tolerance);
 
 /* Iterates from cold starts until the residual is below aim, or no better than tolerance can be had; the best x is in
  * p->best. Returns its residual. */

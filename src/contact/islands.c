@@ -57,9 +57,18 @@ static void count_islands(tg_rows *r)
             if (r->part[c->part + k].tree != root)
                 r->island[r->tree_island[root]].tree = -1;
         }
+        r->island[r->tree_island[root]].equality |= c->source == TG_SOURCE_EQUALITY;
         r->island[r->tree_island[root]].rows += c->rows;
         r->island[r->tree_island[root]].blocks++;
     }
+}
+
+/* Loops need their null space, which dense matrices give (consistent.c). */
+static bool is_sparse(const tg_rows *r, const tg_rows_island *island)
+{
+    if (!tg_island_is_dense(r, island))
+        return true;
+    return !island->equality && island->rows > (island->tree >= 0 ? TG_SPARSE_ROWS : TG_SPARSE_COUPLED);
 }
 
 static void place_islands(tg_rows *r)
@@ -72,6 +81,7 @@ static void place_islands(tg_rows *r)
         island->row = row;
         island->block = block;
         island->G = G;
+        island->sparse = is_sparse(r, island);
         row += island->rows;
         block += island->blocks;
         if (tg_island_is_dense(r, island))

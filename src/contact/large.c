@@ -1,4 +1,4 @@
-/* Contact problems with thousands of rows, in velocity space: nothing dense but the fronts of a sparse factorisation.
+/* Contact problems with hundreds to thousands of rows, in velocity space: nothing dense but the fronts of a sparse factorisation.
  *
  * v = v_free + M^-1 J^T L is kept exact. A Newton step on the Alart-Curnier equations (alart_curnier.c; scaled variables x = S^-1 L,
  * s = S sigma) says of each block alone
@@ -9,315 +9,169 @@
  *              beta = r / t, T = e e^T / rho_T + t (1 - e e^T), t = (1 - r) / rho_T + r p_T,
  * and with ds = S J dv, M dv = J^T S dx:
  *     (M + J^T S N S J) dv = J^T S k,
- * a matrix over trees with a block for every two that touch. The interior point (solver_ipm.c) eliminates its slacks
- * block by block into W ds + E dx = rhs, which is the same system with N = E^-1 W, k = E^-1 rhs. Block Gauss-Seidel sweeps
- * come first, then Newton, then the interior point and Newton again from where it ends. Which of several solutions is returned is not selected: it depends on where the iteration starts. */
+ * a matrix over trees with a block for every two that touch (large_system.c). The interior point (solver_ipm.c) eliminates its slacks
+ * block by block into W ds + E dx = rhs, which is the same system with N = E^-1 W, k = E^-1 rhs.
+ *
+ * Where the phases of the step before still hold, Newton alone ends in one to three steps. Otherwise a few Gauss-Seidel sweeps, the interior
+ * point from where they end, and Newton again once it is near. Which of several solutions is returned is not selected: it depends on where the iteration
+ * starts. */
 #include "contact/large.h"
 
 #include <math.h>
 
 #include "contact/interior.h"
-#include "contact/solver.h"
-#include "math/dense.h"
-#include "math/fronts.h"
-#include "math/lanes.h"
+#include "contact/large_system.h"
 
 enum
 {
+    SWEEPS = 3,    /* before the interior point */
     NEWTON = 12,   /* steps of one run */
     INTERIOR = 50, /* steps of the interior point from one start */
     CONE = TG_CONE_MAX
 };
 
 static const double proximal = 1e-4;
-
-typedef struct tg_large_block
-{
-    tg_cone cone; /* row: its first in x and s */
-    const tg_constraint *constraint;
-    int source[CONE]; /* rows of the constraint, from its first */
-    double scale[CONE], soft;
-    double G[CONE * CONE]; /* its own part of the scaled Delassus matrix */
-    double N[CONE * CONE]; /* dx = k - N ds */
-    double E[CONE * CONE]; /* interior point: E^-1 */
-    tg_cone_state state;
-} tg_large_block;
+static const double inner = 1e-12; /* m/s: Newton's equations hold */
+static const double spread = 3;    /* products that the interior point starts with, in squares of the residual */
 
 typedef struct large
 {
-    const tg_model *m;
-    tg_work *w;
-    tg_rows *r;
-    tg_rows_island *island;
-    const double *v_free;
-    double tolerance;
-    tg_large_block *block;
-    int nblock, nx;
-    double *x, *s, *k; /* scaled impulses, velocities, constant part of dx */
-    double *v;         /* nv */
-    double *dv;
+    tg_large p;
+    double tolerance, aim;
     tg_cones cones; /* the blocks' cones, for the interior point */
     double *interior, *rhs, *best;
-    double *X;            /* M^-1 J_t^T, tree by tree */
-    double *diagonal;     /* G_ii of the island's rows */
-    int *node, *tree;     /* node of a tree in the graph, tree of a node */
-    int *use_start, *use; /* blocks of each node */
-    tg_fronts fronts;
+    bool fits; /* the factors */
     int newton, sweeps, interior_steps;
 } large;
 
 /* ---- memory ---- */
 
-static void take(large *p, const tg_model *m, const tg_capacity *c, tg_arena *arena)
+static void take(large *a, const tg_model *m, const tg_capacity *c, tg_arena *arena)
 {
     size_t rows = (size_t)c->rows;
-    p->block = TG_TAKE(arena, tg_large_block, rows, "large: blocks");
-    p->x = TG_TAKE(arena, double, rows, "large: impulses");
-    p->s = TG_TAKE(arena, double, rows, "large: velocities");
-    p->k = TG_TAKE(arena, double, rows, "large: changes");
-    p->v = TG_TAKE(arena, double, m->nv, "large: velocities of the dofs");
-    p->dv = TG_TAKE(arena, double, m->nv, "large: their change");
-    p->X = TG_TAKE(arena, double, c->jacobian, "large: responses");
-    p->diagonal = TG_TAKE(arena, double, rows, "large: diagonal");
-    p->cones = (tg_cones){.ld = v4_pad(c->rows)};
-    p->cones.block = TG_TAKE(arena, tg_cone, rows, "large: cones");
-    p->interior = TG_TAKE(arena, double, TG_INTERIOR_VECTORS *(size_t)p->cones.ld, "large: interior point");
-    p->rhs = TG_TAKE(arena, double, rows, "large: right-hand side");
-    p->best = TG_TAKE(arena, double, rows, "large: best impulses");
-    p->node = TG_TAKE(arena, int, m->ntree, "large: nodes");
-    p->tree = TG_TAKE(arena, int, m->ntree, "large: trees");
-    p->use_start = TG_TAKE(arena, int, m->ntree + 1, "large: blocks of a node");
-    p->use = TG_TAKE(arena, int, c->columns, "large: blocks of the nodes");
-    tg_fronts_place(&p->fronts, m->ntree, c->columns, m->nv, (size_t)2000 * (size_t)m->nv, arena);
+    a->cones = (tg_cones){.ld = v4_pad(c->rows)};
+    a->cones.block = TG_TAKE(arena, tg_cone, c->blocks, "large: cones");
+    a->interior = TG_TAKE(arena, double, TG_INTERIOR_VECTORS *(size_t)a->cones.ld, "large: interior point");
+    a->rhs = TG_TAKE(arena, double, rows, "large: right-hand side");
+    a->best = TG_TAKE(arena, double, rows, "large: best impulses");
+    tg_large_take(&a->p, m, c, arena);
 }
 
 size_t tg_large_bytes(const tg_model *m, const tg_capacity *c)
 {
     tg_arena count = {0};
-    large p;
-    if (c->rows <= (m->ntree > 1 ? TG_DENSE_COUPLED : TG_DENSE_ROWS))
+    large a;
+    if (c->rows <= (m->ntree > 1 ? TG_SPARSE_COUPLED : TG_SPARSE_ROWS))
         return 0;
-    take(&p, m, c, &count);
+    take(&a, m, c, &count);
     return count.used;
 }
 
-/* ---- one row ---- */
+/* ---- the certificate ---- */
 
-static const double *column_of(const large *p, const double *array, const tg_part *part, int row)
+/* of x, s; keeps L and sigma of the best */
+static double offer(large *a)
 {
-    return array + p->r->tree_start[part->tree] + part->column + row;
-}
-
-static int stride_of(const large *p, const tg_part *part)
-{
-    return v4_pad(p->r->tree_columns[part->tree]);
-}
-
-static double dot_column(const large *p, const double *column, const tg_part *part, const double *v)
-{
-    const double *vt = v + p->m->tree_dof[part->tree];
-    int stride = stride_of(p, part);
-    double sum = 0;
-    for (int k = 0; k < p->m->tree_ndof[part->tree]; k++)
-        sum += column[(ptrdiff_t)k * stride] * vt[k];
-    return sum;
-}
-
-static double row_velocity(const large *p, const tg_constraint *c, int row, const double *v)
-{
-    double sum = 0;
-    for (int i = c->part; i < c->part + c->parts; i++)
-        sum += dot_column(p, column_of(p, p->r->J, &p->r->part[i], row), &p->r->part[i], v);
-    return sum;
-}
-
-/* v += column impulse, with the columns of X (a velocity) or J (a force) */
-static void add_row(const large *p, const double *array, const tg_constraint *c, int row, double impulse, double *v)
-{
-    for (int i = c->part; i < c->part + c->parts; i++)
-    {
-        const tg_part *part = &p->r->part[i];
-        const double *column = column_of(p, array, part, row);
-        double *vt = v + p->m->tree_dof[part->tree];
-        int stride = stride_of(p, part);
-        for (int k = 0; k < p->m->tree_ndof[part->tree]; k++)
-            vt[k] += column[(ptrdiff_t)k * stride] * impulse;
-    }
-}
-
-/* ---- blocks ---- */
-
-static void begin_block(large *p, const tg_constraint *c, tg_cone_kind kind, double bound)
-{
-    p->block[p->nblock] = (tg_large_block){.cone = {.kind = kind, .row = p->nx, .bound = bound}, .constraint = c};
-}
-
-static void add_block_row(large *p, int source, double scale)
-{
-    tg_large_block *b = &p->block[p->nblock];
-    b->source[b->cone.dim] = source;
-    b->scale[b->cone.dim++] = scale;
-}
-
-static double own_entry(const large *p, const tg_constraint *c, int i, int j)
-{
-    double sum = 0;
-    for (int k = c->part; k < c->part + c->parts; k++)
-    {
-        const tg_part *part = &p->r->part[k];
-        const double *J = column_of(p, p->r->J, part, i), *X = column_of(p, p->X, part, j);
-        int stride = stride_of(p, part);
-        for (int d = 0; d < p->m->tree_ndof[part->tree]; d++)
-            sum += J[(ptrdiff_t)d * stride] * X[(ptrdiff_t)d * stride];
-    }
-    return sum;
-}
-
-static void end_block(large *p, double soft)
-{
-    tg_large_block *b = &p->block[p->nblock];
-    double trace = 0;
-    for (int i = 0; i < b->cone.dim; i++)
-        for (int j = 0; j < b->cone.dim; j++)
-            b->G[CONE * i + j] = b->scale[i] * b->scale[j] * own_entry(p, b->constraint, b->source[i], b->source[j]);
-    b->soft = soft;
-    b->G[0] += soft;
-    if (!(b->G[0] > 0))
-        return; /* nothing moves it */
-    for (int i = 1; i < b->cone.dim; i++)
-        trace += b->G[(CONE + 1) * i];
-    b->cone.rho_n = 1 / b->G[0];
-    b->cone.rho_t = trace > 0 ? (b->cone.dim - 1) / trace : b->cone.rho_n;
-    p->nx += b->cone.dim;
-    p->nblock++;
-}
-
-static void add_contact(large *p, const tg_constraint *c, const tg_block *law, double soft)
-{
-    begin_block(p, c, TG_CONE_UNIT, 0);
-    add_block_row(p, 0, 1);
-    for (int i = 1; law->kind == TG_BLOCK_CONTACT && i < law->rows; i++)
-        if (law->mu[i - 1] > 0)
-            add_block_row(p, i, law->mu[i - 1]);
-    end_block(p, soft);
-}
-
-static void add_rows(large *p, const tg_constraint *c, const tg_block *law)
-{
-    bool box = law->kind == TG_BLOCK_FRICTION;
-    for (int i = 0; i < law->rows; i++)
-    {
-        begin_block(p, c, box ? TG_CONE_BOX : TG_CONE_FREE, law->bound);
-        add_block_row(p, i, 1);
-        end_block(p, 0);
-    }
-}
-
-static void make_blocks(large *p, double dt)
-{
-    p->nblock = p->nx = 0;
-    for (int b = p->island->block; b < p->island->block + p->island->blocks; b++)
-    {
-        const tg_constraint *c = &p->r->constraint[p->r->order[b]];
-        const tg_block *law = &p->r->block[b];
-        bool contact = c->source == TG_SOURCE_CONTACT;
-        double soft = contact ? tg_law_compliance(p->w->params, &p->r->touch[c->index].law) / (dt * dt) : 0;
-        if (law->kind == TG_BLOCK_CONTACT || law->kind == TG_BLOCK_LIMIT)
-            add_contact(p, c, law, soft);
-        else
-            add_rows(p, c, law);
-        for (int i = 0; i < c->rows; i++)
-            p->diagonal[c->row - p->island->row + i] = own_entry(p, c, i, i) + (i == 0 ? soft : 0);
-    }
-}
-
-/* X = L^-1 D^-1/2 Y of the island's trees */
-static void make_responses(large *p)
-{
-    const tg_model *m = p->m;
-    for (int t = 0; t < m->ntree; t++)
-    {
-        if (p->r->tree_columns[t] == 0 || &p->r->island[p->r->tree_island[t]] != p->island)
-            continue;
-        int ld = v4_pad(p->r->tree_columns[t]), n = m->tree_ndof[t];
-        const double *Y = p->r->Y + p->r->tree_start[t];
-        double *X = p->X + p->r->tree_start[t];
-        for (int k = 0; k < n; k++)
-            for (int j = 0; j < ld; j++)
-                X[(ptrdiff_t)k * ld + j] = p->r->root_d[m->tree_dof[t] + k] * Y[(ptrdiff_t)k * ld + j];
-        tg_ltl_solve_l_many(&m->tree_ltl[t], p->w->M + m->tree_matrix[t], ld, X, ld);
-    }
-}
-
-/* ---- the state of the iteration ---- */
-
-static double block_velocity(const large *p, const tg_large_block *b, int i, const double *x, const double *v)
-{
-    int row = b->constraint->row + b->source[i];
-    double soft = i == 0 ? b->soft * x[b->cone.row] : 0;
-    return b->scale[i] * (row_velocity(p, b->constraint, b->source[i], v) + p->r->bias[row]) + soft;
-}
-
-/* v += M^-1 J^T S x */
-static void respond(const large *p, const double *x, double *v)
-{
+    tg_large *p = &a->p;
+    tg_rows *r = p->r;
+    int row = p->island->row;
+    size_t bytes = sizeof(double) * (size_t)p->island->rows;
+    double *L = r->trial + row, *sigma = r->trial_sigma + row;
+    memset(L, 0, bytes);
+    memcpy(sigma, r->g + row, bytes); /* of rows that nothing moves */
     for (int k = 0; k < p->nblock; k++)
     {
         const tg_large_block *b = &p->block[k];
         for (int i = 0; i < b->cone.dim; i++)
-            if (x[b->cone.row + i] != 0)
-                add_row(p, p->X, b->constraint, b->source[i], b->scale[i] * x[b->cone.row + i], v);
+        {
+            int at = b->constraint->row + b->source[i] - row;
+            L[at] = b->scale[i] * p->x[b->cone.row + i];
+            sigma[at] = p->s[b->cone.row + i] / b->scale[i];
+        }
     }
-}
-
-static void velocity_of(const large *p, const double *x, double *s)
-{
-    memcpy(p->v, p->v_free, sizeof(double) * (size_t)p->m->nv);
-    respond(p, x, p->v);
-    for (int k = 0; k < p->nblock; k++)
-        for (int i = 0; i < p->block[k].cone.dim; i++)
-            s[p->block[k].cone.row + i] = block_velocity(p, &p->block[k], i, x, p->v);
+    tg_island problem = tg_island_problem(r, p->island);
+    tg_residual residual = tg_residual_of(&problem, p->diagonal, 1, L, sigma);
+    double worst = tg_residual_max(&residual);
+    if (!(worst < tg_residual_max(&p->island->result.residual)))
+        return worst;
+    p->island->result.residual = residual;
+    memcpy(r->L + row, L, bytes);
+    memcpy(r->sigma + row, sigma, bytes);
+    return worst;
 }
 
 /* v and s from x alone */
-static void refresh(large *p)
+static void refresh(large *a)
 {
-    velocity_of(p, p->x, p->s);
+    tg_large_velocity(&a->p, a->p.x, a->p.s);
 }
 
-/* one block Gauss-Seidel sweep with exact solutions */
-static void sweep(large *p)
+static void load_impulses(large *a, const double *L)
 {
+    tg_large *p = &a->p;
     for (int k = 0; k < p->nblock; k++)
     {
         const tg_large_block *b = &p->block[k];
-        double c[CONE], x[CONE], *now = p->x + b->cone.row;
         for (int i = 0; i < b->cone.dim; i++)
-        {
-            c[i] = block_velocity(p, b, i, p->x, p->v);
-            for (int j = 0; j < b->cone.dim; j++)
-                c[i] -= b->G[CONE * i + j] * now[j];
-            x[i] = now[i];
-        }
-        tg_cone_solve(&b->cone, b->G, CONE, c, x);
-        for (int i = 0; i < b->cone.dim; i++)
-        {
-            if (x[i] != now[i])
-                add_row(p, p->X, b->constraint, b->source[i], b->scale[i] * (x[i] - now[i]), p->v);
-            now[i] = x[i];
-        }
+            p->x[b->cone.row + i] = L[b->constraint->row + b->source[i]] / b->scale[i];
     }
-    p->sweeps++;
+    refresh(a);
 }
 
-/* ---- one Newton step ---- */
+static double best_residual(const large *a)
+{
+    return tg_residual_max(&a->p.island->result.residual);
+}
+
+/* ---- sweeps ---- */
+
+/* one block Gauss-Seidel sweep with exact solutions; keeps p->v */
+static void sweep(large *a)
+{
+    tg_large *p = &a->p;
+    for (int k = 0; k < p->nblock; k++)
+    {
+        const tg_large_block *b = &p->block[k];
+        const double *G = p->G + b->matrix;
+        double c[CONE], x[CONE], *now = p->x + b->cone.row;
+        int dim = b->cone.dim;
+        bool moved = false;
+        tg_large_block_velocity(p, b, p->v, c);
+        for (int i = 0; i < dim; i++)
+        {
+            for (int j = 0; j < dim; j++)
+                c[i] -= (G[dim * i + j] - (i + j == 0 ? b->soft : 0)) * now[j];
+            x[i] = now[i];
+        }
+        tg_cone_solve(&b->cone, G, dim, c, x);
+        for (int i = 0; i < dim; i++)
+        {
+            double change = x[i] - now[i];
+            moved = moved || change != 0;
+            now[i] = x[i];
+            x[i] = change;
+        }
+        if (moved)
+            tg_large_block_respond(p, b, x, p->v);
+    }
+    a->sweeps++;
+}
+
+static void run_sweeps(large *a, int count)
+{
+    for (int k = 0; k < count; k++)
+        sweep(a);
+    refresh(a);
+}
+
+/* ---- Newton ---- */
 
 /* N and k of a sliding block */
-static void slide(const large *p, const tg_large_block *b, double pn, double pt, double *N, double *k)
+static void slide(const tg_large *p, const tg_large_block *b, double pn, double pt, double *N, double *k)
 {
     const double *x = p->x + b->cone.row, *s = p->s + b->cone.row, *e = b->state.direction;
     double r = b->state.ratio, t = (1 - r) / b->cone.rho_t + r * pt, beta = r / t, along = 0;
-    int m = b->cone.dim - 1;
+    int m = b->cone.dim - 1, ld = b->cone.dim;
     N[0] = 1 / pn;
     k[0] = -s[0] / pn;
     for (int i = 0; i < m; i++)
@@ -326,435 +180,354 @@ static void slide(const large *p, const tg_large_block *b, double pn, double pt,
     {
         double F = x[1 + i] - e[i] * x[0];
         k[1 + i] = e[i] * k[0] - e[i] * along - (F - e[i] * along) / (b->cone.rho_t * t);
-        N[CONE * (1 + i)] = e[i] / pn;
+        N[ld * (1 + i)] = e[i] / pn;
         for (int j = 0; j < m; j++)
-            N[CONE * (1 + i) + 1 + j] = beta * ((i == j) - e[i] * e[j]);
+            N[ld * (1 + i) + 1 + j] = beta * ((i == j) - e[i] * e[j]);
     }
 }
 
-static void linearise(large *p, tg_large_block *b, double compliance)
+static void linearise(const tg_large *p, const tg_large_block *b, double compliance)
 {
     double pn = compliance / b->cone.rho_n + b->soft, pt = compliance / b->cone.rho_t;
-    double *k = p->k + b->cone.row;
+    double *k = p->k + b->cone.row, *N = p->N + b->matrix;
     const double *x = p->x + b->cone.row, *s = p->s + b->cone.row;
-    memset(b->N, 0, sizeof b->N);
+    int dim = b->cone.dim;
+    memset(N, 0, sizeof(double) * (size_t)(dim * dim));
     if (b->state.phase == TG_PHASE_STICK)
-        for (int i = 0; i < b->cone.dim; i++)
+        for (int i = 0; i < dim; i++)
         {
-            b->N[(CONE + 1) * i] = 1 / (i == 0 ? pn : pt);
+            N[(dim + 1) * i] = 1 / (i == 0 ? pn : pt);
             k[i] = -s[i] / (i == 0 ? pn : pt);
         }
     else if (b->state.phase == TG_PHASE_SLIDE && b->cone.kind == TG_CONE_UNIT)
-        slide(p, b, pn, pt, b->N, k);
+        slide(p, b, pn, pt, N, k);
     else
-        for (int i = 0; i < b->cone.dim; i++)
+        for (int i = 0; i < dim; i++)
             k[i] = (b->state.phase == TG_PHASE_BREAK ? 0 : b->state.direction[0] * b->cone.bound) - x[i];
 }
 
-/* M = L^T D L of a tree into its block */
-static void add_mass(const large *p, int tree, double *A, int ld)
+/* phases of all blocks; how many are not what they were */
+static int classify(tg_large *p)
 {
-    const tg_model *m = p->m;
-    int n = m->tree_ndof[tree], ldm = m->tree_ld[tree];
-    const double *L = p->w->M + m->tree_matrix[tree], *dinv = p->w->dinv + m->tree_dof[tree];
-    const tg_ltl_pattern *pattern = &m->tree_ltl[tree];
-    for (int k = 0; k < n; k++) /* D_k l l^T with l = row k of L, on the path of k */
-    {
-        double d = 1 / dinv[k];
-        for (int i = k; i >= 0; i = pattern->parent[i])
-            for (int j = k; j >= 0; j = pattern->parent[j])
-            {
-                double li = i == k ? 1 : L[(ptrdiff_t)k * ldm + i], lj = j == k ? 1 : L[(ptrdiff_t)k * ldm + j];
-                A[(ptrdiff_t)i * ld + j] += d * li * lj;
-            }
-    }
-}
-
-/* A += J_a^T S N S J_b */
-static void add_product(const large *p, const tg_large_block *b, const tg_part *first, const tg_part *second, double *A,
-                        int ld)
-{
-    int na = p->m->tree_ndof[first->tree], nb = p->m->tree_ndof[second->tree];
-    int stride_a = stride_of(p, first), stride_b = stride_of(p, second);
-    for (int i = 0; i < b->cone.dim; i++)
-        for (int j = 0; j < b->cone.dim; j++)
-        {
-            double N = b->scale[i] * b->N[CONE * i + j] * b->scale[j];
-            if (N == 0)
-                continue;
-            const double *Ja = column_of(p, p->r->J, first, b->source[i]);
-            const double *Jb = column_of(p, p->r->J, second, b->source[j]);
-            for (int k = 0; k < na; k++)
-            {
-                double f = N * Ja[(ptrdiff_t)k * stride_a];
-                for (int l = 0; l < nb; l++)
-                    A[(ptrdiff_t)k * ld + l] += f * Jb[(ptrdiff_t)l * stride_b];
-            }
-        }
-}
-
-static void assemble_block(const large *p, const tg_fronts *f, int front, int node, const tg_large_block *b)
-{
-    const tg_constraint *c = b->constraint;
-    const tg_part *own = NULL;
-    int ld = f->front[front].f;
-    for (int i = c->part; i < c->part + c->parts; i++)
-        if (p->node[p->r->part[i].tree] == node)
-            own = &p->r->part[i];
-    for (int i = c->part; own != NULL && i < c->part + c->parts; i++)
-    {
-        const tg_part *other = &p->r->part[i];
-        int node2 = p->node[other->tree];
-        if (f->front_of[node2] < front)
-            continue; /* it did both when it was eliminated */
-        add_product(p, b, own, other, tg_front_block(f, front, node, node2), ld);
-        if (f->front_of[node2] > front)
-            add_product(p, b, other, own, tg_front_block(f, front, node2, node), ld);
-    }
-}
-
-static void assemble(const tg_fronts *f, int front, void *context)
-{
-    const large *p = context;
-    const tg_front *x = &f->front[front];
-    for (int i = x->own; i < x->own + x->nown; i++)
-    {
-        int node = f->order[i];
-        add_mass(p, p->tree[node], tg_front_block(f, front, node, node), x->f);
-        for (int k = p->use_start[node]; k < p->use_start[node + 1]; k++)
-            if (p->block[p->use[k]].state.phase != TG_PHASE_BREAK)
-                assemble_block(p, f, front, node, &p->block[p->use[k]]);
-    }
-}
-
-/* k becomes dx = k - N ds, with dv from the factors */
-static void solve_system(large *p, double *k)
-{
-    memset(p->dv, 0, sizeof(double) * (size_t)p->m->nv);
-    for (int i = 0; i < p->nblock; i++)
-    {
-        const tg_large_block *b = &p->block[i];
-        for (int j = 0; j < b->cone.dim; j++)
-            add_row(p, p->r->J, b->constraint, b->source[j], b->scale[j] * k[b->cone.row + j], p->dv);
-    }
-    tg_fronts_solve(&p->fronts, p->dv);
-    for (int n = 0; n < p->nblock; n++)
-    {
-        const tg_large_block *b = &p->block[n];
-        double ds[CONE];
-        for (int i = 0; i < b->cone.dim; i++)
-            ds[i] = b->scale[i] * row_velocity(p, b->constraint, b->source[i], p->dv);
-        for (int i = 0; i < b->cone.dim; i++)
-            for (int j = 0; j < b->cone.dim; j++)
-                k[b->cone.row + i] -= b->N[CONE * i + j] * ds[j];
-    }
-}
-
-static bool classify(large *p)
-{
-    bool same = true;
+    int changes = 0;
     for (int k = 0; k < p->nblock; k++)
     {
         tg_large_block *b = &p->block[k];
         tg_phase before = b->state.phase;
         tg_newton_classify_block(&b->cone, p->x, p->s, &b->state);
-        same = same && b->state.phase == before;
+        changes += b->state.phase != before;
     }
-    return same;
+    return changes;
 }
 
-static bool newton_step(large *p, double compliance)
+static bool newton_step(large *a, double compliance)
 {
+    tg_large *p = &a->p;
     for (int k = 0; k < p->nblock; k++)
         linearise(p, &p->block[k], compliance);
-    p->newton++;
-    if (!tg_fronts_factor(&p->fronts, assemble, p))
+    a->newton++;
+    if (!tg_large_factor(p))
         return false;
-    solve_system(p, p->k);
+    tg_large_solve(p, p->k);
     for (int i = 0; i < p->nx; i++)
         p->x[i] += p->k[i];
-    refresh(p);
+    refresh(a);
     return true;
+}
+
+/* how much a block violates the equations of its phase: velocities of held rows, impulses times what they move (m/s) */
+static double block_violation(const tg_large *p, const tg_large_block *b)
+{
+    const double *x = p->x + b->cone.row, *s = p->s + b->cone.row, *e = b->state.direction;
+    double worst = 0, gap = 1 / b->cone.rho_n, slip = 1 / b->cone.rho_t;
+    if (b->state.phase == TG_PHASE_SLIDE && b->cone.kind == TG_CONE_BOX)
+        return gap * fabs(x[0] - e[0] * b->cone.bound);
+    for (int i = 0; i < b->cone.dim; i++)
+    {
+        double here = b->state.phase == TG_PHASE_BREAK             ? (i == 0 ? gap : slip) * fabs(x[i])
+                      : b->state.phase == TG_PHASE_STICK || i == 0 ? fabs(s[i])
+                                                                   : slip * fabs(x[i] - e[i - 1] * x[0]);
+        worst = tg_larger(worst, here / b->scale[i]);
+    }
+    return b->state.phase == TG_PHASE_BREAK ? tg_larger(worst, -s[0]) : worst;
+}
+
+static double violation(const tg_large *p)
+{
+    double worst = 0;
+    for (int k = 0; k < p->nblock; k++)
+    {
+        double here = block_violation(p, &p->block[k]);
+        worst = here <= worst ? worst : here; /* also NaN */
+    }
+    return worst;
+}
+
+/* Steps from x while they pay: each must at least halve the violation, or leave all phases as they are. True when the certificate is good and the
+ * equations hold as far as rounding lets them. */
+static bool run_newton(large *a)
+{
+    bool good = offer(a) <= a->aim;
+    classify(&a->p);
+    double before = violation(&a->p);
+    for (int k = 0; k < NEWTON && before > inner; k++)
+    {
+        if (!newton_step(a, k == 0 ? proximal : 1e-2 * proximal))
+            return good;
+        good = offer(a) <= a->aim || good;
+        bool same = classify(&a->p) == 0;
+        double now = violation(&a->p);
+        if (!(now < 0.5 * before) && !(same && now < before))
+            return good;
+        before = now;
+    }
+    return good;
 }
 
 /* ---- the interior point ---- */
 
-/* E and W of a block at the point q, then E^-1 and N = E^-1 W; false when E is singular */
-static bool eliminate_slacks(tg_large_block *b, const tg_interior *q)
+/* E^-1 and N = E^-1 W of a contact at the point q. With t = x_T / x_N,
+ *     E = [z_N / x_N, 0; (eta - psi t) / x_N, (psi - t eta^T) / x_N],   (psi - t eta^T)^-1 = (1 + t eta^T / (psi - t . eta)) / psi,   W = [1; 1 - t t^T]. */
+static void eliminate_contact(const tg_large *p, const tg_large_block *b, const tg_interior *q)
 {
-    int row = b->cone.row, d = b->cone.dim, pivot[CONE];
-    const double *x = q->x + row, *z = q->z + row;
-    double psi = q->psi[row], E[CONE * CONE] = {0};
-    memset(b->N, 0, sizeof b->N);
-    memset(b->E, 0, sizeof b->E);
-    for (int i = 0; i < d; i++)
-        b->N[(CONE + 1) * i] = b->E[(CONE + 1) * i] = 1;
-    if (b->cone.kind == TG_CONE_FREE)
-        E[0] = 1e-7 * b->G[0]; /* redundant equalities; centred at x, so it changes the path and not the end */
-    else if (b->cone.kind == TG_CONE_BOX)
-        E[0] = psi / (b->cone.bound + x[0]) + z[0] / (b->cone.bound - x[0]);
-    else
-        E[0] = z[0] / x[0] + b->soft;
-    for (int i = 1; i < d; i++)
+    int row = b->cone.row, d = b->cone.dim, m = d - 1;
+    const double *x = q->x + row, *eta = q->z + row + 1;
+    double *E = p->E + b->matrix, *N = p->N + b->matrix, t[CONE], psi = q->psi[row], dot = 0;
+    memset(E, 0, sizeof(double) * (size_t)(d * d));
+    memset(N, 0, sizeof(double) * (size_t)(d * d));
+    E[0] = N[0] = 1 / (q->z[row] / x[0] + b->soft);
+    for (int i = 0; i < m; i++)
     {
-        double t = x[i] / x[0];
-        E[CONE * i] = (z[i] - psi * t) / x[0];
-        for (int j = 1; j < d; j++)
-        {
-            E[CONE * i + j] = ((i == j ? psi : 0) - t * z[j]) / x[0];
-            b->N[CONE * i + j] -= t * x[j] / x[0];
-        }
+        t[i] = x[1 + i] / x[0];
+        dot += t[i] * eta[i];
     }
-    if (tg_lu(d, E, CONE, pivot) >= 0)
-        return false;
-    tg_lu_solve(d, E, CONE, pivot, d, b->N, CONE);
-    tg_lu_solve(d, E, CONE, pivot, d, b->E, CONE);
-    return true;
+    double scale = m > 0 ? x[0] / psi : 0, share = m > 0 ? 1 / (psi - dot) : 0;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+        {
+            double one = i == j;
+            E[d * (1 + i) + 1 + j] = scale * (one + t[i] * eta[j] * share);
+            N[d * (1 + i) + 1 + j] = scale * (one - t[i] * t[j] + t[i] * (eta[j] - dot * t[j]) * share);
+        }
+    for (int i = 0; i < m; i++)
+    {
+        double sum = 0;
+        for (int j = 0; j < m; j++)
+            sum += E[d * (1 + i) + 1 + j] * (eta[j] - psi * t[j]) / x[0];
+        E[d * (1 + i)] = N[d * (1 + i)] = -sum * E[0];
+    }
+}
+
+static void eliminate_slacks(const tg_large *p, const tg_large_block *b, const tg_interior *q)
+{
+    int row = b->cone.row;
+    double x = q->x[row], bound = b->cone.bound, E;
+    if (b->cone.kind == TG_CONE_UNIT)
+    {
+        eliminate_contact(p, b, q);
+        return;
+    }
+    if (b->cone.kind == TG_CONE_FREE)
+        E = 1e-7 * p->G[b->matrix]; /* redundant equalities; centred at x, so it changes the path and not the end */
+    else
+        E = q->psi[row] / (bound + x) + q->z[row] / (bound - x);
+    p->E[b->matrix] = p->N[b->matrix] = 1 / E;
 }
 
 static void interior_velocity(const tg_interior *q, const double *x, double *s)
 {
-    velocity_of(q->context, x, s);
+    large *a = q->context;
+    size_t bytes = sizeof(double) * (size_t)a->p.nx;
+    if (memcmp(x, a->p.x, bytes) != 0)
+    {
+        memcpy(a->p.x, x, bytes);
+        refresh(a);
+    }
+    memcpy(s, a->p.s, bytes);
 }
 
+/* asked of the solution of the last system alone, whose J dv is known: G dx = J dv, and the compliance */
 static void interior_product(const tg_interior *q, const double *dx, double *out)
 {
-    const large *p = q->context;
-    memset(p->dv, 0, sizeof(double) * (size_t)p->m->nv);
-    respond(p, dx, p->dv);
+    const tg_large *p = &((const large *)q->context)->p;
+    memcpy(out, p->ds, sizeof(double) * (size_t)p->nx);
     for (int k = 0; k < p->nblock; k++)
-    {
-        const tg_large_block *b = &p->block[k];
-        for (int i = 0; i < b->cone.dim; i++)
-            out[b->cone.row + i] = b->scale[i] * row_velocity(p, b->constraint, b->source[i], p->dv);
-        out[b->cone.row] += b->soft * dx[b->cone.row];
-    }
+        out[p->block[k].cone.row] += p->block[k].soft * dx[p->block[k].cone.row];
 }
 
 static bool interior_factor(tg_interior *q)
 {
-    large *p = q->context;
-    for (int k = 0; k < p->nblock; k++)
+    large *a = q->context;
+    for (int k = 0; k < a->p.nblock; k++)
     {
-        p->block[k].state.phase = TG_PHASE_STICK;
-        if (!eliminate_slacks(&p->block[k], q))
-            return false;
+        a->p.block[k].state.phase = TG_PHASE_STICK;
+        eliminate_slacks(&a->p, &a->p.block[k], q);
     }
-    return tg_fronts_factor(&p->fronts, assemble, p);
+    return tg_large_factor(&a->p);
 }
 
 static void interior_solve(tg_interior *q, double *rhs)
 {
-    large *p = q->context;
+    large *a = q->context;
+    tg_large *p = &a->p;
     for (int k = 0; k < p->nblock; k++)
     {
         const tg_large_block *b = &p->block[k];
+        const double *E = p->E + b->matrix;
         double *at = rhs + b->cone.row, y[CONE] = {0};
-        for (int i = 0; i < b->cone.dim; i++)
-            for (int j = 0; j < b->cone.dim; j++)
-                y[i] += b->E[CONE * i + j] * at[j];
-        memcpy(at, y, sizeof(double) * (size_t)b->cone.dim);
+        int dim = b->cone.dim;
+        for (int i = 0; i < dim; i++)
+            for (int j = 0; j < dim; j++)
+                y[i] += E[dim * i + j] * at[j];
+        memcpy(at, y, sizeof(double) * (size_t)dim);
     }
-    solve_system(p, rhs);
+    tg_large_solve(p, rhs);
 }
-
-static double offer(large *p);
 
 static double interior_residual(tg_interior *q, const double *x)
 {
-    large *p = q->context;
-    memcpy(p->x, x, sizeof(double) * (size_t)p->nx);
-    refresh(p);
-    return offer(p);
+    large *a = q->context;
+    interior_velocity(q, x, a->rhs);
+    return offer(a);
 }
 
-/* from a cold start; leaves the best impulses in x */
-static void run_interior(large *p)
+static tg_interior interior_of(large *a)
 {
     static const tg_interior_system system = {interior_velocity, interior_product, interior_factor, interior_solve,
                                               interior_residual};
+    tg_large *p = &a->p;
     tg_interior q = {
-        .system = &system, .context = p, .cones = &p->cones, .rhs = p->rhs, .best = p->best, .max_steps = INTERIOR};
-    p->cones.rows = p->nx;
-    p->cones.blocks = p->nblock;
-    p->cones.velocity = 0;
+        .system = &system, .context = a, .cones = &a->cones, .rhs = a->rhs, .best = a->best, .max_steps = INTERIOR};
+    a->cones.rows = p->nx;
+    a->cones.ld = v4_pad(p->nx);
+    a->cones.blocks = p->nblock;
+    a->cones.velocity = 0;
     for (int i = p->island->row; i < p->island->row + p->island->rows; i++)
-        p->cones.velocity = tg_larger(p->cones.velocity, fabs(p->r->g[i]));
+        a->cones.velocity = tg_larger(a->cones.velocity, fabs(p->r->g[i]));
     for (int k = 0; k < p->nblock; k++)
-        p->cones.block[k] = p->block[k].cone;
-    tg_interior_vectors(&q, p->interior);
-    if (tg_interior_solve(&q, 0.1 * p->tolerance, p->tolerance) < INFINITY)
-        memcpy(p->x, p->best, sizeof(double) * (size_t)p->nx);
-    refresh(p);
-    p->interior_steps += q.steps;
+        a->cones.block[k] = p->block[k].cone;
+    tg_interior_vectors(&q, a->interior);
+    return q;
 }
 
-/* ---- the graph ---- */
-
-static bool add_edges(large *p)
+/* t in [0, 1) with t a + c t / (1 - t^2) = y: convex, so Newton from above stays above */
+static double tangent_share(double a, double c, double y)
 {
-    tg_fronts *f = &p->fronts;
-    int edges = 0;
-    for (int n = 0; n < f->nnode; n++)
+    if (!(y > 0))
+        return 0;
+    double t = 2 * y / (c + sqrt(c * c + 4 * y * y));
+    t = tg_smaller(t, y / a);
+    for (int k = 0; k < 6; k++)
     {
-        f->start[n] = edges;
-        for (int k = p->use_start[n]; k < p->use_start[n + 1]; k++)
+        double rest = 1 - t * t;
+        t -= (t * a + c * t / rest - y) / (a + c * (1 + t * t) / (rest * rest));
+    }
+    return tg_smaller(tg_larger(t, 0), 1 - 1e-9);
+}
+
+/* The point of the path with products kappa rho whose x / rho - s is that of x, s, block by block (the smoothing of Chen and Harker, Kanzow, and
+ * Smale): x_N = rho (y_N + sqrt(y_N^2 + 4 kappa)) / 2, s_N = kappa rho / x_N; x_T = t x_N e, eta = -t psi e, psi = kappa rho / (x_N (1 - t^2)). */
+static void centre_contact(const tg_cone *cone, double kappa, const double *x, const double *s, tg_interior *q)
+{
+    int row = cone->row;
+    double rho = cone->rho_n, y = x[0] / rho - s[0], root = sqrt(y * y + 4 * kappa);
+    double u = y > 0 ? 0.5 * (y + root) : 2 * kappa / (root - y), e[CONE], size = 0;
+    q->x[row] = rho * u;
+    q->z[row] = kappa / u;
+    for (int i = 1; i < cone->dim; i++)
+    {
+        e[i] = x[i] / cone->rho_t - s[i];
+        size += e[i] * e[i];
+    }
+    size = sqrt(size);
+    double c = kappa / u, t = tangent_share(q->x[row] / cone->rho_t, c, size);
+    q->psi[row] = c / (1 - t * t);
+    for (int i = 1; i < cone->dim; i++)
+    {
+        double along = size > 0 ? t * e[i] / size : 0;
+        q->x[row + i] = q->x[row] * along;
+        q->z[row + i] = -q->psi[row] * along;
+    }
+}
+
+static void centre(const large *a, double kappa, tg_interior *q)
+{
+    const tg_large *p = &a->p;
+    memset(a->interior, 0, sizeof(double) * TG_INTERIOR_VECTORS * (size_t)a->cones.ld);
+    for (int k = 0; k < p->nblock; k++)
+    {
+        const tg_cone *cone = &p->block[k].cone;
+        const double *x = p->x + cone->row;
+        double bound = cone->bound;
+        q->weight[cone->row] = cone->rho_n;
+        if (cone->kind == TG_CONE_UNIT)
+            centre_contact(cone, kappa, x, p->s + cone->row, q);
+        else if (cone->kind == TG_CONE_FREE)
+            q->x[cone->row] = x[0];
+        else
         {
-            const tg_constraint *c = p->block[p->use[k]].constraint;
-            bool repeated = k > p->use_start[n] && p->block[p->use[k - 1]].constraint == c;
-            for (int i = c->part; !repeated && i < c->part + c->parts; i++)
-            {
-                if (p->node[p->r->part[i].tree] == n)
-                    continue;
-                if (edges == f->max_edge)
-                    return false;
-                f->neighbour[edges++] = p->node[p->r->part[i].tree];
-            }
+            q->x[cone->row] = tg_larger(tg_smaller(x[0], 0.9 * bound), -0.9 * bound);
+            q->z[cone->row] = kappa * cone->rho_n / (bound - q->x[cone->row]);
+            q->psi[cone->row] = kappa * cone->rho_n / (bound + q->x[cone->row]);
         }
     }
-    f->start[f->nnode] = edges;
-    return true;
+}
+/* from x, s, which have the residual `error` (m/s) */
+static bool run_interior(large *a, double error)
+{
+    tg_interior q = interior_of(a);
+    centre(a, spread * error * error, &q);
+    double best = tg_interior_iterate(&q, INFINITY, a->aim);
+    a->interior_steps += q.steps;
+    if (!(best < INFINITY))
+        return false;
+    memcpy(a->p.x, a->best, sizeof(double) * (size_t)a->p.nx);
+    refresh(a);
+    return run_newton(a);
 }
 
-static void list_uses(large *p)
+/* from cold starts */
+static void run_cold(large *a)
 {
-    int n = p->fronts.nnode, sum = 0;
-    memset(p->use_start, 0, sizeof(int) * (size_t)(n + 1));
-    for (int k = 0; k < p->nblock; k++)
-        for (int i = 0; i < p->block[k].constraint->parts; i++)
-            p->use_start[p->node[p->r->part[p->block[k].constraint->part + i].tree]]++;
-    for (int i = 0; i <= n; i++)
-    {
-        int count = i < n ? p->use_start[i] : 0;
-        p->use_start[i] = sum;
-        sum += count;
-    }
-    for (int k = 0; k < p->nblock; k++)
-        for (int i = 0; i < p->block[k].constraint->parts; i++)
-            p->use[p->use_start[p->node[p->r->part[p->block[k].constraint->part + i].tree]]++] = k;
-    for (int i = n; i > 0; i--)
-        p->use_start[i] = p->use_start[i - 1];
-    p->use_start[0] = 0;
-}
-
-static bool make_graph(large *p)
-{
-    const tg_model *m = p->m;
-    tg_fronts *f = &p->fronts;
-    f->nnode = 0;
-    for (int t = 0; t < m->ntree; t++)
-    {
-        p->node[t] = -1;
-        if (p->r->tree_columns[t] == 0 || &p->r->island[p->r->tree_island[t]] != p->island)
-            continue;
-        p->node[t] = f->nnode;
-        p->tree[f->nnode] = t;
-        f->size[f->nnode] = m->tree_ndof[t];
-        f->offset[f->nnode] = m->tree_dof[t];
-        memcpy(f->place + 3 * f->nnode, p->w->body_pos + 4 * m->tree_body[t], 3 * sizeof(double));
-        f->nnode++;
-    }
-    list_uses(p);
-    return add_edges(p) && tg_fronts_analyse(f);
+    tg_interior q = interior_of(a);
+    if (tg_interior_solve(&q, a->aim, a->tolerance) < INFINITY)
+        memcpy(a->p.x, a->best, sizeof(double) * (size_t)a->p.nx);
+    refresh(a);
+    a->interior_steps += q.steps;
+    run_newton(a);
 }
 
 /* ---- the solve ---- */
 
-/* the certificate at x; keeps L and sigma of the best */
-static double offer(large *p)
+static void iterate(large *a)
 {
-    tg_rows *r = p->r;
-    int row = p->island->row;
-    double *L = r->trial + row, *sigma = r->trial_sigma + row;
-    memset(L, 0, sizeof(double) * (size_t)p->island->rows);
-    for (int k = 0; k < p->nblock; k++)
-        for (int i = 0; i < p->block[k].cone.dim; i++)
-            L[p->block[k].constraint->row + p->block[k].source[i] - row] =
-                p->block[k].scale[i] * p->x[p->block[k].cone.row + i];
-    for (int b = p->island->block; b < p->island->block + p->island->blocks; b++)
-    {
-        const tg_constraint *c = &r->constraint[r->order[b]];
-        for (int i = 0; i < c->rows; i++)
-            sigma[c->row + i - row] = row_velocity(p, c, i, p->v) + r->bias[c->row + i];
-    }
-    for (int k = 0; k < p->nblock; k++)
-        sigma[p->block[k].constraint->row - row] += p->block[k].soft * p->x[p->block[k].cone.row];
-    tg_island problem = tg_island_problem(r, p->island);
-    tg_residual residual = tg_residual_of(&problem, p->diagonal, 1, L, sigma);
-    double worst = tg_residual_max(&residual);
-    if (!(worst < tg_residual_max(&p->island->result.residual)))
-        return worst;
-    p->island->result.residual = residual;
-    memcpy(r->L + row, L, sizeof(double) * (size_t)p->island->rows);
-    memcpy(r->sigma + row, sigma, sizeof(double) * (size_t)p->island->rows);
-    return worst;
-}
-
-static void load_warm(large *p)
-{
-    for (int k = 0; k < p->nblock; k++)
-        for (int i = 0; i < p->block[k].cone.dim; i++)
-            p->x[p->block[k].cone.row + i] =
-                p->r->warm[p->block[k].constraint->row + p->block[k].source[i]] / p->block[k].scale[i];
-    refresh(p);
-}
-
-static bool run_newton(large *p)
-{
-    double compliance = proximal, before = INFINITY;
-    int worse = 0;
-    for (int k = 0; k < NEWTON && worse < 3; k++)
-    {
-        bool same = classify(p) && k > 0;
-        if (same)
-            compliance = 1e-2 * proximal;
-        if (!newton_step(p, compliance))
-            return false;
-        double now = offer(p);
-        if (now <= 0.1 * p->tolerance)
-            return true;
-        worse += !(now < before);
-        before = now;
-    }
-    return false;
-}
-
-static void run_sweeps(large *p, int count)
-{
-    for (int k = 0; k < count; k++)
-        sweep(p);
-    refresh(p);
-}
-
-static void iterate(large *p, bool sparse)
-{
-    double aim = 0.1 * p->tolerance;
-    if (offer(p) <= aim)
+    if (a->fits && run_newton(a))
         return;
-    run_sweeps(p, sparse ? 2 : 1000);
-    if (offer(p) <= aim || !sparse || run_newton(p))
+    load_impulses(a, a->p.r->warm);
+    if (!a->p.half)
+        run_sweeps(a, a->fits ? SWEEPS : 1000);
+    double error = offer(a);
+    if (error <= a->aim || !a->fits || run_interior(a, error))
         return;
-    run_interior(p);
-    if (tg_residual_max(&p->island->result.residual) > p->tolerance)
-        run_newton(p);
+    if (best_residual(a) > a->tolerance)
+        run_cold(a);
 }
 
 void tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const double *v_free, double dt,
                     double tolerance)
 {
     tg_rows *r = w->rows;
-    large p = {.m = m, .w = w, .r = r, .island = island, .v_free = v_free, .tolerance = tolerance};
+    large a = {.p = {.m = m, .w = w, .r = r, .island = island}, .tolerance = tolerance, .aim = 0.1 * tolerance};
     tg_arena arena = {.base = r->large_memory, .capacity = r->capacity.large};
-    take(&p, m, &r->capacity, &arena);
+    take(&a, m, &r->capacity, &arena);
     island->result =
         (tg_solve_result){.selection = TG_SELECT_UNSELECTED, .residual = {INFINITY, INFINITY, INFINITY, INFINITY}};
-    make_responses(&p);
-    make_blocks(&p, dt);
-    load_warm(&p);
-    iterate(&p, make_graph(&p));
-    bool solved = tg_residual_max(&island->result.residual) <= tolerance;
+    a.fits = tg_large_build(&a.p, v_free, dt);
+    load_impulses(&a, r->warm);
+    iterate(&a);
+    bool solved = best_residual(&a) <= tolerance;
     island->result.status = solved ? TG_SOLVE_SOLVED : TG_SOLVE_PARTIAL;
-    island->result.newton = p.newton;
-    island->result.interior = p.interior_steps;
-    island->result.sweeps = p.sweeps;
+    island->result.newton = a.newton;
+    island->result.interior = a.interior_steps;
+    island->result.sweeps = a.sweeps;
 }

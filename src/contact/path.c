@@ -301,14 +301,14 @@ static double try_end(path *l, double best, double aim)
     return best;
 }
 
-double tg_interior_path(tg_interior *p, double best, double aim)
+double tg_interior_path(tg_interior *p, double best, double aim, double tolerance)
 {
     path l = path_from(p);
     double next_try = near_end;
     int most = p->steps + p->max_path;
     p->target = p->second = 0;
     keep_point(&l);
-    while (p->steps < most && best > aim && l.length > shortest && !diverges(&l))
+    while (p->steps < most && best > tolerance && l.length > shortest && !diverges(&l))
     {
         if (settle(&l))
         {

@@ -196,6 +196,7 @@ tg_status tg_poisson_restitution(tg_work *w, tg_rows_island *island, const char 
     double *L = r->L + island->row, *sigma = r->sigma + island->row;
     restitution x = {.r = r, .island = island, .Lc = L, .sigma_c = sigma};
     size_t mark = tg_arena_mark(&r->scratch);
+    tg_need_delassus(w->model, w, island);
     x.compression = tg_island_problem(r, island);
     if (!tg_island_is_dense(r, island) || !take(&x, &r->scratch))
     {

@@ -44,6 +44,8 @@ tg_capacity tg_capacity_of(const tg_model *m, int contacts)
     int contact_rows = contacts * most_condim(m);
     tg_capacity c = {.contacts = contacts, .bonds = m->nequality};
     c.constraints = contacts + m->nequality + m->nv + limits + tendons;
+    c.blocks = contacts + 6 * m->nequality + m->nv + limits + tendons;
+    c.condim = most_condim(m);
     c.rows = contact_rows + 6 * m->nequality + m->nv + limits + tendons;
     c.parts = contacts * pair + m->nequality * all + m->nv + limits + tendons * all;
     c.columns = contact_rows * pair + 6 * m->nequality * all + m->nv + limits + tendons * all;

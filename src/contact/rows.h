@@ -85,6 +85,9 @@ typedef struct tg_rows_island
     int block, blocks; /* in block and order */
     size_t G;          /* where its matrix starts; leading dimension v4_pad(rows) */
     int tree;          /* if it has one tree only, else -1 */
+    bool equality;     /* it has equalities */
+    bool sparse;       /* solved in velocity space: G is not there unless asked for */
+    bool filled;       /* G is there */
     bool impact;       /* a gate is on */
     bool relaxed;      /* had no solution with its overlaps pushed out: solved without the push */
     tg_solve_result result;
@@ -94,6 +97,8 @@ typedef struct tg_rows_island
 typedef struct tg_capacity
 {
     int contacts, constraints, rows, parts, bonds;
+    int blocks;      /* of one law each: constraints, but every row of an equality by itself */
+    int condim;      /* the largest of a contact */
     int columns;     /* of all J_t^T: a row has one in each tree it touches */
     int island_rows; /* of the largest problem that is solved with dense matrices */
     size_t jacobian; /* numbers in all J_t^T */
@@ -104,8 +109,10 @@ typedef struct tg_capacity
 
 enum
 {
-    TG_DENSE_ROWS = 384,   /* the most rows of a dense problem */
-    TG_DENSE_COUPLED = 240 /* the same where several trees are coupled, whose matrices are sparse */
+    TG_DENSE_ROWS = 384,    /* the most rows of a dense problem */
+    TG_DENSE_COUPLED = 240, /* the same where several trees are coupled, whose matrices are sparse */
+    TG_SPARSE_ROWS = 192,   /* from more rows on, velocity space is faster */
+    TG_SPARSE_COUPLED = 96  /* the same where several trees are coupled */
 };
 
 tg_capacity tg_capacity_of(const tg_model *m, int contacts);
@@ -130,7 +137,7 @@ int tg_default_contacts(const tg_model *m);
     X(int, tree_column, m->ntree + 1, "where the tree's columns start in column_row")                                  \
     X(int, column_row, c->columns, "row of each column")                                                               \
     X(double, J, c->jacobian, "J_t^T, tree by tree")                                                                   \
-    X(double, Y, c->jacobian, "D^-1/2 L^-T J_t^T")                                                                     \
+    X(double, Y, c->jacobian, "D^-1/2 L^-T J_t^T; sparse islands of several trees: M^-1 J_t^T")                        \
     X(double, G, c->delassus, "island by island")                                                                      \
     X(double, phi, c->rows, "position error of limits and equalities, gap of contacts (m, rad)")                       \
     X(double, speed, c->rows, "J v")                                                                                   \
@@ -158,6 +165,7 @@ typedef struct tg_rows
     int ntouch, nbond, nconstraint, npart, nrow, nisland;
     int nblock; /* constraints that are in an island: those of things that can move */
     int needed; /* contacts that were met, also when there is no room for them */
+    double dt;  /* of the compliances in G */
 } tg_rows;
 
 /* Lays the arrays out in the workspace's block (or counts them); fills what does not change. */
@@ -224,8 +232,14 @@ tg_coupling tg_coupling_of(const tg_model *m, const tg_work *w, int equality, co
 /* J_t^T of all trees and phi of all rows. (fill.c) */
 void tg_fill_jacobian(const tg_model *m, tg_work *w, const double *q);
 
-/* Y_t, then G of every island. After the mass matrix was factored. (delassus.c) */
+/* Y_t, then G of every island that is not sparse. After the mass matrix was factored. (delassus.c) */
 void tg_fill_delassus(const tg_model *m, tg_work *w, double dt);
+
+/* G of a sparse island that is small enough for dense matrices, if it is not there yet; Y of its trees is then as elsewhere. */
+void tg_need_delassus(const tg_model *m, tg_work *w, tg_rows_island *island);
+
+/* The same for all islands; whether one was not there. */
+bool tg_need_matrices(const tg_model *m, tg_work *w);
 
 /* out (rows) = J x, x (nv); and x = M^-1 J^T L, both for all rows. */
 void tg_rows_velocity(const tg_model *m, const tg_work *w, const double *x, double *out);

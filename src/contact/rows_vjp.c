@@ -120,7 +120,7 @@ static void place_gradient(const reverse *r, int geom, pull displaced)
 static int sizes_of(int type)
 {
     static const int count[] = {
-        [TG_GEOM_PLANE] = 0,     [TG_GEOM_HFIELD] = 0,   [TG_GEOM_SPHERE] = 1, [TG_GEOM_CAPSULE] = 2,
+        [TG_GEOM_PLANE] = 0,     [TG_GEOM_HFIELD] = 3,   [TG_GEOM_SPHERE] = 1, [TG_GEOM_CAPSULE] = 2,
         [TG_GEOM_ELLIPSOID] = 3, [TG_GEOM_CYLINDER] = 2, [TG_GEOM_BOX] = 3,    [TG_GEOM_MESH] = 3};
     _Static_assert(sizeof count / sizeof count[0] == TG_GEOM_TYPE_COUNT, "one a type");
     return count[type];
@@ -133,8 +133,11 @@ static void geom_gradient(const reverse *r, const tg_touch *t, const tg_query *q
     int geom = which == 0 ? t->pair.first : t->pair.second;
     v4 arm = t->at.point - query->shape[which].x;
     place_gradient(r, geom, (pull){displaced.lin, displaced.ang + v4_cross(arm, displaced.lin)});
-    for (int k = 0; k < sizes_of(r->m->geom_type[geom]); k++)
-        r->g.params[r->m->offset.geom_size + 3 * geom + k] += apply(g, tg_motion_by_size(query, &t->at, which, k));
+    const tg_model *m = r->m;
+    int first = m->geom_type[geom] == TG_GEOM_HFIELD ? m->offset.hfield_size + 4 * m->geom_hfield[geom]
+                                                     : m->offset.geom_size + 3 * geom;
+    for (int k = 0; k < sizes_of(m->geom_type[geom]); k++)
+        r->g.params[first + k] += apply(g, tg_motion_by_size(query, &t->at, which, k));
 }
 
 /* A contact whose normal is that of where the geoms will be, x' = x + dt v, R' = Exp(dt w) R: what displaces these places beyond the geoms' own

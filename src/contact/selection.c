@@ -235,13 +235,22 @@ static tg_selection selection_kind(const tg_solve_work *w)
     return has_immaterial(w) ? TG_SELECT_COMPLIANT : TG_SELECT_PROJECTED;
 }
 
+double tg_solve_quality(const tg_solve_work *w, const double *x)
+{
+    double tolerance = w->options->tolerance, equations = tg_newton_residual(&w->cones, x, w->s);
+    if (equations < 0.1 * tolerance)
+        return equations;
+    double certificate = tg_cones_residual(&w->cones, x, w->s);
+    return certificate <= tolerance ? tg_smaller(equations, tolerance) : tg_larger(equations, certificate);
+}
+
 static void keep(tg_solve_work *w, tg_selection selection)
 {
     if (!v4_all_finite(w->cones.rows, w->x) || !v4_all_finite(w->cones.rows, w->s))
         return;
-    double here = tg_cones_residual(&w->cones, w->x, w->s), tolerance = w->options->tolerance;
-    bool chosen = selection != TG_SELECT_UNSELECTED && here <= tolerance;
-    bool kept_chosen = w->kept_selection != TG_SELECT_UNSELECTED && w->kept_residual <= tolerance;
+    double here = tg_solve_quality(w, w->x), tolerance = w->options->tolerance;
+    bool chosen = selection != TG_SELECT_UNSELECTED && here < tolerance;
+    bool kept_chosen = w->kept_selection != TG_SELECT_UNSELECTED && w->kept_residual < tolerance;
     if (!chosen && (kept_chosen || !(here < w->kept_residual)))
         return;
     memcpy(w->kept, w->x, (size_t)w->cones.rows * sizeof *w->kept);
@@ -257,7 +266,7 @@ bool tg_solve_accept(tg_solve_work *w)
         return w->kept_residual <= 0.1 * w->options->tolerance;
     bool selected = select_solution(w, w->kept_residual > w->options->tolerance);
     keep(w, selected ? selection_kind(w) : TG_SELECT_UNSELECTED);
-    return selected && w->kept_residual <= w->options->tolerance;
+    return selected && w->kept_residual < w->options->tolerance;
 }
 
 /* Newton steps while they help */
@@ -342,7 +351,7 @@ bool tg_solve_compliant(tg_solve_work *w)
         selected = select_solution(w, false);
     }
     keep(w, selected ? selection_kind(w) : TG_SELECT_UNSELECTED);
-    return selected && w->kept_residual <= w->options->tolerance;
+    return selected && w->kept_residual < w->options->tolerance;
 }
 
 /* ---- from the impulses of the step before ---- */
@@ -488,7 +497,7 @@ bool tg_solve_warm(tg_solve_work *w)
         if (smaller && !take_back(w))
             continue;
         keep(w, selection_kind(w));
-        return w->kept_residual <= w->options->tolerance;
+        return w->kept_residual < w->options->tolerance;
     }
     return false;
 }

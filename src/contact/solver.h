@@ -174,6 +174,11 @@ void tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, d
 /* below this inconsistency held rows agree up to rounding (m/s) */
 #define TG_CONSISTENT 1e-9
 
+/* How good x is (m/s); w->s = Gs x + gs. Below the tolerance: so well hold the Alart-Curnier equations, and the certificate too. The equations say
+ * more: an impulse that is a little inside of its cone with a little slip has a certificate, and solves another problem. Where they
+ * cannot be had, the certificate counts, as the tolerance. */
+double tg_solve_quality(const tg_solve_work *w, const double *x);
+
 /* Offers w->x as a solution: applies the selection rule (unless it is switched off) and keeps the better of what is kept
  * and what came out. True when nothing more needs to be done: selected, with a residual within the tolerance. */
 bool tg_solve_accept(tg_solve_work *w);

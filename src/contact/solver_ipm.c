@@ -432,7 +432,7 @@ double tg_interior_solve(tg_interior *p, double aim, double tolerance)
     if (best > tolerance && p->max_path > 0)
     {
         start_cold(p);
-        best = tg_interior_path(p, best, aim);
+        best = tg_interior_path(p, best, aim, tolerance);
     }
     for (int k = 0; k < NEAR_STARTS && best > tolerance && best < v; k++)
     {
@@ -474,7 +474,7 @@ static double dense_residual(tg_interior *p, const double *x)
 {
     tg_solve_work *w = p->context;
     tg_cones_velocity(p->cones, x, w->s);
-    return tg_cones_residual(p->cones, x, w->s);
+    return tg_solve_quality(w, x);
 }
 
 static const tg_interior_system dense = {dense_velocity, dense_product, dense_factor, dense_solve, dense_residual};

@@ -4,279 +4,478 @@
 #include <string.h>
 
 #include "math/dense.h"
+#include "math/lanes.h"
 
 enum
 {
-    LEAF = 8 /* nodes that are not cut any further */
+    SMALL = 12, /* unknowns of a front's own for which calls cost more than work */
+    FREE = 6    /* of one free body */
 };
 
-void tg_fronts_place(tg_fronts *f, int nodes, int edges, int unknowns, size_t capacity, tg_arena *arena)
+void tg_fronts_place(tg_fronts *f, int nodes, int edges, int unknowns, size_t values, size_t capacity, tg_arena *arena)
 {
-    *f = (tg_fronts){.max_node = nodes, .max_edge = edges, .max_boundary = 64 * nodes, .capacity = capacity};
-    f->max_unknown = unknowns;
+    *f = (tg_fronts){
+        .max_node = nodes, .max_edge = edges, .max_unknown = unknowns, .max_value = values, .capacity = capacity};
     f->size = TG_TAKE(arena, int, nodes, "fronts: sizes");
-    f->offset = TG_TAKE(arena, int, nodes + 1, "fronts: offsets");
+    f->offset = TG_TAKE(arena, int, nodes, "fronts: offsets");
     f->start = TG_TAKE(arena, int, nodes + 1, "fronts: edges of a node");
     f->neighbour = TG_TAKE(arena, int, edges, "fronts: edges");
-    f->place = TG_TAKE(arena, double, 3 * (size_t)nodes, "fronts: places");
-    f->order = TG_TAKE(arena, int, nodes, "fronts: order");
-    f->front_of = TG_TAKE(arena, int, nodes, "fronts: front of a node");
-    f->mark = TG_TAKE(arena, int, nodes, "fronts: marks");
-    f->local = TG_TAKE(arena, int, nodes, "fronts: places in a front");
-    f->boundary = TG_TAKE(arena, int, f->max_boundary, "fronts: boundaries");
+    f->node_block = TG_TAKE(arena, size_t, nodes, "fronts: blocks of nodes");
+    f->edge_block = TG_TAKE(arena, size_t, edges, "fronts: blocks of edges");
+    f->value = TG_TAKE(arena, double, values, "fronts: blocks");
+    int **const of_nodes[] = {&f->own_node, &f->front_of, &f->local, &f->parent, &f->merged, &f->post};
+    for (size_t i = 0; i < sizeof of_nodes / sizeof *of_nodes; i++)
+        *of_nodes[i] = TG_TAKE(arena, int, nodes, "fronts: nodes");
     f->pivots = TG_TAKE(arena, int, unknowns, "fronts: pivots");
-    f->front = TG_TAKE(arena, tg_front, 2 * (size_t)nodes + 1, "fronts");
+    f->front = TG_TAKE(arena, tg_front, nodes, "fronts");
     f->vector = TG_TAKE(arena, double, unknowns, "fronts: vector");
     f->memory = TG_TAKE(arena, double, capacity, "fronts: matrices");
+    tg_min_degree_place(&f->order, nodes, edges, edges + 64 * nodes, unknowns, arena);
 }
 
-/* ---- nested dissection ---- */
+/* ---- the blocks of the matrix ---- */
 
-static int longest_axis(const tg_fronts *f, int low, int high)
+static size_t block_size(const tg_fronts *f, int a, int b)
 {
-    int axis = 0;
-    double longest = -1;
-    for (int k = 0; k < 3; k++)
+    return (size_t)f->size[a] * (size_t)v4_pad(f->size[b]);
+}
+
+static bool place_blocks(tg_fronts *f)
+{
+    f->values = 0;
+    for (int i = 0; i < f->nnode; i++)
     {
-        double least = INFINITY, most = -INFINITY;
-        for (int i = low; i < high; i++)
+        f->node_block[i] = f->values;
+        f->values += block_size(f, i, i);
+        for (int e = f->start[i]; e < f->start[i + 1]; e++)
         {
-            double x = f->place[3 * f->order[i] + k];
-            least = x < least ? x : least;
-            most = x > most ? x : most;
-        }
-        if (most - least > longest)
-        {
-            longest = most - least;
-            axis = k;
+            f->edge_block[e] = f->values;
+            f->values += block_size(f, i, f->neighbour[e]);
         }
     }
-    return axis;
+    return f->values <= f->max_value;
 }
 
-static bool before(const tg_fronts *f, int a, int b, int axis)
-{
-    double x = f->place[3 * a + axis], y = f->place[3 * b + axis];
-    return x < y || (x == y && a < b);
-}
+/* ---- which nodes share a front ---- */
 
-static void swap(int *order, int i, int j)
+/* by insertion: sets are short, and partly sorted */
+static void sort_by_place(const int *place, int *node, int count)
 {
-    int keep = order[i];
-    order[i] = order[j];
-    order[j] = keep;
-}
-
-/* order[middle] gets the node that sorting would put there, smaller ones before it (Hoare's selection) */
-static void select_middle(const tg_fronts *f, int low, int high, int middle, int axis)
-{
-    while (high - low > 1)
+    for (int i = 1; i < count; i++)
     {
-        int pivot = f->order[low + (high - low) / 2], i = low, j = high - 1;
-        while (i <= j)
-        {
-            while (before(f, f->order[i], pivot, axis))
-                i++;
-            while (before(f, pivot, f->order[j], axis))
-                j--;
-            if (i <= j)
-                swap(f->order, i++, j--);
-        }
-        if (middle <= j)
-            high = j + 1;
-        else if (middle >= i)
-            low = i;
-        else
-            return;
+        int moved = node[i], k = i;
+        for (; k > 0 && place[node[k - 1]] > place[moved]; k--)
+            node[k] = node[k - 1];
+        node[k] = moved;
     }
 }
 
-static bool touches(const tg_fronts *f, int node, int stamp)
+/* A node joins the front of its parent when L of the two is the same but for the parent; one child of a parent only. */
+static void merge_nodes(tg_fronts *f)
 {
-    for (int e = f->start[node]; e < f->start[node + 1]; e++)
-        if (f->mark[f->neighbour[e]] == stamp)
-            return true;
-    return false;
-}
-
-/* The nodes of the first half that touch the second are the cut. Moves them to the end: [first | second | cut]. */
-static void cut_in_two(tg_fronts *f, int low, int high, int *first_end, int *second_end)
-{
-    int middle = low + (high - low) / 2, stamp = ++f->stamp;
-    select_middle(f, low, high, middle, longest_axis(f, low, high));
-    for (int i = middle; i < high; i++)
-        f->mark[f->order[i]] = stamp;
-    int end = middle;
-    for (int i = middle - 1; i >= low; i--)
-        if (touches(f, f->order[i], stamp))
-            swap(f->order, i, --end);
-    /* [low, end) first half, [end, middle) cut, [middle, high) second half: exchange the last two */
-    int cut = middle - end;
-    for (int i = 0; i < cut && i < high - middle; i++)
-        swap(f->order, end + i, high - 1 - i);
-    *first_end = end;
-    *second_end = high - cut;
-}
-
-static int add_front(tg_fronts *f, int own, int nown, int child0, int child1)
-{
-    f->front[f->nfront] = (tg_front){.own = own, .nown = nown, .child = {child0, child1}};
-    for (int i = own; i < own + nown; i++)
-        f->front_of[f->order[i]] = f->nfront;
-    return f->nfront++;
-}
-
-static int dissect(tg_fronts *f, int low, int high)
-{
-    if (high <= low)
-        return -1;
-    if (high - low <= LEAF)
-        return add_front(f, low, high - low, -1, -1);
-    int first_end, second_end;
-    cut_in_two(f, low, high, &first_end, &second_end);
-    int first = dissect(f, low, first_end), second = dissect(f, first_end, second_end);
-    return add_front(f, second_end, high - second_end, first, second);
-}
-
-/* ---- what a front touches ---- */
-
-static bool add_boundary(tg_fronts *f, tg_front *front, int self, int node)
-{
-    if (f->front_of[node] <= self || f->mark[node] == f->stamp)
-        return true;
-    if (f->nboundary == f->max_boundary)
-        return false;
-    f->mark[node] = f->stamp;
-    f->boundary[f->nboundary++] = node;
-    front->nbound++;
-    return true;
-}
-
-static bool find_boundary(tg_fronts *f, int self)
-{
-    tg_front *front = &f->front[self];
-    bool fits = true;
-    front->bound = f->nboundary;
-    f->stamp++;
-    for (int c = 0; c < 2; c++)
+    const tg_min_degree *o = &f->order;
+    for (int i = 0; i < f->nnode; i++)
     {
-        if (front->child[c] < 0)
+        sort_by_place(o->place, o->boundary + o->bound[i], o->nbound[i]);
+        f->parent[i] = o->nbound[i] > 0 ? o->boundary[o->bound[i]] : -1;
+        f->merged[i] = -1;
+    }
+    for (int k = 0; k < f->nnode; k++)
+    {
+        int node = o->order[k], parent = f->parent[node];
+        if (parent >= 0 && f->merged[parent] < 0 && o->nbound[node] == o->nbound[parent] + 1)
+            f->merged[parent] = node;
+    }
+}
+
+static bool is_last(const tg_fronts *f, int node)
+{
+    return f->parent[node] < 0 || f->merged[f->parent[node]] != node;
+}
+
+/* the fronts in the order of their last nodes: children before parents */
+static void list_fronts(tg_fronts *f)
+{
+    int own = 0;
+    f->nfront = 0;
+    for (int k = 0; k < f->nnode; k++)
+    {
+        int last = f->order.order[k];
+        if (!is_last(f, last))
             continue;
-        const tg_front *child = &f->front[front->child[c]];
-        for (int i = 0; i < child->nbound; i++)
-            fits = fits && add_boundary(f, front, self, f->boundary[child->bound + i]);
+        tg_front *x = &f->front[f->nfront];
+        *x = (tg_front){
+            .own = own, .bound = f->order.bound[last], .nbound = f->order.nbound[last], .child = -1, .sibling = -1};
+        for (int node = last; node >= 0; node = f->merged[node])
+        {
+            f->own_node[own++] = node;
+            f->front_of[node] = f->nfront;
+            x->nown++;
+        }
+        f->nfront++;
     }
-    for (int i = front->own; i < front->own + front->nown; i++)
-        for (int e = f->start[f->order[i]]; e < f->start[f->order[i] + 1]; e++)
-            fits = fits && add_boundary(f, front, self, f->neighbour[e]);
-    return fits;
 }
 
-static void measure_front(tg_fronts *f, tg_front *front, int *pivot)
+/* Children are listed last first, so that going down from the roots and turning the order round puts each front right behind its children. */
+static int visit_fronts(tg_fronts *f)
 {
-    front->p = 0;
-    for (int i = 0; i < front->nown; i++)
-        front->p += f->size[f->order[front->own + i]];
-    front->f = front->p;
-    for (int i = 0; i < front->nbound; i++)
-        front->f += f->size[f->boundary[front->bound + i]];
-    front->pivot = *pivot;
-    *pivot += front->p;
-    front->matrix = f->used;
-    f->used += (size_t)front->f * (size_t)front->f;
+    int root = -1, count = 0, depth = 0, *stack = f->local;
+    for (int i = 0; i < f->nfront; i++)
+    {
+        tg_front *x = &f->front[i];
+        int *list = x->nbound > 0 ? &f->front[f->front_of[f->order.boundary[x->bound]]].child : &root;
+        x->sibling = *list;
+        *list = i;
+    }
+    for (int r = root; r >= 0; r = f->front[r].sibling)
+    {
+        stack[depth++] = r;
+        while (depth > 0)
+        {
+            int here = stack[--depth];
+            f->post[f->nfront - 1 - count++] = here;
+            for (int c = f->front[here].child; c >= 0; c = f->front[c].sibling)
+                stack[depth++] = c;
+        }
+    }
+    return count;
+}
+
+/* ---- memory ---- */
+
+static size_t update_size(const tg_front *x)
+{
+    return (size_t)(x->f - x->p) * (size_t)(x->f - x->p);
+}
+
+/* rows of [F11 F12] end in whole groups of four */
+static int upper_ld(const tg_front *x)
+{
+    return x->p + v4_pad(x->f - x->p);
+}
+
+static void measure_front(const tg_fronts *f, tg_front *x)
+{
+    x->p = 0;
+    for (int i = 0; i < x->nown; i++)
+        x->p += f->size[f->own_node[x->own + i]];
+    x->f = x->p;
+    for (int i = 0; i < x->nbound; i++)
+        x->f += f->size[f->order.boundary[x->bound + i]];
+}
+
+/* Factors from below, updates F22 in a stack from above: whether they never meet. */
+static bool measure(tg_fronts *f)
+{
+    size_t factors = 0, waiting = 0, most = 0;
+    int pivot = 0;
+    for (int k = 0; k < f->nfront; k++)
+    {
+        tg_front *x = &f->front[f->post[k]];
+        measure_front(f, x);
+        x->pivot = pivot;
+        pivot += x->p;
+        x->upper = factors;
+        x->lower = factors + (size_t)x->p * (size_t)upper_ld(x);
+        factors = x->lower + (size_t)(x->f - x->p) * (size_t)x->p;
+        waiting += update_size(x);
+        most = waiting > most ? waiting : most;
+        for (int c = x->child; c >= 0; c = f->front[c].sibling)
+            waiting -= update_size(&f->front[c]);
+    }
+    return factors + most <= f->capacity;
 }
 
 bool tg_fronts_analyse(tg_fronts *f)
 {
-    int pivot = 0;
-    f->nfront = f->nboundary = f->stamp = 0;
-    f->used = 0;
-    memset(f->mark, 0, sizeof(int) * (size_t)f->nnode);
-    for (int i = 0; i < f->nnode; i++)
-        f->order[i] = i;
-    dissect(f, 0, f->nnode);
-    for (int i = 0; i < f->nfront; i++)
-    {
-        if (!find_boundary(f, i))
-            return false;
-        measure_front(f, &f->front[i], &pivot);
-    }
-    return f->used <= f->capacity;
+    if (!place_blocks(f) || !tg_min_degree_order(&f->order, f->nnode, f->size, f->start, f->neighbour))
+        return false;
+    merge_nodes(f);
+    list_fronts(f);
+    visit_fronts(f);
+    return measure(f);
 }
 
 /* ---- numbers ---- */
 
+/* a front's matrix in its three parts */
+typedef struct matrix
+{
+    double *upper, *lower, *update; /* p x f with rows of ld numbers, (f - p) x p, (f - p) x (f - p) */
+    int p, f, ld;
+} matrix;
+
+/* where row i, column j starts; columns on one side of p are next to each other */
+static double *entry(const matrix *m, int i, int j)
+{
+    if (i < m->p)
+        return m->upper + (ptrdiff_t)i * m->ld + j;
+    if (j < m->p)
+        return m->lower + (ptrdiff_t)(i - m->p) * m->p + j;
+    return m->update + (ptrdiff_t)(i - m->p) * (m->f - m->p) + j - m->p;
+}
+
+static int row_length(const matrix *m, int i, int j)
+{
+    return i < m->p ? m->ld : j < m->p ? m->p : m->f - m->p;
+}
+
 /* where each node of the front starts in its matrix */
-static void locate(const tg_fronts *f, const tg_front *front)
+static void locate(const tg_fronts *f, const tg_front *x)
 {
     int at = 0;
-    for (int i = 0; i < front->nown; i++)
+    for (int i = 0; i < x->nown; i++)
     {
-        f->local[f->order[front->own + i]] = at;
-        at += f->size[f->order[front->own + i]];
+        int node = f->own_node[x->own + i];
+        f->local[node] = at;
+        at += f->size[node];
     }
-    for (int i = 0; i < front->nbound; i++)
+    for (int i = 0; i < x->nbound; i++)
     {
-        f->local[f->boundary[front->bound + i]] = at;
-        at += f->size[f->boundary[front->bound + i]];
+        int node = f->order.boundary[x->bound + i];
+        f->local[node] = at;
+        at += f->size[node];
     }
 }
 
-double *tg_front_block(const tg_fronts *f, int front, int a, int b)
+/* short rows: a call of memcpy costs more */
+TG_INLINE void copy_numbers(int n, const double *from, double *to)
 {
-    const tg_front *x = &f->front[front];
-    return f->memory + x->matrix + (size_t)f->local[a] * (size_t)x->f + (size_t)f->local[b];
+    int i = 0;
+    for (; i + V4_LANES <= n; i += V4_LANES)
+        v4_storeu(to + i, v4_loadu(from + i));
+    for (; i < n; i++)
+        to[i] = from[i];
 }
 
-/* adds the child's F22 to where its nodes are in this front */
-static void extend_add(const tg_fronts *f, int self, const tg_front *child)
+static void copy_block(const tg_fronts *f, const matrix *m, int a, int b, size_t from)
 {
-    const double *F22 = f->memory + child->matrix + (size_t)child->p * (size_t)(child->f + 1);
-    int row = 0;
+    int i = f->local[a], j = f->local[b], rows = f->size[a], columns = f->size[b], length = row_length(m, i, j);
+    double *to = entry(m, i, j);
+    const double *block = f->value + from;
+    for (int r = 0; r < rows; r++, to += length, block += v4_pad(columns))
+        if (columns == FREE)
+            copy_numbers(FREE, block, to);
+        else
+            copy_numbers(columns, block, to);
+}
+
+/* the blocks of its own nodes with each other and with later ones */
+static void assemble(const tg_fronts *f, const tg_front *x, int self, const matrix *m)
+{
+    const int *place = f->order.place;
+    for (int i = x->own; i < x->own + x->nown; i++)
+    {
+        int a = f->own_node[i];
+        copy_block(f, m, a, a, f->node_block[a]);
+        for (int e = f->start[a]; e < f->start[a + 1]; e++)
+        {
+            int b = f->neighbour[e];
+            if (f->front_of[b] == self || place[b] > place[a])
+                copy_block(f, m, a, b, f->edge_block[e]);
+        }
+    }
+    for (int i = 0; i < x->nbound; i++)
+    {
+        int a = f->order.boundary[x->bound + i];
+        for (int e = f->start[a]; e < f->start[a + 1]; e++)
+            if (f->front_of[f->neighbour[e]] == self)
+                copy_block(f, m, a, f->neighbour[e], f->edge_block[e]);
+    }
+}
+
+TG_INLINE void add_numbers(int n, const double *from, double *to)
+{
+    int i = 0;
+    for (; i + V4_LANES <= n; i += V4_LANES)
+        v4_storeu(to + i, v4_loadu(to + i) + v4_loadu(from + i));
+    for (; i < n; i++)
+        to[i] += from[i];
+}
+
+/* adds the rows of block (a, b) of a child's update, `width` numbers apart */
+static void add_block(const tg_fronts *f, const matrix *m, int a, int b, const double *from, int width)
+{
+    int i = f->local[a], j = f->local[b], rows = f->size[a], columns = f->size[b], length = row_length(m, i, j);
+    double *to = entry(m, i, j);
+    for (int r = 0; r < rows; r++, to += length, from += width)
+        if (columns == FREE)
+            add_numbers(FREE, from, to);
+        else
+            add_numbers(columns, from, to);
+}
+
+/* adds a child's update to where its nodes are in this front */
+static void extend_add(const tg_fronts *f, const matrix *m, const tg_front *child, const double *update)
+{
+    const int *node = f->order.boundary + child->bound;
+    int width = child->f - child->p;
     for (int i = 0; i < child->nbound; i++)
     {
-        int a = f->boundary[child->bound + i], column = 0;
+        int column = 0;
         for (int j = 0; j < child->nbound; j++)
         {
-            int b = f->boundary[child->bound + j];
-            double *to = tg_front_block(f, self, a, b);
-            for (int r = 0; r < f->size[a]; r++)
-                for (int c = 0; c < f->size[b]; c++)
-                    to[(size_t)r * (size_t)f->front[self].f + (size_t)c] +=
-                        F22[(size_t)(row + r) * (size_t)child->f + (size_t)(column + c)];
-            column += f->size[b];
+            add_block(f, m, node[i], node[j], update + column, width);
+            column += f->size[node[j]];
         }
-        row += f->size[a];
+        update += (ptrdiff_t)f->size[node[i]] * width;
+    }
+}
+
+/* P A = L U of a few rows; the diagonal of U is stored inverted */
+static bool factor_small(int p, int lda, double *A, int *pivot)
+{
+    for (int k = 0; k < p; k++)
+    {
+        double *u = A + (ptrdiff_t)k * lda, most = -1;
+        int row = k;
+        for (int i = k; i < p; i++)
+        {
+            double size = fabs(A[(ptrdiff_t)i * lda + k]);
+            row = size > most ? i : row;
+            most = size > most ? size : most;
+        }
+        pivot[k] = row;
+        for (int j = 0; row != k && j < p; j++)
+        {
+            double keep = u[j];
+            u[j] = A[(ptrdiff_t)row * lda + j];
+            A[(ptrdiff_t)row * lda + j] = keep;
+        }
+        if (u[k] == 0 || !isfinite(u[k]))
+            return false;
+        u[k] = 1 / u[k];
+        for (int i = k + 1; i < p; i++)
+        {
+            double *a = A + (ptrdiff_t)i * lda;
+            a[k] *= u[k];
+            for (int j = k + 1; j < p; j++)
+                a[j] -= a[k] * u[j];
+        }
+    }
+    return true;
+}
+
+/* four columns y <- U^-1 L^-1 P y, rows ldy numbers apart */
+TG_INLINE void solve_lanes(int p, int lda, const double *A, const int *row, double *y, int ldy)
+{
+    v4 x[SMALL];
+    for (int i = 0; i < p; i++)
+    {
+        x[i] = v4_loadu(y + (ptrdiff_t)row[i] * ldy);
+        for (int j = 0; j < i; j++)
+            x[i] -= v4_splat(A[(ptrdiff_t)i * lda + j]) * x[j];
+    }
+    for (int i = p - 1; i >= 0; i--)
+    {
+        for (int j = i + 1; j < p; j++)
+            x[i] -= v4_splat(A[(ptrdiff_t)i * lda + j]) * x[j];
+        x[i] *= v4_splat(A[(ptrdiff_t)i * (lda + 1)]);
+    }
+    for (int i = 0; i < p; i++)
+        v4_storeu(y + (ptrdiff_t)i * ldy, x[i]);
+}
+
+/* the rows that end up in each place */
+static void permutation(int p, const int *pivot, int *row)
+{
+    for (int k = 0; k < p; k++)
+        row[k] = k;
+    for (int k = 0; k < p; k++)
+    {
+        int keep = row[k];
+        row[k] = row[pivot[k]];
+        row[pivot[k]] = keep;
+    }
+}
+
+/* columns (a multiple of four) <- A^-1 columns, with these factors */
+static void solve_small(int p, int lda, const double *A, const int *pivot, int columns, double *y, int ldy)
+{
+    int row[SMALL];
+    permutation(p, pivot, row);
+    for (int j = 0; j < columns; j += V4_LANES)
+        if (p == FREE)
+            solve_lanes(FREE, lda, A, row, y + j, ldy);
+        else
+            solve_lanes(p, lda, A, row, y + j, ldy);
+}
+
+/* one column */
+static void solve_vector(int p, int lda, const double *A, const int *pivot, double *y)
+{
+    double x[SMALL];
+    int row[SMALL];
+    permutation(p, pivot, row);
+    for (int i = 0; i < p; i++)
+    {
+        x[i] = y[row[i]];
+        for (int j = 0; j < i; j++)
+            x[i] -= A[(ptrdiff_t)i * lda + j] * x[j];
+    }
+    for (int i = p - 1; i >= 0; i--)
+    {
+        for (int j = i + 1; j < p; j++)
+            x[i] -= A[(ptrdiff_t)i * lda + j] * x[j];
+        x[i] *= A[(ptrdiff_t)i * (lda + 1)];
+        y[i] = x[i];
     }
 }
 
 /* F12 <- F11^-1 F12, F22 <- F22 - F21 F12 */
-static bool eliminate(const tg_fronts *f, const tg_front *x)
+static bool eliminate(const tg_fronts *f, const tg_front *x, const matrix *m)
 {
-    double *F11 = f->memory + x->matrix, *F12 = F11 + x->p, *F21 = F11 + (size_t)x->p * (size_t)x->f;
-    if (x->p == 0)
-        return true;
-    if (tg_lu(x->p, F11, x->f, f->pivots + x->pivot) >= 0)
-        return false;
-    int rest = x->f - x->p;
-    tg_lu_solve(x->p, F11, x->f, f->pivots + x->pivot, rest, F12, x->f);
-    tg_gemm_nn(rest, rest, x->p, F21, x->f, F12, x->f, TG_GEMM_SUB, F21 + x->p, x->f);
+    int rest = m->f - m->p, *pivot = f->pivots + x->pivot;
+    double *F11 = m->upper, *F12 = m->upper + m->p;
+    if (m->p <= SMALL)
+    {
+        if (!factor_small(m->p, m->ld, F11, pivot))
+            return false;
+        solve_small(m->p, m->ld, F11, pivot, v4_pad(rest), F12, m->ld);
+    }
+    else
+    {
+        if (tg_lu(m->p, F11, m->ld, pivot) >= 0)
+            return false;
+        tg_lu_solve(m->p, F11, m->ld, pivot, rest, F12, m->ld);
+    }
+    tg_gemm_nn(rest, rest, m->p, m->lower, m->p, F12, m->ld, TG_GEMM_SUB, m->update, rest);
     return true;
 }
 
-bool tg_fronts_factor(tg_fronts *f, tg_front_assemble *assemble, void *context)
+/* The children's updates are the last of the stack, the first child's deepest: adds them, and returns where they ended. */
+static double *finish_children(const tg_fronts *f, const tg_front *x, const matrix *m, double *top)
 {
-    for (int i = 0; i < f->nfront; i++)
+    double *bottom = top;
+    for (int c = x->child; c >= 0; c = f->front[c].sibling)
+        bottom += update_size(&f->front[c]);
+    double *update = bottom;
+    for (int c = x->child; c >= 0; c = f->front[c].sibling)
     {
-        const tg_front *x = &f->front[i];
-        memset(f->memory + x->matrix, 0, sizeof(double) * (size_t)x->f * (size_t)x->f);
+        update -= update_size(&f->front[c]);
+        extend_add(f, m, &f->front[c], update);
+    }
+    return bottom;
+}
+
+bool tg_fronts_factor(tg_fronts *f)
+{
+    double *top = f->memory + f->capacity;
+    for (int k = 0; k < f->nfront; k++)
+    {
+        int self = f->post[k];
+        const tg_front *x = &f->front[self];
+        matrix m = {f->memory + x->upper, f->memory + x->lower, top - update_size(x), x->p, x->f, upper_ld(x)};
+        memset(m.upper, 0, sizeof(double) * (x->lower - x->upper + (size_t)(x->f - x->p) * (size_t)x->p));
+        memset(m.update, 0, sizeof(double) * update_size(x));
         locate(f, x);
-        assemble(f, i, context);
-        for (int c = 0; c < 2; c++)
-            if (x->child[c] >= 0)
-                extend_add(f, i, &f->front[x->child[c]]);
-        if (!eliminate(f, x))
+        assemble(f, x, self, &m);
+        double *bottom = finish_children(f, x, &m, top);
+        if (!eliminate(f, x, &m))
             return false;
+        top = bottom - update_size(x);
+        if (top != m.update)
+            memmove(top, m.update, sizeof(double) * update_size(x));
     }
     return true;
 }
@@ -286,42 +485,64 @@ bool tg_fronts_factor(tg_fronts *f, tg_front_assemble *assemble, void *context)
 static void gather(const tg_fronts *f, const int *node, int count, const double *x, double *out)
 {
     for (int i = 0; i < count; i++)
-        for (int k = 0; k < f->size[node[i]]; k++)
-            *out++ = x[f->offset[node[i]] + k];
+    {
+        int n = f->size[node[i]];
+        if (n == FREE)
+            copy_numbers(FREE, x + f->offset[node[i]], out);
+        else
+            copy_numbers(n, x + f->offset[node[i]], out);
+        out += n;
+    }
 }
 
 static void scatter(const tg_fronts *f, const int *node, int count, const double *in, double *x)
 {
     for (int i = 0; i < count; i++)
-        for (int k = 0; k < f->size[node[i]]; k++)
-            x[f->offset[node[i]] + k] = *in++;
+    {
+        int n = f->size[node[i]];
+        if (n == FREE)
+            copy_numbers(FREE, in, x + f->offset[node[i]]);
+        else
+            copy_numbers(n, in, x + f->offset[node[i]]);
+        in += n;
+    }
+}
+
+/* y <- F11^-1 y */
+static void solve_own(const tg_fronts *f, const tg_front *x, double *y)
+{
+    const double *F11 = f->memory + x->upper;
+    const int *pivot = f->pivots + x->pivot;
+    if (x->p <= SMALL)
+        solve_vector(x->p, upper_ld(x), F11, pivot, y);
+    else
+        tg_lu_solve(x->p, F11, upper_ld(x), pivot, 1, y, 1);
 }
 
 void tg_fronts_solve(const tg_fronts *f, double *x)
 {
     double *y = f->vector;
-    for (int i = 0; i < f->nfront; i++)
+    for (int k = 0; k < f->nfront; k++)
     {
-        const tg_front *t = &f->front[i];
-        const double *F11 = f->memory + t->matrix, *F21 = F11 + (size_t)t->p * (size_t)t->f;
-        if (t->p == 0)
-            continue;
-        gather(f, f->order + t->own, t->nown, x, y);
-        gather(f, f->boundary + t->bound, t->nbound, x, y + t->p);
-        tg_lu_solve(t->p, F11, t->f, f->pivots + t->pivot, 1, y, 1);
-        tg_gemm_nt(t->f - t->p, 1, t->p, F21, t->f, y, t->p, TG_GEMM_SUB, y + t->p, 1);
-        scatter(f, f->order + t->own, t->nown, y, x);
-        scatter(f, f->boundary + t->bound, t->nbound, y + t->p, x);
+        const tg_front *t = &f->front[f->post[k]];
+        const int *own = f->own_node + t->own, *bound = f->order.boundary + t->bound;
+        gather(f, own, t->nown, x, y);
+        gather(f, bound, t->nbound, x, y + t->p);
+        solve_own(f, t, y);
+        tg_gemm_nt(t->f - t->p, 1, t->p, f->memory + t->lower, t->p, y, t->p, TG_GEMM_SUB, y + t->p, 1);
+        scatter(f, own, t->nown, y, x);
+        scatter(f, bound, t->nbound, y + t->p, x);
     }
-    for (int i = f->nfront - 1; i >= 0; i--)
+    for (int k = f->nfront - 1; k >= 0; k--)
     {
-        const tg_front *t = &f->front[i];
-        const double *F12 = f->memory + t->matrix + t->p;
-        if (t->p == 0)
+        const tg_front *t = &f->front[f->post[k]];
+        const int *own = f->own_node + t->own;
+        if (t->nbound == 0)
             continue;
-        gather(f, f->order + t->own, t->nown, x, y);
-        gather(f, f->boundary + t->bound, t->nbound, x, y + t->p);
-        tg_gemm_nt(t->p, 1, t->f - t->p, F12, t->f, y + t->p, t->f - t->p, TG_GEMM_SUB, y, 1);
-        scatter(f, f->order + t->own, t->nown, y, x);
+        gather(f, own, t->nown, x, y);
+        gather(f, f->order.boundary + t->bound, t->nbound, x, y + t->p);
+        tg_gemm_nt(t->p, 1, t->f - t->p, f->memory + t->upper + t->p, upper_ld(t), y + t->p, t->f - t->p, TG_GEMM_SUB, y,
+                   1);
+        scatter(f, own, t->nown, y, x);
     }
 }

@@ -72,9 +72,19 @@ static void make_label(tg_work *w)
         s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
     if (s->label.kind == TG_LABEL_EXACT && is_ambiguous(w))
         s->label.kind = TG_LABEL_ONE_SIDED;
-    bool projected = s->options.project && w->model->nequality > 0; /* whose change of q+ is left out */
-    if (s->info.status != TG_STEP_SOLVED || projected)
+    if (s->info.status != TG_STEP_SOLVED || tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
+}
+
+tg_status tg_step_return(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    if (s->placement == w->placement)
+        return TG_OK;
+    TG_TRY(tg_step_smooth(m, w));
+    tg_space_update(m, w);
+    s->placement = w->placement;
+    return TG_OK;
 }
 
 tg_status tg_step_prepare_forces(const tg_model *m, tg_work *w)
@@ -89,14 +99,11 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     TG_TRY(tg_need_step(m, w));
-    if (s->placement != w->placement)
-    {
-        TG_TRY(tg_step_smooth(m, w));
-        tg_space_update(m, w);
-        s->placement = w->placement;
-    }
+    TG_TRY(tg_step_return(m, w));
     if (s->factored)
         return TG_OK;
+    if (tg_need_matrices(m, w))
+        s->modes = false;
     TG_TRY(tg_step_modes(w));
     TG_TRY(factor_islands(w));
     make_label(w);

@@ -63,7 +63,7 @@ tg_status tg_step_modes(tg_work *w)
     for (int i = 0; i < r->nisland; i++)
     {
         const tg_rows_island *island = &r->island[i];
-        if (!tg_island_is_dense(r, island) || (island->impact && w->step->settings.poisson))
+        if (!island->filled || (island->impact && w->step->settings.poisson))
         {
             tg_plain_modes(r, island, r->mode + island->block);
             continue;

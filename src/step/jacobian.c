@@ -21,8 +21,8 @@ static double *row_of(double *matrix, int row, int columns)
     return matrix == NULL ? NULL : matrix + (size_t)row * (size_t)columns;
 }
 
-static void fill_row(const tg_model *m, tg_work *w, const tg_jacobian *j, const block *b, int row,
-                     const tg_cotangent *unit)
+static tg_status fill_row(const tg_model *m, tg_work *w, const tg_jacobian *j, const block *b, int row,
+                          const tg_cotangent *unit)
 {
     tg_cotangent in = {.q = row_of(b->dq, row, m->nv),
                        .v = row_of(b->dv, row, m->nv),
@@ -31,20 +31,23 @@ static void fill_row(const tg_model *m, tg_work *w, const tg_jacobian *j, const 
                        .tau = row_of(b->dtau, row, m->nv),
                        .dt = row_of(b->ddt, row, 1),
                        .params = b->dparams != NULL ? w->param_gradient : NULL};
-    tg_step_reverse(m, w, unit, &in);
+    TG_TRY(tg_step_reverse(m, w, unit, &in));
     for (int i = 0; b->dparams != NULL && i < j->nindex; i++)
         b->dparams[(size_t)row * (size_t)j->nindex + (size_t)i] = w->param_gradient[j->index[i]];
+    return TG_OK;
 }
 
-static void fill_rows(const tg_model *m, tg_work *w, const tg_jacobian *j, const block *b, int rows,
-                      double *unit_vector, const tg_cotangent *unit)
+static tg_status fill_rows(const tg_model *m, tg_work *w, const tg_jacobian *j, const block *b, int rows,
+                           double *unit_vector, const tg_cotangent *unit)
 {
     for (int row = 0; row < rows && wanted(b); row++)
     {
         unit_vector[row] = 1;
-        fill_row(m, w, j, b, row, unit);
+        tg_status status = fill_row(m, w, j, b, row, unit);
         unit_vector[row] = 0;
+        TG_TRY(status);
     }
+    return TG_OK;
 }
 
 static tg_status check_indices(const tg_model *m, tg_work *w, const tg_jacobian *j)
@@ -64,13 +67,15 @@ static tg_status check_indices(const tg_model *m, tg_work *w, const tg_jacobian 
 /* ---- all columns at once ---- */
 
 /* the derivatives of q+ from those of v+, which are in their place where they are not wanted themselves */
-static void integrate_columns(const tg_model *m, const tg_work *w, int columns, bool of_q, const double *dv, double *dq)
+static tg_status integrate_columns(const tg_model *m, tg_work *w, int columns, bool of_q, const double *dv, double *dq)
 {
-    if (dq != NULL)
-        tg_integrator_forward(m, w, columns, of_q, dv != NULL ? dv : dq, dq);
+    if (dq == NULL)
+        return TG_OK;
+    tg_integrator_forward(m, w, columns, of_q, dv != NULL ? dv : dq, dq);
+    return tg_projects(m, w) ? tg_project_forward(m, w, columns, dq) : TG_OK;
 }
 
-static void fill_columns(const tg_model *m, tg_work *w, const tg_jacobian *j)
+static tg_status fill_columns(const tg_model *m, tg_work *w, const tg_jacobian *j)
 {
     tg_jacobian at = {.dv_dq = j->dv_dq != NULL ? j->dv_dq : j->dq_dq,
                       .dv_dv = j->dv_dv != NULL ? j->dv_dv : j->dq_dv,
@@ -78,13 +83,14 @@ static void fill_columns(const tg_model *m, tg_work *w, const tg_jacobian *j)
                       .dv_du = j->dv_du != NULL ? j->dv_du : j->dq_du,
                       .dv_dtau = j->dv_dtau != NULL ? j->dv_dtau : j->dq_dtau};
     if (at.dv_dq == NULL && at.dv_dv == NULL && at.dv_dact == NULL && at.dv_du == NULL && at.dv_dtau == NULL)
-        return;
+        return TG_OK;
     tg_forward_matrices(m, w, &at);
-    integrate_columns(m, w, m->nv, true, j->dv_dq, j->dq_dq);
-    integrate_columns(m, w, m->nv, false, j->dv_dv, j->dq_dv);
-    integrate_columns(m, w, m->na, false, j->dv_dact, j->dq_dact);
-    integrate_columns(m, w, m->nu, false, j->dv_du, j->dq_du);
-    integrate_columns(m, w, m->nv, false, j->dv_dtau, j->dq_dtau);
+    TG_TRY(integrate_columns(m, w, m->nv, true, j->dv_dq, j->dq_dq));
+    TG_TRY(integrate_columns(m, w, m->nv, false, j->dv_dv, j->dq_dv));
+    TG_TRY(integrate_columns(m, w, m->na, false, j->dv_dact, j->dq_dact));
+    TG_TRY(integrate_columns(m, w, m->nu, false, j->dv_du, j->dq_du));
+    TG_TRY(integrate_columns(m, w, m->nv, false, j->dv_dtau, j->dq_dtau));
+    return TG_OK;
 }
 
 /* ---- all ---- */
@@ -105,17 +111,17 @@ tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
     const block act = {j->dact_dq, j->dact_dv, j->dact_dact, j->dact_du, j->dact_dtau, j->dact_ddt, j->dact_dparams};
     if (tg_forward_fits(m, w))
     {
-        fill_columns(m, w, j);
+        TG_TRY(fill_columns(m, w, j));
         q = (block){.ddt = j->dq_ddt, .dparams = j->dq_dparams};
         v = (block){.ddt = j->dv_ddt, .dparams = j->dv_dparams};
     }
     double *unit = w->step->unit;
-    fill_rows(m, w, j, &q, m->nv, unit, &(tg_cotangent){.q = unit});
-    fill_rows(m, w, j, &v, m->nv, unit, &(tg_cotangent){.v = unit});
-    fill_rows(m, w, j, &act, m->na, unit, &(tg_cotangent){.act = unit});
+    TG_TRY(fill_rows(m, w, j, &q, m->nv, unit, &(tg_cotangent){.q = unit}));
+    TG_TRY(fill_rows(m, w, j, &v, m->nv, unit, &(tg_cotangent){.v = unit}));
+    TG_TRY(fill_rows(m, w, j, &act, m->na, unit, &(tg_cotangent){.act = unit}));
     int contacts = tg_contact_count(w) < j->ncontact ? tg_contact_count(w) : j->ncontact;
-    fill_rows(m, w, j, &force, 3 * contacts, unit, &(tg_cotangent){.force = unit});
-    fill_rows(m, w, j, &point, 3 * contacts, unit, &(tg_cotangent){.point = unit});
+    TG_TRY(fill_rows(m, w, j, &force, 3 * contacts, unit, &(tg_cotangent){.force = unit}));
+    TG_TRY(fill_rows(m, w, j, &point, 3 * contacts, unit, &(tg_cotangent){.point = unit}));
     if (tg_saltation_acts(w))
         TG_TRY(tg_saltation_jacobian(m, w, j));
     j->label = w->step->label;

@@ -38,8 +38,8 @@ static double along(const tg_model *m, const row *r, const tg_cotangent *in)
 }
 
 /* change[i] += row i of the outputs behind `unit`, along in */
-static void rows_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, int rows, const tg_cotangent *unit,
-                         double *change)
+static tg_status rows_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, int rows, const tg_cotangent *unit,
+                              double *change)
 {
     row r;
     double *e = w->step->unit;
@@ -47,10 +47,12 @@ static void rows_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, 
     for (int i = 0; i < rows; i++)
     {
         e[i] = 1;
-        tg_step_reverse(m, w, unit, &r.g);
+        tg_status status = tg_step_reverse(m, w, unit, &r.g);
         e[i] = 0;
+        TG_TRY(status);
         change[i] += along(m, &r, in);
     }
+    return TG_OK;
 }
 
 /* the change of v+ */
@@ -66,8 +68,7 @@ static tg_status velocity_forward(const tg_model *m, tg_work *w, const tg_cotang
         if (rest.wrench == NULL && rest.dt == NULL && rest.params == NULL)
             return TG_OK;
     }
-    rows_forward(m, w, &rest, m->nv, &(tg_cotangent){.v = w->step->unit}, dv);
-    return TG_OK;
+    return rows_forward(m, w, &rest, m->nv, &(tg_cotangent){.v = w->step->unit}, dv);
 }
 
 tg_status tg_step_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out)
@@ -78,12 +79,18 @@ tg_status tg_step_forward(const tg_model *m, tg_work *w, const tg_cotangent *in,
     if (out->act != NULL)
     {
         memset(out->act, 0, sizeof(double) * (size_t)m->na);
-        rows_forward(m, w, in, m->na, &(tg_cotangent){.act = e}, out->act);
+        TG_TRY(rows_forward(m, w, in, m->na, &(tg_cotangent){.act = e}, out->act));
     }
-    if (out->q != NULL)
-        tg_integrator_change(m, w, in->q, in->dt, dv, out->q);
     tg_gradient_copy(m, dv, out->v);
-    return TG_OK;
+    if (out->q == NULL)
+        return TG_OK;
+    if (!tg_projects(m, w))
+    {
+        tg_integrator_change(m, w, in->q, in->dt, dv, out->q);
+        return TG_OK;
+    }
+    memset(out->q, 0, sizeof(double) * (size_t)m->nv); /* parameters move closed loops themselves */
+    return rows_forward(m, w, in, m->nv, &(tg_cotangent){.q = e}, out->q);
 }
 
 static tg_status check_change(const tg_model *m, tg_work *w, const tg_cotangent *in)

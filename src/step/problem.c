@@ -1,4 +1,6 @@
 /* From the free velocities to the impulses: constraints, islands, Delassus matrices, laws, one solve an island. */
+#include <string.h>
+
 #include "contact/large.h"
 #include "step/step.h"
 
@@ -29,11 +31,14 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
 {
     tg_rows *r = w->rows;
     const tg_options *o = &w->step->options;
-    if (!tg_island_is_dense(r, island))
+    bool dense = tg_island_is_dense(r, island), any = strcmp(o->solver, "newton") == 0 || !dense;
+    if (island->sparse && !island->filled && any)
     {
         tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance);
-        return TG_OK;
+        if (!dense || island->result.status == TG_SOLVE_SOLVED)
+            return TG_OK;
     }
+    tg_need_delassus(m, w, island);
     tg_solve_options options = tg_solve_default();
     options.solver = o->solver;
     options.tolerance = o->tolerance;

@@ -54,6 +54,15 @@ void tg_integrator_reverse(const tg_model *m, const tg_work *w, const double *g_
 /* Brings loops to rounding: q_next. (project.c) */
 tg_status tg_step_project(const tg_model *m, tg_work *w);
 
+/* Whether a step does; derivatives of q+ (nv x columns) behind it from those before; gradients of q+ before it from those behind, in place, with those of
+ * parameters (NULL: not wanted) added. (project.c) */
+bool tg_projects(const tg_model *m, const tg_work *w);
+tg_status tg_project_forward(const tg_model *m, tg_work *w, int columns, double *dq);
+tg_status tg_project_reverse(const tg_model *m, tg_work *w, double *g, double *params);
+
+/* Brings back the arrays of the step, if something else has used the workspace since. (derivative.c) */
+tg_status tg_step_return(const tg_model *m, tg_work *w);
+
 /* Modes of all constraints, if they are not there yet. (info.c) */
 tg_status tg_step_modes(tg_work *w);
 
@@ -80,7 +89,7 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_options *optio
                           const tg_control *control, const tg_state *next, const unsigned char *record, bool geoms);
 
 /* Reverse and forward mode of the step as it is, whatever the option backward says, without checks. (step_vjp.c, jvp.c) */
-void tg_step_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in);
+tg_status tg_step_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in);
 tg_status tg_step_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out);
 
 /* tg_step_vjp that adds to in->params. (step_vjp.c) */

@@ -438,20 +438,33 @@ static void copy_out(double *to, const double *from, int n)
         memcpy(to, from, sizeof(double) * (size_t)n);
 }
 
+/* the gradient of q+ before its loops were closed */
+static tg_status before_projection(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out)
+{
+    double *g = w->step->projection;
+    if (out->q == NULL || !tg_projects(m, w))
+        return TG_OK;
+    memcpy(g, out->q, sizeof(double) * (size_t)m->nv);
+    out->q = g;
+    return tg_project_reverse(m, w, g, in->params);
+}
+
 /* adds to in->params, writes the others */
-static void take_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, bool saltation)
+static tg_status take_reverse(const tg_model *m, tg_work *w, tg_cotangent out, tg_cotangent *in, bool saltation)
 {
     double gdt = 0;
-    reverse r = begin(m, w, out, in, &gdt);
-    reverse_step(&r, out);
+    TG_TRY(before_projection(m, w, in, &out));
+    reverse r = begin(m, w, &out, in, &gdt);
+    reverse_step(&r, &out);
     copy_out(in->tau, r.scaled, m->nv);
     if (saltation)
-        tg_saltation_reverse(m, w, out, r.g, &gdt);
+        tg_saltation_reverse(m, w, &out, r.g, &gdt);
     copy_out(in->q, r.g.q, m->nv);
     copy_out(in->v, r.g.v, m->nv);
     copy_out(in->act, r.gact, m->na);
     copy_out(in->u, r.gu, m->nu);
     copy_out(in->dt, &gdt, 1);
+    return TG_OK;
 }
 
 static void clear_params(const tg_model *m, tg_cotangent *in)
@@ -460,17 +473,17 @@ static void clear_params(const tg_model *m, tg_cotangent *in)
         memset(in->params, 0, sizeof(double) * (size_t)m->nparams);
 }
 
-void tg_step_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in)
+tg_status tg_step_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in)
 {
     clear_params(m, in);
-    take_reverse(m, w, out, in, false);
+    return take_reverse(m, w, *out, in, false);
 }
 
 tg_status tg_step_vjp_add(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label)
 {
     TG_TRY(check_cotangent(m, w, out));
     TG_TRY(prepare(m, w, out));
-    take_reverse(m, w, out, in, tg_saltation_acts(w));
+    TG_TRY(take_reverse(m, w, *out, in, tg_saltation_acts(w)));
     if (label != NULL)
         *label = w->step->label;
     return TG_OK;

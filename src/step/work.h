@@ -31,6 +31,8 @@
     X(double, gu, m->nu + 1, "")                                                                                       \
     X(double, saltation, 6 * m->nv + m->na, "directions and slopes of the time of impact (saltation.c)")               \
     X(double, row_gradient, 7 * (size_t)c->rows, "gradients of rows: Lbar, z, turn, gphi, f, f_start")                 \
+    X(double, projection, m->nv, "gradient of q+ before its loops were closed (project.c)")                            \
+    X(double, zeros, m->nv + 6 * m->nequality, "")                                                                     \
     X(double, touch_gradient, TG_TOUCH_GRADIENT * c->contacts, "of points and frames of contacts")                     \
     X(double, block_gradient, 6 * (size_t)c->constraints, "of friction coefficients and bounds")                       \
     X(tg_island, problem, m->ntree + 1, "problem of each island")                                                      \

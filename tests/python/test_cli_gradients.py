@@ -11,6 +11,7 @@ from test_cli import output, refusal
 
 CUBE = path_of("models/cube.xml")
 QUADRUPED = path_of("models/quadruped.xml")
+PENDULUM = path_of("models/pendulum.xml")
 
 
 def test_grad_writes_the_matrices(tmp_path):
@@ -41,23 +42,40 @@ def test_grad_refuses(tmp_path):
     assert "frictoin" in refusal(1, "grad", CUBE, "--params", "geom.*.frictoin")
 
 
-@pytest.mark.parametrize("model", [CUBE, QUADRUPED])
+@pytest.mark.parametrize("model", [PENDULUM, QUADRUPED])
 def test_check_passes(model):
-    result = json.loads(output("check", model, "--samples", "30", "--json"))
+    result = json.loads(output("check", model, "--samples", "40", "--json"))
     assert result["passed"] is True
-    assert result["states"] == 30
-    assert result["compared"] > 500
-    assert result["switched"] < 0.05 * result["compared"]
-    assert result["disagreement"] < 1e-10
-    for group in ("q", "v", "tau", "dt", "params"):
-        assert result[group]["error"] <= 1e-6
-        assert result[group]["largest"] > 1e-3
-        assert result[group]["entry"]
-    assert result["sticking"] > 0
+    assert result["states"] == 40
+    assert result["exact"] > 0.95 * 40
+    assert result["compared"] > 1000
+    assert result["skipped_share"] < 0.05
+    assert result["infinite"] == 0
+    assert max(result["jvp"], result["jacobian"]) <= 1e-10
+    for group, found in result["by"].items():
+        assert found["error"] <= 1e-6, group
+    for group in ("q", "v", "tau", "u", "wrench", "dt", "body.mass", "body.com", "body.inertia", "joint.damping", "gravity"):
+        assert result["by"][group]["compared"] > 0, group
+        assert result["by"][group]["largest"] > 1e-6, group
+        assert result["by"][group]["entry"], group
+
+
+def test_check_meets_every_mode():
+    result = json.loads(output("check", QUADRUPED, "--samples", "100", "--json"))
+    for mode in ("breaking", "sticking", "sliding"):
+        assert result["modes"][mode]["possible"]
+        assert result["modes"][mode]["states"] >= 10, mode
+    for kind in ("friction", "kinetic", "restitution", "compliance", "margin", "size", "pos", "quat"):
+        assert result["by"][f"geom.{kind}"]["largest"] > 1e-6, kind
+    none = json.loads(output("check", PENDULUM, "--samples", "5", "--json"))
+    assert not any(mode["possible"] for mode in none["modes"].values())
 
 
 def test_check_says_what_it_did():
     text = output("check", CUBE, "--samples", "10", "--params", "geom.*.size")
     assert "10 states" in text
-    assert re.search(r"params .*geom\.\S+\.size\[\d\]: ", text)
+    assert re.search(r"geom\.size .*geom\.\S+\.size\[\d\]: ", text)
+    assert "body.mass" not in text
+    assert "numbers compared" in text
     assert text.endswith("passed\n")
+

@@ -22,7 +22,8 @@ typedef struct scene
     double speed, push;             /* random velocity at the start, random generalised forces */
     double control;                 /* of random controls */
     int steps, every;
-    double lift; /* m, of the first body */
+    double lift;  /* m, of the first body */
+    double loose; /* share of samples that may have no exact derivative; 0: a twentieth */
     bool springs, wrenches;
     bool no_contact; /* may have none of the three modes */
 } scene;
@@ -493,7 +494,7 @@ static void check_outcome(const scene *c, const outcome *o)
     check_below("numbers across a change of mode, or whose differences do not agree",
                 (double)(o->switched + o->unresolved), 0.05 * (double)o->taken);
     check_below("samples without an exact derivative", (double)(o->samples - o->labels[TG_LABEL_EXACT]),
-                0.2 * o->samples);
+                (c->loose > 0 ? c->loose : 0.05) * o->samples + 1e-9);
 }
 
 /* Objects on a floor, no two with the same coefficients: condim, numbers in <custom>. Of two equal coefficients either may
@@ -544,6 +545,10 @@ static void check_scene(scene c)
 
 /* ---- contacts ---- */
 
+/* A box that rests on four points with torsional friction is on the boundary of its cones, or its equations are singular: such
+ * samples are one-sided or regularised. */
+static const double patches = 0.5;
+
 static void test_condim(void **state)
 {
     (void)state;
@@ -556,6 +561,7 @@ static void test_condim(void **state)
                    .push = 1.5,
                    .steps = 240,
                    .every = 20,
+                   .loose = condim[i] > 3 ? patches : 0,
                    .no_contact = condim[i] == 1};
         check_scene(c);
     }
@@ -581,7 +587,8 @@ static void test_kinetic_friction(void **state)
                .speed = 0.5,
                .push = 1,
                .steps = 240,
-               .every = 20};
+               .every = 20,
+               .loose = patches};
     check_scene(c);
 }
 
@@ -648,6 +655,7 @@ static void test_mechanism(void **state)
                .steps = 400,
                .every = 20,
                .no_contact = true,
+               .loose = 0.15, /* two boxes that are welded together lie on eight points */
                .wrenches = true};
     check_scene(c);
 }
@@ -663,40 +671,70 @@ static void test_mechanism_with_implicit_springs(void **state)
                .steps = 400,
                .every = 36,
                .no_contact = true,
+               .loose = 0.15,
                .springs = true};
     check_scene(c);
 }
 
-/* Actuators at every bound, pairs with coefficients of their own, a height field. */
+/* ---- bounds of actuators, pairs with coefficients of their own, height fields ---- */
+
 static const char *const bounds =
-    "<mujoco><option timestep='0.002'/><asset><hfield name='hills' nrow='3' ncol='3' size='1 1 0.1 0.1' "
-    "elevation='0 1 0.3 0.6 0.1 0.9 0.2 0.7 0.4'/></asset><worldbody>"
-    "<geom name='ground' type='hfield' hfield='hills' friction='0.3 0.004 0.0002'/>"
+    "<mujoco><option timestep='0.002'/><worldbody>"
     "<geom name='table' type='box' size='0.5 0.5 0.1' pos='3 0 -0.1' friction='0.3 0.004 0.0002'/>"
-    "<body pos='0.1 0.05 0.21'><freejoint/><geom name='ball' type='sphere' size='0.1' mass='0.5' friction='0.5 0.03 "
-    "0.002'/></body>"
     "<body pos='3 0 0.101'><freejoint/><geom name='block' type='box' size='0.11 0.09 0.1' mass='1' friction='0.6 0.02 "
     "0.001'/></body>"
-    "<body pos='3.35 0.1 0.3'><freejoint/><geom name='pebble' type='sphere' size='0.06' mass='0.2' friction='0.4 0.01 "
+    "<body pos='3.35 0.1 0.09'><freejoint/><geom name='pebble0' type='sphere' size='0.06' mass='0.2' friction='0.4 "
+    "0.01 "
+    "0.003'/></body>"
+    "<body pos='3.35 0.25 0.12'><freejoint/><geom name='pebble1' type='sphere' size='0.06' mass='0.2' friction='0.4 "
+    "0.01 "
+    "0.003'/></body>"
+    "<body pos='3.2 0.35 0.16'><freejoint/><geom name='pebble2' type='sphere' size='0.06' mass='0.2' friction='0.4 "
+    "0.01 "
+    "0.003'/></body>"
+    "<body pos='3.0 0.35 0.2'><freejoint/><geom name='pebble3' type='sphere' size='0.06' mass='0.2' friction='0.4 0.01 "
+    "0.003'/></body>"
+    "<body pos='3.3 -0.2 0.08'><freejoint/><geom name='stone' type='sphere' size='0.07' mass='0.3' friction='0.4 0.01 "
     "0.003'/></body>"
     "<body pos='0 2 1'><joint name='a' type='hinge' axis='0 1 0' damping='0.1' actuatorfrcrange='-0.4 0.5' "
     "actuatorfrclimited='true'/><geom type='capsule' size='0.02' fromto='0 0 0 0.3 0 0' mass='0.3'/>"
     "<body pos='0.3 0 0'><joint name='b' type='hinge' axis='0 1 0.2' damping='0.1'/><geom type='capsule' size='0.02' "
     "fromto='0 0 0 0.3 0 0' mass='0.2'/></body></body>"
-    "</worldbody><contact><pair name='soft' geom1='table' geom2='pebble' condim='3' friction='0.5 0.5 0.01 0.002 "
-    "0.002' "
-    "margin='0.001'/><pair name='hard' geom1='table' geom2='block' condim='4' friction='0.35 0.35 0.02 0.002 "
+    "</worldbody><contact><pair name='soft' geom1='table' geom2='stone' condim='3' friction='0.5 0.5 0.01 0.002 0.002' "
+    "margin='0.001'/><pair name='hard' geom1='table' geom2='block' condim='3' friction='0.35 0.35 0.02 0.002 0.002'/>"
+    "<pair name='a' geom1='table' geom2='pebble0' friction='0.4 0.4 0.02 0.002 0.002'/><pair name='b' geom1='table' "
+    "geom2='pebble1' friction='0.4 0.4 0.02 0.002 0.002'/><pair name='c' geom1='table' geom2='pebble2' friction='0.4 "
+    "0.4 0.02 0.002 0.002'/><pair name='d' geom1='table' geom2='pebble3' friction='0.4 0.4 0.02 0.002 "
     "0.002'/></contact>"
     "<actuator><motor joint='a' gear='2' ctrlrange='-0.3 0.4' ctrllimited='true'/>"
     "<motor joint='b' forcerange='-0.2 0.3' forcelimited='true'/>"
-    "<general joint='b' dyntype='integrator' gainprm='0.3' actrange='-0.01 0.02' actlimited='true'/></actuator>"
-    "<custom><numeric name='tangere:pair.soft.restitution' data='0.6'/><numeric name='tangere:pair.hard.kinetic' "
-    "data='0.7'/><numeric name='tangere:pair.soft.compliance' data='1e-4'/></custom></mujoco>";
+    "<general joint='b' dyntype='integrator' gainprm='0.3' actrange='-0.002 0.003' actlimited='true'/></actuator>"
+    "<custom><numeric name='tangere:pair.a.restitution' data='0.9'/><numeric name='tangere:pair.b.restitution' "
+    "data='0.8'/>"
+    "<numeric name='tangere:pair.c.restitution' data='0.9'/><numeric name='tangere:pair.d.restitution' "
+    "data='0.7'/><numeric name='tangere:pair.hard.kinetic' "
+    "data='0.7'/><numeric name='tangere:pair.hard.slip_speed' data='0.1'/><numeric name='tangere:pair.soft.compliance' "
+    "data='1e-4'/></custom></mujoco>";
 
 static void test_bounds(void **state)
 {
     (void)state;
     scene c = {.name = "bounds", .mjcf = bounds, .speed = 0.5, .push = 0.3, .control = 2, .steps = 300, .every = 15};
+    check_scene(c);
+}
+
+static const char *const hills =
+    "<mujoco><option timestep='0.002'/><asset><hfield name='hills' nrow='3' ncol='3' size='1 1 0.1 0.1' "
+    "elevation='0 1 0.3 0.6 0.1 0.9 0.2 0.7 0.4'/></asset><worldbody>"
+    "<geom name='ground' type='hfield' hfield='hills' friction='0.3 0.004 0.0002'/>"
+    "<body pos='0.1 0.05 0.21'><freejoint/><geom name='ball' type='sphere' size='0.1' mass='0.5' friction='0.5 0.03 "
+    "0.002'/></body></worldbody></mujoco>";
+
+static void test_height_field(void **state)
+{
+    (void)state;
+    scene c = {
+        .name = "hills", .mjcf = hills, .speed = 0.5, .push = 0.3, .steps = 300, .every = 25, .no_contact = true};
     check_scene(c);
 }
 
@@ -781,6 +819,7 @@ int main(void)
         cmocka_unit_test(test_mechanism),
         cmocka_unit_test(test_mechanism_with_implicit_springs),
         cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_height_field),
         cmocka_unit_test(test_models),
         cmocka_unit_test(test_kinds),
     };
