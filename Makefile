@@ -10,14 +10,15 @@ export JOBS
 PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
     -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help run build test bench solvers quality robots lint format valgrind fuzz clean command python
+.PHONY: help run build test bench solvers quality gradients robots lint format valgrind fuzz clean command python
 
 help: ## list the targets
 	@echo "make <target>:"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: command ## build the command and drop the built-in quadruped: it lands and stands
+run: command ## build the command, drop the built-in quadruped (it lands and stands), differentiate one of its steps
 	@build/tangere sim quadruped --key home --lift 0.3
+	@build/tangere grad quadruped --key home
 
 build: command python ## the command at build/tangere, and a Python in .venv that imports tangere
 
@@ -32,6 +33,7 @@ bench: ## time the library beside its peers in one run
 	@cmake --build --preset bench -j $(JOBS)
 	@build/bench/bench/bench_dynamics
 	@build/bench/bench/bench_step --out bench/results
+	@build/bench/bench/bench_gradients --out bench/results
 	@$(MAKE) python
 	@.venv/bin/python bench/load.py --write
 
@@ -46,6 +48,9 @@ solvers: ## every solver on recorded problems: share solved, iterations, time; P
 quality: python ## creep, drift, jitter, overlaps, bounces beside MuJoCo: writes docs/quality.md (minutes)
 	@scripts/setup.sh core python test
 	@.venv/bin/python bench/quality.py --write
+
+gradients: command ## derivatives against differences on every model, 1,000 states each: bench/results/gradients_models.md (an hour)
+	@python3 bench/gradients.py --write
 
 robots: python ## drop every robot of the shared folder, and move it by random controls: 10 s each (minutes)
 	@scripts/setup.sh core python test

@@ -547,6 +547,50 @@ static void put_means(const summary *t, int n)
     }
 }
 
+/* Table 3 of Le Lidec et al., End-to-End and Highly-Efficient Differentiable Simulation for Robotics: means +- deviations, us */
+typedef struct published
+{
+    const char *name, *step, *jacobian, *differences, *peer, *peer_differences;
+} published;
+
+static const published paper[] = {
+    {"half-cheetah", "15.8 +- 7.1", "14.7 +- 7.0", "1100 +- 500", "5.5 +- 2.0", "340 +- 130"},
+    {"humanoid", "42.6 +- 24.7", "47.9 +- 23.8", "5500 +- 3500", "40.3 +- 40.1", "2900 +- 800"},
+    {"UR5e", "12.3 +- 6.1", "4.1 +- 3.8", "400 +- 200", "12.3 +- 4.0", "390 +- 100"},
+    {"Go1", "62.6 +- 18.5", "93.0 +- 32.0", "6600 +- 1800", "15.8 +- 7.0", "9900 +- 160"},
+    {"H1", "139.3 +- 125.4", "54.3 +- 34.5", "17600 +- 14600", "59.3 +- 31.0", "5900 +- 1400"},
+    {"Atlas", "127.3 +- 32.9", "95.2 +- 37.6", "26700 +- 6000", "85.1 +- 34.4", "54300 +- 1400"},
+};
+
+static void put_beside(const char *there, const summary *t, call c)
+{
+    put(" %s / %.1f +- %.1f |", there, t->mean[c], t->deviation[c]);
+}
+
+/* Their gradients are d(v+) / d(q, v, tau) along trajectories of their own, on an Apple M3; "UR5e" is a UR5 there. */
+static void put_paper(const summary *t, int n)
+{
+    put("\n## Beside the paper: mean +- standard deviation, us, paper (one core of an Apple M3) / here\n\n| robot | "
+        "step | "
+        "Jacobian | own differences | MuJoCo's step | MuJoCo's differences |\n| --- | ---: | ---: | ---: | ---: | ---: "
+        "|\n");
+    for (int i = 0; i < n; i++)
+        for (size_t k = 0; k < sizeof paper / sizeof *paper; k++)
+            if (strcmp(paper[k].name, t[i].name) == 0)
+            {
+                put("| %s |", t[i].name);
+                put_beside(paper[k].step, &t[i], STEP);
+                put_beside(paper[k].jacobian, &t[i], JACOBIAN);
+                put_beside(paper[k].differences, &t[i], OWN_FD);
+                put_beside(paper[k].peer, &t[i], PEER_STEP);
+                put_beside(paper[k].peer_differences, &t[i], PEER_FD);
+                put("\n");
+            }
+    put("\nPaper: Le Lidec et al., End-to-End and Highly-Efficient Differentiable Simulation for Robotics, Table 3. "
+        "Other "
+        "trajectories, another machine; there d(v+) alone, and a UR5.\n");
+}
+
 static void put_agreement(const summary *t, int n)
 {
     put("\n## The Jacobian against central differences\n\n| robot | states | not exact | columns across a change of "
@@ -669,6 +713,7 @@ int main(int argc, char **argv)
     put_medians(table, n);
     put_ratios(table, n);
     put_means(table, n);
+    put_paper(table, n);
     put_agreement(table, n);
     if (results != NULL && fclose(results) != 0)
         bench_die("cannot write the results");

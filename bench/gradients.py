@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """`tangere check` on every model of models/ and of the robots' folder, and a table of what it found.
 
-    make gradients                                     1,000 states a model (minutes)
-    bench/gradients.py --samples 100 models/cube.xml   these models only, nothing is written
+make gradients                                     1,000 states a model (an hour)
+bench/gradients.py --samples 100 models/cube.xml   these models only, nothing is written
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def check(command: Path, name: str, samples: int) -> dict:
     start = time.monotonic()
     words = [command, "check", path_of(name), "--samples", str(samples), "--json"]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=LONGEST)
+        done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=LONGEST)
         result = json.loads(done.stdout) if done.stdout else {"failure": done.stderr.strip()}
     except subprocess.TimeoutExpired:
         result = {"failure": f"not ready after {LONGEST} s"}
@@ -56,8 +56,8 @@ def complaints(r: dict) -> list[str]:
     if "failure" in r:
         return [r["failure"]]
     out = [
-        f"d/d{kind} off by {g['error']:.1e}: {g['entry']} {g['derivative']:.9g}, differences {g['differences']:.9g} (state "
-        f"{g['state']}, {g['parameters']} parameters, condition {g['condition']:.1e})"
+        f"d/d{kind} off by {g['error']:.1e}: {g['entry']} {g['derivative']:.9g}, differences {g['differences']:.9g} "
+        f"(state {g['state']}, {g['parameters']} parameters, condition {g['condition']:.1e})"
         for kind, g in r["by"].items()
         if not g["error"] <= TOLERANCE
     ]
@@ -66,8 +66,8 @@ def complaints(r: dict) -> list[str]:
     if loose >= 0.05 * states:
         sets = ", ".join(f"{r['not_exact'][s]} {s}" for s in ("own", "nudged", "soft"))
         out.append(
-            f"{loose} of {states} states not exact ({r['one-sided']} one-sided, {r['regularised']} regularised, {r['refused']} refused; {sets}; "
-            f"differences agree in {r['not_exact']['agreeing']})"
+            f"{loose} of {states} states not exact ({r['one-sided']} one-sided, {r['regularised']} regularised, "
+            f"{r['refused']} refused; {sets}; differences agree in {r['not_exact']['agreeing']})"
         )
     if r["skipped_share"] >= 0.05:
         out.append(f"{100 * r['skipped_share']:.1f} % of the numbers skipped ({r['switched']} across a change of mode)")
@@ -96,9 +96,9 @@ def row(r: dict) -> str:
         return f"| {r['name']} | failed | | | | | | | |"
     modes = " / ".join(str(m["states"]) if m["possible"] else "-" for m in r["modes"].values())
     return (
-        f"| {r['name']} | {'failed' if complaints(r) else 'passed'} | {r['exact']} / {r['one-sided']} / {r['regularised']} "
-        f"| {modes} | {worst(r, False):.1e} | {worst(r, True):.1e} | {r['compared']} | {100 * r['skipped_share']:.2f} % | "
-        f"{max(r['jvp'], r['jacobian']):.0e} |"
+        f"| {r['name']} | {'failed' if complaints(r) else 'passed'} "
+        f"| {r['exact']} / {r['one-sided']} / {r['regularised']} | {modes} | {worst(r, False):.1e} "
+        f"| {worst(r, True):.1e} | {r['compared']} | {100 * r['skipped_share']:.2f} % | {max(r['jvp'], r['jacobian']):.0e} |"
     )
 
 
@@ -108,13 +108,16 @@ def kinds_table(results: list[dict]) -> list[str]:
     for r in results:
         for kind, g in r.get("by", {}).items():
             kinds.setdefault(kind, []).append((g["error"], g["largest"], g["compared"], f"{r['name']}: {g['entry']}"))
-    lines = ["| by | compared | models where it is not zero | largest | worst error | where |", "| --- | ---: | ---: | ---: | ---: | --- |"]
+    lines = [
+        "| by | compared | models where it is not zero | largest | worst error | where |",
+        "| --- | ---: | ---: | ---: | ---: | --- |",
+    ]
     for kind, entries in kinds.items():
         error, _, _, where = max(entries)
         moved = sum(largest > 0 for _, largest, _, _ in entries)
         lines.append(
-            f"| {kind} | {sum(n for _, _, n, _ in entries)} | {moved} | {max(e[1] for e in entries):.3g} | {error:.1e} | "
-            f"{where if error > 0 else ''} |"
+            f"| {kind} | {sum(n for _, _, n, _ in entries)} | {moved} | {max(e[1] for e in entries):.3g} "
+            f"| {error:.1e} | {where if error > 0 else ''} |"
         )
     return lines
 
@@ -124,14 +127,15 @@ def page(results: list[dict], samples: int) -> str:
     lines = [
         "# Derivatives against differences, every model",
         "",
-        f"`tangere check MODEL --samples {samples}`, {time.strftime('%Y-%m-%d')}; docs/gradients.md says what is compared and how. "
-        f"{sum(not complaints(r) for r in results)} of {len(results)} models pass.",
+        f"`tangere check MODEL --samples {samples}`, {time.strftime('%Y-%m-%d')}; docs/gradients.md says what is "
+        f"compared and how. {sum(not complaints(r) for r in results)} of {len(results)} models pass.",
         "",
-        "- states: with an exact, a one-sided, a regularised derivative. modes: states with a breaking, sticking, sliding contact "
-        "(-: not possible).",
-        "- errors: the worst of q, v, act, u, tau, wrenches, dt, and of all kinds of parameters; |J - F| / max(1, max |F|).",
-        "- skipped: numbers across a change of mode, or where differences do not agree among themselves. agree: forward mode and "
-        "matrices with reverse mode.",
+        "- states: with an exact, a one-sided, a regularised derivative. modes: states with a breaking, sticking, "
+        "sliding contact (-: not possible).",
+        "- errors: the worst of q, v, act, u, tau, wrenches, dt, and of all kinds of parameters: "
+        "|J - F| / max(1, max |F|).",
+        "- skipped: numbers across a change of mode, or where differences do not agree among themselves. agree: "
+        "forward mode and matrices with reverse mode.",
         "",
         "| model | | states | modes | error | of parameters | compared | skipped | agree |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -160,7 +164,8 @@ def main() -> int:
         for r in pool.map(lambda name: check(arguments.command, name, arguments.samples), names):
             results.append(r)
             found = complaints(r)
-            print(f"{len(results):3d} of {len(names)}  {r['name']:44s} {r['seconds']:6.1f} s  {'failed' if found else 'passed'}")
+            verdict = "failed" if found else "passed"
+            print(f"{len(results):3d} of {len(names)}  {r['name']:44s} {r['seconds']:6.1f} s  {verdict}")
             for text in found:
                 print(f"      {text}")
             sys.stdout.flush()

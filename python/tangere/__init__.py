@@ -43,6 +43,7 @@ from tangere.params import Params
 from tangere.scene import Scene
 from tangere.shape import ContactDerivatives, Contacts, Distance, Shape, distance, hull
 from tangere.sim import (
+    FrameJacobian,
     Info,
     Jacobian,
     Label,
@@ -72,6 +73,7 @@ __all__ = [
     "Error",
     "ForwardDynamicsDerivatives",
     "ForwardDynamicsGradient",
+    "FrameJacobian",
     "GeomType",
     "Info",
     "Jacobian",

@@ -153,8 +153,17 @@ class Stepper:
         /,
     ) -> tuple[Array, Array, Array, NDArray[np.void], tuple[int | float, ...]]: ...
     def contacts(self) -> tuple[NDArray[Any], ...]: ...
-    def jacobian(self, index: ArrayLike, /) -> tuple: ...
-    def vjp(self, gq: ArrayLike | None, gv: ArrayLike | None, gact: ArrayLike | None, /) -> tuple: ...
+    def jacobian(self, index: ArrayLike, dt: bool, contacts: bool, /) -> tuple: ...
+    def vjp(
+        self,
+        gq: ArrayLike | None,
+        gv: ArrayLike | None,
+        gact: ArrayLike | None,
+        gforce: ArrayLike | None,
+        gtorque: ArrayLike | None,
+        gpoint: ArrayLike | None,
+        /,
+    ) -> tuple: ...
     def jvp(
         self,
         q: ArrayLike | None,

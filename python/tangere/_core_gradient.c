@@ -3,7 +3,7 @@
 
 enum
 {
-    MAX_FIELDS = 21
+    MAX_FIELDS = 35
 };
 
 /* ---- arrays ---- */
@@ -62,32 +62,60 @@ void tg_py_drop(tg_py_argument *in, int count)
 
 /* ---- matrices ---- */
 
-static PyObject *jacobian_of(tg_py_stepper *self, PyArrayObject *index)
+/* What is asked for beside states, controls and forces. */
+typedef struct request
+{
+    PyArrayObject *index; /* parameters */
+    int dt, contacts;
+} request;
+
+/* a row of matrices: of nv, na or 3 a contact rows */
+static void fields_of(tg_py_field *f, const tg_sizes *n, double **at[7], npy_intp rows, const request *r)
+{
+    const npy_intp columns[7] = {n->nv, n->nv, n->na, n->nu, n->nv, 0, PyArray_SIZE(r->index)};
+    for (int i = 0; i < 7; ++i)
+        f[i] = (tg_py_field){at[i], i == 5 && !r->dt ? 0 : rows, columns[i], i == 5 ? 1 : 2};
+}
+
+static PyObject *jacobian_of(tg_py_stepper *self, const request *r)
 {
     const tg_sizes *n = &self->model->size;
-    npy_intp nv = n->nv, na = n->na, nu = n->nu, np = PyArray_SIZE(index);
-    tg_jacobian j = {.index = PyArray_DATA(index), .nindex = (int)np};
-    const tg_py_field fields[MAX_FIELDS] = {
-        {&j.dq_dq, nv, nv, 2},       {&j.dq_dv, nv, nv, 2},      {&j.dq_dact, nv, na, 2},    {&j.dq_du, nv, nu, 2},
-        {&j.dq_dtau, nv, nv, 2},     {&j.dq_ddt, nv, 0, 1},      {&j.dq_dparams, nv, np, 2}, {&j.dv_dq, nv, nv, 2},
-        {&j.dv_dv, nv, nv, 2},       {&j.dv_dact, nv, na, 2},    {&j.dv_du, nv, nu, 2},      {&j.dv_dtau, nv, nv, 2},
-        {&j.dv_ddt, nv, 0, 1},       {&j.dv_dparams, nv, np, 2}, {&j.dact_dq, na, nv, 2},    {&j.dact_dv, na, nv, 2},
-        {&j.dact_dact, na, na, 2},   {&j.dact_du, na, nu, 2},    {&j.dact_dtau, na, nv, 2},  {&j.dact_ddt, na, 0, 1},
-        {&j.dact_dparams, na, np, 2}};
+    tg_jacobian j = {.index = PyArray_DATA(r->index), .nindex = (int)PyArray_SIZE(r->index)};
+    double **at[5][7] = {
+        {&j.dq_dq, &j.dq_dv, &j.dq_dact, &j.dq_du, &j.dq_dtau, &j.dq_ddt, &j.dq_dparams},
+        {&j.dv_dq, &j.dv_dv, &j.dv_dact, &j.dv_du, &j.dv_dtau, &j.dv_ddt, &j.dv_dparams},
+        {&j.dact_dq, &j.dact_dv, &j.dact_dact, &j.dact_du, &j.dact_dtau, &j.dact_ddt, &j.dact_dparams},
+        {&j.dforce_dq, &j.dforce_dv, &j.dforce_dact, &j.dforce_du, &j.dforce_dtau, &j.dforce_ddt, &j.dforce_dparams},
+        {&j.dpoint_dq, &j.dpoint_dv, &j.dpoint_dact, &j.dpoint_du, &j.dpoint_dtau, &j.dpoint_ddt, &j.dpoint_dparams}};
+    tg_status status = TG_OK;
+    if (r->contacts)
+        status = tg_step_contacts(self->model->m, self->loan.work, NULL, 0, &j.ncontact);
+    if (status != TG_OK)
+        return tg_py_raise(status, tg_work_message(self->loan.work));
+    const npy_intp rows[5] = {n->nv, n->nv, n->na, (npy_intp)3 * j.ncontact, (npy_intp)3 * j.ncontact};
+    tg_py_field fields[MAX_FIELDS];
+    for (int i = 0; i < 5; ++i)
+        fields_of(fields + 7 * i, n, at[i], rows[i], r);
     PyObject *tuple = tg_py_new_fields(fields, MAX_FIELDS, 1);
     if (tuple == NULL)
         return NULL;
+    for (int i = 0; i < MAX_FIELDS; ++i) /* what is empty is not wanted */
+        if (fields[i].rows == 0)
+            *fields[i].at = NULL;
     return tg_py_finish(self, tuple, tg_step_jacobian(self->model->m, self->loan.work, &j), &j.label);
 }
 
-PyObject *tg_py_stepper_jacobian(PyObject *object, PyObject *given)
+PyObject *tg_py_stepper_jacobian(PyObject *object, PyObject *args)
 {
     tg_py_stepper *self = (tg_py_stepper *)object;
-    if (!tg_py_stepper_idle(self))
+    PyObject *given, *out = NULL;
+    request r = {0};
+    if (!tg_py_stepper_idle(self) || !PyArg_ParseTuple(args, "Opp", &given, &r.dt, &r.contacts))
         return NULL;
-    PyArrayObject *index = (PyArrayObject *)PyArray_FROMANY(given, NPY_INT, 1, 1, NPY_ARRAY_IN_ARRAY);
-    PyObject *out = index != NULL ? jacobian_of(self, index) : NULL;
-    Py_XDECREF(index);
+    r.index = (PyArrayObject *)PyArray_FROMANY(given, NPY_INT, 1, 1, NPY_ARRAY_IN_ARRAY);
+    if (r.index != NULL)
+        out = jacobian_of(self, &r);
+    Py_XDECREF(r.index);
     return out;
 }
 
@@ -95,21 +123,33 @@ PyObject *tg_py_stepper_jacobian(PyObject *object, PyObject *given)
 
 PyObject *tg_py_stepper_vjp(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
 {
+    enum
+    {
+        GIVEN = 6
+    };
     tg_py_stepper *self = (tg_py_stepper *)object;
     const tg_sizes *n = &self->model->size;
     tg_cotangent out = {0}, in = {0};
     tg_label label = {0};
-    tg_py_argument given[3] = {
-        {"gq", n->nv, &out.q, NULL}, {"gv", n->nv, &out.v, NULL}, {"gact", n->na, &out.act, NULL}};
+    int contacts = 0;
+    if (nargs != GIVEN)
+        return PyErr_Format(PyExc_TypeError, "vjp() takes %d arguments, got %zd", GIVEN, nargs);
+    if (!tg_py_stepper_idle(self))
+        return NULL;
+    tg_status status = tg_step_contacts(self->model->m, self->loan.work, NULL, 0, &contacts);
+    if (status != TG_OK)
+        return tg_py_raise(status, tg_work_message(self->loan.work));
+    npy_intp three = (npy_intp)3 * contacts;
+    tg_py_argument given[GIVEN] = {{"gq", n->nv, &out.q, NULL},           {"gv", n->nv, &out.v, NULL},
+                                   {"gact", n->na, &out.act, NULL},       {"gforce", three, &out.force, NULL},
+                                   {"gtorque", three, &out.torque, NULL}, {"gpoint", three, &out.point, NULL}};
     const tg_py_field fields[8] = {{&in.q, n->nv, 0, 1}, {&in.v, n->nv, 0, 1},          {&in.act, n->na, 0, 1},
                                    {&in.u, n->nu, 0, 1}, {&in.tau, n->nv, 0, 1},        {&in.wrench, n->nbody, 6, 2},
                                    {&in.dt, 1, 0, 1},    {&in.params, n->nparams, 0, 1}};
     PyObject *tuple = NULL;
-    if (nargs != 3)
-        return PyErr_Format(PyExc_TypeError, "vjp() takes 3 arguments, got %zd", nargs);
-    if (tg_py_stepper_idle(self) && tg_py_take(given, 3, args) && (tuple = tg_py_new_fields(fields, 8, 1)) != NULL)
+    if (tg_py_take(given, GIVEN, args) && (tuple = tg_py_new_fields(fields, 8, 1)) != NULL)
         tuple = tg_py_finish(self, tuple, tg_step_vjp(self->model->m, self->loan.work, &out, &in, &label), &label);
-    tg_py_drop(given, 3);
+    tg_py_drop(given, GIVEN);
     return tuple;
 }
 

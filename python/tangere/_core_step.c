@@ -406,11 +406,14 @@ static PyMethodDef stepper_methods[] = {
      "One step; any argument but q and v may be None. Returns (q, v, act, cache, numbers of tangere.Info)."},
     {"contacts", stepper_contacts, METH_NOARGS,
      "contacts($self, /)\n--\n\nThe columns of tangere.StepContacts, of the last step."},
-    {"jacobian", tg_py_stepper_jacobian, METH_O,
-     "jacobian($self, index, /)\n--\n\nThe fields of tangere.Jacobian, of the last step; index: positions of "
-     "parameters."},
+    {"jacobian", tg_py_stepper_jacobian, METH_VARARGS,
+     "jacobian($self, index, dt, contacts, /)\n--\n\nThe fields of tangere.Jacobian, of the last step; index: "
+     "positions of "
+     "parameters; dt, contacts: whether theirs are wanted."},
     {"vjp", (PyCFunction)(void (*)(void))tg_py_stepper_vjp, METH_FASTCALL,
-     "vjp($self, gq, gv, gact, /)\n--\n\nThe fields of tangere.StepGradient; any argument may be None."},
+     "vjp($self, gq, gv, gact, gforce, gtorque, gpoint, /)\n--\n\nThe fields of tangere.StepGradient; any argument may "
+     "be "
+     "None, those of contacts are flat."},
     {"jvp", (PyCFunction)(void (*)(void))tg_py_stepper_jvp, METH_FASTCALL,
      "jvp($self, q, v, act, u, tau, wrench, dt, params, /)\n--\n\nThe fields of tangere.StepChange; any argument may "
      "be None."},

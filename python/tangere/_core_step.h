@@ -60,7 +60,7 @@ PyObject *tg_py_stepper_rollout(PyObject *object, PyObject *const *args, Py_ssiz
 PyObject *tg_py_stepper_rollout_vjp(PyObject *object, PyObject *const *args, Py_ssize_t nargs);
 PyObject *tg_py_stepper_rollout_jvp(PyObject *object, PyObject *const *args, Py_ssize_t nargs);
 
-PyObject *tg_py_stepper_jacobian(PyObject *object, PyObject *index);
+PyObject *tg_py_stepper_jacobian(PyObject *object, PyObject *args);
 PyObject *tg_py_stepper_vjp(PyObject *object, PyObject *const *args, Py_ssize_t nargs);
 PyObject *tg_py_stepper_jvp(PyObject *object, PyObject *const *args, Py_ssize_t nargs);
 

@@ -118,7 +118,8 @@ class Jacobian(NamedTuple):
     """Derivatives of one step, d(what came out) / d(what went in); q is taken in the tangent space (nv numbers).
 
     Rows are those of q+, v+ (nv) and act+ (na); columns those of q, v, tau (nv), act (na), u (nu) and the chosen
-    parameters; ...ddt are vectors.
+    parameters; ...ddt are vectors, empty unless asked for. Where contacts were asked for, dforce_... (N) and
+    dpoint_... (m) have the shape (contacts, 3, columns), in the order of `info.contacts`, world axes; else none.
     """
 
     dq_dq: Array
@@ -142,12 +143,46 @@ class Jacobian(NamedTuple):
     dact_dtau: Array
     dact_ddt: Array
     dact_dparams: Array
+    dforce_dq: Array
+    dforce_dv: Array
+    dforce_dact: Array
+    dforce_du: Array
+    dforce_dtau: Array
+    dforce_ddt: Array
+    dforce_dparams: Array
+    dpoint_dq: Array
+    dpoint_dv: Array
+    dpoint_dact: Array
+    dpoint_du: Array
+    dpoint_dtau: Array
+    dpoint_ddt: Array
+    dpoint_dparams: Array
     label: Label
 
     @property
     def margin(self) -> float:
         """Smallest distance to a change of mode or features (m/s; m)."""
         return self.label.margin
+
+
+class FrameJacobian(NamedTuple):
+    """Derivatives of a frame's pose and twist after a step by what went in, (6, columns) each.
+
+    Rows of the pose: position of the origin (m), rotation vector; of the twist: velocity of the origin (m/s), angular
+    velocity; world axes.
+    """
+
+    dpose_dq: Array
+    dpose_dv: Array
+    dpose_dact: Array
+    dpose_du: Array
+    dpose_dtau: Array
+    dtwist_dq: Array
+    dtwist_dv: Array
+    dtwist_dact: Array
+    dtwist_du: Array
+    dtwist_dtau: Array
+    label: Label
 
 
 class StepGradient(NamedTuple):
@@ -377,18 +412,59 @@ class Sim:
 
     # ---- derivatives of the last step ----
 
-    def jacobian(self, params: Any = ()) -> Jacobian:
-        """Matrices of the last step; params: names, patterns or positions of the parameters to differentiate by."""
+    def jacobian(self, params: Any = (), *, dt: bool = False, contacts: bool = False) -> Jacobian:
+        """Matrices of the last step.
+
+        params: names, patterns or positions of the parameters to differentiate by; dt: by the time step, too; contacts:
+        forces and points of the contacts, too. These take one reverse sweep a row; all else comes at once.
+        """
         self._need_step()
-        *matrices, label = self._stepper.jacobian(self.params.index(params))
+        *matrices, label = self._stepper.jacobian(self.params.index(params), dt, contacts)
+        for i in range(21, 35):
+            matrices[i] = matrices[i].reshape(len(matrices[i]) // 3, 3, *matrices[i].shape[1:])
         return Jacobian(*matrices, Label(*label))
 
-    def vjp(
-        self, gq: ArrayLike | None = None, gv: ArrayLike | None = None, gact: ArrayLike | None = None
-    ) -> StepGradient:
-        """Reverse mode of the last step, from gradients with respect to q+ (nv, tangent), v+ (nv) and act+ (na)."""
+    def frame_jacobian(
+        self, *, body: str | int | None = None, site: str | int | None = None, jacobian: Jacobian | None = None
+    ) -> FrameJacobian:
+        """Derivatives of where the frame of a body or a site is after the last step, and of how fast it moves.
+
+        jacobian: what `jacobian()` has returned for this step; None: it is computed.
+        """
         self._need_step()
-        return _gradient(self._stepper.vjp(gq, gv, gact))
+        if (body is None) == (site is None):
+            raise ValueError("give one of body and site")
+        m, (q, v) = self._model, self._result[:2]
+        if body is not None:
+            by_v, by_q = m.body_jacobian(body, q), m.body_velocity_derivative(body, q, v)
+        else:
+            by_v, by_q = m.site_jacobian(site, q), m.site_velocity_derivative(site, q, v)
+        j = jacobian or self.jacobian()
+        dq, dv = (j.dq_dq, j.dq_dv, j.dq_dact, j.dq_du, j.dq_dtau), (j.dv_dq, j.dv_dv, j.dv_dact, j.dv_du, j.dv_dtau)
+        return FrameJacobian(
+            *(by_v @ a for a in dq), *(by_q @ a + by_v @ b for a, b in zip(dq, dv, strict=True)), j.label
+        )
+
+    def vjp(
+        self,
+        gq: ArrayLike | None = None,
+        gv: ArrayLike | None = None,
+        gact: ArrayLike | None = None,
+        *,
+        gforce: ArrayLike | None = None,
+        gtorque: ArrayLike | None = None,
+        gpoint: ArrayLike | None = None,
+    ) -> StepGradient:
+        """Reverse mode of the last step, from gradients with respect to q+ (nv, tangent), v+ (nv) and act+ (na).
+
+        gforce, gtorque, gpoint (contacts, 3): with respect to forces (N), torques (N m) and points (m) of the contacts,
+        in the order of `info.contacts`.
+        """
+        self._need_step()
+        flat = [
+            None if g is None else np.reshape(np.asarray(g, dtype=np.float64), -1) for g in (gforce, gtorque, gpoint)
+        ]
+        return _gradient(self._stepper.vjp(gq, gv, gact, *flat))
 
     def jvp(
         self,

@@ -123,7 +123,7 @@ static void place_jacobian(check *c)
             *block[r][k] = at;
 }
 
-/* whether two geoms can touch, and whether contacts of friction are among them */
+/* What contacts the model can have: any, with friction, with something that does not move. */
 static void find_contacts(check *c)
 {
     c->r.touching = c->n.ncandidate + c->n.npair > 0;
@@ -131,8 +131,13 @@ static void find_contacts(check *c)
     for (int i = 0; i < c->n.ngeom; i++)
     {
         tg_geom_info geom;
-        c->r.sliding = c->r.sliding || (tg_geom_get(c->m, i, &geom, NULL) == TG_OK && geom.condim > 1);
+        tg_body_info body;
+        if (tg_geom_get(c->m, i, &geom, NULL) != TG_OK || tg_body_get(c->m, geom.body, &body, NULL) != TG_OK)
+            continue;
+        c->r.sliding = c->r.sliding || geom.condim > 1;
+        c->r.grounded = c->r.grounded || (body.tree < 0 && (geom.contype != 0 || geom.conaffinity != 0));
     }
+    c->r.grounded = c->r.grounded && c->r.touching;
 }
 
 /* contacts: room for them; 0: chosen by the model */

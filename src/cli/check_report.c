@@ -35,7 +35,7 @@ double tg_cli_check_skipped(const tg_cli_gradient_check *r)
 int tg_cli_check_rare(const tg_cli_gradient_check *r, double share)
 {
     int rare = -1;
-    for (int mode = 0; mode < TG_CONTACT_MODES && r->touching; mode++)
+    for (int mode = 0; mode < TG_CONTACT_MODES && r->grounded; mode++)
         if ((mode != TG_CONTACT_SLIDING || r->sliding) && r->with_mode[mode] < share * r->states &&
             (rare < 0 || r->with_mode[mode] < r->with_mode[rare]))
             rare = mode;
@@ -71,6 +71,8 @@ static void print_states(const tg_cli_output *out, const tg_cli_gradient_check *
     else
         fprintf(out->file, "\ncontacts: %ld breaking, %ld sticking, %ld sliding, in %d, %d, %d of the states\n",
                 r->contacts[0], r->contacts[1], r->contacts[2], r->with_mode[0], r->with_mode[1], r->with_mode[2]);
+    if (r->touching && !r->grounded)
+        fprintf(out->file, "there is nothing that it could stand on\n");
     int rare = tg_cli_check_rare(r, 0.1);
     if (rare >= 0)
         tg_cli_print(out, TG_CLI_WARNING, "fewer than a tenth of the states have a %s contact\n",
@@ -137,7 +139,7 @@ static void write_modes(tg_cli_json *json, const tg_cli_gradient_check *r)
         tg_cli_json_open(json, tg_contact_mode_string((tg_contact_mode)mode), '{');
         tg_cli_json_integer(json, "states", r->with_mode[mode]);
         tg_cli_json_integer(json, "contacts", (int)r->contacts[mode]);
-        tg_cli_json_flag(json, "possible", r->touching && (mode != TG_CONTACT_SLIDING || r->sliding));
+        tg_cli_json_flag(json, "possible", r->grounded && (mode != TG_CONTACT_SLIDING || r->sliding));
         tg_cli_json_close(json, '}');
     }
     tg_cli_json_close(json, '}');

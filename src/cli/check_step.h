@@ -96,7 +96,7 @@ typedef struct tg_cli_gradient_check
     double jvp, jacobian;            /* forward mode and matrices against reverse mode */
     int apart_state, apart_set;      /* where these are farthest apart */
     tg_label_kind apart_label;
-    bool sliding, touching; /* whether the model can have sliding contacts, or any */
+    bool touching, sliding, grounded; /* contacts that the model can have: any, with friction, with something fixed */
 } tg_cli_gradient_check;
 
 extern const double tg_cli_check_tolerance, tg_cli_check_agreement, tg_cli_check_share;

@@ -179,7 +179,9 @@ static void fill(tg_cli_walk *walk, double *x, int n, double size)
 /* How a phase starts and what acts in it. */
 typedef struct beginning
 {
-    bool goes_on;   /* from where the last phase ended; otherwise from a keyframe or the reference */
+    bool
+        goes_on; /* from where the last phase ended (a model on a fixed base: where it touches something); otherwise from a
+                       keyframe or the reference */
     bool floats;    /* forces hold the model against gravity */
     double lift;    /* m, of free bodies */
     double speed;   /* of every coordinate */
@@ -334,8 +336,11 @@ static tg_status begin_phase(tg_cli_walk *walk, int rare)
         walk->cache.count = 0;
     }
     fill(walk, walk->v, walk->n.nv, b->speed);
-    if (status == TG_OK && b->turn > 0 && walk->n.nequality == 0) /* loops would be torn open */
-        status = is_fixed(walk) ? turn_to_touch(walk, &error) : turn(walk, b->turn, (uint64_t)walk->phase, &error);
+    bool whole = walk->n.nequality == 0; /* otherwise loops would be torn open */
+    if (status == TG_OK && whole && is_fixed(walk) && (b->turn > 0 || b->goes_on))
+        status = turn_to_touch(walk, &error);
+    else if (status == TG_OK && whole && b->turn > 0)
+        status = turn(walk, b->turn, (uint64_t)walk->phase, &error);
     if (status == TG_OK)
         status = lift(walk, b, &error);
     walk->phase++;

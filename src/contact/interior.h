@@ -17,15 +17,16 @@ typedef struct tg_interior
     double *Gdx;
     double *weight; /* of the products of a block */
     double *rhs, *best;
-    double kappa;  /* mean of the products divided by their weights */
-    double target; /* the k of this right-hand side divided by the weight */
-    double second; /* 1: with the predictor's products (corrector), 0: without */
+    double kappa;            /* mean of the products divided by their weights */
+    double target;           /* the k of this right-hand side divided by the weight */
+    double second;           /* 1: with the predictor's products (corrector), 0: without */
     double *goal, *goal_psi; /* path.c: products that the path started from; NULL: none */
     double share;            /* of these */
     bool tangent;            /* the right-hand side is that of the tangent: without the products of now */
     double *room;            /* path.c: TG_PATH_VECTORS vectors */
     int max_steps, steps;
-    int max_path; /* steps along the path; 0: it is not followed */
+    int max_path;  /* steps along the path; 0: it is not followed */
+    bool diverged; /* the path went to infinity: there is hardly a solution */
 } tg_interior;
 
 /* What the iteration asks of the matrices. */

@@ -3,9 +3,9 @@
  * From an interior point w_0 = (x, z, psi) the products and the infeasibility r are taken down to zero together,
  *     products(w) = t products(w_0),    r(w) = t r(w_0),    t from 1 to 0.
  * For t > 0 the products are positive, so the path stays inside of the cones. Coulomb's law is not monotone: the path may turn back in t
- * before it comes down (at a turn the matrix of the interior point is singular, and steps in t end there), but it never returns to its start, and
- * either arrives or goes to infinity (then there is no solution). So its length is the parameter: with the tangent (w', t') of
- * the linearised equations, relative to the size of every variable, and a Newton step at right angles to it, from one factorisation a step. */
+ * before it comes down (at a turn the matrix of the interior point is singular, and steps in t end there), but it does not return to its start:
+ * it arrives, or goes to infinity, which is taken for a problem without a solution. So its length is the parameter. One factorisation gives the
+ * tangent (w', t') of the linearised equations, relative to the size of every variable, and a Newton step at right angles to the tangent before. */
 #include <math.h>
 #include <string.h>
 
@@ -17,20 +17,22 @@ enum
     CORRECTIONS = 3
 };
 
-static const double most_correction = 0.5;  /* of a variable: the step before was too long */
-static const double small_correction = 0.05; /* near enough to go on from there */
-static const double good_correction = 0.2; /* the step may become longer */
-static const double to_boundary = 0.9, longest = 4, shortest = 1e-7;
-static const double near_end = 0.1; /* of t: the interior point goes on from there */
-static const double growth = 100, little = 0.99;
+static const double most_correction = 0.5;                           /* of a variable: the step before was too long */
+static const double small_correction = 0.05;                         /* near enough to go on from there */
+static const double good_correction = 0.2;                           /* the step may become longer */
+static const double to_boundary = 0.9, longest = 4, shortest = 1e-7; /* steps */
+static const double near_end = 0.1;              /* of t: the interior point tries to go on from there */
+static const double growth = 100, little = 0.99; /* of impulses and of t: it goes to infinity */
+static const double next_end = 0.02;             /* of t at the last attempt to end it */
+static const double least_start = 1e-3;          /* velocity of such an attempt, of the largest |g| */
 
 typedef struct path
 {
     tg_interior *p;
-    double t, length; /* where it is, and how far to go next */
-    double *tx, *tz, *tpsi, tt; /* tangent; tt = 0: none yet */
-    double *sx, *sz, *spsi;     /* change of w for a change of t by one */
-    double *start;              /* r(w_0) */
+    double t, length;            /* where it is, and how far to go next */
+    double *tx, *tz, *tpsi, tt;  /* tangent; tt = 0: none yet */
+    double *sx, *sz, *spsi;      /* change of w for a change of t by one */
+    double *start;               /* r(w_0) */
     double *x, *z, *psi, t_kept; /* the last point that was good */
     double impulse, t_before;    /* largest impulse when it was last looked at, and t then */
 } path;
@@ -152,7 +154,8 @@ static double relative_size(const tg_interior *p)
         most = tg_larger(most, sqrt(product(m + 1, p->dx + i, p->dx + i)) / size);
         most = tg_larger(most, fabs(p->dz[i]) / p->z[i]);
         if (m > 0 || cone->kind == TG_CONE_BOX)
-            most = tg_larger(most, sqrt(product(m, p->dz + i + 1, p->dz + i + 1) + p->dpsi[i] * p->dpsi[i]) / p->psi[i]);
+            most =
+                tg_larger(most, sqrt(product(m, p->dz + i + 1, p->dz + i + 1) + p->dpsi[i] * p->dpsi[i]) / p->psi[i]);
     }
     return most;
 }
@@ -292,7 +295,7 @@ static double try_end(path *l, double best, double aim)
     tg_interior *p = l->p;
     double *goal = p->goal, *goal_psi = p->goal_psi;
     p->goal = p->goal_psi = NULL;
-    tg_interior_near(p, p->x, tg_larger(l->t, 1e-3) * p->cones->velocity);
+    tg_interior_near(p, p->x, tg_larger(l->t, least_start) * p->cones->velocity);
     best = tg_interior_iterate(p, best, aim);
     p->goal = goal;
     p->goal_psi = goal_psi;
@@ -308,8 +311,11 @@ double tg_interior_path(tg_interior *p, double best, double aim, double toleranc
     int most = p->steps + p->max_path;
     p->target = p->second = 0;
     keep_point(&l);
-    while (p->steps < most && best > tolerance && l.length > shortest && !diverges(&l))
+    while (p->steps < most && best > tolerance && l.length > shortest)
     {
+        p->diverged = diverges(&l);
+        if (p->diverged)
+            break;
         if (settle(&l))
         {
             keep_point(&l);
@@ -320,13 +326,10 @@ double tg_interior_path(tg_interior *p, double best, double aim, double toleranc
             restore_point(&l);
             l.length *= 0.25;
         }
-#ifdef PATH_TRACE
-        printf("   path %d t %.3e tt %.2e length %.2e\n", p->steps, l.t, l.tt * l.t, l.length);
-#endif
         if (l.t < next_try && l.tt < 0)
         {
             best = try_end(&l, best, aim);
-            next_try = 0.1 * l.t;
+            next_try = next_end * l.t;
         }
         predict(&l);
     }

@@ -29,12 +29,12 @@ enum
     WARM_PROBLEMS = 3 /* how often blocks that were left out may come back */
 };
 
-static const double no_slip = 1e-7;         /* m/s: slower than this a contact neither slides nor opens */
-static const double nearly_still = 1e-5;    /* m/s: slower than this at the impulses of the step before, it is still */
-static const double on_cone = 1 - 1e-6;     /* |x_T| of x_N */
-static const double slides_on = 1e-3;       /* m/s: faster than this a contact that slid goes on */
-static const double soft_aim = 1e-15;       /* m/s: the compliance times an impulse is hardly more */
-static const double compliance = 1e-8;      /* of mean G_ii; more where that is too stiff for the interior point */
+static const double no_slip = 1e-7;      /* m/s: slower than this a contact neither slides nor opens */
+static const double nearly_still = 1e-5; /* m/s: slower than this at the impulses of the step before, it is still */
+static const double on_cone = 1 - 1e-6;  /* |x_T| of x_N */
+static const double slides_on = 1e-3;    /* m/s: faster than this a contact that slid goes on */
+static const double soft_aim = 1e-15;    /* m/s: the compliance times an impulse is hardly more */
+static const double compliance = 1e-8;   /* of mean G_ii; more where that is too stiff for the interior point */
 static const double most_compliance = 1e-4;
 static const double violated = 1e-9; /* m/s: G_ii times how far outside of its cone a held contact may be */
 

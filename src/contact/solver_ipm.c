@@ -9,8 +9,9 @@
  *     G_N dx + (s_N / x_N) dx_N                                           = r1 / x_N - r_N
  *     W G_T dx + ((eta - psi t) dx_N + (psi I - t eta^T) dx_T) / x_N      = (r3 - t r2) / x_N - W r_T
  *     G dx + (y / (f + x) + z / (f - x)) dx                               = ry / (f + x) - rz / (f - x) - r
- * k is the same for all blocks when it is divided by rho = 1 / G_NN: light and heavy bodies are centred alike.
- * One LU for predictor and corrector (Mehrotra), one step length for everything. */
+ * k is the same for all blocks when it is divided by rho = 1 / G_NN: light and heavy bodies are centred alike. Near a solution it is divided by
+ * impulses instead, so that velocities are alike: a light body under a heavy one carries much more than its own mass suggests.
+ * One LU for predictor and corrector (Mehrotra), one step length for everything. Where that ends too early, path.c. */
 #include <math.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ enum
 };
 
 static const double shortest_step = 0.1; /* below: the iterate is badly centred */
-static const double stiffest = 10;      /* normals against tangents */
+static const double stiffest = 10;       /* normals against tangents */
 static const double nearer = 1e-2;       /* velocities of a start near a solution */
 
 void tg_interior_vectors(tg_interior *p, double *memory)
@@ -427,14 +428,15 @@ double tg_interior_iterate(tg_interior *p, double best, double aim)
 
 double tg_interior_solve(tg_interior *p, double aim, double tolerance)
 {
+    double v = p->cones->velocity;
     start_cold(p);
-    double best = tg_interior_iterate(p, INFINITY, aim), v = p->cones->velocity;
+    double best = tg_interior_iterate(p, INFINITY, aim);
     if (best > tolerance && p->max_path > 0)
     {
         start_cold(p);
         best = tg_interior_path(p, best, aim, tolerance);
     }
-    for (int k = 0; k < NEAR_STARTS && best > tolerance && best < v; k++)
+    for (int k = 0; k < NEAR_STARTS && best > tolerance && best < v && !p->diverged; k++)
     {
         v *= nearer;
         tg_interior_near(p, p->best, v);

@@ -169,6 +169,14 @@ void tg_clamp_joint_forces(const tg_model *m, const tg_work *w, double *force)
             force[k] = bound;
 }
 
+void tg_add_actuator_force(const tg_model *m, const tg_work *w, int i, double force, double *sum)
+{
+    const double *moment = tg_actuator_moment(m, w, i);
+    tg_span across = tg_actuator_span(m, i);
+    for (int k = across.first; k < across.last; k++)
+        sum[k] += moment[k] * force;
+}
+
 void tg_actuator_forces(const tg_model *m, const tg_work *w, const double *v, const double *act, const double *u,
                         double dt, double *force, double *act_rate)
 {
@@ -176,10 +184,7 @@ void tg_actuator_forces(const tg_model *m, const tg_work *w, const double *v, co
     for (int i = 0; i < m->nu; i++)
     {
         tg_drive d = tg_drive_of(m, w, i, v, act, u, dt);
-        const double *moment = tg_actuator_moment(m, w, i);
-        tg_span across = tg_actuator_span(m, i);
-        for (int k = across.first; k < across.last; k++)
-            force[k] += moment[k] * d.force;
+        tg_add_actuator_force(m, w, i, d.force, force);
         if (act_rate != NULL && m->actuator_act[i] >= 0)
             act_rate[m->actuator_act[i]] = d.act_rate;
     }

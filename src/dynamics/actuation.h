@@ -52,6 +52,9 @@ tg_drive tg_drive_of(const tg_model *m, const tg_work *w, int i, const double *v
 /* The activation at the end of a step of dt becomes the signal, with its derivatives; d as tg_drive_of left it. */
 void tg_next_activation(const tg_model *m, const tg_work *w, int i, double act, double dt, tg_drive *d);
 
+/* sum (nv) += moment of an actuator times its force. */
+void tg_add_actuator_force(const tg_model *m, const tg_work *w, int i, double force, double *sum);
+
 /* force (nv), before the joints' force ranges, and act_rate (na, may be NULL). */
 void tg_actuator_forces(const tg_model *m, const tg_work *w, const double *v, const double *act, const double *u,
                         double dt, double *force, double *act_rate);

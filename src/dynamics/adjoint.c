@@ -105,21 +105,40 @@ static inertia body_inertia(const tg_params *p, int body, const body_motion *b)
     return inertia_make(TG_PARAM(p, body_mass)[body], b->c, b->R, full);
 }
 
+/* d phi / d V, d A, d Y of a body or of all bodies on a node, times scale */
+static void seed_inertia(tg_work *w, int body, inertia I, spatial V, spatial A, spatial Y, double scale)
+{
+    spatial h = inertia_mul(I, V);
+    spatial Vbar = spatial_sub(inertia_mul(I, motion_cross(Y, V)), force_cross(Y, h));
+    spatial Ybar = spatial_add(inertia_mul(I, A), force_cross(V, h));
+    add(w->Vbar, body, spatial_scale(Vbar, scale));
+    add(w->Ybar, body, spatial_scale(Ybar, scale));
+    add(w->Abar, body, spatial_scale(inertia_mul(I, Y), scale));
+}
+
+/* where bodies sit on their node does not matter: all of them at once, with the inertias of the position stage */
+static void seed_nodes(const tg_model *m, tg_work *w, double scale)
+{
+    for (int i = 1; i < m->nnode; i++)
+        if (m->node_massive[i])
+            seed_inertia(w, m->node_body[i], inertia_load(w->inertia + INERTIA_SIZE * i), load(w->V, i), load(w->A, i),
+                         load(w->Y, i), scale);
+}
+
 void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparams)
 {
+    if (gparams == NULL)
+    {
+        seed_nodes(m, w, scale);
+        return;
+    }
     for (int body = 1; body < m->nbody; body++)
     {
         if (m->body_node[body] == 0)
             continue;
         body_motion b = motion_of(m, w, body);
-        inertia I = body_inertia(w->params, body, &b);
-        spatial h = inertia_mul(I, b.V);
-        spatial Vbar = spatial_sub(inertia_mul(I, b.Z), force_cross(b.Y, h));
-        spatial Ybar = spatial_add(inertia_mul(I, b.A), force_cross(b.V, h));
-        tg_adjoint_seed(w, body, spatial_zero(), spatial_scale(Vbar, scale), spatial_scale(Ybar, scale));
-        add(w->Abar, body, spatial_scale(inertia_mul(I, b.Y), scale));
-        if (gparams != NULL)
-            add_inertial_gradient(w->params, body, &b, scale, gparams);
+        seed_inertia(w, body, body_inertia(w->params, body, &b), b.V, b.A, b.Y, scale);
+        add_inertial_gradient(w->params, body, &b, scale, gparams);
     }
 }
 

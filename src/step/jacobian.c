@@ -10,6 +10,13 @@ typedef struct block
     double *dq, *dv, *dact, *du, *dtau, *ddt, *dparams;
 } block;
 
+/* matrices without columns ask for nothing */
+static block block_of(const tg_jacobian *j, double *dq, double *dv, double *dact, double *du, double *dtau, double *ddt,
+                      double *dparams)
+{
+    return (block){dq, dv, dact, du, dtau, ddt, j->nindex > 0 ? dparams : NULL};
+}
+
 static bool wanted(const block *b)
 {
     return b->dq != NULL || b->dv != NULL || b->dact != NULL || b->du != NULL || b->dtau != NULL || b->ddt != NULL ||
@@ -101,19 +108,20 @@ tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
     if (j == NULL)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "jacobian is NULL");
     TG_TRY(check_indices(m, w, j));
-    const block force = {j->dforce_dq,   j->dforce_dv,  j->dforce_dact,   j->dforce_du,
-                         j->dforce_dtau, j->dforce_ddt, j->dforce_dparams};
-    const block point = {j->dpoint_dq,   j->dpoint_dv,  j->dpoint_dact,   j->dpoint_du,
-                         j->dpoint_dtau, j->dpoint_ddt, j->dpoint_dparams};
+    const block force = block_of(j, j->dforce_dq, j->dforce_dv, j->dforce_dact, j->dforce_du, j->dforce_dtau,
+                                 j->dforce_ddt, j->dforce_dparams);
+    const block point = block_of(j, j->dpoint_dq, j->dpoint_dv, j->dpoint_dact, j->dpoint_du, j->dpoint_dtau,
+                                 j->dpoint_ddt, j->dpoint_dparams);
     TG_TRY(wanted(&force) || wanted(&point) ? tg_step_prepare_forces(m, w) : tg_step_prepare(m, w));
-    block q = {j->dq_dq, j->dq_dv, j->dq_dact, j->dq_du, j->dq_dtau, j->dq_ddt, j->dq_dparams};
-    block v = {j->dv_dq, j->dv_dv, j->dv_dact, j->dv_du, j->dv_dtau, j->dv_ddt, j->dv_dparams};
-    const block act = {j->dact_dq, j->dact_dv, j->dact_dact, j->dact_du, j->dact_dtau, j->dact_ddt, j->dact_dparams};
+    block q = block_of(j, j->dq_dq, j->dq_dv, j->dq_dact, j->dq_du, j->dq_dtau, j->dq_ddt, j->dq_dparams);
+    block v = block_of(j, j->dv_dq, j->dv_dv, j->dv_dact, j->dv_du, j->dv_dtau, j->dv_ddt, j->dv_dparams);
+    const block act =
+        block_of(j, j->dact_dq, j->dact_dv, j->dact_dact, j->dact_du, j->dact_dtau, j->dact_ddt, j->dact_dparams);
     if (tg_forward_fits(m, w))
     {
         TG_TRY(fill_columns(m, w, j));
-        q = (block){.ddt = j->dq_ddt, .dparams = j->dq_dparams};
-        v = (block){.ddt = j->dv_ddt, .dparams = j->dv_dparams};
+        q = (block){.ddt = q.ddt, .dparams = q.dparams};
+        v = (block){.ddt = v.ddt, .dparams = v.dparams};
     }
     double *unit = w->step->unit;
     TG_TRY(fill_rows(m, w, j, &q, m->nv, unit, &(tg_cotangent){.q = unit}));

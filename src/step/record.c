@@ -129,6 +129,7 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_options *optio
     TG_TRY(tg_step_options(m, w, options));
     TG_TRY(tg_step_inputs(m, w, in, control));
     TG_TRY(tg_step_stages(m, w));
+    tg_step_drives(m, w);
     if (m->ntendon > 0 && m->nu == 0)
         tg_tendons(m, w, s->q);
     get(s->force, &record, sizeof(double) * (size_t)m->nv);

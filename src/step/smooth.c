@@ -80,10 +80,17 @@ static void next_activations(const tg_model *m, const tg_work *w)
         int at = m->actuator_act[i];
         if (at < 0)
             continue;
-        tg_drive d = tg_drive_of(m, w, i, s->v, s->act, s->u, s->options.dt);
+        tg_drive d = s->drive[i];
         tg_next_activation(m, w, i, s->act[at], s->options.dt, &d);
         s->act_next[at] = d.signal;
     }
+}
+
+void tg_step_drives(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    for (int i = 0; i < m->nu; i++)
+        s->drive[i] = tg_drive_of(m, w, i, s->v, s->act, s->u, s->options.dt);
 }
 
 static void smooth_forces(const tg_model *m, tg_work *w)
@@ -95,7 +102,10 @@ static void smooth_forces(const tg_model *m, tg_work *w)
         s->force[k] += s->tau[k] - s->part[k];
     if (m->nu > 0)
     {
-        tg_actuator_forces(m, w, s->v, s->act, s->u, s->options.dt, s->part, NULL);
+        tg_step_drives(m, w);
+        memset(s->part, 0, sizeof(double) * (size_t)m->nv);
+        for (int i = 0; i < m->nu; i++)
+            tg_add_actuator_force(m, w, i, s->drive[i].force, s->part);
         tg_clamp_joint_forces(m, w, s->part);
         add(m->nv, s->part, s->force);
     }

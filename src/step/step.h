@@ -25,9 +25,10 @@ tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, 
 /* The stiffness of a dof's spring if it acts at the end of the step, else 0. (smooth.c) */
 double tg_implicit_spring_of(const tg_model *m, const tg_work *w, int dof);
 
-/* Position and velocity stage, transmissions, and factors of M + dt D (+ dt^2 K); the same, forces, and the velocities without
+/* Position and velocity stage, transmissions, and factors of M + dt D (+ dt^2 K); what the actuators do; both, forces, and the velocities without
  * constraints. (smooth.c) */
 tg_status tg_step_stages(const tg_model *m, tg_work *w);
+void tg_step_drives(const tg_model *m, tg_work *w);
 tg_status tg_step_smooth(const tg_model *m, tg_work *w);
 
 /* The constraints of the step, up to the problem of every island. (problem.c) */

@@ -159,13 +159,13 @@ static void actuators_reverse(reverse *r, const double *y)
     const tg_step_work *s = r->s;
     for (int i = 0; i < m->nu; i++)
     {
-        tg_drive d = tg_drive_of(m, r->w, i, s->v, s->act, s->u, r->dt);
-        tg_actuator_reverse(m, r->w, i, &d, s->q, s->v, s->act, y, 0, r->gact, r->gu, r->g);
-        if (d.force_end >= 0 || d.signal_dt == 0)
+        const tg_drive *d = &s->drive[i];
+        tg_actuator_reverse(m, r->w, i, d, s->q, s->v, s->act, y, 0, r->gact, r->gu, r->g);
+        if (d->force_end >= 0 || d->signal_dt == 0)
             continue;
         const double *moment = tg_actuator_moment(m, r->w, i);
         for (int k = 0; k < m->nv; k++)
-            *r->gdt += moment[k] * y[k] * d.gain * d.signal_dt;
+            *r->gdt += moment[k] * y[k] * d->gain * d->signal_dt;
     }
 }
 
@@ -178,7 +178,7 @@ static void activations_reverse(reverse *r, const double *gact_next)
         int at = m->actuator_act[i];
         if (at < 0)
             continue;
-        tg_drive d = tg_drive_of(m, r->w, i, s->v, s->act, s->u, r->dt);
+        tg_drive d = s->drive[i];
         tg_next_activation(m, r->w, i, s->act[at], r->dt, &d);
         tg_signal_reverse(m, r->w, i, &d, s->act, gact_next[at], 0, r->gact, r->gu, r->g.params);
         *r->gdt += gact_next[at] * d.signal_dt;
@@ -297,7 +297,9 @@ static bool forces_reverse(reverse *r)
         return true;
     if (any_joint_range(m))
     {
-        tg_actuator_forces(m, r->w, s->v, s->act, s->u, r->dt, s->part, NULL);
+        memset(s->part, 0, sizeof(double) * (size_t)m->nv);
+        for (int i = 0; i < m->nu; i++)
+            tg_add_actuator_force(m, r->w, i, s->drive[i].force, s->part);
         if (tg_joint_range_reverse(m, r->w, s->part, r->scaled, r->other, r->g.params))
             return false;
     }

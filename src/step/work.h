@@ -5,6 +5,7 @@
 #include "contact/implicit.h"
 #include "contact/rows.h"
 #include "contact/rows_vjp.h"
+#include "dynamics/actuation.h"
 #include "step/forward.h"
 
 /* X(type, name, count, documentation) */
@@ -17,6 +18,7 @@
     X(double, wrench, 6 * m->nbody, "")                                                                                \
     X(double, extra, m->nv, "dt damping + dt^2 stiffness, on the diagonal of the mass matrix")                         \
     X(double, force, m->nv, "generalised forces of the smooth part")                                                   \
+    X(tg_drive, drive, m->nu, "of the actuators")                                                                      \
     X(double, part, m->nv, "scratch")                                                                                  \
     X(double, v_free, m->nv, "velocities without constraints")                                                         \
     X(double, v_next, m->nv, "at the end")                                                                             \

@@ -54,17 +54,18 @@ def test_check_passes(model):
     assert max(result["jvp"], result["jacobian"]) <= 1e-10
     for group, found in result["by"].items():
         assert found["error"] <= 1e-6, group
-    for group in ("q", "v", "tau", "u", "wrench", "dt", "body.mass", "body.com", "body.inertia", "joint.damping", "gravity"):
+    bodies = ("body.mass", "body.com", "body.inertia", "joint.damping", "gravity")
+    for group in ("q", "v", "tau", "u", "wrench", "dt", *bodies):
         assert result["by"][group]["compared"] > 0, group
         assert result["by"][group]["largest"] > 1e-6, group
         assert result["by"][group]["entry"], group
 
 
 def test_check_meets_every_mode():
-    result = json.loads(output("check", QUADRUPED, "--samples", "100", "--json"))
+    result = json.loads(output("check", QUADRUPED, "--samples", "60", "--json"))
     for mode in ("breaking", "sticking", "sliding"):
         assert result["modes"][mode]["possible"]
-        assert result["modes"][mode]["states"] >= 10, mode
+        assert result["modes"][mode]["states"] >= 6, mode
     for kind in ("friction", "kinetic", "restitution", "compliance", "margin", "size", "pos", "quat"):
         assert result["by"][f"geom.{kind}"]["largest"] > 1e-6, kind
     none = json.loads(output("check", PENDULUM, "--samples", "5", "--json"))
@@ -78,4 +79,3 @@ def test_check_says_what_it_did():
     assert "body.mass" not in text
     assert "numbers compared" in text
     assert text.endswith("passed\n")
-

@@ -23,8 +23,10 @@ def test_shapes(sliding):
     assert J.dq_dq.shape == J.dv_dv.shape == J.dv_dtau.shape == (6, 6)
     assert J.dq_du.shape == (6, 0)
     assert J.dact_dq.shape == (0, 6)
-    assert J.dv_ddt.shape == (6,)
+    assert J.dv_ddt.shape == (0,)
+    assert sliding.jacobian(dt=True).dv_ddt.shape == (6,)
     assert J.dv_dparams.shape == (6, 7)
+    assert J.dforce_dq.shape == (0, 3, 6)
     assert J.label.kind == "exact"
     assert J.margin == J.label.margin > 0
 
@@ -42,7 +44,7 @@ def test_modes_agree(sliding):
     rng = np.random.default_rng(1)
     gq, gv, q, v, tau = rng.standard_normal((5, 6))
     params = rng.standard_normal(sliding.model.nparams)
-    J = sliding.jacobian(params="*")
+    J = sliding.jacobian(params="*", dt=True)
     g = sliding.vjp(gq, gv)
     change = sliding.jvp(q, v, tau=tau, params=params, dt=1e-3)
     expected_v = J.dv_dq @ q + J.dv_dv @ v + J.dv_dtau @ tau + J.dv_dparams @ params + 1e-3 * J.dv_ddt
@@ -53,6 +55,46 @@ def test_modes_agree(sliding):
     np.testing.assert_allclose(g.params, gq @ J.dq_dparams + gv @ J.dv_dparams, rtol=0, atol=1e-10)
     assert g.wrench.shape == (2, 6)
     np.testing.assert_allclose(g.wrench[1, :3], g.tau[:3], rtol=0, atol=1e-12)
+
+
+def test_contacts(sliding):
+    rng = np.random.default_rng(2)
+    contacts = len(sliding.info.contacts.force)
+    assert contacts == 4
+    J = sliding.jacobian(params="body.block.mass", contacts=True)
+    assert J.dforce_dv.shape == J.dpoint_dq.shape == (4, 3, 6)
+    assert J.dforce_dparams.shape == (4, 3, 1)
+    # the block weighs on its patch: d(normal forces) / d mass = g
+    assert J.dforce_dparams[:, 2, 0].sum() == pytest.approx(9.81, abs=1e-9)
+    gforce, gpoint = rng.standard_normal((2, contacts, 3))
+    g = sliding.vjp(gforce=gforce, gpoint=gpoint)
+    expected = np.einsum("ci,cik->k", gforce, J.dforce_dq) + np.einsum("ci,cik->k", gpoint, J.dpoint_dq)
+    np.testing.assert_allclose(g.q, expected, rtol=1e-10, atol=1e-8)
+    with pytest.raises(ValueError, match="gforce"):
+        sliding.vjp(gforce=np.zeros((3, 3)))
+
+
+def test_frames(sliding):
+    F = sliding.frame_jacobian(body="block")
+    J = sliding.jacobian()
+    assert F.label == J.label
+    np.testing.assert_allclose(F.dpose_dv[:3], J.dq_dv[:3], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(F.dtwist_dtau[:3], J.dv_dtau[:3], rtol=0, atol=1e-12)
+    state, h = sliding.save(), 1e-6
+    sliding.restore(state)
+    base = state.q.copy(), state.v.copy()
+
+    def twist(v):
+        sliding.q, sliding.v = base[0], v
+        sliding.step()
+        return sliding.model.body_velocity("block", sliding.q, sliding.v)
+
+    moved = np.array([twist(base[1] + h * e) - twist(base[1] - h * e) for e in np.eye(6)]).T / (2 * h)
+    sliding.q, sliding.v = base
+    sliding.step()
+    np.testing.assert_allclose(sliding.frame_jacobian(body="block").dtwist_dv, moved, rtol=0, atol=1e-6)
+    with pytest.raises(ValueError, match="body and site"):
+        sliding.frame_jacobian()
 
 
 def test_needs_a_step(sliding):

@@ -1,0 +1,99 @@
+/* Recorded contact problems (bench/problems): the default solver solves every one, with a certificate that holds in long double, within a bounded
+ * number of factorisations; and what it returns does not depend on where it starts. hard.tgp has problems whose path turns back, or whose light
+ * bodies carry heavy ones: the interior point alone, Newton, sweeps and growing friction solve few of them. */
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "contact/contact_test.h"
+#include "problems.h"
+#include "support/effort.h"
+
+enum
+{
+    MOST_FACTORISATIONS = 2000
+};
+
+typedef struct outcome
+{
+    int problems, unsolved, wrong, most;
+} outcome;
+
+static void solve(const problem *p, const double *warm, double *L, double *sigma, tg_solve_result *result)
+{
+    tg_solve_options options = tg_solve_default();
+    tg_arena scratch = {.capacity = tg_island_scratch(p->island.rows)};
+    tg_island island = p->island;
+    tg_error error;
+    island.warm = warm;
+    scratch.base = tg_alloc(NULL, scratch.capacity);
+    assert_non_null(scratch.base);
+    assert_int_equal(tg_island_solve(&island, &options, &scratch, L, sigma, result, &error), TG_OK);
+    tg_free(NULL, scratch.base);
+}
+
+static void count(const problem *p, outcome *o)
+{
+    size_t n = (size_t)p->island.rows;
+    double *L = calloc(2 * n + 1, sizeof *L);
+    tg_solve_result result;
+    assert_non_null(L);
+    solve(p, p->island.warm, L, L + n, &result);
+    tg_residual residual = tg_island_residual(&p->island, L, true, L + n);
+    int factorisations = result.newton + result.interior;
+    o->problems++;
+    o->unsolved += result.status != TG_SOLVE_SOLVED;
+    o->wrong += result.status == TG_SOLVE_SOLVED && tg_residual_max(&residual) > 1e-8;
+    o->most = factorisations > o->most ? factorisations : o->most;
+    free(L);
+}
+
+static outcome count_file(const char *name, int every)
+{
+    char path[1024];
+    outcome o = {0};
+    problem p;
+    int got;
+    snprintf(path, sizeof path, "%s/bench/problems/%s", TANGERE_ROOT, name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    for (int k = 0; (got = problem_read(file, &p)) == 1; k++)
+    {
+        if (k % every == 0)
+            count(&p, &o);
+        problem_free(&p);
+    }
+    fclose(file);
+    assert_int_equal(got, 0);
+    return o;
+}
+
+static void check_file(const char *name, int least, int every)
+{
+    outcome o = count_file(name, every);
+    assert_true(o.problems >= least / every);
+    assert_int_equal(o.unsolved, 0);
+    assert_int_equal(o.wrong, 0);
+    assert_true(o.most <= MOST_FACTORISATIONS);
+}
+
+static void families(void **state)
+{
+    (void)state;
+    static const char *const name[] = {"robots.tgp", "piles.tgp", "grippers.tgp", "stacks.tgp", "feet.tgp"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        check_file(name[i], 40, 1);
+}
+
+static void hard(void **state)
+{
+    (void)state;
+    check_file("hard.tgp", 20, SLOW_CHECKS ? 4 : 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(families), cmocka_unit_test(hard)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
