@@ -27,9 +27,12 @@ typedef enum tg_restitution
 /* What the derivatives of a step are those of; the step itself is the same. */
 typedef enum tg_backward
 {
-    TG_BACKWARD_EXACT, /* of the step as it is: an impact stays in its step when the state moves */
-    TG_BACKWARD_TOI /* with the time of impact: where a gap would close earlier or later, the bodies that meet change their velocities
-                          earlier or later (saltation); exact in steps without impact */
+    TG_BACKWARD_EXACT,    /* of the step as it is: an impact stays in its step when the state moves */
+    TG_BACKWARD_SMOOTHED, /* of a smoothed law at the same solution: contacts that are open by less than smooth_speed
+                             already act, those that stick already creep, and corners and edges are round by
+                             smooth_width; labelled regularised */
+    TG_BACKWARD_TOI       /* with the time of impact: where a gap would close earlier or later, the bodies that meet
+                             change their velocities earlier or later (saltation); exact in steps without impact */
 } tg_backward;
 
 typedef struct tg_options
@@ -48,6 +51,8 @@ typedef struct tg_options
     double push_gain;  /* share of an overlap that is pushed out in a step, 1 */
     double rest_speed; /* m/s: slower impacts do not bounce; 0: max(2 |gravity| dt, 1 cm/s) */
     tg_backward backward;
+    double smooth_speed; /* m/s, TG_BACKWARD_SMOOTHED: 0.01 */
+    double smooth_width; /* m, the same: 0.001; 0: shapes stay as they are */
     uint32_t cookie;
 } tg_options;
 

@@ -57,6 +57,13 @@ static void label(tg_implicit *f, const tg_block_mode *mode, tg_selection select
                                                             : TG_GRADIENT_EXACT;
 }
 
+static tg_status refuse(int rows, size_t mark, tg_arena *arena, tg_error *error)
+{
+    tg_arena_release(arena, mark);
+    arena->failed = false;
+    return tg_fail(error, TG_ERR_CAPACITY, "derivative of %d rows: needs %zu bytes", rows, tg_implicit_bytes(rows));
+}
+
 /* Rows that the solver found independent are tried as such first: that needs no ranks. */
 tg_status tg_implicit_factor(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
                              tg_selection selection, tg_implicit_use use, tg_arena *arena, tg_implicit *out,
@@ -68,13 +75,19 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     if (fits && !(selection == TG_SELECT_UNIQUE && tg_independent_build(out, mode, TG_DEPENDENT, 0)))
         fits = tg_redundant_build(out, mode, use, arena, &regular);
     if (!fits)
-    {
-        tg_arena_release(arena, mark);
-        arena->failed = false;
-        return tg_fail(error, TG_ERR_CAPACITY, "derivative of %d rows: needs %zu bytes", island->rows,
-                       tg_implicit_bytes(island->rows));
-    }
+        return refuse(island->rows, mark, arena, error);
     label(out, mode, selection, regular);
+    return TG_OK;
+}
+
+tg_status tg_implicit_smoothed(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
+                               double speed, tg_arena *arena, tg_implicit *out, tg_error *error)
+{
+    size_t mark = tg_arena_mark(arena);
+    *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
+    if (!take(out, island->rows, arena) || !tg_smoothed_build(out, speed, arena))
+        return refuse(island->rows, mark, arena, error);
+    label(out, mode, TG_SELECT_UNIQUE, false);
     return TG_OK;
 }
 

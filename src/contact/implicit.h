@@ -90,6 +90,10 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
                              tg_selection selection, tg_implicit_use use, tg_arena *arena, tg_implicit *out,
                              tg_error *error);
 
+/* The same for the law smoothed by a speed (m/s, > 0; implicit_smoothed.c): labelled regularised. */
+tg_status tg_implicit_smoothed(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
+                               double speed, tg_arena *arena, tg_implicit *out, tg_error *error);
+
 /* dL (rows x columns, leading dimension ldl) for columns w and, where J changes, n (rows x columns, ldw; NULL: zero). Takes
  * scratch for unknowns + 2 rows times columns numbers from the arena and gives it back. */
 tg_status tg_implicit_forward(const tg_implicit *f, int columns, const double *w, const double *n, int ldw,

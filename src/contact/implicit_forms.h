@@ -25,6 +25,9 @@ void tg_independent_transpose(const tg_implicit *f, const double *Lbar, double *
 /* Takes what redundant rows need; false when the arena is too small. A counting arena counts the scratch, too. */
 bool tg_redundant_take(tg_implicit *f, int rows, tg_arena *arena);
 
+/* The part of it that is kept. */
+bool tg_redundant_take_kept(tg_implicit *f, int rows, tg_arena *arena);
+
 /* Finds the rank of held rows and factors the equations in the form that fits. False when the arena is too small; *regular: whether
  * they determine the derivative. */
 bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, tg_implicit_use use, tg_arena *arena, bool *regular);
@@ -44,5 +47,10 @@ void tg_held_transpose(const tg_implicit *f, const double *Lbar, double *z);
 void tg_redundant_forward(const tg_implicit *f, int columns, const double *w, const double *n, int ldw, double *X,
                           double *turned, double *moved, double *dL, int ldl);
 void tg_redundant_transpose(const tg_implicit *f, const double *Lbar, double *z, double *turn);
+
+/* ---- implicit_smoothed.c ---- */
+
+/* The equations of the smoothed law, in the form of redundant rows; false when the arena is too small. */
+bool tg_smoothed_build(tg_implicit *f, double speed, tg_arena *arena);
 
 #endif

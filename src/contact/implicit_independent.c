@@ -5,7 +5,6 @@
 
 #include "contact/implicit_forms.h"
 #include "math/dense.h"
-#include "math/lanes.h"
 
 static double diagonal(const tg_island *island, int row)
 {
@@ -209,28 +208,9 @@ bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode, double wors
 
 /* ---- answers ---- */
 
-/* x <- A^-1 x with A = L L^T, along the rows of L */
-static void solve_one(int n, const double *L, double *x)
-{
-    for (int i = 0; i < n; i++)
-    {
-        const double *row = L + (size_t)i * (size_t)n;
-        x[i] = (x[i] - v4_dot_of(i, row, x)) / row[i];
-    }
-    for (int i = n - 1; i >= 0; i--)
-    {
-        const double *row = L + (size_t)i * (size_t)n;
-        x[i] /= row[i];
-        for (int j = 0; j < i; j++)
-            x[j] -= row[j] * x[i];
-    }
-}
-
 static void solve(const tg_implicit *f, bool transposed, int columns, double *X)
 {
-    if (f->symmetric && columns == 1)
-        solve_one(f->unknowns, f->A, X);
-    else if (f->symmetric)
+    if (f->symmetric)
         tg_chol_solve(f->unknowns, f->A, f->unknowns, columns, X, columns);
     else if (transposed)
         tg_lu_solve_t(f->unknowns, f->A, f->unknowns, f->pivot, columns, X, columns);

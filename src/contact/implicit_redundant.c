@@ -16,7 +16,7 @@ typedef struct scratch
     double *d, *E, *K;
 } scratch;
 
-static bool take_kept(tg_implicit *f, int rows, tg_arena *arena)
+bool tg_redundant_take_kept(tg_implicit *f, int rows, tg_arena *arena)
 {
     size_t n = (size_t)rows;
     f->range = TG_TAKE(arena, double, n *n, "implicit: range of held rows");
@@ -40,7 +40,7 @@ static bool take_scratch(scratch *s, int rows, tg_arena *arena)
 bool tg_redundant_take(tg_implicit *f, int rows, tg_arena *arena)
 {
     scratch s;
-    return take_kept(f, rows, arena) && take_scratch(&s, rows, arena);
+    return tg_redundant_take_kept(f, rows, arena) && take_scratch(&s, rows, arena);
 }
 
 /* ---- phases ---- */
@@ -302,7 +302,7 @@ bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, tg_implicit_u
 {
     scratch s = {.options = tg_solve_default()};
     s.w = (tg_solve_work){.island = f->island, .options = &s.options};
-    bool fits = take_kept(f, f->island->rows, arena);
+    bool fits = tg_redundant_take_kept(f, f->island->rows, arena);
     size_t kept = tg_arena_mark(arena);
     if (!fits || !take_scratch(&s, f->island->rows, arena))
         return false;
@@ -372,7 +372,7 @@ void tg_redundant_forward(const tg_implicit *f, int columns, const double *w, co
                           double *turned, double *moved, double *dL, int ldl)
 {
     int rows = f->island->rows, q = f->unknowns;
-    bool turns = n != NULL;
+    bool turns = n != NULL && f->turns;
     tg_gemm_nn(q, columns, rows, f->B, rows, w, ldw, TG_GEMM_SET, X, columns);
     if (turns)
     {
@@ -396,7 +396,7 @@ void tg_redundant_transpose(const tg_implicit *f, const double *Lbar, double *z,
     tg_gemm_nt(q, 1, rows, f->C, rows, Lbar, rows, TG_GEMM_SET, X, 1);
     tg_lu_solve_t(q, f->A, q, f->pivot, 1, X, 1);
     tg_gemm_nn(1, rows, q, X, q, f->B, rows, TG_GEMM_SUB, z, rows);
-    if (turn == NULL)
+    if (turn == NULL || !f->turns)
         return;
     memcpy(total, Lbar, (size_t)rows * sizeof *total);
     tg_gemm_nt(rows, 1, rows, f->island->G, f->island->ldg, z, rows, TG_GEMM_ADD, total, 1);

@@ -472,18 +472,18 @@ static void centre(const large *a, double kappa, tg_interior *q)
         }
     }
 }
-/* from x, s, which have the residual `error` (m/s) */
+/* From x, s, which have the residual `error` (m/s). Degenerate contacts make its end linear, so it goes no further than it must: Newton does the rest where it can. */
 static bool run_interior(large *a, double error)
 {
     tg_interior q = interior_of(a);
     centre(a, spread * error * error, &q);
-    double best = tg_interior_iterate(&q, INFINITY, a->aim);
+    double best = tg_interior_iterate(&q, INFINITY, a->tolerance);
     a->interior_steps += q.steps;
     if (!(best < INFINITY))
         return false;
     memcpy(a->p.x, a->best, sizeof(double) * (size_t)a->p.nx);
     refresh(a);
-    return run_newton(a);
+    return run_newton(a) || best <= a->tolerance;
 }
 
 /* from cold starts */
@@ -509,8 +509,7 @@ static void iterate(large *a)
     double error = offer(a);
     if (error <= a->aim || !a->fits || run_interior(a, error))
         return;
-    if (best_residual(a) > a->tolerance)
-        run_cold(a);
+    run_cold(a);
 }
 
 void tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const double *v_free, double dt,

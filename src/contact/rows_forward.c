@@ -25,15 +25,10 @@ void tg_twists_along(const tg_model *m, const tg_work *w, const double *node, do
 
 /* ---- forces that follow displacements ---- */
 
-spatial tg_stiffness_mul(const tg_stiffness *K, spatial x)
+void tg_stiffness_add(tg_stiffness *sum, const tg_stiffness *K)
 {
-    spatial sum = spatial_zero();
-    for (int i = 0; i < 3; i++)
-    {
-        sum = spatial_axpy(sum, x.lin[i], K->column[i]);
-        sum = spatial_axpy(sum, x.ang[i], K->column[3 + i]);
-    }
-    return sum;
+    for (int i = 0; i < 6; i++)
+        sum->column[i] = spatial_add(sum->column[i], K->column[i]);
 }
 
 void tg_add_stiffness(const tg_model *m, const tg_work *w, int a, int b, const tg_stiffness *K, const double *x,
@@ -147,7 +142,7 @@ static void bond_force(const forward *x, const tg_constraint *c, const tg_bond *
         torque += b->axis[i] * v4_splat(scale * L[b->linear + i]);
     tg_take_wrench(x->m, x->w, node, (spatial){F, torque + v4_cross(r, F)});
     tg_stiffness K = tg_fixed_force(F, torque, r);
-    tg_add_stiffness(x->m, x->w, node, node, &K, x->w->J, x->d->force_q);
+    tg_stiffness_add(&x->d->stiffness[node], &K);
 }
 
 static void bond_derivatives(const forward *x, const tg_rows_island *island, const tg_constraint *c)

@@ -4,6 +4,7 @@
 #define TG_CONTACT_ROWS_FORWARD_H
 
 #include "contact/rows.h"
+#include "dynamics/rnea_deriv.h"
 
 /* A velocity field of the bodies. A dof k with parent l turns every twist T behind it along: by J_k x T + T_l x J_k. */
 typedef struct tg_twists
@@ -20,7 +21,8 @@ typedef struct tg_rows_forward
 {
     tg_twists next, start;       /* of v+ and v */
     tg_twists spread;            /* of p, where redundant rows slide (implicit.h) */
-    double *force_q, *force_v;   /* nv x nv, added to: d (J^T L / dt) / d q at frozen L, less what turns with its body; d v */
+    tg_stiffness *stiffness;     /* one a node, added to: the change of forces on it by its own displacement, beside turning with it */
+    double *force_q, *force_v;   /* nv x nv, added to: d (J^T L / dt) / d q at frozen L, by other bodies' displacements; d v */
     double *sigma_q, *sigma_v;   /* nv x ld, transposed, added to: d (J v+ + b) / d q at frozen v+; d b / d v */
     double *spread_q, *spread_v; /* nv x ld, transposed, added to: d (J p) / d q, d v at frozen p */
     double *friction;            /* nblock x 2 nv: d mu / d q, d v of contacts whose friction follows their slip */
@@ -39,20 +41,15 @@ void tg_touch_derivatives(const tg_model *m, tg_work *w, const tg_rows_forward *
 
 /* ---- forces that follow displacements ---- */
 
-/* A 6 x 6 matrix by columns: the wrench for each unit of a twist (linear, then angular), both about the origins of their trees. */
-typedef struct tg_stiffness
-{
-    spatial column[6];
-} tg_stiffness;
-
-spatial tg_stiffness_mul(const tg_stiffness *K, spatial x);
-
 /* out (nv x nv) += J_a^T K X_b: J_a the twists of the dofs that move node a, X_b those of x (a twist a dof) that move node b. */
 void tg_add_stiffness(const tg_model *m, const tg_work *w, int a, int b, const tg_stiffness *K, const double *x,
                       double *out);
 
 /* A force and a torque at a point of a body that do not turn with it: beside what does, -turn x (force, torque). */
 tg_stiffness tg_fixed_force(v4 force, v4 torque, v4 point);
+
+/* Adds a matrix to that of a node. */
+void tg_stiffness_add(tg_stiffness *sum, const tg_stiffness *K);
 
 /* Takes a wrench on a node out of w->F. */
 void tg_take_wrench(const tg_model *m, tg_work *w, int node, spatial W);

@@ -361,7 +361,10 @@ static void contact_force(const forward *x)
                 tg_add_stiffness(x->m, x->w, x->node[a], x->node[b], &rate, d->start.along, d->force_q);
                 tg_add_stiffness(x->m, x->w, x->node[a], x->node[b], &rate, x->w->J, d->force_v);
             }
-            tg_add_stiffness(x->m, x->w, x->node[a], x->node[b], &K, x->w->J, d->force_q);
+            if (x->node[a] == x->node[b])
+                tg_stiffness_add(&d->stiffness[x->node[a]], &K);
+            else
+                tg_add_stiffness(x->m, x->w, x->node[a], x->node[b], &K, x->w->J, d->force_q);
         }
     }
 }

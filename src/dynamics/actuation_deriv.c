@@ -171,13 +171,22 @@ static void zero(double *matrix, int rows, int columns)
         memset(matrix, 0, sizeof(double) * (size_t)rows * (size_t)columns);
 }
 
+static bool any_force_range(const tg_model *m)
+{
+    for (int j = 0; j < m->njoint; j++)
+        if (m->joint_force_limited[j])
+            return true;
+    return false;
+}
+
 void tg_add_actuation_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
                                   const double *u, double dt, const tg_actuation_deriv *out)
 {
     double *force = w->row + v4_pad(m->nv), *acting = force + v4_pad(m->nv);
     zero(out->dact, m->nv, m->na);
     zero(out->du, m->nv, m->nu);
-    tg_actuator_forces(m, w, v, act, u, dt, force, NULL);
+    if (any_force_range(m))
+        tg_actuator_forces(m, w, v, act, u, dt, force, NULL);
     for (int i = 0; i < m->nu; i++)
     {
         tg_drive d = tg_drive_of(m, w, i, v, act, u, dt);

@@ -19,7 +19,10 @@
  *   B (u; w') = (2 w' x p; K w'),   K = [w]x (2 I - tr(I) 1) - 2 [h]x [v]x,
  *
  * because the part of the inertia's rate that acts on u cancels against u x* (I V). So B^T (u; w') = (0; 2 p x u + K^T w'),
- * and the sum of B is one vector and one 3x3 matrix. Derivation: docs/dynamics.md. */
+ * and the sum of B is one vector and one 3x3 matrix. Derivation: docs/dynamics.md.
+ *
+ * External forces that change by K Z when their body is displaced by Z, beside turning with it, add -Kc J_k to the rows above and -(Kc^T J_k) . J_c
+ * to those below, Kc = sum K over the subtree. */
 #include "dynamics/rnea_deriv.h"
 
 #include "dynamics/crba.h"
@@ -69,6 +72,37 @@ static void velocity_matrices(const tg_model *m, tg_work *w)
     }
 }
 
+/* ---- forces that follow displacements ---- */
+
+spatial tg_stiffness_mul(const tg_stiffness *K, spatial x)
+{
+    spatial sum = spatial_zero();
+    for (int i = 0; i < 3; i++)
+    {
+        sum = spatial_axpy(sum, x.lin[i], K->column[i]);
+        sum = spatial_axpy(sum, x.ang[i], K->column[3 + i]);
+    }
+    return sum;
+}
+
+static spatial stiffness_mul_t(const tg_stiffness *K, spatial x)
+{
+    spatial out = spatial_zero();
+    for (int i = 0; i < 3; i++)
+    {
+        out.lin[i] = spatial_dot(K->column[i], x);
+        out.ang[i] = spatial_dot(K->column[3 + i], x);
+    }
+    return out;
+}
+
+static void sum_stiffness(const tg_model *m, tg_stiffness *K)
+{
+    for (int i = m->nnode - 1; i > 0 && K != NULL; i--)
+        for (int k = 0; k < 6; k++)
+            K[m->node_parent[i]].column[k] = spatial_add(K[m->node_parent[i]].column[k], K[i].column[k]);
+}
+
 /* ---- columns: dV, dA, dAv of each dof ---- */
 
 static void motion_columns(const tg_model *m, tg_work *w)
@@ -105,6 +139,7 @@ typedef struct dof_wrenches
     spatial above_q, above_v; /* Bc dV + Yc dA + J x* Fc, Bc J + Yc dAv */
     spatial YJ;               /* Yc J */
     v4 BJ;                    /* Bc^T J, angular part */
+    spatial KJ;               /* -Kc^T J */
 } dof_wrenches;
 
 static spatial velocity_force(mat3 K, v4 p, spatial x) /* B x */
@@ -113,7 +148,7 @@ static spatial velocity_force(mat3 K, v4 p, spatial x) /* B x */
     return (spatial){wp + wp, mat3_mul(K, x.ang)};
 }
 
-static dof_wrenches wrenches_of(const tg_work *w, int node, int k)
+static dof_wrenches wrenches_of(const tg_work *w, const tg_stiffness *stiffness, int node, int k)
 {
     inertia Y = inertia_load(w->composite + INERTIA_SIZE * node);
     mat3 K = mat3_load(w->K + MAT3_SIZE * node);
@@ -123,7 +158,10 @@ static dof_wrenches wrenches_of(const tg_work *w, int node, int k)
     spatial from_q = spatial_add(velocity_force(K, p, dV), inertia_mul(Y, spatial_load(w->dA + SPATIAL_SIZE * k)));
     spatial from_v = spatial_add(velocity_force(K, p, J), inertia_mul(Y, spatial_load(w->dAv + SPATIAL_SIZE * k)));
     v4 pu = v4_cross(p, J.lin);
+    if (stiffness != NULL)
+        from_q = spatial_sub(from_q, tg_stiffness_mul(&stiffness[node], J));
     return (dof_wrenches){
+        .KJ = stiffness != NULL ? spatial_scale(stiffness_mul_t(&stiffness[node], J), -1) : spatial_zero(),
         .above_q = spatial_add(from_q, force_cross(J, F)),
         .above_v = from_v,
         .YJ = inertia_mul(Y, J),
@@ -178,32 +216,36 @@ typedef struct row_buffers
     double *row_q, *row_v, *column_q, *column_v; /* tree_ld numbers each */
 } row_buffers;
 
-static void derivative_rows(const tg_model *m, tg_work *w, int tree, int dof, row_buffers out)
+static void derivative_rows(const tg_model *m, tg_work *w, const tg_stiffness *stiffness, int tree, int dof,
+                            row_buffers out)
 {
     const tg_ltl_pattern *p = &m->tree_ltl[tree];
     int ld = m->tree_ld[tree], node = m->dof_node[dof], base = 6 * m->tree_panel[tree];
     int last = m->node_dof[node] + m->node_ndof[node] - 1 - m->tree_dof[tree];
-    dof_wrenches f = wrenches_of(w, node, dof);
+    dof_wrenches f = wrenches_of(w, stiffness, node, dof);
     double aq[8] __attribute__((aligned(32))), av[8] __attribute__((aligned(32)));
-    double yj[8] __attribute__((aligned(32))), bj[4] __attribute__((aligned(32)));
+    double yj[8] __attribute__((aligned(32))), bj[4] __attribute__((aligned(32))), kj[8] __attribute__((aligned(32)));
     spatial_store(aq, f.above_q);
     spatial_store(av, f.above_v);
     spatial_store(yj, f.YJ);
     v4_store(bj, f.BJ);
+    spatial_store(kj, f.KJ);
     for (int b = p->block_start[last]; b < p->block_start[last + 1]; b++)
     {
         int column = p->blocks[b];
         const double *J = w->Jt + base + column;
         v4_store(out.column_q + column, dot_panel(J, ld, aq));
         v4_store(out.column_v + column, dot_panel(J, ld, av));
-        v4_store(out.row_q + column,
-                 dot_panel(w->dAt + base + column, ld, yj) + dot_angular(w->dVt + base + column, ld, bj));
+        v4 row = dot_panel(w->dAt + base + column, ld, yj) + dot_angular(w->dVt + base + column, ld, bj);
+        v4_store(out.row_q + column, stiffness != NULL ? row + dot_panel(J, ld, kj) : row);
         v4_store(out.row_v + column, dot_panel(w->dAvt + base + column, ld, yj) + dot_angular(J, ld, bj));
     }
 }
 
-void tg_add_newton_euler_derivatives(const tg_model *m, tg_work *w, double sign, double *dtau_dq, double *dtau_dv)
+void tg_add_newton_euler_derivatives(const tg_model *m, tg_work *w, double sign, tg_stiffness *stiffness,
+                                     double *dtau_dq, double *dtau_dv)
 {
+    sum_stiffness(m, stiffness);
     velocity_matrices(m, w);
     motion_columns(m, w);
     for (int t = 0; t < m->ntree; t++)
@@ -213,7 +255,7 @@ void tg_add_newton_euler_derivatives(const tg_model *m, tg_work *w, double sign,
         row_buffers rows = {w->row, w->row + ld, w->row + 2 * ld, w->row + 3 * ld};
         for (int k = first; k < first + m->tree_ndof[t]; k++)
         {
-            derivative_rows(m, w, t, k, rows);
+            derivative_rows(m, w, stiffness, t, k, rows);
             if (dtau_dq != NULL)
                 scatter(m, (block){dtau_dq + corner, m->nv, sign}, t, k, rows.row_q, rows.column_q);
             if (dtau_dv != NULL)
@@ -232,7 +274,7 @@ void tg_newton_euler_derivatives(const tg_model *m, tg_work *w, double sign, dou
 {
     clear(m, dtau_dq);
     clear(m, dtau_dv);
-    tg_add_newton_euler_derivatives(m, w, sign, dtau_dq, dtau_dv);
+    tg_add_newton_euler_derivatives(m, w, sign, NULL, dtau_dq, dtau_dv);
 }
 
 /* ---- public ---- */

@@ -1,6 +1,7 @@
 /* What all derivatives of a step start from. */
 #include <math.h>
 
+#include "collision/smoothing.h"
 #include "step/step.h"
 
 const char *tg_label_string(tg_label_kind kind)
@@ -30,10 +31,28 @@ static tg_status factor_islands(tg_work *w)
         if (island->impact && s->options.restitution == TG_RESTITUTION_POISSON)
             return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "derivatives of an impact with Poisson's restitution");
         s->problem[i] = tg_island_problem(r, island);
-        TG_TRY(tg_implicit_factor(&s->problem[i], r->L + island->row, r->sigma + island->row, r->mode + island->block,
-                                  island->result.selection, s->use, &arena, &s->implicit[i], &w->error));
+        if (s->options.backward == TG_BACKWARD_SMOOTHED)
+            TG_TRY(tg_implicit_smoothed(&s->problem[i], r->L + island->row, r->sigma + island->row,
+                                        r->mode + island->block, s->options.smooth_speed, &arena, &s->implicit[i],
+                                        &w->error));
+        else
+            TG_TRY(tg_implicit_factor(&s->problem[i], r->L + island->row, r->sigma + island->row,
+                                      r->mode + island->block, island->result.selection, s->use, &arena,
+                                      &s->implicit[i], &w->error));
     }
     return TG_OK;
+}
+
+/* The contact points of the step, from now on as those of smoothed surfaces: where they are does not change, how they move does. */
+static void smooth_points(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    for (int i = 0; i < w->rows->ntouch; i++)
+    {
+        tg_touch *t = &w->rows->touch[i];
+        tg_query query = tg_touch_query(m, w, t->pair, s->options.dt, 0);
+        t->at = tg_smooth_point(&query, &t->at, s->options.smooth_width);
+    }
 }
 
 static void add_label(tg_label *label, const tg_implicit *f)
@@ -72,7 +91,8 @@ static void make_label(tg_work *w)
         s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
     if (s->label.kind == TG_LABEL_EXACT && is_ambiguous(w))
         s->label.kind = TG_LABEL_ONE_SIDED;
-    if (s->info.status != TG_STEP_SOLVED || tg_projects(w->model, w)) /* whose correction counts as small */
+    if (s->options.backward == TG_BACKWARD_SMOOTHED || s->info.status != TG_STEP_SOLVED ||
+        tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
 
@@ -105,6 +125,8 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
     if (tg_need_matrices(m, w))
         s->modes = false;
     TG_TRY(tg_step_modes(w));
+    if (s->options.backward == TG_BACKWARD_SMOOTHED && s->options.smooth_width > 0)
+        smooth_points(m, w);
     TG_TRY(factor_islands(w));
     make_label(w);
     s->factored = true;

@@ -11,6 +11,7 @@
 #define TG_STEP_FORWARD_H
 
 #include "contact/rows.h"
+#include "dynamics/rnea_deriv.h"
 #include "tangere/step.h"
 
 /* X(name, count): arrays of one call. n: dofs, rows: rows of the problem, both padded; inputs: controls and activations */
@@ -58,7 +59,8 @@ typedef struct tg_forward
 #define X(name, count) double *name;
     TG_FORWARD_ARRAYS(X)
 #undef X
-    bool *slipping; /* as in tg_rows_forward */
+    tg_stiffness *stiffness; /* of every node */
+    bool *slipping;          /* as in tg_rows_forward */
     int *dof;
 } tg_forward;
 

@@ -45,7 +45,8 @@ static void constraint_forces(tg_forward *f)
     tg_rows_forward d = {.next = {f->s->v_next, f->node_next, f->along_next},
                          .start = {f->s->v, f->w->V, f->along_start},
                          .spread = spread_field(f),
-                         .force_q = f->force_q,
+                         .stiffness = f->stiffness,
+                       .force_q = f->force_q,
                          .force_v = f->force_v,
                          .sigma_q = f->sigma_q,
                          .sigma_v = f->sigma_v,
@@ -79,7 +80,7 @@ static void wrench_forces(tg_forward *f)
                mat3_mul_mem(tg_body_rotation(f->w, body), TG_PARAM(f->w->params, body_com) + 3 * body);
         tg_stiffness K = tg_fixed_force(force, torque, c);
         tg_take_wrench(m, f->w, node, (spatial){force, torque + v4_cross(c, force)});
-        tg_add_stiffness(m, f->w, node, node, &K, f->w->J, f->force_q);
+        tg_stiffness_add(&f->stiffness[node], &K);
     }
 }
 
@@ -111,9 +112,12 @@ void tg_forward_forces(tg_forward *f)
     for (int k = 0; k < m->nv; k++)
         s->acceleration[k] = (s->v_next[k] - s->v[k]) / f->dt;
     tg_newton_euler(m, f->w, s->acceleration, s->part);
+    bool acted = f->w->rows->nrow > 0 || s->has_wrench;
+    if (acted)
+        memset(f->stiffness, 0, sizeof *f->stiffness * (size_t)m->nnode);
     constraint_forces(f);
     wrench_forces(f);
-    tg_add_newton_euler_derivatives(m, f->w, -1, f->force_q, f->force_v);
+    tg_add_newton_euler_derivatives(m, f->w, -1, acted ? f->stiffness : NULL, f->force_q, f->force_v);
     tg_add_passive_derivatives(m, f->w, s->q, s->v, f->force_q, f->force_v);
     tg_actuation_deriv actuators = {f->force_q, f->force_v, f->force_act, f->force_u};
     if (m->nu > 0)

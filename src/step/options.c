@@ -14,6 +14,8 @@ tg_options tg_default_options(void)
                         .restitution = TG_RESTITUTION_NEWTON,
                         .push_speed = 0.05,
                         .push_gain = 1,
+                        .smooth_speed = 0.01,
+                        .smooth_width = 0.001,
                         .cookie = options_cookie};
 }
 
@@ -40,6 +42,9 @@ static tg_status check_options(tg_work *w, const tg_options *o)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: restitution = %d is no law", (int)o->restitution);
     if ((unsigned)o->backward > TG_BACKWARD_TOI)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: backward = %d is no kind of derivative", (int)o->backward);
+    if (!(o->smooth_width >= 0 && o->smooth_width <= 1e6))
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: smooth_width = %g must be in [0, 1e6]", o->smooth_width);
+    TG_TRY(check_positive(w, "smooth_speed", o->smooth_speed, 1e6));
     TG_TRY(check_positive(w, "dt", o->dt, 1));
     TG_TRY(check_positive(w, "tolerance", o->tolerance, 1));
     TG_TRY(check_positive(w, "push_speed", o->push_speed, 1e6));

@@ -249,7 +249,7 @@ static tg_status restore_step(const tg_model *m, tg_work *w, tg_tape *t, int ste
 {
     tg_control control = control_of(m, &t->controls, step);
     return tg_step_restore(m, w, &t->options, &t->state[step % t->length], &control, next_of(t, step),
-                           t->record[step % t->length], geoms);
+                           t->record[step % t->length], geoms || t->options.backward == TG_BACKWARD_SMOOTHED);
 }
 
 static void keep_row(double *rows, int row, const double *x, int n)

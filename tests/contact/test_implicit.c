@@ -14,7 +14,7 @@ typedef struct count
 {
     int compared, skipped, kinds[TG_GRADIENT_KINDS], modes[TG_MODES], redundant, immaterial,
         selections[TG_SELECT_KINDS];
-    double worst_L, worst_v, worst_transpose, largest;
+    double worst_L, worst_v, worst_transpose, worst_motion, largest;
 } count;
 
 typedef struct sample
@@ -208,25 +208,49 @@ static void compare(const sample *at, sample *const step[4], double h, const pre
     c->largest = fmax(c->largest, largest_v);
 }
 
+static tg_implicit factors(const sample *at, const tg_island *island, tg_implicit_use use)
+{
+    tg_implicit f;
+    tg_error error;
+    if (tg_implicit_factor(island, at->s.L, at->s.sigma, at->mode, at->s.result.selection, use, implicit_arena(), &f,
+                           &error) != TG_OK)
+        fail_msg("%s", error.message);
+    return f;
+}
+
+/* where only the motion is wanted, it is the same */
+static void check_motion(const sample *at, const tg_island *island, family make, uint64_t seed, const prediction *p,
+                         source *r, count *c)
+{
+    static prediction motion;
+    tg_implicit f = factors(at, island, TG_IMPLICIT_MOTION);
+    double largest = 1;
+    predict(at, make, seed, &f, &motion);
+    check_transpose(at, &f, &motion, r, c);
+    for (int i = 0; i < 6 * at->s.bodies; i++)
+        largest = fmax(largest, fabs(p->dv[i]));
+    for (int i = 0; i < 6 * at->s.bodies; i++)
+        c->worst_motion = fmax(c->worst_motion, fabs(motion.dv[i] - p->dv[i]) / largest);
+}
+
 static void check(family make, uint64_t seed, double least_margin, count *c)
 {
     static sample at, step[4];
     static prediction p;
-    tg_implicit f;
-    tg_error error;
     const double h = 2e-6, steps[4] = {2 * h, h, -h, -2 * h};
     source r = {seed * 31 + 7};
     solve_sample(&at, make, seed, 0);
     size_t mark = tg_arena_mark(implicit_arena());
     tg_island island = island_of(&at.s);
-    assert_int_equal(
-        tg_implicit_factor(&island, at.s.L, at.s.sigma, at.mode, at.s.result.selection, TG_IMPLICIT_FORCES, implicit_arena(), &f, &error),
-        TG_OK);
+    tg_implicit f = factors(&at, &island, TG_IMPLICIT_FORCES);
     c->kinds[f.kind]++;
     c->selections[at.s.result.selection]++;
     predict(&at, make, seed, &f, &p);
     if (f.kind == TG_GRADIENT_EXACT)
+    {
         check_transpose(&at, &f, &p, &r, c);
+        check_motion(&at, &island, make, seed, &p, &r, c);
+    }
     for (int i = 0; i < at.s.rows; i++)
         assert_true(isfinite(p.dL[i]));
     tg_arena_release(implicit_arena(), mark);
@@ -257,10 +281,10 @@ static void print_count(const char *name, const count *c)
     print_message(
         "%-22s %4d compared, %d skipped (exact %d, one-sided %d, regularised %d), %d redundant; break %d stick "
         "%d slide %d immaterial %d; unique %d projected %d compliant %d unselected %d; worst L %.1e v %.1e "
-        "(largest %.0e), transpose %.1e\n",
+        "(largest %.0e), transpose %.1e, motion alone %.1e\n",
         name, c->compared, c->skipped, c->kinds[0], c->kinds[1], c->kinds[2], c->redundant, c->modes[0], c->modes[1],
         c->modes[2], c->immaterial, c->selections[0], c->selections[1], c->selections[2], c->selections[3], c->worst_L,
-        c->worst_v, c->largest, c->worst_transpose);
+        c->worst_v, c->largest, c->worst_transpose, c->worst_motion);
 }
 
 /* ---- families ---- */
@@ -349,6 +373,7 @@ static void run(const char *name, family make, int problems, double least_margin
         check(make, (uint64_t)k + 1, least_margin, c);
     print_count(name, c);
     assert_true(c->worst_transpose <= 1e-12);
+    assert_true(c->worst_motion <= 1e-9);
 }
 
 static void random_islands(void **state)

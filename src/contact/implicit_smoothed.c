@@ -1,0 +1,170 @@
+/* The derivative of an island's impulses under a smoothed law.
+ *
+ * The laws of a block say x = P(x - rho s), P the projection onto its cone (alart_curnier.c), in scaled variables. Smoothed, the block is at the
+ * interior point's central path instead (solver_ipm.c),
+ *     x_N s_N = k,    x_N psi + x_T . eta = k,    x_N eta + psi x_T = 0,    k = rho v^2,
+ * at the place of it where x / rho - s is that of the solution. A contact that is open by less than v carries a little, one that sticks creeps a little, and
+ * the derivative has no switches. Divided by x_N, with t = x_T / x_N and eta = -psi t,
+ *     ds_N + (s_N / x_N) dx_N = 0
+ *     (1 - t t^T) ds_T - 2 (psi / x_N) t dx_N + (psi / x_N) (1 + t t^T) dx_T = 0.
+ * Dry friction: (bound + x) psi = (bound - x) z = k, s = psi - z. Equalities: ds = 0. */
+#include <math.h>
+#include <string.h>
+
+#include "contact/implicit_forms.h"
+#include "math/dense.h"
+
+enum
+{
+    HALVINGS = 60
+};
+
+static const double little = 1e-9; /* of the diagonal of equalities, which may be redundant */
+
+/* E_s ds + E_x dx = 0 of one block */
+typedef struct equations
+{
+    int dim;
+    double s[TG_CONE_MAX][TG_CONE_MAX], x[TG_CONE_MAX][TG_CONE_MAX];
+} equations;
+
+/* psi with psi (x_N^2 - |x_T|^2) = k x_N, x_T = y_T / (1 / rho + psi / x_N): the left side grows with psi */
+static double find_psi(double x_n, double y_t, double rho, double k)
+{
+    double low = 0, high = 2 * (k / x_n + y_t);
+    for (int i = 0; i < HALVINGS; i++)
+    {
+        double psi = 0.5 * (low + high), x_t = y_t / (1 / rho + psi / x_n);
+        if (psi * (x_n * x_n - x_t * x_t) < k * x_n)
+            low = psi;
+        else
+            high = psi;
+    }
+    return high;
+}
+
+static void contact_equations(const tg_cone *cone, const double *x, const double *s, double speed, equations *e)
+{
+    double k = cone->rho_n * speed * speed, y = x[0] / cone->rho_n - s[0], y_t[TG_CONE_MAX] = {0};
+    double x_n = 0.5 * cone->rho_n * (y + sqrt(y * y + 4 * speed * speed));
+    x_n = tg_larger(x_n, 1e-12 * cone->rho_n * speed);
+    e->s[0][0] = 1;
+    e->x[0][0] = k / (x_n * x_n);
+    if (cone->dim == 1)
+        return;
+    for (int i = 1; i < cone->dim; i++)
+        y_t[i] = x[i] / cone->rho_t - s[i];
+    double psi = find_psi(x_n, tg_cone_tangent(cone->dim, y_t), cone->rho_t, k), stiffness = psi / x_n;
+    for (int i = 1; i < cone->dim; i++)
+    {
+        double t_i = y_t[i] / (x_n / cone->rho_t + psi);
+        for (int j = 1; j < cone->dim; j++)
+        {
+            double t_j = y_t[j] / (x_n / cone->rho_t + psi);
+            e->s[i][j] = (i == j) - t_i * t_j;
+            e->x[i][j] = stiffness * ((i == j) + t_i * t_j);
+        }
+        e->x[i][0] = -2 * stiffness * t_i;
+    }
+}
+
+/* x / rho - k / (bound + x) + k / (bound - x) = y grows with x */
+static void box_equations(const tg_cone *cone, double x, double s, double speed, equations *e)
+{
+    double k = cone->rho_n * speed * speed, y = x / cone->rho_n - s, low = -cone->bound, high = cone->bound;
+    for (int i = 0; i < HALVINGS; i++)
+    {
+        double middle = 0.5 * (low + high);
+        if (middle / cone->rho_n - k / (cone->bound + middle) + k / (cone->bound - middle) < y)
+            low = middle;
+        else
+            high = middle;
+    }
+    double above = tg_larger(cone->bound + low, 1e-12 * cone->bound),
+           below = tg_larger(cone->bound - high, 1e-12 * cone->bound);
+    e->s[0][0] = 1;
+    e->x[0][0] = k / (above * above) + k / (below * below);
+}
+
+static equations equations_of(const tg_cones *cones, const tg_cone *cone, const double *x, const double *s,
+                              double speed)
+{
+    equations e = {.dim = cone->dim};
+    const double *G = cones->G + (size_t)cone->row * (size_t)(cones->ld + 1);
+    if (cone->kind == TG_CONE_UNIT)
+        contact_equations(cone, x + cone->row, s + cone->row, speed, &e);
+    else if (cone->kind == TG_CONE_BOX)
+        box_equations(cone, x[cone->row], s[cone->row], speed, &e);
+    else
+    {
+        e.s[0][0] = 1;
+        e.x[0][0] = little * G[0];
+    }
+    return e;
+}
+
+/* rows of A = E_s G + E_x, B = E_s S, C = S */
+static void add_block(tg_implicit *f, const tg_cones *cones, int row, const equations *e)
+{
+    int q = cones->rows, n = f->island->rows;
+    for (int i = 0; i < e->dim; i++)
+    {
+        double *A = f->A + (size_t)(row + i) * (size_t)q, *B = f->B + (size_t)(row + i) * (size_t)n,
+               *C = f->C + (size_t)(row + i) * (size_t)n;
+        memset(A, 0, (size_t)q * sizeof *A);
+        memset(B, 0, (size_t)n * sizeof *B);
+        memset(C, 0, (size_t)n * sizeof *C);
+        C[cones->source[row + i]] = cones->scale[row + i];
+        for (int j = 0; j < e->dim; j++)
+        {
+            const double *G = cones->G + (size_t)(row + j) * (size_t)cones->ld;
+            B[cones->source[row + j]] = e->s[i][j] * cones->scale[row + j];
+            for (int k = 0; k < q && e->s[i][j] != 0; k++)
+                A[k] += e->s[i][j] * G[k];
+            A[row + j] += e->x[i][j];
+        }
+    }
+}
+
+static void build(tg_implicit *f, const tg_cones *cones, double speed, double *x, double *s)
+{
+    tg_cones_gather(cones, f->L, x);
+    for (int i = 0; i < cones->rows; i++)
+        s[i] = cones->scale[i] * f->sigma[cones->source[i]];
+    for (int b = 0; b < cones->blocks; b++)
+    {
+        equations e = equations_of(cones, &cones->block[b], x, s, speed);
+        add_block(f, cones, cones->block[b].row, &e);
+    }
+    int q = f->unknowns = cones->rows;
+    double largest = 0, smallest = INFINITY;
+    tg_lu(q, f->A, q, f->pivot);
+    for (int k = 0; k < q; k++)
+    {
+        double size = fabs(f->A[(size_t)k * (size_t)(q + 1)]);
+        largest = tg_larger(size, largest);
+        smallest = tg_smaller(size, smallest);
+    }
+    f->condition = q > 0 ? largest / smallest : 1;
+}
+
+bool tg_smoothed_build(tg_implicit *f, double speed, tg_arena *arena)
+{
+    tg_cones cones;
+    int n = f->island->rows;
+    bool fits = tg_redundant_take_kept(f, n, arena);
+    size_t kept = tg_arena_mark(arena);
+    fits = fits && tg_cones_take(&cones, n, arena);
+    double *x = TG_TAKE(arena, double, n, "implicit: scaled impulses"),
+           *s = TG_TAKE(arena, double, n, "and velocities");
+    if (!fits || arena->failed)
+        return false;
+    f->form = TG_IMPLICIT_REDUNDANT;
+    memset(f->spread, 0, (size_t)n * sizeof *f->spread);
+    for (int b = 0; b < f->island->blocks; b++)
+        f->slides[b] = f->island->block[b].kind == TG_BLOCK_CONTACT;
+    tg_cones_build(&cones, f->island, NULL);
+    build(f, &cones, speed, x, s);
+    tg_arena_release(arena, kept);
+    return true;
+}
