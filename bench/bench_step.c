@@ -266,7 +266,7 @@ static void run_piles(const char *path, int repetitions)
     {
         bool large = piles[i] > 100;
         write_pile(path, piles[i]);
-        run_grown("pile", path, piles[i], 300, large ? 10 : 50, large ? 1 : repetitions, true, piles[i] <= 300);
+        run_grown("pile", path, piles[i], 300, large ? 10 : 50, repetitions, true, piles[i] <= 300);
     }
 }
 
@@ -277,7 +277,7 @@ static void run_chains(const char *path, int repetitions)
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++)
     {
         write_chain(path, chains[i]);
-        run_grown("chain", path, chains[i], 0, 250, chains[i] > 50 ? 1 : repetitions, false, true);
+        run_grown("chain", path, chains[i], 0, 250, repetitions, false, true);
     }
 }
 
@@ -285,9 +285,7 @@ static void run_growth(const char *folder, int repetitions)
 {
     char path[1024];
     snprintf(path, sizeof path, "%s/growth.xml", folder);
-    put("\n## Growth\n\nEach engine along its own trajectory from the same start; us. One repetition of more than 100 "
-        "boxes "
-        "or 50 dof.\n");
+    put("\n## Growth\n\nEach engine along its own trajectory from the same start; us; %d repetitions.\n", repetitions);
     run_piles(path, repetitions);
     run_chains(path, repetitions);
 }

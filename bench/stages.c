@@ -98,7 +98,7 @@ static void passive(stage_data *d)
 
 static void derivatives(stage_data *d)
 {
-    tg_newton_euler_derivatives(d->model, d->work, d->dq, d->dv);
+    tg_newton_euler_derivatives(d->model, d->work, 1, d->dq, d->dv);
 }
 
 static void solve(stage_data *d)

@@ -351,17 +351,18 @@ static PyObject *stepper_contacts(PyObject *object, PyObject *unused)
 
 /* ---- the type ---- */
 
-/* Stepper(model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson, time_of_impact,
+/* Stepper(model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson, backward, smooth_speed, smooth_width,
  * push_speed, push_gain, rest_speed, max_contacts) */
 static bool read_options(tg_py_stepper *self, PyObject *args)
 {
     tg_options *o = &self->options;
-    int damping, springs, actuators, project, poisson, time_of_impact;
+    int damping, springs, actuators, project, poisson, backward;
     PyObject *solver;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUdppppppdddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
-                          &o->tolerance, &damping, &springs, &actuators, &project, &poisson, &time_of_impact,
-                          &o->push_speed, &o->push_gain, &o->rest_speed, &self->most_contacts))
+    if (!PyArg_ParseTuple(args, "O!dUdpppppidddddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
+                          &o->tolerance, &damping, &springs, &actuators, &project, &poisson, &backward,
+                          &o->smooth_speed, &o->smooth_width, &o->push_speed, &o->push_gain, &o->rest_speed,
+                          &self->most_contacts))
     {
         self->model = NULL;
         return false;
@@ -375,7 +376,7 @@ static bool read_options(tg_py_stepper *self, PyObject *args)
     o->implicit_actuators = actuators != 0;
     o->project = project != 0;
     o->restitution = poisson ? TG_RESTITUTION_POISSON : TG_RESTITUTION_NEWTON;
-    o->backward = time_of_impact ? TG_BACKWARD_TOI : TG_BACKWARD_EXACT;
+    o->backward = (tg_backward)backward;
     o->energy = false; /* tangere.Info computes it when it is asked for */
     return o->solver != NULL;
 }

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 Cache = NDArray[np.void]
 
 _RESTITUTION = ("newton", "poisson")
-_BACKWARD = ("exact", "toi")
+_BACKWARD = ("exact", "smoothed", "toi")  # in the order of the library
 
 
 class StepContacts(NamedTuple):
@@ -233,6 +233,8 @@ def _stepper(
     project: bool = False,
     restitution: str = "newton",
     backward: str = "exact",
+    smooth_speed: float = 0.01,
+    smooth_width: float = 0.001,
     push_speed: float = 0.05,
     push_gain: float = 1.0,
     rest_speed: float | None = None,
@@ -245,13 +247,13 @@ def _stepper(
     if restitution not in _RESTITUTION:
         raise ValueError(f"restitution: expected 'newton' or 'poisson', got {restitution!r}")
     if backward not in _BACKWARD:
-        raise ValueError(f"backward: expected 'exact' or 'toi', got {backward!r}")
+        raise ValueError(f"backward: expected 'exact', 'smoothed' or 'toi', got {backward!r}")
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
     made = _core.Stepper(
         m, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project,
-        restitution == "poisson", backward == "toi", push_speed, push_gain, 0.0 if rest_speed is None else rest_speed,
-        max_contacts,
+        restitution == "poisson", _BACKWARD.index(backward), smooth_speed, smooth_width, push_speed, push_gain,
+        0.0 if rest_speed is None else rest_speed, max_contacts,
     )  # fmt: skip
     return made, dt
 
@@ -276,7 +278,10 @@ class Sim:
         implicit_actuators  damping of actuators on hinges and slides acts on the velocity after the step (False)
         project           brings loops to rounding after the step (False)
         restitution       "newton" or "poisson"
-        backward          what derivatives are of: "exact" (the steps as they are) or "toi" (with the time of impact)
+        backward          what derivatives are of: "exact" (the steps as they are), "smoothed" (a smoothed law at the
+                          same steps) or "toi" (with the time of impact)
+        smooth_speed      m/s, "smoothed": contacts that are open by less already act (0.01)
+        smooth_width      m, "smoothed": corners and edges are round by that (0.001)
         push_speed        m/s, how fast an overlap is pushed out at most (0.05)
         push_gain         share of an overlap that is pushed out in a step (1)
         rest_speed        m/s, slower impacts do not bounce (None: the larger of 2 |gravity| dt and 1 cm/s)

@@ -31,8 +31,9 @@ enum
 };
 
 static const double proximal = 1e-4;
-static const double inner = 1e-12; /* m/s: Newton's equations hold */
-static const double spread = 3;    /* products that the interior point starts with, in squares of the residual */
+static const double inner = 1e-12;   /* m/s: Newton's equations hold */
+static const double softness = 1e-6; /* compliance of the interior point, in mean G_ii */
+static const double spread = 3;      /* products that the interior point starts with, in squares of the residual */
 
 typedef struct large
 {
@@ -40,7 +41,8 @@ typedef struct large
     double tolerance, aim;
     tg_cones cones; /* the blocks' cones, for the interior point */
     double *interior, *rhs, *best;
-    bool fits; /* the factors */
+    double compliance; /* of the interior point's rows (m/s per N s): redundant contacts share their load */
+    bool fits;         /* the factors */
     int newton, sweeps, interior_steps;
 } large;
 
@@ -69,10 +71,10 @@ size_t tg_large_bytes(const tg_model *m, const tg_capacity *c)
 
 /* ---- the certificate ---- */
 
-/* of x, s; keeps L and sigma of the best */
-static double offer(large *a)
+/* of x and these velocities; impulses and relative velocities are left in trial */
+static tg_residual certificate(const large *a, const double *s)
 {
-    tg_large *p = &a->p;
+    const tg_large *p = &a->p;
     tg_rows *r = p->r;
     int row = p->island->row;
     size_t bytes = sizeof(double) * (size_t)p->island->rows;
@@ -86,17 +88,27 @@ static double offer(large *a)
         {
             int at = b->constraint->row + b->source[i] - row;
             L[at] = b->scale[i] * p->x[b->cone.row + i];
-            sigma[at] = p->s[b->cone.row + i] / b->scale[i];
+            sigma[at] = s[b->cone.row + i] / b->scale[i];
         }
     }
     tg_island problem = tg_island_problem(r, p->island);
-    tg_residual residual = tg_residual_of(&problem, p->diagonal, 1, L, sigma);
+    return tg_residual_of(&problem, p->diagonal, 1, L, sigma);
+}
+
+/* of x, s; keeps L and sigma of the best */
+static double offer(large *a)
+{
+    tg_large *p = &a->p;
+    tg_rows *r = p->r;
+    int row = p->island->row;
+    size_t bytes = sizeof(double) * (size_t)p->island->rows;
+    tg_residual residual = certificate(a, p->s);
     double worst = tg_residual_max(&residual);
     if (!(worst < tg_residual_max(&p->island->result.residual)))
         return worst;
     p->island->result.residual = residual;
-    memcpy(r->L + row, L, bytes);
-    memcpy(r->sigma + row, sigma, bytes);
+    memcpy(r->L + row, r->trial + row, bytes);
+    memcpy(r->sigma + row, r->trial_sigma + row, bytes);
     return worst;
 }
 
@@ -288,26 +300,29 @@ static bool run_newton(large *a)
 
 /* E^-1 and N = E^-1 W of a contact at the point q. With t = x_T / x_N,
  *     E = [z_N / x_N, 0; (eta - psi t) / x_N, (psi - t eta^T) / x_N],   (psi - t eta^T)^-1 = (1 + t eta^T / (psi - t . eta)) / psi,   W = [1; 1 - t t^T]. */
-static void eliminate_contact(const tg_large *p, const tg_large_block *b, const tg_interior *q)
+static void eliminate_contact(const large *a, const tg_large_block *b, const tg_interior *q)
 {
+    const tg_large *p = &a->p;
     int row = b->cone.row, d = b->cone.dim, m = d - 1;
     const double *x = q->x + row, *eta = q->z + row + 1;
-    double *E = p->E + b->matrix, *N = p->N + b->matrix, t[CONE], psi = q->psi[row], dot = 0;
+    double *E = p->E + b->matrix, *N = p->N + b->matrix, t[CONE], u[CONE], psi = q->psi[row], dot = 0;
     memset(E, 0, sizeof(double) * (size_t)(d * d));
     memset(N, 0, sizeof(double) * (size_t)(d * d));
-    E[0] = N[0] = 1 / (q->z[row] / x[0] + b->soft);
+    double give = m > 0 ? a->compliance * b->scale[1] * b->scale[1] : 0;
+    E[0] = N[0] = 1 / (q->z[row] / x[0] + b->soft + a->compliance);
     for (int i = 0; i < m; i++)
     {
         t[i] = x[1 + i] / x[0];
-        dot += t[i] * eta[i];
+        u[i] = eta[i] / x[0] + give * t[i];
+        dot += t[i] * u[i];
     }
-    double scale = m > 0 ? x[0] / psi : 0, share = m > 0 ? 1 / (psi - dot) : 0;
+    double stiff = m > 0 ? psi / x[0] + give : 1, share = m > 0 ? 1 / (stiff - dot) : 0;
     for (int i = 0; i < m; i++)
         for (int j = 0; j < m; j++)
         {
             double one = i == j;
-            E[d * (1 + i) + 1 + j] = scale * (one + t[i] * eta[j] * share);
-            N[d * (1 + i) + 1 + j] = scale * (one - t[i] * t[j] + t[i] * (eta[j] - dot * t[j]) * share);
+            E[d * (1 + i) + 1 + j] = (one + t[i] * u[j] * share) / stiff;
+            N[d * (1 + i) + 1 + j] = (one - t[i] * t[j] + t[i] * (u[j] - dot * t[j]) * share) / stiff;
         }
     for (int i = 0; i < m; i++)
     {
@@ -318,13 +333,14 @@ static void eliminate_contact(const tg_large *p, const tg_large_block *b, const 
     }
 }
 
-static void eliminate_slacks(const tg_large *p, const tg_large_block *b, const tg_interior *q)
+static void eliminate_slacks(const large *a, const tg_large_block *b, const tg_interior *q)
 {
+    const tg_large *p = &a->p;
     int row = b->cone.row;
     double x = q->x[row], bound = b->cone.bound, E;
     if (b->cone.kind == TG_CONE_UNIT)
     {
-        eliminate_contact(p, b, q);
+        eliminate_contact(a, b, q);
         return;
     }
     if (b->cone.kind == TG_CONE_FREE)
@@ -332,6 +348,22 @@ static void eliminate_slacks(const tg_large *p, const tg_large_block *b, const t
     else
         E = q->psi[row] / (bound + x) + q->z[row] / (bound - x);
     p->E[b->matrix] = p->N[b->matrix] = 1 / E;
+}
+
+/* out += compliance x, the same for all rows of contacts before they are scaled */
+static void add_compliance(const large *a, const double *x, double *out)
+{
+    const tg_large *p = &a->p;
+    for (int k = 0; k < p->nblock; k++)
+    {
+        const tg_large_block *b = &p->block[k];
+        int row = b->cone.row;
+        if (b->cone.kind != TG_CONE_UNIT)
+            continue;
+        out[row] += a->compliance * x[row];
+        for (int i = 1; i < b->cone.dim; i++)
+            out[row + i] += a->compliance * b->scale[1] * b->scale[1] * x[row + i];
+    }
 }
 
 static void interior_velocity(const tg_interior *q, const double *x, double *s)
@@ -344,6 +376,7 @@ static void interior_velocity(const tg_interior *q, const double *x, double *s)
         refresh(a);
     }
     memcpy(s, a->p.s, bytes);
+    add_compliance(a, x, s);
 }
 
 /* asked of the solution of the last system alone, whose J dv is known: G dx = J dv, and the compliance */
@@ -353,6 +386,7 @@ static void interior_product(const tg_interior *q, const double *dx, double *out
     memcpy(out, p->ds, sizeof(double) * (size_t)p->nx);
     for (int k = 0; k < p->nblock; k++)
         out[p->block[k].cone.row] += p->block[k].soft * dx[p->block[k].cone.row];
+    add_compliance(q->context, dx, out);
 }
 
 static bool interior_factor(tg_interior *q)
@@ -361,7 +395,7 @@ static bool interior_factor(tg_interior *q)
     for (int k = 0; k < a->p.nblock; k++)
     {
         a->p.block[k].state.phase = TG_PHASE_STICK;
-        eliminate_slacks(&a->p, &a->p.block[k], q);
+        eliminate_slacks(a, &a->p.block[k], q);
     }
     return tg_large_factor(&a->p);
 }
@@ -384,11 +418,16 @@ static void interior_solve(tg_interior *q, double *rhs)
     tg_large_solve(p, rhs);
 }
 
+/* of the problem with compliance, if there is one */
 static double interior_residual(tg_interior *q, const double *x)
 {
     large *a = q->context;
     interior_velocity(q, x, a->rhs);
-    return offer(a);
+    double worst = offer(a);
+    if (a->compliance == 0)
+        return worst;
+    tg_residual residual = certificate(a, a->rhs);
+    return tg_residual_max(&residual);
 }
 
 static tg_interior interior_of(large *a)
@@ -472,18 +511,21 @@ static void centre(const large *a, double kappa, tg_interior *q)
         }
     }
 }
-/* From x, s, which have the residual `error` (m/s). Degenerate contacts make its end linear, so it goes no further than it must: Newton does the rest where it can. */
-static bool run_interior(large *a, double error)
+/* From x, s, which have the residual `error` (m/s). Degenerate contacts make its end linear, so it goes no further than it must: Newton does the
+ * rest where it can. With compliance it goes on until that is what decides between solutions. */
+static bool run_interior(large *a, double error, double compliance)
 {
     tg_interior q = interior_of(a);
+    a->compliance = compliance;
     centre(a, spread * error * error, &q);
-    double best = tg_interior_iterate(&q, INFINITY, a->tolerance);
+    double best = tg_interior_iterate(&q, INFINITY, compliance > 0 ? 1e-4 * a->tolerance : a->tolerance);
     a->interior_steps += q.steps;
+    a->compliance = 0;
     if (!(best < INFINITY))
         return false;
     memcpy(a->p.x, a->best, sizeof(double) * (size_t)a->p.nx);
     refresh(a);
-    return run_newton(a) || best <= a->tolerance;
+    return run_newton(a) || best_residual(a) <= a->tolerance;
 }
 
 /* from cold starts */
@@ -499,15 +541,34 @@ static void run_cold(large *a)
 
 /* ---- the solve ---- */
 
+static double mean_diagonal(const tg_large *p)
+{
+    double sum = 0;
+    for (int i = 0; i < p->island->rows; i++)
+        sum += p->diagonal[i];
+    return sum / p->island->rows;
+}
+
+/* the step before's impulses, swept; returns their residual */
+static double start(large *a)
+{
+    load_impulses(a, a->p.r->warm);
+    if (!a->p.half)
+        run_sweeps(a, a->fits ? SWEEPS : 1000);
+    return offer(a);
+}
+
+/* Islands that are small enough for dense matrices get the solution that the selection rule is about (selection.c): the limit of compliant ones. */
 static void iterate(large *a)
 {
     if (a->fits && run_newton(a))
         return;
-    load_impulses(a, a->p.r->warm);
-    if (!a->p.half)
-        run_sweeps(a, a->fits ? SWEEPS : 1000);
-    double error = offer(a);
-    if (error <= a->aim || !a->fits || run_interior(a, error))
+    double error = start(a);
+    if (error <= a->aim || !a->fits)
+        return;
+    if (tg_island_is_dense(a->p.r, a->p.island) && run_interior(a, error, softness * mean_diagonal(&a->p)))
+        return;
+    if (run_interior(a, start(a), 0))
         return;
     run_cold(a);
 }

@@ -19,10 +19,12 @@ void tg_twists_along(const tg_model *m, const tg_work *w, const double *node, do
 
 typedef struct tg_rows_forward
 {
-    tg_twists next, start;       /* of v+ and v */
-    tg_twists spread;            /* of p, where redundant rows slide (implicit.h) */
-    tg_stiffness *stiffness;     /* one a node, added to: the change of forces on it by its own displacement, beside turning with it */
-    double *force_q, *force_v;   /* nv x nv, added to: d (J^T L / dt) / d q at frozen L, by other bodies' displacements; d v */
+    tg_twists next, start; /* of v+ and v */
+    tg_twists spread;      /* of p, where redundant rows slide (implicit.h) */
+    tg_stiffness *
+        stiffness; /* one a node, added to: the change of forces on it by its own displacement, beside turning with it */
+    double *force_q,
+        *force_v; /* nv x nv, added to: d (J^T L / dt) / d q at frozen L, by other bodies' displacements; d v */
     double *sigma_q, *sigma_v;   /* nv x ld, transposed, added to: d (J v+ + b) / d q at frozen v+; d b / d v */
     double *spread_q, *spread_v; /* nv x ld, transposed, added to: d (J p) / d q, d v at frozen p */
     double *friction;            /* nblock x 2 nv: d mu / d q, d v of contacts whose friction follows their slip */

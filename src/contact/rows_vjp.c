@@ -232,12 +232,13 @@ static void touch_reverse(const reverse *r, const tg_touch *t, int row, double g
     seed_touch(r, t, 1, F, second);
     if (r->g.params == NULL && !tg_has_course(&t->at))
         return;
-    tg_query query = tg_touch_query(r->m, r->w, t->pair, r->dt, 0);
+    bool course = tg_has_course(&t->at); /* velocities count */
+    tg_query query = course ? tg_touch_query(r->m, r->w, t->pair, r->dt, 0) : tg_pair_query(r->w, t->pair, 0);
     for (int k = 0; k < 2; k++)
     {
         if (r->g.params != NULL)
             geom_gradient(r, t, &query, k, &g, k == 0 ? first : second);
-        if (tg_has_course(&t->at))
+        if (course)
             course_reverse(r, t, &query, k, &g);
     }
 }

@@ -150,8 +150,7 @@ static row_batch batch_of(const forward *x, const tg_twists *field, int first, c
     out.W.lin = tg_lanes3_of(lin[0], lin[1], lin[2], lin[3]);
     out.W.ang = tg_lanes3_of(ang[0], ang[1], ang[2], ang[3]);
     out.point = tg_lanes3_scale(tg_lanes3_cross(T.ang, out.W.lin), -1);
-    out.turn = tg_lanes3_scale(
-        tg_lanes3_add(tg_lanes3_cross(T.lin, out.W.lin), tg_lanes3_cross(T.ang, out.W.ang)), -1);
+    out.turn = tg_lanes3_scale(tg_lanes3_add(tg_lanes3_cross(T.lin, out.W.lin), tg_lanes3_cross(T.ang, out.W.ang)), -1);
     return out;
 }
 
@@ -161,7 +160,8 @@ static tg_row_lanes pull_back(const row_batch *b, const frame_motion *f)
     tg_row_lanes out;
     for (int i = 0; i < 6; i++)
     {
-        v4 sum = tg_lanes3_dot(b->point, f->point[i]) + tg_lanes3_dot(b->turn, f->turn[i]) + b->gap * v4_splat(f->gap[i]);
+        v4 sum =
+            tg_lanes3_dot(b->point, f->point[i]) + tg_lanes3_dot(b->turn, f->turn[i]) + b->gap * v4_splat(f->gap[i]);
         *(i < 3 ? &out.lin.c[i] : &out.ang.c[i - 3]) = sum;
     }
     return out;
@@ -264,9 +264,11 @@ static void contact_friction(const forward *x, int block)
     int nv = x->m->nv;
     if (x->c->rows < 3 || t->slip == 0 || x->w->params->value[t->law.kinetic] == 1)
         return;
-    double *by_q = d->friction + 2 * (size_t)nv * (size_t)block, *by_v = by_q + nv, slope = friction_slope(x->w->params, t);
+    double *by_q = d->friction + 2 * (size_t)nv * (size_t)block, *by_v = by_q + nv,
+           slope = friction_slope(x->w->params, t);
     const double *speed = x->w->rows->speed + x->c->row;
-    row_batch b = batch_of(x, &d->start, 0, (const double[4]){0, slope * speed[1] / t->slip, slope * speed[2] / t->slip, 0});
+    row_batch b =
+        batch_of(x, &d->start, 0, (const double[4]){0, slope * speed[1] / t->slip, slope * speed[2] / t->slip, 0});
     d->slipping[block] = true;
     memset(by_q, 0, sizeof(double) * 2 * (size_t)nv);
     for (int side = 0; side < 2; side++)

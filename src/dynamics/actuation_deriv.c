@@ -68,7 +68,8 @@ static bool moment_derivative(const tg_model *m, tg_work *w, int i)
     }
 }
 
-static void add_outer(int nv, const double *a, tg_span rows, const double *b, tg_span columns, double factor, double *out)
+static void add_outer(int nv, const double *a, tg_span rows, const double *b, tg_span columns, double factor,
+                      double *out)
 {
     for (int j = rows.first; j < rows.last; j++)
         for (int k = columns.first; k < columns.last; k++)

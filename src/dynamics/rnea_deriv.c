@@ -139,7 +139,6 @@ typedef struct dof_wrenches
     spatial above_q, above_v; /* Bc dV + Yc dA + J x* Fc, Bc J + Yc dAv */
     spatial YJ;               /* Yc J */
     v4 BJ;                    /* Bc^T J, angular part */
-    spatial KJ;               /* -Kc^T J */
 } dof_wrenches;
 
 static spatial velocity_force(mat3 K, v4 p, spatial x) /* B x */
@@ -148,7 +147,7 @@ static spatial velocity_force(mat3 K, v4 p, spatial x) /* B x */
     return (spatial){wp + wp, mat3_mul(K, x.ang)};
 }
 
-static dof_wrenches wrenches_of(const tg_work *w, const tg_stiffness *stiffness, int node, int k)
+static inline dof_wrenches wrenches_of(const tg_work *w, int node, int k)
 {
     inertia Y = inertia_load(w->composite + INERTIA_SIZE * node);
     mat3 K = mat3_load(w->K + MAT3_SIZE * node);
@@ -158,10 +157,7 @@ static dof_wrenches wrenches_of(const tg_work *w, const tg_stiffness *stiffness,
     spatial from_q = spatial_add(velocity_force(K, p, dV), inertia_mul(Y, spatial_load(w->dA + SPATIAL_SIZE * k)));
     spatial from_v = spatial_add(velocity_force(K, p, J), inertia_mul(Y, spatial_load(w->dAv + SPATIAL_SIZE * k)));
     v4 pu = v4_cross(p, J.lin);
-    if (stiffness != NULL)
-        from_q = spatial_sub(from_q, tg_stiffness_mul(&stiffness[node], J));
     return (dof_wrenches){
-        .KJ = stiffness != NULL ? spatial_scale(stiffness_mul_t(&stiffness[node], J), -1) : spatial_zero(),
         .above_q = spatial_add(from_q, force_cross(J, F)),
         .above_v = from_v,
         .YJ = inertia_mul(Y, J),
@@ -222,14 +218,19 @@ static void derivative_rows(const tg_model *m, tg_work *w, const tg_stiffness *s
     const tg_ltl_pattern *p = &m->tree_ltl[tree];
     int ld = m->tree_ld[tree], node = m->dof_node[dof], base = 6 * m->tree_panel[tree];
     int last = m->node_dof[node] + m->node_ndof[node] - 1 - m->tree_dof[tree];
-    dof_wrenches f = wrenches_of(w, stiffness, node, dof);
+    dof_wrenches f = wrenches_of(w, node, dof);
     double aq[8] __attribute__((aligned(32))), av[8] __attribute__((aligned(32)));
     double yj[8] __attribute__((aligned(32))), bj[4] __attribute__((aligned(32))), kj[8] __attribute__((aligned(32)));
     spatial_store(aq, f.above_q);
     spatial_store(av, f.above_v);
     spatial_store(yj, f.YJ);
     v4_store(bj, f.BJ);
-    spatial_store(kj, f.KJ);
+    if (stiffness != NULL)
+    {
+        spatial J = spatial_load(w->J + SPATIAL_SIZE * dof);
+        spatial_store(aq, spatial_sub(f.above_q, tg_stiffness_mul(&stiffness[node], J)));
+        spatial_store(kj, stiffness_mul_t(&stiffness[node], J));
+    }
     for (int b = p->block_start[last]; b < p->block_start[last + 1]; b++)
     {
         int column = p->blocks[b];
@@ -237,7 +238,7 @@ static void derivative_rows(const tg_model *m, tg_work *w, const tg_stiffness *s
         v4_store(out.column_q + column, dot_panel(J, ld, aq));
         v4_store(out.column_v + column, dot_panel(J, ld, av));
         v4 row = dot_panel(w->dAt + base + column, ld, yj) + dot_angular(w->dVt + base + column, ld, bj);
-        v4_store(out.row_q + column, stiffness != NULL ? row + dot_panel(J, ld, kj) : row);
+        v4_store(out.row_q + column, stiffness != NULL ? row - dot_panel(J, ld, kj) : row);
         v4_store(out.row_v + column, dot_panel(w->dAvt + base + column, ld, yj) + dot_angular(J, ld, bj));
     }
 }

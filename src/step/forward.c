@@ -38,13 +38,15 @@ bool tg_forward_fits(const tg_model *m, const tg_work *w)
 
 /* ---- groups ---- */
 
-/* Some trees; their dofs are in f->dof. Its matrices have leading dimension ld. */
+/* Some trees; their dofs are in f->dof. Its own matrices have leading dimension ld; R and v+'s derivatives are the model's where it has all dofs. */
 typedef struct group
 {
     int n, ld;
     int tree;   /* the only one, -1: several */
     int island; /* the only one, -1: none, -2: all */
     bool whole; /* all dofs of the model, in their order */
+    double *R_q, *R_v, *next_q, *next_v;
+    int ldr; /* of these */
 } group;
 
 static void add_tree(const tg_forward *f, group *g, int tree)
@@ -58,30 +60,29 @@ static void add_tree(const tg_forward *f, group *g, int tree)
 
 static void gather_square(const tg_forward *f, const group *g, const double *from, double *to)
 {
-    int nv = f->m->nv;
     for (int i = 0; i < g->n; i++)
-    {
-        const double *row = from + (ptrdiff_t)f->dof[i] * nv;
-        double *out = to + (ptrdiff_t)i * g->ld;
-        if (g->whole)
-            memcpy(out, row, sizeof(double) * (size_t)g->n);
-        for (int k = 0; k < g->n && !g->whole; k++)
-            out[k] = row[f->dof[k]];
-    }
+        for (int k = 0; k < g->n; k++)
+            to[(ptrdiff_t)i * g->ld + k] = from[(ptrdiff_t)f->dof[i] * f->m->nv + f->dof[k]];
 }
 
-static void scatter_square(const tg_forward *f, const group *g, const double *from, double *to)
+static void scatter_square(const tg_forward *f, const group *g, const double *from, int ld, double *to)
 {
-    int nv = f->m->nv;
-    for (int i = 0; i < g->n && to != NULL; i++)
-    {
-        const double *row = from + (ptrdiff_t)i * g->ld;
-        double *out = to + (ptrdiff_t)f->dof[i] * nv;
-        if (g->whole)
-            memcpy(out, row, sizeof(double) * (size_t)g->n);
-        for (int k = 0; k < g->n && !g->whole; k++)
-            out[f->dof[k]] = row[k];
-    }
+    for (int i = 0; i < g->n && to != NULL && from != to; i++)
+        for (int k = 0; k < g->n; k++)
+            to[(ptrdiff_t)f->dof[i] * f->m->nv + f->dof[k]] = from[(ptrdiff_t)i * ld + k];
+}
+
+static void place_squares(const tg_forward *f, group *g, const tg_jacobian *j)
+{
+    g->ldr = g->whole ? f->m->nv : g->ld;
+    g->R_q = g->whole ? f->force_q : f->R_q;
+    g->R_v = g->whole ? f->force_v : f->R_v;
+    g->next_q = g->whole && j->dv_dq != NULL ? j->dv_dq : f->next_q;
+    g->next_v = g->whole && j->dv_dv != NULL ? j->dv_dv : f->next_v;
+    if (g->whole)
+        return;
+    gather_square(f, g, f->force_q, g->R_q);
+    gather_square(f, g, f->force_v, g->R_v);
 }
 
 /* rows x n (leading dimension ld) from one row a dof, a column a row: from row `first` on; room for four rows more */
@@ -149,7 +150,7 @@ static void add_impulses(const tg_forward *f, const group *g, const tg_rows_isla
         {
             double entry = f->J[(ptrdiff_t)i * g->ld + k] * scale;
             for (int c = 0; c < g->n && entry != 0; c++)
-                R[(ptrdiff_t)k * g->ld + c] += entry * l[(ptrdiff_t)i * g->ld + c];
+                R[(ptrdiff_t)k * g->ldr + c] += entry * l[(ptrdiff_t)i * g->ld + c];
         }
     for (int b = island->block; b < island->block + island->blocks; b++)
     {
@@ -166,7 +167,7 @@ static void add_impulses(const tg_forward *f, const group *g, const tg_rows_isla
 static void add_turned(tg_forward *f, const group *g, const tg_rows_island *island, const tg_implicit *implicit)
 {
     const double *from[2] = {f->spread_q, f->spread_v};
-    double *R[2] = {f->R_q, f->R_v}, *S[2] = {f->S_q, f->S_v};
+    double *R[2] = {g->R_q, g->R_v}, *S[2] = {f->S_q, f->S_v};
     for (int i = 0; i < 2; i++)
     {
         gather_rows(f, g, island->row, island->rows, from[i], f->BS);
@@ -179,7 +180,7 @@ static void add_turned(tg_forward *f, const group *g, const tg_rows_island *isla
 static void add_friction(tg_forward *f, const group *g, const tg_rows_island *island, const tg_implicit *implicit)
 {
     const tg_rows *r = f->w->rows;
-    double *R[2] = {f->R_q, f->R_v}, *S[2] = {f->S_q, f->S_v};
+    double *R[2] = {g->R_q, g->R_v}, *S[2] = {f->S_q, f->S_v};
     for (int b = 0; b < island->blocks; b++)
         for (int axis = 0; axis < 2 && f->slipping[island->block + b]; axis++)
             for (int i = 0; i < 2; i++)
@@ -200,8 +201,8 @@ static void add_friction(tg_forward *f, const group *g, const tg_rows_island *is
 
 /* ---- one group ---- */
 
-/* next += T B S, and T B J A^-1 to K */
-static void add_island(tg_forward *f, const group *g, int index)
+/* T B S to the derivatives of v+ (mode: added or written), and T B J A^-1 to K */
+static void add_island(tg_forward *f, const group *g, int index, tg_gemm_mode mode)
 {
     const tg_rows_island *island = &f->w->rows->island[index];
     const tg_implicit *implicit = &f->s->implicit[index];
@@ -220,18 +221,20 @@ static void add_island(tg_forward *f, const group *g, int index)
     tg_gemm_nn(unknowns, n, n, f->BS, ld, f->K, ld, TG_GEMM_SET, f->T, ld);
     tg_implicit_responses(implicit, n, f->T, ld);
     tg_implicit_equations(implicit, n, f->S_q, ld, f->work, f->BS, ld);
-    tg_gemm_tn(n, n, unknowns, f->T, ld, f->BS, ld, TG_GEMM_ADD, f->next_q, ld);
+    tg_gemm_tn(n, n, unknowns, f->T, ld, f->BS, ld, mode, g->next_q, g->ldr);
     tg_implicit_equations(implicit, n, f->S_v, ld, f->work, f->BS, ld);
-    tg_gemm_tn(n, n, unknowns, f->T, ld, f->BS, ld, TG_GEMM_ADD, f->next_v, ld);
+    tg_gemm_tn(n, n, unknowns, f->T, ld, f->BS, ld, mode, g->next_v, g->ldr);
     tg_gemm_tn(n, n, unknowns, f->T, ld, f->BJA, ld, TG_GEMM_ADD, f->K, ld);
 }
 
-static void add_islands(tg_forward *f, const group *g)
+/* whether there are any */
+static bool add_islands(tg_forward *f, const group *g)
 {
     if (g->island >= 0)
-        add_island(f, g, g->island);
+        add_island(f, g, g->island, TG_GEMM_SET);
     for (int i = 0; i < f->w->rows->nisland && g->island == -2; i++)
-        add_island(f, g, i);
+        add_island(f, g, i, i == 0 ? TG_GEMM_SET : TG_GEMM_ADD);
+    return g->island >= 0 || (g->island == -2 && f->w->rows->nisland > 0);
 }
 
 /* next (nv x columns) = K dt R for the inputs, whose force is nv x columns */
@@ -248,24 +251,21 @@ static void input_columns(tg_forward *f, const group *g, const double *force, in
                sizeof(double) * (size_t)columns);
 }
 
-static void solve_group(tg_forward *f, const group *g, const tg_jacobian *j)
+static void solve_group(tg_forward *f, group *g, const tg_jacobian *j)
 {
     int n = g->n, ld = g->ld;
-    gather_square(f, g, f->force_q, f->R_q);
-    gather_square(f, g, f->force_v, f->R_v);
+    place_squares(f, g, j);
     invert_mass(f, g, f->K);
-    tg_clear(f->next_q, n, ld);
-    tg_clear(f->next_v, n, ld);
-    add_islands(f, g);
+    tg_gemm_mode mode = add_islands(f, g) ? TG_GEMM_ADD : TG_GEMM_SET;
     for (ptrdiff_t i = 0; i < (ptrdiff_t)n * ld; i++)
         f->K[i] *= f->dt;
-    tg_gemm_nn(n, n, n, f->K, ld, f->R_q, ld, TG_GEMM_ADD, f->next_q, ld);
-    tg_gemm_nn(n, n, n, f->K, ld, f->R_v, ld, TG_GEMM_ADD, f->next_v, ld);
+    tg_gemm_nn(n, n, n, f->K, ld, g->R_q, g->ldr, mode, g->next_q, g->ldr);
+    tg_gemm_nn(n, n, n, f->K, ld, g->R_v, g->ldr, mode, g->next_v, g->ldr);
     for (int k = 0; k < n; k++)
-        f->next_v[(ptrdiff_t)k * (ld + 1)] += 1;
-    scatter_square(f, g, f->next_q, j->dv_dq);
-    scatter_square(f, g, f->next_v, j->dv_dv);
-    scatter_square(f, g, f->K, j->dv_dtau);
+        g->next_v[(ptrdiff_t)k * (g->ldr + 1)] += 1;
+    scatter_square(f, g, g->next_q, g->ldr, j->dv_dq);
+    scatter_square(f, g, g->next_v, g->ldr, j->dv_dv);
+    scatter_square(f, g, f->K, ld, j->dv_dtau);
     input_columns(f, g, f->force_u, f->m->nu, j->dv_du);
     input_columns(f, g, f->force_act, f->m->na, j->dv_dact);
 }
@@ -302,10 +302,11 @@ static void solve_together(tg_forward *f, const tg_jacobian *j)
 
 /* ---- all ---- */
 
-static void clear_output(double *x, int rows, int columns)
+/* what couples no group stays zero */
+static void clear_output(const tg_model *m, double *x)
 {
-    if (x != NULL)
-        tg_clear(x, rows, columns);
+    if (x != NULL && m->ntree > 1)
+        tg_clear(x, m->nv, m->nv);
 }
 
 static tg_forward *begin(const tg_model *m, tg_work *w)
@@ -322,11 +323,9 @@ static tg_forward *begin(const tg_model *m, tg_work *w)
 void tg_forward_matrices(const tg_model *m, tg_work *w, const tg_jacobian *j)
 {
     tg_forward *f = begin(m, w);
-    clear_output(j->dv_dq, m->nv, m->nv);
-    clear_output(j->dv_dv, m->nv, m->nv);
-    clear_output(j->dv_dtau, m->nv, m->nv);
-    clear_output(j->dv_du, m->nv, m->nu);
-    clear_output(j->dv_dact, m->nv, m->na);
+    clear_output(m, j->dv_dq);
+    clear_output(m, j->dv_dv);
+    clear_output(m, j->dv_dtau);
     if (m->ntendon > 0)
         solve_together(f, j);
     else

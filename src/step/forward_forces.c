@@ -46,7 +46,7 @@ static void constraint_forces(tg_forward *f)
                          .start = {f->s->v, f->w->V, f->along_start},
                          .spread = spread_field(f),
                          .stiffness = f->stiffness,
-                       .force_q = f->force_q,
+                         .force_q = f->force_q,
                          .force_v = f->force_v,
                          .sigma_q = f->sigma_q,
                          .sigma_v = f->sigma_v,

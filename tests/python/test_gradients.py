@@ -148,6 +148,12 @@ def test_rollout_refuses_other_parameters():
         tg.rollout(m, m.default_q(), np.zeros(6), np.zeros((3, 2)))
 
 
+BALL = """<mujoco><option timestep="0.001" gravity="0 0 0"/><worldbody>
+        <geom type="plane" size="5 5 0.1"/>
+        <body pos="0 0 0.1"><joint type="slide" axis="0 0 1"/><geom name="ball" size="0.1" mass="1"/></body></worldbody>
+        <custom><numeric name="tangere:geom.ball.restitution" data="0.5"/></custom></mujoco>"""
+
+
 def test_rollout_forward_mode():
     m = tg.load_string(BLOCK)
     v0 = [1, 0.2, 0, 0, 0, 0.5]
@@ -170,10 +176,7 @@ def test_rollout_forward_mode():
 
 
 def test_time_of_impact():
-    m = tg.load_string("""<mujoco><option timestep="0.001" gravity="0 0 0"/><worldbody>
-        <geom type="plane" size="5 5 0.1"/>
-        <body pos="0 0 0.1"><joint type="slide" axis="0 0 1"/><geom name="ball" size="0.1" mass="1"/></body></worldbody>
-        <custom><numeric name="tangere:geom.ball.restitution" data="0.5"/></custom></mujoco>""")
+    m = tg.load_string(BALL)
     gq = np.zeros((1001, 1))
     gq[-1] = 1
     for backward, slope in (("exact", 1.0), ("toi", -0.5)):
@@ -182,3 +185,14 @@ def test_time_of_impact():
         assert r.jvp(q0=[1.0]).q[-1, 0] == pytest.approx(slope, abs=1e-9)
     with pytest.raises(ValueError, match="backward"):
         tg.rollout(m, [1.0], [0.0], 1, backward="smooth")
+
+
+def test_smoothed():
+    m = tg.load_string(BALL)
+    sim = tg.Sim(m, backward="smoothed", smooth_speed=0.02)
+    sim.q, sim.v = [0.002], [-2 + 0.02]
+    sim.step()
+    g = sim.vjp(gv=[1.0])
+    assert g.v[0] == pytest.approx((1 + 5**-0.5) / 2)  # an open contact acts already
+    assert g.label.kind == "regularised"
+    assert sim.jacobian().dv_dv[0, 0] == pytest.approx(g.v[0])

@@ -106,12 +106,44 @@ static void test_large_island(void **state)
     sim_close(s);
 }
 
+/* An island in between, at first solved in velocity space, or by the solver that is asked for: the same motion, and derivatives of both. */
+static void test_both_ways(void **state)
+{
+    (void)state;
+    char *mjcf = scene_pile(2, 2);
+    double v[2][200];
+    for (int way = 0; way < 2; way++)
+    {
+        sim *s = sim_open(mjcf);
+        tg_options options = tg_default_options();
+        options.solver = way == 0 ? "newton" : "ipm";
+        tg_state at = {s->q, s->v, s->act, NULL};
+        for (int k = 0; k < s->n.nv; k++)
+            s->v[k] = 0.3 * sin(1 + 2.0 * k);
+        assert_true(s->n.nv <= 200);
+        assert_int_equal(tg_step(s->m, s->w, &options, &at, NULL, &at, &s->info), TG_OK);
+        assert_in_range(s->info.rows, 97, 240);
+        assert_int_equal(s->info.islands, 1);
+        assert_int_equal(s->info.status, TG_STEP_SOLVED);
+        memcpy(v[way], s->v, sizeof(double) * (size_t)s->n.nv);
+        double seed[200] = {1}, gradient[200] = {0};
+        tg_cotangent out = {.v = seed}, in = {.v = gradient};
+        assert_int_equal(tg_step_vjp(s->m, s->w, &out, &in, NULL), TG_OK);
+        assert_true(gradient[0] != 0);
+        for (int k = 0; way == 1 && k < s->n.nv; k++)
+            check_near("v", v[1][k], v[0][k], 1e-7);
+        sim_close(s);
+    }
+    free(mjcf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_objects_apart_and_together),
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_large_island),
+        cmocka_unit_test(test_both_ways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* Rollouts: reverse and forward mode, tapes with and without checkpoints. */
 #include <time.h>
 
+#include "support/heap_watch.h"
+
 #include "flight.h"
 
 /* A quadruped that falls onto its feet and slides. */
@@ -239,6 +241,58 @@ static void test_forward_mode(void **state)
     sim_close(s);
 }
 
+/* Nothing is allocated on the way, and a tape that has grown serves the next rollout. */
+static void test_no_allocation(void **state)
+{
+    (void)state;
+    sim *s = open_file("models/quadruped.xml");
+    for (int checkpoints = 0; checkpoints < 2; checkpoints++)
+    {
+        flight f = take_off(s, 50, checkpoints == 1);
+        throw_quadruped(s);
+        f.gv[50 * s->n.nv] = 1;
+        size_t before = tg_tape_bytes(f.tape);
+        heap.asked = 0;
+        heap.armed = true;
+        fly(&f);
+        fly_back(&f);
+        heap.armed = false;
+        assert_int_equal(heap.asked, 0);
+        assert_int_equal(tg_tape_bytes(f.tape), before);
+        land(&f);
+    }
+    sim_close(s);
+}
+
+/* A pile has more contacts than a tape foresees: it grows once. */
+static void test_tape_grows(void **state)
+{
+    (void)state;
+    char bodies[8192] = "";
+    size_t length = 0;
+    for (int i = 0; i < 12; i++)
+        length += (size_t)snprintf(
+            bodies + length, sizeof bodies - length,
+            "<body pos='%g 0 0.1'><freejoint/><geom type='box' size='0.1 0.1 0.1' mass='1'/></body>", 0.3 * i);
+    sim *s = sim_open(
+        text("<mujoco><option timestep='0.001'/><worldbody><geom type='plane' size='5 5 0.1'/>%s</worldbody></mujoco>",
+             bodies));
+    flight f = take_off(s, 20, false);
+    size_t bytes[3];
+    f.gq[20 * s->n.nv] = 1;
+    for (int k = 0; k < 3; k++)
+    {
+        bytes[k] = tg_tape_bytes(f.tape);
+        fly(&f);
+        fly_back(&f);
+        assert_true(isfinite(f.dq[0]));
+    }
+    assert_true(bytes[1] > bytes[0]);
+    assert_int_equal(bytes[2], bytes[1]);
+    land(&f);
+    sim_close(s);
+}
+
 /* Memory with checkpoints grows like the root of the number of steps. */
 static void test_tape_memory(void **state)
 {
@@ -287,8 +341,9 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_steps_come_back), cmocka_unit_test(test_checkpoints), cmocka_unit_test(test_quadruped),
-        cmocka_unit_test(test_forward_mode),    cmocka_unit_test(test_tape_memory), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_steps_come_back), cmocka_unit_test(test_checkpoints),   cmocka_unit_test(test_quadruped),
+        cmocka_unit_test(test_forward_mode),    cmocka_unit_test(test_no_allocation), cmocka_unit_test(test_tape_grows),
+        cmocka_unit_test(test_tape_memory),     cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests_name("rollout", tests, NULL, NULL);
 }
