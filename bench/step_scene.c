@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum
 {
@@ -147,6 +148,16 @@ void scene_record_own(scene *s, int skip, double lift, double speed)
 
 /* ---- the calls ---- */
 
+/* A reading of the processor's time of this thread costs 0.3 us, but what else runs on the machine does not count. */
+static double scene_clock(const scene *s)
+{
+    struct timespec t;
+    if (!s->processor_time)
+        return bench_clock();
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static void peer_pass(scene *s, double *smallest, scene_times *sum)
 {
     mj_resetData(s->mj, s->data);
@@ -157,9 +168,9 @@ static void peer_pass(scene *s, double *smallest, scene_times *sum)
         memcpy(s->data->qvel, x + s->nq, sizeof(double) * (size_t)s->nv);
         memcpy(s->data->act, x + s->nq + s->nv, sizeof(double) * (size_t)s->na);
         memcpy(s->data->ctrl, x + s->nq + s->nv + s->na, sizeof(double) * (size_t)s->nu);
-        double start = bench_clock();
+        double start = scene_clock(s);
         mj_step(s->mj, s->data);
-        double time = 1e6 * (bench_clock() - start);
+        double time = 1e6 * (scene_clock(s) - start);
         smallest[i] = smallest[i] == 0 || time < smallest[i] ? time : smallest[i];
         int iterations = 0;
         for (int k = 0; k < s->data->nisland || k < 1; k++)
@@ -180,9 +191,9 @@ static void own_pass(scene *s, double *smallest, scene_times *sum)
         double *x = (s->own != NULL ? s->own : s->states) + (size_t)i * (size_t)s->width;
         tg_state in = {x, x + s->nq, x + s->nq + s->nv, &s->cache}, out = {s->q, s->v, s->act, &s->cache};
         tg_control control = {.u = x + s->nq + s->nv + s->na};
-        double start = bench_clock();
+        double start = scene_clock(s);
         tg_status status = tg_step(s->m, s->w, &options, &in, &control, &out, &s->info);
-        double time = 1e6 * (bench_clock() - start);
+        double time = 1e6 * (scene_clock(s) - start);
         if (status != TG_OK)
             bench_die("%s, state %d: %s", s->name, i, tg_work_message(s->w));
         smallest[i] = smallest[i] == 0 || time < smallest[i] ? time : smallest[i];

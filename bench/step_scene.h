@@ -21,6 +21,7 @@ typedef struct scene
     tg_cache cache;
     double *q, *v, *act;
     tg_info info;
+    bool processor_time; /* for long steps: time of this thread alone; else the clock on the wall */
 } scene;
 
 /* From a file that both read; dt is MuJoCo's. room: contact points that a step may have. */

@@ -299,6 +299,7 @@ static tg_status difference(check *c, const tg_cotangent *out, tg_differences_co
     tg_state start = {walk->q_before, walk->v_before, walk->act_before, &walk->cache_before};
     tg_control control = {walk->u, walk->tau, walk->wrench};
     tg_differences_request request = {.params = walk->params[walk->set],
+                                      .options = &walk->options,
                                       .state = &start,
                                       .control = &control,
                                       .index = c->index,

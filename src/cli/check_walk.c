@@ -119,6 +119,8 @@ int tg_cli_walk_open(tg_cli_walk *walk, const tg_model *m, int contacts, int sam
 {
     tg_error error;
     *walk = (tg_cli_walk){.m = m, .n = tg_model_sizes(m), .seed = 1, .share = samples / 8};
+    walk->options = tg_default_options();
+    walk->options.implicit_actuators = true;
     const tg_sizes *n = &walk->n;
     tg_status status =
         contacts > 0 ? tg_work_create_for(m, contacts, &walk->w, &error) : tg_work_create(m, &walk->w, &error);
@@ -409,5 +411,5 @@ tg_status tg_cli_walk_step(tg_cli_walk *walk)
     memcpy(walk->cache_before.entry, walk->cache.entry, sizeof(tg_cache_entry) * (size_t)walk->cache.count);
     tg_state state = {walk->q, walk->v, walk->act, &walk->cache};
     tg_control control = {walk->u, walk->tau, walk->wrench};
-    return tg_step(walk->m, walk->w, NULL, &state, &control, &state, NULL);
+    return tg_step(walk->m, walk->w, &walk->options, &state, &control, &state, NULL);
 }
