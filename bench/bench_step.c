@@ -261,7 +261,7 @@ static void run_piles(const char *path, int repetitions)
     static const int piles[] = {10, 30, 100, 300, 1000};
     growth_head(
         "Piles of boxes that fell on each other, from 0.6 s on: 50 steps, of more than 100 boxes 10 (MuJoCo: up to "
-        "300 boxes, where a step takes a tenth of a second)",
+        "300 boxes)",
         "boxes", "contact");
     for (size_t i = 0; i < sizeof piles / sizeof *piles; i++)
     {

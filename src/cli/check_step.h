@@ -32,7 +32,7 @@ typedef struct tg_cli_walk
     tg_cache cache;
     double *q_before, *v_before, *act_before; /* of the last step */
     tg_cache cache_before;
-    tg_options options; /* damping of actuators is implicit: stiff ones would burst at a model's own time step */
+    tg_options options; /* implicit_actuators where they have damping */
     tg_params *params[TG_CLI_WALK_SETS];
     int set; /* of this phase */
     uint64_t seed;

@@ -115,12 +115,22 @@ static tg_status nudge_params(tg_cli_walk *walk, int set, tg_error *error)
 
 /* ---- */
 
+/* Actuators with damping of their own, which would burst at a model's time step if it were explicit. (Without it there is nothing to be
+ * implicit, and its derivative at zero has two sides.) */
+static bool has_damping(const tg_model *m, int nu)
+{
+    for (int i = 0; i < nu; i++)
+        if (field_of(m, TG_ACTUATOR, i, "bias", 2, 0) < 0)
+            return true;
+    return false;
+}
+
 int tg_cli_walk_open(tg_cli_walk *walk, const tg_model *m, int contacts, int samples)
 {
     tg_error error;
     *walk = (tg_cli_walk){.m = m, .n = tg_model_sizes(m), .seed = 1, .share = samples / 8};
     walk->options = tg_default_options();
-    walk->options.implicit_actuators = true;
+    walk->options.implicit_actuators = has_damping(m, walk->n.nu);
     const tg_sizes *n = &walk->n;
     tg_status status =
         contacts > 0 ? tg_work_create_for(m, contacts, &walk->w, &error) : tg_work_create(m, &walk->w, &error);

@@ -541,8 +541,8 @@ void tg_fronts_solve(const tg_fronts *f, double *x)
             continue;
         gather(f, own, t->nown, x, y);
         gather(f, f->order.boundary + t->bound, t->nbound, x, y + t->p);
-        tg_gemm_nt(t->p, 1, t->f - t->p, f->memory + t->upper + t->p, upper_ld(t), y + t->p, t->f - t->p, TG_GEMM_SUB, y,
-                   1);
+        tg_gemm_nt(t->p, 1, t->f - t->p, f->memory + t->upper + t->p, upper_ld(t), y + t->p, t->f - t->p, TG_GEMM_SUB,
+                   y, 1);
         scatter(f, own, t->nown, y, x);
     }
 }
