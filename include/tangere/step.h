@@ -18,6 +18,13 @@ extern "C" {
 
 /* ---- what goes in ---- */
 
+typedef enum tg_switch
+{
+    TG_OFF,
+    TG_ON,
+    TG_AS_MODEL /* as the model asks for */
+} tg_switch;
+
 typedef enum tg_restitution
 {
     TG_RESTITUTION_NEWTON, /* speed after = e times speed before; may create energy with friction */
@@ -41,8 +48,9 @@ typedef struct tg_options
     const char *solver;    /* "newton", "ipm", "pgs" */
     double tolerance;      /* m/s: residual up to which a step counts as solved, 1e-8 */
     bool implicit_damping; /* damping of joints acts on v+ (default, as MuJoCo's Euler); off: on v */
-    bool
-        implicit_actuators; /* what actuators on hinges and slides have of damping acts on v+; off (default): on v, as MuJoCo's Euler */
+    tg_switch
+        implicit_actuators; /* what actuators on hinges and slides have of damping acts on v+; off: on v, as MuJoCo's Euler. Default: on where
+                                     the model asks for an implicit integrator */
     bool implicit_springs; /* springs of hinges and slides act at q + dt v+; off (default): at q */
     bool project;          /* brings loops to rounding after the step */
     bool energy;           /* fills tg_info.kinetic and potential; costs another pass over the bodies; off by default */

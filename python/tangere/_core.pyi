@@ -131,7 +131,7 @@ class Stepper:
         tolerance: float,
         implicit_damping: bool,
         implicit_springs: bool,
-        implicit_actuators: bool,
+        implicit_actuators: int,
         project: bool,
         poisson: bool,
         backward: int,

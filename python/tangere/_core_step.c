@@ -359,7 +359,7 @@ static bool read_options(tg_py_stepper *self, PyObject *args)
     int damping, springs, actuators, project, poisson, backward;
     PyObject *solver;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUdpppppidddddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
+    if (!PyArg_ParseTuple(args, "O!dUdppippidddddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
                           &o->tolerance, &damping, &springs, &actuators, &project, &poisson, &backward,
                           &o->smooth_speed, &o->smooth_width, &o->push_speed, &o->push_gain, &o->rest_speed,
                           &self->most_contacts))
@@ -373,7 +373,7 @@ static bool read_options(tg_py_stepper *self, PyObject *args)
     o->solver = PyUnicode_AsUTF8(solver);
     o->implicit_damping = damping != 0;
     o->implicit_springs = springs != 0;
-    o->implicit_actuators = actuators != 0;
+    o->implicit_actuators = (tg_switch)actuators;
     o->project = project != 0;
     o->restitution = poisson ? TG_RESTITUTION_POISSON : TG_RESTITUTION_NEWTON;
     o->backward = (tg_backward)backward;

@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 Cache = NDArray[np.void]
 
 _RESTITUTION = ("newton", "poisson")
+_AS_MODEL = 2  # tg_switch
 _BACKWARD = ("exact", "smoothed", "toi")  # in the order of the library
 
 
@@ -229,7 +230,7 @@ def _stepper(
     tolerance: float = 1e-8,
     implicit_damping: bool = True,
     implicit_springs: bool = False,
-    implicit_actuators: bool = False,
+    implicit_actuators: bool | None = None,
     project: bool = False,
     restitution: str = "newton",
     backward: str = "exact",
@@ -251,7 +252,8 @@ def _stepper(
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
     made = _core.Stepper(
-        m, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project,
+        m, dt, solver, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
+        int(implicit_actuators), project,
         restitution == "poisson", _BACKWARD.index(backward), smooth_speed, smooth_width, push_speed, push_gain,
         0.0 if rest_speed is None else rest_speed, max_contacts,
     )  # fmt: skip
@@ -275,7 +277,8 @@ class Sim:
         tolerance         m/s, the residual up to which a step counts as solved (1e-8)
         implicit_damping  damping of joints acts on the velocity after the step (True)
         implicit_springs  springs of hinges and slides act at the position after the step (False)
-        implicit_actuators  damping of actuators on hinges and slides acts on the velocity after the step (False)
+        implicit_actuators  damping of actuators on hinges and slides acts on the velocity after the step (None: if the
+                          model asks for an implicit integrator)
         project           brings loops to rounding after the step (False)
         restitution       "newton" or "poisson"
         backward          what derivatives are of: "exact" (the steps as they are), "smoothed" (a smoothed law at the

@@ -130,7 +130,7 @@ int tg_cli_walk_open(tg_cli_walk *walk, const tg_model *m, int contacts, int sam
     tg_error error;
     *walk = (tg_cli_walk){.m = m, .n = tg_model_sizes(m), .seed = 1, .share = samples / 8};
     walk->options = tg_default_options();
-    walk->options.implicit_actuators = has_damping(m, walk->n.nu);
+    walk->options.implicit_actuators = has_damping(m, walk->n.nu) ? TG_ON : TG_OFF;
     const tg_sizes *n = &walk->n;
     tg_status status =
         contacts > 0 ? tg_work_create_for(m, contacts, &walk->w, &error) : tg_work_create(m, &walk->w, &error);

@@ -144,24 +144,27 @@ bool tg_need_matrices(const tg_model *m, tg_work *w)
 
 /* ---- products ---- */
 
+/* out += A^T x, for the columns of one tree in their rows */
+static void add_columns(int columns, int n, const double *A, const double *x, const int *row, double *out)
+{
+    int ld = v4_pad(columns);
+    for (int j = 0; j < columns; j += V4_LANES)
+    {
+        v4 sum = v4_zero();
+        for (int k = 0; k < n; k++)
+            sum += v4_splat(x[k]) * v4_load(A + (ptrdiff_t)k * ld + j);
+        for (int i = 0; i < V4_LANES && j + i < columns; i++)
+            out[row[j + i]] += sum[i];
+    }
+}
+
 void tg_rows_velocity(const tg_model *m, const tg_work *w, const double *x, double *out)
 {
     const tg_rows *r = w->rows;
     memset(out, 0, sizeof(double) * (size_t)r->nrow);
     for (int t = 0; t < m->ntree; t++)
-    {
-        int columns = r->tree_columns[t], ld = v4_pad(columns);
-        const double *J = r->J + r->tree_start[t], *xt = x + m->tree_dof[t];
-        const int *row = r->column_row + r->tree_column[t];
-        for (int j = 0; j < columns; j += V4_LANES)
-        {
-            v4 sum = v4_zero();
-            for (int k = 0; k < m->tree_ndof[t]; k++)
-                sum += v4_splat(xt[k]) * v4_load(J + (ptrdiff_t)k * ld + j);
-            for (int i = 0; i < V4_LANES && j + i < columns; i++)
-                out[row[j + i]] += sum[i];
-        }
-    }
+        add_columns(r->tree_columns[t], m->tree_ndof[t], r->J + r->tree_start[t], x + m->tree_dof[t],
+                    r->column_row + r->tree_column[t], out);
 }
 
 /* the impulses of a tree's columns, with zeros in the padding */
@@ -192,5 +195,33 @@ void tg_rows_response(const tg_model *m, const tg_work *w, const double *L, doub
         for (int k = 0; k < n; k++)
             xt[k] = v4_dot_of(ld, J + (ptrdiff_t)k * ld, Lt);
         tg_ltl_solve(&m->tree_ltl[t], w->M + m->tree_matrix[t], w->dinv + m->tree_dof[t], xt);
+    }
+}
+
+void tg_rows_half(const tg_model *m, const tg_work *w, double *x, double *out)
+{
+    const tg_rows *r = w->rows;
+    memset(out, 0, sizeof(double) * (size_t)r->nrow);
+    for (int t = 0; t < m->ntree; t++)
+    {
+        int columns = r->tree_columns[t], first = m->tree_dof[t];
+        tg_ltl_solve_lt(&m->tree_ltl[t], w->M + m->tree_matrix[t], x + first);
+        for (int k = first; k < first + m->tree_ndof[t]; k++)
+            x[k] *= r->root_d[k];
+        add_columns(columns, m->tree_ndof[t], r->Y + r->tree_start[t], x + first, r->column_row + r->tree_column[t],
+                    out);
+    }
+}
+
+void tg_rows_other_half(const tg_model *m, const tg_work *w, const double *L, double *x)
+{
+    const tg_rows *r = w->rows;
+    for (int t = 0; t < m->ntree; t++)
+    {
+        int ld = v4_pad(r->tree_columns[t]), first = m->tree_dof[t];
+        const double *Y = r->Y + r->tree_start[t], *Lt = gather_columns(r, t, L, r->gathered);
+        for (int k = 0; k < m->tree_ndof[t]; k++)
+            x[first + k] = r->root_d[first + k] * (x[first + k] + v4_dot_of(ld, Y + (ptrdiff_t)k * ld, Lt));
+        tg_ltl_solve_l(&m->tree_ltl[t], w->M + m->tree_matrix[t], x + first);
     }
 }

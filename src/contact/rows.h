@@ -245,6 +245,11 @@ bool tg_need_matrices(const tg_model *m, tg_work *w);
 void tg_rows_velocity(const tg_model *m, const tg_work *w, const double *x, double *out);
 void tg_rows_response(const tg_model *m, const tg_work *w, const double *L, double *x);
 
+/* M^-1 (x + J^T L) in two halves, where every island has its matrix (tg_need_matrices): x <- D^-1/2 L^-T x and out = J M^-1 x of the
+ * x that was there; then the rest. */
+void tg_rows_half(const tg_model *m, const tg_work *w, double *x, double *out);
+void tg_rows_other_half(const tg_model *m, const tg_work *w, const double *L, double *x);
+
 /* The problem of one island, as its solver sees it. (islands.c) */
 tg_island tg_island_problem(const tg_rows *r, const tg_rows_island *island);
 

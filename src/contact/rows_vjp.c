@@ -106,14 +106,9 @@ static double apply(const point_gradient *g, tg_point_motion d)
 static void place_gradient(const reverse *r, int geom, pull displaced)
 {
     const tg_model *m = r->m;
-    mat3 R = tg_body_rotation(r->w, m->geom_body[geom]);
-    v4 g_pos = mat3_mul_t(R, displaced.lin), turn = mat3_mul_t(R, displaced.ang);
-    double T[12];
-    tg_quat_raw_tangent(TG_PARAM(r->w->params, geom_quat) + 4 * geom, T);
-    for (int i = 0; i < 3; i++)
-        r->g.params[m->offset.geom_pos + 3 * geom + i] += g_pos[i];
-    for (int i = 0; i < 4; i++)
-        r->g.params[m->offset.geom_quat + 4 * geom + i] += T[i] * turn[0] + T[4 + i] * turn[1] + T[8 + i] * turn[2];
+    mat3 to_body = mat3_transpose(tg_body_rotation(r->w, m->geom_body[geom]));
+    tg_add3(r->g.params + m->offset.geom_pos + 3 * geom, mat3_mul(to_body, displaced.lin));
+    tg_add3(r->g.params + m->offset.geom_quat + 4 * geom, mat3_mul(to_body, displaced.ang));
 }
 
 /* how many numbers of its size a geom's surface depends on */
@@ -124,6 +119,18 @@ static int sizes_of(int type)
         [TG_GEOM_ELLIPSOID] = 3, [TG_GEOM_CYLINDER] = 2, [TG_GEOM_BOX] = 3,    [TG_GEOM_MESH] = 3};
     _Static_assert(sizeof count / sizeof count[0] == TG_GEOM_TYPE_COUNT, "one a type");
     return count[type];
+}
+
+/* A curved surface that grows is displaced at the contact, and its normals stay: by its shift, as the geom itself would be. */
+static double size_gradient(const tg_touch *t, const tg_query *query, int which, int k, const point_gradient *g,
+                            pull displaced)
+{
+    const tg_contact_point *c = &t->at;
+    if (c->kind != TG_POINT_WITNESS || tg_has_course(c) || c->surface[which].flat > 0)
+        return apply(g, tg_motion_by_size(query, c, which, k));
+    double side = which == 0 ? -0.5 : 0.5;
+    v4 outward = which == 0 ? c->normal : -c->normal, at = c->point + c->normal * v4_splat(side * c->distance);
+    return v4_dot(displaced.lin, tg_size_shift(&query->shape[which], at, outward, k));
 }
 
 /* place and size of a geom; displaced: at the contact point */
@@ -137,7 +144,7 @@ static void geom_gradient(const reverse *r, const tg_touch *t, const tg_query *q
     int first = m->geom_type[geom] == TG_GEOM_HFIELD ? m->offset.hfield_size + 4 * m->geom_hfield[geom]
                                                      : m->offset.geom_size + 3 * geom;
     for (int k = 0; k < sizes_of(m->geom_type[geom]); k++)
-        r->g.params[first + k] += apply(g, tg_motion_by_size(query, &t->at, which, k));
+        r->g.params[first + k] += size_gradient(t, query, which, k, g, displaced);
 }
 
 /* A contact whose normal is that of where the geoms will be, x' = x + dt v, R' = Exp(dt w) R: what displaces these places beyond the geoms' own

@@ -107,6 +107,13 @@ void tg_space_update(const tg_model *m, tg_work *w)
         place_geom(m, w, g);
 }
 
+void tg_space_update_pair(const tg_model *m, tg_work *w, tg_geom_pair pair)
+{
+    place_terrains(m, w);
+    place_geom(m, w, pair.first);
+    place_geom(m, w, pair.second);
+}
+
 /* ---- which are near ---- */
 
 int tg_declared_pair(const tg_model *m, tg_geom_pair pair)

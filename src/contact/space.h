@@ -51,6 +51,9 @@ void tg_space_init(tg_space *s, const tg_model *m);
 /* Geoms at the poses of the bodies (after tg_place). */
 void tg_space_update(const tg_model *m, tg_work *w);
 
+/* The same for two geoms alone. */
+void tg_space_update_pair(const tg_model *m, tg_work *w, tg_geom_pair pair);
+
 /* Pairs whose bounds, grown by their margins and half of `grow` each, overlap. After tg_space_update. */
 tg_status tg_space_near(const tg_model *m, tg_work *w, double grow);
 

@@ -11,27 +11,39 @@ typedef struct transmission_gradient
     double length, rate, arm;
 } transmission_gradient;
 
-/* gear times something at a joint; the ball's length is gear . Log(q) */
+static bool has_axis(const tg_model *m, int joint)
+{
+    return m->joint_type[joint] == TG_JOINT_HINGE || m->joint_type[joint] == TG_JOINT_SLIDE;
+}
+
+/* gear times q of a hinge or slide */
+static void axis_reverse(const tg_model *m, const tg_work *w, int i, const double *q, const double *v, const double *y,
+                         transmission_gradient t, tg_gradient g)
+{
+    int joint = m->actuator_target[i], dof = m->joint_dof[joint];
+    double gear = TG_PARAM(w->params, actuator_gear)[6 * i];
+    g.q[dof] += t.length * gear;
+    g.v[dof] += t.rate * gear;
+    if (g.params != NULL)
+        g.params[m->offset.actuator_gear + 6 * i] += t.length * q[m->joint_q[joint]] + t.rate * v[dof] + t.arm * y[dof];
+}
+
+/* gear times something at a ball or free joint; the ball's length is gear . Log(q), the free joint's 0 */
 static void joint_reverse(const tg_model *m, const tg_work *w, int i, const double *q, const double *v, const double *y,
                           transmission_gradient t, tg_gradient g)
 {
     int joint = m->actuator_target[i], dof = m->joint_dof[joint];
     const double *gear = TG_PARAM(w->params, actuator_gear) + 6 * i;
-    int n = m->joint_type[joint] == TG_JOINT_FREE ? 6 : m->joint_type[joint] == TG_JOINT_BALL ? 3 : 1;
+    bool ball = m->joint_type[joint] == TG_JOINT_BALL;
     double unit[6] = {0}, slope[6] = {0}; /* length / gear, d length / d q */
-    if (m->joint_type[joint] == TG_JOINT_BALL)
+    if (ball)
     {
         double quat[4];
         tg_quat_normalise(q + m->joint_q[joint], quat);
         tg_quat_log(quat, unit);
         tg_ball_length_gradient(m, w, i, q, slope);
     }
-    else if (m->joint_type[joint] != TG_JOINT_FREE)
-    {
-        unit[0] = q[m->joint_q[joint]];
-        slope[0] = gear[0];
-    }
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < (ball ? 3 : 6); k++)
     {
         g.q[dof + k] += t.length * slope[k];
         g.v[dof + k] += t.rate * gear[k];
@@ -73,16 +85,10 @@ static void site_reverse(const tg_model *m, tg_work *w, int i, transmission_grad
     v4 g_force = mat3_mul_t(R, at_site), g_torque = mat3_mul_t(R, S.ang);
     v4 g_pos = mat3_mul_t(body_rot, v4_cross(force, S.ang));
     v4 turn = mat3_mul_t(body_rot, v4_cross(force, at_site) + v4_cross(torque, S.ang));
-    double T[12];
-    tg_quat_raw_tangent(quat, T);
-    for (int k = 0; k < 3; k++)
-    {
-        g.params[m->offset.actuator_gear + 6 * i + k] += g_force[k];
-        g.params[m->offset.actuator_gear + 6 * i + 3 + k] += g_torque[k];
-        g.params[m->offset.site_pos + 3 * site + k] += g_pos[k];
-    }
-    for (int k = 0; k < 4; k++)
-        g.params[m->offset.site_quat + 4 * site + k] += T[k] * turn[0] + T[4 + k] * turn[1] + T[8 + k] * turn[2];
+    tg_add3(g.params + m->offset.actuator_gear + 6 * i, g_force);
+    tg_add3(g.params + m->offset.actuator_gear + 6 * i + 3, g_torque);
+    tg_add3(g.params + m->offset.site_pos + 3 * site, g_pos);
+    tg_add3(g.params + m->offset.site_quat + 4 * site, turn);
 }
 
 /* Gradient with respect to the signal and the rate of activation, on to act, u and the parameters behind them. */
@@ -109,19 +115,12 @@ void tg_signal_reverse(const tg_model *m, const tg_work *w, int i, const tg_driv
         gparams[m->offset.actuator_ctrl_range + 2 * i + d->control_end] += g_control;
 }
 
-/* moment . y; a hinge or slide has one number */
+/* moment . y, over the dofs that it has */
 static double arm_of(const tg_model *m, int i, const double *moment, const double *y)
 {
-    int joint = m->actuator_target[i], first = 0, last = m->nv;
-    bool single = m->actuator_transmission[i] == TG_TRANSMISSION_JOINT &&
-                  (m->joint_type[joint] == TG_JOINT_HINGE || m->joint_type[joint] == TG_JOINT_SLIDE);
-    if (single)
-    {
-        first = m->joint_dof[joint];
-        last = first + 1;
-    }
+    tg_span across = tg_actuator_span(m, i);
     double arm = 0;
-    for (int k = first; k < last; k++)
+    for (int k = across.first; k < across.last; k++)
         arm += moment[k] * y[k];
     return arm;
 }
@@ -137,7 +136,9 @@ void tg_actuator_reverse(const tg_model *m, tg_work *w, int i, const tg_drive *d
     double g_force = d->force_end < 0 ? arm : 0;
     transmission_gradient t = {g_force * (gain[1] * d->signal + bias[1]), g_force * (gain[2] * d->signal + bias[2]),
                                d->force};
-    if (m->actuator_transmission[i] == TG_TRANSMISSION_JOINT)
+    if (m->actuator_transmission[i] == TG_TRANSMISSION_JOINT && has_axis(m, m->actuator_target[i]))
+        axis_reverse(m, w, i, q, v, y, t, g);
+    else if (m->actuator_transmission[i] == TG_TRANSMISSION_JOINT)
         joint_reverse(m, w, i, q, v, y, t, g);
     else if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
         tendon_reverse(m, w, i, q, v, y, t, g);
@@ -198,6 +199,7 @@ tg_status tg_actuation_vjp(const tg_model *m, tg_work *w, const double *q, const
         tg_actuator_reverse(m, w, i, &d, q, v, act, passed, g_rate, g_act, g_u, g);
     }
     tg_adjoint_end(m, w, q, false, g.q, g.v, g.a, g.params);
+    tg_gradient_end(m, w, g.params);
     tg_gradient_copy(m, g.q, gq);
     tg_gradient_copy(m, g.v, gv);
     if (gact != NULL)

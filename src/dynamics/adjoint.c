@@ -75,27 +75,26 @@ static body_motion motion_of(const tg_model *m, const tg_work *w, int body)
     return b;
 }
 
+/* the places xy, xz, yz of a symmetric matrix: rows and columns */
+#define FIRST(x) V4_SHUFFLE(x, 0, 0, 1, 3)
+#define SECOND(x) V4_SHUFFLE(x, 1, 2, 2, 3)
+
 /* phi = Y.(I A + V x* I V) = Y.I A + Z.I V, with I = (m, c, Ic). A point mass gives m (y_c.a_c + z_c.v_c), x_c the
  * velocity-like vector of x at c; Ic gives y_w.Ic a_w + z_w.Ic v_w. */
 static void add_inertial_gradient(const tg_params *p, int body, const body_motion *b, double scale, double *gparams)
 {
     const tg_param_offsets *at = &p->model->offset;
+    mat3 to_body = mat3_transpose(b->R);
     v4 yc = twist_at(b->Y, b->c), ac = twist_at(b->A, b->c), zc = twist_at(b->Z, b->c), vc = twist_at(b->V, b->c);
-    gparams[at->body_mass + body] += scale * (v4_dot(yc, ac) + v4_dot(zc, vc));
+    gparams[at->body_mass + body] += scale * v4_sum(yc * ac + zc * vc);
     v4 shift = v4_cross(ac, b->Y.ang) + v4_cross(yc, b->A.ang) + v4_cross(vc, b->Z.ang) + v4_cross(zc, b->V.ang);
-    v4 local = mat3_mul_t(b->R, shift) * v4_splat(scale * TG_PARAM(p, body_mass)[body]);
-    for (int i = 0; i < 3; i++)
-        gparams[at->body_com + 3 * body + i] += local[i];
-    v4 y = mat3_mul_t(b->R, b->Y.ang), a = mat3_mul_t(b->R, b->A.ang);
-    v4 z = mat3_mul_t(b->R, b->Z.ang), v = mat3_mul_t(b->R, b->V.ang);
-    double *g = gparams + at->body_inertia + 6 * body;
-    static const int first[3] = {0, 0, 1}, second[3] = {1, 2, 2};
-    for (int i = 0; i < 3; i++)
-    {
-        int j = first[i], k = second[i];
-        g[i] += scale * (y[i] * a[i] + z[i] * v[i]);
-        g[3 + i] += scale * (y[j] * a[k] + y[k] * a[j] + z[j] * v[k] + z[k] * v[j]);
-    }
+    tg_add3(gparams + at->body_com + 3 * body,
+            mat3_mul(to_body, shift) * v4_splat(scale * TG_PARAM(p, body_mass)[body]));
+    v4 y = mat3_mul(to_body, b->Y.ang * v4_splat(scale)), a = mat3_mul(to_body, b->A.ang);
+    v4 z = mat3_mul(to_body, b->Z.ang * v4_splat(scale)), v = mat3_mul(to_body, b->V.ang);
+    v4 off = FIRST(y) * SECOND(a) + SECOND(y) * FIRST(a) + FIRST(z) * SECOND(v) + SECOND(z) * FIRST(v);
+    tg_add3(gparams + at->body_inertia + 6 * body, y * a + z * v);
+    tg_add3(gparams + at->body_inertia + 6 * body + 3, off);
 }
 
 static inertia body_inertia(const tg_params *p, int body, const body_motion *b)
@@ -105,40 +104,54 @@ static inertia body_inertia(const tg_params *p, int body, const body_motion *b)
     return inertia_make(TG_PARAM(p, body_mass)[body], b->c, b->R, full);
 }
 
+typedef struct inertia_seeds
+{
+    spatial V, A, Y;
+} inertia_seeds;
+
 /* d phi / d V, d A, d Y of a body or of all bodies on a node, times scale */
-static void seed_inertia(tg_work *w, int body, inertia I, spatial V, spatial A, spatial Y, double scale)
+static inertia_seeds seeds_of(inertia I, spatial V, spatial A, spatial Y, double scale)
 {
     spatial h = inertia_mul(I, V);
     spatial Vbar = spatial_sub(inertia_mul(I, motion_cross(Y, V)), force_cross(Y, h));
     spatial Ybar = spatial_add(inertia_mul(I, A), force_cross(V, h));
-    add(w->Vbar, body, spatial_scale(Vbar, scale));
-    add(w->Ybar, body, spatial_scale(Ybar, scale));
-    add(w->Abar, body, spatial_scale(inertia_mul(I, Y), scale));
+    return (inertia_seeds){spatial_scale(Vbar, scale), spatial_scale(inertia_mul(I, Y), scale),
+                           spatial_scale(Ybar, scale)};
 }
 
-/* where bodies sit on their node does not matter: all of them at once, with the inertias of the position stage */
+static void add_seeds(tg_work *w, int body, inertia_seeds s, double sign)
+{
+    add(w->Vbar, body, spatial_scale(s.V, sign));
+    add(w->Abar, body, spatial_scale(s.A, sign));
+    add(w->Ybar, body, spatial_scale(s.Y, sign));
+}
+
+/* all bodies of a node at once, with the inertias of the position stage */
 static void seed_nodes(const tg_model *m, tg_work *w, double scale)
 {
     for (int i = 1; i < m->nnode; i++)
         if (m->node_massive[i])
-            seed_inertia(w, m->node_body[i], inertia_load(w->inertia + INERTIA_SIZE * i), load(w->V, i), load(w->A, i),
-                         load(w->Y, i), scale);
+            add_seeds(w, m->node_body[i],
+                      seeds_of(inertia_load(w->inertia + INERTIA_SIZE * i), load(w->V, i), load(w->A, i), load(w->Y, i),
+                               scale),
+                      1);
 }
 
 void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparams)
 {
-    if (gparams == NULL)
-    {
-        seed_nodes(m, w, scale);
-        return;
-    }
-    for (int body = 1; body < m->nbody; body++)
+    seed_nodes(m, w, scale);
+    for (int body = 1; body < m->nbody && gparams != NULL; body++)
     {
         if (m->body_node[body] == 0)
             continue;
         body_motion b = motion_of(m, w, body);
-        seed_inertia(w, body, body_inertia(w->params, body, &b), b.V, b.A, b.Y, scale);
         add_inertial_gradient(w->params, body, &b, scale, gparams);
+        if (body == m->body_weld[body])
+            continue;
+        /* where this one sits on its node matters: its part of the node's seeds is its own */
+        inertia_seeds own = seeds_of(body_inertia(w->params, body, &b), b.V, b.A, b.Y, scale);
+        add_seeds(w, body, own, 1);
+        add_seeds(w, m->body_weld[body], own, -1);
     }
 }
 
@@ -164,9 +177,7 @@ static void seed_end(const tg_model *m, tg_work *w, const tg_segment *s, int end
     if (gparams == NULL)
         return;
     v4 total = g.position + v4_cross(g.velocity, V.ang) + v4_cross(g.cotangent, Y.ang);
-    v4 local = mat3_mul_t(tg_body_rotation(w, body), total);
-    for (int i = 0; i < 3; i++)
-        gparams[m->offset.site_pos + 3 * s->site[end] + i] += local[i];
+    tg_add3(gparams + m->offset.site_pos + 3 * s->site[end], mat3_mul_t(tg_body_rotation(w, body), total));
 }
 
 static v4 end_velocity(const tg_model *m, const tg_work *w, const tg_segment *s, int end, const double *twists)
@@ -200,54 +211,79 @@ void tg_adjoint_tendon(const tg_model *m, tg_work *w, int tendon, double g_lengt
 
 /* ---- gradients of where things are ---- */
 
-/* a rotation vector theta in axes R about a point, as the gradient g . theta of a twist's covector */
-static v4 rotation_gradient(spatial covector, v4 point, mat3 R)
+/* moment of a covector about a point: the gradient of a rotation about it */
+static v4 moment_about(spatial covector, v4 point)
 {
-    return mat3_mul_t(R, covector.ang - v4_cross(point, covector.lin));
+    return covector.ang - v4_cross(point, covector.lin);
 }
 
 static void add_body_gradient(const tg_model *m, const tg_work *w, int body, spatial covector, double *gparams)
 {
-    const tg_params *p = w->params;
     int parent = m->body_parent[body];
-    mat3 R = tg_body_rotation(w, parent);
-    v4 at = v4_load(w->body_pos + 4 * parent) + mat3_mul_mem(R, TG_PARAM(p, body_pos) + 3 * body);
-    v4 g_pos = mat3_mul_t(R, covector.lin);
-    v4 g_turn = rotation_gradient(covector, at - tg_node_origin(m, w, m->body_node[body]), R);
-    double T[12];
-    tg_quat_raw_tangent(TG_PARAM(p, body_quat) + 4 * body, T);
-    for (int i = 0; i < 3; i++)
-        gparams[m->offset.body_pos + 3 * body + i] += g_pos[i];
-    for (int i = 0; i < 4; i++)
-        gparams[m->offset.body_quat + 4 * body + i] += T[i] * g_turn[0] + T[4 + i] * g_turn[1] + T[8 + i] * g_turn[2];
+    mat3 R = tg_body_rotation(w, parent), to_parent = mat3_transpose(R);
+    v4 at = v4_load(w->body_pos + 4 * parent) + mat3_mul_mem(R, TG_PARAM(w->params, body_pos) + 3 * body) -
+            tg_node_origin(m, w, m->body_node[body]);
+    tg_add3(gparams + m->offset.body_pos + 3 * body, mat3_mul(to_parent, covector.lin));
+    tg_add3(gparams + m->offset.body_quat + 4 * body, mat3_mul(to_parent, moment_about(covector, at)));
+}
+
+/* What a joint does to vectors between the frames before and after it, in the world: R_after = E R_before. */
+typedef struct joint_turn
+{
+    v4 axis, c, s; /* E x = c x + s axis x x + (1 - c) (axis . x) axis */
+} joint_turn;
+
+static joint_turn turn_of(const tg_model *m, const tg_work *w, int joint)
+{
+    bool hinge = m->joint_type[joint] == TG_JOINT_HINGE;
+    return (joint_turn){v4_load(w->joint_axis + 4 * joint), v4_splat(hinge ? w->joint_cos[joint] : 1),
+                        v4_splat(hinge ? w->joint_sin[joint] : 0)};
+}
+
+static v4 turned(const joint_turn *t, v4 x)
+{
+    v4 along = t->axis * v4_splat(v4_dot(t->axis, x));
+    return t->c * (x - along) + t->s * v4_cross(t->axis, x) + along;
 }
 
 /* A moved anchor is a displacement of what comes before the joint and the opposite one of what comes after it; a turned axis
- * likewise: Exp((S a) q) = S Exp(a q) S^T. ref shifts q without its rate. */
-static void add_joint_gradient(const tg_model *m, const tg_work *w, int joint, const double *q, spatial before,
-                               spatial after, double *gparams)
+ * likewise: Exp((S a) q) = S Exp(a q) S^T, and theta = a x da / |a|. ref shifts q without its rate. to_after = R_after^T. */
+static void add_axis_joint_gradient(const tg_model *m, const tg_work *w, int joint, const double *q, mat3 to_after,
+                                    spatial before, spatial after, double *gparams)
 {
-    const tg_params *p = w->params;
+    joint_turn t = turn_of(m, w, joint);
+    v4 at_before = v4_load(w->joint_anchor + 4 * joint) - tg_node_origin(m, w, m->joint_node[joint]);
+    v4 at_after = at_before;
+    if (m->joint_type[joint] == TG_JOINT_SLIDE)
+        at_after += t.axis * v4_splat(q[m->joint_q[joint]] - TG_PARAM(w->params, joint_ref)[joint]);
+    v4 force = turned(&t, before.lin) - after.lin;
+    v4 turn = turned(&t, moment_about(before, at_before)) - moment_about(after, at_after);
+    tg_add3(gparams + m->offset.joint_pos + 3 * joint, mat3_mul(to_after, force));
+    tg_add3(gparams + m->offset.joint_axis + 3 * joint, mat3_mul(to_after, v4_cross(turn, t.axis)));
+    gparams[m->offset.joint_ref + joint] -= spatial_dot(before, load(w->J, m->joint_dof[joint]));
+}
+
+/* Adds the gradients of a joint, and makes to_after what it is for the joint before this one. */
+static void add_joint_gradient(const tg_model *m, const tg_work *w, int joint, const double *q, mat3 *to_after,
+                               spatial before, spatial after, double *gparams)
+{
+    bool more = joint > m->body_joint[m->joint_body[joint]];
     if (m->joint_type[joint] == TG_JOINT_FREE)
         return;
-    tg_joint_frames f = tg_frames_of_joint(m, w, joint, q);
-    v4 g_pos = mat3_mul_t(f.rot_before, before.lin) - mat3_mul_t(f.rot_after, after.lin);
-    for (int i = 0; i < 3; i++)
-        gparams[m->offset.joint_pos + 3 * joint + i] += g_pos[i];
     if (m->joint_type[joint] == TG_JOINT_BALL)
+    {
+        v4 own = mat3_mul(*to_after, after.lin);
+        *to_after = mat3_product(mat3_from_quat(q + m->joint_q[joint]), *to_after);
+        tg_add3(gparams + m->offset.joint_pos + 3 * joint, mat3_mul(*to_after, before.lin) - own);
         return;
-    v4 origin = tg_node_origin(m, w, m->joint_node[joint]);
-    v4 anchor = v4_load3(TG_PARAM(p, joint_pos) + 3 * joint);
-    v4 at_before = f.pos_before + mat3_mul(f.rot_before, anchor) - origin;
-    v4 at_after = f.pos_after + mat3_mul(f.rot_after, anchor) - origin;
-    v4 g_turn = rotation_gradient(before, at_before, f.rot_before) - rotation_gradient(after, at_after, f.rot_after);
-    const double *raw = TG_PARAM(p, joint_axis) + 3 * joint;
-    double norm = sqrt(raw[0] * raw[0] + raw[1] * raw[1] + raw[2] * raw[2]);
-    v4 axis = v4_load(p->joint_axis + 4 * joint);
-    v4 g_axis = v4_cross(g_turn, axis); /* theta = a x da / |a|: perpendicular to the axis, as it must be */
-    for (int i = 0; i < 3; i++)
-        gparams[m->offset.joint_axis + 3 * joint + i] += g_axis[i] / norm;
-    gparams[m->offset.joint_ref + joint] -= spatial_dot(before, load(w->J, m->joint_dof[joint]));
+    }
+    add_axis_joint_gradient(m, w, joint, q, *to_after, before, after, gparams);
+    if (!more || m->joint_type[joint] != TG_JOINT_HINGE)
+        return;
+    joint_turn t = turn_of(m, w, joint);
+    t.s = -t.s; /* R_before = E^T R_after */
+    mat3 R = mat3_transpose(*to_after);
+    *to_after = mat3_transpose((mat3){{turned(&t, R.c[0]), turned(&t, R.c[1]), turned(&t, R.c[2])}});
 }
 
 /* ---- the pass ---- */
@@ -333,6 +369,7 @@ TG_INLINE void pass_body(const tg_model *m, tg_work *w, int body, const double *
         s.Z = load(w->Zbar, body);
     spatial covector =
         gparams != NULL ? displacement_covector(w, m->body_node[body], use, &s) : spatial_zero(); /* behind the body */
+    mat3 to_after = gparams != NULL ? mat3_transpose(tg_body_rotation(w, body)) : mat3_identity();
     for (int j = m->body_joint[body] + m->body_njoint[body] - 1; j >= m->body_joint[body]; j--)
     {
         spatial after = covector;
@@ -340,7 +377,7 @@ TG_INLINE void pass_body(const tg_model *m, tg_work *w, int body, const double *
             pass_node(m, w, m->joint_node[j] + 1, use, &s, gq, gv, ga);
         covector = pass_node(m, w, m->joint_node[j], use, &s, gq, gv, ga);
         if (gparams != NULL)
-            add_joint_gradient(m, w, j, q, covector, after, gparams);
+            add_joint_gradient(m, w, j, q, &to_after, covector, after, gparams);
     }
     bool free = m->body_njoint[body] > 0 && m->joint_type[m->body_joint[body]] == TG_JOINT_FREE;
     if (gparams != NULL && !free)

@@ -13,6 +13,12 @@
 
 #include "dynamics/work.h"
 
+/* Adds a 3-vector to three numbers. */
+static inline void tg_add3(double *sum, v4 x)
+{
+    v4_store3(sum, v4_load3(sum) + x);
+}
+
 /* Clears the seeds and makes Y from y (nv). After the velocity pass. */
 void tg_adjoint_begin(const tg_model *m, tg_work *w, const double *y);
 
@@ -31,8 +37,8 @@ void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparam
 void tg_adjoint_tendon(const tg_model *m, tg_work *w, int tendon, double g_length, double g_rate, double g_moment,
                        double *gparams);
 
-/* The backward pass: adds to gq, gv, ga (nv each) and to the geometric parameters in gparams (may be NULL). Where the scalar has
- * no Abar, A need not be there: set use_a to false. */
+/* The backward pass: adds to gq, gv, ga (nv each) and to the geometric parameters in gparams (may be NULL), whose turns are left to
+ * tg_gradient_end (vjp.h). Where the scalar has no Abar, A need not be there: set use_a to false. */
 void tg_adjoint_end(const tg_model *m, tg_work *w, const double *q, bool use_a, double *gq, double *gv, double *ga,
                     double *gparams);
 

@@ -25,23 +25,21 @@ static void ball_spring(const tg_model *m, const tg_work *w, int joint, const do
     bool free = m->joint_type[joint] == TG_JOINT_FREE;
     int dof = m->joint_dof[joint] + (free ? 3 : 0), body = m->joint_body[joint];
     double k = TG_PARAM(w->params, joint_stiffness)[joint], r[3], dq[9], drest[9];
-    tg_ball_deflection(m, w, joint, q, r, dq, drest);
-    for (int i = 0; i < 3; i++)
+    bool off = k == 0; /* then only the stiffness itself counts */
+    tg_ball_deflection(m, w, joint, q, r, off ? NULL : dq, off ? NULL : drest);
+    for (int i = 0; i < 3 && !off; i++)
         g.q[dof + i] -= k * (dq[i] * y[dof] + dq[3 + i] * y[dof + 1] + dq[6 + i] * y[dof + 2]);
     if (g.params == NULL)
         return;
     for (int i = 0; i < 3; i++)
         g.params[m->offset.joint_stiffness + joint] -= r[i] * y[dof + i];
-    if (!free)
+    if (!free || off)
         return;
     v4 turn = v4_zero(); /* gradient in the axes of the rest orientation, then of its parent */
     for (int i = 0; i < 3; i++)
         turn[i] = -k * (drest[i] * y[dof] + drest[3 + i] * y[dof + 1] + drest[6 + i] * y[dof + 2]);
     turn = mat3_mul(mat3_load(w->params->body_rot + MAT3_SIZE * body), turn);
-    double T[12];
-    tg_quat_raw_tangent(TG_PARAM(w->params, body_quat) + 4 * body, T);
-    for (int i = 0; i < 4; i++)
-        g.params[m->offset.body_quat + 4 * body + i] += T[i] * turn[0] + T[4 + i] * turn[1] + T[8 + i] * turn[2];
+    tg_add3(g.params + m->offset.body_quat + 4 * body, turn);
 }
 
 static void joint_spring(const tg_model *m, const tg_work *w, int j, const double *q, const double *y, tg_gradient g)
@@ -126,6 +124,7 @@ tg_status tg_passive_vjp(const tg_model *m, tg_work *w, const double *q, const d
     tg_adjoint_begin(m, w, y);
     tg_passive_reverse(m, w, q, v, y, g);
     tg_adjoint_end(m, w, q, false, g.q, g.v, g.a, g.params);
+    tg_gradient_end(m, w, g.params);
     tg_gradient_copy(m, g.q, gq);
     tg_gradient_copy(m, g.v, gv);
     return TG_OK;

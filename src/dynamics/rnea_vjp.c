@@ -1,7 +1,10 @@
 /* Reverse mode of inverse dynamics: O(nv), no matrix is formed. */
+#include <math.h>
+
 #include "dynamics/kinematics.h"
 #include "dynamics/rnea.h"
 #include "dynamics/vjp.h"
+#include "tangere/algebra.h"
 
 tg_gradient tg_gradient_begin(const tg_model *m, tg_work *w, double *params)
 {
@@ -10,6 +13,37 @@ tg_gradient tg_gradient_begin(const tg_model *m, tg_work *w, double *params)
     if (params != NULL)
         memset(params, 0, sizeof(double) * (size_t)m->nparams);
     return (tg_gradient){zeros, zeros + m->nv, zeros + 2 * m->nv, params};
+}
+
+/* of a rotation to those of a quaternion of any length */
+static void end_quaternions(int count, const double *quat, double *g)
+{
+    for (int i = 0; i < 4 * count; i += 4)
+    {
+        if (g[i] == 0 && g[i + 1] == 0 && g[i + 2] == 0)
+            continue;
+        double T[12], turn[3] = {g[i], g[i + 1], g[i + 2]};
+        tg_quat_raw_tangent(quat + i, T);
+        for (int k = 0; k < 4; k++)
+            g[i + k] = T[k] * turn[0] + T[4 + k] * turn[1] + T[8 + k] * turn[2];
+    }
+}
+
+void tg_gradient_end(const tg_model *m, const tg_work *w, double *params)
+{
+    if (params == NULL)
+        return;
+    const tg_params *p = w->params;
+    end_quaternions(m->nbody, TG_PARAM(p, body_quat), params + m->offset.body_quat);
+    end_quaternions(m->ngeom, TG_PARAM(p, geom_quat), params + m->offset.geom_quat);
+    end_quaternions(m->nsite, TG_PARAM(p, site_quat), params + m->offset.site_quat);
+    const double *axis = TG_PARAM(p, joint_axis);
+    for (int i = 0; i < 3 * m->njoint; i += 3)
+    {
+        double norm = sqrt(axis[i] * axis[i] + axis[i + 1] * axis[i + 1] + axis[i + 2] * axis[i + 2]);
+        for (int k = 0; k < 3 && norm > 0; k++)
+            params[m->offset.joint_axis + i + k] /= norm;
+    }
 }
 
 void tg_gradient_copy(const tg_model *m, const double *gradient, double *out)
@@ -44,6 +78,7 @@ tg_status tg_rnea_vjp(const tg_model *m, tg_work *w, const double *q, const doub
     tg_adjoint_begin(m, w, y);
     tg_rnea_reverse(m, w, a, y, 1, g);
     tg_adjoint_end(m, w, q, true, g.q, g.v, g.a, g.params);
+    tg_gradient_end(m, w, g.params);
     tg_gradient_copy(m, g.q, gq);
     tg_gradient_copy(m, g.v, gv);
     tg_gradient_copy(m, g.a, ga);

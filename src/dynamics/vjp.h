@@ -15,6 +15,11 @@ typedef struct tg_gradient
 /* Four zeroed vectors of the workspace; params is cleared too if it is there. */
 tg_gradient tg_gradient_begin(const tg_model *m, tg_work *w, double *params);
 
+/* While gradients are added up, a quaternion's first three numbers hold the gradient of a small rotation in the axes of its parent, its fourth nothing, and a
+ * joint's axis the gradient of its direction. This turns them into those of the numbers as they are written, once: which is linear, and depends on the parameters
+ * alone. params may be NULL. */
+void tg_gradient_end(const tg_model *m, const tg_work *w, double *params);
+
 /* Copies n = nv numbers where out is not NULL. */
 void tg_gradient_copy(const tg_model *m, const double *gradient, double *out);
 

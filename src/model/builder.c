@@ -383,6 +383,14 @@ tg_status tg_builder_timestep(tg_builder *b, double dt)
     return TG_OK;
 }
 
+tg_status tg_builder_implicit(tg_builder *b, bool implicit)
+{
+    if (b == NULL)
+        return TG_ERR_ARGUMENT;
+    b->implicit = implicit;
+    return TG_OK;
+}
+
 const char *tg_builder_name_of(const tg_builder *b, tg_element element, int id)
 {
     int place;

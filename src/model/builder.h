@@ -79,6 +79,7 @@ struct tg_builder
     tg_list list[TG_LIST_COUNT];
     int name; /* of the model, in the text */
     double gravity[3], timestep;
+    bool implicit; /* damping of actuators, by default */
     tg_allocator allocator;
     tg_error error;
 };

@@ -10,6 +10,8 @@ static tg_status copy_globals(tg_builder *b, const tg_model *m)
     tg_status status = tg_builder_name(b, tg_model_name(m));
     if (status == TG_OK)
         status = tg_builder_gravity(b, TG_PARAM(m->params, gravity_));
+    if (status == TG_OK)
+        status = tg_builder_implicit(b, m->implicit);
     return status == TG_OK ? tg_builder_timestep(b, m->timestep) : status;
 }
 

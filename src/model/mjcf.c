@@ -151,6 +151,8 @@ static tg_status set_globals(tg_mjcf *r)
     tg_status status = tg_builder_gravity(r->builder, o->flag_gravity ? o->gravity : none);
     if (status == TG_OK)
         status = tg_builder_timestep(r->builder, o->timestep);
+    if (status == TG_OK)
+        status = tg_builder_implicit(r->builder, o->implicit);
     const char *name = tg_xml_get(r->root, "model");
     if (status == TG_OK)
         status = tg_builder_name(r->builder, name != NULL ? name : "MuJoCo Model");

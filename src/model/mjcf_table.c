@@ -13,6 +13,7 @@ static const tg_mjcf_word true_false_auto[] = {
     {"false", TG_MJCF_FALSE}, {"true", TG_MJCF_TRUE}, {"auto", TG_MJCF_AUTO}, {NULL, 0}};
 static const tg_mjcf_word false_auto[] = {{"false", TG_MJCF_FALSE}, {"auto", TG_MJCF_AUTO}, {NULL, 0}};
 static const tg_mjcf_word on_off[] = {{"disable", 0}, {"enable", 1}, {NULL, 0}};
+static const tg_mjcf_word integrators[] = {{"Euler", 0}, {"RK4", 0}, {"implicit", 1}, {"implicitfast", 1}, {NULL, 0}};
 static const tg_mjcf_word angles[] = {{"radian", 0}, {"degree", 1}, {NULL, 0}};
 static const tg_mjcf_word coordinates[] = {{"local", 0}, {"global", 1}, {NULL, 0}};
 static const tg_mjcf_word joint_types[] = {
@@ -88,7 +89,9 @@ static const tg_mjcf_attribute compiler_set[] = {
 static const tg_mjcf_attribute option_set[] = {
     {AS("timestep", HONOURED), REAL(tg_mjcf_option, timestep)},
     {AS("gravity", HONOURED), REALS(tg_mjcf_option, gravity, 3)},
-    {AS("integrator", APPROXIMATED), .note = "the integrator is chosen by the step options", .neutral = "Euler"},
+    {AS("integrator", APPROXIMATED), WORD(tg_mjcf_option, implicit, integrators),
+     .note = "semi-implicit Euler; with implicit and implicitfast, damping of actuators is implicit unless the step's options say otherwise",
+     .neutral = "Euler"},
     {AS("density", IGNORED), .note = "there is no medium", .neutral = "0"},
     {AS("viscosity", IGNORED), .note = "there is no medium", .neutral = "0"},
     {AS("wind", IGNORED), .note = "there is no medium", .neutral = "0"},

@@ -129,6 +129,11 @@ double tg_model_mass(const tg_model *m)
     return sum;
 }
 
+bool tg_model_implicit(const tg_model *m)
+{
+    return m != NULL && m->implicit;
+}
+
 double tg_model_timestep(const tg_model *m)
 {
     return m != NULL ? m->timestep : 0;

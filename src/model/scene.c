@@ -310,6 +310,7 @@ tg_status tg_scene_add_model(tg_scene *s, const tg_model *m, const tg_params *pa
     }
     for (int e = 0; e < TG_ELEMENT_COUNT; e++)
         p->count[e] = s->b->list[e].count - p->first[e];
+    s->b->implicit = s->b->implicit || m->implicit;
     if (s->tail != NULL)
         s->tail->next = p;
     else

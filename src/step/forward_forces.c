@@ -88,7 +88,7 @@ static void wrench_forces(tg_forward *f)
 static void implicit_actuators(tg_forward *f)
 {
     const tg_model *m = f->m;
-    for (int i = 0; i < m->nu && f->s->options.implicit_actuators; i++)
+    for (int i = 0; i < m->nu && f->s->options.implicit_actuators == TG_ON; i++)
     {
         tg_actuator_damping d = tg_implicit_damping_of(m, f->w, i);
         double by_act, by_u;

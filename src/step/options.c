@@ -11,6 +11,7 @@ tg_options tg_default_options(void)
     return (tg_options){.solver = "newton",
                         .tolerance = 1e-8,
                         .implicit_damping = true,
+                        .implicit_actuators = TG_AS_MODEL,
                         .restitution = TG_RESTITUTION_NEWTON,
                         .push_speed = 0.05,
                         .push_gain = 1,
@@ -38,6 +39,9 @@ static tg_status check_options(tg_work *w, const tg_options *o)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "options: not made with tg_default_options()");
     if (tg_solver_find(o->solver) == NULL)
         return tg_fail(&w->error, TG_ERR_NAME, "options: unknown solver '%s'", o->solver == NULL ? "" : o->solver);
+    if ((unsigned)o->implicit_actuators > TG_ON)
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: implicit_actuators = %d is neither off nor on",
+                       (int)o->implicit_actuators);
     if ((unsigned)o->restitution > TG_RESTITUTION_POISSON)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: restitution = %d is no law", (int)o->restitution);
     if ((unsigned)o->backward > TG_BACKWARD_TOI)
@@ -64,6 +68,8 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
     tg_options o = options != NULL ? *options : tg_default_options();
     if (o.dt == 0)
         o.dt = m->timestep;
+    if (o.implicit_actuators == TG_AS_MODEL)
+        o.implicit_actuators = m->implicit ? TG_ON : TG_OFF;
     if (o.rest_speed == 0 && o.dt > 0)
         o.rest_speed = default_rest_speed(w, o.dt);
     TG_TRY(check_options(w, &o));

@@ -27,6 +27,8 @@ tg_status tg_step_problem(const tg_model *m, tg_work *w, const tg_cache *cache)
     return TG_OK;
 }
 
+/* Islands that are large but not too large for dense matrices are solved in velocity space first, which is quicker where their modes must be found; from there the
+ * dense solver selects, so that the step is a function of its inputs. */
 static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
@@ -35,8 +37,10 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     if (island->sparse && !island->filled && any)
     {
         tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance);
-        if (!dense || island->result.status == TG_SOLVE_SOLVED)
+        if (!dense)
             return TG_OK;
+        if (island->result.status == TG_SOLVE_SOLVED)
+            memcpy(r->warm + island->row, r->L + island->row, sizeof(double) * (size_t)island->rows);
     }
     tg_need_delassus(m, w, island);
     tg_solve_options options = tg_solve_default();

@@ -77,10 +77,9 @@ static void get(void *to, const unsigned char **from, size_t bytes)
     *from += bytes;
 }
 
-/* true where a point depends on where its geoms will be */
-static bool list_points(const tg_model *m, tg_work *w, const unsigned char *from, int count)
+/* The contact points, and where the geoms are whose places count: all, or those of points that depend on where their geoms will be. */
+static void list_points(const tg_model *m, tg_work *w, const unsigned char *from, int count, bool geoms)
 {
-    bool courses = false;
     for (int i = 0; i < count; i++)
     {
         size_t bytes;
@@ -90,9 +89,9 @@ static bool list_points(const tg_model *m, tg_work *w, const unsigned char *from
         get(&pair, &from, sizeof pair);
         get(&at, &from, bytes);
         tg_list_touch(m, w, pair, &at);
-        courses = courses || tg_has_course(&at);
+        if (geoms || tg_has_course(&at))
+            tg_space_update_pair(m, w, pair);
     }
-    return courses;
 }
 
 static void copy_solution(tg_work *w, const header *h, const unsigned char *from)
@@ -138,9 +137,7 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_options *optio
     size_t solution = sizeof(kept_island) * (size_t)h.islands + sizeof(tg_block_mode) * (size_t)h.blocks +
                       2 * sizeof(double) * (size_t)h.rows;
     tg_list_joints(m, w, s->q, s->v, s->v_free, &s->settings);
-    bool courses = list_points(m, w, record + solution, h.touches);
-    if (courses || geoms)
-        tg_space_update(m, w);
+    list_points(m, w, record + solution, h.touches, geoms);
     tg_step_assemble(m, w);
     copy_solution(w, &h, record);
     copy_next(m, s, next);

@@ -437,6 +437,7 @@ tg_status tg_rollout_vjp(const tg_model *m, tg_work *w, tg_tape *t, const tg_tra
     if (in->dt != NULL)
         *in->dt = 0;
     TG_TRY(sweep(m, w, t, out, in, &worst));
+    tg_gradient_end(m, w, in->params);
     w->step->done = false; /* where geoms are may belong to another step */
     copy_out(in->q, t->after.q, m->nv);
     copy_out(in->v, t->after.v, m->nv);

@@ -136,6 +136,7 @@ static tg_status make_column(const tg_model *m, tg_work *w, int island, bool par
     double *gphi = clear_gphi(w);
     seed_time(w->rows, &w->rows->island[island], 1, gphi);
     gaps_reverse(m, w, gphi, c->tau, &c->dt);
+    tg_gradient_end(m, w, c->tau.params);
     return TG_OK;
 }
 

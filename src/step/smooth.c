@@ -20,7 +20,7 @@ tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, 
     const tg_step_work *s = w->step;
     tg_actuator_damping none = {.dof = -1};
     int joint = m->actuator_target[actuator];
-    if (!s->options.implicit_actuators || m->actuator_transmission[actuator] != TG_TRANSMISSION_JOINT ||
+    if (s->options.implicit_actuators != TG_ON || m->actuator_transmission[actuator] != TG_TRANSMISSION_JOINT ||
         (m->joint_type[joint] != TG_JOINT_HINGE && m->joint_type[joint] != TG_JOINT_SLIDE))
         return none;
     tg_actuator_damping d = {.dof = m->joint_dof[joint],
@@ -40,7 +40,7 @@ static void fill_extra(const tg_model *m, const tg_work *w)
         s->extra[k] = s->options.implicit_damping ? dt * w->params->dof_damping[k] : 0;
         s->extra[k] += dt * dt * tg_implicit_spring_of(m, w, k);
     }
-    for (int i = 0; i < m->nu && s->options.implicit_actuators; i++)
+    for (int i = 0; i < m->nu && s->options.implicit_actuators == TG_ON; i++)
     {
         tg_actuator_damping d = tg_implicit_damping_of(m, w, i);
         if (d.dof >= 0)

@@ -108,16 +108,16 @@ static void impulses_reverse(reverse *r, const tg_cotangent *out)
     const tg_model *m = r->m;
     const tg_rows *rows = r->w->rows;
     memcpy(r->y, r->vbar, sizeof(double) * (size_t)m->nv);
-    tg_solve_mass(m, r->w, r->y);
     if (rows->nrow == 0)
+    {
+        tg_solve_mass(m, r->w, r->y);
         return;
-    tg_rows_velocity(m, r->w, r->y, r->Lbar);
+    }
+    tg_rows_half(m, r->w, r->y, r->Lbar);
     contacts_reverse(r, out);
     for (int i = 0; i < rows->nisland; i++)
         island_reverse(r, i);
-    tg_rows_response(m, r->w, r->z, r->other);
-    for (int k = 0; k < m->nv; k++)
-        r->y[k] += r->other[k];
+    tg_rows_other_half(m, r->w, r->z, r->y);
 }
 
 /* ---- forces ---- */
@@ -215,7 +215,7 @@ static void implicit_reverse(reverse *r)
 static void implicit_actuators_reverse(reverse *r)
 {
     const tg_model *m = r->m;
-    for (int i = 0; i < m->nu && r->s->options.implicit_actuators; i++)
+    for (int i = 0; i < m->nu && r->s->options.implicit_actuators == TG_ON; i++)
     {
         tg_actuator_damping d = tg_implicit_damping_of(m, r->w, i);
         if (d.dof < 0)
@@ -478,7 +478,9 @@ static void clear_params(const tg_model *m, tg_cotangent *in)
 tg_status tg_step_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in)
 {
     clear_params(m, in);
-    return take_reverse(m, w, *out, in, false);
+    TG_TRY(take_reverse(m, w, *out, in, false));
+    tg_gradient_end(m, w, in->params);
+    return TG_OK;
 }
 
 tg_status tg_step_vjp_add(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label)
@@ -497,5 +499,7 @@ tg_status tg_step_vjp(const tg_model *m, tg_work *w, const tg_cotangent *out, tg
     if (in == NULL)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "in is NULL");
     clear_params(m, in);
-    return tg_step_vjp_add(m, w, out, in, label);
+    TG_TRY(tg_step_vjp_add(m, w, out, in, label));
+    tg_gradient_end(m, w, in->params);
+    return TG_OK;
 }

@@ -116,19 +116,8 @@ def overlaps(m: tg.Model, contacts, skip: set) -> tuple[float, tuple[int, int]]:
     return deepest, pair
 
 
-def load(name: str) -> tg.Model:
-    """The robot. The iiwa is made for an implicit integrator: its servos damp 200 N m s/rad on links of 1e-3 kg m^2.
-    An explicit force is stable up to 2 inertia / damping = 10 us (MuJoCo's Euler step fails in the same way). With
-    an armature it can be stepped.
-    """
-    m = tg.load(path_of(name))
-    if name.startswith("kuka_iiwa_14"):
-        m.params["joint.*.armature"] = 0.5
-    return m
-
-
 def simulate(name: str, dt: float, seconds: float, random: bool, seed: int = 0) -> Run:
-    m = load(name)
+    m = tg.load(path_of(name))
     sim, run, loops = (
         tg.Sim(m, dt=dt, project=m.nequality > 0),
         Run(name, dt, random, len(free_joints(m)) > 0),

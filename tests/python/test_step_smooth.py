@@ -78,7 +78,7 @@ def test_one_step(name):
         rng = np.random.default_rng(seed)
         q, v = m.random_state(seed)
         act, control = rng.uniform(-0.5, 0.5, m.na), controls(m, rng)
-        q1, v1, info = tg.step(m, q, v, act, dt=mj.opt.timestep, **control)
+        q1, v1, info = tg.step(m, q, v, act, dt=mj.opt.timestep, implicit_actuators=False, **control)
         if info.ncontact:  # two links on their way into each other
             continue
         assert info.rows == 0
@@ -106,9 +106,28 @@ def test_explicit_damping(name):
             q, v = m.random_state(seed)
             act, control = rng.uniform(-0.5, 0.5, m.na), controls(m, rng)
             data = mujoco_step(mj, q, v, act, control)
-            _, v1, _ = tg.step(m, q, v, act, dt=mj.opt.timestep, implicit_damping=False, **control)
-            _, other, _ = tg.step(m, q, v, act, dt=mj.opt.timestep, **control)
+            _, v1, _ = tg.step(
+                m, q, v, act, dt=mj.opt.timestep, implicit_damping=False, implicit_actuators=False, **control
+            )
+            _, other, _ = tg.step(m, q, v, act, dt=mj.opt.timestep, implicit_actuators=False, **control)
             assert error(v1, data.qvel) <= 1e-11
             assert error(other, data.qvel) > 1e-6
     finally:
         mj.opt.disableflags &= ~off
+
+
+SERVO = """<mujoco><option integrator="{}"/><worldbody><body><joint name="j"/><geom size="0.1" mass="0.1"/></body>
+</worldbody><actuator><position joint="j" kp="10" kv="5"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize(("integrator", "implicit"), [("Euler", False), ("implicitfast", True), ("implicit", True)])
+def test_the_file_chooses_how_actuators_damp(integrator, implicit, tmp_path):
+    m = tg.load_string(SERVO.format(integrator))
+    m.save(tmp_path / "saved.xml")
+    scene = tg.Scene()
+    scene.add(m)
+    for made in (m, tg.load(tmp_path / "saved.xml"), scene.build()):
+        chosen = tg.step(made, [0.1], [1.0], u=[0.5], dt=0.01)[1]
+        given = [tg.step(made, [0.1], [1.0], u=[0.5], dt=0.01, implicit_actuators=i)[1] for i in (False, True)]
+        assert chosen == given[implicit]
+        assert given[0] != given[1]
