@@ -340,6 +340,7 @@ typedef struct tg_differences_request
 /* Of n numbers at most so many are differenced: every stride-th, beginning with number first % stride. The others are left alone. */
 TG_API int tg_differences_stride(int n, int most);
 
+/* Fills the fields of in that are not NULL with the gradient of out . (q+, v+, act+) by differences; count may be NULL. */
 TG_API tg_status tg_step_differences(const tg_model *m, tg_differences *d, const tg_differences_request *request,
                                      const tg_cotangent *out, tg_cotangent *in, tg_differences_count *count);
 

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-#include "collision/ahead_deriv.h"
+#include "collision/ahead_motion.h"
 #include "collision/curved.h"
 #include "collision/polytope.h"
 #include "collision/surface.h"

@@ -26,7 +26,7 @@
 
 #include <math.h>
 
-#include "collision/ahead_deriv.h"
+#include "collision/ahead_motion.h"
 #include "collision/surface.h"
 
 /* What displaces and turns the two surfaces, seen from the first shape. */

@@ -98,8 +98,10 @@ static void project_matrix(loops *l)
     }
 }
 
-static void project_velocities(loops *l)
+/* returns the largest velocity that was taken out (m/s) */
+static double project_velocities(loops *l)
 {
+    double removed = 0;
     for (int i = 0; i < l->n; i++)
     {
         l->B[2 * i] = l->free[l->row[i]];
@@ -108,14 +110,17 @@ static void project_velocities(loops *l)
     project(l, 2);
     for (int i = 0; i < l->n; i++)
     {
+        removed = fmax(removed, fabs(l->g[l->row[i]] - l->B[2 * i] - l->B[2 * i + 1]));
         l->free[l->row[i]] = l->B[2 * i];
         l->bias[l->row[i]] = l->B[2 * i + 1];
         l->g[l->row[i]] = l->B[2 * i] + l->B[2 * i + 1];
     }
+    return removed;
 }
 
-static void make_consistent(tg_rows *r, const tg_rows_island *island)
+static void make_consistent(tg_rows *r, tg_rows_island *island)
 {
+    island->removed = 0;
     loops l = {.G = r->G + island->G,
                .bias = r->bias + island->row,
                .free = r->free + island->row,
@@ -137,7 +142,7 @@ static void make_consistent(tg_rows *r, const tg_rows_island *island)
     if (find_null(&l) == 0)
         return;
     project_matrix(&l);
-    project_velocities(&l);
+    island->removed = project_velocities(&l);
 }
 
 void tg_make_consistent(tg_rows *r)

@@ -188,10 +188,10 @@ double tg_implicit_mu_gradient(const tg_implicit *f, int block, int axis, const 
 /* which way joint friction at its bound acts; 0 when it holds */
 static double bound_direction(const tg_implicit *f, int b)
 {
-    double sigma = f->sigma[f->island->block[b].row];
+    int row = f->island->block[b].row;
     if (!f->slides[b])
         return 0;
-    return sigma > 0 ? -1 : 1;
+    return f->L[row] > 0 || (f->L[row] == 0 && f->sigma[row] <= 0) ? 1 : -1;
 }
 
 void tg_implicit_bound(const tg_implicit *f, int block, double *w, double *l)

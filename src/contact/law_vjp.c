@@ -49,9 +49,11 @@ static void friction_reverse(const reverse *r, const tg_constraint *c, const tg_
     add(r->g->params, t->law.friction[0], slide * t->factor);
     add(r->g->params, t->law.friction[1], gmu[2]);
     add(r->g->params, t->law.friction[2], gmu[3] + gmu[4]);
+    if (t->slip == 0 || slide == 0) /* E = 1 whatever v_s is, or nobody asks */
+        return;
     double ratio = t->slip / scale, E = exp(-ratio * ratio), g_factor = slide * value[t->law.friction[0]];
     add(r->g->params, t->law.kinetic, g_factor * (1 - E));
-    if (kinetic == 1 || t->slip == 0)
+    if (kinetic == 1)
         return;
     add(r->g->params, t->law.slip_speed, g_factor * (1 - kinetic) * E * 2 * ratio * ratio / scale);
     double g_slip = -g_factor * (1 - kinetic) * E * 2 * ratio / scale;

@@ -191,6 +191,11 @@ void tg_list_equalities(const tg_model *m, tg_work *w)
     list_equalities(&s);
 }
 
+void tg_list_nothing(tg_work *w)
+{
+    clear(w->rows);
+}
+
 void tg_list_joints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
                     const tg_contact_settings *settings)
 {

@@ -60,12 +60,16 @@ static tg_block_mode contact_mode(const tg_block *block, const double *L, const 
     return slip >= no_slip ? settled(TG_MODE_SLIDING, tg_smaller(slip, force)) : undecided();
 }
 
+/* What slips is at its bound, also where rounding says that it is inside by a little. What is at its bound and does not slip stays there as the bound moves:
+ * immaterial where others hold it. */
 static tg_block_mode friction_mode(const tg_block *block, double L, double sigma)
 {
     double inside = block->bound > 0 ? 1 - fabs(L) / block->bound : 0;
+    if (fabs(sigma) >= no_slip)
+        return settled(TG_MODE_SLIDING, fabs(sigma));
     if (inside >= on_cone)
         return settled(TG_MODE_STICKING, inside);
-    return fabs(sigma) >= no_slip || block->bound == 0 ? settled(TG_MODE_SLIDING, fabs(sigma)) : undecided();
+    return (tg_block_mode){.mode = TG_MODE_SLIDING, .immaterial = true, .margin = 0};
 }
 
 static tg_block_mode block_mode(const tg_island *island, const tg_block *block, const double *L, const double *sigma)
@@ -89,7 +93,7 @@ static tg_phase phase_of(const tg_block *block, const tg_block_mode *mode, doubl
     if (mode->mode == TG_MODE_BREAKING)
         return TG_PHASE_BREAK;
     if (mode->mode == TG_MODE_SLIDING)
-        return TG_PHASE_SLIDE;
+        return mode->immaterial && !strict ? TG_PHASE_STICK : TG_PHASE_SLIDE;
     if (!mode->immaterial)
         return TG_PHASE_STICK;
     if (!strict)

@@ -89,6 +89,7 @@ typedef struct tg_rows_island
     bool sparse;       /* solved in velocity space: G is not there unless asked for */
     bool filled;       /* G is there */
     bool impact;       /* a gate is on */
+    double removed;    /* m/s: of its equalities' bias, what no velocity can follow (consistent.c) */
     bool relaxed;      /* had no solution with its overlaps pushed out: solved without the push */
     tg_solve_result result;
 } tg_rows_island;
@@ -192,6 +193,7 @@ tg_status tg_list_constraints(const tg_model *m, tg_work *w, const double *q, co
 /* The same without contacts. (list.c) */
 void tg_list_joints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
                     const tg_contact_settings *settings);
+void tg_list_nothing(tg_work *w); /* where there is none of them */
 
 /* Lists the equalities alone. After the position stage and tg_tendons. (list.c) */
 void tg_list_equalities(const tg_model *m, tg_work *w);

@@ -54,12 +54,16 @@ static spatial wrench_of(pull a, v4 p)
     return (spatial){a.lin, a.ang + v4_cross(p, a.lin)};
 }
 
-static void seed_field(tg_work *w, tg_row_field field, int body, spatial X, spatial bar)
+/* the seeds of the twists of a field */
+static double *seeds_of(tg_work *w, tg_row_field field)
 {
-    spatial none = spatial_zero();
-    tg_adjoint_seed(w, body, X, field == TG_ROW_FIELD_V ? bar : none, field == TG_ROW_FIELD_Y ? bar : none);
-    if (field == TG_ROW_FIELD_Z)
-        tg_adjoint_seed_second(w, body, bar);
+    return field == TG_ROW_FIELD_Y ? w->Ybar : field == TG_ROW_FIELD_Z ? w->Zbar : w->Vbar;
+}
+
+static void add_seed(double *seeds, int body, spatial x)
+{
+    double *at = seeds + SPATIAL_SIZE * body;
+    spatial_store(at, spatial_add(spatial_load(at), x));
 }
 
 /* one side of a bond: the wrench it feels through its twist, and the gradient of its displacement with twists held */
@@ -70,7 +74,8 @@ static void seed_side(const reverse *r, int body, v4 point, pull through_twist, 
     v4 p = from_origin(r, body, point);
     spatial bar = wrench_of(through_twist, p);
     spatial X = spatial_add(wrench_of(displaced, p), force_cross(twist_of(r, body), bar));
-    seed_field(r->w, r->term->field, body, X, bar);
+    add_seed(r->w->Xbar, body, X);
+    add_seed(seeds_of(r->w, r->term->field), body, bar);
 }
 
 static pull combine(const tg_bond *b, const double *f)
@@ -224,8 +229,9 @@ static void seed_touch(const reverse *r, const tg_touch *t, int side, const pull
         tg_row_field field = r->term[i].field;
         spatial bar = wrench_of(side == 0 ? negative(F[i]) : F[i], p);
         X = spatial_add(X, force_cross(twist_in(r, field, body), bar));
-        seed_field(r->w, field, body, i == r->terms - 1 ? X : spatial_zero(), bar);
+        add_seed(seeds_of(r->w, field), body, bar);
     }
+    add_seed(r->w->Xbar, body, X);
 }
 
 static void touch_reverse(const reverse *r, const tg_touch *t, int row, double gphi)

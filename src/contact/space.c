@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "math/lanes.h"
 #include "model/candidates.h"
 
 int tg_pair_capacity(const tg_model *m)
@@ -72,7 +73,7 @@ void tg_space_init(tg_space *s, const tg_model *m)
 
 /* ---- where the geoms are ---- */
 
-static void place_geom(const tg_model *m, const tg_work *w, int g)
+TG_INLINE void place_geom(const tg_model *m, const tg_work *w, int g)
 {
     const tg_params *p = w->params;
     tg_placed *s = &w->space->placed[g];

@@ -44,16 +44,29 @@ void tg_adjoint_second(const tg_model *m, tg_work *w, const double *x)
     tg_node_twists(m, w, x, w->Z);
 }
 
-void tg_adjoint_seed_second(tg_work *w, int body, spatial Zbar)
-{
-    add(w->Zbar, body, Zbar);
-}
-
 void tg_adjoint_seed(tg_work *w, int body, spatial Xbar, spatial Vbar, spatial Ybar)
 {
     add(w->Xbar, body, Xbar);
     add(w->Vbar, body, Vbar);
     add(w->Ybar, body, Ybar);
+}
+
+/* ---- where a body is placed ---- */
+
+/* moment of a covector about a point: the gradient of a rotation about it */
+static v4 moment_about(spatial covector, v4 point)
+{
+    return covector.ang - v4_cross(point, covector.lin);
+}
+
+static void add_body_gradient(const tg_model *m, const tg_work *w, int body, spatial covector, double *gparams)
+{
+    int parent = m->body_parent[body];
+    mat3 R = tg_body_rotation(w, parent), to_parent = mat3_transpose(R);
+    v4 at = v4_load(w->body_pos + 4 * parent) + mat3_mul_mem(R, TG_PARAM(w->params, body_pos) + 3 * body) -
+            tg_node_origin(m, w, m->body_node[body]);
+    tg_add3(gparams + m->offset.body_pos + 3 * body, mat3_mul(to_parent, covector.lin));
+    tg_add3(gparams + m->offset.body_quat + 4 * body, mat3_mul(to_parent, moment_about(covector, at)));
 }
 
 /* ---- the scalar y . RNEA ---- */
@@ -119,22 +132,30 @@ static inertia_seeds seeds_of(inertia I, spatial V, spatial A, spatial Y, double
                            spatial_scale(Ybar, scale)};
 }
 
-static void add_seeds(tg_work *w, int body, inertia_seeds s, double sign)
-{
-    add(w->Vbar, body, spatial_scale(s.V, sign));
-    add(w->Abar, body, spatial_scale(s.A, sign));
-    add(w->Ybar, body, spatial_scale(s.Y, sign));
-}
-
 /* all bodies of a node at once, with the inertias of the position stage */
 static void seed_nodes(const tg_model *m, tg_work *w, double scale)
 {
     for (int i = 1; i < m->nnode; i++)
-        if (m->node_massive[i])
-            add_seeds(w, m->node_body[i],
-                      seeds_of(inertia_load(w->inertia + INERTIA_SIZE * i), load(w->V, i), load(w->A, i), load(w->Y, i),
-                               scale),
-                      1);
+    {
+        if (!m->node_massive[i])
+            continue;
+        int body = m->node_body[i];
+        inertia_seeds s =
+            seeds_of(inertia_load(w->inertia + INERTIA_SIZE * i), load(w->V, i), load(w->A, i), load(w->Y, i), scale);
+        add(w->Vbar, body, s.V);
+        add(w->Abar, body, s.A);
+        add(w->Ybar, body, s.Y);
+    }
+}
+
+/* Where a body sits on its node matters to where it and the bodies between are placed. */
+static void add_weld_gradient(const tg_model *m, const tg_work *w, int body, const body_motion *b, double scale,
+                              double *gparams)
+{
+    inertia_seeds s = seeds_of(body_inertia(w->params, body, b), b->V, b->A, b->Y, scale);
+    spatial pull = spatial_add(force_cross(b->V, s.V), spatial_add(force_cross(b->A, s.A), force_cross(b->Y, s.Y)));
+    for (int at = body; at != m->body_weld[body]; at = m->body_parent[at])
+        add_body_gradient(m, w, at, spatial_scale(pull, -1), gparams);
 }
 
 void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparams)
@@ -146,12 +167,8 @@ void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparam
             continue;
         body_motion b = motion_of(m, w, body);
         add_inertial_gradient(w->params, body, &b, scale, gparams);
-        if (body == m->body_weld[body])
-            continue;
-        /* where this one sits on its node matters: its part of the node's seeds is its own */
-        inertia_seeds own = seeds_of(body_inertia(w->params, body, &b), b.V, b.A, b.Y, scale);
-        add_seeds(w, body, own, 1);
-        add_seeds(w, m->body_weld[body], own, -1);
+        if (body != m->body_weld[body])
+            add_weld_gradient(m, w, body, &b, scale, gparams);
     }
 }
 
@@ -209,23 +226,7 @@ void tg_adjoint_tendon(const tg_model *m, tg_work *w, int tendon, double g_lengt
     }
 }
 
-/* ---- gradients of where things are ---- */
-
-/* moment of a covector about a point: the gradient of a rotation about it */
-static v4 moment_about(spatial covector, v4 point)
-{
-    return covector.ang - v4_cross(point, covector.lin);
-}
-
-static void add_body_gradient(const tg_model *m, const tg_work *w, int body, spatial covector, double *gparams)
-{
-    int parent = m->body_parent[body];
-    mat3 R = tg_body_rotation(w, parent), to_parent = mat3_transpose(R);
-    v4 at = v4_load(w->body_pos + 4 * parent) + mat3_mul_mem(R, TG_PARAM(w->params, body_pos) + 3 * body) -
-            tg_node_origin(m, w, m->body_node[body]);
-    tg_add3(gparams + m->offset.body_pos + 3 * body, mat3_mul(to_parent, covector.lin));
-    tg_add3(gparams + m->offset.body_quat + 4 * body, mat3_mul(to_parent, moment_about(covector, at)));
-}
+/* ---- where a joint is ---- */
 
 /* What a joint does to vectors between the frames before and after it, in the world: R_after = E R_before. */
 typedef struct joint_turn

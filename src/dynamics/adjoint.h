@@ -28,7 +28,6 @@ void tg_adjoint_second(const tg_model *m, tg_work *w, const double *x);
 
 /* Adds wrenches to the seeds of a body. */
 void tg_adjoint_seed(tg_work *w, int body, spatial Xbar, spatial Vbar, spatial Ybar);
-void tg_adjoint_seed_second(tg_work *w, int body, spatial Zbar);
 
 /* Seeds scale * (y . RNEA) without armature; adds the gradients of the inertial parameters to gparams (may be NULL). */
 void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparams);

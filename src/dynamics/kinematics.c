@@ -115,21 +115,6 @@ void tg_place(const tg_model *m, tg_work *w, const double *q)
         place_body(m, w, q, b);
 }
 
-tg_joint_frames tg_frames_of_joint(const tg_model *m, const tg_work *w, int joint, const double *q)
-{
-    int body = m->joint_body[joint];
-    pose before = fixed_frame(m, w, body), start = body_frame(w, m->body_parent[body]), after = body_frame(w, body);
-    if (m->body_njoint[body] == 1)
-        return (tg_joint_frames){before.R, after.R, before.x, after.x};
-    v4 anchor, axis;
-    for (int j = m->body_joint[body]; j <= joint; j++)
-    {
-        before = j == m->body_joint[body] ? before : start;
-        start = after = cross_joint(m, w, j, q, start, &anchor, &axis);
-    }
-    return (tg_joint_frames){before.R, after.R, before.x, after.x};
-}
-
 /* ---- motion subspaces ---- */
 
 /* rotation about an axis through an anchor: the point at the origin moves with anchor x axis */

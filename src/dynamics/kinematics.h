@@ -25,13 +25,4 @@ void tg_transpose_panel(const tg_model *m, int tree, const double *x, double *pa
 /* TG_ERR_STALE unless the workspace holds that stage; the motion subspaces are made when they are first needed. */
 tg_status tg_need_stage(const tg_model *m, tg_work *w, tg_stage stage);
 
-/* The frame before (R, x) and after a joint of a body has moved it, from the poses of tg_place. */
-typedef struct tg_joint_frames
-{
-    mat3 rot_before, rot_after;
-    v4 pos_before, pos_after; /* of the body's frame */
-} tg_joint_frames;
-
-tg_joint_frames tg_frames_of_joint(const tg_model *m, const tg_work *w, int joint, const double *q);
-
 #endif

@@ -80,6 +80,17 @@ static bool is_ambiguous(const tg_work *w)
     return false;
 }
 
+/* Loops that cannot close are held as well as they can be; how well turns with J, which is left out. */
+static bool is_inconsistent(const tg_work *w)
+{
+    const double most = 1e-7; /* m/s */
+    const tg_rows *r = w->rows;
+    for (int i = 0; i < r->nisland && w->model->nequality > 0; i++)
+        if (r->island[i].removed > most)
+            return true;
+    return false;
+}
+
 static void make_label(tg_work *w)
 {
     tg_step_work *s = w->step;
@@ -91,7 +102,7 @@ static void make_label(tg_work *w)
         s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
     if (s->label.kind == TG_LABEL_EXACT && is_ambiguous(w))
         s->label.kind = TG_LABEL_ONE_SIDED;
-    if (s->options.backward == TG_BACKWARD_SMOOTHED || s->info.status != TG_STEP_SOLVED ||
+    if (s->options.backward == TG_BACKWARD_SMOOTHED || s->info.status != TG_STEP_SOLVED || is_inconsistent(w) ||
         tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }

@@ -7,7 +7,7 @@
 
 typedef struct header
 {
-    int touches, rows, blocks, islands;
+    int touches, constraints, rows, blocks, islands;
     tg_info info;
 } header;
 
@@ -47,7 +47,7 @@ static void put(unsigned char **to, const void *from, size_t bytes)
 void tg_step_record(const tg_work *w, unsigned char *to)
 {
     const tg_rows *r = w->rows;
-    header h = {r->ntouch, r->nrow, r->nblock, r->nisland, w->step->info};
+    header h = {r->ntouch, r->nconstraint, r->nrow, r->nblock, r->nisland, w->step->info};
     put(&to, &h, sizeof h);
     put(&to, w->step->force, sizeof(double) * (size_t)w->model->nv);
     put(&to, w->step->v_free, sizeof(double) * (size_t)w->model->nv);
@@ -80,6 +80,7 @@ static void get(void *to, const unsigned char **from, size_t bytes)
 /* The contact points, and where the geoms are whose places count: all, or those of points that depend on where their geoms will be. */
 static void list_points(const tg_model *m, tg_work *w, const unsigned char *from, int count, bool geoms)
 {
+    tg_geom_pair placed = {-1, -1}; /* points of a pair follow each other */
     for (int i = 0; i < count; i++)
     {
         size_t bytes;
@@ -89,8 +90,11 @@ static void list_points(const tg_model *m, tg_work *w, const unsigned char *from
         get(&pair, &from, sizeof pair);
         get(&at, &from, bytes);
         tg_list_touch(m, w, pair, &at);
-        if (geoms || tg_has_course(&at))
+        if ((geoms || tg_has_course(&at)) && (pair.first != placed.first || pair.second != placed.second))
+        {
             tg_space_update_pair(m, w, pair);
+            placed = pair;
+        }
     }
 }
 
@@ -128,7 +132,6 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_options *optio
     TG_TRY(tg_step_options(m, w, options));
     TG_TRY(tg_step_inputs(m, w, in, control));
     TG_TRY(tg_step_stages(m, w));
-    tg_step_drives(m, w);
     if (m->ntendon > 0 && m->nu == 0)
         tg_tendons(m, w, s->q);
     get(s->force, &record, sizeof(double) * (size_t)m->nv);
@@ -136,7 +139,10 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_options *optio
     s->placement = w->placement;
     size_t solution = sizeof(kept_island) * (size_t)h.islands + sizeof(tg_block_mode) * (size_t)h.blocks +
                       2 * sizeof(double) * (size_t)h.rows;
-    tg_list_joints(m, w, s->q, s->v, s->v_free, &s->settings);
+    if (h.constraints > h.touches)
+        tg_list_joints(m, w, s->q, s->v, s->v_free, &s->settings);
+    else
+        tg_list_nothing(w);
     list_points(m, w, record + solution, h.touches, geoms);
     tg_step_assemble(m, w);
     copy_solution(w, &h, record);

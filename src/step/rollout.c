@@ -374,6 +374,38 @@ static void worse_label(tg_label *label, const tg_label *step)
     label->residual = fmax(label->residual, step->residual);
 }
 
+static void fetch(const void *from, size_t bytes)
+{
+    for (size_t i = 0; i < bytes && from != NULL; i += 64)
+        __builtin_prefetch((const unsigned char *)from + i);
+}
+
+static void fetch_row(const double *rows, int row, int n)
+{
+    if (rows != NULL)
+        fetch(rows + (size_t)row * (size_t)n, sizeof(double) * (size_t)n);
+}
+
+/* What a step needs, on its way from memory while the step after it is looked at. Records follow each other. */
+static void fetch_step(const tg_model *m, const tg_tape *t, int step, const tg_trajectory *out,
+                       const tg_rollout_gradient *in)
+{
+    int at = step % t->length;
+    if (step < 0 || at == t->length - 1)
+        return;
+    uintptr_t first = (uintptr_t)t->record[at], end = (uintptr_t)t->record[at + 1];
+    if (first < end && end - first < 65536) /* in the same chunk */
+        fetch(t->record[at], end - first);
+    fetch(t->state[at].q, sizeof(double) * (size_t)m->nq);
+    fetch(t->state[at].v, sizeof(double) * (size_t)m->nv);
+    fetch_row(t->controls.u, step, m->nu);
+    fetch_row(t->controls.tau, step, m->nv);
+    fetch_row(out->q, step, m->nv);
+    fetch_row(out->v, step, m->nv);
+    fetch_row(in->u, step, m->nu);
+    fetch_row(in->tau, step, m->nv);
+}
+
 static tg_status step_back(const tg_model *m, tg_work *w, tg_tape *t, int step, tg_rollout_gradient *in,
                            tg_label *label)
 {
@@ -398,6 +430,7 @@ static tg_status sweep(const tg_model *m, tg_work *w, tg_tape *t, const tg_traje
     for (int step = t->steps - 1; step >= 0; step--)
     {
         TG_TRY(restore_segment(m, w, t, step / t->length));
+        fetch_step(m, t, step - 1, out, in);
         TG_TRY(step_back(m, w, t, step, in, label));
         tg_cotangent swap = t->after;
         t->after = t->g;

@@ -23,12 +23,18 @@ tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, 
     if (s->options.implicit_actuators != TG_ON || m->actuator_transmission[actuator] != TG_TRANSMISSION_JOINT ||
         (m->joint_type[joint] != TG_JOINT_HINGE && m->joint_type[joint] != TG_JOINT_SLIDE))
         return none;
-    tg_actuator_damping d = {.dof = m->joint_dof[joint],
-                             .drive = tg_drive_of(m, w, actuator, s->v, s->act, s->u, s->options.dt)};
+    tg_actuator_damping d = {.dof = m->joint_dof[joint], .drive = s->drive[actuator]};
     d.gear = TG_PARAM(w->params, actuator_gear)[6 * actuator];
     d.slope = -(TG_PARAM(w->params, actuator_bias)[3 * actuator + 2] +
                 TG_PARAM(w->params, actuator_gain)[3 * actuator + 2] * d.drive.signal);
     return d.drive.force_end < 0 && d.slope > 0 ? d : none;
+}
+
+static void fill_drives(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    for (int i = 0; i < m->nu; i++)
+        s->drive[i] = tg_drive_of(m, w, i, s->v, s->act, s->u, s->options.dt);
 }
 
 static void fill_extra(const tg_model *m, const tg_work *w)
@@ -86,13 +92,6 @@ static void next_activations(const tg_model *m, const tg_work *w)
     }
 }
 
-void tg_step_drives(const tg_model *m, tg_work *w)
-{
-    tg_step_work *s = w->step;
-    for (int i = 0; i < m->nu; i++)
-        s->drive[i] = tg_drive_of(m, w, i, s->v, s->act, s->u, s->options.dt);
-}
-
 static void smooth_forces(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
@@ -102,7 +101,6 @@ static void smooth_forces(const tg_model *m, tg_work *w)
         s->force[k] += s->tau[k] - s->part[k];
     if (m->nu > 0)
     {
-        tg_step_drives(m, w);
         memset(s->part, 0, sizeof(double) * (size_t)m->nv);
         for (int i = 0; i < m->nu; i++)
             tg_add_actuator_force(m, w, i, s->drive[i].force, s->part);
@@ -118,7 +116,10 @@ tg_status tg_step_stages(const tg_model *m, tg_work *w)
     tg_step_work *s = w->step;
     tg_position_stage(m, w, s->q);
     if (m->nu > 0)
+    {
         tg_transmissions(m, w, s->q);
+        fill_drives(m, w);
+    }
     fill_extra(m, w);
     TG_TRY(tg_factor_mass(m, w, s->extra));
     tg_node_twists(m, w, s->v, w->V);

@@ -25,10 +25,9 @@ tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, 
 /* The stiffness of a dof's spring if it acts at the end of the step, else 0. (smooth.c) */
 double tg_implicit_spring_of(const tg_model *m, const tg_work *w, int dof);
 
-/* Position and velocity stage, transmissions, and factors of M + dt D (+ dt^2 K); what the actuators do; both, forces, and the velocities without
+/* Position and velocity stage, transmissions, what the actuators do, and factors of M + dt D (+ dt^2 K); these, forces, and the velocities without
  * constraints. (smooth.c) */
 tg_status tg_step_stages(const tg_model *m, tg_work *w);
-void tg_step_drives(const tg_model *m, tg_work *w);
 tg_status tg_step_smooth(const tg_model *m, tg_work *w);
 
 /* The constraints of the step, up to the problem of every island. (problem.c) */
@@ -93,7 +92,7 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_options *optio
 tg_status tg_step_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in);
 tg_status tg_step_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out);
 
-/* tg_step_vjp that adds to in->params. (step_vjp.c) */
+/* tg_step_vjp that adds to in->params, whose turns are left to tg_gradient_end (dynamics/vjp.h). (step_vjp.c) */
 tg_status tg_step_vjp_add(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label);
 
 /* Whether the last step had impacts whose time counts. (saltation.c) */

@@ -190,6 +190,8 @@ static void implicit_reverse(reverse *r)
 {
     const tg_model *m = r->m;
     const tg_step_work *s = r->s;
+    const double *damping = r->w->params->dof_damping;
+    double dt = r->dt, gdt = 0;
     for (int k = 0; k < m->nv; k++)
     {
         int joint = m->dof_joint[k], type = m->joint_type[joint];
@@ -197,18 +199,19 @@ static void implicit_reverse(reverse *r)
         r->g.v[k] += y * s->extra[k];
         if (s->options.implicit_damping)
         {
-            *r->gdt -= y * r->w->params->dof_damping[k] * change;
+            gdt -= y * damping[k] * change;
             if (r->g.params != NULL)
-                r->g.params[m->offset.joint_damping + joint] -= r->dt * y * change;
+                r->g.params[m->offset.joint_damping + joint] -= dt * y * change;
         }
         if (!s->options.implicit_springs || (type != TG_JOINT_HINGE && type != TG_JOINT_SLIDE))
             continue;
         double stiffness = TG_PARAM(r->w->params, joint_stiffness)[joint];
-        r->g.v[k] -= r->dt * r->dt * stiffness * y;
-        *r->gdt -= 2 * r->dt * stiffness * y * s->v_next[k];
+        r->g.v[k] -= dt * dt * stiffness * y;
+        gdt -= 2 * dt * stiffness * y * s->v_next[k];
         if (r->g.params != NULL)
-            r->g.params[m->offset.joint_stiffness + joint] -= r->dt * r->dt * y * s->v_next[k];
+            r->g.params[m->offset.joint_stiffness + joint] -= dt * dt * y * s->v_next[k];
     }
+    *r->gdt += gdt;
 }
 
 /* -y . dt gear^2 slope (v+ - v), slope = -(bias_2 + gain_2 signal) */
@@ -355,12 +358,14 @@ static void reverse_step(reverse *r, const tg_cotangent *out)
     if (out->q != NULL)
         tg_integrator_reverse(m, r->w, out->q, r->g.q, r->vbar, r->gdt);
     impulses_reverse(r, out);
+    double gdt = 0;
     for (int k = 0; k < m->nv; k++)
     {
         r->scaled[k] = r->dt * r->y[k];
         s->acceleration[k] = (s->v_next[k] - s->v[k]) / r->dt;
-        *r->gdt += r->y[k] * s->force[k];
+        gdt += r->y[k] * s->force[k];
     }
+    *r->gdt += gdt;
     if (r->w->rows->nrow > 0)
         laws_reverse(r);
     passes(r);

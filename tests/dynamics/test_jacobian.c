@@ -250,10 +250,8 @@ static void test_velocity_derivatives(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_differences),
-        cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_velocity_is_jacobian_times_v),
-        cmocka_unit_test(test_jacobian_rate_times_v),
+        cmocka_unit_test(test_against_differences),          cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_velocity_is_jacobian_times_v), cmocka_unit_test(test_jacobian_rate_times_v),
         cmocka_unit_test(test_velocity_derivatives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

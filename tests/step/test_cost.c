@@ -119,8 +119,9 @@ static void refuse(const char *expected, const tg_quadratic_cost *cost, const tg
     sim *s = open_file("models/pendulum.xml");
     tg_error error;
     double scratch[8], value;
-    assert_int_not_equal(tg_rollout_cost(s->m, cost, states, &(tg_controls){.steps = steps}, scratch, &value, NULL, NULL, &error),
-                         TG_OK);
+    assert_int_not_equal(
+        tg_rollout_cost(s->m, cost, states, &(tg_controls){.steps = steps}, scratch, &value, NULL, NULL, &error),
+        TG_OK);
     if (strstr(error.message, expected) == NULL)
         fail_msg("the message does not name %s: %s", expected, error.message);
     sim_close(s);

@@ -1,6 +1,6 @@
 /* Derivatives of points that depend on where the shapes will be: kinds TG_POINT_AHEAD and TG_POINT_SLIDING. */
-#ifndef TG_COLLISION_AHEAD_DERIV_H
-#define TG_COLLISION_AHEAD_DERIV_H
+#ifndef TG_COLLISION_AHEAD_MOTION_H
+#define TG_COLLISION_AHEAD_MOTION_H
 
 #include "collision/narrow_deriv.h"
 

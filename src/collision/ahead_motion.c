@@ -16,7 +16,7 @@
  *
  * y is how the point there moves, less what moves by the material and, where the point now has a curvature of its own, by
  * the curvature there. */
-#include "collision/ahead_deriv.h"
+#include "collision/ahead_motion.h"
 
 #include <math.h>
 
