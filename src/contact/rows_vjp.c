@@ -66,10 +66,16 @@ static void add_seed(double *seeds, int body, spatial x)
     spatial_store(at, spatial_add(spatial_load(at), x));
 }
 
+/* a body that cannot move has gradients of where it is placed only; the world has none */
+static bool is_idle(const reverse *r, int body)
+{
+    return r->m->body_node[body] == 0 && (body == 0 || r->g.params == NULL);
+}
+
 /* one side of a bond: the wrench it feels through its twist, and the gradient of its displacement with twists held */
 static void seed_side(const reverse *r, int body, v4 point, pull through_twist, pull displaced)
 {
-    if (r->m->body_node[body] == 0)
+    if (is_idle(r, body))
         return;
     v4 p = from_origin(r, body, point);
     spatial bar = wrench_of(through_twist, p);
@@ -220,7 +226,7 @@ static point_gradient touch_terms(const reverse *r, const tg_touch *t, int row, 
 static void seed_touch(const reverse *r, const tg_touch *t, int side, const pull F[TG_ROW_TERMS], pull displaced)
 {
     int body = t->bond.body[side];
-    if (r->m->body_node[body] == 0)
+    if (is_idle(r, body))
         return;
     v4 p = from_origin(r, body, t->at.point);
     spatial X = wrench_of(displaced, p);

@@ -97,6 +97,34 @@ def test_frames(sliding):
         sliding.frame_jacobian()
 
 
+TABLE = """<mujoco><option timestep="0.002"/><worldbody>
+<body name="room" pos="0 0 0.2"><body name="table" pos="0 0 0.3" euler="2 1 0"><geom type="box" size="1 1 0.1"/></body>
+</body>
+<body pos="0.1 0 0.6988"><freejoint/><geom size="0.1" mass="1"/></body>
+<body name="arm" pos="0.5 0 0.8"><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.2 0 0" size="0.03"/></body>
+</worldbody><equality><connect body1="arm" body2="table" anchor="0.2 0 0"/></equality></mujoco>"""
+
+
+@pytest.mark.parametrize("field", ["body.table.pos", "body.table.quat", "body.room.pos", "body.room.quat"])
+def test_bodies_that_cannot_move(field):
+    m, v = tg.load_string(TABLE), [0.3, 0.2, -0.4, 0.1, 0, 0, 0.2]
+    sim = tg.Sim(m)
+    sim.v = v
+    sim.step()
+    J = sim.jacobian(params=field).dv_dparams
+    h, columns, values = 1e-6, [], np.array(m.params[field])
+    for unit in np.eye(len(values)):
+        ends = []
+        for sign in (1, -1):
+            moved = m.copy()
+            moved.params[field] = values + sign * h * unit
+            ends.append(tg.step(moved, m.default_q(), v)[1])
+        columns.append((ends[0] - ends[1]) / (2 * h))
+    assert abs(J[:6]).max() > 1
+    assert abs(J[6:]).max() > 1
+    np.testing.assert_allclose(J, np.array(columns).T, rtol=1e-5, atol=1e-3)
+
+
 def test_needs_a_step(sliding):
     sliding.reset()
     for call in (sliding.jacobian, sliding.vjp, sliding.jvp):
