@@ -108,12 +108,13 @@ tg_status tg_implicit_forward(const tg_implicit *f, int columns, const double *w
         return tg_fail(error, TG_ERR_CAPACITY, "derivative of %d rows: %d columns do not fit the scratch", rows,
                        columns);
     }
+    tg_implicit_equations(f, columns, w, ldw, moved, X, columns);
     if (f->form == TG_IMPLICIT_INDEPENDENT)
-        tg_independent_forward(f, columns, w, ldw, X, dL, ldl);
+        tg_independent_forward(f, columns, X, dL, ldl);
     else if (f->form == TG_IMPLICIT_HELD)
-        tg_held_forward(f, columns, w, ldw, moved, X, dL, ldl);
+        tg_held_forward(f, columns, moved, X, dL, ldl);
     else
-        tg_redundant_forward(f, columns, w, n, ldw, X, turned, moved, dL, ldl);
+        tg_redundant_forward(f, columns, n, ldw, X, turned, moved, dL, ldl);
     tg_arena_release(scratch, mark);
     return TG_OK;
 }

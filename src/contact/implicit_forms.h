@@ -16,8 +16,11 @@
  * above the share `worst`. shift: share of its size that is added to every diagonal entry. */
 bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode, double worst, double shift);
 
-void tg_independent_forward(const tg_implicit *f, int columns, const double *w, int ldw, double *X, double *dL,
-                            int ldl);
+/* Whether the pivots of an LU in f->A exceed a share of the largest; notes their ratio. */
+bool tg_pivots_exceed(tg_implicit *f, double worst);
+
+/* dL from X = B w (tg_implicit_equations), which is destroyed */
+void tg_independent_forward(const tg_implicit *f, int columns, double *X, double *dL, int ldl);
 void tg_independent_transpose(const tg_implicit *f, const double *Lbar, double *z); /* z is zero before */
 
 /* ---- implicit_redundant.c ---- */
@@ -41,11 +44,11 @@ void tg_held_gather(const tg_implicit *f, int columns, const double *x, int ldx,
 /* Z Z^T n_R = n_R - Q^T Q n_R, in place (held x columns); part: rank x columns */
 void tg_redundant_null_part(const tg_implicit *f, int columns, double *n, double *part);
 
-void tg_held_forward(const tg_implicit *f, int columns, const double *w, int ldw, double *held, double *X, double *dL,
-                     int ldl);
+/* dL from X = B w */
+void tg_held_forward(const tg_implicit *f, int columns, double *held, double *X, double *dL, int ldl);
 void tg_held_transpose(const tg_implicit *f, const double *Lbar, double *z);
-void tg_redundant_forward(const tg_implicit *f, int columns, const double *w, const double *n, int ldw, double *X,
-                          double *turned, double *moved, double *dL, int ldl);
+void tg_redundant_forward(const tg_implicit *f, int columns, const double *n, int ldn, double *X, double *turned,
+                          double *moved, double *dL, int ldl);
 void tg_redundant_transpose(const tg_implicit *f, const double *Lbar, double *z, double *turn);
 
 /* ---- implicit_smoothed.c ---- */

@@ -174,18 +174,10 @@ static bool factor_held(tg_implicit *f, double worst, double shift)
     return true;
 }
 
-static bool factor_sliding(tg_implicit *f, double worst, double shift)
+bool tg_pivots_exceed(tg_implicit *f, double worst)
 {
     int q = f->unknowns;
     double largest = 0, smallest = INFINITY;
-    for (int k = 0; k < f->held; k++)
-        answers(f, f->row[k], f->A + (size_t)k * (size_t)q);
-    for (int i = 0; i < f->sliders; i++)
-        across_equations(f, &f->slider[i]);
-    for (int k = 0; k < q; k++)
-        f->A[(size_t)k * (size_t)(q + 1)] *= 1 + shift;
-    if (tg_lu(q, f->A, q, f->pivot) >= 0)
-        return false;
     for (int k = 0; k < q; k++)
     {
         double size = fabs(f->A[(size_t)k * (size_t)(q + 1)]);
@@ -194,6 +186,18 @@ static bool factor_sliding(tg_implicit *f, double worst, double shift)
     }
     f->condition = q > 0 ? largest / smallest : 1;
     return smallest > worst * largest;
+}
+
+static bool factor_sliding(tg_implicit *f, double worst, double shift)
+{
+    int q = f->unknowns;
+    for (int k = 0; k < f->held; k++)
+        answers(f, f->row[k], f->A + (size_t)k * (size_t)q);
+    for (int i = 0; i < f->sliders; i++)
+        across_equations(f, &f->slider[i]);
+    for (int k = 0; k < q; k++)
+        f->A[(size_t)k * (size_t)(q + 1)] *= 1 + shift;
+    return tg_lu(q, f->A, q, f->pivot) < 0 && tg_pivots_exceed(f, worst);
 }
 
 bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode, double worst, double shift)
@@ -224,20 +228,9 @@ static void add(int n, double factor, const double *x, double *sum)
         sum[c] += factor * x[c];
 }
 
-void tg_independent_forward(const tg_implicit *f, int columns, const double *w, int ldw, double *X, double *dL, int ldl)
+void tg_independent_forward(const tg_implicit *f, int columns, double *X, double *dL, int ldl)
 {
     size_t n = (size_t)columns, bytes = n * sizeof *X;
-    for (int k = 0; k < f->held; k++)
-        memcpy(X + (size_t)k * n, w + (size_t)f->row[k] * (size_t)ldw, bytes);
-    memset(X + (size_t)f->held * n, 0, (size_t)(f->unknowns - f->held) * bytes);
-    for (int i = 0; i < f->sliders; i++)
-    {
-        const tg_slider *s = &f->slider[i];
-        for (int j = 0; j < s->tangents - 1; j++)
-            for (int t = 0; t < s->tangents; t++)
-                add(columns, s->ratio * s->across[j][t], w + (size_t)s->row[t] * (size_t)ldw,
-                    X + (size_t)(s->first + j) * n);
-    }
     solve(f, false, columns, X);
     for (int i = 0; i < f->island->rows; i++)
         memset(dL + (size_t)i * (size_t)ldl, 0, bytes);

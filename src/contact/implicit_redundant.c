@@ -163,7 +163,7 @@ static bool factor(builder *p)
 {
     tg_implicit *f = p->f;
     int q = f->unknowns, n = p->n;
-    double *CG = p->w->range, largest = 0, smallest = INFINITY;
+    double *CG = p->w->range;
     tg_gemm_nn(q, n, n, f->C, n, f->island->G, f->island->ldg, TG_GEMM_SET, CG, n);
     tg_gemm_nt(q, q, n, f->B, n, CG, n, TG_GEMM_SET, f->A, q);
     for (int k = 0; k < q; k++)
@@ -171,14 +171,7 @@ static bool factor(builder *p)
     f->condition = 1;
     if (tg_lu(q, f->A, q, f->pivot) >= 0)
         return false;
-    for (int k = 0; k < q; k++)
-    {
-        double size = fabs(f->A[(size_t)k * (size_t)(q + 1)]);
-        largest = tg_larger(size, largest);
-        smallest = tg_smaller(size, smallest);
-    }
-    f->condition = q > 0 ? largest / smallest : 1;
-    return q == 0 || smallest > TG_WORST_PIVOT * largest;
+    return tg_pivots_exceed(f, TG_WORST_PIVOT);
 }
 
 static bool equations(builder *p, double slope)
@@ -330,11 +323,8 @@ void tg_held_gather(const tg_implicit *f, int columns, const double *x, int ldx,
         memcpy(held + (size_t)i * (size_t)columns, x + (size_t)f->row[i] * (size_t)ldx, (size_t)columns * sizeof *held);
 }
 
-void tg_held_forward(const tg_implicit *f, int columns, const double *w, int ldw, double *held, double *X, double *dL,
-                     int ldl)
+void tg_held_forward(const tg_implicit *f, int columns, double *held, double *X, double *dL, int ldl)
 {
-    tg_held_gather(f, columns, w, ldw, held);
-    tg_gemm_nn(f->rank, columns, f->held, f->range, f->held, held, columns, TG_GEMM_SET, X, columns);
     tg_held_inverse(f, columns, X, columns);
     memset(held, 0, (size_t)f->held * (size_t)columns * sizeof *held);
     tg_gemm_tn(f->held, columns, f->rank, f->range, f->held, X, columns, TG_GEMM_SUB, held, columns);
@@ -368,15 +358,14 @@ void tg_redundant_null_part(const tg_implicit *f, int columns, double *n, double
     }
 }
 
-void tg_redundant_forward(const tg_implicit *f, int columns, const double *w, const double *n, int ldw, double *X,
-                          double *turned, double *moved, double *dL, int ldl)
+void tg_redundant_forward(const tg_implicit *f, int columns, const double *n, int ldn, double *X, double *turned,
+                          double *moved, double *dL, int ldl)
 {
     int rows = f->island->rows, q = f->unknowns;
     bool turns = n != NULL && f->turns;
-    tg_gemm_nn(q, columns, rows, f->B, rows, w, ldw, TG_GEMM_SET, X, columns);
     if (turns)
     {
-        tg_held_gather(f, columns, n, ldw, moved);
+        tg_held_gather(f, columns, n, ldn, moved);
         tg_redundant_null_part(f, columns, moved, turned);
         tg_gemm_tn(rows, columns, f->held, f->turn, rows, moved, columns, TG_GEMM_SET, turned, columns);
         tg_gemm_nn(rows, columns, rows, f->island->G, f->island->ldg, turned, columns, TG_GEMM_SET, moved, columns);

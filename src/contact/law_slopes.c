@@ -1,7 +1,7 @@
 /* Slopes of the laws (law.c): how the bias of a row follows its gap and its velocity at the start of the step. */
 #include <math.h>
 
-#include "contact/rows_forward.h"
+#include "contact/rows.h"
 
 /* b = max(gain Phi / dt, -v_push) */
 static double push_slope(const tg_contact_settings *s, double phi)

@@ -16,21 +16,11 @@ static void add(double *params, int index, double value)
         params[index] += value;
 }
 
-/* b = max(gain Phi / dt, -v_push) */
-static void push_reverse(const reverse *r, double phi, double gb, double *gphi)
+/* b = slope Phi, slope ~ 1 / dt */
+static void gap_reverse(const reverse *r, double slope, double phi, double gb, double *gphi)
 {
-    double gain = phi < 0 ? r->s->push_gain : 1, dt = r->s->dt;
-    if (gain * phi / dt <= -r->s->push_speed)
-        return;
-    *gphi += gb * gain / dt;
-    *r->g->gdt -= gb * gain * phi / (dt * dt);
-}
-
-/* b = Phi / dt without a bound */
-static void gap_reverse(const reverse *r, double phi, double gb, double *gphi)
-{
-    *gphi += gb / r->s->dt;
-    *r->g->gdt -= gb * phi / (r->s->dt * r->s->dt);
+    *gphi += gb * slope;
+    *r->g->gdt -= gb * slope * phi / r->s->dt;
 }
 
 static void compliance_reverse(const reverse *r, const tg_constraint *c, const tg_touch *t, double gb)
@@ -65,43 +55,29 @@ static void contact_reverse(const reverse *r, const tg_rows_island *island, cons
 {
     const tg_touch *t = &r->w->rows->touch[c->index];
     double gb = r->g->z[c->row], *gphi = &r->g->gphi[c->row];
-    bool soft = tg_law_compliance(r->w->params, &t->law) > 0;
+    tg_bias_slope slope = tg_contact_bias_slope(r->w->params, r->s, island, t);
     friction_reverse(r, c, t, gmu);
     compliance_reverse(r, c, t, gb);
+    r->g->f_start[c->row] += gb * slope.start;
     if (t->impact || t->rebound)
-    {
-        r->g->f_start[c->row] += gb * r->w->params->value[t->law.restitution];
         add(r->g->params, t->law.restitution, gb * t->approach);
-    }
-    else if (island->relaxed && t->phi < 0)
-        return; /* the push was dropped: b = 0 */
-    else if (soft || (island->impact && t->approach > 0))
-        gap_reverse(r, t->phi, gb, gphi);
-    else
-        push_reverse(r, t->phi, gb, gphi);
+    gap_reverse(r, slope.gap, t->phi, gb, gphi);
     for (int k = 0; k < 2; k++)
         add(r->g->params, t->law.margin[k], -*gphi);
 }
 
-/* b = Phi / dt, no longer than v_push */
-static void equality_reverse(const reverse *r, int n, const double *phi, const double *gb, double *gphi)
+/* b = S Phi; a bias that has reached v_push follows neither the length of Phi nor dt */
+static void equality_reverse(const reverse *r, const tg_rows_island *island, int n, const double *phi, const double *gb,
+                             double *gphi)
 {
-    double sum = 0, along = 0, dt = r->s->dt;
+    double S[9];
+    tg_equality_bias_slope(r->s, island, n, phi, S);
     for (int i = 0; i < n; i++)
-    {
-        sum += phi[i] * phi[i];
-        along += phi[i] * gb[i];
-    }
-    double length = sqrt(sum);
-    if (length <= r->s->push_speed * dt)
-    {
-        for (int i = 0; i < n; i++)
-            gphi[i] += gb[i] / dt;
-        *r->g->gdt -= along / (dt * dt);
-        return;
-    }
-    for (int i = 0; i < n; i++)
-        gphi[i] += r->s->push_speed / length * (gb[i] - phi[i] * along / sum);
+        for (int j = 0; j < n; j++)
+        {
+            gphi[i] += S[n * j + i] * gb[j];
+            *r->g->gdt -= S[n * j + i] * gb[j] * phi[i] / r->s->dt;
+        }
 }
 
 static void law_reverse(const reverse *r, const tg_model *m, const tg_rows_island *island, int block)
@@ -113,8 +89,8 @@ static void law_reverse(const reverse *r, const tg_model *m, const tg_rows_islan
     switch (c->source)
     {
     case TG_SOURCE_EQUALITY:
-        for (int i = 0; i < c->rows && !island->relaxed; i += 3)
-            equality_reverse(r, c->rows < 3 ? c->rows : 3, phi + i, gb + i, gphi + i);
+        for (int i = 0; i < c->rows; i += 3)
+            equality_reverse(r, island, c->rows < 3 ? c->rows : 3, phi + i, gb + i, gphi + i);
         break;
     case TG_SOURCE_JOINT_FRICTION:
         add(r->g->params, m->offset.joint_frictionloss + m->dof_joint[c->index], dt * bound);
@@ -126,8 +102,7 @@ static void law_reverse(const reverse *r, const tg_model *m, const tg_rows_islan
         break;
     case TG_SOURCE_JOINT_LIMIT:
     case TG_SOURCE_TENDON_LIMIT:
-        if (!(island->relaxed && phi[0] < 0))
-            push_reverse(r, phi[0], gb[0], gphi);
+        gap_reverse(r, tg_limit_bias_slope(r->s, island, phi[0]), phi[0], gb[0], gphi);
         break;
     default:
         contact_reverse(r, island, c, r->g->mu + 5 * block);

@@ -279,4 +279,22 @@ tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int d
 /* Compliance of a contact (m/N), 0 for rigid ones. */
 double tg_law_compliance(const tg_params *p, const tg_law *law);
 
+/* ---- how the laws follow gaps and velocities, for derivatives (law_slopes.c) ---- */
+
+/* b_N of a contact by its gap, and by J_N v. */
+typedef struct tg_bias_slope
+{
+    double gap, start;
+} tg_bias_slope;
+
+tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_settings *s, const tg_rows_island *island,
+                                    const tg_touch *t);
+
+/* b of a limit by its gap. */
+double tg_limit_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double phi);
+
+/* b of n <= 3 rows of an equality by their errors, n x n. */
+void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, int n, const double *phi,
+                            double *slope);
+
 #endif

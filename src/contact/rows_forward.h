@@ -56,22 +56,4 @@ void tg_stiffness_add(tg_stiffness *sum, const tg_stiffness *K);
 /* Takes a wrench on a node out of w->F. */
 void tg_take_wrench(const tg_model *m, tg_work *w, int node, spatial W);
 
-/* ---- slopes of the laws (law_slopes.c) ---- */
-
-/* b_N of a contact by its gap, and by J_N v. */
-typedef struct tg_bias_slope
-{
-    double gap, start;
-} tg_bias_slope;
-
-tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_settings *s, const tg_rows_island *island,
-                                    const tg_touch *t);
-
-/* b of a limit by its gap. */
-double tg_limit_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double phi);
-
-/* b of n <= 3 rows of an equality by their errors, n x n. */
-void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, int n, const double *phi,
-                            double *slope);
-
 #endif

@@ -240,11 +240,11 @@ static bool add_islands(tg_forward *f, const group *g)
 /* next (nv x columns) = K dt R for the inputs, whose force is nv x columns */
 static void input_columns(tg_forward *f, const group *g, const double *force, int columns, double *out)
 {
-    for (int i = 0; i < g->n && out != NULL; i++)
-        memcpy(f->R_u + (ptrdiff_t)i * columns, force + (ptrdiff_t)f->dof[i] * columns,
-               sizeof(double) * (size_t)columns);
     if (out == NULL)
         return;
+    for (int i = 0; i < g->n; i++)
+        memcpy(f->R_u + (ptrdiff_t)i * columns, force + (ptrdiff_t)f->dof[i] * columns,
+               sizeof(double) * (size_t)columns);
     tg_gemm_nn(g->n, columns, g->n, f->K, g->ld, f->R_u, columns, TG_GEMM_SET, f->next_u, columns);
     for (int i = 0; i < g->n; i++)
         memcpy(out + (ptrdiff_t)f->dof[i] * columns, f->next_u + (ptrdiff_t)i * columns,
