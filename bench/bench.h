@@ -72,6 +72,14 @@ void bench_cpu_field(const char *key, char *value, size_t size);
 /* The processor as part of a file name: lower-case letters, digits and single underscores. */
 void bench_processor(char *name, size_t size);
 
+/* Today (UTC), and how many programs want the processor. */
+typedef struct bench_moment
+{
+    char date[32], load[64];
+} bench_moment;
+
+bench_moment bench_now(void);
+
 /* Seconds since some fixed point. */
 double bench_clock(void);
 

@@ -680,15 +680,9 @@ static summary run_robot(const arguments *a, const char *name, const char *path)
 
 static void put_title(const arguments *a, int cpu)
 {
-    char date[32], processor[128], load[64] = "unknown";
-    time_t now = time(NULL);
-    strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
+    char processor[128];
+    bench_moment now = bench_now();
     bench_cpu_field("model name", processor, sizeof processor);
-    FILE *file = fopen("/proc/loadavg", "r");
-    if (file != NULL && fscanf(file, "%63s", load) != 1)
-        snprintf(load, sizeof load, "unknown");
-    if (file != NULL)
-        fclose(file);
     put("# Derivatives of a step\n\n- Date: %s. %s, one core (%d); load of the machine at the start: %s. Tangere %s, "
         "MuJoCo %s "
         "(pip package), Pinocchio %s.\n"
@@ -699,8 +693,8 @@ static void put_title(const arguments *a, int cpu)
         "step whose time is not counted. Own differences: the same Jacobian by 6 nv steps. mjd_transitionFD: centred, "
         "d(q+, v+, act+) "
         "/ d(q, v, act, u).\n\n",
-        date, processor, cpu, load, tg_version(), mj_versionString(), bench_pinocchio_version(), a->states, STRIDE,
-        a->repetitions, STRIDE * DIFFERENCE_EVERY);
+        now.date, processor, cpu, now.load, tg_version(), mj_versionString(), bench_pinocchio_version(), a->states,
+        STRIDE, a->repetitions, STRIDE * DIFFERENCE_EVERY);
 }
 
 int main(int argc, char **argv)

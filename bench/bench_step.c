@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "step_scene.h"
@@ -296,14 +295,7 @@ static void run_growth(const char *folder, int repetitions)
 
 static void put_title(int cpu)
 {
-    char date[32], load[64] = "unknown";
-    time_t now = time(NULL);
-    strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
-    FILE *file = fopen("/proc/loadavg", "r");
-    if (file != NULL && fscanf(file, "%63s", load) != 1)
-        snprintf(load, sizeof load, "unknown");
-    if (file != NULL)
-        fclose(file);
+    bench_moment now = bench_now();
     put("# tg_step beside mj_step\n\n- Date: %s. One core (%d); load of the machine at the start: %s. Tangere %s, "
         "MuJoCo %s (pip package).\n"
         "- Both take one step from each recorded state, each with its own warm start. quiet: each state keeps its "
@@ -311,7 +303,7 @@ static void put_title(int cpu)
         "states, where nothing else is said. strict: elliptic cone, Newton, tolerance 1e-10.\n"
         "- iterations: factorisations, ours / MuJoCo's (/ strict), summed over islands. residual: of the unrelaxed "
         "laws, m/s.\n\n",
-        date, cpu, load, tg_version(), mj_versionString());
+        now.date, cpu, now.load, tg_version(), mj_versionString());
 }
 
 typedef struct arguments

@@ -50,6 +50,19 @@ int bench_pin(int cpu)
     return cpu;
 }
 
+bench_moment bench_now(void)
+{
+    bench_moment m = {.load = "unknown"};
+    time_t now = time(NULL);
+    strftime(m.date, sizeof m.date, "%Y-%m-%d", gmtime(&now));
+    FILE *file = fopen("/proc/loadavg", "r");
+    if (file != NULL && fscanf(file, "%63s", m.load) != 1)
+        snprintf(m.load, sizeof m.load, "unknown");
+    if (file != NULL)
+        fclose(file);
+    return m;
+}
+
 double bench_clock(void)
 {
     struct timespec t;

@@ -76,8 +76,6 @@ typedef enum tg_solve_status
     TG_SOLVE_STATUSES
 } tg_solve_status;
 
-const char *tg_solve_status_string(tg_solve_status status);
-
 /* How the returned solution was chosen among the solutions. */
 typedef enum tg_selection
 {

@@ -45,13 +45,6 @@ tg_solve_options tg_solve_default(void)
                               .long_double = false};
 }
 
-const char *tg_solve_status_string(tg_solve_status status)
-{
-    static const char *const name[] = {"solved", "not solved"};
-    _Static_assert(sizeof name / sizeof name[0] == TG_SOLVE_STATUSES, "a name for every status");
-    return (unsigned)status < TG_SOLVE_STATUSES ? name[status] : "unknown";
-}
-
 /* ---- refusals ---- */
 
 static tg_status check_options(const tg_solve_options *o, tg_error *error)

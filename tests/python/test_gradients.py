@@ -74,6 +74,39 @@ def test_contacts(sliding):
         sliding.vjp(gforce=np.zeros((3, 3)))
 
 
+def differences(m, field, read, h=1e-6):
+    """d read(model) / d field, the field last, by central differences."""
+    value, columns = np.array(m.params[field]), []
+    for unit in np.eye(value.size):
+        ends = []
+        for sign in (1, -1):
+            moved = m.copy()
+            moved.params[field] = value + sign * h * unit.reshape(value.shape)
+            ends.append(read(moved))
+        columns.append((ends[0] - ends[1]) / (2 * h))
+    return np.stack(columns, -1)
+
+
+PARAMETERS = ["geom.box.friction", "body.block.mass", "body.block.com", "geom.box.size", "geom.floor.pos", "gravity"]
+
+
+@pytest.mark.parametrize("field", PARAMETERS)
+@pytest.mark.parametrize("v", [[1, 0.3, 0, 0, 0, 4], [1e-3, 5e-4, 0, 0, 0, 2e-3]], ids=["slides", "sticks"])
+def test_contact_forces_and_points_by_parameters(field, v):
+    m = tg.load_string(BLOCK)
+    sim = tg.Sim(m)
+    sim.v = v
+    sim.step()
+    J = sim.jacobian(params=field, contacts=True)
+    force, point = (
+        differences(m, field, lambda moved, name=name: getattr(tg.step(moved, m.default_q(), v)[2].contacts, name))
+        for name in ("force", "point")
+    )
+    size = max(1, abs(force).max())
+    np.testing.assert_allclose(J.dforce_dparams, force, rtol=0, atol=1e-6 * size)
+    np.testing.assert_allclose(J.dpoint_dparams, point, rtol=0, atol=1e-6)
+
+
 def test_frames(sliding):
     F = sliding.frame_jacobian(body="block")
     J = sliding.jacobian()
@@ -112,17 +145,10 @@ def test_bodies_that_cannot_move(field):
     sim.v = v
     sim.step()
     J = sim.jacobian(params=field).dv_dparams
-    h, columns, values = 1e-6, [], np.array(m.params[field])
-    for unit in np.eye(len(values)):
-        ends = []
-        for sign in (1, -1):
-            moved = m.copy()
-            moved.params[field] = values + sign * h * unit
-            ends.append(tg.step(moved, m.default_q(), v)[1])
-        columns.append((ends[0] - ends[1]) / (2 * h))
+    F = differences(m, field, lambda moved: tg.step(moved, m.default_q(), v)[1])
     assert abs(J[:6]).max() > 1
     assert abs(J[6:]).max() > 1
-    np.testing.assert_allclose(J, np.array(columns).T, rtol=1e-5, atol=1e-3)
+    np.testing.assert_allclose(J, F, rtol=0, atol=1e-6 * abs(F).max())
 
 
 def test_needs_a_step(sliding):

@@ -79,7 +79,7 @@ static bool take(probe *p, double *value, bool first)
     return signature == p->signature;
 }
 
-/* inputs: q, v, tau, dt, then parameters by their index */
+/* inputs: q, v, tau, dt */
 static void displace(probe *p, int input, double h, double sign)
 {
     int nv = p->s->n.nv;
