@@ -42,10 +42,9 @@ static void fill_extra(const tg_model *m, const tg_work *w)
     tg_step_work *s = w->step;
     double dt = s->options.dt;
     for (int k = 0; k < m->nv; k++)
-    {
         s->extra[k] = s->options.implicit_damping ? dt * w->params->dof_damping[k] : 0;
+    for (int k = 0; k < m->nv && s->options.implicit_springs; k++)
         s->extra[k] += dt * dt * tg_implicit_spring_of(m, w, k);
-    }
     for (int i = 0; i < m->nu && s->options.implicit_actuators == TG_ON; i++)
     {
         tg_actuator_damping d = tg_implicit_damping_of(m, w, i);
@@ -134,7 +133,9 @@ tg_status tg_step_smooth(const tg_model *m, tg_work *w)
     TG_TRY(tg_step_stages(m, w));
     smooth_forces(m, w);
     for (int k = 0; k < m->nv; k++)
-        s->v_free[k] = dt * (s->force[k] - dt * tg_implicit_spring_of(m, w, k) * s->v[k]);
+        s->v_free[k] = dt * s->force[k];
+    for (int k = 0; k < m->nv && s->options.implicit_springs; k++)
+        s->v_free[k] -= dt * dt * tg_implicit_spring_of(m, w, k) * s->v[k];
     tg_solve_mass(m, w, s->v_free);
     add(m->nv, s->v, s->v_free);
     next_activations(m, w);
