@@ -198,6 +198,11 @@ void tg_rows_response(const tg_model *m, const tg_work *w, const double *L, doub
     }
 }
 
+static bool is_whole(const tg_rows *r, int tree)
+{
+    return r->tree_columns[tree] > 0 && tg_rows_are_whole(&r->island[r->tree_island[tree]]);
+}
+
 void tg_rows_half(const tg_model *m, const tg_work *w, double *x, double *out)
 {
     const tg_rows *r = w->rows;
@@ -205,8 +210,10 @@ void tg_rows_half(const tg_model *m, const tg_work *w, double *x, double *out)
     for (int t = 0; t < m->ntree; t++)
     {
         int columns = r->tree_columns[t], first = m->tree_dof[t];
-        tg_ltl_solve_lt(&m->tree_ltl[t], w->M + m->tree_matrix[t], x + first);
-        for (int k = first; k < first + m->tree_ndof[t]; k++)
+        bool whole = is_whole(r, t);
+        if (!whole)
+            tg_ltl_solve_lt(&m->tree_ltl[t], w->M + m->tree_matrix[t], x + first);
+        for (int k = first; k < first + m->tree_ndof[t] && !whole; k++)
             x[k] *= r->root_d[k];
         add_columns(columns, m->tree_ndof[t], r->Y + r->tree_start[t], x + first, r->column_row + r->tree_column[t],
                     out);
@@ -219,9 +226,17 @@ void tg_rows_other_half(const tg_model *m, const tg_work *w, const double *L, do
     for (int t = 0; t < m->ntree; t++)
     {
         int ld = v4_pad(r->tree_columns[t]), first = m->tree_dof[t];
-        const double *Y = r->Y + r->tree_start[t], *Lt = gather_columns(r, t, L, r->gathered);
+        const double *Y = r->Y + r->tree_start[t], *Lt = gather_columns(r, t, L, r->gathered),
+                     *A = w->M + m->tree_matrix[t];
+        bool whole = is_whole(r, t);
+        if (whole)
+            tg_ltl_solve(&m->tree_ltl[t], A, w->dinv + first, x + first);
         for (int k = 0; k < m->tree_ndof[t]; k++)
-            x[first + k] = r->root_d[first + k] * (x[first + k] + v4_dot_of(ld, Y + (ptrdiff_t)k * ld, Lt));
-        tg_ltl_solve_l(&m->tree_ltl[t], w->M + m->tree_matrix[t], x + first);
+        {
+            double sum = x[first + k] + v4_dot_of(ld, Y + (ptrdiff_t)k * ld, Lt);
+            x[first + k] = whole ? sum : r->root_d[first + k] * sum;
+        }
+        if (!whole)
+            tg_ltl_solve_l(&m->tree_ltl[t], A, x + first);
     }
 }

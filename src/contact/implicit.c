@@ -168,6 +168,8 @@ static double single_gradient(const tg_implicit *f, int row, double value, const
 {
     if (value == 0)
         return 0;
+    if (f->form == TG_IMPLICIT_LARGE)
+        return value * (Lbar[row] + f->product[row]);
     const double *G = f->island->G + (size_t)row * (size_t)f->island->ldg;
     return value * (Lbar[row] + v4_dot_of(f->island->rows, G, z));
 }

@@ -21,7 +21,8 @@ typedef enum tg_implicit_form
 {
     TG_IMPLICIT_INDEPENDENT, /* no held row is redundant: unknowns are held rows and directions across slips */
     TG_IMPLICIT_HELD,        /* redundant rows, nothing slides, and of dL only J^T dL is wanted */
-    TG_IMPLICIT_REDUNDANT    /* redundant rows in general */
+    TG_IMPLICIT_REDUNDANT,   /* redundant rows in general */
+    TG_IMPLICIT_LARGE        /* in velocity space (implicit_large.h) */
 } tg_implicit_form;
 
 /* A contact that slides: dL_T = along dL_N + sum_j across_j X_j. */
@@ -66,11 +67,12 @@ typedef struct tg_implicit
 
     int sliders; /* independent rows */
     tg_slider *slider;
-    double *range;  /* redundant rows: rank x held: Q */
-    double *square; /* held: rank */
-    double *B;      /* redundant: unknowns x rows: equations of velocities */
-    double *C;      /* redundant: unknowns x rows: impulses of every unknown */
-    double *turn;   /* redundant: held x rows: impulses that follow a change of z */
+    double *range;         /* redundant rows: rank x held: Q */
+    double *square;        /* held: rank */
+    double *B;             /* redundant: unknowns x rows: equations of velocities */
+    double *C;             /* redundant: unknowns x rows: impulses of every unknown */
+    double *turn;          /* redundant: held x rows: impulses that follow a change of z */
+    const double *product; /* large: G z of the last transpose, by the caller */
 } tg_implicit;
 
 /* What is asked of redundant rows: v+ alone, or impulses as the selection rule chooses them. Where nothing slides v+ does not depend on

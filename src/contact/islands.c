@@ -137,6 +137,7 @@ static void number_columns(const tg_model *m, tg_rows *r)
 void tg_make_islands(const tg_model *m, tg_work *w)
 {
     tg_rows *r = w->rows;
+    r->large_factors = -1;
     join_trees(m, r);
     count_islands(r);
     place_islands(r);

@@ -149,7 +149,8 @@ static void make_nodes(tg_large *p, const double *v_free)
         p->first[node] = p->nv;
         p->width[node] = v4_pad(n);
         memset(p->v_free + p->nv, 0, sizeof(double) * (size_t)p->width[node]);
-        memcpy(p->v_free + p->nv, v_free + m->tree_dof[t], sizeof(double) * (size_t)n);
+        if (v_free != NULL)
+            memcpy(p->v_free + p->nv, v_free + m->tree_dof[t], sizeof(double) * (size_t)n);
         p->nv += p->width[node];
         p->mass_at[node] = mass;
         make_mass(p, node);

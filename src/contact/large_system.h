@@ -58,7 +58,7 @@ typedef struct tg_large
 /* Takes or counts the arrays. */
 void tg_large_take(tg_large *p, const tg_model *m, const tg_capacity *c, tg_arena *arena);
 
-/* Blocks, rows and graph of p->island. False when the factors do not fit. */
+/* Blocks, rows and graph of p->island; v_free NULL: zero. False when the factors do not fit. */
 bool tg_large_build(tg_large *p, const double *v_free, double dt);
 
 /* s = J v + b + (compliance) x with v = v_free + M^-1 J^T x, which is left in p->v */

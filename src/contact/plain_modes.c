@@ -4,31 +4,46 @@
 
 #include "contact/rows.h"
 
-static const double slip = 1e-8; /* m/s: what carries something and moves by less, sticks */
+static const double slip = 1e-8;     /* m/s: what carries something and moves by less, sticks */
+static const double no_force = 1e-9; /* m/s: G_NN L_N of what carries nothing */
 
-static tg_block_mode contact_mode(const tg_block *block, const double *L, const double *sigma)
+/* G of a constraint's first row: the sum over its trees of Y^T Y, or of J Y where Y is all of M^-1 J^T */
+static double normal_mass(const tg_model *m, const tg_rows *r, const tg_rows_island *island, const tg_constraint *c)
 {
-    double tangent = 0, speed = 0;
+    double sum = 0;
+    bool whole = tg_rows_are_whole(island);
+    for (int i = c->part; i < c->part + c->parts; i++)
+    {
+        int tree = r->part[i].tree, ld = v4_pad(r->tree_columns[tree]);
+        size_t at = r->tree_start[tree] + (size_t)r->part[i].column;
+        for (int k = 0; k < m->tree_ndof[tree]; k++, at += (size_t)ld)
+            sum += (whole ? r->J[at] : r->Y[at]) * r->Y[at];
+    }
+    return sum;
+}
+
+static tg_block_mode contact_mode(const tg_block *block, const double *L, const double *sigma, double G)
+{
+    double tangent = 0, speed = 0, force = G * L[0];
     for (int i = 1; i < block->rows; i++)
     {
         tangent += block->mu[i - 1] > 0 ? (L[i] / block->mu[i - 1]) * (L[i] / block->mu[i - 1]) : 0;
         speed += block->mu[i - 1] > 0 ? sigma[i] * sigma[i] : 0;
     }
-    if (L[0] <= 0)
-        return (tg_block_mode){.mode = TG_MODE_BREAKING, .margin = sigma[0]};
+    if (force <= no_force)
+        return (tg_block_mode){.mode = TG_MODE_BREAKING, .margin = fmax(0, sigma[0])};
     if (sqrt(speed) > slip)
-        return (tg_block_mode){.mode = TG_MODE_SLIDING, .margin = sqrt(speed)};
-    return (tg_block_mode){.mode = TG_MODE_STICKING, .margin = 1 - sqrt(tangent) / L[0]};
+        return (tg_block_mode){.mode = TG_MODE_SLIDING, .margin = fmin(sqrt(speed), force)};
+    return (tg_block_mode){.mode = TG_MODE_STICKING, .margin = fmax(0, fmin(1 - sqrt(tangent) / L[0], force))};
 }
 
-static tg_block_mode mode_of(const tg_block *block, const double *L, const double *sigma)
+static tg_block_mode mode_of(const tg_block *block, const double *L, const double *sigma, double G)
 {
     switch (block->kind)
     {
     case TG_BLOCK_CONTACT:
-        return contact_mode(block, L, sigma);
     case TG_BLOCK_LIMIT:
-        return (tg_block_mode){.mode = L[0] > 0 ? TG_MODE_STICKING : TG_MODE_BREAKING, .margin = fabs(sigma[0])};
+        return contact_mode(block, L, sigma, G);
     case TG_BLOCK_FRICTION:
         return (tg_block_mode){.mode = fabs(sigma[0]) > slip ? TG_MODE_SLIDING : TG_MODE_STICKING,
                                .margin = fabs(sigma[0])};
@@ -37,12 +52,13 @@ static tg_block_mode mode_of(const tg_block *block, const double *L, const doubl
     }
 }
 
-void tg_plain_modes(const tg_rows *r, const tg_rows_island *island, tg_block_mode *mode)
+void tg_plain_modes(const tg_model *m, const tg_rows *r, const tg_rows_island *island, tg_block_mode *mode)
 {
     for (int b = 0; b < island->blocks; b++)
     {
         const tg_block *block = &r->block[island->block + b];
         int row = island->row + block->row;
-        mode[b] = mode_of(block, r->L + row, r->sigma + row);
+        double G = normal_mass(m, r, island, &r->constraint[r->order[island->block + b]]);
+        mode[b] = mode_of(block, r->L + row, r->sigma + row, G);
     }
 }

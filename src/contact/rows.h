@@ -164,9 +164,10 @@ typedef struct tg_rows
     tg_capacity capacity;
     tg_arena scratch;
     int ntouch, nbond, nconstraint, npart, nrow, nisland;
-    int nblock; /* constraints that are in an island: those of things that can move */
-    int needed; /* contacts that were met, also when there is no room for them */
-    double dt;  /* of the compliances in G */
+    int nblock;        /* constraints that are in an island: those of things that can move */
+    int needed;        /* contacts that were met, also when there is no room for them */
+    double dt;         /* of the compliances in G */
+    int large_factors; /* island whose derivative is in large_memory, -1: none (implicit_large.c) */
 } tg_rows;
 
 /* Lays the arrays out in the workspace's block (or counts them); fills what does not change. */
@@ -223,6 +224,12 @@ static inline bool tg_island_is_dense(const tg_rows *r, const tg_rows_island *is
     return island->rows <= r->capacity.island_rows && (island->tree >= 0 || island->rows <= TG_DENSE_COUPLED);
 }
 
+/* whether Y of the island's trees is all of M^-1 J^T */
+static inline bool tg_rows_are_whole(const tg_rows_island *island)
+{
+    return island->sparse && !island->filled && island->tree < 0;
+}
+
 /* An equality between two joints or tendons: x1 - x1_0 = polynomial of x = x2 - x2_0. */
 typedef struct tg_coupling
 {
@@ -265,7 +272,7 @@ tg_status tg_poisson_restitution(tg_work *w, tg_rows_island *island, const char 
 size_t tg_poisson_scratch(int rows); /* bytes, beside those of a solve */
 
 /* Modes of an island's blocks by its impulses and velocities alone. (plain_modes.c) */
-void tg_plain_modes(const tg_rows *r, const tg_rows_island *island, tg_block_mode *mode);
+void tg_plain_modes(const tg_model *m, const tg_rows *r, const tg_rows_island *island, tg_block_mode *mode);
 
 /* Takes out of the equalities' bias what no velocity can follow. After tg_apply_laws and tg_fill_delassus. (consistent.c) */
 void tg_make_consistent(tg_rows *r);

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "collision/smoothing.h"
+#include "contact/implicit_large.h"
 #include "step/step.h"
 
 const char *tg_label_string(tg_label_kind kind)
@@ -13,10 +14,11 @@ const char *tg_label_string(tg_label_kind kind)
 /* what is kept of an island is quadratic in its rows: the largest one, or many smaller ones */
 size_t tg_implicit_capacity(const tg_capacity *c)
 {
-    return tg_implicit_bytes(c->island_rows) + (c->rows > c->island_rows ? tg_implicit_bytes(TG_DENSE_COUPLED) : 0);
+    size_t more = c->rows > c->island_rows ? tg_implicit_bytes(TG_DENSE_COUPLED) + tg_implicit_large_bytes(c->rows) : 0;
+    return tg_implicit_bytes(c->island_rows) + more;
 }
 
-static tg_status factor_islands(tg_work *w)
+static tg_status factor_islands(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     tg_rows *r = w->rows;
@@ -24,14 +26,16 @@ static tg_status factor_islands(tg_work *w)
     for (int i = 0; i < r->nisland; i++)
     {
         tg_rows_island *island = &r->island[i];
-        if (!tg_island_is_dense(r, island))
-            return tg_fail(&w->error, TG_ERR_UNSUPPORTED,
-                           "derivatives of an island with %d rows over several trees (%d are possible)", island->rows,
-                           TG_DENSE_COUPLED);
         if (island->impact && s->options.restitution == TG_RESTITUTION_POISSON)
             return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "derivatives of an impact with Poisson's restitution");
+        bool dense = tg_island_is_dense(r, island), smoothed = s->options.backward == TG_BACKWARD_SMOOTHED;
+        if (smoothed && !dense)
+            return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "smoothed derivatives of an island with %d rows (%d at most)",
+                           island->rows, TG_DENSE_COUPLED);
         s->problem[i] = tg_island_problem(r, island);
-        if (s->options.backward == TG_BACKWARD_SMOOTHED)
+        if (!dense)
+            TG_TRY(tg_implicit_large(m, w, i, &s->problem[i], &arena, &s->implicit[i]));
+        else if (smoothed)
             TG_TRY(tg_implicit_smoothed(&s->problem[i], r->L + island->row, r->sigma + island->row,
                                         r->mode + island->block, s->options.smooth_speed, &arena, &s->implicit[i],
                                         &w->error));
@@ -138,7 +142,7 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
     TG_TRY(tg_step_modes(w));
     if (s->options.backward == TG_BACKWARD_SMOOTHED && s->options.smooth_width > 0)
         smooth_points(m, w);
-    TG_TRY(factor_islands(w));
+    TG_TRY(factor_islands(m, w));
     make_label(w);
     s->factored = true;
     return TG_OK;

@@ -65,7 +65,7 @@ tg_status tg_step_modes(tg_work *w)
         const tg_rows_island *island = &r->island[i];
         if (!island->filled || (island->impact && w->step->settings.poisson))
         {
-            tg_plain_modes(r, island, r->mode + island->block);
+            tg_plain_modes(w->model, r, island, r->mode + island->block);
             continue;
         }
         tg_island problem = tg_island_problem(r, island);

@@ -10,6 +10,7 @@
  * slide. docs/gradients.md has the derivation. */
 #include <math.h>
 
+#include "contact/implicit_large.h"
 #include "contact/rows_vjp.h"
 #include "dynamics/actuation.h"
 #include "dynamics/crba.h"
@@ -31,6 +32,7 @@ typedef struct reverse
     double *gact, *gu, *wrench;
     const double *touch; /* gradients of the contacts' frames, or NULL */
     bool turns;          /* redundant rows slide */
+    bool large;          /* an island has no matrix */
     bool starts;         /* rows depend on the velocities at the start: f_start */
 } reverse;
 
@@ -45,15 +47,41 @@ static bool friction_counts(const reverse *r, int block)
            (r->g.params != NULL || r->w->params->value[rows->touch[c->index].law.kinetic] != 1);
 }
 
-static void island_reverse(reverse *r, int i)
+/* z of an island */
+static tg_status transpose(reverse *r, int i)
+{
+    const tg_implicit *f = &r->s->implicit[i];
+    const tg_rows_island *island = &r->w->rows->island[i];
+    double *z = r->z + island->row, *turn = r->turn + island->row;
+    r->turns = r->turns || f->turns;
+    r->large = r->large || f->form == TG_IMPLICIT_LARGE;
+    if (f->form != TG_IMPLICIT_LARGE)
+    {
+        tg_implicit_transpose(f, r->Lbar + island->row, z, turn);
+        return TG_OK;
+    }
+    memset(turn, 0, sizeof(double) * (size_t)island->rows);
+    return tg_implicit_large_transpose(r->m, r->w, i, r->Lbar + island->row, z);
+}
+
+/* G z of all islands, for those that have no G */
+static void large_products(reverse *r)
+{
+    const tg_rows *rows = r->w->rows;
+    tg_rows_response(r->m, r->w, r->z, r->other);
+    tg_rows_velocity(r->m, r->w, r->other, r->f);
+    for (int i = 0; i < rows->nisland; i++)
+        r->s->implicit[i].product = r->f + rows->island[i].row;
+}
+
+/* gradients of friction coefficients and bounds */
+static void coefficients_reverse(reverse *r, int i)
 {
     const tg_rows *rows = r->w->rows;
     const tg_rows_island *island = &rows->island[i];
     const tg_implicit *f = &r->s->implicit[i];
     double *mu = r->s->block_gradient, *bound = mu + 5 * rows->nblock;
     const double *Lbar = r->Lbar + island->row, *z = r->z + island->row;
-    tg_implicit_transpose(f, Lbar, r->z + island->row, r->turn + island->row);
-    r->turns = r->turns || f->turns;
     for (int b = 0; b < island->blocks; b++)
     {
         const tg_block *block = &rows->block[island->block + b];
@@ -103,7 +131,7 @@ static void contacts_reverse(reverse *r, const tg_cotangent *out)
 }
 
 /* Lbar = J A^-1 vbar + what is asked of L itself, z of every island, y = A^-1 (vbar + J^T z) */
-static void impulses_reverse(reverse *r, const tg_cotangent *out)
+static tg_status impulses_reverse(reverse *r, const tg_cotangent *out)
 {
     const tg_model *m = r->m;
     const tg_rows *rows = r->w->rows;
@@ -111,13 +139,18 @@ static void impulses_reverse(reverse *r, const tg_cotangent *out)
     if (rows->nrow == 0)
     {
         tg_solve_mass(m, r->w, r->y);
-        return;
+        return TG_OK;
     }
     tg_rows_half(m, r->w, r->y, r->Lbar);
     contacts_reverse(r, out);
     for (int i = 0; i < rows->nisland; i++)
-        island_reverse(r, i);
+        TG_TRY(transpose(r, i));
+    if (r->large)
+        large_products(r);
+    for (int i = 0; i < rows->nisland; i++)
+        coefficients_reverse(r, i);
     tg_rows_other_half(m, r->w, r->z, r->y);
+    return TG_OK;
 }
 
 /* ---- forces ---- */
@@ -351,13 +384,13 @@ static void pass_with_spread(reverse *r)
     pass_with(r, r->other, r->turn);
 }
 
-static void reverse_step(reverse *r, const tg_cotangent *out)
+static tg_status reverse_step(reverse *r, const tg_cotangent *out)
 {
     const tg_model *m = r->m;
     tg_step_work *s = r->s;
     if (out->q != NULL)
         tg_integrator_reverse(m, r->w, out->q, r->g.q, r->vbar, r->gdt);
-    impulses_reverse(r, out);
+    TG_TRY(impulses_reverse(r, out));
     double gdt = 0;
     for (int k = 0; k < m->nv; k++)
     {
@@ -376,6 +409,7 @@ static void reverse_step(reverse *r, const tg_cotangent *out)
     activations_reverse(r, out->act);
     for (int k = 0; k < m->nv; k++) /* a = (v+ - v) / dt */
         r->g.v[k] -= r->g.a[k] / r->dt;
+    return TG_OK;
 }
 
 /* ---- the boundary ---- */
@@ -462,7 +496,7 @@ static tg_status take_reverse(const tg_model *m, tg_work *w, tg_cotangent out, t
     double gdt = 0;
     TG_TRY(before_projection(m, w, in, &out));
     reverse r = begin(m, w, &out, in, &gdt);
-    reverse_step(&r, &out);
+    TG_TRY(reverse_step(&r, &out));
     copy_out(in->tau, r.scaled, m->nv);
     if (saltation)
         tg_saltation_reverse(m, w, &out, r.g, &gdt);

@@ -151,6 +151,52 @@ def test_bodies_that_cannot_move(field):
     np.testing.assert_allclose(J, F, rtol=0, atol=1e-6 * abs(F).max())
 
 
+def wall(rows, columns, rng):
+    """Boxes on each other like bricks, no two the same."""
+    bodies = ""
+    for i in range(rows):
+        for j in range(columns):
+            x, y = 0.21 * j + 0.1 * (i % 2) + rng.uniform(-0.004, 0.004), rng.uniform(-0.01, 0.01)
+            bodies += f'<body name="b{i}{j}" pos="{x} {y} {0.1 + 0.2 * i}"><freejoint/>'
+            bodies += f'<geom type="box" size="0.1 0.1 0.1" friction="2" mass="{rng.uniform(0.8, 1.2)}"/></body>'
+    floor = '<geom name="floor" type="plane" size="5 5 1"/>'
+    return f'<mujoco><option timestep="0.001"/><worldbody>{floor}{bodies}</worldbody></mujoco>'
+
+
+def test_island_without_matrix():
+    """A wall of 600 rows whose uppermost bricks are tipped over, against differences."""
+    rng = np.random.default_rng(4)
+    m = tg.load_string(wall(6, 5, rng))
+    sim = tg.Sim(m, tolerance=1e-12)
+    for _ in range(20):
+        sim.step()
+    before, v, values = sim.save(), sim.v.copy(), np.array(m.params)
+    tau, chosen = np.zeros(m.nv), m.params.index(["body.b*.mass", "gravity"])
+    tau[6 * 25 + 4 :: 6] = 1.5
+
+    def next_v(dv=0, dtau=0, dparams=0):
+        sim.params = values + dparams
+        sim.restore(before)
+        sim.v = v + dv
+        sim.step(tau=tau + dtau)
+        assert sim.info.status == 0
+        return sim.v.copy()
+
+    next_v()
+    assert sim.info.contacts.point.shape[0] > 150
+    gv = rng.standard_normal(m.nv)
+    g = sim.vjp(gv=gv)
+    assert g.label.kind == "exact"
+    for name, gradient, h in (("dv", g.v, 1e-7), ("dtau", g.tau, 1e-4), ("dparams", g.params, 1e-5)):
+        for _ in range(3):
+            d = rng.standard_normal(len(gradient))
+            if name == "dparams":
+                d[np.setdiff1d(np.arange(len(d)), chosen)] = 0
+            F = gv @ (next_v(**{name: h * d}) - next_v(**{name: -h * d})) / (2 * h)
+            assert gradient @ d == pytest.approx(F, rel=1e-5)
+            assert abs(F) > 1e-4
+
+
 def test_needs_a_step(sliding):
     sliding.reset()
     for call in (sliding.jacobian, sliding.vjp, sliding.jvp):

@@ -1,0 +1,228 @@
+/* The derivative of an island in velocity space.
+ *
+ * At the solution a block says (scaled variables x = S^-1 L, s = S sigma, as in large.c)
+ *     dx = -N ds:   breaks  N = 0;   sticks  N = 1 / p, p -> 0;
+ *                   slides  N = [1 / p, 0; e / p, beta (1 - e e^T)],   beta = r rho_T / (1 - r),
+ * and ds = w + G dx, so dx = D w with D = -(1 + N G)^-1 N, and z = D^T g is
+ *     z = -N^T y,   y = g + G z.
+ * With M u = J^T z that is (M + J^T N^T J) u = -J^T N^T g: the matrix of large_system.c with N^T in place of N. p is small but not zero, so redundant rows
+ * are no harm; what it leaves in the equations of rows that hold,
+ *     sticks  y = 0,   slides  y_N + e . y_T = 0,
+ * the same factors take out, as long as that shrinks (proximal iterations). Where it does not, g asks for the impulses of redundant rows themselves. */
+#include "contact/implicit_large.h"
+
+#include <math.h>
+
+#include "base/status.h"
+#include "contact/large_system.h"
+
+enum
+{
+    REFINEMENTS = 30
+};
+
+static const double proximal = 1e-6;  /* p, in G_ii */
+static const double enough = 1e-14;   /* of the largest g */
+static const double at_switch = 1e-7; /* margins below: one-sided */
+static const double no_slip = 1e-12;  /* 1 - r of a block that slides, at least */
+
+size_t tg_implicit_large_bytes(int rows)
+{
+    tg_arena count = {0};
+    TG_TAKE(&count, bool, rows, "implicit: sliding blocks");
+    return count.used;
+}
+
+/* ---- the matrix ---- */
+
+/* N^T of a block, whose phase is known */
+static void fill_transpose(const tg_large *p, const tg_large_block *b)
+{
+    int dim = b->cone.dim;
+    double *N = p->N + b->matrix, pn = proximal / b->cone.rho_n + b->soft, pt = proximal / b->cone.rho_t;
+    const double *e = b->state.direction;
+    memset(N, 0, sizeof(double) * (size_t)(dim * dim));
+    if (b->state.phase == TG_PHASE_STICK)
+        for (int i = 0; i < dim; i++)
+            N[(dim + 1) * i] = 1 / (i == 0 ? pn : pt);
+    if (b->state.phase != TG_PHASE_SLIDE || b->cone.kind != TG_CONE_UNIT)
+        return;
+    double beta = b->state.ratio * b->cone.rho_t / tg_larger(1 - b->state.ratio, no_slip);
+    N[0] = 1 / pn;
+    for (int i = 1; i < dim; i++)
+    {
+        N[i] = e[i - 1] / pn;
+        for (int j = 1; j < dim; j++)
+            N[dim * i + j] = beta * ((i == j) - e[i - 1] * e[j - 1]);
+    }
+}
+
+/* the phases of the solution */
+static void classify(const tg_large *p)
+{
+    const tg_rows *r = p->r;
+    for (int k = 0; k < p->nblock; k++)
+    {
+        tg_large_block *b = &p->block[k];
+        for (int i = 0; i < b->cone.dim; i++)
+        {
+            int row = b->constraint->row + b->source[i];
+            p->x[b->cone.row + i] = r->L[row] / b->scale[i];
+            p->s[b->cone.row + i] = r->sigma[row] * b->scale[i];
+        }
+        tg_newton_classify_block(&b->cone, p->x, p->s, &b->state);
+    }
+}
+
+static tg_large *system_of(const tg_rows *r)
+{
+    return (tg_large *)r->large_memory;
+}
+
+static tg_status factor(const tg_model *m, tg_work *w, int island)
+{
+    tg_rows *r = w->rows;
+    tg_arena arena = {.base = r->large_memory, .capacity = r->capacity.large};
+    tg_large *p = TG_TAKE(&arena, tg_large, 1, "implicit: large system");
+    r->large_factors = -1;
+    *p = (tg_large){.m = m, .w = w, .r = r, .island = &r->island[island]};
+    tg_large_take(p, m, &r->capacity, &arena);
+    bool fits = !arena.failed && tg_large_build(p, NULL, r->dt);
+    if (fits)
+    {
+        classify(p);
+        for (int k = 0; k < p->nblock; k++)
+            fill_transpose(p, &p->block[k]);
+        fits = tg_large_factor(p);
+    }
+    if (!fits)
+        return tg_fail(&w->error, TG_ERR_CAPACITY, "derivatives of an island with %d rows: its factors need more room",
+                       r->island[island].rows);
+    r->large_factors = island;
+    return TG_OK;
+}
+
+/* ---- the label ---- */
+
+static bool has_sliders(const tg_rows *r, bool *slides)
+{
+    const tg_large *p = system_of(r);
+    const int *order = r->order + p->island->block;
+    bool any = false;
+    memset(slides, 0, sizeof(bool) * (size_t)p->island->blocks);
+    for (int k = 0, i = 0; k < p->nblock; k++)
+    {
+        const tg_large_block *b = &p->block[k];
+        while (&r->constraint[order[i]] != b->constraint)
+            i++;
+        if (b->state.phase != TG_PHASE_SLIDE)
+            continue;
+        slides[i] = true;
+        any = any || b->cone.kind == TG_CONE_UNIT;
+    }
+    return any;
+}
+
+tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_island *problem, tg_arena *arena,
+                            tg_implicit *out)
+{
+    const tg_rows *r = w->rows;
+    const tg_rows_island *i = &r->island[island];
+    *out = (tg_implicit){.island = problem,
+                         .L = r->L + i->row,
+                         .sigma = r->sigma + i->row,
+                         .form = TG_IMPLICIT_LARGE,
+                         .margin = INFINITY,
+                         .condition = 1};
+    TG_TRY(factor(m, w, island));
+    out->slides = TG_TAKE(arena, bool, i->blocks, "implicit: sliding blocks");
+    if (arena->failed)
+        return tg_fail(&w->error, TG_ERR_CAPACITY, "derivatives of an island with %d rows: no room for its blocks",
+                       i->rows);
+    for (int b = i->block; b < i->block + i->blocks; b++)
+        out->margin = tg_smaller(r->mode[b].margin, out->margin);
+    out->kind = has_sliders(r, out->slides) ? TG_GRADIENT_REGULARISED
+                : out->margin < at_switch   ? TG_GRADIENT_ONE_SIDED
+                                            : TG_GRADIENT_EXACT;
+    return TG_OK;
+}
+
+/* ---- the transpose ---- */
+
+/* The change of z that the equations of a block ask for at z (p->x) and y (p->s); returns how far the rows that hold are from it. */
+static double fill_change(const tg_large *p, const tg_large_block *b)
+{
+    const double *z = p->x + b->cone.row, *y = p->s + b->cone.row, *N = p->N + b->matrix;
+    double *k = p->k + b->cone.row, off = 0;
+    int dim = b->cone.dim;
+    for (int i = 0; i < dim; i++)
+    {
+        double sum = 0, own = N[(dim + 1) * i];
+        bool holds = own > 0 && (b->state.phase == TG_PHASE_STICK || i == 0);
+        for (int j = 0; j < dim; j++)
+            sum += N[dim * i + j] * y[j];
+        k[i] = holds ? -sum : -sum - z[i];
+        off = tg_larger(off, holds ? fabs(sum / own) : 0);
+    }
+    return off;
+}
+
+static double fill_changes(const tg_large *p)
+{
+    double off = 0;
+    for (int k = 0; k < p->nblock; k++)
+        off = tg_larger(off, fill_change(p, &p->block[k]));
+    return off;
+}
+
+/* Lbar becomes the constant part of y; z starts from zero. Returns its size. */
+static double load(tg_large *p, const double *Lbar)
+{
+    double largest = 0;
+    int row = p->island->row;
+    for (int k = 0; k < p->nblock; k++)
+    {
+        const tg_large_block *b = &p->block[k];
+        for (int i = 0; i < b->cone.dim; i++)
+        {
+            double g = b->scale[i] * Lbar[b->constraint->row + b->source[i] - row];
+            p->bias[b->cone.row + i] = p->s[b->cone.row + i] = g;
+            p->x[b->cone.row + i] = 0;
+            largest = tg_larger(fabs(g), largest);
+        }
+    }
+    return largest;
+}
+
+static void refine(tg_large *p, double size)
+{
+    double before = INFINITY;
+    for (int i = 0; i < REFINEMENTS; i++)
+    {
+        double off = fill_changes(p);
+        if (off <= enough * size || !(off < 0.5 * before))
+            return;
+        before = off;
+        tg_large_solve(p, p->k);
+        for (int k = 0; k < p->nx; k++)
+            p->x[k] += p->k[k];
+        tg_large_velocity(p, p->x, p->s);
+    }
+}
+
+tg_status tg_implicit_large_transpose(const tg_model *m, tg_work *w, int island, const double *Lbar, double *z)
+{
+    tg_rows *r = w->rows;
+    if (r->large_factors != island)
+        TG_TRY(factor(m, w, island));
+    tg_large *p = system_of(r);
+    refine(p, load(p, Lbar));
+    memset(z, 0, sizeof(double) * (size_t)p->island->rows);
+    for (int k = 0; k < p->nblock; k++)
+    {
+        const tg_large_block *b = &p->block[k];
+        for (int i = 0; i < b->cone.dim; i++)
+            z[b->constraint->row + b->source[i] - p->island->row] = b->scale[i] * p->x[b->cone.row + i];
+    }
+    return TG_OK;
+}

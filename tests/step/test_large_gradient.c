@@ -1,0 +1,142 @@
+/* Derivatives of islands in velocity space: where dense matrices are possible too, both say the same; elsewhere differences. */
+#include "contact/implicit_large.h"
+#include "flight.h"
+#include "step/step.h"
+#include "support/dynamics_case.h"
+
+static const char heap_start[] = "<mujoco><option timestep='0.002'/><worldbody>"
+                                 "<geom type='plane' size='2 2 1' friction='0.4'/>"
+                                 "<geom type='plane' size='2 2 1' pos='-0.35 0 0' zaxis='1 0 0.4'/>"
+                                 "<geom type='plane' size='2 2 1' pos='0.35 0 0' zaxis='-1 0 0.4'/>"
+                                 "<geom type='plane' size='2 2 1' pos='0 -0.3 0' zaxis='0 1 0.4'/>"
+                                 "<geom type='plane' size='2 2 1' pos='0 0.3 0' zaxis='0 -1 0.4'/>";
+
+/* bodies that fall into a tray */
+static sim *open_heap(int bodies, const char *geom)
+{
+    char *scene = malloc(256 * (size_t)bodies + sizeof heap_start + 64);
+    unsigned seed = 5;
+    int at = sprintf(scene, "%s", heap_start);
+    for (int i = 0; i < bodies; i++)
+        at += sprintf(scene + at, "<body pos='%g %g %g'><freejoint/>%s</body>", 0.2 * test_uniform(&seed),
+                      0.2 * test_uniform(&seed), 0.2 + 0.11 * i / 3, geom);
+    sprintf(scene + at, "</worldbody></mujoco>");
+    sim *s = sim_open(scene);
+    free(scene);
+    return s;
+}
+
+typedef struct agreement
+{
+    int compared, sliding, skipped;
+    double worst;
+} agreement;
+
+/* dv = M^-1 J^T z of one island's rows */
+static void motion_of(const sim *s, const tg_rows_island *island, const double *z, double *dv)
+{
+    const tg_rows *r = s->w->rows;
+    double *all = numbers(r->nrow);
+    memcpy(all + island->row, z, sizeof(double) * (size_t)island->rows);
+    tg_rows_response(s->m, s->w, all, dv);
+    free(all);
+}
+
+/* z of the island without its matrix */
+static bool transpose_large(sim *s, int index, const double *Lbar, double *z)
+{
+    tg_rows *r = s->w->rows;
+    tg_rows_island *island = &r->island[index];
+    tg_implicit f;
+    tg_island problem = tg_island_problem(r, island);
+    tg_arena arena = {.capacity = tg_implicit_large_bytes(island->rows)};
+    arena.base = calloc(1, arena.capacity);
+    island->sparse = true;
+    island->filled = false;
+    tg_fill_delassus(s->m, s->w, s->w->step->options.dt);
+    assert_int_equal(tg_implicit_large(s->m, s->w, index, &problem, &arena, &f), TG_OK);
+    assert_int_equal(tg_implicit_large_transpose(s->m, s->w, index, Lbar, z), TG_OK);
+    bool slides = f.kind == TG_GRADIENT_REGULARISED;
+    free(arena.base);
+    return slides;
+}
+
+static void compare_island(sim *s, int index, unsigned *seed, agreement *a)
+{
+    const tg_rows *r = s->w->rows;
+    const tg_rows_island *island = &r->island[index];
+    const tg_implicit *f = &s->w->step->implicit[index];
+    int nv = s->n.nv;
+    double *g = numbers(nv), *Lbar = numbers(r->nrow), *z = numbers(2 * island->rows), *turn = numbers(island->rows),
+           *dv = numbers(nv), *other = numbers(nv), size = 0;
+    for (int k = 0; k < nv; k++)
+        g[k] = test_uniform(seed);
+    tg_rows_half(s->m, s->w, g, Lbar);
+    tg_implicit_transpose(f, Lbar + island->row, z, turn);
+    motion_of(s, island, z, dv);
+    a->sliding += transpose_large(s, index, Lbar + island->row, z + island->rows);
+    motion_of(s, island, z + island->rows, other);
+    for (int k = 0; k < nv; k++)
+        size = fmax(size, fabs(dv[k]));
+    for (int k = 0; k < nv; k++)
+        a->worst = fmax(a->worst, fabs(dv[k] - other[k]) / fmax(1, size));
+    a->compared++;
+    double *owned[] = {g, Lbar, z, turn, dv, other};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+}
+
+/* one island a step; redundant rows that slide are selected there and not here */
+static void compare_step(sim *s, unsigned *seed, agreement *a)
+{
+    const tg_rows *r = s->w->rows;
+    assert_int_equal(tg_step_prepare(s->m, s->w), TG_OK);
+    for (int i = 0; i < r->nisland; i++)
+    {
+        const tg_rows_island *island = &r->island[i];
+        if (island->tree >= 0 || island->rows < 30 || !tg_island_is_dense(r, island))
+            continue;
+        const tg_implicit *f = &s->w->step->implicit[i];
+        if (f->turns || f->kind != TG_GRADIENT_EXACT)
+            a->skipped++;
+        else
+            compare_island(s, i, seed, a);
+        return;
+    }
+}
+
+static void test_agrees_with_dense(void **state)
+{
+    (void)state;
+    const struct
+    {
+        const char *geom;
+        int bodies;
+    } heap[] = {{"<geom size='0.06' mass='1'/>", 24},
+                {"<geom type='capsule' size='0.04 0.05' mass='1'/>", 16},
+                {"<geom type='box' size='0.05 0.06 0.04' mass='1' friction='0.9'/>", 8}};
+    for (size_t i = 0; i < sizeof heap / sizeof *heap; i++)
+    {
+        sim *s = open_heap(heap[i].bodies, heap[i].geom);
+        agreement a = {0};
+        unsigned seed = 9;
+        sim_run(s, 100);
+        for (int step = 0; step < 400; step++)
+        {
+            sim_step(s);
+            compare_step(s, &seed, &a);
+        }
+        printf("%s: %d islands, %d slide, %d others, worst %.1e\n", heap[i].geom, a.compared, a.sliding, a.skipped,
+               a.worst);
+        assert_true(a.compared > 20);
+        assert_true(a.sliding > 5);
+        check_below("difference", a.worst, 1e-8);
+        sim_close(s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_agrees_with_dense)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
