@@ -53,6 +53,16 @@ void tg_redundant_transpose(const tg_implicit *f, const double *Lbar, double *z,
 
 /* ---- implicit_smoothed.c ---- */
 
+/* s ds + x dx = 0 of one block, scaled */
+typedef struct tg_smoothed_law
+{
+    int dim;
+    double s[TG_CONE_MAX][TG_CONE_MAX], x[TG_CONE_MAX][TG_CONE_MAX];
+} tg_smoothed_law;
+
+/* at the solution x, s (all rows) of the law without smoothing */
+tg_smoothed_law tg_smoothed_law_of(const tg_cone *cone, const double *x, const double *s, double speed);
+
 /* The equations of the smoothed law, in the form of redundant rows; false when the arena is too small. */
 bool tg_smoothed_build(tg_implicit *f, double speed, tg_arena *arena);
 

@@ -8,13 +8,16 @@
  * With M u = J^T z that is (M + J^T N^T J) u = -J^T N^T g: the matrix of large_system.c with N^T in place of N. p is small but not zero, so redundant rows
  * are no harm; what it leaves in the equations of rows that hold,
  *     sticks  y = 0,   slides  y_N + e . y_T = 0,
- * the same factors take out, as long as that shrinks (proximal iterations). Where it does not, g asks for the impulses of redundant rows themselves. */
+ * the same factors take out, as long as that shrinks (proximal iterations). Where it does not, g asks for the impulses of redundant rows themselves.
+ * The smoothed law (implicit_smoothed.c), E_s ds + E_x dx = 0, has N = E_x^-1 E_s. */
 #include "contact/implicit_large.h"
 
 #include <math.h>
 
 #include "base/status.h"
+#include "contact/implicit_forms.h"
 #include "contact/large_system.h"
+#include "math/dense.h"
 
 enum
 {
@@ -74,12 +77,41 @@ static void classify(const tg_large *p)
     }
 }
 
+/* E_s^T (E_x + E_s soft)^-T of the law that is smoothed by a speed */
+static void fill_smoothed(const tg_large *p, tg_large_block *b, double speed)
+{
+    tg_smoothed_law law = tg_smoothed_law_of(&b->cone, p->x, p->s, speed);
+    double A[TG_CONE_MAX * TG_CONE_MAX], X[TG_CONE_MAX * TG_CONE_MAX], *N = p->N + b->matrix;
+    int dim = b->cone.dim, pivot[TG_CONE_MAX];
+    for (int i = 0; i < dim; i++)
+        for (int j = 0; j < dim; j++)
+        {
+            A[dim * i + j] = law.x[i][j] + (j == 0 ? b->soft * law.s[i][0] : 0);
+            X[dim * i + j] = law.s[i][j];
+        }
+    tg_lu(dim, A, dim, pivot);
+    tg_lu_solve(dim, A, dim, pivot, dim, X, dim);
+    for (int i = 0; i < dim; i++)
+        for (int j = 0; j < dim; j++)
+            N[dim * i + j] = X[dim * j + i];
+    b->state.phase = TG_PHASE_SLIDE;
+}
+
+static void fill_matrices(const tg_large *p, double speed)
+{
+    for (int k = 0; k < p->nblock; k++)
+        if (speed > 0 && p->block[k].cone.kind != TG_CONE_FREE)
+            fill_smoothed(p, &p->block[k], speed);
+        else
+            fill_transpose(p, &p->block[k]);
+}
+
 static tg_large *system_of(const tg_rows *r)
 {
     return (tg_large *)r->large_memory;
 }
 
-static tg_status factor(const tg_model *m, tg_work *w, int island)
+static tg_status factor(const tg_model *m, tg_work *w, int island, double speed)
 {
     tg_rows *r = w->rows;
     tg_arena arena = {.base = r->large_memory, .capacity = r->capacity.large};
@@ -91,8 +123,7 @@ static tg_status factor(const tg_model *m, tg_work *w, int island)
     if (fits)
     {
         classify(p);
-        for (int k = 0; k < p->nblock; k++)
-            fill_transpose(p, &p->block[k]);
+        fill_matrices(p, speed);
         fits = tg_large_factor(p);
     }
     if (!fits)
@@ -104,7 +135,8 @@ static tg_status factor(const tg_model *m, tg_work *w, int island)
 
 /* ---- the label ---- */
 
-static bool has_sliders(const tg_rows *r, bool *slides)
+/* Notes blocks whose coefficients count. Whether a contact slides. */
+static bool has_sliders(const tg_rows *r, bool smoothed, bool *slides)
 {
     const tg_large *p = system_of(r);
     const int *order = r->order + p->island->block;
@@ -115,16 +147,15 @@ static bool has_sliders(const tg_rows *r, bool *slides)
         const tg_large_block *b = &p->block[k];
         while (&r->constraint[order[i]] != b->constraint)
             i++;
-        if (b->state.phase != TG_PHASE_SLIDE)
-            continue;
-        slides[i] = true;
-        any = any || b->cone.kind == TG_CONE_UNIT;
+        bool contact = b->cone.kind == TG_CONE_UNIT;
+        slides[i] = b->state.phase == TG_PHASE_SLIDE && (contact || !smoothed);
+        any = any || (slides[i] && contact);
     }
     return any;
 }
 
-tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_island *problem, tg_arena *arena,
-                            tg_implicit *out)
+tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_island *problem, double speed,
+                            tg_arena *arena, tg_implicit *out)
 {
     const tg_rows *r = w->rows;
     const tg_rows_island *i = &r->island[island];
@@ -134,32 +165,33 @@ tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_
                          .form = TG_IMPLICIT_LARGE,
                          .margin = INFINITY,
                          .condition = 1};
-    TG_TRY(factor(m, w, island));
+    TG_TRY(factor(m, w, island, speed));
     out->slides = TG_TAKE(arena, bool, i->blocks, "implicit: sliding blocks");
     if (arena->failed)
         return tg_fail(&w->error, TG_ERR_CAPACITY, "derivatives of an island with %d rows: no room for its blocks",
                        i->rows);
     for (int b = i->block; b < i->block + i->blocks; b++)
         out->margin = tg_smaller(r->mode[b].margin, out->margin);
-    out->kind = has_sliders(r, out->slides) ? TG_GRADIENT_REGULARISED
-                : out->margin < at_switch   ? TG_GRADIENT_ONE_SIDED
-                                            : TG_GRADIENT_EXACT;
+    out->kind = has_sliders(r, speed > 0, out->slides) || speed > 0 ? TG_GRADIENT_REGULARISED
+                : out->margin < at_switch                           ? TG_GRADIENT_ONE_SIDED
+                                                                    : TG_GRADIENT_EXACT;
     return TG_OK;
 }
 
 /* ---- the transpose ---- */
 
 /* The change of z that the equations of a block ask for at z (p->x) and y (p->s); returns how far the rows that hold are from it. */
-static double fill_change(const tg_large *p, const tg_large_block *b)
+static double fill_change(const tg_large *p, const tg_large_block *b, bool smoothed)
 {
     const double *z = p->x + b->cone.row, *y = p->s + b->cone.row, *N = p->N + b->matrix;
     double *k = p->k + b->cone.row, off = 0;
     int dim = b->cone.dim;
     for (int i = 0; i < dim; i++)
     {
-        double sum = 0, own = N[(dim + 1) * i];
-        bool holds = own > 0 && (b->state.phase == TG_PHASE_STICK || i == 0);
-        for (int j = 0; j < dim; j++)
+        double own = N[(dim + 1) * i];
+        bool holds = own > 0 && (b->state.phase == TG_PHASE_STICK || (i == 0 && !smoothed));
+        double sum = N[dim * i] * (y[0] - (holds ? 0 : b->soft * z[0]));
+        for (int j = 1; j < dim; j++)
             sum += N[dim * i + j] * y[j];
         k[i] = holds ? -sum : -sum - z[i];
         off = tg_larger(off, holds ? fabs(sum / own) : 0);
@@ -167,11 +199,11 @@ static double fill_change(const tg_large *p, const tg_large_block *b)
     return off;
 }
 
-static double fill_changes(const tg_large *p)
+static double fill_changes(const tg_large *p, bool smoothed)
 {
     double off = 0;
     for (int k = 0; k < p->nblock; k++)
-        off = tg_larger(off, fill_change(p, &p->block[k]));
+        off = tg_larger(off, fill_change(p, &p->block[k], smoothed));
     return off;
 }
 
@@ -194,13 +226,13 @@ static double load(tg_large *p, const double *Lbar)
     return largest;
 }
 
-static void refine(tg_large *p, double size)
+static void refine(tg_large *p, double size, bool smoothed)
 {
     double before = INFINITY;
     for (int i = 0; i < REFINEMENTS; i++)
     {
-        double off = fill_changes(p);
-        if (off <= enough * size || !(off < 0.5 * before))
+        double off = fill_changes(p, smoothed);
+        if (i > 0 && (off <= enough * size || !(off < 0.5 * before)))
             return;
         before = off;
         tg_large_solve(p, p->k);
@@ -210,13 +242,14 @@ static void refine(tg_large *p, double size)
     }
 }
 
-tg_status tg_implicit_large_transpose(const tg_model *m, tg_work *w, int island, const double *Lbar, double *z)
+tg_status tg_implicit_large_transpose(const tg_model *m, tg_work *w, int island, double speed, const double *Lbar,
+                                      double *z)
 {
     tg_rows *r = w->rows;
     if (r->large_factors != island)
-        TG_TRY(factor(m, w, island));
+        TG_TRY(factor(m, w, island, speed));
     tg_large *p = system_of(r);
-    refine(p, load(p, Lbar));
+    refine(p, load(p, Lbar), speed > 0);
     memset(z, 0, sizeof(double) * (size_t)p->island->rows);
     for (int k = 0; k < p->nblock; k++)
     {

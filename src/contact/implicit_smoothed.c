@@ -21,13 +21,6 @@ enum
 
 static const double little = 1e-9; /* of the diagonal of equalities, which may be redundant */
 
-/* E_s ds + E_x dx = 0 of one block */
-typedef struct equations
-{
-    int dim;
-    double s[TG_CONE_MAX][TG_CONE_MAX], x[TG_CONE_MAX][TG_CONE_MAX];
-} equations;
-
 /* psi with psi (x_N^2 - |x_T|^2) = k x_N, x_T = y_T / (1 / rho + psi / x_N): the left side grows with psi */
 static double find_psi(double x_n, double y_t, double rho, double k)
 {
@@ -43,7 +36,7 @@ static double find_psi(double x_n, double y_t, double rho, double k)
     return high;
 }
 
-static void contact_equations(const tg_cone *cone, const double *x, const double *s, double speed, equations *e)
+static void contact_equations(const tg_cone *cone, const double *x, const double *s, double speed, tg_smoothed_law *e)
 {
     double k = cone->rho_n * speed * speed, y = x[0] / cone->rho_n - s[0], y_t[TG_CONE_MAX] = {0};
     double x_n = 0.5 * cone->rho_n * (y + sqrt(y * y + 4 * speed * speed));
@@ -69,7 +62,7 @@ static void contact_equations(const tg_cone *cone, const double *x, const double
 }
 
 /* x / rho - k / (bound + x) + k / (bound - x) = y grows with x */
-static void box_equations(const tg_cone *cone, double x, double s, double speed, equations *e)
+static void box_equations(const tg_cone *cone, double x, double s, double speed, tg_smoothed_law *e)
 {
     double k = cone->rho_n * speed * speed, y = x / cone->rho_n - s, low = -cone->bound, high = cone->bound;
     for (int i = 0; i < HALVINGS; i++)
@@ -86,11 +79,9 @@ static void box_equations(const tg_cone *cone, double x, double s, double speed,
     e->x[0][0] = k / (above * above) + k / (below * below);
 }
 
-static equations equations_of(const tg_cones *cones, const tg_cone *cone, const double *x, const double *s,
-                              double speed)
+tg_smoothed_law tg_smoothed_law_of(const tg_cone *cone, const double *x, const double *s, double speed)
 {
-    equations e = {.dim = cone->dim};
-    const double *G = cones->G + (size_t)cone->row * (size_t)(cones->ld + 1);
+    tg_smoothed_law e = {.dim = cone->dim};
     if (cone->kind == TG_CONE_UNIT)
         contact_equations(cone, x + cone->row, s + cone->row, speed, &e);
     else if (cone->kind == TG_CONE_BOX)
@@ -98,13 +89,13 @@ static equations equations_of(const tg_cones *cones, const tg_cone *cone, const 
     else
     {
         e.s[0][0] = 1;
-        e.x[0][0] = little * G[0];
+        e.x[0][0] = little / cone->rho_n;
     }
     return e;
 }
 
 /* rows of A = E_s G + E_x, B = E_s S, C = S */
-static void add_block(tg_implicit *f, const tg_cones *cones, int row, const equations *e)
+static void add_block(tg_implicit *f, const tg_cones *cones, int row, const tg_smoothed_law *e)
 {
     int q = cones->rows, n = f->island->rows;
     for (int i = 0; i < e->dim; i++)
@@ -133,7 +124,7 @@ static void build(tg_implicit *f, const tg_cones *cones, double speed, double *x
         s[i] = cones->scale[i] * f->sigma[cones->source[i]];
     for (int b = 0; b < cones->blocks; b++)
     {
-        equations e = equations_of(cones, &cones->block[b], x, s, speed);
+        tg_smoothed_law e = tg_smoothed_law_of(&cones->block[b], x, s, speed);
         add_block(f, cones, cones->block[b].row, &e);
     }
     int q = f->unknowns = cones->rows;

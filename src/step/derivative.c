@@ -28,13 +28,10 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
         tg_rows_island *island = &r->island[i];
         if (island->impact && s->options.restitution == TG_RESTITUTION_POISSON)
             return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "derivatives of an impact with Poisson's restitution");
-        bool dense = tg_island_is_dense(r, island), smoothed = s->options.backward == TG_BACKWARD_SMOOTHED;
-        if (smoothed && !dense)
-            return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "smoothed derivatives of an island with %d rows (%d at most)",
-                           island->rows, TG_DENSE_COUPLED);
+        bool dense = tg_island_is_dense(r, island), smoothed = tg_smooth_speed(s) > 0;
         s->problem[i] = tg_island_problem(r, island);
         if (!dense)
-            TG_TRY(tg_implicit_large(m, w, i, &s->problem[i], &arena, &s->implicit[i]));
+            TG_TRY(tg_implicit_large(m, w, i, &s->problem[i], tg_smooth_speed(s), &arena, &s->implicit[i]));
         else if (smoothed)
             TG_TRY(tg_implicit_smoothed(&s->problem[i], r->L + island->row, r->sigma + island->row,
                                         r->mode + island->block, s->options.smooth_speed, &arena, &s->implicit[i],

@@ -95,6 +95,12 @@ tg_status tg_step_forward(const tg_model *m, tg_work *w, const tg_cotangent *in,
 /* tg_step_vjp that adds to in->params, whose turns are left to tg_gradient_end (dynamics/vjp.h). (step_vjp.c) */
 tg_status tg_step_vjp_add(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label);
 
+/* the speed by which derivatives smooth the law of contact; 0: they do not */
+static inline double tg_smooth_speed(const tg_step_work *s)
+{
+    return s->options.backward == TG_BACKWARD_SMOOTHED ? s->options.smooth_speed : 0;
+}
+
 /* Whether the last step had impacts whose time counts. (saltation.c) */
 bool tg_saltation_acts(const tg_work *w);
 

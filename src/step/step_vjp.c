@@ -61,7 +61,7 @@ static tg_status transpose(reverse *r, int i)
         return TG_OK;
     }
     memset(turn, 0, sizeof(double) * (size_t)island->rows);
-    return tg_implicit_large_transpose(r->m, r->w, i, r->Lbar + island->row, z);
+    return tg_implicit_large_transpose(r->m, r->w, i, tg_smooth_speed(r->s), r->Lbar + island->row, z);
 }
 
 /* G z of all islands, for those that have no G */
