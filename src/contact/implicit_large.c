@@ -180,7 +180,7 @@ tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_
 
 /* ---- the transpose ---- */
 
-/* The change of z that the equations of a block ask for at z (p->x) and y (p->s); returns how far the rows that hold are from it. */
+/* The change of z that the equations of a block ask for at z (p->x) and y (p->s); returns how far they are from it, in y. */
 static double fill_change(const tg_large *p, const tg_large_block *b, bool smoothed)
 {
     const double *z = p->x + b->cone.row, *y = p->s + b->cone.row, *N = p->N + b->matrix;
@@ -194,7 +194,7 @@ static double fill_change(const tg_large *p, const tg_large_block *b, bool smoot
         for (int j = 1; j < dim; j++)
             sum += N[dim * i + j] * y[j];
         k[i] = holds ? -sum : -sum - z[i];
-        off = tg_larger(off, holds ? fabs(sum / own) : 0);
+        off = tg_larger(off, holds ? fabs(sum / own) : fabs(k[i]) / (i == 0 ? b->cone.rho_n : b->cone.rho_t));
     }
     return off;
 }
