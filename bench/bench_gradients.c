@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "rollouts.h"
 #include "step_scene.h"
 
 enum
@@ -616,6 +617,26 @@ static void put_agreement(const summary *t, int n)
             100.0 * t[i].switched / fmax(1, (t[i].samples - t[i].inexact) * 3 * t[i].nv), t[i].disagreement);
 }
 
+/* ---- rollouts ---- */
+
+static void put_rollouts(int repetitions)
+{
+    const char *path = "models/quadruped.xml";
+    const int steps = 1000;
+    put("\n## A rollout of %d steps and its way back\n\n`%s` stands and sways. Processor time a step, medians of %d; "
+        "backward: gradients of the start and of all controls; with checkpoints the steps of all segments but the "
+        "last are taken again.\n\n"
+        "| tape | contacts | KB | forward, us | backward, us | with all parameters, us | backward / forward | with "
+        "parameters / forward |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+        steps, path, repetitions);
+    for (int checkpoints = 0; checkpoints < 2; checkpoints++)
+    {
+        bench_rollout r = bench_rollout_of(path, steps, checkpoints == 1, repetitions);
+        put("| %s | %.0f | %zu | %.2f | %.2f | %.2f | %.3g | %.3g |\n", checkpoints ? "checkpoints" : "every step",
+            r.contacts, r.bytes / 1024, r.forward, r.backward, r.params, r.backward / r.forward, r.params / r.forward);
+    }
+}
+
 /* ---- the run ---- */
 
 static const struct
@@ -723,6 +744,7 @@ int main(int argc, char **argv)
     put_means(table, n);
     put_paper(table, n);
     put_agreement(table, n);
+    put_rollouts(4 * a.repetitions + 1);
     if (results != NULL && fclose(results) != 0)
         bench_die("cannot write the results");
     return 0;

@@ -316,6 +316,7 @@ typedef struct tg_differences_count
     int switched; /* a mode, a feature or a gate changes within reach of the displacement: tg_step_signature differs */
     int tied;     /* of two equal coefficients of a contact either may count: the derivative has two sides */
     int outside;  /* a displaced parameter is outside its domain, or not finite */
+    int kinked;   /* the slopes of the two sides differ, and no signature does */
     int refined;  /* of those taken: with several displacements, because the first two did not agree */
 } tg_differences_count;
 
@@ -333,12 +334,10 @@ typedef struct tg_differences_request
     const tg_control *control; /* NULL: none */
     const int *index;          /* nindex parameters, others are left alone; NULL: all */
     int nindex;
-    int most, first;            /* of q, v, act, u, tau, wrenches: see tg_differences_stride; most 0: all of them */
+    const tg_cotangent *chosen; /* of q, v, act, u, tau, wrench and dt: numbers that are not 0 here are differenced, the
+                                   others left alone; NULL, or a NULL field: all */
     const tg_cotangent *spread; /* NULL, or where to write how far the differences of each number are apart */
 } tg_differences_request;
-
-/* Of n numbers at most so many are differenced: every stride-th, beginning with number first % stride. The others are left alone. */
-TG_API int tg_differences_stride(int n, int most);
 
 /* Fills the fields of in that are not NULL with the gradient of out . (q+, v+, act+) by differences; count may be NULL. */
 TG_API tg_status tg_step_differences(const tg_model *m, tg_differences *d, const tg_differences_request *request,

@@ -2,13 +2,9 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/simd.h"
-
-enum
-{
-    SWEEP_ABOVE = 128 /* geoms: below, all pairs at once cost less than sorting */
-};
 
 enum
 {
@@ -62,6 +58,8 @@ static void append(pair_list *list, int first, int second)
 
 static bool is_allowed(tg_allowed a, int i, int j)
 {
+    if (a.bits == NULL)
+        return a.may(a.context, i, j);
     return (a.bits[(size_t)i * (size_t)a.words + (size_t)(j / 64)] >> (j % 64)) & 1;
 }
 
@@ -212,34 +210,57 @@ static void sweep(const tg_bounds *b, tg_allowed allowed, int *order, pair_list 
     }
 }
 
-static bool comes_before(tg_geom_pair p, tg_geom_pair q)
-{
-    return p.first != q.first ? p.first < q.first : p.second < q.second;
-}
-
-static void sort_pairs(tg_geom_pair *pairs, int count)
+static void sort_by_second(tg_geom_pair *pairs, int count)
 {
     for (int g = first_gap(count); g > 0; g = next_gap(g))
         for (int i = g; i < count; i++)
         {
             tg_geom_pair moving = pairs[i];
             int at = i;
-            for (; at >= g && comes_before(moving, pairs[at - g]); at -= g)
+            for (; at >= g && moving.second < pairs[at - g].second; at -= g)
                 pairs[at] = pairs[at - g];
             pairs[at] = moving;
         }
 }
 
+/* Puts the pairs of each first geom together, in place: whatever is where the pairs of `first` belong is exchanged for what is where it belongs itself. */
+static void sort_pairs(tg_geom_pair *pairs, int count, int n, int *filled, int *end)
+{
+    int sum = 0;
+    memset(filled, 0, sizeof(int) * (size_t)n);
+    for (int i = 0; i < count; i++)
+        filled[pairs[i].first]++;
+    for (int g = 0; g < n; g++)
+    {
+        int here = filled[g];
+        filled[g] = sum;
+        end[g] = sum += here;
+    }
+    for (int g = 0, start = 0; g < n; start = end[g++])
+    {
+        while (filled[g] < end[g])
+        {
+            tg_geom_pair here = pairs[filled[g]];
+            int to = filled[here.first]++;
+            if (here.first == g)
+                continue;
+            pairs[filled[g]] = pairs[to];
+            pairs[to] = here;
+        }
+        sort_by_second(pairs + start, end[g] - start);
+    }
+}
+
 int tg_broad_phase(const tg_bounds *b, tg_allowed allowed, int *order, tg_geom_pair *pairs, int capacity)
 {
     pair_list list = {pairs, capacity, 0};
-    if (b->n <= SWEEP_ABOVE)
+    if (b->n <= TG_SWEEP_ABOVE)
     {
         compare_all(b, allowed, &list);
         return list.count;
     }
     sweep(b, allowed, order, &list);
     if (list.count <= capacity)
-        sort_pairs(pairs, list.count);
+        sort_pairs(pairs, list.count, b->n, order, order + b->n);
     return list.count;
 }

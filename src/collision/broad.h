@@ -18,11 +18,19 @@ typedef struct tg_bounds
 int tg_bounds_size(int n);
 tg_bounds tg_bounds_place(double *memory, int n);
 
-/* Bit matrix of n rows: bit j of row i (j > i) says that geoms i and j may collide. words = uint64_t a row. */
+enum
+{
+    TG_SWEEP_ABOVE = 128 /* geoms: below, all pairs at once cost less than sorting */
+};
+
+/* Which geoms may collide. A bit matrix of n rows: bit j of row i (j > i) says that geoms i and j may; words = uint64_t a row. More than
+ * TG_SWEEP_ABOVE geoms may have a function in its place (bits NULL), i < j. */
 typedef struct tg_allowed
 {
     int words;
     const uint64_t *bits;
+    bool (*may)(const void *context, int i, int j);
+    const void *context;
 } tg_allowed;
 
 static inline int tg_allowed_words(int n)
@@ -36,7 +44,7 @@ typedef struct tg_geom_pair
 } tg_geom_pair;
 
 /* Pairs whose spheres and boxes overlap and that are allowed, in the order of (first, second). Writes at most capacity and returns how many there are.
- * order: scratch of n ints. Few geoms are compared all with all, four at a time; many are swept along the axis on which they spread most. */
+ * order: scratch of 2 n ints. Few geoms are compared all with all, four at a time; many are swept along the axis on which they spread most. */
 int tg_broad_phase(const tg_bounds *bounds, tg_allowed allowed, int *order, tg_geom_pair *pairs, int capacity);
 
 #endif

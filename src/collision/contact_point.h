@@ -3,7 +3,9 @@
 #define TG_COLLISION_CONTACT_POINT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "collision/shape.h"
 
@@ -101,6 +103,12 @@ static inline void tg_init_point(tg_contact_point *c, v4 point, v4 normal, doubl
     c->kind = TG_POINT_WITNESS;
     c->surface[0] = c->surface[1] = (tg_surface){0};
     c->reference = 0;
+}
+
+/* without the course of a point that has none, which is most of it */
+static inline void tg_copy_point(const tg_contact_point *from, tg_contact_point *to)
+{
+    memcpy(to, from, tg_has_course(from) ? sizeof *from : offsetof(tg_contact_point, course));
 }
 
 typedef struct tg_patch

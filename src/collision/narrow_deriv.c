@@ -43,16 +43,15 @@ static v4 tangential(v4 x, v4 n)
     return x - n * v4_splat(v4_dot(x, n));
 }
 
-/* Flat directions of both surfaces, and what the change of the normal must be along each. */
+/* Flat directions of both surfaces, along which the change of the normal is known. */
 typedef struct held
 {
     int count;
     v4 direction[2];
-    double value[2];
     int surface[2]; /* whose direction it is */
 } held;
 
-static void hold(held *h, int surface, v4 direction, double value)
+static void hold(held *h, int surface, v4 direction)
 {
     if (h->count == 2)
         return;
@@ -63,24 +62,24 @@ static void hold(held *h, int surface, v4 direction, double value)
             return;
     }
     h->direction[h->count] = direction;
-    h->surface[h->count] = surface;
-    h->value[h->count++] = value;
+    h->surface[h->count++] = surface;
 }
 
-static held flat_directions(const tg_contact_point *c, const sources *s)
+static held flat_directions(const tg_contact_point *c)
 {
     held h = {0};
     for (int i = 0; i < 2; i++)
     {
         const tg_surface *f = &c->surface[i];
         if (f->flat == 1)
-            hold(&h, i, f->edge, v4_dot(f->edge, s->turn[i]));
+            hold(&h, i, f->edge);
         if (f->flat == 2)
         {
-            v4 t = tg_orthogonal(c->normal), u = v4_cross(c->normal, t);
+            v4 t, u;
+            tg_tangents(c->normal, &t, &u);
             h.count = 0;
-            hold(&h, i, t, v4_dot(t, s->turn[i]));
-            hold(&h, i, u, v4_dot(u, s->turn[i]));
+            hold(&h, i, t);
+            hold(&h, i, u);
         }
     }
     return h;
@@ -92,36 +91,76 @@ static v4 stiffness(const tg_contact_point *c, v4 x)
     return tg_bend(&c->surface[0], x) + tg_bend(&c->surface[1], x) + x * v4_splat(c->distance);
 }
 
-/* x = alpha t + beta u with given products along two directions p, q of the tangent plane */
-static v4 from_products(v4 p, double along_p, v4 q, double along_q)
+/* How the normal follows: d = sum of to (of . rhs) over what is free + sum of held_to (held_of . turn of its surface). */
+typedef struct normal_answer
 {
+    v4 to[2], of[2], held_to[2], held_of[2];
+    int free, held, surface[2];
+} normal_answer;
+
+/* to[i] such that sum of to[i] x_i has the products x_i with of[i]; zero where these are parallel */
+static void dual_vectors(const v4 of[2], v4 to[2])
+{
+    v4 p = of[0], q = of[1];
     double pq = v4_dot(p, q), pp = v4_dot(p, p), qq = v4_dot(q, q), det = pp * qq - pq * pq;
-    if (!(fabs(det) > 1e-300))
-        return v4_zero();
-    double alpha = (along_p * qq - along_q * pq) / det, beta = (along_q * pp - along_p * pq) / det;
-    return p * v4_splat(alpha) + q * v4_splat(beta);
+    double inverse = fabs(det) > 1e-300 ? 1 / det : 0;
+    to[0] = (p * v4_splat(qq) - q * v4_splat(pq)) * v4_splat(inverse);
+    to[1] = (q * v4_splat(pp) - p * v4_splat(pq)) * v4_splat(inverse);
+}
+
+/* known along e; across it from t.(S + Phi) d = t.rhs */
+static void answer_across(const tg_contact_point *c, v4 e, normal_answer *a)
+{
+    v4 t = v4_cross(c->normal, e), kt = stiffness(c, t);
+    double k = v4_dot(t, kt), inverse = fabs(k) > 1e-300 ? 1 / k : 0;
+    a->free = 1;
+    a->of[0] = t;
+    a->to[0] = t * v4_splat(inverse);
+    a->held_to[0] = e - t * v4_splat(v4_dot(e, kt) * inverse);
+}
+
+static void answer_freely(const tg_contact_point *c, normal_answer *a)
+{
+    v4 t, u;
+    tg_tangents(c->normal, &t, &u);
+    v4 kt = stiffness(c, t), ku = stiffness(c, u);
+    double tt = v4_dot(t, kt), tu = v4_dot(t, ku), uu = v4_dot(u, ku), det = tt * uu - tu * tu;
+    double inverse = fabs(det) > 1e-300 ? 1 / det : 0;
+    a->free = 2;
+    a->of[0] = t;
+    a->of[1] = u;
+    a->to[0] = (t * v4_splat(uu) - u * v4_splat(tu)) * v4_splat(inverse);
+    a->to[1] = (u * v4_splat(tt) - t * v4_splat(tu)) * v4_splat(inverse);
 }
 
 /* Two sharp features that touch (a vertex on a rim, two points in one place) have any normal: its change is then
  * zero. */
-static v4 change_of_normal(const tg_contact_point *c, const held *h, v4 rhs)
+static normal_answer answer_of(const tg_contact_point *c)
 {
-    if (h->count == 2)
-        return from_products(h->direction[0], h->value[0], h->direction[1], h->value[1]);
-    if (h->count == 1) /* known along e; across it from t.(S + Phi) d = t.rhs */
+    held h = flat_directions(c);
+    normal_answer a = {.held = h.count};
+    for (int i = 0; i < h.count; i++)
     {
-        v4 e = h->direction[0], t = v4_cross(c->normal, e), known = e * v4_splat(h->value[0]);
-        double k = v4_dot(t, stiffness(c, t));
-        if (!(fabs(k) > 1e-300))
-            return known;
-        return known + t * v4_splat((v4_dot(t, rhs) - v4_dot(t, stiffness(c, known))) / k);
+        a.held_of[i] = h.direction[i];
+        a.surface[i] = h.surface[i];
     }
-    v4 t = tg_orthogonal(c->normal), u = v4_cross(c->normal, t), kt = stiffness(c, t), ku = stiffness(c, u);
-    double tt = v4_dot(t, kt), tu = v4_dot(t, ku), uu = v4_dot(u, ku), det = tt * uu - tu * tu;
-    double rt = v4_dot(t, rhs), ru = v4_dot(u, rhs);
-    if (!(fabs(det) > 1e-300))
-        return v4_zero();
-    return t * v4_splat((uu * rt - tu * ru) / det) + u * v4_splat((tt * ru - tu * rt) / det);
+    if (h.count == 2)
+        dual_vectors(a.held_of, a.held_to);
+    else if (h.count == 1)
+        answer_across(c, h.direction[0], &a);
+    else
+        answer_freely(c, &a);
+    return a;
+}
+
+static v4 change_of_normal(const normal_answer *a, v4 rhs, const v4 turn[2])
+{
+    v4 d = v4_zero();
+    for (int i = 0; i < a->free; i++)
+        d += a->to[i] * v4_splat(v4_dot(a->of[i], rhs));
+    for (int i = 0; i < a->held; i++)
+        d += a->held_to[i] * v4_splat(v4_dot(a->held_of[i], turn[a->surface[i]]));
+    return d;
 }
 
 /* the part of x along the flat directions of one surface: the sliding that makes up the difference */
@@ -142,13 +181,12 @@ static void split_sliding(const tg_contact_point *c, v4 rest, v4 *slide_a)
     }
 }
 
-static tg_point_motion witness_motion(const tg_contact_point *c, const sources *s)
+static tg_point_motion witness_motion(const tg_contact_point *c, const normal_answer *a, const sources *s)
 {
     v4 n = c->normal;
     v4 rhs = tangential(s->shift, n) + tg_bend(&c->surface[1], s->rotation);
-    held h = flat_directions(c, s);
     tg_point_motion m;
-    m.normal = change_of_normal(c, &h, rhs);
+    m.normal = change_of_normal(a, rhs, s->turn);
     m.distance = v4_dot(n, s->shift);
     v4 slide;
     split_sliding(c, rhs - stiffness(c, m.normal), &slide);
@@ -202,54 +240,41 @@ static tg_point_motion patch_by_twist(const tg_contact_point *c, v4 shift, v4 tu
     return m;
 }
 
+static tg_point_motion witness_by_twist(const tg_contact_point *c, const normal_answer *a, v4 shift, v4 turn)
+{
+    v4 b = c->normal * v4_splat(0.5 * c->distance); /* second witness relative to the middle */
+    v4 W = v4_cross(turn, c->normal);
+    sources s = {.shift = shift + v4_cross(turn, b), .shift_a = v4_zero(), .rotation = W};
+    s.turn[0] = v4_zero();
+    s.turn[1] = W;
+    return witness_motion(c, a, &s);
+}
+
 tg_point_motion tg_motion_by_twist(const tg_contact_point *c, v4 shift, v4 turn)
 {
     if (tg_has_course(c))
         return tg_ahead_by_twist(c, shift, turn);
     if (c->kind != TG_POINT_WITNESS)
         return patch_by_twist(c, shift, turn);
-    v4 b = c->normal * v4_splat(0.5 * c->distance); /* second witness relative to the middle */
-    v4 W = v4_cross(turn, c->normal);
-    sources s = {.shift = shift + v4_cross(turn, b), .shift_a = v4_zero(), .rotation = W};
-    s.turn[0] = v4_zero();
-    s.turn[1] = W;
-    return witness_motion(c, &s);
+    normal_answer a = answer_of(c);
+    return witness_by_twist(c, &a, shift, turn);
+}
+
+void tg_motion_by_units(const tg_contact_point *c, tg_point_motion out[6])
+{
+    static const v4 zero = {0}, unit[3] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}};
+    bool witness = c->kind == TG_POINT_WITNESS;
+    normal_answer a = {0};
+    if (witness)
+        a = answer_of(c);
+    for (int i = 0; i < 3; i++)
+    {
+        out[i] = witness ? witness_by_twist(c, &a, unit[i], zero) : tg_motion_by_twist(c, unit[i], zero);
+        out[3 + i] = witness ? witness_by_twist(c, &a, zero, unit[i]) : tg_motion_by_twist(c, zero, unit[i]);
+    }
 }
 
 /* ---- transpose ---- */
-
-/* the two products of from_products from the gradient of what it makes */
-static void products_reverse(v4 p, v4 q, v4 g, double along[2])
-{
-    double pq = v4_dot(p, q), pp = v4_dot(p, p), qq = v4_dot(q, q), det = pp * qq - pq * pq;
-    double gp = v4_dot(p, g), gq = v4_dot(q, g);
-    along[0] = fabs(det) > 1e-300 ? (gp * qq - gq * pq) / det : 0;
-    along[1] = fabs(det) > 1e-300 ? (gq * pp - gp * pq) / det : 0;
-}
-
-/* change_of_normal: from the gradient g of the normal to that of the right-hand side and of the held values */
-static v4 normal_reverse(const tg_contact_point *c, const held *h, v4 g, double value[2])
-{
-    value[0] = value[1] = 0;
-    if (h->count == 2)
-    {
-        products_reverse(h->direction[0], h->direction[1], g, value);
-        return v4_zero();
-    }
-    if (h->count == 1)
-    {
-        v4 e = h->direction[0], t = v4_cross(c->normal, e), kt = stiffness(c, t);
-        double k = v4_dot(t, kt), across = fabs(k) > 1e-300 ? v4_dot(t, g) / k : 0;
-        value[0] = v4_dot(e, g) - v4_dot(e, kt) * across;
-        return t * v4_splat(across);
-    }
-    v4 t = tg_orthogonal(c->normal), u = v4_cross(c->normal, t), kt = stiffness(c, t), ku = stiffness(c, u);
-    double tt = v4_dot(t, kt), tu = v4_dot(t, ku), uu = v4_dot(u, ku), det = tt * uu - tu * tu;
-    double gt = v4_dot(t, g), gu = v4_dot(u, g);
-    if (!(fabs(det) > 1e-300))
-        return v4_zero();
-    return t * v4_splat((uu * gt - tu * gu) / det) + u * v4_splat((tt * gu - tu * gt) / det);
-}
 
 /* split_sliding: from the gradient of slide_a to that of rest */
 static v4 sliding_reverse(const tg_contact_point *c, v4 g)
@@ -267,16 +292,17 @@ static v4 sliding_reverse(const tg_contact_point *c, v4 g)
 /* witness_motion backwards, for a displacement of the second shape */
 static tg_twist_gradient witness_reverse(const tg_contact_point *c, tg_point_motion g)
 {
-    static const sources none = {.rotation = {0, 0, 0, 0}};
-    v4 n = c->normal, rest = sliding_reverse(c, g.point);
-    held h = flat_directions(c, &none);
+    v4 n = c->normal, rest = sliding_reverse(c, g.point), rhs = rest;
+    normal_answer a = answer_of(c);
     v4 normal =
         g.normal + tg_bend(&c->surface[0], g.point) + g.point * v4_splat(0.5 * c->distance) - stiffness(c, rest);
-    double value[2], distance = g.distance + 0.5 * v4_dot(n, g.point);
-    v4 rhs = rest + normal_reverse(c, &h, normal, value), W = tg_bend(&c->surface[1], rhs);
-    for (int i = 0; i < h.count; i++)
-        if (h.surface[i] == 1)
-            W += h.direction[i] * v4_splat(value[i]);
+    double distance = g.distance + 0.5 * v4_dot(n, g.point);
+    for (int i = 0; i < a.free; i++)
+        rhs += a.of[i] * v4_splat(v4_dot(a.to[i], normal));
+    v4 W = tg_bend(&c->surface[1], rhs);
+    for (int i = 0; i < a.held; i++)
+        if (a.surface[i] == 1)
+            W += a.held_of[i] * v4_splat(v4_dot(a.held_to[i], normal));
     v4 shift = tangential(rhs, n) + n * v4_splat(distance);
     return (tg_twist_gradient){shift, v4_cross(n, W + shift * v4_splat(0.5 * c->distance))};
 }
@@ -286,15 +312,13 @@ tg_twist_gradient tg_twist_reverse(const tg_contact_point *c, tg_point_motion g)
     if (c->kind == TG_POINT_WITNESS)
         return witness_reverse(c, g);
     tg_twist_gradient out = {v4_zero(), v4_zero()};
+    tg_point_motion by[6];
+    tg_motion_by_units(c, by);
     for (int i = 0; i < 3; i++)
     {
-        v4 unit = v4_zero();
-        unit[i] = 1;
-        tg_point_motion by_shift = tg_motion_by_twist(c, unit, v4_zero()),
-                        by_turn = tg_motion_by_twist(c, v4_zero(), unit);
-        out.shift[i] =
-            v4_dot(g.point, by_shift.point) + v4_dot(g.normal, by_shift.normal) + g.distance * by_shift.distance;
-        out.turn[i] = v4_dot(g.point, by_turn.point) + v4_dot(g.normal, by_turn.normal) + g.distance * by_turn.distance;
+        out.shift[i] = v4_dot(g.point, by[i].point) + v4_dot(g.normal, by[i].normal) + g.distance * by[i].distance;
+        out.turn[i] =
+            v4_dot(g.point, by[3 + i].point) + v4_dot(g.normal, by[3 + i].normal) + g.distance * by[3 + i].distance;
     }
     return out;
 }
@@ -404,5 +428,6 @@ tg_point_motion tg_motion_by_size(const tg_query *q, const tg_contact_point *c, 
     s.turn[0] = s.turn[1] = v4_zero();
     if (c->surface[which].flat > 0)
         s.turn[which] = -tangential(tg_size_strain(shape, c->normal, k), c->normal);
-    return witness_motion(c, &s);
+    normal_answer a = answer_of(c);
+    return witness_motion(c, &a, &s);
 }

@@ -16,6 +16,9 @@ typedef struct tg_point_motion
  * first, applied to the contact as a rigid body, plus this one for the difference. */
 tg_point_motion tg_motion_by_twist(const tg_contact_point *c, v4 shift, v4 turn);
 
+/* The same for unit shifts and unit turns along x, y, z. */
+void tg_motion_by_units(const tg_contact_point *c, tg_point_motion out[6]);
+
 /* Its transpose: gradients of a scalar with respect to point, normal and distance become those with respect to shift and turn. */
 typedef struct tg_twist_gradient
 {

@@ -11,6 +11,8 @@
 #define AGREE 1e-6          /* of the extent: what merging triangles into polygons may change */
 #define EXACT 1e-13         /* of the extent: rounding */
 #define STILL_APART (-1e-4) /* m: shapes that overlap by less along an axis count as apart along it */
+#define NEARLY 0.01         /* rad: faces of two boxes that are turned by less from an axis lie on each other */
+#define OTHER 1e-6          /* of a cosine: how much better the second box's face must be to count */
 
 static double length(v4 a)
 {
@@ -483,8 +485,8 @@ static int best_box_axis(const tg_box_axes *value, const tg_box_axes *now, doubl
     return best;
 }
 
-/* How much worse the next axis is that is not parallel to the best. */
-static double box_margin(const tg_query *q, const tg_box_axes *s, int best, v4 normal)
+/* How much worse the next axis is that is turned by more than `angle` from the normal: the others hold the same patch. */
+static double box_margin(const tg_query *q, const tg_box_axes *s, int best, v4 normal, double angle)
 {
     double second = -INFINITY;
     for (int k = 0; k < TG_BOX_AXES; k++)
@@ -494,7 +496,7 @@ static double box_margin(const tg_query *q, const tg_box_axes *s, int best, v4 n
         v4 n = k < 3   ? q->shape[0].R.c[k]
                : k < 6 ? q->shape[1].R.c[k - 3]
                        : tg_box_axis(&q->shape[0], &q->shape[1], s, k).normal;
-        if (1 - fabs(v4_dot(n, normal)) > 0.5 * TG_PARALLEL * TG_PARALLEL)
+        if (1 - fabs(v4_dot(n, normal)) > 0.5 * angle * angle)
             second = s->separation[k];
     }
     return tg_most(s->separation[best] - second, 0);
@@ -502,7 +504,8 @@ static double box_margin(const tg_query *q, const tg_box_axes *s, int best, v4 n
 
 /* Among axes along which the boxes are apart now, `chosen` is the best after dt. By how much the next one is worse, or
  * is kept out because the boxes overlap along it now. */
-static double moving_margin(const tg_query *q, const tg_box_axes *now, const tg_box_axes *after, int chosen, v4 normal)
+static double moving_margin(const tg_query *q, const tg_box_axes *now, const tg_box_axes *after, int chosen, v4 normal,
+                            double angle)
 {
     double least = now->separation[chosen] - STILL_APART;
     for (int k = 0; k < TG_BOX_AXES; k++)
@@ -512,7 +515,7 @@ static double moving_margin(const tg_query *q, const tg_box_axes *now, const tg_
         if (k == chosen || !(margin < least))
             continue;
         v4 n = tg_box_axis(&q->shape[0], &q->shape[1], now, k).normal;
-        if (1 - fabs(v4_dot(n, normal)) > 0.5 * TG_PARALLEL * TG_PARALLEL)
+        if (1 - fabs(v4_dot(n, normal)) > 0.5 * angle * angle)
             least = margin;
     }
     return least;
@@ -567,6 +570,47 @@ static bool extend_edges(const tg_query *q, const tg_placed moved[2], const tg_b
     return true;
 }
 
+/* The face of box i that looks along n (from the first box to the second), which becomes its normal; the cosine between. */
+static double face_along(const tg_query *q, int i, v4 *n)
+{
+    double most = 0;
+    v4 best = *n;
+    for (int k = 0; k < 3; k++)
+    {
+        v4 f = q->shape[i].R.c[k];
+        double cosine = v4_dot(f, *n);
+        if (fabs(cosine) > most)
+        {
+            most = fabs(cosine);
+            best = cosine < 0 ? -f : f;
+        }
+    }
+    *n = best;
+    return most;
+}
+
+/* Of a pair that moves, faces of both boxes that nearly lie on each other: the points over one of them. What holds the axis, two edges that cross or the lowest
+ * vertex, is one of many there; on that one alone the boxes would rock from corner to corner, and sink in. */
+static bool add_faces(const tg_query *q, const tg_axis *axis, tg_patch *patch)
+{
+    v4 n[2] = {axis->normal, axis->normal};
+    double cosine[2] = {face_along(q, 0, &n[0]), face_along(q, 1, &n[1])}, least = tg_least(cosine[0], cosine[1]);
+    if (!(1 - least < 0.5 * NEARLY * NEARLY))
+        return false;
+    int face = cosine[1] > cosine[0] + OTHER, vertex[2] = {axis->vertex[0][0], axis->vertex[1][0]};
+    tg_axis flat = *axis;
+    flat.normal = n[face];
+    flat.separation = separation_along(&q->shape[0], &q->shape[1], n[face], vertex);
+    flat.margin = tg_least(flat.margin, (NEARLY - sqrt(2 * (1 - least))) * box_extent(q));
+    for (int i = 0; i < 2; i++)
+        flat.vertex[i][0] = vertex[i];
+    int polygon = parallel_polygon(q, &flat, face);
+    if (polygon >= 0 && tg_clip(q, &flat, face, polygon, false, patch) < INFINITY)
+        return true;
+    patch->count = 0;
+    return false;
+}
+
 /* The boxes will close: among all fifteen axes, and the direction between the nearest points, that along which they
  * are farthest apart after dt. */
 static void moving_box_patch(const tg_query *q, const tg_box_axes *now, int best, tg_patch *patch)
@@ -578,7 +622,10 @@ static void moving_box_patch(const tg_query *q, const tg_box_axes *now, int best
     if (after.separation[best] >= after.separation[chosen] - tie)
         chosen = best;
     tg_axis axis = tg_box_axis(&q->shape[0], &q->shape[1], now, chosen), nearest;
-    axis.margin = moving_margin(q, now, &after, chosen, axis.normal);
+    axis.margin = moving_margin(q, now, &after, chosen, axis.normal, NEARLY);
+    if (add_faces(q, &axis, patch))
+        return;
+    axis.margin = moving_margin(q, now, &after, chosen, axis.normal, TG_PARALLEL);
     if (now->separation[best] > 0)
     {
         axis.nearest = true;
@@ -615,8 +662,14 @@ static void box_patch(const tg_query *q, tg_patch *patch)
     }
     tg_axis axis = tg_box_axis(&q->shape[0], &q->shape[1], &s, best);
     axis.nearest = true;
-    axis.margin = separation > 0 ? INFINITY : box_margin(q, &s, best, axis.normal);
     bool apart = separation > 0;
+    if (q->dt > 0)
+    {
+        axis.margin = box_margin(q, &s, best, axis.normal, NEARLY);
+        if (add_faces(q, &axis, patch))
+            return;
+    }
+    axis.margin = apart ? INFINITY : box_margin(q, &s, best, axis.normal, TG_PARALLEL);
     if (apart &&
         (nearest_box_patch(q, &axis, patch) || !search_axis(&q->shape[0], &q->shape[1], q->reach, q->hint, &axis)))
         return;

@@ -27,6 +27,7 @@ bool tg_cones_take(tg_cones *cones, int rows, tg_arena *scratch)
     cones->block = TG_TAKE(scratch, tg_cone, rows, "contact: blocks");
     cones->source = TG_TAKE(scratch, int, rows, "contact: rows");
     cones->scale = TG_TAKE(scratch, double, rows, "contact: scale");
+    cones->least = TG_TAKE(scratch, double, rows, "contact: sizes of free rows");
     cones->G = TG_TAKE(scratch, double, (size_t)rows *(size_t)cones->ld, "contact: scaled Delassus matrix");
     cones->g = TG_TAKE(scratch, double, cones->ld, "contact: scaled free velocity");
     return !scratch->failed;
@@ -36,6 +37,7 @@ static void add_row(tg_cones *cones, int source, double scale)
 {
     cones->source[cones->rows] = source;
     cones->scale[cones->rows] = scale;
+    cones->least[cones->rows] = 0;
     cones->rows++;
 }
 
@@ -68,6 +70,16 @@ static void add_contact(tg_cones *cones, const tg_island *island, const tg_block
     add_block(cones, TG_CONE_UNIT, first, 0);
 }
 
+/* of row i of an equality: a velocity or an angular velocity has three rows, whose axes mean nothing */
+static double largest_together(const tg_island *island, const tg_block *block, int i)
+{
+    double largest = 0;
+    int together = block->rows < 3 ? 1 : 3, first = block->row + i - i % together;
+    for (int k = first; k < first + together; k++)
+        largest = tg_larger(largest, island->G[(size_t)k * (size_t)(island->ldg + 1)]);
+    return largest;
+}
+
 static void add_rows(tg_cones *cones, const tg_island *island, const tg_block *block)
 {
     bool box = block->kind == TG_BLOCK_FRICTION;
@@ -76,6 +88,7 @@ static void add_rows(tg_cones *cones, const tg_island *island, const tg_block *b
         if (is_fixed(island, block->row + i) || (box && block->bound == 0))
             continue;
         add_row(cones, block->row + i, 1);
+        cones->least[cones->rows - 1] = box ? 0 : largest_together(island, block, i);
         add_block(cones, box ? TG_CONE_BOX : TG_CONE_FREE, cones->rows - 1, box ? block->bound : 0);
     }
 }
@@ -226,40 +239,38 @@ static void secular_set(secular *f, int d, const double *G, int ld, const double
     }
 }
 
-/* y <- (S + alpha I)^-1 y for two right-hand sides in turn, from the Cholesky factor C */
-static void secular_solve(int m, const double *C, double *y)
+/* y <- (S + alpha I)^-1 y, from the factors C */
+TG_INLINE void secular_solve(int m, const double *C, double *y)
 {
-    for (int i = 0; i < m; i++)
-    {
+    for (int i = 1; i < m; i++)
         for (int j = 0; j < i; j++)
             y[i] -= C[m * i + j] * y[j];
-        y[i] *= C[m * i + i];
-    }
     for (int i = m - 1; i >= 0; i--)
     {
+        y[i] *= C[m * i + i];
         for (int j = i + 1; j < m; j++)
             y[i] -= C[m * j + i] * y[j];
-        y[i] *= C[m * i + i];
     }
 }
 
-/* Cholesky with inverted diagonal. S is only semidefinite: a pivot below rounding is replaced by it. */
-static void secular_factor(int m, const double *S, const double *G_ii, double alpha, double *C)
+/* S + alpha I = L D L^T: L below the diagonal, 1 / D on it, (L D)^T above. S is only semidefinite: a pivot below rounding is replaced by it. */
+TG_INLINE void secular_factor(int m, const double *S, const double *G_ii, double alpha, double *C)
 {
     for (int i = 0; i < m; i++)
         for (int j = 0; j <= i; j++)
         {
             double sum = S[m * i + j] + (i == j ? alpha : 0);
             for (int k = 0; k < j; k++)
-                sum -= C[m * i + k] * C[m * j + k];
-            C[m * i + j] = i == j ? 1 / sqrt(tg_larger(sum, 1e-13 * (G_ii[i] + alpha))) : sum * C[m * j + j];
+                sum -= C[m * i + k] * C[m * k + j];
+            C[m * j + i] = i == j ? 1 / tg_larger(sum, 1e-13 * (G_ii[i] + alpha)) : sum;
+            if (j < i)
+                C[m * i + j] = sum * C[m * j + j];
         }
 }
 
-static void secular_at(secular *f, double alpha)
+TG_INLINE void secular_of(secular *f, int m, double alpha)
 {
-    double C[TANGENT_MAX * TANGENT_MAX] = {0}, dx[TANGENT_MAX];
-    int m = f->m;
+    double C[TANGENT_MAX * TANGENT_MAX], dx[TANGENT_MAX];
     secular_factor(m, f->S, f->diagonal, alpha, C);
     for (int i = 0; i < m; i++)
         f->x[i] = -f->b[i];
@@ -279,6 +290,14 @@ static void secular_at(secular *f, double alpha)
     }
     f->size = sqrt(square);
     f->d_size = f->size > 0 ? product / f->size : 0;
+}
+
+static void secular_at(secular *f, double alpha)
+{
+    if (f->m == 2)
+        secular_of(f, 2, alpha);
+    else
+        secular_of(f, f->m, alpha);
 }
 
 /* the root of |x_T| - x_N above 0, where it is positive and f was evaluated */

@@ -29,8 +29,10 @@ typedef struct tg_cones
 {
     int rows, blocks, ld;
     tg_cone *block;
-    int *source;     /* row of the island */
-    double *scale;   /* S */
+    int *source;   /* row of the island */
+    double *scale; /* S */
+    double *
+        least; /* free rows: the largest G_ii of those that belong together, with which what is left of a row is compared; others: 0 */
     double *G;       /* rows x rows, leading dimension ld (a multiple of 4) */
     double *g;       /* rows */
     double velocity; /* largest |g| */

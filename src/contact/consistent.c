@@ -3,55 +3,136 @@
  * rounded to six digits differ by 1e-6, and an impulse could keep the bars from opening along Z by that much only by stopping the mechanism, or by tearing
  * at it 1e6 times harder than anything else. So what is left of the equalities is their part beside Z,
  *     J <- P J,   b <- P b,   P = 1 - Z Z^T,
- * which is G <- P G P and g <- P g; impulses with Z^T L = 0 (selection.c) do the same through J as through P J. Z comes from a pivoted QR of the equalities'
- * part of G, rows normalised: J^T Z below 1e-4 of a row is nothing. */
+ * which is G <- P G P and g <- P g; impulses with Z^T L = 0 (selection.c) do the same through J as through P J. Z comes from a pivoted QR of the
+ * equalities' J J^T: it is a matter of geometry, whatever the masses are. J^T Z below 1e-5 is nothing, compared with the largest of three rows that belong
+ * together (a velocity, an angular velocity): axes of the world mean nothing to a loop, and what one of the three has left when the others have taken their
+ * part is not compared with that row by itself. */
 #include <math.h>
+#include <string.h>
 
 #include "contact/rows.h"
 #include "math/dense.h"
 
-static const double rank_threshold = 1e-8; /* of the largest column */
+static const double rank_threshold = 1e-10; /* of the largest column */
 
 typedef struct loops
 {
     double *G, *bias, *free, *g; /* of the island */
     int rows, ldg;
     int n, *row; /* rows of equalities */
+    int *at;     /* row of the island -> its place among them, or -1 */
     int null;    /* columns of Z */
-    double *A;   /* n x n: normalised part of G, its QR */
+    double *A;   /* n x n: J J^T, normalised, its QR */
     double *Z;   /* n x null, its QR */
     double *B;   /* n x rows: what is projected */
-    double *tau, *work, *size;
+    double *tau, *work;
+    double *size;     /* by which rows are normalised */
+    double *rounding; /* of G_ii */
     int *order;
 } loops;
-
-static int gather_rows(const tg_rows *r, const tg_rows_island *island, int *row)
-{
-    int n = 0;
-    for (int b = island->block; b < island->block + island->blocks; b++)
-        for (int i = 0; r->block[b].kind == TG_BLOCK_EQUALITY && i < r->block[b].rows; i++)
-            row[n++] = r->block[b].row + i;
-    return n;
-}
 
 static double *entry(const loops *l, int i, int j)
 {
     return l->G + (ptrdiff_t)i * l->ldg + j;
 }
 
-/* Z of D G D, D = diag(G)^-1/2, is D^-1 times that of G: returns the number of its columns, a QR of Z in l->Z */
+/* ---- J J^T ---- */
+
+static void gather_rows(loops *l, const tg_rows *r, const tg_rows_island *island)
+{
+    for (int i = 0; i < island->rows; i++)
+        l->at[i] = -1;
+    for (int b = island->block; b < island->block + island->blocks; b++)
+    {
+        const tg_block *block = &r->block[b];
+        for (int i = block->row; block->kind == TG_BLOCK_EQUALITY && i < block->row + block->rows; i++)
+        {
+            l->at[i] = l->n;
+            l->row[l->n++] = i;
+        }
+    }
+}
+
+/* the part of one tree, added to A */
+static void add_tree(loops *l, const tg_model *m, const tg_rows *r, const tg_rows_island *island, int tree)
+{
+    int columns = r->tree_columns[tree];
+    const int *row = r->column_row + r->tree_column[tree];
+    const double *J = r->J + r->tree_start[tree];
+    for (int k = 0; k < m->tree_ndof[tree]; k++, J += v4_pad(columns))
+        for (int a = 0; a < columns; a++)
+        {
+            int i = l->at[row[a] - island->row];
+            for (int b = 0; i >= 0 && J[a] != 0 && b < columns; b++)
+                if (l->at[row[b] - island->row] >= 0)
+                    l->A[i * l->n + l->at[row[b] - island->row]] += J[a] * J[b];
+        }
+}
+
+/* rows first .. first + count - 1 belong together */
+static void find_sizes(loops *l, int first, int count)
+{
+    double largest = 0, answer = 0;
+    for (int i = first; i < first + count; i++)
+    {
+        largest = fmax(largest, l->A[i * (l->n + 1)]);
+        answer = fmax(answer, *entry(l, l->row[i], l->row[i]));
+    }
+    for (int i = first; i < first + count; i++)
+    {
+        l->size[i] = largest > 0 ? 1 / sqrt(largest) : 0;
+        l->rounding[i] = rank_threshold * answer;
+    }
+}
+
+static void normalise(loops *l, const tg_rows *r, const tg_rows_island *island)
+{
+    for (int b = island->block; b < island->block + island->blocks; b++)
+    {
+        const tg_block *block = &r->block[b];
+        int together = block->rows < 3 ? 1 : 3;
+        for (int i = 0; block->kind == TG_BLOCK_EQUALITY && i < block->rows; i += together)
+            find_sizes(l, l->at[block->row + i], together);
+    }
+    for (int i = 0; i < l->n; i++)
+        for (int j = 0; j < l->n; j++)
+            l->A[i * l->n + j] *= l->size[i] * l->size[j];
+}
+
+static loops loops_of(const tg_model *m, tg_rows *r, const tg_rows_island *island)
+{
+    loops l = {.G = r->G + island->G,
+               .bias = r->bias + island->row,
+               .free = r->free + island->row,
+               .g = r->g + island->row,
+               .rows = island->rows,
+               .ldg = v4_pad(island->rows)};
+    l.row = TG_TAKE(&r->scratch, int, island->rows, "equality rows");
+    l.at = TG_TAKE(&r->scratch, int, island->rows, "their places");
+    gather_rows(&l, r, island);
+    size_t n = (size_t)l.n, columns = (size_t)island->rows + 2;
+    l.A = TG_TAKE(&r->scratch, double, n *n, "equalities' J J^T");
+    l.Z = TG_TAKE(&r->scratch, double, n *n, "what no velocity follows");
+    l.B = TG_TAKE(&r->scratch, double, n *columns, "rows of equalities");
+    l.tau = TG_TAKE(&r->scratch, double, n, "reflections");
+    l.work = TG_TAKE(&r->scratch, double, n + columns, "vector");
+    l.size = TG_TAKE(&r->scratch, double, n, "sizes");
+    l.rounding = TG_TAKE(&r->scratch, double, n, "rounding");
+    l.order = TG_TAKE(&r->scratch, int, n, "order of columns");
+    memset(l.A, 0, n * n * sizeof *l.A);
+    for (int t = 0; t < m->ntree; t++)
+        if (r->tree_columns[t] > 0 && &r->island[r->tree_island[t]] == island)
+            add_tree(&l, m, r, island, t);
+    normalise(&l, r, island);
+    return l;
+}
+
+/* ---- Z ---- */
+
+/* Z of D J J^T D, D the sizes, is D^-1 times that of J J^T: returns the number of its columns, a QR of Z in l->Z */
 static int find_null(loops *l)
 {
-    int n = l->n;
-    for (int i = 0; i < n; i++)
-    {
-        double own = *entry(l, l->row[i], l->row[i]);
-        l->size[i] = own > 0 ? 1 / sqrt(own) : 0;
-    }
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < n; j++)
-            l->A[i * n + j] = *entry(l, l->row[i], l->row[j]) * l->size[i] * l->size[j];
-    int rank = tg_qr(n, n, l->A, n, l->tau, l->order, rank_threshold, l->work);
+    int n = l->n, rank = tg_qr(n, n, l->A, n, l->tau, l->order, rank_threshold, l->work);
     l->null = n - rank;
     if (l->null == 0)
         return 0;
@@ -76,6 +157,8 @@ static void project(loops *l, int columns)
     tg_qr_apply(l->n, l->null, l->Z, l->null, l->tau, columns, l->B, columns, l->work);
 }
 
+/* ---- G and g ---- */
+
 /* columns of equalities, and with them their rows: twice, so that both sides of G_EE are projected */
 static void project_matrix(loops *l)
 {
@@ -92,13 +175,13 @@ static void project_matrix(loops *l)
     for (int i = 0; i < l->n; i++)
     {
         /* a row of which nothing is left but rounding */
-        bool gone = *entry(l, l->row[i], l->row[i]) * l->size[i] * l->size[i] <= rank_threshold;
+        bool gone = *entry(l, l->row[i], l->row[i]) <= l->rounding[i];
         for (int j = 0; j < l->rows; j++)
             *entry(l, j, l->row[i]) = *entry(l, l->row[i], j) = gone ? 0 : *entry(l, l->row[i], j);
     }
 }
 
-/* returns the largest velocity that was taken out (m/s) */
+/* returns the largest bias that was taken out (m/s) */
 static double project_velocities(loops *l)
 {
     double removed = 0;
@@ -110,48 +193,51 @@ static double project_velocities(loops *l)
     project(l, 2);
     for (int i = 0; i < l->n; i++)
     {
-        removed = fmax(removed, fabs(l->g[l->row[i]] - l->B[2 * i] - l->B[2 * i + 1]));
-        l->free[l->row[i]] = l->B[2 * i];
-        l->bias[l->row[i]] = l->B[2 * i + 1];
-        l->g[l->row[i]] = l->B[2 * i] + l->B[2 * i + 1];
+        int row = l->row[i];
+        bool gone = *entry(l, row, row) == 0; /* the others say what it would */
+        removed = fmax(removed, fabs(l->bias[row] - l->B[2 * i + 1]));
+        l->free[row] = gone ? 0 : l->B[2 * i];
+        l->bias[row] = gone ? 0 : l->B[2 * i + 1];
+        l->g[row] = l->free[row] + l->bias[row];
     }
     return removed;
 }
 
-static void make_consistent(tg_rows *r, tg_rows_island *island)
+static void make_consistent(const tg_model *m, tg_rows *r, tg_rows_island *island)
 {
+    loops l = loops_of(m, r, island);
     island->removed = 0;
-    loops l = {.G = r->G + island->G,
-               .bias = r->bias + island->row,
-               .free = r->free + island->row,
-               .g = r->g + island->row,
-               .rows = island->rows,
-               .ldg = v4_pad(island->rows)};
-    l.row = TG_TAKE(&r->scratch, int, island->rows, "equality rows");
-    l.n = gather_rows(r, island, l.row);
-    if (l.n == 0)
-        return;
-    size_t n = (size_t)l.n, columns = (size_t)island->rows + 2;
-    l.A = TG_TAKE(&r->scratch, double, n *n, "equalities' part of G");
-    l.Z = TG_TAKE(&r->scratch, double, n *n, "what no velocity follows");
-    l.B = TG_TAKE(&r->scratch, double, n *columns, "rows of equalities");
-    l.tau = TG_TAKE(&r->scratch, double, n, "reflections");
-    l.work = TG_TAKE(&r->scratch, double, n + columns, "vector");
-    l.size = TG_TAKE(&r->scratch, double, n, "vector");
-    l.order = TG_TAKE(&r->scratch, int, n, "order of columns");
-    if (find_null(&l) == 0)
+    island->redundant = find_null(&l);
+    if (island->redundant == 0)
         return;
     project_matrix(&l);
     island->removed = project_velocities(&l);
 }
 
-void tg_make_consistent(tg_rows *r)
+void tg_make_consistent(const tg_model *m, tg_rows *r)
 {
     for (int i = 0; i < r->nisland; i++)
     {
         size_t mark = tg_arena_mark(&r->scratch);
-        if (tg_island_is_dense(r, &r->island[i]))
-            make_consistent(r, &r->island[i]);
+        if (r->island[i].equality && tg_island_is_dense(r, &r->island[i]))
+            make_consistent(m, r, &r->island[i]);
         tg_arena_release(&r->scratch, mark);
     }
+}
+
+/* Impulses along Z do nothing to G L, which is P G P L, but J^T Z is not exactly zero: L <- P L. */
+void tg_select_consistent(const tg_model *m, tg_rows *r, const tg_rows_island *island)
+{
+    if (island->redundant == 0 || island->result.selection != TG_SELECT_UNSELECTED)
+        return;
+    size_t mark = tg_arena_mark(&r->scratch);
+    loops l = loops_of(m, r, island);
+    double *L = r->L + island->row;
+    find_null(&l);
+    for (int i = 0; i < l.n; i++)
+        l.B[i] = L[l.row[i]];
+    project(&l, 1);
+    for (int i = 0; i < l.n; i++)
+        L[l.row[i]] = l.B[i];
+    tg_arena_release(&r->scratch, mark);
 }

@@ -23,6 +23,60 @@ static void scale_rows(const tg_model *m, const tg_rows *r, int tree, double *Y)
     }
 }
 
+enum
+{
+    FREE = 6 /* dofs of a free body */
+};
+
+/* M^-1 = L^-1 D^-1 L^-T of six dofs that follow each other: the columns of the identity, two v4 of them */
+static void invert_mass(const double *L, int ld, const double *dinv, v4 inverse[FREE][2])
+{
+    for (int i = 0; i < FREE; i++)
+    {
+        inverse[i][0] = v4_set(i == 0, i == 1, i == 2, i == 3);
+        inverse[i][1] = v4_set(i == 4, i == 5, 0, 0);
+    }
+    for (int i = FREE - 1; i >= 0; i--)
+        for (int j = 0; j < i; j++)
+            for (int c = 0; c < 2; c++)
+                inverse[j][c] -= v4_splat(L[i * ld + j]) * inverse[i][c];
+    for (int i = 0; i < FREE; i++)
+        for (int c = 0; c < 2; c++)
+            inverse[i][c] *= v4_splat(dinv[i]);
+    for (int i = 0; i < FREE; i++)
+        for (int j = 0; j < i; j++)
+            for (int c = 0; c < 2; c++)
+                inverse[i][c] -= v4_splat(L[i * ld + j]) * inverse[j][c];
+}
+
+/* Y = M^-1 J^T of a free body */
+static void fill_free(const tg_model *m, const tg_work *w, int tree)
+{
+    const tg_rows *r = w->rows;
+    int ld = v4_pad(r->tree_columns[tree]);
+    const double *J = r->J + r->tree_start[tree];
+    double *Y = r->Y + r->tree_start[tree];
+    v4 inverse[FREE][2];
+    invert_mass(w->M + m->tree_matrix[tree], m->tree_ld[tree], w->dinv + m->tree_dof[tree], inverse);
+    for (int j = 0; j < ld; j += V4_LANES)
+        for (int i = 0; i < FREE; i++)
+        {
+            v4 sum = v4_zero();
+            for (int k = 0; k < FREE; k++)
+                sum += v4_splat(inverse[i][k / V4_LANES][k % V4_LANES]) * v4_load(J + (ptrdiff_t)k * ld + j);
+            v4_store(Y + (ptrdiff_t)i * ld + j, sum);
+        }
+}
+
+/* six dofs, each the parent of the next */
+static bool is_free(const tg_model *m, int tree)
+{
+    bool chain = m->tree_ndof[tree] == FREE;
+    for (int k = 1; k < FREE && chain; k++)
+        chain = m->tree_ltl[tree].parent[k] == k - 1;
+    return chain;
+}
+
 /* Y = D^-1/2 L^-T J^T, or all of M^-1 J^T */
 static void fill_tree(const tg_model *m, const tg_work *w, int tree, bool all)
 {
@@ -31,6 +85,11 @@ static void fill_tree(const tg_model *m, const tg_work *w, int tree, bool all)
     const double *L = w->M + m->tree_matrix[tree];
     int ld = v4_pad(r->tree_columns[tree]), n = m->tree_ndof[tree];
     double *Y = r->Y + r->tree_start[tree];
+    if (all && is_free(m, tree))
+    {
+        fill_free(m, w, tree);
+        return;
+    }
     memcpy(Y, r->J + r->tree_start[tree], sizeof(double) * (size_t)n * (size_t)ld);
     tg_ltl_solve_lt_many(pattern, L, ld, Y, ld);
     scale_rows(m, r, tree, Y);

@@ -48,7 +48,7 @@ static void add_body_rows(const tg_model *m, const tg_work *w, const tg_bond *b,
     if (node == 0)
         return;
     int ld = v4_pad(r->tree_columns[tree]), first_dof = m->tree_dof[tree];
-    v4 p = b->point[side] - tg_node_origin(m, w, node);
+    v4 p = b->point - tg_node_origin(m, w, node);
     for (int first = 0; first < b->linear + b->angular; first += V4_LANES)
     {
         wrench_lanes W = gather_wrenches(b, first, p, side == 0 ? -1 : 1);
@@ -170,7 +170,7 @@ static void fill_equality(const tg_model *m, const tg_work *w, const tg_constrai
     const tg_bond *b = &w->rows->bond[c->bond];
     double *phi = w->rows->phi + c->row;
     fill_bond(m, w, c, b);
-    v4_store3(phi, b->point[1] - b->point[0]);
+    v4_store3(phi, b->point - b->anchor);
     if (b->angular > 0)
         weld_error(m, w, c->index, phi + 3);
 }

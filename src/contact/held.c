@@ -1,7 +1,8 @@
 /* The rows held at zero, the rank of their part of G, and how impulses of these rows answer velocities.
  *
  * R: the rows held by the phases. A pivoted Cholesky factorisation of the normalised matrix,
- *     D G_RR D = U^T U,  D = diag(G_RR)^-1/2,   U rank x count, rows in the order of their pivots,
+ *     D G_RR D = U^T U,  D = diag(G_RR)^-1/2 (rows of an equality: the largest of those that belong together),
+ *     U rank x count, rows in the order of their pivots,
  * finds the rank. Independent rows: x_R = -D U^-1 U^-T D s_R. Redundant rows: impulses that are not scaled (S x) must
  * have no part in the null space Z of G_RR. With V = L U D^-1 S^-1 (L: every row gets unit length), V V^T = C C^T,
  *     Q = C^-1 V has orthonormal rows that span the range of G_RR (Cholesky QR),
@@ -126,8 +127,10 @@ static int pivoted_cholesky(const tg_cones *cones, tg_held *held, double *left)
     int n = held->count, rank = 0;
     for (int i = 0; i < n; i++)
     {
-        held->size[i] = 1 / sqrt(cones->G[(size_t)held->row[i] * (size_t)(cones->ld + 1)]);
-        left[i] = 1;
+        double own = cones->G[(size_t)held->row[i] * (size_t)(cones->ld + 1)];
+        double least = cones->least[held->row[i]], whole = own < least ? least : own;
+        held->size[i] = 1 / sqrt(whole);
+        left[i] = own < least ? own / least : 1;
     }
     for (int i = n; i < v4_pad(n); i++)
         left[i] = 0;

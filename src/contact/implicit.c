@@ -19,7 +19,8 @@
 #include "contact/implicit_forms.h"
 #include "math/lanes.h"
 
-static const double at_switch = 1e-7; /* margins below: one-sided */
+static const double at_switch = 1e-7;   /* margins below: one-sided */
+static const double contradicts = 1e-8; /* m/s: held rows that contradict each other by more are not all held */
 
 /* ---- memory ---- */
 
@@ -27,6 +28,7 @@ static bool take(tg_implicit *f, int rows, tg_arena *arena)
 {
     size_t n = (size_t)rows;
     f->spread = TG_TAKE(arena, double, n, "implicit: spread");
+    f->brace = TG_TAKE(arena, double, n, "implicit: brace");
     f->A = TG_TAKE(arena, double, n *n, "implicit: matrix");
     f->pivot = TG_TAKE(arena, int, n, "implicit: pivots");
     f->row = TG_TAKE(arena, int, n, "implicit: held rows");
@@ -47,14 +49,22 @@ size_t tg_implicit_bytes(int rows)
 
 /* ---- factors ---- */
 
+/* Which impulses hold makes no difference to the motion, unless redundant rows slide: only then it matters that a rule has selected them. */
 static void label(tg_implicit *f, const tg_block_mode *mode, tg_selection selection, bool regular)
 {
+    bool open = selection == TG_SELECT_UNSELECTED && f->form == TG_IMPLICIT_REDUNDANT;
     f->margin = INFINITY;
     for (int b = 0; b < f->island->blocks; b++)
         f->margin = mode[b].margin < f->margin ? mode[b].margin : f->margin;
-    f->kind = !regular || selection == TG_SELECT_UNSELECTED ? TG_GRADIENT_REGULARISED
-              : f->margin < at_switch                       ? TG_GRADIENT_ONE_SIDED
-                                                            : TG_GRADIENT_EXACT;
+    bool at_change = f->margin < at_switch || f->conflict >= contradicts;
+    f->kind = !regular || open ? TG_GRADIENT_REGULARISED : at_change ? TG_GRADIENT_ONE_SIDED : TG_GRADIENT_EXACT;
+}
+
+void tg_implicit_restrict(tg_implicit *f, double margin)
+{
+    f->margin = margin < f->margin ? margin : f->margin;
+    if (f->kind == TG_GRADIENT_EXACT && f->margin < at_switch)
+        f->kind = TG_GRADIENT_ONE_SIDED;
 }
 
 static tg_status refuse(int rows, size_t mark, tg_arena *arena, tg_error *error)

@@ -53,8 +53,11 @@ typedef struct tg_implicit
     double margin;    /* smallest margin of a block (tg_block_mode) */
     double condition; /* ratio of the largest to the smallest pivot of the equations */
     int held, rank;
-    bool turns;     /* impulses follow a change of J p: spread and turn are there */
-    double *spread; /* rows: impulses y with G_RR y = z on held rows, zero elsewhere */
+    double conflict; /* how much held rows contradict each other (m/s) */
+    bool turns;      /* impulses follow a change of J p: spread and turn are there */
+    double *spread;  /* rows: impulses y with G_RR y = z on held rows, zero elsewhere */
+    bool braced;     /* rows between different bodies hold against each other (implicit_braces.c): brace is there */
+    double *brace;   /* rows: impulses of length 1 that do nothing, J^T brace = 0 */
 
     tg_implicit_form form;
     int unknowns;
@@ -108,6 +111,15 @@ void tg_implicit_equations(const tg_implicit *f, int columns, const double *X, i
 void tg_implicit_impulses(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
                           int ldo);
 void tg_implicit_responses(const tg_implicit *f, int columns, double *X, int ldx);
+
+/* Another change of mode, so far away: it counts among the margins. */
+void tg_implicit_restrict(tg_implicit *f, double margin);
+
+/* Whether C = B and A is symmetric: nothing slides. */
+static inline bool tg_implicit_is_symmetric(const tg_implicit *f)
+{
+    return f->form == TG_IMPLICIT_HELD || (f->form == TG_IMPLICIT_INDEPENDENT && f->symmetric);
+}
 
 /* The impulses l (rows x columns, ldl) that follow when redundant rows turn by n (rows x columns, ldn): dL = l + D (G l + w). Where f turns. work: 2 rows x
  * columns numbers. */

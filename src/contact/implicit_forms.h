@@ -51,6 +51,11 @@ void tg_redundant_forward(const tg_implicit *f, int columns, const double *n, in
                           double *moved, double *dL, int ldl);
 void tg_redundant_transpose(const tg_implicit *f, const double *Lbar, double *z, double *turn);
 
+/* ---- implicit_braces.c ---- */
+
+/* Fills f->braced and f->brace; w: cones and phases of the solution, with the held rows of these phases. Changes w. */
+void tg_find_braces(tg_implicit *f, tg_solve_work *w);
+
 /* ---- implicit_smoothed.c ---- */
 
 /* s ds + x dx = 0 of one block, scaled */

@@ -69,6 +69,8 @@ static bool contact_slides(const tg_implicit *f, const tg_block *block, const tg
     double sum = 0;
     if (mode->mode == TG_MODE_SLIDING)
         return true;
+    if (!mode->immaterial && mode->margin > 0)
+        return false;
     for (int i = 1; i < block->rows; i++)
         if (block->mu[i - 1] > 0)
             sum += f->sigma[block->row + i] * f->sigma[block->row + i];

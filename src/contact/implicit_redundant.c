@@ -62,7 +62,8 @@ static tg_phase phase_of(const tg_solve_work *w, const tg_cone *cone, const tg_b
         return TG_PHASE_BREAK;
     if (mode->mode == TG_MODE_SLIDING)
         return TG_PHASE_SLIDE;
-    return cone->kind == TG_CONE_UNIT && slip_of(w, cone) >= TG_NO_SLIP ? TG_PHASE_SLIDE : TG_PHASE_STICK;
+    bool strict = !mode->immaterial && mode->margin > 0;
+    return cone->kind == TG_CONE_UNIT && !strict && slip_of(w, cone) >= TG_NO_SLIP ? TG_PHASE_SLIDE : TG_PHASE_STICK;
 }
 
 static void set_phases(tg_solve_work *w, const tg_block_mode *mode, bool *slides)
@@ -278,6 +279,7 @@ static bool build(builder *p, const tg_block_mode *mode, tg_implicit_use use)
     gather_solution(w, f->L, f->sigma);
     set_phases(w, mode, f->slides);
     tg_held_build(w);
+    f->conflict = w->held.inconsistency;
     if (w->held.rank == w->held.count)
         return build_independent(f, mode);
     f->held = w->held.count;
@@ -301,6 +303,7 @@ bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, tg_implicit_u
         return false;
     builder p = {.f = f, .w = &s.w, .d = s.d, .E = s.E, .K = s.K, .n = f->island->rows, .extra = f->work};
     *regular = build(&p, mode, use);
+    tg_find_braces(f, &s.w);
     tg_arena_release(arena, kept);
     return true;
 }

@@ -63,10 +63,29 @@ static void count_islands(tg_rows *r)
     }
 }
 
-/* Loops need their null space, which dense matrices give (consistent.c). */
-static bool is_sparse(const tg_rows *r, const tg_rows_island *island)
+/* Gives an island room for G, if it is small enough and there is some left. */
+static void place_matrix(const tg_rows *r, tg_rows_island *island, size_t *used)
 {
-    if (!tg_island_is_dense(r, island))
+    size_t size = (size_t)island->rows * (size_t)v4_pad(island->rows);
+    bool small = island->rows <= r->capacity.island_rows && (island->tree >= 0 || island->rows <= TG_DENSE_COUPLED);
+    island->dense = small && *used + size + V4_LANES <= r->capacity.delassus;
+    island->G = *used;
+    *used += island->dense ? size : 0;
+}
+
+/* Those with equalities first: loops need their null space, which dense matrices give (consistent.c). */
+static void place_matrices(tg_rows *r)
+{
+    size_t used = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < r->nisland; i++)
+            if (r->island[i].equality == (pass == 0))
+                place_matrix(r, &r->island[i], &used);
+}
+
+static bool is_sparse(const tg_rows_island *island)
+{
+    if (!island->dense)
         return true;
     return !island->equality && island->rows > (island->tree >= 0 ? TG_SPARSE_ROWS : TG_SPARSE_COUPLED);
 }
@@ -74,18 +93,15 @@ static bool is_sparse(const tg_rows *r, const tg_rows_island *island)
 static void place_islands(tg_rows *r)
 {
     int row = 0, block = 0;
-    size_t G = 0;
+    place_matrices(r);
     for (int i = 0; i < r->nisland; i++)
     {
         tg_rows_island *island = &r->island[i];
         island->row = row;
         island->block = block;
-        island->G = G;
-        island->sparse = is_sparse(r, island);
+        island->sparse = is_sparse(island);
         row += island->rows;
         block += island->blocks;
-        if (tg_island_is_dense(r, island))
-            G += (size_t)island->rows * (size_t)v4_pad(island->rows);
         island->rows = island->blocks = 0;
     }
     r->nrow = row;

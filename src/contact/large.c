@@ -27,6 +27,7 @@ enum
     SWEEPS = 3,    /* before the interior point */
     NEWTON = 12,   /* steps of one run */
     INTERIOR = 50, /* steps of the interior point from one start */
+    PATH = 300,    /* steps along its path */
     CONE = TG_CONE_MAX
 };
 
@@ -34,6 +35,11 @@ static const double proximal = 1e-4;
 static const double inner = 1e-12;   /* m/s: Newton's equations hold */
 static const double softness = 1e-6; /* compliance of the interior point, in mean G_ii */
 static const double spread = 3;      /* products that the interior point starts with, in squares of the residual */
+static const double least_spread =
+    1e-7; /* and at least, in squares of the largest free velocity: nearer to its end the path cannot be joined */
+static const double afresh = 0.06; /* of the largest free velocity: the residual that a start from nothing counts as */
+static const double near = 0.03;   /* of the largest free velocity: phases are nearly those of a solution */
+static const double exact = 1e-6;  /* the same of an end of the interior point that Newton can sharpen */
 
 typedef struct large
 {
@@ -41,6 +47,7 @@ typedef struct large
     double tolerance, aim;
     tg_cones cones; /* the blocks' cones, for the interior point */
     double *interior, *rhs, *best;
+    double speed;      /* largest free velocity (m/s) */
     double compliance; /* of the interior point's rows (m/s per N s): redundant contacts share their load */
     bool fits;         /* the factors */
     int newton, sweeps, interior_steps;
@@ -275,14 +282,14 @@ static double violation(const tg_large *p)
     return worst;
 }
 
-/* Steps from x while they pay: each must at least halve the violation, or leave all phases as they are. True when the certificate is good and the
- * equations hold as far as rounding lets them. */
-static bool run_newton(large *a)
+/* Steps from x, if it is within `reach` (m/s), while they pay: each must at least halve the violation, or leave all phases as they are. True when the
+ * certificate is good and the equations hold as far as rounding lets them. */
+static bool run_newton(large *a, double reach)
 {
     bool good = offer(a) <= a->aim;
     classify(&a->p);
     double before = violation(&a->p);
-    for (int k = 0; k < NEWTON && before > inner; k++)
+    for (int k = 0; k < NEWTON && before > inner && before < reach; k++)
     {
         if (!newton_step(a, k == 0 ? proximal : 1e-2 * proximal))
             return good;
@@ -440,9 +447,7 @@ static tg_interior interior_of(large *a)
     a->cones.rows = p->nx;
     a->cones.ld = v4_pad(p->nx);
     a->cones.blocks = p->nblock;
-    a->cones.velocity = 0;
-    for (int i = p->island->row; i < p->island->row + p->island->rows; i++)
-        a->cones.velocity = tg_larger(a->cones.velocity, fabs(p->r->g[i]));
+    a->cones.velocity = a->speed;
     for (int k = 0; k < p->nblock; k++)
         a->cones.block[k] = p->block[k].cone;
     tg_interior_vectors(&q, a->interior);
@@ -517,7 +522,7 @@ static bool run_interior(large *a, double error, double compliance)
 {
     tg_interior q = interior_of(a);
     a->compliance = compliance;
-    centre(a, spread * error * error, &q);
+    centre(a, tg_larger(spread * error * error, least_spread * a->speed * a->speed), &q);
     double best = tg_interior_iterate(&q, INFINITY, compliance > 0 ? 1e-4 * a->tolerance : a->tolerance);
     a->interior_steps += q.steps;
     a->compliance = 0;
@@ -525,18 +530,19 @@ static bool run_interior(large *a, double error, double compliance)
         return false;
     memcpy(a->p.x, a->best, sizeof(double) * (size_t)a->p.nx);
     refresh(a);
-    return run_newton(a) || best_residual(a) <= a->tolerance;
+    return run_newton(a, (compliance > 0 ? near : exact) * a->speed) || best_residual(a) <= a->tolerance;
 }
 
-/* from cold starts */
+/* from cold starts, and along the path where it turns back */
 static void run_cold(large *a)
 {
     tg_interior q = interior_of(a);
+    q.max_path = PATH;
     if (tg_interior_solve(&q, a->aim, a->tolerance) < INFINITY)
         memcpy(a->p.x, a->best, sizeof(double) * (size_t)a->p.nx);
     refresh(a);
     a->interior_steps += q.steps;
-    run_newton(a);
+    run_newton(a, exact * a->speed);
 }
 
 /* ---- the solve ---- */
@@ -549,31 +555,75 @@ static double mean_diagonal(const tg_large *p)
     return sum / p->island->rows;
 }
 
-/* the step before's impulses, swept; returns their residual */
+static double largest_velocity(const tg_large *p)
+{
+    double most = 0;
+    for (int i = p->island->row; i < p->island->row + p->island->rows; i++)
+        most = tg_larger(most, fabs(p->r->g[i]));
+    return most;
+}
+
+/* the step before's impulses, swept where they are far from a solution; returns their residual */
 static double start(large *a)
 {
     load_impulses(a, a->p.r->warm);
-    if (!a->p.half)
-        run_sweeps(a, a->fits ? SWEEPS : 1000);
+    double error = offer(a);
+    if (a->p.half || (a->fits && error < near * a->speed))
+        return error;
+    run_sweeps(a, a->fits ? SWEEPS : 1000);
     return offer(a);
 }
 
-/* Islands that are small enough for dense matrices get the solution that the selection rule is about (selection.c): the limit of compliant ones. */
-static void iterate(large *a)
+/* whether the island can still be solved without its push (step/problem.c), which is easier */
+static bool can_relax(const large *a)
 {
-    if (a->fits && run_newton(a))
-        return;
-    double error = start(a);
-    if (error <= a->aim || !a->fits)
-        return;
-    if (tg_island_is_dense(a->p.r, a->p.island) && run_interior(a, error, softness * mean_diagonal(&a->p)))
-        return;
-    if (run_interior(a, start(a), 0))
-        return;
-    run_cold(a);
+    const tg_rows_island *island = a->p.island;
+    bool pushes = false;
+    for (int i = island->row; i < island->row + island->rows; i++)
+        pushes = pushes || a->p.r->bias[i] < 0;
+    return pushes && !island->relaxed;
 }
 
-void tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const double *v_free, double dt,
+static void forget_impulses(large *a)
+{
+    memset(a->p.x, 0, sizeof(double) * (size_t)a->p.nx);
+    refresh(a);
+}
+
+/* the compliant solution, then the rigid one, from nothing */
+static bool run_alone(large *a)
+{
+    forget_impulses(a);
+    if (run_interior(a, afresh * a->speed, softness * mean_diagonal(&a->p)))
+        return true;
+    memcpy(a->p.x, a->best, sizeof(double) * (size_t)a->p.nx);
+    refresh(a);
+    if (run_interior(a, offer(a), 0))
+        return true;
+    forget_impulses(a);
+    return run_interior(a, a->speed, 0);
+}
+
+/* Islands that are small enough for dense matrices get the solution that the selection rule is about (selection.c), the limit of compliant ones, from
+ * nothing: where the rule does not choose one either, the result is still a function of the problem alone. True when it is. */
+static bool iterate(large *a)
+{
+    if (a->fits && run_newton(a, near * a->speed))
+        return false;
+    if (a->fits && tg_island_is_dense(a->p.r, a->p.island) && run_alone(a))
+        return true;
+    double error = start(a);
+    if (error <= a->aim || !a->fits || run_interior(a, error, 0))
+        return false;
+    forget_impulses(a);
+    if (can_relax(a))
+        run_interior(a, afresh * a->speed, 0);
+    else
+        run_cold(a);
+    return false;
+}
+
+bool tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const double *v_free, double dt,
                     double tolerance)
 {
     tg_rows *r = w->rows;
@@ -583,11 +633,13 @@ void tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const
     island->result =
         (tg_solve_result){.selection = TG_SELECT_UNSELECTED, .residual = {INFINITY, INFINITY, INFINITY, INFINITY}};
     a.fits = tg_large_build(&a.p, v_free, dt);
+    a.speed = largest_velocity(&a.p);
     load_impulses(&a, r->warm);
-    iterate(&a);
+    bool alone = iterate(&a);
     bool solved = best_residual(&a) <= tolerance;
     island->result.status = solved ? TG_SOLVE_SOLVED : TG_SOLVE_PARTIAL;
     island->result.newton = a.newton;
     island->result.interior = a.interior_steps;
     island->result.sweeps = a.sweeps;
+    return alone;
 }

@@ -4,9 +4,9 @@
 
 #include "contact/rows.h"
 
-/* Solves one island without its Delassus matrix; L and sigma of its rows and island->result are written. After
- * tg_fill_delassus and tg_apply_laws. */
-void tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const double *v_free, double dt,
+/* Solves one island without its Delassus matrix; L and sigma of its rows and island->result are written. True when the result does not depend on the
+ * impulses to start from. After tg_fill_delassus and tg_apply_laws. */
+bool tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const double *v_free, double dt,
                     double tolerance);
 
 /* Bytes it needs; 0 where no island can be that large. */

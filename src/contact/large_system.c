@@ -6,19 +6,15 @@
 enum
 {
     CONE = TG_CONE_MAX,
-    NEIGHBOURS = 24,   /* trees that a tree touches, on average, at most: equal balls touch 12 others */
-    TENDON_TREES = 16, /* trees that a tendon couples, at most */
-    STRIP = 48,        /* rows that are multiplied at a time where a node is wide */
-    WIDE = 16          /* unknowns of such a node */
+    NEIGHBOURS = 24, /* trees that a tree touches, on average, at most: equal balls touch 12 others */
+    STRIP = 48,      /* rows that are multiplied at a time where a node is wide */
+    WIDE = 16,       /* unknowns of such a node */
+    FREE = 6,        /* of a free body, and the width of its rows */
+    PLAIN = 2 * V4_LANES,
+    CONTACTS = 8 /* of free bodies that are multiplied at a time */
 };
 
 /* ---- memory ---- */
-
-typedef struct sizes
-{
-    size_t blocks, rows, parts, edges, tiles, values, masses, factors, most;
-    int vector;
-} sizes;
 
 static int larger(int a, int b)
 {
@@ -30,27 +26,33 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+typedef struct sizes
+{
+    size_t parts, rows, masses, most, product;
+    tg_fronts_room fronts;
+} sizes;
+
 static sizes sizes_of(const tg_model *m, const tg_capacity *c)
 {
     sizes n = {0};
-    size_t trees = (size_t)m->ntree, dofs = (size_t)m->nv, most = 0, padded = 0;
+    int padded = 0;
+    size_t trees = (size_t)m->ntree, dofs = (size_t)m->nv;
     for (int t = 0; t < m->ntree; t++)
     {
-        most = (size_t)larger((int)most, v4_pad(m->tree_ndof[t]));
-        padded += (size_t)v4_pad(m->tree_ndof[t]);
+        n.most = (size_t)larger((int)n.most, v4_pad(m->tree_ndof[t]));
+        padded += v4_pad(m->tree_ndof[t]);
         n.masses += (size_t)m->tree_ndof[t] * (size_t)v4_pad(m->tree_ndof[t]);
     }
-    size_t pair = trees < 2 ? 1 : 2, many = m->ntendon > 0 ? smaller(trees, TENDON_TREES) : pair;
-    size_t contacts = (size_t)c->contacts, others = (size_t)(c->blocks - c->contacts);
-    n.most = most;
-    n.vector = (int)padded;
-    n.blocks = (size_t)c->blocks;
-    n.parts = (size_t)c->columns - contacts * (size_t)(c->condim - 1) * pair;
-    n.rows = (size_t)c->columns * most;
-    n.edges = smaller(trees * (trees > 0 ? trees - 1 : 0), NEIGHBOURS * trees + 64);
-    n.tiles = contacts * pair * pair + others * many * many;
-    n.values = n.masses + smaller(dofs * padded, NEIGHBOURS * dofs * most);
-    n.factors = smaller(2 * dofs * dofs, 700 * dofs) + 64;
+    size_t pair = trees < 2 ? 1 : 2;
+    n.parts = (size_t)c->columns - (size_t)c->contacts * (size_t)(c->condim - 1) * pair;
+    n.rows = (size_t)c->columns * n.most;
+    n.product = (size_t)larger(2 * STRIP * (int)n.most, 2 * CONTACTS * 3 * PLAIN);
+    n.fronts = (tg_fronts_room){.nodes = m->ntree,
+                                .elements = m->ntree + c->blocks,
+                                .element_nodes = m->ntree + (int)n.parts,
+                                .edges = (int)smaller(trees * (trees > 0 ? trees - 1 : 0), NEIGHBOURS * trees + 64),
+                                .unknowns = padded,
+                                .capacity = smaller(4 * dofs * dofs, 700 * dofs) + 64 * (trees + 1)};
     return n;
 }
 
@@ -59,11 +61,10 @@ void tg_large_take(tg_large *p, const tg_model *m, const tg_capacity *c, tg_aren
     sizes n = sizes_of(m, c);
     size_t x = (size_t)c->rows, matrix = x * (size_t)c->condim;
     int trees = m->ntree;
-    p->block = TG_TAKE(arena, tg_large_block, n.blocks, "large: blocks");
+    p->block = TG_TAKE(arena, tg_large_block, c->blocks, "large: blocks");
+    p->group = TG_TAKE(arena, tg_large_group, c->blocks, "large: groups");
     p->part = TG_TAKE(arena, tg_large_part, n.parts, "large: parts");
-    p->tile = TG_TAKE(arena, size_t, n.tiles, "large: tiles");
-    p->max_tile = n.tiles;
-    p->product = TG_TAKE(arena, double, (size_t)(2 * STRIP) * n.most, "large: product");
+    p->product = TG_TAKE(arena, double, n.product, "large: product");
     p->J = TG_TAKE(arena, double, n.rows, "large: rows");
     p->X = TG_TAKE(arena, double, n.rows, "large: responses");
     double **const matrices[] = {&p->G, &p->N, &p->E};
@@ -74,15 +75,13 @@ void tg_large_take(tg_large *p, const tg_model *m, const tg_capacity *c, tg_aren
         *vectors[i] = TG_TAKE(arena, double, x, "large: vectors of rows");
     double **const velocities[] = {&p->v_free, &p->v, &p->dv};
     for (size_t i = 0; i < sizeof velocities / sizeof *velocities; i++)
-        *velocities[i] = TG_TAKE(arena, double, n.vector, "large: velocities");
-    int **const nodes[] = {&p->tree, &p->node, &p->first, &p->width, &p->seen};
+        *velocities[i] = TG_TAKE(arena, double, n.fronts.unknowns, "large: velocities");
+    int **const nodes[] = {&p->tree, &p->node, &p->first, &p->width};
     for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
         *nodes[i] = TG_TAKE(arena, int, trees, "large: nodes");
     p->mass = TG_TAKE(arena, double, n.masses, "large: masses");
     p->mass_at = TG_TAKE(arena, size_t, trees, "large: masses of nodes");
-    p->use_start = TG_TAKE(arena, int, trees + 1, "large: blocks of a node");
-    p->use = TG_TAKE(arena, int, n.parts, "large: blocks of the nodes");
-    tg_fronts_place(&p->fronts, trees, (int)n.edges, n.vector, n.values, n.factors, arena);
+    tg_fronts_place(&p->fronts, &n.fronts, arena);
 }
 
 /* ---- nodes ---- */
@@ -90,9 +89,13 @@ void tg_large_take(tg_large *p, const tg_model *m, const tg_capacity *c, tg_aren
 /* A += D_k l l^T for row k of L, on the path of k */
 static void add_dof(const tg_ltl_pattern *pattern, const double *l, int k, double d, double *A, int ld)
 {
+    double row[WIDE] __attribute__((aligned(32))) = {0};
     for (int i = k; i >= 0; i = pattern->parent[i])
-        for (int j = k; j >= 0; j = pattern->parent[j])
-            A[(ptrdiff_t)i * ld + j] += d * (i == k ? 1 : l[i]) * (j == k ? 1 : l[j]);
+        row[i] = i == k ? 1 : l[i];
+    for (int i = k; i >= 0; i = pattern->parent[i])
+        for (int j = 0; j <= k; j += V4_LANES)
+            v4_store(A + (ptrdiff_t)i * ld + j,
+                     v4_load(A + (ptrdiff_t)i * ld + j) + v4_splat(d * row[i]) * v4_load(row + j));
 }
 
 /* rows first .. first + count - 1 of L and D L, of `length` numbers, with zeros where k has no ancestor */
@@ -181,9 +184,9 @@ TG_INLINE void rows_add(int dim, int extent, int ld, const double *J, const doub
 }
 
 /* contacts of free bodies, three rows of six dofs, are most of what there is */
-static inline bool is_plain(int dim, int width)
+static inline bool is_short(int dim, int width)
 {
-    return dim == 3 && width == 2 * V4_LANES;
+    return dim == 3 && width == PLAIN;
 }
 
 /* out = J v */
@@ -195,8 +198,8 @@ static void multiply_rows(const tg_large *p, const tg_large_block *b, const doub
     {
         int width = p->width[part->node];
         const double *J = p->J + part->rows, *at = v + p->first[part->node];
-        if (is_plain(dim, width))
-            rows_dot(3, 2 * V4_LANES, 2 * V4_LANES, J, at, sum);
+        if (is_short(dim, width))
+            rows_dot(3, PLAIN, PLAIN, J, at, sum);
         else
             rows_dot(dim, part->extent, width, J, at, sum);
     }
@@ -204,19 +207,18 @@ static void multiply_rows(const tg_large *p, const tg_large_block *b, const doub
         out[i] = v4_sum(sum[i]);
 }
 
-/* v += J^T x */
-static void add_forces(const tg_large *p, const tg_large_block *b, const double *x, double *v)
+/* v += A^T x, A = J or X */
+static void add_rows_of(const tg_large *p, const tg_large_block *b, const double *A, const double *x, double *v)
 {
     int dim = b->cone.dim;
     for (const tg_large_part *part = p->part + b->part; part < p->part + b->part + b->parts; part++)
     {
         int width = p->width[part->node];
-        const double *J = p->J + part->rows;
         double *at = v + p->first[part->node];
-        if (is_plain(dim, width))
-            rows_add(3, 2 * V4_LANES, 2 * V4_LANES, J, x, at);
+        if (is_short(dim, width))
+            rows_add(3, PLAIN, PLAIN, A + part->rows, x, at);
         else
-            rows_add(dim, part->extent, width, J, x, at);
+            rows_add(dim, A == p->J ? part->extent : width, width, A + part->rows, x, at);
     }
 }
 
@@ -229,17 +231,7 @@ void tg_large_block_velocity(const tg_large *p, const tg_large_block *b, const d
 
 void tg_large_block_respond(const tg_large *p, const tg_large_block *b, const double *dx, double *v)
 {
-    int dim = b->cone.dim;
-    for (const tg_large_part *part = p->part + b->part; part < p->part + b->part + b->parts; part++)
-    {
-        int width = p->width[part->node];
-        const double *X = p->X + part->rows;
-        double *at = v + p->first[part->node];
-        if (is_plain(dim, width))
-            rows_add(3, 2 * V4_LANES, 2 * V4_LANES, X, dx, at);
-        else
-            rows_add(dim, width, width, X, dx, at);
-    }
+    add_rows_of(p, b, p->X, dx, v);
 }
 
 /* ---- blocks ---- */
@@ -263,6 +255,23 @@ static int extent_of(int width, const double *J)
     return width;
 }
 
+/* three columns of a free body become three rows of eight numbers, scaled */
+static void copy_contact(const tg_large *p, const tg_part *part, const double *from, const double *scale, double *to)
+{
+    int ld = v4_pad(p->r->tree_columns[part->tree]);
+    v4 a[PLAIN] = {{0}};
+    from += p->r->tree_start[part->tree] + (size_t)part->column;
+    for (int k = 0; k < FREE; k++)
+        a[k] = v4_loadu(from + (ptrdiff_t)k * ld);
+    v4_transpose(&a[0], &a[1], &a[2], &a[3]);
+    v4_transpose(&a[4], &a[5], &a[6], &a[7]);
+    for (int i = 0; i < 3; i++)
+    {
+        v4_store(to + PLAIN * i, v4_splat(scale[i]) * a[i]);
+        v4_store(to + PLAIN * i + V4_LANES, v4_splat(scale[i]) * a[V4_LANES + i]);
+    }
+}
+
 static void copy_rows(tg_large *p, tg_large_block *b, size_t *used, int *nparts)
 {
     const tg_constraint *c = b->constraint;
@@ -273,7 +282,15 @@ static void copy_rows(tg_large *p, tg_large_block *b, size_t *used, int *nparts)
         const tg_part *part = &p->r->part[c->part + k];
         int node = p->node[part->tree], width = p->width[node];
         tg_large_part *to = &p->part[(*nparts)++];
-        *to = (tg_large_part){node, *used, 0};
+        *to = (tg_large_part){.node = node, .rows = *used};
+        if (b->cone.dim == 3 && c->rows == 3 && p->m->tree_ndof[part->tree] == FREE)
+        {
+            copy_contact(p, part, p->r->J, b->scale, p->J + *used);
+            copy_contact(p, part, p->r->Y, b->scale, p->X + *used);
+            to->extent = PLAIN;
+            *used += 3 * PLAIN;
+            continue;
+        }
         for (int i = 0; i < b->cone.dim; i++, *used += (size_t)width)
         {
             copy_column(p, part, p->r->J, b->source[i], b->scale[i], p->J + *used);
@@ -283,23 +300,30 @@ static void copy_rows(tg_large *p, tg_large_block *b, size_t *used, int *nparts)
     }
 }
 
+/* sum_ij += A_i . B_j, j <= i: dim rows of width numbers */
+TG_INLINE void add_products(int dim, int width, const double *A, const double *B, v4 *sum)
+{
+    for (int i = 0; i < dim; i++)
+        for (int j = 0; j <= i; j++)
+            for (int k = 0; k < width; k += V4_LANES)
+                sum[CONE * i + j] += v4_load(A + (ptrdiff_t)i * width + k) * v4_load(B + (ptrdiff_t)j * width + k);
+}
+
 /* its own part of J M^-1 J^T */
 static void own_matrix(const tg_large *p, tg_large_block *b)
 {
     int dim = b->cone.dim;
     double *G = p->G + b->matrix;
+    const double *left = p->half ? p->X : p->J;
+    v4 sum[CONE * CONE] = {{0}};
+    for (const tg_large_part *a = p->part + b->part; a < p->part + b->part + b->parts; a++)
+        if (is_short(dim, p->width[a->node]))
+            add_products(3, PLAIN, left + a->rows, p->X + a->rows, sum);
+        else
+            add_products(dim, p->width[a->node], left + a->rows, p->X + a->rows, sum);
     for (int i = 0; i < dim; i++)
         for (int j = 0; j <= i; j++)
-        {
-            double sum = 0;
-            for (const tg_large_part *a = p->part + b->part; a < p->part + b->part + b->parts; a++)
-            {
-                int width = p->width[a->node];
-                const double *left = p->half ? p->X : p->J;
-                sum += v4_dot_of(width, left + a->rows + (ptrdiff_t)i * width, p->X + a->rows + (ptrdiff_t)j * width);
-            }
-            G[dim * i + j] = G[dim * j + i] = sum;
-        }
+            G[dim * i + j] = G[dim * j + i] = v4_sum(sum[CONE * i + j]);
     G[0] += b->soft;
 }
 
@@ -392,97 +416,62 @@ static void make_blocks(tg_large *p, double dt)
     }
 }
 
-/* ---- the graph ---- */
+/* ---- elements ---- */
 
-static void list_uses(tg_large *p)
+static bool same_nodes(const tg_large *p, const tg_large_block *a, const tg_large_block *b)
 {
-    int n = p->nnode, sum = 0;
-    memset(p->use_start, 0, sizeof(int) * (size_t)(n + 1));
-    for (int k = 0; k < p->nblock; k++)
-        for (int i = 0; i < p->block[k].parts; i++)
-            p->use_start[p->part[p->block[k].part + i].node]++;
-    for (int i = 0; i <= n; i++)
-    {
-        int count = i < n ? p->use_start[i] : 0;
-        p->use_start[i] = sum;
-        sum += count;
-    }
-    for (int k = 0; k < p->nblock; k++)
-        for (int i = 0; i < p->block[k].parts; i++)
-            p->use[p->use_start[p->part[p->block[k].part + i].node]++] = k;
-    for (int i = n; i > 0; i--)
-        p->use_start[i] = p->use_start[i - 1];
-    p->use_start[0] = 0;
-}
-
-/* Edges of a node, each once; tiles of its blocks get the edge's number. */
-static bool add_edges(tg_large *p, int node, int *edges)
-{
-    tg_fronts *f = &p->fronts;
-    f->start[node] = *edges;
-    for (int u = p->use_start[node]; u < p->use_start[node + 1]; u++)
-    {
-        const tg_large_block *b = &p->block[p->use[u]];
-        const tg_large_part *part = p->part + b->part;
-        int own = 0;
-        while (part[own].node != node)
-            own++;
-        for (int i = 0; i < b->parts; i++)
-        {
-            int other = part[i].node;
-            if (i == own)
-                continue;
-            if (p->seen[other] < f->start[node])
-            {
-                if (*edges == f->max_edge)
-                    return false;
-                f->neighbour[*edges] = other;
-                p->seen[other] = (*edges)++;
-            }
-            p->tile[b->tile + (size_t)(own * b->parts + i)] = (size_t)p->seen[other];
-        }
-    }
+    if (a->parts != b->parts)
+        return false;
+    for (int i = 0; i < a->parts; i++)
+        if (p->part[a->part + i].node != p->part[b->part + i].node)
+            return false;
     return true;
 }
 
-static bool make_edges(tg_large *p)
+static bool is_plain(const tg_large *p, const tg_large_block *b)
+{
+    for (int i = 0; i < b->parts; i++)
+        if (p->fronts.size[p->part[b->part + i].node] != FREE)
+            return false;
+    return b->cone.dim == 3 && b->parts <= 2;
+}
+
+static void begin_group(tg_large *p, int first)
+{
+    const tg_large_block *b = &p->block[first];
+    tg_fronts *f = &p->fronts;
+    int *at = &f->element_start[f->nelement++];
+    p->group[p->ngroup++] = (tg_large_group){.block = first,
+                                             .row = b->cone.row,
+                                             .part = b->part,
+                                             .parts = b->parts,
+                                             .plain = true,
+                                             .rows = p->part[b->part].rows};
+    for (int i = 0; i < b->parts; i++)
+        f->element_node[at[0] + i] = p->part[b->part + i].node;
+    at[1] = at[0] + b->parts;
+}
+
+static void make_elements(tg_large *p)
 {
     tg_fronts *f = &p->fronts;
-    size_t tiles = 0;
-    int edges = 0;
-    for (int k = 0; k < p->nblock; k++)
-    {
-        p->block[k].tile = tiles;
-        tiles += (size_t)(p->block[k].parts * p->block[k].parts);
-    }
-    if (tiles > p->max_tile)
-        return false;
-    f->nnode = p->nnode;
+    f->nnode = f->nelement = p->nnode;
     for (int n = 0; n < p->nnode; n++)
     {
-        p->seen[n] = -1;
         f->size[n] = p->m->tree_ndof[p->tree[n]];
         f->offset[n] = p->first[n];
+        f->element_start[n] = f->element_node[n] = n;
     }
-    for (int n = 0; n < p->nnode; n++)
-        if (!add_edges(p, n, &edges))
-            return false;
-    f->start[p->nnode] = edges;
-    return true;
-}
-
-/* numbers of edges become places of their blocks */
-static void place_tiles(tg_large *p)
-{
+    f->element_start[p->nnode] = p->nnode;
+    p->ngroup = 0;
     for (int k = 0; k < p->nblock; k++)
     {
         const tg_large_block *b = &p->block[k];
-        for (int i = 0; i < b->parts; i++)
-            for (int j = 0; j < b->parts; j++)
-            {
-                size_t *tile = &p->tile[b->tile + (size_t)(i * b->parts + j)];
-                *tile = i == j ? p->fronts.node_block[p->part[b->part + i].node] : p->fronts.edge_block[*tile];
-            }
+        if (k == 0 || !same_nodes(p, b, b - 1))
+            begin_group(p, k);
+        tg_large_group *g = &p->group[p->ngroup - 1];
+        g->blocks++;
+        g->plain = g->plain && is_plain(p, b);
     }
 }
 
@@ -491,22 +480,88 @@ bool tg_large_build(tg_large *p, const double *v_free, double dt)
     p->half = p->island->tree >= 0;
     make_nodes(p, v_free);
     make_blocks(p, dt);
-    list_uses(p);
-    if (!make_edges(p) || !tg_fronts_analyse(&p->fronts))
-        return false;
-    place_tiles(p);
-    return true;
+    make_elements(p);
+    return tg_fronts_analyse(&p->fronts);
 }
 
 /* ---- products ---- */
+
+/* J v of contacts between free bodies: each has 3 rows at one body, then 3 at the other */
+TG_INLINE void multiply_contacts(int parts, int count, const double *J, const double *const *v, double *out)
+{
+    v4 at[2][2];
+    for (int i = 0; i < parts; i++)
+        for (int j = 0; j < 2; j++)
+            at[i][j] = v4_load(v[i] + V4_LANES * j);
+    for (int c = 0; c < count; c++, J += 3 * PLAIN * parts, out += 3)
+    {
+        v4 sum[V4_LANES] = {{0}};
+        for (int k = 0; k < 3; k++)
+            for (int i = 0; i < parts; i++)
+                for (int j = 0; j < 2; j++)
+                    sum[k] += v4_load(J + (3 * i + k) * PLAIN + V4_LANES * j) * at[i][j];
+        v4_transpose(&sum[0], &sum[1], &sum[2], &sum[3]);
+        v4_store3(out, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+    }
+}
+
+/* v += J^T x of the same */
+TG_INLINE void add_contacts(int parts, int count, const double *J, const double *x, double *const *v)
+{
+    v4 at[2][2];
+    for (int i = 0; i < parts; i++)
+        for (int j = 0; j < 2; j++)
+            at[i][j] = v4_load(v[i] + V4_LANES * j);
+    for (int c = 0; c < count; c++, J += 3 * PLAIN * parts, x += 3)
+        for (int k = 0; k < 3; k++)
+            for (int i = 0; i < parts; i++)
+                for (int j = 0; j < 2; j++)
+                    at[i][j] += v4_load(J + (3 * i + k) * PLAIN + V4_LANES * j) * v4_splat(x[k]);
+    for (int i = 0; i < parts; i++)
+        for (int j = 0; j < 2; j++)
+            v4_store(v[i] + V4_LANES * j, at[i][j]);
+}
+
+/* out = J v of all rows */
+static void multiply_all(const tg_large *p, const double *v, double *out)
+{
+    for (const tg_large_group *g = p->group; g < p->group + p->ngroup; g++)
+    {
+        const tg_large_part *part = p->part + g->part;
+        const double *at[2] = {v + p->first[part[0].node], g->parts > 1 ? v + p->first[part[1].node] : NULL};
+        if (g->plain && g->parts == 2)
+            multiply_contacts(2, g->blocks, p->J + g->rows, at, out + g->row);
+        else if (g->plain)
+            multiply_contacts(1, g->blocks, p->J + g->rows, at, out + g->row);
+        else
+            for (const tg_large_block *b = p->block + g->block; b < p->block + g->block + g->blocks; b++)
+                multiply_rows(p, b, v, out + b->cone.row);
+    }
+}
+
+/* v += A^T x of all rows, A = J or X */
+static void add_all(const tg_large *p, const double *A, const double *x, double *v)
+{
+    for (const tg_large_group *g = p->group; g < p->group + p->ngroup; g++)
+    {
+        const tg_large_part *part = p->part + g->part;
+        double *const at[2] = {v + p->first[part[0].node], g->parts > 1 ? v + p->first[part[1].node] : NULL};
+        if (g->plain && g->parts == 2)
+            add_contacts(2, g->blocks, A + g->rows, x + g->row, at);
+        else if (g->plain)
+            add_contacts(1, g->blocks, A + g->rows, x + g->row, at);
+        else
+            for (const tg_large_block *b = p->block + g->block; b < p->block + g->block + g->blocks; b++)
+                add_rows_of(p, b, A, x + b->cone.row, v);
+    }
+}
 
 /* v = M^-1 J^T x of the only tree */
 static void respond_tree(const tg_large *p, const double *x, double *v)
 {
     int tree = p->tree[0];
     memset(v, 0, sizeof(double) * (size_t)p->nv);
-    for (int k = 0; k < p->nblock; k++)
-        add_forces(p, &p->block[k], x + p->block[k].cone.row, v);
+    add_all(p, p->J, x, v);
     tg_ltl_solve(&p->m->tree_ltl[tree], p->w->M + p->m->tree_matrix[tree], p->w->dinv + p->m->tree_dof[tree], v);
     for (int k = 0; k < p->nv; k++)
         v[k] += p->v_free[k];
@@ -519,34 +574,31 @@ void tg_large_velocity(const tg_large *p, const double *x, double *s)
     else
     {
         memcpy(p->v, p->v_free, sizeof(double) * (size_t)p->nv);
-        for (int k = 0; k < p->nblock; k++)
-            if (x[p->block[k].cone.row] != 0)
-                tg_large_block_respond(p, &p->block[k], x + p->block[k].cone.row, p->v);
+        add_all(p, p->X, x, p->v);
     }
+    multiply_all(p, p->v, s);
+    for (int i = 0; i < p->nx; i++)
+        s[i] += p->bias[i];
     for (int k = 0; k < p->nblock; k++)
-    {
-        const tg_large_block *b = &p->block[k];
-        tg_large_block_velocity(p, b, p->v, s + b->cone.row);
-        s[b->cone.row] += b->soft * x[b->cone.row];
-    }
+        s[p->block[k].cone.row] += p->block[k].soft * x[p->block[k].cone.row];
 }
 
 /* ---- the linear system ---- */
 
-/* A += J_a^T T, J_a dim x n (rows of ld), T dim x width */
-TG_INLINE void add_tile(int dim, int n, int ld, int width, const double *J, const double *T, double *A)
+/* A += J_a^T T, J_a dim x n (rows of width numbers), T dim x columns, rows of A ld apart */
+TG_INLINE void add_tile(int dim, int n, int width, int columns, const double *J, const double *T, double *A, int ld)
 {
-    for (int j = 0; j < width; j += V4_LANES)
+    for (int j = 0; j < columns; j += V4_LANES)
     {
         v4 t[CONE];
         for (int i = 0; i < dim; i++)
-            t[i] = v4_load(T + (ptrdiff_t)i * width + j);
+            t[i] = v4_load(T + (ptrdiff_t)i * columns + j);
         for (int k = 0; k < n; k++)
         {
-            v4 sum = v4_load(A + (ptrdiff_t)k * width + j);
+            v4 sum = v4_loadu(A + (ptrdiff_t)k * ld + j);
             for (int i = 0; i < dim; i++)
-                sum += v4_splat(J[(ptrdiff_t)i * ld + k]) * t[i];
-            v4_store(A + (ptrdiff_t)k * width + j, sum);
+                sum += v4_splat(J[(ptrdiff_t)i * width + k]) * t[i];
+            v4_storeu(A + (ptrdiff_t)k * ld + j, sum);
         }
     }
 }
@@ -564,44 +616,31 @@ TG_INLINE void times_rows(int dim, int width, const double *N, const double *J, 
         }
 }
 
-static void add_block(const tg_large *p, const tg_large_block *b)
+static void add_block(const tg_large *p, const tg_large_block *b, const int *at, double *A, int ld)
 {
     double *T = p->product;
     const tg_large_part *part = p->part + b->part;
-    const size_t *tile = p->tile + b->tile;
     int dim = b->cone.dim;
     for (int j = 0; j < b->parts; j++)
     {
-        int width = p->width[part[j].node];
-        bool plain = is_plain(dim, width);
-        if (plain)
-            times_rows(3, 2 * V4_LANES, p->N + b->matrix, p->J + part[j].rows, T);
-        else
-            times_rows(dim, width, p->N + b->matrix, p->J + part[j].rows, T);
+        int columns = p->width[part[j].node];
+        times_rows(dim, columns, p->N + b->matrix, p->J + part[j].rows, T);
         for (int i = 0; i < b->parts; i++)
-        {
-            int n = p->fronts.size[part[i].node], ld = p->width[part[i].node];
-            double *A = p->fronts.value + tile[i * b->parts + j];
-            if (plain && n == 6)
-                add_tile(3, 6, 2 * V4_LANES, 2 * V4_LANES, p->J + part[i].rows, T, A);
-            else
-                add_tile(dim, n, ld, width, p->J + part[i].rows, T, A);
-        }
+            add_tile(dim, p->fronts.size[part[i].node], p->width[part[i].node], columns, p->J + part[i].rows, T,
+                     A + (ptrdiff_t)at[i] * ld + at[j], ld);
     }
 }
 
 /* the same for blocks of one wide node, as many as a strip holds; returns how many that were */
-static int add_strip(const tg_large *p, int first)
+static int add_strip(const tg_large *p, const tg_large_group *g, int first, double *A, int ld)
 {
     const tg_large_part *part = p->part + p->block[first].part;
-    int node = part->node, width = p->width[node], rows = 0, extent = 0, count = 0;
+    int node = part->node, width = p->width[node], rows = 0, extent = 0, k = first;
     double *T = p->product;
-    for (; first + count < p->nblock; count++)
+    for (; k < g->block + g->blocks && rows + p->block[k].cone.dim <= STRIP; k++)
     {
-        const tg_large_block *b = &p->block[first + count];
+        const tg_large_block *b = &p->block[k];
         const tg_large_part *here = p->part + b->part;
-        if (b->parts != 1 || here->node != node || rows + b->cone.dim > STRIP)
-            break;
         if (b->state.phase == TG_PHASE_BREAK)
             memset(T + (ptrdiff_t)rows * width, 0, sizeof(double) * (size_t)b->cone.dim * (size_t)width);
         else
@@ -610,50 +649,121 @@ static int add_strip(const tg_large *p, int first)
         rows += b->cone.dim;
     }
     int n = extent < p->fronts.size[node] ? extent : p->fronts.size[node];
-    tg_gemm_tn(n, n, rows, p->J + part->rows, width, T, width, TG_GEMM_ADD,
-               p->fronts.value + p->tile[p->block[first].tile], width);
-    return count;
+    tg_gemm_tn(n, n, rows, p->J + part->rows, width, T, width, TG_GEMM_ADD, A, ld);
+    return k - first;
 }
 
-static bool is_wide(const tg_large *p, const tg_large_block *b)
+/* contacts of free bodies: A += sum over contacts of J_a^T T_b, T and J `step` numbers apart */
+TG_INLINE void add_contact_tile(int count, const double *const *J, const double *T, int step, double *A, int ld)
 {
-    return b->parts == 1 && p->width[p->part[b->part].node] > WIDE;
+    v4 sum[FREE][2] = {{{0}}};
+    for (int c = 0; c < count; c++, T += step)
+        for (int r = 0; r < 3; r++)
+        {
+            v4 t0 = v4_load(T + PLAIN * r), t1 = v4_load(T + PLAIN * r + V4_LANES);
+            for (int k = 0; k < FREE; k++)
+            {
+                v4 j = v4_splat(J[c][PLAIN * r + k]);
+                sum[k][0] += j * t0;
+                sum[k][1] += j * t1;
+            }
+        }
+    for (int k = 0; k < FREE; k++, A += ld)
+    {
+        v4_storeu(A, v4_loadu(A) + sum[k][0]);
+        v4_storeu(A + V4_LANES, v4_loadu(A + V4_LANES) + sum[k][1]);
+    }
+}
+
+/* up to CONTACTS of them from block `first` on */
+TG_INLINE void add_contact_strip(const tg_large *p, int parts, int first, int count, const double *J, const int *at,
+                                 double *A, int ld)
+{
+    double *T = p->product;
+    const double *rows[2][CONTACTS], *N = p->N + p->block[first].matrix;
+    int kept = 0, step = 3 * PLAIN * parts;
+    for (int c = 0; c < count; c++, J += step, N += 9)
+    {
+        if (p->block[first + c].state.phase == TG_PHASE_BREAK)
+            continue;
+        for (int i = 0; i < parts; i++)
+        {
+            rows[i][kept] = J + 3 * PLAIN * i;
+            times_rows(3, PLAIN, N, rows[i][kept], T + kept * step + 3 * PLAIN * i);
+        }
+        kept++;
+    }
+    for (int i = 0; i < parts && kept > 0; i++)
+        for (int j = 0; j < parts; j++)
+            add_contact_tile(kept, rows[i], T + 3 * PLAIN * j, step, A + (ptrdiff_t)at[i] * ld + at[j], ld);
+}
+
+static void add_contact_group(const tg_large *p, const tg_large_group *g, const int *at, double *A, int ld)
+{
+    for (int k = 0; k < g->blocks; k += CONTACTS)
+    {
+        int count = g->blocks - k < CONTACTS ? g->blocks - k : CONTACTS;
+        const double *J = p->J + g->rows + (size_t)(k * 3 * PLAIN * g->parts);
+        if (g->parts == 2)
+            add_contact_strip(p, 2, g->block + k, count, J, at, A, ld);
+        else
+            add_contact_strip(p, 1, g->block + k, count, J, at, A, ld);
+    }
+}
+
+static void add_mass(const tg_large *p, int node, double *A, int ld)
+{
+    const double *M = p->mass + p->mass_at[node];
+    int n = p->fronts.size[node], width = p->width[node];
+    for (int i = 0; i < n; i++, A += ld, M += width)
+        for (int j = 0; j < width; j += V4_LANES)
+            v4_storeu(A + j, v4_loadu(A + j) + v4_load(M + j));
+}
+
+/* a mass, or J^T N J of a group */
+static void add_element(const void *context, int element, const int *at, double *A, int ld)
+{
+    const tg_large *p = context;
+    double *first = A + (ptrdiff_t)at[0] * (ld + 1);
+    if (element < p->nnode)
+    {
+        add_mass(p, element, first, ld);
+        return;
+    }
+    const tg_large_group *g = &p->group[element - p->nnode];
+    bool wide = g->parts == 1 && p->width[p->part[g->part].node] > WIDE;
+    if (g->plain)
+        add_contact_group(p, g, at, A, ld);
+    else
+        for (int k = g->block; k < g->block + g->blocks;)
+            if (wide)
+                k += add_strip(p, g, k, first, ld);
+            else
+            {
+                if (p->block[k].state.phase != TG_PHASE_BREAK)
+                    add_block(p, &p->block[k], at, A, ld);
+                k++;
+            }
 }
 
 bool tg_large_factor(tg_large *p)
 {
-    tg_fronts *f = &p->fronts;
-    memset(f->value, 0, sizeof(double) * f->values);
-    for (int n = 0; n < p->nnode; n++)
-        memcpy(f->value + f->node_block[n], p->mass + p->mass_at[n],
-               sizeof(double) * (size_t)f->size[n] * (size_t)p->width[n]);
-    for (int k = 0; k < p->nblock;)
-        if (is_wide(p, &p->block[k]))
-            k += add_strip(p, k);
-        else
-        {
-            if (p->block[k].state.phase != TG_PHASE_BREAK)
-                add_block(p, &p->block[k]);
-            k++;
-        }
-    return tg_fronts_factor(f);
+    return tg_fronts_factor(&p->fronts, add_element, p);
 }
 
 void tg_large_solve(tg_large *p, double *k)
 {
     memset(p->dv, 0, sizeof(double) * (size_t)p->nv);
-    for (int i = 0; i < p->nblock; i++)
-        add_forces(p, &p->block[i], k + p->block[i].cone.row, p->dv);
+    add_all(p, p->J, k, p->dv);
     tg_fronts_solve(&p->fronts, p->dv);
+    multiply_all(p, p->dv, p->ds);
     for (int i = 0; i < p->nblock; i++)
     {
         const tg_large_block *b = &p->block[i];
-        double *ds = p->ds + b->cone.row;
+        const double *N = p->N + b->matrix, *ds = p->ds + b->cone.row;
         int dim = b->cone.dim;
-        multiply_rows(p, b, p->dv, ds);
         if (b->state.phase == TG_PHASE_BREAK)
             continue;
-        const double *N = p->N + b->matrix;
         for (int r = 0; r < dim; r++)
             for (int c = 0; c < dim; c++)
                 k[b->cone.row + r] -= N[dim * r + c] * ds[c];

@@ -12,8 +12,8 @@
 typedef struct tg_large_part
 {
     int node;
-    size_t rows; /* J and X of the block's rows at this node: dim rows of width[node] numbers */
     int extent;  /* of J, from there on zero */
+    size_t rows; /* J and X of the block's rows at this node: dim rows of width[node] numbers */
 } tg_large_part;
 
 typedef struct tg_large_block
@@ -23,10 +23,20 @@ typedef struct tg_large_block
     int source[TG_CONE_MAX]; /* rows of the constraint, from its first */
     double scale[TG_CONE_MAX], soft;
     int part, parts;
-    size_t tile;   /* parts x parts: where J_a^T N J_b goes in the matrix */
     size_t matrix; /* dim x dim: its G, N and E */
     tg_cone_state state;
 } tg_large_block;
+
+/* Blocks one behind the other that are at the same nodes: an element of the matrix. Their rows, their places in x and their matrices follow each other. */
+typedef struct tg_large_group
+{
+    int block, blocks;
+    int row;     /* in x */
+    int part;    /* of the first block */
+    int parts;   /* of each */
+    bool plain;  /* contacts of free bodies: three rows of six dofs */
+    size_t rows; /* of the first block */
+} tg_large_group;
 
 typedef struct tg_large
 {
@@ -34,25 +44,24 @@ typedef struct tg_large
     tg_work *w;
     tg_rows *r;
     tg_rows_island *island;
-    int nnode, nblock, nx, nv; /* nv: numbers in a vector of velocities */
+    int nnode, nblock, ngroup, nx, nv; /* nv: numbers in a vector of velocities */
     tg_large_block *block;
     tg_large_part *part;
-    size_t *tile, max_tile;
+    tg_large_group *group;
     int *tree, *node;   /* tree of a node, node of a tree */
     int *first, *width; /* of a node, in vectors */
     bool half;          /* one tree only: X is D^-1/2 L^-T J^T, and there are no sweeps */
     double *J, *X;      /* rows of J, columns of M^-1 J^T */
     double *G, *N, *E;  /* blocks' own part of J M^-1 J^T; dx = k - N ds; interior point: E^-1 */
-    double *mass;       /* M of the nodes, laid out as the first values of each block of the graph */
+    double *mass;       /* M of the nodes: rows of width[node] numbers */
     size_t *mass_at;
     double *product;   /* scratch: N J */
     double *bias;      /* S b of the rows */
     double *x, *s, *k; /* scaled impulses, velocities J v + b, constant part of dx */
     double *ds;        /* J dv of the last solution */
     double *v_free, *v, *dv;
-    double *diagonal;            /* G_ii of the island's rows */
-    int *use_start, *use, *seen; /* blocks of each node; scratch */
-    tg_fronts fronts;
+    double *diagonal; /* G_ii of the island's rows */
+    tg_fronts fronts; /* elements: the masses of the nodes, then the groups */
 } tg_large;
 
 /* Takes or counts the arrays. */

@@ -74,6 +74,11 @@ static double contact_bias(const setting *x, const tg_rows_island *island, tg_to
 
 /* ---- all ---- */
 
+static uint64_t pair_of(const tg_model *m, const tg_bond *b)
+{
+    return ((uint64_t)m->body_node[b->body[0]] << 32 | (uint64_t)m->body_node[b->body[1]]) + 1;
+}
+
 static void find_impacts(const setting *x)
 {
     tg_rows *r = x->w->rows;
@@ -140,6 +145,7 @@ static void apply_law(const setting *x, const tg_rows_island *island, const tg_c
         break;
     default:
         block->kind = TG_BLOCK_CONTACT;
+        block->pair = pair_of(x->m, &r->touch[c->index].bond);
         set_friction(x->w->params, &r->touch[c->index], block);
         bias[0] = contact_bias(x, island, &r->touch[c->index]);
         break;

@@ -13,11 +13,14 @@ static double push_slope(const tg_contact_settings *s, double phi)
 tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_settings *s, const tg_rows_island *island,
                                     const tg_touch *t)
 {
-    if (t->impact || t->rebound)
-        return (tg_bias_slope){.start = p->value[t->law.restitution]};
-    if (island->relaxed && t->phi < 0)
+    bool bounces = t->impact || t->rebound;
+    if (island->relaxed && (bounces ? t->approach : t->phi) < 0)
         return (tg_bias_slope){0};
-    bool plain = tg_law_compliance(p, &t->law) > 0 || (island->impact && t->approach > 0);
+    if (t->impact && s->poisson) /* b = 0 in both phases */
+        return (tg_bias_slope){0};
+    if (bounces)
+        return (tg_bias_slope){.start = p->value[t->law.restitution], .restitution = t->approach};
+    bool plain = tg_law_compliance(p, &t->law) > 0 || (island->impact && !s->poisson && t->approach > 0);
     return (tg_bias_slope){.gap = plain ? 1 / s->dt : push_slope(s, t->phi)};
 }
 

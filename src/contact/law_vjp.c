@@ -59,8 +59,7 @@ static void contact_reverse(const reverse *r, const tg_rows_island *island, cons
     friction_reverse(r, c, t, gmu);
     compliance_reverse(r, c, t, gb);
     r->g->f_start[c->row] += gb * slope.start;
-    if (t->impact || t->rebound)
-        add(r->g->params, t->law.restitution, gb * t->approach);
+    add(r->g->params, t->law.restitution, gb * slope.restitution);
     gap_reverse(r, slope.gap, t->phi, gb, gphi);
     for (int k = 0; k < 2; k++)
         add(r->g->params, t->law.margin[k], -*gphi);

@@ -44,8 +44,8 @@ static void list_bond(listing *s, int equality)
     bool weld = s->m->equality_type[equality] == TG_EQUALITY_WELD;
     tg_constraint *c = add_bond(s, equality, weld && data[10] > 0 ? 6 : 3);
     tg_bond *b = &s->w->rows->bond[c->bond];
-    b->point[0] = point_of_body(s->w, b->body[0], data + (weld ? 3 : 0));
-    b->point[1] = point_of_body(s->w, b->body[1], data + (weld ? 0 : 3));
+    b->anchor = point_of_body(s->w, b->body[0], data + (weld ? 3 : 0));
+    b->point = point_of_body(s->w, b->body[1], data + (weld ? 0 : 3));
 }
 
 /* q1 - q1_0 = polynomial of q2 - q2_0, for joints or tendon lengths */
@@ -191,13 +191,8 @@ void tg_list_equalities(const tg_model *m, tg_work *w)
     list_equalities(&s);
 }
 
-void tg_list_nothing(tg_work *w)
-{
-    clear(w->rows);
-}
-
-void tg_list_joints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
-                    const tg_contact_settings *settings)
+static void list_joints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
+                        const tg_contact_settings *settings)
 {
     listing s = {m, w, q, v, v_free, settings->dt};
     clear(w->rows);
@@ -209,6 +204,6 @@ void tg_list_joints(const tg_model *m, tg_work *w, const double *q, const double
 tg_status tg_list_constraints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
                               const tg_contact_settings *settings)
 {
-    tg_list_joints(m, w, q, v, v_free, settings);
+    list_joints(m, w, q, v, v_free, settings);
     return tg_list_touches(m, w, v_free, settings);
 }

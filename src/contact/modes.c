@@ -3,15 +3,25 @@
  * A contact breaks when it carries nothing and opens; slides when it is on its cone and slips; sticks when it is
  * strictly inside of its cone. Between these are contacts on their cones without slip, and contacts that are closed with
  * no force: both are immaterial when the strictly held rows alone have the rank of all held rows, because then these
- * determine the motion. Otherwise such a block is at a change of mode: sticking, with margin zero. */
+ * determine the motion. Where they do not, other impulses may: redundant rows can be held by many, and if some that do the same to the bodies are
+ * strictly inside of all cones, then the motion is that of rows which stick, whichever impulses were selected (a box whose friction about its normals is used up
+ * before that along its tangents). Otherwise such a block is at a change of mode: sticking, with margin zero. */
 #include <math.h>
+#include <string.h>
 
 #include "base/status.h"
 #include "contact/solver.h"
+#include "math/dense.h"
 
 static const double no_slip = 1e-7;  /* m/s */
 static const double no_force = 1e-9; /* m/s: G_NN L_N */
 static const double on_cone = 1e-7;  /* of x_N */
+static const double inner = 0.9;     /* impulses inside are looked for in cones so much narrower */
+
+enum
+{
+    INNER_ROUNDS = 60
+};
 
 static double diagonal(const tg_island *island, int row)
 {
@@ -116,6 +126,139 @@ static int rank_of(tg_solve_work *w, const tg_island *island, const double *L, c
     return tg_held_rank(w);
 }
 
+/* ---- the strictly held rows ---- */
+
+static bool is_determined(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma,
+                          const tg_block_mode *mode)
+{
+    int strict = rank_of(w, island, L, sigma, mode, true);
+    return strict == rank_of(w, island, L, sigma, mode, false);
+}
+
+/* ---- other impulses that do the same ----
+ *
+ * Rows R that stick, in scaled variables: V x = V x_0 for all x that do to the bodies what x_0 does, with V^T V = G_RR. Projections in turn onto this plane and onto
+ * narrower cones end in both, if there is such a point. */
+
+/* nearest point of |y_T| <= inner y_N */
+static void narrow(int dim, double *y)
+{
+    double tangent = tg_cone_tangent(dim, y), normal = (y[0] + inner * tangent) / (1 + inner * inner);
+    if (tangent <= inner * y[0])
+        return;
+    normal = tg_larger(normal, 0);
+    for (int i = 1; i < dim; i++)
+        y[i] *= inner * normal / tangent;
+    y[0] = normal;
+}
+
+/* every row that sticks; those of contacts that slide stay as they are */
+static void hold_sticking(tg_solve_work *w, const tg_island *island, const tg_block_mode *mode, const double *sigma)
+{
+    for (int c = 0, b = 0; c < w->cones.blocks; c++)
+    {
+        int row = w->cones.source[w->cones.block[c].row];
+        while (row >= island->block[b].row + island->block[b].rows)
+            b++;
+        const tg_block *block = &island->block[b];
+        bool friction = block->kind == TG_BLOCK_FRICTION, contact = block->kind == TG_BLOCK_CONTACT;
+        bool still = mode[b].mode == TG_MODE_STICKING || (friction && mode[b].immaterial);
+        still = still && !(contact && mode[b].immaterial && slip_of(block, sigma + block->row) >= no_slip);
+        w->state[c].phase = still ? TG_PHASE_STICK : TG_PHASE_BREAK;
+    }
+}
+
+static void narrow_all(tg_solve_work *w)
+{
+    for (int c = 0; c < w->cones.blocks; c++)
+    {
+        const tg_cone *cone = &w->cones.block[c];
+        double *x = w->x + cone->row;
+        if (w->state[c].phase != TG_PHASE_STICK || cone->kind == TG_CONE_FREE)
+            continue;
+        if (cone->kind == TG_CONE_BOX)
+            x[0] = fmax(-inner * cone->bound, fmin(inner * cone->bound, x[0]));
+        else
+            narrow(cone->dim, x);
+    }
+}
+
+/* V into held.range, the Cholesky factor of V V^T into held.chol; false when nothing is redundant */
+static bool factor_plane(tg_solve_work *w)
+{
+    tg_held *held = &w->held;
+    int ld = w->cones.ld;
+    if (tg_held_rank(w) == held->count)
+        return false;
+    for (int k = 0; k < held->rank; k++)
+        for (int i = 0; i < held->count; i++)
+            held->range[(size_t)k * (size_t)ld + (size_t)i] =
+                held->factor[(size_t)k * (size_t)ld + (size_t)i] / held->size[i];
+    tg_syrk_n(held->rank, held->count, held->range, ld, TG_GEMM_SET, held->chol, ld);
+    return tg_chol(held->rank, held->chol, ld) < 0;
+}
+
+/* x_R <- x_R + V^T (V V^T)^-1 V (x_0 - x_R) */
+static void return_to_plane(tg_solve_work *w, const double *start)
+{
+    const tg_held *held = &w->held;
+    int n = held->count, ld = w->cones.ld;
+    double *change = w->rhs, *part = held->part;
+    for (int i = 0; i < n; i++)
+        change[i] = start[held->row[i]] - w->x[held->row[i]];
+    tg_gemm_nt(held->rank, 1, n, held->range, ld, change, n, TG_GEMM_SET, part, 1);
+    tg_chol_solve(held->rank, held->chol, ld, 1, part, 1);
+    tg_gemm_nn(1, n, held->rank, part, held->rank, held->range, ld, TG_GEMM_SET, change, n);
+    for (int i = 0; i < n; i++)
+        w->x[held->row[i]] += change[i];
+}
+
+/* whether every block is well inside, if not as far as was tried */
+static bool is_inside(const tg_solve_work *w)
+{
+    const double most = 0.5 * (1 + inner);
+    for (int c = 0; c < w->cones.blocks; c++)
+    {
+        const tg_cone *cone = &w->cones.block[c];
+        const double *x = w->x + cone->row;
+        if (w->state[c].phase != TG_PHASE_STICK || cone->kind == TG_CONE_FREE)
+            continue;
+        if (cone->kind == TG_CONE_BOX ? fabs(x[0]) > most * cone->bound
+                                      : !(x[0] > 0) || tg_cone_tangent(cone->dim, x) > most * x[0])
+            return false;
+    }
+    return true;
+}
+
+/* Modes by impulses that do the same as L; false when there are none inside of all cones, or their strictly held rows do not determine the motion either. */
+static bool find_inside(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma,
+                        tg_block_mode *mode)
+{
+    double *start = w->best, *other = w->L;
+    hold_sticking(w, island, mode, sigma);
+    if (!factor_plane(w))
+        return false;
+    tg_cones_gather(&w->cones, L, start);
+    memcpy(w->x, start, (size_t)w->cones.rows * sizeof *start);
+    for (int k = 0; k < INNER_ROUNDS; k++)
+    {
+        narrow_all(w);
+        return_to_plane(w, start);
+    }
+    if (!is_inside(w))
+        return false;
+    memcpy(other, L, (size_t)island->rows * sizeof *other);
+    for (int i = 0; i < w->held.count; i++)
+    {
+        int row = w->held.row[i];
+        other[w->cones.source[row]] = w->x[row] * w->cones.scale[row];
+    }
+    for (int b = 0; b < island->blocks; b++)
+        if (mode[b].mode == TG_MODE_STICKING || mode[b].immaterial)
+            mode[b] = block_mode(island, &island->block[b], other, sigma);
+    return is_determined(w, island, other, sigma, mode);
+}
+
 tg_status tg_island_modes(const tg_island *island, const double *L, const double *sigma, tg_arena *scratch,
                           tg_block_mode *mode, tg_error *error)
 {
@@ -137,7 +280,12 @@ tg_status tg_island_modes(const tg_island *island, const double *L, const double
                        tg_island_scratch(island->rows));
     }
     tg_cones_build(&w.cones, island, NULL);
-    bool determined = rank_of(&w, island, L, sigma, mode, true) == rank_of(&w, island, L, sigma, mode, false);
+    bool determined = is_determined(&w, island, L, sigma, mode);
+    if (!determined && !find_inside(&w, island, L, sigma, mode))
+        for (int b = 0; b < island->blocks; b++)
+            mode[b] = block_mode(island, &island->block[b], L, sigma);
+    else
+        determined = true;
     tg_arena_release(scratch, mark);
     for (int b = 0; b < island->blocks; b++)
     {

@@ -27,6 +27,7 @@ typedef struct restitution
     tg_island compression; /* the island as it was solved */
     const double *Lc;      /* impulses, velocities */
     const double *sigma_c;
+    tg_selection selection;
     bool *leaves; /* by block */
     double *p;    /* by block: e L^c_N; -1: the gate is off */
     double *G, *g;
@@ -183,8 +184,24 @@ static tg_status search(restitution *x, const tg_solve_options *options, tg_aren
             break;
         change(x, round);
     }
+    x->selection = result.selection;
     add_result(&result, largest_error(x), options->tolerance, sum);
     return TG_OK;
+}
+
+/* both phases, and their sum */
+static void keep(const restitution *x, tg_rows *r, tg_rows_island *island)
+{
+    double *L = r->L + island->row, *sigma = r->sigma + island->row;
+    size_t bytes = sizeof(double) * (size_t)island->rows;
+    memcpy(r->compressed + island->row, L, bytes);
+    memcpy(r->compressed_sigma + island->row, sigma, bytes);
+    memcpy(r->leaves + island->block, x->leaves, sizeof *x->leaves * (size_t)island->blocks);
+    for (int i = 0; i < island->rows; i++)
+        L[i] += x->L[i];
+    memcpy(sigma, x->sigma, bytes);
+    island->restituted = true;
+    island->restitution = x->selection;
 }
 
 tg_status tg_poisson_restitution(tg_work *w, tg_rows_island *island, const char *solver, double tolerance)
@@ -207,10 +224,45 @@ tg_status tg_poisson_restitution(tg_work *w, tg_rows_island *island, const char 
     }
     set_least(&x, w->params);
     tg_status status = search(&x, &options, &r->scratch, &island->result, &w->error);
-    for (int i = 0; i < island->rows && status == TG_OK; i++)
-        L[i] += x.L[i];
     if (status == TG_OK)
-        memcpy(sigma, x.sigma, sizeof(double) * (size_t)island->rows);
+        keep(&x, r, island);
     tg_arena_release(&r->scratch, mark);
     return status;
+}
+
+/* ---- for derivatives ---- */
+
+/* Dry friction is asked for both phases, and the normal row of a contact that leaves stands by itself. */
+static void as_problem(restitution *x, const double *L)
+{
+    for (int b = 0; b < x->island->blocks; b++)
+    {
+        const tg_block *block = &x->compression.block[b];
+        if (block->kind == TG_BLOCK_FRICTION)
+            x->L[block->row] = L[block->row];
+        if (x->leaves[b])
+            x->sigma[block->row] = 0;
+    }
+}
+
+tg_status tg_poisson_problem(tg_work *w, const tg_rows_island *island, tg_arena *arena, tg_restitution_problem *out)
+{
+    const tg_rows *r = w->rows;
+    restitution x = {.r = r, .island = island, .Lc = r->compressed + island->row};
+    x.sigma_c = r->compressed_sigma + island->row;
+    x.compression = tg_island_problem(r, island);
+    if (!take(&x, arena))
+        return tg_fail(&w->error, TG_ERR_CAPACITY, "derivatives of Poisson's law: no room for %d rows", island->rows);
+    set_least(&x, w->params);
+    memcpy(x.leaves, r->leaves + island->block, sizeof *x.leaves * (size_t)island->blocks);
+    *out = (tg_restitution_problem){set_problem(&x), x.L, x.sigma, INFINITY};
+    for (int i = 0; i < island->rows; i++)
+    {
+        x.L[i] = r->L[island->row + i] - x.Lc[i];
+        x.sigma[i] = r->sigma[island->row + i];
+    }
+    for (int b = 0; b < island->blocks; b++)
+        out->margin = x.p[b] < 0 ? out->margin : fmin(out->margin, -error_of(&x, b));
+    as_problem(&x, r->L + island->row);
+    return TG_OK;
 }

@@ -42,6 +42,7 @@ typedef struct tg_block
     int rows;                   /* contact: 1, 3, 4, 6; limit, friction: 1; equality: at least 1 */
     double mu[TG_CONE_MAX - 1]; /* contact: coefficient of row 1 + i (m for rows of an angular velocity), >= 0 */
     double bound;               /* friction: the largest |L| (N s or N m s), >= 0 */
+    uint64_t pair;              /* contact: the same for all between the same two rigid bodies; 0: not known */
 } tg_block;
 
 typedef struct tg_island
@@ -64,6 +65,7 @@ typedef struct tg_solve_options
     int max_sweeps;     /* solver "pgs": block Gauss-Seidel sweeps */
     int max_interior;   /* interior-point iterations of one run */
     bool select;        /* apply the selection rule (selection.c) */
+    bool brief;         /* `warm` is a solution: where the rule finds none near it, it is returned as it is */
     bool long_double;   /* the certificate accumulates sigma in long double */
 } tg_solve_options;
 

@@ -35,6 +35,14 @@ int tg_default_contacts(const tg_model *m)
     return m->ncandidate < most / TG_PATCH_MAX ? TG_PATCH_MAX * m->ncandidate : most;
 }
 
+/* All rows in islands of the largest size, if they are few; otherwise two of those and what rows usually need (islands.c finds out who gets it). */
+static size_t delassus_room(const tg_capacity *c)
+{
+    size_t rows = (size_t)c->rows, most = (size_t)v4_pad(c->island_rows);
+    size_t all = rows * most, usual = 2 * most * most + rows * TG_DENSE_ROOM;
+    return (all < usual ? all : usual) + V4_LANES;
+}
+
 /* Every constraint but contacts has a place at all times: they are few. */
 tg_capacity tg_capacity_of(const tg_model *m, int contacts)
 {
@@ -52,7 +60,7 @@ tg_capacity tg_capacity_of(const tg_model *m, int contacts)
     c.island_rows = c.rows < TG_DENSE_ROWS ? c.rows : TG_DENSE_ROWS;
     size_t padding = 2 * V4_LANES * (size_t)(m->nv + 1);
     c.jacobian = (size_t)c.columns * (size_t)most_tree_dofs(m) + padding;
-    c.delassus = (size_t)c.rows * (size_t)v4_pad(c.island_rows) + V4_LANES;
+    c.delassus = delassus_room(&c);
     c.scratch = tg_island_scratch(c.island_rows) + tg_poisson_scratch(c.island_rows);
     c.large = tg_large_bytes(m, &c);
     return c;

@@ -23,12 +23,15 @@ typedef enum tg_source
     TG_SOURCE_CONTACT
 } tg_source;
 
-/* Two bodies held (or kept apart) at a point of each, along axes: rows axis . (velocity of point 2 - velocity of point 1),
- * then axis . (angular velocity 2 - 1). */
+/* Two bodies held (or kept apart) at a point, along axes: rows axis . (velocity of body 2 - velocity of body 1 there),
+ * then axis . (angular velocity 2 - 1). The point of an equality is that of body 2, also where the loop is open and body 1 has its own, the anchor,
+ * elsewhere: seen from body 1 the error changes by v_2(point) - v_1(point), so that what moves the two bodies together does not open the loop, and the
+ * forces on them are opposite and at the same point. */
 typedef struct tg_bond
 {
-    v4 point[2]; /* world */
-    v4 axis[3];  /* unit, orthogonal; of a contact: n, t1, t2 */
+    v4 point;   /* world */
+    v4 anchor;  /* of an equality: the point of body 1 that should be there */
+    v4 axis[3]; /* unit, orthogonal; of a contact: n, t1, t2 */
     int body[2];
     int linear, angular; /* how many rows of each kind */
 } tg_bond;
@@ -81,16 +84,20 @@ typedef struct tg_part
 
 typedef struct tg_rows_island
 {
-    int row, rows;     /* in the arrays over rows */
-    int block, blocks; /* in block and order */
-    size_t G;          /* where its matrix starts; leading dimension v4_pad(rows) */
-    int tree;          /* if it has one tree only, else -1 */
-    bool equality;     /* it has equalities */
-    bool sparse;       /* solved in velocity space: G is not there unless asked for */
-    bool filled;       /* G is there */
-    bool impact;       /* a gate is on */
-    double removed;    /* m/s: of its equalities' bias, what no velocity can follow (consistent.c) */
-    bool relaxed;      /* had no solution with its overlaps pushed out: solved without the push */
+    int row, rows;            /* in the arrays over rows */
+    int block, blocks;        /* in block and order */
+    size_t G;                 /* where its matrix starts; leading dimension v4_pad(rows) */
+    int tree;                 /* if it has one tree only, else -1 */
+    bool equality;            /* it has equalities */
+    bool dense;               /* small enough for dense matrices, and there is room for its G */
+    bool sparse;              /* solved in velocity space: G is not there unless asked for */
+    bool filled;              /* G is there */
+    bool impact;              /* a gate is on */
+    double removed;           /* m/s: of its equalities' bias, what no velocity can follow (consistent.c) */
+    int redundant;            /* in how many directions of its equalities that is */
+    bool relaxed;             /* had no solution with its overlaps pushed out: solved without the push */
+    bool restituted;          /* by Poisson's law: compressed, compressed_sigma and leaves are there */
+    tg_selection restitution; /* how its impulses of restitution were chosen */
     tg_solve_result result;
 } tg_rows_island;
 
@@ -112,14 +119,24 @@ enum
 {
     TG_DENSE_ROWS = 384,    /* the most rows of a dense problem */
     TG_DENSE_COUPLED = 240, /* the same where several trees are coupled, whose matrices are sparse */
-    TG_SPARSE_ROWS = 192,   /* from more rows on, velocity space is faster */
-    TG_SPARSE_COUPLED = 96  /* the same where several trees are coupled */
+    TG_DENSE_ROOM = 96, /* numbers of G a row of a large workspace: most islands are smaller, and most rows not there */
+    TG_SPARSE_ROWS = 192,  /* from more rows on, velocity space is faster */
+    TG_SPARSE_COUPLED = 96 /* the same where several trees are coupled */
 };
 
 tg_capacity tg_capacity_of(const tg_model *m, int contacts);
 
 /* the number of contacts a workspace has room for when its maker does not say */
 int tg_default_contacts(const tg_model *m);
+
+/* How many slots of a table n things are found in: a power of two, at least twice as many. */
+static inline int tg_slot_count(int n)
+{
+    int count = 2;
+    while (count < 2 * n)
+        count *= 2;
+    return count;
+}
 
 /* X(type, name, count, documentation); c: the tg_capacity */
 #define TG_ROWS_FIELDS(X)                                                                                              \
@@ -148,9 +165,13 @@ int tg_default_contacts(const tg_model *m);
     X(double, warm, c->rows, "impulses to start from")                                                                 \
     X(double, L, c->rows, "impulses")                                                                                  \
     X(double, sigma, c->rows, "relative velocities with bias at the end")                                              \
+    X(double, compressed, c->rows, "impulses of compression, where Poisson's law acts")                                \
+    X(double, compressed_sigma, c->rows, "velocities after them")                                                      \
+    X(bool, leaves, c->constraints, "blocks that leave with their least impulse of restitution")                       \
     X(double, free_twist, SPATIAL_SIZE * m->nnode, "twists of the nodes without constraints")                          \
     X(double, root_d, m->nv, "D^-1/2")                                                                                 \
     X(double, gathered, v4_pad(c->rows), "impulses of one tree's columns")                                             \
+    X(int, slot, tg_slot_count(c->constraints), "entries of the cache by their ids")                                   \
     X(unsigned char, scratch_memory, c->scratch, "of one solve")                                                       \
     X(unsigned char, large_memory, c->large, "of one solve without a dense matrix")                                    \
     X(double, trial, c->large > 0 ? c->rows : 0, "impulses on trial")                                                  \
@@ -191,11 +212,6 @@ typedef struct tg_contact_settings
 tg_status tg_list_constraints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
                               const tg_contact_settings *settings);
 
-/* The same without contacts. (list.c) */
-void tg_list_joints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
-                    const tg_contact_settings *settings);
-void tg_list_nothing(tg_work *w); /* where there is none of them */
-
 /* Lists the equalities alone. After the position stage and tg_tendons. (list.c) */
 void tg_list_equalities(const tg_model *m, tg_work *w);
 
@@ -212,16 +228,14 @@ double tg_tendon_limit(const tg_work *w, int tendon, int side);
 /* Contact points of all near pairs. (touch.c) */
 tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, const tg_contact_settings *settings);
 
-/* A contact point that is known already. (touch.c) */
-void tg_list_touch(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg_contact_point *at);
-
 /* Cuts the constraints into islands and numbers rows and columns. (islands.c) */
 void tg_make_islands(const tg_model *m, tg_work *w);
 
-/* whether an island is small enough for dense matrices */
+/* whether an island is solved with dense matrices, or can be */
 static inline bool tg_island_is_dense(const tg_rows *r, const tg_rows_island *island)
 {
-    return island->rows <= r->capacity.island_rows && (island->tree >= 0 || island->rows <= TG_DENSE_COUPLED);
+    (void)r;
+    return island->dense;
 }
 
 /* whether Y of the island's trees is all of M^-1 J^T */
@@ -271,11 +285,24 @@ void tg_apply_laws(const tg_model *m, tg_work *w, const double *v, const double 
 tg_status tg_poisson_restitution(tg_work *w, tg_rows_island *island, const char *solver, double tolerance);
 size_t tg_poisson_scratch(int rows); /* bytes, beside those of a solve */
 
+/* The problem of restitution of an island, at its solution, in memory of the arena. (poisson.c) */
+typedef struct tg_restitution_problem
+{
+    tg_island problem;
+    double *L, *sigma; /* rows: impulses (of dry friction: of both phases) and velocities of that problem */
+    double margin;     /* how far contacts are from leaving, or from staying (m/s) */
+} tg_restitution_problem;
+
+tg_status tg_poisson_problem(tg_work *w, const tg_rows_island *island, tg_arena *arena, tg_restitution_problem *out);
+
 /* Modes of an island's blocks by its impulses and velocities alone. (plain_modes.c) */
 void tg_plain_modes(const tg_model *m, const tg_rows *r, const tg_rows_island *island, tg_block_mode *mode);
 
 /* Takes out of the equalities' bias what no velocity can follow. After tg_apply_laws and tg_fill_delassus. (consistent.c) */
-void tg_make_consistent(tg_rows *r);
+void tg_make_consistent(const tg_model *m, tg_rows *r);
+
+/* Takes out of an island's impulses what acts along these directions, where no rule has selected them. (consistent.c) */
+void tg_select_consistent(const tg_model *m, tg_rows *r, const tg_rows_island *island);
 
 /* The query of a near pair, with the velocities at the start of the step. (touch.c) */
 tg_query tg_touch_query(const tg_model *m, const tg_work *w, tg_geom_pair pair, double dt, double reach);
@@ -288,10 +315,10 @@ double tg_law_compliance(const tg_params *p, const tg_law *law);
 
 /* ---- how the laws follow gaps and velocities, for derivatives (law_slopes.c) ---- */
 
-/* b_N of a contact by its gap, and by J_N v. */
+/* b_N of a contact by its gap, by J_N v, and by its restitution. */
 typedef struct tg_bias_slope
 {
-    double gap, start;
+    double gap, start, restitution;
 } tg_bias_slope;
 
 tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_settings *s, const tg_rows_island *island,

@@ -71,21 +71,32 @@ typedef struct forward
     const tg_rows_forward *d;
 } forward;
 
-/* the three linear or angular rows of one side, by its twists in a field; displaced: covectors of the body's displacement at its point */
+static spatial twist_of(const forward *x, const tg_twists *field, const tg_bond *b, int side)
+{
+    return spatial_load(field->node + SPATIAL_SIZE * x->m->body_node[b->body[side]]);
+}
+
+/* The three linear or angular rows of one side, by its twists in a field; error: covectors of the body's displacement at its own point. The bond's
+ * point is one of body 2: a . (o x dp), o the relative angular velocity. */
 static void bond_side(const forward *x, const tg_constraint *c, const tg_bond *b, int side, bool angular,
-                      const tg_twists *field, tg_row_lanes displaced, double *out)
+                      const tg_twists *field, tg_row_lanes error, double *out)
 {
     int node = x->m->body_node[b->body[side]];
     if (node == 0)
         return;
-    v4 r = b->point[side] - tg_node_origin(x->m, x->w, node);
+    v4 origin = tg_node_origin(x->m, x->w, node), r = b->point - origin;
     tg_lanes3 axes = tg_lanes3_scale(tg_lanes3_of(b->axis[0], b->axis[1], b->axis[2], v4_zero()), side == 0 ? -1 : 1);
     tg_row_lanes W = {0};
     *(angular ? &W.ang : &W.lin) = axes;
-    spatial T = spatial_load(field->node + SPATIAL_SIZE * node), at = {twist_at(T, r), T.ang};
-    if (!angular) /* a . (w x dp) */
-        displaced.lin = tg_lanes3_add(displaced.lin, tg_lanes3_scale(tg_lanes3_cross(T.ang, axes), -1));
-    displaced = tg_row_lanes_shift(tg_row_lanes_add(displaced, tg_row_lanes_cross(at, W)), r);
+    spatial T = twist_of(x, field, b, side), at = {twist_at(T, r), T.ang};
+    tg_row_lanes displaced = tg_row_lanes_cross(at, W);
+    if (!angular && side == 1)
+    {
+        v4 o = T.ang - twist_of(x, field, b, 0).ang;
+        displaced.lin = tg_lanes3_add(displaced.lin, tg_lanes3_scale(tg_lanes3_cross(o, axes), -1));
+    }
+    displaced = tg_row_lanes_add(tg_row_lanes_shift(displaced, r),
+                                 tg_row_lanes_shift(error, side == 0 ? b->anchor - origin : r));
     W = tg_row_lanes_shift(W, r);
     double *to = out + c->row + (angular ? b->linear : 0);
     tg_add_row_lanes(x->m, node, &displaced, x->w->J, to, x->d->ld);
@@ -101,7 +112,7 @@ static tg_lanes3 matrix_lanes(const double *A, double factor)
     return out;
 }
 
-/* b = S Phi, Phi = point 2 - point 1, or Log(R_2 (R_1 R_rel)^T) with dPhi = Jl^-1 turn_2 - Jr^-1 turn_1 */
+/* b = S Phi, Phi = point - anchor, or Log(R_2 (R_1 R_rel)^T) with dPhi = Jl^-1 turn_2 - Jr^-1 turn_1 */
 static tg_row_lanes bias_lanes(const forward *x, const tg_rows_island *island, const tg_constraint *c, int side,
                                bool angular)
 {
@@ -127,7 +138,35 @@ static tg_row_lanes bias_lanes(const forward *x, const tg_rows_island *island, c
     return out;
 }
 
-/* The points stay with their bodies, the force does not turn with them. */
+/* columns dp x F of unit twists, dp = lin + ang x r the displacement of a point */
+static tg_stiffness moved_force(v4 F, v4 r)
+{
+    tg_stiffness K;
+    for (int i = 0; i < 6; i++)
+    {
+        v4 unit = v4_zero();
+        unit[i % 3] = 1;
+        K.column[i] = (spatial){v4_zero(), v4_cross(i < 3 ? unit : v4_cross(unit, r), F)};
+    }
+    return K;
+}
+
+/* body 1 feels its force at a point of body 2 */
+static void anchor_force(const forward *x, const tg_bond *b, v4 F)
+{
+    int node = x->m->body_node[b->body[0]], other = x->m->body_node[b->body[1]];
+    tg_stiffness K = moved_force(-F, b->point - tg_node_origin(x->m, x->w, node));
+    tg_stiffness_add(&x->d->stiffness[node], &K);
+    if (other == 0)
+        return;
+    K = moved_force(F, b->point - tg_node_origin(x->m, x->w, other));
+    if (other == node)
+        tg_stiffness_add(&x->d->stiffness[node], &K);
+    else
+        tg_add_stiffness(x->m, x->w, node, other, &K, x->w->J, x->d->force_q);
+}
+
+/* The force does not turn with the bodies, and stays at a point of body 2. */
 static void bond_force(const forward *x, const tg_constraint *c, const tg_bond *b, int side)
 {
     int node = x->m->body_node[b->body[side]];
@@ -135,7 +174,7 @@ static void bond_force(const forward *x, const tg_constraint *c, const tg_bond *
         return;
     const double *L = x->w->rows->L + c->row;
     double scale = (side == 0 ? -1 : 1) / x->d->settings->dt;
-    v4 r = b->point[side] - tg_node_origin(x->m, x->w, node), F = v4_zero(), torque = v4_zero();
+    v4 r = b->point - tg_node_origin(x->m, x->w, node), F = v4_zero(), torque = v4_zero();
     for (int i = 0; i < b->linear; i++)
         F += b->axis[i] * v4_splat(scale * L[i]);
     for (int i = 0; i < b->angular; i++)
@@ -143,6 +182,8 @@ static void bond_force(const forward *x, const tg_constraint *c, const tg_bond *
     tg_take_wrench(x->m, x->w, node, (spatial){F, torque + v4_cross(r, F)});
     tg_stiffness K = tg_fixed_force(F, torque, r);
     tg_stiffness_add(&x->d->stiffness[node], &K);
+    if (side == 0)
+        anchor_force(x, b, F);
 }
 
 static void bond_derivatives(const forward *x, const tg_rows_island *island, const tg_constraint *c)

@@ -57,7 +57,7 @@ static spatial wrench_of(pull a, v4 p)
 /* the seeds of the twists of a field */
 static double *seeds_of(tg_work *w, tg_row_field field)
 {
-    return field == TG_ROW_FIELD_Y ? w->Ybar : field == TG_ROW_FIELD_Z ? w->Zbar : w->Vbar;
+    return field == TG_ROW_FIELD_Y ? w->Ybar : field == TG_ROW_FIELD_Z ? w->Zbar : w->Ubar;
 }
 
 static void add_seed(double *seeds, int body, spatial x)
@@ -72,16 +72,14 @@ static bool is_idle(const reverse *r, int body)
     return r->m->body_node[body] == 0 && (body == 0 || r->g.params == NULL);
 }
 
-/* one side of a bond: the wrench it feels through its twist, and the gradient of its displacement with twists held */
-static void seed_side(const reverse *r, int body, v4 point, pull through_twist, pull displaced)
+/* One side of a bond: the wrench it feels through its twist, at the bond's point, and the gradient of its displacement, at a point of its own,
+ * with twists held. */
+static void seed_side(const reverse *r, int body, v4 point, pull through_twist, v4 own, pull displaced)
 {
     if (is_idle(r, body))
         return;
-    v4 p = from_origin(r, body, point);
-    spatial bar = wrench_of(through_twist, p);
-    spatial X = spatial_add(wrench_of(displaced, p), force_cross(twist_of(r, body), bar));
-    add_seed(r->w->Xbar, body, X);
-    add_seed(seeds_of(r->w, r->term->field), body, bar);
+    add_seed(r->w->Xbar, body, wrench_of(displaced, from_origin(r, body, own)));
+    add_seed(seeds_of(r->w, r->term->field), body, wrench_of(through_twist, from_origin(r, body, point)));
 }
 
 static pull combine(const tg_bond *b, const double *f)
@@ -192,8 +190,7 @@ static void course_reverse(const reverse *r, const tg_touch *t, const tg_query *
         return;
     v4 at = from_origin(r, body, x);
     spatial Vbar = wrench_of((pull){gv, turn_then}, at);
-    spatial V = spatial_load(r->w->V + SPATIAL_SIZE * r->m->body_node[body]);
-    tg_adjoint_seed(r->w, body, spatial_add(wrench_of(displaced, at), force_cross(V, Vbar)), Vbar, spatial_zero());
+    tg_adjoint_seed(r->w, body, wrench_of(displaced, at), Vbar, spatial_zero());
     if (r->g.params != NULL)
         place_gradient(r, geom, displaced);
 }
@@ -229,15 +226,9 @@ static void seed_touch(const reverse *r, const tg_touch *t, int side, const pull
     if (is_idle(r, body))
         return;
     v4 p = from_origin(r, body, t->at.point);
-    spatial X = wrench_of(displaced, p);
+    add_seed(r->w->Xbar, body, wrench_of(displaced, p));
     for (int i = 0; i < r->terms; i++)
-    {
-        tg_row_field field = r->term[i].field;
-        spatial bar = wrench_of(side == 0 ? negative(F[i]) : F[i], p);
-        X = spatial_add(X, force_cross(twist_in(r, field, body), bar));
-        add_seed(seeds_of(r->w, field), body, bar);
-    }
-    add_seed(r->w->Xbar, body, X);
+        add_seed(seeds_of(r->w, r->term[i].field), body, wrench_of(side == 0 ? negative(F[i]) : F[i], p));
 }
 
 static void touch_reverse(const reverse *r, const tg_touch *t, int row, double gphi)
@@ -299,6 +290,7 @@ static void weld_parameters(const reverse *r, const tg_constraint *c, const tg_b
         g[6 + i] += T[i] * turn[0] + T[4 + i] * turn[1] + T[8 + i] * turn[2];
 }
 
+/* the point is one of body 2; its error is seen from the anchor, one of body 1 */
 static void bond_reverse(const reverse *r, const tg_constraint *c, const double *f, const double *gphi)
 {
     const tg_bond *b = &r->w->rows->bond[c->bond];
@@ -307,12 +299,11 @@ static void bond_reverse(const reverse *r, const tg_constraint *c, const double 
     v4 error = gphi != NULL ? v4_load3(gphi) : v4_zero();
     if (gphi != NULL && b->angular > 0)
         weld_turns(r->w->rows->phi + c->row + 3, gphi + 3, turn);
-    for (int k = 0; k < 2; k++)
-    {
-        v4 sign = v4_splat(k == 0 ? -1 : 1);
-        displaced[k] = (pull){sign * (v4_cross(F.lin, twist_of(r, b->body[k]).ang) + error), turn[k]};
-        seed_side(r, b->body[k], b->point[k], k == 0 ? negative(F) : F, displaced[k]);
-    }
+    v4 o = twist_of(r, b->body[1]).ang - twist_of(r, b->body[0]).ang;
+    displaced[0] = (pull){-error, turn[0]};
+    displaced[1] = (pull){error + v4_cross(F.lin, o), turn[1]};
+    seed_side(r, b->body[0], b->point, negative(F), b->anchor, displaced[0]);
+    seed_side(r, b->body[1], b->point, F, b->point, displaced[1]);
     if (r->g.params != NULL)
         weld_parameters(r, c, b, displaced);
 }

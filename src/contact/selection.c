@@ -61,10 +61,11 @@ static double slip(const tg_cones *cones, const tg_cone *cone, const double *s)
     return sqrt(sum);
 }
 
-/* does not slip: sticks, whatever its cone says; does not open: is held, whatever it carries */
+/* does not slip: sticks, whatever its cone says; does not open: is held, whatever it carries. Dry friction that gives way, however
+ * slowly, carries its bound: to hold it would contradict the contacts before which it gives way. */
 static void hold_if_still(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state, double still)
 {
-    if (cone->kind == TG_CONE_BOX && fabs(w->s[cone->row]) < still)
+    if (cone->kind == TG_CONE_BOX && fabs(w->s[cone->row]) < w->options->inner)
         state->phase = TG_PHASE_STICK;
     if (cone->kind != TG_CONE_UNIT || state->phase == TG_PHASE_STICK)
         return;
@@ -463,6 +464,15 @@ static bool find_solution(tg_solve_work *w, double still)
             return true;
     }
     return false;
+}
+
+void tg_solve_polish(tg_solve_work *w)
+{
+    memcpy(w->x, w->kept, (size_t)w->cones.rows * sizeof *w->x);
+    tg_cones_velocity(&w->cones, w->x, w->s);
+    suggest_phases(w, no_slip);
+    if (find_phases(w))
+        keep(w, TG_SELECT_UNSELECTED);
 }
 
 /* from a solution to the one of the rule */

@@ -204,6 +204,14 @@ bool tg_solve_certified(tg_solve_work *w)
     return tg_residual_max(&residual) <= w->options->tolerance;
 }
 
+static void keep_warm(tg_solve_work *w)
+{
+    tg_cones_build(&w->cones, w->island, NULL);
+    tg_solve_load(w);
+    tg_cones_gather(&w->cones, w->L, w->kept);
+    w->kept_selection = TG_SELECT_UNSELECTED;
+}
+
 static void solve(tg_solve_work *w, const tg_island *island)
 {
     const tg_solver *solver = tg_solver_find(w->options->solver);
@@ -211,6 +219,11 @@ static void solve(tg_solve_work *w, const tg_island *island)
     clear_work(w);
     if (warm && tg_solve_warm(w))
         return;
+    if (w->options->brief)
+    {
+        keep_warm(w);
+        return;
+    }
     tg_cones_build(&w->cones, island, NULL);
     tg_solve_load(w);
     w->reconciled = tg_solve_reconcile(w);
@@ -228,6 +241,8 @@ static void solve(tg_solve_work *w, const tg_island *island)
         w->kept_selection = TG_SELECT_UNIQUE;
     else
         solver->run(w);
+    if (w->options->select && w->kept_selection == TG_SELECT_UNSELECTED)
+        tg_solve_polish(w);
 }
 
 static void report(const tg_solve_work *w, const tg_island *island, double *L, double *sigma, tg_solve_result *result)

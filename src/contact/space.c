@@ -43,9 +43,20 @@ static void allow(const tg_space *s, int first, int second)
     s->allowed_bits[(size_t)first * (size_t)s->allowed.words + (size_t)(second / 64)] |= (uint64_t)1 << (second % 64);
 }
 
+static bool may_meet(const void *model, int geom1, int geom2)
+{
+    return tg_geoms_may_meet(model, geom1, geom2);
+}
+
 /* the same pairs as tg_list_candidates, as bits */
 static void fill_allowed(tg_space *s, const tg_model *m)
 {
+    s->allowed = (tg_allowed){.words = tg_allowed_words(m->ngeom), .bits = s->allowed_bits};
+    if (m->ngeom > TG_SWEEP_ABOVE)
+    {
+        s->allowed = (tg_allowed){.may = may_meet, .context = m};
+        return;
+    }
     for (int a = 0; a < m->nbody; a++)
         for (int b = a + 1; m->body_ngeom[a] > 0 && b < m->nbody; b++)
         {
@@ -66,7 +77,6 @@ static void fill_allowed(tg_space *s, const tg_model *m)
 void tg_space_init(tg_space *s, const tg_model *m)
 {
     s->bounds = tg_bounds_place(s->bounds_memory, m->ngeom);
-    s->allowed = (tg_allowed){tg_allowed_words(m->ngeom), s->allowed_bits};
     s->nhint = tg_hint_capacity(m);
     fill_allowed(s, m);
 }

@@ -13,14 +13,20 @@ typedef struct tg_pair_hint
     tg_hint hint;
 } tg_pair_hint;
 
+/* Words of the bit matrix of n geoms; more than a few have none. */
+static inline size_t tg_allowed_room(int n)
+{
+    return n > TG_SWEEP_ABOVE ? 0 : (size_t)n * (size_t)tg_allowed_words(n);
+}
+
 /* X(type, name, count, documentation) */
 #define TG_SPACE_FIELDS(X)                                                                                             \
     X(tg_placed, placed, m->ngeom, "geoms in the world")                                                               \
     X(tg_terrain, terrain, m->nhfield, "height fields with their current size")                                        \
     X(double, bounds_memory, tg_bounds_size(m->ngeom), "behind bounds")                                                \
-    X(uint64_t, allowed_bits, (size_t)m->ngeom *(size_t)tg_allowed_words(m->ngeom), "candidate pairs")                 \
+    X(uint64_t, allowed_bits, tg_allowed_room(m->ngeom), "candidate pairs of few geoms")                               \
     X(double, grow, m->ngeom, "how much each geom's bounds are grown (m)")                                             \
-    X(int, order, m->ngeom, "scratch of the broad phase")                                                              \
+    X(int, order, 2 * m->ngeom, "scratch of the broad phase")                                                          \
     X(tg_geom_pair, pair, tg_pair_capacity(m), "pairs that are near")                                                  \
     X(tg_pair_hint, hint, tg_hint_capacity(m), "of pairs with a mesh, each at a place that its numbers give")
 

@@ -124,8 +124,13 @@ static void add_touch(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg
         return;
     tg_touch *t = &r->touch[r->ntouch];
     int body1 = m->geom_body[pair.first], body2 = m->geom_body[pair.second];
-    *t = (tg_touch){.at = *at, .pair = pair, .law = *law, .phi = at->distance - margin};
-    t->bond = (tg_bond){.point = {at->point, at->point},
+    tg_copy_point(at, &t->at);
+    t->pair = pair;
+    t->law = *law;
+    t->phi = at->distance - margin;
+    t->approach = t->slip = t->factor = 0;
+    t->impact = t->rebound = false;
+    t->bond = (tg_bond){.point = at->point,
                         .axis = {at->normal},
                         .body = {body1, body2},
                         .linear = law->condim == 1 ? 1 : 3,
@@ -160,13 +165,6 @@ static double margin_of(const tg_work *w, tg_geom_pair pair, int declared)
 static int declared_of(const tg_model *m, tg_geom_pair pair)
 {
     return m->npair > 0 ? tg_declared_pair(m, pair) : -1;
-}
-
-void tg_list_touch(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg_contact_point *at)
-{
-    int declared = declared_of(m, pair);
-    tg_law law = tg_law_of(m, w->params, pair, declared);
-    add_touch(m, w, pair, &law, margin_of(w, pair, declared), at);
 }
 
 static void look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, double dt)

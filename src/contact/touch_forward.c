@@ -61,12 +61,12 @@ static void frame_by_twists(forward *x)
         x->moved[0].point[i] = e;
         x->moved[0].turn[3 + i] = e - n * v4_splat(n[i]);
     }
+    tg_point_motion motion[6];
+    tg_motion_by_units(&x->t->at, motion);
     for (int i = 0; i < 6; i++)
     {
-        v4 e = unit_vector(i % 3), zero = v4_zero();
-        tg_point_motion motion = tg_motion_by_twist(&x->t->at, i < 3 ? e : zero, i < 3 ? zero : e);
-        add_motion(&x->moved[0], i, n, motion, -1);
-        add_motion(&x->moved[1], i, n, motion, 1);
+        add_motion(&x->moved[0], i, n, motion[i], -1);
+        add_motion(&x->moved[1], i, n, motion[i], 1);
     }
 }
 

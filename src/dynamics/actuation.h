@@ -42,6 +42,14 @@ static inline tg_span tg_actuator_span(const tg_model *m, int actuator)
     return (tg_span){m->joint_dof[joint], m->joint_dof[joint] + n};
 }
 
+/* Whether it acts on a joint with one axis. */
+static inline bool tg_actuator_has_axis(const tg_model *m, int actuator)
+{
+    int type = m->joint_type[m->actuator_target[actuator]];
+    return m->actuator_transmission[actuator] == TG_TRANSMISSION_JOINT &&
+           (type == TG_JOINT_HINGE || type == TG_JOINT_SLIDE);
+}
+
 /* Lengths and moments of the transmissions. After the position stage. */
 void tg_transmissions(const tg_model *m, tg_work *w, const double *q);
 
@@ -78,9 +86,9 @@ typedef struct tg_actuation_deriv
     double *dact, *du; /* nv x na, nv x nu, written */
 } tg_actuation_deriv;
 
-/* After tg_transmissions. dt: for actuators with act_early. */
+/* After tg_transmissions. dt: for actuators with act_early. drive: what they do (tg_drive_of), NULL: not known yet. */
 void tg_add_actuation_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
-                                  const double *u, double dt, const tg_actuation_deriv *out);
+                                  const double *u, double dt, const tg_drive *drive, const tg_actuation_deriv *out);
 
 /* d signal / d act and d u of an actuator. */
 void tg_signal_derivatives(const tg_model *m, const tg_work *w, int i, const tg_drive *d, double *by_act, double *by_u);

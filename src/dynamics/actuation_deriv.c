@@ -166,6 +166,27 @@ static void leave_out_clamped(const tg_model *m, const tg_work *w, tg_span acros
         acting[k] = tg_joint_force_end(m, w, k, force[k], &bound) >= 0 ? 0 : moment[k];
 }
 
+/* A hinge or slide: force = gear f(s, gear q, gear v). acts: the joint's range does not clamp its force. */
+static void add_axis_actuator(const tg_model *m, const tg_work *w, int i, const tg_drive *d, bool acts,
+                              const tg_actuation_deriv *out)
+{
+    const double *gain = TG_PARAM(w->params, actuator_gain) + 3 * i, *bias = TG_PARAM(w->params, actuator_bias) + 3 * i;
+    int dof = m->joint_dof[m->actuator_target[i]], at = dof * (m->nv + 1), act = m->actuator_act[i];
+    double gear = TG_PARAM(w->params, actuator_gear)[6 * i], by_act, by_u;
+    double slope = d->force_end >= 0 || !acts ? 0 : gear;
+    if (out->dq != NULL)
+        out->dq[at] += slope * gear * (gain[1] * d->signal + bias[1]);
+    if (out->dv != NULL)
+        out->dv[at] += slope * gear * (gain[2] * d->signal + bias[2]);
+    if (out->du == NULL && out->dact == NULL)
+        return;
+    tg_signal_derivatives(m, w, i, d, &by_act, &by_u);
+    if (out->du != NULL)
+        out->du[dof * m->nu + i] = slope * d->gain * by_u;
+    if (out->dact != NULL && act >= 0)
+        out->dact[dof * m->na + act] = slope * d->gain * by_act;
+}
+
 static void zero(double *matrix, int rows, int columns)
 {
     if (matrix != NULL)
@@ -181,20 +202,30 @@ static bool any_force_range(const tg_model *m)
 }
 
 void tg_add_actuation_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
-                                  const double *u, double dt, const tg_actuation_deriv *out)
+                                  const double *u, double dt, const tg_drive *drive, const tg_actuation_deriv *out)
 {
-    double *force = w->row + v4_pad(m->nv), *acting = force + v4_pad(m->nv);
+    double *force = w->row + v4_pad(m->nv), *acting = force + v4_pad(m->nv), bound;
     zero(out->dact, m->nv, m->na);
     zero(out->du, m->nv, m->nu);
     if (any_force_range(m))
         tg_actuator_forces(m, w, v, act, u, dt, force, NULL);
     for (int i = 0; i < m->nu; i++)
     {
-        tg_drive d = tg_drive_of(m, w, i, v, act, u, dt);
-        const double *moment = tg_actuator_moment(m, w, i);
+        tg_drive made;
+        const tg_drive *d = &made;
+        if (drive != NULL)
+            d = &drive[i];
+        else
+            made = tg_drive_of(m, w, i, v, act, u, dt);
         tg_span across = tg_actuator_span(m, i);
+        if (tg_actuator_has_axis(m, i))
+        {
+            add_axis_actuator(m, w, i, d, tg_joint_force_end(m, w, across.first, force[across.first], &bound) < 0, out);
+            continue;
+        }
+        const double *moment = tg_actuator_moment(m, w, i);
         leave_out_clamped(m, w, across, force, moment, acting);
-        add_actuator(m, w, i, &(actuator){&d, moment, acting, force, across}, q, v, out);
+        add_actuator(m, w, i, &(actuator){d, moment, acting, force, across}, q, v, out);
     }
 }
 
@@ -207,7 +238,7 @@ tg_status tg_actuation_derivatives(const tg_model *m, tg_work *w, const double *
     tg_transmissions(m, w, q);
     zero(dforce_dq, m->nv, m->nv);
     zero(dforce_dv, m->nv, m->nv);
-    tg_add_actuation_derivatives(m, w, q, v, act, u, m->timestep,
+    tg_add_actuation_derivatives(m, w, q, v, act, u, m->timestep, NULL,
                                  &(tg_actuation_deriv){dforce_dq, dforce_dv, dforce_dact, dforce_du});
     for (int i = 0; i < m->nu; i++)
     {

@@ -11,71 +11,56 @@ typedef struct transmission_gradient
     double length, rate, arm;
 } transmission_gradient;
 
-static bool has_axis(const tg_model *m, int joint)
-{
-    return m->joint_type[joint] == TG_JOINT_HINGE || m->joint_type[joint] == TG_JOINT_SLIDE;
-}
-
-/* gear times q of a hinge or slide */
-static void axis_reverse(const tg_model *m, const tg_work *w, int i, const double *q, const double *v, const double *y,
-                         transmission_gradient t, tg_gradient g)
-{
-    int joint = m->actuator_target[i], dof = m->joint_dof[joint];
-    double gear = TG_PARAM(w->params, actuator_gear)[6 * i];
-    g.q[dof] += t.length * gear;
-    g.v[dof] += t.rate * gear;
-    if (g.params != NULL)
-        g.params[m->offset.actuator_gear + 6 * i] += t.length * q[m->joint_q[joint]] + t.rate * v[dof] + t.arm * y[dof];
-}
-
 /* gear times something at a ball or free joint; the ball's length is gear . Log(q), the free joint's 0 */
-static void joint_reverse(const tg_model *m, const tg_work *w, int i, const double *q, const double *v, const double *y,
-                          transmission_gradient t, tg_gradient g)
+static void joint_reverse(const tg_actuators *x, int i, transmission_gradient t)
 {
+    const tg_model *m = x->m;
     int joint = m->actuator_target[i], dof = m->joint_dof[joint];
-    const double *gear = TG_PARAM(w->params, actuator_gear) + 6 * i;
+    const double *gear = TG_PARAM(x->w->params, actuator_gear) + 6 * i;
     bool ball = m->joint_type[joint] == TG_JOINT_BALL;
     double unit[6] = {0}, slope[6] = {0}; /* length / gear, d length / d q */
     if (ball)
     {
         double quat[4];
-        tg_quat_normalise(q + m->joint_q[joint], quat);
+        tg_quat_normalise(x->q + m->joint_q[joint], quat);
         tg_quat_log(quat, unit);
-        tg_ball_length_gradient(m, w, i, q, slope);
+        tg_ball_length_gradient(m, x->w, i, x->q, slope);
     }
     for (int k = 0; k < (ball ? 3 : 6); k++)
     {
-        g.q[dof + k] += t.length * slope[k];
-        g.v[dof + k] += t.rate * gear[k];
-        if (g.params != NULL)
-            g.params[m->offset.actuator_gear + 6 * i + k] +=
-                t.length * unit[k] + t.rate * v[dof + k] + t.arm * y[dof + k];
+        x->g.q[dof + k] += t.length * slope[k];
+        x->g.v[dof + k] += t.rate * gear[k];
+        if (x->g.params != NULL)
+            x->g.params[m->offset.actuator_gear + 6 * i + k] +=
+                t.length * unit[k] + t.rate * x->v[dof + k] + t.arm * x->y[dof + k];
     }
 }
 
-static void tendon_reverse(const tg_model *m, tg_work *w, int i, const double *q, const double *v, const double *y,
-                           transmission_gradient t, tg_gradient g)
+static void tendon_reverse(const tg_actuators *x, int i, transmission_gradient t)
 {
+    const tg_model *m = x->m;
     int tendon = m->actuator_target[i];
-    double gear = TG_PARAM(w->params, actuator_gear)[6 * i];
-    tg_tendon_reverse(m, w, tendon, q, v, y, gear * t.length, gear * t.rate, gear * t.arm, g);
-    if (g.params != NULL)
-        g.params[m->offset.actuator_gear + 6 * i] += t.length * w->tendon_length[tendon] +
-                                                     t.rate * tg_tendon_rate(m, w, tendon, v) +
-                                                     t.arm * tg_tendon_rate(m, w, tendon, y);
+    double gear = TG_PARAM(x->w->params, actuator_gear)[6 * i];
+    tg_tendon_reverse(m, x->w, tendon, x->q, x->v, x->y, gear * t.length, gear * t.rate, gear * t.arm, x->g);
+    if (x->g.params != NULL)
+        x->g.params[m->offset.actuator_gear + 6 * i] += t.length * x->w->tendon_length[tendon] +
+                                                        t.rate * tg_tendon_rate(m, x->w, tendon, x->v) +
+                                                        t.arm * tg_tendon_rate(m, x->w, tendon, x->y);
 }
 
-/* rate = V . W, arm = Y . W, with the wrench W fixed in the site: seeds for V and Y alone. */
-static void site_reverse(const tg_model *m, tg_work *w, int i, transmission_gradient t, tg_gradient g)
+/* rate = V . W, arm = Y . W, with the wrench W fixed in the site: S . W with S = rate V + arm Y, through the pose of the body, and through gear, position and
+ * orientation of the site */
+static void site_reverse(const tg_actuators *x, int i, transmission_gradient t)
 {
+    const tg_model *m = x->m;
+    tg_work *w = x->w;
     int site = m->actuator_target[i], body = m->site_body[site], node = m->body_node[body];
     spatial W = tg_site_wrench(m, w, i);
-    tg_adjoint_seed(w, body, spatial_zero(), spatial_scale(W, t.rate), spatial_scale(W, t.arm));
-    if (g.params == NULL)
-        return;
-    /* S . W with S = rate V + arm Y: through gear, position and orientation of the site */
     spatial S = spatial_add(spatial_scale(spatial_load(w->V + SPATIAL_SIZE * node), t.rate),
                             spatial_scale(spatial_load(w->Y + SPATIAL_SIZE * node), t.arm));
+    tg_adjoint_seed(w, body, spatial_scale(force_cross(S, W), -1), spatial_scale(W, t.rate), spatial_scale(W, t.arm));
+    if (x->g.params == NULL)
+        return;
     const double *gear = TG_PARAM(w->params, actuator_gear) + 6 * i, *quat = TG_PARAM(w->params, site_quat) + 4 * site;
     mat3 body_rot = tg_body_rotation(w, body), R = mat3_product(body_rot, mat3_from_quat(quat));
     v4 force = mat3_mul_mem(R, gear), torque = mat3_mul_mem(R, gear + 3);
@@ -85,39 +70,46 @@ static void site_reverse(const tg_model *m, tg_work *w, int i, transmission_grad
     v4 g_force = mat3_mul_t(R, at_site), g_torque = mat3_mul_t(R, S.ang);
     v4 g_pos = mat3_mul_t(body_rot, v4_cross(force, S.ang));
     v4 turn = mat3_mul_t(body_rot, v4_cross(force, at_site) + v4_cross(torque, S.ang));
-    tg_add3(g.params + m->offset.actuator_gear + 6 * i, g_force);
-    tg_add3(g.params + m->offset.actuator_gear + 6 * i + 3, g_torque);
-    tg_add3(g.params + m->offset.site_pos + 3 * site, g_pos);
-    tg_add3(g.params + m->offset.site_quat + 4 * site, turn);
+    tg_add3(x->g.params + m->offset.actuator_gear + 6 * i, g_force);
+    tg_add3(x->g.params + m->offset.actuator_gear + 6 * i + 3, g_torque);
+    tg_add3(x->g.params + m->offset.site_pos + 3 * site, g_pos);
+    tg_add3(x->g.params + m->offset.site_quat + 4 * site, turn);
 }
 
-/* Gradient with respect to the signal and the rate of activation, on to act, u and the parameters behind them. */
-void tg_signal_reverse(const tg_model *m, const tg_work *w, int i, const tg_drive *d, const double *act,
-                       double g_signal, double g_rate, double *gact, double *gu, double *gparams)
+/* a signal that is an activation; the gradient of its control */
+static double activation_reverse(const tg_actuators *x, int i, const tg_drive *d, double g_signal, double g_rate)
 {
-    double g_control = g_signal;
-    if (m->actuator_act[i] >= 0)
-    {
-        bool integrator = m->actuator_dynamics[i] == TG_DYNAMICS_INTEGRATOR;
-        double tau = integrator ? 1 : TG_PARAM(w->params, actuator_tau)[i];
-        g_rate += g_signal * d->signal_act_rate;
-        g_control = g_rate / tau;
-        gact[m->actuator_act[i]] += g_signal * d->signal_act - (integrator ? 0 : g_rate / tau);
-        if (gparams != NULL && !integrator)
-            gparams[m->offset.actuator_tau + i] +=
-                g_signal * d->signal_tau - g_rate * (d->control - act[m->actuator_act[i]]) / (tau * tau);
-        if (gparams != NULL && d->signal_end >= 0)
-            gparams[m->offset.actuator_act_range + 2 * i + d->signal_end] += g_signal;
-    }
+    const tg_model *m = x->m;
+    bool integrator = m->actuator_dynamics[i] == TG_DYNAMICS_INTEGRATOR;
+    double tau = integrator ? 1 : TG_PARAM(x->w->params, actuator_tau)[i], *params = x->g.params;
+    g_rate += g_signal * d->signal_act_rate;
+    x->gact[m->actuator_act[i]] += g_signal * d->signal_act - (integrator ? 0 : g_rate / tau);
+    if (params != NULL && !integrator)
+        params[m->offset.actuator_tau + i] +=
+            g_signal * d->signal_tau - g_rate * (d->control - x->act[m->actuator_act[i]]) / (tau * tau);
+    if (params != NULL && d->signal_end >= 0)
+        params[m->offset.actuator_act_range + 2 * i + d->signal_end] += g_signal;
+    return g_rate / tau;
+}
+
+static inline void signal_reverse(const tg_actuators *x, int i, const tg_drive *d, double g_signal, double g_rate)
+{
+    double g_control = x->m->actuator_act[i] >= 0 ? activation_reverse(x, i, d, g_signal, g_rate) : g_signal;
     if (d->control_end < 0)
-        gu[i] += g_control;
-    else if (gparams != NULL)
-        gparams[m->offset.actuator_ctrl_range + 2 * i + d->control_end] += g_control;
+        x->gu[i] += g_control;
+    else if (x->g.params != NULL)
+        x->g.params[x->m->offset.actuator_ctrl_range + 2 * i + d->control_end] += g_control;
+}
+
+void tg_signal_reverse(const tg_actuators *x, int i, const tg_drive *d, double g_signal, double g_rate)
+{
+    signal_reverse(x, i, d, g_signal, g_rate);
 }
 
 /* moment . y, over the dofs that it has */
-static double arm_of(const tg_model *m, int i, const double *moment, const double *y)
+static double arm_of(const tg_model *m, const tg_work *w, int i, const double *y)
 {
+    const double *moment = tg_actuator_moment(m, w, i);
     tg_span across = tg_actuator_span(m, i);
     double arm = 0;
     for (int k = across.first; k < across.last; k++)
@@ -125,36 +117,62 @@ static double arm_of(const tg_model *m, int i, const double *moment, const doubl
     return arm;
 }
 
-/* y . force of one actuator: force arm, arm = moment . y */
-void tg_actuator_reverse(const tg_model *m, tg_work *w, int i, const tg_drive *d, const double *q, const double *v,
-                         const double *act, const double *y, double g_rate, double *gact, double *gu, tg_gradient g)
+static void law_gradient(const tg_actuators *x, int i, const tg_drive *d, double arm, double g_force)
 {
-    const tg_params *p = w->params;
-    const double *gain = TG_PARAM(p, actuator_gain) + 3 * i, *bias = TG_PARAM(p, actuator_bias) + 3 * i;
-    const double *moment = tg_actuator_moment(m, w, i);
-    double arm = arm_of(m, i, moment, y);
-    double g_force = d->force_end < 0 ? arm : 0;
+    double *gain = x->g.params + x->m->offset.actuator_gain + 3 * i, signal = g_force * d->signal;
+    double *bias = x->g.params + x->m->offset.actuator_bias + 3 * i;
+    gain[0] += signal;
+    gain[1] += signal * d->length;
+    gain[2] += signal * d->rate;
+    bias[0] += g_force;
+    bias[1] += g_force * d->length;
+    bias[2] += g_force * d->rate;
+    if (d->force_end >= 0)
+        x->g.params[x->m->offset.actuator_force_range + 2 * i + d->force_end] += arm;
+}
+
+/* gear times q of a hinge or slide */
+static inline void axis_reverse(const tg_actuators *x, int i, const tg_drive *d, double g_rate)
+{
+    const tg_model *m = x->m;
+    const double *value = x->w->params->value, *gain = value + m->offset.actuator_gain + 3 * i;
+    const double *bias = value + m->offset.actuator_bias + 3 * i;
+    int joint = m->actuator_target[i], dof = m->joint_dof[joint];
+    double gear = value[m->offset.actuator_gear + 6 * i], arm = gear * x->y[dof], g_force = d->force_end < 0 ? arm : 0;
+    double length = g_force * (gain[1] * d->signal + bias[1]), rate = g_force * (gain[2] * d->signal + bias[2]);
+    x->g.q[dof] += length * gear;
+    x->g.v[dof] += rate * gear;
+    signal_reverse(x, i, d, g_force * d->gain, g_rate);
+    if (x->g.params == NULL)
+        return;
+    x->g.params[m->offset.actuator_gear + 6 * i] +=
+        length * x->q[m->joint_q[joint]] + rate * x->v[dof] + d->force * x->y[dof];
+    law_gradient(x, i, d, arm, g_force);
+}
+
+/* y . force of one actuator: force arm, arm = moment . y */
+void tg_actuator_reverse(const tg_actuators *x, int i, const tg_drive *d, double g_rate)
+{
+    const tg_model *m = x->m;
+    if (tg_actuator_has_axis(m, i))
+    {
+        axis_reverse(x, i, d, g_rate);
+        return;
+    }
+    const double *gain = TG_PARAM(x->w->params, actuator_gain) + 3 * i;
+    const double *bias = TG_PARAM(x->w->params, actuator_bias) + 3 * i;
+    double arm = arm_of(m, x->w, i, x->y), g_force = d->force_end < 0 ? arm : 0;
     transmission_gradient t = {g_force * (gain[1] * d->signal + bias[1]), g_force * (gain[2] * d->signal + bias[2]),
                                d->force};
-    if (m->actuator_transmission[i] == TG_TRANSMISSION_JOINT && has_axis(m, m->actuator_target[i]))
-        axis_reverse(m, w, i, q, v, y, t, g);
-    else if (m->actuator_transmission[i] == TG_TRANSMISSION_JOINT)
-        joint_reverse(m, w, i, q, v, y, t, g);
+    if (m->actuator_transmission[i] == TG_TRANSMISSION_JOINT)
+        joint_reverse(x, i, t);
     else if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
-        tendon_reverse(m, w, i, q, v, y, t, g);
+        tendon_reverse(x, i, t);
     else
-        site_reverse(m, w, i, t, g);
-    tg_signal_reverse(m, w, i, d, act, g_force * d->gain, g_rate, gact, gu, g.params);
-    if (g.params == NULL)
-        return;
-    const double basis[3] = {1, d->length, d->rate};
-    for (int k = 0; k < 3; k++)
-    {
-        g.params[m->offset.actuator_gain + 3 * i + k] += g_force * d->signal * basis[k];
-        g.params[m->offset.actuator_bias + 3 * i + k] += g_force * basis[k];
-    }
-    if (d->force_end >= 0)
-        g.params[m->offset.actuator_force_range + 2 * i + d->force_end] += arm;
+        site_reverse(x, i, t);
+    signal_reverse(x, i, d, g_force * d->gain, g_rate);
+    if (x->g.params != NULL)
+        law_gradient(x, i, d, arm, g_force);
 }
 
 /* Where a joint's force range acts, the range takes the gradient and y does not reach the actuators. */
@@ -192,13 +210,14 @@ tg_status tg_actuation_vjp(const tg_model *m, tg_work *w, const double *q, const
     tg_gradient g = tg_gradient_begin(m, w, gparams);
     tg_joint_range_reverse(m, w, force, y, passed, gparams);
     tg_adjoint_begin(m, w, passed);
+    tg_actuators x = {m, w, q, v, act, passed, g_act, g_u, g};
     for (int i = 0; i < m->nu; i++)
     {
         tg_drive d = tg_drive_of(m, w, i, v, act, u, m->timestep);
         double g_rate = y_rate != NULL && m->actuator_act[i] >= 0 ? y_rate[m->actuator_act[i]] : 0;
-        tg_actuator_reverse(m, w, i, &d, q, v, act, passed, g_rate, g_act, g_u, g);
+        tg_actuator_reverse(&x, i, &d, g_rate);
     }
-    tg_adjoint_end(m, w, q, false, g.q, g.v, g.a, g.params);
+    tg_adjoint_end(m, w, q, &(tg_adjoint_fields){.v = v, .y = passed}, g.q, g.v, g.a, g.params);
     tg_gradient_end(m, w, g.params);
     tg_gradient_copy(m, g.q, gq);
     tg_gradient_copy(m, g.v, gv);

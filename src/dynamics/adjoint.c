@@ -1,14 +1,14 @@
-/* The backward pass over the tree: see adjoint.h. With the sums over everything that a node moves,
+/* The backward pass over the tree: see adjoint.h. With the sums over everything behind a point of the tree where twist, acceleration and cotangent
+ * are V, A, Y,
  *
- *   Ab = sum Abar,  Yb = sum Ybar,  Xb = sum Xbar,  Vb = sum Vbar + (V_body - V_node) x* Abar,
+ *   Ab = sum Abar,  Yb = sum Ybar,  U = sum Vbar + (V_body - V) x* Abar - V x* Abar,
+ *   W = sum Xbar + (V_body - V) x* Vbar + ...: a displacement xi of all of it changes the scalar by W . xi.
  *
- * a displacement xi of all that lies behind a point of the tree where twist, acceleration and cotangent are V, A, Y changes the scalar by w . xi,
+ * From behind node i to in front of it (parent l, own motion s = V_i - V_l, c = s x* Ab)
  *
- *   w = Xb - (V x* Vb + A x* Ab + Y x* Yb),
+ *   W <- W + sum of J_k x* (v_k (U + c) + a_k Ab + y_k Yb),   U <- U + 2 c,
  *
- * with Vb taken relative to V there. In front of node i (parent l, own motion s = V_i - V_l) that is V_l, A_l, Y_l and Vb + s x* Ab, and
- *
- *   g q_k = J_k . w,   g v_k = J_k . Vb + (V_l x J_k) . Ab,   g a_k = J_k . Ab. */
+ * and g q_k = J_k . W there,  g v_k = J_k . (U + c),  g a_k = J_k . Ab. */
 #include "dynamics/adjoint.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ void tg_adjoint_begin(const tg_model *m, tg_work *w, const double *y)
 {
     size_t bytes = sizeof(double) * SPATIAL_SIZE * (size_t)m->nbody;
     memset(w->Xbar, 0, bytes);
-    memset(w->Vbar, 0, bytes);
+    memset(w->Ubar, 0, bytes);
     memset(w->Abar, 0, bytes);
     memset(w->Ybar, 0, bytes);
     tg_node_twists(m, w, y, w->Y);
@@ -47,7 +47,7 @@ void tg_adjoint_second(const tg_model *m, tg_work *w, const double *x)
 void tg_adjoint_seed(tg_work *w, int body, spatial Xbar, spatial Vbar, spatial Ybar)
 {
     add(w->Xbar, body, Xbar);
-    add(w->Vbar, body, Vbar);
+    add(w->Ubar, body, Vbar);
     add(w->Ybar, body, Ybar);
 }
 
@@ -119,17 +119,18 @@ static inertia body_inertia(const tg_params *p, int body, const body_motion *b)
 
 typedef struct inertia_seeds
 {
-    spatial V, A, Y;
+    spatial X, U, A, Y;
 } inertia_seeds;
 
-/* d phi / d V, d A, d Y of a body or of all bodies on a node, times scale */
-static inertia_seeds seeds_of(inertia I, spatial V, spatial A, spatial Y, double scale)
+/* phi of a body or of all bodies on a node, times scale: d phi / d A, d Y, d V - V x* d A, and with respect to a displacement that V, A and Y do not follow */
+TG_INLINE inertia_seeds seeds_of(inertia I, spatial V, spatial A, spatial Y, double scale)
 {
-    spatial h = inertia_mul(I, V);
-    spatial Vbar = spatial_sub(inertia_mul(I, motion_cross(Y, V)), force_cross(Y, h));
-    spatial Ybar = spatial_add(inertia_mul(I, A), force_cross(V, h));
-    return (inertia_seeds){spatial_scale(Vbar, scale), spatial_scale(inertia_mul(I, Y), scale),
-                           spatial_scale(Ybar, scale)};
+    spatial scaled = spatial_scale(Y, scale), h = inertia_mul(I, V), Abar = inertia_mul(I, scaled);
+    spatial Vbar = spatial_sub(inertia_mul(I, motion_cross(scaled, V)), force_cross(scaled, h));
+    spatial F = spatial_add(inertia_mul(I, A), force_cross(V, h));
+    spatial pull = spatial_add(force_cross(V, Vbar), spatial_add(force_cross(A, Abar), force_cross(scaled, F)));
+    return (inertia_seeds){spatial_scale(pull, -1), spatial_sub(Vbar, force_cross(V, Abar)), Abar,
+                           spatial_scale(F, scale)};
 }
 
 /* all bodies of a node at once, with the inertias of the position stage */
@@ -142,7 +143,8 @@ static void seed_nodes(const tg_model *m, tg_work *w, double scale)
         int body = m->node_body[i];
         inertia_seeds s =
             seeds_of(inertia_load(w->inertia + INERTIA_SIZE * i), load(w->V, i), load(w->A, i), load(w->Y, i), scale);
-        add(w->Vbar, body, s.V);
+        add(w->Xbar, body, s.X);
+        add(w->Ubar, body, s.U);
         add(w->Abar, body, s.A);
         add(w->Ybar, body, s.Y);
     }
@@ -153,9 +155,8 @@ static void add_weld_gradient(const tg_model *m, const tg_work *w, int body, con
                               double *gparams)
 {
     inertia_seeds s = seeds_of(body_inertia(w->params, body, b), b->V, b->A, b->Y, scale);
-    spatial pull = spatial_add(force_cross(b->V, s.V), spatial_add(force_cross(b->A, s.A), force_cross(b->Y, s.Y)));
     for (int at = body; at != m->body_weld[body]; at = m->body_parent[at])
-        add_body_gradient(m, w, at, spatial_scale(pull, -1), gparams);
+        add_body_gradient(m, w, at, s.X, gparams);
 }
 
 void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparams)
@@ -187,14 +188,10 @@ static void seed_end(const tg_model *m, tg_work *w, const tg_segment *s, int end
 {
     int body = s->body[end], node = m->body_node[body];
     v4 p = s->point[end] - tg_node_origin(m, w, node);
-    spatial V = load(w->V, node), Y = load(w->Y, node);
-    spatial X = wrench_at(g.position, p);
-    X.ang += v4_cross(twist_at(V, p), g.velocity) + v4_cross(twist_at(Y, p), g.cotangent);
-    tg_adjoint_seed(w, body, X, wrench_at(g.velocity, p), wrench_at(g.cotangent, p));
-    if (gparams == NULL)
-        return;
-    v4 total = g.position + v4_cross(g.velocity, V.ang) + v4_cross(g.cotangent, Y.ang);
-    tg_add3(gparams + m->offset.site_pos + 3 * s->site[end], mat3_mul_t(tg_body_rotation(w, body), total));
+    v4 total = g.position + v4_cross(g.velocity, load(w->V, node).ang) + v4_cross(g.cotangent, load(w->Y, node).ang);
+    tg_adjoint_seed(w, body, wrench_at(total, p), wrench_at(g.velocity, p), wrench_at(g.cotangent, p));
+    if (gparams != NULL)
+        tg_add3(gparams + m->offset.site_pos + 3 * s->site[end], mat3_mul_t(tg_body_rotation(w, body), total));
 }
 
 static v4 end_velocity(const tg_model *m, const tg_work *w, const tg_segment *s, int end, const double *twists)
@@ -299,114 +296,120 @@ enum
 /* The sums behind one point of the tree. */
 typedef struct sums
 {
-    spatial X, V, A, Y, Z;
+    spatial W, U, A, Y, Z;
 } sums;
 
-TG_INLINE spatial displacement_covector(const tg_work *w, int node, unsigned use, const sums *s)
+typedef struct backward
 {
-    spatial c =
-        spatial_sub(s->X, spatial_add(force_cross(load(w->V, node), s->V), force_cross(load(w->Y, node), s->Y)));
-    if (use & USE_A)
-        c = spatial_sub(c, force_cross(load(w->A, node), s->A));
-    if (use & USE_SECOND)
-        c = spatial_sub(c, force_cross(load(w->Z, node), s->Z));
-    return c;
-}
+    const tg_model *m;
+    tg_work *w;
+    const double *q;
+    const tg_adjoint_fields *x;
+    double *gq, *gv, *ga, *params;
+} backward;
 
 /* Moves the sums from behind node i to in front of it and takes the gradients of its dofs. */
-TG_INLINE spatial pass_node(const tg_model *m, const tg_work *w, int i, unsigned use, sums *s, double *gq, double *gv,
-                            double *ga)
+TG_INLINE void pass_node(const backward *b, int i, unsigned use, sums *s)
 {
-    int l = m->node_parent[i];
-    spatial Vl = load(w->V, l), Vb = s->V;
+    const tg_model *m = b->m;
+    const tg_adjoint_fields *x = b->x;
+    spatial W = s->W, U = s->U, c = spatial_zero();
     if (use & USE_A)
-        s->V = spatial_add(Vb, force_cross(spatial_sub(load(w->V, i), Vl), s->A));
-    spatial covector = displacement_covector(w, l, use, s);
-    for (int k = m->node_dof[i]; k < m->node_dof[i] + m->node_ndof[i]; k++)
     {
-        spatial J = load(w->J, k);
-        gq[k] += spatial_dot(J, covector);
-        gv[k] += spatial_dot(J, Vb);
-        if (!(use & USE_A))
-            continue;
-        gv[k] += spatial_dot(motion_cross(Vl, J), s->A);
-        ga[k] += spatial_dot(J, s->A);
+        c = force_cross(spatial_sub(load(b->w->V, i), load(b->w->V, m->node_parent[i])), s->A);
+        U = spatial_add(U, c);
     }
-    return covector;
+    int first = m->node_dof[i], end = first + m->node_ndof[i];
+    for (int k = first; k < end; k++)
+    {
+        spatial along = spatial_axpy(spatial_scale(U, x->v[k]), x->y[k], s->Y);
+        if (use & USE_A)
+            along = spatial_axpy(along, x->a[k], s->A);
+        if (use & USE_SECOND)
+            along = spatial_axpy(along, x->second[k], s->Z);
+        W = spatial_add(W, force_cross(load(b->w->J, k), along));
+    }
+    for (int k = first; k < end; k++)
+    {
+        spatial J = load(b->w->J, k);
+        b->gq[k] += spatial_dot(J, W);
+        b->gv[k] += spatial_dot(J, U);
+        if (use & USE_A)
+            b->ga[k] += spatial_dot(J, s->A);
+    }
+    s->W = W;
+    s->U = use & USE_A ? spatial_add(U, c) : U;
 }
 
-/* the moment of a wrench about a point that lies at -shift from the old one; bodies that cannot move have the world's origin */
-static spatial about_other_origin(spatial f, v4 shift)
+/* Bodies that cannot move have the world's origin; of their sums only those count that move them and accelerate them. */
+static spatial about_world(const backward *b, int body, spatial f)
 {
+    v4 shift = tg_node_origin(b->m, b->w, b->m->body_node[body]);
     return (spatial){f.lin, f.ang + v4_cross(shift, f.lin)};
 }
 
-TG_INLINE void add_to_parent(const tg_model *m, tg_work *w, int body, unsigned use, const sums *s)
+TG_INLINE void add_to_parent(const backward *b, int body, unsigned use, const sums *s)
 {
-    int parent = m->body_parent[body];
-    sums t = *s;
-    if (m->body_node[parent] == 0)
+    tg_work *w = b->w;
+    int parent = b->m->body_parent[body];
+    if (b->m->body_node[parent] == 0)
     {
-        v4 shift = tg_node_origin(m, w, m->body_node[body]);
-        t = (sums){about_other_origin(s->X, shift), about_other_origin(s->V, shift), about_other_origin(s->A, shift),
-                   about_other_origin(s->Y, shift), about_other_origin(s->Z, shift)};
+        add(w->Xbar, parent, about_world(b, body, s->W));
+        if (use & USE_A)
+            add(w->Abar, parent, about_world(b, body, s->A));
+        return;
     }
-    add(w->Xbar, parent, t.X);
-    add(w->Vbar, parent, t.V);
-    add(w->Ybar, parent, t.Y);
+    add(w->Xbar, parent, s->W);
+    add(w->Ubar, parent, s->U);
+    add(w->Ybar, parent, s->Y);
     if (use & USE_A)
-        add(w->Abar, parent, t.A);
+        add(w->Abar, parent, s->A);
     if (use & USE_SECOND)
-        add(w->Zbar, parent, t.Z);
+        add(w->Zbar, parent, s->Z);
 }
 
-TG_INLINE void pass_body(const tg_model *m, tg_work *w, int body, const double *q, unsigned use, double *gq, double *gv,
-                         double *ga, double *gparams)
+TG_INLINE void pass_body(const backward *b, int body, unsigned use)
 {
-    sums s = {load(w->Xbar, body), load(w->Vbar, body), spatial_zero(), load(w->Ybar, body), spatial_zero()};
+    const tg_model *m = b->m;
+    tg_work *w = b->w;
+    sums s = {load(w->Xbar, body), load(w->Ubar, body), spatial_zero(), load(w->Ybar, body), spatial_zero()};
     if (use & USE_A)
         s.A = load(w->Abar, body);
     if (use & USE_SECOND)
         s.Z = load(w->Zbar, body);
-    spatial covector =
-        gparams != NULL ? displacement_covector(w, m->body_node[body], use, &s) : spatial_zero(); /* behind the body */
-    mat3 to_after = gparams != NULL ? mat3_transpose(tg_body_rotation(w, body)) : mat3_identity();
+    mat3 to_after = b->params != NULL ? mat3_transpose(tg_body_rotation(w, body)) : mat3_identity();
     for (int j = m->body_joint[body] + m->body_njoint[body] - 1; j >= m->body_joint[body]; j--)
     {
-        spatial after = covector;
+        spatial after = s.W;
         if (m->joint_type[j] == TG_JOINT_FREE)
-            pass_node(m, w, m->joint_node[j] + 1, use, &s, gq, gv, ga);
-        covector = pass_node(m, w, m->joint_node[j], use, &s, gq, gv, ga);
-        if (gparams != NULL)
-            add_joint_gradient(m, w, j, q, &to_after, covector, after, gparams);
+            pass_node(b, m->joint_node[j] + 1, use, &s);
+        pass_node(b, m->joint_node[j], use, &s);
+        if (b->params != NULL)
+            add_joint_gradient(m, w, j, b->q, &to_after, s.W, after, b->params);
     }
     bool free = m->body_njoint[body] > 0 && m->joint_type[m->body_joint[body]] == TG_JOINT_FREE;
-    if (gparams != NULL && !free)
-        add_body_gradient(m, w, body, covector, gparams);
-    add_to_parent(m, w, body, use, &s);
+    if (b->params != NULL && !free)
+        add_body_gradient(m, w, body, s.W, b->params);
+    add_to_parent(b, body, use, &s);
 }
 
-TG_INLINE void pass(const tg_model *m, tg_work *w, const double *q, unsigned use, double *gq, double *gv, double *ga,
-                    double *gparams)
+TG_INLINE void pass(const backward *b, unsigned use)
 {
-    for (int body = m->nbody - 1; body > 0; body--)
-        pass_body(m, w, body, q, use, gq, gv, ga, gparams);
-    if (gparams != NULL && (use & USE_A)) /* the world accelerates with -gravity */
+    for (int body = b->m->nbody - 1; body > 0; body--)
+        pass_body(b, body, use);
+    if (b->params != NULL && (use & USE_A)) /* the world accelerates with -gravity */
         for (int i = 0; i < 3; i++)
-            gparams[m->offset.gravity_ + i] -= w->Abar[i];
+            b->params[b->m->offset.gravity_ + i] -= b->w->Abar[i];
 }
 
-void tg_adjoint_end(const tg_model *m, tg_work *w, const double *q, bool use_a, double *gq, double *gv, double *ga,
-                    double *gparams)
+void tg_adjoint_end(const tg_model *m, tg_work *w, const double *q, const tg_adjoint_fields *x, double *gq, double *gv,
+                    double *ga, double *gparams)
 {
-    if (use_a)
-        pass(m, w, q, USE_A, gq, gv, ga, gparams);
+    backward b = {m, w, q, x, gq, gv, ga, gparams};
+    if (x->second != NULL && x->a != NULL)
+        pass(&b, USE_A | USE_SECOND);
+    else if (x->a != NULL)
+        pass(&b, USE_A);
     else
-        pass(m, w, q, 0, gq, gv, ga, gparams);
-}
-
-void tg_adjoint_end_both(const tg_model *m, tg_work *w, const double *q, double *gq, double *gv, double *ga,
-                         double *gparams)
-{
-    pass(m, w, q, USE_A | USE_SECOND, gq, gv, ga, gparams);
+        pass(&b, 0);
 }

@@ -4,8 +4,7 @@
  * generalised vector (the cotangent of the generalised forces). The functions that know phi seed its gradients, body by body:
  *
  *   Vbar, Abar, Ybar   d phi / d V, d A, d Y, wrenches at the origin of the tree
- *   Xbar               d phi / d (rigid displacement of the body) + V x* Vbar + A x* Abar + Y x* Ybar: what is left when V, A and Y turn with
- *                      the body; zero for everything that is fixed in the body, inertia and site wrenches included
+ *   Xbar               d phi / d (rigid displacement of the body), V, A and Y held fixed
  *
  * and one backward pass turns the seeds into gradients for q, v, a and every geometric parameter. Derivation: docs/dynamics.md. */
 #ifndef TG_DYNAMICS_ADJOINT_H
@@ -13,17 +12,17 @@
 
 #include "dynamics/work.h"
 
-/* Adds a 3-vector to three numbers. */
+/* Adds a 3-vector to three numbers of the parameters' gradient. The number behind them, which is there because gravity's are the last, gets the zero of the last
+ * lane. */
 static inline void tg_add3(double *sum, v4 x)
 {
-    v4_store3(sum, v4_load3(sum) + x);
+    v4_storeu(sum, v4_loadu(sum) + x);
 }
 
 /* Clears the seeds and makes Y from y (nv). After the velocity pass. */
 void tg_adjoint_begin(const tg_model *m, tg_work *w, const double *y);
 
-/* A second generalised vector x beside y: its twists Z, with seeds Zbar of their own that go into Xbar as Y x* Ybar does. After
- * tg_adjoint_begin. */
+/* A second generalised vector x beside y: its twists Z, with seeds Zbar of their own. After tg_adjoint_begin. */
 void tg_adjoint_second(const tg_model *m, tg_work *w, const double *x);
 
 /* Adds wrenches to the seeds of a body. */
@@ -36,13 +35,15 @@ void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparam
 void tg_adjoint_tendon(const tg_model *m, tg_work *w, int tendon, double g_length, double g_rate, double g_moment,
                        double *gparams);
 
-/* The backward pass: adds to gq, gv, ga (nv each) and to the geometric parameters in gparams (may be NULL), whose turns are left to
- * tg_gradient_end (vjp.h). Where the scalar has no Abar, A need not be there: set use_a to false. */
-void tg_adjoint_end(const tg_model *m, tg_work *w, const double *q, bool use_a, double *gq, double *gv, double *ga,
-                    double *gparams);
+/* The generalised vectors behind V, Y, A (NULL: the scalar has no Abar) and, beside A, the second one (NULL: none). */
+typedef struct tg_adjoint_fields
+{
+    const double *v, *y, *a, *second;
+} tg_adjoint_fields;
 
-/* The same with A and with the second vector. */
-void tg_adjoint_end_both(const tg_model *m, tg_work *w, const double *q, double *gq, double *gv, double *ga,
-                         double *gparams);
+/* The backward pass: adds to gq, gv, ga (nv each) and to the geometric parameters in gparams (may be NULL), whose turns are left to
+ * tg_gradient_end (vjp.h). */
+void tg_adjoint_end(const tg_model *m, tg_work *w, const double *q, const tg_adjoint_fields *x, double *gq, double *gv,
+                    double *ga, double *gparams);
 
 #endif

@@ -22,7 +22,7 @@ tg_status tg_forward_dynamics_vjp(const tg_model *m, tg_work *w, const double *q
     tg_adjoint_begin(m, w, z);
     tg_rnea_reverse(m, w, a, z, -1, g);
     tg_passive_reverse(m, w, q, v, z, g);
-    tg_adjoint_end(m, w, q, true, g.q, g.v, g.a, g.params);
+    tg_adjoint_end(m, w, q, &(tg_adjoint_fields){.v = v, .y = z, .a = a}, g.q, g.v, g.a, g.params);
     tg_gradient_end(m, w, g.params);
     tg_gradient_copy(m, g.q, gq);
     tg_gradient_copy(m, g.v, gv);

@@ -5,20 +5,6 @@
 #include "dynamics/vjp.h"
 #include "tangere/algebra.h"
 
-/* -k (x - rest), n numbers: gradient of y . force */
-static void linear_spring(double k, const double *x, const double *rest, const double *y, int n, double *gq, double *gk,
-                          double *grest)
-{
-    for (int i = 0; i < n; i++)
-    {
-        gq[i] -= k * y[i];
-        if (gk != NULL)
-            *gk -= (x[i] - rest[i]) * y[i];
-        if (grest != NULL)
-            grest[i] += k * y[i];
-    }
-}
-
 /* -k Log(rest^-1 q): the rest orientation of a free joint is its body's quaternion, of a ball the identity */
 static void ball_spring(const tg_model *m, const tg_work *w, int joint, const double *q, const double *y, tg_gradient g)
 {
@@ -42,19 +28,25 @@ static void ball_spring(const tg_model *m, const tg_work *w, int joint, const do
     tg_add3(g.params + m->offset.body_quat + 4 * body, turn);
 }
 
+/* -k (x - rest) of a hinge, a slide or the place of a free joint, whose rest is its body's place */
 static void joint_spring(const tg_model *m, const tg_work *w, int j, const double *q, const double *y, tg_gradient g)
 {
-    double k = TG_PARAM(w->params, joint_stiffness)[j];
+    double k = TG_PARAM(w->params, joint_stiffness)[j], by_stiffness = 0;
     if (k == 0 && g.params == NULL)
         return;
-    int dof = m->joint_dof[j], at = m->joint_q[j];
-    bool free = m->joint_type[j] == TG_JOINT_FREE;
-    double *gk = g.params != NULL ? g.params + m->offset.joint_stiffness + j : NULL, *grest = NULL;
+    int dof = m->joint_dof[j], at = m->joint_q[j], type = m->joint_type[j];
+    int n = type == TG_JOINT_FREE ? 3 : type == TG_JOINT_BALL ? 0 : 1;
+    int rest = type == TG_JOINT_FREE ? m->offset.body_pos + 3 * m->joint_body[j] : m->offset.joint_springref + j;
+    for (int i = 0; i < n; i++)
+    {
+        g.q[dof + i] -= k * y[dof + i];
+        by_stiffness -= (q[at + i] - w->params->q_spring[at + i]) * y[dof + i];
+        if (g.params != NULL)
+            g.params[rest + i] += k * y[dof + i];
+    }
     if (g.params != NULL)
-        grest = g.params + (free ? m->offset.body_pos + 3 * m->joint_body[j] : m->offset.joint_springref + j);
-    if (m->joint_type[j] != TG_JOINT_BALL)
-        linear_spring(k, q + at, w->params->q_spring + at, y + dof, free ? 3 : 1, g.q + dof, gk, grest);
-    if (free || m->joint_type[j] == TG_JOINT_BALL)
+        g.params[m->offset.joint_stiffness + j] += by_stiffness;
+    if (n != 1)
         ball_spring(m, w, j, q, y, g);
 }
 
@@ -123,7 +115,7 @@ tg_status tg_passive_vjp(const tg_model *m, tg_work *w, const double *q, const d
     tg_gradient g = tg_gradient_begin(m, w, gparams);
     tg_adjoint_begin(m, w, y);
     tg_passive_reverse(m, w, q, v, y, g);
-    tg_adjoint_end(m, w, q, false, g.q, g.v, g.a, g.params);
+    tg_adjoint_end(m, w, q, &(tg_adjoint_fields){.v = v, .y = y}, g.q, g.v, g.a, g.params);
     tg_gradient_end(m, w, g.params);
     tg_gradient_copy(m, g.q, gq);
     tg_gradient_copy(m, g.v, gv);

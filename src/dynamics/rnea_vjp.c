@@ -74,10 +74,12 @@ tg_status tg_rnea_vjp(const tg_model *m, tg_work *w, const double *q, const doub
     tg_node_twists(m, w, v, w->V);
     w->stage = TG_STAGE_VELOCITY;
     tg_node_accelerations(m, w, a);
+    memset(w->vec, 0, sizeof(double) * (size_t)m->nv);
+    tg_adjoint_fields fields = {.v = v, .y = y, .a = a != NULL ? a : w->vec};
     tg_gradient g = tg_gradient_begin(m, w, gparams);
     tg_adjoint_begin(m, w, y);
     tg_rnea_reverse(m, w, a, y, 1, g);
-    tg_adjoint_end(m, w, q, true, g.q, g.v, g.a, g.params);
+    tg_adjoint_end(m, w, q, &fields, g.q, g.v, g.a, g.params);
     tg_gradient_end(m, w, g.params);
     tg_gradient_copy(m, g.q, gq);
     tg_gradient_copy(m, g.v, gv);

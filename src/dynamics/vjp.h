@@ -27,13 +27,21 @@ void tg_gradient_copy(const tg_model *m, const double *gradient, double *out);
 void tg_passive_reverse(const tg_model *m, tg_work *w, const double *q, const double *v, const double *y,
                         tg_gradient g);
 
-/* The force of one actuator, d: y . moment force + g_rate act_rate. After tg_transmissions and tg_adjoint_begin(y). Adds to gact (na) and gu (nu). */
-void tg_actuator_reverse(const tg_model *m, tg_work *w, int i, const tg_drive *d, const double *q, const double *v,
-                         const double *act, const double *y, double g_rate, double *gact, double *gu, tg_gradient g);
+/* What the gradients of actuators are made from, and where they go. */
+typedef struct tg_actuators
+{
+    const tg_model *m;
+    tg_work *w;
+    const double *q, *v, *act, *y;
+    double *gact, *gu; /* na, nu: added to */
+    tg_gradient g;
+} tg_actuators;
+
+/* The force of one actuator, d: y . moment force + g_rate act_rate. After tg_transmissions and tg_adjoint_begin(y). */
+void tg_actuator_reverse(const tg_actuators *x, int i, const tg_drive *d, double g_rate);
 
 /* The signal alone (an activation at the end of a step): g_signal signal + g_rate act_rate. */
-void tg_signal_reverse(const tg_model *m, const tg_work *w, int i, const tg_drive *d, const double *act,
-                       double g_signal, double g_rate, double *gact, double *gu, double *gparams);
+void tg_signal_reverse(const tg_actuators *x, int i, const tg_drive *d, double g_signal, double g_rate);
 
 /* Where a joint's force range acts on force (nv, of all actuators), the range takes the gradient and passed (nv) is 0 instead of y. Returns
  * whether one does. */

@@ -51,8 +51,8 @@
     X(double, row, 4 * v4_pad(m->nv), "rows of the matrices of one dof")                                               \
     X(double, Y, SPATIAL_SIZE * m->nnode, "sum of J y along the path")                                                 \
     X(double, Xbar, SPATIAL_SIZE * m->nbody, "gradient with respect to a displacement that velocities do not follow")  \
-    X(double, Vbar, SPATIAL_SIZE * m->nbody, "gradient with respect to the velocity of a body")                        \
-    X(double, Abar, SPATIAL_SIZE * m->nbody, "the same for the acceleration")                                          \
+    X(double, Ubar, SPATIAL_SIZE * m->nbody, "that with respect to the velocity of a body, less V x* Abar")            \
+    X(double, Abar, SPATIAL_SIZE * m->nbody, "gradient with respect to the acceleration")                              \
     X(double, Ybar, SPATIAL_SIZE * m->nbody, "the same for Y")                                                         \
     X(double, Z, SPATIAL_SIZE * m->nnode, "sum of J x along the path, of a second vector x")                           \
     X(double, Zbar, SPATIAL_SIZE * m->nbody, "gradient with respect to it")                                            \

@@ -1,548 +1,352 @@
+/* Which nodes share a front, where everything is; the numbers are in fronts_factor.c. */
 #include "math/fronts.h"
 
-#include <math.h>
-#include <string.h>
+#include "base/simd.h"
 
-#include "math/dense.h"
-#include "math/lanes.h"
-
-enum
+void tg_fronts_place(tg_fronts *f, const tg_fronts_room *room, tg_arena *arena)
 {
-    SMALL = 12, /* unknowns of a front's own for which calls cost more than work */
-    FREE = 6    /* of one free body */
-};
-
-void tg_fronts_place(tg_fronts *f, int nodes, int edges, int unknowns, size_t values, size_t capacity, tg_arena *arena)
-{
-    *f = (tg_fronts){
-        .max_node = nodes, .max_edge = edges, .max_unknown = unknowns, .max_value = values, .capacity = capacity};
-    f->size = TG_TAKE(arena, int, nodes, "fronts: sizes");
-    f->offset = TG_TAKE(arena, int, nodes, "fronts: offsets");
-    f->start = TG_TAKE(arena, int, nodes + 1, "fronts: edges of a node");
-    f->neighbour = TG_TAKE(arena, int, edges, "fronts: edges");
-    f->node_block = TG_TAKE(arena, size_t, nodes, "fronts: blocks of nodes");
-    f->edge_block = TG_TAKE(arena, size_t, edges, "fronts: blocks of edges");
-    f->value = TG_TAKE(arena, double, values, "fronts: blocks");
-    int **const of_nodes[] = {&f->own_node, &f->front_of, &f->local, &f->parent, &f->merged, &f->post};
+    int nodes = room->nodes, boundary = room->edges + 64 * nodes;
+    *f = (tg_fronts){.max_edge = room->edges, .capacity = room->capacity};
+    int **const of_nodes[] = {&f->size,   &f->offset, &f->own_node, &f->front_of, &f->position,
+                              &f->parent, &f->last,   &f->weight,   &f->local,    &f->stack};
     for (size_t i = 0; i < sizeof of_nodes / sizeof *of_nodes; i++)
         *of_nodes[i] = TG_TAKE(arena, int, nodes, "fronts: nodes");
-    f->pivots = TG_TAKE(arena, int, unknowns, "fronts: pivots");
+    f->start = TG_TAKE(arena, int, nodes + 1, "fronts: edges of a node");
+    f->use_start = TG_TAKE(arena, int, nodes + 1, "fronts: elements of a node");
+    f->neighbour = TG_TAKE(arena, int, room->edges, "fronts: edges");
+    f->element_start = TG_TAKE(arena, int, room->elements + 1, "fronts: nodes of an element");
+    f->element_order = TG_TAKE(arena, int, room->elements, "fronts: elements");
+    int **const of_elements[] = {&f->element_node, &f->element_at, &f->use};
+    for (size_t i = 0; i < sizeof of_elements / sizeof *of_elements; i++)
+        *of_elements[i] = TG_TAKE(arena, int, room->element_nodes, "fronts: nodes of elements");
+    f->run = TG_TAKE(arena, tg_run, 2 * (size_t)boundary, "fronts: runs");
     f->front = TG_TAKE(arena, tg_front, nodes, "fronts");
-    f->vector = TG_TAKE(arena, double, unknowns, "fronts: vector");
-    f->memory = TG_TAKE(arena, double, capacity, "fronts: matrices");
-    tg_min_degree_place(&f->order, nodes, edges, edges + 64 * nodes, unknowns, arena);
+    int padded = room->unknowns + (V4_LANES - 1) * nodes;
+    f->row = TG_TAKE(arena, int, padded, "fronts: rows");
+    f->vector = TG_TAKE(arena, double, padded, "fronts: vector");
+    f->part = TG_TAKE(arena, double, padded, "fronts: vector of a front");
+    f->memory = TG_TAKE(arena, double, room->capacity, "fronts: matrices");
+    tg_min_degree_place(&f->order, nodes, room->edges, boundary, room->unknowns, arena);
 }
 
-/* ---- the blocks of the matrix ---- */
+/* ---- the graph ---- */
 
-static size_t block_size(const tg_fronts *f, int a, int b)
+/* counts become starts; returns their sum */
+static int accumulate(int *count, int n)
 {
-    return (size_t)f->size[a] * (size_t)v4_pad(f->size[b]);
-}
-
-static bool place_blocks(tg_fronts *f)
-{
-    f->values = 0;
-    for (int i = 0; i < f->nnode; i++)
+    int sum = 0;
+    for (int i = 0; i < n; i++)
     {
-        f->node_block[i] = f->values;
-        f->values += block_size(f, i, i);
-        for (int e = f->start[i]; e < f->start[i + 1]; e++)
-        {
-            f->edge_block[e] = f->values;
-            f->values += block_size(f, i, f->neighbour[e]);
-        }
+        int here = count[i];
+        count[i] = sum;
+        sum += here;
     }
-    return f->values <= f->max_value;
+    return sum;
+}
+
+static void list_uses(tg_fronts *f)
+{
+    int total = f->element_start[f->nelement];
+    memset(f->use_start, 0, sizeof(int) * (size_t)(f->nnode + 1));
+    for (int k = 0; k < total; k++)
+        f->use_start[f->element_node[k]]++;
+    accumulate(f->use_start, f->nnode + 1);
+    for (int e = 0; e < f->nelement; e++)
+        for (int k = f->element_start[e]; k < f->element_start[e + 1]; k++)
+            f->use[f->use_start[f->element_node[k]]++] = e;
+    memmove(f->use_start + 1, f->use_start, sizeof(int) * (size_t)f->nnode);
+    f->use_start[0] = 0;
+}
+
+/* the other nodes of a node's elements, each once */
+static bool add_edges(tg_fronts *f, int node, int *edges)
+{
+    f->start[node] = *edges;
+    f->local[node] = node;
+    for (int u = f->use_start[node]; u < f->use_start[node + 1]; u++)
+        for (int k = f->element_start[f->use[u]]; k < f->element_start[f->use[u] + 1]; k++)
+        {
+            int other = f->element_node[k];
+            if (f->local[other] == node)
+                continue;
+            if (*edges == f->max_edge)
+                return false;
+            f->local[other] = node;
+            f->neighbour[(*edges)++] = other;
+        }
+    return true;
+}
+
+static bool make_graph(tg_fronts *f)
+{
+    int edges = 0;
+    list_uses(f);
+    for (int i = 0; i < f->nnode; i++)
+        f->local[i] = -1;
+    for (int i = 0; i < f->nnode; i++)
+        if (!add_edges(f, i, &edges))
+            return false;
+    f->start[f->nnode] = edges;
+    return true;
 }
 
 /* ---- which nodes share a front ---- */
 
-/* by insertion: sets are short, and partly sorted */
-static void sort_by_place(const int *place, int *node, int count)
+/* About how long a front with p unknowns of its own and r others takes (ns): what is the same for all, copies of what it shares with its parent, and the
+ * elimination. */
+static double time_of(double p, double r)
 {
-    for (int i = 1; i < count; i++)
-    {
-        int moved = node[i], k = i;
-        for (; k > 0 && place[node[k - 1]] > place[moved]; k--)
-            node[k] = node[k - 1];
-        node[k] = moved;
-    }
+    double work = p * (2.0 / 3 * p * p + 2 * p * r + 2 * r * r);
+    return 100 + 0.5 * r * r + 0.1 * work;
 }
 
-/* A node joins the front of its parent when L of the two is the same but for the parent; one child of a parent only. */
+/* Each node joins the front of the next node it is connected to when that is quicker: then its boundary may be larger than it must be. */
 static void merge_nodes(tg_fronts *f)
 {
     const tg_min_degree *o = &f->order;
     for (int i = 0; i < f->nnode; i++)
     {
-        sort_by_place(o->place, o->boundary + o->bound[i], o->nbound[i]);
-        f->parent[i] = o->nbound[i] > 0 ? o->boundary[o->bound[i]] : -1;
-        f->merged[i] = -1;
+        f->parent[i] = -1;
+        f->weight[i] = f->size[i];
+        f->last[i] = i;
+        for (int k = o->bound[i]; k < o->bound[i] + o->nbound[i]; k++)
+            if (f->parent[i] < 0 || o->place[o->boundary[k]] < o->place[f->parent[i]])
+                f->parent[i] = o->boundary[k];
     }
     for (int k = 0; k < f->nnode; k++)
     {
-        int node = o->order[k], parent = f->parent[node];
-        if (parent >= 0 && f->merged[parent] < 0 && o->nbound[node] == o->nbound[parent] + 1)
-            f->merged[parent] = node;
-    }
-}
-
-static bool is_last(const tg_fronts *f, int node)
-{
-    return f->parent[node] < 0 || f->merged[f->parent[node]] != node;
-}
-
-/* the fronts in the order of their last nodes: children before parents */
-static void list_fronts(tg_fronts *f)
-{
-    int own = 0;
-    f->nfront = 0;
-    for (int k = 0; k < f->nnode; k++)
-    {
-        int last = f->order.order[k];
-        if (!is_last(f, last))
+        int node = o->order[k], next = f->parent[node];
+        if (next < 0 || time_of(f->weight[node] + f->weight[next], o->weight[next]) >
+                            time_of(f->weight[node], o->weight[node]) + time_of(f->weight[next], o->weight[next]))
             continue;
-        tg_front *x = &f->front[f->nfront];
-        *x = (tg_front){
-            .own = own, .bound = f->order.bound[last], .nbound = f->order.nbound[last], .child = -1, .sibling = -1};
-        for (int node = last; node >= 0; node = f->merged[node])
-        {
-            f->own_node[own++] = node;
-            f->front_of[node] = f->nfront;
-            x->nown++;
-        }
+        f->weight[next] += f->weight[node];
+        f->last[node] = next;
+    }
+    for (int k = f->nnode - 1; k >= 0; k--)
+    {
+        int node = o->order[k];
+        f->last[node] = f->last[f->last[node]];
+    }
+}
+
+/* Numbers the fronts, each right behind its children: children are listed last first, so that going down from the roots and turning the order round does it. */
+static void number_fronts(tg_fronts *f)
+{
+    int *head = f->local, *next = f->position, root = -1, depth = 0;
+    f->nfront = 0;
+    for (int i = 0; i < f->nnode; i++)
+        head[i] = -1;
+    for (int k = 0; k < f->nnode; k++)
+    {
+        int node = f->order.order[k];
+        if (f->last[node] != node)
+            continue;
+        int *list = f->parent[node] < 0 ? &root : &head[f->last[f->parent[node]]];
+        next[node] = *list;
+        *list = node;
         f->nfront++;
     }
-}
-
-/* Children are listed last first, so that going down from the roots and turning the order round puts each front right behind its children. */
-static int visit_fronts(tg_fronts *f)
-{
-    int root = -1, count = 0, depth = 0, *stack = f->local;
-    for (int i = 0; i < f->nfront; i++)
+    int count = f->nfront;
+    for (; root >= 0; root = next[root])
     {
-        tg_front *x = &f->front[i];
-        int *list = x->nbound > 0 ? &f->front[f->front_of[f->order.boundary[x->bound]]].child : &root;
-        x->sibling = *list;
-        *list = i;
-    }
-    for (int r = root; r >= 0; r = f->front[r].sibling)
-    {
-        stack[depth++] = r;
+        f->stack[depth++] = root;
         while (depth > 0)
         {
-            int here = stack[--depth];
-            f->post[f->nfront - 1 - count++] = here;
-            for (int c = f->front[here].child; c >= 0; c = f->front[c].sibling)
-                stack[depth++] = c;
+            int node = f->stack[--depth];
+            f->front_of[node] = --count;
+            for (int c = head[node]; c >= 0; c = next[c])
+                f->stack[depth++] = c;
         }
     }
-    return count;
+}
+
+/* nodes of the fronts in the order of their elimination, and their unknowns in vectors */
+static void place_nodes(tg_fronts *f)
+{
+    const tg_min_degree *o = &f->order;
+    for (int k = 0; k < f->nfront; k++)
+        f->front[k] = (tg_front){.child = -1, .sibling = -1};
+    for (int i = 0; i < f->nnode; i++)
+    {
+        int last = f->last[i];
+        tg_front *x = &f->front[f->front_of[last]];
+        x->nown++;
+        x->p += f->size[i];
+        x->r = o->weight[last];
+        x->bound = o->bound[last];
+        x->nbound = o->nbound[last];
+        f->front_of[i] = f->front_of[last];
+    }
+    int own = 0, first = 0;
+    for (int k = 0; k < f->nfront; k++)
+    {
+        tg_front *x = &f->front[k];
+        x->own = own;
+        x->first = f->stack[k] = first;
+        own += x->nown;
+        first += v4_pad(x->p);
+        x->nown = 0;
+    }
+    for (int k = 0; k < f->nnode; k++)
+    {
+        int node = o->order[k], front = f->front_of[node];
+        tg_front *x = &f->front[front];
+        f->own_node[x->own + x->nown++] = node;
+        f->position[node] = f->stack[front];
+        f->stack[front] += f->size[node];
+    }
+}
+
+/* by insertion: boundaries are short, and partly sorted */
+static void sort_boundary(const int *position, int *node, int count)
+{
+    for (int i = 1; i < count; i++)
+    {
+        int moved = node[i], k = i;
+        for (; k > 0 && position[node[k - 1]] > position[moved]; k--)
+            node[k] = node[k - 1];
+        node[k] = moved;
+    }
+}
+
+static void link_fronts(tg_fronts *f)
+{
+    for (int k = 0; k < f->nfront; k++)
+    {
+        tg_front *x = &f->front[k];
+        if (x->nbound == 0)
+            continue;
+        sort_boundary(f->position, f->order.boundary + x->bound, x->nbound);
+        int parent = f->front_of[f->order.boundary[x->bound]];
+        x->sibling = f->front[parent].child;
+        f->front[parent].child = k;
+    }
+}
+
+/* ---- what goes where ---- */
+
+/* where each node of the front starts in its matrix */
+static void locate(tg_fronts *f, const tg_front *x)
+{
+    int at = 0;
+    for (int i = x->own; i < x->own + x->nown; i++)
+    {
+        f->local[f->own_node[i]] = at;
+        at += f->size[f->own_node[i]];
+    }
+    at = v4_pad(x->p);
+    for (int i = x->bound; i < x->bound + x->nbound; i++)
+    {
+        f->local[f->order.boundary[i]] = at;
+        at += f->size[f->order.boundary[i]];
+    }
+}
+
+/* the front's boundary where `place` says; returns how many runs that are */
+static int add_runs(tg_fronts *f, const tg_front *x, const int *place)
+{
+    int from = 0, first = f->nrun;
+    for (int i = x->bound; i < x->bound + x->nbound; i++)
+    {
+        int node = f->order.boundary[i], to = place[node];
+        tg_run *before = &f->run[f->nrun - 1];
+        if (f->nrun > first && before->to + before->count == to)
+            before->count += f->size[node];
+        else
+            f->run[f->nrun++] = (tg_run){from, to, f->size[node]};
+        from += f->size[node];
+    }
+    return f->nrun - first;
+}
+
+/* each element goes to the front that eliminates the first of its nodes */
+static void sort_elements(tg_fronts *f)
+{
+    int *front_of_element = f->element_at, sum = 0; /* its entries at element_start are free still */
+    for (int e = 0; e < f->nelement; e++)
+    {
+        int first = f->nfront;
+        for (int k = f->element_start[e]; k < f->element_start[e + 1]; k++)
+            first = f->front_of[f->element_node[k]] < first ? f->front_of[f->element_node[k]] : first;
+        front_of_element[f->element_start[e]] = first;
+        f->front[first].nelement++;
+    }
+    for (int k = 0; k < f->nfront; k++)
+    {
+        f->front[k].element = sum;
+        sum += f->front[k].nelement;
+        f->front[k].nelement = 0;
+    }
+    for (int e = 0; e < f->nelement; e++)
+    {
+        tg_front *x = &f->front[front_of_element[f->element_start[e]]];
+        f->element_order[x->element + x->nelement++] = e;
+    }
+}
+
+static void place_elements(tg_fronts *f, const tg_front *x)
+{
+    for (int i = x->element; i < x->element + x->nelement; i++)
+    {
+        int e = f->element_order[i];
+        for (int k = f->element_start[e]; k < f->element_start[e + 1]; k++)
+            f->element_at[k] = f->local[f->element_node[k]];
+    }
+}
+
+static void map_fronts(tg_fronts *f)
+{
+    f->nrun = 0;
+    sort_elements(f);
+    for (int k = 0; k < f->nfront; k++)
+    {
+        tg_front *x = &f->front[k];
+        locate(f, x);
+        place_elements(f, x);
+        x->spread = f->nrun;
+        x->nspread = add_runs(f, x, f->position);
+        for (int c = x->child; c >= 0; c = f->front[c].sibling)
+        {
+            f->front[c].into = f->nrun;
+            f->front[c].ninto = add_runs(f, &f->front[c], f->local);
+        }
+    }
 }
 
 /* ---- memory ---- */
 
-static size_t update_size(const tg_front *x)
-{
-    return (size_t)(x->f - x->p) * (size_t)(x->f - x->p);
-}
-
-/* rows of [F11 F12] end in whole groups of four */
-static int upper_ld(const tg_front *x)
-{
-    return x->p + v4_pad(x->f - x->p);
-}
-
-static void measure_front(const tg_fronts *f, tg_front *x)
-{
-    x->p = 0;
-    for (int i = 0; i < x->nown; i++)
-        x->p += f->size[f->own_node[x->own + i]];
-    x->f = x->p;
-    for (int i = 0; i < x->nbound; i++)
-        x->f += f->size[f->order.boundary[x->bound + i]];
-}
-
-/* Factors from below, updates F22 in a stack from above: whether they never meet. */
+/* Factors from below, updates in a stack from above, behind them the front that is being eliminated: whether they never meet. A few numbers between them may get zeros
+ * added. */
 static bool measure(tg_fronts *f)
 {
     size_t factors = 0, waiting = 0, most = 0;
-    int pivot = 0;
+    f->square = 0;
     for (int k = 0; k < f->nfront; k++)
     {
-        tg_front *x = &f->front[f->post[k]];
-        measure_front(f, x);
-        x->pivot = pivot;
-        pivot += x->p;
-        x->upper = factors;
-        x->lower = factors + (size_t)x->p * (size_t)upper_ld(x);
-        factors = x->lower + (size_t)(x->f - x->p) * (size_t)x->p;
-        waiting += update_size(x);
-        most = waiting > most ? waiting : most;
+        tg_front *x = &f->front[k];
+        size_t p = (size_t)x->p, own = (size_t)v4_pad(x->p), r = (size_t)x->r, bound = (size_t)v4_pad(x->r);
+        size_t square = x->r > 0 ? (own + r) * (own + bound) : 0;
+        f->square = square > f->square ? square : f->square;
+        x->factor = factors;
+        factors += p * (own + 2 * bound);
         for (int c = x->child; c >= 0; c = f->front[c].sibling)
-            waiting -= update_size(&f->front[c]);
+            waiting -= (size_t)f->front[c].r * (size_t)v4_pad(f->front[c].r);
+        waiting += r * bound;
+        most = waiting > most ? waiting : most;
     }
-    return factors + most <= f->capacity;
+    f->square += 2 * V4_LANES;
+    f->square &= ~(size_t)(V4_LANES - 1);
+    return factors + V4_LANES + most + f->square <= f->capacity;
 }
 
 bool tg_fronts_analyse(tg_fronts *f)
 {
-    if (!place_blocks(f) || !tg_min_degree_order(&f->order, f->nnode, f->size, f->start, f->neighbour))
+    if (!make_graph(f) || !tg_min_degree_order(&f->order, f->nnode, f->size, f->start, f->neighbour))
         return false;
     merge_nodes(f);
-    list_fronts(f);
-    visit_fronts(f);
+    number_fronts(f);
+    place_nodes(f);
+    link_fronts(f);
+    map_fronts(f);
     return measure(f);
-}
-
-/* ---- numbers ---- */
-
-/* a front's matrix in its three parts */
-typedef struct matrix
-{
-    double *upper, *lower, *update; /* p x f with rows of ld numbers, (f - p) x p, (f - p) x (f - p) */
-    int p, f, ld;
-} matrix;
-
-/* where row i, column j starts; columns on one side of p are next to each other */
-static double *entry(const matrix *m, int i, int j)
-{
-    if (i < m->p)
-        return m->upper + (ptrdiff_t)i * m->ld + j;
-    if (j < m->p)
-        return m->lower + (ptrdiff_t)(i - m->p) * m->p + j;
-    return m->update + (ptrdiff_t)(i - m->p) * (m->f - m->p) + j - m->p;
-}
-
-static int row_length(const matrix *m, int i, int j)
-{
-    return i < m->p ? m->ld : j < m->p ? m->p : m->f - m->p;
-}
-
-/* where each node of the front starts in its matrix */
-static void locate(const tg_fronts *f, const tg_front *x)
-{
-    int at = 0;
-    for (int i = 0; i < x->nown; i++)
-    {
-        int node = f->own_node[x->own + i];
-        f->local[node] = at;
-        at += f->size[node];
-    }
-    for (int i = 0; i < x->nbound; i++)
-    {
-        int node = f->order.boundary[x->bound + i];
-        f->local[node] = at;
-        at += f->size[node];
-    }
-}
-
-/* short rows: a call of memcpy costs more */
-TG_INLINE void copy_numbers(int n, const double *from, double *to)
-{
-    int i = 0;
-    for (; i + V4_LANES <= n; i += V4_LANES)
-        v4_storeu(to + i, v4_loadu(from + i));
-    for (; i < n; i++)
-        to[i] = from[i];
-}
-
-static void copy_block(const tg_fronts *f, const matrix *m, int a, int b, size_t from)
-{
-    int i = f->local[a], j = f->local[b], rows = f->size[a], columns = f->size[b], length = row_length(m, i, j);
-    double *to = entry(m, i, j);
-    const double *block = f->value + from;
-    for (int r = 0; r < rows; r++, to += length, block += v4_pad(columns))
-        if (columns == FREE)
-            copy_numbers(FREE, block, to);
-        else
-            copy_numbers(columns, block, to);
-}
-
-/* the blocks of its own nodes with each other and with later ones */
-static void assemble(const tg_fronts *f, const tg_front *x, int self, const matrix *m)
-{
-    const int *place = f->order.place;
-    for (int i = x->own; i < x->own + x->nown; i++)
-    {
-        int a = f->own_node[i];
-        copy_block(f, m, a, a, f->node_block[a]);
-        for (int e = f->start[a]; e < f->start[a + 1]; e++)
-        {
-            int b = f->neighbour[e];
-            if (f->front_of[b] == self || place[b] > place[a])
-                copy_block(f, m, a, b, f->edge_block[e]);
-        }
-    }
-    for (int i = 0; i < x->nbound; i++)
-    {
-        int a = f->order.boundary[x->bound + i];
-        for (int e = f->start[a]; e < f->start[a + 1]; e++)
-            if (f->front_of[f->neighbour[e]] == self)
-                copy_block(f, m, a, f->neighbour[e], f->edge_block[e]);
-    }
-}
-
-TG_INLINE void add_numbers(int n, const double *from, double *to)
-{
-    int i = 0;
-    for (; i + V4_LANES <= n; i += V4_LANES)
-        v4_storeu(to + i, v4_loadu(to + i) + v4_loadu(from + i));
-    for (; i < n; i++)
-        to[i] += from[i];
-}
-
-/* adds the rows of block (a, b) of a child's update, `width` numbers apart */
-static void add_block(const tg_fronts *f, const matrix *m, int a, int b, const double *from, int width)
-{
-    int i = f->local[a], j = f->local[b], rows = f->size[a], columns = f->size[b], length = row_length(m, i, j);
-    double *to = entry(m, i, j);
-    for (int r = 0; r < rows; r++, to += length, from += width)
-        if (columns == FREE)
-            add_numbers(FREE, from, to);
-        else
-            add_numbers(columns, from, to);
-}
-
-/* adds a child's update to where its nodes are in this front */
-static void extend_add(const tg_fronts *f, const matrix *m, const tg_front *child, const double *update)
-{
-    const int *node = f->order.boundary + child->bound;
-    int width = child->f - child->p;
-    for (int i = 0; i < child->nbound; i++)
-    {
-        int column = 0;
-        for (int j = 0; j < child->nbound; j++)
-        {
-            add_block(f, m, node[i], node[j], update + column, width);
-            column += f->size[node[j]];
-        }
-        update += (ptrdiff_t)f->size[node[i]] * width;
-    }
-}
-
-/* P A = L U of a few rows; the diagonal of U is stored inverted */
-static bool factor_small(int p, int lda, double *A, int *pivot)
-{
-    for (int k = 0; k < p; k++)
-    {
-        double *u = A + (ptrdiff_t)k * lda, most = -1;
-        int row = k;
-        for (int i = k; i < p; i++)
-        {
-            double size = fabs(A[(ptrdiff_t)i * lda + k]);
-            row = size > most ? i : row;
-            most = size > most ? size : most;
-        }
-        pivot[k] = row;
-        for (int j = 0; row != k && j < p; j++)
-        {
-            double keep = u[j];
-            u[j] = A[(ptrdiff_t)row * lda + j];
-            A[(ptrdiff_t)row * lda + j] = keep;
-        }
-        if (u[k] == 0 || !isfinite(u[k]))
-            return false;
-        u[k] = 1 / u[k];
-        for (int i = k + 1; i < p; i++)
-        {
-            double *a = A + (ptrdiff_t)i * lda;
-            a[k] *= u[k];
-            for (int j = k + 1; j < p; j++)
-                a[j] -= a[k] * u[j];
-        }
-    }
-    return true;
-}
-
-/* four columns y <- U^-1 L^-1 P y, rows ldy numbers apart */
-TG_INLINE void solve_lanes(int p, int lda, const double *A, const int *row, double *y, int ldy)
-{
-    v4 x[SMALL];
-    for (int i = 0; i < p; i++)
-    {
-        x[i] = v4_loadu(y + (ptrdiff_t)row[i] * ldy);
-        for (int j = 0; j < i; j++)
-            x[i] -= v4_splat(A[(ptrdiff_t)i * lda + j]) * x[j];
-    }
-    for (int i = p - 1; i >= 0; i--)
-    {
-        for (int j = i + 1; j < p; j++)
-            x[i] -= v4_splat(A[(ptrdiff_t)i * lda + j]) * x[j];
-        x[i] *= v4_splat(A[(ptrdiff_t)i * (lda + 1)]);
-    }
-    for (int i = 0; i < p; i++)
-        v4_storeu(y + (ptrdiff_t)i * ldy, x[i]);
-}
-
-/* the rows that end up in each place */
-static void permutation(int p, const int *pivot, int *row)
-{
-    for (int k = 0; k < p; k++)
-        row[k] = k;
-    for (int k = 0; k < p; k++)
-    {
-        int keep = row[k];
-        row[k] = row[pivot[k]];
-        row[pivot[k]] = keep;
-    }
-}
-
-/* columns (a multiple of four) <- A^-1 columns, with these factors */
-static void solve_small(int p, int lda, const double *A, const int *pivot, int columns, double *y, int ldy)
-{
-    int row[SMALL];
-    permutation(p, pivot, row);
-    for (int j = 0; j < columns; j += V4_LANES)
-        if (p == FREE)
-            solve_lanes(FREE, lda, A, row, y + j, ldy);
-        else
-            solve_lanes(p, lda, A, row, y + j, ldy);
-}
-
-/* one column */
-static void solve_vector(int p, int lda, const double *A, const int *pivot, double *y)
-{
-    double x[SMALL];
-    int row[SMALL];
-    permutation(p, pivot, row);
-    for (int i = 0; i < p; i++)
-    {
-        x[i] = y[row[i]];
-        for (int j = 0; j < i; j++)
-            x[i] -= A[(ptrdiff_t)i * lda + j] * x[j];
-    }
-    for (int i = p - 1; i >= 0; i--)
-    {
-        for (int j = i + 1; j < p; j++)
-            x[i] -= A[(ptrdiff_t)i * lda + j] * x[j];
-        x[i] *= A[(ptrdiff_t)i * (lda + 1)];
-        y[i] = x[i];
-    }
-}
-
-/* F12 <- F11^-1 F12, F22 <- F22 - F21 F12 */
-static bool eliminate(const tg_fronts *f, const tg_front *x, const matrix *m)
-{
-    int rest = m->f - m->p, *pivot = f->pivots + x->pivot;
-    double *F11 = m->upper, *F12 = m->upper + m->p;
-    if (m->p <= SMALL)
-    {
-        if (!factor_small(m->p, m->ld, F11, pivot))
-            return false;
-        solve_small(m->p, m->ld, F11, pivot, v4_pad(rest), F12, m->ld);
-    }
-    else
-    {
-        if (tg_lu(m->p, F11, m->ld, pivot) >= 0)
-            return false;
-        tg_lu_solve(m->p, F11, m->ld, pivot, rest, F12, m->ld);
-    }
-    tg_gemm_nn(rest, rest, m->p, m->lower, m->p, F12, m->ld, TG_GEMM_SUB, m->update, rest);
-    return true;
-}
-
-/* The children's updates are the last of the stack, the first child's deepest: adds them, and returns where they ended. */
-static double *finish_children(const tg_fronts *f, const tg_front *x, const matrix *m, double *top)
-{
-    double *bottom = top;
-    for (int c = x->child; c >= 0; c = f->front[c].sibling)
-        bottom += update_size(&f->front[c]);
-    double *update = bottom;
-    for (int c = x->child; c >= 0; c = f->front[c].sibling)
-    {
-        update -= update_size(&f->front[c]);
-        extend_add(f, m, &f->front[c], update);
-    }
-    return bottom;
-}
-
-bool tg_fronts_factor(tg_fronts *f)
-{
-    double *top = f->memory + f->capacity;
-    for (int k = 0; k < f->nfront; k++)
-    {
-        int self = f->post[k];
-        const tg_front *x = &f->front[self];
-        matrix m = {f->memory + x->upper, f->memory + x->lower, top - update_size(x), x->p, x->f, upper_ld(x)};
-        memset(m.upper, 0, sizeof(double) * (x->lower - x->upper + (size_t)(x->f - x->p) * (size_t)x->p));
-        memset(m.update, 0, sizeof(double) * update_size(x));
-        locate(f, x);
-        assemble(f, x, self, &m);
-        double *bottom = finish_children(f, x, &m, top);
-        if (!eliminate(f, x, &m))
-            return false;
-        top = bottom - update_size(x);
-        if (top != m.update)
-            memmove(top, m.update, sizeof(double) * update_size(x));
-    }
-    return true;
-}
-
-/* ---- solving ---- */
-
-static void gather(const tg_fronts *f, const int *node, int count, const double *x, double *out)
-{
-    for (int i = 0; i < count; i++)
-    {
-        int n = f->size[node[i]];
-        if (n == FREE)
-            copy_numbers(FREE, x + f->offset[node[i]], out);
-        else
-            copy_numbers(n, x + f->offset[node[i]], out);
-        out += n;
-    }
-}
-
-static void scatter(const tg_fronts *f, const int *node, int count, const double *in, double *x)
-{
-    for (int i = 0; i < count; i++)
-    {
-        int n = f->size[node[i]];
-        if (n == FREE)
-            copy_numbers(FREE, in, x + f->offset[node[i]]);
-        else
-            copy_numbers(n, in, x + f->offset[node[i]]);
-        in += n;
-    }
-}
-
-/* y <- F11^-1 y */
-static void solve_own(const tg_fronts *f, const tg_front *x, double *y)
-{
-    const double *F11 = f->memory + x->upper;
-    const int *pivot = f->pivots + x->pivot;
-    if (x->p <= SMALL)
-        solve_vector(x->p, upper_ld(x), F11, pivot, y);
-    else
-        tg_lu_solve(x->p, F11, upper_ld(x), pivot, 1, y, 1);
-}
-
-void tg_fronts_solve(const tg_fronts *f, double *x)
-{
-    double *y = f->vector;
-    for (int k = 0; k < f->nfront; k++)
-    {
-        const tg_front *t = &f->front[f->post[k]];
-        const int *own = f->own_node + t->own, *bound = f->order.boundary + t->bound;
-        gather(f, own, t->nown, x, y);
-        gather(f, bound, t->nbound, x, y + t->p);
-        solve_own(f, t, y);
-        tg_gemm_nt(t->f - t->p, 1, t->p, f->memory + t->lower, t->p, y, t->p, TG_GEMM_SUB, y + t->p, 1);
-        scatter(f, own, t->nown, y, x);
-        scatter(f, bound, t->nbound, y + t->p, x);
-    }
-    for (int k = f->nfront - 1; k >= 0; k--)
-    {
-        const tg_front *t = &f->front[f->post[k]];
-        const int *own = f->own_node + t->own;
-        if (t->nbound == 0)
-            continue;
-        gather(f, own, t->nown, x, y);
-        gather(f, f->order.boundary + t->bound, t->nbound, x, y + t->p);
-        tg_gemm_nt(t->p, 1, t->f - t->p, f->memory + t->upper + t->p, upper_ld(t), y + t->p, t->f - t->p, TG_GEMM_SUB,
-                   y, 1);
-        scatter(f, own, t->nown, y, x);
-    }
 }

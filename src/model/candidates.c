@@ -27,6 +27,12 @@ bool tg_bodies_may_collide(const tg_model *m, int body1, int body2)
     return !is_partner(m->body_apart_start, m->body_apart, body1, body2);
 }
 
+bool tg_geoms_may_meet(const tg_model *m, int geom1, int geom2)
+{
+    return (tg_geoms_fit(m, geom1, geom2) && tg_bodies_may_collide(m, m->geom_body[geom1], m->geom_body[geom2])) ||
+           is_partner(m->geom_paired_start, m->geom_paired, geom1, geom2);
+}
+
 static bool body_collides(const tg_model *m, int body)
 {
     for (int g = m->body_geom[body]; g < m->body_geom[body] + m->body_ngeom[body]; g++)

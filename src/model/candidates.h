@@ -11,6 +11,9 @@ bool tg_bodies_may_collide(const tg_model *m, int body1, int body2);
 /* The filters by geom: contype of one fits conaffinity of the other, not excluded. */
 bool tg_geoms_fit(const tg_model *m, int geom1, int geom2);
 
+/* Whether two geoms pass the filters, or are a declared pair. */
+bool tg_geoms_may_meet(const tg_model *m, int geom1, int geom2);
+
 /* Fills next_collider and next_mover. */
 void tg_chain_colliders(tg_model *m);
 

@@ -41,32 +41,86 @@ static void load_entry(const tg_rows *r, const tg_constraint *c, const tg_cache_
         L[b->linear + i] = v4_dot(b->axis[i], torque);
 }
 
-/* Constraints come in nearly the same order as last time: the search starts behind the last hit. */
-static const tg_cache_entry *find_entry(const tg_cache *cache, uint64_t id, int *next)
+/* ---- where an entry is ---- */
+
+enum
 {
+    FEW = 16 /* entries that are looked at one by one */
+};
+
+/* Entries by their ids: the place after which a free one is looked for comes from the id. */
+typedef struct index
+{
+    const tg_cache *cache;
+    int *slot; /* an entry, -1: free */
+    int slots; /* a power of two; 0: entries are looked at one by one */
+    int next;  /* behind the last hit: constraints come in nearly the same order as last time */
+} index;
+
+static int home_of(const index *x, uint64_t id)
+{
+    return (int)(id * 0x9E3779B97F4A7C15u >> 32) & (x->slots - 1);
+}
+
+static index index_of(const tg_rows *r, const tg_cache *cache)
+{
+    index x = {.cache = cache, .slot = r->slot};
+    if (cache->count <= FEW || cache->count > r->capacity.constraints)
+        return x;
+    x.slots = tg_slot_count(cache->count);
+    memset(x.slot, 0xff, sizeof(int) * (size_t)x.slots);
     for (int i = 0; i < cache->count; i++)
     {
-        int at = *next + i < cache->count ? *next + i : *next + i - cache->count;
-        if (cache->entry[at].id == id)
-        {
-            *next = at + 1 < cache->count ? at + 1 : 0;
-            return &cache->entry[at];
-        }
+        int at = home_of(&x, cache->entry[i].id);
+        while (x.slot[at] >= 0)
+            at = (at + 1) & (x.slots - 1);
+        x.slot[at] = i;
     }
-    return NULL;
+    return x;
+}
+
+static int look_up(const index *x, uint64_t id)
+{
+    for (int at = home_of(x, id); x->slot[at] >= 0; at = (at + 1) & (x->slots - 1))
+        if (x->cache->entry[x->slot[at]].id == id)
+            return x->slot[at];
+    return -1;
+}
+
+static int search(const index *x, uint64_t id)
+{
+    int count = x->cache->count;
+    for (int i = 0; i < count; i++)
+    {
+        int at = x->next + i < count ? x->next + i : x->next + i - count;
+        if (x->cache->entry[at].id == id)
+            return at;
+    }
+    return -1;
+}
+
+static const tg_cache_entry *find_entry(index *x, uint64_t id)
+{
+    const tg_cache *cache = x->cache;
+    bool expected = x->next < cache->count && cache->entry[x->next].id == id;
+    int at = expected ? x->next : x->slots > 0 ? look_up(x, id) : search(x, id);
+    if (at < 0)
+        return NULL;
+    x->next = at + 1 < cache->count ? at + 1 : 0;
+    return &cache->entry[at];
 }
 
 void tg_cache_read(const tg_work *w, const tg_cache *cache)
 {
     tg_rows *r = w->rows;
-    int next = 0;
     memset(r->warm, 0, sizeof(double) * (size_t)r->nrow);
     if (cache == NULL)
         return;
+    index x = index_of(r, cache);
     for (int i = 0; i < r->nconstraint; i++)
     {
         const tg_constraint *c = &r->constraint[i];
-        const tg_cache_entry *entry = c->parts > 0 ? find_entry(cache, c->id, &next) : NULL;
+        const tg_cache_entry *entry = c->parts > 0 ? find_entry(&x, c->id) : NULL;
         if (entry != NULL)
             load_entry(r, c, entry);
     }

@@ -3,6 +3,7 @@
 
 #include "collision/smoothing.h"
 #include "contact/implicit_large.h"
+#include "contact/poisson_vjp.h"
 #include "step/step.h"
 
 const char *tg_label_string(tg_label_kind kind)
@@ -26,11 +27,14 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
     for (int i = 0; i < r->nisland; i++)
     {
         tg_rows_island *island = &r->island[i];
-        if (island->impact && s->options.restitution == TG_RESTITUTION_POISSON)
-            return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "derivatives of an impact with Poisson's restitution");
         bool dense = tg_island_is_dense(r, island), smoothed = tg_smooth_speed(s) > 0;
+        if (island->restituted && smoothed)
+            return tg_fail(&w->error, TG_ERR_UNSUPPORTED,
+                           "smoothed derivatives of an impact with Poisson's restitution");
         s->problem[i] = tg_island_problem(r, island);
-        if (!dense)
+        if (island->restituted)
+            TG_TRY(tg_poisson_factor(w, island, &s->problem[i], s->use, &arena, &s->compression[i], &s->implicit[i]));
+        else if (!dense)
             TG_TRY(tg_implicit_large(m, w, i, &s->problem[i], tg_smooth_speed(s), &arena, &s->implicit[i]));
         else if (smoothed)
             TG_TRY(tg_implicit_smoothed(&s->problem[i], r->L + island->row, r->sigma + island->row,
@@ -81,29 +85,44 @@ static bool is_ambiguous(const tg_work *w)
     return false;
 }
 
-/* Loops that cannot close are held as well as they can be; how well turns with J, which is left out. */
-static bool is_inconsistent(const tg_work *w)
+/* Loops that cannot close are held as well as they can be: what is left of J v+ + b. How it turns with J is left out. */
+static bool is_inconsistent(const tg_model *m, tg_work *w)
 {
     const double most = 1e-7; /* m/s */
     const tg_rows *r = w->rows;
-    for (int i = 0; i < r->nisland && w->model->nequality > 0; i++)
-        if (r->island[i].removed > most)
-            return true;
-    return false;
+    double *v = w->step->row_gradient;
+    bool any = false, worse = false;
+    for (int i = 0; i < r->nisland && m->nequality > 0; i++)
+        any = any || r->island[i].redundant > 0;
+    if (!any)
+        return false;
+    tg_rows_velocity(m, w, w->step->v_next, v);
+    for (int i = 0; i < r->nisland; i++)
+        for (int b = r->island[i].block; b < r->island[i].block + r->island[i].blocks; b++)
+        {
+            const tg_constraint *c = &r->constraint[r->order[b]];
+            for (int k = c->row; c->source == TG_SOURCE_EQUALITY && k < c->row + c->rows; k++)
+                worse = worse || fabs(v[k] + r->bias[k]) + r->island[i].removed > most;
+        }
+    return worse;
 }
 
-static void make_label(tg_work *w)
+static void make_label(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     const tg_rows *r = w->rows;
     s->label = (tg_label){TG_LABEL_EXACT, INFINITY, 1, s->info.residual};
     for (int i = 0; i < r->nisland; i++)
+    {
         add_label(&s->label, &s->implicit[i]);
+        if (r->island[i].restituted)
+            add_label(&s->label, &s->compression[i]);
+    }
     for (int i = 0; i < r->ntouch; i++)
         s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
-    if (s->label.kind == TG_LABEL_EXACT && is_ambiguous(w))
+    if (s->label.kind == TG_LABEL_EXACT && (is_ambiguous(w) || tg_braces_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;
-    if (s->options.backward == TG_BACKWARD_SMOOTHED || s->info.status != TG_STEP_SOLVED || is_inconsistent(w) ||
+    if (s->options.backward == TG_BACKWARD_SMOOTHED || s->info.status != TG_STEP_SOLVED || is_inconsistent(m, w) ||
         tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
@@ -140,7 +159,7 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
     if (s->options.backward == TG_BACKWARD_SMOOTHED && s->options.smooth_width > 0)
         smooth_points(m, w);
     TG_TRY(factor_islands(m, w));
-    make_label(w);
+    make_label(m, w);
     s->factored = true;
     return TG_OK;
 }

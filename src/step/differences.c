@@ -36,6 +36,7 @@ struct tg_differences
 #define X(type, name, count) type *name;
     TG_DIFFERENCES_FIELDS(X)
 #undef X
+    tg_cache start; /* impulses of the step itself, from which all others start: they hardly differ */
     tg_options options;
     tg_allocator allocator;
 };
@@ -47,6 +48,21 @@ static void place(tg_differences *d, const tg_model *m, tg_arena *arena)
 #define X(type, name, count) d->name = TG_TAKE(arena, type, count, #name);
     TG_DIFFERENCES_FIELDS(X)
 #undef X
+}
+
+/* room for every constraint that a step can have */
+static tg_status new_cache(tg_differences *d, tg_error *error)
+{
+    const tg_model *m = d->m;
+    int contacts;
+    tg_work_contacts(d->work, &contacts, NULL);
+    int room = contacts + m->nequality + m->nv + 2 * m->njoint + 3 * m->ntendon;
+    d->start.entry = tg_alloc(&d->allocator, sizeof(tg_cache_entry) * (size_t)room);
+    if (d->start.entry == NULL)
+        return tg_fail(error, TG_ERR_MEMORY, "tg_differences_create: no memory for the impulses of %d constraints",
+                       room);
+    d->start.capacity = room;
+    return TG_OK;
 }
 
 tg_status tg_differences_create(const tg_model *m, int contacts, tg_differences **out, tg_error *error)
@@ -68,6 +84,8 @@ tg_status tg_differences_create(const tg_model *m, int contacts, tg_differences 
     tg_status status = tg_params_create(m, &d->params, error);
     if (status == TG_OK)
         status = contacts > 0 ? tg_work_create_for(m, contacts, &d->work, error) : tg_work_create(m, &d->work, error);
+    if (status == TG_OK)
+        status = new_cache(d, error);
     if (status != TG_OK)
     {
         tg_differences_destroy(d);
@@ -82,6 +100,7 @@ void tg_differences_destroy(tg_differences *d)
     if (d == NULL)
         return;
     tg_allocator allocator = d->allocator;
+    tg_free(&allocator, d->start.entry);
     tg_work_destroy(d->work);
     tg_params_destroy(d->params);
     tg_free(&allocator, d);
@@ -101,6 +120,7 @@ typedef struct task
     const tg_cotangent *out;
     tg_options options;
     uint64_t signature, choices; /* of the step itself */
+    double middle;               /* its value */
     double noise;                /* of an evaluation: what rounding does to it */
     double largest;              /* derivative of its group so far */
     tg_differences_count count;
@@ -111,8 +131,7 @@ static tg_status take_step(task *t, const double *q, double dt, uint64_t *signat
     tg_differences *d = t->d;
     tg_options options = t->options;
     options.dt = dt;
-    tg_state in = {(double *)q, d->v, d->act, t->request->state->cache},
-             next = {d->q_next, d->v_next, d->act_next, NULL};
+    tg_state in = {(double *)q, d->v, d->act, &d->start}, next = {d->q_next, d->v_next, d->act_next, NULL};
     tg_control control = {d->u, d->tau, d->wrench};
     TG_TRY(tg_step(d->m, d->work, &options, &in, &control, &next, NULL));
     return tg_step_signature(d->m, d->work, signature);
@@ -138,7 +157,8 @@ typedef enum verdict
     TAKEN,
     SWITCHED,
     TIED,
-    OUTSIDE
+    OUTSIDE,
+    KINKED
 } verdict;
 
 static tg_status evaluate(task *t, const double *q, double dt, double *value, verdict *outcome)
@@ -203,6 +223,22 @@ typedef struct estimate
     double value, spread, rounding;
 } estimate;
 
+/* of a difference over h */
+static double rounding(const task *t, double h)
+{
+    return 2 * t->noise / h;
+}
+
+/* Second differences / h halve with h where the step is smooth. At a kink that no signature shows (a contact whose normal turns round, a
+ * bound at zero) both are the difference of the two slopes. */
+static bool is_kink(const task *t, const double value[4], double h)
+{
+    double wide = (value[0] - 2 * t->middle + value[1]) / h, narrow = (value[2] - 2 * t->middle + value[3]) / (h / 2);
+    double steepest = fmax(fabs(value[1] - t->middle), fabs(value[0] - t->middle)) / h;
+    double least = fmax(1e-6 * fmax(fmax(1, t->largest), steepest), 32 * t->noise / h);
+    return fabs(wide) > least && fabs(narrow) > least && fabs(wide - narrow) < 0.25 * fabs(wide);
+}
+
 static tg_status richardson(task *t, mover move, double *x, int index, double h, estimate *e)
 {
     double value[4] = {0};
@@ -210,9 +246,10 @@ static tg_status richardson(task *t, mover move, double *x, int index, double h,
     e->outcome = TAKEN;
     for (int i = 0; i < 4 && e->outcome == TAKEN; i++)
         TG_TRY(move(t, x, index, at[i], &value[i], &e->outcome));
+    e->outcome = e->outcome == TAKEN && is_kink(t, value, h) ? KINKED : e->outcome;
     double wide = (value[1] - value[0]) / (2 * h), narrow = (value[3] - value[2]) / h;
     e->value = e->outcome == TAKEN ? narrow + (narrow - wide) / 3 : NAN;
-    e->rounding = 2 * t->noise / h;
+    e->rounding = rounding(t, h);
     e->spread = e->outcome == TAKEN ? fmax(fabs(narrow - wide), e->rounding) : NAN;
     return TG_OK;
 }
@@ -252,6 +289,8 @@ static tg_status refine(task *t, mover move, double *x, int index, double h, est
     for (int i = 0; i < DISPLACEMENTS - 1 && !is_fine(t, best->spread, best->value); i++)
     {
         int k = order[i];
+        if (rounding(t, factor[k] * h) >= best->spread)
+            continue; /* cannot be better */
         TG_TRY(richardson(t, move, x, index, factor[k] * h, &all[k]));
         if (k > 0)
             prefer(&all[k - 1], &all[k], best);
@@ -276,22 +315,20 @@ static tg_status difference(task *t, mover move, double *x, int index, double h,
     t->count.switched += best.outcome == SWITCHED;
     t->count.tied += best.outcome == TIED;
     t->count.outside += best.outcome == OUTSIDE;
+    t->count.kinked += best.outcome == KINKED;
     return TG_OK;
 }
 
 /* ---- all numbers ---- */
 
-int tg_differences_stride(int n, int most)
+/* chosen: NULL, or not 0 where a number is wanted */
+static tg_status differences(task *t, mover move, double *x, int n, double h, const double *chosen, double *derivative,
+                             double *spread)
 {
-    return most > 0 && n > most ? (n + most - 1) / most : 1;
-}
-
-static tg_status differences(task *t, mover move, double *x, int n, double h, double *derivative, double *spread)
-{
-    int stride = tg_differences_stride(n, t->request->most), first = t->request->first % stride;
     t->largest = 0;
-    for (int i = first; derivative != NULL && i < n; i += stride)
-        TG_TRY(difference(t, move, x, i, h, &derivative[i], spread != NULL ? &spread[i] : NULL));
+    for (int i = 0; derivative != NULL && i < n; i++)
+        if (chosen == NULL || chosen[i] != 0)
+            TG_TRY(difference(t, move, x, i, h, &derivative[i], spread != NULL ? &spread[i] : NULL));
     return TG_OK;
 }
 
@@ -346,6 +383,31 @@ static void copy_or_zero(double *to, const double *from, int n)
         memset(to, 0, sizeof(double) * (size_t)n);
 }
 
+static void copy_cache(const tg_cache *from, tg_cache *to)
+{
+    to->count = from == NULL ? 0 : from->count < to->capacity ? from->count : to->capacity;
+    if (to->count > 0)
+        memcpy(to->entry, from->entry, sizeof *to->entry * (size_t)to->count);
+}
+
+/* The step from the caller's warm start. Its own impulses are that of all others, unless they lead elsewhere: Coulomb's law can have
+ * several solutions. */
+static tg_status find_start(task *t)
+{
+    tg_differences *d = t->d;
+    tg_state in = {d->q, d->v, d->act, t->request->state->cache}, next = {d->q_next, d->v_next, d->act_next, &d->start};
+    tg_control control = {d->u, d->tau, d->wrench};
+    uint64_t signature;
+    d->start.count = 0;
+    TG_TRY(tg_step(d->m, d->work, &t->options, &in, &control, &next, NULL));
+    TG_TRY(tg_step_signature(d->m, d->work, &signature));
+    TG_TRY(take_step(t, d->q, t->options.dt, &t->signature));
+    if (signature == t->signature)
+        return TG_OK;
+    copy_cache(t->request->state->cache, &d->start);
+    return take_step(t, d->q, t->options.dt, &t->signature);
+}
+
 static tg_status begin(task *t)
 {
     tg_differences *d = t->d;
@@ -365,9 +427,10 @@ static tg_status begin(task *t)
     t->options = r->options != NULL ? *r->options : tg_default_options();
     t->options.dt = t->options.dt > 0 ? t->options.dt : tg_model_timestep(m);
     t->options.energy = false;
-    TG_TRY(take_step(t, d->q, t->options.dt, &t->signature));
+    TG_TRY(find_start(t));
     tg_step_choices(d->work, &t->choices);
     memcpy(d->q_base, d->q_next, sizeof(double) * (size_t)m->nq);
+    t->middle = weigh(t);
     return TG_OK;
 }
 
@@ -410,12 +473,11 @@ tg_status tg_step_differences(const tg_model *m, tg_differences *d, const tg_dif
 {
     if (d == NULL)
         return TG_ERR_ARGUMENT;
-    if (m != d->m || request == NULL || request->state == NULL || request->first < 0 || out == NULL || in == NULL)
+    if (m != d->m || request == NULL || request->state == NULL || out == NULL || in == NULL)
         return tg_fail(&d->work->error, TG_ERR_ARGUMENT, "tg_step_differences: %s",
                        m != d->m                ? "d was created for another model"
                        : request == NULL        ? "request is NULL"
                        : request->state == NULL ? "request.state is NULL"
-                       : request->first < 0     ? "request.first is negative"
                        : out == NULL            ? "out is NULL"
                                                 : "in is NULL");
     task t = {.d = d, .request = request, .out = out};
@@ -424,17 +486,19 @@ tg_status tg_step_differences(const tg_model *m, tg_differences *d, const tg_dif
     TG_TRY(measure_noise(&t, true, &rough));
     TG_TRY(measure_noise(&t, false, &smooth));
     const tg_cotangent none = {0}, *apart = request->spread != NULL ? request->spread : &none;
+    const tg_cotangent *of = request->chosen != NULL ? request->chosen : &none;
+    int nwrench = 6 * m->nbody;
     double hu = 1e-6 * size_of(d->u, m->nu), htau = 1e-6 * size_of(d->tau, m->nv);
+    double hwrench = 1e-6 * size_of(d->wrench, nwrench);
     t.noise = rough;
-    TG_TRY(differences(&t, move_q, d->q, m->nv, 1e-7, in->q, apart->q));
+    TG_TRY(differences(&t, move_q, d->q, m->nv, 1e-7, of->q, in->q, apart->q));
     t.noise = smooth;
-    TG_TRY(differences(&t, move_number, d->v, m->nv, 1e-6, in->v, apart->v));
-    TG_TRY(differences(&t, move_number, d->act, m->na, 1e-6, in->act, apart->act));
-    TG_TRY(differences(&t, move_number, d->u, m->nu, hu, in->u, apart->u));
-    TG_TRY(differences(&t, move_number, d->tau, m->nv, htau, in->tau, apart->tau));
-    TG_TRY(differences(&t, move_number, d->wrench, 6 * m->nbody, 1e-6 * size_of(d->wrench, 6 * m->nbody), in->wrench,
-                       apart->wrench));
-    TG_TRY(differences(&t, move_dt, NULL, 1, 1e-5 * t.options.dt, in->dt, apart->dt));
+    TG_TRY(differences(&t, move_number, d->v, m->nv, 1e-6, of->v, in->v, apart->v));
+    TG_TRY(differences(&t, move_number, d->act, m->na, 1e-6, of->act, in->act, apart->act));
+    TG_TRY(differences(&t, move_number, d->u, m->nu, hu, of->u, in->u, apart->u));
+    TG_TRY(differences(&t, move_number, d->tau, m->nv, htau, of->tau, in->tau, apart->tau));
+    TG_TRY(differences(&t, move_number, d->wrench, nwrench, hwrench, of->wrench, in->wrench, apart->wrench));
+    TG_TRY(differences(&t, move_dt, NULL, 1, 1e-5 * t.options.dt, of->dt, in->dt, apart->dt));
     t.noise = rough;
     TG_TRY(param_differences(&t, in->params, apart->params));
     if (count != NULL)

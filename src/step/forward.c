@@ -35,7 +35,7 @@ bool tg_forward_fits(const tg_model *m, const tg_work *w)
 {
     bool fits = m->nv <= MOST_DOFS && w->rows->nrow <= MOST_ROWS;
     for (int i = 0; i < w->rows->nisland && fits; i++)
-        fits = w->step->implicit[i].form != TG_IMPLICIT_LARGE;
+        fits = w->step->implicit[i].form != TG_IMPLICIT_LARGE && !w->rows->island[i].restituted;
     return fits;
 }
 
@@ -204,6 +204,40 @@ static void add_friction(tg_forward *f, const group *g, const tg_rows_island *is
 
 /* ---- one group ---- */
 
+/* B S_v, S_v = J + what the rows have from the velocities at the start; most have nothing */
+static const double *velocity_equations(tg_forward *f, const group *g, const tg_rows_island *island,
+                                        const tg_implicit *implicit, bool more)
+{
+    if (!more)
+        return f->BJ;
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)island->rows * g->ld; i++)
+        f->S_v[i] += f->J[i];
+    tg_implicit_equations(implicit, g->n, f->S_v, g->ld, f->work, f->BS, g->ld);
+    return f->BS;
+}
+
+/* T = -A^-1 J^T C^T E^-1, transposed. BJA is there; where nothing slides, C = B and E is symmetric. */
+static void fill_responses(tg_forward *f, const group *g, const tg_implicit *implicit)
+{
+    int n = g->n, ld = g->ld, unknowns = implicit->unknowns;
+    if (tg_implicit_is_symmetric(implicit))
+        memcpy(f->T, f->BJA, sizeof(double) * (size_t)unknowns * (size_t)ld);
+    else
+    {
+        tg_implicit_impulses(implicit, n, f->J, ld, f->work, f->BS, ld);
+        tg_gemm_nn(unknowns, n, n, f->BS, ld, f->K, ld, TG_GEMM_SET, f->T, ld);
+    }
+    tg_implicit_responses(implicit, n, f->T, ld);
+}
+
+static bool any_slipping(const tg_forward *f, const tg_rows_island *island)
+{
+    for (int b = island->block; b < island->block + island->blocks; b++)
+        if (f->slipping[b])
+            return true;
+    return false;
+}
+
 /* T B S to the derivatives of v+ (mode: added or written), and T B J A^-1 to K */
 static void add_island(tg_forward *f, const group *g, int index, tg_gemm_mode mode)
 {
@@ -212,21 +246,21 @@ static void add_island(tg_forward *f, const group *g, int index, tg_gemm_mode mo
     int n = g->n, ld = g->ld, unknowns = implicit->unknowns;
     gather_jacobian(f, g, island, f->J);
     gather_rows(f, g, island->row, island->rows, f->sigma_q, f->S_q);
-    gather_rows(f, g, island->row, island->rows, f->sigma_v, f->S_v);
+    bool slipping = any_slipping(f, island), more = f->starts || implicit->turns || slipping;
+    if (f->starts)
+        gather_rows(f, g, island->row, island->rows, f->sigma_v, f->S_v);
+    else if (more)
+        tg_clear(f->S_v, island->rows, ld);
     if (implicit->turns)
         add_turned(f, g, island, implicit);
-    add_friction(f, g, island, implicit);
-    for (ptrdiff_t i = 0; i < (ptrdiff_t)island->rows * ld; i++)
-        f->S_v[i] += f->J[i];
+    if (slipping)
+        add_friction(f, g, island, implicit);
     tg_implicit_equations(implicit, n, f->J, ld, f->work, f->BJ, ld);
-    tg_implicit_impulses(implicit, n, f->J, ld, f->work, f->BS, ld);
     tg_gemm_nn(unknowns, n, n, f->BJ, ld, f->K, ld, TG_GEMM_SET, f->BJA, ld);
-    tg_gemm_nn(unknowns, n, n, f->BS, ld, f->K, ld, TG_GEMM_SET, f->T, ld);
-    tg_implicit_responses(implicit, n, f->T, ld);
+    fill_responses(f, g, implicit);
     tg_implicit_equations(implicit, n, f->S_q, ld, f->work, f->BS, ld);
     tg_gemm_tn(n, n, unknowns, f->T, ld, f->BS, ld, mode, g->next_q, g->ldr);
-    tg_implicit_equations(implicit, n, f->S_v, ld, f->work, f->BS, ld);
-    tg_gemm_tn(n, n, unknowns, f->T, ld, f->BS, ld, mode, g->next_v, g->ldr);
+    tg_gemm_tn(n, n, unknowns, f->T, ld, velocity_equations(f, g, island, implicit, more), ld, mode, g->next_v, g->ldr);
     tg_gemm_tn(n, n, unknowns, f->T, ld, f->BJA, ld, TG_GEMM_ADD, f->K, ld);
 }
 
@@ -312,20 +346,22 @@ static void clear_output(const tg_model *m, double *x)
         tg_clear(x, m->nv, m->nv);
 }
 
-static tg_forward *begin(const tg_model *m, tg_work *w)
+static tg_forward *begin(const tg_model *m, tg_work *w, bool by_u, bool by_act)
 {
     tg_forward *f = &w->step->matrices;
     f->m = m;
     f->w = w;
     f->s = w->step;
     f->dt = w->step->options.dt;
+    f->by_u = by_u;
+    f->by_act = by_act;
     tg_forward_forces(f);
     return f;
 }
 
 void tg_forward_matrices(const tg_model *m, tg_work *w, const tg_jacobian *j)
 {
-    tg_forward *f = begin(m, w);
+    tg_forward *f = begin(m, w, j->dv_du != NULL, j->dv_dact != NULL);
     clear_output(m, j->dv_dq);
     clear_output(m, j->dv_dv);
     clear_output(m, j->dv_dtau);
@@ -397,7 +433,7 @@ static tg_status impulse_change(tg_forward *f, const tg_cotangent *in, const dou
     memset(c.n, 0, sizeof(double) * (size_t)r->nrow);
     memset(c.l, 0, sizeof(double) * (size_t)r->nrow);
     add_rows(f, f->sigma_q, in->q, c.w);
-    add_rows(f, f->sigma_v, in->v, c.w);
+    add_rows(f, f->sigma_v, f->starts ? in->v : NULL, c.w);
     if (f->spreads)
     {
         add_rows(f, f->spread_q, in->q, c.n);
@@ -419,7 +455,7 @@ static tg_status impulse_change(tg_forward *f, const tg_cotangent *in, const dou
 
 tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, double *dv)
 {
-    tg_forward *f = begin(m, w);
+    tg_forward *f = begin(m, w, in->u != NULL, in->act != NULL);
     double *y = f->s->cotangent;
     for (int k = 0; k < m->nv; k++)
         y[k] = in->tau != NULL ? in->tau[k] : 0;

@@ -54,8 +54,10 @@ typedef struct tg_forward
     tg_work *w;
     struct tg_step_work *s;
     double dt;
-    int ldr;      /* of matrices with one row a dof, one column a row of the problem */
-    bool spreads; /* impulses of redundant rows turn with J */
+    int ldr;           /* of matrices with one row a dof, one column a row of the problem */
+    bool by_u, by_act; /* force_u, force_act are wanted */
+    bool starts;       /* rows depend on the velocities at the start: sigma_v is there */
+    bool spreads;      /* impulses of redundant rows turn with J */
 #define X(name, count) double *name;
     TG_FORWARD_ARRAYS(X)
 #undef X

@@ -33,6 +33,15 @@ static tg_twists spread_field(tg_forward *f)
     return (tg_twists){p, f->node_spread, f->along_spread};
 }
 
+/* whether rows depend on the velocities at the start, beside J v+ */
+static bool rows_start(const tg_rows *r)
+{
+    for (int i = 0; i < r->ntouch; i++)
+        if (tg_has_course(&r->touch[i].at) || r->touch[i].impact || r->touch[i].rebound)
+            return true;
+    return false;
+}
+
 static void constraint_forces(tg_forward *f)
 {
     const tg_model *m = f->m;
@@ -56,8 +65,10 @@ static void constraint_forces(tg_forward *f)
                          .slipping = f->slipping,
                          .ld = f->ldr,
                          .settings = &f->s->settings};
+    f->starts = rows_start(f->w->rows);
     tg_clear(f->sigma_q, m->nv, f->ldr);
-    tg_clear(f->sigma_v, m->nv, f->ldr);
+    if (f->starts)
+        tg_clear(f->sigma_v, m->nv, f->ldr);
     if (f->spreads)
     {
         tg_clear(f->spread_q, m->nv, f->ldr);
@@ -88,7 +99,8 @@ static void wrench_forces(tg_forward *f)
 static void implicit_actuators(tg_forward *f)
 {
     const tg_model *m = f->m;
-    for (int i = 0; i < m->nu && f->s->options.implicit_actuators == TG_ON; i++)
+    bool any = f->s->options.implicit_actuators == TG_ON && (f->by_u || f->by_act);
+    for (int i = 0; i < m->nu && any; i++)
     {
         tg_actuator_damping d = tg_implicit_damping_of(m, f->w, i);
         double by_act, by_u;
@@ -97,8 +109,9 @@ static void implicit_actuators(tg_forward *f)
         tg_signal_derivatives(m, f->w, i, &d.drive, &by_act, &by_u);
         double gain = TG_PARAM(f->w->params, actuator_gain)[3 * i + 2];
         double factor = d.gear * d.gear * gain * (f->s->v_next[d.dof] - f->s->v[d.dof]);
-        f->force_u[d.dof * m->nu + i] += factor * by_u;
-        if (m->actuator_act[i] >= 0)
+        if (f->by_u)
+            f->force_u[d.dof * m->nu + i] += factor * by_u;
+        if (f->by_act && m->actuator_act[i] >= 0)
             f->force_act[d.dof * m->na + m->actuator_act[i]] += factor * by_act;
     }
 }
@@ -119,10 +132,11 @@ void tg_forward_forces(tg_forward *f)
     wrench_forces(f);
     tg_add_newton_euler_derivatives(m, f->w, -1, acted ? f->stiffness : NULL, f->force_q, f->force_v);
     tg_add_passive_derivatives(m, f->w, s->q, s->v, f->force_q, f->force_v);
-    tg_actuation_deriv actuators = {f->force_q, f->force_v, f->force_act, f->force_u};
+    tg_actuation_deriv actuators = {f->force_q, f->force_v, f->by_act ? f->force_act : NULL,
+                                    f->by_u ? f->force_u : NULL};
     if (m->nu > 0)
-        tg_add_actuation_derivatives(m, f->w, s->q, s->v, s->act, s->u, f->dt, &actuators);
+        tg_add_actuation_derivatives(m, f->w, s->q, s->v, s->act, s->u, f->dt, s->drive, &actuators);
     implicit_actuators(f);
-    for (int k = 0; k < m->nv; k++)
+    for (int k = 0; k < m->nv && s->options.implicit_springs; k++)
         f->force_v[k * m->nv + k] -= tg_implicit_spring_of(m, f->w, k) * f->dt;
 }

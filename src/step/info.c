@@ -161,6 +161,16 @@ static bool push_is_full(const tg_work *w, const tg_constraint *c)
     return overlaps && s->push_gain * sqrt(sum) >= s->push_speed * s->dt;
 }
 
+/* what a block does in Poisson's two phases */
+static uint64_t phases_of(const tg_rows *r, const tg_constraint *c, int block)
+{
+    const double *L = r->compressed + c->row, *sigma = r->compressed_sigma + c->row;
+    double slip = 0;
+    for (int i = c->source == TG_SOURCE_CONTACT ? 1 : 0; i < c->rows; i++)
+        slip = fmax(slip, fabs(sigma[i]));
+    return r->leaves[block] + 2u * (L[0] > 0) + 4u * (slip >= 1e-7);
+}
+
 static uint64_t constraint_signature(const tg_work *w, int block)
 {
     const tg_rows *r = w->rows;
@@ -170,6 +180,8 @@ static uint64_t constraint_signature(const tg_work *w, int block)
     hash = mix(hash, mode->mode != TG_MODE_BREAKING && push_is_full(w, c));
     if (c->source == TG_SOURCE_CONTACT)
         hash = mix(hash, r->touch[c->index].impact + 2u * r->touch[c->index].rebound);
+    if (r->island[r->tree_island[r->part[c->part].tree]].restituted)
+        hash = mix(hash, phases_of(r, c, block));
     return hash;
 }
 
@@ -195,7 +207,7 @@ tg_status tg_step_signature(const tg_model *m, tg_work *w, uint64_t *signature)
     for (int b = 0; b < w->rows->nblock; b++)
         hash = mix(hash, constraint_signature(w, b));
     for (int i = 0; i < w->rows->nisland; i++)
-        hash = mix(hash, w->rows->island[i].relaxed);
+        hash = mix(mix(hash, w->rows->island[i].relaxed), (uint64_t)w->rows->island[i].redundant);
     *signature = hash;
     return TG_OK;
 }

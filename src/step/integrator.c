@@ -64,43 +64,45 @@ void tg_integrator_reverse(const tg_model *m, const tg_work *w, const double *g_
     }
 }
 
-/* rows first .. first + 2 = D_w dt dv, and D_q in their own columns */
-static void rotation_rows(const rotation *r, double dt, int first, int columns, bool of_q, const double *dv, double *dq)
+/* rows first .. first + 2 <- D_w times them, and D_q in their own columns */
+static void rotation_rows(const rotation *r, int first, int columns, bool of_q, double *dq)
 {
-    const double *in = dv + (ptrdiff_t)first * columns;
-    double *out = dq + (ptrdiff_t)first * columns;
+    double *row = dq + (ptrdiff_t)first * columns;
     for (int k = 0; k < columns; k++)
     {
-        double x = dt * in[k], y = dt * in[columns + k], z = dt * in[2 * columns + k];
+        double x = row[k], y = row[columns + k], z = row[2 * columns + k];
         for (int i = 0; i < 3; i++)
-            out[i * columns + k] = r->D_w[3 * i] * x + r->D_w[3 * i + 1] * y + r->D_w[3 * i + 2] * z;
+            row[i * columns + k] = r->D_w[3 * i] * x + r->D_w[3 * i + 1] * y + r->D_w[3 * i + 2] * z;
     }
     for (int i = 0; i < 3 && of_q; i++)
         for (int k = 0; k < 3; k++)
-            out[i * columns + first + k] += r->D_q[3 * i + k];
+            row[i * columns + first + k] += r->D_q[3 * i + k];
+}
+
+/* out = factor in, four at a time; the two may be the same */
+static void scale(ptrdiff_t n, double factor, const double *in, double *out)
+{
+    ptrdiff_t k = 0;
+    for (; k + V4_LANES <= n; k += V4_LANES)
+        v4_storeu(out + k, v4_splat(factor) * v4_loadu(in + k));
+    for (; k < n; k++)
+        out[k] = factor * in[k];
 }
 
 void tg_integrator_forward(const tg_model *m, const tg_work *w, int columns, bool of_q, const double *dv, double *dq)
 {
     const tg_step_work *s = w->step;
-    double dt = s->options.dt;
+    scale((ptrdiff_t)m->nv * columns, s->options.dt, dv, dq);
     for (int j = 0; j < m->njoint; j++)
     {
         bool turns;
         int dof = m->joint_dof[j], linear = linear_dofs(m, j, &turns);
-        for (int i = dof; i < dof + linear; i++)
-        {
-            const double *in = dv + (ptrdiff_t)i * columns;
-            double *row = dq + (ptrdiff_t)i * columns;
-            for (int k = 0; k < columns; k++)
-                row[k] = dt * in[k];
-            if (of_q)
-                row[i] += 1;
-        }
+        for (int i = dof; i < dof + linear && of_q; i++)
+            dq[(ptrdiff_t)i * columns + i] += 1;
         if (!turns)
             continue;
         rotation r = rotation_of(s, dof + linear);
-        rotation_rows(&r, dt, dof + linear, columns, of_q, dv, dq);
+        rotation_rows(&r, dof + linear, columns, of_q, dq);
     }
 }
 

@@ -4,7 +4,8 @@
 #include "contact/large.h"
 #include "step/step.h"
 
-void tg_step_assemble(const tg_model *m, tg_work *w)
+/* from the list of constraints to the problem of every island */
+static void assemble(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     tg_make_islands(m, w);
@@ -14,38 +15,40 @@ void tg_step_assemble(const tg_model *m, tg_work *w)
     tg_fill_delassus(m, w, s->options.dt);
     tg_apply_laws(m, w, s->v, s->v_free, &s->settings);
     if (m->nequality > 0)
-        tg_make_consistent(w->rows);
+        tg_make_consistent(m, w->rows);
 }
 
 tg_status tg_step_problem(const tg_model *m, tg_work *w, const tg_cache *cache)
 {
     tg_step_work *s = w->step;
     TG_TRY(tg_list_constraints(m, w, s->q, s->v, s->v_free, &s->settings));
-    tg_step_assemble(m, w);
+    assemble(m, w);
     if (w->rows->nrow > 0)
         tg_cache_read(w, cache);
     return TG_OK;
 }
 
 /* Islands that are large but not too large for dense matrices are solved in velocity space first, which is quicker where their modes must be found; from there the
- * dense solver selects, so that the step is a function of its inputs. */
+ * dense solver selects, so that the step is a function of its inputs. What comes from nothing is that already. */
 static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
     const tg_options *o = &w->step->options;
     bool dense = tg_island_is_dense(r, island), any = strcmp(o->solver, "newton") == 0 || !dense;
-    if (island->sparse && !island->filled && any)
-    {
-        tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance);
-        if (!dense)
-            return TG_OK;
-        if (island->result.status == TG_SOLVE_SOLVED)
-            memcpy(r->warm + island->row, r->L + island->row, sizeof(double) * (size_t)island->rows);
-    }
-    tg_need_delassus(m, w, island);
     tg_solve_options options = tg_solve_default();
     options.solver = o->solver;
     options.tolerance = o->tolerance;
+    if (island->sparse && !island->filled && any)
+    {
+        bool alone = tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance);
+        if (!dense)
+            return TG_OK;
+        bool solved = island->result.status == TG_SOLVE_SOLVED;
+        options.brief = solved && alone;
+        if (solved)
+            memcpy(r->warm + island->row, r->L + island->row, sizeof(double) * (size_t)island->rows);
+    }
+    tg_need_delassus(m, w, island);
     tg_island problem = tg_island_problem(r, island);
     return tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,
                            &w->error);
@@ -53,7 +56,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
 
 /* Overlaps that cannot all be pushed out (a body wedged between two others, a limit that forbids the way out) make a
  * problem without solution: J_N v+ >= -b_N contradict each other. Without the push, v+ = 0 is feasible. */
-bool tg_step_drop_push(tg_rows *r, tg_rows_island *island)
+static bool drop_push(tg_rows *r, tg_rows_island *island)
 {
     for (int i = island->row; i < island->row + island->rows; i++)
         island->relaxed = island->relaxed || r->bias[i] < 0;
@@ -73,9 +76,10 @@ static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *isl
 {
     tg_rows *r = w->rows;
     TG_TRY(run_solver(m, w, island));
-    if (island->result.status == TG_SOLVE_SOLVED || !tg_step_drop_push(r, island))
-        return TG_OK;
-    return run_solver(m, w, island);
+    if (island->result.status != TG_SOLVE_SOLVED && drop_push(r, island))
+        TG_TRY(run_solver(m, w, island));
+    tg_select_consistent(m, r, island);
+    return TG_OK;
 }
 
 tg_status tg_step_solve(const tg_model *m, tg_work *w)

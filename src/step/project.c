@@ -16,8 +16,9 @@
 #include "step/step.h"
 
 static const int most_rounds = 10;
-static const double rounding = 1e-14;  /* of Phi, relative to where the loops are (m, at least 1) */
-static const double redundant = 1e-12; /* relative size of a pivot of J M^-1 J^T that counts as zero */
+static const double rounding = 1e-14; /* of Phi, relative to where the loops are (m, at least 1) */
+static const double redundant =
+    1e-8; /* relative size of a pivot of J M^-1 J^T that counts as zero: where a loop is stretched, it stays as it is */
 
 /* ---- memory ---- */
 
@@ -72,20 +73,31 @@ static double place_loops(const tg_model *m, tg_work *w, const double *q)
     for (int i = 0; i < r->nrow; i++)
         error = fmax(error, fabs(r->phi[i]));
     for (int i = 0; i < r->nbond; i++)
-        extent = fmax(extent, sqrt(v4_dot(r->bond[i].point[0], r->bond[i].point[0])));
+        extent = fmax(extent, sqrt(v4_dot(r->bond[i].anchor, r->bond[i].anchor)));
     return error / extent;
 }
 
-/* Rows that nothing can move are left out; the others get a unit diagonal, because metres and radians mix. */
-static void scale_rows(int n, double *G, int ld, double *scale)
+/* three rows that belong together (a position, a rotation) get the same scale, because their axes mean nothing */
+static void scale_together(int count, const double *G, int ld, double *scale)
 {
     double largest = 0;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < count; i++)
         largest = fmax(largest, G[(ptrdiff_t)i * ld + i]);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < count; i++)
+        scale[i] = largest > 0 ? 1 / sqrt(largest) : 0;
+}
+
+/* Rows get a diagonal of about one, because metres and radians mix; those that nothing can move are left out. */
+static void scale_rows(const tg_rows *r, const tg_rows_island *island, double *scale)
+{
+    int n = island->rows, ld = v4_pad(n);
+    double *G = r->G + island->G;
+    for (int b = island->block; b < island->block + island->blocks; b++)
     {
-        double d = G[(ptrdiff_t)i * ld + i];
-        scale[i] = d > redundant * largest ? 1 / sqrt(d) : 0;
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        int together = c->rows < 3 ? 1 : 3;
+        for (int i = c->row - island->row; i < c->row - island->row + c->rows; i += together)
+            scale_together(together, G + (ptrdiff_t)i * (ld + 1), ld, scale + i);
     }
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
@@ -105,9 +117,8 @@ static tg_status factor_loops(const tg_model *m, tg_work *w, fit *f)
         if (!tg_island_is_dense(r, island))
             return tg_fail(&w->error, TG_ERR_CAPACITY, "options.project: %d rows of equalities are coupled; at most %d",
                            n, r->capacity.island_rows);
-        double *G = r->G + island->G;
-        scale_rows(n, G, ld, f->scale + row);
-        f->rank[row] = tg_qr(n, n, G, ld, f->tau + row, f->order + row, redundant, f->work);
+        scale_rows(r, island, f->scale + row);
+        f->rank[row] = tg_qr(n, n, r->G + island->G, ld, f->tau + row, f->order + row, redundant, f->work);
     }
     return TG_OK;
 }
@@ -232,7 +243,7 @@ static void errors_reverse(const tg_model *m, tg_work *w, const double *gphi, do
     g.params = params;
     tg_adjoint_begin(m, w, zero);
     tg_rows_reverse(m, w, s->q_next, &(tg_row_term){TG_ROW_FIELD_Y, zero, zero}, 1, gphi, NULL, s->options.dt, &gdt, g);
-    tg_adjoint_end(m, w, s->q_next, false, g.q, g.v, g.a, params);
+    tg_adjoint_end(m, w, s->q_next, &(tg_adjoint_fields){.v = zero, .y = zero}, g.q, g.v, g.a, params);
 }
 
 /* gphi = -G^+ J A^-1 g; g <- g + J^T gphi */

@@ -1,21 +1,96 @@
 /* What a tape keeps of a step, and how the step comes back from it.
  *
- * A record: its numbers, forces and velocities of the smooth part, the results of islands, modes, impulses L and velocities sigma of all rows,
- * then the contact points. Of a point only what its kind has is kept. */
+ * A record is a copy of arrays of the workspace: forces and velocities of the smooth part; constraints, islands, laws, modes, impulses and
+ * velocities of the contact problem; of every contact point what its kind has; and the matrices, if they do not take much room: factors of the
+ * mass matrix, Y and G (contact/rows.h). What is not kept is computed again, from the same numbers in the same way. */
+#include "dynamics/actuation.h"
+#include "dynamics/crba.h"
+#include "dynamics/kinematics.h"
 #include "dynamics/tendon.h"
 #include "step/step.h"
 
+static const size_t most_matrices = (size_t)48 * 1024; /* bytes */
+
 typedef struct header
 {
-    int touches, constraints, rows, blocks, islands;
+    int touches, bonds, constraints, parts, rows, blocks, islands, columns;
+    size_t jacobian, delassus; /* numbers of Y and G */
+    bool matrices;             /* are kept */
+    bool poisson;              /* an island was restituted */
+    double dt;
     tg_info info;
 } header;
 
-typedef struct kept_island
+/* An array of the workspace. */
+typedef struct piece
 {
-    bool relaxed;
-    tg_solve_result result;
-} kept_island;
+    void *at;
+    size_t bytes;
+} piece;
+
+enum
+{
+    ARRAYS = 24,
+    MATRICES = 5
+};
+
+#define PIECE(array, count)                                                                                            \
+    {                                                                                                                  \
+        (array), sizeof *(array) * (size_t)(count)                                                                     \
+    }
+
+static void list_arrays(const tg_work *w, const header *h, piece out[ARRAYS])
+{
+    const tg_model *m = w->model;
+    const tg_step_work *s = w->step;
+    const tg_rows *r = w->rows;
+    const piece all[ARRAYS] = {
+        PIECE(s->force, m->nv),
+        PIECE(s->v_free, m->nv),
+        PIECE(s->extra, m->nv),
+        PIECE(s->drive, m->nu),
+        PIECE(r->bond, h->bonds),
+        PIECE(r->constraint, h->constraints),
+        PIECE(r->part, h->parts),
+        PIECE(r->order, h->blocks),
+        PIECE(r->block, h->blocks),
+        PIECE(r->mode, h->blocks),
+        PIECE(r->island, h->islands),
+        PIECE(r->tree_island, m->ntree),
+        PIECE(r->tree_columns, m->ntree),
+        PIECE(r->tree_start, m->ntree + 1),
+        PIECE(r->tree_column, m->ntree),
+        PIECE(r->column_row, h->columns),
+        PIECE(r->phi, h->rows),
+        PIECE(r->speed, h->rows),
+        PIECE(r->g, h->rows),
+        PIECE(r->L, h->rows),
+        PIECE(r->sigma, h->rows),
+        PIECE(r->compressed, h->poisson ? h->rows : 0),
+        PIECE(r->compressed_sigma, h->poisson ? h->rows : 0),
+        PIECE(r->leaves, h->poisson ? h->blocks : 0),
+    };
+    memcpy(out, all, sizeof all);
+}
+
+static void list_matrices(const tg_work *w, const header *h, piece out[MATRICES])
+{
+    const tg_model *m = w->model;
+    const tg_rows *r = w->rows;
+    const piece all[MATRICES] = {PIECE(w->M, m->nmatrix), PIECE(w->dinv, m->nv), PIECE(r->root_d, m->nv),
+                                 PIECE(r->Y, h->jacobian), PIECE(r->G, h->delassus)};
+    memcpy(out, all, sizeof all);
+}
+
+static size_t bytes_of(const piece *p, int count)
+{
+    size_t sum = 0;
+    for (int i = 0; i < count; i++)
+        sum += p[i].bytes;
+    return sum;
+}
+
+/* ---- contact points ---- */
 
 /* bytes of a contact point that its kind has a use for */
 static size_t point_bytes(const tg_contact_point *c)
@@ -25,15 +100,48 @@ static size_t point_bytes(const tg_contact_point *c)
     return c->kind == TG_POINT_WITNESS ? offsetof(tg_contact_point, incident_edge) : offsetof(tg_contact_point, course);
 }
 
+/* what a touch has behind its point */
+static const size_t rest_bytes = sizeof(tg_touch) - offsetof(tg_touch, bond);
+
 /* ---- to the record ---- */
+
+static header header_of(const tg_work *w)
+{
+    const tg_rows *r = w->rows;
+    header h = {.touches = r->ntouch,
+                .bonds = r->nbond,
+                .constraints = r->nconstraint,
+                .parts = r->npart,
+                .rows = r->nrow,
+                .blocks = r->nblock,
+                .islands = r->nisland,
+                .matrices = true,
+                .dt = r->dt,
+                .info = w->step->info};
+    for (int t = 0; t < w->model->ntree; t++)
+        h.columns += r->tree_columns[t];
+    for (int i = 0; i < r->nisland; i++)
+    {
+        h.delassus += (size_t)r->island[i].rows * (size_t)v4_pad(r->island[i].rows);
+        h.matrices = h.matrices && r->island[i].filled;
+        h.poisson = h.poisson || r->island[i].restituted;
+    }
+    h.jacobian = r->tree_start[w->model->ntree];
+    piece matrix[MATRICES];
+    list_matrices(w, &h, matrix);
+    h.matrices = h.matrices && bytes_of(matrix, MATRICES) <= most_matrices;
+    return h;
+}
 
 size_t tg_step_record_bytes(const tg_work *w)
 {
-    const tg_rows *r = w->rows;
-    size_t bytes = sizeof(header) + sizeof(kept_island) * (size_t)r->nisland +
-                   sizeof(tg_block_mode) * (size_t)r->nblock + 2 * sizeof(double) * (size_t)(r->nrow + w->model->nv);
-    for (int i = 0; i < r->ntouch; i++)
-        bytes += sizeof(size_t) + sizeof(tg_geom_pair) + point_bytes(&r->touch[i].at);
+    header h = header_of(w);
+    piece array[ARRAYS], matrix[MATRICES];
+    list_arrays(w, &h, array);
+    list_matrices(w, &h, matrix);
+    size_t bytes = sizeof h + bytes_of(array, ARRAYS) + (h.matrices ? bytes_of(matrix, MATRICES) : 0);
+    for (int i = 0; i < h.touches; i++)
+        bytes += sizeof(size_t) + point_bytes(&w->rows->touch[i].at) + rest_bytes;
     return bytes;
 }
 
@@ -44,28 +152,42 @@ static void put(unsigned char **to, const void *from, size_t bytes)
     *to += bytes;
 }
 
+static void put_all(unsigned char **to, const piece *p, int count)
+{
+    for (int i = 0; i < count; i++)
+        put(to, p[i].at, p[i].bytes);
+}
+
 void tg_step_record(const tg_work *w, unsigned char *to)
 {
-    const tg_rows *r = w->rows;
-    header h = {r->ntouch, r->nconstraint, r->nrow, r->nblock, r->nisland, w->step->info};
+    header h = header_of(w);
+    piece array[ARRAYS], matrix[MATRICES];
+    list_arrays(w, &h, array);
+    list_matrices(w, &h, matrix);
     put(&to, &h, sizeof h);
-    put(&to, w->step->force, sizeof(double) * (size_t)w->model->nv);
-    put(&to, w->step->v_free, sizeof(double) * (size_t)w->model->nv);
-    for (int i = 0; i < r->nisland; i++)
+    put_all(&to, array, ARRAYS);
+    for (int i = 0; i < h.touches; i++)
     {
-        kept_island k = {r->island[i].relaxed, r->island[i].result};
-        put(&to, &k, sizeof k);
-    }
-    put(&to, r->mode, sizeof *r->mode * (size_t)r->nblock);
-    put(&to, r->L, sizeof *r->L * (size_t)r->nrow);
-    put(&to, r->sigma, sizeof *r->sigma * (size_t)r->nrow);
-    for (int i = 0; i < r->ntouch; i++)
-    {
-        size_t bytes = point_bytes(&r->touch[i].at);
+        const tg_touch *t = &w->rows->touch[i];
+        size_t bytes = point_bytes(&t->at);
         put(&to, &bytes, sizeof bytes);
-        put(&to, &r->touch[i].pair, sizeof r->touch[i].pair);
-        put(&to, &r->touch[i].at, bytes);
+        put(&to, &t->at, bytes);
+        put(&to, &t->bond, rest_bytes);
     }
+    if (h.matrices)
+        put_all(&to, matrix, MATRICES);
+}
+
+/* half a dozen contacts with friction */
+size_t tg_step_record_foreseen(const tg_model *m)
+{
+    size_t contacts = (size_t)(tg_default_contacts(m) < 6 ? tg_default_contacts(m) : 6), rows = 3 * contacts;
+    size_t nv = (size_t)m->nv, matrices = (size_t)m->nmatrix + 2 * nv + rows * nv + rows * (rows + 2);
+    size_t touch = offsetof(tg_contact_point, incident_edge) + rest_bytes + sizeof(tg_constraint) + sizeof(tg_block) +
+                   sizeof(tg_block_mode) + 256;
+    matrices = sizeof(double) * matrices < most_matrices ? sizeof(double) * matrices : 0;
+    return 1024 + contacts * touch + 4 * sizeof(double) * nv + sizeof(tg_drive) * (size_t)m->nu +
+           64 * (size_t)m->ntree + 64 * (size_t)(m->nequality + m->nv + m->ntendon) + matrices;
 }
 
 /* ---- from the record ---- */
@@ -77,75 +199,126 @@ static void get(void *to, const unsigned char **from, size_t bytes)
     *from += bytes;
 }
 
+static void get_all(const piece *p, int count, const unsigned char **from)
+{
+    for (int i = 0; i < count; i++)
+        get(p[i].at, from, p[i].bytes);
+}
+
+static void get_counts(tg_rows *r, const header *h)
+{
+    r->ntouch = r->needed = h->touches;
+    r->nbond = h->bonds;
+    r->nconstraint = h->constraints;
+    r->npart = h->parts;
+    r->nrow = h->rows;
+    r->nblock = h->blocks;
+    r->nisland = h->islands;
+    r->dt = h->dt;
+    r->large_factors = -1;
+}
+
 /* The contact points, and where the geoms are whose places count: all, or those of points that depend on where their geoms will be. */
-static void list_points(const tg_model *m, tg_work *w, const unsigned char *from, int count, bool geoms)
+static void get_touches(const tg_model *m, tg_work *w, const unsigned char **from, bool geoms)
 {
     tg_geom_pair placed = {-1, -1}; /* points of a pair follow each other */
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < w->rows->ntouch; i++)
     {
+        tg_touch *t = &w->rows->touch[i];
         size_t bytes;
-        tg_geom_pair pair;
-        tg_contact_point at;
-        get(&bytes, &from, sizeof bytes);
-        get(&pair, &from, sizeof pair);
-        get(&at, &from, bytes);
-        tg_list_touch(m, w, pair, &at);
-        if ((geoms || tg_has_course(&at)) && (pair.first != placed.first || pair.second != placed.second))
+        get(&bytes, from, sizeof bytes);
+        get(&t->at, from, bytes);
+        get(&t->bond, from, rest_bytes);
+        if ((geoms || tg_has_course(&t->at)) && (t->pair.first != placed.first || t->pair.second != placed.second))
         {
-            tg_space_update_pair(m, w, pair);
-            placed = pair;
+            tg_space_update_pair(m, w, t->pair);
+            placed = t->pair;
         }
     }
 }
 
-static void copy_solution(tg_work *w, const header *h, const unsigned char *from)
+static tg_status make_matrices(const tg_model *m, tg_work *w)
 {
-    tg_rows *r = w->rows;
-    for (int i = 0; i < h->islands; i++)
-    {
-        kept_island k;
-        get(&k, &from, sizeof k);
-        if (k.relaxed)
-            tg_step_drop_push(r, &r->island[i]);
-        r->island[i].result = k.result;
-    }
-    get(r->mode, &from, sizeof *r->mode * (size_t)h->blocks);
-    get(r->L, &from, sizeof *r->L * (size_t)h->rows);
-    get(r->sigma, &from, sizeof *r->sigma * (size_t)h->rows);
+    tg_step_work *s = w->step;
+    TG_TRY(tg_factor_mass(m, w, s->extra));
+    for (int i = 0; i < w->rows->nisland; i++)
+        w->rows->island[i].filled = false;
+    if (w->rows->nrow == 0)
+        return TG_OK;
+    tg_fill_jacobian(m, w, s->q);
+    tg_fill_delassus(m, w, s->options.dt);
+    return TG_OK;
+}
+
+/* what forward mode needs beside the matrices of the record */
+static void make_columns(const tg_model *m, tg_work *w)
+{
+    tg_composites(m, w);
+    if (w->rows->nrow > 0)
+        tg_fill_jacobian(m, w, w->step->q);
+}
+
+static void copy(double *to, const double *from, int n)
+{
+    if (from == NULL)
+        memset(to, 0, sizeof(double) * (size_t)n);
+    else if (n > 0)
+        memcpy(to, from, sizeof(double) * (size_t)n);
+}
+
+/* what the step has checked */
+static void copy_inputs(const tg_model *m, tg_step_work *s, const tg_state *in, const tg_control *control)
+{
+    copy(s->q, in->q, m->nq);
+    copy(s->v, in->v, m->nv);
+    copy(s->act, in->act, m->na);
+    copy(s->u, control->u, m->nu);
+    copy(s->tau, control->tau, m->nv);
+    s->has_wrench = false;
 }
 
 static void copy_next(const tg_model *m, tg_step_work *s, const tg_state *next)
 {
-    memcpy(s->q_next, next->q, sizeof(double) * (size_t)m->nq);
-    memcpy(s->v_next, next->v, sizeof(double) * (size_t)m->nv);
-    if (m->na > 0)
-        memcpy(s->act_next, next->act, sizeof(double) * (size_t)m->na);
+    copy(s->q_next, next->q, m->nq);
+    copy(s->v_next, next->v, m->nv);
+    copy(s->act_next, next->act, m->na);
 }
 
-tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_options *options, const tg_state *in,
-                          const tg_control *control, const tg_state *next, const unsigned char *record, bool geoms)
+static void place(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    tg_position_stage(m, w, s->q);
+    if (m->nu > 0)
+        tg_transmissions(m, w, s->q);
+    else
+        tg_tendons(m, w, s->q);
+    tg_node_twists(m, w, s->v, w->V);
+    w->stage = TG_STAGE_VELOCITY;
+    s->placement = w->placement;
+}
+
+tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, const tg_control *control,
+                          const tg_state *next, const unsigned char *record, tg_restore_use use)
 {
     tg_step_work *s = w->step;
     header h;
+    piece array[ARRAYS], matrix[MATRICES];
     get(&h, &record, sizeof h);
     s->done = s->modes = s->factored = false;
-    TG_TRY(tg_step_options(m, w, options));
-    TG_TRY(tg_step_inputs(m, w, in, control));
-    TG_TRY(tg_step_stages(m, w));
-    if (m->ntendon > 0 && m->nu == 0)
-        tg_tendons(m, w, s->q);
-    get(s->force, &record, sizeof(double) * (size_t)m->nv);
-    get(s->v_free, &record, sizeof(double) * (size_t)m->nv);
-    s->placement = w->placement;
-    size_t solution = sizeof(kept_island) * (size_t)h.islands + sizeof(tg_block_mode) * (size_t)h.blocks +
-                      2 * sizeof(double) * (size_t)h.rows;
-    if (h.constraints > h.touches)
-        tg_list_joints(m, w, s->q, s->v, s->v_free, &s->settings);
+    s->use = TG_IMPLICIT_MOTION;
+    copy_inputs(m, s, in, control);
+    place(m, w);
+    list_arrays(w, &h, array);
+    list_matrices(w, &h, matrix);
+    get_counts(w->rows, &h);
+    get_all(array, ARRAYS, &record);
+    get_touches(m, w, &record, use != TG_RESTORE_STATES);
+    if (h.matrices)
+        get_all(matrix, MATRICES, &record);
     else
-        tg_list_nothing(w);
-    list_points(m, w, record + solution, h.touches, geoms);
-    tg_step_assemble(m, w);
-    copy_solution(w, &h, record);
+        TG_TRY(make_matrices(m, w));
+    if (h.matrices && use == TG_RESTORE_COLUMNS)
+        make_columns(m, w);
     copy_next(m, s, next);
     s->info = h.info;
     s->done = s->modes = true;

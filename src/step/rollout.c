@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "math/lanes.h"
 #include "step/step.h"
 
 /* Memory for records; more is taken when a rollout has more contacts than were foreseen, and kept for the next. */
@@ -143,13 +144,6 @@ static void clear_records(tg_tape *t)
     memset(t->record, 0, sizeof *t->record * (size_t)t->length);
 }
 
-/* bytes a step that are foreseen for records: a dozen contacts, every joint at a limit or with dry friction */
-static size_t usual_record(const tg_model *m)
-{
-    int contacts = tg_default_contacts(m), few = contacts < 12 ? contacts : 12;
-    return 512 + (size_t)few * (sizeof(tg_touch) / 2) + 64 * (size_t)(m->nequality + m->nv + m->ntendon);
-}
-
 tg_status tg_tape_create(const tg_model *m, int steps, bool checkpoints, tg_tape **out, tg_error *error)
 {
     if (m == NULL || out == NULL)
@@ -169,7 +163,7 @@ tg_status tg_tape_create(const tg_model *m, int steps, bool checkpoints, tg_tape
     tg_tape *t = TG_TAKE(&arena, tg_tape, 1, "tape");
     *t = plan;
     place(t, &arena);
-    size_t records = rounded(usual_record(m)) * (size_t)t->length;
+    size_t records = rounded(tg_step_record_foreseen(m)) * (size_t)t->length;
     if (add_chunk(t, records) == NULL)
     {
         tg_tape_destroy(t);
@@ -245,11 +239,13 @@ static tg_status step_at(const tg_model *m, tg_work *w, tg_tape *t, int step, bo
 }
 
 /* the step as it was taken */
-static tg_status restore_step(const tg_model *m, tg_work *w, tg_tape *t, int step, bool geoms)
+static tg_status restore_step(const tg_model *m, tg_work *w, tg_tape *t, int step, tg_restore_use use)
 {
     tg_control control = control_of(m, &t->controls, step);
-    return tg_step_restore(m, w, &t->options, &t->state[step % t->length], &control, next_of(t, step),
-                           t->record[step % t->length], geoms || t->options.backward == TG_BACKWARD_SMOOTHED);
+    if (use == TG_RESTORE_STATES && t->options.backward == TG_BACKWARD_SMOOTHED)
+        use = TG_RESTORE_PARAMETERS;
+    return tg_step_restore(m, w, &t->state[step % t->length], &control, next_of(t, step), t->record[step % t->length],
+                           use);
 }
 
 static void keep_row(double *rows, int row, const double *x, int n)
@@ -374,21 +370,22 @@ static void worse_label(tg_label *label, const tg_label *step)
     label->residual = fmax(label->residual, step->residual);
 }
 
-static void fetch(const void *from, size_t bytes)
+/* Inlined, because calls of functions that only prefetch count as without effect. */
+TG_INLINE void fetch(const void *from, size_t bytes)
 {
     for (size_t i = 0; i < bytes && from != NULL; i += 64)
         __builtin_prefetch((const unsigned char *)from + i);
 }
 
-static void fetch_row(const double *rows, int row, int n)
+TG_INLINE void fetch_row(const double *rows, int row, int n)
 {
     if (rows != NULL)
         fetch(rows + (size_t)row * (size_t)n, sizeof(double) * (size_t)n);
 }
 
 /* What a step needs, on its way from memory while the step after it is looked at. Records follow each other. */
-static void fetch_step(const tg_model *m, const tg_tape *t, int step, const tg_trajectory *out,
-                       const tg_rollout_gradient *in)
+TG_INLINE void fetch_step(const tg_model *m, const tg_tape *t, int step, const tg_trajectory *out,
+                          const tg_rollout_gradient *in)
 {
     int at = step % t->length;
     if (step < 0 || at == t->length - 1)
@@ -414,7 +411,7 @@ static tg_status step_back(const tg_model *m, tg_work *w, tg_tape *t, int step, 
     g.u = in->u == NULL ? NULL : in->u + (size_t)step * (size_t)m->nu;
     g.tau = in->tau == NULL ? NULL : in->tau + (size_t)step * (size_t)m->nv;
     g.params = in->params;
-    TG_TRY(restore_step(m, w, t, step, in->params != NULL));
+    TG_TRY(restore_step(m, w, t, step, in->params != NULL ? TG_RESTORE_PARAMETERS : TG_RESTORE_STATES));
     TG_TRY(tg_step_vjp_add(m, w, &(tg_cotangent){.q = t->after.q, .v = t->after.v, .act = t->after.act}, &g, &now));
     if (in->dt != NULL)
         *in->dt += *t->g.dt;
@@ -464,6 +461,7 @@ tg_status tg_rollout_vjp(const tg_model *m, tg_work *w, tg_tape *t, const tg_tra
     TG_TRY(check_tape(m, w, "tg_rollout_vjp", t));
     if (out == NULL || in == NULL)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_rollout_vjp: %s is NULL", out == NULL ? "out" : "in");
+    TG_TRY(tg_step_options(m, w, &t->options));
     tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0};
     if (in->params != NULL)
         memset(in->params, 0, sizeof(double) * (size_t)m->nparams);
@@ -536,11 +534,12 @@ tg_status tg_rollout_jvp(const tg_model *m, tg_work *w, tg_tape *t, int count, c
 {
     TG_TRY(check_tape(m, w, "tg_rollout_jvp", t));
     TG_TRY(begin_changes(m, w, count, in, out));
+    TG_TRY(tg_step_options(m, w, &t->options));
     tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0}, now;
     for (int step = 0; step < t->steps && count > 0; step++)
     {
         TG_TRY(restore_segment(m, w, t, step / t->length));
-        TG_TRY(restore_step(m, w, t, step, true));
+        TG_TRY(restore_step(m, w, t, step, TG_RESTORE_COLUMNS));
         for (int i = 0; i < count; i++)
             TG_TRY(change_at(m, w, step, &in[i], &out[i], &now));
         worse_label(&worst, &now);

@@ -66,7 +66,7 @@ static void gaps_reverse(const tg_model *m, tg_work *w, const double *gphi, tg_g
     tg_row_term term = {TG_ROW_FIELD_Y, zero, none};
     tg_adjoint_begin(m, w, zero);
     tg_rows_reverse(m, w, s->q, &term, 1, gphi, NULL, s->options.dt, gdt, g);
-    tg_adjoint_end(m, w, s->q, false, g.q, g.v, g.a, g.params);
+    tg_adjoint_end(m, w, s->q, &(tg_adjoint_fields){.v = s->v, .y = zero}, g.q, g.v, g.a, g.params);
 }
 
 static double *clear_gphi(tg_work *w)

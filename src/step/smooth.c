@@ -110,7 +110,7 @@ static void smooth_forces(const tg_model *m, tg_work *w)
         add_wrenches(m, w, s->wrench, s->force);
 }
 
-tg_status tg_step_stages(const tg_model *m, tg_work *w)
+static tg_status make_stages(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     tg_position_stage(m, w, s->q);
@@ -130,7 +130,7 @@ tg_status tg_step_smooth(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     double dt = s->options.dt;
-    TG_TRY(tg_step_stages(m, w));
+    TG_TRY(make_stages(m, w));
     smooth_forces(m, w);
     for (int k = 0; k < m->nv; k++)
         s->v_free[k] = dt * s->force[k];

@@ -25,19 +25,12 @@ tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, 
 /* The stiffness of a dof's spring if it acts at the end of the step, else 0. (smooth.c) */
 double tg_implicit_spring_of(const tg_model *m, const tg_work *w, int dof);
 
-/* Position and velocity stage, transmissions, what the actuators do, and factors of M + dt D (+ dt^2 K); these, forces, and the velocities without
+/* Position and velocity stage, transmissions, what the actuators do, factors of M + dt D (+ dt^2 K), forces, and the velocities without
  * constraints. (smooth.c) */
-tg_status tg_step_stages(const tg_model *m, tg_work *w);
 tg_status tg_step_smooth(const tg_model *m, tg_work *w);
 
 /* The constraints of the step, up to the problem of every island. (problem.c) */
 tg_status tg_step_problem(const tg_model *m, tg_work *w, const tg_cache *cache);
-
-/* From the list of constraints to the problem of every island. (problem.c) */
-void tg_step_assemble(const tg_model *m, tg_work *w);
-
-/* Takes the push out of overlaps out of an island's bias; false where there is none. (problem.c) */
-bool tg_step_drop_push(tg_rows *r, tg_rows_island *island);
 
 /* Impulses and velocities. (problem.c) */
 tg_status tg_step_solve(const tg_model *m, tg_work *w);
@@ -78,15 +71,25 @@ tg_status tg_step_report(const tg_model *m, tg_work *w);
 /* A number that changes when the coefficient of another geom counts at a contact. (info.c) */
 void tg_step_choices(const tg_work *w, uint64_t *hash);
 
-/* What the contact problem of the last step had and gave, modes included: bytes, and their copy to memory of that size. (record.c) */
+/* What the last step had and gave, modes included: bytes, and their copy to memory of that size; bytes that a step of the model is likely to
+ * take. (record.c) */
 size_t tg_step_record_bytes(const tg_work *w);
 void tg_step_record(const tg_work *w, unsigned char *to);
+size_t tg_step_record_foreseen(const tg_model *m);
+
+/* What a step is brought back for. */
+typedef enum tg_restore_use
+{
+    TG_RESTORE_STATES,     /* gradients of states and controls */
+    TG_RESTORE_PARAMETERS, /* and of parameters: where geoms are counts */
+    TG_RESTORE_COLUMNS     /* forward mode too */
+} tg_restore_use;
 
 /* Brings the workspace to where tg_step(in, control) left it, with nothing searched for and nothing solved: contact points, impulses and modes
- * are those of the record, the rest is computed again, bit by bit the same. next: the state that came out. geoms: also where geoms are, which
- * derivatives with respect to parameters need. (record.c) */
-tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_options *options, const tg_state *in,
-                          const tg_control *control, const tg_state *next, const unsigned char *record, bool geoms);
+ * are those of the record, the rest is computed again, bit by bit the same. next: the state that came out. The options of the step are already
+ * there (tg_step_options); it had no wrenches. (record.c) */
+tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, const tg_control *control,
+                          const tg_state *next, const unsigned char *record, tg_restore_use use);
 
 /* Reverse and forward mode of the step as it is, whatever the option backward says, without checks. (step_vjp.c, jvp.c) */
 tg_status tg_step_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in);
@@ -108,6 +111,10 @@ bool tg_saltation_acts(const tg_work *w);
 void tg_saltation_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_gradient g, double *gdt);
 tg_status tg_saltation_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out);
 tg_status tg_saltation_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j);
+
+/* Whether rows that hold against each other cease to agree as bodies are displaced: one of them opens or slips then. After the islands were factored.
+ * (brace.c) */
+bool tg_braces_give(const tg_model *m, tg_work *w);
 
 /* Brings back what the derivatives of the last step need, if something else has used the workspace since; the factors of
  * its islands; the label. (derivative.c) */

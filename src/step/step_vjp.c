@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "contact/implicit_large.h"
+#include "contact/poisson_vjp.h"
 #include "contact/rows_vjp.h"
 #include "dynamics/actuation.h"
 #include "dynamics/crba.h"
@@ -30,10 +31,16 @@ typedef struct reverse
     double *Lbar, *z, *turn, *gphi, *f, *f_start; /* rows each */
     tg_gradient g;
     double *gact, *gu, *wrench;
-    const double *touch; /* gradients of the contacts' frames, or NULL */
-    bool turns;          /* redundant rows slide */
-    bool large;          /* an island has no matrix */
-    bool starts;         /* rows depend on the velocities at the start: f_start */
+    const double *touch;        /* gradients of the contacts' frames, or NULL */
+    bool turns;                 /* redundant rows slide */
+    bool large;                 /* an island has no matrix */
+    bool starts;                /* rows depend on the velocities at the start: f_start */
+    const tg_implicit *factors; /* of the islands */
+
+    /* compression, where Poisson's law acts: the same for its impulses and the velocities after it */
+    bool compressed;
+    double *compressed_Lbar, *compressed_z, *compressed_turn;
+    double *compressed_y, *compressed_scaled, *compressed_v;
 } reverse;
 
 /* ---- impulses ---- */
@@ -47,6 +54,19 @@ static bool friction_counts(const reverse *r, int block)
            (r->g.params != NULL || r->w->params->value[rows->touch[c->index].law.kinetic] != 1);
 }
 
+static void poisson_transpose(reverse *r, int i)
+{
+    const tg_rows_island *island = &r->w->rows->island[i];
+    const tg_poisson_gradient g = {.Lbar = r->Lbar + island->row,
+                                   .z = r->z + island->row,
+                                   .turn = r->turn + island->row,
+                                   .compressed_Lbar = r->compressed_Lbar + island->row,
+                                   .compressed_z = r->compressed_z + island->row,
+                                   .compressed_turn = r->compressed_turn + island->row};
+    tg_poisson_transpose(r->w, island, &r->s->compression[i], &r->s->implicit[i], &g, r->g.params);
+    r->compressed = true;
+}
+
 /* z of an island */
 static tg_status transpose(reverse *r, int i)
 {
@@ -54,6 +74,11 @@ static tg_status transpose(reverse *r, int i)
     const tg_rows_island *island = &r->w->rows->island[i];
     double *z = r->z + island->row, *turn = r->turn + island->row;
     r->turns = r->turns || f->turns;
+    if (island->restituted)
+    {
+        poisson_transpose(r, i);
+        return TG_OK;
+    }
     r->large = r->large || f->form == TG_IMPLICIT_LARGE;
     if (f->form != TG_IMPLICIT_LARGE)
     {
@@ -79,7 +104,7 @@ static void coefficients_reverse(reverse *r, int i)
 {
     const tg_rows *rows = r->w->rows;
     const tg_rows_island *island = &rows->island[i];
-    const tg_implicit *f = &r->s->implicit[i];
+    const tg_implicit *f = &r->factors[i];
     double *mu = r->s->block_gradient, *bound = mu + 5 * rows->nblock;
     const double *Lbar = r->Lbar + island->row, *z = r->z + island->row;
     for (int b = 0; b < island->blocks; b++)
@@ -90,6 +115,20 @@ static void coefficients_reverse(reverse *r, int i)
             mu[5 * (island->block + b) + axis] = axis < axes ? tg_implicit_mu_gradient(f, b, axis, Lbar, z) : 0;
         bound[island->block + b] = block->kind == TG_BLOCK_FRICTION ? tg_implicit_bound_gradient(f, b, Lbar, z) : 0;
     }
+}
+
+/* an island that has no compression */
+static void leave_out(reverse *r, int i)
+{
+    const tg_rows *rows = r->w->rows;
+    const tg_rows_island *island = &rows->island[i];
+    double *mu = r->s->block_gradient, *bound = mu + 5 * rows->nblock;
+    size_t blocks = (size_t)island->blocks, bytes = sizeof(double) * (size_t)island->rows;
+    r->s->compression[i] = (tg_implicit){.turns = false};
+    memset(mu + 5 * island->block, 0, sizeof(double) * 5 * blocks);
+    memset(bound + island->block, 0, sizeof(double) * blocks);
+    memset(r->z + island->row, 0, bytes);
+    memset(r->turn + island->row, 0, bytes);
 }
 
 static v4 three(const double *x, int index)
@@ -170,30 +209,36 @@ static void wrenches_reverse(reverse *r)
         spatial Y = spatial_load(r->w->Y + SPATIAL_SIZE * node);
         if (r->wrench != NULL)
         {
-            v4_store3(r->wrench + 6 * body, twist_at(Y, com));
-            v4_store3(r->wrench + 6 * body + 3, Y.ang);
+            double *g = r->wrench + 6 * body;
+            v4_store3(g, v4_load3(g) + twist_at(Y, com));
+            v4_store3(g + 3, v4_load3(g + 3) + Y.ang);
         }
         if (!r->s->has_wrench)
             continue;
         spatial bar = wrench_at(v4_load3(f), com);
         bar.ang += v4_load3(f + 3);
         v4 moved = v4_cross(v4_load3(f), Y.ang), local = mat3_mul_t(R, moved);
-        spatial X = spatial_add(wrench_at(moved, com), force_cross(Y, bar));
-        tg_adjoint_seed(r->w, body, X, spatial_zero(), bar);
+        tg_adjoint_seed(r->w, body, wrench_at(moved, com), spatial_zero(), bar);
         for (int i = 0; i < 3 && r->g.params != NULL; i++)
             r->g.params[m->offset.body_com + 3 * body + i] += local[i];
     }
+}
+
+static tg_actuators actuators_of(const reverse *r, const double *y)
+{
+    const tg_step_work *s = r->s;
+    return (tg_actuators){r->m, r->w, s->q, s->v, s->act, y, r->gact, r->gu, r->g};
 }
 
 /* the actuators with the cotangent y; gdt: activations at the end of the step may depend on dt */
 static void actuators_reverse(reverse *r, const double *y)
 {
     const tg_model *m = r->m;
-    const tg_step_work *s = r->s;
+    tg_actuators x = actuators_of(r, y);
     for (int i = 0; i < m->nu; i++)
     {
-        const tg_drive *d = &s->drive[i];
-        tg_actuator_reverse(m, r->w, i, d, s->q, s->v, s->act, y, 0, r->gact, r->gu, r->g);
+        const tg_drive *d = &r->s->drive[i];
+        tg_actuator_reverse(&x, i, d, 0);
         if (d->force_end >= 0 || d->signal_dt == 0)
             continue;
         const double *moment = tg_actuator_moment(m, r->w, i);
@@ -206,6 +251,7 @@ static void activations_reverse(reverse *r, const double *gact_next)
 {
     const tg_model *m = r->m;
     const tg_step_work *s = r->s;
+    tg_actuators x = actuators_of(r, NULL);
     for (int i = 0; i < m->nu && gact_next != NULL; i++)
     {
         int at = m->actuator_act[i];
@@ -213,7 +259,7 @@ static void activations_reverse(reverse *r, const double *gact_next)
             continue;
         tg_drive d = s->drive[i];
         tg_next_activation(m, r->w, i, s->act[at], r->dt, &d);
-        tg_signal_reverse(m, r->w, i, &d, s->act, gact_next[at], 0, r->gact, r->gu, r->g.params);
+        tg_signal_reverse(&x, i, &d, gact_next[at], 0);
         *r->gdt += gact_next[at] * d.signal_dt;
     }
 }
@@ -251,6 +297,7 @@ static void implicit_reverse(reverse *r)
 static void implicit_actuators_reverse(reverse *r)
 {
     const tg_model *m = r->m;
+    tg_actuators x = actuators_of(r, NULL);
     for (int i = 0; i < m->nu && r->s->options.implicit_actuators == TG_ON; i++)
     {
         tg_actuator_damping d = tg_implicit_damping_of(m, r->w, i);
@@ -259,7 +306,7 @@ static void implicit_actuators_reverse(reverse *r)
         double change = r->y[d.dof] * (r->s->v_next[d.dof] - r->s->v[d.dof]), square = d.gear * d.gear;
         double gain = TG_PARAM(r->w->params, actuator_gain)[3 * i + 2], g_signal = r->dt * square * gain * change;
         *r->gdt -= square * d.slope * change - g_signal * d.drive.signal_dt;
-        tg_signal_reverse(m, r->w, i, &d.drive, r->s->act, g_signal, 0, r->gact, r->gu, r->g.params);
+        tg_signal_reverse(&x, i, &d.drive, g_signal, 0);
         if (r->g.params == NULL)
             continue;
         r->g.params[m->offset.actuator_bias + 3 * i + 2] += r->dt * square * change;
@@ -308,12 +355,17 @@ static void rows_reverse(reverse *r, bool both)
     rows_terms(r, term, terms, r->gphi, r->touch);
 }
 
+static void end_pass(reverse *r, const tg_adjoint_fields *x)
+{
+    tg_adjoint_end(r->m, r->w, r->s->q, x, r->g.q, r->g.v, r->g.a, r->g.params);
+}
+
 /* f . (J x) with x held fixed */
 static void pass_with(reverse *r, const double *x, const double *f)
 {
     tg_adjoint_begin(r->m, r->w, x);
     rows_terms(r, &(tg_row_term){TG_ROW_FIELD_Y, x, f}, 1, NULL, NULL);
-    tg_adjoint_end(r->m, r->w, r->s->q, false, r->g.q, r->g.v, r->g.a, r->g.params);
+    end_pass(r, &(tg_adjoint_fields){.v = r->s->v, .y = x});
 }
 
 static bool any_joint_range(const tg_model *m)
@@ -361,17 +413,14 @@ static void passes(reverse *r)
         wrenches_reverse(r);
     if (rows)
         rows_reverse(r, both);
-    if (both)
-        tg_adjoint_end_both(m, w, s->q, r->g.q, r->g.v, r->g.a, r->g.params);
-    else
-        tg_adjoint_end(m, w, s->q, true, r->g.q, r->g.v, r->g.a, r->g.params);
+    end_pass(r, &(tg_adjoint_fields){s->v, r->scaled, s->acceleration, both ? s->v_next : NULL});
     if (rows && !both)
         pass_with(r, s->v_next, r->z);
     if (passed)
         return;
     tg_adjoint_begin(m, w, r->other);
     actuators_reverse(r, r->other);
-    tg_adjoint_end(m, w, s->q, false, r->g.q, r->g.v, r->g.a, r->g.params);
+    end_pass(r, &(tg_adjoint_fields){.v = s->v, .y = r->other});
 }
 
 /* turn . (J p), p = A^-1 J^T spread */
@@ -379,18 +428,22 @@ static void pass_with_spread(reverse *r)
 {
     const tg_rows *rows = r->w->rows;
     for (int i = 0; i < rows->nisland; i++)
-        memcpy(r->f + rows->island[i].row, r->s->implicit[i].spread, sizeof(double) * (size_t)rows->island[i].rows);
-    tg_rows_response(r->m, r->w, r->f, r->other);
+    {
+        const tg_implicit *f = &r->factors[i];
+        const double *spread = f->turns ? f->spread : NULL;
+        for (int k = 0; k < rows->island[i].rows; k++)
+            r->f[rows->island[i].row + k] = spread != NULL ? spread[k] : 0;
+    }
+    memset(r->other, 0, sizeof(double) * (size_t)r->m->nv);
+    tg_rows_other_half(r->m, r->w, r->f, r->other);
     pass_with(r, r->other, r->turn);
 }
 
-static tg_status reverse_step(reverse *r, const tg_cotangent *out)
+/* everything behind y, z and the impulses, at the velocities v+ */
+static void sweep(reverse *r)
 {
     const tg_model *m = r->m;
     tg_step_work *s = r->s;
-    if (out->q != NULL)
-        tg_integrator_reverse(m, r->w, out->q, r->g.q, r->vbar, r->gdt);
-    TG_TRY(impulses_reverse(r, out));
     double gdt = 0;
     for (int k = 0; k < m->nv; k++)
     {
@@ -406,6 +459,70 @@ static tg_status reverse_step(reverse *r, const tg_cotangent *out)
         pass_with_spread(r);
     implicit_reverse(r);
     implicit_actuators_reverse(r);
+}
+
+/* Impulses of compression; islands without have z = 0, and it does not matter which are theirs. */
+static void compressed_impulses(const reverse *r, double *L)
+{
+    const tg_rows *rows = r->w->rows;
+    for (int i = 0; i < rows->nisland; i++)
+    {
+        const tg_rows_island *island = &rows->island[i];
+        memcpy(L + island->row, (island->restituted ? rows->compressed : rows->L) + island->row,
+               sizeof(double) * (size_t)island->rows);
+    }
+}
+
+/* y . (dt f + J^T L^c - A (v^c - v)) + z . (J v^c + b) of compression, which is a step of its own */
+static void compression_reverse(const reverse *r)
+{
+    const tg_model *m = r->m;
+    tg_step_work *s = r->s;
+    tg_rows *rows = r->w->rows;
+    reverse c = *r;
+    double *v_next = s->v_next, *L = rows->L;
+    size_t bytes = sizeof(double) * (size_t)m->nv;
+    c.y = r->compressed_y;
+    c.z = r->compressed_z;
+    c.turn = r->compressed_turn;
+    c.scaled = r->compressed_scaled;
+    c.Lbar = r->compressed_Lbar;
+    c.factors = s->compression;
+    c.touch = NULL;
+    c.turns = c.starts = false;
+    for (int i = 0; i < rows->nisland; i++)
+    {
+        if (rows->island[i].restituted)
+            coefficients_reverse(&c, i);
+        else
+            leave_out(&c, i);
+        c.turns = c.turns || c.factors[i].turns;
+    }
+    memset(c.y, 0, bytes);
+    tg_rows_other_half(m, r->w, c.z, c.y);
+    compressed_impulses(r, rows->warm);
+    memset(r->compressed_v, 0, bytes);
+    tg_rows_other_half(m, r->w, rows->warm, r->compressed_v);
+    for (int k = 0; k < m->nv; k++)
+        r->compressed_v[k] += s->v_free[k];
+    s->v_next = r->compressed_v;
+    rows->L = rows->warm;
+    sweep(&c);
+    s->v_next = v_next;
+    rows->L = L;
+    for (int k = 0; k < m->nv; k++)
+        r->scaled[k] += c.scaled[k];
+}
+
+static tg_status reverse_step(reverse *r, const tg_cotangent *out)
+{
+    const tg_model *m = r->m;
+    if (out->q != NULL)
+        tg_integrator_reverse(m, r->w, out->q, r->g.q, r->vbar, r->gdt);
+    TG_TRY(impulses_reverse(r, out));
+    sweep(r);
+    if (r->compressed)
+        compression_reverse(r);
     activations_reverse(r, out->act);
     for (int k = 0; k < m->nv; k++) /* a = (v+ - v) / dt */
         r->g.v[k] -= r->g.a[k] / r->dt;
@@ -461,6 +578,13 @@ static reverse begin(const tg_model *m, tg_work *w, const tg_cotangent *out, con
     r.gphi = p + 3 * rows;
     r.f = p + 4 * rows;
     r.f_start = p + 5 * rows;
+    r.compressed_Lbar = p + 6 * rows;
+    r.compressed_z = p + 7 * rows;
+    r.compressed_turn = p + 8 * rows;
+    r.compressed_y = c + 4 * m->nv;
+    r.compressed_scaled = c + 5 * m->nv;
+    r.compressed_v = c + 6 * m->nv;
+    r.factors = s->implicit;
     r.wrench = in->wrench;
     r.g = tg_gradient_begin(m, w, NULL);
     r.g.params = in->params;

@@ -24,7 +24,7 @@
     X(double, v_next, m->nv, "at the end")                                                                             \
     X(double, q_next, m->nq, "")                                                                                       \
     X(double, act_next, m->na, "")                                                                                     \
-    X(double, cotangent, 4 * m->nv, "of v+, and what becomes of it (step_vjp.c)")                                      \
+    X(double, cotangent, 7 * m->nv, "of v+, and what becomes of it (step_vjp.c)")                                      \
     X(double, acceleration, m->nv, "(v+ - v) / dt")                                                                    \
     X(double, unit, m->nv + m->na + 3 * c->contacts, "a unit vector, for derivatives row by row; zero between")        \
     X(double, forward, 3 * m->nv + m->na + m->nu + 6 * m->nbody + 1, "gradient of one row, for forward mode (jvp.c)")  \
@@ -32,13 +32,14 @@
     X(double, gact, m->na + 1, "")                                                                                     \
     X(double, gu, m->nu + 1, "")                                                                                       \
     X(double, saltation, 6 * m->nv + m->na, "directions and slopes of the time of impact (saltation.c)")               \
-    X(double, row_gradient, 7 * (size_t)c->rows, "gradients of rows: Lbar, z, turn, gphi, f, f_start")                 \
+    X(double, row_gradient, 10 * (size_t)c->rows, "gradients of rows: Lbar, z, turn, gphi, f, f_start, compression")   \
     X(double, projection, m->nv, "gradient of q+ before its loops were closed (project.c)")                            \
     X(double, zeros, m->nv + 6 * m->nequality, "")                                                                     \
     X(double, touch_gradient, TG_TOUCH_GRADIENT * c->contacts, "of points and frames of contacts")                     \
     X(double, block_gradient, 6 * (size_t)c->constraints, "of friction coefficients and bounds")                       \
     X(tg_island, problem, m->ntree + 1, "problem of each island")                                                      \
     X(tg_implicit, implicit, m->ntree + 1, "factors of each island")                                                   \
+    X(tg_implicit, compression, m->ntree + 1, "those of the first phase where Poisson's law acts")                     \
     X(unsigned char, implicit_memory, tg_implicit_capacity(c), "behind them")                                          \
     X(double, q_closed, m->nq, "a configuration on the way to closed loops")
 

@@ -29,8 +29,8 @@ static scene make_scene(int n, double spread, unsigned seed)
     s.bounds = tg_bounds_place(s.memory, n);
     int words = tg_allowed_words(n);
     s.bits = calloc((size_t)n * (size_t)words, sizeof *s.bits);
-    s.allowed = (tg_allowed){words, s.bits};
-    s.order = calloc((size_t)n, sizeof *s.order);
+    s.allowed = (tg_allowed){.words = words, .bits = s.bits};
+    s.order = calloc(2 * (size_t)n, sizeof *s.order);
     s.pairs = calloc((size_t)n * (size_t)n, sizeof *s.pairs);
     for (int i = 0; i < n; i++)
     {
@@ -58,6 +58,12 @@ static void free_scene(scene *s)
     free(s->pairs);
 }
 
+static bool is_set(const void *context, int i, int j)
+{
+    const scene *s = context;
+    return s->bits[i * tg_allowed_words(s->n) + j / 64] >> (j % 64) & 1;
+}
+
 static bool expected(const scene *s, int i, int j)
 {
     double squared = 0, reach = s->bounds.radius[i] + s->bounds.radius[j];
@@ -68,12 +74,15 @@ static bool expected(const scene *s, int i, int j)
         boxes = boxes && fabs(d) < s->bounds.half[k][i] + s->bounds.half[k][j];
         squared += d * d;
     }
-    return boxes && sqrt(squared) < reach && (s->bits[i * s->allowed.words + j / 64] >> (j % 64) & 1);
+    return boxes && sqrt(squared) < reach && is_set(s, i, j);
 }
 
-static void check_scene(int n, double spread, unsigned seed)
+/* function: in place of the bits */
+static void check_scene(int n, double spread, unsigned seed, bool function)
 {
     scene s = make_scene(n, spread, seed);
+    if (function)
+        s.allowed = (tg_allowed){.may = is_set, .context = &s};
     int count = tg_broad_phase(&s.bounds, s.allowed, s.order, s.pairs, n * n), at = 0;
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++)
@@ -93,14 +102,15 @@ static void test_all_with_all(void **state)
 {
     (void)state;
     for (int n = 2; n <= 128; n += 3)
-        check_scene(n, 1 + 0.02 * n, (unsigned)n);
+        check_scene(n, 1 + 0.02 * n, (unsigned)n, false);
 }
 
 static void test_sweep(void **state)
 {
     (void)state;
-    check_scene(129, 4, 1);
-    check_scene(700, 12, 2);
+    check_scene(129, 4, 1, false);
+    check_scene(700, 12, 2, false);
+    check_scene(700, 12, 2, true);
 }
 
 static void test_capacity_is_counted(void **state)

@@ -8,16 +8,25 @@
 enum
 {
     NODES = 40,
-    LARGEST = 14, /* unknowns of a node: fronts on both sides of what is done by calls */
-    ROOM = 400000
+    LARGEST = 14,  /* unknowns of a node */
+    ELEMENTS = 80, /* beside those of single nodes */
+    MEMBERS = 4,   /* nodes of an element, at most */
+    VECTOR = NODES * (LARGEST + 4),
+    ROOM = 2000000
 };
 
-typedef struct graph
+typedef struct element
 {
-    int n;
-    bool edge[NODES][NODES];
+    int count, node[MEMBERS];
+    double value[MEMBERS * LARGEST][MEMBERS * LARGEST];
+} element;
+
+typedef struct system_of_elements
+{
+    int nodes, elements;
     int size[NODES];
-} graph;
+    element *element; /* the first are those of the nodes */
+} system_of_elements;
 
 static unsigned next(unsigned *seed)
 {
@@ -30,126 +39,248 @@ static double uniform(unsigned *seed)
     return (double)next(seed) / 8388608.0 - 1;
 }
 
-static graph random_graph(unsigned *seed)
+/* ---- systems ---- */
+
+static system_of_elements make_system(int nodes)
 {
-    graph g = {.n = 1 + (int)(next(seed) % NODES)};
-    int edges = (int)(next(seed) % (unsigned)(3 * g.n + 1));
-    for (int k = 0; k < edges; k++)
+    system_of_elements s = {.nodes = nodes, .elements = nodes};
+    s.element = calloc(NODES + ELEMENTS, sizeof *s.element);
+    assert_non_null(s.element);
+    for (int i = 0; i < nodes; i++)
     {
-        int a = (int)(next(seed) % (unsigned)g.n), b = (int)(next(seed) % (unsigned)g.n);
-        g.edge[a][b] = g.edge[b][a] = a != b;
+        s.size[i] = 1;
+        s.element[i].count = 1;
+        s.element[i].node[0] = i;
     }
-    for (int i = 0; i < g.n; i++)
-        g.size[i] = 1 + (int)(next(seed) % LARGEST);
-    return g;
+    return s;
 }
+
+static void join(system_of_elements *s, int a, int b)
+{
+    s->element[s->elements++] = (element){.count = 2, .node = {a, b}};
+}
+
+static int unknowns_of(const system_of_elements *s, const element *e)
+{
+    int sum = 0;
+    for (int i = 0; i < e->count; i++)
+        sum += s->size[e->node[i]];
+    return sum;
+}
+
+static void fill_values(const system_of_elements *s, double diagonal, unsigned *seed)
+{
+    for (int k = 0; k < s->elements; k++)
+    {
+        element *e = &s->element[k];
+        int n = unknowns_of(s, e);
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++)
+                e->value[i][j] = uniform(seed) + (k < s->nodes && i == j ? diagonal : 0);
+    }
+}
+
+/* a few nodes, no one twice */
+static element random_element(int nodes, unsigned *seed)
+{
+    element e = {0};
+    for (int i = 2 + (int)(next(seed) % (MEMBERS - 1)); i > 0; i--)
+    {
+        int node = (int)(next(seed) % (unsigned)nodes), k = 0;
+        while (k < e.count && e.node[k] != node)
+            k++;
+        e.node[k] = node;
+        e.count += k == e.count;
+    }
+    return e;
+}
+
+/* most nodes: free bodies, as in contact problems, or all sizes */
+static system_of_elements random_system(bool bodies, unsigned *seed)
+{
+    system_of_elements s = make_system(1 + (int)(next(seed) % NODES));
+    for (int i = 0; i < s.nodes; i++)
+        s.size[i] = bodies && next(seed) % 8 != 0 ? 6 : 1 + (int)(next(seed) % LARGEST);
+    for (int k = (int)(next(seed) % ELEMENTS); k > 0; k--)
+        s.element[s.elements++] = random_element(s.nodes, seed);
+    return s;
+}
+
+/* ---- fronts of them ---- */
 
 static tg_fronts make_fronts(size_t capacity, void **memory)
 {
+    tg_fronts_room room = {.nodes = NODES,
+                           .elements = NODES + ELEMENTS,
+                           .element_nodes = NODES + MEMBERS * ELEMENTS,
+                           .edges = NODES * NODES,
+                           .unknowns = NODES * LARGEST,
+                           .capacity = capacity};
     tg_arena count = {0};
     tg_fronts f;
-    tg_fronts_place(&f, NODES, NODES * NODES, NODES * (LARGEST + 4), ROOM, capacity, &count);
+    tg_fronts_place(&f, &room, &count);
     size_t bytes = (count.used + 63) / 64 * 64;
     *memory = aligned_alloc(64, bytes);
     assert_non_null(*memory);
     tg_arena arena = {.base = *memory, .capacity = bytes};
-    tg_fronts_place(&f, NODES, NODES * NODES, NODES * (LARGEST + 4), ROOM, capacity, &arena);
+    tg_fronts_place(&f, &room, &arena);
     return f;
 }
 
-/* returns the length of a vector */
-static int load_graph(tg_fronts *f, const graph *g)
+static void load_system(tg_fronts *f, const system_of_elements *s)
 {
-    int edges = 0, length = 0;
-    f->nnode = g->n;
-    for (int i = 0; i < g->n; i++)
+    int length = 0, at = 0;
+    f->nnode = s->nodes;
+    f->nelement = s->elements;
+    for (int i = 0; i < s->nodes; i++)
     {
-        f->size[i] = g->size[i];
+        f->size[i] = s->size[i];
         f->offset[i] = length;
-        length += v4_pad(g->size[i]);
-        f->start[i] = edges;
-        for (int j = 0; j < g->n; j++)
-            if (g->edge[i][j])
-                f->neighbour[edges++] = j;
+        length += v4_pad(s->size[i]);
     }
-    f->start[g->n] = edges;
-    return length;
+    for (int k = 0; k < s->elements; k++)
+    {
+        f->element_start[k] = at;
+        for (int i = 0; i < s->element[k].count; i++)
+            f->element_node[at++] = s->element[k].node[i];
+    }
+    f->element_start[s->elements] = at;
 }
 
-static void random_values(const tg_fronts *f, double diagonal, unsigned *seed)
+static void add_element(const void *context, int number, const int *at, double *A, int ld)
 {
-    for (size_t i = 0; i < f->values; i++)
-        f->value[i] = uniform(seed);
-    for (int i = 0; i < f->nnode; i++)
-        for (int k = 0; k < f->size[i]; k++)
-            f->value[f->node_block[i] + (size_t)(k * (v4_pad(f->size[i]) + 1))] += diagonal;
+    const system_of_elements *s = context;
+    const element *e = &s->element[number];
+    for (int a = 0, i = 0; a < e->count; a++)
+        for (int r = 0; r < s->size[e->node[a]]; r++, i++)
+            for (int b = 0, j = 0; b < e->count; b++)
+                for (int c = 0; c < s->size[e->node[b]]; c++, j++)
+                    A[(at[a] + r) * ld + at[b] + c] += e->value[i][j];
 }
 
-static double row_times(const double *row, const double *x, int n)
+/* b += E x of one element */
+static void multiply_element(const tg_fronts *f, const element *e, const double *x, double *b)
 {
-    double sum = 0;
-    for (int k = 0; k < n; k++)
-        sum += row[k] * x[k];
-    return sum;
+    int place[MEMBERS * LARGEST], n = 0;
+    for (int a = 0; a < e->count; a++)
+        for (int r = 0; r < f->size[e->node[a]]; r++)
+            place[n++] = f->offset[e->node[a]] + r;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            b[place[i]] += e->value[i][j] * x[place[j]];
 }
 
-/* b = A x */
-static void multiply(const tg_fronts *f, const double *x, double *b)
+/* ---- tests ---- */
+
+static void check_solution(const system_of_elements *s, unsigned *seed)
 {
-    for (int i = 0; i < f->nnode; i++)
-        for (int r = 0; r < f->size[i]; r++)
-        {
-            double *out = &b[f->offset[i] + r];
-            *out =
-                row_times(f->value + f->node_block[i] + (size_t)(r * v4_pad(f->size[i])), x + f->offset[i], f->size[i]);
-            for (int e = f->start[i]; e < f->start[i + 1]; e++)
-            {
-                int j = f->neighbour[e];
-                *out += row_times(f->value + f->edge_block[e] + (size_t)(r * v4_pad(f->size[j])), x + f->offset[j],
-                                  f->size[j]);
-            }
-        }
+    void *memory;
+    tg_fronts f = make_fronts(ROOM, &memory);
+    double x[VECTOR] = {0}, b[VECTOR] = {0};
+    load_system(&f, s);
+    assert_true(tg_fronts_analyse(&f));
+    fill_values(s, 100, seed);
+    for (int i = 0; i < s->nodes; i++)
+        for (int k = 0; k < s->size[i]; k++)
+            x[f.offset[i] + k] = uniform(seed);
+    for (int k = 0; k < s->elements; k++)
+        multiply_element(&f, &s->element[k], x, b);
+    assert_true(tg_fronts_factor(&f, add_element, s));
+    tg_fronts_solve(&f, b);
+    for (int i = 0; i < VECTOR; i++)
+        assert_true(fabs(b[i] - x[i]) < 1e-12);
+    free(memory);
 }
 
 static void test_solutions(void **state)
 {
     (void)state;
-    for (unsigned trial = 0; trial < 100; trial++)
+    for (unsigned trial = 0; trial < 200; trial++)
     {
         unsigned seed = trial;
-        void *memory;
-        graph g = random_graph(&seed);
-        tg_fronts f = make_fronts(2 * ROOM, &memory);
-        double x[NODES * (LARGEST + 4)] = {0}, b[NODES * (LARGEST + 4)] = {0};
-        int length = load_graph(&f, &g);
-        assert_true(tg_fronts_analyse(&f));
-        random_values(&f, 40, &seed);
-        for (int i = 0; i < g.n; i++)
-            for (int k = 0; k < g.size[i]; k++)
-                x[f.offset[i] + k] = uniform(&seed);
-        multiply(&f, x, b);
-        assert_true(tg_fronts_factor(&f));
-        tg_fronts_solve(&f, b);
-        for (int i = 0; i < length; i++)
-            assert_true(fabs(b[i] - x[i]) < 1e-12);
-        free(memory);
+        system_of_elements s = random_system(trial % 2 == 0, &seed);
+        check_solution(&s, &seed);
+        free(s.element);
     }
 }
 
-/* a row of nodes, each touching the next: no node but the ends' neighbours is ever connected to more than two others */
+/* rows whose pivots are elsewhere: every node's own matrix has zeros on its diagonal */
+static void test_pivots(void **state)
+{
+    (void)state;
+    unsigned seed = 3;
+    for (int size = 2; size <= LARGEST; size += 2)
+    {
+        void *memory;
+        system_of_elements s = make_system(2);
+        tg_fronts f = make_fronts(ROOM, &memory);
+        double x[VECTOR] = {0}, b[VECTOR] = {0};
+        s.size[0] = s.size[1] = size;
+        join(&s, 0, 1);
+        load_system(&f, &s);
+        assert_true(tg_fronts_analyse(&f));
+        fill_values(&s, 0, &seed);
+        for (int k = 0; k < 2; k++)
+            for (int i = 0; i < size; i++)
+            {
+                s.element[k].value[i][i] = -s.element[2].value[k * size + i][k * size + i];
+                s.element[k].value[i][size - 1 - i] += 10;
+            }
+        for (int i = 0; i < 2 * size; i++)
+            x[i / size * v4_pad(size) + i % size] = uniform(&seed);
+        for (int k = 0; k < s.elements; k++)
+            multiply_element(&f, &s.element[k], x, b);
+        assert_true(tg_fronts_factor(&f, add_element, &s));
+        tg_fronts_solve(&f, b);
+        for (int i = 0; i < VECTOR; i++)
+            assert_true(fabs(b[i] - x[i]) < 1e-12);
+        free(memory);
+        free(s.element);
+    }
+}
+
+/* the same numbers twice, also after another system was there */
+static void test_repeats(void **state)
+{
+    (void)state;
+    void *memory;
+    unsigned seed = 8;
+    tg_fronts f = make_fronts(ROOM, &memory);
+    double first[VECTOR] = {0};
+    system_of_elements s = random_system(true, &seed), other = random_system(false, &seed);
+    fill_values(&s, 50, &seed);
+    fill_values(&other, 50, &seed);
+    for (int round = 0; round < 2; round++)
+    {
+        double x[VECTOR];
+        for (int i = 0; i < VECTOR; i++)
+            x[i] = i % 7;
+        load_system(&f, &s);
+        assert_true(tg_fronts_analyse(&f));
+        assert_true(tg_fronts_factor(&f, add_element, &s));
+        tg_fronts_solve(&f, x);
+        if (round > 0)
+            assert_memory_equal(x, first, sizeof x);
+        memcpy(first, x, sizeof x);
+        load_system(&f, &other);
+        assert_true(tg_fronts_analyse(&f));
+        assert_true(tg_fronts_factor(&f, add_element, &other));
+    }
+    free(memory);
+    free(s.element);
+    free(other.element);
+}
+
+/* a row of nodes, each touching the next: no node is ever connected to more than two others */
 static void test_order_of_a_path(void **state)
 {
     (void)state;
     void *memory;
-    graph g = {.n = NODES};
+    system_of_elements s = make_system(NODES);
     tg_fronts f = make_fronts(ROOM, &memory);
-    for (int i = 0; i < NODES; i++)
-    {
-        g.size[i] = 1;
-        if (i > 0)
-            g.edge[i][i - 1] = g.edge[i - 1][i] = true;
-    }
-    load_graph(&f, &g);
+    for (int i = 1; i < NODES; i++)
+        join(&s, i - 1, i);
+    load_system(&f, &s);
     assert_true(tg_fronts_analyse(&f));
     bool seen[NODES] = {false};
     for (int i = 0; i < NODES; i++)
@@ -159,23 +290,22 @@ static void test_order_of_a_path(void **state)
         assert_in_range(f.order.nbound[i], 0, 2);
     }
     free(memory);
+    free(s.element);
 }
 
 static void test_star_is_eliminated_from_its_points(void **state)
 {
     (void)state;
     void *memory;
-    graph g = {.n = NODES};
+    system_of_elements s = make_system(NODES);
     tg_fronts f = make_fronts(ROOM, &memory);
-    for (int i = 0; i < NODES; i++)
-    {
-        g.size[i] = 2;
-        g.edge[0][i] = g.edge[i][0] = i > 0;
-    }
-    load_graph(&f, &g);
+    for (int i = 1; i < NODES; i++)
+        join(&s, 0, i);
+    load_system(&f, &s);
     assert_true(tg_fronts_analyse(&f));
     assert_true(f.order.place[0] >= NODES - 2);
     free(memory);
+    free(s.element);
 }
 
 static void test_says_what_it_cannot_do(void **state)
@@ -183,28 +313,35 @@ static void test_says_what_it_cannot_do(void **state)
     (void)state;
     void *memory;
     unsigned seed = 5;
-    graph g = {.n = 3, .size = {2, 2, 2}};
-    g.edge[0][1] = g.edge[1][0] = g.edge[1][2] = g.edge[2][1] = true;
+    system_of_elements s = make_system(3);
+    for (int i = 0; i < 3; i++)
+        s.size[i] = 2;
+    join(&s, 0, 1);
+    join(&s, 1, 2);
     tg_fronts f = make_fronts(ROOM, &memory);
-    load_graph(&f, &g);
+    load_system(&f, &s);
     assert_true(tg_fronts_analyse(&f));
-    random_values(&f, 10, &seed);
-    for (int k = 0; k < 2 * v4_pad(2); k++)
-        f.value[f.node_block[0] + (size_t)k] = 0;
-    for (int k = 0; k < 2 * v4_pad(2); k++)
-        f.value[f.edge_block[0] + (size_t)k] = 0;
-    assert_false(tg_fronts_factor(&f)); /* two rows of zeros */
+    fill_values(&s, 10, &seed);
+    for (int j = 0; j < 4; j++)
+        s.element[0].value[0][j] = s.element[3].value[0][j] = 0;
+    assert_false(tg_fronts_factor(&f, add_element, &s)); /* a row of zeros */
+    fill_values(&s, 10, &seed);
+    s.element[1].value[0][0] = NAN;
+    assert_false(tg_fronts_factor(&f, add_element, &s));
     free(memory);
     f = make_fronts(8, &memory);
-    load_graph(&f, &g);
+    load_system(&f, &s);
     assert_false(tg_fronts_analyse(&f)); /* no room */
     free(memory);
+    free(s.element);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_solutions),
+        cmocka_unit_test(test_pivots),
+        cmocka_unit_test(test_repeats),
         cmocka_unit_test(test_order_of_a_path),
         cmocka_unit_test(test_star_is_eliminated_from_its_points),
         cmocka_unit_test(test_says_what_it_cannot_do),

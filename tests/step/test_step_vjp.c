@@ -545,9 +545,9 @@ static void check_scene(scene c)
 
 /* ---- contacts ---- */
 
-/* A box that rests on four points with torsional friction is on the boundary of its cones, or its equations are singular: such
- * samples are one-sided or regularised. */
-static const double patches = 0.5;
+/* A box that comes to rest on four points is off its patch's plane at first, and rolling friction contradicts its points by that much: such samples are
+ * one-sided or regularised. */
+static const double settling = 0.17;
 
 static void test_condim(void **state)
 {
@@ -561,7 +561,7 @@ static void test_condim(void **state)
                    .push = 1.5,
                    .steps = 240,
                    .every = 20,
-                   .loose = condim[i] > 3 ? patches : 0,
+                   .loose = condim[i] == 6 ? settling : 0,
                    .no_contact = condim[i] == 1};
         check_scene(c);
     }
@@ -588,7 +588,7 @@ static void test_kinetic_friction(void **state)
                .push = 1,
                .steps = 240,
                .every = 20,
-               .loose = patches};
+               .loose = settling};
     check_scene(c);
 }
 
@@ -655,7 +655,7 @@ static void test_mechanism(void **state)
                .steps = 400,
                .every = 20,
                .no_contact = true,
-               .loose = 0.15, /* two boxes that are welded together lie on eight points */
+               .loose = 0.1, /* two boxes that are welded together lie on eight points */
                .wrenches = true};
     check_scene(c);
 }
@@ -671,7 +671,7 @@ static void test_mechanism_with_implicit_springs(void **state)
                .steps = 400,
                .every = 36,
                .no_contact = true,
-               .loose = 0.15,
+               .loose = 0.1,
                .springs = true};
     check_scene(c);
 }

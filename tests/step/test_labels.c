@@ -1,0 +1,320 @@
+/* What derivatives of a step are labelled, where rows hold against each other: open loops, joints that friction holds, patches whose impulses are on their
+ * cones although others inside would do the same. What is labelled exact is that, by differences. */
+#include "step_test.h"
+
+/* ---- one step against differences ---- */
+
+typedef struct outcome
+{
+    tg_label label;
+    double worst;    /* |J - F| / max(1, max |F|) of all groups */
+    double largest;  /* |F| */
+    double disagree; /* reverse mode and matrices, the same */
+} outcome;
+
+static double *numbers(int n)
+{
+    double *x = calloc((size_t)n + 1, sizeof *x);
+    assert_non_null(x);
+    return x;
+}
+
+static void compare(int n, const double *J, const double *F, outcome *o)
+{
+    double size = 0, worst = 0;
+    for (int i = 0; i < n; i++)
+        size = fmax(size, isnan(F[i]) ? 0 : fabs(F[i]));
+    for (int i = 0; i < n; i++)
+        worst = fmax(worst, isnan(F[i]) ? 0 : fabs(J[i] - F[i]));
+    o->worst = fmax(o->worst, worst / fmax(1, size));
+    o->largest = fmax(o->largest, size);
+}
+
+static double agreement(const sim *s, const double *gv, const double *reverse)
+{
+    int nv = s->n.nv;
+    double *J = numbers(nv * nv), worst = 0;
+    assert_int_equal(tg_step_jacobian(s->m, s->w, &(tg_jacobian){.dv_dq = J}), TG_OK);
+    for (int k = 0; k < nv; k++)
+    {
+        double sum = 0, size = 1;
+        for (int i = 0; i < nv; i++)
+        {
+            sum += gv[i] * J[i * nv + k];
+            size += fabs(gv[i] * J[i * nv + k]);
+        }
+        worst = fmax(worst, fabs(sum - reverse[k]) / size);
+    }
+    free(J);
+    return worst;
+}
+
+/* The derivatives of the step from where s is, with the parameters that match the pattern (NULL: none); s is behind it then. */
+static outcome differentiate(sim *s, const char *pattern)
+{
+    int nv = s->n.nv, np = s->n.nparams, nindex = 0, *index = calloc((size_t)np + 1, sizeof *index);
+    double *q = numbers(s->n.nq), *v = numbers(nv), *gv = numbers(nv), *g = numbers(3 * nv + np + 1),
+           *f = numbers(3 * nv + np + 1);
+    tg_differences *d = NULL;
+    outcome o = {0};
+    assert_int_equal(tg_differences_create(s->m, 0, &d, NULL), TG_OK);
+    if (pattern != NULL)
+        assert_int_equal(tg_param_match(s->m, pattern, index, np, &nindex, NULL), TG_OK);
+    memcpy(q, s->q, sizeof *q * (size_t)s->n.nq);
+    memcpy(v, s->v, sizeof *v * (size_t)nv);
+    for (int k = 0; k < nv; k++)
+        gv[k] = cos(3 * k + 1);
+    tg_cotangent out = {.v = gv}, in = {.q = g, .v = g + nv, .tau = g + 2 * nv, .params = g + 3 * nv};
+    sim_step(s);
+    assert_int_equal(tg_step_vjp(s->m, s->w, &out, &in, &o.label), TG_OK);
+    tg_cotangent fd = {.q = f, .v = f + nv, .tau = f + 2 * nv, .params = pattern != NULL ? f + 3 * nv : NULL};
+    tg_differences_request request = {.options = &s->options,
+                                      .state = &(tg_state){q, v, s->act, NULL},
+                                      .control = &(tg_control){s->u, s->tau, s->wrench},
+                                      .index = index,
+                                      .nindex = nindex};
+    assert_int_equal(tg_step_differences(s->m, d, &request, &out, &fd, NULL), TG_OK);
+    for (int group = 0; group < 3; group++)
+        compare(nv, g + group * nv, f + group * nv, &o);
+    for (int i = 0; i < nindex; i++)
+        compare(1, g + 3 * nv + index[i], f + 3 * nv + index[i], &o);
+    o.disagree = agreement(s, gv, g);
+    tg_differences_destroy(d);
+    double *owned[] = {q, v, gv, g, f};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+    free(index);
+    return o;
+}
+
+static void check_exact(const outcome *o)
+{
+    assert_int_equal(o->label.kind, TG_LABEL_EXACT);
+    check_below("error of derivatives", o->worst, 1e-6);
+    check_below("matrices and reverse mode", o->disagree, 1e-10);
+    assert_true(o->largest > 1e-3);
+}
+
+/* ---- loops ---- */
+
+/* a four-bar on an arm that turns; friction: of the joints in the loop; tilt: of one axis out of the plane */
+static sim *open_four_bar(double friction, double tilt)
+{
+    return sim_open(text(
+        "<mujoco><option timestep='0.001'/><default><geom contype='0' conaffinity='0'/></default><worldbody>"
+        "<body name='arm'><joint name='arm' axis='0.3 0.2 1'/><geom type='capsule' fromto='0 0 0 0.4 0 0' size='0.03'/>"
+        "<body name='crank' pos='0 0 0.1'><joint name='crank' axis='0 1 %g' frictionloss='%g'/>"
+        "<geom type='capsule' fromto='0 0 0 0.2 0 0' size='0.02'/>"
+        "<body name='coupler' pos='0.2 0 0'><joint name='coupler' axis='0 1 0' frictionloss='%g'/>"
+        "<geom type='capsule' fromto='0 0 0 0.3 0 0.3' size='0.02'/></body></body>"
+        "<body name='rocker' pos='0.6 0 0.1'><joint name='rocker' axis='0 1 0' frictionloss='%g'/>"
+        "<geom type='capsule' fromto='0 0 0 -0.1 0 0.3' size='0.02'/></body></body></worldbody>"
+        "<equality><connect body1='coupler' body2='rocker' anchor='0.3 0 0.3'/></equality></mujoco>",
+        tilt, friction, friction, friction));
+}
+
+/* What turns a loop as a whole does not pull at it, however far it is open: friction that holds its joints goes on holding them. */
+static void test_open_loop_held_by_friction(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 3; k++)
+    {
+        sim *s = open_four_bar(20, 0);
+        s->v[sim_v(s, "arm")] = 2;
+        s->q[sim_q(s, "rocker")] = 1e-2 * k; /* the loop is open by 3 mm */
+        s->options.push_speed = 1e-6;        /* and stays so */
+        sim_step(s);
+        check_near("crank", s->v[sim_v(s, "crank")], 0, 1e-4);
+        check_near("rocker", s->v[sim_v(s, "rocker")], 0, 1e-4);
+        check_below("speed of the arm", s->v[sim_v(s, "arm")], 2.1);
+        sim_close(s);
+    }
+}
+
+/* A closed loop whose joints friction holds: where it is opened by a hair it closes, and one of the joints gives way; which one depends on the side. */
+static void test_closed_loop_held_by_friction(void **state)
+{
+    (void)state;
+    sim *s = open_four_bar(20, 0);
+    s->v[sim_v(s, "arm")] = 2;
+    assert_int_equal(differentiate(s, NULL).label.kind, TG_LABEL_ONE_SIDED);
+    sim_close(s);
+}
+
+/* Forces of an equality are opposite, and at the same point: free bodies keep their angular momentum also while a loop closes. */
+static void test_open_loop_keeps_angular_momentum(void **state)
+{
+    (void)state;
+    sim *s = sim_open(
+        "<mujoco><option timestep='0.001' gravity='0 0 0'/><default><geom contype='0' conaffinity='0'/></default>"
+        "<worldbody><body name='a'><freejoint/><geom type='box' size='0.1 0.2 0.15' mass='2'/></body>"
+        "<body name='b' pos='0.5 0 0'><freejoint/><geom type='box' size='0.2 0.1 0.1' mass='1'/></body>"
+        "</worldbody><equality><weld body1='a' body2='b'/></equality></mujoco>");
+    const double inertia[2][3] = {{2 * (0.04 + 0.0225) / 3, 2 * (0.01 + 0.0225) / 3, 2 * (0.01 + 0.04) / 3},
+                                  {(0.01 + 0.01) / 3, (0.04 + 0.01) / 3, (0.04 + 0.01) / 3}},
+                 mass[2] = {2, 1};
+    double before[3];
+    s->v[1] = 1;
+    s->v[4] = 2;
+    s->v[9] = -3;
+    s->q[7 + 2] = 0.01; /* open by 1 cm */
+    for (int step = 0; step <= 1; step++)
+    {
+        double momentum[3] = {0, 0, 0};
+        for (int b = 0; b < 2; b++) /* both are turned by next to nothing: body axes are world axes at the start */
+        {
+            const double *x = s->q + 7 * b, *v = s->v + 6 * b;
+            momentum[0] += mass[b] * (x[1] * v[2] - x[2] * v[1]) + inertia[b][0] * v[3];
+            momentum[1] += mass[b] * (x[2] * v[0] - x[0] * v[2]) + inertia[b][1] * v[4];
+            momentum[2] += mass[b] * (x[0] * v[1] - x[1] * v[0]) + inertia[b][2] * v[5];
+        }
+        if (step == 0)
+        {
+            memcpy(before, momentum, sizeof before);
+            double q[14];
+            memcpy(q, s->q, sizeof q);
+            s->v[3] = s->v[5] = 0;
+            sim_step(s);
+            memcpy(s->q, q, sizeof q);
+            continue;
+        }
+        for (int i = 0; i < 3; i++)
+            check_near("angular momentum", momentum[i], before[i], 1e-9);
+    }
+    sim_close(s);
+}
+
+/* An axis that is out of the plane by what six digits leave: the loop is as well conditioned as a plane one, and its derivatives are exact, also by what
+ * tilts an axis. */
+static void test_nearly_planar_loop(void **state)
+{
+    (void)state;
+    const double tilt[] = {0, 1e-8, 1e-7};
+    for (size_t k = 0; k < sizeof tilt / sizeof *tilt; k++)
+    {
+        sim *s = open_four_bar(0, tilt[k]);
+        s->v[sim_v(s, "arm")] = 2;
+        s->tau[sim_v(s, "crank")] = 1;
+        sim_run(s, 5);
+        s->q[sim_q(s, "rocker")] += 1e-4; /* opens the loop in its plane */
+        outcome o = differentiate(s, "joint.*.axis");
+        check_exact(&o);
+        check_below("condition", o.label.condition, 1e3);
+        check_below("speed", norm(s->n.nv, s->v), 10);
+        sim_close(s);
+    }
+}
+
+/* ---- limits that contradict each other ---- */
+
+/* Two limits that cannot both be met: the island goes on without its push, and nothing that follows from a push has a gradient; restitution included. */
+static void test_push_that_was_dropped(void **state)
+{
+    (void)state;
+    sim *s = sim_open(
+        "<mujoco><option timestep='0.002'/><custom><numeric name='tangere:geom.foot.restitution' "
+        "data='0.5'/></custom><worldbody>"
+        "<geom name='floor' type='plane' size='5 5 0.1'/><body name='a' pos='0 0 0.0999'><freejoint/>"
+        "<geom name='foot' type='sphere' size='0.1' mass='1'/>"
+        "<body name='b' pos='0 0 0.3'><joint name='b' type='slide' axis='1 0 0' range='-1 -0.01' limited='true'/>"
+        "<geom type='sphere' size='0.05' mass='0.5' contype='0' conaffinity='0'/>"
+        "<body name='c'><joint name='c' type='slide' axis='1 0 0'/><geom type='sphere' size='0.05' mass='0.5' "
+        "contype='0' "
+        "conaffinity='0'/></body></body></body></worldbody>"
+        "<tendon><fixed name='sum' range='0.01 1' limited='true'><joint joint='b' "
+        "coef='1'/></fixed></tendon></mujoco>");
+    s->v[2] = -1;
+    outcome o = differentiate(s, "geom.foot.restitution");
+    check_below("error of derivatives", o.worst, 1e-6);
+    check_near("normal velocity, which does not bounce", s->v[2], 0, 1e-9);
+    sim_close(s);
+}
+
+/* ---- patches ---- */
+
+/* A box that is turned about its normal: its points share the torque as the selection rule says, more about their normals than their cones allow, so all of them are
+ * on their cones; along their tangents they would hold it easily. It sticks, strictly. */
+static void test_patch_with_friction_about_normals(void **state)
+{
+    (void)state;
+    for (int condim = 4; condim <= 6; condim += 2)
+        for (int k = 0; k < 4; k++)
+        {
+            sim *s = sim_open(text(
+                "<mujoco><option timestep='0.002'/><worldbody>"
+                "<geom type='plane' size='5 5 0.1' condim='%d' friction='0.7 0.02 0.003'/>"
+                "<body pos='0 0 0.05'><freejoint/><geom type='box' size='0.1 0.15 0.05' mass='1' condim='%d'/></body>"
+                "</worldbody></mujoco>",
+                condim, condim));
+            sim_run(s, 3);
+            s->tau[5] = 0.1 * k;
+            s->tau[0] = 0.3 * k;
+            outcome o = differentiate(s, "body.*.mass");
+            check_exact(&o);
+            check_below("speed", norm(6, s->v), 1e-6);
+            sim_close(s);
+        }
+}
+
+/* What is at the end of its friction as a whole has no impulses inside: the label says so. */
+static void test_patch_at_the_end_of_its_friction(void **state)
+{
+    (void)state;
+    sim *s = sim_open(
+        "<mujoco><option timestep='0.002'/><worldbody><geom type='plane' size='5 5 0.1' friction='0.5'/>"
+        "<body pos='0 0 0.05'><freejoint/><geom type='box' size='0.1 0.15 0.05' mass='1' friction='0.5'/></body>"
+        "</worldbody></mujoco>");
+    sim_run(s, 3);
+    s->tau[0] = 0.5 * gravity;
+    assert_true(differentiate(s, NULL).label.kind != TG_LABEL_EXACT);
+    sim_close(s);
+}
+
+/* ---- rows between different bodies ---- */
+
+/* A brick on two others: when one of these is lifted by a hair, the brick on it lifts off the other. The step has another derivative on either side. */
+static void test_brick_on_two_others(void **state)
+{
+    (void)state;
+    sim *s =
+        sim_open("<mujoco><option timestep='0.002'/><worldbody><geom type='plane' size='5 5 0.1'/>"
+                 "<body name='a' pos='-0.3 0 0.1'><freejoint/><geom type='box' size='0.1 0.1 0.1' mass='1'/></body>"
+                 "<body name='b' pos='0.3 0 0.1'><freejoint/><geom type='box' size='0.1 0.1 0.1' mass='1'/></body>"
+                 "<body name='c' pos='0 0 0.25'><freejoint/><geom type='box' size='0.4 0.1 0.05' mass='1'/></body>"
+                 "</worldbody></mujoco>");
+    sim_run(s, 5);
+    outcome o = differentiate(s, NULL);
+    assert_int_equal(o.label.kind, TG_LABEL_ONE_SIDED);
+    sim_close(s);
+}
+
+/* Two bricks on each other do not hold against each other: each contact is a patch between two bodies. */
+static void test_brick_on_another(void **state)
+{
+    (void)state;
+    sim *s = sim_open(
+        "<mujoco><option timestep='0.002'/><worldbody><geom type='plane' size='5 5 0.1'/>"
+        "<body name='a' pos='0 0 0.1'><freejoint/><geom type='box' size='0.2 0.2 0.1' mass='1'/></body>"
+        "<body name='b' pos='0.05 0.02 0.25'><freejoint/><geom type='box' size='0.1 0.1 0.05' mass='1'/></body>"
+        "</worldbody></mujoco>");
+    sim_run(s, 5);
+    outcome o = differentiate(s, "body.*.mass");
+    check_exact(&o);
+    sim_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_open_loop_held_by_friction),
+        cmocka_unit_test(test_closed_loop_held_by_friction),
+        cmocka_unit_test(test_open_loop_keeps_angular_momentum),
+        cmocka_unit_test(test_nearly_planar_loop),
+        cmocka_unit_test(test_push_that_was_dropped),
+        cmocka_unit_test(test_patch_with_friction_about_normals),
+        cmocka_unit_test(test_patch_at_the_end_of_its_friction),
+        cmocka_unit_test(test_brick_on_two_others),
+        cmocka_unit_test(test_brick_on_another),
+    };
+    return cmocka_run_group_tests_name("labels", tests, NULL, NULL);
+}
