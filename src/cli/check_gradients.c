@@ -11,8 +11,9 @@ enum
     OPTION_SAMPLES,
     OPTION_PARAMS,
     OPTION_JSON,
-    A_KIND = 2,    /* parameters of every kind that are differenced at a state */
-    A_GROUP = 12,  /* numbers of every other group */
+    A_KIND = 2,    /* parameters of a kind that are differenced at a state */
+    A_GROUP = 4,   /* numbers of every other group, drawn at random, beside the one on which the step depends most */
+    HARD = 30,     /* iterations of a step from which on fewer numbers are drawn */
     MORE_ROOM = -1 /* not a code of the process */
 };
 
@@ -29,7 +30,7 @@ typedef struct check
     const tg_model *m;
     tg_sizes n;
     tg_differences *d;
-    gradient exact, differences, spread, along;
+    gradient exact, differences, spread, along, wanted;
     double *out, *change;      /* (q+, v+, act+): cotangents, and the change along `along` */
     const int *chosen;         /* parameters to draw from */
     int nchosen, *kind;        /* of every parameter: its group */
@@ -38,6 +39,7 @@ typedef struct check
     tg_jacobian jacobian;
     double *matrices;
     tg_step_contact *contact;
+    int met[TG_CONTACT_MODES]; /* contacts of the last step */
     tg_cli_gradient_check r;
 } check;
 
@@ -123,7 +125,7 @@ static void place_jacobian(check *c)
             *block[r][k] = at;
 }
 
-/* What contacts the model can have: any, with friction, with something that does not move. */
+/* What contacts the model can have: any, and with friction. */
 static void find_contacts(check *c)
 {
     c->r.touching = c->n.ncandidate + c->n.npair > 0;
@@ -131,13 +133,35 @@ static void find_contacts(check *c)
     for (int i = 0; i < c->n.ngeom; i++)
     {
         tg_geom_info geom;
-        tg_body_info body;
-        if (tg_geom_get(c->m, i, &geom, NULL) != TG_OK || tg_body_get(c->m, geom.body, &body, NULL) != TG_OK)
-            continue;
-        c->r.sliding = c->r.sliding || geom.condim > 1;
-        c->r.grounded = c->r.grounded || (body.tree < 0 && (geom.contype != 0 || geom.conaffinity != 0));
+        c->r.sliding = c->r.sliding || (tg_geom_get(c->m, i, &geom, NULL) == TG_OK && geom.condim > 1);
     }
-    c->r.grounded = c->r.grounded && c->r.touching;
+}
+
+static bool is_ground(const tg_model *m, int geom)
+{
+    tg_geom_info info;
+    return tg_geom_get(m, geom, &info, NULL) == TG_OK && (info.type == TG_GEOM_PLANE || info.type == TG_GEOM_HFIELD);
+}
+
+/* Pairs of geoms that overlap in the reference configuration. (The points of a pair come one after the other.) */
+static void find_overlaps(check *c)
+{
+    int count = 0, room = c->walk.room, geom1 = -1, geom2 = -1;
+    tg_contact *contact = tg_cli_alloc((size_t)room + 1, sizeof *contact);
+    if (tg_default_q(c->m, c->walk.q, NULL) != TG_OK ||
+        tg_collide(c->m, c->walk.w, c->walk.q, 0, contact, room, &count) != TG_OK)
+        count = 0;
+    for (int i = 0; i < count && i < room; i++)
+    {
+        const tg_contact *at = &contact[i];
+        if (at->distance > -1e-6 || is_ground(c->m, at->geom1) || is_ground(c->m, at->geom2))
+            continue;
+        c->r.overlaps += at->geom1 != geom1 || at->geom2 != geom2;
+        c->r.deepest = fmax(c->r.deepest, -at->distance);
+        geom1 = at->geom1;
+        geom2 = at->geom2;
+    }
+    free(contact);
 }
 
 /* contacts: room for them; 0: chosen by the model */
@@ -154,6 +178,7 @@ static int open_check(check *c, const tg_model *m, int contacts, int samples)
     c->differences = new_gradient(&c->n);
     c->spread = new_gradient(&c->n);
     c->along = new_gradient(&c->n);
+    c->wanted = new_gradient(&c->n);
     c->out = tg_cli_alloc((size_t)(2 * c->n.nv + c->n.na), sizeof(double));
     c->change = tg_cli_alloc((size_t)(2 * c->n.nv + c->n.na), sizeof(double));
     c->kind = tg_cli_alloc((size_t)c->n.nparams + 1, sizeof(int));
@@ -163,6 +188,8 @@ static int open_check(check *c, const tg_model *m, int contacts, int samples)
     place_jacobian(c);
     name_groups(c);
     find_contacts(c);
+    find_overlaps(c);
+    c->r.implicit = c->walk.options.implicit_actuators == TG_ON;
     return TG_CLI_OK;
 }
 
@@ -170,17 +197,17 @@ static void close_check(check *c)
 {
     void *const all[] = {c->exact.memory,  c->differences.memory,
                          c->spread.memory, c->along.memory,
-                         c->out,           c->change,
-                         c->kind,          c->pool,
-                         c->index,         c->contact,
-                         c->matrices};
+                         c->wanted.memory, c->out,
+                         c->change,        c->kind,
+                         c->pool,          c->index,
+                         c->contact,       c->matrices};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     tg_differences_destroy(c->d);
     tg_cli_walk_close(&c->walk);
 }
 
-/* ---- the parameters of a state ---- */
+/* ---- the numbers that are differenced at a state ---- */
 
 static int drawn(check *c, int count)
 {
@@ -216,11 +243,44 @@ static void draw_kind(check *c, int kind)
         c->index[c->nindex++] = param;
 }
 
+/* A step that took many iterations takes as many at every displacement. */
+static bool is_hard(const check *c)
+{
+    return c->walk.iterations > HARD;
+}
+
+/* every second kind, in turn; of hard steps every eighth */
 static void draw_params(check *c)
 {
+    int stride = is_hard(c) ? 8 : 2;
     c->nindex = 0;
-    for (int kind = TG_CLI_GROUP_PARAMS; kind < c->r.ngroup; kind++)
+    for (int kind = TG_CLI_GROUP_PARAMS + c->r.states % stride; kind < c->r.ngroup; kind += stride)
         draw_kind(c, kind);
+}
+
+/* Numbers of a group that are differenced: the one on which the step depends most, which gives the group its scale, and A_GROUP
+ * others; of hard steps one other. */
+static void draw_group(check *c, int group)
+{
+    int size = group_size(&c->n, group), others = is_hard(c) ? 1 : A_GROUP, largest = 0;
+    const double *J = group_of(&c->exact, group);
+    double *wanted = group_of(&c->wanted, group);
+    for (int i = 0; i < size; i++)
+    {
+        wanted[i] = size <= others + 1;
+        largest = fabs(J[i]) > fabs(J[largest]) ? i : largest;
+    }
+    for (int i = 0; i < others && size > others + 1; i++)
+        wanted[(int)(fabs(tg_cli_walk_noise(&c->walk)) * size) % size] = 1;
+    if (size > 0)
+        wanted[largest] = 1;
+}
+
+static void draw_numbers(check *c)
+{
+    for (int group = 0; group < TG_CLI_GROUP_PARAMS; group++)
+        draw_group(c, group);
+    draw_params(c);
 }
 
 /* ---- against differences ---- */
@@ -284,12 +344,14 @@ static double compare_group(const check *c, int group, tg_cli_group *to)
 {
     bool params = group >= TG_CLI_GROUP_PARAMS;
     int count = params ? c->nindex : group_size(&c->n, group);
-    int stride = params ? 1 : tg_differences_stride(count, A_GROUP), first = c->r.states % stride;
+    const double *wanted = params ? NULL : group_of(&c->wanted, group);
     double scale = 1, worst = 0;
-    for (int k = first; k < count; k += stride)
-        scale = fmax(scale, size_in(c, group, params ? c->index[k] : k));
-    for (int k = first; k < count; k += stride)
-        worst = fmax(worst, compare_number(c, group, params ? c->index[k] : k, scale, to));
+    for (int k = 0; k < count; k++)
+        if (params || wanted[k] != 0)
+            scale = fmax(scale, size_in(c, group, params ? c->index[k] : k));
+    for (int k = 0; k < count; k++)
+        if (params || wanted[k] != 0)
+            worst = fmax(worst, compare_number(c, group, params ? c->index[k] : k, scale, to));
     return worst;
 }
 
@@ -304,18 +366,23 @@ static tg_status difference(check *c, const tg_cotangent *out, tg_differences_co
                                       .control = &control,
                                       .index = c->index,
                                       .nindex = c->nindex,
-                                      .most = A_GROUP,
-                                      .first = c->r.states,
+                                      .chosen = &c->wanted.g,
                                       .spread = &c->spread.g};
     return tg_step_differences(c->m, c->d, &request, out, &c->differences.g, count);
 }
 
-/* States without an exact derivative are compared too, but only counted. */
+/* States without an exact derivative are compared too, but only counted; not those that were not solved, whose differences mean
+ * nothing. */
 static tg_status compare(check *c, const tg_cotangent *out)
 {
     bool exact = c->label.kind == TG_LABEL_EXACT;
     tg_cli_gradient_check *r = &c->r;
     tg_differences_count count;
+    if (!exact && c->label.residual > c->walk.options.tolerance)
+    {
+        r->unsolved++;
+        return TG_OK;
+    }
     tg_status status = difference(c, out, &count);
     if (status != TG_OK)
         return status;
@@ -332,6 +399,7 @@ static tg_status compare(check *c, const tg_cotangent *out)
     r->switched += count.switched;
     r->tied += count.tied;
     r->outside += count.outside;
+    r->kinked += count.kinked;
     return TG_OK;
 }
 
@@ -409,19 +477,24 @@ static tg_status compare_matrices(check *c)
 
 /* ---- one state ---- */
 
-static void count_modes(check *c)
+/* The modes of the contacts of the last step, those left out for which others hold what they would hold. */
+static void meet_modes(check *c)
 {
     int count = 0;
-    bool met[TG_CONTACT_MODES] = {false};
+    memset(c->met, 0, sizeof c->met);
     if (tg_step_contacts(c->m, c->walk.w, c->contact, c->walk.room, &count) != TG_OK)
         return;
     for (int i = 0; i < count && i < c->walk.room; i++)
-    {
-        met[c->contact[i].mode] = true;
-        c->r.contacts[c->contact[i].mode]++;
-    }
+        c->met[c->contact[i].mode] += !c->contact[i].immaterial;
+}
+
+static void count_modes(check *c)
+{
     for (int mode = 0; mode < TG_CONTACT_MODES; mode++)
-        c->r.with_mode[mode] += met[mode];
+    {
+        c->r.contacts[mode] += c->met[mode];
+        c->r.with_mode[mode] += c->met[mode] > 0;
+    }
 }
 
 static void count_infinite(check *c)
@@ -439,16 +512,14 @@ static int failure(const check *c)
     return found > room ? MORE_ROOM : tg_cli_fail(TG_CLI_FAILED, NULL, "%s", tg_work_message(c->walk.w));
 }
 
-/* a step, its derivatives and their differences */
+/* the derivatives of the step that was taken, and their differences */
 static int sample(check *c)
 {
     int nv = c->n.nv;
-    tg_status status = tg_cli_walk_step(&c->walk);
     for (int k = 0; k < 2 * nv + c->n.na; k++)
         c->out[k] = tg_cli_walk_noise(&c->walk);
     tg_cotangent out = {.q = c->out, .v = c->out + nv, .act = c->out + 2 * nv};
-    if (status == TG_OK)
-        status = tg_step_vjp(c->m, c->walk.w, &out, &c->exact.g, &c->label);
+    tg_status status = tg_step_vjp(c->m, c->walk.w, &out, &c->exact.g, &c->label);
     if (status == TG_ERR_UNSUPPORTED)
     {
         c->r.states++;
@@ -460,7 +531,7 @@ static int sample(check *c)
         return failure(c);
     count_modes(c);
     count_infinite(c);
-    draw_params(c);
+    draw_numbers(c);
     c->r.labels[c->label.kind]++;
     c->r.loose[c->walk.set] += c->label.kind != TG_LABEL_EXACT;
     if (compare(c, &out) != TG_OK)
@@ -477,15 +548,18 @@ static int follow(check *c, int samples)
     int code = TG_CLI_OK;
     while (c->r.states < samples && code == TG_CLI_OK)
     {
-        if (tg_cli_walk_push(&c->walk, tg_cli_check_rare(&c->r, 0.2)) != TG_OK)
+        if (tg_cli_walk_push(&c->walk, tg_cli_check_rare(&c->r, 0.2), c->r.touching) != TG_OK ||
+            tg_cli_walk_step(&c->walk) != TG_OK)
+        {
             code = failure(c);
-        else if (tg_cli_walk_due(&c->walk))
+            continue;
+        }
+        meet_modes(c);
+        if (tg_cli_walk_due(&c->walk, c->met))
         {
             code = sample(c);
             tg_cli_progress_show(&progress, c->r.states, samples);
         }
-        else if (tg_cli_walk_step(&c->walk) != TG_OK)
-            code = failure(c);
     }
     tg_cli_progress_end(&progress);
     return code;
@@ -563,11 +637,12 @@ const tg_cli_command tg_cli_check_command = {
     .usage = "MODEL [OPTIONS]",
     .summary = "derivatives against differences",
     .details =
-        "Compares the derivatives of steps with central differences, along a trajectory that lifts, drops and\n"
-        "pushes the model, and prints the worst entry of every kind of input by name, and what was skipped and\n"
-        "why. States whose derivative has two sides are counted, not judged. Exit code 1 if an error is past 1e-6,\n"
-        "if forward mode, reverse mode and matrices differ by more than 1e-10, if 5 % of the states have no exact\n"
-        "derivative, or if 5 % of the numbers had to be skipped.",
+        "Compares the derivatives of steps with central differences, along a trajectory that lifts, drops, drives\n"
+        "and presses the model until every mode of contacts was met, at numbers that are drawn at every state, and\n"
+        "prints the worst entry of every kind of input by name, and what was skipped and why. States whose\n"
+        "derivative has two sides are counted, not judged. Exit code 1 if an error is past 1e-6, if forward mode,\n"
+        "reverse mode and matrices differ by more than 1e-10, if 5 % of the states have no exact derivative, or if\n"
+        "5 % of the numbers had to be skipped.",
     .required = 1,
     .allowed = 1,
     .options = {[OPTION_SAMPLES] = {"--samples", "N", "states to compare (100)"},

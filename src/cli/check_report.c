@@ -28,14 +28,14 @@ double tg_cli_check_skipped(const tg_cli_gradient_check *r)
 {
     long compared, unresolved;
     add_up(r, &compared, &unresolved);
-    double skipped = (double)(r->switched + unresolved);
+    double skipped = (double)(r->switched + r->kinked + unresolved);
     return skipped == 0 ? 0 : skipped / (skipped + (double)compared);
 }
 
 int tg_cli_check_rare(const tg_cli_gradient_check *r, double share)
 {
     int rare = -1;
-    for (int mode = 0; mode < TG_CONTACT_MODES && r->grounded; mode++)
+    for (int mode = 0; mode < TG_CONTACT_MODES && r->touching; mode++)
         if ((mode != TG_CONTACT_SLIDING || r->sliding) && r->with_mode[mode] < share * r->states &&
             (rare < 0 || r->with_mode[mode] < r->with_mode[rare]))
             rare = mode;
@@ -64,15 +64,25 @@ static void print_states(const tg_cli_output *out, const tg_cli_gradient_check *
         fprintf(out->file, ", %d without derivatives", r->refused);
     if (r->states > r->labels[TG_LABEL_EXACT])
         fprintf(out->file,
-                " (with own, nudged, soft parameters: %d, %d, %d not exact; in %d of these differences agree)",
-                r->loose[TG_CLI_WALK_OWN], r->loose[TG_CLI_WALK_NUDGED], r->loose[TG_CLI_WALK_SOFT], r->loose_agreeing);
+                " (with own, nudged, soft parameters: %d, %d, %d not exact; %d of these are not solved, in %d "
+                "differences agree)",
+                r->loose[TG_CLI_WALK_OWN], r->loose[TG_CLI_WALK_NUDGED], r->loose[TG_CLI_WALK_SOFT], r->unsolved,
+                r->loose_agreeing);
     if (!r->touching)
         fprintf(out->file, "; no two of its geoms can touch\n");
     else
         fprintf(out->file, "\ncontacts: %ld breaking, %ld sticking, %ld sliding, in %d, %d, %d of the states\n",
                 r->contacts[0], r->contacts[1], r->contacts[2], r->with_mode[0], r->with_mode[1], r->with_mode[2]);
-    if (r->touching && !r->grounded)
-        fprintf(out->file, "there is nothing that it could stand on\n");
+    if (r->touching && !r->sliding)
+        fprintf(out->file, "none of its contacts has friction: none can slide\n");
+    if (r->implicit)
+        fprintf(out->file, "actuators have damping of their own: it acts on v+ (implicit_actuators)\n");
+    if (r->overlaps > 0)
+        tg_cli_print(
+            out, TG_CLI_WARNING,
+            "%d pair%s of geoms overlap%s in the reference configuration, by up to %.2g m, and push each other apart "
+            "(with --exclude-overlaps they do not collide)\n",
+            r->overlaps, r->overlaps == 1 ? "" : "s", r->overlaps == 1 ? "s" : "", r->deepest);
     int rare = tg_cli_check_rare(r, 0.1);
     if (rare >= 0)
         tg_cli_print(out, TG_CLI_WARNING, "fewer than a tenth of the states have a %s contact\n",
@@ -109,12 +119,14 @@ void tg_cli_check_print(const tg_cli_output *out, const tg_cli_model *model, con
     fprintf(out->file, "  %s\n", model->path);
     print_states(out, r);
     print_groups(out, r);
-    fprintf(
-        out->file,
-        "\n%ld numbers compared, %ld of them with several displacements; skipped: %ld where a mode changes, %ld where "
-        "differences do not agree\namong themselves, %ld of two equal coefficients, %ld at the edge of their domain\n"
-        "forward mode and matrices agree with reverse mode to %.2g and %.2g",
-        compared, r->refined, r->switched, unresolved, r->tied, r->outside, r->jvp, r->jacobian);
+    fprintf(out->file,
+            "\n%ld numbers compared, %ld of them with several displacements; skipped: %ld where a mode changes, %ld at "
+            "other "
+            "kinks,\n%ld where differences do not agree among themselves, %ld of two equal coefficients, %ld at the "
+            "edge of "
+            "their domain\n"
+            "forward mode and matrices agree with reverse mode to %.2g and %.2g",
+            compared, r->refined, r->switched, r->kinked, unresolved, r->tied, r->outside, r->jvp, r->jacobian);
     if (fmax(r->jvp, r->jacobian) > tg_cli_check_agreement)
         fprintf(out->file, " (state %d, %s parameters, %s)", r->apart_state, tg_cli_walk_set(r->apart_set),
                 tg_label_string(r->apart_label));
@@ -139,7 +151,7 @@ static void write_modes(tg_cli_json *json, const tg_cli_gradient_check *r)
         tg_cli_json_open(json, tg_contact_mode_string((tg_contact_mode)mode), '{');
         tg_cli_json_integer(json, "states", r->with_mode[mode]);
         tg_cli_json_integer(json, "contacts", (int)r->contacts[mode]);
-        tg_cli_json_flag(json, "possible", r->grounded && (mode != TG_CONTACT_SLIDING || r->sliding));
+        tg_cli_json_flag(json, "possible", r->touching && (mode != TG_CONTACT_SLIDING || r->sliding));
         tg_cli_json_close(json, '}');
     }
     tg_cli_json_close(json, '}');
@@ -174,10 +186,13 @@ void tg_cli_check_json(FILE *file, const tg_cli_model *model, const tg_cli_gradi
     for (int kind = 0; kind < 3; kind++)
         tg_cli_json_integer(&json, tg_label_string((tg_label_kind)kind), r->labels[kind]);
     tg_cli_json_integer(&json, "refused", r->refused);
+    tg_cli_json_flag(&json, "implicit_actuators", r->implicit);
+    tg_cli_json_integer(&json, "overlaps", r->overlaps);
     tg_cli_json_open(&json, "not_exact", '{');
     for (int set = 0; set < TG_CLI_WALK_SETS; set++)
         tg_cli_json_integer(&json, tg_cli_walk_set(set), r->loose[set]);
     tg_cli_json_integer(&json, "agreeing", r->loose_agreeing);
+    tg_cli_json_integer(&json, "unsolved", r->unsolved);
     tg_cli_json_close(&json, '}');
     write_modes(&json, r);
     tg_cli_json_integer(&json, "compared", (int)compared);
@@ -186,6 +201,7 @@ void tg_cli_check_json(FILE *file, const tg_cli_model *model, const tg_cli_gradi
     tg_cli_json_integer(&json, "unresolved", (int)unresolved);
     tg_cli_json_integer(&json, "tied", (int)r->tied);
     tg_cli_json_integer(&json, "outside", (int)r->outside);
+    tg_cli_json_integer(&json, "kinked", (int)r->kinked);
     tg_cli_json_integer(&json, "infinite", (int)r->infinite);
     tg_cli_json_number(&json, "skipped_share", tg_cli_check_skipped(r));
     tg_cli_json_number(&json, "jvp", r->jvp);

@@ -24,6 +24,11 @@ static double field_of(const tg_model *m, tg_element element, int index, const c
     return x != NULL && k < size && isfinite(x[k]) ? x[k] : otherwise;
 }
 
+static int dofs_of(tg_joint_type type)
+{
+    return type == TG_JOINT_FREE ? 6 : type == TG_JOINT_BALL ? 3 : 1;
+}
+
 static void read_ranges(tg_cli_walk *walk)
 {
     for (int i = 0; i < walk->n.nu; i++)
@@ -37,6 +42,13 @@ static void read_ranges(tg_cli_walk *walk)
     }
     for (int i = 0; i < walk->n.nbody; i++)
         walk->mass[i] = field_of(walk->m, TG_BODY, i, "mass", 0, 0);
+    for (int j = 0; j < walk->n.njoint; j++)
+    {
+        tg_joint_info joint;
+        if (tg_joint_get(walk->m, j, &joint, NULL) == TG_OK)
+            for (int k = joint.dof; k < joint.dof + dofs_of(joint.type); k++)
+                walk->loss[k] = field_of(walk->m, TG_JOINT, j, "frictionloss", 0, 0);
+    }
 }
 
 /* ---- parameters off the edges ----
@@ -115,8 +127,7 @@ static tg_status nudge_params(tg_cli_walk *walk, int set, tg_error *error)
 
 /* ---- */
 
-/* Actuators with damping of their own, which would burst at a model's time step if it were explicit. (Without it there is nothing to be
- * implicit, and its derivative at zero has two sides.) */
+/* Actuators with damping of their own, which would burst at a model's time step if it were explicit. */
 static bool has_damping(const tg_model *m, int nu)
 {
     for (int i = 0; i < nu; i++)
@@ -128,9 +139,9 @@ static bool has_damping(const tg_model *m, int nu)
 int tg_cli_walk_open(tg_cli_walk *walk, const tg_model *m, int contacts, int samples)
 {
     tg_error error;
-    *walk = (tg_cli_walk){.m = m, .n = tg_model_sizes(m), .seed = 1, .share = samples / 8};
+    *walk = (tg_cli_walk){.m = m, .n = tg_model_sizes(m), .seed = 1, .share = samples / 16};
     walk->options = tg_default_options();
-    walk->options.implicit_actuators = has_damping(m, walk->n.nu) ? TG_ON : TG_OFF;
+    walk->options.implicit_actuators = has_damping(m, walk->n.nu) ? TG_ON : walk->options.implicit_actuators;
     const tg_sizes *n = &walk->n;
     tg_status status =
         contacts > 0 ? tg_work_create_for(m, contacts, &walk->w, &error) : tg_work_create(m, &walk->w, &error);
@@ -151,7 +162,9 @@ int tg_cli_walk_open(tg_cli_walk *walk, const tg_model *m, int contacts, int sam
     walk->tau = numbers(n->nv);
     walk->wrench = numbers(6 * n->nbody);
     walk->mass = numbers(n->nbody);
+    walk->loss = numbers(n->nv);
     walk->scratch = numbers(n->nq + n->nv);
+    tg_cli_press_open(&walk->press, n);
     double **const controls[] = {&walk->u, &walk->rest_u, &walk->middle, &walk->half, &walk->drift};
     for (size_t i = 0; i < sizeof controls / sizeof *controls; i++)
         *controls[i] = numbers(n->nu);
@@ -161,12 +174,12 @@ int tg_cli_walk_open(tg_cli_walk *walk, const tg_model *m, int contacts, int sam
 
 void tg_cli_walk_close(tg_cli_walk *walk)
 {
-    double *const all[] = {walk->q,        walk->v,          walk->act,   walk->q_before,
-                           walk->v_before, walk->act_before, walk->tau,   walk->mass,
-                           walk->scratch,  walk->wrench,     walk->u,     walk->rest_u,
-                           walk->middle,   walk->half,       walk->drift, NULL};
+    double *const all[] = {walk->q,      walk->v,    walk->act,     walk->q_before, walk->v_before, walk->act_before,
+                           walk->tau,    walk->mass, walk->scratch, walk->wrench,   walk->u,        walk->rest_u,
+                           walk->middle, walk->half, walk->drift,   walk->loss};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
+    tg_cli_press_close(&walk->press);
     free(walk->cache.entry);
     free(walk->cache_before.entry);
     tg_work_destroy(walk->w);
@@ -191,10 +204,10 @@ static void fill(tg_cli_walk *walk, double *x, int n, double size)
 /* How a phase starts and what acts in it. */
 typedef struct beginning
 {
+    bool goes_on; /* from where the last phase ended; otherwise from a keyframe or the reference */
+    bool floats;  /* forces hold the model against gravity */
     bool
-        goes_on; /* from where the last phase ended (a model on a fixed base: where it touches something); otherwise from a
-                       keyframe or the reference */
-    bool floats;    /* forces hold the model against gravity */
+        pressed; /* it is held against gravity, springs and actuators, slowed down, and two of its geoms brought together */
     double lift;    /* m, of free bodies */
     double speed;   /* of every coordinate */
     double across;  /* m/s, of free bodies, sideways; */
@@ -215,6 +228,7 @@ enum
     SLID = STARTS,
     RAISED,
     RESTED,
+    PRESSED,
     BEGINNINGS
 };
 
@@ -226,10 +240,11 @@ static const beginning beginnings[BEGINNINGS] = {
     [SLID] = {.goes_on = true, .speed = 0.5, .across = 2, .push = 2, .control = 0.02},
     [RAISED] = {.goes_on = true, .floats = true, .speed = 0.02, .rise = 0.03, .push = 0.5},
     [RESTED] = {.goes_on = true},
+    [PRESSED] = {.pressed = true, .speed = 0.3, .push = 0.3, .control = 0.01},
 };
 
 /* free bodies are lifted, and pushed sideways and upwards, all of them into the same direction */
-static tg_status lift(tg_cli_walk *walk, const beginning *b, tg_error *error)
+static tg_status lift(tg_cli_walk *walk, const beginning *b, double more, tg_error *error)
 {
     double angle = 3.14159265358979 * tg_cli_walk_noise(walk);
     for (int j = 0; j < walk->n.njoint; j++)
@@ -240,7 +255,7 @@ static tg_status lift(tg_cli_walk *walk, const beginning *b, tg_error *error)
             return status;
         if (joint.type != TG_JOINT_FREE)
             continue;
-        walk->q[joint.q + 2] += b->lift;
+        walk->q[joint.q + 2] += b->lift + more;
         walk->v[joint.dof] += b->across * cos(angle);
         walk->v[joint.dof + 1] += b->across * sin(angle);
         walk->v[joint.dof + 2] += b->rise;
@@ -248,56 +263,31 @@ static tg_status lift(tg_cli_walk *walk, const beginning *b, tg_error *error)
     return TG_OK;
 }
 
-/* q (+) share of the way to a random configuration within the limits; positions of free bodies stay where they are */
-static tg_status turn(tg_cli_walk *walk, double share, uint64_t seed, tg_error *error)
+tg_status tg_cli_walk_way(tg_cli_walk *walk, uint64_t seed, double *way)
 {
     const tg_sizes *n = &walk->n;
-    double *target = walk->scratch, *way = walk->scratch + n->nq;
-    tg_status status = tg_random_state(walk->m, seed, target, NULL, error);
+    tg_error error;
+    tg_status status = tg_random_state(walk->m, seed, walk->scratch, NULL, &error);
     if (status == TG_OK)
-        status = tg_difference(walk->m, walk->q, target, way, error);
+        status = tg_difference(walk->m, walk->q, walk->scratch, way, &error);
     for (int j = 0; j < n->njoint && status == TG_OK; j++)
     {
         tg_joint_info joint;
-        status = tg_joint_get(walk->m, j, &joint, error);
+        status = tg_joint_get(walk->m, j, &joint, &error);
         for (int k = 0; k < 3 && status == TG_OK && joint.type == TG_JOINT_FREE; k++)
             way[joint.dof + k] = 0;
     }
-    for (int k = 0; k < n->nv; k++)
+    return status;
+}
+
+/* q (+) share of the way to a random configuration */
+static tg_status turn(tg_cli_walk *walk, double share, tg_error *error)
+{
+    double *way = walk->press.tangent;
+    tg_status status = tg_cli_walk_way(walk, (uint64_t)walk->phase, way);
+    for (int k = 0; k < walk->n.nv; k++)
         way[k] *= share;
     return status == TG_OK ? tg_integrate(walk->m, walk->q, way, walk->q, error) : status;
-}
-
-enum
-{
-    TRIES = 200,
-    FEW = 12
-};
-
-/* at a few points, none deeper than a centimetre */
-static bool touches(tg_cli_walk *walk)
-{
-    tg_contact contact[FEW];
-    int count = 0;
-    bool good = tg_collide(walk->m, walk->w, walk->q, 1e-3, contact, FEW, &count) == TG_OK && count > 0 && count <= FEW;
-    for (int i = 0; i < count && good; i++)
-        good = contact[i].distance > -0.01;
-    return good;
-}
-
-/* A model on a fixed base does not fall on anything: of some random configurations the first one in which it touches something, or
- * the one where it is. */
-static tg_status turn_to_touch(tg_cli_walk *walk, tg_error *error)
-{
-    memcpy(walk->q_before, walk->q, sizeof(double) * (size_t)walk->n.nq);
-    for (int i = 0; i < TRIES; i++)
-    {
-        tg_status status = turn(walk, 1, (uint64_t)(TRIES * walk->phase + i), error);
-        if (status != TG_OK || touches(walk))
-            return status;
-        memcpy(walk->q, walk->q_before, sizeof(double) * (size_t)walk->n.nq);
-    }
-    return TG_OK;
 }
 
 static bool is_fixed(const tg_cli_walk *walk)
@@ -314,47 +304,62 @@ static int clamp(int x, int low, int high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* A long phase from a start, then a short one that goes on from its end, made for the mode of contacts that is rare: phases
- * 0, 2, 4, ... and 1, 3, 5, ... */
-static void choose_phase(tg_cli_walk *walk, int rare)
+/* Phases come in threes, with the same parameters: a long one from a start, one that goes on from its end, and one in which two geoms
+ * are brought together. The latter are for the mode of contacts that is rare. (What has no free body does not fall on anything: it is
+ * brought there instead.) */
+static void choose_phase(tg_cli_walk *walk, int rare, bool touching)
 {
     static const int made_for[TG_CONTACT_MODES] = {
         [TG_CONTACT_BREAKING] = RAISED, [TG_CONTACT_STICKING] = RESTED, [TG_CONTACT_SLIDING] = SLID};
-    bool first = walk->phase % 2 == 0;
-    int pair = walk->phase / 2;
-    walk->start = first           ? (rare >= 0 && is_fixed(walk) ? THROWN : pair % STARTS)
-                  : rare >= 0     ? made_for[rare]
-                  : pair % 2 == 0 ? SLID
-                                  : RAISED;
-    walk->every = first ? 16 : walk->start == RESTED ? 8 : 4;
-    walk->length = walk->every * clamp(first ? walk->share : walk->share / 2, 4, first ? 25 : rare >= 0 ? 20 : 12);
-    walk->set = pair % TG_CLI_WALK_SETS;
+    int three = walk->phase / 3, part = walk->phase % 3;
+    bool presses = touching && (part == 2 || (part == 1 && rare >= 0 && is_fixed(walk)));
+    walk->aim = presses && rare < 0 ? three % TG_CONTACT_MODES : part > 0 && touching ? rare : -1;
+    walk->start = part == 0        ? three % STARTS
+                  : presses        ? PRESSED
+                  : walk->aim >= 0 ? made_for[walk->aim]
+                  : three % 2 == 0 ? SLID
+                                   : RAISED;
+    walk->set = three % TG_CLI_WALK_SETS;
+    double dt = tg_model_timestep(walk->m), fall = 0.3; /* s: long enough to land */
+    walk->most = clamp(walk->share, 4, 25);
+    walk->every = part == 0 ? clamp((int)(fall / (dt * walk->most)), 16, 150) : walk->aim < 0 ? 4 : 3;
+    walk->length = presses ? clamp((int)(1 / dt), 100, 2000) : walk->every * walk->most;
+    walk->taken = walk->last = walk->acting = 0;
 }
 
-static tg_status begin_phase(tg_cli_walk *walk, int rare)
+/* where a phase starts that does not go on from the last one: two times in three at a keyframe, if there are any */
+static tg_status place(tg_cli_walk *walk, tg_error *error)
+{
+    const tg_sizes *n = &walk->n;
+    int three = walk->phase / 3, part = walk->phase % 3;
+    bool at_key = n->nkey > 0 && (three / TG_CLI_WALK_SETS + part) % 3 != 2;
+    memset(walk->rest_u, 0, sizeof(double) * (size_t)n->nu);
+    memset(walk->act, 0, sizeof(double) * (size_t)n->na);
+    walk->cache.count = 0;
+    return at_key ? tg_key_get(walk->m, walk->phase % n->nkey, NULL, walk->q, walk->v, walk->act, walk->rest_u, error)
+                  : tg_default_q(walk->m, walk->q, error);
+}
+
+static tg_status begin_phase(tg_cli_walk *walk, int rare, bool touching)
 {
     tg_error error;
-    choose_phase(walk, rare);
+    choose_phase(walk, rare, touching);
     const beginning *b = &beginnings[walk->start];
     tg_status status = tg_work_set_params(walk->w, walk->params[walk->set]);
-    int key = walk->n.nkey > 0 && walk->phase % 3 != 2 ? walk->phase % walk->n.nkey : -1;
     if (b->goes_on)
         memcpy(walk->rest_u, walk->u, sizeof(double) * (size_t)walk->n.nu);
     else if (status == TG_OK)
-    {
-        memset(walk->rest_u, 0, sizeof(double) * (size_t)walk->n.nu);
-        status = key >= 0 ? tg_key_get(walk->m, key, NULL, walk->q, walk->v, walk->act, walk->rest_u, &error)
-                          : tg_default_q(walk->m, walk->q, &error);
-        walk->cache.count = 0;
-    }
+        status = place(walk, &error);
     fill(walk, walk->v, walk->n.nv, b->speed);
     bool whole = walk->n.nequality == 0; /* otherwise loops would be torn open */
-    if (status == TG_OK && whole && is_fixed(walk) && (b->turn > 0 || b->goes_on))
-        status = turn_to_touch(walk, &error);
-    else if (status == TG_OK && whole && b->turn > 0)
-        status = turn(walk, b->turn, (uint64_t)walk->phase, &error);
+    if (status == TG_OK && whole && b->turn > 0)
+        status = turn(walk, b->turn, &error);
+    double high = b->pressed && walk->phase % 2 == 0 ? 1 : 0; /* away from the ground: it can touch itself */
     if (status == TG_OK)
-        status = lift(walk, b, &error);
+        status = lift(walk, b, high, &error);
+    walk->press.geom1 = -1;
+    if (status == TG_OK && whole && b->pressed)
+        tg_cli_press_touch(walk);
     walk->phase++;
     walk->step = 0;
     return status;
@@ -365,7 +370,7 @@ static tg_status begin_phase(tg_cli_walk *walk, int rare)
 /* Every target of a driven phase is held for a quarter of it. */
 static void control(tg_cli_walk *walk, const beginning *b)
 {
-    if (walk->step % (walk->length / 4) == 0)
+    if (b->drive > 0 && walk->step % (walk->length / 4) == 0)
         fill(walk, walk->drift, walk->n.nu, 1);
     for (int i = 0; i < walk->n.nu; i++)
     {
@@ -393,23 +398,56 @@ static tg_status force(tg_cli_walk *walk, const beginning *b)
     return status;
 }
 
-tg_status tg_cli_walk_push(tg_cli_walk *walk, int rare)
+/* tau = RNEA(q, v, random - (v - slow) / 50 ms) - passive - actuators: what is left is what presses. slow: new every 32 steps; where all
+ * came to rest, joints with dry friction would be at the edge between two modes. */
+static tg_status hold(tg_cli_walk *walk, const beginning *b)
 {
-    if (walk->phase == 0 || walk->step >= walk->length)
+    const tg_sizes *n = &walk->n;
+    double *x = walk->scratch, *slow = walk->press.slow, rate = fmin(20, 0.2 / tg_model_timestep(walk->m));
+    if (walk->step % 32 == 0)
+        fill(walk, slow, n->nv, 0.05);
+    fill(walk, x, n->nv, b->push);
+    for (int k = 0; k < n->nv; k++)
+        x[k] -= rate * (walk->v[k] - slow[k]);
+    tg_status status = tg_rnea(walk->m, walk->w, walk->q, walk->v, x, walk->tau);
+    if (status == TG_OK)
+        status = tg_passive(walk->m, walk->w, walk->q, walk->v, x);
+    for (int k = 0; k < n->nv && status == TG_OK; k++)
+        walk->tau[k] -= x[k];
+    if (status == TG_OK)
+        status = tg_actuation(walk->m, walk->w, walk->q, walk->v, walk->act, walk->u, x, NULL);
+    for (int k = 0; k < n->nv && status == TG_OK; k++)
+        walk->tau[k] -= x[k];
+    memset(walk->wrench, 0, sizeof(double) * 6 * (size_t)n->nbody);
+    return status == TG_OK ? tg_cli_press_force(walk) : status;
+}
+
+tg_status tg_cli_walk_push(tg_cli_walk *walk, int rare, bool touching)
+{
+    if (walk->phase == 0 || walk->step >= walk->length || walk->taken >= walk->most)
     {
-        tg_status status = begin_phase(walk, rare);
+        tg_status status = begin_phase(walk, rare, touching);
         if (status != TG_OK)
             return status;
     }
     const beginning *b = &beginnings[walk->start];
     control(walk, b);
+    tg_status status = b->pressed ? hold(walk, b) : force(walk, b);
     walk->step++;
-    return force(walk, b);
+    return status;
 }
 
-bool tg_cli_walk_due(const tg_cli_walk *walk)
+/* Steps at equal distances, those in which something lands, and, in a phase that is for a mode, only those with it. */
+bool tg_cli_walk_due(tg_cli_walk *walk, const int met[TG_CONTACT_MODES])
 {
-    return walk->step % walk->every == 0;
+    int acting = met[TG_CONTACT_STICKING] + met[TG_CONTACT_SLIDING];
+    bool lands = acting > walk->acting, due = walk->step - walk->last >= walk->every;
+    walk->acting = acting;
+    if ((!due && !lands) || (walk->aim >= 0 && met[walk->aim] == 0))
+        return false;
+    walk->last = walk->step;
+    walk->taken++;
+    return true;
 }
 
 tg_status tg_cli_walk_step(tg_cli_walk *walk)
@@ -421,5 +459,8 @@ tg_status tg_cli_walk_step(tg_cli_walk *walk)
     memcpy(walk->cache_before.entry, walk->cache.entry, sizeof(tg_cache_entry) * (size_t)walk->cache.count);
     tg_state state = {walk->q, walk->v, walk->act, &walk->cache};
     tg_control control = {walk->u, walk->tau, walk->wrench};
-    return tg_step(walk->m, walk->w, &walk->options, &state, &control, &state, NULL);
+    tg_info info = {0};
+    tg_status status = tg_step(walk->m, walk->w, &walk->options, &state, &control, &state, &info);
+    walk->iterations = info.iterations;
+    return status;
 }

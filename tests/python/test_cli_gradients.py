@@ -7,11 +7,22 @@ import numpy as np
 import pytest
 import tangere as tg
 from support import path_of
-from test_cli import output, refusal
+from test_cli import output, refusal, tangere
 
 CUBE = path_of("models/cube.xml")
 QUADRUPED = path_of("models/quadruped.xml")
 PENDULUM = path_of("models/pendulum.xml")
+ARM = path_of("models/arm.xml")
+
+# Two links of a chain whose geoms overlap where the chain is straight; the second one can reach the post.
+OVERLAPPING = """<mujoco><worldbody><geom name="post" type="box" size=".1 .1 .5" pos=".5 .6 0"/>
+<body name="one"><joint name="one" axis="0 0 1" damping="1"/>
+<geom name="one" type="capsule" size=".05" fromto="0 0 0 .4 0 0"/>
+<body name="two" pos=".4 0 0"><joint name="two" axis="0 0 1" damping="1"/>
+<geom name="two" type="capsule" size=".05" fromto="0 0 0 .4 0 0"/>
+<body name="three" pos=".4 0 0"><joint name="three" axis="0 0 1" damping="1"/>
+<geom name="three" type="capsule" size=".05" fromto="-.5 0 0 .2 0 0"/></body></body></body>
+</worldbody></mujoco>"""
 
 
 def test_grad_writes_the_matrices(tmp_path):
@@ -61,18 +72,39 @@ def test_check_passes(model):
         assert result["by"][group]["entry"], group
 
 
-def test_check_meets_every_mode():
-    result = json.loads(output("check", QUADRUPED, "--samples", "60", "--json"))
+@pytest.mark.parametrize("model", [QUADRUPED, ARM])
+def test_check_meets_every_mode(model):
+    result = json.loads(output("check", model, "--samples", "60", "--json"))
     for mode in ("breaking", "sticking", "sliding"):
         assert result["modes"][mode]["possible"]
         assert result["modes"][mode]["states"] >= 6, mode
     for kind in ("friction", "kinetic", "restitution", "compliance", "margin", "size", "pos", "quat"):
         assert result["by"][f"geom.{kind}"]["largest"] > 1e-6, kind
-    none = json.loads(output("check", PENDULUM, "--samples", "5", "--json"))
-    assert not any(mode["possible"] for mode in none["modes"].values())
+
+
+def test_check_without_contacts():
+    result = json.loads(output("check", PENDULUM, "--samples", "5", "--json"))
+    assert not any(mode["possible"] for mode in result["modes"].values())
+    assert "no two of its geoms can touch" in output("check", PENDULUM, "--samples", "5")
+
+
+def test_check_names_overlaps(tmp_path):
+    path = tmp_path / "overlapping.xml"
+    path.write_text(OVERLAPPING)
+    # the first pair of links that may collide overlaps: parents and children do not
+    words = (path, "--samples", "8", "--params", "body.*.mass")
+    done = tangere("check", *words)
+    assert "1 pair of geoms overlaps in the reference configuration, by up to 0.1 m" in done.stdout
+    assert "geoms overlap" not in tangere("check", *words, "--exclude-overlaps").stdout
+
+
+def test_check_repeats():
+    words = ("check", ARM, "--samples", "20", "--json")
+    assert output(*words) == output(*words)
 
 
 def test_check_says_what_it_did():
+    assert "damping of their own: it acts on v+" in output("check", QUADRUPED, "--samples", "2")
     text = output("check", CUBE, "--samples", "10", "--params", "geom.*.size")
     assert "10 states" in text
     assert re.search(r"geom\.size .*geom\.\S+\.size\[\d\]: ", text)
