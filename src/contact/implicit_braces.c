@@ -13,9 +13,9 @@
 #include "math/dense.h"
 #include "math/lanes.h"
 
-static const uint64_t equalities = UINT64_MAX; /* one group */
-
 /* ---- groups ---- */
+
+static const uint64_t equalities = UINT64_MAX; /* one group */
 
 /* what a cone's rows belong to; 0: a group of their own */
 static uint64_t group_of(const tg_solve_work *w, const tg_cone *cone, int *b)
@@ -26,73 +26,72 @@ static uint64_t group_of(const tg_solve_work *w, const tg_cone *cone, int *b)
     return block[*b].kind == TG_BLOCK_EQUALITY ? equalities : block[*b].pair;
 }
 
-/* how many held rows of a group are redundant by themselves; phase: of all cones */
-static int own_redundancy(tg_solve_work *w, const tg_phase *phase, uint64_t group)
+static int held_rows(const tg_cone *cone, tg_phase phase)
 {
-    for (int c = 0, b = 0; c < w->cones.blocks; c++)
-        w->state[c].phase = group_of(w, &w->cones.block[c], &b) == group ? phase[c] : TG_PHASE_BREAK;
-    int rank = tg_held_rank(w);
-    return w->held.count - rank;
+    if (phase == TG_PHASE_STICK)
+        return cone->dim;
+    return phase == TG_PHASE_SLIDE && cone->kind == TG_CONE_UNIT ? 1 : 0;
 }
 
-static bool is_held(const tg_cone *cone, tg_phase phase)
+/* the rank of the held rows of a group by themselves; phase: of all cones */
+static int group_rank(tg_solve_work *w, const tg_phase *phase, const uint64_t *group, uint64_t which)
 {
-    return phase == TG_PHASE_STICK || (phase == TG_PHASE_SLIDE && cone->kind == TG_CONE_UNIT);
+    for (int c = 0; c < w->cones.blocks; c++)
+        w->state[c].phase = group[c] == which ? phase[c] : TG_PHASE_BREAK;
+    return tg_held_rank(w);
 }
 
-/* the same of all groups; group: scratch of a number a cone */
-static int redundancy_within(tg_solve_work *w, const tg_phase *phase, uint64_t *group)
+/* Sum of the ranks of all groups, or of what these are at most: six for two rigid bodies. group: scratch of a number a cone. */
+static int sum_of_ranks(tg_solve_work *w, const tg_phase *phase, uint64_t *group, bool at_most)
 {
     int sum = 0;
     for (int c = 0, b = 0; c < w->cones.blocks; c++)
-        group[c] = is_held(&w->cones.block[c], phase[c]) ? group_of(w, &w->cones.block[c], &b) : 0;
+        group[c] = held_rows(&w->cones.block[c], phase[c]) > 0 ? group_of(w, &w->cones.block[c], &b) : 0;
     for (int c = 0; c < w->cones.blocks; c++)
     {
+        int rows = 0;
         bool first = group[c] != 0;
         for (int k = 0; k < c && first; k++)
             first = group[k] != group[c];
-        sum += first ? own_redundancy(w, phase, group[c]) : 0;
+        for (int k = c; k < w->cones.blocks && first; k++)
+            rows += group[k] == group[c] ? held_rows(&w->cones.block[k], phase[k]) : 0;
+        if (group[c] == 0)
+            sum += held_rows(&w->cones.block[c], phase[c]);
+        else if (first)
+            sum += !at_most ? group_rank(w, phase, group, group[c]) : rows < 6 || group[c] == equalities ? rows : 6;
     }
     return sum;
 }
 
 /* ---- impulses that do nothing ---- */
 
-/* a vector of numbers between -1 and 1 without its part in the range of the held rows, of length 1 */
-static void null_vector(tg_solve_work *w, double *z)
+/* numbers between -1 and 1 without their part in the range of the held rows, of length 1; work: 2 rows */
+static void find_brace(tg_implicit *f, double *work)
 {
-    const tg_held *held = &w->held;
-    int n = held->count, ld = w->cones.ld;
-    double *x = w->rhs, *part = w->held.part;
+    double *x = work, *part = work + f->held;
     uint64_t seed = 1;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < f->held; i++)
     {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         x[i] = (double)(seed >> 11) / 4503599627370496.0 - 1;
     }
-    for (int k = 0; k < held->rank; k++)
-        for (int i = 0; i < n; i++)
-            held->range[(size_t)k * (size_t)ld + (size_t)i] *= w->cones.scale[held->row[i]];
-    for (int round = 0; round < 2; round++)
-    {
-        tg_gemm_nt(held->rank, 1, n, held->range, ld, x, n, TG_GEMM_SET, part, 1);
-        tg_gemm_nn(1, n, held->rank, part, held->rank, held->range, ld, TG_GEMM_SUB, x, n);
-    }
-    double inverse = 1 / sqrt(v4_dot_of(n, x, x));
-    for (int i = 0; i < n; i++)
-        z[w->cones.source[held->row[i]]] = x[i] * inverse;
+    tg_redundant_null_part(f, 1, x, part);
+    double inverse = 1 / sqrt(v4_dot_of(f->held, x, x));
+    memset(f->brace, 0, (size_t)f->island->rows * sizeof *f->brace);
+    for (int i = 0; i < f->held; i++)
+        f->brace[f->row[i]] = x[i] * inverse;
 }
 
 void tg_find_braces(tg_implicit *f, tg_solve_work *w)
 {
-    int redundant = w->held.count - w->held.rank;
-    f->braced = false;
-    if (redundant == 0)
-        return;
-    memset(f->brace, 0, (size_t)f->island->rows * sizeof *f->brace);
-    null_vector(w, f->brace);
     tg_phase *phase = (tg_phase *)w->active;
+    uint64_t *group = (uint64_t *)w->best;
+    f->braced = false;
+    if (f->form == TG_IMPLICIT_INDEPENDENT)
+        return;
     for (int c = 0; c < w->cones.blocks; c++)
         phase[c] = w->state[c].phase;
-    f->braced = redundant > redundancy_within(w, phase, (uint64_t *)w->best);
+    f->braced = sum_of_ranks(w, phase, group, true) > f->rank && sum_of_ranks(w, phase, group, false) > f->rank;
+    if (f->braced)
+        find_brace(f, f->work);
 }

@@ -17,6 +17,7 @@ static const double no_slip = 1e-7;  /* m/s */
 static const double no_force = 1e-9; /* m/s: G_NN L_N */
 static const double on_cone = 1e-7;  /* of x_N */
 static const double inner = 0.9;     /* impulses inside are looked for in cones so much narrower */
+static const double empty = 1e-6;    /* of the largest x_N: nothing that others could not bear */
 
 enum
 {
@@ -128,11 +129,19 @@ static int rank_of(tg_solve_work *w, const tg_island *island, const double *L, c
 
 /* ---- the strictly held rows ---- */
 
-static bool is_determined(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma,
-                          const tg_block_mode *mode)
+static bool any_undecided(const tg_island *island, const tg_block_mode *mode)
 {
-    int strict = rank_of(w, island, L, sigma, mode, true);
-    return strict == rank_of(w, island, L, sigma, mode, false);
+    for (int b = 0; b < island->blocks; b++)
+        if (mode[b].immaterial)
+            return true;
+    return false;
+}
+
+/* rank: of all held rows */
+static bool is_determined(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma,
+                          const tg_block_mode *mode, int rank)
+{
+    return !any_undecided(island, mode) || rank_of(w, island, L, sigma, mode, true) == rank;
 }
 
 /* ---- other impulses that do the same ----
@@ -152,7 +161,7 @@ static void narrow(int dim, double *y)
     y[0] = normal;
 }
 
-/* every row that sticks; those of contacts that slide stay as they are */
+/* every row that sticks; impulses of contacts that slide and of dry friction stay as they are */
 static void hold_sticking(tg_solve_work *w, const tg_island *island, const tg_block_mode *mode, const double *sigma)
 {
     for (int c = 0, b = 0; c < w->cones.blocks; c++)
@@ -161,9 +170,9 @@ static void hold_sticking(tg_solve_work *w, const tg_island *island, const tg_bl
         while (row >= island->block[b].row + island->block[b].rows)
             b++;
         const tg_block *block = &island->block[b];
-        bool friction = block->kind == TG_BLOCK_FRICTION, contact = block->kind == TG_BLOCK_CONTACT;
-        bool still = mode[b].mode == TG_MODE_STICKING || (friction && mode[b].immaterial);
-        still = still && !(contact && mode[b].immaterial && slip_of(block, sigma + block->row) >= no_slip);
+        bool still = mode[b].mode == TG_MODE_STICKING && block->kind != TG_BLOCK_FRICTION;
+        if (block->kind == TG_BLOCK_CONTACT && mode[b].immaterial)
+            still = still && slip_of(block, sigma + block->row) < no_slip;
         w->state[c].phase = still ? TG_PHASE_STICK : TG_PHASE_BREAK;
     }
 }
@@ -173,13 +182,8 @@ static void narrow_all(tg_solve_work *w)
     for (int c = 0; c < w->cones.blocks; c++)
     {
         const tg_cone *cone = &w->cones.block[c];
-        double *x = w->x + cone->row;
-        if (w->state[c].phase != TG_PHASE_STICK || cone->kind == TG_CONE_FREE)
-            continue;
-        if (cone->kind == TG_CONE_BOX)
-            x[0] = fmax(-inner * cone->bound, fmin(inner * cone->bound, x[0]));
-        else
-            narrow(cone->dim, x);
+        if (w->state[c].phase == TG_PHASE_STICK && cone->kind == TG_CONE_UNIT)
+            narrow(cone->dim, w->x + cone->row);
     }
 }
 
@@ -213,34 +217,51 @@ static void return_to_plane(tg_solve_work *w, const double *start)
         w->x[held->row[i]] += change[i];
 }
 
-/* whether every block is well inside, if not as far as was tried */
+static double largest_normal(const tg_solve_work *w)
+{
+    double largest = 0;
+    for (int c = 0; c < w->cones.blocks; c++)
+        if (w->state[c].phase == TG_PHASE_STICK && w->cones.block[c].kind == TG_CONE_UNIT)
+            largest = tg_larger(largest, w->x[w->cones.block[c].row]);
+    return largest;
+}
+
+/* whether every block is well inside, if not as far as was tried, or carries nothing to speak of */
 static bool is_inside(const tg_solve_work *w)
 {
-    const double most = 0.5 * (1 + inner);
+    const double most = 0.5 * (1 + inner), nothing = empty * largest_normal(w);
     for (int c = 0; c < w->cones.blocks; c++)
     {
         const tg_cone *cone = &w->cones.block[c];
         const double *x = w->x + cone->row;
-        if (w->state[c].phase != TG_PHASE_STICK || cone->kind == TG_CONE_FREE)
+        if (w->state[c].phase != TG_PHASE_STICK || cone->kind != TG_CONE_UNIT)
             continue;
-        if (cone->kind == TG_CONE_BOX ? fabs(x[0]) > most * cone->bound
-                                      : !(x[0] > 0) || tg_cone_tangent(cone->dim, x) > most * x[0])
+        if (x[0] < -nothing || tg_cone_tangent(cone->dim, x) > nothing + most * x[0])
             return false;
     }
     return true;
 }
 
+/* dry friction at its bound, which would have to be moved with the contacts, and in other units */
+static bool any_friction(const tg_island *island, const tg_block_mode *mode)
+{
+    for (int b = 0; b < island->blocks; b++)
+        if (mode[b].immaterial && island->block[b].kind == TG_BLOCK_FRICTION)
+            return true;
+    return false;
+}
+
 /* Modes by impulses that do the same as L; false when there are none inside of all cones, or their strictly held rows do not determine the motion either. */
-static bool find_inside(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma,
+static bool find_inside(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma, int rank,
                         tg_block_mode *mode)
 {
     double *start = w->best, *other = w->L;
     hold_sticking(w, island, mode, sigma);
-    if (!factor_plane(w))
+    if (any_friction(island, mode) || !factor_plane(w))
         return false;
     tg_cones_gather(&w->cones, L, start);
     memcpy(w->x, start, (size_t)w->cones.rows * sizeof *start);
-    for (int k = 0; k < INNER_ROUNDS; k++)
+    for (int k = 0; k < INNER_ROUNDS && !is_inside(w); k++)
     {
         narrow_all(w);
         return_to_plane(w, start);
@@ -256,19 +277,15 @@ static bool find_inside(tg_solve_work *w, const tg_island *island, const double 
     for (int b = 0; b < island->blocks; b++)
         if (mode[b].mode == TG_MODE_STICKING || mode[b].immaterial)
             mode[b] = block_mode(island, &island->block[b], other, sigma);
-    return is_determined(w, island, other, sigma, mode);
+    return is_determined(w, island, other, sigma, mode, rank);
 }
 
 tg_status tg_island_modes(const tg_island *island, const double *L, const double *sigma, tg_arena *scratch,
                           tg_block_mode *mode, tg_error *error)
 {
-    bool open = false;
     for (int b = 0; b < island->blocks; b++)
-    {
         mode[b] = block_mode(island, &island->block[b], L, sigma);
-        open = open || mode[b].immaterial;
-    }
-    if (!open)
+    if (!any_undecided(island, mode))
         return TG_OK;
     size_t mark = tg_arena_mark(scratch);
     tg_solve_work w;
@@ -280,8 +297,9 @@ tg_status tg_island_modes(const tg_island *island, const double *L, const double
                        tg_island_scratch(island->rows));
     }
     tg_cones_build(&w.cones, island, NULL);
-    bool determined = is_determined(&w, island, L, sigma, mode);
-    if (!determined && !find_inside(&w, island, L, sigma, mode))
+    int rank = rank_of(&w, island, L, sigma, mode, false);
+    bool determined = is_determined(&w, island, L, sigma, mode, rank);
+    if (!determined && !find_inside(&w, island, L, sigma, rank, mode))
         for (int b = 0; b < island->blocks; b++)
             mode[b] = block_mode(island, &island->block[b], L, sigma);
     else
