@@ -13,8 +13,8 @@
  * block by block into W ds + E dx = rhs, which is the same system with N = E^-1 W, k = E^-1 rhs.
  *
  * Where the phases of the step before still hold, Newton alone ends in one to three steps. Otherwise a few Gauss-Seidel sweeps, the interior
- * point from where they end, and Newton again once it is near. Which of several solutions is returned is not selected: it depends on where the iteration
- * starts. */
+ * point from where they end, and Newton again once it is near. Which of several solutions is returned is then not selected: it depends on where the
+ * iteration starts. Islands that are small enough to be selected (selection.c) start from nothing. */
 #include "contact/large.h"
 
 #include <math.h>
