@@ -14,9 +14,6 @@ enum
     MOST_ROWS = TG_DENSE_ROWS
 };
 
-static const double most_condition =
-    1e9; /* beyond, rows by reverse mode too: two ways to the same number would differ */
-
 /* ---- memory ---- */
 
 void tg_forward_place(tg_forward *f, const tg_model *m, const tg_capacity *capacity, tg_arena *arena)
@@ -36,9 +33,7 @@ void tg_forward_place(tg_forward *f, const tg_model *m, const tg_capacity *capac
 
 bool tg_forward_fits(const tg_model *m, const tg_work *w)
 {
-    const tg_label *label = &w->step->label;
-    bool chosen = label->kind == TG_LABEL_REGULARISED && tg_smooth_speed(w->step) == 0;
-    bool fits = m->nv <= MOST_DOFS && w->rows->nrow <= MOST_ROWS && !chosen && label->condition < most_condition;
+    bool fits = m->nv <= MOST_DOFS && w->rows->nrow <= MOST_ROWS;
     for (int i = 0; i < w->rows->nisland && fits; i++)
         fits = w->step->implicit[i].form != TG_IMPLICIT_LARGE && !w->rows->island[i].restituted;
     return fits;
