@@ -19,7 +19,6 @@
 #include "contact/implicit_forms.h"
 #include "math/lanes.h"
 
-static const double at_switch = 1e-7;   /* margins below: one-sided */
 static const double contradicts = 1e-8; /* m/s: held rows that contradict each other by more are not all held */
 
 /* ---- memory ---- */
@@ -56,14 +55,14 @@ static void label(tg_implicit *f, const tg_block_mode *mode, tg_selection select
     f->margin = INFINITY;
     for (int b = 0; b < f->island->blocks; b++)
         f->margin = mode[b].margin < f->margin ? mode[b].margin : f->margin;
-    bool at_change = f->margin < at_switch || f->conflict >= contradicts;
+    bool at_change = f->margin < TG_AT_SWITCH || f->conflict >= contradicts;
     f->kind = !regular || open ? TG_GRADIENT_REGULARISED : at_change ? TG_GRADIENT_ONE_SIDED : TG_GRADIENT_EXACT;
 }
 
 void tg_implicit_restrict(tg_implicit *f, double margin)
 {
     f->margin = margin < f->margin ? margin : f->margin;
-    if (f->kind == TG_GRADIENT_EXACT && f->margin < at_switch)
+    if (f->kind == TG_GRADIENT_EXACT && f->margin < TG_AT_SWITCH)
         f->kind = TG_GRADIENT_ONE_SIDED;
 }
 

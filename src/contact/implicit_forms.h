@@ -5,6 +5,7 @@
 #include "contact/implicit.h"
 #include "contact/solver.h"
 
+#define TG_AT_SWITCH 1e-7    /* margins below: one-sided */
 #define TG_NO_SLIP 1e-7      /* m/s */
 #define TG_DEPENDENT 1e-10   /* a pivot below this share of its row's own size: the row depends on others */
 #define TG_WORST_PIVOT 1e-13 /* of the largest: the equations do not determine the derivative */

@@ -24,10 +24,9 @@ enum
     REFINEMENTS = 30
 };
 
-static const double proximal = 1e-6;  /* p, in G_ii */
-static const double enough = 1e-14;   /* of the largest g */
-static const double at_switch = 1e-7; /* margins below: one-sided */
-static const double no_slip = 1e-12;  /* 1 - r of a block that slides, at least */
+static const double proximal = 1e-6; /* p, in G_ii */
+static const double enough = 1e-14;  /* of the largest g */
+static const double no_slip = 1e-12; /* 1 - r of a block that slides, at least */
 
 size_t tg_implicit_large_bytes(int rows)
 {
@@ -173,7 +172,7 @@ tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_
     for (int b = i->block; b < i->block + i->blocks; b++)
         out->margin = tg_smaller(r->mode[b].margin, out->margin);
     out->kind = has_sliders(r, speed > 0, out->slides) || speed > 0 ? TG_GRADIENT_REGULARISED
-                : out->margin < at_switch                           ? TG_GRADIENT_ONE_SIDED
+                : out->margin < TG_AT_SWITCH                        ? TG_GRADIENT_ONE_SIDED
                                                                     : TG_GRADIENT_EXACT;
     return TG_OK;
 }

@@ -54,12 +54,6 @@ int tg_chol(int n, double *A, int lda);
 /* X (n x columns) <- A^-1 X */
 void tg_chol_solve(int n, const double *L, int ldl, int columns, double *X, int ldx);
 
-/* A = L D L^T without pivoting, for symmetric quasi-definite A (also negative pivots). Unit L replaces the strict lower
- * triangle and D the diagonal; the lower triangle is read, the strict upper one is overwritten with scratch. Returns
- * -1, or the index of the first pivot that is zero or not finite. */
-int tg_ldl(int n, double *A, int lda);
-void tg_ldl_solve(int n, const double *LD, int ld, int columns, double *X, int ldx);
-
 /* P A = L U with partial pivoting: unit L below the diagonal, U on and above. pivot[k] >= k is the row that was
  * exchanged with row k in step k. Returns -1, or the index of the first pivot that is zero or not finite (the
  * factorisation stops there). */

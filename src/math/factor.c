@@ -88,39 +88,6 @@ void tg_chol_solve(int n, const double *L, int ldl, int columns, double *X, int 
     tg_trsm(TG_TRI_LOWER | TG_TRI_TRANSPOSED, n, L, ldl, columns, X, ldx);
 }
 
-/* ---- L D L^T ---- */
-
-/* Right-looking: column k, copied to the unused row k of the upper triangle where it is contiguous, updates the rows
- * below. */
-int tg_ldl(int n, double *A, int lda)
-{
-    for (int k = 0; k < n; k++)
-    {
-        double *row = A + (ptrdiff_t)k * lda;
-        double pivot = row[k];
-        if (pivot == 0 || !isfinite(pivot))
-            return k;
-        for (int i = k + 1; i < n; i++)
-            row[i] = A[(ptrdiff_t)i * lda + k];
-        for (int i = k + 1; i < n; i++)
-        {
-            double *below = A + (ptrdiff_t)i * lda;
-            below[k] = row[i] / pivot;
-            v4_subtract_scaled(i - k, below[k], row + k + 1, below + k + 1);
-        }
-    }
-    return -1;
-}
-
-void tg_ldl_solve(int n, const double *LD, int ld, int columns, double *X, int ldx)
-{
-    tg_trsm(TG_TRI_LOWER | TG_TRI_UNIT, n, LD, ld, columns, X, ldx);
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < columns; j++)
-            X[(ptrdiff_t)i * ldx + j] /= LD[(ptrdiff_t)i * ld + i];
-    tg_trsm(TG_TRI_LOWER | TG_TRI_UNIT | TG_TRI_TRANSPOSED, n, LD, ld, columns, X, ldx);
-}
-
 /* ---- LU ---- */
 
 static inline void exchange_rows(int columns, double *a, double *b)

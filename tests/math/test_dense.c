@@ -306,43 +306,6 @@ static void test_cholesky_names_the_bad_pivot(void **state)
     assert_int_equal(tg_chol(0, NULL, 1), -1);
 }
 
-static void test_ldl(void **state)
-{
-    (void)state;
-    test_random r = {7};
-    for (int n = 1; n <= 70; n++)
-    {
-        matrix A = make_positive(&r, n), X = make_random(&r, n, n % 9 + 1), B = copy_of(X);
-        for (int i = n / 2; i < n; i++) /* quasi-definite: [ P, C ; C^T, -P ] */
-            for (int j = n / 2; j < n; j++)
-                A.a[i * A.ld + j] = -at(A, i, j);
-        matrix F = copy_of(A);
-        for (int i = 0; i < n; i++)
-            for (int j = i + 1; j < n; j++)
-                F.a[i * F.ld + j] = NAN; /* not read */
-        assert_int_equal(tg_ldl(n, F.a, F.ld), -1);
-        for (int i = 0; i < n; i++)
-            for (int j = 0; j <= i; j++)
-            {
-                long double sum = 0;
-                for (int p = 0; p <= j; p++)
-                    sum += (long double)(p == i ? 1 : at(F, i, p)) * at(F, p, p) * (p == j ? 1 : at(F, j, p));
-                assert_near((double)sum, at(A, i, j), 4e-15);
-            }
-        assert_true(n < 2 || at(F, n - 1, n - 1) < 0);
-        tg_ldl_solve(n, F.a, F.ld, X.columns, X.a, X.ld);
-        check_solution(A, 0, X, B, 2e-14);
-        finish(A);
-        finish(F);
-        finish(X);
-        finish(B);
-    }
-    double singular[] = {1, 0, 1, 1};
-    assert_int_equal(tg_ldl(2, singular, 2), 1);
-    double not_a_number[] = {NAN};
-    assert_int_equal(tg_ldl(1, not_a_number, 1), 0);
-}
-
 static void test_lu(void **state)
 {
     (void)state;
@@ -562,7 +525,6 @@ int main(void)
         cmocka_unit_test(test_triangular_solve_of_a_vector),
         cmocka_unit_test(test_cholesky),
         cmocka_unit_test(test_cholesky_names_the_bad_pivot),
-        cmocka_unit_test(test_ldl),
         cmocka_unit_test(test_lu),
         cmocka_unit_test(test_lu_names_the_bad_pivot),
         cmocka_unit_test(test_qr),
