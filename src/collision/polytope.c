@@ -11,8 +11,8 @@
 #define AGREE 1e-6          /* of the extent: what merging triangles into polygons may change */
 #define EXACT 1e-13         /* of the extent: rounding */
 #define STILL_APART (-1e-4) /* m: shapes that overlap by less along an axis count as apart along it */
-#define NEARLY 0.01         /* rad: faces of two boxes that are turned by less from an axis lie on each other */
-#define OTHER 1e-6          /* of a cosine: how much better the second box's face must be to count */
+#define NEARLY 0.01 /* rad: a face or edge of a box that is turned by less against a face of another lies on it */
+#define OTHER 1e-6  /* of a cosine: how much better the second box's face must be to count */
 
 static double length(v4 a)
 {
@@ -589,19 +589,35 @@ static double face_along(const tg_query *q, int i, v4 *n)
     return most;
 }
 
-/* Of a pair that moves, faces of both boxes that nearly lie on each other: the points over one of them. What holds the axis, two edges that cross or the lowest
- * vertex, is one of many there; on that one alone the boxes would rock from corner to corner, and sink in. */
+/* The sine of the angle between a plane (its normal n) and the edge of box i that is nearest to lying in it. */
+static double edge_out_of(const tg_query *q, int i, v4 n)
+{
+    const v4 *edge = q->shape[i].R.c;
+    return tg_least(tg_least(fabs(v4_dot(edge[0], n)), fabs(v4_dot(edge[1], n))), fabs(v4_dot(edge[2], n)));
+}
+
+/* A face of box i that is turned by less than NEARLY from the axis, its normal n, and an edge of the other box that lies in it to the same angle, or
+ * a face, which has two. By how much (rad) it is so; below zero it is not. */
+static double lies_on(const tg_query *q, int i, double cosine, v4 n)
+{
+    return NEARLY - tg_most(sqrt(2 * tg_most(1 - cosine, 0)), edge_out_of(q, 1 - i, n));
+}
+
+/* Of a pair that moves, a face on which a face or an edge of the other box nearly lies: the points over it. What holds the axis, two edges that cross or the
+ * lowest vertex, is one of many there; on that one alone the boxes would rock from corner to corner, and sink in. */
 static bool add_faces(const tg_query *q, const tg_axis *axis, tg_patch *patch)
 {
     v4 n[2] = {axis->normal, axis->normal};
-    double cosine[2] = {face_along(q, 0, &n[0]), face_along(q, 1, &n[1])}, least = tg_least(cosine[0], cosine[1]);
-    if (!(1 - least < 0.5 * NEARLY * NEARLY))
+    double cosine[2] = {face_along(q, 0, &n[0]), face_along(q, 1, &n[1])};
+    double room[2] = {lies_on(q, 0, cosine[0], n[0]), lies_on(q, 1, cosine[1], n[1])};
+    if (!(room[0] > 0 || room[1] > 0))
         return false;
-    int face = cosine[1] > cosine[0] + OTHER, vertex[2] = {axis->vertex[0][0], axis->vertex[1][0]};
+    int face = !(room[0] > 0) || (room[1] > 0 && cosine[1] > cosine[0] + OTHER);
+    int vertex[2] = {axis->vertex[0][0], axis->vertex[1][0]};
     tg_axis flat = *axis;
     flat.normal = n[face];
     flat.separation = separation_along(&q->shape[0], &q->shape[1], n[face], vertex);
-    flat.margin = tg_least(flat.margin, (NEARLY - sqrt(2 * (1 - least))) * box_extent(q));
+    flat.margin = tg_least(flat.margin, tg_least(fabs(room[0]), fabs(room[1])) * box_extent(q));
     for (int i = 0; i < 2; i++)
         flat.vertex[i][0] = vertex[i];
     int polygon = parallel_polygon(q, &flat, face);

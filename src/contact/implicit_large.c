@@ -24,7 +24,7 @@ enum
     REFINEMENTS = 30
 };
 
-static const double proximal = 1e-6; /* p, in G_ii */
+static const double proximal = 1e-8; /* p, in G_ii */
 static const double enough = 1e-14;  /* of the largest g */
 static const double no_slip = 1e-12; /* 1 - r of a block that slides, at least */
 

@@ -26,12 +26,13 @@ enum
 {
     SWEEPS = 3,    /* before the interior point */
     NEWTON = 12,   /* steps of one run */
+    ASTRAY = 3,    /* of these, how many may fail to halve the violation */
     INTERIOR = 50, /* steps of the interior point from one start */
     PATH = 300,    /* steps along its path */
     CONE = TG_CONE_MAX
 };
 
-static const double proximal = 1e-4;
+static const double proximal = 1e-3, least_proximal = 1e-6;
 static const double inner = 1e-12;   /* m/s: Newton's equations hold */
 static const double softness = 1e-6; /* compliance of the interior point, in mean G_ii */
 static const double spread = 3;      /* products that the interior point starts with, in squares of the residual */
@@ -282,21 +283,26 @@ static double violation(const tg_large *p)
     return worst;
 }
 
-/* Steps from x, if it is within `reach` (m/s), while they pay: each must at least halve the violation, or leave all phases as they are. True when the
- * certificate is good and the equations hold as far as rounding lets them. */
+/* Steps from x, if it is within `reach` (m/s). The compliance falls with every step that pays: one that at least halves the violation, or leaves all phases as
+ * they are. A contact that is closed and carries nothing may be held by mistake; then its impulse becomes minus its velocity over the compliance, it opens in
+ * the next step, and the violation is large in between. True when the certificate is good and the equations hold as far as rounding lets them. */
 static bool run_newton(large *a, double reach)
 {
     bool good = offer(a) <= a->aim;
     classify(&a->p);
-    double before = violation(&a->p);
+    double before = violation(&a->p), compliance = proximal;
+    int astray = 0;
     for (int k = 0; k < NEWTON && before > inner && before < reach; k++)
     {
-        if (!newton_step(a, k == 0 ? proximal : 1e-2 * proximal))
+        if (!newton_step(a, compliance))
             return good;
         good = offer(a) <= a->aim || good;
         bool same = classify(&a->p) == 0;
         double now = violation(&a->p);
-        if (!(now < 0.5 * before) && !(same && now < before))
+        bool pays = now < 0.5 * before || (same && now < before);
+        if (pays)
+            compliance = tg_larger(0.1 * compliance, least_proximal);
+        else if (good || astray++ == ASTRAY)
             return good;
         before = now;
     }

@@ -501,7 +501,10 @@ bool tg_solve_warm(tg_solve_work *w)
         tg_cones_build(&w->cones, w->island, smaller ? w->left_out : NULL);
         if (w->reconciled)
             tg_solve_reconcile(w);
-        if (!find_solution(w, still) || !refine_solution(w))
+        if (!find_solution(w, still))
+            return false;
+        w->unselectable = !refine_solution(w);
+        if (w->unselectable)
             return false;
         tg_cones_scatter(&w->cones, w->x, w->island->rows, w->L);
         if (smaller && !take_back(w))

@@ -549,39 +549,62 @@ static void falls_past(void **state)
         }
 }
 
-/* Without dt, and at rest, the axis is that between the nearest points. (nearly_flat_faces: where boxes differ) */
+/* A face of one box that is orthogonal to n and an edge of the other that lies in it, both to an angle (rad). */
+static bool edge_on_face(const tg_query *q, v4 n, double angle)
+{
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 3; k++)
+        {
+            v4 face = q->shape[i].R.c[k];
+            if (1 - fabs(v4_dot(face, n)) > 0.5 * angle * angle)
+                continue;
+            for (int j = 0; j < 3; j++)
+                if (fabs(v4_dot(q->shape[1 - i].R.c[j], face)) < angle)
+                    return q->shape[0].type == TG_GEOM_BOX && q->shape[1].type == TG_GEOM_BOX;
+        }
+    return false;
+}
+
+/* Without dt, and at rest, the axis is that between the nearest points; but for boxes of which an edge nearly lies on a face (nearly_flat). */
 static void at_rest(void **state)
 {
     (void)state;
     test_random r = {38};
+    int lying = 0;
     for (int k = 0; k < POSES; k++)
     {
         tg_query q = random_query(&r, 1 + k % 4, 2 + k % 3, k), still = q;
         still.dt = 1e-3;
         tg_patch a = patch_of(&q), b = patch_of(&still);
+        if (edge_on_face(&q, a.point[0].normal, 0.011) && !edge_on_face(&q, a.point[0].normal, 1e-5))
+        {
+            lying++;
+            continue;
+        }
         assert_int_equal(a.count, b.count);
         assert_true(norm(a.point[0].normal - b.point[0].normal) < 1e-9);
         assert_true(fabs(least_distance(&a) - least_distance(&b)) < 1e-12);
     }
+    assert_true(lying < POSES / 50);
 }
 
-/* A box that stands askew on another, turned about the vertical, apart or overlapping: of a pair that moves, the points are all that lie over the
- * face, with its normal, at their heights above it. */
-static void nearly_flat_faces(void **state)
+/* A box that stands askew on another, on a face or on an edge (turned by `roll`), turned about the vertical, apart or overlapping: of a pair that moves, the
+ * points are all that lie over the face, with its normal, at their heights above it. */
+static void nearly_flat(double roll, int least)
 {
-    (void)state;
     for (double gap = -3e-3; gap < 4e-4; gap += 3e-4)
         for (double tilt = -5e-3; tilt < 6e-3; tilt += 1e-3)
         {
             tg_placed below = place_box(0.05, 0.05, 0.05), above = place_box(0.05, 0.05, 0.05);
-            double turn[3] = {tilt, 0.6 * tilt, 0.5}, quat[4];
+            double turn[3] = {tilt, 0.6 * tilt, 0.5}, about[3] = {roll, 0, 0}, quat[4], rolled[4];
             tg_quat_exp(turn, quat);
+            tg_quat_exp(about, rolled);
             below.x = v4_zero();
-            above.R = mat3_from_quat(quat);
-            above.x = v4_set(0.01, -0.02, 0.1 + gap + 0.05 * fabs(tilt), 0);
+            above.R = mat3_product(mat3_from_quat(quat), mat3_from_quat(rolled));
+            above.x = v4_set(0.01, -0.02, 0.05 + 0.05 * (cos(roll) + sin(roll)) + gap + 0.05 * fabs(tilt), 0);
             tg_query q = {.shape = {below, above}, .reach = 3e-3, .dt = 1e-3};
             tg_patch patch = patch_of(&q);
-            assert_true(patch.count >= 4);
+            assert_true(patch.count >= least);
             for (int i = 0; i < patch.count; i++)
             {
                 const tg_contact_point *c = &patch.point[i];
@@ -592,6 +615,19 @@ static void nearly_flat_faces(void **state)
                 assert_true(outside(&below, low) < 1e-9 && outside(&above, high) < 1e-9);
             }
         }
+}
+
+static void nearly_flat_faces(void **state)
+{
+    (void)state;
+    nearly_flat(0, 4);
+}
+
+static void nearly_flat_edges(void **state)
+{
+    (void)state;
+    for (double roll = 0.2; roll < 1.5; roll += 0.2)
+        nearly_flat(roll, 2);
 }
 
 /* ---- hulls without a volume ---- */
@@ -656,11 +692,14 @@ static void many_corners(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_pair),        cmocka_unit_test(boxes_as_meshes), cmocka_unit_test(reach_selects),
-        cmocka_unit_test(box_on_box),        cmocka_unit_test(aligned),         cmocka_unit_test(cube_on_box),
-        cmocka_unit_test(continuous),        cmocka_unit_test(edges),           cmocka_unit_test(capsules),
-        cmocka_unit_test(slides_over_seam),  cmocka_unit_test(falls_past),      cmocka_unit_test(at_rest),
-        cmocka_unit_test(nearly_flat_faces), cmocka_unit_test(flat_meshes),     cmocka_unit_test(many_corners),
+        cmocka_unit_test(every_pair),        cmocka_unit_test(boxes_as_meshes),
+        cmocka_unit_test(reach_selects),     cmocka_unit_test(box_on_box),
+        cmocka_unit_test(aligned),           cmocka_unit_test(cube_on_box),
+        cmocka_unit_test(continuous),        cmocka_unit_test(edges),
+        cmocka_unit_test(capsules),          cmocka_unit_test(slides_over_seam),
+        cmocka_unit_test(falls_past),        cmocka_unit_test(at_rest),
+        cmocka_unit_test(nearly_flat_faces), cmocka_unit_test(nearly_flat_edges),
+        cmocka_unit_test(flat_meshes),       cmocka_unit_test(many_corners),
     };
     return cmocka_run_group_tests(tests, make_hulls, free_hulls);
 }
