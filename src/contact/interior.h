@@ -24,6 +24,8 @@ typedef struct tg_interior
     double share;            /* of these */
     bool tangent;            /* the right-hand side is that of the tangent: without the products of now */
     double *room;            /* path.c: TG_PATH_VECTORS vectors */
+    bool *frozen;            /* blocks whose impulses stay as they are (tg_interior_iterate); NULL: none ever */
+    int nfrozen;
     int max_steps, steps;
     int max_path;  /* steps along the path; 0: it is not followed */
     bool diverged; /* the path went to infinity: there is hardly a solution */
@@ -60,7 +62,8 @@ void tg_interior_move(tg_interior *p, double alpha);
 double tg_interior_note(tg_interior *p, double best);
 
 /* Iterates from where p is until the residual is below aim or it makes no progress; returns the smaller of best and the best
- * residual met, whose x is in p->best. */
+ * residual met, whose x is in p->best. Where the path of a few blocks turns back no step can be taken. With p->frozen (of all blocks, false before) such blocks
+ * stay as they are from then on, and it iterates until the others hold; nfrozen says how many they are, and x is the solution of the others. */
 double tg_interior_iterate(tg_interior *p, double best, double aim);
 
 /* Starts near x, with slacks of velocity v: then the products are those of impulses that blocks have, and not of what their own

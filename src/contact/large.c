@@ -13,13 +13,16 @@
  * block by block into W ds + E dx = rhs, which is the same system with N = E^-1 W, k = E^-1 rhs.
  *
  * Where the phases of the step before still hold, Newton alone ends in one to three steps. Otherwise a few Gauss-Seidel sweeps, the interior
- * point from where they end, and Newton again once it is near. Which of several solutions is returned is then not selected: it depends on where the
+ * point from where they end, and Newton again once it is near. The path of the interior point may turn back: friction makes the problem other than monotone, and
+ * the more contacts there are the likelier it is that a few of them jam for a while. Those are frozen, the others solved; then they and what is around them are solved
+ * with dense matrices (large_cluster.c), and all together again. Which of several solutions is returned is then not selected: it depends on where the
  * iteration starts. Islands that are small enough to be selected (selection.c) start from nothing. */
 #include "contact/large.h"
 
 #include <math.h>
 
 #include "contact/interior.h"
+#include "contact/large_cluster.h"
 #include "contact/large_system.h"
 
 enum
@@ -28,6 +31,7 @@ enum
     NEWTON = 12,   /* steps of one run */
     ASTRAY = 3,    /* of these, how many may fail to halve the violation */
     INTERIOR = 50, /* steps of the interior point from one start */
+    CLUSTERS = 2,  /* how often what it could not solve is solved alone */
     PATH = 300,    /* steps along its path */
     CONE = TG_CONE_MAX
 };
@@ -48,6 +52,8 @@ typedef struct large
     double tolerance, aim;
     tg_cones cones; /* the blocks' cones, for the interior point */
     double *interior, *rhs, *best;
+    bool *frozen; /* blocks that the interior point could not solve together with the others, and how many */
+    int nfrozen;
     double speed;      /* largest free velocity (m/s) */
     double compliance; /* of the interior point's rows (m/s per N s): redundant contacts share their load */
     bool fits;         /* the factors */
@@ -64,6 +70,7 @@ static void take(large *a, const tg_model *m, const tg_capacity *c, tg_arena *ar
     a->interior = TG_TAKE(arena, double, TG_INTERIOR_VECTORS *(size_t)a->cones.ld, "large: interior point");
     a->rhs = TG_TAKE(arena, double, rows, "large: right-hand side");
     a->best = TG_TAKE(arena, double, rows, "large: best impulses");
+    a->frozen = TG_TAKE(arena, bool, c->blocks, "large: frozen blocks");
     tg_large_take(&a->p, m, c, arena);
 }
 
@@ -351,6 +358,12 @@ static void eliminate_slacks(const large *a, const tg_large_block *b, const tg_i
     const tg_large *p = &a->p;
     int row = b->cone.row;
     double x = q->x[row], bound = b->cone.bound, E;
+    if (q->frozen != NULL && q->frozen[b - p->block])
+    {
+        memset(p->E + b->matrix, 0, sizeof(double) * (size_t)(b->cone.dim * b->cone.dim));
+        memset(p->N + b->matrix, 0, sizeof(double) * (size_t)(b->cone.dim * b->cone.dim));
+        return;
+    }
     if (b->cone.kind == TG_CONE_UNIT)
     {
         eliminate_contact(a, b, q);
@@ -522,21 +535,75 @@ static void centre(const large *a, double kappa, tg_interior *q)
         }
     }
 }
-/* From x, s, which have the residual `error` (m/s). Degenerate contacts make its end linear, so it goes no further than it must: Newton does the
- * rest where it can. With compliance it goes on until that is what decides between solutions. */
-static bool run_interior(large *a, double error, double compliance)
+
+static double mean_diagonal(const tg_large *p)
+{
+    double sum = 0;
+    for (int i = 0; i < p->island->rows; i++)
+        sum += p->diagonal[i];
+    return sum / p->island->rows;
+}
+
+static void set_impulses(large *a, const double *x)
+{
+    memcpy(a->p.x, x, sizeof(double) * (size_t)a->p.nx);
+    refresh(a);
+}
+
+/* From x, s, which have the residual `error` (m/s), to the best x that it meets, or to the solution of all blocks but those that are frozen; false when it met
+ * none. */
+static bool iterate_interior(large *a, double error, double aim, bool freeze)
 {
     tg_interior q = interior_of(a);
-    a->compliance = compliance;
+    memset(a->frozen, 0, (size_t)a->p.nblock * sizeof *a->frozen);
+    q.frozen = freeze ? a->frozen : NULL;
     centre(a, tg_larger(spread * error * error, least_spread * a->speed * a->speed), &q);
-    double best = tg_interior_iterate(&q, INFINITY, compliance > 0 ? 1e-4 * a->tolerance : a->tolerance);
+    double best = tg_interior_iterate(&q, INFINITY, aim);
     a->interior_steps += q.steps;
-    a->compliance = 0;
-    if (!(best < INFINITY))
-        return false;
-    memcpy(a->p.x, a->best, sizeof(double) * (size_t)a->p.nx);
+    a->nfrozen = best <= aim ? 0 : q.nfrozen;
+    if (best < INFINITY)
+        set_impulses(a, a->nfrozen > 0 ? q.x : a->best);
+    return best < INFINITY;
+}
+
+/* The blocks that the interior point could not solve together with the others, and what is around them, alone; then all together, from there. Leaves the
+ * solution of the former in x where the latter fails. */
+static bool run_cluster(large *a)
+{
+    tg_large_solve_cluster(&a->p, a->frozen, a->aim);
     refresh(a);
-    return run_newton(a, (compliance > 0 ? near : exact) * a->speed) || best_residual(a) <= a->tolerance;
+    memcpy(a->best, a->p.x, sizeof(double) * (size_t)a->p.nx);
+    if (run_newton(a, near * a->speed) || best_residual(a) <= a->tolerance)
+        return true;
+    set_impulses(a, a->best);
+    return false;
+}
+
+/* Degenerate contacts make the end of the interior point linear, so it goes no further than it must: Newton does the rest where it can. */
+static bool run_interior(large *a, double error)
+{
+    for (int k = 0; k < CLUSTERS; k++)
+    {
+        if (!iterate_interior(a, error, a->tolerance, true))
+            return false;
+        if (a->nfrozen == 0)
+            return run_newton(a, (best_residual(a) <= a->tolerance ? exact : near) * a->speed) ||
+                   best_residual(a) <= a->tolerance;
+        if (run_cluster(a))
+            return true;
+        error = offer(a);
+    }
+    return false;
+}
+
+/* The same with compliance, which it goes on with until that is what decides between solutions. */
+static bool run_compliant(large *a)
+{
+    a->compliance = softness * mean_diagonal(&a->p);
+    bool moved = iterate_interior(a, afresh * a->speed, 1e-4 * a->tolerance, false);
+    a->compliance = 0;
+    refresh(a);
+    return moved && (run_newton(a, near * a->speed) || best_residual(a) <= a->tolerance);
 }
 
 /* from cold starts, and along the path where it turns back */
@@ -552,14 +619,6 @@ static void run_cold(large *a)
 }
 
 /* ---- the solve ---- */
-
-static double mean_diagonal(const tg_large *p)
-{
-    double sum = 0;
-    for (int i = 0; i < p->island->rows; i++)
-        sum += p->diagonal[i];
-    return sum / p->island->rows;
-}
 
 static double largest_velocity(const tg_large *p)
 {
@@ -600,14 +659,13 @@ static void forget_impulses(large *a)
 static bool run_alone(large *a)
 {
     forget_impulses(a);
-    if (run_interior(a, afresh * a->speed, softness * mean_diagonal(&a->p)))
+    if (run_compliant(a))
         return true;
-    memcpy(a->p.x, a->best, sizeof(double) * (size_t)a->p.nx);
-    refresh(a);
-    if (run_interior(a, offer(a), 0))
+    set_impulses(a, a->best);
+    if (run_interior(a, offer(a)))
         return true;
     forget_impulses(a);
-    return run_interior(a, a->speed, 0);
+    return run_interior(a, a->speed);
 }
 
 /* Islands that are small enough for dense matrices get the solution that the selection rule is about (selection.c), the limit of compliant ones, from
@@ -619,11 +677,11 @@ static bool iterate(large *a)
     if (a->fits && tg_island_is_dense(a->p.r, a->p.island) && run_alone(a))
         return true;
     double error = start(a);
-    if (error <= a->aim || !a->fits || run_interior(a, error, 0))
+    if (error <= a->aim || !a->fits || run_interior(a, error))
         return false;
     forget_impulses(a);
     if (can_relax(a))
-        run_interior(a, afresh * a->speed, 0);
+        run_interior(a, afresh * a->speed);
     else
         run_cold(a);
     return false;

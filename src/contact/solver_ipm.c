@@ -23,11 +23,15 @@
 enum
 {
     MOST_IDLE = 20,
-    MOST_SHORT = 5, /* steps in a row: the matrix is singular where the path turns back (path.c) */
+    MOST_SHORT = 5,     /* steps in a row: the matrix is singular where the path turns back (path.c) */
+    FREEZE_AT_ONCE = 4, /* blocks of one iteration */
+    MOST_FROZEN = 24,
     NEAR_STARTS = 3,
     PATH_STEPS = 500
 };
 
+static const double others_hold =
+    0.1; /* products of blocks that are not frozen, in aims times the largest free velocity */
 static const double shortest_step = 0.1; /* below: the iterate is badly centred */
 static const double stiffest = 10;       /* normals against tangents */
 static const double nearer = 1e-2;       /* velocities of a start near a solution */
@@ -127,6 +131,11 @@ void tg_interior_infeasibility(tg_interior *p)
     }
 }
 
+static bool is_frozen(const tg_interior *p, int block)
+{
+    return p->frozen != NULL && p->frozen[block];
+}
+
 /* mean of the products, each divided by its block's rho (m^2/s^2), at (x, z, psi) + alpha (dx, dz, dpsi) */
 static double mean_product(const tg_interior *p, double alpha)
 {
@@ -136,7 +145,7 @@ static double mean_product(const tg_interior *p, double alpha)
     {
         const tg_cone *cone = &p->cones->block[b];
         int row = cone->row;
-        if (cone->kind == TG_CONE_FREE)
+        if (cone->kind == TG_CONE_FREE || is_frozen(p, b))
             continue;
         double x = p->x[row] + alpha * p->dx[row], z = p->z[row] + alpha * p->dz[row];
         double psi = p->psi[row] + alpha * p->dpsi[row];
@@ -284,9 +293,10 @@ static void back_substitute(tg_interior *p, const double *dx)
             products(p, cone, &r1, &r2, r3);
             for (int i = row; i < row + cone->dim; i++)
                 p->dz[i] = p->Gdx[i] + p->r[i];
-            p->dpsi[row] = (r2 - p->psi[row] * dx[row] - dot(m, p->z + row + 1, dx + row + 1) -
-                            dot(m, p->x + row + 1, p->dz + row + 1)) /
-                           p->x[row];
+            p->dpsi[row] = is_frozen(p, b) ? 0
+                                           : (r2 - p->psi[row] * dx[row] - dot(m, p->z + row + 1, dx + row + 1) -
+                                              dot(m, p->x + row + 1, p->dz + row + 1)) /
+                                                 p->x[row];
         }
         else if (cone->kind == TG_CONE_BOX)
         {
@@ -318,28 +328,54 @@ static double step_cone(int m, double n, const double *t, double dn, const doubl
     return first;
 }
 
+/* of one block */
+static double longest_step(const tg_interior *p, const tg_cone *cone)
+{
+    int row = cone->row, m = cone->dim - 1;
+    double alpha = step_positive(p->z[row], p->dz[row]);
+    if (cone->kind == TG_CONE_BOX)
+    {
+        alpha = tg_smaller(alpha, step_positive(p->psi[row], p->dpsi[row]));
+        alpha = tg_smaller(alpha, step_positive(cone->bound - p->x[row], -p->dx[row]));
+        return tg_smaller(alpha, step_positive(cone->bound + p->x[row], p->dx[row]));
+    }
+    alpha = tg_smaller(alpha, step_cone(m, p->x[row], p->x + row + 1, p->dx[row], p->dx + row + 1));
+    if (m > 0)
+        alpha = tg_smaller(alpha, step_cone(m, p->psi[row], p->z + row + 1, p->dpsi[row], p->dz + row + 1));
+    return alpha;
+}
+
 double tg_interior_longest(const tg_interior *p)
 {
     double alpha = INFINITY;
     for (int b = 0; b < p->cones->blocks; b++)
+        if (p->cones->block[b].kind != TG_CONE_FREE && !is_frozen(p, b))
+            alpha = tg_smaller(alpha, longest_step(p, &p->cones->block[b]));
+    return alpha;
+}
+
+/* the contact that allows the shortest step is frozen; false when there is none */
+static bool freeze_shortest(tg_interior *p)
+{
+    double least = INFINITY;
+    int worst = -1;
+    for (int b = 0; b < p->cones->blocks; b++)
     {
         const tg_cone *cone = &p->cones->block[b];
-        int row = cone->row, m = cone->dim - 1;
-        if (cone->kind == TG_CONE_FREE)
+        if (cone->kind != TG_CONE_UNIT || p->frozen[b])
             continue;
-        alpha = tg_smaller(alpha, step_positive(p->z[row], p->dz[row]));
-        if (cone->kind == TG_CONE_BOX)
+        double alpha = longest_step(p, cone);
+        if (alpha < least)
         {
-            alpha = tg_smaller(alpha, step_positive(p->psi[row], p->dpsi[row]));
-            alpha = tg_smaller(alpha, step_positive(cone->bound - p->x[row], -p->dx[row]));
-            alpha = tg_smaller(alpha, step_positive(cone->bound + p->x[row], p->dx[row]));
-            continue;
+            least = alpha;
+            worst = b;
         }
-        alpha = tg_smaller(alpha, step_cone(m, p->x[row], p->x + row + 1, p->dx[row], p->dx + row + 1));
-        if (m > 0)
-            alpha = tg_smaller(alpha, step_cone(m, p->psi[row], p->z + row + 1, p->dpsi[row], p->dz + row + 1));
     }
-    return alpha;
+    if (worst < 0)
+        return false;
+    p->frozen[worst] = true;
+    p->nfrozen++;
+    return true;
 }
 
 /* ---- iterations ---- */
@@ -387,11 +423,19 @@ void tg_interior_move(tg_interior *p, double alpha)
 }
 
 /* one iteration; the length of its step, 0 when the matrix is singular */
-static double iterate(tg_interior *p)
+static double iterate(tg_interior *p, double aim)
 {
     if (!p->system->factor(p))
         return 0;
     double alpha = direction(p);
+    bool freezes = p->frozen != NULL &&
+                   p->kappa > 0.1 * aim * p->cones->velocity; /* towards the end degenerate contacts shorten steps */
+    for (int k = 0; freezes && k < FREEZE_AT_ONCE && alpha < shortest_step; k++)
+    {
+        if (p->nfrozen == MOST_FROZEN || !freeze_shortest(p) || !p->system->factor(p))
+            return 0;
+        alpha = direction(p);
+    }
     tg_interior_move(p, alpha);
     return alpha;
 }
@@ -413,14 +457,14 @@ double tg_interior_iterate(tg_interior *p, double best, double aim)
         p->kappa = mean_product(p, 0);
         tg_interior_infeasibility(p);
         p->steps++;
-        double alpha = iterate(p);
+        double alpha = iterate(p, aim);
         if (!(alpha > 1e-10))
             break;
         brief = alpha < shortest_step ? brief + 1 : 0;
         double before = best;
         best = tg_interior_note(p, best);
         idle = best < 0.9 * before ? 0 : idle + 1;
-        if (best <= aim)
+        if (best <= aim || (p->nfrozen > 0 && p->kappa < others_hold * aim * p->cones->velocity))
             break;
     }
     return best;
