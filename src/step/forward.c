@@ -26,7 +26,7 @@ void tg_forward_place(tg_forward *f, const tg_model *m, const tg_capacity *capac
 #define X(name, count) f->name = TG_TAKE(arena, double, count, #name);
     TG_FORWARD_ARRAYS(X)
 #undef X
-    f->stiffness = TG_TAKE(arena, tg_stiffness, nodes, "stiffness");
+    f->stiffness = TG_TAKE(arena, tg_node_stiffness, nodes, "stiffness");
     f->slipping = TG_TAKE(arena, bool, rows, "slipping");
     f->dof = TG_TAKE(arena, int, n, "dofs");
 }

@@ -126,8 +126,8 @@ void tg_forward_forces(tg_forward *f)
         s->acceleration[k] = (s->v_next[k] - s->v[k]) / f->dt;
     tg_newton_euler(m, f->w, s->acceleration, s->part);
     bool acted = f->w->rows->nrow > 0 || s->has_wrench;
-    if (acted)
-        memset(f->stiffness, 0, sizeof *f->stiffness * (size_t)m->nnode);
+    for (int i = 0; i < m->nnode && acted; i++)
+        f->stiffness[i].any = false;
     constraint_forces(f);
     wrench_forces(f);
     tg_add_newton_euler_derivatives(m, f->w, -1, acted ? f->stiffness : NULL, f->force_q, f->force_v);
