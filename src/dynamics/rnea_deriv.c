@@ -314,7 +314,7 @@ tg_status tg_rnea_derivatives(const tg_model *m, tg_work *w, const double *q, co
     w->stage = TG_STAGE_VELOCITY;
     if (dtau_dq != NULL || dtau_dv != NULL)
     {
-        tg_newton_euler(m, w, a, w->vec);
+        tg_newton_euler(m, w, a, NULL);
         tg_newton_euler_derivatives(m, w, 1, dtau_dq, dtau_dv);
     }
     if (dtau_da != NULL)

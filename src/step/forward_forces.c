@@ -124,7 +124,7 @@ void tg_forward_forces(tg_forward *f)
     tg_clear(f->force_v, m->nv, m->nv);
     for (int k = 0; k < m->nv; k++)
         s->acceleration[k] = (s->v_next[k] - s->v[k]) / f->dt;
-    tg_newton_euler(m, f->w, s->acceleration, s->part);
+    tg_newton_euler(m, f->w, s->acceleration, NULL);
     bool acted = f->w->rows->nrow > 0 || s->has_wrench;
     for (int i = 0; i < m->nnode && acted; i++)
         f->stiffness[i].any = false;

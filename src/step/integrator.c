@@ -93,7 +93,7 @@ void tg_integrator_forward(const tg_model *m, const tg_work *w, int columns, boo
 {
     const tg_step_work *s = w->step;
     scale((ptrdiff_t)m->nv * columns, s->options.dt, dv, dq);
-    for (int j = 0; j < m->njoint; j++)
+    for (int j = 0; j < m->njoint && (of_q || m->nq > m->nv); j++) /* where nothing turns, scaling is all */
     {
         bool turns;
         int dof = m->joint_dof[j], linear = linear_dofs(m, j, &turns);
