@@ -37,9 +37,8 @@ typedef struct forward
 
 static v4 unit_vector(int i)
 {
-    v4 e = v4_zero();
-    e[i] = 1;
-    return e;
+    static const v4 unit[3] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}};
+    return unit[i];
 }
 
 /* ---- the frame ---- */

@@ -88,13 +88,10 @@ spatial tg_stiffness_mul(const tg_stiffness *K, spatial x)
 
 static spatial stiffness_mul_t(const tg_stiffness *K, spatial x)
 {
-    spatial out = spatial_zero();
-    for (int i = 0; i < 3; i++)
-    {
-        out.lin[i] = spatial_dot(K->column[i], x);
-        out.ang[i] = spatial_dot(K->column[3 + i], x);
-    }
-    return out;
+    v4 power[6];
+    for (int i = 0; i < 6; i++)
+        power[i] = K->column[i].lin * x.lin + K->column[i].ang * x.ang;
+    return (spatial){v4_sum3(power[0], power[1], power[2]), v4_sum3(power[3], power[4], power[5])};
 }
 
 void tg_stiffness_add(tg_node_stiffness *sum, const tg_stiffness *K)
