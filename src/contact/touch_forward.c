@@ -97,7 +97,8 @@ static void frame_by_course(forward *x)
 {
     v4 n = x->t->at.normal;
     memset(x->rate, 0, sizeof x->rate);
-    tg_query query = tg_touch_query(x->m, x->w, x->t->pair, x->d->settings->dt, 0);
+    tg_query query;
+    tg_touch_query(x->m, x->w, x->t->pair, x->d->settings->dt, 0, &query);
     for (int k = 0; k < 2; k++)
     {
         course c = course_of(x, &query, k);

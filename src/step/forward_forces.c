@@ -106,7 +106,7 @@ static void implicit_actuators(tg_forward *f)
         double by_act, by_u;
         if (d.dof < 0)
             continue;
-        tg_signal_derivatives(m, f->w, i, &d.drive, &by_act, &by_u);
+        tg_signal_derivatives(m, f->w, i, d.drive, &by_act, &by_u);
         double gain = TG_PARAM(f->w->params, actuator_gain)[3 * i + 2];
         double factor = d.gear * d.gear * gain * (f->s->v_next[d.dof] - f->s->v[d.dof]);
         if (f->by_u)
