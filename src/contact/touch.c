@@ -101,7 +101,7 @@ static void grow_bounds(const tg_model *m, tg_work *w, double dt)
         v4 centre = s->placed[g].x + mat3_mul_mem(s->placed[g].R, p->geom_centre + 4 * g);
         double now = reach_of_motion(motion_at(m, w, body, centre, w->V), p->geom_radius[g]);
         double free = reach_of_motion(motion_at(m, w, body, centre, w->rows->free_twist), p->geom_radius[g]);
-        s->grow[g] += dt * fmax(now, free);
+        s->grow[g] += dt * tg_most(now, free);
     }
 }
 

@@ -68,8 +68,11 @@ int tg_chol(int n, double *A, int lda)
         for (int i = 0; i < width; i++)
             for (int p = 0; p <= i; p++)
                 D[PANEL * i + p] = row[i * lda + j + p];
-        tg_gemm_nt(width, width, j, row, lda, row, lda, TG_GEMM_SUB, D, PANEL);
-        tg_gemm_nt(below, width, j, rows_below, lda, row, lda, TG_GEMM_SUB, rows_below + j, lda);
+        if (j > 0)
+        {
+            tg_gemm_nt(width, width, j, row, lda, row, lda, TG_GEMM_SUB, D, PANEL);
+            tg_gemm_nt(below, width, j, rows_below, lda, row, lda, TG_GEMM_SUB, rows_below + j, lda);
+        }
         int bad = chol_block(width, D);
         if (bad >= 0)
             return j + bad;
