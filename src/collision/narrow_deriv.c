@@ -245,10 +245,36 @@ tg_point_motion tg_motion_by_twist(const tg_contact_point *c, v4 shift, v4 turn)
     return witness_by_twist(c, &a, shift, turn);
 }
 
+static const v4 zero = {0}, unit[3] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}};
+
+/* The normal is that of a face of the first shape, whatever the second does: d = 0, and what is left of the relative displacement is sliding over
+ * the face (two flat surfaces: it is open over which, and counts for the second). */
+static bool is_on_face(const tg_contact_point *c)
+{
+    return c->kind == TG_POINT_WITNESS && c->surface[0].flat == 2 && c->surface[1].flat < 2;
+}
+
+static void motion_on_face(const tg_contact_point *c, tg_point_motion out[6])
+{
+    v4 n = c->normal, half = v4_splat(0.5 * c->distance);
+    bool slides = c->surface[1].flat == 0;
+    for (int i = 0; i < 3; i++)
+    {
+        v4 W = v4_cross(unit[i], n), along = unit[i] - n * v4_splat(n[i]),
+           turned = half * W + tg_bend(&c->surface[1], W);
+        out[i] = (tg_point_motion){(slides ? along : zero) + n * v4_splat(0.5 * n[i]), zero, n[i]};
+        out[3 + i] = (tg_point_motion){slides ? turned : zero, zero, 0};
+    }
+}
+
 void tg_motion_by_units(const tg_contact_point *c, tg_point_motion out[6])
 {
-    static const v4 zero = {0}, unit[3] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}};
     bool witness = c->kind == TG_POINT_WITNESS;
+    if (is_on_face(c))
+    {
+        motion_on_face(c, out);
+        return;
+    }
     normal_answer a;
     if (witness)
         answer_of(c, &a);
@@ -274,23 +300,31 @@ static v4 sliding_reverse(const tg_contact_point *c, v4 g)
     return fabs(det) > 1e-12 ? nb * v4_splat(v4_dot(a->edge, g) / det) : v4_zero();
 }
 
+/* shift and turn from the gradients of rhs, of W beside it, and of the distance */
+static tg_twist_gradient gather_twist(const tg_contact_point *c, v4 rhs, v4 W, double distance)
+{
+    v4 n = c->normal, shift = tangential(rhs, n) + n * v4_splat(distance);
+    return (tg_twist_gradient){shift,
+                               v4_cross(n, W + tg_bend(&c->surface[1], rhs) + shift * v4_splat(0.5 * c->distance))};
+}
+
 /* witness_motion backwards, for a displacement of the second shape */
 static tg_twist_gradient witness_reverse(const tg_contact_point *c, tg_point_motion g)
 {
-    v4 n = c->normal, rest = sliding_reverse(c, g.point), rhs = rest;
+    v4 rest = sliding_reverse(c, g.point), rhs = rest, W = v4_zero();
+    double distance = g.distance + 0.5 * v4_dot(c->normal, g.point);
+    if (is_on_face(c))
+        return gather_twist(c, rhs, W, distance);
     normal_answer a;
     answer_of(c, &a);
     v4 normal =
         g.normal + tg_bend(&c->surface[0], g.point) + g.point * v4_splat(0.5 * c->distance) - stiffness(c, rest);
-    double distance = g.distance + 0.5 * v4_dot(n, g.point);
     for (int i = 0; i < 2 && i < a.free; i++)
         rhs += a.of[i] * v4_splat(v4_dot(a.to[i], normal));
-    v4 W = tg_bend(&c->surface[1], rhs);
     for (int i = 0; i < 2 && i < a.held; i++)
         if (a.surface[i] == 1)
             W += a.held_of[i] * v4_splat(v4_dot(a.held_to[i], normal));
-    v4 shift = tangential(rhs, n) + n * v4_splat(distance);
-    return (tg_twist_gradient){shift, v4_cross(n, W + shift * v4_splat(0.5 * c->distance))};
+    return gather_twist(c, rhs, W, distance);
 }
 
 tg_twist_gradient tg_twist_reverse(const tg_contact_point *c, tg_point_motion g)
