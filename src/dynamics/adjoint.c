@@ -30,11 +30,13 @@ static void add(double *array, int index, spatial x)
 
 void tg_adjoint_begin(const tg_model *m, tg_work *w, const double *y)
 {
-    size_t bytes = sizeof(double) * SPATIAL_SIZE * (size_t)m->nbody;
-    memset(w->Xbar, 0, bytes);
-    memset(w->Ubar, 0, bytes);
-    memset(w->Abar, 0, bytes);
-    memset(w->Ybar, 0, bytes);
+    for (int body = 0; body < m->nbody; body++)
+    {
+        spatial_store(w->Xbar + SPATIAL_SIZE * body, spatial_zero());
+        spatial_store(w->Ubar + SPATIAL_SIZE * body, spatial_zero());
+        spatial_store(w->Abar + SPATIAL_SIZE * body, spatial_zero());
+        spatial_store(w->Ybar + SPATIAL_SIZE * body, spatial_zero());
+    }
     tg_node_twists(m, w, y, w->Y);
 }
 
