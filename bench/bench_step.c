@@ -157,6 +157,26 @@ static void write_pile(const char *path, int n)
     finish(file, path);
 }
 
+/* cubes of 0.1 m in layers of k x k, k = layers, ..., 2, 1, each on four of the layer below, turned about the vertical by up to 3 degrees; returns how many */
+static int write_pyramid(const char *path, int layers)
+{
+    unsigned seed = 1;
+    int n = 0;
+    FILE *file = create(path);
+    fprintf(file, "<mujoco><size memory=\"500M\"/><option timestep=\"0.002\"/><worldbody><geom type=\"plane\" size=\"5 "
+                  "5 1\"/>\n");
+    for (int layer = 0; layer < layers; layer++)
+        for (int i = 0; i < layers - layer; i++)
+            for (int j = 0; j < layers - layer; j++, n++)
+                fprintf(file,
+                        "<body pos=\"%g %g %g\" euler=\"0 0 %g\"><freejoint/><geom type=\"box\" size=\"0.05 0.05 "
+                        "0.05\"/></body>\n",
+                        0.11 * (i + 0.5 * layer), 0.11 * (j + 0.5 * layer), 0.05 + 0.1 * layer, 6 * uniform(&seed) - 3);
+    fprintf(file, "</worldbody></mujoco>\n");
+    finish(file, path);
+    return n;
+}
+
 /* ---- tables ---- */
 
 static void robot_head(void)
@@ -268,6 +288,21 @@ static void run_piles(const char *title, const char *path, int skip, int most, i
     }
 }
 
+/* from 0.1 s on; the largest for MuJoCo */
+static void run_pyramids(const char *path, int most_peer, int repetitions)
+{
+    static const int layers[] = {3, 4, 6, 9, 14};
+    growth_head(
+        "Pyramids of boxes that rest on each other, each on four others: 10 steps from 0.1 s on (MuJoCo: up to 91 "
+        "boxes)",
+        "boxes", "contact");
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
+    {
+        int boxes = write_pyramid(path, layers[i]);
+        run_grown("pyramid", path, boxes, 50, 10, repetitions, true, boxes <= most_peer);
+    }
+}
+
 static void run_chains(const char *path, int repetitions)
 {
     static const int chains[] = {6, 12, 25, 50, 100, 200};
@@ -293,6 +328,7 @@ static void run_growth(const char *folder, int repetitions)
               "to 300 boxes)",
               path, 300, 1000, 300, repetitions);
     run_piles("The same from 3 s on, when they lie", path, 1500, 300, 0, repetitions);
+    run_pyramids(path, 91, repetitions);
 }
 
 static void put_title(int cpu)
