@@ -171,7 +171,8 @@ static void run_own(scene *s)
     for (int i = 0; i < s->w->space->npair; i++)
     {
         tg_geom_pair pair = s->w->space->pair[i];
-        tg_query query = tg_pair_query(s->w, pair, tg_pair_margin(s->m, s->w->params, pair));
+        tg_query query;
+        tg_pair_query(s->w, pair, tg_pair_margin(s->m, s->w->params, pair), &query);
         tg_patch patch;
         tg_narrow(&query, &patch);
         for (int k = 0; k < patch.count && s->count < CONTACTS; k++)

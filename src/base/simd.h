@@ -88,6 +88,14 @@ static inline double v4_sum(v4 a)
     return (a[0] + a[2]) + (a[1] + a[3]);
 }
 
+/* (sum of a, sum of b, sum of c, 0), each in the order of v4_sum */
+static inline v4 v4_sum3(v4 a, v4 b, v4 c)
+{
+    v4 ac = V4_SHUFFLE2(a, c, 0, 1, 4, 5) + V4_SHUFFLE2(a, c, 2, 3, 6, 7); /* a0 + a2, a1 + a3, c0 + c2, c1 + c3 */
+    v4 b0 = V4_SHUFFLE2(b, v4_zero(), 0, 1, 4, 5) + V4_SHUFFLE2(b, v4_zero(), 2, 3, 6, 7);
+    return V4_SHUFFLE2(ac, b0, 0, 4, 2, 6) + V4_SHUFFLE2(ac, b0, 1, 5, 3, 7);
+}
+
 /* rows become columns */
 static inline void v4_transpose(v4 *a, v4 *b, v4 *c, v4 *d)
 {

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/simd.h"
+#include "math/lanes.h"
 
 enum
 {
@@ -68,6 +68,7 @@ static bool is_allowed(tg_allowed a, int i, int j)
 /* lanes of geoms j .. j + 3 whose bounds overlap those of geom i, as four bits */
 static unsigned overlaps(const tg_bounds *b, int i, int j)
 {
+    const v4i magnitude = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}; /* all bits but the sign */
     v4 squared = v4_zero(), reach = v4_splat(b->radius[i]) + v4_load(b->radius + j);
     v4i hit = {1, 2, 4, 8};
     for (int k = 0; k < 3; k++)
@@ -75,7 +76,7 @@ static unsigned overlaps(const tg_bounds *b, int i, int j)
         v4 d = v4_load(b->centre[k] + j) - v4_splat(b->centre[k][i]);
         v4 h = v4_load(b->half[k] + j) + v4_splat(b->half[k][i]);
         squared += d * d;
-        hit &= (d < h) & (-d < h);
+        hit &= v4_keep(magnitude, d) < h;
     }
     hit &= squared < reach * reach;
     return (unsigned)((hit[0] | hit[2]) | (hit[1] | hit[3]));

@@ -43,46 +43,43 @@ static v4 tangential(v4 x, v4 n)
     return x - n * v4_splat(v4_dot(x, n));
 }
 
-/* Flat directions of both surfaces, along which the change of the normal is known. */
-typedef struct held
+/* How the normal follows: d = sum of to (of . rhs) over what is free + sum of held_to (held_of . turn of its surface). */
+typedef struct normal_answer
 {
-    int count;
-    v4 direction[2];
-    int surface[2]; /* whose direction it is */
-} held;
+    v4 to[2], of[2], held_to[2], held_of[2];
+    int free, held, surface[2];
+} normal_answer;
 
-static void hold(held *h, int surface, v4 direction)
+/* A flat direction of a surface, along which the change of the normal is known. */
+static void hold(normal_answer *a, int surface, v4 direction)
 {
-    if (h->count == 2)
+    if (a->held == 2)
         return;
-    if (h->count == 1) /* parallel edges hold one direction only */
+    if (a->held == 1) /* parallel edges hold one direction only */
     {
-        v4 d = h->direction[0];
+        v4 d = a->held_of[0];
         if (1 - fabs(v4_dot(d, direction)) < 1e-12)
             return;
     }
-    h->direction[h->count] = direction;
-    h->surface[h->count++] = surface;
+    a->held_of[a->held] = direction;
+    a->surface[a->held++] = surface;
 }
 
-static held flat_directions(const tg_contact_point *c)
+static void hold_flat_directions(const tg_contact_point *c, normal_answer *a)
 {
-    held h = {0};
+    a->held = 0;
     for (int i = 0; i < 2; i++)
     {
         const tg_surface *f = &c->surface[i];
         if (f->flat == 1)
-            hold(&h, i, f->edge);
+            hold(a, i, f->edge);
         if (f->flat == 2)
         {
-            v4 t, u;
-            tg_tangents(c->normal, &t, &u);
-            h.count = 0;
-            hold(&h, i, t);
-            hold(&h, i, u);
+            tg_tangents(c->normal, &a->held_of[0], &a->held_of[1]);
+            a->surface[0] = a->surface[1] = i;
+            a->held = 2;
         }
     }
-    return h;
 }
 
 /* (S1 + S2 + Phi) x */
@@ -90,13 +87,6 @@ static v4 stiffness(const tg_contact_point *c, v4 x)
 {
     return tg_bend(&c->surface[0], x) + tg_bend(&c->surface[1], x) + x * v4_splat(c->distance);
 }
-
-/* How the normal follows: d = sum of to (of . rhs) over what is free + sum of held_to (held_of . turn of its surface). */
-typedef struct normal_answer
-{
-    v4 to[2], of[2], held_to[2], held_of[2];
-    int free, held, surface[2];
-} normal_answer;
 
 /* to[i] such that sum of to[i] x_i has the products x_i with of[i]; zero where these are parallel */
 static void dual_vectors(const v4 of[2], v4 to[2])
@@ -135,22 +125,16 @@ static void answer_freely(const tg_contact_point *c, normal_answer *a)
 
 /* Two sharp features that touch (a vertex on a rim, two points in one place) have any normal: its change is then
  * zero. */
-static normal_answer answer_of(const tg_contact_point *c)
+static void answer_of(const tg_contact_point *c, normal_answer *a)
 {
-    held h = flat_directions(c);
-    normal_answer a = {.held = h.count};
-    for (int i = 0; i < h.count; i++)
-    {
-        a.held_of[i] = h.direction[i];
-        a.surface[i] = h.surface[i];
-    }
-    if (h.count == 2)
-        dual_vectors(a.held_of, a.held_to);
-    else if (h.count == 1)
-        answer_across(c, h.direction[0], &a);
+    a->free = 0;
+    hold_flat_directions(c, a);
+    if (a->held == 2)
+        dual_vectors(a->held_of, a->held_to);
+    else if (a->held == 1)
+        answer_across(c, a->held_of[0], a);
     else
-        answer_freely(c, &a);
-    return a;
+        answer_freely(c, a);
 }
 
 static v4 change_of_normal(const normal_answer *a, v4 rhs, const v4 turn[2])
@@ -256,17 +240,44 @@ tg_point_motion tg_motion_by_twist(const tg_contact_point *c, v4 shift, v4 turn)
         return tg_ahead_by_twist(c, shift, turn);
     if (c->kind != TG_POINT_WITNESS)
         return patch_by_twist(c, shift, turn);
-    normal_answer a = answer_of(c);
+    normal_answer a;
+    answer_of(c, &a);
     return witness_by_twist(c, &a, shift, turn);
+}
+
+static const v4 zero = {0}, unit[3] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}};
+
+/* The normal is that of a face of the first shape, whatever the second does: d = 0, and what is left of the relative displacement is sliding over
+ * the face (two flat surfaces: it is open over which, and counts for the second). */
+static bool is_on_face(const tg_contact_point *c)
+{
+    return c->kind == TG_POINT_WITNESS && c->surface[0].flat == 2 && c->surface[1].flat < 2;
+}
+
+static void motion_on_face(const tg_contact_point *c, tg_point_motion out[6])
+{
+    v4 n = c->normal, half = v4_splat(0.5 * c->distance);
+    bool slides = c->surface[1].flat == 0;
+    for (int i = 0; i < 3; i++)
+    {
+        v4 W = v4_cross(unit[i], n), along = unit[i] - n * v4_splat(n[i]),
+           turned = half * W + tg_bend(&c->surface[1], W);
+        out[i] = (tg_point_motion){(slides ? along : zero) + n * v4_splat(0.5 * n[i]), zero, n[i]};
+        out[3 + i] = (tg_point_motion){slides ? turned : zero, zero, 0};
+    }
 }
 
 void tg_motion_by_units(const tg_contact_point *c, tg_point_motion out[6])
 {
-    static const v4 zero = {0}, unit[3] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}};
     bool witness = c->kind == TG_POINT_WITNESS;
-    normal_answer a = {0};
+    if (is_on_face(c))
+    {
+        motion_on_face(c, out);
+        return;
+    }
+    normal_answer a;
     if (witness)
-        a = answer_of(c);
+        answer_of(c, &a);
     for (int i = 0; i < 3; i++)
     {
         out[i] = witness ? witness_by_twist(c, &a, unit[i], zero) : tg_motion_by_twist(c, unit[i], zero);
@@ -289,22 +300,31 @@ static v4 sliding_reverse(const tg_contact_point *c, v4 g)
     return fabs(det) > 1e-12 ? nb * v4_splat(v4_dot(a->edge, g) / det) : v4_zero();
 }
 
+/* shift and turn from the gradients of rhs, of W beside it, and of the distance */
+static tg_twist_gradient gather_twist(const tg_contact_point *c, v4 rhs, v4 W, double distance)
+{
+    v4 n = c->normal, shift = tangential(rhs, n) + n * v4_splat(distance);
+    return (tg_twist_gradient){shift,
+                               v4_cross(n, W + tg_bend(&c->surface[1], rhs) + shift * v4_splat(0.5 * c->distance))};
+}
+
 /* witness_motion backwards, for a displacement of the second shape */
 static tg_twist_gradient witness_reverse(const tg_contact_point *c, tg_point_motion g)
 {
-    v4 n = c->normal, rest = sliding_reverse(c, g.point), rhs = rest;
-    normal_answer a = answer_of(c);
+    v4 rest = sliding_reverse(c, g.point), rhs = rest, W = v4_zero();
+    double distance = g.distance + 0.5 * v4_dot(c->normal, g.point);
+    if (is_on_face(c))
+        return gather_twist(c, rhs, W, distance);
+    normal_answer a;
+    answer_of(c, &a);
     v4 normal =
         g.normal + tg_bend(&c->surface[0], g.point) + g.point * v4_splat(0.5 * c->distance) - stiffness(c, rest);
-    double distance = g.distance + 0.5 * v4_dot(n, g.point);
-    for (int i = 0; i < a.free; i++)
+    for (int i = 0; i < 2 && i < a.free; i++)
         rhs += a.of[i] * v4_splat(v4_dot(a.to[i], normal));
-    v4 W = tg_bend(&c->surface[1], rhs);
-    for (int i = 0; i < a.held; i++)
+    for (int i = 0; i < 2 && i < a.held; i++)
         if (a.surface[i] == 1)
             W += a.held_of[i] * v4_splat(v4_dot(a.held_to[i], normal));
-    v4 shift = tangential(rhs, n) + n * v4_splat(distance);
-    return (tg_twist_gradient){shift, v4_cross(n, W + shift * v4_splat(0.5 * c->distance))};
+    return gather_twist(c, rhs, W, distance);
 }
 
 tg_twist_gradient tg_twist_reverse(const tg_contact_point *c, tg_point_motion g)
@@ -428,6 +448,7 @@ tg_point_motion tg_motion_by_size(const tg_query *q, const tg_contact_point *c, 
     s.turn[0] = s.turn[1] = v4_zero();
     if (c->surface[which].flat > 0)
         s.turn[which] = -tangential(tg_size_strain(shape, c->normal, k), c->normal);
-    normal_answer a = answer_of(c);
+    normal_answer a;
+    answer_of(c, &a);
     return witness_motion(c, &a, &s);
 }

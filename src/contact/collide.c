@@ -6,11 +6,14 @@
 #include "dynamics/kinematics.h"
 #include "tangere/contact.h"
 
-tg_query tg_pair_query(const tg_work *w, tg_geom_pair pair, double reach)
+void tg_pair_query(const tg_work *w, tg_geom_pair pair, double reach, tg_query *query)
 {
-    return (tg_query){.shape = {w->space->placed[pair.first], w->space->placed[pair.second]},
-                      .reach = reach,
-                      .hint = tg_hint_of(w->space, pair)};
+    query->shape[0] = w->space->placed[pair.first];
+    query->shape[1] = w->space->placed[pair.second];
+    query->reach = reach;
+    query->dt = 0;
+    query->velocity[0] = query->velocity[1] = query->spin[0] = query->spin[1] = v4_zero();
+    query->hint = tg_hint_of(w->space, pair);
 }
 
 tg_contact tg_as_contact(const tg_model *m, tg_geom_pair pair, const tg_contact_point *c)
@@ -33,8 +36,9 @@ tg_status tg_visit_contacts(const tg_model *m, tg_work *w, const double *q, doub
     for (int i = 0; i < w->space->npair; i++)
     {
         tg_geom_pair pair = w->space->pair[i];
-        tg_query query = tg_pair_query(w, pair, tg_pair_margin(m, w->params, pair) + margin);
+        tg_query query;
         tg_patch patch;
+        tg_pair_query(w, pair, tg_pair_margin(m, w->params, pair) + margin, &query);
         tg_narrow(&query, &patch);
         for (int k = 0; k < patch.count; k++)
             visit(m, w, pair, &patch.point[k], (*count)++, context);

@@ -6,7 +6,7 @@
 #include "tangere/contact.h"
 
 /* The query of a near pair; points with distance < reach are wanted. No motion. */
-tg_query tg_pair_query(const tg_work *w, tg_geom_pair pair, double reach);
+void tg_pair_query(const tg_work *w, tg_geom_pair pair, double reach, tg_query *query);
 
 /* A point as the user sees it. */
 tg_contact tg_as_contact(const tg_model *m, tg_geom_pair pair, const tg_contact_point *c);

@@ -26,6 +26,8 @@ static void gap_reverse(const reverse *r, double slope, double phi, double gb, d
 static void compliance_reverse(const reverse *r, const tg_constraint *c, const tg_touch *t, double gb)
 {
     double dt = r->s->dt, L = r->w->rows->L[c->row], compliance = tg_law_compliance(r->w->params, &t->law);
+    if (compliance == 0 && r->g->params == NULL)
+        return;
     for (int k = 0; k < 2; k++)
         add(r->g->params, t->law.compliance[k], gb * L / (dt * dt));
     *r->g->gdt -= 2 * gb * compliance * L / (dt * dt * dt);

@@ -267,34 +267,67 @@ static void list_slides(limit *l)
 }
 
 /* what the unknowns of one sliding contact do to a row: [e t]^T row_T */
-static inline void frame_row(const tg_slide *k, const double *row, double *out)
+TG_INLINE void frame_row_of(int m, const double *R, const double *t, double *out)
 {
-    const double *R = k->frame, *t = row + k->tangent;
-    if (k->m == 2)
-    {
-        out[0] = R[0] * t[0] + R[2] * t[1];
-        out[1] = R[1] * t[0] + R[3] * t[1];
-        return;
-    }
-    for (int j = 0; j < k->m; j++)
+    for (int j = 0; j < m; j++)
     {
         double sum = 0;
-        for (int i = 0; i < k->m; i++)
-            sum += R[k->m * i + j] * t[i];
+        for (int i = 0; i < m; i++)
+            sum += R[m * i + j] * t[i];
         out[j] = sum;
     }
 }
 
 /* what unknown j of one sliding contact does to all rows: sum_i R_ij G_Ti (G is symmetric) */
+TG_INLINE void slide_column_of(int m, const double *R, const double *G, int ld, int j, double *column)
+{
+    for (int c = 0; c < ld; c += V4_LANES)
+    {
+        v4 sum = v4_zero();
+        for (int i = 0; i < m; i++)
+            sum += R[m * i + j] * v4_load(G + (ptrdiff_t)i * ld + c);
+        v4_store(column + c, sum);
+    }
+}
+
+/* Contacts have 2, 3 or 5 tangents, fewer where a coefficient is zero: loops of known length. */
+static void frame_row(const tg_slide *k, const double *row, double *out)
+{
+    const double *t = row + k->tangent;
+    switch (k->m)
+    {
+    case 2:
+        frame_row_of(2, k->frame, t, out);
+        break;
+    case 3:
+        frame_row_of(3, k->frame, t, out);
+        break;
+    case 5:
+        frame_row_of(5, k->frame, t, out);
+        break;
+    default:
+        frame_row_of(k->m, k->frame, t, out);
+        break;
+    }
+}
+
 static void slide_column(const limit *l, const tg_slide *k, int j, double *column)
 {
     const double *G = l->cones->G + (size_t)k->tangent * (size_t)l->ld;
-    for (int c = 0; c < l->ld; c += V4_LANES)
+    switch (k->m)
     {
-        v4 sum = v4_zero();
-        for (int i = 0; i < k->m; i++)
-            sum += k->frame[k->m * i + j] * v4_load(G + (size_t)i * (size_t)l->ld + c);
-        v4_store(column + c, sum);
+    case 2:
+        slide_column_of(2, k->frame, G, l->ld, j, column);
+        break;
+    case 3:
+        slide_column_of(3, k->frame, G, l->ld, j, column);
+        break;
+    case 5:
+        slide_column_of(5, k->frame, G, l->ld, j, column);
+        break;
+    default:
+        slide_column_of(k->m, k->frame, G, l->ld, j, column);
+        break;
     }
 }
 

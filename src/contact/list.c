@@ -110,7 +110,7 @@ static void list_friction(listing *s)
 
 static bool within_reach(const listing *s, double phi, double speed, double free_speed)
 {
-    return phi < nearby + s->dt * fmax(fabs(speed), fabs(free_speed));
+    return phi < nearby + s->dt * tg_most(fabs(speed), fabs(free_speed));
 }
 
 static void list_joint_limits(listing *s, int joint)

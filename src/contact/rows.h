@@ -305,7 +305,7 @@ void tg_make_consistent(const tg_model *m, tg_rows *r);
 void tg_select_consistent(const tg_model *m, tg_rows *r, const tg_rows_island *island);
 
 /* The query of a near pair, with the velocities at the start of the step. (touch.c) */
-tg_query tg_touch_query(const tg_model *m, const tg_work *w, tg_geom_pair pair, double dt, double reach);
+void tg_touch_query(const tg_model *m, const tg_work *w, tg_geom_pair pair, double dt, double reach, tg_query *query);
 
 /* The law of two geoms; declared: their declared pair, -1: none. (touch.c) */
 tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int declared);

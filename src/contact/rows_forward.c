@@ -25,12 +25,6 @@ void tg_twists_along(const tg_model *m, const tg_work *w, const double *node, do
 
 /* ---- forces that follow displacements ---- */
 
-void tg_stiffness_add(tg_stiffness *sum, const tg_stiffness *K)
-{
-    for (int i = 0; i < 6; i++)
-        sum->column[i] = spatial_add(sum->column[i], K->column[i]);
-}
-
 void tg_add_stiffness(const tg_model *m, const tg_work *w, int a, int b, const tg_stiffness *K, const double *x,
                       double *out)
 {

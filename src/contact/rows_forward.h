@@ -21,7 +21,7 @@ typedef struct tg_rows_forward
 {
     tg_twists next, start; /* of v+ and v */
     tg_twists spread;      /* of p, where redundant rows slide (implicit.h) */
-    tg_stiffness *
+    tg_node_stiffness *
         stiffness; /* one a node, added to: the change of forces on it by its own displacement, beside turning with it */
     double *force_q,
         *force_v; /* nv x nv, added to: d (J^T L / dt) / d q at frozen L, by other bodies' displacements; d v */
@@ -49,9 +49,6 @@ void tg_add_stiffness(const tg_model *m, const tg_work *w, int a, int b, const t
 
 /* A force and a torque at a point of a body that do not turn with it: beside what does, -turn x (force, torque). */
 tg_stiffness tg_fixed_force(v4 force, v4 torque, v4 point);
-
-/* Adds a matrix to that of a node. */
-void tg_stiffness_add(tg_stiffness *sum, const tg_stiffness *K);
 
 /* Takes a wrench on a node out of w->F. */
 void tg_take_wrench(const tg_model *m, tg_work *w, int node, spatial W);

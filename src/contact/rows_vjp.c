@@ -243,7 +243,11 @@ static void touch_reverse(const reverse *r, const tg_touch *t, int row, double g
     if (r->g.params == NULL && !tg_has_course(&t->at))
         return;
     bool course = tg_has_course(&t->at); /* velocities count */
-    tg_query query = course ? tg_touch_query(r->m, r->w, t->pair, r->dt, 0) : tg_pair_query(r->w, t->pair, 0);
+    tg_query query;
+    if (course)
+        tg_touch_query(r->m, r->w, t->pair, r->dt, 0, &query);
+    else
+        tg_pair_query(r->w, t->pair, 0, &query);
     for (int k = 0; k < 2; k++)
     {
         if (r->g.params != NULL)

@@ -101,7 +101,7 @@ static void grow_bounds(const tg_model *m, tg_work *w, double dt)
         v4 centre = s->placed[g].x + mat3_mul_mem(s->placed[g].R, p->geom_centre + 4 * g);
         double now = reach_of_motion(motion_at(m, w, body, centre, w->V), p->geom_radius[g]);
         double free = reach_of_motion(motion_at(m, w, body, centre, w->rows->free_twist), p->geom_radius[g]);
-        s->grow[g] += dt * fmax(now, free);
+        s->grow[g] += dt * tg_most(now, free);
     }
 }
 
@@ -142,18 +142,17 @@ static void add_touch(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg
     tg_add_part(r, c, m->body_tree[body2]);
 }
 
-tg_query tg_touch_query(const tg_model *m, const tg_work *w, tg_geom_pair pair, double dt, double reach)
+void tg_touch_query(const tg_model *m, const tg_work *w, tg_geom_pair pair, double dt, double reach, tg_query *query)
 {
-    tg_query query = tg_pair_query(w, pair, reach);
     const int geom[2] = {pair.first, pair.second};
-    query.dt = dt;
+    tg_pair_query(w, pair, reach, query);
+    query->dt = dt;
     for (int k = 0; k < 2; k++)
     {
-        motion x = motion_at(m, w, m->geom_body[geom[k]], query.shape[k].x, w->V);
-        query.velocity[k] = x.linear;
-        query.spin[k] = x.angular;
+        motion x = motion_at(m, w, m->geom_body[geom[k]], query->shape[k].x, w->V);
+        query->velocity[k] = x.linear;
+        query->spin[k] = x.angular;
     }
-    return query;
 }
 
 static double margin_of(const tg_work *w, tg_geom_pair pair, int declared)
@@ -172,8 +171,9 @@ static void look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, doubl
     int declared = declared_of(m, pair);
     const double *grow = w->space->grow;
     double margin = margin_of(w, pair, declared);
-    tg_query query = tg_touch_query(m, w, pair, dt, margin + grow[pair.first] + grow[pair.second]);
+    tg_query query;
     tg_patch patch;
+    tg_touch_query(m, w, pair, dt, margin + grow[pair.first] + grow[pair.second], &query);
     tg_narrow(&query, &patch);
     if (patch.count == 0)
         return;

@@ -37,36 +37,37 @@ typedef struct forward
 
 static v4 unit_vector(int i)
 {
-    v4 e = v4_zero();
-    e[i] = 1;
-    return e;
+    static const v4 unit[3] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}};
+    return unit[i];
 }
 
 /* ---- the frame ---- */
 
-static void add_motion(frame_motion *f, int i, v4 n, tg_point_motion motion, double sign)
+static void add_motion(frame_motion *f, int i, v4 n, tg_point_motion motion)
 {
-    f->point[i] += motion.point * v4_splat(sign);
-    f->turn[i] += v4_cross(n, motion.normal) * v4_splat(sign);
-    f->gap[i] += motion.distance * sign;
+    f->point[i] += motion.point;
+    f->turn[i] += v4_cross(n, motion.normal);
+    f->gap[i] += motion.distance;
 }
 
+/* the first geom takes the frame along, and the difference of the two displaces it further */
 static void frame_by_twists(forward *x)
 {
     v4 n = x->t->at.normal;
-    memset(x->moved, 0, sizeof x->moved);
-    for (int i = 0; i < 3; i++)
-    {
-        v4 e = unit_vector(i);
-        x->moved[0].point[i] = e;
-        x->moved[0].turn[3 + i] = e - n * v4_splat(n[i]);
-    }
     tg_point_motion motion[6];
     tg_motion_by_units(&x->t->at, motion);
-    for (int i = 0; i < 6; i++)
+    for (int side = 0; side < 2; side++)
     {
-        add_motion(&x->moved[0], i, n, motion[i], -1);
-        add_motion(&x->moved[1], i, n, motion[i], 1);
+        frame_motion *f = &x->moved[side];
+        double sign = side == 0 ? -1 : 1;
+        for (int i = 0; i < 6 && x->node[side] != 0; i++)
+        {
+            v4 e = unit_vector(i % 3), along = side == 0 ? e : v4_zero();
+            v4 turn = v4_cross(n, motion[i].normal) * v4_splat(sign), point = motion[i].point * v4_splat(sign);
+            f->point[i] = i < 3 ? along + point : point;
+            f->turn[i] = i < 3 ? turn : along - n * v4_splat(v4_dot(n, along)) + turn;
+            f->gap[i] = sign * motion[i].distance;
+        }
     }
 }
 
@@ -98,9 +99,12 @@ static void frame_by_course(forward *x)
 {
     v4 n = x->t->at.normal;
     memset(x->rate, 0, sizeof x->rate);
-    tg_query query = tg_touch_query(x->m, x->w, x->t->pair, x->d->settings->dt, 0);
+    tg_query query;
+    tg_touch_query(x->m, x->w, x->t->pair, x->d->settings->dt, 0, &query);
     for (int k = 0; k < 2; k++)
     {
+        if (x->node[k] == 0)
+            continue;
         course c = course_of(x, &query, k);
         for (int i = 0; i < 6; i++)
         {
@@ -108,10 +112,10 @@ static void frame_by_course(forward *x)
             v4 turn = i < 3 ? zero : mat3_mul(c.E, e) - e;
             v4 shift = v4_splat(c.dt) * v4_cross(c.w, at) - (i < 3 ? zero : v4_cross(e, c.then - c.x));
             shift -= v4_cross(turn, c.then);
-            add_motion(&x->moved[k], i, n, tg_motion_by_course(&x->t->at, k, shift, turn), 1);
+            add_motion(&x->moved[k], i, n, tg_motion_by_course(&x->t->at, k, shift, turn));
             turn = i < 3 ? zero : mat3_mul(c.Jl, e);
             shift = v4_splat(c.dt) * at - v4_cross(turn, c.then);
-            add_motion(&x->rate[k], i, n, tg_motion_by_course(&x->t->at, k, shift, turn), 1);
+            add_motion(&x->rate[k], i, n, tg_motion_by_course(&x->t->at, k, shift, turn));
         }
     }
 }
@@ -377,7 +381,13 @@ void tg_touch_derivatives(const tg_model *m, tg_work *w, const tg_rows_forward *
     const tg_rows *r = w->rows;
     const tg_constraint *c = &r->constraint[r->order[block]];
     const tg_touch *t = &r->touch[c->index];
-    forward x = {.m = m, .w = w, .d = d, .t = t, .c = c, .ahead = tg_has_course(&t->at)};
+    forward x; /* motions of the frame are large, and filled where they are asked for */
+    x.m = m;
+    x.w = w;
+    x.d = d;
+    x.t = t;
+    x.c = c;
+    x.ahead = tg_has_course(&t->at);
     for (int k = 0; k < 2; k++)
     {
         x.node[k] = m->body_node[t->bond.body[k]];

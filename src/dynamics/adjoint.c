@@ -30,11 +30,13 @@ static void add(double *array, int index, spatial x)
 
 void tg_adjoint_begin(const tg_model *m, tg_work *w, const double *y)
 {
-    size_t bytes = sizeof(double) * SPATIAL_SIZE * (size_t)m->nbody;
-    memset(w->Xbar, 0, bytes);
-    memset(w->Ubar, 0, bytes);
-    memset(w->Abar, 0, bytes);
-    memset(w->Ybar, 0, bytes);
+    for (int body = 0; body < m->nbody; body++)
+    {
+        spatial_store(w->Xbar + SPATIAL_SIZE * body, spatial_zero());
+        spatial_store(w->Ubar + SPATIAL_SIZE * body, spatial_zero());
+        spatial_store(w->Abar + SPATIAL_SIZE * body, spatial_zero());
+        spatial_store(w->Ybar + SPATIAL_SIZE * body, spatial_zero());
+    }
     tg_node_twists(m, w, y, w->Y);
 }
 
@@ -286,11 +288,12 @@ static void add_joint_gradient(const tg_model *m, const tg_work *w, int joint, c
 
 /* ---- the pass ---- */
 
-/* which fields a scalar has beside V and Y; constants, so that each combination is a pass of its own */
+/* which fields a scalar has beside V and Y, and whether parameters are asked for; constants, so that each combination is a pass of its own */
 enum
 {
     USE_A = 1,
-    USE_SECOND = 2
+    USE_SECOND = 2,
+    USE_PARAMS = 4
 };
 
 /* The sums behind one point of the tree. */
@@ -377,18 +380,20 @@ TG_INLINE void pass_body(const backward *b, int body, unsigned use)
         s.A = load(w->Abar, body);
     if (use & USE_SECOND)
         s.Z = load(w->Zbar, body);
-    mat3 to_after = b->params != NULL ? mat3_transpose(tg_body_rotation(w, body)) : mat3_identity();
+    mat3 to_after = mat3_identity();
+    if (use & USE_PARAMS)
+        to_after = mat3_transpose(tg_body_rotation(w, body));
     for (int j = m->body_joint[body] + m->body_njoint[body] - 1; j >= m->body_joint[body]; j--)
     {
         spatial after = s.W;
         if (m->joint_type[j] == TG_JOINT_FREE)
             pass_node(b, m->joint_node[j] + 1, use, &s);
         pass_node(b, m->joint_node[j], use, &s);
-        if (b->params != NULL)
+        if (use & USE_PARAMS)
             add_joint_gradient(m, w, j, b->q, &to_after, s.W, after, b->params);
     }
     bool free = m->body_njoint[body] > 0 && m->joint_type[m->body_joint[body]] == TG_JOINT_FREE;
-    if (b->params != NULL && !free)
+    if ((use & USE_PARAMS) && !free)
         add_body_gradient(m, w, body, s.W, b->params);
     add_to_parent(b, body, use, &s);
 }
@@ -397,19 +402,27 @@ TG_INLINE void pass(const backward *b, unsigned use)
 {
     for (int body = b->m->nbody - 1; body > 0; body--)
         pass_body(b, body, use);
-    if (b->params != NULL && (use & USE_A)) /* the world accelerates with -gravity */
+    if ((use & USE_PARAMS) && (use & USE_A)) /* the world accelerates with -gravity */
         for (int i = 0; i < 3; i++)
             b->params[b->m->offset.gravity_ + i] -= b->w->Abar[i];
+}
+
+TG_INLINE void pass_fields(const backward *b, unsigned params)
+{
+    if (b->x->second != NULL && b->x->a != NULL)
+        pass(b, USE_A | USE_SECOND | params);
+    else if (b->x->a != NULL)
+        pass(b, USE_A | params);
+    else
+        pass(b, params);
 }
 
 void tg_adjoint_end(const tg_model *m, tg_work *w, const double *q, const tg_adjoint_fields *x, double *gq, double *gv,
                     double *ga, double *gparams)
 {
     backward b = {m, w, q, x, gq, gv, ga, gparams};
-    if (x->second != NULL && x->a != NULL)
-        pass(&b, USE_A | USE_SECOND);
-    else if (x->a != NULL)
-        pass(&b, USE_A);
+    if (gparams != NULL)
+        pass_fields(&b, USE_PARAMS);
     else
-        pass(&b, 0);
+        pass_fields(&b, 0);
 }

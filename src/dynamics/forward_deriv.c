@@ -42,7 +42,7 @@ tg_status tg_forward_dynamics_derivatives(const tg_model *m, tg_work *w, const d
     TG_TRY(tg_accelerate(m, w, q, v, tau, a));
     if (da_dq != NULL || da_dv != NULL)
     {
-        tg_newton_euler(m, w, a, w->vec);
+        tg_newton_euler(m, w, a, NULL);
         tg_newton_euler_derivatives(m, w, -1, da_dq, da_dv);
         tg_add_passive_derivatives(m, w, q, v, da_dq, da_dv);
         if (da_dq != NULL)

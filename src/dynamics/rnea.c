@@ -46,7 +46,7 @@ void tg_sum_forces(const tg_model *m, tg_work *w, double *tau)
     for (int i = m->nnode - 1; i > 0; i--)
     {
         spatial F = spatial_load(w->F + SPATIAL_SIZE * i);
-        for (int k = m->node_dof[i]; k < m->node_dof[i] + m->node_ndof[i]; k++)
+        for (int k = m->node_dof[i]; tau != NULL && k < m->node_dof[i] + m->node_ndof[i]; k++)
             tau[k] = spatial_dot(spatial_load(w->J + SPATIAL_SIZE * k), F);
         double *parent = w->F + SPATIAL_SIZE * m->node_parent[i];
         spatial_store(parent, spatial_add(spatial_load(parent), F));

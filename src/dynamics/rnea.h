@@ -10,10 +10,10 @@ void tg_node_accelerations(const tg_model *m, tg_work *w, const double *a);
 /* F = I A + V x* I V of each node alone. */
 void tg_node_forces(const tg_model *m, tg_work *w);
 
-/* Sums F over subtrees; tau = J^T F. */
+/* Sums F over subtrees; tau = J^T F (NULL: not wanted). */
 void tg_sum_forces(const tg_model *m, tg_work *w, double *tau);
 
-/* All three after the velocity pass: tau = M a + bias without armature. */
+/* All three after the velocity pass: tau = M a + bias without armature (NULL: not wanted). */
 void tg_newton_euler(const tg_model *m, tg_work *w, const double *a, double *tau);
 
 #endif

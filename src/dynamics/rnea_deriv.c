@@ -28,6 +28,7 @@
 #include "dynamics/crba.h"
 #include "dynamics/kinematics.h"
 #include "dynamics/rnea.h"
+#include "math/lanes.h"
 
 /* ---- the sums over subtrees ---- */
 
@@ -87,20 +88,24 @@ spatial tg_stiffness_mul(const tg_stiffness *K, spatial x)
 
 static spatial stiffness_mul_t(const tg_stiffness *K, spatial x)
 {
-    spatial out = spatial_zero();
-    for (int i = 0; i < 3; i++)
-    {
-        out.lin[i] = spatial_dot(K->column[i], x);
-        out.ang[i] = spatial_dot(K->column[3 + i], x);
-    }
-    return out;
+    v4 power[6];
+    for (int i = 0; i < 6; i++)
+        power[i] = K->column[i].lin * x.lin + K->column[i].ang * x.ang;
+    return (spatial){v4_sum3(power[0], power[1], power[2]), v4_sum3(power[3], power[4], power[5])};
 }
 
-static void sum_stiffness(const tg_model *m, tg_stiffness *K)
+void tg_stiffness_add(tg_node_stiffness *sum, const tg_stiffness *K)
 {
-    for (int i = m->nnode - 1; i > 0 && K != NULL; i--)
-        for (int k = 0; k < 6; k++)
-            K[m->node_parent[i]].column[k] = spatial_add(K[m->node_parent[i]].column[k], K[i].column[k]);
+    for (int i = 0; i < 6; i++)
+        sum->K.column[i] = sum->any ? spatial_add(sum->K.column[i], K->column[i]) : K->column[i];
+    sum->any = true;
+}
+
+static void sum_stiffness(const tg_model *m, tg_node_stiffness *of)
+{
+    for (int i = m->nnode - 1; i > 0 && of != NULL; i--)
+        if (of[i].any)
+            tg_stiffness_add(&of[m->node_parent[i]], &of[i].K);
 }
 
 /* ---- columns: dV, dA, dAv of each dof ---- */
@@ -183,54 +188,67 @@ static inline v4 dot_panel(const double *panel, int ld, const double *f)
     return dot_linear(panel, ld, f) + dot_angular(panel, ld, f + 4);
 }
 
-/* A square matrix of one tree inside the caller's nv x nv one. */
-typedef struct block
-{
-    double *at; /* entry (0, 0) of the tree */
-    int nv;
-    double sign;
-} block;
-
-/* Adds row k of the lower part in the columns on its path, the upper part in the same rows as a column. */
-static void scatter(const tg_model *m, block out, int tree, int dof, const double *row, const double *column)
-{
-    const tg_ltl_pattern *p = &m->tree_ltl[tree];
-    int tree_dof = m->tree_dof[tree], node = m->dof_node[dof], k = dof - tree_dof;
-    int first = m->node_dof[node] - tree_dof;
-    for (int j = first; j < first + m->node_ndof[node]; j++)
-        out.at[k * out.nv + j] += out.sign * row[j];
-    for (int a = p->path_start[first]; a < p->path_start[first + 1]; a++)
-    {
-        int j = p->path[a];
-        out.at[k * out.nv + j] += out.sign * row[j];
-        out.at[j * out.nv + k] += out.sign * column[j];
-    }
-}
-
 typedef struct row_buffers
 {
     double *row_q, *row_v, *column_q, *column_v; /* tree_ld numbers each */
 } row_buffers;
 
-static void derivative_rows(const tg_model *m, tg_work *w, const tg_stiffness *stiffness, int tree, int dof,
-                            row_buffers out)
+/* A tree's square matrices inside of the caller's nv x nv ones, from entry (0, 0) of the tree; NULL: not wanted. */
+typedef struct squares
+{
+    double *q, *v;
+} squares;
+
+TG_INLINE void add_entries(squares out, bool by_q, bool by_v, ptrdiff_t at, double q, double v)
+{
+    if (by_q)
+        out.q[at] += q;
+    if (by_v)
+        out.v[at] += v;
+}
+
+/* Adds row k of the lower part in the columns on its path, the upper part in the same rows as a column. */
+TG_INLINE void scatter(const tg_model *m, squares out, bool by_q, bool by_v, int tree, int dof, row_buffers from)
+{
+    const tg_ltl_pattern *p = &m->tree_ltl[tree];
+    int tree_dof = m->tree_dof[tree], node = m->dof_node[dof], first = m->node_dof[node] - tree_dof;
+    ptrdiff_t nv = m->nv, k = dof - tree_dof;
+    for (int j = first; j < first + m->node_ndof[node]; j++)
+        add_entries(out, by_q, by_v, k * nv + j, from.row_q[j], from.row_v[j]);
+    for (int a = p->path_start[first]; a < p->path_start[first + 1]; a++)
+    {
+        int j = p->path[a];
+        add_entries(out, by_q, by_v, k * nv + j, from.row_q[j], from.row_v[j]);
+        add_entries(out, by_q, by_v, j * nv + k, from.column_q[j], from.column_v[j]);
+    }
+}
+
+/* the six numbers of a wrench, times the sign */
+static inline void keep_wrench(double *to, double sign, spatial f)
+{
+    spatial_store(to, spatial_scale(f, sign));
+}
+
+static void derivative_rows(const tg_model *m, tg_work *w, double sign, const tg_node_stiffness *stiffness, int tree,
+                            int dof, row_buffers out)
 {
     const tg_ltl_pattern *p = &m->tree_ltl[tree];
     int ld = m->tree_ld[tree], node = m->dof_node[dof], base = 6 * m->tree_panel[tree];
     int last = m->node_dof[node] + m->node_ndof[node] - 1 - m->tree_dof[tree];
+    bool follows = stiffness != NULL && stiffness[node].any;
     dof_wrenches f = wrenches_of(w, node, dof);
     double aq[8] __attribute__((aligned(32))), av[8] __attribute__((aligned(32)));
     double yj[8] __attribute__((aligned(32))), bj[4] __attribute__((aligned(32))), kj[8] __attribute__((aligned(32)));
-    spatial_store(aq, f.above_q);
-    spatial_store(av, f.above_v);
-    spatial_store(yj, f.YJ);
-    v4_store(bj, f.BJ);
-    if (stiffness != NULL)
+    if (follows)
     {
         spatial J = spatial_load(w->J + SPATIAL_SIZE * dof);
-        spatial_store(aq, spatial_sub(f.above_q, tg_stiffness_mul(&stiffness[node], J)));
-        spatial_store(kj, stiffness_mul_t(&stiffness[node], J));
+        f.above_q = spatial_sub(f.above_q, tg_stiffness_mul(&stiffness[node].K, J));
+        keep_wrench(kj, sign, stiffness_mul_t(&stiffness[node].K, J));
     }
+    keep_wrench(aq, sign, f.above_q);
+    keep_wrench(av, sign, f.above_v);
+    keep_wrench(yj, sign, f.YJ);
+    v4_store(bj, f.BJ * v4_splat(sign));
     for (int b = p->block_start[last]; b < p->block_start[last + 1]; b++)
     {
         int column = p->blocks[b];
@@ -238,12 +256,12 @@ static void derivative_rows(const tg_model *m, tg_work *w, const tg_stiffness *s
         v4_store(out.column_q + column, dot_panel(J, ld, aq));
         v4_store(out.column_v + column, dot_panel(J, ld, av));
         v4 row = dot_panel(w->dAt + base + column, ld, yj) + dot_angular(w->dVt + base + column, ld, bj);
-        v4_store(out.row_q + column, stiffness != NULL ? row - dot_panel(J, ld, kj) : row);
+        v4_store(out.row_q + column, follows ? row - dot_panel(J, ld, kj) : row);
         v4_store(out.row_v + column, dot_panel(w->dAvt + base + column, ld, yj) + dot_angular(J, ld, bj));
     }
 }
 
-void tg_add_newton_euler_derivatives(const tg_model *m, tg_work *w, double sign, tg_stiffness *stiffness,
+void tg_add_newton_euler_derivatives(const tg_model *m, tg_work *w, double sign, tg_node_stiffness *stiffness,
                                      double *dtau_dq, double *dtau_dv)
 {
     sum_stiffness(m, stiffness);
@@ -254,13 +272,14 @@ void tg_add_newton_euler_derivatives(const tg_model *m, tg_work *w, double sign,
         int first = m->tree_dof[t], ld = m->tree_ld[t];
         size_t corner = (size_t)first * (size_t)m->nv + (size_t)first;
         row_buffers rows = {w->row, w->row + ld, w->row + 2 * ld, w->row + 3 * ld};
+        squares out = {dtau_dq != NULL ? dtau_dq + corner : NULL, dtau_dv != NULL ? dtau_dv + corner : NULL};
         for (int k = first; k < first + m->tree_ndof[t]; k++)
         {
-            derivative_rows(m, w, stiffness, t, k, rows);
-            if (dtau_dq != NULL)
-                scatter(m, (block){dtau_dq + corner, m->nv, sign}, t, k, rows.row_q, rows.column_q);
-            if (dtau_dv != NULL)
-                scatter(m, (block){dtau_dv + corner, m->nv, sign}, t, k, rows.row_v, rows.column_v);
+            derivative_rows(m, w, sign, stiffness, t, k, rows);
+            if (out.q != NULL && out.v != NULL)
+                scatter(m, out, true, true, t, k, rows);
+            else
+                scatter(m, out, out.q != NULL, out.v != NULL, t, k, rows);
         }
     }
 }
@@ -292,7 +311,7 @@ tg_status tg_rnea_derivatives(const tg_model *m, tg_work *w, const double *q, co
     w->stage = TG_STAGE_VELOCITY;
     if (dtau_dq != NULL || dtau_dv != NULL)
     {
-        tg_newton_euler(m, w, a, w->vec);
+        tg_newton_euler(m, w, a, NULL);
         tg_newton_euler_derivatives(m, w, 1, dtau_dq, dtau_dv);
     }
     if (dtau_da != NULL)

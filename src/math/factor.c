@@ -1,6 +1,8 @@
 /* Cholesky, L D L^T and LU of small dense matrices (Golub and Van Loan, Matrix Computations, chapters 3 and 4). */
 #include <math.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "math/dense.h"
 #include "math/lanes.h"
@@ -68,8 +70,11 @@ int tg_chol(int n, double *A, int lda)
         for (int i = 0; i < width; i++)
             for (int p = 0; p <= i; p++)
                 D[PANEL * i + p] = row[i * lda + j + p];
-        tg_gemm_nt(width, width, j, row, lda, row, lda, TG_GEMM_SUB, D, PANEL);
-        tg_gemm_nt(below, width, j, rows_below, lda, row, lda, TG_GEMM_SUB, rows_below + j, lda);
+        if (j > 0)
+        {
+            tg_gemm_nt(width, width, j, row, lda, row, lda, TG_GEMM_SUB, D, PANEL);
+            tg_gemm_nt(below, width, j, rows_below, lda, row, lda, TG_GEMM_SUB, rows_below + j, lda);
+        }
         int bad = chol_block(width, D);
         if (bad >= 0)
             return j + bad;
@@ -114,16 +119,19 @@ static void exchange_all(int count, const int *pivot, int columns, double *X, pt
             exchange_rows(columns, X + k * ldx, X + pivot[k] * ldx);
 }
 
-/* the largest |a(i)| seen so far; written without branches, which a random column would mispredict */
+/* The largest |a(i)| seen so far. Bits of numbers without their sign are in the order of the numbers (NaN beyond infinity: such a pivot is refused),
+ * and whole numbers are chosen without branches, which a random column would mispredict. */
 typedef struct candidate
 {
-    double size;
+    int64_t size;
     int row;
 } candidate;
 
 TG_INLINE candidate larger(candidate best, double a, int row)
 {
-    double size = fabs(a);
+    int64_t size;
+    memcpy(&size, &a, sizeof size);
+    size &= INT64_MAX;
     best.row = size > best.size ? row : best.row;
     best.size = size > best.size ? size : best.size;
     return best;

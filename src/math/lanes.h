@@ -124,8 +124,13 @@ TG_INLINE void v4_subtract_scaled(int n, double factor, const double *x, double 
     TG_NO_UNROLL
     for (; i + V4_LANES <= n; i += V4_LANES)
         v4_storeu(y + i, v4_loadu(y + i) - factor * v4_loadu(x + i));
-    TG_NO_UNROLL
-    for (; i < n; i++)
+    if (i + 2 <= n)
+    {
+        double a = y[i] - factor * x[i], b = y[i + 1] - factor * x[i + 1];
+        y[i++] = a;
+        y[i++] = b;
+    }
+    if (i < n)
         y[i] -= factor * x[i];
 }
 

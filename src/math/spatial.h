@@ -84,7 +84,7 @@ static inline v4 mat3_mul_mem(mat3 A, const double *x)
 
 static inline v4 mat3_mul_t(mat3 A, v4 x) /* A^T x */
 {
-    return v4_set(v4_dot(A.c[0], x), v4_dot(A.c[1], x), v4_dot(A.c[2], x), 0);
+    return v4_sum3(A.c[0] * x, A.c[1] * x, A.c[2] * x);
 }
 
 static inline mat3 mat3_product(mat3 A, mat3 B)

@@ -25,20 +25,24 @@ typedef struct triangle
     bool unit;
 } triangle;
 
-/* X(i .. i + rows) <- eliminated, for 4 `vectors` columns; lanes of a single vector outside of keep stay as they are */
-TG_INLINE void tile(int rows, int vectors, const triangle *T, int i, double *X, ptrdiff_t ldx, v4i keep)
+/* X(i .. i + rows) <- eliminated, for 4 `vectors` columns, or for fewer than four (lanes); lanes of a single vector outside of keep stay as they are */
+TG_INLINE void tile(int rows, int vectors, int lanes, const triangle *T, int i, double *X, ptrdiff_t ldx, v4i keep)
 {
     v4 x[TILE_ROWS][TILE_VECTORS];
+    double inverse[TILE_ROWS]; /* divided ahead of the sums, which then wait for products alone */
     const double *t = T->data + i * T->row;
     double *out = X + i * ldx;
     for (int r = 0; r < rows; r++)
+    {
+        inverse[r] = T->unit ? 1 : 1 / t[r * T->row + (i + r) * T->step];
         for (int c = 0; c < vectors; c++)
-            x[r][c] = v4_loadu(out + r * ldx + V4_LANES * c);
+            x[r][c] = v4_load_part(out + r * ldx + V4_LANES * c, lanes);
+    }
     TG_NO_UNROLL
     for (int p = 0; p < i; p++, t += T->step, X += ldx)
         for (int c = 0; c < vectors; c++)
         {
-            v4 solved = v4_loadu(X + V4_LANES * c);
+            v4 solved = v4_load_part(X + V4_LANES * c, lanes);
             for (int r = 0; r < rows; r++)
                 x[r][c] -= t[r * T->row] * solved;
         }
@@ -47,46 +51,48 @@ TG_INLINE void tile(int rows, int vectors, const triangle *T, int i, double *X, 
         {
             for (int p = 0; p < r; p++)
                 x[r][c] -= t[r * T->row + p * T->step] * x[p][c];
-            if (!T->unit)
-                x[r][c] /= t[r * T->row + r * T->step];
-            v4 old = v4_loadu(out + r * ldx + V4_LANES * c);
-            v4_storeu(out + r * ldx + V4_LANES * c, vectors == 1 ? v4_select(keep, x[r][c], old) : x[r][c]);
+            x[r][c] *= inverse[r];
+            v4 old = v4_load_part(out + r * ldx + V4_LANES * c, lanes);
+            v4_store_part(out + r * ldx + V4_LANES * c, vectors == 1 ? v4_select(keep, x[r][c], old) : x[r][c], lanes);
         }
 }
 
-TG_INLINE void panel(int vectors, const triangle *T, double *X, ptrdiff_t ldx, v4i keep)
+TG_INLINE void panel(int vectors, int lanes, const triangle *T, double *X, ptrdiff_t ldx, v4i keep)
 {
     int i = 0;
     for (; i + TILE_ROWS <= T->n; i += TILE_ROWS)
-        tile(TILE_ROWS, vectors, T, i, X, ldx, keep);
+        tile(TILE_ROWS, vectors, lanes, T, i, X, ldx, keep);
     switch (T->n - i)
     {
     case 1:
-        tile(1, vectors, T, i, X, ldx, keep);
+        tile(1, vectors, lanes, T, i, X, ldx, keep);
         break;
     case 2:
-        tile(2, vectors, T, i, X, ldx, keep);
+        tile(2, vectors, lanes, T, i, X, ldx, keep);
         break;
     case 3:
-        tile(3, vectors, T, i, X, ldx, keep);
+        tile(3, vectors, lanes, T, i, X, ldx, keep);
         break;
     default:
         break;
     }
 }
 
-/* fewer than four columns: one entry at a time */
+/* fewer than four columns */
 static void narrow(const triangle *T, int columns, double *X, ptrdiff_t ldx)
 {
-    for (int c = 0; c < columns; c++)
-        for (int i = 0; i < T->n; i++)
-        {
-            const double *t = T->data + i * T->row;
-            double sum = X[i * ldx + c];
-            for (int p = 0; p < i; p++)
-                sum -= t[p * T->step] * X[p * ldx + c];
-            X[i * ldx + c] = T->unit ? sum : sum / t[i * T->step];
-        }
+    switch (columns)
+    {
+    case 1:
+        panel(1, 1, T, X, ldx, v4_lanes_from(0));
+        break;
+    case 2:
+        panel(1, 2, T, X, ldx, v4_lanes_from(0));
+        break;
+    default:
+        panel(1, 3, T, X, ldx, v4_lanes_from(0));
+        break;
+    }
 }
 
 /* ---- one contiguous vector ----
@@ -111,8 +117,11 @@ TG_INLINE v4 dots(int rows, int n, const double *t, ptrdiff_t ldt, const double 
 }
 
 /* x -= rows of T times what was solved */
-TG_INLINE void subtract(int rows, int n, const double *t, ptrdiff_t ldt, const double *solved, double *x)
+TG_INLINE void subtract(int rows, int n, const double *t, ptrdiff_t ldt, const double y[TILE_ROWS], double *x)
 {
+    v4 solved[TILE_ROWS];
+    for (int r = 0; r < rows; r++)
+        solved[r] = v4_splat(y[r]);
     int p = 0;
     TG_NO_UNROLL
     for (; p + V4_LANES <= n; p += V4_LANES)
@@ -125,31 +134,29 @@ TG_INLINE void subtract(int rows, int n, const double *t, ptrdiff_t ldt, const d
     TG_NO_UNROLL
     for (; p < n; p++)
         for (int r = 0; r < rows; r++)
-            x[p] -= solved[r] * t[r * ldt + p];
+            x[p] -= y[r] * t[r * ldt + p];
 }
 
-/* the block on the diagonal; entry (r, c) of the system is t[r * row + c * step] */
+/* The block on the diagonal; entry (r, c) of the system is t[r * row + c * step]. Rows are divided by their diagonal first, so that one unknown waits
+ * for the next by a single product. */
 TG_INLINE void diagonal_block(int rows, bool forward, bool unit, const double *t, ptrdiff_t row, ptrdiff_t step,
-                              double *x)
+                              double y[TILE_ROWS])
 {
-    double inverse[TILE_ROWS], y[TILE_ROWS];
+    double inverse[TILE_ROWS];
     for (int r = 0; r < rows; r++)
     {
         inverse[r] = unit ? 1 : 1 / t[r * (row + step)];
-        y[r] = x[r];
+        y[r] *= inverse[r];
     }
-    for (int k = 0; k < rows; k++)
+    for (int k = 1; k < rows; k++)
     {
         int r = forward ? k : rows - 1 - k;
         for (int m = 0; m < k; m++)
         {
             int c = forward ? m : rows - 1 - m;
-            y[r] -= t[r * row + c * step] * y[c];
+            y[r] -= t[r * row + c * step] * inverse[r] * y[c];
         }
-        y[r] *= inverse[r];
     }
-    for (int r = 0; r < rows; r++)
-        x[r] = y[r];
 }
 
 /* unknowns i .. i + rows */
@@ -159,16 +166,16 @@ TG_INLINE void vector_step(int rows, bool upper, bool transposed, bool unit, int
     bool forward = upper == transposed;
     int first = upper ? i + rows : 0, count = upper ? n - i - rows : i;
     const double *t = T + i * ldt;
-    if (transposed)
-    {
-        diagonal_block(rows, forward, unit, t + i, 1, ldt, x + i);
-        subtract(rows, count, t + first, ldt, x + i, x + first);
-        return;
-    }
-    v4 sum = dots(rows, count, t + first, ldt, x + first);
+    ptrdiff_t row = transposed ? 1 : ldt, step = transposed ? ldt : 1;
+    double y[TILE_ROWS];
+    v4 sum = transposed ? v4_zero() : dots(rows, count, t + first, ldt, x + first);
     for (int r = 0; r < rows; r++)
-        x[i + r] -= sum[r];
-    diagonal_block(rows, forward, unit, t + i, ldt, 1, x + i);
+        y[r] = x[i + r] - sum[r];
+    diagonal_block(rows, forward, unit, t + i, row, step, y);
+    for (int r = 0; r < rows; r++)
+        x[i + r] = y[r];
+    if (transposed)
+        subtract(rows, count, t + first, ldt, y, x + first);
 }
 
 TG_INLINE void solve_vector(bool upper, bool transposed, bool unit, int n, const double *T, ptrdiff_t ldt, double *x)
@@ -236,9 +243,9 @@ void tg_trsm(int flags, int n, const double *T, int ldt, int columns, double *X,
     }
     int j = 0;
     for (; j + TILE_COLUMNS <= columns; j += TILE_COLUMNS)
-        panel(TILE_VECTORS, &system, X + j, stride, v4_lanes_from(0));
+        panel(TILE_VECTORS, V4_LANES, &system, X + j, stride, v4_lanes_from(0));
     for (; j + V4_LANES <= columns; j += V4_LANES)
-        panel(1, &system, X + j, stride, v4_lanes_from(0));
+        panel(1, V4_LANES, &system, X + j, stride, v4_lanes_from(0));
     if (j < columns)
-        panel(1, &system, X + columns - V4_LANES, stride, v4_lanes_from(V4_LANES - (columns - j)));
+        panel(1, V4_LANES, &system, X + columns - V4_LANES, stride, v4_lanes_from(V4_LANES - (columns - j)));
 }

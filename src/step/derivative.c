@@ -55,7 +55,8 @@ static void smooth_points(const tg_model *m, tg_work *w)
     for (int i = 0; i < w->rows->ntouch; i++)
     {
         tg_touch *t = &w->rows->touch[i];
-        tg_query query = tg_touch_query(m, w, t->pair, s->options.dt, 0);
+        tg_query query;
+        tg_touch_query(m, w, t->pair, s->options.dt, 0, &query);
         t->at = tg_smooth_point(&query, &t->at, s->options.smooth_width);
     }
 }

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "dynamics/crba.h"
 #include "math/dense.h"
+#include "math/lanes.h"
 #include "math/ltl.h"
 
 enum
@@ -26,7 +27,7 @@ void tg_forward_place(tg_forward *f, const tg_model *m, const tg_capacity *capac
 #define X(name, count) f->name = TG_TAKE(arena, double, count, #name);
     TG_FORWARD_ARRAYS(X)
 #undef X
-    f->stiffness = TG_TAKE(arena, tg_stiffness, nodes, "stiffness");
+    f->stiffness = TG_TAKE(arena, tg_node_stiffness, nodes, "stiffness");
     f->slipping = TG_TAKE(arena, bool, rows, "slipping");
     f->dof = TG_TAKE(arena, int, n, "dofs");
 }
@@ -71,8 +72,15 @@ static void gather_square(const tg_forward *f, const group *g, const double *fro
 static void scatter_square(const tg_forward *f, const group *g, const double *from, int ld, double *to)
 {
     for (int i = 0; i < g->n && to != NULL && from != to; i++)
-        for (int k = 0; k < g->n; k++)
-            to[(ptrdiff_t)f->dof[i] * f->m->nv + f->dof[k]] = from[(ptrdiff_t)i * ld + k];
+    {
+        const double *row = from + (ptrdiff_t)i * ld;
+        double *out = to + (ptrdiff_t)f->dof[i] * f->m->nv;
+        if (g->whole)
+            memcpy(out, row, sizeof(double) * (size_t)g->n);
+        else
+            for (int k = 0; k < g->n; k++)
+                out[f->dof[k]] = row[k];
+    }
 }
 
 static void place_squares(const tg_forward *f, group *g, const tg_jacobian *j)
@@ -88,6 +96,19 @@ static void place_squares(const tg_forward *f, group *g, const tg_jacobian *j)
     gather_square(f, g, f->force_v, g->R_v);
 }
 
+/* Rows of four columns: to (a column a dof, leading dimension ld) from the columns' numbers; room for four rows more. */
+TG_INLINE void transpose_columns(const double *const column[V4_LANES], int rows, double *to, ptrdiff_t ld)
+{
+    for (int r = 0; r < rows; r += V4_LANES)
+    {
+        v4 x[V4_LANES] = {v4_loadu(column[0] + r), v4_loadu(column[1] + r), v4_loadu(column[2] + r),
+                          v4_loadu(column[3] + r)};
+        v4_transpose(&x[0], &x[1], &x[2], &x[3]);
+        for (int i = 0; i < V4_LANES; i++)
+            v4_storeu(to + (r + i) * ld, x[i]);
+    }
+}
+
 /* rows x n (leading dimension ld) from one row a dof, a column a row: from row `first` on; room for four rows more */
 static void gather_rows(const tg_forward *f, const group *g, int first, int rows, const double *from, double *to)
 {
@@ -96,14 +117,21 @@ static void gather_rows(const tg_forward *f, const group *g, int first, int rows
         const double *column[V4_LANES];
         for (int i = 0; i < V4_LANES; i++) /* what is past the last dof does not matter */
             column[i] = from + (ptrdiff_t)f->dof[k + i < g->n ? k + i : k] * f->ldr + first;
-        for (int r = 0; r < rows; r += V4_LANES)
-        {
-            v4 x[V4_LANES] = {v4_loadu(column[0] + r), v4_loadu(column[1] + r), v4_loadu(column[2] + r),
-                              v4_loadu(column[3] + r)};
-            v4_transpose(&x[0], &x[1], &x[2], &x[3]);
-            for (int i = 0; i < V4_LANES; i++)
-                v4_storeu(to + (ptrdiff_t)(r + i) * g->ld + k, x[i]);
-        }
+        transpose_columns(column, rows, to + k, g->ld);
+    }
+}
+
+/* the same for J, where one tree is all of group and island */
+static void transpose_jacobian(const tg_forward *f, const group *g, int rows, double *to)
+{
+    const tg_rows *r = f->w->rows;
+    const double *J = r->J + r->tree_start[g->tree];
+    for (int k = 0; k < g->ld; k += V4_LANES)
+    {
+        const double *column[V4_LANES];
+        for (int i = 0; i < V4_LANES; i++)
+            column[i] = J + (ptrdiff_t)(k + i < g->n ? k + i : k) * v4_pad(rows);
+        transpose_columns(column, rows, to + k, g->ld);
     }
 }
 
@@ -111,6 +139,11 @@ static void gather_rows(const tg_forward *f, const group *g, int first, int rows
 static void gather_jacobian(const tg_forward *f, const group *g, const tg_rows_island *island, double *to)
 {
     const tg_rows *r = f->w->rows;
+    if (g->tree >= 0 && g->tree == island->tree)
+    {
+        transpose_jacobian(f, g, island->rows, to);
+        return;
+    }
     tg_clear(to, island->rows, g->ld);
     for (int first = 0; first < g->n;)
     {

@@ -61,8 +61,8 @@ typedef struct tg_forward
 #define X(name, count) double *name;
     TG_FORWARD_ARRAYS(X)
 #undef X
-    tg_stiffness *stiffness; /* of every node */
-    bool *slipping;          /* as in tg_rows_forward */
+    tg_node_stiffness *stiffness; /* of every node */
+    bool *slipping;               /* as in tg_rows_forward */
     int *dof;
 } tg_forward;
 

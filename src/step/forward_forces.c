@@ -106,7 +106,7 @@ static void implicit_actuators(tg_forward *f)
         double by_act, by_u;
         if (d.dof < 0)
             continue;
-        tg_signal_derivatives(m, f->w, i, &d.drive, &by_act, &by_u);
+        tg_signal_derivatives(m, f->w, i, d.drive, &by_act, &by_u);
         double gain = TG_PARAM(f->w->params, actuator_gain)[3 * i + 2];
         double factor = d.gear * d.gear * gain * (f->s->v_next[d.dof] - f->s->v[d.dof]);
         if (f->by_u)
@@ -124,10 +124,10 @@ void tg_forward_forces(tg_forward *f)
     tg_clear(f->force_v, m->nv, m->nv);
     for (int k = 0; k < m->nv; k++)
         s->acceleration[k] = (s->v_next[k] - s->v[k]) / f->dt;
-    tg_newton_euler(m, f->w, s->acceleration, s->part);
+    tg_newton_euler(m, f->w, s->acceleration, NULL);
     bool acted = f->w->rows->nrow > 0 || s->has_wrench;
-    if (acted)
-        memset(f->stiffness, 0, sizeof *f->stiffness * (size_t)m->nnode);
+    for (int i = 0; i < m->nnode && acted; i++)
+        f->stiffness[i].any = false;
     constraint_forces(f);
     wrench_forces(f);
     tg_add_newton_euler_derivatives(m, f->w, -1, acted ? f->stiffness : NULL, f->force_q, f->force_v);

@@ -35,21 +35,35 @@ void tg_step_integrate(const tg_model *m, tg_work *w)
     tg_advance(m, s->q, s->part, s->q_next);
 }
 
+/* q+ = q + dt v+ of dofs first .. end - 1 */
+static void add_linear(const tg_step_work *s, int first, int end, const double *g_next, double *gq, double *gv,
+                       double *gdt)
+{
+    double sum = *gdt;
+    for (int k = first; k < end; k++)
+    {
+        gq[k] += g_next[k];
+        gv[k] += s->options.dt * g_next[k];
+        sum += s->v_next[k] * g_next[k];
+    }
+    *gdt = sum;
+}
+
 void tg_integrator_reverse(const tg_model *m, const tg_work *w, const double *g_next, double *gq, double *gv,
                            double *gdt)
 {
     const tg_step_work *s = w->step;
     double dt = s->options.dt;
+    if (m->nq == m->nv) /* nothing turns */
+    {
+        add_linear(s, 0, m->nv, g_next, gq, gv, gdt);
+        return;
+    }
     for (int j = 0; j < m->njoint; j++)
     {
         bool turns;
         int dof = m->joint_dof[j], linear = linear_dofs(m, j, &turns), first = dof + linear;
-        for (int k = dof; k < first; k++)
-        {
-            gq[k] += g_next[k];
-            gv[k] += dt * g_next[k];
-            *gdt += s->v_next[k] * g_next[k];
-        }
+        add_linear(s, dof, first, g_next, gq, gv, gdt);
         if (!turns)
             continue;
         rotation r = rotation_of(s, first);
@@ -93,7 +107,7 @@ void tg_integrator_forward(const tg_model *m, const tg_work *w, int columns, boo
 {
     const tg_step_work *s = w->step;
     scale((ptrdiff_t)m->nv * columns, s->options.dt, dv, dq);
-    for (int j = 0; j < m->njoint; j++)
+    for (int j = 0; j < m->njoint && (of_q || m->nq > m->nv); j++) /* where nothing turns, scaling is all */
     {
         bool turns;
         int dof = m->joint_dof[j], linear = linear_dofs(m, j, &turns);

@@ -23,11 +23,11 @@ tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, 
     if (s->options.implicit_actuators != TG_ON || m->actuator_transmission[actuator] != TG_TRANSMISSION_JOINT ||
         (m->joint_type[joint] != TG_JOINT_HINGE && m->joint_type[joint] != TG_JOINT_SLIDE))
         return none;
-    tg_actuator_damping d = {.dof = m->joint_dof[joint], .drive = s->drive[actuator]};
+    tg_actuator_damping d = {.dof = m->joint_dof[joint], .drive = &s->drive[actuator]};
     d.gear = TG_PARAM(w->params, actuator_gear)[6 * actuator];
     d.slope = -(TG_PARAM(w->params, actuator_bias)[3 * actuator + 2] +
-                TG_PARAM(w->params, actuator_gain)[3 * actuator + 2] * d.drive.signal);
-    return d.drive.force_end < 0 && d.slope > 0 ? d : none;
+                TG_PARAM(w->params, actuator_gain)[3 * actuator + 2] * d.drive->signal);
+    return d.drive->force_end < 0 && d.slope > 0 ? d : none;
 }
 
 static void fill_drives(const tg_model *m, tg_work *w)

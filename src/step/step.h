@@ -17,7 +17,7 @@ typedef struct tg_actuator_damping
 {
     int dof;
     double gear, slope;
-    tg_drive drive;
+    const tg_drive *drive;
 } tg_actuator_damping;
 
 tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, int actuator);

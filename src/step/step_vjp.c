@@ -305,12 +305,12 @@ static void implicit_actuators_reverse(reverse *r)
             continue;
         double change = r->y[d.dof] * (r->s->v_next[d.dof] - r->s->v[d.dof]), square = d.gear * d.gear;
         double gain = TG_PARAM(r->w->params, actuator_gain)[3 * i + 2], g_signal = r->dt * square * gain * change;
-        *r->gdt -= square * d.slope * change - g_signal * d.drive.signal_dt;
-        tg_signal_reverse(&x, i, &d.drive, g_signal, 0);
+        *r->gdt -= square * d.slope * change - g_signal * d.drive->signal_dt;
+        tg_signal_reverse(&x, i, d.drive, g_signal, 0);
         if (r->g.params == NULL)
             continue;
         r->g.params[m->offset.actuator_bias + 3 * i + 2] += r->dt * square * change;
-        r->g.params[m->offset.actuator_gain + 3 * i + 2] += r->dt * square * d.drive.signal * change;
+        r->g.params[m->offset.actuator_gain + 3 * i + 2] += r->dt * square * d.drive->signal * change;
         r->g.params[m->offset.actuator_gear + 6 * i] -= 2 * r->dt * d.gear * d.slope * change;
     }
 }

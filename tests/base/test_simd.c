@@ -148,6 +148,8 @@ static void sum_and_dot(void **state)
         v4 a = next_vector(&seed), b = next_vector(&seed);
         assert_near(v4_sum(a), a[0] + a[1] + a[2] + a[3]);
         assert_near(v4_dot(a, b), a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]);
+        v4 c = next_vector(&seed), sums = v4_sum3(a, b, c);
+        assert_true(sums[0] == v4_sum(a) && sums[1] == v4_sum(b) && sums[2] == v4_sum(c) && sums[3] == 0);
     }
 }
 

@@ -164,12 +164,41 @@ static void differentiate(const tg_query *q, const tg_contact_point *c, tally *t
     }
 }
 
+static double apply(tg_point_motion g, tg_point_motion m)
+{
+    return v4_dot(g.point, m.point) + v4_dot(g.normal, m.normal) + g.distance * m.distance;
+}
+
+/* All units at once, and the transpose: the same numbers as one twist at a time. */
+static void compare_units(const tg_contact_point *c)
+{
+    tg_point_motion by[6], g = {v4_set(0.3, -0.7, 0.5, 0), v4_set(-0.2, 0.9, 0.4, 0), 0.6};
+    tg_motion_by_units(c, by);
+    tg_twist_gradient back = tg_twist_reverse(c, g);
+    for (int k = 0; k < 6; k++)
+    {
+        v4 unit = v4_zero();
+        unit[k % 3] = 1;
+        tg_point_motion m = k < 3 ? tg_motion_by_twist(c, unit, v4_zero()) : tg_motion_by_twist(c, v4_zero(), unit);
+        double rows[2][ROWS], scale = 1;
+        as_rows(by[k].point, by[k].normal, by[k].distance, rows[0]);
+        as_rows(m.point, m.normal, m.distance, rows[1]);
+        for (int i = 0; i < ROWS; i++)
+        {
+            scale = fmax(scale, fabs(rows[1][i]));
+            assert_true(fabs(rows[0][i] - rows[1][i]) <= 1e-12 * scale);
+        }
+        assert_true(fabs((k < 3 ? back.shift : back.turn)[k % 3] - apply(g, m)) <= 1e-12 * scale);
+    }
+}
+
 /* Skipped are points whose features change with every step, and points with margin zero that do not agree. */
 static void compare_point(const tg_query *q, const tg_contact_point *c, tally *t)
 {
     double J[COLUMNS][ROWS], F[COLUMNS][ROWS], best = INFINITY;
     int worst_column = -1, worst_row = -1;
     bool skipped = true;
+    compare_units(c);
     differentiate(q, c, t, J);
     for (double h = 1e-4; h > 5e-9 && best > 1e-10; h /= 10)
     {
