@@ -48,15 +48,13 @@ size_t tg_implicit_bytes(int rows)
 
 /* ---- factors ---- */
 
-/* Which impulses hold makes no difference to the motion, unless redundant rows slide: only then it matters that a rule has selected them. */
-static void label(tg_implicit *f, const tg_block_mode *mode, tg_selection selection, bool regular)
+static void label(tg_implicit *f, const tg_block_mode *mode, bool regular)
 {
-    bool open = selection == TG_SELECT_UNSELECTED && f->form == TG_IMPLICIT_REDUNDANT;
     f->margin = INFINITY;
     for (int b = 0; b < f->island->blocks; b++)
         f->margin = mode[b].margin < f->margin ? mode[b].margin : f->margin;
     bool at_change = f->margin < TG_AT_SWITCH || f->conflict >= contradicts;
-    f->kind = !regular || open ? TG_GRADIENT_REGULARISED : at_change ? TG_GRADIENT_ONE_SIDED : TG_GRADIENT_EXACT;
+    f->kind = !regular ? TG_GRADIENT_REGULARISED : at_change ? TG_GRADIENT_ONE_SIDED : TG_GRADIENT_EXACT;
 }
 
 void tg_implicit_restrict(tg_implicit *f, double margin)
@@ -81,11 +79,11 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     size_t mark = tg_arena_mark(arena);
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
     bool fits = take(out, island->rows, arena), regular = true;
-    if (fits && !(selection == TG_SELECT_UNIQUE && tg_independent_build(out, mode, TG_DEPENDENT, 0)))
-        fits = tg_redundant_build(out, mode, use, arena, &regular);
+    if (fits && !(selection == TG_SELECT_UNIQUE && tg_independent_build(out, mode)))
+        fits = tg_redundant_build(out, mode, selection != TG_SELECT_UNSELECTED, use, arena, &regular);
     if (!fits)
         return refuse(island->rows, mark, arena, error);
-    label(out, mode, selection, regular);
+    label(out, mode, regular);
     return TG_OK;
 }
 
@@ -96,7 +94,7 @@ tg_status tg_implicit_smoothed(const tg_island *island, const double *L, const d
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
     if (!take(out, island->rows, arena) || !tg_smoothed_build(out, speed, arena))
         return refuse(island->rows, mark, arena, error);
-    label(out, mode, TG_SELECT_UNIQUE, false);
+    label(out, mode, false);
     return TG_OK;
 }
 

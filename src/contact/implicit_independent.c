@@ -151,7 +151,7 @@ static void across_equations(const tg_implicit *f, const tg_slider *s)
         f->A[(size_t)j * (size_t)(q + 1)] += s->softness;
 }
 
-static bool factor_held(tg_implicit *f, double worst, double shift)
+static bool factor_held(tg_implicit *f)
 {
     int q = f->unknowns;
     double largest = 0, smallest = INFINITY;
@@ -160,14 +160,13 @@ static bool factor_held(tg_implicit *f, double worst, double shift)
         const double *G = f->island->G + (size_t)f->row[k] * (size_t)f->island->ldg;
         for (int l = 0; l <= k; l++)
             f->A[(size_t)k * (size_t)q + (size_t)l] = G[f->row[l]];
-        f->A[(size_t)k * (size_t)(q + 1)] *= 1 + shift;
     }
     if (tg_chol(q, f->A, q) >= 0)
         return false;
     for (int k = 0; k < q; k++)
     {
         double root = f->A[(size_t)k * (size_t)(q + 1)], size = root * root;
-        if (!(size > worst * diagonal(f->island, f->row[k])))
+        if (!(size > TG_GOOD_PIVOT * diagonal(f->island, f->row[k])))
             return false;
         largest = tg_larger(size, largest);
         smallest = tg_smaller(size, smallest);
@@ -176,7 +175,7 @@ static bool factor_held(tg_implicit *f, double worst, double shift)
     return true;
 }
 
-bool tg_pivots_exceed(tg_implicit *f, double worst)
+bool tg_pivots_suffice(tg_implicit *f)
 {
     int q = f->unknowns;
     double largest = 0, smallest = INFINITY;
@@ -187,29 +186,27 @@ bool tg_pivots_exceed(tg_implicit *f, double worst)
         smallest = tg_smaller(size, smallest);
     }
     f->condition = q > 0 ? largest / smallest : 1;
-    return smallest > worst * largest;
+    return smallest > TG_GOOD_PIVOT * largest;
 }
 
-static bool factor_sliding(tg_implicit *f, double worst, double shift)
+static bool factor_sliding(tg_implicit *f)
 {
     int q = f->unknowns;
     for (int k = 0; k < f->held; k++)
         answers(f, f->row[k], f->A + (size_t)k * (size_t)q);
     for (int i = 0; i < f->sliders; i++)
         across_equations(f, &f->slider[i]);
-    for (int k = 0; k < q; k++)
-        f->A[(size_t)k * (size_t)(q + 1)] *= 1 + shift;
-    return tg_lu(q, f->A, q, f->pivot) < 0 && tg_pivots_exceed(f, worst);
+    return tg_lu(q, f->A, q, f->pivot) < 0 && tg_pivots_suffice(f);
 }
 
-bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode, double worst, double shift)
+bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode)
 {
     f->form = TG_IMPLICIT_INDEPENDENT;
     f->turns = false;
     memset(f->spread, 0, (size_t)f->island->rows * sizeof *f->spread);
     list_unknowns(f, mode);
     f->symmetric = f->sliders == 0;
-    return f->symmetric ? factor_held(f, worst, shift) : factor_sliding(f, worst, shift);
+    return f->symmetric ? factor_held(f) : factor_sliding(f);
 }
 
 /* ---- answers ---- */
