@@ -31,6 +31,7 @@ static bool take(tg_implicit *f, int rows, tg_arena *arena)
     f->A = TG_TAKE(arena, double, n *n, "implicit: matrix");
     f->pivot = TG_TAKE(arena, int, n, "implicit: pivots");
     f->row = TG_TAKE(arena, int, n, "implicit: held rows");
+    f->idle = TG_TAKE(arena, int, n, "implicit: idle rows");
     f->work = TG_TAKE(arena, double, 3 * n, "implicit: work");
     f->slides = TG_TAKE(arena, bool, n, "implicit: sliding blocks");
     f->slider = TG_TAKE(arena, tg_slider, n / 3, "implicit: sliding contacts");
@@ -48,13 +49,17 @@ size_t tg_implicit_bytes(int rows)
 
 /* ---- factors ---- */
 
-static void label(tg_implicit *f, const tg_block_mode *mode, bool regular)
+static void note_margin(tg_implicit *f, const tg_block_mode *mode)
 {
     f->margin = INFINITY;
     for (int b = 0; b < f->island->blocks; b++)
         f->margin = mode[b].margin < f->margin ? mode[b].margin : f->margin;
+}
+
+static tg_gradient_kind label(const tg_implicit *f, bool regular)
+{
     bool at_change = f->margin < TG_AT_SWITCH || f->conflict >= contradicts;
-    f->kind = !regular ? TG_GRADIENT_REGULARISED : at_change ? TG_GRADIENT_ONE_SIDED : TG_GRADIENT_EXACT;
+    return !regular ? TG_GRADIENT_REGULARISED : at_change ? TG_GRADIENT_ONE_SIDED : TG_GRADIENT_EXACT;
 }
 
 void tg_implicit_restrict(tg_implicit *f, double margin)
@@ -79,11 +84,12 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     size_t mark = tg_arena_mark(arena);
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
     bool fits = take(out, island->rows, arena), regular = true;
+    note_margin(out, mode);
     if (fits && !(selection == TG_SELECT_UNIQUE && tg_independent_build(out, mode)))
         fits = tg_redundant_build(out, mode, selection != TG_SELECT_UNSELECTED, use, arena, &regular);
     if (!fits)
         return refuse(island->rows, mark, arena, error);
-    label(out, mode, regular);
+    out->kind = label(out, regular);
     return TG_OK;
 }
 
@@ -94,8 +100,14 @@ tg_status tg_implicit_smoothed(const tg_island *island, const double *L, const d
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
     if (!take(out, island->rows, arena) || !tg_smoothed_build(out, speed, arena))
         return refuse(island->rows, mark, arena, error);
-    label(out, mode, false);
+    note_margin(out, mode);
+    out->kind = TG_GRADIENT_REGULARISED;
     return TG_OK;
+}
+
+void tg_implicit_leave_out(tg_implicit *f, int row)
+{
+    f->idle[f->idles++] = row;
 }
 
 /* ---- forward and transpose ---- */
@@ -138,6 +150,8 @@ void tg_implicit_transpose(const tg_implicit *f, const double *Lbar, double *z, 
         tg_held_transpose(f, Lbar, z);
     else
         tg_redundant_transpose(f, Lbar, z, turn);
+    for (int k = 0; k < f->idles; k++)
+        z[f->idle[k]] = 0;
 }
 
 /* ---- parameters of the laws ---- */

@@ -9,7 +9,7 @@
 #define TG_NO_SLIP 1e-7   /* m/s */
 #define TG_GOOD_PIVOT 1e-6  /* of the largest, or of its row's own size: elimination is accurate */
 #define TG_WORST_PIVOT 1e-8 /* of the largest, in orthogonal bases: below, the equations do not determine the derivative */
-#define TG_SOFT 1e-5        /* where they do not: pivots below count as zero; slope of responses outside of their cones */
+#define TG_SOFT 1e-4        /* where they do not: pivots below count as zero; slope of responses outside of their cones */
 
 /* ---- implicit_independent.c ---- */
 

@@ -314,17 +314,16 @@ static bool holds_alone(const tg_solve_work *w, tg_implicit_use use)
     return w->held.rank < w->held.count && use == TG_IMPLICIT_MOTION && !anything_slides(w);
 }
 
-static bool build_form(builder *p, const tg_block_mode *mode, tg_implicit_use use)
+static bool build_form(builder *p, const tg_block_mode *mode, tg_implicit_use use, double worst)
 {
     tg_solve_work *w = p->w;
     if (holds_alone(w, use))
     {
         build_held(p);
-        return tg_held_smallest_pivot(w) > TG_WORST_PIVOT;
+        return tg_held_smallest_pivot(w) > worst;
     }
     bool independent = w->held.rank == w->held.count;
-    return (independent ? tg_independent_build(p->f, mode) : build_redundant(p)) ||
-           build_orthogonal(p, 0, TG_WORST_PIVOT);
+    return (independent ? tg_independent_build(p->f, mode) : build_redundant(p)) || build_orthogonal(p, 0, worst);
 }
 
 /* The equations do not determine the derivative: what they hardly say is left out. */
@@ -337,7 +336,8 @@ static void build_regularised(builder *p, tg_implicit_use use)
         build_orthogonal(p, TG_SOFT, TG_SOFT);
 }
 
-/* Which impulses hold makes no difference to the motion, unless redundant rows slide: only then it matters that a rule has selected them. */
+/* Which impulses hold makes no difference to the motion, unless redundant rows slide: only then it matters that a rule has selected them. Where it has not, and at a
+ * change of mode, the derivative is a choice, and one that is hardly determined is none. */
 static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_implicit_use use)
 {
     tg_solve_work *w = p->w;
@@ -347,11 +347,11 @@ static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_impli
     set_phases(w, mode, f->slides);
     tg_held_build(w);
     f->conflict = w->held.inconsistency;
-    bool determined = build_form(p, mode, use);
-    if (determined && (selected || !f->turns || f->condition < 1 / TG_SOFT))
-        return selected || !f->turns;
-    build_regularised(p, use);
-    return false;
+    bool determined = build_form(p, mode, use, f->margin < TG_AT_SWITCH ? TG_SOFT : TG_WORST_PIVOT);
+    bool chosen = selected || !f->turns;
+    if (!determined || (!chosen && f->condition > 1 / TG_SOFT))
+        build_regularised(p, use);
+    return determined && chosen;
 }
 
 bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, bool selected, tg_implicit_use use, tg_arena *arena,
