@@ -437,22 +437,36 @@ static tg_status compare_forward(check *c)
     return status;
 }
 
-/* out J of the matrices of one input */
-static void compare_columns(check *c, double *const J[3], int columns, const double *g, const int *index)
+/* out J of one column; size: 1 and that of its terms */
+static double column_along(const check *c, double *const J[3], int columns, int k, double *size)
 {
     const int rows[3] = {c->n.nv, c->n.nv, c->n.na};
+    const double *out = c->out;
+    double sum = 0;
+    *size = 1;
+    for (int block = 0; block < 3; out += rows[block], block++)
+        for (int row = 0; row < rows[block]; row++)
+        {
+            double term = out[row] * J[block][row * columns + k];
+            sum += term;
+            *size += fabs(term);
+        }
+    return sum;
+}
+
+/* out J of the matrices of one input: differences of the size of its largest column, as all relative errors of a block; parameters are blocks of their own */
+static void compare_columns(check *c, double *const J[3], int columns, const double *g, const int *index)
+{
+    double largest = 0, size;
     for (int k = 0; k < columns; k++)
     {
-        const double *out = c->out;
-        double sum = 0, size = 1;
-        for (int block = 0; block < 3; out += rows[block], block++)
-            for (int row = 0; row < rows[block]; row++)
-            {
-                double term = out[row] * J[block][row * columns + k];
-                sum += term;
-                size += fabs(term);
-            }
-        note_apart(c, &c->r.jacobian, fabs(sum - g[index != NULL ? index[k] : k]) / size);
+        column_along(c, J, columns, k, &size);
+        largest = fmax(largest, size);
+    }
+    for (int k = 0; k < columns; k++)
+    {
+        double apart = fabs(column_along(c, J, columns, k, &size) - g[index != NULL ? index[k] : k]);
+        note_apart(c, &c->r.jacobian, apart / (index != NULL ? size : largest));
     }
 }
 

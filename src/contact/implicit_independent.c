@@ -13,10 +13,13 @@ static double diagonal(const tg_island *island, int row)
 
 /* ---- unknowns ---- */
 
-static void hold(tg_implicit *f, int row)
+/* size: of its pivot, if it depends on no other row */
+static void hold(tg_implicit *f, int row, double size)
 {
-    if (diagonal(f->island, row) > 0)
-        f->row[f->held++] = row;
+    if (!(diagonal(f->island, row) > 0))
+        return;
+    f->work[f->held] = size;
+    f->row[f->held++] = row;
 }
 
 /* direction of the friction impulse and softness across it, from the Alart-Curnier point */
@@ -83,12 +86,12 @@ static void list_contact(tg_implicit *f, int b, const tg_block_mode *mode)
     if (mode->mode == TG_MODE_BREAKING || !(diagonal(f->island, block->row) > 0))
         return;
     f->slides[b] = block->kind == TG_BLOCK_CONTACT && contact_slides(f, block, mode);
-    hold(f, block->row);
+    hold(f, block->row, diagonal(f->island, block->row));
     if (f->slides[b])
         add_slider(f, block, f->held - 1);
     for (int i = 1; i < block->rows && !f->slides[b]; i++)
         if (block->mu[i - 1] > 0)
-            hold(f, block->row + i);
+            hold(f, block->row + i, diagonal(f->island, block->row + i));
 }
 
 static void list_unknowns(tg_implicit *f, const tg_block_mode *mode)
@@ -102,7 +105,7 @@ static void list_unknowns(tg_implicit *f, const tg_block_mode *mode)
             list_contact(f, b, &mode[b]);
         else if (block->kind == TG_BLOCK_EQUALITY || !f->slides[b])
             for (int i = 0; i < block->rows; i++)
-                hold(f, block->row + i);
+                hold(f, block->row + i, tg_row_size(f->island, block, i));
     }
     f->unknowns = f->rank = f->held;
     for (int i = 0; i < f->sliders; i++)
@@ -166,7 +169,7 @@ static bool factor_held(tg_implicit *f)
     for (int k = 0; k < q; k++)
     {
         double root = f->A[(size_t)k * (size_t)(q + 1)], size = root * root;
-        if (!(size > TG_GOOD_PIVOT * diagonal(f->island, f->row[k])))
+        if (!(size > TG_GOOD_PIVOT * f->work[k]))
             return false;
         largest = tg_larger(size, largest);
         smallest = tg_smaller(size, smallest);

@@ -2,7 +2,7 @@
  *
  * D = -C^T A^-1 B, A = B G C^T + d. Elimination leaves a residual of the size of |A| |X|: where C has directions that are nearly lost (responses at their cones), or
  * rows of different sizes, X is far larger than C^T X, and forward and reverse mode, which round differently, part. Here
- *     rows are scaled to G_ii = 1,
+ *     rows are scaled to G_ii = 1 (tg_row_size),
  *     the equations and the impulses of held unknowns become orthonormal (rows of B and of C; d is zero there),
  *     A P = Q R with column exchanges: D = -(P^T C)^T R^-1 (Q^T B),
  * so that |X| is |C^T X|, and |R_kk| says how well the equations determine the unknowns. Unknowns with |R_kk| below a share of the largest are left out, and what is
@@ -14,20 +14,27 @@
 #include "math/dense.h"
 #include "math/lanes.h"
 
-/* columns of both matrices times G_ii^power */
-static void scale_rows(tg_implicit *f, double power)
+/* column `row` of both matrices times a factor */
+static void scale_row(tg_implicit *f, int row, double factor)
 {
-    int n = f->island->rows;
-    for (int i = 0; i < n; i++)
+    size_t n = (size_t)f->island->rows;
+    for (size_t at = (size_t)row; at < (size_t)f->unknowns * n; at += n)
     {
-        double size = f->island->G[(size_t)i * (size_t)(f->island->ldg + 1)];
-        double factor = size > 0 ? pow(size, power) : 1;
-        for (int k = 0; k < f->unknowns; k++)
-        {
-            f->B[(size_t)k * (size_t)n + (size_t)i] *= factor;
-            f->C[(size_t)k * (size_t)n + (size_t)i] *= factor;
-        }
+        f->B[at] *= factor;
+        f->C[at] *= factor;
     }
+}
+
+/* rows in units of their sizes, or back */
+static void scale_rows(tg_implicit *f, bool back)
+{
+    for (int b = 0; b < f->island->blocks; b++)
+        for (int i = 0; i < f->island->block[b].rows; i++)
+        {
+            double size = sqrt(tg_row_size(f->island, &f->island->block[b], i));
+            if (size > 0)
+                scale_row(f, f->island->block[b].row + i, back ? 1 / size : size);
+        }
 }
 
 /* the first rows of M become orthonormal; returns the smallest share of a row's length that is not in those before */
@@ -89,11 +96,11 @@ bool tg_orthogonal_factor(tg_implicit *f, double worst, double *extra, int *orde
 {
     int q = f->unknowns, n = f->island->rows;
     double *tau = f->work + n, *part = f->work + 2 * n;
-    scale_rows(f, 0.5);
+    scale_rows(f, false);
     double share = orthonormal_rows(f->rank, n, f->C, part);
     orthonormal_rows(f->rank, n, f->B, part);
     unit_across(f, extra);
-    scale_rows(f, -0.5);
+    scale_rows(f, true);
     tg_implicit_matrix(f, extra, space);
     int rank = tg_qr(q, q, f->A, q, tau, order, worst, part);
     tg_qr_apply_t(q, q, f->A, q, tau, n, f->B, n, part);
