@@ -454,19 +454,29 @@ static double column_along(const check *c, double *const J[3], int columns, int 
     return sum;
 }
 
-/* out J of the matrices of one input: differences of the size of its largest column, as all relative errors of a block; parameters are blocks of their own */
-static void compare_columns(check *c, double *const J[3], int columns, const double *g, const int *index)
+/* the largest size of a column; index: of parameters of one kind */
+static double largest_column(const check *c, double *const J[3], int columns, const int *index, int kind)
 {
     double largest = 0, size;
     for (int k = 0; k < columns; k++)
-    {
-        column_along(c, J, columns, k, &size);
-        largest = fmax(largest, size);
-    }
+        if (index == NULL || c->kind[index[k]] == kind)
+        {
+            column_along(c, J, columns, k, &size);
+            largest = fmax(largest, size);
+        }
+    return largest;
+}
+
+/* out J of the matrices of one input. Relative errors are those of a block: of the largest column, or that of the same kind of parameters. */
+static void compare_columns(check *c, double *const J[3], int columns, const double *g, const int *index)
+{
+    double largest = index == NULL ? largest_column(c, J, columns, NULL, 0) : 0, size;
     for (int k = 0; k < columns; k++)
     {
-        double apart = fabs(column_along(c, J, columns, k, &size) - g[index != NULL ? index[k] : k]);
-        note_apart(c, &c->r.jacobian, apart / (index != NULL ? size : largest));
+        double sum = column_along(c, J, columns, k, &size);
+        if (index != NULL)
+            largest = largest_column(c, J, columns, index, c->kind[index[k]]);
+        note_apart(c, &c->r.jacobian, fabs(sum - g[index != NULL ? index[k] : k]) / largest);
     }
 }
 

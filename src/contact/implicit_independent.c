@@ -154,10 +154,12 @@ static void across_equations(const tg_implicit *f, const tg_slider *s)
         f->A[(size_t)j * (size_t)(q + 1)] += s->softness;
 }
 
+/* Rows may depend on several others a little each: small shares that pivots have of their rows' sizes multiply. */
 static bool factor_held(tg_implicit *f)
 {
+    const double small = 0.1;
     int q = f->unknowns;
-    double largest = 0, smallest = INFINITY;
+    double largest = 0, smallest = INFINITY, left = 1;
     for (int k = 0; k < q; k++)
     {
         const double *G = f->island->G + (size_t)f->row[k] * (size_t)f->island->ldg;
@@ -168,14 +170,14 @@ static bool factor_held(tg_implicit *f)
         return false;
     for (int k = 0; k < q; k++)
     {
-        double root = f->A[(size_t)k * (size_t)(q + 1)], size = root * root;
-        if (!(size > TG_GOOD_PIVOT * f->work[k]))
-            return false;
-        largest = tg_larger(size, largest);
-        smallest = tg_smaller(size, smallest);
+        double root = f->A[(size_t)k * (size_t)(q + 1)], pivot = root * root;
+        if (pivot < small * f->work[k])
+            left *= pivot / f->work[k];
+        largest = tg_larger(pivot, largest);
+        smallest = tg_smaller(pivot, smallest);
     }
     f->condition = q > 0 ? largest / smallest : 1;
-    return true;
+    return left > TG_GOOD_PIVOT;
 }
 
 bool tg_pivots_suffice(tg_implicit *f)
