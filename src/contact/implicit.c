@@ -9,7 +9,8 @@
  * So dL = C^T X and (B G C^T + d) X = -B w. The coefficients of a sliding contact: L = S x, sigma scaled is S sigma, hence
  *     l = dS x,   w = G l + S^-1 dS sigma,   dL = l + D w.
  * Elsewhere coefficients do not matter. (Of a contact that creeps on its cone the impulse does follow them, the velocity
- * does not.) The forms in which B, C and the matrix are kept: implicit_independent.c, implicit_redundant.c. */
+ * does not.) The forms in which B, C and the matrix are kept: implicit_independent.c, implicit_redundant.c;
+ * where elimination is not accurate, implicit_orthogonal.c. */
 #include "contact/implicit.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 #define TG_AT_SWITCH 1e-7 /* margins below: one-sided */
 #define TG_NO_SLIP 1e-7   /* m/s */
 #define TG_GOOD_PIVOT 1e-6  /* of the largest, or of its row's own size: elimination is accurate */
-#define TG_WORST_PIVOT 1e-8 /* of the largest, in orthogonal bases: below, the equations do not determine the derivative */
+#define TG_WORST_PIVOT 1e-9 /* of the largest, in orthogonal bases: below, the equations do not determine the derivative */
 #define TG_SOFT 1e-4        /* where they do not: pivots below count as zero; slope of responses outside of their cones */
 
 /* ---- implicit_independent.c ---- */
@@ -57,6 +57,9 @@ void tg_redundant_transpose(const tg_implicit *f, const double *Lbar, double *z,
 
 /* f->A = B G C^T + diag(extra); CG: scratch of unknowns x rows */
 void tg_implicit_matrix(tg_implicit *f, const double *extra, double *CG);
+
+/* The last of it: f->A = Q R with column exchanges, R in the place of A, Q^T B in that of B. */
+bool tg_orthogonal_triangle(tg_implicit *f, double worst, int *order, double *space);
 
 /* Factors the equations (f->B, f->C and the diagonal, the first f->rank of them held) in orthogonal bases, in the form of redundant rows. Pivots below the share
  * `worst` of the largest are left out; returns whether there were none. extra: unknowns, is f->work and changes; order: unknowns, space: unknowns x rows. */
