@@ -5,11 +5,12 @@
 #include "contact/implicit.h"
 #include "contact/solver.h"
 
-#define TG_AT_SWITCH 1e-7 /* margins below: one-sided */
-#define TG_NO_SLIP 1e-7   /* m/s */
-#define TG_GOOD_PIVOT 1e-6  /* of the largest, or of its row's own size: elimination is accurate */
-#define TG_WORST_PIVOT 1e-9 /* of the largest, in orthogonal bases: below, the equations do not determine the derivative */
-#define TG_SOFT 1e-4        /* where they do not: pivots below count as zero; slope of responses outside of their cones */
+#define TG_AT_SWITCH 1e-7  /* margins below: one-sided */
+#define TG_NO_SLIP 1e-7    /* m/s */
+#define TG_GOOD_PIVOT 1e-6 /* of the largest, or of its row's own size: elimination is accurate */
+#define TG_WORST_PIVOT                                                                                                 \
+    1e-9             /* of the largest, in orthogonal bases: below, the equations do not determine the derivative */
+#define TG_SOFT 1e-4 /* where they do not: pivots below count as zero; slope of responses outside of their cones */
 
 /* ---- implicit_independent.c ---- */
 
@@ -57,6 +58,9 @@ void tg_redundant_transpose(const tg_implicit *f, const double *Lbar, double *z,
 
 /* f->A = B G C^T + diag(extra); CG: scratch of unknowns x rows */
 void tg_implicit_matrix(tg_implicit *f, const double *extra, double *CG);
+
+/* The first rows of M (rows x n) become orthonormal; returns the smallest share of a row's length that is not in those before. part: rows numbers. */
+double tg_orthonormal_rows(int rows, int n, double *M, double *part);
 
 /* The last of it: f->A = Q R with column exchanges, R in the place of A, Q^T B in that of B. */
 bool tg_orthogonal_triangle(tg_implicit *f, double worst, int *order, double *space);

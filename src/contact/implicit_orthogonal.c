@@ -37,8 +37,7 @@ static void scale_rows(tg_implicit *f, bool back)
         }
 }
 
-/* the first rows of M become orthonormal; returns the smallest share of a row's length that is not in those before */
-static double orthonormal_rows(int rows, int n, double *M, double *part)
+double tg_orthonormal_rows(int rows, int n, double *M, double *part)
 {
     double least = 1;
     for (int k = 0; k < rows; k++)
@@ -107,8 +106,8 @@ bool tg_orthogonal_factor(tg_implicit *f, double worst, double *extra, int *orde
     int n = f->island->rows;
     double *part = f->work + 2 * n;
     scale_rows(f, false);
-    double share = orthonormal_rows(f->rank, n, f->C, part);
-    orthonormal_rows(f->rank, n, f->B, part);
+    double share = tg_orthonormal_rows(f->rank, n, f->C, part);
+    tg_orthonormal_rows(f->rank, n, f->B, part);
     unit_across(f, extra);
     scale_rows(f, true);
     tg_implicit_matrix(f, extra, space);

@@ -119,7 +119,7 @@ static void impulses_of(const builder *p, const double *dx, double *out)
     }
 }
 
-/* equation k of held rows; all others are zero */
+/* equation and unknown k, empty */
 static void clear_equation(builder *p, int k, double **B, double **C)
 {
     *B = p->f->B + (size_t)k * (size_t)p->n;
@@ -193,19 +193,20 @@ static bool factor(builder *p)
     return tg_lu(q, f->A, q, f->pivot) < 0 && tg_pivots_suffice(f);
 }
 
-static void equations(builder *p, double slope)
+/* whether a response is outside of its cone */
+static bool equations(builder *p, double slope)
 {
     tg_solve_work *w = p->w;
-    if (w->held.rank == w->held.count)
-        independent_equations(p);
-    else
-    {
-        tg_limit_derivative(w, slope, p->d, p->E, p->K);
+    bool redundant = w->held.rank < w->held.count;
+    bool outside = redundant && tg_limit_derivative(w, slope, p->d, p->E, p->K);
+    if (redundant)
         held_equations(p);
-    }
+    else
+        independent_equations(p);
     for (int b = 0; b < w->cones.blocks; b++)
         if (w->state[b].phase == TG_PHASE_SLIDE && w->cones.block[b].dim > 1)
             across_equations(p, &w->cones.block[b], &w->state[b]);
+    return outside;
 }
 
 /* rows of the island, Q */
@@ -277,14 +278,15 @@ static void build_held(builder *p)
     memset(f->spread, 0, (size_t)p->n * sizeof *f->spread);
 }
 
-/* by elimination */
+/* By elimination. A contact on its cone may leave impulses hardly any freedom: that is not for the unknowns to make up for. */
 static bool build_redundant(builder *p)
 {
     tg_implicit *f = p->f;
     list_held(p);
     f->form = TG_IMPLICIT_REDUNDANT;
     f->turns = true;
-    equations(p, 0);
+    if (equations(p, 0) && !(tg_orthonormal_rows(f->rank, p->n, f->C, f->work + 2 * p->n) > TG_GOOD_PIVOT))
+        return false;
     if (!factor(p))
         return false;
     turn_and_spread(p);

@@ -176,8 +176,8 @@ bool tg_limit_newton(tg_solve_work *w, tg_limit_way way, int steps, double aim);
 
 /* Redundant rows at the solution w->x: d (rank) of its z = Q^T d, E = (dx / dd)^T (rank x count, leading dimension of the
  * cones), K = (dx / dz)^T (count x count, z not scaled). slope: of responses outside of their cones. w->x is replaced by the
- * response to z. */
-void tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, double *K);
+ * response to z. Returns whether one is outside of its cone. */
+bool tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, double *K);
 
 /* ---- selection.c ---- */
 
