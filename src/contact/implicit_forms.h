@@ -18,8 +18,14 @@
  * nearly not. */
 bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode);
 
-/* Whether the pivots of an LU in f->A are good; notes their ratio. */
-bool tg_pivots_suffice(tg_implicit *f);
+/* What counts as good: at a change of mode nothing is taken that is hardly determined. */
+static inline double tg_good_pivot(const tg_implicit *f)
+{
+    return f->margin < TG_AT_SWITCH ? TG_SOFT : TG_GOOD_PIVOT;
+}
+
+/* Whether the pivots of an LU in f->A exceed a share of the largest; notes their ratio. */
+bool tg_pivots_exceed(tg_implicit *f, double share);
 
 /* dL from X = B w (tg_implicit_equations), which is destroyed */
 void tg_independent_forward(const tg_implicit *f, int columns, double *X, double *dL, int ldl);

@@ -177,10 +177,10 @@ static bool factor_held(tg_implicit *f)
         smallest = tg_smaller(pivot, smallest);
     }
     f->condition = q > 0 ? largest / smallest : 1;
-    return left > TG_GOOD_PIVOT;
+    return left > tg_good_pivot(f);
 }
 
-bool tg_pivots_suffice(tg_implicit *f)
+bool tg_pivots_exceed(tg_implicit *f, double share)
 {
     int q = f->unknowns;
     double largest = 0, smallest = INFINITY;
@@ -191,7 +191,7 @@ bool tg_pivots_suffice(tg_implicit *f)
         smallest = tg_smaller(size, smallest);
     }
     f->condition = q > 0 ? largest / smallest : 1;
-    return smallest > TG_GOOD_PIVOT * largest;
+    return smallest > share * largest;
 }
 
 static bool factor_sliding(tg_implicit *f)
@@ -201,7 +201,7 @@ static bool factor_sliding(tg_implicit *f)
         answers(f, f->row[k], f->A + (size_t)k * (size_t)q);
     for (int i = 0; i < f->sliders; i++)
         across_equations(f, &f->slider[i]);
-    return tg_lu(q, f->A, q, f->pivot) < 0 && tg_pivots_suffice(f);
+    return tg_lu(q, f->A, q, f->pivot) < 0 && tg_pivots_exceed(f, tg_good_pivot(f));
 }
 
 bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode)

@@ -190,7 +190,7 @@ static bool factor(builder *p)
     int q = f->unknowns;
     tg_implicit_matrix(f, p->extra, p->w->range);
     f->condition = 1;
-    return tg_lu(q, f->A, q, f->pivot) < 0 && tg_pivots_suffice(f);
+    return tg_lu(q, f->A, q, f->pivot) < 0 && tg_pivots_exceed(f, tg_good_pivot(f));
 }
 
 /* whether a response is outside of its cone */
@@ -285,7 +285,7 @@ static bool build_redundant(builder *p)
     list_held(p);
     f->form = TG_IMPLICIT_REDUNDANT;
     f->turns = true;
-    if (equations(p, 0) && !(tg_orthonormal_rows(f->rank, p->n, f->C, f->work + 2 * p->n) > TG_GOOD_PIVOT))
+    if (equations(p, 0) && !(tg_orthonormal_rows(f->rank, p->n, f->C, f->work + 2 * p->n) > tg_good_pivot(f)))
         return false;
     if (!factor(p))
         return false;

@@ -152,7 +152,7 @@ static void build(tg_implicit *f, const tg_cones *cones, double speed, double *x
     for (int i = 0; i < cones->rows; i++)
         s[i] = cones->scale[i] * f->sigma[cones->source[i]];
     equations(f, cones, speed, x, s);
-    if (tg_lu(f->unknowns, f->A, f->unknowns, f->pivot) < 0 && tg_pivots_suffice(f))
+    if (tg_lu(f->unknowns, f->A, f->unknowns, f->pivot) < 0 && tg_pivots_exceed(f, TG_GOOD_PIVOT))
         return;
     equations(f, cones, speed, x, s);
     equilibrate(f, cones);
