@@ -437,22 +437,46 @@ static tg_status compare_forward(check *c)
     return status;
 }
 
-/* out J of the matrices of one input */
-static void compare_columns(check *c, double *const J[3], int columns, const double *g, const int *index)
+/* out J of one column; size: 1 and that of its terms */
+static double column_along(const check *c, double *const J[3], int columns, int k, double *size)
 {
     const int rows[3] = {c->n.nv, c->n.nv, c->n.na};
+    const double *out = c->out;
+    double sum = 0;
+    *size = 1;
+    for (int block = 0; block < 3; out += rows[block], block++)
+        for (int row = 0; row < rows[block]; row++)
+        {
+            double term = out[row] * J[block][row * columns + k];
+            sum += term;
+            *size += fabs(term);
+        }
+    return sum;
+}
+
+/* the largest size of a column; index: of parameters of one kind */
+static double largest_column(const check *c, double *const J[3], int columns, const int *index, int kind)
+{
+    double largest = 0, size;
+    for (int k = 0; k < columns; k++)
+        if (index == NULL || c->kind[index[k]] == kind)
+        {
+            column_along(c, J, columns, k, &size);
+            largest = fmax(largest, size);
+        }
+    return largest;
+}
+
+/* out J of the matrices of one input. Relative errors are those of a block: of the largest column, or that of the same kind of parameters. */
+static void compare_columns(check *c, double *const J[3], int columns, const double *g, const int *index)
+{
+    double largest = index == NULL ? largest_column(c, J, columns, NULL, 0) : 0, size;
     for (int k = 0; k < columns; k++)
     {
-        const double *out = c->out;
-        double sum = 0, size = 1;
-        for (int block = 0; block < 3; out += rows[block], block++)
-            for (int row = 0; row < rows[block]; row++)
-            {
-                double term = out[row] * J[block][row * columns + k];
-                sum += term;
-                size += fabs(term);
-            }
-        note_apart(c, &c->r.jacobian, fabs(sum - g[index != NULL ? index[k] : k]) / size);
+        double sum = column_along(c, J, columns, k, &size);
+        if (index != NULL)
+            largest = largest_column(c, J, columns, index, c->kind[index[k]]);
+        note_apart(c, &c->r.jacobian, fabs(sum - g[index != NULL ? index[k] : k]) / largest);
     }
 }
 

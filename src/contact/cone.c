@@ -70,11 +70,10 @@ static void add_contact(tg_cones *cones, const tg_island *island, const tg_block
     add_block(cones, TG_CONE_UNIT, first, 0);
 }
 
-/* of row i of an equality: a velocity or an angular velocity has three rows, whose axes mean nothing */
-static double largest_together(const tg_island *island, const tg_block *block, int i)
+double tg_row_size(const tg_island *island, const tg_block *block, int i)
 {
     double largest = 0;
-    int together = block->rows < 3 ? 1 : 3, first = block->row + i - i % together;
+    int together = block->kind != TG_BLOCK_EQUALITY || block->rows < 3 ? 1 : 3, first = block->row + i - i % together;
     for (int k = first; k < first + together; k++)
         largest = tg_larger(largest, island->G[(size_t)k * (size_t)(island->ldg + 1)]);
     return largest;
@@ -88,7 +87,7 @@ static void add_rows(tg_cones *cones, const tg_island *island, const tg_block *b
         if (is_fixed(island, block->row + i) || (box && block->bound == 0))
             continue;
         add_row(cones, block->row + i, 1);
-        cones->least[cones->rows - 1] = box ? 0 : largest_together(island, block, i);
+        cones->least[cones->rows - 1] = box ? 0 : tg_row_size(island, block, i);
         add_block(cones, box ? TG_CONE_BOX : TG_CONE_FREE, cones->rows - 1, box ? block->bound : 0);
     }
 }

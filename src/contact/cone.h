@@ -53,6 +53,10 @@ static inline double tg_smaller(double a, double b)
  * was too small. A counting arena (base NULL) only counts. */
 bool tg_cones_take(tg_cones *cones, int rows, tg_arena *scratch);
 
+/* What is left of row i of a block is compared with this: its G_ii; of the three rows of an equality that are one velocity or angular velocity, whose axes mean
+ * nothing, the largest. */
+double tg_row_size(const tg_island *island, const tg_block *block, int i);
+
 /* left_out (NULL: none) marks blocks of the island that carry nothing and are not looked at */
 void tg_cones_build(tg_cones *cones, const tg_island *island, const bool *left_out);
 

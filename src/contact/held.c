@@ -40,12 +40,12 @@ static void list_held(tg_solve_work *w)
 /* ---- pivoted Cholesky ---- */
 
 /* the pivot of step k: the largest of what is left, or k itself when it is nearly as large; -1 when nothing is left */
-static int choose_pivot(int k, int n, const double *left)
+static int choose_pivot(int k, int n, double threshold, const double *left)
 {
     double most = left[k];
     for (int i = k + 1; i < n; i++)
         most = tg_larger(left[i], most);
-    if (!(most > rank_threshold))
+    if (!(most > threshold))
         return -1;
     int p = k;
     if (left[k] < pivot_slack * most)
@@ -122,7 +122,7 @@ static void next_row(const tg_cones *cones, tg_held *held, int k, double *left)
     }
 }
 
-static int pivoted_cholesky(const tg_cones *cones, tg_held *held, double *left)
+static int pivoted_cholesky(const tg_cones *cones, tg_held *held, double threshold, double *left)
 {
     int n = held->count, rank = 0;
     for (int i = 0; i < n; i++)
@@ -136,7 +136,7 @@ static int pivoted_cholesky(const tg_cones *cones, tg_held *held, double *left)
         left[i] = 0;
     for (; rank < n; rank++)
     {
-        int p = choose_pivot(rank, n, left);
+        int p = choose_pivot(rank, n, threshold, left);
         if (p < 0)
             break;
         exchange_held(held, rank, p, left, cones->ld);
@@ -145,16 +145,21 @@ static int pivoted_cholesky(const tg_cones *cones, tg_held *held, double *left)
     return rank;
 }
 
-int tg_held_rank(tg_solve_work *w)
+static int find_rank(tg_solve_work *w, double threshold)
 {
     list_held(w);
     w->held.inconsistency = 0;
-    w->held.rank = pivoted_cholesky(&w->cones, &w->held, w->rhs);
+    w->held.rank = pivoted_cholesky(&w->cones, &w->held, threshold, w->rhs);
     for (int i = 0; i < w->cones.rows; i++)
         w->held.at[i] = -1;
     for (int i = 0; i < w->held.count; i++)
         w->held.at[w->held.row[i]] = i;
     return w->held.rank;
+}
+
+int tg_held_rank(tg_solve_work *w)
+{
+    return find_rank(w, rank_threshold);
 }
 
 /* ---- the range ---- */
@@ -187,17 +192,17 @@ static void unit_rows(const tg_cones *cones, tg_held *held)
     }
 }
 
-/* q minus its part along the rows before (twice when cancellation calls for it), of unit length */
-static void orthogonalise(int n, int k, const double *Q, int ld, double *q, double *part)
+double tg_orthogonalise(int n, int k, const double *Q, int ld, double *q, double *part)
 {
     for (int round = 0; round < 2; round++)
     {
         tg_gemm_nt(1, k, n, q, n, Q, ld, TG_GEMM_SET, part, ld);
         tg_gemm_nn(1, n, k, part, ld, Q, ld, TG_GEMM_SUB, q, n);
     }
-    double inverse = 1 / sqrt(v4_dot_of(n, q, q));
+    double length = sqrt(v4_dot_of(n, q, q)), inverse = length > 0 ? 1 / length : 0;
     for (int i = 0; i < n; i++)
         q[i] *= inverse;
+    return length;
 }
 
 /* Gram-Schmidt for ranges that Cholesky QR cannot resolve; C = V Q^T */
@@ -207,7 +212,7 @@ static void gram_schmidt(const tg_cones *cones, tg_held *held)
     for (int k = 0; k < held->rank; k++)
     {
         double *q = held->range + (size_t)k * (size_t)ld, *c = held->chol + (size_t)k * (size_t)ld;
-        orthogonalise(n, k, held->range, ld, q, c);
+        tg_orthogonalise(n, k, held->range, ld, q, c);
         const double *u = held->factor + (size_t)k * (size_t)ld;
         for (int j = 0; j <= k; j++)
         {
@@ -248,9 +253,14 @@ static void scale_range(const tg_cones *cones, tg_held *held)
 
 void tg_held_build(tg_solve_work *w)
 {
+    tg_held_build_to(w, rank_threshold);
+}
+
+void tg_held_build_to(tg_solve_work *w, double threshold)
+{
     tg_held *held = &w->held;
     const tg_cones *cones = &w->cones;
-    if (tg_held_rank(w) == held->count)
+    if (find_rank(w, threshold) == held->count)
         return;
     unit_rows(cones, held);
     tg_syrk_n(held->rank, held->count, held->range, cones->ld, TG_GEMM_SET, held->chol, cones->ld);
@@ -260,6 +270,18 @@ void tg_held_build(tg_solve_work *w)
         gram_schmidt(cones, held);
     held->inconsistency = inconsistency(cones, held, held->part, held->gap);
     scale_range(cones, held);
+}
+
+double tg_held_smallest_pivot(const tg_solve_work *w)
+{
+    const tg_held *held = &w->held;
+    double smallest = INFINITY;
+    for (int k = 0; k < held->rank; k++)
+    {
+        double root = held->factor[(size_t)k * (size_t)(w->cones.ld + 1)] * held->size[k];
+        smallest = tg_smaller(root * root / held->square[k], smallest);
+    }
+    return smallest;
 }
 
 /* ---- answers ---- */

@@ -9,7 +9,8 @@
  * So dL = C^T X and (B G C^T + d) X = -B w. The coefficients of a sliding contact: L = S x, sigma scaled is S sigma, hence
  *     l = dS x,   w = G l + S^-1 dS sigma,   dL = l + D w.
  * Elsewhere coefficients do not matter. (Of a contact that creeps on its cone the impulse does follow them, the velocity
- * does not.) The forms in which B, C and the matrix are kept: implicit_independent.c, implicit_redundant.c. */
+ * does not.) The forms in which B, C and the matrix are kept: implicit_independent.c, implicit_redundant.c;
+ * where elimination is not accurate, implicit_orthogonal.c. */
 #include "contact/implicit.h"
 
 #include <math.h>
@@ -31,6 +32,7 @@ static bool take(tg_implicit *f, int rows, tg_arena *arena)
     f->A = TG_TAKE(arena, double, n *n, "implicit: matrix");
     f->pivot = TG_TAKE(arena, int, n, "implicit: pivots");
     f->row = TG_TAKE(arena, int, n, "implicit: held rows");
+    f->idle = TG_TAKE(arena, int, n, "implicit: idle rows");
     f->work = TG_TAKE(arena, double, 3 * n, "implicit: work");
     f->slides = TG_TAKE(arena, bool, n, "implicit: sliding blocks");
     f->slider = TG_TAKE(arena, tg_slider, n / 3, "implicit: sliding contacts");
@@ -48,15 +50,17 @@ size_t tg_implicit_bytes(int rows)
 
 /* ---- factors ---- */
 
-/* Which impulses hold makes no difference to the motion, unless redundant rows slide: only then it matters that a rule has selected them. */
-static void label(tg_implicit *f, const tg_block_mode *mode, tg_selection selection, bool regular)
+static void note_margin(tg_implicit *f, const tg_block_mode *mode)
 {
-    bool open = selection == TG_SELECT_UNSELECTED && f->form == TG_IMPLICIT_REDUNDANT;
     f->margin = INFINITY;
     for (int b = 0; b < f->island->blocks; b++)
         f->margin = mode[b].margin < f->margin ? mode[b].margin : f->margin;
+}
+
+static tg_gradient_kind label(const tg_implicit *f, bool regular)
+{
     bool at_change = f->margin < TG_AT_SWITCH || f->conflict >= contradicts;
-    f->kind = !regular || open ? TG_GRADIENT_REGULARISED : at_change ? TG_GRADIENT_ONE_SIDED : TG_GRADIENT_EXACT;
+    return !regular ? TG_GRADIENT_REGULARISED : at_change ? TG_GRADIENT_ONE_SIDED : TG_GRADIENT_EXACT;
 }
 
 void tg_implicit_restrict(tg_implicit *f, double margin)
@@ -81,11 +85,12 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     size_t mark = tg_arena_mark(arena);
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
     bool fits = take(out, island->rows, arena), regular = true;
-    if (fits && !(selection == TG_SELECT_UNIQUE && tg_independent_build(out, mode, TG_DEPENDENT, 0)))
-        fits = tg_redundant_build(out, mode, use, arena, &regular);
+    note_margin(out, mode);
+    if (fits && !(selection == TG_SELECT_UNIQUE && tg_independent_build(out, mode)))
+        fits = tg_redundant_build(out, mode, selection != TG_SELECT_UNSELECTED, use, arena, &regular);
     if (!fits)
         return refuse(island->rows, mark, arena, error);
-    label(out, mode, selection, regular);
+    out->kind = label(out, regular);
     return TG_OK;
 }
 
@@ -96,8 +101,14 @@ tg_status tg_implicit_smoothed(const tg_island *island, const double *L, const d
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
     if (!take(out, island->rows, arena) || !tg_smoothed_build(out, speed, arena))
         return refuse(island->rows, mark, arena, error);
-    label(out, mode, TG_SELECT_UNIQUE, false);
+    note_margin(out, mode);
+    out->kind = TG_GRADIENT_REGULARISED;
     return TG_OK;
+}
+
+void tg_implicit_leave_out(tg_implicit *f, int row)
+{
+    f->idle[f->idles++] = row;
 }
 
 /* ---- forward and transpose ---- */
@@ -140,6 +151,8 @@ void tg_implicit_transpose(const tg_implicit *f, const double *Lbar, double *z, 
         tg_held_transpose(f, Lbar, z);
     else
         tg_redundant_transpose(f, Lbar, z, turn);
+    for (int k = 0; k < f->idles; k++)
+        z[f->idle[k]] = 0;
 }
 
 /* ---- parameters of the laws ---- */

@@ -64,7 +64,9 @@ typedef struct tg_implicit
     double *A;      /* the equations, factored: LU; symmetric: Cholesky; held: Cholesky factor of Q V^T (held.c) */
     bool symmetric; /* nothing slides */
     int *pivot;
-    int *row;     /* held: rows of the island */
+    int *row;  /* held: rows of the island */
+    int idles; /* rows that have no part in the motion (tg_implicit_leave_out) */
+    int *idle;
     double *work; /* 3 rows */
     bool *slides; /* blocks that slide, joint friction at its bound */
 
@@ -98,6 +100,9 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
 /* The same for the law smoothed by a speed (m/s, > 0; implicit_smoothed.c): labelled regularised. */
 tg_status tg_implicit_smoothed(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
                                double speed, tg_arena *arena, tg_implicit *out, tg_error *error);
+
+/* A row that has no part in the motion: its z is zero from now on. */
+void tg_implicit_leave_out(tg_implicit *f, int row);
 
 /* dL (rows x columns, leading dimension ldl) for columns w and, where J changes, n (rows x columns, ldw; NULL: zero). Takes
  * scratch for unknowns + 2 rows times columns numbers from the arena and gives it back. */

@@ -87,7 +87,7 @@ void tg_find_braces(tg_implicit *f, tg_solve_work *w)
     tg_phase *phase = (tg_phase *)w->active;
     uint64_t *group = (uint64_t *)w->best;
     f->braced = false;
-    if (f->form == TG_IMPLICIT_INDEPENDENT)
+    if (f->rank == f->held)
         return;
     for (int c = 0; c < w->cones.blocks; c++)
         phase[c] = w->state[c].phase;

@@ -5,20 +5,27 @@
 #include "contact/implicit.h"
 #include "contact/solver.h"
 
-#define TG_AT_SWITCH 1e-7    /* margins below: one-sided */
-#define TG_NO_SLIP 1e-7      /* m/s */
-#define TG_DEPENDENT 1e-10   /* a pivot below this share of its row's own size: the row depends on others */
-#define TG_WORST_PIVOT 1e-13 /* of the largest: the equations do not determine the derivative */
-#define TG_SOFT 1e-6         /* slope of responses, or share of the diagonal, when they do not */
+#define TG_AT_SWITCH 1e-7  /* margins below: one-sided */
+#define TG_NO_SLIP 1e-7    /* m/s */
+#define TG_GOOD_PIVOT 1e-6 /* of the largest, or of its row's own size: elimination is accurate */
+#define TG_WORST_PIVOT                                                                                                 \
+    1e-9             /* of the largest, in orthogonal bases: below, the equations do not determine the derivative */
+#define TG_SOFT 1e-4 /* where they do not: pivots below count as zero; slope of responses outside of their cones */
 
 /* ---- implicit_independent.c ---- */
 
-/* Lists held rows and sliding contacts by the modes and factors the equations, taking held rows for independent; false when a pivot is not
- * above the share `worst`. shift: share of its size that is added to every diagonal entry. */
-bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode, double worst, double shift);
+/* Lists held rows and sliding contacts by the modes and factors the equations, taking held rows for independent; false when they are not, or
+ * nearly not. */
+bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode);
+
+/* What counts as good: at a change of mode nothing is taken that is hardly determined. */
+static inline double tg_good_pivot(const tg_implicit *f)
+{
+    return f->margin < TG_AT_SWITCH ? TG_SOFT : TG_GOOD_PIVOT;
+}
 
 /* Whether the pivots of an LU in f->A exceed a share of the largest; notes their ratio. */
-bool tg_pivots_exceed(tg_implicit *f, double worst);
+bool tg_pivots_exceed(tg_implicit *f, double share);
 
 /* dL from X = B w (tg_implicit_equations), which is destroyed */
 void tg_independent_forward(const tg_implicit *f, int columns, double *X, double *dL, int ldl);
@@ -33,8 +40,9 @@ bool tg_redundant_take(tg_implicit *f, int rows, tg_arena *arena);
 bool tg_redundant_take_kept(tg_implicit *f, int rows, tg_arena *arena);
 
 /* Finds the rank of held rows and factors the equations in the form that fits. False when the arena is too small; *regular: whether
- * they determine the derivative. */
-bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, tg_implicit_use use, tg_arena *arena, bool *regular);
+ * they determine the derivative. selected: whether a rule has selected the impulses; if not, that of redundant rows that slide is a choice. */
+bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, bool selected, tg_implicit_use use, tg_arena *arena,
+                        bool *regular);
 
 /* X (rank x columns) <- (Q G_RR Q^T)^-1 X */
 void tg_held_inverse(const tg_implicit *f, int columns, double *X, int ldx);
@@ -51,6 +59,21 @@ void tg_held_transpose(const tg_implicit *f, const double *Lbar, double *z);
 void tg_redundant_forward(const tg_implicit *f, int columns, const double *n, int ldn, double *X, double *turned,
                           double *moved, double *dL, int ldl);
 void tg_redundant_transpose(const tg_implicit *f, const double *Lbar, double *z, double *turn);
+
+/* ---- implicit_orthogonal.c ---- */
+
+/* f->A = B G C^T + diag(extra); CG: scratch of unknowns x rows */
+void tg_implicit_matrix(tg_implicit *f, const double *extra, double *CG);
+
+/* The first rows of M (rows x n) become orthonormal; returns the smallest share of a row's length that is not in those before. part: rows numbers. */
+double tg_orthonormal_rows(int rows, int n, double *M, double *part);
+
+/* The last of it: f->A = Q R with column exchanges, R in the place of A, Q^T B in that of B. */
+bool tg_orthogonal_triangle(tg_implicit *f, double worst, int *order, double *space);
+
+/* Factors the equations (f->B, f->C and the diagonal, the first f->rank of them held) in orthogonal bases, in the form of redundant rows. Pivots below the share
+ * `worst` of the largest are left out; returns whether there were none. extra: unknowns, is f->work and changes; order: unknowns, space: unknowns x rows. */
+bool tg_orthogonal_factor(tg_implicit *f, double worst, double *extra, int *order, double *space);
 
 /* ---- implicit_braces.c ---- */
 

@@ -13,10 +13,13 @@ static double diagonal(const tg_island *island, int row)
 
 /* ---- unknowns ---- */
 
-static void hold(tg_implicit *f, int row)
+/* size: of its pivot, if it depends on no other row */
+static void hold(tg_implicit *f, int row, double size)
 {
-    if (diagonal(f->island, row) > 0)
-        f->row[f->held++] = row;
+    if (!(diagonal(f->island, row) > 0))
+        return;
+    f->work[f->held] = size;
+    f->row[f->held++] = row;
 }
 
 /* direction of the friction impulse and softness across it, from the Alart-Curnier point */
@@ -83,12 +86,12 @@ static void list_contact(tg_implicit *f, int b, const tg_block_mode *mode)
     if (mode->mode == TG_MODE_BREAKING || !(diagonal(f->island, block->row) > 0))
         return;
     f->slides[b] = block->kind == TG_BLOCK_CONTACT && contact_slides(f, block, mode);
-    hold(f, block->row);
+    hold(f, block->row, diagonal(f->island, block->row));
     if (f->slides[b])
         add_slider(f, block, f->held - 1);
     for (int i = 1; i < block->rows && !f->slides[b]; i++)
         if (block->mu[i - 1] > 0)
-            hold(f, block->row + i);
+            hold(f, block->row + i, diagonal(f->island, block->row + i));
 }
 
 static void list_unknowns(tg_implicit *f, const tg_block_mode *mode)
@@ -102,7 +105,7 @@ static void list_unknowns(tg_implicit *f, const tg_block_mode *mode)
             list_contact(f, b, &mode[b]);
         else if (block->kind == TG_BLOCK_EQUALITY || !f->slides[b])
             for (int i = 0; i < block->rows; i++)
-                hold(f, block->row + i);
+                hold(f, block->row + i, tg_row_size(f->island, block, i));
     }
     f->unknowns = f->rank = f->held;
     for (int i = 0; i < f->sliders; i++)
@@ -151,32 +154,33 @@ static void across_equations(const tg_implicit *f, const tg_slider *s)
         f->A[(size_t)j * (size_t)(q + 1)] += s->softness;
 }
 
-static bool factor_held(tg_implicit *f, double worst, double shift)
+/* Rows may depend on several others a little each: small shares that pivots have of their rows' sizes multiply. */
+static bool factor_held(tg_implicit *f)
 {
+    const double small = 0.1;
     int q = f->unknowns;
-    double largest = 0, smallest = INFINITY;
+    double largest = 0, smallest = INFINITY, left = 1;
     for (int k = 0; k < q; k++)
     {
         const double *G = f->island->G + (size_t)f->row[k] * (size_t)f->island->ldg;
         for (int l = 0; l <= k; l++)
             f->A[(size_t)k * (size_t)q + (size_t)l] = G[f->row[l]];
-        f->A[(size_t)k * (size_t)(q + 1)] *= 1 + shift;
     }
     if (tg_chol(q, f->A, q) >= 0)
         return false;
     for (int k = 0; k < q; k++)
     {
-        double root = f->A[(size_t)k * (size_t)(q + 1)], size = root * root;
-        if (!(size > worst * diagonal(f->island, f->row[k])))
-            return false;
-        largest = tg_larger(size, largest);
-        smallest = tg_smaller(size, smallest);
+        double root = f->A[(size_t)k * (size_t)(q + 1)], pivot = root * root;
+        if (pivot < small * f->work[k])
+            left *= pivot / f->work[k];
+        largest = tg_larger(pivot, largest);
+        smallest = tg_smaller(pivot, smallest);
     }
     f->condition = q > 0 ? largest / smallest : 1;
-    return true;
+    return left > tg_good_pivot(f);
 }
 
-bool tg_pivots_exceed(tg_implicit *f, double worst)
+bool tg_pivots_exceed(tg_implicit *f, double share)
 {
     int q = f->unknowns;
     double largest = 0, smallest = INFINITY;
@@ -187,29 +191,27 @@ bool tg_pivots_exceed(tg_implicit *f, double worst)
         smallest = tg_smaller(size, smallest);
     }
     f->condition = q > 0 ? largest / smallest : 1;
-    return smallest > worst * largest;
+    return smallest > share * largest;
 }
 
-static bool factor_sliding(tg_implicit *f, double worst, double shift)
+static bool factor_sliding(tg_implicit *f)
 {
     int q = f->unknowns;
     for (int k = 0; k < f->held; k++)
         answers(f, f->row[k], f->A + (size_t)k * (size_t)q);
     for (int i = 0; i < f->sliders; i++)
         across_equations(f, &f->slider[i]);
-    for (int k = 0; k < q; k++)
-        f->A[(size_t)k * (size_t)(q + 1)] *= 1 + shift;
-    return tg_lu(q, f->A, q, f->pivot) < 0 && tg_pivots_exceed(f, worst);
+    return tg_lu(q, f->A, q, f->pivot) < 0 && tg_pivots_exceed(f, tg_good_pivot(f));
 }
 
-bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode, double worst, double shift)
+bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode)
 {
     f->form = TG_IMPLICIT_INDEPENDENT;
     f->turns = false;
     memset(f->spread, 0, (size_t)f->island->rows * sizeof *f->spread);
     list_unknowns(f, mode);
     f->symmetric = f->sliders == 0;
-    return f->symmetric ? factor_held(f, worst, shift) : factor_sliding(f, worst, shift);
+    return f->symmetric ? factor_held(f) : factor_sliding(f);
 }
 
 /* ---- answers ---- */

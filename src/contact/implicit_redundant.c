@@ -119,21 +119,46 @@ static void impulses_of(const builder *p, const double *dx, double *out)
     }
 }
 
+/* equation and unknown k, empty */
+static void clear_equation(builder *p, int k, double **B, double **C)
+{
+    *B = p->f->B + (size_t)k * (size_t)p->n;
+    *C = p->f->C + (size_t)k * (size_t)p->n;
+    memset(*B, 0, (size_t)p->n * sizeof **B);
+    memset(*C, 0, (size_t)p->n * sizeof **C);
+    p->extra[k] = 0;
+}
+
 static void held_equations(builder *p)
 {
     const tg_held *held = &p->w->held;
     tg_implicit *f = p->f;
+    double *B, *C;
     for (int k = 0; k < held->rank; k++)
     {
-        double *B = f->B + (size_t)k * (size_t)p->n, *C = f->C + (size_t)k * (size_t)p->n;
-        memset(B, 0, (size_t)p->n * sizeof *B);
-        memset(C, 0, (size_t)p->n * sizeof *C);
-        p->extra[k] = 0;
+        clear_equation(p, k, &B, &C);
         for (int i = 0; i < held->count; i++)
             B[f->row[i]] = f->range[(size_t)k * (size_t)held->count + (size_t)i];
         impulses_of(p, p->E + (size_t)k * (size_t)p->w->cones.ld, C);
     }
     f->unknowns = held->rank;
+}
+
+/* the same where no row is redundant */
+static void independent_equations(builder *p)
+{
+    const tg_held *held = &p->w->held;
+    double *B, *C, *unit = p->E;
+    memset(unit, 0, (size_t)held->count * sizeof *unit);
+    for (int k = 0; k < held->count; k++)
+    {
+        clear_equation(p, k, &B, &C);
+        B[p->f->row[k]] = 1;
+        unit[k] = 1 / p->w->cones.scale[held->row[k]];
+        impulses_of(p, unit, C);
+        unit[k] = 0;
+    }
+    p->f->unknowns = held->count;
 }
 
 /* t_j of one sliding contact */
@@ -147,9 +172,8 @@ static void across_equations(builder *p, const tg_cone *cone, const tg_cone_stat
     for (int j = 1; j < m; j++)
     {
         int k = p->f->unknowns++;
-        double *B = p->f->B + (size_t)k * (size_t)p->n, *C = p->f->C + (size_t)k * (size_t)p->n;
-        memset(B, 0, (size_t)p->n * sizeof *B);
-        memset(C, 0, (size_t)p->n * sizeof *C);
+        double *B, *C;
+        clear_equation(p, k, &B, &C);
         for (int i = 0; i < m; i++)
         {
             C[source[i]] = scale[i] * R[m * i + j];
@@ -159,44 +183,49 @@ static void across_equations(builder *p, const tg_cone *cone, const tg_cone_stat
     }
 }
 
-/* A = B G C^T + diagonal, factored; false when it is singular */
+/* by elimination; false when it is singular, or nearly */
 static bool factor(builder *p)
 {
     tg_implicit *f = p->f;
-    int q = f->unknowns, n = p->n;
-    double *CG = p->w->range;
-    tg_gemm_nn(q, n, n, f->C, n, f->island->G, f->island->ldg, TG_GEMM_SET, CG, n);
-    tg_gemm_nt(q, q, n, f->B, n, CG, n, TG_GEMM_SET, f->A, q);
-    for (int k = 0; k < q; k++)
-        f->A[(size_t)k * (size_t)(q + 1)] += p->extra[k];
+    int q = f->unknowns;
+    tg_implicit_matrix(f, p->extra, p->w->range);
     f->condition = 1;
-    if (tg_lu(q, f->A, q, f->pivot) >= 0)
-        return false;
-    return tg_pivots_exceed(f, TG_WORST_PIVOT);
+    return tg_lu(q, f->A, q, f->pivot) < 0 && tg_pivots_exceed(f, tg_good_pivot(f));
 }
 
+/* whether a response is outside of its cone */
 static bool equations(builder *p, double slope)
 {
-    tg_limit_derivative(p->w, slope, p->d, p->E, p->K);
-    held_equations(p);
-    for (int b = 0; b < p->w->cones.blocks; b++)
-        if (p->w->state[b].phase == TG_PHASE_SLIDE && p->w->cones.block[b].dim > 1)
-            across_equations(p, &p->w->cones.block[b], &p->w->state[b]);
-    return factor(p);
+    tg_solve_work *w = p->w;
+    bool redundant = w->held.rank < w->held.count;
+    bool outside = redundant && tg_limit_derivative(w, slope, p->d, p->E, p->K);
+    if (redundant)
+        held_equations(p);
+    else
+        independent_equations(p);
+    for (int b = 0; b < w->cones.blocks; b++)
+        if (w->state[b].phase == TG_PHASE_SLIDE && w->cones.block[b].dim > 1)
+            across_equations(p, &w->cones.block[b], &w->state[b]);
+    return outside;
 }
 
-/* rows of the island, Q, what follows from a change of z, and y with G_RR y = z: y = Q^T (C^T L^-2 C)^-1 d */
-static void redundant(builder *p)
+/* rows of the island, Q */
+static void list_held(builder *p)
 {
     const tg_held *held = &p->w->held;
     const tg_cones *cones = &p->w->cones;
     tg_implicit *f = p->f;
-    for (int k = 0; k < held->rank; k++)
+    f->held = held->count;
+    f->rank = held->rank;
+    for (int i = 0; i < f->held; i++)
+        f->row[i] = cones->source[held->row[i]];
+    for (int k = 0; k < held->rank && held->rank < held->count; k++)
         for (int i = 0; i < held->count; i++)
             f->range[(size_t)k * (size_t)held->count + (size_t)i] =
                 held->range[(size_t)k * (size_t)cones->ld + (size_t)i] * cones->scale[held->row[i]];
 }
 
+/* what follows from a change of z, and y with G_RR y = z: y = Q^T (C^T L^-2 C)^-1 d */
 static void turn_and_spread(builder *p)
 {
     const tg_held *held = &p->w->held;
@@ -232,7 +261,9 @@ static void build_held(builder *p)
     const tg_held *held = &p->w->held;
     tg_implicit *f = p->f;
     double largest = 0, smallest = INFINITY;
+    list_held(p);
     f->form = TG_IMPLICIT_HELD;
+    f->turns = false;
     f->unknowns = held->rank;
     for (int k = 0; k < held->rank; k++)
     {
@@ -247,31 +278,69 @@ static void build_held(builder *p)
     memset(f->spread, 0, (size_t)p->n * sizeof *f->spread);
 }
 
+/* By elimination. A contact on its cone may leave impulses hardly any freedom: that is not for the unknowns to make up for. */
 static bool build_redundant(builder *p)
 {
     tg_implicit *f = p->f;
+    list_held(p);
     f->form = TG_IMPLICIT_REDUNDANT;
     f->turns = true;
-    bool regular = equations(p, 0);
-    if (!regular)
-    {
-        tg_cones_gather(&p->w->cones, f->L, p->w->x);
-        equations(p, TG_SOFT);
-    }
+    if (equations(p, 0) && !(tg_orthonormal_rows(f->rank, p->n, f->C, f->work + 2 * p->n) > tg_good_pivot(f)))
+        return false;
+    if (!factor(p))
+        return false;
     turn_and_spread(p);
-    return regular;
+    return true;
 }
 
-/* not regular: made so by a little compliance */
-static bool build_independent(tg_implicit *f, const tg_block_mode *mode)
+/* any rows, where elimination is not accurate */
+static bool build_orthogonal(builder *p, double slope, double worst)
 {
-    bool regular = tg_independent_build(f, mode, TG_WORST_PIVOT, 0);
-    if (!regular)
-        tg_independent_build(f, mode, 0, TG_SOFT);
-    return regular;
+    tg_implicit *f = p->f;
+    list_held(p);
+    f->form = TG_IMPLICIT_REDUNDANT;
+    f->turns = f->rank < f->held;
+    tg_cones_gather(&p->w->cones, f->L, p->w->x);
+    equations(p, slope);
+    bool determined = tg_orthogonal_factor(f, worst, p->extra, p->w->active, p->w->range);
+    if (f->turns)
+        turn_and_spread(p);
+    else
+        memset(f->spread, 0, (size_t)p->n * sizeof *f->spread);
+    return determined;
 }
 
-static bool build(builder *p, const tg_block_mode *mode, tg_implicit_use use)
+/* v+ alone is wanted, and does not depend on which impulses hold */
+static bool holds_alone(const tg_solve_work *w, tg_implicit_use use)
+{
+    return w->held.rank < w->held.count && use == TG_IMPLICIT_MOTION && !anything_slides(w);
+}
+
+static bool build_form(builder *p, const tg_block_mode *mode, tg_implicit_use use, double worst)
+{
+    tg_solve_work *w = p->w;
+    if (holds_alone(w, use))
+    {
+        build_held(p);
+        return tg_held_smallest_pivot(w) > worst;
+    }
+    bool independent = w->held.rank == w->held.count;
+    return (independent ? tg_independent_build(p->f, mode) : build_redundant(p)) || build_orthogonal(p, 0, worst);
+}
+
+/* The equations do not determine the derivative: what they hardly say is left out. */
+static void build_regularised(builder *p, tg_implicit_use use)
+{
+    tg_held_build_to(p->w, TG_SOFT);
+    if (holds_alone(p->w, use))
+        build_held(p);
+    else
+        build_orthogonal(p, TG_SOFT, TG_SOFT);
+}
+
+/* Which impulses hold makes no difference to the motion, unless redundant rows slide: only then it matters that a rule has selected them. Where it has not, and at a
+ * change of mode, the derivative is a choice, and one that is hardly determined is none. */
+static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_implicit_use use)
 {
     tg_solve_work *w = p->w;
     tg_implicit *f = p->f;
@@ -280,20 +349,15 @@ static bool build(builder *p, const tg_block_mode *mode, tg_implicit_use use)
     set_phases(w, mode, f->slides);
     tg_held_build(w);
     f->conflict = w->held.inconsistency;
-    if (w->held.rank == w->held.count)
-        return build_independent(f, mode);
-    f->held = w->held.count;
-    f->rank = w->held.rank;
-    for (int i = 0; i < f->held; i++)
-        f->row[i] = w->cones.source[w->held.row[i]];
-    redundant(p);
-    if (use == TG_IMPLICIT_FORCES || anything_slides(w))
-        return build_redundant(p);
-    build_held(p);
-    return true;
+    bool determined = build_form(p, mode, use, f->margin < TG_AT_SWITCH ? TG_SOFT : TG_WORST_PIVOT);
+    bool chosen = selected || !f->turns;
+    if (!determined || (!chosen && f->condition > 1 / TG_SOFT))
+        build_regularised(p, use);
+    return determined && chosen;
 }
 
-bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, tg_implicit_use use, tg_arena *arena, bool *regular)
+bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, bool selected, tg_implicit_use use, tg_arena *arena,
+                        bool *regular)
 {
     scratch s = {.options = tg_solve_default()};
     s.w = (tg_solve_work){.island = f->island, .options = &s.options};
@@ -302,7 +366,7 @@ bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, tg_implicit_u
     if (!fits || !take_scratch(&s, f->island->rows, arena))
         return false;
     builder p = {.f = f, .w = &s.w, .d = s.d, .E = s.E, .K = s.K, .n = f->island->rows, .extra = f->work};
-    *regular = build(&p, mode, use);
+    *regular = build(&p, mode, selected, use);
     tg_find_braces(f, &s.w);
     tg_arena_release(arena, kept);
     return true;

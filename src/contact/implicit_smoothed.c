@@ -7,7 +7,7 @@
  * the derivative has no switches. Divided by x_N, with t = x_T / x_N and eta = -psi t,
  *     ds_N + (s_N / x_N) dx_N = 0
  *     (1 - t t^T) ds_T - 2 (psi / x_N) t dx_N + (psi / x_N) (1 + t t^T) dx_T = 0.
- * Dry friction: (bound + x) psi = (bound - x) z = k, s = psi - z. Equalities: ds = 0. */
+ * Dry friction: (bound + x) psi = (bound - x) z = k, s = psi - z. Equalities: ds = 0, of redundant ones some (implicit_orthogonal.c). */
 #include <math.h>
 #include <string.h>
 
@@ -18,8 +18,6 @@ enum
 {
     HALVINGS = 60
 };
-
-static const double little = 1e-9; /* of the diagonal of equalities, which may be redundant */
 
 /* psi with psi (x_N^2 - |x_T|^2) = k x_N, x_T = y_T / (1 / rho + psi / x_N): the left side grows with psi */
 static double find_psi(double x_n, double y_t, double rho, double k)
@@ -87,10 +85,7 @@ tg_smoothed_law tg_smoothed_law_of(const tg_cone *cone, const double *x, const d
     else if (cone->kind == TG_CONE_BOX)
         box_equations(cone, x[cone->row], s[cone->row], speed, &e);
     else
-    {
         e.s[0][0] = 1;
-        e.x[0][0] = little / cone->rho_n;
-    }
     return e;
 }
 
@@ -117,26 +112,51 @@ static void add_block(tg_implicit *f, const tg_cones *cones, int row, const tg_s
     }
 }
 
-static void build(tg_implicit *f, const tg_cones *cones, double speed, double *x, double *s)
+static void equations(tg_implicit *f, const tg_cones *cones, double speed, const double *x, const double *s)
 {
-    tg_cones_gather(cones, f->L, x);
-    for (int i = 0; i < cones->rows; i++)
-        s[i] = cones->scale[i] * f->sigma[cones->source[i]];
     for (int b = 0; b < cones->blocks; b++)
     {
         tg_smoothed_law e = tg_smoothed_law_of(&cones->block[b], x, s, speed);
         add_block(f, cones, cones->block[b].row, &e);
     }
-    int q = f->unknowns = cones->rows;
-    double largest = 0, smallest = INFINITY;
-    tg_lu(q, f->A, q, f->pivot);
+    f->unknowns = cones->rows;
+}
+
+/* unknowns for G_ii = 1, equations with coefficients up to 1 */
+static void equilibrate(tg_implicit *f, const tg_cones *cones)
+{
+    int q = f->unknowns, n = f->island->rows;
     for (int k = 0; k < q; k++)
     {
-        double size = fabs(f->A[(size_t)k * (size_t)(q + 1)]);
-        largest = tg_larger(size, largest);
-        smallest = tg_smaller(size, smallest);
+        double size = tg_larger(cones->G[(size_t)k * (size_t)(cones->ld + 1)], cones->least[k]), unit = 1 / sqrt(size);
+        f->C[(size_t)k * (size_t)n + (size_t)cones->source[k]] *= unit;
+        for (int i = 0; i < q; i++)
+            f->A[(size_t)i * (size_t)q + (size_t)k] *= unit;
     }
-    f->condition = q > 0 ? largest / smallest : 1;
+    for (int i = 0; i < q; i++)
+    {
+        double *A = f->A + (size_t)i * (size_t)q, *B = f->B + (size_t)i * (size_t)n, largest = 0;
+        for (int k = 0; k < q; k++)
+            largest = tg_larger(largest, fabs(A[k]));
+        for (int k = 0; k < q; k++)
+            A[k] /= largest;
+        for (int k = 0; k < n; k++)
+            B[k] /= largest;
+    }
+}
+
+/* Equalities may be redundant: by elimination where they are not. */
+static void build(tg_implicit *f, const tg_cones *cones, double speed, double *x, double *s, int *order, double *space)
+{
+    tg_cones_gather(cones, f->L, x);
+    for (int i = 0; i < cones->rows; i++)
+        s[i] = cones->scale[i] * f->sigma[cones->source[i]];
+    equations(f, cones, speed, x, s);
+    if (tg_lu(f->unknowns, f->A, f->unknowns, f->pivot) < 0 && tg_pivots_exceed(f, TG_GOOD_PIVOT))
+        return;
+    equations(f, cones, speed, x, s);
+    equilibrate(f, cones);
+    tg_orthogonal_triangle(f, TG_WORST_PIVOT, order, space);
 }
 
 bool tg_smoothed_build(tg_implicit *f, double speed, tg_arena *arena)
@@ -147,7 +167,9 @@ bool tg_smoothed_build(tg_implicit *f, double speed, tg_arena *arena)
     size_t kept = tg_arena_mark(arena);
     fits = fits && tg_cones_take(&cones, n, arena);
     double *x = TG_TAKE(arena, double, n, "implicit: scaled impulses"),
-           *s = TG_TAKE(arena, double, n, "and velocities");
+           *s = TG_TAKE(arena, double, n, "and velocities"),
+           *space = TG_TAKE(arena, double, (size_t)n *(size_t)n, "implicit: impulses of unknowns");
+    int *order = TG_TAKE(arena, int, n, "implicit: order of unknowns");
     if (!fits || arena->failed)
         return false;
     f->form = TG_IMPLICIT_REDUNDANT;
@@ -155,7 +177,7 @@ bool tg_smoothed_build(tg_implicit *f, double speed, tg_arena *arena)
     for (int b = 0; b < f->island->blocks; b++)
         f->slides[b] = f->island->block[b].kind == TG_BLOCK_CONTACT;
     tg_cones_build(&cones, f->island, NULL);
-    build(f, &cones, speed, x, s);
+    build(f, &cones, speed, x, s, order, space);
     tg_arena_release(arena, kept);
     return true;
 }

@@ -779,7 +779,7 @@ bool tg_limit_newton(tg_solve_work *w, tg_limit_way way, int steps, double aim)
     return false;
 }
 
-void tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, double *K)
+bool tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, double *K)
 {
     limit l = limit_of(w);
     size_t ld = (size_t)l.ld;
@@ -794,4 +794,5 @@ void tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, d
     for (int i = 0; i < l.count; i++)
         K[(size_t)i * (ld + 1)] = 1 / l.cones->scale[l.held->row[i]];
     respond_derivatives(&l, l.count, K);
+    return l.outside;
 }

@@ -304,7 +304,7 @@ static void constraint_derivatives(const forward *x, const tg_rows_island *islan
     const tg_rows *r = x->w->rows;
     const tg_constraint *c = &r->constraint[r->order[block]];
     x->d->slipping[block] = false;
-    if (r->mode[block].mode == TG_MODE_BREAKING)
+    if (r->mode[block].mode == TG_MODE_BREAKING && !x->d->open)
         return;
     switch (c->source)
     {

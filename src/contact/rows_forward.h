@@ -30,6 +30,7 @@ typedef struct tg_rows_forward
     double *friction;            /* nblock x 2 nv: d mu / d q, d v of contacts whose friction follows their slip */
     bool *slipping;              /* nblock: whether it does */
     int ld;                      /* at least rows + 4 */
+    bool open;                   /* those that break count, too: the law is smoothed */
     const tg_contact_settings *settings;
 } tg_rows_forward;
 

@@ -142,8 +142,16 @@ double tg_interior_from(tg_solve_work *w, const double *x, double aim);
 /* The rows held by the phases in w->state, the factor of their part of G, and its rank. */
 int tg_held_rank(tg_solve_work *w);
 
-/* the same, and what redundant rows need */
+/* the same, and what redundant rows need; rows whose pivot is below a share of their size count as redundant */
 void tg_held_build(tg_solve_work *w);
+void tg_held_build_to(tg_solve_work *w, double threshold);
+
+/* the smallest pivot of redundant rows, rows normalised */
+double tg_held_smallest_pivot(const tg_solve_work *w);
+
+/* q (n entries) minus its part along the first k rows of Q, which are orthonormal (twice: cancellation), then of unit length or zero;
+ * returns the length before. part: k entries. */
+double tg_orthogonalise(int n, int k, const double *Q, int ld, double *q, double *part);
 
 /* independent rows: X <- G_RR^-1 X (count x columns) */
 void tg_held_solve(const tg_cones *cones, const tg_held *held, int columns, double *X, int ldx);
@@ -168,8 +176,8 @@ bool tg_limit_newton(tg_solve_work *w, tg_limit_way way, int steps, double aim);
 
 /* Redundant rows at the solution w->x: d (rank) of its z = Q^T d, E = (dx / dd)^T (rank x count, leading dimension of the
  * cones), K = (dx / dz)^T (count x count, z not scaled). slope: of responses outside of their cones. w->x is replaced by the
- * response to z. */
-void tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, double *K);
+ * response to z. Returns whether one is outside of its cone. */
+bool tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, double *K);
 
 /* ---- selection.c ---- */
 

@@ -19,6 +19,50 @@ size_t tg_implicit_capacity(const tg_capacity *c)
     return tg_implicit_bytes(c->island_rows) + more;
 }
 
+/* Whether a unit of w of one row does nothing to v+: to rounding, against what the row's own impulse does. */
+static tg_status is_idle(const tg_model *m, tg_work *w, const tg_rows_island *island, const tg_implicit *f, int row,
+                         bool *idle)
+{
+    const double rounding = 1e-13;
+    tg_step_work *s = w->step;
+    tg_rows *r = w->rows;
+    size_t bytes = sizeof(double) * (size_t)r->nrow;
+    double *unit = s->row_gradient, *dL = unit + r->capacity.rows, *all = s->cotangent, *alone = all + m->nv;
+    memset(unit, 0, bytes);
+    memset(dL, 0, bytes);
+    unit[row] = 1;
+    TG_TRY(tg_implicit_forward(f, 1, unit, NULL, 1, &r->scratch, dL + island->row, 1, &w->error));
+    tg_rows_response(m, w, dL, all);
+    double own = dL[island->row + row], most = 0, left = 0;
+    memset(dL, 0, bytes);
+    dL[island->row + row] = own;
+    tg_rows_response(m, w, dL, alone);
+    for (int k = 0; k < m->nv; k++)
+    {
+        left = fmax(left, fabs(all[k]));
+        most = fmax(most, fabs(alone[k]));
+    }
+    *idle = own != 0 && left <= rounding * most;
+    return TG_OK;
+}
+
+/* A contact with compliance between bodies that rigid rows hold already has no part in the motion. z of its row is then zero, not what rounding leaves of it: gradients of
+ * compliance are L_N / dt^2 times z. */
+static tg_status find_idle(const tg_model *m, tg_work *w, const tg_rows_island *island, tg_implicit *f)
+{
+    const tg_rows *r = w->rows;
+    for (int b = island->block; b < island->block + island->blocks; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        bool idle = false;
+        if (c->source == TG_SOURCE_CONTACT && tg_law_compliance(w->params, &r->touch[c->index].law) > 0)
+            TG_TRY(is_idle(m, w, island, f, c->row - island->row, &idle));
+        if (idle)
+            tg_implicit_leave_out(f, c->row - island->row);
+    }
+    return TG_OK;
+}
+
 static tg_status factor_islands(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
@@ -41,9 +85,13 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
                                         r->mode + island->block, s->options.smooth_speed, &arena, &s->implicit[i],
                                         &w->error));
         else
+        {
             TG_TRY(tg_implicit_factor(&s->problem[i], r->L + island->row, r->sigma + island->row,
                                       r->mode + island->block, island->result.selection, s->use, &arena,
                                       &s->implicit[i], &w->error));
+            if (s->use == TG_IMPLICIT_MOTION)
+                TG_TRY(find_idle(m, w, island, &s->implicit[i]));
+        }
     }
     return TG_OK;
 }

@@ -64,6 +64,7 @@ static void constraint_forces(tg_forward *f)
                          .friction = f->friction,
                          .slipping = f->slipping,
                          .ld = f->ldr,
+                         .open = tg_smooth_speed(f->s) > 0,
                          .settings = &f->s->settings};
     f->starts = rows_start(f->w->rows);
     tg_clear(f->sigma_q, m->nv, f->ldr);
