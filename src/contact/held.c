@@ -17,6 +17,7 @@
 
 static const double rank_threshold = 1e-10; /* of the largest pivot, rows normalised */
 static const double pivot_slack = 0.25;     /* a pivot this close to the largest stays where it is */
+static const double rounding = 1e-14;       /* of the largest |g| */
 
 static void add_held_rows(tg_held *held, int row, int count)
 {
@@ -149,6 +150,7 @@ int tg_held_rank(tg_solve_work *w)
 {
     list_held(w);
     w->held.inconsistency = 0;
+    w->held.consistent = true;
     w->held.rank = pivoted_cholesky(&w->cones, &w->held, w->rhs);
     for (int i = 0; i < w->cones.rows; i++)
         w->held.at[i] = -1;
@@ -232,6 +234,21 @@ static double inconsistency(const tg_cones *cones, const tg_held *held, double *
     return sqrt(v4_dot_of(n, g, g));
 }
 
+/* Dry friction holds at zero velocity, exactly: where it contradicts others by more than rounding, something gives way. */
+static bool agree(const tg_solve_work *w)
+{
+    const tg_held *held = &w->held;
+    double most = tg_larger(w->options->inner, rounding * w->cones.velocity);
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        const tg_cone *cone = &w->cones.block[b];
+        int at = held->at[cone->row];
+        if (cone->kind == TG_CONE_BOX && at >= 0 && fabs(held->gap[at]) > most)
+            return false;
+    }
+    return held->inconsistency < TG_CONSISTENT;
+}
+
 /* range: Q -> Q S^-1, so that x_R = range^T d and Q sigma_R = range s_R */
 static void scale_range(const tg_cones *cones, tg_held *held)
 {
@@ -259,6 +276,7 @@ void tg_held_build(tg_solve_work *w)
     else
         gram_schmidt(cones, held);
     held->inconsistency = inconsistency(cones, held, held->part, held->gap);
+    held->consistent = agree(w);
     scale_range(cones, held);
 }
 

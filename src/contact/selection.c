@@ -137,9 +137,46 @@ static bool revise_phases(tg_solve_work *w)
             hold_if_still(w, cone, state, no_slip);
         if (state->phase == before.phase && !phase_holds(w, cone, state))
             tg_newton_classify_block(cone, w->x, w->s, state);
-        changed = changed || state->phase != before.phase;
+        bool turned =
+            cone->kind == TG_CONE_BOX && state->phase == TG_PHASE_SLIDE && state->direction[0] != before.direction[0];
+        changed = changed || state->phase != before.phase || turned;
     }
     return changed;
+}
+
+/* ---- what gives way ---- */
+
+/* How far an impulse can go along -Z Z^T g_R, which does nothing to the bodies, until its block is at its bound, or open. */
+static double way_to_bound(const tg_solve_work *w, const tg_cone *cone)
+{
+    int at = w->held.at[cone->row];
+    double x = w->x[cone->row], along = at < 0 ? 0 : -w->held.gap[at];
+    if (along == 0 || cone->kind == TG_CONE_FREE || (cone->kind == TG_CONE_UNIT && along > 0))
+        return INFINITY;
+    double bound = cone->kind == TG_CONE_UNIT ? 0 : copysign(cone->bound, along);
+    return tg_larger((bound - x) / along, 0);
+}
+
+/* Held rows that contradict each other a little, dry friction among them: with compliance eps their impulses would grow along -Z Z^T g_R / eps, until the
+ * first friction gives way, or the first contact opens. False when nothing does. */
+static bool give_way(tg_solve_work *w)
+{
+    int first = -1;
+    double least = INFINITY;
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        double here = way_to_bound(w, &w->cones.block[b]);
+        first = here < least ? b : first;
+        least = tg_smaller(here, least);
+    }
+    if (first < 0)
+        return false;
+    const tg_cone *cone = &w->cones.block[first];
+    tg_cone_state *state = &w->state[first];
+    state->phase = cone->kind == TG_CONE_BOX ? TG_PHASE_SLIDE : TG_PHASE_BREAK;
+    state->opened = state->phase == TG_PHASE_BREAK;
+    state->direction[0] = w->held.gap[w->held.at[cone->row]] < 0 ? 1 : -1;
+    return true;
 }
 
 /* ---- the rule ---- */
@@ -157,7 +194,8 @@ static double aim(const tg_solve_work *w)
  * false when they do not settle. */
 static bool settle(tg_solve_work *w, tg_limit_way way, int rounds, int limit_steps, bool changed)
 {
-    for (int k = 0; k < rounds; k++)
+    int yields = 0;
+    for (int k = 0; k < rounds + yields; k++)
     {
         if (changed)
             tg_held_build(w);
@@ -165,7 +203,14 @@ static bool settle(tg_solve_work *w, tg_limit_way way, int rounds, int limit_ste
         bool solved = tg_limit_newton(w, way, unique ? UNIQUE_STEPS : limit_steps, aim(w));
         changed = revise_phases(w);
         if (solved && !changed)
-            return true;
+        {
+            bool yields_now = !w->held.consistent && yields < w->cones.blocks && give_way(w);
+            if (!yields_now)
+                return true;
+            yields++;
+            changed = true;
+            continue;
+        }
         if (!solved && !unique)
             return false;
     }
@@ -329,7 +374,7 @@ static bool settle_soft(tg_solve_work *w)
         bool solved = tg_limit_newton(w, TG_LIMIT_SOFT, NEAR_STEPS, aim(w));
         if (!solved)
             return false;
-        if (!revise_phases(w))
+        if (!revise_phases(w) && (w->held.consistent || !give_way(w)))
             return true;
     }
     return false;

@@ -37,6 +37,7 @@ typedef struct tg_held
     double *part;         /* scratch of a vector */
     double *gap;          /* redundant: Z Z^T g_R, how held rows contradict each other (m/s) */
     double inconsistency; /* its norm */
+    bool consistent;      /* they do not; dry friction: up to rounding */
 } tg_held;
 
 /* a sliding contact in the equations of limit.c */
@@ -121,8 +122,9 @@ void tg_newton_direction(const tg_cone *cone, const double *x, const double *s, 
 /* Largest violation of the Alart-Curnier equations at (x, s), in m/s. */
 double tg_newton_residual(const tg_cones *cones, const double *x, const double *s);
 
-/* How much block b of w violates the equations of its phase at w->x, w->s, in m/s. */
-double tg_newton_block_violation(const tg_solve_work *w, int b);
+/* How much the tangents of a sliding block violate x_T = x_N e, in m/s; x is that of the whole problem. */
+double tg_newton_slide_violation(const tg_cones *cones, const tg_cone *cone, const tg_cone_state *state,
+                                 const double *x);
 
 /* One Newton step with the phases in w->state: w->x and w->s are replaced. proximal: every block gets the compliance
  * proximal / rho, centred at the current x. Returns the largest violation of the equations after the step (m/s, phases
@@ -173,7 +175,7 @@ void tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, d
 
 /* ---- selection.c ---- */
 
-/* below this inconsistency held rows agree up to rounding (m/s) */
+/* below this inconsistency held rows agree (m/s): a patch that turns by h is off its plane by h^2 */
 #define TG_CONSISTENT 1e-9
 
 /* How good x is (m/s); w->s = Gs x + gs. Below the tolerance: so well hold the Alart-Curnier equations, and the certificate too. The equations say
