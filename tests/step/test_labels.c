@@ -232,28 +232,73 @@ static void test_push_that_was_dropped(void **state)
 
 /* ---- patches ---- */
 
+/* a box on a plane, after three steps */
+static sim *open_box(int condim)
+{
+    sim *s = sim_open(
+        text("<mujoco><option timestep='0.002'/><worldbody>"
+             "<geom type='plane' size='5 5 0.1' condim='%d' friction='0.7 0.02 0.003'/>"
+             "<body pos='0 0 0.05'><freejoint/><geom type='box' size='0.1 0.15 0.05' mass='1' condim='%d'/></body>"
+             "</worldbody></mujoco>",
+             condim, condim));
+    sim_run(s, 3);
+    return s;
+}
+
 /* A box that is turned about its normal: its points share the torque as the selection rule says, more about their normals than their cones allow, so all of them are
  * on their cones; along their tangents they would hold it easily. It sticks, strictly. */
 static void test_patch_with_friction_about_normals(void **state)
 {
     (void)state;
-    for (int condim = 4; condim <= 6; condim += 2)
-        for (int k = 0; k < 4; k++)
-        {
-            sim *s = sim_open(text(
-                "<mujoco><option timestep='0.002'/><worldbody>"
-                "<geom type='plane' size='5 5 0.1' condim='%d' friction='0.7 0.02 0.003'/>"
-                "<body pos='0 0 0.05'><freejoint/><geom type='box' size='0.1 0.15 0.05' mass='1' condim='%d'/></body>"
-                "</worldbody></mujoco>",
-                condim, condim));
-            sim_run(s, 3);
-            s->tau[5] = 0.1 * k;
-            s->tau[0] = 0.3 * k;
-            outcome o = differentiate(s, "body.*.mass");
+    for (int k = 0; k < 4; k++)
+    {
+        sim *s = open_box(4);
+        s->tau[5] = 0.1 * k;
+        s->tau[0] = 0.3 * k;
+        outcome o = differentiate(s, "body.*.mass");
+        check_exact(&o);
+        check_below("speed", norm(6, s->v), 1e-6);
+        sim_close(s);
+    }
+}
+
+/* Friction against rolling holds against the normals of a patch: when the box is tilted by a hair it falls back, and rolls, to either side. */
+static void test_patch_with_friction_against_rolling(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 4; k++)
+    {
+        sim *s = open_box(6);
+        s->tau[0] = 0.3 * k;
+        assert_int_equal(differentiate(s, NULL).label.kind, TG_LABEL_ONE_SIDED);
+        check_below("speed", norm(6, s->v), 1e-6);
+        sim_close(s);
+    }
+}
+
+/* A box that tips over its edge turns about the normal too when the edge is tilted: friction about the normals of the two points then slips, one way or the other. */
+static void test_edge_with_friction_about_normals(void **state)
+{
+    (void)state;
+    for (int condim = 3; condim <= 4; condim++)
+    {
+        sim *s = open_box(condim);
+        double angle = 0.4, height = 0.1 * sin(angle) + 0.05 * cos(angle);
+        s->q[2] = height;
+        s->q[3] = cos(angle / 2);
+        s->q[5] = sin(angle / 2);
+        s->v[4] = 0.3; /* about the edge, whose points stay where they are */
+        s->v[0] = 0.3 * height;
+        s->v[2] = 0.3 * (0.1 * cos(angle) - 0.05 * sin(angle));
+        sim_step(s);
+        outcome o = differentiate(s, "body.*.mass");
+        assert_true(fabs(s->v[4]) > 0.1);
+        if (condim == 3)
             check_exact(&o);
-            check_below("speed", norm(6, s->v), 1e-6);
-            sim_close(s);
-        }
+        else
+            assert_int_equal(o.label.kind, TG_LABEL_ONE_SIDED);
+        sim_close(s);
+    }
 }
 
 /* What is at the end of its friction as a whole has no impulses inside: the label says so. */
@@ -312,6 +357,8 @@ int main(void)
         cmocka_unit_test(test_nearly_planar_loop),
         cmocka_unit_test(test_push_that_was_dropped),
         cmocka_unit_test(test_patch_with_friction_about_normals),
+        cmocka_unit_test(test_patch_with_friction_against_rolling),
+        cmocka_unit_test(test_edge_with_friction_about_normals),
         cmocka_unit_test(test_patch_at_the_end_of_its_friction),
         cmocka_unit_test(test_brick_on_two_others),
         cmocka_unit_test(test_brick_on_another),
