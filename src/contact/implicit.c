@@ -48,13 +48,25 @@ size_t tg_implicit_bytes(int rows)
 
 /* ---- factors ---- */
 
+/* The smallest margin of a block. What is immaterial has none, unless it opens, however slowly: then it is not held with the others. */
+static double margin_of(const tg_implicit *f, const tg_block_mode *mode)
+{
+    double margin = INFINITY;
+    for (int b = 0; b < f->island->blocks; b++)
+    {
+        double speed = f->sigma[f->island->block[b].row];
+        bool opens = f->form == TG_IMPLICIT_INDEPENDENT && tg_independent_is_open(f, b, &mode[b]) && speed > TG_STILL;
+        margin = mode[b].margin < margin ? mode[b].margin : margin;
+        margin = opens && speed < margin ? speed : margin;
+    }
+    return margin;
+}
+
 /* Which impulses hold makes no difference to the motion, unless redundant rows slide: only then it matters that a rule has selected them. */
 static void label(tg_implicit *f, const tg_block_mode *mode, tg_selection selection, bool regular)
 {
     bool open = selection == TG_SELECT_UNSELECTED && f->form == TG_IMPLICIT_REDUNDANT;
-    f->margin = INFINITY;
-    for (int b = 0; b < f->island->blocks; b++)
-        f->margin = mode[b].margin < f->margin ? mode[b].margin : f->margin;
+    f->margin = margin_of(f, mode);
     bool at_change = f->margin < TG_AT_SWITCH || f->conflict >= contradicts;
     f->kind = !regular || open ? TG_GRADIENT_REGULARISED : at_change ? TG_GRADIENT_ONE_SIDED : TG_GRADIENT_EXACT;
 }

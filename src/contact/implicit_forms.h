@@ -7,6 +7,7 @@
 
 #define TG_AT_SWITCH 1e-7    /* margins below: one-sided */
 #define TG_NO_SLIP 1e-7      /* m/s */
+#define TG_STILL 1e-12       /* m/s: rounding */
 #define TG_DEPENDENT 1e-10   /* a pivot below this share of its row's own size: the row depends on others */
 #define TG_WORST_PIVOT 1e-13 /* of the largest: the equations do not determine the derivative */
 #define TG_SOFT 1e-6         /* slope of responses, or share of the diagonal, when they do not */
@@ -16,6 +17,9 @@
 /* Lists held rows and sliding contacts by the modes and factors the equations, taking held rows for independent; false when a pivot is not
  * above the share `worst`. shift: share of its size that is added to every diagonal entry. */
 bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode, double worst, double shift);
+
+/* Whether block b is a contact or a limit that carries nothing: it breaks, or is immaterial, in which case independent rows determine the motion without it. */
+bool tg_independent_is_open(const tg_implicit *f, int b, const tg_block_mode *mode);
 
 /* Whether the pivots of an LU in f->A exceed a share of the largest; notes their ratio. */
 bool tg_pivots_exceed(tg_implicit *f, double worst);

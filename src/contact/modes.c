@@ -5,7 +5,8 @@
  * no force: both are immaterial when the strictly held rows alone have the rank of all held rows, because then these
  * determine the motion. Where they do not, other impulses may: redundant rows can be held by many, and if some that do the same to the bodies are
  * strictly inside of all cones, then the motion is that of rows which stick, whichever impulses were selected (a box whose friction about its normals is used up
- * before that along its tangents). Otherwise such a block is at a change of mode: sticking, with margin zero. */
+ * before that along its tangents). Otherwise such a block is at a change of mode: breaking where it carries nothing and opens a little, or sticking, with
+ * margin zero. */
 #include <math.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 
 static const double no_slip = 1e-7;  /* m/s */
 static const double no_force = 1e-9; /* m/s: G_NN L_N */
+static const double opening = 1e-12; /* m/s: what is not rounding */
 static const double on_cone = 1e-7;  /* of x_N */
 static const double inner = 0.9;     /* impulses inside are looked for in cones so much narrower */
 static const double empty = 1e-6;    /* of the largest x_N: nothing that others could not bear */
@@ -69,6 +71,13 @@ static tg_block_mode contact_mode(const tg_block *block, const double *L, const 
     if (inside >= on_cone)
         return settled(TG_MODE_STICKING, tg_smaller(inside, force));
     return slip >= no_slip ? settled(TG_MODE_SLIDING, tg_smaller(slip, force)) : undecided();
+}
+
+/* carries nothing and opens, however slowly */
+static bool opens(const tg_block *block, double L, double sigma)
+{
+    bool unilateral = block->kind == TG_BLOCK_CONTACT || block->kind == TG_BLOCK_LIMIT;
+    return unilateral && L <= 0 && sigma > opening;
 }
 
 /* What slips is at its bound, also where rounding says that it is inside by a little. What is at its bound and does not slip stays there as the bound moves:
@@ -307,6 +316,9 @@ tg_status tg_island_modes(const tg_island *island, const double *L, const double
     tg_arena_release(scratch, mark);
     for (int b = 0; b < island->blocks; b++)
     {
+        const tg_block *block = &island->block[b];
+        if (mode[b].immaterial && !determined && opens(block, L[block->row], sigma[block->row]))
+            mode[b] = settled(TG_MODE_BREAKING, sigma[block->row]);
         mode[b].immaterial = mode[b].immaterial && determined;
         mode[b].margin = mode[b].immaterial ? INFINITY : mode[b].margin;
     }

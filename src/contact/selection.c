@@ -517,7 +517,7 @@ void tg_solve_polish(tg_solve_work *w)
     tg_cones_velocity(&w->cones, w->x, w->s);
     suggest_phases(w, no_slip);
     if (find_phases(w))
-        keep(w, TG_SELECT_UNSELECTED);
+        keep(w, w->held.rank == w->held.count ? TG_SELECT_UNIQUE : TG_SELECT_UNSELECTED);
 }
 
 /* from a solution to the one of the rule */

@@ -195,7 +195,8 @@ bool tg_solve_warm(tg_solve_work *w);
  * rule, or near them. */
 bool tg_solve_compliant(tg_solve_work *w);
 
-/* What no rule could select, as exactly as rounding lets it be: the solution next to w->kept with the same phases, or nearly the same. */
+/* What no rule could select, as exactly as rounding lets it be: the solution next to w->kept with the same phases, or nearly the same. Where its held rows are
+ * independent there is nothing to select. */
 void tg_solve_polish(tg_solve_work *w);
 
 /* the impulses to start from, into w->L */
