@@ -348,6 +348,29 @@ static void test_brick_on_another(void **state)
     sim_close(s);
 }
 
+/* ---- features ---- */
+
+/* Two capsules that are pushed apart, up or down; where their axes cross it is either. */
+static void test_capsules_that_cross(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++)
+    {
+        sim *s = sim_open(text("<mujoco><option timestep='0.002'/><worldbody>"
+                               "<geom type='capsule' size='0.05' fromto='-0.5 0 0 0.5 0 0'/>"
+                               "<body pos='0.1 0.05 %g'><joint name='lift' type='slide' axis='0 0 1'/><joint "
+                               "axis='1 0.2 0.3'/><geom type='capsule' size='0.05' fromto='0 -0.5 0 0 0.5 0'/></body>"
+                               "</worldbody></mujoco>",
+                               0.03 * k));
+        outcome o = differentiate(s, "geom.*.size");
+        if (k == 0)
+            assert_int_equal(o.label.kind, TG_LABEL_ONE_SIDED);
+        else
+            check_exact(&o);
+        sim_close(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_patch_at_the_end_of_its_friction),
         cmocka_unit_test(test_brick_on_two_others),
         cmocka_unit_test(test_brick_on_another),
+        cmocka_unit_test(test_capsules_that_cross),
     };
     return cmocka_run_group_tests_name("labels", tests, NULL, NULL);
 }
