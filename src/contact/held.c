@@ -150,7 +150,7 @@ int tg_held_rank(tg_solve_work *w)
 {
     list_held(w);
     w->held.inconsistency = 0;
-    w->held.consistent = true;
+    w->held.yields = false;
     w->held.rank = pivoted_cholesky(&w->cones, &w->held, w->rhs);
     for (int i = 0; i < w->cones.rows; i++)
         w->held.at[i] = -1;
@@ -234,19 +234,22 @@ static double inconsistency(const tg_cones *cones, const tg_held *held, double *
     return sqrt(v4_dot_of(n, g, g));
 }
 
-/* Dry friction holds at zero velocity, exactly: where it contradicts others by more than rounding, something gives way. */
-static bool agree(const tg_solve_work *w)
+double tg_held_rounding(const tg_solve_work *w)
 {
-    const tg_held *held = &w->held;
-    double most = tg_larger(w->options->inner, rounding * w->cones.velocity);
+    return tg_larger(w->options->inner, rounding * w->cones.velocity);
+}
+
+/* Dry friction holds at zero velocity, exactly: where it contradicts others something gives way. */
+static bool friction_contradicts(const tg_solve_work *w)
+{
     for (int b = 0; b < w->cones.blocks; b++)
     {
         const tg_cone *cone = &w->cones.block[b];
-        int at = held->at[cone->row];
-        if (cone->kind == TG_CONE_BOX && at >= 0 && fabs(held->gap[at]) > most)
-            return false;
+        int at = w->held.at[cone->row];
+        if (cone->kind == TG_CONE_BOX && at >= 0 && fabs(w->held.gap[at]) > tg_held_rounding(w))
+            return true;
     }
-    return held->inconsistency < TG_CONSISTENT;
+    return false;
 }
 
 /* range: Q -> Q S^-1, so that x_R = range^T d and Q sigma_R = range s_R */
@@ -276,7 +279,7 @@ void tg_held_build(tg_solve_work *w)
     else
         gram_schmidt(cones, held);
     held->inconsistency = inconsistency(cones, held, held->part, held->gap);
-    held->consistent = agree(w);
+    held->yields = friction_contradicts(w);
     scale_range(cones, held);
 }
 

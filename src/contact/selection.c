@@ -151,7 +151,7 @@ static double way_to_bound(const tg_solve_work *w, const tg_cone *cone)
 {
     int at = w->held.at[cone->row];
     double x = w->x[cone->row], along = at < 0 ? 0 : -w->held.gap[at];
-    if (along == 0 || cone->kind == TG_CONE_FREE || (cone->kind == TG_CONE_UNIT && along > 0))
+    if (fabs(along) <= tg_held_rounding(w) || cone->kind == TG_CONE_FREE || (cone->kind == TG_CONE_UNIT && along > 0))
         return INFINITY;
     double bound = cone->kind == TG_CONE_UNIT ? 0 : copysign(cone->bound, along);
     return tg_larger((bound - x) / along, 0);
@@ -204,7 +204,7 @@ static bool settle(tg_solve_work *w, tg_limit_way way, int rounds, int limit_ste
         changed = revise_phases(w);
         if (solved && !changed)
         {
-            bool yields_now = !w->held.consistent && yields < w->cones.blocks && give_way(w);
+            bool yields_now = w->held.yields && yields < w->cones.blocks && give_way(w);
             if (!yields_now)
                 return true;
             yields++;
@@ -374,7 +374,7 @@ static bool settle_soft(tg_solve_work *w)
         bool solved = tg_limit_newton(w, TG_LIMIT_SOFT, NEAR_STEPS, aim(w));
         if (!solved)
             return false;
-        if (!revise_phases(w) && (w->held.consistent || !give_way(w)))
+        if (!revise_phases(w) && (!w->held.yields || !give_way(w)))
             return true;
     }
     return false;

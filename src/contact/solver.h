@@ -37,7 +37,7 @@ typedef struct tg_held
     double *part;         /* scratch of a vector */
     double *gap;          /* redundant: Z Z^T g_R, how held rows contradict each other (m/s) */
     double inconsistency; /* its norm */
-    bool consistent;      /* they do not; dry friction: up to rounding */
+    bool yields;          /* dry friction is among those that do, by more than rounding */
 } tg_held;
 
 /* a sliding contact in the equations of limit.c */
@@ -146,6 +146,9 @@ int tg_held_rank(tg_solve_work *w);
 
 /* the same, and what redundant rows need */
 void tg_held_build(tg_solve_work *w);
+
+/* m/s: what rounding leaves of Z Z^T g_R */
+double tg_held_rounding(const tg_solve_work *w);
 
 /* independent rows: X <- G_RR^-1 X (count x columns) */
 void tg_held_solve(const tg_cones *cones, const tg_held *held, int columns, double *X, int ldx);
