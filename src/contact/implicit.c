@@ -19,8 +19,6 @@
 #include "contact/implicit_forms.h"
 #include "math/lanes.h"
 
-static const double contradicts = 1e-8; /* m/s: held rows that contradict each other by more are not all held */
-
 /* ---- memory ---- */
 
 static bool take(tg_implicit *f, int rows, tg_arena *arena)
@@ -67,7 +65,7 @@ static void label(tg_implicit *f, const tg_block_mode *mode, tg_selection select
 {
     bool open = selection == TG_SELECT_UNSELECTED && f->form == TG_IMPLICIT_REDUNDANT;
     f->margin = margin_of(f, mode);
-    bool at_change = f->margin < TG_AT_SWITCH || f->conflict >= contradicts;
+    bool at_change = f->margin < TG_AT_SWITCH || f->conflict >= TG_CONSISTENT; /* then they are not all held */
     f->kind = !regular || open ? TG_GRADIENT_REGULARISED : at_change ? TG_GRADIENT_ONE_SIDED : TG_GRADIENT_EXACT;
 }
 

@@ -194,8 +194,7 @@ static double aim(const tg_solve_work *w)
  * false when they do not settle. */
 static bool settle(tg_solve_work *w, tg_limit_way way, int rounds, int limit_steps, bool changed)
 {
-    int yields = 0;
-    for (int k = 0; k < rounds + yields; k++)
+    for (int k = 0, yields = 0; k < rounds + yields; k++)
     {
         if (changed)
             tg_held_build(w);
@@ -204,8 +203,7 @@ static bool settle(tg_solve_work *w, tg_limit_way way, int rounds, int limit_ste
         changed = revise_phases(w);
         if (solved && !changed)
         {
-            bool yields_now = w->held.yields && yields < w->cones.blocks && give_way(w);
-            if (!yields_now)
+            if (!w->held.yields || yields == w->cones.blocks || !give_way(w))
                 return true;
             yields++;
             changed = true;
@@ -450,6 +448,8 @@ static bool find_phases(tg_solve_work *w)
         if (solved && tg_newton_residual(&w->cones, w->x, w->s) <= violated)
             return true;
         changed = reclassify(w);
+        if (solved && !changed && w->held.rank < w->held.count)
+            return false; /* held rows contradict each other: the next step is the same */
     }
     return false;
 }
