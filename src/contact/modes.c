@@ -5,8 +5,8 @@
  * no force: both are immaterial when the strictly held rows alone have the rank of all held rows, because then these
  * determine the motion. Where they do not, other impulses may: redundant rows can be held by many, and if some that do the same to the bodies are
  * strictly inside of all cones, then the motion is that of rows which stick, whichever impulses were selected (a box whose friction about its normals is used up
- * before that along its tangents). Otherwise such a block is at a change of mode: breaking where it carries nothing and opens a little, or sticking, with
- * margin zero. */
+ * before that along its tangents). Otherwise such a block is at a change of mode: breaking where it carries nothing and opens a little, sliding where it creeps on
+ * its cone, or sticking, with margin zero. */
 #include <math.h>
 #include <string.h>
 
@@ -71,13 +71,6 @@ static tg_block_mode contact_mode(const tg_block *block, const double *L, const 
     if (inside >= on_cone)
         return settled(TG_MODE_STICKING, tg_smaller(inside, force));
     return slip >= no_slip ? settled(TG_MODE_SLIDING, tg_smaller(slip, force)) : undecided();
-}
-
-/* carries nothing and opens, however slowly */
-static bool opens(const tg_block *block, double L, double sigma)
-{
-    bool unilateral = block->kind == TG_BLOCK_CONTACT || block->kind == TG_BLOCK_LIMIT;
-    return unilateral && L <= 0 && sigma > opening;
 }
 
 /* What slips is at its bound, also where rounding says that it is inside by a little. What is at its bound and does not slip stays there as the bound moves:
@@ -289,6 +282,45 @@ static bool find_inside(tg_solve_work *w, const tg_island *island, const double 
     return is_determined(w, island, other, sigma, mode, rank);
 }
 
+/* ---- what is at a change of mode ---- */
+
+/* Whether the slip of a contact is more than what held rows contradict each other by: then it was not held. w: cones, with all held rows built. */
+static bool creeps(const tg_solve_work *w, const tg_cone *cone, const double *sigma)
+{
+    double square = 0, off = 0;
+    for (int i = cone->row + 1; i < cone->row + cone->dim; i++)
+    {
+        double slip = sigma[w->cones.source[i]], held = w->held.at[i] >= 0 ? w->held.gap[w->held.at[i]] : 0;
+        square += slip * slip;
+        off += (slip - held) * (slip - held);
+    }
+    return square > opening * opening && off > 0.25 * square;
+}
+
+/* The side on which a block is that is neither strictly held nor immaterial: it opens, or creeps on its cone, a little; otherwise it sticks, with margin zero. */
+static void find_sides(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma,
+                       tg_block_mode *mode)
+{
+    const tg_solve_options options = tg_solve_default();
+    w->options = &options;
+    rank_of(w, island, L, sigma, mode, false);
+    tg_held_build(w);
+    for (int c = 0, b = 0; c < w->cones.blocks; c++)
+    {
+        const tg_cone *cone = &w->cones.block[c];
+        int row = w->cones.source[cone->row];
+        while (row >= island->block[b].row + island->block[b].rows)
+            b++;
+        const tg_block *block = &island->block[b];
+        if (!mode[b].immaterial || cone->kind != TG_CONE_UNIT)
+            continue;
+        if (L[block->row] <= 0 && sigma[block->row] > opening)
+            mode[b] = settled(TG_MODE_BREAKING, sigma[block->row]);
+        else if (diagonal(island, block->row) * L[block->row] > no_force && creeps(w, cone, sigma))
+            mode[b] = settled(TG_MODE_SLIDING, slip_of(block, sigma + block->row));
+    }
+}
+
 tg_status tg_island_modes(const tg_island *island, const double *L, const double *sigma, tg_arena *scratch,
                           tg_block_mode *mode, tg_error *error)
 {
@@ -309,16 +341,16 @@ tg_status tg_island_modes(const tg_island *island, const double *L, const double
     int rank = rank_of(&w, island, L, sigma, mode, false);
     bool determined = is_determined(&w, island, L, sigma, mode, rank);
     if (!determined && !find_inside(&w, island, L, sigma, rank, mode))
+    {
         for (int b = 0; b < island->blocks; b++)
             mode[b] = block_mode(island, &island->block[b], L, sigma);
+        find_sides(&w, island, L, sigma, mode);
+    }
     else
         determined = true;
     tg_arena_release(scratch, mark);
     for (int b = 0; b < island->blocks; b++)
     {
-        const tg_block *block = &island->block[b];
-        if (mode[b].immaterial && !determined && opens(block, L[block->row], sigma[block->row]))
-            mode[b] = settled(TG_MODE_BREAKING, sigma[block->row]);
         mode[b].immaterial = mode[b].immaterial && determined;
         mode[b].margin = mode[b].immaterial ? INFINITY : mode[b].margin;
     }

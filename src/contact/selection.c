@@ -515,7 +515,10 @@ void tg_solve_polish(tg_solve_work *w)
 {
     memcpy(w->x, w->kept, (size_t)w->cones.rows * sizeof *w->x);
     tg_cones_velocity(&w->cones, w->x, w->s);
-    suggest_phases(w, no_slip);
+    if (tg_newton_residual(&w->cones, w->x, w->s) <= w->options->inner)
+        tg_newton_classify(&w->cones, w->x, w->s, w->state);
+    else
+        suggest_phases(w, no_slip);
     if (find_phases(w))
         keep(w, w->held.rank == w->held.count ? TG_SELECT_UNIQUE : TG_SELECT_UNSELECTED);
 }
