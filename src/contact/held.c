@@ -17,7 +17,9 @@
 
 static const double rank_threshold = 1e-10; /* of the largest pivot, rows normalised */
 static const double pivot_slack = 0.25;     /* a pivot this close to the largest stays where it is */
-static const double rounding = 1e-14;       /* of the largest |g| */
+static const double rounding = 1e-14;       /* of the largest |g|: of Z Z^T g_R as a whole, and */
+static const double row_rounding = 1e-15;   /* of one of its rows */
+static const double takes_part = 1e-5;      /* of Z Z^T g_R */
 
 static void add_held_rows(tg_held *held, int row, int count)
 {
@@ -234,19 +236,23 @@ static double inconsistency(const tg_cones *cones, const tg_held *held, double *
     return sqrt(v4_dot_of(n, g, g));
 }
 
-double tg_held_rounding(const tg_solve_work *w)
+double tg_held_least_gap(const tg_solve_work *w)
 {
-    return tg_larger(w->options->inner, rounding * w->cones.velocity);
+    double whole = w->held.inconsistency, velocity = w->cones.velocity;
+    if (whole <= tg_larger(w->options->inner, rounding * velocity))
+        return INFINITY;
+    return tg_larger(takes_part * whole, row_rounding * velocity);
 }
 
 /* Dry friction holds at zero velocity, exactly: where it contradicts others something gives way. */
 static bool friction_contradicts(const tg_solve_work *w)
 {
+    double least = tg_held_least_gap(w);
     for (int b = 0; b < w->cones.blocks; b++)
     {
         const tg_cone *cone = &w->cones.block[b];
         int at = w->held.at[cone->row];
-        if (cone->kind == TG_CONE_BOX && at >= 0 && fabs(w->held.gap[at]) > tg_held_rounding(w))
+        if (cone->kind == TG_CONE_BOX && at >= 0 && fabs(w->held.gap[at]) > least)
             return true;
     }
     return false;

@@ -151,7 +151,7 @@ static double way_to_bound(const tg_solve_work *w, const tg_cone *cone)
 {
     int at = w->held.at[cone->row];
     double x = w->x[cone->row], along = at < 0 ? 0 : -w->held.gap[at];
-    if (fabs(along) <= tg_held_rounding(w) || cone->kind == TG_CONE_FREE || (cone->kind == TG_CONE_UNIT && along > 0))
+    if (fabs(along) <= tg_held_least_gap(w) || cone->kind == TG_CONE_FREE || (cone->kind == TG_CONE_UNIT && along > 0))
         return INFINITY;
     double bound = cone->kind == TG_CONE_UNIT ? 0 : copysign(cone->bound, along);
     return tg_larger((bound - x) / along, 0);

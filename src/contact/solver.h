@@ -147,8 +147,8 @@ int tg_held_rank(tg_solve_work *w);
 /* the same, and what redundant rows need */
 void tg_held_build(tg_solve_work *w);
 
-/* m/s: what rounding leaves of Z Z^T g_R */
-double tg_held_rounding(const tg_solve_work *w);
+/* m/s: how much of Z Z^T g_R rows have that contradict others; INFINITY where that is rounding */
+double tg_held_least_gap(const tg_solve_work *w);
 
 /* independent rows: X <- G_RR^-1 X (count x columns) */
 void tg_held_solve(const tg_cones *cones, const tg_held *held, int columns, double *X, int ldx);
