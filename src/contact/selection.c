@@ -65,7 +65,7 @@ static double slip(const tg_cones *cones, const tg_cone *cone, const double *s)
  * slowly, carries its bound: to hold it would contradict the contacts before which it gives way. */
 static void hold_if_still(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state, double still)
 {
-    if (cone->kind == TG_CONE_BOX && fabs(w->s[cone->row]) < w->options->inner)
+    if (cone->kind == TG_CONE_BOX && !state->opened && fabs(w->s[cone->row]) < w->options->inner)
         state->phase = TG_PHASE_STICK;
     if (cone->kind != TG_CONE_UNIT || state->phase == TG_PHASE_STICK)
         return;
@@ -120,6 +120,15 @@ static bool must_open(const tg_solve_work *w, const tg_cone *cone, const tg_cone
            state->phase != TG_PHASE_BREAK && w->x[cone->row] <= 0 && w->s[cone->row] > 0;
 }
 
+/* The phase of the Alart-Curnier point; friction that gave way before others does not hold against them, it turns round. */
+static void reconsider(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state)
+{
+    if (cone->kind == TG_CONE_BOX && state->opened && state->phase == TG_PHASE_SLIDE)
+        state->direction[0] = -state->direction[0];
+    else
+        tg_newton_classify_block(cone, w->x, w->s, state);
+}
+
 /* New phases where the old ones do not hold; returns whether any changed. */
 static bool revise_phases(tg_solve_work *w)
 {
@@ -136,7 +145,7 @@ static bool revise_phases(tg_solve_work *w)
         else
             hold_if_still(w, cone, state, no_slip);
         if (state->phase == before.phase && !phase_holds(w, cone, state))
-            tg_newton_classify_block(cone, w->x, w->s, state);
+            reconsider(w, cone, state);
         bool turned =
             cone->kind == TG_CONE_BOX && state->phase == TG_PHASE_SLIDE && state->direction[0] != before.direction[0];
         changed = changed || state->phase != before.phase || turned;
@@ -174,7 +183,7 @@ static bool give_way(tg_solve_work *w)
     const tg_cone *cone = &w->cones.block[first];
     tg_cone_state *state = &w->state[first];
     state->phase = cone->kind == TG_CONE_BOX ? TG_PHASE_SLIDE : TG_PHASE_BREAK;
-    state->opened = state->phase == TG_PHASE_BREAK;
+    state->opened = true;
     state->direction[0] = w->held.gap[w->held.at[cone->row]] < 0 ? 1 : -1;
     return true;
 }

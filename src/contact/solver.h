@@ -18,7 +18,7 @@ typedef enum tg_phase
 typedef struct tg_cone_state
 {
     tg_phase phase;
-    bool opened;                       /* selection.c: breaks because held rows contradict each other */
+    bool opened;                       /* selection.c: breaks, or gives way, because held rows contradict each other */
     double ratio;                      /* slide: y_N / |y_T| of the Alart-Curnier point */
     double direction[TG_CONE_MAX - 1]; /* slide: unit; box: +-1 */
 } tg_cone_state;

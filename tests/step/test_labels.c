@@ -348,6 +348,75 @@ static void test_brick_on_another(void **state)
     sim_close(s);
 }
 
+/* ---- rows that nearly agree ---- */
+
+static double noise(void)
+{
+    static uint64_t seed = 1;
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(seed >> 11) / 4503599627370496.0 - 1;
+}
+
+/* An arm on a cart that presses on it, its joints with dry friction. It is pushed out by what it overlaps, at 1e-8 m/s and less, and friction gives way, however slowly:
+ * what is held holds to rounding, and derivatives are exact. */
+static void test_friction_that_gives_way_slowly(void **state)
+{
+    (void)state;
+    sim *s = sim_open(
+        "<mujoco><option timestep='0.002' gravity='0 0 0'/><default><joint frictionloss='1e-3' "
+        "armature='0.1'/></default><worldbody><body><joint type='slide' axis='1 0.2 0' frictionloss='0'/>"
+        "<geom type='box' size='2 2 0.1' pos='0 0 -0.1'/>"
+        "<body pos='0 0 1'><joint name='a' axis='0 1 0'/><geom type='capsule' size='0.05' "
+        "fromto='0 0 0 0.5 0 0' contype='0' conaffinity='0'/>"
+        "<body pos='0.5 0 0'><joint name='b' axis='0 1 0.2'/><geom type='capsule' size='0.05' "
+        "fromto='0 0 0 0.3 0 -0.3' contype='0' conaffinity='0'/>"
+        "<body pos='0.3 0 -0.3'><joint name='c' axis='0.3 0.2 1'/>"
+        "<geom type='sphere' pos='0.2 0.1 -0.5' size='0.2'/></body></body></body></body></worldbody></mujoco>");
+    tg_step_contact contact[SIM_CONTACTS];
+    int sticking = 0;
+    for (int k = 0; k < 160 / TEST_EFFORT; k++)
+    {
+        sim_reset(s);
+        for (int i = 0; i < 4; i++)
+            s->tau[i] = i == 1 ? 20 : 2 * noise();
+        sim_run(s, 6);
+        s->q[1] += pow(10, -10 - k % 4) * noise();
+        sim_step(s);
+        s->q[1] += pow(10, -10 - k % 4) * noise();
+        outcome o = differentiate(s, "joint.*.axis");
+        if (sim_contacts(s, contact) != 1 || contact[0].mode != TG_CONTACT_STICKING)
+            continue;
+        sticking++;
+        check_below("residual", s->info.residual, 1e-11);
+        check_exact(&o);
+    }
+    assert_true(sticking > 100 / TEST_EFFORT);
+    sim_close(s);
+}
+
+/* Four points that slide, one of them off the plane of the others by 1e-14 m and more, which is 1e-11 m/s: they share their load as if it were in it. */
+static void test_points_that_slide_off_their_plane(void **state)
+{
+    (void)state;
+    for (double off = 1e-15; off < 1e-12; off *= 3)
+    {
+        sim *s = sim_open(text("<mujoco><option timestep='0.002'/><worldbody><geom type='plane' size='5 5 0.1'/>"
+                               "<body pos='0 0 0.05'><freejoint/><geom type='sphere' size='0.05' pos='0.1 0.15 0'/>"
+                               "<geom type='sphere' size='0.05' pos='-0.1 0.12 0'/><geom type='sphere' size='0.05' "
+                               "pos='0.1 -0.15 0'/><geom type='sphere' size='0.05' pos='-0.12 -0.1 %.17g'/></body>"
+                               "</worldbody></mujoco>",
+                               off));
+        s->v[0] = 1;
+        s->v[1] = 0.3;
+        s->v[5] = 2;
+        outcome o = differentiate(s, "body.*.mass");
+        check_below("iterations", s->info.iterations, 40);
+        check_below("residual", s->info.residual, 1e-9);
+        check_exact(&o);
+        sim_close(s);
+    }
+}
+
 /* ---- features ---- */
 
 /* Two capsules that are pushed apart, up or down; where their axes cross it is either. */
@@ -385,6 +454,8 @@ int main(void)
         cmocka_unit_test(test_patch_at_the_end_of_its_friction),
         cmocka_unit_test(test_brick_on_two_others),
         cmocka_unit_test(test_brick_on_another),
+        cmocka_unit_test(test_friction_that_gives_way_slowly),
+        cmocka_unit_test(test_points_that_slide_off_their_plane),
         cmocka_unit_test(test_capsules_that_cross),
     };
     return cmocka_run_group_tests_name("labels", tests, NULL, NULL);
