@@ -18,6 +18,7 @@ enum
 };
 
 static const double approach = 4;     /* m/s^2 along the normal */
+static const double fastest = 400;    /* m/s^2 along the surface */
 static const double hover = 4e-4;     /* m: a gap so small that its contact is in the problem */
 static const double stiffness = 2500; /* 1/s^2 and 1/s, of the gap that hovers */
 static const double damping = 60;
@@ -252,8 +253,9 @@ tg_status tg_cli_press_force(tg_cli_walk *walk)
     double moves = status == TG_OK ? mobility(walk, press->normal) : 0;
     if (moves < 1e-9)
         return status;
-    double force = wanted(walk, &at) / moves;
+    double force = wanted(walk, &at) / moves, most = fastest / fmax(mobility(walk, press->tangent), 1e-9);
     force += walk->aim == TG_CONTACT_BREAKING ? 0 : -2 * held_back(walk);
+    force = fmin(fmax(force, -most), most); /* what hardly moves along its normal is not thrown along its surface */
     double friction = walk->aim == TG_CONTACT_BREAKING ? 0 : press->share * of_geoms(walk, "friction", false);
     for (int k = 0; k < walk->n.nv; k++)
         walk->tau[k] += force * press->normal[k] + friction * fabs(force) * press->tangent[k];

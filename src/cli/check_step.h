@@ -121,13 +121,14 @@ typedef struct tg_cli_gradient_check
 {
     tg_cli_group group[TG_CLI_GROUPS];
     int ngroup;
-    int states, labels[3];                /* with every label */
-    int refused;                          /* whose derivatives the library does not have */
-    int loose[TG_CLI_WALK_SETS];          /* without an exact derivative, by parameters */
-    int loose_agreeing;                   /* states that are not exact where differences agree all the same */
-    int unsolved;                         /* states that are not exact because the step is not solved: not compared */
-    int with_mode[TG_CONTACT_MODES];      /* states with a contact in that mode */
-    long contacts[TG_CONTACT_MODES];      /* contacts in that mode */
+    int states, labels[3];           /* with every label */
+    int loose[TG_CLI_WALK_SETS];     /* without an exact derivative, by parameters */
+    int left_out[3];                 /* states that are skipped, by label: not exact, and differences do not agree */
+    int unsolved;                    /* states that are skipped because the step is not solved */
+    int refused;                     /* states that are skipped because the library has no derivative */
+    long beside;                     /* numbers of the states in left_out */
+    int with_mode[TG_CONTACT_MODES]; /* states with a contact in that mode */
+    long contacts[TG_CONTACT_MODES]; /* contacts in that mode */
     long switched, tied, outside, kinked; /* numbers that could not be differenced */
     long refined;                         /* numbers that needed more than one displacement */
     long infinite;                        /* derivatives that are not finite */
@@ -142,8 +143,9 @@ typedef struct tg_cli_gradient_check
 
 extern const double tg_cli_check_tolerance, tg_cli_check_agreement, tg_cli_check_share;
 
-/* Share of the states that have no exact derivative, and of the numbers of the others that could not be compared. */
-double tg_cli_check_loose(const tg_cli_gradient_check *r);
+/* States that are skipped as a whole, their share, and the share of numbers that are skipped, those of such states included. */
+int tg_cli_check_left_out(const tg_cli_gradient_check *r);
+double tg_cli_check_states_skipped(const tg_cli_gradient_check *r);
 double tg_cli_check_skipped(const tg_cli_gradient_check *r);
 
 /* Of the modes that the model can have and that fewer than this share of the states have met, the rarest; -1: none */

@@ -79,6 +79,18 @@ static double own_velocity(const tg_cones *cones, int row, double dx)
     return fabs(dx) * cones->G[(size_t)row * (size_t)(cones->ld + 1)] / cones->scale[row];
 }
 
+double tg_newton_slide_violation(const tg_cones *cones, const tg_cone *cone, const tg_cone_state *state,
+                                 const double *x)
+{
+    double worst = 0;
+    for (int i = 1; i < cone->dim; i++)
+    {
+        double off = x[cone->row + i] - state->direction[i - 1] * x[cone->row];
+        worst = tg_larger(worst, own_velocity(cones, cone->row + i, off));
+    }
+    return worst;
+}
+
 /* the violation of one block whose phase is given: velocities of held rows, G_ii times errors of impulses */
 static double block_residual(const tg_cones *cones, const tg_cone *cone, const tg_cone_state *state, const double *x,
                              const double *s)
@@ -101,10 +113,7 @@ static double block_residual(const tg_cones *cones, const tg_cone *cone, const t
     default:
         if (cone->kind == TG_CONE_BOX)
             return own_velocity(cones, row, x[0] - state->direction[0] * cone->bound);
-        worst = fabs(s[0]);
-        for (int i = 1; i < cone->dim; i++)
-            worst = tg_larger(worst, own_velocity(cones, row + i, x[i] - state->direction[i - 1] * x[0]));
-        return worst;
+        return tg_larger(fabs(s[0]), tg_newton_slide_violation(cones, cone, state, x - row));
     }
 }
 
@@ -229,17 +238,12 @@ static void residual_rows(tg_solve_work *w, int count)
     }
 }
 
-double tg_newton_block_violation(const tg_solve_work *w, int b)
-{
-    return block_residual(&w->cones, &w->cones.block[b], &w->state[b], w->x, w->s);
-}
-
 static double violation(const tg_solve_work *w)
 {
     double worst = 0;
     for (int b = 0; b < w->cones.blocks; b++)
     {
-        double here = tg_newton_block_violation(w, b);
+        double here = block_residual(&w->cones, &w->cones.block[b], &w->state[b], w->x, w->s);
         worst = here > worst || isnan(here) ? here : worst;
     }
     return worst;

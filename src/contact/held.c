@@ -17,6 +17,9 @@
 
 static const double rank_threshold = 1e-10; /* of the largest pivot, rows normalised */
 static const double pivot_slack = 0.25;     /* a pivot this close to the largest stays where it is */
+static const double rounding = 1e-14;       /* of the largest |g|: of Z Z^T g_R as a whole, and */
+static const double row_rounding = 1e-15;   /* of one of its rows */
+static const double takes_part = 1e-5;      /* of Z Z^T g_R */
 
 static void add_held_rows(tg_held *held, int row, int count)
 {
@@ -149,6 +152,7 @@ static int find_rank(tg_solve_work *w, double threshold)
 {
     list_held(w);
     w->held.inconsistency = 0;
+    w->held.yields = false;
     w->held.rank = pivoted_cholesky(&w->cones, &w->held, threshold, w->rhs);
     for (int i = 0; i < w->cones.rows; i++)
         w->held.at[i] = -1;
@@ -237,6 +241,28 @@ static double inconsistency(const tg_cones *cones, const tg_held *held, double *
     return sqrt(v4_dot_of(n, g, g));
 }
 
+double tg_held_least_gap(const tg_solve_work *w)
+{
+    double whole = w->held.inconsistency, velocity = w->cones.velocity;
+    if (whole <= tg_larger(w->options->inner, rounding * velocity))
+        return INFINITY;
+    return tg_larger(takes_part * whole, row_rounding * velocity);
+}
+
+/* Dry friction holds at zero velocity, exactly: where it contradicts others something gives way. */
+static bool friction_contradicts(const tg_solve_work *w)
+{
+    double least = tg_held_least_gap(w);
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        const tg_cone *cone = &w->cones.block[b];
+        int at = w->held.at[cone->row];
+        if (cone->kind == TG_CONE_BOX && at >= 0 && fabs(w->held.gap[at]) > least)
+            return true;
+    }
+    return false;
+}
+
 /* range: Q -> Q S^-1, so that x_R = range^T d and Q sigma_R = range s_R */
 static void scale_range(const tg_cones *cones, tg_held *held)
 {
@@ -269,6 +295,7 @@ void tg_held_build_to(tg_solve_work *w, double threshold)
     else
         gram_schmidt(cones, held);
     held->inconsistency = inconsistency(cones, held, held->part, held->gap);
+    held->yields = friction_contradicts(w);
     scale_range(cones, held);
 }
 

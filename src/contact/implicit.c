@@ -20,8 +20,6 @@
 #include "contact/implicit_forms.h"
 #include "math/lanes.h"
 
-static const double contradicts = 1e-8; /* m/s: held rows that contradict each other by more are not all held */
-
 /* ---- memory ---- */
 
 static bool take(tg_implicit *f, int rows, tg_arena *arena)
@@ -50,16 +48,23 @@ size_t tg_implicit_bytes(int rows)
 
 /* ---- factors ---- */
 
-static void note_margin(tg_implicit *f, const tg_block_mode *mode)
+/* The smallest margin of a block. What is immaterial has none, unless it opens, however slowly: then it is not held with the others. */
+static double margin_of(const tg_implicit *f, const tg_block_mode *mode)
 {
-    f->margin = INFINITY;
+    double margin = INFINITY;
     for (int b = 0; b < f->island->blocks; b++)
-        f->margin = mode[b].margin < f->margin ? mode[b].margin : f->margin;
+    {
+        double speed = f->sigma[f->island->block[b].row];
+        bool opens = f->form == TG_IMPLICIT_INDEPENDENT && tg_independent_is_open(f, b, &mode[b]) && speed > TG_STILL;
+        margin = mode[b].margin < margin ? mode[b].margin : margin;
+        margin = opens && speed < margin ? speed : margin;
+    }
+    return margin;
 }
 
 static tg_gradient_kind label(const tg_implicit *f, bool regular)
 {
-    bool at_change = f->margin < TG_AT_SWITCH || f->conflict >= contradicts;
+    bool at_change = f->margin < TG_AT_SWITCH || f->conflict >= TG_CONSISTENT; /* then they are not all held */
     return !regular ? TG_GRADIENT_REGULARISED : at_change ? TG_GRADIENT_ONE_SIDED : TG_GRADIENT_EXACT;
 }
 
@@ -85,11 +90,12 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     size_t mark = tg_arena_mark(arena);
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
     bool fits = take(out, island->rows, arena), regular = true;
-    note_margin(out, mode);
+    out->margin = margin_of(out, mode);
     if (fits && !(selection == TG_SELECT_UNIQUE && tg_independent_build(out, mode)))
         fits = tg_redundant_build(out, mode, selection != TG_SELECT_UNSELECTED, use, arena, &regular);
     if (!fits)
         return refuse(island->rows, mark, arena, error);
+    out->margin = margin_of(out, mode); /* which blocks are open depends on the form */
     out->kind = label(out, regular);
     return TG_OK;
 }
@@ -101,7 +107,7 @@ tg_status tg_implicit_smoothed(const tg_island *island, const double *L, const d
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
     if (!take(out, island->rows, arena) || !tg_smoothed_build(out, speed, arena))
         return refuse(island->rows, mark, arena, error);
-    note_margin(out, mode);
+    out->margin = margin_of(out, mode);
     out->kind = TG_GRADIENT_REGULARISED;
     return TG_OK;
 }

@@ -1,9 +1,10 @@
 /* Rows that hold against each other: redundant ones between different bodies, such as a loop whose joints friction holds, two boxes that are welded together
- * and lie on a floor, a brick on two others.
+ * and lie on a floor, a brick on two others; and friction about a normal against that along the tangents of other points.
  *
  * Redundant rows, J_R^T Z = 0, agree at the solution: Z^T (J_R v+ + b_R) = 0. Where a derivative is to exist they must go on agreeing as bodies are displaced:
- * d/dq of Z^T (J v+ + b) at fixed v+ is zero. Contacts between two rigid bodies do (a patch stays one), and so do equalities, which were made consistent
- * (consistent.c). Between other rows it is a matter of geometry: where they do not, one of them opens or slips, and which one depends on the side.
+ * d/dq of Z^T (J v+ + b) at fixed v+ is zero. Points between two rigid bodies do (a patch stays one, and two of its points do not part), and so do equalities,
+ * which were made consistent (consistent.c). Friction against turning does not: a box that tips over its edge turns about the normal, too, when the edge is
+ * tilted. Between other rows it is a matter of geometry: where they do not, one of them opens or slips, and which one depends on the side.
  * Here is found whether there are such rows, and a random combination of Z, by which the step (src/step/brace.c) asks. Contacts that are immaterial count; dry
  * friction at its bound does not: where it begins to slip, one way or the other, those that hold it bear what it bore. */
 #include <math.h>
@@ -63,6 +64,21 @@ static int sum_of_ranks(tg_solve_work *w, const tg_phase *phase, uint64_t *group
     return sum;
 }
 
+/* friction against turning that holds */
+static bool any_turning(const tg_solve_work *w, const tg_phase *phase)
+{
+    for (int c = 0, b = 0; c < w->cones.blocks; c++)
+    {
+        const tg_cone *cone = &w->cones.block[c];
+        int last = cone->row + cone->dim - 1;
+        group_of(w, cone, &b);
+        const tg_block *block = &w->island->block[b];
+        if (phase[c] == TG_PHASE_STICK && block->kind == TG_BLOCK_CONTACT && w->cones.source[last] >= block->row + 3)
+            return true;
+    }
+    return false;
+}
+
 /* ---- impulses that do nothing ---- */
 
 /* numbers between -1 and 1 without their part in the range of the held rows, of length 1; work: 2 rows */
@@ -91,7 +107,8 @@ void tg_find_braces(tg_implicit *f, tg_solve_work *w)
         return;
     for (int c = 0; c < w->cones.blocks; c++)
         phase[c] = w->state[c].phase;
-    f->braced = sum_of_ranks(w, phase, group, true) > f->rank && sum_of_ranks(w, phase, group, false) > f->rank;
+    f->braced = any_turning(w, phase) ||
+                (sum_of_ranks(w, phase, group, true) > f->rank && sum_of_ranks(w, phase, group, false) > f->rank);
     if (f->braced)
         find_brace(f, f->work);
 }

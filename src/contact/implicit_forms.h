@@ -7,7 +7,8 @@
 
 #define TG_AT_SWITCH 1e-7  /* margins below: one-sided */
 #define TG_NO_SLIP 1e-7    /* m/s */
-#define TG_GOOD_PIVOT 1e-6 /* of the largest, or of its row's own size: elimination is accurate */
+#define TG_STILL 1e-12     /* m/s: rounding */
+#define TG_GOOD_PIVOT 1e-5 /* of the largest, or of its row's own size: elimination is accurate */
 #define TG_WORST_PIVOT                                                                                                 \
     1e-9             /* of the largest, in orthogonal bases: below, the equations do not determine the derivative */
 #define TG_SOFT 1e-4 /* where they do not: pivots below count as zero; slope of responses outside of their cones */
@@ -23,6 +24,9 @@ static inline double tg_good_pivot(const tg_implicit *f)
 {
     return f->margin < TG_AT_SWITCH ? TG_SOFT : TG_GOOD_PIVOT;
 }
+
+/* Whether block b is a contact or a limit that carries nothing: it breaks, or is immaterial, in which case independent rows determine the motion without it. */
+bool tg_independent_is_open(const tg_implicit *f, int b, const tg_block_mode *mode);
 
 /* Whether the pivots of an LU in f->A exceed a share of the largest; notes their ratio. */
 bool tg_pivots_exceed(tg_implicit *f, double share);

@@ -80,10 +80,17 @@ static bool contact_slides(const tg_implicit *f, const tg_block *block, const tg
     return sqrt(sum) >= TG_NO_SLIP;
 }
 
+bool tg_independent_is_open(const tg_implicit *f, int b, const tg_block_mode *mode)
+{
+    const tg_block *block = &f->island->block[b];
+    bool unilateral = block->kind == TG_BLOCK_CONTACT || block->kind == TG_BLOCK_LIMIT;
+    return unilateral && (mode->mode == TG_MODE_BREAKING || (mode->immaterial && f->L[block->row] <= 0));
+}
+
 static void list_contact(tg_implicit *f, int b, const tg_block_mode *mode)
 {
     const tg_block *block = &f->island->block[b];
-    if (mode->mode == TG_MODE_BREAKING || !(diagonal(f->island, block->row) > 0))
+    if (tg_independent_is_open(f, b, mode) || !(diagonal(f->island, block->row) > 0))
         return;
     f->slides[b] = block->kind == TG_BLOCK_CONTACT && contact_slides(f, block, mode);
     hold(f, block->row, diagonal(f->island, block->row));

@@ -456,7 +456,8 @@ static void update_slides(limit *l)
     }
 }
 
-/* F; the largest violation of all equations (m/s) */
+/* F; the largest violation of all equations (m/s): held rows, normals of sliding contacts among them (redundant ones up to what they contradict each other),
+ * and directions of slips */
 static double measure(limit *l)
 {
     double worst = 0;
@@ -472,7 +473,8 @@ static double measure(limit *l)
     }
     for (int k = 0; k < l->slides; k++)
     {
-        double here = tg_newton_block_violation(l->w, l->w->slide[k].block);
+        int b = l->w->slide[k].block;
+        double here = tg_newton_slide_violation(l->cones, &l->cones->block[b], &l->w->state[b], l->w->x);
         worst = here <= worst ? worst : here;
     }
     return worst;

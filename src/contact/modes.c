@@ -5,7 +5,8 @@
  * no force: both are immaterial when the strictly held rows alone have the rank of all held rows, because then these
  * determine the motion. Where they do not, other impulses may: redundant rows can be held by many, and if some that do the same to the bodies are
  * strictly inside of all cones, then the motion is that of rows which stick, whichever impulses were selected (a box whose friction about its normals is used up
- * before that along its tangents). Otherwise such a block is at a change of mode: sticking, with margin zero. */
+ * before that along its tangents). Otherwise such a block is at a change of mode: breaking where it carries nothing and opens a little, sliding where it creeps on
+ * its cone, or sticking, with margin zero. */
 #include <math.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 
 static const double no_slip = 1e-7;  /* m/s */
 static const double no_force = 1e-9; /* m/s: G_NN L_N */
+static const double opening = 1e-12; /* m/s: what is not rounding */
 static const double on_cone = 1e-7;  /* of x_N */
 static const double inner = 0.9;     /* impulses inside are looked for in cones so much narrower */
 static const double empty = 1e-6;    /* of the largest x_N: nothing that others could not bear */
@@ -280,6 +282,45 @@ static bool find_inside(tg_solve_work *w, const tg_island *island, const double 
     return is_determined(w, island, other, sigma, mode, rank);
 }
 
+/* ---- what is at a change of mode ---- */
+
+/* Whether the slip of a contact is more than what held rows contradict each other by: then it was not held. w: cones, with all held rows built. */
+static bool creeps(const tg_solve_work *w, const tg_cone *cone, const double *sigma)
+{
+    double square = 0, off = 0;
+    for (int i = cone->row + 1; i < cone->row + cone->dim; i++)
+    {
+        double slip = sigma[w->cones.source[i]], held = w->held.at[i] >= 0 ? w->held.gap[w->held.at[i]] : 0;
+        square += slip * slip;
+        off += (slip - held) * (slip - held);
+    }
+    return square > opening * opening && off > 0.25 * square;
+}
+
+/* The side on which a block is that is neither strictly held nor immaterial: it opens, or creeps on its cone, a little; otherwise it sticks, with margin zero. */
+static void find_sides(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma,
+                       tg_block_mode *mode)
+{
+    const tg_solve_options options = tg_solve_default();
+    w->options = &options;
+    rank_of(w, island, L, sigma, mode, false);
+    tg_held_build(w);
+    for (int c = 0, b = 0; c < w->cones.blocks; c++)
+    {
+        const tg_cone *cone = &w->cones.block[c];
+        int row = w->cones.source[cone->row];
+        while (row >= island->block[b].row + island->block[b].rows)
+            b++;
+        const tg_block *block = &island->block[b];
+        if (!mode[b].immaterial || cone->kind != TG_CONE_UNIT)
+            continue;
+        if (L[block->row] <= 0 && sigma[block->row] > opening)
+            mode[b] = settled(TG_MODE_BREAKING, sigma[block->row]);
+        else if (diagonal(island, block->row) * L[block->row] > no_force && creeps(w, cone, sigma))
+            mode[b] = settled(TG_MODE_SLIDING, slip_of(block, sigma + block->row));
+    }
+}
+
 tg_status tg_island_modes(const tg_island *island, const double *L, const double *sigma, tg_arena *scratch,
                           tg_block_mode *mode, tg_error *error)
 {
@@ -300,8 +341,11 @@ tg_status tg_island_modes(const tg_island *island, const double *L, const double
     int rank = rank_of(&w, island, L, sigma, mode, false);
     bool determined = is_determined(&w, island, L, sigma, mode, rank);
     if (!determined && !find_inside(&w, island, L, sigma, rank, mode))
+    {
         for (int b = 0; b < island->blocks; b++)
             mode[b] = block_mode(island, &island->block[b], L, sigma);
+        find_sides(&w, island, L, sigma, mode);
+    }
     else
         determined = true;
     tg_arena_release(scratch, mark);

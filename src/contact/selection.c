@@ -65,7 +65,7 @@ static double slip(const tg_cones *cones, const tg_cone *cone, const double *s)
  * slowly, carries its bound: to hold it would contradict the contacts before which it gives way. */
 static void hold_if_still(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state, double still)
 {
-    if (cone->kind == TG_CONE_BOX && fabs(w->s[cone->row]) < w->options->inner)
+    if (cone->kind == TG_CONE_BOX && !state->opened && fabs(w->s[cone->row]) < w->options->inner)
         state->phase = TG_PHASE_STICK;
     if (cone->kind != TG_CONE_UNIT || state->phase == TG_PHASE_STICK)
         return;
@@ -120,6 +120,15 @@ static bool must_open(const tg_solve_work *w, const tg_cone *cone, const tg_cone
            state->phase != TG_PHASE_BREAK && w->x[cone->row] <= 0 && w->s[cone->row] > 0;
 }
 
+/* The phase of the Alart-Curnier point; friction that gave way before others does not hold against them, it turns round. */
+static void reconsider(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state)
+{
+    if (cone->kind == TG_CONE_BOX && state->opened && state->phase == TG_PHASE_SLIDE)
+        state->direction[0] = -state->direction[0];
+    else
+        tg_newton_classify_block(cone, w->x, w->s, state);
+}
+
 /* New phases where the old ones do not hold; returns whether any changed. */
 static bool revise_phases(tg_solve_work *w)
 {
@@ -136,10 +145,47 @@ static bool revise_phases(tg_solve_work *w)
         else
             hold_if_still(w, cone, state, no_slip);
         if (state->phase == before.phase && !phase_holds(w, cone, state))
-            tg_newton_classify_block(cone, w->x, w->s, state);
-        changed = changed || state->phase != before.phase;
+            reconsider(w, cone, state);
+        bool turned =
+            cone->kind == TG_CONE_BOX && state->phase == TG_PHASE_SLIDE && state->direction[0] != before.direction[0];
+        changed = changed || state->phase != before.phase || turned;
     }
     return changed;
+}
+
+/* ---- what gives way ---- */
+
+/* How far an impulse can go along -Z Z^T g_R, which does nothing to the bodies, until its block is at its bound, or open. */
+static double way_to_bound(const tg_solve_work *w, const tg_cone *cone)
+{
+    int at = w->held.at[cone->row];
+    double x = w->x[cone->row], along = at < 0 ? 0 : -w->held.gap[at];
+    if (fabs(along) <= tg_held_least_gap(w) || cone->kind == TG_CONE_FREE || (cone->kind == TG_CONE_UNIT && along > 0))
+        return INFINITY;
+    double bound = cone->kind == TG_CONE_UNIT ? 0 : copysign(cone->bound, along);
+    return tg_larger((bound - x) / along, 0);
+}
+
+/* Held rows that contradict each other a little, dry friction among them: with compliance eps their impulses would grow along -Z Z^T g_R / eps, until the
+ * first friction gives way, or the first contact opens. False when nothing does. */
+static bool give_way(tg_solve_work *w)
+{
+    int first = -1;
+    double least = INFINITY;
+    for (int b = 0; b < w->cones.blocks; b++)
+    {
+        double here = way_to_bound(w, &w->cones.block[b]);
+        first = here < least ? b : first;
+        least = tg_smaller(here, least);
+    }
+    if (first < 0)
+        return false;
+    const tg_cone *cone = &w->cones.block[first];
+    tg_cone_state *state = &w->state[first];
+    state->phase = cone->kind == TG_CONE_BOX ? TG_PHASE_SLIDE : TG_PHASE_BREAK;
+    state->opened = true;
+    state->direction[0] = w->held.gap[w->held.at[cone->row]] < 0 ? 1 : -1;
+    return true;
 }
 
 /* ---- the rule ---- */
@@ -157,7 +203,7 @@ static double aim(const tg_solve_work *w)
  * false when they do not settle. */
 static bool settle(tg_solve_work *w, tg_limit_way way, int rounds, int limit_steps, bool changed)
 {
-    for (int k = 0; k < rounds; k++)
+    for (int k = 0, yields = 0; k < rounds + yields; k++)
     {
         if (changed)
             tg_held_build(w);
@@ -165,7 +211,13 @@ static bool settle(tg_solve_work *w, tg_limit_way way, int rounds, int limit_ste
         bool solved = tg_limit_newton(w, way, unique ? UNIQUE_STEPS : limit_steps, aim(w));
         changed = revise_phases(w);
         if (solved && !changed)
-            return true;
+        {
+            if (!w->held.yields || yields == w->cones.blocks || !give_way(w))
+                return true;
+            yields++;
+            changed = true;
+            continue;
+        }
         if (!solved && !unique)
             return false;
     }
@@ -329,7 +381,7 @@ static bool settle_soft(tg_solve_work *w)
         bool solved = tg_limit_newton(w, TG_LIMIT_SOFT, NEAR_STEPS, aim(w));
         if (!solved)
             return false;
-        if (!revise_phases(w))
+        if (!revise_phases(w) && (!w->held.yields || !give_way(w)))
             return true;
     }
     return false;
@@ -405,6 +457,8 @@ static bool find_phases(tg_solve_work *w)
         if (solved && tg_newton_residual(&w->cones, w->x, w->s) <= violated)
             return true;
         changed = reclassify(w);
+        if (solved && !changed && w->held.rank < w->held.count)
+            return false; /* held rows contradict each other: the next step is the same */
     }
     return false;
 }
@@ -470,9 +524,12 @@ void tg_solve_polish(tg_solve_work *w)
 {
     memcpy(w->x, w->kept, (size_t)w->cones.rows * sizeof *w->x);
     tg_cones_velocity(&w->cones, w->x, w->s);
-    suggest_phases(w, no_slip);
+    if (tg_newton_residual(&w->cones, w->x, w->s) <= w->options->inner)
+        tg_newton_classify(&w->cones, w->x, w->s, w->state);
+    else
+        suggest_phases(w, no_slip);
     if (find_phases(w))
-        keep(w, TG_SELECT_UNSELECTED);
+        keep(w, w->held.rank == w->held.count ? TG_SELECT_UNIQUE : TG_SELECT_UNSELECTED);
 }
 
 /* from a solution to the one of the rule */

@@ -18,7 +18,7 @@ typedef enum tg_phase
 typedef struct tg_cone_state
 {
     tg_phase phase;
-    bool opened;                       /* selection.c: breaks because held rows contradict each other */
+    bool opened;                       /* selection.c: breaks, or gives way, because held rows contradict each other */
     double ratio;                      /* slide: y_N / |y_T| of the Alart-Curnier point */
     double direction[TG_CONE_MAX - 1]; /* slide: unit; box: +-1 */
 } tg_cone_state;
@@ -37,6 +37,7 @@ typedef struct tg_held
     double *part;         /* scratch of a vector */
     double *gap;          /* redundant: Z Z^T g_R, how held rows contradict each other (m/s) */
     double inconsistency; /* its norm */
+    bool yields;          /* dry friction is among those that do, by more than rounding */
 } tg_held;
 
 /* a sliding contact in the equations of limit.c */
@@ -121,8 +122,9 @@ void tg_newton_direction(const tg_cone *cone, const double *x, const double *s, 
 /* Largest violation of the Alart-Curnier equations at (x, s), in m/s. */
 double tg_newton_residual(const tg_cones *cones, const double *x, const double *s);
 
-/* How much block b of w violates the equations of its phase at w->x, w->s, in m/s. */
-double tg_newton_block_violation(const tg_solve_work *w, int b);
+/* How much the tangents of a sliding block violate x_T = x_N e, in m/s; x is that of the whole problem. */
+double tg_newton_slide_violation(const tg_cones *cones, const tg_cone *cone, const tg_cone_state *state,
+                                 const double *x);
 
 /* One Newton step with the phases in w->state: w->x and w->s are replaced. proximal: every block gets the compliance
  * proximal / rho, centred at the current x. Returns the largest violation of the equations after the step (m/s, phases
@@ -153,6 +155,9 @@ double tg_held_smallest_pivot(const tg_solve_work *w);
  * returns the length before. part: k entries. */
 double tg_orthogonalise(int n, int k, const double *Q, int ld, double *q, double *part);
 
+/* m/s: how much of Z Z^T g_R rows have that contradict others; INFINITY where that is rounding */
+double tg_held_least_gap(const tg_solve_work *w);
+
 /* independent rows: X <- G_RR^-1 X (count x columns) */
 void tg_held_solve(const tg_cones *cones, const tg_held *held, int columns, double *X, int ldx);
 
@@ -181,7 +186,7 @@ bool tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, d
 
 /* ---- selection.c ---- */
 
-/* below this inconsistency held rows agree up to rounding (m/s) */
+/* below this inconsistency held rows agree (m/s): a patch that turns by h is off its plane by h^2 */
 #define TG_CONSISTENT 1e-9
 
 /* How good x is (m/s); w->s = Gs x + gs. Below the tolerance: so well hold the Alart-Curnier equations, and the certificate too. The equations say
@@ -201,7 +206,8 @@ bool tg_solve_warm(tg_solve_work *w);
  * rule, or near them. */
 bool tg_solve_compliant(tg_solve_work *w);
 
-/* What no rule could select, as exactly as rounding lets it be: the solution next to w->kept with the same phases, or nearly the same. */
+/* What no rule could select, as exactly as rounding lets it be: the solution next to w->kept with the same phases, or nearly the same. Where its held rows are
+ * independent there is nothing to select. */
 void tg_solve_polish(tg_solve_work *w);
 
 /* the impulses to start from, into w->L */

@@ -156,6 +156,25 @@ static bool is_inconsistent(const tg_model *m, tg_work *w)
     return worse;
 }
 
+/* A contact that acts is about to change its features: two capsules whose axes cross, an edge across an edge. (Margins of shapes that overlap by less also say how
+ * far they are from looking ahead, collision/ahead.c, which changes nothing by itself.) */
+static bool is_at_edge(const tg_work *w)
+{
+    const double least = 1e-7, deep = -1e-4; /* m */
+    const tg_rows *r = w->rows;
+    for (int b = 0; b < r->nblock; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        bool acts = r->mode[b].mode != TG_MODE_BREAKING && !r->mode[b].immaterial;
+        if (c->source != TG_SOURCE_CONTACT || !acts)
+            continue;
+        const tg_contact_point *at = &r->touch[c->index].at;
+        if (at->distance < deep && at->margin < least)
+            return true;
+    }
+    return false;
+}
+
 static void make_label(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
@@ -169,7 +188,7 @@ static void make_label(const tg_model *m, tg_work *w)
     }
     for (int i = 0; i < r->ntouch; i++)
         s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
-    if (s->label.kind == TG_LABEL_EXACT && (is_ambiguous(w) || tg_braces_give(m, w)))
+    if (s->label.kind == TG_LABEL_EXACT && (is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;
     if (s->options.backward == TG_BACKWARD_SMOOTHED || s->info.status != TG_STEP_SOLVED || is_inconsistent(m, w) ||
         tg_projects(w->model, w)) /* whose correction counts as small */

@@ -24,6 +24,14 @@ OVERLAPPING = """<mujoco><worldbody><geom name="post" type="box" size=".1 .1 .5"
 <geom name="three" type="capsule" size=".05" fromto="-.5 0 0 .2 0 0"/></body></body></body>
 </worldbody></mujoco>"""
 
+# An arm that dry friction holds while it presses against the ground: friction and the contact hold the same joints.
+HELD = """<mujoco><option timestep="0.002"/><worldbody><geom name="ground" type="plane" size="5 5 .1"/>
+<body name="one" pos="0 0 .3"><joint name="one" axis="0 1 0" frictionloss="3" damping=".1"/>
+<geom name="one" type="capsule" size=".04" fromto="0 0 0 .3 0 0"/>
+<body name="two" pos=".3 0 0"><joint name="two" axis="0 1 0" frictionloss="2" damping=".1"/>
+<geom name="tip" type="sphere" size=".06" pos=".2 0 -.2"/></body></body>
+</worldbody></mujoco>"""
+
 
 def test_grad_writes_the_matrices(tmp_path):
     path = tmp_path / "out.npz"
@@ -96,6 +104,37 @@ def test_check_names_overlaps(tmp_path):
     done = tangere("check", *words)
     assert "1 pair of geoms overlaps in the reference configuration, by up to 0.1 m" in done.stdout
     assert "geoms overlap" not in tangere("check", *words, "--exclude-overlaps").stdout
+
+
+def test_check_compares_what_is_not_exact(tmp_path):
+    """One-sided states count where differences agree; those where they do not are skipped, with their numbers."""
+    path = tmp_path / "held.xml"
+    path.write_text(HELD)
+    result = json.loads(tangere("check", path, "--samples", "60", "--json").stdout)
+    assert result["one-sided"] + result["regularised"] > 0.05 * 60
+    for group, found in result["by"].items():
+        assert found["error"] <= 1e-6, group
+    assert sum(result["not_exact"].values()) == 60 - result["exact"]
+    skipped = result["states_skipped"]
+    reasons = ("one-sided", "regularised", "unsolved", "refused")
+    assert skipped["share"] == pytest.approx(sum(skipped[reason] for reason in reasons) / 60)
+    assert skipped["share"] < 0.05
+    text = tangere("check", path, "--samples", "60").stdout
+    assert "% of the states were skipped" not in text
+    assert "as their labels say, where differences do not agree" in text
+    kinds = sum(found["compared"] for found in result["by"].values())
+    assert kinds == result["compared"]
+
+
+def test_check_counts_numbers_of_skipped_states():
+    """A cube that settles on soft contacts is one-sided at times, and its differences do not agree then."""
+    result = json.loads(tangere("check", CUBE, "--samples", "400", "--json").stdout)
+    skipped = result["states_skipped"]
+    assert skipped["numbers"] >= skipped["one-sided"] + skipped["regularised"]
+    lost = result["switched"] + result["kinked"] + result["unresolved"] + skipped["numbers"]
+    assert result["skipped_share"] == pytest.approx(lost / (lost + result["compared"]))
+    for group, found in result["by"].items():
+        assert found["error"] <= 1e-6, group
 
 
 def test_check_repeats():

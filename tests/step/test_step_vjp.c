@@ -545,9 +545,9 @@ static void check_scene(scene c)
 
 /* ---- contacts ---- */
 
-/* A box that comes to rest on four points is off its patch's plane at first, and rolling friction contradicts its points by that much: such samples are
- * one-sided or regularised. */
-static const double settling = 0.17;
+/* A box that comes to rest on four points is off its patch's plane at first, and rolling friction contradicts its points by that much; one that tips over an
+ * edge turns about the normals of its points when the edge is tilted: such samples are one-sided or regularised. */
+static const double settling = 0.34;
 
 static void test_condim(void **state)
 {
@@ -561,7 +561,7 @@ static void test_condim(void **state)
                    .push = 1.5,
                    .steps = 240,
                    .every = 20,
-                   .loose = condim[i] == 6 ? settling : 0,
+                   .loose = condim[i] > 3 ? settling : 0,
                    .no_contact = condim[i] == 1};
         check_scene(c);
     }
