@@ -387,24 +387,37 @@ static bool settle_soft(tg_solve_work *w)
     return false;
 }
 
+/* with a compliance of so many mean G_ii */
+static bool select_compliant(tg_solve_work *w, double share)
+{
+    w->softness = share * mean_diagonal(&w->cones);
+    solve_soft(w, w->softness, w->held.gap);
+    return settle_soft(w);
+}
+
+static bool keep_selected(tg_solve_work *w, bool selected)
+{
+    keep(w, selected ? selection_kind(w) : TG_SELECT_UNSELECTED);
+    return selected && w->kept_residual < w->options->tolerance;
+}
+
+bool tg_solve_least_compliant(tg_solve_work *w)
+{
+    return keep_selected(w, select_compliant(w, compliance));
+}
+
 bool tg_solve_compliant(tg_solve_work *w)
 {
-    double mean = mean_diagonal(&w->cones);
     bool selected = false;
     for (double share = compliance; share < 2 * most_compliance && !selected; share *= 1e2)
-    {
-        w->softness = share * mean;
-        solve_soft(w, w->softness, w->held.gap);
-        selected = settle_soft(w);
-    }
+        selected = select_compliant(w, share);
     if (!selected)
     {
         memcpy(w->x, w->L, (size_t)w->cones.rows * sizeof *w->x);
         tg_cones_velocity(&w->cones, w->x, w->s);
         selected = select_solution(w, false);
     }
-    keep(w, selected ? selection_kind(w) : TG_SELECT_UNSELECTED);
-    return selected && w->kept_residual < w->options->tolerance;
+    return keep_selected(w, selected);
 }
 
 /* ---- from the impulses of the step before ---- */
