@@ -1,6 +1,8 @@
 /* Known answers of things that rest, stack, slide over seams, start overlapping or arrive too fast to be seen. */
 #include "step_test.h"
 
+#include "support/dynamics_case.h"
+
 /* ---- stacks ---- */
 
 /* Boxes of half-size 0.1 on the floor, one on another; masses from a list. */
@@ -76,6 +78,44 @@ static void test_dropped_stack(void **state)
     check_below("speed at rest", norm(s->n.nv, s->v), 1e-9);
     check_near("height", s->q[16], 0.5, 1e-6);
     check_below("growth of energy", s->growth, 1e-9);
+    close_passive(s);
+}
+
+/* Layers of 4 x 4, 3 x 3, ... boxes, each on four of the layer below, turned a little about the vertical: one island of 864 rows, most of them redundant. */
+static sim *pyramid(int layers)
+{
+    char *boxes = calloc(1, 1 << 16);
+    size_t length = 0;
+    unsigned seed = 3;
+    for (int layer = 0; layer < layers; layer++)
+        for (int i = 0; i < layers - layer; i++)
+            for (int j = 0; j < layers - layer; j++)
+                length += (size_t)snprintf(
+                    boxes + length, (1 << 16) - length,
+                    "<body pos='%g %g %g' euler='0 0 %g'><freejoint/><geom type='box' size='0.05 "
+                    "0.05 0.05'/></body>",
+                    0.11 * (i + 0.5 * layer), 0.11 * (j + 0.5 * layer), 0.05 + 0.1 * layer, 3 * test_uniform(&seed));
+    sim *s = sim_open(text("<mujoco><option timestep='0.002'/><worldbody><geom type='plane' size='5 5 0.1'/>%s"
+                           "</worldbody></mujoco>",
+                           boxes));
+    free(boxes);
+    return s;
+}
+
+/* Once it rests it costs hardly a factorisation a step. */
+static void test_pyramid(void **state)
+{
+    (void)state;
+    sim *s = pyramid(4);
+    sim_run(s, 30);
+    for (int k = 0; k < 30; k++)
+    {
+        sim_step(s);
+        assert_int_equal(s->info.status, TG_STEP_SOLVED);
+        assert_true(s->info.iterations <= 3);
+    }
+    check_below("drift", distance_from_start(s) / 0.12, 1e-9);
+    check_below("speed", norm(s->n.nv, s->v), 1e-9);
     close_passive(s);
 }
 
@@ -189,6 +229,7 @@ int main(void)
         cmocka_unit_test(test_light_under_heavy),
         cmocka_unit_test(test_heavy_under_light),
         cmocka_unit_test(test_dropped_stack),
+        cmocka_unit_test(test_pyramid),
         cmocka_unit_test(test_box_over_seam),
         cmocka_unit_test(test_start_one_millimetre_deep),
         cmocka_unit_test(test_fast_sphere_stops_at_a_thin_wall),
