@@ -268,8 +268,9 @@ static void run_grown(const char *name, const char *path, int size, int skip, in
     scene_times times[SCENE_ENGINES];
     scene_open(&s, name, path, 16 * size + ROOM);
     s.processor_time = size >= 30;
-    scene_record(&s, peer ? skip : 0, nstate, 0, 0);
-    scene_record_own(&s, skip, 0, 0);
+    if (peer)
+        scene_record(&s, skip, nstate, 0, 0);
+    scene_record_own(&s, skip, nstate, 0, 0);
     scene_measure(&s, peer ? SCENE_STRICT : SCENE_OWN + 1, repetitions, times);
     growth_row(size, times, by_contact ? times[0].contacts : size, peer);
     scene_close(&s);

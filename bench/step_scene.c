@@ -125,11 +125,12 @@ void scene_record(scene *s, int skip, int nstate, double lift, double speed)
     free(noise);
 }
 
-void scene_record_own(scene *s, int skip, double lift, double speed)
+void scene_record_own(scene *s, int skip, int nstate, double lift, double speed)
 {
     unsigned seed = 1;
     tg_options options = tg_default_options();
     options.dt = s->dt;
+    s->nstate = nstate;
     restart(s, lift, speed, &seed);
     memcpy(s->q, s->data->qpos, sizeof(double) * (size_t)s->nq);
     memcpy(s->v, s->data->qvel, sizeof(double) * (size_t)s->nv);

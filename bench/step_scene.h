@@ -32,8 +32,8 @@ void scene_close(scene *s);
  * lifted by lift (m), velocities within speed; controls: see steer in step_scene.c. */
 void scene_record(scene *s, int skip, int nstate, double lift, double speed);
 
-/* After scene_record: Tangere gets states of its own, from the same start, without controls and activations. */
-void scene_record_own(scene *s, int skip, double lift, double speed);
+/* Tangere gets states of its own, from the same start, without controls and activations: beside those of scene_record, or alone. */
+void scene_record_own(scene *s, int skip, int nstate, double lift, double speed);
 
 enum
 {
