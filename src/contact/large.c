@@ -290,6 +290,20 @@ static double violation(const tg_large *p)
     return worst;
 }
 
+/* 1e-12 m/s, or what rounding leaves of the largest velocity of an impulse, as in selection.c */
+static double least_violation(const tg_large *p)
+{
+    double largest = 0;
+    for (int k = 0; k < p->nblock; k++)
+    {
+        const tg_large_block *b = &p->block[k];
+        for (int i = 0; i < b->cone.dim; i++)
+            largest = tg_larger(largest,
+                                fabs(p->x[b->cone.row + i]) / (i == 0 ? b->cone.rho_n : b->cone.rho_t * b->scale[i]));
+    }
+    return tg_larger(inner, 1e-15 * largest * p->nx);
+}
+
 /* Steps from x, if it is within `reach` (m/s). The compliance falls with every step that pays: one that at least halves the violation, or leaves all phases as
  * they are. A contact that is closed and carries nothing may be held by mistake; then its impulse becomes minus its velocity over the compliance, it opens in
  * the next step, and the violation is large in between. True when the certificate is good and the equations hold as far as rounding lets them. */
@@ -297,9 +311,9 @@ static bool run_newton(large *a, double reach)
 {
     bool good = offer(a) <= a->aim;
     classify(&a->p);
-    double before = violation(&a->p), compliance = proximal;
+    double before = violation(&a->p), compliance = proximal, least = least_violation(&a->p);
     int astray = 0;
-    for (int k = 0; k < NEWTON && before > inner && before < reach; k++)
+    for (int k = 0; k < NEWTON && before > least && before < reach; k++)
     {
         if (!newton_step(a, compliance))
             return good;
