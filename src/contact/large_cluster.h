@@ -4,8 +4,9 @@
 
 #include "contact/large_system.h"
 
-/* Solves the blocks that share a tree with one of those in `seed` (of all blocks), while the impulses of all others stay as they are; p->s are the velocities of
- * p->x. Where these are too many for a dense problem, the seeds alone. Changes p->x; false when it was not solved, and nothing is changed. */
+/* Solves the blocks marked in `seed` (p->nblock) together with those that share a tree with them, with these, and so on, as far as a dense problem has room, while
+ * the impulses of all others stay as they are. p->s are the velocities of p->x; tolerance: m/s. Changes p->x alone: p->v and p->s are those of before. False
+ * when it was not solved, or the seeds are too many; then nothing is changed. Takes r->scratch and gives it back. */
 bool tg_large_solve_cluster(tg_large *p, const bool *seed, double tolerance);
 
 #endif

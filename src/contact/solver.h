@@ -56,11 +56,10 @@ typedef struct tg_solve_work
     double *x, *s; /* the iterate and s = G x + g */
     double *best;  /* the best iterate of an interior-point run */
 
-    double *kept;    /* the best solution so far, its residual (m/s) and how it was selected */
-    double *spare;   /* the best solution before the interior point */
-    bool reconciled; /* equalities contradict each other: solved is what is left of them */
-    bool
-        unselectable; /* a solution near the impulses of the step before was found from which the rule could not be reached */
+    double *kept;      /* the best solution so far, its residual (m/s) and how it was selected */
+    double *spare;     /* the best solution before the interior point */
+    bool reconciled;   /* equalities contradict each other: solved is what is left of them */
+    bool unselectable; /* near the impulses of the step before is a solution from which the rule is not reached */
     double kept_residual;
     double softness; /* compliance of a solution (m/s per N s) */
     tg_selection kept_selection;

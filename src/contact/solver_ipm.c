@@ -30,8 +30,7 @@ enum
     PATH_STEPS = 500
 };
 
-static const double others_hold =
-    0.1; /* products of blocks that are not frozen, in aims times the largest free velocity */
+static const double end = 0.1; /* products in aims times the largest free velocity: what is not frozen holds */
 static const double shortest_step = 0.1; /* below: the iterate is badly centred */
 static const double stiffest = 10;       /* normals against tangents */
 static const double nearer = 1e-2;       /* velocities of a start near a solution */
@@ -422,14 +421,18 @@ void tg_interior_move(tg_interior *p, double alpha)
     }
 }
 
+static bool is_at_end(const tg_interior *p, double aim)
+{
+    return p->kappa <= end * aim * p->cones->velocity;
+}
+
 /* one iteration; the length of its step, 0 when the matrix is singular */
 static double iterate(tg_interior *p, double aim)
 {
     if (!p->system->factor(p))
         return 0;
     double alpha = direction(p);
-    bool freezes = p->frozen != NULL &&
-                   p->kappa > 0.1 * aim * p->cones->velocity; /* towards the end degenerate contacts shorten steps */
+    bool freezes = p->frozen != NULL && !is_at_end(p, aim); /* there degenerate contacts shorten steps */
     for (int k = 0; freezes && k < FREEZE_AT_ONCE && alpha < shortest_step; k++)
     {
         if (p->nfrozen == MOST_FROZEN || !freeze_shortest(p) || !p->system->factor(p))
@@ -464,7 +467,7 @@ double tg_interior_iterate(tg_interior *p, double best, double aim)
         double before = best;
         best = tg_interior_note(p, best);
         idle = best < 0.9 * before ? 0 : idle + 1;
-        if (best <= aim || (p->nfrozen > 0 && p->kappa < others_hold * aim * p->cones->velocity))
+        if (best <= aim || (p->nfrozen > 0 && is_at_end(p, aim)))
             break;
     }
     return best;

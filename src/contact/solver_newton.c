@@ -94,8 +94,8 @@ static void unselected(tg_solve_work *w)
 
 void tg_solver_newton(tg_solve_work *w)
 {
-    if (w->unselectable &&
-        tg_solve_least_compliant(w)) /* from another solution nearby it would not be reached either */
+    /* from another solution nearby the rule would not be reached either */
+    if (w->unselectable && tg_solve_least_compliant(w))
         return;
     sweeps(w, 1);
     if (tg_solve_accept(w))

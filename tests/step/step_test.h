@@ -51,6 +51,14 @@ static inline void close_passive(sim *s)
     sim_close(s);
 }
 
+/* between -1 and 1; the same numbers in every run */
+static uint64_t noise_seed = 1;
+static inline double noise(void)
+{
+    noise_seed = noise_seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(noise_seed >> 11) / 4503599627370496.0 - 1;
+}
+
 /* an MJCF text with numbers in it; the same buffer every time */
 static inline const char *text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static inline const char *text(const char *format, ...)

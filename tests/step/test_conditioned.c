@@ -132,13 +132,6 @@ static void test_nearly_redundant_loop(void **state)
 
 /* ---- a patch whose points carry what they can ---- */
 
-static double noise(void)
-{
-    static uint64_t seed = 1;
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(seed >> 11) / 4503599627370496.0 - 1;
-}
-
 /* A box that leans by next to nothing on a floor that gives way: friction of four points that are nearly in one plane resists its turning, with levers of 1e-5; pushed so
  * hard that some slide, or are on their cones without. */
 static void take_pushed_step(sim *s)

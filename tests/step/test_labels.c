@@ -350,13 +350,6 @@ static void test_brick_on_another(void **state)
 
 /* ---- rows that nearly agree ---- */
 
-static double noise(void)
-{
-    static uint64_t seed = 1;
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(seed >> 11) / 4503599627370496.0 - 1;
-}
-
 /* An arm on a cart that presses on it, its joints with dry friction. It is pushed out by what it overlaps, at 1e-8 m/s and less, and friction gives way, however slowly:
  * what is held holds to rounding, and derivatives are exact. */
 static void test_friction_that_gives_way_slowly(void **state)

@@ -39,14 +39,6 @@ typedef struct outcome
     double agree; /* forward mode and matrices against reverse mode */
 } outcome;
 
-static uint64_t seed = 1;
-
-static double noise(void)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(seed >> 11) / 4503599627370496.0 - 1;
-}
-
 static void fill(double *x, int n, double size)
 {
     for (int i = 0; i < n; i++)
@@ -446,7 +438,7 @@ static outcome run(const scene *c)
     outcome o = {0};
     sim *s = open_scene(c);
     bench b = bench_new(s);
-    seed = 1;
+    noise_seed = 1;
     s->options.implicit_springs = c->springs;
     fill(s->v, s->n.nv, c->speed);
     if (c->lift > 0)
