@@ -140,8 +140,8 @@ static double *next_doubles(double **block, size_t *used, size_t count)
 static size_t divide_doubles(tg_solve_work *w, size_t n, size_t ld, double *block)
 {
     size_t used = 0;
-    double **const vector[] = {&w->x, &w->s,   &w->best,      &w->kept,        &w->spare,     &w->held.gap,
-                               &w->L, &w->rhs, &w->held.size, &w->held.square, &w->held.part, &w->sigma};
+    double **const vector[] = {&w->x,   &w->s,         &w->best,        &w->kept,      &w->spare, &w->held.gap, &w->L,
+                               &w->rhs, &w->held.size, &w->held.square, &w->held.part, &w->sigma, &w->near};
     double **const matrix[] = {&w->A, &w->held.factor, &w->held.range, &w->held.chol};
     for (size_t i = 0; i < sizeof vector / sizeof vector[0]; i++)
         *vector[i] = next_doubles(&block, &used, ld);
@@ -197,8 +197,6 @@ static void clear_work(tg_solve_work *w)
 
 bool tg_solve_certified(tg_solve_work *w)
 {
-    if (w->reconciled)
-        return w->kept_residual <= w->options->tolerance;
     tg_cones_scatter(&w->cones, w->kept, w->island->rows, w->L);
     tg_residual residual = tg_island_residual(w->island, w->L, w->options->long_double, w->sigma);
     return tg_residual_max(&residual) <= w->options->tolerance;
@@ -212,6 +210,12 @@ static void keep_warm(tg_solve_work *w)
     w->kept_selection = TG_SELECT_UNSELECTED;
 }
 
+/* Whether the way from the impulses of the step before ended at rows that contradict each other, and nothing else will help. */
+static bool is_contradiction(tg_solve_work *w)
+{
+    return w->held.inconsistency > w->options->tolerance && tg_solve_infeasible(w);
+}
+
 static void solve(tg_solve_work *w, const tg_island *island)
 {
     const tg_solver *solver = tg_solver_find(w->options->solver);
@@ -219,23 +223,16 @@ static void solve(tg_solve_work *w, const tg_island *island)
     clear_work(w);
     if (warm && tg_solve_warm(w))
         return;
-    if (w->options->brief)
+    if (w->options->brief || (warm && is_contradiction(w)))
     {
         keep_warm(w);
         return;
     }
     tg_cones_build(&w->cones, island, NULL);
-    tg_solve_load(w);
-    w->reconciled = tg_solve_reconcile(w);
     clear_work(w);
-    if (warm && w->reconciled && tg_solve_warm(w))
-        return;
-    tg_cones_build(&w->cones, island, NULL);
-    tg_solve_load(w);
-    if (w->reconciled)
-        tg_solve_reconcile(w);
-    clear_work(w);
-    if (island->warm != NULL)
+    if (w->unselectable)
+        tg_solve_keep_near(w);
+    else if (island->warm != NULL)
         tg_cones_gather(&w->cones, island->warm, w->x);
     if (w->cones.rows == 0)
         w->kept_selection = TG_SELECT_UNIQUE;
