@@ -202,18 +202,21 @@ bool tg_solve_certified(tg_solve_work *w)
     return tg_residual_max(&residual) <= w->options->tolerance;
 }
 
-static void keep_warm(tg_solve_work *w)
+/* The way from the impulses of the step before failed. Whether no other is asked for, or can help, because it ended at rows that contradict each other; then
+ * its impulses are kept. */
+static bool ends_here(tg_solve_work *w)
 {
+    bool contradiction = !w->options->brief && w->held.inconsistency > w->options->tolerance && tg_solve_infeasible(w);
+    if (!w->options->brief && !contradiction)
+        return false;
+    if (contradiction && v4_all_finite(w->cones.rows, w->x))
+        tg_cones_scatter(&w->cones, w->x, w->island->rows, w->L);
+    else
+        tg_solve_load(w);
     tg_cones_build(&w->cones, w->island, NULL);
-    tg_solve_load(w);
     tg_cones_gather(&w->cones, w->L, w->kept);
     w->kept_selection = TG_SELECT_UNSELECTED;
-}
-
-/* Whether the way from the impulses of the step before ended at rows that contradict each other, and nothing else will help. */
-static bool is_contradiction(tg_solve_work *w)
-{
-    return w->held.inconsistency > w->options->tolerance && tg_solve_infeasible(w);
+    return true;
 }
 
 static void solve(tg_solve_work *w, const tg_island *island)
@@ -221,13 +224,8 @@ static void solve(tg_solve_work *w, const tg_island *island)
     const tg_solver *solver = tg_solver_find(w->options->solver);
     bool warm = solver->warm && w->options->select;
     clear_work(w);
-    if (warm && tg_solve_warm(w))
+    if ((warm && tg_solve_warm(w)) || ends_here(w))
         return;
-    if (w->options->brief || (warm && is_contradiction(w)))
-    {
-        keep_warm(w);
-        return;
-    }
     tg_cones_build(&w->cones, island, NULL);
     clear_work(w);
     if (w->unselectable)
