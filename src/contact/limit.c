@@ -25,12 +25,14 @@
 enum
 {
     HALVINGS = 4,
-    MOST_IDLE = 4, /* steps that do not halve the least violation: rounding, or a cycle */
+    MOST_IDLE = 4, /* steps that do not halve the least violation: a cycle, or rounding, */
+    ROUNDED = 2,   /* which it is near the aim: light bodies among heavy ones come no nearer */
     CHORDS = 3     /* steps with the same factors */
 };
 
 static const double settled = 1e-3;       /* of the largest |g|: the slope may fall */
 static const double rounding = 1e-3;      /* of the aim */
+static const double rounded = 30;         /* of the aim */
 static const double exact_slack = 100;    /* of the aim: better a little velocity than an impulse outside of its cone */
 static const double inside_margin = 1e-7; /* of x_N */
 static const double smallest_pivot = 1e-4;
@@ -775,6 +777,8 @@ bool tg_limit_newton(tg_solve_work *w, tg_limit_way way, int steps, double aim)
         }
         idle = l.slope > last_slope || left < 0.5 * least ? 0 : idle + 1;
         least = l.slope > last_slope ? INFINITY : tg_smaller(least, left);
+        if (idle >= ROUNDED && left <= rounded * aim)
+            return true;
         if (l.slope > last_slope && left <= settled * w->cones.velocity)
         {
             l.slope = tg_larger(l.slope * slope_factor, last_slope);
