@@ -336,7 +336,8 @@ static bool run_newton(large *a, double reach)
 {
     bool good = offer(a) <= a->aim;
     classify(&a->p);
-    double before = violation(&a->p), compliance = proximal, least = enough(&a->p, least_violation(&a->p));
+    double before = violation(&a->p), compliance = good ? 0.1 * proximal : proximal,
+           least = enough(&a->p, least_violation(&a->p));
     int astray = 0;
     for (int k = 0; k < NEWTON && before > least && before < reach; k++)
     {
