@@ -30,12 +30,12 @@ enum
     WARM_PROBLEMS = 3    /* how often blocks that were left out may come back */
 };
 
-static const double no_slip = 1e-7;      /* m/s: slower than this a contact neither slides nor opens */
-static const double nearly_still = 1e-5; /* m/s: slower than this at the impulses of the step before, it is still */
-static const double on_cone = 1 - 1e-6;  /* |x_T| of x_N */
-static const double slides_on = 1e-3;    /* m/s: faster than this a contact that slid goes on */
-static const double soft_aim = 1e-15;    /* m/s: the compliance times an impulse is hardly more */
-static const double found_soft = 1e-13;
+static const double no_slip = 1e-7;         /* m/s: slower than this a contact neither slides nor opens */
+static const double nearly_still = 1e-5;    /* m/s: slower than this at the impulses of the step before, it is still */
+static const double on_cone = 1 - 1e-6;     /* |x_T| of x_N */
+static const double slides_on = 1e-3;       /* m/s: faster than this a contact that slid goes on */
+static const double soft_aim = 1e-15;       /* m/s: the compliance times an impulse is hardly more */
+static const double found_soft = 1e-13;     /* m/s: of a compliant solution that Newton found */
 static const double compliance = 1e-8;      /* of mean G_ii */
 static const double more_compliance = 1e-6; /* where its phases are not those of the rule */
 static const double most_compliance = 1e-4; /* where these are too stiff for the interior point */

@@ -279,6 +279,7 @@ static void refusals(void **state)
     assert_int_equal(tg_island_solve(&island, &good, &small, s->L, s->sigma, &result, &error), TG_ERR_CAPACITY);
     assert_non_null(strstr(error.message, "bytes"));
     assert_false(small.failed);
+    tg_arena_close(&small);
     free(s);
 }
 
@@ -332,6 +333,7 @@ static void solve_rows(int rows, const double *G, const double *g, const tg_bloc
     scratch.base = tg_alloc(NULL, scratch.capacity);
     assert_non_null(scratch.base);
     assert_int_equal(tg_island_solve(&island, &options, &scratch, L, sigma, result, &error), TG_OK);
+    tg_arena_close(&scratch);
     tg_free(NULL, scratch.base);
 }
 
