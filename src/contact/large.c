@@ -619,12 +619,14 @@ static bool run_cluster(large *a)
     return false;
 }
 
-/* Degenerate contacts make the end of the interior point linear, so it goes no further than it must: Newton does the rest where it can. */
+/* Degenerate contacts make the end of the interior point linear, so it goes no further than it must: Newton does the rest where it can. Islands that are small
+ * enough for dense matrices have no clusters: one would be most of it, and they are solved in that way afterwards. */
 static bool run_interior(large *a, double error)
 {
+    bool clusters = !tg_island_is_dense(a->p.r, a->p.island);
     for (int k = 0; k < CLUSTERS; k++)
     {
-        if (!iterate_interior(a, error, a->tolerance, true))
+        if (!iterate_interior(a, error, a->tolerance, clusters))
             return false;
         if (a->nfrozen == 0)
             return run_newton(a, (best_residual(a) <= a->tolerance ? exact : near) * a->speed) ||
@@ -679,16 +681,6 @@ static double start(large *a)
     return offer(a);
 }
 
-/* whether the island can still be solved without its push (step/problem.c), which is easier */
-static bool can_relax(const large *a)
-{
-    const tg_rows_island *island = a->p.island;
-    bool pushes = false;
-    for (int i = island->row; i < island->row + island->rows; i++)
-        pushes = pushes || a->p.r->bias[i] < 0;
-    return pushes && !island->relaxed;
-}
-
 static void forget_impulses(large *a)
 {
     memset(a->p.x, 0, sizeof(double) * (size_t)a->p.nx);
@@ -720,7 +712,7 @@ static bool iterate(large *a)
     if (error <= a->aim || !a->fits || run_interior(a, error))
         return false;
     forget_impulses(a);
-    if (can_relax(a))
+    if (tg_island_can_relax(a->p.r, a->p.island))
         run_interior(a, afresh * a->speed);
     else
         run_cold(a);

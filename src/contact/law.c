@@ -169,3 +169,42 @@ void tg_apply_laws(const tg_model *m, tg_work *w, const double *v, const double 
     for (int i = 0; i < r->nrow; i++)
         r->g[i] = r->free[i] + r->bias[i];
 }
+
+/* ---- without the push ---- */
+
+static const double strong_push = 1e-3; /* m/s: overlaps of micrometres are there in every step */
+
+static bool pushes(const tg_rows *r, const tg_constraint *c, int row)
+{
+    return r->bias[row] < 0 || (c->source == TG_SOURCE_EQUALITY && r->bias[row] > 0);
+}
+
+bool tg_island_can_relax(const tg_rows *r, const tg_rows_island *island)
+{
+    bool any = false;
+    for (int b = island->block; b < island->block + island->blocks; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        if (c->source == TG_SOURCE_CONTACT && r->touch[c->index].impact)
+            return false;
+        for (int i = c->row; i < c->row + c->rows; i++)
+            any = any || (pushes(r, c, i) && fabs(r->bias[i]) > strong_push);
+    }
+    return any && !island->relaxed;
+}
+
+bool tg_island_relax(tg_rows *r, tg_rows_island *island)
+{
+    for (int b = island->block; b < island->block + island->blocks; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        for (int i = c->row; i < c->row + c->rows; i++)
+        {
+            bool drop = pushes(r, c, i);
+            island->relaxed = island->relaxed || drop;
+            r->bias[i] = drop ? 0 : r->bias[i];
+            r->g[i] = r->free[i] + r->bias[i];
+        }
+    }
+    return island->relaxed;
+}

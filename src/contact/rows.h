@@ -280,6 +280,12 @@ tg_island tg_island_problem(const tg_rows *r, const tg_rows_island *island);
 void tg_apply_laws(const tg_model *m, tg_work *w, const double *v, const double *v_free,
                    const tg_contact_settings *settings);
 
+/* Overlaps that cannot all be pushed out (a body wedged between two others, a limit that forbids the way out) make a problem without solution: J_N v+ >= -b_N
+ * contradict each other. Without the push, v+ = 0 is feasible. relax: does without it; false when there is none. can_relax: whether that would make a difference, and
+ * takes no bounce away. (law.c) */
+bool tg_island_relax(tg_rows *r, tg_rows_island *island);
+bool tg_island_can_relax(const tg_rows *r, const tg_rows_island *island);
+
 /* Poisson's law in an island with an impact: adds the impulses of restitution to those of compression in L, and makes sigma
  * and the island's result those of the sum. (poisson.c) */
 tg_status tg_poisson_restitution(tg_work *w, tg_rows_island *island, const char *solver, double tolerance);

@@ -74,7 +74,7 @@ static bool offer(tg_solve_work *w)
 static bool cold(tg_solve_work *w)
 {
     memset(w->state, 0, (size_t)w->cones.blocks * sizeof *w->state);
-    tg_interior_run(w, 1e-2 * w->options->tolerance, true);
+    tg_interior_run(w, 1e-2 * w->options->tolerance, !w->options->relaxable);
     if (offer(w))
         return true;
     restore(w);
@@ -123,7 +123,7 @@ static void classify_kept(tg_solve_work *w)
 }
 
 /* Nothing near is a solution. Where held rows contradict each other there is none, or hardly one: then the path is followed without the contacts that are open
- * at the best impulses so far, and no more. */
+ * at the best impulses so far, and no more; not even that where an easier problem can take its place. */
 static void search(tg_solve_work *w)
 {
     classify_kept(w);
@@ -131,6 +131,8 @@ static void search(tg_solve_work *w)
         return;
     classify_kept(w);
     bool jammed = tg_solve_jammed(w);
+    if (jammed && w->options->relaxable)
+        return;
     tg_cones_scatter(&w->cones, w->kept, w->island->rows, w->L);
     bool solved = true;
     if (tg_solve_leave_out(w) && cold_without_open(w, jammed, &solved))

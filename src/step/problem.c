@@ -38,12 +38,13 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     tg_solve_options options = tg_solve_default();
     options.solver = o->solver;
     options.tolerance = o->tolerance;
+    options.relaxable = tg_island_can_relax(r, island);
     if (island->sparse && !island->filled && any)
     {
         bool alone = tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance);
-        if (!dense)
-            return TG_OK;
         bool solved = island->result.status == TG_SOLVE_SOLVED;
+        if (!dense || (!solved && options.relaxable))
+            return TG_OK;
         options.brief = solved && alone;
         if (solved)
             memcpy(r->warm + island->row, r->L + island->row, sizeof(double) * (size_t)island->rows);
@@ -54,29 +55,11 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
                            &w->error);
 }
 
-/* Overlaps that cannot all be pushed out (a body wedged between two others, a limit that forbids the way out) make a
- * problem without solution: J_N v+ >= -b_N contradict each other. Without the push, v+ = 0 is feasible. */
-static bool drop_push(tg_rows *r, tg_rows_island *island)
-{
-    for (int b = island->block; b < island->block + island->blocks; b++)
-    {
-        const tg_constraint *c = &r->constraint[r->order[b]];
-        for (int i = c->row; i < c->row + c->rows; i++)
-        {
-            bool pushes = r->bias[i] < 0 || (c->source == TG_SOURCE_EQUALITY && r->bias[i] > 0);
-            island->relaxed = island->relaxed || pushes;
-            r->bias[i] = pushes ? 0 : r->bias[i];
-            r->g[i] = r->free[i] + r->bias[i];
-        }
-    }
-    return island->relaxed;
-}
-
 static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
     TG_TRY(run_solver(m, w, island));
-    if (island->result.status != TG_SOLVE_SOLVED && drop_push(r, island))
+    if (island->result.status != TG_SOLVE_SOLVED && tg_island_relax(r, island))
         TG_TRY(run_solver(m, w, island));
     tg_select_consistent(m, r, island);
     return TG_OK;

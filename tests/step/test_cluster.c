@@ -92,8 +92,8 @@ static void test_lost_impulses_come_back(void **state)
 {
     (void)state;
     int islands = 0, restored = 0;
-    sim *s = open_heap(60, "<geom type='box' size='0.05 0.06 0.04' mass='1' friction='0.9'/>");
-    sim_run(s, 300);
+    sim *s = open_heap(80, "<geom type='capsule' size='0.04 0.05' mass='1'/>");
+    sim_run(s, 400);
     for (int step = 0; step < 60 / TEST_EFFORT; step++)
     {
         sim_step(s);
