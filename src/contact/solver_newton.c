@@ -122,6 +122,12 @@ static void classify_kept(tg_solve_work *w)
     tg_newton_classify(&w->cones, w->x, w->s, w->state);
 }
 
+static bool is_jammed(tg_solve_work *w)
+{
+    classify_kept(w);
+    return tg_solve_jammed(w);
+}
+
 /* Nothing near is a solution. Where held rows contradict each other there is none, or hardly one: then the path is followed without the contacts that are open
  * at the best impulses so far, and no more; not even that where an easier problem can take its place. */
 static void search(tg_solve_work *w)
@@ -129,15 +135,11 @@ static void search(tg_solve_work *w)
     classify_kept(w);
     if (tg_solve_infeasible(w))
         return;
-    classify_kept(w);
-    bool jammed = tg_solve_jammed(w);
-    if (jammed && w->options->relaxable)
-        return;
+    bool jammed = !w->options->relaxable && is_jammed(w), solved = true;
     tg_cones_scatter(&w->cones, w->kept, w->island->rows, w->L);
-    bool solved = true;
     if (tg_solve_leave_out(w) && cold_without_open(w, jammed, &solved))
         return;
-    if (solved || !jammed)
+    if (solved || !(jammed || w->options->relaxable))
         unselected(w);
 }
 
