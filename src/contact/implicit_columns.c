@@ -1,4 +1,4 @@
-/* B, C and A^-T of an island's derivative applied to matrices with many columns, form by form. */
+/* B, B^T, C and A^-T of an island's derivative applied to matrices with many columns, form by form. */
 #include <string.h>
 
 #include "contact/implicit_forms.h"
@@ -49,6 +49,20 @@ static void independent_impulses(const tg_implicit *f, int columns, const double
     }
 }
 
+static void independent_combine(const tg_implicit *f, int columns, const double *X, int ldx, double *out, int ldo)
+{
+    for (int k = 0; k < f->held; k++)
+        memcpy(out + (size_t)f->row[k] * (size_t)ldo, X + (size_t)k * (size_t)ldx, (size_t)columns * sizeof *out);
+    for (int i = 0; i < f->sliders; i++)
+    {
+        const tg_slider *s = &f->slider[i];
+        for (int j = 0; j < s->tangents - 1; j++)
+            for (int t = 0; t < s->tangents; t++)
+                add(columns, s->ratio * s->across[j][t], X + (size_t)(s->first + j) * (size_t)ldx,
+                    out + (size_t)s->row[t] * (size_t)ldo);
+    }
+}
+
 /* ---- all forms ---- */
 
 static void held_equations(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
@@ -93,6 +107,29 @@ void tg_implicit_responses(const tg_implicit *f, int columns, double *X, int ldx
     for (int k = 0; k < f->unknowns; k++)
         for (int c = 0; c < columns; c++)
             X[(size_t)k * (size_t)ldx + (size_t)c] = -X[(size_t)k * (size_t)ldx + (size_t)c];
+}
+
+static void held_combine(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
+                         int ldo)
+{
+    tg_gemm_tn(f->held, columns, f->rank, f->range, f->held, X, ldx, TG_GEMM_SET, work, columns);
+    for (int i = 0; i < f->held; i++)
+        memcpy(out + (size_t)f->row[i] * (size_t)ldo, work + (size_t)i * (size_t)columns,
+               (size_t)columns * sizeof *out);
+}
+
+void tg_implicit_combine(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
+                         int ldo)
+{
+    int rows = f->island->rows;
+    for (int i = 0; i < rows; i++)
+        memset(out + (size_t)i * (size_t)ldo, 0, (size_t)columns * sizeof *out);
+    if (f->form == TG_IMPLICIT_INDEPENDENT)
+        independent_combine(f, columns, X, ldx, out, ldo);
+    else if (f->form == TG_IMPLICIT_HELD)
+        held_combine(f, columns, X, ldx, work, out, ldo);
+    else
+        tg_gemm_tn(rows, columns, f->unknowns, f->B, rows, X, ldx, TG_GEMM_SET, out, ldo);
 }
 
 void tg_implicit_turned(const tg_implicit *f, int columns, const double *n, int ldn, double *work, double *l, int ldl)

@@ -96,6 +96,29 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
     return TG_OK;
 }
 
+/* Whether rounding might let forward and reverse mode of an island part by more than 1e-11 or so: where dofs are very light, or so light beside rows that are held, that
+ * hardly anything of A^-1 is left in K, the more so the more the equations' pivots differ. */
+static bool is_delicate(const tg_model *m, const tg_work *w, int island)
+{
+    const double light = 1e5 /* 1 / kg, 1 / (kg m^2) */, masses = 5e4, amplified = 1e5;
+    const tg_implicit *f = &w->step->implicit[island];
+    double lightest = 0, heaviest = INFINITY;
+    for (int t = 0; t < m->ntree; t++)
+        for (int k = m->tree_dof[t]; w->rows->tree_island[t] == island && k < m->tree_dof[t] + m->tree_ndof[t]; k++)
+            lightest = fmax(lightest, w->dinv[k]);
+    for (int k = 0; k < f->held; k++)
+        heaviest = fmin(heaviest, f->island->G[(size_t)f->row[k] * (size_t)(f->island->ldg + 1)]);
+    return lightest > light || lightest > masses * heaviest ||
+           f->condition * sqrt(lightest) > amplified * sqrt(heaviest);
+}
+
+static void keep_delicate(const tg_model *m, tg_work *w)
+{
+    for (int i = 0; i < w->rows->nisland; i++)
+        if (!w->step->implicit[i].kept && is_delicate(m, w, i))
+            tg_forward_keep(m, w, i);
+}
+
 /* The contact points of the step, from now on as those of smoothed surfaces: where they are does not change, how they move does. */
 static void smooth_points(const tg_model *m, tg_work *w)
 {
@@ -190,8 +213,9 @@ static void make_label(const tg_model *m, tg_work *w)
         s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
     if (s->label.kind == TG_LABEL_EXACT && (is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;
-    if (s->options.backward == TG_BACKWARD_SMOOTHED || s->info.status != TG_STEP_SOLVED || is_inconsistent(m, w) ||
-        tg_projects(w->model, w)) /* whose correction counts as small */
+    bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
+    if (moved || s->options.backward == TG_BACKWARD_SMOOTHED || s->info.status != TG_STEP_SOLVED ||
+        is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
 
@@ -227,6 +251,8 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
     if (s->options.backward == TG_BACKWARD_SMOOTHED && s->options.smooth_width > 0)
         smooth_points(m, w);
     TG_TRY(factor_islands(m, w));
+    if (tg_forward_fits(m, w))
+        keep_delicate(m, w);
     make_label(m, w);
     s->factored = true;
     return TG_OK;
