@@ -10,6 +10,24 @@ static void add(int n, double factor, const double *x, double *sum)
         sum[c] += factor * x[c];
 }
 
+/* out (m x columns) = A X, A (m x n); one column: by dot products */
+static void times(int m, int n, const double *A, int columns, const double *X, int ldx, double *out, int ldo)
+{
+    if (columns == 1 && ldx == 1)
+        tg_gemm_nt(m, 1, n, A, n, X, n, TG_GEMM_SET, out, ldo);
+    else
+        tg_gemm_nn(m, columns, n, A, n, X, ldx, TG_GEMM_SET, out, ldo);
+}
+
+/* out (n x columns) = A^T X, A (m x n); one column: as a row */
+static void times_transposed(int m, int n, const double *A, int columns, const double *X, int ldx, double *out, int ldo)
+{
+    if (columns == 1 && ldx == 1 && ldo == 1)
+        tg_gemm_nn(1, n, m, X, m, A, n, TG_GEMM_SET, out, n);
+    else
+        tg_gemm_tn(n, columns, m, A, n, X, ldx, TG_GEMM_SET, out, ldo);
+}
+
 /* ---- independent rows: a held row is itself, sliding contacts have few entries ---- */
 
 static void copy_held(const tg_implicit *f, int columns, const double *X, int ldx, double *out, int ldo)
@@ -69,7 +87,7 @@ static void held_equations(const tg_implicit *f, int columns, const double *X, i
                            int ldo)
 {
     tg_held_gather(f, columns, X, ldx, work);
-    tg_gemm_nn(f->rank, columns, f->held, f->range, f->held, work, columns, TG_GEMM_SET, out, ldo);
+    times(f->rank, f->held, f->range, columns, work, columns, out, ldo);
 }
 
 void tg_implicit_equations(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
@@ -81,7 +99,7 @@ void tg_implicit_equations(const tg_implicit *f, int columns, const double *X, i
     else if (f->form == TG_IMPLICIT_HELD)
         held_equations(f, columns, X, ldx, work, out, ldo);
     else
-        tg_gemm_nn(f->unknowns, columns, rows, f->B, rows, X, ldx, TG_GEMM_SET, out, ldo);
+        times(f->unknowns, rows, f->B, columns, X, ldx, out, ldo);
 }
 
 void tg_implicit_impulses(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
@@ -93,7 +111,7 @@ void tg_implicit_impulses(const tg_implicit *f, int columns, const double *X, in
     else if (f->form == TG_IMPLICIT_HELD)
         held_equations(f, columns, X, ldx, work, out, ldo);
     else
-        tg_gemm_nn(f->unknowns, columns, rows, f->C, rows, X, ldx, TG_GEMM_SET, out, ldo);
+        times(f->unknowns, rows, f->C, columns, X, ldx, out, ldo);
 }
 
 void tg_implicit_responses(const tg_implicit *f, int columns, double *X, int ldx)
@@ -112,7 +130,7 @@ void tg_implicit_responses(const tg_implicit *f, int columns, double *X, int ldx
 static void held_combine(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
                          int ldo)
 {
-    tg_gemm_tn(f->held, columns, f->rank, f->range, f->held, X, ldx, TG_GEMM_SET, work, columns);
+    times_transposed(f->rank, f->held, f->range, columns, X, ldx, work, columns);
     for (int i = 0; i < f->held; i++)
         memcpy(out + (size_t)f->row[i] * (size_t)ldo, work + (size_t)i * (size_t)columns,
                (size_t)columns * sizeof *out);
@@ -122,14 +140,13 @@ void tg_implicit_combine(const tg_implicit *f, int columns, const double *X, int
                          int ldo)
 {
     int rows = f->island->rows;
-    for (int i = 0; i < rows; i++)
-        memset(out + (size_t)i * (size_t)ldo, 0, (size_t)columns * sizeof *out);
+    memset(out, 0, ((size_t)(rows - 1) * (size_t)ldo + (size_t)columns) * sizeof *out);
     if (f->form == TG_IMPLICIT_INDEPENDENT)
         independent_combine(f, columns, X, ldx, out, ldo);
     else if (f->form == TG_IMPLICIT_HELD)
         held_combine(f, columns, X, ldx, work, out, ldo);
     else
-        tg_gemm_tn(rows, columns, f->unknowns, f->B, rows, X, ldx, TG_GEMM_SET, out, ldo);
+        times_transposed(f->unknowns, rows, f->B, columns, X, ldx, out, ldo);
 }
 
 void tg_implicit_turned(const tg_implicit *f, int columns, const double *n, int ldn, double *work, double *l, int ldl)

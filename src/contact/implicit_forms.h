@@ -33,6 +33,7 @@ bool tg_pivots_exceed(tg_implicit *f, double share);
 
 /* dL from X = B w (tg_implicit_equations), which is destroyed */
 void tg_independent_forward(const tg_implicit *f, int columns, double *X, double *dL, int ldl);
+void tg_independent_transpose(const tg_implicit *f, const double *Lbar, double *z); /* z is zero before */
 
 /* ---- implicit_redundant.c ---- */
 

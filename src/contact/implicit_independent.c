@@ -223,6 +223,16 @@ bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode)
 
 /* ---- answers ---- */
 
+static void solve(const tg_implicit *f, bool transposed, int columns, double *X)
+{
+    if (f->symmetric)
+        tg_chol_solve(f->unknowns, f->A, f->unknowns, columns, X, columns);
+    else if (transposed)
+        tg_lu_solve_t(f->unknowns, f->A, f->unknowns, f->pivot, columns, X, columns);
+    else
+        tg_lu_solve(f->unknowns, f->A, f->unknowns, f->pivot, columns, X, columns);
+}
+
 static void add(int n, double factor, const double *x, double *sum)
 {
     for (int c = 0; c < n; c++)
@@ -232,10 +242,7 @@ static void add(int n, double factor, const double *x, double *sum)
 void tg_independent_forward(const tg_implicit *f, int columns, double *X, double *dL, int ldl)
 {
     size_t n = (size_t)columns, bytes = n * sizeof *X;
-    if (f->symmetric)
-        tg_chol_solve(f->unknowns, f->A, f->unknowns, columns, X, columns);
-    else
-        tg_lu_solve(f->unknowns, f->A, f->unknowns, f->pivot, columns, X, columns);
+    solve(f, false, columns, X);
     for (int i = 0; i < f->island->rows; i++)
         memset(dL + (size_t)i * (size_t)ldl, 0, bytes);
     for (int k = 0; k < f->held; k++)
@@ -250,5 +257,34 @@ void tg_independent_forward(const tg_implicit *f, int columns, double *X, double
             for (int j = 0; j < s->tangents - 1; j++)
                 add(columns, -s->across[j][t], X + (size_t)(s->first + j) * n, out);
         }
+    }
+}
+
+void tg_independent_transpose(const tg_implicit *f, const double *Lbar, double *z)
+{
+    double *X = f->work;
+    for (int k = 0; k < f->held; k++)
+        X[k] = Lbar[f->row[k]];
+    for (int i = 0; i < f->sliders; i++)
+    {
+        const tg_slider *s = &f->slider[i];
+        for (int j = 0; j < s->tangents - 1; j++)
+            X[s->first + j] = 0;
+        for (int t = 0; t < s->tangents; t++)
+        {
+            X[s->normal] += s->along[t] * Lbar[s->row[t]];
+            for (int j = 0; j < s->tangents - 1; j++)
+                X[s->first + j] += s->across[j][t] * Lbar[s->row[t]];
+        }
+    }
+    solve(f, true, 1, X);
+    for (int k = 0; k < f->held; k++)
+        z[f->row[k]] = -X[k];
+    for (int i = 0; i < f->sliders; i++)
+    {
+        const tg_slider *s = &f->slider[i];
+        for (int j = 0; j < s->tangents - 1; j++)
+            for (int t = 0; t < s->tangents; t++)
+                z[s->row[t]] -= s->ratio * s->across[j][t] * X[s->first + j];
     }
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "collision/smoothing.h"
+#include "contact/cone.h"
 #include "contact/implicit_large.h"
 #include "contact/poisson_vjp.h"
 #include "step/step.h"
@@ -96,20 +97,23 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
     return TG_OK;
 }
 
-/* Whether rounding might let forward and reverse mode of an island part by more than 1e-11 or so: where dofs are very light, or so light beside rows that are held, that
- * hardly anything of A^-1 is left in K, the more so the more the equations' pivots differ. */
+/* Whether rounding might let forward and reverse mode of an island part by more than 1e-11 or so: where dofs are so light, or redundant rows so light beside others, that
+ * hardly anything of A^-1 is left in K, or where the equations are ill-conditioned. */
 static bool is_delicate(const tg_model *m, const tg_work *w, int island)
 {
-    const double light = 1e5 /* 1 / kg, 1 / (kg m^2) */, masses = 5e4, amplified = 1e5;
+    const double light = 1e5 /* 1 / kg, 1 / (kg m^2) */, apart = 1e3, conditioned = 1e7;
     const tg_implicit *f = &w->step->implicit[island];
-    double lightest = 0, heaviest = INFINITY;
+    double lightest = 0, most = 0, least = INFINITY;
     for (int t = 0; t < m->ntree; t++)
         for (int k = m->tree_dof[t]; w->rows->tree_island[t] == island && k < m->tree_dof[t] + m->tree_ndof[t]; k++)
-            lightest = fmax(lightest, w->dinv[k]);
-    for (int k = 0; k < f->held; k++)
-        heaviest = fmin(heaviest, f->island->G[(size_t)f->row[k] * (size_t)(f->island->ldg + 1)]);
-    return lightest > light || lightest > masses * heaviest ||
-           f->condition * sqrt(lightest) > amplified * sqrt(heaviest);
+            lightest = tg_larger(lightest, w->dinv[k]);
+    for (int k = 0; k < f->held && f->form != TG_IMPLICIT_INDEPENDENT; k++)
+    {
+        double own = f->island->G[(size_t)f->row[k] * (size_t)(f->island->ldg + 1)];
+        most = tg_larger(most, own);
+        least = tg_smaller(least, own);
+    }
+    return lightest > light || most > apart * least || f->condition > conditioned;
 }
 
 static void keep_delicate(const tg_model *m, tg_work *w)
