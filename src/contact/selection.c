@@ -24,19 +24,22 @@ enum
     UNIQUE_STEPS = 1,      /* when rows are independent */
     NEAR_ROUNDS = 3,       /* the same from a solution */
     NEAR_STEPS = 16,
-    WARM_ROUNDS = 8,  /* changes of phase between the impulses of the step before and a solution */
-    SOFT_STEPS = 8,   /* Newton steps behind the interior point, with compliance */
-    WARM_PROBLEMS = 3 /* how often blocks that were left out may come back */
+    WARM_ROUNDS = 8,     /* changes of phase between the impulses of the step before and a solution */
+    SOFT_STEPS = 8,      /* Newton steps behind the interior point, with compliance */
+    SOFT_STEPS_NEAR = 3, /* the same from where the rule was not reached */
+    WARM_PROBLEMS = 3    /* how often blocks that were left out may come back */
 };
 
-static const double no_slip = 1e-7;      /* m/s: slower than this a contact neither slides nor opens */
-static const double nearly_still = 1e-5; /* m/s: slower than this at the impulses of the step before, it is still */
-static const double on_cone = 1 - 1e-6;  /* |x_T| of x_N */
-static const double slides_on = 1e-3;    /* m/s: faster than this a contact that slid goes on */
-static const double soft_aim = 1e-15;    /* m/s: the compliance times an impulse is hardly more */
-static const double compliance = 1e-8;   /* of mean G_ii; more where that is too stiff for the interior point */
-static const double most_compliance = 1e-4;
-static const double violated = 1e-9; /* m/s: G_ii times how far outside of its cone a held contact may be */
+static const double no_slip = 1e-7;         /* m/s: slower than this a contact neither slides nor opens */
+static const double nearly_still = 1e-5;    /* m/s: slower than this at the impulses of the step before, it is still */
+static const double on_cone = 1 - 1e-6;     /* |x_T| of x_N */
+static const double slides_on = 1e-3;       /* m/s: faster than this a contact that slid goes on */
+static const double soft_aim = 1e-15;       /* m/s: the compliance times an impulse is hardly more */
+static const double found_soft = 1e-13;     /* m/s: of a compliant solution that Newton found */
+static const double compliance = 1e-8;      /* of mean G_ii */
+static const double more_compliance = 1e-6; /* where its phases are not those of the rule */
+static const double most_compliance = 1e-4; /* where these are too stiff for the interior point */
+static const double violated = 1e-9;        /* m/s: G_ii times how far outside of its cone a held contact may be */
 
 static double diagonal(const tg_cones *cones, int row)
 {
@@ -322,28 +325,29 @@ bool tg_solve_accept(tg_solve_work *w)
     return selected && w->kept_residual < w->options->tolerance;
 }
 
-/* Newton steps while they help */
-static void polish_soft(tg_solve_work *w)
+/* Newton steps; the best of all. Far from a solution, or where phases are not yet found, the violation grows on the way. */
+static double polish_soft(tg_solve_work *w, int steps)
 {
     size_t bytes = (size_t)w->cones.rows * sizeof *w->x;
     double best = tg_newton_residual(&w->cones, w->x, w->s);
-    for (int k = 0; k < SOFT_STEPS && best > soft_aim; k++)
+    memcpy(w->sigma, w->x, bytes);
+    for (int k = 0; k < steps && best > soft_aim; k++)
     {
-        memcpy(w->sigma, w->x, bytes);
         tg_newton_classify(&w->cones, w->x, w->s, w->state);
         tg_newton_step(w, 0);
         double here = tg_newton_residual(&w->cones, w->x, w->s);
-        if (!(here < best))
-        {
-            memcpy(w->x, w->sigma, bytes);
-            return;
-        }
-        best = here;
+        if (!(here < INFINITY))
+            break;
+        if (here < best)
+            memcpy(w->sigma, w->x, bytes);
+        best = tg_smaller(here, best);
     }
+    memcpy(w->x, w->sigma, bytes);
+    return best;
 }
 
 /* the solution of the problem with compliance, as exact as rounding lets it be: interior point, then Newton */
-static void solve_soft(tg_solve_work *w, double eps, double *rigid)
+static double solve_soft(tg_solve_work *w, double eps, double *rigid)
 {
     tg_cones *cones = &w->cones;
     for (int i = 0; i < cones->rows; i++)
@@ -351,11 +355,17 @@ static void solve_soft(tg_solve_work *w, double eps, double *rigid)
         rigid[i] = diagonal(cones, i);
         cones->G[(size_t)i * (size_t)(cones->ld + 1)] += eps * cones->scale[i] * cones->scale[i];
     }
-    tg_interior_from(w, w->kept, 1e-4 * w->options->tolerance);
-    polish_soft(w);
+    tg_cones_velocity(cones, w->x, w->s);
+    double left = polish_soft(w, SOFT_STEPS_NEAR);
+    if (!(left <= found_soft))
+    {
+        tg_interior_brief(w, 1e-4 * w->options->tolerance);
+        left = polish_soft(w, SOFT_STEPS);
+    }
     for (int i = 0; i < cones->rows; i++)
         cones->G[(size_t)i * (size_t)(cones->ld + 1)] = rigid[i];
     tg_cones_velocity(cones, w->x, w->s);
+    return left;
 }
 
 static double largest_impulse(const tg_solve_work *w)
@@ -387,11 +397,11 @@ static bool settle_soft(tg_solve_work *w)
     return false;
 }
 
-/* with a compliance of so many mean G_ii */
-static bool select_compliant(tg_solve_work *w, double share)
+/* With a compliance of so many mean G_ii; *left: how far (m/s) the compliant solution is from one. */
+static bool select_compliant(tg_solve_work *w, double share, double *left)
 {
     w->softness = share * mean_diagonal(&w->cones);
-    solve_soft(w, w->softness, w->held.gap);
+    *left = solve_soft(w, w->softness, w->held.gap);
     return settle_soft(w);
 }
 
@@ -403,14 +413,20 @@ static bool keep_selected(tg_solve_work *w, bool selected)
 
 bool tg_solve_least_compliant(tg_solve_work *w)
 {
-    return keep_selected(w, select_compliant(w, compliance));
+    double left;
+    return keep_selected(w, select_compliant(w, compliance, &left));
 }
 
 bool tg_solve_compliant(tg_solve_work *w)
 {
     bool selected = false;
-    for (double share = compliance; share < 2 * most_compliance && !selected; share *= 1e2)
-        selected = select_compliant(w, share);
+    double left = 0, most = more_compliance;
+    /* where the rule is not reached from nearby, the least compliance was tried before anything else */
+    for (double share = w->unselectable ? more_compliance : compliance; share < 2 * most && !selected; share *= 1e2)
+    {
+        selected = select_compliant(w, share, &left);
+        most = left <= w->options->tolerance ? more_compliance : most_compliance;
+    }
     if (!selected)
     {
         memcpy(w->x, w->L, (size_t)w->cones.rows * sizeof *w->x);
@@ -428,7 +444,7 @@ static double normal_velocity(const tg_island *island, int row, const double *L)
 }
 
 /* contacts and limits that were open and still are: most stay so, and the rest is a smaller problem */
-static bool leave_out_open(tg_solve_work *w)
+bool tg_solve_leave_out(tg_solve_work *w)
 {
     const tg_island *island = w->island;
     bool any = false;
@@ -476,35 +492,7 @@ static bool find_phases(tg_solve_work *w)
     return false;
 }
 
-/* Equalities and limits that acted in the step before may contradict each other: with y = -Z Z^T g_R, G y = 0, y >= 0 on limits
- * and y . g < 0 no impulse gives y . sigma >= 0 (Farkas). Then their part of g becomes consistent, which is least squares; false
- * when they do not. */
-bool tg_solve_reconcile(tg_solve_work *w)
-{
-    tg_cones_gather(&w->cones, w->L, w->x);
-    for (int b = 0; b < w->cones.blocks; b++)
-    {
-        const tg_cone *cone = &w->cones.block[b];
-        bool limit = cone->kind == TG_CONE_UNIT && cone->dim == 1 && w->x[cone->row] > 0;
-        w->state[b] = (tg_cone_state){.phase = cone->kind == TG_CONE_FREE || limit ? TG_PHASE_STICK : TG_PHASE_BREAK};
-    }
-    tg_held_build(w);
-    if (!(w->held.inconsistency > w->options->tolerance))
-        return false;
-    for (int b = 0; b < w->cones.blocks; b++)
-    {
-        const tg_cone *cone = &w->cones.block[b];
-        bool limit = cone->kind == TG_CONE_UNIT && w->state[b].phase == TG_PHASE_STICK;
-        if (limit && w->held.gap[w->held.at[cone->row]] > 1e-6 * w->held.inconsistency)
-            return false;
-    }
-    for (int i = 0; i < w->held.count; i++)
-        w->cones.g[w->held.row[i]] -= w->held.gap[i];
-    return true;
-}
-
-/* Takes back what does not open at the impulses in w->L; true when nothing had to be. */
-static bool take_back(tg_solve_work *w)
+bool tg_solve_take_back(tg_solve_work *w)
 {
     const tg_island *island = w->island;
     bool all_open = true;
@@ -561,23 +549,29 @@ void tg_solve_load(tg_solve_work *w)
         memset(w->L, 0, bytes);
 }
 
+void tg_solve_keep_near(tg_solve_work *w)
+{
+    tg_cones_gather(&w->cones, w->near, w->x);
+    tg_cones_velocity(&w->cones, w->x, w->s);
+    keep(w, TG_SELECT_UNSELECTED);
+}
+
 bool tg_solve_warm(tg_solve_work *w)
 {
     tg_solve_load(w);
-    bool smaller = leave_out_open(w);
+    bool smaller = tg_solve_leave_out(w);
     double still = nearly_still;
     for (int k = 0; k < WARM_PROBLEMS; k++, still = no_slip)
     {
         tg_cones_build(&w->cones, w->island, smaller ? w->left_out : NULL);
-        if (w->reconciled)
-            tg_solve_reconcile(w);
         if (!find_solution(w, still))
             return false;
+        tg_cones_scatter(&w->cones, w->x, w->island->rows, w->near);
         w->unselectable = !refine_solution(w);
         if (w->unselectable)
             return false;
         tg_cones_scatter(&w->cones, w->x, w->island->rows, w->L);
-        if (smaller && !take_back(w))
+        if (smaller && !tg_solve_take_back(w))
             continue;
         keep(w, selection_kind(w));
         return w->kept_residual < w->options->tolerance;
