@@ -18,6 +18,7 @@
 
 #include "base/status.h"
 #include "contact/implicit_forms.h"
+#include "math/dense.h"
 #include "math/lanes.h"
 
 /* ---- memory ---- */
@@ -145,18 +146,33 @@ tg_status tg_implicit_forward(const tg_implicit *f, int columns, const double *w
     return TG_OK;
 }
 
+/* B^T, A^-T and C of redundant rows */
+static void redundant_transpose(const tg_implicit *f, const double *Lbar, double *z, double *turn)
+{
+    int rows = f->island->rows;
+    double *X = f->work, *total = f->work + rows;
+    tg_implicit_impulses(f, 1, Lbar, 1, total, X, 1);
+    tg_implicit_responses(f, 1, X, 1);
+    tg_implicit_combine(f, 1, X, 1, total, z, 1);
+    if (turn == NULL || !f->turns)
+        return;
+    memcpy(total, Lbar, (size_t)rows * sizeof *total);
+    tg_gemm_nt(rows, 1, rows, f->island->G, f->island->ldg, z, rows, TG_GEMM_ADD, total, 1);
+    tg_implicit_turn(f, total, turn);
+}
+
 void tg_implicit_transpose(const tg_implicit *f, const double *Lbar, double *z, double *turn)
 {
     size_t bytes = (size_t)f->island->rows * sizeof *z;
-    memset(z, 0, bytes);
     if (turn != NULL)
         memset(turn, 0, bytes);
     if (f->form == TG_IMPLICIT_INDEPENDENT)
+    {
+        memset(z, 0, bytes);
         tg_independent_transpose(f, Lbar, z);
-    else if (f->form == TG_IMPLICIT_HELD)
-        tg_held_transpose(f, Lbar, z);
+    }
     else
-        tg_redundant_transpose(f, Lbar, z, turn);
+        redundant_transpose(f, Lbar, z, turn);
     for (int k = 0; k < f->idles; k++)
         z[f->idle[k]] = 0;
 }
@@ -196,8 +212,8 @@ static double single_gradient(const tg_implicit *f, int row, double value, const
 {
     if (value == 0)
         return 0;
-    if (f->form == TG_IMPLICIT_LARGE)
-        return value * (Lbar[row] + f->product[row]);
+    if (f->total != NULL)
+        return value * f->total[row];
     const double *G = f->island->G + (size_t)row * (size_t)f->island->ldg;
     return value * (Lbar[row] + v4_dot_of(f->island->rows, G, z));
 }

@@ -65,6 +65,7 @@ typedef struct tg_implicit
     bool symmetric; /* nothing slides */
     int *pivot;
     int *row;  /* held: rows of the island */
+    bool kept; /* forward and reverse mode use the matrices that the step keeps (step/forward.h) */
     int idles; /* rows that have no part in the motion (tg_implicit_leave_out) */
     int *idle;
     double *work; /* 3 rows */
@@ -72,12 +73,12 @@ typedef struct tg_implicit
 
     int sliders; /* independent rows */
     tg_slider *slider;
-    double *range;         /* redundant rows: rank x held: Q */
-    double *square;        /* held: rank */
-    double *B;             /* redundant: unknowns x rows: equations of velocities */
-    double *C;             /* redundant: unknowns x rows: impulses of every unknown */
-    double *turn;          /* redundant: held x rows: impulses that follow a change of z */
-    const double *product; /* large: G z of the last transpose, by the caller */
+    double *range;       /* redundant rows: rank x held: Q */
+    double *square;      /* held: rank */
+    double *B;           /* redundant: unknowns x rows: equations of velocities */
+    double *C;           /* redundant: unknowns x rows: impulses of every unknown */
+    double *turn;        /* redundant: held x rows: impulses that follow a change of z */
+    const double *total; /* Lbar + G z of the last transpose, by the caller; NULL: from G */
 } tg_implicit;
 
 /* What is asked of redundant rows: v+ alone, or impulses as the selection rule chooses them. Where nothing slides v+ does not depend on
@@ -110,12 +111,14 @@ tg_status tg_implicit_forward(const tg_implicit *f, int columns, const double *w
                               tg_arena *scratch, double *dL, int ldl, tg_error *error);
 
 /* The pieces of D = -C^T A^-1 B, for matrices with many columns (implicit_columns.c). equations: out (unknowns x columns) = B X;
- * impulses: out = C X, X (rows x columns); responses: X (unknowns x columns) <- -A^-T X. work: rows x columns numbers. */
+ * impulses: out = C X, X (rows x columns); responses: X (unknowns x columns) <- -A^-T X; combine: out (rows x columns) = B^T X. work: rows x columns numbers. */
 void tg_implicit_equations(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
                            int ldo);
 void tg_implicit_impulses(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
                           int ldo);
 void tg_implicit_responses(const tg_implicit *f, int columns, double *X, int ldx);
+void tg_implicit_combine(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
+                         int ldo);
 
 /* Another change of mode, so far away: it counts among the margins. */
 void tg_implicit_restrict(tg_implicit *f, double margin);
@@ -132,6 +135,9 @@ void tg_implicit_turned(const tg_implicit *f, int columns, const double *n, int 
 
 /* z (rows) with Lbar . dL = z . w + turn . n for all w and n; turn NULL: not wanted. */
 void tg_implicit_transpose(const tg_implicit *f, const double *Lbar, double *z, double *turn);
+
+/* the gradient of n (rows) from Lbar + G z (rows) */
+void tg_implicit_turn(const tg_implicit *f, const double *total, double *turn);
 
 /* The impulse of a contact along a tangent a unit of its friction coefficient, at frozen equations, and what it adds to that row of w (with L = S x,
  * sigma scaled is S sigma); zero where coefficients do not matter. */

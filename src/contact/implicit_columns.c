@@ -1,4 +1,4 @@
-/* B, C and A^-T of an island's derivative applied to matrices with many columns, form by form. */
+/* B, B^T, C and A^-T of an island's derivative applied to matrices with many columns, form by form. */
 #include <string.h>
 
 #include "contact/implicit_forms.h"
@@ -8,6 +8,24 @@ static void add(int n, double factor, const double *x, double *sum)
 {
     for (int c = 0; c < n; c++)
         sum[c] += factor * x[c];
+}
+
+/* out (m x columns) = A X, A (m x n); one column: by dot products */
+static void times(int m, int n, const double *A, int columns, const double *X, int ldx, double *out, int ldo)
+{
+    if (columns == 1 && ldx == 1)
+        tg_gemm_nt(m, 1, n, A, n, X, n, TG_GEMM_SET, out, ldo);
+    else
+        tg_gemm_nn(m, columns, n, A, n, X, ldx, TG_GEMM_SET, out, ldo);
+}
+
+/* out (n x columns) = A^T X, A (m x n); one column: as a row */
+static void times_transposed(int m, int n, const double *A, int columns, const double *X, int ldx, double *out, int ldo)
+{
+    if (columns == 1 && ldx == 1 && ldo == 1)
+        tg_gemm_nn(1, n, m, X, m, A, n, TG_GEMM_SET, out, n);
+    else
+        tg_gemm_tn(n, columns, m, A, n, X, ldx, TG_GEMM_SET, out, ldo);
 }
 
 /* ---- independent rows: a held row is itself, sliding contacts have few entries ---- */
@@ -49,13 +67,27 @@ static void independent_impulses(const tg_implicit *f, int columns, const double
     }
 }
 
+static void independent_combine(const tg_implicit *f, int columns, const double *X, int ldx, double *out, int ldo)
+{
+    for (int k = 0; k < f->held; k++)
+        memcpy(out + (size_t)f->row[k] * (size_t)ldo, X + (size_t)k * (size_t)ldx, (size_t)columns * sizeof *out);
+    for (int i = 0; i < f->sliders; i++)
+    {
+        const tg_slider *s = &f->slider[i];
+        for (int j = 0; j < s->tangents - 1; j++)
+            for (int t = 0; t < s->tangents; t++)
+                add(columns, s->ratio * s->across[j][t], X + (size_t)(s->first + j) * (size_t)ldx,
+                    out + (size_t)s->row[t] * (size_t)ldo);
+    }
+}
+
 /* ---- all forms ---- */
 
 static void held_equations(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
                            int ldo)
 {
     tg_held_gather(f, columns, X, ldx, work);
-    tg_gemm_nn(f->rank, columns, f->held, f->range, f->held, work, columns, TG_GEMM_SET, out, ldo);
+    times(f->rank, f->held, f->range, columns, work, columns, out, ldo);
 }
 
 void tg_implicit_equations(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
@@ -67,7 +99,7 @@ void tg_implicit_equations(const tg_implicit *f, int columns, const double *X, i
     else if (f->form == TG_IMPLICIT_HELD)
         held_equations(f, columns, X, ldx, work, out, ldo);
     else
-        tg_gemm_nn(f->unknowns, columns, rows, f->B, rows, X, ldx, TG_GEMM_SET, out, ldo);
+        times(f->unknowns, rows, f->B, columns, X, ldx, out, ldo);
 }
 
 void tg_implicit_impulses(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
@@ -79,7 +111,7 @@ void tg_implicit_impulses(const tg_implicit *f, int columns, const double *X, in
     else if (f->form == TG_IMPLICIT_HELD)
         held_equations(f, columns, X, ldx, work, out, ldo);
     else
-        tg_gemm_nn(f->unknowns, columns, rows, f->C, rows, X, ldx, TG_GEMM_SET, out, ldo);
+        times(f->unknowns, rows, f->C, columns, X, ldx, out, ldo);
 }
 
 void tg_implicit_responses(const tg_implicit *f, int columns, double *X, int ldx)
@@ -93,6 +125,28 @@ void tg_implicit_responses(const tg_implicit *f, int columns, double *X, int ldx
     for (int k = 0; k < f->unknowns; k++)
         for (int c = 0; c < columns; c++)
             X[(size_t)k * (size_t)ldx + (size_t)c] = -X[(size_t)k * (size_t)ldx + (size_t)c];
+}
+
+static void held_combine(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
+                         int ldo)
+{
+    times_transposed(f->rank, f->held, f->range, columns, X, ldx, work, columns);
+    for (int i = 0; i < f->held; i++)
+        memcpy(out + (size_t)f->row[i] * (size_t)ldo, work + (size_t)i * (size_t)columns,
+               (size_t)columns * sizeof *out);
+}
+
+void tg_implicit_combine(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
+                         int ldo)
+{
+    int rows = f->island->rows;
+    memset(out, 0, ((size_t)(rows - 1) * (size_t)ldo + (size_t)columns) * sizeof *out);
+    if (f->form == TG_IMPLICIT_INDEPENDENT)
+        independent_combine(f, columns, X, ldx, out, ldo);
+    else if (f->form == TG_IMPLICIT_HELD)
+        held_combine(f, columns, X, ldx, work, out, ldo);
+    else
+        times_transposed(f->unknowns, rows, f->B, columns, X, ldx, out, ldo);
 }
 
 void tg_implicit_turned(const tg_implicit *f, int columns, const double *n, int ldn, double *work, double *l, int ldl)

@@ -59,10 +59,8 @@ void tg_redundant_null_part(const tg_implicit *f, int columns, double *n, double
 
 /* dL from X = B w */
 void tg_held_forward(const tg_implicit *f, int columns, double *held, double *X, double *dL, int ldl);
-void tg_held_transpose(const tg_implicit *f, const double *Lbar, double *z);
 void tg_redundant_forward(const tg_implicit *f, int columns, const double *n, int ldn, double *X, double *turned,
                           double *moved, double *dL, int ldl);
-void tg_redundant_transpose(const tg_implicit *f, const double *Lbar, double *z, double *turn);
 
 /* ---- implicit_orthogonal.c ---- */
 

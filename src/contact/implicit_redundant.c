@@ -402,19 +402,6 @@ void tg_held_forward(const tg_implicit *f, int columns, double *held, double *X,
         memcpy(dL + (size_t)f->row[i] * (size_t)ldl, held + (size_t)i * (size_t)columns, (size_t)columns * sizeof *dL);
 }
 
-/* the same: D is symmetric */
-void tg_held_transpose(const tg_implicit *f, const double *Lbar, double *z)
-{
-    double *X = f->work, *held = f->work + f->island->rows;
-    tg_held_gather(f, 1, Lbar, 1, held);
-    tg_gemm_nt(f->rank, 1, f->held, f->range, f->held, held, f->held, TG_GEMM_SET, X, 1);
-    tg_held_inverse(f, 1, X, 1);
-    memset(held, 0, (size_t)f->held * sizeof *held);
-    tg_gemm_nn(1, f->held, f->rank, X, f->rank, f->range, f->held, TG_GEMM_SUB, held, f->held);
-    for (int i = 0; i < f->held; i++)
-        z[f->row[i]] = held[i];
-}
-
 /* ---- answers ---- */
 
 void tg_redundant_null_part(const tg_implicit *f, int columns, double *n, double *part)
@@ -446,19 +433,15 @@ void tg_redundant_forward(const tg_implicit *f, int columns, const double *n, in
     tg_gemm_tn(rows, columns, q, f->C, rows, X, columns, TG_GEMM_SUB, dL, ldl);
 }
 
-void tg_redundant_transpose(const tg_implicit *f, const double *Lbar, double *z, double *turn)
+void tg_implicit_turn(const tg_implicit *f, const double *total, double *turn)
 {
-    int rows = f->island->rows, q = f->unknowns;
-    double *X = f->work, *total = f->work + rows, *held = f->work + 2 * rows;
-    tg_gemm_nt(q, 1, rows, f->C, rows, Lbar, rows, TG_GEMM_SET, X, 1);
-    tg_lu_solve_t(q, f->A, q, f->pivot, 1, X, 1);
-    tg_gemm_nn(1, rows, q, X, q, f->B, rows, TG_GEMM_SUB, z, rows);
-    if (turn == NULL || !f->turns)
+    int rows = f->island->rows;
+    double *part = f->work, *held = f->work + 2 * rows;
+    memset(turn, 0, (size_t)rows * sizeof *turn);
+    if (!f->turns)
         return;
-    memcpy(total, Lbar, (size_t)rows * sizeof *total);
-    tg_gemm_nt(rows, 1, rows, f->island->G, f->island->ldg, z, rows, TG_GEMM_ADD, total, 1);
     tg_gemm_nt(f->held, 1, rows, f->turn, rows, total, rows, TG_GEMM_SET, held, 1);
-    tg_redundant_null_part(f, 1, held, X);
+    tg_redundant_null_part(f, 1, held, part);
     for (int i = 0; i < f->held; i++)
         turn[f->row[i]] = held[i];
 }

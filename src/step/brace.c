@@ -1,12 +1,14 @@
-/* Whether rows that hold against each other (contact/implicit_braces.c) go on agreeing as bodies are displaced: d/dq of z . (J v+ + b) with J^T z = 0 and
- * v+ held fixed. */
+/* Rows that hold against each other (contact/implicit_braces.c), J^T z = 0: whether they go on agreeing as bodies are displaced, d/dq of z . (J v+ + b) with v+ held fixed;
+ * and whether J^T z is zero to rounding, which the rank of G = J A^-1 J^T, where levers are squared, cannot tell. */
 #include <math.h>
 #include <string.h>
 
+#include "contact/cone.h"
 #include "contact/rows_vjp.h"
 #include "step/step.h"
 
-static const double none = 1e-6; /* m/s by m or rad */
+static const double none = 1e-6;   /* m/s by m or rad */
+static const double little = 1e-8; /* of what a row's own impulse does */
 
 static bool gather(const tg_work *w, double *z)
 {
@@ -52,4 +54,31 @@ bool tg_braces_give(const tg_model *m, tg_work *w)
     for (int k = 0; k < m->nv; k++)
         largest = fmax(largest, fabs(g.q[k]));
     return largest > none;
+}
+
+/* the least that the impulse of a row in z does by itself (G_ii) */
+static double own_effect(const tg_work *w, const double *z)
+{
+    const tg_rows *r = w->rows;
+    double least = INFINITY;
+    for (int i = 0; i < r->nisland; i++)
+    {
+        const tg_island *problem = &w->step->problem[i];
+        for (int b = 0; b < problem->blocks && w->step->implicit[i].braced; b++)
+            for (int k = 0; k < problem->block[b].rows; k++)
+                if (z[r->island[i].row + problem->block[b].row + k] != 0)
+                    least = fmin(least, tg_row_size(problem, &problem->block[b], k));
+    }
+    return least;
+}
+
+bool tg_braces_move(const tg_model *m, tg_work *w)
+{
+    double *z = w->step->row_gradient, *p = w->step->cotangent, largest = 0;
+    if (!gather(w, z))
+        return false;
+    tg_rows_response(m, w, z, p);
+    for (int k = 0; k < m->nv; k++)
+        largest = fmax(largest, fabs(p[k]));
+    return largest > little * own_effect(w, z);
 }

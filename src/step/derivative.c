@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "collision/smoothing.h"
+#include "contact/cone.h"
 #include "contact/implicit_large.h"
 #include "contact/poisson_vjp.h"
 #include "step/step.h"
@@ -94,6 +95,32 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
         }
     }
     return TG_OK;
+}
+
+/* Whether rounding might let forward and reverse mode of an island part by more than 1e-11 or so: where dofs are so light, or redundant rows so light beside others, that
+ * hardly anything of A^-1 is left in K, or where the equations are ill-conditioned. */
+static bool is_delicate(const tg_model *m, const tg_work *w, int island)
+{
+    const double light = 1e5 /* 1 / kg, 1 / (kg m^2) */, apart = 1e3, conditioned = 1e7;
+    const tg_implicit *f = &w->step->implicit[island];
+    double lightest = 0, most = 0, least = INFINITY;
+    for (int t = 0; t < m->ntree; t++)
+        for (int k = m->tree_dof[t]; w->rows->tree_island[t] == island && k < m->tree_dof[t] + m->tree_ndof[t]; k++)
+            lightest = tg_larger(lightest, w->dinv[k]);
+    for (int k = 0; k < f->held && f->form != TG_IMPLICIT_INDEPENDENT; k++)
+    {
+        double own = f->island->G[(size_t)f->row[k] * (size_t)(f->island->ldg + 1)];
+        most = tg_larger(most, own);
+        least = tg_smaller(least, own);
+    }
+    return lightest > light || most > apart * least || f->condition > conditioned;
+}
+
+static void keep_delicate(const tg_model *m, tg_work *w)
+{
+    for (int i = 0; i < w->rows->nisland; i++)
+        if (!w->step->implicit[i].kept && is_delicate(m, w, i))
+            tg_forward_keep(m, w, i);
 }
 
 /* The contact points of the step, from now on as those of smoothed surfaces: where they are does not change, how they move does. */
@@ -190,8 +217,9 @@ static void make_label(const tg_model *m, tg_work *w)
         s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
     if (s->label.kind == TG_LABEL_EXACT && (is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;
-    if (s->options.backward == TG_BACKWARD_SMOOTHED || s->info.status != TG_STEP_SOLVED || is_inconsistent(m, w) ||
-        tg_projects(w->model, w)) /* whose correction counts as small */
+    bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
+    if (moved || s->options.backward == TG_BACKWARD_SMOOTHED || s->info.status != TG_STEP_SOLVED ||
+        is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
 
@@ -227,6 +255,8 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
     if (s->options.backward == TG_BACKWARD_SMOOTHED && s->options.smooth_width > 0)
         smooth_points(m, w);
     TG_TRY(factor_islands(m, w));
+    if (tg_forward_fits(m, w))
+        keep_delicate(m, w);
     make_label(m, w);
     s->factored = true;
     return TG_OK;

@@ -49,6 +49,7 @@ typedef struct group
     int tree;   /* the only one, -1: several */
     int island; /* the only one, -1: none, -2: all */
     bool whole; /* all dofs of the model, in their order */
+    bool kept;  /* K and Z are there (tg_forward_keep) */
     double *R_q, *R_v, *next_q, *next_v;
     int ldr; /* of these */
 } group;
@@ -60,6 +61,18 @@ static void add_tree(const tg_forward *f, group *g, int tree)
         f->dof[g->n++] = f->m->tree_dof[tree] + k;
     g->ld = v4_pad(g->n);
     g->whole = g->n == f->m->nv;
+}
+
+/* the trees of an island, or all (-2) */
+static group group_of(const tg_forward *f, int island)
+{
+    const tg_rows *r = f->w->rows;
+    group g = {.island = island};
+    for (int t = 0; t < f->m->ntree; t++)
+        if (island < 0 || r->tree_island[t] == island)
+            add_tree(f, &g, t);
+    g.kept = r->nisland > 0 && f->s->implicit[island < 0 ? 0 : island].kept;
+    return g;
 }
 
 static void gather_square(const tg_forward *f, const group *g, const double *from, double *to)
@@ -237,22 +250,12 @@ static void add_friction(tg_forward *f, const group *g, const tg_rows_island *is
 
 /* ---- one group ---- */
 
-/* B S_v, S_v = J + what the rows have from the velocities at the start; most have nothing */
-static const double *velocity_equations(tg_forward *f, const group *g, const tg_rows_island *island,
-                                        const tg_implicit *implicit, bool more)
-{
-    if (!more)
-        return f->BJ;
-    for (ptrdiff_t i = 0; i < (ptrdiff_t)island->rows * g->ld; i++)
-        f->S_v[i] += f->J[i];
-    tg_implicit_equations(implicit, g->n, f->S_v, g->ld, f->work, f->BS, g->ld);
-    return f->BS;
-}
-
-/* T = -A^-1 J^T C^T E^-1, transposed. BJA is there; where nothing slides, C = B and E is symmetric. */
+/* B J, B J A^-1, and T = -A^-1 J^T C^T E^-1, transposed. Where nothing slides, C = B and E is symmetric. */
 static void fill_responses(tg_forward *f, const group *g, const tg_implicit *implicit)
 {
     int n = g->n, ld = g->ld, unknowns = implicit->unknowns;
+    tg_implicit_equations(implicit, n, f->J, ld, f->work, f->BJ, ld);
+    tg_gemm_nn(unknowns, n, n, f->BJ, ld, f->K, ld, TG_GEMM_SET, f->BJA, ld);
     if (tg_implicit_is_symmetric(implicit))
         memcpy(f->T, f->BJA, sizeof(double) * (size_t)unknowns * (size_t)ld);
     else
@@ -271,40 +274,74 @@ static bool any_slipping(const tg_forward *f, const tg_rows_island *island)
     return false;
 }
 
-/* T B S to the derivatives of v+ (mode: added or written), and T B J A^-1 to K */
-static void add_island(tg_forward *f, const group *g, int index, tg_gemm_mode mode)
+/* S of an island, in columns of q and v: J is among the latter. More: that is not all of it. */
+static void fill_velocities(tg_forward *f, const group *g, int index)
 {
     const tg_rows_island *island = &f->w->rows->island[index];
     const tg_implicit *implicit = &f->s->implicit[index];
-    int n = g->n, ld = g->ld, unknowns = implicit->unknowns;
     gather_jacobian(f, g, island, f->J);
     gather_rows(f, g, island->row, island->rows, f->sigma_q, f->S_q);
-    bool slipping = any_slipping(f, island), more = f->starts || implicit->turns || slipping;
+    bool slipping = any_slipping(f, island);
+    f->more = f->starts || implicit->turns || slipping;
     if (f->starts)
         gather_rows(f, g, island->row, island->rows, f->sigma_v, f->S_v);
-    else if (more)
-        tg_clear(f->S_v, island->rows, ld);
+    else if (f->more)
+        tg_clear(f->S_v, island->rows, g->ld);
     if (implicit->turns)
         add_turned(f, g, island, implicit);
     if (slipping)
         add_friction(f, g, island, implicit);
-    tg_implicit_equations(implicit, n, f->J, ld, f->work, f->BJ, ld);
-    tg_gemm_nn(unknowns, n, n, f->BJ, ld, f->K, ld, TG_GEMM_SET, f->BJA, ld);
+    for (ptrdiff_t i = 0; f->more && i < (ptrdiff_t)island->rows * g->ld; i++)
+        f->S_v[i] += f->J[i];
+}
+
+/* T B S to the derivatives of v+ (mode: added or written), and T B J A^-1 to K */
+static void add_island(tg_forward *f, const group *g, int index, tg_gemm_mode mode)
+{
+    const tg_implicit *implicit = &f->s->implicit[index];
+    int n = g->n, ld = g->ld, unknowns = implicit->unknowns;
+    fill_velocities(f, g, index);
     fill_responses(f, g, implicit);
     tg_implicit_equations(implicit, n, f->S_q, ld, f->work, f->BS, ld);
     tg_gemm_tn(n, n, unknowns, f->T, ld, f->BS, ld, mode, g->next_q, g->ldr);
-    tg_gemm_tn(n, n, unknowns, f->T, ld, velocity_equations(f, g, island, implicit, more), ld, mode, g->next_v, g->ldr);
+    if (f->more)
+        tg_implicit_equations(implicit, n, f->S_v, ld, f->work, f->BS, ld);
+    tg_gemm_tn(n, n, unknowns, f->T, ld, f->more ? f->BS : f->BJ, ld, mode, g->next_v, g->ldr);
     tg_gemm_tn(n, n, unknowns, f->T, ld, f->BJA, ld, TG_GEMM_ADD, f->K, ld);
+}
+
+/* where K and Z of a group are kept, with its leading dimension: those of the islands before are no larger */
+static double *kept_square(const tg_forward *f, const group *g)
+{
+    const tg_rows *r = f->w->rows;
+    ptrdiff_t before = 0;
+    for (int t = 0; t < f->m->ntree; t++)
+        before += r->tree_island[t] >= 0 && r->tree_island[t] < g->island ? f->m->tree_ndof[t] : 0;
+    return f->kept_K + before * v4_pad(f->m->nv);
+}
+
+static double *kept_rows(const tg_forward *f, const tg_rows_island *island)
+{
+    return f->kept_Z + (ptrdiff_t)island->row * v4_pad(f->m->nv);
+}
+
+/* the same with Z = B^T T^T, which is there as K is */
+static void add_kept_island(tg_forward *f, const group *g, int index, tg_gemm_mode mode)
+{
+    const tg_rows_island *island = &f->w->rows->island[index];
+    const double *Z = kept_rows(f, island);
+    fill_velocities(f, g, index);
+    tg_gemm_tn(g->n, g->n, island->rows, Z, g->ld, f->S_q, g->ld, mode, g->next_q, g->ldr);
+    tg_gemm_tn(g->n, g->n, island->rows, Z, g->ld, f->more ? f->S_v : f->J, g->ld, mode, g->next_v, g->ldr);
 }
 
 /* whether there are any */
 static bool add_islands(tg_forward *f, const group *g)
 {
-    if (g->island >= 0)
-        add_island(f, g, g->island, TG_GEMM_SET);
-    for (int i = 0; i < f->w->rows->nisland && g->island == -2; i++)
-        add_island(f, g, i, i == 0 ? TG_GEMM_SET : TG_GEMM_ADD);
-    return g->island >= 0 || (g->island == -2 && f->w->rows->nisland > 0);
+    int first = g->island == -2 ? 0 : g->island, last = g->island == -2 ? f->w->rows->nisland - 1 : g->island;
+    for (int i = first; i <= last && i >= 0; i++)
+        (g->kept ? add_kept_island : add_island)(f, g, i, i == first ? TG_GEMM_SET : TG_GEMM_ADD);
+    return first >= 0 && first <= last;
 }
 
 /* next (nv x columns) = K dt R for the inputs, whose force is nv x columns */
@@ -321,11 +358,15 @@ static void input_columns(tg_forward *f, const group *g, const double *force, in
                sizeof(double) * (size_t)columns);
 }
 
-static void solve_group(tg_forward *f, group *g, const tg_jacobian *j)
+/* dt K, and the columns of q and v */
+static void fill_squares(tg_forward *f, group *g, const tg_jacobian *j)
 {
     int n = g->n, ld = g->ld;
     place_squares(f, g, j);
-    invert_mass(f, g, f->K);
+    if (g->kept)
+        memcpy(f->K, kept_square(f, g), sizeof(double) * (size_t)n * (size_t)ld);
+    else
+        invert_mass(f, g, f->K);
     tg_gemm_mode mode = add_islands(f, g) ? TG_GEMM_ADD : TG_GEMM_SET;
     for (ptrdiff_t i = 0; i < (ptrdiff_t)n * ld; i++)
         f->K[i] *= f->dt;
@@ -333,9 +374,14 @@ static void solve_group(tg_forward *f, group *g, const tg_jacobian *j)
     tg_gemm_nn(n, n, n, f->K, ld, g->R_v, g->ldr, mode, g->next_v, g->ldr);
     for (int k = 0; k < n; k++)
         g->next_v[(ptrdiff_t)k * (g->ldr + 1)] += 1;
+}
+
+static void solve_group(tg_forward *f, group *g, const tg_jacobian *j)
+{
+    fill_squares(f, g, j);
     scatter_square(f, g, g->next_q, g->ldr, j->dv_dq);
     scatter_square(f, g, g->next_v, g->ldr, j->dv_dv);
-    scatter_square(f, g, f->K, ld, j->dv_dtau);
+    scatter_square(f, g, f->K, g->ld, j->dv_dtau);
     input_columns(f, g, f->force_u, f->m->nu, j->dv_du);
     input_columns(f, g, f->force_act, f->m->na, j->dv_dact);
 }
@@ -346,10 +392,7 @@ static void solve_separately(tg_forward *f, const tg_jacobian *j)
     const tg_rows *r = f->w->rows;
     for (int i = 0; i < r->nisland; i++)
     {
-        group g = {.island = i};
-        for (int t = 0; t < f->m->ntree; t++)
-            if (r->tree_island[t] == i)
-                add_tree(f, &g, t);
+        group g = group_of(f, i);
         solve_group(f, &g, j);
     }
     for (int t = 0; t < f->m->ntree; t++)
@@ -364,9 +407,7 @@ static void solve_separately(tg_forward *f, const tg_jacobian *j)
 
 static void solve_together(tg_forward *f, const tg_jacobian *j)
 {
-    group g = {.island = -2};
-    for (int t = 0; t < f->m->ntree; t++)
-        add_tree(f, &g, t);
+    group g = group_of(f, -2);
     solve_group(f, &g, j);
 }
 
@@ -379,13 +420,19 @@ static void clear_output(const tg_model *m, double *x)
         tg_clear(x, m->nv, m->nv);
 }
 
-static tg_forward *begin(const tg_model *m, tg_work *w, bool by_u, bool by_act)
+static tg_forward *of_step(const tg_model *m, tg_work *w)
 {
     tg_forward *f = &w->step->matrices;
     f->m = m;
     f->w = w;
     f->s = w->step;
     f->dt = w->step->options.dt;
+    return f;
+}
+
+static tg_forward *begin(const tg_model *m, tg_work *w, bool by_u, bool by_act)
+{
+    tg_forward *f = of_step(m, w);
     f->by_u = by_u;
     f->by_act = by_act;
     tg_forward_forces(f);
@@ -402,6 +449,51 @@ void tg_forward_matrices(const tg_model *m, tg_work *w, const tg_jacobian *j)
         solve_together(f, j);
     else
         solve_separately(f, j);
+}
+
+/* ---- kept matrices ---- */
+
+/* the islands of a group, first to last */
+static void keep_group(tg_forward *f, const group *g, int first, int last)
+{
+    invert_mass(f, g, f->K);
+    for (int i = first; i <= last; i++)
+    {
+        const tg_rows_island *island = &f->w->rows->island[i];
+        const tg_implicit *implicit = &f->s->implicit[i];
+        double *Z = kept_rows(f, island);
+        gather_jacobian(f, g, island, f->J);
+        fill_responses(f, g, implicit);
+        tg_implicit_combine(implicit, g->n, f->T, g->ld, f->work, Z, g->ld);
+        for (int k = 0; k < implicit->idles; k++)
+            tg_clear(Z + (ptrdiff_t)implicit->idle[k] * g->ld, 1, g->n);
+        tg_gemm_tn(g->n, g->n, implicit->unknowns, f->T, g->ld, f->BJA, g->ld, TG_GEMM_ADD, f->K, g->ld);
+    }
+    memcpy(kept_square(f, g), f->K, sizeof(double) * (size_t)g->n * (size_t)g->ld);
+}
+
+void tg_forward_keep(const tg_model *m, tg_work *w, int island)
+{
+    tg_forward *f = of_step(m, w);
+    bool together = m->ntendon > 0;
+    group g = group_of(f, together ? -2 : island);
+    for (int i = 0; i < w->rows->nisland; i++)
+        w->step->implicit[i].kept = together || i == island || w->step->implicit[i].kept;
+    keep_group(f, &g, together ? 0 : island, together ? w->rows->nisland - 1 : island);
+}
+
+void tg_forward_kept_transpose(tg_work *w, int island, const double *vbar, double *z, double *y)
+{
+    const tg_forward *f = &w->step->matrices;
+    const tg_rows_island *at = &w->rows->island[island];
+    group g = group_of(f, f->m->ntendon > 0 ? -2 : island);
+    double *own = f->R_q, *out = f->R_v;
+    for (int i = 0; i < g.n; i++)
+        own[i] = vbar[f->dof[i]];
+    tg_gemm_nt(at->rows, 1, g.n, kept_rows(f, at), g.ld, own, g.n, TG_GEMM_SET, z + at->row, 1);
+    tg_gemm_nn(1, g.n, g.n, own, g.n, kept_square(f, &g), g.ld, TG_GEMM_SET, out, g.n);
+    for (int i = 0; i < g.n; i++)
+        y[f->dof[i]] = out[i];
 }
 
 /* ---- one direction ---- */
@@ -486,16 +578,36 @@ static tg_status impulse_change(tg_forward *f, const tg_cotangent *in, const dou
     return TG_OK;
 }
 
+/* out (n) = rows of A (n x n) times x of the group's dofs, added; x NULL: zero */
+static void add_square(const tg_forward *f, const group *g, const double *A, int lda, const double *x, double *dv)
+{
+    for (int i = 0; i < g->n && x != NULL; i++)
+        for (int k = 0; k < g->n; k++)
+            dv[f->dof[i]] += A[(ptrdiff_t)i * lda + k] * x[f->dof[k]];
+}
+
+/* dv of a group whose matrices are kept; force: of u, act and tau */
+static void kept_change(tg_forward *f, group *g, const tg_cotangent *in, const double *force, double *dv)
+{
+    fill_squares(f, g, &(tg_jacobian){.dv_dq = NULL});
+    for (int i = 0; i < g->n; i++)
+        dv[f->dof[i]] = 0;
+    add_square(f, g, f->K, g->ld, force, dv);
+    add_square(f, g, g->next_q, g->ldr, in->q, dv);
+    add_square(f, g, g->next_v, g->ldr, in->v, dv);
+}
+
 tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, double *dv)
 {
     tg_forward *f = begin(m, w, in->u != NULL, in->act != NULL);
-    double *y = f->s->cotangent;
+    double *y = f->s->cotangent, *force = y + m->nv;
     for (int k = 0; k < m->nv; k++)
-        y[k] = in->tau != NULL ? in->tau[k] : 0;
+        force[k] = in->tau != NULL ? in->tau[k] : 0;
+    add_product(m->nv, m->nu, f->force_u, in->u, force);
+    add_product(m->nv, m->na, f->force_act, in->act, force);
+    memcpy(y, force, sizeof(double) * (size_t)m->nv);
     add_product(m->nv, m->nv, f->force_q, in->q, y);
     add_product(m->nv, m->nv, f->force_v, in->v, y);
-    add_product(m->nv, m->nu, f->force_u, in->u, y);
-    add_product(m->nv, m->na, f->force_act, in->act, y);
     for (int k = 0; k < m->nv; k++)
         y[k] *= f->dt;
     tg_solve_mass(m, w, y);
@@ -507,5 +619,11 @@ tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *
         tg_clear(dv, 1, m->nv);
     for (int k = 0; k < m->nv; k++)
         dv[k] += y[k];
+    for (int i = 0; i < w->rows->nisland && (i == 0 || m->ntendon == 0); i++)
+    {
+        group g = group_of(f, m->ntendon > 0 ? -2 : i);
+        if (g.kept)
+            kept_change(f, &g, in, force, dv);
+    }
     return TG_OK;
 }

@@ -44,10 +44,12 @@
     X(BS, n *rows)                                                                                                     \
     X(BJA, n *rows)                                                                                                    \
     X(T, n *rows)                                                                                                      \
+    X(kept_K, n *n)                                                                                                    \
+    X(kept_Z, n *rows)                                                                                                 \
     X(turned, n *rows)                                                                                                 \
     X(work, 2 * n * rows)
 
-/* Lives in the workspace. */
+/* Lives in the workspace. kept_K and kept_Z stay from one call to the next; others do not. */
 typedef struct tg_forward
 {
     const tg_model *m;
@@ -57,6 +59,7 @@ typedef struct tg_forward
     int ldr;           /* of matrices with one row a dof, one column a row of the problem */
     bool by_u, by_act; /* force_u, force_act are wanted */
     bool starts;       /* rows depend on the velocities at the start: sigma_v is there */
+    bool more;         /* S_v is not J alone */
     bool spreads;      /* impulses of redundant rows turn with J */
 #define X(name, count) double *name;
     TG_FORWARD_ARRAYS(X)
@@ -81,6 +84,12 @@ void tg_forward_matrices(const tg_model *m, tg_work *w, const tg_jacobian *j);
 /* dv (nv) = the change of v+ along changes of q, v, act, u and tau; in: those, NULL for zero, its other fields do not count. After
  * tg_step_prepare. (forward.c) */
 tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, double *dv);
+
+/* Where rounding would let the modes part, both use the same matrices: K, and Z = B^T T^T of all rows of an island, kept (docs/gradients.md, Conditioning). With tendons
+ * all islands are one. After the islands were factored; where tg_forward_fits. (forward.c) */
+void tg_forward_keep(const tg_model *m, tg_work *w, int island);
+/* z = Z vbar in the rows of an island, y = K^T vbar in its dofs; rows and dofs of the model */
+void tg_forward_kept_transpose(tg_work *w, int island, const double *vbar, double *z, double *y);
 
 /* dq+ = D_q dq + D_w (dt dv+) of q+ = q (+) dt v+. dv, dq: nv x columns, may be the same; of_q: the columns are those of q. (integrator.c) */
 void tg_integrator_forward(const tg_model *m, const tg_work *w, int columns, bool of_q, const double *dv, double *dq);

@@ -116,6 +116,9 @@ tg_status tg_saltation_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j);
  * (brace.c) */
 bool tg_braces_give(const tg_model *m, tg_work *w);
 
+/* Whether they are not redundant after all, as at the dead centre of a linkage: by so little that G does not show it, which of them bears what matters to the motion. */
+bool tg_braces_move(const tg_model *m, tg_work *w);
+
 /* Brings back what the derivatives of the last step need, if something else has used the workspace since; the factors of
  * its islands; the label. (derivative.c) */
 tg_status tg_step_prepare(const tg_model *m, tg_work *w);

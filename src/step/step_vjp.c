@@ -89,14 +89,16 @@ static tg_status transpose(reverse *r, int i)
     return tg_implicit_large_transpose(r->m, r->w, i, tg_smooth_speed(r->s), r->Lbar + island->row, z);
 }
 
-/* G z of all islands, for those that have no G */
-static void large_products(reverse *r)
+/* Lbar + G z of all islands, for those that have no G */
+static void large_totals(reverse *r)
 {
     const tg_rows *rows = r->w->rows;
     tg_rows_response(r->m, r->w, r->z, r->other);
     tg_rows_velocity(r->m, r->w, r->other, r->f);
+    for (int i = 0; i < rows->nrow; i++)
+        r->f[i] += r->Lbar[i];
     for (int i = 0; i < rows->nisland; i++)
-        r->s->implicit[i].product = r->f + rows->island[i].row;
+        r->s->implicit[i].total = r->f + rows->island[i].row;
 }
 
 /* gradients of friction coefficients and bounds */
@@ -169,11 +171,44 @@ static void contacts_reverse(reverse *r, const tg_cotangent *out)
     }
 }
 
+/* what compliance adds to G */
+static double compliance_of(const reverse *r, int block)
+{
+    const tg_rows *rows = r->w->rows;
+    const tg_constraint *c = &rows->constraint[rows->order[block]];
+    bool contact = c->source == TG_SOURCE_CONTACT;
+    return contact ? tg_law_compliance(r->w->params, &rows->touch[c->index].law) / (r->dt * r->dt) : 0;
+}
+
+/* y and z of islands whose matrices are kept; Lbar + G z is then J y and what compliance adds to it */
+static void kept_reverse(reverse *r)
+{
+    const tg_rows *rows = r->w->rows;
+    for (int i = 0; i < rows->nisland; i++)
+        if (r->s->implicit[i].kept)
+            tg_forward_kept_transpose(r->w, i, r->vbar, r->z, r->y);
+    tg_rows_velocity(r->m, r->w, r->y, r->f);
+    for (int b = 0; b < rows->nblock; b++)
+        r->f[rows->block[b].row] += compliance_of(r, b) * r->z[rows->block[b].row];
+    for (int i = 0; i < rows->nisland; i++)
+    {
+        tg_implicit *f = &r->s->implicit[i];
+        int row = rows->island[i].row;
+        if (!f->kept)
+            continue;
+        f->total = r->f + row;
+        tg_implicit_turn(f, f->total, r->turn + row);
+        coefficients_reverse(r, i);
+        f->total = NULL;
+    }
+}
+
 /* Lbar = J A^-1 vbar + what is asked of L itself, z of every island, y = A^-1 (vbar + J^T z) */
 static tg_status impulses_reverse(reverse *r, const tg_cotangent *out)
 {
     const tg_model *m = r->m;
     const tg_rows *rows = r->w->rows;
+    bool any_kept = false;
     memcpy(r->y, r->vbar, sizeof(double) * (size_t)m->nv);
     if (rows->nrow == 0)
     {
@@ -185,10 +220,15 @@ static tg_status impulses_reverse(reverse *r, const tg_cotangent *out)
     for (int i = 0; i < rows->nisland; i++)
         TG_TRY(transpose(r, i));
     if (r->large)
-        large_products(r);
+        large_totals(r);
     for (int i = 0; i < rows->nisland; i++)
+    {
         coefficients_reverse(r, i);
+        any_kept = any_kept || r->s->implicit[i].kept;
+    }
     tg_rows_other_half(m, r->w, r->z, r->y);
+    if (any_kept && !tg_wants_contacts(out))
+        kept_reverse(r);
     return TG_OK;
 }
 
