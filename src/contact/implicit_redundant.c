@@ -349,7 +349,7 @@ static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_impli
     set_phases(w, mode, f->slides);
     tg_held_build(w);
     f->conflict = w->held.inconsistency;
-    bool at_change = f->margin < TG_AT_SWITCH || f->conflict >= TG_CONSISTENT;
+    bool at_change = f->margin < TG_STILL || f->conflict >= TG_CONSISTENT;
     bool determined = build_form(p, mode, use, at_change ? TG_SOFT : TG_WORST_PIVOT);
     bool chosen = selected || !f->turns;
     if (!determined || (!chosen && f->condition > 1 / TG_SOFT))

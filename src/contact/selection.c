@@ -25,7 +25,7 @@ enum
     NEAR_ROUNDS = 3,       /* the same from a solution */
     NEAR_STEPS = 16,
     WARM_ROUNDS = 8,  /* changes of phase between the impulses of the step before and a solution */
-    SOFT_STEPS = 8,   /* Newton steps behind the interior point, with compliance */
+    SOFT_STEPS = 24,  /* Newton steps behind the interior point, with compliance */
     WARM_PROBLEMS = 3 /* how often blocks that were left out may come back */
 };
 
@@ -36,6 +36,8 @@ static const double slides_on = 1e-3;    /* m/s: faster than this a contact that
 static const double soft_aim = 1e-15;    /* m/s: the compliance times an impulse is hardly more */
 static const double compliance = 1e-8;   /* of mean G_ii; more where that is too stiff for the interior point */
 static const double most_compliance = 1e-4;
+static const double largest_step = 10, smallest_step = 1.1; /* from one compliance to the next */
+static const double soft_enough = 1e-13;                    /* m/s */
 static const double violated = 1e-9; /* m/s: G_ii times how far outside of its cone a held contact may be */
 
 static double diagonal(const tg_cones *cones, int row)
@@ -129,8 +131,8 @@ static void reconsider(const tg_solve_work *w, const tg_cone *cone, tg_cone_stat
         tg_newton_classify_block(cone, w->x, w->s, state);
 }
 
-/* New phases where the old ones do not hold; returns whether any changed. */
-static bool revise_phases(tg_solve_work *w)
+/* New phases where the old ones do not hold; what moves less than `still` (m/s) is held. Returns whether any changed. */
+static bool revise_phases(tg_solve_work *w, double still)
 {
     bool changed = false;
     for (int b = 0; b < w->cones.blocks; b++)
@@ -143,7 +145,7 @@ static bool revise_phases(tg_solve_work *w)
             state->opened = true;
         }
         else
-            hold_if_still(w, cone, state, no_slip);
+            hold_if_still(w, cone, state, still);
         if (state->phase == before.phase && !phase_holds(w, cone, state))
             reconsider(w, cone, state);
         bool turned =
@@ -209,7 +211,7 @@ static bool settle(tg_solve_work *w, tg_limit_way way, int rounds, int limit_ste
             tg_held_build(w);
         bool unique = w->held.rank == w->held.count;
         bool solved = tg_limit_newton(w, way, unique ? UNIQUE_STEPS : limit_steps, aim(w));
-        changed = revise_phases(w);
+        changed = revise_phases(w, no_slip);
         if (solved && !changed)
         {
             if (!w->held.yields || yields == w->cones.blocks || !give_way(w))
@@ -322,40 +324,98 @@ bool tg_solve_accept(tg_solve_work *w)
     return selected && w->kept_residual < w->options->tolerance;
 }
 
-/* Newton steps while they help */
-static void polish_soft(tg_solve_work *w)
+/* Newton steps until rounding; the best of them stays. Returns its residual. */
+static double polish_soft(tg_solve_work *w)
 {
     size_t bytes = (size_t)w->cones.rows * sizeof *w->x;
     double best = tg_newton_residual(&w->cones, w->x, w->s);
+    memcpy(w->sigma, w->x, bytes);
     for (int k = 0; k < SOFT_STEPS && best > soft_aim; k++)
     {
-        memcpy(w->sigma, w->x, bytes);
         tg_newton_classify(&w->cones, w->x, w->s, w->state);
         tg_newton_step(w, 0);
         double here = tg_newton_residual(&w->cones, w->x, w->s);
-        if (!(here < best))
-        {
-            memcpy(w->x, w->sigma, bytes);
-            return;
-        }
-        best = here;
+        if (!isfinite(here) || (best <= soft_enough && !(here < best)))
+            break;
+        if (here < best)
+            memcpy(w->sigma, w->x, bytes);
+        best = tg_smaller(here, best);
     }
+    memcpy(w->x, w->sigma, bytes);
+    tg_cones_velocity(&w->cones, w->x, w->s);
+    return best;
 }
 
-/* the solution of the problem with compliance, as exact as rounding lets it be: interior point, then Newton */
-static void solve_soft(tg_solve_work *w, double eps, double *rigid)
+/* a compliance more, or less, of every row */
+static void soften(tg_solve_work *w, double eps)
 {
     tg_cones *cones = &w->cones;
     for (int i = 0; i < cones->rows; i++)
-    {
-        rigid[i] = diagonal(cones, i);
         cones->G[(size_t)i * (size_t)(cones->ld + 1)] += eps * cones->scale[i] * cones->scale[i];
-    }
-    tg_interior_from(w, w->kept, 1e-4 * w->options->tolerance);
-    polish_soft(w);
+    w->softness += eps;
+}
+
+/* G as it was */
+static void harden(tg_solve_work *w, const double *rigid)
+{
+    tg_cones *cones = &w->cones;
     for (int i = 0; i < cones->rows; i++)
         cones->G[(size_t)i * (size_t)(cones->ld + 1)] = rigid[i];
     tg_cones_velocity(cones, w->x, w->s);
+}
+
+/* From a solution with compliance to those with less and less, as long as Newton follows; x is the last of them. */
+static void follow_down(tg_solve_work *w, double least)
+{
+    double *before = w->L, factor = largest_step;
+    size_t bytes = (size_t)w->cones.rows * sizeof *before;
+    while (w->softness > 1.01 * least && factor > smallest_step)
+    {
+        double less = tg_smaller((1 - 1 / factor) * w->softness, w->softness - least);
+        memcpy(before, w->x, bytes);
+        soften(w, -less);
+        tg_cones_velocity(&w->cones, w->x, w->s);
+        if (polish_soft(w) <= soft_enough)
+        {
+            factor = tg_smaller(factor * factor, largest_step);
+            continue;
+        }
+        memcpy(w->x, before, bytes);
+        soften(w, less);
+        tg_cones_velocity(&w->cones, w->x, w->s);
+        factor = sqrt(factor);
+    }
+}
+
+/* G with compliance; rigid: its diagonal as it was */
+static void begin_soft(tg_solve_work *w, double eps, double *rigid)
+{
+    for (int i = 0; i < w->cones.rows; i++)
+        rigid[i] = diagonal(&w->cones, i);
+    w->softness = 0;
+    soften(w, eps);
+}
+
+/* The solution of the problem with compliance, as exact as rounding lets it be: interior point, then Newton, and on to less compliance; false: not found. */
+static bool solve_soft(tg_solve_work *w, double eps, double least, double *rigid)
+{
+    begin_soft(w, eps, rigid);
+    tg_interior_from(w, w->kept, 1e-4 * w->options->tolerance);
+    bool found = polish_soft(w) <= soft_enough;
+    if (found)
+        follow_down(w, least);
+    harden(w, rigid);
+    return found;
+}
+
+/* the same by Newton from w->x */
+static bool solve_near(tg_solve_work *w, double eps, double *rigid)
+{
+    begin_soft(w, eps, rigid);
+    tg_cones_velocity(&w->cones, w->x, w->s);
+    bool found = polish_soft(w) <= soft_enough;
+    harden(w, rigid);
+    return found;
 }
 
 static double largest_impulse(const tg_solve_work *w)
@@ -366,13 +426,22 @@ static double largest_impulse(const tg_solve_work *w)
     return largest;
 }
 
-/* from the compliant solution to its limit; every change of phase starts there again */
-static bool settle_soft(tg_solve_work *w)
+/* dry friction that gave way to its compliance goes on doing so */
+static void open_friction(tg_solve_work *w)
+{
+    for (int b = 0; b < w->cones.blocks; b++)
+        if (w->cones.block[b].kind == TG_CONE_BOX && w->state[b].phase == TG_PHASE_SLIDE)
+            w->state[b].opened = true;
+}
+
+/* from the compliant solution, in w->L and w->sigma, to its limit; every change of phase starts there again. still: what moves less (m/s) is held */
+static bool settle_soft(tg_solve_work *w, double still)
 {
     size_t bytes = (size_t)w->cones.rows * sizeof *w->x;
-    memcpy(w->L, w->x, bytes);
-    memcpy(w->sigma, w->s, bytes);
-    suggest_phases(w, tg_larger(no_slip, 10 * w->softness * largest_impulse(w)));
+    memcpy(w->x, w->L, bytes);
+    memcpy(w->s, w->sigma, bytes);
+    suggest_phases(w, still);
+    open_friction(w);
     for (int k = 0; k < ROUNDS; k++)
     {
         memcpy(w->x, w->L, bytes);
@@ -381,18 +450,27 @@ static bool settle_soft(tg_solve_work *w)
         bool solved = tg_limit_newton(w, TG_LIMIT_SOFT, NEAR_STEPS, aim(w));
         if (!solved)
             return false;
-        if (!revise_phases(w) && (!w->held.yields || !give_way(w)))
+        if (!revise_phases(w, still) && (!w->held.yields || !give_way(w)))
             return true;
     }
     return false;
 }
 
+/* Contacts that do not slip creep by the compliance times their impulse. What slips as slowly as others count as still, but faster than that, slides all the same. */
+static bool settle_limit(tg_solve_work *w)
+{
+    size_t bytes = (size_t)w->cones.rows * sizeof *w->x;
+    memcpy(w->L, w->x, bytes);
+    memcpy(w->sigma, w->s, bytes);
+    double creep = 10 * w->softness * largest_impulse(w);
+    return settle_soft(w, tg_larger(no_slip, creep)) || (creep < no_slip && settle_soft(w, creep));
+}
+
 /* with a compliance of so many mean G_ii */
 static bool select_compliant(tg_solve_work *w, double share)
 {
-    w->softness = share * mean_diagonal(&w->cones);
-    solve_soft(w, w->softness, w->held.gap);
-    return settle_soft(w);
+    double mean = mean_diagonal(&w->cones);
+    return solve_soft(w, share * mean, compliance * mean, w->held.gap) && settle_limit(w);
 }
 
 static bool keep_selected(tg_solve_work *w, bool selected)
@@ -406,10 +484,22 @@ bool tg_solve_least_compliant(tg_solve_work *w)
     return keep_selected(w, select_compliant(w, compliance));
 }
 
+bool tg_solve_most_compliant(tg_solve_work *w)
+{
+    return keep_selected(w, select_compliant(w, most_compliance));
+}
+
+bool tg_solve_near_compliant(tg_solve_work *w)
+{
+    double eps = compliance * mean_diagonal(&w->cones);
+    tg_cones_gather(&w->cones, w->island->warm, w->x);
+    return keep_selected(w, solve_near(w, eps, w->held.gap) && settle_limit(w));
+}
+
 bool tg_solve_compliant(tg_solve_work *w)
 {
     bool selected = false;
-    for (double share = compliance; share < 2 * most_compliance && !selected; share *= 1e2)
+    for (double share = most_compliance; share > 0.5 * compliance && !selected; share *= 1e-2)
         selected = select_compliant(w, share);
     if (!selected)
     {
@@ -548,7 +638,7 @@ void tg_solve_polish(tg_solve_work *w)
 /* from a solution to the one of the rule */
 static bool refine_solution(tg_solve_work *w)
 {
-    bool changed = revise_phases(w), redundant = w->held.rank < w->held.count;
+    bool changed = revise_phases(w, no_slip), redundant = w->held.rank < w->held.count;
     return (!changed && !redundant) || settle(w, TG_LIMIT_NEAR, NEAR_ROUNDS, NEAR_STEPS, changed);
 }
 

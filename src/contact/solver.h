@@ -204,6 +204,8 @@ bool tg_solve_warm(tg_solve_work *w);
 /* The same for the interior-point solution of the problem with compliance 1e-8 mean G_ii: its phases are those of the
  * rule, or near them. least: with this compliance only; otherwise with more, where the rule is not reached from there. */
 bool tg_solve_least_compliant(tg_solve_work *w);
+bool tg_solve_most_compliant(tg_solve_work *w);
+bool tg_solve_near_compliant(tg_solve_work *w); /* from the impulses of the step before */
 bool tg_solve_compliant(tg_solve_work *w);
 
 /* What no rule could select, as exactly as rounding lets it be: the solution next to w->kept with the same phases, or nearly the same. Where its held rows are
