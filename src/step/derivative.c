@@ -188,7 +188,8 @@ static void make_label(const tg_model *m, tg_work *w)
     }
     for (int i = 0; i < r->ntouch; i++)
         s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
-    if (s->label.kind == TG_LABEL_EXACT && (is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w)))
+    if (s->label.kind == TG_LABEL_EXACT &&
+        (is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;
     if (s->options.backward == TG_BACKWARD_SMOOTHED || s->info.status != TG_STEP_SOLVED || is_inconsistent(m, w) ||
         tg_projects(w->model, w)) /* whose correction counts as small */
