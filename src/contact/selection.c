@@ -25,7 +25,8 @@ enum
     NEAR_ROUNDS = 3,       /* the same from a solution */
     NEAR_STEPS = 16,
     WARM_ROUNDS = 8,  /* changes of phase between the impulses of the step before and a solution */
-    SOFT_STEPS = 24,  /* Newton steps behind the interior point, with compliance */
+    SOFT_STEPS = 24,  /* Newton steps with compliance, */
+    PATIENCE = 4,     /* and how many of them in a row may fail to help */
     WARM_PROBLEMS = 3 /* how often blocks that were left out may come back */
 };
 
@@ -324,19 +325,20 @@ bool tg_solve_accept(tg_solve_work *w)
     return selected && w->kept_residual < w->options->tolerance;
 }
 
-/* Newton steps until rounding; the best of them stays. Returns its residual. */
-static double polish_soft(tg_solve_work *w)
+/* Newton steps as long as they help, or did so within the last ones; the best of them stays. Returns its residual. */
+static double polish_soft(tg_solve_work *w, int patience)
 {
     size_t bytes = (size_t)w->cones.rows * sizeof *w->x;
     double best = tg_newton_residual(&w->cones, w->x, w->s);
     memcpy(w->sigma, w->x, bytes);
-    for (int k = 0; k < SOFT_STEPS && best > soft_aim; k++)
+    for (int k = 0, idle = 0; k < SOFT_STEPS && idle <= patience && best > soft_aim; k++)
     {
         tg_newton_classify(&w->cones, w->x, w->s, w->state);
         tg_newton_step(w, 0);
         double here = tg_newton_residual(&w->cones, w->x, w->s);
         if (!isfinite(here) || (best <= soft_enough && !(here < best)))
             break;
+        idle = here < best ? 0 : idle + 1;
         if (here < best)
             memcpy(w->sigma, w->x, bytes);
         best = tg_smaller(here, best);
@@ -375,7 +377,7 @@ static void follow_down(tg_solve_work *w, double least)
         memcpy(before, w->x, bytes);
         soften(w, -less);
         tg_cones_velocity(&w->cones, w->x, w->s);
-        if (polish_soft(w) <= soft_enough)
+        if (polish_soft(w, PATIENCE) <= soft_enough)
         {
             factor = tg_smaller(factor * factor, largest_step);
             continue;
@@ -401,7 +403,7 @@ static bool solve_soft(tg_solve_work *w, double eps, double least, double *rigid
 {
     begin_soft(w, eps, rigid);
     tg_interior_from(w, w->kept, 1e-4 * w->options->tolerance);
-    bool found = polish_soft(w) <= soft_enough;
+    bool found = polish_soft(w, 0) <= soft_enough;
     if (found)
         follow_down(w, least);
     harden(w, rigid);
@@ -413,7 +415,7 @@ static bool solve_near(tg_solve_work *w, double eps, double *rigid)
 {
     begin_soft(w, eps, rigid);
     tg_cones_velocity(&w->cones, w->x, w->s);
-    bool found = polish_soft(w) <= soft_enough;
+    bool found = polish_soft(w, PATIENCE) <= soft_enough;
     harden(w, rigid);
     return found;
 }

@@ -201,8 +201,8 @@ bool tg_solve_accept(tg_solve_work *w);
  * w->cones for it. False when that gave no solution. */
 bool tg_solve_warm(tg_solve_work *w);
 
-/* The same for the interior-point solution of the problem with compliance 1e-8 mean G_ii: its phases are those of the
- * rule, or near them. least: with this compliance only; otherwise with more, where the rule is not reached from there. */
+/* The same for the solution of the problem with compliance: its phases are those of the rule, or near them. The interior point finds it with 1e-8 mean G_ii (least), with
+ * 1e-4 (most), from where Newton goes on to less, or with all between (compliant). */
 bool tg_solve_least_compliant(tg_solve_work *w);
 bool tg_solve_most_compliant(tg_solve_work *w);
 bool tg_solve_near_compliant(tg_solve_work *w); /* from the impulses of the step before */

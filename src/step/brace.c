@@ -1,6 +1,6 @@
 /* Whether rows that hold against each other go on agreeing as things are displaced: the change of z . (J v+ + b) with J^T z = 0 and v+ held fixed. Rows between
- * different bodies (contact/implicit_braces.c) are asked about displacements of bodies; dry friction at its bound that others hold (contact/implicit_ties.c) about
- * every number with respect to which a step is differentiated. */
+ * different bodies (contact/implicit_braces.c) are asked about displacements of bodies, and of geoms and joints in them; dry friction at its bound that others hold
+ * (contact/implicit_ties.c) about every number with respect to which a step is differentiated. */
 #include <math.h>
 #include <string.h>
 
@@ -62,9 +62,11 @@ bool tg_braces_give(const tg_model *m, tg_work *w)
     double *z = s->row_gradient, gdt, largest = 0;
     if (!gather(w, z))
         return false;
-    tg_gradient g = disagreement(m, w, z, s->v_next, true, z + w->rows->capacity.rows, NULL, &gdt);
+    tg_gradient g = disagreement(m, w, z, s->v_next, true, z + w->rows->capacity.rows, s->disagreement, &gdt);
     for (int k = 0; k < m->nv; k++)
         largest = fmax(largest, fabs(g.q[k]));
+    for (int k = 0; k < m->nparams; k++)
+        largest = fmax(largest, fabs(g.params[k]));
     return largest > none;
 }
 
