@@ -26,7 +26,7 @@ enum
     NEAR_STEPS = 16,
     WARM_ROUNDS = 8,  /* changes of phase between the impulses of the step before and a solution */
     SOFT_STEPS = 24,  /* Newton steps with compliance, */
-    PATIENCE = 4,     /* and how many of them in a row may fail to help */
+    PATIENCE = 12,    /* and how many of them in a row may fail to help */
     WARM_PROBLEMS = 3 /* how often blocks that were left out may come back */
 };
 
