@@ -173,11 +173,13 @@ static void peer_pass(scene *s, double *smallest, scene_times *sum)
         mj_step(s->mj, s->data);
         double time = 1e6 * (scene_clock(s) - start);
         smallest[i] = smallest[i] == 0 || time < smallest[i] ? time : smallest[i];
+        if (i < s->lead)
+            continue;
         int iterations = 0;
         for (int k = 0; k < s->data->nisland || k < 1; k++)
             iterations += k < mjNISLAND ? s->data->solver_niter[k] : 0;
-        sum->contacts += (double)s->data->ncon / s->nstate;
-        sum->iterations += (double)iterations / s->nstate;
+        sum->contacts += (double)s->data->ncon / (s->nstate - s->lead);
+        sum->iterations += (double)iterations / (s->nstate - s->lead);
         sum->most_iterations = iterations > sum->most_iterations ? iterations : sum->most_iterations;
     }
 }
@@ -198,8 +200,10 @@ static void own_pass(scene *s, double *smallest, scene_times *sum)
         if (status != TG_OK)
             bench_die("%s, state %d: %s", s->name, i, tg_work_message(s->w));
         smallest[i] = smallest[i] == 0 || time < smallest[i] ? time : smallest[i];
-        sum->contacts += (double)s->info.contacts / s->nstate;
-        sum->iterations += (double)s->info.iterations / s->nstate;
+        if (i < s->lead)
+            continue;
+        sum->contacts += (double)s->info.contacts / (s->nstate - s->lead);
+        sum->iterations += (double)s->info.iterations / (s->nstate - s->lead);
         sum->most_iterations = s->info.iterations > sum->most_iterations ? s->info.iterations : sum->most_iterations;
         sum->residual = fmax(sum->residual, s->info.residual);
         sum->unsolved += s->info.status != TG_STEP_SOLVED;
@@ -234,10 +238,12 @@ void scene_measure(scene *s, int engines, int repetitions, scene_times times[SCE
             pass(s, k, smallest[k], &times[k]);
     for (int k = 0; k < engines; k++)
     {
-        for (int i = 0; i < s->nstate; i++)
-            times[k].mean += smallest[k][i] / s->nstate;
-        times[k].median = bench_median(smallest[k], (size_t)s->nstate); /* sorts */
-        times[k].most = smallest[k][s->nstate - 1];
+        double *counted = smallest[k] + s->lead;
+        int count = s->nstate - s->lead;
+        for (int i = 0; i < count; i++)
+            times[k].mean += counted[i] / count;
+        times[k].median = bench_median(counted, (size_t)count); /* sorts */
+        times[k].most = counted[count - 1];
         free(smallest[k]);
     }
 }

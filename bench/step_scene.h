@@ -21,6 +21,7 @@ typedef struct scene
     tg_cache cache;
     double *q, *v, *act;
     tg_info info;
+    int lead;            /* states at the start that only leave a warm start behind and are not counted */
     bool processor_time; /* for long steps: time of this thread alone; else the clock on the wall */
 } scene;
 

@@ -47,25 +47,42 @@ static void add_block(tg_cones *cones, tg_cone_kind kind, int row, double bound)
         (tg_cone){.kind = kind, .row = row, .dim = cones->rows - row, .bound = bound, .rho_n = 0, .rho_t = 0};
 }
 
-/* a row that nothing can move and that does not move: any impulse does, so none */
-static bool is_idle(const tg_island *island, int row)
+/* Below this share of the largest G_ii of the island a row is what rounding left of one that nothing can move: J to 1e-16 gives 1e-32, and masses do not
+ * differ by 1e24. Its own size would make a row like others of it, and its impulses 1e16 times too large. */
+static const double nothing = 1e-24;
+static const double still = 1e-15; /* of the largest |g| */
+
+static void find_rounding(tg_cones *cones, const tg_island *island)
 {
-    return island->G[(size_t)row * (size_t)island->ldg + (size_t)row] == 0 && island->g[row] == 0;
+    double largest = 0, velocity = 0;
+    for (int i = 0; i < island->rows; i++)
+    {
+        largest = tg_larger(largest, island->G[(size_t)i * (size_t)(island->ldg + 1)]);
+        velocity = tg_larger(velocity, fabs(island->g[i]));
+    }
+    cones->fixed = nothing * largest;
+    cones->idle = still * velocity;
 }
 
-static bool is_fixed(const tg_island *island, int row)
+static bool is_fixed(const tg_cones *cones, const tg_island *island, int row)
 {
-    return !(island->G[(size_t)row * (size_t)island->ldg + (size_t)row] > 0);
+    return !(island->G[(size_t)row * (size_t)(island->ldg + 1)] > cones->fixed);
+}
+
+/* a row that nothing can move and that does not move: any impulse does, so none */
+static bool is_idle(const tg_cones *cones, const tg_island *island, int row)
+{
+    return is_fixed(cones, island, row) && fabs(island->g[row]) <= cones->idle;
 }
 
 static void add_contact(tg_cones *cones, const tg_island *island, const tg_block *block)
 {
     int first = cones->rows;
-    if (is_fixed(island, block->row))
+    if (is_fixed(cones, island, block->row))
         return;
     add_row(cones, block->row, 1);
     for (int i = 1; block->kind == TG_BLOCK_CONTACT && i < block->rows; i++)
-        if (block->mu[i - 1] > 0 && !is_idle(island, block->row + i))
+        if (block->mu[i - 1] > 0 && !is_idle(cones, island, block->row + i))
             add_row(cones, block->row + i, block->mu[i - 1]);
     add_block(cones, TG_CONE_UNIT, first, 0);
 }
@@ -84,7 +101,7 @@ static void add_rows(tg_cones *cones, const tg_island *island, const tg_block *b
     bool box = block->kind == TG_BLOCK_FRICTION;
     for (int i = 0; i < block->rows; i++)
     {
-        if (is_fixed(island, block->row + i) || (box && block->bound == 0))
+        if (is_fixed(cones, island, block->row + i) || (box && block->bound == 0))
             continue;
         add_row(cones, block->row + i, 1);
         cones->least[cones->rows - 1] = box ? 0 : tg_row_size(island, block, i);
@@ -128,6 +145,7 @@ void tg_cones_build(tg_cones *cones, const tg_island *island, const bool *left_o
 {
     cones->rows = cones->blocks = 0;
     cones->velocity = 0;
+    find_rounding(cones, island);
     for (int b = 0; b < island->blocks; b++)
         if (left_out != NULL && left_out[b])
             continue;

@@ -36,6 +36,8 @@ typedef struct tg_cones
     double *G;       /* rows x rows, leading dimension ld (a multiple of 4) */
     double *g;       /* rows */
     double velocity; /* largest |g| */
+    double fixed;    /* G_ii of a row that nothing can move, up to rounding, */
+    double idle;     /* and |g| of one that does not move */
 } tg_cones;
 
 /* fmax and fmin without their care for NaN, which costs a call: b when a comparison is not true */

@@ -304,6 +304,31 @@ static double least_violation(const tg_large *p)
     return tg_larger(inner, 1e-15 * largest * p->nx);
 }
 
+/* how far the velocities that came in are from what the blocks' phases hold (m/s) */
+static double unrest(const tg_large *p)
+{
+    double worst = 0;
+    for (int k = 0; k < p->nblock; k++)
+    {
+        const tg_large_block *b = &p->block[k];
+        int held = b->state.phase == TG_PHASE_STICK ? b->cone.dim : b->cone.kind == TG_CONE_UNIT;
+        for (int i = 0; i < held && b->state.phase != TG_PHASE_BREAK; i++)
+        {
+            int row = b->constraint->row + b->source[i];
+            worst = tg_larger(worst, fabs(p->r->speed[row] + p->r->bias[row]));
+        }
+    }
+    return worst;
+}
+
+/* What is small enough to be left, where rounding leaves `least`: ten times less where the bodies came in at rest. Otherwise an error of the impulses that is left
+ * alone for ever comes back: a step leaves the velocity e, the next turns it round, to close what has opened, and the one after that stops it, with impulses that are
+ * wrong for rest by e again. */
+static double enough(const tg_large *p, double least)
+{
+    return tg_smaller(least, tg_larger(2 * unrest(p), 0.1 * least));
+}
+
 /* Steps from x, if it is within `reach` (m/s). The compliance falls with every step that pays: one that at least halves the violation, or leaves all phases as
  * they are. A contact that is closed and carries nothing may be held by mistake; then its impulse becomes minus its velocity over the compliance, it opens in
  * the next step, and the violation is large in between. True when the certificate is good and the equations hold as far as rounding lets them. */
@@ -311,7 +336,8 @@ static bool run_newton(large *a, double reach)
 {
     bool good = offer(a) <= a->aim;
     classify(&a->p);
-    double before = violation(&a->p), compliance = proximal, least = least_violation(&a->p);
+    double before = violation(&a->p), compliance = good ? 0.1 * proximal : proximal,
+           least = enough(&a->p, least_violation(&a->p));
     int astray = 0;
     for (int k = 0; k < NEWTON && before > least && before < reach; k++)
     {

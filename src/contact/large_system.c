@@ -746,9 +746,24 @@ static void add_element(const void *context, int element, const int *at, double 
             }
 }
 
+/* whether J^T N J is: contacts that hold or break, none that slides */
+static bool is_symmetric(const tg_large *p)
+{
+    for (const tg_large_block *b = p->block; b < p->block + p->nblock; b++)
+    {
+        const double *N = p->N + b->matrix;
+        int dim = b->cone.dim;
+        for (int i = 1; i < dim && b->state.phase != TG_PHASE_BREAK; i++)
+            for (int j = 0; j < i; j++)
+                if (N[dim * i + j] != N[dim * j + i])
+                    return false;
+    }
+    return true;
+}
+
 bool tg_large_factor(tg_large *p)
 {
-    return tg_fronts_factor(&p->fronts, add_element, p);
+    return tg_fronts_factor(&p->fronts, is_symmetric(p), add_element, p);
 }
 
 void tg_large_solve(tg_large *p, double *k)

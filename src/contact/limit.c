@@ -25,11 +25,14 @@
 enum
 {
     HALVINGS = 4,
-    CHORDS = 3 /* steps with the same factors */
+    MOST_IDLE = 4, /* steps that do not halve the least violation: a cycle, or rounding, */
+    ROUNDED = 2,   /* which it is near the aim: light bodies among heavy ones come no nearer */
+    CHORDS = 3     /* steps with the same factors */
 };
 
 static const double settled = 1e-3;       /* of the largest |g|: the slope may fall */
 static const double rounding = 1e-3;      /* of the aim */
+static const double rounded = 30;         /* of the aim */
 static const double exact_slack = 100;    /* of the aim: better a little velocity than an impulse outside of its cone */
 static const double inside_margin = 1e-7; /* of x_N */
 static const double smallest_pivot = 1e-4;
@@ -749,10 +752,10 @@ bool tg_limit_newton(tg_solve_work *w, tg_limit_way way, int steps, double aim)
         start_strict(&l);
     if (way == TG_LIMIT_SOFT && !l.unique)
         start_soft(&l, w->softness);
-    double left = evaluate(&l);
+    double left = evaluate(&l), least = INFINITY;
     if (!l.unique && left <= rounding * aim && !l.outside)
         return true;
-    for (int k = 0; k < steps; k++)
+    for (int k = 0, idle = 0; k < steps && idle < MOST_IDLE; k++)
     {
         if (!factorise(&l))
             return false;
@@ -772,6 +775,10 @@ bool tg_limit_newton(tg_solve_work *w, tg_limit_way way, int steps, double aim)
             polish(&l, left, aim);
             return true;
         }
+        idle = l.slope > last_slope || left < 0.5 * least ? 0 : idle + 1;
+        least = l.slope > last_slope ? INFINITY : tg_smaller(least, left);
+        if (idle >= ROUNDED && left <= rounded * aim)
+            return true;
         if (l.slope > last_slope && left <= settled * w->cones.velocity)
         {
             l.slope = tg_larger(l.slope * slope_factor, last_slope);

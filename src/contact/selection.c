@@ -24,21 +24,23 @@ enum
     UNIQUE_STEPS = 1,      /* when rows are independent */
     NEAR_ROUNDS = 3,       /* the same from a solution */
     NEAR_STEPS = 16,
-    WARM_ROUNDS = 8,  /* changes of phase between the impulses of the step before and a solution */
-    SOFT_STEPS = 24,  /* Newton steps with compliance, */
-    PATIENCE = 12,    /* and how many of them in a row may fail to help */
-    WARM_PROBLEMS = 3 /* how often blocks that were left out may come back */
+    WARM_ROUNDS = 8,      /* changes of phase between the impulses of the step before and a solution */
+    SOFT_STEPS = 8,       /* Newton steps behind the interior point, with compliance */
+    SOFT_STEPS_NEAR = 3,  /* the same from where the rule was not reached, */
+    SOFT_STEPS_DOWN = 24, /* and on the way to less compliance */
+    WARM_PROBLEMS = 3     /* how often blocks that were left out may come back */
 };
 
-static const double no_slip = 1e-7;      /* m/s: slower than this a contact neither slides nor opens */
-static const double nearly_still = 1e-5; /* m/s: slower than this at the impulses of the step before, it is still */
-static const double on_cone = 1 - 1e-6;  /* |x_T| of x_N */
-static const double slides_on = 1e-3;    /* m/s: faster than this a contact that slid goes on */
-static const double soft_aim = 1e-15;    /* m/s: the compliance times an impulse is hardly more */
-static const double compliance = 1e-8;   /* of mean G_ii; more where that is too stiff for the interior point */
-static const double most_compliance = 1e-4;
+static const double no_slip = 1e-7;         /* m/s: slower than this a contact neither slides nor opens */
+static const double nearly_still = 1e-5;    /* m/s: slower than this at the impulses of the step before, it is still */
+static const double on_cone = 1 - 1e-6;     /* |x_T| of x_N */
+static const double slides_on = 1e-3;       /* m/s: faster than this a contact that slid goes on */
+static const double soft_aim = 1e-15;       /* m/s: the compliance times an impulse is hardly more */
+static const double found_soft = 1e-13;     /* m/s: of a compliant solution that Newton found */
+static const double compliance = 1e-8;      /* of mean G_ii */
+static const double more_compliance = 1e-6; /* where its phases are not those of the rule */
+static const double most_compliance = 1e-4; /* where these are too stiff for the interior point */
 static const double largest_step = 10, smallest_step = 1.1; /* from one compliance to the next */
-static const double soft_enough = 1e-13;                    /* m/s */
 static const double violated = 1e-9; /* m/s: G_ii times how far outside of its cone a held contact may be */
 
 static double diagonal(const tg_cones *cones, int row)
@@ -325,20 +327,19 @@ bool tg_solve_accept(tg_solve_work *w)
     return selected && w->kept_residual < w->options->tolerance;
 }
 
-/* Newton steps as long as they help, or did so within the last ones; the best of them stays. Returns its residual. */
-static double polish_soft(tg_solve_work *w, int patience)
+/* Newton steps; the best of all. Far from a solution, or where phases are not yet found, the violation grows on the way. */
+static double polish_soft(tg_solve_work *w, int steps)
 {
     size_t bytes = (size_t)w->cones.rows * sizeof *w->x;
     double best = tg_newton_residual(&w->cones, w->x, w->s);
     memcpy(w->sigma, w->x, bytes);
-    for (int k = 0, idle = 0; k < SOFT_STEPS && idle <= patience && best > soft_aim; k++)
+    for (int k = 0; k < steps && best > soft_aim; k++)
     {
         tg_newton_classify(&w->cones, w->x, w->s, w->state);
         tg_newton_step(w, 0);
         double here = tg_newton_residual(&w->cones, w->x, w->s);
-        if (!isfinite(here) || (best <= soft_enough && !(here < best)))
+        if (!(here < INFINITY) || (best <= found_soft && !(here < best)))
             break;
-        idle = here < best ? 0 : idle + 1;
         if (here < best)
             memcpy(w->sigma, w->x, bytes);
         best = tg_smaller(here, best);
@@ -377,7 +378,7 @@ static void follow_down(tg_solve_work *w, double least)
         memcpy(before, w->x, bytes);
         soften(w, -less);
         tg_cones_velocity(&w->cones, w->x, w->s);
-        if (polish_soft(w, PATIENCE) <= soft_enough)
+        if (polish_soft(w, SOFT_STEPS_DOWN) <= found_soft)
         {
             factor = tg_smaller(factor * factor, largest_step);
             continue;
@@ -398,16 +399,21 @@ static void begin_soft(tg_solve_work *w, double eps, double *rigid)
     soften(w, eps);
 }
 
-/* The solution of the problem with compliance, as exact as rounding lets it be: interior point, then Newton, and on to less compliance; false: not found. */
-static bool solve_soft(tg_solve_work *w, double eps, double least, double *rigid)
+/* The solution of the problem with compliance, as exact as rounding lets it be: Newton, or interior point, then Newton; and on to less compliance. Returns its residual. */
+static double solve_soft(tg_solve_work *w, double eps, double least, double *rigid)
 {
     begin_soft(w, eps, rigid);
-    tg_interior_from(w, w->kept, 1e-4 * w->options->tolerance);
-    bool found = polish_soft(w, 0) <= soft_enough;
-    if (found)
+    tg_cones_velocity(&w->cones, w->x, w->s);
+    double left = polish_soft(w, SOFT_STEPS_NEAR);
+    if (!(left <= found_soft))
+    {
+        tg_interior_brief(w, 1e-4 * w->options->tolerance);
+        left = polish_soft(w, SOFT_STEPS);
+    }
+    if (left <= found_soft)
         follow_down(w, least);
     harden(w, rigid);
-    return found;
+    return left;
 }
 
 /* the same by Newton from w->x */
@@ -415,7 +421,7 @@ static bool solve_near(tg_solve_work *w, double eps, double *rigid)
 {
     begin_soft(w, eps, rigid);
     tg_cones_velocity(&w->cones, w->x, w->s);
-    bool found = polish_soft(w, PATIENCE) <= soft_enough;
+    bool found = polish_soft(w, SOFT_STEPS_DOWN) <= found_soft;
     harden(w, rigid);
     return found;
 }
@@ -468,11 +474,12 @@ static bool settle_limit(tg_solve_work *w)
     return settle_soft(w, tg_larger(no_slip, creep)) || (creep < no_slip && settle_soft(w, creep));
 }
 
-/* with a compliance of so many mean G_ii */
-static bool select_compliant(tg_solve_work *w, double share)
+/* With a compliance of so many mean G_ii; *left: how far (m/s) the compliant solution is from one. */
+static bool select_compliant(tg_solve_work *w, double share, double *left)
 {
     double mean = mean_diagonal(&w->cones);
-    return solve_soft(w, share * mean, compliance * mean, w->held.gap) && settle_limit(w);
+    *left = solve_soft(w, share * mean, compliance * mean, w->held.gap);
+    return settle_limit(w);
 }
 
 static bool keep_selected(tg_solve_work *w, bool selected)
@@ -483,12 +490,14 @@ static bool keep_selected(tg_solve_work *w, bool selected)
 
 bool tg_solve_least_compliant(tg_solve_work *w)
 {
-    return keep_selected(w, select_compliant(w, compliance));
+    double left;
+    return keep_selected(w, select_compliant(w, compliance, &left));
 }
 
 bool tg_solve_most_compliant(tg_solve_work *w)
 {
-    return keep_selected(w, select_compliant(w, most_compliance));
+    double left;
+    return keep_selected(w, select_compliant(w, most_compliance, &left));
 }
 
 bool tg_solve_near_compliant(tg_solve_work *w)
@@ -501,8 +510,13 @@ bool tg_solve_near_compliant(tg_solve_work *w)
 bool tg_solve_compliant(tg_solve_work *w)
 {
     bool selected = false;
-    for (double share = most_compliance; share > 0.5 * compliance && !selected; share *= 1e-2)
-        selected = select_compliant(w, share);
+    double left = 0, most = more_compliance;
+    /* where the rule is not reached from nearby, the least compliance was tried before anything else */
+    for (double share = w->unselectable ? more_compliance : compliance; share < 2 * most && !selected; share *= 1e2)
+    {
+        selected = select_compliant(w, share, &left);
+        most = left <= w->options->tolerance ? more_compliance : most_compliance;
+    }
     if (!selected)
     {
         memcpy(w->x, w->L, (size_t)w->cones.rows * sizeof *w->x);
@@ -520,7 +534,7 @@ static double normal_velocity(const tg_island *island, int row, const double *L)
 }
 
 /* contacts and limits that were open and still are: most stay so, and the rest is a smaller problem */
-static bool leave_out_open(tg_solve_work *w)
+bool tg_solve_leave_out(tg_solve_work *w)
 {
     const tg_island *island = w->island;
     bool any = false;
@@ -568,35 +582,7 @@ static bool find_phases(tg_solve_work *w)
     return false;
 }
 
-/* Equalities and limits that acted in the step before may contradict each other: with y = -Z Z^T g_R, G y = 0, y >= 0 on limits
- * and y . g < 0 no impulse gives y . sigma >= 0 (Farkas). Then their part of g becomes consistent, which is least squares; false
- * when they do not. */
-bool tg_solve_reconcile(tg_solve_work *w)
-{
-    tg_cones_gather(&w->cones, w->L, w->x);
-    for (int b = 0; b < w->cones.blocks; b++)
-    {
-        const tg_cone *cone = &w->cones.block[b];
-        bool limit = cone->kind == TG_CONE_UNIT && cone->dim == 1 && w->x[cone->row] > 0;
-        w->state[b] = (tg_cone_state){.phase = cone->kind == TG_CONE_FREE || limit ? TG_PHASE_STICK : TG_PHASE_BREAK};
-    }
-    tg_held_build(w);
-    if (!(w->held.inconsistency > w->options->tolerance))
-        return false;
-    for (int b = 0; b < w->cones.blocks; b++)
-    {
-        const tg_cone *cone = &w->cones.block[b];
-        bool limit = cone->kind == TG_CONE_UNIT && w->state[b].phase == TG_PHASE_STICK;
-        if (limit && w->held.gap[w->held.at[cone->row]] > 1e-6 * w->held.inconsistency)
-            return false;
-    }
-    for (int i = 0; i < w->held.count; i++)
-        w->cones.g[w->held.row[i]] -= w->held.gap[i];
-    return true;
-}
-
-/* Takes back what does not open at the impulses in w->L; true when nothing had to be. */
-static bool take_back(tg_solve_work *w)
+bool tg_solve_take_back(tg_solve_work *w)
 {
     const tg_island *island = w->island;
     bool all_open = true;
@@ -653,23 +639,29 @@ void tg_solve_load(tg_solve_work *w)
         memset(w->L, 0, bytes);
 }
 
+void tg_solve_keep_near(tg_solve_work *w)
+{
+    tg_cones_gather(&w->cones, w->near, w->x);
+    tg_cones_velocity(&w->cones, w->x, w->s);
+    keep(w, TG_SELECT_UNSELECTED);
+}
+
 bool tg_solve_warm(tg_solve_work *w)
 {
     tg_solve_load(w);
-    bool smaller = leave_out_open(w);
+    bool smaller = tg_solve_leave_out(w);
     double still = nearly_still;
     for (int k = 0; k < WARM_PROBLEMS; k++, still = no_slip)
     {
         tg_cones_build(&w->cones, w->island, smaller ? w->left_out : NULL);
-        if (w->reconciled)
-            tg_solve_reconcile(w);
         if (!find_solution(w, still))
             return false;
+        tg_cones_scatter(&w->cones, w->x, w->island->rows, w->near);
         w->unselectable = !refine_solution(w);
         if (w->unselectable)
             return false;
         tg_cones_scatter(&w->cones, w->x, w->island->rows, w->L);
-        if (smaller && !take_back(w))
+        if (smaller && !tg_solve_take_back(w))
             continue;
         keep(w, selection_kind(w));
         return w->kept_residual < w->options->tolerance;

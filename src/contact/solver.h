@@ -58,8 +58,8 @@ typedef struct tg_solve_work
 
     double *kept;      /* the best solution so far, its residual (m/s) and how it was selected */
     double *spare;     /* the best solution before the interior point */
-    bool reconciled;   /* equalities contradict each other: solved is what is left of them */
-    bool unselectable; /* near the impulses of the step before is a solution from which the rule is not reached */
+    bool unselectable; /* near the impulses of the step before is a solution from which the rule is not reached, */
+    double *near;      /* this one, impulses of the island */
     double kept_residual;
     double softness; /* compliance of a solution (m/s per N s) */
     tg_selection kept_selection;
@@ -131,12 +131,12 @@ double tg_newton_slide_violation(const tg_cones *cones, const tg_cone *cone, con
  * theirs). */
 double tg_newton_step(tg_solve_work *w, double proximal);
 
-/* Interior point from a cold start (solver_ipm.c, path.c), until the residual is below aim (m/s) or it makes no progress; leaves
- * its best x in w->x. Returns its residual. */
-double tg_interior_run(tg_solve_work *w, double aim);
+/* Interior point from a cold start (solver_ipm.c), until the residual is below aim (m/s) or it makes no progress, then with `path` along the length of its
+ * path (path.c); leaves its best x in w->x. Returns its residual. */
+double tg_interior_run(tg_solve_work *w, double aim, bool path);
 
-/* A short form of it, for a problem that differs little from one whose solution is x: from a cold start, then from near x. */
-double tg_interior_from(tg_solve_work *w, const double *x, double aim);
+/* A short form of it, from a cold start and then from near zero. Ends where rounding slows it down; Newton goes on from there. */
+double tg_interior_brief(tg_solve_work *w, double aim);
 
 /* ---- held.c ---- */
 
@@ -201,8 +201,11 @@ bool tg_solve_accept(tg_solve_work *w);
  * w->cones for it. False when that gave no solution. */
 bool tg_solve_warm(tg_solve_work *w);
 
-/* The same for the solution of the problem with compliance: its phases are those of the rule, or near them. The interior point finds it with 1e-8 mean G_ii (least), with
- * 1e-4 (most), from where Newton goes on to less, or with all between (compliant). */
+/* Keeps the solution from which that did not reach the rule. */
+void tg_solve_keep_near(tg_solve_work *w);
+
+/* The same for the solution of the problem with compliance: its phases are those of the rule, or near them. It is found with 1e-8 mean G_ii (least), with 1e-4 (most), from
+ * where Newton goes on to less, or with more and more, where the rule is not reached from there (compliant). */
 bool tg_solve_least_compliant(tg_solve_work *w);
 bool tg_solve_most_compliant(tg_solve_work *w);
 bool tg_solve_near_compliant(tg_solve_work *w); /* from the impulses of the step before */
@@ -212,11 +215,22 @@ bool tg_solve_compliant(tg_solve_work *w);
  * independent there is nothing to select. */
 void tg_solve_polish(tg_solve_work *w);
 
+/* Leaves out (w->left_out) contacts and limits that are open at the impulses in w->L and have none; false when there are none. */
+bool tg_solve_leave_out(tg_solve_work *w);
+
+/* Takes back what does not open at the impulses in w->L; true when nothing had to be. */
+bool tg_solve_take_back(tg_solve_work *w);
+
 /* the impulses to start from, into w->L */
 void tg_solve_load(tg_solve_work *w);
 
-/* Makes equalities and limits that acted (impulses in w->L) consistent when they contradict each other beyond the
- * tolerance; false when they do not. */
-bool tg_solve_reconcile(tg_solve_work *w);
+/* ---- feasible.c ---- */
+
+/* Whether equalities and the normals of blocks that do not break in w->state contradict each other so that no impulses solve the problem. Replaces w->state and
+ * w->held. */
+bool tg_solve_infeasible(tg_solve_work *w);
+
+/* The same with the tangents of contacts that stick: then there is hardly a solution. */
+bool tg_solve_jammed(tg_solve_work *w);
 
 #endif

@@ -23,6 +23,7 @@
 enum
 {
     MOST_IDLE = 20,
+    MOST_ENDED = 6,
     MOST_SHORT = 5,     /* steps in a row: the matrix is singular where the path turns back (path.c) */
     FREEZE_AT_ONCE = 4, /* blocks of one iteration */
     MOST_FROZEN = 24,
@@ -455,6 +456,7 @@ double tg_interior_note(tg_interior *p, double best)
 double tg_interior_iterate(tg_interior *p, double best, double aim)
 {
     int idle = 0, brief = 0; /* iterations since the residual last fell by a tenth; since the last good step */
+    int ended = 0;           /* since products are at their end */
     for (int k = 0; k < p->max_steps && idle < MOST_IDLE && brief < MOST_SHORT; k++)
     {
         p->kappa = mean_product(p, 0);
@@ -467,7 +469,8 @@ double tg_interior_iterate(tg_interior *p, double best, double aim)
         double before = best;
         best = tg_interior_note(p, best);
         idle = best < 0.9 * before ? 0 : idle + 1;
-        if (best <= aim || (p->nfrozen > 0 && is_at_end(p, aim)))
+        ended = is_at_end(p, aim) ? ended + 1 : 0;
+        if (best <= aim || (p->nfrozen > 0 && ended > 0) || (p->unpolished && ended == MOST_ENDED))
             break;
     }
     return best;
@@ -535,8 +538,7 @@ static tg_interior dense_interior(tg_solve_work *w)
                      .cones = &w->cones,
                      .rhs = w->rhs,
                      .best = w->best,
-                     .max_steps = w->options->max_interior,
-                     .max_path = PATH_STEPS};
+                     .max_steps = w->options->max_interior};
     tg_interior_vectors(&p, w->interior);
     return p;
 }
@@ -550,28 +552,31 @@ static double finish(tg_solve_work *w, const tg_interior *p, double best)
     return best;
 }
 
-double tg_interior_from(tg_solve_work *w, const double *x, double aim)
+double tg_interior_brief(tg_solve_work *w, double aim)
 {
     tg_interior p = dense_interior(w);
+    p.unpolished = true;
     start_cold(&p);
     double best = tg_interior_iterate(&p, INFINITY, aim);
-    if (best > aim)
+    if (best > w->options->tolerance)
     {
-        tg_interior_near(&p, x, nearer * w->cones.velocity);
+        memset(p.x, 0, (size_t)w->cones.ld * sizeof *p.x);
+        tg_interior_near(&p, p.x, nearer * w->cones.velocity);
         best = tg_interior_iterate(&p, best, aim);
     }
     return finish(w, &p, best);
 }
 
-double tg_interior_run(tg_solve_work *w, double aim)
+double tg_interior_run(tg_solve_work *w, double aim, bool path)
 {
     tg_interior p = dense_interior(w);
+    p.max_path = path ? PATH_STEPS : 0;
     return finish(w, &p, tg_interior_solve(&p, aim, w->options->tolerance));
 }
 
 void tg_solver_ipm(tg_solve_work *w)
 {
-    tg_interior_run(w, 1e-2 * w->options->tolerance);
+    tg_interior_run(w, 1e-2 * w->options->tolerance, true);
     if (!tg_solve_accept(w) && w->options->select)
         tg_solve_compliant(w);
 }

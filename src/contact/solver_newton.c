@@ -8,6 +8,11 @@
 
 #include "contact/solver.h"
 
+enum
+{
+    COLD_PROBLEMS = 3 /* how often contacts that were left out may come back */
+};
+
 static const double proximal = 1e-4;
 static const double near = 1e-6; /* m/s: far from a solution there is nothing to select */
 
@@ -69,7 +74,7 @@ static bool offer(tg_solve_work *w)
 static bool cold(tg_solve_work *w)
 {
     memset(w->state, 0, (size_t)w->cones.blocks * sizeof *w->state);
-    tg_interior_run(w, 1e-2 * w->options->tolerance);
+    tg_interior_run(w, 1e-2 * w->options->tolerance, true);
     if (offer(w))
         return true;
     restore(w);
@@ -92,11 +97,57 @@ static void unselected(tg_solve_work *w)
     w->kept_selection = TG_SELECT_UNSELECTED;
 }
 
+/* From nothing, without the contacts that are left out: they are most of a robot's that tumbles, and the interior point's steps cost the cube of the
+ * rows. True when what it ends at is the solution of the rule; *solved: whether it solved what was left. */
+static bool cold_without_open(tg_solve_work *w, bool path, bool *solved)
+{
+    bool found = false;
+    *solved = true;
+    for (int k = 0; k < COLD_PROBLEMS && *solved && !found; k++)
+    {
+        tg_cones_build(&w->cones, w->island, w->left_out);
+        *solved = tg_interior_run(w, 1e-2 * w->options->tolerance, path) <= w->options->tolerance;
+        tg_cones_scatter(&w->cones, w->x, w->island->rows, w->L);
+        found = *solved && tg_solve_take_back(w);
+    }
+    tg_cones_build(&w->cones, w->island, NULL);
+    tg_cones_gather(&w->cones, w->L, w->x);
+    return found && tg_solve_accept(w);
+}
+
+/* Phases of the best impulses so far. */
+static void classify_kept(tg_solve_work *w)
+{
+    restore(w);
+    tg_newton_classify(&w->cones, w->x, w->s, w->state);
+}
+
+/* Nothing near is a solution. Where held rows contradict each other there is none, or hardly one: then the path is followed without the contacts that are open
+ * at the best impulses so far, and no more. */
+static void search(tg_solve_work *w)
+{
+    classify_kept(w);
+    if (tg_solve_infeasible(w))
+        return;
+    classify_kept(w);
+    bool jammed = tg_solve_jammed(w);
+    tg_cones_scatter(&w->cones, w->kept, w->island->rows, w->L);
+    bool solved = true;
+    if (tg_solve_leave_out(w) && cold_without_open(w, jammed, &solved))
+        return;
+    if (solved || !jammed)
+        unselected(w);
+}
+
 void tg_solver_newton(tg_solve_work *w)
 {
-    /* from another solution nearby the rule would not be reached either */
-    if (w->unselectable && tg_solve_least_compliant(w))
+    if (w->unselectable)
+    {
+        /* from another solution nearby the rule would not be reached either */
+        if (!tg_solve_least_compliant(w))
+            unselected(w);
         return;
+    }
     sweeps(w, 1);
     if (tg_solve_accept(w))
         return;
@@ -110,5 +161,8 @@ void tg_solver_newton(tg_solve_work *w)
         return;
     if (w->options->select && ((w->island->warm != NULL && tg_solve_near_compliant(w)) || tg_solve_most_compliant(w)))
         return;
-    unselected(w);
+    if (w->kept_residual <= w->options->tolerance)
+        unselected(w);
+    else
+        search(w);
 }

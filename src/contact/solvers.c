@@ -140,8 +140,8 @@ static double *next_doubles(double **block, size_t *used, size_t count)
 static size_t divide_doubles(tg_solve_work *w, size_t n, size_t ld, double *block)
 {
     size_t used = 0;
-    double **const vector[] = {&w->x, &w->s,   &w->best,      &w->kept,        &w->spare,     &w->held.gap,
-                               &w->L, &w->rhs, &w->held.size, &w->held.square, &w->held.part, &w->sigma};
+    double **const vector[] = {&w->x,   &w->s,         &w->best,        &w->kept,      &w->spare, &w->held.gap, &w->L,
+                               &w->rhs, &w->held.size, &w->held.square, &w->held.part, &w->sigma, &w->near};
     double **const matrix[] = {&w->A, &w->held.factor, &w->held.range, &w->held.chol};
     for (size_t i = 0; i < sizeof vector / sizeof vector[0]; i++)
         *vector[i] = next_doubles(&block, &used, ld);
@@ -197,19 +197,26 @@ static void clear_work(tg_solve_work *w)
 
 bool tg_solve_certified(tg_solve_work *w)
 {
-    if (w->reconciled)
-        return w->kept_residual <= w->options->tolerance;
     tg_cones_scatter(&w->cones, w->kept, w->island->rows, w->L);
     tg_residual residual = tg_island_residual(w->island, w->L, w->options->long_double, w->sigma);
     return tg_residual_max(&residual) <= w->options->tolerance;
 }
 
-static void keep_warm(tg_solve_work *w)
+/* The way from the impulses of the step before failed. Whether no other is asked for, or can help, because it ended at rows that contradict each other; then
+ * its impulses are kept. */
+static bool ends_here(tg_solve_work *w)
 {
+    bool contradiction = !w->options->brief && w->held.inconsistency > w->options->tolerance && tg_solve_infeasible(w);
+    if (!w->options->brief && !contradiction)
+        return false;
+    if (contradiction && v4_all_finite(w->cones.rows, w->x))
+        tg_cones_scatter(&w->cones, w->x, w->island->rows, w->L);
+    else
+        tg_solve_load(w);
     tg_cones_build(&w->cones, w->island, NULL);
-    tg_solve_load(w);
     tg_cones_gather(&w->cones, w->L, w->kept);
     w->kept_selection = TG_SELECT_UNSELECTED;
+    return true;
 }
 
 static void solve(tg_solve_work *w, const tg_island *island)
@@ -217,25 +224,13 @@ static void solve(tg_solve_work *w, const tg_island *island)
     const tg_solver *solver = tg_solver_find(w->options->solver);
     bool warm = solver->warm && w->options->select;
     clear_work(w);
-    if (warm && tg_solve_warm(w))
-        return;
-    if (w->options->brief)
-    {
-        keep_warm(w);
-        return;
-    }
-    tg_cones_build(&w->cones, island, NULL);
-    tg_solve_load(w);
-    w->reconciled = tg_solve_reconcile(w);
-    clear_work(w);
-    if (warm && w->reconciled && tg_solve_warm(w))
+    if ((warm && tg_solve_warm(w)) || ends_here(w))
         return;
     tg_cones_build(&w->cones, island, NULL);
-    tg_solve_load(w);
-    if (w->reconciled)
-        tg_solve_reconcile(w);
     clear_work(w);
-    if (island->warm != NULL)
+    if (w->unselectable)
+        tg_solve_keep_near(w);
+    else if (island->warm != NULL)
         tg_cones_gather(&w->cones, island->warm, w->x);
     if (w->cones.rows == 0)
         w->kept_selection = TG_SELECT_UNIQUE;

@@ -4,7 +4,7 @@
  * numbers need not be. A front is a dense matrix over the nodes that it eliminates, its own, and the later ones they are connected to, its boundary:
  *     F = [F11 F12; F21 F22],   F12 <- F11^-1 F12,   U = F22 - F21 F12,
  * where F is the sum of the elements that touch its own nodes (and none that was eliminated before) and of the children's U. Nodes share a front where that costs less than
- * a front for each. Pivots are searched inside a front's own rows only.
+ * a front for each. Pivots are searched inside a front's own rows only. Where the numbers are symmetric, what is below the diagonal of F22 is left out.
  *
  * Nothing is allocated: arrays come from the caller's arena, and an analysis that needs more room than there is says so. */
 #ifndef TG_MATH_FRONTS_H
@@ -54,6 +54,7 @@ typedef struct tg_fronts
     int nrun;
     tg_front *front;
     /* numbers */
+    bool symmetric;
     int *
         row; /* which row of F11 comes first, second, ..: of fronts with few unknowns; of others the exchanges of tg_lu */
     double *vector; /* of the elimination */
@@ -79,8 +80,9 @@ bool tg_fronts_analyse(tg_fronts *f);
  * node. */
 typedef void tg_fronts_add(const void *context, int element, const int *at, double *A, int ld);
 
-/* Of the sum of all elements. False when a pivot is zero or not finite. */
-bool tg_fronts_factor(tg_fronts *f, tg_fronts_add *add, const void *context);
+/* Of the sum of all elements. symmetric: that it is, and positive definite; then it takes little more than half the time. False when a pivot is zero or not finite, or
+ * what should be positive definite is seen not to be. */
+bool tg_fronts_factor(tg_fronts *f, bool symmetric, tg_fronts_add *add, const void *context);
 
 /* x = A^-1 x */
 void tg_fronts_solve(const tg_fronts *f, double *x);

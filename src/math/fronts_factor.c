@@ -21,13 +21,14 @@ typedef struct factors
     double *own, *right, *below; /* F11, F12, F21^T: p rows each */
     int p, r, ldp, ldr;
     int *row;
+    bool symmetric;
 } factors;
 
 static factors factors_of(const tg_fronts *f, const tg_front *x)
 {
     int ldp = v4_pad(x->p), ldr = v4_pad(x->r);
     double *own = f->memory + x->factor, *right = own + (ptrdiff_t)x->p * ldp;
-    return (factors){own, right, right + (ptrdiff_t)x->p * ldr, x->p, x->r, ldp, ldr, f->row + x->first};
+    return (factors){own, right, right + (ptrdiff_t)x->p * ldr, x->p, x->r, ldp, ldr, f->row + x->first, f->symmetric};
 }
 
 /* ---- sums ---- */
@@ -41,7 +42,7 @@ TG_INLINE void add_numbers(int n, const double *from, double *to)
         to[i] += from[i];
 }
 
-/* adds a child's update to where its boundary is in this front */
+/* adds a child's update to where its boundary is in this front: of a symmetric one what is on and above the diagonal */
 static void add_update(const tg_fronts *f, const tg_front *child, const double *U, double *A, int ld)
 {
     const tg_run *run = f->run + child->into, *end = run + child->ninto;
@@ -51,7 +52,9 @@ static void add_update(const tg_fronts *f, const tg_front *child, const double *
         {
             const double *from = U + (ptrdiff_t)(a->from + i) * ldu;
             double *to = A + (ptrdiff_t)(a->to + i) * ld;
-            for (const tg_run *b = run; b < end; b++)
+            if (f->symmetric)
+                add_numbers(a->count - i, from + a->from + i, to + a->to + i);
+            for (const tg_run *b = f->symmetric ? a + 1 : run; b < end; b++)
                 if (b->count == FREE)
                     add_numbers(FREE, from + b->from, to + b->to);
                 else
@@ -227,64 +230,96 @@ static bool eliminate_few(const factors *x, const double *A12, ptrdiff_t ld)
     return true;
 }
 
+static bool factor_many(const factors *x)
+{
+    return x->symmetric ? tg_chol(x->p, x->own, x->ldp) < 0 : tg_lu(x->p, x->own, x->ldp, x->row) < 0;
+}
+
+/* y <- F11^-1 y of so many columns */
+static void solve_many(const factors *x, int columns, double *y)
+{
+    if (x->symmetric)
+        tg_chol_solve(x->p, x->own, x->ldp, columns, y, columns);
+    else
+        tg_lu_solve(x->p, x->own, x->ldp, x->row, columns, y, columns);
+}
+
 /* F11 and F12 <- F11^-1 F12; A: the front's matrix */
 static bool eliminate_own(const factors *x, const double *A, ptrdiff_t ld)
 {
     const double *A12 = A + x->ldp;
     if (x->p > SMALL)
     {
-        if (tg_lu(x->p, x->own, x->ldp, x->row) >= 0)
+        if (!factor_many(x))
             return false;
         copy_rows(x->p, x->ldr, A12, ld, x->right);
-        tg_lu_solve(x->p, x->own, x->ldp, x->row, x->ldr, x->right, x->ldr);
+        solve_many(x, x->ldr, x->right);
         return true;
     }
     return x->p == FREE ? eliminate_six(x, A12, ld) : eliminate_few(x, A12, ld);
 }
 
-/* U = C - L R of rows x 4 vectors entries: L with rows ld apart, as C; R and U with rows ldr apart */
-TG_INLINE void update_tile(int rows, int vectors, int p, const double *L, const double *C, ptrdiff_t ld,
-                           const double *R, double *U, ptrdiff_t ldr)
+/* F21: rows and columns so far apart; of a symmetric front it is F12^T */
+typedef struct lower
+{
+    const double *at;
+    ptrdiff_t row, column;
+} lower;
+
+/* U = C - L R of rows x 4 vectors entries: C with rows ld apart, R and U with rows ldr apart */
+TG_INLINE void update_tile(int rows, int vectors, int p, lower L, const double *C, ptrdiff_t ld, const double *R,
+                           double *U, ptrdiff_t ldr)
 {
     v4 sum[ROWS][VECTORS];
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < vectors; j++)
             sum[i][j] = v4_load(C + i * ld + V4_LANES * j);
     TG_NO_UNROLL
-    for (int k = 0; k < p; k++, L++, R += ldr)
+    for (int k = 0; k < p; k++, L.at += L.column, R += ldr)
     {
         v4 r[VECTORS];
         for (int j = 0; j < vectors; j++)
             r[j] = v4_load(R + V4_LANES * j);
         for (int i = 0; i < rows; i++)
             for (int j = 0; j < vectors; j++)
-                sum[i][j] -= L[i * ld] * r[j];
+                sum[i][j] -= L.at[i * L.row] * r[j];
     }
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < vectors; j++)
             v4_store(U + i * ldr + V4_LANES * j, sum[i][j]);
 }
 
-/* the columns of a tile, all rows */
-TG_INLINE void update_columns(int vectors, int p, int r, const double *L, const double *C, ptrdiff_t ld,
-                              const double *R, double *U, ptrdiff_t ldr)
+/* the same from row i on */
+TG_INLINE void update_rows(int rows, int vectors, int p, int i, lower L, const double *C, ptrdiff_t ld, const double *R,
+                           double *U, ptrdiff_t ldr)
+{
+    L.at += i * L.row;
+    update_tile(rows, vectors, p, L, C + i * ld, ld, R, U + i * ldr, ldr);
+}
+
+/* the columns of a tile, r rows */
+TG_INLINE void update_columns(int vectors, int p, int r, lower L, const double *C, ptrdiff_t ld, const double *R,
+                              double *U, ptrdiff_t ldr)
 {
     int i = 0;
     for (; i + ROWS <= r; i += ROWS)
-        update_tile(ROWS, vectors, p, L + i * ld, C + i * ld, ld, R, U + i * ldr, ldr);
+        update_rows(ROWS, vectors, p, i, L, C, ld, R, U, ldr);
     for (; i + 2 <= r; i += 2)
-        update_tile(2, vectors, p, L + i * ld, C + i * ld, ld, R, U + i * ldr, ldr);
+        update_rows(2, vectors, p, i, L, C, ld, R, U, ldr);
     if (i < r)
-        update_tile(1, vectors, p, L + i * ld, C + i * ld, ld, R, U + i * ldr, ldr);
+        update_rows(1, vectors, p, i, L, C, ld, R, U, ldr);
 }
 
-/* U = F22 - F21 F12, rows of ldr numbers */
-TG_INLINE void update_rest(int p, const factors *x, const double *A, ptrdiff_t ld, double *U)
+/* U = F22 - F21 F12, rows of ldr numbers: of a symmetric front what is on and above the diagonal */
+TG_INLINE void update_rest(int p, const factors *x, lower L, const double *A, ptrdiff_t ld, double *U)
 {
-    const double *L = A + x->ldp * ld, *C = L + x->ldp;
+    const double *C = A + x->ldp * (ld + 1);
     int j = 0;
     for (; j + VECTORS * V4_LANES <= x->ldr; j += VECTORS * V4_LANES)
-        update_columns(VECTORS, p, x->r, L, C + j, ld, x->right + j, U + j, x->ldr);
+    {
+        int last = j + VECTORS * V4_LANES, rows = x->symmetric && last < x->r ? last : x->r;
+        update_columns(VECTORS, p, rows, L, C + j, ld, x->right + j, U + j, x->ldr);
+    }
     if (j < x->ldr)
         update_columns(1, p, x->r, L, C + j, ld, x->right + j, U + j, x->ldr);
 }
@@ -310,19 +345,40 @@ static void keep_below(const factors *x, const double *A, ptrdiff_t ld)
     }
 }
 
+/* what is below the diagonal from what is above */
+static void mirror(const factors *x)
+{
+    for (int i = 1; i < x->p; i++)
+        for (int j = 0; j < i; j++)
+            x->own[(ptrdiff_t)i * x->ldp + j] = x->own[(ptrdiff_t)j * x->ldp + i];
+}
+
+TG_INLINE void update(const factors *x, lower L, const double *A, ptrdiff_t ld, double *U)
+{
+    if (x->p == FREE)
+        update_rest(FREE, x, L, A, ld, U);
+    else if (x->p == 2 * FREE)
+        update_rest(2 * FREE, x, L, A, ld, U);
+    else
+        update_rest(x->p, x, L, A, ld, U);
+}
+
 /* U: where the update goes; a front without boundary is its own factor already */
 static bool eliminate(const factors *x, const double *A, ptrdiff_t ld, double *U)
 {
     if (x->r > 0)
         copy_rows(x->p, x->ldp, A, ld, x->own);
+    if (x->symmetric)
+        mirror(x);
     if (!eliminate_own(x, A, ld))
         return false;
-    if (x->p == FREE)
-        update_rest(FREE, x, A, ld, U);
-    else if (x->p == 2 * FREE)
-        update_rest(2 * FREE, x, A, ld, U);
-    else
-        update_rest(x->p, x, A, ld, U);
+    if (x->symmetric)
+    {
+        update(x, (lower){A + x->ldp, 1, ld}, A, ld, U);
+        copy_rows(x->p, x->ldr, A + x->ldp, ld, x->below);
+        return true;
+    }
+    update(x, (lower){A + x->ldp * ld, ld, 1}, A, ld, U);
     keep_below(x, A, ld);
     return true;
 }
@@ -339,8 +395,9 @@ static double *add_children(const tg_fronts *f, const tg_front *x, double *A, in
     return top;
 }
 
-bool tg_fronts_factor(tg_fronts *f, tg_fronts_add *add, const void *context)
+bool tg_fronts_factor(tg_fronts *f, bool symmetric, tg_fronts_add *add, const void *context)
 {
+    f->symmetric = symmetric;
     double *square = f->memory + ((f->capacity - f->square) & ~(size_t)(V4_LANES - 1)), *top = square;
     for (int k = 0; k < f->nfront; k++)
     {
@@ -377,7 +434,7 @@ static void solve_own(const factors *x, double *y)
     else if (x->p <= SMALL)
         solve_column(x->p, x->ldp, x->own, x->row, y);
     else
-        tg_lu_solve(x->p, x->own, x->ldp, x->row, 1, y, 1);
+        solve_many(x, 1, y);
 }
 
 /* out = F21 y, 4 vectors columns of F21^T */

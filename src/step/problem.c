@@ -58,14 +58,14 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
  * problem without solution: J_N v+ >= -b_N contradict each other. Without the push, v+ = 0 is feasible. */
 static bool drop_push(tg_rows *r, tg_rows_island *island)
 {
-    for (int i = island->row; i < island->row + island->rows; i++)
-        island->relaxed = island->relaxed || r->bias[i] < 0;
     for (int b = island->block; b < island->block + island->blocks; b++)
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
         for (int i = c->row; i < c->row + c->rows; i++)
         {
-            r->bias[i] = c->source == TG_SOURCE_EQUALITY || r->bias[i] < 0 ? 0 : r->bias[i];
+            bool pushes = r->bias[i] < 0 || (c->source == TG_SOURCE_EQUALITY && r->bias[i] > 0);
+            island->relaxed = island->relaxed || pushes;
+            r->bias[i] = pushes ? 0 : r->bias[i];
             r->g[i] = r->free[i] + r->bias[i];
         }
     }

@@ -279,6 +279,7 @@ static void refusals(void **state)
     assert_int_equal(tg_island_solve(&island, &good, &small, s->L, s->sigma, &result, &error), TG_ERR_CAPACITY);
     assert_non_null(strstr(error.message, "bytes"));
     assert_false(small.failed);
+    tg_arena_close(&small);
     free(s);
 }
 
@@ -319,12 +320,88 @@ static void degenerate(void **state)
     free(s);
 }
 
+/* ---- contradictions ---- */
+
+static void solve_rows(int rows, const double *G, const double *g, const tg_block *block, double *L,
+                       tg_solve_result *result)
+{
+    tg_solve_options options = tg_solve_default();
+    tg_arena scratch = {.capacity = tg_island_scratch(rows)};
+    tg_island island = {.rows = rows, .blocks = 1, .block = block, .G = G, .ldg = rows, .g = g};
+    double sigma[3];
+    tg_error error;
+    scratch.base = tg_alloc(NULL, scratch.capacity);
+    assert_non_null(scratch.base);
+    assert_int_equal(tg_island_solve(&island, &options, &scratch, L, sigma, result, &error), TG_OK);
+    tg_arena_close(&scratch);
+    tg_free(NULL, scratch.base);
+}
+
+/* A box between a floor and a ceiling, on four points of each that push it out: no impulse does both, which is known without searching for one. With a
+ * ceiling that leaves room, the floor pushes it up. */
+static void squeezed(void **state)
+{
+    (void)state;
+    const double inertia[3] = {0.01, 0.01, 0.01}, origin[3] = {0, 0, 0}, down[3] = {0, 0, -1};
+    for (int room = 0; room < 2; room++)
+    {
+        scene *s = scene_new();
+        add_body(s, 1, inertia, NULL, origin);
+        for (int k = 0; k < 8; k++)
+        {
+            const double point[3] = {k % 2 ? 0.1 : -0.1, k / 2 % 2 ? 0.1 : -0.1, k < 4 ? -0.1 : 0.1};
+            int row = add_contact(s, WORLD, 0, point, k < 4 ? up : down, 0, 3, 0.5, 0, 0);
+            s->bias[row] = k < 4 || !room ? -0.05 : 0.06;
+        }
+        s->v[0] = 0.3;
+        solve(s);
+        assert_int_equal(s->result.status, room ? TG_SOLVE_SOLVED : TG_SOLVE_PARTIAL);
+        assert_true(s->result.interior == 0 && s->result.newton < 40);
+        free(s);
+    }
+}
+
+/* A contact whose body can only move along (0.1, 1, 0), n first, and must move up: it would slide, and friction 1 holds more against that than the normal does
+ * for it. Without friction it moves. */
+static void jammed(void **state)
+{
+    (void)state;
+    const double d[3] = {0.1, 1, 0}, g[3] = {-0.05, 0, 0};
+    double G[9], L[3];
+    for (int i = 0; i < 9; i++)
+        G[i] = d[i / 3] * d[i % 3];
+    for (int friction = 0; friction < 2; friction++)
+    {
+        tg_block block = {.kind = TG_BLOCK_CONTACT, .rows = 3, .mu = {friction, friction}};
+        tg_solve_result result;
+        solve_rows(3, G, g, &block, L, &result);
+        assert_int_equal(result.status, friction ? TG_SOLVE_PARTIAL : TG_SOLVE_SOLVED);
+        assert_true(friction || fabs(L[0] - 5) < 1e-9);
+    }
+}
+
+/* A normal that only rounding moves: what moves along the tangents is left alone. */
+static void moved_by_rounding(void **state)
+{
+    (void)state;
+    const double G[9] = {1e-35, 0, 0, 0, 1, 0, 0, 0, 1}, g[3] = {-1e-18, 0.3, 0};
+    const tg_block block = {.kind = TG_BLOCK_CONTACT, .rows = 3, .mu = {0.5, 0.5}};
+    double L[3];
+    tg_solve_result result;
+    solve_rows(3, G, g, &block, L, &result);
+    assert_int_equal(result.status, TG_SOLVE_SOLVED);
+    for (int i = 0; i < 3; i++)
+        assert_near(L[i], 0, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(invariance), cmocka_unit_test(agreement),  cmocka_unit_test(deterministic),
-        cmocka_unit_test(modes),      cmocka_unit_test(immaterial), cmocka_unit_test(refusals),
-        cmocka_unit_test(degenerate),
+        cmocka_unit_test(invariance),    cmocka_unit_test(agreement),
+        cmocka_unit_test(deterministic), cmocka_unit_test(modes),
+        cmocka_unit_test(immaterial),    cmocka_unit_test(refusals),
+        cmocka_unit_test(degenerate),    cmocka_unit_test(squeezed),
+        cmocka_unit_test(jammed),        cmocka_unit_test(moved_by_rounding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,6 +80,18 @@ static void fill_values(const system_of_elements *s, double diagonal, unsigned *
     }
 }
 
+/* what is below the diagonals from what is above */
+static void make_symmetric(const system_of_elements *s)
+{
+    for (int k = 0; k < s->elements; k++)
+    {
+        element *e = &s->element[k];
+        for (int i = unknowns_of(s, e) - 1; i > 0; i--)
+            for (int j = 0; j < i; j++)
+                e->value[i][j] = e->value[j][i];
+    }
+}
+
 /* a few nodes, no one twice */
 static element random_element(int nodes, unsigned *seed)
 {
@@ -172,7 +184,7 @@ static void multiply_element(const tg_fronts *f, const element *e, const double 
 
 /* ---- tests ---- */
 
-static void check_solution(const system_of_elements *s, unsigned *seed)
+static void check_solution(const system_of_elements *s, bool symmetric, unsigned *seed)
 {
     void *memory;
     tg_fronts f = make_fronts(ROOM, &memory);
@@ -180,12 +192,14 @@ static void check_solution(const system_of_elements *s, unsigned *seed)
     load_system(&f, s);
     assert_true(tg_fronts_analyse(&f));
     fill_values(s, 100, seed);
+    if (symmetric)
+        make_symmetric(s);
     for (int i = 0; i < s->nodes; i++)
         for (int k = 0; k < s->size[i]; k++)
             x[f.offset[i] + k] = uniform(seed);
     for (int k = 0; k < s->elements; k++)
         multiply_element(&f, &s->element[k], x, b);
-    assert_true(tg_fronts_factor(&f, add_element, s));
+    assert_true(tg_fronts_factor(&f, symmetric, add_element, s));
     tg_fronts_solve(&f, b);
     for (int i = 0; i < VECTOR; i++)
         assert_true(fabs(b[i] - x[i]) < 1e-12);
@@ -199,7 +213,8 @@ static void test_solutions(void **state)
     {
         unsigned seed = trial;
         system_of_elements s = random_system(trial % 2 == 0, &seed);
-        check_solution(&s, &seed);
+        check_solution(&s, false, &seed);
+        check_solution(&s, true, &seed);
         free(s.element);
     }
 }
@@ -230,7 +245,7 @@ static void test_pivots(void **state)
             x[i / size * v4_pad(size) + i % size] = uniform(&seed);
         for (int k = 0; k < s.elements; k++)
             multiply_element(&f, &s.element[k], x, b);
-        assert_true(tg_fronts_factor(&f, add_element, &s));
+        assert_true(tg_fronts_factor(&f, false, add_element, &s));
         tg_fronts_solve(&f, b);
         for (int i = 0; i < VECTOR; i++)
             assert_true(fabs(b[i] - x[i]) < 1e-12);
@@ -257,14 +272,14 @@ static void test_repeats(void **state)
             x[i] = i % 7;
         load_system(&f, &s);
         assert_true(tg_fronts_analyse(&f));
-        assert_true(tg_fronts_factor(&f, add_element, &s));
+        assert_true(tg_fronts_factor(&f, false, add_element, &s));
         tg_fronts_solve(&f, x);
         if (round > 0)
             assert_memory_equal(x, first, sizeof x);
         memcpy(first, x, sizeof x);
         load_system(&f, &other);
         assert_true(tg_fronts_analyse(&f));
-        assert_true(tg_fronts_factor(&f, add_element, &other));
+        assert_true(tg_fronts_factor(&f, false, add_element, &other));
     }
     free(memory);
     free(s.element);
@@ -324,10 +339,11 @@ static void test_says_what_it_cannot_do(void **state)
     fill_values(&s, 10, &seed);
     for (int j = 0; j < 4; j++)
         s.element[0].value[0][j] = s.element[3].value[0][j] = 0;
-    assert_false(tg_fronts_factor(&f, add_element, &s)); /* a row of zeros */
+    assert_false(tg_fronts_factor(&f, false, add_element, &s)); /* a row of zeros */
     fill_values(&s, 10, &seed);
     s.element[1].value[0][0] = NAN;
-    assert_false(tg_fronts_factor(&f, add_element, &s));
+    assert_false(tg_fronts_factor(&f, false, add_element, &s));
+    assert_false(tg_fronts_factor(&f, true, add_element, &s));
     free(memory);
     f = make_fronts(8, &memory);
     load_system(&f, &s);

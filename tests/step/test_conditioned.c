@@ -113,7 +113,7 @@ static void test_nearly_redundant_loop(void **state)
 {
     (void)state;
     int labels[3] = {0};
-    for (double tilt = 4e-5; tilt < 1e-2; tilt *= 1.1)
+    for (double tilt = 1e-5; tilt < 1e-2; tilt *= 1.1)
     {
         sim *s = open_four_bar(tilt);
         s->v[0] = 3;

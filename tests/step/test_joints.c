@@ -280,6 +280,25 @@ static void test_dry_friction(void **state)
     close_passive(s);
 }
 
+/* An equality that asks a joint to go beyond its limit, in either direction: the joint stays where it is, and the step is solved. */
+static void test_equality_beyond_a_limit(void **state)
+{
+    (void)state;
+    for (int side = -1; side <= 1; side += 2)
+    {
+        char mjcf[1024];
+        snprintf(mjcf, sizeof mjcf,
+                 "<mujoco><option gravity='0 0 0'/><worldbody><body><joint name='a' type='slide' axis='1 0 0' "
+                 "limited='true' range='%d %d'/><geom size='0.1'/></body></worldbody>"
+                 "<equality><joint joint1='a' polycoef='%g 0 0 0 0'/></equality></mujoco>",
+                 side > 0 ? -1 : 0, side > 0 ? 0 : 1, 0.1 * side);
+        sim *s = sim_open(mjcf);
+        sim_run(s, 3);
+        check_near("position", s->q[0], 0, 1e-12);
+        sim_close(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_arm_at_its_limits),
         cmocka_unit_test(test_arm_thrown_at_its_limits),
         cmocka_unit_test(test_dry_friction),
+        cmocka_unit_test(test_equality_beyond_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,30 +1,7 @@
 /* Derivatives of islands in velocity space: where dense matrices are possible too, both say the same; elsewhere differences. */
 #include "contact/implicit_large.h"
-#include "flight.h"
+#include "heap.h"
 #include "step/step.h"
-#include "support/dynamics_case.h"
-
-static const char heap_start[] = "<mujoco><option timestep='0.002'/><worldbody>"
-                                 "<geom type='plane' size='2 2 1' friction='0.4'/>"
-                                 "<geom type='plane' size='2 2 1' pos='-0.35 0 0' zaxis='1 0 0.4'/>"
-                                 "<geom type='plane' size='2 2 1' pos='0.35 0 0' zaxis='-1 0 0.4'/>"
-                                 "<geom type='plane' size='2 2 1' pos='0 -0.3 0' zaxis='0 1 0.4'/>"
-                                 "<geom type='plane' size='2 2 1' pos='0 0.3 0' zaxis='0 -1 0.4'/>";
-
-/* bodies that fall into a tray */
-static sim *open_heap(int bodies, const char *geom)
-{
-    char *scene = malloc(256 * (size_t)bodies + sizeof heap_start + 64);
-    unsigned seed = 5;
-    int at = sprintf(scene, "%s", heap_start);
-    for (int i = 0; i < bodies; i++)
-        at += sprintf(scene + at, "<body pos='%g %g %g'><freejoint/>%s</body>", 0.2 * test_uniform(&seed),
-                      0.2 * test_uniform(&seed), 0.2 + 0.11 * i / 3, geom);
-    sprintf(scene + at, "</worldbody></mujoco>");
-    sim *s = sim_open(scene);
-    free(scene);
-    return s;
-}
 
 typedef struct agreement
 {
