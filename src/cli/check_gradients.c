@@ -9,6 +9,7 @@
 enum
 {
     OPTION_SAMPLES,
+    OPTION_SEED,
     OPTION_PARAMS,
     OPTION_JSON,
     A_KIND = 2,    /* parameters of a kind that are differenced at a state */
@@ -166,11 +167,11 @@ static void find_overlaps(check *c)
 }
 
 /* contacts: room for them; 0: chosen by the model */
-static int open_check(check *c, const tg_model *m, int contacts, int samples)
+static int open_check(check *c, const tg_model *m, int contacts, int samples, int seed)
 {
     tg_error error;
     *c = (check){.m = m, .n = tg_model_sizes(m)};
-    int code = tg_cli_walk_open(&c->walk, m, contacts, samples);
+    int code = tg_cli_walk_open(&c->walk, m, contacts, samples, seed);
     if (code != TG_CLI_OK)
         return code;
     if (tg_differences_create(m, contacts, &c->d, &error) != TG_OK)
@@ -628,11 +629,11 @@ static int match_params(const tg_cli_call *call, const tg_model *m, int *chosen,
 }
 
 /* The whole check with room for so many contacts; MORE_ROOM, and how many there should be, if they do not fit. */
-static int check_with(const tg_cli_call *call, const tg_cli_model *model, int samples, const int *chosen, int nchosen,
-                      int *contacts)
+static int check_with(const tg_cli_call *call, const tg_cli_model *model, int samples, int seed, const int *chosen,
+                      int nchosen, int *contacts)
 {
     check c;
-    int code = open_check(&c, model->m, *contacts, samples);
+    int code = open_check(&c, model->m, *contacts, samples, seed);
     c.chosen = chosen;
     c.nchosen = nchosen;
     if (code == TG_CLI_OK)
@@ -654,14 +655,14 @@ static int check_with(const tg_cli_call *call, const tg_cli_model *model, int sa
     return code;
 }
 
-static int check_model(const tg_cli_call *call, const tg_cli_model *model, int samples)
+static int check_model(const tg_cli_call *call, const tg_cli_model *model, int samples, int seed)
 {
     int nchosen = 0, contacts = 0;
     int *chosen = tg_cli_alloc((size_t)tg_model_sizes(model->m).nparams + 1, sizeof *chosen);
     int code = match_params(call, model->m, chosen, &nchosen);
     if (code == TG_CLI_OK)
         do
-            code = check_with(call, model, samples, chosen, nchosen, &contacts);
+            code = check_with(call, model, samples, seed, chosen, nchosen, &contacts);
         while (code == MORE_ROOM);
     free(chosen);
     return code;
@@ -669,16 +670,18 @@ static int check_model(const tg_cli_call *call, const tg_cli_model *model, int s
 
 static int run(const tg_cli_call *call)
 {
-    int samples = 100;
+    int samples = 100, seed = 1;
     tg_cli_model model;
     int code = TG_CLI_OK;
     if (call->option[OPTION_SAMPLES] != NULL)
         code = tg_cli_count("--samples", call->option[OPTION_SAMPLES], 1000000, &samples);
+    if (code == TG_CLI_OK && call->option[OPTION_SEED] != NULL)
+        code = tg_cli_count("--seed", call->option[OPTION_SEED], 1000000, &seed);
     if (code == TG_CLI_OK)
         code = tg_cli_open(call->argument[0], &call->reading, &model);
     if (code != TG_CLI_OK)
         return code;
-    code = check_model(call, &model, samples);
+    code = check_model(call, &model, samples, seed);
     tg_cli_close(&model);
     return code;
 }
@@ -698,6 +701,7 @@ const tg_cli_command tg_cli_check_command = {
     .required = 1,
     .allowed = 1,
     .options = {[OPTION_SAMPLES] = {"--samples", "N", "states to compare (100)"},
+                [OPTION_SEED] = {"--seed", "N", "of the trajectory, and of what is drawn (1)"},
                 [OPTION_PARAMS] = {"--params", "PATTERN", "parameters to draw from ('*')"},
                 [OPTION_JSON] = {"--json", NULL, "the result as an object"}},
     .run = run,

@@ -47,8 +47,8 @@ typedef struct tg_cli_walk
     tg_cache cache_before;
     tg_options options; /* implicit_actuators where they have damping */
     tg_params *params[TG_CLI_WALK_SETS];
-    int set; /* of this phase */
-    uint64_t seed;
+    int set;                       /* of this phase */
+    uint64_t seed, configurations; /* of the noise; number of the first random configuration */
     int phase, start, step; /* how many have begun; the kind of the last one, and how many steps of it were taken */
     int length, every;      /* steps of the phase; from one sample to the next */
     int aim;                /* the mode that the phase is for: only steps with it are sampled; -1: none */
@@ -59,8 +59,8 @@ typedef struct tg_cli_walk
     tg_cli_press press;
 } tg_cli_walk;
 
-/* contacts: room for them in a step; 0: chosen by the model. A message if it cannot. */
-int tg_cli_walk_open(tg_cli_walk *walk, const tg_model *m, int contacts, int samples);
+/* contacts: room for them in a step; 0: chosen by the model. seed: from 1 on. A message if it cannot. */
+int tg_cli_walk_open(tg_cli_walk *walk, const tg_model *m, int contacts, int samples, int seed);
 void tg_cli_walk_close(tg_cli_walk *walk);
 
 /* Chooses what acts in the next step. When the last phase is over a new one begins; two of three are made for the mode of
@@ -75,7 +75,7 @@ bool tg_cli_walk_due(tg_cli_walk *walk, const int met[TG_CONTACT_MODES]);
 double tg_cli_walk_noise(tg_cli_walk *walk);
 
 /* From q to a random configuration within the limits (nv); positions of free bodies stay where they are. */
-tg_status tg_cli_walk_way(tg_cli_walk *walk, uint64_t seed, double *way);
+tg_status tg_cli_walk_way(tg_cli_walk *walk, uint64_t number, double *way);
 
 /* ---- contacts that are made (check_press.c) ---- */
 

@@ -136,10 +136,11 @@ static bool has_damping(const tg_model *m, int nu)
     return false;
 }
 
-int tg_cli_walk_open(tg_cli_walk *walk, const tg_model *m, int contacts, int samples)
+int tg_cli_walk_open(tg_cli_walk *walk, const tg_model *m, int contacts, int samples, int seed)
 {
     tg_error error;
-    *walk = (tg_cli_walk){.m = m, .n = tg_model_sizes(m), .seed = 1, .share = samples / 16};
+    *walk = (tg_cli_walk){.m = m, .n = tg_model_sizes(m), .seed = (uint64_t)seed, .share = samples / 16};
+    walk->configurations = (uint64_t)(seed - 1) << 32;
     walk->options = tg_default_options();
     walk->options.implicit_actuators = has_damping(m, walk->n.nu) ? TG_ON : walk->options.implicit_actuators;
     const tg_sizes *n = &walk->n;
@@ -263,11 +264,11 @@ static tg_status lift(tg_cli_walk *walk, const beginning *b, double more, tg_err
     return TG_OK;
 }
 
-tg_status tg_cli_walk_way(tg_cli_walk *walk, uint64_t seed, double *way)
+tg_status tg_cli_walk_way(tg_cli_walk *walk, uint64_t number, double *way)
 {
     const tg_sizes *n = &walk->n;
     tg_error error;
-    tg_status status = tg_random_state(walk->m, seed, walk->scratch, NULL, &error);
+    tg_status status = tg_random_state(walk->m, walk->configurations + number, walk->scratch, NULL, &error);
     if (status == TG_OK)
         status = tg_difference(walk->m, walk->q, walk->scratch, way, &error);
     for (int j = 0; j < n->njoint && status == TG_OK; j++)

@@ -44,6 +44,7 @@ size_t tg_implicit_bytes(int rows)
     tg_implicit f;
     take(&f, rows, &count);
     tg_redundant_take(&f, rows, &count);
+    tg_ties_take(&f, rows, rows, &count);
     return count.used;
 }
 
@@ -94,7 +95,7 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     out->margin = margin_of(out, mode);
     if (fits && !(selection == TG_SELECT_UNIQUE && tg_independent_build(out, mode)))
         fits = tg_redundant_build(out, mode, selection != TG_SELECT_UNSELECTED, use, arena, &regular);
-    if (!fits)
+    if (!fits || !tg_find_ties(out, mode, arena))
         return refuse(island->rows, mark, arena, error);
     out->margin = margin_of(out, mode); /* which blocks are open depends on the form */
     out->kind = label(out, regular);

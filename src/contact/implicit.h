@@ -58,6 +58,8 @@ typedef struct tg_implicit
     double *spread;  /* rows: impulses y with G_RR y = z on held rows, zero elsewhere */
     bool braced;     /* rows between different bodies hold against each other (implicit_braces.c): brace is there */
     double *brace;   /* rows: impulses of length 1 that do nothing, J^T brace = 0 */
+    int ties, *tied; /* dry friction at its bound that others hold (implicit_ties.c): its rows, */
+    double *tie;     /* ties x rows: impulses that do nothing, 1 in that row */
 
     tg_implicit_form form;
     int unknowns;

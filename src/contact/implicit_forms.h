@@ -48,6 +48,9 @@ bool tg_redundant_take_kept(tg_implicit *f, int rows, tg_arena *arena);
 bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, bool selected, tg_implicit_use use, tg_arena *arena,
                         bool *regular);
 
+/* Cones, solution and phases of these modes into w; slides: blocks that do. */
+void tg_redundant_phases(const tg_implicit *f, const tg_block_mode *mode, tg_solve_work *w, bool *slides);
+
 /* X (rank x columns) <- (Q G_RR Q^T)^-1 X */
 void tg_held_inverse(const tg_implicit *f, int columns, double *X, int ldx);
 
@@ -81,6 +84,14 @@ bool tg_orthogonal_factor(tg_implicit *f, double worst, double *extra, int *orde
 
 /* Fills f->braced and f->brace; w: cones and phases of the solution, with the held rows of these phases. Changes w. */
 void tg_find_braces(tg_implicit *f, tg_solve_work *w);
+
+/* ---- implicit_ties.c ---- */
+
+/* Fills f->ties: dry friction at its bound that other rows hold. False when the arena is too small. */
+bool tg_find_ties(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena);
+
+/* Room for so many of them. */
+bool tg_ties_take(tg_implicit *f, int count, int rows, tg_arena *arena);
 
 /* ---- implicit_smoothed.c ---- */
 

@@ -84,7 +84,8 @@ bool tg_independent_is_open(const tg_implicit *f, int b, const tg_block_mode *mo
 {
     const tg_block *block = &f->island->block[b];
     bool unilateral = block->kind == TG_BLOCK_CONTACT || block->kind == TG_BLOCK_LIMIT;
-    return unilateral && (mode->mode == TG_MODE_BREAKING || (mode->immaterial && f->L[block->row] <= 0));
+    bool empty = diagonal(f->island, block->row) * f->L[block->row] <= tg_larger(f->sigma[block->row], 0);
+    return unilateral && (mode->mode == TG_MODE_BREAKING || (mode->immaterial && empty));
 }
 
 static void list_contact(tg_implicit *f, int b, const tg_block_mode *mode)

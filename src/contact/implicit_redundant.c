@@ -93,6 +93,13 @@ static void gather_solution(tg_solve_work *w, const double *L, const double *sig
         w->s[i] = w->cones.scale[i] * sigma[w->cones.source[i]];
 }
 
+void tg_redundant_phases(const tg_implicit *f, const tg_block_mode *mode, tg_solve_work *w, bool *slides)
+{
+    tg_cones_build(&w->cones, f->island, NULL);
+    gather_solution(w, f->L, f->sigma);
+    set_phases(w, mode, slides);
+}
+
 /* ---- equations ---- */
 
 typedef struct builder
@@ -344,12 +351,10 @@ static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_impli
 {
     tg_solve_work *w = p->w;
     tg_implicit *f = p->f;
-    tg_cones_build(&w->cones, f->island, NULL);
-    gather_solution(w, f->L, f->sigma);
-    set_phases(w, mode, f->slides);
+    tg_redundant_phases(f, mode, w, f->slides);
     tg_held_build(w);
     f->conflict = w->held.inconsistency;
-    bool at_change = f->margin < TG_AT_SWITCH || f->conflict >= TG_CONSISTENT;
+    bool at_change = f->margin < TG_STILL || f->conflict >= TG_CONSISTENT;
     bool determined = build_form(p, mode, use, at_change ? TG_SOFT : TG_WORST_PIVOT);
     bool chosen = selected || !f->turns;
     if (!determined || (!chosen && f->condition > 1 / TG_SOFT))

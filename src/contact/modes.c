@@ -31,6 +31,13 @@ static double diagonal(const tg_island *island, int row)
     return island->G[(size_t)row * (size_t)island->ldg + (size_t)row];
 }
 
+/* L_N; an interior point leaves a little of it on contacts that open: zero where that is less than the opening */
+static double carried(const tg_island *island, const tg_block *block, const double *L, const double *sigma)
+{
+    double force = diagonal(island, block->row) * L[block->row];
+    return force > tg_larger(sigma[block->row], 0) ? L[block->row] : 0;
+}
+
 static double slip_of(const tg_block *block, const double *sigma)
 {
     double sum = 0;
@@ -124,7 +131,7 @@ static int rank_of(tg_solve_work *w, const tg_island *island, const double *L, c
             b++;
         const tg_block *block = &island->block[b];
         double slip = block->kind == TG_BLOCK_CONTACT ? slip_of(block, sigma + block->row) : 0;
-        w->state[c].phase = phase_of(block, &mode[b], L[block->row], slip, strict);
+        w->state[c].phase = phase_of(block, &mode[b], carried(island, block, L, sigma), slip, strict);
     }
     return tg_held_rank(w);
 }
@@ -314,7 +321,7 @@ static void find_sides(tg_solve_work *w, const tg_island *island, const double *
         const tg_block *block = &island->block[b];
         if (!mode[b].immaterial || cone->kind != TG_CONE_UNIT)
             continue;
-        if (L[block->row] <= 0 && sigma[block->row] > opening)
+        if (carried(island, block, L, sigma) <= 0 && sigma[block->row] > opening)
             mode[b] = settled(TG_MODE_BREAKING, sigma[block->row]);
         else if (diagonal(island, block->row) * L[block->row] > no_force && creeps(w, cone, sigma))
             mode[b] = settled(TG_MODE_SLIDING, slip_of(block, sigma + block->row));

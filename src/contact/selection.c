@@ -24,10 +24,11 @@ enum
     UNIQUE_STEPS = 1,      /* when rows are independent */
     NEAR_ROUNDS = 3,       /* the same from a solution */
     NEAR_STEPS = 16,
-    WARM_ROUNDS = 8,     /* changes of phase between the impulses of the step before and a solution */
-    SOFT_STEPS = 8,      /* Newton steps behind the interior point, with compliance */
-    SOFT_STEPS_NEAR = 3, /* the same from where the rule was not reached */
-    WARM_PROBLEMS = 3    /* how often blocks that were left out may come back */
+    WARM_ROUNDS = 8,      /* changes of phase between the impulses of the step before and a solution */
+    SOFT_STEPS = 8,       /* Newton steps behind the interior point, with compliance */
+    SOFT_STEPS_NEAR = 3,  /* the same from where the rule was not reached, */
+    SOFT_STEPS_DOWN = 24, /* and on the way to less compliance */
+    WARM_PROBLEMS = 3     /* how often blocks that were left out may come back */
 };
 
 static const double no_slip = 1e-7;         /* m/s: slower than this a contact neither slides nor opens */
@@ -39,7 +40,8 @@ static const double found_soft = 1e-13;     /* m/s: of a compliant solution that
 static const double compliance = 1e-8;      /* of mean G_ii */
 static const double more_compliance = 1e-6; /* where its phases are not those of the rule */
 static const double most_compliance = 1e-4; /* where these are too stiff for the interior point */
-static const double violated = 1e-9;        /* m/s: G_ii times how far outside of its cone a held contact may be */
+static const double largest_step = 10, smallest_step = 1.1; /* from one compliance to the next */
+static const double violated = 1e-9; /* m/s: G_ii times how far outside of its cone a held contact may be */
 
 static double diagonal(const tg_cones *cones, int row)
 {
@@ -132,8 +134,8 @@ static void reconsider(const tg_solve_work *w, const tg_cone *cone, tg_cone_stat
         tg_newton_classify_block(cone, w->x, w->s, state);
 }
 
-/* New phases where the old ones do not hold; returns whether any changed. */
-static bool revise_phases(tg_solve_work *w)
+/* New phases where the old ones do not hold; what moves less than `still` (m/s) is held. Returns whether any changed. */
+static bool revise_phases(tg_solve_work *w, double still)
 {
     bool changed = false;
     for (int b = 0; b < w->cones.blocks; b++)
@@ -146,7 +148,7 @@ static bool revise_phases(tg_solve_work *w)
             state->opened = true;
         }
         else
-            hold_if_still(w, cone, state, no_slip);
+            hold_if_still(w, cone, state, still);
         if (state->phase == before.phase && !phase_holds(w, cone, state))
             reconsider(w, cone, state);
         bool turned =
@@ -212,7 +214,7 @@ static bool settle(tg_solve_work *w, tg_limit_way way, int rounds, int limit_ste
             tg_held_build(w);
         bool unique = w->held.rank == w->held.count;
         bool solved = tg_limit_newton(w, way, unique ? UNIQUE_STEPS : limit_steps, aim(w));
-        changed = revise_phases(w);
+        changed = revise_phases(w, no_slip);
         if (solved && !changed)
         {
             if (!w->held.yields || yields == w->cones.blocks || !give_way(w))
@@ -336,36 +338,92 @@ static double polish_soft(tg_solve_work *w, int steps)
         tg_newton_classify(&w->cones, w->x, w->s, w->state);
         tg_newton_step(w, 0);
         double here = tg_newton_residual(&w->cones, w->x, w->s);
-        if (!(here < INFINITY))
+        if (!(here < INFINITY) || (best <= found_soft && !(here < best)))
             break;
         if (here < best)
             memcpy(w->sigma, w->x, bytes);
         best = tg_smaller(here, best);
     }
     memcpy(w->x, w->sigma, bytes);
+    tg_cones_velocity(&w->cones, w->x, w->s);
     return best;
 }
 
-/* the solution of the problem with compliance, as exact as rounding lets it be: interior point, then Newton */
-static double solve_soft(tg_solve_work *w, double eps, double *rigid)
+/* a compliance more, or less, of every row */
+static void soften(tg_solve_work *w, double eps)
 {
     tg_cones *cones = &w->cones;
     for (int i = 0; i < cones->rows; i++)
-    {
-        rigid[i] = diagonal(cones, i);
         cones->G[(size_t)i * (size_t)(cones->ld + 1)] += eps * cones->scale[i] * cones->scale[i];
-    }
+    w->softness += eps;
+}
+
+/* G as it was */
+static void harden(tg_solve_work *w, const double *rigid)
+{
+    tg_cones *cones = &w->cones;
+    for (int i = 0; i < cones->rows; i++)
+        cones->G[(size_t)i * (size_t)(cones->ld + 1)] = rigid[i];
     tg_cones_velocity(cones, w->x, w->s);
+}
+
+/* From a solution with compliance to those with less and less, as long as Newton follows; x is the last of them. */
+static void follow_down(tg_solve_work *w, double least)
+{
+    double *before = w->L, factor = largest_step;
+    size_t bytes = (size_t)w->cones.rows * sizeof *before;
+    while (w->softness > 1.01 * least && factor > smallest_step)
+    {
+        double less = tg_smaller((1 - 1 / factor) * w->softness, w->softness - least);
+        memcpy(before, w->x, bytes);
+        soften(w, -less);
+        tg_cones_velocity(&w->cones, w->x, w->s);
+        if (polish_soft(w, SOFT_STEPS_DOWN) <= found_soft)
+        {
+            factor = tg_smaller(factor * factor, largest_step);
+            continue;
+        }
+        memcpy(w->x, before, bytes);
+        soften(w, less);
+        tg_cones_velocity(&w->cones, w->x, w->s);
+        factor = sqrt(factor);
+    }
+}
+
+/* G with compliance; rigid: its diagonal as it was */
+static void begin_soft(tg_solve_work *w, double eps, double *rigid)
+{
+    for (int i = 0; i < w->cones.rows; i++)
+        rigid[i] = diagonal(&w->cones, i);
+    w->softness = 0;
+    soften(w, eps);
+}
+
+/* The solution of the problem with compliance, as exact as rounding lets it be: Newton, or interior point, then Newton; and on to less compliance. Returns its residual. */
+static double solve_soft(tg_solve_work *w, double eps, double least, double *rigid)
+{
+    begin_soft(w, eps, rigid);
+    tg_cones_velocity(&w->cones, w->x, w->s);
     double left = polish_soft(w, SOFT_STEPS_NEAR);
     if (!(left <= found_soft))
     {
         tg_interior_brief(w, 1e-4 * w->options->tolerance);
         left = polish_soft(w, SOFT_STEPS);
     }
-    for (int i = 0; i < cones->rows; i++)
-        cones->G[(size_t)i * (size_t)(cones->ld + 1)] = rigid[i];
-    tg_cones_velocity(cones, w->x, w->s);
+    if (left <= found_soft)
+        follow_down(w, least);
+    harden(w, rigid);
     return left;
+}
+
+/* the same by Newton from w->x */
+static bool solve_near(tg_solve_work *w, double eps, double *rigid)
+{
+    begin_soft(w, eps, rigid);
+    tg_cones_velocity(&w->cones, w->x, w->s);
+    bool found = polish_soft(w, SOFT_STEPS_DOWN) <= found_soft;
+    harden(w, rigid);
+    return found;
 }
 
 static double largest_impulse(const tg_solve_work *w)
@@ -376,13 +434,22 @@ static double largest_impulse(const tg_solve_work *w)
     return largest;
 }
 
-/* from the compliant solution to its limit; every change of phase starts there again */
-static bool settle_soft(tg_solve_work *w)
+/* dry friction that gave way to its compliance goes on doing so */
+static void open_friction(tg_solve_work *w)
+{
+    for (int b = 0; b < w->cones.blocks; b++)
+        if (w->cones.block[b].kind == TG_CONE_BOX && w->state[b].phase == TG_PHASE_SLIDE)
+            w->state[b].opened = true;
+}
+
+/* from the compliant solution, in w->L and w->sigma, to its limit; every change of phase starts there again. still: what moves less (m/s) is held */
+static bool settle_soft(tg_solve_work *w, double still)
 {
     size_t bytes = (size_t)w->cones.rows * sizeof *w->x;
-    memcpy(w->L, w->x, bytes);
-    memcpy(w->sigma, w->s, bytes);
-    suggest_phases(w, tg_larger(no_slip, 10 * w->softness * largest_impulse(w)));
+    memcpy(w->x, w->L, bytes);
+    memcpy(w->s, w->sigma, bytes);
+    suggest_phases(w, still);
+    open_friction(w);
     for (int k = 0; k < ROUNDS; k++)
     {
         memcpy(w->x, w->L, bytes);
@@ -391,18 +458,28 @@ static bool settle_soft(tg_solve_work *w)
         bool solved = tg_limit_newton(w, TG_LIMIT_SOFT, NEAR_STEPS, aim(w));
         if (!solved)
             return false;
-        if (!revise_phases(w) && (!w->held.yields || !give_way(w)))
+        if (!revise_phases(w, still) && (!w->held.yields || !give_way(w)))
             return true;
     }
     return false;
 }
 
+/* Contacts that do not slip creep by the compliance times their impulse. What slips as slowly as others count as still, but faster than that, slides all the same. */
+static bool settle_limit(tg_solve_work *w)
+{
+    size_t bytes = (size_t)w->cones.rows * sizeof *w->x;
+    memcpy(w->L, w->x, bytes);
+    memcpy(w->sigma, w->s, bytes);
+    double creep = 10 * w->softness * largest_impulse(w);
+    return settle_soft(w, tg_larger(no_slip, creep)) || (creep < no_slip && settle_soft(w, creep));
+}
+
 /* With a compliance of so many mean G_ii; *left: how far (m/s) the compliant solution is from one. */
 static bool select_compliant(tg_solve_work *w, double share, double *left)
 {
-    w->softness = share * mean_diagonal(&w->cones);
-    *left = solve_soft(w, w->softness, w->held.gap);
-    return settle_soft(w);
+    double mean = mean_diagonal(&w->cones);
+    *left = solve_soft(w, share * mean, compliance * mean, w->held.gap);
+    return settle_limit(w);
 }
 
 static bool keep_selected(tg_solve_work *w, bool selected)
@@ -415,6 +492,19 @@ bool tg_solve_least_compliant(tg_solve_work *w)
 {
     double left;
     return keep_selected(w, select_compliant(w, compliance, &left));
+}
+
+bool tg_solve_most_compliant(tg_solve_work *w)
+{
+    double left;
+    return keep_selected(w, select_compliant(w, most_compliance, &left));
+}
+
+bool tg_solve_near_compliant(tg_solve_work *w)
+{
+    double eps = compliance * mean_diagonal(&w->cones);
+    tg_cones_gather(&w->cones, w->island->warm, w->x);
+    return keep_selected(w, solve_near(w, eps, w->held.gap) && settle_limit(w));
 }
 
 bool tg_solve_compliant(tg_solve_work *w)
@@ -536,7 +626,7 @@ void tg_solve_polish(tg_solve_work *w)
 /* from a solution to the one of the rule */
 static bool refine_solution(tg_solve_work *w)
 {
-    bool changed = revise_phases(w), redundant = w->held.rank < w->held.count;
+    bool changed = revise_phases(w, no_slip), redundant = w->held.rank < w->held.count;
     return (!changed && !redundant) || settle(w, TG_LIMIT_NEAR, NEAR_ROUNDS, NEAR_STEPS, changed);
 }
 

@@ -204,9 +204,11 @@ bool tg_solve_warm(tg_solve_work *w);
 /* Keeps the solution from which that did not reach the rule. */
 void tg_solve_keep_near(tg_solve_work *w);
 
-/* The same for the interior-point solution of the problem with compliance 1e-8 mean G_ii: its phases are those of the
- * rule, or near them. least: with this compliance only; otherwise with more, where the rule is not reached from there. */
+/* The same for the solution of the problem with compliance: its phases are those of the rule, or near them. It is found with 1e-8 mean G_ii (least), with 1e-4 (most), from
+ * where Newton goes on to less, or with more and more, where the rule is not reached from there (compliant). */
 bool tg_solve_least_compliant(tg_solve_work *w);
+bool tg_solve_most_compliant(tg_solve_work *w);
+bool tg_solve_near_compliant(tg_solve_work *w); /* from the impulses of the step before */
 bool tg_solve_compliant(tg_solve_work *w);
 
 /* What no rule could select, as exactly as rounding lets it be: the solution next to w->kept with the same phases, or nearly the same. Where its held rows are

@@ -163,6 +163,8 @@ void tg_solver_newton(tg_solve_work *w)
     newton(w, 6, false);
     if (tg_solve_accept(w))
         return;
+    if (w->options->select && ((w->island->warm != NULL && tg_solve_near_compliant(w)) || tg_solve_most_compliant(w)))
+        return;
     if (w->kept_residual <= w->options->tolerance)
         unselected(w);
     else

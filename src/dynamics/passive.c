@@ -13,7 +13,8 @@ double tg_tendon_stretch(const tg_work *w, int tendon, int *end)
 {
     const double *rest = TG_PARAM(w->params, tendon_rest) + 2 * tendon;
     double length = w->tendon_length[tendon];
-    *end = length < rest[0] ? 0 : length > rest[1] ? 1 : -1;
+    bool band = rest[0] < rest[1]; /* without one the spring goes through its rest length like any other */
+    *end = length < rest[0] ? 0 : length > rest[1] || !band ? 1 : -1;
     return *end < 0 ? 0 : rest[*end] - length;
 }
 

@@ -215,7 +215,8 @@ static void make_label(const tg_model *m, tg_work *w)
     }
     for (int i = 0; i < r->ntouch; i++)
         s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
-    if (s->label.kind == TG_LABEL_EXACT && (is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w)))
+    if (s->label.kind == TG_LABEL_EXACT &&
+        (is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;
     bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
     if (moved || s->options.backward == TG_BACKWARD_SMOOTHED || s->info.status != TG_STEP_SOLVED ||

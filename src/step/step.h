@@ -112,9 +112,10 @@ void tg_saltation_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out
 tg_status tg_saltation_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out);
 tg_status tg_saltation_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j);
 
-/* Whether rows that hold against each other cease to agree as bodies are displaced: one of them opens or slips then. After the islands were factored.
- * (brace.c) */
+/* Whether rows that hold against each other cease to agree as bodies are displaced: one of them opens or slips then; and dry friction at its bound with those that hold
+ * it, as anything is displaced. After the islands were factored. (brace.c) */
 bool tg_braces_give(const tg_model *m, tg_work *w);
+bool tg_ties_give(const tg_model *m, tg_work *w);
 
 /* Whether they are not redundant after all, as at the dead centre of a linkage: by so little that G does not show it, which of them bears what matters to the motion. */
 bool tg_braces_move(const tg_model *m, tg_work *w);

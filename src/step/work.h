@@ -33,6 +33,7 @@
     X(double, gu, m->nu + 1, "")                                                                                       \
     X(double, saltation, 6 * m->nv + m->na, "directions and slopes of the time of impact (saltation.c)")               \
     X(double, row_gradient, 10 * (size_t)c->rows, "gradients of rows: Lbar, z, turn, gphi, f, f_start, compression")   \
+    X(double, disagreement, m->nparams, "of rows that hold each other, with the parameters (brace.c)")                 \
     X(double, projection, m->nv, "gradient of q+ before its loops were closed (project.c)")                            \
     X(double, zeros, m->nv + 6 * m->nequality, "")                                                                     \
     X(double, touch_gradient, TG_TOUCH_GRADIENT * c->contacts, "of points and frames of contacts")                     \

@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -88,6 +89,28 @@ static void test_parameter_columns(void **state)
     check_parameter_columns(CASE_PASSIVE, columns, gparams);
 }
 
+/* A spring without a band in which it is slack goes through its rest length with its stiffness: d(-k c^2 q)/dq = -k c^2 there, too. */
+static void test_tendon_at_its_rest_length(void **state)
+{
+    (void)state;
+    const char *text = "<mujoco><worldbody><body><joint name='j'/><geom size='0.1'/></body></worldbody>"
+                       "<tendon><fixed stiffness='3'><joint joint='j' coef='2'/></fixed></tendon></mujoco>";
+    tg_load_options options = tg_default_load_options();
+    tg_model *m = NULL;
+    tg_work *w = NULL;
+    assert_int_equal(tg_load_string(text, strlen(text), NULL, &options, &m, NULL), TG_OK);
+    assert_int_equal(tg_work_create(m, &w, NULL), TG_OK);
+    for (double q = -1e-3; q < 2e-3; q += 1e-3)
+    {
+        double v = 0, y = 1, J = 0, g = 0;
+        assert_int_equal(tg_passive_derivatives(m, w, &q, &v, &J, NULL), TG_OK);
+        assert_int_equal(tg_passive_vjp(m, w, &q, &v, &y, &g, NULL, NULL), TG_OK);
+        assert_true(J == -12 && g == -12);
+    }
+    tg_work_destroy(w);
+    tg_model_destroy(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -97,6 +120,7 @@ int main(void)
         cmocka_unit_test(test_v_reverse),
         cmocka_unit_test(test_parameters_against_differences),
         cmocka_unit_test(test_parameter_columns),
+        cmocka_unit_test(test_tendon_at_its_rest_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,6 +142,15 @@ def test_check_repeats():
     assert output(*words) == output(*words)
 
 
+def test_check_takes_another_trajectory():
+    words = ("check", ARM, "--samples", "20", "--json")
+    assert output(*words) == output(*words, "--seed", "1")
+    other = output(*words, "--seed", "2")
+    assert other != output(*words)
+    assert json.loads(other)["passed"] is True
+    assert "--seed" in refusal(2, *words, "--seed", "0")
+
+
 def test_check_says_what_it_did():
     assert "damping of their own: it acts on v+" in output("check", QUADRUPED, "--samples", "2")
     text = output("check", CUBE, "--samples", "10", "--params", "geom.*.size")

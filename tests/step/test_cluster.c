@@ -87,16 +87,24 @@ static void check_island(sim *s, tg_rows_island *island, int *restored)
     close_case(&c);
 }
 
+/* also where it is not solved: a few of a thousand steps of a heap are not */
+static void step_anyway(sim *s)
+{
+    tg_state state = {s->q, s->v, s->act, &s->cache};
+    assert_int_equal(tg_step(s->m, s->w, &s->options, &state, NULL, &state, &s->info), TG_OK);
+}
+
 /* Almost always: where a heap jams, another solution may be found, which those that stay as they are do not fit. */
 static void test_lost_impulses_come_back(void **state)
 {
     (void)state;
     int islands = 0, restored = 0;
     sim *s = open_heap(80, "<geom type='capsule' size='0.04 0.05' mass='1'/>");
-    sim_run(s, 400);
+    for (int step = 0; step < 400; step++)
+        step_anyway(s);
     for (int step = 0; step < 60 / TEST_EFFORT; step++)
     {
-        sim_step(s);
+        step_anyway(s);
         tg_rows *r = s->w->rows;
         for (int i = 0; i < r->nisland; i++)
             if (!tg_island_is_dense(r, &r->island[i]) && r->island[i].result.status == TG_SOLVE_SOLVED)
@@ -116,7 +124,8 @@ static void test_too_many(void **state)
 {
     (void)state;
     sim *s = open_heap(60, "<geom size='0.06' mass='1'/>");
-    sim_run(s, 400);
+    for (int step = 0; step < 400; step++)
+        step_anyway(s);
     tg_rows *r = s->w->rows;
     for (int i = 0; i < r->nisland; i++)
     {

@@ -410,6 +410,57 @@ static void test_points_that_slide_off_their_plane(void **state)
     }
 }
 
+/* ---- dry friction that others hold ---- */
+
+/* slope of gv . v+ with the floor turned to one side, about its axis x */
+static double floor_slope(sim *s, const double *q, const double *v, double h)
+{
+    double value[2];
+    int offset = 0, size = 0;
+    assert_int_equal(tg_param_find(s->m, "geom.floor.quat", &offset, &size, NULL), TG_OK);
+    for (int side = 0; side < 2; side++)
+    {
+        tg_params *params = NULL;
+        assert_int_equal(tg_params_create(s->m, &params, NULL), TG_OK);
+        tg_params_data(params)[offset + 1] = side == 0 ? 0 : h;
+        assert_int_equal(tg_params_changed(params, NULL), TG_OK);
+        assert_int_equal(tg_work_set_params(s->w, params), TG_OK);
+        memcpy(s->q, q, sizeof *q * (size_t)s->n.nq);
+        memcpy(s->v, v, sizeof *v * (size_t)s->n.nv);
+        sim_step(s);
+        value[side] = 0;
+        for (int k = 0; k < s->n.nv; k++)
+            value[side] += cos(3 * k + 1) * s->v[k];
+        assert_int_equal(tg_work_set_params(s->w, NULL), TG_OK);
+        tg_params_destroy(params);
+    }
+    return (value[1] - value[0]) / h;
+}
+
+/* A ball whose joint has dry friction, on a floor that keeps it from falling: friction along the vertical is at its bound and does not slip. Where the ball rolls, a floor that
+ * is tilted moves it up or down, and that friction turns round; where it is at rest, nothing moves it. */
+static void test_friction_that_a_floor_holds(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++)
+    {
+        sim *s =
+            sim_open("<mujoco><option timestep='0.005'/><worldbody><geom name='floor' type='plane' size='5 5 0.1'/>"
+                     "<body pos='0 0 0.1'><joint type='free' frictionloss='0.02'/>"
+                     "<geom type='sphere' size='0.1' density='300'/></body></worldbody></mujoco>");
+        double q[7], v[6] = {0.05 * k, 0.02 * k, 0, -0.2 * k, 0.5 * k, 0.3 * k};
+        memcpy(s->v, v, sizeof v);
+        memcpy(q, s->q, sizeof q);
+        outcome o = differentiate(s, k == 0 ? "geom.floor.quat" : NULL);
+        assert_int_equal(o.label.kind, k == 0 ? TG_LABEL_EXACT : TG_LABEL_ONE_SIDED);
+        check_below("error of derivatives", o.worst, 1e-6);
+        double kink = fabs(floor_slope(s, q, v, 1e-8) - floor_slope(s, q, v, -1e-8));
+        print_message("  slopes apart by %.2g\n", kink);
+        assert_true(k == 0 ? kink < 1e-6 : kink > 1e-4);
+        sim_close(s);
+    }
+}
+
 /* ---- features ---- */
 
 /* Two capsules that are pushed apart, up or down; where their axes cross it is either. */
@@ -449,6 +500,7 @@ int main(void)
         cmocka_unit_test(test_brick_on_another),
         cmocka_unit_test(test_friction_that_gives_way_slowly),
         cmocka_unit_test(test_points_that_slide_off_their_plane),
+        cmocka_unit_test(test_friction_that_a_floor_holds),
         cmocka_unit_test(test_capsules_that_cross),
     };
     return cmocka_run_group_tests_name("labels", tests, NULL, NULL);
