@@ -25,13 +25,6 @@ typedef struct flight
     tg_label label;
 } flight;
 
-static inline double *numbers(int n)
-{
-    double *x = calloc((size_t)n + 1, sizeof *x);
-    assert_non_null(x);
-    return x;
-}
-
 static inline flight take_off(sim *s, int steps, bool checkpoints)
 {
     flight f = {.s = s, .steps = steps};

@@ -2,7 +2,7 @@
 #ifndef TG_TESTS_HEAP_H
 #define TG_TESTS_HEAP_H
 
-#include "flight.h"
+#include "step_test.h"
 #include "support/dynamics_case.h"
 
 static const char heap_start[] = "<mujoco><option timestep='0.002'/><worldbody>"

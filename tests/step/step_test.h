@@ -44,6 +44,14 @@ static inline double norm(int n, const double *x)
     return sqrt(sum);
 }
 
+/* n zeros, to be freed */
+static inline double *numbers(int n)
+{
+    double *x = calloc((size_t)n + 1, sizeof *x);
+    assert_non_null(x);
+    return x;
+}
+
 /* The end of a scene with e = 0: in no step did the impulses do more work than pushing overlaps out may. */
 static inline void close_passive(sim *s)
 {

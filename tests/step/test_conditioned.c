@@ -11,13 +11,6 @@ typedef struct outcome
     double largest; /* entry */
 } outcome;
 
-static double *numbers(int n)
-{
-    double *x = calloc((size_t)n + 1, sizeof *x);
-    assert_non_null(x);
-    return x;
-}
-
 static double wave(int k)
 {
     return cos(3 * k + 1);

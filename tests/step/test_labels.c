@@ -12,13 +12,6 @@ typedef struct outcome
     double disagree; /* reverse mode and matrices, the same */
 } outcome;
 
-static double *numbers(int n)
-{
-    double *x = calloc((size_t)n + 1, sizeof *x);
-    assert_non_null(x);
-    return x;
-}
-
 static void compare(int n, const double *J, const double *F, outcome *o)
 {
     double size = 0, worst = 0;

@@ -45,13 +45,6 @@ static void fill(double *x, int n, double size)
         x[i] = size * noise();
 }
 
-static double *numbers(int n)
-{
-    double *x = calloc((size_t)n + 1, sizeof *x);
-    assert_non_null(x);
-    return x;
-}
-
 static gradient *gradient_new(const tg_sizes *n)
 {
     gradient *g = calloc(1, sizeof *g);
