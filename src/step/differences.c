@@ -220,7 +220,7 @@ static tg_status move_param(task *t, double *x, int index, double h, double *val
 typedef struct estimate
 {
     verdict outcome;
-    double value, spread, rounding;
+    double value, spread, apart, rounding;
 } estimate;
 
 /* of a difference over h */
@@ -250,7 +250,8 @@ static tg_status richardson(task *t, mover move, double *x, int index, double h,
     double wide = (value[1] - value[0]) / (2 * h), narrow = (value[3] - value[2]) / h;
     e->value = e->outcome == TAKEN ? narrow + (narrow - wide) / 3 : NAN;
     e->rounding = rounding(t, h);
-    e->spread = e->outcome == TAKEN ? fmax(fabs(narrow - wide), e->rounding) : NAN;
+    e->apart = fabs(narrow - wide);
+    e->spread = e->outcome == TAKEN ? fmax(e->apart, e->rounding) : NAN;
     return TG_OK;
 }
 
@@ -262,15 +263,18 @@ static bool is_fine(const task *t, double spread, double value)
     return spread <= fine * fmax(fmax(1, t->largest), fabs(value));
 }
 
-/* Of two neighbouring displacements the one that has less to fear, if the two agree better than what is best. */
-static void prefer(const estimate *a, const estimate *b, estimate *best)
+/* Of two neighbouring displacements the one that has less to fear, if the two agree better than what is best. D(h) and D(h/2) come apart as h grows, unless it is
+ * rounding that parts them: then R is no better than they are, also where two of them agree by chance. */
+static void prefer(const estimate *narrow, const estimate *wide, estimate *best)
 {
-    if (a->outcome != TAKEN || b->outcome != TAKEN)
+    if (narrow->outcome != TAKEN || wide->outcome != TAKEN)
         return;
-    const estimate *finer = a->spread < b->spread ? a : b;
-    double spread = fmax(fabs(a->value - b->value), finer->rounding);
+    const estimate *finer = narrow->spread < wide->spread ? narrow : wide;
+    double spread = fmax(fabs(narrow->value - wide->value), finer->rounding);
+    if (wide->apart < narrow->apart)
+        spread = fmax(spread, finer->apart);
     if (spread < best->spread)
-        *best = (estimate){TAKEN, finer->value, spread, finer->rounding};
+        *best = (estimate){TAKEN, finer->value, spread, finer->apart, finer->rounding};
 }
 
 /* R with 8, 64 and 512 times as much, and 8 and 64 times as little, until two neighbours agree. */
