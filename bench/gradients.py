@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,10 +46,11 @@ def options_of(name: str) -> list[str]:
     return ["--exclude-overlaps"] if name.endswith(".urdf") else []
 
 
-def check(command: Path, name: str, samples: int) -> dict:
+def check(command: Path, name: str, samples: int, seed: int) -> dict:
     """The object that `tangere check --json` prints, or {"failure": what it said}."""
     start = time.monotonic()
-    words = [command, "check", path_of(name), "--samples", str(samples), "--json", *options_of(name)]
+    words = [command, "check", path_of(name), "--samples", str(samples), "--seed", str(seed), "--json"]
+    words += options_of(name)
     try:
         done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=LONGEST)
         result = json.loads(done.stdout) if done.stdout else {"failure": done.stderr.strip()}
@@ -57,12 +59,12 @@ def check(command: Path, name: str, samples: int) -> dict:
     return result | {"name": name, "seconds": time.monotonic() - start}
 
 
-def kept(folder: Path | None, command: Path, name: str, samples: int) -> dict:
+def kept(folder: Path | None, command: Path, name: str, samples: int, seed: int) -> dict:
     """The same, from the folder if it is there, and kept there otherwise."""
     file = folder / f"{name.replace('/', '_')}.json" if folder else None
     if file and file.is_file():
         return json.loads(file.read_text())
-    result = check(command, name, samples)
+    result = check(command, name, samples, seed)
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(result))
@@ -181,6 +183,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", help="files; default: all")
     parser.add_argument("--samples", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1, help="of the trajectories")
     parser.add_argument("--command", type=Path, default=ROOT / "build" / "tangere")
     parser.add_argument("--jobs", type=int, default=int(os.environ.get("JOBS", os.cpu_count() or 1)))
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="results of single models, as JSON")
@@ -189,7 +192,8 @@ def main() -> int:
     names = arguments.models or models()
     results = []
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for r in pool.map(lambda name: kept(arguments.keep, arguments.command, name, arguments.samples), names):
+        run = partial(kept, arguments.keep, arguments.command, samples=arguments.samples, seed=arguments.seed)
+        for r in pool.map(run, names):
             results.append(r)
             found = complaints(r)
             verdict = "failed" if found else "passed"

@@ -341,13 +341,22 @@ static tg_status place(tg_cli_walk *walk, tg_error *error)
                   : tg_default_q(walk->m, walk->q, error);
 }
 
+/* something turns or moves by more than 1 rad or 1 m in a step: explicit terms of the dynamics are unstable there */
+static bool is_wild(const tg_cli_walk *walk)
+{
+    for (int k = 0; k < walk->n.nv; k++)
+        if (!(fabs(walk->v[k]) * tg_model_timestep(walk->m) < 1))
+            return true;
+    return false;
+}
+
 static tg_status begin_phase(tg_cli_walk *walk, int rare, bool touching)
 {
     tg_error error;
     choose_phase(walk, rare, touching);
     const beginning *b = &beginnings[walk->start];
     tg_status status = tg_work_set_params(walk->w, walk->params[walk->set]);
-    if (b->goes_on)
+    if (b->goes_on && !is_wild(walk))
         memcpy(walk->rest_u, walk->u, sizeof(double) * (size_t)walk->n.nu);
     else if (status == TG_OK)
         status = place(walk, &error);
@@ -425,7 +434,7 @@ static tg_status hold(tg_cli_walk *walk, const beginning *b)
 
 tg_status tg_cli_walk_push(tg_cli_walk *walk, int rare, bool touching)
 {
-    if (walk->phase == 0 || walk->step >= walk->length || walk->taken >= walk->most)
+    if (walk->phase == 0 || walk->step >= walk->length || walk->taken >= walk->most || is_wild(walk))
     {
         tg_status status = begin_phase(walk, rare, touching);
         if (status != TG_OK)
