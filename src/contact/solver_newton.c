@@ -122,25 +122,34 @@ static void classify_kept(tg_solve_work *w)
     tg_newton_classify(&w->cones, w->x, w->s, w->state);
 }
 
+static bool is_infeasible(tg_solve_work *w)
+{
+    classify_kept(w);
+    return tg_solve_infeasible(w);
+}
+
 static bool is_jammed(tg_solve_work *w)
 {
     classify_kept(w);
     return tg_solve_jammed(w);
 }
 
-/* Nothing near is a solution. Where held rows contradict each other there is none, or hardly one: then the path is followed without the contacts that are open
- * at the best impulses so far, and no more; not even that where an easier problem can take its place. */
+/* Nothing near is a solution. Where held rows contradict each other there is hardly one: then the path is followed without the contacts that are open at the best
+ * impulses so far, and no more; not even that where an easier problem can take its place. */
 static void search(tg_solve_work *w)
 {
-    classify_kept(w);
-    if (tg_solve_infeasible(w))
-        return;
     bool jammed = !w->options->relaxable && is_jammed(w), solved = true;
     tg_cones_scatter(&w->cones, w->kept, w->island->rows, w->L);
     if (tg_solve_leave_out(w) && cold_without_open(w, jammed, &solved))
         return;
     if (solved || !(jammed || w->options->relaxable))
         unselected(w);
+}
+
+/* the rule by way of compliant solutions: near the impulses of the step before, or from nothing */
+static bool select_softly(tg_solve_work *w)
+{
+    return (w->island->warm != NULL && tg_solve_near_compliant(w)) || tg_solve_most_compliant(w);
 }
 
 void tg_solver_newton(tg_solve_work *w)
@@ -163,7 +172,10 @@ void tg_solver_newton(tg_solve_work *w)
     newton(w, 6, false);
     if (tg_solve_accept(w))
         return;
-    if (w->options->select && ((w->island->warm != NULL && tg_solve_near_compliant(w)) || tg_solve_most_compliant(w)))
+    bool solved = w->kept_residual <= w->options->tolerance;
+    if (!solved && is_infeasible(w))
+        return;
+    if (w->options->select && (solved || !w->options->relaxable) && select_softly(w))
         return;
     if (w->kept_residual <= w->options->tolerance)
         unselected(w);
