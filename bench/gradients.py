@@ -61,7 +61,7 @@ def check(command: Path, name: str, samples: int, seed: int) -> dict:
 
 def kept(folder: Path | None, command: Path, name: str, samples: int, seed: int) -> dict:
     """The same, from the folder if it is there, and kept there otherwise."""
-    file = folder / f"{name.replace('/', '_')}.json" if folder else None
+    file = folder / f"{name.replace('/', '_')}_{samples}_{seed}.json" if folder else None
     if file and file.is_file():
         return json.loads(file.read_text())
     result = check(command, name, samples, seed)
@@ -148,12 +148,13 @@ def kinds_table(results: list[dict]) -> list[str]:
     return lines
 
 
-def page(results: list[dict], samples: int) -> str:
+def page(results: list[dict], samples: int, seed: int) -> str:
     bad = [(r["name"], text) for r in results for text in complaints(r)]
     lines = [
         "# Derivatives against differences, every model",
         "",
-        f"`tangere check MODEL --samples {samples}` (fewer where the table has fewer), {time.strftime('%Y-%m-%d')}; "
+        f"`tangere check MODEL --samples {samples} --seed {seed}` (fewer where the table has fewer), "
+        f"{time.strftime('%Y-%m-%d')}; "
         f"docs/gradients.md says what is compared and how. {sum(not complaints(r) for r in results)} of {len(results)} "
         "models pass.",
         "",
@@ -202,7 +203,7 @@ def main() -> int:
                 print(f"      {text}")
             sys.stdout.flush()
     if arguments.write:
-        RESULTS.write_text(page(results, arguments.samples))
+        RESULTS.write_text(page(results, arguments.samples, arguments.seed))
         print(f"wrote {RESULTS.relative_to(ROOT)}")
     return 1 if any(complaints(r) for r in results) else 0
 

@@ -66,9 +66,8 @@ typedef struct tg_solve_options
     int max_interior;   /* interior-point iterations of one run */
     bool select;        /* apply the selection rule (selection.c) */
     bool brief;         /* `warm` is a solution: where the rule finds none near it, it is returned as it is */
-    bool
-        relaxable; /* without a solution an easier problem is solved instead: one that only a long search finds is left */
-    bool long_double; /* the certificate accumulates sigma in long double */
+    bool relaxable;     /* an easier problem can take its place: one that only a long search solves is left */
+    bool long_double;   /* the certificate accumulates sigma in long double */
 } tg_solve_options;
 
 tg_solve_options tg_solve_default(void);

@@ -23,7 +23,7 @@
 enum
 {
     MOST_IDLE = 20,
-    MOST_ENDED = 6,
+    MOST_ENDED = 6,     /* iterations since products are at their end, where Newton goes on */
     MOST_SHORT = 5,     /* steps in a row: the matrix is singular where the path turns back (path.c) */
     FREEZE_AT_ONCE = 4, /* blocks of one iteration */
     MOST_FROZEN = 24,

@@ -323,6 +323,30 @@ static void test_star_is_eliminated_from_its_points(void **state)
     free(s.element);
 }
 
+/* all nodes touch all others: one front with more unknowns than are eliminated by hand */
+static void test_not_positive_definite(void **state)
+{
+    (void)state;
+    void *memory;
+    unsigned seed = 6;
+    system_of_elements s = make_system(MEMBERS);
+    for (int i = 0; i < MEMBERS; i++)
+        s.size[i] = LARGEST;
+    s.element[s.elements++] = (element){.count = MEMBERS, .node = {0, 1, 2, 3}};
+    tg_fronts f = make_fronts(ROOM, &memory);
+    load_system(&f, &s);
+    assert_true(tg_fronts_analyse(&f));
+    for (int sign = -1; sign <= 1; sign += 2)
+    {
+        fill_values(&s, 100 * sign, &seed);
+        make_symmetric(&s);
+        assert_true(tg_fronts_factor(&f, true, add_element, &s) == (sign > 0));
+        assert_true(tg_fronts_factor(&f, false, add_element, &s));
+    }
+    free(memory);
+    free(s.element);
+}
+
 static void test_says_what_it_cannot_do(void **state)
 {
     (void)state;
@@ -360,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_repeats),
         cmocka_unit_test(test_order_of_a_path),
         cmocka_unit_test(test_star_is_eliminated_from_its_points),
+        cmocka_unit_test(test_not_positive_definite),
         cmocka_unit_test(test_says_what_it_cannot_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
