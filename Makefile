@@ -10,11 +10,11 @@ export JOBS
 PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
     -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help run build test bench solvers quality gradients robots lint format valgrind fuzz clean command python
+.PHONY: help run build test bench bench-step-wide solvers quality gradients robots lint format valgrind fuzz clean command python
 
 help: ## list the targets
 	@echo "make <target>:"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-17s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: command ## build the command, drop the built-in quadruped (it lands and stands), differentiate one of its steps
 	@build/tangere sim quadruped --key home --lift 0.3
@@ -36,6 +36,12 @@ bench: ## time the library beside its peers in one run
 	@build/bench/bench/bench_gradients --out bench/results
 	@$(MAKE) python
 	@.venv/bin/python bench/load.py --write
+
+bench-step-wide: ## the step beside MuJoCo's on robots and generated scenes nobody tuned to; WIDE: arguments of bench/wide.py
+	@scripts/setup.sh core python bench
+	@cmake --preset bench --log-level=NOTICE
+	@cmake --build --preset bench -j $(JOBS) --target bench_wide
+	@.venv/bin/python bench/wide.py $(or $(WIDE),--out bench/results)
 
 solvers: ## every solver on recorded problems: share solved, iterations, time; PROBLEMS: files, otherwise 25,000 are recorded
 	@scripts/setup.sh core python bench

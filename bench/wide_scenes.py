@@ -1,0 +1,9 @@
+KINDS = ()
+
+
+def select(kinds, seeds):
+    return []
+
+
+def make(kind, seed):
+    raise NotImplementedError
