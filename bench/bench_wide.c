@@ -337,8 +337,8 @@ static void print_run(const model *m, run *r, int seed)
     int n = r->done - r->skip;
     printf("{\"file\":");
     print_text(m->path);
-    printf(",\"controls\":\"%s\",\"seed\":%d,\"nv\":%d,\"dt\":%g,\"steps\":%d,\"counted\":%d", seed < 0 ? "key" : "random",
-           seed, m->size.nv, m->mj->opt.timestep, r->steps, n > 0 ? n : 0);
+    printf(",\"controls\":\"%s\",\"seed\":%d,\"nv\":%d,\"dt\":%g,\"steps\":%d,\"counted\":%d",
+           seed < 0 ? "key" : "random", seed, m->size.nv, m->mj->opt.timestep, r->steps, n > 0 ? n : 0);
     if (n > 0)
     {
         print_work(r, n);

@@ -54,6 +54,7 @@ typedef struct tg_options
     bool implicit_springs; /* springs of hinges and slides act at q + dt v+; off (default): at q */
     bool project;          /* brings loops to rounding after the step */
     bool energy;           /* fills tg_info.kinetic and potential; costs another pass over the bodies; off by default */
+    bool profile; /* fills tg_info.profile: reads the thread's clock once per stage and island; off by default */
     tg_restitution restitution;
     double push_speed; /* m/s: how fast an overlap is pushed out at most, 0.05 */
     double push_gain;  /* share of an overlap that is pushed out in a step, 1 */
@@ -110,6 +111,28 @@ typedef enum tg_step_status
 
 TG_API const char *tg_step_status_string(tg_step_status status);
 
+/* Where the time of a step goes, in the order of its stages. */
+typedef enum tg_step_stage
+{
+    TG_STEP_STAGE_SMOOTH,    /* kinematics, mass matrix, forces, velocities without constraints */
+    TG_STEP_STAGE_COLLISION, /* contacts, limits and equalities that can matter */
+    TG_STEP_STAGE_ASSEMBLY,  /* islands, their Jacobians, matrices and laws */
+    TG_STEP_STAGE_SOLVE,     /* impulses */
+    TG_STEP_STAGE_END,       /* integration and what the step tells */
+    TG_STEP_STAGES
+} tg_step_stage;
+
+TG_API const char *tg_step_stage_string(tg_step_stage stage);
+
+/* Processor time of the thread (s). All zero, and costliest -1, unless the option profile asks for it. */
+typedef struct tg_profile
+{
+    double time[TG_STEP_STAGES];
+    int costliest;            /* island whose impulses took longest: tg_step_contact.island; -1: there is none */
+    double costliest_time;    /* that long */
+    int rows, factorisations; /* of that island */
+} tg_profile;
+
 typedef struct tg_info
 {
     tg_step_status status;
@@ -125,6 +148,7 @@ typedef struct tg_info
     double kinetic, potential; /* J, after the step (option energy) */
     double work;               /* J, of all impulses: L . (J v+ + J v_free) / 2 */
     double capacity;           /* share of the workspace's contacts that was used */
+    tg_profile profile;        /* (option profile) */
 } tg_info;
 
 typedef enum tg_contact_mode
@@ -142,6 +166,7 @@ typedef struct tg_step_contact
 {
     tg_contact at; /* point, normal (from geom1 to geom2), distance at the start of the step, feature margin, id */
     tg_contact_mode mode;       /* breaking: it did nothing */
+    int island;                 /* contacts of the same island are solved together; counted from 0 */
     bool immaterial;            /* counts as sticking, has no margin of its own: others hold what it would hold */
     double margin;              /* to the next change of mode: m/s; sticking: 1 - |L_T| / (mu L_N) */
     double force[3], torque[3]; /* N, N m: impulse / dt, world axes, on geom2 at the point */

@@ -84,6 +84,7 @@ static tg_step_contact contact_of(const tg_model *m, const tg_work *w, const tg_
     double dt = w->step->options.dt;
     tg_step_contact out = {.at = tg_as_contact(m, t->pair, &t->at),
                            .mode = (tg_contact_mode)mode->mode,
+                           .island = r->tree_island[r->part[c->part].tree],
                            .immaterial = mode->immaterial,
                            .margin = mode->margin};
     v4 force = v4_zero(), torque = v4_zero();

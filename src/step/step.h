@@ -9,6 +9,11 @@
 /* Checks the options, fills in what they leave open, and keeps them. (options.c) */
 tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *options);
 
+/* A step that is profiled begins; a stage of it ends; so does the solve of an island, in that stage. Nothing without the option. (profile.c) */
+void tg_profile_begin(tg_work *w);
+void tg_profile_stage(tg_work *w, tg_step_stage stage);
+void tg_profile_island(tg_work *w, int island);
+
 /* Checks and copies state and control. (step.c) */
 tg_status tg_step_inputs(const tg_model *m, tg_work *w, const tg_state *in, const tg_control *control);
 

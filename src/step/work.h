@@ -55,6 +55,8 @@ typedef struct tg_step_work
     tg_options options;           /* with dt and rest_speed filled in */
     tg_contact_settings settings; /* of the contact laws */
     tg_info info;
+    tg_profile profile; /* of the step that is being taken (profile.c) */
+    double lap;         /* s: when its last stage ended */
     bool has_wrench;
     bool done;           /* a step has been taken, and nothing else since */
     bool modes;          /* modes of its contacts are there */
