@@ -5,7 +5,9 @@
  * Tangere its defaults. Of `--seconds` the second half counts. Both engines are deterministic: with `--repeat N` the
  * run is made N times and every step keeps its smallest time. One line of JSON per run; wide.py makes tables of them.
  *
- * Only public headers: the program links to the library of any version. */
+ * Only public headers: the program links to the library of any version. With BENCH_STAGES (a library with
+ * tg_options.profile) `--stages 1` makes another run in which both engines time their stages: mean us of ours, and of
+ * MuJoCo's collision. */
 #include <math.h>
 #include <mujoco/mujoco.h>
 #include <stdarg.h>
@@ -24,6 +26,18 @@ enum
     ROOM = 256,        /* contact points of any model */
     ROOM_PER_BODY = 24 /* and of each body; a step that needs more gets more */
 };
+
+#ifdef BENCH_STAGES
+enum
+{
+    STAGES = TG_STEP_STAGES
+};
+#else
+enum
+{
+    STAGES = 1
+};
+#endif
 
 static const double redraw = 0.1; /* s: random controls are drawn anew */
 
@@ -90,7 +104,7 @@ typedef struct arguments
 {
     double seconds;
     int repeat, key;
-    bool random;
+    bool random, stages;
     int first_seed, last_seed; /* of random controls: first <= seed < last */
     const char *steps;         /* a file with a line per step, or NULL */
 } arguments;
@@ -164,7 +178,9 @@ typedef struct run
     int done;        /* by both engines */
     double *time[ENGINES], *residual;
     int *iterations, *rows, *contacts[ENGINES];
-    char stopped[400]; /* why the run ended early: "" if it did not */
+    bool profile;                    /* stages are timed */
+    double stage[STAGES], collision; /* us, sums over the steps that count: ours, and MuJoCo's */
+    char stopped[400];               /* why the run ended early: "" if it did not */
 } run;
 
 static run make_run(const model *m, const arguments *a)
@@ -230,6 +246,9 @@ static bool own_step(model *m, run *r, int i, double cost)
     tg_control control = {.u = m->u};
     tg_info info;
     options.dt = m->mj->opt.timestep;
+#ifdef BENCH_STAGES
+    options.profile = r->profile;
+#endif
     double start = clock_us();
     tg_status status = tg_step(m->own, m->work, &options, &state, &control, &state, &info);
     double time = clock_us() - start - cost;
@@ -245,6 +264,10 @@ static bool own_step(model *m, run *r, int i, double cost)
         snprintf(r->stopped, sizeof r->stopped, "Tangere, step %d: %s", i, tg_work_message(m->work));
         return false;
     }
+#ifdef BENCH_STAGES
+    for (int k = 0; k < STAGES && i >= r->skip; k++)
+        r->stage[k] += 1e6 * info.profile.time[k];
+#endif
     r->time[OURS][i] = fmin(r->time[OURS][i], time);
     r->residual[i] = info.residual;
     r->iterations[i] = info.iterations;
@@ -256,8 +279,10 @@ static bool own_step(model *m, run *r, int i, double cost)
 static bool peer_step(model *m, run *r, int i, double cost)
 {
     static const int unstable[] = {mjWARN_BADQPOS, mjWARN_BADQVEL, mjWARN_BADQACC};
+    m->data->timer[mjTIMER_POS_COLLISION].duration = 0;
     double start = clock_us();
     mj_step(m->mj, m->data);
+    r->collision += i >= r->skip ? m->data->timer[mjTIMER_POS_COLLISION].duration : 0;
     r->time[PEER][i] = fmin(r->time[PEER][i], clock_us() - start - cost);
     r->contacts[PEER][i] = m->data->ncon;
     for (int k = 0; k < 3; k++)
@@ -332,7 +357,21 @@ static void print_work(const run *r, int n)
            contacts[OURS] / n, contacts[PEER] / n, rows / n, iterations / n, most, residual, unsolved);
 }
 
-static void print_run(const model *m, run *r, int seed)
+#ifdef BENCH_STAGES
+static void print_stages(const run *r)
+{
+    int n = r->done - r->skip;
+    if (n <= 0)
+        return;
+    printf(",\"stages\":{");
+    for (int k = 0; k < STAGES; k++)
+        printf("\"%s\":%.3f,", tg_step_stage_string((tg_step_stage)k), r->stage[k] / n);
+    printf("\"peer collision\":%.3f}", r->collision / n);
+}
+#endif
+
+/* stages: of another run, or NULL */
+static void print_run(const model *m, run *r, const run *stages, int seed)
 {
     int n = r->done - r->skip;
     printf("{\"file\":");
@@ -345,6 +384,12 @@ static void print_run(const model *m, run *r, int seed)
         print_times("ours", r->time[OURS] + r->skip, n); /* sorts */
         print_times("peer", r->time[PEER] + r->skip, n);
     }
+#ifdef BENCH_STAGES
+    if (stages != NULL)
+        print_stages(stages);
+#else
+    (void)stages;
+#endif
     printf(",\"stopped\":");
     print_text(r->stopped);
     printf("}\n");
@@ -369,15 +414,26 @@ static void measure(model *m, const arguments *a, int seed)
         walk(m, &r, a, seed);
     if (a->steps != NULL)
         write_steps(a->steps, m, &r, seed);
-    print_run(m, &r, seed);
+    if (a->stages)
+    {
+        run timed = make_run(m, a);
+        timed.profile = true;
+        mjcb_time = clock_us;
+        walk(m, &timed, a, seed);
+        mjcb_time = NULL;
+        print_run(m, &r, &timed, seed);
+        free_run(&timed);
+    }
+    else
+        print_run(m, &r, NULL, seed);
     free_run(&r);
 }
 
 /* ---- arguments ---- */
 
 static const char usage[] =
-    "usage: bench_wide [--seconds S] [--repeat N] [--key K] [--controls key | random | both] [--seeds A:B] [--steps "
-    "FILE] MODEL...";
+    "usage: bench_wide [--seconds S] [--repeat N] [--key K] [--controls key | random | both] [--seeds A:B] "
+    "[--stages 0 | 1] [--steps FILE] MODEL...";
 
 static int read_arguments(int argc, char **argv, arguments *a, bool *keyframe)
 {
@@ -393,6 +449,8 @@ static int read_arguments(int argc, char **argv, arguments *a, bool *keyframe)
             a->repeat = atoi(value);
         else if (strcmp(name, "--key") == 0)
             a->key = atoi(value);
+        else if (strcmp(name, "--stages") == 0)
+            a->stages = atoi(value) != 0;
         else if (strcmp(name, "--steps") == 0)
             a->steps = value;
         else if (strcmp(name, "--controls") == 0)

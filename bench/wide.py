@@ -110,7 +110,8 @@ def list_jobs(a, folder):
 def run(runner, job, repeat):
     group, name, path, controls = job
     repeat = 1 if group in LARGE else repeat
-    command = [runner, "--repeat", str(repeat), "--seeds", f"{controls.start}:{controls.stop}", path]
+    stages = "1" if group == "hard" else "0"
+    command = [runner, "--repeat", str(repeat), "--stages", stages, "--seeds", f"{controls.start}:{controls.stop}", path]
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode != 0:
@@ -176,6 +177,16 @@ def group_line(name, rows):
     return f"| {name} | {len(counted)} | {' | '.join(cells)} | {sum(r['unsolved'] for r in counted)} of {steps} | {stopped} |"
 
 
+def stages(rows):
+    """collision over MuJoCo's, and our stages, mean over the runs; empty where a version cannot time them."""
+    rows = [r["stages"] for r in rows if "stages" in r]
+    if not rows:
+        return " | "
+    mean = {name: sum(r[name] for r in rows) / len(rows) for name in rows[0]}
+    peer = mean.pop("peer collision")
+    return f"{mean['collision'] / peer:.2f} | {', '.join(f'{t:.1f}' for t in mean.values())}"
+
+
 def robot_lines(rows):
     """Per hard robot: all its runs together, and the worst of them."""
     lines = []
@@ -183,9 +194,14 @@ def robot_lines(rows):
         own = [r for r in rows if r["name"] == name and r["counted"]]
         together = sum(r["ours"]["mean"] for r in own) / sum(r["peer"]["mean"] for r in own)
         worst = [max(ratio(r, m) for r in own) for m in ("mean", "p99")]
-        lines.append(f"| {name} | {together:.2f} | {worst[0]:.2f} | {worst[1]:.2f} | {sum(r['unsolved'] for r in own)} |")
+        lines.append(
+            f"| {name} | {together:.2f} | {worst[0]:.2f} | {worst[1]:.2f} | {sum(r['unsolved'] for r in own)} | {stages(own)} |"
+        )
     if lines:
-        head = "| hard robot | mean, all runs | mean, worst run | p99, worst run | not solved |\n| --- | ---: | ---: | ---: | ---: |"
+        head = (
+            "| hard robot | mean, all runs | mean, worst run | p99, worst run | not solved | collision / mj_collision "
+            "| us: smooth, collision, assembly, solve, end |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+        )
         lines = [head, *lines, ""]
     return lines
 
