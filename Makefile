@@ -10,7 +10,7 @@ export JOBS
 PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
     -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help run build test bench bench-step-wide solvers random-problems quality gradients robots lint format valgrind fuzz clean command python
+.PHONY: help run build test bench bench-step-wide solvers random-problems open-tests quality gradients robots lint format valgrind fuzz clean command python
 
 help: ## list the targets
 	@echo "make <target>:"
@@ -56,6 +56,12 @@ random-problems: ## 10^6 random contact problems, solved and judged: share certi
 	@cmake --preset release --log-level=NOTICE -DTANGERE_TESTS=ON
 	@cmake --build --preset release -j $(JOBS) --target test_contact_random
 	@TANGERE_LIST=1 TANGERE_SEED=$(or $(SEED),0) TANGERE_PROBLEMS=$(or $(PROBLEMS),1000000) build/release/tests/test_contact_random
+
+open-tests: ## what must hold and does not yet (tests/open): scaled units, problems that are not solved
+	@scripts/setup.sh core python test
+	@cmake --preset release --log-level=NOTICE -DTANGERE_TESTS=ON
+	@cmake --build --preset release -j $(JOBS)
+	@for test in build/release/tests/test_open_*; do $$test || true; done
 
 quality: python ## creep, drift, jitter, overlaps, bounces beside MuJoCo: writes docs/quality.md (minutes)
 	@scripts/setup.sh core python test

@@ -243,8 +243,8 @@ def _stepper(
 ) -> tuple[_core.Stepper, float]:
     """A stepper, and its time step."""
     dt = m.timestep if dt is None else float(dt)
-    if not 0 < dt <= 1:
-        raise Error(f"dt = {dt:g} must be in (0, 1] s", "value out of domain")
+    if not 0 < dt <= 1e6:
+        raise Error(f"dt = {dt:g} must be in (0, 1e+06] s", "value out of domain")
     if restitution not in _RESTITUTION:
         raise ValueError(f"restitution: expected 'newton' or 'poisson', got {restitution!r}")
     if backward not in _BACKWARD:

@@ -1,19 +1,19 @@
 /* Limits, dry friction and equalities of a state: which are in the problem, and how far they are from where they should
- * be. A limit enters as a contact does: when it could be met within the step, or is nearer than 1 mm (1 mrad). */
+ * be. A limit enters as a contact does: when it could be met within the step, or is nearer than the reach (1 mm; 1 mrad). */
 #include <math.h>
 
 #include "contact/rows.h"
 #include "dynamics/tendon.h"
 #include "tangere/algebra.h"
 
-static const double nearby = 1e-3; /* m or rad */
+static const double nearby = 1e-3; /* rad: limits of what turns */
 
 typedef struct listing
 {
     const tg_model *m;
     tg_work *w;
     const double *q, *v, *v_free;
-    double dt;
+    double dt, reach;
 } listing;
 
 /* ---- equalities ---- */
@@ -108,9 +108,9 @@ static void list_friction(listing *s)
 
 /* ---- limits ---- */
 
-static bool within_reach(const listing *s, double phi, double speed, double free_speed)
+static bool within_reach(const listing *s, double phi, double reach, double speed, double free_speed)
 {
-    return phi < nearby + s->dt * tg_most(fabs(speed), fabs(free_speed));
+    return phi < reach + s->dt * tg_most(fabs(speed), fabs(free_speed));
 }
 
 static void list_joint_limits(listing *s, int joint)
@@ -127,7 +127,8 @@ static void list_joint_limits(listing *s, int joint)
             speed += J[i] * s->v[dof + i];
             free_speed += J[i] * s->v_free[dof + i];
         }
-        if (within_reach(s, phi, speed, free_speed))
+        double reach = m->joint_type[joint] == TG_JOINT_SLIDE ? s->reach : nearby;
+        if (within_reach(s, phi, reach, speed, free_speed))
             tg_add_part(r, tg_add_constraint(r, TG_SOURCE_JOINT_LIMIT, joint, side, 1),
                         m->body_tree[m->joint_body[joint]]);
     }
@@ -162,7 +163,7 @@ static void list_tendon_limits(listing *s, int tendon)
 {
     double speed = tg_tendon_rate(s->m, s->w, tendon, s->v), free_speed = tg_tendon_rate(s->m, s->w, tendon, s->v_free);
     for (int side = 0; side < 2; side++)
-        if (within_reach(s, tg_tendon_limit(s->w, tendon, side), speed, free_speed))
+        if (within_reach(s, tg_tendon_limit(s->w, tendon, side), s->reach, speed, free_speed))
             tg_add_tendon_parts(s->m, s->w, tg_add_constraint(s->w->rows, TG_SOURCE_TENDON_LIMIT, tendon, side, 1),
                                 tendon);
 }
@@ -194,7 +195,7 @@ void tg_list_equalities(const tg_model *m, tg_work *w)
 static void list_joints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
                         const tg_contact_settings *settings)
 {
-    listing s = {m, w, q, v, v_free, settings->dt};
+    listing s = {m, w, q, v, v_free, settings->dt, settings->reach};
     clear(w->rows);
     list_equalities(&s);
     list_friction(&s);

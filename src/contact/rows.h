@@ -204,6 +204,7 @@ typedef struct tg_contact_settings
     double push_speed; /* m/s: how fast an overlap may be pushed out */
     double push_gain;  /* which share of an overlap is pushed out in one step, 1 by default */
     double rest_speed; /* m/s: slower impacts do not bounce */
+    double reach;      /* m: what is nearer is in the problem at any speed */
     bool poisson;      /* impacts are stopped first, then restituted (poisson.c) */
 } tg_contact_settings;
 
