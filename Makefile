@@ -67,8 +67,8 @@ quality: python ## creep, drift, jitter, overlaps, bounces beside MuJoCo: writes
 	@scripts/setup.sh core python test
 	@.venv/bin/python bench/quality.py --write
 
-gradients: command ## derivatives against differences on every model, 1,000 states each: bench/results/gradients_models.md (half an hour)
-	@python3 bench/gradients.py --write
+gradients: command python ## derivatives against differences on every model, 1,000 states each, and their labels: bench/results/gradients_models.md (half an hour)
+	@.venv/bin/python bench/gradients.py --write
 
 robots: python ## drop every robot of the shared folder, and move it by random controls: 10 s each (minutes)
 	@scripts/setup.sh core python test
