@@ -39,6 +39,8 @@ def models() -> list[str]:
 def robots() -> list[str]:
     """Scenes with a floor, or robots that need none: those whose labels are judged."""
     names = [n for n in models() if n.endswith(".xml") and not n.startswith("models/")]
+    scenes = {Path(n).parent for n in names if Path(n).name == "scene.xml"}
+    names = [n for n in names if Path(n).parent not in scenes or Path(n).name.startswith("scene")]
     return names + [f"hard/{path.name}" for path in sorted((SHARED / "robots" / "hard").glob("*.xml"))]
 
 
