@@ -15,11 +15,12 @@ BELOW = {
     "model": {"base", "math"},
     "dynamics": {"base", "math", "model"},
     "collision": {"base", "math", "model"},
+    "read": {"base", "math", "model"},
     "contact": {"base", "math", "model", "dynamics", "collision"},
     "step": {"base", "math", "model", "dynamics", "collision", "contact"},
     "cartesian": {"base", "math", "contact"},
-    "control": {"base", "math", "model", "dynamics", "collision", "contact", "step"},
-    "cli": {"base", "math", "model", "dynamics", "collision", "contact", "step", "control"},
+    "control": {"base", "math", "model", "dynamics", "collision", "read", "contact", "step"},
+    "cli": {"base", "math", "model", "dynamics", "collision", "read", "contact", "step", "control"},
 }
 
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/mjcf_table.h"
-#include "model/urdf.h"
+#include "read/table.h"
+#include "read/urdf/urdf.h"
 
 static const char *const handlings[] = {
     [TG_MJCF_HONOURED] = "honoured", [TG_MJCF_APPROXIMATED] = "approximated", [TG_MJCF_IGNORED] = "ignored physics",

@@ -8,6 +8,7 @@
 #include "tangere/contact.h"
 #include "tangere/dynamics.h"
 #include "tangere/model.h"
+#include "tangere/read.h"
 #include "tangere/scene.h"
 #include "tangere/step.h"
 
