@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes docs/formats.md from the tables of the MJCF and URDF readers; with --check, says whether it is up to date.
 
-The tables are C (src/read/mjcf/table.c, src/read/urdf/table.c): they are compiled with scripts/print_formats.c, which prints
-them.
+The tables are C (src/read/mjcf/table.c, src/read/urdf/table.c): they are compiled with scripts/print_formats.c, which
+prints them.
 
 usage: gen_formats_doc.py [--check] [root]
 """

@@ -16,7 +16,7 @@ typedef struct tg_mesh_data
     double *vertex; /* nvertex x 3 */
     int *face;      /* nface x 3 */
     int nfirst;     /* an OBJ file with several groups: faces of the first, which come first; 0: one group */
-    int nlost;      /* polygons of an OBJ file of which some or all is missing: see mesh_polygon.c */
+    int nlost;      /* polygons of an OBJ file of which some or all is missing: see polygon.c */
 } tg_mesh_data;
 
 enum

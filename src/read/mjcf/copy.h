@@ -1,4 +1,4 @@
-/* Copies of elements under other names: what replicate and attach (mjcf_expand.c, mjcf_attach.c) have in common. */
+/* Copies of elements under other names: what replicate and attach (expand.c, attach.c) have in common. */
 #ifndef TG_READ_MJCF_COPY_H
 #define TG_READ_MJCF_COPY_H
 

@@ -1,7 +1,7 @@
 /* Inside of the MJCF reader.
  *
- * The reader goes in this order: include files are put in place (mjcf_include.c), the whole tree is checked against the
- * table (mjcf_table.c, mjcf_check.c), then the sections are read (mjcf.c and one file a group of sections) and handed
+ * The reader goes in this order: include files are put in place (include.c), the whole tree is checked against the
+ * table (table.c, check.c), then the sections are read (mjcf.c and one file a group of sections) and handed
  * to the builder. The structures below hold an element as it was written, before angles, orientations and references
  * are worked out: so a default class is one of each of them, and an element starts as a copy of its class's. */
 #ifndef TG_READ_MJCF_MJCF_H
@@ -370,8 +370,8 @@ typedef struct tg_mjcf
     tg_mjcf_list joint, site, geom, mesh, hfield, tendon, actuator; /* of tg_mjcf_..._known, by id */
     tg_mjcf_list spring, servo;                                     /* tg_mjcf_tuned */
     tg_mjcf_list numeric;                                           /* tg_xml *: custom numbers for parameters */
-    tg_mjcf_list joints, geoms, sites;                              /* of the body that is being read (mjcf_tree.c) */
-    tg_mjcf_list by_xml;  /* joints and actuators by the element they were made from (mjcf_key.c) */
+    tg_mjcf_list joints, geoms, sites;                              /* of the body that is being read (tree.c) */
+    tg_mjcf_list by_xml;  /* joints and actuators by the element they were made from (key.c) */
     tg_mjcf_list key_map; /* tg_mjcf_key_map */
     tg_mjcf_names *used;  /* what sections refer to; NULL: not asked yet */
     int nbody, nq, nv, nu, na, nkey;
@@ -414,7 +414,7 @@ tg_status tg_mjcf_add_scope(tg_mjcf *r, const tg_mjcf_scope *settings); /* a cop
 /* Makes a file a scope: includes, checks, settings, and replicate and attach worked out. around: -1 for the main file. */
 tg_status tg_mjcf_open_file(tg_mjcf *r, tg_xml *root, const char *name, const char *path, const char *dir, int around);
 
-/* ---- mjcf_expand.c, mjcf_attach.c ---- */
+/* ---- expand.c, attach.c ---- */
 
 tg_status tg_mjcf_expand(tg_mjcf *r, tg_xml *root);
 tg_status tg_mjcf_models(tg_mjcf *r, const tg_xml *root); /* the files that assets `model` name */
@@ -428,7 +428,7 @@ static inline tg_xml *tg_mjcf_standing(tg_xml *xml)
     return xml;
 }
 
-/* ---- mjcf_include.c ---- */
+/* ---- include.c ---- */
 
 /* Puts included files into the tree. dir: where relative paths start. */
 tg_status tg_mjcf_include(tg_mjcf *r, tg_xml *root, const char *dir);
@@ -436,7 +436,7 @@ tg_status tg_mjcf_include(tg_mjcf *r, tg_xml *root, const char *dir);
 /* The file that an attribute `file` names: from dir, or else beside the file in which it stands. */
 tg_status tg_mjcf_find_path(tg_mjcf *r, const tg_xml *xml, const char *dir, const char **path);
 
-/* ---- mjcf_check.c: the table at work ---- */
+/* ---- check.c: the table at work ---- */
 
 /* Checks a whole file against the table and reports what is not honoured; in strict mode refuses it. */
 tg_status tg_mjcf_check(tg_mjcf *r, const tg_xml *root);
@@ -460,7 +460,7 @@ tg_status tg_mjcf_integers(tg_mjcf *r, const tg_xml *xml, const char *attribute,
  * the two. */
 #define TG_MJCF_EXCLUDE "tangere:exclude"
 
-/* ---- mjcf_names.c: names and references ---- */
+/* ---- names.c: names and references ---- */
 
 tg_status tg_mjcf_remember(tg_mjcf *r, const tg_xml *xml, tg_element element, const char *name, int id);
 
@@ -473,7 +473,7 @@ const tg_mjcf_thing *tg_mjcf_thing_of(const tg_mjcf *r, tg_element element, int 
 void *tg_mjcf_append(tg_mjcf *r, tg_mjcf_list *list, size_t size);
 bool tg_mjcf_append_pointer(tg_mjcf *r, tg_mjcf_list *list, void *pointer); /* false: no memory */
 
-/* ---- mjcf_default.c ---- */
+/* ---- default.c ---- */
 
 /* The classes of a scope: "main", with what holds where a file says nothing, and those of its sections. */
 tg_status tg_mjcf_classes(tg_mjcf *r, tg_mjcf_scope *scope);
@@ -485,7 +485,7 @@ tg_status tg_mjcf_find_class(tg_mjcf *r, const tg_xml *xml, const char *attribut
 /* The class that counts for an element of the tree or of a section, from what it and the elements around it say. */
 tg_status tg_mjcf_class_at(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_class **found);
 
-/* ---- mjcf_values.c: what written values mean ---- */
+/* ---- values.c: what written values mean ---- */
 
 /* Reads which form of orientation an element has into its pose (its numbers are already there). */
 tg_status tg_mjcf_pose_form(tg_mjcf *r, const tg_xml *xml, tg_mjcf_pose *pose);
@@ -505,14 +505,13 @@ tg_status tg_mjcf_limits(tg_mjcf *r, const tg_xml *xml, const char *prefix, int 
 
 /* ---- sections ---- */
 
-tg_status tg_mjcf_assets(tg_mjcf *r, const tg_xml *section); /* mjcf_asset.c */
-tg_status tg_mjcf_world(tg_mjcf *r, const tg_xml *section);  /* mjcf_tree.c */
-tg_status
-tg_mjcf_fit(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *written, int mesh, double size[3],
-            double pose[7]); /* mjcf_fit.c: size of a shape that stands for a mesh, and its pose in the geom */
+tg_status tg_mjcf_assets(tg_mjcf *r, const tg_xml *section); /* asset.c */
+tg_status tg_mjcf_world(tg_mjcf *r, const tg_xml *section);  /* tree.c */
+tg_status tg_mjcf_fit(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *written, int mesh, double size[3],
+                      double pose[7]); /* fit.c: size of a shape that stands for a mesh, and its pose in the geom */
 tg_status tg_mjcf_weigh_mesh(tg_mjcf *r, const tg_xml *xml, tg_mjcf_mesh_known *mesh); /* fills in its lump */
 tg_status tg_mjcf_geom_lump(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *written, const tg_geom_def *geom,
-                            tg_lump *lump); /* mjcf_inertia.c: mass of a geom, in the frame of its body */
+                            tg_lump *lump); /* inertia.c: mass of a geom, in the frame of its body */
 tg_status tg_mjcf_body_inertia(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_inertial *written, const tg_lump *geoms,
                                const double pos[3], tg_body_def *body);
 
@@ -525,27 +524,27 @@ tg_status tg_mjcf_body_inertia(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_iner
 bool tg_mjcf_has_mass(const tg_params *p, int body);
 tg_status tg_mjcf_check_moving(tg_mjcf *r, const tg_model *m);
 
-tg_status tg_mjcf_contact(tg_mjcf *r, const tg_xml *root); /* mjcf_contact.c */
+tg_status tg_mjcf_contact(tg_mjcf *r, const tg_xml *root); /* contact.c */
 
 /* Excludes of two geoms, of all custom sections; and whether an element is one. */
 tg_status tg_mjcf_geom_excludes(tg_mjcf *r, const tg_xml *root);
 bool tg_mjcf_is_exclude(const tg_xml *xml);
-tg_status tg_mjcf_equality_section(tg_mjcf *r, const tg_xml *section); /* mjcf_equality.c */
-tg_status tg_mjcf_tendons(tg_mjcf *r, const tg_xml *section);          /* mjcf_tendon.c */
+tg_status tg_mjcf_equality_section(tg_mjcf *r, const tg_xml *section); /* equality.c */
+tg_status tg_mjcf_tendons(tg_mjcf *r, const tg_xml *section);          /* tendon.c */
 tg_status tg_mjcf_read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_tendon *into);
-tg_status tg_mjcf_actuators(tg_mjcf *r, const tg_xml *section); /* mjcf_actuator.c */
+tg_status tg_mjcf_actuators(tg_mjcf *r, const tg_xml *section); /* actuator.c */
 extern const tg_mjcf_law tg_mjcf_first_law;
 tg_mjcf_actuator_kind tg_mjcf_actuator_kind_of(const char *element);
 /* Whether an actuator has an activation. */
 tg_status tg_mjcf_actuator_has_act(tg_mjcf *r, const tg_xml *xml, bool *has);
 tg_status tg_mjcf_default_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_class *class);
-tg_status tg_mjcf_keys(tg_mjcf *r, const tg_xml *section);                      /* mjcf_key.c */
+tg_status tg_mjcf_keys(tg_mjcf *r, const tg_xml *section);                      /* key.c */
 const tg_mjcf_key_map *tg_mjcf_key_map_of(const tg_mjcf *r, const tg_xml *key); /* NULL: a key of the main file */
-tg_status tg_mjcf_custom(tg_mjcf *r, const tg_xml *section);                    /* mjcf_key.c */
-bool tg_mjcf_used(tg_mjcf *r, tg_element element, const char *name); /* mjcf_used.c: whether something refers to it */
+tg_status tg_mjcf_custom(tg_mjcf *r, const tg_xml *section);                    /* key.c */
+bool tg_mjcf_used(tg_mjcf *r, tg_element element, const char *name); /* used.c: whether something refers to it */
 tg_status tg_mjcf_discard_meshes(tg_mjcf *r);
 tg_status tg_mjcf_custom_apply(tg_mjcf *r, tg_model *m);
 tg_status tg_mjcf_missing_keys(tg_mjcf *r);
-tg_status tg_mjcf_tune(tg_mjcf *r, tg_model *m); /* mjcf_tune.c */
+tg_status tg_mjcf_tune(tg_mjcf *r, tg_model *m); /* tune.c */
 
 #endif

@@ -1,8 +1,8 @@
 /* Inside of the MJCF writer.
  *
- * A model is written section by section (mjcf_write.c, one file a group of sections), then read back: every parameter
+ * A model is written section by section (write.c, one file a group of sections), then read back: every parameter
  * that did not come back exactly (MJCF has no place for it, or normalises it) is added as a custom number, and a model
- * whose structure did not come back is refused (mjcf_write_check.c). So whatever is read from a written file has the
+ * whose structure did not come back is refused (write_check.c). So whatever is read from a written file has the
  * parameters that were written, to the last bit, and writing it again gives the same bytes.
  *
  * References in MJCF are names. An element without one that others refer to is written with its number as a label
@@ -26,7 +26,7 @@ typedef struct tg_mjcf_writer
     tg_error *error;
 } tg_mjcf_writer;
 
-/* ---- mjcf_write.c: elements and attributes ---- */
+/* ---- write.c: elements and attributes ---- */
 
 /* "<name"; then attributes; then either of the ends. */
 void tg_mjcf_begin(tg_mjcf_writer *w, const char *name);
@@ -57,9 +57,9 @@ void tg_mjcf_put_reference(tg_mjcf_writer *w, const char *attribute, tg_element 
 
 /* ---- sections ---- */
 
-void tg_mjcf_write_assets(tg_mjcf_writer *w); /* mjcf_write_tree.c */
+void tg_mjcf_write_assets(tg_mjcf_writer *w); /* write_tree.c */
 void tg_mjcf_write_world(tg_mjcf_writer *w);
-void tg_mjcf_write_contact(tg_mjcf_writer *w); /* mjcf_write_parts.c */
+void tg_mjcf_write_contact(tg_mjcf_writer *w); /* write_parts.c */
 void tg_mjcf_write_tendons(tg_mjcf_writer *w);
 void tg_mjcf_write_equalities(tg_mjcf_writer *w);
 void tg_mjcf_write_actuators(tg_mjcf_writer *w);
@@ -72,7 +72,7 @@ bool tg_mjcf_anchor_sites(const tg_mjcf_writer *w, int equality, int site[2]);
 /* Marks everything that others refer to. */
 void tg_mjcf_mark_references(tg_mjcf_writer *w);
 
-/* ---- mjcf_write_check.c ---- */
+/* ---- write_check.c ---- */
 
 /* Compares the structure of the model with that of what was read back; refuses with what is different. */
 tg_status tg_mjcf_compare(const tg_mjcf_writer *w, const tg_model *back);

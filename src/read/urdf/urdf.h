@@ -1,9 +1,9 @@
 /* Inside of the URDF reader.
  *
- * The reader goes in this order: the whole tree is checked against the table (urdf_table.c, urdf_check.c), the settings
- * of the <mujoco> element are read (urdf.c), links and joints are read as they are written (urdf_read.c) and linked to
- * a tree (urdf_tree.c), collision shapes and meshes are read (urdf_geom.c, urdf_path.c), the tree is cut into bodies
- * and handed to the builder (urdf_body.c). What both formats have (numbers in attributes, settings, inertia rules,
+ * The reader goes in this order: the whole tree is checked against the table (table.c, check.c), the settings
+ * of the <mujoco> element are read (urdf.c), links and joints are read as they are written (read.c) and linked to
+ * a tree (tree.c), collision shapes and meshes are read (geom.c, path.c), the tree is cut into bodies
+ * and handed to the builder (body.c). What both formats have (numbers in attributes, settings, inertia rules,
  * meshes, the report) is the MJCF reader's, which is why its state is a part of this one's. */
 #ifndef TG_READ_URDF_URDF_H
 #define TG_READ_URDF_URDF_H
@@ -178,7 +178,7 @@ typedef struct tg_urdf
 tg_status tg_urdf_load(tg_xml *root, const char *dir, const tg_load_options *options, tg_pool *pool, int nelement,
                        tg_model **model, tg_error *error);
 
-/* ---- urdf_check.c ---- */
+/* ---- check.c ---- */
 
 /* Checks a tree against a table and reports what is not honoured; in strict mode refuses ignored physics. */
 tg_status tg_urdf_check(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *rows);
@@ -189,7 +189,7 @@ tg_status tg_urdf_report_counted(tg_urdf *u);
 /* A line in the report. */
 tg_status tg_urdf_report(tg_urdf *u, tg_mjcf_handling kind, const tg_xml *xml, const char *attribute, const char *note);
 
-/* ---- urdf_read.c ---- */
+/* ---- read.c ---- */
 
 /* The first child of that name, or NULL. */
 const tg_xml *tg_urdf_child(const tg_xml *xml, const char *name);
@@ -207,7 +207,7 @@ tg_status tg_urdf_read_joints(tg_urdf *u);
 /* Mass of a link by its inertial element and, where the settings say so, its geoms. */
 tg_status tg_urdf_weigh_link(tg_urdf *u, int index);
 
-/* ---- urdf_tree.c ---- */
+/* ---- tree.c ---- */
 
 /* By name, then by index. */
 void tg_urdf_sort(tg_urdf_name *names, int count);
@@ -222,7 +222,7 @@ tg_status tg_urdf_sort_joints(tg_urdf *u);
 /* Parents, children, the root, the order. */
 tg_status tg_urdf_link_tree(tg_urdf *u);
 
-/* ---- urdf_geom.c, urdf_path.c ---- */
+/* ---- geom.c, path.c ---- */
 
 tg_status tg_urdf_read_geoms(tg_urdf *u);
 
@@ -231,7 +231,7 @@ tg_status tg_urdf_read_geoms(tg_urdf *u);
 tg_status tg_urdf_find_mesh(tg_urdf *u, const tg_xml *xml, const char *filename, const char **path, const char **note,
                             char *looked, size_t size);
 
-/* ---- urdf_body.c ---- */
+/* ---- body.c ---- */
 
 /* Cuts the tree into bodies, and gives them to the builder. */
 tg_status tg_urdf_bodies(tg_urdf *u);

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "model/manifold.h"
 #include "step/step.h"
+#include "tangere/check.h"
 
 /* X(type, name, count) */
 #define TG_DIFFERENCES_FIELDS(X)                                                                                       \
