@@ -1,4 +1,4 @@
-/* The judge of derivatives: central differences of steps. */
+/* What can be said about a model before it is used: geoms that overlap, and whether derivatives of its steps agree with differences. */
 #ifndef TANGERE_CHECK_H
 #define TANGERE_CHECK_H
 
@@ -7,6 +7,14 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- geoms that overlap ---- */
+
+/* A copy of the model in which no two geoms collide that overlap (by more than 1e-6 m) in the reference configuration, as coarse
+ * geoms of neighbouring links do. Only these pairs of geoms are excluded, not their bodies. Planes and height fields, and pairs
+ * that are declared, still collide. The report gets a line a pair, with the depth; all else is as in the model: structure,
+ * names, parameters, keyframes. */
+TG_API tg_status tg_exclude_overlaps(const tg_model *m, tg_model **out, tg_error *error);
 
 /* ---- central differences of a step ---- */
 

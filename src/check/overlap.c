@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 #include "model/exclude.h"
-#include "tangere/contact.h"
+#include "tangere/check.h"
 
 #define TOUCHING 1e-6 /* m: an overlap below this is none */
 
