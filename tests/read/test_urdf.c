@@ -176,17 +176,17 @@ static void test_report(void **state)
 }
 
 /* The guide prints the tables: rows stand inside rows, names are there, every deviation has a note. */
-static void check_rows(const tg_mjcf_row *rows)
+static void check_rows(const tg_table_row *rows)
 {
     assert_int_equal(rows->depth, 0);
-    for (const tg_mjcf_row *r = rows; r->name != NULL; r++)
+    for (const tg_table_row *r = rows; r->name != NULL; r++)
     {
         assert_true(r == rows || (r->depth > 0 && r->depth <= r[-1].depth + 1));
-        assert_true(r->handling == TG_MJCF_HONOURED || r->handling == TG_MJCF_QUIET || r->note != NULL);
-        for (int s = 0; s < TG_MJCF_SETS && r->set[s] != NULL; s++)
+        assert_true(r->handling == TG_TABLE_HONOURED || r->handling == TG_TABLE_QUIET || r->note != NULL);
+        for (int s = 0; s < TG_TABLE_SETS && r->set[s] != NULL; s++)
         {
-            for (const tg_mjcf_attribute *a = r->set[s]; a->name != NULL; a++)
-                assert_true(a->handling == TG_MJCF_HONOURED || a->handling == TG_MJCF_QUIET || a->note != NULL);
+            for (const tg_table_attribute *a = r->set[s]; a->name != NULL; a++)
+                assert_true(a->handling == TG_TABLE_HONOURED || a->handling == TG_TABLE_QUIET || a->note != NULL);
         }
     }
 }
@@ -196,8 +196,8 @@ static void test_tables(void **state)
     (void)state;
     check_rows(tg_urdf_rows());
     check_rows(tg_srdf_rows());
-    assert_null(tg_urdf_child_row(tg_urdf_rows(), "nothing"));
-    assert_string_equal(tg_urdf_child_row(tg_urdf_rows(), "mujoco")->name, "mujoco");
+    assert_null(tg_table_child(tg_urdf_rows(), "nothing"));
+    assert_string_equal(tg_table_child(tg_urdf_rows(), "mujoco")->name, "mujoco");
 }
 
 /* ---- refusals ---- */

@@ -137,7 +137,7 @@ static void set_other(tg_mjcf_actuator *a, tg_mjcf_actuator_kind kind)
 }
 
 /* An actuator as written, on top of its class. */
-static tg_status read_written(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, bool required,
+static tg_status read_written(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row, bool required,
                               const tg_mjcf_class *class, tg_mjcf_actuator *into)
 {
     const double none = (double)NAN;
@@ -146,7 +146,7 @@ static tg_status read_written(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *
     into->law = inherited(class, kind);
     into->kp = into->kv = into->dampratio = into->timeconst = into->area = into->diameter = none;
     into->bias[0] = into->bias[1] = into->bias[2] = none;
-    tg_status status = tg_mjcf_read(r, xml, row, required, into);
+    tg_status status = tg_table_read(r->error, xml, row, required, into);
     if (status != TG_OK)
         return status;
     switch (kind)
@@ -177,7 +177,7 @@ static tg_status read_written(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *
     return TG_OK;
 }
 
-tg_status tg_mjcf_default_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_class *class)
+tg_status tg_mjcf_default_actuator(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row, tg_mjcf_class *class)
 {
     tg_mjcf_actuator a;
     tg_status status = read_written(r, xml, row, false, class, &a);
@@ -190,7 +190,7 @@ tg_status tg_mjcf_default_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_
 
 tg_status tg_mjcf_actuator_has_act(tg_mjcf *r, const tg_xml *xml, bool *has)
 {
-    const tg_mjcf_row *row = tg_mjcf_child_row(tg_mjcf_child_row(tg_mjcf_rows(), "actuator"), xml->name);
+    const tg_table_row *row = tg_table_child(tg_table_child(tg_mjcf_rows(), "actuator"), xml->name);
     const tg_mjcf_class *class;
     tg_mjcf_actuator a;
     tg_status status = tg_mjcf_find_class(r, xml, "class", NULL, &class);
@@ -215,7 +215,7 @@ typedef struct work
 static tg_status make_forceless(work *w, const char *attribute, const char *why)
 {
     w->forceless = true;
-    return tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, attribute, why);
+    return tg_mjcf_report(w->r, TG_TABLE_IGNORED, w->xml, attribute, why);
 }
 
 static tg_status set_joint(work *w, const char *attribute, const char *name)
@@ -271,7 +271,7 @@ static tg_status report_targets(work *w)
     for (size_t i = 0; i < sizeof target / sizeof *target && status == TG_OK; i++)
     {
         if (target[i].name != NULL && taken)
-            status = tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, target[i].attribute,
+            status = tg_mjcf_report(w->r, TG_TABLE_IGNORED, w->xml, target[i].attribute,
                                     "the actuator has another target, which counts; keep one");
         taken = taken || target[i].name != NULL;
     }
@@ -336,7 +336,7 @@ static tg_status set_force(work *w, bool reported)
         const char *attribute = a->law.gain_type == TG_MJCF_OTHER   ? "gaintype"
                                 : a->law.bias_type == TG_MJCF_OTHER ? "biastype"
                                                                     : "dyntype";
-        return reported ? TG_OK : tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, attribute, "exerts no force");
+        return reported ? TG_OK : tg_mjcf_report(w->r, TG_TABLE_IGNORED, w->xml, attribute, "exerts no force");
     }
     memcpy(w->def.gear, a->gear, sizeof w->def.gear);
     for (int i = 0; i < 3; i++)
@@ -407,15 +407,15 @@ static tg_status set_drive(work *w, int id)
     bool tendon = w->def.transmission == TG_TRANSMISSION_TENDON;
     bool fits = tendon || (w->def.transmission == TG_TRANSMISSION_JOINT && w->target_range != NULL);
     if (a->damping[1] != 0 || a->damping[2] != 0 || (a->damping[0] != 0 && !fits))
-        return tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, "damping",
+        return tg_mjcf_report(w->r, TG_TABLE_IGNORED, w->xml, "damping",
                               "the linear coefficient on a hinge, slide or "
                               "tendon counts");
     if (a->armature != 0 && (tendon || !fits))
-        return tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, "armature", "counts on a hinge or slide");
+        return tg_mjcf_report(w->r, TG_TABLE_IGNORED, w->xml, "armature", "counts on a hinge or slide");
     bool spatial =
         tendon && ((const tg_mjcf_tendon_known *)w->r->tendon.data + w->def.target)->type == TG_TENDON_SPATIAL;
     if (ratio && (spatial || w->def.transmission == TG_TRANSMISSION_SITE))
-        return tg_mjcf_report(w->r, TG_MJCF_IGNORED, w->xml, "dampratio", "counts on a joint or a fixed tendon");
+        return tg_mjcf_report(w->r, TG_TABLE_IGNORED, w->xml, "dampratio", "counts on a joint or a fixed tendon");
     if (!ratio && !drive)
         return TG_OK;
     tg_mjcf_tuned *tuned = tg_mjcf_append(w->r, &w->r->servo, sizeof *tuned);
@@ -426,7 +426,7 @@ static tg_status set_drive(work *w, int id)
     return TG_OK;
 }
 
-static tg_status read_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
+static tg_status read_actuator(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row)
 {
     const tg_mjcf_class *class;
     tg_status status = tg_mjcf_find_class(r, xml, "class", NULL, &class);
@@ -439,7 +439,7 @@ static tg_status read_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row 
     if (status == TG_OK)
         status = set_target(&w);
     if (status == TG_OK)
-        status = set_force(&w, row->handling == TG_MJCF_IGNORED);
+        status = set_force(&w, row->handling == TG_TABLE_IGNORED);
     if (status == TG_OK)
         status = inherit_range(&w);
     if (status == TG_OK)
@@ -467,9 +467,9 @@ static tg_status read_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row 
 
 tg_status tg_mjcf_actuators(tg_mjcf *r, const tg_xml *section)
 {
-    const tg_mjcf_row *row = tg_mjcf_child_row(tg_mjcf_rows(), "actuator");
+    const tg_table_row *row = tg_table_child(tg_mjcf_rows(), "actuator");
     tg_status status = TG_OK;
     for (const tg_xml *e = section->first; e != NULL && status == TG_OK; e = e->next)
-        status = read_actuator(r, e, tg_mjcf_child_row(row, e->name));
+        status = read_actuator(r, e, tg_table_child(row, e->name));
     return status;
 }

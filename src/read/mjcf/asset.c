@@ -92,7 +92,7 @@ static tg_status read_mesh_file(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_mes
 static tg_status read_mesh_text(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_mesh *w, tg_mesh_data *mesh)
 {
     int n = 0;
-    tg_status status = tg_mjcf_reals(r, xml, "vertex", w->vertex, &mesh->vertex, &n);
+    tg_status status = tg_table_reals(r->error, r->pool, xml, "vertex", w->vertex, &mesh->vertex, &n);
     if (status != TG_OK)
         return status;
     if (n == 0 || n % 3 != 0)
@@ -102,7 +102,7 @@ static tg_status read_mesh_text(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_mes
     mesh->nvertex = n / 3;
     if (w->face == NULL)
         return TG_OK;
-    status = tg_mjcf_integers(r, xml, "face", w->face, &mesh->face, &n);
+    status = tg_table_integers(r->error, r->pool, xml, "face", w->face, &mesh->face, &n);
     if (status != TG_OK)
         return status;
     if (n % 3 != 0)
@@ -157,14 +157,14 @@ static tg_status report_obj(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_mesh *w
         return TG_OK;
     if (data->nfirst > 0)
         status = tg_mjcf_report(
-            r, TG_MJCF_NOTED, xml, "file",
+            r, TG_TABLE_NOTED, xml, "file",
             "has several groups: mass and inertia are those of the first, as in MuJoCo; the hull is of all");
     snprintf(note, sizeof note, "%d polygons of it could not be cut into triangles and have no mass, as in MuJoCo",
              data->nlost);
-    return status == TG_OK && data->nlost > 0 ? tg_mjcf_report(r, TG_MJCF_NOTED, xml, "file", note) : status;
+    return status == TG_OK && data->nlost > 0 ? tg_mjcf_report(r, TG_TABLE_NOTED, xml, "file", note) : status;
 }
 
-static tg_status read_mesh(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
+static tg_status read_mesh(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row)
 {
     const tg_mjcf_class *class;
     tg_status status = tg_mjcf_find_class(r, xml, "class", NULL, &class);
@@ -172,7 +172,7 @@ static tg_status read_mesh(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row
         return status;
     tg_mjcf_mesh written = class->mesh;
     tg_mesh_data data = {0};
-    status = tg_mjcf_read(r, xml, row, true, &written);
+    status = tg_table_read(r->error, xml, row, true, &written);
     if (status != TG_OK)
         return status;
     if ((written.file == NULL) == (written.vertex == NULL))
@@ -282,7 +282,7 @@ static tg_status read_hfield_text(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_h
         return TG_OK;
     double *given;
     int n;
-    tg_status status = tg_mjcf_reals(r, xml, "elevation", w->elevation, &given, &n);
+    tg_status status = tg_table_reals(r->error, r->pool, xml, "elevation", w->elevation, &given, &n);
     if (status == TG_OK && (size_t)n != nrow * ncol)
         return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attribute 'elevation': %d numbers for %d x %d", n, w->nrow,
                            w->ncol);
@@ -307,11 +307,11 @@ static void normalise_elevation(double *elevation, size_t n)
         elevation[i] = high > low ? (elevation[i] - low) / (high - low) : 0;
 }
 
-static tg_status read_hfield(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
+static tg_status read_hfield(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row)
 {
     tg_mjcf_hfield w = {0};
     double *elevation = NULL;
-    tg_status status = tg_mjcf_read(r, xml, row, true, &w);
+    tg_status status = tg_table_read(r->error, xml, row, true, &w);
     if (status != TG_OK)
         return status;
     if (w.file != NULL && (w.nrow != 0 || w.ncol != 0 || w.elevation != NULL))
@@ -339,14 +339,14 @@ static tg_status read_hfield(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *r
 
 tg_status tg_mjcf_assets(tg_mjcf *r, const tg_xml *section)
 {
-    const tg_mjcf_row *asset = tg_mjcf_child_row(tg_mjcf_rows(), "asset");
+    const tg_table_row *asset = tg_table_child(tg_mjcf_rows(), "asset");
     tg_status status = TG_OK;
     for (const tg_xml *e = section->first; e != NULL && status == TG_OK; e = e->next)
     {
         if (strcmp(e->name, "mesh") == 0)
-            status = read_mesh(r, e, tg_mjcf_child_row(asset, "mesh"));
+            status = read_mesh(r, e, tg_table_child(asset, "mesh"));
         else if (strcmp(e->name, "hfield") == 0)
-            status = read_hfield(r, e, tg_mjcf_child_row(asset, "hfield"));
+            status = read_hfield(r, e, tg_table_child(asset, "hfield"));
     }
     return status;
 }

@@ -36,12 +36,12 @@ static tg_status report_settings(tg_mjcf *r, const tg_xml *root)
         {
             const char *name = e->attribute[i].name;
             if (option || (compiler && strcmp(name, "settotalmass") == 0))
-                status = tg_mjcf_report(r, TG_MJCF_NOTED, e, name, note);
+                status = tg_mjcf_report(r, TG_TABLE_NOTED, e, name, note);
         }
         for (const tg_xml *flag = option ? e->first : NULL; flag != NULL; flag = flag->next)
         {
             for (int i = 0; i < flag->nattribute && status == TG_OK; i++)
-                status = tg_mjcf_report(r, TG_MJCF_NOTED, flag, flag->attribute[i].name, note);
+                status = tg_mjcf_report(r, TG_TABLE_NOTED, flag, flag->attribute[i].name, note);
         }
     }
     return status;
@@ -409,7 +409,7 @@ static tg_status copy_custom(graft *g, tg_xml *e, tg_xml *into)
         return TG_OK;
     const char *dot = strchr(name, '.');
     if (dot == NULL || dot[1] == '#')
-        return tg_mjcf_report(g->r, TG_MJCF_NOTED, e, "name", "counts where its own file is loaded by itself only");
+        return tg_mjcf_report(g->r, TG_TABLE_NOTED, e, "name", "counts where its own file is loaded by itself only");
     return copy_renamed(g, e, into);
 }
 
@@ -456,11 +456,11 @@ static tg_status copy_all(graft *g)
     return status;
 }
 
-tg_status tg_mjcf_attach(tg_mjcf *r, tg_xml *xml, const tg_mjcf_row *row, tg_xml *root)
+tg_status tg_mjcf_attach(tg_mjcf *r, tg_xml *xml, const tg_table_row *row, tg_xml *root)
 {
     tg_mjcf_attach_written w = {0};
     graft g = {.r = r, .xml = xml, .root = root};
-    tg_status status = tg_mjcf_read(r, xml, row, true, &w);
+    tg_status status = tg_table_read(r->error, xml, row, true, &w);
     if (status != TG_OK)
         return status;
     if (w.prefix == NULL)

@@ -1,27 +1,25 @@
-/* The table at work: a file is checked against it, reported by it and read through it. */
-#include <math.h>
+/* A file is checked against the table of MJCF and reported by it. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/status.h"
-#include "model/number.h"
 #include "read/mjcf/mjcf.h"
 
 /* ---- the report ---- */
 
 struct tg_mjcf_counter
 {
-    const tg_mjcf_attribute *attribute; /* NULL: the element itself */
+    const tg_table_attribute *attribute; /* NULL: the element itself */
     const tg_xml *first;
     int count;
     tg_mjcf_counter *next;
 };
 
-tg_status tg_mjcf_report(tg_mjcf *r, tg_mjcf_handling kind, const tg_xml *xml, const char *attribute, const char *note)
+tg_status tg_mjcf_report(tg_mjcf *r, tg_table_handling kind, const tg_xml *xml, const char *attribute, const char *note)
 {
-    if (kind == TG_MJCF_QUIET)
+    if (kind == TG_TABLE_QUIET)
         return TG_OK;
-    if (kind == TG_MJCF_IGNORED && r->strict)
+    if (kind == TG_TABLE_IGNORED && r->strict)
         return tg_xml_fail(r->error, TG_ERR_UNSUPPORTED, xml, "%s%s%sis ignored physics: %s",
                            attribute[0] != '\0' ? "attribute '" : "", attribute, attribute[0] != '\0' ? "' " : "",
                            note);
@@ -34,8 +32,8 @@ tg_status tg_mjcf_report(tg_mjcf *r, tg_mjcf_handling kind, const tg_xml *xml, c
 }
 
 /* Honoured attributes are counted; the report names the first place of each. */
-static tg_status count_honoured(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row,
-                                const tg_mjcf_attribute *attribute)
+static tg_status count_honoured(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row,
+                                const tg_table_attribute *attribute)
 {
     tg_mjcf_counter **list = &r->counter[row - tg_mjcf_rows()];
     for (tg_mjcf_counter *c = *list; c != NULL; c = c->next)
@@ -56,7 +54,7 @@ static tg_status count_honoured(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row
 
 tg_status tg_mjcf_report_honoured(tg_mjcf *r)
 {
-    for (int i = 0; i < tg_mjcf_row_count(); i++)
+    for (int i = 0; i < tg_table_count(tg_mjcf_rows()); i++)
     {
         for (const tg_mjcf_counter *c = r->counter[i]; c != NULL; c = c->next)
         {
@@ -79,81 +77,38 @@ tg_status tg_mjcf_report_honoured(tg_mjcf *r)
 
 /* ---- checking ---- */
 
-static bool is_one_of(const char *list, const char *value)
+static tg_status check_attribute(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row, const tg_xml_attribute *given)
 {
-    size_t length = strlen(value);
-    for (const char *c = list; *c != '\0';)
-    {
-        size_t n = strcspn(c, " ");
-        if (n == length && memcmp(c, value, n) == 0)
-            return true;
-        c += n + (c[n] == ' ' ? 1 : 0);
-    }
-    return false;
-}
-
-/* Whether a value is the one with which the attribute has no effect: one of some words, or all numbers equal. */
-static bool is_neutral(const tg_mjcf_attribute *attribute, const char *value)
-{
-    if (attribute->neutral == NULL)
-        return false;
-    if (is_one_of(attribute->neutral, value) || *tg_skip_space(value) == '\0')
-        return true;
-    const char *text = attribute->neutral;
-    double neutral, number;
-    if (!tg_number_real(&text, &neutral))
-        return false;
-    for (text = tg_skip_space(value); *text != '\0'; text = tg_skip_space(text))
-    {
-        if (!tg_number_real(&text, &number) || number != neutral)
-            return false;
-    }
-    return true;
-}
-
-static tg_status check_attribute(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, const tg_xml_attribute *given)
-{
-    const tg_mjcf_attribute *attribute = tg_mjcf_find_attribute(row, given->name);
+    const tg_table_attribute *attribute = tg_table_find(row, given->name);
     if (attribute == NULL)
     {
-        if (tg_mjcf_has_name(row, given->name))
+        if (tg_table_has_name(row, given->name))
             return TG_OK;
         return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "unknown attribute '%.60s'=\"%.60s\"", given->name,
                            given->value);
     }
-    if (attribute->handling == TG_MJCF_UNSUPPORTED)
+    if (attribute->handling == TG_TABLE_UNSUPPORTED)
         return tg_xml_fail(r->error, TG_ERR_UNSUPPORTED, xml, "attribute '%s'=\"%.60s\" is not built: %s", given->name,
                            given->value, attribute->note);
-    if (attribute->handling == TG_MJCF_HONOURED)
-        return row->handling == TG_MJCF_HONOURED ? count_honoured(r, xml, row, attribute) : TG_OK;
-    if (is_neutral(attribute, given->value))
+    if (attribute->handling == TG_TABLE_HONOURED)
+        return row->handling == TG_TABLE_HONOURED ? count_honoured(r, xml, row, attribute) : TG_OK;
+    if (tg_table_is_neutral(attribute, given->value))
         return TG_OK;
     return tg_mjcf_report(r, attribute->handling, xml, attribute->name, attribute->note);
 }
 
-static tg_status check_once(tg_mjcf *r, const tg_xml *xml)
+static tg_status check_element(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row)
 {
-    for (const tg_xml *other = xml->parent->first; other != xml; other = other->next)
-    {
-        if (strcmp(other->name, xml->name) == 0)
-            return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "only one '%s' is allowed here; the first is in %s:%d",
-                               xml->name, other->file, other->line);
-    }
-    return TG_OK;
-}
-
-static tg_status check_element(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
-{
-    if (row->handling == TG_MJCF_UNSUPPORTED)
+    if (row->handling == TG_TABLE_UNSUPPORTED)
         return tg_xml_fail(r->error, TG_ERR_UNSUPPORTED, xml, "is not built: %s", row->note);
-    tg_status status = row->once && xml->parent != NULL ? check_once(r, xml) : TG_OK;
-    if (status == TG_OK && row->handling != TG_MJCF_HONOURED)
+    tg_status status = row->once && xml->parent != NULL ? tg_table_check_once(r->error, xml) : TG_OK;
+    if (status == TG_OK && row->handling != TG_TABLE_HONOURED)
         status = tg_mjcf_report(r, row->handling, xml, "", row->note != NULL ? row->note : "");
     for (int i = 0; i < xml->nattribute && status == TG_OK; i++)
         status = check_attribute(r, xml, row, &xml->attribute[i]);
     for (const tg_xml *child = xml->first; child != NULL && status == TG_OK; child = child->next)
     {
-        const tg_mjcf_row *child_row = tg_mjcf_child_row(row, child->name);
+        const tg_table_row *child_row = tg_table_child(row, child->name);
         status = child_row != NULL
                      ? check_element(r, child, child_row)
                      : tg_xml_fail(r->error, TG_ERR_PARSE, child, "unknown element inside '%s'", xml->name);
@@ -164,168 +119,8 @@ static tg_status check_element(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row 
 tg_status tg_mjcf_check(tg_mjcf *r, const tg_xml *root)
 {
     if (r->counter == NULL)
-        r->counter = TG_POOL_TAKE(r->pool, tg_mjcf_counter *, tg_mjcf_row_count());
+        r->counter = TG_POOL_TAKE(r->pool, tg_mjcf_counter *, tg_table_count(tg_mjcf_rows()));
     if (r->counter == NULL)
         return tg_mjcf_no_memory(r, root);
     return check_element(r, root, tg_mjcf_rows());
-}
-
-/* ---- reading ---- */
-
-static tg_status not_a_number(tg_mjcf *r, const tg_xml *xml, const char *attribute, const char *text, const char *what)
-{
-    return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attribute '%s'=\"%.80s\": %s", attribute, text, what);
-}
-
-/* Counts the words of a text, for the size of a list. */
-static int count_words(const char *text)
-{
-    int n = 0;
-    for (text = tg_skip_space(text); *text != '\0'; n++)
-    {
-        while (*text != '\0' && !tg_is_space(*text))
-            text++;
-        text = tg_skip_space(text);
-    }
-    return n;
-}
-
-/* One finite number, followed by a space or the end. */
-static tg_status read_real(tg_mjcf *r, const tg_xml *xml, const char *attribute, const char **text, double *number)
-{
-    const char *start = *text;
-    if (!tg_number_real(text, number) || (**text != '\0' && !tg_is_space(**text)))
-        return not_a_number(r, xml, attribute, start, "a number is expected");
-    if (!isfinite(*number))
-        return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "attribute '%s': numbers must be finite, got \"%.80s\"",
-                           attribute, start);
-    *text = tg_skip_space(*text);
-    return TG_OK;
-}
-
-static tg_status read_integer(tg_mjcf *r, const tg_xml *xml, const char *attribute, const char **text, int *number)
-{
-    const char *start = *text;
-    if (!tg_number_integer(text, number) || (**text != '\0' && !tg_is_space(**text)))
-        return not_a_number(r, xml, attribute, start, "an integer is expected");
-    *text = tg_skip_space(*text);
-    return TG_OK;
-}
-
-tg_status tg_mjcf_reals(tg_mjcf *r, const tg_xml *xml, const char *attribute, const char *text, double **numbers,
-                        int *count)
-{
-    *count = count_words(text);
-    *numbers = TG_POOL_TAKE(r->pool, double, *count);
-    if (*numbers == NULL)
-        return tg_mjcf_no_memory(r, xml);
-    text = tg_skip_space(text);
-    tg_status status = TG_OK;
-    for (int i = 0; i < *count && status == TG_OK; i++)
-        status = read_real(r, xml, attribute, &text, *numbers + i);
-    return status;
-}
-
-tg_status tg_mjcf_integers(tg_mjcf *r, const tg_xml *xml, const char *attribute, const char *text, int **numbers,
-                           int *count)
-{
-    *count = count_words(text);
-    *numbers = TG_POOL_TAKE(r->pool, int, *count);
-    if (*numbers == NULL)
-        return tg_mjcf_no_memory(r, xml);
-    text = tg_skip_space(text);
-    tg_status status = TG_OK;
-    for (int i = 0; i < *count && status == TG_OK; i++)
-        status = read_integer(r, xml, attribute, &text, *numbers + i);
-    return status;
-}
-
-/* count numbers into their place; with `fewer`, fewer will do. */
-static tg_status read_numbers(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_attribute *attribute, const char *value,
-                              void *place)
-{
-    const char *text = tg_skip_space(value);
-    tg_status status = TG_OK;
-    int n = 0;
-    for (; *text != '\0' && n < attribute->count && status == TG_OK; n++)
-    {
-        status = attribute->type == TG_MJCF_REAL ? read_real(r, xml, attribute->name, &text, (double *)place + n)
-                                                 : read_integer(r, xml, attribute->name, &text, (int *)place + n);
-    }
-    if (status != TG_OK)
-        return status;
-    if (*text != '\0')
-        return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attribute '%s'=\"%.80s\" has more than %d number%s",
-                           attribute->name, value, attribute->count, attribute->count == 1 ? "" : "s");
-    if (n < attribute->count && !attribute->fewer)
-        return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attribute '%s'=\"%.80s\" has %d of %d numbers",
-                           attribute->name, value, n, attribute->count);
-    return TG_OK;
-}
-
-static tg_status read_word(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_attribute *attribute, const char *value,
-                           int *place)
-{
-    for (const tg_mjcf_word *w = attribute->words; w->word != NULL; w++)
-    {
-        if (strcmp(w->word, value) == 0)
-        {
-            *place = w->value;
-            return TG_OK;
-        }
-    }
-    char known[200];
-    size_t used = 0;
-    known[0] = '\0';
-    for (const tg_mjcf_word *w = attribute->words; w->word != NULL && used < sizeof known; w++)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", w->word);
-    return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attribute '%s': unknown word \"%.80s\"; it is one of %s",
-                       attribute->name, value, known);
-}
-
-static tg_status read_attribute(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_attribute *attribute, const char *value,
-                                void *into)
-{
-    char *place = (char *)into + attribute->offset;
-    switch (attribute->type)
-    {
-    case TG_MJCF_UNREAD:
-        return TG_OK;
-    case TG_MJCF_REAL:
-    case TG_MJCF_INTEGER:
-        /* an empty attribute is one that is not there */
-        return *tg_skip_space(value) == '\0' ? TG_OK : read_numbers(r, xml, attribute, value, place);
-    case TG_MJCF_WORD:
-        return read_word(r, xml, attribute, value, (int *)(void *)place);
-    case TG_MJCF_TEXT:
-        memcpy(place, &value, sizeof value);
-        return TG_OK;
-    }
-    return TG_OK;
-}
-
-static tg_status check_required(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
-{
-    for (int s = 0; s < TG_MJCF_SETS && row->set[s] != NULL; s++)
-    {
-        for (const tg_mjcf_attribute *a = row->set[s]; a->name != NULL; a++)
-        {
-            const char *value = a->required ? tg_xml_get(xml, a->name) : "";
-            if (value == NULL || (a->required && *tg_skip_space(value) == '\0'))
-                return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "attribute '%s' is missing", a->name);
-        }
-    }
-    return TG_OK;
-}
-
-tg_status tg_mjcf_read(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, bool required, void *into)
-{
-    tg_status status = required ? check_required(r, xml, row) : TG_OK;
-    for (int i = 0; i < xml->nattribute && status == TG_OK; i++)
-    {
-        const tg_mjcf_attribute *attribute = tg_mjcf_find_attribute(row, xml->attribute[i].name);
-        if (attribute != NULL)
-            status = read_attribute(r, xml, attribute, xml->attribute[i].value, into);
-    }
-    return status;
 }

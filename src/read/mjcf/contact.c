@@ -29,14 +29,14 @@ static int compare(const void *a, const void *b)
     return x->order - y->order;
 }
 
-static tg_status read_pair(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, item *out)
+static tg_status read_pair(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row, item *out)
 {
     const tg_mjcf_class *class;
     tg_status status = tg_mjcf_find_class(r, xml, "class", NULL, &class);
     if (status != TG_OK)
         return status;
     tg_mjcf_pair w = class->pair;
-    status = tg_mjcf_read(r, xml, row, true, &w);
+    status = tg_table_read(r->error, xml, row, true, &w);
     tg_pair_def *def = &out->pair;
     *def = tg_default_pair();
     if (status == TG_OK)
@@ -62,16 +62,16 @@ static tg_status read_pair(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row
     def->margin = w.margin;
     def->gap = w.gap;
     if (w.friction[0] != w.friction[1] || w.friction[3] != w.friction[4])
-        return tg_mjcf_report(r, TG_MJCF_APPROXIMATED, xml, "friction", "of two coefficients, the larger counts");
+        return tg_mjcf_report(r, TG_TABLE_APPROXIMATED, xml, "friction", "of two coefficients, the larger counts");
     return TG_OK;
 }
 
-static tg_status read_exclude(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, item *out)
+static tg_status read_exclude(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row, item *out)
 {
     tg_mjcf_exclude w = {0};
     tg_exclude_def *def = &out->exclude;
     *def = tg_default_exclude();
-    tg_status status = tg_mjcf_read(r, xml, row, true, &w);
+    tg_status status = tg_table_read(r->error, xml, row, true, &w);
     if (status == TG_OK)
         status = tg_mjcf_refer(r, xml, "body1", w.body1, TG_BODY, &def->body1);
     if (status == TG_OK)
@@ -104,7 +104,7 @@ static tg_status read_tuple(tg_mjcf *r, const tg_xml *xml, item *out)
     def->geom2 = geom[1];
     out->key = body_key(((tg_mjcf_geom_known *)r->geom.data)[geom[0]].body,
                         ((tg_mjcf_geom_known *)r->geom.data)[geom[1]].body);
-    return tg_mjcf_report(r, TG_MJCF_HONOURED, xml, "", "the two geoms do not collide");
+    return tg_mjcf_report(r, TG_TABLE_HONOURED, xml, "", "the two geoms do not collide");
 }
 
 static tg_status add(tg_mjcf *r, const item *x, bool pair)
@@ -132,7 +132,7 @@ static tg_status add_sorted(tg_mjcf *r, const tg_mjcf_list *list, bool pair)
 static tg_status read_kind(tg_mjcf *r, const tg_xml *root, bool pair)
 {
     const char *name = pair ? "pair" : "exclude";
-    const tg_mjcf_row *row = tg_mjcf_child_row(tg_mjcf_child_row(tg_mjcf_rows(), "contact"), name);
+    const tg_table_row *row = tg_table_child(tg_table_child(tg_mjcf_rows(), "contact"), name);
     tg_mjcf_list list = {0};
     tg_status status = TG_OK;
     for (const tg_xml *section = root->first; section != NULL; section = section->next)

@@ -259,7 +259,7 @@ static tg_status gather(tg_mjcf *r, const tg_mjcf_copying *c, tg_xml *section, t
         if (lost)
         {
             tg_status status = tg_mjcf_report(
-                r, c->replace ? TG_MJCF_IGNORED : TG_MJCF_NOTED, e, "",
+                r, c->replace ? TG_TABLE_IGNORED : TG_TABLE_NOTED, e, "",
                 c->replace ? "refers to something inside and to something outside of a replicate: left out"
                            : "refers to something that is not attached: left out");
             if (status != TG_OK)

@@ -89,26 +89,26 @@ tg_status tg_mjcf_class_at(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_class **
 }
 
 /* One element of a class. */
-static tg_status read_default(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_class *c)
+static tg_status read_default(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row, tg_mjcf_class *c)
 {
     if (strcmp(xml->name, "joint") == 0)
-        return tg_mjcf_read(r, xml, row, false, &c->joint);
+        return tg_table_read(r->error, xml, row, false, &c->joint);
     if (strcmp(xml->name, "geom") == 0)
     {
-        tg_status status = tg_mjcf_read(r, xml, row, false, &c->geom);
+        tg_status status = tg_table_read(r->error, xml, row, false, &c->geom);
         return status == TG_OK ? tg_mjcf_pose_form(r, xml, &c->geom.pose) : status;
     }
     if (strcmp(xml->name, "site") == 0)
     {
-        tg_status status = tg_mjcf_read(r, xml, row, false, &c->site);
+        tg_status status = tg_table_read(r->error, xml, row, false, &c->site);
         return status == TG_OK ? tg_mjcf_pose_form(r, xml, &c->site.pose) : status;
     }
     if (strcmp(xml->name, "mesh") == 0)
-        return tg_mjcf_read(r, xml, row, false, &c->mesh);
+        return tg_table_read(r->error, xml, row, false, &c->mesh);
     if (strcmp(xml->name, "pair") == 0)
-        return tg_mjcf_read(r, xml, row, false, &c->pair);
+        return tg_table_read(r->error, xml, row, false, &c->pair);
     if (strcmp(xml->name, "equality") == 0)
-        return tg_mjcf_read(r, xml, row, false, &c->equality);
+        return tg_table_read(r->error, xml, row, false, &c->equality);
     if (strcmp(xml->name, "tendon") == 0)
         return tg_mjcf_read_tendon(r, xml, row, &c->tendon);
     if (tg_mjcf_actuator_kind_of(xml->name) != TG_MJCF_ACTUATOR_KINDS)
@@ -117,13 +117,13 @@ static tg_status read_default(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *
 }
 
 /* The elements of a class first, then the classes inside it. */
-static tg_status read_class(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_class *c)
+static tg_status read_class(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row, tg_mjcf_class *c)
 {
     tg_status status = TG_OK;
     for (const tg_xml *e = xml->first; e != NULL && status == TG_OK; e = e->next)
     {
         if (strcmp(e->name, "default") != 0)
-            status = read_default(r, e, tg_mjcf_child_row(row, e->name), c);
+            status = read_default(r, e, tg_table_child(row, e->name), c);
     }
     for (const tg_xml *e = xml->first; e != NULL && status == TG_OK; e = e->next)
     {
@@ -138,7 +138,7 @@ static tg_status read_class(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *ro
         tg_mjcf_class *inner = add_class(r, scope, name, c);
         if (inner == NULL)
             return tg_mjcf_no_memory(r, e);
-        status = read_class(r, e, tg_mjcf_child_row(row, "default"), inner);
+        status = read_class(r, e, tg_table_child(row, "default"), inner);
     }
     return status;
 }
@@ -149,7 +149,7 @@ static tg_status read_section(tg_mjcf *r, const tg_xml *section, tg_mjcf_class *
     if (name != NULL && name[0] != '\0' && strcmp(name, "main") != 0)
         return tg_xml_fail(r->error, TG_ERR_PARSE, section, "the outermost default class is \"main\", got \"%.80s\"",
                            name);
-    return read_class(r, section, tg_mjcf_child_row(tg_mjcf_rows(), "default"), main);
+    return read_class(r, section, tg_table_child(tg_mjcf_rows(), "default"), main);
 }
 
 tg_status tg_mjcf_classes(tg_mjcf *r, tg_mjcf_scope *scope)

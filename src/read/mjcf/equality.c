@@ -143,14 +143,14 @@ static const char *ends_of(const tg_equality_def *def)
     return tg_element_string(TG_BODY);
 }
 
-static tg_status read_equality(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
+static tg_status read_equality(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row)
 {
     const tg_mjcf_class *class;
     tg_status status = tg_mjcf_find_class(r, xml, "class", NULL, &class);
-    if (status != TG_OK || row->handling != TG_MJCF_HONOURED)
+    if (status != TG_OK || row->handling != TG_TABLE_HONOURED)
         return status;
     tg_mjcf_equality w = class->equality;
-    status = tg_mjcf_read(r, xml, row, true, &w);
+    status = tg_table_read(r->error, xml, row, true, &w);
     if (status != TG_OK)
         return status;
     tg_equality_def def = tg_default_equality();
@@ -172,9 +172,9 @@ static tg_status read_equality(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row 
 
 tg_status tg_mjcf_equality_section(tg_mjcf *r, const tg_xml *section)
 {
-    const tg_mjcf_row *row = tg_mjcf_child_row(tg_mjcf_rows(), "equality");
+    const tg_table_row *row = tg_table_child(tg_mjcf_rows(), "equality");
     tg_status status = TG_OK;
     for (const tg_xml *e = section->first; e != NULL && status == TG_OK; e = e->next)
-        status = read_equality(r, e, tg_mjcf_child_row(row, e->name));
+        status = read_equality(r, e, tg_table_child(row, e->name));
     return status;
 }

@@ -126,10 +126,10 @@ static tg_status make_copies(tg_mjcf *r, tg_xml *xml, const tg_mjcf_replicate *w
     return status;
 }
 
-static tg_status read_replicate(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_replicate *w)
+static tg_status read_replicate(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row, tg_mjcf_replicate *w)
 {
     *w = (tg_mjcf_replicate){.sep = ""};
-    tg_status status = tg_mjcf_read(r, xml, row, true, w);
+    tg_status status = tg_table_read(r->error, xml, row, true, w);
     if (status != TG_OK)
         return status;
     if (w->count < 0)
@@ -142,7 +142,7 @@ static tg_status read_replicate(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row
     return check_content(r, xml);
 }
 
-static tg_status replicate(tg_mjcf *r, tg_xml *parent, tg_xml **link, const tg_mjcf_row *row, tg_xml *root)
+static tg_status replicate(tg_mjcf *r, tg_xml *parent, tg_xml **link, const tg_table_row *row, tg_xml *root)
 {
     tg_xml *xml = *link, *first, *last;
     tg_mjcf_replicate w;
@@ -168,7 +168,7 @@ static tg_status replicate(tg_mjcf *r, tg_xml *parent, tg_xml **link, const tg_m
 
 /* ---- the walk ---- */
 
-static tg_status expand(tg_mjcf *r, tg_xml *parent, const tg_mjcf_row *world, tg_xml *root)
+static tg_status expand(tg_mjcf *r, tg_xml *parent, const tg_table_row *world, tg_xml *root)
 {
     tg_status status = TG_OK;
     for (tg_xml **link = &parent->first; *link != NULL && status == TG_OK;)
@@ -178,9 +178,9 @@ static tg_status expand(tg_mjcf *r, tg_xml *parent, const tg_mjcf_row *world, tg
         if (copies || strcmp(e->name, "body") == 0 || strcmp(e->name, "frame") == 0)
             status = expand(r, e, world, root);
         if (copies && status == TG_OK)
-            status = replicate(r, parent, link, tg_mjcf_child_row(world, e->name), root);
+            status = replicate(r, parent, link, tg_table_child(world, e->name), root);
         if (strcmp(e->name, "attach") == 0)
-            status = tg_mjcf_attach(r, e, tg_mjcf_child_row(world, e->name), root);
+            status = tg_mjcf_attach(r, e, tg_table_child(world, e->name), root);
         while (status == TG_OK && *link != NULL && *link != next)
             link = &(*link)->next;
     }
@@ -189,7 +189,7 @@ static tg_status expand(tg_mjcf *r, tg_xml *parent, const tg_mjcf_row *world, tg
 
 tg_status tg_mjcf_expand(tg_mjcf *r, tg_xml *root)
 {
-    const tg_mjcf_row *world = tg_mjcf_child_row(tg_mjcf_rows(), "worldbody");
+    const tg_table_row *world = tg_table_child(tg_mjcf_rows(), "worldbody");
     tg_status status = TG_OK;
     for (tg_xml *e = root->first; e != NULL && status == TG_OK; e = e->next)
     {

@@ -18,7 +18,7 @@ static tg_status read_state(tg_mjcf *r, const tg_xml *xml, const char *attribute
     if (text == NULL || *tg_skip_space(text) == '\0')
         return TG_OK;
     double *list, *padded = TG_POOL_TAKE(r->pool, double, size);
-    tg_status status = tg_mjcf_reals(r, xml, attribute, text, &list, count);
+    tg_status status = tg_table_reals(r->error, r->pool, xml, attribute, text, &list, count);
     if (status != TG_OK || padded == NULL)
         return status != TG_OK ? status : tg_mjcf_no_memory(r, xml);
     if (*count > size)
@@ -27,7 +27,7 @@ static tg_status read_state(tg_mjcf *r, const tg_xml *xml, const char *attribute
     memcpy(padded, list, (size_t)*count * sizeof *list);
     *numbers = padded;
     return *count == size ? TG_OK
-                          : tg_mjcf_report(r, TG_MJCF_NOTED, xml, attribute,
+                          : tg_mjcf_report(r, TG_TABLE_NOTED, xml, attribute,
                                            "is shorter than the state; the rest is the reference configuration");
 }
 
@@ -118,8 +118,8 @@ static tg_status joint_type(tg_mjcf *r, const tg_xml *xml, tg_joint_type *type)
     if (status != TG_OK)
         return status;
     tg_mjcf_joint written = class->joint;
-    const tg_mjcf_row *row = tg_mjcf_child_row(tg_mjcf_child_row(tg_mjcf_rows(), "worldbody"), "joint");
-    status = tg_mjcf_read(r, xml, row, true, &written);
+    const tg_table_row *row = tg_table_child(tg_table_child(tg_mjcf_rows(), "worldbody"), "joint");
+    status = tg_table_read(r->error, xml, row, true, &written);
     *type = (tg_joint_type)written.type;
     return status;
 }
@@ -175,7 +175,7 @@ static tg_status scatter(tg_mjcf *r, const tg_xml *xml, const char *attribute, c
 {
     double *numbers;
     int count, used = 0;
-    tg_status status = tg_mjcf_reals(r, xml, attribute, text, &numbers, &count);
+    tg_status status = tg_table_reals(r->error, r->pool, xml, attribute, text, &numbers, &count);
     for (int i = 0; i < items->count && status == TG_OK; i++)
     {
         span s = {.in = used};
@@ -225,13 +225,13 @@ static tg_status read_attached_key(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_
 
 /* ---- any keyframe ---- */
 
-static tg_status read_key(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
+static tg_status read_key(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row)
 {
     tg_mjcf_key w = {0};
     tg_key_def def = tg_default_key();
     double *q = NULL, *v = NULL, *act = NULL, *ctrl = NULL;
     const tg_mjcf_key_map *map = tg_mjcf_key_map_of(r, xml);
-    tg_status status = tg_mjcf_read(r, xml, row, true, &w);
+    tg_status status = tg_table_read(r->error, xml, row, true, &w);
     def.name = tg_xml_get(xml, "name");
     def.time = w.time;
     if (map != NULL && status == TG_OK)
@@ -264,7 +264,7 @@ static tg_status read_key(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
 
 tg_status tg_mjcf_keys(tg_mjcf *r, const tg_xml *section)
 {
-    const tg_mjcf_row *row = tg_mjcf_child_row(tg_mjcf_child_row(tg_mjcf_rows(), "keyframe"), "key");
+    const tg_table_row *row = tg_table_child(tg_table_child(tg_mjcf_rows(), "keyframe"), "key");
     tg_status status = TG_OK;
     for (const tg_xml *e = section->first; e != NULL && status == TG_OK; e = e->next)
         status = read_key(r, e, row);
@@ -303,7 +303,7 @@ tg_status tg_mjcf_custom(tg_mjcf *r, const tg_xml *section)
             continue;
         if (!tg_mjcf_append_pointer(r, &r->numeric, e))
             return tg_mjcf_no_memory(r, e);
-        tg_status status = tg_mjcf_report(r, TG_MJCF_HONOURED, e, "data", "sets a parameter");
+        tg_status status = tg_mjcf_report(r, TG_TABLE_HONOURED, e, "data", "sets a parameter");
         if (status != TG_OK)
             return status;
     }
@@ -323,7 +323,7 @@ static tg_status apply(tg_mjcf *r, tg_model *m, const tg_xml *xml)
         return TG_OK;
     if (status != TG_OK)
         return tg_xml_fail(r->error, status, xml, "attribute 'name': %.250s", inner.message);
-    status = tg_mjcf_reals(r, xml, "data", data != NULL ? data : "", &numbers, &count);
+    status = tg_table_reals(r->error, r->pool, xml, "data", data != NULL ? data : "", &numbers, &count);
     if (status != TG_OK)
         return status;
     if (count != size)

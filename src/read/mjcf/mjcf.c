@@ -69,7 +69,7 @@ static tg_status model_failed(tg_mjcf *r, tg_status status, const char *message)
 static tg_status read_compiler(tg_mjcf *r, const tg_xml *xml)
 {
     tg_mjcf_compiler *c = &tg_mjcf_scope_of(r, xml)->compiler;
-    tg_status status = tg_mjcf_read(r, xml, tg_mjcf_child_row(tg_mjcf_rows(), "compiler"), true, c);
+    tg_status status = tg_table_read(r->error, xml, tg_table_child(tg_mjcf_rows(), "compiler"), true, c);
     if (status != TG_OK)
         return status;
     if (c->coordinate != 0)
@@ -82,16 +82,16 @@ static tg_status read_compiler(tg_mjcf *r, const tg_xml *xml)
 
 static tg_status read_option(tg_mjcf *r, const tg_xml *xml)
 {
-    const tg_mjcf_row *row = tg_mjcf_child_row(tg_mjcf_rows(), "option");
-    tg_status status = tg_mjcf_read(r, xml, row, true, &r->option);
+    const tg_table_row *row = tg_table_child(tg_mjcf_rows(), "option");
+    tg_status status = tg_table_read(r->error, xml, row, true, &r->option);
     for (const tg_xml *flag = xml->first; flag != NULL && status == TG_OK; flag = flag->next)
-        status = tg_mjcf_read(r, flag, tg_mjcf_child_row(row, flag->name), true, &r->option);
+        status = tg_table_read(r->error, flag, tg_table_child(row, flag->name), true, &r->option);
     return status;
 }
 
 static tg_status read_size(tg_mjcf *r, const tg_xml *xml)
 {
-    return tg_mjcf_read(r, xml, tg_mjcf_child_row(tg_mjcf_rows(), "size"), true, &r->option);
+    return tg_table_read(r->error, xml, tg_table_child(tg_mjcf_rows(), "size"), true, &r->option);
 }
 
 /* ---- sections ---- */

@@ -418,7 +418,7 @@ tg_status tg_mjcf_open_file(tg_mjcf *r, tg_xml *root, const char *name, const ch
 
 tg_status tg_mjcf_expand(tg_mjcf *r, tg_xml *root);
 tg_status tg_mjcf_models(tg_mjcf *r, const tg_xml *root); /* the files that assets `model` name */
-tg_status tg_mjcf_attach(tg_mjcf *r, tg_xml *xml, const tg_mjcf_row *row, tg_xml *root);
+tg_status tg_mjcf_attach(tg_mjcf *r, tg_xml *xml, const tg_table_row *row, tg_xml *root);
 
 /* What stands for an element now: itself, or its first copy where it was replaced. */
 static inline tg_xml *tg_mjcf_standing(tg_xml *xml)
@@ -436,25 +436,20 @@ tg_status tg_mjcf_include(tg_mjcf *r, tg_xml *root, const char *dir);
 /* The file that an attribute `file` names: from dir, or else beside the file in which it stands. */
 tg_status tg_mjcf_find_path(tg_mjcf *r, const tg_xml *xml, const char *dir, const char **path);
 
-/* ---- check.c: the table at work ---- */
+/* ---- table.c, check.c ---- */
+
+/* The table of MJCF; row 0 is <mujoco>. */
+const tg_table_row *tg_mjcf_rows(void);
 
 /* Checks a whole file against the table and reports what is not honoured; in strict mode refuses it. */
 tg_status tg_mjcf_check(tg_mjcf *r, const tg_xml *root);
 
-/* Reads the attributes of an element into its structure. required: attributes that must be there are asked for. */
-tg_status tg_mjcf_read(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, bool required, void *into);
-
 /* Adds a line to the report; in strict mode ignored physics is refused. */
-tg_status tg_mjcf_report(tg_mjcf *r, tg_mjcf_handling kind, const tg_xml *xml, const char *attribute, const char *note);
+tg_status tg_mjcf_report(tg_mjcf *r, tg_table_handling kind, const tg_xml *xml, const char *attribute,
+                         const char *note);
 
 /* Writes the counted honoured attributes to the report. */
 tg_status tg_mjcf_report_honoured(tg_mjcf *r);
-
-/* All numbers of an attribute, from the pool. */
-tg_status tg_mjcf_reals(tg_mjcf *r, const tg_xml *xml, const char *attribute, const char *text, double **numbers,
-                        int *count);
-tg_status tg_mjcf_integers(tg_mjcf *r, const tg_xml *xml, const char *attribute, const char *text, int **numbers,
-                           int *count);
 
 /* A custom tuple of two geoms with this name, then "." and the name of the exclude, or "#" and any number, is an exclude of
  * the two. */
@@ -531,13 +526,13 @@ tg_status tg_mjcf_geom_excludes(tg_mjcf *r, const tg_xml *root);
 bool tg_mjcf_is_exclude(const tg_xml *xml);
 tg_status tg_mjcf_equality_section(tg_mjcf *r, const tg_xml *section); /* equality.c */
 tg_status tg_mjcf_tendons(tg_mjcf *r, const tg_xml *section);          /* tendon.c */
-tg_status tg_mjcf_read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_tendon *into);
+tg_status tg_mjcf_read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row, tg_mjcf_tendon *into);
 tg_status tg_mjcf_actuators(tg_mjcf *r, const tg_xml *section); /* actuator.c */
 extern const tg_mjcf_law tg_mjcf_first_law;
 tg_mjcf_actuator_kind tg_mjcf_actuator_kind_of(const char *element);
 /* Whether an actuator has an activation. */
 tg_status tg_mjcf_actuator_has_act(tg_mjcf *r, const tg_xml *xml, bool *has);
-tg_status tg_mjcf_default_actuator(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_class *class);
+tg_status tg_mjcf_default_actuator(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row, tg_mjcf_class *class);
 tg_status tg_mjcf_keys(tg_mjcf *r, const tg_xml *section);                      /* key.c */
 const tg_mjcf_key_map *tg_mjcf_key_map_of(const tg_mjcf *r, const tg_xml *key); /* NULL: a key of the main file */
 tg_status tg_mjcf_custom(tg_mjcf *r, const tg_xml *section);                    /* key.c */

@@ -1,58 +1,37 @@
-#include "read/table.h"
-
-#include <string.h>
-
 #include "read/mjcf/mjcf.h"
+#include "read/table_rows.h"
 
 /* clang-format off */
 
 /* ---- words ---- */
 
-static const tg_mjcf_word true_false[] = {{"false", 0}, {"true", 1}, {NULL, 0}};
-static const tg_mjcf_word true_false_auto[] = {
+static const tg_table_word true_false[] = {{"false", 0}, {"true", 1}, {NULL, 0}};
+static const tg_table_word true_false_auto[] = {
     {"false", TG_MJCF_FALSE}, {"true", TG_MJCF_TRUE}, {"auto", TG_MJCF_AUTO}, {NULL, 0}};
-static const tg_mjcf_word false_auto[] = {{"false", TG_MJCF_FALSE}, {"auto", TG_MJCF_AUTO}, {NULL, 0}};
-static const tg_mjcf_word on_off[] = {{"disable", 0}, {"enable", 1}, {NULL, 0}};
-static const tg_mjcf_word integrators[] = {{"Euler", 0}, {"RK4", 0}, {"implicit", 1}, {"implicitfast", 1}, {NULL, 0}};
-static const tg_mjcf_word angles[] = {{"radian", 0}, {"degree", 1}, {NULL, 0}};
-static const tg_mjcf_word coordinates[] = {{"local", 0}, {"global", 1}, {NULL, 0}};
-static const tg_mjcf_word joint_types[] = {
+static const tg_table_word false_auto[] = {{"false", TG_MJCF_FALSE}, {"auto", TG_MJCF_AUTO}, {NULL, 0}};
+static const tg_table_word on_off[] = {{"disable", 0}, {"enable", 1}, {NULL, 0}};
+static const tg_table_word integrators[] = {{"Euler", 0}, {"RK4", 0}, {"implicit", 1}, {"implicitfast", 1}, {NULL, 0}};
+static const tg_table_word angles[] = {{"radian", 0}, {"degree", 1}, {NULL, 0}};
+static const tg_table_word coordinates[] = {{"local", 0}, {"global", 1}, {NULL, 0}};
+static const tg_table_word joint_types[] = {
     {"free", TG_JOINT_FREE}, {"ball", TG_JOINT_BALL}, {"slide", TG_JOINT_SLIDE}, {"hinge", TG_JOINT_HINGE}, {NULL, 0}};
-static const tg_mjcf_word geom_types[] = {
+static const tg_table_word geom_types[] = {
     {"plane", TG_GEOM_PLANE}, {"hfield", TG_GEOM_HFIELD}, {"sphere", TG_GEOM_SPHERE}, {"capsule", TG_GEOM_CAPSULE},
     {"ellipsoid", TG_GEOM_ELLIPSOID}, {"cylinder", TG_GEOM_CYLINDER}, {"box", TG_GEOM_BOX}, {"mesh", TG_GEOM_MESH},
     {"sdf", TG_MJCF_GEOM_SDF}, {NULL, 0}};
-static const tg_mjcf_word mesh_inertias[] = {
+static const tg_table_word mesh_inertias[] = {
     {"convex", TG_MJCF_CONVEX}, {"exact", TG_MJCF_EXACT}, {"legacy", TG_MJCF_LEGACY}, {"shell", TG_MJCF_SHELL},
     {NULL, 0}};
-static const tg_mjcf_word dynamics_types[] = {
+static const tg_table_word dynamics_types[] = {
     {"none", TG_DYNAMICS_NONE}, {"integrator", TG_DYNAMICS_INTEGRATOR}, {"filter", TG_DYNAMICS_FILTER},
     {"filterexact", TG_DYNAMICS_FILTEREXACT}, {"muscle", TG_MJCF_DYNAMICS_OTHER}, {"dcmotor", TG_MJCF_DYNAMICS_OTHER},
     {"pid", TG_MJCF_DYNAMICS_OTHER}, {"user", TG_MJCF_DYNAMICS_OTHER}, {NULL, 0}};
-static const tg_mjcf_word gain_types[] = {
+static const tg_table_word gain_types[] = {
     {"fixed", TG_MJCF_FIXED}, {"affine", TG_MJCF_AFFINE}, {"muscle", TG_MJCF_OTHER}, {"dcmotor", TG_MJCF_OTHER},
     {"so3", TG_MJCF_OTHER}, {"pid", TG_MJCF_OTHER}, {"user", TG_MJCF_OTHER}, {NULL, 0}};
-static const tg_mjcf_word bias_types[] = {
+static const tg_table_word bias_types[] = {
     {"none", TG_MJCF_NONE}, {"affine", TG_MJCF_AFFINE}, {"muscle", TG_MJCF_OTHER}, {"dcmotor", TG_MJCF_OTHER},
     {"so3", TG_MJCF_OTHER}, {"user", TG_MJCF_OTHER}, {NULL, 0}};
-
-/* ---- how a row is written ---- */
-
-#define REALS(structure, field, n) .type = TG_MJCF_REAL, .count = n, .offset = offsetof(structure, field)
-#define REAL(structure, field) REALS(structure, field, 1)
-#define INTEGER(structure, field) .type = TG_MJCF_INTEGER, .count = 1, .offset = offsetof(structure, field)
-#define WORD(structure, field, list) .type = TG_MJCF_WORD, .words = list, .offset = offsetof(structure, field)
-#define TEXT(structure, field) .type = TG_MJCF_TEXT, .offset = offsetof(structure, field)
-#define END {.name = NULL}
-#define AS(n, h) .name = n, .handling = h
-#define ROW(d, n, h) .depth = d, .name = n, .handling = h
-
-#define HONOURED TG_MJCF_HONOURED
-#define APPROXIMATED TG_MJCF_APPROXIMATED
-#define IGNORED TG_MJCF_IGNORED
-#define NOTED TG_MJCF_NOTED
-#define QUIET TG_MJCF_QUIET
-#define UNSUPPORTED TG_MJCF_UNSUPPORTED
 
 #define RIGID "contacts, limits, equalities and friction are rigid here"
 #define LEFT_OUT "deformable bodies are left out"
@@ -60,9 +39,9 @@ static const tg_mjcf_word bias_types[] = {
 
 /* ---- attributes ---- */
 
-static const tg_mjcf_attribute model_set[] = {{AS("model", HONOURED)}, END};
+static const tg_table_attribute model_set[] = {{AS("model", HONOURED)}, END};
 
-static const tg_mjcf_attribute compiler_set[] = {
+static const tg_table_attribute compiler_set[] = {
     {AS("autolimits", HONOURED), WORD(tg_mjcf_compiler, autolimits, true_false)},
     {AS("boundmass", HONOURED), REAL(tg_mjcf_compiler, boundmass)},
     {AS("boundinertia", HONOURED), REAL(tg_mjcf_compiler, boundinertia)},
@@ -79,14 +58,13 @@ static const tg_mjcf_attribute compiler_set[] = {
     {AS("discardvisual", HONOURED), WORD(tg_mjcf_compiler, discardvisual, true_false)},
     {AS("fusestatic", HONOURED), WORD(tg_mjcf_compiler, fusestatic, true_false)},
     {AS("inertiafromgeom", HONOURED), WORD(tg_mjcf_compiler, inertiafromgeom, true_false_auto)},
-    {AS("inertiagrouprange", HONOURED), .type = TG_MJCF_INTEGER, .count = 2,
-     .offset = offsetof(tg_mjcf_compiler, inertiagrouprange)},
+    {AS("inertiagrouprange", HONOURED), INTEGERS(tg_mjcf_compiler, inertiagrouprange, 2)},
     {AS("conflict", APPROXIMATED), .note = "of two options that differ, that of the main file counts",
      .neutral = "warning"},
     {AS("alignfree", APPROXIMATED), .note = "the frame of a free body stays as it is written", .neutral = "false"},
     END};
 
-static const tg_mjcf_attribute option_set[] = {
+static const tg_table_attribute option_set[] = {
     {AS("timestep", HONOURED), REAL(tg_mjcf_option, timestep)},
     {AS("gravity", HONOURED), REALS(tg_mjcf_option, gravity, 3)},
     {AS("integrator", APPROXIMATED), WORD(tg_mjcf_option, implicit, integrators),
@@ -98,7 +76,7 @@ static const tg_mjcf_attribute option_set[] = {
     {AS("actuatorgroupdisable", IGNORED), .note = "all actuators act", .neutral = ""},
     END};
 
-static const tg_mjcf_attribute flag_set[] = {
+static const tg_table_attribute flag_set[] = {
     {AS("gravity", HONOURED), WORD(tg_mjcf_option, flag_gravity, on_off)},
     {AS("clampctrl", HONOURED), WORD(tg_mjcf_option, flag_clampctrl, on_off)},
     {AS("constraint", IGNORED), .note = "stays enabled", .neutral = "enable"},
@@ -113,14 +91,14 @@ static const tg_mjcf_attribute flag_set[] = {
     {AS("override", IGNORED), .note = "stays disabled", .neutral = "disable"},
     END};
 
-static const tg_mjcf_attribute size_set[] = {{AS("nkey", HONOURED), INTEGER(tg_mjcf_option, nkey)}, END};
+static const tg_table_attribute size_set[] = {{AS("nkey", HONOURED), INTEGER(tg_mjcf_option, nkey)}, END};
 
-static const tg_mjcf_attribute class_set[] = {{AS("class", HONOURED)}, END};
-static const tg_mjcf_attribute named_set[] = {{AS("name", HONOURED)}, {AS("class", HONOURED)}, END};
-static const tg_mjcf_attribute name_set[] = {{AS("name", HONOURED)}, END};
-static const tg_mjcf_attribute childclass_set[] = {{AS("childclass", HONOURED)}, END};
+static const tg_table_attribute class_set[] = {{AS("class", HONOURED)}, END};
+static const tg_table_attribute named_set[] = {{AS("name", HONOURED)}, {AS("class", HONOURED)}, END};
+static const tg_table_attribute name_set[] = {{AS("name", HONOURED)}, END};
+static const tg_table_attribute childclass_set[] = {{AS("childclass", HONOURED)}, END};
 
-static const tg_mjcf_attribute pose_set[] = {
+static const tg_table_attribute pose_set[] = {
     {AS("pos", HONOURED), REALS(tg_mjcf_pose, pos, 3)},
     {AS("quat", HONOURED), REALS(tg_mjcf_pose, quat, 4)},
     {AS("axisangle", HONOURED), REALS(tg_mjcf_pose, axisangle, 4)},
@@ -129,39 +107,39 @@ static const tg_mjcf_attribute pose_set[] = {
     {AS("euler", HONOURED), REALS(tg_mjcf_pose, euler, 3)},
     END};
 
-static const tg_mjcf_attribute body_set[] = {
+static const tg_table_attribute body_set[] = {
     {AS("mocap", IGNORED), .note = "the body stays where it is", .neutral = "false"},
     {AS("gravcomp", IGNORED), .note = "gravity acts in full", .neutral = "0"},
     {AS("fuse", HONOURED), WORD(tg_mjcf_body, fuse, false_auto)},
     END};
 
-static const tg_mjcf_attribute inertial_set[] = {
+static const tg_table_attribute inertial_set[] = {
     {AS("pos", HONOURED), REALS(tg_mjcf_inertial, pose.pos, 3), .required = true},
     {AS("mass", HONOURED), REAL(tg_mjcf_inertial, mass), .required = true},
     {AS("diaginertia", HONOURED), REALS(tg_mjcf_inertial, diaginertia, 3)},
     {AS("fullinertia", HONOURED), REALS(tg_mjcf_inertial, fullinertia, 6)},
     END};
 
-static const tg_mjcf_attribute replicate_set[] = {
+static const tg_table_attribute replicate_set[] = {
     {AS("count", HONOURED), INTEGER(tg_mjcf_replicate, count), .required = true},
     {AS("sep", HONOURED), TEXT(tg_mjcf_replicate, sep)},
     {AS("offset", HONOURED), REALS(tg_mjcf_replicate, offset, 3)},
     {AS("euler", HONOURED), REALS(tg_mjcf_replicate, euler, 3)},
     END};
 
-static const tg_mjcf_attribute attach_set[] = {
+static const tg_table_attribute attach_set[] = {
     {AS("model", HONOURED), TEXT(tg_mjcf_attach_written, model)},
     {AS("body", HONOURED), TEXT(tg_mjcf_attach_written, body)},
     {AS("frame", HONOURED), TEXT(tg_mjcf_attach_written, frame)},
     {AS("prefix", HONOURED), TEXT(tg_mjcf_attach_written, prefix)},
     END};
 
-static const tg_mjcf_attribute model_asset_set[] = {
+static const tg_table_attribute model_asset_set[] = {
     {AS("file", HONOURED)},
     {AS("content_type", QUIET)},
     END};
 
-static const tg_mjcf_attribute joint_set[] = {
+static const tg_table_attribute joint_set[] = {
     {AS("type", HONOURED), WORD(tg_mjcf_joint, type, joint_types)},
     {AS("pos", HONOURED), REALS(tg_mjcf_joint, pos, 3)},
     {AS("axis", HONOURED), REALS(tg_mjcf_joint, axis, 3)},
@@ -186,12 +164,12 @@ static const tg_mjcf_attribute joint_set[] = {
     {AS("user", QUIET)},
     END};
 
-static const tg_mjcf_attribute freejoint_set[] = {
+static const tg_table_attribute freejoint_set[] = {
     {AS("align", APPROXIMATED), .note = "the frame of the body stays as it is written", .neutral = "false auto"},
     {AS("group", QUIET)},
     END};
 
-static const tg_mjcf_attribute geom_set[] = {
+static const tg_table_attribute geom_set[] = {
     {AS("type", HONOURED), WORD(tg_mjcf_geom, type, geom_types)},
     {AS("size", HONOURED), REALS(tg_mjcf_geom, size, 3), .fewer = true},
     {AS("fromto", HONOURED), REALS(tg_mjcf_geom, fromto, 6)},
@@ -221,7 +199,7 @@ static const tg_mjcf_attribute geom_set[] = {
     {AS("user", QUIET)},
     END};
 
-static const tg_mjcf_attribute site_set[] = {
+static const tg_table_attribute site_set[] = {
     {AS("type", HONOURED), WORD(tg_mjcf_site, type, geom_types)},
     {AS("size", QUIET), REALS(tg_mjcf_site, size, 3), .fewer = true},
     {AS("fromto", HONOURED), REALS(tg_mjcf_site, fromto, 6)},
@@ -246,13 +224,13 @@ static const tg_mjcf_attribute site_set[] = {
     "activelayers conaffinity condim contype friction gap margin passive priority selfcollide solimp solmix solref"
 #define ELASTICITY_NAMES "damping elastic2d poisson section sectionsize thickness young"
 
-static const tg_mjcf_attribute mesh_default_set[] = {
+static const tg_table_attribute mesh_default_set[] = {
     {AS("scale", HONOURED), REALS(tg_mjcf_mesh, scale, 3)},
     {AS("inertia", HONOURED), WORD(tg_mjcf_mesh, inertia, mesh_inertias)},
     {AS("maxhullvert", APPROXIMATED), .note = "the hull keeps all its vertices", .neutral = "-1"},
     END};
 
-static const tg_mjcf_attribute mesh_set[] = {
+static const tg_table_attribute mesh_set[] = {
     {AS("file", HONOURED), TEXT(tg_mjcf_mesh, file)},
     {AS("content_type", HONOURED), TEXT(tg_mjcf_mesh, content_type)},
     {AS("vertex", HONOURED), TEXT(tg_mjcf_mesh, vertex)},
@@ -267,7 +245,7 @@ static const tg_mjcf_attribute mesh_set[] = {
     {AS("material", QUIET)},
     END};
 
-static const tg_mjcf_attribute hfield_set[] = {
+static const tg_table_attribute hfield_set[] = {
     {AS("nrow", HONOURED), INTEGER(tg_mjcf_hfield, nrow)},
     {AS("ncol", HONOURED), INTEGER(tg_mjcf_hfield, ncol)},
     {AS("size", HONOURED), REALS(tg_mjcf_hfield, size, 4), .required = true},
@@ -276,7 +254,7 @@ static const tg_mjcf_attribute hfield_set[] = {
     {AS("content_type", HONOURED), TEXT(tg_mjcf_hfield, content_type)},
     END};
 
-static const tg_mjcf_attribute pair_set[] = {
+static const tg_table_attribute pair_set[] = {
     {AS("condim", HONOURED), INTEGER(tg_mjcf_pair, condim)},
     {AS("friction", HONOURED), .note = "of two sliding or rolling coefficients that differ, the larger counts",
      REALS(tg_mjcf_pair, friction, 5), .fewer = true},
@@ -287,43 +265,43 @@ static const tg_mjcf_attribute pair_set[] = {
     {AS("solimp", APPROXIMATED), .note = RIGID},
     {AS("adhesion", IGNORED), .note = "there is no adhesion", .neutral = "0"},
     END};
-static const tg_mjcf_attribute pair_geoms_set[] = {
+static const tg_table_attribute pair_geoms_set[] = {
     {AS("geom1", HONOURED), TEXT(tg_mjcf_pair, geom1), .required = true},
     {AS("geom2", HONOURED), TEXT(tg_mjcf_pair, geom2), .required = true},
     END};
-static const tg_mjcf_attribute exclude_set[] = {
+static const tg_table_attribute exclude_set[] = {
     {AS("body1", HONOURED), TEXT(tg_mjcf_exclude, body1), .required = true},
     {AS("body2", HONOURED), TEXT(tg_mjcf_exclude, body2), .required = true},
     END};
 
-static const tg_mjcf_attribute equality_set[] = {
+static const tg_table_attribute equality_set[] = {
     {AS("active", HONOURED), WORD(tg_mjcf_equality, active, true_false)},
     {AS("solref", APPROXIMATED), .note = RIGID},
     {AS("solimp", APPROXIMATED), .note = RIGID},
     END};
-static const tg_mjcf_attribute equality_bodies_set[] = {
+static const tg_table_attribute equality_bodies_set[] = {
     {AS("body1", HONOURED), TEXT(tg_mjcf_equality, body1)},
     {AS("body2", HONOURED), TEXT(tg_mjcf_equality, body2)},
     {AS("site1", HONOURED), TEXT(tg_mjcf_equality, site1)},
     {AS("site2", HONOURED), TEXT(tg_mjcf_equality, site2)},
     {AS("anchor", HONOURED), REALS(tg_mjcf_equality, anchor, 3)},
     END};
-static const tg_mjcf_attribute weld_set[] = {
+static const tg_table_attribute weld_set[] = {
     {AS("relpose", HONOURED), REALS(tg_mjcf_equality, relpose, 7)},
     {AS("torquescale", HONOURED), REAL(tg_mjcf_equality, torquescale)},
     END};
-static const tg_mjcf_attribute polynomial_set[] = {
+static const tg_table_attribute polynomial_set[] = {
     {AS("polycoef", HONOURED), REALS(tg_mjcf_equality, polycoef, 5), .fewer = true}, END};
-static const tg_mjcf_attribute equality_joints_set[] = {
+static const tg_table_attribute equality_joints_set[] = {
     {AS("joint1", HONOURED), TEXT(tg_mjcf_equality, joint1), .required = true},
     {AS("joint2", HONOURED), TEXT(tg_mjcf_equality, joint2)},
     END};
-static const tg_mjcf_attribute equality_tendons_set[] = {
+static const tg_table_attribute equality_tendons_set[] = {
     {AS("tendon1", HONOURED), TEXT(tg_mjcf_equality, tendon1), .required = true},
     {AS("tendon2", HONOURED), TEXT(tg_mjcf_equality, tendon2)},
     END};
 
-static const tg_mjcf_attribute tendon_set[] = {
+static const tg_table_attribute tendon_set[] = {
     {AS("limited", HONOURED), WORD(tg_mjcf_tendon, limited, true_false_auto)},
     {AS("range", HONOURED), REALS(tg_mjcf_tendon, range, 2)},
     {AS("frictionloss", HONOURED), REAL(tg_mjcf_tendon, frictionloss)},
@@ -338,23 +316,23 @@ static const tg_mjcf_attribute tendon_set[] = {
     {AS("group", QUIET)},
     {AS("user", QUIET)},
     END};
-static const tg_mjcf_attribute tendon_looks_set[] = {
+static const tg_table_attribute tendon_looks_set[] = {
     {AS("width", QUIET)}, {AS("material", QUIET)}, {AS("rgba", QUIET)}, END};
-static const tg_mjcf_attribute tendon_more_set[] = {
+static const tg_table_attribute tendon_more_set[] = {
     {AS("armature", IGNORED), .note = "tendons have no inertia", .neutral = "0"},
     {AS("actuatorfrcrange", IGNORED), .note = "the actuators' force on a tendon is not bounded", .neutral = "0"},
     {AS("actuatorfrclimited", QUIET)},
     END};
-static const tg_mjcf_attribute path_site_set[] = {
+static const tg_table_attribute path_site_set[] = {
     {AS("site", HONOURED), TEXT(tg_mjcf_path, site), .required = true}, END};
-static const tg_mjcf_attribute path_pulley_set[] = {
+static const tg_table_attribute path_pulley_set[] = {
     {AS("divisor", HONOURED), REAL(tg_mjcf_path, divisor), .required = true}, END};
-static const tg_mjcf_attribute path_joint_set[] = {
+static const tg_table_attribute path_joint_set[] = {
     {AS("joint", HONOURED), TEXT(tg_mjcf_path, joint), .required = true},
     {AS("coef", HONOURED), REAL(tg_mjcf_path, coef), .required = true},
     END};
 
-static const tg_mjcf_attribute actuator_set[] = {
+static const tg_table_attribute actuator_set[] = {
     {AS("ctrlrange", HONOURED), REALS(tg_mjcf_actuator, ctrl_range, 2)},
     {AS("delay", IGNORED), .note = "the control acts at once", .neutral = "0"},
     {AS("nsample", QUIET)},
@@ -362,24 +340,24 @@ static const tg_mjcf_attribute actuator_set[] = {
     {AS("group", QUIET)},
     {AS("user", QUIET)},
     END};
-static const tg_mjcf_attribute ctrllimited_set[] = {
+static const tg_table_attribute ctrllimited_set[] = {
     {AS("ctrllimited", HONOURED), WORD(tg_mjcf_actuator, ctrl_limited, true_false_auto)}, END};
-static const tg_mjcf_attribute force_set[] = {
+static const tg_table_attribute force_set[] = {
     {AS("forcelimited", HONOURED), WORD(tg_mjcf_actuator, force_limited, true_false_auto)},
     {AS("forcerange", HONOURED), REALS(tg_mjcf_actuator, force_range, 2)},
     END};
-static const tg_mjcf_attribute gear_set[] = {
+static const tg_table_attribute gear_set[] = {
     {AS("gear", HONOURED), REALS(tg_mjcf_actuator, gear, 6), .fewer = true},
     {AS("damping", HONOURED), .note = "added to the joint's", REALS(tg_mjcf_actuator, damping, TG_MJCF_POLY),
      .fewer = true},
     {AS("armature", HONOURED), .note = "added to the joint's", REAL(tg_mjcf_actuator, armature)},
     {AS("cranklength", QUIET)},
     END};
-static const tg_mjcf_attribute activation_set[] = {
+static const tg_table_attribute activation_set[] = {
     {AS("actlimited", HONOURED), WORD(tg_mjcf_actuator, act_limited, true_false_auto)},
     {AS("actrange", HONOURED), REALS(tg_mjcf_actuator, act_range, 2)},
     END};
-static const tg_mjcf_attribute target_set[] = {
+static const tg_table_attribute target_set[] = {
     {AS("joint", HONOURED), TEXT(tg_mjcf_actuator, joint)},
     {AS("jointinparent", HONOURED), TEXT(tg_mjcf_actuator, jointinparent)},
     {AS("tendon", HONOURED), TEXT(tg_mjcf_actuator, tendon)},
@@ -387,12 +365,12 @@ static const tg_mjcf_attribute target_set[] = {
     {AS("slidersite", HONOURED), TEXT(tg_mjcf_actuator, slidersite)},
     {AS("lengthrange", QUIET)},
     END};
-static const tg_mjcf_attribute target_site_set[] = {
+static const tg_table_attribute target_site_set[] = {
     {AS("site", HONOURED), TEXT(tg_mjcf_actuator, site)},
     {AS("refsite", HONOURED), TEXT(tg_mjcf_actuator, refsite)},
     END};
-static const tg_mjcf_attribute target_body_set[] = {{AS("body", HONOURED), TEXT(tg_mjcf_actuator, body)}, END};
-static const tg_mjcf_attribute general_set[] = {
+static const tg_table_attribute target_body_set[] = {{AS("body", HONOURED), TEXT(tg_mjcf_actuator, body)}, END};
+static const tg_table_attribute general_set[] = {
     {AS("dyntype", HONOURED), WORD(tg_mjcf_actuator, law.dynamics, dynamics_types)},
     {AS("gaintype", HONOURED), WORD(tg_mjcf_actuator, law.gain_type, gain_types)},
     {AS("biastype", HONOURED), WORD(tg_mjcf_actuator, law.bias_type, bias_types)},
@@ -406,28 +384,28 @@ static const tg_mjcf_attribute general_set[] = {
     {AS("velrange", QUIET)},
     {AS("ffrange", QUIET)},
     END};
-static const tg_mjcf_attribute servo_set[] = {
+static const tg_table_attribute servo_set[] = {
     {AS("kp", HONOURED), REAL(tg_mjcf_actuator, kp)},
     {AS("kv", HONOURED), REAL(tg_mjcf_actuator, kv)},
     {AS("dampratio", HONOURED), REAL(tg_mjcf_actuator, dampratio)},
     {AS("inheritrange", HONOURED), REAL(tg_mjcf_actuator, law.inheritrange)},
     END};
-static const tg_mjcf_attribute timeconst_set[] = {{AS("timeconst", HONOURED), REAL(tg_mjcf_actuator, timeconst)}, END};
-static const tg_mjcf_attribute kv_set[] = {{AS("kv", HONOURED), REAL(tg_mjcf_actuator, kv)}, END};
-static const tg_mjcf_attribute cylinder_set[] = {
+static const tg_table_attribute timeconst_set[] = {{AS("timeconst", HONOURED), REAL(tg_mjcf_actuator, timeconst)}, END};
+static const tg_table_attribute kv_set[] = {{AS("kv", HONOURED), REAL(tg_mjcf_actuator, kv)}, END};
+static const tg_table_attribute cylinder_set[] = {
     {AS("timeconst", HONOURED), REAL(tg_mjcf_actuator, timeconst)},
     {AS("area", HONOURED), REAL(tg_mjcf_actuator, area)},
     {AS("diameter", HONOURED), REAL(tg_mjcf_actuator, diameter)},
     {AS("bias", HONOURED), REALS(tg_mjcf_actuator, bias, 3)},
     END};
 
-static const tg_mjcf_attribute numeric_set[] = {
+static const tg_table_attribute numeric_set[] = {
     {AS("name", QUIET), TEXT(tg_mjcf_numeric, name), .required = true},
     {AS("size", QUIET), INTEGER(tg_mjcf_numeric, size)},
     {AS("data", QUIET), TEXT(tg_mjcf_numeric, data)},
     END};
 
-static const tg_mjcf_attribute key_set[] = {
+static const tg_table_attribute key_set[] = {
     {AS("time", HONOURED), REAL(tg_mjcf_key, time)},
     {AS("qpos", HONOURED), TEXT(tg_mjcf_key, qpos)},
     {AS("qvel", HONOURED), TEXT(tg_mjcf_key, qvel)},
@@ -483,7 +461,7 @@ static const tg_mjcf_attribute key_set[] = {
 #define SENSOR_NAMES "name nsample interp delay interval cutoff noise user "
 #define SENSOR(name, more) {ROW(2, name, NOTED), .note = "sensors are not evaluated", .names = SENSOR_NAMES more}
 
-static const tg_mjcf_row rows[] = {
+static const tg_table_row rows[] = {
     {ROW(0, "mujoco", HONOURED), .set = {model_set}},
 
     {ROW(1, "compiler", HONOURED), .set = {compiler_set},
@@ -658,69 +636,11 @@ static const tg_mjcf_row rows[] = {
 
     {ROW(1, "keyframe", HONOURED)},
     {ROW(2, "key", HONOURED), .set = {name_set, key_set}},
-};
+    END};
 
 /* clang-format on */
 
-enum
-{
-    ROWS = sizeof rows / sizeof *rows
-};
-
-const tg_mjcf_row *tg_mjcf_rows(void)
+const tg_table_row *tg_mjcf_rows(void)
 {
     return rows;
-}
-
-int tg_mjcf_row_count(void)
-{
-    return ROWS;
-}
-
-/* The row around a row. */
-static const tg_mjcf_row *around(const tg_mjcf_row *row)
-{
-    const tg_mjcf_row *r = row;
-    while (r > rows && r->depth >= row->depth)
-        r--;
-    return r;
-}
-
-const tg_mjcf_row *tg_mjcf_child_row(const tg_mjcf_row *parent, const char *name)
-{
-    if (parent->again)
-        parent = around(parent);
-    for (const tg_mjcf_row *r = parent + 1; r < rows + ROWS && r->depth > parent->depth; r++)
-    {
-        if (r->depth == parent->depth + 1 && strcmp(r->name, name) == 0)
-            return r;
-    }
-    return NULL;
-}
-
-const tg_mjcf_attribute *tg_mjcf_find_attribute(const tg_mjcf_row *row, const char *name)
-{
-    for (int s = 0; s < TG_MJCF_SETS && row->set[s] != NULL; s++)
-    {
-        for (const tg_mjcf_attribute *a = row->set[s]; a->name != NULL; a++)
-        {
-            if (strcmp(a->name, name) == 0)
-                return a;
-        }
-    }
-    return NULL;
-}
-
-bool tg_mjcf_has_name(const tg_mjcf_row *row, const char *name)
-{
-    size_t length = strlen(name);
-    const char *list = row->names;
-    while (list != NULL && *list != '\0' && length > 0)
-    {
-        size_t n = strcspn(list, " ");
-        if (n == length && memcmp(list, name, n) == 0)
-            return true;
-        list += n + (list[n] == ' ' ? 1 : 0);
-    }
-    return false;
 }

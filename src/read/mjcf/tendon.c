@@ -4,11 +4,11 @@
 
 #include "read/mjcf/mjcf.h"
 
-tg_status tg_mjcf_read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_tendon *into)
+tg_status tg_mjcf_read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row, tg_mjcf_tendon *into)
 {
     double before[2] = {into->springlength[0], into->springlength[1]};
     into->springlength[0] = into->springlength[1] = (double)NAN;
-    tg_status status = tg_mjcf_read(r, xml, row, true, into);
+    tg_status status = tg_table_read(r->error, xml, row, true, into);
     if (status != TG_OK)
         return status;
     bool given = !isnan(into->springlength[0]);
@@ -20,12 +20,12 @@ tg_status tg_mjcf_read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *
 }
 
 /* One item of a path; a geom adds none (and was reported). */
-static tg_status read_item(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_list *path)
+static tg_status read_item(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row, tg_mjcf_list *path)
 {
-    if (row->handling != TG_MJCF_HONOURED)
+    if (row->handling != TG_TABLE_HONOURED)
         return TG_OK;
     tg_mjcf_path w = {0};
-    tg_status status = tg_mjcf_read(r, xml, row, true, &w);
+    tg_status status = tg_table_read(r->error, xml, row, true, &w);
     tg_path *item = status == TG_OK ? tg_mjcf_append(r, path, sizeof *item) : NULL;
     if (item == NULL)
         return status == TG_OK ? tg_mjcf_no_memory(r, xml) : status;
@@ -57,13 +57,13 @@ static tg_status check_numbers(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_tend
     {
         if (w->stiffness[i] == 0 && w->damping[i] == 0)
             continue;
-        return tg_mjcf_report(r, TG_MJCF_IGNORED, xml, w->stiffness[i] != 0 ? "stiffness" : "damping",
+        return tg_mjcf_report(r, TG_TABLE_IGNORED, xml, w->stiffness[i] != 0 ? "stiffness" : "damping",
                               "only the linear coefficient counts");
     }
     return TG_OK;
 }
 
-static tg_status read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *row)
+static tg_status read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_table_row *row)
 {
     const tg_mjcf_class *class;
     tg_mjcf_list path = {0};
@@ -76,7 +76,7 @@ static tg_status read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *r
     if (status == TG_OK)
         status = tg_mjcf_limits(r, xml, "", w.limited, w.range, &def.limited);
     for (const tg_xml *e = xml->first; e != NULL && status == TG_OK; e = e->next)
-        status = read_item(r, e, tg_mjcf_child_row(row, e->name), &path);
+        status = read_item(r, e, tg_table_child(row, e->name), &path);
     if (status != TG_OK)
         return status;
     def.name = tg_xml_get(xml, "name");
@@ -104,9 +104,9 @@ static tg_status read_tendon(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_row *r
 
 tg_status tg_mjcf_tendons(tg_mjcf *r, const tg_xml *section)
 {
-    const tg_mjcf_row *row = tg_mjcf_child_row(tg_mjcf_rows(), "tendon");
+    const tg_table_row *row = tg_table_child(tg_mjcf_rows(), "tendon");
     tg_status status = TG_OK;
     for (const tg_xml *e = section->first; e != NULL && status == TG_OK; e = e->next)
-        status = read_tendon(r, e, tg_mjcf_child_row(row, e->name));
+        status = read_tendon(r, e, tg_table_child(row, e->name));
     return status;
 }

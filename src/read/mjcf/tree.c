@@ -19,7 +19,7 @@ typedef struct place
     int body;
     const double *frame; /* pose in the body */
     const tg_mjcf_class *class;
-    const tg_mjcf_row *row; /* of the element around it */
+    const tg_table_row *row; /* of the element around it */
 } place;
 
 typedef struct joint_item
@@ -62,7 +62,7 @@ static tg_status report_polynomial(tg_mjcf *r, const tg_xml *xml, const char *at
     for (int i = 1; i < TG_MJCF_POLY; i++)
     {
         if (numbers[i] != 0)
-            return tg_mjcf_report(r, TG_MJCF_IGNORED, xml, attribute, "only the linear coefficient counts");
+            return tg_mjcf_report(r, TG_TABLE_IGNORED, xml, attribute, "only the linear coefficient counts");
     }
     return TG_OK;
 }
@@ -163,7 +163,7 @@ static tg_status collect_joint(tg_mjcf *r, const tg_xml *xml, const place *at, b
     if (free) /* takes nothing from a class */
         written = (tg_mjcf_joint){.type = TG_JOINT_FREE};
     else
-        status = tg_mjcf_read(r, xml, tg_mjcf_child_row(at->row, xml->name), true, &written);
+        status = tg_table_read(r->error, xml, tg_table_child(at->row, xml->name), true, &written);
     joint_item *item = status == TG_OK ? tg_mjcf_append(r, &r->joints, sizeof *item) : NULL;
     if (item == NULL)
         return status == TG_OK ? tg_mjcf_no_memory(r, xml) : status;
@@ -268,7 +268,7 @@ static tg_status geom_definition(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_ge
 static tg_status collect_geom(tg_mjcf *r, const tg_xml *xml, const place *at)
 {
     tg_mjcf_geom written = at->class->geom;
-    tg_status status = tg_mjcf_read(r, xml, tg_mjcf_child_row(at->row, xml->name), true, &written);
+    tg_status status = tg_table_read(r->error, xml, tg_table_child(at->row, xml->name), true, &written);
     if (status == TG_OK)
         status = tg_mjcf_pose_form(r, xml, &written.pose);
     geom_item *item = status == TG_OK ? tg_mjcf_append(r, &r->geoms, sizeof *item) : NULL;
@@ -289,7 +289,7 @@ static tg_status collect_site(tg_mjcf *r, const tg_xml *xml, const place *at)
 {
     tg_mjcf_site written = at->class->site;
     double pose[7];
-    tg_status status = tg_mjcf_read(r, xml, tg_mjcf_child_row(at->row, xml->name), true, &written);
+    tg_status status = tg_table_read(r->error, xml, tg_table_child(at->row, xml->name), true, &written);
     if (status == TG_OK)
         status = tg_mjcf_pose_form(r, xml, &written.pose);
     if (status != TG_OK)
@@ -334,7 +334,7 @@ static tg_status collect_inertial(tg_mjcf *r, const tg_xml *xml, const place *at
                            found->inertial_xml->file, found->inertial_xml->line);
     found->inertial_xml = xml;
     found->inertial = (tg_mjcf_inertial){.pose = {.quat = {1, 0, 0, 0}}, .fullinertia = {(double)NAN}};
-    tg_status status = tg_mjcf_read(r, xml, tg_mjcf_child_row(at->row, xml->name), true, &found->inertial);
+    tg_status status = tg_table_read(r->error, xml, tg_table_child(at->row, xml->name), true, &found->inertial);
     if (status == TG_OK)
         status = check_full_inertia(r, xml, found->inertial.fullinertia);
     return status == TG_OK ? tg_mjcf_pose_form(r, xml, &found->inertial.pose) : status;
@@ -345,11 +345,11 @@ static tg_status enter_frame(tg_mjcf *r, const tg_xml *xml, const place *at, dou
 {
     tg_mjcf_body written = {.pose = {.quat = {1, 0, 0, 0}}};
     *inside = *at;
-    inside->row = tg_mjcf_child_row(at->row, xml->name);
+    inside->row = tg_table_child(at->row, xml->name);
     inside->frame = pose;
     tg_status status = tg_mjcf_find_class(r, xml, "childclass", at->class, &inside->class);
     if (status == TG_OK)
-        status = tg_mjcf_read(r, xml, inside->row, true, &written);
+        status = tg_table_read(r->error, xml, inside->row, true, &written);
     if (status == TG_OK)
         status = tg_mjcf_pose_form(r, xml, &written.pose);
     if (status == TG_OK)
@@ -429,10 +429,10 @@ static tg_status enter_body(tg_mjcf *r, const tg_xml *xml, const place *at, tg_m
                             place *inside)
 {
     *written = (tg_mjcf_body){.pose = {.quat = {1, 0, 0, 0}}};
-    *inside = (place){.body = at->body, .frame = identity, .row = tg_mjcf_child_row(at->row, xml->name)};
+    *inside = (place){.body = at->body, .frame = identity, .row = tg_table_child(at->row, xml->name)};
     tg_status status = tg_mjcf_find_class(r, xml, "childclass", at->class, &inside->class);
     if (status == TG_OK)
-        status = tg_mjcf_read(r, xml, inside->row, true, written);
+        status = tg_table_read(r->error, xml, inside->row, true, written);
     if (status == TG_OK)
         status = tg_mjcf_pose_form(r, xml, &written->pose);
     if (status == TG_OK)
@@ -684,7 +684,7 @@ static tg_status read_children(tg_mjcf *r, const tg_xml *xml, const place *at)
 
 tg_status tg_mjcf_world(tg_mjcf *r, const tg_xml *section)
 {
-    place at = {0, identity, tg_mjcf_scope_of(r, section)->main, tg_mjcf_child_row(tg_mjcf_rows(), "worldbody")};
+    place at = {0, identity, tg_mjcf_scope_of(r, section)->main, tg_table_child(tg_mjcf_rows(), "worldbody")};
     parts found = {0};
     if (section->nattribute > 0)
         return tg_xml_fail(r->error, TG_ERR_PARSE, section, "the world has no attributes, got '%.60s'",

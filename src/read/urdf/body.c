@@ -87,7 +87,7 @@ static tg_status free_child_of_world(tg_urdf *u)
             "floating_base: the root link is the world, and not a link fixed to it alone; give the robot a "
             "floating joint instead");
     u->free_link = u->joint[world->first].child;
-    return tg_urdf_report(u, TG_MJCF_APPROXIMATED, u->joint[world->first].xml, "",
+    return tg_urdf_report(u, TG_TABLE_APPROXIMATED, u->joint[world->first].xml, "",
                           "floating_base: a free joint takes the place of this fixed one");
 }
 
@@ -105,7 +105,7 @@ static tg_status plan_root(tg_urdf *u)
         u->free_link = u->root_link;
         return add_body(u, u->root_link, 0, identity, true);
     }
-    status = tg_urdf_report(u, TG_MJCF_NOTED, root->xml, "",
+    status = tg_urdf_report(u, TG_TABLE_NOTED, root->xml, "",
                             "the root link is fixed to the world; the load option floating_base frees it");
     return status == TG_OK && !u->merge ? add_body(u, u->root_link, 0, identity, false) : status;
 }
@@ -157,7 +157,7 @@ static tg_status note_merged(tg_urdf *u)
     snprintf(note, sizeof note,
              "links on fixed joints are merged, each stays as a site; the load option keep_fixed keeps them; %d in all",
              count);
-    return tg_urdf_report(u, TG_MJCF_NOTED, first, "", note);
+    return tg_urdf_report(u, TG_TABLE_NOTED, first, "", note);
 }
 
 static tg_status plan(tg_urdf *u)

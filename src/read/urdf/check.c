@@ -4,26 +4,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/number.h"
 #include "read/urdf/urdf.h"
 
 struct tg_urdf_counter
 {
-    const tg_mjcf_row *row;
-    const tg_mjcf_attribute *attribute; /* NULL: the element itself */
-    const char *name;                   /* of the attribute */
-    tg_mjcf_handling kind;
+    const tg_table_row *row;
+    const tg_table_attribute *attribute; /* NULL: the element itself */
+    const char *name;                    /* of the attribute */
+    tg_table_handling kind;
     const tg_xml *first;
     int count;
     tg_urdf_counter *next;
 };
 
-tg_status tg_urdf_report(tg_urdf *u, tg_mjcf_handling kind, const tg_xml *xml, const char *attribute, const char *note)
+tg_status tg_urdf_report(tg_urdf *u, tg_table_handling kind, const tg_xml *xml, const char *attribute, const char *note)
 {
     return tg_mjcf_report(&u->base, kind, xml, attribute, note);
 }
 
-static tg_status count(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *row, const tg_mjcf_attribute *attribute)
+static tg_status count(tg_urdf *u, const tg_xml *xml, const tg_table_row *row, const tg_table_attribute *attribute)
 {
     for (tg_urdf_counter *c = u->counter; c != NULL; c = c->next)
     {
@@ -66,92 +65,65 @@ tg_status tg_urdf_report_counted(tg_urdf *u)
 }
 
 /* What is done with an element or attribute that the table knows. */
-static tg_status handle(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *row, const tg_mjcf_attribute *attribute)
+static tg_status handle(tg_urdf *u, const tg_xml *xml, const tg_table_row *row, const tg_table_attribute *attribute)
 {
-    tg_mjcf_handling kind = attribute != NULL ? attribute->handling : row->handling;
+    tg_table_handling kind = attribute != NULL ? attribute->handling : row->handling;
     const char *note = attribute != NULL ? attribute->note : row->note;
-    if (kind == TG_MJCF_HONOURED || kind == TG_MJCF_NOTED)
+    if (kind == TG_TABLE_HONOURED || kind == TG_TABLE_NOTED)
         return count(u, xml, row, attribute);
     return tg_urdf_report(u, kind, xml, attribute != NULL ? attribute->name : "", note != NULL ? note : "");
 }
 
-/* Whether a value is the one with which the attribute has no effect: the same word, or the same number throughout. */
-static bool is_neutral(const tg_mjcf_attribute *attribute, const char *value)
+static tg_status check_attribute(tg_urdf *u, const tg_xml *xml, const tg_table_row *row, const tg_xml_attribute *given)
 {
-    const char *text = attribute->neutral;
-    double neutral, number;
-    if (text == NULL || strcmp(text, value) == 0)
-        return text != NULL;
-    bool same = tg_number_real(&text, &neutral);
-    for (text = tg_skip_space(value); *text != '\0' && same; text = tg_skip_space(text))
-        same = tg_number_real(&text, &number) && number == neutral;
-    return same;
-}
-
-static tg_status check_attribute(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *row, const tg_xml_attribute *given)
-{
-    const tg_mjcf_attribute *attribute = tg_mjcf_find_attribute(row, given->name);
+    const tg_table_attribute *attribute = tg_table_find(row, given->name);
     if (attribute != NULL)
-        return is_neutral(attribute, given->value) ? TG_OK : handle(u, xml, row, attribute);
-    if (tg_mjcf_has_name(row, given->name) || strncmp(given->name, "xmlns", 5) == 0)
+        return tg_table_is_neutral(attribute, given->value) ? TG_OK : handle(u, xml, row, attribute);
+    if (tg_table_has_name(row, given->name) || strncmp(given->name, "xmlns", 5) == 0)
         return TG_OK;
-    return tg_urdf_report(u, TG_MJCF_IGNORED, xml, given->name, "unknown attribute; it is not read");
-}
-
-static tg_status check_once(tg_urdf *u, const tg_xml *xml)
-{
-    for (const tg_xml *other = xml->parent->first; other != xml; other = other->next)
-    {
-        if (strcmp(other->name, xml->name) == 0)
-            return tg_xml_fail(u->base.error, TG_ERR_PARSE, xml,
-                               "only one '%.60s' is allowed here; the first is in %s:%d", xml->name, other->file,
-                               other->line);
-    }
-    return TG_OK;
+    return tg_urdf_report(u, TG_TABLE_IGNORED, xml, given->name, "unknown attribute; it is not read");
 }
 
 /* option and size of the <mujoco> element are those of MJCF. */
-static const tg_mjcf_row *mjcf_row(const tg_xml *xml)
+static const tg_table_row *mjcf_row(const tg_xml *xml)
 {
     bool inside = xml->parent != NULL && strcmp(xml->parent->name, "mujoco") == 0;
     bool same = strcmp(xml->name, "option") == 0 || strcmp(xml->name, "size") == 0;
-    return inside && same ? tg_mjcf_child_row(tg_mjcf_rows(), xml->name) : NULL;
+    return inside && same ? tg_table_child(tg_mjcf_rows(), xml->name) : NULL;
 }
 
-typedef const tg_mjcf_row *(*row_finder)(const tg_mjcf_row *parent, const char *name);
+static tg_status check_element(tg_urdf *u, const tg_xml *xml, const tg_table_row *row);
 
-static tg_status check_element(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *row, row_finder child_row);
-
-static tg_status check_child(tg_urdf *u, const tg_xml *child, const tg_mjcf_row *parent, row_finder child_row)
+static tg_status check_child(tg_urdf *u, const tg_xml *child, const tg_table_row *parent)
 {
-    const tg_mjcf_row *row = child_row(parent, child->name);
-    const tg_mjcf_row *mjcf = mjcf_row(child);
+    const tg_table_row *row = tg_table_child(parent, child->name);
+    const tg_table_row *mjcf = mjcf_row(child);
     if (strncmp(child->name, "xacro:", 6) == 0)
         return tg_xml_fail(u->base.error, TG_ERR_PARSE, child,
                            "this file is a xacro; let xacro make a URDF of it first");
     if (row != NULL && mjcf != NULL)
-        return check_element(u, child, mjcf, tg_mjcf_child_row);
+        return check_element(u, child, mjcf);
     if (row != NULL)
-        return check_element(u, child, row, child_row);
-    if (parent->handling == TG_MJCF_NOTED) /* the whole was noted */
+        return check_element(u, child, row);
+    if (parent->handling == TG_TABLE_NOTED) /* the whole was noted */
         return TG_OK;
-    return tg_urdf_report(u, TG_MJCF_IGNORED, child, "", "unknown element; it is not read");
+    return tg_urdf_report(u, TG_TABLE_IGNORED, child, "", "unknown element; it is not read");
 }
 
-static tg_status check_element(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *row, row_finder child_row)
+static tg_status check_element(tg_urdf *u, const tg_xml *xml, const tg_table_row *row)
 {
-    tg_status status = row->once && xml->parent != NULL ? check_once(u, xml) : TG_OK;
+    tg_status status = row->once && xml->parent != NULL ? tg_table_check_once(u->base.error, xml) : TG_OK;
     if (status == TG_OK)
         status = handle(u, xml, row, NULL);
-    for (int i = 0; i < xml->nattribute && status == TG_OK && row->handling == TG_MJCF_HONOURED; i++)
+    for (int i = 0; i < xml->nattribute && status == TG_OK && row->handling == TG_TABLE_HONOURED; i++)
         status = check_attribute(u, xml, row, &xml->attribute[i]);
-    bool inside = row->handling == TG_MJCF_HONOURED || row->handling == TG_MJCF_NOTED;
+    bool inside = row->handling == TG_TABLE_HONOURED || row->handling == TG_TABLE_NOTED;
     for (const tg_xml *child = xml->first; child != NULL && status == TG_OK && inside; child = child->next)
-        status = check_child(u, child, row, child_row);
+        status = check_child(u, child, row);
     return status;
 }
 
-tg_status tg_urdf_check(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *rows)
+tg_status tg_urdf_check(tg_urdf *u, const tg_xml *xml, const tg_table_row *rows)
 {
-    return check_element(u, xml, rows, tg_urdf_child_row);
+    return check_element(u, xml, rows);
 }

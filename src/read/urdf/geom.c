@@ -94,7 +94,7 @@ static tg_status missing_mesh(tg_urdf *u, const tg_xml *xml, const char *filenam
     snprintf(note, sizeof note,
              "\"%.200s\": there is no such file, the link does not collide with it%s; looked for %.400s", filename,
              advice, looked);
-    return tg_urdf_report(u, TG_MJCF_IGNORED, xml, "filename", note);
+    return tg_urdf_report(u, TG_TABLE_IGNORED, xml, "filename", note);
 }
 
 /* *id -1: the mesh cannot be had, and the report says so. */
@@ -104,13 +104,13 @@ static tg_status find_mesh(tg_urdf *u, const tg_xml *xml, const tg_urdf_shape *s
     char looked[500];
     *id = -1;
     if (!is_readable(shape->filename))
-        return tg_urdf_report(u, TG_MJCF_IGNORED, xml, "filename",
+        return tg_urdf_report(u, TG_TABLE_IGNORED, xml, "filename",
                               TG_MESH_FORMATS "; the link does not collide with it");
     tg_status status = tg_urdf_find_mesh(u, xml, shape->filename, &path, &note, looked, sizeof looked);
     if (status == TG_OK && path == NULL)
         return missing_mesh(u, xml, shape->filename, looked);
     if (status == TG_OK && note != NULL)
-        status = tg_urdf_report(u, TG_MJCF_NOTED, xml, "filename", note);
+        status = tg_urdf_report(u, TG_TABLE_NOTED, xml, "filename", note);
     if (status != TG_OK)
         return status;
     const tg_urdf_mesh *known = known_mesh(u, path, shape->scale);
@@ -133,7 +133,7 @@ static tg_status check_sizes(tg_urdf *u, const tg_xml *xml, const tg_geom_def *d
         if (def->size[i] == 0 && def->type != TG_GEOM_SPHERE)
             *empty = true;
     }
-    return *empty ? tg_urdf_report(u, TG_MJCF_IGNORED, xml, "", "a shape of size 0 is left out") : TG_OK;
+    return *empty ? tg_urdf_report(u, TG_TABLE_IGNORED, xml, "", "a shape of size 0 is left out") : TG_OK;
 }
 
 /* Type and size of a shape. */
@@ -175,21 +175,21 @@ static tg_status report_other_shapes(tg_urdf *u, const tg_xml *first)
 {
     tg_status status = TG_OK;
     for (const tg_xml *e = first->next; e != NULL && status == TG_OK; e = e->next)
-        status = tg_urdf_report(u, TG_MJCF_IGNORED, e, "",
+        status = tg_urdf_report(u, TG_TABLE_IGNORED, e, "",
                                 "a geometry has one shape, the first counts; give this one a collision of its own");
     return status;
 }
 
-static tg_status read_collision(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *row, int link)
+static tg_status read_collision(tg_urdf *u, const tg_xml *xml, const tg_table_row *row, int link)
 {
     const tg_xml *geometry = tg_urdf_child(xml, "geometry");
-    const tg_mjcf_row *shapes = tg_urdf_child_row(row, "geometry");
+    const tg_table_row *shapes = tg_table_child(row, "geometry");
     if (geometry == NULL || geometry->first == NULL)
         return tg_xml_fail(u->base.error, TG_ERR_PARSE, xml,
                            "link '%.80s': collision without a shape: element '%s' is %s", u->link[link].name,
                            "geometry", geometry == NULL ? "missing" : "empty");
     const tg_xml *xml_shape = geometry->first;
-    while (xml_shape != NULL && tg_urdf_child_row(shapes, xml_shape->name) == NULL)
+    while (xml_shape != NULL && tg_table_child(shapes, xml_shape->name) == NULL)
         xml_shape = xml_shape->next;
     if (xml_shape == NULL) /* the check has reported it */
         return TG_OK;
@@ -233,14 +233,14 @@ static tg_status unique_names(tg_urdf *u)
             continue;
         geom[names[i].index].def.name = NULL;
         status =
-            tg_urdf_report(u, TG_MJCF_NOTED, geom[names[i].index].xml, "name", "is used twice; the geom has no name");
+            tg_urdf_report(u, TG_TABLE_NOTED, geom[names[i].index].xml, "name", "is used twice; the geom has no name");
     }
     return status;
 }
 
 tg_status tg_urdf_read_geoms(tg_urdf *u)
 {
-    const tg_mjcf_row *row = tg_urdf_child_row(tg_urdf_child_row(tg_urdf_rows(), "link"), "collision");
+    const tg_table_row *row = tg_table_child(tg_table_child(tg_urdf_rows(), "link"), "collision");
     tg_status status = TG_OK;
     for (int i = 0; i < u->nlink; i++)
     {

@@ -13,20 +13,20 @@ const tg_xml *tg_urdf_child(const tg_xml *xml, const char *name)
     return e;
 }
 
-tg_status tg_urdf_read(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *parent, void *into)
+tg_status tg_urdf_read(tg_urdf *u, const tg_xml *xml, const tg_table_row *parent, void *into)
 {
-    return tg_mjcf_read(&u->base, xml, tg_urdf_child_row(parent, xml->name), true, into);
+    return tg_table_read(u->base.error, xml, tg_table_child(parent, xml->name), true, into);
 }
 
 /* Reads a child that may be missing. */
-static tg_status read_child(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *row, const char *name, void *into)
+static tg_status read_child(tg_urdf *u, const tg_xml *xml, const tg_table_row *row, const char *name, void *into)
 {
     const tg_xml *child = tg_urdf_child(xml, name);
     return child != NULL ? tg_urdf_read(u, child, row, into) : TG_OK;
 }
 
 /* Reads a child that must be there. */
-static tg_status read_needed(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *row, const char *name, void *into)
+static tg_status read_needed(tg_urdf *u, const tg_xml *xml, const tg_table_row *row, const char *name, void *into)
 {
     if (tg_urdf_child(xml, name) == NULL)
         return tg_xml_fail(u->base.error, TG_ERR_PARSE, xml, "element '%s' is missing", name);
@@ -55,7 +55,7 @@ static void quat_from_rpy(const double rpy[3], double quat[4])
     tg_quat_normalise(total, quat);
 }
 
-tg_status tg_urdf_read_origin(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *row, double pose[7])
+tg_status tg_urdf_read_origin(tg_urdf *u, const tg_xml *xml, const tg_table_row *row, double pose[7])
 {
     tg_urdf_origin origin = {0};
     tg_status status = read_child(u, xml, row, "origin", &origin);
@@ -89,7 +89,7 @@ tg_status tg_urdf_read_links(tg_urdf *u)
 }
 
 /* The inertial element, in the axes of the link. */
-static tg_status read_inertial(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *row, tg_mjcf_inertial *out)
+static tg_status read_inertial(tg_urdf *u, const tg_xml *xml, const tg_table_row *row, tg_mjcf_inertial *out)
 {
     tg_urdf_inertial written = {0};
     double pose[7], R[9];
@@ -129,7 +129,7 @@ static tg_status weigh_geoms(tg_urdf *u, const tg_urdf_link *link, tg_lump *sum)
 /* A link with shapes and no mass is more often an omission than a wish. */
 static tg_status note_weightless(tg_urdf *u, const tg_urdf_link *link)
 {
-    return tg_urdf_report(u, TG_MJCF_NOTED, link->xml, "",
+    return tg_urdf_report(u, TG_TABLE_NOTED, link->xml, "",
                           "has collision shapes and no inertial: by URDF it weighs nothing; "
                           "<mujoco><compiler inertiafromgeom=\"auto\"/></mujoco> weighs it by density");
 }
@@ -137,7 +137,7 @@ static tg_status note_weightless(tg_urdf *u, const tg_urdf_link *link)
 tg_status tg_urdf_weigh_link(tg_urdf *u, int index)
 {
     tg_urdf_link *link = &u->link[index];
-    const tg_mjcf_row *row = tg_urdf_child_row(tg_urdf_rows(), "link");
+    const tg_table_row *row = tg_table_child(tg_urdf_rows(), "link");
     const tg_xml *xml = tg_urdf_child(link->xml, "inertial");
     tg_mjcf_inertial written;
     tg_lump geoms = {0};
@@ -145,7 +145,7 @@ tg_status tg_urdf_weigh_link(tg_urdf *u, int index)
     const double *pos = link->joint >= 0 ? u->joint[link->joint].pose : link->pose;
     tg_status status = TG_OK;
     if (xml != NULL)
-        status = read_inertial(u, xml, tg_urdf_child_row(row, "inertial"), &written);
+        status = read_inertial(u, xml, tg_table_child(row, "inertial"), &written);
     if (status == TG_OK && tg_mjcf_compiler_of(&u->base, u->root)->inertiafromgeom != TG_MJCF_FALSE)
         status = weigh_geoms(u, link, &geoms);
     if (status == TG_OK && xml == NULL && link->ngeom > 0 && u->compiler.inertiafromgeom < 0)
@@ -183,7 +183,7 @@ static tg_status read_type(tg_urdf *u, const tg_xml *xml, tg_urdf_type *type)
         written);
 }
 
-static tg_status read_axis(tg_urdf *u, tg_urdf_joint *joint, const tg_mjcf_row *row)
+static tg_status read_axis(tg_urdf *u, tg_urdf_joint *joint, const tg_table_row *row)
 {
     tg_urdf_origin axis = {.xyz = {1, 0, 0}};
     tg_status status = read_child(u, joint->xml, row, "axis", &axis);
@@ -200,7 +200,7 @@ static tg_status read_axis(tg_urdf *u, tg_urdf_joint *joint, const tg_mjcf_row *
 static tg_status take_range(tg_urdf *u, tg_urdf_joint *joint, const tg_xml *xml, const tg_urdf_limit *limit)
 {
     if (isnan(limit->lower) && isnan(limit->upper))
-        return tg_urdf_report(u, TG_MJCF_APPROXIMATED, joint->xml, "limit",
+        return tg_urdf_report(u, TG_TABLE_APPROXIMATED, joint->xml, "limit",
                               "there is no lower and no upper: the joint moves without bounds");
     joint->range[0] = isnan(limit->lower) ? 0 : limit->lower;
     joint->range[1] = isnan(limit->upper) ? 0 : limit->upper;
@@ -213,11 +213,11 @@ static tg_status take_range(tg_urdf *u, tg_urdf_joint *joint, const tg_xml *xml,
     joint->limited = joint->range[0] < joint->range[1];
     if (joint->limited)
         return TG_OK;
-    return tg_urdf_report(u, TG_MJCF_APPROXIMATED, xml, "lower",
+    return tg_urdf_report(u, TG_TABLE_APPROXIMATED, xml, "lower",
                           "lower and upper are the same: taken as no bounds; a joint that does not move is fixed");
 }
 
-static tg_status read_limit(tg_urdf *u, tg_urdf_joint *joint, const tg_mjcf_row *row)
+static tg_status read_limit(tg_urdf *u, tg_urdf_joint *joint, const tg_table_row *row)
 {
     tg_urdf_limit limit = {(double)NAN, (double)NAN, (double)NAN};
     const tg_xml *xml = tg_urdf_child(joint->xml, "limit");
@@ -232,11 +232,11 @@ static tg_status read_limit(tg_urdf *u, tg_urdf_joint *joint, const tg_mjcf_row 
     bool given = !isnan(limit.lower) || !isnan(limit.upper);
     bool zero = limit.lower == 0 && limit.upper == 0;
     if (given && !zero && joint->type != TG_URDF_FIXED)
-        return tg_urdf_report(u, TG_MJCF_NOTED, xml, "lower", "a joint of this type has no bounds");
+        return tg_urdf_report(u, TG_TABLE_NOTED, xml, "lower", "a joint of this type has no bounds");
     return TG_OK;
 }
 
-static tg_status read_mimic(tg_urdf *u, tg_urdf_joint *joint, const tg_mjcf_row *row)
+static tg_status read_mimic(tg_urdf *u, tg_urdf_joint *joint, const tg_table_row *row)
 {
     joint->mimic_xml = tg_urdf_child(joint->xml, "mimic");
     joint->mimic = (tg_urdf_mimic){.multiplier = 1};
@@ -246,7 +246,7 @@ static tg_status read_mimic(tg_urdf *u, tg_urdf_joint *joint, const tg_mjcf_row 
     {
         const tg_xml *xml = joint->mimic_xml;
         joint->mimic_xml = NULL;
-        return tg_urdf_report(u, TG_MJCF_NOTED, xml, "", "a fixed joint cannot follow another");
+        return tg_urdf_report(u, TG_TABLE_NOTED, xml, "", "a fixed joint cannot follow another");
     }
     if (joint->type > TG_URDF_PRISMATIC)
         return tg_xml_fail(u->base.error, TG_ERR_UNSUPPORTED, joint->xml,
@@ -255,7 +255,7 @@ static tg_status read_mimic(tg_urdf *u, tg_urdf_joint *joint, const tg_mjcf_row 
 }
 
 /* A link that parent or child names. */
-static tg_status refer(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *row, const char *which, int *link)
+static tg_status refer(tg_urdf *u, const tg_xml *xml, const tg_table_row *row, const char *which, int *link)
 {
     tg_urdf_reference reference = {0};
     tg_status status = read_needed(u, xml, row, which, &reference);
@@ -269,7 +269,7 @@ static tg_status refer(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *row, co
 
 static tg_status read_joint(tg_urdf *u, const tg_xml *xml, tg_urdf_joint *joint)
 {
-    const tg_mjcf_row *row = tg_urdf_child_row(tg_urdf_rows(), "joint");
+    const tg_table_row *row = tg_table_child(tg_urdf_rows(), "joint");
     *joint = (tg_urdf_joint){.xml = xml, .next = -1, .id = -1};
     tg_status status = needed_name(u, xml, &joint->name);
     if (status == TG_OK)

@@ -38,7 +38,7 @@ static tg_status read_pair(tg_urdf *u, const tg_xml *xml, tg_mjcf_list *list)
     int a = tg_urdf_find(u->link_name, u->nlink, written.link1),
         b = tg_urdf_find(u->link_name, u->nlink, written.link2);
     if (a < 0 || b < 0)
-        return tg_urdf_report(u, TG_MJCF_NOTED, xml, a < 0 ? "link1" : "link2", "there is no such link in the robot");
+        return tg_urdf_report(u, TG_TABLE_NOTED, xml, a < 0 ? "link1" : "link2", "there is no such link in the robot");
     if (u->link[a].body == u->link[b].body)
         return TG_OK;
     disabled *pair = tg_mjcf_append(&u->base, list, sizeof *pair);

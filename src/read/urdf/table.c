@@ -1,45 +1,28 @@
-#include <string.h>
-
+#include "read/table_rows.h"
 #include "read/urdf/urdf.h"
 
 /* clang-format off */
 
-/* ---- how a row is written ---- */
-
-#define REALS(structure, field, n) .type = TG_MJCF_REAL, .count = n, .offset = offsetof(structure, field)
-#define REAL(structure, field) REALS(structure, field, 1)
-#define WORD(structure, field, list) .type = TG_MJCF_WORD, .words = list, .offset = offsetof(structure, field)
-#define TEXT(structure, field) .type = TG_MJCF_TEXT, .offset = offsetof(structure, field)
-#define END {.name = NULL}
-#define AS(n, h) .name = n, .handling = h
-#define ROW(d, n, h) .depth = d, .name = n, .handling = h
-
-#define HONOURED TG_MJCF_HONOURED
-#define APPROXIMATED TG_MJCF_APPROXIMATED
-#define IGNORED TG_MJCF_IGNORED
-#define NOTED TG_MJCF_NOTED
-#define QUIET TG_MJCF_QUIET
-
 #define RIGID "contacts and limits are rigid here"
 #define FRICTION "friction stays at its default; set the parameters geom.*.friction"
 
-static const tg_mjcf_word true_false[] = {{"false", 0}, {"true", 1}, {NULL, 0}};
-static const tg_mjcf_word true_false_auto[] = {
+static const tg_table_word true_false[] = {{"false", 0}, {"true", 1}, {NULL, 0}};
+static const tg_table_word true_false_auto[] = {
     {"false", TG_MJCF_FALSE}, {"true", TG_MJCF_TRUE}, {"auto", TG_MJCF_AUTO}, {NULL, 0}};
 
 /* ---- attributes ---- */
 
-static const tg_mjcf_attribute name_set[] = {{AS("name", HONOURED)}, END};
+static const tg_table_attribute name_set[] = {{AS("name", HONOURED)}, END};
 
-static const tg_mjcf_attribute origin_set[] = {
+static const tg_table_attribute origin_set[] = {
     {AS("xyz", HONOURED), REALS(tg_urdf_origin, xyz, 3)},
     {AS("rpy", HONOURED), REALS(tg_urdf_origin, rpy, 3)},
     END};
 
-static const tg_mjcf_attribute mass_set[] = {
+static const tg_table_attribute mass_set[] = {
     {AS("value", HONOURED), REAL(tg_urdf_inertial, mass), .required = true}, END};
 
-static const tg_mjcf_attribute inertia_set[] = {
+static const tg_table_attribute inertia_set[] = {
     {AS("ixx", HONOURED), REAL(tg_urdf_inertial, inertia[0]), .required = true},
     {AS("iyy", HONOURED), REAL(tg_urdf_inertial, inertia[1]), .required = true},
     {AS("izz", HONOURED), REAL(tg_urdf_inertial, inertia[2]), .required = true},
@@ -48,30 +31,30 @@ static const tg_mjcf_attribute inertia_set[] = {
     {AS("iyz", HONOURED), REAL(tg_urdf_inertial, inertia[5])},
     END};
 
-static const tg_mjcf_attribute collision_set[] = {
+static const tg_table_attribute collision_set[] = {
     {AS("name", HONOURED)},
     {AS("group", NOTED), .note = "groups of collision shapes are not made"},
     END};
 
-static const tg_mjcf_attribute box_set[] = {
+static const tg_table_attribute box_set[] = {
     {AS("size", HONOURED), REALS(tg_urdf_shape, size, 3), .required = true}, END};
-static const tg_mjcf_attribute sphere_set[] = {
+static const tg_table_attribute sphere_set[] = {
     {AS("radius", HONOURED), REAL(tg_urdf_shape, radius), .required = true}, END};
-static const tg_mjcf_attribute cylinder_set[] = {
+static const tg_table_attribute cylinder_set[] = {
     {AS("radius", HONOURED), REAL(tg_urdf_shape, radius), .required = true},
     {AS("length", HONOURED), REAL(tg_urdf_shape, length), .required = true},
     END};
-static const tg_mjcf_attribute mesh_set[] = {
+static const tg_table_attribute mesh_set[] = {
     {AS("filename", HONOURED), TEXT(tg_urdf_shape, filename), .required = true},
     {AS("scale", HONOURED), REALS(tg_urdf_shape, scale, 3)},
     END};
 
-static const tg_mjcf_attribute joint_set[] = {{AS("name", HONOURED)}, {AS("type", HONOURED)}, END};
-static const tg_mjcf_attribute reference_set[] = {
+static const tg_table_attribute joint_set[] = {{AS("name", HONOURED)}, {AS("type", HONOURED)}, END};
+static const tg_table_attribute reference_set[] = {
     {AS("link", HONOURED), TEXT(tg_urdf_reference, link), .required = true}, END};
-static const tg_mjcf_attribute axis_set[] = {
+static const tg_table_attribute axis_set[] = {
     {AS("xyz", HONOURED), REALS(tg_urdf_origin, xyz, 3), .required = true}, END};
-static const tg_mjcf_attribute limit_set[] = {
+static const tg_table_attribute limit_set[] = {
     {AS("lower", HONOURED), REAL(tg_urdf_limit, lower)},
     {AS("upper", HONOURED), REAL(tg_urdf_limit, upper)},
     {AS("effort", HONOURED), .note = "bounds the sum of the actuators' forces on the joint; 0 is no bound",
@@ -81,25 +64,24 @@ static const tg_mjcf_attribute limit_set[] = {
     {AS("deceleration", NOTED), .note = "accelerations are not bounded"},
     {AS("jerk", NOTED), .note = "accelerations are not bounded"},
     END};
-static const tg_mjcf_attribute dynamics_set[] = {
+static const tg_table_attribute dynamics_set[] = {
     {AS("damping", HONOURED), REAL(tg_urdf_dynamics, damping)},
     {AS("friction", HONOURED), .note = "as friction loss", REAL(tg_urdf_dynamics, friction)},
     END};
-static const tg_mjcf_attribute mimic_set[] = {
+static const tg_table_attribute mimic_set[] = {
     {AS("joint", HONOURED), TEXT(tg_urdf_mimic, joint), .required = true},
     {AS("multiplier", HONOURED), REAL(tg_urdf_mimic, multiplier)},
     {AS("offset", HONOURED), REAL(tg_urdf_mimic, offset)},
     END};
 
-static const tg_mjcf_attribute compiler_set[] = {
+static const tg_table_attribute compiler_set[] = {
     {AS("boundmass", HONOURED), REAL(tg_urdf_compiler, mjcf.boundmass)},
     {AS("boundinertia", HONOURED), REAL(tg_urdf_compiler, mjcf.boundinertia)},
     {AS("settotalmass", HONOURED), REAL(tg_urdf_compiler, mjcf.settotalmass)},
     {AS("balanceinertia", HONOURED), WORD(tg_urdf_compiler, mjcf.balanceinertia, true_false)},
     {AS("inertiafromgeom", HONOURED), .note = "left out, a link without inertial weighs nothing",
      WORD(tg_urdf_compiler, inertiafromgeom, true_false_auto)},
-    {AS("inertiagrouprange", HONOURED), .type = TG_MJCF_INTEGER, .count = 2,
-     .offset = offsetof(tg_urdf_compiler, mjcf.inertiagrouprange)},
+    {AS("inertiagrouprange", HONOURED), INTEGERS(tg_urdf_compiler, mjcf.inertiagrouprange, 2)},
     {AS("meshdir", HONOURED), TEXT(tg_urdf_compiler, mjcf.meshdir)},
     {AS("assetdir", HONOURED), TEXT(tg_urdf_compiler, mjcf.assetdir)},
     {AS("strippath", HONOURED), WORD(tg_urdf_compiler, strippath, true_false)},
@@ -117,7 +99,7 @@ static const tg_mjcf_attribute compiler_set[] = {
 
 /* ---- elements ---- */
 
-static const tg_mjcf_row rows[] = {
+static const tg_table_row rows[] = {
     {ROW(0, "robot", HONOURED), .set = {name_set}, .names = "version"},
 
     {ROW(1, "link", HONOURED), .set = {name_set}, .names = "type"},
@@ -179,15 +161,15 @@ static const tg_mjcf_row rows[] = {
     {ROW(2, "size", HONOURED), .note = "as in MJCF", .once = true},
     {ROW(2, "visual", QUIET)},
     {ROW(2, "statistic", QUIET)},
-    {.name = NULL}};
+    END};
 
-static const tg_mjcf_attribute disable_set[] = {
+static const tg_table_attribute disable_set[] = {
     {AS("link1", HONOURED), TEXT(tg_srdf_pair, link1), .required = true},
     {AS("link2", HONOURED), TEXT(tg_srdf_pair, link2), .required = true},
     {AS("reason", QUIET)},
     END};
 
-static const tg_mjcf_row srdf_rows[] = {
+static const tg_table_row srdf_rows[] = {
     {ROW(0, "robot", HONOURED), .set = {name_set}, .names = "version"},
     {ROW(1, "disable_collisions", HONOURED), .set = {disable_set}},
     {ROW(1, "enable_collisions", IGNORED), .note = "pairs are enabled unless they are disabled one by one"},
@@ -199,26 +181,16 @@ static const tg_mjcf_row srdf_rows[] = {
     {ROW(1, "group_state", QUIET)},
     {ROW(1, "end_effector", QUIET)},
     {ROW(1, "link_sphere_approximation", QUIET)},
-    {.name = NULL}};
+    END};
 
 /* clang-format on */
 
-const tg_mjcf_row *tg_urdf_rows(void)
+const tg_table_row *tg_urdf_rows(void)
 {
     return rows;
 }
 
-const tg_mjcf_row *tg_srdf_rows(void)
+const tg_table_row *tg_srdf_rows(void)
 {
     return srdf_rows;
-}
-
-const tg_mjcf_row *tg_urdf_child_row(const tg_mjcf_row *parent, const char *name)
-{
-    for (const tg_mjcf_row *r = parent + 1; r->name != NULL && r->depth > parent->depth; r++)
-    {
-        if (r->depth == parent->depth + 1 && strcmp(r->name, name) == 0)
-            return r;
-    }
-    return NULL;
 }

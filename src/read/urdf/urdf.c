@@ -9,20 +9,20 @@
 static tg_status read_settings(tg_urdf *u)
 {
     const tg_xml *mujoco = tg_urdf_child(u->root, "mujoco");
-    const tg_mjcf_row *row = tg_urdf_child_row(tg_urdf_rows(), "mujoco");
+    const tg_table_row *row = tg_table_child(tg_urdf_rows(), "mujoco");
     tg_status status = TG_OK;
     for (const tg_xml *e = mujoco != NULL ? mujoco->first : NULL; e != NULL && status == TG_OK; e = e->next)
     {
-        const tg_mjcf_row *mjcf = tg_mjcf_child_row(tg_mjcf_rows(), e->name);
+        const tg_table_row *mjcf = tg_table_child(tg_mjcf_rows(), e->name);
         if (strcmp(e->name, "compiler") == 0)
             status = tg_urdf_read(u, e, row, &u->compiler);
         else if (strcmp(e->name, "option") == 0 || strcmp(e->name, "size") == 0)
-            status = tg_mjcf_read(&u->base, e, mjcf, true, &u->base.option);
+            status = tg_table_read(u->base.error, e, mjcf, true, &u->base.option);
         for (const tg_xml *flag = e->first; flag != NULL && status == TG_OK && strcmp(e->name, "option") == 0;
              flag = flag->next)
         {
-            if (tg_mjcf_child_row(mjcf, flag->name) != NULL)
-                status = tg_mjcf_read(&u->base, flag, tg_mjcf_child_row(mjcf, flag->name), true, &u->base.option);
+            if (tg_table_child(mjcf, flag->name) != NULL)
+                status = tg_table_read(u->base.error, flag, tg_table_child(mjcf, flag->name), true, &u->base.option);
         }
     }
     return status;

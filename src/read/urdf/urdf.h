@@ -12,14 +12,11 @@
 
 /* ---- the table ---- */
 
-/* Row 0 is <robot>; a row without a name ends the table. Same shape as the table of MJCF. */
-const tg_mjcf_row *tg_urdf_rows(void);
+/* Row 0 is <robot>. */
+const tg_table_row *tg_urdf_rows(void);
 
 /* Row 0 is the <robot> of an SRDF. */
-const tg_mjcf_row *tg_srdf_rows(void);
-
-/* The row of an element inside another, or NULL. */
-const tg_mjcf_row *tg_urdf_child_row(const tg_mjcf_row *parent, const char *name);
+const tg_table_row *tg_srdf_rows(void);
 
 /* ---- elements as written ---- */
 
@@ -181,13 +178,14 @@ tg_status tg_urdf_load(tg_xml *root, const char *dir, const tg_load_options *opt
 /* ---- check.c ---- */
 
 /* Checks a tree against a table and reports what is not honoured; in strict mode refuses ignored physics. */
-tg_status tg_urdf_check(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *rows);
+tg_status tg_urdf_check(tg_urdf *u, const tg_xml *xml, const tg_table_row *rows);
 
 /* Writes what was counted to the report. */
 tg_status tg_urdf_report_counted(tg_urdf *u);
 
 /* A line in the report. */
-tg_status tg_urdf_report(tg_urdf *u, tg_mjcf_handling kind, const tg_xml *xml, const char *attribute, const char *note);
+tg_status tg_urdf_report(tg_urdf *u, tg_table_handling kind, const tg_xml *xml, const char *attribute,
+                         const char *note);
 
 /* ---- read.c ---- */
 
@@ -195,10 +193,10 @@ tg_status tg_urdf_report(tg_urdf *u, tg_mjcf_handling kind, const tg_xml *xml, c
 const tg_xml *tg_urdf_child(const tg_xml *xml, const char *name);
 
 /* Reads the attributes of an element; row: that of its parent. */
-tg_status tg_urdf_read(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *parent, void *into);
+tg_status tg_urdf_read(tg_urdf *u, const tg_xml *xml, const tg_table_row *parent, void *into);
 
 /* The pose of the origin in an element; identity when there is none. */
-tg_status tg_urdf_read_origin(tg_urdf *u, const tg_xml *xml, const tg_mjcf_row *row, double pose[7]);
+tg_status tg_urdf_read_origin(tg_urdf *u, const tg_xml *xml, const tg_table_row *row, double pose[7]);
 
 /* Links and joints as written. */
 tg_status tg_urdf_read_links(tg_urdf *u);
