@@ -15,8 +15,7 @@
 #endif
 #include <numpy/arrayobject.h>
 
-#include "tangere/dynamics.h"
-#include "tangere/model.h"
+#include "tangere/tangere.h"
 
 /* ---- model ---- */
 
