@@ -59,6 +59,96 @@ typedef struct tg_differences_request
 TG_API tg_status tg_step_differences(const tg_model *m, tg_differences *d, const tg_differences_request *request,
                                      const tg_cotangent *out, tg_cotangent *in, tg_differences_count *count);
 
+/* ---- derivatives of a model's steps against differences ---- */
+
+/* Derivatives pass when every block agrees with differences to the tolerance, forward mode and matrices with reverse mode to the agreement,
+ * all are finite, and less than the share of the states, and of the numbers, had to be skipped. */
+#define TG_CHECK_TOLERANCE 1e-6
+#define TG_CHECK_AGREEMENT 1e-10
+#define TG_CHECK_SHARE 0.05
+
+/* With which parameters a state was met. */
+typedef enum tg_check_params
+{
+    TG_CHECK_OWN,    /* those of the options */
+    TG_CHECK_NUDGED, /* away from where derivatives have two sides: no two geoms with the same friction, no damping of 0 */
+    TG_CHECK_SOFT, /* contacts with compliance */
+    TG_CHECK_PARAM_SETS
+} tg_check_params;
+
+TG_API const char *tg_check_params_string(tg_check_params set);
+
+typedef struct tg_check_options
+{
+    const tg_params *params; /* NULL: the model's; "own" below */
+    int states;              /* at which derivatives are compared, 100 */
+    int seed;                /* of the trajectory and of the numbers that are drawn, from 1 on */
+    const int *index;        /* nindex parameters from which those to compare are drawn (tg_param_match); NULL: all */
+    int nindex;
+    bool (*progress)(void *user, int done, int states); /* after every state; false ends the check there. NULL: none */
+    void *user;
+    uint32_t cookie;
+} tg_check_options;
+
+TG_API tg_check_options tg_default_check_options(void);
+
+enum
+{
+    TG_CHECK_LABELS = TG_LABEL_REGULARISED + 1,
+    TG_CHECK_GROUPS = 80 /* q, v, act, u, tau, wrench, dt and kinds of parameters */
+};
+
+/* What steps are differentiated with respect to, by scale: error = |J - F| / max(1, max |F|), J the derivative and F the differences. */
+typedef struct tg_check_group
+{
+    char name[64];                      /* "q", "v", "act", "u", "tau", "wrench", "dt"; "body.mass", "gravity", ... */
+    long compared, skipped, unresolved; /* numbers: judged; not differenced; differences too coarse to judge */
+    double error, largest;              /* the worst error; the largest |F| */
+    double derivative, differences;     /* the worst entry: J, F */
+    char entry[256];                    /* its name: "knee[0]", "body.trunk.mass" */
+    int state;                          /* where that was, from 0 on */
+    tg_check_params params;             /* with which parameters */
+    double condition;                   /* of the step's equations there */
+} tg_check_group;
+
+typedef struct tg_check_result
+{
+    bool passed;
+    int states;                         /* that were met */
+    int labels[TG_CHECK_LABELS];        /* of them: with every tg_label_kind */
+    int not_exact[TG_CHECK_PARAM_SETS]; /* without an exact derivative, by parameters */
+    int left_out[TG_CHECK_LABELS];      /* skipped, by label: not exact, and differences do not agree */
+    int unsolved;                       /* skipped: the step is not solved */
+    int refused;                        /* skipped: the library has no derivative */
+    double states_skipped;              /* share of the states in the last three */
+    int with_mode[TG_CONTACT_MODES];    /* states with a contact in that mode */
+    long contacts[TG_CONTACT_MODES];    /* contacts in that mode */
+    int rare; /* a tg_contact_mode that the model can have and fewer than a tenth of the states met; -1: none */
+    long compared, unresolved;            /* numbers of all groups */
+    long switched, tied, outside, kinked; /* numbers that could not be differenced: see tg_differences_count */
+    long refined;                         /* numbers that needed more than one displacement */
+    long beside;                          /* numbers of the states in left_out */
+    double
+        skipped;   /* share of the numbers that were skipped, those of states in left_out included; neither of two equal
+                                                  coefficients nor at the edge of a domain, where derivatives have two sides */
+    long infinite; /* derivatives that are not finite */
+    double jvp, jacobian; /* forward mode and matrices against reverse mode */
+    int apart_state;      /* where these are farthest apart */
+    tg_check_params apart_params;
+    tg_label_kind apart_label;
+    bool implicit_actuators; /* the actuators' own damping acts on v+ */
+    int overlaps;   /* pairs of geoms (no planes or height fields) that overlap in the reference configuration */
+    double deepest; /* m: by how much */
+    bool touching, sliding; /* contacts that the model can have: any, with friction */
+    int ngroup;
+    tg_check_group group[TG_CHECK_GROUPS]; /* those with nothing in them have compared + skipped + unresolved == 0 */
+} tg_check_result;
+
+/* Compares derivatives of steps (reverse mode, forward mode, matrices) with central differences, along a trajectory that lays, drops, throws, drives
+ * and presses the model until every mode of contacts was met, at numbers that are drawn at every state. TG_OK also where they do not agree:
+ * result->passed says. options may be NULL. Slow: seconds for a small model. */
+TG_API tg_status tg_check(const tg_model *m, const tg_check_options *options, tg_check_result *result, tg_error *error);
+
 #ifdef __cplusplus
 }
 #endif

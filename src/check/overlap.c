@@ -1,4 +1,5 @@
-/* Geoms that overlap in the reference pose, as those of neighbouring links do when they are coarser than the links. */
+#include "check/overlap.h"
+
 #include <stdio.h>
 
 #include "base/arena.h"
@@ -8,18 +9,13 @@
 
 #define TOUCHING 1e-6 /* m: an overlap below this is none */
 
-typedef struct overlap
-{
-    int geom1, geom2;
-    double depth;
-    bool declared, terrain; /* why it stays */
-} overlap;
+static const char no_memory[] = "overlapping geoms: out of memory";
 
 typedef struct overlap_list
 {
     const tg_model *m;
     const tg_allocator *allocator;
-    overlap *at;
+    tg_overlap *at;
     int count;
     tg_error *error;
 } overlap_list;
@@ -43,7 +39,7 @@ static bool is_terrain(const tg_model *m, int geom)
 /* Points of a pair follow each other: the deepest of them counts. */
 static void take_contact(overlap_list *list, const tg_contact *c)
 {
-    overlap *last = list->count > 0 ? &list->at[list->count - 1] : NULL;
+    tg_overlap *last = list->count > 0 ? &list->at[list->count - 1] : NULL;
     double depth = -c->distance;
     if (!(depth > TOUCHING))
         return;
@@ -52,11 +48,11 @@ static void take_contact(overlap_list *list, const tg_contact *c)
         last->depth = depth > last->depth ? depth : last->depth;
         return;
     }
-    list->at[list->count++] = (overlap){.geom1 = c->geom1,
-                                        .geom2 = c->geom2,
-                                        .depth = depth,
-                                        .declared = is_declared(list->m, c->geom1, c->geom2),
-                                        .terrain = is_terrain(list->m, c->geom1) || is_terrain(list->m, c->geom2)};
+    list->at[list->count++] = (tg_overlap){.geom1 = c->geom1,
+                                           .geom2 = c->geom2,
+                                           .depth = depth,
+                                           .declared = is_declared(list->m, c->geom1, c->geom2),
+                                           .terrain = is_terrain(list->m, c->geom1) || is_terrain(list->m, c->geom2)};
 }
 
 static tg_status collide(overlap_list *list, tg_work *w, const double *q)
@@ -70,25 +66,30 @@ static tg_status collide(overlap_list *list, tg_work *w, const double *q)
     bool memory = contact != NULL && list->at != NULL;
     status = memory ? tg_collide(list->m, w, q, 0, contact, count, &again) : TG_ERR_MEMORY;
     if (status != TG_OK)
-        tg_fail(list->error, status, "%s", memory ? tg_work_message(w) : "tg_exclude_overlaps: out of memory");
+        tg_fail(list->error, status, "%s", memory ? tg_work_message(w) : no_memory);
     for (int i = 0; i < count && memory && status == TG_OK; i++)
         take_contact(list, &contact[i]);
     tg_free(list->allocator, contact);
     return status;
 }
 
-static tg_status find(overlap_list *list)
+static tg_status find(overlap_list *list, tg_work *w)
 {
-    tg_work *w = NULL;
     double *q = tg_alloc(list->allocator, (size_t)list->m->nq * sizeof *q);
-    tg_status status = q != NULL ? tg_default_q(list->m, q, list->error)
-                                 : tg_fail(list->error, TG_ERR_MEMORY, "tg_exclude_overlaps: out of memory");
-    if (status == TG_OK)
-        status = tg_work_create(list->m, &w, list->error);
+    tg_status status =
+        q != NULL ? tg_default_q(list->m, q, list->error) : tg_fail(list->error, TG_ERR_MEMORY, "%s", no_memory);
     if (status == TG_OK)
         status = collide(list, w, q);
-    tg_work_destroy(w);
     tg_free(list->allocator, q);
+    return status;
+}
+
+tg_status tg_overlaps_find(const tg_model *m, tg_work *w, tg_overlap **overlap, int *count, tg_error *error)
+{
+    overlap_list list = {.m = m, .allocator = &m->allocator, .error = error};
+    tg_status status = find(&list, w);
+    *overlap = list.at;
+    *count = list.count;
     return status;
 }
 
@@ -109,7 +110,7 @@ static void write_geom(const tg_model *m, int geom, char *text, size_t size)
         snprintf(text, size, "geom #%d of body '%.80s'", geom, body);
 }
 
-static tg_report_entry report_line(const tg_model *m, const overlap *o, char element[LINE], char note[LINE])
+static tg_report_entry report_line(const tg_model *m, const tg_overlap *o, char element[LINE], char note[LINE])
 {
     char first[LINE / 2 - 8], second[LINE / 2 - 8];
     write_geom(m, o->geom1, first, sizeof first);
@@ -133,7 +134,7 @@ static tg_status rebuild(const overlap_list *list, tg_model **out)
     bool memory = geom != NULL && report != NULL && text != NULL;
     for (size_t i = 0; i < n && memory; i++)
     {
-        const overlap *o = &list->at[i];
+        const tg_overlap *o = &list->at[i];
         report[i] = report_line(list->m, o, text[i][0], text[i][1]);
         if (o->declared || o->terrain)
             continue;
@@ -142,7 +143,7 @@ static tg_status rebuild(const overlap_list *list, tg_model **out)
         ngeom++;
     }
     tg_status status = memory ? tg_model_exclude(list->m, geom, ngeom, report, list->count, out, list->error)
-                              : tg_fail(list->error, TG_ERR_MEMORY, "tg_exclude_overlaps: out of memory");
+                              : tg_fail(list->error, TG_ERR_MEMORY, "%s", no_memory);
     tg_free(list->allocator, geom);
     tg_free(list->allocator, report);
     tg_free(list->allocator, text);
@@ -155,7 +156,11 @@ tg_status tg_exclude_overlaps(const tg_model *m, tg_model **out, tg_error *error
         return tg_fail(error, TG_ERR_ARGUMENT, "tg_exclude_overlaps: %s is NULL", m == NULL ? "m" : "out");
     *out = NULL;
     overlap_list list = {.m = m, .allocator = &m->allocator, .error = error};
-    tg_status status = find(&list);
+    tg_work *w = NULL;
+    tg_status status = tg_work_create(m, &w, error);
+    if (status == TG_OK)
+        status = find(&list, w);
+    tg_work_destroy(w);
     if (status == TG_OK)
         status = rebuild(&list, out);
     tg_free(list.allocator, list.at);

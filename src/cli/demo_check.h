@@ -1,6 +1,6 @@
 /* Derivatives of the dynamics against central differences on the manifold. */
-#ifndef TG_CLI_CHECK_H
-#define TG_CLI_CHECK_H
+#ifndef TG_CLI_DEMO_CHECK_H
+#define TG_CLI_DEMO_CHECK_H
 
 #include "tangere/tangere.h"
 

@@ -1,27 +1,32 @@
-/* The trajectory of `tangere check`. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "check/walk.h"
 
-#include "cli/check_step.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 /* ---- memory ---- */
 
-static double *numbers(int n)
+void tg_walk_place(tg_walk *walk, tg_arena *arena)
 {
-    return tg_cli_alloc((size_t)n + 1, sizeof(double));
+    const tg_sizes *n = &walk->n;
+#define X(name, count) walk->name = TG_TAKE(arena, double, count, #name);
+    TG_WALK_FIELDS(X)
+#undef X
+    walk->cache = (tg_cache){.capacity = walk->room, .entry = TG_TAKE(arena, tg_cache_entry, walk->room, "cache")};
+    walk->cache_before = walk->cache;
+    walk->cache_before.entry = TG_TAKE(arena, tg_cache_entry, walk->room, "cache_before");
+    tg_press_place(&walk->press, n, arena);
 }
 
-static tg_cache new_cache(int room)
+double tg_walk_field(const tg_walk *walk, tg_element element, int index, const char *field, int k, double otherwise)
 {
-    return (tg_cache){.capacity = room, .entry = tg_cli_alloc((size_t)room + 1, sizeof(tg_cache_entry))};
-}
-
-static double field_of(const tg_model *m, tg_element element, int index, const char *field, int k, double otherwise)
-{
-    int size = 0;
-    const double *x = tg_cli_field(m, element, index, field, &size);
-    return x != NULL && k < size && isfinite(x[k]) ? x[k] : otherwise;
+    char name[64];
+    int offset = 0, size = 0;
+    snprintf(name, sizeof name, "%s.#%d.%s", tg_element_string(element), index, field);
+    if (tg_param_find(walk->m, name, &offset, &size, NULL) != TG_OK || k >= size)
+        return otherwise;
+    double x = tg_params_view(walk->given)[offset + k];
+    return isfinite(x) ? x : otherwise;
 }
 
 static int dofs_of(tg_joint_type type)
@@ -29,25 +34,25 @@ static int dofs_of(tg_joint_type type)
     return type == TG_JOINT_FREE ? 6 : type == TG_JOINT_BALL ? 3 : 1;
 }
 
-static void read_ranges(tg_cli_walk *walk)
+void tg_walk_start(tg_walk *walk)
 {
     for (int i = 0; i < walk->n.nu; i++)
     {
         tg_actuator_info info;
         bool limited = tg_actuator_get(walk->m, i, &info, NULL) == TG_OK && info.ctrl_limited;
-        double low = limited ? field_of(walk->m, TG_ACTUATOR, i, "ctrl_range", 0, -1) : -1;
-        double high = limited ? field_of(walk->m, TG_ACTUATOR, i, "ctrl_range", 1, 1) : 1;
+        double low = limited ? tg_walk_field(walk, TG_ACTUATOR, i, "ctrl_range", 0, -1) : -1;
+        double high = limited ? tg_walk_field(walk, TG_ACTUATOR, i, "ctrl_range", 1, 1) : 1;
         walk->middle[i] = 0.5 * (low + high);
         walk->half[i] = 0.5 * (high - low);
     }
     for (int i = 0; i < walk->n.nbody; i++)
-        walk->mass[i] = field_of(walk->m, TG_BODY, i, "mass", 0, 0);
+        walk->mass[i] = tg_walk_field(walk, TG_BODY, i, "mass", 0, 0);
     for (int j = 0; j < walk->n.njoint; j++)
     {
         tg_joint_info joint;
         if (tg_joint_get(walk->m, j, &joint, NULL) == TG_OK)
             for (int k = joint.dof; k < joint.dof + dofs_of(joint.type); k++)
-                walk->loss[k] = field_of(walk->m, TG_JOINT, j, "frictionloss", 0, 0);
+                walk->loss[k] = tg_walk_field(walk, TG_JOINT, j, "frictionloss", 0, 0);
     }
 }
 
@@ -57,10 +62,10 @@ static void read_ranges(tg_cli_walk *walk)
  * sides. Two of three pairs of phases go with parameters that are moved away from there: `nudged`, and, since contacts are then of
  * another kind, `soft`. */
 
-const char *tg_cli_walk_set(int set)
+const char *tg_check_params_string(tg_check_params set)
 {
-    static const char *const name[TG_CLI_WALK_SETS] = {"own", "nudged", "soft"};
-    return name[set];
+    static const char *const name[TG_CHECK_PARAM_SETS] = {"own", "nudged", "soft"};
+    return (unsigned)set < TG_CHECK_PARAM_SETS ? name[set] : "?";
 }
 
 typedef struct nudge
@@ -72,19 +77,19 @@ typedef struct nudge
 } nudge;
 
 static const nudge nudges[] = {
-    {TG_CLI_WALK_NUDGED, TG_JOINT, "stiffness", 0, 0.1},
-    {TG_CLI_WALK_NUDGED, TG_JOINT, "damping", 0, 0.01},
-    {TG_CLI_WALK_NUDGED, TG_JOINT, "armature", 0, 1e-4},
-    {TG_CLI_WALK_NUDGED, TG_JOINT, "frictionloss", 0, 1e-3},
-    {TG_CLI_WALK_NUDGED, TG_TENDON, "stiffness", 0, 1},
-    {TG_CLI_WALK_NUDGED, TG_TENDON, "damping", 0, 0.1},
-    {TG_CLI_WALK_NUDGED, TG_TENDON, "frictionloss", 0, 0.01},
-    {TG_CLI_WALK_NUDGED, TG_GEOM, "kinetic", 1, 0.9},
-    {TG_CLI_WALK_NUDGED, TG_GEOM, "restitution", 0, 0.2},
-    {TG_CLI_WALK_NUDGED, TG_PAIR, "kinetic", 1, 0.9},
-    {TG_CLI_WALK_NUDGED, TG_PAIR, "restitution", 0, 0.2},
-    {TG_CLI_WALK_SOFT, TG_GEOM, "compliance", 0, 1}, /* times what gives in by 1 mm under the model's weight */
-    {TG_CLI_WALK_SOFT, TG_PAIR, "compliance", 0, 1},
+    {TG_CHECK_NUDGED, TG_JOINT, "stiffness", 0, 0.1},
+    {TG_CHECK_NUDGED, TG_JOINT, "damping", 0, 0.01},
+    {TG_CHECK_NUDGED, TG_JOINT, "armature", 0, 1e-4},
+    {TG_CHECK_NUDGED, TG_JOINT, "frictionloss", 0, 1e-3},
+    {TG_CHECK_NUDGED, TG_TENDON, "stiffness", 0, 1},
+    {TG_CHECK_NUDGED, TG_TENDON, "damping", 0, 0.1},
+    {TG_CHECK_NUDGED, TG_TENDON, "frictionloss", 0, 0.01},
+    {TG_CHECK_NUDGED, TG_GEOM, "kinetic", 1, 0.9},
+    {TG_CHECK_NUDGED, TG_GEOM, "restitution", 0, 0.2},
+    {TG_CHECK_NUDGED, TG_PAIR, "kinetic", 1, 0.9},
+    {TG_CHECK_NUDGED, TG_PAIR, "restitution", 0, 0.2},
+    {TG_CHECK_SOFT, TG_GEOM, "compliance", 0, 1}, /* times what gives in by 1 mm under the model's weight */
+    {TG_CHECK_SOFT, TG_PAIR, "compliance", 0, 1},
 };
 
 /* coefficients of contacts that count by being the larger one: no two geoms have the same */
@@ -97,7 +102,7 @@ static bool is_coefficient(const tg_param_slice *slice)
     return false;
 }
 
-static void nudge_slice(const tg_cli_walk *walk, int set, const tg_param_slice *slice, double *x)
+static void nudge_slice(const tg_walk *walk, int set, const tg_param_slice *slice, double *x)
 {
     double soft = 1e-3 / (9.81 * fmax(tg_model_mass(walk->m), 1e-3));
     for (int k = 0; k < slice->size; k++)
@@ -106,16 +111,19 @@ static void nudge_slice(const tg_cli_walk *walk, int set, const tg_param_slice *
         for (size_t i = 0; i < sizeof nudges / sizeof *nudges; i++)
             if (nudges[i].set == set && nudges[i].element == slice->element &&
                 strcmp(nudges[i].field, slice->field) == 0 && *at == nudges[i].edge)
-                *at = nudges[i].to * (set == TG_CLI_WALK_SOFT ? soft : 1);
+                *at = nudges[i].to * (set == TG_CHECK_SOFT ? soft : 1);
         if (is_coefficient(slice))
             *at *= 1 - 1e-3 * (slice->index % 97 + 1);
     }
 }
 
-static tg_status nudge_params(tg_cli_walk *walk, int set, tg_error *error)
+static tg_status nudge_params(tg_walk *walk, int set, tg_error *error)
 {
     tg_status status = tg_params_create(walk->m, &walk->params[set], error);
-    for (int i = 0; set != TG_CLI_WALK_OWN && i < tg_param_slice_count(walk->m) && status == TG_OK; i++)
+    if (status == TG_OK)
+        memcpy(tg_params_data(walk->params[set]), tg_params_view(walk->given),
+               sizeof(double) * (size_t)walk->n.nparams);
+    for (int i = 0; set != TG_CHECK_OWN && i < tg_param_slice_count(walk->m) && status == TG_OK; i++)
     {
         tg_param_slice slice;
         status = tg_param_slice_get(walk->m, i, &slice, error);
@@ -128,78 +136,52 @@ static tg_status nudge_params(tg_cli_walk *walk, int set, tg_error *error)
 /* ---- */
 
 /* Actuators with damping of their own, which would burst at a model's time step if it were explicit. */
-static bool has_damping(const tg_model *m, int nu)
+static bool has_damping(const tg_walk *walk)
 {
-    for (int i = 0; i < nu; i++)
-        if (field_of(m, TG_ACTUATOR, i, "bias", 2, 0) < 0)
+    for (int i = 0; i < walk->n.nu; i++)
+        if (tg_walk_field(walk, TG_ACTUATOR, i, "bias", 2, 0) < 0)
             return true;
     return false;
 }
 
-int tg_cli_walk_open(tg_cli_walk *walk, const tg_model *m, int contacts, int samples, int seed)
+tg_status tg_walk_open(tg_walk *walk, const tg_model *m, const tg_check_options *options, int contacts, tg_error *error)
 {
-    tg_error error;
-    *walk = (tg_cli_walk){.m = m, .n = tg_model_sizes(m), .seed = (uint64_t)seed, .share = samples / 16};
-    walk->configurations = (uint64_t)(seed - 1) << 32;
+    *walk = (tg_walk){.m = m, .n = tg_model_sizes(m), .seed = (uint64_t)options->seed, .share = options->states / 16};
+    walk->given = options->params != NULL ? options->params : tg_model_params(m);
+    walk->configurations = (uint64_t)(options->seed - 1) << 32;
     walk->options = tg_default_options();
-    walk->options.implicit_actuators = has_damping(m, walk->n.nu) ? TG_ON : walk->options.implicit_actuators;
+    walk->options.implicit_actuators = has_damping(walk) ? TG_ON : walk->options.implicit_actuators;
     const tg_sizes *n = &walk->n;
     tg_status status =
-        contacts > 0 ? tg_work_create_for(m, contacts, &walk->w, &error) : tg_work_create(m, &walk->w, &error);
-    for (int set = 0; set < TG_CLI_WALK_SETS && status == TG_OK; set++)
-        status = nudge_params(walk, set, &error);
+        contacts > 0 ? tg_work_create_for(m, contacts, &walk->w, error) : tg_work_create(m, &walk->w, error);
+    for (int set = 0; set < TG_CHECK_PARAM_SETS && status == TG_OK; set++)
+        status = nudge_params(walk, set, error);
     if (status != TG_OK)
-        return tg_cli_fail(TG_CLI_FAILED, NULL, "%s", error.message);
+        return status;
     tg_work_contacts(walk->w, &walk->room, NULL);
     walk->room += n->nequality + n->nv + 2 * n->njoint + 3 * n->ntendon;
-    walk->cache = new_cache(walk->room);
-    walk->cache_before = new_cache(walk->room);
-    walk->q = numbers(n->nq);
-    walk->v = numbers(n->nv);
-    walk->act = numbers(n->na);
-    walk->q_before = numbers(n->nq);
-    walk->v_before = numbers(n->nv);
-    walk->act_before = numbers(n->na);
-    walk->tau = numbers(n->nv);
-    walk->wrench = numbers(6 * n->nbody);
-    walk->mass = numbers(n->nbody);
-    walk->loss = numbers(n->nv);
-    walk->scratch = numbers(n->nq + n->nv);
-    tg_cli_press_open(&walk->press, n);
-    double **const controls[] = {&walk->u, &walk->rest_u, &walk->middle, &walk->half, &walk->drift};
-    for (size_t i = 0; i < sizeof controls / sizeof *controls; i++)
-        *controls[i] = numbers(n->nu);
-    read_ranges(walk);
-    return TG_CLI_OK;
+    return TG_OK;
 }
 
-void tg_cli_walk_close(tg_cli_walk *walk)
+void tg_walk_close(tg_walk *walk)
 {
-    double *const all[] = {walk->q,      walk->v,    walk->act,     walk->q_before, walk->v_before, walk->act_before,
-                           walk->tau,    walk->mass, walk->scratch, walk->wrench,   walk->u,        walk->rest_u,
-                           walk->middle, walk->half, walk->drift,   walk->loss};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
-    tg_cli_press_close(&walk->press);
-    free(walk->cache.entry);
-    free(walk->cache_before.entry);
     tg_work_destroy(walk->w);
-    for (int set = 0; set < TG_CLI_WALK_SETS; set++)
+    for (int set = 0; set < TG_CHECK_PARAM_SETS; set++)
         tg_params_destroy(walk->params[set]);
 }
 
 /* ---- phases ---- */
 
-double tg_cli_walk_noise(tg_cli_walk *walk)
+double tg_walk_noise(tg_walk *walk)
 {
     walk->seed = walk->seed * 6364136223846793005u + 1442695040888963407u;
     return (double)(walk->seed >> 11) / 4503599627370496.0 - 1;
 }
 
-static void fill(tg_cli_walk *walk, double *x, int n, double size)
+static void fill(tg_walk *walk, double *x, int n, double size)
 {
     for (int i = 0; i < n; i++)
-        x[i] = size * tg_cli_walk_noise(walk);
+        x[i] = size * tg_walk_noise(walk);
 }
 
 /* How a phase starts and what acts in it. */
@@ -245,9 +227,9 @@ static const beginning beginnings[BEGINNINGS] = {
 };
 
 /* free bodies are lifted, and pushed sideways and upwards, all of them into the same direction */
-static tg_status lift(tg_cli_walk *walk, const beginning *b, double more, tg_error *error)
+static tg_status lift(tg_walk *walk, const beginning *b, double more, tg_error *error)
 {
-    double angle = 3.14159265358979 * tg_cli_walk_noise(walk);
+    double angle = 3.14159265358979 * tg_walk_noise(walk);
     for (int j = 0; j < walk->n.njoint; j++)
     {
         tg_joint_info joint;
@@ -264,7 +246,7 @@ static tg_status lift(tg_cli_walk *walk, const beginning *b, double more, tg_err
     return TG_OK;
 }
 
-tg_status tg_cli_walk_way(tg_cli_walk *walk, uint64_t number, double *way)
+tg_status tg_walk_way(tg_walk *walk, uint64_t number, double *way)
 {
     const tg_sizes *n = &walk->n;
     tg_error error;
@@ -282,16 +264,16 @@ tg_status tg_cli_walk_way(tg_cli_walk *walk, uint64_t number, double *way)
 }
 
 /* q (+) share of the way to a random configuration */
-static tg_status turn(tg_cli_walk *walk, double share, tg_error *error)
+static tg_status turn(tg_walk *walk, double share, tg_error *error)
 {
     double *way = walk->press.tangent;
-    tg_status status = tg_cli_walk_way(walk, (uint64_t)walk->phase, way);
+    tg_status status = tg_walk_way(walk, (uint64_t)walk->phase, way);
     for (int k = 0; k < walk->n.nv; k++)
         way[k] *= share;
     return status == TG_OK ? tg_integrate(walk->m, walk->q, way, walk->q, error) : status;
 }
 
-static bool is_fixed(const tg_cli_walk *walk)
+static bool is_fixed(const tg_walk *walk)
 {
     tg_joint_info joint;
     for (int j = 0; j < walk->n.njoint; j++)
@@ -308,7 +290,7 @@ static int clamp(int x, int low, int high)
 /* Phases come in threes, with the same parameters: a long one from a start, one that goes on from its end, and one in which two geoms
  * are brought together. The latter are for the mode of contacts that is rare. (What has no free body does not fall on anything: it is
  * brought there instead.) */
-static void choose_phase(tg_cli_walk *walk, int rare, bool touching)
+static void choose_phase(tg_walk *walk, int rare, bool touching)
 {
     static const int made_for[TG_CONTACT_MODES] = {
         [TG_CONTACT_BREAKING] = RAISED, [TG_CONTACT_STICKING] = RESTED, [TG_CONTACT_SLIDING] = SLID};
@@ -320,7 +302,7 @@ static void choose_phase(tg_cli_walk *walk, int rare, bool touching)
                   : walk->aim >= 0 ? made_for[walk->aim]
                   : three % 2 == 0 ? SLID
                                    : RAISED;
-    walk->set = three % TG_CLI_WALK_SETS;
+    walk->set = (tg_check_params)(three % TG_CHECK_PARAM_SETS);
     double dt = tg_model_timestep(walk->m), fall = 0.3; /* s: long enough to land */
     walk->most = clamp(walk->share, 4, 25);
     walk->every = part == 0 ? clamp((int)(fall / (dt * walk->most)), 16, 150) : walk->aim < 0 ? 4 : 3;
@@ -329,11 +311,11 @@ static void choose_phase(tg_cli_walk *walk, int rare, bool touching)
 }
 
 /* where a phase starts that does not go on from the last one: two times in three at a keyframe, if there are any */
-static tg_status place(tg_cli_walk *walk, tg_error *error)
+static tg_status place(tg_walk *walk, tg_error *error)
 {
     const tg_sizes *n = &walk->n;
     int three = walk->phase / 3, part = walk->phase % 3;
-    bool at_key = n->nkey > 0 && (three / TG_CLI_WALK_SETS + part) % 3 != 2;
+    bool at_key = n->nkey > 0 && (three / TG_CHECK_PARAM_SETS + part) % 3 != 2;
     memset(walk->rest_u, 0, sizeof(double) * (size_t)n->nu);
     memset(walk->act, 0, sizeof(double) * (size_t)n->na);
     walk->cache.count = 0;
@@ -342,7 +324,7 @@ static tg_status place(tg_cli_walk *walk, tg_error *error)
 }
 
 /* something turns or moves by more than 1 rad or 1 m in a step: explicit terms of the dynamics are unstable there */
-static bool is_wild(const tg_cli_walk *walk)
+static bool is_wild(const tg_walk *walk)
 {
     for (int k = 0; k < walk->n.nv; k++)
         if (!(fabs(walk->v[k]) * tg_model_timestep(walk->m) < 1))
@@ -350,7 +332,7 @@ static bool is_wild(const tg_cli_walk *walk)
     return false;
 }
 
-static tg_status begin_phase(tg_cli_walk *walk, int rare, bool touching)
+static tg_status begin_phase(tg_walk *walk, int rare, bool touching)
 {
     tg_error error;
     choose_phase(walk, rare, touching);
@@ -369,7 +351,7 @@ static tg_status begin_phase(tg_cli_walk *walk, int rare, bool touching)
         status = lift(walk, b, high, &error);
     walk->press.geom1 = -1;
     if (status == TG_OK && whole && b->pressed)
-        tg_cli_press_touch(walk);
+        tg_press_touch(walk);
     walk->phase++;
     walk->step = 0;
     return status;
@@ -378,20 +360,20 @@ static tg_status begin_phase(tg_cli_walk *walk, int rare, bool touching)
 /* ---- steps ---- */
 
 /* Every target of a driven phase is held for a quarter of it. */
-static void control(tg_cli_walk *walk, const beginning *b)
+static void control(tg_walk *walk, const beginning *b)
 {
     if (b->drive > 0 && walk->step % (walk->length / 4) == 0)
         fill(walk, walk->drift, walk->n.nu, 1);
     for (int i = 0; i < walk->n.nu; i++)
     {
         double base = b->drive > 0 ? walk->middle[i] + b->drive * walk->half[i] * walk->drift[i] : walk->rest_u[i];
-        walk->u[i] = base + b->control * walk->half[i] * tg_cli_walk_noise(walk);
+        walk->u[i] = base + b->control * walk->half[i] * tg_walk_noise(walk);
     }
 }
 
 /* tau = RNEA(q, v, random) - RNEA(q, v, 0), the last term not where the model floats; forces that would
  * accelerate a body by half as much */
-static tg_status force(tg_cli_walk *walk, const beginning *b)
+static tg_status force(tg_walk *walk, const beginning *b)
 {
     const tg_sizes *n = &walk->n;
     double *acceleration = walk->scratch, *bias = walk->scratch + n->nv;
@@ -404,13 +386,13 @@ static tg_status force(tg_cli_walk *walk, const beginning *b)
         walk->tau[k] -= bias[k];
     for (int i = 1; i < n->nbody; i++)
         for (int k = 0; k < 3; k++)
-            walk->wrench[6 * i + k] = 0.5 * b->push * walk->mass[i] * tg_cli_walk_noise(walk);
+            walk->wrench[6 * i + k] = 0.5 * b->push * walk->mass[i] * tg_walk_noise(walk);
     return status;
 }
 
 /* tau = RNEA(q, v, random - (v - slow) / 50 ms) - passive - actuators: what is left is what presses. slow: new every 32 steps; where all
  * came to rest, joints with dry friction would be at the edge between two modes. */
-static tg_status hold(tg_cli_walk *walk, const beginning *b)
+static tg_status hold(tg_walk *walk, const beginning *b)
 {
     const tg_sizes *n = &walk->n;
     double *x = walk->scratch, *slow = walk->press.slow, rate = fmin(20, 0.2 / tg_model_timestep(walk->m));
@@ -429,10 +411,10 @@ static tg_status hold(tg_cli_walk *walk, const beginning *b)
     for (int k = 0; k < n->nv && status == TG_OK; k++)
         walk->tau[k] -= x[k];
     memset(walk->wrench, 0, sizeof(double) * 6 * (size_t)n->nbody);
-    return status == TG_OK ? tg_cli_press_force(walk) : status;
+    return status == TG_OK ? tg_press_force(walk) : status;
 }
 
-tg_status tg_cli_walk_push(tg_cli_walk *walk, int rare, bool touching)
+tg_status tg_walk_push(tg_walk *walk, int rare, bool touching)
 {
     if (walk->phase == 0 || walk->step >= walk->length || walk->taken >= walk->most || is_wild(walk))
     {
@@ -448,7 +430,7 @@ tg_status tg_cli_walk_push(tg_cli_walk *walk, int rare, bool touching)
 }
 
 /* Steps at equal distances, those in which something lands, and, in a phase that is for a mode, only those with it. */
-bool tg_cli_walk_due(tg_cli_walk *walk, const int met[TG_CONTACT_MODES])
+bool tg_walk_due(tg_walk *walk, const int met[TG_CONTACT_MODES])
 {
     int acting = met[TG_CONTACT_STICKING] + met[TG_CONTACT_SLIDING];
     bool lands = acting > walk->acting, due = walk->step - walk->last >= walk->every;
@@ -460,7 +442,7 @@ bool tg_cli_walk_due(tg_cli_walk *walk, const int met[TG_CONTACT_MODES])
     return true;
 }
 
-tg_status tg_cli_walk_step(tg_cli_walk *walk)
+tg_status tg_walk_step(tg_walk *walk)
 {
     memcpy(walk->q_before, walk->q, sizeof(double) * (size_t)walk->n.nq);
     memcpy(walk->v_before, walk->v, sizeof(double) * (size_t)walk->n.nv);

@@ -1,13 +1,12 @@
-/* Forces that bring two geoms together, and make their contact stick, slide or break: for the trajectory of `tangere check`.
+/* Forces that bring two geoms together, and make their contact stick, slide or break: for the trajectory of tg_check.
  *
  * For a contact point with normal n and a direction t along the surface, relative velocities are linear in v,
  *     sigma_N = n^T (J2 - J1) v,    sigma_T = t^T (J2 - J1) v,
  * and with x = (J2 - J1)^T n the force x f accelerates the gap by x^T M^-1 x f. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "cli/check_step.h"
+#include "check/walk.h"
 
 enum
 {
@@ -23,32 +22,21 @@ static const double hover = 4e-4;     /* m: a gap so small that its contact is i
 static const double stiffness = 2500; /* 1/s^2 and 1/s, of the gap that hovers */
 static const double damping = 60;
 
-void tg_cli_press_open(tg_cli_press *press, const tg_sizes *n)
+void tg_press_place(tg_press *press, const tg_sizes *n, tg_arena *arena)
 {
-    size_t nv = (size_t)n->nv;
-    press->near = tg_cli_alloc(NEAR, sizeof *press->near);
-    press->normal = tg_cli_alloc(11 * nv + (size_t)n->nq + 1, sizeof(double));
-    press->tangent = press->normal + nv;
-    press->rest = press->tangent + nv;
-    press->moved = press->rest + nv;
-    press->jacobian = press->moved + nv;
-    press->slow = press->jacobian + 6 * nv;
-    press->q = press->slow + nv;
+    press->near = TG_TAKE(arena, tg_contact, NEAR, "near");
+#define X(name, count) press->name = TG_TAKE(arena, double, count, #name);
+    TG_PRESS_FIELDS(X)
+#undef X
     press->geom1 = press->geom2 = -1;
-}
-
-void tg_cli_press_close(tg_cli_press *press)
-{
-    free(press->near);
-    free(press->normal);
 }
 
 /* ---- a configuration in which something touches ---- */
 
 /* The smallest distance less margins of all pairs at q (+) share of the way; positive: nothing touches. */
-static bool touches_at(tg_cli_walk *walk, const double *way, double share)
+static bool touches_at(tg_walk *walk, const double *way, double share)
 {
-    tg_cli_press *press = &walk->press;
+    tg_press *press = &walk->press;
     int count = 0;
     for (int k = 0; k < walk->n.nv; k++)
         press->moved[k] = share * way[k];
@@ -57,9 +45,9 @@ static bool touches_at(tg_cli_walk *walk, const double *way, double share)
 }
 
 /* Where on a way to a configuration that touches something the first contact is: q is brought there. */
-static void move_to_first(tg_cli_walk *walk, const double *way)
+static void move_to_first(tg_walk *walk, const double *way)
 {
-    tg_cli_press *press = &walk->press;
+    tg_press *press = &walk->press;
     double high = 1;
     for (int i = 0; i < PARTS && high == 1; i++)
         if (touches_at(walk, way, (double)i / PARTS))
@@ -77,14 +65,14 @@ static void move_to_first(tg_cli_walk *walk, const double *way)
         memcpy(walk->q, press->q, sizeof(double) * (size_t)walk->n.nq);
 }
 
-void tg_cli_press_touch(tg_cli_walk *walk)
+void tg_press_touch(tg_walk *walk)
 {
     double *way = walk->press.tangent;
     memset(way, 0, sizeof(double) * (size_t)walk->n.nv);
     if (touches_at(walk, way, 0))
         return;
     for (int i = 0; i < TRIES; i++)
-        if (tg_cli_walk_way(walk, (uint64_t)(TRIES * walk->phase + i), way) == TG_OK && touches_at(walk, way, 1))
+        if (tg_walk_way(walk, (uint64_t)(TRIES * walk->phase + i), way) == TG_OK && touches_at(walk, way, 1))
         {
             move_to_first(walk, way);
             return;
@@ -94,10 +82,10 @@ void tg_cli_press_touch(tg_cli_walk *walk)
 /* ---- two geoms ---- */
 
 /* Two of the geoms that are nearest to each other. */
-static void choose_pair(tg_cli_walk *walk)
+static void choose_pair(tg_walk *walk)
 {
     static const double reach[] = {1e-3, 1e-2, 0.05, 0.2, 1};
-    tg_cli_press *press = &walk->press;
+    tg_press *press = &walk->press;
     int count = 0;
     press->geom1 = press->geom2 = -1;
     for (size_t i = 0; i < sizeof reach / sizeof *reach && count == 0; i++)
@@ -109,15 +97,15 @@ static void choose_pair(tg_cli_walk *walk)
     if (count == 0)
         return;
     count = count < NEAR ? count : NEAR;
-    const tg_contact *one = &press->near[(int)(fabs(tg_cli_walk_noise(walk)) * count) % count];
+    const tg_contact *one = &press->near[(int)(fabs(tg_walk_noise(walk)) * count) % count];
     press->geom1 = one->geom1;
     press->geom2 = one->geom2;
 }
 
 /* the nearest point of the two; NULL: they are too far apart */
-static const tg_contact *nearest_point(tg_cli_walk *walk)
+static const tg_contact *nearest_point(tg_walk *walk)
 {
-    tg_cli_press *press = &walk->press;
+    tg_press *press = &walk->press;
     const tg_contact *nearest = NULL;
     int count = 0;
     if (press->geom1 < 0 || tg_collide(walk->m, walk->w, walk->q, 2 * press->reach, press->near, NEAR, &count) != TG_OK)
@@ -135,9 +123,9 @@ static const tg_contact *nearest_point(tg_cli_walk *walk)
 /* ---- forces ---- */
 
 /* x = (J2 - J1)^T d at the point; after tg_kinematics */
-static tg_status project(tg_cli_walk *walk, const tg_contact *at, const double d[3], double *x)
+static tg_status project(tg_walk *walk, const tg_contact *at, const double d[3], double *x)
 {
-    tg_cli_press *press = &walk->press;
+    tg_press *press = &walk->press;
     const double *p = at->point, *J = press->jacobian;
     const double moment[3] = {p[1] * d[2] - p[2] * d[1], p[2] * d[0] - p[0] * d[2], p[0] * d[1] - p[1] * d[0]};
     int nv = walk->n.nv;
@@ -158,9 +146,9 @@ static tg_status project(tg_cli_walk *walk, const tg_contact *at, const double d
 }
 
 /* x^T M^-1 x */
-static double mobility(tg_cli_walk *walk, const double *x)
+static double mobility(tg_walk *walk, const double *x)
 {
-    tg_cli_press *press = &walk->press;
+    tg_press *press = &walk->press;
     double sum = 0;
     if (tg_forward_dynamics(walk->m, walk->w, walk->q, walk->v, NULL, press->rest) != TG_OK ||
         tg_forward_dynamics(walk->m, walk->w, walk->q, walk->v, x, press->moved) != TG_OK)
@@ -185,23 +173,19 @@ static void along(const double n[3], double angle, double t[3])
         t[i] = size * (cos(angle) * a[i] + sin(angle) * b[i]);
 }
 
-static double of_geoms(const tg_cli_walk *walk, const char *field, bool sum)
+static double of_geoms(const tg_walk *walk, const char *field, bool sum)
 {
     const int geom[2] = {walk->press.geom1, walk->press.geom2};
-    double x[2] = {0};
+    double x[2];
     for (int i = 0; i < 2; i++)
-    {
-        int size = 0;
-        const double *numbers = tg_cli_field(walk->m, TG_GEOM, geom[i], field, &size);
-        x[i] = numbers != NULL && size > 0 ? numbers[0] : 0;
-    }
+        x[i] = tg_walk_field(walk, TG_GEOM, geom[i], field, 0, 0);
     return sum ? x[0] + x[1] : fmax(x[0], x[1]);
 }
 
 /* m/s^2: towards each other, or so that the gap hovers */
-static double wanted(const tg_cli_walk *walk, const tg_contact *at)
+static double wanted(const tg_walk *walk, const tg_contact *at)
 {
-    const tg_cli_press *press = &walk->press;
+    const tg_press *press = &walk->press;
     if (walk->aim != TG_CONTACT_BREAKING)
         return -approach;
     double gap = at->distance - of_geoms(walk, "margin", true), rate = 0;
@@ -212,7 +196,7 @@ static double wanted(const tg_cli_walk *walk, const tg_contact *at)
 
 /* What dry friction of the joints holds back along the normal: the force at which the first joint gives way. Less than that would leave the
  * contact closed without need, at the edge between two modes. */
-static double held_back(const tg_cli_walk *walk)
+static double held_back(const tg_walk *walk)
 {
     double least = INFINITY;
     for (int k = 0; k < walk->n.nv; k++)
@@ -223,19 +207,19 @@ static double held_back(const tg_cli_walk *walk)
 
 /* Every 32 steps the direction and the size of what acts along the surface are drawn: at most half of what friction holds, or more
  * than it can. */
-static void draw(tg_cli_walk *walk)
+static void draw(tg_walk *walk)
 {
-    tg_cli_press *press = &walk->press;
+    tg_press *press = &walk->press;
     if (walk->step % 32 != 0)
         return;
-    double x = fabs(tg_cli_walk_noise(walk));
-    press->angle = 3.14159265358979 * tg_cli_walk_noise(walk);
+    double x = fabs(tg_walk_noise(walk));
+    press->angle = 3.14159265358979 * tg_walk_noise(walk);
     press->share = walk->aim == TG_CONTACT_STICKING ? 0.5 * x : 1.5 + 2.5 * x;
 }
 
-tg_status tg_cli_press_force(tg_cli_walk *walk)
+tg_status tg_press_force(tg_walk *walk)
 {
-    tg_cli_press *press = &walk->press;
+    tg_press *press = &walk->press;
     if (nearest_point(walk) == NULL)
         choose_pair(walk);
     const tg_contact *nearest = nearest_point(walk);
