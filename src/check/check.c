@@ -87,9 +87,11 @@ static void place_jacobian(tg_jacobian *j, const tg_sizes *n, tg_arena *arena)
 static void place(tg_judge *c, tg_arena *arena)
 {
     const tg_sizes *n = &c->n;
-    tg_cotangent *const numbers[] = {&c->exact, &c->differences, &c->spread, &c->along, &c->wanted};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        place_numbers(numbers[i], n, arena);
+    place_numbers(&c->exact, n, arena);
+    place_numbers(&c->differences, n, arena);
+    place_numbers(&c->spread, n, arena);
+    place_numbers(&c->along, n, arena);
+    place_numbers(&c->wanted, n, arena);
     tg_walk_place(&c->walk, arena);
     place_jacobian(&c->jacobian, n, arena);
     c->out = TG_TAKE(arena, double, 2 * n->nv + n->na, "out");

@@ -72,7 +72,8 @@ void tg_press_touch(tg_walk *walk)
     if (touches_at(walk, way, 0))
         return;
     for (int i = 0; i < TRIES; i++)
-        if (tg_walk_way(walk, (uint64_t)(TRIES * walk->phase + i), way) == TG_OK && touches_at(walk, way, 1))
+        if (tg_walk_way(walk, (uint64_t)TRIES * (uint64_t)walk->phase + (uint64_t)i, way) == TG_OK &&
+            touches_at(walk, way, 1))
         {
             move_to_first(walk, way);
             return;
