@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tangere/step.h"
+#include "tangere/tangere.h"
 
 enum
 {

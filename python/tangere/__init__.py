@@ -12,6 +12,7 @@
 >>> sim.info.contacts.force
 """
 
+from tangere._check import CheckGroup, CheckModes, CheckResult, check
 from tangere._core import (
     Actuation,
     ActuationDerivatives,
@@ -63,6 +64,9 @@ __all__ = [
     "Actuation",
     "ActuationDerivatives",
     "ActuationGradient",
+    "CheckGroup",
+    "CheckModes",
+    "CheckResult",
     "ContactDerivatives",
     "ContactMode",
     "Contacts",
@@ -104,6 +108,7 @@ __all__ = [
     "Transmission",
     "UnknownNameError",
     "__version__",
+    "check",
     "distance",
     "hull",
     "load",
