@@ -57,7 +57,9 @@ typedef struct tg_options
     bool profile; /* fills tg_info.profile: reads the thread's clock once per stage and island; off by default */
     tg_restitution restitution;
     double push_speed; /* m/s: how fast an overlap is pushed out at most, 0.05 */
-    double reach;      /* m: pairs and limits that are nearer are in the problem at any speed, 0.001 (joints that turn: 0.001 rad) */
+    double push_rate;  /* rad/s: the same for what turns: limits of hinges and balls, angles of welds, 0.05 */
+    double
+        reach; /* m: pairs and limits that are nearer are in the problem at any speed, 0.001 (joints that turn: 0.001 rad) */
     double push_gain;  /* share of an overlap that is pushed out in a step, 1 */
     double rest_speed; /* m/s: slower impacts do not bounce; 0: max(2 |gravity| dt, 1 cm/s) */
     tg_backward backward;

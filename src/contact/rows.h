@@ -71,6 +71,7 @@ typedef struct tg_constraint
     int row;   /* its first, in the order of the islands */
     int part;  /* its trees: parts part .. part + parts - 1 */
     int parts;
+    bool turns;  /* limit, coupling: of an angle (rad), not of a length (m) */
     int bond;    /* equality between bodies: its place in tg_rows.bond; -1: none */
     uint64_t id; /* for warm starts */
 } tg_constraint;
@@ -202,6 +203,7 @@ typedef struct tg_contact_settings
 {
     double dt;
     double push_speed; /* m/s: how fast an overlap may be pushed out */
+    double push_rate;  /* rad/s: the same for what turns */
     double push_gain;  /* which share of an overlap is pushed out in one step, 1 by default */
     double rest_speed; /* m/s: slower impacts do not bounce */
     double reach;      /* m: what is nearer is in the problem at any speed */
@@ -331,11 +333,17 @@ typedef struct tg_bias_slope
 tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_settings *s, const tg_rows_island *island,
                                     const tg_touch *t);
 
-/* b of a limit by its gap. */
-double tg_limit_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double phi);
+/* How fast row i of a constraint may be pushed: m/s, or rad/s of what turns (rows from 3 on of a weld are angles). */
+static inline double tg_push_of(const tg_contact_settings *s, const tg_constraint *c, int i)
+{
+    return c->turns || i >= 3 ? s->push_rate : s->push_speed;
+}
+
+/* b of a limit by its gap; push: tg_push_of its row. */
+double tg_limit_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double push, double phi);
 
 /* b of n <= 3 rows of an equality by their errors, n x n. */
-void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, int n, const double *phi,
-                            double *slope);
+void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double push, int n,
+                            const double *phi, double *slope);
 
 #endif

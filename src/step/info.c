@@ -151,15 +151,20 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return (hash ^ word) * 1099511628211u;
 }
 
-/* whether the bias is at -v_push */
+/* whether the bias is at -v_push: that of the points, or of the angles, of an equality */
 static bool push_is_full(const tg_work *w, const tg_constraint *c)
 {
     const tg_contact_settings *s = &w->step->settings;
-    double sum = 0;
-    for (int i = 0; i < c->rows; i++)
-        sum += w->rows->phi[c->row + i] * w->rows->phi[c->row + i];
-    bool overlaps = c->source == TG_SOURCE_EQUALITY || w->rows->phi[c->row] < 0;
-    return overlaps && s->push_gain * sqrt(sum) >= s->push_speed * s->dt;
+    const double *phi = w->rows->phi + c->row;
+    bool full = false, overlaps = c->source == TG_SOURCE_EQUALITY || phi[0] < 0;
+    for (int i = 0; i < c->rows; i += 3)
+    {
+        double sum = 0;
+        for (int k = i; k < i + 3 && k < c->rows; k++)
+            sum += phi[k] * phi[k];
+        full = full || s->push_gain * sqrt(sum) >= tg_push_of(s, c, i) * s->dt;
+    }
+    return overlaps && full;
 }
 
 /* what a block does in Poisson's two phases */

@@ -14,6 +14,7 @@ tg_options tg_default_options(void)
                         .implicit_actuators = TG_AS_MODEL,
                         .restitution = TG_RESTITUTION_NEWTON,
                         .push_speed = 0.05,
+                        .push_rate = 0.05,
                         .push_gain = 1,
                         .reach = 0.001,
                         .smooth_speed = 0.01,
@@ -53,6 +54,7 @@ static tg_status check_options(tg_work *w, const tg_options *o)
     TG_TRY(check_positive(w, "dt", o->dt, 1e6));
     TG_TRY(check_positive(w, "tolerance", o->tolerance, 1e6));
     TG_TRY(check_positive(w, "push_speed", o->push_speed, 1e6));
+    TG_TRY(check_positive(w, "push_rate", o->push_rate, 1e6));
     TG_TRY(check_positive(w, "push_gain", o->push_gain, 1));
     TG_TRY(check_positive(w, "reach", o->reach, 1e6));
     return check_positive(w, "rest_speed", o->rest_speed, 1e6);
@@ -78,6 +80,7 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
     w->step->options = o;
     w->step->settings = (tg_contact_settings){.dt = o.dt,
                                               .push_speed = o.push_speed,
+                                              .push_rate = o.push_rate,
                                               .push_gain = o.push_gain,
                                               .reach = o.reach,
                                               .rest_speed = o.rest_speed,

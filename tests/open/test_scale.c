@@ -258,6 +258,7 @@ static run open_run(const tg_model *m, const units *s)
     r.options.rest_speed = speed * fmax(2 * dt * sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]), 0.01);
     r.options.dt = dt * s->time;
     r.options.push_speed *= speed;
+    r.options.push_rate /= s->time;
     r.options.tolerance *= speed;
     r.options.reach *= s->length;
     fill_units(&r, s);
