@@ -28,6 +28,7 @@ static tg_status is_idle(const tg_model *m, tg_work *w, const tg_rows_island *is
     tg_step_work *s = w->step;
     tg_rows *r = w->rows;
     size_t bytes = sizeof(double) * (size_t)r->nrow;
+    tg_step_need_rows(m, w);
     double *unit = s->row_gradient, *dL = unit + r->capacity.rows, *all = s->cotangent, *alone = all + m->nv;
     memset(unit, 0, bytes);
     memset(dL, 0, bytes);
@@ -120,7 +121,10 @@ static void keep_delicate(const tg_model *m, tg_work *w)
 {
     for (int i = 0; i < w->rows->nisland; i++)
         if (!w->step->implicit[i].kept && is_delicate(m, w, i))
+        {
+            tg_step_need_rows(m, w);
             tg_forward_keep(m, w, i);
+        }
 }
 
 /* The contact points of the step, from now on as those of smoothed surfaces: where they are does not change, how they move does. */
@@ -172,6 +176,7 @@ static bool is_inconsistent(const tg_model *m, tg_work *w)
         any = any || r->island[i].redundant > 0;
     if (!any)
         return false;
+    tg_step_need_rows(m, w);
     tg_rows_velocity(m, w, w->step->v_next, v);
     for (int i = 0; i < r->nisland; i++)
         for (int b = r->island[i].block; b < r->island[i].block + r->island[i].blocks; b++)

@@ -98,7 +98,7 @@ tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, cons
         TG_TRY(tg_step_project(m, w));
     TG_TRY(check_result(m, w));
     TG_TRY(tg_step_report(m, w));
-    s->done = true;
+    s->done = s->rows = true;
     s->params = w->params;
     s->generation = w->params->generation;
     hand_over(m, w, out);

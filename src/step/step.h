@@ -53,6 +53,9 @@ bool tg_projects(const tg_model *m, const tg_work *w);
 tg_status tg_project_forward(const tg_model *m, tg_work *w, int columns, double *dq);
 tg_status tg_project_reverse(const tg_model *m, tg_work *w, double *g, double *params);
 
+/* What most derivatives of a step that came back from a record do without: J, and where the geoms of its contacts are. Whoever reads them asks first. (record.c) */
+void tg_step_need_rows(const tg_model *m, tg_work *w);
+
 /* Brings back the arrays of the step, if something else has used the workspace since. (derivative.c) */
 tg_status tg_step_return(const tg_model *m, tg_work *w);
 

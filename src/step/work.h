@@ -59,6 +59,7 @@ typedef struct tg_step_work
     bool done;           /* a step has been taken, and nothing else since */
     bool modes;          /* modes of its contacts are there */
     bool factored;       /* the factors of its islands are there */
+    bool rows;           /* J of its rows is there, and where its geoms are: not at once when it came back from a record */
     tg_implicit_use use; /* what they are good for */
     tg_label label;
     uint64_t generation; /* of the parameters at that time */
