@@ -17,7 +17,8 @@ typedef struct writer
     uint64_t random;
     char *text;
     size_t used, room;
-    int bodies, joints;   /* so far */
+    int tree, bodies, joints; /* so far */
+    double height;            /* of what is there */
     bool single[MOST];    /* joints with one dof: they may have an actuator */
 } writer;
 
@@ -55,10 +56,11 @@ static void put_geom(writer *k, double size)
     static const char *const kind[] = {"sphere", "box", "capsule", "cylinder", "ellipsoid"};
     static const int condim[] = {3, 3, 3, 1, 4, 6};
     put(k,
-        "<geom type='%s' size='%.4g %.4g %.4g' pos='%.4g %.4g %.4g' euler='%.3g %.3g 0' density='%.4g' friction='%.3g 0.01 0.002' condim='%d'/>",
+        "<geom type='%s' size='%.4g %.4g %.4g' pos='%.4g %.4g %.4g' euler='%.3g %.3g 0' density='%.4g' friction='%.3g 0.01 0.002' condim='%d' contype='%d' conaffinity='%d'/>",
         kind[choice(k, 5)], size, size * uniform(k, 0.3, 1), size * uniform(k, 0.3, 1), size * uniform(k, -0.3, 0.3),
         size * uniform(k, -0.3, 0.3), size * uniform(k, -0.3, 0.3), uniform(k, -90, 90), uniform(k, -90, 90),
-        decades(k, 100, 8000), uniform(k, 0, 1.2), condim[choice(k, 6)]);
+        decades(k, 100, 8000), uniform(k, 0, 1.2), condim[choice(k, 6)],
+        1 << k->tree, 255 & ~(1 << k->tree)); /* trees do not meet themselves: random ones would be wedged from the start */
 }
 
 static void put_joint(writer *k, double size)
@@ -84,9 +86,8 @@ static void put_body(writer *k, double size, int depth)
 {
     bool root = depth == 0;
     put(k, "<body name='b%d' pos='%.4g %.4g %.4g'>", k->bodies++,
-        root ? uniform(k, -0.25, 0.25) : size * uniform(k, -1.5, 1.5),
-        root ? uniform(k, -0.25, 0.25) : size * uniform(k, -1.5, 1.5),
-        root ? 2.5 * size + uniform(k, 0, 0.1) : -size * uniform(k, 0.5, 1.5));
+        size * uniform(k, -0.7, 0.7), size * uniform(k, -0.7, 0.7),
+        root ? k->height + 3 * size : -size * uniform(k, 0.5, 1.5));
     if (root)
         put(k, "<freejoint name='j%d'/>", k->joints++);
     else
@@ -118,9 +119,14 @@ char *random_scene(unsigned seed)
     if (k.text == NULL)
         abort();
     put(&k, "<mujoco><option timestep='%.4g'/><worldbody><geom type='plane' size='2 2 1' friction='%.3g'/>",
-        decades(&k, 0.0005, 0.01), uniform(&k, 0, 1));
+        decades(&k, 0.001, 0.01), uniform(&k, 0, 1));
     for (int i = 1 + choice(&k, 3); i > 0; i--)
-        put_body(&k, decades(&k, 0.003, 0.2), 0);
+    {
+        double size = decades(&k, 0.003, 0.2);
+        put_body(&k, size, 0);
+        k.height += 5 * size;
+        k.tree++;
+    }
     put(&k, "</worldbody><actuator>");
     put_actuators(&k);
     put(&k, "</actuator></mujoco>");
