@@ -248,6 +248,8 @@ static tg_status make_matrices(const tg_model *m, tg_work *w)
         return TG_OK;
     tg_fill_jacobian(m, w, s->q);
     tg_fill_delassus(m, w, s->options.dt);
+    if (m->nequality > 0)
+        tg_consistent_matrices(m, w->rows);
     return TG_OK;
 }
 
