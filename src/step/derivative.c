@@ -223,8 +223,11 @@ static void make_label(const tg_model *m, tg_work *w)
     if (s->label.kind == TG_LABEL_EXACT &&
         (is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;
+    bool solved = true;
+    for (int i = 0; i < r->nisland; i++)
+        solved = solved && r->island[i].result.status == TG_SOLVE_SOLVED;
     bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
-    if (moved || s->options.backward == TG_BACKWARD_SMOOTHED || s->info.status != TG_STEP_SOLVED ||
+    if (moved || s->options.backward == TG_BACKWARD_SMOOTHED || !solved ||
         is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }

@@ -91,23 +91,28 @@ static void next_activations(const tg_model *m, const tg_work *w)
     }
 }
 
+void tg_outer_forces(const tg_model *m, const tg_work *w, double *force)
+{
+    const tg_step_work *s = w->step;
+    memset(force, 0, sizeof(double) * (size_t)m->nv);
+    for (int i = 0; i < m->nu; i++)
+        tg_add_actuator_force(m, w, i, s->drive[i].force, force);
+    if (m->nu > 0)
+        tg_clamp_joint_forces(m, w, force);
+    add(m->nv, s->tau, force);
+    if (s->has_wrench)
+        add_wrenches(m, w, s->wrench, force);
+}
+
 static void smooth_forces(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     tg_newton_euler(m, w, NULL, s->part);
     tg_passive_force(m, w, s->q, s->v, s->force);
     for (int k = 0; k < m->nv; k++)
-        s->force[k] += s->tau[k] - s->part[k];
-    if (m->nu > 0)
-    {
-        memset(s->part, 0, sizeof(double) * (size_t)m->nv);
-        for (int i = 0; i < m->nu; i++)
-            tg_add_actuator_force(m, w, i, s->drive[i].force, s->part);
-        tg_clamp_joint_forces(m, w, s->part);
-        add(m->nv, s->part, s->force);
-    }
-    if (s->has_wrench)
-        add_wrenches(m, w, s->wrench, s->force);
+        s->force[k] -= s->part[k];
+    tg_outer_forces(m, w, s->part);
+    add(m->nv, s->part, s->force);
 }
 
 static tg_status make_stages(const tg_model *m, tg_work *w)

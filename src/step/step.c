@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "dynamics/kinematics.h"
+#include "step/stability.h"
 
 /* ---- what goes in ---- */
 
@@ -89,6 +90,7 @@ tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, cons
     TG_TRY(check_arrays(m, w, "in", in));
     TG_TRY(check_arrays(m, w, "out", out));
     TG_TRY(tg_step_inputs(m, w, in, control));
+    TG_TRY(tg_step_find_stiff(m, w));
     TG_TRY(tg_step_smooth(m, w));
     s->placement = w->placement;
     TG_TRY(tg_step_problem(m, w, in->cache));

@@ -62,6 +62,10 @@ typedef struct tg_step_work
     bool rows;           /* J of its rows is there, and where its geoms are: not at once when it came back from a record */
     tg_implicit_use use; /* what they are good for */
     tg_label label;
+    bool stiff;                    /* springs are, for stiff_dt (stability.c) */
+    const tg_params *stiff_params; /* of these parameters */
+    uint64_t stiff_generation;
+    double stiff_dt;
     uint64_t generation; /* of the parameters at that time */
     uint64_t placement;  /* of the arrays that its derivatives need */
     const tg_params *params;
