@@ -4,7 +4,8 @@
  *     balance = E(q+, v+) - E(q, v) - dt v . (controls + tau + wrenches) - min(0, dt v . dampers) - v . J^T L,    v <- (v + v+) / 2.
  * Bias forces do no work and dampers take energy; what they add all the same, and springs whose force is that of the start of the step, is the integrator's doing. (Against
  * the work of all forces the change of v^T A v / 2 would be an identity.) As long as a step is much shorter than any period and any turn, balance is a small part of the
- * energy that moves; a step that makes half of the kinetic energy from nothing is not the motion of the model any more. */
+ * energy that moves. A step that makes half of the kinetic energy from nothing is not the motion of the model any more; there dampers count as 0, so that a transient whose
+ * energy falls, but not by as much as its dampers say, is not taken for one that explodes. */
 #include "step/balance.h"
 
 #include <math.h>
@@ -47,7 +48,7 @@ static double dot(int n, const double *a, const double *b)
 static double outer_work(const tg_model *m, tg_work *w, const double *v, double *force)
 {
     const tg_step_work *s = w->step;
-    tg_outer_forces(m, w, force);
+    tg_outer_forces(m, w, force, NULL);
     for (int i = 0; i < m->nu && s->options.implicit_actuators == TG_ON; i++)
     {
         tg_actuator_damping d = tg_implicit_damping_of(m, w, i);
@@ -96,11 +97,12 @@ tg_status tg_step_balance(const tg_model *m, tg_work *w)
     double *v = s->cotangent, *force = v + m->nv, *springs = v + 2 * m->nv, kinetic, potential;
     for (int k = 0; k < m->nv; k++)
         v[k] = 0.5 * (s->v[k] + s->v_next[k]);
-    double work = outer_work(m, w, v, force) + damper_work(m, w, v, force, springs) + impulse_work(m, w, v);
+    double given = outer_work(m, w, v, force) + impulse_work(m, w, v), taken = damper_work(m, w, v, force, springs);
     TG_TRY(tg_energy(m, w, s->q, s->v, &kinetic, &potential));
     TG_TRY(tg_energy(m, w, s->q_next, s->v_next, &s->info.kinetic, &s->info.potential));
-    s->info.balance = s->info.kinetic + s->info.potential - kinetic - potential - work;
-    if (s->info.balance > share * fmax(kinetic, s->info.kinetic) && s->info.balance > least(m, w))
+    double gain = s->info.kinetic + s->info.potential - kinetic - potential - given;
+    s->info.balance = gain - taken;
+    if (gain > share * fmax(kinetic, s->info.kinetic) && gain > least(m, w))
         s->info.status = TG_STEP_UNSTABLE;
     return TG_OK;
 }

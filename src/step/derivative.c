@@ -220,8 +220,9 @@ static void make_label(const tg_model *m, tg_work *w)
     }
     for (int i = 0; i < r->ntouch; i++)
         s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
+    s->label.margin = fmin(s->label.margin, s->bounds.margin);
     if (s->label.kind == TG_LABEL_EXACT &&
-        (is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
+        (s->bounds.at || is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;
     bool solved = true;
     for (int i = 0; i < r->nisland; i++)

@@ -18,6 +18,7 @@ typedef struct header
     bool matrices;             /* are kept */
     bool poisson;              /* an island was restituted */
     double dt;
+    tg_reserve bounds;
     tg_info info;
 } header;
 
@@ -118,6 +119,7 @@ static header header_of(const tg_work *w)
                 .islands = r->nisland,
                 .matrices = true,
                 .dt = r->dt,
+                .bounds = w->step->bounds,
                 .info = w->step->info};
     for (int t = 0; t < w->model->ntree; t++)
         h.columns += r->tree_columns[t];
@@ -335,6 +337,7 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, con
         make_columns(m, w);
     copy_next(m, s, next);
     s->info = h.info;
+    s->bounds = h.bounds;
     s->done = s->modes = true;
     s->params = w->params;
     s->generation = w->params->generation;

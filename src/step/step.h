@@ -25,8 +25,8 @@ tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, 
 /* The stiffness of a dof's spring if it acts at the end of the step, else 0. (smooth.c) */
 double tg_implicit_spring_of(const tg_model *m, const tg_work *w, int dof);
 
-/* force (nv) = what acts from outside: actuators, tau and wrenches. After the transmissions and drives. (smooth.c) */
-void tg_outer_forces(const tg_model *m, const tg_work *w, double *force);
+/* force (nv) = what acts from outside: actuators, tau and wrenches. After the transmissions and drives. bounds: of joints, added to; NULL: not wanted. (smooth.c) */
+void tg_outer_forces(const tg_model *m, const tg_work *w, double *force, tg_reserve *bounds);
 
 /* Position and velocity stage, transmissions, what the actuators do, factors of M + dt D (+ dt^2 K), forces, and the velocities without
  * constraints. (smooth.c) */

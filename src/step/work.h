@@ -62,6 +62,7 @@ typedef struct tg_step_work
     bool rows;           /* J of its rows is there, and where its geoms are: not at once when it came back from a record */
     tg_implicit_use use; /* what they are good for */
     tg_label label;
+    tg_reserve bounds;              /* of its controls, forces and activations */
     bool stiff;                    /* springs are, for stiff_dt (stability.c) */
     const tg_params *stiff_params; /* of these parameters */
     uint64_t stiff_generation;
