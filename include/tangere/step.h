@@ -53,7 +53,7 @@ typedef struct tg_options
                                      the model asks for an implicit integrator */
     bool implicit_springs; /* springs of hinges and slides act at q + dt v+; off (default): at q */
     bool project;          /* brings loops to rounding after the step */
-    bool energy;           /* fills tg_info.kinetic and potential; costs another pass over the bodies; off by default */
+    bool energy;           /* fills tg_info.kinetic, potential and balance; costs two more passes over the bodies; off by default */
     bool profile; /* fills tg_info.profile: reads the thread's clock once per stage and island; off by default */
     tg_restitution restitution;
     double push_speed; /* m/s: how fast an overlap is pushed out at most, 0.05 */
@@ -109,6 +109,8 @@ typedef enum tg_step_status
 {
     TG_STEP_SOLVED,  /* every island has residual <= tolerance */
     TG_STEP_PARTIAL, /* some island has not: the best that was met, with its residual */
+    TG_STEP_UNSTABLE, /* the step made half of its kinetic energy from nothing (tg_info.balance), whatever its residual: dt is too long for
+                         its springs or its turns. The state is handed over all the same. */
     TG_STEP_STATUSES
 } tg_step_status;
 
@@ -150,6 +152,9 @@ typedef struct tg_info
     double penetration;        /* m: max(0, margin - distance) over the contacts at the start of the step */
     double kinetic, potential; /* J, after the step (option energy) */
     double work;               /* J, of all impulses: L . (J v+ + J v_free) / 2 */
+    double balance;            /* J: energy that the step created. Change of kinetic and potential energy, less the work of controls, tau, wrenches and impulses, and of
+                                  dampers where they take energy, at the mean of v and v+. With the option energy, and where a step might be unstable: stiff springs, a
+                                  dof that moves by more than 0.25 in the step, impulses that were not found; else 0, as kinetic and potential are. */
     double capacity;           /* share of the workspace's contacts that was used */
     tg_profile profile;        /* (option profile) */
 } tg_info;
@@ -188,9 +193,14 @@ TG_API void tg_work_destroy(tg_work *w); /* NULL is allowed */
 TG_API void tg_work_contacts(const tg_work *w, int *room, int *found);
 
 /* One step. options, control and info may be NULL. out may be in, or share its arrays. On failure out is untouched. A
- * step whose contact problem has residual > tolerance is TG_OK with info->status TG_STEP_PARTIAL. */
+ * step whose contact problem has residual > tolerance is TG_OK with info->status TG_STEP_PARTIAL, and one that creates energy with TG_STEP_UNSTABLE. */
 TG_API tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, const tg_state *in,
                          const tg_control *control, tg_state *out, tg_info *info);
+
+/* The largest time step for which springs, dampers and servos that act with the state at the start of a step are stable: at the reference configuration, without contacts, to
+ * 1 %; INFINITY where up to 1 s nothing is unstable. options (may be NULL): which of them act implicitly; its dt does not count. A model whose dt is longer may explode: implicit_springs,
+ * implicit_actuators, a shorter dt. The workspace holds no step afterwards. */
+TG_API tg_status tg_stable_dt(const tg_model *m, tg_work *w, const tg_options *options, double *dt);
 
 /* The contacts of the last step in this workspace: at most capacity of them, and always the full count. TG_ERR_STALE when
  * the workspace has done something else since. */

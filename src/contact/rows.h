@@ -310,6 +310,9 @@ void tg_plain_modes(const tg_model *m, const tg_rows *r, const tg_rows_island *i
 /* Takes out of the equalities' bias what no velocity can follow. After tg_apply_laws and tg_fill_delassus. (consistent.c) */
 void tg_make_consistent(const tg_model *m, tg_rows *r);
 
+/* The same for G alone, of islands in which it was done, after tg_fill_delassus. (consistent.c) */
+void tg_consistent_matrices(const tg_model *m, tg_rows *r);
+
 /* Takes out of an island's impulses what acts along these directions, where no rule has selected them. (consistent.c) */
 void tg_select_consistent(const tg_model *m, tg_rows *r, const tg_rows_island *island);
 

@@ -61,8 +61,14 @@ typedef struct tg_step_work
     bool done;           /* a step has been taken, and nothing else since */
     bool modes;          /* modes of its contacts are there */
     bool factored;       /* the factors of its islands are there */
+    bool rows;           /* J of its rows is there, and where its geoms are: not at once when it came back from a record */
     tg_implicit_use use; /* what they are good for */
     tg_label label;
+    tg_reserve bounds;              /* of its controls, forces and activations */
+    bool stiff;                    /* springs are, for stiff_dt (stability.c) */
+    const tg_params *stiff_params; /* of these parameters */
+    uint64_t stiff_generation;
+    double stiff_dt;
     uint64_t generation; /* of the parameters at that time */
     uint64_t placement;  /* of the arrays that its derivatives need */
     const tg_params *params;
