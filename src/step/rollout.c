@@ -513,20 +513,44 @@ static double *row_of(double *rows, int row, int n)
     return rows == NULL ? NULL : rows + (size_t)row * (size_t)n;
 }
 
-static tg_status change_at(const tg_model *m, tg_work *w, int step, const tg_rollout_gradient *in, tg_trajectory *out,
-                           tg_label *label)
+enum
 {
-    tg_cotangent before = {.q = row_of(out->q, step, m->nv),
-                           .v = row_of(out->v, step, m->nv),
-                           .act = row_of(out->act, step, m->na),
-                           .u = row_of(in->u, step, m->nu),
-                           .tau = row_of(in->tau, step, m->nv),
-                           .dt = in->dt,
-                           .params = in->params};
-    tg_cotangent after = {.q = row_of(out->q, step + 1, m->nv),
-                          .v = row_of(out->v, step + 1, m->nv),
-                          .act = row_of(out->act, step + 1, m->na)};
-    return tg_step_jvp(m, w, &before, &after, label);
+    DIRECTIONS = 64 /* taken at once; more take the sweep once more */
+};
+
+static tg_status changes_at(const tg_model *m, tg_work *w, int step, int count, const tg_rollout_gradient *in,
+                            tg_trajectory *out, tg_label *label)
+{
+    tg_cotangent before[DIRECTIONS], after[DIRECTIONS];
+    for (int i = 0; i < count; i++)
+    {
+        before[i] = (tg_cotangent){.q = row_of(out[i].q, step, m->nv),
+                                   .v = row_of(out[i].v, step, m->nv),
+                                   .act = row_of(out[i].act, step, m->na),
+                                   .u = row_of(in[i].u, step, m->nu),
+                                   .tau = row_of(in[i].tau, step, m->nv),
+                                   .dt = in[i].dt,
+                                   .params = in[i].params};
+        after[i] = (tg_cotangent){.q = row_of(out[i].q, step + 1, m->nv),
+                                  .v = row_of(out[i].v, step + 1, m->nv),
+                                  .act = m->na > 0 ? row_of(out[i].act, step + 1, m->na) : NULL};
+    }
+    return tg_step_jvp_many(m, w, count, before, after, label);
+}
+
+/* directions first .. first + count - 1 */
+static tg_status sweep_forward(const tg_model *m, tg_work *w, tg_tape *t, int count, const tg_rollout_gradient *in,
+                               tg_trajectory *out, tg_label *worst)
+{
+    tg_label now;
+    for (int step = 0; step < t->steps; step++)
+    {
+        TG_TRY(restore_segment(m, w, t, step / t->length));
+        TG_TRY(restore_step(m, w, t, step, TG_RESTORE_COLUMNS));
+        TG_TRY(changes_at(m, w, step, count, in, out, &now));
+        worse_label(worst, &now);
+    }
+    return TG_OK;
 }
 
 tg_status tg_rollout_jvp(const tg_model *m, tg_work *w, tg_tape *t, int count, const tg_rollout_gradient *in,
@@ -535,14 +559,11 @@ tg_status tg_rollout_jvp(const tg_model *m, tg_work *w, tg_tape *t, int count, c
     TG_TRY(check_tape(m, w, "tg_rollout_jvp", t));
     TG_TRY(begin_changes(m, w, count, in, out));
     TG_TRY(tg_step_options(m, w, &t->options));
-    tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0}, now;
-    for (int step = 0; step < t->steps && count > 0; step++)
+    tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0};
+    for (int first = 0; first < count; first += DIRECTIONS)
     {
-        TG_TRY(restore_segment(m, w, t, step / t->length));
-        TG_TRY(restore_step(m, w, t, step, TG_RESTORE_COLUMNS));
-        for (int i = 0; i < count; i++)
-            TG_TRY(change_at(m, w, step, &in[i], &out[i], &now));
-        worse_label(&worst, &now);
+        int some = count - first < DIRECTIONS ? count - first : DIRECTIONS;
+        TG_TRY(sweep_forward(m, w, t, some, in + first, out + first, &worst));
     }
     w->step->done = false;
     if (label != NULL)
