@@ -1,5 +1,6 @@
 /* Matrices of the step's derivatives: all columns of states, controls and forces at once (forward.h), those of dt and parameters one by one, forward; rows of
  * contacts' forces and points, and everything in models too large for dense matrices, by one reverse sweep a row. */
+#include "math/spatial.h"
 #include "step/step.h"
 
 /* ---- row by row ---- */
@@ -139,6 +140,42 @@ static tg_status fill_parameters(const tg_model *m, tg_work *w, const tg_jacobia
     return TG_OK;
 }
 
+/* Columns of the wrench on every body: A^-1 and what follows of it are those of tau; J^T of a unit at the centre of mass. */
+static void fill_wrenches(const tg_model *m, const tg_work *w, const double *by_tau, double *out)
+{
+    int columns = 6 * m->nbody;
+    memset(out, 0, sizeof(double) * (size_t)m->nv * (size_t)columns);
+    for (int body = 1; body < m->nbody; body++)
+    {
+        int node = m->body_node[body];
+        v4 com = v4_load(w->body_pos + 4 * body) - tg_node_origin(m, w, node) +
+                 mat3_mul_mem(tg_body_rotation(w, body), TG_PARAM(w->params, body_com) + 3 * body);
+        for (int k = node == 0 ? -1 : m->node_dof[node] + m->node_ndof[node] - 1; k >= 0; k = m->dof_parent[k])
+        {
+            spatial J = spatial_load(w->J + SPATIAL_SIZE * k);
+            v4 at = twist_at(J, com);
+            for (int row = 0; row < m->nv; row++)
+                for (int i = 0; i < 3; i++)
+                {
+                    double *to = out + (size_t)row * (size_t)columns + 6 * (size_t)body;
+                    to[i] += by_tau[(size_t)row * (size_t)m->nv + (size_t)k] * at[i];
+                    to[3 + i] += by_tau[(size_t)row * (size_t)m->nv + (size_t)k] * J.ang[i];
+                }
+        }
+    }
+}
+
+static tg_status add_wrenches(const tg_model *m, tg_work *w, const tg_jacobian *j)
+{
+    if ((j->dq_dwrench != NULL && j->dq_dtau == NULL) || (j->dv_dwrench != NULL && j->dv_dtau == NULL))
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "jacobian: matrices of wrenches need those of tau");
+    if (j->dq_dwrench != NULL)
+        fill_wrenches(m, w, j->dq_dtau, j->dq_dwrench);
+    if (j->dv_dwrench != NULL)
+        fill_wrenches(m, w, j->dv_dtau, j->dv_dwrench);
+    return TG_OK;
+}
+
 /* ---- all ---- */
 
 tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
@@ -179,6 +216,7 @@ tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
     TG_TRY(fill_rows(m, w, j, &point, 3 * contacts, unit, &(tg_cotangent){.point = unit}));
     if (tg_saltation_acts(w))
         TG_TRY(tg_saltation_jacobian(m, w, j));
+    TG_TRY(add_wrenches(m, w, j));
     j->label = w->step->label;
     return TG_OK;
 }

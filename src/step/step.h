@@ -87,7 +87,7 @@ typedef enum tg_restore_use
 
 /* Brings the workspace to where tg_step(in, control) left it, with nothing searched for and nothing solved: contact points, impulses and modes
  * are those of the record, the rest is computed again, bit by bit the same. next: the state that came out. The options of the step are already
- * there (tg_step_options); it had no wrenches. (record.c) */
+ * there (tg_step_options). (record.c) */
 tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, const tg_control *control,
                           const tg_state *next, const unsigned char *record, tg_restore_use use);
 
