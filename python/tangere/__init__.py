@@ -38,8 +38,17 @@ from tangere.enums import (
     StepStatus,
     Transmission,
 )
+from tangere.linear import Linear
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
 from tangere.params import Params
+from tangere.rollout import (
+    Rollout,
+    RolloutChange,
+    RolloutGradient,
+    RolloutInfo,
+    RolloutJacobian,
+    rollout,
+)
 from tangere.scene import Scene
 from tangere.shape import ContactDerivatives, Contacts, Distance, Shape, distance, hull
 from tangere.sim import (
@@ -47,15 +56,11 @@ from tangere.sim import (
     Info,
     Jacobian,
     Label,
-    Rollout,
-    RolloutChange,
-    RolloutGradient,
     Sim,
     SimState,
     StepChange,
     StepContacts,
     StepGradient,
-    rollout,
     step,
 )
 
@@ -80,6 +85,7 @@ __all__ = [
     "JointType",
     "Key",
     "Label",
+    "Linear",
     "Model",
     "ParamSlice",
     "Params",
@@ -92,6 +98,8 @@ __all__ = [
     "Rollout",
     "RolloutChange",
     "RolloutGradient",
+    "RolloutInfo",
+    "RolloutJacobian",
     "Scene",
     "Shape",
     "Sim",
