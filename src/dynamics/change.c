@@ -247,15 +247,21 @@ static void pull_tendons(const tg_model *m, const tg_work *w, tg_change *c, cons
 
 /* ---- a direction ---- */
 
-void tg_change_begin(const tg_model *m, tg_work *w, tg_change *c, const double *params, const double *q)
+tg_param_range tg_range_of(const tg_model *m, const double *params)
+{
+    tg_param_range r = {0, params != NULL ? m->nparams : 0};
+    while (r.first < r.last && params[r.first] == 0)
+        r.first++;
+    while (r.last > r.first && params[r.last - 1] == 0)
+        r.last--;
+    return r;
+}
+
+void tg_change_begin(const tg_model *m, tg_work *w, tg_change *c, const double *params, tg_param_range range,
+                     const double *q)
 {
     c->params = params;
-    c->first = 0;
-    c->last = params != NULL ? m->nparams : 0;
-    while (c->first < c->last && params[c->first] == 0)
-        c->first++;
-    while (c->last > c->first && params[c->last - 1] == 0)
-        c->last--;
+    c->range = range;
     memset(c->dF, 0, sizeof(double) * SPATIAL_SIZE * (size_t)m->nnode);
     memset(c->force, 0, sizeof(double) * (size_t)m->nv);
     displace(m, w, c, q);

@@ -25,11 +25,20 @@
     X(double, signal, m->nu, "of the actuators' signals")                                                              \
     X(double, force, m->nv, "of the generalised forces")
 
+/* Numbers first .. last - 1 of the vector. */
+typedef struct tg_param_range
+{
+    int first, last;
+} tg_param_range;
+
+/* Outside of which params (nparams, or NULL) is zero. */
+tg_param_range tg_range_of(const tg_model *m, const double *params);
+
 /* One direction. */
 typedef struct tg_change
 {
     const double *params; /* nparams, or NULL */
-    int first, last;      /* where they may differ from zero */
+    tg_param_range range; /* where they may differ from zero */
     double dt;            /* of the time step */
     bool moves;           /* bodies are displaced: Z, dJ, dV, dA are there */
     bool pulls;           /* tendons change: length, moment are there */
@@ -43,7 +52,7 @@ void tg_change_place(tg_change *c, const tg_model *m, tg_arena *arena);
 /* whether one of count numbers from first on may change */
 static inline bool tg_changes(const tg_change *c, int first, int count)
 {
-    return c->params != NULL && first < c->last && first + count > c->first;
+    return c->params != NULL && first < c->range.last && first + count > c->range.first;
 }
 
 static inline spatial tg_displacement(const tg_change *c, int body)
@@ -60,8 +69,9 @@ static inline spatial tg_twist_change(const tg_change *c, const double *twists, 
 /* a rotation vector in parent axes: of a quaternion whose four numbers change by d */
 v4 tg_quaternion_turn(const double *quat, const double *d);
 
-/* Starts a direction (NULL: no parameters): where it is not zero, displacements, tendons; clears dF and force. After the velocity stage and tg_transmissions. */
-void tg_change_begin(const tg_model *m, tg_work *w, tg_change *c, const double *params, const double *q);
+/* Starts a direction (NULL: no parameters): displacements, tendons; clears dF and force. After the velocity stage and tg_transmissions. */
+void tg_change_begin(const tg_model *m, tg_work *w, tg_change *c, const double *params, tg_param_range range,
+                     const double *q);
 
 /* out (a twist a node): of the twists of x (nv), where bodies are displaced. */
 void tg_change_twists(const tg_model *m, const tg_change *c, const double *x, double *out);

@@ -506,16 +506,32 @@ void tg_forward_kept_transpose(tg_work *w, int island, const double *vbar, doubl
 static void add_product(int rows, int columns, const double *A, const double *x, double *sum)
 {
     for (int i = 0; i < rows && x != NULL; i++)
-        for (int k = 0; k < columns; k++)
-            sum[i] += A[(ptrdiff_t)i * columns + k] * x[k];
+    {
+        const double *row = A + (ptrdiff_t)i * columns;
+        v4 lanes = v4_zero();
+        int k = 0;
+        for (; k + V4_LANES <= columns; k += V4_LANES)
+            lanes += v4_loadu(row + k) * v4_loadu(x + k);
+        double rest = v4_sum(lanes);
+        for (; k < columns; k++)
+            rest += row[k] * x[k];
+        sum[i] += rest;
+    }
 }
 
 /* sum (rows of the problem) += A^T x, A (nv x ldr) */
 static void add_rows(const tg_forward *f, const double *A, const double *x, double *sum)
 {
+    int rows = f->w->rows->nrow;
     for (int k = 0; k < f->m->nv && x != NULL; k++)
-        for (int i = 0; i < f->w->rows->nrow; i++)
-            sum[i] += A[(ptrdiff_t)k * f->ldr + i] * x[k];
+    {
+        const double *row = A + (ptrdiff_t)k * f->ldr;
+        int i = 0;
+        for (; i + V4_LANES <= rows; i += V4_LANES)
+            v4_storeu(sum + i, v4_loadu(sum + i) + v4_loadu(row + i) * v4_splat(x[k]));
+        for (; i < rows; i++)
+            sum[i] += row[i] * x[k];
+    }
 }
 
 /* Rows of the problem, one vector each. */
@@ -686,7 +702,7 @@ static void kept_changes(tg_forward *f, const tg_cotangent *in, const double *rh
     }
 }
 
-tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, double *dv)
+tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range, double *dv)
 {
     tg_forward *f = of_step(m, w);
     size_t room = (size_t)w->rows->capacity.rows;
@@ -694,7 +710,7 @@ tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *
     row_changes c = {p, p + room, p + 2 * room, p + 3 * room, p + 4 * room, false};
     bool along = in->params != NULL || in->wrench != NULL || in->dt != NULL;
     if (along)
-        tg_forward_change(f, in, by_dt, c.S, f->spreads ? c.n : NULL);
+        tg_forward_change(f, in, range, by_dt, c.S, f->spreads ? c.n : NULL);
     force_along(f, in, along, by_dt, rhs);
     memcpy(y, rhs, sizeof(double) * (size_t)m->nv);
     tg_solve_mass(m, w, y);

@@ -102,13 +102,14 @@ static void row_changes(tg_forward *f, double *sigma, double *turn)
     tg_rows_changes(m, f->w, s->q, &d);
 }
 
-void tg_forward_change(tg_forward *f, const tg_cotangent *in, double *by_dt, double *sigma, double *turn)
+void tg_forward_change(tg_forward *f, const tg_cotangent *in, tg_param_range range, double *by_dt, double *sigma,
+                       double *turn)
 {
     const tg_model *m = f->m;
     tg_step_work *s = f->s;
     tg_change *c = &s->change;
     c->dt = in->dt != NULL ? *in->dt : 0;
-    tg_change_begin(m, f->w, c, in->params, s->q);
+    tg_change_begin(m, f->w, c, in->params, range, s->q);
     tg_change_inertial(m, f->w, c, s->v, s->acceleration);
     tg_change_passive(m, f->w, c, s->q, s->v);
     tg_change_actuation(m, f->w, c, s->q, s->v, s->act, s->drive);
@@ -125,7 +126,7 @@ void tg_forward_change(tg_forward *f, const tg_cotangent *in, double *by_dt, dou
 void tg_forward_activations(const tg_model *m, tg_work *w, const tg_cotangent *in, double *dact)
 {
     tg_step_work *s = w->step;
-    tg_change c = {.params = in->params, .last = m->nparams, .dt = in->dt != NULL ? *in->dt : 0};
+    tg_change c = {.params = in->params, .range = {0, m->nparams}, .dt = in->dt != NULL ? *in->dt : 0};
     memset(dact, 0, sizeof(double) * (size_t)m->na);
     for (int i = 0; i < m->nu; i++)
     {

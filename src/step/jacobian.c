@@ -109,12 +109,12 @@ static void put_column(double *matrix, int rows, int columns, int column, const 
 }
 
 /* column k of q+, v+ and act+ along a change */
-static tg_status fill_column(const tg_model *m, tg_work *w, const tg_cotangent *in, const block b[3], int columns,
-                             int k, bool dt)
+static tg_status fill_column(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range,
+                             const block b[3], int columns, int k, bool dt)
 {
     double *dq = w->step->forward, *dv = dq + m->nv, *dact = dq + 2 * m->nv;
     tg_cotangent out = {.q = dq, .v = dv, .act = dact};
-    TG_TRY(tg_step_forward(m, w, 1, in, &out));
+    TG_TRY(tg_step_forward(m, w, 1, in, &range, &out));
     put_column(dt ? b[0].ddt : b[0].dparams, m->nv, columns, k, dq);
     put_column(dt ? b[1].ddt : b[1].dparams, m->nv, columns, k, dv);
     put_column(dt ? b[2].ddt : b[2].dparams, m->na, columns, k, dact);
@@ -126,14 +126,15 @@ static tg_status fill_parameters(const tg_model *m, tg_work *w, const tg_jacobia
 {
     double *units = w->param_gradient, one = 1;
     if (b[0].ddt != NULL || b[1].ddt != NULL || b[2].ddt != NULL)
-        TG_TRY(fill_column(m, w, &(tg_cotangent){.dt = &one}, b, 1, 0, true));
+        TG_TRY(fill_column(m, w, &(tg_cotangent){.dt = &one}, (tg_param_range){0, 0}, b, 1, 0, true));
     if (b[0].dparams == NULL && b[1].dparams == NULL && b[2].dparams == NULL)
         return TG_OK;
     memset(units, 0, sizeof(double) * (size_t)m->nparams);
     for (int k = 0; k < j->nindex; k++)
     {
         units[j->index[k]] = 1;
-        tg_status status = fill_column(m, w, &(tg_cotangent){.params = units}, b, j->nindex, k, false);
+        tg_param_range range = {j->index[k], j->index[k] + 1};
+        tg_status status = fill_column(m, w, &(tg_cotangent){.params = units}, range, b, j->nindex, k, false);
         units[j->index[k]] = 0;
         TG_TRY(status);
     }

@@ -75,11 +75,12 @@ static tg_status rows_forward(const tg_model *m, tg_work *w, int count, const tg
 }
 
 /* v+ and q+, unless loops were closed, of one direction */
-static tg_status direction_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out)
+static tg_status direction_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range,
+                                   tg_cotangent *out)
 {
     double *dv = w->step->forward_v;
     if (out->v != NULL || out->q != NULL)
-        TG_TRY(tg_forward_product(m, w, in, dv));
+        TG_TRY(tg_forward_product(m, w, in, range, dv));
     if (out->act != NULL)
         tg_forward_activations(m, w, in, out->act);
     tg_gradient_copy(m, dv, out->v);
@@ -88,7 +89,8 @@ static tg_status direction_forward(const tg_model *m, tg_work *w, const tg_cotan
     return TG_OK;
 }
 
-tg_status tg_step_forward(const tg_model *m, tg_work *w, int count, const tg_cotangent *in, tg_cotangent *out)
+tg_status tg_step_forward(const tg_model *m, tg_work *w, int count, const tg_cotangent *in,
+                          const tg_param_range *range, tg_cotangent *out)
 {
     bool q = false, v = false, act = false, by_u = false, by_act = false;
     for (int d = 0; d < count; d++)
@@ -103,7 +105,7 @@ tg_status tg_step_forward(const tg_model *m, tg_work *w, int count, const tg_cot
     {
         tg_forward_begin(m, w, by_u, by_act);
         for (int d = 0; d < count; d++)
-            TG_TRY(direction_forward(m, w, &in[d], &out[d]));
+            TG_TRY(direction_forward(m, w, &in[d], range != NULL ? range[d] : tg_range_of(m, in[d].params), &out[d]));
         return q && tg_projects(m, w) ? rows_forward(m, w, count, in, OUT_Q, out) : TG_OK;
     }
     if (q)
@@ -133,11 +135,11 @@ static tg_status check_change(const tg_model *m, tg_work *w, const tg_cotangent 
     return TG_OK;
 }
 
-tg_status tg_step_jvp_many(const tg_model *m, tg_work *w, int count, const tg_cotangent *in, tg_cotangent *out,
-                           tg_label *label)
+tg_status tg_step_jvp_many(const tg_model *m, tg_work *w, int count, const tg_cotangent *in,
+                           const tg_param_range *range, tg_cotangent *out, tg_label *label)
 {
     TG_TRY(tg_step_prepare(m, w));
-    TG_TRY(tg_step_forward(m, w, count, in, out));
+    TG_TRY(tg_step_forward(m, w, count, in, range, out));
     for (int d = 0; d < count && tg_saltation_acts(w); d++)
         TG_TRY(tg_saltation_forward(m, w, &in[d], &out[d]));
     if (label != NULL)
@@ -151,5 +153,5 @@ tg_status tg_step_jvp(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_
     if (in == NULL || out == NULL)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "%s is NULL", in == NULL ? "in" : "out");
     TG_TRY(check_change(m, w, in));
-    return tg_step_jvp_many(m, w, 1, in, out, label);
+    return tg_step_jvp_many(m, w, 1, in, NULL, out, label);
 }

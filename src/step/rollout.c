@@ -561,7 +561,8 @@ enum
 };
 
 static tg_status changes_at(const tg_model *m, tg_work *w, const tg_tape *t, int step, int count,
-                            const tg_rollout_gradient *in, tg_trajectory *out, tg_label *label)
+                            const tg_rollout_gradient *in, const tg_param_range *range, tg_trajectory *out,
+                            tg_label *label)
 {
     tg_cotangent before[DIRECTIONS], after[DIRECTIONS];
     int row = held_row(&t->controls, step);
@@ -579,19 +580,21 @@ static tg_status changes_at(const tg_model *m, tg_work *w, const tg_tape *t, int
                                   .v = row_of(out[i].v, step + 1, m->nv),
                                   .act = m->na > 0 ? row_of(out[i].act, step + 1, m->na) : NULL};
     }
-    return tg_step_jvp_many(m, w, count, before, after, label);
+    return tg_step_jvp_many(m, w, count, before, range, after, label);
 }
 
-/* directions first .. first + count - 1 */
 static tg_status sweep_forward(const tg_model *m, tg_work *w, tg_tape *t, int count, const tg_rollout_gradient *in,
                                tg_trajectory *out, tg_label *worst)
 {
     tg_label now;
+    tg_param_range range[DIRECTIONS];
+    for (int i = 0; i < count; i++)
+        range[i] = tg_range_of(m, in[i].params);
     for (int step = 0; step < t->steps; step++)
     {
         TG_TRY(restore_segment(m, w, t, step / t->length));
         TG_TRY(restore_step(m, w, t, step, TG_RESTORE_COLUMNS));
-        TG_TRY(changes_at(m, w, t, step, count, in, out, &now));
+        TG_TRY(changes_at(m, w, t, step, count, in, range, out, &now));
         worse_label(worst, &now);
     }
     return TG_OK;
