@@ -12,6 +12,7 @@
 >>> sim.info.contacts.force
 """
 
+from tangere._check import CheckGroup, CheckModes, CheckResult, check
 from tangere._core import (
     Actuation,
     ActuationDerivatives,
@@ -68,6 +69,9 @@ __all__ = [
     "Actuation",
     "ActuationDerivatives",
     "ActuationGradient",
+    "CheckGroup",
+    "CheckModes",
+    "CheckResult",
     "ContactDerivatives",
     "ContactMode",
     "Contacts",
@@ -112,6 +116,7 @@ __all__ = [
     "Transmission",
     "UnknownNameError",
     "__version__",
+    "check",
     "distance",
     "hull",
     "load",
