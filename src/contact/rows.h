@@ -325,6 +325,9 @@ tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int d
 /* Compliance of a contact (m/N), 0 for rigid ones. */
 double tg_law_compliance(const tg_params *p, const tg_law *law);
 
+/* How many numbers of its size a geom's surface depends on. (rows_vjp.c) */
+int tg_size_count(int type);
+
 /* ---- how the laws follow gaps and velocities, for derivatives (law_slopes.c) ---- */
 
 /* b_N of a contact by its gap, by J_N v, and by its restitution. */

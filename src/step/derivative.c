@@ -238,6 +238,7 @@ tg_status tg_step_return(const tg_model *m, tg_work *w)
     tg_step_work *s = w->step;
     if (s->placement == w->placement)
         return TG_OK;
+    s->matrices.ready = false;
     TG_TRY(tg_step_smooth(m, w));
     tg_space_update(m, w);
     s->placement = w->placement;
@@ -259,6 +260,7 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
     TG_TRY(tg_step_return(m, w));
     if (s->factored)
         return TG_OK;
+    s->matrices.ready = false;
     if (tg_need_matrices(m, w))
         s->modes = false;
     TG_TRY(tg_step_modes(w));

@@ -290,7 +290,9 @@ static void copy_inputs(const tg_model *m, tg_step_work *s, const tg_state *in, 
     copy(s->act, in->act, m->na);
     copy(s->u, control->u, m->nu);
     copy(s->tau, control->tau, m->nv);
-    s->has_wrench = false;
+    s->has_wrench = control->wrench != NULL;
+    if (s->has_wrench)
+        copy(s->wrench, control->wrench, 6 * m->nbody);
 }
 
 static void copy_next(const tg_model *m, tg_step_work *s, const tg_state *next)

@@ -98,13 +98,18 @@ typedef enum tg_restore_use
 
 /* Brings the workspace to where tg_step(in, control) left it, with nothing searched for and nothing solved: contact points, impulses and modes
  * are those of the record, the rest is computed again, bit by bit the same. next: the state that came out. The options of the step are already
- * there (tg_step_options); it had no wrenches. (record.c) */
+ * there (tg_step_options). (record.c) */
 tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, const tg_control *control,
                           const tg_state *next, const unsigned char *record, tg_restore_use use);
 
-/* Reverse and forward mode of the step as it is, whatever the option backward says, without checks. (step_vjp.c, jvp.c) */
+/* Reverse and forward mode of the step as it is, whatever the option backward says, without checks. range: where each direction has parameters, NULL: anywhere. (step_vjp.c, jvp.c) */
 tg_status tg_step_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in);
-tg_status tg_step_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out);
+tg_status tg_step_forward(const tg_model *m, tg_work *w, int count, const tg_cotangent *in,
+                          const tg_param_range *range, tg_cotangent *out);
+
+/* tg_step_jvp along several changes at once, without checks of the numbers. (jvp.c) */
+tg_status tg_step_jvp_many(const tg_model *m, tg_work *w, int count, const tg_cotangent *in,
+                           const tg_param_range *range, tg_cotangent *out, tg_label *label);
 
 /* tg_step_vjp that adds to in->params, whose turns are left to tg_gradient_end (dynamics/vjp.h). (step_vjp.c) */
 tg_status tg_step_vjp_add(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label);

@@ -6,6 +6,7 @@
 #include "contact/rows.h"
 #include "contact/rows_vjp.h"
 #include "dynamics/actuation.h"
+#include "dynamics/change.h"
 #include "step/forward.h"
 
 /* X(type, name, count, documentation) */
@@ -32,7 +33,7 @@
     X(double, gact, m->na + 1, "")                                                                                     \
     X(double, gu, m->nu + 1, "")                                                                                       \
     X(double, saltation, 6 * m->nv + m->na, "directions and slopes of the time of impact (saltation.c)")               \
-    X(double, row_gradient, 10 * (size_t)c->rows, "gradients of rows: Lbar, z, turn, gphi, f, f_start, compression")   \
+    X(double, row_gradient, 10 * (size_t)c->rows, "gradients of rows: Lbar, z, turn, gphi, f, f_start, compression; changes")\
     X(double, disagreement, m->nparams, "of rows that hold each other, with the parameters (brace.c)")                 \
     X(double, projection, m->nv, "gradient of q+ before its loops were closed (project.c)")                            \
     X(double, zeros, m->nv + 6 * m->nequality, "")                                                                     \
@@ -50,6 +51,7 @@ typedef struct tg_step_work
     TG_STEP_FIELDS(X)
 #undef X
     tg_forward matrices;          /* of the derivatives (forward.c) */
+    tg_change change;             /* along parameters (forward_change.c) */
     size_t implicit_bytes;        /* of implicit_memory */
     tg_rows *closure;             /* equalities at the end of the step (project.c) */
     tg_options options;           /* with dt and rest_speed filled in */
