@@ -51,7 +51,14 @@ typedef struct tg_options
     tg_switch
         implicit_actuators; /* what actuators on hinges and slides have of damping acts on v+; off: on v, as MuJoCo's Euler. Default: on where
                                      the model asks for an implicit integrator */
+    tg_switch implicit_gyroscopic; /* bias forces (Coriolis, centrifugal, gyroscopic) at v+, to first order: (A + dt d bias/dv) (v_free - v) = dt f. Explicit ones explode
+                                      where bodies turn by more than a radian in a step; implicit ones take energy. Default: on where the model asks for
+                                      integrator="implicit"; off: free flight as MuJoCo's Euler. A step then costs two inverse dynamics a dof more, and its
+                                      matrices come row by row. Trees of up to 256 dofs. */
     bool implicit_springs; /* springs of hinges and slides act at q + dt v+; off (default): at q */
+    bool cold;             /* the step starts from nothing: a function of q, v, act, controls, parameters and options alone (tg_cache). Where the cache has impulses the problem
+                              is solved from them as well, to tell whether they lead elsewhere (tg_label.twofold): several times the cost of a step
+                              whose contacts go on as they were (docs/contact.md) */
     bool project;          /* brings loops to rounding after the step */
     bool energy;           /* fills tg_info.kinetic, potential and balance; costs two more passes over the bodies; off by default */
     bool profile; /* fills tg_info.profile: reads the thread's clock once per stage and island; off by default */
@@ -73,8 +80,9 @@ TG_API tg_options tg_default_options(void);
 /* Names of the contact solvers, the default first; NULL past the last. */
 TG_API const char *tg_solver_name(int index);
 
-/* Impulses of the last step by constraint, from which the next one starts. Changes how fast a step is and its last
- * digits, never what it means; empty is legal. impulse: force part and torque part in world axes (contacts), or the rows'
+/* Impulses of the last step by constraint, from which the next one starts; empty is legal. They decide how fast a step is, its last digits and, in the few problems of
+ * unrelaxed friction that have several isolated solutions (30 of 12,154 recorded ones), which of them is returned: the cache is part of the state. A step that must not depend on
+ * it: option cold. impulse: force part and torque part in world axes (contacts), or the rows'
  * own (others). */
 typedef struct tg_cache_entry
 {
@@ -230,6 +238,7 @@ typedef struct tg_label
     double margin;    /* the smallest distance to a change of mode or features (m/s; m) */
     double condition; /* of the equations of the modes: ratio of pivots, the largest over islands */
     double residual;  /* of the step (m/s) */
+    bool twofold;     /* another solution of its contact problem was met, elsewhere: the derivative is that of the one that was returned, and another cache may return the other */
 } tg_label;
 
 /* A gradient of a scalar (or a change), with respect to what came out of a step or what went in. NULL: zero, or not wanted. */

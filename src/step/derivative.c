@@ -211,10 +211,11 @@ static void make_label(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     const tg_rows *r = w->rows;
-    s->label = (tg_label){TG_LABEL_EXACT, INFINITY, 1, s->info.residual};
+    s->label = (tg_label){TG_LABEL_EXACT, INFINITY, 1, s->info.residual, false};
     for (int i = 0; i < r->nisland; i++)
     {
         add_label(&s->label, &s->implicit[i]);
+        s->label.twofold = s->label.twofold || r->island[i].twofold;
         if (r->island[i].restituted)
             add_label(&s->label, &s->compression[i]);
     }
