@@ -111,7 +111,7 @@ static bool take_chain(sim *s, const space *n, int steps, const double *u, const
     size_t nx = (size_t)n->nx, count = (size_t)steps;
     *c = (chain){steps, calloc(count * nx * nx, sizeof(double)),
                  calloc(count * nx * (size_t)(n->nu + n->nv) + 1, sizeof(double)),
-                 calloc(count * nx * (1 + INDICES), sizeof(double)), {TG_LABEL_EXACT, INFINITY, 1, 0}};
+                 calloc(count * nx * (1 + INDICES), sizeof(double)), {TG_LABEL_EXACT, INFINITY, 1, 0, false}};
     assert_true(c->A != NULL && c->B != NULL && c->P != NULL);
     int columns[7] = {n->nv, n->nv, n->na, n->nu, n->nv, 1, INDICES}, rows[3] = {n->nv, n->nv, n->na};
     for (int i = 0; i < 3; i++)
