@@ -200,8 +200,9 @@ static PyObject *cache_array(const tg_cache *cache)
 
 static PyObject *info_tuple(const tg_info *i)
 {
-    return Py_BuildValue("iiiiiiddddddd", (int)i->status, i->iterations, i->sweeps, i->contacts, i->rows, i->islands,
-                         i->residual, i->primal, i->dual, i->complementarity, i->penetration, i->work, i->capacity);
+    return Py_BuildValue("iiiiiidddddddd", (int)i->status, i->iterations, i->sweeps, i->contacts, i->rows, i->islands,
+                         i->residual, i->primal, i->dual, i->complementarity, i->penetration, i->work, i->capacity,
+                         i->balance);
 }
 
 /* (q, v, act, cache, numbers of the info) */
@@ -351,16 +352,16 @@ static PyObject *stepper_contacts(PyObject *object, PyObject *unused)
 
 /* ---- the type ---- */
 
-/* Stepper(model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson, backward, smooth_speed, smooth_width,
+/* Stepper(model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, implicit_gyroscopic, cold, project, poisson, backward, smooth_speed, smooth_width,
  * push_speed, push_gain, rest_speed, max_contacts) */
 static bool read_options(tg_py_stepper *self, PyObject *args)
 {
     tg_options *o = &self->options;
-    int damping, springs, actuators, project, poisson, backward;
+    int damping, springs, actuators, gyroscopic, cold, project, poisson, backward;
     PyObject *solver;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUdppippidddddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
-                          &o->tolerance, &damping, &springs, &actuators, &project, &poisson, &backward,
+    if (!PyArg_ParseTuple(args, "O!dUdppiipppidddddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
+                          &o->tolerance, &damping, &springs, &actuators, &gyroscopic, &cold, &project, &poisson, &backward,
                           &o->smooth_speed, &o->smooth_width, &o->push_speed, &o->push_gain, &o->rest_speed,
                           &self->most_contacts))
     {
@@ -374,6 +375,8 @@ static bool read_options(tg_py_stepper *self, PyObject *args)
     o->implicit_damping = damping != 0;
     o->implicit_springs = springs != 0;
     o->implicit_actuators = (tg_switch)actuators;
+    o->implicit_gyroscopic = (tg_switch)gyroscopic;
+    o->cold = cold != 0;
     o->project = project != 0;
     o->restitution = poisson ? TG_RESTITUTION_POISSON : TG_RESTITUTION_NEWTON;
     o->backward = (tg_backward)backward;
@@ -401,7 +404,18 @@ static void stepper_dealloc(PyObject *object)
     Py_TYPE(object)->tp_free(object);
 }
 
+static PyObject *stepper_stable_dt(PyObject *object, PyObject *unused)
+{
+    tg_py_stepper *self = (tg_py_stepper *)object;
+    double dt = 0;
+    (void)unused;
+    tg_status status = tg_stable_dt(self->model->m, self->loan.work, &self->options, &dt);
+    return status == TG_OK ? PyFloat_FromDouble(dt) : tg_py_raise(status, tg_work_message(self->loan.work));
+}
+
 static PyMethodDef stepper_methods[] = {
+    {"stable_dt", stepper_stable_dt, METH_NOARGS,
+     "stable_dt() -> float: the largest time step for which explicit springs, dampers and servos are stable, s"},
     {"step", (PyCFunction)(void (*)(void))stepper_step, METH_FASTCALL,
      "step($self, q, v, act, cache, u, tau, wrench, /)\n--\n\n"
      "One step; any argument but q and v may be None. Returns (q, v, act, cache, numbers of tangere.Info)."},

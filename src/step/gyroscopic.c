@@ -80,7 +80,7 @@ tg_status tg_gyroscopic_factor(const tg_model *m, tg_work *w)
     for (int t = 0; t < m->ntree; t++)
     {
         int n = m->tree_ndof[t];
-        if (tg_lu(n, B, n, x->gyroscopic_pivot + m->tree_dof[t]) != 0)
+        if (tg_lu(n, B, n, x->gyroscopic_pivot + m->tree_dof[t]) >= 0)
             return tg_fail(&w->error, TG_ERR_NUMERIC,
                            "implicit_gyroscopic: the matrix of the tree with dofs %d .. %d is singular", m->tree_dof[t],
                            m->tree_dof[t] + n - 1);
