@@ -281,8 +281,8 @@ PyObject *tg_py_stepper_rollout_labels(PyObject *object, PyObject *unused)
         list = PyList_New(self->steps);
     for (int i = 0; list != NULL && i < self->steps; ++i)
     {
-        PyObject *one = Py_BuildValue("sddd", tg_label_string(label[i].kind), label[i].margin, label[i].condition,
-                                      label[i].residual);
+        PyObject *one = Py_BuildValue("sdddO", tg_label_string(label[i].kind), label[i].margin, label[i].condition,
+                                      label[i].residual, label[i].twofold ? Py_True : Py_False);
         if (one == NULL)
             Py_CLEAR(list);
         else
