@@ -189,6 +189,7 @@ typedef struct tg_rows
     int nblock;        /* constraints that are in an island: those of things that can move */
     int needed;        /* contacts that were met, also when there is no room for them */
     double dt;         /* of the compliances in G */
+    double slack;      /* m: of the queries of a step's pairs (collision/narrow.h) */
     int large_factors; /* island whose derivative is in large_memory, -1: none (implicit_large.c) */
 } tg_rows;
 

@@ -78,6 +78,7 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
         o.rest_speed = default_rest_speed(w, o.dt);
     TG_TRY(check_options(w, &o));
     w->step->options = o;
+    w->rows->slack = 0.1 * o.reach;
     w->step->settings = (tg_contact_settings){.dt = o.dt,
                                               .push_speed = o.push_speed,
                                               .push_rate = o.push_rate,
