@@ -10,7 +10,7 @@ export JOBS
 PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
     -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help run build test bench bench-step-wide solvers random-problems open-tests quality gradients robots lint format valgrind fuzz clean command python
+.PHONY: help run build test bench bench-step-wide solvers random-problems open-tests quality gradients rollouts robots lint format valgrind fuzz clean command python
 
 help: ## list the targets
 	@echo "make <target>:"
@@ -69,6 +69,13 @@ quality: python ## creep, drift, jitter, overlaps, bounces beside MuJoCo: writes
 
 gradients: command python ## derivatives against differences on every model, 1,000 states each, and their labels: bench/results/gradients_models.md (half an hour)
 	@.venv/bin/python bench/gradients.py --write
+
+rollouts: ## derivatives of rollouts of 2 to 200 steps on every model, every robot of the shared folder and 100 random scenes (minutes)
+	@scripts/setup.sh core python test
+	@cmake --preset release --log-level=NOTICE -DTANGERE_TESTS=ON
+	@cmake --build --preset release -j $(JOBS) --target test_step_rollout_models
+	@build/release/tests/test_step_rollout_models models/*.xml $(or $(ROBOTS),$(wildcard ../shared/robots/hard/*.xml \
+	    ../shared/robots/gymnasium/*.xml ../shared/robots/mujoco_humanoid/*.xml ../shared/robots/*/scene.xml)) 100
 
 robots: python ## drop every robot of the shared folder, and move it by random controls: 10 s each (minutes)
 	@scripts/setup.sh core python test

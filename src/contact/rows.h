@@ -311,6 +311,9 @@ void tg_plain_modes(const tg_model *m, const tg_rows *r, const tg_rows_island *i
 /* Takes out of the equalities' bias what no velocity can follow. After tg_apply_laws and tg_fill_delassus. (consistent.c) */
 void tg_make_consistent(const tg_model *m, tg_rows *r);
 
+/* The same for G alone, of islands in which it was done, after tg_fill_delassus. (consistent.c) */
+void tg_consistent_matrices(const tg_model *m, tg_rows *r);
+
 /* Takes out of an island's impulses what acts along these directions, where no rule has selected them. (consistent.c) */
 void tg_select_consistent(const tg_model *m, tg_rows *r, const tg_rows_island *island);
 
@@ -322,6 +325,9 @@ tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int d
 
 /* Compliance of a contact (m/N), 0 for rigid ones. */
 double tg_law_compliance(const tg_params *p, const tg_law *law);
+
+/* How many numbers of its size a geom's surface depends on. (rows_vjp.c) */
+int tg_size_count(int type);
 
 /* ---- how the laws follow gaps and velocities, for derivatives (law_slopes.c) ---- */
 

@@ -2,11 +2,12 @@
 #include <math.h>
 
 #include "contact/collide.h"
+#include "step/balance.h"
 #include "step/step.h"
 
 const char *tg_step_status_string(tg_step_status status)
 {
-    static const char *const name[] = {"solved", "not solved to tolerance"};
+    static const char *const name[] = {"solved", "not solved to tolerance", "unstable"};
     _Static_assert(sizeof name / sizeof name[0] == TG_STEP_STATUSES, "a name for every status");
     return (unsigned)status < TG_STEP_STATUSES ? name[status] : "unknown";
 }
@@ -52,7 +53,7 @@ tg_status tg_step_report(const tg_model *m, tg_work *w)
     info.work = impulse_work(r);
     info.capacity = r->capacity.contacts > 0 ? (double)r->ntouch / r->capacity.contacts : 0;
     s->info = info;
-    return s->options.energy ? tg_energy(m, w, s->q_next, s->v_next, &s->info.kinetic, &s->info.potential) : TG_OK;
+    return tg_balance_needed(m, w) ? tg_step_balance(m, w) : TG_OK;
 }
 
 tg_status tg_step_modes(tg_work *w)

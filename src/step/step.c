@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "dynamics/kinematics.h"
+#include "step/stability.h"
 
 /* ---- what goes in ---- */
 
@@ -90,6 +91,7 @@ tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, cons
     TG_TRY(check_arrays(m, w, "out", out));
     tg_profile_begin(w);
     TG_TRY(tg_step_inputs(m, w, in, control));
+    TG_TRY(tg_step_find_stiff(m, w));
     TG_TRY(tg_step_smooth(m, w));
     s->placement = w->placement;
     tg_profile_stage(w, TG_STEP_STAGE_SMOOTH);
@@ -101,7 +103,7 @@ tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, cons
         TG_TRY(tg_step_project(m, w));
     TG_TRY(check_result(m, w));
     TG_TRY(tg_step_report(m, w));
-    s->done = true;
+    s->done = s->rows = true;
     s->params = w->params;
     s->generation = w->params->generation;
     hand_over(m, w, out);
