@@ -15,7 +15,7 @@
 
 enum
 {
-    STEPS = 100 / TEST_EFFORT
+    STEPS = 30 / TEST_EFFORT
 };
 
 typedef struct problems
