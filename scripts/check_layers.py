@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Includes go one way: base < math < model < {dynamics, collision} < contact < step < {control, cli}.
+"""Includes go one way: base < math < model < {dynamics, collision} < contact < step < batch < {control, cli}.
 
 A file of a stage may include its own stage and the stages below it, be it src/<stage>/x.h or the public
 tangere/<stage>.h. A public header that is not named after a stage counts as all the stages that it includes.
@@ -17,9 +17,10 @@ BELOW = {
     "collision": {"base", "math", "model"},
     "contact": {"base", "math", "model", "dynamics", "collision"},
     "step": {"base", "math", "model", "dynamics", "collision", "contact"},
+    "batch": {"base", "math", "model", "dynamics", "collision", "contact", "step"},
     "cartesian": {"base", "math", "contact"},
-    "control": {"base", "math", "model", "dynamics", "collision", "contact", "step"},
-    "cli": {"base", "math", "model", "dynamics", "collision", "contact", "step", "control"},
+    "control": {"base", "math", "model", "dynamics", "collision", "contact", "step", "batch"},
+    "cli": {"base", "math", "model", "dynamics", "collision", "contact", "step", "batch", "control"},
 }
 
 

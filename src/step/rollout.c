@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "math/lanes.h"
 #include "step/step.h"
+#include "step/tape.h"
 
 /* Memory for records; more is taken when a rollout has more contacts than were foreseen, and kept for the next. */
 typedef struct chunk
@@ -34,6 +35,8 @@ struct tg_tape
     chunk *pool, *filling;        /* where records are; the one that is being filled */
     tg_cotangent g, after;        /* gradients with respect to a state before and after a step */
     int segment;                  /* whose states and records are there */
+    tg_tape_tick *tick;           /* called after each step of a rollout, or NULL */
+    void *ticked;                 /* for it */
 
     /* of the last rollout */
     int steps; /* -1: there is none */
@@ -93,12 +96,11 @@ static void place(tg_tape *t, tg_arena *arena)
     place_gradient(t->m, &t->after, arena);
 }
 
-/* Room for every joint, tendon and equality and for the contacts of an ordinary step; what finds none starts from zero, the same way
- * each time. */
-static int cache_entries(const tg_model *m)
+/* Room for every joint, tendon and equality and for the contacts that a workspace has room for by default; what finds none starts from
+ * zero, the same way each time. */
+int tg_tape_entries(const tg_model *m)
 {
-    int contacts = tg_default_contacts(m);
-    return m->nequality + m->nv + 2 * m->njoint + 3 * m->ntendon + (contacts < 128 ? contacts : 128);
+    return m->nequality + m->nv + 2 * m->njoint + 3 * m->ntendon + tg_default_contacts(m);
 }
 
 static size_t rounded(size_t bytes)
@@ -150,7 +152,7 @@ tg_status tg_tape_create(const tg_model *m, int steps, bool checkpoints, tg_tape
         return tg_fail(error, TG_ERR_ARGUMENT, "tg_tape_create: %s is NULL", m == NULL ? "m" : "tape");
     if (steps < 1 || steps > 100000000)
         return tg_fail(error, TG_ERR_VALUE, "tg_tape_create: %d steps; must be 1 .. 100000000", steps);
-    tg_tape plan = {.m = m, .allocator = m->allocator, .capacity = steps, .entries = cache_entries(m), .steps = -1};
+    tg_tape plan = {.m = m, .allocator = m->allocator, .capacity = steps, .entries = tg_tape_entries(m), .steps = -1};
     plan.length = checkpoints ? (int)ceil(sqrt(steps)) : steps;
     tg_arena arena = {0};
     TG_TAKE(&arena, tg_tape, 1, "tape");
@@ -189,6 +191,23 @@ void tg_tape_destroy(tg_tape *t)
 size_t tg_tape_bytes(const tg_tape *t)
 {
     return t == NULL ? 0 : t->bytes;
+}
+
+const tg_state *tg_tape_last(const tg_tape *t)
+{
+    return &t->last;
+}
+
+void tg_tape_adopt(tg_tape *t, const tg_work *w)
+{
+    t->params = w->params;
+    t->generation = w->params->generation;
+}
+
+void tg_tape_watch(tg_tape *t, tg_tape_tick *tick, void *user)
+{
+    t->tick = tick;
+    t->ticked = user;
 }
 
 /* ---- forward ---- */
@@ -288,6 +307,8 @@ static tg_status run(const tg_model *m, tg_work *w, tg_tape *t, tg_trajectory *o
             out->residual[step] = info.residual;
         if (worst != NULL && (step == 0 || info.residual > worst->residual))
             *worst = info;
+        if (t->tick != NULL && !t->tick(t->ticked))
+            return tg_fail(&w->error, TG_ERR_CANCELLED, "tg_rollout: stopped after %d of %d steps", step + 1, steps);
     }
     return TG_OK;
 }
