@@ -222,7 +222,7 @@ class SimState(NamedTuple):
     cache: Cache
 
 
-def _stepper(
+def _settings(
     m: Model,
     dt: float | None,
     solver: str,
@@ -240,8 +240,8 @@ def _stepper(
     push_gain: float = 1.0,
     rest_speed: float | None = None,
     max_contacts: int = _core.MOST_CONTACTS,
-) -> tuple[_core.Stepper, float]:
-    """A stepper, and its time step."""
+) -> tuple[Any, ...]:
+    """Model and checked options as `_core.Stepper`, `_core.Batch` and `_core.Function` take them; the second is dt."""
     dt = m.timestep if dt is None else float(dt)
     if not 0 < dt <= 1:
         raise Error(f"dt = {dt:g} must be in (0, 1] s", "value out of domain")
@@ -251,13 +251,18 @@ def _stepper(
         raise ValueError(f"backward: expected 'exact', 'smoothed' or 'toi', got {backward!r}")
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
-    made = _core.Stepper(
+    return (
         m, dt, solver, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
         int(implicit_actuators), project,
         restitution == "poisson", _BACKWARD.index(backward), smooth_speed, smooth_width, push_speed, push_gain,
         0.0 if rest_speed is None else rest_speed, max_contacts,
     )  # fmt: skip
-    return made, dt
+
+
+def _stepper(m: Model, dt: float | None, solver: str, **options: Any) -> tuple[_core.Stepper, float]:
+    """A stepper, and its time step."""
+    settings = _settings(m, dt, solver, **options)
+    return _core.Stepper(*settings), settings[1]
 
 
 def _flat_wrench(m: Model, wrench: ArrayLike | None) -> Array | None:
@@ -297,7 +302,8 @@ class Sim:
 
     def __init__(self, model: Model, dt: float | None = None, solver: str = "newton", **options: Any) -> None:
         self._model = model
-        self._stepper, self._dt = _stepper(model, dt, solver, **options)
+        self._settings = _settings(model, dt, solver, **options)
+        self._stepper, self._dt = _core.Stepper(*self._settings), self._settings[1]
         self._last: weakref.ref[Info] | None = None
         self.reset()
 
@@ -625,14 +631,27 @@ def rollout(
     act0: ArrayLike | None = None,
     tau: ArrayLike | None = None,
     checkpoints: bool = False,
+    threads: int | None = None,
+    progress: Any = None,
     solver: str = "newton",
     **options: Any,
-) -> Rollout:
+) -> Any:
     """Steps from (q0, v0, act0) with every step's controls (T, nu), or so many steps without; tau (T, nv): forces.
 
     checkpoints: keeps some sqrt(T) steps instead of all, and takes the others once more for derivatives. Options are
     those of `Sim`. Derivatives are refused when the parameters of the model have changed in between.
+
+    With starts q0 (n, nq) the rollouts of a batch over threads, as of `tangere.Batch.rollout`: v0 (n, nv), act0 (n, na),
+    controls (n, T, nu) and tau (n, T, nv), where the leading n may be left out; the result is a `BatchRollout`.
+    threads and progress are those of a batch.
     """
+    if np.ndim(q0) == 2:
+        from tangere.batch import rollout_batch  # noqa: PLC0415  (which needs this module)
+
+        return rollout_batch(
+            m, q0, v0, controls, dt, act0=act0, tau=tau, checkpoints=checkpoints, threads=threads, progress=progress,
+            solver=solver, **options,
+        )  # fmt: skip
     if isinstance(controls, int):
         controls = np.zeros((controls, m.nu))
     controls = np.asarray(controls, dtype=np.float64)
