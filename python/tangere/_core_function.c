@@ -248,12 +248,9 @@ static bool take_tape(const function *self, const tg_function_input *in, PyObjec
         (self)->crew.busy = false;                                                                                     \
     } while (0)
 
-/* The capsule of the parameters, with which the derivatives are to be taken. */
 static PyObject *finished(const function *self, tg_status status)
 {
-    if (status != TG_OK)
-        return tg_py_raise(status, self->f.message);
-    return Py_NewRef(self->crew.params);
+    return status == TG_OK ? Py_NewRef(Py_None) : tg_py_raise(status, self->f.message);
 }
 
 static void note_tape(const function *self, PyObject *given, int steps)
@@ -366,6 +363,13 @@ static void function_dealloc(PyObject *object)
     Py_TYPE(object)->tp_free(object);
 }
 
+/* The capsule of the parameters that the model has now: what derivatives are to be taken with later. */
+static PyObject *function_shared(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return Py_NewRef(((function *)object)->crew.model->params);
+}
+
 static PyObject *function_tape(PyObject *object, PyObject *args)
 {
     return tg_py_crew_tape(&((function *)object)->crew, args);
@@ -384,7 +388,7 @@ static PyObject *function_handle(PyObject *object, PyObject *unused)
 static PyMethodDef function_methods[] = {
     {"run", (PyCFunction)(void (*)(void))function_run, METH_FASTCALL,
      "run($self, count, steps, q, v, act, u, tau, params, out_q, out_v, out_act, tape, /)\n--\n\n"
-     "A step (steps 0) or a rollout, into the given arrays. Returns what vjp and jvp take as `shared`."},
+     "A step (steps 0) or a rollout, into the given arrays."},
     {"vjp", (PyCFunction)(void (*)(void))function_vjp, METH_FASTCALL,
      "vjp($self, count, steps, q, v, act, u, tau, params, q_out, gq, gv, gact, out_q, out_v, out_act, out_u, out_tau, "
      "out_params, tape, shared, /)\n--\n\nReverse mode, into the given arrays; None: zero, not wanted."},
@@ -392,6 +396,8 @@ static PyMethodDef function_methods[] = {
      "jvp($self, count, steps, q, v, act, u, tau, params, q_out, dq, dv, dact, du, dtau, dparams, out_q, out_v, "
      "out_act, "
      "tape, shared, /)\n--\n\nForward mode, into the given arrays; None: zero."},
+    {"shared", function_shared, METH_NOARGS,
+     "shared($self, /)\n--\n\nThe parameters that the model has now, as vjp and jvp take them."},
     {"tape", function_tape, METH_VARARGS, "tape($self, count, steps, checkpoints, /)\n--\n\nA new BatchTape."},
     {"handle", function_handle, METH_NOARGS, "handle($self, /)\n--\n\nThe number by which handlers of JAX know it."},
     {0},
