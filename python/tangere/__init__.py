@@ -12,6 +12,7 @@
 >>> sim.info.contacts.force
 """
 
+from tangere._check import CheckGroup, CheckModes, CheckResult, check
 from tangere._core import (
     Actuation,
     ActuationDerivatives,
@@ -47,8 +48,17 @@ from tangere.enums import (
     StepStatus,
     Transmission,
 )
+from tangere.linear import Linear
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
 from tangere.params import Params
+from tangere.rollout import (
+    Rollout,
+    RolloutChange,
+    RolloutGradient,
+    RolloutInfo,
+    RolloutJacobian,
+    rollout,
+)
 from tangere.scene import Scene
 from tangere.shape import ContactDerivatives, Contacts, Distance, Shape, distance, hull
 from tangere.sim import (
@@ -56,15 +66,11 @@ from tangere.sim import (
     Info,
     Jacobian,
     Label,
-    Rollout,
-    RolloutChange,
-    RolloutGradient,
     Sim,
     SimState,
     StepChange,
     StepContacts,
     StepGradient,
-    rollout,
     step,
 )
 
@@ -79,6 +85,9 @@ __all__ = [
     "BatchJacobian",
     "BatchRollout",
     "BatchRolloutGradient",
+    "CheckGroup",
+    "CheckModes",
+    "CheckResult",
     "ContactDerivatives",
     "ContactMode",
     "Contacts",
@@ -96,6 +105,7 @@ __all__ = [
     "JointType",
     "Key",
     "Label",
+    "Linear",
     "Model",
     "ParamSlice",
     "Params",
@@ -108,6 +118,8 @@ __all__ = [
     "Rollout",
     "RolloutChange",
     "RolloutGradient",
+    "RolloutInfo",
+    "RolloutJacobian",
     "Scene",
     "Shape",
     "Sim",
@@ -120,6 +132,7 @@ __all__ = [
     "Transmission",
     "UnknownNameError",
     "__version__",
+    "check",
     "distance",
     "hull",
     "load",

@@ -612,6 +612,7 @@ def rollout_batch(
     *,
     act0: ArrayLike | None = None,
     tau: ArrayLike | None = None,
+    derivatives: bool = True,
     checkpoints: bool = False,
     threads: int | None = None,
     progress: bool | Progress | None = None,
@@ -633,4 +634,6 @@ def rollout_batch(
     act = np.zeros((n, m.na)) if act0 is None else spread("act0", act0, (m.na,))
     batch.reset(states=(q0, spread("v0", v0, (m.nv,)), act))
     u = controls if isinstance(controls, int | np.integer) else spread("controls", controls, (0, m.nu))
-    return batch.rollout(u, spread("tau", tau, (0, m.nv)), checkpoints=checkpoints, progress=progress)
+    return batch.rollout(
+        u, spread("tau", tau, (0, m.nv)), derivatives=derivatives, checkpoints=checkpoints, progress=progress
+    )

@@ -38,7 +38,7 @@ static tg_status make_lane(tg_batch *b, tg_lane *lane, tg_error *error)
     lane->cache.entry = tg_alloc(&b->allocator, sizeof(tg_cache_entry) * (size_t)lane->cache.capacity);
     if (lane->cache.entry == NULL)
         return tg_fail(error, TG_ERR_MEMORY, "tg_batch_create: no memory for a thread");
-    return TG_OK;
+    return tg_tape_create(m, 100000000, TG_TAPE_NONE, &lane->no_tape, error);
 }
 
 static void drop_lane(const tg_batch *b, tg_lane *lane)
@@ -46,6 +46,7 @@ static void drop_lane(const tg_batch *b, tg_lane *lane)
     tg_work_destroy(lane->work);
     tg_params_destroy(lane->params);
     tg_tape_destroy(lane->tape);
+    tg_tape_destroy(lane->no_tape);
     tg_free(&b->allocator, lane->gradient);
     tg_free(&b->allocator, lane->cache.entry);
     tg_free(&b->allocator, lane->values);
@@ -195,7 +196,8 @@ static size_t lane_bytes(const tg_batch *b, const tg_lane *lane)
     size_t doubles = (size_t)(m->nq + m->nv + m->na + m->nparams) + (lane->values != NULL ? (size_t)b->names.k : 0) +
                      (lane->params != NULL ? (size_t)m->nparams : 0);
     return sizeof *lane + tg_work_bytes(lane->work) + sizeof(double) * doubles +
-           sizeof(tg_cache_entry) * (size_t)lane->cache.capacity + tg_tape_bytes(lane->tape) + lane->scratch_bytes;
+           sizeof(tg_cache_entry) * (size_t)lane->cache.capacity + tg_tape_bytes(lane->tape) +
+           tg_tape_bytes(lane->no_tape) + lane->scratch_bytes;
 }
 
 size_t tg_batch_bytes(const tg_batch *b)

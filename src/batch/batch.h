@@ -39,7 +39,8 @@ typedef struct tg_lane
     const tg_params *base;
     uint64_t generation, names; /* of base; id of the names */
 
-    tg_tape *tape; /* of a rollout that nobody keeps */
+    tg_tape *no_tape; /* of rollouts forward only */
+    tg_tape *tape;    /* of a rollout whose derivatives are taken at once */
     int tape_steps;
     void *scratch; /* for the directions of forward mode */
     size_t scratch_bytes;

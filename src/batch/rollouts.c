@@ -78,7 +78,7 @@ tg_status tg_batch_tape_create(const tg_batch *b, int count, int steps, bool che
                            : tg_fail(error, TG_ERR_MEMORY,
                                      "tg_batch_tape_create: no memory for %d steps of %d environments", steps, count);
     for (int i = 0; i < count && status == TG_OK; i++)
-        status = tg_tape_create(m, steps, checkpoints, &t->tape[i], error);
+        status = tg_tape_create(m, steps, checkpoints ? TG_TAPE_CHECKPOINTS : TG_TAPE_ALL, &t->tape[i], error);
     if (status != TG_OK)
         tg_batch_tape_destroy(t);
     else
@@ -181,20 +181,16 @@ static tg_trajectory trajectory_row(const rollouts *r, int i)
     size_t rows = (size_t)r->steps + 1;
     if (r->out == NULL)
         return (tg_trajectory){0};
-    tg_trajectory t = {tg_row(r->out->q, i, rows * (size_t)m->nq), tg_row(r->out->v, i, rows * (size_t)m->nv),
-                       tg_row(r->out->act, i, rows * (size_t)m->na), tg_row(r->out->residual, i, (size_t)r->steps)};
+    tg_trajectory t = {.q = tg_row(r->out->q, i, rows * (size_t)m->nq),
+                       .v = tg_row(r->out->v, i, rows * (size_t)m->nv),
+                       .act = tg_row(r->out->act, i, rows * (size_t)m->na),
+                       .residual = tg_row(r->out->residual, i, (size_t)r->steps),
+                       .info = r->out->info == NULL ? NULL : r->out->info + (size_t)i * (size_t)r->steps};
     no_numbers(t.q, rows * (size_t)m->nq);
     no_numbers(t.v, rows * (size_t)m->nv);
     no_numbers(t.act, rows * (size_t)m->na);
     no_numbers(t.residual, (size_t)r->steps);
     return t;
-}
-
-static void keep_state(const tg_model *m, const tg_trajectory *out, int row, const tg_state *s)
-{
-    tg_copy_row(tg_row(out->q, row, (size_t)m->nq), s->q, m->nq);
-    tg_copy_row(tg_row(out->v, row, (size_t)m->nv), s->v, m->nv);
-    tg_copy_row(tg_row(out->act, row, (size_t)m->na), s->act, m->na);
 }
 
 /* Where an environment starts, in the lane's memory. The cache has as many entries as a tape's. */
@@ -220,33 +216,8 @@ static tg_controls controls_of(const rollouts *r, const double *u, const double 
                          .tau = tg_const_row(tau, i, (size_t)r->steps * (size_t)m->nv)};
 }
 
-/* Steps alone: nothing is recorded. */
-static tg_status roll(const rollouts *r, tg_lane *lane, tg_state *state, const tg_trajectory *out,
-                      const tg_controls *controls, const watch *w)
-{
-    const tg_model *m = r->b->m;
-    tg_cache cache = lane->cache;
-    cache.capacity = tg_tape_entries(m);
-    tg_state s = {state->q, state->v, state->act, &cache};
-    keep_state(m, out, 0, &s);
-    for (int step = 0; step < r->steps; step++)
-    {
-        tg_info info;
-        tg_control control = {.u = tg_const_row(controls->u, step, (size_t)m->nu),
-                              .tau = tg_const_row(controls->tau, step, (size_t)m->nv)};
-        TG_TRY(tg_step(m, lane->work, &r->b->options, &s, &control, &s, &info));
-        keep_state(m, out, step + 1, &s);
-        if (out->residual != NULL)
-            out->residual[step] = info.residual;
-        if (r->in->progress != NULL && !tick((void *)(uintptr_t)w))
-            return tg_fail(&lane->error, TG_ERR_CANCELLED, "stopped after %d of %d steps", step + 1, r->steps);
-    }
-    lane->cache.count = cache.count;
-    return TG_OK;
-}
-
-static tg_status roll_on_tape(rollouts *r, tg_lane *lane, tg_tape *tape, const tg_state *state, tg_trajectory *out,
-                              const tg_controls *controls, watch *w)
+static tg_status roll(rollouts *r, tg_lane *lane, tg_tape *tape, const tg_state *state, tg_trajectory *out,
+                      const tg_controls *controls, watch *w)
 {
     tg_tape_watch(tape, r->in->progress != NULL ? tick : NULL, w);
     tg_status status = tg_rollout(r->b->m, lane->work, tape, &r->b->options, state, controls, out, NULL);
@@ -369,23 +340,16 @@ static tg_status answer(const rollouts *r, tg_lane *lane, tg_tape *tape, int i)
 static tg_status roll_one(void *context, tg_lane *lane, int i)
 {
     rollouts *r = context;
-    const tg_model *m = r->b->m;
     tg_batch_tape *t = r->tape;
     watch w = {r, lane == r->b->lane};
     TG_TRY(tg_lane_params(lane, &r->params, i));
     tg_state *state = begin(r, lane, i);
     tg_trajectory out = trajectory_row(r, i);
-    if (t == NULL && r->request == NULL)
-    {
-        tg_controls controls = controls_of(r, r->in->u, r->in->tau, i);
-        TG_TRY(roll(r, lane, state, &out, &controls, &w));
-        return end(r, lane, i, state);
-    }
-    tg_tape *tape = t != NULL ? t->tape[i] : lane->tape;
+    tg_tape *tape = t != NULL ? t->tape[i] : r->request != NULL ? lane->tape : lane->no_tape;
     tg_controls controls = t != NULL ? controls_of(r, t->has_u ? t->u : NULL, t->has_tau ? t->tau : NULL, i)
                                      : controls_of(r, r->in->u, r->in->tau, i);
-    TG_TRY(roll_on_tape(r, lane, tape, state, &out, &controls, &w));
-    take_last(m, lane, tg_tape_last(tape)); /* derivatives may use its memory */
+    TG_TRY(roll(r, lane, tape, state, &out, &controls, &w));
+    take_last(r->b->m, lane, tg_tape_last(tape)); /* derivatives may use its memory */
     TG_TRY(answer(r, lane, tape, i));
     TG_TRY(end(r, lane, i, state));
     if (t != NULL)
@@ -436,7 +400,7 @@ static tg_status make_ready(rollouts *r, int count)
         tg_tape_destroy(lane->tape);
         lane->tape = NULL;
         lane->tape_steps = 0;
-        TG_TRY(tg_tape_create(b->m, r->steps, false, &lane->tape, &b->message));
+        TG_TRY(tg_tape_create(b->m, r->steps, TG_TAPE_ALL, &lane->tape, &b->message));
         lane->tape_steps = r->steps;
     }
     return TG_OK;

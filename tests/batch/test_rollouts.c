@@ -106,7 +106,7 @@ static void fly_alone(const fleet *f, flights *r)
         tg_tape *tape = NULL;
         assert_int_equal(tg_work_create(f->m, &w, NULL), TG_OK);
         assert_int_equal(tg_params_create(f->m, &params, NULL), TG_OK);
-        assert_int_equal(tg_tape_create(f->m, STEPS, false, &tape, NULL), TG_OK);
+        assert_int_equal(tg_tape_create(f->m, STEPS, TG_TAPE_ALL, &tape, NULL), TG_OK);
         double *vector = tg_params_data(params);
         for (int j = 0; j < f->k; j++)
             vector[f->index[j]] = f->params[i * f->k + j];
