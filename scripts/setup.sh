@@ -4,6 +4,7 @@
 #   python  Python with headers and venv; .venv with requirements/build.txt
 #   test    cmocka, pkg-config; .venv with requirements/dev.txt
 #   learn   .venv with requirements/learn.txt (torch, JAX, Gymnasium); what cannot be had is left out, and said
+#   mjx     .venv with requirements/mjx.txt, in the same way
 #   bench   Eigen; .venv with requirements/dev.txt
 #   lint    clang-format, clang-tidy; .venv with requirements/lint.txt
 #   fuzz    clang with libFuzzer and the sanitizers
@@ -84,6 +85,9 @@ for group in "$@"; do
     learn)
         optional+=(requirements/learn.txt)
         ;;
+    mjx)
+        optional+=(requirements/mjx.txt)
+        ;;
     bench)
         need build-essential has_cxx_header string
         need libeigen3-dev has_cxx_header Eigen/Core -I/usr/include/eigen3
@@ -163,5 +167,5 @@ if [ ${#requirements[@]} -gt 0 ]; then
     install_requirements "${requirements[@]}"
 fi
 for file in "${optional[@]}"; do
-    install_requirements "$file" || echo "setup: $file could not be installed; the tests that need it are skipped" >&2
+    install_requirements "$file" || echo "setup: $file could not be installed; what needs it is skipped" >&2
 done

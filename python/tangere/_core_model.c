@@ -667,25 +667,9 @@ static PyMemberDef model_members[] = {
     {0},
 };
 
-static PyObject *get_geom_bodies(PyObject *object, void *unused)
-{
-    (void)unused;
-    tg_py_model *self = (tg_py_model *)object;
-    npy_intp count = self->size.ngeom;
-    PyArrayObject *array = (PyArrayObject *)PyArray_SimpleNew(1, &count, NPY_INT);
-    for (int i = 0; array != NULL && i < count; ++i)
-    {
-        tg_geom_info info = {0};
-        tg_geom_get(self->m, i, &info, NULL);
-        ((int *)PyArray_DATA(array))[i] = info.body;
-    }
-    return (PyObject *)array;
-}
-
 static PyGetSetDef model_getset[] = {
     {"name", get_name, NULL, "name of the model", NULL},
     {"timestep", get_timestep, NULL, "default time step, s", NULL},
-    {"geom_bodies", get_geom_bodies, NULL, "the body of each geom, (ngeom)", NULL},
     {"_params", params_view, NULL, "the current parameters as they are now, read-only", NULL},
     {"default_params", default_params, NULL, "the parameters that the model was loaded with, read-only", NULL},
     {0},

@@ -158,7 +158,7 @@ class TangereVectorEnv(VectorEnv):
     def _make_spaces(self) -> None:
         m, task = self.model, self.task
         low, high = (
-            np.array([m.params[f"actuator.{name}.ctrl_range"] for name in m.names("actuator")]).reshape(-1, 2).T
+            np.array([m.params[f"actuator.#{i}.ctrl_range"] for i in range(m.nu)]).reshape(-1, 2).T
         )
         self._centre = np.zeros(m.nu)
         if task.action_scale is not None:
@@ -280,7 +280,7 @@ class TangereVectorEnv(VectorEnv):
         c = contact[env, slot]
         centre = np.array([m.com(q) for q in batch.q])
         wrench = np.concatenate([np.cross(c["point"] - centre[env], c["force"]) + c["torque"], c["force"]], axis=1)
-        out, bodies = np.zeros((n, m.nbody, 6)), m.geom_bodies
+        out, bodies = np.zeros((n, m.nbody, 6)), m.geom_body
         np.add.at(out, (env, bodies[c["geom2"]]), wrench)
         np.subtract.at(out, (env, bodies[c["geom1"]]), wrench)
         out[:, 0] = 0  # the world feels nothing
