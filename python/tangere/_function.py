@@ -36,10 +36,13 @@ class Function:
         if len(idle) < 2:
             idle.append(tape)
 
+    def row(self, name: str, steps: int) -> tuple[int, ...]:
+        """The shape of an input of one environment."""
+        return (steps, self.widths[name]) if steps > 0 and name in {"u", "tau"} else (self.widths[name],)
+
     def shape(self, name: str, count: int, steps: int) -> tuple[int, ...]:
-        """Of an input."""
-        inner = (steps,) if steps > 0 and name in {"u", "tau"} else ()
-        return (count, *inner, self.widths[name])
+        """Of an input of all."""
+        return (count, *self.row(name, steps))
 
     def states(self, count: int, steps: int) -> list[tuple[int, ...]]:
         """Shapes of q, v, act that come out."""
@@ -49,12 +52,12 @@ class Function:
 
 def function_of(owner: Sim | Batch, index: np.ndarray, key: Any = None) -> Function:
     """The function that belongs to a simulation or a batch and these parameters; made once. key: tells several apart."""
-    if not isinstance(owner, Sim | Batch):
+    if not isinstance(owner, (Sim, Batch)):  # noqa: UP038  (which is faster)
         raise TypeError(f"expected a tangere.Sim or a tangere.Batch, got {type(owner).__name__}")
     if isinstance(owner, Batch) and owner._core.closed:
         owner._core.errors()  # refuses: it is closed
     known = owner.__dict__.setdefault("_functions", {})
-    name = (index.tobytes(), key)
+    name = (index.tobytes() if len(index) > 0 else b"", key)
     if name not in known:
         threads = owner.threads if isinstance(owner, Batch) else len(os.sched_getaffinity(0))
         known[name] = Function(owner._settings, threads, index)

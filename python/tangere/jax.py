@@ -190,14 +190,14 @@ def _apply(owner: Sim | Batch, steps: int, given: dict[str, Any], params: Any) -
     if values is not None:
         arrays["params"] = values
     for name, x in arrays.items():
-        shape = f.shape(name, 1, steps)[1:]
+        shape = f.row(name, steps)
         if x.shape[x.ndim - ranks[name] :] != shape:
             raise ValueError(f"{name}: expected shape (..., {', '.join(map(str, shape))}), got {x.shape}")
     lead = jnp.broadcast_shapes(*(x.shape[: x.ndim - ranks[name]] for name, x in arrays.items()))
     count = int(np.prod(lead, dtype=int))
     flat = []
     for name in INPUTS:
-        shape = f.shape(name, 1, steps)[1:]
+        shape = f.row(name, steps)
         x = arrays.get(name)
         x = jnp.zeros(shape) if x is None else x.astype(np.float64)
         flat.append(jnp.broadcast_to(x, (*lead, *shape)).reshape(count, *shape))

@@ -62,6 +62,8 @@ class _Call:
             self.function.give_back(self.count, self.steps, self.tape)
 
 
+_NONE = np.empty(0, np.intc)
+_RANKS = ({"q": 1, "v": 1, "act": 1, "u": 1, "tau": 1, "params": 1}, {"q": 1, "v": 1, "act": 1, "u": 2, "tau": 2, "params": 1})
 _lock = threading.RLock()  # a function has one set of threads, and backward may run in another thread of Python
 
 
@@ -112,7 +114,8 @@ def _derive(function: Any, call: _Call, rest: tuple, tensors: Sequence[torch.Ten
     """Applies _Vjp or _Jvp. The batched checks of gradcheck and `is_grads_batched` come with tensors of torch's older vmap, which knows no
     rules of functions: their hidden dimension is folded into the batch here."""
     if not any(x is not None and _is_batched(x) for x in tensors):
-        return function.apply(call, *rest, *tensors)
+        plain = not torch.is_grad_enabled() and not _transforms() and forward_ad._current_level < 0
+        return function.forward(call, *rest, *tensors) if plain else function.apply(call, *rest, *tensors)
     level = 1  # these are not nested
     plain = [torch._remove_batch_dim(x, level, 1, 0) if x is not None and _is_batched(x) else x for x in tensors]
     dims = [0 if x is not None and _is_batched(x) else None for x in tensors]
@@ -233,9 +236,9 @@ class _Jvp(_Function):
 def _check(name: str, tensor: Any) -> torch.Tensor:
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{name}: expected a torch tensor, got {type(tensor).__name__}")
-    if tensor.device.type != "cpu":
+    if not tensor.is_cpu:
         raise ValueError(f"{name} is on {tensor.device}: tangere computes on the CPU; give {name}.cpu(), and move results back")
-    if tensor.dtype not in {torch.float64, torch.float32}:
+    if tensor.dtype is not torch.float64 and tensor.dtype is not torch.float32:
         raise TypeError(f"{name}: expected float64 or float32, got {str(tensor.dtype).removeprefix('torch.')}")
     return tensor
 
@@ -245,7 +248,7 @@ def _parameters(owner: Sim | Batch, params: Any, count: int) -> tuple[np.ndarray
     if params is None:
         if isinstance(owner, Batch) and owner._table is not None and count == len(owner):
             return owner._index, torch.from_numpy(owner._table.copy())
-        return np.empty(0, np.intc), None
+        return _NONE, None
     if isinstance(params, Mapping):
         index = [owner.model.params.index(name) for name in params]
         parts = [_check(str(name), x) for name, x in params.items()]
@@ -260,12 +263,16 @@ def _parameters(owner: Sim | Batch, params: Any, count: int) -> tuple[np.ndarray
 
 def _lead(tensors: dict[str, torch.Tensor], ranks: dict[str, int]) -> torch.Size:
     """The dimensions of the batch."""
-    leads = {x.shape[: x.ndim - ranks[name]] for name, x in tensors.items()}
-    return next(iter(leads)) if len(leads) == 1 else torch.broadcast_shapes(*leads)
+    n = len(tensors["q"]) if tensors["q"].ndim > 0 else 0
+    if all(x.ndim == ranks[name] + 1 and len(x) == n for name, x in tensors.items()):  # the usual case, quickly
+        return torch.Size((n,))
+    return torch.broadcast_shapes(*(x.shape[: x.ndim - ranks[name]] for name, x in tensors.items()))
 
 
 def _flat(name: str, x: torch.Tensor, lead: torch.Size, rank: int, shape: tuple[int, ...]) -> torch.Tensor:
     """As [count, ...], in double precision."""
+    if x.shape == (*lead, *shape) and len(lead) == 1 and x.dtype is torch.float64:
+        return x
     own = x.ndim - rank
     if x.shape[own:] != shape:
         raise ValueError(f"{name}: expected shape (..., {', '.join(map(str, shape))}), got {tuple(x.shape)}")
@@ -286,8 +293,7 @@ def _is_tracked(tensors: Sequence[torch.Tensor | None]) -> bool:
 
 
 def _apply(owner: Sim | Batch, steps: int, given: dict[str, torch.Tensor | None], params: Any) -> States:
-    inner = 2 if steps > 0 else 1  # dimensions of u and tau behind those of the batch
-    ranks = {"q": 1, "v": 1, "act": 1, "u": inner, "tau": inner, "params": 1}
+    ranks = _RANKS[steps > 0]  # dimensions behind those of the batch
     tensors = {name: _check(name, x) for name, x in given.items() if x is not None}
     lead = _lead(tensors, ranks)
     index, values = _parameters(owner, params, lead.numel())
@@ -301,7 +307,7 @@ def _apply(owner: Sim | Batch, steps: int, given: dict[str, torch.Tensor | None]
     if f.widths["act"] > 0 and "act" not in tensors:
         tensors["act"] = torch.zeros(f.widths["act"], dtype=torch.float64)
     flat = [
-        _flat(name, tensors[name], lead, ranks[name], f.shape(name, 1, steps)[1:]) if name in tensors else None
+        _flat(name, tensors[name], lead, ranks[name], f.row(name, steps)) if name in tensors else None
         for name in INPUTS
     ]
     if _is_tracked(flat):
