@@ -2,14 +2,14 @@
 
     python bench/batch.py [--only a,b,c,d,e] [--rounds N] [--write]
 
-    a  1,024 humanoids, 100 steps of random controls: two threads against one, beside what two processes of plain arithmetic gain
-    b  steps a second on two threads, beside mujoco.rollout with two threads: same file, controls, start
-    c  gradients of 32 steps with respect to all controls and ten parameters, beside finite differences of mujoco.rollout
-    d  MJX on the CPU: step and gradient, batch 256
+    a  1,024 humanoids, 100 steps of random controls: two threads against one, beside what two processes of plain
+    arithmetic gain b  steps a second on two threads, beside mujoco.rollout with two threads: same file, controls, start
+    c  gradients of 32 steps with respect to all controls and ten parameters, beside finite differences of
+    mujoco.rollout d  MJX on the CPU: step and gradient, batch 256
     e  what Python adds to a step of the library, and torch to a call
 
-Engines take turns within each round, so that what else runs on the machine hits all of them; ratios are the medians of the rounds. Times are
-wall time in a, b, c and d (threads are the point), processor time in e.
+Engines take turns within each round, so that what else runs on the machine hits all of them; ratios are the medians
+of the rounds. Times are wall time in a, b, c and d (threads are the point), processor time in e.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import platform
 import statistics
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import mujoco
@@ -116,7 +117,10 @@ def threads(rounds: int) -> None:
     ratio = statistics.median(g / i for g, i in zip(gains, ideal, strict=True))
     say("## Two threads against one")
     say()
-    say(f"1,024 humanoids, 100 steps, random controls: {n * steps / two / 1000:.0f} thousand steps a second on two threads ({failed} failed).")
+    say(
+        f"1,024 humanoids, 100 steps, random controls: {n * steps / two / 1000:.0f} thousand steps a second on two "
+        f"threads ({failed} failed)."
+    )
     say()
     say("| | gain |\n| --- | ---: |")
     say(f"| batch, two threads | {statistics.median(gains):.2f} |")
@@ -132,7 +136,10 @@ def steps(rounds: int) -> None:
     n, count = 64, 100
     say("## Steps a second on two threads, beside mujoco.rollout")
     say()
-    say("| model | dt (ms) | tangere (1/s) | mujoco.rollout (1/s) | ratio (at least 1.2, goal 1.5) |\n| --- | ---: | ---: | ---: | ---: |")
+    say(
+        "| model | dt (ms) | tangere (1/s) | mujoco.rollout (1/s) | ratio (at least 1.2, goal 1.5) |\n"
+        "| --- | ---: | ---: | ---: | ---: |"
+    )
     with mujoco.rollout.Rollout(nthread=THREADS) as rollout:
         for name in FILES:
             p = Pair(name, n)
@@ -153,9 +160,12 @@ def gradients(rounds: int) -> None:
     n, count, k = 64, 32, 10
     say("## Gradients of 32 steps with respect to all controls and ten parameters, two threads")
     say()
-    say("Finite differences: one rollout more for each control, from its step on, and one for each parameter; one-sided.")
+    say("Finite differences: a rollout more for each control, from its step on, and for each parameter; one-sided.")
     say()
-    say("| model | controls | forward (ms) | forward and VJP (ms) | finite differences (ms) | ratio |\n| --- | ---: | ---: | ---: | ---: | ---: |")
+    say(
+        "| model | controls | forward (ms) | forward and VJP (ms) | finite differences (ms) | ratio |\n"
+        "| --- | ---: | ---: | ---: | ---: | ---: |"
+    )
     with mujoco.rollout.Rollout(nthread=THREADS) as rollout:
         for name in FILES:
             p = Pair(name, n)
@@ -198,7 +208,7 @@ def mjx_steps(rounds: int) -> None:
         say()
         return
     n = 256
-    say("| model | tangere step (us) | MJX step (us) | ratio | tangere step and VJP (us) | MJX step and VJP (us) | ratio |")
+    say("| model | tangere step (us) | MJX step (us) | ratio | tangere step, VJP (us) | MJX step, VJP (us) | ratio |")
     say("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name in ("half-cheetah", "humanoid"):
         p = Pair(name, n)
@@ -218,7 +228,8 @@ def mjx_steps(rounds: int) -> None:
         def loss(q, v, a, step=step):
             return jnp.sum(step(q, v, a)[1])
 
-        # MJX's solver is a while loop, which reverse mode does not take: forward mode along the controls stands for a gradient
+        # MJX's solver is a while loop, which reverse mode does not take: forward mode along the controls stands for a
+        # gradient
         nu = p.m.nu
         back = jax.jit(jax.vmap(jax.jacfwd(loss, argnums=2)))
 
@@ -236,9 +247,15 @@ def mjx_steps(rounds: int) -> None:
             p.batch.vjp(gv=g)
 
         run(ahead), run(back)
-        times = [(timed(ours), timed(lambda: run(ahead)), timed(ours_back), timed(lambda: run(back))) for _ in range(3 * rounds)]
+        times = [
+            (timed(ours), timed(partial(run, ahead)), timed(ours_back), timed(partial(run, back)))
+            for _ in range(3 * rounds)
+        ]
         a, b, c, d = (1e6 * statistics.median(x) / n for x in zip(*times, strict=True))
-        say(f"| {name} | {a:.1f} | {b:.0f} | {b / a:.0f} | {c:.1f} | {d:.0f} (forward mode, {nu} controls) | {d / c:.0f} |")
+        say(
+            f"| {name} | {a:.1f} | {b:.0f} | {b / a:.0f} | {c:.1f} | {d:.0f} (forward mode, {nu} controls) | "
+            f"{d / c:.0f} |"
+        )
     say()
 
 
@@ -261,15 +278,16 @@ def overhead(rounds: int) -> None:
     for x in (alone, many):
         x.reset(key="home")
     sim.reset("home")
-    times = []
-    for _ in range(5 * rounds):
-        steps = 400
-        times.append((
+    steps = 400
+    times = [
+        (
             per_call(lambda: sim.step(u), steps),
             per_call(lambda: alone.rollout(np.tile(u, (1, steps, 1)), derivatives=False), 1) / steps,
             per_call(lambda: many.step(us), 20),
             per_call(lambda: many.rollout(np.repeat(us[:, None], 20, axis=1), derivatives=False), 1) / 20,
-        ))  # fmt: skip
+        )
+        for _ in range(5 * rounds)
+    ]
     one = 1e6 * (min(t[0] for t in times) - min(t[1] for t in times))
     batch = 1e6 * (min(t[2] for t in times) - min(t[3] for t in times))
     whole = 1e6 * min(t[2] for t in times)
@@ -284,9 +302,8 @@ def overhead(rounds: int) -> None:
 
 def torch_overhead(m: tg.Model, u: np.ndarray, rounds: int) -> None:
     try:
-        import torch  # noqa: PLC0415
-
         import tangere.torch as tt  # noqa: PLC0415
+        import torch  # noqa: PLC0415
     except ImportError as missing:
         say(f"| torch: {missing} | |")
         return
@@ -297,7 +314,7 @@ def torch_overhead(m: tg.Model, u: np.ndarray, rounds: int) -> None:
     a, out = [t.numpy() for t in (q, v, x)], [np.empty((1, m.nq)), np.empty((1, m.nv)), np.empty((1, 0))]
     w = v.clone().requires_grad_()
     g = torch.ones_like(v)
-    gv, gq = np.empty((1, m.nv)), np.empty((1, m.nq))
+    gv = np.empty((1, m.nv))
     shared = core.shared()
 
     def library():
@@ -305,18 +322,39 @@ def torch_overhead(m: tg.Model, u: np.ndarray, rounds: int) -> None:
 
     def library_back():
         library()
-        core.vjp(1, 0, a[0], a[1], None, a[2], None, None, out[0], None, g.numpy(), None, None, gv, None, None, None, None, None, shared)
+        core.vjp(
+            1,
+            0,
+            a[0],
+            a[1],
+            None,
+            a[2],
+            None,
+            None,
+            out[0],
+            None,
+            g.numpy(),
+            None,
+            None,
+            gv,
+            None,
+            None,
+            None,
+            None,
+            None,
+            shared,
+        )
 
-    times = []
-    for _ in range(5 * rounds):
-        times.append((
+    times = [
+        (
             per_call(lambda: tt.step(sim, q, v, x), 200),
             per_call(library, 200),
             per_call(lambda: torch.autograd.grad(tt.step(sim, q, w, x).v, w, g), 100),
             per_call(library_back, 100),
-        ))  # fmt: skip
+        )
+        for _ in range(5 * rounds)
+    ]
     best = [1e6 * min(t[i] for t in times) for i in range(4)]
-    del gq
     say(f"| torch: one step (at most 30) | {best[0] - best[1]:.1f} |")
     say(f"| torch: step and backward, two calls (at most 60) | {best[2] - best[3]:.1f} |")
 

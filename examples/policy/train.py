@@ -1,8 +1,9 @@
 """A walking policy from first-order gradients through contact, beside evolution at equal steps.
 
-Short-horizon actor-critic (J. Xu et al., "Accelerated policy learning with parallel differentiable simulation", 2022): 64 planar walkers take 24
-control steps, the return of these steps plus the critic's value of the last state is differentiated through the simulation, and the walkers go
-on from where they are. Evolution: 64 perturbations of the same policy, antithetic, ranked. Both see the same number of simulated steps.
+Short-horizon actor-critic (J. Xu et al., "Accelerated policy learning with parallel differentiable simulation",
+2022): 64 planar walkers take 24 control steps, the return of these steps plus the critic's value of the last state is
+differentiated through the simulation, and the walkers go on from where they are. Evolution: 64 perturbations of the
+same policy, antithetic, ranked. Both see the same number of simulated steps.
 
     python examples/policy/train.py --method exact --seed 0        # exact, smoothed, toi, evolution
     python examples/policy/train.py --all --out docs/policy.csv    # everything of docs/batch.md (an hour on two cores)
@@ -46,7 +47,9 @@ class Walkers:
     def observe(q: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         return torch.cat([q[:, 1:2] - 1.2, q[:, 2:], 0.1 * v], dim=1)
 
-    def step(self, q: torch.Tensor, v: torch.Tensor, action: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def step(
+        self, q: torch.Tensor, v: torch.Tensor, action: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         u = action[:, None].expand(-1, SKIP, -1)
         out = tt.rollout(self.sim, q, v, u)
         after, speed = out.q[:, -1], out.v[:, -1]
@@ -60,7 +63,9 @@ class Walkers:
 
 
 def network(inputs: int, outputs: int, last: float) -> nn.Sequential:
-    layers = nn.Sequential(nn.Linear(inputs, 64), nn.SiLU(), nn.Linear(64, 64), nn.SiLU(), nn.Linear(64, outputs)).double()
+    layers = nn.Sequential(
+        nn.Linear(inputs, 64), nn.SiLU(), nn.Linear(64, 64), nn.SiLU(), nn.Linear(64, outputs)
+    ).double()
     with torch.no_grad():
         layers[-1].weight *= last
         layers[-1].bias *= 0
@@ -92,7 +97,10 @@ class Curve:
         seconds = time.process_time() - self.start
         self.rows.append((self.method, self.seed, steps, round(value, 2), round(seconds, 1)))
         if not self.quiet:
-            print(f"{self.method:10} seed {self.seed}: {steps / 1e6:5.2f} M steps, return {value:8.2f}, {seconds:6.1f} s", flush=True)
+            print(
+                f"{self.method:10} seed {self.seed}: {steps / 1e6:5.2f} M steps, return {value:8.2f}, {seconds:6.1f} s",
+                flush=True,
+            )
 
 
 def first_order(world: Walkers, method: str, seed: int, updates: int, quiet: bool) -> Curve:
@@ -115,7 +123,9 @@ def first_order(world: Walkers, method: str, seed: int, updates: int, quiet: boo
         for _ in range(HORIZON):
             observation = world.observe(q, v)
             states.append(observation.detach())
-            action = (actor(observation) + 0.2 * torch.randn(ENVS, world.model.nu, dtype=torch.float64, generator=rng)).tanh()
+            action = (
+                actor(observation) + 0.2 * torch.randn(ENVS, world.model.nu, dtype=torch.float64, generator=rng)
+            ).tanh()
             q, v, reward = world.step(q, v, action)
             over = world.fallen(q.detach())
             worth = worth + discount * reward  # falling ends what can be earned: its value is zero
@@ -133,11 +143,13 @@ def first_order(world: Walkers, method: str, seed: int, updates: int, quiet: boo
         nn.utils.clip_grad_norm_(actor.parameters(), 0.5)
         optimise.step()
         q, v = q.detach(), v.detach()
-        _fit_critic(critic, learn, torch.stack(states), torch.stack(rewards), torch.stack(ends), world.observe(q, v), gamma)
+        _fit_critic(
+            critic, learn, torch.stack(states), torch.stack(rewards), torch.stack(ends), world.observe(q, v), gamma
+        )
     return curve
 
 
-def _fit_critic(critic, learn, states, rewards, ends, last, gamma) -> None:
+def _fit_critic(critic, learn, states, rewards, ends, last, gamma) -> None:  # noqa: PLR0917
     """TD(0.95) targets, a few passes."""
     with torch.no_grad():
         values = torch.cat([critic(states)[..., 0], critic(last)[None, :, 0]])
@@ -154,7 +166,9 @@ def _fit_critic(critic, learn, states, rewards, ends, last, gamma) -> None:
 
 
 def evolution(world: Walkers, seed: int, updates: int, quiet: bool) -> Curve:
-    """As many simulated steps as `first_order`: each generation runs 64 perturbed policies for an episode of 24 control steps times 5."""
+    """As many simulated steps as `first_order`: each generation runs 64 perturbed policies for an episode of 24
+    control steps times 5.
+    """
     torch.manual_seed(seed)
     rng = torch.Generator().manual_seed(seed)
     size = world.model.nq - 1 + world.model.nv
@@ -176,7 +190,9 @@ def evolution(world: Walkers, seed: int, updates: int, quiet: bool) -> Curve:
     generations = updates // 5
     for generation in range(generations + 1):
         if generation % 4 == 0:
-            curve.add(generation * ENVS * length * SKIP, evaluate(world, lambda o: many(centre.expand(len(o), -1), o)))
+            curve.add(
+                generation * ENVS * length * SKIP, evaluate(world, lambda o, c=centre: many(c.expand(len(o), -1), o))
+            )
         if generation == generations:
             break
         half = torch.randn(ENVS // 2, len(centre), dtype=torch.float64, generator=rng)
@@ -214,7 +230,10 @@ def main() -> None:
         else:
             curve = first_order(world, method, seed, given.updates, given.quiet)
         first, last = curve.rows[0], curve.rows[-1]
-        print(f"{method} seed {seed}: return {first[3]:.2f} -> {last[3]:.2f} in {last[2] / 1e6:.2f} M steps, {last[4]:.0f} s")
+        print(
+            f"{method} seed {seed}: return {first[3]:.2f} -> {last[3]:.2f} in {last[2] / 1e6:.2f} M steps, "
+            f"{last[4]:.0f} s"
+        )
         rows += curve.rows
         if given.out:
             with Path(given.out).open("w", newline="") as file:

@@ -51,8 +51,10 @@ class Function:
 
 
 def function_of(owner: Sim | Batch, index: np.ndarray, key: Any = None) -> Function:
-    """The function that belongs to a simulation or a batch and these parameters; made once. key: tells several apart."""
-    if not isinstance(owner, (Sim, Batch)):  # noqa: UP038  (which is faster)
+    """The function that belongs to a simulation or a batch and these parameters; made once. key: tells several
+    apart.
+    """
+    if not isinstance(owner, (Sim, Batch)):
         raise TypeError(f"expected a tangere.Sim or a tangere.Batch, got {type(owner).__name__}")
     if isinstance(owner, Batch) and owner._core.closed:
         owner._core.errors()  # refuses: it is closed

@@ -25,10 +25,10 @@ _NOTHING = (None,) * 10
 
 
 class BatchJacobian(NamedTuple):
-    """Derivatives of one step of all environments: the fields of `Jacobian` with the environment first, (n, rows, columns).
+    """Derivatives of one step of all environments: the fields of `Jacobian`, (n, rows, columns).
 
-    ...dparams are with respect to the named parameters (`Batch.params`); label: a record array (n) with kind (an index into
-    `tangere.batch.LABELS`), margin, condition, residual.
+    ...dparams are with respect to the named parameters (`Batch.params`); label: a record array (n) with kind (an
+    index into `tangere.batch.LABELS`), margin, condition, residual.
     """
 
     dq_dq: Array
@@ -85,8 +85,8 @@ class BatchChange(NamedTuple):
 class BatchRolloutGradient(NamedTuple):
     """Gradients with respect to what went into rollouts.
 
-    q, v (n, nv), act (n, na): the starts; u (n, T, nu), tau (n, T, nv): every step; dt (n); params (n, k), or (k) summed
-    over the environments.
+    q, v (n, nv), act (n, na): the starts; u (n, T, nu), tau (n, T, nv): every step; dt (n); params (n, k), or (k)
+    summed over the environments.
     """
 
     q: Array
@@ -146,20 +146,20 @@ class _Bar:
 class Batch:
     """n environments of a model, stepped together over threads.
 
-    dt (s): the time step; None: the model's. threads: None: as many as this process may use. Solver and options are those of
-    `tangere.Sim`. What comes out is bit by bit what n `Sim`s give, for any number of threads.
+    dt (s): the time step; None: the model's. threads: None: as many as this process may use. Solver and options are
+    those of `tangere.Sim`. What comes out is bit by bit what n `Sim`s give, for any number of threads.
 
-    `q` (n, nq), `v` (n, nv), `act` (n, na) are the states: arrays that can be written to, and that steps change in place.
-    Arrays that are given to methods are used as they are where they are C-contiguous float64, otherwise converted once.
-    Parameters are those of the model at each step (`model.params`), unless `params` names some that differ from environment to
-    environment.
+    `q` (n, nq), `v` (n, nv), `act` (n, na) are the states: arrays that can be written to, and that steps change in
+    place. Arrays that are given to methods are used as they are where they are C-contiguous float64, otherwise
+    converted once. Parameters are those of the model at each step (`model.params`), unless `params` names some that
+    differ from environment to environment.
 
-    An environment that fails keeps its state. With on_error="raise" (default) numbers that cannot be taken are refused before
-    anything moves, and a step that fails otherwise raises `tangere.BatchError` after all others were taken; with
-    on_error="keep" nothing is raised, and `errors` tells who failed and why.
+    An environment that fails keeps its state. With on_error="raise" (default) numbers that cannot be taken are
+    refused before anything moves, and a step that fails otherwise raises `tangere.BatchError` after all others were
+    taken; with on_error="keep" nothing is raised, and `errors` tells who failed and why.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917  (as in Sim, then threads)
         self,
         model: Model,
         n: int,
@@ -262,9 +262,9 @@ class Batch:
     def params(self, names: Any = None) -> Array:
         """The table (n, k) of values that k parameters have in each environment, which can be written to.
 
-        names: names, patterns or positions of the parameters, as in `model.params.index`; None: those of the last call. Naming
-        others begins a new table, with the values that the model has. Derivatives with respect to parameters are those with respect
-        to these.
+        names: names, patterns or positions of the parameters, as in `model.params.index`; None: those of the last
+        call. Naming others begins a new table, with the values that the model has. Derivatives with respect to
+        parameters are those with respect to these.
         """
         if names is not None:
             key = (names,) if isinstance(names, str | int) else tuple(np.asarray(names).ravel().tolist())
@@ -283,7 +283,7 @@ class Batch:
         key: str | int | None = None,
         states: Sequence[SimState] | tuple[ArrayLike, ...] | None = None,
     ) -> None:
-        """Sets environments (ids: numbers or a mask; None: all) to a keyframe, to states, or to the reference configuration at rest.
+        """Sets environments (ids: numbers, a mask; None: all) to a keyframe, to states, or to the reference pose.
 
         states: one `SimState` for each (caches included), or (q, v) or (q, v, act) as arrays for all of them.
         """
@@ -345,8 +345,8 @@ class Batch:
     def step(self, u: ArrayLike | None = None, tau: ArrayLike | None = None, wrench: ArrayLike | None = None) -> None:
         """One step of dt for all.
 
-        u (n, nu): controls of the actuators; tau (n, nv): generalised forces; wrench (n, nbody, 6): forces and torques on
-        bodies at their centres of mass, world axes. None: zero.
+        u (n, nu): controls of the actuators; tau (n, nv): generalised forces; wrench (n, nbody, 6): forces and
+        torques on bodies at their centres of mass, world axes. None: zero.
         """
         m, n = self._model, self._n
         status = self._core.step(
@@ -384,7 +384,9 @@ class Batch:
 
     @property
     def info(self) -> NDArray[np.void]:
-        """What the last step tells about itself, a record array (n): the fields of `tangere.Info` (status, residual, ncontact, ...)."""
+        """What the last step tells about itself, a record array (n): the fields of `tangere.Info` (status,
+        residual, ncontact, ...).
+        """
         return self._info
 
     # ---- derivatives of the last step ----
@@ -403,12 +405,16 @@ class Batch:
             self._fail(status)
 
     def contacts(self, room: int = 64) -> list[StepContacts]:
-        """The contact points of the last step of each environment; takes the step once more. room: the most that are wanted of one."""
+        """The contact points of the last step of each environment; takes the step once more. room: the most that
+        are wanted of one.
+        """
         contact, count = np.zeros((self._n, room), _core.STEP_CONTACT), np.zeros(self._n, np.intc)
         self._derive(contact=contact, contacts=count)
         if count.max() > room:
             raise Error(f"environment {count.argmax()} has {count.max()} contacts, room = {room}", "capacity exceeded")
-        return [StepContacts(*(row[:c][f] for f in StepContacts._fields)) for row, c in zip(contact, count, strict=True)]
+        return [
+            StepContacts(*(row[:c][f] for f in StepContacts._fields)) for row, c in zip(contact, count, strict=True)
+        ]
 
     def jacobian(self, *, dt: bool = False) -> BatchJacobian:
         """Matrices of the last step; ...dparams with respect to the named parameters, ...ddt if dt."""
@@ -430,7 +436,7 @@ class Batch:
         *,
         sum_params: bool = False,
     ) -> BatchGradient:
-        """Reverse mode of the last step, from gradients with respect to q+ (n, nv, tangent), v+ (n, nv) and act+ (n, na).
+        """Reverse mode of the last step, from gradients of q+ (n, nv, tangent), v+ (n, nv) and act+ (n, na).
 
         sum_params: parameters' gradients are summed over the environments, in an order that is always the same.
         """
@@ -458,7 +464,9 @@ class Batch:
         dt: ArrayLike | None = None,
         params: ArrayLike | None = None,
     ) -> BatchChange:
-        """Forward mode of the last step: what changes along a change of what went in; q (n, nv) in the tangent space."""
+        """Forward mode of the last step: what changes along a change of what went in; q (n, nv) in the tangent
+        space.
+        """
         m, n, k = self._model, self._n, len(self._index)
         given = (
             _array("q", q, (n, m.nv)), _array("v", v, (n, m.nv)), _array("act", act, (n, m.na)),
@@ -483,10 +491,10 @@ class Batch:
     ) -> BatchRollout:
         """T steps of all environments, from where they are to where they are then.
 
-        controls (n, T, nu), or T steps without; tau (n, T, nv): forces. derivatives: keeps what `BatchRollout.vjp` and `jvp`
-        need (see `BatchRollout.nbytes`); checkpoints: of some sqrt(T) steps only, the others are taken once more. progress: a
-        function of (steps done, steps in all), called some ten times a second in this thread, that may return False to stop; True: a
-        bar in the terminal when it takes longer than two seconds.
+        controls (n, T, nu), or T steps without; tau (n, T, nv): forces. derivatives: keeps what `BatchRollout.vjp`
+        and `jvp` need (see `BatchRollout.nbytes`); checkpoints: of some sqrt(T) steps only, the others are taken once
+        more. progress: a function of (steps done, steps in all), called some ten times a second in this thread, that
+        may return False to stop; True: a bar in the terminal when it takes longer than two seconds.
         """
         m, n = self._model, self._n
         if isinstance(controls, int | np.integer):
@@ -521,8 +529,8 @@ class Batch:
 class BatchRollout:
     """Rollouts: q (n, T + 1, nq), v (n, T + 1, nv), act (n, T + 1, na), the first row being the start; residual (n, T).
 
-    Parameters are on the tape: derivatives are those of the rollout as it was, whatever was changed since. Rows behind a
-    failure are NaN.
+    Parameters are on the tape: derivatives are those of the rollout as it was, whatever was changed since. Rows
+    behind a failure are NaN.
     """
 
     def __init__(self, batch: Batch, tape: Any, states: tuple, k: int) -> None:
@@ -550,9 +558,15 @@ class BatchRollout:
         *,
         sum_params: bool = False,
     ) -> BatchRolloutGradient:
-        """Reverse mode, from gradients with respect to the states: gq, gv (n, T + 1, nv), q in the tangent space; gact (n, T + 1, na)."""
+        """Reverse mode, from gradients with respect to the states: gq, gv (n, T + 1, nv), q in the tangent space;
+        gact (n, T + 1, na).
+        """
         m, (n, rows, nv), k = self._batch.model, self.v.shape, self._k
-        given = (_array("gq", gq, (n, rows, nv)), _array("gv", gv, (n, rows, nv)), _array("gact", gact, (n, rows, m.na)))
+        given = (
+            _array("gq", gq, (n, rows, nv)),
+            _array("gv", gv, (n, rows, nv)),
+            _array("gact", gact, (n, rows, m.na)),
+        )
         shapes = ((nv,), (nv,), (m.na,), (rows - 1, m.nu), (rows - 1, nv), ())
         fields = [np.zeros((n, *shape)) for shape in shapes]
         params = np.zeros(k) if sum_params else np.zeros((n, k))
@@ -573,7 +587,9 @@ class BatchRollout:
         dt: ArrayLike | None = None,
         params: ArrayLike | None = None,
     ) -> BatchChange:
-        """Forward mode: how all states change, q, v (n, T + 1, nv), act (n, T + 1, na), along a change of what went in."""
+        """Forward mode: how all states change, q, v (n, T + 1, nv), act (n, T + 1, na), along a change of what
+        went in.
+        """
         m, (n, rows, nv), k = self._batch.model, self.v.shape, self._k
         given = (
             _array("q0", q0, (n, nv)), _array("v0", v0, (n, nv)), _array("act0", act0, (n, m.na)),

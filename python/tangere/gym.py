@@ -1,12 +1,13 @@
-"""Gymnasium environments over a batch: HalfCheetah, Hopper, Walker2d, Ant and Humanoid, a planar walker and a quadruped.
+"""Gymnasium environments over a batch: HalfCheetah, Hopper, Walker2d, Ant, Humanoid, a planar walker, a quadruped.
 
 >>> import gymnasium, tangere.gym
 >>> envs = gymnasium.make_vec("tangere/Quadruped-v0", num_envs=64)
 >>> envs = tangere.gym.TangereVectorEnv("HalfCheetah", 64, path="half_cheetah.xml")
 
-Rewards, terminations, resets and action spaces are those of Gymnasium's v5 environments. The physics is this library's: contacts are rigid,
-steps are semi-implicit, and the air's `density`, of which Gymnasium's models speak, is ignored. Observations are positions and velocities (and
-contact forces for Ant): what Humanoid has beside them (inertias, velocities and forces of bodies) is left out.
+Rewards, terminations, resets and action spaces are those of Gymnasium's v5 environments. The physics is this
+library's: contacts are rigid, steps are semi-implicit, and the air's `density`, of which Gymnasium's models speak, is
+ignored. Observations are positions and velocities (and contact forces for Ant): what Humanoid has beside them
+(inertias, velocities and forces of bodies) is left out.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class Task:
-    """What an environment is: Gymnasium's names for its numbers. Roots are planar (x, z, angle) or free (x, y, z, quaternion)."""
+    """What an environment is: Gymnasium's names for its numbers. Roots are planar (x, z, angle) or free (x, y, z,
+    quaternion).
+    """
 
     file: str
     frame_skip: int
@@ -60,7 +63,9 @@ class Task:
     clip_velocities: float = np.inf  # in observations
     speed_of_mass: bool = False  # forward speed is that of the centre of mass
     observe_contacts: bool = False
-    action_scale: float | None = None  # actions are -1 .. 1 times this, added to the keyframe's controls; None: controls
+    action_scale: float | None = (
+        None  # actions are -1 .. 1 times this, added to the keyframe's controls; None: controls
+    )
 
     @property
     def skipped(self) -> int:
@@ -119,9 +124,9 @@ def _model_path(task: Task, path: str | Path | None) -> Path:
 class TangereVectorEnv(VectorEnv):
     """num_envs environments of a task over a `tangere.Batch`.
 
-    task: a name in `TASKS` or a `Task`; path: the model's file (or a model), which may be left out for PlanarWalker and Quadruped;
-    max_episode_steps: when an episode is truncated; autoreset_mode: as in Gymnasium. Other arguments are fields of `Task` (frame_skip,
-    ctrl_cost_weight, ...) or options of `Batch` (threads, backward, ...).
+    task: a name in `TASKS` or a `Task`; path: the model's file (or a model), which may be left out for PlanarWalker
+    and Quadruped; max_episode_steps: when an episode is truncated; autoreset_mode: as in Gymnasium. Other arguments
+    are fields of `Task` (frame_skip, ctrl_cost_weight, ...) or options of `Batch` (threads, backward, ...).
     """
 
     def __init__(
@@ -157,9 +162,7 @@ class TangereVectorEnv(VectorEnv):
 
     def _make_spaces(self) -> None:
         m, task = self.model, self.task
-        low, high = (
-            np.array([m.params[f"actuator.#{i}.ctrl_range"] for i in range(m.nu)]).reshape(-1, 2).T
-        )
+        low, high = np.array([m.params[f"actuator.#{i}.ctrl_range"] for i in range(m.nu)]).reshape(-1, 2).T
         self._centre = np.zeros(m.nu)
         if task.action_scale is not None:
             self._centre, low, high = np.array(m.key(task.key).ctrl), -np.ones(m.nu), np.ones(m.nu)
@@ -218,12 +221,15 @@ class TangereVectorEnv(VectorEnv):
         return self._advance(np.asarray(actions, np.float64), derivatives=False)[0]
 
     def step_with_gradient(self, actions: Any) -> tuple[Array, Array, Array, Array, dict[str, Any], Any]:
-        """`step`, and a function from gradients with respect to observations (n, size) and rewards (n) to a `StepGradient`.
+        """`step`, and a function from gradients of observations (n, size) and rewards (n) to a `StepGradient`.
 
-        A gradient of an environment that was just reset, or that failed, is zero. Contact forces and the health bonus count as constant.
+        A gradient of an environment that was just reset, or that failed, is zero. Contact forces and the health bonus
+        count as constant.
         """
         if self._mode == AutoresetMode.SAME_STEP:
-            raise ValueError("step_with_gradient: states after a reset have no gradient; autoreset_mode NextStep or Disabled")
+            raise ValueError(
+                "step_with_gradient: states after a reset have no gradient; autoreset_mode NextStep or Disabled"
+            )
         actions = np.asarray(actions, np.float64)
         result, r, before = self._advance(actions, derivatives=True)
 
@@ -272,7 +278,9 @@ class TangereVectorEnv(VectorEnv):
         return None
 
     def _contact_wrenches(self, room: int = 32) -> Array:
-        """On each body, (n, nbody, 6): torque about the centre of mass of the whole, and force, as MuJoCo's cfrc_ext."""
+        """On each body, (n, nbody, 6): torque about the centre of mass of the whole, and force, as MuJoCo's
+        cfrc_ext.
+        """
         batch, m, n = self.batch, self.model, self.num_envs
         contact, count = np.zeros((n, room), _core.STEP_CONTACT), np.zeros(n, np.intc)
         batch._derive(contact=contact, contacts=count)
@@ -342,12 +350,16 @@ class TangereVectorEnv(VectorEnv):
 
 
 def _to_tangent(free: bool, q: Array, g: Array) -> Array:
-    """Gradients with respect to q as nq numbers, in the tangent space: 1/2 Q(q)^T g for the quaternion of a free root."""
+    """Gradients with respect to q as nq numbers, in the tangent space: 1/2 Q(q)^T g for the quaternion of a free
+    root.
+    """
     if not free:
         return g
     w, x, y, z = q[:, 3:7].T
     a, b, c, d = g[:, 3:7].T
-    turn = 0.5 * np.stack([w * b - x * a + z * c - y * d, w * c - y * a - z * b + x * d, w * d - z * a + y * b - x * c], 1)
+    turn = 0.5 * np.stack(
+        [w * b - x * a + z * c - y * d, w * c - y * a - z * b + x * d, w * d - z * a + y * b - x * c], 1
+    )
     return np.concatenate([g[:, :3], turn, g[:, 7:]], axis=1)
 
 
@@ -362,9 +374,7 @@ class TangereEnv(gymnasium.Env):
         self.action_space = self.vector.single_action_space
         self.render_mode = None
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Array, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict[str, Any]]:
         super().reset(seed=seed)
         observations, info = self.vector.reset(seed=seed)
         return observations[0], {name: float(x[0]) for name, x in info.items()}

@@ -1,9 +1,10 @@
 """Steps and rollouts as differentiable functions of JAX arrays.
 
-q has nq numbers here, as in `tangere.torch`: the functions are step(normalise(q)) and rollout(normalise(q)). XLA calls the library directly; no
-Python runs in between. They can be compiled (`jit`), differentiated once in both modes (`grad`, `vjp`, `jvp`, `jacfwd`, ...), mapped (`vmap`,
-which makes a batch over threads) and put into loops (`scan`). 64-bit mode must be on. The model's parameters, where none are given, are those
-that it had when the function was traced.
+q has nq numbers here, as in `tangere.torch`: the functions are step(normalise(q)) and rollout(normalise(q)). XLA
+calls the library directly; no Python runs in between. They can be compiled (`jit`), differentiated once in both modes
+(`grad`, `vjp`, `jvp`, `jacfwd`, ...), mapped (`vmap`, which makes a batch over threads) and put into loops (`scan`).
+64-bit mode must be on. The model's parameters, where none are given, are those that it had when the function was
+traced.
 """
 
 from __future__ import annotations
@@ -37,14 +38,19 @@ __all__ = ["States", "rollout", "step"]
 for _name in ("run", "vjp", "jvp"):
     jax.ffi.register_ffi_target(f"tangere_{_name}", getattr(_core, f"jax_{_name}"), platform="cpu")
 
-_TWICE = "tangere: derivatives of derivatives are not there: a gradient of a step or a rollout cannot be differentiated again"
+_TWICE = (
+    "tangere: derivatives of derivatives are not there: a gradient of a step or a rollout cannot be differentiated "
+    "again"
+)
 
 # By the number that the handlers know: functions stay as long as a compiled program may call them.
 _functions: dict[int, Function] = {}
 
 
 class States(NamedTuple):
-    """q (..., nq), v (..., nv), act (..., na) after a step; of a rollout (..., T + 1, nq) and so on, the start first."""
+    """q (..., nq), v (..., nv), act (..., na) after a step; of a rollout (..., T + 1, nq) and so on, the start
+    first.
+    """
 
     q: jax.Array
     v: jax.Array
@@ -206,14 +212,14 @@ def _apply(owner: Sim | Batch, steps: int, given: dict[str, Any], params: Any) -
     return States(*(x.reshape(*lead, *x.shape[1:]).astype(kind) for x in out))
 
 
-def step(
+def step(  # noqa: PLR0917  (the order in which the arguments are known)
     sim_or_batch: Sim | Batch, q: Any, v: Any, u: Any = None, tau: Any = None, act: Any = None, params: Any = None
 ) -> States:
     """One step; leading dimensions are a batch. Arguments are those of `tangere.torch.step`."""
     return _apply(sim_or_batch, 0, {"q": q, "v": v, "act": act, "u": u, "tau": tau}, params)
 
 
-def rollout(
+def rollout(  # noqa: PLR0917
     sim_or_batch: Sim | Batch, q: Any, v: Any, u: Any, tau: Any = None, act: Any = None, params: Any = None
 ) -> States:
     """T steps: u (..., T, nu), or T steps without controls; tau (..., T, nv)."""

@@ -227,7 +227,9 @@ class Rollout:
         outputs = [self._outputs(of, i) for i in states]
         rows = sum(len(o[2]) for o in outputs)
         if end == 0 or rows == 0:
-            return RolloutJacobian(np.zeros((len(states), len(outputs[0][2]), end)), columns, Label("exact", np.inf, 1, 0))
+            return RolloutJacobian(
+                np.zeros((len(states), len(outputs[0][2]), end)), columns, Label("exact", np.inf, 1, 0)
+            )
         matrix, label = self._by_columns(parts, end, outputs) if end <= 2 * rows else self._by_rows(parts, outputs)
         return RolloutJacobian(matrix, columns, label)
 
@@ -368,7 +370,9 @@ def rollout(
             progress=progress, solver=solver, **options,
         )  # fmt: skip
     if isinstance(controls, int):
-        controls = np.zeros((-(-controls // hold), m.nu)) if steps is not None or hold > 1 else np.zeros((controls, m.nu))
+        controls = (
+            np.zeros((-(-controls // hold), m.nu)) if steps is not None or hold > 1 else np.zeros((controls, m.nu))
+        )
     u = np.asarray(controls, dtype=np.float64)
     if hold < 1:
         raise ValueError(f"hold: expected 1 or more steps, got {hold}")

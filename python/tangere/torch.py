@@ -1,8 +1,9 @@
 """Steps and rollouts as differentiable functions of torch tensors.
 
-q has nq numbers here, quaternions among them: the functions are step(normalise(q)) and rollout(normalise(q)), so that gradients with
-respect to q have nq numbers, too. Each call starts from empty caches: it is a function of its arguments. Everything is computed in double
-precision on the CPU; float32 tensors are converted to double on the way in, and results and gradients are converted back.
+q has nq numbers here, quaternions among them: the functions are step(normalise(q)) and rollout(normalise(q)), so that
+gradients with respect to q have nq numbers, too. Each call starts from empty caches: it is a function of its
+arguments. Everything is computed in double precision on the CPU; float32 tensors are converted to double on the way
+in, and results and gradients are converted back.
 """
 
 from __future__ import annotations
@@ -28,13 +29,15 @@ from tangere.sim import Sim
 __all__ = ["States", "World", "rollout", "step"]
 
 _TWICE = (
-    "tangere: derivatives of derivatives are not there: the backward of a step or a rollout cannot be differentiated again "
-    "(create_graph=True, or nested grad transforms)"
+    "tangere: derivatives of derivatives are not there: the backward of a step or a rollout cannot be differentiated "
+    "again (create_graph=True, or nested grad transforms)"
 )
 
 
 class States(NamedTuple):
-    """q (..., nq), v (..., nv), act (..., na) after a step; of a rollout (..., T + 1, nq) and so on, the start first."""
+    """q (..., nq), v (..., nv), act (..., na) after a step; of a rollout (..., T + 1, nq) and so on, the start
+    first.
+    """
 
     q: torch.Tensor
     v: torch.Tensor
@@ -63,7 +66,10 @@ class _Call:
 
 
 _NONE = np.empty(0, np.intc)
-_RANKS = ({"q": 1, "v": 1, "act": 1, "u": 1, "tau": 1, "params": 1}, {"q": 1, "v": 1, "act": 1, "u": 2, "tau": 2, "params": 1})
+_RANKS = (
+    {"q": 1, "v": 1, "act": 1, "u": 1, "tau": 1, "params": 1},
+    {"q": 1, "v": 1, "act": 1, "u": 2, "tau": 2, "params": 1},
+)
 _lock = threading.RLock()  # a function has one set of threads, and backward may run in another thread of Python
 
 
@@ -111,8 +117,11 @@ _is_batched = torch._C._functorch.is_legacy_batchedtensor
 
 
 def _derive(function: Any, call: _Call, rest: tuple, tensors: Sequence[torch.Tensor | None]) -> tuple:
-    """Applies _Vjp or _Jvp. The batched checks of gradcheck and `is_grads_batched` come with tensors of torch's older vmap, which knows no
-    rules of functions: their hidden dimension is folded into the batch here."""
+    """Applies _Vjp or _Jvp.
+
+    The batched checks of gradcheck and `is_grads_batched` come with tensors of torch's older vmap, which knows no rules
+    of functions: their hidden dimension is folded into the batch here.
+    """
     if not any(x is not None and _is_batched(x) for x in tensors):
         plain = not torch.is_grad_enabled() and not _transforms() and forward_ad._current_level < 0
         return function.forward(call, *rest, *tensors) if plain else function.apply(call, *rest, *tensors)
@@ -237,7 +246,9 @@ def _check(name: str, tensor: Any) -> torch.Tensor:
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"{name}: expected a torch tensor, got {type(tensor).__name__}")
     if not tensor.is_cpu:
-        raise ValueError(f"{name} is on {tensor.device}: tangere computes on the CPU; give {name}.cpu(), and move results back")
+        raise ValueError(
+            f"{name} is on {tensor.device}: tangere computes on the CPU; give {name}.cpu(), and move results back"
+        )
     if tensor.dtype is not torch.float64 and tensor.dtype is not torch.float32:
         raise TypeError(f"{name}: expected float64 or float32, got {str(tensor.dtype).removeprefix('torch.')}")
     return tensor
@@ -319,7 +330,7 @@ def _apply(owner: Sim | Batch, steps: int, given: dict[str, torch.Tensor | None]
     return States(*(out if len(lead) == 1 else [x.reshape(*lead, *x.shape[1:]) for x in out]))
 
 
-def step(
+def step(  # noqa: PLR0917  (the order in which the arguments are known)
     sim_or_batch: Sim | Batch,
     q: torch.Tensor,
     v: torch.Tensor,
@@ -330,14 +341,15 @@ def step(
 ) -> States:
     """One step as a differentiable function; leading dimensions are a batch, over threads.
 
-    q (..., nq), v (..., nv), u (..., nu), tau (..., nv), act (..., na). params: a dictionary of names (or patterns) and values; or a
-    tensor (..., k) of the parameters that a batch has named, or of the whole vector with a `Sim`; None: those of the simulation.
-    Options (dt, solver, backward, ...) are those of the `Sim` or `Batch`, whose own state is not touched.
+    q (..., nq), v (..., nv), u (..., nu), tau (..., nv), act (..., na). params: a dictionary of names (or patterns)
+    and values; or a tensor (..., k) of the parameters that a batch has named, or of the whole vector with a `Sim`;
+    None: those of the simulation. Options (dt, solver, backward, ...) are those of the `Sim` or `Batch`, whose own
+    state is not touched.
     """
     return _apply(sim_or_batch, 0, {"q": q, "v": v, "act": act, "u": u, "tau": tau}, params)
 
 
-def rollout(
+def rollout(  # noqa: PLR0917
     sim_or_batch: Sim | Batch,
     q: torch.Tensor,
     v: torch.Tensor,
@@ -372,7 +384,9 @@ def _inertia_to_log_cholesky(mass: float, com: np.ndarray, inertia: np.ndarray) 
     u = np.linalg.cholesky(p[::-1, ::-1])[::-1, ::-1]
     a = np.log(u[3, 3])
     d = np.log(np.diag(u)[:3]) - a
-    return np.array([a, *d, u[0, 1], u[1, 2], u[0, 2], u[0, 3], u[1, 3], u[2, 3]]) / np.array([1.0] * 4 + [np.exp(a)] * 6)
+    return np.array([a, *d, u[0, 1], u[1, 2], u[0, 2], u[0, 3], u[1, 3], u[2, 3]]) / np.array(
+        [1.0] * 4 + [np.exp(a)] * 6
+    )
 
 
 def _log_cholesky_to_inertia(theta: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -392,10 +406,10 @@ def _log_cholesky_to_inertia(theta: torch.Tensor) -> tuple[torch.Tensor, torch.T
 class World(nn.Module):
     """A model whose chosen parameters are learned: each name (or pattern) is an `nn.Parameter` in double precision.
 
-    positive: names of parameters that stay positive, learned as logarithms; inertias: names of bodies whose ten inertial parameters are
-    learned by log-Cholesky, so that they stay those of a body that can be. Options are those of `tangere.Sim`.
-    `world.step(...)` and `world.rollout(...)` are those of `tangere.torch` with the parameters as they are now; `world.values()` are
-    these by name, and `world.write()` puts them into the model.
+    positive: names of parameters that stay positive, learned as logarithms; inertias: names of bodies whose ten
+    inertial parameters are learned by log-Cholesky, so that they stay those of a body that can be. Options are those
+    of `tangere.Sim`. `world.step(...)` and `world.rollout(...)` are those of `tangere.torch` with the parameters as
+    they are now; `world.values()` are these by name, and `world.write()` puts them into the model.
     """
 
     def __init__(

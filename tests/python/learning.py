@@ -9,7 +9,11 @@ CASES = ("sliding cube", "standing quadruped", "humanoid")
 
 def case(name):
     """(sim, q, v, u): a state in contact, quaternions of unit length."""
-    file, key = {"sliding cube": ("cube", "rest"), "standing quadruped": ("quadruped", "home"), "humanoid": ("humanoid36", "stand")}[name]
+    file, key = {
+        "sliding cube": ("cube", "rest"),
+        "standing quadruped": ("quadruped", "home"),
+        "humanoid": ("humanoid36", "stand"),
+    }[name]
     m = tg.load(ROOT / "models" / f"{file}.xml")
     sim = tg.Sim(m)
     sim.reset(key)

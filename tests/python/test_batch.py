@@ -5,9 +5,8 @@ import threading
 
 import numpy as np
 import pytest
-from support import ROOT
-
 import tangere as tg
+from support import ROOT
 
 MODELS = {"quadruped": "home", "planar_walker": "stand", "cube": "drop"}
 
@@ -200,7 +199,7 @@ def test_one_of_a_thousand_fails():
     assert np.isnan(r.q[417, 1:]).all()
     assert np.isfinite(np.delete(r.q, 417, axis=0)).all()
     batch.params("body.*.mass")[5] = -1
-    with pytest.raises(tg.BatchError, match="environment 5:.*mass") as caught:
+    with pytest.raises(tg.BatchError, match=r"environment 5:.*mass") as caught:
         batch.step()
     assert caught.value.environments == [5]
 
@@ -244,7 +243,13 @@ def test_arrays_are_taken_as_they_are():
     m = load("planar_walker")
     u = np.random.default_rng(5).integers(-2, 3, size=(4, m.nu))
     results = []
-    for given in (u.astype(float), u, u.astype(np.float32), np.asfortranarray(u, dtype=float), np.tile(u, 2)[:, : m.nu]):
+    for given in (
+        u.astype(float),
+        u,
+        u.astype(np.float32),
+        np.asfortranarray(u, dtype=float),
+        np.tile(u, 2)[:, : m.nu],
+    ):
         batch = pushed(m, 4, "stand")
         batch.step(given)
         results.append(batch.q)
@@ -259,7 +264,10 @@ def test_progress_and_stop():
     m = load("quadruped")
     batch = pushed(m, 4, "home")
     q, seen = batch.q.copy(), []
-    assert batch.rollout(3000, derivatives=False, progress=lambda done, total: seen.append((done, total))).q.shape[1] == 3001
+    assert (
+        batch.rollout(3000, derivatives=False, progress=lambda done, total: seen.append((done, total))).q.shape[1]
+        == 3001
+    )
     assert all(total == 12000 and 0 < done <= total for done, total in seen)
     batch.reset(states=(q, np.zeros((4, m.nv))))
     with pytest.raises(tg.Error, match="stopped after"):
@@ -271,7 +279,9 @@ def test_progress_and_stop():
 
 
 def test_two_threads_of_python():
-    """Two simulations side by side in two threads do what they do one after the other; one object in two threads is refused or waits."""
+    """Two simulations side by side in two threads do what they do one after the other; one object in two threads
+    is refused or waits.
+    """
     m = load("quadruped")
 
     def run(sim, out):

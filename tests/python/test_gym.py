@@ -1,4 +1,6 @@
-"""Gymnasium: its checker, spaces, seeding, resets, rewards and terminations beside those of its own environments, gradients."""
+"""Gymnasium: its checker, spaces, seeding, resets, rewards and terminations beside those of its own environments,
+gradients.
+"""
 
 import subprocess
 import sys
@@ -55,7 +57,9 @@ def test_registered():
 
 @pytest.mark.parametrize("name", THEIRS)
 def test_beside_gymnasium(name):
-    """The same start from the same seed, the same spaces, and the same reward and health of the same state and action."""
+    """The same start from the same seed, the same spaces, and the same reward and health of the same state and
+    action.
+    """
     pytest.importorskip("imageio", reason="Gymnasium's own environments need it")
     theirs = gymnasium.make(f"{name}-v5", disable_env_checker=True).unwrapped
     ours = make(name, 1)
@@ -168,7 +172,11 @@ def test_step_with_gradient(name):
     h = 1e-6
     for array, field in ((env.model.nu, "action"), (env.model.nv, "v")):
         d = rng.normal(size=(2, array))
-        pair = (value(action + h * d), value(action - h * d)) if field == "action" else (value(action, h * d), value(action, -h * d))
+        pair = (
+            (value(action + h * d), value(action - h * d))
+            if field == "action"
+            else (value(action, h * d), value(action, -h * d))
+        )
         rate = (pair[0] - pair[1]) / (2 * h)
         assert np.allclose((getattr(g, field) * d).sum(axis=1), rate, rtol=2e-3, atol=2e-3 * abs(rate).max())
 

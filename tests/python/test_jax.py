@@ -44,7 +44,10 @@ def test_check_grads_of_a_rollout(name):
 
 def test_check_grads_of_parameters():
     sim, q, v, _ = case("sliding cube")
-    values = {"body.cube.mass": float(sim.params["body.cube.mass"]), "geom.floor.friction[0]": float(sim.params["geom.floor.friction[0]"])}
+    values = {
+        "body.cube.mass": float(sim.params["body.cube.mass"]),
+        "geom.floor.friction[0]": float(sim.params["geom.floor.friction[0]"]),
+    }
 
     def f(values):
         return tj.rollout(sim, q, v, 5, np.ones((5, 6)), params=values).v

@@ -1,4 +1,6 @@
-"""torch: gradients of steps and rollouts against differences, transforms, precision, refusals, models that are learned."""
+"""torch: gradients of steps and rollouts against differences, transforms, precision, refusals, models that are
+learned.
+"""
 
 import subprocess
 import sys
@@ -53,7 +55,7 @@ def test_gradcheck_of_a_rollout(name):
 
 
 def test_gradcheck_of_parameters():
-    sim, q, v, u = case("sliding cube")
+    sim, q, v, _ = case("sliding cube")
     mass, mu = tensors(float(sim.params["body.cube.mass"]), np.array(sim.params["geom.floor.friction"]))
 
     def f(mass, mu):
@@ -183,7 +185,7 @@ def test_refusals():
 
 def test_backward_keeps_its_parameters():
     """What the model has become since does not matter to the backward of a step or a rollout."""
-    sim, q, v, u = case("sliding cube")
+    sim, q, v, _ = case("sliding cube")
     mass = sim.params["body.cube.mass"]
     q, v = tensors(q, v)
     results = []
