@@ -185,6 +185,7 @@ class Batch:
         self._index = np.empty(0, np.intc)
         self._table: Array | None = None
         self._stepped = False
+        self._idle: dict[tuple[int, bool], list] = {}  # tapes of rollouts that are gone
         self.reset()
 
     def __repr__(self) -> str:
@@ -509,7 +510,7 @@ class Batch:
             np.empty((n, steps + 1, m.nq)), np.empty((n, steps + 1, m.nv)), np.empty((n, steps + 1, m.na)),
             np.empty((n, steps)),
         )  # fmt: skip
-        tape = self._core.tape(n, steps, checkpoints) if derivatives else None
+        tape = self._take_tape(steps, checkpoints) if derivatives else None
         bar = _Bar() if progress is True else None
         call = bar if bar is not None else progress if callable(progress) else None
         self._stepped = False
@@ -523,7 +524,15 @@ class Batch:
         if status:
             self._fail(status)
         self._time += steps * self._dt_of(status)
-        return BatchRollout(self, tape, states, len(self._index))
+        return BatchRollout(self, tape, states, len(self._index), checkpoints)
+
+    def _take_tape(self, steps: int, checkpoints: bool) -> Any:
+        idle = self._idle.get((steps, checkpoints))
+        return idle.pop() if idle else self._core.tape(self._n, steps, checkpoints)
+
+    def _give_back(self, steps: int, checkpoints: bool, tape: Any) -> None:
+        """For the next rollout of the same length; one is kept."""
+        self._idle = {(steps, checkpoints): [tape]}
 
 
 class BatchRollout:
@@ -533,9 +542,13 @@ class BatchRollout:
     behind a failure are NaN.
     """
 
-    def __init__(self, batch: Batch, tape: Any, states: tuple, k: int) -> None:
-        self._batch, self._tape, self._k = batch, tape, k
+    def __init__(self, batch: Batch, tape: Any, states: tuple, k: int, checkpoints: bool) -> None:
+        self._batch, self._tape, self._k, self._checkpoints = batch, tape, k, checkpoints
         self.q, self.v, self.act, self.residual = states
+
+    def __del__(self) -> None:
+        if self._tape is not None:
+            self._batch._give_back(self.residual.shape[1], self._checkpoints, self._tape)
 
     @property
     def nbytes(self) -> int:

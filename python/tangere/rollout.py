@@ -369,6 +369,8 @@ def rollout(
             m, q0, v0, controls, dt, act0=act0, tau=tau, derivatives=tape, checkpoints=checkpoints, threads=threads,
             progress=progress, solver=solver, **options,
         )  # fmt: skip
+    if threads is not None or progress is not None:
+        raise ValueError("threads and progress are for several starts: give q0 (n, nq), n may be 1")
     if isinstance(controls, int):
         controls = (
             np.zeros((-(-controls // hold), m.nu)) if steps is not None or hold > 1 else np.zeros((controls, m.nu))

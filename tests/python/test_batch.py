@@ -103,6 +103,8 @@ def test_rollout_of_a_batch_of_starts():
             alone = one.vjp(gq=g[i], gv=g[i])
             for field in ("q", "v", "u", "tau"):
                 assert np.array_equal(getattr(back, field)[i], getattr(alone, field)), field
+    with pytest.raises(ValueError, match="for several starts"):
+        tg.rollout(m, q0[0], v0[0], u[0], threads=2)
     same = tg.rollout(m, q0, v0, u[0])
     assert np.array_equal(same.q[0], r.q[0])
 
