@@ -134,6 +134,7 @@ class Stepper:
         implicit_actuators: int,
         project: bool,
         poisson: bool,
+        impact: int,
         backward: int,
         smooth_speed: float,
         smooth_width: float,

@@ -351,16 +351,16 @@ static PyObject *stepper_contacts(PyObject *object, PyObject *unused)
 
 /* ---- the type ---- */
 
-/* Stepper(model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson, backward, smooth_speed, smooth_width,
+/* Stepper(model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson, impact, backward, smooth_speed, smooth_width,
  * push_speed, push_gain, rest_speed, max_contacts) */
 static bool read_options(tg_py_stepper *self, PyObject *args)
 {
     tg_options *o = &self->options;
-    int damping, springs, actuators, project, poisson, backward;
+    int damping, springs, actuators, project, poisson, impact, backward;
     PyObject *solver;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUdppippidddddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
-                          &o->tolerance, &damping, &springs, &actuators, &project, &poisson, &backward,
+    if (!PyArg_ParseTuple(args, "O!dUdppippiidddddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
+                          &o->tolerance, &damping, &springs, &actuators, &project, &poisson, &impact, &backward,
                           &o->smooth_speed, &o->smooth_width, &o->push_speed, &o->push_gain, &o->rest_speed,
                           &self->most_contacts))
     {
@@ -376,6 +376,7 @@ static bool read_options(tg_py_stepper *self, PyObject *args)
     o->implicit_actuators = (tg_switch)actuators;
     o->project = project != 0;
     o->restitution = poisson ? TG_RESTITUTION_POISSON : TG_RESTITUTION_NEWTON;
+    o->impact = (tg_impact)impact;
     o->backward = (tg_backward)backward;
     o->energy = false; /* tangere.Info computes it when it is asked for */
     return o->solver != NULL;
