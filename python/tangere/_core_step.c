@@ -359,8 +359,9 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
     PyObject *solver;
     *o = tg_default_options();
     if (!PyArg_ParseTuple(args, "O!dUdppiipppiidddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &o->tolerance,
-                          &damping, &springs, &actuators, &gyroscopic, &cold, &project, &poisson, &impact, &backward, &o->smooth_speed,
-                          &o->smooth_width, &o->push_speed, &o->push_gain, &o->rest_speed, &out->most_contacts))
+                          &damping, &springs, &actuators, &gyroscopic, &cold, &project, &poisson, &impact, &backward,
+                          &o->smooth_speed, &o->smooth_width, &o->push_speed, &o->push_gain, &o->rest_speed,
+                          &out->most_contacts))
     {
         out->model = NULL;
         return false;
@@ -442,7 +443,8 @@ static PyMethodDef stepper_methods[] = {
      "jvp($self, q, v, act, u, tau, wrench, dt, params, /)\n--\n\nThe fields of tangere.StepChange; any argument may "
      "be None."},
     {"rollout", (PyCFunction)(void (*)(void))tg_py_stepper_rollout, METH_FASTCALL,
-     "rollout($self, steps, q, v, act, u, tau, wrench, hold, kind, /)\n--\n\nSteps with rows of controls, flat. Returns "
+     "rollout($self, steps, q, v, act, u, tau, wrench, hold, kind, /)\n--\n\nSteps with rows of controls, flat. "
+     "Returns "
      "(q, v, act, "
      "residual), row by row."},
     {"rollout_return", tg_py_stepper_rollout_return, METH_O,
@@ -452,7 +454,8 @@ static PyMethodDef stepper_methods[] = {
     {"rollout_vjp", (PyCFunction)(void (*)(void))tg_py_stepper_rollout_vjp, METH_FASTCALL,
      "rollout_vjp($self, gq, gv, gact, /)\n--\n\nThe fields of tangere.RolloutGradient; arguments are flat, or None."},
     {"rollout_jvp", (PyCFunction)(void (*)(void))tg_py_stepper_rollout_jvp, METH_FASTCALL,
-     "rollout_jvp($self, count, q, v, act, u, tau, wrench, dt, params, /)\n--\n\nFor count directions: (q, v, act, label); "
+     "rollout_jvp($self, count, q, v, act, u, tau, wrench, dt, params, /)\n--\n\nFor count directions: (q, v, act, "
+     "label); "
      "arguments are "
      "flat, or None."},
     {0},

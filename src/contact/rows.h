@@ -212,13 +212,13 @@ void tg_rows_init(tg_rows *r, const tg_capacity *capacity);
 typedef struct tg_contact_settings
 {
     double dt;
-    double push_speed; /* m/s: how fast an overlap may be pushed out */
-    double push_rate;  /* rad/s: the same for what turns */
-    double push_gain;  /* which share of an overlap is pushed out in one step, 1 by default */
-    double rest_speed; /* m/s: slower impacts do not bounce */
-    double reach;      /* m: what is nearer is in the problem at any speed */
-    bool poisson;      /* impacts are stopped first, then restituted (poisson.c) */
-    bool within;       /* impacts happen within the step (within.c) */
+    double push_speed;  /* m/s: how fast an overlap may be pushed out */
+    double push_rate;   /* rad/s: the same for what turns */
+    double push_gain;   /* which share of an overlap is pushed out in one step, 1 by default */
+    double rest_speed;  /* m/s: slower impacts do not bounce */
+    double reach;       /* m: what is nearer is in the problem at any speed */
+    bool poisson;       /* impacts are stopped first, then restituted (poisson.c) */
+    bool within;        /* impacts happen within the step (within.c) */
     double rest_within; /* m/s: the least speed that counts as an impact there */
 } tg_contact_settings;
 

@@ -55,7 +55,8 @@ static tg_status check_options(tg_work *w, const tg_options *o)
     if ((unsigned)o->restitution > TG_RESTITUTION_POISSON)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: restitution = %d is no law", (int)o->restitution);
     if ((unsigned)o->impact > TG_IMPACT_WITHIN)
-        return tg_fail(&w->error, TG_ERR_VALUE, "options: impact = %d is neither at the end nor within", (int)o->impact);
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: impact = %d is neither at the end nor within",
+                       (int)o->impact);
     if (o->impact == TG_IMPACT_WITHIN && o->restitution == TG_RESTITUTION_POISSON)
         return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: impacts within a step have Newton's restitution");
     if ((unsigned)o->backward > TG_BACKWARD_TOI)

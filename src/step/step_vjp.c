@@ -34,11 +34,11 @@ typedef struct reverse
     bool bare;                                    /* z . (J v+) alone, no laws */
     tg_gradient g;
     double *gact, *gu, *wrench;
-    const double *touch;        /* gradients of the contacts' frames, or NULL */
-    bool turns;                 /* redundant rows slide */
-    bool large;                 /* an island has no matrix */
-    bool alone;                 /* without rows, and with the step's change of velocity held fixed (gyroscopic_reverse) */
-    bool starts;                /* rows depend on the velocities at the start: f_start */
+    const double *touch; /* gradients of the contacts' frames, or NULL */
+    bool turns;          /* redundant rows slide */
+    bool large;          /* an island has no matrix */
+    bool alone;          /* without rows, and with the step's change of velocity held fixed (gyroscopic_reverse) */
+    bool starts;         /* rows depend on the velocities at the start: f_start */
     const tg_implicit *factors; /* of the islands */
 
     /* compression, where Poisson's law acts: the same for its impulses and the velocities after it */

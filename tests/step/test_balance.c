@@ -101,11 +101,12 @@ static void test_bounces(void **state)
     for (int k = 0; k < 40 / TEST_EFFORT; k++)
     {
         double e = fabs(noise()), mu = fabs(noise()), grown;
-        sim *s = sim_open(text("<mujoco><option timestep='%g'/><custom><numeric name='tangere:geom.rod.restitution' data='%g'/></custom>"
-                               "<worldbody><geom type='plane' size='5 5 1'/><body pos='0 0 %g' euler='%g %g 0'><freejoint/>"
-                               "<geom name='rod' type='%s' size='0.1 0.2 0.05' friction='%g' mass='1'/></body></worldbody></mujoco>",
-                               k % 3 == 0 ? 0.01 : 0.002, e, 0.3 + fabs(noise()), 90 * noise(), 90 * noise(),
-                               k % 2 ? "box" : "capsule", mu));
+        sim *s = sim_open(text(
+            "<mujoco><option timestep='%g'/><custom><numeric name='tangere:geom.rod.restitution' data='%g'/></custom>"
+            "<worldbody><geom type='plane' size='5 5 1'/><body pos='0 0 %g' euler='%g %g 0'><freejoint/>"
+            "<geom name='rod' type='%s' size='0.1 0.2 0.05' friction='%g' mass='1'/></body></worldbody></mujoco>",
+            k % 3 == 0 ? 0.01 : 0.002, e, 0.3 + fabs(noise()), 90 * noise(), 90 * noise(), k % 2 ? "box" : "capsule",
+            mu));
         for (int i = 0; i < 6; i++)
             s->v[i] = 2 * noise();
         assert_int_equal(first_unstable(s, 500, 1, &grown), -1); /* energy is on: every step has a balance */
@@ -132,7 +133,8 @@ static void test_models(void **state)
 static void test_rest(void **state)
 {
     (void)state;
-    sim *s = sim_open("<mujoco><option timestep='0.01' gravity='0 0 0'/><worldbody><body><freejoint name='f'/><geom size='0.1' mass='1'/></body>"
+    sim *s = sim_open("<mujoco><option timestep='0.01' gravity='0 0 0'/><worldbody><body><freejoint name='f'/><geom "
+                      "size='0.1' mass='1'/></body>"
                       "<body pos='1 0 0'><joint name='j' damping='100'/><geom size='0.1' mass='1'/></body></worldbody>"
                       "<actuator><general joint='j' dyntype='filter' dynprm='0.02' gainprm='0'/></actuator></mujoco>");
     int dof = sim_v(s, "j");
@@ -151,8 +153,8 @@ static void test_rest(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tumbling), cmocka_unit_test(test_cables),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tumbling),  cmocka_unit_test(test_cables),
                                        cmocka_unit_test(test_superball), cmocka_unit_test(test_bounces),
-                                       cmocka_unit_test(test_models), cmocka_unit_test(test_rest)};
+                                       cmocka_unit_test(test_models),    cmocka_unit_test(test_rest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

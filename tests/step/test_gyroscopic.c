@@ -67,8 +67,13 @@ typedef struct gradient
 
 static gradient gradient_for(const sim *s)
 {
-    return (gradient){numbers(s->n.nv), numbers(s->n.nv), numbers(s->n.na), numbers(s->n.nu),
-                      numbers(s->n.nv), numbers(s->n.nparams), 0};
+    return (gradient){numbers(s->n.nv),
+                      numbers(s->n.nv),
+                      numbers(s->n.na),
+                      numbers(s->n.nu),
+                      numbers(s->n.nv),
+                      numbers(s->n.nparams),
+                      0};
 }
 
 static void gradient_free(gradient *g)
@@ -80,8 +85,8 @@ static void gradient_free(gradient *g)
 
 static tg_cotangent as_cotangent(gradient *g)
 {
-    return (tg_cotangent){.q = g->q, .v = g->v, .act = g->act, .u = g->u, .tau = g->tau, .dt = &g->dt,
-                          .params = g->params};
+    return (tg_cotangent){
+        .q = g->q, .v = g->v, .act = g->act, .u = g->u, .tau = g->tau, .dt = &g->dt, .params = g->params};
 }
 
 /* the largest difference over the largest entry; NaN: not differenced */
@@ -123,8 +128,8 @@ static double error_of(sim *s, const char *name, int *compared)
     tg_control control = {.u = s->u};
     if (tg_step(s->m, s->w, &s->options, &in, &control, &out, NULL) != TG_OK)
         fail_msg("%s: %s", name, tg_work_message(s->w));
-    tg_cotangent from = {.q = o.q, .v = o.v}, back = as_cotangent(&a), along = {.q = d.q, .v = d.v, .u = d.u, .tau = d.tau},
-                 change = {.q = j.q, .v = j.v};
+    tg_cotangent from = {.q = o.q, .v = o.v}, back = as_cotangent(&a),
+                 along = {.q = d.q, .v = d.v, .u = d.u, .tau = d.tau}, change = {.q = j.q, .v = j.v};
     assert_int_equal(tg_step_vjp(s->m, s->w, &from, &back, &label), TG_OK);
     assert_int_equal(tg_step_jvp(s->m, s->w, &along, &change, NULL), TG_OK);
     double forward = 0, reverse = 0, size = 1;
@@ -139,8 +144,8 @@ static double error_of(sim *s, const char *name, int *compared)
     check_near("forward mode", forward, reverse, 1e-10 * size);
     tg_differences *judge_of = NULL;
     assert_int_equal(tg_differences_create(s->m, 0, &judge_of, NULL), TG_OK);
-    tg_differences_request request = {.options = &s->options, .state = &in, .control = &control, .index = index,
-                                      .nindex = INDICES};
+    tg_differences_request request = {
+        .options = &s->options, .state = &in, .control = &control, .index = index, .nindex = INDICES};
     for (int i = 0; i < s->n.nparams; i++)
         b.params[i] = NAN;
     tg_cotangent there = as_cotangent(&b);
@@ -188,7 +193,7 @@ static void judge_model(sim *s, const char *name, int states, int *compared)
 static void test_derivatives(void **state)
 {
     (void)state;
-    static const char *const file[] = {"models/arm.xml", "models/cable_toy.xml", "models/cube.xml",
+    static const char *const file[] = {"models/arm.xml",           "models/cable_toy.xml", "models/cube.xml",
                                        "models/planar_walker.xml", "models/quadruped.xml", "models/humanoid36.xml"};
     int compared = 0;
     for (size_t i = 0; i < sizeof file / sizeof file[0]; i++)
