@@ -433,7 +433,8 @@ static void test_one_refused(void **state)
     tg_batch_request request = {.vjp_out = &given_v, .vjp_in = &wanted, .params_sum = sum};
     assert_int_equal(tg_batch_derivatives(f.b, f.params, &request), TG_ERR_STALE);
     assert_non_null(strstr(tg_batch_message(f.b), "environment 417"));
-    assert_true(isnan(back[BAD * nv]) && !isnan(back[(BAD + 1) * nv]) && isfinite(sum[0]) && fabs(sum[0]) + fabs(sum[1]) > 0);
+    assert_true(isnan(back[BAD * nv]) && !isnan(back[(BAD + 1) * nv]) && isfinite(sum[0]) &&
+                fabs(sum[0]) + fabs(sum[1]) > 0);
     /* parameters that make no model */
     f.tau[BAD * nv + 2] = 0;
     f.params[3 * f.k] = -1;

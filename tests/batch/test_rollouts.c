@@ -24,13 +24,22 @@ static flights new_flights(const fleet *f)
 {
     size_t n = COUNT, rows = STEPS + 1, nv = (size_t)f->n.nv, na = (size_t)f->n.na, nu = (size_t)f->n.nu,
            k = (size_t)f->k, d = DIRECTIONS;
-    flights r = {.out = {numbers(n * rows * (size_t)f->n.nq), numbers(n * rows * nv), numbers(n * rows * na),
-                         numbers(n * STEPS)},
+    flights r = {.out = {.q = numbers(n * rows * (size_t)f->n.nq),
+                         .v = numbers(n * rows * nv),
+                         .act = numbers(n * rows * na),
+                         .residual = numbers(n * STEPS)},
                  .given = {.q = numbers(n * rows * nv), .v = numbers(n * rows * nv)},
-                 .in = {numbers(n * nv), numbers(n * nv), numbers(n * na), numbers(n * STEPS * nu),
-                        numbers(n * STEPS * nv), numbers(n), numbers(n * k)},
+                 .in = {.q = numbers(n * nv),
+                        .v = numbers(n * nv),
+                        .act = numbers(n * na),
+                        .u = numbers(n * STEPS * nu),
+                        .tau = numbers(n * STEPS * nv),
+                        .dt = numbers(n),
+                        .params = numbers(n * k)},
                  .along = {.q = numbers(n * d * nv), .u = numbers(n * d * STEPS * nu), .params = numbers(n * d * k)},
-                 .change = {numbers(n * d * rows * nv), numbers(n * d * rows * nv), numbers(n * d * rows * na), NULL}};
+                 .change = {.q = numbers(n * d * rows * nv),
+                            .v = numbers(n * d * rows * nv),
+                            .act = numbers(n * d * rows * na)}};
     for (size_t i = 0; i < n * rows * nv; i++)
     {
         r.given.q[i] = noise((int)i, 1);
@@ -113,19 +122,21 @@ static void fly_alone(const fleet *f, flights *r)
         assert_int_equal(tg_params_changed(params, NULL), TG_OK);
         assert_int_equal(tg_work_set_params(w, params), TG_OK);
         tg_state start = {f->q + i * n->nq, f->v + i * n->nv, f->act + i * n->na, NULL};
-        tg_controls controls = {STEPS, f->u + i * STEPS * n->nu, f->tau + i * STEPS * n->nv};
+        tg_controls controls = {.steps = STEPS, .u = f->u + i * STEPS * n->nu, .tau = f->tau + i * STEPS * n->nv};
         int at = i * (STEPS + 1);
-        tg_trajectory out = {r->out.q + at * n->nq, r->out.v + at * n->nv, r->out.act + at * n->na,
-                             r->out.residual + i * STEPS};
+        tg_trajectory out = {.q = r->out.q + at * n->nq,
+                             .v = r->out.v + at * n->nv,
+                             .act = r->out.act + at * n->na,
+                             .residual = r->out.residual + i * STEPS};
         assert_int_equal(tg_rollout(f->m, w, tape, NULL, &start, &controls, &out, NULL), TG_OK);
         tg_trajectory given = {.q = r->given.q + at * n->nv, .v = r->given.v + at * n->nv};
-        tg_rollout_gradient in = {r->in.q + i * n->nv,
-                                  r->in.v + i * n->nv,
-                                  r->in.act + i * n->na,
-                                  r->in.u + i * STEPS * n->nu,
-                                  r->in.tau + i * STEPS * n->nv,
-                                  r->in.dt + i,
-                                  all};
+        tg_rollout_gradient in = {.q = r->in.q + i * n->nv,
+                                  .v = r->in.v + i * n->nv,
+                                  .act = r->in.act + i * n->na,
+                                  .u = r->in.u + i * STEPS * n->nu,
+                                  .tau = r->in.tau + i * STEPS * n->nv,
+                                  .dt = r->in.dt + i,
+                                  .params = all};
         assert_int_equal(tg_rollout_vjp(f->m, w, tape, &given, &in, NULL), TG_OK);
         for (int j = 0; j < f->k; j++)
             rows[i * f->k + j] = r->in.params[i * f->k + j] = all[f->index[j]];
@@ -139,9 +150,10 @@ static void fly_alone(const fleet *f, flights *r)
                 along[d * n->nparams + f->index[j]] += r->along.params[row * f->k + j];
             move[d] = (tg_rollout_gradient){
                 .q = r->along.q + row * n->nv, .u = r->along.u + row * STEPS * n->nu, .params = along + d * n->nparams};
-            change[d] =
-                (tg_trajectory){r->change.q + row * (STEPS + 1) * n->nv, r->change.v + row * (STEPS + 1) * n->nv,
-                                r->change.act + row * (STEPS + 1) * n->na, NULL};
+            int first = row * (STEPS + 1);
+            change[d] = (tg_trajectory){.q = r->change.q + first * n->nv,
+                                        .v = r->change.v + first * n->nv,
+                                        .act = r->change.act + first * n->na};
         }
         assert_int_equal(tg_rollout_jvp(f->m, w, tape, DIRECTIONS, move, change, &r->label[i]), TG_OK);
         tg_tape_destroy(tape);
