@@ -208,6 +208,7 @@ class Stepper:
         implicit_actuators: int,
         project: bool,
         poisson: bool,
+        impact: int,
         backward: int,
         smooth_speed: float,
         smooth_width: float,

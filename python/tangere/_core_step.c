@@ -354,11 +354,11 @@ static PyObject *stepper_contacts(PyObject *object, PyObject *unused)
 bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
 {
     tg_options *o = &out->options;
-    int damping, springs, actuators, project, poisson, backward;
+    int damping, springs, actuators, project, poisson, impact, backward;
     PyObject *solver;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUdppippidddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &o->tolerance,
-                          &damping, &springs, &actuators, &project, &poisson, &backward, &o->smooth_speed,
+    if (!PyArg_ParseTuple(args, "O!dUdppippiidddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &o->tolerance,
+                          &damping, &springs, &actuators, &project, &poisson, &impact, &backward, &o->smooth_speed,
                           &o->smooth_width, &o->push_speed, &o->push_gain, &o->rest_speed, &out->most_contacts))
     {
         out->model = NULL;
@@ -373,6 +373,7 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
     o->implicit_actuators = (tg_switch)actuators;
     o->project = project != 0;
     o->restitution = poisson ? TG_RESTITUTION_POISSON : TG_RESTITUTION_NEWTON;
+    o->impact = (tg_impact)impact;
     o->backward = (tg_backward)backward;
     o->energy = false; /* tangere.Info computes it when it is asked for */
     return o->solver != NULL;

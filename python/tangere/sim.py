@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 Cache = NDArray[np.void]
 
 _RESTITUTION = ("newton", "poisson")
+_IMPACT = ("end", "within")
 _AS_MODEL = 2  # tg_switch
 _BACKWARD = ("exact", "smoothed", "toi")  # in the order of the library
 
@@ -236,6 +237,7 @@ def _settings(
     implicit_actuators: bool | None = None,
     project: bool = False,
     restitution: str = "newton",
+    impact: str = "end",
     backward: str = "exact",
     smooth_speed: float = 0.01,
     smooth_width: float = 0.001,
@@ -250,6 +252,8 @@ def _settings(
         raise Error(f"dt = {dt:g} must be in (0, 1e+06] s", "value out of domain")
     if restitution not in _RESTITUTION:
         raise ValueError(f"restitution: expected 'newton' or 'poisson', got {restitution!r}")
+    if impact not in _IMPACT:
+        raise ValueError(f"impact: expected 'end' or 'within', got {impact!r}")
     if backward not in _BACKWARD:
         raise ValueError(f"backward: expected 'exact', 'smoothed' or 'toi', got {backward!r}")
     if rest_speed is not None and not rest_speed > 0:
@@ -257,7 +261,7 @@ def _settings(
     return (
         m, dt, solver, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
         int(implicit_actuators), project,
-        restitution == "poisson", _BACKWARD.index(backward), smooth_speed, smooth_width, push_speed, push_gain,
+        restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width, push_speed, push_gain,
         0.0 if rest_speed is None else rest_speed, max_contacts,
     )  # fmt: skip
 
@@ -289,6 +293,8 @@ class Sim:
                           model asks for an implicit integrator)
         project           brings loops to rounding after the step (False)
         restitution       "newton" or "poisson"
+        impact            "end" (bodies that would meet have their speeds of afterwards for the whole step) or "within"
+                          (they meet at a fraction of the step: its exact derivatives are those of the motion)
         backward          what derivatives are of: "exact" (the steps as they are), "smoothed" (a smoothed law at the
                           same steps) or "toi" (with the time of impact)
         smooth_speed      m/s, "smoothed": contacts that are open by less already act (0.01)
