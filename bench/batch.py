@@ -366,9 +366,14 @@ def processor() -> str:
     return platform.processor()
 
 
+def write() -> None:
+    machine = "amd_epyc" if "EPYC" in processor() else platform.machine()
+    (ROOT / "bench" / "results" / f"batch_{machine}.md").write_text("\n".join(lines).rstrip() + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="a,b,c,d,e")
+    parser.add_argument("--only", default="a,b,c,e,d", help="parts, in this order; d compiles for minutes")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="keeps the tables in bench/results/batch_<machine>.md")
     given = parser.parse_args()
@@ -377,9 +382,8 @@ def main() -> None:
     say()
     for name in given.only.split(","):
         parts[name](given.rounds)
-    if given.write:
-        machine = "amd_epyc" if "EPYC" in processor() else platform.machine()
-        (ROOT / "bench" / "results" / f"batch_{machine}.md").write_text("\n".join(lines).rstrip() + "\n")
+        if given.write:  # what was measured stays when a later part does not end
+            write()
     sys.stdout.flush()
 
 

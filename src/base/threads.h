@@ -16,7 +16,7 @@ typedef void tg_threads_job(void *context, int worker, int first, int end);
 /* How many threads this process may run at once, at least 1. */
 int tg_processors(void);
 
-tg_status tg_threads_create(int threads, const tg_allocator *allocator, tg_threads **pool, tg_error *error);
+tg_status tg_threads_create(int threads, const tg_allocator *allocator, tg_threads **out, tg_error *error);
 void tg_threads_destroy(tg_threads *pool); /* NULL is allowed */
 
 /* Does items 0 .. count - 1, at most `chunk` of them in one call, and returns when all are done. TG_ERR_STALE when another

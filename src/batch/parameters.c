@@ -79,7 +79,7 @@ static bool as_shared(const tg_param_source *s, const double *values)
 {
     const double *shared = tg_params_view(s->shared);
     for (int j = 0; j < s->names->k; j++)
-        if (memcmp(&values[j], &shared[s->names->index[j]], sizeof *values) != 0)
+        if (values[j] != shared[s->names->index[j]])
             return false;
     return true;
 }

@@ -46,7 +46,7 @@ static tg_cotangent cotangent_row(const tg_model *m, const tg_cotangent *all, in
                           .act = tg_row(all->act, i, (size_t)m->na),
                           .u = tg_row(all->u, i, (size_t)m->nu),
                           .tau = tg_row(all->tau, i, (size_t)m->nv),
-                          .wrench = tg_row(all->wrench, i, (size_t)(6 * m->nbody)),
+                          .wrench = tg_row(all->wrench, i, 6 * (size_t)m->nbody),
                           .dt = tg_row(all->dt, i, 1)};
 }
 
@@ -153,6 +153,17 @@ static void hand_over(const steps *s, const tg_lane *lane, int i)
     tg_copy_row(tg_row(s->out->act, i, (size_t)m->na), lane->state.act, m->na);
 }
 
+/* A row for a tg_state that is only read: its pointers are not const, because states also come out. */
+static double *read_row(const double *rows, int i, size_t n)
+{
+    union
+    {
+        const double *from;
+        double *to;
+    } row = {.from = tg_const_row(rows, i, n)};
+    return row.to;
+}
+
 static tg_status step_one(void *context, tg_lane *lane, int i)
 {
     const steps *s = context;
@@ -162,14 +173,13 @@ static tg_status step_one(void *context, tg_lane *lane, int i)
     tg_cache *caches[] = {[START_CACHE] = b->cache, [START_EMPTY] = NULL, [START_BEFORE] = b->before};
     if (s->start == START_BEFORE && !b->kept.there[i])
         return tg_fail(&lane->error, TG_ERR_STALE, "there was no step since its state was set, or it failed");
-    /* the library does not write through its input */
-    tg_state from = {.q = tg_row((double *)(uintptr_t)in->q, i, (size_t)m->nq),
-                     .v = tg_row((double *)(uintptr_t)in->v, i, (size_t)m->nv),
-                     .act = tg_row((double *)(uintptr_t)in->act, i, (size_t)m->na),
+    tg_state from = {.q = read_row(in->q, i, (size_t)m->nq),
+                     .v = read_row(in->v, i, (size_t)m->nv),
+                     .act = read_row(in->act, i, (size_t)m->na),
                      .cache = caches[s->start] == NULL ? NULL : &caches[s->start][i]};
     tg_control control = {.u = tg_const_row(in->u, i, (size_t)m->nu),
                           .tau = tg_const_row(in->tau, i, (size_t)m->nv),
-                          .wrench = tg_const_row(in->wrench, i, (size_t)(6 * m->nbody))};
+                          .wrench = tg_const_row(in->wrench, i, 6 * (size_t)m->nbody)};
     tg_info info;
     TG_TRY(tg_lane_params(lane, &s->params, i));
     TG_TRY(tg_step(m, lane->work, &b->options, &from, &control, &lane->state, &info));

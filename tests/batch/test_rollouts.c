@@ -24,13 +24,22 @@ static flights new_flights(const fleet *f)
 {
     size_t n = COUNT, rows = STEPS + 1, nv = (size_t)f->n.nv, na = (size_t)f->n.na, nu = (size_t)f->n.nu,
            k = (size_t)f->k, d = DIRECTIONS;
-    flights r = {.out = {numbers(n * rows * (size_t)f->n.nq), numbers(n * rows * nv), numbers(n * rows * na),
-                         numbers(n * STEPS)},
+    flights r = {.out = {.q = numbers(n * rows * (size_t)f->n.nq),
+                         .v = numbers(n * rows * nv),
+                         .act = numbers(n * rows * na),
+                         .residual = numbers(n * STEPS)},
                  .given = {.q = numbers(n * rows * nv), .v = numbers(n * rows * nv)},
-                 .in = {numbers(n * nv), numbers(n * nv), numbers(n * na), numbers(n * STEPS * nu),
-                        numbers(n * STEPS * nv), numbers(n), numbers(n * k)},
+                 .in = {.q = numbers(n * nv),
+                        .v = numbers(n * nv),
+                        .act = numbers(n * na),
+                        .u = numbers(n * STEPS * nu),
+                        .tau = numbers(n * STEPS * nv),
+                        .dt = numbers(n),
+                        .params = numbers(n * k)},
                  .along = {.q = numbers(n * d * nv), .u = numbers(n * d * STEPS * nu), .params = numbers(n * d * k)},
-                 .change = {numbers(n * d * rows * nv), numbers(n * d * rows * nv), numbers(n * d * rows * na), NULL}};
+                 .change = {.q = numbers(n * d * rows * nv),
+                            .v = numbers(n * d * rows * nv),
+                            .act = numbers(n * d * rows * na)}};
     for (size_t i = 0; i < n * rows * nv; i++)
     {
         r.given.q[i] = noise((int)i, 1);
@@ -141,10 +150,10 @@ static void fly_alone(const fleet *f, flights *r)
                 along[d * n->nparams + f->index[j]] += r->along.params[row * f->k + j];
             move[d] = (tg_rollout_gradient){
                 .q = r->along.q + row * n->nv, .u = r->along.u + row * STEPS * n->nu, .params = along + d * n->nparams};
-            change[d] =
-                (tg_trajectory){.q = r->change.q + row * (STEPS + 1) * n->nv,
-                                .v = r->change.v + row * (STEPS + 1) * n->nv,
-                                .act = r->change.act + row * (STEPS + 1) * n->na};
+            int first = row * (STEPS + 1);
+            change[d] = (tg_trajectory){.q = r->change.q + first * n->nv,
+                                        .v = r->change.v + first * n->nv,
+                                        .act = r->change.act + first * n->na};
         }
         assert_int_equal(tg_rollout_jvp(f->m, w, tape, DIRECTIONS, move, change, &r->label[i]), TG_OK);
         tg_tape_destroy(tape);
