@@ -225,7 +225,7 @@ class SimState(NamedTuple):
     cache: Cache
 
 
-def _stepper(
+def _settings(
     m: Model,
     dt: float | None,
     solver: str,
@@ -243,8 +243,8 @@ def _stepper(
     push_gain: float = 1.0,
     rest_speed: float | None = None,
     max_contacts: int = _core.MOST_CONTACTS,
-) -> tuple[_core.Stepper, float]:
-    """A stepper, and its time step."""
+) -> tuple[Any, ...]:
+    """Model and checked options as `_core.Stepper`, `_core.Batch` and `_core.Function` take them; the second is dt."""
     dt = m.timestep if dt is None else float(dt)
     if not 0 < dt <= 1e6:
         raise Error(f"dt = {dt:g} must be in (0, 1e+06] s", "value out of domain")
@@ -254,13 +254,18 @@ def _stepper(
         raise ValueError(f"backward: expected 'exact', 'smoothed' or 'toi', got {backward!r}")
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
-    made = _core.Stepper(
+    return (
         m, dt, solver, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
         int(implicit_actuators), project,
         restitution == "poisson", _BACKWARD.index(backward), smooth_speed, smooth_width, push_speed, push_gain,
         0.0 if rest_speed is None else rest_speed, max_contacts,
     )  # fmt: skip
-    return made, dt
+
+
+def _stepper(m: Model, dt: float | None, solver: str, **options: Any) -> tuple[_core.Stepper, float]:
+    """A stepper, and its time step."""
+    settings = _settings(m, dt, solver, **options)
+    return _core.Stepper(*settings), settings[1]
 
 
 def _flat_wrench(m: Model, wrench: ArrayLike | None) -> Array | None:
@@ -300,7 +305,8 @@ class Sim:
 
     def __init__(self, model: Model, dt: float | None = None, solver: str = "newton", **options: Any) -> None:
         self._model = model
-        self._stepper, self._dt = _stepper(model, dt, solver, **options)
+        self._settings = _settings(model, dt, solver, **options)
+        self._stepper, self._dt = _core.Stepper(*self._settings), self._settings[1]
         self._last: weakref.ref[Info] | None = None
         self.reset()
 
