@@ -27,6 +27,7 @@ static inline size_t tg_allowed_room(int n)
     X(uint64_t, allowed_bits, tg_allowed_room(m->ngeom), "candidate pairs of few geoms")                               \
     X(double, grow, m->ngeom, "how much each geom's bounds are grown (m)")                                             \
     X(int, order, 2 * m->ngeom, "scratch of the broad phase")                                                          \
+    X(int, touch_of, m->ngeom, "first touch of each geom, -1: none; scratch of touch.c")                               \
     X(tg_geom_pair, pair, tg_pair_capacity(m), "pairs that are near")                                                  \
     X(tg_pair_hint, hint, tg_hint_capacity(m), "of pairs with a mesh, each at a place that its numbers give")
 

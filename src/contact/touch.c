@@ -5,6 +5,7 @@
  * The normal of a pair that is apart is chosen for where the geoms will be (collision/narrow.h, dt). */
 #include <math.h>
 
+#include "collision/cover.h"
 #include "contact/collide.h"
 #include "contact/rows.h"
 #include "dynamics/kinematics.h"
@@ -136,10 +137,17 @@ static void add_touch(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg
                         .linear = law->condim == 1 ? 1 : 3,
                         .angular = law->condim > 3 ? law->condim - 3 : 0};
     tangents(at->normal, &t->bond.axis[1], &t->bond.axis[2]);
-    tg_constraint *c = tg_add_constraint(r, TG_SOURCE_CONTACT, r->ntouch++, 0, law->condim);
-    c->id = tg_as_contact(m, pair, at).id;
-    tg_add_part(r, c, m->body_tree[body1]);
-    tg_add_part(r, c, m->body_tree[body2]);
+    r->ntouch++;
+}
+
+static void add_constraint(const tg_model *m, tg_work *w, int touch)
+{
+    tg_rows *r = w->rows;
+    const tg_touch *t = &r->touch[touch];
+    tg_constraint *c = tg_add_constraint(r, TG_SOURCE_CONTACT, touch, 0, t->law.condim);
+    c->id = tg_as_contact(m, t->pair, &t->at).id;
+    for (int k = 0; k < 2; k++)
+        tg_add_part(r, c, m->body_tree[t->bond.body[k]]);
 }
 
 void tg_touch_query(const tg_model *m, const tg_work *w, tg_geom_pair pair, double dt, double reach, tg_query *query)
@@ -182,6 +190,87 @@ static void look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, doubl
         add_touch(m, w, pair, &law, margin, &patch.point[k]);
 }
 
+/* ---- what neighbours cover ---- */
+
+/* A touch seen from one of its two sides, and the next one on the same geom. */
+static int geom_of(const tg_touch *t, int side)
+{
+    return side == 0 ? t->pair.first : t->pair.second;
+}
+
+static bool can_be_covered(const tg_space *s, int geom)
+{
+    tg_geom_type type = s->placed[geom].type;
+    return type != TG_GEOM_PLANE && type != TG_GEOM_HFIELD;
+}
+
+/* Touch i, with the geom at its side `other` against another geom of the same body as that on its side 1 - other: the first touch that covers it, -1: none. */
+static int cover_of(const tg_model *m, const tg_work *w, int i, int other)
+{
+    const tg_rows *r = w->rows;
+    const tg_space *s = w->space;
+    const tg_touch *t = &r->touch[i];
+    int geom = geom_of(t, 1 - other), node = m->body_node[m->geom_body[geom]];
+    if (!can_be_covered(s, geom))
+        return -1;
+    tg_footing f = tg_footing_of(&t->at, &s->placed[geom], 1 - other);
+    double tilt = -1;
+    for (int k = s->touch_of[geom_of(t, other)]; k >= 0; k = r->touch[k / 2].next[k % 2])
+    {
+        const tg_touch *u = &r->touch[k / 2];
+        int side = 1 - k % 2, neighbour = geom_of(u, side);
+        if (neighbour == geom || m->body_node[m->geom_body[neighbour]] != node)
+            continue;
+        tg_footing cover = tg_footing_of(&u->at, &s->placed[neighbour], side);
+        tilt = tilt < 0 ? tg_tilt(&f) : tilt;
+        if (tg_is_covered(&f, tilt, &cover, tg_tilt(&cover)))
+            return k / 2;
+    }
+    return -1;
+}
+
+/* Chains the touches of each geom: 2 i + k is touch i seen from its side k. */
+static void chain_touches(const tg_model *m, tg_work *w)
+{
+    tg_rows *r = w->rows;
+    for (int g = 0; g < m->ngeom; g++)
+        w->space->touch_of[g] = -1;
+    for (int i = r->ntouch - 1; i >= 0; i--)
+        for (int k = 0; k < 2; k++)
+        {
+            int geom = geom_of(&r->touch[i], k);
+            r->touch[i].next[k] = w->space->touch_of[geom];
+            w->space->touch_of[geom] = 2 * i + k;
+        }
+}
+
+/* Leaves out what a neighbour covers (collision/cover.c). Where the choice ends, that of the neighbour does. */
+static void drop_covered(const tg_model *m, tg_work *w)
+{
+    tg_rows *r = w->rows;
+    int kept = 0;
+    chain_touches(m, w);
+    for (int i = 0; i < r->ntouch; i++)
+    {
+        tg_touch *t = &r->touch[i];
+        int cover = cover_of(m, w, i, 1);
+        if (cover < 0)
+            cover = cover_of(m, w, i, 0);
+        t->covered = cover >= 0;
+        if (t->covered)
+            r->touch[cover].at.margin = tg_least(r->touch[cover].at.margin, t->at.margin);
+    }
+    for (int i = 0; i < r->ntouch; i++)
+    {
+        if (r->touch[i].covered)
+            continue;
+        if (kept < i)
+            r->touch[kept] = r->touch[i];
+        kept++;
+    }
+    r->ntouch = kept;
+}
+
 tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, const tg_contact_settings *settings)
 {
     tg_rows *r = w->rows;
@@ -196,5 +285,8 @@ tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, c
     if (r->needed > r->capacity.contacts)
         return tg_fail(&w->error, TG_ERR_CAPACITY, "%d contact points, the workspace has room for %d", r->needed,
                        r->capacity.contacts);
+    drop_covered(m, w);
+    for (int i = 0; i < r->ntouch; i++)
+        add_constraint(m, w, i);
     return TG_OK;
 }

@@ -1,0 +1,287 @@
+/* Ghost collisions. A floor of tiles, coplanar to 1e-6 m, is the floor of one box: what rolls or slides over it has the same speed and height at
+ * every step as over one box. And a real step of the floor is met.
+ *
+ * TANGERE_SEAMS=first:count in the environment draws other cases than those of the test (make seams). */
+#include "step_test.h"
+
+enum
+{
+    SPHERE,
+    CAPSULE_ACROSS, /* rolls */
+    CAPSULE_ALONG,
+    CYLINDER_ROLLS,
+    CYLINDER_STANDS,
+    ELLIPSOID,
+    SPHEROID, /* rolls */
+    BOX,
+    MESH_PRISM, /* on its face */
+    MESH_BALL,
+    MESH_WHEEL, /* rolls: 64 sides */
+    CART,       /* four cylinders on hinges */
+    CART_OF_BALLS,
+    SHAPES
+};
+
+static const char *shape_name[] = {"sphere",    "capsule across", "capsule along", "cylinder rolls", "cylinder stands",
+                                   "ellipsoid", "spheroid",       "box",           "mesh prism",     "mesh ball",
+                                   "mesh wheel", "cart",          "cart of balls"};
+
+typedef struct seam_case
+{
+    int shape, seed;
+    bool mesh_tiles, rolls;
+    double speed, dt, offset; /* of the tiles' heights, m */
+    double grid;              /* rad: how the tiles are turned against the path */
+    int steps;
+} seam_case;
+
+/* ---- numbers: one sequence per seed (splitmix64) ---- */
+
+static uint64_t sequence;
+
+/* between -1 and 1 */
+static double any(void)
+{
+    uint64_t z = sequence += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return (double)((z ^ z >> 31) >> 11) / 4503599627370496.0 - 1;
+}
+
+/* ---- text ---- */
+
+enum
+{
+    TEXT_ROOM = 1 << 20
+};
+
+typedef struct writer
+{
+    char *text;
+    size_t length;
+} writer;
+
+static void put(writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put(writer *w, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(w->text + w->length, TEXT_ROOM - w->length, format, arguments);
+    va_end(arguments);
+    assert_true(n >= 0 && (size_t)n < TEXT_ROOM - w->length);
+    w->length += (size_t)n;
+}
+
+static void put_prism(writer *w, const char *name, int sides, double radius, double half)
+{
+    put(w, "<mesh name='%s' vertex='", name);
+    for (int i = 0; i < 2 * sides; i++)
+        put(w, "%.17g %.17g %.17g ", radius * cos(2 * PI * (i / 2) / sides), radius * sin(2 * PI * (i / 2) / sides),
+            i % 2 == 0 ? -half : half);
+    put(w, "'/>");
+}
+
+/* points of a sphere, evenly spread (a Fibonacci lattice) */
+static void put_ball(writer *w, const char *name, int points, double radius)
+{
+    put(w, "<mesh name='%s' vertex='", name);
+    for (int i = 0; i < points; i++)
+    {
+        double z = 1 - (2 * i + 1.0) / points, across = sqrt(1 - z * z), turn = PI * (3 - sqrt(5)) * i;
+        put(w, "%.17g %.17g %.17g ", radius * across * cos(turn), radius * across * sin(turn), radius * z);
+    }
+    put(w, "'/>");
+}
+
+static void put_cart(writer *w, const char *wheel)
+{
+    put(w, "<body pos='0 0 0.05'><freejoint/><geom type='box' size='0.2 0.08 0.02' pos='0 0 0.03' mass='2'/>");
+    for (int i = 0; i < 4; i++)
+        put(w, "<body pos='%g %g 0'><joint axis='0 1 0'/><geom %s mass='0.3'/></body>", i < 2 ? 0.15 : -0.15,
+            i % 2 == 0 ? 0.12 : -0.12, wheel);
+    put(w, "</body>");
+}
+
+static void put_body(writer *w, double height, const char *geom)
+{
+    put(w, "<body pos='0 0 %.17g'><freejoint/><geom %s mass='1'/></body>", height, geom);
+}
+
+/* on its lowest point at the origin */
+static void put_shape(writer *w, int shape)
+{
+    switch (shape)
+    {
+    case SPHERE: put_body(w, 0.04, "type='sphere' size='0.04'"); break;
+    case CAPSULE_ACROSS: put_body(w, 0.03, "type='capsule' size='0.03 0.05' euler='90 0 0'"); break;
+    case CAPSULE_ALONG: put_body(w, 0.03, "type='capsule' size='0.03 0.05' euler='0 90 0'"); break;
+    case CYLINDER_ROLLS: put_body(w, 0.04, "type='cylinder' size='0.04 0.03' euler='90 0 0'"); break;
+    case CYLINDER_STANDS: put_body(w, 0.03, "type='cylinder' size='0.04 0.03'"); break;
+    case ELLIPSOID: put_body(w, 0.03, "type='ellipsoid' size='0.06 0.04 0.03'"); break;
+    case SPHEROID: put_body(w, 0.04, "type='ellipsoid' size='0.04 0.06 0.04'"); break;
+    case BOX: put_body(w, 0.03, "type='box' size='0.06 0.04 0.03'"); break;
+    case MESH_PRISM: put_body(w, 0.03, "type='mesh' mesh='prism'"); break;
+    case MESH_BALL: put_body(w, 0.0403, "type='mesh' mesh='ball'"); break;
+    case MESH_WHEEL: put_body(w, 0.05, "type='mesh' mesh='wheel' euler='90 0 0'"); break;
+    case CART: put_cart(w, "type='cylinder' size='0.05 0.02' euler='90 0 0'"); break;
+    default: put_cart(w, "type='sphere' size='0.05'"); break;
+    }
+}
+
+static double width_of(int shape)
+{
+    return shape >= CART ? 0.2 : 0.1;
+}
+
+/* Tiles of 0.1 m along the path from -0.3 to its end, turned by c->grid. */
+static void put_tiles(writer *w, const seam_case *c)
+{
+    double end = c->speed * c->dt * c->steps + 0.4, across = width_of(c->shape) + 0.1, half = 0.05;
+    double shift = c->speed * c->dt * c->steps < 0.1 ? (0.5 + 0.5 * any()) * c->speed * c->dt * c->steps : 0.05 * any();
+    int n = (int)(end / (2 * half)) + 6;
+    double co = cos(c->grid), si = sin(c->grid);
+    for (int i = -n; i <= n; i++)
+        for (int j = -n; j <= n; j++)
+        {
+            double u = (2 * i + 1) * half + shift, v = 2 * j * half + 0.011, x = co * u - si * v, y = si * u + co * v;
+            if (x < -0.4 || x > end || fabs(y) > across)
+                continue;
+            put(w, "<geom type='%s' pos='%.17g %.17g %.17g' euler='0 0 %.17g'/>",
+                c->mesh_tiles ? "mesh' mesh='tile" : "box' size='0.05 0.05 0.05", x, y, -half + c->offset * any(),
+                c->grid * 180 / PI);
+        }
+}
+
+static char *scene_text(const seam_case *c, bool tiles)
+{
+    writer w = {malloc(TEXT_ROOM), 0};
+    assert_non_null(w.text);
+    put(&w, "<mujoco><option timestep='%.17g'/><default><geom friction='%g 0 0' condim='%d'/></default><asset>", c->dt,
+        c->rolls ? 0.6 : 0, c->rolls ? 3 : 1);
+    put(&w, "<mesh name='tile' vertex='");
+    for (int i = 0; i < 8; i++)
+        put(&w, "%g %g %g ", i & 1 ? 0.05 : -0.05, i & 2 ? 0.05 : -0.05, i & 4 ? 0.05 : -0.05);
+    put(&w, "'/>");
+    put_prism(&w, "prism", 7, 0.05, 0.03);
+    put_prism(&w, "wheel", 64, 0.05 / cos(PI / 64), 0.02);
+    put_ball(&w, "ball", 80, 0.04);
+    put(&w, "</asset><worldbody>");
+    if (tiles)
+        put_tiles(&w, c);
+    else
+        put(&w, "<geom type='box' size='20 20 0.05' pos='0 0 -0.05'/>");
+    put_shape(&w, c->shape);
+    put(&w, "</worldbody></mujoco>");
+    return w.text;
+}
+
+/* ---- runs ---- */
+
+static sim *start(const seam_case *c, bool tiles)
+{
+    static const double radius[SHAPES] = {0.04, 0.03, 0.03, 0.04, 0.04, 0.03, 0.04, 0.03, 0.03, 0.04, 0.05, 0.05, 0.05};
+    char *mjcf = scene_text(c, tiles);
+    sim *s = sim_open(mjcf);
+    free(mjcf);
+    s->v[0] = c->speed;
+    if (!c->rolls)
+        return s;
+    if (c->shape < CART)
+        s->v[4] = c->speed / radius[c->shape];
+    else
+        for (int i = 0; i < 4; i++)
+            s->v[6 + i] = c->speed / radius[c->shape];
+    return s;
+}
+
+/* How far two runs are apart: horizontal velocity, relative to the speed, and height; the larger over all steps. */
+typedef struct gap
+{
+    double speed, height;
+    int step; /* first at which a bound is missed, -1: none */
+} gap;
+
+static gap compare(const seam_case *c)
+{
+    sequence = (uint64_t)c->seed << 32;
+    sim *tiles = start(c, true), *one = start(c, false);
+    gap g = {0, 0, -1};
+    for (int k = 0; k < c->steps; k++)
+    {
+        sim_step(tiles);
+        sim_step(one);
+        if (getenv("TRACE"))
+        {
+            static tg_step_contact ct[SIM_CONTACTS];
+            int nc = sim_contacts(tiles, ct);
+            printf("step %d q %.6f %.9f v %.6f %.6f %.6f w %.4f\n", k, tiles->q[0], tiles->q[2], tiles->v[0], tiles->v[1], tiles->v[2], tiles->v[4]);
+            for (int i = 0; i < nc; i++)
+                printf("   geom %d %d n %.5f %.5f %.5f phi %.3e at %.5f %.5f %.5f f %.3e %.3e %.3e\n", ct[i].at.geom1, ct[i].at.geom2, ct[i].at.normal[0], ct[i].at.normal[1], ct[i].at.normal[2], ct[i].at.distance, ct[i].at.point[0], ct[i].at.point[1], ct[i].at.point[2], ct[i].local[0], ct[i].local[1], ct[i].local[2]);
+        }
+        double dx = tiles->v[0] - one->v[0], dy = tiles->v[1] - one->v[1];
+        g.speed = fmax(g.speed, sqrt(dx * dx + dy * dy) / c->speed);
+        g.height = fmax(g.height, fabs(tiles->q[2] - one->q[2]));
+        if (g.step < 0 && !(g.speed < 1e-3 && g.height < 1e-4))
+            g.step = k;
+    }
+    sim_close(tiles);
+    sim_close(one);
+    return g;
+}
+
+static double drawn(double low, double high)
+{
+    return low * pow(high / low, 0.5 + 0.5 * any());
+}
+
+static bool can_roll(int shape)
+{
+    return shape == SPHERE || shape == CAPSULE_ACROSS || shape == CYLINDER_ROLLS || shape == SPHEROID ||
+           shape == MESH_WHEEL || shape >= CART;
+}
+
+static seam_case draw(int seed)
+{
+    static const double offsets[4] = {0, 1e-9, 1e-7, 1e-6};
+    sequence = (uint64_t)seed << 32;
+    seam_case c = {.shape = seed % SHAPES, .seed = seed, .mesh_tiles = seed / SHAPES % 2 == 1};
+    c.speed = drawn(0.1, 20);
+    c.dt = drawn(5e-4, 1e-2);
+    c.offset = offsets[seed / (2 * SHAPES) % 4];
+    c.grid = any() > 0 ? 0 : 0.4 * any();
+    c.rolls = can_roll(c.shape) && any() > -0.4;
+    if (c.shape >= CART)
+        c.rolls = true;
+    c.steps = (int)fmax(15, fmin(80, 3 / (c.speed * c.dt)));
+    return c;
+}
+
+static void test_tiles(void **state)
+{
+    (void)state;
+    int first = 0, count = 4 * SHAPES / TEST_EFFORT, missed = 0;
+    const char *asked = getenv("TANGERE_SEAMS");
+    if (asked != NULL)
+        assert_int_equal(sscanf(asked, "%d:%d", &first, &count), 2);
+    for (int i = first; i < first + count; i++)
+    {
+        seam_case c = draw(i);
+        gap g = compare(&c);
+        if (g.step < 0)
+            continue;
+        missed++;
+        print_message("%4d %-15s %s %s %6.3f m/s %5.2f ms offset %g grid %.2f: speed %.1e, height %.1e m, step %d of %d\n", i,
+                      shape_name[c.shape], c.mesh_tiles ? "mesh" : "box ", c.rolls ? "rolls " : "slides", c.speed,
+                      1e3 * c.dt, c.offset, c.grid, g.speed, g.height, g.step, c.steps);
+    }
+    if (missed > 0)
+        fail_msg("%d of %d runs over tiles differ from those over one box", missed, count);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tiles),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
