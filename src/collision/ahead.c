@@ -137,6 +137,7 @@ static void add_over_face(const tg_query *q, const tg_placed then[2], const tg_c
     tg_contact_point *c = &patch->point[patch->count++];
     tg_init_point(c, x - m * v4_splat(0.5 * distance), n, distance, tg_least(margin, there->margin), there->feature);
     c->reference = face;
+    c->later = true;
     c->surface[face] = tg_surface_face();
     c->surface[other] = surface;
     if (there->kind == TG_POINT_WITNESS && (there->surface[other].bend == 0 || surface.bend != 0))
@@ -179,6 +180,7 @@ static bool add_crossing(const tg_query *q, const held_line line[2], const tg_co
     {
         tg_contact_point *c = &patch->point[patch->count++];
         tg_init_point(c, a + n * v4_splat(0.5 * distance), n, distance, margin, there->feature);
+        c->later = true;
         for (int i = 0; i < 2; i++)
             c->surface[i] = tg_surface_edge(line[i].axis, line[i].r);
     }
@@ -208,7 +210,7 @@ static void surface_points(const tg_query *q, const held_line line[2], const tg_
 static void add_as_there(const tg_query *q, const tg_placed then[2], const held_line line[2],
                          const tg_contact_point *there, double margin, tg_patch *patch)
 {
-    tg_contact_point c = {.normal = there->normal, .margin = margin, .feature = there->feature, .kind = TG_POINT_AHEAD};
+    tg_contact_point c = {.normal = there->normal, .margin = margin, .feature = there->feature, .later = true, .kind = TG_POINT_AHEAD};
     v4 x[2];
     surface_points(q, line, there, x, c.surface);
     c.distance = v4_dot(c.normal, x[1] - x[0]);
@@ -258,9 +260,9 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     double after = tg_separation(&then.shape[0], &then.shape[1], now->normal);
     if (now->distance < STILL_APART)
         return;
-    if (after >= 0)
+    if (after >= 0 || now->distance - after < TG_RESTING)
     {
-        limit_margins(patch, after); /* beyond it the normal would be chosen anew */
+        limit_margins(patch, tg_most(after, TG_RESTING - (now->distance - after))); /* beyond it the normal would be chosen anew */
         return;
     }
     tg_patch ahead;

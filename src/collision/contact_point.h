@@ -75,6 +75,8 @@ typedef struct tg_contact_point
     double margin;    /* m: how far the next choice of features is away; INFINITY where there is none */
     uint32_t feature; /* stable id of the features of this point in its pair */
 
+    bool later; /* its normal was chosen for where the shapes will be, not for where they are */
+
     /* for the derivative */
     tg_point_kind kind;
     int reference; /* CLIPPED, CORNER, SLIDING: which shape (0, 1) has the reference face, whose normal the contact normal is */
@@ -100,6 +102,7 @@ static inline void tg_init_point(tg_contact_point *c, v4 point, v4 normal, doubl
     c->distance = distance;
     c->margin = margin;
     c->feature = feature;
+    c->later = false;
     c->kind = TG_POINT_WITNESS;
     c->surface[0] = c->surface[1] = (tg_surface){0};
     c->reference = 0;

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-#include "collision/narrow.h"
+#include "collision/polytope.h"
 #include "collision/surface.h"
 
 #define JOINED 1e-4 /* m: what is nearer counts as touching; the overlap at which a pair counts as apart (ahead.c) */
@@ -19,14 +19,50 @@
 #define FLAT 5e-11  /* 1 - cosine of 1e-5 rad (TG_PARALLEL): the normal of a face */
 #define NEARLY 5e-5 /* 1 - cosine of 0.01 rad, what counts as lying on a face (polytope.c) */
 
-tg_footing tg_footing_of(const tg_contact_point *c, const tg_placed *shape, int i)
+/* ---- where a shape is met ---- */
+
+static v4 carried(const tg_placed *from, const tg_placed *to, v4 x)
 {
-    v4 way = c->normal * v4_splat(c->distance);
-    if (c->kind == TG_POINT_AHEAD)
-        way += c->course.offset;
-    v4 half = way * v4_splat(0.5);
-    return (tg_footing){shape, i == 0 ? c->point - half : c->point + half, i == 0 ? c->normal : -c->normal};
+    return to->x + mat3_mul(to->R, mat3_mul_t(from->R, x - from->x));
 }
+
+/* The surface point x of shape i with outward unit normal d, after dt: what is round turns under it. */
+static v4 surface_then(const tg_query *q, int i, v4 x, v4 d)
+{
+    const tg_placed *now = &q->shape[i];
+    tg_placed then = tg_advanced(q, i);
+    if (now->type == TG_GEOM_ELLIPSOID)
+        return tg_support(&then, d, NULL);
+    v4 axis = now->R.c[2], across = d - axis * v4_splat(v4_dot(d, axis));
+    double side = sqrt(v4_dot(across, across)), r = tg_rounding(now);
+    v4 round = d * v4_splat(r);
+    if (now->type == TG_GEOM_CYLINDER && side > 0.5)
+        round = across * v4_splat(now->size[0] / side);
+    return carried(now, &then, x - round) + round;
+}
+
+tg_footing tg_footing_of(const tg_query *q, const tg_contact_point *c, int i)
+{
+    const tg_placed *shape = &q->shape[i];
+    v4 d = i == 0 ? c->normal : -c->normal;
+    if (tg_has_course(c))
+    {
+        const tg_there *t = &c->course.there;
+        tg_placed then = tg_advanced(q, i);
+        v4 half = t->normal * v4_splat(i == 0 ? -0.5 * t->distance : 0.5 * t->distance);
+        return (tg_footing){shape, carried(&then, shape, t->point + half), d};
+    }
+    v4 half = d * v4_splat(0.5 * c->distance), foot = c->point - half;
+    if (c->later)
+    {
+        tg_placed then = tg_advanced(q, i);
+        v4 way = carried(&then, shape, surface_then(q, 1 - i, c->point + half, -d)) - foot;
+        foot += way - d * v4_splat(v4_dot(d, way));
+    }
+    return (tg_footing){shape, foot, d};
+}
+
+/* ---- what covers it ---- */
 
 static double mesh_tilt(const tg_placed *p, v4 local)
 {
@@ -83,17 +119,19 @@ static bool holds(const tg_placed *p, v4 x)
     return t->npolygon > 0;
 }
 
-bool tg_is_covered(const tg_footing *f, double tilt, const tg_footing *cover, double cover_tilt)
+bool tg_is_below(const tg_footing *f, double tilt, const tg_footing *face, double face_tilt)
 {
-    bool face = cover_tilt < FLAT, flatter = cover_tilt < NEARLY && cover_tilt < tilt;
-    v4 n = f->normal, m = cover->normal, lean = n - m * v4_splat(v4_dot(n, m));
-    double length = sqrt(v4_dot(lean, lean));
-    if (!(face || flatter) || v4_dot(n, m) < -LITTLE || length < LITTLE * LITTLE)
-        return false;
-    v4 beside = f->point + lean * v4_splat(JOINED / length);
-    if (!holds(cover->shape, f->point) || !holds(cover->shape, beside))
+    bool flat = face_tilt < FLAT, flatter = face_tilt < NEARLY && face_tilt < tilt;
+    v4 n = f->normal, m = face->normal, lean = n - m * v4_splat(v4_dot(n, m));
+    if (!(flat || flatter) || v4_dot(n, m) < -LITTLE || v4_dot(lean, lean) < LITTLE * LITTLE * LITTLE * LITTLE)
         return false;
     v4 direction = n + m * v4_splat(LITTLE);
     v4 highest = tg_support(f->shape, direction, NULL) + tg_unit(direction) * v4_splat(tg_rounding(f->shape));
-    return v4_dot(m, highest - cover->point) <= JOINED;
+    return v4_dot(m, highest - face->point) <= JOINED;
+}
+
+bool tg_goes_on(const tg_footing *f, v4 m, const tg_placed *neighbour)
+{
+    v4 lean = tg_unit(f->normal - m * v4_splat(v4_dot(f->normal, m)));
+    return holds(neighbour, f->point) && holds(neighbour, f->point + lean * v4_splat(JOINED));
 }

@@ -2,7 +2,7 @@
 #ifndef TG_COLLISION_COVER_H
 #define TG_COLLISION_COVER_H
 
-#include "collision/contact_point.h"
+#include "collision/narrow.h"
 
 /* A contact of a shape, seen from it. */
 typedef struct tg_footing
@@ -12,15 +12,17 @@ typedef struct tg_footing
     v4 normal; /* unit, out of it */
 } tg_footing;
 
-/* The footing of shape i (0, 1) of a contact. */
-tg_footing tg_footing_of(const tg_contact_point *c, const tg_placed *shape, int i);
+/* The footing of shape i (0, 1) in a contact of the query: where it will be, as a point of the shape as it is, if the contact's normal was chosen for then. */
+tg_footing tg_footing_of(const tg_query *q, const tg_contact_point *c, int i);
 
 /* How far the normal of a footing is from that of a flat face of its shape, as 1 - cosine; 1 where it has none. */
 double tg_tilt(const tg_footing *f);
 
-/* Two shapes of one rigid body stand against the same other shape. True where `cover` hides the surface on which `f` stands: beside f.point, on the side to
- * which f.normal leans, lies material of the cover, and what f.normal supports of its own shape does not stand out above the cover's face. A shape that stays outside of
- * the cover does not meet that surface. tilt, of both: see tg_tilt. */
-bool tg_is_covered(const tg_footing *f, double tilt, const tg_footing *cover, double cover_tilt);
+/* Two shapes of one rigid body stand against the same other shape, f on the first, `face` on the second, on or nearly on a flat face. True where what f.normal supports of its shape
+ * does not stand out above that face, and f.normal leans out of its normal. tilt, of both: see tg_tilt. */
+bool tg_is_below(const tg_footing *f, double tilt, const tg_footing *face, double face_tilt);
+
+/* True where the surface goes on beside f.point, on the side to which f.normal leans out of m: a third shape of that body, or the second, has material there. */
+bool tg_goes_on(const tg_footing *f, v4 m, const tg_placed *neighbour);
 
 #endif

@@ -327,6 +327,8 @@ static void add_patch(const tg_query *q, const tg_axis *axis, tg_patch *patch)
 {
     if (!add_face_points(q, axis, AGREE, patch) && !add_parallel_edges(q, axis, patch))
         add_witness(q, axis, patch);
+    for (int i = 0; i < patch->count; i++)
+        patch->point[i].later = !axis->nearest;
 }
 
 /* ---- the axis by searching ---- */
@@ -428,8 +430,9 @@ static bool choose_axis(const tg_query *q, axis_function *find, tg_axis *axis, t
     then.shape[1] = tg_advanced(q, 1);
     then.reach = INFINITY;
     double after = separation_after(q, then.shape, axis);
-    axis->margin = tg_least(axis->margin, fabs(after - r));
-    if (after >= r)
+    double closer = axis->separation - after;
+    axis->margin = tg_least(axis->margin, tg_most(fabs(after - r), fabs(TG_RESTING - closer)));
+    if (after >= r || closer < TG_RESTING)
         return false;
     tg_axis there;
     if (!find(&then.shape[0], &then.shape[1], INFINITY, NULL, &there) || !(there.separation > after))
@@ -812,6 +815,7 @@ static void sphere_box(const tg_query *q, tg_patch *patch)
     tg_contact_point *c = &patch->point[patch->count++];
     tg_init_point(c, axis.point[0] + axis.normal * v4_splat(0.5 * (axis.separation + r)), axis.normal, distance,
                   axis.margin, witness_id(&axis));
+    c->later = !axis.nearest;
     c->surface[0].round = r;
     set_box_surface(&c->surface[1], &q->shape[1], &axis);
 }

@@ -204,26 +204,56 @@ static bool can_be_covered(const tg_space *s, int geom)
     return type != TG_GEOM_PLANE && type != TG_GEOM_HFIELD;
 }
 
-/* Touch i, with the geom at its side `other` against another geom of the same body as that on its side 1 - other: the first touch that covers it, -1: none. */
-static int cover_of(const tg_model *m, const tg_work *w, int i, int other)
+static tg_footing footing_of(const tg_model *m, const tg_work *w, const tg_touch *t, int side, double dt)
+{
+    tg_query query;
+    tg_touch_query(m, w, t->pair, dt, 0, &query);
+    tg_footing f = tg_footing_of(&query, &t->at, side);
+    f.shape = &w->space->placed[geom_of(t, side)];
+    return f;
+}
+
+/* A touch of the geom `other` with a neighbour, a geom of the same body as `geom` is: from k on in the chain of `other`; -1: there is none. */
+static int next_neighbour(const tg_model *m, const tg_work *w, int geom, int k)
 {
     const tg_rows *r = w->rows;
-    const tg_space *s = w->space;
-    const tg_touch *t = &r->touch[i];
-    int geom = geom_of(t, 1 - other), node = m->body_node[m->geom_body[geom]];
-    if (!can_be_covered(s, geom))
-        return -1;
-    tg_footing f = tg_footing_of(&t->at, &s->placed[geom], 1 - other);
-    double tilt = -1;
-    for (int k = s->touch_of[geom_of(t, other)]; k >= 0; k = r->touch[k / 2].next[k % 2])
+    int node = m->body_node[m->geom_body[geom]];
+    for (; k >= 0; k = r->touch[k / 2].next[k % 2])
     {
-        const tg_touch *u = &r->touch[k / 2];
-        int side = 1 - k % 2, neighbour = geom_of(u, side);
-        if (neighbour == geom || m->body_node[m->geom_body[neighbour]] != node)
-            continue;
-        tg_footing cover = tg_footing_of(&u->at, &s->placed[neighbour], side);
-        tilt = tilt < 0 ? tg_tilt(&f) : tilt;
-        if (tg_is_covered(&f, tilt, &cover, tg_tilt(&cover)))
+        int neighbour = geom_of(&r->touch[k / 2], 1 - k % 2);
+        if (neighbour != geom && m->body_node[m->geom_body[neighbour]] == node)
+            return k;
+    }
+    return -1;
+}
+
+/* A neighbour, from k on, has material beside the footing of `geom`. */
+static bool goes_on(const tg_model *m, const tg_work *w, const tg_footing *f, v4 normal, int geom, int k)
+{
+    const tg_rows *r = w->rows;
+    for (; k >= 0; k = next_neighbour(m, w, geom, r->touch[k / 2].next[k % 2]))
+        if (tg_goes_on(f, normal, &w->space->placed[geom_of(&r->touch[k / 2], 1 - k % 2)]))
+            return true;
+    return false;
+}
+
+/* The touch that covers what touch i has on its side `side`, -1: none. */
+static int cover_of(const tg_model *m, const tg_work *w, int i, int side, double dt)
+{
+    const tg_rows *r = w->rows;
+    const tg_touch *t = &r->touch[i];
+    int geom = geom_of(t, side);
+    if (!can_be_covered(w->space, geom))
+        return -1;
+    int first = next_neighbour(m, w, geom, w->space->touch_of[geom_of(t, 1 - side)]);
+    if (first < 0)
+        return -1;
+    tg_footing f = footing_of(m, w, t, side, dt);
+    double tilt = tg_tilt(&f);
+    for (int k = first; k >= 0; k = next_neighbour(m, w, geom, r->touch[k / 2].next[k % 2]))
+    {
+        tg_footing cover = footing_of(m, w, &r->touch[k / 2], 1 - k % 2, dt);
+        if (tg_is_below(&f, tilt, &cover, tg_tilt(&cover)) && goes_on(m, w, &f, cover.normal, geom, first))
             return k / 2;
     }
     return -1;
@@ -245,7 +275,7 @@ static void chain_touches(const tg_model *m, tg_work *w)
 }
 
 /* Leaves out what a neighbour covers (collision/cover.c). Where the choice ends, that of the neighbour does. */
-static void drop_covered(const tg_model *m, tg_work *w)
+static void drop_covered(const tg_model *m, tg_work *w, double dt)
 {
     tg_rows *r = w->rows;
     int kept = 0;
@@ -253,9 +283,9 @@ static void drop_covered(const tg_model *m, tg_work *w)
     for (int i = 0; i < r->ntouch; i++)
     {
         tg_touch *t = &r->touch[i];
-        int cover = cover_of(m, w, i, 1);
+        int cover = cover_of(m, w, i, 0, dt);
         if (cover < 0)
-            cover = cover_of(m, w, i, 0);
+            cover = cover_of(m, w, i, 1, dt);
         t->covered = cover >= 0;
         if (t->covered)
             r->touch[cover].at.margin = tg_least(r->touch[cover].at.margin, t->at.margin);
@@ -285,7 +315,7 @@ tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, c
     if (r->needed > r->capacity.contacts)
         return tg_fail(&w->error, TG_ERR_CAPACITY, "%d contact points, the workspace has room for %d", r->needed,
                        r->capacity.contacts);
-    drop_covered(m, w);
+    drop_covered(m, w, settings->dt);
     for (int i = 0; i < r->ntouch; i++)
         add_constraint(m, w, i);
     return TG_OK;
