@@ -137,12 +137,10 @@ static void add_over_face(const tg_query *q, const tg_placed then[2], const tg_c
     tg_contact_point *c = &patch->point[patch->count++];
     tg_init_point(c, x - m * v4_splat(0.5 * distance), n, distance, tg_least(margin, there->margin), there->feature);
     c->reference = face;
-    c->later = true;
     c->surface[face] = tg_surface_face();
     c->surface[other] = surface;
-    if (there->kind == TG_POINT_WITNESS && (there->surface[other].bend == 0 || surface.bend != 0))
-        return; /* its place in its shape does not depend on where the shapes will be */
-    c->kind = TG_POINT_SLIDING;
+    if (!(there->kind == TG_POINT_WITNESS && (there->surface[other].bend == 0 || surface.bend != 0)))
+        c->kind = TG_POINT_SLIDING; /* otherwise its place in its shape does not depend on where the shapes will be */
     tg_set_course(q, then, there, c);
 }
 
@@ -166,8 +164,8 @@ static held_line line_of(const tg_query *q, const tg_placed then[2], const tg_co
 }
 
 /* Two lines that are not parallel, now: their common normal, and where they cross seen along it. */
-static bool add_crossing(const tg_query *q, const held_line line[2], const tg_contact_point *there, double margin,
-                         tg_patch *patch)
+static bool add_crossing(const tg_query *q, const tg_placed then[2], const held_line line[2],
+                         const tg_contact_point *there, double margin, tg_patch *patch)
 {
     v4 N = v4_cross(line[0].axis, line[1].axis), D = line[1].x - line[0].x;
     double det = v4_dot(N, N), sign = v4_dot(N, there->normal) < 0 ? -1 : 1;
@@ -180,9 +178,9 @@ static bool add_crossing(const tg_query *q, const held_line line[2], const tg_co
     {
         tg_contact_point *c = &patch->point[patch->count++];
         tg_init_point(c, a + n * v4_splat(0.5 * distance), n, distance, margin, there->feature);
-        c->later = true;
         for (int i = 0; i < 2; i++)
             c->surface[i] = tg_surface_edge(line[i].axis, line[i].r);
+        tg_set_course(q, then, there, c);
     }
     return true;
 }
@@ -210,7 +208,7 @@ static void surface_points(const tg_query *q, const held_line line[2], const tg_
 static void add_as_there(const tg_query *q, const tg_placed then[2], const held_line line[2],
                          const tg_contact_point *there, double margin, tg_patch *patch)
 {
-    tg_contact_point c = {.normal = there->normal, .margin = margin, .feature = there->feature, .later = true, .kind = TG_POINT_AHEAD};
+    tg_contact_point c = {.normal = there->normal, .margin = margin, .feature = there->feature, .kind = TG_POINT_AHEAD};
     v4 x[2];
     surface_points(q, line, there, x, c.surface);
     c.distance = v4_dot(c.normal, x[1] - x[0]);
@@ -227,7 +225,7 @@ void tg_add_ahead(const tg_query *q, const tg_placed then[2], const tg_contact_p
 {
     held_line line[2] = {line_of(q, then, there, 0), line_of(q, then, there, 1)};
     margin = tg_least(margin, there->margin);
-    if (!(line[0].is && line[1].is && add_crossing(q, line, there, margin, patch)))
+    if (!(line[0].is && line[1].is && add_crossing(q, then, line, there, margin, patch)))
         add_as_there(q, then, line, there, margin, patch);
 }
 

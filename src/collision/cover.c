@@ -16,6 +16,8 @@
 
 #define JOINED 1e-4 /* m: what is nearer counts as touching; the overlap at which a pair counts as apart (ahead.c) */
 #define LITTLE 1e-4 /* rad */
+#define SAME 1e-9   /* rad: rounding */
+#define LEANS 1e-3  /* rad: normals that differ by less are one: what lies on several tiles has a part on each */
 #define FLAT 5e-11  /* 1 - cosine of 1e-5 rad (TG_PARALLEL): the normal of a face */
 #define NEARLY 5e-5 /* 1 - cosine of 0.01 rad, what counts as lying on a face (polytope.c) */
 
@@ -45,7 +47,7 @@ tg_footing tg_footing_of(const tg_query *q, const tg_contact_point *c, int i)
 {
     const tg_placed *shape = &q->shape[i];
     v4 d = i == 0 ? c->normal : -c->normal;
-    if (tg_has_course(c))
+    if (c->when == TG_WHEN_THERE)
     {
         const tg_there *t = &c->course.there;
         tg_placed then = tg_advanced(q, i);
@@ -53,7 +55,7 @@ tg_footing tg_footing_of(const tg_query *q, const tg_contact_point *c, int i)
         return (tg_footing){shape, carried(&then, shape, t->point + half), d};
     }
     v4 half = d * v4_splat(0.5 * c->distance), foot = c->point - half;
-    if (c->later)
+    if (c->when == TG_WHEN_OVER)
     {
         tg_placed then = tg_advanced(q, i);
         v4 way = carried(&then, shape, surface_then(q, 1 - i, c->point + half, -d)) - foot;
@@ -72,7 +74,8 @@ static double mesh_tilt(const tg_placed *p, v4 local)
     return 1 - most;
 }
 
-double tg_tilt(const tg_footing *f)
+/* How far the normal of a footing is from that of a flat face of its shape, as 1 - cosine; 1 where it has none. */
+static double tilt_of(const tg_footing *f)
 {
     const tg_placed *p = f->shape;
     v4 local = mat3_mul_t(p->R, f->normal);
@@ -119,19 +122,30 @@ static bool holds(const tg_placed *p, v4 x)
     return t->npolygon > 0;
 }
 
-bool tg_is_below(const tg_footing *f, double tilt, const tg_footing *face, double face_tilt)
+bool tg_is_below(const tg_footing *f, const tg_footing *face)
 {
-    bool flat = face_tilt < FLAT, flatter = face_tilt < NEARLY && face_tilt < tilt;
-    v4 n = f->normal, m = face->normal, lean = n - m * v4_splat(v4_dot(n, m));
-    if (!(flat || flatter) || v4_dot(n, m) < -LITTLE || v4_dot(lean, lean) < LITTLE * LITTLE * LITTLE * LITTLE)
+    double tilt = tilt_of(face);
+    if (!(tilt < FLAT || (tilt < NEARLY && tilt < tilt_of(f))) || v4_dot(f->normal, face->normal) < -LITTLE)
         return false;
-    v4 direction = n + m * v4_splat(LITTLE);
+    v4 direction = f->normal + face->normal * v4_splat(LITTLE);
     v4 highest = tg_support(f->shape, direction, NULL) + tg_unit(direction) * v4_splat(tg_rounding(f->shape));
-    return v4_dot(m, highest - face->point) <= JOINED;
+    return v4_dot(face->normal, highest - face->point) <= JOINED;
+}
+
+static v4 leaning(const tg_footing *f, v4 m)
+{
+    return f->normal - m * v4_splat(v4_dot(f->normal, m));
+}
+
+bool tg_leans(const tg_footing *f, v4 m)
+{
+    v4 lean = leaning(f, m);
+    return v4_dot(lean, lean) > LEANS * LEANS;
 }
 
 bool tg_goes_on(const tg_footing *f, v4 m, const tg_placed *neighbour)
 {
-    v4 lean = tg_unit(f->normal - m * v4_splat(v4_dot(f->normal, m)));
-    return holds(neighbour, f->point) && holds(neighbour, f->point + lean * v4_splat(JOINED));
+    v4 lean = leaning(f, m);
+    double length = sqrt(v4_dot(lean, lean));
+    return length > SAME && holds(neighbour, f->point) && holds(neighbour, f->point + lean * v4_splat(JOINED / length));
 }

@@ -15,12 +15,12 @@ typedef struct tg_footing
 /* The footing of shape i (0, 1) in a contact of the query: where it will be, as a point of the shape as it is, if the contact's normal was chosen for then. */
 tg_footing tg_footing_of(const tg_query *q, const tg_contact_point *c, int i);
 
-/* How far the normal of a footing is from that of a flat face of its shape, as 1 - cosine; 1 where it has none. */
-double tg_tilt(const tg_footing *f);
-
 /* Two shapes of one rigid body stand against the same other shape, f on the first, `face` on the second, on or nearly on a flat face. True where what f.normal supports of its shape
- * does not stand out above that face, and f.normal leans out of its normal. tilt, of both: see tg_tilt. */
-bool tg_is_below(const tg_footing *f, double tilt, const tg_footing *face, double face_tilt);
+ * does not stand out above that face. */
+bool tg_is_below(const tg_footing *f, const tg_footing *face);
+
+/* f.normal differs from m by more than what lies on several faces, level with each other, may. */
+bool tg_leans(const tg_footing *f, v4 m);
 
 /* True where the surface goes on beside f.point, on the side to which f.normal leans out of m: a third shape of that body, or the second, has material there. */
 bool tg_goes_on(const tg_footing *f, v4 m, const tg_placed *neighbour);

@@ -328,7 +328,7 @@ static void add_patch(const tg_query *q, const tg_axis *axis, tg_patch *patch)
     if (!add_face_points(q, axis, AGREE, patch) && !add_parallel_edges(q, axis, patch))
         add_witness(q, axis, patch);
     for (int i = 0; i < patch->count; i++)
-        patch->point[i].later = !axis->nearest;
+        patch->point[i].when = axis->nearest ? TG_WHEN_NOW : TG_WHEN_OVER;
 }
 
 /* ---- the axis by searching ---- */
@@ -703,6 +703,18 @@ void tg_polytope_polytope(const tg_query *q, tg_patch *patch)
         searched_patch(q, patch);
 }
 
+void tg_level_points(const tg_query *q, int i, v4 m, tg_patch *patch)
+{
+    tg_axis axis = {.normal = i == 0 ? m : -m, .margin = INFINITY};
+    int vertex[2] = {0, 0};
+    axis.separation = separation_along(&q->shape[0], &q->shape[1], axis.normal, vertex);
+    for (int k = 0; k < 2; k++)
+        axis.vertex[k][0] = vertex[k];
+    int polygon = parallel_polygon(q, &axis, i);
+    if (polygon >= 0)
+        tg_clip(q, &axis, i, polygon, false, patch);
+}
+
 /* ---- spheres and capsules ---- */
 
 /* A point (frame of a box) and the point of the box's surface nearest to it. */
@@ -815,7 +827,7 @@ static void sphere_box(const tg_query *q, tg_patch *patch)
     tg_contact_point *c = &patch->point[patch->count++];
     tg_init_point(c, axis.point[0] + axis.normal * v4_splat(0.5 * (axis.separation + r)), axis.normal, distance,
                   axis.margin, witness_id(&axis));
-    c->later = !axis.nearest;
+    c->when = axis.nearest ? TG_WHEN_NOW : TG_WHEN_OVER;
     c->surface[0].round = r;
     set_box_surface(&c->surface[1], &q->shape[1], &axis);
 }

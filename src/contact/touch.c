@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "collision/cover.h"
+#include "collision/polytope.h"
 #include "contact/collide.h"
 #include "contact/rows.h"
 #include "dynamics/kinematics.h"
@@ -237,26 +238,32 @@ static bool goes_on(const tg_model *m, const tg_work *w, const tg_footing *f, v4
     return false;
 }
 
-/* The touch that covers what touch i has on its side `side`, -1: none. */
-static int cover_of(const tg_model *m, const tg_work *w, int i, int side, double dt)
+/* What covers a footing: the touch, -1: none, with the normal of the face. */
+typedef struct cover
+{
+    int touch;
+    v4 normal;
+    bool leans; /* the footing's normal leans out of it */
+} cover;
+
+/* What covers touch i on its side `side`. */
+static cover cover_of(const tg_model *m, const tg_work *w, int i, int side, double dt)
 {
     const tg_rows *r = w->rows;
     const tg_touch *t = &r->touch[i];
-    int geom = geom_of(t, side);
-    if (!can_be_covered(w->space, geom))
-        return -1;
-    int first = next_neighbour(m, w, geom, w->space->touch_of[geom_of(t, 1 - side)]);
+    int geom = geom_of(t, side), first = -1;
+    if (can_be_covered(w->space, geom))
+        first = next_neighbour(m, w, geom, w->space->touch_of[geom_of(t, 1 - side)]);
     if (first < 0)
-        return -1;
+        return (cover){.touch = -1};
     tg_footing f = footing_of(m, w, t, side, dt);
-    double tilt = tg_tilt(&f);
     for (int k = first; k >= 0; k = next_neighbour(m, w, geom, r->touch[k / 2].next[k % 2]))
     {
-        tg_footing cover = footing_of(m, w, &r->touch[k / 2], 1 - k % 2, dt);
-        if (tg_is_below(&f, tilt, &cover, tg_tilt(&cover)) && goes_on(m, w, &f, cover.normal, geom, first))
-            return k / 2;
+        tg_footing face = footing_of(m, w, &r->touch[k / 2], 1 - k % 2, dt);
+        if (tg_is_below(&f, &face) && goes_on(m, w, &f, face.normal, geom, first))
+            return (cover){k / 2, face.normal, t->at.kind == TG_POINT_AHEAD || tg_leans(&f, face.normal)};
     }
-    return -1;
+    return (cover){.touch = -1};
 }
 
 /* Chains the touches of each geom: 2 i + k is touch i seen from its side k. */
@@ -274,25 +281,69 @@ static void chain_touches(const tg_model *m, tg_work *w)
         }
 }
 
-/* Leaves out what a neighbour covers (collision/cover.c). Where the choice ends, that of the neighbour does. */
+/* In place of what is left out of a pair: the points that its other geom has over the face of the geom on `side` with normal m, which is level with the cover. How many. */
+static int add_level(const tg_model *m, tg_work *w, const tg_touch *t, int side, v4 normal, double dt)
+{
+    const tg_placed *placed = w->space->placed;
+    if (placed[geom_of(t, side)].polytope == NULL || !tg_is_polytope(&placed[geom_of(t, 1 - side)]))
+        return 0;
+    double margin = t->at.distance - t->phi;
+    tg_geom_pair pair = t->pair;
+    tg_law law = t->law;
+    tg_query query;
+    tg_patch patch = {0};
+    tg_touch_query(m, w, pair, dt, margin + w->space->grow[pair.first] + w->space->grow[pair.second], &query);
+    tg_level_points(&query, side, normal, &patch);
+    for (int k = 0; k < patch.count; k++)
+        add_touch(m, w, pair, &law, margin, &patch.point[k]);
+    return patch.count;
+}
+
+/* Touches first .. last - 1 are those of one pair. What holds for the deepest holds for all: their normal is its. */
+static bool is_covered(const tg_model *m, tg_work *w, int first, int last, double dt)
+{
+    tg_rows *r = w->rows;
+    int deepest = first, side = 0;
+    for (int i = first + 1; i < last; i++)
+        if (r->touch[i].phi < r->touch[deepest].phi)
+            deepest = i;
+    cover c = cover_of(m, w, deepest, 0, dt);
+    if (c.touch < 0)
+        c = cover_of(m, w, deepest, side = 1, dt);
+    if (c.touch < 0)
+        return false;
+    int level = add_level(m, w, &r->touch[deepest], side, c.normal, dt);
+    if (!c.leans && level == 0)
+        return false;
+    tg_contact_point *at = &r->touch[c.touch].at; /* where this choice would be another */
+    at->margin = tg_least(at->margin, r->touch[deepest].at.margin);
+    return true;
+}
+
+static int end_of_pair(const tg_rows *r, int i, int found)
+{
+    tg_geom_pair pair = r->touch[i].pair;
+    while (i < found && r->touch[i].pair.first == pair.first && r->touch[i].pair.second == pair.second)
+        i++;
+    return i;
+}
+
+/* Leaves out what a neighbour covers (collision/cover.c). */
 static void drop_covered(const tg_model *m, tg_work *w, double dt)
 {
     tg_rows *r = w->rows;
-    int kept = 0;
+    int found = r->ntouch, kept = 0;
     chain_touches(m, w);
-    for (int i = 0; i < r->ntouch; i++)
+    for (int i = 0, end; i < found; i = end)
     {
-        tg_touch *t = &r->touch[i];
-        int cover = cover_of(m, w, i, 0, dt);
-        if (cover < 0)
-            cover = cover_of(m, w, i, 1, dt);
-        t->covered = cover >= 0;
-        if (t->covered)
-            r->touch[cover].at.margin = tg_least(r->touch[cover].at.margin, t->at.margin);
+        end = end_of_pair(r, i, found);
+        bool covered = is_covered(m, w, i, end, dt);
+        for (int k = i; k < end; k++)
+            r->touch[k].covered = covered;
     }
     for (int i = 0; i < r->ntouch; i++)
     {
-        if (r->touch[i].covered)
+        if (i < found && r->touch[i].covered)
             continue;
         if (kept < i)
             r->touch[kept] = r->touch[i];
@@ -312,10 +363,10 @@ tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, c
     TG_TRY(tg_space_near_each(m, w, w->space->grow));
     for (int i = 0; i < w->space->npair; i++)
         look_at_pair(m, w, w->space->pair[i], settings->dt);
+    drop_covered(m, w, settings->dt);
     if (r->needed > r->capacity.contacts)
         return tg_fail(&w->error, TG_ERR_CAPACITY, "%d contact points, the workspace has room for %d", r->needed,
                        r->capacity.contacts);
-    drop_covered(m, w, settings->dt);
     for (int i = 0; i < r->ntouch; i++)
         add_constraint(m, w, i);
     return TG_OK;

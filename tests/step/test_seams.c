@@ -194,10 +194,10 @@ static sim *start(const seam_case *c, bool tiles)
     return s;
 }
 
-/* How far two runs are apart: horizontal velocity, relative to the speed, and height; the larger over all steps. */
+/* How far two runs are apart: speed over the floor, relative; height (m); place on the floor, relative to the way there. The largest over all steps. */
 typedef struct gap
 {
-    double speed, height;
+    double speed, height, place;
     int step; /* first at which a bound is missed, -1: none */
 } gap;
 
@@ -205,7 +205,7 @@ static gap compare(const seam_case *c)
 {
     sequence = (uint64_t)c->seed << 32;
     sim *tiles = start(c, true), *one = start(c, false);
-    gap g = {0, 0, -1};
+    gap g = {0, 0, 0, -1};
     for (int k = 0; k < c->steps; k++)
     {
         sim_step(tiles);
@@ -218,10 +218,18 @@ static gap compare(const seam_case *c)
             for (int i = 0; i < nc; i++)
                 printf("   geom %d %d n %.5f %.5f %.5f phi %.3e at %.5f %.5f %.5f f %.3e %.3e %.3e\n", ct[i].at.geom1, ct[i].at.geom2, ct[i].at.normal[0], ct[i].at.normal[1], ct[i].at.normal[2], ct[i].at.distance, ct[i].at.point[0], ct[i].at.point[1], ct[i].at.point[2], ct[i].local[0], ct[i].local[1], ct[i].local[2]);
         }
-        double dx = tiles->v[0] - one->v[0], dy = tiles->v[1] - one->v[1];
-        g.speed = fmax(g.speed, sqrt(dx * dx + dy * dy) / c->speed);
+        if (getenv("TRACE"))
+        {
+            static tg_step_contact ct[SIM_CONTACTS];
+            int nc = sim_contacts(one, ct);
+            printf("ONE  %d q %.6f %.9f v %.6f %.6f %.6f w %.4f\n", k, one->q[0], one->q[2], one->v[0], one->v[1], one->v[2], one->v[4]);
+            for (int i = 0; i < nc; i++)
+                printf("   geom %d %d n %.5f %.5f %.5f phi %.3e at %.5f %.5f %.5f f %.3e %.3e %.3e\n", ct[i].at.geom1, ct[i].at.geom2, ct[i].at.normal[0], ct[i].at.normal[1], ct[i].at.normal[2], ct[i].at.distance, ct[i].at.point[0], ct[i].at.point[1], ct[i].at.point[2], ct[i].local[0], ct[i].local[1], ct[i].local[2]);
+        }
+        g.speed = fmax(g.speed, fabs(hypot(tiles->v[0], tiles->v[1]) - hypot(one->v[0], one->v[1])) / c->speed);
+        g.place = fmax(g.place, hypot(tiles->q[0] - one->q[0], tiles->q[1] - one->q[1]) / (c->speed * c->dt * (k + 1)));
         g.height = fmax(g.height, fabs(tiles->q[2] - one->q[2]));
-        if (g.step < 0 && !(g.speed < 1e-3 && g.height < 1e-4))
+        if (g.step < 0 && !(g.speed < 1e-3 && g.height < 1e-4 && g.place < 1e-3))
             g.step = k;
     }
     sim_close(tiles);
@@ -270,9 +278,9 @@ static void test_tiles(void **state)
         if (g.step < 0)
             continue;
         missed++;
-        print_message("%4d %-15s %s %s %6.3f m/s %5.2f ms offset %g grid %.2f: speed %.1e, height %.1e m, step %d of %d\n", i,
+        print_message("%4d %-15s %s %s %6.3f m/s %5.2f ms offset %g grid %.2f: speed %.1e, height %.1e m, place %.1e, step %d of %d\n", i,
                       shape_name[c.shape], c.mesh_tiles ? "mesh" : "box ", c.rolls ? "rolls " : "slides", c.speed,
-                      1e3 * c.dt, c.offset, c.grid, g.speed, g.height, g.step, c.steps);
+                      1e3 * c.dt, c.offset, c.grid, g.speed, g.height, g.place, g.step, c.steps);
     }
     if (missed > 0)
         fail_msg("%d of %d runs over tiles differ from those over one box", missed, count);
