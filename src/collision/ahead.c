@@ -260,7 +260,8 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
         return;
     if (after >= 0 || now->distance - after < TG_RESTING)
     {
-        limit_margins(patch, tg_most(after, TG_RESTING - (now->distance - after))); /* beyond it the normal would be chosen anew */
+        limit_margins(patch, tg_most(after, TG_RESTING - (now->distance -
+                                                          after))); /* beyond it the normal would be chosen anew */
         return;
     }
     tg_patch ahead;

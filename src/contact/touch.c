@@ -246,6 +246,13 @@ typedef struct cover
     bool leans; /* the footing's normal leans out of it */
 } cover;
 
+/* An edge or a vertex that the other shape will be at: it holds nothing now, however little its normal leans. */
+static bool passes(const tg_contact_point *c)
+{
+    bool face = c->kind == TG_POINT_SLIDING || c->surface[0].flat == 2 || c->surface[1].flat == 2;
+    return c->when == TG_WHEN_THERE && !face;
+}
+
 /* What covers touch i on its side `side`. */
 static cover cover_of(const tg_model *m, const tg_work *w, int i, int side, double dt)
 {
@@ -261,7 +268,7 @@ static cover cover_of(const tg_model *m, const tg_work *w, int i, int side, doub
     {
         tg_footing face = footing_of(m, w, &r->touch[k / 2], 1 - k % 2, dt);
         if (tg_is_below(&f, &face) && goes_on(m, w, &f, face.normal, geom, first))
-            return (cover){k / 2, face.normal, t->at.kind == TG_POINT_AHEAD || tg_leans(&f, face.normal)};
+            return (cover){k / 2, face.normal, passes(&t->at) || tg_leans(&f, face.normal)};
     }
     return (cover){.touch = -1};
 }
