@@ -18,6 +18,8 @@
 #include "collision/surface.h"
 
 #define STILL_APART (-1e-4) /* m: shapes that overlap by less along a normal now are apart along it */
+#define PASSING 1e-5        /* m: ten times the offsets of a floor's tiles that count as none */
+#define SLOPE 0.1           /* of the way in dt */
 #define SAME 1e-6           /* rad: normals that differ by less are one */
 #define LEVEL 0.03          /* rad: lines that are closer to parallel cross too far away */
 
@@ -238,6 +240,12 @@ void tg_add_as_there(const tg_query *q, const tg_placed then[2], const tg_contac
 
 /* ---- the choice ---- */
 
+double tg_passing(const tg_query *q, double closer)
+{
+    v4 way = (q->velocity[1] - q->velocity[0]) * v4_splat(q->dt);
+    return tg_least(PASSING, SLOPE * sqrt(v4_dot(way, way))) - closer;
+}
+
 static void limit_margins(tg_patch *patch, double margin)
 {
     for (int i = 0; i < patch->count; i++)
@@ -258,10 +266,10 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     double after = tg_separation(&then.shape[0], &then.shape[1], now->normal);
     if (now->distance < STILL_APART)
         return;
-    if (after >= 0 || now->distance - after < TG_RESTING)
+    double stays = tg_most(after, tg_passing(q, now->distance - after));
+    if (stays >= 0)
     {
-        limit_margins(patch, tg_most(after, TG_RESTING - (now->distance -
-                                                          after))); /* beyond it the normal would be chosen anew */
+        limit_margins(patch, stays); /* beyond it the normal would be chosen anew */
         return;
     }
     tg_patch ahead;
@@ -274,7 +282,7 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     v4 n = face < 0 ? c->normal : turn_back(&q->shape[face], &then.shape[face], c->normal), off = n - now->normal;
     if (v4_dot(off, off) < SAME * SAME || !(c->distance > after))
         return;
-    double apart = tg_separation(&q->shape[0], &q->shape[1], n) - STILL_APART, margin = tg_least(-after, fabs(apart));
+    double apart = tg_separation(&q->shape[0], &q->shape[1], n) - STILL_APART, margin = tg_least(-stays, fabs(apart));
     if (apart < 0)
     {
         limit_margins(patch, margin);

@@ -430,9 +430,9 @@ static bool choose_axis(const tg_query *q, axis_function *find, tg_axis *axis, t
     then.shape[1] = tg_advanced(q, 1);
     then.reach = INFINITY;
     double after = separation_after(q, then.shape, axis);
-    double closer = axis->separation - after;
-    axis->margin = tg_least(axis->margin, tg_most(fabs(after - r), fabs(TG_RESTING - closer)));
-    if (after >= r || closer < TG_RESTING)
+    double stays = tg_most(after - r, tg_passing(q, axis->separation - after));
+    axis->margin = tg_least(axis->margin, fabs(stays));
+    if (stays >= 0)
         return false;
     tg_axis there;
     if (!find(&then.shape[0], &then.shape[1], INFINITY, NULL, &there) || !(there.separation > after))
@@ -443,7 +443,7 @@ static bool choose_axis(const tg_query *q, axis_function *find, tg_axis *axis, t
     double apart = separation_along(&q->shape[0], &q->shape[1], now.normal, vertex) - r - STILL_APART;
     if (length(now.normal - axis->normal) <= TG_PARALLEL)
         return false;
-    double margin = tg_least(r - after, fabs(apart));
+    double margin = tg_least(-stays, fabs(apart));
     if (apart < 0 || face >= 0)
     {
         *axis = apart < 0 ? *axis : now;
