@@ -66,12 +66,14 @@ tg_footing tg_footing_of(const tg_query *q, const tg_contact_point *c, int i)
 
 /* ---- what covers it ---- */
 
-static double mesh_tilt(const tg_placed *p, v4 local)
+static double mesh_tilt(const tg_placed *p, v4 normal, v4 local)
 {
-    double most = -1;
-    for (int i = 0; i < p->polytope->npolygon; i++)
-        most = tg_most(most, v4_dot(tg_scaled_normal(p, i), local));
-    return 1 - most;
+    int vertex = 0;
+    double cosine = -1, second;
+    tg_support(p, normal, &vertex);
+    if (tg_has_polygons(p))
+        tg_facing_polygon(p, vertex, local, &cosine, &second);
+    return 1 - cosine;
 }
 
 /* How far the normal of a footing is from that of a flat face of its shape, as 1 - cosine; 1 where it has none. */
@@ -88,14 +90,13 @@ static double tilt_of(const tg_footing *f)
     case TG_GEOM_CYLINDER:
         return 1 - fabs(local[2]);
     case TG_GEOM_MESH:
-        return mesh_tilt(p, local);
+        return mesh_tilt(p, f->normal, local);
     default:
         return 1;
     }
 }
 
-/* x is in the shape, or nearer than JOINED to its faces. */
-static bool holds(const tg_placed *p, v4 x)
+bool tg_holds(const tg_placed *p, v4 x)
 {
     v4 local = mat3_mul_t(p->R, x - p->x);
     switch (p->type)
@@ -147,5 +148,5 @@ bool tg_goes_on(const tg_footing *f, v4 m, const tg_placed *neighbour)
 {
     v4 lean = leaning(f, m);
     double length = sqrt(v4_dot(lean, lean));
-    return length > SAME && holds(neighbour, f->point) && holds(neighbour, f->point + lean * v4_splat(JOINED / length));
+    return length > SAME && tg_holds(neighbour, f->point) && tg_holds(neighbour, f->point + lean * v4_splat(JOINED / length));
 }

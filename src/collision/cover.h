@@ -15,6 +15,9 @@ typedef struct tg_footing
 /* The footing of shape i (0, 1) in a contact of the query: where it will be, as a point of the shape as it is, if the contact's normal was chosen for then. */
 tg_footing tg_footing_of(const tg_query *q, const tg_contact_point *c, int i);
 
+/* x is in the shape, or as near to its faces as shapes that touch may be. False for what has no flat face. */
+bool tg_holds(const tg_placed *shape, v4 x);
+
 /* Two shapes of one rigid body stand against the same other shape, f on the first, `face` on the second, on or nearly on a flat face. True where what f.normal supports of its shape
  * does not stand out above that face. */
 bool tg_is_below(const tg_footing *f, const tg_footing *face);

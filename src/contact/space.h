@@ -25,6 +25,8 @@ static inline size_t tg_allowed_room(int n)
     X(tg_terrain, terrain, m->nhfield, "height fields with their current size")                                        \
     X(double, bounds_memory, tg_bounds_size(m->ngeom), "behind bounds")                                                \
     X(uint64_t, allowed_bits, tg_allowed_room(m->ngeom), "candidate pairs of few geoms")                               \
+    X(int, collider, m->ngeom, "geoms that can collide with any")                                                      \
+    X(double, margin, m->ngeom, "of each geom, and of the pairs declared for it (m)")                                  \
     X(double, grow, m->ngeom, "how much each geom's bounds are grown (m)")                                             \
     X(int, order, 2 * m->ngeom, "scratch of the broad phase")                                                          \
     X(int, touch_of, m->ngeom, "first touch of each geom, -1: none; scratch of touch.c")                               \
@@ -38,6 +40,7 @@ typedef struct tg_space
 #undef X
     tg_bounds bounds;
     tg_allowed allowed;
+    int ncollider;
     int npair; /* pairs that are near; may exceed the capacity */
     int nhint;
 } tg_space;

@@ -94,9 +94,9 @@ static void grow_bounds(const tg_model *m, tg_work *w, double dt)
 {
     const tg_params *p = w->params;
     tg_space *s = w->space;
-    for (int g = 0; g < m->ngeom; g++)
+    for (int i = 0; i < s->ncollider; i++)
     {
-        int body = m->geom_body[g];
+        int g = s->collider[i], body = m->geom_body[g];
         s->grow[g] = 0.5 * nearby;
         if (m->body_node[body] == 0)
             continue;
@@ -228,11 +228,32 @@ static int next_neighbour(const tg_model *m, const tg_work *w, int geom, int k)
     return -1;
 }
 
-/* A neighbour, from k on, has material beside the footing of `geom`. */
+static bool in_bounds(const tg_bounds *b, int geom, v4 x)
+{
+    for (int k = 0; k < 3; k++)
+        if (!(fabs(x[k] - b->centre[k][geom]) <= b->half[k][geom]))
+            return false;
+    return true;
+}
+
+/* A neighbour, from k on, has material at the footing of `geom`, -1: none. */
+static int next_material(const tg_model *m, const tg_work *w, const tg_footing *f, int geom, int k)
+{
+    const tg_rows *r = w->rows;
+    for (k = next_neighbour(m, w, geom, k); k >= 0; k = next_neighbour(m, w, geom, r->touch[k / 2].next[k % 2]))
+    {
+        int neighbour = geom_of(&r->touch[k / 2], 1 - k % 2);
+        if (in_bounds(&w->space->bounds, neighbour, f->point) && tg_holds(&w->space->placed[neighbour], f->point))
+            return k;
+    }
+    return -1;
+}
+
+/* Neighbours, from k on, have material beside it, too. */
 static bool goes_on(const tg_model *m, const tg_work *w, const tg_footing *f, v4 normal, int geom, int k)
 {
     const tg_rows *r = w->rows;
-    for (; k >= 0; k = next_neighbour(m, w, geom, r->touch[k / 2].next[k % 2]))
+    for (; k >= 0; k = next_material(m, w, f, geom, r->touch[k / 2].next[k % 2]))
         if (tg_goes_on(f, normal, &w->space->placed[geom_of(&r->touch[k / 2], 1 - k % 2)]))
             return true;
     return false;
@@ -264,10 +285,13 @@ static cover cover_of(const tg_model *m, const tg_work *w, int i, int side, doub
     if (first < 0)
         return (cover){.touch = -1};
     tg_footing f = footing_of(m, w, t, side, dt);
+    int material = next_material(m, w, &f, geom, first);
+    if (material < 0)
+        return (cover){.touch = -1};
     for (int k = first; k >= 0; k = next_neighbour(m, w, geom, r->touch[k / 2].next[k % 2]))
     {
         tg_footing face = footing_of(m, w, &r->touch[k / 2], 1 - k % 2, dt);
-        if (tg_is_below(&f, &face) && goes_on(m, w, &f, face.normal, geom, first))
+        if (tg_is_below(&f, &face) && goes_on(m, w, &f, face.normal, geom, material))
             return (cover){k / 2, face.normal, passes(&t->at) || tg_leans(&f, face.normal)};
     }
     return (cover){.touch = -1};
