@@ -12,6 +12,7 @@
 #include "contact/collide.h"
 #include "contact/rows.h"
 #include "dynamics/kinematics.h"
+#include "step/step.h"
 #include "step/work.h"
 
 enum
@@ -179,7 +180,7 @@ static void prepare_own(scene *s, int state)
     tg_place(s->m, s->w, state_of(s, state));
 }
 
-/* The contacts of a step, with where the geoms will be: after the step, which leaves its intermediates. */
+/* The contacts of a step, with where the geoms will be: after a step, and what comes before collision in the next. */
 static void prepare_step(scene *s, int state)
 {
     double *q = state_of(s, state);
@@ -187,21 +188,30 @@ static void prepare_step(scene *s, int state)
     tg_state from = {q, q + s->nq, s->act, NULL}, to = {s->next, s->next + s->nq, s->act_next, NULL};
     if (tg_step(s->m, s->w, &options, &from, NULL, &to, NULL) != TG_OK)
         bench_die("%s: %s", s->name, tg_work_message(s->w));
+    if (tg_step_smooth(s->m, s->w) != TG_OK)
+        bench_die("%s: %s", s->name, tg_work_message(s->w));
 }
 
-/* All of MuJoCo's step at that state before its collision is timed, too: both find their caches as a step leaves them. */
+/* The same in MuJoCo: a step at that state, then what comes before collision in the next. */
 static void prepare_peer_step(scene *s, int state)
 {
     const double *q = state_of(s, state);
     memcpy(s->data->qpos, q, sizeof(double) * (size_t)s->nq);
     memcpy(s->data->qvel, q + s->nq, sizeof(double) * (size_t)s->nv);
     mj_forward(s->mj, s->data);
+    mj_kinematics(s->mj, s->data);
+    mj_comPos(s->mj, s->data);
+    mj_tendon(s->mj, s->data);
+    mj_makeM(s->mj, s->data);
+    mj_factorM(s->mj, s->data);
 }
 
 static void run_step(scene *s)
 {
     const tg_step_work *w = s->w->step;
-    if (tg_list_constraints(s->m, s->w, w->q, w->v, w->v_free, &w->settings) != TG_OK)
+    tg_rows *r = s->w->rows;
+    r->ntouch = r->nconstraint = r->npart = r->needed = 0;
+    if (tg_list_touches(s->m, s->w, w->v_free, &w->settings) != TG_OK)
         bench_die("%s: %s", s->name, tg_work_message(s->w));
 }
 

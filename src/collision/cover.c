@@ -148,5 +148,6 @@ bool tg_goes_on(const tg_footing *f, v4 m, const tg_placed *neighbour)
 {
     v4 lean = leaning(f, m);
     double length = sqrt(v4_dot(lean, lean));
-    return length > SAME && tg_holds(neighbour, f->point) && tg_holds(neighbour, f->point + lean * v4_splat(JOINED / length));
+    return length > SAME && tg_holds(neighbour, f->point) &&
+           tg_holds(neighbour, f->point + lean * v4_splat(JOINED / length));
 }

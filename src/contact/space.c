@@ -11,18 +11,25 @@ int tg_pair_capacity(const tg_model *m)
     return m->ncandidate < 4096 || (size_t)m->ncandidate < most ? m->ncandidate : (int)most;
 }
 
+/* A search between others costs no more than to remember. */
+static bool has_hint(int type)
+{
+    return type == TG_GEOM_MESH || type == TG_GEOM_CYLINDER || type == TG_GEOM_ELLIPSOID;
+}
+
 int tg_hint_capacity(const tg_model *m)
 {
-    int n = 64;
+    int n = 64, searched = 0;
+    for (int g = 0; g < m->ngeom; g++)
+        searched += has_hint(m->geom_type[g]);
     while (n < m->ncandidate && n < 4096)
         n *= 2;
-    return m->nmesh > 0 ? n : 0;
+    return searched > 0 ? n : 0;
 }
 
 tg_hint *tg_hint_of(const tg_space *s, tg_geom_pair pair)
 {
-    bool mesh = s->placed[pair.first].type == TG_GEOM_MESH || s->placed[pair.second].type == TG_GEOM_MESH;
-    if (!mesh || s->nhint == 0)
+    if (s->nhint == 0 || !(has_hint(s->placed[pair.first].type) || has_hint(s->placed[pair.second].type)))
         return NULL;
     uint32_t mixed = (uint32_t)pair.first * 0x9E3779B1u + (uint32_t)pair.second * 0x85EBCA77u;
     tg_pair_hint *h = &s->hint[(mixed ^ mixed >> 15) & (uint32_t)(s->nhint - 1)];

@@ -274,6 +274,13 @@ static bool passes(const tg_contact_point *c)
     return c->when == TG_WHEN_THERE && !face;
 }
 
+/* The outward normals of two contacts' sides differ by more than rounding. */
+static bool other_normal(const tg_contact_point *a, int side, const tg_contact_point *b, int other)
+{
+    v4 off = side == other ? a->normal - b->normal : a->normal + b->normal;
+    return v4_dot(off, off) > 1e-18;
+}
+
 /* What covers touch i on its side `side`. */
 static cover cover_of(const tg_model *m, const tg_work *w, int i, int side, double dt)
 {
@@ -284,13 +291,21 @@ static cover cover_of(const tg_model *m, const tg_work *w, int i, int side, doub
         first = next_neighbour(m, w, geom, w->space->touch_of[geom_of(t, 1 - side)]);
     if (first < 0)
         return (cover){.touch = -1};
-    tg_footing f = footing_of(m, w, t, side, dt);
-    int material = next_material(m, w, &f, geom, first);
-    if (material < 0)
-        return (cover){.touch = -1};
+    tg_footing f = {.shape = NULL};
+    int material = -1;
     for (int k = first; k >= 0; k = next_neighbour(m, w, geom, r->touch[k / 2].next[k % 2]))
     {
-        tg_footing face = footing_of(m, w, &r->touch[k / 2], 1 - k % 2, dt);
+        const tg_touch *u = &r->touch[k / 2];
+        if (!other_normal(&t->at, side, &u->at, 1 - k % 2))
+            continue;
+        if (f.shape == NULL)
+        {
+            f = footing_of(m, w, t, side, dt);
+            material = next_material(m, w, &f, geom, first);
+            if (material < 0)
+                break;
+        }
+        tg_footing face = footing_of(m, w, u, 1 - k % 2, dt);
         if (tg_is_below(&f, &face) && goes_on(m, w, &f, face.normal, geom, material))
             return (cover){k / 2, face.normal, passes(&t->at) || tg_leans(&f, face.normal)};
     }
