@@ -137,4 +137,7 @@ bool tg_axes_clear(const tg_query *q);
  * they are not, or share none. */
 bool tg_add_parallel(const tg_query *q, tg_patch *patch);
 
+/* The same for the side of the first shape, a cylinder, and an edge of the second, a polytope, near the normal n. exactly: they are parallel to rounding, and the two ends are all. */
+bool tg_add_parallel_edge(const tg_query *q, v4 n, bool *exactly, tg_patch *patch);
+
 #endif
