@@ -397,12 +397,76 @@ static void test_step_lifts(void **state)
     }
 }
 
+/* ---- derivatives ---- */
+
+/* One step from where s is: reverse mode against differences, |g - f| / max(1, max |f|) over dq and dv. s is behind it then. */
+static double derivative_error(sim *s, tg_label *label)
+{
+    int nv = s->n.nv;
+    double *q = numbers(s->n.nq), *v = numbers(nv), *gv = numbers(nv), *g = numbers(2 * nv), *f = numbers(2 * nv);
+    double size = 1, worst = 0;
+    tg_differences *d = NULL;
+    assert_int_equal(tg_differences_create(s->m, 0, &d, NULL), TG_OK);
+    memcpy(q, s->q, sizeof *q * (size_t)s->n.nq);
+    memcpy(v, s->v, sizeof *v * (size_t)nv);
+    for (int k = 0; k < nv; k++)
+        gv[k] = cos(3 * k + 1);
+    tg_cotangent out = {.v = gv}, in = {.q = g, .v = g + nv}, fd = {.q = f, .v = f + nv};
+    tg_differences_request request = {.options = &s->options,
+                                      .state = &(tg_state){q, v, s->act, NULL},
+                                      .control = &(tg_control){s->u, s->tau, s->wrench}};
+    sim_step(s);
+    assert_int_equal(tg_step_vjp(s->m, s->w, &out, &in, label), TG_OK);
+    assert_int_equal(tg_step_differences(s->m, d, &request, &out, &fd, NULL), TG_OK);
+    for (int i = 0; i < 2 * nv; i++)
+        size = fmax(size, isnan(f[i]) ? 0 : fabs(f[i]));
+    for (int i = 0; i < 2 * nv; i++)
+        worst = fmax(worst, isnan(f[i]) ? 0 : fabs(g[i] - f[i]) / size);
+    tg_differences_destroy(d);
+    double *owned[] = {q, v, gv, g, f};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        free(owned[i]);
+    return worst;
+}
+
+/* Over tiles, where contacts are left out and others put in their place: what is labelled exact is right. */
+static void test_derivatives(void **state)
+{
+    (void)state;
+    int exact = 0, count = 2 * SHAPES, every = 9;
+    for (int i = 0; i < count; i++)
+    {
+        seam_case c = draw(i);
+        sequence = (uint64_t)c.seed << 32;
+        sim *s = start(&c, true);
+        for (int k = 0; k < c.steps; k++)
+        {
+            tg_label label;
+            if (k % (every * TEST_EFFORT) != 3)
+            {
+                sim_step(s);
+                continue;
+            }
+            double error = derivative_error(s, &label);
+            if (label.kind != TG_LABEL_EXACT || label.margin < 1e-9) /* nearer to a change, differences do not tell */
+                continue;
+            exact++;
+            if (!(error < 1e-5))
+                fail_msg("%s, case %d, step %d: labelled exact, margin %g, and off by %g", shape_name[c.shape], i, k,
+                         label.margin, error);
+        }
+        sim_close(s);
+    }
+    assert_true(exact > 20 / TEST_EFFORT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tiles),
         cmocka_unit_test(test_step_stops),
         cmocka_unit_test(test_step_lifts),
+        cmocka_unit_test(test_derivatives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
