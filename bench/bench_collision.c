@@ -14,6 +14,7 @@
 #include "dynamics/kinematics.h"
 #include "step/step.h"
 #include "step/work.h"
+#include "tangere/step.h"
 
 enum
 {
