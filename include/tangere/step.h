@@ -31,6 +31,14 @@ typedef enum tg_restitution
     TG_RESTITUTION_POISSON /* impulse of restitution >= e times that of compression */
 } tg_restitution;
 
+/* When in a step impacts happen. */
+typedef enum tg_impact
+{
+    TG_IMPACT_END,   /* bodies that would meet have their speeds of after the impact for the whole step */
+    TG_IMPACT_WITHIN /* they meet at a fraction of the step, and leave for its rest: continuous in restitution and in the time of impact, so that exact derivatives are those of the
+                        motion (docs/contact.md). With Newton's restitution; islands without dense matrices have impacts at the end. */
+} tg_impact;
+
 /* What the derivatives of a step are those of; the step itself is the same. */
 typedef enum tg_backward
 {
@@ -56,12 +64,13 @@ typedef struct tg_options
     bool energy;           /* fills tg_info.kinetic, potential and balance; costs two more passes over the bodies; off by default */
     bool profile; /* fills tg_info.profile: reads the thread's clock once per stage and island; off by default */
     tg_restitution restitution;
+    tg_impact impact;
     double push_speed; /* m/s: how fast an overlap is pushed out at most, 0.05 */
     double push_rate;  /* rad/s: the same for what turns: limits of hinges and balls, angles of welds, 0.05 */
     double
         reach; /* m: pairs and limits that are nearer are in the problem at any speed, 0.001 (joints that turn: 0.001 rad) */
     double push_gain;  /* share of an overlap that is pushed out in a step, 1 */
-    double rest_speed; /* m/s: slower impacts do not bounce; 0: max(2 |gravity| dt, 1 cm/s) */
+    double rest_speed; /* m/s: slower impacts do not bounce; 0: max(2 |gravity| dt, 1 cm/s); within a step: what a contact is pulled by in a step */
     tg_backward backward;
     double smooth_speed; /* m/s, TG_BACKWARD_SMOOTHED: 0.01 */
     double smooth_width; /* m, the same: 0.001; 0: shapes stay as they are */

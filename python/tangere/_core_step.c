@@ -187,7 +187,7 @@ static PyObject *sealed(PyArrayObject **array)
     return out;
 }
 
-static PyObject *cache_array(const tg_cache *cache)
+PyObject *tg_py_cache_array(const tg_cache *cache)
 {
     npy_intp count = cache->count;
     Py_INCREF(cache_type);
@@ -207,7 +207,7 @@ static PyObject *info_tuple(const tg_info *i)
 /* (q, v, act, cache, numbers of the info) */
 static PyObject *pack_results(results *r)
 {
-    PyObject *cache = cache_array(&r->cache), *info = info_tuple(&r->info), *out = NULL;
+    PyObject *cache = tg_py_cache_array(&r->cache), *info = info_tuple(&r->info), *out = NULL;
     if (cache != NULL && info != NULL)
         out = PyTuple_New(5);
     if (out == NULL)
@@ -351,34 +351,43 @@ static PyObject *stepper_contacts(PyObject *object, PyObject *unused)
 
 /* ---- the type ---- */
 
-/* Stepper(model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson, backward, smooth_speed, smooth_width,
- * push_speed, push_gain, rest_speed, max_contacts) */
-static bool read_options(tg_py_stepper *self, PyObject *args)
+bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
 {
-    tg_options *o = &self->options;
-    int damping, springs, actuators, project, poisson, backward;
+    tg_options *o = &out->options;
+    int damping, springs, actuators, project, poisson, impact, backward;
     PyObject *solver;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUdppippidddddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
-                          &o->tolerance, &damping, &springs, &actuators, &project, &poisson, &backward,
-                          &o->smooth_speed, &o->smooth_width, &o->push_speed, &o->push_gain, &o->rest_speed,
-                          &self->most_contacts))
+    if (!PyArg_ParseTuple(args, "O!dUdppippiidddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &o->tolerance,
+                          &damping, &springs, &actuators, &project, &poisson, &impact, &backward, &o->smooth_speed,
+                          &o->smooth_width, &o->push_speed, &o->push_gain, &o->rest_speed, &out->most_contacts))
     {
-        self->model = NULL;
+        out->model = NULL;
         return false;
     }
-    Py_INCREF(self->model);
+    Py_INCREF(out->model);
     Py_INCREF(solver);
-    self->solver = solver;
+    out->solver = solver;
     o->solver = PyUnicode_AsUTF8(solver);
     o->implicit_damping = damping != 0;
     o->implicit_springs = springs != 0;
     o->implicit_actuators = (tg_switch)actuators;
     o->project = project != 0;
     o->restitution = poisson ? TG_RESTITUTION_POISSON : TG_RESTITUTION_NEWTON;
+    o->impact = (tg_impact)impact;
     o->backward = (tg_backward)backward;
     o->energy = false; /* tangere.Info computes it when it is asked for */
     return o->solver != NULL;
+}
+
+static bool read_options(tg_py_stepper *self, PyObject *args)
+{
+    tg_py_settings s = {0};
+    bool ok = tg_py_read_settings(args, &s);
+    self->model = s.model;
+    self->solver = s.solver;
+    self->options = s.options;
+    self->most_contacts = s.most_contacts;
+    return ok;
 }
 
 static PyObject *stepper_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)

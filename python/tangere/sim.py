@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 Cache = NDArray[np.void]
 
 _RESTITUTION = ("newton", "poisson")
+_IMPACT = ("end", "within")
 _AS_MODEL = 2  # tg_switch
 _BACKWARD = ("exact", "smoothed", "toi")  # in the order of the library
 
@@ -225,7 +226,7 @@ class SimState(NamedTuple):
     cache: Cache
 
 
-def _stepper(
+def _settings(
     m: Model,
     dt: float | None,
     solver: str,
@@ -236,6 +237,7 @@ def _stepper(
     implicit_actuators: bool | None = None,
     project: bool = False,
     restitution: str = "newton",
+    impact: str = "end",
     backward: str = "exact",
     smooth_speed: float = 0.01,
     smooth_width: float = 0.001,
@@ -243,24 +245,31 @@ def _stepper(
     push_gain: float = 1.0,
     rest_speed: float | None = None,
     max_contacts: int = _core.MOST_CONTACTS,
-) -> tuple[_core.Stepper, float]:
-    """A stepper, and its time step."""
+) -> tuple[Any, ...]:
+    """Model and checked options as `_core.Stepper`, `_core.Batch` and `_core.Function` take them; the second is dt."""
     dt = m.timestep if dt is None else float(dt)
     if not 0 < dt <= 1e6:
         raise Error(f"dt = {dt:g} must be in (0, 1e+06] s", "value out of domain")
     if restitution not in _RESTITUTION:
         raise ValueError(f"restitution: expected 'newton' or 'poisson', got {restitution!r}")
+    if impact not in _IMPACT:
+        raise ValueError(f"impact: expected 'end' or 'within', got {impact!r}")
     if backward not in _BACKWARD:
         raise ValueError(f"backward: expected 'exact', 'smoothed' or 'toi', got {backward!r}")
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
-    made = _core.Stepper(
+    return (
         m, dt, solver, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
         int(implicit_actuators), project,
-        restitution == "poisson", _BACKWARD.index(backward), smooth_speed, smooth_width, push_speed, push_gain,
+        restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width, push_speed, push_gain,
         0.0 if rest_speed is None else rest_speed, max_contacts,
     )  # fmt: skip
-    return made, dt
+
+
+def _stepper(m: Model, dt: float | None, solver: str, **options: Any) -> tuple[_core.Stepper, float]:
+    """A stepper, and its time step."""
+    settings = _settings(m, dt, solver, **options)
+    return _core.Stepper(*settings), settings[1]
 
 
 def _flat_wrench(m: Model, wrench: ArrayLike | None) -> Array | None:
@@ -284,6 +293,8 @@ class Sim:
                           model asks for an implicit integrator)
         project           brings loops to rounding after the step (False)
         restitution       "newton" or "poisson"
+        impact            "end" (bodies that would meet have their speeds of afterwards for the whole step) or "within"
+                          (they meet at a fraction of the step: its exact derivatives are those of the motion)
         backward          what derivatives are of: "exact" (the steps as they are), "smoothed" (a smoothed law at the
                           same steps) or "toi" (with the time of impact)
         smooth_speed      m/s, "smoothed": contacts that are open by less already act (0.01)
@@ -300,7 +311,8 @@ class Sim:
 
     def __init__(self, model: Model, dt: float | None = None, solver: str = "newton", **options: Any) -> None:
         self._model = model
-        self._stepper, self._dt = _stepper(model, dt, solver, **options)
+        self._settings = _settings(model, dt, solver, **options)
+        self._stepper, self._dt = _core.Stepper(*self._settings), self._settings[1]
         self._last: weakref.ref[Info] | None = None
         self.reset()
 

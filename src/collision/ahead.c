@@ -17,11 +17,10 @@
 #include "collision/polytope.h"
 #include "collision/surface.h"
 
-#define STILL_APART (-1e-4) /* m: shapes that overlap by less along a normal now are apart along it */
-#define PASSING 1e-5        /* m: ten times the offsets of a floor's tiles that count as none */
-#define SLOPE 0.1           /* of the way in dt */
-#define SAME 1e-6           /* rad: normals that differ by less are one */
-#define LEVEL 0.03          /* rad: lines that are closer to parallel cross too far away */
+#define PASSING 0.1 /* of the slack: ten times the offsets of a floor's tiles that count as none */
+#define SLOPE 0.1   /* of the way in dt */
+#define SAME 1e-6   /* rad: normals that differ by less are one */
+#define LEVEL 0.03  /* rad: lines that are closer to parallel cross too far away */
 
 static const tg_contact_point *deepest(const tg_patch *patch)
 {
@@ -243,7 +242,7 @@ void tg_add_as_there(const tg_query *q, const tg_placed then[2], const tg_contac
 double tg_passing(const tg_query *q, double closer)
 {
     v4 way = (q->velocity[1] - q->velocity[0]) * v4_splat(q->dt);
-    return tg_least(PASSING, SLOPE * sqrt(v4_dot(way, way))) - closer;
+    return tg_least(PASSING * q->slack, SLOPE * sqrt(v4_dot(way, way))) - closer;
 }
 
 static void limit_margins(tg_patch *patch, double margin)
@@ -264,7 +263,7 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     then.dt = 0;
     then.hint = NULL;
     double after = tg_separation(&then.shape[0], &then.shape[1], now->normal);
-    if (now->distance < STILL_APART)
+    if (now->distance < -q->slack)
         return;
     double stays = tg_most(after, tg_passing(q, now->distance - after));
     if (stays >= 0)
@@ -282,7 +281,7 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     v4 n = face < 0 ? c->normal : turn_back(&q->shape[face], &then.shape[face], c->normal), off = n - now->normal;
     if (v4_dot(off, off) < SAME * SAME || !(c->distance > after))
         return;
-    double apart = tg_separation(&q->shape[0], &q->shape[1], n) - STILL_APART, margin = tg_least(-stays, fabs(apart));
+    double apart = tg_separation(&q->shape[0], &q->shape[1], n) + q->slack, margin = tg_least(-stays, fabs(apart));
     if (apart < 0)
     {
         limit_margins(patch, margin);

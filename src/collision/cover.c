@@ -6,7 +6,7 @@
  *
  * the union has no such normal at a if B' has material at a and at a + l (a small step along l): there the union goes on, in the direction in which B alone ends. And X, which stays above the face
  * of B', meets nothing of B that does not stand out above it: of B's points that n supports, the highest along m, the support point along n + (little) m, is not above the face.
- * A wall on a floor stands out. So does a step, of which no more than JOINED is left out. */
+ * A wall on a floor stands out. So does a step, of which no more than the slack (0.1 mm) is left out. */
 #include "collision/cover.h"
 
 #include <math.h>
@@ -14,7 +14,6 @@
 #include "collision/polytope.h"
 #include "collision/surface.h"
 
-#define JOINED 1e-4 /* m: what is nearer counts as touching; the overlap at which a pair counts as apart (ahead.c) */
 #define LITTLE 1e-4 /* rad */
 #define SAME 1e-9   /* rad: rounding */
 #define LEANS 1e-3  /* rad: normals that differ by less are one: what lies on several tiles has a part on each */
@@ -52,7 +51,7 @@ tg_footing tg_footing_of(const tg_query *q, const tg_contact_point *c, int i)
         const tg_there *t = &c->course.there;
         tg_placed then = tg_advanced(q, i);
         v4 half = t->normal * v4_splat(i == 0 ? -0.5 * t->distance : 0.5 * t->distance);
-        return (tg_footing){shape, carried(&then, shape, t->point + half), d};
+        return (tg_footing){shape, carried(&then, shape, t->point + half), d, q->slack};
     }
     v4 half = d * v4_splat(0.5 * c->distance), foot = c->point - half;
     if (c->when == TG_WHEN_OVER)
@@ -61,7 +60,7 @@ tg_footing tg_footing_of(const tg_query *q, const tg_contact_point *c, int i)
         v4 way = carried(&then, shape, surface_then(q, 1 - i, c->point + half, -d)) - foot;
         foot += way - d * v4_splat(v4_dot(d, way));
     }
-    return (tg_footing){shape, foot, d};
+    return (tg_footing){shape, foot, d, q->slack};
 }
 
 /* ---- what covers it ---- */
@@ -96,18 +95,18 @@ static double tilt_of(const tg_footing *f)
     }
 }
 
-bool tg_holds(const tg_placed *p, v4 x)
+bool tg_holds(const tg_placed *p, v4 x, double slack)
 {
     v4 local = mat3_mul_t(p->R, x - p->x);
     switch (p->type)
     {
     case TG_GEOM_PLANE:
-        return local[2] <= JOINED;
+        return local[2] <= slack;
     case TG_GEOM_BOX:
-        return fabs(local[0]) <= p->size[0] + JOINED && fabs(local[1]) <= p->size[1] + JOINED &&
-               fabs(local[2]) <= p->size[2] + JOINED;
+        return fabs(local[0]) <= p->size[0] + slack && fabs(local[1]) <= p->size[1] + slack &&
+               fabs(local[2]) <= p->size[2] + slack;
     case TG_GEOM_CYLINDER:
-        return hypot(local[0], local[1]) <= p->size[0] + JOINED && fabs(local[2]) <= p->size[1] + JOINED;
+        return hypot(local[0], local[1]) <= p->size[0] + slack && fabs(local[2]) <= p->size[1] + slack;
     case TG_GEOM_MESH:
         break;
     default:
@@ -117,7 +116,7 @@ bool tg_holds(const tg_placed *p, v4 x)
     for (int i = 0; i < t->npolygon; i++)
     {
         v4 corner = v4_load(t->vertex + 4 * t->polygon[t->polygon_start[i]]) * v4_load(p->size);
-        if (v4_dot(tg_scaled_normal(p, i), local - corner) > JOINED)
+        if (v4_dot(tg_scaled_normal(p, i), local - corner) > slack)
             return false;
     }
     return t->npolygon > 0;
@@ -130,7 +129,7 @@ bool tg_is_below(const tg_footing *f, const tg_footing *face)
         return false;
     v4 direction = f->normal + face->normal * v4_splat(LITTLE);
     v4 highest = tg_support(f->shape, direction, NULL) + tg_unit(direction) * v4_splat(tg_rounding(f->shape));
-    return v4_dot(face->normal, highest - face->point) <= JOINED;
+    return v4_dot(face->normal, highest - face->point) <= f->slack;
 }
 
 static v4 leaning(const tg_footing *f, v4 m)
@@ -148,6 +147,6 @@ bool tg_goes_on(const tg_footing *f, v4 m, const tg_placed *neighbour)
 {
     v4 lean = leaning(f, m);
     double length = sqrt(v4_dot(lean, lean));
-    return length > SAME && tg_holds(neighbour, f->point) &&
-           tg_holds(neighbour, f->point + lean * v4_splat(JOINED / length));
+    return length > SAME && tg_holds(neighbour, f->point, f->slack) &&
+           tg_holds(neighbour, f->point + lean * v4_splat(f->slack / length), f->slack);
 }

@@ -8,15 +8,16 @@
 typedef struct tg_footing
 {
     const tg_placed *shape;
-    v4 point;  /* on its surface, world */
-    v4 normal; /* unit, out of it */
+    v4 point;     /* on its surface, world */
+    v4 normal;    /* unit, out of it */
+    double slack; /* m: what is nearer counts as touching; of the query */
 } tg_footing;
 
 /* The footing of shape i (0, 1) in a contact of the query: where it will be, as a point of the shape as it is, if the contact's normal was chosen for then. */
 tg_footing tg_footing_of(const tg_query *q, const tg_contact_point *c, int i);
 
 /* x is in the shape, or as near to its faces as shapes that touch may be. False for what has no flat face. */
-bool tg_holds(const tg_placed *shape, v4 x);
+bool tg_holds(const tg_placed *shape, v4 x, double slack);
 
 /* Two shapes of one rigid body stand against the same other shape, f on the first, `face` on the second, on or nearly on a flat face. True where what f.normal supports of its shape
  * does not stand out above that face. */

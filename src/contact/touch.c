@@ -154,6 +154,7 @@ void tg_touch_query(const tg_model *m, const tg_work *w, tg_geom_pair pair, doub
     const int geom[2] = {pair.first, pair.second};
     tg_pair_query(w, pair, reach, query);
     query->dt = dt;
+    query->slack = w->rows->slack;
     for (int k = 0; k < 2; k++)
     {
         motion x = motion_at(m, w, m->geom_body[geom[k]], query->shape[k].x, w->V);
@@ -241,7 +242,8 @@ static int next_material(const tg_model *m, const tg_work *w, const tg_footing *
     for (k = next_neighbour(m, w, geom, k); k >= 0; k = next_neighbour(m, w, geom, r->touch[k / 2].next[k % 2]))
     {
         int neighbour = geom_of(&r->touch[k / 2], 1 - k % 2);
-        if (in_bounds(&w->space->bounds, neighbour, f->point) && tg_holds(&w->space->placed[neighbour], f->point))
+        if (in_bounds(&w->space->bounds, neighbour, f->point) &&
+            tg_holds(&w->space->placed[neighbour], f->point, f->slack))
             return k;
     }
     return -1;

@@ -46,6 +46,10 @@ static tg_status check_options(tg_work *w, const tg_options *o)
                        (int)o->implicit_actuators);
     if ((unsigned)o->restitution > TG_RESTITUTION_POISSON)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: restitution = %d is no law", (int)o->restitution);
+    if ((unsigned)o->impact > TG_IMPACT_WITHIN)
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: impact = %d is neither at the end nor within", (int)o->impact);
+    if (o->impact == TG_IMPACT_WITHIN && o->restitution == TG_RESTITUTION_POISSON)
+        return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: impacts within a step have Newton's restitution");
     if ((unsigned)o->backward > TG_BACKWARD_TOI)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: backward = %d is no kind of derivative", (int)o->backward);
     if (!(o->smooth_width >= 0 && o->smooth_width <= 1e6))
@@ -74,16 +78,20 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
         o.dt = m->timestep;
     if (o.implicit_actuators == TG_AS_MODEL)
         o.implicit_actuators = m->implicit ? TG_ON : TG_OFF;
+    double given = o.rest_speed;
     if (o.rest_speed == 0 && o.dt > 0)
         o.rest_speed = default_rest_speed(w, o.dt);
     TG_TRY(check_options(w, &o));
     w->step->options = o;
+    w->rows->slack = 0.1 * o.reach;
     w->step->settings = (tg_contact_settings){.dt = o.dt,
                                               .push_speed = o.push_speed,
                                               .push_rate = o.push_rate,
                                               .push_gain = o.push_gain,
                                               .reach = o.reach,
                                               .rest_speed = o.rest_speed,
-                                              .poisson = o.restitution == TG_RESTITUTION_POISSON};
+                                              .poisson = o.restitution == TG_RESTITUTION_POISSON,
+                                              .within = o.impact == TG_IMPACT_WITHIN,
+                                              .rest_within = given};
     return TG_OK;
 }

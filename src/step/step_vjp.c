@@ -29,6 +29,8 @@ typedef struct reverse
     double dt, *gdt;
     double *vbar, *y, *scaled, *other;            /* nv each; scaled = dt y */
     double *Lbar, *z, *turn, *gphi, *f, *f_start; /* rows each */
+    double *f_free;                               /* rows: of J v_free, where impacts happen within the step, or NULL */
+    bool bare;                                    /* z . (J v+) alone, no laws */
     tg_gradient g;
     double *gact, *gu, *wrench;
     const double *touch;        /* gradients of the contacts' frames, or NULL */
@@ -363,11 +365,14 @@ static void laws_reverse(reverse *r)
     size_t bytes = sizeof(double) * (size_t)rows->nrow;
     memset(r->gphi, 0, bytes);
     memset(r->f_start, 0, bytes);
+    if (r->bare)
+        return;
     tg_law_gradient g = {.z = r->z,
                          .gphi = r->gphi,
                          .f_start = r->f_start,
                          .mu = r->s->block_gradient,
                          .bound = r->s->block_gradient + 5 * rows->nblock,
+                         .f_free = r->f_free,
                          .gdt = r->gdt,
                          .params = r->g.params};
     tg_laws_reverse(r->m, r->w, &r->s->settings, &g);
@@ -554,15 +559,106 @@ static void compression_reverse(const reverse *r)
         r->scaled[k] += c.scaled[k];
 }
 
+/* ---- impacts within the step ---- */
+
+static void swap(double **a, double **b)
+{
+    double *kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* The second problem takes the place of the first, or gives it back. */
+static void exchange(reverse *r)
+{
+    tg_step_work *s = r->s;
+    tg_rows *rows = r->w->rows;
+    tg_implicit *implicit = s->implicit;
+    s->implicit = s->placing;
+    s->placing = implicit;
+    swap(&s->v_next, &s->v_placing);
+    swap(&rows->L, &rows->placing_L);
+    swap(&rows->sigma, &rows->placing_sigma);
+    rows->placing = !rows->placing;
+    r->factors = s->implicit;
+}
+
+static void add_scaled(const reverse *r, double *sum)
+{
+    for (int k = 0; k < r->m->nv; k++)
+        sum[k] += r->scaled[k];
+}
+
+/* q+ = q (+) dt v of the second problem */
+static tg_status placing_reverse(reverse *r, const tg_cotangent *out)
+{
+    memset(r->vbar, 0, sizeof(double) * (size_t)r->m->nv);
+    tg_integrator_reverse(r->m, r->w, out->q, r->g.q, r->vbar, r->gdt);
+    exchange(r);
+    r->touch = NULL;
+    r->turns = r->starts = false;
+    tg_status status = impulses_reverse(r, &(tg_cotangent){.q = NULL});
+    if (status == TG_OK)
+        sweep(r);
+    exchange(r);
+    return status;
+}
+
+/* f_free . (J v_free): a step without impulses */
+static void free_reverse(reverse *r)
+{
+    tg_step_work *s = r->s;
+    tg_rows *rows = r->w->rows;
+    double *v_next = s->v_next, *L = rows->L;
+    size_t bytes = sizeof(double) * (size_t)rows->nrow;
+    memcpy(r->z, r->f_free, bytes);
+    memset(rows->warm, 0, bytes);
+    memset(r->y, 0, sizeof(double) * (size_t)r->m->nv);
+    tg_rows_other_half(r->m, r->w, r->z, r->y);
+    s->v_next = s->v_free;
+    rows->L = rows->warm;
+    r->touch = NULL;
+    r->turns = r->starts = false;
+    r->bare = true;
+    sweep(r);
+    s->v_next = v_next;
+    rows->L = L;
+}
+
+/* v+ of the first problem, q+ of the second, and the velocities without constraints on which the laws of both depend */
+static tg_status within_reverse(reverse *r, const tg_cotangent *out)
+{
+    double *sum = r->compressed_y; /* which Poisson's law alone has */
+    memset(r->f_free, 0, sizeof(double) * (size_t)r->w->rows->nrow);
+    memset(sum, 0, sizeof(double) * (size_t)r->m->nv);
+    TG_TRY(impulses_reverse(r, out));
+    sweep(r);
+    add_scaled(r, sum);
+    if (out->q != NULL)
+    {
+        TG_TRY(placing_reverse(r, out));
+        add_scaled(r, sum);
+    }
+    free_reverse(r);
+    add_scaled(r, sum);
+    memcpy(r->scaled, sum, sizeof(double) * (size_t)r->m->nv);
+    return TG_OK;
+}
+
 static tg_status reverse_step(reverse *r, const tg_cotangent *out)
 {
     const tg_model *m = r->m;
-    if (out->q != NULL)
-        tg_integrator_reverse(m, r->w, out->q, r->g.q, r->vbar, r->gdt);
-    TG_TRY(impulses_reverse(r, out));
-    sweep(r);
-    if (r->compressed)
-        compression_reverse(r);
+    if (r->s->within)
+        TG_TRY(within_reverse(r, out));
+    else
+    {
+        if (out->q != NULL)
+            tg_integrator_reverse(m, r->w, out->q, r->g.q, r->vbar, r->gdt);
+        TG_TRY(impulses_reverse(r, out));
+        sweep(r);
+        if (r->compressed)
+            compression_reverse(r);
+    }
     activations_reverse(r, out->act);
     for (int k = 0; k < m->nv; k++) /* a = (v+ - v) / dt */
         r->g.v[k] -= r->g.a[k] / r->dt;
@@ -624,6 +720,7 @@ static reverse begin(const tg_model *m, tg_work *w, const tg_cotangent *out, con
     r.compressed_y = c + 4 * m->nv;
     r.compressed_scaled = c + 5 * m->nv;
     r.compressed_v = c + 6 * m->nv;
+    r.f_free = s->within ? p + 9 * rows : NULL;
     r.factors = s->implicit;
     r.wrench = in->wrench;
     r.g = tg_gradient_begin(m, w, NULL);

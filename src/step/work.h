@@ -23,6 +23,7 @@
     X(double, part, m->nv, "scratch")                                                                                  \
     X(double, v_free, m->nv, "velocities without constraints")                                                         \
     X(double, v_next, m->nv, "at the end")                                                                             \
+    X(double, v_placing, m->nv, "with which bodies are displaced, where impacts happen within the step")               \
     X(double, q_next, m->nq, "")                                                                                       \
     X(double, act_next, m->na, "")                                                                                     \
     X(double, cotangent, 7 * m->nv, "of v+, and what becomes of it (step_vjp.c)")                                      \
@@ -42,6 +43,8 @@
     X(tg_island, problem, m->ntree + 1, "problem of each island")                                                      \
     X(tg_implicit, implicit, m->ntree + 1, "factors of each island")                                                   \
     X(tg_implicit, compression, m->ntree + 1, "those of the first phase where Poisson's law acts")                     \
+    X(tg_island, placing_problem, m->ntree + 1, "second problem of each island with impacts within the step")          \
+    X(tg_implicit, placing, m->ntree + 1, "its factors; of other islands those of the first")                          \
     X(unsigned char, implicit_memory, tg_implicit_capacity(c), "behind them")                                          \
     X(double, q_closed, m->nq, "a configuration on the way to closed loops")
 
@@ -60,6 +63,7 @@ typedef struct tg_step_work
     tg_profile profile; /* of the step that is being taken (profile.c) */
     double lap;         /* s: when its last stage ended */
     bool has_wrench;
+    bool within;         /* impacts happened within the step: v_placing is not v_next */
     bool done;           /* a step has been taken, and nothing else since */
     bool modes;          /* modes of its contacts are there */
     bool factored;       /* the factors of its islands are there */
