@@ -324,9 +324,10 @@ class Sim:
         self._model = model
         self._settings = _settings(model, dt, solver, **options)
         self._stepper, self._dt = _core.Stepper(*self._settings), self._settings[1]
-        if self.stable_dt < self._dt:
+        stable = self.stable_dt  # refuses options that the library does not take
+        if stable < self._dt:
             warnings.warn(
-                f"dt = {self._dt:g} s: springs, dampers or servos of {model.name!r} are stable up to {self.stable_dt:.3g} s; "
+                f"dt = {self._dt:g} s: springs, dampers or servos of {model.name!r} are stable up to {stable:.3g} s; "
                 "a shorter dt, implicit_springs or implicit_actuators",
                 stacklevel=2,
             )

@@ -54,6 +54,10 @@ typedef struct tg_touch
     tg_law law;
     double phi; /* distance - margin (m) */
 
+    /* touch.c: scratch of the search for what a neighbour covers */
+    int next[2];
+    bool covered;
+
     /* law.c: at the velocities of the start of the step */
     double approach; /* J_N v (m/s) */
     double free;     /* J_N v_free (m/s) */
