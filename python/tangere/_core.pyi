@@ -138,6 +138,7 @@ class Stepper:
         backward: int,
         smooth_speed: float,
         smooth_width: float,
+        smooth_reach: float,
         push_speed: float,
         push_gain: float,
         rest_speed: float,

@@ -351,7 +351,7 @@ static PyObject *stepper_contacts(PyObject *object, PyObject *unused)
 
 /* ---- the type ---- */
 
-/* Stepper(model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson, impact, backward, smooth_speed, smooth_width,
+/* Stepper(model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson, impact, backward, smooth_speed, smooth_width, smooth_reach,
  * push_speed, push_gain, rest_speed, max_contacts) */
 static bool read_options(tg_py_stepper *self, PyObject *args)
 {
@@ -359,9 +359,9 @@ static bool read_options(tg_py_stepper *self, PyObject *args)
     int damping, springs, actuators, project, poisson, impact, backward;
     PyObject *solver;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUdppippiidddddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
+    if (!PyArg_ParseTuple(args, "O!dUdppippiiddddddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
                           &o->tolerance, &damping, &springs, &actuators, &project, &poisson, &impact, &backward,
-                          &o->smooth_speed, &o->smooth_width, &o->push_speed, &o->push_gain, &o->rest_speed,
+                          &o->smooth_speed, &o->smooth_width, &o->smooth_reach, &o->push_speed, &o->push_gain, &o->rest_speed,
                           &self->most_contacts))
     {
         self->model = NULL;

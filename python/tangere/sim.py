@@ -241,6 +241,7 @@ def _stepper(
     backward: str = "exact",
     smooth_speed: float = 0.01,
     smooth_width: float = 0.001,
+    smooth_reach: float = 0.0,
     push_speed: float = 0.05,
     push_gain: float = 1.0,
     rest_speed: float | None = None,
@@ -261,7 +262,7 @@ def _stepper(
     made = _core.Stepper(
         m, dt, solver, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
         int(implicit_actuators), project,
-        restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width, push_speed, push_gain,
+        restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width, smooth_reach, push_speed, push_gain,
         0.0 if rest_speed is None else rest_speed, max_contacts,
     )  # fmt: skip
     return made, dt
@@ -293,7 +294,9 @@ class Sim:
         backward          what derivatives are of: "exact" (the steps as they are), "smoothed" (a smoothed law at the
                           same steps) or "toi" (with the time of impact)
         smooth_speed      m/s, "smoothed": contacts that are open by less already act (0.01)
-        smooth_width      m, "smoothed": corners and edges are round by that (0.001)
+        smooth_width      m, "smoothed": corners and edges are round by that (0.001; 0, or at least 1e-4)
+        smooth_reach      m, "smoothed": pairs that are apart by less act in the derivative, less and less (0: those that
+                          could meet in the step)
         push_speed        m/s, how fast an overlap is pushed out at most (0.05)
         push_gain         share of an overlap that is pushed out in a step (1)
         rest_speed        m/s, slower impacts do not bounce (None: the larger of 2 |gravity| dt and 1 cm/s)

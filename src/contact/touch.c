@@ -88,14 +88,15 @@ static double reach_of_motion(motion x, double radius)
 }
 
 /* c of each geom times dt, plus half of the distance at which every pair is looked at */
-static void grow_bounds(const tg_model *m, tg_work *w, double dt)
+static void grow_bounds(const tg_model *m, tg_work *w, double dt, double reach)
 {
+    double apart = reach > nearby ? reach : nearby;
     const tg_params *p = w->params;
     tg_space *s = w->space;
     for (int g = 0; g < m->ngeom; g++)
     {
         int body = m->geom_body[g];
-        s->grow[g] = 0.5 * nearby;
+        s->grow[g] = 0.5 * apart;
         if (m->body_node[body] == 0)
             continue;
         v4 centre = s->placed[g].x + mat3_mul_mem(s->placed[g].R, p->geom_centre + 4 * g);
@@ -189,7 +190,7 @@ tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, c
         return TG_OK;
     tg_node_twists(m, w, v_free, r->free_twist);
     tg_space_update(m, w);
-    grow_bounds(m, w, settings->dt);
+    grow_bounds(m, w, settings->dt, settings->reach);
     TG_TRY(tg_space_near_each(m, w, w->space->grow));
     for (int i = 0; i < w->space->npair; i++)
         look_at_pair(m, w, w->space->pair[i], settings->dt);
