@@ -287,7 +287,7 @@ typedef struct column
     size_t offset;
 } column;
 
-/* geom1, geom2, point, normal, distance, force, torque, mode, margin, immaterial, local, id */
+/* geom1, geom2, point, normal, distance, force, torque, mode, margin, immaterial, local, id, gap */
 static const column columns[] = {
     {NPY_INT, 1, offsetof(tg_step_contact, at.geom1)},       {NPY_INT, 1, offsetof(tg_step_contact, at.geom2)},
     {NPY_DOUBLE, 3, offsetof(tg_step_contact, at.point)},    {NPY_DOUBLE, 3, offsetof(tg_step_contact, at.normal)},
@@ -295,6 +295,7 @@ static const column columns[] = {
     {NPY_DOUBLE, 3, offsetof(tg_step_contact, torque)},      {NPY_INT, 1, offsetof(tg_step_contact, mode)},
     {NPY_DOUBLE, 1, offsetof(tg_step_contact, margin)},      {NPY_BOOL, 1, offsetof(tg_step_contact, immaterial)},
     {NPY_DOUBLE, 6, offsetof(tg_step_contact, local)},       {NPY_UINT64, 1, offsetof(tg_step_contact, at.id)},
+    {NPY_DOUBLE, 1, offsetof(tg_step_contact, at.gap)},
 };
 _Static_assert(sizeof(tg_contact_mode) == sizeof(int) && sizeof(bool) == 1, "columns are read as they lie");
 

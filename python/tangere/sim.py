@@ -32,7 +32,8 @@ class StepContacts(NamedTuple):
     margin (n): to the next change of mode, the smallest of: speed at which it separates or slides (m/s), speed that its
     normal impulse takes away (m/s), and where it sticks 1 - |friction| / (mu normal force);
     immaterial (n): sticks, but others hold what it would hold, margin infinite; local (n, 6): force and torque in the
-    contact's frame, normal first, then the rows of its condim; id (n): stays while the pair and its features stay.
+    contact's frame, normal first, then the rows of its condim; id (n): stays while the pair and its features stay;
+    gap (n): distance less margins, what a step closes to 0.
     """
 
     geom1: NDArray[np.intc]
@@ -47,6 +48,7 @@ class StepContacts(NamedTuple):
     immaterial: NDArray[np.bool_]
     local: Array
     id: NDArray[np.uint64]
+    gap: Array
 
 
 class Info:
