@@ -237,6 +237,10 @@ typedef struct tg_jacobian
 
 TG_API tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *jacobian);
 
+/* What the derivative of the last step by each of count parameters is: the label of the step, or one-sided where that number alone has two sides (of two equal coefficients of two
+ * geoms either may count; a restitution of 0 at an impact, or one whose gate is at hand). */
+TG_API tg_status tg_step_param_labels(const tg_model *m, tg_work *w, const int *index, int count, tg_label_kind *kind);
+
 /* Forward mode: the change of q+, v+ (nv each, tangent) and act+ along a change of what went in; NULL in `in`: zero, in `out`: not wanted. params: of
  * the whole vector. */
 TG_API tg_status tg_step_jvp(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out, tg_label *label);

@@ -424,6 +424,8 @@ static PyMethodDef stepper_methods[] = {
      "rollout($self, steps, q, v, act, u, tau, wrench, hold, kind, /)\n--\n\nSteps with rows of controls, flat. Returns "
      "(q, v, act, "
      "residual), row by row."},
+    {"param_labels", tg_py_stepper_param_labels, METH_O,
+     "param_labels($self, index, /)\n--\n\nWhat the derivative of the last step by each parameter is."},
     {"rollout_return", tg_py_stepper_rollout_return, METH_O,
      "rollout_return($self, step, /)\n--\n\nThe workspace holds that step of the rollout, as if it was the last."},
     {"rollout_labels", tg_py_stepper_rollout_labels, METH_NOARGS,

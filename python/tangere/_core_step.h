@@ -64,6 +64,7 @@ PyObject *tg_py_stepper_rollout_return(PyObject *object, PyObject *step);
 PyObject *tg_py_stepper_rollout_labels(PyObject *object, PyObject *unused);
 
 PyObject *tg_py_stepper_jacobian(PyObject *object, PyObject *args);
+PyObject *tg_py_stepper_param_labels(PyObject *object, PyObject *given);
 PyObject *tg_py_stepper_vjp(PyObject *object, PyObject *const *args, Py_ssize_t nargs);
 PyObject *tg_py_stepper_jvp(PyObject *object, PyObject *const *args, Py_ssize_t nargs);
 

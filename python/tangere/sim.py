@@ -125,6 +125,8 @@ class Jacobian(NamedTuple):
     parameters; ...ddt are vectors, empty unless asked for. Where contacts were asked for, dforce_... (N) and
     dpoint_... (m) have the shape (contacts, 3, columns), in the order of `info.contacts`, world axes; else none.
     dq_dwrench, dv_dwrench (nv, nbody, 6), where wrenches were asked for: force and torque at the centre of mass.
+    param_labels: what the derivative by each of the chosen parameters is; one-sided where that number alone has two
+    sides, as one of two equal friction coefficients.
     """
 
     dq_dq: Array
@@ -165,6 +167,7 @@ class Jacobian(NamedTuple):
     dq_dwrench: Array
     dv_dwrench: Array
     label: Label
+    param_labels: list[str]
 
     @property
     def margin(self) -> float:
@@ -547,12 +550,13 @@ def step(  # noqa: PLR0917  (the order in which the arguments are known)
 
 
 def _jacobian(m: Model, stepper: _core.Stepper, params: Any, dt: bool, contacts: bool, wrench: bool) -> Jacobian:
-    *matrices, label = stepper.jacobian(m.params.index(params), dt, contacts, wrench)
+    index = m.params.index(params)
+    *matrices, label = stepper.jacobian(index, dt, contacts, wrench)
     for i in range(21, 35):
         matrices[i] = matrices[i].reshape(len(matrices[i]) // 3, 3, *matrices[i].shape[1:])
     for i in (35, 36):
         matrices[i] = matrices[i].reshape(len(matrices[i]), m.nbody, 6)
-    return Jacobian(*matrices, Label(*label))
+    return Jacobian(*matrices, Label(*label), stepper.param_labels(index) if len(index) > 0 else [])
 
 
 def _gradient(fields: tuple) -> StepGradient:
