@@ -72,6 +72,7 @@ typedef struct tg_constraint
     int row;   /* its first, in the order of the islands */
     int part;  /* its trees: parts part .. part + parts - 1 */
     int parts;
+    bool turns;  /* limit, coupling: of an angle (rad), not of a length (m) */
     int bond;    /* equality between bodies: its place in tg_rows.bond; -1: none */
     uint64_t id; /* for warm starts */
 } tg_constraint;
@@ -99,6 +100,7 @@ typedef struct tg_rows_island
     double removed;           /* m/s: of its equalities' bias, what no velocity can follow (consistent.c) */
     int redundant;            /* in how many directions of its equalities that is */
     bool relaxed;             /* had no solution with its overlaps pushed out: solved without the push */
+    bool twofold;             /* another solution was met, elsewhere */
     bool restituted;          /* by Poisson's law: compressed, compressed_sigma and leaves are there */
     tg_selection restitution; /* how its impulses of restitution were chosen */
     tg_solve_result result;
@@ -195,6 +197,7 @@ typedef struct tg_rows
     int nblock;        /* constraints that are in an island: those of things that can move */
     int needed;        /* contacts that were met, also when there is no room for them */
     double dt;         /* of the compliances in G */
+    double slack;      /* m: of the queries of a step's pairs (collision/narrow.h) */
     bool placing;      /* derivatives are being taken of the second problem of steps with impacts within */
     int large_factors; /* island whose derivative is in large_memory, -1: none (implicit_large.c) */
 } tg_rows;
@@ -209,14 +212,16 @@ void tg_rows_init(tg_rows *r, const tg_capacity *capacity);
 typedef struct tg_contact_settings
 {
     double dt;
-    double push_speed; /* m/s: how fast an overlap may be pushed out */
-    double push_gain;  /* which share of an overlap is pushed out in one step, 1 by default */
-    double rest_speed; /* m/s: slower impacts do not bounce */
-    bool poisson;      /* impacts are stopped first, then restituted (poisson.c) */
-    bool within;       /* impacts happen within the step (within.c) */
+    double push_speed;  /* m/s: how fast an overlap may be pushed out */
+    double push_rate;   /* rad/s: the same for what turns */
+    double push_gain;   /* which share of an overlap is pushed out in one step, 1 by default */
+    double rest_speed;  /* m/s: slower impacts do not bounce */
+    double reach;       /* m: what is nearer is in the problem at any speed */
+    bool poisson;       /* impacts are stopped first, then restituted (poisson.c) */
+    bool within;        /* impacts happen within the step (within.c) */
     double rest_within; /* m/s: the least speed that counts as an impact there */
     double smooth;      /* m/s: by which derivatives smooth the laws; 0: they do not */
-    double reach;       /* m: gaps up to which contacts count in smoothed derivatives; 0: those that could close in the step */
+    double smooth_reach; /* m: gaps up to which contacts count in smoothed derivatives; 0: those that could close in the step */
 } tg_contact_settings;
 
 /* Lists every constraint near enough to matter in this step, with its position error. After the velocity stage, tg_tendons and
@@ -322,6 +327,9 @@ void tg_plain_modes(const tg_model *m, const tg_rows *r, const tg_rows_island *i
 /* Takes out of the equalities' bias what no velocity can follow. After tg_apply_laws and tg_fill_delassus. (consistent.c) */
 void tg_make_consistent(const tg_model *m, tg_rows *r);
 
+/* The same for G alone, of islands in which it was done, after tg_fill_delassus. (consistent.c) */
+void tg_consistent_matrices(const tg_model *m, tg_rows *r);
+
 /* Takes out of an island's impulses what acts along these directions, where no rule has selected them. (consistent.c) */
 void tg_select_consistent(const tg_model *m, tg_rows *r, const tg_rows_island *island);
 
@@ -349,11 +357,17 @@ typedef struct tg_bias_slope
 tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_settings *s, const tg_rows_island *island,
                                     const tg_touch *t, bool placing);
 
-/* b of a limit by its gap. */
-double tg_limit_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double phi);
+/* How fast row i of a constraint may be pushed: m/s, or rad/s of what turns (rows from 3 on of a weld are angles). */
+static inline double tg_push_of(const tg_contact_settings *s, const tg_constraint *c, int i)
+{
+    return c->turns || i >= 3 ? s->push_rate : s->push_speed;
+}
+
+/* b of a limit by its gap; push: tg_push_of its row. */
+double tg_limit_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double push, double phi);
 
 /* b of n <= 3 rows of an equality by their errors, n x n. */
-void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, int n, const double *phi,
-                            double *slope);
+void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double push, int n,
+                            const double *phi, double *slope);
 
 #endif

@@ -1,6 +1,6 @@
 /* Contact points of a state: every pair that could meet within the step, found before it does.
  *
- * A pair enters when distance - margin < dt c + 1 mm, where c adds up how fast the two geoms can move: |velocity of the
+ * A pair enters when distance - margin < dt c + reach (1 mm), where c adds up how fast the two geoms can move: |velocity of the
  * centre| + |omega| times the bounding radius, each the larger of the velocities at the start and without constraints.
  * The normal of a pair that is apart is chosen for where the geoms will be (collision/narrow.h, dt). */
 #include <math.h>
@@ -8,8 +8,6 @@
 #include "contact/collide.h"
 #include "contact/rows.h"
 #include "dynamics/kinematics.h"
-
-static const double nearby = 1e-3; /* m */
 
 /* ---- which law ---- */
 
@@ -90,13 +88,12 @@ static double reach_of_motion(motion x, double radius)
 /* c of each geom times dt, plus half of the distance at which every pair is looked at */
 static void grow_bounds(const tg_model *m, tg_work *w, double dt, double reach)
 {
-    double apart = reach > nearby ? reach : nearby;
     const tg_params *p = w->params;
     tg_space *s = w->space;
     for (int g = 0; g < m->ngeom; g++)
     {
         int body = m->geom_body[g];
-        s->grow[g] = 0.5 * apart;
+        s->grow[g] = 0.5 * reach;
         if (m->body_node[body] == 0)
             continue;
         v4 centre = s->placed[g].x + mat3_mul_mem(s->placed[g].R, p->geom_centre + 4 * g);
@@ -148,6 +145,7 @@ void tg_touch_query(const tg_model *m, const tg_work *w, tg_geom_pair pair, doub
     const int geom[2] = {pair.first, pair.second};
     tg_pair_query(w, pair, reach, query);
     query->dt = dt;
+    query->slack = w->rows->slack;
     for (int k = 0; k < 2; k++)
     {
         motion x = motion_at(m, w, m->geom_body[geom[k]], query->shape[k].x, w->V);
@@ -190,7 +188,7 @@ tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, c
         return TG_OK;
     tg_node_twists(m, w, v_free, r->free_twist);
     tg_space_update(m, w);
-    grow_bounds(m, w, settings->dt, settings->reach);
+    grow_bounds(m, w, settings->dt, fmax(settings->reach, settings->smooth_reach));
     TG_TRY(tg_space_near_each(m, w, w->space->grow));
     for (int i = 0; i < w->space->npair; i++)
         look_at_pair(m, w, w->space->pair[i], settings->dt);

@@ -29,6 +29,7 @@ static tg_status is_idle(const tg_model *m, tg_work *w, const tg_rows_island *is
     tg_step_work *s = w->step;
     tg_rows *r = w->rows;
     size_t bytes = sizeof(double) * (size_t)r->nrow;
+    tg_step_need_rows(m, w);
     double *unit = s->row_gradient, *dL = unit + r->capacity.rows, *all = s->cotangent, *alone = all + m->nv;
     memset(unit, 0, bytes);
     memset(dL, 0, bytes);
@@ -74,14 +75,14 @@ static const double *smooth_speeds(tg_work *w, const tg_rows_island *island, con
     double *speed = w->step->row_gradient + 8 * (size_t)r->capacity.rows;
     for (int i = 0; i < island->rows; i++)
         speed[i] = s->smooth;
-    for (int b = island->block; b < island->block + island->blocks && s->reach > 0; b++)
+    for (int b = island->block; b < island->block + island->blocks && s->smooth_reach > 0; b++)
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
         double phi = c->source == TG_SOURCE_CONTACT ? r->touch[c->index].phi : 0;
         int row = c->row - island->row;
-        if (phi <= 0 || phi >= s->reach)
+        if (phi <= 0 || phi >= s->smooth_reach)
             continue;
-        double share = 1 - phi / s->reach * (phi / s->reach);
+        double share = 1 - phi / s->smooth_reach * (phi / s->smooth_reach);
         for (int i = row; i < row + c->rows; i++)
             speed[i] = fmax(s->smooth, share * sigma[row]);
     }
@@ -166,7 +167,10 @@ static void keep_delicate(const tg_model *m, tg_work *w)
 {
     for (int i = 0; i < w->rows->nisland; i++)
         if (!w->step->implicit[i].kept && is_delicate(m, w, i))
+        {
+            tg_step_need_rows(m, w);
             tg_forward_keep(m, w, i);
+        }
 }
 
 /* The contact points of the step, from now on as those of smoothed surfaces: where they are does not change, how they move does. */
@@ -218,6 +222,7 @@ static bool is_inconsistent(const tg_model *m, tg_work *w)
         any = any || r->island[i].redundant > 0;
     if (!any)
         return false;
+    tg_step_need_rows(m, w);
     tg_rows_velocity(m, w, w->step->v_next, v);
     for (int i = 0; i < r->nisland; i++)
         for (int b = r->island[i].block; b < r->island[i].block + r->island[i].blocks; b++)
@@ -272,10 +277,11 @@ static void make_label(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     const tg_rows *r = w->rows;
-    s->label = (tg_label){TG_LABEL_EXACT, INFINITY, 1, s->info.residual};
+    s->label = (tg_label){TG_LABEL_EXACT, INFINITY, 1, s->info.residual, false};
     for (int i = 0; i < r->nisland; i++)
     {
         add_label(&s->label, &s->implicit[i]);
+        s->label.twofold = s->label.twofold || r->island[i].twofold;
         if (r->island[i].restituted)
             add_label(&s->label, &s->compression[i]);
         if (r->island[i].within)
@@ -283,13 +289,17 @@ static void make_label(const tg_model *m, tg_work *w)
     }
     for (int i = 0; i < r->ntouch; i++)
         s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
+    s->label.margin = fmin(s->label.margin, s->bounds.margin);
     bool at_branch = s->within && is_at_branch(w, &s->label.margin);
     if (s->label.kind == TG_LABEL_EXACT &&
-        (at_branch || is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
+        (s->bounds.at || at_branch || is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;
+    bool solved = true;
+    for (int i = 0; i < r->nisland; i++)
+        solved = solved && r->island[i].result.status == TG_SOLVE_SOLVED;
     bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
-    if (moved || s->options.backward == TG_BACKWARD_SMOOTHED || s->info.status != TG_STEP_SOLVED ||
-        is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
+    if (moved || s->options.backward == TG_BACKWARD_SMOOTHED || !solved || is_inconsistent(m, w) ||
+        tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
 

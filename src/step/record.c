@@ -19,6 +19,7 @@ typedef struct header
     bool poisson;              /* an island was restituted */
     bool within;               /* an island had impacts within the step */
     double dt;
+    tg_reserve bounds;
     tg_info info;
 } header;
 
@@ -31,7 +32,7 @@ typedef struct piece
 
 enum
 {
-    ARRAYS = 29,
+    ARRAYS = 30,
     MATRICES = 5
 };
 
@@ -65,6 +66,7 @@ static void list_arrays(const tg_work *w, const header *h, piece out[ARRAYS])
         PIECE(r->phi, h->rows),
         PIECE(r->speed, h->rows),
         PIECE(r->g, h->rows),
+        PIECE(r->bias, h->rows),
         PIECE(r->L, h->rows),
         PIECE(r->sigma, h->rows),
         PIECE(r->compressed, h->poisson ? h->rows : 0),
@@ -124,6 +126,7 @@ static header header_of(const tg_work *w)
                 .matrices = true,
                 .within = w->step->within,
                 .dt = r->dt,
+                .bounds = w->step->bounds,
                 .info = w->step->info};
     for (int t = 0; t < w->model->ntree; t++)
         h.columns += r->tree_columns[t];
@@ -254,15 +257,28 @@ static tg_status make_matrices(const tg_model *m, tg_work *w)
         return TG_OK;
     tg_fill_jacobian(m, w, s->q);
     tg_fill_delassus(m, w, s->options.dt);
+    if (m->nequality > 0)
+        tg_consistent_matrices(m, w->rows);
     return TG_OK;
+}
+
+void tg_step_need_rows(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    if (s->rows)
+        return;
+    if (w->rows->nrow > 0)
+        tg_fill_jacobian(m, w, s->q);
+    for (int i = 0; i < w->rows->ntouch; i++)
+        tg_space_update_pair(m, w, w->rows->touch[i].pair);
+    s->rows = true;
 }
 
 /* what forward mode needs beside the matrices of the record */
 static void make_columns(const tg_model *m, tg_work *w)
 {
     tg_composites(m, w);
-    if (w->rows->nrow > 0)
-        tg_fill_jacobian(m, w, w->step->q);
+    tg_step_need_rows(m, w);
 }
 
 static void copy(double *to, const double *from, int n)
@@ -313,7 +329,7 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, con
     header h;
     piece array[ARRAYS], matrix[MATRICES];
     get(&h, &record, sizeof h);
-    s->done = s->modes = s->factored = false;
+    s->done = s->modes = s->factored = s->rows = s->gyroscopic_factored = false;
     s->use = TG_IMPLICIT_MOTION;
     copy_inputs(m, s, in, control);
     place(m, w);
@@ -331,6 +347,7 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, con
     copy_next(m, s, next);
     s->within = h.within;
     s->info = h.info;
+    s->bounds = h.bounds;
     s->done = s->modes = true;
     s->params = w->params;
     s->generation = w->params->generation;
