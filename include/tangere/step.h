@@ -84,7 +84,8 @@ typedef struct tg_options
         rest_speed; /* m/s: slower impacts do not bounce; 0: max(2 |gravity| dt, 1 cm/s); within a step: what a contact is pulled by in a step */
     tg_backward backward;
     double smooth_speed; /* m/s, TG_BACKWARD_SMOOTHED: 0.01 */
-    double smooth_width; /* m, the same: 0.001; 0: shapes stay as they are */
+    double smooth_width; /* m, the same: 0.001, at least 1e-4; 0: shapes stay as they are */
+    double smooth_reach; /* m, the same: pairs that are apart by less act in the derivative, less and less towards it; 0 (default): those that could meet in the step */
     uint32_t cookie;
 } tg_options;
 
@@ -289,6 +290,10 @@ typedef struct tg_jacobian
 } tg_jacobian;
 
 TG_API tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *jacobian);
+
+/* What the derivative of the last step by each of count parameters is: the label of the step, or one-sided where that number alone has two sides (of two equal coefficients of two
+ * geoms either may count; a restitution of 0 at an impact, or one whose gate is at hand). */
+TG_API tg_status tg_step_param_labels(const tg_model *m, tg_work *w, const int *index, int count, tg_label_kind *kind);
 
 /* Forward mode: the change of q+, v+ (nv each, tangent) and act+ along a change of what went in; NULL in `in`: zero, in `out`: not wanted. params: of
  * the whole vector. */

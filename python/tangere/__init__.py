@@ -60,7 +60,7 @@ from tangere.rollout import (
     rollout,
 )
 from tangere.scene import Scene
-from tangere.shape import ContactDerivatives, Contacts, Distance, Shape, distance, hull
+from tangere.shape import ContactDerivatives, Contacts, Distance, Gap, Shape, distance, hull
 from tangere.sim import (
     FrameJacobian,
     Info,
@@ -99,6 +99,7 @@ __all__ = [
     "ForwardDynamicsDerivatives",
     "ForwardDynamicsGradient",
     "FrameJacobian",
+    "Gap",
     "GeomType",
     "Info",
     "Jacobian",

@@ -95,10 +95,10 @@ static PyObject *new_array(int ndim, const npy_intp *shape, int type, const void
 
 enum
 {
-    NCOLUMNS = 6
+    NCOLUMNS = 7
 };
 
-/* (geom1, geom2, point, normal, distance, id) */
+/* (geom1, geom2, point, normal, distance, id, gap) */
 static PyObject *contact_arrays(const contact_list *list)
 {
     static const struct
@@ -109,6 +109,7 @@ static PyObject *contact_arrays(const contact_list *list)
         {NPY_INT, 1, offsetof(tg_contact, geom1)},       {NPY_INT, 1, offsetof(tg_contact, geom2)},
         {NPY_DOUBLE, 3, offsetof(tg_contact, point)},    {NPY_DOUBLE, 3, offsetof(tg_contact, normal)},
         {NPY_DOUBLE, 1, offsetof(tg_contact, distance)}, {NPY_UINT64, 1, offsetof(tg_contact, id)},
+        {NPY_DOUBLE, 1, offsetof(tg_contact, gap)},
     };
     PyObject *tuple = PyTuple_New(NCOLUMNS);
     for (int k = 0; tuple != NULL && k < NCOLUMNS; ++k)

@@ -110,6 +110,41 @@ static PyObject *jacobian_of(tg_py_stepper *self, const request *r)
     return tg_py_finish(self, tuple, tg_step_jacobian(self->model->m, self->loan.work, &j), &j.label);
 }
 
+/* the kind of each parameter's derivative */
+PyObject *tg_py_stepper_param_labels(PyObject *object, PyObject *given)
+{
+    tg_py_stepper *self = (tg_py_stepper *)object;
+    if (!tg_py_stepper_idle(self))
+        return NULL;
+    PyArrayObject *index = (PyArrayObject *)PyArray_FROMANY(given, NPY_INT, 1, 1, NPY_ARRAY_IN_ARRAY);
+    if (index == NULL)
+        return NULL;
+    int count = (int)PyArray_SIZE(index);
+    tg_label_kind *kind = PyMem_RawMalloc(sizeof *kind * ((size_t)count + 1));
+    PyObject *list = NULL;
+    if (kind == NULL)
+        PyErr_NoMemory();
+    else
+    {
+        tg_status status = tg_step_param_labels(self->model->m, self->loan.work, PyArray_DATA(index), count, kind);
+        if (status != TG_OK)
+            tg_py_raise(status, tg_work_message(self->loan.work));
+        else
+            list = PyList_New(count);
+    }
+    for (int i = 0; list != NULL && i < count; ++i)
+    {
+        PyObject *name = PyUnicode_FromString(tg_label_string(kind[i]));
+        if (name == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, i, name);
+    }
+    PyMem_RawFree(kind);
+    Py_DECREF(index);
+    return list;
+}
+
 PyObject *tg_py_stepper_jacobian(PyObject *object, PyObject *args)
 {
     tg_py_stepper *self = (tg_py_stepper *)object;

@@ -288,7 +288,7 @@ typedef struct column
     size_t offset;
 } column;
 
-/* geom1, geom2, point, normal, distance, force, torque, mode, margin, immaterial, local, id */
+/* geom1, geom2, point, normal, distance, force, torque, mode, margin, immaterial, local, id, gap */
 static const column columns[] = {
     {NPY_INT, 1, offsetof(tg_step_contact, at.geom1)},       {NPY_INT, 1, offsetof(tg_step_contact, at.geom2)},
     {NPY_DOUBLE, 3, offsetof(tg_step_contact, at.point)},    {NPY_DOUBLE, 3, offsetof(tg_step_contact, at.normal)},
@@ -296,6 +296,7 @@ static const column columns[] = {
     {NPY_DOUBLE, 3, offsetof(tg_step_contact, torque)},      {NPY_INT, 1, offsetof(tg_step_contact, mode)},
     {NPY_DOUBLE, 1, offsetof(tg_step_contact, margin)},      {NPY_BOOL, 1, offsetof(tg_step_contact, immaterial)},
     {NPY_DOUBLE, 6, offsetof(tg_step_contact, local)},       {NPY_UINT64, 1, offsetof(tg_step_contact, at.id)},
+    {NPY_DOUBLE, 1, offsetof(tg_step_contact, at.gap)},
 };
 _Static_assert(sizeof(tg_contact_mode) == sizeof(int) && sizeof(bool) == 1, "columns are read as they lie");
 
@@ -358,9 +359,10 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
     int damping, springs, actuators, gyroscopic, cold, project, poisson, impact, backward;
     PyObject *solver;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUdppiipppiidddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &o->tolerance,
+    if (!PyArg_ParseTuple(args, "O!dUdppiipppiiddddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &o->tolerance,
                           &damping, &springs, &actuators, &gyroscopic, &cold, &project, &poisson, &impact, &backward,
-                          &o->smooth_speed, &o->smooth_width, &o->push_speed, &o->push_gain, &o->rest_speed,
+                          &o->smooth_speed, &o->smooth_width, &o->smooth_reach, &o->push_speed, &o->push_gain,
+                          &o->rest_speed,
                           &out->most_contacts))
     {
         out->model = NULL;
@@ -447,6 +449,8 @@ static PyMethodDef stepper_methods[] = {
      "Returns "
      "(q, v, act, "
      "residual), row by row."},
+    {"param_labels", tg_py_stepper_param_labels, METH_O,
+     "param_labels($self, index, /)\n--\n\nWhat the derivative of the last step by each parameter is."},
     {"rollout_return", tg_py_stepper_rollout_return, METH_O,
      "rollout_return($self, step, /)\n--\n\nThe workspace holds that step of the rollout, as if it was the last."},
     {"rollout_labels", tg_py_stepper_rollout_labels, METH_NOARGS,

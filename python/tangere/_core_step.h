@@ -21,7 +21,7 @@ typedef struct tg_py_stepper
 } tg_py_stepper;
 
 /* Model and options as Python gives them: (model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson,
- * backward, smooth_speed, smooth_width, push_speed, push_gain, rest_speed, max_contacts). */
+ * backward, smooth_speed, smooth_width, smooth_reach, push_speed, push_gain, rest_speed, max_contacts). */
 typedef struct tg_py_settings
 {
     tg_py_model *model; /* new references, or NULL */
@@ -80,6 +80,7 @@ PyObject *tg_py_stepper_rollout_return(PyObject *object, PyObject *step);
 PyObject *tg_py_stepper_rollout_labels(PyObject *object, PyObject *unused);
 
 PyObject *tg_py_stepper_jacobian(PyObject *object, PyObject *args);
+PyObject *tg_py_stepper_param_labels(PyObject *object, PyObject *given);
 PyObject *tg_py_stepper_vjp(PyObject *object, PyObject *const *args, Py_ssize_t nargs);
 PyObject *tg_py_stepper_jvp(PyObject *object, PyObject *const *args, Py_ssize_t nargs);
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tangere import _core
-from tangere._errors import UnknownNameError, unknown_name
+from tangere._errors import Error, UnknownNameError, unknown_name
 from tangere.enums import ReportKind
 from tangere.params import Params
-from tangere.shape import ContactDerivatives, Contacts
+from tangere.shape import ContactDerivatives, Contacts, Gap
 
 Array = NDArray[np.float64]
 
@@ -149,7 +149,7 @@ class Model(_core.Model):
         The margin of a pair is the sum of its two geoms' margins, or its own where a pair is declared. Distances are
         signed and without margins; see `tangere.Contacts`.
 
-        Returns (geom1 (n), geom2 (n), point (n, 3), normal (n, 3), distance (n), id (n)).
+        Returns (geom1 (n), geom2 (n), point (n, 3), normal (n, 3), distance (n), id (n), gap (n): less margins).
         """
         return Contacts(*self._collide(q, margin))
 
@@ -160,6 +160,25 @@ class Model(_core.Model):
         """
         contacts, *derivatives = self._collide_derivatives(q, margin)
         return ContactDerivatives(Contacts(*contacts), *derivatives)
+
+    def gap(self, geom1: str | int, geom2: str | int, q: ArrayLike) -> Gap:
+        """How far two geoms that may collide are from touching, as a step sees it, and how that follows q.
+
+        The distance less the margins of the two (or of their declared pair): a step closes it to 0, and pushes out what
+        is negative. Of several contact points the one with the smallest gap counts.
+        """
+        pair = sorted(self._geom_index(g) for g in (geom1, geom2))
+        contacts, _, _, slopes = self.collide_derivatives(q, 1e3)
+        mine = np.flatnonzero((contacts.geom1 == pair[0]) & (contacts.geom2 == pair[1]))
+        if mine.size == 0:
+            raise Error(f"geoms {geom1!r} and {geom2!r} do not collide, or are more than 1 km apart", "value out of domain")
+        at = mine[np.argmin(contacts.gap[mine])]
+        return Gap(float(contacts.gap[at]), slopes[at])
+
+    def _geom_index(self, geom: str | int) -> int:
+        if not isinstance(geom, str):
+            return range(self.ngeom)[geom]
+        return (self.params.index(f"geom.{geom}.margin")[0] - self.params.index("geom.#0.margin")[0]).item()
 
     # ---- the model as a whole ----
 

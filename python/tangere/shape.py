@@ -17,7 +17,8 @@ class Contacts(NamedTuple):
     """Contact points, ordered by (geom1, geom2). World frame.
 
     The normal points from geom1 to geom2; distance is signed, negative inside; point is the middle between the points
-    of the two surfaces. id stays the same while the pair and its features stay the same.
+    of the two surfaces. id stays the same while the pair and its features stay the same. gap is the distance less the
+    margins of the pair: what a step closes to 0, and pushes out where it is negative.
     """
 
     geom1: NDArray[np.intc]
@@ -26,6 +27,14 @@ class Contacts(NamedTuple):
     normal: Array
     distance: Array
     id: NDArray[np.uint64]
+    gap: Array
+
+
+class Gap(NamedTuple):
+    """How far two geoms are from touching, as a step sees it: distance less margins (m), and its derivative by q (nv)."""
+
+    value: float
+    derivative: Array
 
 
 class ContactDerivatives(NamedTuple):

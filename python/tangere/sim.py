@@ -33,7 +33,8 @@ class StepContacts(NamedTuple):
     margin (n): to the next change of mode, the smallest of: speed at which it separates or slides (m/s), speed that its
     normal impulse takes away (m/s), and where it sticks 1 - |friction| / (mu normal force);
     immaterial (n): sticks, but others hold what it would hold, margin infinite; local (n, 6): force and torque in the
-    contact's frame, normal first, then the rows of its condim; id (n): stays while the pair and its features stay.
+    contact's frame, normal first, then the rows of its condim; id (n): stays while the pair and its features stay;
+    gap (n): distance less margins, what a step closes to 0.
     """
 
     geom1: NDArray[np.intc]
@@ -48,6 +49,7 @@ class StepContacts(NamedTuple):
     immaterial: NDArray[np.bool_]
     local: Array
     id: NDArray[np.uint64]
+    gap: Array
 
 
 class Info:
@@ -128,6 +130,8 @@ class Jacobian(NamedTuple):
     parameters; ...ddt are vectors, empty unless asked for. Where contacts were asked for, dforce_... (N) and
     dpoint_... (m) have the shape (contacts, 3, columns), in the order of `info.contacts`, world axes; else none.
     dq_dwrench, dv_dwrench (nv, nbody, 6), where wrenches were asked for: force and torque at the centre of mass.
+    param_labels: what the derivative by each of the chosen parameters is; one-sided where that number alone has two
+    sides, as one of two equal friction coefficients.
     """
 
     dq_dq: Array
@@ -168,6 +172,7 @@ class Jacobian(NamedTuple):
     dq_dwrench: Array
     dv_dwrench: Array
     label: Label
+    param_labels: list[str]
 
     @property
     def margin(self) -> float:
@@ -248,6 +253,7 @@ def _settings(
     backward: str = "exact",
     smooth_speed: float = 0.01,
     smooth_width: float = 0.001,
+    smooth_reach: float = 0.0,
     push_speed: float = 0.05,
     push_gain: float = 1.0,
     rest_speed: float | None = None,
@@ -268,7 +274,8 @@ def _settings(
     return (
         m, dt, solver, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
         int(implicit_actuators), _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic), cold, project,
-        restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width, push_speed, push_gain,
+        restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width,
+        smooth_reach, push_speed, push_gain,
         0.0 if rest_speed is None else rest_speed, max_contacts,
     )  # fmt: skip
 
@@ -309,7 +316,9 @@ class Sim:
         backward          what derivatives are of: "exact" (the steps as they are), "smoothed" (a smoothed law at the
                           same steps) or "toi" (with the time of impact)
         smooth_speed      m/s, "smoothed": contacts that are open by less already act (0.01)
-        smooth_width      m, "smoothed": corners and edges are round by that (0.001)
+        smooth_width      m, "smoothed": corners and edges are round by that (0.001; 0, or at least 1e-4)
+        smooth_reach      m, "smoothed": pairs that are apart by less act in the derivative, less and less (0: those that
+                          could meet in the step)
         push_speed        m/s, how fast an overlap is pushed out at most (0.05)
         push_gain         share of an overlap that is pushed out in a step (1)
         rest_speed        m/s, slower impacts do not bounce (None: the larger of 2 |gravity| dt and 1 cm/s)
@@ -573,12 +582,13 @@ def step(  # noqa: PLR0917  (the order in which the arguments are known)
 
 
 def _jacobian(m: Model, stepper: _core.Stepper, params: Any, dt: bool, contacts: bool, wrench: bool) -> Jacobian:
-    *matrices, label = stepper.jacobian(m.params.index(params), dt, contacts, wrench)
+    index = m.params.index(params)
+    *matrices, label = stepper.jacobian(index, dt, contacts, wrench)
     for i in range(21, 35):
         matrices[i] = matrices[i].reshape(len(matrices[i]) // 3, 3, *matrices[i].shape[1:])
     for i in (35, 36):
         matrices[i] = matrices[i].reshape(len(matrices[i]), m.nbody, 6)
-    return Jacobian(*matrices, Label(*label))
+    return Jacobian(*matrices, Label(*label), stepper.param_labels(index) if len(index) > 0 else [])
 
 
 def _gradient(fields: tuple) -> StepGradient:

@@ -75,6 +75,7 @@ static void store_derivative(const tg_model *m, tg_work *w, tg_geom_pair pair, c
         w->stage = TG_STAGE_POSITION;
     }
     list->contact[number] = tg_as_contact(m, pair, c);
+    list->contact[number].gap -= tg_pair_margin(m, w->params, pair);
     rows out = {slot(list->dpoint, number, 3 * m->nv), slot(list->dnormal, number, 3 * m->nv),
                 slot(list->ddistance, number, m->nv)};
     add_body(m, w, m->geom_body[pair.first], c, -1, out);

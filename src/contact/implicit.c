@@ -103,7 +103,7 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
 }
 
 tg_status tg_implicit_smoothed(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
-                               double speed, tg_arena *arena, tg_implicit *out, tg_error *error)
+                               const double *speed, tg_arena *arena, tg_implicit *out, tg_error *error)
 {
     size_t mark = tg_arena_mark(arena);
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};

@@ -100,9 +100,9 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
                              tg_selection selection, tg_implicit_use use, tg_arena *arena, tg_implicit *out,
                              tg_error *error);
 
-/* The same for the law smoothed by a speed (m/s, > 0; implicit_smoothed.c): labelled regularised. */
+/* The same for the law smoothed by a speed of every row (m/s, > 0; implicit_smoothed.c): labelled regularised. */
 tg_status tg_implicit_smoothed(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
-                               double speed, tg_arena *arena, tg_implicit *out, tg_error *error);
+                               const double *speed, tg_arena *arena, tg_implicit *out, tg_error *error);
 
 /* A row that has no part in the motion: its z is zero from now on. */
 void tg_implicit_leave_out(tg_implicit *f, int row);

@@ -106,6 +106,6 @@ typedef struct tg_smoothed_law
 tg_smoothed_law tg_smoothed_law_of(const tg_cone *cone, const double *x, const double *s, double speed);
 
 /* The equations of the smoothed law, in the form of redundant rows; false when the arena is too small. */
-bool tg_smoothed_build(tg_implicit *f, double speed, tg_arena *arena);
+bool tg_smoothed_build(tg_implicit *f, const double *speed, tg_arena *arena);
 
 #endif

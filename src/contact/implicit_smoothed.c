@@ -112,11 +112,11 @@ static void add_block(tg_implicit *f, const tg_cones *cones, int row, const tg_s
     }
 }
 
-static void equations(tg_implicit *f, const tg_cones *cones, double speed, const double *x, const double *s)
+static void equations(tg_implicit *f, const tg_cones *cones, const double *speed, const double *x, const double *s)
 {
     for (int b = 0; b < cones->blocks; b++)
     {
-        tg_smoothed_law e = tg_smoothed_law_of(&cones->block[b], x, s, speed);
+        tg_smoothed_law e = tg_smoothed_law_of(&cones->block[b], x, s, speed[cones->source[cones->block[b].row]]);
         add_block(f, cones, cones->block[b].row, &e);
     }
     f->unknowns = cones->rows;
@@ -146,7 +146,8 @@ static void equilibrate(tg_implicit *f, const tg_cones *cones)
 }
 
 /* Equalities may be redundant: by elimination where they are not. */
-static void build(tg_implicit *f, const tg_cones *cones, double speed, double *x, double *s, int *order, double *space)
+static void build(tg_implicit *f, const tg_cones *cones, const double *speed, double *x, double *s, int *order,
+                  double *space)
 {
     tg_cones_gather(cones, f->L, x);
     for (int i = 0; i < cones->rows; i++)
@@ -159,7 +160,7 @@ static void build(tg_implicit *f, const tg_cones *cones, double speed, double *x
     tg_orthogonal_triangle(f, TG_WORST_PIVOT, order, space);
 }
 
-bool tg_smoothed_build(tg_implicit *f, double speed, tg_arena *arena)
+bool tg_smoothed_build(tg_implicit *f, const double *speed, tg_arena *arena)
 {
     tg_cones cones;
     int n = f->island->rows;

@@ -11,6 +11,13 @@ static double push_slope(const tg_contact_settings *s, double push, double phi)
     return gain * phi / s->dt <= -push ? 0 : gain / s->dt;
 }
 
+/* Where the law is smoothed a closed contact that opens is not drawn back: its gap counts as far as it is open, by more than what the speed of smoothing closes in a step. */
+static double smoothed_share(const tg_contact_settings *s, double phi)
+{
+    double scale = s->smooth * s->dt;
+    return phi > 0 ? phi * phi / (phi * phi + scale * scale) : 0;
+}
+
 tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_settings *s, const tg_rows_island *island,
                                     const tg_touch *t, bool placing)
 {
@@ -28,6 +35,8 @@ tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_setting
         return (tg_bias_slope){.start = p->value[t->law.restitution], .restitution = t->approach};
     bool plain = tg_law_compliance(p, &t->law) > 0 || (island->impact && !s->poisson && t->approach > 0);
     double gap = plain ? 1 / s->dt : push_slope(s, s->push_speed, t->phi);
+    if (s->smooth > 0 && !plain)
+        gap *= smoothed_share(s, t->phi);
     return (tg_bias_slope){.gap = gap, .dt = -gap * t->phi / s->dt};
 }
 

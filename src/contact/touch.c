@@ -405,7 +405,7 @@ tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, c
         return TG_OK;
     tg_node_twists(m, w, v_free, r->free_twist);
     tg_space_update(m, w);
-    grow_bounds(m, w, settings->dt, settings->reach);
+    grow_bounds(m, w, settings->dt, fmax(settings->reach, settings->smooth_reach));
     TG_TRY(tg_space_near_each(m, w, w->space->grow));
     for (int i = 0; i < w->space->npair; i++)
         look_at_pair(m, w, w->space->pair[i], settings->dt);

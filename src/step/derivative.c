@@ -66,6 +66,29 @@ static tg_status find_idle(const tg_model *m, tg_work *w, const tg_rows_island *
     return TG_OK;
 }
 
+/* The speeds by which the rows of an island are smoothed. A contact that is apart, within reach, is smoothed by a share of the speed at which it opens, (1 - (Phi / reach)^2): it then transmits a share
+ * of its relative velocity that does not depend on how far apart it is in steps, and falls to zero, with its slope, towards the reach. */
+static const double *smooth_speeds(tg_work *w, const tg_rows_island *island, const double *sigma)
+{
+    const tg_rows *r = w->rows;
+    const tg_contact_settings *s = &w->step->settings;
+    double *speed = w->step->row_gradient + 8 * (size_t)r->capacity.rows;
+    for (int i = 0; i < island->rows; i++)
+        speed[i] = s->smooth;
+    for (int b = island->block; b < island->block + island->blocks && s->smooth_reach > 0; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        double phi = c->source == TG_SOURCE_CONTACT ? r->touch[c->index].phi : 0;
+        int row = c->row - island->row;
+        if (phi <= 0 || phi >= s->smooth_reach)
+            continue;
+        double share = 1 - phi / s->smooth_reach * (phi / s->smooth_reach);
+        for (int i = row; i < row + c->rows; i++)
+            speed[i] = fmax(s->smooth, share * sigma[row]);
+    }
+    return speed;
+}
+
 /* the second problem of an island with impacts within the step */
 static tg_status factor_placing(tg_work *w, int i, tg_arena *arena)
 {
@@ -80,7 +103,7 @@ static tg_status factor_placing(tg_work *w, int i, tg_arena *arena)
     s->placing_problem[i] = s->problem[i];
     s->placing_problem[i].g = r->placing_g + island->row;
     if (tg_smooth_speed(s) > 0)
-        return tg_implicit_smoothed(&s->placing_problem[i], L, sigma, mode, s->options.smooth_speed, arena,
+        return tg_implicit_smoothed(&s->placing_problem[i], L, sigma, mode, smooth_speeds(w, island, sigma), arena,
                                     &s->placing[i], &w->error);
     return tg_implicit_factor(&s->placing_problem[i], L, sigma, mode, island->placing, TG_IMPLICIT_MOTION, arena,
                               &s->placing[i], &w->error);
@@ -105,7 +128,7 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
             TG_TRY(tg_implicit_large(m, w, i, &s->problem[i], tg_smooth_speed(s), &arena, &s->implicit[i]));
         else if (smoothed)
             TG_TRY(tg_implicit_smoothed(&s->problem[i], r->L + island->row, r->sigma + island->row,
-                                        r->mode + island->block, s->options.smooth_speed, &arena, &s->implicit[i],
+                                        r->mode + island->block, smooth_speeds(w, island, r->sigma + island->row), &arena, &s->implicit[i],
                                         &w->error));
         else
         {

@@ -94,6 +94,7 @@ static tg_step_contact contact_of(const tg_model *m, const tg_work *w, const tg_
                            .island = r->tree_island[r->part[c->part].tree],
                            .immaterial = mode->immaterial,
                            .margin = mode->margin};
+    out.at.gap = t->phi;
     v4 force = v4_zero(), torque = v4_zero();
     for (int i = 0; i < c->rows; i++)
     {

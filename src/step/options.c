@@ -61,8 +61,12 @@ static tg_status check_options(tg_work *w, const tg_options *o)
         return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: impacts within a step have Newton's restitution");
     if ((unsigned)o->backward > TG_BACKWARD_TOI)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: backward = %d is no kind of derivative", (int)o->backward);
-    if (!(o->smooth_width >= 0 && o->smooth_width <= 1e6))
-        return tg_fail(&w->error, TG_ERR_VALUE, "options: smooth_width = %g must be in [0, 1e6]", o->smooth_width);
+    /* edges that are hardly round turn their normals faster than a step can follow, and chains of steps grow without bound */
+    if (o->smooth_width != 0 && !(o->smooth_width >= 1e-4 && o->smooth_width <= 1e6))
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: smooth_width = %g must be 0 or in [1e-4, 1e6]",
+                       o->smooth_width);
+    if (!(o->smooth_reach >= 0 && o->smooth_reach <= 1e3))
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: smooth_reach = %g must be in [0, 1e3]", o->smooth_reach);
     TG_TRY(check_positive(w, "smooth_speed", o->smooth_speed, 1e6));
     TG_TRY(check_positive(w, "dt", o->dt, 1e6));
     TG_TRY(check_positive(w, "tolerance", o->tolerance, 1e6));
@@ -93,6 +97,7 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
     if (o.rest_speed == 0 && o.dt > 0)
         o.rest_speed = default_rest_speed(w, o.dt);
     TG_TRY(check_options(w, &o));
+    bool smoothed = o.backward == TG_BACKWARD_SMOOTHED;
     w->step->options = o;
     w->rows->slack = 0.1 * o.reach;
     w->step->settings = (tg_contact_settings){.dt = o.dt,
@@ -102,6 +107,8 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
                                               .reach = o.reach,
                                               .rest_speed = o.rest_speed,
                                               .poisson = o.restitution == TG_RESTITUTION_POISSON,
+                                              .smooth = smoothed ? o.smooth_speed : 0,
+                                              .smooth_reach = smoothed ? o.smooth_reach : 0,
                                               .within = o.impact == TG_IMPACT_WITHIN,
                                               .rest_within = given};
     return TG_OK;

@@ -126,6 +126,9 @@ static inline double tg_smooth_speed(const tg_step_work *s)
     return s->options.backward == TG_BACKWARD_SMOOTHED ? s->options.smooth_speed : 0;
 }
 
+/* What the derivative by one parameter is, after tg_step_prepare. (param_label.c) */
+tg_label_kind tg_param_label(const tg_model *m, const tg_work *w, int index);
+
 /* Whether the last step had impacts whose time counts. (saltation.c) */
 bool tg_saltation_acts(const tg_work *w);
 

@@ -231,7 +231,7 @@ def test_no_contact():
     m = tg.load_string(STACK)
     q = m.default_q()
     q[2], q[9] = 10, 20
-    assert [a.shape for a in m.collide(q)] == [(0,), (0,), (0, 3), (0, 3), (0,), (0,)]
+    assert [a.shape for a in m.collide(q)] == [(0,), (0,), (0, 3), (0, 3), (0,), (0,), (0,)]
     assert [a.shape for a in m.collide_derivatives(q)[1:]] == [(0, 3, 12), (0, 3, 12), (0, 12)]
 
 

@@ -1,0 +1,80 @@
+/* What the derivative by one parameter is: that of the step, or one-sided where this number alone has two sides.
+ *
+ * Of two equal coefficients of two geoms either may count. Restitution of 0 has one side only, and so has one whose gate is at hand. */
+#include <math.h>
+
+#include "step/step.h"
+
+static bool is_geom_field(int index, int field, int size, const tg_touch *t, int component)
+{
+    return index == field + size * t->pair.first + component || index == field + size * t->pair.second + component;
+}
+
+/* whether the two geoms of a contact have the same number, and neither goes before the other */
+static bool is_tied(const tg_model *m, const tg_params *p, const tg_touch *t, int field, int size, int component,
+                    bool ranked)
+{
+    double first = p->value[field + size * t->pair.first + component];
+    double second = p->value[field + size * t->pair.second + component];
+    bool same_rank = !ranked || m->geom_priority[t->pair.first] == m->geom_priority[t->pair.second];
+    return first == second && same_rank && t->pair.first != t->pair.second;
+}
+
+static bool of_geoms(const tg_model *m, const tg_touch *t)
+{
+    return m->npair == 0 || tg_declared_pair(m, t->pair) < 0;
+}
+
+/* friction coefficients count where a contact slides */
+static bool friction_is_tied(const tg_model *m, const tg_work *w, const tg_touch *t, tg_mode mode, int index)
+{
+    bool tied = false;
+    for (int i = 0; i < 3 && mode == TG_MODE_SLIDING && of_geoms(m, t); i++)
+        tied = tied || (is_geom_field(index, m->offset.geom_friction, 3, t, i) &&
+                        is_tied(m, w->params, t, m->offset.geom_friction, 3, i, true));
+    return tied;
+}
+
+/* a contact that meets in this step faster than what rests, and its restitution */
+static bool restitution_has_sides(const tg_model *m, const tg_work *w, const tg_touch *t, int index)
+{
+    const double near = 1e-7; /* m/s */
+    const tg_contact_settings *s = &w->step->settings;
+    bool mine = of_geoms(m, t) ? is_geom_field(index, m->offset.geom_restitution, 1, t, 0) : index == t->law.restitution;
+    double meets = t->phi / s->dt + t->free, fast = -s->rest_speed - t->approach;
+    if (!mine || meets > near || (!s->within && fast < -near))
+        return false;
+    bool gate = !s->within && (fabs(fast) < near || fabs(meets) < near);
+    bool tied = of_geoms(m, t) && is_tied(m, w->params, t, m->offset.geom_restitution, 1, 0, false);
+    return gate || tied || w->params->value[t->law.restitution] == 0;
+}
+
+tg_label_kind tg_param_label(const tg_model *m, const tg_work *w, int index)
+{
+    const tg_rows *r = w->rows;
+    tg_label_kind kind = w->step->label.kind;
+    for (int b = 0; b < r->nblock && kind == TG_LABEL_EXACT; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        if (c->source != TG_SOURCE_CONTACT)
+            continue;
+        const tg_touch *t = &r->touch[c->index];
+        if (friction_is_tied(m, w, t, r->mode[b].mode, index) || restitution_has_sides(m, w, t, index))
+            kind = TG_LABEL_ONE_SIDED;
+    }
+    return kind;
+}
+
+tg_status tg_step_param_labels(const tg_model *m, tg_work *w, const int *index, int count, tg_label_kind *kind)
+{
+    TG_TRY(tg_check_work(m, w));
+    if (count < 0 || ((index == NULL || kind == NULL) && count > 0))
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_step_param_labels: %d parameters", count);
+    TG_TRY(tg_step_prepare(m, w));
+    for (int i = 0; i < count; i++)
+    {
+        TG_TRY(tg_check_index(w, "parameter", index[i], m->nparams));
+        kind[i] = tg_param_label(m, w, index[i]);
+    }
+    return TG_OK;
+}
