@@ -10,7 +10,7 @@ export JOBS
 PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
     -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help run build test bench bench-step-wide bench-batch tsan solvers random-problems open-tests quality gradients rollouts robots lint format valgrind fuzz clean command python
+.PHONY: help run build test bench bench-step-wide bench-batch tsan solvers random-problems open-tests quality seams gradients rollouts robots lint format valgrind fuzz clean command python
 
 help: ## list the targets
 	@echo "make <target>:"
@@ -77,6 +77,11 @@ open-tests: ## what must hold and does not yet (tests/open): scaled units, probl
 quality: python ## creep, drift, jitter, overlaps, bounces beside MuJoCo: writes docs/quality.md (minutes)
 	@scripts/setup.sh core python test
 	@.venv/bin/python bench/quality.py --write
+
+seams: ## what rolls and slides over tiles against the same over one box, 2,000 cases; SEAMS=first:count
+	@cmake --preset release --log-level=NOTICE
+	@cmake --build --preset release -j $(JOBS) --target test_step_seams
+	@TANGERE_SEAMS=$(or $(SEAMS),0:2000) build/release/tests/test_step_seams
 
 gradients: command python ## derivatives against differences on every model, 1,000 states each, and their labels: bench/results/gradients_models.md (half an hour)
 	@.venv/bin/python bench/gradients.py --write

@@ -3,13 +3,17 @@
  * The configurations come from simulations with MuJoCo, and both engines get the same. Kinematics is done before the
  * clock starts. Tangere's time includes placing the geoms in the world, which MuJoCo does in mj_kinematics, untimed.
  * Protocol: measure.c. */
+#include <math.h>
 #include <mujoco/mujoco.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
 #include "contact/collide.h"
+#include "contact/rows.h"
 #include "dynamics/kinematics.h"
+#include "step/step.h"
+#include "step/work.h"
 #include "tangere/step.h"
 
 enum
@@ -28,10 +32,11 @@ typedef struct scene
     tg_work *w;
     mjModel *mj;
     mjData *data;
-    double *states; /* nstate x nq */
-    int nstate, nq;
+    double *states; /* nstate x (nq + nv) */
+    int nstate, nq, nv;
     tg_contact *contact;
     int count;
+    double *next, *act, *act_next; /* of a step */
 } scene;
 
 static void open_scene(scene *s, const char *path)
@@ -44,10 +49,14 @@ static void open_scene(scene *s, const char *path)
     if (s->mj == NULL)
         bench_die("MuJoCo: %s", message);
     s->nq = tg_model_sizes(s->m).nq;
+    s->nv = tg_model_sizes(s->m).nv;
     if (s->nq != s->mj->nq || tg_work_create(s->m, &s->w, &error) != TG_OK)
         bench_die("%s: not the same model, or no memory", path);
     s->data = mj_makeData(s->mj);
     s->contact = bench_alloc(CONTACTS, sizeof *s->contact);
+    s->next = bench_alloc((size_t)(s->nq + s->nv), sizeof(double));
+    s->act = bench_alloc((size_t)tg_model_sizes(s->m).na + 1, sizeof(double));
+    s->act_next = bench_alloc((size_t)tg_model_sizes(s->m).na + 1, sizeof(double));
 }
 
 static void close_scene(scene *s)
@@ -58,6 +67,9 @@ static void close_scene(scene *s)
     tg_model_destroy(s->m);
     free(s->states);
     free(s->contact);
+    free(s->next);
+    free(s->act);
+    free(s->act_next);
 }
 
 /* ---- states ---- */
@@ -95,12 +107,22 @@ static void steer(scene *s, unsigned *seed)
     }
 }
 
+static double *state_of(const scene *s, int i)
+{
+    return s->states + (size_t)i * (size_t)(s->nq + s->nv);
+}
+
+static void make_states(scene *s, int nstate)
+{
+    s->nstate = nstate;
+    s->states = bench_alloc((size_t)nstate * (size_t)(s->nq + s->nv), sizeof(double));
+}
+
 static void record_fall(scene *s, int nstate, int every)
 {
     unsigned seed = 1;
     int period = (int)(RESET_SECONDS / s->mj->opt.timestep);
-    s->nstate = nstate;
-    s->states = bench_alloc((size_t)nstate * (size_t)s->nq, sizeof(double));
+    make_states(s, nstate);
     for (int step = 0; step < nstate * every; step++)
     {
         if (step % period == 0)
@@ -108,8 +130,11 @@ static void record_fall(scene *s, int nstate, int every)
         if (step % (period / 4) == 0)
             steer(s, &seed);
         mj_step(s->mj, s->data);
-        if (step % every == 0)
-            memcpy(s->states + (size_t)(step / every) * (size_t)s->nq, s->data->qpos, sizeof(double) * (size_t)s->nq);
+        if (step % every != 0)
+            continue;
+        double *state = state_of(s, step / every);
+        memcpy(state, s->data->qpos, sizeof(double) * (size_t)s->nq);
+        memcpy(state + s->nq, s->data->qvel, sizeof(double) * (size_t)s->nv);
     }
 }
 
@@ -131,12 +156,11 @@ static void write_pile(const char *path)
 static void shake_pile(scene *s, int nstate)
 {
     unsigned seed = 1;
-    s->nstate = nstate;
-    s->states = bench_alloc((size_t)nstate * (size_t)s->nq, sizeof(double));
+    make_states(s, nstate);
     for (int k = 0; k < nstate; k++)
         for (int i = 0; i < s->nq / 7; i++)
         {
-            double *q = s->states + (size_t)k * (size_t)s->nq + 7 * i;
+            double *q = state_of(s, k) + 7 * i;
             for (int j = 0; j < 7; j++)
                 q[j] = j < 3 ? s->mj->qpos0[7 * i + j] + 0.005 * uniform(&seed) : uniform(&seed);
             mju_normalize4(q + 3);
@@ -147,14 +171,49 @@ static void shake_pile(scene *s, int nstate)
 
 static void prepare_peer(scene *s, int state)
 {
-    memcpy(s->data->qpos, s->states + (size_t)state * (size_t)s->nq, sizeof(double) * (size_t)s->nq);
+    memcpy(s->data->qpos, state_of(s, state), sizeof(double) * (size_t)s->nq);
     mj_kinematics(s->mj, s->data);
     mj_comPos(s->mj, s->data);
 }
 
 static void prepare_own(scene *s, int state)
 {
-    tg_place(s->m, s->w, s->states + (size_t)state * (size_t)s->nq);
+    tg_place(s->m, s->w, state_of(s, state));
+}
+
+/* The contacts of a step, with where the geoms will be: after a step, and what comes before collision in the next. */
+static void prepare_step(scene *s, int state)
+{
+    double *q = state_of(s, state);
+    tg_options options = tg_default_options();
+    tg_state from = {q, q + s->nq, s->act, NULL}, to = {s->next, s->next + s->nq, s->act_next, NULL};
+    if (tg_step(s->m, s->w, &options, &from, NULL, &to, NULL) != TG_OK)
+        bench_die("%s: %s", s->name, tg_work_message(s->w));
+    if (tg_step_smooth(s->m, s->w) != TG_OK)
+        bench_die("%s: %s", s->name, tg_work_message(s->w));
+}
+
+/* The same in MuJoCo: a step at that state, then what comes before collision in the next. */
+static void prepare_peer_step(scene *s, int state)
+{
+    const double *q = state_of(s, state);
+    memcpy(s->data->qpos, q, sizeof(double) * (size_t)s->nq);
+    memcpy(s->data->qvel, q + s->nq, sizeof(double) * (size_t)s->nv);
+    mj_forward(s->mj, s->data);
+    mj_kinematics(s->mj, s->data);
+    mj_comPos(s->mj, s->data);
+    mj_tendon(s->mj, s->data);
+    mj_makeM(s->mj, s->data);
+    mj_factorM(s->mj, s->data);
+}
+
+static void run_step(scene *s)
+{
+    const tg_step_work *w = s->w->step;
+    tg_rows *r = s->w->rows;
+    r->ntouch = r->nconstraint = r->npart = r->needed = 0;
+    if (tg_list_touches(s->m, s->w, w->v_free, &w->settings) != TG_OK)
+        bench_die("%s: %s", s->name, tg_work_message(s->w));
 }
 
 static void run_peer(scene *s)
@@ -218,8 +277,8 @@ static int peer_pairs(const scene *s, int *seen)
 
 typedef struct result
 {
-    double own, peer, near, overlap, contacts, peer_contacts; /* us, us; means over states */
-    int differ;                                               /* states whose numbers of overlapping pairs differ */
+    double own, step, peer, peer_step, near, overlap, contacts, peer_contacts; /* us; means over states */
+    int differ; /* states whose numbers of overlapping pairs differ */
 } result;
 
 static void compare(scene *s, result *r)
@@ -263,11 +322,12 @@ static void pass(scene *s, prepare *before, call *run, double *smallest)
     }
 }
 
-static void measure(scene *s, int repetitions, result *r)
+static void measure(scene *s, bool steps, int repetitions, result *r)
 {
     size_t n = (size_t)s->nstate;
     double *own = bench_alloc(n, sizeof *own), *peer = bench_alloc(n, sizeof *peer),
-           *empty = bench_alloc(n, sizeof *empty);
+           *empty = bench_alloc(n, sizeof *empty), *step = bench_alloc(n, sizeof *step),
+           *peer_step = bench_alloc(n, sizeof *peer_step);
     for (int k = 0; k < repetitions; k++)
     {
         pass(s, prepare_own, nothing, empty);
@@ -276,21 +336,30 @@ static void measure(scene *s, int repetitions, result *r)
         pass(s, prepare_peer, run_peer, peer);
         if (k % 2 == 1)
             pass(s, prepare_own, run_own, own);
+        if (!steps || k % 3 != 0)
+            continue;
+        pass(s, prepare_step, run_step, step);
+        pass(s, prepare_peer_step, run_peer, peer_step);
     }
     double clock = bench_median(empty, n);
     r->own = bench_median(own, n) - clock;
     r->peer = bench_median(peer, n) - clock;
+    r->step = steps ? bench_median(step, n) - clock : NAN;
+    r->peer_step = steps ? bench_median(peer_step, n) - clock : NAN;
     free(own);
     free(peer);
     free(empty);
+    free(step);
+    free(peer_step);
 }
 
 /* ---- */
 
 static void print_row(const scene *s, const result *r)
 {
-    printf("| %s | %.2f | %.2f | %.2f | %.1f | %.1f | %.1f / %.1f | %d of %d |\n", s->name, r->own, r->peer,
-           r->own / r->peer, r->near, r->overlap, r->contacts, r->peer_contacts, r->differ, s->nstate);
+    printf("| %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.1f | %.1f | %.1f / %.1f | %d of %d |\n", s->name, r->own,
+           r->peer, r->own / r->peer, r->step, r->peer_step, r->step / r->peer_step, r->near, r->overlap, r->contacts,
+           r->peer_contacts, r->differ, s->nstate);
     fflush(stdout);
 }
 
@@ -304,7 +373,7 @@ static void run_scene(const char *name, const char *path, bool pile, int nstate,
     else
         record_fall(&s, nstate, 5);
     compare(&s, &r);
-    measure(&s, repetitions, &r);
+    measure(&s, !pile, repetitions, &r);
     print_row(&s, &r);
     close_scene(&s);
 }
@@ -323,6 +392,16 @@ int main(int argc, char **argv)
         {"H1", "unitree_h1/scene.xml"},
         {"H1, meshes", "unitree_h1/scene_mesh.xml"},
         {"Atlas", "atlas/scene.xml"},
+        {"Cassie", "agility_cassie/scene.xml"},
+        {"ANYmal C", "anybotics_anymal_c/scene.xml"},
+        {"iiwa 14", "kuka_iiwa_14/scene.xml"},
+        {"Barkour", "hard/google_barkour_v0_barkour.xml"},
+        {"TIAGo, position", "hard/pal_tiago_position.xml"},
+        {"TIAGo, velocity", "hard/pal_tiago_velocity.xml"},
+        {"Robotiq 2F-85", "hard/robotiq_2f85.xml"},
+        {"Shadow Hand", "hard/shadow_hand.xml"},
+        {"ToddlerBot", "hard/toddlerbot_2xc.xml"},
+        {"ToddlerBot, position", "hard/toddlerbot_2xc_pos.xml"},
     };
     const char *shared = getenv("TANGERE_SHARED"), *pile = "/tmp/tangere_bench_pile.xml";
     int repetitions = argc > 1 ? atoi(argv[1]) : 15;
@@ -333,8 +412,10 @@ int main(int argc, char **argv)
     int cpu = bench_pin(-1);
     printf("Tangere %s, MuJoCo %s, core %d, %d repetitions; us, quiet medians\n\n", tg_version(), mj_versionString(),
            cpu, repetitions);
-    printf("| scene | Tangere | MuJoCo | ratio | near pairs | overlapping pairs | contacts, Tangere / MuJoCo "
-           "| states that differ in their number |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+    printf("| scene | Tangere | MuJoCo | ratio | in a step, Tangere | MuJoCo | ratio | near pairs | overlapping pairs "
+           "| contacts, Tangere / MuJoCo "
+           "| states that differ in their number |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- "
+           "|\n");
     for (size_t i = 0; i < sizeof robots / sizeof *robots; i++)
     {
         if (only != NULL && strcmp(only, robots[i].name) != 0)

@@ -32,6 +32,7 @@ DYNAMICS_FILTER: Final[int]
 DYNAMICS_FILTEREXACT: Final[int]
 STEP_SOLVED: Final[int]
 STEP_PARTIAL: Final[int]
+STEP_UNSTABLE: Final[int]
 CONTACT_BREAKING: Final[int]
 CONTACT_STICKING: Final[int]
 CONTACT_SLIDING: Final[int]
@@ -206,6 +207,8 @@ class Stepper:
         implicit_damping: bool,
         implicit_springs: bool,
         implicit_actuators: int,
+        implicit_gyroscopic: int,
+        cold: bool,
         project: bool,
         poisson: bool,
         impact: int,
@@ -218,6 +221,7 @@ class Stepper:
         max_contacts: int,
         /,
     ) -> None: ...
+    def stable_dt(self) -> float: ...
     def step(
         self,
         q: ArrayLike,

@@ -323,7 +323,7 @@ static tg_status forward(const rollouts *r, tg_lane *lane, tg_tape *tape, int i,
 static tg_status answer(const rollouts *r, tg_lane *lane, tg_tape *tape, int i)
 {
     const tg_batch_rollout_request *q = r->request;
-    tg_label label = {TG_LABEL_EXACT, INFINITY, 1, 0};
+    tg_label label = {TG_LABEL_EXACT, INFINITY, 1, 0, false};
     if (q == NULL)
         return TG_OK;
     if (q->vjp_out != NULL)

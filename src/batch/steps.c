@@ -83,7 +83,7 @@ static tg_status answer(const steps *s, tg_lane *lane, int i)
 {
     const tg_batch_request *r = s->request;
     const tg_model *m = s->b->m;
-    tg_label label = {TG_LABEL_EXACT, INFINITY, 1, 0};
+    tg_label label = {TG_LABEL_EXACT, INFINITY, 1, 0, false};
     if (r == NULL)
         return TG_OK;
     if (r->contacts != NULL)

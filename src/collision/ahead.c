@@ -17,8 +17,10 @@
 #include "collision/polytope.h"
 #include "collision/surface.h"
 
-#define SAME 1e-6  /* rad: normals that differ by less are one */
-#define LEVEL 0.03 /* rad: lines that are closer to parallel cross too far away */
+#define PASSING 0.1 /* of the slack: ten times the offsets of a floor's tiles that count as none */
+#define SLOPE 0.1   /* of the way in dt */
+#define SAME 1e-6   /* rad: normals that differ by less are one */
+#define LEVEL 0.03  /* rad: lines that are closer to parallel cross too far away */
 
 static const tg_contact_point *deepest(const tg_patch *patch)
 {
@@ -138,9 +140,8 @@ static void add_over_face(const tg_query *q, const tg_placed then[2], const tg_c
     c->reference = face;
     c->surface[face] = tg_surface_face();
     c->surface[other] = surface;
-    if (there->kind == TG_POINT_WITNESS && (there->surface[other].bend == 0 || surface.bend != 0))
-        return; /* its place in its shape does not depend on where the shapes will be */
-    c->kind = TG_POINT_SLIDING;
+    if (!(there->kind == TG_POINT_WITNESS && (there->surface[other].bend == 0 || surface.bend != 0)))
+        c->kind = TG_POINT_SLIDING; /* otherwise its place in its shape does not depend on where the shapes will be */
     tg_set_course(q, then, there, c);
 }
 
@@ -164,8 +165,8 @@ static held_line line_of(const tg_query *q, const tg_placed then[2], const tg_co
 }
 
 /* Two lines that are not parallel, now: their common normal, and where they cross seen along it. */
-static bool add_crossing(const tg_query *q, const held_line line[2], const tg_contact_point *there, double margin,
-                         tg_patch *patch)
+static bool add_crossing(const tg_query *q, const tg_placed then[2], const held_line line[2],
+                         const tg_contact_point *there, double margin, tg_patch *patch)
 {
     v4 N = v4_cross(line[0].axis, line[1].axis), D = line[1].x - line[0].x;
     double det = v4_dot(N, N), sign = v4_dot(N, there->normal) < 0 ? -1 : 1;
@@ -180,6 +181,7 @@ static bool add_crossing(const tg_query *q, const held_line line[2], const tg_co
         tg_init_point(c, a + n * v4_splat(0.5 * distance), n, distance, margin, there->feature);
         for (int i = 0; i < 2; i++)
             c->surface[i] = tg_surface_edge(line[i].axis, line[i].r);
+        tg_set_course(q, then, there, c);
     }
     return true;
 }
@@ -224,7 +226,7 @@ void tg_add_ahead(const tg_query *q, const tg_placed then[2], const tg_contact_p
 {
     held_line line[2] = {line_of(q, then, there, 0), line_of(q, then, there, 1)};
     margin = tg_least(margin, there->margin);
-    if (!(line[0].is && line[1].is && add_crossing(q, line, there, margin, patch)))
+    if (!(line[0].is && line[1].is && add_crossing(q, then, line, there, margin, patch)))
         add_as_there(q, then, line, there, margin, patch);
 }
 
@@ -236,6 +238,12 @@ void tg_add_as_there(const tg_query *q, const tg_placed then[2], const tg_contac
 }
 
 /* ---- the choice ---- */
+
+double tg_passing(const tg_query *q, double closer)
+{
+    v4 way = (q->velocity[1] - q->velocity[0]) * v4_splat(q->dt);
+    return tg_least(PASSING * q->slack, SLOPE * sqrt(v4_dot(way, way))) - closer;
+}
 
 static void limit_margins(tg_patch *patch, double margin)
 {
@@ -257,9 +265,10 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     double after = tg_separation(&then.shape[0], &then.shape[1], now->normal);
     if (now->distance < -q->slack)
         return;
-    if (after >= 0)
+    double stays = tg_most(after, tg_passing(q, now->distance - after));
+    if (stays >= 0)
     {
-        limit_margins(patch, after); /* beyond it the normal would be chosen anew */
+        limit_margins(patch, stays); /* beyond it the normal would be chosen anew */
         return;
     }
     tg_patch ahead;
@@ -272,7 +281,7 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     v4 n = face < 0 ? c->normal : turn_back(&q->shape[face], &then.shape[face], c->normal), off = n - now->normal;
     if (v4_dot(off, off) < SAME * SAME || !(c->distance > after))
         return;
-    double apart = tg_separation(&q->shape[0], &q->shape[1], n) + q->slack, margin = tg_least(-after, fabs(apart));
+    double apart = tg_separation(&q->shape[0], &q->shape[1], n) + q->slack, margin = tg_least(-stays, fabs(apart));
     if (apart < 0)
     {
         limit_margins(patch, margin);

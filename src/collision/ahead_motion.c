@@ -36,6 +36,7 @@ static int placed_shape(const tg_contact_point *c, const tg_surface there[2])
 
 void tg_set_course(const tg_query *q, const tg_placed then[2], const tg_contact_point *there, tg_contact_point *c)
 {
+    c->when = TG_WHEN_THERE;
     c->course.there = (tg_there){.point = there->point,
                                  .normal = there->normal,
                                  .distance = there->distance,

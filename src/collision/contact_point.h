@@ -62,6 +62,14 @@ typedef struct tg_course
     v4 offset;
 } tg_course;
 
+/* For when a contact's normal was chosen. */
+typedef enum tg_when
+{
+    TG_WHEN_NOW,  /* for where the shapes are */
+    TG_WHEN_OVER, /* for where they will be: the normal of a face, over which its points come as their shape moves */
+    TG_WHEN_THERE /* for where they will be: course.there is the contact there */
+} tg_when;
+
 enum
 {
     TG_PATCH_MAX = 8
@@ -75,6 +83,8 @@ typedef struct tg_contact_point
     double margin;    /* m: how far the next choice of features is away; INFINITY where there is none */
     uint32_t feature; /* stable id of the features of this point in its pair */
 
+    tg_when when;
+
     /* for the derivative */
     tg_point_kind kind;
     int reference; /* CLIPPED, CORNER, SLIDING: which shape (0, 1) has the reference face, whose normal the contact normal is */
@@ -82,7 +92,7 @@ typedef struct tg_contact_point
     /* undefined where the kind has no use for them */
     v4 incident_edge; /* CLIPPED: direction of the incident edge (unit) */
     v4 side_normal; /* CLIPPED: normal of the side plane of the reference face (unit, in the face); CORNER: of the incident face */
-    tg_course course; /* AHEAD, SLIDING */
+    tg_course course; /* AHEAD, SLIDING; there: wherever TG_WHEN_THERE */
 } tg_contact_point;
 
 /* true where the contact depends on where the shapes will be, that is on their velocities and dt */
@@ -100,6 +110,7 @@ static inline void tg_init_point(tg_contact_point *c, v4 point, v4 normal, doubl
     c->distance = distance;
     c->margin = margin;
     c->feature = feature;
+    c->when = TG_WHEN_NOW;
     c->kind = TG_POINT_WITNESS;
     c->surface[0] = c->surface[1] = (tg_surface){0};
     c->reference = 0;
@@ -108,7 +119,7 @@ static inline void tg_init_point(tg_contact_point *c, v4 point, v4 normal, doubl
 /* without the course of a point that has none, which is most of it */
 static inline void tg_copy_point(const tg_contact_point *from, tg_contact_point *to)
 {
-    memcpy(to, from, tg_has_course(from) ? sizeof *from : offsetof(tg_contact_point, course));
+    memcpy(to, from, from->when == TG_WHEN_THERE ? sizeof *from : offsetof(tg_contact_point, course));
 }
 
 typedef struct tg_patch

@@ -11,6 +11,7 @@
 
 #include "collision/curved.h"
 #include "collision/patch.h"
+#include "collision/polytope.h"
 #include "collision/surface.h"
 
 /* ---- a point ---- */
@@ -162,20 +163,23 @@ static bool has_side(const tg_placed *p)
     return p->type == TG_GEOM_CAPSULE || p->type == TG_GEOM_CYLINDER;
 }
 
-/* sides that touch along a line */
-static bool add_sides(const tg_query *q, v4 n, tg_patch *patch)
-{
-    if (!has_side(&q->shape[0]) || !has_side(&q->shape[1]))
-        return false;
-    if (fabs(v4_dot(n, q->shape[0].R.c[2])) > 3e-2 || fabs(v4_dot(n, q->shape[1].R.c[2])) > 3e-2)
-        return false;
-    return tg_add_parallel(q, patch);
-}
-
 static bool exactly_parallel(const tg_query *q)
 {
     v4 across = v4_cross(q->shape[0].R.c[2], q->shape[1].R.c[2]);
     return v4_dot(across, across) < 1e-10;
+}
+
+/* Sides that touch along a line, or a side and an edge. *all: there is nothing else. */
+static bool add_sides(const tg_query *q, v4 n, bool *all, tg_patch *patch)
+{
+    if (!has_side(&q->shape[0]) || fabs(v4_dot(n, q->shape[0].R.c[2])) > 3e-2)
+        return false;
+    if (tg_has_polygons(&q->shape[1]))
+        return tg_add_parallel_edge(q, n, all, patch);
+    if (!has_side(&q->shape[1]) || fabs(v4_dot(n, q->shape[1].R.c[2])) > 3e-2)
+        return false;
+    *all = exactly_parallel(q);
+    return tg_add_parallel(q, patch);
 }
 
 /* From an approximate normal to the patch. False where no exact answer was found. The exact normal of rims and edges
@@ -184,8 +188,8 @@ static bool polish(const tg_query *q, v4 n, tg_patch *patch)
 {
     if (add_flat(q, n, patch))
         return true;
-    bool sides = add_sides(q, n, patch);
-    if (sides && exactly_parallel(q))
+    bool all = false, sides = add_sides(q, n, &all, patch);
+    if (sides && all)
         return true;
     tg_witness w;
     if (!tg_exact_witness(q, n, &w))

@@ -74,7 +74,12 @@ void tg_capsule_ellipsoid(const tg_query *q, tg_patch *patch)
 {
     v4 n;
     double distance = tg_capsule_start(&q->shape[0], &q->shape[1], tg_point_ellipsoid, &n);
-    if (distance < INFINITY && (distance - q->shape[0].size[0] >= q->reach || tg_polish_point(q, n, patch)))
+    if (distance < INFINITY && distance - q->shape[0].size[0] >= q->reach)
+    {
+        tg_remember(q, n);
+        return;
+    }
+    if (distance < INFINITY && tg_polish_point(q, n, patch))
         return;
     tg_search_patch(q, tg_polish_point, patch);
 }

@@ -333,7 +333,7 @@ tg_gjk_result tg_gjk_rough(const tg_placed *a, const tg_placed *b, double reach)
 
 /* The same search, ended early: every corner w along -v shows how far apart the shapes are along v; the best of
  * these directions is kept. */
-v4 tg_gjk_direction(const tg_placed *a, const tg_placed *b, double *separation)
+v4 tg_gjk_direction(const tg_placed *a, const tg_placed *b, double enough, double *separation)
 {
     tg_pair_frame p = frame_of(a, b);
     tg_simplex s;
@@ -352,7 +352,7 @@ v4 tg_gjk_direction(const tg_placed *a, const tg_placed *b, double *separation)
             *separation = along;
             direction = best.point * v4_splat(1 / length);
         }
-        if (length - along <= ROUGH_GAP * length || known(&s, w))
+        if (along >= enough || length - along <= ROUGH_GAP * length || known(&s, w))
             break;
         s.count++;
         if (!find_nearest(&s, &next) || !(next.squared < best.squared))

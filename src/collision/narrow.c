@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "collision/ahead.h"
+#include "collision/curved.h"
 
 /* A pair: what finds its patch, and whether the normal is then chosen by tg_look_ahead (planes have one normal;
  * pairs of polytopes, and of spheres and capsules with polytopes, choose among their own features; height fields by
@@ -93,6 +94,8 @@ static void mirror(tg_patch *patch)
 
 static inline void run(const entry *e, const tg_query *q, tg_patch *patch)
 {
+    if (e->look_ahead && q->hint != NULL && tg_out_of_reach(q))
+        return;
     e->find(q, patch);
     if (e->look_ahead && q->dt > 0)
         tg_look_ahead(q, e->find, patch);

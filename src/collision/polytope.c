@@ -326,6 +326,8 @@ static void add_patch(const tg_query *q, const tg_axis *axis, tg_patch *patch)
 {
     if (!add_face_points(q, axis, AGREE, patch) && !add_parallel_edges(q, axis, patch))
         add_witness(q, axis, patch);
+    for (int i = 0; i < patch->count; i++)
+        patch->point[i].when = axis->nearest ? TG_WHEN_NOW : TG_WHEN_OVER;
 }
 
 /* ---- the axis by searching ---- */
@@ -427,8 +429,9 @@ static bool choose_axis(const tg_query *q, axis_function *find, tg_axis *axis, t
     then.shape[1] = tg_advanced(q, 1);
     then.reach = INFINITY;
     double after = separation_after(q, then.shape, axis);
-    axis->margin = tg_least(axis->margin, fabs(after - r));
-    if (after >= r)
+    double stays = tg_most(after - r, tg_passing(q, axis->separation - after));
+    axis->margin = tg_least(axis->margin, fabs(stays));
+    if (stays >= 0)
         return false;
     tg_axis there;
     if (!find(&then.shape[0], &then.shape[1], INFINITY, NULL, &there) || !(there.separation > after))
@@ -439,7 +442,7 @@ static bool choose_axis(const tg_query *q, axis_function *find, tg_axis *axis, t
     double apart = separation_along(&q->shape[0], &q->shape[1], now.normal, vertex) - r + q->slack;
     if (length(now.normal - axis->normal) <= TG_PARALLEL)
         return false;
-    double margin = tg_least(r - after, fabs(apart));
+    double margin = tg_least(-stays, fabs(apart));
     if (apart < 0 || face >= 0)
     {
         *axis = apart < 0 ? *axis : now;
@@ -699,6 +702,18 @@ void tg_polytope_polytope(const tg_query *q, tg_patch *patch)
         searched_patch(q, patch);
 }
 
+void tg_level_points(const tg_query *q, int i, v4 m, tg_patch *patch)
+{
+    tg_axis axis = {.normal = i == 0 ? m : -m, .margin = INFINITY};
+    int vertex[2] = {0, 0};
+    axis.separation = separation_along(&q->shape[0], &q->shape[1], axis.normal, vertex);
+    for (int k = 0; k < 2; k++)
+        axis.vertex[k][0] = vertex[k];
+    int polygon = parallel_polygon(q, &axis, i);
+    if (polygon >= 0)
+        tg_clip(q, &axis, i, polygon, false, patch);
+}
+
 /* ---- spheres and capsules ---- */
 
 /* A point (frame of a box) and the point of the box's surface nearest to it. */
@@ -811,6 +826,7 @@ static void sphere_box(const tg_query *q, tg_patch *patch)
     tg_contact_point *c = &patch->point[patch->count++];
     tg_init_point(c, axis.point[0] + axis.normal * v4_splat(0.5 * (axis.separation + r)), axis.normal, distance,
                   axis.margin, witness_id(&axis));
+    c->when = axis.nearest ? TG_WHEN_NOW : TG_WHEN_OVER;
     c->surface[0].round = r;
     set_box_surface(&c->surface[1], &q->shape[1], &axis);
 }

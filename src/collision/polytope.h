@@ -47,6 +47,12 @@ static inline v4 tg_core_vertex(const tg_placed *p, int vertex)
     return p->x + mat3_mul(p->R, tg_core_local(p, vertex));
 }
 
+/* a polytope, or the rounding of one: a box, mesh, sphere or capsule */
+static inline bool tg_is_polytope(const tg_placed *p)
+{
+    return p->polytope != NULL || p->type == TG_GEOM_SPHERE || p->type == TG_GEOM_CAPSULE;
+}
+
 static inline bool tg_has_polygons(const tg_placed *p)
 {
     return p->polytope != NULL && p->polytope->npolygon > 0;
@@ -87,6 +93,9 @@ void tg_box_edges(const tg_placed *a, const tg_placed *b, int k, double ends, tg
  * where nothing lies over the polygon. widen: a side beyond which all of the incident face lies is moved out to it
  * first, so that there is always something. */
 double tg_clip(const tg_query *q, const tg_axis *axis, int reference, int polygon, bool widen, tg_patch *patch);
+
+/* The points that the other shape has over the face of shape i with outward normal m, if it has such a face. Not for curved shapes. */
+void tg_level_points(const tg_query *q, int i, v4 m, tg_patch *patch);
 
 /* The feature id of a vertex over a polygon of shape `reference`. */
 uint32_t tg_vertex_feature(int reference, int vertex);

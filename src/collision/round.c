@@ -15,6 +15,8 @@
 /* Between this and PARALLEL the point where the axes cross, which lies between the two, is deeper than both: a third
  * point. */
 #define ALIGNED 1e-5
+/* rad: how far an edge's normals may be from that of the search */
+#define NEAR_EDGE 1e-2
 
 /* Two cores, a point each, and what is around them. */
 typedef struct cores
@@ -182,31 +184,80 @@ static v4 between_axes(const tg_query *q)
     return length > 1e-12 * (q->shape[0].size[0] + q->shape[1].size[0]) ? d * v4_splat(1 / length) : q->shape[0].R.c[0];
 }
 
-/* Each end of the stretch is an end of one shape against the side of the other. */
-bool tg_add_parallel(const tg_query *q, tg_patch *patch)
+/* A line of contact can be on it: what holds a normal along it, and at its two ends (at -axis, at +axis). */
+typedef struct contact_line
 {
-    const tg_placed *a = &q->shape[0], *b = &q->shape[1];
-    double sine2 = squared_sine(q), sign = v4_dot(a->R.c[2], b->R.c[2]) > 0 ? 1 : -1;
-    if (sine2 > PARALLEL * PARALLEL)
-        return false;
-    double middle = v4_dot(b->x - a->x, a->R.c[2]), half_a = a->size[1], half_b = b->size[1];
+    tg_piece side, end[2];
+} contact_line;
+
+static contact_line side_line(const tg_placed *p)
+{
+    return (contact_line){side_piece(p), {end_piece(p, -1), end_piece(p, 1)}};
+}
+
+static contact_line edge_line(const tg_piece *edge)
+{
+    contact_line line = {.side = *edge};
+    for (int i = 0; i < 2; i++)
+        line.end[i] = (tg_piece){.kind = TG_PIECE_POINT,
+                                 .feature = edge->feature + (uint32_t)i + 1,
+                                 .centre = edge->centre + edge->axis * v4_splat(i == 0 ? -edge->half : edge->half)};
+    return line;
+}
+
+static double sine_between(const contact_line *a, const contact_line *b)
+{
+    v4 across = v4_cross(a->side.axis, b->side.axis);
+    return sqrt(v4_dot(across, across));
+}
+
+/* The two ends of the stretch that two lines share, which are nearly parallel: each is an end of one against the side of the other. n: about the normal. */
+static bool add_stretch(const tg_query *q, const contact_line *a, const contact_line *b, v4 n, tg_patch *patch)
+{
+    double sine = sine_between(a, b), middle = v4_dot(b->side.centre - a->side.centre, a->side.axis);
+    double half_a = a->side.half, half_b = b->side.half;
     double low = tg_most(-half_a, middle - half_b), high = tg_least(half_a, middle + half_b);
-    if (!(high - low > 1e-6 * (half_a + half_b)))
+    bool turned = v4_dot(a->side.axis, b->side.axis) < 0;
+    if (sine > PARALLEL || !(high - low > 1e-6 * (half_a + half_b)))
         return false;
-    v4 n = between_axes(q);
     for (int i = 0; i < 2; i++)
     {
-        double end = i == 0 ? -1 : 1;
         bool end_of_a = i == 0 ? low == -half_a : high == half_a;
-        tg_piece first = end_of_a ? end_piece(a, end) : side_piece(a);
-        tg_piece second = end_of_a ? side_piece(b) : end_piece(b, sign * end);
+        const tg_piece *first = end_of_a ? &a->end[i] : &a->side;
+        const tg_piece *second = end_of_a ? &b->side : &b->end[turned ? 1 - i : i];
         tg_witness w;
-        if (!tg_piece_witness(&first, &second, n, &w))
+        if (!tg_piece_witness(first, second, n, &w))
             continue;
-        w.margin = tg_least(high - low, (PARALLEL - sqrt(sine2)) * tg_least(half_a, half_b));
+        w.margin = tg_least(high - low, (PARALLEL - sine) * tg_least(half_a, half_b));
         tg_add_witness(q, patch, &w, 16 * (uint32_t)(i + 1));
     }
     return true;
+}
+
+bool tg_add_parallel(const tg_query *q, tg_patch *patch)
+{
+    contact_line a = side_line(&q->shape[0]), b = side_line(&q->shape[1]);
+    return add_stretch(q, &a, &b, between_axes(q), patch);
+}
+
+bool tg_add_parallel_edge(const tg_query *q, v4 n, bool *exactly, tg_patch *patch)
+{
+    tg_piece piece[TG_PIECES_MAX];
+    contact_line a = side_line(&q->shape[0]);
+    int count = tg_pieces(&q->shape[1], -n, NEAR_EDGE, piece);
+    for (int i = 0; i < count; i++)
+    {
+        if (piece[i].kind != TG_PIECE_LINE)
+            continue;
+        contact_line b = edge_line(&piece[i]);
+        int before = patch->count;
+        if (add_stretch(q, &a, &b, n, patch) && patch->count > before)
+        {
+            *exactly = sine_between(&a, &b) < ALIGNED;
+            return true;
+        }
+    }
+    return false;
 }
 
 /* the point where the axes cross, beside the two ends of the stretch */

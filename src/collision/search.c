@@ -177,16 +177,39 @@ static v4 shrunken_start(const tg_query *q, double *separation)
         if (small[i].type == TG_GEOM_ELLIPSOID || small[i].type == TG_GEOM_CYLINDER)
             for (int k = 0; k < 3; k++)
                 small[i].size[k] *= 0.85;
-    return tg_gjk_direction(&small[0], &small[1], separation);
+    return tg_gjk_direction(&small[0], &small[1], INFINITY, separation);
+}
+
+#define DOUBT 1e-9 /* of the extent: more than the search could be wrong */
+
+bool tg_out_of_reach(const tg_query *q)
+{
+    const float *hint = q->hint->direction;
+    v4 d = v4_set(hint[0], hint[1], hint[2], 0), way = q->shape[1].x - q->shape[0].x;
+    double squared = v4_dot(d, d), doubt = DOUBT * (sqrt(v4_dot(way, way)) + fabs(q->reach));
+    if (!(squared > 0))
+        return false;
+    v4 n = mat3_mul(q->shape[0].R, d * v4_splat(1 / sqrt(squared)));
+    return tg_separation(&q->shape[0], &q->shape[1], n) >= q->reach + doubt;
+}
+
+void tg_remember(const tg_query *q, v4 n)
+{
+    v4 d = mat3_mul_t(q->shape[0].R, n);
+    for (int i = 0; i < 3 && q->hint != NULL; i++)
+        q->hint->direction[i] = (float)d[i];
 }
 
 /* From a rough direction; true where the answer is certain. */
 static bool rough_patch(const tg_query *q, tg_polish_function *polish, tg_patch *patch)
 {
     double rounding = tg_rounding(&q->shape[0]) + tg_rounding(&q->shape[1]), separation = 0;
-    v4 n = tg_gjk_direction(&q->shape[0], &q->shape[1], &separation);
+    v4 n = tg_gjk_direction(&q->shape[0], &q->shape[1], tg_most(q->reach + rounding, 0), &separation);
     if (separation - rounding >= q->reach)
+    {
+        tg_remember(q, n);
         return true;
+    }
     if (separation < 0)
         n = shrunken_start(q, &separation);
     if (separation > 0 && polish(q, n, patch) && (patch->count == 0 || tg_patch_certain(q, patch)))

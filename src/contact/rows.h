@@ -54,6 +54,10 @@ typedef struct tg_touch
     tg_law law;
     double phi; /* distance - margin (m) */
 
+    /* touch.c: scratch of the search for what a neighbour covers */
+    int next[2];
+    bool covered;
+
     /* law.c: at the velocities of the start of the step */
     double approach; /* J_N v (m/s) */
     double free;     /* J_N v_free (m/s) */
@@ -100,6 +104,7 @@ typedef struct tg_rows_island
     double removed;           /* m/s: of its equalities' bias, what no velocity can follow (consistent.c) */
     int redundant;            /* in how many directions of its equalities that is */
     bool relaxed;             /* had no solution with its overlaps pushed out: solved without the push */
+    bool twofold;             /* another solution was met, elsewhere */
     bool restituted;          /* by Poisson's law: compressed, compressed_sigma and leaves are there */
     tg_selection restitution; /* how its impulses of restitution were chosen */
     tg_solve_result result;
@@ -211,13 +216,13 @@ void tg_rows_init(tg_rows *r, const tg_capacity *capacity);
 typedef struct tg_contact_settings
 {
     double dt;
-    double push_speed; /* m/s: how fast an overlap may be pushed out */
-    double push_rate;  /* rad/s: the same for what turns */
-    double push_gain;  /* which share of an overlap is pushed out in one step, 1 by default */
-    double rest_speed; /* m/s: slower impacts do not bounce */
-    double reach;      /* m: what is nearer is in the problem at any speed */
-    bool poisson;      /* impacts are stopped first, then restituted (poisson.c) */
-    bool within;       /* impacts happen within the step (within.c) */
+    double push_speed;  /* m/s: how fast an overlap may be pushed out */
+    double push_rate;   /* rad/s: the same for what turns */
+    double push_gain;   /* which share of an overlap is pushed out in one step, 1 by default */
+    double rest_speed;  /* m/s: slower impacts do not bounce */
+    double reach;       /* m: what is nearer is in the problem at any speed */
+    bool poisson;       /* impacts are stopped first, then restituted (poisson.c) */
+    bool within;        /* impacts happen within the step (within.c) */
     double rest_within; /* m/s: the least speed that counts as an impact there */
 } tg_contact_settings;
 

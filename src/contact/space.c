@@ -11,18 +11,25 @@ int tg_pair_capacity(const tg_model *m)
     return m->ncandidate < 4096 || (size_t)m->ncandidate < most ? m->ncandidate : (int)most;
 }
 
+/* A search between others costs no more than to remember. */
+static bool has_hint(int type)
+{
+    return type == TG_GEOM_MESH || type == TG_GEOM_CYLINDER || type == TG_GEOM_ELLIPSOID;
+}
+
 int tg_hint_capacity(const tg_model *m)
 {
-    int n = 64;
+    int n = 64, searched = 0;
+    for (int g = 0; g < m->ngeom; g++)
+        searched += has_hint(m->geom_type[g]);
     while (n < m->ncandidate && n < 4096)
         n *= 2;
-    return m->nmesh > 0 ? n : 0;
+    return searched > 0 ? n : 0;
 }
 
 tg_hint *tg_hint_of(const tg_space *s, tg_geom_pair pair)
 {
-    bool mesh = s->placed[pair.first].type == TG_GEOM_MESH || s->placed[pair.second].type == TG_GEOM_MESH;
-    if (!mesh || s->nhint == 0)
+    if (s->nhint == 0 || !(has_hint(s->placed[pair.first].type) || has_hint(s->placed[pair.second].type)))
         return NULL;
     uint32_t mixed = (uint32_t)pair.first * 0x9E3779B1u + (uint32_t)pair.second * 0x85EBCA77u;
     tg_pair_hint *h = &s->hint[(mixed ^ mixed >> 15) & (uint32_t)(s->nhint - 1)];
@@ -74,11 +81,33 @@ static void fill_allowed(tg_space *s, const tg_model *m)
     }
 }
 
+/* The others are never placed, and have bounds that overlap none. */
+static void list_colliders(tg_space *s, const tg_model *m)
+{
+    s->ncollider = 0;
+    for (int g = 0; g < m->ngeom; g++)
+    {
+        bool paired = m->geom_paired_start[g + 1] > m->geom_paired_start[g];
+        if (paired || (m->geom_contype[g] | m->geom_conaffinity[g]) != 0)
+        {
+            s->collider[s->ncollider++] = g;
+            continue;
+        }
+        for (int k = 0; k < 3; k++)
+        {
+            s->bounds.centre[k][g] = 0;
+            s->bounds.half[k][g] = -INFINITY;
+        }
+        s->bounds.radius[g] = 0;
+    }
+}
+
 void tg_space_init(tg_space *s, const tg_model *m)
 {
     s->bounds = tg_bounds_place(s->bounds_memory, m->ngeom);
     s->nhint = tg_hint_capacity(m);
     fill_allowed(s, m);
+    list_colliders(s, m);
 }
 
 /* ---- where the geoms are ---- */
@@ -113,9 +142,10 @@ static void place_terrains(const tg_model *m, const tg_work *w)
 
 void tg_space_update(const tg_model *m, tg_work *w)
 {
+    const tg_space *s = w->space;
     place_terrains(m, w);
-    for (int g = 0; g < m->ngeom; g++)
-        place_geom(m, w, g);
+    for (int i = 0; i < s->ncollider; i++)
+        place_geom(m, w, s->collider[i]);
 }
 
 void tg_space_update_pair(const tg_model *m, tg_work *w, tg_geom_pair pair)
@@ -143,14 +173,17 @@ double tg_pair_margin(const tg_model *m, const tg_params *p, tg_geom_pair pair)
     return declared >= 0 ? TG_PARAM(p, pair_margin)[declared] : margin[pair.first] + margin[pair.second];
 }
 
-/* A declared pair has its own margin, which may be larger than its geoms': half of it for each. */
-static double largest_margin(const tg_model *m, const tg_params *p, int geom)
+/* The margin of each geom. A declared pair has its own margin, which may be larger than its geoms': half of it for each. */
+static void find_margins(const tg_model *m, const tg_params *p, double *margin)
 {
-    double most = TG_PARAM(p, geom_margin)[geom];
+    memcpy(margin, TG_PARAM(p, geom_margin), sizeof(double) * (size_t)m->ngeom);
     for (int i = 0; i < m->npair; i++)
-        if (m->pair_geom1[i] == geom || m->pair_geom2[i] == geom)
-            most = fmax(most, 0.5 * TG_PARAM(p, pair_margin)[i]);
-    return most;
+    {
+        double half = 0.5 * TG_PARAM(p, pair_margin)[i];
+        int a = m->pair_geom1[i], b = m->pair_geom2[i];
+        margin[a] = half > margin[a] ? half : margin[a];
+        margin[b] = half > margin[b] ? half : margin[b];
+    }
 }
 
 static v4 absolute(v4 a)
@@ -159,13 +192,13 @@ static v4 absolute(v4 a)
 }
 
 /* The box of a turned box has half lengths |R| h. */
-static void bound_geom(const tg_model *m, const tg_work *w, int g, double grow)
+static void bound_geom(const tg_work *w, int g, double grow)
 {
     const tg_params *p = w->params;
     const tg_placed *s = &w->space->placed[g];
     tg_bounds *b = &w->space->bounds;
     const double *half = p->geom_half + 4 * g;
-    double more = largest_margin(m, p, g) + grow;
+    double more = w->space->margin[g] + grow;
     v4 centre = s->x + mat3_mul_mem(s->R, p->geom_centre + 4 * g), h = v4_splat(INFINITY);
     if (half[0] < INFINITY)
         h = absolute(s->R.c[0]) * v4_splat(half[0]) + absolute(s->R.c[1]) * v4_splat(half[1]) +
@@ -193,7 +226,7 @@ static bool clear_of_plane(const tg_space *s, int plane, int g, double more)
     return height - more >= (b->radius[g] < box ? b->radius[g] : box);
 }
 
-static int without_clear_of_planes(const tg_model *m, const tg_work *w, const double *grow)
+static int without_clear_of_planes(const tg_work *w, const double *grow)
 {
     tg_space *s = w->space;
     int kept = 0;
@@ -202,7 +235,7 @@ static int without_clear_of_planes(const tg_model *m, const tg_work *w, const do
         tg_geom_pair pair = s->pair[i];
         bool first = s->placed[pair.first].type == TG_GEOM_PLANE, second = s->placed[pair.second].type == TG_GEOM_PLANE;
         int plane = first ? pair.first : pair.second, other = first ? pair.second : pair.first;
-        if ((first || second) && clear_of_plane(s, plane, other, largest_margin(m, w->params, plane) + grow[plane]))
+        if ((first || second) && clear_of_plane(s, plane, other, s->margin[plane] + grow[plane]))
             continue;
         s->pair[kept++] = pair;
     }
@@ -212,14 +245,15 @@ static int without_clear_of_planes(const tg_model *m, const tg_work *w, const do
 tg_status tg_space_near_each(const tg_model *m, tg_work *w, const double *grow)
 {
     tg_space *s = w->space;
-    for (int g = 0; g < m->ngeom; g++)
-        bound_geom(m, w, g, grow[g]);
+    find_margins(m, w->params, s->margin);
+    for (int i = 0; i < s->ncollider; i++)
+        bound_geom(w, s->collider[i], grow[s->collider[i]]);
     int capacity = tg_pair_capacity(m);
     s->npair = tg_broad_phase(&s->bounds, s->allowed, s->order, s->pair, capacity);
     if (s->npair > capacity)
         return tg_fail(&w->error, TG_ERR_CAPACITY,
                        "%d pairs of geoms are near each other, the workspace has room for %d", s->npair, capacity);
-    s->npair = without_clear_of_planes(m, w, grow);
+    s->npair = without_clear_of_planes(w, grow);
     return TG_OK;
 }
 

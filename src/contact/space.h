@@ -25,10 +25,13 @@ static inline size_t tg_allowed_room(int n)
     X(tg_terrain, terrain, m->nhfield, "height fields with their current size")                                        \
     X(double, bounds_memory, tg_bounds_size(m->ngeom), "behind bounds")                                                \
     X(uint64_t, allowed_bits, tg_allowed_room(m->ngeom), "candidate pairs of few geoms")                               \
+    X(int, collider, m->ngeom, "geoms that can collide with any")                                                      \
+    X(double, margin, m->ngeom, "of each geom, and of the pairs declared for it (m)")                                  \
     X(double, grow, m->ngeom, "how much each geom's bounds are grown (m)")                                             \
     X(int, order, 2 * m->ngeom, "scratch of the broad phase")                                                          \
+    X(int, touch_of, m->ngeom, "first touch of each geom, -1: none; scratch of touch.c")                               \
     X(tg_geom_pair, pair, tg_pair_capacity(m), "pairs that are near")                                                  \
-    X(tg_pair_hint, hint, tg_hint_capacity(m), "of pairs with a mesh, each at a place that its numbers give")
+    X(tg_pair_hint, hint, tg_hint_capacity(m), "of pairs that are searched, each at a place that its numbers give")
 
 typedef struct tg_space
 {
@@ -37,6 +40,7 @@ typedef struct tg_space
 #undef X
     tg_bounds bounds;
     tg_allowed allowed;
+    int ncollider;
     int npair; /* pairs that are near; may exceed the capacity */
     int nhint;
 } tg_space;
@@ -44,10 +48,10 @@ typedef struct tg_space
 /* How many near pairs a workspace has room for: all candidates of a small scene, 48 a geom of a large one. */
 int tg_pair_capacity(const tg_model *m);
 
-/* A power of two, at least as many as there are candidates (4,096 at most); 0: no geom is a mesh. */
+/* A power of two, at least as many as there are candidates (4,096 at most); 0: no geom is a mesh, cylinder or ellipsoid. */
 int tg_hint_capacity(const tg_model *m);
 
-/* The hint of a pair with a mesh, NULL for others. A pair that takes the place of another starts without. */
+/* The hint of a pair with one of these, NULL for others. A pair that takes the place of another starts without. */
 tg_hint *tg_hint_of(const tg_space *s, tg_geom_pair pair);
 
 /* Lays the arrays out in the workspace's block (or counts them), and fills what does not change. */

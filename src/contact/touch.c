@@ -5,6 +5,8 @@
  * The normal of a pair that is apart is chosen for where the geoms will be (collision/narrow.h, dt). */
 #include <math.h>
 
+#include "collision/cover.h"
+#include "collision/polytope.h"
 #include "contact/collide.h"
 #include "contact/rows.h"
 #include "dynamics/kinematics.h"
@@ -90,9 +92,9 @@ static void grow_bounds(const tg_model *m, tg_work *w, double dt, double reach)
 {
     const tg_params *p = w->params;
     tg_space *s = w->space;
-    for (int g = 0; g < m->ngeom; g++)
+    for (int i = 0; i < s->ncollider; i++)
     {
-        int body = m->geom_body[g];
+        int g = s->collider[i], body = m->geom_body[g];
         s->grow[g] = 0.5 * reach;
         if (m->body_node[body] == 0)
             continue;
@@ -134,10 +136,17 @@ static void add_touch(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg
                         .linear = law->condim == 1 ? 1 : 3,
                         .angular = law->condim > 3 ? law->condim - 3 : 0};
     tangents(at->normal, &t->bond.axis[1], &t->bond.axis[2]);
-    tg_constraint *c = tg_add_constraint(r, TG_SOURCE_CONTACT, r->ntouch++, 0, law->condim);
-    c->id = tg_as_contact(m, pair, at).id;
-    tg_add_part(r, c, m->body_tree[body1]);
-    tg_add_part(r, c, m->body_tree[body2]);
+    r->ntouch++;
+}
+
+static void add_constraint(const tg_model *m, tg_work *w, int touch)
+{
+    tg_rows *r = w->rows;
+    const tg_touch *t = &r->touch[touch];
+    tg_constraint *c = tg_add_constraint(r, TG_SOURCE_CONTACT, touch, 0, t->law.condim);
+    c->id = tg_as_contact(m, t->pair, &t->at).id;
+    for (int k = 0; k < 2; k++)
+        tg_add_part(r, c, m->body_tree[t->bond.body[k]]);
 }
 
 void tg_touch_query(const tg_model *m, const tg_work *w, tg_geom_pair pair, double dt, double reach, tg_query *query)
@@ -181,6 +190,214 @@ static void look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, doubl
         add_touch(m, w, pair, &law, margin, &patch.point[k]);
 }
 
+/* ---- what neighbours cover ---- */
+
+/* A touch seen from one of its two sides, and the next one on the same geom. */
+static int geom_of(const tg_touch *t, int side)
+{
+    return side == 0 ? t->pair.first : t->pair.second;
+}
+
+static bool can_be_covered(const tg_space *s, int geom)
+{
+    tg_geom_type type = s->placed[geom].type;
+    return type != TG_GEOM_PLANE && type != TG_GEOM_HFIELD;
+}
+
+static tg_footing footing_of(const tg_model *m, const tg_work *w, const tg_touch *t, int side, double dt)
+{
+    tg_query query;
+    tg_touch_query(m, w, t->pair, dt, 0, &query);
+    tg_footing f = tg_footing_of(&query, &t->at, side);
+    f.shape = &w->space->placed[geom_of(t, side)];
+    return f;
+}
+
+/* A touch of the geom `other` with a neighbour, a geom of the same body as `geom` is: from k on in the chain of `other`; -1: there is none. */
+static int next_neighbour(const tg_model *m, const tg_work *w, int geom, int k)
+{
+    const tg_rows *r = w->rows;
+    int node = m->body_node[m->geom_body[geom]];
+    for (; k >= 0; k = r->touch[k / 2].next[k % 2])
+    {
+        int neighbour = geom_of(&r->touch[k / 2], 1 - k % 2);
+        if (neighbour != geom && m->body_node[m->geom_body[neighbour]] == node)
+            return k;
+    }
+    return -1;
+}
+
+static bool in_bounds(const tg_bounds *b, int geom, v4 x)
+{
+    for (int k = 0; k < 3; k++)
+        if (!(fabs(x[k] - b->centre[k][geom]) <= b->half[k][geom]))
+            return false;
+    return true;
+}
+
+/* A neighbour, from k on, has material at the footing of `geom`, -1: none. */
+static int next_material(const tg_model *m, const tg_work *w, const tg_footing *f, int geom, int k)
+{
+    const tg_rows *r = w->rows;
+    for (k = next_neighbour(m, w, geom, k); k >= 0; k = next_neighbour(m, w, geom, r->touch[k / 2].next[k % 2]))
+    {
+        int neighbour = geom_of(&r->touch[k / 2], 1 - k % 2);
+        if (in_bounds(&w->space->bounds, neighbour, f->point) &&
+            tg_holds(&w->space->placed[neighbour], f->point, f->slack))
+            return k;
+    }
+    return -1;
+}
+
+/* Neighbours, from k on, have material beside it, too. */
+static bool goes_on(const tg_model *m, const tg_work *w, const tg_footing *f, v4 normal, int geom, int k)
+{
+    const tg_rows *r = w->rows;
+    for (; k >= 0; k = next_material(m, w, f, geom, r->touch[k / 2].next[k % 2]))
+        if (tg_goes_on(f, normal, &w->space->placed[geom_of(&r->touch[k / 2], 1 - k % 2)]))
+            return true;
+    return false;
+}
+
+/* What covers a footing: the touch, -1: none, with the normal of the face. */
+typedef struct cover
+{
+    int touch;
+    v4 normal;
+    bool leans; /* the footing's normal leans out of it */
+} cover;
+
+/* An edge or a vertex that the other shape will be at: it holds nothing now, however little its normal leans. */
+static bool passes(const tg_contact_point *c)
+{
+    bool face = c->kind == TG_POINT_SLIDING || c->surface[0].flat == 2 || c->surface[1].flat == 2;
+    return c->when == TG_WHEN_THERE && !face;
+}
+
+/* The outward normals of two contacts' sides differ by more than rounding. */
+static bool other_normal(const tg_contact_point *a, int side, const tg_contact_point *b, int other)
+{
+    v4 off = side == other ? a->normal - b->normal : a->normal + b->normal;
+    return v4_dot(off, off) > 1e-18;
+}
+
+/* What covers touch i on its side `side`. */
+static cover cover_of(const tg_model *m, const tg_work *w, int i, int side, double dt)
+{
+    const tg_rows *r = w->rows;
+    const tg_touch *t = &r->touch[i];
+    int geom = geom_of(t, side), first = -1;
+    if (can_be_covered(w->space, geom))
+        first = next_neighbour(m, w, geom, w->space->touch_of[geom_of(t, 1 - side)]);
+    if (first < 0)
+        return (cover){.touch = -1};
+    tg_footing f = {.shape = NULL};
+    int material = -1;
+    for (int k = first; k >= 0; k = next_neighbour(m, w, geom, r->touch[k / 2].next[k % 2]))
+    {
+        const tg_touch *u = &r->touch[k / 2];
+        if (!other_normal(&t->at, side, &u->at, 1 - k % 2))
+            continue;
+        if (f.shape == NULL)
+        {
+            f = footing_of(m, w, t, side, dt);
+            material = next_material(m, w, &f, geom, first);
+            if (material < 0)
+                break;
+        }
+        tg_footing face = footing_of(m, w, u, 1 - k % 2, dt);
+        if (tg_is_below(&f, &face) && goes_on(m, w, &f, face.normal, geom, material))
+            return (cover){k / 2, face.normal, passes(&t->at) || tg_leans(&f, face.normal)};
+    }
+    return (cover){.touch = -1};
+}
+
+/* Chains the touches of each geom: 2 i + k is touch i seen from its side k. */
+static void chain_touches(const tg_model *m, tg_work *w)
+{
+    tg_rows *r = w->rows;
+    for (int g = 0; g < m->ngeom; g++)
+        w->space->touch_of[g] = -1;
+    for (int i = r->ntouch - 1; i >= 0; i--)
+        for (int k = 0; k < 2; k++)
+        {
+            int geom = geom_of(&r->touch[i], k);
+            r->touch[i].next[k] = w->space->touch_of[geom];
+            w->space->touch_of[geom] = 2 * i + k;
+        }
+}
+
+/* In place of what is left out of a pair: the points that its other geom has over the face of the geom on `side` with normal m, which is level with the cover. How many. */
+static int add_level(const tg_model *m, tg_work *w, const tg_touch *t, int side, v4 normal, double dt)
+{
+    const tg_placed *placed = w->space->placed;
+    if (placed[geom_of(t, side)].polytope == NULL || !tg_is_polytope(&placed[geom_of(t, 1 - side)]))
+        return 0;
+    double margin = t->at.distance - t->phi;
+    tg_geom_pair pair = t->pair;
+    tg_law law = t->law;
+    tg_query query;
+    tg_patch patch = {0};
+    tg_touch_query(m, w, pair, dt, margin + w->space->grow[pair.first] + w->space->grow[pair.second], &query);
+    tg_level_points(&query, side, normal, &patch);
+    for (int k = 0; k < patch.count; k++)
+        add_touch(m, w, pair, &law, margin, &patch.point[k]);
+    return patch.count;
+}
+
+/* Touches first .. last - 1 are those of one pair. What holds for the deepest holds for all: their normal is its. */
+static bool is_covered(const tg_model *m, tg_work *w, int first, int last, double dt)
+{
+    tg_rows *r = w->rows;
+    int deepest = first, side = 0;
+    for (int i = first + 1; i < last; i++)
+        if (r->touch[i].phi < r->touch[deepest].phi)
+            deepest = i;
+    cover c = cover_of(m, w, deepest, 0, dt);
+    if (c.touch < 0)
+        c = cover_of(m, w, deepest, side = 1, dt);
+    if (c.touch < 0)
+        return false;
+    int level = add_level(m, w, &r->touch[deepest], side, c.normal, dt);
+    if (!c.leans && level == 0)
+        return false;
+    tg_contact_point *at = &r->touch[c.touch].at; /* where this choice would be another */
+    at->margin = tg_least(at->margin, r->touch[deepest].at.margin);
+    return true;
+}
+
+static int end_of_pair(const tg_rows *r, int i, int found)
+{
+    tg_geom_pair pair = r->touch[i].pair;
+    while (i < found && r->touch[i].pair.first == pair.first && r->touch[i].pair.second == pair.second)
+        i++;
+    return i;
+}
+
+/* Leaves out what a neighbour covers (collision/cover.c). */
+static void drop_covered(const tg_model *m, tg_work *w, double dt)
+{
+    tg_rows *r = w->rows;
+    int found = r->ntouch, kept = 0;
+    chain_touches(m, w);
+    for (int i = 0, end; i < found; i = end)
+    {
+        end = end_of_pair(r, i, found);
+        bool covered = is_covered(m, w, i, end, dt);
+        for (int k = i; k < end; k++)
+            r->touch[k].covered = covered;
+    }
+    for (int i = 0; i < r->ntouch; i++)
+    {
+        if (i < found && r->touch[i].covered)
+            continue;
+        if (kept < i)
+            r->touch[kept] = r->touch[i];
+        kept++;
+    }
+    r->ntouch = kept;
+}
+
 tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, const tg_contact_settings *settings)
 {
     tg_rows *r = w->rows;
@@ -192,8 +409,11 @@ tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, c
     TG_TRY(tg_space_near_each(m, w, w->space->grow));
     for (int i = 0; i < w->space->npair; i++)
         look_at_pair(m, w, w->space->pair[i], settings->dt);
+    drop_covered(m, w, settings->dt);
     if (r->needed > r->capacity.contacts)
         return tg_fail(&w->error, TG_ERR_CAPACITY, "%d contact points, the workspace has room for %d", r->needed,
                        r->capacity.contacts);
+    for (int i = 0; i < r->ntouch; i++)
+        add_constraint(m, w, i);
     return TG_OK;
 }

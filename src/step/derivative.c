@@ -254,10 +254,11 @@ static void make_label(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     const tg_rows *r = w->rows;
-    s->label = (tg_label){TG_LABEL_EXACT, INFINITY, 1, s->info.residual};
+    s->label = (tg_label){TG_LABEL_EXACT, INFINITY, 1, s->info.residual, false};
     for (int i = 0; i < r->nisland; i++)
     {
         add_label(&s->label, &s->implicit[i]);
+        s->label.twofold = s->label.twofold || r->island[i].twofold;
         if (r->island[i].restituted)
             add_label(&s->label, &s->compression[i]);
         if (r->island[i].within)
@@ -274,8 +275,8 @@ static void make_label(const tg_model *m, tg_work *w)
     for (int i = 0; i < r->nisland; i++)
         solved = solved && r->island[i].result.status == TG_SOLVE_SOLVED;
     bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
-    if (moved || s->options.backward == TG_BACKWARD_SMOOTHED || !solved ||
-        is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
+    if (moved || s->options.backward == TG_BACKWARD_SMOOTHED || !solved || is_inconsistent(m, w) ||
+        tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
 

@@ -1,4 +1,5 @@
 /* From the free velocities to the impulses: constraints, islands, Delassus matrices, laws, one solve an island. */
+#include <math.h>
 #include <string.h>
 
 #include "contact/large.h"
@@ -57,10 +58,46 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
                            &w->error);
 }
 
+/* Whether the impulses of the step before, in warm, lead to another solution than the one in L and sigma, which stays. kept: 2 rows. */
+static tg_status look_elsewhere(const tg_model *m, tg_work *w, tg_rows_island *island, double *kept)
+{
+    const double elsewhere = 1e-6; /* m/s: a hundred tolerances; what a cache changes otherwise is 1e-10 */
+    double *L = w->rows->L + island->row, *sigma = w->rows->sigma + island->row, apart = 0;
+    size_t n = (size_t)island->rows, bytes = sizeof(double) * n;
+    tg_solve_result result = island->result;
+    memcpy(kept, L, bytes);
+    memcpy(kept + n, sigma, bytes);
+    TG_TRY(run_solver(m, w, island));
+    for (size_t i = 0; i < n; i++)
+        apart = fmax(apart, fabs(sigma[i] - kept[n + i]));
+    island->twofold = island->result.status == TG_SOLVE_SOLVED && apart > elsewhere;
+    island->result = result;
+    memcpy(L, kept, bytes);
+    memcpy(sigma, kept + n, bytes);
+    return TG_OK;
+}
+
+/* Option cold: from nothing. */
+static tg_status solve_cold(const tg_model *m, tg_work *w, tg_rows_island *island)
+{
+    double *warm = w->rows->warm + island->row, *given = w->step->row_gradient;
+    size_t bytes = sizeof(double) * (size_t)island->rows;
+    bool any = false;
+    for (int i = 0; i < island->rows && !any; i++)
+        any = warm[i] != 0;
+    memcpy(given, warm, bytes);
+    memset(warm, 0, bytes);
+    TG_TRY(run_solver(m, w, island));
+    if (!any || island->result.status != TG_SOLVE_SOLVED)
+        return TG_OK;
+    memcpy(warm, given, bytes);
+    return look_elsewhere(m, w, island, given + island->rows);
+}
+
 static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
-    TG_TRY(run_solver(m, w, island));
+    TG_TRY((w->step->options.cold ? solve_cold : run_solver)(m, w, island));
     if (island->result.status != TG_SOLVE_SOLVED && tg_island_relax(r, island))
         TG_TRY(run_solver(m, w, island));
     tg_select_consistent(m, r, island);

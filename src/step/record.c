@@ -329,7 +329,7 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, con
     header h;
     piece array[ARRAYS], matrix[MATRICES];
     get(&h, &record, sizeof h);
-    s->done = s->modes = s->factored = s->rows = false;
+    s->done = s->modes = s->factored = s->rows = s->gyroscopic_factored = false;
     s->use = TG_IMPLICIT_MOTION;
     copy_inputs(m, s, in, control);
     place(m, w);

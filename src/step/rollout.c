@@ -24,7 +24,7 @@ struct tg_tape
     const tg_model *m;
     tg_allocator allocator;
     size_t bytes;
-    int capacity;                 /* steps */
+    int capacity; /* steps */
     tg_tape_kind kind;
     int length;                   /* steps of a segment */
     int entries;                  /* of a cache */
@@ -408,6 +408,7 @@ static void worse_label(tg_label *label, const tg_label *step)
     label->margin = fmin(label->margin, step->margin);
     label->condition = fmax(label->condition, step->condition);
     label->residual = fmax(label->residual, step->residual);
+    label->twofold = label->twofold || step->twofold;
 }
 
 /* Inlined, because calls of functions that only prefetch count as without effect. */
@@ -525,7 +526,7 @@ tg_status tg_rollout_vjp(const tg_model *m, tg_work *w, tg_tape *t, const tg_tra
     if (out == NULL || in == NULL)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_rollout_vjp: %s is NULL", out == NULL ? "out" : "in");
     TG_TRY(tg_step_options(m, w, &t->options));
-    tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0};
+    tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0, false};
     if (in->params != NULL)
         memset(in->params, 0, sizeof(double) * (size_t)m->nparams);
     if (in->dt != NULL)
@@ -627,7 +628,7 @@ tg_status tg_rollout_jvp(const tg_model *m, tg_work *w, tg_tape *t, int count, c
     TG_TRY(check_tape(m, w, "tg_rollout_jvp", t));
     TG_TRY(begin_changes(m, w, count, in, out));
     TG_TRY(tg_step_options(m, w, &t->options));
-    tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0};
+    tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0, false};
     for (int first = 0; first < count; first += DIRECTIONS)
     {
         int some = count - first < DIRECTIONS ? count - first : DIRECTIONS;

@@ -18,6 +18,7 @@
 #include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
 #include "dynamics/rnea.h"
+#include "step/gyroscopic.h"
 #include "step/step.h"
 #include "tangere/algebra.h"
 
@@ -33,10 +34,11 @@ typedef struct reverse
     bool bare;                                    /* z . (J v+) alone, no laws */
     tg_gradient g;
     double *gact, *gu, *wrench;
-    const double *touch;        /* gradients of the contacts' frames, or NULL */
-    bool turns;                 /* redundant rows slide */
-    bool large;                 /* an island has no matrix */
-    bool starts;                /* rows depend on the velocities at the start: f_start */
+    const double *touch; /* gradients of the contacts' frames, or NULL */
+    bool turns;          /* redundant rows slide */
+    bool large;          /* an island has no matrix */
+    bool alone;          /* without rows, and with the step's change of velocity held fixed (gyroscopic_reverse) */
+    bool starts;         /* rows depend on the velocities at the start: f_start */
     const tg_implicit *factors; /* of the islands */
 
     /* compression, where Poisson's law acts: the same for its impulses and the velocities after it */
@@ -317,7 +319,8 @@ static void implicit_reverse(reverse *r)
     {
         int joint = m->dof_joint[k], type = m->joint_type[joint];
         double change = s->v_next[k] - s->v[k], y = r->y[k];
-        r->g.v[k] += y * s->extra[k];
+        if (!r->alone)
+            r->g.v[k] += y * s->extra[k];
         if (s->options.implicit_damping)
         {
             gdt -= y * damping[k] * change;
@@ -405,6 +408,13 @@ static void end_pass(reverse *r, const tg_adjoint_fields *x)
     tg_adjoint_end(r->m, r->w, r->s->q, x, r->g.q, r->g.v, r->g.a, r->g.params);
 }
 
+/* the same for velocities that are not the step's */
+static void end_pass_at(reverse *r, const double *v, const double *y)
+{
+    tg_adjoint_end(r->m, r->w, r->s->q, &(tg_adjoint_fields){.v = v, .y = y, .a = r->s->zeros}, r->g.q, r->g.v, r->g.a,
+                   r->g.params);
+}
+
 /* f . (J x) with x held fixed */
 static void pass_with(reverse *r, const double *x, const double *f)
 {
@@ -446,7 +456,7 @@ static void passes(reverse *r)
     const tg_model *m = r->m;
     tg_work *w = r->w;
     tg_step_work *s = r->s;
-    bool rows = w->rows->nrow > 0, both = rows && m->ntendon == 0;
+    bool rows = w->rows->nrow > 0 && !r->alone, both = rows && m->ntendon == 0;
     tg_node_accelerations(m, w, s->acceleration);
     tg_adjoint_begin(m, w, r->scaled);
     if (both)
@@ -497,7 +507,7 @@ static void sweep(reverse *r)
         gdt += r->y[k] * s->force[k];
     }
     *r->gdt += gdt;
-    if (r->w->rows->nrow > 0)
+    if (r->w->rows->nrow > 0 && !r->alone)
         laws_reverse(r);
     passes(r);
     if (r->turns)
@@ -557,6 +567,66 @@ static void compression_reverse(const reverse *r)
     rows->L = L;
     for (int k = 0; k < m->nv; k++)
         r->scaled[k] += c.scaled[k];
+}
+
+/* f . (bias of the velocities v + sign x), with x held fixed; *gdt -= its value / dt */
+static void bias_reverse(reverse *r, double sign, const double *x, const double *f)
+{
+    const tg_model *m = r->m;
+    tg_work *w = r->w;
+    double *v = r->other, *tau = r->s->part, value = 0;
+    for (int k = 0; k < m->nv; k++)
+        v[k] = r->s->v[k] + sign * x[k];
+    tg_node_twists(m, w, v, w->V);
+    tg_newton_euler(m, w, NULL, tau);
+    for (int k = 0; k < m->nv; k++)
+        value += f[k] * tau[k];
+    *r->gdt += value / r->dt;
+    tg_node_accelerations(m, w, NULL);
+    tg_adjoint_begin(m, w, f);
+    tg_rnea_reverse(m, w, NULL, f, 1, r->g);
+    end_pass_at(r, v, f);
+}
+
+/* Implicit bias forces (gyroscopic.c): with x = v_free - v the step is A (v+ - v) = dt (f - C x) + J^T L, C = d bias / d v, and B x = dt f, B = A + dt C. The cotangent of x
+ * is -dt C^T y, so that l = -dt B^-T C^T y = B^-T A y - y belongs to the second equation, whose terms are those of a step of its own without rows; C x moves with y + l. */
+static tg_status gyroscopic_reverse(reverse *r)
+{
+    const tg_model *m = r->m;
+    tg_step_work *s = r->s;
+    reverse c = *r;
+    size_t bytes = sizeof(double) * (size_t)m->nv;
+    double *x = r->compressed_v, *ga = r->vbar, *v_next = s->v_next, *wrench = r->wrench;
+    for (int k = 0; k < m->nv; k++)
+    {
+        x[k] = s->v_free[k] - s->v[k];
+        r->other[k] = r->scaled[k] / r->dt; /* y, with that of compression */
+    }
+    c.y = r->compressed_y;
+    c.scaled = r->compressed_scaled;
+    tg_gyroscopic_mass(m, r->w, r->other, c.y);
+    tg_gyroscopic_solve_t(m, r->w, c.y);
+    for (int k = 0; k < m->nv; k++)
+        c.y[k] -= r->other[k];
+    c.alone = true;
+    c.turns = false;
+    c.wrench = wrench;
+    memcpy(ga, r->g.a, bytes); /* x does not move with v */
+    s->v_next = s->v_free;
+    sweep(&c);
+    s->v_next = v_next;
+    for (int k = 0; k < m->nv; k++)
+    {
+        r->scaled[k] += c.scaled[k];
+        c.scaled[k] = -0.5 * r->scaled[k]; /* -dt (y + l) . C x, C x = (bias(v + x) - bias(v - x)) / 2 */
+    }
+    bias_reverse(r, 1, x, c.scaled);
+    for (int k = 0; k < m->nv; k++)
+        c.scaled[k] = -c.scaled[k];
+    bias_reverse(r, -1, x, c.scaled);
+    tg_node_twists(m, r->w, s->v, r->w->V);
+    memcpy(r->g.a, ga, bytes);
+    return TG_OK;
 }
 
 /* ---- impacts within the step ---- */
@@ -659,6 +729,8 @@ static tg_status reverse_step(reverse *r, const tg_cotangent *out)
         if (r->compressed)
             compression_reverse(r);
     }
+    if (r->s->options.implicit_gyroscopic == TG_ON)
+        TG_TRY(gyroscopic_reverse(r));
     activations_reverse(r, out->act);
     for (int k = 0; k < m->nv; k++) /* a = (v+ - v) / dt */
         r->g.v[k] -= r->g.a[k] / r->dt;
@@ -757,6 +829,8 @@ static tg_status take_reverse(const tg_model *m, tg_work *w, tg_cotangent out, t
     double gdt = 0;
     w->step->matrices.ready = false; /* its fields and spreads go */
     TG_TRY(before_projection(m, w, in, &out));
+    if (w->step->options.implicit_gyroscopic == TG_ON && !w->step->gyroscopic_factored)
+        TG_TRY(tg_gyroscopic_factor(m, w));
     reverse r = begin(m, w, &out, in, &gdt);
     TG_TRY(reverse_step(&r, &out));
     copy_out(in->tau, r.scaled, m->nv);

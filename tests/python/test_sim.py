@@ -369,11 +369,8 @@ def test_wrong_options(robot, options, error, message):
     ],
 )
 def test_options_that_the_library_refuses(robot, options, message):
-    sim = tg.Sim(robot, **options)
     with pytest.raises(tg.Error, match=message):
-        sim.step()
-    assert sim.time == 0
-    assert sim.info is None
+        tg.Sim(robot, **options)
 
 
 @pytest.mark.parametrize(
