@@ -39,8 +39,17 @@ from tangere.enums import (
     StepStatus,
     Transmission,
 )
+from tangere.linear import Linear
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
 from tangere.params import Params
+from tangere.rollout import (
+    Rollout,
+    RolloutChange,
+    RolloutGradient,
+    RolloutInfo,
+    RolloutJacobian,
+    rollout,
+)
 from tangere.scene import Scene
 from tangere.shape import ContactDerivatives, Contacts, Distance, Shape, distance, hull
 from tangere.sim import (
@@ -48,15 +57,11 @@ from tangere.sim import (
     Info,
     Jacobian,
     Label,
-    Rollout,
-    RolloutChange,
-    RolloutGradient,
     Sim,
     SimState,
     StepChange,
     StepContacts,
     StepGradient,
-    rollout,
     step,
 )
 
@@ -84,6 +89,7 @@ __all__ = [
     "JointType",
     "Key",
     "Label",
+    "Linear",
     "Model",
     "ParamSlice",
     "Params",
@@ -96,6 +102,8 @@ __all__ = [
     "Rollout",
     "RolloutChange",
     "RolloutGradient",
+    "RolloutInfo",
+    "RolloutJacobian",
     "Scene",
     "Shape",
     "Sim",

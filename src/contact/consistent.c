@@ -225,6 +225,20 @@ void tg_make_consistent(const tg_model *m, tg_rows *r)
     }
 }
 
+void tg_consistent_matrices(const tg_model *m, tg_rows *r)
+{
+    for (int i = 0; i < r->nisland; i++)
+    {
+        if (r->island[i].redundant == 0)
+            continue;
+        size_t mark = tg_arena_mark(&r->scratch);
+        loops l = loops_of(m, r, &r->island[i]);
+        find_null(&l);
+        project_matrix(&l);
+        tg_arena_release(&r->scratch, mark);
+    }
+}
+
 /* Impulses along Z do nothing to G L, which is P G P L, but J^T Z is not exactly zero: L <- P L. */
 void tg_select_consistent(const tg_model *m, tg_rows *r, const tg_rows_island *island)
 {

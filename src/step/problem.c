@@ -22,9 +22,11 @@ tg_status tg_step_problem(const tg_model *m, tg_work *w, const tg_cache *cache)
 {
     tg_step_work *s = w->step;
     TG_TRY(tg_list_constraints(m, w, s->q, s->v, s->v_free, &s->settings));
+    tg_profile_stage(w, TG_STEP_STAGE_COLLISION);
     assemble(m, w);
     if (w->rows->nrow > 0)
         tg_cache_read(w, cache);
+    tg_profile_stage(w, TG_STEP_STAGE_ASSEMBLY);
     return TG_OK;
 }
 
@@ -74,6 +76,7 @@ tg_status tg_step_solve(const tg_model *m, tg_work *w)
         TG_TRY(solve_island(m, w, &r->island[i]));
         if (r->island[i].impact && s->settings.poisson)
             TG_TRY(tg_poisson_restitution(w, &r->island[i], s->options.solver, s->options.tolerance));
+        tg_profile_island(w, i);
     }
     if (r->nrow == 0)
     {
