@@ -183,7 +183,7 @@ def gradient_of(
     """Takes the steps with u held, and goes back through them."""
     q, v, act = state
     controls = np.tile(np.zeros(m.nu) if u is None else np.asarray(u, dtype=np.float64), (steps, 1))
-    r = rollout(m, q, v, controls, dt, act0=act)
+    r = rollout(m, q, v, controls, dt, act0=act, wrench=np.zeros((steps, m.nbody, 6)))
     value, gq, gv = scalar(r.q[-1], r.v[-1])
     g = r.vjp(gq=gq, gv=gv, at=-1)
     effect = 0.01 * g.params * m.params[:]

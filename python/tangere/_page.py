@@ -15,7 +15,7 @@ from tangere._stage import Stage
 from tangere._trajectory import Trajectory
 
 _STYLE = """
-#tangere { position: fixed; top: 0.8em; left: 0.8em; z-index: 20; max-width: 24em; padding: 0.6em 0.8em; border-radius: 6px;
+#tangere { position: fixed; top: 0.8em; right: 0.8em; z-index: 20; max-width: 24em; padding: 0.6em 0.8em; border-radius: 6px;
   background: rgba(255, 255, 255, 0.88); color: #222; font: 12px/1.45 system-ui, sans-serif; box-shadow: 0 1px 6px #0002; }
 #tangere b { font-size: 13px; } #tangere i { display: inline-block; width: 0.8em; height: 0.8em; border-radius: 50%; margin: 0 0.3em 0 0.7em; }
 #tangere .bar { display: flex; align-items: center; gap: 0.4em; } #tangere .bar span { flex: 0 0 15em; overflow: hidden; text-overflow: ellipsis; }
@@ -126,5 +126,5 @@ def point_camera(server: Any, stage: Stage, q: Any) -> None:
     moving = m.body_tree >= 0
     look = stage.centre + (moved[moving].mean(0) if moving.any() else 0)
     server.initial_camera.look_at = tuple(look)
-    server.initial_camera.position = tuple(look + stage.extent * np.array([0.95, -1.15, 0.55]))
+    server.initial_camera.position = tuple(look + stage.extent * np.array([0.8, -0.95, 0.45]))
     server.initial_camera.up = (0.0, 0.0, 1.0)
