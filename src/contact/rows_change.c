@@ -234,7 +234,7 @@ static void add_bias(const forward *x, int first, int n, const double *dphi)
 {
     const double *phi = x->w->rows->phi + x->c->row + first;
     double S[9], *sigma = x->d->sigma + x->c->row + first, ratio = x->d->c->dt / x->d->settings->dt;
-    tg_equality_bias_slope(x->d->settings, x->island, n, phi, S);
+    tg_equality_bias_slope(x->d->settings, x->island, tg_push_of(x->d->settings, x->c, first), n, phi, S);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
             sigma[i] += S[n * i + j] * (dphi[j] - phi[j] * ratio);
@@ -391,7 +391,7 @@ static void limit_change(const forward *x)
     const tg_model *m = x->m;
     bool tendon = x->c->source == TG_SOURCE_TENDON_LIMIT;
     double sign = x->c->side == 0 ? 1 : -1, phi = x->w->rows->phi[x->c->row];
-    double slope = tg_limit_bias_slope(x->d->settings, x->island, phi);
+    double slope = tg_limit_bias_slope(x->d->settings, x->island, tg_push_of(x->d->settings, x->c, 0), phi);
     int range = (tendon ? m->offset.tendon_range : m->offset.joint_range) + 2 * x->c->index + x->c->side;
     int margin = (tendon ? m->offset.tendon_margin : m->offset.joint_margin) + x->c->index;
     double dphi = -sign * of_param(x, range) - of_param(x, margin);
