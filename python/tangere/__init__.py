@@ -78,6 +78,14 @@ def view(*args: Any, **options: Any) -> Any:
     return show(*args, **options)
 
 
+def __getattr__(name: str) -> Any:
+    if name == "plot":  # when it is asked for: it imports matplotlib
+        import tangere.plot as module  # noqa: PLC0415
+
+        return module
+    raise AttributeError(f"module 'tangere' has no attribute {name!r}")
+
+
 __all__ = [
     "Actuation",
     "ActuationDerivatives",
