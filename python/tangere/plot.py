@@ -55,6 +55,11 @@ def _axes(ax: Any, rows: int = 1, height: float = 2.6) -> Any:
     return made[0, 0] if rows == 1 else made[:, 0]
 
 
+def _legend(ax: Any, **options: Any) -> None:
+    """Beside the axes, so that it hides nothing."""
+    ax.legend(**{"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "x-small", "frameon": False, **options})
+
+
 def _given(given: Any, model: Model | None, dt: float | None) -> Trajectory:
     return given if isinstance(given, Trajectory) else trajectory_of(model, given, dt)
 
@@ -92,8 +97,8 @@ def trajectory(given: Any, what: str = "q", columns: Any = None, *, model: Model
     else:
         ax.plot(t.time, values, label=names)
     ax.set(xlabel="time (s)", ylabel={"q": "q (m, rad)", "v": "v (m/s, rad/s)", "u": "u", "act": "act"}[what])
-    if 0 < len(names) <= 24:
-        ax.legend(fontsize="x-small", ncols=max(1, len(names) // 8), loc="upper right")
+    if 0 < len(names) <= 40:
+        _legend(ax, fontsize="xx-small" if len(names) > 16 else "x-small", ncols=1 + len(names) // 20)
     return ax
 
 
@@ -121,7 +126,7 @@ def contacts(given: Any, *, model: Model | None = None, dt: float | None = None,
     upper.plot(t.time[states], normal, label="normal", color="#0072b2")
     upper.plot(t.time[states], tangential, label="tangential, sum of magnitudes", color="#d55e00")
     upper.set(ylabel="force (N)")
-    upper.legend(fontsize="small")
+    _legend(upper)
     _bands(lower, t, states, modes)
     return np.array([upper, lower])
 
@@ -135,7 +140,7 @@ def _bands(ax: Any, t: Trajectory, states: NDArray[np.intp], modes: dict) -> Non
     names = [name or f"#{i}" for i, name in enumerate(t.model.names("geom"))]
     pairs = sorted(modes)
     ax.set(xlabel="time (s)", ylabel="mode of a pair")
-    ax.legend(handles=[Patch(color=c, label=MODE_NAMES[m]) for c, m in zip(colours, order, strict=True)], fontsize="small", ncols=3)
+    _legend(ax, handles=[Patch(color=c, label=MODE_NAMES[m]) for c, m in zip(colours, order, strict=True)])
     if not pairs:
         return
     edges = np.concatenate([t.time[states], [t.time[states[-1]] + t.dt]])
@@ -152,7 +157,7 @@ def energy(given: Any, *, model: Model | None = None, dt: float | None = None, a
     for values, label in ((kinetic, "kinetic"), (potential, "potential"), (kinetic + potential, "sum")):
         ax.plot(t.time, values, label=label)
     ax.set(xlabel="time (s)", ylabel="energy (J)")
-    ax.legend(fontsize="small")
+    _legend(ax)
     return ax
 
 
@@ -164,9 +169,11 @@ def residual(given: Any, *, model: Model | None = None, dt: float | None = None,
     for name, unit in (("residual", "m/s"), ("penetration", "m")):
         if name in t.rest:
             values = np.asarray(t.rest[name], dtype=np.float64)
-            ax.semilogy(t.time, np.where(values > 0, values, np.nan), label=f"{name} ({unit})")
+            if (values > 0).any():
+                ax.semilogy(t.time, np.where(values > 0, values, np.nan), label=f"{name} ({unit})")
     ax.set(xlabel="time (s)", ylabel="of a step")
-    ax.legend(fontsize="small")
+    if ax.lines:
+        _legend(ax)
     return ax
 
 
