@@ -45,7 +45,7 @@ def make_server(host: str, port: int | None) -> Any:
     logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
     with contextlib.redirect_stdout(io.StringIO()):  # it would print a box
         server = viser.ViserServer(host=host, port=chosen, verbose=False)
-    server.gui.configure_theme(show_logo=False, show_share_button=False, control_layout="collapsible")
+    server.gui.configure_theme(show_logo=False, show_share_button=False)
     server.scene.configure_default_lights(cast_shadow=False)  # half of the time of a frame without a graphics card
     return server
 
