@@ -19,7 +19,7 @@ from tangere._overlay import (
     tendon_length,
     tendon_lines,
 )
-from tangere._triangles import Drawn, looks_of, shown_layers, triangles_of
+from tangere._triangles import Drawn, looks_of, shown_layers, sphere, triangles_of
 from tangere.enums import ContactMode, GeomType
 from tangere.model import Model
 from tangere.sim import StepContacts
@@ -30,6 +30,7 @@ OVERLAYS = ("contact points", "contact forces", "friction cones", "margins", "gr
 SHOWN = ("contact points", "contact forces", "friction cones", "gradient", "tendons")
 _LABELS = 32  # margins are written at so many contacts at most
 _FORCE = (40, 60, 160)
+_PLAIN = (165, 178, 198)  # a geom that was given no colour
 _GRADIENT = (204, 121, 167)
 
 
@@ -70,13 +71,6 @@ def _rod(corners: int = 16) -> tuple[Array, NDArray[np.int32]]:
     a, b = np.arange(corners), (np.arange(corners) + 1) % corners
     faces = np.concatenate([np.stack([a, b, a + corners], 1), np.stack([b, b + corners, a + corners], 1)])
     return np.concatenate([ring, ring + [0, 0, 1]]), faces.astype(np.int32)
-
-
-def _ball(n: int = 10) -> tuple[Array, NDArray[np.int32]]:
-    from tangere._triangles import _sphere  # noqa: PLC0415
-
-    del n
-    return _sphere(np.ones(1))
 
 
 class _Copies:
@@ -147,7 +141,7 @@ class Stage:
         self.shown = shown_layers(m, self.drawn)
         self.centre, self.extent = self._measure()
         weight = m.mass * float(np.linalg.norm(m.params["gravity"]) or 9.81)
-        self.force_scale = 0.6 * self.extent / weight if weight > 0 else 1.0  # m / N: all of the weight is 0.6 extents
+        self.force_scale = 0.5 * self.extent / weight if weight > 0 else 1.0  # m / N: half an extent for all of the weight
         self._friction, self._tension = Friction(m, self._looks), Tension(m)
         self._frames: dict[tuple[str, int], Any] = {}
         self.meshes: list[tuple[Drawn, Any]] = []
@@ -165,7 +159,7 @@ class Stage:
         """Middle and size of what moves (of everything, where nothing does), in the reference configuration."""
         poses = self.model.body_poses(self.model.default_q())
         corners = [
-            _rotate(poses.quaternion[one.body], _rotate(one.quaternion, one.vertices) + one.position) + poses.position[one.body]
+            rotate(poses.quaternion[one.body], rotate(one.quaternion, one.vertices) + one.position) + poses.position[one.body]
             for one in self.drawn
             if one.type != GeomType.PLANE and (self.model.body_tree[one.body] >= 0 or self.model.nv == 0)
         ]
@@ -188,7 +182,7 @@ class Stage:
 
     def _add_mesh(self, name: str, one: Drawn) -> Any:
         plane = one.type == GeomType.PLANE
-        colour = tuple(int(round(255 * c)) for c in one.rgba[:3])
+        colour = _PLAIN if one.rgba == (0.5, 0.5, 0.5, 1.0) else tuple(round(255 * c) for c in one.rgba[:3])
         return self._scene.add_mesh_simple(
             name, one.vertices.astype(np.float32), one.faces.astype(np.uint32),
             color=(236, 238, 242) if plane else (230, 160, 60) if one.layer == "hulls" else colour,
@@ -199,7 +193,7 @@ class Stage:
 
     def _add_grid(self, name: str, one: Drawn) -> None:
         half = np.abs(one.vertices).max(0)
-        up = _rotate(one.quaternion, np.array([[0.0, 0.0, 1e-3 * self.extent]]))[0]  # else the two flicker
+        up = rotate(one.quaternion, np.array([[0.0, 0.0, 1e-3 * self.extent]]))[0]  # else the two flicker
         self._scene.add_grid(
             name, float(2 * half[0]), float(2 * half[1]), cell_size=0.25, section_size=1.0,
             cell_color=(215, 218, 224), section_color=(185, 190, 200), shadow_opacity=0.0,
@@ -209,13 +203,13 @@ class Stage:
     def _add_overlays(self) -> None:
         scene, r = self._scene, 0.008 * self.extent
         quiet = {"cast_shadow": False, "receive_shadow": False}
-        self._points = _Copies(scene, "/contact points/points", _ball(), **quiet)
+        self._points = _Copies(scene, "/contact points/points", sphere(np.ones(1)), **quiet)
         self._cones = _Copies(
             scene, "/friction cones/cones", _cone(False, 0, 1), opacity=0.45, side="double", **quiet
         )
         self._forces = _Arrows(scene, "/contact forces", r)
         self._gradient = _Arrows(scene, "/gradient", 1.2 * r)
-        self._sites = _Copies(scene, "/sites/sites", _ball(), **quiet)
+        self._sites = _Copies(scene, "/sites/sites", sphere(np.ones(1)), **quiet)
         self._lines = tendon_lines(self._looks)
         self._tendons = _Copies(scene, "/tendons/tendons", _rod(), **quiet) if self._lines else None
         self._margins: list[Any] = []
@@ -272,7 +266,7 @@ class Stage:
         moving = m.body_tree >= 0
         poses = m.body_poses(q)
         com = np.array([m.params[f"body.#{b}.com"] for b in range(m.nbody)])
-        at = poses.position + np.array([_rotate(poses.quaternion[b], com[b : b + 1])[0] for b in range(m.nbody)])
+        at = poses.position + np.array([rotate(poses.quaternion[b], com[b : b + 1])[0] for b in range(m.nbody)])
         largest = np.linalg.norm(gradient.force[moving], axis=1).max(initial=0)
         arrow = 0.4 * self.extent * gradient.force / largest if largest > 0 else np.zeros_like(gradient.force)
         self._gradient.show(at[moving], arrow[moving], np.tile(_GRADIENT, (int(moving.sum()), 1)))
@@ -307,7 +301,7 @@ def tension_colours(tension: Array) -> NDArray[np.uint8]:
     return (middle + np.maximum(share, 0) * (tight - middle) + np.maximum(-share, 0) * (slack - middle)).astype(np.uint8)
 
 
-def _rotate(quaternion: Array, points: Array) -> Array:
+def rotate(quaternion: Array, points: Array) -> Array:
     w, r = quaternion[0], np.asarray(quaternion[1:])
     cross = np.cross(r, points)
     return points + 2 * (w * cross + np.cross(r, cross))

@@ -84,12 +84,12 @@ def _capsule_profile(radius: float, half: float) -> Array:
     return np.concatenate([arc[: middle + 1] - [0, half], arc[middle:] + [0, half]]) if half > 0 else arc
 
 
-def _sphere(size: Array) -> Triangles:
+def sphere(size: Array) -> Triangles:
     return _turned(_capsule_profile(size[0], 0))
 
 
 def _ellipsoid(size: Array) -> Triangles:
-    vertices, faces = _sphere(np.ones(1))
+    vertices, faces = sphere(np.ones(1))
     return vertices * size[:3], faces
 
 
@@ -139,7 +139,7 @@ def _hfield(size: Array, elevation: Array) -> Triangles:
     return _join([(top.reshape(-1, 3), _grid(rows, columns)), (wall.reshape(-1, 3), _grid(2, len(border)))])
 
 
-_CURVED = {GeomType.SPHERE: _sphere, GeomType.ELLIPSOID: _ellipsoid, GeomType.CAPSULE: _capsule}
+_CURVED = {GeomType.SPHERE: sphere, GeomType.ELLIPSOID: _ellipsoid, GeomType.CAPSULE: _capsule}
 _PLAIN = {**_CURVED, GeomType.CYLINDER: _cylinder, GeomType.BOX: _box, GeomType.PLANE: _plane}
 
 

@@ -18,7 +18,7 @@ from tangere._film import film, headless, render, write_png
 from tangere._overlay import DEFAULT_STEPS, Gradient, Scalar, gradient_of, scalar_of
 from tangere._page import point_camera, record
 from tangere._server import make_server, stop_server
-from tangere._stage import OVERLAYS, SHOWN, Stage, _rotate
+from tangere._stage import OVERLAYS, SHOWN, Stage, rotate
 from tangere._trajectory import Trajectory, trajectory_of
 from tangere.enums import JointType
 from tangere.model import Model, load
@@ -49,7 +49,7 @@ class _Drag:
     def take(self, body: int, point: ArrayLike, q: Array) -> None:
         pose = self._model.body_pose(body, q)
         inverse = pose.quaternion * [1, -1, -1, -1]
-        self._grip = _rotate(inverse, (np.asarray(point) - pose.position)[None])[0]
+        self._grip = rotate(inverse, (np.asarray(point) - pose.position)[None])[0]
         self._target, self._last, self._body = np.asarray(point, dtype=np.float64), None, body
 
     def move(self, target: ArrayLike) -> None:
@@ -63,8 +63,8 @@ class _Drag:
         if body < 0:
             return None
         pose = m.body_pose(body, q)
-        point = pose.position + _rotate(pose.quaternion, self._grip[None])[0]
-        com = pose.position + _rotate(pose.quaternion, np.asarray(m.params[f"body.#{body}.com"])[None])[0]
+        point = pose.position + rotate(pose.quaternion, self._grip[None])[0]
+        com = pose.position + rotate(pose.quaternion, np.asarray(m.params[f"body.#{body}.com"])[None])[0]
         speed = np.zeros(3) if self._last is None else (point - self._last) / dt
         self._last = point
         force = self._stiffness * (self._target - point) - self._damping * speed
@@ -181,7 +181,6 @@ class Viewer:
     def _build_gradient(self, gui: Any) -> None:
         with gui.add_folder("Gradient", expand_by_default=self._scalar is not None):
             text = gui.add_text("Raise", initial_value="")
-            text.on_submit if hasattr(text, "on_submit") else None
             text.on_update(lambda _: self.set_scalar(text.value))
             steps = gui.add_number("after steps", initial_value=self._steps, min=1, max=2000, step=1)
             steps.on_update(lambda _: setattr(self, "_steps", int(steps.value)))
@@ -471,7 +470,6 @@ def _say(text: str) -> None:
 
 def _serve(viewer: Viewer) -> None:
     print(f"tangere: {viewer.model.name or 'the model'} is at {viewer.url}  (Ctrl-C ends)", flush=True)
-    ended = threading.Event()
     before = None
     if threading.current_thread() is threading.main_thread():
         before = signal.signal(signal.SIGTERM, lambda *_: viewer._stop.set())
@@ -481,7 +479,6 @@ def _serve(viewer: Viewer) -> None:
         pass
     finally:
         viewer.stop()
-        ended.set()
         if before is not None:
             signal.signal(signal.SIGTERM, before)
 

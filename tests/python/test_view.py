@@ -17,7 +17,7 @@ import tangere as tg
 from browser import Tab, browser, changed
 from support import ROBOTS, ROOT
 from tangere._overlay import Friction, gradient_of, marks_of, scalar_of
-from tangere._stage import Stage, _quaternions, _rotate
+from tangere._stage import Stage, _quaternions, rotate
 from tangere._trajectory import trajectory_of
 from tangere._triangles import looks_of, shown_layers, triangles_of
 from tangere.enums import GeomType
@@ -47,8 +47,8 @@ EVERY = """<mujoco><asset>
 
 def in_world(m: tg.Model, one: object, points: np.ndarray) -> np.ndarray:
     poses = m.body_poses(m.default_q())
-    local = _rotate(one.quaternion, points) + one.position
-    return _rotate(poses.quaternion[one.body], local) + poses.position[one.body]
+    local = rotate(one.quaternion, points) + one.position
+    return rotate(poses.quaternion[one.body], local) + poses.position[one.body]
 
 
 def shape_of(m: tg.Model, geom: int) -> tg.Shape:
@@ -95,7 +95,7 @@ def test_drawn_vertices_are_support_points(name: str) -> None:
     vertices = in_world(m, drawn[0], drawn[0].vertices.astype(np.float32).astype(float))
     if name in {"sphere", "capsule", "ellipsoid"}:
         normal = surface_normals(drawn[0])[::7]
-        along = _rotate(pose[3:], normal)
+        along = rotate(pose[3:], normal)
         points = support_points(shape_of(m, geom), pose, along)
         assert np.abs(np.einsum("ij,ij->i", points - vertices[::7], along)).max() < 1e-6
         single = np.abs(normal[:, 2]) > 1e-3  # across a capsule all points of a line are as far
@@ -106,7 +106,7 @@ def test_drawn_vertices_are_support_points(name: str) -> None:
     along /= np.linalg.norm(along, axis=1, keepdims=True)
     if name == "cylinder":  # directions in which a drawn corner is the farthest point of the circle
         local = drawn[0].vertices[np.linalg.norm(drawn[0].vertices[:, :2], axis=1) > 0.1]
-        along = _rotate(pose[3:], local * [1, 1, 0] / 0.25 + [0, 0, 1] * np.sign(local[:, 2:]) * 0.5)
+        along = rotate(pose[3:], local * [1, 1, 0] / 0.25 + [0, 0, 1] * np.sign(local[:, 2:]) * 0.5)
         along /= np.linalg.norm(along, axis=1, keepdims=True)
     farthest = vertices[np.argmax(along @ vertices.T, axis=1)]
     np.testing.assert_allclose(support_points(shape_of(m, geom), pose, along), farthest, atol=1e-6)
@@ -117,7 +117,7 @@ def test_planes_and_height_fields_are_drawn_where_they_are() -> None:
     m = tg.load_string(EVERY)
     drawn = {one.name: one for one in triangles_of(m)}
     pose = np.concatenate(m.geom_pose("plane", m.default_q()))
-    normal = _rotate(pose[3:], np.array([[0.0, 0.0, 1.0]]))[0]
+    normal = rotate(pose[3:], np.array([[0.0, 0.0, 1.0]]))[0]
     assert np.abs((in_world(m, drawn["plane"], drawn["plane"].vertices) - pose[:3]) @ normal).max() < 1e-6
     field = drawn["hfield"]
     top = in_world(m, field, field.vertices[:12].astype(np.float32).astype(float))
