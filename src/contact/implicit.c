@@ -93,7 +93,7 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
     bool fits = take(out, island->rows, arena), regular = true;
     out->margin = margin_of(out, mode);
-    if (fits && !(selection == TG_SELECT_UNIQUE && tg_independent_build(out, mode)))
+    if (fits && !(selection == TG_SELECT_INDEPENDENT && tg_independent_build(out, mode)))
         fits = tg_redundant_build(out, mode, selection != TG_SELECT_UNSELECTED, use, arena, &regular);
     if (!fits || !tg_find_ties(out, mode, arena))
         return refuse(island->rows, mark, arena, error);

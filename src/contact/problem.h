@@ -82,7 +82,7 @@ typedef enum tg_solve_status
 /* How the returned solution was chosen among the solutions. */
 typedef enum tg_selection
 {
-    TG_SELECT_UNIQUE,     /* held rows are independent: nothing to choose */
+    TG_SELECT_INDEPENDENT, /* held rows are independent: no rule to choose by. There may be other solutions, with other rows held */
     TG_SELECT_PROJECTED,  /* Z^T L_R = 0 */
     TG_SELECT_COMPLIANT,  /* some cones forbid it: null component of the eps-compliant solution */
     TG_SELECT_UNSELECTED, /* not asked for, or the rule found no certified solution: what the solver met */

@@ -289,7 +289,7 @@ static bool has_immaterial(const tg_solve_work *w)
 static tg_selection selection_kind(const tg_solve_work *w)
 {
     if (w->held.rank == w->held.count)
-        return TG_SELECT_UNIQUE;
+        return TG_SELECT_INDEPENDENT;
     return has_immaterial(w) ? TG_SELECT_COMPLIANT : TG_SELECT_PROJECTED;
 }
 
@@ -620,7 +620,7 @@ void tg_solve_polish(tg_solve_work *w)
     else
         suggest_phases(w, no_slip);
     if (find_phases(w))
-        keep(w, w->held.rank == w->held.count ? TG_SELECT_UNIQUE : TG_SELECT_UNSELECTED);
+        keep(w, w->held.rank == w->held.count ? TG_SELECT_INDEPENDENT : TG_SELECT_UNSELECTED);
 }
 
 /* from a solution to the one of the rule */

@@ -233,7 +233,7 @@ static void solve(tg_solve_work *w, const tg_island *island)
     else if (island->warm != NULL)
         tg_cones_gather(&w->cones, island->warm, w->x);
     if (w->cones.rows == 0)
-        w->kept_selection = TG_SELECT_UNIQUE;
+        w->kept_selection = TG_SELECT_INDEPENDENT;
     else
         solver->run(w);
     if (w->options->select && w->kept_selection == TG_SELECT_UNSELECTED)

@@ -34,7 +34,8 @@ void tg_forward_place(tg_forward *f, const tg_model *m, const tg_capacity *capac
 
 bool tg_forward_fits(const tg_model *m, const tg_work *w)
 {
-    bool fits = m->nv <= MOST_DOFS && w->rows->nrow <= MOST_ROWS;
+    bool fits = m->nv <= MOST_DOFS && w->rows->nrow <= MOST_ROWS && !w->step->within;
+    fits = fits && w->step->options.implicit_gyroscopic != TG_ON;
     for (int i = 0; i < w->rows->nisland && fits; i++)
         fits = w->step->implicit[i].form != TG_IMPLICIT_LARGE && !w->rows->island[i].restituted;
     return fits;
@@ -641,8 +642,8 @@ static tg_status impulse_change(tg_forward *f, const row_changes *c, double *y, 
 }
 
 /* dv of a group whose matrices are kept: v + K (rhs + J^T l) + Z^T (S + J v) */
-static void kept_change(tg_forward *f, const group *g, const tg_cotangent *in, const double *rhs,
-                        const row_changes *c, double *dv)
+static void kept_change(tg_forward *f, const group *g, const tg_cotangent *in, const double *rhs, const row_changes *c,
+                        double *dv)
 {
     const tg_rows *r = f->w->rows;
     int first = g->island == -2 ? 0 : g->island, last = g->island == -2 ? r->nisland - 1 : g->island;

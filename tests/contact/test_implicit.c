@@ -180,7 +180,7 @@ static double difference(const double y[4], double h)
 
 static bool unique_impulses(const sample *p)
 {
-    return p->s.result.selection == TG_SELECT_UNIQUE || p->s.result.selection == TG_SELECT_PROJECTED;
+    return p->s.result.selection == TG_SELECT_INDEPENDENT || p->s.result.selection == TG_SELECT_PROJECTED;
 }
 
 static void compare(const sample *at, sample *const step[4], double h, const prediction *p, count *c)
