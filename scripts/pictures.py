@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the pictures of README.md and of the docs: docs/pictures/*.png. Needs tangere[view], tangere[plot] and chromium."""
+"""Makes the pictures of README.md and of the docs, docs/pictures/*.png. Needs the extras view and plot, and chromium."""
 
 from pathlib import Path
 
@@ -36,7 +36,9 @@ def save(axes, name: str) -> None:
 def main() -> None:
     OUT.mkdir(exist_ok=True)
     shown = ("contact points", "contact forces", "friction cones")
-    tg.view(quadruped(60.0), png=str(OUT / "quadruped.png"), at=0.49, size=SIZE, camera=(-55.0, 14.0, 1.35), overlays=shown)
+    tg.view(
+        quadruped(60.0), png=str(OUT / "quadruped.png"), at=0.49, size=SIZE, camera=(-55.0, 14.0, 1.35), overlays=shown
+    )
     print("wrote docs/pictures/quadruped.png")
     tg.view(
         quadruped(0.0), png=str(OUT / "gradient.png"), size=SIZE, camera=(-55.0, 14.0, 1.35), gradient="com.x@50",

@@ -77,7 +77,6 @@ from tangere.sim import (
 )
 
 
-
 def view(*args: Any, **options: Any) -> Any:
     """Shows a model or a trajectory in the browser, or writes a page, a picture or a film; `tangere.viewer.view`."""
     from tangere._server import need_viser  # noqa: PLC0415

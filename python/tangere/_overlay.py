@@ -33,8 +33,11 @@ _SPATIAL, _SITE = 1, 1  # tg_tendon_type, tg_path_type
 
 
 class Marks(NamedTuple):
-    """n contacts as they are drawn: point (n, 3); axis (n, 3): normal, towards the body on which the force is shown;
-    force (n, 3): on that body, N; friction (n): of the cone; mode (n): `ContactMode`; margin (n): to the next change."""
+    """n contacts as they are drawn.
+
+    point (n, 3); axis (n, 3): normal, towards the body on which the force is shown; force (n, 3): on that body, N;
+    friction (n): of the cone; mode (n): `ContactMode`; margin (n): to the next change.
+    """
 
     point: Array
     axis: Array
@@ -89,9 +92,8 @@ def tendon_lines(looks: Looks) -> list[tuple[int, int, int]]:
     """Straight pieces of all spatial tendons: (tendon, site, site). Behind a pulley a new branch starts."""
     lines = []
     for tendon, (kind, types, ids) in enumerate(looks.tendons):
-        for i in range(1, len(ids) if kind == _SPATIAL else 0):
-            if types[i] == _SITE and types[i - 1] == _SITE:
-                lines.append((tendon, int(ids[i - 1]), int(ids[i])))
+        pieces = range(1, len(ids) if kind == _SPATIAL else 0)
+        lines += [(tendon, int(ids[i - 1]), int(ids[i])) for i in pieces if types[i] == types[i - 1] == _SITE]
     return lines
 
 
@@ -151,8 +153,8 @@ DEFAULT_STEPS = 50
 def scalar_of(m: Model, given: str | Scalar) -> tuple[Scalar, int | None]:
     """A scalar, and the number of steps after which it counts (None: not said).
 
-    "site:NAME.z@50", "body:NAME.x", "com.z@10": a coordinate of a site, a body's origin or the centre of mass; or a function of (q, v)
-    that returns its value and its gradients by q (nv, tangent) and v (None: zero).
+    "site:NAME.z@50", "body:NAME.x", "com.z@10": a coordinate of a site, a body's origin or the centre of mass; or
+    a function of (q, v) that returns its value and its gradients by q (nv, tangent) and v (None: zero).
     """
     if callable(given):
         return given, None
@@ -178,7 +180,14 @@ def scalar_of(m: Model, given: str | Scalar) -> tuple[Scalar, int | None]:
 
 
 def gradient_of(
-    m: Model, state: tuple[Array, Array, Array], u: ArrayLike | None, scalar: Scalar, steps: int, dt: float, most: int = 8
+    m: Model,
+    state: tuple[Array, Array, Array],
+    u: ArrayLike | None,
+    scalar: Scalar,
+    *,
+    steps: int,
+    dt: float,
+    most: int = 8,
 ) -> Gradient:
     """Takes the steps with u held, and goes back through them."""
     q, v, act = state

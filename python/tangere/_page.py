@@ -15,24 +15,30 @@ from tangere._stage import Stage
 from tangere._trajectory import Trajectory
 
 _STYLE = """
-#tangere { position: fixed; bottom: 4.2em; left: 0.8em; z-index: 20; max-width: 24em; padding: 0.6em 0.8em; border-radius: 6px;
-  background: rgba(255, 255, 255, 0.88); color: #222; font: 12px/1.45 system-ui, sans-serif; box-shadow: 0 1px 6px #0002; }
-#tangere b { font-size: 13px; } #tangere i { display: inline-block; width: 0.8em; height: 0.8em; border-radius: 50%; margin: 0 0.3em 0 0.7em; }
-#tangere .bar { display: flex; align-items: center; gap: 0.4em; } #tangere .bar span { flex: 0 0 15em; overflow: hidden; text-overflow: ellipsis; }
-#tangere .bar em { height: 0.7em; background: #cc79a7; } #tangere .bar em.less { background: #56b4e9; } #tangere .quiet { color: #666; }
+#tangere { position: fixed; bottom: 4.2em; left: 0.8em; z-index: 20; max-width: 24em; padding: 0.6em 0.8em;
+  border-radius: 6px; background: rgba(255, 255, 255, 0.88); color: #222; font: 12px/1.45 system-ui, sans-serif;
+  box-shadow: 0 1px 6px #0002; }
+#tangere b { font-size: 13px; }
+#tangere i { display: inline-block; width: 0.8em; height: 0.8em; border-radius: 50%; margin: 0 0.3em 0 0.7em; }
+#tangere .bar { display: flex; align-items: center; gap: 0.4em; }
+#tangere .bar span { flex: 0 0 15em; overflow: hidden; text-overflow: ellipsis; }
+#tangere .bar em { height: 0.7em; background: #cc79a7; }
+#tangere .bar em.less { background: #56b4e9; }
+#tangere .quiet { color: #666; }
 """
 
 # the time that is played is in the slider of viser's playback bar
 _SCRIPT = """
 (function () {
-  const data = JSON.parse(document.getElementById("tangere-data").textContent), box = document.getElementById("tangere-now");
+  const data = JSON.parse(document.getElementById("tangere-data").textContent);
+  const box = document.getElementById("tangere-now");
   let last = -1;
   function now() {
     const slider = document.querySelector('[role="slider"]');
     return slider === null ? 0 : parseFloat(slider.getAttribute("aria-valuenow")) || 0;
   }
   function row(name, value, most) {
-    const line = document.createElement("div"), label = document.createElement("span"), bar = document.createElement("em");
+    const [line, label, bar] = ["div", "span", "em"].map((kind) => document.createElement(kind));
     line.className = "bar"; label.textContent = name; label.title = name + ": " + value.toExponential(2);
     bar.style.width = (8 * Math.abs(value) / most).toFixed(2) + "em"; bar.className = value < 0 ? "less" : "";
     line.append(label, bar);
@@ -64,7 +70,8 @@ def _panel(title: str, about: str, data: dict[str, Any]) -> str:
     text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
     return (
         f'<style>{_STYLE}</style><div id="tangere"><b>{html.escape(title)}</b> {modes}'
-        f'<div class="quiet">{html.escape(about)}{"; " if about else ""}overlays: scene tree, below on the right</div><div id="tangere-now"></div></div>'
+        f'<div class="quiet">{html.escape(about)}{"; " if about else ""}overlays: scene tree, below on the right</div>'
+        '<div id="tangere-now"></div></div>'
         f'<script type="application/json" id="tangere-data">{text}</script><script>{_SCRIPT}</script>'
     )
 
@@ -104,7 +111,11 @@ def record(
             before = now
             contacts = trajectory.contacts(i)
             state = (trajectory.q[i], trajectory.v[i], trajectory.act[i])
-            gradient = None if scalar is None else gradient_of(m, state, trajectory.u[i], scalar, steps, trajectory.dt)
+            gradient = (
+                None
+                if scalar is None
+                else gradient_of(m, state, trajectory.u[i], scalar, steps=steps, dt=trajectory.dt)
+            )
             stage.show(trajectory.q[i], contacts, trajectory.u[i], gradient)
             data["time"].append(round(now - start, 6))
             data["lines"].append(_line(now, contacts, gradient))

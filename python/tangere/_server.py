@@ -33,7 +33,9 @@ def _free_port(host: str, port: int, more: int) -> int:
                 reason = refused.strerror
                 continue
             return s.getsockname()[1]
-    raise Error(f"port {port} at {host}: {reason}; another one: --port N, or 0 for any that is free", "value out of domain")
+    raise Error(
+        f"port {port} at {host}: {reason}; another one: --port N, or 0 for any that is free", "value out of domain"
+    )
 
 
 def make_server(host: str, port: int | None) -> Any:
@@ -49,7 +51,9 @@ def make_server(host: str, port: int | None) -> Any:
     # without a graphics card shadows and an environment map take most of the time of a picture
     server.scene.configure_default_lights(enabled=False, cast_shadow=False)
     server.scene.configure_environment_map(None)
-    server.scene.add_light_hemisphere("/light/sky", sky_color=(255, 255, 255), ground_color=(170, 170, 180), intensity=2.4)
+    server.scene.add_light_hemisphere(
+        "/light/sky", sky_color=(255, 255, 255), ground_color=(170, 170, 180), intensity=2.4
+    )
     server.scene.add_light_directional("/light/sun", intensity=2.6, cast_shadow=False, position=(4.0, -3.0, 8.0))
     return server
 

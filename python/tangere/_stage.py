@@ -70,7 +70,7 @@ def _rod(corners: int = 16) -> tuple[Array, NDArray[np.int32]]:
     ring = np.stack([np.cos(angle), np.sin(angle), np.zeros(corners)], 1)
     a, b = np.arange(corners), (np.arange(corners) + 1) % corners
     faces = np.concatenate([np.stack([a, b, a + corners], 1), np.stack([b, b + corners, a + corners], 1)])
-    return np.concatenate([ring, ring + [0, 0, 1]]), faces.astype(np.int32)
+    return np.concatenate([ring, ring + np.array([0, 0, 1])]), faces.astype(np.int32)
 
 
 class _Copies:
@@ -141,7 +141,9 @@ class Stage:
         self.shown = shown_layers(m, self.drawn)
         self.centre, self.extent = self._measure()
         weight = m.mass * float(np.linalg.norm(m.params["gravity"]) or 9.81)
-        self.force_scale = 0.5 * self.extent / weight if weight > 0 else 1.0  # m / N: half an extent for all of the weight
+        self.force_scale = (
+            0.5 * self.extent / weight if weight > 0 else 1.0
+        )  # m / N: half an extent for all of the weight
         self._friction, self._tension = Friction(m, self._looks), Tension(m)
         self._frames: dict[tuple[str, int], Any] = {}
         self.meshes: list[tuple[Drawn, Any]] = []
@@ -159,7 +161,8 @@ class Stage:
         """Middle and size of what moves (of everything, where nothing does), in the reference configuration."""
         poses = self.model.body_poses(self.model.default_q())
         corners = [
-            rotate(poses.quaternion[one.body], rotate(one.quaternion, one.vertices) + one.position) + poses.position[one.body]
+            rotate(poses.quaternion[one.body], rotate(one.quaternion, one.vertices) + one.position)
+            + poses.position[one.body]
             for one in self.drawn
             if one.type != GeomType.PLANE and (self.model.body_tree[one.body] >= 0 or self.model.nv == 0)
         ]
@@ -204,9 +207,7 @@ class Stage:
         scene, r = self._scene, 0.008 * self.extent
         quiet = {"cast_shadow": False, "receive_shadow": False}
         self._points = _Copies(scene, "/contact points/points", sphere(np.ones(1)), **quiet)
-        self._cones = _Copies(
-            scene, "/friction cones/cones", _cone(False, 0, 1), opacity=0.45, side="double", **quiet
-        )
+        self._cones = _Copies(scene, "/friction cones/cones", _cone(False, 0, 1), opacity=0.45, side="double", **quiet)
         self._forces = _Arrows(scene, "/contact forces", r)
         self._gradient = _Arrows(scene, "/gradient", 1.2 * r)
         self._sites = _Copies(scene, "/sites/sites", sphere(np.ones(1)), **quiet)
@@ -277,7 +278,9 @@ class Stage:
             return
         sites = m.site_poses(q)
         n = m.nsite
-        self._sites.show(sites.position, sites.quaternion, np.full((n, 3), self._radius), np.tile((230, 159, 0), (n, 1)))
+        self._sites.show(
+            sites.position, sites.quaternion, np.full((n, 3), self._radius), np.tile((230, 159, 0), (n, 1))
+        )
         if self._tendons is None:
             return
         tension = self._tension(tendon_length(self._looks, self._lines, sites.position), u)
@@ -298,7 +301,9 @@ def tension_colours(tension: Array) -> NDArray[np.uint8]:
     """Blue where a tendon is slack, red where it pulls most (of those given), through white."""
     share = np.clip(tension / max(float(np.max(np.abs(tension), initial=0)), 1e-12), -1, 1)[:, None]
     slack, middle, tight = np.array([[0, 114, 178]]), np.array([[200, 200, 200]]), np.array([[213, 30, 30]])
-    return (middle + np.maximum(share, 0) * (tight - middle) + np.maximum(-share, 0) * (slack - middle)).astype(np.uint8)
+    return (middle + np.maximum(share, 0) * (tight - middle) + np.maximum(-share, 0) * (slack - middle)).astype(
+        np.uint8
+    )
 
 
 def rotate(quaternion: Array, points: Array) -> Array:

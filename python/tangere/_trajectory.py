@@ -107,7 +107,10 @@ def _of_columns(m: Model, given: Mapping[str, Any], dt: float | None) -> Traject
 def _of_rollout(r: Rollout, dt: float | None) -> Trajectory:
     step_time = r.dt if dt is None else dt
     m = r._model
-    rest = {"residual": np.concatenate([[0], r.info.residual]), "penetration": np.concatenate([[0], r.info.penetration])}
+    rest = {
+        "residual": np.concatenate([[0], r.info.residual]),
+        "penetration": np.concatenate([[0], r.info.penetration]),
+    }
     u = np.zeros((len(r.q), m.nu))
     rows = np.minimum(np.arange(len(r.q)) // r.hold, len(r.controls) - 1)
     u[:] = r.controls[rows] if len(r.controls) else 0
@@ -117,8 +120,8 @@ def _of_rollout(r: Rollout, dt: float | None) -> Trajectory:
 def trajectory_of(m: Model | None, given: Any, dt: float | None = None) -> Trajectory:
     """A `Rollout`, the path of a log (.npz, .csv), a mapping with q, v, act, u and time, or an array q (n, nq).
 
-    dt: time between states where none is known (the model's). Where `tangere sim --out` and the like write u, it is that of the step that led to the
-    state.
+    dt: time between states where none is known (the model's). u of a log is that of the step that led to the state, as
+    `tangere sim --out` writes it.
     """
     if isinstance(given, Rollout):
         return _of_rollout(given, dt)

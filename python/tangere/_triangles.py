@@ -25,8 +25,8 @@ class Drawn(NamedTuple):
     """Triangles in a frame on a body.
 
     name: of the geom, "" if it has none; body; layer: "group 0" .. for geoms, "hulls" for what collides instead of a
-    mesh, "visual" for shapes that physics does not know; geom: its index, -1 for a visual shape; position (3), quaternion (4): in
-    the frame of the body; vertices (n, 3), faces (k, 3), counter-clockwise from outside; rgba (4);
+    mesh, "visual" for shapes that physics does not know; geom: its index, -1 for a visual shape; position (3),
+    quaternion (4): in the frame of the body; vertices (n, 3), faces (k, 3), counter-clockwise from outside; rgba (4);
     flat: its faces are meant to be seen.
     """
 
@@ -81,7 +81,8 @@ def _capsule_profile(radius: float, half: float) -> Array:
     arc = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1)
     arc[[0, -1], 0] = 0
     middle = len(arc) // 2
-    return np.concatenate([arc[: middle + 1] - [0, half], arc[middle:] + [0, half]]) if half > 0 else arc
+    up = np.array([0, half])
+    return np.concatenate([arc[: middle + 1] - up, arc[middle:] + up]) if half > 0 else arc
 
 
 def sphere(size: Array) -> Triangles:
@@ -215,15 +216,27 @@ def triangles_of(m: Model, warn: Any = None) -> list[Drawn]:
             kind, rgba = GeomType(m.geom_type[geom]), looks.rgba[geom]
             drawn.append(
                 Drawn(
-                    names[geom], int(m.geom_body[geom]), layer, geom, kind, pos[geom], quat[geom], vertices, faces, rgba, flat
+                    names[geom],
+                    int(m.geom_body[geom]),
+                    layer,
+                    geom,
+                    kind,
+                    pos[geom],
+                    quat[geom],
+                    vertices,
+                    faces,
+                    rgba,
+                    flat,
                 )
             )
     for visual in looks.visuals:
         try:
             drawn.append(_visual(visual))
-        except Exception as failure:
+        except Exception as failure:  # noqa: PERF203  (whatever a reader of meshes throws)
             if warn is not None:
-                reason = "there is no such file" if not Path(visual[1]).exists() else str(failure) or type(failure).__name__
+                reason = (
+                    "there is no such file" if not Path(visual[1]).exists() else str(failure) or type(failure).__name__
+                )
                 warn(f"visual mesh '{visual[1]}' is not drawn: {reason}")
     return drawn
 

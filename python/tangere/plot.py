@@ -39,7 +39,7 @@ _V_PARTS = {
 
 def _pyplot() -> Any:
     try:
-        import matplotlib.pyplot as pyplot  # noqa: PLC0415
+        from matplotlib import pyplot  # noqa: PLC0415
     except ImportError:
         raise ImportError(f"plots need matplotlib: {INSTALL}") from None
     return pyplot
@@ -85,7 +85,15 @@ def _columns(m: Model, what: str, columns: Any) -> tuple[NDArray[np.intp], list[
     return np.array(chosen, dtype=np.intp), [names[c] for c in chosen]
 
 
-def trajectory(given: Any, what: str = "q", columns: Any = None, *, model: Model | None = None, dt: float | None = None, ax: Any = None) -> Any:
+def trajectory(
+    given: Any,
+    what: str = "q",
+    columns: Any = None,
+    *,
+    model: Model | None = None,
+    dt: float | None = None,
+    ax: Any = None,
+) -> Any:
     """q, v, u or act over time. columns: names or positions of what to draw (all)."""
     t, ax = _given(given, model, dt), _axes(ax)
     if what not in {"q", "v", "u", "act"}:
@@ -102,7 +110,9 @@ def trajectory(given: Any, what: str = "q", columns: Any = None, *, model: Model
     return ax
 
 
-def contacts(given: Any, *, model: Model | None = None, dt: float | None = None, ax: Any = None, most: int = 2000) -> Any:
+def contacts(
+    given: Any, *, model: Model | None = None, dt: float | None = None, ax: Any = None, most: int = 2000
+) -> Any:
     """Normal and tangential force over time, and a band per pair of geoms with its mode.
 
     Returns the two axes. most: states that are looked at; a log's contacts are found by a step from each.
@@ -122,7 +132,9 @@ def contacts(given: Any, *, model: Model | None = None, dt: float | None = None,
         for a, b, mode in zip(found.geom1, found.geom2, found.mode, strict=True):
             band = modes.setdefault((int(a), int(b)), np.full(len(states), np.nan))
             # of several points of a pair the one counts that does most
-            band[k] = np.fmax(band[k], {ContactMode.BREAKING: 0, ContactMode.STICKING: 1, ContactMode.SLIDING: 2}[ContactMode(mode)])
+            band[k] = np.fmax(
+                band[k], {ContactMode.BREAKING: 0, ContactMode.STICKING: 1, ContactMode.SLIDING: 2}[ContactMode(mode)]
+            )
     upper.plot(t.time[states], normal, label="normal", color="#0072b2")
     upper.plot(t.time[states], tangential, label="tangential, sum of magnitudes", color="#d55e00")
     upper.set(ylabel="force (N)")
@@ -145,7 +157,9 @@ def _bands(ax: Any, t: Trajectory, states: NDArray[np.intp], modes: dict) -> Non
         return
     edges = np.concatenate([t.time[states], [t.time[states[-1]] + t.dt]])
     bands = np.ma.masked_invalid([modes[pair] for pair in pairs])
-    ax.pcolormesh(edges, np.arange(len(pairs) + 1), bands, cmap=ListedColormap(colours), vmin=0, vmax=2, rasterized=True)
+    ax.pcolormesh(
+        edges, np.arange(len(pairs) + 1), bands, cmap=ListedColormap(colours), vmin=0, vmax=2, rasterized=True
+    )
     ax.set_yticks(np.arange(len(pairs)) + 0.5, [f"{names[a]} | {names[b]}" for a, b in pairs], fontsize="x-small")
 
 
@@ -200,7 +214,8 @@ def jacobian(
 ) -> Any:
     """A heat map of a matrix of derivatives, with names: block "dv_dq" of what `Sim.jacobian` gives, or a matrix.
 
-    Colours are those of sign(x) log(1 + |x| / s), s being the median of what is not zero: rows of different size stay readable.
+    Colours are those of sign(x) log(1 + |x| / s), s being the median of what is not zero: rows of different size stay
+    readable.
     """
     matrix = np.atleast_2d(_matrix(given, block))
     if model is not None and block.count("_d") == 1:
@@ -240,7 +255,9 @@ def _plot_log(m: Model, path: str, dt: float | None, figure: Any) -> None:
 
 
 def _plot_matrices(m: Model, matrices: Mapping[str, Any], params: str | None, figure: Any) -> None:
-    blocks = [name for name in ("dq_dq", "dq_dv", "dv_dq", "dv_dv", "dv_dtau", "dv_du", "dv_dparams") if name in matrices]
+    blocks = [
+        name for name in ("dq_dq", "dq_dv", "dv_dq", "dv_dv", "dv_dtau", "dv_du", "dv_dparams") if name in matrices
+    ]
     axes = figure.subplots((len(blocks) + 1) // 2, 2, squeeze=False).ravel()
     for ax, block in zip(axes, blocks, strict=False):
         columns = m.param_names(params) if block == "dv_dparams" and params else None

@@ -1,4 +1,4 @@
-"""`tangere.view` and `tangere view`: a model or a trajectory in the browser, live, or as a page, a picture or a film."""
+"""`tangere.view` and `tangere view`: a model or a trajectory in the browser, or as a page, a picture or a film."""
 
 from __future__ import annotations
 
@@ -134,7 +134,9 @@ class Viewer:
                 self._build_reset(gui)
             else:
                 end = float(self.trajectory.time[-1] - self.trajectory.time[0])
-                self._scrub = gui.add_slider("Time", min=0.0, max=max(end, 1e-6), step=max(end / 1000, 1e-6), initial_value=0.0)
+                self._scrub = gui.add_slider(
+                    "Time", min=0.0, max=max(end, 1e-6), step=max(end / 1000, 1e-6), initial_value=0.0
+                )
                 self._scrub.on_update(self._scrubbed)
             self._status = gui.add_markdown("")
         if live and self.model.nu > 0:
@@ -145,7 +147,9 @@ class Viewer:
     def _build_reset(self, gui: Any) -> None:
         names = [name or f"#{i}" for i, name in enumerate(self.model.names("key"))]
         first = "reference" if self._key is None else str(self._key)
-        choice = gui.add_dropdown("Keyframe", options=("reference", *names), initial_value=first if first in names else "reference")
+        choice = gui.add_dropdown(
+            "Keyframe", options=("reference", *names), initial_value=first if first in names else "reference"
+        )
         gui.add_button("Reset").on_click(lambda _: self.reset(None if choice.value == "reference" else choice.value))
         choice.on_update(lambda _: self.reset(None if choice.value == "reference" else choice.value))
 
@@ -154,7 +158,9 @@ class Viewer:
         self._sliders = []
         with gui.add_folder("Controls", expand_by_default=False):
             for i, name in enumerate(m.names("actuator")):
-                low, high = m.params[f"actuator.#{i}.ctrl_range"] if m.actuator_ctrl_limited[i] else (-_CONTROL, _CONTROL)
+                low, high = (
+                    m.params[f"actuator.#{i}.ctrl_range"] if m.actuator_ctrl_limited[i] else (-_CONTROL, _CONTROL)
+                )
                 low, high = min(low, self.control[i]), max(high, self.control[i])
                 slider = gui.add_slider(
                     name or f"#{i}", min=float(low), max=float(high), step=float((high - low) / 200) or 1e-3,
@@ -293,14 +299,15 @@ class Viewer:
 
     def _differentiate(self, state: tuple[Array, Array, Array], u: Array) -> Gradient | None:
         try:
-            found = gradient_of(self.model, state, u, self._scalar, self._steps, self.sim.dt)
+            found = gradient_of(self.model, state, u, self._scalar, steps=self._steps, dt=self.sim.dt)
         except Error as failure:
             self._bars.content = f"<p>{failure}</p>"
             return None
         most = max((abs(x) for _, x in found.effect), default=1.0)
         rows = "".join(
-            f'<div style="display:flex;gap:4px;font-size:11px"><span style="flex:0 0 12em;overflow:hidden">{name}</span>'
-            f'<span style="width:{5 * abs(x) / most:.2f}em;background:{"#cc79a7" if x > 0 else "#56b4e9"}"></span></div>'
+            f'<div style="display:flex;gap:4px;font-size:11px"><span style="flex:0 0 12em;overflow:hidden">{name}'
+            f'</span><span style="width:{5 * abs(x) / most:.2f}em;background:{"#cc79a7" if x > 0 else "#56b4e9"}">'
+            "</span></div>"
             for name, x in found.effect
         )
         self._bars.content = f"<p>value {found.value:.5g}, {found.label.kind}; 1 % more of:</p>{rows}"
@@ -353,12 +360,15 @@ class Viewer:
 
 def _camera(stage: Stage, look: Array, azimuth: float, elevation: float, distance: float) -> Array:
     a, e = math.radians(azimuth), math.radians(elevation)
-    return look + distance * stage.extent * np.array([math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)])
+    return look + distance * stage.extent * np.array(
+        [math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)]
+    )
 
 
 def _pictures(
     trajectory: Trajectory,
     states: NDArray[np.intp],
+    *,
     size: tuple[int, int],
     camera: tuple[float, float, float],
     overlays: tuple[str, ...],
@@ -374,7 +384,11 @@ def _pictures(
         browser = client()
         for i in states:
             state = (trajectory.q[i], trajectory.v[i], trajectory.act[i])
-            gradient = None if scalar is None else gradient_of(m, state, trajectory.u[i], scalar, steps, trajectory.dt)
+            gradient = (
+                None
+                if scalar is None
+                else gradient_of(m, state, trajectory.u[i], scalar, steps=steps, dt=trajectory.dt)
+            )
             stage.show(trajectory.q[i], trajectory.contacts(i), trajectory.u[i], gradient)
             server.flush()
             look = _middle(m, trajectory.q[i]) + offset
@@ -446,20 +460,27 @@ def view(
         default = 5.0 if html is not None or mp4 is not None else 0.0
         known = _simulated(model, key, default if length is None else length, lift, dt)
     if html is not None:
-        about = f"gradient of {gradient} after {steps} steps; bars: 1 % more of a parameter" if isinstance(gradient, str) else ""
+        about = (
+            f"gradient of {gradient} after {steps} steps; bars: 1 % more of a parameter"
+            if isinstance(gradient, str)
+            else ""
+        )
         page = record(known, fps=fps, scalar=scalar, steps=steps, about=about, overlays=overlays, warn=say)
         with open(html, "w", encoding="utf-8") as file:
             file.write(page)
+    drawing = {
+        "size": size, "camera": camera, "overlays": overlays, "scalar": scalar, "steps": steps, "warn": say,
+    }  # fmt: skip
     if png is not None:
         end = len(known.time) - 1
         i = end if at is None else int(np.clip(np.searchsorted(known.time, known.time[0] + at - 1e-9), 0, end))
         if at is None and length is None and trajectory is None and html is None and mp4 is None:
             i = 0
-        image = next(iter(list(_pictures(known, np.array([i]), size, camera, overlays, scalar, steps, say))))
-        write_png(png, image)
+        for image in _pictures(known, np.array([i]), **drawing):
+            write_png(png, image)
     if mp4 is not None:
         with film(mp4, size, fps) as add:
-            for image in _pictures(known, known.frames(fps), size, camera, overlays, scalar, steps, say):
+            for image in _pictures(known, known.frames(fps), **drawing):
                 add(image)
     return None
 
@@ -512,7 +533,9 @@ def _numbers(option: str, text: str, separator: str, count: int, kind: Any) -> t
     except ValueError:
         found = ()
     if len(found) != count:
-        raise Error(f"{option}: expected {count} numbers with '{separator}' between them, got '{text}'", "value out of domain")
+        raise Error(
+            f"{option}: expected {count} numbers with '{separator}' between them, got '{text}'", "value out of domain"
+        )
     return found
 
 

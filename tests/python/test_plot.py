@@ -36,7 +36,9 @@ def test_trajectory(rolled: tg.Rollout) -> None:
     assert ax.lines[2].get_label() == "root.z"
     ax = tg.plot.trajectory({"q": rolled.q, "v": rolled.v}, "v", ["front_left_knee"], model=rolled._model)
     assert len(ax.lines) == 1
-    np.testing.assert_array_equal(ax.lines[0].get_ydata(), rolled.v[:, tg.plot.names_of(rolled._model, "v").index("front_left_knee")])
+    np.testing.assert_array_equal(
+        ax.lines[0].get_ydata(), rolled.v[:, tg.plot.names_of(rolled._model, "v").index("front_left_knee")]
+    )
     with pytest.raises(ValueError, match="what"):
         tg.plot.trajectory(rolled, "w")
 
@@ -83,7 +85,8 @@ def test_command_plots(words: list[str], tmp_path: Path) -> None:
     command = os.environ.get("TANGERE_COMMAND", str(ROOT / "build" / "tangere"))
     done = subprocess.run(
         [command, words[0], str(MODEL), "--key", "home", *words[1:], "--plot", str(out)],
-        capture_output=True, text=True, check=False, env={**os.environ, "TANGERE_PYTHON": sys.executable, "TMPDIR": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+        env={**os.environ, "TANGERE_PYTHON": sys.executable, "TMPDIR": str(tmp_path)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert out.read_bytes()[:4] == b"\x89PNG"

@@ -122,7 +122,9 @@ def test_planes_and_height_fields_are_drawn_where_they_are() -> None:
     field = drawn["hfield"]
     top = in_world(m, field, field.vertices[:12].astype(np.float32).astype(float))
     shape, at = shape_of(m, m.index("geom", "hfield")), np.concatenate(m.geom_pose("hfield", m.default_q()))
-    for face in field.faces[: 2 * 2 * 3]:  # small balls on the middle of every triangle touch it, and not another surface
+    for face in field.faces[
+        : 2 * 2 * 3
+    ]:  # small balls on the middle of every triangle touch it, and not another surface
         corner = top[face]
         n = np.cross(corner[1] - corner[0], corner[2] - corner[0])
         n /= np.linalg.norm(n)
@@ -156,7 +158,8 @@ def test_colours_come_from_geoms_and_materials_and_are_written() -> None:
 
 URDF = """<robot name="r"><material name="blue"><color rgba="0 0 1 1"/></material>
 <link name="base"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>
-  <visual name="shell"><origin xyz="0 0 0.5" rpy="0 0 0"/><geometry><box size="1 2 3"/></geometry><material name="blue"/></visual>
+  <visual name="shell"><origin xyz="0 0 0.5" rpy="0 0 0"/><geometry><box size="1 2 3"/></geometry>
+    <material name="blue"/></visual>
   <visual><geometry><mesh filename="package://no/such.stl" scale="1 1 -1"/></geometry></visual>
   <visual><geometry><sphere radius="nonsense"/></geometry></visual>
   <collision><geometry><sphere radius="0.1"/></geometry></collision></link>
@@ -210,7 +213,7 @@ def test_the_gradient_is_that_of_differences() -> None:
     state, n = (key.q, key.v, key.act), 20
     scalar, steps = scalar_of(m, "com.x@20")
     assert steps == n
-    g = gradient_of(m, state, key.ctrl, scalar, n, m.timestep)
+    g = gradient_of(m, state, key.ctrl, scalar, steps=n, dt=m.timestep)
 
     def value(wrench: np.ndarray) -> float:
         r = tg.rollout(m, key.q, key.v, np.tile(key.ctrl, (n, 1)), wrench=np.tile(wrench, (n, 1, 1)))
@@ -277,7 +280,9 @@ def test_page_plays_scrubs_and_switches_overlays(chromium: object, tmp_path: Pat
     tab.wait_until_loaded()
     tab.set_playing(True)
     start = tab.time()
-    tab.wait_for("(t) => Math.abs(document.querySelector('[role=\"slider\"]').getAttribute('aria-valuenow') - t) > 0.02", start)
+    tab.wait_for(
+        "(t) => Math.abs(document.querySelector('[role=\"slider\"]').getAttribute('aria-valuenow') - t) > 0.02", start
+    )
     tab.set_playing(False)
     tab.open_tree()
     tab.scrub(0.02)
@@ -343,11 +348,21 @@ def port_of(viewer: Viewer) -> int:
 
 def test_live_viewer_is_seen_from_this_machine_only(viewer: Viewer) -> None:
     port = port_of(viewer)
-    listening = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()[1:] if line.split()[3] == "0A"]
+    listening = [
+        line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()[1:] if line.split()[3] == "0A"
+    ]
     assert [address for address in listening if int(address.split(":")[1], 16) == port] == [f"0100007F:{port:04X}"]
 
 
-@pytest.mark.parametrize("path", ["/../../../../../../etc/passwd", "/%2e%2e/%2e%2e/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "/models/quadruped.xml"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../../../../../../etc/passwd",
+        "/%2e%2e/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+        "//etc/passwd",
+        "/models/quadruped.xml",
+    ],
+)
 def test_live_viewer_serves_no_files(viewer: Viewer, path: str) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", port_of(viewer), timeout=30)
     connection.request("GET", path)
@@ -370,7 +385,7 @@ def test_live_viewer_simulates_resets_and_drags(viewer: Viewer) -> None:
     trunk = viewer.model.index("body", "trunk")
     start = viewer.model.body_pose(trunk, viewer.sim.q).position
     viewer._drag.take(trunk, start, viewer.sim.q)
-    viewer._drag.move(start + [0, 0, viewer.stage.extent])
+    viewer._drag.move(start + np.array([0, 0, viewer.stage.extent]))
     viewer.playing = True
     for _ in range(10):
         viewer._advance(0.05)
@@ -425,7 +440,7 @@ def test_ctrl_c_leaves_nothing_behind() -> None:
     child = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
     os.kill(child, signal.SIGINT)
     os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert "Traceback" not in err
     with pytest.raises(ConnectionRefusedError):
@@ -476,15 +491,15 @@ def test_missing_extras_are_named(module: str, call: str, line: str) -> None:
 
 def test_the_command_names_the_extra(tmp_path: Path) -> None:
     bare = tmp_path / "python3"
-    bare.write_text(f"#!/bin/sh\nexec {sys.executable} -S \"$@\"\n")  # without site-packages
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # without site-packages
     bare.chmod(0o755)
     process = command("view", "cube", TANGERE_PYTHON=str(bare))
-    out, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert "extra 'view'" in err
     assert "pip install 'tangere[view]'" in err
     process = command("view", "cube", "--port", "99999")
-    out, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 2
     assert "--port" in err
 
