@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the pictures of README.md and of the docs, docs/pictures/*.png. Needs the extras view and plot, and chromium."""
+"""Makes the pictures of README.md and of the docs, docs/pictures/*.png. Needs the extras view and plot, chromium."""
 
 from pathlib import Path
 

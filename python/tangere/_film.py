@@ -45,8 +45,8 @@ def headless(width: int, height: int) -> Iterator[tuple[Any, Any]]:
     with tempfile.TemporaryDirectory(prefix="tangere-browser-", ignore_cleanup_errors=True) as profile:
         command = [
             browser, "--headless=new", "--no-sandbox", "--disable-gpu-sandbox", "--use-angle=swiftshader",
-            "--enable-unsafe-swiftshader", "--hide-scrollbars", "--mute-audio", "--no-first-run", "--disable-extensions",
-            "--disable-renderer-backgrounding",
+            "--enable-unsafe-swiftshader", "--hide-scrollbars", "--mute-audio", "--no-first-run",
+            "--disable-extensions", "--disable-renderer-backgrounding",
             "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",
             f"--user-data-dir={profile}", f"--window-size={width},{height + 200}",
             f"http://127.0.0.1:{server.get_port()}",

@@ -101,7 +101,8 @@ class Rollout:
     """T steps: q (T + 1, nq), v (T + 1, nv), act (T + 1, na), the first row being the start; residual (T).
 
     controls (rows, nu), each row held for `hold` steps; dt (s). info: what every step tells; contacts: of every step
-    (`r.contacts[3].force`); labels: of every step. Derivatives are those at the parameters that the model had when the rollout was made, whatever it has now.
+    (`r.contacts[3].force`); labels: of every step. Derivatives are those at the parameters that the model had when the
+    rollout was made, whatever it has now.
     """
 
     def __init__(

@@ -84,7 +84,8 @@ class Tab:
         """The eye of a node in the scene tree."""
         x, y = self.page.evaluate(
             "(name) => { const label = [...document.querySelectorAll('div')].find((e) =>"
-            " e.textContent === '/' + name && e.previousElementSibling !== null); const r = label.previousElementSibling.getBoundingClientRect();"
+            " e.textContent === '/' + name && e.previousElementSibling !== null);"
+            " const r = label.previousElementSibling.getBoundingClientRect();"
             " return [r.x + r.width / 2, r.y + r.height / 2]; }",
             node,
         )
