@@ -17,7 +17,7 @@ SIZE = (900, 560)
 
 
 def quadruped(push: float) -> tg.Rollout:
-    """It stands, and is pushed sideways: two feet carry more, and some slide."""
+    """It stands, and is pushed sideways: two feet slide and lift, two carry it."""
     m = tg.load(ROOT / "models" / "quadruped.xml")
     key = m.key("home")
     steps = round(0.6 / m.timestep)

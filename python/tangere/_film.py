@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -100,6 +101,18 @@ def render(client: Any, size: tuple[int, int], position: Any, target: Any, fov: 
         raise Error(f"the browser did not draw a picture within {_PATIENCE:g} s", "cannot open file") from None
     alpha = image[..., 3:].astype(np.float64) / 255
     return np.round(image[..., :3] * alpha + 255 * (1 - alpha)).astype(np.uint8)
+
+
+def render_settled(client: Any, *view: Any) -> NDArray[np.uint8]:
+    """The picture when two in a row are the same: a browser makes what is new in a scene over several frames."""
+    last = render(client, *view)
+    for _ in range(20):
+        time.sleep(0.3)
+        now = render(client, *view)
+        if (now == last).all() and last.min() < 255:
+            break
+        last = now
+    return last
 
 
 def write_png(path: str, image: NDArray[np.uint8]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tangere._errors import Error
-from tangere._film import film, headless, render, write_png
+from tangere._film import film, headless, render, render_settled, write_png
 from tangere._overlay import DEFAULT_STEPS, Gradient, Scalar, gradient_of, scalar_of
 from tangere._page import point_camera, record
 from tangere._server import make_server, stop_server
@@ -392,7 +392,8 @@ def _pictures(
             stage.show(trajectory.q[i], trajectory.contacts(i), trajectory.u[i], gradient)
             server.flush()
             look = _middle(m, trajectory.q[i]) + offset
-            yield render(browser, size, _camera(stage, look, *camera), look)
+            draw = render_settled if i == states[0] else render  # later ones only move what is there
+            yield draw(browser, size, _camera(stage, look, *camera), look)
 
 
 def _middle(m: Model, q: Array) -> Array:
