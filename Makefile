@@ -10,7 +10,7 @@ export JOBS
 PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
     -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help run build test bench bench-step-wide bench-batch tsan solvers random-problems open-tests quality seams gradients rollouts robots lint format valgrind fuzz clean command python
+.PHONY: help run build test pictures bench bench-step-wide bench-batch tsan solvers random-problems open-tests quality seams gradients rollouts robots lint format valgrind fuzz clean command python
 
 help: ## list the targets
 	@echo "make <target>:"
@@ -19,6 +19,8 @@ help: ## list the targets
 run: command ## build the command, drop the built-in quadruped (it lands and stands), differentiate one of its steps
 	@build/tangere sim quadruped --key home --lift 0.3
 	@build/tangere grad quadruped --key home
+	@echo
+	@echo "to look at it: make build && .venv/bin/pip install viser==1.1.1 && build/tangere view quadruped --key home"
 
 build: command python ## the command at build/tangere, and a Python in .venv that imports tangere
 
@@ -92,6 +94,10 @@ rollouts: ## derivatives of rollouts of 2 to 200 steps on every model, every rob
 	@cmake --build --preset release -j $(JOBS) --target test_step_rollout_models
 	@build/release/tests/test_step_rollout_models models/*.xml $(or $(ROBOTS),$(wildcard ../shared/robots/hard/*.xml \
 	    ../shared/robots/gymnasium/*.xml ../shared/robots/mujoco_humanoid/*.xml ../shared/robots/*/scene.xml)) 100
+
+pictures: command python ## the pictures of README.md and docs/, with a headless browser: docs/pictures/
+	@scripts/setup.sh core python test
+	@.venv/bin/python scripts/pictures.py
 
 robots: python ## drop every robot of the shared folder, and move it by random controls: 10 s each (minutes)
 	@scripts/setup.sh core python test

@@ -2,7 +2,7 @@
 # setup.sh <group>...: installs what is missing of a group, and says so; quick and silent when nothing is.
 #   core    compiler, CMake, Ninja, expat, qhull
 #   python  Python with headers and venv; .venv with requirements/build.txt
-#   test    cmocka, pkg-config; .venv with requirements/dev.txt
+#   test    cmocka, pkg-config, chromium; .venv with requirements/dev.txt
 #   learn   .venv with requirements/learn.txt (torch, JAX, Gymnasium); what cannot be had is left out, and said
 #   mjx     .venv with requirements/mjx.txt, in the same way
 #   bench   Eigen; .venv with requirements/dev.txt
@@ -49,6 +49,11 @@ has_cmocka() {
         cc -E -x c -
 }
 
+# one that tangere._film finds
+has_browser() {
+    command -v chromium || command -v chromium-browser || command -v google-chrome
+}
+
 # clang and its run-time libraries, of the same version
 has_fuzzer() {
     echo 'int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n) { return d[n] * 0; }' |
@@ -80,6 +85,7 @@ for group in "$@"; do
         need binutils objdump --version
         need libcmocka-dev has_cmocka
         need pkg-config pkg-config --version
+        need chromium has_browser
         requirements+=(requirements/dev.txt)
         ;;
     learn)

@@ -123,6 +123,7 @@ typedef struct tg_sizes
     int ntree;      /* kinematic trees that move */
     int nparams;    /* doubles in a parameter vector */
     int ncandidate; /* pairs of geoms that the filters let collide */
+    int nvisual;    /* shapes for looks alone, beside the geoms */
 } tg_sizes;
 
 /* All zeros when m is NULL. */
@@ -165,6 +166,7 @@ typedef struct tg_geom_info
     tg_geom_type type;
     int body, mesh, hfield; /* -1: none */
     int contype, conaffinity, condim, priority, group;
+    double rgba[4]; /* colour, 0 .. 1; for looks alone */
 } tg_geom_info;
 
 typedef struct tg_actuator_info
@@ -181,6 +183,69 @@ TG_API tg_status tg_joint_get(const tg_model *m, int joint, tg_joint_info *info,
 TG_API tg_status tg_geom_get(const tg_model *m, int geom, tg_geom_info *info, tg_error *error);
 TG_API tg_status tg_actuator_get(const tg_model *m, int actuator, tg_actuator_info *info, tg_error *error);
 TG_API int tg_site_body(const tg_model *m, int site); /* -1: no such site */
+
+/* ---- what a viewer draws beside that ----
+ *
+ * Arrays belong to the model. */
+
+/* The triangles of a mesh as they were given, or those of its hull where none were; without the geom's scale. */
+typedef struct tg_mesh_info
+{
+    int nvertex, nface;
+    const double *vertex; /* nvertex x 3, m */
+    const int *face;      /* nface x 3, counter-clockwise from outside */
+} tg_mesh_info;
+
+/* The convex hull as which a mesh collides; no vertices when no colliding geom has the mesh. */
+typedef struct tg_hull_info
+{
+    int nvertex, npolygon;
+    const double *vertex;     /* nvertex x 4: x y z 0, m, without the geom's scale */
+    const int *polygon_start; /* npolygon + 1 */
+    const int *polygon;       /* vertices of polygon i: polygon[polygon_start[i] .. polygon_start[i + 1]), from outside
+                                 counter-clockwise */
+} tg_hull_info;
+
+/* Elevations of a height field; its size is a parameter. */
+typedef struct tg_hfield_info
+{
+    int nrow, ncol;
+    const double *elevation; /* nrow x ncol, 0 .. 1, row 0 at -y */
+} tg_hfield_info;
+
+/* The path of a tendon: npath items of each array. */
+typedef struct tg_tendon_info
+{
+    tg_tendon_type type;
+    int npath;
+    const int *path_type; /* tg_path_type */
+    const int *path_id;   /* joint or site; -1 for a pulley */
+} tg_tendon_info;
+
+/* A declared pair of geoms. */
+typedef struct tg_pair_info
+{
+    int geom1, geom2, condim;
+} tg_pair_info;
+
+/* A shape for looks alone, as the <visual> of a URDF: physics and parameters know nothing of it. */
+typedef struct tg_visual_info
+{
+    const char *name; /* "": none */
+    const char *file; /* of a mesh; "" for other shapes */
+    tg_geom_type type;
+    int body;
+    double pos[3], quat[4]; /* in the body's frame */
+    double size[3];         /* as a geom's; scale of a mesh */
+    double rgba[4];
+} tg_visual_info;
+
+TG_API tg_status tg_mesh_get(const tg_model *m, int mesh, tg_mesh_info *info, tg_error *error);
+TG_API tg_status tg_hull_get(const tg_model *m, int mesh, tg_hull_info *info, tg_error *error);
+TG_API tg_status tg_hfield_get(const tg_model *m, int hfield, tg_hfield_info *info, tg_error *error);
+TG_API tg_status tg_tendon_get(const tg_model *m, int tendon, tg_tendon_info *info, tg_error *error);
+TG_API tg_status tg_pair_get(const tg_model *m, int pair, tg_pair_info *info, tg_error *error);
+TG_API tg_status tg_visual_get(const tg_model *m, int visual, tg_visual_info *info, tg_error *error);
 
 /* The reference configuration: every joint at its `ref`, free joints at their body's pose. q: nq. */
 TG_API tg_status tg_default_q(const tg_model *m, double *q, tg_error *error);
@@ -327,6 +392,7 @@ typedef struct tg_geom_def
     double restitution; /* 0 .. 1 */
     double compliance;  /* m / N; 0: rigid */
     double margin, gap; /* m */
+    double rgba[4];     /* colour, for looks alone */
     uint32_t cookie;
 } tg_geom_def;
 
@@ -426,6 +492,16 @@ typedef struct tg_key_def
     uint32_t cookie;
 } tg_key_def;
 
+/* A shape for looks alone; see tg_visual_info. Its file is not opened. */
+typedef struct tg_visual_def
+{
+    const char *name, *file; /* may be NULL */
+    int body;
+    tg_geom_type type; /* no plane, no height field */
+    double pos[3], quat[4], size[3], rgba[4];
+    uint32_t cookie;
+} tg_visual_def;
+
 TG_API tg_body_def tg_default_body(void);   /* inertial: false */
 TG_API tg_joint_def tg_default_joint(void); /* hinge about z */
 TG_API tg_geom_def tg_default_geom(void);   /* sphere; friction 1, 0.005, 0.0001; density 1000 */
@@ -438,6 +514,7 @@ TG_API tg_equality_def tg_default_equality(void); /* active */
 TG_API tg_pair_def tg_default_pair(void);         /* condim 3, friction as a geom's */
 TG_API tg_exclude_def tg_default_exclude(void);
 TG_API tg_key_def tg_default_key(void);
+TG_API tg_visual_def tg_default_visual(void); /* grey sphere */
 
 TG_API tg_status tg_builder_create(const tg_allocator *allocator, tg_builder **b, tg_error *error);
 TG_API void tg_builder_destroy(tg_builder *b);              /* NULL is allowed */
@@ -460,6 +537,7 @@ TG_API tg_status tg_builder_equality(tg_builder *b, const tg_equality_def *def, 
 TG_API tg_status tg_builder_pair(tg_builder *b, const tg_pair_def *def, int *id);
 TG_API tg_status tg_builder_exclude(tg_builder *b, const tg_exclude_def *def, int *id);
 TG_API tg_status tg_builder_key(tg_builder *b, const tg_key_def *def, int *id);
+TG_API tg_status tg_builder_visual(tg_builder *b, const tg_visual_def *def);
 TG_API tg_status tg_builder_report(tg_builder *b, const tg_report_entry *entry);
 
 /* The id of the last element of that kind with this name, -1 if there is none; for references while building. */

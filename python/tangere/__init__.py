@@ -12,6 +12,8 @@
 >>> sim.info.contacts.force
 """
 
+from typing import Any
+
 from tangere._check import CheckGroup, CheckModes, CheckResult, check
 from tangere._core import (
     Actuation,
@@ -73,6 +75,24 @@ from tangere.sim import (
     StepGradient,
     step,
 )
+
+
+def view(*args: Any, **options: Any) -> Any:
+    """Shows a model or a trajectory in the browser, or writes a page, a picture or a film; `tangere.viewer.view`."""
+    from tangere._server import need_viser  # noqa: PLC0415
+    from tangere.viewer import view as show  # noqa: PLC0415
+
+    need_viser()
+    return show(*args, **options)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "plot":  # when it is asked for: it imports matplotlib
+        import tangere.plot as module  # noqa: PLC0415
+
+        return module
+    raise AttributeError(f"module 'tangere' has no attribute {name!r}")
+
 
 __all__ = [
     "Actuation",
@@ -140,4 +160,5 @@ __all__ = [
     "load_string",
     "rollout",
     "step",
+    "view",
 ]

@@ -104,6 +104,11 @@ bool tg_py_step_init(PyObject *module);
 /* Adds the method behind tangere.check to the Model type. */
 bool tg_py_check_init(void);
 
+/* ---- looks (_core_looks.c) ---- */
+
+/* Adds the method behind tangere.view to the Model type. */
+bool tg_py_looks_init(void);
+
 /* ---- scenes and files (_core_scene.c) ---- */
 
 /* Adds the Scene type to the module, and the method that writes a model to the Model type. */

@@ -100,12 +100,16 @@ class _Contacts(Sequence):
 class Rollout:
     """T steps: q (T + 1, nq), v (T + 1, nv), act (T + 1, na), the first row being the start; residual (T).
 
-    info: what every step tells; contacts: of every step (`r.contacts[3].force`); labels: of every step. Derivatives are
-    those at the parameters that the model had when the rollout was made, whatever it has now.
+    controls (rows, nu), each row held for `hold` steps; dt (s). info: what every step tells; contacts: of every step
+    (`r.contacts[3].force`); labels: of every step. Derivatives are those at the parameters that the model had when the
+    rollout was made, whatever it has now.
     """
 
-    def __init__(self, model: Model, stepper: _core.Stepper, states: tuple, rows: int) -> None:
-        self._model, self._stepper, self._rows = model, stepper, rows
+    def __init__(
+        self, model: Model, stepper: _core.Stepper, states: tuple, *, controls: Array, hold: int, dt: float
+    ) -> None:
+        self._model, self._stepper, self._rows = model, stepper, len(controls)
+        self.controls, self.hold, self.dt = controls, hold, dt
         self._labels: list[Label] | None = None
         self.q, self.v, self.act, numbers = states
         whole = (numbers[:, i].astype(np.intc) for i in range(6))
@@ -391,10 +395,11 @@ def rollout(
         pushes = pushes.ravel()
     if checkpoints and not tape:
         raise Error("checkpoints are part of a tape", "value out of domain")
-    stepper, _ = _stepper(m, dt, solver, **options)
+    stepper, step_time = _stepper(m, dt, solver, **options)
     act = np.zeros(m.na) if act0 is None else act0
     kind = _TAPES.index("none" if not tape else "checkpoints" if checkpoints else "all")
-    return Rollout(m, stepper, stepper.rollout(count, q0, v0, act, u.ravel(), forces, pushes, hold, kind), len(u))
+    states = stepper.rollout(count, q0, v0, act, u.ravel(), forces, pushes, hold, kind)
+    return Rollout(m, stepper, states, controls=u, hold=hold, dt=step_time)
 
 
 def _rows(name: str, value: ArrayLike, rows: int, length: int) -> Array:

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/python.h"
 #include "cli/sim.h"
 
 enum
@@ -11,6 +12,8 @@ enum
     OPTION_KEY,
     OPTION_PARAMS,
     OPTION_OUT,
+    OPTION_PLOT,
+    OPTION_HTML,
     BLOCKS = 21
 };
 
@@ -288,6 +291,37 @@ static int write_file(const char *path, const derivatives *d)
     return good ? TG_CLI_OK : tg_cli_fail(TG_CLI_FAILED, "is the disk full?", "cannot write '%s'", path);
 }
 
+/* Heat maps of the matrices, by Python. */
+static int plot(const tg_cli_call *call, const tg_cli_model *model, const derivatives *d)
+{
+    char *file = tg_cli_temporary(".npz");
+    int code = file != NULL ? write_file(file, d) : TG_CLI_FAILED;
+    tg_cli_words words = {.count = 0};
+    tg_cli_add_word(&words, model->path);
+    tg_cli_add_word(&words, file);
+    tg_cli_add_option(&words, "--out", call->option[OPTION_PLOT]);
+    tg_cli_add_option(&words, "--params", call->option[OPTION_PARAMS]);
+    tg_cli_add_reading(&words, &call->reading);
+    if (code == TG_CLI_OK)
+        code = tg_cli_run_python("plot", "plot", &words);
+    if (file != NULL)
+        remove(file);
+    free(file);
+    return code;
+}
+
+static int show_page(const tg_cli_call *call, const tg_cli_model *model)
+{
+    tg_cli_words words = {.count = 0};
+    tg_cli_add_word(&words, model->path);
+    tg_cli_add_option(&words, "--key", call->option[OPTION_KEY]);
+    tg_cli_add_option(&words, "--html", call->option[OPTION_HTML]);
+    tg_cli_add_option(&words, "--gradient", "com.z@50");
+    tg_cli_add_option(&words, "--time", "0.5");
+    tg_cli_add_reading(&words, &call->reading);
+    return tg_cli_run_python("viewer", "view", &words);
+}
+
 static int run(const tg_cli_call *call)
 {
     const char *path = call->option[OPTION_OUT];
@@ -308,6 +342,10 @@ static int run(const tg_cli_call *call)
         print_summary(call, &model, &d);
     if (code == TG_CLI_OK && path != NULL)
         code = write_file(path, &d);
+    if (code == TG_CLI_OK && call->option[OPTION_PLOT] != NULL)
+        code = plot(call, &model, &d);
+    if (code == TG_CLI_OK && call->option[OPTION_HTML] != NULL)
+        code = show_page(call, &model);
     free_blocks(&d);
     tg_cli_close(&model);
     return code;
@@ -324,6 +362,10 @@ const tg_cli_command tg_cli_grad = {
     .allowed = 1,
     .options = {[OPTION_KEY] = {"--key", "NAME", "start from this keyframe"},
                 [OPTION_PARAMS] = {"--params", "PATTERN", "parameters to differentiate by: 'body.*.mass', '*'"},
-                [OPTION_OUT] = {"--out", "FILE", "write the matrices: .npz, or .csv (matrix, row, column, value)"}},
+                [OPTION_OUT] = {"--out", "FILE", "write the matrices: .npz, or .csv (matrix, row, column, value)"},
+                [OPTION_PLOT] = {"--plot", "FILE",
+                                 "heat maps of the matrices: .png, .pdf, .svg (Python, tangere[plot])"},
+                [OPTION_HTML] = {"--html", "FILE",
+                                 "a page with the gradient of com.z after 50 steps (Python, tangere[view])"}},
     .run = run,
 };

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/json.h"
+#include "cli/python.h"
 #include "cli/sim.h"
 
 #define DEFAULT_TIME 5.0 /* s */
@@ -368,7 +369,9 @@ enum
     OPTION_CTRL,
     OPTION_OUT,
     OPTION_PROFILE,
-    OPTION_JSON
+    OPTION_JSON,
+    OPTION_PLOT,
+    OPTION_HTML
 };
 
 static int choose_solver(const char *name, tg_options *options)
@@ -433,9 +436,9 @@ static int count_steps(simulation *s, double length)
     return TG_CLI_OK;
 }
 
-static int run_model(const tg_cli_call *call, const tg_cli_model *model, simulation *s)
+/* path: of the record, NULL: none */
+static int run_recorded(const tg_cli_call *call, const tg_cli_model *model, simulation *s, const char *path)
 {
-    const char *path = call->option[OPTION_OUT];
     tg_cli_record record = tg_cli_record_begin(s->m);
     totals t = {0};
     tg_error error;
@@ -461,6 +464,41 @@ static int run_model(const tg_cli_call *call, const tg_cli_model *model, simulat
         print_summary(&call->out, s, &t);
     }
     tg_cli_profile_end(&t.profile);
+    return code;
+}
+
+/* Plots and page of the record, by Python. */
+static int show_record(const tg_cli_call *call, const tg_cli_model *model, const simulation *s, const char *path)
+{
+    const char *plot = call->option[OPTION_PLOT], *html = call->option[OPTION_HTML];
+    int code = TG_CLI_OK;
+    tg_cli_words words = {.count = 0};
+    tg_cli_add_word(&words, model->path);
+    tg_cli_add_word(&words, path);
+    tg_cli_add_option(&words, "--dt", tg_cli_number_of(s->options.dt).text);
+    tg_cli_add_reading(&words, &call->reading);
+    tg_cli_words page = words;
+    tg_cli_add_option(&words, "--out", plot);
+    tg_cli_add_option(&page, "--html", html);
+    if (plot != NULL)
+        code = tg_cli_run_python("plot", "plot", &words);
+    return code == TG_CLI_OK && html != NULL ? tg_cli_run_python("viewer", "view", &page) : code;
+}
+
+static int run_model(const tg_cli_call *call, const tg_cli_model *model, simulation *s)
+{
+    const char *path = call->option[OPTION_OUT];
+    bool show = call->option[OPTION_PLOT] != NULL || call->option[OPTION_HTML] != NULL;
+    char *temporary = show && path == NULL ? tg_cli_temporary(".npz") : NULL;
+    int code = show && path == NULL && temporary == NULL ? TG_CLI_FAILED : TG_CLI_OK;
+    path = path != NULL ? path : temporary;
+    if (code == TG_CLI_OK)
+        code = run_recorded(call, model, s, path);
+    if (code == TG_CLI_OK && show)
+        code = show_record(call, model, s, path);
+    if (temporary != NULL)
+        remove(temporary);
+    free(temporary);
     return code;
 }
 
@@ -511,6 +549,8 @@ const tg_cli_command tg_cli_sim = {
                 [OPTION_CTRL] = {"--ctrl", "FILE", "controls: a row of numbers a step, or time and numbers"},
                 [OPTION_OUT] = {"--out", "FILE", "the trajectory as .csv or .npz"},
                 [OPTION_PROFILE] = {"--profile", NULL, "where the time went, and the costliest island's geoms"},
-                [OPTION_JSON] = {"--json", NULL, "the summary as JSON, with the last state"}},
+                [OPTION_JSON] = {"--json", NULL, "the summary as JSON, with the last state"},
+                [OPTION_PLOT] = {"--plot", "FILE", "plots of the trajectory: .png, .pdf, .svg (Python, tangere[plot])"},
+                [OPTION_HTML] = {"--html", "FILE", "a page that plays the trajectory (Python, tangere[view])"}},
     .run = run,
 };

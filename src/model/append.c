@@ -121,6 +121,7 @@ static tg_status add_geom(append *a, int i)
     def.priority = m->geom_priority[i];
     def.group = m->geom_group[i];
     def.gap = m->geom_gap[i];
+    memcpy(def.rgba, m->geom_rgba + 4 * i, sizeof def.rgba);
     GET(geom, pos);
     GET(geom, quat);
     GET(geom, size);
@@ -133,6 +134,24 @@ static tg_status add_geom(append *a, int i)
     if (def.body == 0)
         move_pose(a, def.pos, def.quat);
     return tg_builder_geom(a->b, &def, NULL);
+}
+
+/* Its name needs no prefix: nothing refers to it. */
+static tg_status add_visual(append *a, int i)
+{
+    const tg_visual_info *info = &a->m->visual[i];
+    tg_visual_def def = tg_default_visual();
+    def.name = info->name;
+    def.file = info->file;
+    def.type = info->type;
+    def.body = id_of(a, TG_BODY, info->body);
+    memcpy(def.pos, info->pos, sizeof def.pos);
+    memcpy(def.quat, info->quat, sizeof def.quat);
+    memcpy(def.size, info->size, sizeof def.size);
+    memcpy(def.rgba, info->rgba, sizeof def.rgba);
+    if (def.body == 0)
+        move_pose(a, def.pos, def.quat);
+    return tg_builder_visual(a->b, &def);
 }
 
 static tg_status add_site(append *a, int i)
@@ -304,7 +323,7 @@ static tg_status add_elements(append *a)
     } kinds[] = {
         {add_mesh, m->nmesh},         {add_hfield, m->nhfield}, {add_body, m->nbody},       {add_joint, m->njoint},
         {add_geom, m->ngeom},         {add_site, m->nsite},     {add_tendon, m->ntendon},   {add_actuator, m->nu},
-        {add_equality, m->nequality}, {add_pair, m->npair},     {add_exclude, m->nexclude},
+        {add_equality, m->nequality}, {add_pair, m->npair},     {add_exclude, m->nexclude}, {add_visual, m->nvisual},
     };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
     {

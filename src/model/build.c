@@ -32,6 +32,7 @@ static void measure_elements(const tg_build *w, tg_model *m)
         m->nface += w->nhull[mesh];
     m->nelevation = list[TG_LIST_ELEVATION].count;
     m->nreport = list[TG_LIST_REPORT].count;
+    m->nvisual = list[TG_LIST_VISUAL].count;
     m->ntext = list[TG_LIST_TEXT].count;
 }
 

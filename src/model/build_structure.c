@@ -44,6 +44,7 @@ static void fill_geoms(tg_build *w)
         m->geom_priority[i] = def->priority;
         m->geom_group[i] = def->group;
         m->geom_gap[i] = def->gap;
+        memcpy(m->geom_rgba + 4 * i, def->rgba, sizeof def->rgba);
     }
     int geom = 0;
     for (int body = 0; body < m->nbody; body++)
@@ -52,6 +53,24 @@ static void fill_geoms(tg_build *w)
         while (geom < m->ngeom && m->geom_body[geom] == body)
             geom++;
         m->body_ngeom[body] = geom - m->body_geom[body];
+    }
+}
+
+static void fill_visuals(tg_build *w)
+{
+    tg_model *m = w->m;
+    for (int i = 0; i < m->nvisual; i++)
+    {
+        const tg_visual_item *item = TG_LIST(w->b, VISUAL, tg_visual_item) + i;
+        tg_visual_info *info = &m->visual[i];
+        *info = (tg_visual_info){.name = m->text + item->name,
+                                 .file = m->text + item->file,
+                                 .type = item->def.type,
+                                 .body = tg_build_index(w, TG_BODY, item->def.body)};
+        memcpy(info->pos, item->def.pos, sizeof info->pos);
+        memcpy(info->quat, item->def.quat, sizeof info->quat);
+        memcpy(info->size, item->def.size, sizeof info->size);
+        memcpy(info->rgba, item->def.rgba, sizeof info->rgba);
     }
 }
 
@@ -234,6 +253,7 @@ tg_status tg_build_structure(tg_build *w)
 {
     fill_bodies(w);
     fill_geoms(w);
+    fill_visuals(w);
     fill_tendons(w);
     fill_actuators(w);
     fill_constraints(w);

@@ -18,6 +18,7 @@ static const size_t item_size[TG_LIST_COUNT] = {
     [TG_LIST_ELEVATION] = sizeof(double),
     [TG_LIST_NUMBER] = sizeof(double),
     [TG_LIST_REPORT] = sizeof(tg_report_item),
+    [TG_LIST_VISUAL] = sizeof(tg_visual_item),
     [TG_LIST_PLACE] = sizeof(tg_place),
 };
 
@@ -302,6 +303,25 @@ tg_status tg_builder_report(tg_builder *b, const tg_report_entry *entry)
         return out_of_memory(b);
     }
     *place = item;
+    return TG_OK;
+}
+
+tg_status tg_builder_visual(tg_builder *b, const tg_visual_def *def)
+{
+    if (b == NULL)
+        return TG_ERR_ARGUMENT;
+    if (def == NULL || def->cookie != tg_cookie(TG_ELEMENT_COUNT))
+        return tg_fail(&b->error, TG_ERR_ARGUMENT, "visual definition: %s",
+                       def == NULL ? "is NULL" : "does not start from tg_default_visual()");
+    tg_builder_mark before = tg_builder_mark_of(b);
+    int name = append_text(b, def->name), file = append_text(b, def->file);
+    tg_visual_item *place = name >= 0 && file >= 0 ? append(b, TG_LIST_VISUAL, 1) : NULL;
+    if (place == NULL)
+    {
+        tg_builder_rewind(b, &before);
+        return out_of_memory(b);
+    }
+    *place = (tg_visual_item){name, file, *def};
     return TG_OK;
 }
 

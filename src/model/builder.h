@@ -46,6 +46,13 @@ typedef struct tg_report_item
     int file, element, attribute, note; /* in the text */
 } tg_report_item;
 
+/* A shape for looks as it is kept. */
+typedef struct tg_visual_item
+{
+    int name, file; /* in the text */
+    tg_visual_def def;
+} tg_visual_item;
+
 /* Where an element stands in a file. */
 typedef struct tg_place
 {
@@ -64,6 +71,7 @@ enum
     TG_LIST_ELEVATION,               /* double */
     TG_LIST_NUMBER,                  /* double, of keyframes */
     TG_LIST_REPORT,                  /* tg_report_item */
+    TG_LIST_VISUAL,                  /* tg_visual_item */
     TG_LIST_PLACE,                   /* tg_place */
     TG_LIST_COUNT
 };

@@ -25,6 +25,7 @@ tg_geom_def tg_default_geom(void)
         .friction = {1, 0.005, 0.0001},
         .kinetic = 1,
         .slip_speed = 0.001,
+        .rgba = {0.5, 0.5, 0.5, 1}, /* as in MJCF */
         .cookie = tg_cookie(TG_GEOM),
     };
 }
@@ -85,4 +86,13 @@ tg_exclude_def tg_default_exclude(void)
 tg_key_def tg_default_key(void)
 {
     return (tg_key_def){.cookie = tg_cookie(TG_KEY)};
+}
+
+tg_visual_def tg_default_visual(void)
+{
+    return (tg_visual_def){.type = TG_GEOM_SPHERE,
+                           .quat = {1, 0, 0, 0},
+                           .size = {1, 1, 1},
+                           .rgba = {0.5, 0.5, 0.5, 1},
+                           .cookie = tg_cookie(TG_ELEMENT_COUNT)};
 }

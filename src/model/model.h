@@ -84,6 +84,8 @@ typedef struct tg_param_offsets
     X(int, geom_priority, m->ngeom, "")                                                                                \
     X(int, geom_group, m->ngeom, "")                                                                                   \
     X(double, geom_gap, m->ngeom, "stored only")                                                                       \
+    X(double, geom_rgba, 4 * m->ngeom, "for looks alone")                                                              \
+    X(tg_visual_info, visual, m->nvisual, "in the order in which they were given")                                     \
     X(int, site_body, m->nsite, "")                                                                                    \
     X(int, tendon_type, m->ntendon, "tg_tendon_type")                                                                  \
     X(int, tendon_path, m->ntendon, "first item of its path")                                                          \
@@ -146,7 +148,7 @@ struct tg_model
 {
     /* sizes; nbody and nnode count the world */
     int nq, nv, nu, na, nbody, njoint, ngeom, nsite, ntendon, npath, nequality, npair, nexclude, nkey, nmesh, nhfield;
-    int nnode, ntree, nvertex, nface, nelevation, nparams, nslice, nreport, ntext, nname, nquat;
+    int nnode, ntree, nvertex, nface, nelevation, nparams, nslice, nreport, ntext, nname, nquat, nvisual;
     int nmatrix;    /* doubles in all trees' ndof x ld matrices */
     int npanel;     /* doubles in all trees' rows of ld */
     int ncandidate; /* pairs of geoms that the filters let collide */

@@ -40,6 +40,7 @@ tg_sizes tg_model_sizes(const tg_model *m)
         .ntree = m->ntree,
         .nparams = m->nparams,
         .ncandidate = m->ncandidate,
+        .nvisual = m->nvisual,
     };
 }
 
@@ -205,6 +206,7 @@ tg_status tg_geom_get(const tg_model *m, int geom, tg_geom_info *info, tg_error 
         .priority = m->geom_priority[geom],
         .group = m->geom_group[geom],
     };
+    memcpy(info->rgba, m->geom_rgba + 4 * geom, sizeof info->rgba);
     return TG_OK;
 }
 
@@ -228,6 +230,63 @@ tg_status tg_actuator_get(const tg_model *m, int actuator, tg_actuator_info *inf
 int tg_site_body(const tg_model *m, int site)
 {
     return m != NULL && site >= 0 && site < m->nsite ? m->site_body[site] : -1;
+}
+
+/* ---- what a viewer draws ---- */
+
+tg_status tg_mesh_get(const tg_model *m, int mesh, tg_mesh_info *info, tg_error *error)
+{
+    tg_status status = check_query(m, info, "mesh", mesh, m != NULL ? m->nmesh : 0, error);
+    if (status == TG_OK)
+        *info = (tg_mesh_info){m->mesh_nvertex[mesh], m->mesh_nface[mesh], m->vertex + 3 * (size_t)m->mesh_vertex[mesh],
+                               m->face + 3 * (size_t)m->mesh_face[mesh]};
+    return status;
+}
+
+tg_status tg_hull_get(const tg_model *m, int mesh, tg_hull_info *info, tg_error *error)
+{
+    tg_status status = check_query(m, info, "mesh", mesh, m != NULL ? m->nmesh : 0, error);
+    if (status != TG_OK)
+        return status;
+    const tg_polytope *hull = m->mesh_polytope[mesh];
+    *info = hull == NULL
+                ? (tg_hull_info){0}
+                : (tg_hull_info){hull->nvertex, hull->npolygon, hull->vertex, hull->polygon_start, hull->polygon};
+    return TG_OK;
+}
+
+tg_status tg_hfield_get(const tg_model *m, int hfield, tg_hfield_info *info, tg_error *error)
+{
+    tg_status status = check_query(m, info, "hfield", hfield, m != NULL ? m->nhfield : 0, error);
+    if (status == TG_OK)
+        *info = (tg_hfield_info){m->hfield_nrow[hfield], m->hfield_ncol[hfield],
+                                 m->elevation + m->hfield_elevation[hfield]};
+    return status;
+}
+
+tg_status tg_tendon_get(const tg_model *m, int tendon, tg_tendon_info *info, tg_error *error)
+{
+    tg_status status = check_query(m, info, "tendon", tendon, m != NULL ? m->ntendon : 0, error);
+    if (status == TG_OK)
+        *info = (tg_tendon_info){(tg_tendon_type)m->tendon_type[tendon], m->tendon_npath[tendon],
+                                 m->path_type + m->tendon_path[tendon], m->path_id + m->tendon_path[tendon]};
+    return status;
+}
+
+tg_status tg_pair_get(const tg_model *m, int pair, tg_pair_info *info, tg_error *error)
+{
+    tg_status status = check_query(m, info, "pair", pair, m != NULL ? m->npair : 0, error);
+    if (status == TG_OK)
+        *info = (tg_pair_info){m->pair_geom1[pair], m->pair_geom2[pair], m->pair_condim[pair]};
+    return status;
+}
+
+tg_status tg_visual_get(const tg_model *m, int visual, tg_visual_info *info, tg_error *error)
+{
+    tg_status status = check_query(m, info, "visual", visual, m != NULL ? m->nvisual : 0, error);
+    if (status == TG_OK)
+        *info = m->visual[visual];
+    return status;
 }
 
 static void copy(double *out, const double *from, int key, int count)

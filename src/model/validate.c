@@ -206,7 +206,7 @@ static tg_status check_geom(tg_builder *b, int id)
         return refuse_number(b, TG_GEOM, id, "density", def->density, "must be finite and not negative");
     if (!isfinite(def->gap))
         return refuse_number(b, TG_GEOM, id, "gap", def->gap, "must be finite");
-    return TG_OK;
+    return check_finite(b, TG_GEOM, id, "rgba", def->rgba, 4);
 }
 
 static tg_status check_mesh(tg_builder *b, int id)
@@ -408,6 +408,31 @@ static tg_status check_key(tg_builder *b, int id)
     return status;
 }
 
+/* ---- looks ---- */
+
+static tg_status check_visual(tg_builder *b, int i)
+{
+    const tg_visual_def *def = &TG_LIST(b, VISUAL, tg_visual_item)[i].def;
+    bool shape = (unsigned)def->type < TG_GEOM_TYPE_COUNT && def->type != TG_GEOM_PLANE && def->type != TG_GEOM_HFIELD;
+    if (!shape)
+        return tg_fail(&b->error, TG_ERR_VALUE, "visual #%d: type = %d: is no shape of a visual", i, (int)def->type);
+    if (def->body < 0 || def->body >= count_of(b, TG_BODY))
+        return tg_fail(&b->error, TG_ERR_MODEL, "visual #%d: body = %d: there is no such body", i, def->body);
+    const double *const field[] = {def->pos, def->quat, def->size, def->rgba};
+    static const int count[] = {3, 4, 3, 4};
+    static const char *const name[] = {"pos", "quat", "size", "rgba"};
+    for (size_t f = 0; f < sizeof count / sizeof *count; f++)
+    {
+        for (int k = 0; k < count[f]; k++)
+        {
+            if (!isfinite(field[f][k]))
+                return tg_fail(&b->error, TG_ERR_VALUE, "visual #%d: %s[%d] = %g: must be finite", i, name[f], k,
+                               field[f][k]);
+        }
+    }
+    return TG_OK;
+}
+
 /* ---- all of it ---- */
 
 tg_status tg_builder_check(tg_builder *b)
@@ -429,6 +454,12 @@ tg_status tg_builder_check(tg_builder *b)
             if (status != TG_OK)
                 return status;
         }
+    }
+    for (int i = 0; i < b->list[TG_LIST_VISUAL].count; i++)
+    {
+        tg_status status = check_visual(b, i);
+        if (status != TG_OK)
+            return status;
     }
     return check_joint_mixtures(b);
 }

@@ -21,7 +21,8 @@ static void set_initial(tg_mjcf_class *c)
                              .mass = (double)NAN,
                              .density = 1000,
                              .fromto = {(double)NAN},
-                             .fitscale = 1};
+                             .fitscale = 1,
+                             .rgba = {(double)NAN, 0.5, 0.5, 1}};
     c->site =
         (tg_mjcf_site){.pose = no_pose, .type = TG_GEOM_SPHERE, .size = {0.005, 0.005, 0.005}, .fromto = {(double)NAN}};
     c->mesh = (tg_mjcf_mesh){.scale = {1, 1, 1}, .refquat = {1, 0, 0, 0}, .inertia = TG_MJCF_LEGACY};

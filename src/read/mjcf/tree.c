@@ -255,6 +255,7 @@ static tg_status geom_definition(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_ge
     def->margin = w->margin;
     def->gap = w->gap;
     memcpy(def->friction, w->friction, sizeof def->friction);
+    tg_mjcf_colour(r, xml, w, def->rgba);
     tg_status status = geom_references(r, xml, w, def);
     if (status != TG_OK)
         return status;

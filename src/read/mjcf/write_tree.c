@@ -210,7 +210,7 @@ static void put_size(tg_mjcf_writer *w, int geom)
 static void write_geom(tg_mjcf_writer *w, int geom)
 {
     static const char *const types[] = {"plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh"};
-    static const double friction[3] = {1, 0.005, 0.0001};
+    static const double friction[3] = {1, 0.005, 0.0001}, grey[4] = {0.5, 0.5, 0.5, 1};
     const tg_model *m = w->m;
     const tg_params *p = w->p;
     tg_mjcf_begin(w, "geom");
@@ -230,6 +230,7 @@ static void write_geom(tg_mjcf_writer *w, int geom)
     tg_mjcf_put_reals_unless(w, "friction", TG_PARAM(p, geom_friction) + 3 * geom, friction, 3);
     tg_mjcf_put_real_unless(w, "margin", TG_PARAM(p, geom_margin)[geom], 0);
     tg_mjcf_put_real_unless(w, "gap", m->geom_gap[geom], 0);
+    tg_mjcf_put_reals_unless(w, "rgba", m->geom_rgba + 4 * geom, grey, 4);
     tg_mjcf_end(w);
 }
 

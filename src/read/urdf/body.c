@@ -377,6 +377,8 @@ tg_status tg_urdf_bodies(tg_urdf *u)
         status = give_geoms(u, &u->link[u->order[i]]);
         if (status == TG_OK)
             status = give_site(u, u->order[i]);
+        if (status == TG_OK)
+            status = tg_urdf_give_visuals(u, &u->link[u->order[i]]);
     }
     return status == TG_OK ? give_mimics(u) : status;
 }

@@ -229,6 +229,11 @@ tg_status tg_urdf_read_geoms(tg_urdf *u);
 tg_status tg_urdf_find_mesh(tg_urdf *u, const tg_xml *xml, const char *filename, const char **path, const char **note,
                             char *looked, size_t size);
 
+/* ---- visual.c ---- */
+
+/* The visual shapes of a link, whose body and pose are known. */
+tg_status tg_urdf_give_visuals(tg_urdf *u, const tg_urdf_link *link);
+
 /* ---- body.c ---- */
 
 /* Cuts the tree into bodies, and gives them to the builder. */
