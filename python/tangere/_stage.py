@@ -239,9 +239,12 @@ class Stage:
         colour = np.array([MODE_COLOURS[ContactMode(mode)] for mode in marks.mode], np.uint8).reshape(n, 3)
         turn = _quaternions(marks.axis)
         self._points.show(marks.point, turn, np.full((n, 3), r), colour)
-        self._forces.show(marks.point, self.force_scale * marks.force, np.tile(_FORCE, (n, 1)))
+        # an impact would fill the picture: an arrow is at most an extent long, and its cone shrinks with it
+        force = self.force_scale * marks.force
+        force *= np.minimum(1, self.extent / np.maximum(np.linalg.norm(force, axis=1), 1e-300))[:, None]
+        self._forces.show(marks.point, force, np.tile(_FORCE, (n, 1)))
         # as high as the normal force is long: a force is inside its cone exactly when it sticks
-        height = self.force_scale * np.einsum("ij,ij->i", marks.force, marks.axis)
+        height = np.einsum("ij,ij->i", force, marks.axis)
         held = height > 1e-6 * self.extent
         wide = (marks.friction * height)[:, None]
         size = np.concatenate([wide, wide, height[:, None]], 1)[held]

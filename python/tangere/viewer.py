@@ -491,18 +491,17 @@ def _say(text: str) -> None:
 
 
 def _serve(viewer: Viewer) -> None:
+    """Runs until Ctrl-C or a request to end, which are handled from before the address is known."""
+    main = threading.current_thread() is threading.main_thread()
+    signals = (signal.SIGINT, signal.SIGTERM) if main else ()
+    before = {number: signal.signal(number, lambda *_: viewer._stop.set()) for number in signals}
     print(f"tangere: {viewer.model.name or 'the model'} is at {viewer.url}  (Ctrl-C ends)", flush=True)
-    before = None
-    if threading.current_thread() is threading.main_thread():
-        before = signal.signal(signal.SIGTERM, lambda *_: viewer._stop.set())
     try:
         viewer.run()
-    except KeyboardInterrupt:
-        pass
     finally:
         viewer.stop()
-        if before is not None:
-            signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 # ---- the command ----
