@@ -109,7 +109,11 @@ PEERS: dict[str, dict] = {
 
 def engines(text: str, **ours) -> list[Engine]:
     """Tangere, the same with impacts within the step, then MuJoCo with each of the settings."""
-    return [Ours(text, **ours), Ours(text, impact="within", **ours), *(Peer(text, **options) for options in PEERS.values())]
+    return [
+        Ours(text, **ours),
+        Ours(text, impact="within", **ours),
+        *(Peer(text, **options) for options in PEERS.values()),
+    ]
 
 
 # ---- tables ----
@@ -305,9 +309,7 @@ def heights() -> Table:
             "<body pos='0 0 1.1'><freejoint/><geom name='ball' type='sphere' size='0.1' mass='1'/></body>",
             custom=f"<custom><numeric name='tangere:geom.ball.restitution' data='{e}'/></custom>",
         )
-        row: list[float | str] = [
-            height_error(Ours(text, impact=impact), e, bounces) for impact in ("end", "within")
-        ]
+        row: list[float | str] = [height_error(Ours(text, impact=impact), e, bounces) for impact in ("end", "within")]
         table.add(f"e = {e:g}, {bounces} bounces", row)
     return table
 
@@ -447,7 +449,7 @@ def page(tables: list[Table]) -> str:
         "",
         f"Made by `make quality` (`bench/quality.py`): Tangere {tg.__version__} with its defaults beside MuJoCo "
         f"{mujoco.__version__} on the same models, "
-        "and with impacts within the step (column within: `impact=\"within\"`), "
+        'and with impacts within the step (column within: `impact="within"`), '
         f"dt {1e3 * DT:g} ms, gravity {GRAVITY}. The columns are MuJoCo with its defaults, and with what its "
         "documentation advises against slip: the "
         "elliptic cone with the Newton solver (tolerance 1e-10) and `impratio` 10 or 100; noslip: `impratio` 10 "

@@ -66,7 +66,9 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("models", nargs="*")
     given = parser.parse_args()
-    print("| model | rollout, us a step | 3 parameters / rollout | 10 / rollout | Jacobian, us | a parameter more / Jacobian: of 1, 3, 30 |")
+    print(
+        "| model | rollout, us a step | 3 parameters / rollout | 10 / rollout | Jacobian, us | a parameter more / Jacobian: of 1, 3, 30 |"
+    )
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
     for path in given.models or models():
         name = "/".join(Path(path).with_suffix("").parts[-2:])
@@ -75,7 +77,10 @@ def main():
         except tg.Error as refusal:
             print(f"| {name} | {refusal} |")
             continue
-        print(f"| {name} | {run:.1f} | {three:.2f} | {ten:.2f} | {jac:.1f} | {one:.3f}, {few:.3f}, {many:.3f} |", flush=True)
+        print(
+            f"| {name} | {run:.1f} | {three:.2f} | {ten:.2f} | {jac:.1f} | {one:.3f}, {few:.3f}, {many:.3f} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

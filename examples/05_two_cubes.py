@@ -71,5 +71,7 @@ def found(dt, impact, starts=5):
 if __name__ == "__main__":
     for dt in (5e-3, 1e-2):
         counts = {impact: found(dt, impact) for impact in ("end", "within")}
-        print(f"dt {1e3 * dt:g} ms: found from {counts['end']} of 5 starts with impacts at the end of a step, from {counts['within']} within")
+        print(
+            f"dt {1e3 * dt:g} ms: found from {counts['end']} of 5 starts with impacts at the end of a step, from {counts['within']} within"
+        )
         assert counts["within"] == 5

@@ -69,7 +69,8 @@ typedef struct tg_contact
     double point[3], normal[3], distance;
     double margin; /* m: how far away the next choice of features is, INFINITY if there is none */
     uint64_t id;   /* of the pair and the features: the same while they stay the same */
-    double gap;    /* m: distance less the margins of the pair, as a step sees it: contact forces close it to 0. Of shapes without a model: the distance */
+    double
+        gap; /* m: distance less the margins of the pair, as a step sees it: contact forces close it to 0. Of shapes without a model: the distance */
 } tg_contact;
 
 /* Contact points of two shapes at poses (x y z, w x y z). Writes at most capacity points and always the full count (0: nothing within reach). */

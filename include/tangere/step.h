@@ -85,7 +85,8 @@ typedef struct tg_options
     tg_backward backward;
     double smooth_speed; /* m/s, TG_BACKWARD_SMOOTHED: 0.01 */
     double smooth_width; /* m, the same: 0.001, at least 1e-4; 0: shapes stay as they are */
-    double smooth_reach; /* m, the same: pairs that are apart by less act in the derivative, less and less towards it; 0 (default): those that could meet in the step */
+    double
+        smooth_reach; /* m, the same: pairs that are apart by less act in the derivative, less and less towards it; 0 (default): those that could meet in the step */
     uint32_t cookie;
 } tg_options;
 

@@ -362,8 +362,7 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
     if (!PyArg_ParseTuple(args, "O!dUdppiipppiiddddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &o->tolerance,
                           &damping, &springs, &actuators, &gyroscopic, &cold, &project, &poisson, &impact, &backward,
                           &o->smooth_speed, &o->smooth_width, &o->smooth_reach, &o->push_speed, &o->push_gain,
-                          &o->rest_speed,
-                          &out->most_contacts))
+                          &o->rest_speed, &out->most_contacts))
     {
         out->model = NULL;
         return false;

@@ -11,12 +11,12 @@ typedef struct tg_py_stepper
     PyObject_HEAD tg_py_model *model;
     tg_py_loan loan;
     tg_options options;
-    PyObject *solver;       /* keeps the name that options point to */
-    int most_contacts;      /* a step that finds more is refused */
-    bool busy;              /* a step is under way, perhaps in another thread */
-    tg_tape *tape;          /* of its last rollout, or NULL */
-    int steps;              /* of that */
-    int rows;               /* of its controls */
+    PyObject *solver;                /* keeps the name that options point to */
+    int most_contacts;               /* a step that finds more is refused */
+    bool busy;                       /* a step is under way, perhaps in another thread */
+    tg_tape *tape;                   /* of its last rollout, or NULL */
+    int steps;                       /* of that */
+    int rows;                        /* of its controls */
     PyArrayObject *u, *tau, *wrench; /* its controls */
 } tg_py_stepper;
 

@@ -171,7 +171,9 @@ class Model(_core.Model):
         contacts, _, _, slopes = self.collide_derivatives(q, 1e3)
         mine = np.flatnonzero((contacts.geom1 == pair[0]) & (contacts.geom2 == pair[1]))
         if mine.size == 0:
-            raise Error(f"geoms {geom1!r} and {geom2!r} do not collide, or are more than 1 km apart", "value out of domain")
+            raise Error(
+                f"geoms {geom1!r} and {geom2!r} do not collide, or are more than 1 km apart", "value out of domain"
+            )
         at = mine[np.argmin(contacts.gap[mine])]
         return Gap(float(contacts.gap[at]), slopes[at])
 

@@ -469,9 +469,7 @@ class Sim:
 
     # ---- derivatives of the last step ----
 
-    def jacobian(
-        self, params: Any = (), *, dt: bool = False, contacts: bool = False, wrench: bool = False
-    ) -> Jacobian:
+    def jacobian(self, params: Any = (), *, dt: bool = False, contacts: bool = False, wrench: bool = False) -> Jacobian:
         """Matrices of the last step.
 
         params: names, patterns or positions of the parameters to differentiate by; dt: by the time step, too; wrench:

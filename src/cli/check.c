@@ -1,7 +1,7 @@
 /* tangere check: what tg_check finds, as a table or as JSON. */
 #include <math.h>
-#include <string.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/json.h"

@@ -225,7 +225,8 @@ typedef struct tg_contact_settings
     bool within;        /* impacts happen within the step (within.c) */
     double rest_within; /* m/s: the least speed that counts as an impact there */
     double smooth;      /* m/s: by which derivatives smooth the laws; 0: they do not */
-    double smooth_reach; /* m: gaps up to which contacts count in smoothed derivatives; 0: those that could close in the step */
+    double
+        smooth_reach; /* m: gaps up to which contacts count in smoothed derivatives; 0: those that could close in the step */
 } tg_contact_settings;
 
 /* Lists every constraint near enough to matter in this step, with its position error. After the velocity stage, tg_tendons and

@@ -127,11 +127,8 @@ bool tg_meets_within(const tg_contact_settings *s, double phi, double start, dou
 
 static tg_bias_slope slope_of(number b)
 {
-    return (tg_bias_slope){.gap = b.d[BY_PHI],
-                           .start = b.d[BY_START],
-                           .free = b.d[BY_FREE],
-                           .restitution = b.d[BY_E],
-                           .dt = b.d[BY_DT]};
+    return (tg_bias_slope){
+        .gap = b.d[BY_PHI], .start = b.d[BY_START], .free = b.d[BY_FREE], .restitution = b.d[BY_E], .dt = b.d[BY_DT]};
 }
 
 /* the law without impact: minus its bias */

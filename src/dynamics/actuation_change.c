@@ -101,8 +101,8 @@ static double force_change(const tg_model *m, const tg_work *w, const tg_change 
     const double *gain = TG_PARAM(w->params, actuator_gain) + 3 * i, *bias = TG_PARAM(w->params, actuator_bias) + 3 * i;
     if (d->force_end >= 0)
         return c->params != NULL ? c->params[m->offset.actuator_force_range + 2 * i + d->force_end] : 0;
-    double change = (gain[1] * d->signal + bias[1]) * length + (gain[2] * d->signal + bias[2]) * rate +
-                    d->gain * c->signal[i];
+    double change =
+        (gain[1] * d->signal + bias[1]) * length + (gain[2] * d->signal + bias[2]) * rate + d->gain * c->signal[i];
     if (!tg_changes(c, m->offset.actuator_gain, m->offset.actuator_tau - m->offset.actuator_gain))
         return change;
     const double *dgain = c->params + m->offset.actuator_gain + 3 * i;

@@ -50,8 +50,8 @@ static v4 turned(const tg_model *m, const tg_work *w, int joint, double sign, v4
     if (m->joint_type[joint] != TG_JOINT_HINGE)
         return x;
     v4 axis = v4_load(w->joint_axis + 4 * joint), along = axis * v4_splat(v4_dot(axis, x));
-    return v4_splat(w->joint_cos[joint]) * (x - along) +
-           v4_splat(sign * w->joint_sin[joint]) * v4_cross(axis, x) + along;
+    return v4_splat(w->joint_cos[joint]) * (x - along) + v4_splat(sign * w->joint_sin[joint]) * v4_cross(axis, x) +
+           along;
 }
 
 /* axes of the body right after a joint, in the world */
@@ -76,8 +76,7 @@ static spatial own_displacement(const tg_model *m, const tg_work *w, const tg_ch
     mat3 R = tg_body_rotation(w, parent);
     v4 at = v4_load(w->body_pos + 4 * parent) + mat3_mul_mem(R, TG_PARAM(w->params, body_pos) + 3 * body) -
             tg_node_origin(m, w, m->body_node[body]);
-    v4 turn = tg_quaternion_turn(TG_PARAM(w->params, body_quat) + 4 * body,
-                                 c->params + m->offset.body_quat + 4 * body);
+    v4 turn = tg_quaternion_turn(TG_PARAM(w->params, body_quat) + 4 * body, c->params + m->offset.body_quat + 4 * body);
     spatial Z = rotation_about(mat3_mul(R, turn), at);
     Z.lin += mat3_mul_mem(R, c->params + m->offset.body_pos + 3 * body);
     return Z;
@@ -89,8 +88,7 @@ typedef struct joint_change
     spatial before, after;
 } joint_change;
 
-static joint_change change_of_joint(const tg_model *m, const tg_work *w, const tg_change *c, int joint,
-                                    const double *q)
+static joint_change change_of_joint(const tg_model *m, const tg_work *w, const tg_change *c, int joint, const double *q)
 {
     joint_change out = {spatial_zero(), spatial_zero()};
     const double *pos = c->params + m->offset.joint_pos + 3 * joint, *d = c->params + m->offset.joint_axis + 3 * joint;
@@ -102,7 +100,8 @@ static joint_change change_of_joint(const tg_model *m, const tg_work *w, const t
     out.after.lin = -shift;
     if (type == TG_JOINT_BALL)
     {
-        out.before.lin = mat3_mul(mat3_product(R, mat3_transpose(mat3_from_quat(q + m->joint_q[joint]))), v4_load3(pos));
+        out.before.lin =
+            mat3_mul(mat3_product(R, mat3_transpose(mat3_from_quat(q + m->joint_q[joint]))), v4_load3(pos));
         return out;
     }
     out.before.lin = turned(m, w, joint, -1, shift);
@@ -220,8 +219,7 @@ static void spatial_tendon(const tg_model *m, const tg_work *w, tg_change *c, in
     {
         v4 moved[2] = {moved_site(m, w, c, &s, 0), moved_site(m, w, c, &s, 1)}, apart = moved[1] - moved[0];
         double longer = v4_dot(s.direction, apart);
-        double by_weight =
-            s.divisor < 0 ? 0 : -s.weight * s.weight * c->params[m->offset.tendon_coef + s.divisor];
+        double by_weight = s.divisor < 0 ? 0 : -s.weight * s.weight * c->params[m->offset.tendon_coef + s.divisor];
         v4 turn = (apart - s.direction * v4_splat(longer)) * v4_splat(tg_segment_curvature(&s));
         c->length[t] += s.weight * longer + by_weight * s.length;
         for (int e = 0; e < 2; e++)
@@ -423,8 +421,7 @@ static void ball_spring(const tg_model *m, const tg_work *w, tg_change *c, int j
         c->force[dof + i] -= dk * r[i];
     if (!free || k == 0)
         return;
-    v4 turn = tg_quaternion_turn(TG_PARAM(w->params, body_quat) + 4 * body,
-                                 c->params + m->offset.body_quat + 4 * body);
+    v4 turn = tg_quaternion_turn(TG_PARAM(w->params, body_quat) + 4 * body, c->params + m->offset.body_quat + 4 * body);
     v4 rest = mat3_mul_t(mat3_load(w->params->body_rot + MAT3_SIZE * body), turn);
     for (int i = 0; i < 3; i++)
         c->force[dof + i] -= k * (drest[3 * i] * rest[0] + drest[3 * i + 1] * rest[1] + drest[3 * i + 2] * rest[2]);

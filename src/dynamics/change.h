@@ -19,7 +19,7 @@
     X(double, dP, SPATIAL_SIZE * m->nnode, "of the twists of a third field")                                           \
     X(double, dF, SPATIAL_SIZE * m->nnode, "of the forces on them: inertial less applied ones; summed over subtrees")  \
     X(double, length, m->ntendon, "of the tendons")                                                                    \
-    X(double, moment, (size_t)m->ntendon * (size_t)m->nv, "of their moments")                                          \
+    X(double, moment, (size_t)m->ntendon *(size_t)m->nv, "of their moments")                                           \
     X(double, driven, m->nv, "of the forces of all actuators")                                                         \
     X(double, arm, m->nv, "of one actuator's moment")                                                                  \
     X(double, signal, m->nu, "of the actuators' signals")                                                              \

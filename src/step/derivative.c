@@ -128,8 +128,8 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
             TG_TRY(tg_implicit_large(m, w, i, &s->problem[i], tg_smooth_speed(s), &arena, &s->implicit[i]));
         else if (smoothed)
             TG_TRY(tg_implicit_smoothed(&s->problem[i], r->L + island->row, r->sigma + island->row,
-                                        r->mode + island->block, smooth_speeds(w, island, r->sigma + island->row), &arena, &s->implicit[i],
-                                        &w->error));
+                                        r->mode + island->block, smooth_speeds(w, island, r->sigma + island->row),
+                                        &arena, &s->implicit[i], &w->error));
         else
         {
             TG_TRY(tg_implicit_factor(&s->problem[i], r->L + island->row, r->sigma + island->row,

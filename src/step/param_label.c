@@ -40,7 +40,8 @@ static bool restitution_has_sides(const tg_model *m, const tg_work *w, const tg_
 {
     const double near = 1e-7; /* m/s */
     const tg_contact_settings *s = &w->step->settings;
-    bool mine = of_geoms(m, t) ? is_geom_field(index, m->offset.geom_restitution, 1, t, 0) : index == t->law.restitution;
+    bool mine =
+        of_geoms(m, t) ? is_geom_field(index, m->offset.geom_restitution, 1, t, 0) : index == t->law.restitution;
     double meets = t->phi / s->dt + t->free, fast = -s->rest_speed - t->approach;
     if (!mine || meets > near || (!s->within && fast < -near))
         return false;

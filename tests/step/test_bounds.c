@@ -25,7 +25,8 @@ static double response(sim *s, double u, double act, tg_label *label, double *sl
     double q[1] = {0}, v[1] = {0}, a[1] = {act}, qn[1], vn[1], an[1] = {0}, gu, ga, one = 1;
     tg_state in = {q, v, s->n.na ? a : NULL, NULL}, out = {qn, vn, s->n.na ? an : NULL, NULL};
     assert_int_equal(tg_step(s->m, s->w, &s->options, &in, &(tg_control){.u = &u}, &out, NULL), TG_OK);
-    tg_cotangent from = s->n.na ? (tg_cotangent){.act = &one} : (tg_cotangent){.v = &one}, back = {.u = &gu, .act = &ga};
+    tg_cotangent from = s->n.na ? (tg_cotangent){.act = &one} : (tg_cotangent){.v = &one},
+                 back = {.u = &gu, .act = &ga};
     assert_int_equal(tg_step_vjp(s->m, s->w, &from, &back, label), TG_OK);
     *slope = s->n.na ? ga : gu;
     return s->n.na ? an[0] : vn[0];

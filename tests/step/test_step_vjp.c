@@ -816,11 +816,17 @@ static void test_kinds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_condim),           cmocka_unit_test(test_impacts),
-        cmocka_unit_test(test_impacts_within),   cmocka_unit_test(test_kinetic_friction), cmocka_unit_test(test_compliance),
-        cmocka_unit_test(test_mechanism),        cmocka_unit_test(test_mechanism_with_implicit_springs),
-        cmocka_unit_test(test_bounds),           cmocka_unit_test(test_height_field),
-        cmocka_unit_test(test_models),           cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_condim),
+        cmocka_unit_test(test_impacts),
+        cmocka_unit_test(test_impacts_within),
+        cmocka_unit_test(test_kinetic_friction),
+        cmocka_unit_test(test_compliance),
+        cmocka_unit_test(test_mechanism),
+        cmocka_unit_test(test_mechanism_with_implicit_springs),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_height_field),
+        cmocka_unit_test(test_models),
+        cmocka_unit_test(test_kinds),
     };
     return cmocka_run_group_tests_name("step_vjp", tests, NULL, NULL);
 }

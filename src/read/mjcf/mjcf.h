@@ -88,7 +88,7 @@ typedef struct tg_mjcf_geom
     int type, contype, conaffinity, condim, group, priority, shell;
     double size[3], friction[3], mass, density, margin, gap; /* mass NaN: not given */
     double fromto[6];                                        /* fromto[0] NaN: not given */
-    double fitscale, rgba[4]; /* rgba[0] NaN: not given */
+    double fitscale, rgba[4];                                /* rgba[0] NaN: not given */
     const char *mesh, *hfield, *material;
 } tg_mjcf_geom;
 
@@ -500,9 +500,9 @@ tg_status tg_mjcf_limits(tg_mjcf *r, const tg_xml *xml, const char *prefix, int 
 
 /* ---- sections ---- */
 
-tg_status tg_mjcf_assets(tg_mjcf *r, const tg_xml *section); /* asset.c */
+tg_status tg_mjcf_assets(tg_mjcf *r, const tg_xml *section);                                     /* asset.c */
 void tg_mjcf_colour(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *written, double rgba[4]); /* material.c */
-tg_status tg_mjcf_world(tg_mjcf *r, const tg_xml *section);  /* tree.c */
+tg_status tg_mjcf_world(tg_mjcf *r, const tg_xml *section);                                      /* tree.c */
 tg_status tg_mjcf_fit(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_geom *written, int mesh, double size[3],
                       double pose[7]); /* fit.c: size of a shape that stands for a mesh, and its pose in the geom */
 tg_status tg_mjcf_weigh_mesh(tg_mjcf *r, const tg_xml *xml, tg_mjcf_mesh_known *mesh); /* fills in its lump */
