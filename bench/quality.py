@@ -300,8 +300,8 @@ def restitution() -> Table:
 def heights() -> Table:
     table = Table(
         "Bounce heights",
-        "A ball falls from 1 m: largest error of the height of its first bounces, m (the top of the parabola on which a "
-        "step's points lie; e^2 times the one before).",
+        "A ball falls from 1 m: largest error of the height of its first bounces, m (the top of the parabola on which "
+        "a step's points lie; e^2 times the one before).",
         ["Tangere", "within"],
     )
     for e, bounces in ((1.0, 100), (0.8, 8), (0.5, 3)):

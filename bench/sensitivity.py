@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What sensitivities cost: `r.sensitivity` of 3 and 10 parameters over 100 steps beside the rollout with its tape, and `sim.jacobian(params=k names)` beside
-`sim.jacobian()`. Processor time, best of 9. Parameters are drawn from all that the model has (--seed), geometry included.
+"""What sensitivities cost: `r.sensitivity` of 3 and 10 parameters over 100 steps beside the rollout with its tape, and
+`sim.jacobian(params=k names)` beside `sim.jacobian()`. Processor time, best of 9. Parameters are drawn from all that
+the model has (--seed), geometry included.
 
     .venv/bin/python bench/sensitivity.py [--seed N] [model ...]
 """
@@ -10,7 +11,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-
 import tangere as tg
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -67,7 +67,8 @@ def main():
     parser.add_argument("models", nargs="*")
     given = parser.parse_args()
     print(
-        "| model | rollout, us a step | 3 parameters / rollout | 10 / rollout | Jacobian, us | a parameter more / Jacobian: of 1, 3, 30 |"
+        "| model | rollout, us a step | 3 parameters / rollout | 10 / rollout | Jacobian, us | "
+        "a parameter more / Jacobian: of 1, 3, 30 |"
     )
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
     for path in given.models or models():

@@ -1,7 +1,7 @@
-"""A finger pushes a box to its target, from gaps of 1, 5 and 20 cm: Adam on the controls, with smoothed derivatives that reach.
+"""A finger pushes a box to its target, from gaps of 1, 5 and 20 cm: Adam on the controls, with derivatives that reach.
 
-Without contact the exact derivative of where the box ends is zero, and so is the smoothed one of pairs that cannot meet in the step. With smooth_reach
-pairs within that distance act in the derivative; the steps are the same.
+Without contact the exact derivative of where the box ends is zero, and so is the smoothed one of pairs that cannot meet
+in the step. With smooth_reach pairs within that distance act in the smoothed derivative; the steps are the same.
 """
 
 import numpy as np
@@ -11,7 +11,8 @@ SCENE = """<mujoco><option timestep="0.005"/><worldbody>
 <geom name="floor" type="plane" size="5 5 0.1" friction="0.3"/>
 <body name="finger" pos="{x} 0 0.1"><joint name="finger" type="slide" axis="1 0 0" damping="20"/>
     <geom name="finger" type="sphere" size="0.03" mass="0.5" friction="0.31"/></body>
-<body name="box" pos="0 0 0.1"><freejoint/><geom name="box" type="box" size="0.1 0.1 0.1" mass="1" friction="0.32"/></body>
+<body name="box" pos="0 0 0.1"><freejoint/>
+    <geom name="box" type="box" size="0.1 0.1 0.1" mass="1" friction="0.32"/></body>
 </worldbody><actuator><motor joint="finger"/></actuator></mujoco>"""
 ROWS, HOLD, TARGET, REACH = 20, 10, 0.1, 0.3
 

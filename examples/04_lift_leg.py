@@ -1,6 +1,7 @@
 """iLQR lifts a leg of a standing quadruped by 5 cm, from the guess of standing still.
 
-The foot is held by the ground: its exact derivative upwards is zero. The smoothed one (backward="smoothed") lets contacts open.
+The foot is held by the ground: its exact derivative upwards is zero. The smoothed one (backward="smoothed") lets
+contacts open.
 """
 
 from pathlib import Path

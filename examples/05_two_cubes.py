@@ -1,7 +1,7 @@
 """Two cubes collide: friction, mass, restitution and the initial velocity from where they went.
 
-Gauss-Newton with the rollout's own sensitivities, steps of 5 and 10 ms. With impact="end" the step of the impact jumps as the parameters move, and most starts end in local
-minima; with impact="within" they do not.
+Gauss-Newton with the rollout's own sensitivities, steps of 5 and 10 ms. With impact="end" the step of the impact jumps
+as the parameters move, and most starts end in local minima; with impact="within" they do not.
 """
 
 import numpy as np
@@ -9,8 +9,10 @@ import tangere as tg
 
 SCENE = """<mujoco><option timestep="{dt}"/><worldbody>
 <geom name="floor" type="plane" size="5 5 0.1" friction="0.001"/>
-<body name="a" pos="0 0 0.05"><freejoint/><geom name="a" type="box" size="0.05 0.05 0.05" mass="1" friction="0.2"/></body>
-<body name="b" pos="0.3 0 0.05"><freejoint/><geom name="b" type="box" size="0.05 0.05 0.05" mass="1" friction="0.19"/></body>
+<body name="a" pos="0 0 0.05"><freejoint/>
+    <geom name="a" type="box" size="0.05 0.05 0.05" mass="1" friction="0.2"/></body>
+<body name="b" pos="0.3 0 0.05"><freejoint/>
+    <geom name="b" type="box" size="0.05 0.05 0.05" mass="1" friction="0.19"/></body>
 </worldbody><custom><numeric name="tangere:geom.a.restitution" data="0.5"/></custom></mujoco>"""
 TRUE = np.array([0.2, 1.0, 0.5, 2.0, 0.1])  # friction, mass, restitution, velocity of the first cube along x and y
 LOW, HIGH = np.array([0.02, 0.05, 0.0, -9, -9]), np.array([3.0, 20.0, 1.0, 9, 9])
@@ -33,7 +35,7 @@ def slopes(r):
     return np.array([q[1:, SEEN].ravel() for change in changes for q in change.q]).T
 
 
-def fit(m, start, data, dt, impact, iterations=100):
+def fit(m, start, data, dt, impact, *, iterations=100):
     """Levenberg and Marquardt's, friction and mass by their logarithms."""
     p, damping, positive = start, 1e-3, np.arange(5) < 2
     r = run(m, p, dt, impact)
@@ -72,6 +74,7 @@ if __name__ == "__main__":
     for dt in (5e-3, 1e-2):
         counts = {impact: found(dt, impact) for impact in ("end", "within")}
         print(
-            f"dt {1e3 * dt:g} ms: found from {counts['end']} of 5 starts with impacts at the end of a step, from {counts['within']} within"
+            f"dt {1e3 * dt:g} ms: found from {counts['end']} of 5 starts with impacts at the end of a step, "
+            f"from {counts['within']} within"
         )
         assert counts["within"] == 5

@@ -39,7 +39,7 @@ class DynamicsType(IntEnum):
 
 
 class StepStatus(IntEnum):
-    """What became of a step: its contact problem is solved, or not; or it made half of its kinetic energy from nothing."""
+    """What became of a step: its contact problem is solved, or not; or it made half its kinetic energy from nothing."""
 
     SOLVED = _core.STEP_SOLVED
     PARTIAL = _core.STEP_PARTIAL

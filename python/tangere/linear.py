@@ -29,7 +29,7 @@ class Linear(NamedTuple):
     label: Label
 
 
-def linearise(
+def linearise(  # noqa: PLR0917  (the order in which the arguments are known)
     m: Model,
     q: ArrayLike,
     v: ArrayLike | None = None,

@@ -140,7 +140,7 @@ class Rollout:
     ) -> Jacobian:
         """The matrices of one step; see `Sim.jacobian`."""
         self._return(step)
-        return _jacobian(self._model, self._stepper, params, dt, contacts, wrench)
+        return _jacobian(self._model, self._stepper, params, dt=dt, contacts=contacts, wrench=wrench)
 
     # ---- reverse and forward mode ----
 
@@ -286,8 +286,10 @@ class Rollout:
 
     def _by_columns(self, parts: list, count: int, outputs: list) -> tuple[Array, Label]:
         m, given, first = self._model, {}, 0
-        shapes = {"q0": (m.nv,), "v0": (m.nv,), "act0": (m.na,), "controls": (self._rows, m.nu),
-                  "tau": (self._rows, m.nv), "wrench": (self._rows, m.nbody, 6), "dt": (), "params": (m.nparams,)}  # fmt: skip
+        shapes = {
+            "q0": (m.nv,), "v0": (m.nv,), "act0": (m.na,), "controls": (self._rows, m.nu), "tau": (self._rows, m.nv),
+            "wrench": (self._rows, m.nbody, 6), "dt": (), "params": (m.nparams,),
+        }  # fmt: skip
         for _, n, name, units in parts:
             if n == 0:
                 continue
@@ -327,8 +329,8 @@ def _directions(m: Model, params: Any) -> Array:
                 tied[m.params.index(name)] += factor
             rows.append(tied)
             continue
-        for i in m.params.index(entry if isinstance(entry, str) else int(entry)):
-            rows.append(np.eye(1, m.nparams, i)[0])
+        indices = m.params.index(entry if isinstance(entry, str) else int(entry))
+        rows.extend(np.eye(1, m.nparams, i)[0] for i in indices)
     if not rows:
         raise ValueError("params: there is none")
     return np.array(rows)
@@ -360,9 +362,9 @@ def rollout(
     nothing for derivatives, which takes half the time; checkpoints: keeps some sqrt(T) steps instead of all, and takes
     the others once more for derivatives. Options are those of `Sim`.
 
-    With starts q0 (n, nq) the rollouts of a batch over threads, as of `tangere.Batch.rollout`: v0 (n, nv), act0 (n, na),
-    controls (n, T, nu) and tau (n, T, nv), where the leading n may be left out; the result is a `BatchRollout`. threads
-    and progress are those of a batch.
+    With starts q0 (n, nq) the rollouts of a batch over threads, as of `tangere.Batch.rollout`: v0 (n, nv), act0
+    (n, na), controls (n, T, nu) and tau (n, T, nv), where the leading n may be left out; the result is a
+    `BatchRollout`. threads and progress are those of a batch.
     """
     if np.ndim(q0) == 2:
         if wrench is not None or hold != 1 or steps is not None:

@@ -31,7 +31,7 @@ class Contacts(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """How far two geoms are from touching, as a step sees it: distance less margins (m), and its derivative by q (nv)."""
+    """How far two geoms are from touching, as a step sees it: distance less margins (m); its derivative by q (nv)."""
 
     value: float
     derivative: Array

@@ -64,9 +64,9 @@ class Info:
     """
 
     __slots__ = (
-        "__weakref__", "_contacts", "_model", "_q", "_stepper", "_v", "act", "balance", "cache", "capacity", "complementarity",
-        "dual", "islands", "iterations", "ncontact", "penetration", "primal", "residual", "rows", "status", "sweeps",
-        "work",
+        "__weakref__", "_contacts", "_model", "_q", "_stepper", "_v", "act", "balance", "cache", "capacity",
+        "complementarity", "dual", "islands", "iterations", "ncontact", "penetration", "primal", "residual", "rows",
+        "status", "sweeps", "work",
     )  # fmt: skip
 
     def __init__(self, model: Model, stepper: _core.Stepper, result: tuple) -> None:
@@ -111,9 +111,9 @@ class Label(NamedTuple):
     """What a derivative is.
 
     kind: "exact", "one-sided" (something is at a change of mode) or "regularised" (the derivative does not exist, or is
-    not unique: a finite choice); margin: smallest distance to a change of mode or features (m/s; m), or of a control, force
-    or activation to its bound; condition: of the equations of the modes; residual: of the step (m/s); twofold: another
-    solution of the contact problem was met, elsewhere.
+    not unique: a finite choice); margin: smallest distance to a change of mode or features (m/s; m), or of a control,
+    force or activation to its bound; condition: of the equations of the modes; residual: of the step (m/s); twofold:
+    another solution of the contact problem was met, elsewhere.
     """
 
     kind: str
@@ -305,8 +305,8 @@ class Sim:
         implicit_springs  springs of hinges and slides act at the position after the step (False)
         implicit_actuators  damping of actuators on hinges and slides acts on the velocity after the step (None: if the
                           model asks for an implicit integrator)
-        implicit_gyroscopic  Coriolis and gyroscopic forces at the end of the step, to first order: for bodies that turn by up to
-                          a radian in a step (None: if the model asks for integrator="implicit")
+        implicit_gyroscopic  Coriolis and gyroscopic forces at the end of the step, to first order: for bodies that turn
+                          by up to a radian in a step (None: if the model asks for integrator="implicit")
         cold              a step starts from nothing: a function of q, v, act and controls, whatever the cache is; costs
                           several times a step that starts from the last one (False)
         project           brings loops to rounding after the step (False)
@@ -317,8 +317,8 @@ class Sim:
                           same steps) or "toi" (with the time of impact)
         smooth_speed      m/s, "smoothed": contacts that are open by less already act (0.01)
         smooth_width      m, "smoothed": corners and edges are round by that (0.001; 0, or at least 1e-4)
-        smooth_reach      m, "smoothed": pairs that are apart by less act in the derivative, less and less (0: those that
-                          could meet in the step)
+        smooth_reach      m, "smoothed": pairs that are apart by less act in the derivative, less and less (0: those
+                          that could meet in the step)
         push_speed        m/s, how fast an overlap is pushed out at most (0.05)
         push_gain         share of an overlap that is pushed out in a step (1)
         rest_speed        m/s, slower impacts do not bounce (None: the larger of 2 |gravity| dt and 1 cm/s)
@@ -368,8 +368,8 @@ class Sim:
 
     @property
     def stable_dt(self) -> float:
-        """The largest time step for which springs, dampers and servos that act explicitly are stable, s; at the reference
-        configuration, without contacts; inf: none is unstable up to 1 s."""
+        """The largest time step for which springs, dampers and servos that act explicitly are stable, s; at the
+        reference configuration, without contacts; inf: none is unstable up to 1 s."""
         return self._stepper.stable_dt()
 
     # ---- the state ----
@@ -414,8 +414,9 @@ class Sim:
 
     @property
     def cache(self) -> Cache:
-        """Impulses of the last step, from which the next one starts: part of the state. They decide how fast a step is, its last
-        digits and, where a contact problem has several isolated solutions, which is returned (option cold: none of it)."""
+        """Impulses of the last step, from which the next one starts: part of the state. They decide how fast a step is,
+        its last digits and, where a contact problem has several isolated solutions, which is returned (option cold:
+        none of it)."""
         return self._cache
 
     def reset(self, key: str | int | None = None) -> None:
@@ -477,7 +478,7 @@ class Sim:
         a row.
         """
         self._need_step()
-        return _jacobian(self._model, self._stepper, params, dt, contacts, wrench)
+        return _jacobian(self._model, self._stepper, params, dt=dt, contacts=contacts, wrench=wrench)
 
     def frame_jacobian(
         self, *, body: str | int | None = None, site: str | int | None = None, jacobian: Jacobian | None = None
@@ -579,7 +580,7 @@ def step(  # noqa: PLR0917  (the order in which the arguments are known)
     return result[0], result[1], info
 
 
-def _jacobian(m: Model, stepper: _core.Stepper, params: Any, dt: bool, contacts: bool, wrench: bool) -> Jacobian:
+def _jacobian(m: Model, stepper: _core.Stepper, params: Any, *, dt: bool, contacts: bool, wrench: bool) -> Jacobian:
     index = m.params.index(params)
     *matrices, label = stepper.jacobian(index, dt, contacts, wrench)
     for i in range(21, 35):

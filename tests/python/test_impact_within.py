@@ -14,7 +14,7 @@ def ball(gravity, dt, e):
         <custom><numeric name="tangere:geom.ball.restitution" data="{e}"/></custom></mujoco>""")
 
 
-def bounce(x, v, e, gravity, dt, end):
+def bounce(x, v, e, gravity, dt, *, end):
     """Height and speed at the end, as a step's points have them, of the parabola on which they lie; bounces."""
     t, v, bounces = 0, v - gravity * dt / 2, 0
     while True:
@@ -33,7 +33,7 @@ def test_bounces_are_analytic(gravity, e, dt):
     at = m.params.index("geom.ball.restitution")[0]
     for x0, v0, end in [(0.5003, -2.0, 0.3), (3.0007, -1.0, 0.9), (3.0007, -1.0, 1.5), (3.0007, -1.0, 3.1)]:
         steps = round(end / dt)
-        x, v, bounces = bounce(complex(x0), complex(v0), complex(e), gravity, dt, steps * dt)
+        x, v, bounces = bounce(complex(x0), complex(v0), complex(e), gravity, dt, end=steps * dt)
         if bounces > 5 or bounces * (1 - e) > 1.5:  # what is left is about to rest
             continue
         seen.add(bounces)
@@ -44,7 +44,7 @@ def test_bounces_are_analytic(gravity, e, dt):
         mine = [(gq.q[0], gv.q[0]), (gq.v[0], gv.v[0]), (gq.params[at], gv.params[at])]
         for k, derivative in enumerate(mine):
             h = 1e-30j * np.eye(3)[k]
-            moved = bounce(x0 + h[0], v0 + h[1], e + h[2], gravity, dt, steps * dt)
+            moved = bounce(x0 + h[0], v0 + h[1], e + h[2], gravity, dt, end=steps * dt)
             assert derivative == pytest.approx((moved[0].imag / 1e-30, moved[1].imag / 1e-30), abs=1e-9)
         assert gq.label.kind == "exact"
         j = r.jvp(v0=[1.0])

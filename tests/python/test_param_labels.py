@@ -3,8 +3,10 @@
 import numpy as np
 import tangere as tg
 
-CUBE = """<mujoco><option timestep="0.001"/><worldbody><geom name="floor" type="plane" size="5 5 0.1" friction="{floor}"/>
-<body name="cube" pos="0 0 {z}"><freejoint/><geom name="cube" type="box" size="0.1 0.1 0.1" mass="1" friction="{cube}"/></body>
+CUBE = """<mujoco><option timestep="0.001"/><worldbody>
+<geom name="floor" type="plane" size="5 5 0.1" friction="{floor}"/>
+<body name="cube" pos="0 0 {z}"><freejoint/>
+    <geom name="cube" type="box" size="0.1 0.1 0.1" mass="1" friction="{cube}"/></body>
 </worldbody><custom><numeric name="tangere:geom.cube.restitution" data="{e}"/></custom></mujoco>"""
 NAMES = ["geom.cube.friction[0]", "geom.floor.friction[0]", "body.cube.mass", "geom.cube.restitution"]
 
