@@ -401,7 +401,7 @@ def test_live_viewer_simulates_resets_and_drags(viewer: Viewer) -> None:
 
 
 def test_live_viewer_keeps_thirty_pictures_a_second(viewer: Viewer) -> None:
-    """Processor time of the simulation and the scene, since the machine may be busy: at most one core at 30 pictures per second."""
+    """Processor time of the simulation and the scene, since the machine may be busy: one core at most."""
     for _ in range(5):
         viewer._advance(1 / 30)
         viewer._draw()
