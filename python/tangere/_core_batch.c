@@ -742,6 +742,7 @@ bool tg_py_batch_init(PyObject *module)
                                     {"margin", "f8", offsetof(tg_step_contact, margin)},
                                     {"immaterial", "?", offsetof(tg_step_contact, immaterial)},
                                     {"local", "6f8", offsetof(tg_step_contact, local)},
+                                    {"gap", "f8", offsetof(tg_step_contact, at.gap)},
                                     {"id", "u8", offsetof(tg_step_contact, at.id)}};
     return PyType_Ready(&batch_type) == 0 && PyType_Ready(&tg_py_batch_tape_type) == 0 &&
            add_type(module, "INFO", info, sizeof info / sizeof info[0], sizeof(tg_info)) &&

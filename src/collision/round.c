@@ -211,12 +211,22 @@ static double sine_between(const contact_line *a, const contact_line *b)
     return sqrt(v4_dot(across, across));
 }
 
-/* The two ends of the stretch that two lines share, which are nearly parallel: each is an end of one against the side of the other. n: about the normal. */
-static bool add_stretch(const tg_query *q, const contact_line *a, const contact_line *b, v4 n, tg_patch *patch)
+/* Whether the shapes are as far apart along the witness's normal as it says. Otherwise the line is not where they are
+ * nearest: another edge of the same face. */
+static bool is_nearest(const tg_query *q, const tg_witness *w, double slack)
+{
+    return fabs(w->distance - tg_separation(&q->shape[0], &q->shape[1], w->normal)) <= slack;
+}
+
+/* The two ends of the stretch that two lines share, which are nearly parallel: each is an end of one against the side of
+ * the other. n: about the normal; judge: only ends where the shapes are nearest. */
+static bool add_stretch(const tg_query *q, const contact_line *a, const contact_line *b, v4 n, bool judge,
+                        tg_patch *patch)
 {
     double sine = sine_between(a, b), middle = v4_dot(b->side.centre - a->side.centre, a->side.axis);
     double half_a = a->side.half, half_b = b->side.half;
     double low = tg_most(-half_a, middle - half_b), high = tg_least(half_a, middle + half_b);
+    double slack = sine * (high - low) + 1e-6 * (half_a + half_b); /* the ends of lines that are not quite parallel */
     bool turned = v4_dot(a->side.axis, b->side.axis) < 0;
     if (sine > PARALLEL || !(high - low > 1e-6 * (half_a + half_b)))
         return false;
@@ -226,7 +236,7 @@ static bool add_stretch(const tg_query *q, const contact_line *a, const contact_
         const tg_piece *first = end_of_a ? &a->end[i] : &a->side;
         const tg_piece *second = end_of_a ? &b->side : &b->end[turned ? 1 - i : i];
         tg_witness w;
-        if (!tg_piece_witness(first, second, n, &w))
+        if (!tg_piece_witness(first, second, n, &w) || (judge && !is_nearest(q, &w, slack)))
             continue;
         w.margin = tg_least(high - low, (PARALLEL - sine) * tg_least(half_a, half_b));
         tg_add_witness(q, patch, &w, 16 * (uint32_t)(i + 1));
@@ -237,7 +247,7 @@ static bool add_stretch(const tg_query *q, const contact_line *a, const contact_
 bool tg_add_parallel(const tg_query *q, tg_patch *patch)
 {
     contact_line a = side_line(&q->shape[0]), b = side_line(&q->shape[1]);
-    return add_stretch(q, &a, &b, between_axes(q), patch);
+    return add_stretch(q, &a, &b, between_axes(q), false, patch);
 }
 
 bool tg_add_parallel_edge(const tg_query *q, v4 n, bool *exactly, tg_patch *patch)
@@ -251,7 +261,7 @@ bool tg_add_parallel_edge(const tg_query *q, v4 n, bool *exactly, tg_patch *patc
             continue;
         contact_line b = edge_line(&piece[i]);
         int before = patch->count;
-        if (add_stretch(q, &a, &b, n, patch) && patch->count > before)
+        if (add_stretch(q, &a, &b, n, true, patch) && patch->count > before)
         {
             *exactly = sine_between(&a, &b) < ALIGNED;
             return true;

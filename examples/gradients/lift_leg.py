@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import tangere as tg
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 HOLD, ROWS, DT = 10, 30, 1e-3  # steps a row of controls is held, rows, s
 LEG, HEIGHT = "front_left", 0.05  # m
 OPTIONS = {"backward": "smoothed", "smooth_speed": 0.05}
