@@ -10,7 +10,7 @@ export JOBS
 PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
     -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help run build test pictures bench bench-step-wide bench-batch tsan solvers random-problems open-tests quality seams gradients rollouts robots lint format valgrind fuzz clean command python
+.PHONY: help run build test browser-tests pictures bench bench-step-wide bench-batch tsan solvers random-problems open-tests quality seams gradients rollouts robots lint format valgrind fuzz clean command python
 
 help: ## list the targets
 	@echo "make <target>:"
@@ -28,6 +28,10 @@ test: ## all tests: C (release, portable, sanitizers), Python, command line
 	@scripts/setup.sh core python test learn
 	@$(MAKE) build
 	@scripts/test.sh
+
+browser-tests: python ## the pages, pictures and films of the viewer in a headless browser (minutes)
+	@scripts/setup.sh core python test
+	@TANGERE_BROWSER_TESTS=1 .venv/bin/python -m pytest tests/python/test_view.py
 
 bench: ## time the library beside its peers in one run
 	@scripts/setup.sh core python bench

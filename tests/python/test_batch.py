@@ -319,6 +319,9 @@ def test_fork():
     child.start()
     there = queue.get(timeout=60)
     child.join()
+    child.close()
+    queue.close()
+    queue.join_thread()
     batch.step()
     assert np.array_equal(there, batch.q)
 

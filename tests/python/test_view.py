@@ -260,8 +260,15 @@ def test_logs_are_trajectories(tmp_path: Path) -> None:
 # ---- pages ----
 
 
+def need_browser() -> None:
+    """Software rendering takes minutes on a busy machine: these tests have a target of their own."""
+    if not os.environ.get("TANGERE_BROWSER_TESTS"):
+        pytest.skip("make browser-tests")
+
+
 @pytest.fixture(scope="module")
 def chromium() -> object:
+    need_browser()
     with browser() as launched:
         yield launched
 
@@ -511,6 +518,7 @@ def test_pictures_need_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_picture_and_film(tmp_path: Path) -> None:
+    need_browser()
     import cv2  # noqa: PLC0415
 
     m = tg.load(MODELS / "cube.xml")
