@@ -45,12 +45,29 @@ typedef struct tg_block
     uint64_t pair;              /* contact: the same for all between the same two rigid bodies; 0: not known */
 } tg_block;
 
+/* One tree's part of J in coordinates in which its mass matrix is one: Y = D^-1/2 L^-T J^T (M = L^T D L), dofs x columns. */
+typedef struct tg_tree_rows
+{
+    int dofs, columns, ld;
+    const int *row; /* of the columns, counted as tg_island.first_row is */
+    const double *Y;
+} tg_tree_rows;
+
+/* G, or the trees that make it: G = sum of Y^T Y, in the rows of the columns, and `give` on its diagonal. */
 typedef struct tg_island
 {
     int rows, blocks;
     const tg_block *block;
-    const double *G; /* rows x rows, row-major, leading dimension ldg; both triangles are read */
+    const double *G; /* rows x rows, row-major, leading dimension ldg; both triangles are read. NULL: not there */
     int ldg;
+    const tg_tree_rows *tree;
+    int trees, dofs, first_row; /* dofs: of all trees */
+    const double *give;         /* m/s per N s: the law's own compliance */
+    const double *diagonal;     /* G_ii, where there are trees; 0: nothing moves the row */
+    int loops, redundant;       /* rows loop_row of equalities count without their part along Z (loops x redundant, orthonormal */
+    const int *loop_row;        /* columns): J <- (1 - Z Z^T) J */
+    const double *Z;
+    const double *speed, *bias; /* relative velocities before the step, b of g = J v_free + b; NULL: not known */
     const double *g;    /* free relative velocity with bias (m/s, rad/s) */
     const double *warm; /* impulses to start from; NULL: zero. Changes the time, not the result. */
 } tg_island;
@@ -89,6 +106,17 @@ typedef enum tg_selection
     TG_SELECT_KINDS
 } tg_selection;
 
+/* what ended a solve */
+typedef enum tg_solve_stage
+{
+    TG_ENDED_NONE,     /* nothing: not solved */
+    TG_ENDED_WARM,     /* Newton from the impulses of the step before */
+    TG_ENDED_LADDER,   /* from a larger compliance to a smaller one */
+    TG_ENDED_INTERIOR, /* the interior point */
+    TG_ENDED_PATH,     /* its path, followed by length */
+    TG_ENDED_KINDS
+} tg_solve_stage;
+
 /* Residual of the unrelaxed law, the largest over all blocks, in m/s (facts of each part: residual.c). */
 typedef struct tg_residual
 {
@@ -108,6 +136,7 @@ typedef struct tg_solve_result
 {
     tg_solve_status status;
     tg_selection selection;
+    tg_solve_stage stage;
     int sweeps;   /* block Gauss-Seidel sweeps */
     int newton;   /* Newton steps, those of the selection rule included: one factorisation each */
     int interior; /* interior-point iterations: one factorisation each */
@@ -116,8 +145,8 @@ typedef struct tg_solve_result
     tg_residual residual;
 } tg_solve_result;
 
-/* Bytes of scratch that tg_island_solve takes for a problem of so many rows. */
-size_t tg_island_scratch(int rows);
+/* Bytes of scratch that tg_island_solve takes for a problem of so many rows, and dofs of its trees (0: it has none). */
+size_t tg_island_scratch(int rows, int dofs);
 
 /* Solves one island. L (rows) receives the impulses, sigma (rows) the relative velocities G L + g. A problem that the
  * solver could not certify is TG_OK with result->status TG_SOLVE_PARTIAL; an error means that the problem or the

@@ -108,8 +108,44 @@ static void measure_friction(measure *m, const tg_block *block)
     m->out.work = tg_larger(m->out.work, work);
 }
 
+/* G L + g by way of the trees: a dof at a time */
+static void velocity_by_trees(const tg_island *island, const double *L, double *sigma)
+{
+    for (int i = 0; i < island->rows; i++)
+        sigma[i] = island->give[i] * L[i];
+    for (const tg_tree_rows *tree = island->tree; tree < island->tree + island->trees; tree++)
+        for (int k = 0; k < tree->dofs; k++)
+        {
+            const double *Y = tree->Y + (ptrdiff_t)k * tree->ld;
+            const int *row = tree->row;
+            double sum = 0;
+            for (int j = 0; j < tree->columns; j++)
+                sum += Y[j] * L[row[j] - island->first_row];
+            for (int j = 0; sum != 0 && j < tree->columns; j++)
+                sigma[row[j] - island->first_row] += Y[j] * sum;
+        }
+    for (int c = 0; c < island->redundant; c++)
+    {
+        double along = 0;
+        for (int i = 0; i < island->loops; i++)
+            along += island->Z[i * island->redundant + c] * sigma[island->loop_row[i]];
+        for (int i = 0; i < island->loops; i++)
+            sigma[island->loop_row[i]] -= island->Z[i * island->redundant + c] * along;
+    }
+    for (int i = 0; i < island->loops; i++)
+        if (!(island->diagonal[island->loop_row[i]] > 0))
+            sigma[island->loop_row[i]] = 0;
+    for (int i = 0; i < island->rows; i++)
+        sigma[i] += island->g[i];
+}
+
 static void relative_velocity(const tg_island *island, const double *L, bool long_double, double *sigma)
 {
+    if (island->G == NULL)
+    {
+        velocity_by_trees(island, L, sigma);
+        return;
+    }
     if (!long_double)
     {
         v4_multiply(island->rows, island->rows, island->G, island->ldg, L, sigma);
@@ -158,6 +194,8 @@ tg_residual tg_residual_of(const tg_island *island, const double *diagonal_of, i
 tg_residual tg_island_residual(const tg_island *island, const double *L, bool long_double, double *sigma)
 {
     relative_velocity(island, L, long_double, sigma);
+    if (island->G == NULL)
+        return tg_residual_of(island, island->diagonal, 1, L, sigma);
     return tg_residual_of(island, island->G, island->ldg + 1, L, sigma);
 }
 

@@ -1,10 +1,13 @@
 /* The table of solvers, their options, and one solve from the island to its certificate. */
 #include <math.h>
 #include <string.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/status.h"
 #include "contact/solver.h"
 #include "math/lanes.h"
+#include "solve/soft.h"
 
 /* a new solver: one file with its function, and one line here */
 static const tg_solver table[] = {
@@ -92,8 +95,8 @@ static tg_status check_block(const tg_block *block, int index, int row, tg_error
 
 static tg_status check_row(const tg_island *island, int row, tg_error *error)
 {
-    const double *G = island->G + (size_t)row * (size_t)island->ldg;
-    if (!v4_all_finite(island->rows, G) || !(G[row] >= 0))
+    const double *G = island->G == NULL ? NULL : island->G + (size_t)row * (size_t)island->ldg;
+    if (G != NULL && (!v4_all_finite(island->rows, G) || !(G[row] >= 0)))
         return tg_fail(error, TG_ERR_VALUE,
                        "row %d: the Delassus matrix has an entry that is not finite, or diagonal %g", row, G[row]);
     if (!isfinite(island->g[row]))
@@ -173,11 +176,14 @@ bool tg_solve_work_take(tg_solve_work *w, int rows, tg_arena *scratch)
     return true;
 }
 
-size_t tg_island_scratch(int rows)
+size_t tg_island_scratch(int rows, int dofs)
 {
     tg_arena count = {0};
     tg_solve_work w;
+    tg_soft soft;
     tg_solve_work_take(&w, rows, &count);
+    tg_soft_take(&soft, rows, dofs, &count);
+    TG_TAKE(&count, double, dofs > 0 ? (size_t)rows * (size_t)v4_pad(rows) : 0, "contact: Delassus matrix");
     return count.used;
 }
 
@@ -255,6 +261,23 @@ static void report(const tg_solve_work *w, const tg_island *island, double *L, d
                                 .residual = residual};
 }
 
+/* G = sum of Y^T Y and the compliance */
+static void form_delassus(const tg_island *island, double *G)
+{
+    ptrdiff_t ld = island->ldg, first = island->first_row;
+    memset(G, 0, sizeof(double) * (size_t)(island->rows * ld));
+    for (const tg_tree_rows *t = island->tree; t < island->tree + island->trees; t++)
+        for (int k = 0; k < t->dofs; k++)
+        {
+            const double *Y = t->Y + (ptrdiff_t)k * t->ld;
+            for (int i = 0; i < t->columns; i++)
+                for (int j = 0; Y[i] != 0 && j < t->columns; j++)
+                    G[(t->row[i] - first) * ld + t->row[j] - first] += Y[i] * Y[j];
+        }
+    for (int i = 0; i < island->rows; i++)
+        G[i * (ld + 1)] += island->give[i];
+}
+
 tg_status tg_island_solve(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
                           double *sigma, tg_solve_result *result, tg_error *error)
 {
@@ -270,7 +293,45 @@ tg_status tg_island_solve(const tg_island *island, const tg_solve_options *optio
         tg_arena_release(scratch, mark);
         scratch->failed = false;
         return tg_fail(error, TG_ERR_CAPACITY, "contact problem of %d rows: needs %zu bytes of scratch", island->rows,
-                       tg_island_scratch(island->rows));
+                       tg_island_scratch(island->rows, island->dofs));
+    }
+    tg_soft soft;
+    if (strcmp(options->solver, "newton") == 0 && options->select && getenv("OLD") == NULL)
+    {
+        tg_soft_take(&soft, island->rows, island->tree != NULL ? island->dofs : 0, scratch);
+        soft.limit = 1000000;
+        tg_soft_build(&soft, island);
+        tg_selection selection;
+        tg_solve_stage stage = tg_soft_run_stages(&soft, options, &selection);
+        if (stage != TG_ENDED_NONE)
+        {
+            tg_soft_scatter(&soft, L);
+            tg_residual residual = tg_island_residual(island, L, options->long_double, sigma);
+            if (getenv("DBG")) { fprintf(stderr, "residual %g  p %g d %g c %g ;", tg_residual_max(&residual), residual.primal, residual.dual, residual.complementarity); for (int i = 0; i < island->rows; i++) fprintf(stderr, " %g:%g", L[i], sigma[i]); fprintf(stderr, "\n"); }
+            if (tg_residual_max(&residual) <= options->tolerance) {
+            *result = (tg_solve_result){.status = TG_SOLVE_SOLVED, .selection = selection, .stage = stage, .newton = soft.factorisations, .residual = residual};
+            tg_arena_release(scratch, mark);
+            return TG_OK;
+            }
+            fprintf(stderr, "stage %d residual %g\n", stage, tg_residual_max(&residual));
+        }
+        fprintf(stderr, "old: relaxable %d stage %d %d rows %d dims f %d eq %d\n", options->relaxable, stage, soft.rows, soft.dims, soft.factorisations, island->loops);
+        if (options->relaxable && stage != TG_ENDED_NONE)
+        {
+            tg_residual residual = tg_island_residual(island, L, options->long_double, sigma);
+            *result = (tg_solve_result){.status = TG_SOLVE_PARTIAL, .selection = TG_SELECT_UNSELECTED, .stage = TG_ENDED_NONE, .newton = soft.factorisations, .residual = residual};
+            tg_arena_release(scratch, mark);
+            return TG_OK;
+        }
+    }
+    tg_island whole = *island;
+    if (island->G == NULL)
+    {
+        double *G = TG_TAKE(scratch, double, (size_t)island->rows * (size_t)island->ldg, "contact: Delassus matrix");
+        if (G == NULL) return tg_fail(error, TG_ERR_CAPACITY, "G");
+        form_delassus(island, G);
+        whole.G = G;
+        w.island = island = &whole;
     }
     solve(&w, island);
     report(&w, island, L, sigma, result);

@@ -62,7 +62,9 @@ tg_status tg_step_modes(tg_work *w)
         return TG_OK;
     for (int i = 0; i < r->nisland; i++)
     {
-        const tg_rows_island *island = &r->island[i];
+        tg_rows_island *island = &r->island[i];
+        if (!island->sparse)
+            tg_need_delassus(w->model, w, island);
         if (!island->filled || (island->impact && w->step->settings.poisson))
         {
             tg_plain_modes(w->model, r, island, r->mode + island->block);

@@ -1,5 +1,6 @@
 /* From the free velocities to the impulses: constraints, islands, Delassus matrices, laws, one solve an island. */
 #include <string.h>
+#include <stdlib.h>
 
 #include "contact/large.h"
 #include "step/step.h"
@@ -12,7 +13,7 @@ static void assemble(const tg_model *m, tg_work *w)
     if (w->rows->nrow == 0)
         return;
     tg_fill_jacobian(m, w, s->q);
-    tg_fill_delassus(m, w, s->options.dt);
+    tg_fill_delassus(m, w, s->options.dt, strcmp(s->options.solver, "newton") != 0);
     tg_apply_laws(m, w, s->v, s->v_free, &s->settings);
     if (m->nequality > 0)
         tg_make_consistent(m, w->rows);
@@ -49,7 +50,8 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
         if (solved)
             memcpy(r->warm + island->row, r->L + island->row, sizeof(double) * (size_t)island->rows);
     }
-    tg_need_delassus(m, w, island);
+    if (strcmp(o->solver, "newton") != 0 || tg_rows_are_whole(island) || getenv("OLD") != NULL)
+        tg_need_delassus(m, w, island);
     tg_island problem = tg_island_problem(r, island);
     return tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,
                            &w->error);

@@ -384,7 +384,7 @@ static inline tg_arena *test_scratch(void)
     static tg_arena arena;
     if (arena.base == NULL)
     {
-        arena.capacity = tg_island_scratch(SCENE_ROWS);
+        arena.capacity = tg_island_scratch(SCENE_ROWS, SCENE_DOFS);
         arena.base = tg_alloc(NULL, arena.capacity);
         assert_non_null(arena.base);
     }
