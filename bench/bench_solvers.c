@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "contact/solver.h"
+#include "solve/held.h"
 #include "problems.h"
 
 typedef struct problems

@@ -3,7 +3,7 @@
 #define TG_CONTACT_IMPLICIT_FORMS_H
 
 #include "contact/implicit.h"
-#include "contact/solver.h"
+#include "solve/held.h"
 
 #define TG_AT_SWITCH 1e-7  /* margins below: one-sided */
 #define TG_NO_SLIP 1e-7    /* m/s */

@@ -21,7 +21,7 @@
 
 #include <math.h>
 
-#include "contact/interior.h"
+#include "solve/interior.h"
 #include "contact/large_cluster.h"
 #include "contact/large_system.h"
 

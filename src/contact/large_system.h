@@ -6,7 +6,7 @@
 #define TG_CONTACT_LARGE_SYSTEM_H
 
 #include "contact/rows.h"
-#include "contact/solver.h"
+#include "solve/held.h"
 #include "math/fronts.h"
 
 typedef struct tg_large_part

@@ -10,7 +10,7 @@
 #ifndef TG_CONTACT_ROWS_H
 #define TG_CONTACT_ROWS_H
 
-#include "contact/problem.h"
+#include "solve/problem.h"
 #include "contact/space.h"
 
 typedef enum tg_source

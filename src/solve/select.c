@@ -8,8 +8,6 @@
  * with c = 0 where h is not zero: what holds moves with eps (z - c), which is of the order of eps^2. Newton's increments are those of the problem with compliance, and
  * mostly the factor at hand does. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "solve/soft.h"
@@ -20,6 +18,8 @@ enum
     ROUNDS = 3, /* c is that of other phases where these change */
     HOLDS = 4 /* each takes out nearly all of it */
 };
+
+static const double creeps = 0.05; /* of the velocity that its compliance gives a contact: h is nothing beside it */
 
 /* x = H^-1 J^T D (h / eps) of the rows' velocities h */
 static void respond_to(tg_soft *p, const double *h, double *x)
@@ -78,39 +78,52 @@ static void hold(tg_soft *p, double enough)
     }
 }
 
-/* z = c - h / eps of `count` rows that are still (h counts as nothing) or move together (c does); c = -J u1, or z as it is */
-static void start_rows(tg_soft *p, int row, int count, bool still, bool first)
-{
-    for (int i = row; i < row + count; i++)
-        if (p->give[i] > 0)
-            continue;
-        else if (!still)
-            p->z[i] = -p->row[i] / p->eps;
-        else if (first)
-            p->z[i] = -p->Jstep[i];
-}
-
-/* What is still is decided once: what moves about as fast as that would go to and fro. */
+/* What a block does in the limit is decided once: what moves about as fast as that would go to and fro.
+ *
+ * Held rows have left of h what they contradict each other by, which counts as nothing if it is little. Tangents of a contact on its cone creep, h = 0 up to a
+ * small part of eps c, or slide. */
 static void find_still(tg_soft *p, tg_soft_block *b, double consistent)
 {
-    const double *h = p->row + b->row;
-    double slip = 0;
+    const double *h = p->row + b->row, *c = p->Jstep + b->row;
+    double slip = 0, push = 0;
     for (int i = 1; i < b->dim; i++)
+    {
         slip += h[i] * h[i];
-    bool opens = b->kind == TG_CONE_UNIT && h[0] > consistent;
-    b->closed = fabs(h[0]) <= consistent;
-    b->still = !opens && slip <= consistent * consistent;
+        push += c[i] * c[i];
+    }
+    b->closed = b->phase != TG_PHASE_BREAK;
+    b->normal = fabs(h[0]) <= consistent;
+    b->tangent = slip <= consistent * consistent;
+    b->still = b->phase == TG_PHASE_STICK ||
+               (b->phase == TG_PHASE_SLIDE && slip <= creeps * creeps * p->eps * p->eps * push);
 }
 
-static void start_block(tg_soft *p, const tg_soft_block *b, double inner, bool first)
+/* z = c - h / eps of `count` rows: h counts as nothing where it is consistent, c where they move; c = -J u1, or z as it is */
+static void start_rows(tg_soft *p, int row, int count, bool still, bool consistent)
 {
-    if (b->kind != TG_CONE_BOX)
+    for (int i = row; i < row + count; i++)
+        if (!(p->give[i] > 0))
+            p->z[i] = (still ? -p->Jstep[i] : 0) - (still && consistent ? 0 : p->row[i] / p->eps);
+}
+
+static void start_block(tg_soft *p, const tg_soft_block *b, double inner)
+{
+    bool held = b->phase == TG_PHASE_STICK;
+    if (b->kind == TG_CONE_BOX) /* dry friction holds at zero velocity exactly */
+        start_rows(p, b->row, 1, true, fabs(p->row[b->row]) <= inner);
+    else
     {
-        start_rows(p, b->row, 1, b->closed, first);
-        start_rows(p, b->row + 1, b->dim - 1, b->still, first);
+        start_rows(p, b->row, 1, b->closed, b->normal);
+        start_rows(p, b->row + 1, b->dim - 1, b->still, held && b->tangent);
     }
-    else if (first) /* dry friction holds at zero velocity exactly, and what gives way a little does so at its bound */
-        p->z[b->row] = -p->Jstep[b->row] - (fabs(p->row[b->row]) > inner ? p->row[b->row] / p->eps : 0);
+}
+
+/* what moves has z of its velocity */
+static void restart_block(tg_soft *p, const tg_soft_block *b)
+{
+    for (int i = b->row; b->kind != TG_CONE_BOX && i < b->row + b->dim; i++)
+        if (!(p->give[i] > 0) && !(i == b->row ? b->closed : b->still))
+            p->z[i] = -p->row[i] / p->eps;
 }
 
 bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
@@ -127,13 +140,37 @@ bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
         for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
         {
             if (round == 0)
+            {
                 find_still(p, b, consistent);
-            start_block(p, b, o->inner, round == 0);
+                start_block(p, b, o->inner);
+            }
+            else
+                restart_block(p, b);
         }
+        for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+            b->before = b->phase;
         if (!tg_soft_newton(p, &(tg_soft_run){.steps = STEPS, .sharp = true, .goal = o->inner}))
             return false;
-        if (p->factorisations == before)
+        bool same = true;
+        for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+            same = same && b->before == b->phase;
+        if (p->factorisations == before || same)
             break;
     }
     return true;
+}
+
+tg_selection tg_soft_selection(const tg_soft *p, const tg_solve_options *o)
+{
+    const double still = 10 * o->tolerance;
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    {
+        double slip = 0;
+        for (int i = b->row + 1; i < b->row + b->dim; i++)
+            slip = tg_larger(slip, p->eps * fabs(p->z[i]));
+        bool empty = b->phase == TG_PHASE_BREAK && -p->eps * p->z[b->row] < still;
+        if (b->kind == TG_CONE_UNIT && (empty || (b->phase == TG_PHASE_SLIDE && slip < still)))
+            return TG_SELECT_COMPLIANT;
+    }
+    return TG_SELECT_PROJECTED;
 }

@@ -1,8 +1,6 @@
 #include "solve/soft.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "math/dense.h"
@@ -15,7 +13,7 @@ bool tg_soft_take(tg_soft *p, int rows, int dofs, tg_arena *scratch)
 {
     size_t n = (size_t)rows, ld = (size_t)v4_pad(rows), square = n * ld;
     double **const vector[] = {&p->mu, &p->give, &p->g,    &p->own,   &p->diagonal, &p->u,      &p->z,      &p->L,
-                               &p->r,  &p->step, &p->kept_u, &p->kept_z, &p->row,  &p->rhs, &p->best, &p->square, &p->all_L, &p->all_sigma,   &p->Jstep, &p->at};
+                               &p->r,  &p->step, &p->kept_u, &p->kept_z, &p->row,  &p->rhs, &p->best, &p->square, &p->all_L, &p->all_sigma, &p->offer.L, &p->offer.sigma,   &p->Jstep, &p->at};
     double **const matrix[] = {&p->J, &p->H, &p->packed, &p->product};
     p->block = TG_TAKE(scratch, tg_soft_block, n, "soft: blocks");
     p->group = TG_TAKE(scratch, tg_soft_group, n, "soft: groups");
@@ -86,23 +84,31 @@ static void make_rows(tg_soft *p, double fixed, double idle)
                 add_block(p, box ? TG_CONE_BOX : TG_CONE_FREE, p->rows - 1, law->bound);
         }
         if (cone)
+        {
             add_block(p, TG_CONE_UNIT, first, 0);
+            p->block[p->blocks - 1].contact = law->kind == TG_BLOCK_CONTACT;
+        }
         p->boxes = p->boxes || box;
     }
 }
 
-/* A power of two: scaling a problem by one scales its solution bit for bit. */
+/* The geometric mean of G_ii: of the normals of contacts, whose impulses carry weights; of all rows where there are none. A power of two: scaling a problem by
+ * one scales its solution bit for bit. */
 static double mean_size(const tg_soft *p, double fixed)
 {
-    long sum = 0;
-    int count = 0;
-    for (int i = 0; i < p->rows; i++)
-        if (p->own[i] > fixed)
+    long sum[2] = {0};
+    int count[2] = {0};
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+        for (int i = b->row; i < b->row + b->dim; i++)
         {
-            sum += ilogb(p->own[i]);
-            count++;
+            bool normal = b->contact && i == b->row;
+            if (!(p->own[i] > fixed))
+                continue;
+            sum[normal] += ilogb(p->own[i]);
+            count[normal]++;
         }
-    return count > 0 ? ldexp(1, (int)floor((double)sum / count)) : 1;
+    int kind = count[1] > 0;
+    return count[kind] > 0 ? ldexp(1, (int)floor((double)sum[kind] / count[kind])) : 1;
 }
 
 /* ---- J ---- */
@@ -292,12 +298,12 @@ static void make_groups(tg_soft *p)
     }
 }
 
-void tg_soft_build(tg_soft *p, const tg_island *island)
+void tg_soft_build(tg_soft *p)
 {
+    const tg_island *island = p->island;
     const double nothing = 1e-24, still = 1e-15; /* as in cone.c */
     double largest = 0;
-    p->island = island;
-    p->rows = p->blocks = p->groups = p->factorisations = 0;
+    p->rows = p->blocks = p->groups = 0;
     p->speed = 0;
     p->boxes = p->regular = false;
     find_diagonal(p, island);
@@ -313,7 +319,6 @@ void tg_soft_build(tg_soft *p, const tg_island *island)
     else
         factor_delassus(p);
     make_groups(p);
-    if (getenv("DBG") && island->G != NULL && island->tree == NULL) for (int i = 0; i < p->rows; i++) for (int j = 0; j < p->rows; j++) { double d = 0; for (int k = 0; k < p->dims; k++) d += p->full[i*p->ld+k]*p->full[j*p->ld+k]; d -= island->G[(size_t)p->source[i]*island->ldg+p->source[j]]; if (fabs(d) > 1e-11*sqrt(p->own[i]*p->own[j])) fprintf(stderr, "G %d %d of %d dims %d: %g of %g, own %g %g\n", i, j, p->rows, p->dims, d, island->G[(size_t)p->source[i]*island->ldg+p->source[j]], p->own[i], p->own[j]); }
 }
 
 /* ---- products ---- */

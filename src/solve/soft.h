@@ -15,17 +15,19 @@
 #ifndef TG_SOLVE_SOFT_H
 #define TG_SOLVE_SOFT_H
 
-#include "contact/cone.h"
-#include "contact/solver.h"
+#include "solve/held.h"
+#include "solve/interior.h"
 
 typedef struct tg_soft_block
 {
     tg_cone_kind kind;
     int row, dim;
     int slope;  /* where its dim x dim numbers of D are */
-    bool round; /* its tangents have one coefficient */
-    tg_phase phase;
-    bool closed, still; /* select.c: its normal, its tangents do not move in the limit */
+    bool round;   /* its tangents have one coefficient */
+    bool contact; /* not a limit */
+    tg_phase phase, before; /* before: select.c */
+    bool closed, still; /* select.c: its normal, its tangents do not move in the limit, */
+    bool normal, tangent; /* up to what redundant rows may contradict each other by */
     double bound;       /* box */
 } tg_soft_block;
 
@@ -37,9 +39,21 @@ typedef struct tg_soft_group
     size_t J;
 } tg_soft_group;
 
+/* the best that was met: impulses and velocities of the island */
+typedef struct tg_offer
+{
+    double *L, *sigma;
+    double residual; /* m/s */
+    tg_residual parts;
+    tg_selection selection;
+    tg_solve_stage stage;
+} tg_offer;
+
 typedef struct tg_soft
 {
     const tg_island *island;
+    const tg_solve_options *options;
+    tg_offer offer;
     int rows, blocks, groups, dims, ld;
     tg_soft_block *block;
     tg_soft_group *group;
@@ -53,6 +67,7 @@ typedef struct tg_soft
     double *diagonal; /* G_ii of all rows of the island */
     double speed;     /* the largest |g| */
     double size;      /* a power of two near the geometric mean of G_ii */
+    double least;     /* the compliance from which the limit is reached (soft_solve.c) */
     bool boxes;       /* dry friction is among the blocks */
 
     /* the iterate */
@@ -80,14 +95,14 @@ typedef struct tg_soft
     double *square;                        /* mu^2 of the compliance of scaled rows */
     double *all_L, *all_sigma;             /* of the island */
 
-    int factorisations, limit;
+    int factorisations, limit, interior_steps, sweeps;
 } tg_soft;
 
 /* Takes the arrays of a problem of so many rows, and dofs of its trees, from scratch, or counts; false when scratch was too small. */
 bool tg_soft_take(tg_soft *p, int rows, int dofs, tg_arena *scratch);
 
 /* Rows, groups and J of the island. */
-void tg_soft_build(tg_soft *p, const tg_island *island);
+void tg_soft_build(tg_soft *p);
 
 /* out = J x (rows), and x = J^T L (dims) */
 void tg_soft_velocity(const tg_soft *p, const double *x, double *out);
@@ -138,16 +153,44 @@ void tg_soft_rescale(tg_soft *p, double eps);
 
 /* The interior point from a cold start on the problem with compliance eps; without (eps = 0) along its path where it turns back, too. Leaves z in p->z, of compliance eps
  * or of that which p has. Returns the residual of its best point (m/s). */
-double tg_soft_interior(tg_soft *p, double eps, double aim, double tolerance);
+double tg_soft_interior(tg_soft *p, double eps, const tg_solve_options *options);
+
+/* its cones */
+void tg_soft_cones(tg_soft *p);
 
 /* ---- select.c ---- */
 
 /* From the solution at p->eps to its limit; false when Newton does not find it. */
 bool tg_soft_select(tg_soft *p, const tg_solve_options *options);
 
-/* ---- soft_solve.c ---- */
+/* How impulses of the limit are chosen: by projection alone, or some contacts are on their cones without slip, or closed without force. */
+tg_selection tg_soft_selection(const tg_soft *p, const tg_solve_options *options);
 
-/* Solves and selects; the impulses are in p->L. Returns the stage that ended it. */
-tg_solve_stage tg_soft_run_stages(tg_soft *p, const tg_solve_options *options, tg_selection *selection);
+/* ---- solvers: they offer what they meet ---- */
+
+/* Offers p->L: keeps the better of what is kept and this; what is selected and has its certificate wins. (solvers.c) */
+void tg_soft_offer(tg_soft *p, tg_selection selection, tg_solve_stage stage);
+
+/* One block Gauss-Seidel sweep; p->u = J^T p->L before and after. After tg_soft_cones. (solver_pgs.c) */
+void tg_soft_sweep(tg_soft *p);
+
+typedef struct tg_solver
+{
+    const char *name;
+    void (*run)(tg_soft *p, const tg_solve_options *options);
+} tg_solver;
+
+void tg_solver_newton(tg_soft *p, const tg_solve_options *options);
+void tg_solver_interior(tg_soft *p, const tg_solve_options *options);
+void tg_solver_pgs(tg_soft *p, const tg_solve_options *options);
+
+/* Newton and the rule from p->L, p->u, near a solution; offers what comes of it. (solver_newton.c) */
+void tg_soft_finish(tg_soft *p, const tg_solve_options *options, tg_solve_stage stage);
+
+/* the solver of that name, or NULL */
+const tg_solver *tg_solver_find(const char *name);
+
+/* entry of the table, from 0 on; NULL behind the last */
+const tg_solver *tg_solver_at(int index);
 
 #endif

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "contact/interior.h"
+#include "solve/interior.h"
 #include "math/lanes.h"
 #include "solve/soft.h"
 
@@ -163,7 +163,7 @@ static double residual(tg_interior *q, const double *x)
 
 static const tg_interior_system system_of_soft = {velocity, product, factor, solve, residual};
 
-static void make_cones(tg_soft *p)
+void tg_soft_cones(tg_soft *p)
 {
     tg_cones *cones = &p->cones;
     cones->rows = p->rows;
@@ -202,9 +202,10 @@ static void leave(tg_soft *p, const tg_interior *q, double eps)
         }
 }
 
-double tg_soft_interior(tg_soft *p, double eps, double aim, double tolerance)
+double tg_soft_interior(tg_soft *p, double eps, const tg_solve_options *o)
 {
     context a = {p, eps};
+    int before = p->factorisations;
     tg_interior q = {.system = &system_of_soft,
                      .context = &a,
                      .cones = &p->cones,
@@ -213,12 +214,13 @@ double tg_soft_interior(tg_soft *p, double eps, double aim, double tolerance)
                      .max_steps = STEPS,
                      .max_path = eps > 0 ? 0 : PATH,
                      .unpolished = eps > 0};
-    make_cones(p);
+    tg_soft_cones(p);
     tg_interior_vectors(&q, p->interior);
-    double best = tg_interior_solve(&q, aim, eps > 0 ? INFINITY : tolerance);
+    double best = tg_interior_solve(&q, (eps > 0 ? 1e-4 : 1e-2) * o->tolerance, eps > 0 ? INFINITY : o->tolerance);
     if (eps == 0)
         memcpy(q.x, q.best, sizeof(double) * (size_t)p->rows);
     leave(p, &q, eps > 0 ? eps : p->eps);
     p->regular = false;
+    p->interior_steps += p->factorisations - before;
     return best;
 }

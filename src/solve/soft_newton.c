@@ -5,8 +5,6 @@
  * The length t is where h(t) = du . (u + t du - J^T P(z(t))) has fallen to a small part of h(0): a trial costs as many operations as there are rows. While phases are
  * those of the factor and the violation falls quickly, the factor is used again (chords). */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "math/lanes.h"
@@ -149,9 +147,7 @@ static bool newton_step(tg_soft *p)
         descent = solve_step(p);
         p->regular = false; /* not the factor of H */
     }
-    double t = step_length(p, descent);
-    if (getenv("TRACE")) fprintf(stderr, "      t %.3g descent %.2e\n", t, descent);
-    take_step(p, t);
+    take_step(p, step_length(p, descent));
     return true;
 }
 
@@ -204,7 +200,6 @@ bool tg_soft_newton(tg_soft *p, const tg_soft_run *run)
             continue;
         }
         measure(p);
-        if (getenv("TRACE")) { int c[3] = {0}; for (int k = 0; k < p->blocks; k++) c[p->block[k].phase]++; fprintf(stderr, "    eps %.1e f %d violation %.2e |r| %.2e goal %.1e rounding %.1e phases %d %d %d\n", p->eps/p->size, p->factorisations, p->violation, sqrt(v4_dot_of(p->dims,p->r,p->r)), run->goal, p->rounding, c[0], c[1], c[2]); }
         bool reached = p->violation <= tg_larger(run->goal, p->rounding);
         if (reached && !(run->sharp && p->violation > p->rounding))
             return true;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "contact/cone.h"
+#include "solve/cone.h"
 #include "contact/rows_vjp.h"
 #include "step/step.h"
 

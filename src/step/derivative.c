@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "collision/smoothing.h"
-#include "contact/cone.h"
+#include "solve/cone.h"
 #include "contact/implicit_large.h"
 #include "contact/poisson_vjp.h"
 #include "step/step.h"

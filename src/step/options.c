@@ -1,7 +1,7 @@
 /* Options of a step: defaults, checks, and the numbers that follow from the model. */
 #include <math.h>
 
-#include "contact/solver.h"
+#include "solve/soft.h"
 #include "step/step.h"
 
 static const uint32_t options_cookie = 0x74674f50u;

@@ -1,6 +1,5 @@
 /* From the free velocities to the impulses: constraints, islands, Delassus matrices, laws, one solve an island. */
 #include <string.h>
-#include <stdlib.h>
 
 #include "contact/large.h"
 #include "step/step.h"
@@ -39,6 +38,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     tg_solve_options options = tg_solve_default();
     options.solver = o->solver;
     options.tolerance = o->tolerance;
+    options.inner = 1e-4 * o->tolerance;
     options.relaxable = tg_island_can_relax(r, island);
     if (island->sparse && !island->filled && any)
     {
@@ -50,7 +50,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
         if (solved)
             memcpy(r->warm + island->row, r->L + island->row, sizeof(double) * (size_t)island->rows);
     }
-    if (strcmp(o->solver, "newton") != 0 || tg_rows_are_whole(island) || getenv("OLD") != NULL)
+    if (strcmp(o->solver, "newton") != 0 || tg_rows_are_whole(island))
         tg_need_delassus(m, w, island);
     tg_island problem = tg_island_problem(r, island);
     return tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "contact/cone.h"
+#include "solve/cone.h"
 #include "math/dense.h"
 #include "math/lanes.h"
 
@@ -382,21 +382,4 @@ void tg_cone_solve(const tg_cone *cone, const double *G, int ld, const double *c
     x[0] = -c[0] / G[0];
     if (cone->kind == TG_CONE_BOX)
         x[0] = tg_smaller(tg_larger(x[0], -cone->bound), cone->bound);
-}
-
-void tg_cones_sweep(const tg_cones *cones, double *x)
-{
-    for (int b = 0; b < cones->blocks; b++)
-    {
-        const tg_cone *cone = &cones->block[b];
-        int row = cone->row, d = cone->dim;
-        const double *G = cones->G + (size_t)row * (size_t)cones->ld;
-        double c[TG_CONE_MAX] = {0};
-        /* the velocity of the block with its own impulse taken away */
-        for (int i = 0; i < d; i++)
-            x[row + i] = 0;
-        for (int i = 0; i < d; i++)
-            c[i] = cones->g[row + i] + v4_dot_of(cones->rows, G + (size_t)i * (size_t)cones->ld, x);
-        tg_cone_solve(cone, G + row, cones->ld, c, x + row);
-    }
 }

@@ -1,8 +1,14 @@
-/* The interior point (solver_ipm.c), for matrices kept in any way. */
-#ifndef TG_CONTACT_INTERIOR_H
-#define TG_CONTACT_INTERIOR_H
+/* The interior point (interior.c), for matrices kept in any way. */
+#ifndef TG_SOLVE_INTERIOR_H
+#define TG_SOLVE_INTERIOR_H
 
-#include "contact/cone.h"
+#include "solve/cone.h"
+
+enum
+{
+    TG_PATH_VECTORS = 12,
+    TG_INTERIOR_VECTORS = 9 + TG_PATH_VECTORS /* how many vectors tg_interior_vectors lays out */
+};
 
 typedef struct tg_interior_system tg_interior_system;
 

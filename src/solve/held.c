@@ -11,15 +11,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "contact/solver.h"
+#include "solve/held.h"
 #include "math/dense.h"
 #include "math/lanes.h"
 
 static const double rank_threshold = 1e-10; /* of the largest pivot, rows normalised */
 static const double pivot_slack = 0.25;     /* a pivot this close to the largest stays where it is */
-static const double rounding = 1e-14;       /* of the largest |g|: of Z Z^T g_R as a whole, and */
-static const double row_rounding = 1e-15;   /* of one of its rows */
-static const double takes_part = 1e-5;      /* of Z Z^T g_R */
 
 static void add_held_rows(tg_held *held, int row, int count)
 {
@@ -152,7 +149,6 @@ static int find_rank(tg_solve_work *w, double threshold)
 {
     list_held(w);
     w->held.inconsistency = 0;
-    w->held.yields = false;
     w->held.rank = pivoted_cholesky(&w->cones, &w->held, threshold, w->rhs);
     for (int i = 0; i < w->cones.rows; i++)
         w->held.at[i] = -1;
@@ -241,28 +237,6 @@ static double inconsistency(const tg_cones *cones, const tg_held *held, double *
     return sqrt(v4_dot_of(n, g, g));
 }
 
-double tg_held_least_gap(const tg_solve_work *w)
-{
-    double whole = w->held.inconsistency, velocity = w->cones.velocity;
-    if (whole <= tg_larger(w->options->inner, rounding * velocity))
-        return INFINITY;
-    return tg_larger(takes_part * whole, row_rounding * velocity);
-}
-
-/* Dry friction holds at zero velocity, exactly: where it contradicts others something gives way. */
-static bool friction_contradicts(const tg_solve_work *w)
-{
-    double least = tg_held_least_gap(w);
-    for (int b = 0; b < w->cones.blocks; b++)
-    {
-        const tg_cone *cone = &w->cones.block[b];
-        int at = w->held.at[cone->row];
-        if (cone->kind == TG_CONE_BOX && at >= 0 && fabs(w->held.gap[at]) > least)
-            return true;
-    }
-    return false;
-}
-
 /* range: Q -> Q S^-1, so that x_R = range^T d and Q sigma_R = range s_R */
 static void scale_range(const tg_cones *cones, tg_held *held)
 {
@@ -295,7 +269,6 @@ void tg_held_build_to(tg_solve_work *w, double threshold)
     else
         gram_schmidt(cones, held);
     held->inconsistency = inconsistency(cones, held, held->part, held->gap);
-    held->yields = friction_contradicts(w);
     scale_range(cones, held);
 }
 
@@ -313,23 +286,31 @@ double tg_held_smallest_pivot(const tg_solve_work *w)
 
 /* ---- answers ---- */
 
-void tg_held_solve(const tg_cones *cones, const tg_held *held, int columns, double *X, int ldx)
-{
-    int n = held->count;
-    for (int i = 0; i < n; i++)
-        for (int c = 0; c < columns; c++)
-            X[(size_t)i * (size_t)ldx + (size_t)c] *= held->size[i];
-    tg_trsm(TG_TRI_UPPER | TG_TRI_TRANSPOSED, n, held->factor, cones->ld, columns, X, ldx);
-    tg_trsm(TG_TRI_UPPER, n, held->factor, cones->ld, columns, X, ldx);
-    for (int i = 0; i < n; i++)
-        for (int c = 0; c < columns; c++)
-            X[(size_t)i * (size_t)ldx + (size_t)c] *= held->size[i];
-}
-
 void tg_held_precondition(const tg_cones *cones, const tg_held *held, int columns, double *X, int ldx)
 {
     tg_trsm(TG_TRI_LOWER | TG_TRI_TRANSPOSED, held->rank, held->chol, cones->ld, columns, X, ldx);
     for (int k = 0; k < held->rank; k++)
         for (int c = 0; c < columns; c++)
             X[(size_t)k * (size_t)ldx + (size_t)c] *= held->square[k];
+}
+
+/* ---- memory ---- */
+
+bool tg_solve_work_take(tg_solve_work *w, int rows, tg_arena *scratch)
+{
+    size_t ld = (size_t)v4_pad(rows), n = (size_t)rows;
+    double **const vector[] = {&w->x,   &w->s,         &w->best,        &w->held.gap,  &w->L, &w->d,
+                               &w->rhs, &w->held.size, &w->held.square, &w->held.part, &w->z};
+    double **const matrix[] = {&w->A, &w->held.factor, &w->held.range, &w->held.chol, &w->range};
+    tg_cones_take(&w->cones, rows, scratch);
+    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
+        *vector[i] = TG_TAKE(scratch, double, ld, "held rows: vector");
+    for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++)
+        *matrix[i] = TG_TAKE(scratch, double, n *ld, "held rows: matrix");
+    w->state = TG_TAKE(scratch, tg_cone_state, n, "held rows: phases");
+    w->left_out = TG_TAKE(scratch, bool, n, "held rows: blocks left out");
+    w->held.row = TG_TAKE(scratch, int, n, "held rows");
+    w->held.at = TG_TAKE(scratch, int, n, "held rows: places");
+    w->active = TG_TAKE(scratch, int, n, "held rows: active");
+    return !scratch->failed;
 }

@@ -11,8 +11,8 @@
  *     friction    one row: |L| <= bound; L = -sign(sigma) bound when sigma != 0 (dry friction of a joint)
  *
  * Redundant rows make L, and sometimes sigma, not unique; selection.c says which solution is returned. */
-#ifndef TG_CONTACT_PROBLEM_H
-#define TG_CONTACT_PROBLEM_H
+#ifndef TG_SOLVE_PROBLEM_H
+#define TG_SOLVE_PROBLEM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,7 +80,7 @@ typedef struct tg_solve_options
     double tolerance;   /* certificate: the residual of the unrelaxed law (m/s), 1e-8 */
     double inner;       /* what iterations aim at (m/s), 1e-12; never below 1e-15 max |G| |L| */
     int max_sweeps;     /* solver "pgs": block Gauss-Seidel sweeps */
-    int max_interior;   /* interior-point iterations of one run */
+    int effort;         /* most factorisations; 0: as many as it takes */
     bool select;        /* apply the selection rule (selection.c) */
     bool brief;         /* `warm` is a solution: where the rule finds none near it, it is returned as it is */
     bool relaxable;     /* an easier problem can take its place: one that only a long search solves is left */
@@ -114,6 +114,7 @@ typedef enum tg_solve_stage
     TG_ENDED_LADDER,   /* from a larger compliance to a smaller one */
     TG_ENDED_INTERIOR, /* the interior point */
     TG_ENDED_PATH,     /* its path, followed by length */
+    TG_ENDED_SWEEPS,   /* block Gauss-Seidel */
     TG_ENDED_KINDS
 } tg_solve_stage;
 
@@ -136,12 +137,11 @@ typedef struct tg_solve_result
 {
     tg_solve_status status;
     tg_selection selection;
-    tg_solve_stage stage;
+    tg_solve_stage stage; /* that ended it */
+    bool guarded;         /* cut short with impulses that were not safe: one sweep instead */
     int sweeps;   /* block Gauss-Seidel sweeps */
     int newton;   /* Newton steps, those of the selection rule included: one factorisation each */
     int interior; /* interior-point iterations: one factorisation each */
-    int rank;     /* of the held rows, when the selection rule ran */
-    int held;     /* number of held rows */
     tg_residual residual;
 } tg_solve_result;
 

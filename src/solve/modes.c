@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "contact/solver.h"
+#include "solve/held.h"
 #include "math/dense.h"
 
 static const double no_slip = 1e-7;  /* m/s */
@@ -308,8 +308,6 @@ static bool creeps(const tg_solve_work *w, const tg_cone *cone, const double *si
 static void find_sides(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma,
                        tg_block_mode *mode)
 {
-    const tg_solve_options options = tg_solve_default();
-    w->options = &options;
     rank_of(w, island, L, sigma, mode, false);
     tg_held_build(w);
     for (int c = 0, b = 0; c < w->cones.blocks; c++)
