@@ -5,7 +5,7 @@
  * one back-substitution with the factor at hand. In the limit rows move with h = J u0 + g: not at all where they are held, and what is less than redundant rows may
  * contradict each other by counts as nothing. z = c - h / eps, c = -J u1. So the limit solves
  *     u = J^T P(z),     eps (z - c) + J u + g - (h that counts as nothing) = 0,
- * with c = 0 where h is not zero: what holds moves with eps (z - c), which is of the order of eps^2. Newton's increments are those of the problem with compliance, and
+ * with c = L where h is not zero (then z - L is along h, as maximum dissipation wants): what holds moves with eps (z - c), which is of the order of eps^2. Newton's increments are those of the problem with compliance, and
  * mostly the factor at hand does. */
 #include <math.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 enum
 {
     STEPS = 10,
-    ROUNDS = 3, /* c is that of other phases where these change */
-    HOLDS = 4 /* each takes out nearly all of it */
+    ROUNDS = 4,
+    HOLDS = 4   /* each takes out nearly all of it */
 };
 
 static const double creeps = 0.05; /* of the velocity that its compliance gives a contact: h is nothing beside it */
@@ -30,9 +30,9 @@ static void respond_to(tg_soft *p, const double *h, double *x)
             double sum = 0;
             for (int j = 0; j < b->dim; j++)
                 sum += p->D[b->slope + b->dim * i + j] * h[b->row + j] / tg_soft_eps(p, b->row + j);
-            p->L[b->row + i] = sum;
+            p->force[b->row + i] = sum;
         }
-    tg_soft_push(p, p->L, x);
+    tg_soft_push(p, p->force, x);
     tg_soft_solve(p, x);
 }
 
@@ -59,11 +59,12 @@ static void extrapolate(tg_soft *p)
             p->z[i] += p->eps / tg_soft_eps(p, i) * (p->z[i] + p->Jstep[i]);
 }
 
-/* Takes out of u what held rows can follow: rounding, and what an older factor has left. p->row: what remains of h. */
-static void hold(tg_soft *p, double enough)
+/* Takes out of u what held rows can follow: rounding, and what an older factor has left. p->row: what remains of h. Whether there was more of it than `enough` (m/s). */
+static bool hold(tg_soft *p, double enough)
 {
+    bool moved = false, more = true;
     limit_velocity(p);
-    for (int round = 0; round < HOLDS; round++)
+    for (int round = 0; round < HOLDS && more; round++)
     {
         double most = 0;
         respond_to(p, p->row, p->step);
@@ -73,9 +74,10 @@ static void hold(tg_soft *p, double enough)
             most = tg_larger(most, fabs(p->step[k]));
         }
         limit_velocity(p);
-        if (most * most <= enough * enough / p->size)
-            break;
+        more = most * most * p->size > enough * enough;
+        moved = moved || more;
     }
+    return moved;
 }
 
 /* What a block does in the limit is decided once: what moves about as fast as that would go to and fro.
@@ -91,19 +93,20 @@ static void find_still(tg_soft *p, tg_soft_block *b, double consistent)
         slip += h[i] * h[i];
         push += c[i] * c[i];
     }
-    b->closed = b->phase != TG_PHASE_BREAK;
     b->normal = fabs(h[0]) <= consistent;
+    b->closed = b->phase != TG_PHASE_BREAK || b->normal;
     b->tangent = slip <= consistent * consistent;
-    b->still = b->phase == TG_PHASE_STICK ||
+    b->still = b->phase == TG_PHASE_STICK || (b->phase == TG_PHASE_BREAK && b->normal && b->tangent) ||
                (b->phase == TG_PHASE_SLIDE && slip <= creeps * creeps * p->eps * p->eps * push);
 }
 
-/* z = c - h / eps of `count` rows: h counts as nothing where it is consistent, c where they move; c = -J u1, or z as it is */
+/* z = c - h / eps of `count` rows: h counts as nothing where it is consistent; c = -J u1, and where they move L: then what is left of an impulse, z - L, is
+ * along h */
 static void start_rows(tg_soft *p, int row, int count, bool still, bool consistent)
 {
     for (int i = row; i < row + count; i++)
         if (!(p->give[i] > 0))
-            p->z[i] = (still ? -p->Jstep[i] : 0) - (still && consistent ? 0 : p->row[i] / p->eps);
+            p->z[i] = (still ? -p->Jstep[i] : p->L[i]) - (still && consistent ? 0 : p->row[i] / p->eps);
 }
 
 static void start_block(tg_soft *p, const tg_soft_block *b, double inner)
@@ -114,7 +117,7 @@ static void start_block(tg_soft *p, const tg_soft_block *b, double inner)
     else
     {
         start_rows(p, b->row, 1, b->closed, b->normal);
-        start_rows(p, b->row + 1, b->dim - 1, b->still, held && b->tangent);
+        start_rows(p, b->row + 1, b->dim - 1, b->still, !held || b->tangent);
     }
 }
 
@@ -123,39 +126,39 @@ static void restart_block(tg_soft *p, const tg_soft_block *b)
 {
     for (int i = b->row; b->kind != TG_CONE_BOX && i < b->row + b->dim; i++)
         if (!(p->give[i] > 0) && !(i == b->row ? b->closed : b->still))
-            p->z[i] = -p->row[i] / p->eps;
+            p->z[i] = p->L[i] - p->row[i] / p->eps;
 }
 
-bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
+static void start_limit(tg_soft *p, const tg_solve_options *o)
 {
     const double consistent = 0.1 * o->tolerance; /* a patch that turns by a is off its plane by a^2 */
+    for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    {
+        find_still(p, b, consistent);
+        start_block(p, b, o->inner);
+    }
+}
+
+/* Once more where c was not that of the solution: then held rows still move, with eps (z - c). */
+bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
+{
+    const double enough = 1e-3 * o->inner;
     for (int round = 0; round < ROUNDS; round++)
     {
         if (!tg_soft_same_phases(p) && !tg_soft_factor(p, true))
             return false;
-        int before = p->factorisations;
         if (round == 0)
             extrapolate(p);
-        hold(p, 1e-3 * o->inner);
-        for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
-        {
-            if (round == 0)
-            {
-                find_still(p, b, consistent);
-                start_block(p, b, o->inner);
-            }
-            else
+        bool moved = hold(p, enough);
+        if (round == 0)
+            start_limit(p, o);
+        else if (!moved)
+            return true;
+        else
+            for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
                 restart_block(p, b);
-        }
-        for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
-            b->before = b->phase;
         if (!tg_soft_newton(p, &(tg_soft_run){.steps = STEPS, .sharp = true, .goal = o->inner}))
             return false;
-        bool same = true;
-        for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
-            same = same && b->before == b->phase;
-        if (p->factorisations == before || same)
-            break;
     }
     return true;
 }

@@ -13,7 +13,7 @@ bool tg_soft_take(tg_soft *p, int rows, int dofs, tg_arena *scratch)
 {
     size_t n = (size_t)rows, ld = (size_t)v4_pad(rows), square = n * ld;
     double **const vector[] = {&p->mu, &p->give, &p->g,    &p->own,   &p->diagonal, &p->u,      &p->z,      &p->L,
-                               &p->r,  &p->step, &p->kept_u, &p->kept_z, &p->row,  &p->rhs, &p->best, &p->square, &p->all_L, &p->all_sigma, &p->offer.L, &p->offer.sigma,   &p->Jstep, &p->at};
+                               &p->r,  &p->step, &p->kept_u, &p->kept_z, &p->row,  &p->force, &p->rhs, &p->best, &p->square, &p->all_L, &p->all_sigma, &p->offer.L, &p->offer.sigma,   &p->Jstep, &p->at};
     double **const matrix[] = {&p->J, &p->H, &p->packed, &p->product};
     p->block = TG_TAKE(scratch, tg_soft_block, n, "soft: blocks");
     p->group = TG_TAKE(scratch, tg_soft_group, n, "soft: groups");

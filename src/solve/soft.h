@@ -25,7 +25,7 @@ typedef struct tg_soft_block
     int slope;  /* where its dim x dim numbers of D are */
     bool round;   /* its tangents have one coefficient */
     bool contact; /* not a limit */
-    tg_phase phase, before; /* before: select.c */
+    tg_phase phase;
     bool closed, still; /* select.c: its normal, its tangents do not move in the limit, */
     bool normal, tangent; /* up to what redundant rows may contradict each other by */
     double bound;       /* box */
@@ -84,7 +84,7 @@ typedef struct tg_soft
 
     /* named scratch */
     double *r, *step;              /* dims: the residual, the Newton step */
-    double *Jstep, *row;           /* rows */
+    double *Jstep, *row, *force;   /* rows */
     double *kept_u, *kept_z;       /* where a jump started */
     double *packed, *product, *at; /* one group: D J, J^T D J, a vector of its dofs */
     double *full;                  /* all rows x dims, while J is built */
