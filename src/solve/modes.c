@@ -326,6 +326,22 @@ static void find_sides(tg_solve_work *w, const tg_island *island, const double *
     }
 }
 
+bool tg_island_is_unique(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
+                         tg_arena *scratch)
+{
+    size_t mark = tg_arena_mark(scratch);
+    tg_solve_work w;
+    bool unique = tg_solve_work_take(&w, island->rows, scratch);
+    if (unique)
+    {
+        tg_cones_build(&w.cones, island, NULL);
+        unique = rank_of(&w, island, L, sigma, mode, false) == w.held.count;
+    }
+    tg_arena_release(scratch, mark);
+    scratch->failed = false;
+    return unique;
+}
+
 tg_status tg_island_modes(const tg_island *island, const double *L, const double *sigma, tg_arena *scratch,
                           tg_block_mode *mode, tg_error *error)
 {

@@ -99,8 +99,7 @@ typedef enum tg_solve_status
 /* How the returned solution was chosen among the solutions. */
 typedef enum tg_selection
 {
-    TG_SELECT_UNIQUE,     /* held rows are independent: nothing to choose */
-    TG_SELECT_PROJECTED,  /* Z^T L_R = 0 */
+    TG_SELECT_PROJECTED,  /* Z^T L_R = 0, or nothing was redundant */
     TG_SELECT_COMPLIANT,  /* some cones forbid it: null component of the eps-compliant solution */
     TG_SELECT_UNSELECTED, /* not asked for, or the rule found no certified solution: what the solver met */
     TG_SELECT_KINDS
@@ -184,5 +183,9 @@ typedef struct tg_block_mode
 /* Modes and margins of a solution. Takes scratch (tg_island_scratch is enough) and gives it back. */
 tg_status tg_island_modes(const tg_island *island, const double *L, const double *sigma, tg_arena *scratch,
                           tg_block_mode *mode, tg_error *error);
+
+/* Whether all rows that hold are independent: then nothing was to be selected. Takes scratch and gives it back; false when there is too little. */
+bool tg_island_is_unique(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
+                         tg_arena *scratch);
 
 #endif

@@ -131,7 +131,8 @@ static void restart_block(tg_soft *p, const tg_soft_block *b)
 
 static void start_limit(tg_soft *p, const tg_solve_options *o)
 {
-    const double consistent = 0.1 * o->tolerance; /* a patch that turns by a is off its plane by a^2 */
+    /* a patch that turns by a is off its plane by a^2; not where dry friction is, which holds at zero velocity exactly */
+    const double consistent = p->boxes ? o->inner : 0.1 * o->tolerance;
     for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
     {
         find_still(p, b, consistent);

@@ -220,7 +220,7 @@ tg_status tg_island_solve(const tg_island *island, const tg_solve_options *optio
     if (p.rows > 0)
         tg_solver_find(options->solver)->run(&p, options);
     else
-        p.offer.selection = TG_SELECT_UNIQUE;
+        p.offer.selection = TG_SELECT_PROJECTED;
     bool solved = p.offer.residual <= options->tolerance, guarded = !solved && options->effort > 0 && is_unsafe(&p);
     if (guarded)
         replace_unsafe(&p);

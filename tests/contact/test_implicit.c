@@ -180,7 +180,7 @@ static double difference(const double y[4], double h)
 
 static bool unique_impulses(const sample *p)
 {
-    return p->s.result.selection == TG_SELECT_UNIQUE || p->s.result.selection == TG_SELECT_PROJECTED;
+    return p->s.result.selection == TG_SELECT_PROJECTED;
 }
 
 static void compare(const sample *at, sample *const step[4], double h, const prediction *p, count *c)
@@ -280,10 +280,10 @@ static void print_count(const char *name, const count *c)
 {
     print_message(
         "%-22s %4d compared, %d skipped (exact %d, one-sided %d, regularised %d), %d redundant; break %d stick "
-        "%d slide %d immaterial %d; unique %d projected %d compliant %d unselected %d; worst L %.1e v %.1e "
+        "%d slide %d immaterial %d; projected %d compliant %d unselected %d; worst L %.1e v %.1e "
         "(largest %.0e), transpose %.1e, motion alone %.1e\n",
         name, c->compared, c->skipped, c->kinds[0], c->kinds[1], c->kinds[2], c->redundant, c->modes[0], c->modes[1],
-        c->modes[2], c->immaterial, c->selections[0], c->selections[1], c->selections[2], c->selections[3], c->worst_L,
+        c->modes[2], c->immaterial, c->selections[0], c->selections[1], c->selections[2], c->worst_L,
         c->worst_v, c->largest, c->worst_transpose, c->worst_motion);
 }
 
