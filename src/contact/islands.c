@@ -67,7 +67,7 @@ static void count_islands(tg_rows *r)
 static void place_matrix(const tg_rows *r, tg_rows_island *island, size_t *used)
 {
     size_t size = (size_t)island->rows * (size_t)v4_pad(island->rows);
-    bool small = island->rows <= r->capacity.island_rows && (island->tree >= 0 || island->rows <= TG_DENSE_COUPLED);
+    bool small = island->rows <= r->capacity.island_rows && island->dofs <= TG_DENSE_DOFS && (island->tree >= 0 || island->rows <= TG_DENSE_COUPLED);
     island->dense = small && *used + size + V4_LANES <= r->capacity.delassus;
     island->G = *used;
     *used += island->dense ? size : 0;
@@ -83,29 +83,22 @@ static void place_matrices(tg_rows *r)
                 place_matrix(r, &r->island[i], &used);
 }
 
-static bool is_sparse(const tg_rows_island *island)
-{
-    if (!island->dense)
-        return true;
-    return !island->equality && island->rows > (island->tree >= 0 ? TG_SPARSE_ROWS : TG_SPARSE_COUPLED);
-}
-
 static void place_islands(const tg_model *m, tg_rows *r)
 {
     int row = 0, block = 0, tree = 0;
-    place_matrices(r);
     for (int t = 0; t < m->ntree; t++)
         if (r->tree_island[t] >= 0)
         {
             r->island[r->tree_island[t]].trees++;
             r->island[r->tree_island[t]].dofs += m->tree_ndof[t];
         }
+    place_matrices(r);
     for (int i = 0; i < r->nisland; i++)
     {
         tg_rows_island *island = &r->island[i];
         island->row = row;
         island->block = block;
-        island->sparse = is_sparse(island);
+        island->sparse = !island->dense;
         island->first_tree = tree;
         tree += island->trees;
         row += island->rows;

@@ -356,7 +356,7 @@ tg_status tg_island_modes(const tg_island *island, const double *L, const double
         tg_arena_release(scratch, mark);
         scratch->failed = false;
         return tg_fail(error, TG_ERR_CAPACITY, "modes of %d rows: needs %zu bytes of scratch", island->rows,
-                       tg_island_scratch(island->rows, 0));
+                       tg_island_scratch((tg_island_size){.rows = island->rows}));
     }
     tg_cones_build(&w.cones, island, NULL);
     int rank = rank_of(&w, island, L, sigma, mode, false);

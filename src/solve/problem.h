@@ -144,8 +144,13 @@ typedef struct tg_solve_result
     tg_residual residual;
 } tg_solve_result;
 
-/* Bytes of scratch that tg_island_solve takes for a problem of so many rows, and dofs of its trees (0: it has none). */
-size_t tg_island_scratch(int rows, int dofs);
+typedef struct tg_island_size
+{
+    int rows, dofs, trees; /* 0 dofs, 0 trees: it has none */
+} tg_island_size;
+
+/* Bytes of scratch that tg_island_solve takes for a problem of this size, and those that are smaller. */
+size_t tg_island_scratch(tg_island_size size);
 
 /* Solves one island. L (rows) receives the impulses, sigma (rows) the relative velocities G L + g. A problem that the
  * solver could not certify is TG_OK with result->status TG_SOLVE_PARTIAL; an error means that the problem or the

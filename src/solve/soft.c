@@ -8,9 +8,36 @@
 
 /* ---- memory ---- */
 
-/* There are never more dims than rows (tg_soft_build): all sizes follow from the rows. */
-bool tg_soft_take(tg_soft *p, int rows, int dofs, tg_arena *scratch)
+enum
 {
+    NEIGHBOURS = 24, /* trees that a tree touches, on average, at most: equal balls touch 12 others */
+    MANY_DOFS = 40   /* of several trees: fewer are not worth the search for an order */
+};
+
+static bool take_fronts(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
+{
+    size_t dofs = (size_t)size->dofs, trees = (size_t)size->trees, all = 4 * dofs * dofs, usual = 700 * dofs;
+    p->sparse = size->trees > 1 && size->dofs > MANY_DOFS;
+    tg_fronts_room room = {.nodes = size->trees,
+                           .elements = size->trees + size->rows,
+                           .element_nodes = size->trees + 4 * size->rows,
+                           .edges = (int)(trees * (trees - 1) < NEIGHBOURS * trees ? trees * (trees - 1)
+                                                                                   : NEIGHBOURS * trees),
+                           .unknowns = size->dofs,
+                           .capacity = (all < usual ? all : usual) + 64 * (trees + 1)};
+    if (p->sparse)
+        tg_fronts_place(&p->fronts, &room, scratch);
+    p->tree_of = TG_TAKE(scratch, int, dofs, "soft: trees of dofs");
+    p->place = TG_TAKE(scratch, int, dofs, "soft: places of dofs");
+    return p->sparse;
+}
+
+/* There are never more dims than rows (tg_soft_build) unless there are fronts. */
+bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
+{
+    int rows = size->rows, dofs = size->dofs;
+    if (take_fronts(p, size, scratch) && dofs > rows)
+        rows = dofs;
     size_t n = (size_t)rows, ld = (size_t)v4_pad(rows), square = n * ld;
     double **const vector[] = {&p->mu, &p->give, &p->g,    &p->own,   &p->diagonal, &p->u,      &p->z,      &p->L,
                                &p->r,  &p->step, &p->kept_u, &p->kept_z, &p->row,  &p->force, &p->rhs, &p->best, &p->square, &p->all_L, &p->all_sigma, &p->offer.L, &p->offer.sigma,   &p->Jstep, &p->at};
@@ -196,6 +223,43 @@ static void reduce(tg_soft *p)
     memcpy(p->full, J, sizeof(double) * (size_t)n * (size_t)p->ld);
 }
 
+/* elements of the matrix: trees, then groups; false when there is no room for the factors */
+static bool analyse(tg_soft *p)
+{
+    const tg_island *island = p->island;
+    tg_fronts *f = &p->fronts;
+    int first = 0, element = 0, *at = f->element_start;
+    f->nnode = island->trees;
+    for (int t = 0; t < island->trees; first += island->tree[t++].dofs)
+    {
+        f->size[t] = 0;
+        for (int k = first; k < first + island->tree[t].dofs; k++)
+            if (p->dof[k] >= 0)
+            {
+                f->offset[t] = f->size[t]++ == 0 ? p->dof[k] : f->offset[t];
+                p->tree_of[p->dof[k]] = t;
+            }
+        at[element] = element;
+        f->element_node[element++] = t;
+    }
+    at[element] = element;
+    for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++, element++)
+    {
+        at[element + 1] = at[element];
+        for (int c = 0; c < g->size; c++)
+        {
+            int tree = p->tree_of[p->support[g->support + c]];
+            if (c == 0 || tree != f->element_node[at[element + 1] - 1])
+                f->element_node[at[element + 1]++] = tree;
+        }
+    }
+    f->nelement = element;
+    for (int t = 0; t < f->nnode; t++)
+        if (f->size[t] == 0)
+            return false;
+    return tg_fronts_analyse(f);
+}
+
 static void gather_trees(tg_soft *p)
 {
     const tg_island *island = p->island;
@@ -205,7 +269,8 @@ static void gather_trees(tg_soft *p)
     for (int i = 0; i < p->rows; i++)
         at[p->source[i]] = i;
     number_dofs(p, at);
-    bool wide = p->dims > p->rows;
+    p->sparse = p->sparse && island->trees > 1 && p->dims > MANY_DOFS;
+    bool wide = p->dims > p->rows && !p->sparse;
     p->ld = v4_pad(p->dims);
     memset(p->full, 0, sizeof(double) * (size_t)p->rows * (size_t)p->ld);
     copy_trees(p, at, wide ? 1 : p->ld, wide ? p->rows : 1);
@@ -317,8 +382,12 @@ void tg_soft_build(tg_soft *p)
     if (island->tree != NULL)
         gather_trees(p);
     else
+    {
+        p->sparse = false;
         factor_delassus(p);
+    }
     make_groups(p);
+    p->sparse = p->sparse && analyse(p);
 }
 
 /* ---- products ---- */
@@ -386,28 +455,58 @@ static int pack_block(const tg_soft *p, const tg_soft_group *g, const tg_soft_bl
     return packed;
 }
 
-static void add_group(const tg_soft *p, const tg_soft_group *g)
+/* adds J^T D J / eps of a group to A, in whose rows its dofs are at place[] */
+static void add_group(const tg_soft *p, const tg_soft_group *g, const int *place, double *A, int ld)
 {
     int packed = 0, size = g->size;
-    const int *support = p->support + g->support;
     double *rows = p->full;
     for (const tg_soft_block *b = p->block + g->block; b < p->block + g->block + g->blocks; b++)
         if (b->phase != TG_PHASE_BREAK)
             packed = pack_block(p, g, b, packed, rows);
     if (packed == 0)
         return;
-    if (size == p->dims)
+    if (size == p->dims && !p->sparse)
     {
-        tg_gemm_tn(size, size, packed, rows, g->ld, p->packed, g->ld, TG_GEMM_ADD, p->H, p->ld);
+        tg_gemm_tn(size, size, packed, rows, g->ld, p->packed, g->ld, TG_GEMM_ADD, A, ld);
         return;
     }
     tg_gemm_tn(size, size, packed, rows, g->ld, p->packed, g->ld, TG_GEMM_SET, p->product, g->ld);
     for (int a = 0; a < size; a++)
-    {
-        double *H = p->H + (ptrdiff_t)support[a] * p->ld;
         for (int c = 0; c < size; c++)
-            H[support[c]] += p->product[(ptrdiff_t)a * g->ld + c];
+            A[(ptrdiff_t)place[a] * ld + place[c]] += p->product[(ptrdiff_t)a * g->ld + c];
+}
+
+/* of fronts: the identity of a tree, or a group */
+static void add_element(const void *context, int element, const int *at, double *A, int ld)
+{
+    const tg_soft *p = context;
+    const tg_fronts *f = &p->fronts;
+    if (element < f->nnode)
+    {
+        for (int k = at[0]; k < at[0] + f->size[element]; k++)
+            A[(ptrdiff_t)k * (ld + 1)] += 1;
+        return;
     }
+    const tg_soft_group *g = &p->group[element - f->nnode];
+    const int *node = f->element_node + f->element_start[element];
+    for (int c = 0, k = 0; c < g->size; c++)
+    {
+        int dof = p->support[g->support + c];
+        k += p->tree_of[dof] != node[k];
+        p->place[c] = at[k] + dof - f->offset[node[k]];
+    }
+    add_group(p, g, p->place, A, ld);
+}
+
+static bool factor_dense(tg_soft *p)
+{
+    int n = p->dims;
+    memset(p->H, 0, sizeof(double) * (size_t)n * (size_t)p->ld);
+    for (int k = 0; k < n; k++)
+        p->H[(ptrdiff_t)k * (p->ld + 1)] = 1;
+    for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
+        add_group(p, g, p->support + g->support, p->H, p->ld);
+    return (p->symmetric ? tg_chol(n, p->H, p->ld) : tg_lu(n, p->H, p->ld, p->pivot)) < 0;
 }
 
 /* what a block's normal does to its tangents: the part of D that is not symmetric */
@@ -431,22 +530,18 @@ bool tg_soft_factor(tg_soft *p, bool coupled)
     if (!coupled)
         uncouple(p);
     p->symmetric = !coupled || is_symmetric(p);
-    int n = p->dims;
-    memset(p->H, 0, sizeof(double) * (size_t)n * (size_t)p->ld);
-    for (int k = 0; k < n; k++)
-        p->H[(ptrdiff_t)k * (p->ld + 1)] = 1;
-    for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
-        add_group(p, g);
     for (int k = 0; k < p->blocks; k++)
         p->factored[k] = p->block[k].phase;
     p->factorisations++;
-    p->regular = (p->symmetric ? tg_chol(n, p->H, p->ld) : tg_lu(n, p->H, p->ld, p->pivot)) < 0;
+    p->regular = p->sparse ? tg_fronts_factor(&p->fronts, p->symmetric, add_element, p) : factor_dense(p);
     return p->regular;
 }
 
 void tg_soft_solve(const tg_soft *p, double *x)
 {
-    if (p->symmetric)
+    if (p->sparse)
+        tg_fronts_solve(&p->fronts, x);
+    else if (p->symmetric)
         tg_chol_solve(p->dims, p->H, p->ld, 1, x, 1);
     else
         tg_lu_solve(p->dims, p->H, p->ld, p->pivot, 1, x, 1);

@@ -15,6 +15,7 @@
 #ifndef TG_SOLVE_SOFT_H
 #define TG_SOLVE_SOFT_H
 
+#include "math/fronts.h"
 #include "solve/held.h"
 #include "solve/interior.h"
 
@@ -80,6 +81,10 @@ typedef struct tg_soft
     double *H;
     int *pivot;
     tg_phase *factored;
+    bool sparse;      /* many trees: its fronts, over trees, with an element for every tree and every group */
+    tg_fronts fronts;
+    int *tree_of;     /* dof -> tree; -1: none */
+    int *place;       /* scratch: of a group's dofs in the matrix of a front */
     bool symmetric, regular;
 
     /* named scratch */
@@ -98,8 +103,8 @@ typedef struct tg_soft
     int factorisations, limit, interior_steps, sweeps;
 } tg_soft;
 
-/* Takes the arrays of a problem of so many rows, and dofs of its trees, from scratch, or counts; false when scratch was too small. */
-bool tg_soft_take(tg_soft *p, int rows, int dofs, tg_arena *scratch);
+/* Takes the arrays of a problem of this size from scratch, or counts; false when scratch was too small. */
+bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch);
 
 /* Rows, groups and J of the island. */
 void tg_soft_build(tg_soft *p);

@@ -129,15 +129,15 @@ static tg_status check_island(const tg_island *island, tg_error *error)
 
 /* ---- one solve ---- */
 
-size_t tg_island_scratch(int rows, int dofs)
+size_t tg_island_scratch(tg_island_size size)
 {
     tg_arena count = {0};
     tg_soft p;
     tg_solve_work w;
-    tg_soft_take(&p, rows, dofs, &count);
+    tg_soft_take(&p, &size, &count);
     size_t solve = count.used;
     count = (tg_arena){0};
-    tg_solve_work_take(&w, rows, &count);
+    tg_solve_work_take(&w, size.rows, &count);
     return solve > count.used ? solve : count.used;
 }
 
@@ -206,14 +206,14 @@ tg_status tg_island_solve(const tg_island *island, const tg_solve_options *optio
     if (status != TG_OK)
         return status;
     size_t mark = tg_arena_mark(scratch), bytes = sizeof(double) * (size_t)island->rows;
-    int dofs = island->tree != NULL ? island->dofs : 0;
+    tg_island_size size = {island->rows, island->tree != NULL ? island->dofs : 0, island->tree != NULL ? island->trees : 0};
     tg_soft p = {.island = island, .options = options, .limit = options->effort > 0 ? options->effort : INT_MAX};
-    if (!tg_soft_take(&p, island->rows, dofs, scratch))
+    if (!tg_soft_take(&p, &size, scratch))
     {
         tg_arena_release(scratch, mark);
         scratch->failed = false;
         return tg_fail(error, TG_ERR_CAPACITY, "contact problem of %d rows: needs %zu bytes of scratch", island->rows,
-                       tg_island_scratch(island->rows, dofs));
+                       tg_island_scratch(size));
     }
     tg_soft_build(&p);
     start_offer(&p);
