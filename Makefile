@@ -10,11 +10,11 @@ export JOBS
 PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
     -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help run build test bench solvers quality gradients robots lint format valgrind fuzz clean command python
+.PHONY: help run build test bench bench-step-wide solvers random-problems open-tests quality gradients rollouts robots lint format valgrind fuzz clean command python
 
 help: ## list the targets
 	@echo "make <target>:"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-17s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: command ## build the command, drop the built-in quadruped (it lands and stands), differentiate one of its steps
 	@build/tangere sim quadruped --key home --lift 0.3
@@ -37,6 +37,12 @@ bench: ## time the library beside its peers in one run
 	@$(MAKE) python
 	@.venv/bin/python bench/load.py --write
 
+bench-step-wide: ## the step beside MuJoCo's on robots and generated scenes nobody tuned to; WIDE: arguments of bench/wide.py
+	@scripts/setup.sh core python bench
+	@cmake --preset bench --log-level=NOTICE
+	@cmake --build --preset bench -j $(JOBS) --target bench_wide
+	@.venv/bin/python bench/wide.py $(or $(WIDE),--out bench/results)
+
 solvers: ## every solver on recorded problems: share solved, iterations, time; PROBLEMS: files, otherwise 25,000 are recorded
 	@scripts/setup.sh core python bench
 	@cmake --preset bench --log-level=NOTICE
@@ -45,12 +51,31 @@ solvers: ## every solver on recorded problems: share solved, iterations, time; P
 	@$(if $(PROBLEMS),true,build/bench/bench/bench_record build/problems)
 	@build/bench/bench/bench_solvers $(or $(PROBLEMS),build/problems/*.tgp)
 
+random-problems: ## 10^6 random contact problems, solved and judged: share certified, labelled, wrong (PROBLEMS: how many; SEED)
+	@scripts/setup.sh core python test
+	@cmake --preset release --log-level=NOTICE -DTANGERE_TESTS=ON
+	@cmake --build --preset release -j $(JOBS) --target test_contact_random
+	@TANGERE_LIST=1 TANGERE_SEED=$(or $(SEED),0) TANGERE_PROBLEMS=$(or $(PROBLEMS),1000000) build/release/tests/test_contact_random
+
+open-tests: ## what must hold and does not yet (tests/open): scaled units, problems that are not solved
+	@scripts/setup.sh core python test
+	@cmake --preset release --log-level=NOTICE -DTANGERE_TESTS=ON
+	@cmake --build --preset release -j $(JOBS)
+	@for test in build/release/tests/test_open_*; do $$test || true; done
+
 quality: python ## creep, drift, jitter, overlaps, bounces beside MuJoCo: writes docs/quality.md (minutes)
 	@scripts/setup.sh core python test
 	@.venv/bin/python bench/quality.py --write
 
-gradients: command ## derivatives against differences on every model, 1,000 states each: bench/results/gradients_models.md (half an hour)
-	@python3 bench/gradients.py --write
+gradients: command python ## derivatives against differences on every model, 1,000 states each, and their labels: bench/results/gradients_models.md (half an hour)
+	@.venv/bin/python bench/gradients.py --write
+
+rollouts: ## derivatives of rollouts of 2 to 200 steps on every model, every robot of the shared folder and 100 random scenes (minutes)
+	@scripts/setup.sh core python test
+	@cmake --preset release --log-level=NOTICE -DTANGERE_TESTS=ON
+	@cmake --build --preset release -j $(JOBS) --target test_step_rollout_models
+	@build/release/tests/test_step_rollout_models models/*.xml $(or $(ROBOTS),$(wildcard ../shared/robots/hard/*.xml \
+	    ../shared/robots/gymnasium/*.xml ../shared/robots/mujoco_humanoid/*.xml ../shared/robots/*/scene.xml)) 100
 
 robots: python ## drop every robot of the shared folder, and move it by random controls: 10 s each (minutes)
 	@scripts/setup.sh core python test

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "engine.h"
-#include "tangere/model.h"
+#include "tangere/read.h"
 
 enum
 {

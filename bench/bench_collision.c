@@ -10,6 +10,7 @@
 #include "bench.h"
 #include "contact/collide.h"
 #include "dynamics/kinematics.h"
+#include "tangere/step.h"
 
 enum
 {

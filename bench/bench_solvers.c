@@ -1,6 +1,8 @@
 /* Every solver of the table on files of recorded contact problems.
  *
- *     bench_solvers [--repeat N] FILE ...
+ *     bench_solvers [--repeat N] [--solver NAME] [--list] FILE ...
+ *
+ * --solver: this one only. --list: every problem that it did not certify, by file and number.
  *
  * For every solver: how many problems it solved (residual of the unrelaxed law, recomputed in long double, at most 1e-8 m/s), how many
  * it said it could not solve, how many it claimed and did not (there must be none), iterations (factorisations: Newton and interior
@@ -14,9 +16,16 @@
 #include "solve/held.h"
 #include "problems.h"
 
+typedef struct source
+{
+    const char *path;
+    size_t number; /* in the file, from 0 on */
+} source;
+
 typedef struct problems
 {
     problem *item;
+    source *from;
     size_t count, capacity;
     int most_rows;
 } problems;
@@ -44,6 +53,7 @@ static void load(problems *all, const char *path)
 {
     FILE *file = fopen(path, "rb");
     problem next;
+    size_t number = 0;
     int got = -1;
     while (file != NULL && (got = problem_read(file, &next)) == 1)
     {
@@ -51,7 +61,9 @@ static void load(problems *all, const char *path)
         {
             all->capacity = all->capacity == 0 ? 1024 : 2 * all->capacity;
             all->item = grow(all->item, all->capacity, sizeof *all->item);
+            all->from = grow(all->from, all->capacity, sizeof *all->from);
         }
+        all->from[all->count] = (source){path, number++};
         all->item[all->count++] = next;
         all->most_rows = next.island.rows > all->most_rows ? next.island.rows : all->most_rows;
     }
@@ -128,7 +140,15 @@ static void print(const char *name, summary *s, size_t n)
     fflush(stdout);
 }
 
-static void run(const tg_solver *solver, const problems *all, int repeat, tg_arena *scratch, double *L, double *sigma)
+static void list_unsolved(const char *solver, const source *from, const tg_solve_result *result)
+{
+    if (result->status != TG_SOLVE_SOLVED)
+        printf("%s: not certified: %s, problem %zu, residual %.3g m/s\n", solver, from->path, from->number,
+               tg_residual_max(&result->residual));
+}
+
+static void run(const tg_solver *solver, const problems *all, int repeat, bool list, tg_arena *scratch, double *L,
+                double *sigma)
 {
     summary s = {0};
     tg_solve_options options = tg_solve_default();
@@ -139,6 +159,8 @@ static void run(const tg_solver *solver, const problems *all, int repeat, tg_are
     {
         s.time[k] = solve(&all->item[k].island, &options, repeat, scratch, L, sigma, &result);
         count(&s, &all->item[k].island, L, sigma, &result);
+        if (list)
+            list_unsolved(solver->name, &all->from[k], &result);
     }
     print(solver->name, &s, all->count);
     free(s.time);
@@ -160,20 +182,37 @@ static void describe(const problems *all)
            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
 }
 
+typedef struct arguments
+{
+    int repeat, first; /* first file */
+    bool list;
+    const char *solver; /* NULL: all */
+} arguments;
+
+static arguments read_arguments(int argc, char **argv)
+{
+    arguments a = {.repeat = 3, .first = 1};
+    for (; a.first < argc && strncmp(argv[a.first], "--", 2) == 0; a.first++)
+        if (strcmp(argv[a.first], "--list") == 0)
+            a.list = true;
+        else if (a.first + 1 < argc && strcmp(argv[a.first], "--repeat") == 0)
+            a.repeat = atoi(argv[++a.first]);
+        else if (a.first + 1 < argc && strcmp(argv[a.first], "--solver") == 0)
+            a.solver = argv[++a.first];
+        else
+            a.repeat = 0;
+    return a;
+}
+
 int main(int argc, char **argv)
 {
     problems all = {0};
-    int repeat = 3, first = 1;
-    if (argc > 2 && strcmp(argv[1], "--repeat") == 0)
-    {
-        repeat = atoi(argv[2]);
-        first = 3;
-    }
-    for (int i = first; i < argc; i++)
+    arguments a = read_arguments(argc, argv);
+    for (int i = a.first; i < argc && a.repeat > 0; i++)
         load(&all, argv[i]);
-    if (all.count == 0 || repeat < 1)
+    if (all.count == 0 || a.repeat < 1 || (a.solver != NULL && tg_solver_find(a.solver) == NULL))
     {
-        fprintf(stderr, "usage: bench_solvers [--repeat N] FILE ...\n");
+        fprintf(stderr, "usage: bench_solvers [--repeat N] [--solver NAME] [--list] FILE ...\n");
         return 1;
     }
     size_t rows = (size_t)all.most_rows + 1;
@@ -184,12 +223,14 @@ int main(int argc, char **argv)
         return 1;
     describe(&all);
     for (int i = 0; tg_solver_at(i) != NULL; i++)
-        run(tg_solver_at(i), &all, repeat, &scratch, L, sigma);
+        if (a.solver == NULL || strcmp(a.solver, tg_solver_at(i)->name) == 0)
+            run(tg_solver_at(i), &all, a.repeat, a.list, &scratch, L, sigma);
     tg_free(NULL, scratch.base);
     free(L);
     free(sigma);
     for (size_t k = 0; k < all.count; k++)
         problem_free(&all.item[k]);
     free(all.item);
+    free(all.from);
     return 0;
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "tangere/dynamics.h"
+#include "tangere/step.h"
 
 /* ---- the tree of a model ---- */
 

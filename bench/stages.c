@@ -12,6 +12,7 @@
 #include "dynamics/rnea_deriv.h"
 #include "dynamics/work.h"
 #include "math/ltl.h"
+#include "tangere/step.h"
 
 typedef struct stage_data
 {

@@ -5,7 +5,7 @@
 #include <mujoco/mujoco.h>
 
 #include "bench.h"
-#include "tangere/step.h"
+#include "tangere/tangere.h"
 
 typedef struct scene
 {

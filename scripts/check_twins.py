@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every src/<stage>/x_deriv.c has its x.c, and both have tests: tests/<stage>/test_x.c and test_x_deriv.c."""
+"""Every x_deriv.c of a stage has its x.c, and both have tests: tests/<stage>/test_x.c and test_x_deriv.c."""
 
 import sys
 
@@ -9,9 +9,9 @@ from c_source import finish, root_argument
 def main():
     root = root_argument(__doc__)
     problems = []
-    twins = sorted((root / "src").glob("*/*_deriv.c"))
+    twins = sorted((root / "src").rglob("*_deriv.c"))
     for derivative in twins:
-        stage = derivative.parent.name
+        stage = derivative.relative_to(root / "src").parts[0]
         name = derivative.stem.removesuffix("_deriv")
         needed = [
             derivative.with_name(f"{name}.c"),

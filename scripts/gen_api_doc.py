@@ -16,7 +16,20 @@ from dataclasses import dataclass, field
 from c_source import TOKEN
 
 # the headers in the order of the stages; those of later stages follow by name
-ORDER = ["base", "algebra", "model", "dynamics", "collision", "contact", "step", "control"]
+ORDER = [
+    "base",
+    "algebra",
+    "model",
+    "scene",
+    "read",
+    "dynamics",
+    "collision",
+    "contact",
+    "step",
+    "batch",
+    "check",
+    "control",
+]
 
 HEAD = """\
 # The C interface

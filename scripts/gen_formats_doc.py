@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes docs/formats.md from the tables of the MJCF and URDF readers; with --check, says whether it is up to date.
 
-The tables are C (src/model/mjcf_table.c, urdf_table.c): they are compiled with scripts/print_formats.c, which prints
-them.
+The tables are C (src/read/mjcf/table.c, src/read/urdf/table.c): they are compiled with scripts/print_formats.c, which
+prints them.
 
 usage: gen_formats_doc.py [--check] [root]
 """
@@ -17,7 +17,7 @@ import tempfile
 HEAD = """\
 # What is read of MJCF and URDF
 
-<!-- Made by scripts/gen_formats_doc.py from src/model/mjcf_table.c and src/model/urdf_table.c: change it there. -->
+<!-- Made by scripts/gen_formats_doc.py from src/read/mjcf/table.c and src/read/urdf/table.c: change it there. -->
 
 These are the tables that the readers themselves work with: a file is checked against them, read through them, and the
 report of a model is made from them. An element or attribute that is not listed is unknown; in MJCF it is refused, in
@@ -77,7 +77,7 @@ def print_tables(root):
     """The lines of the tables, from the compiled sources."""
     sources = [
         root / "scripts" / "print_formats.c",
-        *(root / "src" / "model" / f"{n}_table.c" for n in ("mjcf", "urdf")),
+        *(root / "src" / "read" / format / "table.c" for format in ("mjcf", "urdf")),
     ]
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "print_formats"

@@ -4,15 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/mjcf_table.h"
-#include "model/urdf.h"
+#include "read/table.h"
+#include "read/urdf/urdf.h"
 
 static const char *const handlings[] = {
-    [TG_MJCF_HONOURED] = "honoured", [TG_MJCF_APPROXIMATED] = "approximated", [TG_MJCF_IGNORED] = "ignored physics",
-    [TG_MJCF_NOTED] = "noted",       [TG_MJCF_QUIET] = "no effect",           [TG_MJCF_UNSUPPORTED] = "refused",
+    [TG_TABLE_HONOURED] = "honoured", [TG_TABLE_APPROXIMATED] = "approximated", [TG_TABLE_IGNORED] = "ignored physics",
+    [TG_TABLE_NOTED] = "noted",       [TG_TABLE_QUIET] = "no effect",           [TG_TABLE_UNSUPPORTED] = "refused",
 };
 
-static void print_line(const char *format, const tg_mjcf_row *row, const char *attribute, tg_mjcf_handling handling,
+static void print_line(const char *format, const tg_table_row *row, const char *attribute, tg_table_handling handling,
                        const char *note)
 {
     printf("%s\t%d\t%s\t%s\t%s\t%s\n", format, row->depth, row->name, attribute, handlings[handling],
@@ -20,9 +20,9 @@ static void print_line(const char *format, const tg_mjcf_row *row, const char *a
 }
 
 /* Further names are handled as their element; those of an element that is read have no effect. */
-static void print_names(const char *format, const tg_mjcf_row *row)
+static void print_names(const char *format, const tg_table_row *row)
 {
-    tg_mjcf_handling handling = row->handling == TG_MJCF_HONOURED ? TG_MJCF_QUIET : row->handling;
+    tg_table_handling handling = row->handling == TG_TABLE_HONOURED ? TG_TABLE_QUIET : row->handling;
     const char *list = row->names != NULL ? row->names : "";
     while (*list != '\0')
     {
@@ -34,17 +34,16 @@ static void print_names(const char *format, const tg_mjcf_row *row)
     }
 }
 
-/* count < 0: up to a row without a name */
-static void print_rows(const char *format, const tg_mjcf_row *rows, int count)
+static void print_rows(const char *format, const tg_table_row *rows)
 {
-    for (int i = 0; i != count && rows[i].name != NULL; i++)
+    for (int i = 0; rows[i].name != NULL; i++)
     {
-        const tg_mjcf_row *row = &rows[i];
+        const tg_table_row *row = &rows[i];
         print_line(format, row, "", row->handling, row->note);
-        for (int s = 0; s < TG_MJCF_SETS && row->set[s] != NULL; s++)
+        for (int s = 0; s < TG_TABLE_SETS && row->set[s] != NULL; s++)
         {
-            for (const tg_mjcf_attribute *a = row->set[s]; a->name != NULL; a++)
-                print_line(format, row, a->name, row->handling == TG_MJCF_HONOURED ? a->handling : row->handling,
+            for (const tg_table_attribute *a = row->set[s]; a->name != NULL; a++)
+                print_line(format, row, a->name, row->handling == TG_TABLE_HONOURED ? a->handling : row->handling,
                            a->note);
         }
         print_names(format, row);
@@ -53,8 +52,8 @@ static void print_rows(const char *format, const tg_mjcf_row *rows, int count)
 
 int main(void)
 {
-    print_rows("MJCF", tg_mjcf_rows(), tg_mjcf_row_count());
-    print_rows("URDF", tg_urdf_rows(), -1);
-    print_rows("SRDF", tg_srdf_rows(), -1);
+    print_rows("MJCF", tg_mjcf_rows());
+    print_rows("URDF", tg_urdf_rows());
+    print_rows("SRDF", tg_srdf_rows());
     return 0;
 }

@@ -24,12 +24,6 @@ TG_API tg_status tg_collide_derivatives(const tg_model *m, tg_work *w, const dou
                                         tg_contact *contact, int capacity, int *count, double *dpoint, double *dnormal,
                                         double *ddistance);
 
-/* A copy of the model in which no two geoms collide that overlap (by more than 1e-6 m) in the reference configuration, as coarse
- * geoms of neighbouring links do. Only these pairs of geoms are excluded, not their bodies. Planes and height fields, and pairs
- * that are declared, still collide. The report gets a line a pair, with the depth; all else is as in the model: structure,
- * names, parameters, keyframes. */
-TG_API tg_status tg_exclude_overlaps(const tg_model *m, tg_model **out, tg_error *error);
-
 #ifdef __cplusplus
 }
 #endif

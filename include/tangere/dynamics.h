@@ -20,11 +20,10 @@
 extern "C" {
 #endif
 
-/* The scratch of one thread: one allocation when it is created, none afterwards. The model must outlive it. */
+/* The scratch of one thread: one allocation when it is created (tg_work_create, tangere/step.h), none afterwards. The model must
+ * outlive it. */
 typedef struct tg_work tg_work;
 
-TG_API tg_status tg_work_create(const tg_model *m, tg_work **w, tg_error *error);
-TG_API void tg_work_destroy(tg_work *w);              /* NULL is allowed */
 TG_API const char *tg_work_message(const tg_work *w); /* of the last failure; "" if there was none */
 TG_API size_t tg_work_bytes(const tg_work *w);        /* size of the allocation */
 

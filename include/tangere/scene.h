@@ -49,8 +49,7 @@ TG_API tg_status tg_scene_timestep(tg_scene *s, double dt);
 /* Adds a model with all its elements: bodies and geoms that are fixed to its world are fixed to the scene's, at the
  * pose. Every number is the one of params (NULL: the model's own), except where the pose moves it: bodies, geoms and
  * sites on the world, equalities with the world, free joints in keyframes. The model can be destroyed afterwards. The
- * same model can be added again with another prefix. options may be NULL. */
-TG_API tg_status tg_scene_add(tg_scene *s, const char *path, const tg_load_options *options, const tg_attach_def *def);
+ * same model can be added again with another prefix. (From a file: tg_scene_add in tangere/read.h.) */
 TG_API tg_status tg_scene_add_model(tg_scene *s, const tg_model *m, const tg_params *params, const tg_attach_def *def);
 
 /* Adds a body with a geom; *body (may be NULL) is its id in the builder. */

@@ -47,15 +47,20 @@ typedef struct tg_options
     double dt;             /* s; 0: the model's time step */
     const char *solver;    /* "newton", "ipm", "pgs" */
     double tolerance;      /* m/s: residual up to which a step counts as solved, 1e-8 */
+    int effort;            /* most factorisations of an island in a step; 0 (default): as many as it takes. What is cut short is partial (tg_info.status). */
     bool implicit_damping; /* damping of joints acts on v+ (default, as MuJoCo's Euler); off: on v */
     tg_switch
         implicit_actuators; /* what actuators on hinges and slides have of damping acts on v+; off: on v, as MuJoCo's Euler. Default: on where
                                      the model asks for an implicit integrator */
     bool implicit_springs; /* springs of hinges and slides act at q + dt v+; off (default): at q */
     bool project;          /* brings loops to rounding after the step */
-    bool energy;           /* fills tg_info.kinetic and potential; costs another pass over the bodies; off by default */
+    bool energy;           /* fills tg_info.kinetic, potential and balance; costs two more passes over the bodies; off by default */
+    bool profile; /* fills tg_info.profile: reads the thread's clock once per stage and island; off by default */
     tg_restitution restitution;
     double push_speed; /* m/s: how fast an overlap is pushed out at most, 0.05 */
+    double push_rate;  /* rad/s: the same for what turns: limits of hinges and balls, angles of welds, 0.05 */
+    double
+        reach; /* m: pairs and limits that are nearer are in the problem at any speed, 0.001 (joints that turn: 0.001 rad) */
     double push_gain;  /* share of an overlap that is pushed out in a step, 1 */
     double rest_speed; /* m/s: slower impacts do not bounce; 0: max(2 |gravity| dt, 1 cm/s) */
     tg_backward backward;
@@ -105,16 +110,56 @@ typedef enum tg_step_status
 {
     TG_STEP_SOLVED,  /* every island has residual <= tolerance */
     TG_STEP_PARTIAL, /* some island has not: the best that was met, with its residual */
+    TG_STEP_UNSTABLE, /* the step made half of its kinetic energy from nothing (tg_info.balance), whatever its residual: dt is too long for
+                         its springs or its turns. The state is handed over all the same. */
     TG_STEP_STATUSES
 } tg_step_status;
 
 TG_API const char *tg_step_status_string(tg_step_status status);
+
+/* Where the time of a step goes, in the order of its stages. */
+typedef enum tg_step_stage
+{
+    TG_STEP_STAGE_SMOOTH,    /* kinematics, mass matrix, forces, velocities without constraints */
+    TG_STEP_STAGE_COLLISION, /* contacts, limits and equalities that can matter */
+    TG_STEP_STAGE_ASSEMBLY,  /* islands, their Jacobians, matrices and laws */
+    TG_STEP_STAGE_SOLVE,     /* impulses */
+    TG_STEP_STAGE_END,       /* integration and what the step tells */
+    TG_STEP_STAGES
+} tg_step_stage;
+
+TG_API const char *tg_step_stage_string(tg_step_stage stage);
+
+/* Processor time of the thread (s). All zero, and costliest -1, unless the option profile asks for it. */
+typedef struct tg_profile
+{
+    double time[TG_STEP_STAGES];
+    int costliest;            /* island whose impulses took longest: tg_step_contact.island; -1: there is none */
+    double costliest_time;    /* that long */
+    int rows, factorisations; /* of that island */
+} tg_profile;
+
+/* What ended the solution of an island (docs/contact.md section 4), from the quickest on. */
+typedef enum tg_solved_by
+{
+    TG_SOLVED_BY_NOTHING,  /* not solved */
+    TG_SOLVED_BY_WARM,     /* Newton from the impulses of the step before */
+    TG_SOLVED_BY_LADDER,   /* Newton from a larger compliance */
+    TG_SOLVED_BY_INTERIOR, /* the interior point */
+    TG_SOLVED_BY_PATH,     /* its path where that turns back */
+    TG_SOLVED_BY_SWEEPS,   /* block Gauss-Seidel */
+    TG_SOLVED_BY_KINDS
+} tg_solved_by;
+
+TG_API const char *tg_solved_by_string(tg_solved_by stage);
 
 typedef struct tg_info
 {
     tg_step_status status;
     int iterations; /* factorisations of the contact solver: Newton and interior-point steps, summed over islands */
     int sweeps;     /* Gauss-Seidel sweeps */
+    int worst;      /* factorisations of the island that took most, */
+    tg_solved_by stage; /* and what ended it */
     int contacts, rows, islands;
 
     /* of the unrelaxed laws, recomputed from the problem, m/s: the largest over all islands */
@@ -124,7 +169,11 @@ typedef struct tg_info
     double penetration;        /* m: max(0, margin - distance) over the contacts at the start of the step */
     double kinetic, potential; /* J, after the step (option energy) */
     double work;               /* J, of all impulses: L . (J v+ + J v_free) / 2 */
+    double balance;            /* J: energy that the step created. Change of kinetic and potential energy, less the work of controls, tau, wrenches and impulses, and of
+                                  dampers where they take energy, at the mean of v and v+. With the option energy, and where a step might be unstable: stiff springs, a
+                                  dof that moves by more than 0.25 in the step, impulses that were not found; else 0, as kinetic and potential are. */
     double capacity;           /* share of the workspace's contacts that was used */
+    tg_profile profile;        /* (option profile) */
 } tg_info;
 
 typedef enum tg_contact_mode
@@ -142,6 +191,7 @@ typedef struct tg_step_contact
 {
     tg_contact at; /* point, normal (from geom1 to geom2), distance at the start of the step, feature margin, id */
     tg_contact_mode mode;       /* breaking: it did nothing */
+    int island;                 /* contacts of the same island are solved together; counted from 0 */
     bool immaterial;            /* counts as sticking, has no margin of its own: others hold what it would hold */
     double margin;              /* to the next change of mode: m/s; sticking: 1 - |L_T| / (mu L_N) */
     double force[3], torque[3]; /* N, N m: impulse / dt, world axes, on geom2 at the point */
@@ -151,16 +201,23 @@ typedef struct tg_step_contact
 /* ---- the step ---- */
 
 /* A workspace with room for so many contact points in one step; tg_work_create chooses a number by the model. */
+TG_API tg_status tg_work_create(const tg_model *m, tg_work **w, tg_error *error);
 TG_API tg_status tg_work_create_for(const tg_model *m, int contacts, tg_work **w, tg_error *error);
+TG_API void tg_work_destroy(tg_work *w); /* NULL is allowed */
 
 /* Contact points for which a workspace has room, and how many its last step found: more than that where it failed with
  * TG_ERR_CAPACITY for want of room. Either may be NULL. */
 TG_API void tg_work_contacts(const tg_work *w, int *room, int *found);
 
 /* One step. options, control and info may be NULL. out may be in, or share its arrays. On failure out is untouched. A
- * step whose contact problem has residual > tolerance is TG_OK with info->status TG_STEP_PARTIAL. */
+ * step whose contact problem has residual > tolerance is TG_OK with info->status TG_STEP_PARTIAL, and one that creates energy with TG_STEP_UNSTABLE. */
 TG_API tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, const tg_state *in,
                          const tg_control *control, tg_state *out, tg_info *info);
+
+/* The largest time step for which springs, dampers and servos that act with the state at the start of a step are stable: at the reference configuration, without contacts, to
+ * 1 %; INFINITY where up to 1 s nothing is unstable. options (may be NULL): which of them act implicitly; its dt does not count. A model whose dt is longer may explode: implicit_springs,
+ * implicit_actuators, a shorter dt. The workspace holds no step afterwards. */
+TG_API tg_status tg_stable_dt(const tg_model *m, tg_work *w, const tg_options *options, double *dt);
 
 /* The contacts of the last step in this workspace: at most capacity of them, and always the full count. TG_ERR_STALE when
  * the workspace has done something else since. */
@@ -214,6 +271,7 @@ typedef struct tg_jacobian
     const int *index; /* nindex positions in the parameter vector (tg_param_find, tg_param_match) */
     int nindex;
     double *dq_dparams, *dv_dparams, *dact_dparams; /* rows x nindex */
+    double *dq_dwrench, *dv_dwrench; /* nv x 6 nbody: of force (N) and torque (N m) on each body at its centre of mass, world axes; with those of tau */
     tg_label label;
 
     /* of the forces (N, world) and points (m, world) of the contacts of tg_step_contacts: three rows for each of the first ncontact */
@@ -237,19 +295,26 @@ TG_API tg_status tg_step_vjp(const tg_model *m, tg_work *w, const tg_cotangent *
 /* What a rollout leaves behind for its derivatives: states, and what every step's contact problem had and gave. */
 typedef struct tg_tape tg_tape;
 
-/* For up to so many steps. Without checkpoints everything is kept, and going back solves nothing again. With them a segment of sqrt(steps) steps and the
- * states at which the others start are; going back then takes their steps once more. Records of contacts take memory as they need it: what was not foreseen is
- * allocated during the first rollout and kept. */
-TG_API tg_status tg_tape_create(const tg_model *m, int steps, bool checkpoints, tg_tape **tape, tg_error *error);
+typedef enum tg_tape_kind
+{
+    TG_TAPE_ALL,         /* everything is kept, and derivatives solve nothing again */
+    TG_TAPE_CHECKPOINTS, /* a segment of sqrt(steps) steps, and the states at which the others start: derivatives take their steps once more */
+    TG_TAPE_NONE         /* nothing is kept or recorded: a rollout forward only, derivatives are refused */
+} tg_tape_kind;
+
+/* For up to so many steps. Records of contacts take memory as they need it: what was not foreseen is allocated during the first rollout and kept. */
+TG_API tg_status tg_tape_create(const tg_model *m, int steps, tg_tape_kind kind, tg_tape **tape, tg_error *error);
 TG_API void tg_tape_destroy(tg_tape *tape); /* NULL is allowed */
 TG_API size_t tg_tape_bytes(const tg_tape *tape);
 
-/* Controls of every step, row by row; the caller's, and still there when the derivatives are taken. NULL: zero. */
+/* Controls, row by row; the caller's, and still there when the derivatives are taken. NULL: zero. A row is held for `hold` steps: there are ceil(steps / hold) rows. */
 typedef struct tg_controls
 {
     int steps;
-    const double *u;   /* steps x nu */
-    const double *tau; /* steps x nv */
+    const double *u;      /* rows x nu */
+    const double *tau;    /* rows x nv */
+    const double *wrench; /* rows x 6 nbody: at the centres of mass, world axes */
+    int hold;             /* 0 or 1: one row a step */
 } tg_controls;
 
 /* States of a rollout, or gradients with respect to them. NULL: not wanted; in gradients: zero. */
@@ -259,6 +324,7 @@ typedef struct tg_trajectory
     double *v;        /* (steps + 1) x nv */
     double *act;      /* (steps + 1) x na */
     double *residual; /* steps: of every step (m/s); not a gradient */
+    tg_info *info;    /* steps: of every step; not a gradient */
 } tg_trajectory;
 
 /* Steps from `start` with every step's controls. options, out and worst may be NULL; worst: the info of the step with the largest
@@ -270,9 +336,10 @@ TG_API tg_status tg_rollout(const tg_model *m, tg_work *w, tg_tape *tape, const 
 typedef struct tg_rollout_gradient
 {
     double *q, *v, *act; /* nv, nv, na: of the start */
-    double *u, *tau;     /* steps x nu, steps x nv */
+    double *u, *tau;     /* rows x nu, rows x nv, as the controls */
     double *dt;          /* 1: the same in every step */
     double *params;      /* nparams */
+    double *wrench;      /* rows x 6 nbody */
 } tg_rollout_gradient;
 
 /* Reverse mode of the rollout on the tape, from the gradients with respect to its states. Refuses (TG_ERR_STALE) when the parameters
@@ -280,10 +347,17 @@ typedef struct tg_rollout_gradient
 TG_API tg_status tg_rollout_vjp(const tg_model *m, tg_work *w, tg_tape *tape, const tg_trajectory *out,
                                 tg_rollout_gradient *in, tg_label *label);
 
-/* Forward mode, for few directions: the changes of all states, out[i], along in[i], i < count. q and v of every out are needed, and act where the model has
- * activations. */
+/* Forward mode, for several directions at once: the changes of all states, out[i], along in[i], i < count. A direction costs a fraction of a step a step, whatever
+ * it contains. q and v of every out are needed, and act where the model has activations. */
 TG_API tg_status tg_rollout_jvp(const tg_model *m, tg_work *w, tg_tape *tape, int count, const tg_rollout_gradient *in,
                                 tg_trajectory *out, tg_label *label);
+
+/* Brings the workspace to where step `step` (from 0) of the rollout on the tape left it: tg_step_contacts, tg_step_jacobian, tg_step_vjp and tg_step_jvp then answer for
+ * that step. */
+TG_API tg_status tg_rollout_return(const tg_model *m, tg_work *w, tg_tape *tape, int step);
+
+/* The label of every step of the rollout on the tape: steps of them. */
+TG_API tg_status tg_rollout_labels(const tg_model *m, tg_work *w, tg_tape *tape, tg_label *label);
 
 /* A quadratic cost of a rollout, with diagonal weights: half the sum over states of weight_q |q (-) q*|^2 + weight_v |v - v*|^2, and over steps of
  * weight_u |u - u*|^2. NULL: weights zero, references v* and u* zero. Any other cost: give tg_rollout_vjp its gradient. */
@@ -299,49 +373,6 @@ typedef struct tg_quadratic_cost
 TG_API tg_status tg_rollout_cost(const tg_model *m, const tg_quadratic_cost *cost, const tg_trajectory *states,
                                  const tg_controls *controls, double *scratch, double *value, tg_trajectory *gradient,
                                  double *gu, tg_error *error);
-
-/* ---- the derivatives' judge: central differences ---- */
-
-typedef struct tg_differences tg_differences;
-
-/* Memory of its own, its workspace with room for so many contacts (0: a number chosen by the model). */
-TG_API tg_status tg_differences_create(const tg_model *m, int contacts, tg_differences **d, tg_error *error);
-TG_API void tg_differences_destroy(tg_differences *d); /* NULL is allowed */
-TG_API const char *tg_differences_message(const tg_differences *d);
-
-/* How many numbers were differenced, and why others were not. May be NULL. */
-typedef struct tg_differences_count
-{
-    int taken;
-    int switched; /* a mode, a feature or a gate changes within reach of the displacement: tg_step_signature differs */
-    int tied;     /* of two equal coefficients of a contact either may count: the derivative has two sides */
-    int outside;  /* a displaced parameter is outside its domain, or not finite */
-    int kinked;   /* the slopes of the two sides differ, and no signature does */
-    int refined;  /* of those taken: with several displacements, because the first two did not agree */
-} tg_differences_count;
-
-/* The gradient of out . (q+, v+, act+) with respect to what goes into a step, by Richardson's combination of central
- * differences with h and h/2: h = 1e-7 for q, 1e-6 for v and act, 1e-6 of the largest (at least 1) for u, tau and wrenches,
- * 1e-5 dt for dt, 1e-6 of a parameter's size (kept in 1e-3 .. 1; 0.1 for zeros) for parameters. Where the two are more
- * than 1e-7 apart, or rounding may do as much, 8, 64, 512, 1/8 and 1/64 times h are tried too, and the combination that agrees best with
- * its neighbour counts. Fills the fields of in that are not NULL; NaN where nothing could be differenced. Slow: four steps a number, up
- * to twenty-four. */
-typedef struct tg_differences_request
-{
-    const tg_params *params;   /* those of the workspace; NULL: the model's */
-    const tg_options *options; /* NULL: the default */
-    const tg_state *state;
-    const tg_control *control; /* NULL: none */
-    const int *index;          /* nindex parameters, others are left alone; NULL: all */
-    int nindex;
-    const tg_cotangent *chosen; /* of q, v, act, u, tau, wrench and dt: numbers that are not 0 here are differenced, the
-                                   others left alone; NULL, or a NULL field: all */
-    const tg_cotangent *spread; /* NULL, or where to write how far the differences of each number are apart */
-} tg_differences_request;
-
-/* Fills the fields of in that are not NULL with the gradient of out . (q+, v+, act+) by differences; count may be NULL. */
-TG_API tg_status tg_step_differences(const tg_model *m, tg_differences *d, const tg_differences_request *request,
-                                     const tg_cotangent *out, tg_cotangent *in, tg_differences_count *count);
 
 #ifdef __cplusplus
 }

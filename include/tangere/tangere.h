@@ -4,10 +4,12 @@
 
 #include "tangere/algebra.h"
 #include "tangere/base.h"
+#include "tangere/check.h"
 #include "tangere/collision.h"
 #include "tangere/contact.h"
 #include "tangere/dynamics.h"
 #include "tangere/model.h"
+#include "tangere/read.h"
 #include "tangere/scene.h"
 #include "tangere/step.h"
 

@@ -12,6 +12,7 @@
 >>> sim.info.contacts.force
 """
 
+from tangere._check import CheckGroup, CheckModes, CheckResult, check
 from tangere._core import (
     Actuation,
     ActuationDerivatives,
@@ -38,8 +39,17 @@ from tangere.enums import (
     StepStatus,
     Transmission,
 )
+from tangere.linear import Linear
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
 from tangere.params import Params
+from tangere.rollout import (
+    Rollout,
+    RolloutChange,
+    RolloutGradient,
+    RolloutInfo,
+    RolloutJacobian,
+    rollout,
+)
 from tangere.scene import Scene
 from tangere.shape import ContactDerivatives, Contacts, Distance, Shape, distance, hull
 from tangere.sim import (
@@ -47,15 +57,11 @@ from tangere.sim import (
     Info,
     Jacobian,
     Label,
-    Rollout,
-    RolloutChange,
-    RolloutGradient,
     Sim,
     SimState,
     StepChange,
     StepContacts,
     StepGradient,
-    rollout,
     step,
 )
 
@@ -63,6 +69,9 @@ __all__ = [
     "Actuation",
     "ActuationDerivatives",
     "ActuationGradient",
+    "CheckGroup",
+    "CheckModes",
+    "CheckResult",
     "ContactDerivatives",
     "ContactMode",
     "Contacts",
@@ -80,6 +89,7 @@ __all__ = [
     "JointType",
     "Key",
     "Label",
+    "Linear",
     "Model",
     "ParamSlice",
     "Params",
@@ -92,6 +102,8 @@ __all__ = [
     "Rollout",
     "RolloutChange",
     "RolloutGradient",
+    "RolloutInfo",
+    "RolloutJacobian",
     "Scene",
     "Shape",
     "Sim",
@@ -104,6 +116,7 @@ __all__ = [
     "Transmission",
     "UnknownNameError",
     "__version__",
+    "check",
     "distance",
     "hull",
     "load",

@@ -65,7 +65,7 @@ PyMODINIT_FUNC PyInit__core(void)
     if (module == NULL)
         return NULL;
     if (!add_constants(module) || !tg_py_dynamics_init(module) || !tg_py_scene_init(module) ||
-        !tg_py_collide_init(module) || !tg_py_step_init(module) ||
+        !tg_py_collide_init(module) || !tg_py_step_init(module) || !tg_py_check_init() ||
         PyModule_AddObjectRef(module, "Model", (PyObject *)&tg_py_model_type) < 0)
         Py_CLEAR(module);
     return module;

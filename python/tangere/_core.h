@@ -15,8 +15,7 @@
 #endif
 #include <numpy/arrayobject.h>
 
-#include "tangere/dynamics.h"
-#include "tangere/model.h"
+#include "tangere/tangere.h"
 
 /* ---- model ---- */
 
@@ -99,6 +98,11 @@ bool tg_py_collide_init(PyObject *module);
 
 /* Adds the Stepper type to the module. */
 bool tg_py_step_init(PyObject *module);
+
+/* ---- checks (_core_check.c) ---- */
+
+/* Adds the method behind tangere.check to the Model type. */
+bool tg_py_check_init(void);
 
 /* ---- scenes and files (_core_scene.c) ---- */
 

@@ -155,7 +155,7 @@ class Stepper:
         /,
     ) -> tuple[Array, Array, Array, NDArray[np.void], tuple[int | float, ...]]: ...
     def contacts(self) -> tuple[NDArray[Any], ...]: ...
-    def jacobian(self, index: ArrayLike, dt: bool, contacts: bool, /) -> tuple: ...
+    def jacobian(self, index: ArrayLike, dt: bool, contacts: bool, wrench: bool, /) -> tuple: ...
     def vjp(
         self,
         gq: ArrayLike | None,
@@ -185,10 +185,14 @@ class Stepper:
         v: ArrayLike,
         act: ArrayLike,
         u: ArrayLike,
-        tau: ArrayLike,
-        checkpoints: bool,
+        tau: ArrayLike | None,
+        wrench: ArrayLike | None,
+        hold: int,
+        kind: int,
         /,
     ) -> tuple[Array, Array, Array, Array]: ...
+    def rollout_return(self, step: int, /) -> None: ...
+    def rollout_labels(self) -> list[tuple[str, float, float, float]]: ...
     def rollout_vjp(self, gq: ArrayLike | None, gv: ArrayLike | None, gact: ArrayLike | None, /) -> tuple: ...
     def rollout_jvp(
         self,
@@ -198,6 +202,7 @@ class Stepper:
         act: ArrayLike | None,
         u: ArrayLike | None,
         tau: ArrayLike | None,
+        wrench: ArrayLike | None,
         dt: ArrayLike | None,
         params: ArrayLike | None,
         /,
@@ -374,6 +379,7 @@ class Model:
     def forward_dynamics(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, out: Array | None = None
     ) -> Array: ...
+    def _check(self, states: int, seed: int, index: NDArray[np.intc], progress: Any, /) -> dict[str, Any]: ...
     def _collide(self, q: ArrayLike, margin: float, /) -> tuple[Any, ...]: ...
     def _collide_derivatives(self, q: ArrayLike, margin: float, /) -> tuple[Any, ...]: ...
     def rnea_derivatives(

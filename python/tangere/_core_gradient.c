@@ -3,7 +3,8 @@
 
 enum
 {
-    MAX_FIELDS = 35
+    MATRICES = 35,
+    MAX_FIELDS = 37
 };
 
 /* ---- arrays ---- */
@@ -66,7 +67,7 @@ void tg_py_drop(tg_py_argument *in, int count)
 typedef struct request
 {
     PyArrayObject *index; /* parameters */
-    int dt, contacts;
+    int dt, contacts, wrench;
 } request;
 
 /* a row of matrices: of nv, na or 3 a contact rows */
@@ -96,6 +97,9 @@ static PyObject *jacobian_of(tg_py_stepper *self, const request *r)
     tg_py_field fields[MAX_FIELDS];
     for (int i = 0; i < 5; ++i)
         fields_of(fields + 7 * i, n, at[i], rows[i], r);
+    double **by_wrench[2] = {&j.dq_dwrench, &j.dv_dwrench};
+    for (int i = 0; i < 2; ++i)
+        fields[MATRICES + i] = (tg_py_field){by_wrench[i], r->wrench ? n->nv : 0, (npy_intp)6 * n->nbody, 2};
     PyObject *tuple = tg_py_new_fields(fields, MAX_FIELDS, 1);
     if (tuple == NULL)
         return NULL;
@@ -110,7 +114,7 @@ PyObject *tg_py_stepper_jacobian(PyObject *object, PyObject *args)
     tg_py_stepper *self = (tg_py_stepper *)object;
     PyObject *given, *out = NULL;
     request r = {0};
-    if (!tg_py_stepper_idle(self) || !PyArg_ParseTuple(args, "Opp", &given, &r.dt, &r.contacts))
+    if (!tg_py_stepper_idle(self) || !PyArg_ParseTuple(args, "Oppp", &given, &r.dt, &r.contacts, &r.wrench))
         return NULL;
     r.index = (PyArrayObject *)PyArray_FROMANY(given, NPY_INT, 1, 1, NPY_ARRAY_IN_ARRAY);
     if (r.index != NULL)

@@ -283,15 +283,19 @@ static PyObject *set_params(PyObject *object, PyObject *value)
     PyArrayObject *vector = tg_py_input(value, "params", self->size.nparams);
     if (vector == NULL)
         return NULL;
-    PyObject *capsule = take_spare(self);
+    size_t bytes = (size_t)self->size.nparams * sizeof(double);
+    bool same = memcmp(tg_params_view(params_of(self->params)), PyArray_DATA(vector), bytes) == 0;
+    PyObject *capsule = same ? NULL : take_spare(self);
     if (capsule == NULL)
     {
         Py_DECREF(vector);
+        if (same) /* nothing changes, and nothing becomes stale */
+            Py_RETURN_NONE;
         return NULL;
     }
     tg_error error;
     tg_params *params = params_of(capsule);
-    memcpy(tg_params_data(params), PyArray_DATA(vector), (size_t)self->size.nparams * sizeof(double));
+    memcpy(tg_params_data(params), PyArray_DATA(vector), bytes);
     Py_DECREF(vector);
     tg_status status = tg_params_changed(params, &error);
     if (status != TG_OK)

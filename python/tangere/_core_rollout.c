@@ -9,6 +9,7 @@ void tg_py_drop_tape(tg_py_stepper *self)
     self->tape = NULL;
     Py_CLEAR(self->u);
     Py_CLEAR(self->tau);
+    Py_CLEAR(self->wrench);
 }
 
 /* a number of steps or directions; -1 with an exception set */
@@ -25,12 +26,13 @@ static int count_of(PyObject *given, const char *name, long least, long most)
 
 /* ---- forward ---- */
 
-static bool make_tape(tg_py_stepper *self, int steps, bool checkpoints)
+static bool make_tape(tg_py_stepper *self, int steps, int hold, tg_tape_kind kind)
 {
     tg_error error;
     tg_py_drop_tape(self);
-    tg_status status = tg_tape_create(self->model->m, steps, checkpoints, &self->tape, &error);
+    tg_status status = tg_tape_create(self->model->m, steps, kind, &self->tape, &error);
     self->steps = steps;
+    self->rows = (steps + hold - 1) / hold;
     if (status != TG_OK)
         tg_py_raise(status, error.message);
     return status == TG_OK;
@@ -47,23 +49,45 @@ static tg_status run(tg_py_stepper *self, const tg_state *start, const tg_contro
     return status;
 }
 
+/* what a step tells, as a row of numbers in the order of tangere.Info */
+enum
+{
+    INFO_NUMBERS = 13
+};
+
+static void put_info(const tg_info *i, double *row)
+{
+    const double numbers[INFO_NUMBERS] = {(double)i->status,   i->iterations,     i->sweeps,      i->contacts, i->rows,
+                                          i->islands,          i->residual,       i->primal,      i->dual,
+                                          i->complementarity,  i->penetration,    i->work,        i->capacity};
+    memcpy(row, numbers, sizeof numbers);
+}
+
 static PyObject *roll(tg_py_stepper *self, const tg_state *start, const tg_controls *controls)
 {
     const tg_sizes *n = &self->model->size;
     npy_intp steps = controls->steps;
     tg_trajectory out = {0};
+    double *numbers = NULL;
     const tg_py_field fields[4] = {{&out.q, steps + 1, n->nq, 2},
                                    {&out.v, steps + 1, n->nv, 2},
                                    {&out.act, steps + 1, n->na, 2},
-                                   {&out.residual, steps, 0, 1}};
+                                   {&numbers, steps, INFO_NUMBERS, 2}};
     PyObject *tuple = tg_py_new_fields(fields, 4, 0);
-    if (tuple == NULL)
-        return NULL;
+    out.info = tuple == NULL ? NULL : PyMem_RawMalloc(sizeof(tg_info) * (size_t)steps);
+    if (out.info == NULL)
+    {
+        Py_XDECREF(tuple);
+        return tuple == NULL ? NULL : PyErr_NoMemory();
+    }
     tg_status status = run(self, start, controls, &out);
     while (status == TG_ERR_CAPACITY && tg_py_stepper_grow(self))
         status = run(self, start, controls, &out);
     if (status != TG_OK && status != TG_ERR_CAPACITY)
         tg_py_raise(status, tg_work_message(self->loan.work));
+    for (npy_intp i = 0; i < steps && status == TG_OK; ++i)
+        put_info(&out.info[i], numbers + INFO_NUMBERS * i);
+    PyMem_RawFree(out.info);
     if (status != TG_OK)
         Py_CLEAR(tuple);
     return tuple;
@@ -73,28 +97,36 @@ PyObject *tg_py_stepper_rollout(PyObject *object, PyObject *const *args, Py_ssiz
 {
     tg_py_stepper *self = (tg_py_stepper *)object;
     const tg_sizes *n = &self->model->size;
-    if (nargs != 7)
-        return PyErr_Format(PyExc_TypeError, "rollout() takes 7 arguments, got %zd", nargs);
-    int steps = count_of(args[0], "steps", 1, 100000000), checkpoints = PyObject_IsTrue(args[6]);
-    if (steps < 0 || checkpoints < 0 || !tg_py_stepper_idle(self))
+    if (nargs != 9)
+        return PyErr_Format(PyExc_TypeError, "rollout() takes 9 arguments, got %zd", nargs);
+    int steps = count_of(args[0], "steps", 1, 100000000);
+    int hold = steps < 0 ? -1 : count_of(args[7], "hold", 1, 100000000);
+    int kind = hold < 0 ? -1 : count_of(args[8], "kind", 0, TG_TAPE_NONE);
+    if (kind < 0 || !tg_py_stepper_idle(self))
         return NULL;
     tg_state start = {0};
-    double *u = NULL, *tau = NULL;
-    tg_py_argument given[5] = {{"q0", n->nq, &start.q, NULL},
+    npy_intp rows = (steps + hold - 1) / hold;
+    double *u = NULL, *tau = NULL, *wrench = NULL;
+    tg_py_argument given[6] = {{"q0", n->nq, &start.q, NULL},
                                {"v0", n->nv, &start.v, NULL},
                                {"act0", n->na, &start.act, NULL},
-                               {"controls", (npy_intp)steps * n->nu, &u, NULL},
-                               {"tau", (npy_intp)steps * n->nv, &tau, NULL}};
+                               {"controls", rows * n->nu, &u, NULL},
+                               {"tau", rows * n->nv, &tau, NULL},
+                               {"wrench", rows * 6 * n->nbody, &wrench, NULL}};
     PyObject *tuple = NULL;
-    if (tg_py_take(given, 5, args + 1) && tg_py_stepper_follow(self) && make_tape(self, steps, checkpoints != 0))
+    if (tg_py_take(given, 6, args + 1) && tg_py_stepper_follow(self) &&
+        make_tape(self, steps, hold, (tg_tape_kind)kind))
     {
         self->u = given[3].array;
         self->tau = given[4].array;
+        self->wrench = given[5].array;
         Py_XINCREF(self->u);
         Py_XINCREF(self->tau);
-        tuple = roll(self, &start, &(tg_controls){.steps = steps, .u = u, .tau = tau});
+        Py_XINCREF(self->wrench);
+        tuple = roll(self, &start,
+                     &(tg_controls){.steps = steps, .u = u, .tau = tau, .wrench = wrench, .hold = hold});
     }
-    tg_py_drop(given, 5);
+    tg_py_drop(given, 6);
     return tuple;
 }
 
@@ -102,10 +134,8 @@ PyObject *tg_py_stepper_rollout(PyObject *object, PyObject *const *args, Py_ssiz
 
 static bool has_tape(const tg_py_stepper *self)
 {
-    if (self->tape == NULL)
+    if (self->tape == NULL) /* the parameters are those it was made with, which the loan keeps */
         tg_py_raise(TG_ERR_STALE, "there was no rollout");
-    else if (self->model->params != self->loan.params)
-        tg_py_raise(TG_ERR_STALE, "the parameters have changed since the rollout");
     return !PyErr_Occurred();
 }
 
@@ -117,18 +147,21 @@ PyObject *tg_py_stepper_rollout_vjp(PyObject *object, PyObject *const *args, Py_
         return PyErr_Format(PyExc_TypeError, "rollout_vjp() takes 3 arguments, got %zd", nargs);
     if (!tg_py_stepper_idle(self) || !has_tape(self))
         return NULL;
-    npy_intp rows = self->steps + 1, steps = self->steps;
+    npy_intp rows = self->steps + 1, held = self->rows;
     tg_trajectory out = {0};
     tg_rollout_gradient in = {0};
     tg_label label = {0};
     tg_py_argument given[3] = {
         {"gq", rows * n->nv, &out.q, NULL}, {"gv", rows * n->nv, &out.v, NULL}, {"gact", rows * n->na, &out.act, NULL}};
-    const tg_py_field fields[7] = {{&in.q, n->nv, 0, 1},          {&in.v, n->nv, 0, 1},       {&in.act, n->na, 0, 1},
-                                   {&in.u, steps, n->nu, 2},      {&in.tau, steps, n->nv, 2}, {&in.dt, 1, 0, 1},
-                                   {&in.params, n->nparams, 0, 1}};
+    npy_intp wrenches = self->wrench != NULL ? held : 0; /* where there were none nobody asks */
+    const tg_py_field fields[8] = {{&in.q, n->nv, 0, 1},     {&in.v, n->nv, 0, 1},
+                                   {&in.act, n->na, 0, 1},   {&in.u, held, n->nu, 2},
+                                   {&in.tau, held, n->nv, 2}, {&in.wrench, wrenches, (npy_intp)6 * n->nbody, 2},
+                                   {&in.dt, 1, 0, 1},        {&in.params, n->nparams, 0, 1}};
     PyObject *tuple = NULL;
-    if (tg_py_take(given, 3, args) && (tuple = tg_py_new_fields(fields, 7, 1)) != NULL)
+    if (tg_py_take(given, 3, args) && (tuple = tg_py_new_fields(fields, 8, 1)) != NULL)
     {
+        in.wrench = wrenches > 0 ? in.wrench : NULL;
         self->busy = true;
         PyThreadState *thread = PyEval_SaveThread();
         tg_status status = tg_rollout_vjp(self->model->m, self->loan.work, self->tape, &out, &in, &label);
@@ -150,7 +183,7 @@ static tg_status changes(tg_py_stepper *self, int count, const tg_rollout_gradie
                          tg_label *label)
 {
     const tg_sizes *n = &self->model->size;
-    size_t steps = (size_t)self->steps, rows = steps + 1;
+    size_t held = (size_t)self->rows, rows = (size_t)self->steps + 1;
     tg_rollout_gradient *ins = PyMem_RawMalloc((sizeof *ins + sizeof(tg_trajectory)) * (size_t)count + 1);
     tg_trajectory *outs = (tg_trajectory *)(void *)(ins + count);
     if (ins == NULL)
@@ -160,8 +193,9 @@ static tg_status changes(tg_py_stepper *self, int count, const tg_rollout_gradie
         ins[i] = (tg_rollout_gradient){.q = part(in->q, i, (size_t)n->nv),
                                        .v = part(in->v, i, (size_t)n->nv),
                                        .act = part(in->act, i, (size_t)n->na),
-                                       .u = part(in->u, i, steps * (size_t)n->nu),
-                                       .tau = part(in->tau, i, steps * (size_t)n->nv),
+                                       .u = part(in->u, i, held * (size_t)n->nu),
+                                       .tau = part(in->tau, i, held * (size_t)n->nv),
+                                       .wrench = part(in->wrench, i, held * 6 * (size_t)n->nbody),
                                        .dt = part(in->dt, i, 1),
                                        .params = part(in->params, i, (size_t)n->nparams)};
         outs[i] = (tg_trajectory){.q = part(out->q, i, rows * (size_t)n->nv),
@@ -177,26 +211,31 @@ PyObject *tg_py_stepper_rollout_jvp(PyObject *object, PyObject *const *args, Py_
 {
     tg_py_stepper *self = (tg_py_stepper *)object;
     const tg_sizes *n = &self->model->size;
-    if (nargs != 8)
-        return PyErr_Format(PyExc_TypeError, "rollout_jvp() takes 8 arguments, got %zd", nargs);
+    enum
+    {
+        GIVEN = 8
+    };
+    if (nargs != GIVEN + 1)
+        return PyErr_Format(PyExc_TypeError, "rollout_jvp() takes 9 arguments, got %zd", nargs);
     int count = count_of(args[0], "count", 1, 1000000);
     if (count < 0 || !tg_py_stepper_idle(self) || !has_tape(self))
         return NULL;
-    npy_intp rows = self->steps + 1, steps = self->steps;
+    npy_intp rows = self->steps + 1, held = self->rows;
     tg_rollout_gradient in = {0};
     tg_trajectory out = {0};
     tg_label label = {0};
-    tg_py_argument given[7] = {{"q", (npy_intp)count * n->nv, &in.q, NULL},
+    tg_py_argument given[GIVEN] = {{"q", (npy_intp)count * n->nv, &in.q, NULL},
                                {"v", (npy_intp)count * n->nv, &in.v, NULL},
                                {"act", (npy_intp)count * n->na, &in.act, NULL},
-                               {"u", count * steps * n->nu, &in.u, NULL},
-                               {"tau", count * steps * n->nv, &in.tau, NULL},
+                               {"u", count * held * n->nu, &in.u, NULL},
+                               {"tau", count * held * n->nv, &in.tau, NULL},
+                               {"wrench", count * held * 6 * n->nbody, &in.wrench, NULL},
                                {"dt", count, &in.dt, NULL},
                                {"params", (npy_intp)count * n->nparams, &in.params, NULL}};
     const tg_py_field fields[3] = {
         {&out.q, count * rows, n->nv, 2}, {&out.v, count * rows, n->nv, 2}, {&out.act, count * rows, n->na, 2}};
     PyObject *tuple = NULL;
-    if (tg_py_take(given, 7, args + 1) && (tuple = tg_py_new_fields(fields, 3, 1)) != NULL)
+    if (tg_py_take(given, GIVEN, args + 1) && (tuple = tg_py_new_fields(fields, 3, 1)) != NULL)
     {
         self->busy = true;
         PyThreadState *thread = PyEval_SaveThread();
@@ -205,6 +244,50 @@ PyObject *tg_py_stepper_rollout_jvp(PyObject *object, PyObject *const *args, Py_
         self->busy = false;
         tuple = tg_py_finish(self, tuple, status, &label);
     }
-    tg_py_drop(given, 7);
+    tg_py_drop(given, GIVEN);
     return tuple;
+}
+
+/* ---- one step ---- */
+
+PyObject *tg_py_stepper_rollout_return(PyObject *object, PyObject *step)
+{
+    tg_py_stepper *self = (tg_py_stepper *)object;
+    if (!tg_py_stepper_idle(self) || !has_tape(self))
+        return NULL;
+    int at = count_of(step, "step", 0, self->steps - 1);
+    if (at < 0)
+        return NULL;
+    tg_status status = tg_rollout_return(self->model->m, self->loan.work, self->tape, at);
+    if (status != TG_OK)
+        return tg_py_raise(status, tg_work_message(self->loan.work));
+    Py_RETURN_NONE;
+}
+
+PyObject *tg_py_stepper_rollout_labels(PyObject *object, PyObject *unused)
+{
+    tg_py_stepper *self = (tg_py_stepper *)object;
+    (void)unused;
+    if (!tg_py_stepper_idle(self) || !has_tape(self))
+        return NULL;
+    tg_label *label = PyMem_RawMalloc(sizeof *label * (size_t)self->steps);
+    if (label == NULL)
+        return PyErr_NoMemory();
+    tg_status status = tg_rollout_labels(self->model->m, self->loan.work, self->tape, label);
+    PyObject *list = NULL;
+    if (status != TG_OK)
+        tg_py_raise(status, tg_work_message(self->loan.work));
+    else
+        list = PyList_New(self->steps);
+    for (int i = 0; list != NULL && i < self->steps; ++i)
+    {
+        PyObject *one = Py_BuildValue("sddd", tg_label_string(label[i].kind), label[i].margin, label[i].condition,
+                                      label[i].residual);
+        if (one == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, i, one);
+    }
+    PyMem_RawFree(label);
+    return list;
 }

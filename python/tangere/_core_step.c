@@ -408,7 +408,7 @@ static PyMethodDef stepper_methods[] = {
     {"contacts", stepper_contacts, METH_NOARGS,
      "contacts($self, /)\n--\n\nThe columns of tangere.StepContacts, of the last step."},
     {"jacobian", tg_py_stepper_jacobian, METH_VARARGS,
-     "jacobian($self, index, dt, contacts, /)\n--\n\nThe fields of tangere.Jacobian, of the last step; index: "
+     "jacobian($self, index, dt, contacts, wrench, /)\n--\n\nThe fields of tangere.Jacobian, of the last step; index: "
      "positions of "
      "parameters; dt, contacts: whether theirs are wanted."},
     {"vjp", (PyCFunction)(void (*)(void))tg_py_stepper_vjp, METH_FASTCALL,
@@ -419,13 +419,17 @@ static PyMethodDef stepper_methods[] = {
      "jvp($self, q, v, act, u, tau, wrench, dt, params, /)\n--\n\nThe fields of tangere.StepChange; any argument may "
      "be None."},
     {"rollout", (PyCFunction)(void (*)(void))tg_py_stepper_rollout, METH_FASTCALL,
-     "rollout($self, steps, q, v, act, u, tau, checkpoints, /)\n--\n\nSteps with controls of every step, flat. Returns "
+     "rollout($self, steps, q, v, act, u, tau, wrench, hold, kind, /)\n--\n\nSteps with rows of controls, flat. Returns "
      "(q, v, act, "
      "residual), row by row."},
+    {"rollout_return", tg_py_stepper_rollout_return, METH_O,
+     "rollout_return($self, step, /)\n--\n\nThe workspace holds that step of the rollout, as if it was the last."},
+    {"rollout_labels", tg_py_stepper_rollout_labels, METH_NOARGS,
+     "rollout_labels($self, /)\n--\n\nThe label of every step of the rollout."},
     {"rollout_vjp", (PyCFunction)(void (*)(void))tg_py_stepper_rollout_vjp, METH_FASTCALL,
      "rollout_vjp($self, gq, gv, gact, /)\n--\n\nThe fields of tangere.RolloutGradient; arguments are flat, or None."},
     {"rollout_jvp", (PyCFunction)(void (*)(void))tg_py_stepper_rollout_jvp, METH_FASTCALL,
-     "rollout_jvp($self, count, q, v, act, u, tau, dt, params, /)\n--\n\nFor count directions: (q, v, act, label); "
+     "rollout_jvp($self, count, q, v, act, u, tau, wrench, dt, params, /)\n--\n\nFor count directions: (q, v, act, label); "
      "arguments are "
      "flat, or None."},
     {0},

@@ -16,7 +16,8 @@ typedef struct tg_py_stepper
     bool busy;              /* a step is under way, perhaps in another thread */
     tg_tape *tape;          /* of its last rollout, or NULL */
     int steps;              /* of that */
-    PyArrayObject *u, *tau; /* its controls */
+    int rows;               /* of its controls */
+    PyArrayObject *u, *tau, *wrench; /* its controls */
 } tg_py_stepper;
 
 /* False with an exception set while another thread takes a step. */
@@ -59,6 +60,8 @@ void tg_py_drop_tape(tg_py_stepper *self);
 PyObject *tg_py_stepper_rollout(PyObject *object, PyObject *const *args, Py_ssize_t nargs);
 PyObject *tg_py_stepper_rollout_vjp(PyObject *object, PyObject *const *args, Py_ssize_t nargs);
 PyObject *tg_py_stepper_rollout_jvp(PyObject *object, PyObject *const *args, Py_ssize_t nargs);
+PyObject *tg_py_stepper_rollout_return(PyObject *object, PyObject *step);
+PyObject *tg_py_stepper_rollout_labels(PyObject *object, PyObject *unused);
 
 PyObject *tg_py_stepper_jacobian(PyObject *object, PyObject *args);
 PyObject *tg_py_stepper_vjp(PyObject *object, PyObject *const *args, Py_ssize_t nargs);

@@ -163,6 +163,24 @@ class Model(_core.Model):
 
     # ---- the model as a whole ----
 
+    def linearise(self, q: ArrayLike, v: ArrayLike | None = None, u: ArrayLike | None = None, **more: Any) -> Any:
+        """A, B, c of a step, or of several, about a state, as a `tangere.Linear`.
+
+        more: act, dt, steps (1), and the options of `Sim`.
+        """
+        from tangere.linear import linearise  # noqa: PLC0415  (it is made of rollouts, which are made of models)
+
+        return linearise(self, q, v, u, **more)
+
+    def static_control(self, q: ArrayLike, guess: ArrayLike | None = None, **more: Any) -> Array:
+        """Controls (nu) with which the model stays at rest at q, contacts helping; nearest to guess.
+
+        more: act, dt, tolerance (1e-6), iterations (50), and the options of `Sim`.
+        """
+        from tangere.linear import static_control  # noqa: PLC0415
+
+        return static_control(self, q, guess, **more)
+
     @property
     def mass(self) -> float:
         """Total mass of the bodies at the current parameters, kg."""

@@ -119,14 +119,32 @@ class Params(NDArrayOperatorsMixin):
         """Positions in the vector of a name, a pattern, a position, or a list of these, in the given order."""
         if isinstance(names, str | int):
             names = [names]
-        parts = [self._positions(self._index(n)) if isinstance(n, str) else np.atleast_1d(n) for n in names]
-        joined = np.concatenate(parts) if parts else np.empty(0, np.intc)
-        if joined.dtype.kind not in "iu":
-            raise TypeError(f"params: expected names and integers, got dtype {joined.dtype}")
+        if not isinstance(names, np.ndarray) and all(isinstance(n, str) for n in names):
+            return self._of_names(tuple(names))
+        joined = self._joined(names)
         if joined.size and not (joined.min() >= 0 and joined.max() < len(self)):
             raise IndexError(
                 f"params: expected positions from 0 to {len(self) - 1}, got {joined.min()} to {joined.max()}"
             )
+        return joined
+
+    def _of_names(self, names: tuple[str, ...]) -> np.ndarray:
+        """The same for names alone, which is asked again and again: names do not change."""
+        known = self._model.__dict__.setdefault("_positions_of", {})
+        if names not in known:
+            if len(known) > 1000:
+                known.clear()
+            known[names] = self._joined(names)
+            known[names].flags.writeable = False
+        return known[names]
+
+    def _joined(self, names: Any) -> np.ndarray:
+        if isinstance(names, np.ndarray) and names.dtype == np.intc and names.ndim == 1:
+            return names
+        parts = [self._positions(self._index(n)) if isinstance(n, str) else np.atleast_1d(n) for n in names]
+        joined = np.concatenate(parts) if parts else np.empty(0, np.intc)
+        if joined.dtype.kind not in "iu":
+            raise TypeError(f"params: expected names and integers, got dtype {joined.dtype}")
         return joined.astype(np.intc)
 
     def _positions(self, index: Any) -> np.ndarray:

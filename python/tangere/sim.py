@@ -121,6 +121,7 @@ class Jacobian(NamedTuple):
     Rows are those of q+, v+ (nv) and act+ (na); columns those of q, v, tau (nv), act (na), u (nu) and the chosen
     parameters; ...ddt are vectors, empty unless asked for. Where contacts were asked for, dforce_... (N) and
     dpoint_... (m) have the shape (contacts, 3, columns), in the order of `info.contacts`, world axes; else none.
+    dq_dwrench, dv_dwrench (nv, nbody, 6), where wrenches were asked for: force and torque at the centre of mass.
     """
 
     dq_dq: Array
@@ -158,6 +159,8 @@ class Jacobian(NamedTuple):
     dpoint_dtau: Array
     dpoint_ddt: Array
     dpoint_dparams: Array
+    dq_dwrench: Array
+    dv_dwrench: Array
     label: Label
 
     @property
@@ -243,8 +246,8 @@ def _stepper(
 ) -> tuple[_core.Stepper, float]:
     """A stepper, and its time step."""
     dt = m.timestep if dt is None else float(dt)
-    if not 0 < dt <= 1:
-        raise Error(f"dt = {dt:g} must be in (0, 1] s", "value out of domain")
+    if not 0 < dt <= 1e6:
+        raise Error(f"dt = {dt:g} must be in (0, 1e+06] s", "value out of domain")
     if restitution not in _RESTITUTION:
         raise ValueError(f"restitution: expected 'newton' or 'poisson', got {restitution!r}")
     if backward not in _BACKWARD:
@@ -420,17 +423,17 @@ class Sim:
 
     # ---- derivatives of the last step ----
 
-    def jacobian(self, params: Any = (), *, dt: bool = False, contacts: bool = False) -> Jacobian:
+    def jacobian(
+        self, params: Any = (), *, dt: bool = False, contacts: bool = False, wrench: bool = False
+    ) -> Jacobian:
         """Matrices of the last step.
 
-        params: names, patterns or positions of the parameters to differentiate by; dt: by the time step, too; contacts:
-        forces and points of the contacts, too. These take one reverse sweep a row; all else comes at once.
+        params: names, patterns or positions of the parameters to differentiate by; dt: by the time step, too; wrench:
+        by the wrench on every body, too; contacts: forces and points of the contacts, too, which take one reverse sweep
+        a row.
         """
         self._need_step()
-        *matrices, label = self._stepper.jacobian(self.params.index(params), dt, contacts)
-        for i in range(21, 35):
-            matrices[i] = matrices[i].reshape(len(matrices[i]) // 3, 3, *matrices[i].shape[1:])
-        return Jacobian(*matrices, Label(*label))
+        return _jacobian(self._model, self._stepper, params, dt, contacts, wrench)
 
     def frame_jacobian(
         self, *, body: str | int | None = None, site: str | int | None = None, jacobian: Jacobian | None = None
@@ -532,129 +535,18 @@ def step(  # noqa: PLR0917  (the order in which the arguments are known)
     return result[0], result[1], info
 
 
-class RolloutGradient(NamedTuple):
-    """Gradients with respect to what went into a rollout.
-
-    q, v (nv), act (na): the start; u (T, nu), tau (T, nv): every step; dt: the same in every step; params (nparams).
-    """
-
-    q: Array
-    v: Array
-    act: Array
-    u: Array
-    tau: Array
-    dt: float
-    params: Array
-    label: Label
-
-
-class RolloutChange(NamedTuple):
-    """Changes of all states along a change of what went into a rollout.
-
-    q (T + 1, nv), in the tangent space; v (T + 1, nv); act (T + 1, na).
-    """
-
-    q: Array
-    v: Array
-    act: Array
-    label: Label
-
-
-class Rollout:
-    """T steps: q (T + 1, nq), v (T + 1, nv), act (T + 1, na), the first row being the start; residual (T)."""
-
-    def __init__(self, model: Model, stepper: _core.Stepper, states: tuple) -> None:
-        self._model, self._stepper = model, stepper
-        self.q, self.v, self.act, self.residual = states
-
-    def vjp(
-        self, gq: ArrayLike | None = None, gv: ArrayLike | None = None, gact: ArrayLike | None = None
-    ) -> RolloutGradient:
-        """Reverse mode, from gradients with respect to the states.
-
-        gq, gv (T + 1, nv): of every state, q in the tangent space; gact (T + 1, na). None: zero. Nothing is solved
-        again.
-        """
-        nv, na = self.v.shape[1], self.act.shape[1]
-        given = (
-            self._flat(name, g, len(self.v), n) for name, g, n in (("gq", gq, nv), ("gv", gv, nv), ("gact", gact, na))
-        )
-        *arrays, dt, params, label = self._stepper.rollout_vjp(*given)
-        return RolloutGradient(*arrays, float(dt[0]), params, Label(*label))
-
-    def jvp(
-        self,
-        q0: ArrayLike | None = None,
-        v0: ArrayLike | None = None,
-        act0: ArrayLike | None = None,
-        *,
-        controls: ArrayLike | None = None,
-        tau: ArrayLike | None = None,
-        dt: float | None = None,
-        params: ArrayLike | None = None,
-    ) -> RolloutChange:
-        """Forward mode: how all states change along a change of what went in. None: no change."""
-        m, steps = self._model, len(self.residual)
-        u, forces = self._flat("controls", controls, steps, m.nu), self._flat("tau", tau, steps, m.nv)
-        moved = None if dt is None else [float(dt)]
-        *change, label = self._stepper.rollout_jvp(1, q0, v0, act0, u, forces, moved, params)
-        return RolloutChange(*change, Label(*label))
-
-    def sensitivity(self, params: Any) -> RolloutChange:
-        """Derivatives of all states by n parameters (names, patterns or positions): q, v, act are (n, T + 1, ...)."""
-        index = self._model.params.index(params)
-        units = np.zeros((len(index), self._model.nparams))
-        units[np.arange(len(index)), index] = 1
-        if len(index) == 0:
-            raise ValueError("params: there is none")
-        *change, label = self._stepper.rollout_jvp(len(index), *[None] * 6, units.ravel())
-        return RolloutChange(*(c.reshape(len(index), len(self.v), c.shape[1]) for c in change), Label(*label))
-
-    @staticmethod
-    def _flat(name: str, value: ArrayLike | None, rows: int, length: int) -> Array | None:
-        return None if value is None else _rows(name, value, rows, length).ravel()
-
-
-def rollout(
-    m: Model,
-    q0: ArrayLike,
-    v0: ArrayLike,
-    controls: ArrayLike | int,
-    dt: float | None = None,
-    *,
-    act0: ArrayLike | None = None,
-    tau: ArrayLike | None = None,
-    checkpoints: bool = False,
-    solver: str = "newton",
-    **options: Any,
-) -> Rollout:
-    """Steps from (q0, v0, act0) with every step's controls (T, nu), or so many steps without; tau (T, nv): forces.
-
-    checkpoints: keeps some sqrt(T) steps instead of all, and takes the others once more for derivatives. Options are
-    those of `Sim`. Derivatives are refused when the parameters of the model have changed in between.
-    """
-    if isinstance(controls, int):
-        controls = np.zeros((controls, m.nu))
-    controls = np.asarray(controls, dtype=np.float64)
-    u = _rows("controls", controls, len(controls), m.nu)
-    forces = _rows("tau", tau, len(u), m.nv)
-    stepper, _ = _stepper(m, dt, solver, **options)
-    act = np.zeros(m.na) if act0 is None else act0
-    return Rollout(
-        m, stepper, stepper.rollout(len(u), q0, v0, act, np.array(u).ravel(), np.array(forces).ravel(), checkpoints)
-    )
+def _jacobian(m: Model, stepper: _core.Stepper, params: Any, dt: bool, contacts: bool, wrench: bool) -> Jacobian:
+    *matrices, label = stepper.jacobian(m.params.index(params), dt, contacts, wrench)
+    for i in range(21, 35):
+        matrices[i] = matrices[i].reshape(len(matrices[i]) // 3, 3, *matrices[i].shape[1:])
+    for i in (35, 36):
+        matrices[i] = matrices[i].reshape(len(matrices[i]), m.nbody, 6)
+    return Jacobian(*matrices, Label(*label))
 
 
 def _gradient(fields: tuple) -> StepGradient:
     *arrays, dt, params, label = fields
     return StepGradient(*arrays, float(dt[0]), params, Label(*label))
-
-
-def _rows(name: str, value: ArrayLike | None, rows: int, length: int) -> Array:
-    array = np.zeros((rows, length)) if value is None else np.asarray(value, dtype=np.float64)
-    if array.shape != (rows, length):
-        raise ValueError(f"{name}: expected shape {(rows, length)}, got {array.shape}")
-    return array
 
 
 def _empty_cache() -> Cache:

@@ -65,7 +65,7 @@ int tg_cli_width(const char *text);
 enum
 {
     TG_CLI_MAX_ARGUMENTS = 2,
-    TG_CLI_MAX_OPTIONS = 9,
+    TG_CLI_MAX_OPTIONS = 12,
     TG_CLI_MAX_FOLDERS = 32 /* of packages */
 };
 

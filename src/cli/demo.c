@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "cli/check.h"
 #include "cli/cli.h"
+#include "cli/demo_check.h"
 
 enum
 {

@@ -42,6 +42,7 @@ typedef struct totals
     double residual, penetration, last_penetration;
     double residual_time, penetration_time;
     double energy[2]; /* J, at the start and at the end */
+    tg_cli_profile profile;
 } totals;
 
 /* Free joints of a model go up by lift. */
@@ -188,6 +189,8 @@ static int simulate(simulation *s, tg_cli_record *record, totals *t)
         }
         s->time = start + (i + 1) * s->options.dt;
         add_step(t, &info, s->time);
+        if (s->options.profile)
+            tg_cli_profile_add(&t->profile, s->m, s->w, &info.profile, s->time);
         if (record != NULL)
             tg_cli_record_add(record, s->time, &s->state, u, &info);
         tg_cli_progress_show(&progress, i + 1, s->steps);
@@ -279,7 +282,7 @@ static void print_residual(const tg_cli_output *out, const simulation *s, const 
     fputc('\n', out->file);
 }
 
-static void print_summary(const tg_cli_output *out, const simulation *s, const totals *t)
+static void print_summary(const tg_cli_output *out, const simulation *s, totals *t)
 {
     print_speed(out, s, t);
     print_label(out, "contacts");
@@ -296,6 +299,8 @@ static void print_summary(const tg_cli_output *out, const simulation *s, const t
     fprintf(out->file, "%.6g J at the start, %.6g J at the end, drift %+.3g J\n", t->energy[0], t->energy[1],
             t->energy[1] - t->energy[0]);
     print_bodies(out, s);
+    if (s->options.profile)
+        tg_cli_profile_print(out, &t->profile, s->m);
 }
 
 static void write_totals(tg_cli_json *json, const totals *t)
@@ -322,7 +327,7 @@ static void write_totals(tg_cli_json *json, const totals *t)
     tg_cli_json_close(json, '}');
 }
 
-static void write_json(FILE *file, const tg_cli_model *model, const simulation *s, const totals *t)
+static void write_json(FILE *file, const tg_cli_model *model, const simulation *s, totals *t)
 {
     tg_cli_json json = {.file = file};
     tg_cli_json_open(&json, NULL, '{');
@@ -337,6 +342,8 @@ static void write_json(FILE *file, const tg_cli_model *model, const simulation *
     tg_cli_json_number(&json, "seconds", t->seconds);
     tg_cli_json_number(&json, "real_time_factor", t->seconds > 0 ? t->steps * s->options.dt / t->seconds : 0);
     write_totals(&json, t);
+    if (s->options.profile)
+        tg_cli_profile_write(&json, &t->profile, s->m);
     tg_cli_json_numbers(&json, "q", s->state.q, s->n.nq, false);
     tg_cli_json_numbers(&json, "v", s->state.v, s->n.nv, false);
     tg_cli_json_numbers(&json, "act", s->state.act, s->n.na, false);
@@ -355,6 +362,7 @@ enum
     OPTION_PROJECT,
     OPTION_CTRL,
     OPTION_OUT,
+    OPTION_PROFILE,
     OPTION_JSON
 };
 
@@ -391,6 +399,7 @@ static int read_options(const tg_cli_call *call, simulation *s, double *length)
     int code = TG_CLI_OK;
     s->options = tg_default_options();
     s->options.project = option[OPTION_PROJECT] != NULL;
+    s->options.profile = option[OPTION_PROFILE] != NULL;
     s->key = option[OPTION_KEY];
     *length = DEFAULT_TIME;
     if (option[OPTION_TIME] != NULL)
@@ -445,6 +454,7 @@ static int run_model(const tg_cli_call *call, const tg_cli_model *model, simulat
         print_start(&call->out, model, s);
         print_summary(&call->out, s, &t);
     }
+    tg_cli_profile_end(&t.profile);
     return code;
 }
 
@@ -493,6 +503,7 @@ const tg_cli_command tg_cli_sim = {
                 [OPTION_PROJECT] = {"--project", NULL, "brings loops to rounding after every step"},
                 [OPTION_CTRL] = {"--ctrl", "FILE", "controls: a row of numbers a step, or time and numbers"},
                 [OPTION_OUT] = {"--out", "FILE", "the trajectory as .csv or .npz"},
+                [OPTION_PROFILE] = {"--profile", NULL, "where the time went, and the costliest island's geoms"},
                 [OPTION_JSON] = {"--json", NULL, "the summary as JSON, with the last state"}},
     .run = run,
 };

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "cli/cli.h"
+#include "cli/json.h"
 #include "tangere/tangere.h"
 
 /* ---- controls (controls.c) ---- */
@@ -57,6 +59,31 @@ int tg_cli_check_record_path(const char *path);
 
 /* Writes the file. A message if it cannot. */
 int tg_cli_write_record(const char *path, const tg_cli_record *record);
+
+/* ---- where the time goes (profile.c) ---- */
+
+typedef struct tg_cli_geom_pair
+{
+    int geom1, geom2;
+} tg_cli_geom_pair;
+
+/* Of all steps, and of the island that took longest in one of them. Starts zeroed. */
+typedef struct tg_cli_profile
+{
+    int steps;
+    double time[TG_STEP_STAGES]; /* s */
+    tg_profile worst;            /* of the step with the costliest island */
+    double when;                 /* s, simulated */
+    int contacts;                /* of that island */
+    tg_cli_geom_pair *pair;      /* theirs */
+} tg_cli_profile;
+
+/* After a step with the option profile, which w still holds; time: at its end. */
+void tg_cli_profile_add(tg_cli_profile *profile, const tg_model *m, tg_work *w, const tg_profile *step, double time);
+void tg_cli_profile_end(tg_cli_profile *profile);
+
+void tg_cli_profile_print(const tg_cli_output *out, tg_cli_profile *profile, const tg_model *m);
+void tg_cli_profile_write(tg_cli_json *json, tg_cli_profile *profile, const tg_model *m);
 
 /* ---- files of arrays (npz.c) ---- */
 

@@ -26,11 +26,11 @@ typedef struct loops
     double *Z;   /* n x null, its QR */
     double *B;   /* n x rows: what is projected */
     double *tau, *work;
-    double *own;      /* n: G_ii */
+    double *own;      /* n: G_ii, */
+    double *left;     /* and without their part along Z */
     double *size;     /* by which rows are normalised */
     double *rounding; /* of G_ii */
     int *order;
-    bool *gone;
 } loops;
 
 static double *entry(const loops *l, int i, int j)
@@ -126,7 +126,7 @@ static loops loops_of(const tg_model *m, tg_rows *r, const tg_rows_island *islan
     l.size = TG_TAKE(&r->scratch, double, n, "sizes");
     l.rounding = TG_TAKE(&r->scratch, double, n, "rounding");
     l.own = TG_TAKE(&r->scratch, double, n, "own answers");
-    l.gone = TG_TAKE(&r->scratch, bool, n, "rows that are gone");
+    l.left = TG_TAKE(&r->scratch, double, n, "what is left of them");
     memset(l.own, 0, n * sizeof *l.own);
     l.order = TG_TAKE(&r->scratch, int, n, "order of columns");
     memset(l.A, 0, n * n * sizeof *l.A);
@@ -167,20 +167,12 @@ static void project(loops *l, int columns)
     tg_qr_apply(l->n, l->null, l->Z, l->null, l->tau, columns, l->B, columns, l->work);
 }
 
-/* ---- what a solver is told ---- */
+/* ---- what is left of the rows ---- */
 
-/* Z itself, G_ii of what is left of the rows, zero where that is rounding */
-static void store_null(loops *l, tg_rows *r, const tg_rows_island *island)
+/* G_ii without their part along Z, and zero where that is rounding */
+static void find_left(loops *l, const tg_rows *r, const tg_rows_island *island)
 {
-    double *Z = r->Z + island->Z, *diagonal = r->diagonal + island->row;
-    for (int i = 0; i < l->n * l->null; i++)
-        Z[i] = i % (l->null + 1) == 0 && i / l->null < l->null;
-    tg_qr_apply(l->n, l->null, l->Z, l->null, l->tau, l->null, Z, l->null, l->work);
-    for (int i = 0; i < l->n; i++)
-    {
-        r->loop_row[island->loop + i] = l->row[i];
-        diagonal[l->row[i]] = 0;
-    }
+    memset(l->left, 0, sizeof(double) * (size_t)l->n);
     for (int t = 0; t < island->trees; t++)
     {
         const tg_tree_rows *tree = &r->tree_rows[island->first_tree + t];
@@ -192,12 +184,25 @@ static void store_null(loops *l, tg_rows *r, const tg_rows_island *island)
                     l->B[l->at[tree->row[j] - island->row]] = tree->Y[(ptrdiff_t)k * tree->ld + j];
             project(l, 1);
             for (int i = 0; i < l->n; i++)
-                diagonal[l->row[i]] += l->B[i] * l->B[i];
+                l->left[i] += l->B[i] * l->B[i];
         }
     }
     for (int i = 0; i < l->n; i++)
-        if (diagonal[l->row[i]] <= l->rounding[i])
-            diagonal[l->row[i]] = 0;
+        l->left[i] = l->left[i] <= l->rounding[i] ? 0 : l->left[i];
+}
+
+/* what a solver is told: Z itself and G_ii */
+static void store_null(loops *l, tg_rows *r, const tg_rows_island *island)
+{
+    double *Z = r->Z + island->Z;
+    for (int i = 0; i < l->n * l->null; i++)
+        Z[i] = i % (l->null + 1) == 0 && i / l->null < l->null;
+    tg_qr_apply(l->n, l->null, l->Z, l->null, l->tau, l->null, Z, l->null, l->work);
+    for (int i = 0; i < l->n; i++)
+    {
+        r->loop_row[island->loop + i] = l->row[i];
+        r->diagonal[island->row + l->row[i]] = l->left[i];
+    }
 }
 
 /* ---- G and g ---- */
@@ -218,7 +223,7 @@ static void project_matrix(loops *l)
     for (int i = 0; i < l->n; i++)
     {
         /* a row of which nothing is left but rounding */
-        bool gone = l->gone[i];
+        bool gone = l->left[i] == 0;
         for (int j = 0; j < l->rows; j++)
             *entry(l, j, l->row[i]) = *entry(l, l->row[i], j) = gone ? 0 : *entry(l, l->row[i], j);
     }
@@ -237,20 +242,13 @@ static double project_velocities(loops *l)
     for (int i = 0; i < l->n; i++)
     {
         int row = l->row[i];
-        bool gone = l->gone[i]; /* the others say what it would */
+        bool gone = l->left[i] == 0; /* the others say what it would */
         removed = fmax(removed, fabs(l->bias[row] - l->B[2 * i + 1]));
         l->free[row] = gone ? 0 : l->B[2 * i];
         l->bias[row] = gone ? 0 : l->B[2 * i + 1];
         l->g[row] = l->free[row] + l->bias[row];
     }
     return removed;
-}
-
-/* rows of which nothing is left but rounding */
-static void find_gone(loops *l, const tg_rows *r, const tg_rows_island *island)
-{
-    for (int i = 0; i < l->n; i++)
-        l->gone[i] = r->diagonal[island->row + l->row[i]] == 0;
 }
 
 static void make_consistent(const tg_model *m, tg_rows *r, tg_rows_island *island)
@@ -261,8 +259,8 @@ static void make_consistent(const tg_model *m, tg_rows *r, tg_rows_island *islan
     if (island->redundant == 0)
         return;
     island->loops = l.n;
+    find_left(&l, r, island);
     store_null(&l, r, island);
-    find_gone(&l, r, island);
     if (island->filled)
         project_matrix(&l);
     island->removed = project_velocities(&l);
@@ -273,7 +271,7 @@ void tg_project_delassus(const tg_model *m, tg_rows *r, const tg_rows_island *is
     size_t mark = tg_arena_mark(&r->scratch);
     loops l = loops_of(m, r, island);
     find_null(&l);
-    find_gone(&l, r, island);
+    find_left(&l, r, island);
     project_matrix(&l);
     tg_arena_release(&r->scratch, mark);
 }

@@ -234,8 +234,7 @@ double tg_implicit_mu_gradient(const tg_implicit *f, int block, int axis, const 
            tg_implicit_slip_change(f, block, axis) * z[row];
 }
 
-/* which way joint friction at its bound acts; 0 when it holds */
-static double bound_direction(const tg_implicit *f, int b)
+double tg_implicit_bound_impulse(const tg_implicit *f, int b)
 {
     int row = f->island->block[b].row;
     if (!f->slides[b])
@@ -245,10 +244,10 @@ static double bound_direction(const tg_implicit *f, int b)
 
 void tg_implicit_bound(const tg_implicit *f, int block, double *w, double *l)
 {
-    single(f, f->island->block[block].row, bound_direction(f, block), w, l);
+    single(f, f->island->block[block].row, tg_implicit_bound_impulse(f, block), w, l);
 }
 
 double tg_implicit_bound_gradient(const tg_implicit *f, int block, const double *Lbar, const double *z)
 {
-    return single_gradient(f, f->island->block[block].row, bound_direction(f, block), Lbar, z);
+    return single_gradient(f, f->island->block[block].row, tg_implicit_bound_impulse(f, block), Lbar, z);
 }

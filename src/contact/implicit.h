@@ -151,7 +151,8 @@ void tg_implicit_mu(const tg_implicit *f, int block, int axis, double *w, double
 /* its gradient from Lbar and z: Lbar . (l + D w) */
 double tg_implicit_mu_gradient(const tg_implicit *f, int block, int axis, const double *Lbar, const double *z);
 
-/* the same for the bound of joint friction */
+/* the same for the bound of joint friction; the impulse: which way friction at its bound acts, 0 when it holds */
+double tg_implicit_bound_impulse(const tg_implicit *f, int block);
 void tg_implicit_bound(const tg_implicit *f, int block, double *w, double *l);
 double tg_implicit_bound_gradient(const tg_implicit *f, int block, const double *Lbar, const double *z);
 

@@ -19,10 +19,10 @@ typedef struct setting
     const tg_contact_settings *s;
 } setting;
 
-static double push_out(const tg_contact_settings *s, double phi)
+static double push_out(const tg_contact_settings *s, double push, double phi)
 {
     double gain = phi < 0 ? s->push_gain : 1;
-    return fmax(gain * phi / s->dt, -s->push_speed);
+    return fmax(gain * phi / s->dt, -push);
 }
 
 /* ---- contacts ---- */
@@ -62,7 +62,7 @@ static double contact_bias(const setting *x, const tg_rows_island *island, tg_to
 {
     const tg_params *p = x->w->params;
     double e = p->value[t->law.restitution], bounce = e * t->approach;
-    double rigid = tg_law_compliance(p, &t->law) > 0 ? t->phi / x->s->dt : push_out(x->s, t->phi);
+    double rigid = tg_law_compliance(p, &t->law) > 0 ? t->phi / x->s->dt : push_out(x->s, x->s->push_speed, t->phi);
     t->rebound = false;
     if (t->impact)
         return x->s->poisson ? 0 : bounce;
@@ -100,12 +100,12 @@ static void find_impacts(const setting *x)
 }
 
 /* phi / dt, shortened to v_push: n numbers */
-static void equality_bias(const tg_contact_settings *s, int n, const double *phi, double *bias)
+static void equality_bias(const tg_contact_settings *s, double push, int n, const double *phi, double *bias)
 {
     double sum = 0;
     for (int i = 0; i < n; i++)
         sum += phi[i] * phi[i];
-    double length = sqrt(sum), scale = length > s->push_speed * s->dt ? s->push_speed / length : 1 / s->dt;
+    double length = sqrt(sum), scale = length > push * s->dt ? push / length : 1 / s->dt;
     for (int i = 0; i < n; i++)
         bias[i] = scale * phi[i];
 }
@@ -131,7 +131,7 @@ static void apply_law(const setting *x, const tg_rows_island *island, const tg_c
     case TG_SOURCE_EQUALITY:
         block->kind = TG_BLOCK_EQUALITY;
         for (int i = 0; i < c->rows; i += 3)
-            equality_bias(x->s, c->rows < 3 ? c->rows : 3, phi + i, bias + i);
+            equality_bias(x->s, tg_push_of(x->s, c, i), c->rows < 3 ? c->rows : 3, phi + i, bias + i);
         break;
     case TG_SOURCE_JOINT_FRICTION:
     case TG_SOURCE_TENDON_FRICTION:
@@ -141,7 +141,7 @@ static void apply_law(const setting *x, const tg_rows_island *island, const tg_c
     case TG_SOURCE_JOINT_LIMIT:
     case TG_SOURCE_TENDON_LIMIT:
         block->kind = TG_BLOCK_LIMIT;
-        bias[0] = push_out(x->s, phi[0]);
+        bias[0] = push_out(x->s, tg_push_of(x->s, c, 0), phi[0]);
         break;
     default:
         block->kind = TG_BLOCK_CONTACT;

@@ -4,10 +4,10 @@
 #include "contact/rows.h"
 
 /* b = max(gain Phi / dt, -v_push) */
-static double push_slope(const tg_contact_settings *s, double phi)
+static double push_slope(const tg_contact_settings *s, double push, double phi)
 {
     double gain = phi < 0 ? s->push_gain : 1;
-    return gain * phi / s->dt <= -s->push_speed ? 0 : gain / s->dt;
+    return gain * phi / s->dt <= -push ? 0 : gain / s->dt;
 }
 
 tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_settings *s, const tg_rows_island *island,
@@ -21,24 +21,24 @@ tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_setting
     if (bounces)
         return (tg_bias_slope){.start = p->value[t->law.restitution], .restitution = t->approach};
     bool plain = tg_law_compliance(p, &t->law) > 0 || (island->impact && !s->poisson && t->approach > 0);
-    return (tg_bias_slope){.gap = plain ? 1 / s->dt : push_slope(s, t->phi)};
+    return (tg_bias_slope){.gap = plain ? 1 / s->dt : push_slope(s, s->push_speed, t->phi)};
 }
 
-double tg_limit_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double phi)
+double tg_limit_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double push, double phi)
 {
-    return island->relaxed && phi < 0 ? 0 : push_slope(s, phi);
+    return island->relaxed && phi < 0 ? 0 : push_slope(s, push, phi);
 }
 
 /* b = Phi / dt, no longer than v_push */
-void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, int n, const double *phi,
-                            double *slope)
+void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double push, int n,
+                            const double *phi, double *slope)
 {
     double sum = 0;
     for (int i = 0; i < n; i++)
         sum += phi[i] * phi[i];
     double length = sqrt(sum);
-    bool bounded = length > s->push_speed * s->dt;
-    double scale = island->relaxed ? 0 : bounded ? s->push_speed / length : 1 / s->dt;
+    bool bounded = length > push * s->dt;
+    double scale = island->relaxed ? 0 : bounded ? push / length : 1 / s->dt;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
             slope[n * i + j] = scale * ((i == j) - (bounded ? phi[i] * phi[j] / sum : 0));

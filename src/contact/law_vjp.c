@@ -68,11 +68,11 @@ static void contact_reverse(const reverse *r, const tg_rows_island *island, cons
 }
 
 /* b = S Phi; a bias that has reached v_push follows neither the length of Phi nor dt */
-static void equality_reverse(const reverse *r, const tg_rows_island *island, int n, const double *phi, const double *gb,
-                             double *gphi)
+static void equality_reverse(const reverse *r, const tg_rows_island *island, double push, int n, const double *phi,
+                             const double *gb, double *gphi)
 {
     double S[9];
-    tg_equality_bias_slope(r->s, island, n, phi, S);
+    tg_equality_bias_slope(r->s, island, push, n, phi, S);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
         {
@@ -91,7 +91,7 @@ static void law_reverse(const reverse *r, const tg_model *m, const tg_rows_islan
     {
     case TG_SOURCE_EQUALITY:
         for (int i = 0; i < c->rows; i += 3)
-            equality_reverse(r, island, c->rows < 3 ? c->rows : 3, phi + i, gb + i, gphi + i);
+            equality_reverse(r, island, tg_push_of(r->s, c, i), c->rows < 3 ? c->rows : 3, phi + i, gb + i, gphi + i);
         break;
     case TG_SOURCE_JOINT_FRICTION:
         add(r->g->params, m->offset.joint_frictionloss + m->dof_joint[c->index], dt * bound);
@@ -103,7 +103,7 @@ static void law_reverse(const reverse *r, const tg_model *m, const tg_rows_islan
         break;
     case TG_SOURCE_JOINT_LIMIT:
     case TG_SOURCE_TENDON_LIMIT:
-        gap_reverse(r, tg_limit_bias_slope(r->s, island, phi[0]), phi[0], gb[0], gphi);
+        gap_reverse(r, tg_limit_bias_slope(r->s, island, tg_push_of(r->s, c, 0), phi[0]), phi[0], gb[0], gphi);
         break;
     default:
         contact_reverse(r, island, c, r->g->mu + 5 * block);

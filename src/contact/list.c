@@ -1,19 +1,19 @@
 /* Limits, dry friction and equalities of a state: which are in the problem, and how far they are from where they should
- * be. A limit enters as a contact does: when it could be met within the step, or is nearer than 1 mm (1 mrad). */
+ * be. A limit enters as a contact does: when it could be met within the step, or is nearer than the reach (1 mm; 1 mrad). */
 #include <math.h>
 
 #include "contact/rows.h"
 #include "dynamics/tendon.h"
 #include "tangere/algebra.h"
 
-static const double nearby = 1e-3; /* m or rad */
+static const double nearby = 1e-3; /* rad: limits of what turns */
 
 typedef struct listing
 {
     const tg_model *m;
     tg_work *w;
     const double *q, *v, *v_free;
-    double dt;
+    double dt, reach;
 } listing;
 
 /* ---- equalities ---- */
@@ -48,13 +48,28 @@ static void list_bond(listing *s, int equality)
     b->point = point_of_body(s->w, b->body[1], data + (weld ? 0 : 3));
 }
 
+static bool joint_turns(const tg_model *m, int joint)
+{
+    return m->joint_type[joint] != TG_JOINT_SLIDE;
+}
+
+/* whether the length of a tendon is an angle: a sum over hinges */
+static bool tendon_turns(const tg_model *m, int tendon)
+{
+    int first = m->tendon_path[tendon];
+    return m->tendon_type[tendon] == TG_TENDON_FIXED && m->tendon_npath[tendon] > 0 &&
+           joint_turns(m, m->path_id[first]);
+}
+
 /* q1 - q1_0 = polynomial of q2 - q2_0, for joints or tendon lengths */
 static void list_coupling(listing *s, int equality)
 {
     tg_rows *r = s->w->rows;
     int first = s->m->equality_obj1[equality], second = s->m->equality_obj2[equality];
     tg_constraint *c = tg_add_constraint(r, TG_SOURCE_EQUALITY, equality, 0, 1);
-    if (s->m->equality_type[equality] == TG_EQUALITY_TENDON)
+    bool tendons = s->m->equality_type[equality] == TG_EQUALITY_TENDON;
+    c->turns = tendons ? tendon_turns(s->m, first) : joint_turns(s->m, first);
+    if (tendons)
     {
         tg_add_tendon_parts(s->m, s->w, c, first);
         if (second >= 0)
@@ -108,9 +123,9 @@ static void list_friction(listing *s)
 
 /* ---- limits ---- */
 
-static bool within_reach(const listing *s, double phi, double speed, double free_speed)
+static bool within_reach(const listing *s, double phi, bool turns, double speed, double free_speed)
 {
-    return phi < nearby + s->dt * tg_most(fabs(speed), fabs(free_speed));
+    return phi < (turns ? nearby : s->reach) + s->dt * tg_most(fabs(speed), fabs(free_speed));
 }
 
 static void list_joint_limits(listing *s, int joint)
@@ -127,9 +142,11 @@ static void list_joint_limits(listing *s, int joint)
             speed += J[i] * s->v[dof + i];
             free_speed += J[i] * s->v_free[dof + i];
         }
-        if (within_reach(s, phi, speed, free_speed))
-            tg_add_part(r, tg_add_constraint(r, TG_SOURCE_JOINT_LIMIT, joint, side, 1),
-                        m->body_tree[m->joint_body[joint]]);
+        if (!within_reach(s, phi, joint_turns(m, joint), speed, free_speed))
+            continue;
+        tg_constraint *c = tg_add_constraint(r, TG_SOURCE_JOINT_LIMIT, joint, side, 1);
+        c->turns = joint_turns(m, joint);
+        tg_add_part(r, c, m->body_tree[m->joint_body[joint]]);
     }
 }
 
@@ -161,10 +178,15 @@ double tg_tendon_limit(const tg_work *w, int tendon, int side)
 static void list_tendon_limits(listing *s, int tendon)
 {
     double speed = tg_tendon_rate(s->m, s->w, tendon, s->v), free_speed = tg_tendon_rate(s->m, s->w, tendon, s->v_free);
+    bool turns = tendon_turns(s->m, tendon);
     for (int side = 0; side < 2; side++)
-        if (within_reach(s, tg_tendon_limit(s->w, tendon, side), speed, free_speed))
-            tg_add_tendon_parts(s->m, s->w, tg_add_constraint(s->w->rows, TG_SOURCE_TENDON_LIMIT, tendon, side, 1),
-                                tendon);
+    {
+        if (!within_reach(s, tg_tendon_limit(s->w, tendon, side), turns, speed, free_speed))
+            continue;
+        tg_constraint *c = tg_add_constraint(s->w->rows, TG_SOURCE_TENDON_LIMIT, tendon, side, 1);
+        c->turns = turns;
+        tg_add_tendon_parts(s->m, s->w, c, tendon);
+    }
 }
 
 static void list_limits(listing *s)
@@ -194,7 +216,7 @@ void tg_list_equalities(const tg_model *m, tg_work *w)
 static void list_joints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
                         const tg_contact_settings *settings)
 {
-    listing s = {m, w, q, v, v_free, settings->dt};
+    listing s = {m, w, q, v, v_free, settings->dt, settings->reach};
     clear(w->rows);
     list_equalities(&s);
     list_friction(&s);

@@ -71,6 +71,7 @@ typedef struct tg_constraint
     int row;   /* its first, in the order of the islands */
     int part;  /* its trees: parts part .. part + parts - 1 */
     int parts;
+    bool turns;  /* limit, coupling: of an angle (rad), not of a length (m) */
     int bond;    /* equality between bodies: its place in tg_rows.bond; -1: none */
     uint64_t id; /* for warm starts */
 } tg_constraint;
@@ -213,8 +214,10 @@ typedef struct tg_contact_settings
 {
     double dt;
     double push_speed; /* m/s: how fast an overlap may be pushed out */
+    double push_rate;  /* rad/s: the same for what turns */
     double push_gain;  /* which share of an overlap is pushed out in one step, 1 by default */
     double rest_speed; /* m/s: slower impacts do not bounce */
+    double reach;      /* m: what is nearer is in the problem at any speed */
     bool poisson;      /* impacts are stopped first, then restituted (poisson.c) */
 } tg_contact_settings;
 
@@ -333,6 +336,9 @@ tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int d
 /* Compliance of a contact (m/N), 0 for rigid ones. */
 double tg_law_compliance(const tg_params *p, const tg_law *law);
 
+/* How many numbers of its size a geom's surface depends on. (rows_vjp.c) */
+int tg_size_count(int type);
+
 /* ---- how the laws follow gaps and velocities, for derivatives (law_slopes.c) ---- */
 
 /* b_N of a contact by its gap, by J_N v, and by its restitution. */
@@ -344,11 +350,17 @@ typedef struct tg_bias_slope
 tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_settings *s, const tg_rows_island *island,
                                     const tg_touch *t);
 
-/* b of a limit by its gap. */
-double tg_limit_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double phi);
+/* How fast row i of a constraint may be pushed: m/s, or rad/s of what turns (rows from 3 on of a weld are angles). */
+static inline double tg_push_of(const tg_contact_settings *s, const tg_constraint *c, int i)
+{
+    return c->turns || i >= 3 ? s->push_rate : s->push_speed;
+}
+
+/* b of a limit by its gap; push: tg_push_of its row. */
+double tg_limit_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double push, double phi);
 
 /* b of n <= 3 rows of an equality by their errors, n x n. */
-void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, int n, const double *phi,
-                            double *slope);
+void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double push, int n,
+                            const double *phi, double *slope);
 
 #endif

@@ -113,7 +113,7 @@ static tg_row_lanes bias_lanes(const forward *x, const tg_rows_island *island, c
     tg_row_lanes out = {0};
     const double *phi = x->w->rows->phi + c->row + (angular ? 3 : 0);
     double S[9], sign = side == 0 ? -1 : 1;
-    tg_equality_bias_slope(x->d->settings, island, 3, phi, S);
+    tg_equality_bias_slope(x->d->settings, island, tg_push_of(x->d->settings, c, angular ? 3 : 0), 3, phi, S);
     if (!angular)
     {
         out.lin = matrix_lanes(S, sign);
@@ -242,7 +242,8 @@ static void coupling_derivatives(const forward *x, const tg_rows_island *island,
     int first = m->equality_obj1[c->index], second = m->equality_obj2[c->index];
     tg_coupling k = tg_coupling_of(m, x->w, c->index, x->q);
     double bend = 2 * data[2] + 6 * data[3] * k.x + 12 * data[4] * k.x * k.x, slope;
-    tg_equality_bias_slope(x->d->settings, island, 1, x->w->rows->phi + c->row, &slope);
+    tg_equality_bias_slope(x->d->settings, island, tg_push_of(x->d->settings, c, 0), 1, x->w->rows->phi + c->row,
+                           &slope);
     scalar_row one = {c->row, 1, slope}, two = {c->row, -k.slope, slope}, curved = {c->row, -bend, 0};
     if (m->equality_type[c->index] != TG_EQUALITY_TENDON)
     {
@@ -288,7 +289,9 @@ static void ball_limit_derivatives(const forward *x, const scalar_row *s, int jo
 static void limit_derivatives(const forward *x, const tg_rows_island *island, const tg_constraint *c)
 {
     double sign = c->side == 0 ? 1 : -1;
-    scalar_row s = {c->row, sign, tg_limit_bias_slope(x->d->settings, island, x->w->rows->phi[c->row])};
+    scalar_row s = {
+        c->row, sign,
+        tg_limit_bias_slope(x->d->settings, island, tg_push_of(x->d->settings, c, 0), x->w->rows->phi[c->row])};
     if (c->source == TG_SOURCE_TENDON_LIMIT)
         tendon_derivatives(x, &s, c->index);
     else if (x->m->joint_type[c->index] == TG_JOINT_BALL)
@@ -299,12 +302,21 @@ static void limit_derivatives(const forward *x, const tg_rows_island *island, co
 
 /* ---- all ---- */
 
+/* Of a step that is not solved, what breaks may have impulses all the same: they turn with the bodies. */
+static bool does_nothing(const tg_rows *r, const tg_constraint *c, int block)
+{
+    bool nothing = r->mode[block].mode == TG_MODE_BREAKING;
+    for (int i = c->row; i < c->row + c->rows && nothing; i++)
+        nothing = r->L[i] == 0;
+    return nothing;
+}
+
 static void constraint_derivatives(const forward *x, const tg_rows_island *island, int block)
 {
     const tg_rows *r = x->w->rows;
     const tg_constraint *c = &r->constraint[r->order[block]];
     x->d->slipping[block] = false;
-    if (r->mode[block].mode == TG_MODE_BREAKING && !x->d->open)
+    if (!x->d->open && does_nothing(r, c, block))
         return;
     switch (c->source)
     {

@@ -120,8 +120,7 @@ static void place_gradient(const reverse *r, int geom, pull displaced)
     tg_add3(r->g.params + m->offset.geom_quat + 4 * geom, mat3_mul(to_body, displaced.ang));
 }
 
-/* how many numbers of its size a geom's surface depends on */
-static int sizes_of(int type)
+int tg_size_count(int type)
 {
     static const int count[] = {
         [TG_GEOM_PLANE] = 0,     [TG_GEOM_HFIELD] = 3,   [TG_GEOM_SPHERE] = 1, [TG_GEOM_CAPSULE] = 2,
@@ -152,7 +151,7 @@ static void geom_gradient(const reverse *r, const tg_touch *t, const tg_query *q
     const tg_model *m = r->m;
     int first = m->geom_type[geom] == TG_GEOM_HFIELD ? m->offset.hfield_size + 4 * m->geom_hfield[geom]
                                                      : m->offset.geom_size + 3 * geom;
-    for (int k = 0; k < sizes_of(m->geom_type[geom]); k++)
+    for (int k = 0; k < tg_size_count(m->geom_type[geom]); k++)
         r->g.params[first + k] += size_gradient(t, query, which, k, g, displaced);
 }
 

@@ -1,6 +1,6 @@
 /* Contact points of a state: every pair that could meet within the step, found before it does.
  *
- * A pair enters when distance - margin < dt c + 1 mm, where c adds up how fast the two geoms can move: |velocity of the
+ * A pair enters when distance - margin < dt c + reach (1 mm), where c adds up how fast the two geoms can move: |velocity of the
  * centre| + |omega| times the bounding radius, each the larger of the velocities at the start and without constraints.
  * The normal of a pair that is apart is chosen for where the geoms will be (collision/narrow.h, dt). */
 #include <math.h>
@@ -8,8 +8,6 @@
 #include "contact/collide.h"
 #include "contact/rows.h"
 #include "dynamics/kinematics.h"
-
-static const double nearby = 1e-3; /* m */
 
 /* ---- which law ---- */
 
@@ -88,14 +86,14 @@ static double reach_of_motion(motion x, double radius)
 }
 
 /* c of each geom times dt, plus half of the distance at which every pair is looked at */
-static void grow_bounds(const tg_model *m, tg_work *w, double dt)
+static void grow_bounds(const tg_model *m, tg_work *w, double dt, double reach)
 {
     const tg_params *p = w->params;
     tg_space *s = w->space;
     for (int g = 0; g < m->ngeom; g++)
     {
         int body = m->geom_body[g];
-        s->grow[g] = 0.5 * nearby;
+        s->grow[g] = 0.5 * reach;
         if (m->body_node[body] == 0)
             continue;
         v4 centre = s->placed[g].x + mat3_mul_mem(s->placed[g].R, p->geom_centre + 4 * g);
@@ -189,7 +187,7 @@ tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, c
         return TG_OK;
     tg_node_twists(m, w, v_free, r->free_twist);
     tg_space_update(m, w);
-    grow_bounds(m, w, settings->dt);
+    grow_bounds(m, w, settings->dt, settings->reach);
     TG_TRY(tg_space_near_each(m, w, w->space->grow));
     for (int i = 0; i < w->space->npair; i++)
         look_at_pair(m, w, w->space->pair[i], settings->dt);

@@ -6,6 +6,7 @@
  * joint where a joint has a force range. Activation: d act/dt = u (integrator) or (u - act) / tau (filters). */
 #include "dynamics/actuation.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "dynamics/kinematics.h"
@@ -88,10 +89,16 @@ void tg_transmissions(const tg_model *m, tg_work *w, const double *q)
 
 /* ---- forces ---- */
 
-static double clamp(double x, const double range[2], int *end)
+/* On a bound the derivative is that of the inner side, so that what minimises something by clipped controls can leave it again. A control counts as on its bound where single
+ * precision, in which policies compute, cannot tell the two apart. */
+static double clamp(double x, const double range[2], int *end, tg_reserve *b)
 {
-    *end = x < range[0] ? 0 : x > range[1] ? 1 : -1;
-    return *end < 0 ? x : range[*end];
+    double size = fmax(fabs(range[0]), fabs(range[1])), near = isfinite(size) ? FLT_EPSILON * size : 0;
+    double below = x - range[0], above = range[1] - x; /* inside: positive */
+    *end = below < -near ? 0 : above < -near ? 1 : -1;
+    if (b != NULL)
+        tg_reserve_add(b, (tg_reserve){fmin(fabs(below), fabs(above)), fabs(below) <= near || fabs(above) <= near});
+    return below < 0 ? range[0] : above < 0 ? range[1] : x;
 }
 
 /* The activation at the end of the step, and its derivatives: act + h act_rate, where h = dt, or tau (1 - exp(-dt/tau)) for the
@@ -112,7 +119,7 @@ void tg_next_activation(const tg_model *m, const tg_work *w, int i, double act, 
     d->signal_tau = h_tau * d->act_rate;
     d->signal_dt = h_dt * d->act_rate;
     if (m->actuator_act_limited[i])
-        d->signal = clamp(d->signal, TG_PARAM(w->params, actuator_act_range) + 2 * i, &d->signal_end);
+        d->signal = clamp(d->signal, TG_PARAM(w->params, actuator_act_range) + 2 * i, &d->signal_end, &d->bounds);
     if (d->signal_end >= 0)
         d->signal_act = d->signal_act_rate = d->signal_tau = d->signal_dt = 0;
 }
@@ -135,9 +142,9 @@ tg_drive tg_drive_of(const tg_model *m, const tg_work *w, int i, const double *v
                      double dt)
 {
     const tg_params *p = w->params;
-    tg_drive d = {.control = u[i], .control_end = -1, .force_end = -1, .signal_end = -1};
+    tg_drive d = {.control = u[i], .control_end = -1, .force_end = -1, .signal_end = -1, .bounds = tg_no_reserve()};
     if (m->actuator_ctrl_limited[i])
-        d.control = clamp(u[i], TG_PARAM(p, actuator_ctrl_range) + 2 * i, &d.control_end);
+        d.control = clamp(u[i], TG_PARAM(p, actuator_ctrl_range) + 2 * i, &d.control_end, &d.bounds);
     set_signal(m, w, i, act, dt, &d);
     const double *moment = tg_actuator_moment(m, w, i);
     tg_span across = tg_actuator_span(m, i);
@@ -149,7 +156,13 @@ tg_drive tg_drive_of(const tg_model *m, const tg_work *w, int i, const double *v
     d.bias = bias[0] + bias[1] * d.length + bias[2] * d.rate;
     d.force = d.gain * d.signal + d.bias;
     if (m->actuator_force_limited[i])
-        d.force = clamp(d.force, TG_PARAM(p, actuator_force_range) + 2 * i, &d.force_end);
+    {
+        tg_reserve force = tg_no_reserve();
+        d.force = clamp(d.force, TG_PARAM(p, actuator_force_range) + 2 * i, &d.force_end, &force);
+        if (d.force_end >= 0 && m->actuator_act[i] < 0) /* then the control does not matter */
+            d.bounds = tg_no_reserve();
+        tg_reserve_add(&d.bounds, force);
+    }
     return d;
 }
 
@@ -157,16 +170,19 @@ int tg_joint_force_end(const tg_model *m, const tg_work *w, int dof, double forc
 {
     int joint = m->dof_joint[dof], end = -1;
     if (m->joint_force_limited[joint])
-        *bound = clamp(force, TG_PARAM(w->params, joint_force_range) + 2 * joint, &end);
+        *bound = clamp(force, TG_PARAM(w->params, joint_force_range) + 2 * joint, &end, NULL);
     return end;
 }
 
-void tg_clamp_joint_forces(const tg_model *m, const tg_work *w, double *force)
+void tg_clamp_joint_forces(const tg_model *m, const tg_work *w, double *force, tg_reserve *bounds)
 {
-    double bound;
+    int end;
     for (int k = 0; k < m->nv; k++)
-        if (tg_joint_force_end(m, w, k, force[k], &bound) >= 0)
-            force[k] = bound;
+    {
+        int joint = m->dof_joint[k];
+        if (m->joint_force_limited[joint])
+            force[k] = clamp(force[k], TG_PARAM(w->params, joint_force_range) + 2 * joint, &end, bounds);
+    }
 }
 
 void tg_add_actuator_force(const tg_model *m, const tg_work *w, int i, double force, double *sum)
@@ -206,6 +222,6 @@ tg_status tg_actuation(const tg_model *m, tg_work *w, const double *q, const dou
     tg_position_stage(m, w, q);
     tg_transmissions(m, w, q);
     tg_actuator_forces(m, w, v, act, u, m->timestep, force, act_rate);
-    tg_clamp_joint_forces(m, w, force);
+    tg_clamp_joint_forces(m, w, force, NULL);
     return TG_OK;
 }

@@ -2,7 +2,27 @@
 #ifndef TG_DYNAMICS_ACTUATION_H
 #define TG_DYNAMICS_ACTUATION_H
 
+#include <math.h>
+
 #include "dynamics/work.h"
+
+/* How near controls, forces and activations are to the bounds at which they are clamped. */
+typedef struct tg_reserve
+{
+    double margin; /* the least distance, in units of what is clamped */
+    bool at;       /* one is on its bound, to single precision */
+} tg_reserve;
+
+static inline tg_reserve tg_no_reserve(void)
+{
+    return (tg_reserve){INFINITY, false};
+}
+
+static inline void tg_reserve_add(tg_reserve *sum, tg_reserve b)
+{
+    sum->margin = b.margin < sum->margin ? b.margin : sum->margin;
+    sum->at = sum->at || b.at;
+}
 
 /* What one actuator does in a state. */
 typedef struct tg_drive
@@ -13,13 +33,14 @@ typedef struct tg_drive
     double gain, bias;
     double force; /* clamped */
     double act_rate;
-    int control_end;        /* which bound of the control acts: 0, 1, -1 none */
+    int control_end;        /* which bound of the control is exceeded: 0, 1, -1 none; none on the bound */
     int force_end;          /* the same for the force */
     int signal_end;         /* the same for an activation at the end of the step (act_early) */
     double signal_act;      /* d signal / d act */
     double signal_act_rate; /* d signal / d act_rate */
     double signal_tau;      /* d signal / d tau at a fixed act_rate */
     double signal_dt;       /* d signal / d dt: of an activation at the end of the step */
+    tg_reserve bounds;       /* of control, activation and force, where they matter */
 } tg_drive;
 
 static inline double *tg_actuator_moment(const tg_model *m, const tg_work *w, int actuator)
@@ -67,8 +88,8 @@ void tg_add_actuator_force(const tg_model *m, const tg_work *w, int i, double fo
 void tg_actuator_forces(const tg_model *m, const tg_work *w, const double *v, const double *act, const double *u,
                         double dt, double *force, double *act_rate);
 
-/* Clamps the forces on joints with a force range. */
-void tg_clamp_joint_forces(const tg_model *m, const tg_work *w, double *force);
+/* Clamps the forces on joints with a force range. bounds: added to; NULL: not wanted. */
+void tg_clamp_joint_forces(const tg_model *m, const tg_work *w, double *force, tg_reserve *bounds);
 
 /* Which bound of its joint's force range a generalised force is clamped to: 0, 1, -1 none. *bound gets it. */
 int tg_joint_force_end(const tg_model *m, const tg_work *w, int dof, double force, double *bound);

@@ -38,7 +38,7 @@ static void tendon_derivatives(const tg_model *m, tg_work *w, int t, const doubl
     const double *moment = tg_tendon_moment(m, w, t);
     if (dv != NULL)
         for (int j = 0; j < nv; j++)
-            for (int k = 0; k < nv; k++)
+            for (int k = 0; k < nv && damping * moment[j] != 0; k++)
                 dv[j * nv + k] -= damping * moment[j] * moment[k];
     if (dq == NULL)
         return;
@@ -56,7 +56,7 @@ static void tendon_derivatives(const tg_model *m, tg_work *w, int t, const doubl
             }
     }
     for (int j = 0; j < nv; j++)
-        for (int k = 0; k < nv; k++)
+        for (int k = 0; k < nv && moment[j] != 0; k++)
             dq[j * nv + k] += moment[j] * slope[k];
 }
 

@@ -319,25 +319,6 @@ tg_status tg_scene_add_model(tg_scene *s, const tg_model *m, const tg_params *pa
     return TG_OK;
 }
 
-tg_status tg_scene_add(tg_scene *s, const char *path, const tg_load_options *options, const tg_attach_def *def)
-{
-    tg_model *m = NULL;
-    double pose[7];
-    const double *at;
-    if (s == NULL)
-        return TG_ERR_ARGUMENT;
-    tg_status status = check_attach(s, def, pose, &at);
-    if (status == TG_OK)
-        status = tg_load(path, options, &m, &s->b->error);
-    if (status != TG_OK)
-        return status;
-    tg_attach_def labelled = *def;
-    labelled.label = def->label != NULL ? def->label : path;
-    status = tg_scene_add_model(s, m, NULL, &labelled);
-    tg_model_destroy(m);
-    return status;
-}
-
 /* ---- simple bodies ---- */
 
 tg_status tg_scene_prop(tg_scene *s, const tg_prop_def *def, int *body)

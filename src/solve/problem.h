@@ -82,7 +82,6 @@ typedef struct tg_solve_options
     int max_sweeps;     /* solver "pgs": block Gauss-Seidel sweeps */
     int effort;         /* most factorisations; 0: as many as it takes */
     bool select;        /* apply the selection rule (selection.c) */
-    bool brief;         /* `warm` is a solution: where the rule finds none near it, it is returned as it is */
     bool relaxable;     /* an easier problem can take its place: one that only a long search solves is left */
     bool long_double;   /* the certificate accumulates sigma in long double */
 } tg_solve_options;
@@ -151,6 +150,9 @@ typedef struct tg_island_size
 
 /* Bytes of scratch that tg_island_solve takes for a problem of this size, and those that are smaller. */
 size_t tg_island_scratch(tg_island_size size);
+
+/* Impulses of what is cut short are replaced (tg_solve_result.guarded) when G_ii L_i is more than so many times the largest free velocity. */
+#define TG_MOST_IMPULSE 1e2
 
 /* Solves one island. L (rows) receives the impulses, sigma (rows) the relative velocities G L + g. A problem that the
  * solver could not certify is TG_OK with result->status TG_SOLVE_PARTIAL; an error means that the problem or the

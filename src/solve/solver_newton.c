@@ -270,7 +270,7 @@ void tg_soft_finish(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
 void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
 {
     static bool (*const stage[])(tg_soft *, const tg_solve_options *) = {warm, ladder, interior, path};
-    int stages = o->brief ? TG_ENDED_WARM : o->relaxable ? TG_ENDED_INTERIOR : TG_ENDED_PATH;
+    int stages = o->relaxable ? TG_ENDED_INTERIOR : TG_ENDED_PATH;
     p->least = least_compliance(p, creep * o->tolerance);
     for (int k = TG_ENDED_WARM; k <= stages && p->factorisations < p->limit; k++)
         if (stage[k - TG_ENDED_WARM](p, o))

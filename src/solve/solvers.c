@@ -161,8 +161,6 @@ void tg_soft_offer(tg_soft *p, tg_selection selection, tg_solve_stage stage)
 
 /* ---- results that are cut short ---- */
 
-static const double most_impulse = 1e2; /* of what the largest free velocity asks of a row alone */
-
 /* A small residual does not make impulses safe: huge ones may cancel each other, and start the next step. Whether they add energy, or are far larger than velocities ask for. */
 static bool is_unsafe(const tg_soft *p)
 {
@@ -171,7 +169,7 @@ static bool is_unsafe(const tg_soft *p)
     {
         int row = p->source[i];
         work += p->offer.L[row] * p->offer.sigma[row];
-        if (p->own[i] * fabs(p->offer.L[row]) > most_impulse * p->speed)
+        if (p->own[i] * fabs(p->offer.L[row]) > TG_MOST_IMPULSE * p->speed)
             return true;
     }
     return work > 0;
@@ -188,11 +186,10 @@ static void replace_unsafe(tg_soft *p)
     tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_NONE);
 }
 
-/* `warm` is a solution already: nothing is offered but what is selected near it */
+/* no impulses at all */
 static void start_offer(tg_soft *p)
 {
-    for (int i = 0; i < p->rows; i++)
-        p->L[i] = p->options->brief && p->island->warm != NULL ? p->island->warm[p->source[i]] : 0;
+    memset(p->L, 0, sizeof(double) * (size_t)p->rows);
     p->offer.residual = INFINITY;
     tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_WARM);
 }

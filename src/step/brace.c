@@ -65,6 +65,7 @@ bool tg_braces_give(const tg_model *m, tg_work *w)
     double *z = s->row_gradient, gdt, largest = 0;
     if (!gather(w, z))
         return false;
+    tg_step_need_rows(m, w);
     tg_gradient g = disagreement(m, w, z, s->v_next, true, z + w->rows->capacity.rows, s->disagreement, &gdt);
     for (int k = 0; k < m->nv; k++)
         largest = fmax(largest, fabs(g.q[k]));
@@ -94,6 +95,7 @@ bool tg_braces_move(const tg_model *m, tg_work *w)
     double *z = w->step->row_gradient, *p = w->step->cotangent, largest = 0;
     if (!gather(w, z))
         return false;
+    tg_step_need_rows(m, w);
     tg_rows_response(m, w, z, p);
     for (int k = 0; k < m->nv; k++)
         largest = fmax(largest, fabs(p[k]));
@@ -165,6 +167,7 @@ bool tg_ties_give(const tg_model *m, tg_work *w)
         ties += s->implicit[i].ties;
     if (ties == 0)
         return false;
+    tg_step_need_rows(m, w);
     find_answer(m, w, y, motion, z);
     tg_rows_velocity(m, w, y, motion);
     for (int i = 0; i < r->nisland; i++)

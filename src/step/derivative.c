@@ -28,6 +28,7 @@ static tg_status is_idle(const tg_model *m, tg_work *w, const tg_rows_island *is
     tg_step_work *s = w->step;
     tg_rows *r = w->rows;
     size_t bytes = sizeof(double) * (size_t)r->nrow;
+    tg_step_need_rows(m, w);
     double *unit = s->row_gradient, *dL = unit + r->capacity.rows, *all = s->cotangent, *alone = all + m->nv;
     memset(unit, 0, bytes);
     memset(dL, 0, bytes);
@@ -120,7 +121,10 @@ static void keep_delicate(const tg_model *m, tg_work *w)
 {
     for (int i = 0; i < w->rows->nisland; i++)
         if (!w->step->implicit[i].kept && is_delicate(m, w, i))
+        {
+            tg_step_need_rows(m, w);
             tg_forward_keep(m, w, i);
+        }
 }
 
 /* The contact points of the step, from now on as those of smoothed surfaces: where they are does not change, how they move does. */
@@ -172,6 +176,7 @@ static bool is_inconsistent(const tg_model *m, tg_work *w)
         any = any || r->island[i].redundant > 0;
     if (!any)
         return false;
+    tg_step_need_rows(m, w);
     tg_rows_velocity(m, w, w->step->v_next, v);
     for (int i = 0; i < r->nisland; i++)
         for (int b = r->island[i].block; b < r->island[i].block + r->island[i].blocks; b++)
@@ -215,11 +220,15 @@ static void make_label(const tg_model *m, tg_work *w)
     }
     for (int i = 0; i < r->ntouch; i++)
         s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
+    s->label.margin = fmin(s->label.margin, s->bounds.margin);
     if (s->label.kind == TG_LABEL_EXACT &&
-        (is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
+        (s->bounds.at || is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;
+    bool solved = true;
+    for (int i = 0; i < r->nisland; i++)
+        solved = solved && r->island[i].result.status == TG_SOLVE_SOLVED;
     bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
-    if (moved || s->options.backward == TG_BACKWARD_SMOOTHED || s->info.status != TG_STEP_SOLVED ||
+    if (moved || s->options.backward == TG_BACKWARD_SMOOTHED || !solved ||
         is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
@@ -229,6 +238,7 @@ tg_status tg_step_return(const tg_model *m, tg_work *w)
     tg_step_work *s = w->step;
     if (s->placement == w->placement)
         return TG_OK;
+    s->matrices.ready = false;
     TG_TRY(tg_step_smooth(m, w));
     tg_space_update(m, w);
     s->placement = w->placement;
@@ -250,6 +260,7 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
     TG_TRY(tg_step_return(m, w));
     if (s->factored)
         return TG_OK;
+    s->matrices.ready = false;
     if (tg_need_matrices(m, w))
         s->modes = false;
     TG_TRY(tg_step_modes(w));

@@ -430,18 +430,22 @@ static tg_forward *of_step(const tg_model *m, tg_work *w)
     return f;
 }
 
-static tg_forward *begin(const tg_model *m, tg_work *w, bool by_u, bool by_act)
+void tg_forward_begin(const tg_model *m, tg_work *w, bool by_u, bool by_act)
 {
     tg_forward *f = of_step(m, w);
+    if (f->ready && (f->by_u || !by_u) && (f->by_act || !by_act))
+        return;
     f->by_u = by_u;
     f->by_act = by_act;
     tg_forward_forces(f);
-    return f;
+    f->ready = true;
 }
 
 void tg_forward_matrices(const tg_model *m, tg_work *w, const tg_jacobian *j)
 {
-    tg_forward *f = begin(m, w, j->dv_du != NULL, j->dv_dact != NULL);
+    tg_forward_begin(m, w, j->dv_du != NULL, j->dv_dact != NULL);
+    tg_forward *f = of_step(m, w);
+    f->ready = false; /* what turns and slips is added in place */
     clear_output(m, j->dv_dq);
     clear_output(m, j->dv_dv);
     clear_output(m, j->dv_dtau);
@@ -502,128 +506,226 @@ void tg_forward_kept_transpose(tg_work *w, int island, const double *vbar, doubl
 static void add_product(int rows, int columns, const double *A, const double *x, double *sum)
 {
     for (int i = 0; i < rows && x != NULL; i++)
-        for (int k = 0; k < columns; k++)
-            sum[i] += A[(ptrdiff_t)i * columns + k] * x[k];
+    {
+        const double *row = A + (ptrdiff_t)i * columns;
+        v4 lanes = v4_zero();
+        int k = 0;
+        for (; k + V4_LANES <= columns; k += V4_LANES)
+            lanes += v4_loadu(row + k) * v4_loadu(x + k);
+        double rest = v4_sum(lanes);
+        for (; k < columns; k++)
+            rest += row[k] * x[k];
+        sum[i] += rest;
+    }
 }
 
 /* sum (rows of the problem) += A^T x, A (nv x ldr) */
 static void add_rows(const tg_forward *f, const double *A, const double *x, double *sum)
 {
+    int rows = f->w->rows->nrow;
     for (int k = 0; k < f->m->nv && x != NULL; k++)
-        for (int i = 0; i < f->w->rows->nrow; i++)
-            sum[i] += A[(ptrdiff_t)k * f->ldr + i] * x[k];
+    {
+        const double *row = A + (ptrdiff_t)k * f->ldr;
+        int i = 0;
+        for (; i + V4_LANES <= rows; i += V4_LANES)
+            v4_storeu(sum + i, v4_loadu(sum + i) + v4_loadu(row + i) * v4_splat(x[k]));
+        for (; i < rows; i++)
+            sum[i] += row[i] * x[k];
+    }
 }
 
 /* Rows of the problem, one vector each. */
 typedef struct row_changes
 {
-    double *w, *n;  /* of sigma at frozen L, of J p */
-    double *dL, *l; /* of impulses; of those, at frozen equations */
-    double *part;
+    double *S, *n; /* of sigma and of J p at frozen v+ and L */
+    double *l;     /* of impulses at frozen equations */
+    double *w, *dL;
+    bool frozen; /* l is not zero */
 } row_changes;
 
-/* friction that follows the slip: dL = l + D w of its coefficients */
-static void friction_change(const tg_forward *f, int index, const tg_cotangent *in, const row_changes *c,
-                            double *column)
+/* rows by q and v; S and n hold what other things do to them (along), or are zero */
+static void rows_along(const tg_forward *f, const tg_cotangent *in, bool along, const row_changes *c)
+{
+    size_t bytes = sizeof(double) * (size_t)f->w->rows->nrow;
+    if (!along)
+    {
+        memset(c->S, 0, bytes);
+        memset(c->n, 0, bytes);
+    }
+    add_rows(f, f->sigma_q, in->q, c->S);
+    add_rows(f, f->sigma_v, f->starts ? in->v : NULL, c->S);
+    if (!f->spreads)
+        return;
+    add_rows(f, f->spread_q, in->q, c->n);
+    add_rows(f, f->spread_v, in->v, c->n);
+}
+
+/* friction coefficients of a block: L = S x moves at frozen equations, and the slip's own scale */
+static void friction_along(const tg_forward *f, int index, int b, const tg_cotangent *in, bool along, row_changes *c)
 {
     const tg_rows_island *island = &f->w->rows->island[index];
-    int nv = f->m->nv;
-    for (int b = 0; b < island->blocks; b++)
+    const tg_implicit *implicit = &f->s->implicit[index];
+    const tg_block *block = &f->w->rows->block[island->block + b];
+    const double *by = f->friction + 2 * (ptrdiff_t)(island->block + b) * f->m->nv;
+    double slip = 0;
+    if (f->slipping[island->block + b])
     {
-        const double *by = f->friction + 2 * (ptrdiff_t)(island->block + b) * nv;
-        double dmu = 0;
-        if (!f->slipping[island->block + b])
+        add_product(1, f->m->nv, by, in->q, &slip);
+        add_product(1, f->m->nv, by + f->m->nv, in->v, &slip);
+    }
+    for (int axis = 0; axis < block->rows - 1; axis++)
+    {
+        double dmu = (along ? f->s->block_gradient[5 * (island->block + b) + axis] : 0) + (axis < 2 ? slip : 0);
+        int row = island->row + block->row + 1 + axis;
+        if (dmu == 0)
             continue;
-        add_product(1, nv, by, in->q, &dmu);
-        add_product(1, nv, by + nv, in->v, &dmu);
-        for (int axis = 0; axis < 2; axis++)
-        {
-            tg_implicit_mu(&f->s->implicit[index], b, axis, c->part, column);
-            for (int i = 0; i < island->rows; i++)
-            {
-                c->w[island->row + i] += dmu * c->part[i];
-                c->l[island->row + i] += dmu * column[i];
-            }
-        }
+        c->l[row] += tg_implicit_unit_impulse(implicit, b, axis) * dmu;
+        c->S[row] += tg_implicit_slip_change(implicit, b, axis) * dmu;
+        c->frozen = true;
     }
 }
 
-static tg_status impulse_change(tg_forward *f, const tg_cotangent *in, const double *y, double *dv)
+/* impulses of an island that move at frozen equations: friction, its bounds, and redundant rows that turn */
+static void frozen_along(tg_forward *f, int index, const tg_cotangent *in, bool along, row_changes *c)
 {
     const tg_rows *r = f->w->rows;
-    size_t room = (size_t)r->capacity.rows;
-    double *p = f->s->row_gradient;
-    row_changes c = {p, p + room, p + 2 * room, p + 3 * room, p + 4 * room};
-    tg_rows_velocity(f->m, f->w, y, c.w);
-    memset(c.n, 0, sizeof(double) * (size_t)r->nrow);
-    memset(c.l, 0, sizeof(double) * (size_t)r->nrow);
-    add_rows(f, f->sigma_q, in->q, c.w);
-    add_rows(f, f->sigma_v, f->starts ? in->v : NULL, c.w);
-    if (f->spreads)
+    const tg_rows_island *island = &r->island[index];
+    const tg_implicit *implicit = &f->s->implicit[index];
+    const double *bound = f->s->block_gradient + 5 * r->nblock;
+    memset(c->l + island->row, 0, sizeof(double) * (size_t)island->rows);
+    if (implicit->turns)
     {
-        add_rows(f, f->spread_q, in->q, c.n);
-        add_rows(f, f->spread_v, in->v, c.n);
+        tg_implicit_turned(implicit, 1, c->n + island->row, 1, f->work, c->l + island->row, 1);
+        c->frozen = true;
     }
+    for (int b = 0; b < island->blocks; b++)
+    {
+        const tg_constraint *k = &r->constraint[r->order[island->block + b]];
+        if (k->source == TG_SOURCE_CONTACT)
+            friction_along(f, index, b, in, along, c);
+        else if (r->block[island->block + b].kind == TG_BLOCK_FRICTION && along && bound[island->block + b] != 0)
+        {
+            c->l[k->row] += tg_implicit_bound_impulse(implicit, b) * bound[island->block + b];
+            c->frozen = true;
+        }
+    }
+    for (int b = island->block; b < island->block + island->blocks && c->frozen; b++)
+    {
+        const tg_constraint *k = &r->constraint[r->order[b]];
+        if (k->source == TG_SOURCE_CONTACT)
+            c->S[k->row] += tg_law_compliance(f->w->params, &r->touch[k->index].law) / (f->dt * f->dt) * c->l[k->row];
+    }
+}
+
+/* dv = A^-1 J^T dL, and y += A^-1 J^T l */
+static tg_status impulse_change(tg_forward *f, const row_changes *c, double *y, double *dv)
+{
+    const tg_rows *r = f->w->rows;
+    if (c->frozen)
+    {
+        tg_rows_response(f->m, f->w, c->l, dv);
+        for (int k = 0; k < f->m->nv; k++)
+            y[k] += dv[k];
+    }
+    tg_rows_velocity(f->m, f->w, y, c->w);
+    for (int i = 0; i < r->nrow; i++)
+        c->w[i] += c->S[i];
     for (int i = 0; i < r->nisland; i++)
     {
         int row = r->island[i].row;
-        const tg_implicit *implicit = &f->s->implicit[i];
-        friction_change(f, i, in, &c, p + 5 * room);
-        TG_TRY(tg_implicit_forward(implicit, 1, c.w + row, implicit->turns ? c.n + row : NULL, 1, &f->w->rows->scratch,
-                                   c.dL + row, 1, &f->w->error));
+        TG_TRY(tg_implicit_forward(&f->s->implicit[i], 1, c->w + row, NULL, 1, &f->w->rows->scratch, c->dL + row, 1,
+                                   &f->w->error));
     }
-    for (int i = 0; i < r->nrow; i++)
-        c.dL[i] += c.l[i];
-    tg_rows_response(f->m, f->w, c.dL, dv);
+    tg_rows_response(f->m, f->w, c->dL, dv);
     return TG_OK;
 }
 
-/* out (n) = rows of A (n x n) times x of the group's dofs, added; x NULL: zero */
-static void add_square(const tg_forward *f, const group *g, const double *A, int lda, const double *x, double *dv)
+/* dv of a group whose matrices are kept: v + K (rhs + J^T l) + Z^T (S + J v) */
+static void kept_change(tg_forward *f, const group *g, const tg_cotangent *in, const double *rhs,
+                        const row_changes *c, double *dv)
 {
-    for (int i = 0; i < g->n && x != NULL; i++)
-        for (int k = 0; k < g->n; k++)
-            dv[f->dof[i]] += A[(ptrdiff_t)i * lda + k] * x[f->dof[k]];
-}
-
-/* dv of a group whose matrices are kept; force: of u, act and tau */
-static void kept_change(tg_forward *f, group *g, const tg_cotangent *in, const double *force, double *dv)
-{
-    fill_squares(f, g, &(tg_jacobian){.dv_dq = NULL});
+    const tg_rows *r = f->w->rows;
+    int first = g->island == -2 ? 0 : g->island, last = g->island == -2 ? r->nisland - 1 : g->island;
+    double *force = f->R_v, *sum = f->R_q;
     for (int i = 0; i < g->n; i++)
-        dv[f->dof[i]] = 0;
-    add_square(f, g, f->K, g->ld, force, dv);
-    add_square(f, g, g->next_q, g->ldr, in->q, dv);
-    add_square(f, g, g->next_v, g->ldr, in->v, dv);
+    {
+        force[i] = rhs[f->dof[i]];
+        sum[i] = in->v != NULL ? in->v[f->dof[i]] : 0;
+    }
+    for (int i = first; i <= last; i++)
+    {
+        const tg_rows_island *island = &r->island[i];
+        const double *Z = kept_rows(f, island);
+        gather_jacobian(f, g, island, f->J);
+        for (int row = 0; row < island->rows; row++)
+        {
+            const double *J = f->J + (ptrdiff_t)row * g->ld;
+            double l = c->l[island->row + row], S = c->S[island->row + row];
+            for (int k = 0; k < g->n; k++)
+            {
+                force[k] += J[k] * l;
+                S += in->v != NULL ? J[k] * in->v[f->dof[k]] : 0;
+            }
+            for (int k = 0; k < g->n; k++)
+                sum[k] += Z[(ptrdiff_t)row * g->ld + k] * S;
+        }
+    }
+    tg_gemm_nt(g->n, 1, g->n, kept_square(f, g), g->ld, force, g->n, TG_GEMM_ADD, sum, 1);
+    for (int i = 0; i < g->n; i++)
+        dv[f->dof[i]] = sum[i];
 }
 
-tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, double *dv)
+/* dt R: the change of dt f - A (v+ - v) + J^T L at frozen v+ and L; along: wrenches, dt and parameters are among it */
+static void force_along(tg_forward *f, const tg_cotangent *in, bool along, const double *by_dt, double *rhs)
 {
-    tg_forward *f = begin(m, w, in->u != NULL, in->act != NULL);
-    double *y = f->s->cotangent, *force = y + m->nv;
+    const tg_model *m = f->m;
+    const double *own = f->s->change.force;
     for (int k = 0; k < m->nv; k++)
-        force[k] = in->tau != NULL ? in->tau[k] : 0;
-    add_product(m->nv, m->nu, f->force_u, in->u, force);
-    add_product(m->nv, m->na, f->force_act, in->act, force);
-    memcpy(y, force, sizeof(double) * (size_t)m->nv);
-    add_product(m->nv, m->nv, f->force_q, in->q, y);
-    add_product(m->nv, m->nv, f->force_v, in->v, y);
+        rhs[k] = (in->tau != NULL ? in->tau[k] : 0) + (along ? own[k] : 0);
+    add_product(m->nv, m->nu, f->force_u, in->u, rhs);
+    add_product(m->nv, m->na, f->force_act, in->act, rhs);
+    add_product(m->nv, m->nv, f->force_q, in->q, rhs);
+    add_product(m->nv, m->nv, f->force_v, in->v, rhs);
     for (int k = 0; k < m->nv; k++)
-        y[k] *= f->dt;
+        rhs[k] = f->dt * rhs[k] + (along ? by_dt[k] : 0);
+}
+
+static void kept_changes(tg_forward *f, const tg_cotangent *in, const double *rhs, const row_changes *c, double *dv)
+{
+    bool together = f->m->ntendon > 0;
+    for (int i = 0; i < f->w->rows->nisland && (i == 0 || !together); i++)
+    {
+        if (!f->s->implicit[i].kept)
+            continue;
+        group g = group_of(f, together ? -2 : i);
+        kept_change(f, &g, in, rhs, c, dv);
+    }
+}
+
+tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range, double *dv)
+{
+    tg_forward *f = of_step(m, w);
+    size_t room = (size_t)w->rows->capacity.rows;
+    double *y = f->s->cotangent, *rhs = y + m->nv, *by_dt = y + 2 * m->nv, *p = f->s->row_gradient;
+    row_changes c = {p, p + room, p + 2 * room, p + 3 * room, p + 4 * room, false};
+    bool along = in->params != NULL || in->wrench != NULL || in->dt != NULL;
+    if (along)
+        tg_forward_change(f, in, range, by_dt, c.S, f->spreads ? c.n : NULL);
+    force_along(f, in, along, by_dt, rhs);
+    memcpy(y, rhs, sizeof(double) * (size_t)m->nv);
     tg_solve_mass(m, w, y);
     for (int k = 0; k < m->nv && in->v != NULL; k++)
         y[k] += in->v[k];
+    tg_clear(dv, 1, m->nv);
     if (w->rows->nrow > 0)
-        TG_TRY(impulse_change(f, in, y, dv));
-    else
-        tg_clear(dv, 1, m->nv);
+    {
+        rows_along(f, in, along, &c);
+        for (int i = 0; i < w->rows->nisland; i++)
+            frozen_along(f, i, in, along, &c);
+        TG_TRY(impulse_change(f, &c, y, dv));
+    }
     for (int k = 0; k < m->nv; k++)
         dv[k] += y[k];
-    for (int i = 0; i < w->rows->nisland && (i == 0 || m->ntendon == 0); i++)
-    {
-        group g = group_of(f, m->ntendon > 0 ? -2 : i);
-        if (g.kept)
-            kept_change(f, &g, in, force, dv);
-    }
+    kept_changes(f, in, rhs, &c, dv);
     return TG_OK;
 }

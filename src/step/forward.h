@@ -11,6 +11,7 @@
 #define TG_STEP_FORWARD_H
 
 #include "contact/rows.h"
+#include "dynamics/change.h"
 #include "dynamics/rnea_deriv.h"
 #include "tangere/step.h"
 
@@ -61,6 +62,7 @@ typedef struct tg_forward
     bool starts;       /* rows depend on the velocities at the start: sigma_v is there */
     bool more;         /* S_v is not J alone */
     bool spreads;      /* impulses of redundant rows turn with J */
+    bool ready;        /* force_q .. spread_v are those of the step; by_u, by_act: force_u, force_act too */
 #define X(name, count) double *name;
     TG_FORWARD_ARRAYS(X)
 #undef X
@@ -81,9 +83,19 @@ void tg_forward_forces(tg_forward *f);
 /* Writes d(q+, v+) / d(q, v, act, u, tau) of j where they are wanted. After tg_step_prepare. (forward.c) */
 void tg_forward_matrices(const tg_model *m, tg_work *w, const tg_jacobian *j);
 
-/* dv (nv) = the change of v+ along changes of q, v, act, u and tau; in: those, NULL for zero, its other fields do not count. After
- * tg_step_prepare. (forward.c) */
-tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, double *dv);
+/* What products start from, once for all directions: by_u, by_act: some of them have changes of these. After tg_step_prepare. (forward.c) */
+void tg_forward_begin(const tg_model *m, tg_work *w, bool by_u, bool by_act);
+
+/* dv (nv) = the change of v+ along a change of everything that went in; NULL: zero; range: of its parameters (tg_range_of). After tg_forward_begin. (forward.c) */
+tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range, double *dv);
+
+/* The part of parameters, wrenches and dt in it: s->change.force, by_dt (nv): of dt f - A (v+ - v) by dt, at a frozen f; sigma, turn (rows, turn may be NULL); s->block_gradient: of
+ * friction coefficients and bounds. (forward_change.c) */
+void tg_forward_change(tg_forward *f, const tg_cotangent *in, tg_param_range range, double *by_dt, double *sigma,
+                       double *turn);
+
+/* act+ (na) along a change of act, u, parameters and dt. (forward_change.c) */
+void tg_forward_activations(const tg_model *m, tg_work *w, const tg_cotangent *in, double *dact);
 
 /* Where rounding would let the modes part, both use the same matrices: K, and Z = B^T T^T of all rows of an island, kept (docs/gradients.md, Conditioning). With tendons
  * all islands are one. After the islands were factored; where tg_forward_fits. (forward.c) */

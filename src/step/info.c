@@ -2,11 +2,12 @@
 #include <math.h>
 
 #include "contact/collide.h"
+#include "step/balance.h"
 #include "step/step.h"
 
 const char *tg_step_status_string(tg_step_status status)
 {
-    static const char *const name[] = {"solved", "not solved to tolerance"};
+    static const char *const name[] = {"solved", "not solved to tolerance", "unstable"};
     _Static_assert(sizeof name / sizeof name[0] == TG_STEP_STATUSES, "a name for every status");
     return (unsigned)status < TG_STEP_STATUSES ? name[status] : "unknown";
 }
@@ -18,12 +19,26 @@ const char *tg_contact_mode_string(tg_contact_mode mode)
     return (unsigned)mode < TG_CONTACT_MODES ? name[mode] : "unknown";
 }
 
+const char *tg_solved_by_string(tg_solved_by stage)
+{
+    static const char *const name[] = {"nothing", "warm start", "ladder", "interior point", "path", "sweeps"};
+    _Static_assert(sizeof name / sizeof name[0] == TG_SOLVED_BY_KINDS, "a name for every stage");
+    _Static_assert((int)TG_SOLVED_BY_KINDS == (int)TG_ENDED_KINDS, "the same stages");
+    return (unsigned)stage < TG_SOLVED_BY_KINDS ? name[stage] : "unknown";
+}
+
 static void add_island(tg_info *info, const tg_solve_result *result)
 {
     const tg_residual *residual = &result->residual;
     if (result->status != TG_SOLVE_SOLVED)
         info->status = TG_STEP_PARTIAL;
-    info->iterations += result->newton + result->interior;
+    int factorisations = result->newton + result->interior;
+    info->iterations += factorisations;
+    if (factorisations >= info->worst)
+    {
+        info->worst = factorisations;
+        info->stage = (tg_solved_by)result->stage;
+    }
     info->sweeps += result->sweeps;
     info->primal = fmax(info->primal, residual->primal);
     info->dual = fmax(info->dual, residual->dual);
@@ -52,7 +67,7 @@ tg_status tg_step_report(const tg_model *m, tg_work *w)
     info.work = impulse_work(r);
     info.capacity = r->capacity.contacts > 0 ? (double)r->ntouch / r->capacity.contacts : 0;
     s->info = info;
-    return s->options.energy ? tg_energy(m, w, s->q_next, s->v_next, &s->info.kinetic, &s->info.potential) : TG_OK;
+    return tg_balance_needed(m, w) ? tg_step_balance(m, w) : TG_OK;
 }
 
 tg_status tg_step_modes(tg_work *w)
@@ -86,6 +101,7 @@ static tg_step_contact contact_of(const tg_model *m, const tg_work *w, const tg_
     double dt = w->step->options.dt;
     tg_step_contact out = {.at = tg_as_contact(m, t->pair, &t->at),
                            .mode = (tg_contact_mode)mode->mode,
+                           .island = r->tree_island[r->part[c->part].tree],
                            .immaterial = mode->immaterial,
                            .margin = mode->margin};
     v4 force = v4_zero(), torque = v4_zero();
@@ -152,15 +168,20 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return (hash ^ word) * 1099511628211u;
 }
 
-/* whether the bias is at -v_push */
+/* whether the bias is at -v_push: that of the points, or of the angles, of an equality */
 static bool push_is_full(const tg_work *w, const tg_constraint *c)
 {
     const tg_contact_settings *s = &w->step->settings;
-    double sum = 0;
-    for (int i = 0; i < c->rows; i++)
-        sum += w->rows->phi[c->row + i] * w->rows->phi[c->row + i];
-    bool overlaps = c->source == TG_SOURCE_EQUALITY || w->rows->phi[c->row] < 0;
-    return overlaps && s->push_gain * sqrt(sum) >= s->push_speed * s->dt;
+    const double *phi = w->rows->phi + c->row;
+    bool full = false, overlaps = c->source == TG_SOURCE_EQUALITY || phi[0] < 0;
+    for (int i = 0; i < c->rows; i += 3)
+    {
+        double sum = 0;
+        for (int k = i; k < i + 3 && k < c->rows; k++)
+            sum += phi[k] * phi[k];
+        full = full || s->push_gain * sqrt(sum) >= tg_push_of(s, c, i) * s->dt;
+    }
+    return overlaps && full;
 }
 
 /* what a block does in Poisson's two phases */

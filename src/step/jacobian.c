@@ -1,5 +1,6 @@
-/* Matrices of the step's derivatives: all columns of states, controls and forces at once (forward.h); those of dt and parameters, and rows of activations,
- * by one reverse sweep a row, as everything in models too large for dense matrices. */
+/* Matrices of the step's derivatives: all columns of states, controls and forces at once (forward.h), those of dt and parameters one by one, forward; rows of
+ * contacts' forces and points, and everything in models too large for dense matrices, by one reverse sweep a row. */
+#include "math/spatial.h"
 #include "step/step.h"
 
 /* ---- row by row ---- */
@@ -100,6 +101,82 @@ static tg_status fill_columns(const tg_model *m, tg_work *w, const tg_jacobian *
     return TG_OK;
 }
 
+/* a column of rows x columns */
+static void put_column(double *matrix, int rows, int columns, int column, const double *x)
+{
+    for (int i = 0; i < rows && matrix != NULL; i++)
+        matrix[(size_t)i * (size_t)columns + (size_t)column] = x[i];
+}
+
+/* column k of q+, v+ and act+ along a change */
+static tg_status fill_column(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range,
+                             const block b[3], int columns, int k, bool dt)
+{
+    double *dq = w->step->forward, *dv = dq + m->nv, *dact = dq + 2 * m->nv;
+    tg_cotangent out = {.q = dq, .v = dv, .act = dact};
+    TG_TRY(tg_step_forward(m, w, 1, in, &range, &out));
+    put_column(dt ? b[0].ddt : b[0].dparams, m->nv, columns, k, dq);
+    put_column(dt ? b[1].ddt : b[1].dparams, m->nv, columns, k, dv);
+    put_column(dt ? b[2].ddt : b[2].dparams, m->na, columns, k, dact);
+    return TG_OK;
+}
+
+/* Columns of dt and parameters. Where loops are projected q+ needs reverse mode. */
+static tg_status fill_parameters(const tg_model *m, tg_work *w, const tg_jacobian *j, const block b[3])
+{
+    double *units = w->param_gradient, one = 1;
+    if (b[0].ddt != NULL || b[1].ddt != NULL || b[2].ddt != NULL)
+        TG_TRY(fill_column(m, w, &(tg_cotangent){.dt = &one}, (tg_param_range){0, 0}, b, 1, 0, true));
+    if (b[0].dparams == NULL && b[1].dparams == NULL && b[2].dparams == NULL)
+        return TG_OK;
+    memset(units, 0, sizeof(double) * (size_t)m->nparams);
+    for (int k = 0; k < j->nindex; k++)
+    {
+        units[j->index[k]] = 1;
+        tg_param_range range = {j->index[k], j->index[k] + 1};
+        tg_status status = fill_column(m, w, &(tg_cotangent){.params = units}, range, b, j->nindex, k, false);
+        units[j->index[k]] = 0;
+        TG_TRY(status);
+    }
+    return TG_OK;
+}
+
+/* Columns of the wrench on every body: A^-1 and what follows of it are those of tau; J^T of a unit at the centre of mass. */
+static void fill_wrenches(const tg_model *m, const tg_work *w, const double *by_tau, double *out)
+{
+    int columns = 6 * m->nbody;
+    memset(out, 0, sizeof(double) * (size_t)m->nv * (size_t)columns);
+    for (int body = 1; body < m->nbody; body++)
+    {
+        int node = m->body_node[body];
+        v4 com = v4_load(w->body_pos + 4 * body) - tg_node_origin(m, w, node) +
+                 mat3_mul_mem(tg_body_rotation(w, body), TG_PARAM(w->params, body_com) + 3 * body);
+        for (int k = node == 0 ? -1 : m->node_dof[node] + m->node_ndof[node] - 1; k >= 0; k = m->dof_parent[k])
+        {
+            spatial J = spatial_load(w->J + SPATIAL_SIZE * k);
+            v4 at = twist_at(J, com);
+            for (int row = 0; row < m->nv; row++)
+                for (int i = 0; i < 3; i++)
+                {
+                    double *to = out + (size_t)row * (size_t)columns + 6 * (size_t)body;
+                    to[i] += by_tau[(size_t)row * (size_t)m->nv + (size_t)k] * at[i];
+                    to[3 + i] += by_tau[(size_t)row * (size_t)m->nv + (size_t)k] * J.ang[i];
+                }
+        }
+    }
+}
+
+static tg_status add_wrenches(const tg_model *m, tg_work *w, const tg_jacobian *j)
+{
+    if ((j->dq_dwrench != NULL && j->dq_dtau == NULL) || (j->dv_dwrench != NULL && j->dv_dtau == NULL))
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "jacobian: matrices of wrenches need those of tau");
+    if (j->dq_dwrench != NULL)
+        fill_wrenches(m, w, j->dq_dtau, j->dq_dwrench);
+    if (j->dv_dwrench != NULL)
+        fill_wrenches(m, w, j->dv_dtau, j->dv_dwrench);
+    return TG_OK;
+}
+
 /* ---- all ---- */
 
 tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
@@ -115,8 +192,16 @@ tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
     TG_TRY(wanted(&force) || wanted(&point) ? tg_step_prepare_forces(m, w) : tg_step_prepare(m, w));
     block q = block_of(j, j->dq_dq, j->dq_dv, j->dq_dact, j->dq_du, j->dq_dtau, j->dq_ddt, j->dq_dparams);
     block v = block_of(j, j->dv_dq, j->dv_dv, j->dv_dact, j->dv_du, j->dv_dtau, j->dv_ddt, j->dv_dparams);
-    const block act =
+    block act =
         block_of(j, j->dact_dq, j->dact_dv, j->dact_dact, j->dact_du, j->dact_dtau, j->dact_ddt, j->dact_dparams);
+    if (tg_forward_fits(m, w) && !tg_projects(m, w))
+    {
+        tg_forward_begin(m, w, j->dv_du != NULL || j->dq_du != NULL, j->dv_dact != NULL || j->dq_dact != NULL);
+        TG_TRY(fill_parameters(m, w, j, (const block[3]){q, v, act}));
+        q = (block){.ddt = NULL};
+        v = (block){.ddt = NULL};
+        act.ddt = act.dparams = NULL;
+    }
     if (tg_forward_fits(m, w))
     {
         TG_TRY(fill_columns(m, w, j));
@@ -132,6 +217,7 @@ tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
     TG_TRY(fill_rows(m, w, j, &point, 3 * contacts, unit, &(tg_cotangent){.point = unit}));
     if (tg_saltation_acts(w))
         TG_TRY(tg_saltation_jacobian(m, w, j));
+    TG_TRY(add_wrenches(m, w, j));
     j->label = w->step->label;
     return TG_OK;
 }

@@ -1,7 +1,7 @@
-/* Forward mode of a step: the change of what comes out along a change of what goes in.
+/* Forward mode of a step: the change of what comes out along changes of what goes in, several at once.
  *
- * v+ along q, v, act, u and tau at once (forward.h); along wrenches, dt and parameters, and act+, row by row through reverse mode. q+ = q (+) dt v+ then
- * follows by the derivatives of the integrator, dq+ = D_q dq + D_w (dt dv+ + ddt v+). */
+ * v+ (forward.h) and act+ along everything; q+ = q (+) dt v+ then follows by the derivatives of the integrator, dq+ = D_q dq + D_w (dt dv+ + ddt v+). Row by row
+ * through reverse mode where a step has no matrices, and where loops are projected: one sweep a row for all directions. */
 #include "dynamics/vjp.h"
 #include "step/step.h"
 
@@ -37,60 +37,85 @@ static double along(const tg_model *m, const row *r, const tg_cotangent *in)
            dot(1, r->g.dt, in->dt) + dot(m->nparams, r->g.params, in->params);
 }
 
-/* change[i] += row i of the outputs behind `unit`, along in */
-static tg_status rows_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, int rows, const tg_cotangent *unit,
-                              double *change)
+/* which of what comes out */
+typedef enum output
 {
-    row r;
+    OUT_Q,
+    OUT_V,
+    OUT_ACT
+} output;
+
+static double *output_of(const tg_cotangent *out, output which)
+{
+    return which == OUT_Q ? out->q : which == OUT_V ? out->v : out->act;
+}
+
+/* out of all directions, one reverse sweep a row */
+static tg_status rows_forward(const tg_model *m, tg_work *w, int count, const tg_cotangent *in, output which,
+                              const tg_cotangent *out)
+{
     double *e = w->step->unit;
-    take_row(m, w, in, &r);
-    for (int i = 0; i < rows; i++)
+    tg_cotangent unit = {.q = which == OUT_Q ? e : NULL, .v = which == OUT_V ? e : NULL, .act = which == OUT_ACT ? e : NULL};
+    tg_cotangent all = {0};
+    row r;
+    for (int d = 0; d < count; d++)
+        all.params = in[d].params != NULL ? in[d].params : all.params;
+    take_row(m, w, &all, &r);
+    for (int i = 0; i < (which == OUT_ACT ? m->na : m->nv); i++)
     {
         e[i] = 1;
-        tg_status status = tg_step_reverse(m, w, unit, &r.g);
+        tg_status status = tg_step_reverse(m, w, &unit, &r.g);
         e[i] = 0;
         TG_TRY(status);
-        change[i] += along(m, &r, in);
+        for (int d = 0; d < count; d++)
+            if (output_of(&out[d], which) != NULL)
+                output_of(&out[d], which)[i] = along(m, &r, &in[d]);
     }
     return TG_OK;
 }
 
-/* the change of v+ */
-static tg_status velocity_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, double *dv)
+/* v+ and q+, unless loops were closed, of one direction */
+static tg_status direction_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range,
+                                   tg_cotangent *out)
 {
-    tg_cotangent rest = *in;
-    memset(dv, 0, sizeof(double) * (size_t)m->nv);
-    if (tg_forward_fits(m, w))
-    {
-        if (in->q != NULL || in->v != NULL || in->act != NULL || in->u != NULL || in->tau != NULL)
-            TG_TRY(tg_forward_product(m, w, in, dv));
-        rest = (tg_cotangent){.wrench = in->wrench, .dt = in->dt, .params = in->params};
-        if (rest.wrench == NULL && rest.dt == NULL && rest.params == NULL)
-            return TG_OK;
-    }
-    return rows_forward(m, w, &rest, m->nv, &(tg_cotangent){.v = w->step->unit}, dv);
+    double *dv = w->step->forward_v;
+    if (out->v != NULL || out->q != NULL)
+        TG_TRY(tg_forward_product(m, w, in, range, dv));
+    if (out->act != NULL)
+        tg_forward_activations(m, w, in, out->act);
+    tg_gradient_copy(m, dv, out->v);
+    if (out->q != NULL && !tg_projects(m, w))
+        tg_integrator_change(m, w, in->q, in->dt, dv, out->q);
+    return TG_OK;
 }
 
-tg_status tg_step_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out)
+tg_status tg_step_forward(const tg_model *m, tg_work *w, int count, const tg_cotangent *in,
+                          const tg_param_range *range, tg_cotangent *out)
 {
-    double *e = w->step->unit, *dv = w->step->forward_v;
-    if (out->v != NULL || out->q != NULL)
-        TG_TRY(velocity_forward(m, w, in, dv));
-    if (out->act != NULL)
+    bool q = false, v = false, act = false, by_u = false, by_act = false;
+    for (int d = 0; d < count; d++)
     {
-        memset(out->act, 0, sizeof(double) * (size_t)m->na);
-        TG_TRY(rows_forward(m, w, in, m->na, &(tg_cotangent){.act = e}, out->act));
+        q = q || out[d].q != NULL;
+        v = v || out[d].v != NULL;
+        act = act || out[d].act != NULL;
+        by_u = by_u || in[d].u != NULL;
+        by_act = by_act || in[d].act != NULL;
     }
-    tg_gradient_copy(m, dv, out->v);
-    if (out->q == NULL)
-        return TG_OK;
-    if (!tg_projects(m, w))
+    if (tg_forward_fits(m, w))
     {
-        tg_integrator_change(m, w, in->q, in->dt, dv, out->q);
-        return TG_OK;
+        tg_forward_begin(m, w, by_u, by_act);
+        for (int d = 0; d < count; d++)
+            TG_TRY(direction_forward(m, w, &in[d], range != NULL ? range[d] : tg_range_of(m, in[d].params), &out[d]));
+        return q && tg_projects(m, w) ? rows_forward(m, w, count, in, OUT_Q, out) : TG_OK;
     }
-    memset(out->q, 0, sizeof(double) * (size_t)m->nv); /* parameters move closed loops themselves */
-    return rows_forward(m, w, in, m->nv, &(tg_cotangent){.q = e}, out->q);
+    if (q)
+        TG_TRY(rows_forward(m, w, count, in, OUT_Q, out));
+    if (v)
+        TG_TRY(rows_forward(m, w, count, in, OUT_V, out));
+    for (int d = 0; d < count && act; d++)
+        if (out[d].act != NULL)
+            tg_forward_activations(m, w, &in[d], out[d].act);
+    return TG_OK;
 }
 
 static tg_status check_change(const tg_model *m, tg_work *w, const tg_cotangent *in)
@@ -110,17 +135,23 @@ static tg_status check_change(const tg_model *m, tg_work *w, const tg_cotangent 
     return TG_OK;
 }
 
+tg_status tg_step_jvp_many(const tg_model *m, tg_work *w, int count, const tg_cotangent *in,
+                           const tg_param_range *range, tg_cotangent *out, tg_label *label)
+{
+    TG_TRY(tg_step_prepare(m, w));
+    TG_TRY(tg_step_forward(m, w, count, in, range, out));
+    for (int d = 0; d < count && tg_saltation_acts(w); d++)
+        TG_TRY(tg_saltation_forward(m, w, &in[d], &out[d]));
+    if (label != NULL)
+        *label = w->step->label;
+    return TG_OK;
+}
+
 tg_status tg_step_jvp(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out, tg_label *label)
 {
     TG_TRY(tg_check_work(m, w));
     if (in == NULL || out == NULL)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "%s is NULL", in == NULL ? "in" : "out");
     TG_TRY(check_change(m, w, in));
-    TG_TRY(tg_step_prepare(m, w));
-    TG_TRY(tg_step_forward(m, w, in, out));
-    if (tg_saltation_acts(w))
-        TG_TRY(tg_saltation_forward(m, w, in, out));
-    if (label != NULL)
-        *label = w->step->label;
-    return TG_OK;
+    return tg_step_jvp_many(m, w, 1, in, NULL, out, label);
 }

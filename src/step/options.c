@@ -14,7 +14,9 @@ tg_options tg_default_options(void)
                         .implicit_actuators = TG_AS_MODEL,
                         .restitution = TG_RESTITUTION_NEWTON,
                         .push_speed = 0.05,
+                        .push_rate = 0.05,
                         .push_gain = 1,
+                        .reach = 0.001,
                         .smooth_speed = 0.01,
                         .smooth_width = 0.001,
                         .cookie = options_cookie};
@@ -39,6 +41,8 @@ static tg_status check_options(tg_work *w, const tg_options *o)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "options: not made with tg_default_options()");
     if (tg_solver_find(o->solver) == NULL)
         return tg_fail(&w->error, TG_ERR_NAME, "options: unknown solver '%s'", o->solver == NULL ? "" : o->solver);
+    if (o->effort < 0)
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: effort = %d must not be negative", o->effort);
     if ((unsigned)o->implicit_actuators > TG_ON)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: implicit_actuators = %d is neither off nor on",
                        (int)o->implicit_actuators);
@@ -49,10 +53,12 @@ static tg_status check_options(tg_work *w, const tg_options *o)
     if (!(o->smooth_width >= 0 && o->smooth_width <= 1e6))
         return tg_fail(&w->error, TG_ERR_VALUE, "options: smooth_width = %g must be in [0, 1e6]", o->smooth_width);
     TG_TRY(check_positive(w, "smooth_speed", o->smooth_speed, 1e6));
-    TG_TRY(check_positive(w, "dt", o->dt, 1));
-    TG_TRY(check_positive(w, "tolerance", o->tolerance, 1));
+    TG_TRY(check_positive(w, "dt", o->dt, 1e6));
+    TG_TRY(check_positive(w, "tolerance", o->tolerance, 1e6));
     TG_TRY(check_positive(w, "push_speed", o->push_speed, 1e6));
+    TG_TRY(check_positive(w, "push_rate", o->push_rate, 1e6));
     TG_TRY(check_positive(w, "push_gain", o->push_gain, 1));
+    TG_TRY(check_positive(w, "reach", o->reach, 1e6));
     return check_positive(w, "rest_speed", o->rest_speed, 1e6);
 }
 
@@ -76,7 +82,9 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
     w->step->options = o;
     w->step->settings = (tg_contact_settings){.dt = o.dt,
                                               .push_speed = o.push_speed,
+                                              .push_rate = o.push_rate,
                                               .push_gain = o.push_gain,
+                                              .reach = o.reach,
                                               .rest_speed = o.rest_speed,
                                               .poisson = o.restitution == TG_RESTITUTION_POISSON};
     return TG_OK;

@@ -12,7 +12,7 @@ static void assemble(const tg_model *m, tg_work *w)
     if (w->rows->nrow == 0)
         return;
     tg_fill_jacobian(m, w, s->q);
-    tg_fill_delassus(m, w, s->options.dt, strcmp(s->options.solver, "newton") != 0);
+    tg_fill_delassus(m, w, s->options.dt, false);
     tg_apply_laws(m, w, s->v, s->v_free, &s->settings);
     if (m->nequality > 0)
         tg_make_consistent(m, w->rows);
@@ -22,47 +22,47 @@ tg_status tg_step_problem(const tg_model *m, tg_work *w, const tg_cache *cache)
 {
     tg_step_work *s = w->step;
     TG_TRY(tg_list_constraints(m, w, s->q, s->v, s->v_free, &s->settings));
+    tg_profile_stage(w, TG_STEP_STAGE_COLLISION);
     assemble(m, w);
     if (w->rows->nrow > 0)
         tg_cache_read(w, cache);
+    tg_profile_stage(w, TG_STEP_STAGE_ASSEMBLY);
     return TG_OK;
 }
 
-/* Islands that are large but not too large for dense matrices are solved in velocity space first, which is quicker where their modes must be found; from there the
- * dense solver selects, so that the step is a function of its inputs. What comes from nothing is that already. */
 static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
     const tg_options *o = &w->step->options;
-    bool dense = tg_island_is_dense(r, island), any = strcmp(o->solver, "newton") == 0 || !dense;
+    if (island->sparse)
+    {
+        tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance, o->effort);
+        return TG_OK;
+    }
     tg_solve_options options = tg_solve_default();
     options.solver = o->solver;
     options.tolerance = o->tolerance;
-    options.inner = 1e-4 * o->tolerance;
+    options.inner *= o->tolerance / tg_solve_default().tolerance;
+    options.effort = o->effort;
     options.relaxable = tg_island_can_relax(r, island);
-    if (island->sparse && !island->filled && any)
-    {
-        bool alone = tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance);
-        bool solved = island->result.status == TG_SOLVE_SOLVED;
-        if (!dense || (!solved && options.relaxable))
-            return TG_OK;
-        options.brief = solved && alone;
-        if (solved)
-            memcpy(r->warm + island->row, r->L + island->row, sizeof(double) * (size_t)island->rows);
-    }
-    if (strcmp(o->solver, "newton") != 0 || tg_rows_are_whole(island))
-        tg_need_delassus(m, w, island);
     tg_island problem = tg_island_problem(r, island);
     return tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,
                            &w->error);
 }
 
+/* once more without the push where that was not solved; its factorisations count, too */
 static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
     TG_TRY(run_solver(m, w, island));
-    if (island->result.status != TG_SOLVE_SOLVED && tg_island_relax(r, island))
+    tg_solve_result before = island->result;
+    if (before.status != TG_SOLVE_SOLVED && tg_island_relax(r, island))
+    {
         TG_TRY(run_solver(m, w, island));
+        island->result.newton += before.newton;
+        island->result.interior += before.interior;
+        island->result.sweeps += before.sweeps;
+    }
     tg_select_consistent(m, r, island);
     return TG_OK;
 }
@@ -76,6 +76,7 @@ tg_status tg_step_solve(const tg_model *m, tg_work *w)
         TG_TRY(solve_island(m, w, &r->island[i]));
         if (r->island[i].impact && s->settings.poisson)
             TG_TRY(tg_poisson_restitution(w, &r->island[i], s->options.solver, s->options.tolerance));
+        tg_profile_island(w, i);
     }
     if (r->nrow == 0)
     {

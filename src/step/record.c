@@ -18,6 +18,7 @@ typedef struct header
     bool matrices;             /* are kept */
     bool poisson;              /* an island was restituted */
     double dt;
+    tg_reserve bounds;
     tg_info info;
 } header;
 
@@ -30,7 +31,7 @@ typedef struct piece
 
 enum
 {
-    ARRAYS = 24,
+    ARRAYS = 25,
     MATRICES = 5
 };
 
@@ -64,6 +65,7 @@ static void list_arrays(const tg_work *w, const header *h, piece out[ARRAYS])
         PIECE(r->phi, h->rows),
         PIECE(r->speed, h->rows),
         PIECE(r->g, h->rows),
+        PIECE(r->bias, h->rows),
         PIECE(r->L, h->rows),
         PIECE(r->sigma, h->rows),
         PIECE(r->compressed, h->poisson ? h->rows : 0),
@@ -117,6 +119,7 @@ static header header_of(const tg_work *w)
                 .islands = r->nisland,
                 .matrices = true,
                 .dt = r->dt,
+                .bounds = w->step->bounds,
                 .info = w->step->info};
     for (int t = 0; t < w->model->ntree; t++)
         h.columns += r->tree_columns[t];
@@ -250,12 +253,23 @@ static tg_status make_matrices(const tg_model *m, tg_work *w)
     return TG_OK;
 }
 
+void tg_step_need_rows(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    if (s->rows)
+        return;
+    if (w->rows->nrow > 0)
+        tg_fill_jacobian(m, w, s->q);
+    for (int i = 0; i < w->rows->ntouch; i++)
+        tg_space_update_pair(m, w, w->rows->touch[i].pair);
+    s->rows = true;
+}
+
 /* what forward mode needs beside the matrices of the record */
 static void make_columns(const tg_model *m, tg_work *w)
 {
     tg_composites(m, w);
-    if (w->rows->nrow > 0)
-        tg_fill_jacobian(m, w, w->step->q);
+    tg_step_need_rows(m, w);
 }
 
 static void copy(double *to, const double *from, int n)
@@ -274,7 +288,9 @@ static void copy_inputs(const tg_model *m, tg_step_work *s, const tg_state *in, 
     copy(s->act, in->act, m->na);
     copy(s->u, control->u, m->nu);
     copy(s->tau, control->tau, m->nv);
-    s->has_wrench = false;
+    s->has_wrench = control->wrench != NULL;
+    if (s->has_wrench)
+        copy(s->wrench, control->wrench, 6 * m->nbody);
 }
 
 static void copy_next(const tg_model *m, tg_step_work *s, const tg_state *next)
@@ -304,7 +320,7 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, con
     header h;
     piece array[ARRAYS], matrix[MATRICES];
     get(&h, &record, sizeof h);
-    s->done = s->modes = s->factored = false;
+    s->done = s->modes = s->factored = s->rows = false;
     s->use = TG_IMPLICIT_MOTION;
     copy_inputs(m, s, in, control);
     place(m, w);
@@ -321,6 +337,7 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, con
         make_columns(m, w);
     copy_next(m, s, next);
     s->info = h.info;
+    s->bounds = h.bounds;
     s->done = s->modes = true;
     s->params = w->params;
     s->generation = w->params->generation;

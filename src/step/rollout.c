@@ -24,6 +24,7 @@ struct tg_tape
     tg_allocator allocator;
     size_t bytes;
     int capacity;                 /* steps */
+    tg_tape_kind kind;
     int length;                   /* steps of a segment */
     int entries;                  /* of a cache */
     tg_state *start;              /* of every segment */
@@ -33,6 +34,7 @@ struct tg_tape
     const unsigned char **record; /* of every step of the segment */
     chunk *pool, *filling;        /* where records are; the one that is being filled */
     tg_cotangent g, after;        /* gradients with respect to a state before and after a step */
+    tg_cotangent held;            /* those of one step's u, tau and wrench, which share a row with others */
     int segment;                  /* whose states and records are there */
 
     /* of the last rollout */
@@ -69,7 +71,7 @@ static void place_gradient(const tg_model *m, tg_cotangent *g, tg_arena *arena)
 
 static void place(tg_tape *t, tg_arena *arena)
 {
-    int segments = (t->capacity + t->length - 1) / t->length;
+    int segments = t->kind == TG_TAPE_NONE ? 1 : (t->capacity + t->length - 1) / t->length;
     bool counting = arena->base == NULL;
     t->start = TG_TAKE(arena, tg_state, segments, "starts");
     t->state = TG_TAKE(arena, tg_state, t->length, "states");
@@ -91,6 +93,9 @@ static void place(tg_tape *t, tg_arena *arena)
     t->last = place_state(t, arena);
     place_gradient(t->m, &t->g, arena);
     place_gradient(t->m, &t->after, arena);
+    t->held = (tg_cotangent){.u = TG_TAKE(arena, double, t->m->nu, "u"),
+                             .tau = TG_TAKE(arena, double, t->m->nv, "tau"),
+                             .wrench = TG_TAKE(arena, double, 6 * t->m->nbody, "wrench")};
 }
 
 /* Room for every joint, tendon and equality and for the contacts of an ordinary step; what finds none starts from zero, the same way
@@ -144,14 +149,15 @@ static void clear_records(tg_tape *t)
     memset(t->record, 0, sizeof *t->record * (size_t)t->length);
 }
 
-tg_status tg_tape_create(const tg_model *m, int steps, bool checkpoints, tg_tape **out, tg_error *error)
+tg_status tg_tape_create(const tg_model *m, int steps, tg_tape_kind kind, tg_tape **out, tg_error *error)
 {
     if (m == NULL || out == NULL)
         return tg_fail(error, TG_ERR_ARGUMENT, "tg_tape_create: %s is NULL", m == NULL ? "m" : "tape");
     if (steps < 1 || steps > 100000000)
         return tg_fail(error, TG_ERR_VALUE, "tg_tape_create: %d steps; must be 1 .. 100000000", steps);
     tg_tape plan = {.m = m, .allocator = m->allocator, .capacity = steps, .entries = cache_entries(m), .steps = -1};
-    plan.length = checkpoints ? (int)ceil(sqrt(steps)) : steps;
+    plan.kind = kind;
+    plan.length = kind == TG_TAPE_NONE ? 2 : kind == TG_TAPE_CHECKPOINTS ? (int)ceil(sqrt(steps)) : steps;
     tg_arena arena = {0};
     TG_TAKE(&arena, tg_tape, 1, "tape");
     place(&plan, &arena);
@@ -164,7 +170,7 @@ tg_status tg_tape_create(const tg_model *m, int steps, bool checkpoints, tg_tape
     *t = plan;
     place(t, &arena);
     size_t records = rounded(tg_step_record_foreseen(m)) * (size_t)t->length;
-    if (add_chunk(t, records) == NULL)
+    if (kind != TG_TAPE_NONE && add_chunk(t, records) == NULL)
     {
         tg_tape_destroy(t);
         return tg_fail(error, TG_ERR_MEMORY, "tg_tape_create: no memory for %zu bytes of records", records);
@@ -206,16 +212,24 @@ static void copy_state(const tg_model *m, tg_state *to, const tg_state *from)
         memcpy(to->cache->entry, cache->entry, sizeof(tg_cache_entry) * (size_t)to->cache->count);
 }
 
+/* which row of the controls a step has */
+static int held_row(const tg_controls *c, int step)
+{
+    return c->hold > 1 ? step / c->hold : step;
+}
+
 static tg_control control_of(const tg_model *m, const tg_controls *c, int step)
 {
-    return (tg_control){.u = c->u == NULL ? NULL : c->u + (size_t)step * (size_t)m->nu,
-                        .tau = c->tau == NULL ? NULL : c->tau + (size_t)step * (size_t)m->nv};
+    size_t row = (size_t)held_row(c, step);
+    return (tg_control){.u = c->u == NULL ? NULL : c->u + row * (size_t)m->nu,
+                        .tau = c->tau == NULL ? NULL : c->tau + row * (size_t)m->nv,
+                        .wrench = c->wrench == NULL ? NULL : c->wrench + row * 6 * (size_t)m->nbody};
 }
 
 /* where a step's result is: the last step of a segment has a place of its own */
 static tg_state *next_of(tg_tape *t, int step)
 {
-    bool last = (step + 1) % t->length == 0 || step + 1 == t->controls.steps;
+    bool last = ((step + 1) % t->length == 0 && t->kind != TG_TAPE_NONE) || step + 1 == t->controls.steps;
     return last ? &t->last : &t->state[(step + 1) % t->length];
 }
 
@@ -276,16 +290,19 @@ static void begin_segment(const tg_model *m, tg_tape *t, int segment)
 static tg_status run(const tg_model *m, tg_work *w, tg_tape *t, tg_trajectory *out, tg_info *worst)
 {
     int steps = t->controls.steps, last = (steps - 1) / t->length;
+    bool records = t->kind != TG_TAPE_NONE;
     keep(m, out, 0, &t->state[0]);
     for (int step = 0; step < steps; step++)
     {
         tg_info info;
-        if (step % t->length == 0)
+        if (records && step % t->length == 0)
             begin_segment(m, t, step / t->length);
-        TG_TRY(step_at(m, w, t, step, t->segment == last, &info));
+        TG_TRY(step_at(m, w, t, step, records && t->segment == last, &info));
         keep(m, out, step + 1, next_of(t, step));
         if (out != NULL && out->residual != NULL)
             out->residual[step] = info.residual;
+        if (out != NULL && out->info != NULL)
+            out->info[step] = info;
         if (worst != NULL && (step == 0 || info.residual > worst->residual))
             *worst = info;
     }
@@ -303,6 +320,8 @@ static tg_status check_rollout(const tg_model *m, tg_work *w, const tg_tape *t, 
                                        : "controls");
     if (t->m != m)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_rollout: the tape was created for another model");
+    if (controls->hold < 0)
+        return tg_fail(&w->error, TG_ERR_VALUE, "tg_rollout: controls.hold = %d is negative", controls->hold);
     if (controls->steps < 1 || controls->steps > t->capacity)
         return tg_fail(&w->error, TG_ERR_CAPACITY, "tg_rollout: %d steps; the tape has room for %d", controls->steps,
                        t->capacity);
@@ -322,7 +341,7 @@ tg_status tg_rollout(const tg_model *m, tg_work *w, tg_tape *t, const tg_options
     t->generation = w->params->generation;
     copy_state(m, &t->state[0], start);
     TG_TRY(run(m, w, t, out, worst));
-    t->steps = controls->steps;
+    t->steps = t->kind == TG_TAPE_NONE ? -1 : controls->steps;
     return TG_OK;
 }
 
@@ -395,12 +414,24 @@ TG_INLINE void fetch_step(const tg_model *m, const tg_tape *t, int step, const t
         fetch(t->record[at], end - first);
     fetch(t->state[at].q, sizeof(double) * (size_t)m->nq);
     fetch(t->state[at].v, sizeof(double) * (size_t)m->nv);
-    fetch_row(t->controls.u, step, m->nu);
-    fetch_row(t->controls.tau, step, m->nv);
+    fetch_row(t->controls.u, held_row(&t->controls, step), m->nu);
+    fetch_row(t->controls.tau, held_row(&t->controls, step), m->nv);
     fetch_row(out->q, step, m->nv);
     fetch_row(out->v, step, m->nv);
-    fetch_row(in->u, step, m->nu);
-    fetch_row(in->tau, step, m->nv);
+    fetch_row(in->u, held_row(&t->controls, step), m->nu);
+    fetch_row(in->tau, held_row(&t->controls, step), m->nv);
+}
+
+/* where the gradient of a step's own controls goes: the last step of a row writes it, those before add theirs */
+static double *own_row(double *rows, int row, int n, bool first, double *held)
+{
+    return rows == NULL ? NULL : first ? rows + (size_t)row * (size_t)n : held;
+}
+
+static void add_held(double *rows, int row, int n, const double *held)
+{
+    for (int i = 0; rows != NULL && i < n; i++)
+        rows[(size_t)row * (size_t)n + (size_t)i] += held[i];
 }
 
 static tg_status step_back(const tg_model *m, tg_work *w, tg_tape *t, int step, tg_rollout_gradient *in,
@@ -408,11 +439,20 @@ static tg_status step_back(const tg_model *m, tg_work *w, tg_tape *t, int step, 
 {
     tg_label now;
     tg_cotangent g = t->g;
-    g.u = in->u == NULL ? NULL : in->u + (size_t)step * (size_t)m->nu;
-    g.tau = in->tau == NULL ? NULL : in->tau + (size_t)step * (size_t)m->nv;
+    int row = held_row(&t->controls, step), wrenches = 6 * m->nbody;
+    bool first = step + 1 == t->steps || held_row(&t->controls, step + 1) != row;
+    g.u = own_row(in->u, row, m->nu, first, t->held.u);
+    g.tau = own_row(in->tau, row, m->nv, first, t->held.tau);
+    g.wrench = own_row(in->wrench, row, wrenches, first, t->held.wrench);
     g.params = in->params;
     TG_TRY(restore_step(m, w, t, step, in->params != NULL ? TG_RESTORE_PARAMETERS : TG_RESTORE_STATES));
     TG_TRY(tg_step_vjp_add(m, w, &(tg_cotangent){.q = t->after.q, .v = t->after.v, .act = t->after.act}, &g, &now));
+    if (!first)
+    {
+        add_held(in->u, row, m->nu, t->held.u);
+        add_held(in->tau, row, m->nv, t->held.tau);
+        add_held(in->wrench, row, wrenches, t->held.wrench);
+    }
     if (in->dt != NULL)
         *in->dt += *t->g.dt;
     worse_label(label, &now);
@@ -448,6 +488,8 @@ static tg_status check_tape(const tg_model *m, tg_work *w, const char *name, con
     TG_TRY(tg_check_work(m, w));
     if (t == NULL)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "%s: tape is NULL", name);
+    if (t->kind == TG_TAPE_NONE)
+        return tg_fail(&w->error, TG_ERR_STALE, "%s: the tape records nothing (TG_TAPE_NONE)", name);
     if (t->m != m || t->steps < 0)
         return tg_fail(&w->error, TG_ERR_STALE, "%s: the tape holds no rollout of this model", name);
     if (t->params != w->params || t->generation != w->params->generation)
@@ -513,20 +555,49 @@ static double *row_of(double *rows, int row, int n)
     return rows == NULL ? NULL : rows + (size_t)row * (size_t)n;
 }
 
-static tg_status change_at(const tg_model *m, tg_work *w, int step, const tg_rollout_gradient *in, tg_trajectory *out,
-                           tg_label *label)
+enum
 {
-    tg_cotangent before = {.q = row_of(out->q, step, m->nv),
-                           .v = row_of(out->v, step, m->nv),
-                           .act = row_of(out->act, step, m->na),
-                           .u = row_of(in->u, step, m->nu),
-                           .tau = row_of(in->tau, step, m->nv),
-                           .dt = in->dt,
-                           .params = in->params};
-    tg_cotangent after = {.q = row_of(out->q, step + 1, m->nv),
-                          .v = row_of(out->v, step + 1, m->nv),
-                          .act = row_of(out->act, step + 1, m->na)};
-    return tg_step_jvp(m, w, &before, &after, label);
+    DIRECTIONS = 64 /* taken at once; more take the sweep once more */
+};
+
+static tg_status changes_at(const tg_model *m, tg_work *w, const tg_tape *t, int step, int count,
+                            const tg_rollout_gradient *in, const tg_param_range *range, tg_trajectory *out,
+                            tg_label *label)
+{
+    tg_cotangent before[DIRECTIONS], after[DIRECTIONS];
+    int row = held_row(&t->controls, step);
+    for (int i = 0; i < count; i++)
+    {
+        before[i] = (tg_cotangent){.q = row_of(out[i].q, step, m->nv),
+                                   .v = row_of(out[i].v, step, m->nv),
+                                   .act = row_of(out[i].act, step, m->na),
+                                   .u = row_of(in[i].u, row, m->nu),
+                                   .tau = row_of(in[i].tau, row, m->nv),
+                                   .wrench = row_of(in[i].wrench, row, 6 * m->nbody),
+                                   .dt = in[i].dt,
+                                   .params = in[i].params};
+        after[i] = (tg_cotangent){.q = row_of(out[i].q, step + 1, m->nv),
+                                  .v = row_of(out[i].v, step + 1, m->nv),
+                                  .act = m->na > 0 ? row_of(out[i].act, step + 1, m->na) : NULL};
+    }
+    return tg_step_jvp_many(m, w, count, before, range, after, label);
+}
+
+static tg_status sweep_forward(const tg_model *m, tg_work *w, tg_tape *t, int count, const tg_rollout_gradient *in,
+                               tg_trajectory *out, tg_label *worst)
+{
+    tg_label now;
+    tg_param_range range[DIRECTIONS];
+    for (int i = 0; i < count; i++)
+        range[i] = tg_range_of(m, in[i].params);
+    for (int step = 0; step < t->steps; step++)
+    {
+        TG_TRY(restore_segment(m, w, t, step / t->length));
+        TG_TRY(restore_step(m, w, t, step, TG_RESTORE_COLUMNS));
+        TG_TRY(changes_at(m, w, t, step, count, in, range, out, &now));
+        worse_label(worst, &now);
+    }
+    return TG_OK;
 }
 
 tg_status tg_rollout_jvp(const tg_model *m, tg_work *w, tg_tape *t, int count, const tg_rollout_gradient *in,
@@ -535,17 +606,41 @@ tg_status tg_rollout_jvp(const tg_model *m, tg_work *w, tg_tape *t, int count, c
     TG_TRY(check_tape(m, w, "tg_rollout_jvp", t));
     TG_TRY(begin_changes(m, w, count, in, out));
     TG_TRY(tg_step_options(m, w, &t->options));
-    tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0}, now;
-    for (int step = 0; step < t->steps && count > 0; step++)
+    tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0};
+    for (int first = 0; first < count; first += DIRECTIONS)
     {
-        TG_TRY(restore_segment(m, w, t, step / t->length));
-        TG_TRY(restore_step(m, w, t, step, TG_RESTORE_COLUMNS));
-        for (int i = 0; i < count; i++)
-            TG_TRY(change_at(m, w, step, &in[i], &out[i], &now));
-        worse_label(&worst, &now);
+        int some = count - first < DIRECTIONS ? count - first : DIRECTIONS;
+        TG_TRY(sweep_forward(m, w, t, some, in + first, out + first, &worst));
     }
     w->step->done = false;
     if (label != NULL)
         *label = worst;
+    return TG_OK;
+}
+
+/* ---- one step ---- */
+
+tg_status tg_rollout_return(const tg_model *m, tg_work *w, tg_tape *t, int step)
+{
+    TG_TRY(check_tape(m, w, "tg_rollout_return", t));
+    if (step < 0 || step >= t->steps)
+        return tg_fail(&w->error, TG_ERR_VALUE, "tg_rollout_return: step %d; the rollout has %d", step, t->steps);
+    TG_TRY(tg_step_options(m, w, &t->options));
+    TG_TRY(restore_segment(m, w, t, step / t->length));
+    return restore_step(m, w, t, step, TG_RESTORE_COLUMNS);
+}
+
+tg_status tg_rollout_labels(const tg_model *m, tg_work *w, tg_tape *t, tg_label *label)
+{
+    TG_TRY(check_tape(m, w, "tg_rollout_labels", t));
+    if (label == NULL)
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_rollout_labels: label is NULL");
+    for (int step = 0; step < t->steps; step++)
+    {
+        TG_TRY(tg_rollout_return(m, w, t, step));
+        TG_TRY(tg_step_prepare(m, w));
+        label[step] = w->step->label;
+    }
+    w->step->done = false;
     return TG_OK;
 }

@@ -125,7 +125,7 @@ static tg_status make_column(const tg_model *m, tg_work *w, int island, bool par
         along_q[k] = inside ? s->v[k] : 0;
         along_v[k] = inside ? acceleration(s, k) : 0;
     }
-    TG_TRY(tg_step_forward(m, w, &(tg_cotangent){.q = along_q, .v = along_v},
+    TG_TRY(tg_step_forward(m, w, 1, &(tg_cotangent){.q = along_q, .v = along_v}, NULL,
                            &(tg_cotangent){.q = c->q, .v = c->v, .act = c->act}));
     for (int k = 0; k < nv; k++)
     {

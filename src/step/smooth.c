@@ -34,7 +34,10 @@ static void fill_drives(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     for (int i = 0; i < m->nu; i++)
+    {
         s->drive[i] = tg_drive_of(m, w, i, s->v, s->act, s->u, s->options.dt);
+        tg_reserve_add(&s->bounds, s->drive[i].bounds);
+    }
 }
 
 static void fill_extra(const tg_model *m, const tg_work *w)
@@ -77,7 +80,7 @@ static void add_wrenches(const tg_model *m, const tg_work *w, const double *wren
     }
 }
 
-static void next_activations(const tg_model *m, const tg_work *w)
+static void next_activations(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     for (int i = 0; i < m->nu && m->na > 0; i++)
@@ -88,7 +91,21 @@ static void next_activations(const tg_model *m, const tg_work *w)
         tg_drive d = s->drive[i];
         tg_next_activation(m, w, i, s->act[at], s->options.dt, &d);
         s->act_next[at] = d.signal;
+        tg_reserve_add(&s->bounds, d.bounds);
     }
+}
+
+void tg_outer_forces(const tg_model *m, const tg_work *w, double *force, tg_reserve *bounds)
+{
+    const tg_step_work *s = w->step;
+    memset(force, 0, sizeof(double) * (size_t)m->nv);
+    for (int i = 0; i < m->nu; i++)
+        tg_add_actuator_force(m, w, i, s->drive[i].force, force);
+    if (m->nu > 0)
+        tg_clamp_joint_forces(m, w, force, bounds);
+    add(m->nv, s->tau, force);
+    if (s->has_wrench)
+        add_wrenches(m, w, s->wrench, force);
 }
 
 static void smooth_forces(const tg_model *m, tg_work *w)
@@ -97,17 +114,9 @@ static void smooth_forces(const tg_model *m, tg_work *w)
     tg_newton_euler(m, w, NULL, s->part);
     tg_passive_force(m, w, s->q, s->v, s->force);
     for (int k = 0; k < m->nv; k++)
-        s->force[k] += s->tau[k] - s->part[k];
-    if (m->nu > 0)
-    {
-        memset(s->part, 0, sizeof(double) * (size_t)m->nv);
-        for (int i = 0; i < m->nu; i++)
-            tg_add_actuator_force(m, w, i, s->drive[i].force, s->part);
-        tg_clamp_joint_forces(m, w, s->part);
-        add(m->nv, s->part, s->force);
-    }
-    if (s->has_wrench)
-        add_wrenches(m, w, s->wrench, s->force);
+        s->force[k] -= s->part[k];
+    tg_outer_forces(m, w, s->part, &s->bounds);
+    add(m->nv, s->part, s->force);
 }
 
 static tg_status make_stages(const tg_model *m, tg_work *w)
@@ -130,6 +139,7 @@ tg_status tg_step_smooth(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     double dt = s->options.dt;
+    s->bounds = tg_no_reserve();
     TG_TRY(make_stages(m, w));
     smooth_forces(m, w);
     for (int k = 0; k < m->nv; k++)

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "dynamics/kinematics.h"
+#include "step/stability.h"
 
 /* ---- what goes in ---- */
 
@@ -88,20 +89,26 @@ tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, cons
     TG_TRY(tg_step_options(m, w, options));
     TG_TRY(check_arrays(m, w, "in", in));
     TG_TRY(check_arrays(m, w, "out", out));
+    tg_profile_begin(w);
     TG_TRY(tg_step_inputs(m, w, in, control));
+    TG_TRY(tg_step_find_stiff(m, w));
     TG_TRY(tg_step_smooth(m, w));
     s->placement = w->placement;
+    tg_profile_stage(w, TG_STEP_STAGE_SMOOTH);
     TG_TRY(tg_step_problem(m, w, in->cache));
     TG_TRY(tg_step_solve(m, w));
+    tg_profile_stage(w, TG_STEP_STAGE_SOLVE);
     tg_step_integrate(m, w);
     if (s->options.project)
         TG_TRY(tg_step_project(m, w));
     TG_TRY(check_result(m, w));
     TG_TRY(tg_step_report(m, w));
-    s->done = true;
+    s->done = s->rows = true;
     s->params = w->params;
     s->generation = w->params->generation;
     hand_over(m, w, out);
+    tg_profile_stage(w, TG_STEP_STAGE_END);
+    s->info.profile = s->profile;
     if (info != NULL)
         *info = s->info;
     return TG_OK;

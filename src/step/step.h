@@ -9,6 +9,11 @@
 /* Checks the options, fills in what they leave open, and keeps them. (options.c) */
 tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *options);
 
+/* A step that is profiled begins; a stage of it ends; so does the solve of an island, in that stage. Nothing without the option. (profile.c) */
+void tg_profile_begin(tg_work *w);
+void tg_profile_stage(tg_work *w, tg_step_stage stage);
+void tg_profile_island(tg_work *w, int island);
+
 /* Checks and copies state and control. (step.c) */
 tg_status tg_step_inputs(const tg_model *m, tg_work *w, const tg_state *in, const tg_control *control);
 
@@ -24,6 +29,9 @@ tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, 
 
 /* The stiffness of a dof's spring if it acts at the end of the step, else 0. (smooth.c) */
 double tg_implicit_spring_of(const tg_model *m, const tg_work *w, int dof);
+
+/* force (nv) = what acts from outside: actuators, tau and wrenches. After the transmissions and drives. bounds: of joints, added to; NULL: not wanted. (smooth.c) */
+void tg_outer_forces(const tg_model *m, const tg_work *w, double *force, tg_reserve *bounds);
 
 /* Position and velocity stage, transmissions, what the actuators do, factors of M + dt D (+ dt^2 K), forces, and the velocities without
  * constraints. (smooth.c) */
@@ -52,6 +60,9 @@ tg_status tg_step_project(const tg_model *m, tg_work *w);
 bool tg_projects(const tg_model *m, const tg_work *w);
 tg_status tg_project_forward(const tg_model *m, tg_work *w, int columns, double *dq);
 tg_status tg_project_reverse(const tg_model *m, tg_work *w, double *g, double *params);
+
+/* What most derivatives of a step that came back from a record do without: J, and where the geoms of its contacts are. Whoever reads them asks first. (record.c) */
+void tg_step_need_rows(const tg_model *m, tg_work *w);
 
 /* Brings back the arrays of the step, if something else has used the workspace since. (derivative.c) */
 tg_status tg_step_return(const tg_model *m, tg_work *w);
@@ -87,13 +98,18 @@ typedef enum tg_restore_use
 
 /* Brings the workspace to where tg_step(in, control) left it, with nothing searched for and nothing solved: contact points, impulses and modes
  * are those of the record, the rest is computed again, bit by bit the same. next: the state that came out. The options of the step are already
- * there (tg_step_options); it had no wrenches. (record.c) */
+ * there (tg_step_options). (record.c) */
 tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, const tg_control *control,
                           const tg_state *next, const unsigned char *record, tg_restore_use use);
 
-/* Reverse and forward mode of the step as it is, whatever the option backward says, without checks. (step_vjp.c, jvp.c) */
+/* Reverse and forward mode of the step as it is, whatever the option backward says, without checks. range: where each direction has parameters, NULL: anywhere. (step_vjp.c, jvp.c) */
 tg_status tg_step_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in);
-tg_status tg_step_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out);
+tg_status tg_step_forward(const tg_model *m, tg_work *w, int count, const tg_cotangent *in,
+                          const tg_param_range *range, tg_cotangent *out);
+
+/* tg_step_jvp along several changes at once, without checks of the numbers. (jvp.c) */
+tg_status tg_step_jvp_many(const tg_model *m, tg_work *w, int count, const tg_cotangent *in,
+                           const tg_param_range *range, tg_cotangent *out, tg_label *label);
 
 /* tg_step_vjp that adds to in->params, whose turns are left to tg_gradient_end (dynamics/vjp.h). (step_vjp.c) */
 tg_status tg_step_vjp_add(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label);

@@ -658,6 +658,7 @@ static tg_status before_projection(const tg_model *m, tg_work *w, const tg_cotan
 static tg_status take_reverse(const tg_model *m, tg_work *w, tg_cotangent out, tg_cotangent *in, bool saltation)
 {
     double gdt = 0;
+    w->step->matrices.ready = false; /* its fields and spreads go */
     TG_TRY(before_projection(m, w, in, &out));
     reverse r = begin(m, w, &out, in, &gdt);
     TG_TRY(reverse_step(&r, &out));

@@ -15,6 +15,7 @@ static void place_step(tg_step_work *s, const tg_model *m, const tg_capacity *c,
     TG_STEP_FIELDS(X)
 #undef X
     tg_forward_place(&s->matrices, m, c, arena);
+    tg_change_place(&s->change, m, arena);
 }
 
 static parts take_parts(tg_arena *arena)

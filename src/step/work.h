@@ -6,6 +6,7 @@
 #include "contact/rows.h"
 #include "contact/rows_vjp.h"
 #include "dynamics/actuation.h"
+#include "dynamics/change.h"
 #include "step/forward.h"
 
 /* X(type, name, count, documentation) */
@@ -32,7 +33,7 @@
     X(double, gact, m->na + 1, "")                                                                                     \
     X(double, gu, m->nu + 1, "")                                                                                       \
     X(double, saltation, 6 * m->nv + m->na, "directions and slopes of the time of impact (saltation.c)")               \
-    X(double, row_gradient, 10 * (size_t)c->rows, "gradients of rows: Lbar, z, turn, gphi, f, f_start, compression")   \
+    X(double, row_gradient, 10 * (size_t)c->rows, "gradients of rows: Lbar, z, turn, gphi, f, f_start, compression; changes")\
     X(double, disagreement, m->nparams, "of rows that hold each other, with the parameters (brace.c)")                 \
     X(double, projection, m->nv, "gradient of q+ before its loops were closed (project.c)")                            \
     X(double, zeros, m->nv + 6 * m->nequality, "")                                                                     \
@@ -50,17 +51,26 @@ typedef struct tg_step_work
     TG_STEP_FIELDS(X)
 #undef X
     tg_forward matrices;          /* of the derivatives (forward.c) */
+    tg_change change;             /* along parameters (forward_change.c) */
     size_t implicit_bytes;        /* of implicit_memory */
     tg_rows *closure;             /* equalities at the end of the step (project.c) */
     tg_options options;           /* with dt and rest_speed filled in */
     tg_contact_settings settings; /* of the contact laws */
     tg_info info;
+    tg_profile profile; /* of the step that is being taken (profile.c) */
+    double lap;         /* s: when its last stage ended */
     bool has_wrench;
     bool done;           /* a step has been taken, and nothing else since */
     bool modes;          /* modes of its contacts are there */
     bool factored;       /* the factors of its islands are there */
+    bool rows;           /* J of its rows is there, and where its geoms are: not at once when it came back from a record */
     tg_implicit_use use; /* what they are good for */
     tg_label label;
+    tg_reserve bounds;              /* of its controls, forces and activations */
+    bool stiff;                    /* springs are, for stiff_dt (stability.c) */
+    const tg_params *stiff_params; /* of these parameters */
+    uint64_t stiff_generation;
+    double stiff_dt;
     uint64_t generation; /* of the parameters at that time */
     uint64_t placement;  /* of the arrays that its derivatives need */
     const tg_params *params;

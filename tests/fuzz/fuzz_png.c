@@ -1,6 +1,6 @@
 /* The reader of PNG images, and the unpacking behind it on the bare bytes. */
 #include "fuzz.h"
-#include "model/png.h"
+#include "read/png.h"
 
 enum
 {

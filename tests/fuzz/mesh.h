@@ -6,7 +6,7 @@
 #include "fuzz.h"
 #include "model/hull.h"
 #include "model/inertia.h"
-#include "model/mesh_read.h"
+#include "read/mesh/mesh.h"
 
 typedef tg_status (*fuzz_mesh_reader)(const char *data, size_t size, tg_pool *pool, tg_mesh_data *mesh,
                                       tg_error *error);

@@ -15,7 +15,7 @@
 #include "model/reference.h"
 #include "support/models.h"
 #include "tangere/algebra.h"
-#include "tangere/scene.h"
+#include "tangere/read.h"
 
 static const double pose[7] = {0.3, -0.4, 0.5, 0.5, -0.5, 0.5, 0.5};
 

@@ -273,8 +273,19 @@ def test_what_is_not_there(tmp_path):
     assert "nothing.xml" in refusal(1, "sim", tmp_path / "nothing.xml")
 
 
+def test_profile():
+    text = output("sim", QUADRUPED, "--time", "0.5", "--profile")
+    for stage in ("smooth dynamics", "collision", "assembly", "solve", "end"):
+        assert stage in text
+    assert "costliest" in text and "floor - " in text
+    profile = json.loads(output("sim", QUADRUPED, "--time", "0.5", "--profile", "--json"))["profile"]
+    assert profile["solve"] >= profile["costliest"]["seconds"] > 0
+    assert all("foot" in pair or "floor" in pair for pair in profile["costliest"]["pairs"])
+    assert "profile" not in json.loads(output("sim", QUADRUPED, "--time", "0.01", "--json"))
+
+
 def test_help():
     text = output("help", "sim")
     assert text.startswith("usage: tangere sim MODEL")
-    for option in ("--time", "--dt", "--key", "--lift", "--solver", "--project", "--ctrl", "--out", "--json"):
+    for option in ("--time", "--dt", "--key", "--lift", "--solver", "--project", "--ctrl", "--out", "--profile", "--json"):
         assert f"  {option}" in text

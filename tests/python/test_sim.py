@@ -344,10 +344,10 @@ def test_in_several_threads(robot):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"dt": -0.001}, tg.Error, r"dt = -0.001 must be in \(0, 1\]"),
+        ({"dt": -0.001}, tg.Error, r"dt = -0.001 must be in \(0, 1e\+06\]"),
         ({"dt": 0.0}, tg.Error, "dt = 0 "),
         ({"dt": np.nan}, tg.Error, "dt = nan"),
-        ({"dt": 2.0}, tg.Error, "dt = 2 "),
+        ({"dt": 2e6}, tg.Error, r"dt = 2e\+06 "),
         ({"restitution": "elastic"}, ValueError, "restitution: expected 'newton' or 'poisson', got 'elastic'"),
         ({"rest_speed": -1.0}, tg.Error, "rest_speed = -1"),
         ({"colour": "red"}, TypeError, "colour"),

@@ -75,6 +75,75 @@ class Layers(Check):
     def test_an_include_in_a_comment_does_not_count(self):
         self.accept("layers", {"src/base/b.c": '/* #include "model/model.h" is above us */\n'})
 
+    def test_siblings_of_the_upper_stages(self):
+        self.refuse("layers", {"src/read/mjcf/a.c": '#include "dynamics/work.h"\n'}, "read may not include dynamics")
+        self.refuse("layers", {"src/batch/a.c": '#include "check/walk.h"\n'}, "batch may not include check")
+        self.accept("layers", {"src/check/a.c": '#include "read/mjcf/mjcf.h"\n'})
+
+    def test_the_solver_knows_no_model(self):
+        self.refuse("layers", {"src/solve/a.c": '#include "model/model.h"\n'}, "solve may not include model")
+        self.accept("layers", {"src/cartesian/a.c": '#include "solve/cone.h"\n#include "math/qr.h"\n'})
+
+    def test_an_upward_prototype(self):
+        for prototype in (
+            "int tg_walk(int x);",
+            "tg_status\ntg_walk(int x);",
+            "extern double *tg_walk(void (*f)(int));",
+        ):
+            files = {
+                "src/math/a.c": f"\n{prototype}\n",
+                "src/step/walk.c": "int tg_walk(int x)\n{\n    return x;\n}\n",
+            }
+            self.refuse("layers", files, "math may not declare tg_walk of step")
+
+    def test_an_upward_prototype_in_a_public_header(self):
+        files = {
+            "include/tangere/algebra.h": "TG_API int tg_f(void);\n",
+            "src/model/f.c": "int tg_f(void) { return 0; }\n",
+        }
+        self.refuse("layers", files, "math may not declare tg_f of model")
+
+    def test_an_upward_struct(self):
+        higher = {"src/contact/rows.h": "struct tg_rows\n{\n    int n;\n};\n"}
+        for line in ("struct tg_rows;", "typedef struct tg_rows tg_rows;", "void tg_f(struct tg_rows *r);"):
+            files = {"src/model/a.h": line + "\n", **higher}
+            self.refuse("layers", files, "src/model/a.h:1: model may not declare tg_rows of contact")
+
+    def test_declarations_of_what_is_below_or_beside_in_the_stage(self):
+        self.accept(
+            "layers",
+            {
+                "src/base/pool.h": "typedef struct tg_pool tg_pool;\nvoid tg_pool_clear(tg_pool *p);\n",
+                "src/base/pool.c": "struct tg_pool { int n; };\nvoid tg_pool_clear(tg_pool *p) { p->n = 0; }\n",
+                "src/step/a.c": "struct tg_pool;\nvoid tg_g(void)\n{\n    tg_pool_clear(0);\n}\n",
+                "src/contact/a.c": "/* struct tg_walk; int tg_g(void); */\n",
+            },
+        )
+
+
+class Constants(Check):
+    def count(self, text):
+        """What is counted in one file of src/math: names, real numbers, integers."""
+        code, output = self.run_check("constants", {"src/math/a.c": text})
+        assert code == 0, output
+        line = next(line for line in output.splitlines() if line.startswith("src/math:"))
+        return tuple(int(word) for word in line.split() if word.isdigit())
+
+    def test_numbers(self):
+        assert self.count("double f(double x) { return 3 * x + 1e-3 + 0.25 + .7f + 0x10; }") == (0, 3, 2)
+
+    def test_what_does_not_count(self):
+        assert self.count("/* 3 */ v4 x3(int a1) { return 0 + 1u + 2.0 + 0.5 + 1e0; } // 7") == (0, 0, 0)
+        assert self.count("const char *s = \"12\"; char c = '9';") == (0, 0, 0)
+
+    def test_names(self):
+        text = "static const double fine = 1e-7;\n#define EDGE (3 * 4)\nenum\n{\n    A,\n    B = 2,\n    C = 30\n};\n"
+        assert self.count(text) == (4, 0, 0)
+        assert self.count("const double *p = x;\nstatic const double table[2] = {3.5, 4};\n") == (0, 1, 1)
+
+    def test_ceiling(self):
+        self.refuse("constants", {"src/contact/a.c": "3, " * 10000}, "10000 constants: at most")
+
 
 class Twins(Check):
     NEEDED = ("src/dynamics/rnea.c", "tests/dynamics/test_rnea.c", "tests/dynamics/test_rnea_deriv.c")

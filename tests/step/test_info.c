@@ -134,12 +134,55 @@ static void test_margin(void **state)
     sim_close(s);
 }
 
+/* Two boxes that lie apart are two islands. The clock is read only when it is asked for, and changes nothing. */
+static void test_profile(void **state)
+{
+    (void)state;
+    sim *s =
+        sim_open(text("<mujoco><worldbody><geom type='plane' size='5 5 0.1'/><body pos='0 0 0.1'><freejoint/>%s</body>"
+                      "<body pos='1 0 0.1'><freejoint/>%s</body></worldbody></mujoco>",
+                      box, box));
+    tg_step_contact contact[SIM_CONTACTS];
+    double q[14];
+    sim_step(s);
+    memcpy(q, s->q, sizeof q);
+    assert_int_equal(s->info.profile.costliest, -1);
+    for (int i = 0; i < TG_STEP_STAGES; i++)
+        check_near("time that nobody asked for", s->info.profile.time[i], 0, 0);
+    sim_close(s);
+
+    s = sim_open(text("<mujoco><worldbody><geom type='plane' size='5 5 0.1'/><body pos='0 0 0.1'><freejoint/>%s</body>"
+                      "<body pos='1 0 0.1'><freejoint/>%s</body></worldbody></mujoco>",
+                      box, box));
+    s->options.profile = true;
+    sim_step(s);
+    assert_memory_equal(q, s->q, sizeof q);
+    assert_int_equal(sim_contacts(s, contact), 8);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(contact[i].island, contact[i].at.geom2 - 1);
+    const tg_profile *p = &s->info.profile;
+    assert_in_range(p->costliest, 0, 1);
+    assert_int_equal(p->rows, 12);
+    assert_true(p->costliest_time > 0 && p->costliest_time <= p->time[TG_STEP_STAGE_SOLVE]);
+    for (int i = 0; i < TG_STEP_STAGES; i++)
+    {
+        assert_true(p->time[i] > 0 && p->time[i] < 10);
+        assert_string_not_equal(tg_step_stage_string((tg_step_stage)i), "unknown");
+    }
+    assert_string_equal(tg_step_stage_string(TG_STEP_STAGES), "unknown");
+    sim_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forces_at_rest), cmocka_unit_test(test_forces_of_sliding),
-        cmocka_unit_test(test_torque),         cmocka_unit_test(test_contact_that_is_apart),
-        cmocka_unit_test(test_penetration),    cmocka_unit_test(test_margin),
+        cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_forces_at_rest),
+        cmocka_unit_test(test_forces_of_sliding),
+        cmocka_unit_test(test_torque),
+        cmocka_unit_test(test_contact_that_is_apart),
+        cmocka_unit_test(test_penetration),
+        cmocka_unit_test(test_margin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

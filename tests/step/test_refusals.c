@@ -101,7 +101,7 @@ static void test_options(void **state)
     WITH(dt, -1e-3, TG_ERR_VALUE, "dt = -0.001");
     WITH(dt, NAN, TG_ERR_VALUE, "dt = nan");
     WITH(dt, INFINITY, TG_ERR_VALUE, "dt = inf");
-    WITH(dt, 2, TG_ERR_VALUE, "dt = 2");
+    WITH(dt, 2e6, TG_ERR_VALUE, "dt = 2e+06");
     WITH(tolerance, 0, TG_ERR_VALUE, "tolerance = 0");
     WITH(tolerance, NAN, TG_ERR_VALUE, "tolerance = nan");
     WITH(push_speed, -1, TG_ERR_VALUE, "push_speed = -1");

@@ -1,0 +1,128 @@
+"""Derivatives of a model's steps against central differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tangere.model import Model
+
+
+class CheckGroup(NamedTuple):
+    """Derivatives with respect to what goes into a step, or to parameters of one kind.
+
+    error = |J - F| / max(1, max |F|) is that of the worst entry, J the derivative and F the differences. `state` (from
+    0 on) and `params` ("own", "nudged" away from where derivatives have two sides, "soft" contacts) say where it was
+    met.
+    """
+
+    name: str
+    compared: int
+    error: float
+    skipped: int
+    unresolved: int
+    largest: float
+    derivative: float
+    differences: float
+    entry: str
+    state: int
+    params: str
+    condition: float
+
+
+class CheckModes(NamedTuple):
+    """How often a mode of contacts was met."""
+
+    states: int
+    contacts: int
+    possible: bool
+
+
+@dataclass(frozen=True, repr=False)
+class CheckResult:
+    """What `tangere.check` found; true if the derivatives passed.
+
+    states: how many were met; labels: of them with every label; not_exact: without an exact derivative, by parameters;
+    left_out: skipped, by reason (not exact where differences do not agree; not solved; without derivatives), and
+    states_skipped: their share. modes: contacts that were met, by mode. groups: the worst entry by what steps are
+    differentiated with respect to. compared, unresolved, switched, tied, outside, kinked, refined: numbers, and
+    skipped: the share that was skipped. infinite: derivatives that are not finite. jvp, jacobian: forward mode and
+    matrices against reverse mode. overlaps, deepest (m): geoms that overlap in the reference configuration.
+    """
+
+    passed: bool
+    states: int
+    labels: dict[str, int]
+    not_exact: dict[str, int]
+    left_out: dict[str, int]
+    modes: dict[str, CheckModes]
+    groups: tuple[CheckGroup, ...]
+    states_skipped: float
+    compared: int
+    unresolved: int
+    switched: int
+    tied: int
+    outside: int
+    kinked: int
+    refined: int
+    skipped: float
+    infinite: int
+    jvp: float
+    jacobian: float
+    implicit_actuators: bool
+    overlaps: int
+    deepest: float
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    @property
+    def worst(self) -> CheckGroup | None:
+        """The group with the largest error; None if nothing was compared."""
+        return max(self.groups, key=lambda g: np.inf if np.isnan(g.error) else g.error, default=None)
+
+    def __getitem__(self, name: str) -> CheckGroup:
+        """The group of a name: "q", "u", "body.mass"."""
+        for group in self.groups:
+            if group.name == name:
+                return group
+        raise KeyError(f"{name!r}: compared were {', '.join(group.name for group in self.groups)}")
+
+    def __repr__(self) -> str:
+        labels = ", ".join(f"{count} {label}" for label, count in self.labels.items())
+        modes = ", ".join(f"{m.states} {mode}" for mode, m in self.modes.items() if m.possible)
+        lines = [
+            f"<tangere.CheckResult: {'passed' if self.passed else 'failed'}",
+            f"  {self.states} states: {labels}; {100 * self.states_skipped:.3g} % skipped",
+            f"  states with contacts: {modes or 'no two geoms can touch'}",
+            f"  {self.compared} numbers compared, {100 * self.skipped:.3g} % skipped, {self.infinite} not finite",
+            f"  forward mode and matrices agree with reverse mode to {self.jvp:.2g} and {self.jacobian:.2g}",
+            f"  {'by':<22} {'compared':>8} {'error':>9}  worst entry: derivative, differences",
+        ]
+        for g in sorted(self.groups, key=lambda g: -g.error):
+            entry = f"  {g.entry}: {g.derivative:.9g}, {g.differences:.9g}" if g.error > 0 else ""
+            lines.append(f"  {g.name:<22} {g.compared:>8} {g.error:>9.2g}{entry}")
+        return "\n".join(lines) + ">"
+
+
+def check(
+    model: Model,
+    states: int = 100,
+    *,
+    seed: int = 1,
+    params: Any = "*",
+    progress: Callable[[int, int], object] | None = None,
+) -> CheckResult:
+    """Compares the derivatives of steps with central differences, as `tangere check` does.
+
+    Along a trajectory that lays, drops, throws, drives and presses the model until every mode of contacts was met, with
+    the model's parameters as they are now and with others near them, at numbers that are drawn at every state. params:
+    names, patterns or positions of the parameters to draw from; progress(done, states) is called after every state.
+    """
+    found = model._check(states, seed, model._chosen(params), progress)
+    found["modes"] = {mode: CheckModes(*row) for mode, row in found["modes"].items()}
+    found["groups"] = tuple(CheckGroup(*row) for row in found["groups"])
+    return CheckResult(**found)

@@ -1,0 +1,383 @@
+"""Rollouts: many steps at once, and their derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tangere import _core
+from tangere._errors import Error
+from tangere.model import Model
+from tangere.sim import Jacobian, Label, StepContacts, _jacobian, _stepper
+
+Array = NDArray[np.float64]
+
+_TAPES = ("all", "checkpoints", "none")  # tg_tape_kind
+
+
+class RolloutGradient(NamedTuple):
+    """Gradients with respect to what went into a rollout.
+
+    q, v (nv), act (na): the start; u (rows, nu), tau (rows, nv): every row of the controls; wrench (rows, nbody, 6), no
+    rows where there were no wrenches; dt: the same in every step; params (nparams).
+    """
+
+    q: Array
+    v: Array
+    act: Array
+    u: Array
+    tau: Array
+    wrench: Array
+    dt: float
+    params: Array
+    label: Label
+
+
+class RolloutChange(NamedTuple):
+    """Changes of all states along a change of what went into a rollout, or along n changes.
+
+    q (T + 1, nv), in the tangent space; v (T + 1, nv); act (T + 1, na); for n changes (n, T + 1, ...).
+    """
+
+    q: Array
+    v: Array
+    act: Array
+    label: Label
+
+
+class RolloutInfo(NamedTuple):
+    """What every step of a rollout tells, as arrays over the steps; see `tangere.Info`."""
+
+    status: NDArray[np.intc]
+    iterations: NDArray[np.intc]
+    sweeps: NDArray[np.intc]
+    ncontact: NDArray[np.intc]
+    rows: NDArray[np.intc]
+    islands: NDArray[np.intc]
+    residual: Array
+    primal: Array
+    dual: Array
+    complementarity: Array
+    penetration: Array
+    work: Array
+    capacity: Array
+
+
+class RolloutJacobian(NamedTuple):
+    """A matrix of derivatives of a rollout.
+
+    matrix (states, rows, columns): of each state that was asked for; columns: where the columns of every entry of
+    `wrt` are.
+    """
+
+    matrix: Array
+    columns: dict[str, slice]
+    label: Label
+
+
+class _Contacts(Sequence):
+    """The contacts of every step, brought back from the tape when they are asked for."""
+
+    def __init__(self, rollout: Rollout) -> None:
+        self._rollout = rollout
+
+    def __len__(self) -> int:
+        return len(self._rollout.residual)
+
+    def __getitem__(self, step: Any) -> Any:
+        if isinstance(step, slice):
+            return [self[i] for i in range(*step.indices(len(self)))]
+        self._rollout._return(step)
+        return StepContacts(*self._rollout._stepper.contacts())
+
+    def __iter__(self) -> Iterator[StepContacts]:
+        return (self[i] for i in range(len(self)))
+
+
+class Rollout:
+    """T steps: q (T + 1, nq), v (T + 1, nv), act (T + 1, na), the first row being the start; residual (T).
+
+    info: what every step tells; contacts: of every step (`r.contacts[3].force`); labels: of every step. Derivatives are
+    those at the parameters that the model had when the rollout was made, whatever it has now.
+    """
+
+    def __init__(self, model: Model, stepper: _core.Stepper, states: tuple, rows: int) -> None:
+        self._model, self._stepper, self._rows = model, stepper, rows
+        self._labels: list[Label] | None = None
+        self.q, self.v, self.act, numbers = states
+        whole = (numbers[:, i].astype(np.intc) for i in range(6))
+        self.info = RolloutInfo(*whole, *(numbers[:, i].copy() for i in range(6, 13)))
+
+    def __len__(self) -> int:
+        return len(self.info.residual)
+
+    @property
+    def residual(self) -> Array:
+        """Of every step (m/s)."""
+        return self.info.residual
+
+    @property
+    def contacts(self) -> Sequence[StepContacts]:
+        """The contact points of every step, `tangere.StepContacts`."""
+        return _Contacts(self)
+
+    @property
+    def labels(self) -> list[Label]:
+        """What the derivative of every step is."""
+        if self._labels is None:
+            self._labels = [Label(*one) for one in self._stepper.rollout_labels()]
+        return self._labels
+
+    def step_jacobian(
+        self, step: int, params: Any = (), *, dt: bool = False, contacts: bool = False, wrench: bool = False
+    ) -> Jacobian:
+        """The matrices of one step; see `Sim.jacobian`."""
+        self._return(step)
+        return _jacobian(self._model, self._stepper, params, dt, contacts, wrench)
+
+    # ---- reverse and forward mode ----
+
+    def vjp(
+        self,
+        gq: ArrayLike | None = None,
+        gv: ArrayLike | None = None,
+        gact: ArrayLike | None = None,
+        *,
+        at: int | Sequence[int] | None = None,
+    ) -> RolloutGradient:
+        """Reverse mode, from gradients with respect to the states. Nothing is solved again.
+
+        gq, gv (T + 1, nv): of every state, q in the tangent space; gact (T + 1, na). None: zero. at: the states that
+        they are of, one (gq (nv)) or several (gq (k, nv)), from 0, or from the end: `r.vjp(gq=g, at=-1)`.
+        """
+        nv, na = self.v.shape[1], self.act.shape[1]
+        given = (self._of_states(name, g, n, at) for name, g, n in (("gq", gq, nv), ("gv", gv, nv), ("gact", gact, na)))
+        q, v, act, u, tau, wrench, dt, params, label = self._stepper.rollout_vjp(*given)
+        wrench = wrench.reshape(len(wrench), self._model.nbody, 6)
+        return RolloutGradient(q, v, act, u, tau, wrench, float(dt[0]), params, Label(*label))
+
+    def jvp(
+        self,
+        q0: ArrayLike | None = None,
+        v0: ArrayLike | None = None,
+        act0: ArrayLike | None = None,
+        *,
+        controls: ArrayLike | None = None,
+        tau: ArrayLike | None = None,
+        wrench: ArrayLike | None = None,
+        dt: ArrayLike | None = None,
+        params: ArrayLike | None = None,
+    ) -> RolloutChange:
+        """Forward mode: how all states change along a change of what went in. None: no change.
+
+        Every argument may have one more dimension in front, the same in all that have: that many changes at once
+        (`r.jvp(v0=np.eye(m.nv))`).
+        """
+        m, rows = self._model, self._rows
+        shapes = {
+            "q0": (q0, (m.nv,)), "v0": (v0, (m.nv,)), "act0": (act0, (m.na,)), "controls": (controls, (rows, m.nu)),
+            "tau": (tau, (rows, m.nv)), "wrench": (wrench, (rows, m.nbody, 6)), "dt": (dt, ()),
+            "params": (params, (m.nparams,)),
+        }  # fmt: skip
+        arrays = {name: (np.asarray(x, np.float64), shape) for name, (x, shape) in shapes.items() if x is not None}
+        counts = {name: len(x) for name, (x, shape) in arrays.items() if x.ndim == len(shape) + 1}
+        if len(set(counts.values())) > 1:
+            raise ValueError(f"jvp: numbers of changes differ: {counts}")
+        count = next(iter(counts.values()), 1)
+        flat = []
+        for name in shapes:
+            if name not in arrays:
+                flat.append(None)
+                continue
+            x, shape = arrays[name]
+            if x.shape[x.ndim - len(shape) :] != shape or x.ndim > len(shape) + 1:
+                raise ValueError(f"{name}: expected shape {shape} or {('n', *shape)}, got {x.shape}")
+            flat.append(np.broadcast_to(x, (count, *shape)).ravel())
+        *change, label = self._stepper.rollout_jvp(count, *flat)
+        if counts:
+            change = [c.reshape(count, len(self.v), c.shape[1]) for c in change]
+        return RolloutChange(*change, Label(*label))
+
+    def sensitivity(self, params: Any) -> RolloutChange:
+        """Derivatives of all states by n parameters: q, v, act are (n, T + 1, ...).
+
+        params: names, patterns or positions, each number a direction; a dict among them is one direction, numbers by
+        name that change together: {"body.*.mass": 1} ties all masses, {"geom.a.friction[0]": 1, "geom.b.friction[0]":
+        -1} moves two against each other.
+        """
+        return self.jvp(params=_directions(self._model, params))
+
+    def jacobian(self, of: str = "q", at: int | Sequence[int] = -1, wrt: str | Sequence[Any] = "v0") -> RolloutJacobian:
+        """Derivatives of states by what went in, in forward or reverse mode, whichever is less work.
+
+        of: "q", "v", "act", or the position of a frame, "site:name", "body:name" (3 rows, world). at: states, -1 the
+        last. wrt: "q0", "v0", "act0", "u", "tau", "wrench" (of all rows, one after the other), "dt", "params:pattern",
+        or a dict of parameters that change together (see `sensitivity`); one of these or a list.
+        """
+        states = [range(len(self.v))[i] for i in ([at] if isinstance(at, int | np.integer) else at)]
+        entries = [wrt] if isinstance(wrt, str | Mapping) else list(wrt)
+        parts = [(str(entry), *self._inputs(entry)) for entry in entries]
+        columns, end = {}, 0
+        for name, count, _, _ in parts:
+            columns[name] = slice(end, end + count)
+            end += count
+        outputs = [self._outputs(of, i) for i in states]
+        rows = sum(len(o[2]) for o in outputs)
+        if end == 0 or rows == 0:
+            return RolloutJacobian(np.zeros((len(states), len(outputs[0][2]), end)), columns, Label("exact", np.inf, 1, 0))
+        matrix, label = self._by_columns(parts, end, outputs) if end <= 2 * rows else self._by_rows(parts, outputs)
+        return RolloutJacobian(matrix, columns, label)
+
+    # ---- inside ----
+
+    def _return(self, step: int) -> None:
+        self._stepper.rollout_return(range(len(self))[step])
+
+    def _of_states(self, name: str, g: ArrayLike | None, n: int, at: int | Sequence[int] | None) -> Array | None:
+        if g is None:
+            return None
+        given = np.asarray(g, np.float64)
+        if at is None:
+            return _rows(name, given, len(self.v), n).ravel()
+        states = [at] if isinstance(at, int | np.integer) else list(at)
+        full = np.zeros((len(self.v), n))
+        shape = (n,) if isinstance(at, int | np.integer) else (len(states), n)
+        if given.shape != shape:
+            raise ValueError(f"{name}: expected shape {shape}, got {given.shape}")
+        np.add.at(full, states, given.reshape(len(states), n))
+        return full.ravel()
+
+    def _inputs(self, entry: Any) -> tuple[int, str, Array | None]:
+        """Number of columns, the name of the argument of jvp, and its directions if they are not units."""
+        m = self._model
+        sizes = {"q0": m.nv, "v0": m.nv, "act0": m.na, "u": self._rows * m.nu, "tau": self._rows * m.nv,
+                 "wrench": self._rows * m.nbody * 6, "dt": 1}  # fmt: skip
+        if isinstance(entry, str) and entry in sizes:
+            return sizes[entry], "controls" if entry == "u" else entry, None
+        if isinstance(entry, str) and entry.startswith("params:"):
+            units = _directions(m, entry.removeprefix("params:"))
+        elif isinstance(entry, Mapping):
+            units = _directions(m, [entry])
+        else:
+            raise ValueError(f"wrt: {entry!r}: expected one of {', '.join(sizes)}, 'params:pattern', or a dict")
+        return len(units), "params", units
+
+    def _outputs(self, of: str, state: int) -> tuple[int, str, Array]:
+        """The state, which part of it, and the matrix from that to what is asked for."""
+        m, q = self._model, self.q[state]
+        kind, _, name = of.partition(":")
+        if of in ("q", "v"):
+            return state, of, np.eye(m.nv)
+        if of == "act":
+            return state, of, np.eye(m.na)
+        if kind in ("site", "body") and name:
+            frame = m.site_jacobian(name, q) if kind == "site" else m.body_jacobian(name, q)
+            return state, "q", frame[:3]
+        raise ValueError(f"of: {of!r}: expected 'q', 'v', 'act', 'site:name' or 'body:name'")
+
+    def _by_columns(self, parts: list, count: int, outputs: list) -> tuple[Array, Label]:
+        m, given, first = self._model, {}, 0
+        shapes = {"q0": (m.nv,), "v0": (m.nv,), "act0": (m.na,), "controls": (self._rows, m.nu),
+                  "tau": (self._rows, m.nv), "wrench": (self._rows, m.nbody, 6), "dt": (), "params": (m.nparams,)}  # fmt: skip
+        for _, n, name, units in parts:
+            if n == 0:
+                continue
+            whole = given.setdefault(name, np.zeros((count, *shapes[name])))
+            whole[first : first + n] = (np.eye(n) if units is None else units).reshape(n, *shapes[name])
+            first += n
+        change = self.jvp(**given)
+        return np.stack([to @ getattr(change, part)[:, i].T for i, part, to in outputs]), change.label
+
+    def _by_rows(self, parts: list, outputs: list) -> tuple[Array, Label]:
+        blocks, label = [], None
+        for i, part, to in outputs:
+            rows = []
+            for row in to:
+                g = self.vjp(**{f"g{part}": row}, at=i)
+                label = g.label if label is None or g.label.margin < label.margin else label
+                rows.append(np.concatenate([_along(g, name, units) for _, n, name, units in parts if n > 0]))
+            blocks.append(np.array(rows))
+        return np.array(blocks), label
+
+
+def _along(g: RolloutGradient, name: str, units: Array | None) -> Array:
+    whole = {"q0": g.q, "v0": g.v, "act0": g.act, "controls": g.u, "tau": g.tau, "wrench": g.wrench, "dt": g.dt}
+    if units is not None:
+        return units @ g.params
+    return np.ravel(whole[name])
+
+
+def _directions(m: Model, params: Any) -> Array:
+    """One row of nparams numbers for each direction."""
+    entries = [params] if isinstance(params, str | int | np.integer | Mapping) else list(params)
+    rows = []
+    for entry in entries:
+        tied = np.zeros(m.nparams)
+        if isinstance(entry, Mapping):
+            for name, factor in entry.items():
+                tied[m.params.index(name)] += factor
+            rows.append(tied)
+            continue
+        for i in m.params.index(entry if isinstance(entry, str) else int(entry)):
+            rows.append(np.eye(1, m.nparams, i)[0])
+    if not rows:
+        raise ValueError("params: there is none")
+    return np.array(rows)
+
+
+def rollout(
+    m: Model,
+    q0: ArrayLike,
+    v0: ArrayLike,
+    controls: ArrayLike | int,
+    dt: float | None = None,
+    *,
+    act0: ArrayLike | None = None,
+    tau: ArrayLike | None = None,
+    wrench: ArrayLike | None = None,
+    hold: int = 1,
+    steps: int | None = None,
+    tape: bool = True,
+    checkpoints: bool = False,
+    solver: str = "newton",
+    **options: Any,
+) -> Rollout:
+    """Steps from (q0, v0, act0) with rows of controls (rows, nu), or so many steps without.
+
+    tau (rows, nv): generalised forces; wrench (rows, nbody, 6): force and torque on each body at its centre of mass,
+    world axes; hold: steps for which a row of all these is held; steps: rows times hold unless given. tape: False keeps
+    nothing for derivatives, which takes half the time; checkpoints: keeps some sqrt(T) steps instead of all, and takes
+    the others once more for derivatives. Options are those of `Sim`.
+    """
+    if isinstance(controls, int):
+        controls = np.zeros((-(-controls // hold), m.nu)) if steps is not None or hold > 1 else np.zeros((controls, m.nu))
+    u = np.asarray(controls, dtype=np.float64)
+    if hold < 1:
+        raise ValueError(f"hold: expected 1 or more steps, got {hold}")
+    count = len(u) * hold if steps is None else int(steps)
+    if -(-count // hold) != len(u):
+        raise ValueError(f"steps: {count} with {hold} each take {-(-count // hold)} rows of controls, got {len(u)}")
+    u = np.array(_rows("controls", u, len(u), m.nu))
+    forces = None if tau is None else np.array(_rows("tau", tau, len(u), m.nv)).ravel()
+    pushes = None
+    if wrench is not None:
+        pushes = np.array(wrench, dtype=np.float64)
+        if pushes.shape != (len(u), m.nbody, 6):
+            raise ValueError(f"wrench: expected shape {(len(u), m.nbody, 6)}, got {pushes.shape}")
+        pushes = pushes.ravel()
+    if checkpoints and not tape:
+        raise Error("checkpoints are part of a tape", "value out of domain")
+    stepper, _ = _stepper(m, dt, solver, **options)
+    act = np.zeros(m.na) if act0 is None else act0
+    kind = _TAPES.index("none" if not tape else "checkpoints" if checkpoints else "all")
+    return Rollout(m, stepper, stepper.rollout(count, q0, v0, act, u.ravel(), forces, pushes, hold, kind), len(u))
+
+
+def _rows(name: str, value: ArrayLike, rows: int, length: int) -> Array:
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape != (rows, length):
+        raise ValueError(f"{name}: expected shape {(rows, length)}, got {array.shape}")
+    return array

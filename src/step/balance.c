@@ -1,0 +1,108 @@
+/* The energy that a step creates.
+ *
+ * Along exact motion the energy E (kinetic, of gravity, of springs) changes by the work of all that acts from outside and of what takes energy away:
+ *     balance = E(q+, v+) - E(q, v) - dt v . (controls + tau + wrenches) - min(0, dt v . dampers) - v . J^T L,    v <- (v + v+) / 2.
+ * Bias forces do no work and dampers take energy; what they add all the same, and springs whose force is that of the start of the step, is the integrator's doing. (Against
+ * the work of all forces the change of v^T A v / 2 would be an identity.) As long as a step is much shorter than any period and any turn, balance is a small part of the
+ * energy that moves. A step that makes half of the kinetic energy from nothing is not the motion of the model any more; there dampers count as 0, so that a transient whose
+ * energy falls, but not by as much as its dampers say, is not taken for one that explodes. */
+#include "step/balance.h"
+
+#include <math.h>
+
+#include "solve/cone.h"
+#include "dynamics/actuation.h"
+#include "dynamics/passive.h"
+#include "step/stability.h"
+#include "step/step.h"
+
+/* Bias forces turn a body's momentum by |omega| dt in a step; what they create is a share of T of that order, squared. Below this angle (rad), and without stiff springs,
+ * there is nothing to look for. */
+static const double small_turn = 0.25;
+
+static const double share = 0.5; /* of the kinetic energy */
+
+static bool turns_far(const tg_model *m, const tg_step_work *s)
+{
+    double fastest = 0;
+    for (int k = 0; k < m->nv; k++)
+        fastest = tg_larger(fastest, tg_larger(fabs(s->v[k]), fabs(s->v_next[k])));
+    return fastest * s->options.dt > small_turn;
+}
+
+bool tg_balance_needed(const tg_model *m, tg_work *w)
+{
+    const tg_step_work *s = w->step;
+    return s->options.energy || s->stiff || s->info.status != TG_STEP_SOLVED || turns_far(m, s);
+}
+
+static double dot(int n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* dt v . (controls + tau + wrenches); what of the controls acts on v+ does so here */
+static double outer_work(const tg_model *m, tg_work *w, const double *v, double *force)
+{
+    const tg_step_work *s = w->step;
+    tg_outer_forces(m, w, force, NULL);
+    for (int i = 0; i < m->nu && s->options.implicit_actuators == TG_ON; i++)
+    {
+        tg_actuator_damping d = tg_implicit_damping_of(m, w, i);
+        if (d.dof >= 0)
+            force[d.dof] -= d.gear * d.gear * d.slope * (s->v_next[d.dof] - s->v[d.dof]);
+    }
+    return s->options.dt * dot(m->nv, force, v);
+}
+
+/* dt v . dampers, at most 0: passive forces at v less those at rest */
+static double damper_work(const tg_model *m, tg_work *w, const double *v, double *force, double *springs)
+{
+    const tg_step_work *s = w->step;
+    tg_passive_force(m, w, s->q, s->v, force);
+    tg_passive_force(m, w, s->q, s->zeros, springs);
+    for (int k = 0; k < m->nv; k++)
+    {
+        double late = s->options.implicit_damping ? w->params->dof_damping[k] * (s->v_next[k] - s->v[k]) : 0;
+        force[k] -= springs[k] + late;
+    }
+    return fmin(0, s->options.dt * dot(m->nv, force, v));
+}
+
+static double impulse_work(const tg_model *m, tg_work *w, const double *v)
+{
+    const tg_rows *r = w->rows;
+    if (r->nrow == 0)
+        return 0;
+    tg_rows_velocity(m, w, v, w->step->row_gradient);
+    return dot(r->nrow, r->L, w->step->row_gradient);
+}
+
+/* Gravity acts for a step with the mean velocity and lifts with the last one: a body that lands or bounces has a balance of m |g| dt |v+ - v| / 2 <= m |g| dt |v|, which is
+ * more than half its kinetic energy only below |v| = 4 |g| dt, where it is less than 4 m (g dt)^2. With v_rest >= 2 |g| dt: */
+static double least(const tg_model *m, const tg_work *w)
+{
+    double mass = 0, slow = w->step->options.rest_speed;
+    for (int i = 1; i < m->nbody; i++)
+        mass += m->body_node[i] > 0 ? TG_PARAM(w->params, body_mass)[i] : 0;
+    return mass * slow * slow;
+}
+
+tg_status tg_step_balance(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    double *v = s->cotangent, *force = v + m->nv, *springs = v + 2 * m->nv, kinetic, potential;
+    for (int k = 0; k < m->nv; k++)
+        v[k] = 0.5 * (s->v[k] + s->v_next[k]);
+    double given = outer_work(m, w, v, force) + impulse_work(m, w, v), taken = damper_work(m, w, v, force, springs);
+    TG_TRY(tg_energy(m, w, s->q, s->v, &kinetic, &potential));
+    TG_TRY(tg_energy(m, w, s->q_next, s->v_next, &s->info.kinetic, &s->info.potential));
+    double gain = s->info.kinetic + s->info.potential - kinetic - potential - given;
+    s->info.balance = gain - taken;
+    if (gain > share * fmax(kinetic, s->info.kinetic) && gain > least(m, w))
+        s->info.status = TG_STEP_UNSTABLE;
+    return TG_OK;
+}

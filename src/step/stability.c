@@ -1,0 +1,172 @@
+/* The largest stable time step of explicit springs, dampers and servos.
+ *
+ * A mode with mass m, stiffness k, damping d that acts on v and d' that acts on v+, in a semi-implicit Euler step: (m + dt d') (v+ - v) = -dt (k x + (d + d') v),
+ * x+ = x + dt v+, is stable where
+ *     dt^2 k + 2 dt d < 4 m + 2 dt d'.
+ * For all modes: the largest eigenvalue of dt^2/4 K + dt/2 D against M + dt/2 D' is below 1; K and D are sums of moment moment^T over joints, tendons and servos, M is that
+ * of the reference configuration. The eigenvalue by power iteration with the factors of M + dt/2 D'; it only grows with dt. */
+#include "step/stability.h"
+
+#include <math.h>
+
+#include "dynamics/actuation.h"
+#include "dynamics/crba.h"
+#include "dynamics/kinematics.h"
+#include "dynamics/tendon.h"
+#include "step/step.h"
+
+enum
+{
+    POWERS = 40,   /* of the power iteration: a hundredth of the eigenvalue */
+    HALVINGS = 30, /* of the interval of time steps */
+};
+
+/* Which parts count. */
+typedef struct parts
+{
+    const tg_model *m;
+    tg_work *w;
+    const tg_options *o;
+    double dt;
+    bool servos; /* count, too; their work is that of controls */
+} parts;
+
+/* out += (dt^2/4 k + dt/2 d) moment (moment . x) */
+static void add_moment(const parts *p, const double *moment, double k, double d, const double *x, double *out)
+{
+    double weight = 0.25 * p->dt * p->dt * k + 0.5 * p->dt * d, along = 0;
+    for (int i = 0; i < p->m->nv && weight != 0; i++)
+        along += moment[i] * x[i];
+    for (int i = 0; i < p->m->nv && weight != 0; i++)
+        out[i] += weight * along * moment[i];
+}
+
+static void add_servos(const parts *p, const double *x, double *out)
+{
+    for (int i = 0; i < p->m->nu && p->servos; i++)
+    {
+        const double *bias = TG_PARAM(p->w->params, actuator_bias) + 3 * i;
+        bool late = p->o->implicit_actuators == TG_ON && tg_actuator_has_axis(p->m, i);
+        add_moment(p, tg_actuator_moment(p->m, p->w, i), fmax(0, -bias[1]), late ? 0 : fmax(0, -bias[2]), x, out);
+    }
+}
+
+/* out = (dt^2/4 K + dt/2 D) x */
+static void stiff_product(const parts *p, const double *x, double *out)
+{
+    const tg_model *m = p->m;
+    const tg_params *par = p->w->params;
+    for (int k = 0; k < m->nv; k++)
+    {
+        bool late = tg_implicit_spring_of(m, p->w, k) > 0;
+        double stiffness = late ? 0 : TG_PARAM(par, joint_stiffness)[m->dof_joint[k]];
+        double damping = !p->o->implicit_damping ? par->dof_damping[k] : 0;
+        out[k] = (0.25 * p->dt * p->dt * stiffness + 0.5 * p->dt * damping) * x[k];
+    }
+    for (int t = 0; t < m->ntendon; t++)
+        add_moment(p, tg_tendon_moment(m, p->w, t), TG_PARAM(par, tendon_stiffness)[t],
+                   TG_PARAM(par, tendon_damping)[t], x, out);
+    add_servos(p, x, out);
+}
+
+/* M + dt/2 D' of what acts on v+ */
+static tg_status factor(const parts *p)
+{
+    const tg_model *m = p->m;
+    double *extra = p->w->step->extra;
+    for (int k = 0; k < m->nv; k++)
+        extra[k] = p->o->implicit_damping ? 0.5 * p->dt * p->w->params->dof_damping[k] : 0;
+    for (int k = 0; k < m->nv; k++)
+        extra[k] += 0.25 * p->dt * p->dt * tg_implicit_spring_of(m, p->w, k);
+    for (int i = 0; i < m->nu && p->o->implicit_actuators == TG_ON; i++)
+        if (tg_actuator_has_axis(m, i))
+        {
+            double gear = TG_PARAM(p->w->params, actuator_gear)[6 * i];
+            double slope = fmax(0, -TG_PARAM(p->w->params, actuator_bias)[3 * i + 2]);
+            extra[m->joint_dof[m->actuator_target[i]]] += 0.5 * p->dt * gear * gear * slope;
+        }
+    return tg_factor_mass(m, p->w, extra);
+}
+
+/* the largest eigenvalue; beyond 1: not stable */
+static tg_status sharpness(const parts *p, double *out)
+{
+    int nv = p->m->nv;
+    double *x = p->w->step->cotangent, *y = x + nv, size = 0;
+    TG_TRY(factor(p));
+    for (int k = 0; k < nv; k++)
+        x[k] = 1 + 0.5 * sin(3.0 * k); /* along no mode in particular */
+    for (int i = 0; i < POWERS; i++)
+    {
+        stiff_product(p, x, y);
+        tg_solve_mass(p->m, p->w, y);
+        size = 0;
+        for (int k = 0; k < nv; k++)
+            size = fmax(size, fabs(y[k]));
+        for (int k = 0; k < nv && size > 0; k++)
+            x[k] = y[k] / size;
+    }
+    *out = size;
+    return TG_OK;
+}
+
+static void place(const tg_model *m, tg_work *w)
+{
+    tg_position_stage(m, w, w->params->q0);
+    tg_transmissions(m, w, w->params->q0);
+}
+
+/* springs, and dampers that act on v */
+static bool has_any(const tg_model *m, const tg_params *p, bool damping)
+{
+    bool any = false;
+    for (int j = 0; j < m->njoint && !any; j++)
+        any = TG_PARAM(p, joint_stiffness)[j] > 0 || (damping && TG_PARAM(p, joint_damping)[j] > 0);
+    for (int t = 0; t < m->ntendon && !any; t++)
+        any = TG_PARAM(p, tendon_stiffness)[t] > 0 || TG_PARAM(p, tendon_damping)[t] > 0;
+    return any;
+}
+
+tg_status tg_step_find_stiff(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    double size = 0;
+    if (s->stiff_params == w->params && s->stiff_generation == w->params->generation && s->stiff_dt == s->options.dt)
+        return TG_OK;
+    if (has_any(m, w->params, !s->options.implicit_damping))
+    {
+        place(m, w);
+        TG_TRY(sharpness(&(parts){m, w, &s->options, 2 * s->options.dt, false}, &size));
+    }
+    s->stiff = size > 1;
+    s->stiff_params = w->params;
+    s->stiff_generation = w->params->generation;
+    s->stiff_dt = s->options.dt;
+    return TG_OK;
+}
+
+tg_status tg_stable_dt(const tg_model *m, tg_work *w, const tg_options *options, double *dt)
+{
+    const double longest = 1; /* s: what tg_options allows */
+    TG_TRY(tg_check_work(m, w));
+    if (dt == NULL)
+        return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_stable_dt: dt is NULL");
+    TG_TRY(tg_step_options(m, w, options));
+    w->step->done = false;
+    place(m, w);
+    double low = 0, high = longest, size;
+    parts p = {m, w, &w->step->options, high, true};
+    TG_TRY(sharpness(&p, &size));
+    for (int i = 0; i < HALVINGS && size >= 1; i++)
+    {
+        double *end = &low;
+        p.dt = low > 0 ? sqrt(low * high) : high / 10;
+        double now;
+        TG_TRY(sharpness(&p, &now));
+        if (now >= 1)
+            end = &high;
+        *end = p.dt;
+    }
+    *dt = size < 1 ? INFINITY : low;
+    return TG_OK;
+}

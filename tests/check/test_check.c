@@ -1,0 +1,144 @@
+/* tg_check as a function: what it refuses, that it repeats, what it finds. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tangere/tangere.h"
+
+static tg_model *load(const char *name)
+{
+    char path[512];
+    tg_model *m = NULL;
+    tg_error error;
+    snprintf(path, sizeof path, "%s/models/%s.xml", TANGERE_ROOT, name);
+    if (tg_load(path, NULL, &m, &error) != TG_OK)
+        fail_msg("%s", error.message);
+    return m;
+}
+
+static void expect(tg_status expected, tg_status status, const tg_error *error, const char *says)
+{
+    assert_int_equal(status, expected);
+    if (strstr(error->message, says) == NULL)
+        fail_msg("'%s' does not say '%s'", error->message, says);
+}
+
+static void test_refusals(void **unused)
+{
+    (void)unused;
+    tg_model *m = load("pendulum"), *other = load("pendulum");
+    tg_check_options options = {0};
+    tg_check_result result;
+    tg_error error;
+    expect(TG_ERR_ARGUMENT, tg_check(NULL, NULL, &result, &error), &error, "m is NULL");
+    expect(TG_ERR_ARGUMENT, tg_check(m, NULL, NULL, &error), &error, "result is NULL");
+    expect(TG_ERR_ARGUMENT, tg_check(m, &options, &result, &error), &error, "tg_default_check_options");
+    options = tg_default_check_options();
+    options.states = 0;
+    expect(TG_ERR_VALUE, tg_check(m, &options, &result, &error), &error, "states = 0");
+    options = tg_default_check_options();
+    options.seed = -3;
+    expect(TG_ERR_VALUE, tg_check(m, &options, &result, &error), &error, "seed = -3");
+    options = tg_default_check_options();
+    options.params = tg_model_params(other);
+    expect(TG_ERR_ARGUMENT, tg_check(m, &options, &result, &error), &error, "another model");
+    options = tg_default_check_options();
+    options.index = (const int[]){0, 1 << 20};
+    options.nindex = 2;
+    expect(TG_ERR_ARGUMENT, tg_check(m, &options, &result, &error), &error, "index[1] = 1048576");
+    tg_model_destroy(other);
+    tg_model_destroy(m);
+}
+
+static tg_check_result check(const tg_model *m, int states, int seed)
+{
+    tg_check_options options = tg_default_check_options();
+    tg_check_result result;
+    tg_error error;
+    options.states = states;
+    options.seed = seed;
+    memset(&result, 0xff, sizeof result);
+    if (tg_check(m, &options, &result, &error) != TG_OK)
+        fail_msg("%s", error.message);
+    return result;
+}
+
+static void test_a_model_passes(void **unused)
+{
+    (void)unused;
+    tg_model *m = load("arm");
+    tg_check_result r = check(m, 40, 1);
+    long compared = 0;
+    assert_true(r.passed);
+    assert_int_equal(r.states, 40);
+    assert_int_equal(r.labels[TG_LABEL_EXACT] + r.labels[TG_LABEL_ONE_SIDED] + r.labels[TG_LABEL_REGULARISED], 40);
+    for (int i = 0; i < r.ngroup; i++)
+    {
+        compared += r.group[i].compared;
+        assert_true(r.group[i].error <= TG_CHECK_TOLERANCE);
+    }
+    assert_int_equal(compared, r.compared);
+    assert_true(compared > 500);
+    assert_true(r.group[0].largest > 0.1);
+    assert_string_equal(r.group[0].name, "q");
+    assert_true(r.jvp <= TG_CHECK_AGREEMENT && r.jacobian <= TG_CHECK_AGREEMENT);
+    assert_true(r.contacts[TG_CONTACT_SLIDING] > 0 && r.contacts[TG_CONTACT_STICKING] > 0);
+    tg_model_destroy(m);
+}
+
+static void test_it_repeats(void **unused)
+{
+    (void)unused;
+    tg_model *m = load("cube");
+    tg_check_result a = check(m, 12, 1), b = check(m, 12, 1), c = check(m, 12, 2);
+    bool same = true;
+    for (int i = 0; i < a.ngroup; i++)
+    {
+        assert_true(a.group[i].error == b.group[i].error && a.group[i].compared == b.group[i].compared);
+        assert_string_equal(a.group[i].entry, b.group[i].entry);
+        same = same && a.group[i].error == c.group[i].error;
+    }
+    assert_false(same);
+    tg_model_destroy(m);
+}
+
+static bool stop_at_three(void *user, int done, int states)
+{
+    int *calls = user;
+    assert_int_equal(done, ++*calls);
+    assert_int_equal(states, 50);
+    return done < 3;
+}
+
+static void test_progress_can_end_it(void **unused)
+{
+    (void)unused;
+    tg_model *m = load("cube");
+    tg_check_options options = tg_default_check_options();
+    tg_check_result result;
+    int calls = 0;
+    options.states = 50;
+    options.progress = stop_at_three;
+    options.user = &calls;
+    assert_int_equal(tg_check(m, &options, &result, NULL), TG_OK);
+    assert_int_equal(calls, 3);
+    assert_int_equal(result.states, 3);
+    tg_model_destroy(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_a_model_passes),
+        cmocka_unit_test(test_it_repeats),
+        cmocka_unit_test(test_progress_can_end_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+"""tangere.check: the command's judgement from Python."""
+
+import json
+
+import pytest
+import tangere as tg
+from support import path_of
+from test_cli import output
+
+CUBE = path_of("models/cube.xml")
+PENDULUM = path_of("models/pendulum.xml")
+ARM = path_of("models/arm.xml")
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return tg.check(tg.load(ARM), 30)
+
+
+def test_the_same_as_the_command(arm):
+    said = json.loads(output("check", ARM, "--samples", "30", "--json"))
+    assert arm.passed == said["passed"]
+    assert arm.states == said["states"] == 30
+    assert arm.labels == {label: said[label] for label in ("exact", "one-sided", "regularised")}
+    assert arm.compared == said["compared"]
+    assert {g.name: (g.compared, g.entry) for g in arm.groups} == {
+        name: (g["compared"], g["entry"]) for name, g in said["by"].items()
+    }
+    for name, group in said["by"].items():
+        assert arm[name].error == pytest.approx(group["error"], rel=1e-6, abs=1e-300)
+    assert {mode: tuple(m) for mode, m in arm.modes.items()} == {
+        mode: (m["states"], m["contacts"], m["possible"]) for mode, m in said["modes"].items()
+    }
+
+
+def test_readable(arm):
+    text = repr(arm)
+    assert text.startswith("<tangere.CheckResult: passed\n  30 states: ")
+    assert "forward mode and matrices agree" in text
+    assert f"\n  {arm.worst.name} " in text
+    assert arm
+    assert arm.worst.error == max(group.error for group in arm.groups) <= 1e-6
+    with pytest.raises(KeyError, match="compared were q, v"):
+        arm["nothing"]
+
+
+def test_parameters_to_draw_from():
+    result = tg.check(tg.load(CUBE), 5, params=["geom.*.size", "gravity"])
+    assert {"geom.size", "gravity"} >= {g.name for g in result.groups} - {"q", "v", "tau", "wrench", "dt"}
+    assert result["gravity"].compared > 0
+    assert "body.mass" not in [g.name for g in result.groups]
+
+
+def test_the_parameters_as_they_are_now():
+    m = tg.load(PENDULUM)
+    before = tg.check(m, 5)["q"].largest
+    m.params["gravity"] *= 3
+    assert tg.check(m, 5)["q"].largest != before
+    m.params["gravity"] /= 3
+    assert tg.check(m, 5)["q"].largest == before
+    assert repr(tg.check(m, 5)) != repr(tg.check(m, 5, seed=2))
+    assert "no two geoms can touch" in repr(tg.check(m, 2))
+
+
+def test_progress():
+    seen = []
+    tg.check(tg.load(PENDULUM), 4, progress=lambda done, states: seen.append((done, states)))
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_an_exception_ends_the_check():
+    seen = []
+
+    def stop(done, states):
+        seen.append(done)
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        tg.check(tg.load(PENDULUM), 1000, progress=stop)
+    assert seen == [1]
+
+
+def test_refusals():
+    m = tg.load(PENDULUM)
+    with pytest.raises(tg.Error, match="states = 0: must be at least 1"):
+        tg.check(m, 0)
+    with pytest.raises(tg.Error, match="seed = 0: must be at least 1"):
+        tg.check(m, seed=0)
+    with pytest.raises(tg.UnknownNameError, match="nobody"):
+        tg.check(m, params="body.nobody.mass")
