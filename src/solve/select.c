@@ -129,14 +129,29 @@ static void restart_block(tg_soft *p, const tg_soft_block *b)
             p->z[i] = p->L[i] - p->row[i] / p->eps;
 }
 
+/* h of rows that are held although it does not count as nothing: with less compliance they would give way */
+static double contradiction(const tg_soft *p, const tg_soft_block *b, double consistent, double inner)
+{
+    const double *h = p->row + b->row;
+    bool wrong = b->phase == TG_PHASE_STICK || h[0] * p->L[b->row] > 0; /* dry friction that does not oppose its velocity */
+    if (b->kind == TG_CONE_BOX)
+        return wrong && fabs(h[0]) > inner ? fabs(h[0]) : 0;
+    double worst = b->phase == TG_PHASE_BREAK ? 0 : fabs(h[0]);
+    for (int i = 1; i < b->dim && b->phase == TG_PHASE_STICK; i++)
+        worst = tg_larger(worst, fabs(h[i]));
+    return worst > consistent ? worst : 0;
+}
+
 static void start_limit(tg_soft *p, const tg_solve_options *o)
 {
     /* a patch that turns by a is off its plane by a^2; not where dry friction is, which holds at zero velocity exactly */
     const double consistent = p->boxes ? o->inner : 0.1 * o->tolerance;
+    p->contradiction = 0;
     for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
     {
         find_still(p, b, consistent);
         start_block(p, b, o->inner);
+        p->contradiction = tg_larger(p->contradiction, contradiction(p, b, consistent, o->inner));
     }
 }
 

@@ -76,6 +76,7 @@ typedef struct tg_soft
     double *u, *z, *L, *D;
     double violation; /* the largest |J r|, r = J^T L - u (m/s), */
     double rounding;  /* and what rounding leaves of it */
+    double contradiction; /* select.c: velocity of rows that hold against each other (m/s) */
 
     /* the factor of H and the phases it was made with */
     double *H;

@@ -32,6 +32,7 @@ static const double coarse = 1e-4;   /* of eps / mean G_ii times the largest fre
 static const double on_cone = 1e-6;  /* of L_N: so far inside an impulse of the step before counts as on its cone */
 static const double slow = 10;       /* of that: less is slow enough */
 static const double stays = 0.3;     /* of what it was: it does not fall */
+static const double much_less = 0x1p-8; /* of the compliance */
 static const double least_share = 0x1p-50; /* of the largest G_ii: less compliance would be lost in H */
 static const double most_speed = 1e2; /* of the largest free velocity: nothing leaves faster */
 
@@ -193,19 +194,15 @@ static bool harden(tg_soft *p, const tg_solve_options *o)
     double goal = creep * o->tolerance, now = creep_of(p), floor = least_share * largest_own(p);
     for (int k = 0; k < HARDER && now > slow * goal; k++)
     {
-        double eps = tg_larger(p->eps * ldexp(1, ilogb(goal / now)), floor), before = now, from = p->eps;
+        double eps = tg_larger(p->eps * ldexp(1, ilogb(goal / now)), floor), before = now;
         if (!(eps < 0.5 * p->eps))
             break;
-        memcpy(p->kept_u, p->u, sizeof(double) * (size_t)p->dims);
-        memcpy(p->kept_z, p->z, sizeof(double) * (size_t)p->rows);
-        tg_soft_rescale(p, eps);
-        if (!tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = o->inner}))
+        p->least = eps;
+        if (!climb_down(p, o))
         {
-            memcpy(p->u, p->kept_u, sizeof(double) * (size_t)p->dims);
-            memcpy(p->z, p->kept_z, sizeof(double) * (size_t)p->rows);
-            p->eps = from;
-            tg_soft_respond(p);
-            p->regular = false;
+            /* as far as it came: the solution there, once more */
+            p->least = p->eps;
+            tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .fresh = true, .goal = o->inner});
             break;
         }
         now = creep_of(p);
@@ -242,11 +239,25 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
     tg_soft_offer(p, TG_SELECT_UNSELECTED, stage);
     if (!o->select)
         return p->offer.residual <= o->tolerance;
-    bool solvable = harden(p, o);
+    bool solvable = harden(p, o), selected = solvable;
     memcpy(p->kept_u, p->u, dims);
     memcpy(p->kept_z, p->z, rows);
-    if (solvable && tg_soft_select(p, o))
-        tg_soft_offer(p, tg_soft_selection(p, o), stage);
+    for (int k = 0; k < HARDER && selected; k++)
+    {
+        double eps = p->eps;
+        selected = tg_soft_select(p, o);
+        if (selected)
+            tg_soft_offer(p, tg_soft_selection(p, o), stage);
+        /* rows that hold against each other, as dry friction does against a contact that is pushed out slowly, give way with less compliance */
+        p->least = much_less * eps;
+        if (!selected || p->contradiction == 0 || p->least < least_share * largest_own(p))
+            break;
+        memcpy(p->u, p->kept_u, dims);
+        memcpy(p->z, p->kept_z, rows);
+        selected = climb_down(p, o);
+        memcpy(p->kept_u, p->u, dims);
+        memcpy(p->kept_z, p->z, rows);
+    }
     if (p->offer.residual <= o->tolerance)
         return true;
     memcpy(p->z, p->kept_z, rows);
