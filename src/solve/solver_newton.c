@@ -150,13 +150,17 @@ static bool ladder(tg_soft *p, const tg_solve_options *o)
            climb_down(p, o);
 }
 
-static bool interior(tg_soft *p, const tg_solve_options *o)
+static bool interior_at(tg_soft *p, double eps, const tg_solve_options *o)
 {
-    double eps = middle * p->size;
     tg_soft_interior(p, eps, o);
     return tg_soft_newton(p, &(tg_soft_run){
                                  .steps = TOP_STEPS, .idle = IDLE, .fresh = true, .goal = rung_goal(p, eps, o)}) &&
            climb_down(p, o);
+}
+
+static bool interior(tg_soft *p, const tg_solve_options *o)
+{
+    return interior_at(p, middle * p->size, o) || interior_at(p, top * p->size, o);
 }
 
 static bool path(tg_soft *p, const tg_solve_options *o)
