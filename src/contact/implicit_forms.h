@@ -108,4 +108,11 @@ tg_smoothed_law tg_smoothed_law_of(const tg_cone *cone, const double *x, const d
 /* The equations of the smoothed law, in the form of redundant rows; false when the arena is too small. */
 bool tg_smoothed_build(tg_implicit *f, double speed, tg_arena *arena);
 
+/* ---- implicit_limit.c ---- */
+
+/* Redundant rows at the solution w->x: d (rank) of its z = Q^T d, E = (dx / dd)^T (rank x count, leading dimension of the
+ * cones), K = (dx / dz)^T (count x count, z not scaled). slope: of responses outside of their cones. w->x is replaced by the
+ * response to z. Returns whether one is outside of its cone. */
+bool tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, double *K);
+
 #endif

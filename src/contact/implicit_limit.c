@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "solve/held.h"
+#include "contact/implicit_forms.h"
 #include "math/dense.h"
 #include "math/lanes.h"
 

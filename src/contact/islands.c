@@ -67,7 +67,8 @@ static void count_islands(tg_rows *r)
 static void place_matrix(const tg_rows *r, tg_rows_island *island, size_t *used)
 {
     size_t size = (size_t)island->rows * (size_t)v4_pad(island->rows);
-    bool small = island->rows <= r->capacity.island_rows && island->dofs <= TG_DENSE_DOFS && (island->tree >= 0 || island->rows <= TG_DENSE_COUPLED);
+    bool small = island->rows <= r->capacity.island_rows && island->dofs <= TG_DENSE_DOFS &&
+                 (island->tree >= 0 || island->rows <= TG_DENSE_COUPLED);
     island->dense = small && *used + size + V4_LANES <= r->capacity.delassus;
     island->G = *used;
     *used += island->dense ? size : 0;

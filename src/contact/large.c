@@ -22,9 +22,9 @@
 #include <limits.h>
 #include <math.h>
 
-#include "solve/interior.h"
 #include "contact/large_cluster.h"
 #include "contact/large_system.h"
+#include "solve/interior.h"
 
 enum
 {
@@ -38,8 +38,8 @@ enum
 };
 
 static const double proximal = 1e-3, least_proximal = 1e-6;
-static const double inner = 1e-12;   /* m/s: Newton's equations hold */
-static const double spread = 3;      /* products that the interior point starts with, in squares of the residual */
+static const double inner = 1e-12; /* m/s: Newton's equations hold */
+static const double spread = 3;    /* products that the interior point starts with, in squares of the residual */
 static const double least_spread =
     1e-7; /* and at least, in squares of the largest free velocity: nearer to its end the path cannot be joined */
 static const double afresh = 0.06; /* of the largest free velocity: the residual that a start from nothing counts as */
@@ -54,9 +54,9 @@ typedef struct large
     double *interior, *rhs, *best;
     bool *frozen; /* blocks that the interior point could not solve together with the others, and how many */
     int nfrozen;
-    double speed;      /* largest free velocity (m/s) */
-    int limit;         /* factorisations; what is cut short is guarded */
-    bool fits;         /* the factors */
+    double speed; /* largest free velocity (m/s) */
+    int limit;    /* factorisations; what is cut short is guarded */
+    bool fits;    /* the factors */
     int newton, sweeps, interior_steps;
 } large;
 

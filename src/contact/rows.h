@@ -10,8 +10,8 @@
 #ifndef TG_CONTACT_ROWS_H
 #define TG_CONTACT_ROWS_H
 
-#include "solve/problem.h"
 #include "contact/space.h"
+#include "solve/problem.h"
 
 typedef enum tg_source
 {
@@ -163,10 +163,10 @@ static inline int tg_slot_count(int n)
     X(int, column_row, c->columns, "row of each column")                                                               \
     X(double, J, c->jacobian, "J_t^T, tree by tree")                                                                   \
     X(double, Y, c->jacobian, "D^-1/2 L^-T J_t^T; sparse islands of several trees: M^-1 J_t^T")                        \
-    X(tg_tree_rows, tree_rows, m->ntree, "of the trees that constraints touch, island by island")                         \
+    X(tg_tree_rows, tree_rows, m->ntree, "of the trees that constraints touch, island by island")                      \
     X(double, diagonal, c->rows, "G_ii")                                                                               \
-    X(int, loop_row, c->loop_rows, "rows of equalities with redundant ones, counted from their island's first")   \
-    X(double, Z, (size_t)c->loop_rows * (size_t)c->loop_rows, "what no velocity follows of them")                      \
+    X(int, loop_row, c->loop_rows, "rows of equalities with redundant ones, counted from their island's first")        \
+    X(double, Z, (size_t)c->loop_rows *(size_t)c->loop_rows, "what no velocity follows of them")                       \
     X(double, give, c->rows, "compliance of contacts (m/s per N s)")                                                   \
     X(double, G, c->delassus, "island by island")                                                                      \
     X(double, phi, c->rows, "position error of limits and equalities, gap of contacts (m, rad)")                       \

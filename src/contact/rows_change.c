@@ -168,7 +168,8 @@ static frame_change frame_of(const forward *x, const tg_touch *t)
     const tg_model *m = x->m;
     const tg_change *c = x->d->c;
     frame_change f = {v4_zero(), v4_zero(), 0};
-    bool sizes = tg_changes(c, m->offset.geom_size, 3 * m->ngeom) || tg_changes(c, m->offset.hfield_size, 4 * m->nhfield);
+    bool sizes =
+        tg_changes(c, m->offset.geom_size, 3 * m->ngeom) || tg_changes(c, m->offset.hfield_size, 4 * m->nhfield);
     bool course = tg_has_course(&t->at);
     v4 n = t->at.normal;
     tg_query query;
@@ -201,8 +202,8 @@ static void friction_change(const forward *x, const tg_touch *t, const double *s
         double E = exp(-ratio * ratio), bend = (1 - kinetic) * E * 2 * ratio / scale;
         const double *now = x->w->rows->speed + x->c->row;
         double slip = (now[1] * speed[1] + now[2] * speed[2]) / t->slip;
-        mu[0] += mu_s * (of_param(x, t->law.kinetic) * (1 - E) +
-                         bend * (ratio * of_param(x, t->law.slip_speed) - slip));
+        mu[0] +=
+            mu_s * (of_param(x, t->law.kinetic) * (1 - E) + bend * (ratio * of_param(x, t->law.slip_speed) - slip));
     }
     mu[1] = mu[0];
 }
@@ -258,9 +259,9 @@ static void weld_turn(const forward *x, const tg_bond *b, double dphi[3])
     v4 turn[2] = {tg_displacement(x->d->c, b->body[0]).ang, tg_displacement(x->d->c, b->body[1]).ang};
     const double *data = TG_PARAM(x->w->params, equality_data) + 11 * x->c->index;
     if (x->d->c->params != NULL)
-        turn[0] += mat3_mul(tg_body_rotation(x->w, b->body[0]),
-                            tg_quaternion_turn(data + 6, x->d->c->params + x->m->offset.equality_data +
-                                                             11 * x->c->index + 6));
+        turn[0] +=
+            mat3_mul(tg_body_rotation(x->w, b->body[0]),
+                     tg_quaternion_turn(data + 6, x->d->c->params + x->m->offset.equality_data + 11 * x->c->index + 6));
     tg_so3_left_jacobian_inverse(x->w->rows->phi + x->c->row + 3, Jl);
     tg_so3_right_jacobian_inverse(x->w->rows->phi + x->c->row + 3, Jr);
     for (int i = 0; i < 3; i++)
@@ -332,8 +333,7 @@ static double coupled_error(const forward *x, bool tendon, int index)
 {
     if (index < 0)
         return 0;
-    return tendon ? tendon_length(x, index) - reference_length(x, index)
-                  : -of_param(x, x->m->offset.joint_ref + index);
+    return tendon ? tendon_length(x, index) - reference_length(x, index) : -of_param(x, x->m->offset.joint_ref + index);
 }
 
 /* the velocity of a coupled joint or tendon along y */
@@ -407,8 +407,8 @@ static void dry_friction_change(const forward *x)
 {
     const tg_model *m = x->m;
     bool tendon = x->c->source == TG_SOURCE_TENDON_FRICTION;
-    int at = tendon ? m->offset.tendon_frictionloss + x->c->index
-                    : m->offset.joint_frictionloss + m->dof_joint[x->c->index];
+    int at =
+        tendon ? m->offset.tendon_frictionloss + x->c->index : m->offset.joint_frictionloss + m->dof_joint[x->c->index];
     x->d->bound[x->block] = x->d->settings->dt * of_param(x, at) + x->d->c->dt * x->w->params->value[at];
     if (tendon)
         tendon_row(x, x->c->index, 1);

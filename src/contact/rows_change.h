@@ -16,12 +16,12 @@ typedef struct tg_field_change
 
 typedef struct tg_rows_change
 {
-    tg_change *c;                  /* forces are subtracted from dF, or added to force */
-    tg_field_change next, start;   /* of v+ and v */
-    tg_field_change spread;        /* of p, where redundant rows slide (implicit.h) */
-    double *sigma, *turn;          /* rows, written: of J v+ + b; of J p (NULL without spread) */
-    double *mu, *bound;            /* blocks, written: of five friction coefficients, of the bound of dry friction */
-    bool open;                     /* those that break count, too: the law is smoothed */
+    tg_change *c;                /* forces are subtracted from dF, or added to force */
+    tg_field_change next, start; /* of v+ and v */
+    tg_field_change spread;      /* of p, where redundant rows slide (implicit.h) */
+    double *sigma, *turn;        /* rows, written: of J v+ + b; of J p (NULL without spread) */
+    double *mu, *bound;          /* blocks, written: of five friction coefficients, of the bound of dry friction */
+    bool open;                   /* those that break count, too: the law is smoothed */
     const tg_contact_settings *settings;
 } tg_rows_change;
 

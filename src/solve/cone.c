@@ -9,9 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "solve/cone.h"
 #include "math/dense.h"
 #include "math/lanes.h"
+#include "solve/cone.h"
 
 enum
 {

@@ -11,9 +11,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "solve/held.h"
 #include "math/dense.h"
 #include "math/lanes.h"
+#include "solve/held.h"
 
 static const double rank_threshold = 1e-10; /* of the largest pivot, rows normalised */
 static const double pivot_slack = 0.25;     /* a pivot this close to the largest stays where it is */

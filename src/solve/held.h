@@ -79,13 +79,6 @@ double tg_orthogonalise(int n, int k, const double *Q, int ld, double *q, double
 /* redundant rows: X <- L^2 C^-T X (rank x columns), velocities Q sigma_R to what V S x_R must be */
 void tg_held_precondition(const tg_cones *cones, const tg_held *held, int columns, double *X, int ldx);
 
-/* ---- implicit_limit.c ---- */
-
-/* Redundant rows at the solution w->x: d (rank) of its z = Q^T d, E = (dx / dd)^T (rank x count, leading dimension of the
- * cones), K = (dx / dz)^T (count x count, z not scaled). slope: of responses outside of their cones. w->x is replaced by the
- * response to z. Returns whether one is outside of its cone. */
-bool tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, double *K);
-
 /* below this inconsistency held rows agree (m/s): a patch that turns by h is off its plane by h^2 */
 #define TG_CONSISTENT 1e-9
 

@@ -15,8 +15,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "solve/interior.h"
 #include "math/lanes.h"
+#include "solve/interior.h"
 
 enum
 {

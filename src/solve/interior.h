@@ -78,8 +78,8 @@ double tg_interior_iterate(tg_interior *p, double best, double aim);
 void tg_interior_near(tg_interior *p, const double *x, double v);
 
 /* E^-1 and N = E^-1 W of a contact of d rows at (x, z, psi), with these compliances of its normal and its tangents: dx = E^-1 rhs - N ds. */
-void tg_interior_eliminate(int d, const double *x, const double *z, double psi, double normal, double tangent, double *E,
-                           double *N);
+void tg_interior_eliminate(int d, const double *x, const double *z, double psi, double normal, double tangent,
+                           double *E, double *N);
 
 /* ---- path.c ---- */
 

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "solve/held.h"
 #include "math/dense.h"
+#include "solve/held.h"
 
 static const double no_slip = 1e-7;  /* m/s */
 static const double no_force = 1e-9; /* m/s: G_NN L_N */

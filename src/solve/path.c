@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "solve/interior.h"
 #include "solve/held.h"
+#include "solve/interior.h"
 
 enum
 {

@@ -11,9 +11,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "solve/held.h"
 #include "math/dense.h"
 #include "math/lanes.h"
+#include "solve/held.h"
 
 static void classify_contact(const tg_cone *cone, const double *x, const double *s, tg_cone_state *state)
 {

@@ -64,12 +64,13 @@ typedef struct tg_island
     int trees, dofs, first_row; /* dofs: of all trees */
     const double *give;         /* m/s per N s: the law's own compliance */
     const double *diagonal;     /* G_ii, where there are trees; 0: nothing moves the row */
-    int loops, redundant;       /* rows loop_row of equalities count without their part along Z (loops x redundant, orthonormal */
-    const int *loop_row;        /* columns): J <- (1 - Z Z^T) J */
+    int loops,
+        redundant; /* rows loop_row of equalities count without their part along Z (loops x redundant, orthonormal */
+    const int *loop_row; /* columns): J <- (1 - Z Z^T) J */
     const double *Z;
     const double *speed, *bias; /* relative velocities before the step, b of g = J v_free + b; NULL: not known */
-    const double *g;    /* free relative velocity with bias (m/s, rad/s) */
-    const double *warm; /* impulses to start from; NULL: zero. Changes the time, not the result. */
+    const double *g;            /* free relative velocity with bias (m/s, rad/s) */
+    const double *warm;         /* impulses to start from; NULL: zero. Changes the time, not the result. */
 } tg_island;
 
 /* Which solver, and when it stops. Make it with tg_solve_default(). */
@@ -137,9 +138,9 @@ typedef struct tg_solve_result
     tg_selection selection;
     tg_solve_stage stage; /* that ended it */
     bool guarded;         /* cut short with impulses that were not safe: one sweep instead */
-    int sweeps;   /* block Gauss-Seidel sweeps */
-    int newton;   /* Newton steps, those of the selection rule included: one factorisation each */
-    int interior; /* interior-point iterations: one factorisation each */
+    int sweeps;           /* block Gauss-Seidel sweeps */
+    int newton;           /* Newton steps, those of the selection rule included: one factorisation each */
+    int interior;         /* interior-point iterations: one factorisation each */
     tg_residual residual;
 } tg_solve_result;
 

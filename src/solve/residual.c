@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "solve/cone.h"
 #include "math/lanes.h"
+#include "solve/cone.h"
 
 typedef struct measure
 {

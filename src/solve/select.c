@@ -16,7 +16,7 @@ enum
 {
     STEPS = 10,
     ROUNDS = 4,
-    HOLDS = 4   /* each takes out nearly all of it */
+    HOLDS = 4 /* each takes out nearly all of it */
 };
 
 static const double creeps = 0.05; /* of the velocity that its compliance gives a contact: h is nothing beside it */
@@ -133,7 +133,8 @@ static void restart_block(tg_soft *p, const tg_soft_block *b)
 static double contradiction(const tg_soft *p, const tg_soft_block *b, double consistent, double inner)
 {
     const double *h = p->row + b->row;
-    bool wrong = b->phase == TG_PHASE_STICK || h[0] * p->L[b->row] > 0; /* dry friction that does not oppose its velocity */
+    bool wrong =
+        b->phase == TG_PHASE_STICK || h[0] * p->L[b->row] > 0; /* dry friction that does not oppose its velocity */
     if (b->kind == TG_CONE_BOX)
         return wrong && fabs(h[0]) > inner ? fabs(h[0]) : 0;
     double worst = b->phase == TG_PHASE_BREAK ? 0 : fabs(h[0]);

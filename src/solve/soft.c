@@ -18,13 +18,13 @@ static bool take_fronts(tg_soft *p, const tg_island_size *size, tg_arena *scratc
 {
     size_t dofs = (size_t)size->dofs, trees = (size_t)size->trees, all = 4 * dofs * dofs, usual = 700 * dofs;
     p->sparse = size->trees > 1 && size->dofs > MANY_DOFS;
-    tg_fronts_room room = {.nodes = size->trees,
-                           .elements = size->trees + size->rows,
-                           .element_nodes = size->trees + 4 * size->rows,
-                           .edges = (int)(trees * (trees - 1) < NEIGHBOURS * trees ? trees * (trees - 1)
-                                                                                   : NEIGHBOURS * trees),
-                           .unknowns = size->dofs,
-                           .capacity = (all < usual ? all : usual) + 64 * (trees + 1)};
+    tg_fronts_room room = {
+        .nodes = size->trees,
+        .elements = size->trees + size->rows,
+        .element_nodes = size->trees + 4 * size->rows,
+        .edges = (int)(trees * (trees - 1) < NEIGHBOURS * trees ? trees * (trees - 1) : NEIGHBOURS * trees),
+        .unknowns = size->dofs,
+        .capacity = (all < usual ? all : usual) + 64 * (trees + 1)};
     if (p->sparse)
         tg_fronts_place(&p->fronts, &room, scratch);
     p->tree_of = TG_TAKE(scratch, int, dofs, "soft: trees of dofs");
@@ -39,20 +39,22 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     if (take_fronts(p, size, scratch) && dofs > rows)
         rows = dofs;
     size_t n = (size_t)rows, ld = (size_t)v4_pad(rows), square = n * ld;
-    double **const vector[] = {&p->mu, &p->give, &p->g,    &p->own,   &p->diagonal, &p->u,      &p->z,      &p->L,
-                               &p->r,  &p->step, &p->kept_u, &p->kept_z, &p->row,  &p->force, &p->rhs, &p->best, &p->square, &p->all_L, &p->all_sigma, &p->offer.L, &p->offer.sigma,   &p->Jstep, &p->at};
+    double **const vector[] = {&p->mu,        &p->give,    &p->g,           &p->own,   &p->diagonal, &p->u,
+                               &p->z,         &p->L,       &p->r,           &p->step,  &p->kept_u,   &p->kept_z,
+                               &p->row,       &p->force,   &p->rhs,         &p->best,  &p->square,   &p->all_L,
+                               &p->all_sigma, &p->offer.L, &p->offer.sigma, &p->Jstep, &p->at};
     double **const matrix[] = {&p->J, &p->H, &p->packed, &p->product};
     p->block = TG_TAKE(scratch, tg_soft_block, n, "soft: blocks");
     p->group = TG_TAKE(scratch, tg_soft_group, n, "soft: groups");
     p->factored = TG_TAKE(scratch, tg_phase, n, "soft: phases of the factor");
     p->source = TG_TAKE(scratch, int, n, "soft: rows of the island");
-    p->support = TG_TAKE(scratch, int, n * n, "soft: dofs of groups");
+    p->support = TG_TAKE(scratch, int, n *n, "soft: dofs of groups");
     p->pivot = TG_TAKE(scratch, int, n, "soft: exchanges");
     for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
         *vector[i] = TG_TAKE(scratch, double, ld, "soft: vector");
     for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++)
         *matrix[i] = TG_TAKE(scratch, double, square, "soft: matrix");
-    p->full = TG_TAKE(scratch, double, dofs > rows ? n *(size_t)v4_pad(dofs) : square, "soft: matrix");
+    p->full = TG_TAKE(scratch, double, dofs > rows ? n * (size_t)v4_pad(dofs) : square, "soft: matrix");
     p->dof = TG_TAKE(scratch, int, dofs, "soft: dofs");
     p->cones.block = TG_TAKE(scratch, tg_cone, n, "soft: cones");
     p->interior = TG_TAKE(scratch, double, TG_INTERIOR_VECTORS *ld, "soft: interior point");
@@ -96,8 +98,7 @@ static void make_rows(tg_soft *p, double fixed, double idle)
     {
         const tg_block *law = &island->block[k];
         int first = p->rows, row = law->row;
-        bool cone = law->kind == TG_BLOCK_CONTACT || law->kind == TG_BLOCK_LIMIT,
-             box = law->kind == TG_BLOCK_FRICTION;
+        bool cone = law->kind == TG_BLOCK_CONTACT || law->kind == TG_BLOCK_LIMIT, box = law->kind == TG_BLOCK_FRICTION;
         if (cone && !(p->diagonal[row] > fixed))
             continue;
         for (int i = 0; i < law->rows; i++)
@@ -347,8 +348,8 @@ static void make_groups(tg_soft *p)
                     memcmp(support, p->support + last->support, sizeof(int) * (size_t)size) == 0;
         if (!same)
         {
-            p->group[p->groups++] = (tg_soft_group){
-                .row = b->row, .block = k, .support = used, .size = size, .ld = v4_pad(size), .J = J};
+            p->group[p->groups++] =
+                (tg_soft_group){.row = b->row, .block = k, .support = used, .size = size, .ld = v4_pad(size), .J = J};
             used += size;
             last = &p->group[p->groups - 1];
         }

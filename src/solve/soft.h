@@ -23,13 +23,13 @@ typedef struct tg_soft_block
 {
     tg_cone_kind kind;
     int row, dim;
-    int slope;  /* where its dim x dim numbers of D are */
+    int slope;    /* where its dim x dim numbers of D are */
     bool round;   /* its tangents have one coefficient */
     bool contact; /* not a limit */
     tg_phase phase;
-    bool closed, still; /* select.c: its normal, its tangents do not move in the limit, */
+    bool closed, still;   /* select.c: its normal, its tangents do not move in the limit, */
     bool normal, tangent; /* up to what redundant rows may contradict each other by */
-    double bound;       /* box */
+    double bound;         /* box */
 } tg_soft_block;
 
 typedef struct tg_soft_group
@@ -74,18 +74,18 @@ typedef struct tg_soft
     /* the iterate */
     double eps;
     double *u, *z, *L, *D;
-    double violation; /* the largest |J r|, r = J^T L - u (m/s), */
-    double rounding;  /* and what rounding leaves of it */
+    double violation;     /* the largest |J r|, r = J^T L - u (m/s), */
+    double rounding;      /* and what rounding leaves of it */
     double contradiction; /* select.c: velocity of rows that hold against each other (m/s) */
 
     /* the factor of H and the phases it was made with */
     double *H;
     int *pivot;
     tg_phase *factored;
-    bool sparse;      /* many trees: its fronts, over trees, with an element for every tree and every group */
+    bool sparse; /* many trees: its fronts, over trees, with an element for every tree and every group */
     tg_fronts fronts;
-    int *tree_of;     /* dof -> tree; -1: none */
-    int *place;       /* scratch: of a group's dofs in the matrix of a front */
+    int *tree_of; /* dof -> tree; -1: none */
+    int *place;   /* scratch: of a group's dofs in the matrix of a front */
     bool symmetric, regular;
 
     /* named scratch */
@@ -96,10 +96,10 @@ typedef struct tg_soft
     double *full;                  /* all rows x dims, while J is built */
 
     /* the interior point's */
-    tg_cones cones;                        /* blocks and rows alone */
-    double *interior, *rhs, *best, *E;     /* its vectors; E^-1 of the blocks */
-    double *square;                        /* mu^2 of the compliance of scaled rows */
-    double *all_L, *all_sigma;             /* of the island */
+    tg_cones cones;                    /* blocks and rows alone */
+    double *interior, *rhs, *best, *E; /* its vectors; E^-1 of the blocks */
+    double *square;                    /* mu^2 of the compliance of scaled rows */
+    double *all_L, *all_sigma;         /* of the island */
 
     int factorisations, limit, interior_steps, sweeps;
 } tg_soft;

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "solve/interior.h"
 #include "math/lanes.h"
+#include "solve/interior.h"
 #include "solve/soft.h"
 
 enum
@@ -17,7 +17,8 @@ enum
     PATH = 500  /* along its path */
 };
 
-static const double redundant = 1e-7; /* of G_ii: compliance of equalities, centred at x, so that it changes the path and not the end */
+static const double redundant =
+    1e-7; /* of G_ii: compliance of equalities, centred at x, so that it changes the path and not the end */
 
 typedef struct context
 {
@@ -34,7 +35,8 @@ static double compliance(const context *a, int row)
 
 /* E^-1 and N = E^-1 W of a contact. With t = x_T / x_N, c the tangents' compliance,
  *     E = [z_N / x_N + c_N, 0; (eta - psi t) / x_N, (psi - t eta^T) / x_N + W c],   W = [1; 1 - t t^T]. */
-void tg_interior_eliminate(int d, const double *x, const double *z, double psi, double normal, double tangent, double *E, double *N)
+void tg_interior_eliminate(int d, const double *x, const double *z, double psi, double normal, double tangent,
+                           double *E, double *N)
 {
     const double *eta = z + 1;
     double t[TG_CONE_MAX], u[TG_CONE_MAX], dot = 0;

@@ -16,10 +16,11 @@ enum
 };
 
 static const double rounding = 0x1p-50; /* of G_ii |L_i| */
-static const double overshoot = 0.1; /* of |h(0)|: h(1) beyond that is searched, */
-static const double enough = 0.05;   /* down to this */
-static const double chord_near = 1e-4; /* of the largest free velocity: below this violation the factor is used again, */
-static const double chord_pays = 0.1;  /* as long as that falls to so much of what it was */
+static const double overshoot = 0.1;    /* of |h(0)|: h(1) beyond that is searched, */
+static const double enough = 0.05;      /* down to this */
+static const double chord_near =
+    1e-4;                             /* of the largest free velocity: below this violation the factor is used again, */
+static const double chord_pays = 0.1; /* as long as that falls to so much of what it was */
 
 /* ---- the residual ---- */
 

@@ -15,9 +15,9 @@
 
 enum
 {
-    WARM_STEPS = 10, /* factorisations of one run of Newton: from the step before, */
-    TOP_STEPS = 12,  /* at the top of the ladder, */
-    RUNG_STEPS = 20, /* from one rung to the next, */
+    WARM_STEPS = 10,   /* factorisations of one run of Newton: from the step before, */
+    TOP_STEPS = 12,    /* at the top of the ladder, */
+    RUNG_STEPS = 20,   /* from one rung to the next, */
     LADDER_STEPS = 60, /* on all of them */
     IDLE = 6,          /* steps that may fail to halve the residual */
     HARDER = 3         /* how often the least compliance may fall */
@@ -27,14 +27,15 @@ static const double smallest = 0x1p-40, largest = 0x1p-23; /* of the mean G_ii: 
 static const double usual = 0x1p-33;                       /* where nothing says how large impulses are */
 static const double top = 0x1p-10;                         /* of the mean G_ii: on top of the ladder */
 static const double middle = 0x1p-17;                      /* of the interior point */
-static const double creep = 1e-2;    /* of the tolerance: how fast what holds moves with the least compliance */
-static const double coarse = 1e-4;   /* of eps / mean G_ii times the largest free velocity: the violation that a rung may have */
-static const double on_cone = 1e-6;  /* of L_N: so far inside an impulse of the step before counts as on its cone */
-static const double slow = 10;       /* of that: less is slow enough */
-static const double stays = 0.3;     /* of what it was: it does not fall */
+static const double creep = 1e-2; /* of the tolerance: how fast what holds moves with the least compliance */
+static const double coarse =
+    1e-4; /* of eps / mean G_ii times the largest free velocity: the violation that a rung may have */
+static const double on_cone = 1e-6;     /* of L_N: so far inside an impulse of the step before counts as on its cone */
+static const double slow = 10;          /* of that: less is slow enough */
+static const double stays = 0.3;        /* of what it was: it does not fall */
 static const double much_less = 0x1p-8; /* of the compliance */
 static const double least_share = 0x1p-50; /* of the largest G_ii: less compliance would be lost in H */
-static const double most_speed = 1e2; /* of the largest free velocity: nothing leaves faster */
+static const double most_speed = 1e2;      /* of the largest free velocity: nothing leaves faster */
 
 /* ---- the least compliance ---- */
 
@@ -69,9 +70,9 @@ static void start_contact(tg_soft *p, const tg_soft_block *b, const double *L, c
     bool slides = square > (1 - on_cone) * L[0] * L[0];
     z[0] = carries ? L[0] : open ? -before[0] / tg_soft_eps(p, b->row) : -g[0] / own[0];
     for (int i = 1; i < b->dim; i++)
-        z[i] = carries                   ? L[i] - (slides ? before[i] / tg_soft_eps(p, b->row + i) : 0)
+        z[i] = carries                 ? L[i] - (slides ? before[i] / tg_soft_eps(p, b->row + i) : 0)
                : open || !(own[i] > 0) ? 0
-                                         : -g[i] / own[i];
+                                       : -g[i] / own[i];
 }
 
 /* z from impulses and velocities */
@@ -153,8 +154,8 @@ static bool ladder(tg_soft *p, const tg_solve_options *o)
 static bool interior_at(tg_soft *p, double eps, const tg_solve_options *o)
 {
     tg_soft_interior(p, eps, o);
-    return tg_soft_newton(p, &(tg_soft_run){
-                                 .steps = TOP_STEPS, .idle = IDLE, .fresh = true, .goal = rung_goal(p, eps, o)}) &&
+    return tg_soft_newton(
+               p, &(tg_soft_run){.steps = TOP_STEPS, .idle = IDLE, .fresh = true, .goal = rung_goal(p, eps, o)}) &&
            climb_down(p, o);
 }
 

@@ -203,7 +203,8 @@ tg_status tg_island_solve(const tg_island *island, const tg_solve_options *optio
     if (status != TG_OK)
         return status;
     size_t mark = tg_arena_mark(scratch), bytes = sizeof(double) * (size_t)island->rows;
-    tg_island_size size = {island->rows, island->tree != NULL ? island->dofs : 0, island->tree != NULL ? island->trees : 0};
+    tg_island_size size = {island->rows, island->tree != NULL ? island->dofs : 0,
+                           island->tree != NULL ? island->trees : 0};
     tg_soft p = {.island = island, .options = options, .limit = options->effort > 0 ? options->effort : INT_MAX};
     if (!tg_soft_take(&p, &size, scratch))
     {

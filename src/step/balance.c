@@ -10,9 +10,9 @@
 
 #include <math.h>
 
-#include "solve/cone.h"
 #include "dynamics/actuation.h"
 #include "dynamics/passive.h"
+#include "solve/cone.h"
 #include "step/stability.h"
 #include "step/step.h"
 

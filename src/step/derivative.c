@@ -2,9 +2,9 @@
 #include <math.h>
 
 #include "collision/smoothing.h"
-#include "solve/cone.h"
 #include "contact/implicit_large.h"
 #include "contact/poisson_vjp.h"
+#include "solve/cone.h"
 #include "step/step.h"
 
 const char *tg_label_string(tg_label_kind kind)
@@ -228,8 +228,8 @@ static void make_label(const tg_model *m, tg_work *w)
     for (int i = 0; i < r->nisland; i++)
         solved = solved && r->island[i].result.status == TG_SOLVE_SOLVED;
     bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
-    if (moved || s->options.backward == TG_BACKWARD_SMOOTHED || !solved ||
-        is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
+    if (moved || s->options.backward == TG_BACKWARD_SMOOTHED || !solved || is_inconsistent(m, w) ||
+        tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
 

@@ -641,8 +641,8 @@ static tg_status impulse_change(tg_forward *f, const row_changes *c, double *y, 
 }
 
 /* dv of a group whose matrices are kept: v + K (rhs + J^T l) + Z^T (S + J v) */
-static void kept_change(tg_forward *f, const group *g, const tg_cotangent *in, const double *rhs,
-                        const row_changes *c, double *dv)
+static void kept_change(tg_forward *f, const group *g, const tg_cotangent *in, const double *rhs, const row_changes *c,
+                        double *dv)
 {
     const tg_rows *r = f->w->rows;
     int first = g->island == -2 ? 0 : g->island, last = g->island == -2 ? r->nisland - 1 : g->island;

@@ -24,8 +24,8 @@ static void wrench_change(const tg_forward *f, const double *wrench)
         }
         if (moved)
         {
-            v4 shift = twist_at(tg_displacement(c, body), com) +
-                       mat3_mul_mem(R, c->params + m->offset.body_com + 3 * body);
+            v4 shift =
+                twist_at(tg_displacement(c, body), com) + mat3_mul_mem(R, c->params + m->offset.body_com + 3 * body);
             W.ang += v4_cross(shift, v4_load3(f->s->wrench + 6 * body));
         }
         double *sum = c->dF + SPATIAL_SIZE * node;
@@ -77,7 +77,8 @@ static void implicit_actuator_change(const tg_forward *f, double *by_dt)
             continue;
         double slope = c->params[m->offset.actuator_bias + 3 * i + 2] +
                        c->params[m->offset.actuator_gain + 3 * i + 2] * d.drive->signal;
-        c->force[d.dof] += (square * slope - 2 * d.gear * d.slope * c->params[m->offset.actuator_gear + 6 * i]) * change;
+        c->force[d.dof] +=
+            (square * slope - 2 * d.gear * d.slope * c->params[m->offset.actuator_gear + 6 * i]) * change;
     }
 }
 

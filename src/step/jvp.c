@@ -55,7 +55,8 @@ static tg_status rows_forward(const tg_model *m, tg_work *w, int count, const tg
                               const tg_cotangent *out)
 {
     double *e = w->step->unit;
-    tg_cotangent unit = {.q = which == OUT_Q ? e : NULL, .v = which == OUT_V ? e : NULL, .act = which == OUT_ACT ? e : NULL};
+    tg_cotangent unit = {
+        .q = which == OUT_Q ? e : NULL, .v = which == OUT_V ? e : NULL, .act = which == OUT_ACT ? e : NULL};
     tg_cotangent all = {0};
     row r;
     for (int d = 0; d < count; d++)
@@ -89,8 +90,8 @@ static tg_status direction_forward(const tg_model *m, tg_work *w, const tg_cotan
     return TG_OK;
 }
 
-tg_status tg_step_forward(const tg_model *m, tg_work *w, int count, const tg_cotangent *in,
-                          const tg_param_range *range, tg_cotangent *out)
+tg_status tg_step_forward(const tg_model *m, tg_work *w, int count, const tg_cotangent *in, const tg_param_range *range,
+                          tg_cotangent *out)
 {
     bool q = false, v = false, act = false, by_u = false, by_act = false;
     for (int d = 0; d < count; d++)

@@ -23,7 +23,7 @@ struct tg_tape
     const tg_model *m;
     tg_allocator allocator;
     size_t bytes;
-    int capacity;                 /* steps */
+    int capacity; /* steps */
     tg_tape_kind kind;
     int length;                   /* steps of a segment */
     int entries;                  /* of a cache */

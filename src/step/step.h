@@ -104,8 +104,8 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, con
 
 /* Reverse and forward mode of the step as it is, whatever the option backward says, without checks. range: where each direction has parameters, NULL: anywhere. (step_vjp.c, jvp.c) */
 tg_status tg_step_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in);
-tg_status tg_step_forward(const tg_model *m, tg_work *w, int count, const tg_cotangent *in,
-                          const tg_param_range *range, tg_cotangent *out);
+tg_status tg_step_forward(const tg_model *m, tg_work *w, int count, const tg_cotangent *in, const tg_param_range *range,
+                          tg_cotangent *out);
 
 /* tg_step_jvp along several changes at once, without checks of the numbers. (jvp.c) */
 tg_status tg_step_jvp_many(const tg_model *m, tg_work *w, int count, const tg_cotangent *in,

@@ -33,7 +33,8 @@
     X(double, gact, m->na + 1, "")                                                                                     \
     X(double, gu, m->nu + 1, "")                                                                                       \
     X(double, saltation, 6 * m->nv + m->na, "directions and slopes of the time of impact (saltation.c)")               \
-    X(double, row_gradient, 10 * (size_t)c->rows, "gradients of rows: Lbar, z, turn, gphi, f, f_start, compression; changes")\
+    X(double, row_gradient, 10 * (size_t)c->rows,                                                                      \
+      "gradients of rows: Lbar, z, turn, gphi, f, f_start, compression; changes")                                      \
     X(double, disagreement, m->nparams, "of rows that hold each other, with the parameters (brace.c)")                 \
     X(double, projection, m->nv, "gradient of q+ before its loops were closed (project.c)")                            \
     X(double, zeros, m->nv + 6 * m->nequality, "")                                                                     \
@@ -60,13 +61,13 @@ typedef struct tg_step_work
     tg_profile profile; /* of the step that is being taken (profile.c) */
     double lap;         /* s: when its last stage ended */
     bool has_wrench;
-    bool done;           /* a step has been taken, and nothing else since */
-    bool modes;          /* modes of its contacts are there */
-    bool factored;       /* the factors of its islands are there */
-    bool rows;           /* J of its rows is there, and where its geoms are: not at once when it came back from a record */
+    bool done;     /* a step has been taken, and nothing else since */
+    bool modes;    /* modes of its contacts are there */
+    bool factored; /* the factors of its islands are there */
+    bool rows;     /* J of its rows is there, and where its geoms are: not at once when it came back from a record */
     tg_implicit_use use; /* what they are good for */
     tg_label label;
-    tg_reserve bounds;              /* of its controls, forces and activations */
+    tg_reserve bounds;             /* of its controls, forces and activations */
     bool stiff;                    /* springs are, for stiff_dt (stability.c) */
     const tg_params *stiff_params; /* of these parameters */
     uint64_t stiff_generation;

@@ -339,8 +339,7 @@ static inline void take_roots(scene *s)
         s->diagonal[i] = s->G[i * s->rows + i];
         s->column[i] = i;
     }
-    s->tree = (tg_tree_rows){
-        .dofs = 6 * s->bodies, .columns = s->rows, .ld = s->rows, .row = s->column, .Y = s->Y};
+    s->tree = (tg_tree_rows){.dofs = 6 * s->bodies, .columns = s->rows, .ld = s->rows, .row = s->column, .Y = s->Y};
 }
 
 static inline void assemble(scene *s)

@@ -283,8 +283,8 @@ static void print_count(const char *name, const count *c)
         "%d slide %d immaterial %d; projected %d compliant %d unselected %d; worst L %.1e v %.1e "
         "(largest %.0e), transpose %.1e, motion alone %.1e\n",
         name, c->compared, c->skipped, c->kinds[0], c->kinds[1], c->kinds[2], c->redundant, c->modes[0], c->modes[1],
-        c->modes[2], c->immaterial, c->selections[0], c->selections[1], c->selections[2], c->worst_L,
-        c->worst_v, c->largest, c->worst_transpose, c->worst_motion);
+        c->modes[2], c->immaterial, c->selections[0], c->selections[1], c->selections[2], c->worst_L, c->worst_v,
+        c->largest, c->worst_transpose, c->worst_motion);
 }
 
 /* ---- families ---- */

@@ -52,8 +52,8 @@ static void print_tally(const tally *t)
         t->name, t->problems, (double)t->rows / n, 100 * t->solved / n, t->worst_residual, (double)t->newton / n,
         t->most_newton, (double)t->sweeps / n, (double)t->interior / n, t->most_interior, 100 * t->needed_interior / n,
         1e6 * t->seconds / n, 1e6 * t->slowest);
-    print_message("%-26s projected %d, compliant %d, unselected %d", "", t->by_selection[0],
-                  t->by_selection[1], t->by_selection[2]);
+    print_message("%-26s projected %d, compliant %d, unselected %d", "", t->by_selection[0], t->by_selection[1],
+                  t->by_selection[2]);
     if (t->compared > 0)
         print_message("; other starts: %d compared, v+ differs in %d (worst %.0e), L in %d (worst %.0e)", t->compared,
                       t->different_v, t->worst_v, t->different_L, t->worst_L);
