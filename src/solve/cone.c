@@ -176,13 +176,6 @@ void tg_cones_scatter(const tg_cones *cones, const double *x, int rows, double *
         L[cones->source[i]] = cones->scale[i] * x[i];
 }
 
-void tg_cones_velocity(const tg_cones *cones, const double *x, double *s)
-{
-    v4_multiply(cones->rows, cones->rows, cones->G, cones->ld, x, s);
-    for (int i = 0; i < cones->rows; i++)
-        s[i] += cones->g[i];
-}
-
 /* ---- the unit cone ---- */
 
 double tg_cone_tangent(int d, const double *y)

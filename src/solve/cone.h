@@ -69,9 +69,6 @@ void tg_cones_scale(tg_cones *cones, const tg_island *island);
 void tg_cones_gather(const tg_cones *cones, const double *L, double *x);
 void tg_cones_scatter(const tg_cones *cones, const double *x, int rows, double *L);
 
-/* s = Gs x + gs */
-void tg_cones_velocity(const tg_cones *cones, const double *x, double *s);
-
 /* Nearest point of the unit cone |y_T| <= y_N, in place; y has d entries, normal first. The cone is its own dual. */
 void tg_cone_project(int d, double *y);
 

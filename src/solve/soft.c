@@ -528,6 +528,9 @@ static bool is_symmetric(const tg_soft *p)
 
 bool tg_soft_factor(tg_soft *p, bool coupled)
 {
+    p->regular = false;
+    if (p->factorisations >= p->limit)
+        return false;
     if (!coupled)
         uncouple(p);
     p->symmetric = !coupled || is_symmetric(p);

@@ -123,7 +123,7 @@ static inline double tg_soft_eps(const tg_soft *p, int row)
 /* L, D and phases from z */
 void tg_soft_respond(tg_soft *p);
 
-/* H from D, and its factor; false when it is singular. Not coupled: what the normals of sliding contacts do to their tangents is taken out of D, and H is symmetric. */
+/* H from D, and its factor; false when it is singular, or no more may be made. Not coupled: what the normals of sliding contacts do to their tangents is taken out of D, and H is symmetric. */
 bool tg_soft_factor(tg_soft *p, bool coupled);
 void tg_soft_solve(const tg_soft *p, double *x);
 

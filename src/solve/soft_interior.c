@@ -114,7 +114,7 @@ static bool factor(tg_interior *q)
         eliminate(a, q, b);
         b->phase = TG_PHASE_SLIDE;
     }
-    return a->p->factorisations < a->p->limit && tg_soft_factor(a->p, true);
+    return tg_soft_factor(a->p, true);
 }
 
 static void solve(tg_interior *q, double *rhs)

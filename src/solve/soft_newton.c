@@ -194,7 +194,7 @@ bool tg_soft_newton(tg_soft *p, const tg_soft_run *run)
         tg_soft_respond(p);
         if (fresh)
         {
-            if (p->factorisations >= p->limit || !tg_soft_factor(p, true))
+            if (!tg_soft_factor(p, true))
                 return false;
             take_first(p);
             fresh = false;
@@ -213,8 +213,7 @@ bool tg_soft_newton(tg_soft *p, const tg_soft_run *run)
         }
         if (reached)
             return true;
-        if (!(p->violation < INFINITY) || is_idle(p, run, &at) || p->factorisations >= last ||
-            p->factorisations >= p->limit || !newton_step(p))
+        if (!(p->violation < INFINITY) || is_idle(p, run, &at) || p->factorisations >= last || !newton_step(p))
             return false;
     }
 }
