@@ -169,35 +169,53 @@ static void project(loops *l, int columns)
 
 /* ---- what is left of the rows ---- */
 
+/* Z itself, orthonormal columns */
+static void form_null(loops *l, double *Z)
+{
+    for (int i = 0; i < l->n * l->null; i++)
+        Z[i] = i % (l->null + 1) == 0 && i / l->null < l->null;
+    tg_qr_apply(l->n, l->null, l->Z, l->null, l->tau, l->null, Z, l->null, l->work);
+}
+
 /* G_ii without their part along Z, and zero where that is rounding */
 static void find_left(loops *l, const tg_rows *r, const tg_rows_island *island)
 {
+    double *Z = r->Z + island->Z, *along = l->work;
+    form_null(l, Z);
     memset(l->left, 0, sizeof(double) * (size_t)l->n);
     for (int t = 0; t < island->trees; t++)
     {
         const tg_tree_rows *tree = &r->tree_rows[island->first_tree + t];
         for (int k = 0; k < tree->dofs; k++)
         {
+            const double *Y = tree->Y + (ptrdiff_t)k * tree->ld;
+            memset(along, 0, sizeof(double) * (size_t)l->null);
             memset(l->B, 0, sizeof(double) * (size_t)l->n);
             for (int j = 0; j < tree->columns; j++)
-                if (l->at[tree->row[j] - island->row] >= 0)
-                    l->B[l->at[tree->row[j] - island->row]] = tree->Y[(ptrdiff_t)k * tree->ld + j];
-            project(l, 1);
+            {
+                int at = l->at[tree->row[j] - island->row];
+                if (at < 0 || Y[j] == 0)
+                    continue;
+                l->B[at] = Y[j];
+                for (int c = 0; c < l->null; c++)
+                    along[c] += Z[at * l->null + c] * Y[j];
+            }
             for (int i = 0; i < l->n; i++)
-                l->left[i] += l->B[i] * l->B[i];
+            {
+                double left = l->B[i];
+                for (int c = 0; c < l->null; c++)
+                    left -= Z[i * l->null + c] * along[c];
+                l->left[i] += left * left;
+            }
         }
     }
     for (int i = 0; i < l->n; i++)
         l->left[i] = l->left[i] <= l->rounding[i] ? 0 : l->left[i];
 }
 
-/* what a solver is told: Z itself and G_ii */
-static void store_null(loops *l, tg_rows *r, const tg_rows_island *island)
+/* what a solver is told of the rows */
+static void store_null(const loops *l, tg_rows *r, const tg_rows_island *island)
 {
-    double *Z = r->Z + island->Z;
-    for (int i = 0; i < l->n * l->null; i++)
-        Z[i] = i % (l->null + 1) == 0 && i / l->null < l->null;
-    tg_qr_apply(l->n, l->null, l->Z, l->null, l->tau, l->null, Z, l->null, l->work);
     for (int i = 0; i < l->n; i++)
     {
         r->loop_row[island->loop + i] = l->row[i];

@@ -119,6 +119,12 @@ static void velocity_by_trees(const tg_island *island, const double *L, double *
             const double *Y = tree->Y + (ptrdiff_t)k * tree->ld;
             const int *row = tree->row;
             double sum = 0;
+            if (island->trees == 1) /* its columns are the rows */
+            {
+                sum = v4_dot_of(tree->columns, Y, L);
+                v4_subtract_scaled(tree->columns, -sum, Y, sigma);
+                continue;
+            }
             for (int j = 0; j < tree->columns; j++)
                 sum += Y[j] * L[row[j] - island->first_row];
             for (int j = 0; sum != 0 && j < tree->columns; j++)

@@ -28,6 +28,7 @@ static const double usual = 0x1p-33;                       /* where nothing says
 static const double top = 0x1p-10;                         /* of the mean G_ii: on top of the ladder */
 static const double middle = 0x1p-17;                      /* of the interior point */
 static const double creep = 1e-2; /* of the tolerance: how fast what holds moves with the least compliance */
+static const double last_goal = 1e-2; /* of the tolerance: the violation at the least compliance; select.c goes on */
 static const double coarse =
     1e-4; /* of eps / mean G_ii times the largest free velocity: the violation that a rung may have */
 static const double on_cone = 1e-6;     /* of L_N: so far inside an impulse of the step before counts as on its cone */
@@ -107,13 +108,14 @@ static void start(tg_soft *p, double eps)
 
 static double rung_goal(const tg_soft *p, double eps, const tg_solve_options *o)
 {
-    return eps > p->least ? tg_larger(o->inner, coarse * eps / p->size * p->speed) : o->inner;
+    return tg_larger(last_goal * o->tolerance, eps > p->least ? coarse * eps / p->size * p->speed : 0);
 }
 
 static bool warm(tg_soft *p, const tg_solve_options *o)
 {
     start(p, p->least);
-    return tg_soft_newton(p, &(tg_soft_run){.steps = WARM_STEPS, .idle = IDLE, .fresh = true, .goal = o->inner});
+    return tg_soft_newton(
+        p, &(tg_soft_run){.steps = WARM_STEPS, .idle = IDLE, .fresh = true, .goal = rung_goal(p, p->eps, o)});
 }
 
 /* from the solution at p->eps to that at the least compliance */
@@ -241,10 +243,7 @@ static bool is_proven(tg_soft *p)
 static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
 {
     size_t dims = sizeof(double) * (size_t)p->dims, rows = sizeof(double) * (size_t)p->rows;
-    tg_soft_offer(p, TG_SELECT_UNSELECTED, stage);
-    if (!o->select)
-        return p->offer.residual <= o->tolerance;
-    bool solvable = harden(p, o), selected = solvable;
+    bool solvable = harden(p, o), selected = solvable && o->select;
     memcpy(p->kept_u, p->u, dims);
     memcpy(p->kept_z, p->z, rows);
     for (int k = 0; k < HARDER && selected; k++)
@@ -267,7 +266,8 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
         return true;
     memcpy(p->z, p->kept_z, rows);
     tg_soft_respond(p);
-    return o->relaxable || is_proven(p);
+    tg_soft_offer(p, TG_SELECT_UNSELECTED, stage);
+    return p->offer.residual <= o->tolerance || o->relaxable || is_proven(p);
 }
 
 void tg_soft_finish(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
@@ -286,7 +286,7 @@ void tg_soft_finish(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
 void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
 {
     static bool (*const stage[])(tg_soft *, const tg_solve_options *) = {warm, ladder, interior, path};
-    int stages = o->relaxable ? TG_ENDED_INTERIOR : TG_ENDED_PATH;
+    int stages = o->relaxable ? TG_ENDED_LADDER : TG_ENDED_PATH;
     p->least = least_compliance(p, creep * o->tolerance);
     for (int k = TG_ENDED_WARM; k <= stages && p->factorisations < p->limit; k++)
         if (stage[k - TG_ENDED_WARM](p, o))
