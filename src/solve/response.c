@@ -15,6 +15,8 @@ enum
     ELLIPSE_STEPS = 60 /* Newton on a convex function from the side where it converges; a few do */
 };
 
+static const double root_rounding = 0x1p-26; /* of a: convergence is quadratic, so the next step would be rounding */
+
 static tg_phase respond_box(const tg_soft_block *b, double z, double *L, double *D)
 {
     bool holds = fabs(z) <= b->bound;
@@ -59,9 +61,9 @@ static double ellipse_multiplier(const tg_soft_block *b, const double *mu, const
             slope += w * w / (m + a);
         }
         double step = (sqrt(square) / z[0] - 1) * square / slope;
-        if (!(step > 0x1p-52 * a))
-            break;
         a += step;
+        if (!(fabs(step) > root_rounding * a))
+            break;
     }
     return a;
 }
