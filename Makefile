@@ -10,7 +10,7 @@ export JOBS
 PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
     -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help run build test bench bench-step-wide solvers random-problems open-tests quality gradients rollouts robots lint format valgrind fuzz clean command python
+.PHONY: help run build test bench bench-step-wide bench-batch tsan solvers random-problems open-tests quality gradients rollouts robots lint format valgrind fuzz clean command python
 
 help: ## list the targets
 	@echo "make <target>:"
@@ -23,7 +23,7 @@ run: command ## build the command, drop the built-in quadruped (it lands and sta
 build: command python ## the command at build/tangere, and a Python in .venv that imports tangere
 
 test: ## all tests: C (release, portable, sanitizers), Python, command line
-	@scripts/setup.sh core python test
+	@scripts/setup.sh core python test learn
 	@$(MAKE) build
 	@scripts/test.sh
 
@@ -42,6 +42,17 @@ bench-step-wide: ## the step beside MuJoCo's on robots and generated scenes nobo
 	@cmake --preset bench --log-level=NOTICE
 	@cmake --build --preset bench -j $(JOBS) --target bench_wide
 	@.venv/bin/python bench/wide.py $(or $(WIDE),--out bench/results)
+
+bench-batch: ## batches beside one thread, mujoco.rollout, finite differences and MJX; the cost of Python and torch (minutes); BATCH: arguments
+	@scripts/setup.sh core python bench learn mjx
+	@$(MAKE) python
+	@.venv/bin/python bench/batch.py $(or $(BATCH),--write)
+
+tsan: ## tests of threads and batches under the thread sanitizer (minutes; not part of make test)
+	@scripts/setup.sh core python test
+	@cmake --preset tsan --log-level=NOTICE
+	@cmake --build --preset tsan -j $(JOBS) --target test_base_threads test_batch_batch test_batch_rollouts
+	@ctest --preset tsan -R 'base.threads|^batch'
 
 solvers: ## every solver on recorded problems: share solved, iterations, time; PROBLEMS: files, otherwise 25,000 are recorded
 	@scripts/setup.sh core python bench
@@ -112,10 +123,11 @@ command:
 	@cmake --build --preset release -j $(JOBS) --target tangere_cli
 	@ln -sfn release/tangere build/tangere
 
-# Installed anew when a source is newer than the last time, or when it cannot be imported.
+# Installed anew when a source is newer than the last time, when it cannot be imported, or when jaxlib came later.
 python:
 	@scripts/setup.sh core python
-	@.venv/bin/python -c 'import tangere' 2>/dev/null || rm -f build/python.stamp
+	@.venv/bin/python -c 'import importlib.util as u, tangere._core as c; assert hasattr(c, "jax_run") or not u.find_spec("jaxlib")' \
+	    2>/dev/null || rm -f build/python.stamp
 	@$(MAKE) -s build/python.stamp
 
 build/python.stamp: $(PYTHON_SOURCES)

@@ -175,8 +175,9 @@ def label_section(table: list[str]) -> list[str]:
         "",
         "## Labels",
         "",
-        f"{LABEL_STATES} states of every robot (bench/labels.py): of those whose derivative exists (differences of both sides "
-        "agree to 1e-6) at least 95 % must be labelled exact, and of those labelled exact at least 99.9 % must be right.",
+        f"{LABEL_STATES} states of every robot (bench/labels.py): of those whose derivative exists (differences of "
+        "both sides agree to 1e-6) at least 95 % must be labelled exact, and of those labelled exact at least 99.9 % "
+        "must be right.",
         "",
         *table,
     ]

@@ -1,12 +1,12 @@
 """Labels of derivatives, judged like a classifier: part of `make gradients`, or `bench/labels.py [MODEL ...]`.
 
-States along trajectories with the keyframe's controls and with random ones. At each, differences along random directions of
-(q, v, u) say whether the derivative of the step exists: with two displacements of 1e-3 to 1e-8 those of the left and of the
-right agree to 1e-6, and so do the two. Where each side agrees with itself and not with the other there is a kink; where
-nothing agrees (rounding), nothing is judged.
+States along trajectories with the keyframe's controls and with random ones. At each, differences along random
+directions of (q, v, u) say whether the derivative of the step exists: with two displacements of 1e-3 to 1e-8 those of
+the left and of the right agree to 1e-6, and so do the two. Where each side agrees with itself and not with the other
+there is a kink; where nothing agrees (rounding), nothing is judged.
 
-Of the states whose derivative exists at least 95 % must be labelled exact, and of those labelled exact at least 99.9 % must
-be right: the derivative exists and the product with it agrees to 1e-6.
+Of the states whose derivative exists at least 95 % must be labelled exact, and of those labelled exact at least 99.9 %
+must be right: the derivative exists and the product with it agrees to 1e-6.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Judge:
         self.range = control_ranges(model)
 
     def direction(self):
-        m = self.model
-        return self.rng.standard_normal(m.nv), self.rng.standard_normal(m.nv), self.width() * self.rng.standard_normal(m.nu)
+        dq, dv, du = (self.rng.standard_normal(n) for n in (self.model.nv, self.model.nv, self.model.nu))
+        return dq, dv, self.width() * du
 
     def width(self):
         return np.minimum(0.5 * (self.range[:, 1] - self.range[:, 0]), 1)
@@ -86,10 +86,8 @@ class Judge:
         return np.r_[self.other.v, self.other.act]
 
     def sides(self, state, u, direction, h, here):
-        """The derivatives of both sides to second order, (4 f(h/2) - 3 f(0) - f(h)) / h, and that of both together to fourth."""
-        far, near = (
-            [self.outcome(state, u, direction, sign * step) for sign in (1, -1)] for step in (h, h / 2)
-        )
+        """Derivatives: left and right to second order, (4 f(h/2) - 3 f(0) - f(h)) / h; both together to fourth."""
+        far, near = ([self.outcome(state, u, direction, sign * step) for sign in (1, -1)] for step in (h, h / 2))
         right, left = ((4 * near[k] - 3 * here - far[k]) / (h, -h)[k] for k in range(2))
         return left, right, (4 * (near[0] - near[1]) / h - (far[0] - far[1]) / (2 * h)) / 3
 
@@ -184,7 +182,8 @@ def walk(judge, verdict, states, random):
 
 
 HEAD = (
-    "| model | states | exists: exact / one-sided / regularised | kink: exact / one-sided / regularised | unclear, not solved "
+    "| model | states | exists: exact / one-sided / regularised | kink: exact / one-sided / regularised "
+    "| unclear, not solved "
     "| exact of those that exist | right of exact | smallest margin of exact |\n"
     "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
 )
@@ -195,7 +194,8 @@ def line(v):
         return f"| {v.name} | failed: {v.failure} | | | | | | |"
     recall, precision = v.shares()
     return (
-        f"| {v.name} | {v.judged} | {' / '.join(str(v.exists[k]) for k in KINDS)} | {' / '.join(str(v.kink[k]) for k in KINDS)} "
+        f"| {v.name} | {v.judged} | {' / '.join(str(v.exists[k]) for k in KINDS)} "
+        f"| {' / '.join(str(v.kink[k]) for k in KINDS)} "
         f"| {v.unclear}, {v.unsolved} | {100 * recall:.1f} % | {100 * precision:.2f} % | {v.margin:.1e} |"
     )
 

@@ -108,8 +108,8 @@ PEERS: dict[str, dict] = {
 
 
 def engines(text: str, **ours) -> list[Engine]:
-    """Tangere, then MuJoCo with each of the settings."""
-    return [Ours(text, **ours), *(Peer(text, **options) for options in PEERS.values())]
+    """Tangere, the same with impacts within the step, then MuJoCo with each of the settings."""
+    return [Ours(text, **ours), Ours(text, impact="within", **ours), *(Peer(text, **options) for options in PEERS.values())]
 
 
 # ---- tables ----
@@ -121,7 +121,7 @@ class Table:
 
     title: str
     text: str
-    columns: list[str] = field(default_factory=lambda: ["Tangere", *PEERS])
+    columns: list[str] = field(default_factory=lambda: ["Tangere", "within", *PEERS])
     rows: list[list[str]] = field(default_factory=list)
 
     def add(self, case: str, values: list[float | str]) -> None:
@@ -293,6 +293,37 @@ def restitution() -> Table:
     return table
 
 
+def heights() -> Table:
+    table = Table(
+        "Bounce heights",
+        "A ball falls from 1 m: largest error of the height of its first bounces, m (the top of the parabola on which a "
+        "step's points lie; e^2 times the one before).",
+        ["Tangere", "within"],
+    )
+    for e, bounces in ((1.0, 100), (0.8, 8), (0.5, 3)):
+        text = floor_scene(
+            "<body pos='0 0 1.1'><freejoint/><geom name='ball' type='sphere' size='0.1' mass='1'/></body>",
+            custom=f"<custom><numeric name='tangere:geom.ball.restitution' data='{e}'/></custom>",
+        )
+        row: list[float | str] = [
+            height_error(Ours(text, impact=impact), e, bounces) for impact in ("end", "within")
+        ]
+        table.add(f"e = {e:g}, {bounces} bounces", row)
+    return table
+
+
+def height_error(engine: Ours, e: float, bounces: int) -> float:
+    worst, height, done, speed = 0.0, 1 + GRAVITY * DT * DT / 8, 0, 0.0
+    while done < bounces:
+        engine.step()
+        if engine.v[2] > 0 > speed:
+            height, done = height * e * e, done + 1
+            rise = engine.v[2] - GRAVITY * DT / 2
+            worst = max(worst, abs(engine.q[2] - 0.1 + rise * rise / (2 * GRAVITY) - height))
+        speed = engine.v[2]
+    return worst
+
+
 def bounce_error(engine: Engine, e: float) -> float:
     """Of three bounces, each from the last step of the fall to the first of free flight."""
     worst, bounces, before, falling = 0.0, 0, 0.0, True
@@ -407,7 +438,7 @@ def loop_gap(engine: Engine, text: str) -> float:
 
 # ---- the page ----
 
-SCENES: tuple[Callable[[], Table], ...] = (pinch, incline, rest, impact, restitution, energy, loop)
+SCENES: tuple[Callable[[], Table], ...] = (pinch, incline, rest, impact, restitution, heights, energy, loop)
 
 
 def page(tables: list[Table]) -> str:
@@ -416,6 +447,7 @@ def page(tables: list[Table]) -> str:
         "",
         f"Made by `make quality` (`bench/quality.py`): Tangere {tg.__version__} with its defaults beside MuJoCo "
         f"{mujoco.__version__} on the same models, "
+        "and with impacts within the step (column within: `impact=\"within\"`), "
         f"dt {1e3 * DT:g} ms, gravity {GRAVITY}. The columns are MuJoCo with its defaults, and with what its "
         "documentation advises against slip: the "
         "elliptic cone with the Newton solver (tolerance 1e-10) and `impratio` 10 or 100; noslip: `impratio` 10 "

@@ -206,7 +206,7 @@ static void own_pass(scene *s, double *smallest, scene_times *sum)
         sum->iterations += (double)s->info.iterations / (s->nstate - s->lead);
         sum->most_iterations = s->info.iterations > sum->most_iterations ? s->info.iterations : sum->most_iterations;
         sum->residual = fmax(sum->residual, s->info.residual);
-        sum->unsolved += s->info.status != TG_STEP_SOLVED;
+        sum->unsolved += s->info.status == TG_STEP_PARTIAL;
     }
 }
 

@@ -2,11 +2,12 @@
 """The step beside MuJoCo's on models that nobody tuned to: `make bench-step-wide`.
 
 Every robot of the shared folder and its hard/, and scenes that a seed makes (wide_scenes.py), each with the controls of
-its keyframe and with uniform random ones, drawn anew every 0.1 s. bench_wide takes the steps: 0.6 s at the file's dt, the
-second half counts, both engines in turn, each along its own trajectory, processor time, MuJoCo with the file's options.
+its keyframe and with uniform random ones, drawn anew every 0.1 s. bench_wide takes the steps: 0.6 s at the file's dt,
+the second half counts, both engines in turn, each along its own trajectory, processor time, MuJoCo with the file's
+options.
 
-Seeds 0 to 99 are for development; a report ends with seeds 1000 to 1099, run once. With --other the same runs are made with
-the library of another version (BENCH_WIDE_LIBRARY of bench/CMakeLists.txt).
+Seeds 0 to 99 are for development; a report ends with seeds 1000 to 1099, run once. With --other the same runs are made
+with the library of another version (BENCH_WIDE_LIBRARY of bench/CMakeLists.txt).
 
     bench/wide.py --hard --quick              # seven robots: half a minute
     bench/wide.py --robots tiago barkour      # those whose path has one of these words
@@ -20,7 +21,6 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 
 import wide_scenes
@@ -52,7 +52,7 @@ LARGE = ("heap100", "heap300", "heap1000")  # long steps, which noise hardly cha
 HARD_SEEDS = 5  # runs with random controls of each robot in hard/; the others have one
 
 
-def seeds(text):
+def seed_range(text):
     first, _, last = text.partition(":")
     return range(int(first), int(last) if last else int(first) + 1)
 
@@ -63,11 +63,13 @@ def read_arguments():
     parser.add_argument("--hard", action="store_true", help="only the robots of hard/")
     parser.add_argument("--scenes", nargs="*", metavar="KIND", help="only these: " + " ".join(wide_scenes.KINDS))
     parser.add_argument("--files", nargs="+", metavar="MODEL", help="only these files")
-    parser.add_argument("--seeds", type=seeds, default=range(100), metavar="A:B", help="of scenes and controls (0:100)")
+    parser.add_argument(
+        "--seeds", type=seed_range, default=range(100), metavar="A:B", help="of scenes and controls (0:100)"
+    )
     parser.add_argument("--quick", action="store_true", help="one run per step, two seeds of a hard robot")
     parser.add_argument("--repeat", type=int, help="runs of which every step keeps its smallest time (2; quick: 1)")
     parser.add_argument("--runner", default=ROOT / "build/bench/bench/bench_wide", type=pathlib.Path)
-    parser.add_argument("--other", type=pathlib.Path, metavar="RUNNER", help="a second row: the same runs with this program")
+    parser.add_argument("--other", type=pathlib.Path, metavar="RUNNER", help="the same runs with this program")
     parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER", help="where the generated files stay")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="all runs, one object per line")
     parser.add_argument("--out", type=pathlib.Path, metavar="FOLDER", help="writes step_wide.md there")
@@ -111,11 +113,13 @@ def run(runner, job, repeat):
     group, name, path, controls = job
     repeat = 1 if group in LARGE else repeat
     stages = "1" if group == "hard" else "0"
-    command = [runner, "--repeat", str(repeat), "--stages", stages, "--seeds", f"{controls.start}:{controls.stop}", path]
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    seeds = f"{controls.start}:{controls.stop}"
+    command = [runner, "--repeat", repeat, "--stages", stages, "--seeds", seeds, path]
+    done = subprocess.run([str(c) for c in command], check=False, capture_output=True, text=True)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode != 0:
-        rows.append({"controls": "", "seed": -1, "counted": 0, "stopped": done.stderr.strip() or f"exit {done.returncode}"})
+        message = done.stderr.strip() or f"exit {done.returncode}"
+        rows.append({"controls": "", "seed": -1, "counted": 0, "stopped": message})
     for row in rows:
         row.update(group=group, name=name)
     return rows
@@ -137,8 +141,9 @@ def quantile(values, share):
 
 
 RUN_HEAD = (
-    "| run | controls | us, mean: Tangere | MuJoCo | mean | median | p99 | max | contacts | rows | factorisations, mean (most) "
-    "| residual (not solved) |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    "| run | controls | us, mean: Tangere | MuJoCo | mean | median | p99 | max | contacts | rows "
+    "| factorisations, mean (most) | residual (not solved) |\n"
+    "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
 )
 
 
@@ -157,8 +162,8 @@ def run_line(row):
 
 
 GROUP_HEAD = (
-    "| runs | number | mean: median run | 90 % | worst | faster | p99: median run | 90 % | worst | steps not solved, of "
-    "| stopped |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    "| runs | number | mean: median run | 90 % | worst | faster | p99: median run | 90 % | worst "
+    "| steps not solved, of | stopped |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
 )
 
 
@@ -174,7 +179,8 @@ def group_line(name, rows):
         if measure == "mean":
             cells.append(f"{sum(v < 1 for v in values) / len(values):.0%}")
     steps = sum(r["steps"] for r in counted)
-    return f"| {name} | {len(counted)} | {' | '.join(cells)} | {sum(r['unsolved'] for r in counted)} of {steps} | {stopped} |"
+    unsolved = sum(r["unsolved"] for r in counted)
+    return f"| {name} | {len(counted)} | {' | '.join(cells)} | {unsolved} of {steps} | {stopped} |"
 
 
 def stages(rows):
@@ -194,9 +200,8 @@ def robot_lines(rows):
         own = [r for r in rows if r["name"] == name and r["counted"]]
         together = sum(r["ours"]["mean"] for r in own) / sum(r["peer"]["mean"] for r in own)
         worst = [max(ratio(r, m) for r in own) for m in ("mean", "p99")]
-        lines.append(
-            f"| {name} | {together:.2f} | {worst[0]:.2f} | {worst[1]:.2f} | {sum(r['unsolved'] for r in own)} | {stages(own)} |"
-        )
+        cells = [f"{together:.2f}", *(f"{w:.2f}" for w in worst), str(sum(r["unsolved"] for r in own)), stages(own)]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     if lines:
         head = (
             "| hard robot | mean, all runs | mean, worst run | p99, worst run | not solved | collision / mj_collision "
@@ -218,55 +223,55 @@ def summary(title, rows):
 def title_lines(a):
     return (
         f"# tg_step beside mj_step on models nobody tuned to\n\n- {datetime.date.today()}; seeds {a.seeds.start} to "
-        f"{a.seeds.stop - 1}; every step keeps the smaller of {a.repeat} times. Ratios are Tangere's time over MuJoCo's, of "
-        "each run.\n- not solved: residual above 1e-8 m/s. `make bench-step-wide`, bench/wide.py.\n"
+        f"{a.seeds.stop - 1}; every step keeps the smaller of {a.repeat} times. Ratios are Tangere's time over "
+        "MuJoCo's, of each run.\n- not solved: residual above 1e-8 m/s. `make bench-step-wide`, bench/wide.py.\n"
     )
 
 
-def measure(runner, jobs, a, out):
+def measure(runner, jobs, a, report):
     rows = []
-    print(RUN_HEAD, file=out, flush=True)
+    report.put(RUN_HEAD)
     for job in jobs:
         for row in run(runner, job, a.repeat):
             rows.append(row)
-            print(run_line(row), file=out, flush=True)
+            report.put(run_line(row))
     return rows
 
 
-class Both:
-    """To the terminal and into the report."""
+class Report:
+    """Prints to the terminal, and into a file if there is one."""
 
-    def __init__(self, file):
-        self.files = [sys.stdout] + ([file] if file else [])
+    def __init__(self, path):
+        self.path, self.text = path, ""
 
-    def write(self, text):
-        for file in self.files:
-            file.write(text)
+    def put(self, text):
+        print(text, flush=True)
+        self.text += text + "\n"
+        if self.path:
+            self.path.write_text(self.text)
 
-    def flush(self):
-        for file in self.files:
-            file.flush()
+
+def write_json(path, results):
+    lines = [json.dumps(dict(row, version=version)) for version, rows in results.items() for row in rows]
+    path.write_text("".join(line + "\n" for line in lines))
 
 
 def main():
     a = read_arguments()
+    report = Report(a.out / "step_wide.md" if a.out else None)
     with tempfile.TemporaryDirectory() as temporary:
         folder = a.keep or pathlib.Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         jobs = list_jobs(a, folder)
-        report = open(a.out / "step_wide.md", "w") if a.out else None
-        out = Both(report)
-        print(title_lines(a), file=out)
-        results = {"this version": measure(a.runner, jobs, a, out)}
+        report.put(title_lines(a))
+        results = {"this version": measure(a.runner, jobs, a, report)}
         if a.other:
-            print("\n### The other version\n", file=out)
-            results["the other version"] = measure(a.other, jobs, a, out)
-        for title, rows in results.items():
-            print("\n" + summary(title, rows), file=out)
-        if a.json:
-            a.json.write_text("".join(json.dumps(dict(r, version=v)) + "\n" for v, rows in results.items() for r in rows))
-        if report:
-            report.close()
+            report.put("\n### The other version\n")
+            results["the other version"] = measure(a.other, jobs, a, report)
+    for title, rows in results.items():
+        report.put("\n" + summary(title, rows))
+    if a.json:
+        write_json(a.json, results)
 
 
 if __name__ == "__main__":

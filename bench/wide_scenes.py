@@ -13,8 +13,9 @@
 | heap10 to heap1000 | boxes or mixed shapes fall into a bin |
 | chain25, chain50 | hinges in turn about y and z; one end is fixed, the other falls on the floor |
 
-Nothing overlaps by more than a millimetre at the start: what does is drawn again. At q = 0 all body frames are parallel, so that positions add up: what stands begins at a millimetre or less from the floor. Controls
-of 0 hold that pose, or press. Sizes, masses, friction, dimensions of contact, time step and integrator are drawn, too; half of the
+Nothing overlaps by more than a millimetre at the start: what does is drawn again. At q = 0 all body frames are
+parallel, so that positions add up: what stands begins at a millimetre or less from the floor. Controls of 0 hold that
+pose, or press. Sizes, masses, friction, dimensions of contact, time step and integrator are drawn, too; half of the
 trees of every kind have dry friction in all joints."""
 
 import math
@@ -46,6 +47,10 @@ def numbers(*values):
 
 def plus(a, b):
     return tuple(x + y for x, y in zip(a, b, strict=True))
+
+
+HIP_AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+KNEE_AXES = ((1, 0, 0), (0, 1, 0), (0, 1, 0))
 
 
 class Scene:
@@ -90,7 +95,7 @@ class Scene:
 
     def prism(self, sides, radius, half):
         """A flat polygon, extruded: soles of any number of corners."""
-        angles = sorted(self.reach(0, 2 * math.pi) for _ in range(sides - 3)) + [0.3, 2.4, 4.5]
+        angles = [*sorted(self.reach(0, 2 * math.pi) for _ in range(sides - 3)), 0.3, 2.4, 4.5]
         return self.mesh([(radius * math.cos(a), radius * math.sin(a), z) for a in angles for z in (-half, half)])
 
     def stone(self, radius):
@@ -130,7 +135,7 @@ class Scene:
 
     # ---- joints ----
 
-    def joint(self, axis, kp, press=0, kind="hinge", servo="position", limit=1.2, friction=None):
+    def joint(self, axis, kp, *, press=0, kind="hinge", servo="position", limit=1.2, friction=None):
         """A joint with its actuator: force kp (u - q) + press, or kp (u - v) of a wheel. kp 0: no actuator."""
         name = f"j{self.joints}"
         self.joints += 1
@@ -153,19 +158,20 @@ class Scene:
             f'frictionloss="{loss:.4g}" armature="{kp_size * self.reach(1e-4, 1e-3):.4g}"/>'
         )
 
-    def limb(self, at, steps, radius, mass, kp, end, axes=None, press=0, site="", friction=None):
+    def limb(self, at, steps, *, radius, mass, kp, end, axes=None, press=0, site="", friction=None):
         """A chain of links along `steps`, from the place `at`; end(place, radius, mass): what is at its end."""
         r = self.random
         text = ""
         place = at
         for k, step in enumerate(steps):
-            axis = axes[k] if axes else r.choice(((1, 0, 0), (0, 1, 0), (0, 1, 0)) if k else ((1, 0, 0), (0, 1, 0), (0, 0, 1)))
+            axis = axes[k] if axes else r.choice(KNEE_AXES if k else HIP_AXES)
             offset = at if k == 0 else steps[k - 1]
             inner, outer = [0.25 * c for c in step], [0.8 * c for c in step]
             link = r.choice(("capsule", "capsule", "cylinder"))
             text += (
-                f'<body pos="{numbers(*offset)}">{self.joint(axis, kp / (1 + k), press, friction=friction)}'
-                f'<geom type="{link}" fromto="{numbers(*inner, *outer)}" size="{radius:.4g}" mass="{mass / (1 + k):.4g}"/>'
+                f'<body pos="{numbers(*offset)}">{self.joint(axis, kp / (1 + k), press=press, friction=friction)}'
+                f'<geom type="{link}" fromto="{numbers(*inner, *outer)}" size="{radius:.4g}" '
+                f'mass="{mass / (1 + k):.4g}"/>'
             )
             place = plus(place, step)
         text += end(steps[-1], place, radius, mass / 4) + site + "</body>" * len(steps)
@@ -187,22 +193,26 @@ class Scene:
                 f'<geom type="sphere" size="{radius * 1.2:.4g}" mass="{mass / 4:.4g}" pos="{numbers(*plus(at, s))}"/>'
                 for s in spots
             )
+        if kind == "prism":
+            return f'<geom type="mesh" mesh="{self.prism(r.randrange(4, 9), length, half)}" {pos}/>'
         return {
             "box": f'<geom type="box" size="{numbers(length, radius * 1.2, half)}" {pos}/>',
             "sphere": f'<geom type="sphere" size="{radius * 1.2:.4g}" {pos}/>',
             "cylinder": f'<geom type="cylinder" size="{numbers(length, half)}" {pos}/>',
             "capsule": f'<geom type="capsule" size="{numbers(half, length)}" quat="0.70710678 0 0.70710678 0" {pos}/>',
-            "prism": "" if kind != "prism" else f'<geom type="mesh" mesh="{self.prism(r.randrange(4, 9), length, half)}" {pos}/>',
         }[kind]
 
     def fist(self, at, place, radius, mass):
         self.wide = max(self.wide, abs(place[1]) + 1.8 * radius)
         return self.solid(self.random.choice(("box", "sphere", "mesh", "capsule")), radius * 1.5, mass, at)
 
+    def tip(self, at, place, radius, mass):
+        return self.solid(self.random.choice(("sphere", "box", "capsule", "mesh")), 1.2 * radius, mass, at)
+
     # ---- robots ----
 
-    def torso(self, base, legs, leg, half, mass, kp, arms=0, lift=0.0, wheels=False, friction=None):
-        """A body with legs under it and arms on it, as high as it needs to be; returns its half sizes and height."""
+    def torso(self, *, legs, leg, half, mass, kp, arms, lift, wheels, friction):
+        """A body with legs under it and arms on it, as high as it needs to be; returns its height."""
         r = self.random
         self.low = math.inf
         radius = 0.12 * leg
@@ -218,15 +228,22 @@ class Scene:
             count = r.choice((2, 3, 3, 4))
             bends = [r.uniform(-0.35, 0.35) for _ in range(count)]
             steps = [(leg / count * math.sin(b), 0.1 * leg / count, -leg / count * math.cos(b)) for b in bends]
-            parts.append(self.limb(hip, self.level(steps, leg), radius / 2, mass / 8, kp, self.foot, friction=friction))
+            leveled = self.level(steps, leg)
+            parts.append(
+                self.limb(hip, leveled, radius=radius / 2, mass=mass / 8, kp=kp, end=self.foot, friction=friction)
+            )
         for k in range(arms):
             side = 1 if k % 2 else -1
             shoulder = (r.uniform(-0.5, 0.5) * half[0], side * (half[1] + 1.5 * radius), half[2] * (0.5 + k // 2))
             steps = [(leg / 3 * r.uniform(0.3, 1), side * leg / 6, leg / 3 * r.uniform(-0.5, 0.5)) for _ in range(3)]
-            parts.append(self.limb(shoulder, steps, radius / 2, mass / 12, kp / 3, self.fist, friction=friction))
+            parts.append(
+                self.limb(
+                    shoulder, steps, radius=radius / 2, mass=mass / 12, kp=kp / 3, end=self.fist, friction=friction
+                )
+            )
         height = lift - self.low
         self.world.append(
-            f'<body pos="{numbers(*plus(base, (0, 0, height)))}"><freejoint/><geom type="box" size="{numbers(*half)}" '
+            f'<body pos="{numbers(0, 0, height)}"><freejoint/><geom type="box" size="{numbers(*half)}" '
             f'mass="{mass:.4g}"/>{"".join(parts)}</body>'
         )
         return height
@@ -235,13 +252,14 @@ class Scene:
     def level(steps, leg):
         """The last step longer or shorter, so that all legs end at the same height."""
         rest = -leg * 0.95 - sum(s[2] for s in steps[:-1])
-        return steps[:-1] + [(steps[-1][0], steps[-1][1], min(rest, -0.05 * leg))]
+        return [*steps[:-1], (steps[-1][0], steps[-1][1], min(rest, -0.05 * leg))]
 
     def wheel(self, hip, leg, radius, mass):
         r = self.random
         self.low = min(self.low, hip[2] - 0.2 * leg - radius)
         kind = r.choice(("cylinder", "cylinder", "ellipsoid", "sphere"))
-        size = {"cylinder": (radius, 0.3 * radius), "ellipsoid": (radius, radius, 0.4 * radius), "sphere": (radius,)}[kind]
+        sizes = {"cylinder": (radius, 0.3 * radius), "ellipsoid": (radius, radius, 0.4 * radius), "sphere": (radius,)}
+        size = sizes[kind]
         caster = r.random() < 0.4
         joint = self.joint((0, 1, 0), 2 * mass, servo="velocity", friction=mass * self.reach(0.01, 0.3))
         drop = (hip[0], hip[1], hip[2] - 0.2 * leg)
@@ -249,12 +267,15 @@ class Scene:
         if not caster:
             return f'<body pos="{numbers(*drop)}">{joint}{geom}</body>'
         swivel = self.joint((0, 0, 1), 0, servo="free", friction=mass * self.reach(0.01, 0.1))
-        fork = f'<geom type="capsule" size="{0.1 * radius:.4g}" fromto="0 0 0.05 0 0 0.1" mass="{mass / 3:.4g}" contype="0" conaffinity="0"/>'
+        fork = (
+            f'<geom type="capsule" size="{0.1 * radius:.4g}" fromto="0 0 0.05 0 0 0.1" mass="{mass / 3:.4g}" '
+            'contype="0" conaffinity="0"/>'
+        )
         return f'<body pos="{numbers(*drop)}">{swivel}{fork}<body pos="-0.02 0 0">{joint}{geom}</body></body>'
 
 
-def standing(s, legs=None, arms=None, base=(0, 0, 0), wheels=False, friction=None):
-    """A robot of random proportions on the floor; returns its half sizes and height."""
+def standing(s, *, legs=None, arms=None, wheels=False, friction=None):
+    """A robot of random proportions on the floor; returns its half sizes, height and length of legs."""
     r = s.random
     leg = s.power(0.2, 0.9)
     half = (leg * s.reach(0.25, 0.6), leg * s.reach(0.2, 0.4), leg * s.reach(0.08, 0.2))
@@ -262,8 +283,11 @@ def standing(s, legs=None, arms=None, base=(0, 0, 0), wheels=False, friction=Non
     legs = legs if legs is not None else r.choice((2, 3, 4, 4, 4, 6))
     kp = 9.81 * mass * leg * s.reach(2, 8) / math.sqrt(legs)
     arms = arms if arms is not None else r.choice((0, 0, 1, 2, 2))
-    height = s.torso(base, legs, leg, half, mass, kp, arms, lift=s.reach(0, 0.001), wheels=wheels, friction=friction)
-    return half, height, mass, leg
+    lift = s.reach(0, 0.001)
+    height = s.torso(
+        legs=legs, leg=leg, half=half, mass=mass, kp=kp, arms=arms, lift=lift, wheels=wheels, friction=friction
+    )
+    return half, height, leg
 
 
 def feet(s):
@@ -280,14 +304,17 @@ def wheels(s):
 DIRECTIONS = ((1, 0, 0), (-1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1))
 
 
-def random_tree(s, place, size, mass, depth=0, back=None):
+def random_tree(s, place, *, size, mass, depth=0, back=None):
     """A body with up to three children, each with up to three, on hinges and ball joints."""
     r = s.random
     kind = r.choice(("box", "capsule", "sphere", "cylinder", "ellipsoid", "mesh"))
     if depth == 0:
         joint = "<freejoint/>"
     elif r.random() < 0.15:
-        joint = f'<joint type="ball" damping="{0.02 * mass:.4g}" armature="{1e-3 * mass:.4g}" frictionloss="{s.dry * 0.05 * mass:.4g}"/>'
+        joint = (
+            f'<joint type="ball" damping="{0.02 * mass:.4g}" armature="{1e-3 * mass:.4g}" '
+            f'frictionloss="{s.dry * 0.05 * mass:.4g}"/>'
+        )
     else:
         axis = r.choice(((1, 0, 0), (0, 1, 0), (0, 0, 1), (0.6, 0.8, 0)))
         joint = s.joint(axis, r.choice((0, 1, 3)) * mass * size * 9.81)
@@ -296,7 +323,8 @@ def random_tree(s, place, size, mass, depth=0, back=None):
         if depth < 3 and direction != back and r.random() < 0.9:
             step = tuple(2.3 * size * c for c in direction)
             away = tuple(-c for c in direction)
-            text += random_tree(s, step, size * 0.75, mass * s.reach(0.2, 0.8), depth + 1, away)
+            smaller = mass * s.reach(0.2, 0.8)
+            text += random_tree(s, step, size=size * 0.75, mass=smaller, depth=depth + 1, back=away)
     return text + "</body>"
 
 
@@ -304,12 +332,13 @@ def bin_of_trees(s):
     s.bin(0.3, 0.5)
     for k in range(s.random.choice((1, 2, 3))):
         size = s.reach(0.05, 0.09)
-        s.world.append(random_tree(s, (s.reach(-0.05, 0.05), s.reach(-0.05, 0.05), 0.35 + 0.5 * k), size, s.power(0.2, 3)))
+        place = (s.reach(-0.05, 0.05), s.reach(-0.05, 0.05), 0.35 + 0.5 * k)
+        s.world.append(random_tree(s, place, size=size, mass=s.power(0.2, 3)))
 
 
 def walls(s):
     s.floor()
-    half, height, _, _ = standing(s, arms=2)
+    half, height, _ = standing(s, arms=2)
     for side in (1, -1):
         gap = s.random.choice((0.0, 0.0005, 0.001))
         s.wall((0, side * (s.wide + 0.05 + gap), height), (1, 0.05, 1.5))
@@ -338,28 +367,29 @@ def hand(s):
         press = kp * s.reach(0.2, 0.6)
         axes = [across] * count if r.random() < 0.7 else [(0, 0, 1), *[across] * (count - 1)]
         base = (away * out[0], away * out[1], -0.01)
-        parts.append(s.limb(base, steps, 0.009, mass, kp, s.tip, axes=axes, press=press))
+        parts.append(s.limb(base, steps, radius=0.009, mass=mass, kp=kp, end=s.tip, axes=axes, press=press))
     s.dry = r.random() < 0.7
     wrist = s.joint((0, 0, 1), 500, kind="slide", limit=0.1)
     s.world.append(
-        f'<body pos="0 0 {top}">{wrist}<geom type="cylinder" size="{2 * size + 0.02:.4g} 0.01" pos="0 0 0.015" mass="1"/>{"".join(parts)}</body>'
+        f'<body pos="0 0 {top}">{wrist}<geom type="cylinder" size="{2 * size + 0.02:.4g} 0.01" '
+        'pos="0 0 0.015" mass="1"/>'
+        f"{''.join(parts)}</body>"
     )
     kind = r.choice(("box", "cylinder", "sphere", "mesh", "ellipsoid", "capsule"))
     weight = s.power(0.05, 1)
     s.world.append(f'<body pos="0 0 {top - 2.2 * size:.4g}"><freejoint/>{s.solid(kind, size, weight)}</body>')
     if two:
-        s.world.append(f'<body pos="0 0 {top - 4.3 * size:.4g}"><freejoint/>{s.solid("box", 0.8 * size, weight / 3)}</body>')
+        below = s.solid("box", 0.8 * size, weight / 3)
+        s.world.append(f'<body pos="0 0 {top - 4.3 * size:.4g}"><freejoint/>{below}</body>')
 
 
-def tip(self, at, place, radius, mass):
-    return self.solid(self.random.choice(("sphere", "box", "capsule", "mesh")), 1.2 * radius, mass, at)
-
-
-Scene.tip = tip
+def nothing(*_):
+    """At the end of a limb."""
+    return ""
 
 
 def loop(s):
-    """A torso on legs of two chains each: the second ends at the foot of the first by `connect`, `weld`, or both ends of a bar."""
+    """A torso on legs of two chains each: the second ends at the foot of the first, by `connect` or `weld`."""
     s.floor()
     r = s.random
     leg = s.power(0.2, 0.6)
@@ -378,25 +408,30 @@ def loop(s):
         axis = (0, 1, 0)
         down = [(knee, 0, -0.5 * leg), (-knee - 0.1 * leg, 0, -0.45 * leg)]
         up = [(-knee, 0, -0.5 * leg), (knee + 0.1 * leg, 0, -0.42 * leg)]
-        parts.append(s.limb(front, down, radius, mass / 10, kp, s.foot, axes=[axis] * 2, site=f'<site name="a{k}" pos="{numbers(-knee - 0.1 * leg, 0, -0.42 * leg)}"/>'))
-        nothing = lambda at, place, radius, mass: ""  # noqa: E731
-        parts.append(s.limb(back, up, radius * 0.8, mass / 20, r.choice((0, kp)), nothing, axes=[axis] * 2, site=f'<site name="b{k}" pos="{numbers(*up[1])}"/>'))
+        knee_end = numbers(-knee - 0.1 * leg, 0, -0.42 * leg)
+        site = f'<site name="a{k}" pos="{knee_end}"/>'
+        parts.append(s.limb(front, down, radius=radius, mass=mass / 10, kp=kp, end=s.foot, axes=[axis] * 2, site=site))
+        site = f'<site name="b{k}" pos="{numbers(*up[1])}"/>'
+        driven = r.choice((0, kp))
+        parts.append(
+            s.limb(back, up, radius=radius * 0.8, mass=mass / 20, kp=driven, end=nothing, axes=[axis] * 2, site=site)
+        )
         kind = r.choice(("connect", "connect", "weld"))
         s.equalities.append(f'<{kind} site1="a{k}" site2="b{k}"/>\n')
     s.world.append(
-        f'<body pos="0 0 {s.reach(0, 0.001) - s.low:.6g}"><freejoint/><geom type="box" size="{numbers(*half)}" mass="{mass:.4g}"/>{"".join(parts)}</body>'
+        f'<body pos="0 0 {s.reach(0, 0.001) - s.low:.6g}"><freejoint/>'
+        f'<geom type="box" size="{numbers(*half)}" mass="{mass:.4g}"/>{"".join(parts)}</body>'
     )
     if r.random() < 0.5:
-        s.world.append(
-            f'<body pos="0 0 {2 * half[2] + 0.101 * leg - s.low:.6g}"><freejoint/>{s.solid("box", 0.1 * leg, mass / 5)}</body>'
-        )
+        load = s.solid("box", 0.1 * leg, mass / 5)
+        s.world.append(f'<body pos="0 0 {2 * half[2] + 0.101 * leg - s.low:.6g}"><freejoint/>{load}</body>')
 
 
 def dry(s):
     """Nothing but dry friction holds it up."""
     s.floor()
     r = s.random
-    half, height, mass, leg = standing(s, legs=r.choice((3, 4, 6)), arms=r.choice((1, 2)), friction=s.power(2, 60))
+    half, _, leg = standing(s, legs=r.choice((3, 4, 6)), arms=r.choice((1, 2)), friction=s.power(2, 60))
     if r.random() < 0.5:
         s.wall((0, half[1] + leg, 0.1), (1, 0.3, 0.1))
     s.actuators = [a for a in s.actuators if r.random() < 0.3]
@@ -411,7 +446,8 @@ def heap(s, count):
     s.bin(0.075 * side + 0.05, 0.1 * side + 0.3)
     for i in range(count):
         kind = s.random.choice(("box", "capsule", "cylinder", "sphere", "ellipsoid", "mesh")) if mixed else "box"
-        pos = (0.15 * (i % side - (side - 1) / 2), 0.15 * (i // side % side - (side - 1) / 2), 0.1 + 0.16 * (i // side**2))
+        across = [0.15 * (k - (side - 1) / 2) for k in (i % side, i // side % side)]
+        pos = (*across, 0.1 + 0.16 * (i // side**2))
         quat = [s.random.gauss(0, 1) for _ in range(4)]
         geom = s.solid(kind, 0.06, s.power(0.1, 1)) if mixed else '<geom type="box" size="0.05 0.05 0.05" mass="1"/>'
         s.world.append(f'<body pos="{numbers(*pos)}" quat="{numbers(*quat)}"><freejoint/>{geom}</body>')

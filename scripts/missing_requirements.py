@@ -8,7 +8,7 @@ from pathlib import Path
 def is_installed(requirement):
     name, _, wanted = requirement.partition("==")
     try:
-        return version(name) == wanted
+        return version(name).partition("+")[0] == wanted  # "2.13.0+cpu" is 2.13.0
     except PackageNotFoundError:
         return False
 

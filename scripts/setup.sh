@@ -3,6 +3,8 @@
 #   core    compiler, CMake, Ninja, expat, qhull
 #   python  Python with headers and venv; .venv with requirements/build.txt
 #   test    cmocka, pkg-config; .venv with requirements/dev.txt
+#   learn   .venv with requirements/learn.txt (torch, JAX, Gymnasium); what cannot be had is left out, and said
+#   mjx     .venv with requirements/mjx.txt, in the same way
 #   bench   Eigen; .venv with requirements/dev.txt
 #   lint    clang-format, clang-tidy; .venv with requirements/lint.txt
 #   fuzz    clang with libFuzzer and the sanitizers
@@ -14,6 +16,7 @@ cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3}
 packages=()
 requirements=()
+optional=()
 
 # need <packages> <command that succeeds when they are there...>
 need() {
@@ -78,6 +81,12 @@ for group in "$@"; do
         need libcmocka-dev has_cmocka
         need pkg-config pkg-config --version
         requirements+=(requirements/dev.txt)
+        ;;
+    learn)
+        optional+=(requirements/learn.txt)
+        ;;
+    mjx)
+        optional+=(requirements/mjx.txt)
         ;;
     bench)
         need build-essential has_cxx_header string
@@ -157,3 +166,6 @@ if [ ${#requirements[@]} -gt 0 ]; then
     mapfile -t requirements < <(printf '%s\n' "${requirements[@]}" | sort -u)
     install_requirements "${requirements[@]}"
 fi
+for file in "${optional[@]}"; do
+    install_requirements "$file" || echo "setup: $file could not be installed; what needs it is skipped" >&2
+done

@@ -47,6 +47,7 @@ typedef enum tg_status
     TG_ERR_CAPACITY,    /* a workspace is too small; the message says what was needed */
     TG_ERR_STALE,       /* a result was asked for that the workspace no longer holds */
     TG_ERR_NUMERIC,     /* a factorisation met a matrix that is not positive definite */
+    TG_ERR_CANCELLED,   /* a callback of the caller asked to stop */
     TG_STATUS_COUNT
 } tg_status;
 

@@ -85,6 +85,7 @@ typedef struct tg_check_options
     int seed;                /* of the trajectory and of the numbers that are drawn, from 1 on */
     const int *index;        /* nindex parameters from which those to compare are drawn (tg_param_match); NULL: all */
     int nindex;
+    tg_impact impact; /* when in a step impacts happen */
     bool (*progress)(void *user, int done, int states); /* after every state; false ends the check there. NULL: none */
     void *user;
     uint32_t cookie;

@@ -143,6 +143,9 @@ TG_API double tg_model_timestep(const tg_model *m);
 /* Whether the model asks for an implicit integrator (tg_options.implicit_actuators). */
 TG_API bool tg_model_implicit(const tg_model *m);
 
+/* Whether it asks for one that has gyroscopic forces in it: integrator="implicit" (tg_options.implicit_gyroscopic). */
+TG_API bool tg_model_implicit_gyroscopic(const tg_model *m);
+
 /* The structure around an element, for tools that draw or convert a model. */
 typedef struct tg_body_info
 {
@@ -443,7 +446,8 @@ TG_API const char *tg_builder_message(const tg_builder *b); /* of the last failu
 TG_API tg_status tg_builder_name(tg_builder *b, const char *name);
 TG_API tg_status tg_builder_gravity(tg_builder *b, const double gravity[3]); /* default 0 0 -9.81 */
 TG_API tg_status tg_builder_timestep(tg_builder *b, double dt);              /* default 0.002 s */
-TG_API tg_status tg_builder_implicit(tg_builder *b, bool implicit);          /* default false; see tg_model_implicit */
+/* default false; see tg_model_implicit and tg_model_implicit_gyroscopic */
+TG_API tg_status tg_builder_implicit(tg_builder *b, bool implicit, bool gyroscopic);
 TG_API tg_status tg_builder_body(tg_builder *b, const tg_body_def *def, int *id);
 TG_API tg_status tg_builder_joint(tg_builder *b, const tg_joint_def *def, int *id);
 TG_API tg_status tg_builder_geom(tg_builder *b, const tg_geom_def *def, int *id);

@@ -31,6 +31,14 @@ typedef enum tg_restitution
     TG_RESTITUTION_POISSON /* impulse of restitution >= e times that of compression */
 } tg_restitution;
 
+/* When in a step impacts happen. */
+typedef enum tg_impact
+{
+    TG_IMPACT_END,   /* bodies that would meet have their speeds of after the impact for the whole step */
+    TG_IMPACT_WITHIN /* they meet at a fraction of the step, and leave for its rest: continuous in restitution and in the time of impact, so that exact derivatives are those of the
+                        motion (docs/contact.md). With Newton's restitution; islands without dense matrices have impacts at the end. */
+} tg_impact;
+
 /* What the derivatives of a step are those of; the step itself is the same. */
 typedef enum tg_backward
 {
@@ -52,17 +60,29 @@ typedef struct tg_options
     tg_switch
         implicit_actuators; /* what actuators on hinges and slides have of damping acts on v+; off: on v, as MuJoCo's Euler. Default: on where
                                      the model asks for an implicit integrator */
-    bool implicit_springs; /* springs of hinges and slides act at q + dt v+; off (default): at q */
-    bool project;          /* brings loops to rounding after the step */
-    bool energy;           /* fills tg_info.kinetic, potential and balance; costs two more passes over the bodies; off by default */
+    tg_switch
+        implicit_gyroscopic; /* bias forces (Coriolis, centrifugal, gyroscopic) at v+, to first order: (A + dt d bias/dv) (v_free - v) = dt f. Explicit ones explode
+                                      where bodies turn by more than a radian in a step; implicit ones take energy. Default: on where the model asks for
+                                      integrator="implicit"; off: free flight as MuJoCo's Euler. A step then costs two inverse dynamics a dof more, and its
+                                      matrices come row by row. Trees of up to 256 dofs. */
+    bool implicit_springs;   /* springs of hinges and slides act at q + dt v+; off (default): at q */
+    bool
+        cold; /* the step starts from nothing: a function of q, v, act, controls, parameters and options alone (tg_cache). Where the cache has impulses the problem
+                              is solved from them as well, to tell whether they lead elsewhere (tg_label.twofold): several times the cost of a step
+                              whose contacts go on as they were (docs/contact.md) */
+    bool project; /* brings loops to rounding after the step */
+    bool
+        energy; /* fills tg_info.kinetic, potential and balance; costs two more passes over the bodies; off by default */
     bool profile; /* fills tg_info.profile: reads the thread's clock once per stage and island; off by default */
     tg_restitution restitution;
+    tg_impact impact;
     double push_speed; /* m/s: how fast an overlap is pushed out at most, 0.05 */
     double push_rate;  /* rad/s: the same for what turns: limits of hinges and balls, angles of welds, 0.05 */
     double
         reach; /* m: pairs and limits that are nearer are in the problem at any speed, 0.001 (joints that turn: 0.001 rad) */
-    double push_gain;  /* share of an overlap that is pushed out in a step, 1 */
-    double rest_speed; /* m/s: slower impacts do not bounce; 0: max(2 |gravity| dt, 1 cm/s) */
+    double push_gain; /* share of an overlap that is pushed out in a step, 1 */
+    double
+        rest_speed; /* m/s: slower impacts do not bounce; 0: max(2 |gravity| dt, 1 cm/s); within a step: what a contact is pulled by in a step */
     tg_backward backward;
     double smooth_speed; /* m/s, TG_BACKWARD_SMOOTHED: 0.01 */
     double smooth_width; /* m, the same: 0.001; 0: shapes stay as they are */
@@ -74,8 +94,9 @@ TG_API tg_options tg_default_options(void);
 /* Names of the contact solvers, the default first; NULL past the last. */
 TG_API const char *tg_solver_name(int index);
 
-/* Impulses of the last step by constraint, from which the next one starts. Changes how fast a step is and its last
- * digits, never what it means; empty is legal. impulse: force part and torque part in world axes (contacts), or the rows'
+/* Impulses of the last step by constraint, from which the next one starts; empty is legal. They decide how fast a step is, its last digits and, in the few problems of
+ * unrelaxed friction that have several isolated solutions (30 of 12,154 recorded ones), which of them is returned: the cache is part of the state. A step that must not depend on
+ * it: option cold. impulse: force part and torque part in world axes (contacts), or the rows'
  * own (others). */
 typedef struct tg_cache_entry
 {
@@ -169,11 +190,12 @@ typedef struct tg_info
     double penetration;        /* m: max(0, margin - distance) over the contacts at the start of the step */
     double kinetic, potential; /* J, after the step (option energy) */
     double work;               /* J, of all impulses: L . (J v+ + J v_free) / 2 */
-    double balance;            /* J: energy that the step created. Change of kinetic and potential energy, less the work of controls, tau, wrenches and impulses, and of
+    double
+        balance; /* J: energy that the step created. Change of kinetic and potential energy, less the work of controls, tau, wrenches and impulses, and of
                                   dampers where they take energy, at the mean of v and v+. With the option energy, and where a step might be unstable: stiff springs, a
                                   dof that moves by more than 0.25 in the step, impulses that were not found; else 0, as kinetic and potential are. */
-    double capacity;           /* share of the workspace's contacts that was used */
-    tg_profile profile;        /* (option profile) */
+    double capacity;    /* share of the workspace's contacts that was used */
+    tg_profile profile; /* (option profile) */
 } tg_info;
 
 typedef enum tg_contact_mode
@@ -247,6 +269,8 @@ typedef struct tg_label
     double margin;    /* the smallest distance to a change of mode or features (m/s; m) */
     double condition; /* of the equations of the modes: ratio of pivots, the largest over islands */
     double residual;  /* of the step (m/s) */
+    bool
+        twofold; /* another solution of its contact problem was met, elsewhere: the derivative is that of the one that was returned, and another cache may return the other */
 } tg_label;
 
 /* A gradient of a scalar (or a change), with respect to what came out of a step or what went in. NULL: zero, or not wanted. */
@@ -271,7 +295,8 @@ typedef struct tg_jacobian
     const int *index; /* nindex positions in the parameter vector (tg_param_find, tg_param_match) */
     int nindex;
     double *dq_dparams, *dv_dparams, *dact_dparams; /* rows x nindex */
-    double *dq_dwrench, *dv_dwrench; /* nv x 6 nbody: of force (N) and torque (N m) on each body at its centre of mass, world axes; with those of tau */
+    double *dq_dwrench,
+        *dv_dwrench; /* nv x 6 nbody: of force (N) and torque (N m) on each body at its centre of mass, world axes; with those of tau */
     tg_label label;
 
     /* of the forces (N, world) and points (m, world) of the contacts of tg_step_contacts: three rows for each of the first ncontact */
@@ -297,9 +322,9 @@ typedef struct tg_tape tg_tape;
 
 typedef enum tg_tape_kind
 {
-    TG_TAPE_ALL,         /* everything is kept, and derivatives solve nothing again */
+    TG_TAPE_ALL, /* everything is kept, and derivatives solve nothing again */
     TG_TAPE_CHECKPOINTS, /* a segment of sqrt(steps) steps, and the states at which the others start: derivatives take their steps once more */
-    TG_TAPE_NONE         /* nothing is kept or recorded: a rollout forward only, derivatives are refused */
+    TG_TAPE_NONE /* nothing is kept or recorded: a rollout forward only, derivatives are refused */
 } tg_tape_kind;
 
 /* For up to so many steps. Records of contacts take memory as they need it: what was not foreseen is allocated during the first rollout and kept. */

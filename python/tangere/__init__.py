@@ -30,6 +30,15 @@ from tangere._core import (
 )
 from tangere._core import version as __version__
 from tangere._errors import Error, UnknownNameError
+from tangere.batch import (
+    Batch,
+    BatchChange,
+    BatchError,
+    BatchGradient,
+    BatchJacobian,
+    BatchRollout,
+    BatchRolloutGradient,
+)
 from tangere.enums import (
     ContactMode,
     DynamicsType,
@@ -69,6 +78,13 @@ __all__ = [
     "Actuation",
     "ActuationDerivatives",
     "ActuationGradient",
+    "Batch",
+    "BatchChange",
+    "BatchError",
+    "BatchGradient",
+    "BatchJacobian",
+    "BatchRollout",
+    "BatchRolloutGradient",
     "CheckGroup",
     "CheckModes",
     "CheckResult",

@@ -2,7 +2,7 @@
 #define TG_PY_IMPORTS_NUMPY
 #include "_core.h"
 
-#include "tangere/step.h"
+#include "_core_batch.h"
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
@@ -40,6 +40,7 @@ static bool add_constants(PyObject *module)
         {"DYNAMICS_FILTEREXACT", TG_DYNAMICS_FILTEREXACT},
         {"STEP_SOLVED", TG_STEP_SOLVED},
         {"STEP_PARTIAL", TG_STEP_PARTIAL},
+        {"STEP_UNSTABLE", TG_STEP_UNSTABLE},
         {"CONTACT_BREAKING", TG_CONTACT_BREAKING},
         {"CONTACT_STICKING", TG_CONTACT_STICKING},
         {"CONTACT_SLIDING", TG_CONTACT_SLIDING},
@@ -65,8 +66,8 @@ PyMODINIT_FUNC PyInit__core(void)
     if (module == NULL)
         return NULL;
     if (!add_constants(module) || !tg_py_dynamics_init(module) || !tg_py_scene_init(module) ||
-        !tg_py_collide_init(module) || !tg_py_step_init(module) || !tg_py_check_init() ||
-        PyModule_AddObjectRef(module, "Model", (PyObject *)&tg_py_model_type) < 0)
+        !tg_py_collide_init(module) || !tg_py_step_init(module) || !tg_py_check_init() || !tg_py_batch_init(module) ||
+        !tg_py_function_init(module) || PyModule_AddObjectRef(module, "Model", (PyObject *)&tg_py_model_type) < 0)
         Py_CLEAR(module);
     return module;
 }

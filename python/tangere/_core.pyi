@@ -32,6 +32,7 @@ DYNAMICS_FILTER: Final[int]
 DYNAMICS_FILTEREXACT: Final[int]
 STEP_SOLVED: Final[int]
 STEP_PARTIAL: Final[int]
+STEP_UNSTABLE: Final[int]
 CONTACT_BREAKING: Final[int]
 CONTACT_STICKING: Final[int]
 CONTACT_SLIDING: Final[int]
@@ -120,7 +121,81 @@ def _distance(
 ) -> tuple[float, Array, Array]: ...
 
 MOST_CONTACTS: Final[int]
+INFO: Final[np.dtype[np.void]]
+LABEL: Final[np.dtype[np.void]]
+STEP_CONTACT: Final[np.dtype[np.void]]
 CACHE_ENTRY: Final[np.dtype[np.void]]
+
+class BatchTape:
+    @property
+    def nbytes(self) -> int: ...
+
+class Batch:
+    def __init__(self, settings: tuple, n: int, threads: int, /) -> None: ...
+    def step(
+        self,
+        q: Array,
+        v: Array,
+        act: Array,
+        u: Array | None,
+        tau: Array | None,
+        wrench: Array | None,
+        params: Array | None,
+        strict: bool,
+        request: tuple,
+        /,
+    ) -> int: ...
+    def derivatives(self, params: Array | None, request: tuple, /) -> int: ...
+    def rollout(
+        self,
+        steps: int,
+        q: Array,
+        v: Array,
+        act: Array,
+        u: Array | None,
+        tau: Array | None,
+        params: Array | None,
+        strict: bool,
+        out: tuple,
+        tape: BatchTape | None,
+        progress: Any,
+        /,
+    ) -> int: ...
+    def rollout_derivatives(
+        self,
+        tape: BatchTape,
+        vjp_out: tuple | None,
+        vjp_in: tuple | None,
+        params_sum: Array | None,
+        directions: int,
+        jvp_in: tuple | None,
+        jvp_out: tuple | None,
+        label: NDArray[np.void] | None,
+        /,
+    ) -> int: ...
+    def forget(self, ids: Ints | None, /) -> None: ...
+    def cache(self, environment: int, /) -> NDArray[np.void]: ...
+    def set_cache(self, environment: int, cache: NDArray[np.void], /) -> None: ...
+    def name(self, index: Ints, /) -> None: ...
+    def tape(self, count: int, steps: int, checkpoints: bool, /) -> BatchTape: ...
+    def errors(self) -> list[tuple[int, str, str]]: ...
+    def raise_(self, status: int, /) -> None: ...
+    def close(self) -> None: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def threads(self) -> int: ...
+    @property
+    def closed(self) -> bool: ...
+
+class Function:
+    def __init__(self, settings: tuple, threads: int, index: Ints, /) -> None: ...
+    def run(self, count: int, steps: int, /, *arrays: Any) -> None: ...
+    def vjp(self, count: int, steps: int, /, *arrays: Any) -> None: ...
+    def jvp(self, count: int, steps: int, /, *arrays: Any) -> None: ...
+    def shared(self) -> Any: ...
+    def tape(self, count: int, steps: int, checkpoints: bool, /) -> BatchTape: ...
+    def handle(self) -> int: ...
 
 class Stepper:
     def __init__(
@@ -132,8 +207,11 @@ class Stepper:
         implicit_damping: bool,
         implicit_springs: bool,
         implicit_actuators: int,
+        implicit_gyroscopic: int,
+        cold: bool,
         project: bool,
         poisson: bool,
+        impact: int,
         backward: int,
         smooth_speed: float,
         smooth_width: float,
@@ -143,6 +221,7 @@ class Stepper:
         max_contacts: int,
         /,
     ) -> None: ...
+    def stable_dt(self) -> float: ...
     def step(
         self,
         q: ArrayLike,

@@ -33,7 +33,8 @@ PyObject *tg_py_finish(tg_py_stepper *self, PyObject *tuple, tg_status status, c
     if (status != TG_OK)
         tg_py_raise(status, tg_work_message(self->loan.work));
     else
-        numbers = Py_BuildValue("sddd", tg_label_string(label->kind), label->margin, label->condition, label->residual);
+        numbers = Py_BuildValue("sdddO", tg_label_string(label->kind), label->margin, label->condition, label->residual,
+                                label->twofold ? Py_True : Py_False);
     if (numbers == NULL)
         Py_CLEAR(tuple);
     else

@@ -57,9 +57,9 @@ enum
 
 static void put_info(const tg_info *i, double *row)
 {
-    const double numbers[INFO_NUMBERS] = {(double)i->status,   i->iterations,     i->sweeps,      i->contacts, i->rows,
-                                          i->islands,          i->residual,       i->primal,      i->dual,
-                                          i->complementarity,  i->penetration,    i->work,        i->capacity};
+    const double numbers[INFO_NUMBERS] = {(double)i->status, i->iterations, i->sweeps,  i->contacts, i->rows,
+                                          i->islands,        i->residual,   i->primal,  i->dual,     i->complementarity,
+                                          i->penetration,    i->work,       i->capacity};
     memcpy(row, numbers, sizeof numbers);
 }
 
@@ -107,12 +107,9 @@ PyObject *tg_py_stepper_rollout(PyObject *object, PyObject *const *args, Py_ssiz
     tg_state start = {0};
     npy_intp rows = (steps + hold - 1) / hold;
     double *u = NULL, *tau = NULL, *wrench = NULL;
-    tg_py_argument given[6] = {{"q0", n->nq, &start.q, NULL},
-                               {"v0", n->nv, &start.v, NULL},
-                               {"act0", n->na, &start.act, NULL},
-                               {"controls", rows * n->nu, &u, NULL},
-                               {"tau", rows * n->nv, &tau, NULL},
-                               {"wrench", rows * 6 * n->nbody, &wrench, NULL}};
+    tg_py_argument given[6] = {{"q0", n->nq, &start.q, NULL},     {"v0", n->nv, &start.v, NULL},
+                               {"act0", n->na, &start.act, NULL}, {"controls", rows * n->nu, &u, NULL},
+                               {"tau", rows * n->nv, &tau, NULL}, {"wrench", rows * 6 * n->nbody, &wrench, NULL}};
     PyObject *tuple = NULL;
     if (tg_py_take(given, 6, args + 1) && tg_py_stepper_follow(self) &&
         make_tape(self, steps, hold, (tg_tape_kind)kind))
@@ -123,8 +120,7 @@ PyObject *tg_py_stepper_rollout(PyObject *object, PyObject *const *args, Py_ssiz
         Py_XINCREF(self->u);
         Py_XINCREF(self->tau);
         Py_XINCREF(self->wrench);
-        tuple = roll(self, &start,
-                     &(tg_controls){.steps = steps, .u = u, .tau = tau, .wrench = wrench, .hold = hold});
+        tuple = roll(self, &start, &(tg_controls){.steps = steps, .u = u, .tau = tau, .wrench = wrench, .hold = hold});
     }
     tg_py_drop(given, 6);
     return tuple;
@@ -154,10 +150,10 @@ PyObject *tg_py_stepper_rollout_vjp(PyObject *object, PyObject *const *args, Py_
     tg_py_argument given[3] = {
         {"gq", rows * n->nv, &out.q, NULL}, {"gv", rows * n->nv, &out.v, NULL}, {"gact", rows * n->na, &out.act, NULL}};
     npy_intp wrenches = self->wrench != NULL ? held : 0; /* where there were none nobody asks */
-    const tg_py_field fields[8] = {{&in.q, n->nv, 0, 1},     {&in.v, n->nv, 0, 1},
-                                   {&in.act, n->na, 0, 1},   {&in.u, held, n->nu, 2},
+    const tg_py_field fields[8] = {{&in.q, n->nv, 0, 1},      {&in.v, n->nv, 0, 1},
+                                   {&in.act, n->na, 0, 1},    {&in.u, held, n->nu, 2},
                                    {&in.tau, held, n->nv, 2}, {&in.wrench, wrenches, (npy_intp)6 * n->nbody, 2},
-                                   {&in.dt, 1, 0, 1},        {&in.params, n->nparams, 0, 1}};
+                                   {&in.dt, 1, 0, 1},         {&in.params, n->nparams, 0, 1}};
     PyObject *tuple = NULL;
     if (tg_py_take(given, 3, args) && (tuple = tg_py_new_fields(fields, 8, 1)) != NULL)
     {
@@ -225,13 +221,13 @@ PyObject *tg_py_stepper_rollout_jvp(PyObject *object, PyObject *const *args, Py_
     tg_trajectory out = {0};
     tg_label label = {0};
     tg_py_argument given[GIVEN] = {{"q", (npy_intp)count * n->nv, &in.q, NULL},
-                               {"v", (npy_intp)count * n->nv, &in.v, NULL},
-                               {"act", (npy_intp)count * n->na, &in.act, NULL},
-                               {"u", count * held * n->nu, &in.u, NULL},
-                               {"tau", count * held * n->nv, &in.tau, NULL},
-                               {"wrench", count * held * 6 * n->nbody, &in.wrench, NULL},
-                               {"dt", count, &in.dt, NULL},
-                               {"params", (npy_intp)count * n->nparams, &in.params, NULL}};
+                                   {"v", (npy_intp)count * n->nv, &in.v, NULL},
+                                   {"act", (npy_intp)count * n->na, &in.act, NULL},
+                                   {"u", count * held * n->nu, &in.u, NULL},
+                                   {"tau", count * held * n->nv, &in.tau, NULL},
+                                   {"wrench", count * held * 6 * n->nbody, &in.wrench, NULL},
+                                   {"dt", count, &in.dt, NULL},
+                                   {"params", (npy_intp)count * n->nparams, &in.params, NULL}};
     const tg_py_field fields[3] = {
         {&out.q, count * rows, n->nv, 2}, {&out.v, count * rows, n->nv, 2}, {&out.act, count * rows, n->na, 2}};
     PyObject *tuple = NULL;
@@ -281,8 +277,8 @@ PyObject *tg_py_stepper_rollout_labels(PyObject *object, PyObject *unused)
         list = PyList_New(self->steps);
     for (int i = 0; list != NULL && i < self->steps; ++i)
     {
-        PyObject *one = Py_BuildValue("sddd", tg_label_string(label[i].kind), label[i].margin, label[i].condition,
-                                      label[i].residual);
+        PyObject *one = Py_BuildValue("sdddO", tg_label_string(label[i].kind), label[i].margin, label[i].condition,
+                                      label[i].residual, label[i].twofold ? Py_True : Py_False);
         if (one == NULL)
             Py_CLEAR(list);
         else

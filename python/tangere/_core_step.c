@@ -187,7 +187,7 @@ static PyObject *sealed(PyArrayObject **array)
     return out;
 }
 
-static PyObject *cache_array(const tg_cache *cache)
+PyObject *tg_py_cache_array(const tg_cache *cache)
 {
     npy_intp count = cache->count;
     Py_INCREF(cache_type);
@@ -200,14 +200,15 @@ static PyObject *cache_array(const tg_cache *cache)
 
 static PyObject *info_tuple(const tg_info *i)
 {
-    return Py_BuildValue("iiiiiiddddddd", (int)i->status, i->iterations, i->sweeps, i->contacts, i->rows, i->islands,
-                         i->residual, i->primal, i->dual, i->complementarity, i->penetration, i->work, i->capacity);
+    return Py_BuildValue("iiiiiidddddddd", (int)i->status, i->iterations, i->sweeps, i->contacts, i->rows, i->islands,
+                         i->residual, i->primal, i->dual, i->complementarity, i->penetration, i->work, i->capacity,
+                         i->balance);
 }
 
 /* (q, v, act, cache, numbers of the info) */
 static PyObject *pack_results(results *r)
 {
-    PyObject *cache = cache_array(&r->cache), *info = info_tuple(&r->info), *out = NULL;
+    PyObject *cache = tg_py_cache_array(&r->cache), *info = info_tuple(&r->info), *out = NULL;
     if (cache != NULL && info != NULL)
         out = PyTuple_New(5);
     if (out == NULL)
@@ -351,34 +352,46 @@ static PyObject *stepper_contacts(PyObject *object, PyObject *unused)
 
 /* ---- the type ---- */
 
-/* Stepper(model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson, backward, smooth_speed, smooth_width,
- * push_speed, push_gain, rest_speed, max_contacts) */
-static bool read_options(tg_py_stepper *self, PyObject *args)
+bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
 {
-    tg_options *o = &self->options;
-    int damping, springs, actuators, project, poisson, backward;
+    tg_options *o = &out->options;
+    int damping, springs, actuators, gyroscopic, cold, project, poisson, impact, backward;
     PyObject *solver;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUdppippidddddi:Stepper", &tg_py_model_type, &self->model, &o->dt, &solver,
-                          &o->tolerance, &damping, &springs, &actuators, &project, &poisson, &backward,
+    if (!PyArg_ParseTuple(args, "O!dUdppiipppiidddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &o->tolerance,
+                          &damping, &springs, &actuators, &gyroscopic, &cold, &project, &poisson, &impact, &backward,
                           &o->smooth_speed, &o->smooth_width, &o->push_speed, &o->push_gain, &o->rest_speed,
-                          &self->most_contacts))
+                          &out->most_contacts))
     {
-        self->model = NULL;
+        out->model = NULL;
         return false;
     }
-    Py_INCREF(self->model);
+    Py_INCREF(out->model);
     Py_INCREF(solver);
-    self->solver = solver;
+    out->solver = solver;
     o->solver = PyUnicode_AsUTF8(solver);
     o->implicit_damping = damping != 0;
     o->implicit_springs = springs != 0;
     o->implicit_actuators = (tg_switch)actuators;
+    o->implicit_gyroscopic = (tg_switch)gyroscopic;
+    o->cold = cold != 0;
     o->project = project != 0;
     o->restitution = poisson ? TG_RESTITUTION_POISSON : TG_RESTITUTION_NEWTON;
+    o->impact = (tg_impact)impact;
     o->backward = (tg_backward)backward;
     o->energy = false; /* tangere.Info computes it when it is asked for */
     return o->solver != NULL;
+}
+
+static bool read_options(tg_py_stepper *self, PyObject *args)
+{
+    tg_py_settings s = {0};
+    bool ok = tg_py_read_settings(args, &s);
+    self->model = s.model;
+    self->solver = s.solver;
+    self->options = s.options;
+    self->most_contacts = s.most_contacts;
+    return ok;
 }
 
 static PyObject *stepper_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -401,7 +414,18 @@ static void stepper_dealloc(PyObject *object)
     Py_TYPE(object)->tp_free(object);
 }
 
+static PyObject *stepper_stable_dt(PyObject *object, PyObject *unused)
+{
+    tg_py_stepper *self = (tg_py_stepper *)object;
+    double dt = 0;
+    (void)unused;
+    tg_status status = tg_stable_dt(self->model->m, self->loan.work, &self->options, &dt);
+    return status == TG_OK ? PyFloat_FromDouble(dt) : tg_py_raise(status, tg_work_message(self->loan.work));
+}
+
 static PyMethodDef stepper_methods[] = {
+    {"stable_dt", stepper_stable_dt, METH_NOARGS,
+     "stable_dt() -> float: the largest time step for which explicit springs, dampers and servos are stable, s"},
     {"step", (PyCFunction)(void (*)(void))stepper_step, METH_FASTCALL,
      "step($self, q, v, act, cache, u, tau, wrench, /)\n--\n\n"
      "One step; any argument but q and v may be None. Returns (q, v, act, cache, numbers of tangere.Info)."},
@@ -419,7 +443,8 @@ static PyMethodDef stepper_methods[] = {
      "jvp($self, q, v, act, u, tau, wrench, dt, params, /)\n--\n\nThe fields of tangere.StepChange; any argument may "
      "be None."},
     {"rollout", (PyCFunction)(void (*)(void))tg_py_stepper_rollout, METH_FASTCALL,
-     "rollout($self, steps, q, v, act, u, tau, wrench, hold, kind, /)\n--\n\nSteps with rows of controls, flat. Returns "
+     "rollout($self, steps, q, v, act, u, tau, wrench, hold, kind, /)\n--\n\nSteps with rows of controls, flat. "
+     "Returns "
      "(q, v, act, "
      "residual), row by row."},
     {"rollout_return", tg_py_stepper_rollout_return, METH_O,
@@ -429,7 +454,8 @@ static PyMethodDef stepper_methods[] = {
     {"rollout_vjp", (PyCFunction)(void (*)(void))tg_py_stepper_rollout_vjp, METH_FASTCALL,
      "rollout_vjp($self, gq, gv, gact, /)\n--\n\nThe fields of tangere.RolloutGradient; arguments are flat, or None."},
     {"rollout_jvp", (PyCFunction)(void (*)(void))tg_py_stepper_rollout_jvp, METH_FASTCALL,
-     "rollout_jvp($self, count, q, v, act, u, tau, wrench, dt, params, /)\n--\n\nFor count directions: (q, v, act, label); "
+     "rollout_jvp($self, count, q, v, act, u, tau, wrench, dt, params, /)\n--\n\nFor count directions: (q, v, act, "
+     "label); "
      "arguments are "
      "flat, or None."},
     {0},

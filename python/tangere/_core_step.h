@@ -20,6 +20,19 @@ typedef struct tg_py_stepper
     PyArrayObject *u, *tau, *wrench; /* its controls */
 } tg_py_stepper;
 
+/* Model and options as Python gives them: (model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson,
+ * backward, smooth_speed, smooth_width, push_speed, push_gain, rest_speed, max_contacts). */
+typedef struct tg_py_settings
+{
+    tg_py_model *model; /* new references, or NULL */
+    PyObject *solver;   /* keeps the name that options point to */
+    tg_options options;
+    int most_contacts;
+} tg_py_settings;
+
+/* False with an exception set; what is in out is to be given up then, too. */
+bool tg_py_read_settings(PyObject *args, tg_py_settings *out);
+
 /* False with an exception set while another thread takes a step. */
 bool tg_py_stepper_idle(const tg_py_stepper *self);
 
@@ -29,6 +42,9 @@ bool tg_py_stepper_follow(tg_py_stepper *self);
 /* A larger workspace in place of the one that was too small for the last step. False with an exception set if that was not
  * the reason of the failure, or if there is a limit or no memory. */
 bool tg_py_stepper_grow(tg_py_stepper *self);
+
+/* A read-only array of the entries of a cache; NULL with an exception set. */
+PyObject *tg_py_cache_array(const tg_cache *cache);
 
 /* Arrays that the library's struct points into. */
 typedef struct tg_py_field

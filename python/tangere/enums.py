@@ -39,10 +39,11 @@ class DynamicsType(IntEnum):
 
 
 class StepStatus(IntEnum):
-    """What became of the contact problem of a step."""
+    """What became of a step: its contact problem is solved, or not; or it made half of its kinetic energy from nothing."""
 
     SOLVED = _core.STEP_SOLVED
     PARTIAL = _core.STEP_PARTIAL
+    UNSTABLE = _core.STEP_UNSTABLE
 
 
 class ContactMode(IntEnum):

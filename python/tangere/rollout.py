@@ -227,7 +227,9 @@ class Rollout:
         outputs = [self._outputs(of, i) for i in states]
         rows = sum(len(o[2]) for o in outputs)
         if end == 0 or rows == 0:
-            return RolloutJacobian(np.zeros((len(states), len(outputs[0][2]), end)), columns, Label("exact", np.inf, 1, 0))
+            return RolloutJacobian(
+                np.zeros((len(states), len(outputs[0][2]), end)), columns, Label("exact", np.inf, 1, 0)
+            )
         matrix, label = self._by_columns(parts, end, outputs) if end <= 2 * rows else self._by_rows(parts, outputs)
         return RolloutJacobian(matrix, columns, label)
 
@@ -342,18 +344,37 @@ def rollout(
     steps: int | None = None,
     tape: bool = True,
     checkpoints: bool = False,
+    threads: int | None = None,
+    progress: Any = None,
     solver: str = "newton",
     **options: Any,
-) -> Rollout:
+) -> Any:
     """Steps from (q0, v0, act0) with rows of controls (rows, nu), or so many steps without.
 
     tau (rows, nv): generalised forces; wrench (rows, nbody, 6): force and torque on each body at its centre of mass,
     world axes; hold: steps for which a row of all these is held; steps: rows times hold unless given. tape: False keeps
     nothing for derivatives, which takes half the time; checkpoints: keeps some sqrt(T) steps instead of all, and takes
     the others once more for derivatives. Options are those of `Sim`.
+
+    With starts q0 (n, nq) the rollouts of a batch over threads, as of `tangere.Batch.rollout`: v0 (n, nv), act0 (n, na),
+    controls (n, T, nu) and tau (n, T, nv), where the leading n may be left out; the result is a `BatchRollout`. threads
+    and progress are those of a batch.
     """
+    if np.ndim(q0) == 2:
+        if wrench is not None or hold != 1 or steps is not None:
+            raise Error("wrench, hold and steps are for a single start", "not supported")
+        from tangere.batch import rollout_batch  # noqa: PLC0415  (which needs this module)
+
+        return rollout_batch(
+            m, q0, v0, controls, dt, act0=act0, tau=tau, derivatives=tape, checkpoints=checkpoints, threads=threads,
+            progress=progress, solver=solver, **options,
+        )  # fmt: skip
+    if threads is not None or progress is not None:
+        raise ValueError("threads and progress are for several starts: give q0 (n, nq), n may be 1")
     if isinstance(controls, int):
-        controls = np.zeros((-(-controls // hold), m.nu)) if steps is not None or hold > 1 else np.zeros((controls, m.nu))
+        controls = (
+            np.zeros((-(-controls // hold), m.nu)) if steps is not None or hold > 1 else np.zeros((controls, m.nu))
+        )
     u = np.asarray(controls, dtype=np.float64)
     if hold < 1:
         raise ValueError(f"hold: expected 1 or more steps, got {hold}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ Array = NDArray[np.float64]
 Cache = NDArray[np.void]
 
 _RESTITUTION = ("newton", "poisson")
+_IMPACT = ("end", "within")
 _AS_MODEL = 2  # tg_switch
 _BACKWARD = ("exact", "smoothed", "toi")  # in the order of the library
 
@@ -54,11 +56,13 @@ class Info:
     status: `StepStatus`; iterations: factorisations of the contact solver, sweeps: its Gauss-Seidel sweeps; ncontact,
     rows, islands: size of the contact problem; residual (m/s): how far the laws of contact are from holding, the
     largest of primal, dual and complementarity; penetration (m): largest overlap at the start of the step;
-    work (J): of all impulses; capacity: share of the room for contacts that was used; act (na), cache: after the step.
+    work (J): of all impulses; capacity: share of the room for contacts that was used; balance (J): energy that the step
+    created, where it might be unstable (stiff springs, a dof that moves by more than 0.25 in a step, impulses that were
+    not found), else 0; act (na), cache: after the step.
     """
 
     __slots__ = (
-        "__weakref__", "_contacts", "_model", "_q", "_stepper", "_v", "act", "cache", "capacity", "complementarity",
+        "__weakref__", "_contacts", "_model", "_q", "_stepper", "_v", "act", "balance", "cache", "capacity", "complementarity",
         "dual", "islands", "iterations", "ncontact", "penetration", "primal", "residual", "rows", "status", "sweeps",
         "work",
     )  # fmt: skip
@@ -69,7 +73,7 @@ class Info:
         self._q, self._v, self.act, self.cache, numbers = result
         (
             status, self.iterations, self.sweeps, self.ncontact, self.rows, self.islands, self.residual, self.primal,
-            self.dual, self.complementarity, self.penetration, self.work, self.capacity,
+            self.dual, self.complementarity, self.penetration, self.work, self.capacity, self.balance,
         ) = numbers  # fmt: skip
         self.status = StepStatus(status)
 
@@ -105,14 +109,16 @@ class Label(NamedTuple):
     """What a derivative is.
 
     kind: "exact", "one-sided" (something is at a change of mode) or "regularised" (the derivative does not exist, or is
-    not unique: a finite choice); margin: smallest distance to a change of mode or features (m/s; m); condition: of the
-    equations of the modes; residual: of the step (m/s).
+    not unique: a finite choice); margin: smallest distance to a change of mode or features (m/s; m), or of a control, force
+    or activation to its bound; condition: of the equations of the modes; residual: of the step (m/s); twofold: another
+    solution of the contact problem was met, elsewhere.
     """
 
     kind: str
     margin: float
     condition: float
     residual: float
+    twofold: bool = False
 
 
 class Jacobian(NamedTuple):
@@ -225,7 +231,7 @@ class SimState(NamedTuple):
     cache: Cache
 
 
-def _stepper(
+def _settings(
     m: Model,
     dt: float | None,
     solver: str,
@@ -234,8 +240,11 @@ def _stepper(
     implicit_damping: bool = True,
     implicit_springs: bool = False,
     implicit_actuators: bool | None = None,
+    implicit_gyroscopic: bool | None = None,
+    cold: bool = False,
     project: bool = False,
     restitution: str = "newton",
+    impact: str = "end",
     backward: str = "exact",
     smooth_speed: float = 0.01,
     smooth_width: float = 0.001,
@@ -243,24 +252,31 @@ def _stepper(
     push_gain: float = 1.0,
     rest_speed: float | None = None,
     max_contacts: int = _core.MOST_CONTACTS,
-) -> tuple[_core.Stepper, float]:
-    """A stepper, and its time step."""
+) -> tuple[Any, ...]:
+    """Model and checked options as `_core.Stepper`, `_core.Batch` and `_core.Function` take them; the second is dt."""
     dt = m.timestep if dt is None else float(dt)
     if not 0 < dt <= 1e6:
         raise Error(f"dt = {dt:g} must be in (0, 1e+06] s", "value out of domain")
     if restitution not in _RESTITUTION:
         raise ValueError(f"restitution: expected 'newton' or 'poisson', got {restitution!r}")
+    if impact not in _IMPACT:
+        raise ValueError(f"impact: expected 'end' or 'within', got {impact!r}")
     if backward not in _BACKWARD:
         raise ValueError(f"backward: expected 'exact', 'smoothed' or 'toi', got {backward!r}")
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
-    made = _core.Stepper(
+    return (
         m, dt, solver, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
-        int(implicit_actuators), project,
-        restitution == "poisson", _BACKWARD.index(backward), smooth_speed, smooth_width, push_speed, push_gain,
+        int(implicit_actuators), _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic), cold, project,
+        restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width, push_speed, push_gain,
         0.0 if rest_speed is None else rest_speed, max_contacts,
     )  # fmt: skip
-    return made, dt
+
+
+def _stepper(m: Model, dt: float | None, solver: str, **options: Any) -> tuple[_core.Stepper, float]:
+    """A stepper, and its time step."""
+    settings = _settings(m, dt, solver, **options)
+    return _core.Stepper(*settings), settings[1]
 
 
 def _flat_wrench(m: Model, wrench: ArrayLike | None) -> Array | None:
@@ -282,8 +298,14 @@ class Sim:
         implicit_springs  springs of hinges and slides act at the position after the step (False)
         implicit_actuators  damping of actuators on hinges and slides acts on the velocity after the step (None: if the
                           model asks for an implicit integrator)
+        implicit_gyroscopic  Coriolis and gyroscopic forces at the end of the step, to first order: for bodies that turn by up to
+                          a radian in a step (None: if the model asks for integrator="implicit")
+        cold              a step starts from nothing: a function of q, v, act and controls, whatever the cache is; costs
+                          several times a step that starts from the last one (False)
         project           brings loops to rounding after the step (False)
         restitution       "newton" or "poisson"
+        impact            "end" (bodies that would meet have their speeds of afterwards for the whole step) or "within"
+                          (they meet at a fraction of the step: its exact derivatives are those of the motion)
         backward          what derivatives are of: "exact" (the steps as they are), "smoothed" (a smoothed law at the
                           same steps) or "toi" (with the time of impact)
         smooth_speed      m/s, "smoothed": contacts that are open by less already act (0.01)
@@ -300,7 +322,14 @@ class Sim:
 
     def __init__(self, model: Model, dt: float | None = None, solver: str = "newton", **options: Any) -> None:
         self._model = model
-        self._stepper, self._dt = _stepper(model, dt, solver, **options)
+        self._settings = _settings(model, dt, solver, **options)
+        self._stepper, self._dt = _core.Stepper(*self._settings), self._settings[1]
+        if self.stable_dt < self._dt:
+            warnings.warn(
+                f"dt = {self._dt:g} s: springs, dampers or servos of {model.name!r} are stable up to {self.stable_dt:.3g} s; "
+                "a shorter dt, implicit_springs or implicit_actuators",
+                stacklevel=2,
+            )
         self._last: weakref.ref[Info] | None = None
         self.reset()
 
@@ -326,6 +355,12 @@ class Sim:
     def dt(self) -> float:
         """Time step, s."""
         return self._dt
+
+    @property
+    def stable_dt(self) -> float:
+        """The largest time step for which springs, dampers and servos that act explicitly are stable, s; at the reference
+        configuration, without contacts; inf: none is unstable up to 1 s."""
+        return self._stepper.stable_dt()
 
     # ---- the state ----
 
@@ -369,7 +404,8 @@ class Sim:
 
     @property
     def cache(self) -> Cache:
-        """Impulses from which the next step starts, by constraint: changes its last digits at most."""
+        """Impulses of the last step, from which the next one starts: part of the state. They decide how fast a step is, its last
+        digits and, where a contact problem has several isolated solutions, which is returned (option cold: none of it)."""
         return self._cache
 
     def reset(self, key: str | int | None = None) -> None:

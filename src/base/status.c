@@ -16,6 +16,7 @@ static const char *const status_names[] = {
     "capacity exceeded",
     "stale result",
     "numerical failure",
+    "cancelled",
 };
 _Static_assert(sizeof status_names / sizeof *status_names == TG_STATUS_COUNT, "one name a status");
 

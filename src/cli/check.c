@@ -1,5 +1,6 @@
 /* tangere check: what tg_check finds, as a table or as JSON. */
 #include <math.h>
+#include <string.h>
 #include <stdlib.h>
 
 #include "cli/cli.h"
@@ -10,6 +11,7 @@ enum
     OPTION_SAMPLES,
     OPTION_SEED,
     OPTION_PARAMS,
+    OPTION_IMPACT,
     OPTION_JSON
 };
 
@@ -221,6 +223,14 @@ static int check_model(const tg_cli_call *call, const tg_cli_model *model, tg_ch
     return result.passed ? TG_CLI_OK : TG_CLI_FAILED;
 }
 
+static int read_impact(const char *name, tg_impact *impact)
+{
+    *impact = strcmp(name, "within") == 0 ? TG_IMPACT_WITHIN : TG_IMPACT_END;
+    if (*impact == TG_IMPACT_WITHIN || strcmp(name, "end") == 0)
+        return TG_CLI_OK;
+    return tg_cli_fail(TG_CLI_USAGE, "end, within", "--impact: '%s' is no time of a step", name);
+}
+
 static int run(const tg_cli_call *call)
 {
     tg_check_options options = tg_default_check_options();
@@ -230,6 +240,8 @@ static int run(const tg_cli_call *call)
         code = tg_cli_count("--samples", call->option[OPTION_SAMPLES], 1000000, &options.states);
     if (code == TG_CLI_OK && call->option[OPTION_SEED] != NULL)
         code = tg_cli_count("--seed", call->option[OPTION_SEED], 1000000, &options.seed);
+    if (code == TG_CLI_OK && call->option[OPTION_IMPACT] != NULL)
+        code = read_impact(call->option[OPTION_IMPACT], &options.impact);
     if (code == TG_CLI_OK)
         code = tg_cli_open(call->argument[0], &call->reading, &model);
     if (code != TG_CLI_OK)
@@ -261,6 +273,7 @@ const tg_cli_command tg_cli_check_command = {
     .options = {[OPTION_SAMPLES] = {"--samples", "N", "states to compare (100)"},
                 [OPTION_SEED] = {"--seed", "N", "of the trajectory, and of what is drawn (1)"},
                 [OPTION_PARAMS] = {"--params", "PATTERN", "parameters to draw from ('*')"},
+                [OPTION_IMPACT] = {"--impact", "WHEN", "when impacts happen: 'end' of a step, or 'within' it"},
                 [OPTION_JSON] = {"--json", NULL, "the result as an object"}},
     .run = run,
 };

@@ -35,7 +35,7 @@ typedef struct simulation
 /* What the steps told. */
 typedef struct totals
 {
-    int steps, unsolved;
+    int steps, unsolved, unstable;
     double seconds; /* that the steps took */
     double contacts, iterations;
     int most_contacts, most_iterations, last_contacts;
@@ -133,7 +133,8 @@ static tg_status step_once(simulation *s, const double *u, tg_info *info)
 static void add_step(totals *t, const tg_info *info, double time)
 {
     t->steps++;
-    t->unsolved += info->status != TG_STEP_SOLVED;
+    t->unsolved += info->status == TG_STEP_PARTIAL;
+    t->unstable += info->status == TG_STEP_UNSTABLE;
     t->contacts += info->contacts;
     t->iterations += info->iterations;
     t->last_contacts = info->contacts;
@@ -279,6 +280,8 @@ static void print_residual(const tg_cli_output *out, const simulation *s, const 
         tg_cli_print(out, TG_CLI_GOOD, "; all steps solved to %g", s->options.tolerance);
     else
         tg_cli_print(out, TG_CLI_BAD, "; %d steps NOT solved to %g", t->unsolved, s->options.tolerance);
+    if (t->unstable > 0)
+        tg_cli_print(out, TG_CLI_BAD, "; %d steps UNSTABLE: they create energy", t->unstable);
     fputc('\n', out->file);
 }
 
@@ -316,6 +319,7 @@ static void write_totals(tg_cli_json *json, const totals *t)
     tg_cli_json_close(json, '}');
     tg_cli_json_number(json, "residual", t->residual);
     tg_cli_json_integer(json, "unsolved", t->unsolved);
+    tg_cli_json_integer(json, "unstable", t->unstable);
     tg_cli_json_open(json, "penetration", '{');
     tg_cli_json_number(json, "most", t->penetration);
     tg_cli_json_number(json, "last", t->last_penetration);
@@ -360,6 +364,7 @@ enum
     OPTION_LIFT,
     OPTION_SOLVER,
     OPTION_PROJECT,
+    OPTION_COLD,
     OPTION_CTRL,
     OPTION_OUT,
     OPTION_PROFILE,
@@ -399,6 +404,7 @@ static int read_options(const tg_cli_call *call, simulation *s, double *length)
     int code = TG_CLI_OK;
     s->options = tg_default_options();
     s->options.project = option[OPTION_PROJECT] != NULL;
+    s->options.cold = option[OPTION_COLD] != NULL;
     s->options.profile = option[OPTION_PROFILE] != NULL;
     s->key = option[OPTION_KEY];
     *length = DEFAULT_TIME;
@@ -501,6 +507,7 @@ const tg_cli_command tg_cli_sim = {
                 [OPTION_LIFT] = {"--lift", "H", "start that many m higher: bodies with a free joint"},
                 [OPTION_SOLVER] = {"--solver", "S", "solver of the contact problem: newton (default), ipm, pgs, ..."},
                 [OPTION_PROJECT] = {"--project", NULL, "brings loops to rounding after every step"},
+                [OPTION_COLD] = {"--cold", NULL, "every step starts from nothing: slower, and a function of the state alone"},
                 [OPTION_CTRL] = {"--ctrl", "FILE", "controls: a row of numbers a step, or time and numbers"},
                 [OPTION_OUT] = {"--out", "FILE", "the trajectory as .csv or .npz"},
                 [OPTION_PROFILE] = {"--profile", NULL, "where the time went, and the costliest island's geoms"},

@@ -17,9 +17,8 @@
 #include "collision/polytope.h"
 #include "collision/surface.h"
 
-#define STILL_APART (-1e-4) /* m: shapes that overlap by less along a normal now are apart along it */
-#define SAME 1e-6           /* rad: normals that differ by less are one */
-#define LEVEL 0.03          /* rad: lines that are closer to parallel cross too far away */
+#define SAME 1e-6  /* rad: normals that differ by less are one */
+#define LEVEL 0.03 /* rad: lines that are closer to parallel cross too far away */
 
 static const tg_contact_point *deepest(const tg_patch *patch)
 {
@@ -256,7 +255,7 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     then.dt = 0;
     then.hint = NULL;
     double after = tg_separation(&then.shape[0], &then.shape[1], now->normal);
-    if (now->distance < STILL_APART)
+    if (now->distance < -q->slack)
         return;
     if (after >= 0)
     {
@@ -273,7 +272,7 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     v4 n = face < 0 ? c->normal : turn_back(&q->shape[face], &then.shape[face], c->normal), off = n - now->normal;
     if (v4_dot(off, off) < SAME * SAME || !(c->distance > after))
         return;
-    double apart = tg_separation(&q->shape[0], &q->shape[1], n) - STILL_APART, margin = tg_least(-after, fabs(apart));
+    double apart = tg_separation(&q->shape[0], &q->shape[1], n) + q->slack, margin = tg_least(-after, fabs(apart));
     if (apart < 0)
     {
         limit_margins(patch, margin);

@@ -14,11 +14,15 @@ typedef struct tg_hint
     float direction[3]; /* frame of the first shape, from the first to the second; zero: none */
 } tg_hint;
 
+/* m: the default of tg_query.slack, a tenth of the reach of a step's contacts */
+#define TG_SLACK 1e-4
+
 typedef struct tg_query
 {
     tg_placed shape[2];
     double reach;            /* points with distance < reach are wanted */
     double dt;               /* see tg_collide_options */
+    double slack;            /* m, dt > 0: shapes that overlap by less along an axis count as apart along it */
     v4 velocity[2], spin[2]; /* of the shapes' origins; world */
     tg_hint *hint;           /* may be NULL */
 } tg_query;

@@ -226,7 +226,7 @@ static tg_status run(const tg_shape *const shape[2], const double *const pose[2]
     tg_status status = check_options(o, error);
     if (status != TG_OK)
         return status;
-    r->query = (tg_query){.reach = o->reach, .dt = o->dt};
+    r->query = (tg_query){.reach = o->reach, .dt = o->dt, .slack = TG_SLACK};
     for (int i = 0; i < 2; i++)
     {
         const double *velocity = i == 0 ? o->velocity1 : o->velocity2;

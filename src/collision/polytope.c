@@ -7,10 +7,9 @@
 #include "collision/surface.h"
 #include "tangere/algebra.h"
 
-#define TIE 1e-10           /* of the extent: axes whose separations differ by less are equal, the first one counts */
-#define AGREE 1e-6          /* of the extent: what merging triangles into polygons may change */
-#define EXACT 1e-13         /* of the extent: rounding */
-#define STILL_APART (-1e-4) /* m: shapes that overlap by less along an axis count as apart along it */
+#define TIE 1e-10   /* of the extent: axes whose separations differ by less are equal, the first one counts */
+#define AGREE 1e-6  /* of the extent: what merging triangles into polygons may change */
+#define EXACT 1e-13 /* of the extent: rounding */
 #define NEARLY 0.01 /* rad: a face or edge of a box that is turned by less against a face of another lies on it */
 #define OTHER 1e-6  /* of a cosine: how much better the second box's face must be to count */
 
@@ -421,7 +420,7 @@ static double separation_after(const tg_query *q, const tg_placed moved[2], cons
 static bool choose_axis(const tg_query *q, axis_function *find, tg_axis *axis, tg_patch *patch)
 {
     double r = roundings(q);
-    if (axis->separation - r < STILL_APART)
+    if (axis->separation - r < -q->slack)
         return false;
     tg_query then = *q;
     then.shape[0] = tg_advanced(q, 0);
@@ -437,7 +436,7 @@ static bool choose_axis(const tg_query *q, axis_function *find, tg_axis *axis, t
     int face = parallel_polygon(&then, &there, 0) >= 0 ? 0 : parallel_polygon(&then, &there, 1) >= 0 ? 1 : -1;
     tg_axis now = face >= 0 ? brought_back(q, then.shape, &there, face) : there;
     int vertex[2] = {there.vertex[0][0], there.vertex[1][0]};
-    double apart = separation_along(&q->shape[0], &q->shape[1], now.normal, vertex) - r - STILL_APART;
+    double apart = separation_along(&q->shape[0], &q->shape[1], now.normal, vertex) - r + q->slack;
     if (length(now.normal - axis->normal) <= TG_PARALLEL)
         return false;
     double margin = tg_least(r - after, fabs(apart));
@@ -507,10 +506,10 @@ static double box_margin(const tg_query *q, const tg_box_axes *s, int best, v4 n
 static double moving_margin(const tg_query *q, const tg_box_axes *now, const tg_box_axes *after, int chosen, v4 normal,
                             double angle)
 {
-    double least = now->separation[chosen] - STILL_APART;
+    double least = now->separation[chosen] + q->slack;
     for (int k = 0; k < TG_BOX_AXES; k++)
     {
-        double worse = after->separation[chosen] - after->separation[k], out = STILL_APART - now->separation[k];
+        double worse = after->separation[chosen] - after->separation[k], out = -q->slack - now->separation[k];
         double margin = out > 0 ? tg_most(worse, out) : tg_most(worse, 0);
         if (k == chosen || !(margin < least))
             continue;
@@ -554,7 +553,7 @@ static bool extend_edges(const tg_query *q, const tg_placed moved[2], const tg_b
         return false;
     tg_axis there = tg_box_axis(&moved[0], &moved[1], after, k);
     int vertex[2];
-    double apart = separation_along(&q->shape[0], &q->shape[1], there.normal, vertex) - STILL_APART;
+    double apart = separation_along(&q->shape[0], &q->shape[1], there.normal, vertex) + q->slack;
     if (apart < 0 || !opposite(q, &there))
     {
         axis->margin = 0;
@@ -634,7 +633,7 @@ static void moving_box_patch(const tg_query *q, const tg_box_axes *now, int best
     tg_placed moved[2] = {tg_advanced(q, 0), tg_advanced(q, 1)};
     tg_box_axes after = tg_box_separations(&moved[0], &moved[1]);
     double tie = TIE * box_extent(q);
-    int chosen = best_box_axis(&after, now, STILL_APART, tie);
+    int chosen = best_box_axis(&after, now, -q->slack, tie);
     if (after.separation[best] >= after.separation[chosen] - tie)
         chosen = best;
     tg_axis axis = tg_box_axis(&q->shape[0], &q->shape[1], now, chosen), nearest;
@@ -671,7 +670,7 @@ static void box_patch(const tg_query *q, tg_patch *patch)
     double separation = s.separation[best];
     if (!(separation < q->reach))
         return;
-    if (q->dt > 0 && separation >= STILL_APART)
+    if (q->dt > 0 && separation >= -q->slack)
     {
         moving_box_patch(q, &s, best, patch);
         return;

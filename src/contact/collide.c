@@ -11,7 +11,7 @@ void tg_pair_query(const tg_work *w, tg_geom_pair pair, double reach, tg_query *
     query->shape[0] = w->space->placed[pair.first];
     query->shape[1] = w->space->placed[pair.second];
     query->reach = reach;
-    query->dt = 0;
+    query->dt = query->slack = 0;
     query->velocity[0] = query->velocity[1] = query->spin[0] = query->spin[1] = v4_zero();
     query->hint = tg_hint_of(w->space, pair);
 }

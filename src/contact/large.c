@@ -78,7 +78,7 @@ size_t tg_large_bytes(const tg_model *m, const tg_capacity *c)
 {
     tg_arena count = {0};
     large a;
-    if (c->rows <= (m->ntree > 1 ? TG_SPARSE_COUPLED : TG_SPARSE_ROWS))
+    if (c->rows <= (m->ntree > 1 ? TG_SPARSE_COUPLED : TG_SPARSE_ROWS) && m->nv <= TG_DENSE_DOFS)
         return 0;
     take(&a, m, c, &count);
     return count.used;

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "contact/rows.h"
+#include "contact/within.h"
 
 typedef struct setting
 {
@@ -31,12 +32,15 @@ static void start_velocity(const tg_rows *r, const tg_constraint *c, tg_touch *t
 {
     const double *speed = r->speed + c->row;
     t->approach = speed[0];
+    t->free = r->free[c->row];
     t->slip = c->rows >= 3 ? hypot(speed[1], speed[2]) : 0;
 }
 
-static bool is_impact(const setting *x, const tg_constraint *c, const tg_touch *t)
+static bool is_impact(const setting *x, const tg_rows_island *island, const tg_constraint *c, const tg_touch *t)
 {
     double e = x->w->params->value[t->law.restitution];
+    if (x->s->within && tg_island_is_dense(x->w->rows, island))
+        return tg_law_compliance(x->w->params, &t->law) == 0 && tg_meets_within(x->s, t->phi, t->approach, t->free);
     return e > 0 && t->approach < -x->s->rest_speed && t->phi + x->s->dt * x->w->rows->free[c->row] <= 0;
 }
 
@@ -64,6 +68,8 @@ static double contact_bias(const setting *x, const tg_rows_island *island, tg_to
     double e = p->value[t->law.restitution], bounce = e * t->approach;
     double rigid = tg_law_compliance(p, &t->law) > 0 ? t->phi / x->s->dt : push_out(x->s, x->s->push_speed, t->phi);
     t->rebound = false;
+    if (t->impact && island->within)
+        return -tg_within_of(x->s, t->phi, t->approach, t->free, e).speed;
     if (t->impact)
         return x->s->poisson ? 0 : bounce;
     if (x->s->poisson || !island->impact || t->approach <= 0)
@@ -85,7 +91,7 @@ static void find_impacts(const setting *x)
     for (int i = 0; i < r->nisland; i++)
     {
         tg_rows_island *island = &r->island[i];
-        island->impact = false;
+        island->impact = island->within = false;
         for (int b = island->block; b < island->block + island->blocks; b++)
         {
             const tg_constraint *c = &r->constraint[r->order[b]];
@@ -93,9 +99,10 @@ static void find_impacts(const setting *x)
                 continue;
             tg_touch *t = &r->touch[c->index];
             start_velocity(r, c, t);
-            t->impact = is_impact(x, c, t);
+            t->impact = is_impact(x, island, c, t);
             island->impact = island->impact || t->impact;
         }
+        island->within = island->impact && x->s->within && tg_island_is_dense(r, island);
     }
 }
 
@@ -168,6 +175,21 @@ void tg_apply_laws(const tg_model *m, tg_work *w, const double *v, const double 
     }
     for (int i = 0; i < r->nrow; i++)
         r->g[i] = r->free[i] + r->bias[i];
+}
+
+void tg_placing_laws(tg_work *w, const tg_contact_settings *s, const tg_rows_island *island)
+{
+    tg_rows *r = w->rows;
+    memcpy(r->placing_g + island->row, r->g + island->row, sizeof(double) * (size_t)island->rows);
+    for (int b = island->block; b < island->block + island->blocks; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        const tg_touch *t = c->source == TG_SOURCE_CONTACT ? &r->touch[c->index] : NULL;
+        if (t == NULL || !t->impact)
+            continue;
+        double e = w->params->value[t->law.restitution];
+        r->placing_g[c->row] = r->free[c->row] - tg_within_of(s, t->phi, t->approach, t->free, e).placing;
+    }
 }
 
 /* ---- without the push ---- */

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "contact/rows.h"
+#include "contact/within.h"
 
 /* b = max(gain Phi / dt, -v_push) */
 static double push_slope(const tg_contact_settings *s, double push, double phi)
@@ -11,17 +12,23 @@ static double push_slope(const tg_contact_settings *s, double push, double phi)
 }
 
 tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_settings *s, const tg_rows_island *island,
-                                    const tg_touch *t)
+                                    const tg_touch *t, bool placing)
 {
     bool bounces = t->impact || t->rebound;
     if (island->relaxed && (bounces ? t->approach : t->phi) < 0)
         return (tg_bias_slope){0};
+    if (t->impact && island->within)
+    {
+        tg_within x = tg_within_of(s, t->phi, t->approach, t->free, p->value[t->law.restitution]);
+        return placing ? x.of_placing : x.of_speed;
+    }
     if (t->impact && s->poisson) /* b = 0 in both phases */
         return (tg_bias_slope){0};
     if (bounces)
         return (tg_bias_slope){.start = p->value[t->law.restitution], .restitution = t->approach};
     bool plain = tg_law_compliance(p, &t->law) > 0 || (island->impact && !s->poisson && t->approach > 0);
-    return (tg_bias_slope){.gap = plain ? 1 / s->dt : push_slope(s, s->push_speed, t->phi)};
+    double gap = plain ? 1 / s->dt : push_slope(s, s->push_speed, t->phi);
+    return (tg_bias_slope){.gap = gap, .dt = -gap * t->phi / s->dt};
 }
 
 double tg_limit_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double push, double phi)

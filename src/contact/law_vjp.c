@@ -57,12 +57,15 @@ static void contact_reverse(const reverse *r, const tg_rows_island *island, cons
 {
     const tg_touch *t = &r->w->rows->touch[c->index];
     double gb = r->g->z[c->row], *gphi = &r->g->gphi[c->row];
-    tg_bias_slope slope = tg_contact_bias_slope(r->w->params, r->s, island, t);
+    tg_bias_slope slope = tg_contact_bias_slope(r->w->params, r->s, island, t, r->w->rows->placing);
     friction_reverse(r, c, t, gmu);
     compliance_reverse(r, c, t, gb);
     r->g->f_start[c->row] += gb * slope.start;
     add(r->g->params, t->law.restitution, gb * slope.restitution);
-    gap_reverse(r, slope.gap, t->phi, gb, gphi);
+    *gphi += gb * slope.gap;
+    *r->g->gdt += gb * slope.dt;
+    if (r->g->f_free != NULL)
+        r->g->f_free[c->row] += gb * slope.free;
     for (int k = 0; k < 2; k++)
         add(r->g->params, t->law.margin[k], -*gphi);
 }

@@ -56,6 +56,7 @@ typedef struct tg_touch
 
     /* law.c: at the velocities of the start of the step */
     double approach; /* J_N v (m/s) */
+    double free;     /* J_N v_free (m/s) */
     double slip;     /* |J_T v| of the two sliding rows (m/s) */
     double factor;   /* of the sliding friction: 1 static .. kinetic */
     bool impact;     /* its gate is on: b_N = e J_N v */
@@ -96,11 +97,14 @@ typedef struct tg_rows_island
     bool sparse;              /* solved in velocity space: G is not there unless asked for */
     bool filled;              /* G is there */
     bool impact;              /* a gate is on */
+    bool within;              /* impacts within the step: placing_L, placing_sigma, placing_mode are there */
+    tg_selection placing;     /* how the impulses of the second problem were chosen */
     double removed;           /* m/s: of its equalities' bias, what no velocity can follow (consistent.c) */
     int redundant;            /* in how many directions of its equalities that is, */
     int loop, loops;          /* of rows loop_row[loop] .. */
     size_t Z;                 /* these directions: loops x redundant, orthonormal columns */
     bool relaxed;             /* had no solution with its overlaps pushed out: solved without the push */
+    bool twofold;             /* another solution was met, elsewhere */
     bool restituted;          /* by Poisson's law: compressed, compressed_sigma and leaves are there */
     tg_selection restitution; /* how its impulses of restitution were chosen */
     tg_solve_result result;
@@ -127,7 +131,7 @@ enum
     TG_DENSE_ROWS = 384,    /* the most rows of a dense problem */
     TG_DENSE_COUPLED = 240, /* the same where several trees are coupled, whose matrices are sparse */
     TG_DENSE_ROOM = 96, /* numbers of G a row of a large workspace: most islands are smaller, and most rows not there */
-    TG_SPARSE_ROWS = 192,  /* from more rows on, velocity space is faster */
+    TG_SPARSE_ROWS = 192,  /* up to so many rows no island is larger than dense matrices are good for */
     TG_SPARSE_COUPLED = 96 /* the same where several trees are coupled */
 };
 
@@ -179,6 +183,10 @@ static inline int tg_slot_count(int n)
     X(double, sigma, c->rows, "relative velocities with bias at the end")                                              \
     X(double, compressed, c->rows, "impulses of compression, where Poisson's law acts")                                \
     X(double, compressed_sigma, c->rows, "velocities after them")                                                      \
+    X(double, placing_L, c->rows, "impulses of the motion of a step with impacts within it (within.h)")                \
+    X(double, placing_sigma, c->rows, "their velocities")                                                              \
+    X(double, placing_g, c->rows, "J v_free + b of that problem")                                                      \
+    X(tg_block_mode, placing_mode, c->constraints, "what each block does in it")                                       \
     X(bool, leaves, c->constraints, "blocks that leave with their least impulse of restitution")                       \
     X(double, free_twist, SPATIAL_SIZE * m->nnode, "twists of the nodes without constraints")                          \
     X(double, root_d, m->nv, "D^-1/2")                                                                                 \
@@ -200,6 +208,8 @@ typedef struct tg_rows
     int nblock;        /* constraints that are in an island: those of things that can move */
     int needed;        /* contacts that were met, also when there is no room for them */
     double dt;         /* of the compliances in G */
+    double slack;      /* m: of the queries of a step's pairs (collision/narrow.h) */
+    bool placing;      /* derivatives are being taken of the second problem of steps with impacts within */
     int large_factors; /* island whose derivative is in large_memory, -1: none (implicit_large.c) */
 } tg_rows;
 
@@ -213,12 +223,14 @@ void tg_rows_init(tg_rows *r, const tg_capacity *capacity);
 typedef struct tg_contact_settings
 {
     double dt;
-    double push_speed; /* m/s: how fast an overlap may be pushed out */
-    double push_rate;  /* rad/s: the same for what turns */
-    double push_gain;  /* which share of an overlap is pushed out in one step, 1 by default */
-    double rest_speed; /* m/s: slower impacts do not bounce */
-    double reach;      /* m: what is nearer is in the problem at any speed */
-    bool poisson;      /* impacts are stopped first, then restituted (poisson.c) */
+    double push_speed;  /* m/s: how fast an overlap may be pushed out */
+    double push_rate;   /* rad/s: the same for what turns */
+    double push_gain;   /* which share of an overlap is pushed out in one step, 1 by default */
+    double rest_speed;  /* m/s: slower impacts do not bounce */
+    double reach;       /* m: what is nearer is in the problem at any speed */
+    bool poisson;       /* impacts are stopped first, then restituted (poisson.c) */
+    bool within;        /* impacts happen within the step (within.c) */
+    double rest_within; /* m/s: the least speed that counts as an impact there */
 } tg_contact_settings;
 
 /* Lists every constraint near enough to matter in this step, with its position error. After the velocity stage, tg_tendons and
@@ -294,6 +306,9 @@ tg_island tg_island_problem(const tg_rows *r, const tg_rows_island *island);
 void tg_apply_laws(const tg_model *m, tg_work *w, const double *v, const double *v_free,
                    const tg_contact_settings *settings);
 
+/* placing_g of an island with impacts within the step: its second problem is that of the velocities which displace the bodies. After tg_apply_laws. (law.c) */
+void tg_placing_laws(tg_work *w, const tg_contact_settings *settings, const tg_rows_island *island);
+
 /* Overlaps that cannot all be pushed out (a body wedged between two others, a limit that forbids the way out) make a problem without solution: J_N v+ >= -b_N
  * contradict each other. Without the push, v+ = 0 is feasible. relax: does without it; false when there is none. can_relax: whether that would make a difference, and
  * takes no bounce away. (law.c) */
@@ -341,14 +356,15 @@ int tg_size_count(int type);
 
 /* ---- how the laws follow gaps and velocities, for derivatives (law_slopes.c) ---- */
 
-/* b_N of a contact by its gap, by J_N v, and by its restitution. */
+/* b_N of a contact by its gap, by J_N v, by J_N v_free, by its restitution, and by dt. */
 typedef struct tg_bias_slope
 {
-    double gap, start, restitution;
+    double gap, start, free, restitution, dt;
 } tg_bias_slope;
 
+/* placing: of the second problem of a step with impacts within */
 tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_settings *s, const tg_rows_island *island,
-                                    const tg_touch *t);
+                                    const tg_touch *t, bool placing);
 
 /* How fast row i of a constraint may be pushed: m/s, or rad/s of what turns (rows from 3 on of a weld are angles). */
 static inline double tg_push_of(const tg_contact_settings *s, const tg_constraint *c, int i)

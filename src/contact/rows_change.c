@@ -213,7 +213,7 @@ static void contact_change(const forward *x)
     const tg_rows_change *d = x->d;
     const tg_touch *t = &x->w->rows->touch[x->c->index];
     double *sigma = d->sigma + x->c->row, dt = d->settings->dt, speed[6] = {0};
-    tg_bias_slope slope = tg_contact_bias_slope(x->w->params, d->settings, x->island, t);
+    tg_bias_slope slope = tg_contact_bias_slope(x->w->params, d->settings, x->island, t, false);
     frame_change f = frame_of(x, t);
     bond_force(x, &t->bond, f);
     bond_rows(x, &t->bond, &d->next, f, sigma);
@@ -222,7 +222,7 @@ static void contact_change(const forward *x)
         bond_rows(x, &t->bond, &d->spread, f, d->turn + x->c->row);
     double gap = f.gap - of_param(x, t->law.margin[0]) - of_param(x, t->law.margin[1]);
     double L = x->w->rows->L[x->c->row], compliance = tg_law_compliance(x->w->params, &t->law);
-    sigma[0] += slope.gap * (gap - t->phi * d->c->dt / dt) + slope.start * speed[0];
+    sigma[0] += slope.gap * gap + slope.dt * d->c->dt + slope.start * speed[0];
     sigma[0] += slope.restitution * of_param(x, t->law.restitution);
     sigma[0] += L / (dt * dt) * (of_param(x, t->law.compliance[0]) + of_param(x, t->law.compliance[1]));
     sigma[0] -= 2 * L * compliance * d->c->dt / (dt * dt * dt);

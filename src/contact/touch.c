@@ -145,6 +145,7 @@ void tg_touch_query(const tg_model *m, const tg_work *w, tg_geom_pair pair, doub
     const int geom[2] = {pair.first, pair.second};
     tg_pair_query(w, pair, reach, query);
     query->dt = dt;
+    query->slack = w->rows->slack;
     for (int k = 0; k < 2; k++)
     {
         motion x = motion_at(m, w, m->geom_body[geom[k]], query->shape[k].x, w->V);

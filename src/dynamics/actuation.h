@@ -40,7 +40,7 @@ typedef struct tg_drive
     double signal_act_rate; /* d signal / d act_rate */
     double signal_tau;      /* d signal / d tau at a fixed act_rate */
     double signal_dt;       /* d signal / d dt: of an activation at the end of the step */
-    tg_reserve bounds;       /* of control, activation and force, where they matter */
+    tg_reserve bounds;      /* of control, activation and force, where they matter */
 } tg_drive;
 
 static inline double *tg_actuator_moment(const tg_model *m, const tg_work *w, int actuator)

@@ -92,8 +92,11 @@ static tg_model *place(tg_arena *arena, const tg_order *order, const tg_model *s
 
 static tg_status allocate(tg_build *w)
 {
-    tg_model sizes = {
-        .allocator = w->b->allocator, .timestep = w->b->timestep, .implicit = w->b->implicit, .model_name = w->b->name};
+    tg_model sizes = {.allocator = w->b->allocator,
+                      .timestep = w->b->timestep,
+                      .implicit = w->b->implicit,
+                      .implicit_gyroscopic = w->b->implicit_gyroscopic,
+                      .model_name = w->b->name};
     measure(w, &sizes);
     tg_arena arena = {0};
     place(&arena, &w->order, &sizes);

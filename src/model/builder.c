@@ -383,11 +383,12 @@ tg_status tg_builder_timestep(tg_builder *b, double dt)
     return TG_OK;
 }
 
-tg_status tg_builder_implicit(tg_builder *b, bool implicit)
+tg_status tg_builder_implicit(tg_builder *b, bool implicit, bool gyroscopic)
 {
     if (b == NULL)
         return TG_ERR_ARGUMENT;
     b->implicit = implicit;
+    b->implicit_gyroscopic = gyroscopic;
     return TG_OK;
 }
 

@@ -80,6 +80,7 @@ struct tg_builder
     int name; /* of the model, in the text */
     double gravity[3], timestep;
     bool implicit; /* damping of actuators, by default */
+    bool implicit_gyroscopic;
     tg_allocator allocator;
     tg_error error;
 };

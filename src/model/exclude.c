@@ -11,7 +11,7 @@ static tg_status copy_globals(tg_builder *b, const tg_model *m)
     if (status == TG_OK)
         status = tg_builder_gravity(b, TG_PARAM(m->params, gravity_));
     if (status == TG_OK)
-        status = tg_builder_implicit(b, m->implicit);
+        status = tg_builder_implicit(b, m->implicit, m->implicit_gyroscopic);
     return status == TG_OK ? tg_builder_timestep(b, m->timestep) : status;
 }
 

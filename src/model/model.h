@@ -151,8 +151,9 @@ struct tg_model
     int npanel;     /* doubles in all trees' rows of ld */
     int ncandidate; /* pairs of geoms that the filters let collide */
     double timestep;
-    bool implicit;  /* damping of actuators acts on v+ unless the step's options say otherwise */
-    int model_name; /* start in text */
+    bool implicit;            /* damping of actuators acts on v+ unless the step's options say otherwise */
+    bool implicit_gyroscopic; /* the same for gyroscopic forces */
+    int model_name;           /* start in text */
     int name_base[TG_ELEMENT_COUNT];
     tg_param_offsets offset;
 

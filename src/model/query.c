@@ -134,6 +134,11 @@ bool tg_model_implicit(const tg_model *m)
     return m != NULL && m->implicit;
 }
 
+bool tg_model_implicit_gyroscopic(const tg_model *m)
+{
+    return m != NULL && m->implicit_gyroscopic;
+}
+
 double tg_model_timestep(const tg_model *m)
 {
     return m != NULL ? m->timestep : 0;

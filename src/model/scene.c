@@ -311,6 +311,7 @@ tg_status tg_scene_add_model(tg_scene *s, const tg_model *m, const tg_params *pa
     for (int e = 0; e < TG_ELEMENT_COUNT; e++)
         p->count[e] = s->b->list[e].count - p->first[e];
     s->b->implicit = s->b->implicit || m->implicit;
+    s->b->implicit_gyroscopic = s->b->implicit_gyroscopic || m->implicit_gyroscopic;
     if (s->tail != NULL)
         s->tail->next = p;
     else

@@ -4,6 +4,7 @@
 #include "collision/smoothing.h"
 #include "contact/implicit_large.h"
 #include "contact/poisson_vjp.h"
+#include "contact/within.h"
 #include "solve/cone.h"
 #include "step/step.h"
 
@@ -65,6 +66,26 @@ static tg_status find_idle(const tg_model *m, tg_work *w, const tg_rows_island *
     return TG_OK;
 }
 
+/* the second problem of an island with impacts within the step */
+static tg_status factor_placing(tg_work *w, int i, tg_arena *arena)
+{
+    tg_step_work *s = w->step;
+    tg_rows *r = w->rows;
+    const tg_rows_island *island = &r->island[i];
+    const double *L = r->placing_L + island->row, *sigma = r->placing_sigma + island->row;
+    const tg_block_mode *mode = r->placing_mode + island->block;
+    s->placing[i] = s->implicit[i];
+    if (!island->within)
+        return TG_OK;
+    s->placing_problem[i] = s->problem[i];
+    s->placing_problem[i].g = r->placing_g + island->row;
+    if (tg_smooth_speed(s) > 0)
+        return tg_implicit_smoothed(&s->placing_problem[i], L, sigma, mode, s->options.smooth_speed, arena,
+                                    &s->placing[i], &w->error);
+    return tg_implicit_factor(&s->placing_problem[i], L, sigma, mode, island->placing, TG_IMPLICIT_MOTION, arena,
+                              &s->placing[i], &w->error);
+}
+
 static tg_status factor_islands(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
@@ -94,6 +115,8 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
             if (s->use == TG_IMPLICIT_MOTION)
                 TG_TRY(find_idle(m, w, island, &s->implicit[i]));
         }
+        if (s->within)
+            TG_TRY(factor_placing(w, i, &arena));
     }
     return TG_OK;
 }
@@ -207,22 +230,46 @@ static bool is_at_edge(const tg_work *w)
     return false;
 }
 
+/* Impacts within the step have branches of their own. Whether one is at hand. */
+static bool is_at_branch(const tg_work *w, double *margin)
+{
+    const double least = 1e-7; /* m/s */
+    const tg_rows *r = w->rows;
+    double nearest = INFINITY;
+    for (int b = 0; b < r->nblock; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        const tg_touch *t = c->source == TG_SOURCE_CONTACT ? &r->touch[c->index] : NULL;
+        const tg_rows_island *island = &r->island[r->tree_island[r->part[c->part].tree]];
+        if (t == NULL || !t->impact || !island->within)
+            continue;
+        double e = w->params->value[t->law.restitution];
+        nearest = fmin(nearest, tg_within_of(&w->step->settings, t->phi, t->approach, t->free, e).margin);
+    }
+    *margin = fmin(*margin, nearest);
+    return nearest < least;
+}
+
 static void make_label(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     const tg_rows *r = w->rows;
-    s->label = (tg_label){TG_LABEL_EXACT, INFINITY, 1, s->info.residual};
+    s->label = (tg_label){TG_LABEL_EXACT, INFINITY, 1, s->info.residual, false};
     for (int i = 0; i < r->nisland; i++)
     {
         add_label(&s->label, &s->implicit[i]);
+        s->label.twofold = s->label.twofold || r->island[i].twofold;
         if (r->island[i].restituted)
             add_label(&s->label, &s->compression[i]);
+        if (r->island[i].within)
+            add_label(&s->label, &s->placing[i]);
     }
     for (int i = 0; i < r->ntouch; i++)
         s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
     s->label.margin = fmin(s->label.margin, s->bounds.margin);
+    bool at_branch = s->within && is_at_branch(w, &s->label.margin);
     if (s->label.kind == TG_LABEL_EXACT &&
-        (s->bounds.at || is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
+        (s->bounds.at || at_branch || is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;
     bool solved = true;
     for (int i = 0; i < r->nisland; i++)

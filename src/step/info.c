@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "contact/collide.h"
+#include "contact/within.h"
 #include "step/balance.h"
 #include "step/step.h"
 
@@ -88,6 +89,11 @@ tg_status tg_step_modes(tg_work *w)
         tg_island problem = tg_island_problem(r, island);
         TG_TRY(tg_island_modes(&problem, r->L + island->row, r->sigma + island->row, &r->scratch,
                                r->mode + island->block, &w->error));
+        if (!island->within)
+            continue;
+        problem.g = r->placing_g + island->row;
+        TG_TRY(tg_island_modes(&problem, r->placing_L + island->row, r->placing_sigma + island->row, &r->scratch,
+                               r->placing_mode + island->block, &w->error));
     }
     w->step->modes = true;
     return TG_OK;
@@ -194,6 +200,20 @@ static uint64_t phases_of(const tg_rows *r, const tg_constraint *c, int block)
     return r->leaves[block] + 2u * (L[0] > 0) + 4u * (slip >= 1e-7);
 }
 
+/* what a block does in the second problem of a step with impacts within, and in which branch of their law it is */
+static uint64_t within_of(const tg_work *w, const tg_constraint *c, int block)
+{
+    const tg_rows *r = w->rows;
+    const tg_block_mode *mode = &r->placing_mode[block];
+    uint64_t does = mode->immaterial ? TG_MODES : (uint64_t)mode->mode;
+    const tg_touch *t = c->source == TG_SOURCE_CONTACT ? &r->touch[c->index] : NULL;
+    if (t == NULL || !t->impact)
+        return does;
+    double e = w->params->value[t->law.restitution];
+    int regime = tg_within_of(&w->step->settings, t->phi, t->approach, t->free, e).regime;
+    return does + 16u * (uint64_t)regime;
+}
+
 static uint64_t constraint_signature(const tg_work *w, int block)
 {
     const tg_rows *r = w->rows;
@@ -203,6 +223,8 @@ static uint64_t constraint_signature(const tg_work *w, int block)
     hash = mix(hash, mode->mode != TG_MODE_BREAKING && push_is_full(w, c));
     if (c->source == TG_SOURCE_CONTACT)
         hash = mix(hash, r->touch[c->index].impact + 2u * r->touch[c->index].rebound);
+    if (r->island[r->tree_island[r->part[c->part].tree]].within)
+        hash = mix(hash, within_of(w, c, block));
     if (r->island[r->tree_island[r->part[c->part].tree]].restituted)
         hash = mix(hash, phases_of(r, c, block));
     return hash;

@@ -22,7 +22,7 @@ static rotation rotation_of(const tg_step_work *s, int dof)
     rotation r;
     double turn[3];
     for (int i = 0; i < 3; i++)
-        turn[i] = s->options.dt * s->v_next[dof + i];
+        turn[i] = s->options.dt * tg_placing_velocity(s)[dof + i];
     tg_quat_integrate_derivatives(turn, r.D_q, r.D_w);
     return r;
 }
@@ -30,8 +30,9 @@ static rotation rotation_of(const tg_step_work *s, int dof)
 void tg_step_integrate(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
+    const double *v = tg_placing_velocity(s);
     for (int k = 0; k < m->nv; k++)
-        s->part[k] = s->options.dt * s->v_next[k];
+        s->part[k] = s->options.dt * v[k];
     tg_advance(m, s->q, s->part, s->q_next);
 }
 
@@ -44,7 +45,7 @@ static void add_linear(const tg_step_work *s, int first, int end, const double *
     {
         gq[k] += g_next[k];
         gv[k] += s->options.dt * g_next[k];
-        sum += s->v_next[k] * g_next[k];
+        sum += tg_placing_velocity(s)[k] * g_next[k];
     }
     *gdt = sum;
 }
@@ -73,7 +74,7 @@ void tg_integrator_reverse(const tg_model *m, const tg_work *w, const double *g_
                 double g = g_next[first + k];
                 gq[first + i] += r.D_q[3 * k + i] * g;
                 gv[first + i] += dt * r.D_w[3 * k + i] * g;
-                *gdt += r.D_w[3 * k + i] * g * s->v_next[first + i];
+                *gdt += r.D_w[3 * k + i] * g * tg_placing_velocity(s)[first + i];
             }
     }
 }
@@ -132,7 +133,7 @@ void tg_integrator_change(const tg_model *m, const tg_work *w, const double *dq,
         for (int i = 0; i < n; i++)
         {
             d[i] = dq != NULL ? dq[dof + i] : 0;
-            x[i] = s->options.dt * dv[dof + i] + (ddt != NULL ? *ddt * s->v_next[dof + i] : 0);
+            x[i] = s->options.dt * dv[dof + i] + (ddt != NULL ? *ddt * tg_placing_velocity(s)[dof + i] : 0);
             dq_next[dof + i] = d[i] + x[i];
         }
         if (!turns)

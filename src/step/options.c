@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "solve/soft.h"
+#include "step/gyroscopic.h"
 #include "step/step.h"
 
 static const uint32_t options_cookie = 0x74674f50u;
@@ -12,6 +13,7 @@ tg_options tg_default_options(void)
                         .tolerance = 1e-8,
                         .implicit_damping = true,
                         .implicit_actuators = TG_AS_MODEL,
+                        .implicit_gyroscopic = TG_AS_MODEL,
                         .restitution = TG_RESTITUTION_NEWTON,
                         .push_speed = 0.05,
                         .push_rate = 0.05,
@@ -46,8 +48,19 @@ static tg_status check_options(tg_work *w, const tg_options *o)
     if ((unsigned)o->implicit_actuators > TG_ON)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: implicit_actuators = %d is neither off nor on",
                        (int)o->implicit_actuators);
+    if ((unsigned)o->implicit_gyroscopic > TG_ON)
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: implicit_gyroscopic = %d is neither off nor on",
+                       (int)o->implicit_gyroscopic);
+    if (o->implicit_gyroscopic == TG_ON && !tg_gyroscopic_fits(w->model))
+        return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: implicit_gyroscopic with a tree of more than %d dofs",
+                       TG_GYROSCOPIC_DOFS);
     if ((unsigned)o->restitution > TG_RESTITUTION_POISSON)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: restitution = %d is no law", (int)o->restitution);
+    if ((unsigned)o->impact > TG_IMPACT_WITHIN)
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: impact = %d is neither at the end nor within",
+                       (int)o->impact);
+    if (o->impact == TG_IMPACT_WITHIN && o->restitution == TG_RESTITUTION_POISSON)
+        return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: impacts within a step have Newton's restitution");
     if ((unsigned)o->backward > TG_BACKWARD_TOI)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: backward = %d is no kind of derivative", (int)o->backward);
     if (!(o->smooth_width >= 0 && o->smooth_width <= 1e6))
@@ -76,16 +89,22 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
         o.dt = m->timestep;
     if (o.implicit_actuators == TG_AS_MODEL)
         o.implicit_actuators = m->implicit ? TG_ON : TG_OFF;
+    if (o.implicit_gyroscopic == TG_AS_MODEL)
+        o.implicit_gyroscopic = m->implicit_gyroscopic && tg_gyroscopic_fits(m) ? TG_ON : TG_OFF;
+    double given = o.rest_speed;
     if (o.rest_speed == 0 && o.dt > 0)
         o.rest_speed = default_rest_speed(w, o.dt);
     TG_TRY(check_options(w, &o));
     w->step->options = o;
+    w->rows->slack = 0.1 * o.reach;
     w->step->settings = (tg_contact_settings){.dt = o.dt,
                                               .push_speed = o.push_speed,
                                               .push_rate = o.push_rate,
                                               .push_gain = o.push_gain,
                                               .reach = o.reach,
                                               .rest_speed = o.rest_speed,
-                                              .poisson = o.restitution == TG_RESTITUTION_POISSON};
+                                              .poisson = o.restitution == TG_RESTITUTION_POISSON,
+                                              .within = o.impact == TG_IMPACT_WITHIN,
+                                              .rest_within = given};
     return TG_OK;
 }

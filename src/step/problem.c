@@ -1,4 +1,5 @@
 /* From the free velocities to the impulses: constraints, islands, Delassus matrices, laws, one solve an island. */
+#include <math.h>
 #include <string.h>
 
 #include "contact/large.h"
@@ -50,11 +51,47 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
                            &w->error);
 }
 
+/* Whether the impulses of the step before, in warm, lead to another solution than the one in L and sigma, which stays. kept: 2 rows. */
+static tg_status look_elsewhere(const tg_model *m, tg_work *w, tg_rows_island *island, double *kept)
+{
+    const double elsewhere = 1e-6; /* m/s: a hundred tolerances; what a cache changes otherwise is 1e-10 */
+    double *L = w->rows->L + island->row, *sigma = w->rows->sigma + island->row, apart = 0;
+    size_t n = (size_t)island->rows, bytes = sizeof(double) * n;
+    tg_solve_result result = island->result;
+    memcpy(kept, L, bytes);
+    memcpy(kept + n, sigma, bytes);
+    TG_TRY(run_solver(m, w, island));
+    for (size_t i = 0; i < n; i++)
+        apart = fmax(apart, fabs(sigma[i] - kept[n + i]));
+    island->twofold = island->result.status == TG_SOLVE_SOLVED && apart > elsewhere;
+    island->result = result;
+    memcpy(L, kept, bytes);
+    memcpy(sigma, kept + n, bytes);
+    return TG_OK;
+}
+
+/* Option cold: from nothing. */
+static tg_status solve_cold(const tg_model *m, tg_work *w, tg_rows_island *island)
+{
+    double *warm = w->rows->warm + island->row, *given = w->step->row_gradient;
+    size_t bytes = sizeof(double) * (size_t)island->rows;
+    bool any = false;
+    for (int i = 0; i < island->rows && !any; i++)
+        any = warm[i] != 0;
+    memcpy(given, warm, bytes);
+    memset(warm, 0, bytes);
+    TG_TRY(run_solver(m, w, island));
+    if (!any || island->result.status != TG_SOLVE_SOLVED)
+        return TG_OK;
+    memcpy(warm, given, bytes);
+    return look_elsewhere(m, w, island, given + island->rows);
+}
+
 /* once more without the push where that was not solved; its factorisations count, too */
 static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
-    TG_TRY(run_solver(m, w, island));
+    TG_TRY((w->step->options.cold ? solve_cold : run_solver)(m, w, island));
     tg_solve_result before = island->result;
     if (before.status != TG_SOLVE_SOLVED && tg_island_relax(r, island))
     {
@@ -67,13 +104,59 @@ static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *isl
     return TG_OK;
 }
 
-tg_status tg_step_solve(const tg_model *m, tg_work *w)
+/* The second problem of an island with impacts within the step, from the impulses of the first: the same but for the bias of what met. The result of the island is that of the
+ * worse one. */
+static tg_status solve_placing(const tg_model *m, tg_work *w, tg_rows_island *island)
+{
+    tg_rows *r = w->rows;
+    size_t bytes = sizeof(double) * (size_t)island->rows;
+    tg_solve_options options = tg_solve_default();
+    tg_solve_result result;
+    options.solver = w->step->options.solver;
+    options.tolerance = w->step->options.tolerance;
+    tg_placing_laws(w, &w->step->settings, island);
+    tg_need_delassus(m, w, island);
+    memcpy(r->warm + island->row, r->L + island->row, bytes);
+    tg_island problem = tg_island_problem(r, island);
+    problem.g = r->placing_g + island->row;
+    TG_TRY(tg_island_solve(&problem, &options, &r->scratch, r->placing_L + island->row, r->placing_sigma + island->row,
+                           &result, &w->error));
+    island->placing = result.selection;
+    island->result.newton += result.newton;
+    island->result.interior += result.interior;
+    island->result.sweeps += result.sweeps;
+    if (tg_residual_max(&result.residual) > tg_residual_max(&island->result.residual))
+        island->result.residual = result.residual;
+    if (result.status != TG_SOLVE_SOLVED)
+        island->result.status = result.status;
+    return TG_OK;
+}
+
+/* v_placing, from the impulses of the second problem where there is one */
+static void place_velocities(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     tg_rows *r = w->rows;
     for (int i = 0; i < r->nisland; i++)
+        if (!r->island[i].within)
+            memcpy(r->placing_L + r->island[i].row, r->L + r->island[i].row,
+                   sizeof(double) * (size_t)r->island[i].rows);
+    tg_rows_response(m, w, r->placing_L, s->v_placing);
+    for (int k = 0; k < m->nv; k++)
+        s->v_placing[k] += s->v_free[k];
+}
+
+tg_status tg_step_solve(const tg_model *m, tg_work *w)
+{
+    tg_step_work *s = w->step;
+    tg_rows *r = w->rows;
+    s->within = false;
+    for (int i = 0; i < r->nisland; i++)
     {
         TG_TRY(solve_island(m, w, &r->island[i]));
+        if (r->island[i].within)
+            TG_TRY(solve_placing(m, w, &r->island[i]));
+        s->within = s->within || r->island[i].within;
         if (r->island[i].impact && s->settings.poisson)
             TG_TRY(tg_poisson_restitution(w, &r->island[i], s->options.solver, s->options.tolerance));
         tg_profile_island(w, i);
@@ -86,5 +169,7 @@ tg_status tg_step_solve(const tg_model *m, tg_work *w)
     tg_rows_response(m, w, r->L, s->v_next);
     for (int k = 0; k < m->nv; k++)
         s->v_next[k] += s->v_free[k];
+    if (s->within)
+        place_velocities(m, w);
     return TG_OK;
 }

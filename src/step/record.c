@@ -17,6 +17,7 @@ typedef struct header
     size_t jacobian, delassus; /* numbers of Y and G */
     bool matrices;             /* are kept */
     bool poisson;              /* an island was restituted */
+    bool within;               /* an island had impacts within the step */
     double dt;
     tg_reserve bounds;
     tg_info info;
@@ -31,7 +32,7 @@ typedef struct piece
 
 enum
 {
-    ARRAYS = 25,
+    ARRAYS = 30,
     MATRICES = 5
 };
 
@@ -71,6 +72,11 @@ static void list_arrays(const tg_work *w, const header *h, piece out[ARRAYS])
         PIECE(r->compressed, h->poisson ? h->rows : 0),
         PIECE(r->compressed_sigma, h->poisson ? h->rows : 0),
         PIECE(r->leaves, h->poisson ? h->blocks : 0),
+        PIECE(s->v_placing, h->within ? m->nv : 0),
+        PIECE(r->placing_L, h->within ? h->rows : 0),
+        PIECE(r->placing_sigma, h->within ? h->rows : 0),
+        PIECE(r->placing_g, h->within ? h->rows : 0),
+        PIECE(r->placing_mode, h->within ? h->blocks : 0),
     };
     memcpy(out, all, sizeof all);
 }
@@ -118,6 +124,7 @@ static header header_of(const tg_work *w)
                 .blocks = r->nblock,
                 .islands = r->nisland,
                 .matrices = true,
+                .within = w->step->within,
                 .dt = r->dt,
                 .bounds = w->step->bounds,
                 .info = w->step->info};
@@ -320,7 +327,7 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, con
     header h;
     piece array[ARRAYS], matrix[MATRICES];
     get(&h, &record, sizeof h);
-    s->done = s->modes = s->factored = s->rows = false;
+    s->done = s->modes = s->factored = s->rows = s->gyroscopic_factored = false;
     s->use = TG_IMPLICIT_MOTION;
     copy_inputs(m, s, in, control);
     place(m, w);
@@ -336,6 +343,7 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, con
     if (h.matrices && use == TG_RESTORE_COLUMNS)
         make_columns(m, w);
     copy_next(m, s, next);
+    s->within = h.within;
     s->info = h.info;
     s->bounds = h.bounds;
     s->done = s->modes = true;

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "math/lanes.h"
 #include "step/step.h"
+#include "step/tape.h"
 
 /* Memory for records; more is taken when a rollout has more contacts than were foreseen, and kept for the next. */
 typedef struct chunk
@@ -36,6 +37,8 @@ struct tg_tape
     tg_cotangent g, after;        /* gradients with respect to a state before and after a step */
     tg_cotangent held;            /* those of one step's u, tau and wrench, which share a row with others */
     int segment;                  /* whose states and records are there */
+    tg_tape_tick *tick;           /* called after each step of a rollout, or NULL */
+    void *ticked;                 /* for it */
 
     /* of the last rollout */
     int steps; /* -1: there is none */
@@ -98,12 +101,11 @@ static void place(tg_tape *t, tg_arena *arena)
                              .wrench = TG_TAKE(arena, double, 6 * t->m->nbody, "wrench")};
 }
 
-/* Room for every joint, tendon and equality and for the contacts of an ordinary step; what finds none starts from zero, the same way
- * each time. */
-static int cache_entries(const tg_model *m)
+/* Room for every joint, tendon and equality and for the contacts that a workspace has room for by default; what finds none starts from
+ * zero, the same way each time. */
+int tg_tape_entries(const tg_model *m)
 {
-    int contacts = tg_default_contacts(m);
-    return m->nequality + m->nv + 2 * m->njoint + 3 * m->ntendon + (contacts < 128 ? contacts : 128);
+    return m->nequality + m->nv + 2 * m->njoint + 3 * m->ntendon + tg_default_contacts(m);
 }
 
 static size_t rounded(size_t bytes)
@@ -155,7 +157,7 @@ tg_status tg_tape_create(const tg_model *m, int steps, tg_tape_kind kind, tg_tap
         return tg_fail(error, TG_ERR_ARGUMENT, "tg_tape_create: %s is NULL", m == NULL ? "m" : "tape");
     if (steps < 1 || steps > 100000000)
         return tg_fail(error, TG_ERR_VALUE, "tg_tape_create: %d steps; must be 1 .. 100000000", steps);
-    tg_tape plan = {.m = m, .allocator = m->allocator, .capacity = steps, .entries = cache_entries(m), .steps = -1};
+    tg_tape plan = {.m = m, .allocator = m->allocator, .capacity = steps, .entries = tg_tape_entries(m), .steps = -1};
     plan.kind = kind;
     plan.length = kind == TG_TAPE_NONE ? 2 : kind == TG_TAPE_CHECKPOINTS ? (int)ceil(sqrt(steps)) : steps;
     tg_arena arena = {0};
@@ -195,6 +197,23 @@ void tg_tape_destroy(tg_tape *t)
 size_t tg_tape_bytes(const tg_tape *t)
 {
     return t == NULL ? 0 : t->bytes;
+}
+
+const tg_state *tg_tape_last(const tg_tape *t)
+{
+    return &t->last;
+}
+
+void tg_tape_adopt(tg_tape *t, const tg_work *w)
+{
+    t->params = w->params;
+    t->generation = w->params->generation;
+}
+
+void tg_tape_watch(tg_tape *t, tg_tape_tick *tick, void *user)
+{
+    t->tick = tick;
+    t->ticked = user;
 }
 
 /* ---- forward ---- */
@@ -305,6 +324,8 @@ static tg_status run(const tg_model *m, tg_work *w, tg_tape *t, tg_trajectory *o
             out->info[step] = info;
         if (worst != NULL && (step == 0 || info.residual > worst->residual))
             *worst = info;
+        if (t->tick != NULL && !t->tick(t->ticked))
+            return tg_fail(&w->error, TG_ERR_CANCELLED, "tg_rollout: stopped after %d of %d steps", step + 1, steps);
     }
     return TG_OK;
 }
@@ -387,6 +408,7 @@ static void worse_label(tg_label *label, const tg_label *step)
     label->margin = fmin(label->margin, step->margin);
     label->condition = fmax(label->condition, step->condition);
     label->residual = fmax(label->residual, step->residual);
+    label->twofold = label->twofold || step->twofold;
 }
 
 /* Inlined, because calls of functions that only prefetch count as without effect. */
@@ -504,7 +526,7 @@ tg_status tg_rollout_vjp(const tg_model *m, tg_work *w, tg_tape *t, const tg_tra
     if (out == NULL || in == NULL)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_rollout_vjp: %s is NULL", out == NULL ? "out" : "in");
     TG_TRY(tg_step_options(m, w, &t->options));
-    tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0};
+    tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0, false};
     if (in->params != NULL)
         memset(in->params, 0, sizeof(double) * (size_t)m->nparams);
     if (in->dt != NULL)
@@ -606,7 +628,7 @@ tg_status tg_rollout_jvp(const tg_model *m, tg_work *w, tg_tape *t, int count, c
     TG_TRY(check_tape(m, w, "tg_rollout_jvp", t));
     TG_TRY(begin_changes(m, w, count, in, out));
     TG_TRY(tg_step_options(m, w, &t->options));
-    tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0};
+    tg_label worst = {TG_LABEL_EXACT, INFINITY, 1, 0, false};
     for (int first = 0; first < count; first += DIRECTIONS)
     {
         int some = count - first < DIRECTIONS ? count - first : DIRECTIONS;

@@ -18,7 +18,7 @@ static bool is_impact(const tg_rows *r, int block)
 
 static bool acts_in(const tg_work *w, const tg_rows_island *island)
 {
-    return island->impact && w->step->options.backward == TG_BACKWARD_TOI;
+    return island->impact && !island->within && w->step->options.backward == TG_BACKWARD_TOI;
 }
 
 bool tg_saltation_acts(const tg_work *w)

@@ -6,6 +6,7 @@
 #include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
 #include "dynamics/rnea.h"
+#include "step/gyroscopic.h"
 #include "step/step.h"
 
 double tg_implicit_spring_of(const tg_model *m, const tg_work *w, int dof)
@@ -146,7 +147,14 @@ tg_status tg_step_smooth(const tg_model *m, tg_work *w)
         s->v_free[k] = dt * s->force[k];
     for (int k = 0; k < m->nv && s->options.implicit_springs; k++)
         s->v_free[k] -= dt * dt * tg_implicit_spring_of(m, w, k) * s->v[k];
-    tg_solve_mass(m, w, s->v_free);
+    s->gyroscopic_factored = false;
+    if (s->options.implicit_gyroscopic == TG_ON)
+    {
+        TG_TRY(tg_gyroscopic_factor(m, w));
+        tg_gyroscopic_solve(m, w, s->v_free);
+    }
+    else
+        tg_solve_mass(m, w, s->v_free);
     add(m->nv, s->v, s->v_free);
     next_activations(m, w);
     return TG_OK;

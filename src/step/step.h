@@ -47,7 +47,13 @@ tg_status tg_step_solve(const tg_model *m, tg_work *w);
 void tg_cache_read(const tg_work *w, const tg_cache *cache);
 void tg_cache_write(const tg_work *w, tg_cache *cache);
 
-/* q_next = q (+) dt v_next; gradients of q, v+ and dt, added to, from that of q+. (integrator.c) */
+/* with which bodies are displaced: v_next, unless impacts happened within the step */
+static inline const double *tg_placing_velocity(const tg_step_work *s)
+{
+    return s->within ? s->v_placing : s->v_next;
+}
+
+/* q_next = q (+) dt v_placing; gradients of q, v+ and dt, added to, from that of q+. (integrator.c) */
 void tg_step_integrate(const tg_model *m, tg_work *w);
 void tg_integrator_reverse(const tg_model *m, const tg_work *w, const double *g_next, double *gq, double *gv,
                            double *gdt);

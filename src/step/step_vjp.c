@@ -18,6 +18,7 @@
 #include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
 #include "dynamics/rnea.h"
+#include "step/gyroscopic.h"
 #include "step/step.h"
 #include "tangere/algebra.h"
 
@@ -29,12 +30,15 @@ typedef struct reverse
     double dt, *gdt;
     double *vbar, *y, *scaled, *other;            /* nv each; scaled = dt y */
     double *Lbar, *z, *turn, *gphi, *f, *f_start; /* rows each */
+    double *f_free;                               /* rows: of J v_free, where impacts happen within the step, or NULL */
+    bool bare;                                    /* z . (J v+) alone, no laws */
     tg_gradient g;
     double *gact, *gu, *wrench;
-    const double *touch;        /* gradients of the contacts' frames, or NULL */
-    bool turns;                 /* redundant rows slide */
-    bool large;                 /* an island has no matrix */
-    bool starts;                /* rows depend on the velocities at the start: f_start */
+    const double *touch; /* gradients of the contacts' frames, or NULL */
+    bool turns;          /* redundant rows slide */
+    bool large;          /* an island has no matrix */
+    bool alone;          /* without rows, and with the step's change of velocity held fixed (gyroscopic_reverse) */
+    bool starts;         /* rows depend on the velocities at the start: f_start */
     const tg_implicit *factors; /* of the islands */
 
     /* compression, where Poisson's law acts: the same for its impulses and the velocities after it */
@@ -315,7 +319,8 @@ static void implicit_reverse(reverse *r)
     {
         int joint = m->dof_joint[k], type = m->joint_type[joint];
         double change = s->v_next[k] - s->v[k], y = r->y[k];
-        r->g.v[k] += y * s->extra[k];
+        if (!r->alone)
+            r->g.v[k] += y * s->extra[k];
         if (s->options.implicit_damping)
         {
             gdt -= y * damping[k] * change;
@@ -363,11 +368,14 @@ static void laws_reverse(reverse *r)
     size_t bytes = sizeof(double) * (size_t)rows->nrow;
     memset(r->gphi, 0, bytes);
     memset(r->f_start, 0, bytes);
+    if (r->bare)
+        return;
     tg_law_gradient g = {.z = r->z,
                          .gphi = r->gphi,
                          .f_start = r->f_start,
                          .mu = r->s->block_gradient,
                          .bound = r->s->block_gradient + 5 * rows->nblock,
+                         .f_free = r->f_free,
                          .gdt = r->gdt,
                          .params = r->g.params};
     tg_laws_reverse(r->m, r->w, &r->s->settings, &g);
@@ -398,6 +406,13 @@ static void rows_reverse(reverse *r, bool both)
 static void end_pass(reverse *r, const tg_adjoint_fields *x)
 {
     tg_adjoint_end(r->m, r->w, r->s->q, x, r->g.q, r->g.v, r->g.a, r->g.params);
+}
+
+/* the same for velocities that are not the step's */
+static void end_pass_at(reverse *r, const double *v, const double *y)
+{
+    tg_adjoint_end(r->m, r->w, r->s->q, &(tg_adjoint_fields){.v = v, .y = y, .a = r->s->zeros}, r->g.q, r->g.v, r->g.a,
+                   r->g.params);
 }
 
 /* f . (J x) with x held fixed */
@@ -441,7 +456,7 @@ static void passes(reverse *r)
     const tg_model *m = r->m;
     tg_work *w = r->w;
     tg_step_work *s = r->s;
-    bool rows = w->rows->nrow > 0, both = rows && m->ntendon == 0;
+    bool rows = w->rows->nrow > 0 && !r->alone, both = rows && m->ntendon == 0;
     tg_node_accelerations(m, w, s->acceleration);
     tg_adjoint_begin(m, w, r->scaled);
     if (both)
@@ -492,7 +507,7 @@ static void sweep(reverse *r)
         gdt += r->y[k] * s->force[k];
     }
     *r->gdt += gdt;
-    if (r->w->rows->nrow > 0)
+    if (r->w->rows->nrow > 0 && !r->alone)
         laws_reverse(r);
     passes(r);
     if (r->turns)
@@ -554,15 +569,168 @@ static void compression_reverse(const reverse *r)
         r->scaled[k] += c.scaled[k];
 }
 
+/* f . (bias of the velocities v + sign x), with x held fixed; *gdt -= its value / dt */
+static void bias_reverse(reverse *r, double sign, const double *x, const double *f)
+{
+    const tg_model *m = r->m;
+    tg_work *w = r->w;
+    double *v = r->other, *tau = r->s->part, value = 0;
+    for (int k = 0; k < m->nv; k++)
+        v[k] = r->s->v[k] + sign * x[k];
+    tg_node_twists(m, w, v, w->V);
+    tg_newton_euler(m, w, NULL, tau);
+    for (int k = 0; k < m->nv; k++)
+        value += f[k] * tau[k];
+    *r->gdt += value / r->dt;
+    tg_node_accelerations(m, w, NULL);
+    tg_adjoint_begin(m, w, f);
+    tg_rnea_reverse(m, w, NULL, f, 1, r->g);
+    end_pass_at(r, v, f);
+}
+
+/* Implicit bias forces (gyroscopic.c): with x = v_free - v the step is A (v+ - v) = dt (f - C x) + J^T L, C = d bias / d v, and B x = dt f, B = A + dt C. The cotangent of x
+ * is -dt C^T y, so that l = -dt B^-T C^T y = B^-T A y - y belongs to the second equation, whose terms are those of a step of its own without rows; C x moves with y + l. */
+static tg_status gyroscopic_reverse(reverse *r)
+{
+    const tg_model *m = r->m;
+    tg_step_work *s = r->s;
+    reverse c = *r;
+    size_t bytes = sizeof(double) * (size_t)m->nv;
+    double *x = r->compressed_v, *ga = r->vbar, *v_next = s->v_next, *wrench = r->wrench;
+    for (int k = 0; k < m->nv; k++)
+    {
+        x[k] = s->v_free[k] - s->v[k];
+        r->other[k] = r->scaled[k] / r->dt; /* y, with that of compression */
+    }
+    c.y = r->compressed_y;
+    c.scaled = r->compressed_scaled;
+    tg_gyroscopic_mass(m, r->w, r->other, c.y);
+    tg_gyroscopic_solve_t(m, r->w, c.y);
+    for (int k = 0; k < m->nv; k++)
+        c.y[k] -= r->other[k];
+    c.alone = true;
+    c.turns = false;
+    c.wrench = wrench;
+    memcpy(ga, r->g.a, bytes); /* x does not move with v */
+    s->v_next = s->v_free;
+    sweep(&c);
+    s->v_next = v_next;
+    for (int k = 0; k < m->nv; k++)
+    {
+        r->scaled[k] += c.scaled[k];
+        c.scaled[k] = -0.5 * r->scaled[k]; /* -dt (y + l) . C x, C x = (bias(v + x) - bias(v - x)) / 2 */
+    }
+    bias_reverse(r, 1, x, c.scaled);
+    for (int k = 0; k < m->nv; k++)
+        c.scaled[k] = -c.scaled[k];
+    bias_reverse(r, -1, x, c.scaled);
+    tg_node_twists(m, r->w, s->v, r->w->V);
+    memcpy(r->g.a, ga, bytes);
+    return TG_OK;
+}
+
+/* ---- impacts within the step ---- */
+
+static void swap(double **a, double **b)
+{
+    double *kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* The second problem takes the place of the first, or gives it back. */
+static void exchange(reverse *r)
+{
+    tg_step_work *s = r->s;
+    tg_rows *rows = r->w->rows;
+    tg_implicit *implicit = s->implicit;
+    s->implicit = s->placing;
+    s->placing = implicit;
+    swap(&s->v_next, &s->v_placing);
+    swap(&rows->L, &rows->placing_L);
+    swap(&rows->sigma, &rows->placing_sigma);
+    rows->placing = !rows->placing;
+    r->factors = s->implicit;
+}
+
+static void add_scaled(const reverse *r, double *sum)
+{
+    for (int k = 0; k < r->m->nv; k++)
+        sum[k] += r->scaled[k];
+}
+
+/* q+ = q (+) dt v of the second problem */
+static tg_status placing_reverse(reverse *r, const tg_cotangent *out)
+{
+    memset(r->vbar, 0, sizeof(double) * (size_t)r->m->nv);
+    tg_integrator_reverse(r->m, r->w, out->q, r->g.q, r->vbar, r->gdt);
+    exchange(r);
+    r->touch = NULL;
+    r->turns = r->starts = false;
+    tg_status status = impulses_reverse(r, &(tg_cotangent){.q = NULL});
+    if (status == TG_OK)
+        sweep(r);
+    exchange(r);
+    return status;
+}
+
+/* f_free . (J v_free): a step without impulses */
+static void free_reverse(reverse *r)
+{
+    tg_step_work *s = r->s;
+    tg_rows *rows = r->w->rows;
+    double *v_next = s->v_next, *L = rows->L;
+    size_t bytes = sizeof(double) * (size_t)rows->nrow;
+    memcpy(r->z, r->f_free, bytes);
+    memset(rows->warm, 0, bytes);
+    memset(r->y, 0, sizeof(double) * (size_t)r->m->nv);
+    tg_rows_other_half(r->m, r->w, r->z, r->y);
+    s->v_next = s->v_free;
+    rows->L = rows->warm;
+    r->touch = NULL;
+    r->turns = r->starts = false;
+    r->bare = true;
+    sweep(r);
+    s->v_next = v_next;
+    rows->L = L;
+}
+
+/* v+ of the first problem, q+ of the second, and the velocities without constraints on which the laws of both depend */
+static tg_status within_reverse(reverse *r, const tg_cotangent *out)
+{
+    double *sum = r->compressed_y; /* which Poisson's law alone has */
+    memset(r->f_free, 0, sizeof(double) * (size_t)r->w->rows->nrow);
+    memset(sum, 0, sizeof(double) * (size_t)r->m->nv);
+    TG_TRY(impulses_reverse(r, out));
+    sweep(r);
+    add_scaled(r, sum);
+    if (out->q != NULL)
+    {
+        TG_TRY(placing_reverse(r, out));
+        add_scaled(r, sum);
+    }
+    free_reverse(r);
+    add_scaled(r, sum);
+    memcpy(r->scaled, sum, sizeof(double) * (size_t)r->m->nv);
+    return TG_OK;
+}
+
 static tg_status reverse_step(reverse *r, const tg_cotangent *out)
 {
     const tg_model *m = r->m;
-    if (out->q != NULL)
-        tg_integrator_reverse(m, r->w, out->q, r->g.q, r->vbar, r->gdt);
-    TG_TRY(impulses_reverse(r, out));
-    sweep(r);
-    if (r->compressed)
-        compression_reverse(r);
+    if (r->s->within)
+        TG_TRY(within_reverse(r, out));
+    else
+    {
+        if (out->q != NULL)
+            tg_integrator_reverse(m, r->w, out->q, r->g.q, r->vbar, r->gdt);
+        TG_TRY(impulses_reverse(r, out));
+        sweep(r);
+        if (r->compressed)
+            compression_reverse(r);
+    }
+    if (r->s->options.implicit_gyroscopic == TG_ON)
+        TG_TRY(gyroscopic_reverse(r));
     activations_reverse(r, out->act);
     for (int k = 0; k < m->nv; k++) /* a = (v+ - v) / dt */
         r->g.v[k] -= r->g.a[k] / r->dt;
@@ -624,6 +792,7 @@ static reverse begin(const tg_model *m, tg_work *w, const tg_cotangent *out, con
     r.compressed_y = c + 4 * m->nv;
     r.compressed_scaled = c + 5 * m->nv;
     r.compressed_v = c + 6 * m->nv;
+    r.f_free = s->within ? p + 9 * rows : NULL;
     r.factors = s->implicit;
     r.wrench = in->wrench;
     r.g = tg_gradient_begin(m, w, NULL);
@@ -660,6 +829,8 @@ static tg_status take_reverse(const tg_model *m, tg_work *w, tg_cotangent out, t
     double gdt = 0;
     w->step->matrices.ready = false; /* its fields and spreads go */
     TG_TRY(before_projection(m, w, in, &out));
+    if (w->step->options.implicit_gyroscopic == TG_ON && !w->step->gyroscopic_factored)
+        TG_TRY(tg_gyroscopic_factor(m, w));
     reverse r = begin(m, w, &out, in, &gdt);
     TG_TRY(reverse_step(&r, &out));
     copy_out(in->tau, r.scaled, m->nv);

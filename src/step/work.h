@@ -23,6 +23,7 @@
     X(double, part, m->nv, "scratch")                                                                                  \
     X(double, v_free, m->nv, "velocities without constraints")                                                         \
     X(double, v_next, m->nv, "at the end")                                                                             \
+    X(double, v_placing, m->nv, "with which bodies are displaced, where impacts happen within the step")               \
     X(double, q_next, m->nq, "")                                                                                       \
     X(double, act_next, m->na, "")                                                                                     \
     X(double, cotangent, 7 * m->nv, "of v+, and what becomes of it (step_vjp.c)")                                      \
@@ -36,6 +37,8 @@
     X(double, row_gradient, 10 * (size_t)c->rows,                                                                      \
       "gradients of rows: Lbar, z, turn, gphi, f, f_start, compression; changes")                                      \
     X(double, disagreement, m->nparams, "of rows that hold each other, with the parameters (brace.c)")                 \
+    X(double, gyroscopic, tg_gyroscopic_size(m), "factors of A + dt d bias / d v, tree by tree (gyroscopic.c)")        \
+    X(int, gyroscopic_pivot, m->nv, "")                                                                                \
     X(double, projection, m->nv, "gradient of q+ before its loops were closed (project.c)")                            \
     X(double, zeros, m->nv + 6 * m->nequality, "")                                                                     \
     X(double, touch_gradient, TG_TOUCH_GRADIENT * c->contacts, "of points and frames of contacts")                     \
@@ -43,6 +46,8 @@
     X(tg_island, problem, m->ntree + 1, "problem of each island")                                                      \
     X(tg_implicit, implicit, m->ntree + 1, "factors of each island")                                                   \
     X(tg_implicit, compression, m->ntree + 1, "those of the first phase where Poisson's law acts")                     \
+    X(tg_island, placing_problem, m->ntree + 1, "second problem of each island with impacts within the step")          \
+    X(tg_implicit, placing, m->ntree + 1, "its factors; of other islands those of the first")                          \
     X(unsigned char, implicit_memory, tg_implicit_capacity(c), "behind them")                                          \
     X(double, q_closed, m->nq, "a configuration on the way to closed loops")
 
@@ -61,10 +66,12 @@ typedef struct tg_step_work
     tg_profile profile; /* of the step that is being taken (profile.c) */
     double lap;         /* s: when its last stage ended */
     bool has_wrench;
+    bool within;   /* impacts happened within the step: v_placing is not v_next */
     bool done;     /* a step has been taken, and nothing else since */
     bool modes;    /* modes of its contacts are there */
     bool factored; /* the factors of its islands are there */
-    bool rows;     /* J of its rows is there, and where its geoms are: not at once when it came back from a record */
+    bool gyroscopic_factored;
+    bool rows; /* J of its rows is there, and where its geoms are: not at once when it came back from a record */
     tg_implicit_use use; /* what they are good for */
     tg_label label;
     tg_reserve bounds;             /* of its controls, forces and activations */
@@ -76,6 +83,9 @@ typedef struct tg_step_work
     uint64_t placement;  /* of the arrays that its derivatives need */
     const tg_params *params;
 } tg_step_work;
+
+/* Numbers of the matrices of implicit bias forces. (gyroscopic.c) */
+size_t tg_gyroscopic_size(const tg_model *m);
 
 /* Room for the equalities alone. (project.c) */
 tg_capacity tg_closure_capacity(const tg_model *m);

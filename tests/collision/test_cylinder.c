@@ -221,7 +221,7 @@ static void test_seam(void **state)
                 for (int side = -1; side <= 1; side += 2)
                 {
                     double v = speed[k % 4], h = dt[k / 4 % 2];
-                    tg_query q = {.reach = v * h + 0.001, .dt = h};
+                    tg_query q = {.reach = v * h + 0.001, .dt = h, .slack = TG_SLACK};
                     q.shape[0] = box(0.5 * side, 0, -0.5, 0.5, 1, 0.5);
                     q.shape[1] = slider(kind);
                     q.shape[1].x += v4_set(x, 0, height[k / 8], 0);
@@ -270,7 +270,7 @@ static void test_hints(void **state)
         for (tg_geom_type b = a; b <= TG_GEOM_MESH; b++)
             for (int k = 0; k < 60; k++)
             {
-                tg_query q = {.reach = 0.01, .dt = k % 2 == 0 ? 0 : 0.01};
+                tg_query q = {.reach = 0.01, .dt = k % 2 == 0 ? 0 : 0.01, .slack = TG_SLACK};
                 tg_hint hint = {.direction = {(float)random_unit(&r), (float)random_unit(&r), (float)random_unit(&r)}};
                 q.shape[0] = random_shape(&r, a, mesh);
                 q.shape[1] = random_shape(&r, b, mesh);

@@ -302,6 +302,7 @@ static bool check_moving_pair(tg_geom_type a, tg_geom_type b, const tg_polytope 
         tg_patch patch;
         move_to_distance(&q, 0.02 + 0.01 * random_unit(&r));
         q.dt = 0.05;
+        q.slack = TG_SLACK;
         v4 way = q.shape[1].x - q.shape[0].x;
         for (int i = 0; i < 2; i++)
             for (int j = 0; j < 3; j++)

@@ -500,7 +500,8 @@ static void slides_over_seam(void **state)
             {
                 tg_query q = {.shape = {order == 0 ? slider : ground, order == 0 ? ground : slider},
                               .reach = v * dt + 1e-3,
-                              .dt = dt};
+                              .dt = dt,
+                              .slack = TG_SLACK};
                 q.velocity[order] = v4_set(v, 0, 0, 0);
                 tg_patch patch = patch_of(&q);
                 for (int i = 0; i < patch.count; i++)
@@ -538,7 +539,7 @@ static void falls_past(void **state)
                 falling.type = TG_GEOM_MESH;
             post.x = v4_zero();
             falling.x = v4_set(0.2 + 1e-4, 0, 0.2 + z, 0);
-            tg_query q = {.shape = {post, falling}, .reach = 5e-3, .dt = 1e-3};
+            tg_query q = {.shape = {post, falling}, .reach = 5e-3, .dt = 1e-3, .slack = TG_SLACK};
             q.velocity[1] = v4_set(0, 0, -3, 0);
             tg_patch patch = patch_of(&q);
             for (int i = 0; i < patch.count; i++)
@@ -575,6 +576,7 @@ static void at_rest(void **state)
     {
         tg_query q = random_query(&r, 1 + k % 4, 2 + k % 3, k), still = q;
         still.dt = 1e-3;
+        still.slack = TG_SLACK;
         tg_patch a = patch_of(&q), b = patch_of(&still);
         if (edge_on_face(&q, a.point[0].normal, 0.011) && !edge_on_face(&q, a.point[0].normal, 1e-5))
         {
@@ -602,7 +604,7 @@ static void nearly_flat(double roll, int least)
             below.x = v4_zero();
             above.R = mat3_product(mat3_from_quat(quat), mat3_from_quat(rolled));
             above.x = v4_set(0.01, -0.02, 0.05 + 0.05 * (cos(roll) + sin(roll)) + gap + 0.05 * fabs(tilt), 0);
-            tg_query q = {.shape = {below, above}, .reach = 3e-3, .dt = 1e-3};
+            tg_query q = {.shape = {below, above}, .reach = 3e-3, .dt = 1e-3, .slack = TG_SLACK};
             tg_patch patch = patch_of(&q);
             assert_true(patch.count >= least);
             for (int i = 0; i < patch.count; i++)

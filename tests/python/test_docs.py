@@ -13,6 +13,7 @@ PAGES = sorted((ROOT / "docs").glob("*.md")) + sorted(ROOT.glob("*.md"))
 COMMAND = Path(os.environ.get("TANGERE_COMMAND", ROOT / "build" / "tangere")).resolve()
 GUIDE = (ROOT / "docs" / "guide.md").read_text()
 SIMULATE = (ROOT / "docs" / "simulate.md").read_text()
+BATCH = (ROOT / "docs" / "batch.md").read_text()
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -30,6 +31,12 @@ def test_python_of_the_pages(monkeypatch, text):
     code = "\n".join(blocks(text, "python"))
     assert code.count("assert") > 3
     exec(compile(code, "page.md", "exec"), {"__name__": "page"})
+
+
+def test_python_of_the_batch_page(monkeypatch):
+    pytest.importorskip("torch", reason="pip install 'tangere[torch]'")
+    pytest.importorskip("jax", reason="pip install 'tangere[jax]'")
+    test_python_of_the_pages(monkeypatch, BATCH)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

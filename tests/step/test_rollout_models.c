@@ -14,7 +14,7 @@ enum
 };
 
 static const double tolerance = 1e-9; /* of max(1, product of Jacobians) */
-static const double most = 1e6;       /* where an entry of a product is larger, rounding is, too: reported, not judged */
+static const double most = 1e6; /* where an entry of a product is larger, rounding is, too: reported, not judged */
 
 /* What a model has gone through. */
 typedef struct tally
@@ -79,13 +79,29 @@ typedef struct blocks
 
 static void take_jacobian(sim *s, const space *n, const int *index, blocks *b, chain *c, int step)
 {
-    tg_jacobian j = {.dq_dq = b->x[0][0], .dq_dv = b->x[0][1], .dq_dact = b->x[0][2], .dq_du = b->x[0][3],
-                     .dq_dtau = b->x[0][4], .dq_ddt = b->x[0][5], .dq_dparams = b->x[0][6],
-                     .dv_dq = b->x[1][0], .dv_dv = b->x[1][1], .dv_dact = b->x[1][2], .dv_du = b->x[1][3],
-                     .dv_dtau = b->x[1][4], .dv_ddt = b->x[1][5], .dv_dparams = b->x[1][6],
-                     .dact_dq = b->x[2][0], .dact_dv = b->x[2][1], .dact_dact = b->x[2][2], .dact_du = b->x[2][3],
-                     .dact_dtau = b->x[2][4], .dact_ddt = b->x[2][5], .dact_dparams = b->x[2][6],
-                     .index = index, .nindex = INDICES};
+    tg_jacobian j = {.dq_dq = b->x[0][0],
+                     .dq_dv = b->x[0][1],
+                     .dq_dact = b->x[0][2],
+                     .dq_du = b->x[0][3],
+                     .dq_dtau = b->x[0][4],
+                     .dq_ddt = b->x[0][5],
+                     .dq_dparams = b->x[0][6],
+                     .dv_dq = b->x[1][0],
+                     .dv_dv = b->x[1][1],
+                     .dv_dact = b->x[1][2],
+                     .dv_du = b->x[1][3],
+                     .dv_dtau = b->x[1][4],
+                     .dv_ddt = b->x[1][5],
+                     .dv_dparams = b->x[1][6],
+                     .dact_dq = b->x[2][0],
+                     .dact_dv = b->x[2][1],
+                     .dact_dact = b->x[2][2],
+                     .dact_du = b->x[2][3],
+                     .dact_dtau = b->x[2][4],
+                     .dact_ddt = b->x[2][5],
+                     .dact_dparams = b->x[2][6],
+                     .index = index,
+                     .nindex = INDICES};
     if (tg_step_jacobian(s->m, s->w, &j) != TG_OK)
         fail_msg("%s", tg_work_message(s->w));
     const int rows[3] = {n->nv, n->nv, n->na}, columns[7] = {n->nv, n->nv, n->na, n->nu, n->nv, 1, INDICES};
@@ -109,9 +125,11 @@ static bool take_chain(sim *s, const space *n, int steps, const double *u, const
 {
     blocks b;
     size_t nx = (size_t)n->nx, count = (size_t)steps;
-    *c = (chain){steps, calloc(count * nx * nx, sizeof(double)),
+    *c = (chain){steps,
+                 calloc(count * nx * nx, sizeof(double)),
                  calloc(count * nx * (size_t)(n->nu + n->nv) + 1, sizeof(double)),
-                 calloc(count * nx * (1 + INDICES), sizeof(double)), {TG_LABEL_EXACT, INFINITY, 1, 0}};
+                 calloc(count * nx * (1 + INDICES), sizeof(double)),
+                 {TG_LABEL_EXACT, INFINITY, 1, 0, false}};
     assert_true(c->A != NULL && c->B != NULL && c->P != NULL);
     int columns[7] = {n->nv, n->nv, n->na, n->nu, n->nv, 1, INDICES}, rows[3] = {n->nv, n->nv, n->na};
     for (int i = 0; i < 3; i++)
@@ -197,8 +215,8 @@ static void answer_free(answer *a)
 static void go_back(sim *s, tg_work *w, const space *n, tg_tape *tape, const tg_trajectory *g, bool params, answer *a)
 {
     tg_cotangent x = as_state(n, a->x);
-    tg_rollout_gradient in = {.q = x.q, .v = x.v, .act = x.act, .u = a->u, .tau = a->tau, .dt = &a->dt,
-                              .params = params ? a->params : NULL};
+    tg_rollout_gradient in = {
+        .q = x.q, .v = x.v, .act = x.act, .u = a->u, .tau = a->tau, .dt = &a->dt, .params = params ? a->params : NULL};
     if (tg_rollout_vjp(s->m, w, tape, g, &in, &a->label) != TG_OK)
         fail_msg("%s", tg_work_message(w));
 }
@@ -211,8 +229,8 @@ static bool same(int n, const double *a, const double *b)
 static bool same_answer(const sim *s, const space *n, int steps, const answer *a, const answer *b, bool params)
 {
     return same(n->nx, a->x, b->x) && same(steps * n->nu, a->u, b->u) && same(steps * n->nv, a->tau, b->tau) &&
-           a->dt == b->dt && (!params || same(s->n.nparams, a->params, b->params)) &&
-           a->label.kind == b->label.kind && a->label.margin == b->label.margin;
+           a->dt == b->dt && (!params || same(s->n.nparams, a->params, b->params)) && a->label.kind == b->label.kind &&
+           a->label.margin == b->label.margin;
 }
 
 static double apart(int n, const double *a, const double *b)
@@ -270,8 +288,8 @@ static double forward_error(sim *s, const space *n, const chain *c, tg_tape *tap
     int steps = c->steps, inputs = n->nu + n->nv;
     double *du = numbers(steps * n->nu), *dtau = numbers(steps * n->nv), *dx = numbers(n->nx), *x = numbers(n->nx),
            *in = numbers(inputs), worst = 0, most_x = 1;
-    tg_trajectory out = {.q = numbers((steps + 1) * n->nv), .v = numbers((steps + 1) * n->nv),
-                         .act = numbers((steps + 1) * n->na)};
+    tg_trajectory out = {
+        .q = numbers((steps + 1) * n->nv), .v = numbers((steps + 1) * n->nv), .act = numbers((steps + 1) * n->na)};
     for (int i = 0; i < n->nx; i++)
         x[i] = dx[i] = noise();
     for (int i = 0; i < steps * n->nu; i++)
@@ -341,8 +359,8 @@ static void judge(sim *s, const char *name, int steps, tally *total)
     chain c;
     bool taken = take_chain(s, &n, steps, u, index, &c);
     double size = taken ? largest_product(&n, &c) : INFINITY;
-    tg_trajectory g = {.q = numbers((steps + 1) * n.nv), .v = numbers((steps + 1) * n.nv),
-                       .act = numbers((steps + 1) * n.na)};
+    tg_trajectory g = {
+        .q = numbers((steps + 1) * n.nv), .v = numbers((steps + 1) * n.nv), .act = numbers((steps + 1) * n.na)};
     for (int i = 0; i < n.nv; i++)
     {
         g.q[steps * n.nv + i] = noise();
@@ -430,8 +448,8 @@ static tally judge_model(sim *s, const char *name, const int *steps, int count)
 static void test_models(void **state)
 {
     (void)state;
-    static const char *const file[] = {"models/arm.xml",          "models/cable_toy.xml", "models/cube.xml",
-                                       "models/humanoid36.xml",   "models/pendulum.xml",  "models/planar_walker.xml",
+    static const char *const file[] = {"models/arm.xml",        "models/cable_toy.xml", "models/cube.xml",
+                                       "models/humanoid36.xml", "models/pendulum.xml",  "models/planar_walker.xml",
                                        "models/quadruped.xml"};
     const int steps[] = {2, 7, 30};
     for (size_t i = 0; i < sizeof file / sizeof file[0]; i++)
@@ -477,13 +495,17 @@ static void test_linkages(void **state)
     };
     char *scene = malloc(65536), *at = scene;
     assert_non_null(scene);
-    at += sprintf(at, "<mujoco><worldbody><geom type='plane' size='5 5 1'/><body pos='0 0 0.8' euler='20 30 10'><freejoint/>"
-                      "<geom type='box' size='0.5 0.3 0.1' mass='20'/>");
+    at += sprintf(
+        at, "<mujoco><worldbody><geom type='plane' size='5 5 1'/><body pos='0 0 0.8' euler='20 30 10'><freejoint/>"
+            "<geom type='box' size='0.5 0.3 0.1' mass='20'/>");
     for (int i = 0; i < LINKAGES; i++)
         at += sprintf(at,
-                      "<body pos='%g 0 0.1'><joint axis='0 1 0'/><geom type='capsule' fromto='0 0 0 0 0 0.1' size='0.005' contype='0' conaffinity='0'/>"
-                      "<body name='a%d' pos='0 0 0.1'><joint axis='0 1 0'/><geom type='capsule' fromto='0 0 0 0.03 0 0' size='0.005' contype='0' conaffinity='0'/></body></body>"
-                      "<body name='b%d' pos='%g 0 0.1'><joint axis='0 1 0'/><geom type='capsule' fromto='0 0 0 0 0 0.1' size='0.005' contype='0' conaffinity='0'/></body>",
+                      "<body pos='%g 0 0.1'><joint axis='0 1 0'/><geom type='capsule' fromto='0 0 0 0 0 0.1' "
+                      "size='0.005' contype='0' conaffinity='0'/>"
+                      "<body name='a%d' pos='0 0 0.1'><joint axis='0 1 0'/><geom type='capsule' fromto='0 0 0 0.03 0 "
+                      "0' size='0.005' contype='0' conaffinity='0'/></body></body>"
+                      "<body name='b%d' pos='%g 0 0.1'><joint axis='0 1 0'/><geom type='capsule' fromto='0 0 0 0 0 "
+                      "0.1' size='0.005' contype='0' conaffinity='0'/></body>",
                       -0.4 + 0.04 * i, i, i, -0.37 + 0.04 * i);
     at += sprintf(at, "</body></worldbody><equality>");
     for (int i = 0; i < LINKAGES; i++)
@@ -559,8 +581,7 @@ static void test_arguments(void **state)
 int main(int count, char **values)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_light_ball), cmocka_unit_test(test_models),
-                                       cmocka_unit_test(test_linkages),
-                                       cmocka_unit_test(test_random_scenes)};
+                                       cmocka_unit_test(test_linkages), cmocka_unit_test(test_random_scenes)};
     const struct CMUnitTest named[] = {cmocka_unit_test(test_arguments)};
     arguments = count;
     argument = values;

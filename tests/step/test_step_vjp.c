@@ -24,7 +24,7 @@ typedef struct scene
     int steps, every;
     double lift;  /* m, of the first body */
     double loose; /* share of samples that may have no exact derivative; 0: a twentieth */
-    bool springs, wrenches;
+    bool springs, wrenches, within;
     bool no_contact; /* may have none of the three modes */
 } scene;
 
@@ -433,6 +433,7 @@ static outcome run(const scene *c)
     bench b = bench_new(s);
     noise_seed = 1;
     s->options.implicit_springs = c->springs;
+    s->options.impact = c->within ? TG_IMPACT_WITHIN : TG_IMPACT_END;
     fill(s->v, s->n.nv, c->speed);
     if (c->lift > 0)
         s->q[2] += c->lift;
@@ -562,6 +563,24 @@ static void test_impacts(void **state)
                .steps = 450,
                .every = 25};
     check_scene(c);
+}
+
+/* the same, and without restitution, where bodies meet within the step */
+static void test_impacts_within(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+    {
+        scene c = {.name = i == 0 ? "impacts within, e = 0" : "impacts within",
+                   .mjcf = objects(3, i == 0 ? "" : everywhere("restitution", 0.5)),
+                   .speed = 0.8,
+                   .push = 0.5,
+                   .steps = 450,
+                   .every = 7,
+                   .loose = 0.1,
+                   .within = true};
+        check_scene(c);
+    }
 }
 
 static void test_kinetic_friction(void **state)
@@ -798,7 +817,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_condim),           cmocka_unit_test(test_impacts),
-        cmocka_unit_test(test_kinetic_friction), cmocka_unit_test(test_compliance),
+        cmocka_unit_test(test_impacts_within),   cmocka_unit_test(test_kinetic_friction), cmocka_unit_test(test_compliance),
         cmocka_unit_test(test_mechanism),        cmocka_unit_test(test_mechanism_with_implicit_springs),
         cmocka_unit_test(test_bounds),           cmocka_unit_test(test_height_field),
         cmocka_unit_test(test_models),           cmocka_unit_test(test_kinds),

@@ -19,7 +19,7 @@ typedef struct writer
     size_t used, room;
     int tree, bodies, joints; /* so far */
     double height;            /* of what is there */
-    bool single[MOST];    /* joints with one dof: they may have an actuator */
+    bool single[MOST];        /* joints with one dof: they may have an actuator */
 } writer;
 
 static double uniform(writer *k, double low, double high)
@@ -56,11 +56,12 @@ static void put_geom(writer *k, double size)
     static const char *const kind[] = {"sphere", "box", "capsule", "cylinder", "ellipsoid"};
     static const int condim[] = {3, 3, 3, 1, 4, 6};
     put(k,
-        "<geom type='%s' size='%.4g %.4g %.4g' pos='%.4g %.4g %.4g' euler='%.3g %.3g 0' density='%.4g' friction='%.3g 0.01 0.002' condim='%d' contype='%d' conaffinity='%d'/>",
+        "<geom type='%s' size='%.4g %.4g %.4g' pos='%.4g %.4g %.4g' euler='%.3g %.3g 0' density='%.4g' friction='%.3g "
+        "0.01 0.002' condim='%d' contype='%d' conaffinity='%d'/>",
         kind[choice(k, 5)], size, size * uniform(k, 0.3, 1), size * uniform(k, 0.3, 1), size * uniform(k, -0.3, 0.3),
         size * uniform(k, -0.3, 0.3), size * uniform(k, -0.3, 0.3), uniform(k, -90, 90), uniform(k, -90, 90),
-        decades(k, 100, 8000), uniform(k, 0, 1.2), condim[choice(k, 6)],
-        1 << k->tree, 255 & ~(1 << k->tree)); /* trees do not meet themselves: random ones would be wedged from the start */
+        decades(k, 100, 8000), uniform(k, 0, 1.2), condim[choice(k, 6)], 1 << k->tree,
+        255 & ~(1 << k->tree)); /* trees do not meet themselves: random ones would be wedged from the start */
 }
 
 static void put_joint(writer *k, double size)
@@ -85,9 +86,8 @@ static void put_joint(writer *k, double size)
 static void put_body(writer *k, double size, int depth)
 {
     bool root = depth == 0;
-    put(k, "<body name='b%d' pos='%.4g %.4g %.4g'>", k->bodies++,
-        size * uniform(k, -0.7, 0.7), size * uniform(k, -0.7, 0.7),
-        root ? k->height + 3 * size : -size * uniform(k, 0.5, 1.5));
+    put(k, "<body name='b%d' pos='%.4g %.4g %.4g'>", k->bodies++, size * uniform(k, -0.7, 0.7),
+        size * uniform(k, -0.7, 0.7), root ? k->height + 3 * size : -size * uniform(k, 0.5, 1.5));
     if (root)
         put(k, "<freejoint name='j%d'/>", k->joints++);
     else

@@ -152,7 +152,7 @@ static tg_status set_globals(tg_mjcf *r)
     if (status == TG_OK)
         status = tg_builder_timestep(r->builder, o->timestep);
     if (status == TG_OK)
-        status = tg_builder_implicit(r->builder, o->implicit);
+        status = tg_builder_implicit(r->builder, o->implicit > 0, o->implicit > 1);
     const char *name = tg_xml_get(r->root, "model");
     if (status == TG_OK)
         status = tg_builder_name(r->builder, name != NULL ? name : "MuJoCo Model");

@@ -227,7 +227,7 @@ typedef struct tg_mjcf_compiler
 typedef struct tg_mjcf_option
 {
     double timestep, gravity[3];
-    int implicit;                     /* the integrator is */
+    int implicit;                     /* the integrator is: 2 for all of it */
     int flag_gravity, flag_clampctrl; /* false: disabled */
     int nkey;                         /* of size */
 } tg_mjcf_option;

@@ -10,7 +10,7 @@ static const tg_table_word true_false_auto[] = {
     {"false", TG_MJCF_FALSE}, {"true", TG_MJCF_TRUE}, {"auto", TG_MJCF_AUTO}, {NULL, 0}};
 static const tg_table_word false_auto[] = {{"false", TG_MJCF_FALSE}, {"auto", TG_MJCF_AUTO}, {NULL, 0}};
 static const tg_table_word on_off[] = {{"disable", 0}, {"enable", 1}, {NULL, 0}};
-static const tg_table_word integrators[] = {{"Euler", 0}, {"RK4", 0}, {"implicit", 1}, {"implicitfast", 1}, {NULL, 0}};
+static const tg_table_word integrators[] = {{"Euler", 0}, {"RK4", 0}, {"implicit", 2}, {"implicitfast", 1}, {NULL, 0}};
 static const tg_table_word angles[] = {{"radian", 0}, {"degree", 1}, {NULL, 0}};
 static const tg_table_word coordinates[] = {{"local", 0}, {"global", 1}, {NULL, 0}};
 static const tg_table_word joint_types[] = {
@@ -68,7 +68,7 @@ static const tg_table_attribute option_set[] = {
     {AS("timestep", HONOURED), REAL(tg_mjcf_option, timestep)},
     {AS("gravity", HONOURED), REALS(tg_mjcf_option, gravity, 3)},
     {AS("integrator", APPROXIMATED), WORD(tg_mjcf_option, implicit, integrators),
-     .note = "semi-implicit Euler; with implicit and implicitfast, damping of actuators is implicit unless the step's options say otherwise",
+     .note = "semi-implicit Euler; with implicit and implicitfast, damping of actuators is implicit, with implicit gyroscopic forces too, unless the step's options say otherwise",
      .neutral = "Euler"},
     {AS("density", IGNORED), .note = "there is no medium", .neutral = "0"},
     {AS("viscosity", IGNORED), .note = "there is no medium", .neutral = "0"},

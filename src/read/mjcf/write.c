@@ -171,7 +171,7 @@ static void write_settings(tg_mjcf_writer *w)
     tg_mjcf_put_reals(w, "timestep", &w->m->timestep, 1);
     tg_mjcf_put_reals(w, "gravity", TG_PARAM(w->p, gravity_), 3);
     if (w->m->implicit)
-        tg_mjcf_put_text(w, "integrator", "implicitfast");
+        tg_mjcf_put_text(w, "integrator", w->m->implicit_gyroscopic ? "implicit" : "implicitfast");
     tg_mjcf_end(w);
     if (w->m->ngeom == 0)
         return;
