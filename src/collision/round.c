@@ -226,7 +226,9 @@ static bool add_stretch(const tg_query *q, const contact_line *a, const contact_
     double sine = sine_between(a, b), middle = v4_dot(b->side.centre - a->side.centre, a->side.axis);
     double half_a = a->side.half, half_b = b->side.half;
     double low = tg_most(-half_a, middle - half_b), high = tg_least(half_a, middle + half_b);
-    double slack = sine * (high - low) + 1e-6 * (half_a + half_b); /* the ends of lines that are not quite parallel */
+    /* Ends of lines that are not quite parallel differ by sine times the stretch. The second term covers the search's
+     * rounding; it is the length below which a stretch does not count. Another edge is off by the size of a face. */
+    double slack = sine * (high - low) + 1e-6 * (half_a + half_b);
     bool turned = v4_dot(a->side.axis, b->side.axis) < 0;
     if (sine > PARALLEL || !(high - low > 1e-6 * (half_a + half_b)))
         return false;
