@@ -5,7 +5,7 @@
 
 /* ---- arrays ---- */
 
-bool tg_py_numbers(PyObject *given, const char *name, npy_intp size, bool write, double **at)
+static bool take_numbers(PyObject *given, const char *name, npy_intp size, bool write, double **at)
 {
     *at = NULL;
     if (given == Py_None)
@@ -59,12 +59,19 @@ static bool take_tuple(PyObject *tuple, const wanted *w, int count, bool write, 
         return false;
     }
     for (int i = 0; i < count; i++)
-        if (!tg_py_numbers(PyTuple_GET_ITEM(tuple, i), w[i].name, w[i].size, write, w[i].at))
+        if (!take_numbers(PyTuple_GET_ITEM(tuple, i), w[i].name, w[i].size, write, w[i].at))
             return false;
     return true;
 }
 
 /* ---- what the types share ---- */
+
+bool tg_py_wants(Py_ssize_t nargs, Py_ssize_t expected)
+{
+    if (nargs != expected)
+        PyErr_Format(PyExc_TypeError, "takes %zd arguments, got %zd", expected, nargs);
+    return nargs == expected;
+}
 
 bool tg_py_crew_open(tg_py_crew *crew, PyObject *settings, int n, int threads)
 {
@@ -195,16 +202,6 @@ typedef struct batch
     int n;
 } batch;
 
-#define RELEASED(self, call)                                                                                           \
-    do                                                                                                                 \
-    {                                                                                                                  \
-        (self)->crew.busy = true;                                                                                      \
-        PyThreadState *thread = PyEval_SaveThread();                                                                   \
-        status = (call);                                                                                               \
-        PyEval_RestoreThread(thread);                                                                                  \
-        (self)->crew.busy = false;                                                                                     \
-    } while (0)
-
 /* ---- what is wanted of a step ---- */
 
 typedef struct request
@@ -282,7 +279,7 @@ static bool take_request(const batch *self, PyObject *given, request *r)
         !take_items(item[2], "contacts", self->n, sizeof(int), &contacts) || !take_jacobian(self, item[3], r) ||
         !take_cotangent(self, item[4], false, false, &r->vjp_out, &vo) ||
         !take_cotangent(self, item[5], true, true, &r->vjp_in, &vi) ||
-        !tg_py_numbers(item[6], "params_sum", self->crew.k, true, &w->params_sum) ||
+        !take_numbers(item[6], "params_sum", self->crew.k, true, &w->params_sum) ||
         !take_cotangent(self, item[7], true, false, &r->jvp_in, &ji) ||
         !take_cotangent(self, item[8], false, true, &r->jvp_out, &jo) ||
         !take_items(item[9], "label", self->n, sizeof(tg_label), &label))
@@ -305,32 +302,25 @@ static bool take_state(const batch *self, PyObject *const *args, tg_batch_state 
 {
     const tg_sizes *n = &self->crew.model->size;
     npy_intp count = self->n;
-    return tg_py_numbers(args[0], "q", count * n->nq, true, &state->q) &&
-           tg_py_numbers(args[1], "v", count * n->nv, true, &state->v) &&
-           tg_py_numbers(args[2], "act", count * n->na, true, &state->act);
-}
-
-static bool wants(Py_ssize_t nargs, Py_ssize_t expected)
-{
-    if (nargs != expected)
-        PyErr_Format(PyExc_TypeError, "takes %zd arguments, got %zd", expected, nargs);
-    return nargs == expected;
+    return take_numbers(args[0], "q", count * n->nq, true, &state->q) &&
+           take_numbers(args[1], "v", count * n->nv, true, &state->v) &&
+           take_numbers(args[2], "act", count * n->na, true, &state->act);
 }
 
 static PyObject *batch_step(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
 {
     batch *self = (batch *)object;
-    if (!wants(nargs, 9) || !tg_py_crew_ready(&self->crew, NULL))
+    if (!tg_py_wants(nargs, 9) || !tg_py_crew_ready(&self->crew, NULL))
         return NULL;
     const tg_sizes *n = &self->crew.model->size;
     npy_intp count = self->n;
     tg_batch_state state;
     double *u, *tau, *wrench, *params;
     request r;
-    if (!take_state(self, args, &state) || !tg_py_numbers(args[3], "u", count * n->nu, false, &u) ||
-        !tg_py_numbers(args[4], "tau", count * n->nv, false, &tau) ||
-        !tg_py_numbers(args[5], "wrench", count * 6 * n->nbody, false, &wrench) ||
-        !tg_py_numbers(args[6], "params", count * self->crew.k, false, &params) || !take_request(self, args[8], &r))
+    if (!take_state(self, args, &state) || !take_numbers(args[3], "u", count * n->nu, false, &u) ||
+        !take_numbers(args[4], "tau", count * n->nv, false, &tau) ||
+        !take_numbers(args[5], "wrench", count * 6 * n->nbody, false, &wrench) ||
+        !take_numbers(args[6], "params", count * self->crew.k, false, &params) || !take_request(self, args[8], &r))
         return NULL;
     tg_batch_input in = {.count = self->n,
                          .q = state.q,
@@ -342,7 +332,7 @@ static PyObject *batch_step(PyObject *object, PyObject *const *args, Py_ssize_t 
                          .params = params,
                          .strict = args[7] == Py_True};
     tg_status status;
-    RELEASED(self, tg_batch_step(self->crew.batch, &in, &state, &r.wanted));
+    TG_PY_RELEASED(&self->crew, tg_batch_step(self->crew.batch, &in, &state, &r.wanted));
     return PyLong_FromLong(status);
 }
 
@@ -352,11 +342,11 @@ static PyObject *batch_derivatives(PyObject *object, PyObject *const *args, Py_s
     double *params;
     request r;
     tg_status status;
-    if (!wants(nargs, 2) || !tg_py_crew_ready(&self->crew, NULL) ||
-        !tg_py_numbers(args[0], "params", (npy_intp)self->n * self->crew.k, false, &params) ||
+    if (!tg_py_wants(nargs, 2) || !tg_py_crew_ready(&self->crew, NULL) ||
+        !take_numbers(args[0], "params", (npy_intp)self->n * self->crew.k, false, &params) ||
         !take_request(self, args[1], &r))
         return NULL;
-    RELEASED(self, tg_batch_derivatives(self->crew.batch, params, &r.wanted));
+    TG_PY_RELEASED(&self->crew, tg_batch_derivatives(self->crew.batch, params, &r.wanted));
     return PyLong_FromLong(status);
 }
 
@@ -391,7 +381,7 @@ static bool take_trajectory(PyObject *given, const tg_sizes *n, npy_intp rows, n
 static PyObject *batch_rollout(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
 {
     batch *self = (batch *)object;
-    if (!wants(nargs, 11) || !tg_py_crew_ready(&self->crew, NULL))
+    if (!tg_py_wants(nargs, 11) || !tg_py_crew_ready(&self->crew, NULL))
         return NULL;
     const tg_sizes *n = &self->crew.model->size;
     long steps = PyLong_AsLong(args[0]);
@@ -402,9 +392,9 @@ static PyObject *batch_rollout(PyObject *object, PyObject *const *args, Py_ssize
     bool kept = args[9] != Py_None;
     tg_py_batch_tape *tape = (tg_py_batch_tape *)args[9];
     if (PyErr_Occurred() || !take_state(self, args + 1, &state) ||
-        !tg_py_numbers(args[4], "controls", all * n->nu, false, &u) ||
-        !tg_py_numbers(args[5], "tau", all * n->nv, false, &tau) ||
-        !tg_py_numbers(args[6], "params", (npy_intp)self->n * self->crew.k, false, &params) ||
+        !take_numbers(args[4], "controls", all * n->nu, false, &u) ||
+        !take_numbers(args[5], "tau", all * n->nv, false, &tau) ||
+        !take_numbers(args[6], "params", (npy_intp)self->n * self->crew.k, false, &params) ||
         !take_trajectory(args[8], n, all + self->n, all, &out))
         return NULL;
     if (kept && !PyObject_TypeCheck(args[9], &tg_py_batch_tape_type))
@@ -421,7 +411,7 @@ static PyObject *batch_rollout(PyObject *object, PyObject *const *args, Py_ssize
                          .progress = progress,
                          .user = args[10]};
     tg_status status;
-    RELEASED(self, tg_batch_rollout(self->crew.batch, &in, kept ? tape->tape : NULL, &out, &state, NULL));
+    TG_PY_RELEASED(&self->crew, tg_batch_rollout(self->crew.batch, &in, kept ? tape->tape : NULL, &out, &state, NULL));
     if (kept)
     {
         Py_XSETREF(tape->params, Py_NewRef(self->crew.params));
@@ -435,7 +425,7 @@ static PyObject *batch_rollout(PyObject *object, PyObject *const *args, Py_ssize
 static PyObject *batch_rollout_derivatives(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
 {
     batch *self = (batch *)object;
-    if (!wants(nargs, 8) || !is_idle(&self->crew))
+    if (!tg_py_wants(nargs, 8) || !is_idle(&self->crew))
         return NULL;
     tg_py_batch_tape *t = (tg_py_batch_tape *)args[0];
     if (!PyObject_TypeCheck(args[0], &tg_py_batch_tape_type) || t->params == NULL)
@@ -467,7 +457,7 @@ static PyObject *batch_rollout_derivatives(PyObject *object, PyObject *const *ar
     void *label;
     if (PyErr_Occurred() || !take_tuple(args[1], given, 3, false, &has[0]) ||
         !take_tuple(args[2], back, 7, true, &has[1]) ||
-        !tg_py_numbers(args[3], "params_sum", t->k, true, &r.params_sum) ||
+        !take_numbers(args[3], "params_sum", t->k, true, &r.params_sum) ||
         !take_tuple(args[5], along, 7, false, &has[2]) || !take_tuple(args[6], change, 3, true, &has[3]) ||
         !take_items(args[7], "label", c, sizeof(tg_label), &label))
         return NULL;
@@ -477,7 +467,7 @@ static PyObject *batch_rollout_derivatives(PyObject *object, PyObject *const *ar
     r.jvp_out = has[3] ? &jo : NULL;
     r.label = label;
     tg_status status;
-    RELEASED(self, tg_batch_rollout_derivatives(self->crew.batch, t->tape, &r));
+    TG_PY_RELEASED(&self->crew, tg_batch_rollout_derivatives(self->crew.batch, t->tape, &r));
     return PyLong_FromLong(status);
 }
 

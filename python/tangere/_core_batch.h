@@ -27,8 +27,19 @@ bool tg_py_crew_name(tg_py_crew *crew, PyObject *index);
 /* The parameters in a capsule (NULL: those that the model has now) are the shared ones from now on. False with an exception set, also when it is closed or busy. */
 bool tg_py_crew_ready(tg_py_crew *crew, PyObject *params);
 
-/* An array of so many float64, C-contiguous, which is written to or not; None: NULL. False with an exception set. */
-bool tg_py_numbers(PyObject *given, const char *name, npy_intp size, bool write, double **at);
+/* Whether a method got as many arguments as it takes; false with an exception set. */
+bool tg_py_wants(Py_ssize_t nargs, Py_ssize_t expected);
+
+/* Sets `status` (of the caller) to a call of the library, with the interpreter free for other threads. */
+#define TG_PY_RELEASED(crew, call)                                                                                     \
+    do                                                                                                                 \
+    {                                                                                                                  \
+        (crew)->busy = true;                                                                                           \
+        PyThreadState *thread = PyEval_SaveThread();                                                                   \
+        status = (call);                                                                                               \
+        PyEval_RestoreThread(thread);                                                                                  \
+        (crew)->busy = false;                                                                                          \
+    } while (0)
 
 /* A tg_batch_tape, and the parameters of its rollout. */
 typedef struct tg_py_batch_tape
