@@ -24,6 +24,9 @@ void tg_py_crew_close(tg_py_crew *crew);
 /* Names parameters by an array of positions. */
 bool tg_py_crew_name(tg_py_crew *crew, PyObject *index);
 
+/* False with an exception set when it is closed, or another thread is using it. */
+bool tg_py_crew_idle(const tg_py_crew *crew);
+
 /* The parameters in a capsule (NULL: those that the model has now) are the shared ones from now on. False with an exception set, also when it is closed or busy. */
 bool tg_py_crew_ready(tg_py_crew *crew, PyObject *params);
 
@@ -47,7 +50,7 @@ typedef struct tg_py_batch_tape
     PyObject_HEAD tg_py_model *model;
     PyObject *params; /* capsule; NULL: there was no rollout */
     tg_batch_tape *tape;
-    int count, capacity, steps, k;
+    int count, capacity, steps, rows, k; /* rows: of controls */
 } tg_py_batch_tape;
 
 extern PyTypeObject tg_py_batch_tape_type;
