@@ -17,8 +17,10 @@ INPUTS = ("q", "v", "act", "u", "tau", "params")
 
 
 class Sizes(NamedTuple):
-    """Of the arrays of one call. rows: shapes of inputs of one environment, by name; given, inputs: shapes of all
-    inputs, and how many numbers each has; shapes, states: shapes of q, v, act that come out, and how many numbers each has.
+    """Of the arrays of one call.
+
+    rows: shapes of inputs of one environment, by name; given, inputs: shapes of all inputs, and how many numbers each
+    has; shapes, states: shapes of q, v, act that come out, and how many numbers each has.
     """
 
     rows: dict[str, tuple[int, ...]]
