@@ -254,10 +254,10 @@ class Stage:
     def _show_margins(self, marks: Marks) -> None:
         n = min(len(marks.point), _LABELS)
         while len(self._margins) < n:
-            self._margins.append(self._scene.add_label(f"/margins/{len(self._margins)}", ""))
+            self._margins.append(self._scene.add_label(f"/margins/{len(self._margins)}", "", font_screen_scale=0.8))
         for i, label in enumerate(self._margins):
             if i < n:
-                label.text = margin_text(int(marks.mode[i]), float(marks.margin[i]))
+                label.text = margin_text(float(marks.margin[i]))
                 label.position = marks.point[i] + [0, 0, 2 * self._radius]
             if label.visible != (i < n):
                 label.visible = i < n

@@ -16,6 +16,9 @@ from tangere._film import find_browser
 WIDTH, HEIGHT = 520, 360  # small: there is no graphics card
 WAIT = 300.0  # s; the machine may be busy, and pictures of robots with meshes take seconds each
 
+# what belongs to the page and not to the scene is not in pictures: a change of pixels is one of the scene
+SCENE_ONLY = "body * { visibility: hidden !important } canvas { visibility: visible !important }"
+
 # of a headless Chromium without a graphics card, and of three.js about itself; none is an error
 EXPECTED = ("log", "info", "debug", "warning")
 
@@ -93,9 +96,7 @@ class Tab:
 
     def picture(self) -> np.ndarray:
         """What is drawn, without panels."""
-        canvas = self.page.evaluate("document.querySelector('canvas').toDataURL === undefined")
-        assert canvas is False
-        image = imageio.imread(io.BytesIO(self.page.screenshot(timeout=1000 * WAIT)))
+        image = imageio.imread(io.BytesIO(self.page.screenshot(timeout=1000 * WAIT, style=SCENE_ONLY)))
         return image[..., :3].astype(int)
 
     def settled(self) -> np.ndarray:
