@@ -548,6 +548,17 @@ TG_API int tg_builder_find(const tg_builder *b, tg_element element, const char *
  * and can be built again. */
 TG_API tg_status tg_builder_build(tg_builder *b, tg_model **m);
 
+/* ---- a model as bytes: to hand it to another process ---- */
+
+/* Writes a model, with its default parameters, and returns how many bytes that takes; nothing is written where capacity is less or
+ * bytes is NULL. 0: m is NULL, or memory ran out. */
+TG_API size_t tg_model_to_bytes(const tg_model *m, void *bytes, size_t capacity);
+
+/* The model again: same structure, names, report and, bit for bit, parameters. Bytes that are damaged, or were written by another
+ * version of the library, are refused. They are trusted otherwise: take them from no stranger. */
+TG_API tg_status tg_model_from_bytes(const void *bytes, size_t size, const tg_allocator *allocator, tg_model **m,
+                                     tg_error *error);
+
 #ifdef __cplusplus
 }
 #endif
