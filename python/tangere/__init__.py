@@ -31,7 +31,7 @@ from tangere._core import (
     State,
 )
 from tangere._core import version as __version__
-from tangere._errors import Error, UnknownNameError
+from tangere._errors import Error, ModelWarning, UnknownNameError
 from tangere.batch import (
     Batch,
     BatchChange,
@@ -128,6 +128,7 @@ __all__ = [
     "Label",
     "Linear",
     "Model",
+    "ModelWarning",
     "ParamSlice",
     "Params",
     "PassiveGradient",

@@ -166,14 +166,15 @@ static PyObject *finish_load(PyTypeObject *type, tg_status status, tg_model *m, 
 }
 
 /* Options as the package hands them over: (strict, package_path: tuple of bytes, floating_base, keep_fixed, srdf: bytes or
- * None). *folders is the list that the options point to, to be freed. */
+ * None, ignore_missing_meshes). *folders is the list that the options point to, to be freed. */
 static int read_options(PyObject *given, tg_load_options *options, const char ***folders)
 {
     PyObject *path = NULL;
-    int strict = 0, floating_base = 0, keep_fixed = 0;
+    int strict = 0, floating_base = 0, keep_fixed = 0, ignore_missing = 0;
     PyObject *srdf = NULL;
     *folders = NULL;
-    if (!PyArg_ParseTuple(given, "pO!ppO:options", &strict, &PyTuple_Type, &path, &floating_base, &keep_fixed, &srdf))
+    if (!PyArg_ParseTuple(given, "pO!ppOp:options", &strict, &PyTuple_Type, &path, &floating_base, &keep_fixed, &srdf,
+                          &ignore_missing))
         return -1;
     Py_ssize_t count = PyTuple_GET_SIZE(path);
     *folders = PyMem_Calloc((size_t)count + 1, sizeof **folders);
@@ -194,6 +195,7 @@ static int read_options(PyObject *given, tg_load_options *options, const char **
     options->npackage_path = (int)count;
     options->floating_base = floating_base != 0;
     options->keep_fixed = keep_fixed != 0;
+    options->ignore_missing_meshes = ignore_missing != 0;
     options->srdf = srdf == Py_None ? NULL : PyBytes_AsString(srdf);
     return srdf != Py_None && options->srdf == NULL ? -1 : 0;
 }

@@ -79,7 +79,7 @@ typedef struct tg_cli_option
 /* How a model is to be read: options that all commands with a MODEL have. */
 typedef struct tg_cli_reading
 {
-    bool strict, floating_base, keep_fixed, exclude_overlaps;
+    bool strict, floating_base, keep_fixed, exclude_overlaps, ignore_missing_meshes;
     const char *srdf;                             /* NULL: none */
     const char *package_path[TG_CLI_MAX_FOLDERS]; /* in the order in which they were given */
     int npackage_path;
@@ -126,6 +126,9 @@ const char *tg_cli_nearest(const char *word, const char *const *list, int n);
 
 /* "tangere: error: ..." and, unless it is NULL, "  hint: ...". Returns code. */
 int tg_cli_fail(int code, const char *hint, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* "tangere: warning: ..." */
+void tg_cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Shows on a terminal how far a long work is, from its third second on. */
 typedef struct tg_cli_progress

@@ -37,7 +37,8 @@ void tg_cli_add_reading(tg_cli_words *words, const tg_cli_reading *reading)
     } flags[] = {{reading->strict, "--strict"},
                  {reading->floating_base, "--floating-base"},
                  {reading->keep_fixed, "--keep-fixed"},
-                 {reading->exclude_overlaps, "--exclude-overlaps"}};
+                 {reading->exclude_overlaps, "--exclude-overlaps"},
+                 {reading->ignore_missing_meshes, "--ignore-missing-meshes"}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i].on)
             tg_cli_add_word(words, flags[i].word);
