@@ -109,11 +109,13 @@ static char *find_file(const char *name)
     return copy(access(path, F_OK) == 0 ? path : name);
 }
 
-static const char *hint_of(tg_status status, char *list, size_t size)
+static const char *hint_of(tg_status status, const char *path, char *list, size_t size)
 {
     switch (status)
     {
     case TG_ERR_FILE:
+        if (access(path, R_OK) == 0)
+            return "the model names a file that cannot be read";
         list_models(list, size);
         return list;
     case TG_ERR_PARSE:
@@ -180,7 +182,7 @@ int tg_cli_open(const char *name, const tg_cli_reading *reading, tg_cli_model *m
     }
     const char *hint = reading->strict && status == TG_ERR_UNSUPPORTED
                            ? "without --strict it is read without what the message names"
-                           : hint_of(status, list, sizeof list);
+                           : hint_of(status, model->path, list, sizeof list);
     tg_cli_fail(TG_CLI_FAILED, hint, "%s", error.message);
     tg_cli_close(model);
     return TG_CLI_FAILED;
