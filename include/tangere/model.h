@@ -294,7 +294,8 @@ TG_API tg_status tg_param_find(const tg_model *m, const char *name, int *offset,
 
 /* All numbers whose name matches a pattern with * and ? ("body.*.mass", "*"; the name is the whole slice's, an "[i]"
  * in the pattern picks a number in it), in the order of the vector. Writes at most capacity indices and always the full
- * count; no match is TG_ERR_NAME. */
+ * count; no match is TG_ERR_NAME. Numbers of the world body, which do nothing, are among them where the pattern is "*", or has
+ * "world" in it. */
 TG_API tg_status tg_param_match(const tg_model *m, const char *pattern, int *index, int capacity, int *count,
                                 tg_error *error);
 

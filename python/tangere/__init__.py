@@ -30,6 +30,7 @@ from tangere._core import (
     RneaGradient,
     State,
 )
+from tangere._core import cpu_path
 from tangere._core import version as __version__
 from tangere._errors import Error, ModelWarning, UnknownNameError
 from tangere.batch import (
@@ -155,6 +156,7 @@ __all__ = [
     "UnknownNameError",
     "__version__",
     "check",
+    "cpu_path",
     "distance",
     "hull",
     "load",

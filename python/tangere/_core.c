@@ -52,7 +52,8 @@ static bool add_constants(PyObject *module)
     for (size_t i = 0; i < sizeof constants / sizeof constants[0]; ++i)
         if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value) < 0)
             return false;
-    return PyModule_AddStringConstant(module, "version", tg_version()) == 0;
+    return PyModule_AddStringConstant(module, "version", tg_version()) == 0 &&
+           PyModule_AddStringConstant(module, "cpu_path", tg_cpu_path()) == 0;
 }
 
 PyMODINIT_FUNC PyInit__core(void);

@@ -10,6 +10,7 @@ Name = str | int
 _Self = TypeVar("_Self", bound="Model")
 
 version: Final[str]
+cpu_path: Final[str]
 
 JOINT_FREE: Final[int]
 JOINT_BALL: Final[int]

@@ -141,6 +141,13 @@ int tg_cli_run_python(const char *module, const char *extra, const tg_cli_words 
     return code == 0 ? TG_CLI_OK : code == 2 ? TG_CLI_USAGE : TG_CLI_FAILED;
 }
 
+int tg_cli_run_script(const char *script)
+{
+    char path[PATH_MAX];
+    const char *const argv[] = {find_interpreter(path), "-c", script, NULL};
+    return run_and_wait(argv);
+}
+
 char *tg_cli_temporary(const char *ending)
 {
     const char *folder = getenv("TMPDIR");
