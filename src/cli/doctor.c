@@ -48,7 +48,8 @@ static void print_python(const tg_cli_output *out)
         "here = [e for e, m in extras.items() if u.find_spec(m)]\n"
         "column('extras', ', '.join(here) or 'none')\n"
         "missing = [e for e in extras if e not in here]\n"
-        "if missing: column('', 'missing: ' + ', '.join(missing) + \"; pip install 'tangere[\" + missing[0] + \"]'\")\n";
+        "if missing: column('', 'missing: ' + ', '.join(missing) + \"; pip install 'tangere[\" + missing[0] + "
+        "\"]'\")\n";
     fflush(out->file);
     if (tg_cli_run_script(script) != 0)
     {
@@ -140,8 +141,9 @@ const tg_cli_command tg_cli_doctor = {
     .name = "doctor",
     .usage = "",
     .summary = "this installation, and whether it works",
-    .details = "Prints the version, what the library was built for, the Python package and its extras, and the result of\n"
-               "a short test of steps and of their derivatives: a block to paste into a report. Exit code 1 if the test\n"
-               "fails.",
+    .details =
+        "Prints the version, what the library was built for, the Python package and its extras, and the result of\n"
+        "a short test of steps and of their derivatives: a block to paste into a report. Exit code 1 if the test\n"
+        "fails.",
     .run = run,
 };

@@ -52,7 +52,7 @@ static void visit(walk *w, void **part, size_t bytes)
 }
 
 /* 1 for arrays of plain numbers and text, which are in the image as they are */
-#define IS_PLAIN(type) _Generic((type *)NULL, int *: 1, double *: 1, char *: 1, default: 0)
+#define IS_PLAIN(type) _Generic((type *)NULL, int * : 1, double * : 1, char * : 1, default : 0)
 
 /* The parts between the sizes and the parameters. What a count depends on comes before it. */
 static void visit_arrays(walk *w, tg_model *m, report_image **report, visual_image **visual)
@@ -120,10 +120,8 @@ static void fill_visual(const tg_model *m, visual_image *out)
     for (int i = 0; i < m->nvisual; i++)
     {
         const tg_visual_info *v = &m->visual[i];
-        out[i] = (visual_image){.name = (int)(v->name - m->text),
-                                .file = (int)(v->file - m->text),
-                                .type = (int)v->type,
-                                .body = v->body};
+        out[i] = (visual_image){
+            .name = (int)(v->name - m->text), .file = (int)(v->file - m->text), .type = (int)v->type, .body = v->body};
         memcpy(out[i].pos, v->pos, sizeof v->pos);
         memcpy(out[i].quat, v->quat, sizeof v->quat);
         memcpy(out[i].size, v->size, sizeof v->size);
@@ -192,16 +190,14 @@ static void point_back(tg_model *m, const report_image *report, const visual_ima
     for (int i = 0; i < m->nreport; i++)
     {
         const report_image *r = &report[i];
-        m->report[i] = (tg_report_entry){(tg_report_kind)r->kind,   m->text + r->file,      r->line,
-                                         m->text + r->element,      m->text + r->attribute, m->text + r->note};
+        m->report[i] = (tg_report_entry){(tg_report_kind)r->kind, m->text + r->file,      r->line,
+                                         m->text + r->element,    m->text + r->attribute, m->text + r->note};
     }
     for (int i = 0; i < m->nvisual; i++)
     {
         const visual_image *v = &visual[i];
-        m->visual[i] = (tg_visual_info){.name = m->text + v->name,
-                                        .file = m->text + v->file,
-                                        .type = (tg_geom_type)v->type,
-                                        .body = v->body};
+        m->visual[i] = (tg_visual_info){
+            .name = m->text + v->name, .file = m->text + v->file, .type = (tg_geom_type)v->type, .body = v->body};
         memcpy(m->visual[i].pos, v->pos, sizeof v->pos);
         memcpy(m->visual[i].quat, v->quat, sizeof v->quat);
         memcpy(m->visual[i].size, v->size, sizeof v->size);
@@ -229,9 +225,8 @@ static tg_status rebuild(unsigned char *bytes, size_t size, const tg_allocator *
     m.report = tg_alloc(allocator, (size_t)m.nreport * sizeof *m.report + 1);
     m.visual = tg_alloc(allocator, (size_t)m.nvisual * sizeof *m.visual + 1);
     tg_builder *b = NULL;
-    tg_status status = m.report == NULL || m.visual == NULL
-                           ? tg_fail(error, TG_ERR_MEMORY, "model bytes: out of memory")
-                           : TG_OK;
+    tg_status status =
+        m.report == NULL || m.visual == NULL ? tg_fail(error, TG_ERR_MEMORY, "model bytes: out of memory") : TG_OK;
     if (status == TG_OK)
     {
         point_back(&m, report, visual);
