@@ -29,8 +29,8 @@ from tangere._core import (
     Poses,
     RneaGradient,
     State,
+    cpu_path,
 )
-from tangere._core import cpu_path
 from tangere._core import version as __version__
 from tangere._errors import Error, ModelWarning, UnknownNameError
 from tangere.batch import (

@@ -234,7 +234,7 @@ Path = str | os.PathLike[str]
 _MODELS = pathlib.Path(__file__).with_name("models")  # those that come with the package
 
 
-def _load_options(
+def _load_options(  # noqa: PLR0917  (the order of the extension)
     strict: bool,
     package_path: Path | Iterable[Path],
     floating_base: bool,

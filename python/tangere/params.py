@@ -50,10 +50,10 @@ class Params(NDArrayOperatorsMixin):
     """Every number that a modeller writes, as one vector of nparams float64.
 
     Index it like an array, or by name: `"body.trunk.mass"` (a float), `"geom.floor.friction"` (three numbers),
-    `"geom.floor.friction[0]"`, or by a pattern with * and ?: `"body.*.mass"` (without the world's, which do nothing: name
-    them). `keys()`, `items()` and `dict(m.params)` list all fields. Assignment validates the whole vector;
-    values that make no model (a negative mass, an inertia that no body can have) raise `tangere.Error` and change
-    nothing. `np.asarray(m.params)` is the vector as it is now, without a copy, read-only; it does not follow later
+    `"geom.floor.friction[0]"`, or by a pattern with * and ?: `"body.*.mass"`. The world's numbers have no effect and
+    match only patterns that name it. `keys()`, `items()` and `dict(m.params)` list all fields. Assignment validates the
+    whole vector; values that make no model (a negative mass, an inertia that no body can have) raise `tangere.Error`
+    and change nothing. `np.asarray(m.params)` is the vector as it is now, without a copy, read-only; it does not follow later
     assignments.
     """
 
