@@ -10,7 +10,7 @@ export JOBS
 PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
     -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help run build test browser-tests pictures bench bench-step-wide bench-batch tsan solvers random-problems open-tests quality seams gradients rollouts robots lint format valgrind fuzz clean command python
+.PHONY: help run build test wheel browser-tests pictures bench bench-step-wide bench-batch tsan solvers random-problems open-tests quality seams gradients rollouts robots lint format valgrind fuzz clean command python
 
 help: ## list the targets
 	@echo "make <target>:"
@@ -115,6 +115,10 @@ lint: ## formatting, static analysis, layers, leftovers
 format: ## format C and Python files in place
 	@scripts/setup.sh core python lint
 	@scripts/lint.sh --fix
+
+wheel: ## a wheel for other machines, with expat and qhull inside, for any x86-64 and for AVX2; tested in an empty environment
+	@scripts/setup.sh core python
+	@scripts/wheel.sh
 
 valgrind: ## C tests under valgrind (slow)
 	@scripts/setup.sh core python test valgrind

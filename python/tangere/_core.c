@@ -56,9 +56,14 @@ static bool add_constants(PyObject *module)
            PyModule_AddStringConstant(module, "cpu_path", tg_cpu_path()) == 0;
 }
 
-PyMODINIT_FUNC PyInit__core(void);
+/* A package for several processors has one module for each: see python/paths. */
+#ifndef TG_PY_INIT
+#define TG_PY_INIT PyInit__core
+#endif
 
-PyMODINIT_FUNC PyInit__core(void)
+PyMODINIT_FUNC TG_PY_INIT(void);
+
+PyMODINIT_FUNC TG_PY_INIT(void)
 {
     import_array();
     if (PyType_Ready(&tg_py_model_type) < 0 || !tg_py_errors_init())
