@@ -35,12 +35,8 @@ from tangere._core import version as __version__
 from tangere._errors import Error, ModelWarning, UnknownNameError
 from tangere.batch import (
     Batch,
-    BatchChange,
     BatchError,
-    BatchGradient,
-    BatchJacobian,
     BatchRollout,
-    BatchRolloutGradient,
 )
 from tangere.enums import (
     ContactMode,
@@ -100,12 +96,8 @@ __all__ = [
     "ActuationDerivatives",
     "ActuationGradient",
     "Batch",
-    "BatchChange",
     "BatchError",
-    "BatchGradient",
-    "BatchJacobian",
     "BatchRollout",
-    "BatchRolloutGradient",
     "CheckGroup",
     "CheckModes",
     "CheckResult",

@@ -150,11 +150,13 @@ class Batch:
     def rollout(
         self,
         steps: int,
+        hold: int,
         q: Array,
         v: Array,
         act: Array,
         u: Array | None,
         tau: Array | None,
+        wrench: Array | None,
         params: Array | None,
         strict: bool,
         out: tuple,

@@ -30,6 +30,10 @@ Array = NDArray[np.float64]
 
 _RATE = 60.0  # pictures per second of the live viewer at most
 _GRADIENT_RATE = 5.0  # gradients per second: each takes a rollout
+_SIDES = {  # azimuth and elevation of cameras, degrees; x is ahead. From the top a little less than 90: z stays up
+    "corner": (-50.0, 20.0), "front": (0.0, 8.0), "back": (180.0, 8.0), "left": (90.0, 8.0), "right": (-90.0, 8.0),
+    "top": (-90.0, 89.0),
+}  # fmt: skip
 _CONTROL = 1.0  # largest control of a slider where the model has no limit
 
 
@@ -147,12 +151,16 @@ class Viewer:
 
     def _build_reset(self, gui: Any) -> None:
         names = [name or f"#{i}" for i, name in enumerate(self.model.names("key"))]
-        first = "reference" if self._key is None else str(self._key)
+        first = names[self._key] if isinstance(self._key, int) else self._key
         choice = gui.add_dropdown(
             "Keyframe", options=("reference", *names), initial_value=first if first in names else "reference"
         )
-        gui.add_button("Reset").on_click(lambda _: self.reset(None if choice.value == "reference" else choice.value))
-        choice.on_update(lambda _: self.reset(None if choice.value == "reference" else choice.value))
+
+        def reset(_: Any) -> None:
+            self.reset(names.index(choice.value) if choice.value in names else None)
+
+        gui.add_button("Reset").on_click(reset)
+        choice.on_update(reset)
 
     def _build_controls(self, gui: Any) -> None:
         m = self.model
@@ -183,6 +191,8 @@ class Viewer:
             opacity = gui.add_slider("Opacity", min=0.05, max=1.0, step=0.05, initial_value=1.0)
             opacity.on_update(lambda _: self.set_opacity(float(opacity.value)))
             bodies = [name or f"#{i}" for i, name in enumerate(self.model.names("body"))]
+            side = gui.add_dropdown("Camera", options=tuple(_SIDES), initial_value="corner")
+            side.on_update(lambda _: self.set_camera(side.value))
             self._follow = gui.add_dropdown("Camera follows", options=("nothing", *bodies[1:]), initial_value="nothing")
 
     def _build_gradient(self, gui: Any) -> None:
@@ -239,6 +249,15 @@ class Viewer:
             if self.model.body_tree[one.body] >= 0 and one.layer != "hulls":
                 share = opacity * one.rgba[3]
                 handle.opacity = share if share < 1 else None
+
+    def set_camera(self, side: str) -> None:
+        """All browsers look at what moves from a side: "corner", "front", "back", "left", "right", "top"."""
+        look = self.stage.centre + _middle(self.model, self._state()[0]) - _middle(self.model, self.model.default_q())
+        for client in self.server.get_clients().values():
+            with client.atomic():
+                client.camera.up_direction = (0.0, 0.0, 1.0)
+                client.camera.position = _camera(self.stage, look, *_SIDES[side], 1.4)
+                client.camera.look_at = look
 
     def set_scalar(self, text: str) -> None:
         """A scalar like 'com.z' or 'site:NAME.x'; an empty text or one that says nothing ends the overlay."""
