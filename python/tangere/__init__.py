@@ -52,6 +52,7 @@ from tangere.enums import (
 )
 from tangere.linear import Linear
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
+from tangere.optimise import Iteration, Optimum, least_squares, minimise
 from tangere.params import Params
 from tangere.rollout import (
     Rollout,
@@ -123,11 +124,13 @@ __all__ = [
     "GeomType",
     "Info",
     "Jacobian",
+    "Iteration",
     "JointType",
     "Key",
     "Label",
     "Linear",
     "Model",
+    "Optimum",
     "ParamSlice",
     "Params",
     "PassiveGradient",
@@ -156,8 +159,10 @@ __all__ = [
     "check",
     "distance",
     "hull",
+    "least_squares",
     "load",
     "load_string",
+    "minimise",
     "rollout",
     "step",
     "view",
