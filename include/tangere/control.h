@@ -19,8 +19,8 @@ extern "C" {
 
 typedef enum tg_transform
 {
-    TG_TRANSFORM_NONE,    /* z = x */
-    TG_TRANSFORM_LOG,     /* z = log x: x stays positive */
+    TG_TRANSFORM_NONE, /* z = x */
+    TG_TRANSFORM_LOG,  /* z = log x: x stays positive */
     TG_TRANSFORM_INERTIA, /* of ten numbers in a row, the first of which says so (the other nine are not read): mass, centre of mass
                              (3), inertia about it (xx yy zz xy xz yz), as in the parameters of a body. z is the log-Cholesky factor of
                              the pseudo-inertia: every z is a body that can be. No bounds, no ties. */
@@ -33,9 +33,10 @@ typedef struct tg_unknowns
     int n;
     const tg_transform *transform; /* [n]; NULL: none */
     const double *lower, *upper;   /* [n], bounds of x; infinite where there is none */
-    const double *prior, *spread;  /* [n], x[i] is known to be prior[i] with the standard deviation spread[i]; infinite: not known */
-    const int *tie;                /* [n]: x[i] = factor[i] x[tie[i]]; -1: x[i] is a number of its own. No chains. */
-    const double *factor;          /* [n]; NULL: ones */
+    const double *prior,
+        *spread;    /* [n], x[i] is known to be prior[i] with the standard deviation spread[i]; infinite: not known */
+    const int *tie; /* [n]: x[i] = factor[i] x[tie[i]]; -1: x[i] is a number of its own. No chains. */
+    const double *factor; /* [n]; NULL: ones */
 } tg_unknowns;
 
 /* What a callback learns after each iteration. */
@@ -105,9 +106,9 @@ typedef struct tg_least_squares_def
     void *user;
 
     tg_loss loss;
-    double width;    /* of the loss, in units of r: 1.345 standard deviations for Huber's, 2.385 for Cauchy's */
-    int iterations;  /* at most; 100 */
-    double damping;  /* to start with; 1e-4. 0: Gauss and Newton's full steps as long as they help */
+    double width;     /* of the loss, in units of r: 1.345 standard deviations for Huber's, 2.385 for Cauchy's */
+    int iterations;   /* at most; 100 */
+    double damping;   /* to start with; 1e-4. 0: Gauss and Newton's full steps as long as they help */
     double tolerance; /* of steps, relative; its square is that of the decrease of the cost; 1e-10 */
     uint32_t cookie;
 } tg_least_squares_def;
@@ -132,9 +133,9 @@ TG_API tg_status tg_least_squares_information(const tg_least_squares *s, double 
 
 typedef enum tg_method
 {
-    TG_METHOD_ADAM,  /* Kingma and Ba, 2014 */
-    TG_METHOD_ADAMW, /* with decoupled decay of the weights (Loshchilov and Hutter, 2017) */
-    TG_METHOD_LBFGS, /* limited-memory BFGS with a backtracking line search, projected onto the bounds */
+    TG_METHOD_ADAM,    /* Kingma and Ba, 2014 */
+    TG_METHOD_ADAMW,   /* with decoupled decay of the weights (Loshchilov and Hutter, 2017) */
+    TG_METHOD_LBFGS,   /* limited-memory BFGS with a backtracking line search, projected onto the bounds */
     TG_METHOD_DESCENT, /* z - rate dz: gradient descent with the same line search, rate being the first length */
     TG_METHOD_COUNT
 } tg_method;

@@ -32,6 +32,7 @@ from tangere._core import (
 )
 from tangere._core import version as __version__
 from tangere._errors import Error, UnknownNameError
+from tangere._fit import Direction, FitResult, fit
 from tangere.batch import (
     Batch,
     BatchChange,
@@ -51,6 +52,7 @@ from tangere.enums import (
     Transmission,
 )
 from tangere.linear import Linear
+from tangere.logs import Log, read_log
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
 from tangere.optimise import Iteration, Optimum, least_squares, minimise
 from tangere.params import Params
@@ -113,10 +115,12 @@ __all__ = [
     "ContactMode",
     "Contacts",
     "Derivatives",
+    "Direction",
     "Distance",
     "DynamicsType",
     "Energy",
     "Error",
+    "FitResult",
     "ForwardDynamicsDerivatives",
     "ForwardDynamicsGradient",
     "FrameJacobian",
@@ -129,6 +133,7 @@ __all__ = [
     "Key",
     "Label",
     "Linear",
+    "Log",
     "Model",
     "Optimum",
     "ParamSlice",
@@ -158,11 +163,13 @@ __all__ = [
     "__version__",
     "check",
     "distance",
+    "fit",
     "hull",
     "least_squares",
     "load",
     "load_string",
     "minimise",
+    "read_log",
     "rollout",
     "step",
     "view",

@@ -72,8 +72,8 @@ static bool call_progress(void *user, const tg_iteration *now)
     if (xs != NULL)
     {
         memcpy(PyArray_DATA((PyArrayObject *)xs), now->x, (size_t)p->n * sizeof *now->x);
-        result = PyObject_CallFunction(p->progress, "iiddddO", now->iteration, now->evaluations, now->cost,
-                                       now->step, now->slope, now->damping, xs);
+        result = PyObject_CallFunction(p->progress, "iiddddO", now->iteration, now->evaluations, now->cost, now->step,
+                                       now->slope, now->damping, xs);
     }
     bool go_on = result != NULL && result != Py_False && PyErr_CheckSignals() == 0;
     Py_XDECREF(xs);
@@ -149,8 +149,8 @@ static PyObject *least_squares(PyObject *module, PyObject *args)
     problem p = {0};
     tg_least_squares_def def = tg_default_least_squares();
     int shared, loss;
-    if (!PyArg_ParseTuple(args, "OOOOiOOididd", &p.function, &p.progress, &x, &unknowns, &shared, &rows, &locals,
-                          &loss, &def.width, &def.iterations, &def.damping, &def.tolerance))
+    if (!PyArg_ParseTuple(args, "OOOOiOOididd", &p.function, &p.progress, &x, &unknowns, &shared, &rows, &locals, &loss,
+                          &def.width, &def.iterations, &def.damping, &def.tolerance))
         return NULL;
     double *at;
     const int *row_count, *local_count;

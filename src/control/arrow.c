@@ -133,7 +133,8 @@ static void damp_block(const tg_arrow *a, const double *from, int n, int first, 
         for (int j = 0; j < n; j++)
         {
             bool out = a->held[first + i] || a->held[first + j];
-            to[i * n + j] = out ? (i == j ? 1.0 : 0.0) : from[i * n + j] + (i == j ? damping * a->diagonal[first + i] : 0);
+            to[i * n + j] =
+                out ? (i == j ? 1.0 : 0.0) : from[i * n + j] + (i == j ? damping * a->diagonal[first + i] : 0);
         }
 }
 

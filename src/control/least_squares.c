@@ -30,7 +30,7 @@ struct tg_least_squares
     int zshared;       /* of z */
     int *group_of;     /* [n] of x; -1: shared */
     double *x, *x_try; /* [n] */
-    double *z, *z_try, *step;
+    double *z, *z_try, *z_start, *step;
     double *r, *r_try, *J;
     double *A;       /* rows of one group by z, weighted */
     double *scratch; /* of tg_arrow_add */
@@ -70,8 +70,7 @@ static tg_status check_groups(const tg_least_squares_def *def, tg_error *error)
         unknowns += locals_of(def, g);
     }
     if (unknowns != def->unknowns.n)
-        return tg_fail(error, TG_ERR_ARGUMENT, "shared and local unknowns are %lld, n = %d", unknowns,
-                       def->unknowns.n);
+        return tg_fail(error, TG_ERR_ARGUMENT, "shared and local unknowns are %lld, n = %d", unknowns, def->unknowns.n);
     return TG_OK;
 }
 
@@ -123,6 +122,7 @@ static void place_arrays(tg_least_squares *s, tg_arena *arena)
     s->x_try = TG_TAKE(arena, double, n, "x_try");
     s->z = TG_TAKE(arena, double, n, "z");
     s->z_try = TG_TAKE(arena, double, n, "z_try");
+    s->z_start = TG_TAKE(arena, double, n, "z_start");
     s->step = TG_TAKE(arena, double, n, "step");
     s->row = TG_TAKE(arena, double, n, "row");
     s->r = TG_TAKE(arena, double, rows + 1, "r");
@@ -303,6 +303,24 @@ static double share_of(const tg_least_squares *s)
     return share;
 }
 
+/* Cuts the trial at the bounds. A number that would cross one goes nine tenths of its way at first, and all of it where less than a
+ * hundredth of its first distance is left: the far end of a range is often where the data no longer depend on it. True if something was cut. */
+static bool cut_at_bounds(tg_least_squares *s)
+{
+    bool cut = false;
+    for (int k = 0; k < s->map.nz; k++)
+    {
+        double low = s->map.lower[k], high = s->map.upper[k];
+        if (s->z_try[k] >= low && s->z_try[k] <= high)
+            continue;
+        double bound = s->z_try[k] < low ? low : high, left = bound - s->z[k];
+        bool near = fabs(left) <= 0.01 * fabs(bound - s->z_start[k]);
+        s->z_try[k] = near ? bound : s->z[k] + 0.9 * left;
+        cut = true;
+    }
+    return cut;
+}
+
 /* One trial: step, cut, cost. TG_OK also where the point is refused: its cost is infinite. */
 static tg_status try_step(tg_least_squares *s, search *at)
 {
@@ -314,7 +332,7 @@ static tg_status try_step(tg_least_squares *s, search *at)
     double share = share_of(s);
     for (int k = 0; k < s->map.nz; k++)
         s->z_try[k] = s->z[k] + share * s->step[k];
-    at->whole = !tg_map_clip(&s->map, s->z_try) && share == 1;
+    at->whole = !cut_at_bounds(s) && share == 1;
     for (int k = 0; k < s->map.nz; k++)
     {
         s->step[k] = s->z_try[k] - s->z[k];
@@ -456,9 +474,11 @@ tg_status tg_least_squares_run(tg_least_squares *s, double *x, tg_optimum *resul
     tg_optimum found = {.stop = TG_STOP_COUNT};
     s->ran = false;
     TG_TRY(tg_map_start(&s->map, x, s->z, error));
+    memcpy(s->z_start, s->z, (size_t)s->map.nz * sizeof *s->z);
     tg_status status = linearise(s, &at);
     if (status != TG_OK || !isfinite(at.cost))
-        return tg_fail(error, status != TG_OK ? status : TG_ERR_NUMERIC, "the residuals cannot be computed at the start");
+        return tg_fail(error, status != TG_OK ? status : TG_ERR_NUMERIC,
+                       "the residuals cannot be computed at the start");
     found.first_cost = at.cost;
     status = iterate(s, &at, &found);
     if (status != TG_OK)

@@ -93,7 +93,7 @@ void tg_map_place(tg_map *map, const tg_unknowns *u, tg_arena *arena)
     bool bodies = false;
     for (int i = 0; i < n; i++)
         bodies = bodies || kind_of(u, i) == TG_TRANSFORM_INERTIA;
-    map->body = TG_TAKE(arena, double, bodies ? (size_t)n * TG_INERTIA_SIZE : 1, "body");
+    map->body = TG_TAKE(arena, double, bodies ? (size_t)n *TG_INERTIA_SIZE : 1, "body");
     map->body_first = TG_TAKE(arena, int, n, "body_first");
 }
 
@@ -243,9 +243,8 @@ double tg_map_size(const tg_map *map, const double *z, const double *change)
 
 const char *tg_stop_string(tg_stop stop)
 {
-    static const char *const words[] = {"step below tolerance",    "cost cannot fall further",
-                                        "derivative is zero",      "limit of iterations",
-                                        "no step lowers the cost", "stopped by the callback"};
+    static const char *const words[] = {"step below tolerance", "cost cannot fall further", "derivative is zero",
+                                        "limit of iterations",  "no step lowers the cost",  "stopped by the callback"};
     _Static_assert(sizeof words / sizeof *words == TG_STOP_COUNT, "a word for each");
     return (unsigned)stop < TG_STOP_COUNT ? words[stop] : "unknown";
 }

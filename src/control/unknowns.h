@@ -8,14 +8,14 @@
 typedef struct tg_map
 {
     tg_unknowns of;
-    int nz;                 /* x without those that are tied */
-    int *z_of;              /* [n] the z on which x depends; of the ten of a body each its own */
-    int *x_of;              /* [nz] */
-    tg_transform *kind;     /* [n], of the nine followers of a body too */
-    double *lower, *upper;  /* [nz], bounds of z */
-    double *slope;          /* [n] dx/dz, not of bodies */
-    double *body;           /* [n, 10] rows of the slope of bodies; used where kind is INERTIA */
-    int *body_first;        /* [n] z of the first of the ten of its body */
+    int nz;                /* x without those that are tied */
+    int *z_of;             /* [n] the z on which x depends; of the ten of a body each its own */
+    int *x_of;             /* [nz] */
+    tg_transform *kind;    /* [n], of the nine followers of a body too */
+    double *lower, *upper; /* [nz], bounds of z */
+    double *slope;         /* [n] dx/dz, not of bodies */
+    double *body;          /* [n, 10] rows of the slope of bodies; used where kind is INERTIA */
+    int *body_first;       /* [n] z of the first of the ten of its body */
 } tg_map;
 
 /* Refuses what makes no sense; name of the argument in messages: x. */
