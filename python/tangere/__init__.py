@@ -51,6 +51,8 @@ from tangere.enums import (
     StepStatus,
     Transmission,
 )
+from tangere.excitation import Excitation, excite
+from tangere.inverse import Holding, PoseResult, Solution, inverse_contact_dynamics, pose, solve
 from tangere.linear import Linear
 from tangere.logs import Log, read_log
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
@@ -120,12 +122,14 @@ __all__ = [
     "DynamicsType",
     "Energy",
     "Error",
+    "Excitation",
     "FitResult",
     "ForwardDynamicsDerivatives",
     "ForwardDynamicsGradient",
     "FrameJacobian",
     "Gap",
     "GeomType",
+    "Holding",
     "Info",
     "Jacobian",
     "Iteration",
@@ -140,6 +144,7 @@ __all__ = [
     "Params",
     "PassiveGradient",
     "Pose",
+    "PoseResult",
     "Poses",
     "ReportEntry",
     "ReportKind",
@@ -153,6 +158,7 @@ __all__ = [
     "Shape",
     "Sim",
     "SimState",
+    "Solution",
     "State",
     "StepChange",
     "StepContacts",
@@ -163,14 +169,18 @@ __all__ = [
     "__version__",
     "check",
     "distance",
+    "excite",
     "fit",
     "hull",
+    "inverse_contact_dynamics",
     "least_squares",
     "load",
     "load_string",
     "minimise",
+    "pose",
     "read_log",
     "rollout",
+    "solve",
     "step",
     "view",
 ]

@@ -32,6 +32,7 @@ _KINDS = {
 # a direction counts as unobservable when its information is that of rounding: singular values of derivatives that are
 # good to some 1e-8 cannot be told from zero below this share of the largest
 _RANK = 1e-7
+_ENOUGH = 1e-4  # decrease of half the sum of squares, in variances: 0.014 standard errors
 _WEAK = 0.5  # standard error in units of the parameter's own size from which it is called weak
 _ALIKE = 0.95  # correlations from here on are named
 
@@ -721,7 +722,7 @@ def _optimise(
         if method == "gn":
             rows = task.shooter.rows_of_segment if local else task.shooter.count
             each = [local] * len(task.shooter.segments) if local else None
-            best = least_squares(task.residuals, task.x, rows, locals=each, loss=loss, width=width, **shared)
+            best = least_squares(task.residuals, task.x, rows, locals=each, loss=loss, width=width, decrease=_ENOUGH, **shared)
         else:
             best = minimise(task.cost(loss, width), task.x, method=method, rate=rate, **shared)
         task.x = best.x

@@ -136,6 +136,7 @@ def least_squares(
     iterations: int = 100,
     damping: float = 1e-4,
     tolerance: float = 1e-10,
+    decrease: float = 0.0,
     progress: Callable[[Iteration], Any] | None = None,
 ) -> Optimum:
     """Minimises 1/2 sum loss(r(x)) + 1/2 sum ((x - prior) / spread)^2: Gauss-Newton with Levenberg and Marquardt's damping.
@@ -145,7 +146,8 @@ def least_squares(
     matrix per group, rows[g] x (shared + locals[g]), one after the other. A `tangere.Error` inside makes x a point that
     is refused. transform: "none", "log" or "inertia" (ten in a row: mass, com, inertia) for each unknown; bounds:
     (lower, upper); prior: (means, standard deviations, infinite: none); tie: (leader or -1, factor) of each; loss:
-    "square", "huber", "cauchy" with width in units of r. progress(iteration) may return False to stop.
+    "square", "huber", "cauchy" with width in units of r. decrease: a full step that promises to
+    lower the cost by less is the last. progress(iteration) may return False to stop.
     """
     x = np.array(x0, np.float64)
     n = len(x)
@@ -159,7 +161,7 @@ def least_squares(
     result = watch.run(
         lambda: _core.least_squares(
             watch.guard(residuals), watch, x, unknowns, n if each is None else n - int(each.sum()), count, each, kind,
-            _EFFICIENT[loss] if width is None else width, iterations, damping, tolerance,
+            _EFFICIENT[loss] if width is None else width, iterations, damping, tolerance, decrease,
         )
     )  # fmt: skip
     return Optimum(x, *result, watch.history)

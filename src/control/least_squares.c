@@ -92,9 +92,10 @@ static tg_status check_def(const tg_least_squares_def *def, tg_error *error)
     if ((unsigned)def->loss >= TG_LOSS_COUNT || !(def->width > 0))
         return tg_fail(error, TG_ERR_VALUE, "loss = %d, width = %g: the width must be positive", (int)def->loss,
                        def->width);
-    if (def->iterations < 0 || !(def->damping >= 0) || !(def->tolerance >= 0))
-        return tg_fail(error, TG_ERR_VALUE, "iterations = %d, damping = %g, tolerance = %g must not be negative",
-                       def->iterations, def->damping, def->tolerance);
+    if (def->iterations < 0 || !(def->damping >= 0) || !(def->tolerance >= 0) || !(def->decrease >= 0))
+        return tg_fail(error, TG_ERR_VALUE,
+                       "iterations = %d, damping = %g, tolerance = %g, decrease = %g must not be negative",
+                       def->iterations, def->damping, def->tolerance, def->decrease);
     TG_TRY(tg_unknowns_check(&def->unknowns, error));
     return check_groups(def, error);
 }
@@ -397,7 +398,7 @@ static bool tell(const tg_least_squares *s, const search *at, int iteration)
 /* Decrease of the cost that counts as none: near a minimum it goes with the square of a step. */
 static double least_decrease(const tg_least_squares *s, double cost)
 {
-    return fmax(s->def.tolerance * s->def.tolerance, DBL_EPSILON) * cost;
+    return fmax(fmax(s->def.tolerance * s->def.tolerance, DBL_EPSILON) * cost, s->def.decrease);
 }
 
 /* Trials until one lowers the cost; TG_STOP_COUNT: one did. A trial that promises less than rounding or moves less than the tolerance ends it. */
@@ -433,7 +434,7 @@ static tg_stop judge(const tg_least_squares *s, const search *at, double before)
     if (at->size <= s->def.tolerance)
         return TG_STOP_STEP;
     double least = least_decrease(s, before);
-    if (before - at->cost <= least && at->promised <= least)
+    if (before - at->cost <= least && at->promised <= least && at->whole)
         return TG_STOP_COST;
     return TG_STOP_COUNT;
 }
