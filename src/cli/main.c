@@ -4,14 +4,24 @@
 
 #include "cli/cli.h"
 
-enum
-{
-    COMMAND_COUNT = 10
+static const tg_cli_command *const commands[] = {
+    &tg_cli_info,
+    &tg_cli_params,
+    &tg_cli_collide,
+    &tg_cli_convert,
+    &tg_cli_sim,
+    &tg_cli_grad,
+    &tg_cli_check_command,
+    &tg_cli_fit,
+    &tg_cli_view,
+    &tg_cli_demo,
+    &tg_cli_doctor,
 };
 
-static const tg_cli_command *const commands[COMMAND_COUNT] = {
-    &tg_cli_info, &tg_cli_params,        &tg_cli_collide, &tg_cli_convert, &tg_cli_sim,
-    &tg_cli_grad, &tg_cli_check_command, &tg_cli_view,    &tg_cli_demo,    &tg_cli_doctor};
+enum
+{
+    COMMAND_COUNT = sizeof commands / sizeof *commands
+};
 
 static const tg_cli_command *find_command(const char *name)
 {

@@ -173,6 +173,15 @@ static int set_reading(const tg_cli_command *command, int option, const char *va
     return TG_CLI_OK;
 }
 
+/* "a,b", which lives as long as the program. */
+static const char *join(const char *a, const char *b)
+{
+    size_t size = strlen(a) + strlen(b) + 2;
+    char *joined = tg_cli_alloc(size, 1);
+    snprintf(joined, size, "%s,%s", a, b);
+    return joined;
+}
+
 /* An option at argv[*i]. */
 static int take_option(const tg_cli_command *command, int argc, char **argv, int *i, tg_cli_call *call)
 {
@@ -188,7 +197,7 @@ static int take_option(const tg_cli_command *command, int argc, char **argv, int
         return code;
     if (own < 0)
         return set_reading(command, shared, value, &call->reading);
-    call->option[own] = value;
+    call->option[own] = option->list && call->option[own] != NULL ? join(call->option[own], value) : value;
     return TG_CLI_OK;
 }
 

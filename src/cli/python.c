@@ -114,10 +114,11 @@ static bool can_import(const char *interpreter, const char *extra)
     static const char probe[] = "import sys\n"
                                 "try:\n"
                                 "    import tangere, importlib\n"
-                                "    importlib.import_module(dict(view='viser', plot='matplotlib')[sys.argv[1]])\n"
+                                "    if sys.argv[1]:\n"
+                                "        importlib.import_module(dict(view='viser', plot='matplotlib')[sys.argv[1]])\n"
                                 "except ImportError:\n"
                                 "    sys.exit(3)\n";
-    const char *const argv[] = {interpreter, "-c", probe, extra, NULL};
+    const char *const argv[] = {interpreter, "-c", probe, extra != NULL ? extra : "", NULL};
     return run_and_wait(argv) == 0;
 }
 
@@ -128,9 +129,12 @@ int tg_cli_run_python(const char *module, const char *extra, const tg_cli_words 
     snprintf(name, sizeof name, "tangere.%s", module);
     if (!can_import(argv[0], extra))
     {
+        bool none = extra == NULL;
         snprintf(hint, sizeof hint,
-                 "'%.300s' -m pip install 'tangere[%s]', or name another interpreter in TANGERE_PYTHON", argv[0],
-                 extra);
+                 "'%.300s' -m pip install 'tangere%s%s%s', or name another interpreter in TANGERE_PYTHON", argv[0],
+                 none ? "" : "[", none ? "" : extra, none ? "" : "]");
+        if (none)
+            return tg_cli_fail(TG_CLI_FAILED, hint, "this needs Python with tangere");
         return tg_cli_fail(TG_CLI_FAILED, hint, "this needs Python with tangere and its extra '%s'", extra);
     }
     memcpy(argv + 3, words->word, (size_t)words->count * sizeof *argv);
