@@ -124,8 +124,9 @@ typedef struct tg_cartesian_options
     tg_cartesian_integrator integrator;
     tg_cartesian_law law;
     int hamiltonian; /* integrate x and p = M v */
-    int threads;     /* 0: as many as the machine has processors */
-    int rows;        /* room for contact rows per sample; 0: all, at most 256 */
+    int toi;     /* derivatives with the time of impact (docs/cartesian.md): not those of the step, but of the motion */
+    int threads; /* 0: as many as the machine has processors */
+    int rows;    /* room for contact rows per sample; 0: all, at most 256 */
     uint32_t cookie;
 } tg_cartesian_options;
 

@@ -411,16 +411,16 @@ static bool create(tg_py_cartesian *self, tg_cartesian_def *def, PyArrayObject *
 
 static int init(tg_py_cartesian *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"name", "dim", "bodies",     "constraints", "springs",     "contacts", "mu",   "e", "eps",
-                            "g",    "dt",  "integrator", "law",         "hamiltonian", "threads",  "rows", NULL};
+    static char *names[] = {"name", "dim", "bodies",     "constraints", "springs",     "contacts", "mu",   "e",   "eps",
+                            "g",    "dt",  "integrator", "law",         "hamiltonian", "threads",  "rows", "toi", NULL};
     tg_cartesian_def def = {0};
     tg_cartesian_options options = tg_cartesian_default_options();
     PyObject *value[6];
     int integrator = 0, law = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "siOOOOOOd(ddd)diiiii", names, &def.name, &def.dim, &value[0],
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "siOOOOOOd(ddd)diiiiii", names, &def.name, &def.dim, &value[0],
                                      &value[1], &value[2], &value[3], &value[4], &value[5], &def.eps, &def.gravity[0],
                                      &def.gravity[1], &def.gravity[2], &options.dt, &integrator, &law,
-                                     &options.hamiltonian, &options.threads, &options.rows))
+                                     &options.hamiltonian, &options.threads, &options.rows, &options.toi))
         return -1;
     if (self->c != NULL)
     {

@@ -140,7 +140,7 @@ class System:
         return {name: slice(int(end - n), int(end)) for name, end, n in zip(names, ends, np.diff(ends, prepend=0), strict=True)}
 
     def with_options(self, **options: Any) -> System:
-        """The same system with another dt, integrator, law, hamiltonian, threads, rows or eps."""
+        """The same system with another dt, integrator, law, hamiltonian, toi, threads, rows or eps."""
         return _build({**self.definition, **options})
 
     def _in(self, *arrays: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
@@ -233,6 +233,7 @@ def _build(definition: dict[str, Any]) -> System:
         int(d["hamiltonian"]),
         d["threads"],
         d["rows"],
+        int(d["toi"]),
     )
     return System(core, definition)
 
@@ -323,11 +324,12 @@ class Builder:
         integrator: str = "rk38",
         law: str = "ccp",
         hamiltonian: bool = False,
+        toi: bool = False,
         eps: float = 0.0,
         threads: int = 0,
         rows: int = 0,
     ) -> System:
-        """integrator: rk38, rk4, euler. law: ccp, or lcp (data only). eps: regularisation of the contact problems. rows: room for
+        """integrator: rk38, rk4, euler. law: ccp, or lcp (data only). toi: derivatives with the time of impact. eps: regularisation of the contact problems. rows: room for
         contact rows per sample (0: all, at most 256)."""
         return _build(
             {
@@ -345,6 +347,7 @@ class Builder:
                 "integrator": integrator,
                 "law": law,
                 "hamiltonian": hamiltonian,
+                "toi": toi,
                 "threads": threads,
                 "rows": rows,
             }

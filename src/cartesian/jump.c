@@ -58,14 +58,14 @@ static void set_matrix(tg_cartesian_lane *lane)
 
 /* ---- v* ---- */
 
-/* J J^T = L L^T in lane->JJ, with a ridge where its rows depend on each other; false then */
-static bool factor_rows(tg_cartesian_lane *lane)
+/* J J^T = L L^T in lane->JJ, with a ridge where its rows depend on each other */
+static void factor_rows(tg_cartesian_lane *lane)
 {
-    int R = lane->rows, d = lane->c->dim;
-    double largest = 0;
-    bool independent = true;
+    int R = lane->rows;
+    double ridge = 0;
     for (int attempt = 0; attempt < 2; attempt++)
     {
+        bool good = true;
         for (int i = 0; i < R; i++)
         {
             zero(R, lane->r1);
@@ -74,20 +74,16 @@ static bool factor_rows(tg_cartesian_lane *lane)
             tg_touch_product_t(lane, lane->touch, 1, lane->r1, lane->n1);
             tg_touch_product(lane, lane->touch, lane->n1, lane->JJ + (size_t)i * (size_t)R);
             lane->r2[i] = lane->JJ[i * R + i];
-            largest = fmax(largest, lane->r2[i]);
+            lane->JJ[i * R + i] += ridge;
         }
-        for (int i = 0; i < R && !independent; i++)
-            lane->JJ[i * R + i] += dependent_ridge * largest;
-        bool good = R <= lane->c->points * d && tg_chol(R, lane->JJ, R) < 0;
+        good = tg_chol(R, lane->JJ, R) < 0;
         for (int i = 0; i < R && good; i++)
             good = lane->JJ[i * R + i] * lane->JJ[i * R + i] >= dependent * lane->r2[i];
-        if (attempt == 0 && good)
-            return true;
-        if (attempt == 1 && R > lane->c->points * d)
-            tg_chol(R, lane->JJ, R);
-        independent = false;
+        if (good)
+            return;
+        for (int i = 0; i < R; i++)
+            ridge = fmax(ridge, dependent_ridge * lane->r2[i]);
     }
-    return false;
 }
 
 static tg_status factor_constraints(tg_cartesian_lane *lane, const double *x)
@@ -119,14 +115,25 @@ static void project(tg_cartesian_lane *lane, const double *x, const double *z, d
     tg_phi_x_t(c, x, -1, k, out);
 }
 
+/* G of full rank: every velocity of the rows can be reached */
+static bool all_reachable(tg_cartesian_lane *lane)
+{
+    int R = lane->rows;
+    memcpy(lane->JJ, lane->G, sizeof *lane->G * (size_t)R * (size_t)R);
+    bool good = tg_chol(R, lane->JJ, R) < 0;
+    for (int i = 0; i < R && good; i++)
+        good = lane->JJ[i * R + i] * lane->JJ[i * R + i] >= dependent * lane->G[i * R + i];
+    return good;
+}
+
 static tg_status set_target(tg_cartesian_lane *lane, const double *x)
 {
     int R = lane->rows;
     memcpy(lane->target, lane->depth, sizeof *lane->target * (size_t)R);
-    bool independent = factor_rows(lane);
-    lane->projected = !independent || lane->E > 0;
+    lane->projected = !all_reachable(lane);
     if (!lane->projected)
         return TG_OK;
+    factor_rows(lane);
     TG_TRY(factor_constraints(lane, x));
     memcpy(lane->eta, lane->depth, sizeof *lane->eta * (size_t)R);
     tg_chol_solve(R, lane->JJ, R, 1, lane->eta, 1);
@@ -361,4 +368,43 @@ tg_status tg_jump_jvp(tg_cartesian_lane *lane, const double *theta, const double
         for (int k = 0; k < n; k++)
             dv1[k] += df[i] * lane->MJ[(size_t)i * (size_t)n + (size_t)k];
     return TG_OK;
+}
+
+/* ---- time of impact ---- */
+
+/* Contact i happens t_i = depth_i / |J_n v| before the end of the step; from then on the bodies move with the new velocity:
+ *     x1 + sum_i t_i dv_i,  dv_i = Mhat^-1 J_i^T f_i.    With t_i -> 0 its derivative is I - sum_i dv_i J_n / |J_n v|. */
+static double approach(const tg_cartesian_lane *lane, const tg_touch *t)
+{
+    return lane->depth[t->row] > 0 && lane->g[t->row] < 0 ? -lane->g[t->row] : 0;
+}
+
+void tg_jump_toi_vjp(tg_cartesian_lane *lane, double *x_bar)
+{
+    size_t n = (size_t)lane->n;
+    for (int i = 0; i < lane->touches; i++)
+    {
+        const tg_touch *t = &lane->touch[i];
+        double sum = 0, speed = approach(lane, t);
+        for (int r = 0; r < t->rows; r++)
+            sum += lane->ccp.f[t->row + r] * tg_dot(lane->n, lane->MJ + (size_t)(t->row + r) * n, x_bar);
+        lane->r1[t->row] = speed > 0 ? -sum / speed : 0;
+        for (int r = 1; r < t->rows; r++)
+            lane->r1[t->row + r] = 0;
+    }
+    tg_touch_product_t(lane, lane->touch, 1, lane->r1, x_bar);
+}
+
+void tg_jump_toi_jvp(tg_cartesian_lane *lane, double *dx)
+{
+    size_t n = (size_t)lane->n;
+    tg_touch_product(lane, lane->touch, dx, lane->r1);
+    for (int i = 0; i < lane->touches; i++)
+    {
+        const tg_touch *t = &lane->touch[i];
+        double speed = approach(lane, t), factor = speed > 0 ? -lane->r1[t->row] / speed : 0;
+        for (int r = 0; r < t->rows; r++)
+            for (size_t k = 0; k < n; k++)
+                dx[k] += factor * lane->ccp.f[t->row + r] * lane->MJ[(size_t)(t->row + r) * n + k];
+    }
 }

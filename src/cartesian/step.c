@@ -124,6 +124,8 @@ tg_status tg_cartesian_advance_vjp(tg_cartesian_lane *lane, const double *theta,
     TG_TRY(tg_jump(lane, theta, lane->x1, lane->before, lane->v1));
     memcpy(zb, next_bar, sizeof *zb * (size_t)n);
     memset(zb + n, 0, sizeof *zb * (size_t)n);
+    if (lane->options->toi)
+        tg_jump_toi_vjp(lane, zb);
     TG_TRY(tg_jump_vjp(lane, theta, lane->x1, lane->before, next_bar + n, zb, zb + n, theta_bar));
     if (lane->options->hamiltonian)
     {
@@ -162,6 +164,9 @@ tg_status tg_cartesian_advance_jvp(tg_cartesian_lane *lane, const double *theta,
         tg_mass_inverse(c, theta, zb + n, zb + n);
     }
     TG_TRY(tg_jump(lane, theta, lane->x1, lane->before, lane->v1));
+    TG_TRY(tg_jump_jvp(lane, theta, lane->x1, lane->before, zb, zb + n, dtheta, dnext + n));
+    if (lane->options->toi)
+        tg_jump_toi_jvp(lane, zb);
     memcpy(dnext, zb, sizeof *zb * (size_t)n);
-    return tg_jump_jvp(lane, theta, lane->x1, lane->before, zb, zb + n, dtheta, dnext + n);
+    return TG_OK;
 }
