@@ -6,12 +6,12 @@
 
 enum
 {
-    COMMAND_COUNT = 9
+    COMMAND_COUNT = 10
 };
 
-static const tg_cli_command *const commands[COMMAND_COUNT] = {&tg_cli_info,          &tg_cli_params, &tg_cli_collide,
-                                                              &tg_cli_convert,       &tg_cli_sim,    &tg_cli_grad,
-                                                              &tg_cli_check_command, &tg_cli_view,   &tg_cli_demo};
+static const tg_cli_command *const commands[COMMAND_COUNT] = {
+    &tg_cli_info, &tg_cli_params,        &tg_cli_collide, &tg_cli_convert, &tg_cli_sim,
+    &tg_cli_grad, &tg_cli_check_command, &tg_cli_view,    &tg_cli_learn,   &tg_cli_demo};
 
 static const tg_cli_command *find_command(const char *name)
 {
