@@ -5,6 +5,7 @@
 #include "tangere/algebra.h"
 #include "tangere/base.h"
 #include "tangere/batch.h"
+#include "tangere/cartesian.h"
 #include "tangere/check.h"
 #include "tangere/collision.h"
 #include "tangere/contact.h"

@@ -14,6 +14,7 @@ static const tg_cli_command *const commands[] = {
     &tg_cli_check_command,
     &tg_cli_fit,
     &tg_cli_view,
+    &tg_cli_learn,
     &tg_cli_demo,
     &tg_cli_doctor,
 };
