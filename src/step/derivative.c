@@ -339,6 +339,12 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
     TG_TRY(factor_islands(m, w));
     if (tg_forward_fits(m, w))
         keep_delicate(m, w);
+    if (tg_forward_fits(m, w) && s->within)
+    {
+        tg_within_exchange(w);
+        keep_delicate(m, w);
+        tg_within_exchange(w);
+    }
     make_label(m, w);
     s->factored = true;
     return TG_OK;
