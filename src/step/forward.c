@@ -657,6 +657,8 @@ static tg_status impulse_change(tg_forward *f, const row_changes *c, double *y, 
     for (int i = 0; i < r->nisland; i++)
     {
         int row = r->island[i].row;
+        for (int k = 0; k < f->s->implicit[i].idles; k++)
+            c->w[row + f->s->implicit[i].idle[k]] = 0;
         TG_TRY(tg_implicit_forward(&f->s->implicit[i], 1, c->w + row, NULL, 1, &f->w->rows->scratch, c->dL + row, 1,
                                    &f->w->error));
     }
