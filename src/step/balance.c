@@ -55,6 +55,8 @@ static double outer_work(const tg_model *m, tg_work *w, const double *v, double 
         if (d.dof >= 0)
             force[d.dof] -= d.gear * d.gear * d.slope * (s->v_next[d.dof] - s->v[d.dof]);
     }
+    for (int i = 0; i < m->nu && tg_tendons_late(m, w); i++)
+        tg_add_actuator_force(m, w, i, tg_late_drive(m, w, i).force - s->drive[i].force, force);
     return s->options.dt * dot(m->nv, force, v);
 }
 
@@ -62,8 +64,13 @@ static double outer_work(const tg_model *m, tg_work *w, const double *v, double 
 static double damper_work(const tg_model *m, tg_work *w, const double *v, double *force, double *springs)
 {
     const tg_step_work *s = w->step;
-    tg_passive_force(m, w, s->q, s->v, force);
-    tg_passive_force(m, w, s->q, s->zeros, springs);
+    tg_passive_force(m, w, s->q, s->v, 0, force);
+    tg_passive_force(m, w, s->q, s->zeros, 0, springs);
+    for (int t = 0; t < m->ntendon && tg_tendons_late(m, w); t++)
+    {
+        tg_pull start = tg_tendon_pull(m, w, t, (tg_tendon_when){s->v, 0});
+        tg_tendon_add(m, w, t, start.damping * (start.rate - tg_tendon_rate(m, w, t, s->v_next)), force);
+    }
     for (int k = 0; k < m->nv; k++)
     {
         double late = s->options.implicit_damping ? w->params->dof_damping[k] * (s->v_next[k] - s->v[k]) : 0;
