@@ -22,6 +22,10 @@ static const double small_turn = 0.25;
 
 static const double share = 0.5; /* of the kinetic energy */
 
+/* Where dt is too long for its springs and dampers (stability.c), what moves with them grows from step to step, whether or not this one happened to lose energy: in
+ * collisions, or as bodies turn. A tenth of the motion is more than what any other cause leaves there. */
+static const double moving = 0.1;
+
 static bool turns_far(const tg_model *m, const tg_step_work *s)
 {
     double fastest = 0;
@@ -109,7 +113,9 @@ tg_status tg_step_balance(const tg_model *m, tg_work *w)
     TG_TRY(tg_energy(m, w, s->q_next, s->v_next, &s->info.kinetic, &s->info.potential));
     double gain = s->info.kinetic + s->info.potential - kinetic - potential - given;
     s->info.balance = gain - taken;
-    if (gain > share * fmax(kinetic, s->info.kinetic) && gain > least(m, w))
+    bool grows = s->too_long && tg_stiff_motion(m, w, s->v_next, force) > moving * 2 * s->info.kinetic;
+    if ((grows && s->info.kinetic > least(m, w)) ||
+        (gain > share * fmax(kinetic, s->info.kinetic) && gain > least(m, w)))
         s->info.status = TG_STEP_UNSTABLE;
     return TG_OK;
 }

@@ -162,10 +162,22 @@ tg_status tg_step_find_stiff(const tg_model *m, tg_work *w)
         TG_TRY(sharpness(&(parts){m, w, &s->options, 2 * s->options.dt, false}, &size));
     }
     s->stiff = size > 1;
+    if (s->stiff)
+        TG_TRY(sharpness(&(parts){m, w, &s->options, s->options.dt, false}, &size));
+    s->too_long = size > 1;
     s->stiff_params = w->params;
     s->stiff_generation = w->params->generation;
     s->stiff_dt = s->options.dt;
     return TG_OK;
+}
+
+double tg_stiff_motion(const tg_model *m, tg_work *w, const double *v, double *scratch)
+{
+    double sum = 0;
+    stiff_product(&(parts){m, w, &w->step->options, w->step->options.dt, false}, v, scratch);
+    for (int k = 0; k < m->nv; k++)
+        sum += v[k] * scratch[k];
+    return sum;
 }
 
 tg_status tg_stable_dt(const tg_model *m, tg_work *w, const tg_options *options, double *dt)

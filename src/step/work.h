@@ -81,6 +81,7 @@ typedef struct tg_step_work
     bool stiff;                    /* springs are, for stiff_dt (stability.c) */
     const tg_params *stiff_params; /* of these parameters */
     uint64_t stiff_generation;
+    bool too_long; /* stiff_dt is, for springs and dampers: there are motions that grow */
     double stiff_dt;
     bool stiff_late; /* with tendons that act at the end of the step */
     uint64_t generation; /* of the parameters at that time */
