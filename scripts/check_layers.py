@@ -30,7 +30,7 @@ BELOW["solve"] = {"base", "math"}  # the contact problem as numbers: it knows no
 BELOW["cartesian"] = {"base", "math", "solve"}
 
 # public headers that are named otherwise than their stage
-STAGE_OF = {"algebra": "math", "scene": "model"}
+STAGE_OF = {"algebra": "math", "scene": "model", "qcqp": "solve"}
 
 # A workspace is one block, made by the highest stage. It has a pointer to the part of each stage, into which the stages
 # below cannot look.
