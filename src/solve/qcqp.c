@@ -113,7 +113,7 @@ void tg_qcqp_solve_one(const tg_qcqp_problem *p, tg_qcqp_work *w, tg_qcqp_info *
         /* the last factor is that of the solution's face, or is made */
         if (!tg_qcqp_classify(p, w) || !w->factored)
             tg_qcqp_factor(p, w, TG_QCQP_SHIFT_SINGULAR);
-        info->redundant = w->null > 0 ? w->null : 0;
+        info->redundant = w->null;
         info->least_norm = info->redundant == 0 || tg_qcqp_least_norm(p, w);
         info->status = TG_QCQP_SOLVED;
     }

@@ -118,7 +118,7 @@ bool tg_qcqp_descend(const tg_qcqp_problem *p, tg_qcqp_work *w, int steps);
 bool tg_qcqp_classify(const tg_qcqp_problem *p, tg_qcqp_work *w);
 
 /* T, A, the factor of A and the dimension of its null space, w->null. Where there is one, the factor is that of
- * A + shift diag(A). */
+ * A + shift max(A_ii). */
 void tg_qcqp_factor(const tg_qcqp_problem *p, tg_qcqp_work *w, double shift);
 
 /* y = T'x and x = T y */

@@ -135,8 +135,9 @@ static void assemble(const tg_qcqp_problem *p, tg_qcqp_work *w)
     }
 }
 
-/* A + shift A_ii, and its factor; how many pivots are shift or rounding, or -1 where there is no factor */
-static int factor(const tg_qcqp_problem *p, tg_qcqp_work *w, double shift)
+/* The factor of A + shift diag(A), or of A + shift max(A_ii), which leaves the null space orthogonal to the rest; how
+ * many pivots are shift or rounding, or -1 where there is no factor. */
+static int factor(const tg_qcqp_problem *p, tg_qcqp_work *w, double shift, bool uniform)
 {
     double largest = 0;
     int null = 0;
@@ -146,7 +147,7 @@ static int factor(const tg_qcqp_problem *p, tg_qcqp_work *w, double shift)
     for (int i = 0; i < w->moving; i++)
     {
         double *diagonal = &w->A[(ptrdiff_t)i * (w->ld + 1)];
-        w->r[i] = *diagonal > 0 ? *diagonal : largest > 0 ? largest : 1; /* 1: no curvature at all */
+        w->r[i] = *diagonal > 0 && !uniform ? *diagonal : largest > 0 ? largest : 1; /* 1: no curvature at all */
         *diagonal += shift * w->r[i];
     }
     if (tg_chol_upper(w->moving, w->A, w->ld) >= 0)
@@ -162,11 +163,11 @@ static int factor(const tg_qcqp_problem *p, tg_qcqp_work *w, double shift)
 void tg_qcqp_factor(const tg_qcqp_problem *p, tg_qcqp_work *w, double shift)
 {
     w->factored = true;
-    w->null = factor(p, w, TG_QCQP_SHIFT);
+    w->null = factor(p, w, TG_QCQP_SHIFT, false);
     while (w->null != 0 && shift < 1)
     {
-        int null = factor(p, w, shift);
-        w->null = w->null > 0 ? w->null : null;
+        int null = factor(p, w, shift, true);
+        w->null = w->null > 0 ? w->null : null > 0 ? null : 1; /* rounding that is negative: one at least */
         if (null >= 0)
             return;
         shift *= TG_QCQP_NULL / TG_QCQP_SHIFT;
