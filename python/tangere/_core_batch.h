@@ -137,4 +137,7 @@ bool tg_py_jax_init(PyObject *module);
 bool tg_py_batch_init(PyObject *module);
 bool tg_py_function_init(PyObject *module);
 
+/* Adds the functions behind tangere.least_squares and tangere.minimise to the module. */
+bool tg_py_control_init(PyObject *module);
+
 #endif

@@ -17,11 +17,12 @@ from tangere._errors import Error
 from tangere._film import film, headless, render, render_settled, write_png
 from tangere._overlay import DEFAULT_STEPS, Gradient, Scalar, gradient_of, scalar_of
 from tangere._page import point_camera, record
+from tangere._reading import add_reading, read_model
 from tangere._server import make_server, stop_server
 from tangere._stage import OVERLAYS, SHOWN, Stage, rotate
 from tangere._trajectory import Trajectory, trajectory_of
 from tangere.enums import JointType
-from tangere.model import Model, load
+from tangere.model import Model
 from tangere.rollout import Rollout, rollout
 from tangere.sim import Sim
 
@@ -528,9 +529,9 @@ def _serve(viewer: Viewer) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tangere view", add_help=False)
-    parser.add_argument("model")
+    add_reading(parser)
     parser.add_argument("trajectory", nargs="?")
-    for name in ("html", "png", "mp4", "key", "gradient", "srdf"):
+    for name in ("html", "png", "mp4", "key", "gradient"):
         parser.add_argument(f"--{name}")
     for name in ("time", "dt", "at"):
         parser.add_argument(f"--{name}", type=float)
@@ -540,9 +541,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int)
     parser.add_argument("--size", default="1200x800")
     parser.add_argument("--camera", default="-50,20,1.6")
-    parser.add_argument("--package-path", action="append", default=[])
-    for name in ("strict", "floating-base", "keep-fixed", "exclude-overlaps"):
-        parser.add_argument(f"--{name}", action="store_true")
     return parser
 
 
@@ -561,10 +559,7 @@ def _numbers(option: str, text: str, separator: str, count: int, kind: Any) -> t
 def main(arguments: list[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
-        m = load(
-            given.model, strict=given.strict, package_path=given.package_path, floating_base=given.floating_base,
-            keep_fixed=given.keep_fixed, srdf=given.srdf, exclude_overlaps=given.exclude_overlaps,
-        )  # fmt: skip
+        m = read_model(given)
         view(
             m, given.trajectory, html=given.html, png=given.png, mp4=given.mp4, key=given.key, length=given.time,
             lift=given.lift, at=given.at, dt=given.dt, fps=given.fps, gradient=given.gradient, host=given.host,
