@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 # transform and bounds of a parameter by its last word: what a model would refuse otherwise
 _KINDS = {
     "mass": ("log", 0.0, np.inf), "size": ("log", 0.0, np.inf), "friction": ("none", 0.0, np.inf),
-    "kinetic": ("none", 0.0, np.inf), "slip_speed": ("log", 0.0, np.inf), "restitution": ("none", 0.0, 1.0),
+    "kinetic": ("none", 1e-6, 1.0), "slip_speed": ("log", 0.0, np.inf), "restitution": ("none", 0.0, 1.0),
     "compliance": ("none", 0.0, np.inf), "damping": ("none", 0.0, np.inf), "stiffness": ("none", 0.0, np.inf),
     "armature": ("none", 0.0, np.inf), "frictionloss": ("none", 0.0, np.inf),
 }  # fmt: skip
@@ -32,6 +32,7 @@ _KINDS = {
 # a direction counts as unobservable when its information is that of rounding: singular values of derivatives that are
 # good to some 1e-8 cannot be told from zero below this share of the largest
 _RANK = 1e-7
+_BLIND = 100.0  # standard error in units of the parameter's own size from which a direction counts as not seen at all
 _ENOUGH = 1e-4  # decrease of half the sum of squares, in variances: 0.014 standard errors
 _WEAK = 0.5  # standard error in units of the parameter's own size from which it is called weak
 _ALIKE = 0.95  # correlations from here on are named
@@ -214,7 +215,7 @@ def _of_params(m: Model, params: Any, tie: Any) -> list[Unknown]:
             found.append(Unknown(leader + "+", tuple((one, 1.0) for one in tied[leader]), "param", *_kind_of(leader)))
     seen: set[str] = set()
     for unknown in found:
-        for name, _ in unknown.entries:
+        for name in [unknown.name] if unknown.kind == "wrench" else [entry for entry, _ in unknown.entries]:
             if name in seen:
                 raise Error(f"params: '{name}' is there twice", "invalid argument")
             seen.add(name)
@@ -529,14 +530,15 @@ def _statistics(fit: _Fit, loss: str, width: float) -> dict[str, Any]:
     wide = np.where(np.isfinite(fit.upper[:ns] - fit.lower[:ns]), fit.upper[:ns] - fit.lower[:ns], 1.0)
     size = np.where(own > 1e-12, own, wide)
     freedom = max(1, len(r) - ns - fit.layout.local * len(fit.shooter.segments) + hidden)
-    variance = 1.0 if fit.known and loss == "square" else max(float(weights @ r**2) / freedom, 1e-300)
-    if fit.known:
-        variance = max(1.0, float(weights @ r**2) / freedom) if loss == "square" else variance
+    variance = max(float(weights @ r**2) / freedom, 1.0 if fit.known else 1e-300)
+    if fit.known and variance > 1.5:
+        fit.notes.append(f"the residuals are {math.sqrt(variance):.3g} times the noise given: the model is wrong somewhere, "
+                         "or this is not the best minimum; standard errors are scaled by it")  # fmt: skip
     scaled = S * np.outer(size, size)
     values, vectors = np.linalg.eigh(scaled) if ns else (np.empty(0), np.empty((0, 0)))
     values = np.maximum(values, 0.0)
     largest = values.max(initial=0.0)
-    seen = values > _RANK**2 * largest if largest > 0 else np.zeros(ns, bool)
+    seen = (values > _RANK**2 * largest) & (values > variance / _BLIND**2)
     inverse = (vectors[:, seen] / values[seen]) @ vectors[:, seen].T * np.outer(size, size)
     covariance = variance * inverse
     blind = vectors[:, ~seen]

@@ -92,7 +92,7 @@ def make_segments(m: Model, logs: Sequence[Log], dt: float, horizon: int | None,
 
 
 def start_of(manifold: Manifold, m: Model, log: Log, row: int) -> tuple[Array, Array] | None:
-    """q and v at a row: measured, or v by differences with the next row."""
+    """q and v at a row: measured, or v by differences with the next row that was."""
     if row == 0 and log.start is not None:
         return np.asarray(log.start[0], np.float64), np.asarray(log.start[1], np.float64)
     q = log.channels.get("q")
@@ -105,9 +105,11 @@ def start_of(manifold: Manifold, m: Model, log: Log, row: int) -> tuple[Array, A
         v = _joints(m, log, ".v")
     if v is not None and np.isfinite(v[row]).all():
         return q[row], v[row]
-    if row + 1 >= len(log) or not np.isfinite(q[row + 1]).all():
+    later = np.flatnonzero(np.isfinite(q[row + 1 :]).all(axis=1))
+    if len(later) == 0:
         return None
-    return q[row], manifold.difference(q[row], q[row + 1]) / (log.time[row + 1] - log.time[row])
+    after = row + 1 + int(later[0])
+    return q[row], manifold.difference(q[row], q[after]) / (log.time[after] - log.time[row])
 
 
 def _joints(m: Model, log: Log, ending: str) -> Array | None:
