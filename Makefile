@@ -10,7 +10,7 @@ export JOBS
 PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
     -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help run build test browser-tests pictures bench bench-step-wide bench-batch tsan solvers random-problems open-tests quality seams gradients rollouts robots lint format valgrind fuzz clean command python
+.PHONY: help run build test papers browser-tests pictures bench bench-step-wide bench-batch tsan solvers random-problems open-tests quality seams gradients rollouts robots lint format valgrind fuzz clean command python
 
 help: ## list the targets
 	@echo "make <target>:"
@@ -106,6 +106,10 @@ pictures: command python ## the pictures of README.md and docs/, with a headless
 robots: python ## drop every robot of the shared folder, and move it by random controls: 10 s each (minutes)
 	@scripts/setup.sh core python test
 	@PYTHONPATH=tests/python .venv/bin/python tests/python/robots.py
+
+papers: python ## the experiments of the papers, with tables and figures: build/papers/index.html (minutes); PAPERS=--small
+	@scripts/setup.sh core python test
+	@.venv/bin/python examples/papers/run_all.py $(PAPERS)
 
 lint: ## formatting, static analysis, layers, leftovers
 	@scripts/setup.sh core python test lint
