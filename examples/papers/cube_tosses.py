@@ -1,5 +1,5 @@
-"""A real cube thrown onto a floor: friction, restitution, height of the plane, centre of mass and inertia, from 233 throws
-with even file numbers, judged on the 237 others by predictions of whole throws.
+"""A real cube thrown onto a floor: friction, restitution, height of the plane, centre of mass and inertia, from 233
+throws with even file numbers, judged on the 237 others by predictions of whole throws.
 
 Data: ContactNets (DAIR Lab, University of Pennsylvania), 148 Hz, poses from a camera. Error of a throw: mean over all
 rows from the second on; then over throws.
@@ -78,7 +78,7 @@ def score(m, throws, sub=4, start=measured, **options):
         q, v = start(d)
         q = q / np.r_[1, 1, 1, np.full(4, np.linalg.norm(q[3:]))]
         r = tg.rollout(m, q, v, (len(d) - 2) * sub, 1 / RATE / sub, tape=False, **options)
-        return errors(r.q[::sub], d[1:]) + (1e3 * r.info.penetration[sub:].max(initial=0),)
+        return (*errors(r.q[::sub], d[1:]), 1e3 * r.info.penetration[sub:].max(initial=0))
 
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         return np.array(list(pool.map(one, throws))).mean(axis=0)
@@ -96,8 +96,15 @@ def errors(q, d):
 def mujoco_score(throws, mu, timeconst, sub=4):
     import mujoco  # noqa: PLC0415
 
-    text = SCENE.format(dt=1 / RATE / sub, more='cone="elliptic" impratio="10"', height=0, low=0.0001, mu=mu,
-                        solref=f'solref="{timeconst} 1"', tail="")  # fmt: skip
+    text = SCENE.format(
+        dt=1 / RATE / sub,
+        more='cone="elliptic" impratio="10"',
+        height=0,
+        low=0.0001,
+        mu=mu,
+        solref=f'solref="{timeconst} 1"',
+        tail="",
+    )
     m = mujoco.MjModel.from_xml_string(text)
     data, out = mujoco.MjData(m), []
     for _, d in throws:
@@ -129,9 +136,20 @@ def fit_one_step(m, paths):
 def fit_windows(m, paths):
     """Windows of 10 rows with unknown starts, whose measured values count with the noise of the camera."""
     spread = (np.r_[[1e-3] * 3, [5e-3] * 3], np.r_[[0.02] * 3, [0.13] * 3])
-    return tg.fit(m, paths, [MU, E, PLANE], horizon=10, stride=10, channels=["q"], initial=True, initial_spread=spread,
-                  noise={"q:position": 1e-3, "q:rotation": 5e-3}, robust="huber", iterations=15,
-                  log_options={"rate": RATE})  # fmt: skip
+    return tg.fit(
+        m,
+        paths,
+        [MU, E, PLANE],
+        horizon=10,
+        stride=10,
+        channels=["q"],
+        initial=True,
+        initial_spread=spread,
+        noise={"q:position": 1e-3, "q:rotation": 5e-3},
+        robust="huber",
+        iterations=15,
+        log_options={"rate": RATE},
+    )
 
 
 def fit_whole(m, paths, params, sub=4):
@@ -140,8 +158,16 @@ def fit_whole(m, paths, params, sub=4):
     for path in paths:
         log = tg.read_log(m, path, rate=RATE)
         logs.append(tg.Log(log.name, log.time[1:], {k: v[1:] for k, v in log.channels.items()}))
-    return tg.fit(m, logs, params, channels=["q"], noise={"q:position": 5e-3, "q:rotation": 5e-2}, robust="cauchy",
-                  dt=1 / RATE / sub, iterations=12)  # fmt: skip
+    return tg.fit(
+        m,
+        logs,
+        params,
+        channels=["q"],
+        noise={"q:position": 5e-3, "q:rotation": 5e-2},
+        robust="cauchy",
+        dt=1 / RATE / sub,
+        iterations=12,
+    )
 
 
 def main(small=False):
@@ -170,7 +196,11 @@ def main(small=False):
     if not small:
         f = fit_whole(fits["whole throws"][0], [p for p, _ in few], [MU, E, PLANE, *COM, INERTIA])
         for i, param in enumerate(f.names):
-            told.row(f"with the body's own: {param}", "", f"{f.values[i]:.5f} +- {f.errors[i]:.1g} ({f.clustered[i]:.1g} by throw)")
+            told.row(
+                f"with the body's own: {param}",
+                "",
+                f"{f.values[i]:.5f} +- {f.errors[i]:.1g} ({f.clustered[i]:.1g} by throw)",
+            )
         fits["whole throws, centre of mass and inertia"] = (f.model, 4)
 
     marks = {name: score(model_, few, sub) for name, (model_, sub) in fits.items()}
@@ -182,11 +212,19 @@ def main(small=False):
         told.row(f"odd throws: {name}", "", "{:.1f} %, {:.1f} deg, {:.2f} mm".format(*results[name]))
     model_, sub = fits[best]
     results["averaged"] = score(model_, odd, sub, start=lambda d: averaged(model_, d))
-    told.row("odd throws: the best, start averaged over 10 rows of flight", "", "{:.1f} %, {:.1f} deg, {:.2f} mm".format(*results["averaged"]))
+    told.row(
+        "odd throws: the best, start averaged over 10 rows of flight",
+        "",
+        "{:.1f} %, {:.1f} deg, {:.2f} mm".format(*results["averaged"]),
+    )
     try:
         pick = mujoco_search(few[:: 1 if small else 2])
         results["mujoco"] = mujoco_score(odd, *pick)
-        told.row(f"odd throws: MuJoCo, mu {pick[0]:g}, time constant {pick[1]:g} s", "", "{:.1f} %, {:.1f} deg".format(*results["mujoco"]))
+        told.row(
+            f"odd throws: MuJoCo, mu {pick[0]:g}, time constant {pick[1]:g} s",
+            "",
+            "{:.1f} %, {:.1f} deg".format(*results["mujoco"]),
+        )
     except ImportError:
         told.row("MuJoCo", "", "is not installed")
     told.row("the whole study (s)", "300", f"{time.monotonic() - began:.0f}")

@@ -1,8 +1,8 @@
 """Friction of a cube from a film (staggered projections, Fig. 4c).
 
-A cube with a square marker on every face is filmed at 60 Hz by a known camera. Poses with covariances come from the corners
-of the markers; `tg.fit` takes them, the transform from camera to plane being unknown too. Tested on films that this
-script draws itself: markers projected over a simulated slide and a tilt, with motion blur and noise of the pixels.
+A cube with a square marker on every face is filmed at 60 Hz by a known camera. Poses with covariances come from the
+corners of the markers; `tg.fit` takes them, the transform from camera to plane being unknown too. Tested on films that
+this script draws itself: markers projected over a simulated slide and a tilt, with motion blur and noise of the pixels.
 
 Needs OpenCV: pip install 'tangere[video]'.
 """
@@ -30,7 +30,7 @@ DICTIONARY = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
 
 
 def faces():
-    """The corners of the marker of each face, in the cube's frame: (6, 4, 3), in the order in which they are detected."""
+    """The corners of the marker of each face in the cube's frame (6, 4, 3), in the order in which they are detected."""
     h, s = HALF, MARKER / 2
     square = np.array([[-s, s, h], [s, s, h], [s, -s, h], [-s, -s, h]])  # seen from outside, from the upper left on
     turns = [[0, 0, 0], [np.pi, 0, 0], [np.pi / 2, 0, 0], [-np.pi / 2, 0, 0], [0, np.pi / 2, 0], [0, -np.pi / 2, 0]]
@@ -107,7 +107,11 @@ class Tracker:
             return None
         points = np.concatenate([CORNERS[i] for _, i in known])
         pixels = np.concatenate([c for c, _ in known]).astype(np.float64)
-        guess = {} if self._last is None else {"rvec": self._last[0].copy(), "tvec": self._last[1].copy(), "useExtrinsicGuess": True}
+        guess = (
+            {}
+            if self._last is None
+            else {"rvec": self._last[0].copy(), "tvec": self._last[1].copy(), "useExtrinsicGuess": True}
+        )
         if self._last is None and len(known) == 1:
             ok, r, t = cv2.solvePnP(points, pixels, LENS, None, flags=cv2.SOLVEPNP_IPPE)
         else:
@@ -148,17 +152,17 @@ def slide(seed=0, seconds=0.9):
     m = tg.load_string(SCENE.format(KINETIC / STATIC))
     r = tg.rollout(m, m.default_q(), [1.5, 0.2, 0, 0, 0, 0.8], round(1000 * seconds) + 10, 0.001, tape=False)
     camera = Camera([0.45, -1.3, 0.75], [0.45, 0.05, 0.05])
-    believed = Camera(camera.place + [0.006, -0.004, 0.003], [0.45, 0.05, 0.05])
+    believed = Camera(camera.place + np.array([0.006, -0.004, 0.003]), [0.45, 0.05, 0.05])
     believed.R = quat_matrix(quat_exp(np.radians([0.6, -0.7, 0.4]))) @ believed.R
     poses = [(q[:3], quat_matrix(q[3:])) for q in r.q]
     return m, track(film(camera, poses, seed), believed)
 
 
-def tilt(seed=0, seconds=3.0, rate=np.radians(4.0)):
+def tilt(seed=0, seconds=3.0, rate=4.0):
     """The plane is tilted by 4 degrees per second: in its frame the weight turns. The camera stays."""
     m = tg.load_string(SCENE.format(KINETIC / STATIC))
     steps = round(1000 * seconds)
-    angle = rate * 0.001 * np.arange(steps + 1)
+    angle = np.radians(rate) * 0.001 * np.arange(steps + 1)
     wrench = np.zeros((steps, m.nbody, 6))
     wrench[:, 1, 0] = 9.81 * np.sin(angle[:-1])
     wrench[:, 1, 2] = 9.81 * (1 - np.cos(angle[:-1]))
@@ -179,9 +183,16 @@ def fit_slide(m, time, q, covariance):
     first = m.default_q()
     moved = q.copy()
     moved[:, :2] -= q[0, :2]  # the origin is under the cube in the first frame
-    log = tg.Log("film", time - time[0], {"q": moved}, start=(first, np.r_[(q[1, :3] - q[0, :3]) / (time[1] - time[0]), 0, 0, 0]), covariance={"q": covariance})
-    return tg.fit(start, [log], ["geom.cube.friction[0]"], initial=["v[0]", "v[1]", "v[5]"], frame=True, dt=0.002,
-                  robust="huber")  # fmt: skip
+    log = tg.Log(
+        "film",
+        time - time[0],
+        {"q": moved},
+        start=(first, np.r_[(q[1, :3] - q[0, :3]) / (time[1] - time[0]), 0, 0, 0]),
+        covariance={"q": covariance},
+    )
+    return tg.fit(
+        start, [log], ["geom.cube.friction[0]"], initial=["v[0]", "v[1]", "v[5]"], frame=True, dt=0.002, robust="huber"
+    )
 
 
 def static_angle(time, q):
@@ -189,7 +200,12 @@ def static_angle(time, q):
     rest = time < 0.5
     turn = np.array([quat_log(quat_multiply(q[0, 3:] * [1, -1, -1, -1], p)) for p in q[:, 3:]])
     angle = np.polyval(np.polyfit(time, np.linalg.norm(turn, axis=1), 1), time)
-    slip = np.array([(p - R @ (quat_matrix(q[0, 3:]).T @ q[0, :3])) @ R[:, 0] for p, R in zip(q[:, :3], map(quat_matrix, q[:, 3:]), strict=True)])
+    slip = np.array(
+        [
+            (p - R @ (quat_matrix(q[0, 3:]).T @ q[0, :3])) @ R[:, 0]
+            for p, R in zip(q[:, :3], map(quat_matrix, q[:, 3:]), strict=True)
+        ]
+    )
     slip -= slip[rest].mean()
     best = min((_misfit(time, slip, t0) for t0 in np.linspace(0.5, time[-1] - 0.1, 400)), key=lambda pair: pair[0])
     return np.degrees(np.interp(best[1], time, angle)), np.degrees(np.arctan(STATIC))
@@ -206,10 +222,18 @@ def _misfit(time, slip, start):
 def main(small=False):
     told = Experiment("cube_video", "Friction from a film", "mu 0.13 for every start; static friction 0.18, measured")
     m, (time, q, covariance) = slide(seconds=0.6 if small else 0.9)
-    told.row("slide: frames with a pose; standard deviation of a position (mm)", "", f"{len(time)}, {1e3 * np.sqrt(covariance[:, 0, 0].mean()):.2f}")
+    told.row(
+        "slide: frames with a pose; standard deviation of a position (mm)",
+        "",
+        f"{len(time)}, {1e3 * np.sqrt(covariance[:, 0, 0].mean()):.2f}",
+    )
     f = fit_slide(m, time, q, covariance)
     mu = f["geom.cube.friction[0]"]
-    told.row("mu_k from the drawn film", KINETIC, f"{mu:.4f} +- {f.error('geom.cube.friction[0]'):.4f} ({100 * (mu / KINETIC - 1):+.1f} %)")
+    told.row(
+        "mu_k from the drawn film",
+        KINETIC,
+        f"{mu:.4f} +- {f.error('geom.cube.friction[0]'):.4f} ({100 * (mu / KINETIC - 1):+.1f} %)",
+    )
     for note in f.notes:
         told.row("    note", "", note)
     angle = None

@@ -14,9 +14,22 @@ SIZE = np.array([0.2, 1.0])
 def family(also=()):
     """Pushes along x, within 5 N, in four pieces; the start is unknown along x; positions every 10 ms, 1 mm."""
     m = tg.load_string(ONE)
-    return m, tg.excite(m, [MU, MASS], push="cube", limit=[5, 0, 0, 0, 0, 0], pieces=4, steps=STEPS, dt=DT, v0=START,
-                        every=2, measured=[0, 1, 2], noise=1e-3, initial=["q[0]", "v[0]"], also=also,
-                        allowed=lambda r: r.v[:, 0].min() > 0.05)  # fmt: skip
+    return m, tg.excite(
+        m,
+        [MU, MASS],
+        push="cube",
+        limit=[5, 0, 0, 0, 0, 0],
+        pieces=4,
+        steps=STEPS,
+        dt=DT,
+        v0=START,
+        every=2,
+        measured=[0, 1, 2],
+        noise=1e-3,
+        initial=["q[0]", "v[0]"],
+        also=also,
+        allowed=lambda r: r.v[:, 0].min() > 0.05,
+    )
 
 
 def constant(m, single):
@@ -43,8 +56,9 @@ def confirm(m, push, seeds):
         log = tg.Log("push", 0.01 * np.arange(len(q)), {"q": q}, wrench=acts, start=(m.default_q(), START))
         other = m.copy()
         other.params[MU], other.params[MASS] = 0.3, 1.3
-        f = tg.fit(other, [log], [MU, MASS], initial=["q[0]", "v[0]"], dt=0.001,
-                   noise={"q:position": 1e-3, "q:rotation": 1e-2})  # fmt: skip
+        f = tg.fit(
+            other, [log], [MU, MASS], initial=["q[0]", "v[0]"], dt=0.001, noise={"q:position": 1e-3, "q:rotation": 1e-2}
+        )
         out.append([f[MU], f[MASS]])
     return np.array(out)
 
@@ -60,8 +74,11 @@ def main(small=False):
     seeds = 4 if small else 20
     found = confirm(m, best, seeds)
     told.row(f"{seeds} fits: mean of mu, mass", "0.2, 1", f"{found[:, 0].mean():.4f}, {found[:, 1].mean():.4f}")
-    told.row(f"{seeds} fits: spread of mu, mass", f"{best.errors[0]:.2g}, {best.errors[1]:.2g}",
-             f"{found[:, 0].std(ddof=1):.2g}, {found[:, 1].std(ddof=1):.2g}")  # fmt: skip
+    told.row(
+        f"{seeds} fits: spread of mu, mass",
+        f"{best.errors[0]:.2g}, {best.errors[1]:.2g}",
+        f"{found[:, 0].std(ddof=1):.2g}, {found[:, 1].std(ddof=1):.2g}",
+    )
     told.done()
     return best, both, alone, found
 

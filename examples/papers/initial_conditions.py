@@ -19,20 +19,34 @@ def target():
     return {"q": np.r_[0.5, 0, 0.05, np.cos(half), 0, 0, np.sin(half)], "dofs": DOFS}
 
 
-def run(unknown, derivatives, method="gn", speed=1.0, iterations=50, planar=True, **more):
+def run(unknown, derivatives, method="gn", speed=1.0, iterations=50, planar=True, **more):  # noqa: PLR0917
     """planar: the three other numbers of the unknown stay 0."""
     m = tg.load_string(SCENE)
     guess, most = np.zeros(6), np.zeros(6)
     guess[0] = speed
     most[list(DOFS)] = np.inf
     bounds = {unknown: (-most, most)} if planar else None
-    return tg.solve(m, target(), unknown, steps=500, guess={unknown: guess}, derivatives=derivatives, method=method,
-                    iterations=iterations, tolerance=1e-9, bounds=bounds, **more)  # fmt: skip
+    return tg.solve(
+        m,
+        target(),
+        unknown,
+        steps=500,
+        guess={unknown: guess},
+        derivatives=derivatives,
+        method=method,
+        iterations=iterations,
+        tolerance=1e-9,
+        bounds=bounds,
+        **more,
+    )
 
 
 def main(small=False):
-    told = Experiment("initial_conditions", "Initial conditions that reach a target",
-                      "Gauss-Newton with implicit gradients is precise; gradient descent needs more; differences rise")  # fmt: skip
+    told = Experiment(
+        "initial_conditions",
+        "Initial conditions that reach a target",
+        "Gauss-Newton with implicit gradients is precise; gradient descent needs more; differences rise",
+    )
     found, curves = {}, {}
     ways = ("exact", "differences") if small else ("exact", "toi", "smoothed", "differences")
     for unknown in ("v0", "impulse"):
@@ -41,16 +55,25 @@ def main(small=False):
             miss = float(np.linalg.norm(s.residual))
             found[unknown, way] = (s.iterations, miss, s.seconds)
             curves[f"{unknown}, {way}"] = s.errors
-            told.row(f"{unknown}, Gauss-Newton, {way}: iterations, miss, s", "", f"{s.iterations}, {miss:.1e}, {s.seconds:.2f}")
+            told.row(
+                f"{unknown}, Gauss-Newton, {way}: iterations, miss, s",
+                "",
+                f"{s.iterations}, {miss:.1e}, {s.seconds:.2f}",
+            )
     if not small:
         s = run("v0", "exact", planar=False)
-        told.row("v0, all six numbers free (the cube may hop): iterations, miss", "",
-                 f"{s.iterations}, {np.linalg.norm(s.residual):.1e}: {s.optimum.stop}")  # fmt: skip
+        told.row(
+            "v0, all six numbers free (the cube may hop): iterations, miss",
+            "",
+            f"{s.iterations}, {np.linalg.norm(s.residual):.1e}: {s.optimum.stop}",
+        )
         for way in ways:
             s = run("v0", way, "descent", iterations=100, rate=0.5)
             curves[f"v0, descent, {way}"] = s.errors
             miss = float(np.linalg.norm(s.residual))
-            told.row(f"v0, gradient descent, {way}: iterations, miss, s", "", f"{s.iterations}, {miss:.1e}, {s.seconds:.2f}")
+            told.row(
+                f"v0, gradient descent, {way}: iterations, miss, s", "", f"{s.iterations}, {miss:.1e}, {s.seconds:.2f}"
+            )
     for way, more in (("exact", {}), ("differences", {}), ("smoothed", {"smooth_speed": 0.01})):
         try:
             s = run("v0", way, speed=0.0, **more)
@@ -67,7 +90,8 @@ def main(small=False):
             (right if "descent" in name else left).semilogy(np.maximum(values, 1e-12), ".-", label=name)
         for ax in (left, right):
             ax.set(xlabel="iteration", ylabel="miss (m, rad)")
-            ax.legend(fontsize="xx-small")
+            if ax.lines:
+                ax.legend(fontsize="xx-small")
 
     told.figure(draw)
     told.done()

@@ -29,8 +29,13 @@ def pushed(seed=0, force=PUSH, speed=1.0, noise=1e-3):
     r = tg.rollout(m, m.default_q(), v0, np.zeros((1000, 0)), 0.001, wrench=wrench, solver="pgs", tape=False)
     q = r.q[::10].copy()
     q[:, :3] += noise * np.random.default_rng(seed).normal(size=(len(q), 3))
-    return m, tg.Log("push", 0.01 * np.arange(len(q)), {"q": q}, wrench=wrench[np.minimum(10 * np.arange(len(q)), 999)],
-                     start=(m.default_q(), v0))  # fmt: skip
+    return m, tg.Log(
+        "push",
+        0.01 * np.arange(len(q)),
+        {"q": q},
+        wrench=wrench[np.minimum(10 * np.arange(len(q)), 999)],
+        start=(m.default_q(), v0),
+    )
 
 
 def fit(m, log, params, start, **more):
@@ -52,8 +57,11 @@ def collision(seed=0):
 
 
 def main(small=False):
-    told = Experiment("mass", "Mass, forces and what cannot be told apart",
-                      "mass converges to the truth (Fig. 4b); with mu it is ambiguous, until a known cube is hit (Fig. 6)")  # fmt: skip
+    told = Experiment(
+        "mass",
+        "Mass, forces and what cannot be told apart",
+        "mass converges to the truth (Fig. 4b); with mu it is ambiguous, until a known cube is hit (Fig. 6)",
+    )
     found = {}
     m, log = pushed()
     f = fit(m, log, [MASS], {MASS: 2.5})
@@ -72,7 +80,11 @@ def main(small=False):
     f = tg.fit(m2, [hit], [MU, MASS, E], initial=["q[0]", "v[0]"], dt=0.005, noise=NOISE, impact="within")
     found["collision"] = (f[MU], f[MASS], f[E])
     for name, true in ((MU, 0.2), (MASS, 1.0), (E, 0.5)):
-        told.row(f"after a collision: {name}", true, f"{f[name]:.4f} +- {f.error(name):.4f}, {100 * (f[name] / true - 1):+.2f} %")
+        told.row(
+            f"after a collision: {name}",
+            true,
+            f"{f[name]:.4f} +- {f.error(name):.4f}, {100 * (f[name] / true - 1):+.2f} %",
+        )
     unpushed = tg.Log("unknown push", log.time, log.channels, start=log.start)
     f = fit(m, unpushed, ["wrench:cube[0]"], {})
     found["force"] = f["wrench:cube[0]"]

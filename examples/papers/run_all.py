@@ -1,4 +1,4 @@
-"""Runs all experiments, one after the other, and puts their tables and figures into one page: build/papers/index.html."""
+"""Runs all experiments and puts their tables and figures into one page: build/papers/index.html."""
 
 import base64
 import html
@@ -12,9 +12,16 @@ from paper import OUT
 
 HERE = pathlib.Path(__file__).parent
 NAMES = (
-    "friction", "mass", "pyramid", "static_kinetic", "cube_tosses", "cube_video", "initial_conditions", "contact_inverse_dynamics",
+    "friction",
+    "mass",
+    "pyramid",
+    "static_kinetic",
+    "cube_tosses",
+    "cube_video",
+    "initial_conditions",
+    "contact_inverse_dynamics",
     "excitation",
-)  # fmt: skip
+)
 STYLE = """body { font: 15px/1.5 system-ui, sans-serif; max-width: 64em; margin: 2em auto; padding: 0 1em; }
 table { border-collapse: collapse; } td, th { padding: 0.15em 0.8em; border-bottom: 1px solid #ddd; text-align: left; }
 img { max-width: 100%; } .paper { color: #555; } .failed { background: #fdd; padding: 0.5em; }"""
@@ -25,13 +32,17 @@ def section(name):
     if not path.exists():
         return f'<h2>{name}</h2><p class="failed">did not finish</p>'
     record = json.loads(path.read_text(encoding="utf-8"))
-    rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in record["rows"])
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in record["rows"]
+    )
     pictures = "".join(
-        f'<img alt="" src="data:image/png;base64,{base64.b64encode((OUT / p).read_bytes()).decode()}">' for p in record["pictures"]
+        f'<img alt="" src="data:image/png;base64,{base64.b64encode((OUT / p).read_bytes()).decode()}">'
+        for p in record["pictures"]
     )
     return (
         f'<h2>{html.escape(record["title"])}</h2><p class="paper">The paper: {html.escape(record["paper"])}.</p>'
-        f"<table><tr><th></th><th>expected</th><th>ours</th></tr>{rows}</table>{pictures}<p>{record['seconds']:.0f} s</p>"
+        f"<table><tr><th></th><th>expected</th><th>ours</th></tr>{rows}</table>{pictures}"
+        f"<p>{record['seconds']:.0f} s</p>"
     )
 
 

@@ -31,11 +31,19 @@ def pulled(seed=0, dt=0.0005):
 
 
 def main(small=False):
-    told = Experiment("static_kinetic", "Static and kinetic friction", "real cube: 0.18 static (measured), 0.13 kinetic (found)")
+    told = Experiment(
+        "static_kinetic", "Static and kinetic friction", "real cube: 0.18 static (measured), 0.13 kinetic (found)"
+    )
     m, log = pulled()
     m.params[STATIC], m.params[RATIO] = 0.16, 0.9
-    f = tg.fit(m, [log], [STATIC, RATIO], dt=0.001, noise={"q:position": 1e-3, "q:rotation": 1e-2},
-               log_options={"missing": "skip"})  # fmt: skip
+    f = tg.fit(
+        m,
+        [log],
+        [STATIC, RATIO],
+        dt=0.001,
+        noise={"q:position": 1e-3, "q:rotation": 1e-2},
+        log_options={"missing": "skip"},
+    )
     kinetic, slope = f[STATIC] * f[RATIO], np.array([f[RATIO], f[STATIC]])
     told.row("static", 0.18, f"{f[STATIC]:.4f} +- {f.error(STATIC):.4f}")
     told.row("kinetic", 0.13, f"{kinetic:.4f} +- {np.sqrt(slope @ f.covariance @ slope):.4f}")

@@ -8,16 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tangere as tg
-from tangere._fit import _Fit, _of_params
+from tangere._fit import Task
+from tangere._fit_unknowns import of_params
 from tangere.logs import logs_of
 
 SCENE = """<mujoco><option timestep="0.005"/><worldbody>
 <geom name="floor" type="plane" size="5 5 0.1" friction="0.0001"/>
-<body name="cube" pos="0 0 0.05"><freejoint/><geom name="cube" type="box" size="0.05 0.05 0.05" mass="1" friction="0.2"/>
+<body name="cube" pos="0 0 0.05"><freejoint/>
+<geom name="cube" type="box" size="0.05 0.05 0.05" mass="1" friction="0.2"/>
 <site name="corner" pos="0.05 0.05 0.05"/></body></worldbody></mujoco>"""
-ARM = """<mujoco><option timestep="0.005"/><worldbody><body name="a"><joint name="one" type="hinge" axis="0 1 0" damping="0.1"/>
+ARM = """<mujoco><option timestep="0.005"/><worldbody><body name="a">
+<joint name="one" type="hinge" axis="0 1 0" damping="0.1"/>
 <geom type="capsule" size="0.02" fromto="0 0 0 0 0 -0.5" mass="1"/><body name="b" pos="0 0 -0.5">
-<joint name="two" type="hinge" axis="0 1 0" damping="0.2"/><geom type="capsule" size="0.02" fromto="0 0 0 0 0 -0.4" mass="0.6"/>
+<joint name="two" type="hinge" axis="0 1 0" damping="0.2"/>
+<geom type="capsule" size="0.02" fromto="0 0 0 0 0 -0.4" mass="0.6"/>
 <site name="tip" pos="0 0 -0.4"/></body></body></worldbody>
 <actuator><motor name="drive" joint="one"/></actuator></mujoco>"""
 COMMAND = Path(os.environ.get("TANGERE_COMMAND", Path(__file__).parents[2] / "build" / "tangere")).resolve()
@@ -39,12 +43,26 @@ def tumble(m, steps=60, every=3, dt=0.005):
 
 def task(m, log, **more):
     options = {
-        "dt": None, "horizon": None, "stride": None, "channels": None, "threads": 1, "sim": {}, "initial": None,
-        "frame": False, "time_offset": False, "start": None, "bounds": None, "transform": None, "prior": None,
-        "initial_spread": None, "offset_spread": None, "noise": None, **more,
-    }  # fmt: skip
+        "dt": None,
+        "horizon": None,
+        "stride": None,
+        "channels": None,
+        "threads": 1,
+        "sim": {},
+        "initial": None,
+        "frame": False,
+        "time_offset": False,
+        "start": None,
+        "bounds": None,
+        "transform": None,
+        "prior": None,
+        "initial_spread": None,
+        "offset_spread": None,
+        "noise": None,
+        **more,
+    }
     params = options.pop("params", [MU])
-    return _Fit(m, logs_of(m, log, check_rate=False), _of_params(m, params, None), options)
+    return Task(m, logs_of(m, log, check_rate=False), of_params(m, params, None), options)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +121,13 @@ def test_arm_from_angles_sites_and_gaps():
     tips = np.array([m.site_pose("tip", q)[0] for q in r.q[rows]])
     log = tg.read_log(m, {**full, "joint.one": angles[:, 0], "joint.two": angles[:, 1], "site.tip": tips})
     # controls between the rows that are there are held: what really acted goes in as a fine channel of its own
-    log = tg.Log("arm", 0.005 * np.arange(201), {
-        name: _spread(log.channels[name], rows, 201) for name in log.channels}, u=every,
-        start=(r.q[0], r.v[0]))  # fmt: skip
+    log = tg.Log(
+        "arm",
+        0.005 * np.arange(201),
+        {name: _spread(log.channels[name], rows, 201) for name in log.channels},
+        u=every,
+        start=(r.q[0], r.v[0]),
+    )
     start = m.copy()
     start.params["joint.one.damping"], start.params["body.b.mass"] = 0.3, 1.0
     f = tg.fit(start, [log], ["joint.one.damping", "body.b.mass"], log_options={"missing": "skip"})
@@ -157,11 +179,11 @@ def test_bounds_priors_ties_and_methods(m):
 
 def test_what_is_wrong_is_said(m):
     log = tumble(m)
-    with pytest.raises(tg.UnknownNameError, match="did you mean 'geom.cube.friction"):
+    with pytest.raises(tg.UnknownNameError, match=r"did you mean 'geom.cube.friction"):
         tg.fit(m, log, ["geom.cube.frction[0]"])
     with pytest.raises(tg.Error, match=r"bounds of 'geom.cube.friction\[0\]': 1 is above 0.1"):
         tg.fit(m, log, [MU], bounds={MU: (1, 0.1)})
-    with pytest.raises(tg.Error, match="outside of its bounds 0.5 to 1"):
+    with pytest.raises(tg.Error, match=r"outside of its bounds 0.5 to 1"):
         tg.fit(m, log, [MU], bounds={MU: (0.5, 1)})
     with pytest.raises(tg.UnknownNameError, match="no channel"):
         tg.fit(m, log, [MU], channels=["site.none"])
@@ -197,7 +219,17 @@ def test_command_report_and_model(m, tmp_path):
     log = tumble(m)
     np.savez(tmp_path / "log.npz", time=log["time"], q=log["q"], v=log["v"])
     fitted, page = tmp_path / "fitted.xml", tmp_path / "page.html"
-    words = ["fit", tmp_path / "cube.xml", tmp_path / "log.npz", "--params", MU, "--start", f"{MU}=0.3", "--write", fitted]
+    words = [
+        "fit",
+        tmp_path / "cube.xml",
+        tmp_path / "log.npz",
+        "--params",
+        MU,
+        "--start",
+        f"{MU}=0.3",
+        "--write",
+        fitted,
+    ]
     done = subprocess.run([COMMAND, *words, "--json"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
@@ -207,10 +239,17 @@ def test_command_report_and_model(m, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "standard error" in page.read_text()
     assert "http" not in page.read_text()
-    bad = subprocess.run([COMMAND, "fit", tmp_path / "cube.xml", tmp_path / "none.csv", "--params", MU], capture_output=True, text=True, check=False)  # fmt: skip
+    bad = subprocess.run(
+        [COMMAND, "fit", tmp_path / "cube.xml", tmp_path / "none.csv", "--params", MU],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert bad.returncode == 1
     assert "none.csv: there is no such file" in bad.stderr
-    lost = subprocess.run([COMMAND, *words], capture_output=True, text=True, check=False, env={"TANGERE_PYTHON": "/bin/false"})  # fmt: skip
+    lost = subprocess.run(
+        [COMMAND, *words], capture_output=True, text=True, check=False, env={"TANGERE_PYTHON": "/bin/false"}
+    )
     assert lost.returncode == 1
     assert "pip install 'tangere'" in lost.stderr
 

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import tangere as tg
 
-CUBE = """<mujoco><option timestep="0.002"/><worldbody><geom name="floor" type="plane" size="5 5 0.1" friction="0.0001"/>
-<body name="cube" pos="0 0 0.05"><freejoint/><geom name="cube" type="box" size="0.05 0.05 0.05" mass="1" friction="0.5"/>
+CUBE = """<mujoco><option timestep="0.002"/><worldbody>
+<geom name="floor" type="plane" size="5 5 0.1" friction="0.0001"/>
+<body name="cube" pos="0 0 0.05"><freejoint/>
+<geom name="cube" type="box" size="0.05 0.05 0.05" mass="1" friction="0.5"/>
 <site name="top" pos="0 0 0.05"/></body></worldbody></mujoco>"""
 PLANAR = np.array([1, 1, 0, 0, 0, 1]) * 1e9
 
@@ -22,31 +24,63 @@ def target():
 @pytest.mark.parametrize("unknown", ["v0", "impulse"])
 @pytest.mark.parametrize("derivatives", ["exact", "differences"])
 def test_a_cube_goes_where_it_should(m, unknown, derivatives):
-    s = tg.solve(m, target(), unknown, steps=250, guess={unknown: [1.5, 0, 0, 0, 0, 0]}, derivatives=derivatives,
-                 bounds={unknown: (-PLANAR, PLANAR)}, tolerance=1e-8)  # fmt: skip
+    s = tg.solve(
+        m,
+        target(),
+        unknown,
+        steps=250,
+        guess={unknown: [1.5, 0, 0, 0, 0, 0]},
+        derivatives=derivatives,
+        bounds={unknown: (-PLANAR, PLANAR)},
+        tolerance=1e-8,
+    )
     assert np.abs(s.residual).max() < 1e-6
     assert s.iterations <= 8
-    final = tg.rollout(m, m.default_q(), s["v0"] if unknown == "v0" else np.zeros(6), 250,
-                       tau=None if unknown == "v0" else np.vstack([s["impulse"] / 0.002, np.zeros((249, 6))]))  # fmt: skip
+    final = tg.rollout(
+        m,
+        m.default_q(),
+        s["v0"] if unknown == "v0" else np.zeros(6),
+        250,
+        tau=None if unknown == "v0" else np.vstack([s["impulse"] / 0.002, np.zeros((249, 6))]),
+    )
     assert abs(final.q[-1, 0] - 0.4) < 1e-6
 
 
 def test_from_rest_only_smoothed_derivatives_find_the_way(m):
-    go = lambda way: tg.solve(m, target(), "v0", steps=250, derivatives=way, iterations=40,  # noqa: E731
-                              bounds={"v0": (-PLANAR, PLANAR)})  # fmt: skip
+    def go(way):
+        return tg.solve(m, target(), "v0", steps=250, derivatives=way, iterations=40, bounds={"v0": (-PLANAR, PLANAR)})
+
     assert np.linalg.norm(go("exact").residual) > 0.3
     assert np.linalg.norm(go("smoothed").residual) < 1e-2
 
 
 def test_sites_wrenches_parameters_and_refusals(m):
-    s = tg.solve(m, {"site:top": [0.5, 0, 0.1]}, "wrench:cube", steps=100, v0=[1, 0, 0, 0, 0, 0],
-                 bounds={"wrench:cube": (-np.array([50, 50, 0, 0, 0, 0]), np.array([50, 50, 0, 0, 0, 0]))})  # fmt: skip
+    s = tg.solve(
+        m,
+        {"site:top": [0.5, 0, 0.1]},
+        "wrench:cube",
+        steps=100,
+        v0=[1, 0, 0, 0, 0, 0],
+        bounds={"wrench:cube": (-np.array([50, 50, 0, 0, 0, 0]), np.array([50, 50, 0, 0, 0, 0]))},
+    )
     assert np.abs(s.residual).max() < 1e-8
-    f = tg.solve(m, {"q": np.r_[0.3, 0, 0.05, 1, 0, 0, 0], "dofs": [0]}, "params:geom.cube.friction[0]", steps=250,
-                 v0=[2, 0, 0, 0, 0, 0])  # fmt: skip
+    f = tg.solve(
+        m,
+        {"q": np.r_[0.3, 0, 0.05, 1, 0, 0, 0], "dofs": [0]},
+        "params:geom.cube.friction[0]",
+        steps=250,
+        v0=[2, 0, 0, 0, 0, 0],
+    )
     assert abs(f.residual[0]) < 1e-8
-    low = tg.solve(m, {"q": np.r_[0.3, 0, 0.05, 1, 0, 0, 0], "dofs": [0]}, "params:geom.cube.friction[0]", steps=250,
-                   v0=[2, 0, 0, 0, 0, 0], method="lbfgs", iterations=60)  # fmt: skip
+    low = tg.solve(
+        m,
+        {"q": np.r_[0.3, 0, 0.05, 1, 0, 0, 0], "dofs": [0]},
+        "params:geom.cube.friction[0]",
+        steps=250,
+        v0=[2, 0, 0, 0, 0, 0],
+        method="lbfgs",
+        iterations=60,
+    )
     assert abs(low.residual[0]) < 1e-4
     with pytest.raises(ValueError, match="unknown: 'speed'"):
         tg.solve(m, target(), "speed", steps=5)
@@ -89,14 +123,36 @@ def test_poses_and_torques_that_cannot_be():
 
 
 def test_a_push_that_shows_mass_and_friction(m):
-    best = tg.excite(m, ["geom.cube.friction[0]", "body.cube.mass"], push="cube", limit=[8, 0, 0, 0, 0, 0], pieces=3,
-                     steps=100, v0=[1.5, 0, 0, 0, 0, 0], every=5, noise=1e-3, rounds=4, candidates=8,
-                     allowed=lambda r: r.v[:, 0].min() > 0.05)  # fmt: skip
+    best = tg.excite(
+        m,
+        ["geom.cube.friction[0]", "body.cube.mass"],
+        push="cube",
+        limit=[8, 0, 0, 0, 0, 0],
+        pieces=3,
+        steps=100,
+        v0=[1.5, 0, 0, 0, 0, 0],
+        every=5,
+        noise=1e-3,
+        rounds=4,
+        candidates=8,
+        allowed=lambda r: r.v[:, 0].min() > 0.05,
+    )
     assert np.isfinite(best.errors).all()
     assert np.abs(best.wrench[:, 1, 0]).max() <= 8
-    again = tg.excite(m, ["geom.cube.friction[0]", "body.cube.mass"], push="cube", limit=[8, 0, 0, 0, 0, 0], pieces=3,
-                      steps=100, v0=[1.5, 0, 0, 0, 0, 0], every=5, noise=1e-3, rounds=4, candidates=8,
-                      allowed=lambda r: r.v[:, 0].min() > 0.05)  # fmt: skip
+    again = tg.excite(
+        m,
+        ["geom.cube.friction[0]", "body.cube.mass"],
+        push="cube",
+        limit=[8, 0, 0, 0, 0, 0],
+        pieces=3,
+        steps=100,
+        v0=[1.5, 0, 0, 0, 0, 0],
+        every=5,
+        noise=1e-3,
+        rounds=4,
+        candidates=8,
+        allowed=lambda r: r.v[:, 0].min() > 0.05,
+    )
     assert np.array_equal(best.numbers, again.numbers)
     with pytest.raises(tg.Error, match="observable"):
         tg.excite(m, ["geom.cube.restitution"], push="cube", limit=[8, 0, 0, 0, 0, 0], steps=20, rounds=1, candidates=2)

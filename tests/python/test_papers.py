@@ -15,7 +15,7 @@ def experiment(monkeypatch, tmp_path):
     import paper  # noqa: PLC0415
 
     monkeypatch.setattr(paper, "OUT", tmp_path)
-    yield lambda name: __import__(name)
+    yield __import__
     for name in ("paper", "friction", "mass", "excitation"):
         sys.modules.pop(name, None)
 
