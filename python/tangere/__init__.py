@@ -29,19 +29,16 @@ from tangere._core import (
     Poses,
     RneaGradient,
     State,
+    cpu_path,
 )
 from tangere._core import version as __version__
-from tangere._errors import Error, UnknownNameError
+from tangere._errors import Error, ModelWarning, UnknownNameError
 from tangere._fit import fit
 from tangere._fit_result import Direction, FitResult
 from tangere.batch import (
     Batch,
-    BatchChange,
     BatchError,
-    BatchGradient,
-    BatchJacobian,
     BatchRollout,
-    BatchRolloutGradient,
 )
 from tangere.enums import (
     ContactMode,
@@ -105,12 +102,8 @@ __all__ = [
     "ActuationDerivatives",
     "ActuationGradient",
     "Batch",
-    "BatchChange",
     "BatchError",
-    "BatchGradient",
-    "BatchJacobian",
     "BatchRollout",
-    "BatchRolloutGradient",
     "CheckGroup",
     "CheckModes",
     "CheckResult",
@@ -140,6 +133,7 @@ __all__ = [
     "Linear",
     "Log",
     "Model",
+    "ModelWarning",
     "Optimum",
     "ParamSlice",
     "Params",
@@ -169,6 +163,7 @@ __all__ = [
     "UnknownNameError",
     "__version__",
     "check",
+    "cpu_path",
     "distance",
     "excite",
     "fit",

@@ -66,6 +66,7 @@ enum
     READING_KEEP_FIXED,
     READING_SRDF,
     READING_EXCLUDE_OVERLAPS,
+    READING_IGNORE_MISSING_MESHES,
     READING_COUNT
 };
 
@@ -77,6 +78,8 @@ const tg_cli_option tg_cli_reading_options[] = {
     [READING_SRDF] = {"--srdf", "FILE", "URDF: pairs of links that do not collide"},
     [READING_EXCLUDE_OVERLAPS] = {"--exclude-overlaps", NULL,
                                   "geoms that overlap in the reference pose do not collide"},
+    [READING_IGNORE_MISSING_MESHES] = {"--ignore-missing-meshes", NULL,
+                                       "URDF: leave out collision meshes that cannot be read"},
     [READING_COUNT] = {0},
 };
 
@@ -152,6 +155,9 @@ static int set_reading(const tg_cli_command *command, int option, const char *va
         break;
     case READING_EXCLUDE_OVERLAPS:
         reading->exclude_overlaps = true;
+        break;
+    case READING_IGNORE_MISSING_MESHES:
+        reading->ignore_missing_meshes = true;
         break;
     case READING_SRDF:
         reading->srdf = value;

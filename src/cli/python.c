@@ -37,7 +37,8 @@ void tg_cli_add_reading(tg_cli_words *words, const tg_cli_reading *reading)
     } flags[] = {{reading->strict, "--strict"},
                  {reading->floating_base, "--floating-base"},
                  {reading->keep_fixed, "--keep-fixed"},
-                 {reading->exclude_overlaps, "--exclude-overlaps"}};
+                 {reading->exclude_overlaps, "--exclude-overlaps"},
+                 {reading->ignore_missing_meshes, "--ignore-missing-meshes"}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i].on)
             tg_cli_add_word(words, flags[i].word);
@@ -113,8 +114,7 @@ static bool can_import(const char *interpreter, const char *extra)
     static const char probe[] = "import sys\n"
                                 "try:\n"
                                 "    import tangere, importlib\n"
-                                "    if sys.argv[1]:\n"
-                                "        importlib.import_module(dict(view='viser', plot='matplotlib')[sys.argv[1]])\n"
+                                "    importlib.import_module(dict(view='viser', plot='matplotlib').get(sys.argv[1], 'tangere'))\n"
                                 "except ImportError:\n"
                                 "    sys.exit(3)\n";
     const char *const argv[] = {interpreter, "-c", probe, extra != NULL ? extra : "", NULL};
@@ -142,6 +142,13 @@ int tg_cli_run_python(const char *module, const char *extra, const tg_cli_words 
     if (code < 0)
         return tg_cli_fail(TG_CLI_FAILED, NULL, "cannot run '%.200s': %s", argv[0], strerror(errno));
     return code == 0 ? TG_CLI_OK : code == 2 ? TG_CLI_USAGE : TG_CLI_FAILED;
+}
+
+int tg_cli_run_script(const char *script)
+{
+    char path[PATH_MAX];
+    const char *const argv[] = {find_interpreter(path), "-c", script, NULL};
+    return run_and_wait(argv);
 }
 
 char *tg_cli_temporary(const char *ending)
