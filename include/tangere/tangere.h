@@ -9,6 +9,7 @@
 #include "tangere/check.h"
 #include "tangere/collision.h"
 #include "tangere/contact.h"
+#include "tangere/control.h"
 #include "tangere/dynamics.h"
 #include "tangere/model.h"
 #include "tangere/read.h"
