@@ -10,7 +10,7 @@ import numpy as np
 from tangere import learn
 
 STEPS = 150
-# derivatives with the time of impact: when the disk bounces depends on the throw, which a step's derivative does not see
+# derivatives with the time of impact: when the disk bounces depends on the throw, as a step's derivative does not see
 system = learn.task("BD1").system(threads=1, toi=True)
 AXES = np.array([[0.0, 0], [1, 0], [0, 1]])
 TURN = np.array([[0.0, 0], [0, 1], [-1, 0]])  # velocities of the points per rad/s
@@ -94,7 +94,7 @@ for k in range(1, 1001):
     rate = 0.1 * 0.5 * (1 + np.cos(np.pi * k / 1000))
     unknowns -= rate * (m / (1 - 0.9**k)) / (np.sqrt(s / (1 - 0.999**k)) + 1e-8)
 print(
-    f"hit: loss {best[0]:.2e} after {len(losses)} iterations, v {np.round(best[1][:2], 4)} m/s, spin {best[1][2]:.4f} rad/s"
+    f"hit: loss {best[0]:.2e} after {len(losses)} iterations, v {np.round(best[1][:2], 4)} m/s, spin {best[1][2]:.3f}"
 )
 print(f"hit: below 1e-3: {best[0] < 1e-3}")
 if len(sys.argv) > 1:

@@ -251,8 +251,8 @@ def _three(v: ArrayLike | None) -> list[float]:
 class Builder:
     """Collects bodies, constraints, springs and contacts.
 
-    A body is named by its number, a point by its number, too: `first(body)` is the point at its centre of mass, those of
-    its axes follow.
+    A body is named by its number, a point by its number, too: `first(body)` is the point at its centre of mass, those
+    of its axes follow.
     """
 
     def __init__(self, name: str = "system", dim: int = 2, gravity: ArrayLike = (0.0, 0.0, 0.0)):
@@ -342,7 +342,7 @@ class Builder:
         rows: int = 0,
     ) -> System:
         """integrator: rk38, rk4, euler. law: ccp, or lcp (data only). toi: derivatives with the time of
-        impact. eps: regularisation of the contact problems. rows: room for contact rows per sample (0: all, at most 256)."""
+        impact. eps: regularisation of the contact problems. rows: room for contact rows per sample (0: at most 256)."""
         return _build(
             {
                 "name": self.name,
