@@ -31,7 +31,7 @@ BELOW["cartesian"] = {"base", "math", "solve"}
 BELOW["cli"].add("cartesian")  # it includes the header of all headers
 
 # public headers that are named otherwise than their stage
-STAGE_OF = {"algebra": "math", "scene": "model"}
+STAGE_OF = {"algebra": "math", "scene": "model", "qcqp": "solve"}
 
 # A workspace is one block, made by the highest stage. It has a pointer to the part of each stage, into which the stages
 # below cannot look.

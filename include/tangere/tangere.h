@@ -12,6 +12,7 @@
 #include "tangere/control.h"
 #include "tangere/dynamics.h"
 #include "tangere/model.h"
+#include "tangere/qcqp.h"
 #include "tangere/read.h"
 #include "tangere/scene.h"
 #include "tangere/step.h"

@@ -15,6 +15,7 @@ from tangere.sim import Jacobian, Label, StepContacts, _jacobian, _stepper
 
 Array = NDArray[np.float64]
 
+_KINDS = ("exact", "one-sided", "regularised")  # tg_label_kind
 _TAPES = ("all", "checkpoints", "none")  # tg_tape_kind
 
 
@@ -127,6 +128,16 @@ class Rollout:
     def contacts(self) -> Sequence[StepContacts]:
         """The contact points of every step, `tangere.StepContacts`."""
         return _Contacts(self)
+
+    def param_labels(self, params: Any) -> list[str]:
+        """What the derivative by each parameter (names, patterns, positions) is: the worst over all steps."""
+        index = self._model._chosen(params)
+        worst = [0] * len(index)
+        for step in range(len(self)):
+            self._stepper.rollout_return(step)
+            kinds = self._stepper.param_labels(index)
+            worst = [max(a, _KINDS.index(b)) for a, b in zip(worst, kinds, strict=True)]
+        return [_KINDS[kind] for kind in worst]
 
     @property
     def labels(self) -> list[Label]:
