@@ -31,6 +31,10 @@ void tg_adjoint_seed(tg_work *w, int body, spatial Xbar, spatial Vbar, spatial Y
 /* Seeds scale * (y . RNEA) without armature; adds the gradients of the inertial parameters to gparams (may be NULL). */
 void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparams);
 
+/* Seeds scale times the sum over nodes of I w . (z x y), I about the node's centre of mass, w, y and z the angular velocities of V, Y and the second vector (gyroscopic.c of
+ * the step); adds the gradients of the inertial parameters. Returns the scalar. After tg_adjoint_second; Abar stays. */
+double tg_adjoint_gyroscopic(const tg_model *m, tg_work *w, double scale, double *gparams);
+
 /* Seeds a spatial tendon's length, rate and moment . y with their cotangents; adds those of its sites and pulleys to gparams. */
 void tg_adjoint_tendon(const tg_model *m, tg_work *w, int tendon, double g_length, double g_rate, double g_moment,
                        double *gparams);
