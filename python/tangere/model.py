@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -238,6 +239,18 @@ def _load_options(
     )
 
 
+def _loaded(m: Model, exclude_overlaps: bool) -> Model:
+    """What `load` returns; warns where the model's time step is too long for its explicit springs and dampers."""
+    stable = m._stable_dt()
+    if stable < m.timestep:
+        warnings.warn(
+            f"timestep = {m.timestep:g} s: springs, dampers or servos of {m.name!r} are stable up to {stable:.4g} s; "
+            "a shorter dt, implicit_springs or implicit_actuators",
+            stacklevel=3,
+        )
+    return m.exclude_overlaps() if exclude_overlaps else m
+
+
 def load(
     path: Path,
     *,
@@ -271,7 +284,7 @@ def load(
             if cause is refused:
                 raise
             raise type(cause)(cause.errno, str(refused)) from None
-    return m.exclude_overlaps() if exclude_overlaps else m
+    return _loaded(m, exclude_overlaps)
 
 
 def load_string(
@@ -287,4 +300,4 @@ def load_string(
 ) -> Model:
     """Reads a model from a string; relative paths in it start at dir. The options are those of `load`."""
     m = Model._load_string(text, dir, _load_options(strict, package_path, floating_base, keep_fixed, srdf))
-    return m.exclude_overlaps() if exclude_overlaps else m
+    return _loaded(m, exclude_overlaps)

@@ -138,6 +138,19 @@ static tg_status exclude_overlaps(tg_cli_model *model, tg_error *error)
     return TG_OK;
 }
 
+/* where springs, dampers or servos are too stiff for the model's own time step */
+static void warn_of_timestep(const tg_cli_model *model)
+{
+    double stable = 0, dt = tg_model_timestep(model->m);
+    if (tg_model_stable_dt(model->m, &stable, NULL) != TG_OK || stable >= dt)
+        return;
+    tg_cli_output out = tg_cli_output_of(stderr);
+    fflush(stdout);
+    tg_cli_print(&out, TG_CLI_TITLE, "tangere: ");
+    tg_cli_print(&out, TG_CLI_BAD, "warning: ");
+    fprintf(stderr, "timestep = %g s: springs, dampers or servos of the model are stable up to %.4g s\n", dt, stable);
+}
+
 int tg_cli_open(const char *name, const tg_cli_reading *reading, tg_cli_model *model)
 {
     tg_error error;
@@ -156,7 +169,10 @@ int tg_cli_open(const char *name, const tg_cli_reading *reading, tg_cli_model *m
         status = exclude_overlaps(model, &error);
     model->seconds = tg_cli_clock() - start;
     if (status == TG_OK)
+    {
+        warn_of_timestep(model);
         return TG_CLI_OK;
+    }
     const char *hint = reading->strict && status == TG_ERR_UNSUPPORTED
                            ? "without --strict it is read without what the message names"
                            : hint_of(status, list, sizeof list);

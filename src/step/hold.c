@@ -143,7 +143,7 @@ static double share_of(const tg_model *m, tg_work *w, int island, double sure)
     if (goes_through(m, w, island, low, slack)) /* a side of an ellipsoid is flatter than its radius says */
     {
         high = low;
-        low *= 0.5 * 0.5;
+        low *= 0.5 * 0.5 * 0.5 * 0.5; /* beyond the slack by 1/256 of it, or a few times that on such a side */
     }
     while (high > fine * low)
     {
