@@ -26,6 +26,15 @@ static void spring_derivatives(const tg_model *m, const tg_work *w, const double
     }
 }
 
+/* to += factor x */
+static void add_row(int n, double factor, const double *restrict x, double *restrict to)
+{
+    if (factor == 0)
+        return;
+    for (int k = 0; k < n; k++)
+        to[k] += factor * x[k];
+}
+
 /* force_j = moment_j f, f = k stretch - d rate:
  * d/dq_k = moment_j (-k moment_k [outside the band] - d sum_i H_ik v_i) + H_jk f,   d/dv_k = -d moment_j moment_k */
 static void tendon_derivatives(const tg_model *m, tg_work *w, int t, const double *v, double *dq, double *dv)
@@ -38,8 +47,7 @@ static void tendon_derivatives(const tg_model *m, tg_work *w, int t, const doubl
     const double *moment = tg_tendon_moment(m, w, t);
     if (dv != NULL)
         for (int j = 0; j < nv; j++)
-            for (int k = 0; k < nv && damping * moment[j] != 0; k++)
-                dv[j * nv + k] -= damping * moment[j] * moment[k];
+            add_row(nv, -damping * moment[j], moment, dv + j * nv);
     if (dq == NULL)
         return;
     double *slope = w->row; /* d f / d q */
@@ -49,15 +57,13 @@ static void tendon_derivatives(const tg_model *m, tg_work *w, int t, const doubl
     {
         double pull = stiffness * stretch - damping * tg_tendon_rate(m, w, t, v);
         for (int j = 0; j < nv; j++)
-            for (int k = 0; k < nv; k++)
-            {
-                slope[k] -= damping * w->hessian[j * nv + k] * v[j];
-                dq[j * nv + k] += pull * w->hessian[j * nv + k];
-            }
+        {
+            add_row(nv, -damping * v[j], w->hessian + j * nv, slope);
+            add_row(nv, pull, w->hessian + j * nv, dq + j * nv);
+        }
     }
     for (int j = 0; j < nv; j++)
-        for (int k = 0; k < nv && moment[j] != 0; k++)
-            dq[j * nv + k] += moment[j] * slope[k];
+        add_row(nv, moment[j], slope, dq + j * nv);
 }
 
 void tg_add_passive_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, double *dq, double *dv)
