@@ -122,7 +122,7 @@ def test_reach_is_how_near_pairs_are_in_the_problem():
     for reach, wanted in ((0.001, 0), (0.01, 1)):
         sim = tg.Sim(m, reach=reach)
         sim.step()
-        assert len(sim.info.contacts) == wanted
+        assert len(sim.info.contacts.gap) == wanted
     with pytest.raises(tg.Error, match="reach"):
         tg.Sim(m, reach=-1.0)
 
