@@ -41,6 +41,23 @@ static void add_moment(const parts *p, const double *moment, double k, double d,
         out[i] += weight * along * moment[i];
 }
 
+/* dt^2/4 k + dt/2 d of a dof's own spring and damper, and of a tendon's */
+static double joint_weight(const parts *p, int dof)
+{
+    const tg_params *par = p->w->params;
+    bool late = tg_implicit_spring_of(p->m, p->w, dof) > 0;
+    double stiffness = late ? 0 : TG_PARAM(par, joint_stiffness)[p->m->dof_joint[dof]];
+    double damping = !p->o->implicit_damping ? par->dof_damping[dof] : 0;
+    return 0.25 * p->dt * p->dt * stiffness + 0.5 * p->dt * damping;
+}
+
+static double tendon_weight(const parts *p, int tendon)
+{
+    const tg_params *par = p->w->params;
+    return 0.25 * p->dt * p->dt * TG_PARAM(par, tendon_stiffness)[tendon] +
+           0.5 * p->dt * TG_PARAM(par, tendon_damping)[tendon];
+}
+
 static void add_servos(const parts *p, const double *x, double *out)
 {
     for (int i = 0; i < p->m->nu && p->servos; i++)
@@ -56,17 +73,10 @@ static void add_servos(const parts *p, const double *x, double *out)
 static void stiff_product(const parts *p, const double *x, double *out)
 {
     const tg_model *m = p->m;
-    const tg_params *par = p->w->params;
     for (int k = 0; k < m->nv; k++)
-    {
-        bool late = tg_implicit_spring_of(m, p->w, k) > 0;
-        double stiffness = late ? 0 : TG_PARAM(par, joint_stiffness)[m->dof_joint[k]];
-        double damping = !p->o->implicit_damping ? par->dof_damping[k] : 0;
-        out[k] = (0.25 * p->dt * p->dt * stiffness + 0.5 * p->dt * damping) * x[k];
-    }
+        out[k] = joint_weight(p, k) * x[k];
     for (int t = 0; t < m->ntendon && !tg_tendons_late(m, p->w); t++)
-        add_moment(p, tg_tendon_moment(m, p->w, t), TG_PARAM(par, tendon_stiffness)[t],
-                   TG_PARAM(par, tendon_damping)[t], x, out);
+        tg_tendon_add(m, p->w, t, tendon_weight(p, t) * tg_tendon_rate(m, p->w, t, x), out);
     add_servos(p, x, out);
 }
 
@@ -171,12 +181,17 @@ tg_status tg_step_find_stiff(const tg_model *m, tg_work *w)
     return TG_OK;
 }
 
-double tg_stiff_motion(const tg_model *m, tg_work *w, const double *v, double *scratch)
+double tg_stiff_motion(const tg_model *m, tg_work *w, const double *v)
 {
+    const parts p = {m, w, &w->step->options, w->step->options.dt, false};
     double sum = 0;
-    stiff_product(&(parts){m, w, &w->step->options, w->step->options.dt, false}, v, scratch);
     for (int k = 0; k < m->nv; k++)
-        sum += v[k] * scratch[k];
+        sum += joint_weight(&p, k) * v[k] * v[k];
+    for (int t = 0; t < m->ntendon && !tg_tendons_late(m, w); t++)
+    {
+        double rate = tg_tendon_rate(m, w, t, v);
+        sum += tendon_weight(&p, t) * rate * rate;
+    }
     return sum;
 }
 

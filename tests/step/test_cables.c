@@ -236,7 +236,7 @@ static void check_bundle(bool late)
     for (int i = 0; i < states; i++)
     {
         sim_reset(s);
-        s->options.dt = i % 3 == 2 ? 0.02 : 0.002;
+        s->options.dt = late && i % 3 == 2 ? 0.02 : 0.002; /* explicit ones explode at 0.02 s */
         fill(s->v, s->n.nv, 1);
         fill(s->u, s->n.nu, 1);
         fill(s->act, s->n.na, 1);
