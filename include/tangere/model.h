@@ -317,7 +317,8 @@ TG_API tg_status tg_param_find(const tg_model *m, const char *name, int *offset,
 
 /* All numbers whose name matches a pattern with * and ? ("body.*.mass", "*"; the name is the whole slice's, an "[i]"
  * in the pattern picks a number in it), in the order of the vector. Writes at most capacity indices and always the full
- * count; no match is TG_ERR_NAME. */
+ * count; no match is TG_ERR_NAME. Numbers of the world body, which do nothing, are among them where the pattern is "*", or has
+ * "world" in it. */
 TG_API tg_status tg_param_match(const tg_model *m, const char *pattern, int *index, int capacity, int *count,
                                 tg_error *error);
 
@@ -572,6 +573,17 @@ TG_API int tg_builder_find(const tg_builder *b, tg_element element, const char *
  * joints, geoms and sites are renumbered to follow their bodies, in the order they were added to each; all other elements keep their ids. The builder stays as it was
  * and can be built again. */
 TG_API tg_status tg_builder_build(tg_builder *b, tg_model **m);
+
+/* ---- a model as bytes: to hand it to another process ---- */
+
+/* Writes a model, with its default parameters, and returns how many bytes that takes; nothing is written where capacity is less or
+ * bytes is NULL. 0: m is NULL, or memory ran out. */
+TG_API size_t tg_model_to_bytes(const tg_model *m, void *bytes, size_t capacity);
+
+/* The model again: same structure, names, report and, bit for bit, parameters. Bytes that are damaged, or were written by another
+ * version of the library, are refused. They are trusted otherwise: take them from no stranger. */
+TG_API tg_status tg_model_from_bytes(const void *bytes, size_t size, const tg_allocator *allocator, tg_model **m,
+                                     tg_error *error);
 
 #ifdef __cplusplus
 }

@@ -77,7 +77,7 @@ void tg_cache_write(const tg_work *w, tg_cache *cache);
 /* with which bodies are displaced: v_next, unless impacts happened within the step */
 static inline const double *tg_placing_velocity(const tg_step_work *s)
 {
-    return s->within ? s->v_placing : s->v_next;
+    return s->within && !s->exchanged ? s->v_placing : s->v_next;
 }
 
 /* q_next = q (+) dt v_placing; gradients of q, v+ and dt, added to, from that of q+. (integrator.c) */
@@ -146,6 +146,13 @@ tg_status tg_step_jvp_many(const tg_model *m, tg_work *w, int count, const tg_co
 
 /* tg_step_vjp that adds to in->params, whose turns are left to tg_gradient_end (dynamics/vjp.h). (step_vjp.c) */
 tg_status tg_step_vjp_add(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label);
+
+/* The second problem of a step with impacts within takes the place of the first, or gives it back; and the velocities without constraints, with no impulses. Forward mode of such a
+ * step, without checks; by_u, by_act: as for tg_forward_begin. (within.c) */
+void tg_within_exchange(tg_work *w);
+void tg_within_free(tg_work *w);
+tg_status tg_within_forward(const tg_model *m, tg_work *w, int count, const tg_cotangent *in,
+                            const tg_param_range *range, bool by_u, bool by_act, tg_cotangent *out);
 
 /* the speed by which derivatives smooth the law of contact; 0: they do not */
 static inline double tg_smooth_speed(const tg_step_work *s)

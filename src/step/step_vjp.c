@@ -631,26 +631,11 @@ static tg_status gyroscopic_reverse(reverse *r)
 
 /* ---- impacts within the step ---- */
 
-static void swap(double **a, double **b)
-{
-    double *kept = *a;
-    *a = *b;
-    *b = kept;
-}
-
-/* The second problem takes the place of the first, or gives it back. */
+/* the second problem takes the place of the first, or gives it back */
 static void exchange(reverse *r)
 {
-    tg_step_work *s = r->s;
-    tg_rows *rows = r->w->rows;
-    tg_implicit *implicit = s->implicit;
-    s->implicit = s->placing;
-    s->placing = implicit;
-    swap(&s->v_next, &s->v_placing);
-    swap(&rows->L, &rows->placing_L);
-    swap(&rows->sigma, &rows->placing_sigma);
-    rows->placing = !rows->placing;
-    r->factors = s->implicit;
+    tg_within_exchange(r->w);
+    r->factors = r->s->implicit;
 }
 
 static void add_scaled(const reverse *r, double *sum)
@@ -677,22 +662,15 @@ static tg_status placing_reverse(reverse *r, const tg_cotangent *out)
 /* f_free . (J v_free): a step without impulses */
 static void free_reverse(reverse *r)
 {
-    tg_step_work *s = r->s;
-    tg_rows *rows = r->w->rows;
-    double *v_next = s->v_next, *L = rows->L;
-    size_t bytes = sizeof(double) * (size_t)rows->nrow;
-    memcpy(r->z, r->f_free, bytes);
-    memset(rows->warm, 0, bytes);
+    memcpy(r->z, r->f_free, sizeof(double) * (size_t)r->w->rows->nrow);
     memset(r->y, 0, sizeof(double) * (size_t)r->m->nv);
     tg_rows_other_half(r->m, r->w, r->z, r->y);
-    s->v_next = s->v_free;
-    rows->L = rows->warm;
     r->touch = NULL;
     r->turns = r->starts = false;
     r->bare = true;
+    tg_within_free(r->w);
     sweep(r);
-    s->v_next = v_next;
-    rows->L = L;
+    tg_within_free(r->w);
 }
 
 /* v+ of the first problem, q+ of the second, and the velocities without constraints on which the laws of both depend */
