@@ -43,7 +43,8 @@ int main(void)
     tg_label label;
     tg_info worst;
     check(tg_tape_create(m, STEPS, TG_TAPE_ALL, &tape, &error), error.message);
-    check(tg_rollout(m, w, tape, &options, &start, &(tg_controls){.steps = STEPS}, &states, &worst), tg_work_message(w));
+    check(tg_rollout(m, w, tape, &options, &start, &(tg_controls){.steps = STEPS}, &states, &worst),
+          tg_work_message(w));
     for (int b = 0; b < RODS; b++)
         gq[STEPS * n.nv + 6 * b] = 1.0 / RODS;
     check(tg_rollout_vjp(m, w, tape, &gradient, &in, &label), tg_work_message(w));

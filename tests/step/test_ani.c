@@ -4,11 +4,12 @@
 /* a ball without gravity that meets the floor after 1.2 steps */
 static sim *ball(double e)
 {
-    return sim_open(text("<mujoco><option timestep='0.01' gravity='0 0 0'/><worldbody><geom name='floor' type='plane' size='1 1 1'/>"
-                         "<body pos='0 0 0.112'><joint type='slide' axis='0 0 1'/><geom name='ball' type='sphere' size='0.1' mass='2'/>"
-                         "</body></worldbody><custom><numeric name='tangere:geom.floor.restitution' data='%g'/>"
-                         "<numeric name='tangere:geom.ball.restitution' data='%g'/></custom></mujoco>",
-                         e, e));
+    return sim_open(text(
+        "<mujoco><option timestep='0.01' gravity='0 0 0'/><worldbody><geom name='floor' type='plane' size='1 1 1'/>"
+        "<body pos='0 0 0.112'><joint type='slide' axis='0 0 1'/><geom name='ball' type='sphere' size='0.1' mass='2'/>"
+        "</body></worldbody><custom><numeric name='tangere:geom.floor.restitution' data='%g'/>"
+        "<numeric name='tangere:geom.ball.restitution' data='%g'/></custom></mujoco>",
+        e, e));
 }
 
 static void test_bounce(void **state)
@@ -32,8 +33,8 @@ static void test_bounce(void **state)
                 assert_int_equal(f.label.kind, kind[k] == TG_BACKWARD_ANI ? TG_LABEL_REGULARISED : TG_LABEL_EXACT);
                 tg_trajectory change = {.q = numbers(after[n] + 1), .v = numbers(after[n] + 1)};
                 double along = 1;
-                assert_int_equal(tg_rollout_jvp(s->m, s->w, f.tape, 1, &(tg_rollout_gradient){.q = &along}, &change, NULL),
-                                 TG_OK);
+                assert_int_equal(
+                    tg_rollout_jvp(s->m, s->w, f.tape, 1, &(tg_rollout_gradient){.q = &along}, &change, NULL), TG_OK);
                 check_near("forward mode", change.q[after[n]], f.dq[0], 1e-12);
                 check_near("d v / d x", change.v[after[n]], 0, 1e-12);
                 free(change.q);
@@ -47,9 +48,10 @@ static void test_bounce(void **state)
 static void test_agreement(void **state)
 {
     (void)state;
-    sim *s = sim_open("<mujoco><option timestep='0.001'/><worldbody><geom name='floor' type='plane' size='5 5 0.1' friction='0.4'/>"
-                      "<body pos='0 0 0.2'><freejoint/><geom name='box' type='box' size='0.1 0.07 0.1' mass='1'/></body></worldbody>"
-                      "<custom><numeric name='tangere:geom.floor.restitution' data='0.6'/></custom></mujoco>");
+    sim *s = sim_open(
+        "<mujoco><option timestep='0.001'/><worldbody><geom name='floor' type='plane' size='5 5 0.1' friction='0.4'/>"
+        "<body pos='0 0 0.2'><freejoint/><geom name='box' type='box' size='0.1 0.07 0.1' mass='1'/></body></worldbody>"
+        "<custom><numeric name='tangere:geom.floor.restitution' data='0.6'/></custom></mujoco>");
     s->options.backward = TG_BACKWARD_ANI;
     s->q[2] = 0.12;
     s->v[2] = -2;

@@ -9,9 +9,9 @@ enum
     CABLES = 24
 };
 
-static const int cable_end[CABLES][2] = {{0, 10}, {1, 4},  {2, 6},  {3, 1},  {4, 8}, {5, 2}, {6, 5}, {7, 11},
-                                         {8, 7},  {9, 0},  {10, 9}, {11, 3}, {0, 8}, {0, 4}, {10, 1}, {10, 3},
-                                         {9, 11}, {9, 7},  {2, 4},  {2, 1},  {6, 3}, {6, 11}, {5, 7}, {5, 8}};
+static const int cable_end[CABLES][2] = {{0, 10}, {1, 4}, {2, 6},  {3, 1},  {4, 8}, {5, 2},  {6, 5},  {7, 11},
+                                         {8, 7},  {9, 0}, {10, 9}, {11, 3}, {0, 8}, {0, 4},  {10, 1}, {10, 3},
+                                         {9, 11}, {9, 7}, {2, 4},  {2, 1},  {6, 3}, {6, 11}, {5, 7},  {5, 8}};
 
 static void set(sim *s, const char *pattern, double value, tg_params *p)
 {
@@ -209,7 +209,8 @@ static void fly_driven(int seed, double dt, bool late, double out[3 * RODS], dou
     {
         for (int i = 0; i < s->n.nu; i++)
             s->u[i] = 100 * noise();
-        for (int i = 0; i < steps; i++) /* at 0.1 s the soft mode, whose stiffness is the tension's, is unstable: steps may say so */
+        for (int i = 0; i < steps;
+             i++) /* at 0.1 s the soft mode, whose stiffness is the tension's, is unstable: steps may say so */
         {
             tg_state at = {s->q, s->v, s->act, &s->cache};
             if (tg_step(s->m, s->w, &s->options, &at, &(tg_control){.u = s->u}, &at, NULL) != TG_OK)
@@ -327,7 +328,7 @@ static double roll(flight *f, const double *u, bool late)
 
 static void check_rollout(bool late)
 {
-    static const char *const names[] = {"tendon.c3.stiffness", "tendon.c3.damping",     "tendon.c3.length",
+    static const char *const names[] = {"tendon.c3.stiffness", "tendon.c3.damping",      "tendon.c3.length",
                                         "body.rod1.mass",      "geom.floor.friction[0]", "actuator.a5.gain[0]"};
     enum
     {
