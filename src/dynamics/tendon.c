@@ -10,7 +10,6 @@
 #include <math.h>
 
 #include "dynamics/crba.h"
-#include "math/lanes.h"
 
 /* Segments shorter than this have no direction; they pull nowhere. */
 #define SHORTEST_SEGMENT 1e-12
@@ -137,10 +136,19 @@ double tg_tendon_rate(const tg_model *m, const tg_work *w, int tendon, const dou
 {
     const double *moment = tg_tendon_moment(m, w, tendon);
     const int *run = tg_tendon_runs(m, tendon);
-    double rate = 0;
+    v4 sum = v4_zero();
+    double rest = 0;
     for (const int *end = run + 2 * m->tendon_nrun[tendon]; run < end; run += 2)
-        rate += v4_dot_of(run[1], moment + run[0], v + run[0]);
-    return rate;
+    {
+        const double *a = moment + run[0], *b = v + run[0];
+        int n = run[1];
+        for (; n >= V4_LANES; n -= V4_LANES, a += V4_LANES, b += V4_LANES)
+            sum += v4_loadu(a) * v4_loadu(b);
+        rest += n > 0 ? a[0] * b[0] : 0; /* six dofs of a free body leave two */
+        rest += n > 1 ? a[1] * b[1] : 0;
+        rest += n > 2 ? a[2] * b[2] : 0;
+    }
+    return v4_sum(sum) + rest;
 }
 
 void tg_tendon_add(const tg_model *m, const tg_work *w, int tendon, double factor, double *sum)
@@ -148,8 +156,15 @@ void tg_tendon_add(const tg_model *m, const tg_work *w, int tendon, double facto
     const double *moment = tg_tendon_moment(m, w, tendon);
     const int *run = tg_tendon_runs(m, tendon);
     for (const int *end = run + 2 * m->tendon_nrun[tendon]; run < end; run += 2)
-        for (int k = run[0]; k < run[0] + run[1]; k++)
-            sum[k] += moment[k] * factor;
+    {
+        const double *a = moment + run[0];
+        double *b = sum + run[0];
+        int n = run[1];
+        for (; n >= V4_LANES; n -= V4_LANES, a += V4_LANES, b += V4_LANES)
+            v4_storeu(b, v4_loadu(b) + v4_loadu(a) * v4_splat(factor));
+        for (int k = 0; k < n; k++)
+            b[k] += a[k] * factor;
+    }
 }
 
 /* ---- second derivative ----
