@@ -112,6 +112,10 @@ robots: python ## drop every robot of the shared folder, and move it by random c
 	@scripts/setup.sh core python test
 	@PYTHONPATH=tests/python .venv/bin/python tests/python/robots.py
 
+papers: python ## the experiments of the papers, with tables and figures: build/papers/index.html (minutes); PAPERS=--small
+	@scripts/setup.sh core python test
+	@.venv/bin/python examples/papers/run_all.py $(PAPERS)
+
 lint: ## formatting, static analysis, layers, leftovers
 	@scripts/setup.sh core python test lint
 	@cmake --preset release --log-level=NOTICE

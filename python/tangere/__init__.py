@@ -33,7 +33,8 @@ from tangere._core import (
 )
 from tangere._core import version as __version__
 from tangere._errors import Error, ModelWarning, UnknownNameError
-from tangere._fit import Direction, FitResult, fit
+from tangere._fit import fit
+from tangere._fit_result import Direction, FitResult
 from tangere.batch import (
     Batch,
     BatchError,
@@ -124,8 +125,8 @@ __all__ = [
     "GeomType",
     "Holding",
     "Info",
-    "Jacobian",
     "Iteration",
+    "Jacobian",
     "JointType",
     "Key",
     "Label",
