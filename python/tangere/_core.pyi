@@ -214,6 +214,7 @@ class Stepper:
         implicit_springs: bool,
         implicit_actuators: int,
         implicit_gyroscopic: int,
+        implicit_tendons: int,
         cold: bool,
         project: bool,
         poisson: bool,
