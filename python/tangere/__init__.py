@@ -53,6 +53,7 @@ from tangere.enums import (
 from tangere.linear import Linear
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
 from tangere.params import Params
+from tangere.qcqp import QcqpGradient, QcqpJacobian, QcqpSolution, qcqp
 from tangere.rollout import (
     Rollout,
     RolloutChange,
@@ -133,6 +134,9 @@ __all__ = [
     "PassiveGradient",
     "Pose",
     "Poses",
+    "QcqpGradient",
+    "QcqpJacobian",
+    "QcqpSolution",
     "ReportEntry",
     "ReportKind",
     "RneaGradient",
@@ -158,6 +162,7 @@ __all__ = [
     "hull",
     "load",
     "load_string",
+    "qcqp",
     "rollout",
     "step",
     "view",

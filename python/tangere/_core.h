@@ -114,4 +114,9 @@ bool tg_py_looks_init(void);
 /* Adds the Scene type to the module, and the method that writes a model to the Model type. */
 bool tg_py_scene_init(PyObject *module);
 
+/* ---- quadratic programs (_core_qcqp.c) ---- */
+
+/* Adds Qcqp. */
+bool tg_py_qcqp_init(PyObject *module);
+
 #endif
