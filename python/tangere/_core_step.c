@@ -359,9 +359,10 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
     int damping, springs, actuators, gyroscopic, cold, project, poisson, impact, backward;
     PyObject *solver;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUdppiipppiiddddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &o->tolerance,
+    if (!PyArg_ParseTuple(args, "O!dUdppiipppiiddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &o->tolerance,
                           &damping, &springs, &actuators, &gyroscopic, &cold, &project, &poisson, &impact, &backward,
-                          &o->smooth_speed, &o->smooth_width, &o->smooth_reach, &o->push_speed, &o->push_gain,
+                          &o->smooth_speed, &o->smooth_width, &o->smooth_reach, &o->push_speed, &o->push_rate,
+                          &o->push_gain, &o->reach,
                           &o->rest_speed, &out->most_contacts))
     {
         out->model = NULL;

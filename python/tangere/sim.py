@@ -255,7 +255,9 @@ def _settings(
     smooth_width: float = 0.001,
     smooth_reach: float = 0.0,
     push_speed: float = 0.05,
+    push_rate: float = 0.05,
     push_gain: float = 1.0,
+    reach: float = 0.001,
     rest_speed: float | None = None,
     max_contacts: int = _core.MOST_CONTACTS,
 ) -> tuple[Any, ...]:
@@ -275,7 +277,7 @@ def _settings(
         m, dt, solver, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
         int(implicit_actuators), _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic), cold, project,
         restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width,
-        smooth_reach, push_speed, push_gain,
+        smooth_reach, push_speed, push_rate, push_gain, reach,
         0.0 if rest_speed is None else rest_speed, max_contacts,
     )  # fmt: skip
 
@@ -320,7 +322,9 @@ class Sim:
         smooth_reach      m, "smoothed": pairs that are apart by less act in the derivative, less and less (0: those
                           that could meet in the step)
         push_speed        m/s, how fast an overlap is pushed out at most (0.05)
+        push_rate         rad/s, the same for what turns: limits of hinges and balls, angles of welds (0.05)
         push_gain         share of an overlap that is pushed out in a step (1)
+        reach             m, pairs and limits that are nearer are in the problem at any speed (0.001; rad for hinges)
         rest_speed        m/s, slower impacts do not bounce (None: the larger of 2 |gravity| dt and 1 cm/s)
         max_contacts      a step that finds more contact points is refused (100000); room grows by itself up to here
 
@@ -420,7 +424,7 @@ class Sim:
         return self._cache
 
     def reset(self, key: str | int | None = None) -> None:
-        """To a keyframe, by name or index, or to the reference configuration at rest, time 0; empties the cache."""
+        """To a keyframe, by name, index or "#0" (the first, named or not), or to the reference configuration at rest, time 0; empties the cache."""
         m = self._model
         if key is None:
             state = SimState(0.0, m.default_q(), np.zeros(m.nv), np.zeros(m.na), _empty_cache())

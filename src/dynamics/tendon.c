@@ -100,7 +100,10 @@ void tg_tendons(const tg_model *m, tg_work *w, const double *q)
     for (int t = 0; t < m->ntendon; t++)
     {
         double *moment = tg_tendon_moment(m, w, t);
-        memset(moment, 0, sizeof(double) * (size_t)m->nv);
+        const int *dof = tg_tendon_dofs(m, t);
+        for (int i = 0; i < m->tendon_ndof[t]; i++)
+            moment[dof[i]] = 0;
+        w->tendon_mode[t] = TG_TENDON_UPPER;
         w->tendon_length[t] =
             m->tendon_type[t] == TG_TENDON_FIXED ? fixed_tendon(m, w, t, q, moment) : spatial_tendon(m, w, t, moment);
     }
@@ -109,10 +112,19 @@ void tg_tendons(const tg_model *m, tg_work *w, const double *q)
 double tg_tendon_rate(const tg_model *m, const tg_work *w, int tendon, const double *v)
 {
     const double *moment = tg_tendon_moment(m, w, tendon);
+    const int *dof = tg_tendon_dofs(m, tendon);
     double rate = 0;
-    for (int k = 0; k < m->nv; k++)
-        rate += moment[k] * v[k];
+    for (int i = 0; i < m->tendon_ndof[tendon]; i++)
+        rate += moment[dof[i]] * v[dof[i]];
     return rate;
+}
+
+void tg_tendon_add(const tg_model *m, const tg_work *w, int tendon, double factor, double *sum)
+{
+    const double *moment = tg_tendon_moment(m, w, tendon);
+    const int *dof = tg_tendon_dofs(m, tendon);
+    for (int i = 0; i < m->tendon_ndof[tendon]; i++)
+        sum[dof[i]] += moment[dof[i]] * factor;
 }
 
 /* ---- second derivative ----

@@ -10,7 +10,7 @@
 #include <math.h>
 
 #include "dynamics/actuation.h"
-#include "dynamics/crba.h"
+#include "dynamics/factors.h"
 #include "dynamics/kinematics.h"
 #include "dynamics/tendon.h"
 #include "step/step.h"
@@ -46,7 +46,8 @@ static void add_servos(const parts *p, const double *x, double *out)
     for (int i = 0; i < p->m->nu && p->servos; i++)
     {
         const double *bias = TG_PARAM(p->w->params, actuator_bias) + 3 * i;
-        bool late = p->o->implicit_actuators == TG_ON && tg_actuator_has_axis(p->m, i);
+        bool axis = tg_actuator_has_axis(p->m, i), far = p->m->actuator_transmission[i] != TG_TRANSMISSION_JOINT;
+        bool late = p->o->implicit_actuators == TG_ON && (axis || (far && tg_tendons_late(p->m, p->w)));
         add_moment(p, tg_actuator_moment(p->m, p->w, i), fmax(0, -bias[1]), late ? 0 : fmax(0, -bias[2]), x, out);
     }
 }
@@ -63,10 +64,26 @@ static void stiff_product(const parts *p, const double *x, double *out)
         double damping = !p->o->implicit_damping ? par->dof_damping[k] : 0;
         out[k] = (0.25 * p->dt * p->dt * stiffness + 0.5 * p->dt * damping) * x[k];
     }
-    for (int t = 0; t < m->ntendon; t++)
+    for (int t = 0; t < m->ntendon && !tg_tendons_late(m, p->w); t++)
         add_moment(p, tg_tendon_moment(m, p->w, t), TG_PARAM(par, tendon_stiffness)[t],
                    TG_PARAM(par, tendon_damping)[t], x, out);
     add_servos(p, x, out);
+}
+
+/* of tendons, and of actuators on tendons and sites */
+static void fill_couplings(const parts *p, double *coupling)
+{
+    const tg_model *m = p->m;
+    const tg_params *par = p->w->params;
+    for (int t = 0; t < m->ntendon; t++)
+        coupling[t] =
+            0.5 * p->dt * TG_PARAM(par, tendon_damping)[t] + 0.25 * p->dt * p->dt * TG_PARAM(par, tendon_stiffness)[t];
+    for (int i = 0; i < m->nu; i++)
+    {
+        bool far = m->actuator_transmission[i] != TG_TRANSMISSION_JOINT && m->actuator_drives[i] == TG_DRIVES_FORCE;
+        bool late = far && p->o->implicit_actuators == TG_ON;
+        coupling[m->ntendon + i] = late ? 0.5 * p->dt * fmax(0, -TG_PARAM(par, actuator_bias)[3 * i + 2]) : 0;
+    }
 }
 
 /* M + dt/2 D' of what acts on v+ */
@@ -85,7 +102,10 @@ static tg_status factor(const parts *p)
             double slope = fmax(0, -TG_PARAM(p->w->params, actuator_bias)[3 * i + 2]);
             extra[m->joint_dof[m->actuator_target[i]]] += 0.5 * p->dt * gear * gear * slope;
         }
-    return tg_factor_mass(m, p->w, extra);
+    double *coupling = tg_tendons_late(m, p->w) ? p->w->step->coupling : NULL;
+    if (coupling != NULL)
+        fill_couplings(p, coupling);
+    return tg_factor_mass(m, p->w, extra, coupling);
 }
 
 /* the largest eigenvalue; beyond 1: not stable */
@@ -117,12 +137,12 @@ static void place(const tg_model *m, tg_work *w)
 }
 
 /* springs, and dampers that act on v */
-static bool has_any(const tg_model *m, const tg_params *p, bool damping)
+static bool has_any(const tg_model *m, const tg_params *p, bool damping, bool tendons)
 {
     bool any = false;
     for (int j = 0; j < m->njoint && !any; j++)
         any = TG_PARAM(p, joint_stiffness)[j] > 0 || (damping && TG_PARAM(p, joint_damping)[j] > 0);
-    for (int t = 0; t < m->ntendon && !any; t++)
+    for (int t = 0; t < m->ntendon && !any && tendons; t++)
         any = TG_PARAM(p, tendon_stiffness)[t] > 0 || TG_PARAM(p, tendon_damping)[t] > 0;
     return any;
 }
@@ -131,18 +151,33 @@ tg_status tg_step_find_stiff(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     double size = 0;
-    if (s->stiff_params == w->params && s->stiff_generation == w->params->generation && s->stiff_dt == s->options.dt)
+    bool late = tg_tendons_late(m, w);
+    if (s->stiff_params == w->params && s->stiff_generation == w->params->generation && s->stiff_dt == s->options.dt &&
+        s->stiff_late == late)
         return TG_OK;
-    if (has_any(m, w->params, !s->options.implicit_damping))
+    s->stiff_late = late;
+    if (has_any(m, w->params, !s->options.implicit_damping, !late))
     {
         place(m, w);
         TG_TRY(sharpness(&(parts){m, w, &s->options, 2 * s->options.dt, false}, &size));
     }
     s->stiff = size > 1;
+    if (s->stiff)
+        TG_TRY(sharpness(&(parts){m, w, &s->options, s->options.dt, false}, &size));
+    s->too_long = size > 1;
     s->stiff_params = w->params;
     s->stiff_generation = w->params->generation;
     s->stiff_dt = s->options.dt;
     return TG_OK;
+}
+
+double tg_stiff_motion(const tg_model *m, tg_work *w, const double *v, double *scratch)
+{
+    double sum = 0;
+    stiff_product(&(parts){m, w, &w->step->options, w->step->options.dt, false}, v, scratch);
+    for (int k = 0; k < m->nv; k++)
+        sum += v[k] * scratch[k];
+    return sum;
 }
 
 tg_status tg_stable_dt(const tg_model *m, tg_work *w, const tg_options *options, double *dt)

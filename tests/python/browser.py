@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tangere._film import find_browser
 
 WIDTH, HEIGHT = 520, 360  # small: there is no graphics card
-WAIT = 90.0  # s; the machine may be busy
+WAIT = 300.0  # s; the machine may be busy, and pictures of robots with meshes take seconds each
 
 # of a headless Chromium without a graphics card, and of three.js about itself; none is an error
 EXPECTED = ("log", "info", "debug", "warning")
@@ -32,8 +32,8 @@ def browser() -> Iterator[Browser]:
 class Tab:
     """A page with what it complained about."""
 
-    def __init__(self, chromium: Browser, address: str) -> None:
-        self.page: Page = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+    def __init__(self, chromium: Browser, address: str, size: tuple[int, int] = (WIDTH, HEIGHT)) -> None:
+        self.page: Page = chromium.new_page(viewport={"width": size[0], "height": size[1]})
         self.page.set_default_timeout(1000 * WAIT)
         self.complaints: list[str] = []
         self.requests: list[str] = []
