@@ -1,11 +1,11 @@
-"""Times the QCQP layer beside diffqcqp and cvxpylayers: forward and backward by number of contacts (the paper's Fig. 3).
+"""Times the QCQP layer beside diffqcqp and cvxpylayers, forward and backward, by number of contacts.
 
     python bench/qcqp.py [--peer FOLDER] [--write]
 
-FOLDER has Solver.cpp and Solver.hpp of quentinll/diffqcqp (its folder qcqplib); they are compiled with qcqp_peer.cpp and the
-static library of build/release, all with -O3 -march=native. Without it that column is left out. cvxpylayers is timed up to 32
-contacts, forward and backward of one problem, after a first call that compiles it. --write: bench/results/qcqp.csv and
-docs/pictures/qcqp.svg.
+FOLDER has Solver.cpp and Solver.hpp of quentinll/diffqcqp (its folder qcqplib); they are compiled with qcqp_peer.cpp
+and the static library of build/release, all with -O3 -march=native. Without it nothing is written. cvxpylayers is timed
+up to 32 contacts, forward and backward of one problem, after a first call that compiles it. --write:
+bench/results/qcqp.csv and docs/pictures/qcqp.svg.
 """
 
 from __future__ import annotations
@@ -39,9 +39,11 @@ def peer_rows(folder: Path) -> list[list[float]]:
     with tempfile.TemporaryDirectory() as scratch:
         program = Path(scratch) / "qcqp_peer"
         subprocess.run(
-            ["g++", "-O3", "-march=native", "-DNDEBUG", "-DTG_STATIC", f"-I{ROOT / 'include'}", f"-I{folder}"]
-            + ["-I/usr/include/eigen3", str(ROOT / "bench/qcqp_peer.cpp"), str(folder / "Solver.cpp"), str(library)]
-            + ["-lexpat", "-lqhull_r", "-lpthread", "-lm", "-o", str(program)],
+            [
+                *("g++", "-O3", "-march=native", "-DNDEBUG", "-DTG_STATIC", "-I/usr/include/eigen3"),
+                *(f"-I{ROOT / 'include'}", f"-I{folder}", ROOT / "bench/qcqp_peer.cpp", folder / "Solver.cpp", library),
+                *("-lexpat", "-lqhull_r", "-lpthread", "-lm", "-o", program),
+            ],
             check=True,
         )
         out = subprocess.run([program], check=True, capture_output=True, text=True).stdout
