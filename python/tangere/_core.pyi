@@ -203,6 +203,15 @@ class Function:
     def tape(self, count: int, steps: int, checkpoints: bool, /) -> BatchTape: ...
     def handle(self) -> int: ...
 
+class Qcqp:
+    def __init__(
+        self, nonnegative: bool, sizes: Ints, threads: int, tolerance: float, semidefinite: bool, /
+    ) -> None: ...
+    def solve(self, count: int, /, *arrays: Any) -> None: ...
+    def jvp(self, count: int, /, *arrays: Any) -> None: ...
+    def vjp(self, count: int, /, *arrays: Any) -> None: ...
+    def jacobians(self, count: int, /, *arrays: Any) -> None: ...
+
 class Stepper:
     def __init__(
         self,
@@ -214,6 +223,7 @@ class Stepper:
         implicit_springs: bool,
         implicit_actuators: int,
         implicit_gyroscopic: int,
+        implicit_tendons: int,
         cold: bool,
         project: bool,
         poisson: bool,

@@ -312,7 +312,8 @@ static void make_label(const tg_model *m, tg_work *w)
     for (int i = 0; i < r->nisland; i++)
         solved = solved && r->island[i].result.status == TG_SOLVE_SOLVED;
     bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
-    if (moved || s->held || is_rough(w) || s->options.backward == TG_BACKWARD_SMOOTHED || !solved ||
+    bool ani = s->options.backward == TG_BACKWARD_ANI && tg_saltation_acts(w);
+    if (moved || ani || s->held || is_rough(w) || s->options.backward == TG_BACKWARD_SMOOTHED || !solved ||
         is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
