@@ -164,8 +164,9 @@ def pose(
 
     touch: pairs of geoms (names or numbers) whose gap, as a step sees it (less margins), is to be 0. com: "support":
     the centre of mass is over the one contact, over the line of two, over the mean of more; "inside": somewhere in
-    their polygon; "centre": over their mean always; (x, y): there; None: anywhere. sites: {name: point}. fixed: entries of v
-    (tangent) that stay. limits: joints stay within their ranges. open: all other pairs stay apart by a millimetre.
+    their polygon; "centre": over their mean always; (x, y): there; None: anywhere. sites: {name: point}. fixed:
+    entries of v (tangent) that stay. limits: joints stay within their ranges. open: all other pairs stay apart by a
+    millimetre.
     """
     q = np.asarray(q, np.float64)
     task = _Pose(model, q, touch, sites or {}, com, fixed)

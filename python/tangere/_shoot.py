@@ -308,7 +308,8 @@ class Shooter:
                 np.zeros((len(chosen), 0, steps + 1, self.model.nv)),
                 np.zeros((len(chosen), 0, steps + 1, self.model.nv)),
             )
-        given = (along[0], along[1], None, None, None, None, along[2] if len(values) else None)
+        # q0, v0, then act0, controls, tau, wrench and dt, which do not change, then the parameters
+        given = (along[0], along[1], *[None] * 5, along[2] if len(values) else None)
         change = r._forward(width, given, (len(chosen), width))
         return chosen, r.q, r.v, change.q, change.v
 

@@ -104,9 +104,9 @@ def excite(
 
     params: as in `fit`. The family: push: a body that is pushed at its centre of mass, by `pieces` constant wrenches
     one after the other, each entry within +- limit (N for a number: the three forces; or six numbers); sines:
-    {actuator: (amplitude, highest Hz)}; start: largest initial speeds (nv). What is measured: every `every`-th state's q
-    (tangent entries `measured`, all), with standard deviation noise. initial: what of the start is unknown, as in `fit`.
-    allowed: a function of the rollout that may refuse an input (too fast, too far). `also`: inputs (numbers in
+    {actuator: (amplitude, highest Hz)}; start: largest initial speeds (nv). What is measured: every `every`-th state's
+    q (tangent entries `measured`, all), with standard deviation noise. initial: what of the start is unknown, as in
+    `fit`. allowed: a function of the rollout that may refuse an input (too fast, too far). `also`: inputs (numbers in
     [-1, 1]) to try as well. The search is by cross-entropy: rounds of candidates about the best; the same seed gives
     the same result.
     """

@@ -29,6 +29,7 @@ def test_friction(experiment):
         assert any("derivative is 0" in note for note in notes) == (mu == 2.0)
     assert found["inside"] >= 4
     assert -0.013 < found["bias"] < -0.009
+    assert abs(found["flat"] / 0.2 - 1) < 0.01
 
 
 def test_mass(experiment):
