@@ -10,6 +10,7 @@ Name = str | int
 _Self = TypeVar("_Self", bound="Model")
 
 version: Final[str]
+cpu_path: Final[str]
 
 JOINT_FREE: Final[int]
 JOINT_BALL: Final[int]
@@ -126,6 +127,9 @@ LABEL: Final[np.dtype[np.void]]
 STEP_CONTACT: Final[np.dtype[np.void]]
 CACHE_ENTRY: Final[np.dtype[np.void]]
 
+def least_squares(function: Any, progress: Any, x: Array, unknowns: tuple, /, *rest: Any) -> tuple: ...
+def minimise(function: Any, progress: Any, x: Array, unknowns: tuple, /, *rest: Any) -> tuple: ...
+
 class BatchTape:
     @property
     def nbytes(self) -> int: ...
@@ -149,11 +153,13 @@ class Batch:
     def rollout(
         self,
         steps: int,
+        hold: int,
         q: Array,
         v: Array,
         act: Array,
         u: Array | None,
         tau: Array | None,
+        wrench: Array | None,
         params: Array | None,
         strict: bool,
         out: tuple,
@@ -208,6 +214,7 @@ class Stepper:
         implicit_springs: bool,
         implicit_actuators: int,
         implicit_gyroscopic: int,
+        implicit_tendons: int,
         cold: bool,
         project: bool,
         poisson: bool,
@@ -374,6 +381,9 @@ class Model:
     def _load(cls: type[_Self], path: str | PathLike[str], options: tuple, /) -> _Self: ...
     @classmethod
     def _load_string(cls: type[_Self], text: str, dir: str | PathLike[str], options: tuple, /) -> _Self: ...
+    def _to_bytes(self) -> bytes: ...
+    @classmethod
+    def _from_bytes(cls: type[_Self], bytes: bytes, /) -> _Self: ...
     def _set_params(self, values: ArrayLike, /) -> None: ...
     def _param_find(self, name: str, /) -> tuple[int, int] | None: ...
     def _param_match(self, pattern: str, /) -> Ints | None: ...
@@ -381,6 +391,7 @@ class Model:
     def _param_slices(self) -> list[tuple[str, int, int]]: ...
     def _structure(self) -> dict[str, Ints]: ...
     def _report(self) -> list[tuple[Any, ...]]: ...
+    def _stable_dt(self) -> float: ...
     def names(self, kind: str, /) -> list[str]: ...
     def index(self, kind: str, name: Name, /) -> int: ...
     def copy(self: _Self) -> _Self: ...

@@ -211,6 +211,7 @@ typedef struct tg_rows
     double dt;               /* of the compliances in G */
     double slack;            /* m: of the queries of a step's pairs (collision/narrow.h) */
     tg_problem_kind problem; /* whose derivatives are being taken */
+    const tg_model *grouped; /* NULL, or the model: trees of a group are in every constraint that one of them is in */
     int large_factors;       /* island whose derivative is in large_memory, -1: none (implicit_large.c) */
 } tg_rows;
 

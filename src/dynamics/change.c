@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "dynamics/passive.h"
-#include "dynamics/tendon.h"
 #include "tangere/algebra.h"
 
 static spatial load(const double *array, int index)
@@ -480,25 +479,31 @@ static void joint_spring(const tg_model *m, const tg_work *w, tg_change *c, int 
         ball_spring(m, w, c, j, q);
 }
 
-static void tendon_spring(const tg_model *m, tg_work *w, tg_change *c, int t, const double *v)
+/* moment f, f = k (stretch - ahead rate) - d rate */
+static void tendon_spring(const tg_model *m, tg_work *w, tg_change *c, int t, tg_tendon_when when)
 {
-    const double *moment = tg_tendon_moment(m, w, t), *dmoment = c->moment + (size_t)t * (size_t)m->nv;
-    double k = TG_PARAM(w->params, tendon_stiffness)[t], d = TG_PARAM(w->params, tendon_damping)[t];
-    int end;
-    double stretch = tg_tendon_stretch(w, t, &end), rate = tg_tendon_rate(m, w, t, v), change = 0, drate = 0;
-    change += c->params[m->offset.tendon_stiffness + t] * stretch - c->params[m->offset.tendon_damping + t] * rate;
-    if (end >= 0)
-        change += k * c->params[m->offset.tendon_rest + 2 * t + end];
-    for (int i = 0; i < m->nv && c->pulls; i++)
-        drate += dmoment[i] * v[i];
+    const double *dmoment = c->moment + (size_t)t * (size_t)m->nv;
+    const int *dof = tg_tendon_dofs(m, t);
+    tg_pull pull = tg_tendon_pull(m, w, t, when);
+    if (w->tendon_mode[t] == TG_TENDON_SLACK)
+        return;
+    double change = -c->params[m->offset.tendon_damping + t] * pull.rate, drate = 0;
+    if (pull.end >= 0)
+        change += c->params[m->offset.tendon_stiffness + t] * (pull.stretch - when.ahead * pull.rate) +
+                  pull.stiffness * (c->params[m->offset.tendon_rest + 2 * t + pull.end] +
+                                    c->params[m->offset.tendon_length + t]);
+    for (int i = 0; i < m->tendon_ndof[t] && c->pulls; i++)
+    {
+        drate += dmoment[dof[i]] * when.x[dof[i]];
+        c->force[dof[i]] += dmoment[dof[i]] * pull.force;
+    }
     if (c->pulls)
-        change -= (end < 0 ? 0 : k * c->length[t]) + d * drate;
-    double force = k * stretch - d * rate;
-    for (int i = 0; i < m->nv; i++)
-        c->force[i] += moment[i] * change + (c->pulls ? dmoment[i] * force : 0);
+        change -= pull.stiffness * (c->length[t] + when.ahead * drate) + pull.damping * drate;
+    tg_tendon_add(m, w, t, change, c->force);
 }
 
-void tg_change_passive(const tg_model *m, tg_work *w, tg_change *c, const double *q, const double *v)
+void tg_change_passive(const tg_model *m, tg_work *w, tg_change *c, const double *q, const double *v,
+                       tg_tendon_when when)
 {
     const tg_param_offsets *at = &m->offset;
     bool placed = tg_changes(c, at->body_pos, at->body_mass - at->body_pos);
@@ -509,5 +514,5 @@ void tg_change_passive(const tg_model *m, tg_work *w, tg_change *c, const double
         c->force[k] -= c->params[at->joint_damping + m->dof_joint[k]] * v[k];
     bool sprung = c->pulls || tg_changes(c, at->tendon_stiffness, at->tendon_frictionloss - at->tendon_stiffness);
     for (int t = 0; t < m->ntendon && sprung; t++)
-        tendon_spring(m, w, c, t, v);
+        tendon_spring(m, w, c, t, when);
 }

@@ -4,7 +4,7 @@
 #include "step/step.h"
 
 #include "base/arena.h"
-#include "dynamics/crba.h"
+#include "dynamics/factors.h"
 #include "math/dense.h"
 #include "math/lanes.h"
 #include "math/ltl.h"
@@ -178,16 +178,36 @@ static void gather_jacobian(const tg_forward *f, const group *g, const tg_rows_i
     }
 }
 
+/* of a group of trees whose matrix is one: they are all in g */
+static void invert_group(const tg_forward *f, const group *g, int index, double *out)
+{
+    const tg_model *m = f->m;
+    int n = m->group_ndof[index], ld = v4_pad(n);
+    double *inverse = f->next_q; /* not needed yet */
+    tg_group_inverse(m, f->w, index, inverse, ld);
+    for (int i = 0; i < g->n; i++)
+        for (int k = 0; k < g->n; k++)
+        {
+            int a = f->dof[i], b = f->dof[k];
+            if (m->tree_group[m->node_tree[m->dof_node[a]]] == index &&
+                m->tree_group[m->node_tree[m->dof_node[b]]] == index)
+                out[(ptrdiff_t)i * g->ld + k] = inverse[(ptrdiff_t)m->dof_place[a] * ld + m->dof_place[b]];
+        }
+}
+
 static void invert_mass(const tg_forward *f, const group *g, double *out)
 {
     const tg_model *m = f->m;
-    if (g->tree < 0)
+    if (g->tree < 0 || f->w->grouped)
         tg_clear(out, g->n, g->ld);
     for (int first = 0; first < g->n;)
     {
         int tree = m->node_tree[m->dof_node[f->dof[first]]];
-        tg_ltl_inverse(&m->tree_ltl[tree], f->w->M + m->tree_matrix[tree], f->w->dinv + m->tree_dof[tree],
-                       out + (ptrdiff_t)first * (g->ld + 1), g->ld);
+        if (tg_tree_leads(m, f->w, tree))
+            invert_group(f, g, m->tree_group[tree], out);
+        if (tg_tree_is_alone(m, f->w, tree))
+            tg_ltl_inverse(&m->tree_ltl[tree], f->w->M + m->tree_matrix[tree], f->w->dinv + m->tree_dof[tree],
+                           out + (ptrdiff_t)first * (g->ld + 1), g->ld);
         first += m->tree_ndof[tree];
     }
 }

@@ -14,7 +14,7 @@
 #include "contact/poisson_vjp.h"
 #include "contact/rows_vjp.h"
 #include "dynamics/actuation.h"
-#include "dynamics/crba.h"
+#include "dynamics/factors.h"
 #include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
 #include "dynamics/rnea.h"
@@ -271,7 +271,7 @@ static void wrenches_reverse(reverse *r)
 static tg_actuators actuators_of(const reverse *r, const double *y)
 {
     const tg_step_work *s = r->s;
-    return (tg_actuators){r->m, r->w, s->q, s->v, s->act, y, r->gact, r->gu, r->g};
+    return (tg_actuators){r->m, r->w, s->q, s->v, s->v_next, s->act, y, r->gact, r->gu, r->g};
 }
 
 /* the actuators with the cotangent y; gdt: activations at the end of the step may depend on dt */
@@ -282,12 +282,14 @@ static void actuators_reverse(reverse *r, const double *y)
     for (int i = 0; i < m->nu; i++)
     {
         const tg_drive *d = &r->s->drive[i];
+        r->s->drive_late[i] = tg_tendons_late(m, r->w) ? tg_late_drive(m, r->w, i) : *d;
+        d = &r->s->drive_late[i];
         tg_actuator_reverse(&x, i, d, 0);
+        if (d->late) /* dt times the force at the end, where r->gdt has that at the start */
+            *r->gdt += tg_actuator_along(m, r->w, i, y) / r->dt * (d->force - r->s->drive[i].force);
         if (d->force_end >= 0 || d->signal_dt == 0)
             continue;
-        const double *moment = tg_actuator_moment(m, r->w, i);
-        for (int k = 0; k < m->nv; k++)
-            *r->gdt += moment[k] * y[k] * d->gain * d->signal_dt;
+        *r->gdt += tg_actuator_along(m, r->w, i, y) * d->gain * d->signal_dt;
     }
 }
 
@@ -335,6 +337,8 @@ static void implicit_reverse(reverse *r)
         if (r->g.params != NULL)
             r->g.params[m->offset.joint_stiffness + joint] -= dt * dt * y * s->v_next[k];
     }
+    for (int t = 0; t < m->ntendon && tg_tendons_late(m, r->w); t++)
+        gdt += tg_tendon_rate(m, r->w, t, r->y) * tg_late_by_dt(m, r->w, t);
     *r->gdt += gdt;
 }
 
@@ -388,16 +392,14 @@ static void rows_terms(reverse *r, const tg_row_term *term, int terms, const dou
     tg_rows_reverse(r->m, r->w, r->s->q, term, terms, gphi, touch, r->dt, r->gdt, r->g);
 }
 
-/* L . (J y) + z . (J v+) + gaps + what depends on the velocities at the start. Rows of tendons take the second field in a pass of its own. */
-static void rows_reverse(reverse *r, bool both)
+/* L . (J y) + z . (J v+) + gaps + what depends on the velocities at the start */
+static void rows_reverse(reverse *r)
 {
     const tg_rows *rows = r->w->rows;
     for (int i = 0; i < rows->nrow; i++)
         r->f[i] = rows->L[i] / r->dt;
-    tg_row_term term[TG_ROW_TERMS] = {{TG_ROW_FIELD_Y, r->scaled, r->f}};
-    int terms = 1;
-    if (both)
-        term[terms++] = (tg_row_term){TG_ROW_FIELD_Z, r->s->v_next, r->z};
+    tg_row_term term[TG_ROW_TERMS] = {{TG_ROW_FIELD_Y, r->scaled, r->f}, {TG_ROW_FIELD_Z, r->s->v_next, r->z}};
+    int terms = 2;
     if (r->starts)
         term[terms++] = (tg_row_term){TG_ROW_FIELD_V, r->s->v, r->f_start};
     rows_terms(r, term, terms, r->gphi, r->touch);
@@ -406,13 +408,6 @@ static void rows_reverse(reverse *r, bool both)
 static void end_pass(reverse *r, const tg_adjoint_fields *x)
 {
     tg_adjoint_end(r->m, r->w, r->s->q, x, r->g.q, r->g.v, r->g.a, r->g.params);
-}
-
-/* the same for velocities that are not the step's */
-static void end_pass_at(reverse *r, const double *v, const double *y)
-{
-    tg_adjoint_end(r->m, r->w, r->s->q, &(tg_adjoint_fields){.v = v, .y = y, .a = r->s->zeros}, r->g.q, r->g.v, r->g.a,
-                   r->g.params);
 }
 
 /* f . (J x) with x held fixed */
@@ -450,27 +445,25 @@ static bool forces_reverse(reverse *r)
     return true;
 }
 
-/* Everything but the turn of redundant rows: the twists of dt y, and (beside them where no tendon is in the way) those of v+. */
+/* Everything but the turn of redundant rows: the twists of dt y, and beside them, where something asks for them, those of v+. */
 static void passes(reverse *r)
 {
     const tg_model *m = r->m;
     tg_work *w = r->w;
     tg_step_work *s = r->s;
-    bool rows = w->rows->nrow > 0 && !r->alone, both = rows && m->ntendon == 0;
+    bool rows = w->rows->nrow > 0 && !r->alone, both = rows || tg_tendons_late(m, w);
     tg_node_accelerations(m, w, s->acceleration);
     tg_adjoint_begin(m, w, r->scaled);
     if (both)
         tg_adjoint_second(m, w, s->v_next);
     tg_rnea_reverse(m, w, s->acceleration, r->scaled, -1, r->g);
-    tg_passive_reverse(m, w, s->q, s->v, r->scaled, r->g);
+    tg_passive_reverse(m, w, s->q, s->v, tg_step_tendons(m, w), r->scaled, r->g);
     bool passed = forces_reverse(r);
     if (s->has_wrench || r->wrench != NULL)
         wrenches_reverse(r);
     if (rows)
-        rows_reverse(r, both);
+        rows_reverse(r);
     end_pass(r, &(tg_adjoint_fields){s->v, r->scaled, s->acceleration, both ? s->v_next : NULL});
-    if (rows && !both)
-        pass_with(r, s->v_next, r->z);
     if (passed)
         return;
     tg_adjoint_begin(m, w, r->other);
@@ -569,34 +562,16 @@ static void compression_reverse(const reverse *r)
         r->scaled[k] += c.scaled[k];
 }
 
-/* f . (bias of the velocities v + sign x), with x held fixed; *gdt -= its value / dt */
-static void bias_reverse(reverse *r, double sign, const double *x, const double *f)
-{
-    const tg_model *m = r->m;
-    tg_work *w = r->w;
-    double *v = r->other, *tau = r->s->part, value = 0;
-    for (int k = 0; k < m->nv; k++)
-        v[k] = r->s->v[k] + sign * x[k];
-    tg_node_twists(m, w, v, w->V);
-    tg_newton_euler(m, w, NULL, tau);
-    for (int k = 0; k < m->nv; k++)
-        value += f[k] * tau[k];
-    *r->gdt += value / r->dt;
-    tg_node_accelerations(m, w, NULL);
-    tg_adjoint_begin(m, w, f);
-    tg_rnea_reverse(m, w, NULL, f, 1, r->g);
-    end_pass_at(r, v, f);
-}
-
-/* Implicit bias forces (gyroscopic.c): with x = v_free - v the step is A (v+ - v) = dt (f - C x) + J^T L, C = d bias / d v, and B x = dt f, B = A + dt C. The cotangent of x
- * is -dt C^T y, so that l = -dt B^-T C^T y = B^-T A y - y belongs to the second equation, whose terms are those of a step of its own without rows; C x moves with y + l. */
+/* Implicit gyroscopic forces (gyroscopic.c): with x = v_free - v the step is A (v+ - v) = dt (f - D x) + J^T L, and B x = dt f, B = A + dt D. The cotangent of x
+ * is -dt D^T y, so that l = -dt B^-T D^T y = B^-T A y - y belongs to the second equation, whose terms are those of a step of its own without rows; -dt (y + l) . D x is the
+ * scalar of tg_adjoint_gyroscopic. */
 static tg_status gyroscopic_reverse(reverse *r)
 {
     const tg_model *m = r->m;
     tg_step_work *s = r->s;
     reverse c = *r;
     size_t bytes = sizeof(double) * (size_t)m->nv;
-    double *x = r->compressed_v, *ga = r->vbar, *v_next = s->v_next, *wrench = r->wrench;
+    double *x = r->compressed_v, *ga = r->vbar, *v_next = s->v_next;
     for (int k = 0; k < m->nv; k++)
     {
         x[k] = s->v_free[k] - s->v[k];
@@ -610,21 +585,16 @@ static tg_status gyroscopic_reverse(reverse *r)
         c.y[k] -= r->other[k];
     c.alone = true;
     c.turns = false;
-    c.wrench = wrench;
     memcpy(ga, r->g.a, bytes); /* x does not move with v */
     s->v_next = s->v_free;
     sweep(&c);
     s->v_next = v_next;
     for (int k = 0; k < m->nv; k++)
-    {
         r->scaled[k] += c.scaled[k];
-        c.scaled[k] = -0.5 * r->scaled[k]; /* -dt (y + l) . C x, C x = (bias(v + x) - bias(v - x)) / 2 */
-    }
-    bias_reverse(r, 1, x, c.scaled);
-    for (int k = 0; k < m->nv; k++)
-        c.scaled[k] = -c.scaled[k];
-    bias_reverse(r, -1, x, c.scaled);
-    tg_node_twists(m, r->w, s->v, r->w->V);
+    tg_adjoint_begin(m, r->w, r->scaled);
+    tg_adjoint_second(m, r->w, x);
+    *r->gdt += tg_adjoint_gyroscopic(m, r->w, 1, r->g.params) / r->dt;
+    end_pass(r, &(tg_adjoint_fields){.v = s->v, .y = r->scaled, .a = s->zeros, .second = x});
     memcpy(r->g.a, ga, bytes);
     return TG_OK;
 }
