@@ -50,7 +50,8 @@ def test_friction_of_a_rod_that_jams():
         m = tg.load_string(f"""<mujoco><option timestep="0.001"/><worldbody>
             <geom name="floor" type="plane" size="5 5 0.1" friction="{mu}"/>
             <body name="rod" pos="0 0 {np.sin(angle)}"><joint type="slide" axis="1 0 0"/>
-            <joint type="slide" axis="0 0 1"/><joint type="hinge" axis="0 1 0"/><inertial pos="0 0 0" mass="1" diaginertia="1 {1 / 3} 1"/>
+            <joint type="slide" axis="0 0 1"/><joint type="hinge" axis="0 1 0"/>
+            <inertial pos="0 0 0" mass="1" diaginertia="1 {1 / 3} 1"/>
             <geom name="tip" type="sphere" size="1e-6" pos="{-np.cos(angle)} 0 {-np.sin(angle)}" friction="0.1"/>
             </body></worldbody></mujoco>""")
         labels = []
