@@ -33,6 +33,10 @@ bool tg_py_crew_ready(tg_py_crew *crew, PyObject *params);
 /* Whether a method got as many arguments as it takes; false with an exception set. */
 bool tg_py_wants(Py_ssize_t nargs, Py_ssize_t expected);
 
+/* The numbers of a C-contiguous array of float64 with `size` entries, to be written to or only read; NULL where it is None. False with an
+ * exception set. */
+bool tg_py_numbers(PyObject *given, const char *name, npy_intp size, bool write, double **at);
+
 /* Sets `status` (of the caller) to a call of the library, with the interpreter free for other threads. */
 #define TG_PY_RELEASED(crew, call)                                                                                     \
     do                                                                                                                 \
