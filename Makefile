@@ -114,6 +114,7 @@ rollouts: ## derivatives of rollouts of 2 to 200 steps on every model, every rob
 pictures: command python ## the pictures of README.md and docs/, with a headless browser: docs/pictures/
 	@scripts/setup.sh core python test
 	@.venv/bin/python scripts/pictures.py
+	@.venv/bin/python scripts/gradient_pictures.py
 
 robots: python ## drop every robot of the shared folder, and move it by random controls: 10 s each (minutes)
 	@scripts/setup.sh core python test

@@ -105,6 +105,7 @@ def forward(task, r, u, rows, share):
 
 
 def main(iterations=40):
+    """How far the foot was lifted, and the height of the foot after every step."""
     m = tg.load(ROOT / "models" / "quadruped.xml")
     sim = tg.Sim(m, dt=DT)
     sim.reset("home")
@@ -132,10 +133,10 @@ def main(iterations=40):
         print(f"{iteration}: cost {cost:.5f}, foot {1e3 * lifted:.1f} mm", flush=True)
         if lifted >= HEIGHT:
             break
-    return foot(m, r.q[-1])[0] - start
+    return foot(m, r.q[-1])[0] - start, [foot(m, q)[0] - start for q in r.q]
 
 
 if __name__ == "__main__":
-    lifted = main()
+    lifted, _ = main()
     assert lifted >= HEIGHT, lifted
     print(f"lifted by {1e3 * lifted:.1f} mm")

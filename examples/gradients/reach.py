@@ -63,7 +63,13 @@ def draw(found, path):
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
     figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
-    styles = {"over a wide change": "k--", "exact": "k.-", "toi": "x:", "exact, impact within": "o-", "randomised": "s-"}
+    styles = {
+        "over a wide change": "k--",
+        "exact": "k.-",
+        "toi": "x:",
+        "exact, impact within": "o-",
+        "randomised": "s-",
+    }
     for name, values in found.items():
         if name == "spread of one":
             continue

@@ -428,7 +428,10 @@ class Sim:
         return self._cache
 
     def reset(self, key: str | int | None = None) -> None:
-        """To a keyframe, by name, index or "#0" (the first, named or not), or to the reference configuration at rest, time 0; empties the cache."""
+        """To a keyframe, by name, index or "#0" (the first, named or not), or to the reference configuration at rest.
+
+        Time is then 0 (or the keyframe's), and the cache empty.
+        """
         m = self._model
         if key is None:
             state = SimState(0.0, m.default_q(), np.zeros(m.nv), np.zeros(m.na), _empty_cache())

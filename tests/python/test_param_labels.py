@@ -35,7 +35,7 @@ def test_restitution_at_its_bound():
 
 
 def test_a_gate_within_reach():
-    """Slower than rest_speed by less than what gravity adds in a step: the step before or after is on the other side."""
+    """Slower than rest_speed by less than gravity adds in a step: the step before or after is on the other side."""
     for speed, wanted in ((0.025, "one-sided"), (0.015, "one-sided"), (0.5, "exact"), (0.001, "exact")):
         j = step([0, 0, -speed], z=0.1, cube=0.31, e=0.5, rest_speed=0.02)
         assert j.label.kind == "exact"
@@ -49,8 +49,9 @@ def test_friction_of_a_rod_that_jams():
     for mu, wanted in ((1.2, "exact"), (1.3, "exact"), (1.36, "one-sided"), (2.0, "one-sided")):
         m = tg.load_string(f"""<mujoco><option timestep="0.001"/><worldbody>
             <geom name="floor" type="plane" size="5 5 0.1" friction="{mu}"/>
-            <body name="rod" pos="0 0 {np.sin(angle)}"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/>
-            <joint type="hinge" axis="0 1 0"/><inertial pos="0 0 0" mass="1" diaginertia="1 {1 / 3} 1"/>
+            <body name="rod" pos="0 0 {np.sin(angle)}"><joint type="slide" axis="1 0 0"/>
+            <joint type="slide" axis="0 0 1"/><joint type="hinge" axis="0 1 0"/>
+            <inertial pos="0 0 0" mass="1" diaginertia="1 {1 / 3} 1"/>
             <geom name="tip" type="sphere" size="1e-6" pos="{-np.cos(angle)} 0 {-np.sin(angle)}" friction="0.1"/>
             </body></worldbody></mujoco>""")
         labels = []
