@@ -47,13 +47,20 @@ def h1_push_up():
     return m, tg.pose(m, q, touch, com="inside")
 
 
-CASES = {"Go1 standing": go1_standing, "Go1 with a load of 10 kg": go1_loaded, "Go1 in a handstand": go1_handstand,
-         "H1 in a push-up": h1_push_up}  # fmt: skip
+CASES = {
+    "Go1 standing": go1_standing,
+    "Go1 with a load of 10 kg": go1_loaded,
+    "Go1 in a handstand": go1_handstand,
+    "H1 in a push-up": h1_push_up,
+}
 
 
 def main(small=False):
-    told = Experiment("contact_inverse_dynamics", "Contact inverse dynamics",
-                      "solved with high accuracy in a few iterations (about 10)")  # fmt: skip
+    told = Experiment(
+        "contact_inverse_dynamics",
+        "Contact inverse dynamics",
+        "solved with high accuracy in a few iterations (about 10)",
+    )
     curves, found = {}, {}
     for name, make in CASES.items():
         m, pose = make()

@@ -36,7 +36,13 @@ class Experiment:
     def done(self):
         OUT.mkdir(parents=True, exist_ok=True)
         seconds = time.monotonic() - self._began
-        record = {"title": self.title, "paper": self.paper, "rows": self.rows, "pictures": self.pictures, "seconds": seconds}
+        record = {
+            "title": self.title,
+            "paper": self.paper,
+            "rows": self.rows,
+            "pictures": self.pictures,
+            "seconds": seconds,
+        }
         (OUT / f"{self.name}.json").write_text(json.dumps(record), encoding="utf-8")
         print(f"{seconds:.1f} s")
 

@@ -110,7 +110,8 @@ typedef struct tg_least_squares_def
     int iterations;   /* at most; 100 */
     double damping;   /* to start with; 1e-4. 0: Gauss and Newton's full steps as long as they help */
     double tolerance; /* of steps, relative; its square is that of the decrease of the cost; 1e-10 */
-    double decrease; /* of the cost, absolute: a full step that promises less is the last; 0. With residuals in standard deviations 1e-4 is
+    double
+        decrease; /* of the cost, absolute: a full step that promises less is the last; 0. With residuals in standard deviations 1e-4 is
                         a step of 0.014 standard errors. */
     uint32_t cookie;
 } tg_least_squares_def;

@@ -46,8 +46,10 @@ typedef enum tg_backward
     TG_BACKWARD_SMOOTHED, /* of a smoothed law at the same solution: contacts that are open by less than smooth_speed
                              already act, those that stick already creep, and corners and edges are round by
                              smooth_width; labelled regularised */
-    TG_BACKWARD_TOI       /* with the time of impact: where a gap would close earlier or later, the bodies that meet
-                             change their velocities earlier or later (saltation); exact in steps without impact */
+    TG_BACKWARD_TOI,      /* with the time of impact: where a gap would close earlier or later, the bodies that meet
+                             change their velocities earlier or later (saltation); exact in steps without impact. With impacts at the end of a step */
+    TG_BACKWARD_ANI /* "adaptive naive integration": the same in the positions after the step alone, as if bodies had (1 + e) of their approach less; labelled
+                             regularised where it acts. With impacts at the end of a step */
 } tg_backward;
 
 typedef struct tg_options
@@ -69,7 +71,7 @@ typedef struct tg_options
                                       at length + dt rate+, to first order, along the tendon as it lies at the start. Explicit ones explode where dt is
                                       longer than tg_stable_dt. Trees that tendons couple are factored together, up to 512 dofs. Default: on where the model asks
                                       for an implicit integrator; off: as MuJoCo's Euler. */
-    bool implicit_springs;   /* springs of hinges and slides act at q + dt v+; off (default): at q */
+    bool implicit_springs; /* springs of hinges and slides act at q + dt v+; off (default): at q */
     bool
         cold; /* the step starts from nothing: a function of q, v, act, controls, parameters and options alone (tg_cache). Where the cache has impulses the problem
                               is solved from them as well, to tell whether they lead elsewhere (tg_label.twofold): several times the cost of a step
@@ -230,6 +232,9 @@ TG_API tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *option
  * 1 %; INFINITY where up to 1 s nothing is unstable. options (may be NULL): which of them act implicitly; its dt does not count. A model whose dt is longer may explode: implicit_springs,
  * implicit_actuators, a shorter dt. The workspace holds no step afterwards. */
 TG_API tg_status tg_stable_dt(const tg_model *m, tg_work *w, const tg_options *options, double *dt);
+
+/* The same of a model that was just loaded, with default options and a workspace of its own. Where it is shorter than tg_model_timestep, `tangere` and tangere.load warn. error may be NULL. */
+TG_API tg_status tg_model_stable_dt(const tg_model *m, double *dt, tg_error *error);
 
 /* The contacts of the last step in this workspace: at most capacity of them, and always the full count. TG_ERR_STALE when
  * the workspace has done something else since. */

@@ -33,7 +33,8 @@ from tangere._core import (
 )
 from tangere._core import version as __version__
 from tangere._errors import Error, ModelWarning, UnknownNameError
-from tangere._fit import Direction, FitResult, fit
+from tangere._fit import fit
+from tangere._fit_result import Direction, FitResult
 from tangere.batch import (
     Batch,
     BatchError,
@@ -55,6 +56,7 @@ from tangere.logs import Log, read_log
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
 from tangere.optimise import Iteration, Optimum, least_squares, minimise
 from tangere.params import Params
+from tangere.qcqp import QcqpGradient, QcqpJacobian, QcqpSolution, qcqp
 from tangere.rollout import (
     Rollout,
     RolloutChange,
@@ -124,8 +126,8 @@ __all__ = [
     "GeomType",
     "Holding",
     "Info",
-    "Jacobian",
     "Iteration",
+    "Jacobian",
     "JointType",
     "Key",
     "Label",
@@ -140,6 +142,9 @@ __all__ = [
     "Pose",
     "PoseResult",
     "Poses",
+    "QcqpGradient",
+    "QcqpJacobian",
+    "QcqpSolution",
     "ReportEntry",
     "ReportKind",
     "RneaGradient",
@@ -173,6 +178,7 @@ __all__ = [
     "load_string",
     "minimise",
     "pose",
+    "qcqp",
     "read_log",
     "rollout",
     "solve",

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import fnmatch
 import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tangere._errors import Error, unknown_name
+from tangere._fit_result import FitResult
+from tangere._fit_statistics import RANK, loss_of, statistics_of
+from tangere._fit_unknowns import Unknown, by_name, dofs_of, of_params
 from tangere._shoot import Layout, Shooter, make_segments
 from tangere.logs import Log, logs_of
 from tangere.model import Model
@@ -21,265 +22,10 @@ from tangere.optimise import Iteration, Optimum, least_squares, minimise
 
 Array = NDArray[np.float64]
 
-# transform and bounds of a parameter by its last word: what a model would refuse otherwise
-_KINDS = {
-    "mass": ("log", 0.0, np.inf), "size": ("log", 0.0, np.inf), "friction": ("none", 0.0, np.inf),
-    "kinetic": ("none", 0.0, np.inf), "slip_speed": ("log", 0.0, np.inf), "restitution": ("none", 0.0, 1.0),
-    "compliance": ("none", 0.0, np.inf), "damping": ("none", 0.0, np.inf), "stiffness": ("none", 0.0, np.inf),
-    "armature": ("none", 0.0, np.inf), "frictionloss": ("none", 0.0, np.inf),
-}  # fmt: skip
-
-# a direction counts as unobservable when its information is that of rounding: singular values of derivatives that are
-# good to some 1e-8 cannot be told from zero below this share of the largest
-_RANK = 1e-7
 _ENOUGH = 1e-4  # decrease of half the sum of squares, in variances: 0.014 standard errors
-_WEAK = 0.5  # standard error in units of the parameter's own size from which it is called weak
-_ALIKE = 0.95  # correlations from here on are named
 
 
-@dataclass(frozen=True)
-class Unknown:
-    """One number that is estimated: its name, and the parameters of the model that it sets."""
-
-    name: str
-    entries: tuple[tuple[str, float], ...]
-    kind: str = "param"
-    transform: str = "none"
-    lower: float = -np.inf
-    upper: float = np.inf
-
-
-@dataclass
-class Direction:
-    """A combination of unknowns that the data do not show, or hardly: {name: change}, the largest being 1; deviation:
-    standard error along it, in units of that change (infinite: none of it is seen).
-    """
-
-    change: dict[str, float]
-    deviation: float
-
-    def __str__(self) -> str:
-        return ", ".join(f"{name} {change:+.4g}" for name, change in self.change.items())
-
-
-@dataclass
-class FitResult:
-    """What `tangere.fit` found.
-
-    names, values, errors (standard errors; NaN where unobservable), covariance: of the shared unknowns; clustered:
-    standard errors that allow residuals of one log to be dependent (sandwich; None with fewer than 10 logs); start:
-    values at the beginning; rank; unobservable, weak: `Direction`s; correlations: (name, name, value) of size above
-    0.95; singular: singular values of the scaled sensitivities; history: one `Iteration` each; residuals: rms by
-    channel, in its unit; exact: share of steps whose derivatives have exact labels; notes: what a reader must know;
-    initial: per segment (q0, v0, offset); model: a copy with the fitted parameters.
-    """
-
-    names: list[str]
-    values: Array
-    errors: Array
-    covariance: Array
-    clustered: Array | None
-    start: Array
-    rank: int
-    unobservable: list[Direction]
-    weak: list[Direction]
-    correlations: list[tuple[str, str, float]]
-    singular: Array
-    optimum: Optimum
-    residuals: dict[str, float]
-    exact: float
-    notes: list[str]
-    initial: list[tuple[Array, Array, float]]
-    model: Model
-    seconds: float
-    method: str
-    rounds: int
-    samples: int
-    fit_rows: dict[str, Any] = field(default_factory=dict, repr=False)
-
-    def __getitem__(self, name: str) -> float:
-        if name not in self.names:
-            raise unknown_name("unknown", name, self.names)
-        return float(self.values[self.names.index(name)])
-
-    def error(self, name: str) -> float:
-        """Standard error of one unknown."""
-        self[name]
-        return float(self.errors[self.names.index(name)])
-
-    def interval(self, name: str, level: float = 1.96) -> tuple[float, float]:
-        """Value -/+ level standard errors."""
-        value, error = self[name], self.error(name)
-        return value - level * error, value + level * error
-
-    @property
-    def history(self) -> list[Iteration]:
-        return self.optimum.history
-
-    @property
-    def converged(self) -> bool:
-        return self.optimum.converged
-
-    def summary(self) -> str:
-        """The result as text."""
-        lines = [
-            f"{self.method}: {self.optimum.iterations} iterations, {self.optimum.evaluations} evaluations, "
-            f"{self.seconds:.2f} s: {self.optimum.stop}; cost {self.optimum.first_cost:.6g} to {self.optimum.cost:.6g}",
-            f"{'':32}{'start':>12}{'estimate':>14}{'std error':>12}" + ("{:>12}".format("clustered") if self.clustered is not None else ""),
-        ]  # fmt: skip
-        for i, name in enumerate(self.names):
-            extra = f"{self.clustered[i]:12.3g}" if self.clustered is not None else ""
-            lines.append(f"{name:32}{self.start[i]:12.6g}{self.values[i]:14.6g}{self.errors[i]:12.3g}{extra}")
-        lines.append(f"rank {self.rank} of {len(self.names)}; {self.samples} residuals; "
-                     f"{100 * self.exact:.1f} % of steps have exact derivatives")  # fmt: skip
-        lines += [f"rms of {name}: {value:.4g}" for name, value in self.residuals.items()]
-        lines += [f"UNOBSERVABLE: {direction}" for direction in self.unobservable]
-        lines += [f"hardly observable: {direction} (+- {direction.deviation:.3g} times that)" for direction in self.weak]
-        lines += [f"correlated: {a}, {b}: {c:+.3f}" for a, b, c in self.correlations]
-        lines += [f"note: {note}" for note in self.notes]
-        return "\n".join(lines)
-
-    __str__ = summary
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain numbers, for JSON."""
-        return {
-            "converged": self.converged, "stop": self.optimum.stop, "iterations": self.optimum.iterations,
-            "evaluations": self.optimum.evaluations, "seconds": self.seconds, "method": self.method,
-            "first_cost": self.optimum.first_cost, "cost": self.optimum.cost,
-            "params": {name: {"value": float(v), "error": _number(e), "start": float(s)}
-                       for name, v, e, s in zip(self.names, self.values, self.errors, self.start, strict=True)},
-            "covariance": [[_number(c) for c in row] for row in self.covariance],
-            "clustered": None if self.clustered is None else [_number(c) for c in self.clustered],
-            "rank": self.rank, "unobservable": [d.change for d in self.unobservable],
-            "weak": [{"change": d.change, "deviation": _number(d.deviation)} for d in self.weak],
-            "correlations": self.correlations, "residuals": self.residuals, "exact": self.exact, "notes": self.notes,
-            "history": [{"cost": h.cost, "step": h.step, "x": [float(v) for v in h.x[: len(self.names)]]}
-                        for h in self.history],
-        }  # fmt: skip
-
-    def write(self, path: Any) -> None:
-        """The model with the fitted parameters as a file."""
-        self.model.save(path)
-
-    def report(self, path: Any) -> None:
-        """One HTML page with tables and plots, without a network; needs matplotlib (extra `plot`)."""
-        from tangere._fit_report import write_report  # noqa: PLC0415  (which imports matplotlib)
-
-        write_report(self, path)
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
-# ---- unknowns by name ----
-
-
-def _kind_of(name: str) -> tuple[str, float, float]:
-    word = name.rsplit(".", 1)[-1].partition("[")[0]
-    return _KINDS.get(word, ("none", -np.inf, np.inf))
-
-
-def _of_params(m: Model, params: Any, tie: Any) -> list[Unknown]:
-    """Unknowns from names, patterns, dicts of factors, "inertia:BODY", "wrench:BODY[i]"."""
-    tied: dict[str, list[str]] = {}
-    for group in tie or ():
-        if isinstance(group, str) or len(group) < 2:
-            raise ValueError(f"tie: expected lists of two or more names, got {group!r}")
-        names = [name for pattern in group for name in _names(m, pattern)]
-        tied[names[0]] = names
-    followers = {name for names in tied.values() for name in names[1:]}
-    entries = [params] if isinstance(params, str | Mapping) else list(params)
-    found: list[Unknown] = []
-    for entry in entries:
-        if isinstance(entry, Mapping):
-            parts = tuple((name, float(f)) for pattern, f in entry.items() for name in _names(m, pattern))
-            transform, low, high = _kind_of(parts[0][0])
-            found.append(Unknown(parts[0][0] + ("+" if len(parts) > 1 else ""), parts, "param", transform, low, high))
-            continue
-        kind, _, what = entry.partition(":")
-        if kind == "inertia" and what:
-            found += _inertia(m, what)
-        elif kind == "wrench" and what:
-            found += _wrench(m, what)
-        else:
-            for name in _names(m, entry):
-                if name in followers:
-                    continue
-                parts = tuple((one, 1.0) for one in tied.get(name, [name]))
-                found.append(Unknown(name + ("+" if len(parts) > 1 else ""), parts, "param", *_kind_of(name)))
-    for leader in tied:
-        if not any(u.entries and u.entries[0][0] == leader for u in found):
-            found.append(Unknown(leader + "+", tuple((one, 1.0) for one in tied[leader]), "param", *_kind_of(leader)))
-    seen: set[str] = set()
-    for unknown in found:
-        for name, _ in unknown.entries:
-            if name in seen:
-                raise Error(f"params: '{name}' is there twice", "invalid argument")
-            seen.add(name)
-    return found
-
-
-def _names(m: Model, pattern: str) -> list[str]:
-    index = m.params.index(pattern)
-    return m._param_names(index)
-
-
-def _inertia(m: Model, body: str) -> list[Unknown]:
-    names = [f"body.{body}.mass", *(f"body.{body}.com[{i}]" for i in range(3)),
-             *(f"body.{body}.inertia[{i}]" for i in range(6))]  # fmt: skip
-    for name in names:
-        m.params.index(name)
-    return [Unknown(n, ((n, 1.0),), "param", "inertia" if i == 0 else "none") for i, n in enumerate(names)]
-
-
-def _wrench(m: Model, what: str) -> list[Unknown]:
-    body, _, axis = what.partition("[")
-    index = m.index("body", body)
-    axes = range(6) if not axis else [int(axis.rstrip("]"))]
-    return [Unknown(f"wrench:{body}[{a}]", ((str(index), float(a)),), "wrench") for a in axes]
-
-
-def _by_name(given: Mapping[str, Any] | None, unknowns: Sequence[Unknown], what: str) -> dict[int, Any]:
-    """{number of an unknown: value} from {name or pattern: value}."""
-    names = [u.name for u in unknowns]
-    plain = [u.name.rstrip("+") for u in unknowns]
-    found: dict[int, Any] = {}
-    for key, value in (given or {}).items():
-        hits = [i for i, name in enumerate(names) if key in {name, plain[i]} or fnmatch.fnmatchcase(plain[i], key)
-                or any(key == one for one, _ in unknowns[i].entries if unknowns[i].kind == "param")]  # fmt: skip
-        if not hits:
-            raise unknown_name(f"unknown in {what}:", key, names)
-        found.update(dict.fromkeys(hits, value))
-    return found
-
-
-def _dofs(m: Model, initial: Any) -> tuple[list[int], list[int]]:
-    """Free numbers of q0 (tangent) and v0 from True, "q", "v", or a list of "q[0]", "v[3]"."""
-    if initial is None or initial is False:
-        return [], []
-    if initial is True:
-        return list(range(m.nv)), list(range(m.nv))
-    words = [initial] if isinstance(initial, str) else list(initial)
-    found: dict[str, list[int]] = {"q": [], "v": []}
-    for word in words:
-        what, _, index = word.partition("[")
-        if what not in found or (index and not index.rstrip("]").isdigit()):
-            raise ValueError(f"initial: expected 'q', 'v', 'q[i]' or 'v[i]', got {word!r}")
-        numbers = [int(index.rstrip("]"))] if index else range(m.nv)
-        for i in numbers:
-            if i >= m.nv:
-                raise Error(f"initial: {word}: there are {m.nv} degrees of freedom", "value out of domain")
-            if i not in found[what]:
-                found[what].append(i)
-    return found["q"], found["v"]
-
-
-# ---- the fit ----
-
-
-class _Fit:
+class Task:
     """One fit: its unknowns, its residuals, and what is made of them."""
 
     def __init__(self, m: Model, logs: list[Log], unknowns: list[Unknown], options: dict[str, Any]) -> None:
@@ -310,13 +56,21 @@ class _Fit:
             for _, factor in u.entries:
                 factors[i, at] = factor
                 at += 1
-        q_dofs, v_dofs = _dofs(m, options["initial"])
+        q_dofs, v_dofs = dofs_of(m, options["initial"])
         wrenches = [(int(u.entries[0][0]), int(u.entries[0][1])) for u in self.unknowns if u.kind == "wrench"]
-        return Layout(positions.astype(np.intc), factors, np.zeros(len(names)), wrenches, bool(options["frame"]),
-                      q_dofs, v_dofs, bool(options["time_offset"]))  # fmt: skip
+        return Layout(
+            positions.astype(np.intc),
+            factors,
+            np.zeros(len(names)),
+            wrenches,
+            bool(options["frame"]),
+            q_dofs,
+            v_dofs,
+            bool(options["time_offset"]),
+        )
 
     def _start(self, options: dict[str, Any]) -> Array:
-        given = _by_name(options["start"], self.unknowns, "start")
+        given = by_name(options["start"], self.unknowns, "start")
         values = np.asarray(self.m.params)
         x = []
         for i, u in enumerate(self.unknowns):
@@ -334,11 +88,11 @@ class _Fit:
         self.transform = ["none"] * n
         for i, u in enumerate(self.unknowns):
             self.lower[i], self.upper[i], self.transform[i] = u.lower, u.upper, u.transform
-        for i, (low, high) in _by_name(options["bounds"], self.unknowns, "bounds").items():
+        for i, (low, high) in by_name(options["bounds"], self.unknowns, "bounds").items():
             if not low <= high:
                 raise Error(f"bounds of '{self.names[i]}': {low:g} is above {high:g}", "value out of domain")
             self.lower[i], self.upper[i] = max(low, self.lower[i]), min(high, self.upper[i])
-        for i, word in _by_name(options["transform"], self.unknowns, "transform").items():
+        for i, word in by_name(options["transform"], self.unknowns, "transform").items():
             self.transform[i] = word
         for i in range(ns):
             if self.transform[i] == "inertia" or "inertia" in self.transform[max(0, i - 9) : i]:
@@ -346,12 +100,13 @@ class _Fit:
             elif not self.lower[i] <= self.x[i] <= self.upper[i]:
                 raise Error(
                     f"'{self.names[i]}' starts at {self.x[i]:g}, outside of its bounds {self.lower[i]:g} to "
-                    f"{self.upper[i]:g}", "value out of domain",
-                )  # fmt: skip
+                    f"{self.upper[i]:g}",
+                    "value out of domain",
+                )
             if self.transform[i] == "log" and self.x[i] <= 0:
                 self.transform[i] = "none"  # starts at 0: only its bound keeps it from being negative
         self.mean, self.spread = np.zeros(n), np.full(n, np.inf)
-        for i, (mean, spread) in _by_name(options["prior"], self.unknowns, "prior").items():
+        for i, (mean, spread) in by_name(options["prior"], self.unknowns, "prior").items():
             self.mean[i], self.spread[i] = mean, spread
         self._local_priors(options["initial_spread"], options["offset_spread"])
 
@@ -406,7 +161,7 @@ class _Fit:
 
         def value(x: Array, g: Array | None) -> float:
             r, J = self.shooter.residuals(x, g is not None)
-            rho, weight = _loss(loss, width, r)
+            rho, weight = loss_of(loss, width, r)
             if g is not None:
                 pull = weight * r
                 g[: lay.shared] = J[:, : lay.shared].T @ pull  # type: ignore[index]
@@ -422,11 +177,16 @@ class _Fit:
     # ---- before, between and after ----
 
     def leave_flat_start(self) -> None:
-        """Where the data do not depend on an unknown at its start, other values are tried; the best is where to begin."""
+        """Where the data do not depend on an unknown at its start, others are tried; the best is where to begin."""
         r, J = self.shooter.residuals(self.x, True)
-        size = np.linalg.norm(J[:, : len(self.unknowns)], axis=0) * np.maximum(np.abs(self.x[: len(self.unknowns)]), 1e-3)
-        flat = [i for i, u in enumerate(self.unknowns)
-                if u.kind == "param" and size[i] <= 1e-6 * np.linalg.norm(r) and np.linalg.norm(r) > 0]  # fmt: skip
+        size = np.linalg.norm(J[:, : len(self.unknowns)], axis=0) * np.maximum(
+            np.abs(self.x[: len(self.unknowns)]), 1e-3
+        )
+        flat = [
+            i
+            for i, u in enumerate(self.unknowns)
+            if u.kind == "param" and size[i] <= 1e-6 * np.linalg.norm(r) and np.linalg.norm(r) > 0
+        ]
         for i in flat:
             cost, best, base = float(r @ r), self.x[i], self.x[i]
             ways = [base * f for f in (1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 2, 4, 8)] if base != 0 else [0.01, 0.1, 1.0]
@@ -442,15 +202,20 @@ class _Fit:
                 if costs[-1] < cost * (1 - 1e-9):
                     cost, best = costs[-1], x[i]
             if best != base:
-                self.notes.append(f"at the start the data do not depend on {self.names[i]} = {base:g} (its derivative is "
-                                  f"0); the fit began at {best:g} instead, the best of {len(ways)} values tried")  # fmt: skip
+                self.notes.append(
+                    f"at the start the data do not depend on {self.names[i]} = {base:g} (its derivative is "
+                    f"0); the fit began at {best:g} instead, the best of {len(ways)} values tried"
+                )
                 self.x[i] = best
             elif costs and max(abs(c - float(r @ r)) for c in costs) <= 1e-9 * float(r @ r):
-                self.notes.append(f"the data do not depend on {self.names[i]}, at its start {base:g} or at "
-                                  f"{len(ways)} other values")  # fmt: skip
+                self.notes.append(
+                    f"the data do not depend on {self.names[i]}, at its start {base:g} or at {len(ways)} other values"
+                )
             else:
-                self.notes.append(f"at the start the data do not depend on {self.names[i]} = {base:g} (its derivative is "
-                                  "0), and none of the other values tried is better")  # fmt: skip
+                self.notes.append(
+                    f"at the start the data do not depend on {self.names[i]} = {base:g} (its derivative is "
+                    "0), and none of the other values tried is better"
+                )
 
     def estimate_noise(self) -> float:
         """New standard deviations from residuals; returns the largest relative change."""
@@ -487,7 +252,7 @@ class _Fit:
                 shared = np.vstack([A[rows, :ns], np.zeros((len(extra), ns))])
                 u, s, _ = np.linalg.svd(local, full_matrices=False)
                 scale = np.linalg.norm(local, axis=0).max(initial=0)
-                keep = s > _RANK * max(scale, 1e-300)
+                keep = s > RANK * max(scale, 1e-300)
                 hidden += int((~keep).sum()) + lay.local - len(s)
                 u = u[:, keep]
                 out.append((shared - u @ (u.T @ shared))[:count])
@@ -510,96 +275,6 @@ class _Fit:
         self.shooter.close()
 
 
-def _loss(loss: str, width: float, r: Array) -> tuple[Array, Array]:
-    s = np.abs(r)
-    if loss == "huber":
-        return np.where(s > width, 2 * width * s - width**2, r**2), np.where(s > width, width / np.maximum(s, 1e-300), 1)
-    if loss == "cauchy":
-        return width**2 * np.log1p((r / width) ** 2), 1 / (1 + (r / width) ** 2)
-    return r**2, np.ones_like(r)
-
-
-def _statistics(fit: _Fit, loss: str, width: float) -> dict[str, Any]:
-    r, J = fit.shooter.residuals(fit.x, True)
-    _, weights = _loss(loss, width, r)
-    S, scores, _, hidden = fit.information(weights, J, r)
-    ns = len(S)
-    x = fit.x[:ns]
-    own = np.abs(x)
-    wide = np.where(np.isfinite(fit.upper[:ns] - fit.lower[:ns]), fit.upper[:ns] - fit.lower[:ns], 1.0)
-    size = np.where(own > 1e-12, own, wide)
-    freedom = max(1, len(r) - ns - fit.layout.local * len(fit.shooter.segments) + hidden)
-    variance = 1.0 if fit.known and loss == "square" else max(float(weights @ r**2) / freedom, 1e-300)
-    if fit.known:
-        variance = max(1.0, float(weights @ r**2) / freedom) if loss == "square" else variance
-    scaled = S * np.outer(size, size)
-    values, vectors = np.linalg.eigh(scaled) if ns else (np.empty(0), np.empty((0, 0)))
-    values = np.maximum(values, 0.0)
-    largest = values.max(initial=0.0)
-    seen = values > _RANK**2 * largest if largest > 0 else np.zeros(ns, bool)
-    inverse = (vectors[:, seen] / values[seen]) @ vectors[:, seen].T * np.outer(size, size)
-    covariance = variance * inverse
-    blind = vectors[:, ~seen]
-    errors = np.sqrt(np.diag(covariance)).copy()
-    errors[(np.abs(blind) > 1e-3).any(axis=1)] = np.nan
-    clustered = None
-    if len(fit.logs) >= 10 and ns:
-        spread = len(fit.logs) / (len(fit.logs) - 1) * inverse @ (scores.T @ scores) @ inverse
-        clustered = np.sqrt(np.diag(spread))
-        clustered[np.isnan(errors)] = np.nan
-    names = fit.names
-    unobservable = [_direction(names, _sparse(blind, k) * size, math.inf) for k in range(blind.shape[1])]
-    trust = errors if clustered is None else np.fmax(errors, clustered)
-    weak = []
-    for i in range(ns):
-        # of a size of its own: the value, or where that is near zero or bounded the width of its bounds
-        scale = max(own[i], wide[i] if np.isfinite(fit.upper[i] - fit.lower[i]) else own[i], 1e-12)
-        scale = own[i] if not np.isfinite(fit.upper[i] - fit.lower[i]) else min(scale, wide[i])
-        if np.isfinite(trust[i]) and trust[i] > _WEAK * max(min(own[i], scale), 1e-12) and own[i] > 0:
-            weak.append(Direction({names[i]: 1.0}, float(trust[i])))
-        elif np.isfinite(trust[i]) and own[i] <= 1e-12 and np.isfinite(fit.upper[i]) and trust[i] > 0.02 * wide[i]:
-            weak.append(Direction({names[i]: 1.0}, float(trust[i])))
-    deviation = np.sqrt(np.diag(covariance))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        correlation = covariance / np.outer(deviation, deviation)
-    alike = [(names[i], names[j], float(correlation[i, j])) for i in range(ns) for j in range(i)
-             if abs(correlation[i, j]) > _ALIKE and np.isfinite(errors[i]) and np.isfinite(errors[j])]  # fmt: skip
-    covariance = covariance.copy()
-    covariance[np.isnan(errors)] = covariance[:, np.isnan(errors)] = np.nan
-    by_kind = {}
-    for i, kind in enumerate(fit.shooter.kinds):
-        mine = fit.shooter.kind == i
-        if mine.any():
-            scale = 1.0 if fit.shooter.given[mine].all() else fit.shooter.sigma[i]
-            by_kind[kind] = float(np.sqrt(np.mean(r[mine] ** 2)) * scale)
-    if hidden:
-        fit.notes.append(f"{hidden} numbers of initial states or offsets are not seen by the data (kept at their start)")
-    return {"errors": errors, "covariance": covariance, "clustered": clustered, "rank": int(seen.sum()),
-            "unobservable": unobservable, "weak": weak, "correlations": alike, "singular": np.sqrt(values[::-1]),
-            "residuals": by_kind, "r": r}  # fmt: skip
-
-
-def _sparse(blind: Array, k: int) -> Array:
-    """Column k of a basis of the same space with few entries: Gauss-Jordan with pivots among the largest."""
-    if blind.shape[1] == 1:
-        return blind[:, 0]
-    work = blind.T.copy()
-    for i in range(len(work)):
-        j, pivot = divmod(int(np.argmax(np.abs(work[i:]))), work.shape[1])
-        work[[i, i + j]] = work[[i + j, i]]
-        work[i] /= work[i, pivot]
-        for other in range(len(work)):
-            if other != i:
-                work[other] -= work[other, pivot] * work[i]
-    return work[k]
-
-
-def _direction(names: Sequence[str], change: Array, deviation: float) -> Direction:
-    largest = change[np.argmax(np.abs(change))]
-    change = change / largest
-    return Direction({n: float(c) for n, c in zip(names, change, strict=True) if abs(c) > 1e-3}, deviation)
-
-
 class _Teller:
     """Progress with the time left, in a terminal."""
 
@@ -612,8 +287,10 @@ class _Teller:
         if self._show:
             spent = time.monotonic() - self._start
             left = spent / max(1, now.iteration) * (self._most - now.iteration)
-            sys.stderr.write(f"\riteration {now.iteration}, cost {now.cost:.6g}, step {now.step:.2g}, "
-                             f"{spent:.0f} s, at most {left:.0f} s left   ")  # fmt: skip
+            sys.stderr.write(
+                f"\riteration {now.iteration}, cost {now.cost:.6g}, step {now.step:.2g}, "
+                f"{spent:.0f} s, at most {left:.0f} s left   "
+            )
             sys.stderr.flush()
         return self._call(now) if self._call is not None else None
 
@@ -682,13 +359,30 @@ def fit(
         raise ValueError(f"robust: expected 'huber' or 'cauchy', got {robust!r}")
     width = {"square": 1.0, "huber": 1.345, "cauchy": 2.385}[loss] if width is None else width
     many = logs_of(model, logs, **dict(log_options or {}))
-    unknowns = _of_params(model, params, tie)
-    task = _Fit(model, many, unknowns, {
-        "dt": dt, "horizon": horizon, "stride": stride, "channels": channels, "threads": threads, "sim": options,
-        "initial": initial, "frame": frame, "time_offset": time_offset, "start": start, "bounds": bounds,
-        "transform": transform, "prior": prior, "initial_spread": initial_spread, "offset_spread": offset_spread,
-        "noise": noise,
-    })  # fmt: skip
+    unknowns = of_params(model, params, tie)
+    task = Task(
+        model,
+        many,
+        unknowns,
+        {
+            "dt": dt,
+            "horizon": horizon,
+            "stride": stride,
+            "channels": channels,
+            "threads": threads,
+            "sim": options,
+            "initial": initial,
+            "frame": frame,
+            "time_offset": time_offset,
+            "start": start,
+            "bounds": bounds,
+            "transform": transform,
+            "prior": prior,
+            "initial_spread": initial_spread,
+            "offset_spread": offset_spread,
+            "noise": noise,
+        },
+    )
     if len(task.x) == 0:
         raise Error("params: nothing is unknown", "invalid argument")
     first = task.x[: task.layout.shared].copy()
@@ -699,7 +393,7 @@ def fit(
             task.estimate_noise()
         task.leave_flat_start()
         optimum, used = _optimise(task, method, loss, width, most, rate, tolerance, teller, 1 if task.known else rounds)
-        found = _statistics(task, loss, width)
+        found = statistics_of(task, loss, width)
         exact, steps = task.shooter.labels(task.x)
         result = _result(task, optimum, found, first, exact / max(1, steps), method, used, time.monotonic() - began)
     finally:
@@ -708,13 +402,26 @@ def fit(
     return result
 
 
-def _optimise(
-    task: _Fit, method: str, loss: str, width: float, iterations: int, rate: float, tolerance: float,
-    teller: _Teller, rounds: int,
-) -> tuple[Optimum, int]:  # fmt: skip
+def _optimise(  # noqa: PLR0917
+    task: Task,
+    method: str,
+    loss: str,
+    width: float,
+    iterations: int,
+    rate: float,
+    tolerance: float,
+    teller: _Teller,
+    rounds: int,
+) -> tuple[Optimum, int]:
     """Minimises, with the noise estimated in between; the histories are joined."""
-    shared = {"transform": task.transform, "bounds": (task.lower, task.upper), "prior": (task.mean, task.spread),
-              "iterations": iterations, "progress": teller, "tolerance": tolerance}  # fmt: skip
+    shared = {
+        "transform": task.transform,
+        "bounds": (task.lower, task.upper),
+        "prior": (task.mean, task.spread),
+        "iterations": iterations,
+        "progress": teller,
+        "tolerance": tolerance,
+    }
     local = task.layout.local
     history: list[Iteration] = []
     evaluations = done = 0
@@ -722,7 +429,9 @@ def _optimise(
         if method == "gn":
             rows = task.shooter.rows_of_segment if local else task.shooter.count
             each = [local] * len(task.shooter.segments) if local else None
-            best = least_squares(task.residuals, task.x, rows, locals=each, loss=loss, width=width, decrease=_ENOUGH, **shared)
+            best = least_squares(
+                task.residuals, task.x, rows, locals=each, loss=loss, width=width, decrease=_ENOUGH, **shared
+            )
         else:
             best = minimise(task.cost(loss, width), task.x, method=method, rate=rate, **shared)
         task.x = best.x
@@ -731,10 +440,12 @@ def _optimise(
         done += 1
         if done >= rounds or best.stop == "stopped by the callback" or task.estimate_noise() < 0.05:
             break
-    return Optimum(best.x, best.stop, len(history) - 1, evaluations, history[0].cost, best.cost, best.slope, history), done  # fmt: skip
+    return Optimum(
+        best.x, best.stop, len(history) - 1, evaluations, history[0].cost, best.cost, best.slope, history
+    ), done
 
 
-def _curves(task: _Fit) -> dict[str, tuple[Array, Array, Array]]:
+def _curves(task: Task) -> dict[str, tuple[Array, Array, Array]]:
     """Time, data and prediction of the first log: prediction = data + residual, for numbers that add up."""
     r, shooter, found = task.shooter.residuals(task.x, False)[0], task.shooter, {}
     for p in shooter.pieces:
@@ -742,17 +453,25 @@ def _curves(task: _Fit) -> dict[str, tuple[Array, Array, Array]]:
         if not mine.any() or p["whiten"] is not None or p["name"].startswith("body."):
             continue
         data = p["values"][mine].reshape(mine.sum(), -1)
-        plain = [(a, b) for a, b in shooter.manifold.plain] if p["name"] == "q" else [(i, i) for i in range(data.shape[1])]
+        plain = (
+            [(a, b) for a, b in shooter.manifold.plain] if p["name"] == "q" else [(i, i) for i in range(data.shape[1])]
+        )
         e = r[p["place"][mine]] * shooter.sigma[p["kind"]]
         data = data[:, [a for a, _ in plain]]
         found[p["name"]] = (task.logs[0].time[p["row"][mine]], data, data + e[:, [b for _, b in plain]])
     return found
 
 
-def _result(
-    task: _Fit, optimum: Optimum, found: dict[str, Any], first: Array, exact: float, method: str, rounds: int,
+def _result(  # noqa: PLR0917
+    task: Task,
+    optimum: Optimum,
+    found: dict[str, Any],
+    first: Array,
+    exact: float,
+    method: str,
+    rounds: int,
     seconds: float,
-) -> FitResult:  # fmt: skip
+) -> FitResult:
     lay, m = task.layout, task.m.copy()
     values, _, _, dq, dv, offsets = task.shooter.split(task.x)
     if len(values):
@@ -763,19 +482,42 @@ def _result(
     for i in range(len(task.unknowns)):
         for bound, word in ((task.lower[i], "lower"), (task.upper[i], "upper")):
             if np.isfinite(bound) and x[i] == bound:
-                task.notes.append(f"{task.names[i]} ended at its {word} bound {bound:g}: its standard error does not "
-                                  "allow for that")  # fmt: skip
+                task.notes.append(
+                    f"{task.names[i]} ended at its {word} bound {bound:g}: its standard error does not allow for that"
+                )
     if not optimum.converged or optimum.stop == "no step lowers the cost":
         task.notes.append(f"the search ended before a minimum: {optimum.stop}")
     shooter = task.shooter
     return FitResult(
-        names=task.names, values=x.copy(), errors=found["errors"], covariance=found["covariance"],
-        clustered=found["clustered"], start=first, rank=found["rank"], unobservable=found["unobservable"],
-        weak=found["weak"], correlations=found["correlations"], singular=found["singular"], optimum=optimum,
-        residuals=found["residuals"], exact=exact, notes=task.notes,
-        initial=[(q0[i], v0[i], float(offsets[i])) for i in range(len(q0))], model=m, seconds=seconds, method=method,
-        rounds=rounds, samples=shooter.count,
-        fit_rows={"r": found["r"], "kind": shooter.kind, "kinds": shooter.kinds, "log": shooter.log_of,
-                  "time": shooter.time_of, "sigma": shooter.sigma.copy(), "logs": [log.name for log in task.logs],
-                  "curves": _curves(task)},
-    )  # fmt: skip
+        names=task.names,
+        values=x.copy(),
+        errors=found["errors"],
+        covariance=found["covariance"],
+        clustered=found["clustered"],
+        start=first,
+        rank=found["rank"],
+        unobservable=found["unobservable"],
+        weak=found["weak"],
+        correlations=found["correlations"],
+        singular=found["singular"],
+        optimum=optimum,
+        residuals=found["residuals"],
+        exact=exact,
+        notes=task.notes,
+        initial=[(q0[i], v0[i], float(offsets[i])) for i in range(len(q0))],
+        model=m,
+        seconds=seconds,
+        method=method,
+        rounds=rounds,
+        samples=shooter.count,
+        fit_rows={
+            "r": found["r"],
+            "kind": shooter.kind,
+            "kinds": shooter.kinds,
+            "log": shooter.log_of,
+            "time": shooter.time_of,
+            "sigma": shooter.sigma.copy(),
+            "logs": [log.name for log in task.logs],
+            "curves": _curves(task),
+        },
+    )

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from tangere._fit import FitResult
+    from tangere._fit_result import FitResult
 
-_STYLE = """body { font: 15px/1.5 system-ui, sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; color: #222; }
+_STYLE = """body { font: 15px/1.5 system-ui, sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; }
 table { border-collapse: collapse; } td, th { padding: 0.15em 0.8em; border-bottom: 1px solid #ddd; text-align: right; }
 td:first-child, th:first-child { text-align: left; } img { max-width: 100%; }
 .warn { background: #fff3d6; padding: 0.4em 0.8em; border-left: 4px solid #d98e00; margin: 0.4em 0; }"""
@@ -22,7 +22,7 @@ td:first-child, th:first-child { text-align: left; } img { max-width: 100%; }
 
 def _pyplot() -> Any:
     try:
-        import matplotlib  # noqa: PLC0415, ICN001
+        import matplotlib  # noqa: PLC0415
     except ImportError:
         raise ImportError("the page needs matplotlib: pip install 'tangere[plot]'") from None
     from matplotlib.figure import Figure  # noqa: PLC0415
@@ -126,11 +126,14 @@ def write_report(r: FitResult, path: Any) -> None:
         "<h2>Residuals by channel</h2>",
         _table(["channel", "rms"], [[k, v] for k, v in r.residuals.items()]),
         "<h2>Fit against data</h2>" + _picture(_fit_figure(r)) if r.fit_rows.get("curves") else "",
-        "<h2>Residuals</h2>", _picture(_residual_figure(r)),
-        "<h2>Convergence</h2>", _picture(_loss_figure(r)),
+        "<h2>Residuals</h2>",
+        _picture(_residual_figure(r)),
+        "<h2>Convergence</h2>",
+        _picture(_loss_figure(r)),
         _table(["iteration", "cost", "step", "damping"], table),
-        "<h2>Singular values</h2>", _picture(_singular_figure(r)) if len(r.singular) else "",
-    ]  # fmt: skip
+        "<h2>Singular values</h2>",
+        _picture(_singular_figure(r)) if len(r.singular) else "",
+    ]
     page = f"<!doctype html><html><head><meta charset='utf-8'><title>fit</title><style>{_STYLE}</style></head><body>"
     with open(os.fspath(path), "w", encoding="utf-8") as file:
         file.write(page + "".join(parts) + "</body></html>\n")

@@ -92,7 +92,7 @@ def make_segments(m: Model, logs: Sequence[Log], dt: float, horizon: int | None,
 
 
 def start_of(manifold: Manifold, m: Model, log: Log, row: int) -> tuple[Array, Array] | None:
-    """q and v at a row: measured, or v by differences with the next row."""
+    """q and v at a row: measured, or v by differences with the next row that was."""
     if row == 0 and log.start is not None:
         return np.asarray(log.start[0], np.float64), np.asarray(log.start[1], np.float64)
     q = log.channels.get("q")
@@ -105,9 +105,11 @@ def start_of(manifold: Manifold, m: Model, log: Log, row: int) -> tuple[Array, A
         v = _joints(m, log, ".v")
     if v is not None and np.isfinite(v[row]).all():
         return q[row], v[row]
-    if row + 1 >= len(log) or not np.isfinite(q[row + 1]).all():
+    later = np.flatnonzero(np.isfinite(q[row + 1 :]).all(axis=1))
+    if len(later) == 0:
         return None
-    return q[row], manifold.difference(q[row], q[row + 1]) / (log.time[row + 1] - log.time[row])
+    after = row + 1 + int(later[0])
+    return q[row], manifold.difference(q[row], q[after]) / (log.time[after] - log.time[row])
 
 
 def _joints(m: Model, log: Log, ending: str) -> Array | None:
@@ -120,10 +122,18 @@ def _joints(m: Model, log: Log, ending: str) -> Array | None:
 class Shooter:
     """Residuals of all segments as a function of x, whitened by the noise of their channels."""
 
-    def __init__(
-        self, m: Model, logs: Sequence[Log], segments: Sequence[Segment], layout: Layout, dt: float,
-        channels: Sequence[str], threads: int | None, options: dict[str, Any], forces: Array | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(  # noqa: PLR0917
+        self,
+        m: Model,
+        logs: Sequence[Log],
+        segments: Sequence[Segment],
+        layout: Layout,
+        dt: float,
+        channels: Sequence[str],
+        threads: int | None,
+        options: dict[str, Any],
+        forces: Array | None = None,
+    ) -> None:
         self.model, self.logs, self.segments, self.layout, self.dt = m.copy(), logs, segments, layout, dt
         self.manifold = Manifold(m)
         self.options, self.threads = options, threads or len(os.sched_getaffinity(0))
@@ -177,8 +187,18 @@ class Shooter:
             if all(name in self.logs[a].covariance for a in np.unique(log[index])):
                 cov = np.stack([self.logs[a].covariance[name][b] for a, b in zip(log[index], row[index], strict=True)])
                 chol = np.linalg.inv(np.linalg.cholesky(cov))
-            pieces.append({"name": name, "seg": seg[index], "time": time[index], "row": row[index], "log": log[index],
-                           "values": values[seen], "kind": kind, "whiten": chol})  # fmt: skip
+            pieces.append(
+                {
+                    "name": name,
+                    "seg": seg[index],
+                    "time": time[index],
+                    "row": row[index],
+                    "log": log[index],
+                    "values": values[seen],
+                    "kind": kind,
+                    "whiten": chol,
+                }
+            )
         if not pieces:
             raise Error(f"logs: none has the channels {', '.join(self._channels)}", "value out of domain")
         # residuals of one segment stand together: local unknowns belong to segments
@@ -200,7 +220,9 @@ class Shooter:
         for p in pieces:
             self.kind[p["place"]] = p["kind"]
             self.log_of[p["place"]] = p["log"][:, None]
-            self.time_of[p["place"]] = np.array([self.logs[a].time[b] for a, b in zip(p["log"], p["row"], strict=True)])[:, None]  # fmt: skip
+            self.time_of[p["place"]] = np.array(
+                [self.logs[a].time[b] for a, b in zip(p["log"], p["row"], strict=True)]
+            )[:, None]
             self.given[p["place"]] = p["whiten"] is not None
 
     def _units(self, name: str) -> list[str]:
@@ -260,7 +282,7 @@ class Shooter:
         return q0, v0, params
 
     def _run(self, bucket: tuple[int, Ints], i: int, parts: tuple, derivatives: bool) -> tuple:
-        values, wrench, _, dq, dv, offsets = parts
+        values, _, _, dq, dv, offsets = parts
         steps, chosen = bucket
         q0 = self.manifold.add(self._q[chosen], dq[chosen])
         v0 = self._v[chosen] + dv[chosen]
@@ -279,21 +301,27 @@ class Shooter:
         along = self._directions(chosen, dq)
         width = along[0].shape[1]
         if width == 0:
-            return chosen, r.q, r.v, np.zeros((len(chosen), 0, steps + 1, self.model.nv)), np.zeros((len(chosen), 0, steps + 1, self.model.nv))  # fmt: skip
+            return (
+                chosen,
+                r.q,
+                r.v,
+                np.zeros((len(chosen), 0, steps + 1, self.model.nv)),
+                np.zeros((len(chosen), 0, steps + 1, self.model.nv)),
+            )
         given = (along[0], along[1], None, None, None, None, along[2] if len(values) else None)
         change = r._forward(width, given, (len(chosen), width))
         return chosen, r.q, r.v, change.q, change.v
 
     def _all(self, what: str, chosen: Ints, steps: int, offsets: Array) -> Array | None:
-        rows = [self._acting(what, self.logs[self.segments[i].log], self.segments[i], steps, offsets[i]) for i in chosen]
+        rows = [
+            self._acting(what, self.logs[self.segments[i].log], self.segments[i], steps, offsets[i]) for i in chosen
+        ]
         if all(row is None for row in rows):
             return None
         size = self.model.nu if what == "u" else self.model.nv
         return np.ascontiguousarray(np.stack([np.zeros((steps, size)) if row is None else row for row in rows]))
 
-    def _run_single(
-        self, steps: int, chosen: Ints, q0: Array, v0: Array, parts: tuple, derivatives: bool
-    ) -> tuple:
+    def _run_single(self, steps: int, chosen: Ints, q0: Array, v0: Array, parts: tuple, derivatives: bool) -> tuple:  # noqa: PLR0917
         values, wrench, _, dq, _, offsets = parts
         m, lay = self.model, self.layout
         if len(values):
@@ -306,8 +334,17 @@ class Shooter:
             log = self.logs[segment.log]
             u, tau, push = (self._acting(w, log, segment, steps, offsets[i]) for w in ("u", "tau", "wrench"))
             push = np.broadcast_to(wrench, (steps, m.nbody, 6)) + (0 if push is None else push)
-            r = rollout(m, q0[j], v0[j], np.zeros((steps, m.nu)) if u is None else u, self.dt, tau=tau, wrench=push,
-                        tape=derivatives, **self.options)  # fmt: skip
+            r = rollout(
+                m,
+                q0[j],
+                v0[j],
+                np.zeros((steps, m.nu)) if u is None else u,
+                self.dt,
+                tau=tau,
+                wrench=push,
+                tape=derivatives,
+                **self.options,
+            )
             if along is None:
                 return r.q, r.v, None, None
             width = along[0].shape[1]
@@ -322,7 +359,13 @@ class Shooter:
         with ThreadPoolExecutor(self.threads) as pool:
             done = list(pool.map(one, range(len(chosen))))
         q, v, sq, sv = zip(*done, strict=True)
-        return chosen, np.stack(q), np.stack(v), np.stack(sq) if derivatives else None, np.stack(sv) if derivatives else None  # fmt: skip
+        return (
+            chosen,
+            np.stack(q),
+            np.stack(v),
+            np.stack(sq) if derivatives else None,
+            np.stack(sv) if derivatives else None,
+        )
 
     # ---- residuals ----
 
@@ -341,7 +384,7 @@ class Shooter:
                     self._compare(p, mine, where[p["seg"][mine]], (q, v, dq, dv), parts, r, J)
         return r, J
 
-    def _compare(
+    def _compare(  # noqa: PLR0917
         self, p: dict[str, Any], mine: Ints, env: Ints, states: tuple, parts: tuple, r: Array, J: Array | None
     ) -> None:
         q, v, dq, dv = states
@@ -373,7 +416,7 @@ class Shooter:
         rows = rows / scale[:, None] if white is None else white[mine] @ rows
         J[place] = rows
 
-    def _miss(
+    def _miss(  # noqa: PLR0917
         self, p: dict[str, Any], mine: Ints, at: tuple, states: tuple, frame: Array, slopes: bool
     ) -> tuple[Array, list, list, Array | None, Array]:
         """Prediction less measurement (rows, dim); lists of (matrix (rows, dim, nv), step) by q and by v; by the frame
@@ -387,12 +430,24 @@ class Shooter:
             slope = (v[env, k + 1] - v[env, k]) / self.dt
             pick = np.eye(v.shape[2]) if name == "v" else np.eye(v.shape[2])[[self._dof(name[:-2])]]
             mats = [(pick * (1 - share)[:, None, None], k), (pick * share[:, None, None], k + 1)]
-            return now @ pick.T - values.reshape(len(mine), -1), [], mats, np.zeros((len(mine), len(pick), 6)), slope @ pick.T  # fmt: skip
+            return (
+                now @ pick.T - values.reshape(len(mine), -1),
+                [],
+                mats,
+                np.zeros((len(mine), len(pick), 6)),
+                slope @ pick.T,
+            )
         if name == "a":
             first = np.where(share > 0, k, np.maximum(k - 1, 0))
             unit = np.broadcast_to(np.eye(v.shape[2]) / self.dt, (len(mine), v.shape[2], v.shape[2]))
             now = (v[env, first + 1] - v[env, first]) / self.dt
-            return now - values, [], [(-unit, first), (unit, first + 1)], np.zeros((len(mine), v.shape[2], 6)), np.zeros_like(now)  # fmt: skip
+            return (
+                now - values,
+                [],
+                [(-unit, first), (unit, first + 1)],
+                np.zeros((len(mine), v.shape[2], 6)),
+                np.zeros_like(now),
+            )
         point, by_a, by_b, way = self.manifold.between(q[env, k], q[env, k + 1], share)
         if name == "q":
             e, slope, by_frame = self._miss_q(values, point, frame)
@@ -481,8 +536,16 @@ class Shooter:
             s = self.segments[i]
             u, tau, push = (self._acting(w, self.logs[s.log], s, s.steps, offsets[i]) for w in ("u", "tau", "wrench"))
             push = np.broadcast_to(wrench, (s.steps, m.nbody, 6)) + (0 if push is None else push)
-            r = rollout(m, q0[i], v0[i], np.zeros((s.steps, m.nu)) if u is None else u, self.dt, tau=tau, wrench=push,
-                        **self.options)  # fmt: skip
+            r = rollout(
+                m,
+                q0[i],
+                v0[i],
+                np.zeros((s.steps, m.nu)) if u is None else u,
+                self.dt,
+                tau=tau,
+                wrench=push,
+                **self.options,
+            )
             return sum(label.kind == "exact" for label in r.labels), len(r)
 
         some = range(0, len(self.segments), max(1, len(self.segments) // 200))  # a sample of the windows

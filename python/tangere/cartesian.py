@@ -8,8 +8,8 @@
 >>> r = s.rollout([[0, 0], [0.3, 0]], [[1, 0], [0, 0]], steps=20)
 >>> g = r.vjp(np.ones_like(r.states))   # g.x, g.v, g.params
 
-Arrays of positions and velocities are [..., points, dim]: any number of samples in front, computed over the threads of the
-system. docs/cartesian.md has the equations.
+Arrays of positions and velocities are [..., points, dim]: any number of samples in front, computed over the threads of
+the system. docs/cartesian.md has the equations.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Jump(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """The contact problem of one sample: sigma = G f + g, target v*, rows J, the contact and whether it is a normal of each row."""
+    """The contact problem of one sample: sigma = G f + g, target v*, rows J; slot: the contact of a row"""
 
     G: Array
     g: Array
@@ -137,7 +137,10 @@ class System:
         s = self.size
         ends = np.cumsum([s.bodies, s.bodies * s.dim, s.types, s.types, 1])
         names = ("mass", "lambda", "mu", "e", "eps")
-        return {name: slice(int(end - n), int(end)) for name, end, n in zip(names, ends, np.diff(ends, prepend=0), strict=True)}
+        return {
+            name: slice(int(end - n), int(end))
+            for name, end, n in zip(names, ends, np.diff(ends, prepend=0), strict=True)
+        }
 
     def with_options(self, **options: Any) -> System:
         """The same system with another dt, integrator, law, hamiltonian, toi, threads, rows or eps."""
@@ -179,7 +182,9 @@ class System:
         gx, gv, gp = self.core.jump_vjp(math.prod(lead), params, x, v, bar)
         return Gradient(gx.reshape(x.shape), gv.reshape(x.shape), gp.reshape(*lead, -1))
 
-    def acceleration(self, x: ArrayLike, v: ArrayLike, force: ArrayLike | None = None, params: ArrayLike | None = None) -> Array:
+    def acceleration(
+        self, x: ArrayLike, v: ArrayLike, force: ArrayLike | None = None, params: ArrayLike | None = None
+    ) -> Array:
         """Between contacts; force [..., points, dim] in place of gravity and springs."""
         lead, (x, v, *rest) = self._in(x, v, *([] if force is None else [force]))
         (a,) = self.core.acceleration(math.prod(lead), params, x, v, rest[0] if rest else None)
@@ -244,8 +249,11 @@ def _three(v: ArrayLike | None) -> list[float]:
 
 
 class Builder:
-    """Collects bodies, constraints, springs and contacts. A body is named by its number, a point by its number, too: `first(body)` is
-    the point at its centre of mass, those of its axes follow."""
+    """Collects bodies, constraints, springs and contacts.
+
+    A body is named by its number, a point by its number, too: `first(body)` is the point at its centre of mass, those
+    of its axes follow.
+    """
 
     def __init__(self, name: str = "system", dim: int = 2, gravity: ArrayLike = (0.0, 0.0, 0.0)):
         self.name, self.dim, self.gravity = name, dim, _three(gravity)
@@ -306,15 +314,19 @@ class Builder:
         """Where normal . x + offset - radius < 0."""
         self._contacts.append([WALL, body, -1, 0, kind, 0, radius, 0, *_three(normal), offset, 0, 0, 0, 0, 0])
 
-    def rim(
+    def rim(  # noqa: PLR0917
         self, body: int, radius: float, normal: ArrayLike, offset: float, kind: int, mesh: int = 20, height: float = 0.0
     ) -> None:
         self._contacts.append([RIM, body, -1, 0, kind, mesh, radius, height, *_three(normal), offset, 0, 0, 0, 0, 0])
 
-    def bend(self, i: int, j: int, k: int, limit: float, kind: int, anchor: ArrayLike | None = None) -> None:
+    def bend(  # noqa: PLR0917
+        self, i: int, j: int, k: int, limit: float, kind: int, anchor: ArrayLike | None = None
+    ) -> None:
         self._contacts.append([BEND, i, j, k, kind, 0, 0, 0, 0, 0, 0, 0, -limit, limit, *_three(anchor)])
 
-    def stretch(self, i: int, j: int, low: float, high: float, kind: int, anchor: ArrayLike | None = None) -> None:
+    def stretch(  # noqa: PLR0917
+        self, i: int, j: int, low: float, high: float, kind: int, anchor: ArrayLike | None = None
+    ) -> None:
         self._contacts.append([STRETCH, i, j, 0, kind, 0, 0, 0, 0, 0, 0, 0, low, high, *_three(anchor)])
 
     def build(
@@ -329,8 +341,8 @@ class Builder:
         threads: int = 0,
         rows: int = 0,
     ) -> System:
-        """integrator: rk38, rk4, euler. law: ccp, or lcp (data only). toi: derivatives with the time of impact. eps: regularisation of the contact problems. rows: room for
-        contact rows per sample (0: all, at most 256)."""
+        """integrator: rk38, rk4, euler. law: ccp, or lcp (data only). toi: derivatives with the time of
+        impact. eps: regularisation of the contact problems. rows: room for contact rows per sample (0: at most 256)."""
         return _build(
             {
                 "name": self.name,

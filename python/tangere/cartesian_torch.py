@@ -4,8 +4,8 @@
 >>> states = ct.rollout(system, x, v, steps, params)                # gravity and springs of the system
 >>> states = ct.rollout(system, x, v, steps, params, force=force)   # force(x) from torch, e.g. of a network
 
-A force that is the gradient of a network is differentiated by torch itself, so that its mixed second derivatives are in the gradient
-of the rollout: use `potential_force`. Tensors are float64 or float32 on the CPU; [..., points, dim].
+A force that is the gradient of a network is differentiated by torch itself, so that its mixed second derivatives are in
+the gradient of the rollout: use `potential_force`. Tensors are float64 or float32 on the CPU; [..., points, dim].
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class _Call(torch.autograd.Function):
     """One function of C: `kind` is rollout, jump or acceleration; inputs x, v, params, force (of acceleration)."""
 
     @staticmethod
-    def forward(ctx: Any, system: System, kind: str, steps: int, x: Tensor, v: Tensor, params: Tensor, force: Tensor | None) -> Tensor:
+    def forward(  # noqa: PLR0917
+        ctx: Any, system: System, kind: str, steps: int, x: Tensor, v: Tensor, params: Tensor, force: Tensor | None
+    ) -> Tensor:
         count = math.prod(x.shape[:-2])
         p = _numpy(params)
         ctx.system, ctx.kind, ctx.steps, ctx.count, ctx.dtype = system, kind, steps, count, x.dtype
@@ -103,7 +105,9 @@ def potential_force(potential: Callable[[Tensor], Tensor]) -> Callable[[Tensor],
     return force
 
 
-def _flow(system: System, x: Tensor, v: Tensor, params: Tensor, force: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
+def _flow(
+    system: System, x: Tensor, v: Tensor, params: Tensor, force: Callable[[Tensor], Tensor]
+) -> tuple[Tensor, Tensor]:
     stages, weights = _TABLEAUX[system.definition["integrator"]]
     dt = system.dt
     kx: list[Tensor] = []
@@ -126,7 +130,7 @@ def step(
     return states[..., 1, 0, :, :], states[..., 1, 1, :, :]
 
 
-def rollout(
+def rollout(  # noqa: PLR0917
     system: System,
     x: Tensor,
     v: Tensor,

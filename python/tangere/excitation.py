@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tangere._errors import Error
-from tangere._fit import _dofs, _of_params
+from tangere._fit_unknowns import dofs_of, of_params
 from tangere._manifold import Manifold
 from tangere.model import Model
 from tangere.rollout import Rollout, rollout
@@ -43,7 +43,9 @@ class Excitation:
 class _Family:
     """Inputs by a few numbers in [-1, 1]: piecewise constant pushes on a body, sines at joints, an initial velocity."""
 
-    def __init__(self, m: Model, steps: int, dt: float, push: Any, limit: Any, pieces: int, sines: Any, start: Any) -> None:
+    def __init__(  # noqa: PLR0917
+        self, m: Model, steps: int, dt: float, push: Any, limit: Any, pieces: int, sines: Any, start: Any
+    ) -> None:
         self.m, self.steps, self.dt, self.pieces = m, steps, dt, pieces
         self.body = None if push is None else m.index("body", push)
         self.limit = np.zeros(6)
@@ -69,9 +71,7 @@ class _Family:
         for name, (amplitude, highest) in self.sines.items():
             a, f, phase = z[at : at + 3]
             at += 3
-            u[:, m.index("actuator", name)] = (
-                amplitude * a * np.sin(math.pi * (1 + f) * highest * t + math.pi * phase)
-            )
+            u[:, m.index("actuator", name)] = amplitude * a * np.sin(math.pi * (1 + f) * highest * t + math.pi * phase)
         v0[self.dofs] = z[at : at + len(self.dofs)] * self.start[self.dofs]
         return wrench, u, v0
 
@@ -103,11 +103,12 @@ def excite(
     """The input of a family that tells most about params: the largest determinant of their information.
 
     params: as in `fit`. The family: push: a body that is pushed at its centre of mass, by `pieces` constant wrenches
-    one after the other, each entry within +- limit (N for a number: the three forces; or six numbers); sines: {actuator:
-    (amplitude, highest Hz)}; start: largest initial speeds (nv). What is measured: every `every`-th state's q (tangent
-    entries `measured`, all), with standard deviation noise. initial: what of the start is unknown, as in `fit`. allowed:
-    a function of the rollout that may refuse an input (too fast, too far). `also`: inputs (numbers in [-1, 1]) to try as
-    well. The search is by cross-entropy: rounds of candidates about the best; the same seed gives the same result.
+    one after the other, each entry within +- limit (N for a number: the three forces; or six numbers); sines:
+    {actuator: (amplitude, highest Hz)}; start: largest initial speeds (nv). What is measured: every `every`-th state's q
+    (tangent entries `measured`, all), with standard deviation noise. initial: what of the start is unknown, as in `fit`.
+    allowed: a function of the rollout that may refuse an input (too fast, too far). `also`: inputs (numbers in
+    [-1, 1]) to try as well. The search is by cross-entropy: rounds of candidates about the best; the same seed gives
+    the same result.
     """
     dt = model.timestep if dt is None else float(dt)
     family = _Family(model, steps, dt, push, limit, pieces, sines, start)
@@ -139,18 +140,28 @@ def excite(
 class _Judge:
     """The information that an input gives about the parameters."""
 
-    def __init__(
-        self, m: Model, params: Any, family: _Family, q0: Any, v0: Any, every: int, noise: Any,
-        measured: Sequence[int] | None, initial: Any, options: dict[str, Any], allowed: Any,
-    ) -> None:  # fmt: skip
+    def __init__(  # noqa: PLR0917
+        self,
+        m: Model,
+        params: Any,
+        family: _Family,
+        q0: Any,
+        v0: Any,
+        every: int,
+        noise: Any,
+        measured: Sequence[int] | None,
+        initial: Any,
+        options: dict[str, Any],
+        allowed: Any,
+    ) -> None:
         self.m, self.family, self.every, self.options, self.allowed = m.copy(), family, every, options, allowed
-        self.unknowns = _of_params(m, params, None)
+        self.unknowns = of_params(m, params, None)
         self.names = [u.name for u in self.unknowns]
         self.q0 = m.default_q() if q0 is None else np.asarray(q0, np.float64)
         self.v0 = np.zeros(m.nv) if v0 is None else np.asarray(v0, np.float64)
         self.rows = list(range(m.nv)) if measured is None else list(measured)
         self.sigma = np.broadcast_to(np.asarray(noise, np.float64), (len(self.rows),))
-        self.q_dofs, self.v_dofs = _dofs(m, initial)
+        self.q_dofs, self.v_dofs = dofs_of(m, initial)
         values = np.asarray(m.params)
         self.size = np.array([abs(values[m.params.index(u.entries[0][0])[0]]) or 1.0 for u in self.unknowns])
         self.manifold = Manifold(m)

@@ -1,4 +1,4 @@
-"""`python3 -m tangere.fit`: behind the command `tangere fit`. The function is `tangere.fit(...)`, also of this module."""
+"""`python3 -m tangere.fit`: behind the command `tangere fit`. The function is `tangere.fit(...)`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import types
 from typing import Any
 
 from tangere._errors import Error
-from tangere._fit import Direction, FitResult, Unknown
 from tangere._fit import fit as _function
+from tangere._fit_result import Direction, FitResult
+from tangere._fit_unknowns import Unknown
 from tangere.logs import Log, read_log
 from tangere.model import load
 
@@ -34,7 +35,9 @@ def _numbers(words: list[str], what: str, count: int) -> dict[str, Any]:
         name, equals, rest = word.partition("=")
         parts = rest.split(":")
         try:
-            values = tuple(float(part) if part else float("inf") * (-1 if i == 0 else 1) for i, part in enumerate(parts))
+            values = tuple(
+                float(part) if part else float("inf") * (-1 if i == 0 else 1) for i, part in enumerate(parts)
+            )
         except ValueError:
             values = ()
         if not equals or len(values) != count:
@@ -80,8 +83,12 @@ def _noise(words: list[str]) -> Any:
 
 
 def _run(given: argparse.Namespace) -> int:
-    reading = {"strict": given.strict, "floating_base": given.floating_base, "keep_fixed": given.keep_fixed,
-               "exclude_overlaps": given.exclude_overlaps}  # fmt: skip
+    reading = {
+        "strict": given.strict,
+        "floating_base": given.floating_base,
+        "keep_fixed": given.keep_fixed,
+        "exclude_overlaps": given.exclude_overlaps,
+    }
     if given.srdf:
         reading["srdf"] = given.srdf
     if given.package_path:
@@ -94,12 +101,25 @@ def _run(given: argparse.Namespace) -> int:
     columns = dict(pair.split("=", 1) for words in given.columns for pair in words.split(",") if "=" in pair)
     sim = {name: value for name, value in (("impact", given.impact), ("solver", given.solver)) if value}
     result = _function(
-        m, given.logs, params, bounds=_numbers(given.bounds, "--bounds", 2), start=_numbers(given.start, "--start", 1),
-        prior=_numbers(given.prior, "--prior", 2), tie=[word.split("=") for words in given.tie for word in words.split(",") if word] or None,
-        initial=initial, noise=_noise(given.noise), robust=given.robust, method=given.method, horizon=given.horizon,
-        iterations=given.iterations, dt=given.dt, time_offset=given.time_offset, progress=not given.json,
-        log_options={"rate": given.rate, "columns": columns or None, "missing": given.missing}, **sim,
-    )  # fmt: skip
+        m,
+        given.logs,
+        params,
+        bounds=_numbers(given.bounds, "--bounds", 2),
+        start=_numbers(given.start, "--start", 1),
+        prior=_numbers(given.prior, "--prior", 2),
+        tie=[word.split("=") for words in given.tie for word in words.split(",") if word] or None,
+        initial=initial,
+        noise=_noise(given.noise),
+        robust=given.robust,
+        method=given.method,
+        horizon=given.horizon,
+        iterations=given.iterations,
+        dt=given.dt,
+        time_offset=given.time_offset,
+        progress=not given.json,
+        log_options={"rate": given.rate, "columns": columns or None, "missing": given.missing},
+        **sim,
+    )
     if given.write:
         result.write(given.write)
     if given.report:

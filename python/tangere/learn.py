@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,9 +46,10 @@ class Task:
 
     def initial(self, rng: np.random.Generator, count: int, system: System) -> tuple[Array, Array]:
         """Draws until no sample has a contact."""
+        finder = system.with_options(law="ccp")
         x, v = self.draw(rng, count)
         for _ in range(100_000):
-            touching = np.flatnonzero(system.contact(x, v).contacts)
+            touching = np.flatnonzero(finder.contact(x, v).contacts)
             if touching.size == 0 or self.name.startswith("Rope"):
                 return x, v
             x[touching], v[touching] = self.draw(rng, touching.size)
@@ -119,7 +119,9 @@ def chain_state(angle: Array, rate: Array, length: Array) -> tuple[Array, Array]
 PENDULUM = (0.35, 0.40, 0.35)
 
 
-def _pendulums(name: str, mass: tuple[float, ...], radius: tuple[float, ...], mu: float, e: float) -> Callable[..., System]:
+def _pendulums(
+    name: str, mass: tuple[float, ...], radius: tuple[float, ...], mu: float, e: float
+) -> Callable[..., System]:
     def make(**options: Any) -> System:
         b = Builder(name, 2, (0, -9.81))
         for m in mass:
@@ -202,9 +204,11 @@ def gyro_state(euler: Array, rate: Array) -> tuple[Array, Array]:
     B = A @ _rotation_x(theta)
     R = B @ _rotation_z(psi)
     omega = (
-        rate[..., 0, None] * np.array([0, 0, 1.0]) + rate[..., 1, None] * A[..., :, 0] + rate[..., 2, None] * B[..., :, 2]
+        rate[..., 0, None] * np.array([0, 0, 1.0])
+        + rate[..., 1, None] * A[..., :, 0]
+        + rate[..., 2, None] * B[..., :, 2]
     )
-    local = np.concatenate([np.zeros((1, 3)), np.eye(3)]) + [0, 0, GYRO_CENTRE]
+    local = np.concatenate([np.zeros((1, 3)), np.eye(3)]) + np.array([0, 0, GYRO_CENTRE])
     x = np.einsum("...ab,kb->...ka", R, local)
     return x, np.cross(omega[..., None, :], x)
 
@@ -213,7 +217,8 @@ def _draw_gyro(rng: np.random.Generator, count: int) -> tuple[Array, Array]:
     euler = rng.uniform(-1.5, 1.5, (count, 3))
     sign = np.where(rng.uniform(size=count) < 0.5, 1.0, -1.0)
     rate = np.stack(
-        [rng.uniform(-4.5, 4.5, count), rng.uniform(-0.3, 0.3, count), sign * 1.5 * (7 + rng.standard_normal(count))], -1
+        [rng.uniform(-4.5, 4.5, count), rng.uniform(-0.3, 0.3, count), sign * 1.5 * (7 + rng.standard_normal(count))],
+        -1,
     )
     return gyro_state(euler, rate)
 
@@ -254,7 +259,9 @@ def _draw_billiards(rng: np.random.Generator, count: int) -> tuple[Array, Array]
 
 
 def _tasks() -> dict[str, Task]:
-    def balls(name: str, disks: bool, mass: Any, radius: Any, mu: float, e: float, gravity: float = 0.0) -> Task:
+    def balls(  # noqa: PLR0917
+        name: str, disks: bool, mass: Any, radius: Any, mu: float, e: float, gravity: float = 0.0
+    ) -> Task:
         draw = (_draw_disks if disks else _draw_points)(len(mass))
         return Task(name, _balls(name, mass, radius, mu, e, disks=disks, gravity=gravity), draw, 100)
 
@@ -289,7 +296,9 @@ def task(name: str) -> Task:
 # ---- data ----
 
 
-def trajectories(name: str, count: int, seed: int = 0, *, states: int | None = None, **options: Any) -> tuple[Array, NDArray[np.intc]]:
+def trajectories(
+    name: str, count: int, seed: int = 0, *, states: int | None = None, **options: Any
+) -> tuple[Array, NDArray[np.intc]]:
     """states [count, states, 2, points, dim] and the number of contacts with which each was reached."""
     t = task(name)
     system = t.system(**options)
@@ -301,9 +310,9 @@ def trajectories(name: str, count: int, seed: int = 0, *, states: int | None = N
 def choose_windows(contacts: NDArray[np.intc], rng: np.random.Generator, length: int = CHUNK) -> NDArray[np.intp]:
     """One window per trajectory, about half of them with contacts; where each begins.
 
-    Where at least half of the trajectories have contacts, each of these is marked with probability 0.5 / (their part); otherwise
-    all are. Marked: a random window with a contact whose first state has none. Others: one without; where there is none,
-    one with.
+    Where at least half of the trajectories have contacts, each of these is marked with probability 0.5 / (their
+    part); otherwise all are. Marked: a random window with a contact whose first state has none. Others: one without;
+    where there is none, one with.
     """
     flags = contacts > 0
     count, states = flags.shape
@@ -321,7 +330,7 @@ def choose_windows(contacts: NDArray[np.intc], rng: np.random.Generator, length:
 
 
 def chunks(name: str, count: int = 800, seed: int = 0, **options: Any) -> dict[str, Any]:
-    """Chunks of 5 states: states [count, 5, 2, points, dim], contacts [count, 5], start [count], times, parameters, names."""
+    """Chunks of 5 states: states [count, 5, 2, points, dim], contacts [count, 5], start [count], dt, params."""
     t = task(name)
     states, contacts = trajectories(name, count, seed, **options)
     starts = choose_windows(contacts, np.random.default_rng([seed, 1]))
@@ -348,7 +357,16 @@ def table(count: int = 100, seed: int = 0) -> list[tuple[str, int, int, int, int
         s = t.system().size
         _, contacts = trajectories(name, count, seed)
         seen = contacts[contacts > 0]
-        out.append((name, s.points * s.dim, s.constraints, s.contacts, int(seen.max(initial=0)), float(seen.mean()) if seen.size else 0.0))
+        out.append(
+            (
+                name,
+                s.points * s.dim,
+                s.constraints,
+                s.contacts,
+                int(seen.max(initial=0)),
+                float(seen.mean()) if seen.size else 0.0,
+            )
+        )
     return out
 
 
@@ -390,7 +408,9 @@ def main(words: list[str] | None = None) -> int:
             print(f"{args.task}: {len(states)} trajectories of {states.shape[1]} states")
         else:
             result = chunks(args.task, args.trajectories, args.seed, **options)
-            print(f"{result['task']}: {args.trajectories} chunks of {CHUNK} states, {result['colliding']} with contacts")
+            print(
+                f"{result['task']}: {args.trajectories} chunks of {CHUNK} states, {result['colliding']} with contacts"
+            )
         np.savez(args.out, **result)
     except (ValueError, RuntimeError, OSError) as error:
         print(f"tangere learn: {error}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Recorded trajectories: from CSV, .npz or arrays to what `tangere.fit` compares with. Bad data is refused by file, row and column."""
+"""Recorded trajectories, from CSV, .npz or arrays. Bad data is refused by file, row and column."""
 
 from __future__ import annotations
 
@@ -23,8 +23,16 @@ _UNIT = 1e-4  # how far from 1 a quaternion may be: files are written with some 
 _FREE = ("x", "y", "z", "qw", "qx", "qy", "qz", "vx", "vy", "vz", "wx", "wy", "wz")
 _BODY = ("x", "y", "z", "qw", "qx", "qy", "qz")
 _IDLE = (  # what `tangere sim --out` writes beside the states
-    "act", "kinetic", "potential", "contacts", "iterations", "residual", "penetration", "work", "solved",
-)  # fmt: skip
+    "act",
+    "kinetic",
+    "potential",
+    "contacts",
+    "iterations",
+    "residual",
+    "penetration",
+    "work",
+    "solved",
+)
 
 
 @dataclass
@@ -212,7 +220,7 @@ class _Names:
         return Error(f"{where.at(None, column)}: unknown column{hint}", "unknown name")
 
 
-def _gather(
+def _gather(  # noqa: PLR0917
     m: Model, name: str, arrays: dict[str, Any], where: _Where, rate: float | None, columns: dict, ignore: tuple
 ) -> Log:
     names, found = _Names(m), {}
@@ -248,8 +256,10 @@ def _whole(names: _Names, where: _Where, what: str, parts: Any) -> Array:
         if any(column in names.short for column, _ in parts.values()):
             known.update({place: column for column, place in names.short.items()})
         lost = [known[what, i] for i in absent]
-        raise Error(f"{where.name}: missing column{'s' if len(lost) > 1 else ''} {', '.join(map(repr, lost))}",
-                    "value out of domain")  # fmt: skip
+        raise Error(
+            f"{where.name}: missing column{'s' if len(lost) > 1 else ''} {', '.join(map(repr, lost))}",
+            "value out of domain",
+        )
     table = np.stack([parts[i][1] for i in range(size)], axis=1)
     return table[:, 0] if size == 1 else table
 
@@ -259,8 +269,10 @@ def _to_log(m: Model, name: str, whole: dict[str, Array], where: _Where, rate: f
     time = whole.pop("time", None)
     rows = {what: len(values) for what, values in whole.items()}
     if not rows:
-        raise Error(f"{where.name}: nothing was measured: there is no column of q, v, a, joints, sites or bodies",
-                    "value out of domain")  # fmt: skip
+        raise Error(
+            f"{where.name}: nothing was measured: there is no column of q, v, a, joints, sites or bodies",
+            "value out of domain",
+        )
     if time is None:
         if rate is None:
             raise Error(f"{where.name}: there is no column 'time'; give rate=... in Hz", "value out of domain")
@@ -279,15 +291,20 @@ def _to_log(m: Model, name: str, whole: dict[str, Array], where: _Where, rate: f
         expected = shapes.get(what, (sizes.get(what, 1),) if sizes.get(what, 1) > 1 else ())
         tail = values.shape[1:]
         if tail != expected and not (expected == () and tail == (1,)) and not (expected == (1,) and tail == ()):
-            raise Error(f"{where.at(None, what)}: expected shape (rows, {', '.join(map(str, expected))}), got "
-                        f"{values.shape}", "value out of domain")  # fmt: skip
+            raise Error(
+                f"{where.at(None, what)}: expected shape (rows, {', '.join(map(str, expected))}), got {values.shape}",
+                "value out of domain",
+            )
         if what in {"u", "tau"} and values.ndim == 1:
             acting[what] = values[:, None]
     channels = {
-        what: values[:, None] if values.ndim == 1 and what in {"q", "v", "a"} else
-        values[:, 0] if values.ndim == 2 and sizes.get(what) == 1 and what not in {"q", "v", "a"} else values
+        what: values[:, None]
+        if values.ndim == 1 and what in {"q", "v", "a"}
+        else values[:, 0]
+        if values.ndim == 2 and sizes.get(what) == 1 and what not in {"q", "v", "a"}
+        else values
         for what, values in whole.items()
-    }  # fmt: skip
+    }
     return Log(name, np.asarray(time, np.float64), channels, **acting)
 
 
@@ -307,8 +324,9 @@ def _check(m: Model, log: Log, where: _Where, missing: str, rate: float | None) 
         off = np.abs(steps - np.round(steps)) > 0.05  # rows may be missing, not in between
         if off.any() or np.median(steps) > 1.5:
             row = int(np.flatnonzero(off)[0]) if off.any() else 0
-            raise where.refuse(row + 1, "time", f"{steps[row]:.3g} periods of {rate:g} Hz after the row before: is the "
-                               "rate right?")  # fmt: skip
+            raise where.refuse(
+                row + 1, "time", f"{steps[row]:.3g} periods of {rate:g} Hz after the row before: is the rate right?"
+            )
     for what, values in {**log.channels, "u": log.u, "tau": log.tau, "wrench": log.wrench}.items():
         if values is None:
             continue
@@ -317,8 +335,11 @@ def _check(m: Model, log: Log, where: _Where, missing: str, rate: float | None) 
         if missing == "skip" and what in log.channels:
             bad = np.isinf(flat)
         for row, i in np.argwhere(bad)[:1]:
-            raise where.refuse(int(row), _cell(what, int(i), flat.shape[1]), f"{flat[row, i]:g} is not a number "
-                               "(missing='skip' takes NaN as not measured)")  # fmt: skip
+            raise where.refuse(
+                int(row),
+                _cell(what, int(i), flat.shape[1]),
+                f"{flat[row, i]:g} is not a number (missing='skip' takes NaN as not measured)",
+            )
     _check_quaternions(m, log, where)
 
 
@@ -360,8 +381,11 @@ def _check_rate(m: Model, log: Log, where: _Where) -> None:
             continue  # not alike: noise, or nothing moves
         ratio = (a @ b) / (b @ b)
         if not 0.7 < ratio < 1.4:
-            raise Error(f"{where.name}: differences of positions are {ratio:.3g} times the velocities: is the rate "
-                        "right? (check_rate=False passes over this)", "value out of domain")  # fmt: skip
+            raise Error(
+                f"{where.name}: differences of positions are {ratio:.3g} times the velocities: is the rate "
+                "right? (check_rate=False passes over this)",
+                "value out of domain",
+            )
 
 
 def logs_of(m: Model, given: Any, **options: Any) -> list[Log]:

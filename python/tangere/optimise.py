@@ -82,10 +82,14 @@ def _unknowns(
     mean, spread = prior or (None, None)
     leader, factor = tie or (None, None)
     return (
-        kinds, _vector("bounds[0]", low, n), _vector("bounds[1]", high, n), _vector("prior[0]", mean, n),
-        _vector("prior[1]", spread, n), None if leader is None else np.ascontiguousarray(leader, np.intc),
+        kinds,
+        _vector("bounds[0]", low, n),
+        _vector("bounds[1]", high, n),
+        _vector("prior[0]", mean, n),
+        _vector("prior[1]", spread, n),
+        None if leader is None else np.ascontiguousarray(leader, np.intc),
         _vector("tie[1]", factor, n),
-    )  # fmt: skip
+    )
 
 
 class _Watch:
@@ -139,7 +143,7 @@ def least_squares(
     decrease: float = 0.0,
     progress: Callable[[Iteration], Any] | None = None,
 ) -> Optimum:
-    """Minimises 1/2 sum loss(r(x)) + 1/2 sum ((x - prior) / spread)^2: Gauss-Newton with Levenberg and Marquardt's damping.
+    """Minimises 1/2 sum loss(r(x)) + 1/2 sum ((x - prior) / spread)^2: Gauss-Newton with damping.
 
     residuals(x, r, J): writes r (rows) and, unless J is None, the derivatives J (flat, row-major: rows x n). With
     several groups (rows and locals are lists) the last sum(locals) unknowns belong to one group each, and J has one
@@ -160,10 +164,21 @@ def least_squares(
     kind = _choice("loss", loss, _LOSSES)
     result = watch.run(
         lambda: _core.least_squares(
-            watch.guard(residuals), watch, x, unknowns, n if each is None else n - int(each.sum()), count, each, kind,
-            _EFFICIENT[loss] if width is None else width, iterations, damping, tolerance, decrease,
+            watch.guard(residuals),
+            watch,
+            x,
+            unknowns,
+            n if each is None else n - int(each.sum()),
+            count,
+            each,
+            kind,
+            _EFFICIENT[loss] if width is None else width,
+            iterations,
+            damping,
+            tolerance,
+            decrease,
         )
-    )  # fmt: skip
+    )
     return Optimum(x, *result, watch.history)
 
 

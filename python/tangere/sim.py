@@ -22,7 +22,7 @@ Cache = NDArray[np.void]
 _RESTITUTION = ("newton", "poisson")
 _IMPACT = ("end", "within")
 _AS_MODEL = 2  # tg_switch
-_BACKWARD = ("exact", "smoothed", "toi")  # in the order of the library
+_BACKWARD = ("exact", "smoothed", "toi", "ani")  # in the order of the library
 
 
 class StepContacts(NamedTuple):
@@ -246,6 +246,7 @@ def _settings(
     implicit_springs: bool = False,
     implicit_actuators: bool | None = None,
     implicit_gyroscopic: bool | None = None,
+    implicit_tendons: bool | None = None,
     cold: bool = False,
     project: bool = False,
     restitution: str = "newton",
@@ -270,12 +271,13 @@ def _settings(
     if impact not in _IMPACT:
         raise ValueError(f"impact: expected 'end' or 'within', got {impact!r}")
     if backward not in _BACKWARD:
-        raise ValueError(f"backward: expected 'exact', 'smoothed' or 'toi', got {backward!r}")
+        raise ValueError(f"backward: expected 'exact', 'smoothed', 'toi' or 'ani', got {backward!r}")
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
     return (
         m, dt, solver, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
-        int(implicit_actuators), _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic), cold, project,
+        int(implicit_actuators), _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic),
+        _AS_MODEL if implicit_tendons is None else int(implicit_tendons), cold, project,
         restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width,
         smooth_reach, push_speed, push_rate, push_gain, reach,
         0.0 if rest_speed is None else rest_speed, max_contacts,
@@ -309,6 +311,8 @@ class Sim:
                           model asks for an implicit integrator)
         implicit_gyroscopic  Coriolis and gyroscopic forces at the end of the step, to first order: for bodies that turn
                           by up to a radian in a step (None: if the model asks for integrator="implicit")
+        implicit_tendons  springs and dampers of tendons, and the damping of actuators on tendons and sites, act at the end
+                          of the step (None: if the model asks for an implicit integrator)
         cold              a step starts from nothing: a function of q, v, act and controls, whatever the cache is; costs
                           several times a step that starts from the last one (False)
         project           brings loops to rounding after the step (False)
@@ -316,7 +320,7 @@ class Sim:
         impact            "end" (bodies that would meet have their speeds of afterwards for the whole step) or "within"
                           (they meet at a fraction of the step: its exact derivatives are those of the motion)
         backward          what derivatives are of: "exact" (the steps as they are), "smoothed" (a smoothed law at the
-                          same steps) or "toi" (with the time of impact)
+                          same steps), "toi" (with the time of impact) or "ani" (the same in positions alone)
         smooth_speed      m/s, "smoothed": contacts that are open by less already act (0.01)
         smooth_width      m, "smoothed": corners and edges are round by that (0.001; 0, or at least 1e-4)
         smooth_reach      m, "smoothed": pairs that are apart by less act in the derivative, less and less (0: those
@@ -338,10 +342,10 @@ class Sim:
         self._settings = _settings(model, dt, solver, **options)
         self._stepper, self._dt = _core.Stepper(*self._settings), self._settings[1]
         stable = self.stable_dt  # refuses options that the library does not take
-        if stable < self._dt:
+        if stable < self._dt and (self._dt != model.timestep or options):  # `load` has warned of the model's own
             warnings.warn(
                 f"dt = {self._dt:g} s: springs, dampers or servos of {model.name!r} are stable up to {stable:.3g} s; "
-                "a shorter dt, implicit_springs or implicit_actuators",
+                "a shorter dt, implicit_springs, implicit_actuators or implicit_tendons",
                 stacklevel=2,
             )
         self._last: weakref.ref[Info] | None = None

@@ -46,7 +46,7 @@ static int run(const tg_cli_call *call)
         tg_cli_add_word(&words, call->argument[i]);
     for (int i = 0; i < OPTIONS; i++)
         tg_cli_add_option(&words, tg_cli_learn.options[i].name, call->option[i]);
-    return tg_cli_run_python("learn", "learn", &words);
+    return tg_cli_run_python("learn", NULL, &words);
 }
 
 const tg_cli_command tg_cli_learn = {

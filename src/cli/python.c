@@ -114,7 +114,8 @@ static bool can_import(const char *interpreter, const char *extra)
     static const char probe[] = "import sys\n"
                                 "try:\n"
                                 "    import tangere, importlib\n"
-                                "    importlib.import_module(dict(view='viser', plot='matplotlib').get(sys.argv[1], 'tangere'))\n"
+                                "    if sys.argv[1]:\n"
+                                "        importlib.import_module(dict(view='viser', plot='matplotlib')[sys.argv[1]])\n"
                                 "except ImportError:\n"
                                 "    sys.exit(3)\n";
     const char *const argv[] = {interpreter, "-c", probe, extra != NULL ? extra : "", NULL};

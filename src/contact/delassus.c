@@ -167,7 +167,10 @@ static void add_tree(const tg_model *m, const tg_rows *r, int tree, const tg_row
 {
     int ld = v4_pad(r->tree_columns[tree]);
     double *G = r->G + island->G;
-    if (island->tree == tree)
+    bool whole = island->tree < 0 && r->grouped != NULL && r->tree_columns[tree] == island->rows; /* in their order */
+    if (whole)
+        tg_syrk_t(island->rows, m->tree_ndof[tree], r->Y + r->tree_start[tree], ld, TG_GEMM_ADD, G, ld);
+    else if (island->tree == tree)
         tg_syrk_t(island->rows, m->tree_ndof[tree], r->Y + r->tree_start[tree], ld, TG_GEMM_SET, G, ld);
     else
         scatter_tree(m, r, tree, island, G);

@@ -36,19 +36,28 @@ static void gather_trees(const tg_model *m, const tg_work *w)
     }
 }
 
-/* A += c moment moment^T, lower triangle; dofs ascend, and so do their places */
-static void add_moment(const tg_model *m, const tg_work *w, int count, const int *dof, const double *moment, double c)
+/* A += c moment moment^T for the moment of a tendon, or of an actuator on it; lower triangle. Dofs ascend, and so do their places; those of a run follow each other there too.
+ * What a run of the row's own dof has beyond the diagonal is in the upper triangle, which nobody reads. */
+static void add_moment(const tg_model *m, const tg_work *w, int tendon, const double *moment, double c)
 {
-    if (c == 0 || count == 0)
+    const int *run = tg_tendon_runs(m, tendon);
+    int runs = m->tendon_nrun[tendon];
+    if (c == 0 || runs == 0)
         return;
-    int group = m->tree_group[m->node_tree[m->dof_node[dof[0]]]], ld = v4_pad(m->group_ndof[group]);
+    int group = m->tree_group[m->node_tree[m->dof_node[run[0]]]], ld = v4_pad(m->group_ndof[group]);
     double *A = matrix_of(m, w, group);
-    for (int i = 0; i < count; i++)
-    {
-        double *row = A + (ptrdiff_t)m->dof_place[dof[i]] * ld, by = c * moment[dof[i]];
-        for (int k = 0; k <= i; k++)
-            row[m->dof_place[dof[k]]] += by * moment[dof[k]];
-    }
+    for (int a = 0; a < runs; a++)
+        for (int i = run[2 * a]; i < run[2 * a] + run[2 * a + 1]; i++)
+        {
+            double *row = A + (ptrdiff_t)m->dof_place[i] * ld, by = c * moment[i];
+            for (int b = 0; b <= a; b++)
+            {
+                double *to = row + m->dof_place[run[2 * b]];
+                const double *from = moment + run[2 * b];
+                for (int k = 0; k < run[2 * b + 1]; k++)
+                    to[k] += by * from[k];
+            }
+        }
 }
 
 /* an actuator on a site: the dofs on its way to the root */
@@ -70,7 +79,7 @@ static void assemble_groups(const tg_model *m, const tg_work *w, const double *c
     memset(w->group, 0, sizeof(double) * (size_t)m->group_matrix[m->ngroup]);
     gather_trees(m, w);
     for (int t = 0; t < m->ntendon; t++)
-        add_moment(m, w, m->tendon_ndof[t], tg_tendon_dofs(m, t), tg_tendon_moment(m, w, t), coupling[t]);
+        add_moment(m, w, t, tg_tendon_moment(m, w, t), coupling[t]);
     for (int i = 0; i < m->nu; i++)
     {
         double c = coupling[m->ntendon + i];
@@ -78,7 +87,7 @@ static void assemble_groups(const tg_model *m, const tg_work *w, const double *c
         if (m->actuator_transmission[i] == TG_TRANSMISSION_SITE)
             add_site(m, w, i, c);
         else if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
-            add_moment(m, w, m->tendon_ndof[tendon], tg_tendon_dofs(m, tendon), tg_actuator_moment(m, w, i), c);
+            add_moment(m, w, tendon, tg_actuator_moment(m, w, i), c);
     }
 }
 
@@ -197,6 +206,14 @@ void tg_group_half_rows(const tg_model *m, const tg_work *w, int group, int colu
 {
     int n = m->group_ndof[group], ld = v4_pad(n);
     const double *L = matrix_of(m, w, group);
+    bool together = true; /* one below the other, as in a matrix */
+    for (int i = 1; i < n; i++)
+        together = together && row[i] == row[i - 1] + columns;
+    if (together)
+    {
+        tg_trsm(TG_TRI_LOWER, n, L, ld, columns, row[0], columns);
+        return;
+    }
     for (int i = 0; i < n; i++, L += ld)
     {
         for (int k = 0; k < i; k++)

@@ -25,6 +25,12 @@ static inline const int *tg_tendon_dofs(const tg_model *m, int tendon)
     return m->tendon_dof + (size_t)tendon * (size_t)m->nv;
 }
 
+/* The same in runs of consecutive dofs of a tree, tendon_nrun of them: the first dof, and how many. */
+static inline const int *tg_tendon_runs(const tg_model *m, int tendon)
+{
+    return m->tendon_run + (size_t)tendon * 2 * (size_t)m->nv;
+}
+
 /* Lengths and moment arms of all tendons; everything acts until tg_cables (cable.h) has looked. After the position stage. */
 void tg_tendons(const tg_model *m, tg_work *w, const double *q);
 

@@ -61,7 +61,7 @@
     X(double, Zbar, SPATIAL_SIZE * m->nbody, "gradient with respect to it")                                            \
     /* tendons */                                                                                                      \
     X(double, tendon_length, m->ntendon, "")                                                                           \
-    X(double, tendon_moment, m->ntendon *v4_pad(m->nv), "d length / d q, row by row; zero but for tendon_dof")         \
+    X(double, tendon_moment, m->ntendon *v4_pad(m->nv) + V4_LANES, "d length / d q by rows; zero but for tendon_dof")  \
     X(double, tendon_gradient, 4 * m->ntendon, "tg_tendon_gradient, of one pass of reverse mode")                      \
     X(double, tendon_shift, m->ntendon, "m: what actuators add to the rest lengths")                                   \
     X(double, tendon_drive, m->ntendon, "N: sum of the actuators' forces along it")                                    \

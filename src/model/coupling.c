@@ -32,6 +32,20 @@ static void fill_dofs(tg_model *m, int tendon)
         if (row[k])
             row[count++] = k;
     m->tendon_ndof[tendon] = count;
+    int *run = m->tendon_run + (size_t)tendon * 2 * (size_t)m->nv, runs = 0;
+    for (int i = 0; i < count; i++)
+    {
+        bool goes_on = runs > 0 && row[i] == run[2 * runs - 2] + run[2 * runs - 1] &&
+                       m->node_tree[m->dof_node[row[i]]] == m->node_tree[m->dof_node[row[i - 1]]];
+        if (goes_on)
+            run[2 * runs - 1]++;
+        else
+        {
+            run[2 * runs] = row[i];
+            run[2 * runs++ + 1] = 1;
+        }
+    }
+    m->tendon_nrun[tendon] = runs;
 }
 
 /* ---- groups ---- */

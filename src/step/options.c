@@ -48,12 +48,14 @@ static tg_status check_tendons(tg_work *w, const tg_options *o)
     if (o->implicit_tendons == TG_OFF || w->model->ngroup == 0)
         return TG_OK;
     if (!tg_groups_fit(w->model, &group))
-        return tg_fail(&w->error, TG_ERR_UNSUPPORTED,
-                       "options: implicit_tendons: tendons couple trees with %d dofs, at most %d can be factored together",
-                       w->model->group_ndof[group], TG_GROUP_DOFS);
+        return tg_fail(
+            &w->error, TG_ERR_UNSUPPORTED,
+            "options: implicit_tendons: tendons couple trees with %d dofs, at most %d can be factored together",
+            w->model->group_ndof[group], TG_GROUP_DOFS);
     if (o->implicit_gyroscopic == TG_ON)
-        return tg_fail(&w->error, TG_ERR_UNSUPPORTED,
-                       "options: implicit_gyroscopic = on and implicit_tendons = on: one of them, where tendons couple trees");
+        return tg_fail(
+            &w->error, TG_ERR_UNSUPPORTED,
+            "options: implicit_gyroscopic = on and implicit_tendons = on: one of them, where tendons couple trees");
     return TG_OK;
 }
 
@@ -80,8 +82,14 @@ static tg_status check_options(tg_work *w, const tg_options *o)
                        (int)o->impact);
     if (o->impact == TG_IMPACT_WITHIN && o->restitution == TG_RESTITUTION_POISSON)
         return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: impacts within a step have Newton's restitution");
-    if ((unsigned)o->backward > TG_BACKWARD_TOI)
+    if ((unsigned)o->backward > TG_BACKWARD_ANI)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: backward = %d is no kind of derivative", (int)o->backward);
+    if (o->impact == TG_IMPACT_WITHIN && (o->backward == TG_BACKWARD_TOI || o->backward == TG_BACKWARD_ANI))
+        return tg_fail(
+            &w->error, TG_ERR_UNSUPPORTED,
+            "options: backward = %s belongs to impacts at the end of a step: with impact = within, exact derivatives "
+            "have the time of impact in them",
+            o->backward == TG_BACKWARD_TOI ? "toi" : "ani");
     /* edges that are hardly round turn their normals faster than a step can follow, and chains of steps grow without bound */
     if (o->smooth_width != 0 && !(o->smooth_width >= 1e-4 && o->smooth_width <= 1e6))
         return tg_fail(&w->error, TG_ERR_VALUE, "options: smooth_width = %g must be 0 or in [1e-4, 1e6]",

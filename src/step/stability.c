@@ -31,14 +31,35 @@ typedef struct parts
     bool servos; /* count, too; their work is that of controls */
 } parts;
 
+static double weight_of(const parts *p, double k, double d)
+{
+    return 0.25 * p->dt * p->dt * k + 0.5 * p->dt * d;
+}
+
 /* out += (dt^2/4 k + dt/2 d) moment (moment . x) */
 static void add_moment(const parts *p, const double *moment, double k, double d, const double *x, double *out)
 {
-    double weight = 0.25 * p->dt * p->dt * k + 0.5 * p->dt * d, along = 0;
+    double weight = weight_of(p, k, d), along = 0;
     for (int i = 0; i < p->m->nv && weight != 0; i++)
         along += moment[i] * x[i];
     for (int i = 0; i < p->m->nv && weight != 0; i++)
         out[i] += weight * along * moment[i];
+}
+
+/* dt^2/4 k + dt/2 d of a dof's own spring and damper, and of a tendon's */
+static double joint_weight(const parts *p, int dof)
+{
+    const tg_params *par = p->w->params;
+    bool late = tg_implicit_spring_of(p->m, p->w, dof) > 0;
+    double stiffness = late ? 0 : TG_PARAM(par, joint_stiffness)[p->m->dof_joint[dof]];
+    double damping = !p->o->implicit_damping ? par->dof_damping[dof] : 0;
+    return weight_of(p, stiffness, damping);
+}
+
+static double tendon_weight(const parts *p, int tendon)
+{
+    const tg_params *par = p->w->params;
+    return weight_of(p, TG_PARAM(par, tendon_stiffness)[tendon], TG_PARAM(par, tendon_damping)[tendon]);
 }
 
 static void add_servos(const parts *p, const double *x, double *out)
@@ -56,17 +77,10 @@ static void add_servos(const parts *p, const double *x, double *out)
 static void stiff_product(const parts *p, const double *x, double *out)
 {
     const tg_model *m = p->m;
-    const tg_params *par = p->w->params;
     for (int k = 0; k < m->nv; k++)
-    {
-        bool late = tg_implicit_spring_of(m, p->w, k) > 0;
-        double stiffness = late ? 0 : TG_PARAM(par, joint_stiffness)[m->dof_joint[k]];
-        double damping = !p->o->implicit_damping ? par->dof_damping[k] : 0;
-        out[k] = (0.25 * p->dt * p->dt * stiffness + 0.5 * p->dt * damping) * x[k];
-    }
+        out[k] = joint_weight(p, k) * x[k];
     for (int t = 0; t < m->ntendon && !tg_tendons_late(m, p->w); t++)
-        add_moment(p, tg_tendon_moment(m, p->w, t), TG_PARAM(par, tendon_stiffness)[t],
-                   TG_PARAM(par, tendon_damping)[t], x, out);
+        tg_tendon_add(m, p->w, t, tendon_weight(p, t) * tg_tendon_rate(m, p->w, t, x), out);
     add_servos(p, x, out);
 }
 
@@ -76,13 +90,12 @@ static void fill_couplings(const parts *p, double *coupling)
     const tg_model *m = p->m;
     const tg_params *par = p->w->params;
     for (int t = 0; t < m->ntendon; t++)
-        coupling[t] =
-            0.5 * p->dt * TG_PARAM(par, tendon_damping)[t] + 0.25 * p->dt * p->dt * TG_PARAM(par, tendon_stiffness)[t];
+        coupling[t] = tendon_weight(p, t);
     for (int i = 0; i < m->nu; i++)
     {
         bool far = m->actuator_transmission[i] != TG_TRANSMISSION_JOINT && m->actuator_drives[i] == TG_DRIVES_FORCE;
         bool late = far && p->o->implicit_actuators == TG_ON;
-        coupling[m->ntendon + i] = late ? 0.5 * p->dt * fmax(0, -TG_PARAM(par, actuator_bias)[3 * i + 2]) : 0;
+        coupling[m->ntendon + i] = late ? weight_of(p, 0, fmax(0, -TG_PARAM(par, actuator_bias)[3 * i + 2])) : 0;
     }
 }
 
@@ -92,15 +105,15 @@ static tg_status factor(const parts *p)
     const tg_model *m = p->m;
     double *extra = p->w->step->extra;
     for (int k = 0; k < m->nv; k++)
-        extra[k] = p->o->implicit_damping ? 0.5 * p->dt * p->w->params->dof_damping[k] : 0;
+        extra[k] = p->o->implicit_damping ? weight_of(p, 0, p->w->params->dof_damping[k]) : 0;
     for (int k = 0; k < m->nv; k++)
-        extra[k] += 0.25 * p->dt * p->dt * tg_implicit_spring_of(m, p->w, k);
+        extra[k] += weight_of(p, tg_implicit_spring_of(m, p->w, k), 0);
     for (int i = 0; i < m->nu && p->o->implicit_actuators == TG_ON; i++)
         if (tg_actuator_has_axis(m, i))
         {
             double gear = TG_PARAM(p->w->params, actuator_gear)[6 * i];
             double slope = fmax(0, -TG_PARAM(p->w->params, actuator_bias)[3 * i + 2]);
-            extra[m->joint_dof[m->actuator_target[i]]] += 0.5 * p->dt * gear * gear * slope;
+            extra[m->joint_dof[m->actuator_target[i]]] += weight_of(p, 0, gear * gear * slope);
         }
     double *coupling = tg_tendons_late(m, p->w) ? p->w->step->coupling : NULL;
     if (coupling != NULL)
@@ -171,12 +184,17 @@ tg_status tg_step_find_stiff(const tg_model *m, tg_work *w)
     return TG_OK;
 }
 
-double tg_stiff_motion(const tg_model *m, tg_work *w, const double *v, double *scratch)
+double tg_stiff_motion(const tg_model *m, tg_work *w, const double *v)
 {
+    const parts p = {m, w, &w->step->options, w->step->options.dt, false};
     double sum = 0;
-    stiff_product(&(parts){m, w, &w->step->options, w->step->options.dt, false}, v, scratch);
     for (int k = 0; k < m->nv; k++)
-        sum += v[k] * scratch[k];
+        sum += joint_weight(&p, k) * v[k] * v[k];
+    for (int t = 0; t < m->ntendon && !tg_tendons_late(m, w); t++)
+    {
+        double rate = tg_tendon_rate(m, w, t, v);
+        sum += tendon_weight(&p, t) * rate * rate;
+    }
     return sum;
 }
 
@@ -204,4 +222,20 @@ tg_status tg_stable_dt(const tg_model *m, tg_work *w, const tg_options *options,
     }
     *dt = size < 1 ? INFINITY : low;
     return TG_OK;
+}
+
+tg_status tg_model_stable_dt(const tg_model *m, double *dt, tg_error *error)
+{
+    tg_work *w = NULL;
+    if (m == NULL || dt == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "tg_model_stable_dt: %s is NULL", m == NULL ? "m" : "dt");
+    *dt = INFINITY;
+    if (m->nu == 0 && !has_any(m, tg_model_params(m), true, true))
+        return TG_OK;
+    TG_TRY(tg_work_create_for(m, 1, &w, error));
+    tg_status status = tg_stable_dt(m, w, NULL, dt);
+    if (status != TG_OK)
+        tg_fail(error, status, "%s", tg_work_message(w));
+    tg_work_destroy(w);
+    return status;
 }
