@@ -212,7 +212,7 @@ def mjx_steps(rounds: int) -> None:
         say()
         return
     n = 256
-    say("MJX computes in single precision (JAX's default), we in double. Its compilation, minutes long, is not counted.")
+    say("MJX computes in single precision (the default of JAX), we in double. Its compilation is not counted.")
     say()
     say("| model | tangere step (us) | MJX step (us) | ratio | tangere step, VJP (us) | MJX step, VJP (us) | ratio |")
     say("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")

@@ -131,10 +131,10 @@ def film(path: str, size: tuple[int, int], fps: float) -> Iterator[Any]:
         raise ImportError("films need PyAV: pip install 'tangere[video]'") from None
     width, height = (n - n % 2 for n in size)  # its colours are in blocks of two by two
     try:
-        container = av.open(path, "w", options={"movflags": "faststart"})  # plays before it is loaded whole
+        open(path, "wb").close()  # PyAV would complain at the first picture
     except OSError as refused:
         raise OSError(f"cannot write '{path}': {refused.strerror}") from None
-    with container:
+    with av.open(path, "w", options={"movflags": "faststart"}) as container:  # plays before it is loaded whole
         stream = container.add_stream("h264", rate=Fraction(fps).limit_denominator(1000))
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         stream.options = {"crf": "18"}  # x264's value for what looks the same as the original

@@ -252,6 +252,8 @@ class Viewer:
 
     def set_camera(self, side: str) -> None:
         """All browsers look at what moves from a side: "corner", "front", "back", "left", "right", "top"."""
+        if side not in _SIDES:
+            raise ValueError(f"camera: expected one of {', '.join(_SIDES)}, got {side!r}")
         look = self.stage.centre + _middle(self.model, self._state()[0]) - _middle(self.model, self.model.default_q())
         for client in self.server.get_clients().values():
             with client.atomic():

@@ -501,7 +501,7 @@ def test_keyframes_without_names_and_cameras(viewer: Viewer) -> None:
     finally:
         running.stop()
     viewer.set_camera("front")  # nobody looks: nothing to do
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="expected one of corner, front"):
         viewer.set_camera("inside")
 
 
