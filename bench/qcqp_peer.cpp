@@ -97,5 +97,5 @@ int main()
 {
     const int sizes[] = {1, 2, 4, 8, 16, 32, 64, 100, 200};
     for (int blocks : sizes)
-        row(blocks, blocks > 50 ? 7 : 25, blocks > 50 ? 3 : 20);
+        row(blocks, blocks > 50 ? 7 : 25, blocks > 50 ? 3 : 40);
 }

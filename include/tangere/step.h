@@ -55,7 +55,7 @@ typedef enum tg_backward
 typedef struct tg_options
 {
     double dt;             /* s; 0: the model's time step */
-    const char *solver;    /* "newton", "ipm", "pgs" */
+    const char *solver;    /* "newton", "ipm", "pgs", "admm" */
     double tolerance;      /* m/s: residual up to which a step counts as solved, 1e-8 */
     bool implicit_damping; /* damping of joints acts on v+ (default, as MuJoCo's Euler); off: on v */
     tg_switch

@@ -302,7 +302,7 @@ def _flat_wrench(m: Model, wrench: ArrayLike | None) -> Array | None:
 class Sim:
     """A model, its state, and steps of it.
 
-    dt (s): the time step; None: the model's. solver: "newton", "ipm" or "pgs". Options, by keyword:
+    dt (s): the time step; None: the model's. solver: "newton", "ipm", "pgs" or "admm". Options, by keyword:
 
         tolerance         m/s, the residual up to which a step counts as solved (1e-8)
         implicit_damping  damping of joints acts on the velocity after the step (True)

@@ -11,6 +11,7 @@ static const tg_solver table[] = {
     {"newton", tg_solver_newton, true},
     {"ipm", tg_solver_ipm, false},
     {"pgs", tg_solver_pgs, false},
+    {"admm", tg_solver_admm, false},
 };
 
 enum

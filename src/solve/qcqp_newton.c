@@ -16,18 +16,19 @@ enum
     HALVINGS = 12     /* of a step; gradient steps do the rest */
 };
 
-static double size_of(int rows, const double *x)
+static double square_of(int rows, const double *x)
 {
     double sum = 0;
     for (int r = 0; r < rows; r++)
         sum += x[r] * x[r];
-    return sqrt(sum);
+    return sum;
 }
 
-/* on the sphere, as near as a point that was projected is */
-static bool reaches(const tg_qcqp_block *block, double length)
+/* on the sphere, as near as a point that was projected is; square: |x|^2 */
+static bool reaches(const tg_qcqp_block *block, double square)
 {
-    return length >= block->radius * (1 - TG_QCQP_SIZE_MAX * DBL_EPSILON);
+    double radius = block->radius * (1 - TG_QCQP_SIZE_MAX * DBL_EPSILON);
+    return square >= radius * radius;
 }
 
 bool tg_qcqp_project(const tg_qcqp_block *block, double *x)
@@ -40,10 +41,10 @@ bool tg_qcqp_project(const tg_qcqp_block *block, double *x)
     }
     if (block->set != TG_QCQP_SET_BALL)
         return false;
-    double length = size_of(block->rows, x);
-    if (!reaches(block, length))
+    double square = square_of(block->rows, x);
+    if (!reaches(block, square))
         return false;
-    double factor = block->radius == 0 ? 0 : block->radius / length;
+    double factor = block->radius == 0 ? 0 : block->radius / sqrt(square);
     for (int r = 0; r < block->rows; r++)
         x[r] *= factor;
     return true;
@@ -71,13 +72,13 @@ double tg_qcqp_rounding(const tg_qcqp_problem *p, const double *x)
 /* |x_i - P(x_i - s_i / c_i)| c_i of one block */
 static double block_residual(const tg_qcqp_block *block, double c, const double *x, const double *s)
 {
-    double y[TG_QCQP_SIZE_MAX], out = 0;
+    double y[TG_QCQP_SIZE_MAX], out = 0, step = 1 / c;
     if (block->set == TG_QCQP_SET_PINNED || (block->set == TG_QCQP_SET_BALL && block->radius == 0))
         return 0;
     for (int r = 0; r < block->rows; r++)
-        y[r] = x[r] - s[r] / c;
+        y[r] = x[r] - s[r] * step;
     if (!tg_qcqp_project(block, y))
-        return size_of(block->rows, s);
+        return sqrt(square_of(block->rows, s));
     for (int r = 0; r < block->rows; r++)
         out += (x[r] - y[r]) * (x[r] - y[r]);
     return sqrt(out) * c;
@@ -121,11 +122,11 @@ static void sweep(const tg_qcqp_problem *p, tg_qcqp_work *w)
     for (int i = 0; i < p->blocks; i++)
     {
         const tg_qcqp_block *block = &p->block[i];
-        double *x = w->x + block->row, change[TG_QCQP_SIZE_MAX], moved = 0;
+        double *x = w->x + block->row, change[TG_QCQP_SIZE_MAX], moved = 0, step = 1 / w->c[i];
         if (block->set == TG_QCQP_SET_PINNED)
             continue;
         for (int r = 0; r < block->rows; r++)
-            change[r] = x[r] - w->s[block->row + r] / w->c[i];
+            change[r] = x[r] - w->s[block->row + r] * step;
         w->touching[i] = tg_qcqp_project(block, change);
         for (int r = 0; r < block->rows; r++)
         {
@@ -167,7 +168,7 @@ static void take(const tg_qcqp_problem *p, tg_qcqp_work *w)
         const tg_qcqp_block *block = &p->block[i];
         double *x = w->trial + block->row;
         if (block->set == TG_QCQP_SET_BALL)
-            w->touching[i] = w->at[i] == TG_QCQP_ON || reaches(block, size_of(block->rows, x));
+            w->touching[i] = w->at[i] == TG_QCQP_ON || reaches(block, square_of(block->rows, x));
         else
             w->touching[i] = block->set == TG_QCQP_SET_POSITIVE && x[0] == 0;
     }
@@ -180,7 +181,7 @@ static void take(const tg_qcqp_problem *p, tg_qcqp_work *w)
 
 /* A Newton step on the face, shortened until the value falls, or the residual where the value is rounding. False: no
  * length was good. */
-static bool newton(const tg_qcqp_problem *p, tg_qcqp_work *w, double residual)
+static bool newton(const tg_qcqp_problem *p, tg_qcqp_work *w)
 {
     tg_qcqp_classify(p, w);
     tg_qcqp_factor(p, w, TG_QCQP_SHIFT_SINGULAR);
@@ -199,7 +200,7 @@ static bool newton(const tg_qcqp_problem *p, tg_qcqp_work *w, double residual)
         {
             for (int i = 0; i < p->n; i++)
                 w->r[i] = w->s[i] + w->ds[i];
-            falls = residual_of(p, w, w->trial, w->r) < residual;
+            falls = residual_of(p, w, w->trial, w->r) < tg_qcqp_residual(p, w);
         }
         if (falls)
         {
@@ -249,7 +250,7 @@ bool tg_qcqp_descend(const tg_qcqp_problem *p, tg_qcqp_work *w, int steps)
             break;
         for (int sweeps = k == 0 ? FIRST_SWEEPS : 1; sweeps > 0; sweeps--)
             sweep(p, w);
-        if (!newton(p, w, tg_qcqp_residual(p, w)) && ++stuck == 2)
+        if (!newton(p, w) && ++stuck == 2)
             break;
     }
     memcpy(w->last, w->x, sizeof(double) * (size_t)p->n);

@@ -2,7 +2,7 @@
 #include "contact_test.h"
 
 static const double up[3] = {0, 0, 1};
-static const char *const solvers[3] = {"newton", "ipm", "pgs"};
+static const char *const solvers[] = {"newton", "ipm", "pgs", "admm"};
 
 /* boxes side by side and on each other, pushed about; scale of mass and length */
 static void pile(scene *s, double mass_scale, double length_scale, double spin_frames)
@@ -99,7 +99,7 @@ static void agreement(void **state)
     pile(s, 1, 1, 0);
     tg_solve_options options = tg_solve_default();
     solve_with(s, &options);
-    for (int k = 1; k < 3; k++)
+    for (int k = 1; k < 4; k++)
     {
         *other = *s;
         options.solver = solvers[k];
@@ -117,7 +117,7 @@ static void deterministic(void **state)
 {
     (void)state;
     scene *s = scene_new(), *other = scene_new();
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 4; k++)
     {
         tg_solve_options options = tg_solve_default();
         options.solver = solvers[k];
@@ -307,7 +307,7 @@ static void degenerate(void **state)
         row_add(s, row, 0, origin, x, false, 1);
         s->bias[row] = k == 0 ? 0.1 : -0.1;
     }
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 4; k++)
     {
         tg_solve_options options = tg_solve_default();
         options.solver = solvers[k];
