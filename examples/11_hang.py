@@ -25,12 +25,11 @@ u = np.zeros(m.nu)
 u[0] = -1.0  # 100 N, after a while
 q = sim.q.copy()
 q[2::7] += 1.0
-q[23] = m.params["body.rod3.pos[2]"].item()
 sim.q = q
 before, solved = sim.q[23], True
 for i in range(1000):
     sim.step(u=u)
-    solved = solved and sim.info.status == "solved"
+    solved = solved and sim.info.status == tg.StepStatus.SOLVED
     if (i + 1) % 200 == 0:
         print(f"{sim.time:.0f} s: activation {sim.act[0]:.3f}, rod 0 at height {sim.q[2]:.4f} m")
 print(f"every step solved: {solved}")

@@ -67,7 +67,7 @@ def test_length_moves_both_rest_lengths():
 def test_implicit_tendons_bear_long_steps():
     """Steps of 20 ms: explicit cables warn, implicit ones are solved and stay where they are."""
     m = tg.load(SUPERBALL)
-    with pytest.warns(UserWarning, match=r"stable up to 0\.00120"):
+    with pytest.warns(UserWarning, match=r"stable up to 0\.0012 s"):
         tg.Sim(m, dt=0.02)
     sim = tg.Sim(m, dt=0.02, implicit_tendons=True)
     for _ in range(250):
