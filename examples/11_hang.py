@@ -19,7 +19,8 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # that the file's own step of 1 ms is short enough is what is looked at here
     explicit = tg.Sim(m, implicit_tendons=False).stable_dt
 sim = tg.Sim(m, dt=0.01, implicit_tendons=True)
-print(f"largest stable step: {1e3 * explicit:.3f} ms explicit, more than 10 ms with implicit_tendons: {sim.stable_dt > 0.01}")
+longer = sim.stable_dt > 0.01
+print(f"largest stable step: {1e3 * explicit:.3f} ms explicit, more than 10 ms with implicit_tendons: {longer}")
 
 u = np.zeros(m.nu)
 u[0] = -1.0  # 100 N, after a while
