@@ -59,6 +59,13 @@ bench-view: python ## the viewer with a headless browser: size and opening time 
 	@scripts/setup.sh core python test
 	@.venv/bin/python bench/view.py $(or $(VIEW),--write)
 
+bench-qcqp: ## the QCQP layer beside cvxpylayers and, with PEER=<folder of diffqcqp's Solver.cpp>, beside diffqcqp
+	@scripts/setup.sh core python bench learn qcqp
+	@cmake --preset release --log-level=NOTICE
+	@cmake --build --preset release -j $(JOBS) --target tangere_static
+	@$(MAKE) python
+	@.venv/bin/python bench/qcqp.py $(if $(PEER),--peer $(PEER)) --write
+
 tsan: ## tests of threads and batches under the thread sanitizer (minutes; not part of make test)
 	@scripts/setup.sh core python test
 	@cmake --preset tsan --log-level=NOTICE

@@ -5,6 +5,7 @@
 #   test    cmocka, pkg-config, chromium; .venv with requirements/dev.txt
 #   learn   .venv with requirements/learn.txt (torch, JAX, Gymnasium); what cannot be had is left out, and said
 #   mjx     .venv with requirements/mjx.txt, in the same way
+#   qcqp    .venv with requirements/qcqp.txt, in the same way
 #   bench   Eigen; .venv with requirements/dev.txt
 #   lint    clang-format, clang-tidy; .venv with requirements/lint.txt
 #   fuzz    clang with libFuzzer and the sanitizers
@@ -93,6 +94,9 @@ for group in "$@"; do
         ;;
     mjx)
         optional+=(requirements/mjx.txt)
+        ;;
+    qcqp)
+        optional+=(requirements/qcqp.txt)
         ;;
     bench)
         need build-essential has_cxx_header string

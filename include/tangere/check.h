@@ -149,7 +149,7 @@ typedef struct tg_check_result
     int overlaps;   /* pairs of geoms (no planes or height fields) that overlap in the reference configuration */
     double deepest; /* m: by how much */
     bool touching, sliding; /* contacts that the model can have: any, with friction */
-    int masked; /* parameters that cannot matter (tg_param_masked), of those to draw from */
+    int masked;             /* parameters that cannot matter (tg_param_masked), of those to draw from */
     int masked_index[TG_CHECK_MASKED], masked_by[TG_CHECK_MASKED]; /* the first of them, and what counts instead */
     int ngroup;
     tg_check_group group[TG_CHECK_GROUPS]; /* those with nothing in them have compared + skipped + unresolved == 0 */

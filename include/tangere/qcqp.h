@@ -90,7 +90,7 @@ TG_API tg_status tg_qcqp_solve(tg_qcqp *q, const tg_qcqp_data *data, const doubl
 /* ---- derivatives at a solution ----
  *
  * By the KKT equations of the constraints that are active at x, which must be the solution of data. Nothing is kept
- * between calls. */
+ * between calls; whether G is semidefinite is not looked at again. */
 
 typedef enum tg_qcqp_label_kind
 {

@@ -233,6 +233,9 @@ TG_API tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *option
  * implicit_actuators, a shorter dt. The workspace holds no step afterwards. */
 TG_API tg_status tg_stable_dt(const tg_model *m, tg_work *w, const tg_options *options, double *dt);
 
+/* The same of a model that was just loaded, with default options and a workspace of its own. Where it is shorter than tg_model_timestep, `tangere` and tangere.load warn. error may be NULL. */
+TG_API tg_status tg_model_stable_dt(const tg_model *m, double *dt, tg_error *error);
+
 /* The contacts of the last step in this workspace: at most capacity of them, and always the full count. TG_ERR_STALE when
  * the workspace has done something else since. */
 TG_API tg_status tg_step_contacts(const tg_model *m, tg_work *w, tg_step_contact *contact, int capacity, int *count);

@@ -56,6 +56,7 @@ from tangere.logs import Log, read_log
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
 from tangere.optimise import Iteration, Optimum, least_squares, minimise
 from tangere.params import Params
+from tangere.qcqp import QcqpGradient, QcqpJacobian, QcqpSolution, qcqp
 from tangere.rollout import (
     Rollout,
     RolloutChange,
@@ -141,6 +142,9 @@ __all__ = [
     "Pose",
     "PoseResult",
     "Poses",
+    "QcqpGradient",
+    "QcqpJacobian",
+    "QcqpSolution",
     "ReportEntry",
     "ReportKind",
     "RneaGradient",
@@ -174,6 +178,7 @@ __all__ = [
     "load_string",
     "minimise",
     "pose",
+    "qcqp",
     "read_log",
     "rollout",
     "solve",

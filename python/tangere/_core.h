@@ -119,4 +119,9 @@ bool tg_py_cartesian_init(PyObject *module);
 /* Adds the Scene type to the module, and the method that writes a model to the Model type. */
 bool tg_py_scene_init(PyObject *module);
 
+/* ---- quadratic programs (_core_qcqp.c) ---- */
+
+/* Adds Qcqp. */
+bool tg_py_qcqp_init(PyObject *module);
+
 #endif

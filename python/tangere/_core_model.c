@@ -577,6 +577,15 @@ static PyObject *model_structure(PyObject *self, PyObject *unused)
     return dict;
 }
 
+static PyObject *model_stable_dt(PyObject *self, PyObject *unused)
+{
+    double dt = 0;
+    tg_error error;
+    (void)unused;
+    tg_status status = tg_model_stable_dt(((tg_py_model *)self)->m, &dt, &error);
+    return status == TG_OK ? PyFloat_FromDouble(dt) : tg_py_raise(status, error.message);
+}
+
 /* [(kind, file, line, element, attribute, note), ...] */
 static PyObject *model_report(PyObject *self, PyObject *unused)
 {
@@ -721,6 +730,8 @@ static PyMethodDef model_methods[] = {
     {"_param_names", param_names, METH_O, "_param_names($self, index, /)\n--\n\nNames of the numbers at positions."},
     {"_param_slices", param_slices, METH_NOARGS, "_param_slices($self, /)\n--\n\n(name, offset, size) of all fields."},
     {"_structure", model_structure, METH_NOARGS, "_structure($self, /)\n--\n\nThe structure arrays, by name."},
+    {"_stable_dt", model_stable_dt, METH_NOARGS,
+     "_stable_dt($self, /)\n--\n\nThe largest stable time step of its explicit springs, dampers and servos, s."},
     {"_report", model_report, METH_NOARGS, "_report($self, /)\n--\n\nEntries of the report, as tuples."},
     {"names", model_names, METH_O,
      "names($self, kind, /)\n--\n\n"

@@ -24,6 +24,7 @@ except ImportError as missing:  # pragma: no cover
 
 from tangere import _core
 from tangere._function import INPUTS, Function, function_of, named
+from tangere._jax_qcqp import qcqp
 from tangere.batch import Batch
 from tangere.sim import Sim
 
@@ -33,7 +34,7 @@ if not hasattr(_core, "jax_run"):
         "pip install --no-build-isolation --force-reinstall --no-deps tangere"
     )
 
-__all__ = ["States", "rollout", "step"]
+__all__ = ["States", "qcqp", "rollout", "step"]
 
 for _name in ("run", "vjp", "jvp"):
     jax.ffi.register_ffi_target(f"tangere_{_name}", getattr(_core, f"jax_{_name}"), platform="cpu")

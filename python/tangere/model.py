@@ -267,8 +267,9 @@ def _find(path: Path) -> Path:
     raise FileNotFoundError(f"{name}: no such file, and no model of that name comes with tangere: {', '.join(known)}")
 
 
-def _warn(m: Model) -> None:
-    """Says once per load what of a file would change the motion and is not there."""
+def _loaded(m: Model, exclude_overlaps: bool) -> Model:
+    """What `load` returns. Warns of what would change the motion and is not there, and of a time step that is too long
+    for explicit springs and dampers."""
     left_out = [entry for entry in m.report if entry.kind == ReportKind.IGNORED_PHYSICS]
     if left_out:
         first = left_out[0]
@@ -279,6 +280,14 @@ def _warn(m: Model) -> None:
             ModelWarning,
             stacklevel=3,
         )
+    stable = m._stable_dt()
+    if stable < m.timestep:
+        warnings.warn(
+            f"timestep = {m.timestep:g} s: springs, dampers or servos of {m.name!r} are stable up to {stable:.4g} s; "
+            "a shorter dt, implicit_springs or implicit_actuators",
+            stacklevel=3,
+        )
+    return m.exclude_overlaps() if exclude_overlaps else m
 
 
 def load(
@@ -320,8 +329,7 @@ def load(
             if cause is refused:
                 raise
             raise type(cause)(cause.errno, str(refused)) from None
-    _warn(m)
-    return m.exclude_overlaps() if exclude_overlaps else m
+    return _loaded(m, exclude_overlaps)
 
 
 def load_string(
@@ -338,6 +346,4 @@ def load_string(
 ) -> Model:
     """Reads a model from a string; relative paths in it start at dir. The options are those of `load`."""
     options = _load_options(strict, package_path, floating_base, keep_fixed, srdf, missing_meshes)
-    m = Model._load_string(text, dir, options)
-    _warn(m)
-    return m.exclude_overlaps() if exclude_overlaps else m
+    return _loaded(Model._load_string(text, dir, options), exclude_overlaps)

@@ -342,7 +342,7 @@ class Sim:
         self._settings = _settings(model, dt, solver, **options)
         self._stepper, self._dt = _core.Stepper(*self._settings), self._settings[1]
         stable = self.stable_dt  # refuses options that the library does not take
-        if stable < self._dt:
+        if stable < self._dt and (self._dt != model.timestep or options):  # `load` has warned of the model's own
             warnings.warn(
                 f"dt = {self._dt:g} s: springs, dampers or servos of {model.name!r} are stable up to {stable:.3g} s; "
                 "a shorter dt, implicit_springs, implicit_actuators or implicit_tendons",

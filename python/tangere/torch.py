@@ -22,11 +22,12 @@ except ImportError as missing:  # pragma: no cover
     raise ImportError("tangere.torch needs PyTorch: pip install 'tangere[torch]'") from missing
 
 from tangere._function import INPUTS, Function, Sizes, function_of, named
+from tangere._torch_qcqp import qcqp
 from tangere.batch import Batch
 from tangere.model import Model
 from tangere.sim import Sim
 
-__all__ = ["States", "World", "rollout", "step"]
+__all__ = ["States", "World", "qcqp", "rollout", "step"]
 
 _TWICE = (
     "tangere: derivatives of derivatives are not there: the backward of a step or a rollout cannot be differentiated "

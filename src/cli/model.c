@@ -158,6 +158,14 @@ static void warn_of_ignored(const tg_cli_model *model)
                     model->path);
 }
 
+/* where springs, dampers or servos are too stiff for the model's own time step */
+static void warn_of_timestep(const tg_cli_model *model)
+{
+    double stable = 0, dt = tg_model_timestep(model->m);
+    if (tg_model_stable_dt(model->m, &stable, NULL) == TG_OK && stable < dt)
+        tg_cli_warn("timestep = %g s: springs, dampers or servos of the model are stable up to %.4g s", dt, stable);
+}
+
 int tg_cli_open(const char *name, const tg_cli_reading *reading, tg_cli_model *model)
 {
     tg_error error;
@@ -179,6 +187,7 @@ int tg_cli_open(const char *name, const tg_cli_reading *reading, tg_cli_model *m
     if (status == TG_OK)
     {
         warn_of_ignored(model);
+        warn_of_timestep(model);
         return TG_CLI_OK;
     }
     const char *hint = reading->strict && status == TG_ERR_UNSUPPORTED

@@ -75,12 +75,15 @@ enum
     TG_PATCH_MAX = 8
 };
 
+/* A margin: the point is where it should be, but does not move as its surfaces say. Below zero, so that it is the least of any margins. */
+#define TG_NO_DERIVATIVE (-1.0)
+
 typedef struct tg_contact_point
 {
     v4 point;         /* in the middle of the two witness points, world */
     v4 normal;        /* from the first shape to the second */
     double distance;  /* signed: p2 = p1 + distance normal */
-    double margin;    /* m: how far the next choice of features is away; INFINITY where there is none */
+    double margin;    /* m: how far the next choice of features is away; INFINITY where there is none; or TG_NO_DERIVATIVE */
     uint32_t feature; /* stable id of the features of this point in its pair */
 
     tg_when when;

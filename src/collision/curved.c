@@ -507,7 +507,7 @@ tg_witness tg_search_witness(const tg_query *q, const tg_gjk_result *r)
                         .point = {middle - half, middle + half},
                         .distance = distance,
                         .surface = {tg_surface_vertex(), tg_surface_vertex()},
-                        .margin = 0};
+                        .margin = TG_NO_DERIVATIVE};
 }
 
 void tg_add_witness(const tg_query *q, tg_patch *patch, const tg_witness *w, uint32_t base)

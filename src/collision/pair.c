@@ -244,7 +244,8 @@ static tg_status run(const tg_shape *const shape[2], const double *const pose[2]
 
 static tg_contact contact_of(const tg_contact_point *c)
 {
-    tg_contact out = {.geom1 = -1, .geom2 = -1, .distance = c->distance, .margin = c->margin, .id = c->feature};
+    tg_contact out = {
+        .geom1 = -1, .geom2 = -1, .distance = c->distance, .margin = tg_most(0, c->margin), .id = c->feature};
     v4_store3(out.point, c->point);
     v4_store3(out.normal, c->normal);
     return out;

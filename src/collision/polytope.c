@@ -559,7 +559,7 @@ static bool extend_edges(const tg_query *q, const tg_placed moved[2], const tg_b
     double apart = separation_along(&q->shape[0], &q->shape[1], there.normal, vertex) + q->slack;
     if (apart < 0 || !opposite(q, &there))
     {
-        axis->margin = 0;
+        axis->margin = TG_NO_DERIVATIVE;
         return false;
     }
     tg_query then = *q;

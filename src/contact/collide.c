@@ -18,8 +18,11 @@ void tg_pair_query(const tg_work *w, tg_geom_pair pair, double reach, tg_query *
 
 tg_contact tg_as_contact(const tg_model *m, tg_geom_pair pair, const tg_contact_point *c)
 {
-    tg_contact out = {
-        .geom1 = pair.first, .geom2 = pair.second, .distance = c->distance, .margin = c->margin, .gap = c->distance};
+    tg_contact out = {.geom1 = pair.first,
+                      .geom2 = pair.second,
+                      .distance = c->distance,
+                      .margin = tg_most(0, c->margin),
+                      .gap = c->distance};
     v4_store3(out.point, c->point);
     v4_store3(out.normal, c->normal);
     out.id = ((uint64_t)pair.first * (uint64_t)m->ngeom + (uint64_t)pair.second) << 32 | c->feature;

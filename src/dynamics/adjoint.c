@@ -181,6 +181,43 @@ void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparam
     }
 }
 
+/* ---- the scalar of implicit gyroscopic forces ---- */
+
+/* psi = p . I w of a node, p = z x y, with angular velocities w, y, z of V, Y, Z and the inertia I about its centre of mass. Both twists about the centre have no momentum,
+ * so that psi does not move with the centre; all seeds are couples. */
+static double seed_gyroscopic(const tg_model *m, tg_work *w, int node, double scale, double *gparams)
+{
+    inertia I = inertia_load(w->inertia + INERTIA_SIZE * node);
+    v4 turn = load(w->V, node).ang, y = load(w->Y, node).ang, z = load(w->Z, node).ang, p = v4_cross(z, y);
+    spatial W = inertia_turn(I, turn), P = inertia_turn(I, p);
+    v4 h = inertia_mul(I, W).ang * v4_splat(scale), g = inertia_mul(I, P).ang * v4_splat(scale), none = v4_zero();
+    int body = m->node_body[node];
+    add(w->Xbar, body, (spatial){none, v4_cross(g, turn) + v4_cross(h, p)});
+    add(w->Ubar, body, (spatial){none, g});
+    add(w->Ybar, body, (spatial){none, v4_cross(h, z)});
+    add(w->Zbar, body, (spatial){none, v4_cross(y, h)});
+    for (int b = body; b < m->nbody && gparams != NULL; b++)
+    {
+        if (m->body_node[b] != node)
+            continue;
+        body_motion motion = motion_of(m, w, b);
+        motion = (body_motion){spatial_zero(), W, P, spatial_zero(), motion.R, motion.c};
+        add_inertial_gradient(w->params, b, &motion, scale, gparams);
+        if (b != m->body_weld[b])
+            add_weld_gradient(m, w, b, &motion, scale, gparams);
+    }
+    return v4_dot(p, h);
+}
+
+double tg_adjoint_gyroscopic(const tg_model *m, tg_work *w, double scale, double *gparams)
+{
+    double sum = 0;
+    for (int i = 1; i < m->nnode; i++)
+        if (m->node_massive[i])
+            sum += seed_gyroscopic(m, w, i, scale, gparams);
+    return sum;
+}
+
 /* ---- the scalar g_length L + moment . (g_rate v + g_moment y + g_second x) of a tendon ----
  *
  * Spatial: per segment with direction u, and the differences V, Y, Z of the velocities of its ends,

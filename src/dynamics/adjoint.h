@@ -34,6 +34,10 @@ void tg_adjoint_seed_second(tg_work *w, int body, spatial Zbar);
 /* Seeds scale * (y . RNEA) without armature; adds the gradients of the inertial parameters to gparams (may be NULL). */
 void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparams);
 
+/* Seeds scale times the sum over nodes of I w . (z x y), I about the node's centre of mass, w, y and z the angular velocities of V, Y and the second vector (gyroscopic.c of
+ * the step); adds the gradients of the inertial parameters. Returns the scalar. After tg_adjoint_second; Abar stays. */
+double tg_adjoint_gyroscopic(const tg_model *m, tg_work *w, double scale, double *gparams);
+
 /* Cotangents of a tendon's length, of its rate moment . v, and of its moment . y and moment . x. */
 typedef struct tg_tendon_gradient
 {

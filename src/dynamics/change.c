@@ -128,10 +128,48 @@ static spatial from_parent(const tg_model *m, const tg_work *w, const tg_change 
     return Z;
 }
 
+static bool all_zero(const double *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (x[i] != 0)
+            return false;
+    return true;
+}
+
+/* neither the body's own numbers nor its joints' change, nor is its parent displaced */
+static bool is_still(const tg_model *m, const tg_change *c, int body, int first, int end)
+{
+    const tg_param_offsets *at = &m->offset;
+    bool still = c->still[m->body_parent[body]] || (end > first && m->joint_type[first] == TG_JOINT_FREE);
+    still = still && all_zero(c->params + at->body_pos + 3 * body, 3);
+    still = still && all_zero(c->params + at->body_quat + 4 * body, 4);
+    for (int j = first; j < end && still; j++)
+        still = all_zero(c->params + at->joint_pos + 3 * j, 3) && all_zero(c->params + at->joint_axis + 3 * j, 3) &&
+                c->params[at->joint_ref + j] == 0;
+    return still;
+}
+
+static void leave_still(const tg_model *m, tg_change *c, int body, int first, int end)
+{
+    store(c->Z, body, spatial_zero());
+    for (int j = first; j < end; j++)
+    {
+        int nodes = m->joint_type[j] == TG_JOINT_FREE ? 2 : 1, last = m->joint_node[j] + nodes - 1;
+        for (int k = m->joint_dof[j]; k < m->node_dof[last] + m->node_ndof[last]; k++)
+            store(c->dJ, k, spatial_zero());
+    }
+}
+
 static void displace_body(const tg_model *m, const tg_work *w, tg_change *c, int body, const double *q)
 {
     int first = m->body_joint[body], end = first + m->body_njoint[body];
     bool free = end > first && m->joint_type[first] == TG_JOINT_FREE;
+    c->still[body] = is_still(m, c, body, first, end);
+    if (c->still[body])
+    {
+        leave_still(m, c, body, first, end);
+        return;
+    }
     spatial Z = free ? spatial_zero() : spatial_add(from_parent(m, w, c, body), own_displacement(m, w, c, body));
     for (int j = first; j < end; j++)
     {
@@ -151,6 +189,7 @@ static void displace(const tg_model *m, const tg_work *w, tg_change *c, const do
     c->moves = tg_changes(c, m->offset.body_pos, placed) || tg_changes(c, m->offset.joint_pos, jointed);
     if (!c->moves)
         return;
+    c->still[0] = true;
     store(c->Z, 0, spatial_zero());
     for (int body = 1; body < m->nbody; body++)
         displace_body(m, w, c, body, q);
@@ -346,7 +385,7 @@ static void displaced_force(const tg_model *m, const tg_work *w, const tg_change
     int node = m->body_node[body];
     const double *mass = TG_PARAM(w->params, body_mass) + body, *Ic = TG_PARAM(w->params, body_inertia) + 6 * body;
     double full[MAT3_SIZE] __attribute__((aligned(32)));
-    if (!m->node_massive[node])
+    if (!m->node_massive[node] || c->still[body])
         return;
     body_motion b = motion_of(m, w, body);
     full_matrix(Ic, full);

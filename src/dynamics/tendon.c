@@ -177,19 +177,23 @@ static v4 angular(const tg_work *w, int k)
     return v4_load(w->J + SPATIAL_SIZE * k + 4);
 }
 
-static v4 column_rate(const tg_model *m, const tg_work *w, int body, v4 point, int j, int k)
-{
-    if (k <= j || m->dof_node[k] == m->dof_node[j])
-        return v4_cross(angular(w, k), point_column(m, w, body, point, j));
-    return v4_cross(angular(w, j), point_column(m, w, body, point, k));
-}
-
-/* u . d c_pj / d q_k for all pairs of dofs that move one end */
+/* u . d c_pj / d q_k for all pairs of dofs that move one end: u . (w_k x c_pj) = w_k . (c_pj x u) where k is before j, whose pair (k, j) has the same; within a node both orders */
 static void add_end(const tg_model *m, tg_work *w, int body, v4 point, v4 pull)
 {
+    size_t nv = (size_t)m->nv;
     for (int j = last_dof(m, body); j >= 0; j = m->dof_parent[j])
+    {
+        v4 lever = v4_cross(point_column(m, w, body, point, j), pull);
         for (int k = last_dof(m, body); k >= 0; k = m->dof_parent[k])
-            w->hessian[(size_t)j * (size_t)m->nv + (size_t)k] += v4_dot(pull, column_rate(m, w, body, point, j, k));
+        {
+            if (k > j && m->dof_node[k] != m->dof_node[j])
+                continue;
+            double entry = v4_dot(angular(w, k), lever);
+            w->hessian[(size_t)j * nv + (size_t)k] += entry;
+            if (m->dof_node[k] != m->dof_node[j])
+                w->hessian[(size_t)k * nv + (size_t)j] += entry;
+        }
+    }
 }
 
 /* (c_bj - c_aj) . (1 - u u^T) (c_bk - c_ak) weight / length, end by end */

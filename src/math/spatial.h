@@ -188,6 +188,14 @@ static inline spatial inertia_mul(inertia Y, spatial x)
     return (spatial){m * x.lin + v4_cross(x.ang, Y.hm), v4_cross(Y.hm, x.lin) + mat3_mul(Y.I, x.ang)};
 }
 
+/* The twist that turns with w and does not move the centre of mass. */
+static inline spatial inertia_turn(inertia Y, v4 w)
+{
+    double m = Y.hm[V4_LANES - 1]; /* behind m c */
+    v4 c = m > 0 ? Y.hm * v4_splat(1 / m) : v4_zero();
+    return (spatial){v4_cross(c, w), w};
+}
+
 static inline inertia inertia_add(inertia a, inertia b)
 {
     return (inertia){a.hm + b.hm, mat3_add(a.I, b.I)};

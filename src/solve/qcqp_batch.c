@@ -135,6 +135,17 @@ const char *tg_qcqp_message(const tg_qcqp *q)
     return q != NULL ? q->error.message : "";
 }
 
+typedef struct batch_call
+{
+    tg_qcqp *q;
+    const char *name;
+    const tg_qcqp_data *data;
+    const double *x;
+    bool definite;
+    tg_qcqp_job *job;
+    void *call;
+} batch_call;
+
 /* ---- what is refused ---- */
 
 /* the index of the first number that is not finite, or negative where that is forbidden; -1: none */
@@ -174,8 +185,8 @@ static double worst_asymmetry(int n, const double *G, int *row, int *column)
 }
 
 /* G + shift has a Cholesky factor: no eigenvalue is below -shift */
-static tg_status check_definite(const tg_qcqp *q, tg_qcqp_work *w, const double *G, const char *name, int index,
-                                tg_error *error)
+static tg_status check_matrix(const tg_qcqp *q, tg_qcqp_work *w, const double *G, bool definite, const char *name,
+                              int index, tg_error *error)
 {
     int n = q->n, row = 0, column = 0;
     double largest = 0;
@@ -192,7 +203,7 @@ static tg_status check_definite(const tg_qcqp *q, tg_qcqp_work *w, const double 
         return tg_fail(error, TG_ERR_VALUE, "%s: G[%d][%d][%d] = %g and G[%d][%d][%d] = %g; G must be symmetric", name,
                        index, row, column, G[(ptrdiff_t)row * n + column], index, column, row,
                        G[(ptrdiff_t)column * n + row]);
-    if (q->def.semidefinite)
+    if (!definite)
         return TG_OK;
     memcpy(w->A, G, sizeof(double) * (size_t)n * (size_t)n);
     for (int i = 0; i < n; i++)
@@ -204,9 +215,12 @@ static tg_status check_definite(const tg_qcqp *q, tg_qcqp_work *w, const double 
     return TG_OK;
 }
 
-static tg_status check_problem(const tg_qcqp *q, tg_qcqp_work *w, const char *name, const tg_qcqp_data *data,
-                               const double *x, int index, tg_error *error)
+static tg_status check_problem(const batch_call *c, tg_qcqp_work *w, int index, tg_error *error)
 {
+    const tg_qcqp *q = c->q;
+    const tg_qcqp_data *data = c->data;
+    const char *name = c->name;
+    const double *x = c->x;
     size_t n = (size_t)q->n, blocks = (size_t)q->blocks, at = (size_t)index;
     const double *G = data->G + at * n * n;
     ptrdiff_t bad = bad_number(n * n, G, true);
@@ -231,20 +245,10 @@ static tg_status check_problem(const tg_qcqp *q, tg_qcqp_work *w, const char *na
             return tg_fail(error, TG_ERR_VALUE, "%s: %s[%d][%d] = %g; must be finite%s", name, field[i].name, index,
                            (int)bad, a[bad], field[i].negative ? "" : " and not negative");
     }
-    return check_definite(q, w, G, name, index, error);
+    return check_matrix(q, w, G, c->definite && !q->def.semidefinite, c->name, index, error);
 }
 
 /* ---- batches ---- */
-
-typedef struct batch_call
-{
-    tg_qcqp *q;
-    const char *name;
-    const tg_qcqp_data *data;
-    const double *x;
-    tg_qcqp_job *job;
-    void *call;
-} batch_call;
 
 static void check_items(void *context, int worker, int first, int end)
 {
@@ -253,7 +257,7 @@ static void check_items(void *context, int worker, int first, int end)
     for (int i = first; i < end; i++)
     {
         tg_error error;
-        if (check_problem(c->q, &lane->work, c->name, c->data, c->x, i, &error) != TG_OK && i < lane->refused)
+        if (check_problem(c, &lane->work, i, &error) != TG_OK && i < lane->refused)
         {
             lane->refused = i;
             lane->error = error;
@@ -290,8 +294,8 @@ static tg_status share_out(tg_qcqp *q, int count, tg_threads_job *job, batch_cal
     return TG_OK;
 }
 
-tg_status tg_qcqp_run(tg_qcqp *q, const char *name, const tg_qcqp_data *data, const double *x, tg_qcqp_job *job,
-                      void *call)
+tg_status tg_qcqp_run(tg_qcqp *q, const char *name, const tg_qcqp_data *data, const double *x, bool definite,
+                      tg_qcqp_job *job, void *call)
 {
     bool balls = q->def.kind == TG_QCQP_BALLS;
     q->error.message[0] = 0;
@@ -304,7 +308,7 @@ tg_status tg_qcqp_run(tg_qcqp *q, const char *name, const tg_qcqp_data *data, co
                                           : "l");
     if (data->count < 0)
         return tg_fail(&q->error, TG_ERR_VALUE, "%s: count = %d problems; must not be negative", name, data->count);
-    batch_call c = {q, name, data, x, job, call};
+    batch_call c = {q, name, data, x, definite, job, call};
     for (int i = 0; i < q->threads; i++)
         q->lane[i].refused = INT_MAX;
     TG_TRY(share_out(q, data->count, check_items, &c));
@@ -350,5 +354,5 @@ tg_status tg_qcqp_solve(tg_qcqp *q, const tg_qcqp_data *data, const double *warm
     if (x == NULL)
         return tg_fail(&q->error, TG_ERR_ARGUMENT, "tg_qcqp_solve: x is NULL");
     solve_call call = {warm, x, info};
-    return tg_qcqp_run(q, "tg_qcqp_solve", data, warm, solve_item, &call);
+    return tg_qcqp_run(q, "tg_qcqp_solve", data, warm, true, solve_item, &call);
 }

@@ -326,7 +326,7 @@ tg_status tg_qcqp_jvp(tg_qcqp *q, const tg_qcqp_data *data, const double *x, con
     if (x == NULL || in == NULL || dx == NULL)
         return missing(q, "tg_qcqp_jvp", x == NULL ? "x" : in == NULL ? "in" : "dx");
     deriv_call call = {.data = data, .x = x, .tangent = in, .dx = dx, .label = label};
-    return tg_qcqp_run(q, "tg_qcqp_jvp", data, x, jvp_item, &call);
+    return tg_qcqp_run(q, "tg_qcqp_jvp", data, x, false, jvp_item, &call);
 }
 
 tg_status tg_qcqp_vjp(tg_qcqp *q, const tg_qcqp_data *data, const double *x, const double *dx,
@@ -337,7 +337,7 @@ tg_status tg_qcqp_vjp(tg_qcqp *q, const tg_qcqp_data *data, const double *x, con
     if (x == NULL || dx == NULL || out == NULL)
         return missing(q, "tg_qcqp_vjp", x == NULL ? "x" : dx == NULL ? "dx" : "out");
     deriv_call call = {.data = data, .x = x, .cotangent = dx, .tangent = out, .label = label};
-    return tg_qcqp_run(q, "tg_qcqp_vjp", data, x, vjp_item, &call);
+    return tg_qcqp_run(q, "tg_qcqp_vjp", data, x, false, vjp_item, &call);
 }
 
 tg_status tg_qcqp_jacobians(tg_qcqp *q, const tg_qcqp_data *data, const double *x, const tg_qcqp_jacobian *out,
@@ -348,5 +348,5 @@ tg_status tg_qcqp_jacobians(tg_qcqp *q, const tg_qcqp_data *data, const double *
     if (x == NULL || out == NULL)
         return missing(q, "tg_qcqp_jacobians", x == NULL ? "x" : "out");
     deriv_call call = {.data = data, .x = x, .jacobian = out, .label = label};
-    return tg_qcqp_run(q, "tg_qcqp_jacobians", data, x, jacobian_item, &call);
+    return tg_qcqp_run(q, "tg_qcqp_jacobians", data, x, false, jacobian_item, &call);
 }

@@ -253,6 +253,20 @@ static bool is_at_edge(const tg_work *w)
     return false;
 }
 
+/* The point of a contact that acts does not move as its surfaces say (collision/contact_point.h). */
+static bool is_rough(const tg_work *w)
+{
+    const tg_rows *r = w->rows;
+    for (int b = 0; b < r->nblock; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        bool acts = r->mode[b].mode != TG_MODE_BREAKING && !r->mode[b].immaterial;
+        if (acts && c->source == TG_SOURCE_CONTACT && r->touch[c->index].at.margin < 0)
+            return true;
+    }
+    return false;
+}
+
 /* Impacts within the step have branches of their own. Whether one is at hand. */
 static bool is_at_branch(const tg_work *w, double *margin)
 {
@@ -288,7 +302,7 @@ static void make_label(const tg_model *m, tg_work *w)
             add_label(&s->label, &s->placing[i]);
     }
     for (int i = 0; i < r->ntouch; i++)
-        s->label.margin = fmin(s->label.margin, r->touch[i].at.margin);
+        s->label.margin = fmin(s->label.margin, tg_larger(0, r->touch[i].at.margin));
     s->label.margin = fmin(s->label.margin, s->bounds.margin);
     bool at_branch = s->within && is_at_branch(w, &s->label.margin);
     if (s->label.kind == TG_LABEL_EXACT &&
@@ -299,8 +313,8 @@ static void make_label(const tg_model *m, tg_work *w)
         solved = solved && r->island[i].result.status == TG_SOLVE_SOLVED;
     bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
     bool ani = s->options.backward == TG_BACKWARD_ANI && tg_saltation_acts(w);
-    if (moved || ani || s->options.backward == TG_BACKWARD_SMOOTHED || !solved || is_inconsistent(m, w) ||
-        tg_projects(w->model, w)) /* whose correction counts as small */
+    if (moved || ani || s->held || is_rough(w) || s->options.backward == TG_BACKWARD_SMOOTHED || !solved ||
+        is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
 

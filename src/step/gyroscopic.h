@@ -1,4 +1,4 @@
-/* Bias forces at the end of the step, to first order: v_free of an option. */
+/* Gyroscopic forces at the end of the free step: v_free of the option implicit_gyroscopic. */
 #ifndef TG_STEP_GYROSCOPIC_H
 #define TG_STEP_GYROSCOPIC_H
 
@@ -12,7 +12,7 @@ enum
 /* Whether every tree is small enough; where one is not, there is no room for any (tg_gyroscopic_size). */
 bool tg_gyroscopic_fits(const tg_model *m);
 
-/* Factors B = A + dt d bias / d v at the step's q and v, tree by tree. After the velocity stage; uses the twists, and leaves them as they were. */
+/* Factors B = A + dt D at the step's q and v, tree by tree. After the velocity stage. */
 tg_status tg_gyroscopic_factor(const tg_model *m, tg_work *w);
 
 /* x <- B^-1 x, B^-T x */

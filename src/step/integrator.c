@@ -1,4 +1,4 @@
-/* q+ = q (+) dt v+ and its derivatives: dq+ = D_q dq + D_w d(dt v+), in the tangent spaces. For slides, hinges and the translation of free joints
+/* q+ = q (+) dt v+ and its derivatives: dq+ = D_q dq + D_w d(dt v+), in the tangent spaces; trees that are held go a share of dt v+ (hold.c). For slides, hinges and the translation of free joints
  * both are 1; for rotations those of the exponential map. */
 #include "model/manifold.h"
 #include "step/step.h"
@@ -17,12 +17,24 @@ static int linear_dofs(const tg_model *m, int joint, bool *turns)
     return type == TG_JOINT_FREE ? 3 : type == TG_JOINT_BALL ? 0 : 1;
 }
 
+/* the share of the step in which a dof moves (hold.c) */
+static double share_of(const tg_step_work *s, int dof)
+{
+    return s->held ? s->share[dof] : 1;
+}
+
+/* for how long it moves with v+ */
+static double span_of(const tg_step_work *s, int dof)
+{
+    return s->options.dt * share_of(s, dof);
+}
+
 static rotation rotation_of(const tg_step_work *s, int dof)
 {
     rotation r;
     double turn[3];
     for (int i = 0; i < 3; i++)
-        turn[i] = s->options.dt * tg_placing_velocity(s)[dof + i];
+        turn[i] = span_of(s, dof) * tg_placing_velocity(s)[dof + i];
     tg_quat_integrate_derivatives(turn, r.D_q, r.D_w);
     return r;
 }
@@ -32,7 +44,7 @@ void tg_step_integrate(const tg_model *m, tg_work *w)
     tg_step_work *s = w->step;
     const double *v = tg_placing_velocity(s);
     for (int k = 0; k < m->nv; k++)
-        s->part[k] = s->options.dt * v[k];
+        s->part[k] = span_of(s, k) * v[k];
     tg_advance(m, s->q, s->part, s->q_next);
 }
 
@@ -44,8 +56,8 @@ static void add_linear(const tg_step_work *s, int first, int end, const double *
     for (int k = first; k < end; k++)
     {
         gq[k] += g_next[k];
-        gv[k] += s->options.dt * g_next[k];
-        sum += tg_placing_velocity(s)[k] * g_next[k];
+        gv[k] += span_of(s, k) * g_next[k];
+        sum += share_of(s, k) * tg_placing_velocity(s)[k] * g_next[k];
     }
     *gdt = sum;
 }
@@ -54,7 +66,6 @@ void tg_integrator_reverse(const tg_model *m, const tg_work *w, const double *g_
                            double *gdt)
 {
     const tg_step_work *s = w->step;
-    double dt = s->options.dt;
     if (m->nq == m->nv) /* nothing turns */
     {
         add_linear(s, 0, m->nv, g_next, gq, gv, gdt);
@@ -73,8 +84,8 @@ void tg_integrator_reverse(const tg_model *m, const tg_work *w, const double *g_
             {
                 double g = g_next[first + k];
                 gq[first + i] += r.D_q[3 * k + i] * g;
-                gv[first + i] += dt * r.D_w[3 * k + i] * g;
-                *gdt += r.D_w[3 * k + i] * g * tg_placing_velocity(s)[first + i];
+                gv[first + i] += span_of(s, first) * r.D_w[3 * k + i] * g;
+                *gdt += r.D_w[3 * k + i] * g * share_of(s, first) * tg_placing_velocity(s)[first + i];
             }
     }
 }
@@ -108,6 +119,8 @@ void tg_integrator_forward(const tg_model *m, const tg_work *w, int columns, boo
 {
     const tg_step_work *s = w->step;
     scale((ptrdiff_t)m->nv * columns, s->options.dt, dv, dq);
+    for (int k = 0; k < m->nv && s->held; k++)
+        scale(columns, share_of(s, k), dq + (ptrdiff_t)k * columns, dq + (ptrdiff_t)k * columns);
     for (int j = 0; j < m->njoint && (of_q || m->nq > m->nv); j++) /* where nothing turns, scaling is all */
     {
         bool turns;
@@ -134,6 +147,7 @@ void tg_integrator_change(const tg_model *m, const tg_work *w, const double *dq,
         {
             d[i] = dq != NULL ? dq[dof + i] : 0;
             x[i] = s->options.dt * dv[dof + i] + (ddt != NULL ? *ddt * tg_placing_velocity(s)[dof + i] : 0);
+            x[i] *= share_of(s, dof);
             dq_next[dof + i] = d[i] + x[i];
         }
         if (!turns)

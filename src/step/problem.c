@@ -31,13 +31,25 @@ tg_status tg_step_problem(const tg_model *m, tg_work *w, const tg_cache *cache)
     return TG_OK;
 }
 
+static const double elsewhere = 1e-6; /* m/s: a hundred tolerances; what a cache changes otherwise is 1e-10 */
+
+/* sigma of an island differs from another solution's by more than rounding and selection do */
+static bool is_elsewhere(const tg_rows *r, const tg_rows_island *island, const double *other)
+{
+    double apart = 0;
+    for (int i = 0; i < island->rows; i++)
+        apart = fmax(apart, fabs(r->sigma[island->row + i] - other[i]));
+    return apart > elsewhere;
+}
+
 /* Islands that are large but not too large for dense matrices are solved in velocity space first, which is quicker where their modes must be found; from there the
  * dense solver selects, so that the step is a function of its inputs. What comes from nothing is that already. */
 static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
     const tg_options *o = &w->step->options;
-    bool dense = tg_island_is_dense(r, island), any = strcmp(o->solver, "newton") == 0 || !dense;
+    bool dense = tg_island_is_dense(r, island), any = strcmp(o->solver, "newton") == 0 || !dense, first = false;
+    double *met = r->trial_sigma + island->row; /* the solution that velocity space has found */
     tg_solve_options options = tg_solve_default();
     options.solver = o->solver;
     options.tolerance = o->tolerance;
@@ -53,28 +65,33 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
         if (!dense || (!solved && options.relaxable))
             return TG_OK;
         options.brief = solved && alone;
+        first = solved;
         if (solved)
+        {
             memcpy(r->warm + island->row, r->L + island->row, sizeof(double) * (size_t)island->rows);
+            memcpy(met, r->sigma + island->row, sizeof(double) * (size_t)island->rows);
+        }
     }
     tg_need_delassus(m, w, island);
     tg_island problem = tg_island_problem(r, island);
-    return tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,
-                           &w->error);
+    TG_TRY(tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,
+                           &w->error));
+    bool solved = island->result.status == TG_SOLVE_SOLVED;
+    island->twofold = island->twofold || (first && solved && is_elsewhere(r, island, met));
+    return TG_OK;
 }
 
 /* Whether the impulses of the step before, in warm, lead to another solution than the one in L and sigma, which stays. kept: 2 rows. */
 static tg_status look_elsewhere(const tg_model *m, tg_work *w, tg_rows_island *island, double *kept)
 {
-    const double elsewhere = 1e-6; /* m/s: a hundred tolerances; what a cache changes otherwise is 1e-10 */
-    double *L = w->rows->L + island->row, *sigma = w->rows->sigma + island->row, apart = 0;
+    double *L = w->rows->L + island->row, *sigma = w->rows->sigma + island->row;
     size_t n = (size_t)island->rows, bytes = sizeof(double) * n;
     tg_solve_result result = island->result;
     memcpy(kept, L, bytes);
     memcpy(kept + n, sigma, bytes);
     TG_TRY(run_solver(m, w, island));
-    for (size_t i = 0; i < n; i++)
-        apart = fmax(apart, fabs(sigma[i] - kept[n + i]));
-    island->twofold = island->result.status == TG_SOLVE_SOLVED && apart > elsewhere;
+    bool solved = island->result.status == TG_SOLVE_SOLVED;
+    island->twofold = island->twofold || (solved && is_elsewhere(w->rows, island, kept + n));
     island->result = result;
     memcpy(L, kept, bytes);
     memcpy(sigma, kept + n, bytes);

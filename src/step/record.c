@@ -19,6 +19,7 @@ typedef struct header
     bool matrices;             /* are kept */
     bool poisson;              /* an island was restituted */
     bool within;               /* an island had impacts within the step */
+    bool held;                 /* trees went a share of their way */
     double dt;
     tg_reserve bounds;
     tg_info info;
@@ -33,7 +34,7 @@ typedef struct piece
 
 enum
 {
-    ARRAYS = 30,
+    ARRAYS = 31,
     MATRICES = 6
 };
 
@@ -73,6 +74,7 @@ static void list_arrays(const tg_work *w, const header *h, piece out[ARRAYS])
         PIECE(r->compressed, h->poisson ? h->rows : 0),
         PIECE(r->compressed_sigma, h->poisson ? h->rows : 0),
         PIECE(r->leaves, h->poisson ? h->blocks : 0),
+        PIECE(s->share, h->held ? m->nv : 0),
         PIECE(s->v_placing, h->within ? m->nv : 0),
         PIECE(r->placing_L, h->within ? h->rows : 0),
         PIECE(r->placing_sigma, h->within ? h->rows : 0),
@@ -127,6 +129,7 @@ static header header_of(const tg_work *w)
                 .islands = r->nisland,
                 .matrices = true,
                 .within = w->step->within,
+                .held = w->step->held,
                 .dt = r->dt,
                 .bounds = w->step->bounds,
                 .info = w->step->info};
@@ -353,6 +356,7 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, con
         make_columns(m, w);
     copy_next(m, s, next);
     s->within = h.within;
+    s->held = h.held;
     s->info = h.info;
     s->bounds = h.bounds;
     s->done = s->modes = true;

@@ -232,3 +232,19 @@ tg_status tg_stable_dt(const tg_model *m, tg_work *w, const tg_options *options,
     *dt = size < 1 ? INFINITY : low;
     return TG_OK;
 }
+
+tg_status tg_model_stable_dt(const tg_model *m, double *dt, tg_error *error)
+{
+    tg_work *w = NULL;
+    if (m == NULL || dt == NULL)
+        return tg_fail(error, TG_ERR_ARGUMENT, "tg_model_stable_dt: %s is NULL", m == NULL ? "m" : "dt");
+    *dt = INFINITY;
+    if (m->nu == 0 && !has_any(m, tg_model_params(m), true, true))
+        return TG_OK;
+    TG_TRY(tg_work_create_for(m, 1, &w, error));
+    tg_status status = tg_stable_dt(m, w, NULL, dt);
+    if (status != TG_OK)
+        tg_fail(error, status, "%s", tg_work_message(w));
+    tg_work_destroy(w);
+    return status;
+}

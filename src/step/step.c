@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "dynamics/kinematics.h"
+#include "step/hold.h"
 #include "step/stability.h"
 
 /* ---- what goes in ---- */
@@ -116,7 +117,10 @@ tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, cons
     TG_TRY(tg_step_solve(m, w));
     come_to_rest(m, w);
     tg_profile_stage(w, TG_STEP_STAGE_SOLVE);
+    s->held = false;
     tg_step_integrate(m, w);
+    if (w->rows->ntouch > 0)
+        tg_step_hold(m, w);
     if (s->options.project)
         TG_TRY(tg_step_project(m, w));
     TG_TRY(check_result(m, w));

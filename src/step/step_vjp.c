@@ -410,13 +410,6 @@ static void end_pass(reverse *r, const tg_adjoint_fields *x)
     tg_adjoint_end(r->m, r->w, r->s->q, x, r->g.q, r->g.v, r->g.a, r->g.params);
 }
 
-/* the same for velocities that are not the step's */
-static void end_pass_at(reverse *r, const double *v, const double *y)
-{
-    tg_adjoint_end(r->m, r->w, r->s->q, &(tg_adjoint_fields){.v = v, .y = y, .a = r->s->zeros}, r->g.q, r->g.v, r->g.a,
-                   r->g.params);
-}
-
 /* f . (J x) with x held fixed */
 static void pass_with(reverse *r, const double *x, const double *f)
 {
@@ -569,34 +562,16 @@ static void compression_reverse(const reverse *r)
         r->scaled[k] += c.scaled[k];
 }
 
-/* f . (bias of the velocities v + sign x), with x held fixed; *gdt -= its value / dt */
-static void bias_reverse(reverse *r, double sign, const double *x, const double *f)
-{
-    const tg_model *m = r->m;
-    tg_work *w = r->w;
-    double *v = r->other, *tau = r->s->part, value = 0;
-    for (int k = 0; k < m->nv; k++)
-        v[k] = r->s->v[k] + sign * x[k];
-    tg_node_twists(m, w, v, w->V);
-    tg_newton_euler(m, w, NULL, tau);
-    for (int k = 0; k < m->nv; k++)
-        value += f[k] * tau[k];
-    *r->gdt += value / r->dt;
-    tg_node_accelerations(m, w, NULL);
-    tg_adjoint_begin(m, w, f);
-    tg_rnea_reverse(m, w, NULL, f, 1, r->g);
-    end_pass_at(r, v, f);
-}
-
-/* Implicit bias forces (gyroscopic.c): with x = v_free - v the step is A (v+ - v) = dt (f - C x) + J^T L, C = d bias / d v, and B x = dt f, B = A + dt C. The cotangent of x
- * is -dt C^T y, so that l = -dt B^-T C^T y = B^-T A y - y belongs to the second equation, whose terms are those of a step of its own without rows; C x moves with y + l. */
+/* Implicit gyroscopic forces (gyroscopic.c): with x = v_free - v the step is A (v+ - v) = dt (f - D x) + J^T L, and B x = dt f, B = A + dt D. The cotangent of x
+ * is -dt D^T y, so that l = -dt B^-T D^T y = B^-T A y - y belongs to the second equation, whose terms are those of a step of its own without rows; -dt (y + l) . D x is the
+ * scalar of tg_adjoint_gyroscopic. */
 static tg_status gyroscopic_reverse(reverse *r)
 {
     const tg_model *m = r->m;
     tg_step_work *s = r->s;
     reverse c = *r;
     size_t bytes = sizeof(double) * (size_t)m->nv;
-    double *x = r->compressed_v, *ga = r->vbar, *v_next = s->v_next, *wrench = r->wrench;
+    double *x = r->compressed_v, *ga = r->vbar, *v_next = s->v_next;
     for (int k = 0; k < m->nv; k++)
     {
         x[k] = s->v_free[k] - s->v[k];
@@ -610,21 +585,16 @@ static tg_status gyroscopic_reverse(reverse *r)
         c.y[k] -= r->other[k];
     c.alone = true;
     c.turns = false;
-    c.wrench = wrench;
     memcpy(ga, r->g.a, bytes); /* x does not move with v */
     s->v_next = s->v_free;
     sweep(&c);
     s->v_next = v_next;
     for (int k = 0; k < m->nv; k++)
-    {
         r->scaled[k] += c.scaled[k];
-        c.scaled[k] = -0.5 * r->scaled[k]; /* -dt (y + l) . C x, C x = (bias(v + x) - bias(v - x)) / 2 */
-    }
-    bias_reverse(r, 1, x, c.scaled);
-    for (int k = 0; k < m->nv; k++)
-        c.scaled[k] = -c.scaled[k];
-    bias_reverse(r, -1, x, c.scaled);
-    tg_node_twists(m, r->w, s->v, r->w->V);
+    tg_adjoint_begin(m, r->w, r->scaled);
+    tg_adjoint_second(m, r->w, x);
+    *r->gdt += tg_adjoint_gyroscopic(m, r->w, 1, r->g.params) / r->dt;
+    end_pass(r, &(tg_adjoint_fields){.v = s->v, .y = r->scaled, .a = s->zeros, .second = x});
     memcpy(r->g.a, ga, bytes);
     return TG_OK;
 }

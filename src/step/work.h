@@ -27,6 +27,8 @@
     X(double, v_next, m->nv, "at the end")                                                                             \
     X(double, v_placing, m->nv, "with which bodies are displaced, where impacts happen within the step")               \
     X(double, q_next, m->nq, "")                                                                                       \
+    X(double, share, m->nv, "of the step that each dof is displaced by, where some tree is held (hold.c)")             \
+    X(double, sure, m->ntree + 1, "scratch: shares for which the gaps of each island hold (hold.c)")                   \
     X(double, act_next, m->na, "")                                                                                     \
     X(double, cotangent, 7 * m->nv, "of v+, and what becomes of it (step_vjp.c)")                                      \
     X(double, acceleration, m->nv, "(v+ - v) / dt")                                                                    \
@@ -39,7 +41,8 @@
     X(double, row_gradient, 10 * (size_t)c->rows,                                                                      \
       "gradients of rows: Lbar, z, turn, gphi, f, f_start, compression; changes")                                      \
     X(double, disagreement, m->nparams, "of rows that hold each other, with the parameters (brace.c)")                 \
-    X(double, gyroscopic, tg_gyroscopic_size(m), "factors of A + dt d bias / d v, tree by tree (gyroscopic.c)")        \
+    X(double, gyroscopic, tg_gyroscopic_size(m), "factors of A + dt D, tree by tree (gyroscopic.c)")                   \
+    X(v4, gyroscopic_momentum, m->nnode, "angular momentum of the subtree of each node (gyroscopic.c)")                \
     X(int, gyroscopic_pivot, m->nv, "")                                                                                \
     X(double, projection, m->nv, "gradient of q+ before its loops were closed (project.c)")                            \
     X(double, zeros, m->nv + 6 * m->nequality, "")                                                                     \
@@ -69,6 +72,7 @@ typedef struct tg_step_work
     double lap;         /* s: when its last stage ended */
     bool has_wrench;
     bool within;    /* impacts happened within the step: v_placing is not v_next */
+    bool held;      /* trees go a share of their way only: share is valid */
     bool exchanged; /* the second problem of such a step is in the place of the first (within.c) */
     bool done;      /* a step has been taken, and nothing else since */
     bool modes;     /* modes of its contacts are there */

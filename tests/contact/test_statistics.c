@@ -21,7 +21,8 @@ typedef struct tally
     long rows, sweeps, newton, interior;
     int most_newton, most_interior, needed_interior;
     double seconds, slowest, worst_residual;
-    int compared, different_v, different_L; /* other starts that moved v+ by more than 1e-10, L by more than 1e-6 */
+    /* Other starts: those that moved v+ by more than 1e-10, L by more than 1e-6; and those that led to a second solution, certified and more than 1e-6 m/s away. */
+    int compared, different_v, different_L, twofold;
     double worst_v, worst_L;
 } tally;
 
@@ -55,8 +56,9 @@ static void print_tally(const tally *t)
     print_message("%-26s unique %d, projected %d, compliant %d, unselected %d", "", t->by_selection[0],
                   t->by_selection[1], t->by_selection[2], t->by_selection[3]);
     if (t->compared > 0)
-        print_message("; other starts: %d compared, v+ differs in %d (worst %.0e), L in %d (worst %.0e)", t->compared,
-                      t->different_v, t->worst_v, t->different_L, t->worst_L);
+        print_message(
+            "; other starts: %d compared, v+ differs in %d (worst %.0e; two solutions: %d), L in %d (worst %.0e)",
+            t->compared, t->different_v, t->worst_v, t->twofold, t->different_L, t->worst_L);
     print_message("\n");
 }
 
@@ -94,6 +96,7 @@ static void solve_again(scene *s, source *r, tally *t)
     t->compared++;
     t->different_v += v_change > 1e-10;
     t->different_L += L_change > 1e-6;
+    t->twofold += v_change > 1e-6 && s->result.status == TG_SOLVE_SOLVED && result.status == TG_SOLVE_SOLVED;
     t->worst_v = fmax(t->worst_v, v_change);
     t->worst_L = fmax(t->worst_L, L_change);
     memcpy(s->L, L, sizeof L);
@@ -164,13 +167,16 @@ static void place_box(scene *s, const falling_box *b, double mu, int dim, int *v
     }
 }
 
-/* A floor for the share of certified problems, and a ceiling for other starts that end elsewhere: problems with several
- * isolated solutions exist (a body that can stick or tip), and there the start decides. */
-static void assert_tally(const tally *t, double solved, double elsewhere)
+/* solved: the least share of certified problems. start_decides: the largest share of problems in which the impulses that the solver starts from decide the answer. Unrelaxed friction has
+ * problems with several isolated solutions (a body that can stick or tip), which no rule of redundant rows selects from: of the random problems with large friction or mass ratios up
+ * to 3 % are such. In a simulation these impulses are those of the cache, so this is the share in which the cache is a part of the state. It does not measure rounding: answers
+ * that differ are a second solution (v+ more than 1e-6 m/s away, both certified) in all but one of ten. */
+static void assert_tally(const tally *t, double solved, double start_decides)
 {
     assert_true(t->solved >= solved * t->problems);
-    assert_true(t->different_v <= elsewhere * t->compared);
-    assert_true(t->different_L <= elsewhere * t->compared);
+    assert_true(t->different_v <= start_decides * t->compared);
+    assert_true(t->different_L <= start_decides * t->compared);
+    assert_true(t->different_v - t->twofold <= 0.1 * start_decides * t->compared);
 }
 
 static void step_boxes(const char *name, const char *solver, double mu, int dim, int seeds, double solved)

@@ -291,3 +291,15 @@ def test_help():
     options = "--time --dt --key --lift --solver --project --ctrl --out --profile --json"
     for option in options.split():
         assert f"  {option}" in text
+
+
+def test_a_time_step_that_is_too_long_is_said_on_stderr(tmp_path):
+    path = tmp_path / "stiff.xml"
+    for stiffness, said in ((400, True), (100, False)):
+        path.write_text(
+            f'<mujoco><option timestep="0.01"/><worldbody><body><joint stiffness="{stiffness}"/>'
+            '<geom size="0.1" mass="1"/></body></worldbody></mujoco>'
+        )
+        done = subprocess.run([COMMAND, "info", path], check=True, capture_output=True, text=True, env=environment())
+        message = "timestep = 0.01 s: springs, dampers or servos of the model are stable up to 0.00632"
+        assert (message in done.stderr) == said

@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -121,7 +122,7 @@ def test_reach_is_how_near_pairs_are_in_the_problem():
     for reach, wanted in ((0.001, 0), (0.01, 1)):
         sim = tg.Sim(m, reach=reach)
         sim.step()
-        assert len(sim.info.contacts) == wanted
+        assert len(sim.info.contacts.gap) == wanted
     with pytest.raises(tg.Error, match="reach"):
         tg.Sim(m, reach=-1.0)
 
@@ -483,3 +484,21 @@ def test_more_contacts_than_allowed():
         sim.step()
     assert sim.q is before.q
     assert tg.Sim(m, max_contacts=12).step() is None
+
+
+STIFF = """<mujoco model="stiff"><option timestep="0.01"/><worldbody><body><joint name="j" stiffness="{k}"/>
+<geom size="0.1" mass="1"/></body></worldbody></mujoco>"""
+
+
+def test_a_time_step_that_is_too_long_is_said_at_load():
+    """dt < 2 / sqrt(k / I) of a spring; once at load, and by `Sim` for another dt or other options."""
+    inertia = 0.4 * 0.1**2
+    with pytest.warns(UserWarning, match=r"timestep = 0\.01 s: .* of 'stiff' are stable up to 0\.00632"):
+        m = tg.load_string(STIFF.format(k=400))
+    assert tg.Sim(m, dt=1e-3).stable_dt == pytest.approx(2 / np.sqrt(400 / inertia), rel=0.01)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tg.load_string(STIFF.format(k=100))
+        tg.Sim(m)
+    with pytest.warns(UserWarning, match=r"dt = 0\.02 s"):
+        tg.Sim(m, dt=0.02)

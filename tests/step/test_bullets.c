@@ -1,0 +1,200 @@
+/* Fast bodies of any shape: an impact that turns them far in one step leaves no overlap, and nothing comes out on the other side. */
+#include "step_test.h"
+
+static const char *const shape[] = {"type='capsule' size='0.02 0.05'",
+                                    "type='box' size='0.02 0.03 0.06'",
+                                    "type='cylinder' size='0.02 0.05'",
+                                    "type='ellipsoid' size='0.02 0.03 0.06'",
+                                    "type='mesh' mesh='m'",
+                                    "type='sphere' size='0.03'",
+                                    "type='capsule' size='0.004 0.02'",
+                                    "type='box' size='0.1 0.1 0.005'"};
+static const char *const target[] = {
+    "<geom type='plane' size='5 5 1'/>", "<geom type='box' size='50 50 0.01' pos='0 0 -0.01'/>",
+    "<body pos='0 0 -0.05'><freejoint/><geom type='box' size='0.3 0.3 0.05' mass='2'/></body>",
+    "<geom type='mesh' mesh='slab' pos='0 0 -0.02'/>"};
+
+enum
+{
+    SHAPES = sizeof shape / sizeof shape[0],
+    TARGETS = sizeof target / sizeof target[0]
+};
+
+static sim *range_of(int s, int t)
+{
+    return sim_open(
+        text("<mujoco><option gravity='0 0 0' integrator='implicit'/><asset>"
+             "<mesh name='m' vertex='0.02 0 0  -0.02 0 0  0 0.03 0.01  0 -0.03 0.01  0.01 0 0.07  -0.01 0.01 -0.05  0 "
+             "0 -0.06'/>"
+             "<mesh name='slab' vertex='-9 -9 -0.02  9 -9 -0.02  9 9 -0.02  -9 9 -0.02  -9 -9 0.02  9 -9 0.02  9 9 "
+             "0.02  -9 9 0.02'/>"
+             "</asset><worldbody><body pos='0 0 1'><freejoint/><geom %s mass='0.1'/></body>%s</worldbody></mujoco>",
+             shape[s], target[t]));
+}
+
+static double drawn(double low, double high)
+{
+    return low * pow(high / low, 0.5 * (noise() + 1));
+}
+
+/* m */
+static double deepest(sim *s)
+{
+    tg_contact c[SIM_CONTACTS];
+    int count;
+    double most = 0;
+    assert_int_equal(tg_collide(s->m, s->w, s->q, 0, c, SIM_CONTACTS, &count), TG_OK);
+    for (int i = 0; i < count && i < SIM_CONTACTS; i++)
+        most = fmax(most, -c[i].distance);
+    return most;
+}
+
+/* At the body, which is up to two steps away. */
+static void shoot(sim *s, double speed, double spin)
+{
+    double length = 0;
+    sim_reset(s);
+    for (int i = 3; i < 7; i++)
+    {
+        s->q[i] = noise();
+        length += s->q[i] * s->q[i];
+    }
+    for (int i = 3; i < 7; i++)
+        s->q[i] /= sqrt(length);
+    s->q[0] = s->q[1] = 0;
+    s->q[2] = 0.15 + speed * s->options.dt * (1 + noise());
+    for (int i = 0; i < 3; i++)
+        s->v[i] = speed * (i == 2 ? -1 : 0.3 * noise());
+    for (int i = 3; i < 6; i++)
+        s->v[i] = spin * noise();
+}
+
+static void hit(sim *s, const char *name, double speed, double spin)
+{
+    shoot(s, speed, spin);
+    double side = s->n.nq > 7 ? s->q[9] : 0; /* of the target's top, at the start */
+    for (int t = 0; t < 12; t++)
+    {
+        tg_state x = {s->q, s->v, s->act, &s->cache};
+        if (tg_step(s->m, s->w, &s->options, &x, NULL, &x, &s->info) != TG_OK)
+            fail_msg("%s: %s", name, tg_work_message(s->w));
+        double deep = deepest(s), reach = s->options.reach;
+        if (deep > reach)
+            fail_msg("%s: %g m deep after step %d", name, deep, t);
+    }
+    if (s->n.nq == 7 && !(s->q[2] > side))
+        fail_msg("%s: through", name);
+}
+
+/* Every shape on every target, 1 to 1,000 m/s, 0.5 to 10 ms, turning at up to 2,000 rad/s or not. */
+static void test_overlap(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SHAPES; i++)
+        for (int t = 0; t < TARGETS; t++)
+        {
+            sim *s = range_of(i, t);
+            for (int k = 0; k < 40 / TEST_EFFORT; k++)
+            {
+                double speed = drawn(1, 1000), spin = k % 2 == 0 ? 0 : drawn(1, 2000);
+                s->options.dt = drawn(5e-4, 1e-2);
+                char name[256];
+                snprintf(name, sizeof name, "%s on target %d, %g m/s, %g rad/s, %g s", shape[i], t, speed, spin,
+                         s->options.dt);
+                hit(s, name, speed, spin);
+            }
+            sim_close(s);
+        }
+}
+
+/* 300 m/s, e = 0: overlapped by 3 mm. */
+static void test_capsule(void **state)
+{
+    (void)state;
+    sim *s = range_of(0, 0);
+    for (int k = 0; k < 200 / TEST_EFFORT; k++)
+    {
+        double dt[] = {0.001, 0.002, 0.005};
+        s->options.dt = dt[k % 3];
+        shoot(s, 300, 0);
+        for (int t = 0; t < 12; t++)
+        {
+            sim_step(s);
+            check_below("overlap", deepest(s), s->options.reach);
+        }
+    }
+    sim_close(s);
+}
+
+/* What is held goes on: a stick that falls over at 100 rad/s lies down, and steps whose gaps hold are whole. */
+static void test_goes_on(void **state)
+{
+    (void)state;
+    sim *s = sim_open("<mujoco><worldbody><geom type='plane' size='5 5 1'/><body pos='0 0 0.08'><freejoint/>"
+                      "<geom type='capsule' size='0.02 0.05' mass='0.1'/></body></worldbody></mujoco>");
+    s->options.dt = 0.005;
+    s->v[4] = 100;
+    for (int t = 0; t < 400; t++)
+        sim_step(s);
+    check_below("speed", norm(6, s->v), 2);
+    double z = s->q[2];
+    check_near("height", z, 0.02, 2e-3);
+    sim_close(s);
+}
+
+/* The derivative of a held step is that of a given share, and says so; both modes and a rollout agree on it. */
+static void test_label(void **state)
+{
+    (void)state;
+    sim *s = range_of(0, 0);
+    int held = 0;
+    s->options.dt = 0.002;
+    for (int k = 0; k < 60; k++)
+    {
+        shoot(s, 300, 0);
+        double q[7], v[6], gq[6] = {0}, gv[6] = {0}, dq[6], dv[6], jq[6], jv[6];
+        for (int t = 0; t < 4; t++)
+        {
+            memcpy(q, s->q, sizeof q), memcpy(v, s->v, sizeof v);
+            sim_step(s);
+            double ideal[7], step[6];
+            for (int i = 0; i < 6; i++)
+                step[i] = s->options.dt * s->v[i];
+            assert_int_equal(tg_integrate(s->m, q, step, ideal, NULL), TG_OK);
+            bool whole = true;
+            for (int i = 0; i < 3; i++)
+                whole = whole && fabs(ideal[i] - s->q[i]) < 1e-12;
+            if (whole)
+                continue;
+            held++;
+            double o[12], d[12], forward = 0, reverse = 0, size = 1;
+            for (int i = 0; i < 12; i++)
+                o[i] = noise(), d[i] = noise();
+            tg_label label;
+            assert_int_equal(
+                tg_step_vjp(s->m, s->w, &(tg_cotangent){.q = o, .v = o + 6}, &(tg_cotangent){.q = gq, .v = gv}, &label),
+                TG_OK);
+            assert_int_equal(label.kind, TG_LABEL_REGULARISED);
+            memcpy(dq, d, sizeof dq), memcpy(dv, d + 6, sizeof dv);
+            assert_int_equal(
+                tg_step_jvp(s->m, s->w, &(tg_cotangent){.q = dq, .v = dv}, &(tg_cotangent){.q = jq, .v = jv}, NULL),
+                TG_OK);
+            for (int i = 0; i < 6; i++)
+            {
+                forward += o[i] * jq[i] + o[6 + i] * jv[i];
+                reverse += gq[i] * dq[i] + gv[i] * dv[i];
+                size = fmax(size, fmax(fabs(gq[i]), fabs(gv[i])));
+            }
+            check_near("forward mode", forward, reverse, 1e-10 * size);
+        }
+    }
+    assert_true(held > 20);
+    sim_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_overlap), cmocka_unit_test(test_capsule),
+                                       cmocka_unit_test(test_goes_on), cmocka_unit_test(test_label)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
