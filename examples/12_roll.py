@@ -48,7 +48,7 @@ sim.q, sim.v = q, start(m)
 solved = True
 for i in range(400):
     sim.step()
-    solved = solved and sim.info.status == "solved"
+    solved = solved and sim.info.status == tg.StepStatus.SOLVED
     if (i + 1) % 100 == 0:
         print(f"hills, {sim.time:.1f} s: {sim.q[0::7].mean():.3f} m, height {sim.q[2::7].mean():.3f} m")
 print(f"every step solved: {solved}")

@@ -1,14 +1,14 @@
 """The implicit cable element of "A Recurrent Differentiable Engine for Modeling Tensegrity Robots" (arXiv 2203.00041).
 
-The paper solves one linear system of 21 unknowns per cable end: force, end, end's velocity, the rod's centre, velocity and
-angular velocity, and the arm from the centre to the end. As printed it does not work: the force has the wrong sign, the arm
-is turned by omega dt instead of dt omega x r, a row is missing, and the far end stands still, which takes momentum. Below
-are the rows with these corrected.
+The paper solves one linear system of 21 unknowns per cable end: force, end, end's velocity, the rod's centre, velocity
+and angular velocity, and the arm from the centre to the end. As printed it does not work: the force has the wrong sign,
+the arm is turned by omega dt instead of dt omega x r, a row is missing, and the far end stands still, which takes
+momentum. Below are the rows with these corrected.
 
-Each end is solved by itself, and the forces are summed. Eight cable ends then correct the same motion of a rod at once. The
-spectral radius of the linearised step of the whole robot says what becomes of that: above 1 it explodes. The engine has one
-system for all rods instead (implicit_tendons), M + sum (dt k + dt^2 K) m m^T, whose radius is 1 at any step up to where the
-soft mode, which tension alone holds, ceases to be stable (2 / omega = 79.7 ms).
+Each end is solved by itself, and the forces are summed. Eight cable ends then correct the same motion of a rod at once.
+The spectral radius of the linearised step of the whole robot says what becomes of that: above 1 it explodes. The engine
+has one system for all rods instead (implicit_tendons), M + sum (dt k + dt^2 K) m m^T, whose radius is 1 at any step up
+to where the soft mode, which tension alone holds, ceases to be stable (2 / omega = 79.7 ms).
 """
 
 import numpy as np
@@ -29,8 +29,13 @@ def cross(r):
     return np.array([[0, -r[2], r[1]], [r[2], 0, -r[0]], [-r[1], r[0], 0]])
 
 
-def element(dt, n, r, inverse, x2, v2, x, v, omega):
-    """The force on one end of a cable at the end of the step, by the 21 rows; n: direction from the other end to this one."""
+def element(dt, cable, rod):
+    """The force on one end of a cable at the end of the step, by the 21 rows.
+
+    cable: direction from the other end to this one, place and velocity of the other end; rod: arm to this end, inverse
+    of its inertia, centre, velocity and angular velocity.
+    """
+    (n, x2, v2), (r, inverse, x, v, omega) = cable, rod
     identity, R, B = np.eye(3), cross(r), np.outer(n, n)
     A, b = np.zeros((7, 3, 7, 3)), np.zeros((7, 3))
     f, xm, vm, xr, vr, w, arm = range(7)
@@ -55,7 +60,7 @@ def turned(axis, turn):
 
 
 def step(dt, state, centre, axes):
-    """Displacements, turns, velocities and angular velocities (4 x 6 x 3) after a step in which each end is solved alone."""
+    """Displacements, turns, velocities and angular velocities (4 x 6 x 3) after a step with each end solved alone."""
     move, turn, v, omega = state
     axis = np.array([turned(a, t) for a, t in zip(axes, turn, strict=True)])
     x, arms = centre + move, np.empty((12, 3))
@@ -69,7 +74,8 @@ def step(dt, state, centre, axes):
         for here, there in (cable, cable[::-1]):
             n, rod = ends[here] - ends[there], here // 2
             n = n / np.linalg.norm(n)
-            f = element(dt, n, arms[here], inverse[rod], ends[there], speeds[there], x[rod], v[rod], omega[rod])
+            far, own = (n, ends[there], speeds[there]), (arms[here], inverse[rod], x[rod], v[rod], omega[rod])
+            f = element(dt, far, own)
             force[rod] += f
             torque[rod] += np.cross(arms[here], f)
     v = v + dt * force / MASS

@@ -311,8 +311,8 @@ class Sim:
                           model asks for an implicit integrator)
         implicit_gyroscopic  Coriolis and gyroscopic forces at the end of the step, to first order: for bodies that turn
                           by up to a radian in a step (None: if the model asks for integrator="implicit")
-        implicit_tendons  springs and dampers of tendons, and the damping of actuators on tendons and sites, act at the end
-                          of the step (None: if the model asks for an implicit integrator)
+        implicit_tendons  springs and dampers of tendons, and the damping of actuators on tendons and sites, act at the
+                          end of the step (None: if the model asks for an implicit integrator)
         cold              a step starts from nothing: a function of q, v, act and controls, whatever the cache is; costs
                           several times a step that starts from the last one (False)
         project           brings loops to rounding after the step (False)

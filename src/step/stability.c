@@ -17,7 +17,7 @@
 
 enum
 {
-    POWERS = 40,   /* of the power iteration: a hundredth of the eigenvalue */
+    POWERS = 40,   /* of the power iteration: well below a hundredth of the eigenvalue */
     HALVINGS = 30, /* of the interval of time steps */
 };
 
@@ -125,21 +125,30 @@ static tg_status factor(const parts *p)
 static tg_status sharpness(const parts *p, double *out)
 {
     int nv = p->m->nv;
-    double *x = p->w->step->cotangent, *y = x + nv, size = 0;
+    double *x = p->w->step->cotangent, *y = x + nv, *s = x + 2 * nv;
     TG_TRY(factor(p));
     for (int k = 0; k < nv; k++)
         x[k] = 1 + 0.5 * sin(3.0 * k); /* along no mode in particular */
+    *out = 0;
     for (int i = 0; i < POWERS; i++)
     {
-        stiff_product(p, x, y);
-        tg_solve_mass(p->m, p->w, y);
-        size = 0;
+        double size = 0, above = 0, below = 0;
+        stiff_product(p, x, s);
+        memcpy(y, s, sizeof(double) * (size_t)nv);
+        tg_solve_mass(p->m, p->w, y); /* A y = s */
         for (int k = 0; k < nv; k++)
+        {
             size = fmax(size, fabs(y[k]));
-        for (int k = 0; k < nv && size > 0; k++)
-            x[k] = y[k] / size;
+            below += y[k] * s[k];
+        }
+        stiff_product(p, y, s);
+        for (int k = 0; k < nv; k++)
+        {
+            above += y[k] * s[k];
+            x[k] = size > 0 ? y[k] / size : 0;
+        }
+        *out = below > 0 ? above / below : 0; /* Rayleigh's quotient: its error is the square of that of y */
     }
-    *out = size;
     return TG_OK;
 }
 
