@@ -10,7 +10,8 @@ export JOBS
 PYTHON_SOURCES := $(shell find include src python cmake -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o \
     -name '*.txt' -o -name '*.cmake' -o -name '*.in' \) 2>/dev/null) CMakeLists.txt pyproject.toml
 
-.PHONY: help run build test browser-tests pictures bench bench-step-wide bench-batch tsan solvers random-problems open-tests quality seams gradients rollouts robots lint format valgrind fuzz clean command python
+# every target with a help text
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' $(firstword $(MAKEFILE_LIST))) command python
 
 help: ## list the targets
 	@echo "make <target>:"
@@ -53,6 +54,10 @@ bench-batch: ## batches beside one thread, mujoco.rollout, finite differences an
 	@scripts/setup.sh core python bench learn mjx
 	@$(MAKE) python
 	@.venv/bin/python bench/batch.py $(or $(BATCH),--write)
+
+bench-view: python ## the viewer with a headless browser: size and opening time of a page, pictures per second live
+	@scripts/setup.sh core python test
+	@.venv/bin/python bench/view.py $(or $(VIEW),--write)
 
 tsan: ## tests of threads and batches under the thread sanitizer (minutes; not part of make test)
 	@scripts/setup.sh core python test
@@ -107,6 +112,10 @@ robots: python ## drop every robot of the shared folder, and move it by random c
 	@scripts/setup.sh core python test
 	@PYTHONPATH=tests/python .venv/bin/python tests/python/robots.py
 
+papers: python ## the experiments of the papers, with tables and figures: build/papers/index.html (minutes); PAPERS=--small
+	@scripts/setup.sh core python test
+	@.venv/bin/python examples/papers/run_all.py $(PAPERS)
+
 lint: ## formatting, static analysis, layers, leftovers
 	@scripts/setup.sh core python test lint
 	@cmake --preset release --log-level=NOTICE
@@ -115,6 +124,10 @@ lint: ## formatting, static analysis, layers, leftovers
 format: ## format C and Python files in place
 	@scripts/setup.sh core python lint
 	@scripts/lint.sh --fix
+
+wheel: ## a wheel for other machines, with expat and qhull inside, for any x86-64 and for AVX2; tested in an empty environment
+	@scripts/setup.sh core python
+	@scripts/wheel.sh
 
 valgrind: ## C tests under valgrind (slow)
 	@scripts/setup.sh core python test valgrind
@@ -135,7 +148,7 @@ clean: ## remove build/ (not .venv)
 command:
 	@scripts/setup.sh core
 	@test -f build/release/build.ninja || cmake --preset release --log-level=NOTICE -DTANGERE_TESTS=OFF
-	@cmake --build --preset release -j $(JOBS) --target tangere_cli
+	@cmake --build --preset release -j $(JOBS) --target tangere_cli tangere tangere_static
 	@ln -sfn release/tangere build/tangere
 
 # Installed anew when a source is newer than the last time, when it cannot be imported, or when jaxlib came later.

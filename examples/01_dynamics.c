@@ -3,26 +3,8 @@
  * The same in Python: 01_dynamics.py. Build it against an installed library with
  *     cc 01_dynamics.c $(pkg-config --cflags --libs tangere) -lm */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "tangere/tangere.h"
-
-static void check(tg_status status, const char *message)
-{
-    if (status == TG_OK)
-        return;
-    fprintf(stderr, "%s: %s\n", tg_status_string(status), message);
-    exit(1);
-}
-
-static double *array(int rows, int columns)
-{
-    double *memory = calloc((size_t)rows * (size_t)columns + 1, sizeof *memory);
-    if (memory == NULL)
-        exit(1);
-    return memory;
-}
+#include "example.h"
 
 static double largest(const double *x, int n)
 {
@@ -37,7 +19,7 @@ static void difference_column(const tg_model *m, tg_work *w, const double *q, co
 {
     tg_sizes n = tg_model_sizes(m);
     const double h = 1e-5;
-    double *step = array(n.nv, 1), *moved = array(n.nq, 1), *minus = array(n.nv, 1);
+    double *step = array(n.nv), *moved = array(n.nq), *minus = array(n.nv);
     step[i] = h;
     check(tg_integrate(m, q, step, moved, NULL), "integrate");
     check(tg_rnea(m, w, moved, v, NULL, column), tg_work_message(w));
@@ -55,7 +37,7 @@ static void difference_column(const tg_model *m, tg_work *w, const double *q, co
 static double derivative_error(const tg_model *m, tg_work *w, const double *q, const double *v, const double *dq)
 {
     int nv = tg_model_sizes(m).nv;
-    double *column = array(nv, 1);
+    double *column = array(nv);
     double deviation = 0, size = 1;
     for (int i = 0; i < nv; ++i)
     {
@@ -75,7 +57,7 @@ static void print_most_influential_mass(const tg_model *m, tg_work *w, const dou
     tg_error error;
     int count = 0, best = 0;
     int *index = calloc((size_t)n.nbody, sizeof *index);
-    double *by_mass = array(n.nv, n.nbody), most = 0;
+    double *by_mass = array(n.nv * n.nbody), most = 0;
     char name[256];
     if (index == NULL)
         exit(1);
@@ -96,8 +78,8 @@ static void print_most_influential_mass(const tg_model *m, tg_work *w, const dou
 static void print_dynamics(const tg_model *m, tg_work *w)
 {
     tg_sizes n = tg_model_sizes(m);
-    double *q = array(n.nq, 1), *v = array(n.nv, 1), *tau = array(n.nv, 1), *passive = array(n.nv, 1);
-    double *M = array(n.nv, n.nv), *dq = array(n.nv, n.nv), *back = array(n.nv, 1);
+    double *q = array(n.nq), *v = array(n.nv), *tau = array(n.nv), *passive = array(n.nv);
+    double *M = array(n.nv * n.nv), *dq = array(n.nv * n.nv), *back = array(n.nv);
     double kinetic = 0, potential = 0, vMv = 0;
 
     /* a random state, and what it takes to hold it there without acceleration */
@@ -132,12 +114,8 @@ static void print_dynamics(const tg_model *m, tg_work *w)
 
 int main(int argc, char **argv)
 {
-    const char *path = argc > 1 ? argv[1] : "models/quadruped.xml";
-    tg_error error;
-    tg_model *m = NULL;
-    tg_work *w = NULL;
-    check(tg_load(path, NULL, &m, &error), error.message);
-    check(tg_work_create(m, &w, &error), error.message);
+    tg_model *m = load(argc > 1 ? argv[1] : "models/quadruped.xml");
+    tg_work *w = workspace(m);
     tg_sizes n = tg_model_sizes(m);
     printf("%s: nq %d, nv %d, nu %d, %d bodies, %.6f kg, %d parameters\n", tg_model_name(m), n.nq, n.nv, n.nu, n.nbody,
            tg_model_mass(m), n.nparams);

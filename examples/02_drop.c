@@ -3,10 +3,8 @@
  * The same in Python: 02_drop.py. Build it against an installed library with
  *     cc 02_drop.c $(pkg-config --cflags --libs tangere) -lm */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "tangere/tangere.h"
+#include "example.h"
 
 enum
 {
@@ -14,22 +12,6 @@ enum
     SHOWN = 500,
     CONTACTS = 64
 };
-
-static void check(tg_status status, const char *message)
-{
-    if (status == TG_OK)
-        return;
-    fprintf(stderr, "%s: %s\n", tg_status_string(status), message);
-    exit(1);
-}
-
-static double *array(int n)
-{
-    double *memory = calloc((size_t)n + 1, sizeof *memory);
-    if (memory == NULL)
-        exit(1);
-    return memory;
-}
 
 /* Steps the state, with the impulses of each step as the start of the next; the worst residual. */
 static double simulate(const tg_model *m, tg_work *w, const tg_options *options, const double *u, tg_state *state)
@@ -94,12 +76,8 @@ static void drop(const tg_model *m, tg_work *w)
 
 int main(int argc, char **argv)
 {
-    const char *path = argc > 1 ? argv[1] : "models/quadruped.xml";
-    tg_error error;
-    tg_model *m = NULL;
-    tg_work *w = NULL;
-    check(tg_load(path, NULL, &m, &error), error.message);
-    check(tg_work_create(m, &w, &error), error.message);
+    tg_model *m = load(argc > 1 ? argv[1] : "models/quadruped.xml");
+    tg_work *w = workspace(m);
     drop(m, w);
     tg_work_destroy(w);
     tg_model_destroy(m);

@@ -28,9 +28,10 @@ ORDER = (
 BELOW = {stage: {low for row in ORDER[:i] for low in row} for i, row in enumerate(ORDER) for stage in row}
 BELOW["solve"] = {"base", "math"}  # the contact problem as numbers: it knows no model
 BELOW["cartesian"] = {"base", "math", "solve"}
+BELOW["cli"].add("cartesian")  # it includes the header of all headers
 
 # public headers that are named otherwise than their stage
-STAGE_OF = {"algebra": "math", "scene": "model"}
+STAGE_OF = {"algebra": "math", "scene": "model", "qcqp": "solve"}
 
 # A workspace is one block, made by the highest stage. It has a pointer to the part of each stage, into which the stages
 # below cannot look.

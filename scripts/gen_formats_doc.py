@@ -57,6 +57,9 @@ friction are rigid.
   `fitaabb`) to the box around it.
 - **Custom numbers** set any [parameter](parameters.md) that MJCF has no place for:
   `<custom><numeric name="tangere:geom.floor.restitution" data="0.5"/></custom>`.
+- **Slack laws of tendons**, and actuators that drive a rest length, are custom texts:
+  `<custom><text name="tangere:tendon.NAME.law" data="all"/></custom>` (`two-sided`, `spring` or `all`) and
+  `<text name="tangere:actuator.NAME.drives" data="rest"/>` (`force` or `rest`); NAME may be `*`, all of them.
 - **Two geoms that do not collide**, while others of their bodies do, are a custom tuple:
   `<custom><tuple name="tangere:exclude.why"><element objtype="geom" objname="a"/><element objtype="geom" objname="b"/>
   </tuple></custom>`.

@@ -68,7 +68,7 @@ def document(entries):
     lines = [HEAD]
     before = None
     for kind, element, field, size, domain, text in entries:
-        title = "model" if kind == "ELEMENT_COUNT" else element
+        title = "the model as a whole: no element in the name" if kind == "ELEMENT_COUNT" else element
         if title != before:
             lines += [
                 "" if before else None,

@@ -24,6 +24,7 @@ from torch import nn
 ENVS, HORIZON, SKIP = 64, 24, 8  # walkers; control steps of an update; physics steps of a control step (16 ms)
 EPISODE = 125  # control steps of an evaluation: 2 s
 METHODS = ("exact", "smoothed", "toi", "evolution")
+REPORTED = (11, 12, 13)  # seeds of the kept curves; settings were chosen on seed 0, and 1 and 2 were looked at
 MODEL = Path(tg.__file__).parent / "models" / "planar_walker.xml"
 
 
@@ -221,7 +222,7 @@ def main() -> None:
     torch.set_num_threads(1)  # the networks are small; the simulation has the cores
     still = evaluate(Walkers("exact"), lambda o: torch.zeros(len(o), 6, dtype=torch.float64))
     print(f"doing nothing: return {still:.2f}")
-    jobs = [(m, s) for s in range(3) for m in METHODS] if given.all else [(given.method, given.seed)]
+    jobs = [(m, s) for s in REPORTED for m in METHODS] if given.all else [(given.method, given.seed)]
     rows = []
     for method, seed in jobs:
         world = Walkers(method if method != "evolution" else "exact")

@@ -33,6 +33,9 @@ extern "C" {
 /* "0.1.0" */
 TG_API const char *tg_version(void);
 
+/* The instructions that the library was built for: "AVX-512", "AVX2 and FMA", "SSE2", "NEON" or "plain C". */
+TG_API const char *tg_cpu_path(void);
+
 typedef enum tg_status
 {
     TG_OK = 0,

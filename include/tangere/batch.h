@@ -79,9 +79,11 @@ typedef struct tg_batch_input
 {
     int count;                 /* environments: n; with cold any number */
     int steps;                 /* of a rollout; not read by a step */
+    int hold;                  /* of a rollout: steps for which a row of u, tau and wrench is held; 0 or 1: one */
     const double *q, *v, *act; /* [count, nq], [count, nv], [count, na]: the start; needed */
-    const double *u, *tau;     /* [count, nu], [count, nv]; of a rollout [count, steps, nu], [count, steps, nv] */
-    const double *wrench;      /* [count, nbody, 6] as in tg_control; of a step only */
+    const double *u, *tau;     /* [count, nu], [count, nv]; of a rollout [count, rows, nu], [count, rows, nv] with */
+                               /* rows = ceil(steps / hold) */
+    const double *wrench;      /* [count, nbody, 6] as in tg_control; of a rollout [count, rows, nbody, 6] */
     const double *params;      /* [count, k] values of the named parameters; NULL: those that all share */
     bool
         cold; /* start from empty caches, and leave the caches and the last step of the batch alone: a function of its arguments */

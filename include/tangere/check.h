@@ -16,6 +16,13 @@ extern "C" {
  * names, parameters, keyframes. */
 TG_API tg_status tg_exclude_overlaps(const tg_model *m, tg_model **out, tg_error *error);
 
+/* ---- parameters that cannot matter ---- */
+
+/* Of two geoms that meet the larger friction and the larger restitution count (those of the geom of higher priority, or of the declared pair, where there is one; kinetic friction goes with
+ * the sliding one). by: a parameter that counts in the place of this one in every contact its geom can have; -1: this one counts somewhere, or its geom meets nothing. params: NULL:
+ * the model's. */
+TG_API tg_status tg_param_masked(const tg_model *m, const tg_params *params, int index, int *by, tg_error *error);
+
 /* ---- central differences of a step ---- */
 
 typedef struct tg_differences tg_differences;
@@ -96,7 +103,8 @@ TG_API tg_check_options tg_default_check_options(void);
 enum
 {
     TG_CHECK_LABELS = TG_LABEL_REGULARISED + 1,
-    TG_CHECK_GROUPS = 80 /* q, v, act, u, tau, wrench, dt and kinds of parameters */
+    TG_CHECK_GROUPS = 80, /* q, v, act, u, tau, wrench, dt and kinds of parameters */
+    TG_CHECK_MASKED = 8
 };
 
 /* What steps are differentiated with respect to, by scale: error = |J - F| / max(1, max |F|), J the derivative and F the differences. */
@@ -141,6 +149,8 @@ typedef struct tg_check_result
     int overlaps;   /* pairs of geoms (no planes or height fields) that overlap in the reference configuration */
     double deepest; /* m: by how much */
     bool touching, sliding; /* contacts that the model can have: any, with friction */
+    int masked;             /* parameters that cannot matter (tg_param_masked), of those to draw from */
+    int masked_index[TG_CHECK_MASKED], masked_by[TG_CHECK_MASKED]; /* the first of them, and what counts instead */
     int ngroup;
     tg_check_group group[TG_CHECK_GROUPS]; /* those with nothing in them have compared + skipped + unresolved == 0 */
 } tg_check_result;

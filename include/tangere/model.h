@@ -76,6 +76,27 @@ typedef enum tg_tendon_type
     TG_TENDON_SPATIAL /* length of a path through sites */
 } tg_tendon_type;
 
+/* What a tendon's spring and damper do when it is not stretched. rest: its upper rest length, with what actuators add to it. */
+typedef enum tg_tendon_law
+{
+    TG_TENDON_LAW_TWO_SIDED, /* pulls and pushes, but for the band between its two rest lengths; the damper always acts (MuJoCo's) */
+    TG_TENDON_LAW_SPRING,    /* the spring only pulls, above rest; the damper always acts */
+    TG_TENDON_LAW_ALL,       /* a cable: tension max(0, stiffness (length - rest) + damping rate - force of its actuators), and 0 up to rest */
+    TG_TENDON_LAWS
+} tg_tendon_law;
+
+TG_API const char *tg_tendon_law_string(tg_tendon_law law);
+
+/* What the output of an actuator on a tendon is. */
+typedef enum tg_drives
+{
+    TG_DRIVES_FORCE, /* a force along the tendon (N); positive lengthens it */
+    TG_DRIVES_REST,  /* a change of the tendon's rest length (m): gear[0] times it is added to both */
+    TG_DRIVES_COUNT
+} tg_drives;
+
+TG_API const char *tg_drives_string(tg_drives drives);
+
 typedef enum tg_path_type
 {
     TG_PATH_JOINT, /* fixed tendon: id is a hinge or slide joint, value its coefficient */
@@ -176,6 +197,7 @@ typedef struct tg_actuator_info
     tg_dynamics_type dynamics; /* TG_DYNAMICS_NONE: no activation */
     int act;                   /* first entry in act, or -1 */
     bool ctrl_limited, force_limited, act_limited;
+    tg_drives drives;
 } tg_actuator_info;
 
 TG_API tg_status tg_body_get(const tg_model *m, int body, tg_body_info *info, tg_error *error);
@@ -220,6 +242,7 @@ typedef struct tg_tendon_info
     int npath;
     const int *path_type; /* tg_path_type */
     const int *path_id;   /* joint or site; -1 for a pulley */
+    tg_tendon_law law;
 } tg_tendon_info;
 
 /* A declared pair of geoms. */
@@ -294,7 +317,8 @@ TG_API tg_status tg_param_find(const tg_model *m, const char *name, int *offset,
 
 /* All numbers whose name matches a pattern with * and ? ("body.*.mass", "*"; the name is the whole slice's, an "[i]"
  * in the pattern picks a number in it), in the order of the vector. Writes at most capacity indices and always the full
- * count; no match is TG_ERR_NAME. */
+ * count; no match is TG_ERR_NAME. Numbers of the world body, which do nothing, are among them where the pattern is "*", or has
+ * "world" in it. */
 TG_API tg_status tg_param_match(const tg_model *m, const char *pattern, int *index, int capacity, int *count,
                                 tg_error *error);
 
@@ -435,6 +459,7 @@ typedef struct tg_tendon_def
     bool limited;
     double range[2];
     double margin;
+    tg_tendon_law law;
     uint32_t cookie;
 } tg_tendon_def;
 
@@ -452,6 +477,7 @@ typedef struct tg_actuator_def
     bool act_early; /* the force uses the activation at the end of the step */
     bool ctrl_limited, force_limited, act_limited;
     double ctrl_range[2], force_range[2], act_range[2];
+    tg_drives drives; /* TG_DRIVES_REST: on a tendon, with gain and bias that do not depend on length and velocity */
     uint32_t cookie;
 } tg_actuator_def;
 
@@ -547,6 +573,17 @@ TG_API int tg_builder_find(const tg_builder *b, tg_element element, const char *
  * joints, geoms and sites are renumbered to follow their bodies, in the order they were added to each; all other elements keep their ids. The builder stays as it was
  * and can be built again. */
 TG_API tg_status tg_builder_build(tg_builder *b, tg_model **m);
+
+/* ---- a model as bytes: to hand it to another process ---- */
+
+/* Writes a model, with its default parameters, and returns how many bytes that takes; nothing is written where capacity is less or
+ * bytes is NULL. 0: m is NULL, or memory ran out. */
+TG_API size_t tg_model_to_bytes(const tg_model *m, void *bytes, size_t capacity);
+
+/* The model again: same structure, names, report and, bit for bit, parameters. Bytes that are damaged, or were written by another
+ * version of the library, are refused. They are trusted otherwise: take them from no stranger. */
+TG_API tg_status tg_model_from_bytes(const void *bytes, size_t size, const tg_allocator *allocator, tg_model **m,
+                                     tg_error *error);
 
 #ifdef __cplusplus
 }

@@ -24,6 +24,9 @@ typedef struct tg_load_options
     bool floating_base; /* the root link gets a free joint; otherwise it is fixed to the world */
     bool keep_fixed;  /* links on fixed joints stay bodies of their own; otherwise they are merged into their parents */
     const char *srdf; /* file whose disable_collisions become excludes; NULL: none */
+    bool
+        ignore_missing_meshes; /* collision meshes that are not there, or have a format that is not read, are left out (and in the
+                                   report); otherwise they are an error, as the robot would fall through the floor */
 
     const tg_allocator *allocator;
     uint32_t cookie;

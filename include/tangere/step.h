@@ -46,8 +46,10 @@ typedef enum tg_backward
     TG_BACKWARD_SMOOTHED, /* of a smoothed law at the same solution: contacts that are open by less than smooth_speed
                              already act, those that stick already creep, and corners and edges are round by
                              smooth_width; labelled regularised */
-    TG_BACKWARD_TOI       /* with the time of impact: where a gap would close earlier or later, the bodies that meet
-                             change their velocities earlier or later (saltation); exact in steps without impact */
+    TG_BACKWARD_TOI,      /* with the time of impact: where a gap would close earlier or later, the bodies that meet
+                             change their velocities earlier or later (saltation); exact in steps without impact. With impacts at the end of a step */
+    TG_BACKWARD_ANI /* "adaptive naive integration": the same in the positions after the step alone, as if bodies had (1 + e) of their approach less; labelled
+                             regularised where it acts. With impacts at the end of a step */
 } tg_backward;
 
 typedef struct tg_options
@@ -64,7 +66,12 @@ typedef struct tg_options
                                       where bodies turn by more than a radian in a step; implicit ones take energy. Default: on where the model asks for
                                       integrator="implicit"; off: free flight as MuJoCo's Euler. A step then costs two inverse dynamics a dof more, and its
                                       matrices come row by row. Trees of up to 256 dofs. */
-    bool implicit_springs;   /* springs of hinges and slides act at q + dt v+; off (default): at q */
+    tg_switch
+        implicit_tendons; /* springs and dampers of tendons, and (with implicit_actuators) what actuators on tendons and sites have of damping, act at the end of the step:
+                                      at length + dt rate+, to first order, along the tendon as it lies at the start. Explicit ones explode where dt is
+                                      longer than tg_stable_dt. Trees that tendons couple are factored together, up to 512 dofs. Default: on where the model asks
+                                      for an implicit integrator; off: as MuJoCo's Euler. */
+    bool implicit_springs; /* springs of hinges and slides act at q + dt v+; off (default): at q */
     bool
         cold; /* the step starts from nothing: a function of q, v, act, controls, parameters and options alone (tg_cache). Where the cache has impulses the problem
                               is solved from them as well, to tell whether they lead elsewhere (tg_label.twofold): several times the cost of a step
@@ -234,7 +241,7 @@ TG_API tg_status tg_model_stable_dt(const tg_model *m, double *dt, tg_error *err
 TG_API tg_status tg_step_contacts(const tg_model *m, tg_work *w, tg_step_contact *contact, int capacity, int *count);
 
 /* A number that stays the same from one state to a neighbouring one while the step is smooth between them: it changes when a contact, limit, dry
- * friction or equality enters or leaves the problem or changes its mode, features or gate, or a push reaches its bound. */
+ * friction or equality enters or leaves the problem or changes its mode, features or gate, a push reaches its bound, or a tendon becomes slack or taut. */
 TG_API tg_status tg_step_signature(const tg_model *m, tg_work *w, uint64_t *signature);
 
 /* ---- derivatives of the last step ----

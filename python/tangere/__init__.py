@@ -29,17 +29,16 @@ from tangere._core import (
     Poses,
     RneaGradient,
     State,
+    cpu_path,
 )
 from tangere._core import version as __version__
-from tangere._errors import Error, UnknownNameError
+from tangere._errors import Error, ModelWarning, UnknownNameError
+from tangere._fit import fit
+from tangere._fit_result import Direction, FitResult
 from tangere.batch import (
     Batch,
-    BatchChange,
     BatchError,
-    BatchGradient,
-    BatchJacobian,
     BatchRollout,
-    BatchRolloutGradient,
 )
 from tangere.enums import (
     ContactMode,
@@ -50,8 +49,12 @@ from tangere.enums import (
     StepStatus,
     Transmission,
 )
+from tangere.excitation import Excitation, excite
+from tangere.inverse import Holding, PoseResult, Solution, inverse_contact_dynamics, pose, solve
 from tangere.linear import Linear
+from tangere.logs import Log, read_log
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
+from tangere.optimise import Iteration, Optimum, least_squares, minimise
 from tangere.params import Params
 from tangere.rollout import (
     Rollout,
@@ -99,12 +102,8 @@ __all__ = [
     "ActuationDerivatives",
     "ActuationGradient",
     "Batch",
-    "BatchChange",
     "BatchError",
-    "BatchGradient",
-    "BatchJacobian",
     "BatchRollout",
-    "BatchRolloutGradient",
     "CheckGroup",
     "CheckModes",
     "CheckResult",
@@ -112,26 +111,35 @@ __all__ = [
     "ContactMode",
     "Contacts",
     "Derivatives",
+    "Direction",
     "Distance",
     "DynamicsType",
     "Energy",
     "Error",
+    "Excitation",
+    "FitResult",
     "ForwardDynamicsDerivatives",
     "ForwardDynamicsGradient",
     "FrameJacobian",
     "Gap",
     "GeomType",
+    "Holding",
     "Info",
+    "Iteration",
     "Jacobian",
     "JointType",
     "Key",
     "Label",
     "Linear",
+    "Log",
     "Model",
+    "ModelWarning",
+    "Optimum",
     "ParamSlice",
     "Params",
     "PassiveGradient",
     "Pose",
+    "PoseResult",
     "Poses",
     "ReportEntry",
     "ReportKind",
@@ -145,6 +153,7 @@ __all__ = [
     "Shape",
     "Sim",
     "SimState",
+    "Solution",
     "State",
     "StepChange",
     "StepContacts",
@@ -154,11 +163,20 @@ __all__ = [
     "UnknownNameError",
     "__version__",
     "check",
+    "cpu_path",
     "distance",
+    "excite",
+    "fit",
     "hull",
+    "inverse_contact_dynamics",
+    "least_squares",
     "load",
     "load_string",
+    "minimise",
+    "pose",
+    "read_log",
     "rollout",
+    "solve",
     "step",
     "view",
 ]

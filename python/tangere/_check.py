@@ -51,6 +51,8 @@ class CheckResult:
     differentiated with respect to. compared, unresolved, switched, tied, outside, kinked, refined: numbers, and
     skipped: the share that was skipped. infinite: derivatives that are not finite. jvp, jacobian: forward mode and
     matrices against reverse mode. overlaps, deepest (m): geoms that overlap in the reference configuration.
+    masked: parameters that cannot matter, because in every contact of their geom another number counts (of two geoms
+    the larger friction and restitution, MuJoCo's rule), and that number.
     """
 
     passed: bool
@@ -75,6 +77,7 @@ class CheckResult:
     implicit_actuators: bool
     overlaps: int
     deepest: float
+    masked: dict[str, str]
 
     def __bool__(self) -> bool:
         return self.passed
@@ -102,6 +105,10 @@ class CheckResult:
             f"  forward mode and matrices agree with reverse mode to {self.jvp:.2g} and {self.jacobian:.2g}",
             f"  {'by':<22} {'compared':>8} {'error':>9}  worst entry: derivative, differences",
         ]
+        for name, by in list(self.masked.items())[:2]:
+            lines.insert(-1, f"  {name} cannot matter: in every contact of its geom {by} counts")
+        if len(self.masked) > 2:
+            lines.insert(-1, f"  ... and {len(self.masked) - 2} more parameters cannot matter")
         for g in sorted(self.groups, key=lambda g: -g.error):
             entry = f"  {g.entry}: {g.derivative:.9g}, {g.differences:.9g}" if g.error > 0 else ""
             lines.append(f"  {g.name:<22} {g.compared:>8} {g.error:>9.2g}{entry}")
@@ -115,14 +122,18 @@ def check(
     seed: int = 1,
     params: Any = "*",
     progress: Callable[[int, int], object] | None = None,
+    impact: str = "end",
 ) -> CheckResult:
     """Compares the derivatives of steps with central differences, as `tangere check` does.
 
     Along a trajectory that lays, drops, throws, drives and presses the model until every mode of contacts was met, with
     the model's parameters as they are now and with others near them, at numbers that are drawn at every state. params:
     names, patterns or positions of the parameters to draw from; progress(done, states) is called after every state.
+    impact: when in a step impacts happen, "end" or "within".
     """
-    found = model._check(states, seed, model._chosen(params), progress)
+    if impact not in ("end", "within"):
+        raise ValueError(f"impact: expected 'end' or 'within', got {impact!r}")
+    found = model._check(states, seed, model._chosen(params), progress, int(impact == "within"))
     found["modes"] = {mode: CheckModes(*row) for mode, row in found["modes"].items()}
     found["groups"] = tuple(CheckGroup(*row) for row in found["groups"])
     return CheckResult(**found)

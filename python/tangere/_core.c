@@ -52,12 +52,18 @@ static bool add_constants(PyObject *module)
     for (size_t i = 0; i < sizeof constants / sizeof constants[0]; ++i)
         if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value) < 0)
             return false;
-    return PyModule_AddStringConstant(module, "version", tg_version()) == 0;
+    return PyModule_AddStringConstant(module, "version", tg_version()) == 0 &&
+           PyModule_AddStringConstant(module, "cpu_path", tg_cpu_path()) == 0;
 }
 
-PyMODINIT_FUNC PyInit__core(void);
+/* A package for several processors has one module for each: see python/paths. */
+#ifndef TG_PY_INIT
+#define TG_PY_INIT PyInit__core
+#endif
 
-PyMODINIT_FUNC PyInit__core(void)
+PyMODINIT_FUNC TG_PY_INIT(void);
+
+PyMODINIT_FUNC TG_PY_INIT(void)
 {
     import_array();
     if (PyType_Ready(&tg_py_model_type) < 0 || !tg_py_errors_init())
@@ -67,8 +73,8 @@ PyMODINIT_FUNC PyInit__core(void)
         return NULL;
     if (!add_constants(module) || !tg_py_dynamics_init(module) || !tg_py_scene_init(module) ||
         !tg_py_collide_init(module) || !tg_py_step_init(module) || !tg_py_check_init() || !tg_py_batch_init(module) ||
-        !tg_py_function_init(module) || !tg_py_looks_init() ||
-        PyModule_AddObjectRef(module, "Model", (PyObject *)&tg_py_model_type) < 0)
+        !tg_py_function_init(module) || !tg_py_control_init(module) || !tg_py_looks_init() ||
+        !tg_py_cartesian_init(module) || PyModule_AddObjectRef(module, "Model", (PyObject *)&tg_py_model_type) < 0)
         Py_CLEAR(module);
     return module;
 }

@@ -109,6 +109,11 @@ bool tg_py_check_init(void);
 /* Adds the method behind tangere.view to the Model type. */
 bool tg_py_looks_init(void);
 
+/* ---- Cartesian systems (_core_cartesian.c) ---- */
+
+/* Adds the Cartesian type to the module. */
+bool tg_py_cartesian_init(PyObject *module);
+
 /* ---- scenes and files (_core_scene.c) ---- */
 
 /* Adds the Scene type to the module, and the method that writes a model to the Model type. */

@@ -10,6 +10,7 @@ Name = str | int
 _Self = TypeVar("_Self", bound="Model")
 
 version: Final[str]
+cpu_path: Final[str]
 
 JOINT_FREE: Final[int]
 JOINT_BALL: Final[int]
@@ -126,6 +127,9 @@ LABEL: Final[np.dtype[np.void]]
 STEP_CONTACT: Final[np.dtype[np.void]]
 CACHE_ENTRY: Final[np.dtype[np.void]]
 
+def least_squares(function: Any, progress: Any, x: Array, unknowns: tuple, /, *rest: Any) -> tuple: ...
+def minimise(function: Any, progress: Any, x: Array, unknowns: tuple, /, *rest: Any) -> tuple: ...
+
 class BatchTape:
     @property
     def nbytes(self) -> int: ...
@@ -149,11 +153,13 @@ class Batch:
     def rollout(
         self,
         steps: int,
+        hold: int,
         q: Array,
         v: Array,
         act: Array,
         u: Array | None,
         tau: Array | None,
+        wrench: Array | None,
         params: Array | None,
         strict: bool,
         out: tuple,
@@ -208,6 +214,7 @@ class Stepper:
         implicit_springs: bool,
         implicit_actuators: int,
         implicit_gyroscopic: int,
+        implicit_tendons: int,
         cold: bool,
         project: bool,
         poisson: bool,
@@ -217,7 +224,9 @@ class Stepper:
         smooth_width: float,
         smooth_reach: float,
         push_speed: float,
+        push_rate: float,
         push_gain: float,
+        reach: float,
         rest_speed: float,
         max_contacts: int,
         /,
@@ -372,6 +381,9 @@ class Model:
     def _load(cls: type[_Self], path: str | PathLike[str], options: tuple, /) -> _Self: ...
     @classmethod
     def _load_string(cls: type[_Self], text: str, dir: str | PathLike[str], options: tuple, /) -> _Self: ...
+    def _to_bytes(self) -> bytes: ...
+    @classmethod
+    def _from_bytes(cls: type[_Self], bytes: bytes, /) -> _Self: ...
     def _set_params(self, values: ArrayLike, /) -> None: ...
     def _param_find(self, name: str, /) -> tuple[int, int] | None: ...
     def _param_match(self, pattern: str, /) -> Ints | None: ...
@@ -461,7 +473,7 @@ class Model:
     def forward_dynamics(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, out: Array | None = None
     ) -> Array: ...
-    def _check(self, states: int, seed: int, index: NDArray[np.intc], progress: Any, /) -> dict[str, Any]: ...
+    def _check(self, states: int, seed: int, index: NDArray[np.intc], progress: Any, impact: int, /) -> dict[str, Any]: ...
     def _looks(self) -> tuple[list[Any], ...]: ...
     def _collide(self, q: ArrayLike, margin: float, /) -> tuple[Any, ...]: ...
     def _collide_derivatives(self, q: ArrayLike, margin: float, /) -> tuple[Any, ...]: ...

@@ -1,11 +1,11 @@
-/* The Batch and BatchTape types. Arrays come from Python as they are: float64, C-contiguous and of the right size, which tangere.Batch sees to. */
+/* The Batch type. Arrays come from Python as they are: float64, C-contiguous and of the right size, which tangere.Batch sees to. */
 #include "_core_batch.h"
 
 #include <string.h>
 
 /* ---- arrays ---- */
 
-bool tg_py_numbers(PyObject *given, const char *name, npy_intp size, bool write, double **at)
+static bool take_numbers(PyObject *given, const char *name, npy_intp size, bool write, double **at)
 {
     *at = NULL;
     if (given == Py_None)
@@ -59,132 +59,9 @@ static bool take_tuple(PyObject *tuple, const wanted *w, int count, bool write, 
         return false;
     }
     for (int i = 0; i < count; i++)
-        if (!tg_py_numbers(PyTuple_GET_ITEM(tuple, i), w[i].name, w[i].size, write, w[i].at))
+        if (!take_numbers(PyTuple_GET_ITEM(tuple, i), w[i].name, w[i].size, write, w[i].at))
             return false;
     return true;
-}
-
-/* ---- what the types share ---- */
-
-bool tg_py_crew_open(tg_py_crew *crew, PyObject *settings, int n, int threads)
-{
-    tg_py_settings s = {0};
-    tg_error error;
-    bool ok = tg_py_read_settings(settings, &s);
-    crew->model = s.model;
-    crew->solver = s.solver;
-    if (!ok)
-        return false;
-    tg_batch_def def = tg_default_batch();
-    def.n = n;
-    def.threads = threads;
-    def.max_contacts = s.most_contacts;
-    def.options = s.options;
-    tg_status status = tg_batch_create(crew->model->m, &def, &crew->batch, &error);
-    if (status != TG_OK)
-        tg_py_raise(status, error.message);
-    return status == TG_OK && tg_py_crew_ready(crew, NULL);
-}
-
-void tg_py_crew_close(tg_py_crew *crew)
-{
-    tg_batch_destroy(crew->batch);
-    crew->batch = NULL;
-    Py_CLEAR(crew->params);
-    Py_CLEAR(crew->solver);
-    Py_CLEAR(crew->model);
-}
-
-bool tg_py_crew_name(tg_py_crew *crew, PyObject *given)
-{
-    PyArrayObject *index = (PyArrayObject *)PyArray_FROMANY(given, NPY_INT, 1, 1, NPY_ARRAY_IN_ARRAY);
-    if (index == NULL)
-        return false;
-    int k = (int)PyArray_SIZE(index);
-    tg_status status = tg_batch_name(crew->batch, PyArray_DATA(index), k);
-    Py_DECREF(index);
-    if (status != TG_OK)
-        tg_py_raise(status, tg_batch_message(crew->batch));
-    else
-        crew->k = k;
-    return status == TG_OK;
-}
-
-static bool is_idle(const tg_py_crew *crew)
-{
-    if (crew->batch == NULL)
-        tg_py_raise(TG_ERR_STALE, "the batch is closed");
-    else if (crew->busy)
-        PyErr_SetString(PyExc_RuntimeError, "another thread is using this object; make one for each thread");
-    return !PyErr_Occurred();
-}
-
-bool tg_py_crew_ready(tg_py_crew *crew, PyObject *params)
-{
-    if (!is_idle(crew))
-        return false;
-    if (params == NULL)
-        params = crew->model->params;
-    if (params == crew->params)
-        return true;
-    tg_status status = tg_batch_set_params(crew->batch, tg_py_params(params));
-    if (status != TG_OK)
-        tg_py_raise(status, tg_batch_message(crew->batch));
-    else
-        Py_XSETREF(crew->params, Py_NewRef(params));
-    return status == TG_OK;
-}
-
-/* ---- tapes ---- */
-
-static void tape_dealloc(PyObject *object)
-{
-    tg_py_batch_tape *self = (tg_py_batch_tape *)object;
-    tg_batch_tape_destroy(self->tape);
-    Py_XDECREF(self->params);
-    Py_XDECREF(self->model);
-    Py_TYPE(object)->tp_free(object);
-}
-
-static PyObject *tape_bytes(PyObject *object, void *unused)
-{
-    (void)unused;
-    return PyLong_FromSize_t(tg_batch_tape_bytes(((tg_py_batch_tape *)object)->tape));
-}
-
-static PyGetSetDef tape_fields[] = {
-    {"nbytes", tape_bytes, NULL, "Memory that the tape takes.", NULL},
-    {0},
-};
-
-PyTypeObject tg_py_batch_tape_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "tangere._core.BatchTape",
-    .tp_basicsize = sizeof(tg_py_batch_tape),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "What rollouts leave behind for their derivatives.",
-    .tp_dealloc = tape_dealloc,
-    .tp_getset = tape_fields,
-};
-
-PyObject *tg_py_crew_tape(const tg_py_crew *crew, PyObject *args)
-{
-    int count, steps, checkpoints;
-    tg_error error;
-    if (!is_idle(crew) || !PyArg_ParseTuple(args, "iip:tape", &count, &steps, &checkpoints))
-        return NULL;
-    tg_py_batch_tape *tape = (tg_py_batch_tape *)tg_py_batch_tape_type.tp_alloc(&tg_py_batch_tape_type, 0);
-    if (tape == NULL)
-        return NULL;
-    tape->model = (tg_py_model *)Py_NewRef(crew->model);
-    tape->count = count;
-    tape->capacity = steps;
-    tg_status status = tg_batch_tape_create(crew->batch, count, steps, checkpoints != 0, &tape->tape, &error);
-    if (status != TG_OK)
-    {
-        tg_py_raise(status, error.message);
-        Py_CLEAR(tape);
-    }
-    return (PyObject *)tape;
 }
 
 /* ---- the Batch type ---- */
@@ -194,16 +71,6 @@ typedef struct batch
     PyObject_HEAD tg_py_crew crew;
     int n;
 } batch;
-
-#define RELEASED(self, call)                                                                                           \
-    do                                                                                                                 \
-    {                                                                                                                  \
-        (self)->crew.busy = true;                                                                                      \
-        PyThreadState *thread = PyEval_SaveThread();                                                                   \
-        status = (call);                                                                                               \
-        PyEval_RestoreThread(thread);                                                                                  \
-        (self)->crew.busy = false;                                                                                     \
-    } while (0)
 
 /* ---- what is wanted of a step ---- */
 
@@ -282,7 +149,7 @@ static bool take_request(const batch *self, PyObject *given, request *r)
         !take_items(item[2], "contacts", self->n, sizeof(int), &contacts) || !take_jacobian(self, item[3], r) ||
         !take_cotangent(self, item[4], false, false, &r->vjp_out, &vo) ||
         !take_cotangent(self, item[5], true, true, &r->vjp_in, &vi) ||
-        !tg_py_numbers(item[6], "params_sum", self->crew.k, true, &w->params_sum) ||
+        !take_numbers(item[6], "params_sum", self->crew.k, true, &w->params_sum) ||
         !take_cotangent(self, item[7], true, false, &r->jvp_in, &ji) ||
         !take_cotangent(self, item[8], false, true, &r->jvp_out, &jo) ||
         !take_items(item[9], "label", self->n, sizeof(tg_label), &label))
@@ -305,32 +172,25 @@ static bool take_state(const batch *self, PyObject *const *args, tg_batch_state 
 {
     const tg_sizes *n = &self->crew.model->size;
     npy_intp count = self->n;
-    return tg_py_numbers(args[0], "q", count * n->nq, true, &state->q) &&
-           tg_py_numbers(args[1], "v", count * n->nv, true, &state->v) &&
-           tg_py_numbers(args[2], "act", count * n->na, true, &state->act);
-}
-
-static bool wants(Py_ssize_t nargs, Py_ssize_t expected)
-{
-    if (nargs != expected)
-        PyErr_Format(PyExc_TypeError, "takes %zd arguments, got %zd", expected, nargs);
-    return nargs == expected;
+    return take_numbers(args[0], "q", count * n->nq, true, &state->q) &&
+           take_numbers(args[1], "v", count * n->nv, true, &state->v) &&
+           take_numbers(args[2], "act", count * n->na, true, &state->act);
 }
 
 static PyObject *batch_step(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
 {
     batch *self = (batch *)object;
-    if (!wants(nargs, 9) || !tg_py_crew_ready(&self->crew, NULL))
+    if (!tg_py_wants(nargs, 9) || !tg_py_crew_ready(&self->crew, NULL))
         return NULL;
     const tg_sizes *n = &self->crew.model->size;
     npy_intp count = self->n;
     tg_batch_state state;
     double *u, *tau, *wrench, *params;
     request r;
-    if (!take_state(self, args, &state) || !tg_py_numbers(args[3], "u", count * n->nu, false, &u) ||
-        !tg_py_numbers(args[4], "tau", count * n->nv, false, &tau) ||
-        !tg_py_numbers(args[5], "wrench", count * 6 * n->nbody, false, &wrench) ||
-        !tg_py_numbers(args[6], "params", count * self->crew.k, false, &params) || !take_request(self, args[8], &r))
+    if (!take_state(self, args, &state) || !take_numbers(args[3], "u", count * n->nu, false, &u) ||
+        !take_numbers(args[4], "tau", count * n->nv, false, &tau) ||
+        !take_numbers(args[5], "wrench", count * 6 * n->nbody, false, &wrench) ||
+        !take_numbers(args[6], "params", count * self->crew.k, false, &params) || !take_request(self, args[8], &r))
         return NULL;
     tg_batch_input in = {.count = self->n,
                          .q = state.q,
@@ -342,7 +202,7 @@ static PyObject *batch_step(PyObject *object, PyObject *const *args, Py_ssize_t 
                          .params = params,
                          .strict = args[7] == Py_True};
     tg_status status;
-    RELEASED(self, tg_batch_step(self->crew.batch, &in, &state, &r.wanted));
+    TG_PY_RELEASED(&self->crew, tg_batch_step(self->crew.batch, &in, &state, &r.wanted));
     return PyLong_FromLong(status);
 }
 
@@ -352,11 +212,11 @@ static PyObject *batch_derivatives(PyObject *object, PyObject *const *args, Py_s
     double *params;
     request r;
     tg_status status;
-    if (!wants(nargs, 2) || !tg_py_crew_ready(&self->crew, NULL) ||
-        !tg_py_numbers(args[0], "params", (npy_intp)self->n * self->crew.k, false, &params) ||
+    if (!tg_py_wants(nargs, 2) || !tg_py_crew_ready(&self->crew, NULL) ||
+        !take_numbers(args[0], "params", (npy_intp)self->n * self->crew.k, false, &params) ||
         !take_request(self, args[1], &r))
         return NULL;
-    RELEASED(self, tg_batch_derivatives(self->crew.batch, params, &r.wanted));
+    TG_PY_RELEASED(&self->crew, tg_batch_derivatives(self->crew.batch, params, &r.wanted));
     return PyLong_FromLong(status);
 }
 
@@ -387,89 +247,92 @@ static bool take_trajectory(PyObject *given, const tg_sizes *n, npy_intp rows, n
     return take_tuple(given, w, 4, true, &there);
 }
 
-/* (steps, q, v, act, u, tau, params, strict, out, tape, progress) */
+/* (steps, hold, q, v, act, u, tau, wrench, params, strict, out, tape, progress) */
 static PyObject *batch_rollout(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
 {
     batch *self = (batch *)object;
-    if (!wants(nargs, 11) || !tg_py_crew_ready(&self->crew, NULL))
+    if (!tg_py_wants(nargs, 13) || !tg_py_crew_ready(&self->crew, NULL))
         return NULL;
     const tg_sizes *n = &self->crew.model->size;
-    long steps = PyLong_AsLong(args[0]);
-    npy_intp all = (npy_intp)self->n * steps;
+    long steps = PyLong_AsLong(args[0]), hold = PyLong_AsLong(args[1]);
+    npy_intp all = (npy_intp)self->n * steps, rows = hold > 0 ? self->n * ((steps + hold - 1) / hold) : 0;
     tg_batch_state state;
     tg_trajectory out = {0};
-    double *u, *tau, *params;
-    bool kept = args[9] != Py_None;
-    tg_py_batch_tape *tape = (tg_py_batch_tape *)args[9];
-    if (PyErr_Occurred() || !take_state(self, args + 1, &state) ||
-        !tg_py_numbers(args[4], "controls", all * n->nu, false, &u) ||
-        !tg_py_numbers(args[5], "tau", all * n->nv, false, &tau) ||
-        !tg_py_numbers(args[6], "params", (npy_intp)self->n * self->crew.k, false, &params) ||
-        !take_trajectory(args[8], n, all + self->n, all, &out))
+    double *u, *tau, *wrench, *params;
+    bool kept = args[11] != Py_None;
+    tg_py_batch_tape *tape = (tg_py_batch_tape *)args[11];
+    if (PyErr_Occurred() || !take_state(self, args + 2, &state) ||
+        !take_numbers(args[5], "controls", rows * n->nu, false, &u) ||
+        !take_numbers(args[6], "tau", rows * n->nv, false, &tau) ||
+        !take_numbers(args[7], "wrench", rows * 6 * n->nbody, false, &wrench) ||
+        !take_numbers(args[8], "params", (npy_intp)self->n * self->crew.k, false, &params) ||
+        !take_trajectory(args[10], n, all + self->n, all, &out))
         return NULL;
-    if (kept && !PyObject_TypeCheck(args[9], &tg_py_batch_tape_type))
+    if (kept && !PyObject_TypeCheck(args[11], &tg_py_batch_tape_type))
         return PyErr_Format(PyExc_TypeError, "tape: expected a BatchTape");
     tg_batch_input in = {.count = self->n,
                          .steps = (int)steps,
+                         .hold = (int)hold,
                          .q = state.q,
                          .v = state.v,
                          .act = state.act,
                          .u = u,
                          .tau = tau,
+                         .wrench = wrench,
                          .params = params,
-                         .strict = args[7] == Py_True,
+                         .strict = args[9] == Py_True,
                          .progress = progress,
-                         .user = args[10]};
+                         .user = args[12]};
     tg_status status;
-    RELEASED(self, tg_batch_rollout(self->crew.batch, &in, kept ? tape->tape : NULL, &out, &state, NULL));
+    TG_PY_RELEASED(&self->crew, tg_batch_rollout(self->crew.batch, &in, kept ? tape->tape : NULL, &out, &state, NULL));
     if (kept)
     {
         Py_XSETREF(tape->params, Py_NewRef(self->crew.params));
         tape->steps = (int)steps;
+        tape->rows = (int)((steps + hold - 1) / hold);
         tape->k = self->crew.k;
     }
     return PyErr_Occurred() ? NULL : PyLong_FromLong(status);
+}
+
+/* (q, v, act, u, tau, wrench, dt, params) of so many rollouts on the tape */
+static bool take_rollout_gradient(const batch *self, PyObject *given, const tg_py_batch_tape *t, npy_intp count,
+                                  bool write, tg_rollout_gradient *g, bool *there)
+{
+    const tg_sizes *n = &self->crew.model->size;
+    npy_intp rows = count * t->rows;
+    const wanted w[8] = {{"q", count * n->nv, &g->q},     {"v", count * n->nv, &g->v},
+                         {"act", count * n->na, &g->act}, {"u", rows * n->nu, &g->u},
+                         {"tau", rows * n->nv, &g->tau},  {"wrench", rows * 6 * n->nbody, &g->wrench},
+                         {"dt", count, &g->dt},           {"params", count * t->k, &g->params}};
+    return take_tuple(given, w, 8, write, there);
 }
 
 /* (tape, vjp_out, vjp_in, params_sum, directions, jvp_in, jvp_out, label) */
 static PyObject *batch_rollout_derivatives(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
 {
     batch *self = (batch *)object;
-    if (!wants(nargs, 8) || !is_idle(&self->crew))
+    if (!tg_py_wants(nargs, 8) || !tg_py_crew_idle(&self->crew))
         return NULL;
     tg_py_batch_tape *t = (tg_py_batch_tape *)args[0];
     if (!PyObject_TypeCheck(args[0], &tg_py_batch_tape_type) || t->params == NULL)
         return PyErr_Format(PyExc_TypeError, "tape: expected a BatchTape with a rollout");
     const tg_sizes *n = &self->crew.model->size;
     long directions = PyLong_AsLong(args[4]);
-    npy_intp c = t->count, rows = c * (t->steps + 1), d = c * directions, drows = rows * directions;
+    npy_intp c = t->count, rows = c * (t->steps + 1), drows = rows * directions;
     tg_trajectory vo = {0}, jo = {0};
     tg_rollout_gradient vi = {0}, ji = {0};
     tg_batch_rollout_request r = {.directions = (int)directions};
     const wanted given[3] = {{"gq", rows * n->nv, &vo.q}, {"gv", rows * n->nv, &vo.v}, {"gact", rows * n->na, &vo.act}};
-    const wanted back[7] = {{"q", c * n->nv, &vi.q},
-                            {"v", c * n->nv, &vi.v},
-                            {"act", c * n->na, &vi.act},
-                            {"u", c * t->steps * n->nu, &vi.u},
-                            {"tau", c * t->steps * n->nv, &vi.tau},
-                            {"dt", c, &vi.dt},
-                            {"params", c * t->k, &vi.params}};
-    const wanted along[7] = {{"q", d * n->nv, &ji.q},
-                             {"v", d * n->nv, &ji.v},
-                             {"act", d * n->na, &ji.act},
-                             {"u", d * t->steps * n->nu, &ji.u},
-                             {"tau", d * t->steps * n->nv, &ji.tau},
-                             {"dt", d, &ji.dt},
-                             {"params", d * t->k, &ji.params}};
     const wanted change[3] = {
         {"q", drows * n->nv, &jo.q}, {"v", drows * n->nv, &jo.v}, {"act", drows * n->na, &jo.act}};
     bool has[4];
     void *label;
     if (PyErr_Occurred() || !take_tuple(args[1], given, 3, false, &has[0]) ||
-        !take_tuple(args[2], back, 7, true, &has[1]) ||
-        !tg_py_numbers(args[3], "params_sum", t->k, true, &r.params_sum) ||
-        !take_tuple(args[5], along, 7, false, &has[2]) || !take_tuple(args[6], change, 3, true, &has[3]) ||
-        !take_items(args[7], "label", c, sizeof(tg_label), &label))
+        !take_rollout_gradient(self, args[2], t, c, true, &vi, &has[1]) ||
+        !take_numbers(args[3], "params_sum", t->k, true, &r.params_sum) ||
+        !take_rollout_gradient(self, args[5], t, c * directions, false, &ji, &has[2]) ||
+        !take_tuple(args[6], change, 3, true, &has[3]) || !take_items(args[7], "label", c, sizeof(tg_label), &label))
         return NULL;
     r.vjp_out = has[0] ? &vo : NULL;
     r.vjp_in = has[1] ? &vi : NULL;
@@ -477,7 +340,7 @@ static PyObject *batch_rollout_derivatives(PyObject *object, PyObject *const *ar
     r.jvp_out = has[3] ? &jo : NULL;
     r.label = label;
     tg_status status;
-    RELEASED(self, tg_batch_rollout_derivatives(self->crew.batch, t->tape, &r));
+    TG_PY_RELEASED(&self->crew, tg_batch_rollout_derivatives(self->crew.batch, t->tape, &r));
     return PyLong_FromLong(status);
 }
 
@@ -488,7 +351,7 @@ static PyObject *batch_forget(PyObject *object, PyObject *given)
 {
     batch *self = (batch *)object;
     tg_status status;
-    if (!is_idle(&self->crew))
+    if (!tg_py_crew_idle(&self->crew))
         return NULL;
     if (given == Py_None)
         status = tg_batch_reset(self->crew.batch, NULL, 0, -1, NULL);
@@ -507,7 +370,7 @@ static PyObject *batch_cache(PyObject *object, PyObject *given)
 {
     batch *self = (batch *)object;
     long i = PyLong_AsLong(given);
-    if (PyErr_Occurred() || !is_idle(&self->crew))
+    if (PyErr_Occurred() || !tg_py_crew_idle(&self->crew))
         return NULL;
     const tg_cache *cache = tg_batch_cache(self->crew.batch, (int)i);
     if (cache == NULL)
@@ -520,7 +383,7 @@ static PyObject *batch_set_cache(PyObject *object, PyObject *args)
     batch *self = (batch *)object;
     int i;
     PyArrayObject *array;
-    if (!is_idle(&self->crew) || !PyArg_ParseTuple(args, "iO!", &i, &PyArray_Type, &array))
+    if (!tg_py_crew_idle(&self->crew) || !PyArg_ParseTuple(args, "iO!", &i, &PyArray_Type, &array))
         return NULL;
     if ((size_t)PyArray_ITEMSIZE(array) != sizeof(tg_cache_entry) || !PyArray_ISCARRAY_RO(array))
         return PyErr_Format(PyExc_TypeError, "cache: expected an array of CACHE_ENTRY");
@@ -533,7 +396,7 @@ static PyObject *batch_set_cache(PyObject *object, PyObject *args)
 static PyObject *batch_name(PyObject *object, PyObject *index)
 {
     batch *self = (batch *)object;
-    if (!is_idle(&self->crew) || !tg_py_crew_name(&self->crew, index))
+    if (!tg_py_crew_idle(&self->crew) || !tg_py_crew_name(&self->crew, index))
         return NULL;
     return Py_NewRef(Py_None);
 }
@@ -548,7 +411,7 @@ static PyObject *batch_errors(PyObject *object, PyObject *unused)
 {
     (void)unused;
     batch *self = (batch *)object;
-    PyObject *list = is_idle(&self->crew) ? PyList_New(0) : NULL;
+    PyObject *list = tg_py_crew_idle(&self->crew) ? PyList_New(0) : NULL;
     for (int i = 0; list != NULL && i < self->n; i++)
     {
         const tg_error *e = tg_batch_error(self->crew.batch, i);
@@ -566,7 +429,7 @@ static PyObject *batch_raise(PyObject *object, PyObject *given)
 {
     batch *self = (batch *)object;
     long status = PyLong_AsLong(given);
-    if (PyErr_Occurred() || !is_idle(&self->crew))
+    if (PyErr_Occurred() || !tg_py_crew_idle(&self->crew))
         return NULL;
     return tg_py_raise((tg_status)status, tg_batch_message(self->crew.batch));
 }
@@ -633,7 +496,7 @@ static PyMethodDef batch_methods[] = {
     {"derivatives", FASTCALL(batch_derivatives),
      "derivatives($self, params, request, /)\n--\n\nOf the last step. Returns the status."},
     {"rollout", FASTCALL(batch_rollout),
-     "rollout($self, steps, q, v, act, u, tau, params, strict, out, tape, progress, /)\n--\n\n"
+     "rollout($self, steps, hold, q, v, act, u, tau, wrench, params, strict, out, tape, progress, /)\n--\n\n"
      "Rollouts, from q, v, act, which then hold the last states. Returns the status."},
     {"rollout_derivatives", FASTCALL(batch_rollout_derivatives),
      "rollout_derivatives($self, tape, vjp_out, vjp_in, params_sum, directions, jvp_in, jvp_out, label, /)\n--\n\n"

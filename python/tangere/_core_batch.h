@@ -24,11 +24,25 @@ void tg_py_crew_close(tg_py_crew *crew);
 /* Names parameters by an array of positions. */
 bool tg_py_crew_name(tg_py_crew *crew, PyObject *index);
 
+/* False with an exception set when it is closed, or another thread is using it. */
+bool tg_py_crew_idle(const tg_py_crew *crew);
+
 /* The parameters in a capsule (NULL: those that the model has now) are the shared ones from now on. False with an exception set, also when it is closed or busy. */
 bool tg_py_crew_ready(tg_py_crew *crew, PyObject *params);
 
-/* An array of so many float64, C-contiguous, which is written to or not; None: NULL. False with an exception set. */
-bool tg_py_numbers(PyObject *given, const char *name, npy_intp size, bool write, double **at);
+/* Whether a method got as many arguments as it takes; false with an exception set. */
+bool tg_py_wants(Py_ssize_t nargs, Py_ssize_t expected);
+
+/* Sets `status` (of the caller) to a call of the library, with the interpreter free for other threads. */
+#define TG_PY_RELEASED(crew, call)                                                                                     \
+    do                                                                                                                 \
+    {                                                                                                                  \
+        (crew)->busy = true;                                                                                           \
+        PyThreadState *thread = PyEval_SaveThread();                                                                   \
+        status = (call);                                                                                               \
+        PyEval_RestoreThread(thread);                                                                                  \
+        (crew)->busy = false;                                                                                          \
+    } while (0)
 
 /* A tg_batch_tape, and the parameters of its rollout. */
 typedef struct tg_py_batch_tape
@@ -36,7 +50,7 @@ typedef struct tg_py_batch_tape
     PyObject_HEAD tg_py_model *model;
     PyObject *params; /* capsule; NULL: there was no rollout */
     tg_batch_tape *tape;
-    int count, capacity, steps, k;
+    int count, capacity, steps, rows, k; /* rows: of controls */
 } tg_py_batch_tape;
 
 extern PyTypeObject tg_py_batch_tape_type;
@@ -122,5 +136,8 @@ bool tg_py_jax_init(PyObject *module);
 /* Adds the types Batch, BatchTape and Function to the module. */
 bool tg_py_batch_init(PyObject *module);
 bool tg_py_function_init(PyObject *module);
+
+/* Adds the functions behind tangere.least_squares and tangere.minimise to the module. */
+bool tg_py_control_init(PyObject *module);
 
 #endif

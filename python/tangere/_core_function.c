@@ -171,50 +171,44 @@ enum
     INPUTS = 8
 };
 
-static bool take_input(const function *self, PyObject *const *args, tg_function_input *in)
+/* Addresses of C-contiguous float64, whose number tangere.torch has checked: an array for each would take longer than a
+ * step. None: NULL. */
+static bool take_addresses(PyObject *const *args, int count, double **at)
 {
-    const tg_sizes *n = &self->f.n;
-    double *at[6] = {0};
+    for (int i = 0; i < count; i++)
+        at[i] = args[i] == Py_None ? NULL : PyLong_AsVoidPtr(args[i]);
+    return !PyErr_Occurred();
+}
+
+static bool take_input(PyObject *const *args, tg_function_input *in)
+{
+    double *at[6];
     long count = PyLong_AsLong(args[0]), steps = PyLong_AsLong(args[1]);
-    if (PyErr_Occurred())
+    if (PyErr_Occurred() || !take_addresses(args + 2, 6, at))
         return false;
     if (count < 1 || count > 1000000000 || steps < 0 || steps > 100000000)
     {
         PyErr_Format(PyExc_ValueError, "%ld steps of %ld environments", steps, count);
         return false;
     }
-    npy_intp rows = count * (steps > 0 ? steps : 1);
-    const npy_intp sizes[6] = {count * n->nq, count * n->nv, count * n->na,
-                               rows * n->nu,  rows * n->nv,  count * self->crew.k};
-    static const char *const names[6] = {"q", "v", "act", "u", "tau", "params"};
-    for (int i = 0; i < 6; i++)
-        if (!tg_py_numbers(args[2 + i], names[i], sizes[i], false, &at[i]))
-            return false;
     *in = (tg_function_input){(int)count, (int)steps, at[0], at[1], at[2], at[3], at[4], at[5]};
     return true;
 }
 
-static bool take_states(const function *self, const tg_function_input *in, PyObject *const *args, bool write,
-                        tg_function_states *out)
+static bool take_states(PyObject *const *args, tg_function_states *out)
 {
-    const tg_sizes *n = &self->f.n;
-    npy_intp rows = (npy_intp)in->count * (in->steps > 0 ? in->steps + 1 : 1);
-    return tg_py_numbers(args[0], "states of q", rows * n->nq, write, &out->q) &&
-           tg_py_numbers(args[1], "states of v", rows * n->nv, write, &out->v) &&
-           tg_py_numbers(args[2], "states of act", rows * n->na, write, &out->act);
+    double *at[3];
+    bool ok = take_addresses(args, 3, at);
+    *out = (tg_function_states){at[0], at[1], at[2]};
+    return ok;
 }
 
-static bool take_gradient(const function *self, const tg_function_input *in, PyObject *const *args, bool write,
-                          tg_function_gradient *out)
+static bool take_gradient(PyObject *const *args, tg_function_gradient *out)
 {
-    const tg_sizes *n = &self->f.n;
-    npy_intp count = in->count, rows = count * (in->steps > 0 ? in->steps : 1);
-    return tg_py_numbers(args[0], "change of q", count * n->nq, write, &out->q) &&
-           tg_py_numbers(args[1], "change of v", count * n->nv, write, &out->v) &&
-           tg_py_numbers(args[2], "change of act", count * n->na, write, &out->act) &&
-           tg_py_numbers(args[3], "change of u", rows * n->nu, write, &out->u) &&
-           tg_py_numbers(args[4], "change of tau", rows * n->nv, write, &out->tau) &&
-           tg_py_numbers(args[5], "change of params", count * self->crew.k, write, &out->params);
+    double *at[6];
+    bool ok = take_addresses(args, 6, at);
+    *out = (tg_function_gradient){at[0], at[1], at[2], at[3], at[4], at[5]};
+    return ok;
 }
 
 /* A tape, or None. */
@@ -238,16 +232,6 @@ static bool take_tape(const function *self, const tg_function_input *in, PyObjec
     return true;
 }
 
-#define RELEASED(self, call)                                                                                           \
-    do                                                                                                                 \
-    {                                                                                                                  \
-        (self)->crew.busy = true;                                                                                      \
-        PyThreadState *thread = PyEval_SaveThread();                                                                   \
-        status = (call);                                                                                               \
-        PyEval_RestoreThread(thread);                                                                                  \
-        (self)->crew.busy = false;                                                                                     \
-    } while (0)
-
 static PyObject *finished(const function *self, tg_status status)
 {
     return status == TG_OK ? Py_NewRef(Py_None) : tg_py_raise(status, self->f.message);
@@ -263,13 +247,6 @@ static void note_tape(const function *self, PyObject *given, int steps)
     t->k = self->crew.k;
 }
 
-static bool wants(Py_ssize_t nargs, Py_ssize_t expected)
-{
-    if (nargs != expected)
-        PyErr_Format(PyExc_TypeError, "takes %zd arguments, got %zd", expected, nargs);
-    return nargs == expected;
-}
-
 static PyObject *function_run(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
 {
     function *self = (function *)object;
@@ -277,13 +254,13 @@ static PyObject *function_run(PyObject *object, PyObject *const *args, Py_ssize_
     tg_function_states out;
     tg_batch_tape *tape = NULL;
     tg_status status;
-    if (!wants(nargs, INPUTS + 4) || !tg_py_crew_ready(&self->crew, NULL) || !take_input(self, args, &in) ||
-        !take_states(self, &in, args + INPUTS, true, &out))
+    if (!tg_py_wants(nargs, INPUTS + 4) || !tg_py_crew_ready(&self->crew, NULL) || !take_input(args, &in) ||
+        !take_states(args + INPUTS, &out))
         return NULL;
     note_tape(self, args[INPUTS + 3], in.steps);
     if (!take_tape(self, &in, args[INPUTS + 3], &tape))
         return NULL;
-    RELEASED(self, tg_function_run(&self->f, &in, tape, &out));
+    TG_PY_RELEASED(&self->crew, tg_function_run(&self->f, &in, tape, &out));
     return finished(self, status);
 }
 
@@ -296,14 +273,12 @@ static PyObject *function_vjp(PyObject *object, PyObject *const *args, Py_ssize_
     tg_batch_tape *tape;
     double *q_out;
     tg_status status;
-    if (!wants(nargs, INPUTS + 12) || !tg_py_crew_ready(&self->crew, args[INPUTS + 11]) ||
-        !take_input(self, args, &in) || !take_tape(self, &in, args[INPUTS + 10], &tape) ||
-        !tg_py_numbers(args[INPUTS], "q_out", (npy_intp)in.count * (in.steps > 0 ? in.steps + 1 : 1) * self->f.n.nq,
-                       false, &q_out) ||
-        !take_states(self, &in, args + INPUTS + 1, false, &given) ||
-        !take_gradient(self, &in, args + INPUTS + 4, true, &out))
+    if (!tg_py_wants(nargs, INPUTS + 12) || !tg_py_crew_ready(&self->crew, args[INPUTS + 11]) ||
+        !take_input(args, &in) || !take_tape(self, &in, args[INPUTS + 10], &tape) ||
+        !take_addresses(args + INPUTS, 1, &q_out) || !take_states(args + INPUTS + 1, &given) ||
+        !take_gradient(args + INPUTS + 4, &out))
         return NULL;
-    RELEASED(self, tg_function_vjp(&self->f, &in, tape, q_out, &given, &out));
+    TG_PY_RELEASED(&self->crew, tg_function_vjp(&self->f, &in, tape, q_out, &given, &out));
     return finished(self, status);
 }
 
@@ -316,14 +291,12 @@ static PyObject *function_jvp(PyObject *object, PyObject *const *args, Py_ssize_
     tg_batch_tape *tape;
     double *q_out;
     tg_status status;
-    if (!wants(nargs, INPUTS + 12) || !tg_py_crew_ready(&self->crew, args[INPUTS + 11]) ||
-        !take_input(self, args, &in) || !take_tape(self, &in, args[INPUTS + 10], &tape) ||
-        !tg_py_numbers(args[INPUTS], "q_out", (npy_intp)in.count * (in.steps > 0 ? in.steps + 1 : 1) * self->f.n.nq,
-                       false, &q_out) ||
-        !take_gradient(self, &in, args + INPUTS + 1, false, &along) ||
-        !take_states(self, &in, args + INPUTS + 7, true, &out))
+    if (!tg_py_wants(nargs, INPUTS + 12) || !tg_py_crew_ready(&self->crew, args[INPUTS + 11]) ||
+        !take_input(args, &in) || !take_tape(self, &in, args[INPUTS + 10], &tape) ||
+        !take_addresses(args + INPUTS, 1, &q_out) || !take_gradient(args + INPUTS + 1, &along) ||
+        !take_states(args + INPUTS + 7, &out))
         return NULL;
-    RELEASED(self, tg_function_jvp(&self->f, &in, tape, q_out, &along, &out));
+    TG_PY_RELEASED(&self->crew, tg_function_jvp(&self->f, &in, tape, q_out, &along, &out));
     return finished(self, status);
 }
 
@@ -388,7 +361,7 @@ static PyObject *function_handle(PyObject *object, PyObject *unused)
 static PyMethodDef function_methods[] = {
     {"run", (PyCFunction)(void (*)(void))function_run, METH_FASTCALL,
      "run($self, count, steps, q, v, act, u, tau, params, out_q, out_v, out_act, tape, /)\n--\n\n"
-     "A step (steps 0) or a rollout, into the given arrays."},
+     "A step (steps 0) or a rollout, into the arrays at the given addresses (C-contiguous float64; None: none)."},
     {"vjp", (PyCFunction)(void (*)(void))function_vjp, METH_FASTCALL,
      "vjp($self, count, steps, q, v, act, u, tau, params, q_out, gq, gv, gact, out_q, out_v, out_act, out_u, out_tau, "
      "out_params, tape, shared, /)\n--\n\nReverse mode, into the given arrays; None: zero, not wanted."},

@@ -166,14 +166,15 @@ static PyObject *finish_load(PyTypeObject *type, tg_status status, tg_model *m, 
 }
 
 /* Options as the package hands them over: (strict, package_path: tuple of bytes, floating_base, keep_fixed, srdf: bytes or
- * None). *folders is the list that the options point to, to be freed. */
+ * None, ignore_missing_meshes). *folders is the list that the options point to, to be freed. */
 static int read_options(PyObject *given, tg_load_options *options, const char ***folders)
 {
     PyObject *path = NULL;
-    int strict = 0, floating_base = 0, keep_fixed = 0;
+    int strict = 0, floating_base = 0, keep_fixed = 0, ignore_missing = 0;
     PyObject *srdf = NULL;
     *folders = NULL;
-    if (!PyArg_ParseTuple(given, "pO!ppO:options", &strict, &PyTuple_Type, &path, &floating_base, &keep_fixed, &srdf))
+    if (!PyArg_ParseTuple(given, "pO!ppOp:options", &strict, &PyTuple_Type, &path, &floating_base, &keep_fixed, &srdf,
+                          &ignore_missing))
         return -1;
     Py_ssize_t count = PyTuple_GET_SIZE(path);
     *folders = PyMem_Calloc((size_t)count + 1, sizeof **folders);
@@ -194,6 +195,7 @@ static int read_options(PyObject *given, tg_load_options *options, const char **
     options->npackage_path = (int)count;
     options->floating_base = floating_base != 0;
     options->keep_fixed = keep_fixed != 0;
+    options->ignore_missing_meshes = ignore_missing != 0;
     options->srdf = srdf == Py_None ? NULL : PyBytes_AsString(srdf);
     return srdf != Py_None && options->srdf == NULL ? -1 : 0;
 }
@@ -648,6 +650,36 @@ static PyObject *model_exclude_overlaps(PyObject *object, PyObject *unused)
     return with_params_of(object, finish_load(Py_TYPE(object), status, without, &error));
 }
 
+/* ---- as bytes ---- */
+
+static PyObject *model_to_bytes(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const tg_model *m = ((tg_py_model *)object)->m;
+    size_t size = tg_model_to_bytes(m, NULL, 0);
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+    if (bytes != NULL && tg_model_to_bytes(m, PyBytes_AS_STRING(bytes), size) != size)
+    {
+        Py_CLEAR(bytes);
+        PyErr_NoMemory();
+    }
+    return bytes;
+}
+
+static PyObject *model_from_bytes(PyObject *type, PyObject *bytes)
+{
+    char *data = NULL;
+    Py_ssize_t size = 0;
+    tg_model *m = NULL;
+    tg_error error;
+    if (PyBytes_AsStringAndSize(bytes, &data, &size) < 0)
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    tg_status status = tg_model_from_bytes(data, (size_t)size, NULL, &m, &error);
+    PyEval_RestoreThread(thread);
+    return finish_load((PyTypeObject *)type, status, m, &error);
+}
+
 /* ---- the type ---- */
 
 /* clang-format off */
@@ -688,6 +720,9 @@ static PyMethodDef model_methods[] = {
     {"_load", model_load, METH_VARARGS | METH_CLASS, "_load($type, path, options, /)\n--\n\nA model from a file."},
     {"_load_string", model_load_string, METH_VARARGS | METH_CLASS,
      "_load_string($type, text, dir, options, /)\n--\n\nA model from a string."},
+    {"_to_bytes", model_to_bytes, METH_NOARGS, "_to_bytes($self, /)\n--\n\nThe model without its parameters."},
+    {"_from_bytes", model_from_bytes, METH_O | METH_CLASS,
+     "_from_bytes($type, bytes, /)\n--\n\nA model from what _to_bytes gave."},
     {"_set_params", set_params, METH_O, "_set_params($self, values, /)\n--\n\nValidates and takes the whole vector."},
     {"_param_find", param_find, METH_O, "_param_find($self, name, /)\n--\n\n(offset, size) of a parameter, or None."},
     {"_param_match", param_match, METH_O,

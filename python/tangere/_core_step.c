@@ -356,13 +356,13 @@ static PyObject *stepper_contacts(PyObject *object, PyObject *unused)
 bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
 {
     tg_options *o = &out->options;
-    int damping, springs, actuators, gyroscopic, cold, project, poisson, impact, backward;
+    int damping, springs, actuators, gyroscopic, tendons, cold, project, poisson, impact, backward;
     PyObject *solver;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUdppiipppiiddddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &o->tolerance,
-                          &damping, &springs, &actuators, &gyroscopic, &cold, &project, &poisson, &impact, &backward,
-                          &o->smooth_speed, &o->smooth_width, &o->smooth_reach, &o->push_speed, &o->push_gain,
-                          &o->rest_speed, &out->most_contacts))
+    if (!PyArg_ParseTuple(args, "O!dUdppiiipppiiddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver,
+                          &o->tolerance, &damping, &springs, &actuators, &gyroscopic, &tendons, &cold, &project,
+                          &poisson, &impact, &backward, &o->smooth_speed, &o->smooth_width, &o->smooth_reach,
+                          &o->push_speed, &o->push_rate, &o->push_gain, &o->reach, &o->rest_speed, &out->most_contacts))
     {
         out->model = NULL;
         return false;
@@ -375,6 +375,7 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
     o->implicit_springs = springs != 0;
     o->implicit_actuators = (tg_switch)actuators;
     o->implicit_gyroscopic = (tg_switch)gyroscopic;
+    o->implicit_tendons = (tg_switch)tendons;
     o->cold = cold != 0;
     o->project = project != 0;
     o->restitution = poisson ? TG_RESTITUTION_POISSON : TG_RESTITUTION_NEWTON;

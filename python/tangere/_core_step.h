@@ -21,7 +21,7 @@ typedef struct tg_py_stepper
 } tg_py_stepper;
 
 /* Model and options as Python gives them: (model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson,
- * backward, smooth_speed, smooth_width, smooth_reach, push_speed, push_gain, rest_speed, max_contacts). */
+ * backward, smooth_speed, smooth_width, smooth_reach, push_speed, push_rate, push_gain, reach, rest_speed, max_contacts). */
 typedef struct tg_py_settings
 {
     tg_py_model *model; /* new references, or NULL */

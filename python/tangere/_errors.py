@@ -24,10 +24,15 @@ class UnknownNameError(Error, KeyError):
         return str(self.args[0])
 
 
+class ModelWarning(UserWarning):
+    """A model was read without something that would change its motion; `Model.report` lists it."""
+
+
 def unknown_name(kind: str, name: object, known: Sequence[str]) -> UnknownNameError:
     """The exception for a name that is not among those known, with the closest of them."""
+    known = [entry or f"#{i}" for i, entry in enumerate(known)]  # what has no name goes by its number
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5) if isinstance(name, str) else []
-    few = [entry for entry in known if entry][:12]
+    few = known[:12]
     if close:
         hint = f"; did you mean {' or '.join(map(repr, close))}?"
     elif len(few) == len(known):

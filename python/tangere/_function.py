@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,20 @@ from tangere.model import Model
 from tangere.sim import Sim
 
 INPUTS = ("q", "v", "act", "u", "tau", "params")
+
+
+class Sizes(NamedTuple):
+    """Of the arrays of one call.
+
+    rows: shapes of inputs of one environment, by name; given, inputs: shapes of all inputs, and how many numbers each
+    has; shapes, states: shapes of q, v, act that come out, and how many numbers each has.
+    """
+
+    rows: dict[str, tuple[int, ...]]
+    given: tuple[tuple[int, ...], ...]
+    inputs: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    states: tuple[int, ...]
 
 
 class Function:
@@ -25,6 +40,7 @@ class Function:
         m = self.model
         self.widths = {"q": m.nq, "v": m.nv, "act": m.na, "u": m.nu, "tau": m.nv, "params": self.k}
         self._idle: dict[tuple[int, int], list] = {}
+        self._sizes: tuple[tuple[int, int] | None, Any] = (None, None)  # of the last call
 
     def take_tape(self, count: int, steps: int) -> Any:
         idle = self._idle.get((count, steps))
@@ -35,6 +51,16 @@ class Function:
         idle = self._idle.setdefault((count, steps), [])
         if len(idle) < 2:
             idle.append(tape)
+
+    def sizes(self, count: int, steps: int) -> Sizes:
+        key, known = self._sizes
+        if key == (count, steps):
+            return known
+        rows = {name: self.row(name, steps) for name in INPUTS}
+        given, shapes = tuple((count, *rows[name]) for name in INPUTS), tuple(self.states(count, steps))
+        made = Sizes(rows, given, tuple(map(prod, given)), shapes, tuple(map(prod, shapes)))
+        self._sizes = ((count, steps), made)
+        return made
 
     def row(self, name: str, steps: int) -> tuple[int, ...]:
         """The shape of an input of one environment."""

@@ -80,9 +80,9 @@ def marks_of(m: Model, contacts: StepContacts | None, friction: Friction) -> Mar
     )  # fmt: skip
 
 
-def margin_text(mode: int, margin: float) -> str:
-    distance = "held by others" if not np.isfinite(margin) else f"margin {margin:.2g}"
-    return f"{MODE_NAMES[ContactMode(mode)]}, {distance}"
+def margin_text(margin: float) -> str:
+    """Short, since feet are close together; the mode is the colour of the point."""
+    return f"{margin:.2g}" if np.isfinite(margin) else "held"
 
 
 # ---- tendons ----

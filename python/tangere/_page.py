@@ -15,10 +15,12 @@ from tangere._stage import Stage
 from tangere._trajectory import Trajectory
 
 _STYLE = """
-#tangere { position: fixed; bottom: 4.2em; left: 0.8em; z-index: 20; max-width: 24em; padding: 0.6em 0.8em;
+#tangere { position: fixed; bottom: 4.2em; left: 0.8em; z-index: 20; max-width: min(24em, 42vw);
+  max-height: 45vh; overflow: auto; padding: 0.6em 0.8em;
   border-radius: 6px; background: rgba(255, 255, 255, 0.88); color: #222; font: 12px/1.45 system-ui, sans-serif;
   box-shadow: 0 1px 6px #0002; }
 #tangere b { font-size: 13px; }
+#tangere summary { cursor: pointer; }
 #tangere i { display: inline-block; width: 0.8em; height: 0.8em; border-radius: 50%; margin: 0 0.3em 0 0.7em; }
 #tangere .bar { display: flex; align-items: center; gap: 0.4em; }
 #tangere .bar span { flex: 0 0 15em; overflow: hidden; text-overflow: ellipsis; }
@@ -69,9 +71,9 @@ def _panel(title: str, about: str, data: dict[str, Any]) -> str:
     )
     text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/")
     return (
-        f'<style>{_STYLE}</style><div id="tangere"><b>{html.escape(title)}</b> {modes}'
+        f'<style>{_STYLE}</style><details id="tangere" open><summary><b>{html.escape(title)}</b> {modes}</summary>'
         f'<div class="quiet">{html.escape(about)}{"; " if about else ""}overlays: scene tree, below on the right</div>'
-        '<div id="tangere-now"></div></div>'
+        '<div id="tangere-now"></div></details>'
         f'<script type="application/json" id="tangere-data">{text}</script><script>{_SCRIPT}</script>'
     )
 

@@ -52,9 +52,9 @@ def make_server(host: str, port: int | None) -> Any:
     server.scene.configure_default_lights(enabled=False, cast_shadow=False)
     server.scene.configure_environment_map(None)
     server.scene.add_light_hemisphere(
-        "/light/sky", sky_color=(255, 255, 255), ground_color=(170, 170, 180), intensity=2.4
+        "/light/sky", sky_color=(255, 255, 255), ground_color=(110, 112, 125), intensity=1.9
     )
-    server.scene.add_light_directional("/light/sun", intensity=2.6, cast_shadow=False, position=(4.0, -3.0, 8.0))
+    server.scene.add_light_directional("/light/sun", intensity=1.7, cast_shadow=False, position=(4.0, -3.0, 8.0))
     return server
 
 

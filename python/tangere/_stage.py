@@ -238,7 +238,8 @@ class Stage:
         n, r = len(marks.point), self._radius
         colour = np.array([MODE_COLOURS[ContactMode(mode)] for mode in marks.mode], np.uint8).reshape(n, 3)
         turn = _quaternions(marks.axis)
-        self._points.show(marks.point, turn, np.full((n, 3), r), colour)
+        # discs in the plane of contact: a ball would be inside of the foot that it is the contact of
+        self._points.show(marks.point, turn, np.tile([4 * r, 4 * r, 0.5 * r], (n, 1)), colour)
         # an impact would fill the picture: an arrow is at most an extent long, and its cone shrinks with it
         force = self.force_scale * marks.force
         force *= np.minimum(1, self.extent / np.maximum(np.linalg.norm(force, axis=1), 1e-300))[:, None]
@@ -254,10 +255,10 @@ class Stage:
     def _show_margins(self, marks: Marks) -> None:
         n = min(len(marks.point), _LABELS)
         while len(self._margins) < n:
-            self._margins.append(self._scene.add_label(f"/margins/{len(self._margins)}", ""))
+            self._margins.append(self._scene.add_label(f"/margins/{len(self._margins)}", "", font_screen_scale=0.8))
         for i, label in enumerate(self._margins):
             if i < n:
-                label.text = margin_text(int(marks.mode[i]), float(marks.margin[i]))
+                label.text = margin_text(float(marks.margin[i]))
                 label.position = marks.point[i] + [0, 0, 2 * self._radius]
             if label.visible != (i < n):
                 label.visible = i < n

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,88 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from tangere import _core
 from tangere._errors import Error
 from tangere.model import Model
-from tangere.sim import Label, SimState, StepContacts, _settings
+from tangere.rollout import RolloutChange, RolloutGradient, held_steps
+from tangere.sim import Jacobian, Label, SimState, StepChange, StepContacts, StepGradient, _settings
 
 Array = NDArray[np.float64]
 Progress = Callable[[int, int], Any]
 
 LABELS = ("exact", "one-sided", "regularised")  # in the order of the library
 _NOTHING = (None,) * 10
-
-
-class BatchJacobian(NamedTuple):
-    """Derivatives of one step of all environments: the fields of `Jacobian`, (n, rows, columns).
-
-    ...dparams are with respect to the named parameters (`Batch.params`); label: a record array (n) with kind (an
-    index into `tangere.batch.LABELS`), margin, condition, residual.
-    """
-
-    dq_dq: Array
-    dq_dv: Array
-    dq_dact: Array
-    dq_du: Array
-    dq_dtau: Array
-    dq_ddt: Array
-    dq_dparams: Array
-    dv_dq: Array
-    dv_dv: Array
-    dv_dact: Array
-    dv_du: Array
-    dv_dtau: Array
-    dv_ddt: Array
-    dv_dparams: Array
-    dact_dq: Array
-    dact_dv: Array
-    dact_dact: Array
-    dact_du: Array
-    dact_dtau: Array
-    dact_ddt: Array
-    dact_dparams: Array
-    label: NDArray[np.void]
-
-
-class BatchGradient(NamedTuple):
-    """Gradients with respect to what went into a step, (n, ...).
-
-    q, v, tau (n, nv), act (n, na), u (n, nu), wrench (n, nbody, 6), dt (n), params (n, k) with respect to the named
-    parameters, or (k) summed over the environments; label: as in `BatchJacobian`.
-    """
-
-    q: Array
-    v: Array
-    act: Array
-    u: Array
-    tau: Array
-    wrench: Array
-    dt: Array
-    params: Array
-    label: NDArray[np.void]
-
-
-class BatchChange(NamedTuple):
-    """The change of what comes out of a step: q (n, nv, tangent), v (n, nv), act (n, na)."""
-
-    q: Array
-    v: Array
-    act: Array
-    label: NDArray[np.void]
-
-
-class BatchRolloutGradient(NamedTuple):
-    """Gradients with respect to what went into rollouts.
-
-    q, v (n, nv), act (n, na): the starts; u (n, T, nu), tau (n, T, nv): every step; dt (n); params (n, k), or (k)
-    summed over the environments.
-    """
-
-    q: Array
-    v: Array
-    act: Array
-    u: Array
-    tau: Array
-    dt: Array
-    params: Array
-    label: NDArray[np.void]
 
 
 class BatchError(Error):
@@ -120,6 +46,15 @@ def _array(name: str, value: ArrayLike | None, shape: tuple[int, ...]) -> Array 
     if given.shape != shape:
         raise ValueError(f"{name}: expected shape {shape}, got {given.shape}")
     return np.ascontiguousarray(given, dtype=np.float64)
+
+
+def _written_to(name: str, doc: str) -> property:
+    """An array that can be read, written to, and assigned to."""
+
+    def assign(self: Any, value: ArrayLike) -> None:
+        getattr(self, name)[...] = value
+
+    return property(lambda self: getattr(self, name), assign, doc=doc)
 
 
 class _Bar:
@@ -153,6 +88,10 @@ class Batch:
     place. Arrays that are given to methods are used as they are where they are C-contiguous float64, otherwise
     converted once. Parameters are those of the model at each step (`model.params`), unless `params` names some that
     differ from environment to environment.
+
+    Derivatives are the named tuples of a `Sim` (`Jacobian`, `StepGradient`, `StepChange`) and of `rollout`
+    (`RolloutGradient`, `RolloutChange`) with (n, ...) arrays in every field. Parameters in them are the named ones.
+    label is a record array (n) with kind (an index into `tangere.batch.LABELS`), margin, condition, residual.
 
     An environment that fails keeps its state. With on_error="raise" (default) numbers that cannot be taken are
     refused before anything moves, and a step that fails otherwise raises `tangere.BatchError` after all others were
@@ -228,32 +167,9 @@ class Batch:
 
     # ---- the states ----
 
-    @property
-    def q(self) -> Array:
-        """Configurations (n, nq), which can be written to."""
-        return self._q
-
-    @q.setter
-    def q(self, value: ArrayLike) -> None:
-        self._q[...] = value
-
-    @property
-    def v(self) -> Array:
-        """Velocities (n, nv), which can be written to."""
-        return self._v
-
-    @v.setter
-    def v(self, value: ArrayLike) -> None:
-        self._v[...] = value
-
-    @property
-    def act(self) -> Array:
-        """Activations (n, na), which can be written to."""
-        return self._act
-
-    @act.setter
-    def act(self, value: ArrayLike) -> None:
-        self._act[...] = value
+    q = _written_to("_q", "Configurations (n, nq), which can be written to.")
+    v = _written_to("_v", "Velocities (n, nv), which can be written to.")
+    act = _written_to("_act", "Activations (n, na), which can be written to.")
 
     @property
     def time(self) -> Array:
@@ -417,8 +333,10 @@ class Batch:
             StepContacts(*(row[:c][f] for f in StepContacts._fields)) for row, c in zip(contact, count, strict=True)
         ]
 
-    def jacobian(self, *, dt: bool = False) -> BatchJacobian:
-        """Matrices of the last step; ...dparams with respect to the named parameters, ...ddt if dt."""
+    def jacobian(self, *, dt: bool = False) -> Jacobian:
+        """Matrices of the last step, (n, rows, columns) each; ...dparams with respect to the named parameters, ...ddt
+        if dt. Those of contacts and wrenches are empty.
+        """
         m, n, k = self._model, self._n, len(self._index)
         rows, columns = (m.nv, m.nv, m.na), (m.nv, m.nv, m.na, m.nu, m.nv, None, k)
         fields = [
@@ -427,7 +345,8 @@ class Batch:
         label = np.zeros(n, _core.LABEL)
         given = tuple(None if i % 7 == 5 and not dt else f for i, f in enumerate(fields))
         self._derive(jacobian=given, label=label)
-        return BatchJacobian(*fields, label)
+        none = [np.empty((n, 0, 3) if c is None else (n, 0, 3, c)) for c in columns]
+        return Jacobian(*fields, *none, *none, *[np.empty((n, 0, m.nbody, 6))] * 2, label, [])
 
     def vjp(
         self,
@@ -436,10 +355,11 @@ class Batch:
         gact: ArrayLike | None = None,
         *,
         sum_params: bool = False,
-    ) -> BatchGradient:
+    ) -> StepGradient:
         """Reverse mode of the last step, from gradients of q+ (n, nv, tangent), v+ (n, nv) and act+ (n, na).
 
-        sum_params: parameters' gradients are summed over the environments, in an order that is always the same.
+        params of the result is (n, k) with respect to the named parameters. sum_params: (k), summed over the
+        environments, in an order that is always the same.
         """
         m, n, k = self._model, self._n, len(self._index)
         given = (_array("gq", gq, (n, m.nv)), _array("gv", gv, (n, m.nv)), _array("gact", gact, (n, m.na)))
@@ -451,7 +371,7 @@ class Batch:
             vjp_out=given, vjp_in=(*fields, None if sum_params else params), params_sum=params if sum_params else None,
             label=label,
         )  # fmt: skip
-        return BatchGradient(*fields, params, label)
+        return StepGradient(*fields, params, label)
 
     def jvp(
         self,
@@ -464,7 +384,7 @@ class Batch:
         wrench: ArrayLike | None = None,
         dt: ArrayLike | None = None,
         params: ArrayLike | None = None,
-    ) -> BatchChange:
+    ) -> StepChange:
         """Forward mode of the last step: what changes along a change of what went in; q (n, nv) in the tangent
         space.
         """
@@ -477,7 +397,7 @@ class Batch:
         out = (np.zeros((n, m.nv)), np.zeros((n, m.nv)), np.zeros((n, m.na)))
         label = np.zeros(n, _core.LABEL)
         self._derive(jvp_in=given, jvp_out=out, label=label)
-        return BatchChange(*out, label)
+        return StepChange(*out, label)
 
     # ---- rollouts ----
 
@@ -485,27 +405,33 @@ class Batch:
         self,
         controls: ArrayLike | int,
         tau: ArrayLike | None = None,
+        wrench: ArrayLike | None = None,
         *,
+        hold: int = 1,
+        steps: int | None = None,
         derivatives: bool = True,
         checkpoints: bool = False,
         progress: bool | Progress | None = None,
     ) -> BatchRollout:
         """T steps of all environments, from where they are to where they are then.
 
-        controls (n, T, nu), or T steps without; tau (n, T, nv): forces. derivatives: keeps what `BatchRollout.vjp`
+        controls (n, rows, nu), or so many steps without; tau (n, rows, nv): forces; wrench (n, rows, nbody, 6): force
+        and torque on each body at its centre of mass, world axes; hold: steps for which a row of all these is held;
+        steps: T, rows times hold unless given. derivatives: keeps what `BatchRollout.vjp`
         and `jvp` need (see `BatchRollout.nbytes`); checkpoints: of some sqrt(T) steps only, the others are taken once
         more. progress: a function of (steps done, steps in all), called some ten times a second in this thread, that
         may return False to stop; True: a bar in the terminal when it takes longer than two seconds.
         """
         m, n = self._model, self._n
         if isinstance(controls, int | np.integer):
-            steps, u = int(controls), None
+            rows, u = -(-int(controls) // hold) if hold > 0 else 0, None
+            steps = int(controls) if steps is None else steps
         else:
-            steps = np.shape(controls)[1] if np.ndim(controls) == 3 else -1
-            u = _array("controls", controls, (n, steps, m.nu))
-        if steps < 1:
-            raise ValueError(f"controls: expected shape ({n}, T, {m.nu}) with T > 0, or a number of steps")
-        forces = _array("tau", tau, (n, steps, m.nv))
+            rows = np.shape(controls)[1] if np.ndim(controls) == 3 else -1
+            u = _array("controls", controls, (n, rows, m.nu))
+        steps = held_steps(rows, hold, steps)
+        forces = _array("tau", tau, (n, rows, m.nv))
+        pushes = _array("wrench", wrench, (n, rows, m.nbody, 6))
         states = (
             np.empty((n, steps + 1, m.nq)), np.empty((n, steps + 1, m.nv)), np.empty((n, steps + 1, m.na)),
             np.empty((n, steps)),
@@ -516,7 +442,19 @@ class Batch:
         self._stepped = False
         try:
             status = self._core.rollout(
-                steps, self._q, self._v, self._act, u, forces, self._table, self._strict, states, tape, call
+                steps,
+                hold,
+                self._q,
+                self._v,
+                self._act,
+                u,
+                forces,
+                pushes,
+                self._table,
+                self._strict,
+                states,
+                tape,
+                call,
             )
         finally:
             if bar is not None:
@@ -524,7 +462,9 @@ class Batch:
         if status:
             self._fail(status)
         self._time += steps * self._dt_of(status)
-        return BatchRollout(self, tape, states, len(self._index), checkpoints)
+        return BatchRollout(
+            self, tape, states, len(self._index), checkpoints=checkpoints, hold=hold, pushed=wrench is not None
+        )
 
     def _take_tape(self, steps: int, checkpoints: bool) -> Any:
         idle = self._idle.get((steps, checkpoints))
@@ -542,9 +482,13 @@ class BatchRollout:
     behind a failure are NaN.
     """
 
-    def __init__(self, batch: Batch, tape: Any, states: tuple, k: int, checkpoints: bool) -> None:
+    def __init__(
+        self, batch: Batch, tape: Any, states: tuple, k: int, *, checkpoints: bool, hold: int, pushed: bool
+    ) -> None:
         self._batch, self._tape, self._k, self._checkpoints = batch, tape, k, checkpoints
         self.q, self.v, self.act, self.residual = states
+        self.hold, self._pushed = hold, pushed
+        self._rows = -(-self.residual.shape[1] // hold)  # of controls
 
     def __del__(self) -> None:
         if self._tape is not None:
@@ -570,24 +514,25 @@ class BatchRollout:
         gact: ArrayLike | None = None,
         *,
         sum_params: bool = False,
-    ) -> BatchRolloutGradient:
+    ) -> RolloutGradient:
         """Reverse mode, from gradients with respect to the states: gq, gv (n, T + 1, nv), q in the tangent space;
-        gact (n, T + 1, na).
+        gact (n, T + 1, na). sum_params: as in `Batch.vjp`.
         """
-        m, (n, rows, nv), k = self._batch.model, self.v.shape, self._k
+        m, (n, states, nv), k, rows = self._batch.model, self.v.shape, self._k, self._rows
         given = (
-            _array("gq", gq, (n, rows, nv)),
-            _array("gv", gv, (n, rows, nv)),
-            _array("gact", gact, (n, rows, m.na)),
+            _array("gq", gq, (n, states, nv)),
+            _array("gv", gv, (n, states, nv)),
+            _array("gact", gact, (n, states, m.na)),
         )
-        shapes = ((nv,), (nv,), (m.na,), (rows - 1, m.nu), (rows - 1, nv), ())
+        shapes = ((nv,), (nv,), (m.na,), (rows, m.nu), (rows, nv), (rows if self._pushed else 0, m.nbody, 6), ())
         fields = [np.zeros((n, *shape)) for shape in shapes]
         params = np.zeros(k) if sum_params else np.zeros((n, k))
         label = np.zeros(n, _core.LABEL)
+        wanted = [None if i == 5 and not self._pushed else field for i, field in enumerate(fields)]
         self._derive(
-            given, (*fields, None if sum_params else params), params if sum_params else None, 0, None, None, label
+            given, (*wanted, None if sum_params else params), params if sum_params else None, 0, None, None, label
         )
-        return BatchRolloutGradient(*fields, params, label)
+        return RolloutGradient(*fields, params, label)
 
     def jvp(
         self,
@@ -597,34 +542,35 @@ class BatchRollout:
         *,
         controls: ArrayLike | None = None,
         tau: ArrayLike | None = None,
+        wrench: ArrayLike | None = None,
         dt: ArrayLike | None = None,
         params: ArrayLike | None = None,
-    ) -> BatchChange:
+    ) -> RolloutChange:
         """Forward mode: how all states change, q, v (n, T + 1, nv), act (n, T + 1, na), along a change of what
         went in.
         """
-        m, (n, rows, nv), k = self._batch.model, self.v.shape, self._k
+        m, (n, _, nv), k, rows = self._batch.model, self.v.shape, self._k, self._rows
         given = (
             _array("q0", q0, (n, nv)), _array("v0", v0, (n, nv)), _array("act0", act0, (n, m.na)),
-            _array("controls", controls, (n, rows - 1, m.nu)), _array("tau", tau, (n, rows - 1, nv)),
-            _array("dt", dt, (n,)), _array("params", params, (n, k)),
+            _array("controls", controls, (n, rows, m.nu)), _array("tau", tau, (n, rows, nv)),
+            _array("wrench", wrench, (n, rows, m.nbody, 6)), _array("dt", dt, (n,)), _array("params", params, (n, k)),
         )  # fmt: skip
         return self._forward(1, given, (n,))
 
-    def sensitivity(self) -> BatchChange:
+    def sensitivity(self) -> RolloutChange:
         """Derivatives of all states by the k named parameters: q, v, act are (n, k, T + 1, ...)."""
         n, k = len(self.v), self._k
         if k == 0:
             raise ValueError("params: none were named")
         units = np.ascontiguousarray(np.broadcast_to(np.eye(k), (n, k, k)))
-        return self._forward(k, (*[None] * 6, units), (n, k))
+        return self._forward(k, (*[None] * 7, units), (n, k))
 
-    def _forward(self, directions: int, given: tuple, lead: tuple[int, ...]) -> BatchChange:
+    def _forward(self, directions: int, given: tuple, lead: tuple[int, ...]) -> RolloutChange:
         (n, rows, nv), na = self.v.shape, self.act.shape[2]
         out = (np.zeros((*lead, rows, nv)), np.zeros((*lead, rows, nv)), np.zeros((*lead, rows, na)))
         label = np.zeros(n, _core.LABEL)
         self._derive(None, None, None, directions, given, out, label)
-        return BatchChange(*out, label)
+        return RolloutChange(*out, label)
 
 
 def label_of(record: np.void) -> Label:
@@ -641,6 +587,9 @@ def rollout_batch(
     *,
     act0: ArrayLike | None = None,
     tau: ArrayLike | None = None,
+    wrench: ArrayLike | None = None,
+    hold: int = 1,
+    steps: int | None = None,
     derivatives: bool = True,
     checkpoints: bool = False,
     threads: int | None = None,
@@ -664,5 +613,6 @@ def rollout_batch(
     batch.reset(states=(q0, spread("v0", v0, (m.nv,)), act))
     u = controls if isinstance(controls, int | np.integer) else spread("controls", controls, (0, m.nu))
     return batch.rollout(
-        u, spread("tau", tau, (0, m.nv)), derivatives=derivatives, checkpoints=checkpoints, progress=progress
-    )
+        u, spread("tau", tau, (0, m.nv)), spread("wrench", wrench, (0, m.nbody, 6)), hold=hold, steps=steps,
+        derivatives=derivatives, checkpoints=checkpoints, progress=progress,
+    )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tangere import _core
-from tangere._errors import Error, UnknownNameError, unknown_name
+from tangere._errors import Error, ModelWarning, UnknownNameError, unknown_name
+from tangere._names import Strict, no_attribute
 from tangere.enums import ReportKind
 from tangere.params import Params
 from tangere.shape import ContactDerivatives, Contacts, Gap
@@ -38,7 +40,7 @@ class ParamSlice(NamedTuple):
     size: int
 
 
-class Model(_core.Model):
+class Model(Strict, _core.Model):
     """A robot or a scene: `tangere.load` makes one.
 
     Layout of q and v, the same as MuJoCo's, joint after joint in depth-first order of the bodies:
@@ -66,7 +68,10 @@ class Model(_core.Model):
             self.__dict__.update(self._structure())
             if name in self.__dict__:
                 return self.__dict__[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise no_attribute(self, name)
+
+    def __dir__(self) -> Iterable[str]:
+        return sorted({*super().__dir__(), *self._structure()})
 
     def __repr__(self) -> str:
         return (
@@ -81,7 +86,7 @@ class Model(_core.Model):
         return self.copy()
 
     def __reduce__(self) -> Any:
-        raise TypeError("a tangere.Model cannot be pickled: load it again from its file")
+        return _from_bytes, (type(self), self._to_bytes(), np.array(self.params))
 
     # ---- parameters ----
 
@@ -219,16 +224,26 @@ class Model(_core.Model):
         return [ReportEntry(ReportKind(kind), *rest) for kind, *rest in self._report()]
 
 
+def _from_bytes(kind: type[Model], image: bytes, params: Array) -> Model:
+    m = kind._from_bytes(image)
+    m.params = params
+    return m
+
+
 Path = str | os.PathLike[str]
+_MODELS = pathlib.Path(__file__).with_name("models")  # those that come with the package
 
 
-def _load_options(
+def _load_options(  # noqa: PLR0917  (the order of the extension)
     strict: bool,
     package_path: Path | Iterable[Path],
     floating_base: bool,
     keep_fixed: bool,
     srdf: Path | None,
+    missing_meshes: str,
 ) -> tuple:
+    if missing_meshes not in {"error", "ignore"}:
+        raise ValueError(f"missing_meshes: expected 'error' or 'ignore', got {missing_meshes!r}")
     folders = (package_path,) if isinstance(package_path, (str, os.PathLike)) else package_path
     return (
         strict,
@@ -236,11 +251,35 @@ def _load_options(
         floating_base,
         keep_fixed,
         None if srdf is None else os.fsencode(srdf),
+        missing_meshes == "ignore",
     )
 
 
+def _find(path: Path) -> Path:
+    """The file that is meant: that one, or a model that comes with the package, by its name."""
+    name = os.fspath(path)
+    if not isinstance(name, str) or os.path.exists(name) or "/" in name or "." in name:
+        return path
+    built_in = _MODELS / f"{name}.xml"
+    if built_in.exists():
+        return built_in
+    known = sorted(file.stem for file in _MODELS.glob("*.xml"))
+    raise FileNotFoundError(f"{name}: no such file, and no model of that name comes with tangere: {', '.join(known)}")
+
+
 def _loaded(m: Model, exclude_overlaps: bool) -> Model:
-    """What `load` returns; warns where the model's time step is too long for its explicit springs and dampers."""
+    """What `load` returns. Warns of what would change the motion and is not there, and of a time step that is too long
+    for explicit springs and dampers."""
+    left_out = [entry for entry in m.report if entry.kind == ReportKind.IGNORED_PHYSICS]
+    if left_out:
+        first = left_out[0]
+        warnings.warn(
+            f"{first.file}: physics that is left out: {len(left_out)}, the first is "
+            f"{' '.join(part for part in (first.element, first.attribute) if part)}: {first.note}; "
+            "m.report lists all, strict=True refuses the file",
+            ModelWarning,
+            stacklevel=3,
+        )
     stable = m._stable_dt()
     if stable < m.timestep:
         warnings.warn(
@@ -260,8 +299,12 @@ def load(
     keep_fixed: bool = False,
     srdf: Path | None = None,
     exclude_overlaps: bool = False,
+    missing_meshes: str = "error",
 ) -> Model:
     """Reads a model from a file, MJCF or URDF; the format is decided by its content.
+
+    path: a file, or the name of a model that comes with the package ("quadruped", "pendulum", ...). What would change
+    the motion and is not supported gives a `tangere.ModelWarning`, and entries in `Model.report`.
 
     strict: what would change the motion and is not supported is an error, instead of an entry in `Model.report`.
     exclude_overlaps: geoms that overlap in the reference pose do not collide; see `Model.exclude_overlaps`.
@@ -271,9 +314,11 @@ def load(
     package_path: folders in which package:// is looked up, before TANGERE_PACKAGE_PATH, ROS_PACKAGE_PATH and the
     folders above the file. floating_base: the root link gets a free joint; otherwise it is fixed to the world.
     keep_fixed: links on fixed joints stay bodies; otherwise they are merged into their parents, and each leaves a site
-    of its name. srdf: a file whose disable_collisions become excludes.
+    of its name. srdf: a file whose disable_collisions become excludes. missing_meshes: "error", or "ignore": collision
+    meshes that cannot be read are left out, with a warning.
     """
-    options = _load_options(strict, package_path, floating_base, keep_fixed, srdf)
+    options = _load_options(strict, package_path, floating_base, keep_fixed, srdf, missing_meshes)
+    path = _find(path)
     try:
         m = Model._load(path, options)
     except OSError as refused:
@@ -297,7 +342,8 @@ def load_string(
     keep_fixed: bool = False,
     srdf: Path | None = None,
     exclude_overlaps: bool = False,
+    missing_meshes: str = "error",
 ) -> Model:
     """Reads a model from a string; relative paths in it start at dir. The options are those of `load`."""
-    m = Model._load_string(text, dir, _load_options(strict, package_path, floating_base, keep_fixed, srdf))
-    return _loaded(m, exclude_overlaps)
+    options = _load_options(strict, package_path, floating_base, keep_fixed, srdf, missing_meshes)
+    return _loaded(Model._load_string(text, dir, options), exclude_overlaps)

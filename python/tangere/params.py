@@ -50,9 +50,10 @@ class Params(NDArrayOperatorsMixin):
     """Every number that a modeller writes, as one vector of nparams float64.
 
     Index it like an array, or by name: `"body.trunk.mass"` (a float), `"geom.floor.friction"` (three numbers),
-    `"geom.floor.friction[0]"`, or by a pattern with * and ?: `"body.*.mass"`. Assignment validates the whole vector;
-    values that make no model (a negative mass, an inertia that no body can have) raise `tangere.Error` and change
-    nothing. `np.asarray(m.params)` is the vector as it is now, without a copy, read-only; it does not follow later
+    `"geom.floor.friction[0]"`, or by a pattern with * and ?: `"body.*.mass"`. The world's numbers have no effect and
+    match only patterns that name it. `keys()`, `items()` and `dict(m.params)` list all fields. Assignment validates the
+    whole vector; values that make no model (a negative mass, an inertia that no body can have) raise `tangere.Error`
+    and change nothing. `np.asarray(m.params)` is the vector as it is now, without a copy, read-only; it does not follow later
     assignments.
     """
 
@@ -101,6 +102,18 @@ class Params(NDArrayOperatorsMixin):
 
     # ---- by name ----
 
+    def keys(self) -> list[str]:
+        """Names of all fields, in the order of the vector; `dict(m.params)` is what they are now."""
+        return [name for name, _, _ in self._model._param_slices()]
+
+    def values(self) -> list[Any]:
+        """What the fields are now: numbers, or arrays."""
+        return [self[name] for name in self.keys()]
+
+    def items(self) -> list[tuple[str, Any]]:
+        """(name, value) of all fields."""
+        return [(name, self[name]) for name in self.keys()]
+
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._find(name) is not None
 
@@ -112,7 +125,13 @@ class Params(NDArrayOperatorsMixin):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         vector = self._model._params.copy()
-        vector[self._index(key) if isinstance(key, str) else key] = value
+        index = self._index(key) if isinstance(key, str) else key
+        try:
+            vector[index] = value
+        except ValueError:
+            raise ValueError(
+                f"params[{key!r}]: expected shape {np.shape(vector[index])}, got {np.shape(value)}"
+            ) from None
         self._model._set_params(vector)
 
     def index(self, names: Any = "*") -> np.ndarray:

@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from tangere._errors import Error
 from tangere._overlay import MODE_COLOURS, MODE_NAMES
+from tangere._reading import add_reading, read_model
 from tangere._trajectory import Trajectory, trajectory_of
 from tangere.enums import ContactMode, JointType
-from tangere.model import Model, load
+from tangere.model import Model
 from tangere.rollout import RolloutJacobian
 from tangere.sim import Jacobian
 
@@ -269,25 +270,18 @@ def _plot_matrices(m: Model, matrices: Mapping[str, Any], params: str | None, fi
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tangere.plot")
-    parser.add_argument("model")
+    add_reading(parser)
     parser.add_argument("log")
     parser.add_argument("--out", required=True)
     parser.add_argument("--dt", type=float)
     parser.add_argument("--params")
-    parser.add_argument("--srdf")
-    parser.add_argument("--package-path", action="append", default=[])
-    for name in ("strict", "floating-base", "keep-fixed", "exclude-overlaps"):
-        parser.add_argument(f"--{name}", action="store_true")
     given = parser.parse_args(arguments)
     try:
         import matplotlib as mpl  # noqa: PLC0415
 
         mpl.use("Agg")
         figure = _pyplot().figure(figsize=(10, 16), layout="constrained")
-        m = load(
-            given.model, strict=given.strict, package_path=given.package_path, floating_base=given.floating_base,
-            keep_fixed=given.keep_fixed, srdf=given.srdf, exclude_overlaps=given.exclude_overlaps,
-        )  # fmt: skip
+        m = read_model(given)
         matrices = None
         if given.log.endswith(".npz"):
             with np.load(given.log) as file:

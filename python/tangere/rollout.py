@@ -15,6 +15,7 @@ from tangere.sim import Jacobian, Label, StepContacts, _jacobian, _stepper
 
 Array = NDArray[np.float64]
 
+_KINDS = ("exact", "one-sided", "regularised")  # tg_label_kind
 _TAPES = ("all", "checkpoints", "none")  # tg_tape_kind
 
 
@@ -127,6 +128,16 @@ class Rollout:
     def contacts(self) -> Sequence[StepContacts]:
         """The contact points of every step, `tangere.StepContacts`."""
         return _Contacts(self)
+
+    def param_labels(self, params: Any) -> list[str]:
+        """What the derivative by each parameter (names, patterns, positions) is: the worst over all steps."""
+        index = self._model._chosen(params)
+        worst = [0] * len(index)
+        for step in range(len(self)):
+            self._stepper.rollout_return(step)
+            kinds = self._stepper.param_labels(index)
+            worst = [max(a, _KINDS.index(b)) for a, b in zip(worst, kinds, strict=True)]
+        return [_KINDS[kind] for kind in worst]
 
     @property
     def labels(self) -> list[Label]:
@@ -363,30 +374,22 @@ def rollout(
     the others once more for derivatives. Options are those of `Sim`.
 
     With starts q0 (n, nq) the rollouts of a batch over threads, as of `tangere.Batch.rollout`: v0 (n, nv), act0
-    (n, na), controls (n, T, nu) and tau (n, T, nv), where the leading n may be left out; the result is a
-    `BatchRollout`. threads and progress are those of a batch.
+    (n, na), controls (n, rows, nu), tau (n, rows, nv) and wrench (n, rows, nbody, 6), where the leading n may be left
+    out; the result is a `BatchRollout`. threads and progress are those of a batch.
     """
     if np.ndim(q0) == 2:
-        if wrench is not None or hold != 1 or steps is not None:
-            raise Error("wrench, hold and steps are for a single start", "not supported")
         from tangere.batch import rollout_batch  # noqa: PLC0415  (which needs this module)
 
         return rollout_batch(
-            m, q0, v0, controls, dt, act0=act0, tau=tau, derivatives=tape, checkpoints=checkpoints, threads=threads,
-            progress=progress, solver=solver, **options,
+            m, q0, v0, controls, dt, act0=act0, tau=tau, wrench=wrench, hold=hold, steps=steps, derivatives=tape,
+            checkpoints=checkpoints, threads=threads, progress=progress, solver=solver, **options,
         )  # fmt: skip
     if threads is not None or progress is not None:
         raise ValueError("threads and progress are for several starts: give q0 (n, nq), n may be 1")
     if isinstance(controls, int):
-        controls = (
-            np.zeros((-(-controls // hold), m.nu)) if steps is not None or hold > 1 else np.zeros((controls, m.nu))
-        )
+        controls = np.zeros((-(-controls // hold) if hold > 0 else 0, m.nu))
     u = np.asarray(controls, dtype=np.float64)
-    if hold < 1:
-        raise ValueError(f"hold: expected 1 or more steps, got {hold}")
-    count = len(u) * hold if steps is None else int(steps)
-    if -(-count // hold) != len(u):
-        raise ValueError(f"steps: {count} with {hold} each take {-(-count // hold)} rows of controls, got {len(u)}")
+    count = held_steps(len(u), hold, steps)
     u = np.array(_rows("controls", u, len(u), m.nu))
     forces = None if tau is None else np.array(_rows("tau", tau, len(u), m.nv)).ravel()
     pushes = None
@@ -402,6 +405,18 @@ def rollout(
     kind = _TAPES.index("none" if not tape else "checkpoints" if checkpoints else "all")
     states = stepper.rollout(count, q0, v0, act, u.ravel(), forces, pushes, hold, kind)
     return Rollout(m, stepper, states, controls=u, hold=hold, dt=step_time)
+
+
+def held_steps(rows: int, hold: int, steps: int | None) -> int:
+    """How many steps rows of controls last that are held; checked."""
+    if hold < 1:
+        raise ValueError(f"hold: expected 1 or more steps, got {hold}")
+    count = rows * hold if steps is None else int(steps)
+    if count < 1:
+        raise ValueError(f"controls: expected at least one row of controls, got {max(rows, 0)}")
+    if -(-count // hold) != rows:
+        raise ValueError(f"steps: {count} with {hold} each take {-(-count // hold)} rows of controls, got {rows}")
+    return count
 
 
 def _rows(name: str, value: ArrayLike, rows: int, length: int) -> Array:

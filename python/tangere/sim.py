@@ -22,7 +22,7 @@ Cache = NDArray[np.void]
 _RESTITUTION = ("newton", "poisson")
 _IMPACT = ("end", "within")
 _AS_MODEL = 2  # tg_switch
-_BACKWARD = ("exact", "smoothed", "toi")  # in the order of the library
+_BACKWARD = ("exact", "smoothed", "toi", "ani")  # in the order of the library
 
 
 class StepContacts(NamedTuple):
@@ -246,6 +246,7 @@ def _settings(
     implicit_springs: bool = False,
     implicit_actuators: bool | None = None,
     implicit_gyroscopic: bool | None = None,
+    implicit_tendons: bool | None = None,
     cold: bool = False,
     project: bool = False,
     restitution: str = "newton",
@@ -255,7 +256,9 @@ def _settings(
     smooth_width: float = 0.001,
     smooth_reach: float = 0.0,
     push_speed: float = 0.05,
+    push_rate: float = 0.05,
     push_gain: float = 1.0,
+    reach: float = 0.001,
     rest_speed: float | None = None,
     max_contacts: int = _core.MOST_CONTACTS,
 ) -> tuple[Any, ...]:
@@ -268,14 +271,15 @@ def _settings(
     if impact not in _IMPACT:
         raise ValueError(f"impact: expected 'end' or 'within', got {impact!r}")
     if backward not in _BACKWARD:
-        raise ValueError(f"backward: expected 'exact', 'smoothed' or 'toi', got {backward!r}")
+        raise ValueError(f"backward: expected 'exact', 'smoothed', 'toi' or 'ani', got {backward!r}")
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
     return (
         m, dt, solver, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
-        int(implicit_actuators), _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic), cold, project,
+        int(implicit_actuators), _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic),
+        _AS_MODEL if implicit_tendons is None else int(implicit_tendons), cold, project,
         restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width,
-        smooth_reach, push_speed, push_gain,
+        smooth_reach, push_speed, push_rate, push_gain, reach,
         0.0 if rest_speed is None else rest_speed, max_contacts,
     )  # fmt: skip
 
@@ -307,6 +311,8 @@ class Sim:
                           model asks for an implicit integrator)
         implicit_gyroscopic  Coriolis and gyroscopic forces at the end of the step, to first order: for bodies that turn
                           by up to a radian in a step (None: if the model asks for integrator="implicit")
+        implicit_tendons  springs and dampers of tendons, and the damping of actuators on tendons and sites, act at the end
+                          of the step (None: if the model asks for an implicit integrator)
         cold              a step starts from nothing: a function of q, v, act and controls, whatever the cache is; costs
                           several times a step that starts from the last one (False)
         project           brings loops to rounding after the step (False)
@@ -314,13 +320,15 @@ class Sim:
         impact            "end" (bodies that would meet have their speeds of afterwards for the whole step) or "within"
                           (they meet at a fraction of the step: its exact derivatives are those of the motion)
         backward          what derivatives are of: "exact" (the steps as they are), "smoothed" (a smoothed law at the
-                          same steps) or "toi" (with the time of impact)
+                          same steps), "toi" (with the time of impact) or "ani" (the same in positions alone)
         smooth_speed      m/s, "smoothed": contacts that are open by less already act (0.01)
         smooth_width      m, "smoothed": corners and edges are round by that (0.001; 0, or at least 1e-4)
         smooth_reach      m, "smoothed": pairs that are apart by less act in the derivative, less and less (0: those
                           that could meet in the step)
         push_speed        m/s, how fast an overlap is pushed out at most (0.05)
+        push_rate         rad/s, the same for what turns: limits of hinges and balls, angles of welds (0.05)
         push_gain         share of an overlap that is pushed out in a step (1)
+        reach             m, pairs and limits that are nearer are in the problem at any speed (0.001; rad for hinges)
         rest_speed        m/s, slower impacts do not bounce (None: the larger of 2 |gravity| dt and 1 cm/s)
         max_contacts      a step that finds more contact points is refused (100000); room grows by itself up to here
 
@@ -337,7 +345,7 @@ class Sim:
         if stable < self._dt and (self._dt != model.timestep or options):  # `load` has warned of the model's own
             warnings.warn(
                 f"dt = {self._dt:g} s: springs, dampers or servos of {model.name!r} are stable up to {stable:.3g} s; "
-                "a shorter dt, implicit_springs or implicit_actuators",
+                "a shorter dt, implicit_springs, implicit_actuators or implicit_tendons",
                 stacklevel=2,
             )
         self._last: weakref.ref[Info] | None = None
@@ -420,7 +428,7 @@ class Sim:
         return self._cache
 
     def reset(self, key: str | int | None = None) -> None:
-        """To a keyframe, by name or index, or to the reference configuration at rest, time 0; empties the cache."""
+        """To a keyframe, by name, index or "#0" (the first, named or not), or to the reference configuration at rest, time 0; empties the cache."""
         m = self._model
         if key is None:
             state = SimState(0.0, m.default_q(), np.zeros(m.nv), np.zeros(m.na), _empty_cache())

@@ -21,7 +21,7 @@ try:
 except ImportError as missing:  # pragma: no cover
     raise ImportError("tangere.torch needs PyTorch: pip install 'tangere[torch]'") from missing
 
-from tangere._function import INPUTS, Function, function_of, named
+from tangere._function import INPUTS, Function, Sizes, function_of, named
 from tangere.batch import Batch
 from tangere.model import Model
 from tangere.sim import Sim
@@ -66,6 +66,7 @@ class _Call:
 
 
 _NONE = np.empty(0, np.intc)
+_DOUBLE = torch.float64
 _RANKS = (
     {"q": 1, "v": 1, "act": 1, "u": 1, "tau": 1, "params": 1},
     {"q": 1, "v": 1, "act": 1, "u": 2, "tau": 2, "params": 1},
@@ -73,16 +74,22 @@ _RANKS = (
 _lock = threading.RLock()  # a function has one set of threads, and backward may run in another thread of Python
 
 
-def _numpy(tensor: torch.Tensor | None) -> np.ndarray | None:
-    if tensor is None:
-        return None
-    plain = tensor.detach() if tensor.requires_grad else tensor
-    return (plain if plain.is_contiguous() else plain.contiguous()).numpy()
+def _plain(tensors: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
+    """The same, C-contiguous, for as long as the list is held."""
+    return [x if x is None or x.is_contiguous() else x.contiguous() for x in tensors]
 
 
-def _empty(shapes: Sequence[tuple[int, ...]]) -> tuple[list[np.ndarray], tuple[torch.Tensor, ...]]:
-    arrays = [np.empty(shape) for shape in shapes]
-    return arrays, tuple(map(torch.from_numpy, arrays))
+def _addresses(tensors: Sequence[torch.Tensor | None], sizes: Sequence[int]) -> list[int | None]:
+    """Where the numbers of each are. An array of NumPy for each would take longer than a step."""
+    for x, size in zip(tensors, sizes, strict=True):
+        if x is not None and (x.dtype is not _DOUBLE or x.numel() != size):
+            raise ValueError(f"expected {size} numbers of float64, got {tuple(x.shape)} of {x.dtype}")
+    return [None if x is None else x.data_ptr() for x in tensors]
+
+
+def _empty(shape: tuple[int, ...]) -> torch.Tensor:
+    """In half the time that torch.empty takes."""
+    return torch.from_numpy(np.empty(shape))
 
 
 _transforms = torch._C._are_functorch_transforms_active
@@ -122,7 +129,7 @@ def _derive(function: Any, call: _Call, rest: tuple, tensors: Sequence[torch.Ten
     The batched checks of gradcheck and `is_grads_batched` come with tensors of torch's older vmap, which knows no rules
     of functions: their hidden dimension is folded into the batch here.
     """
-    if not any(x is not None and _is_batched(x) for x in tensors):
+    if not any([x is not None and _is_batched(x) for x in tensors]):  # noqa: C419  (a list is quicker)
         plain = not torch.is_grad_enabled() and not _transforms() and forward_ad._current_level < 0
         return function.forward(call, *rest, *tensors) if plain else function.apply(call, *rest, *tensors)
     level = 1  # these are not nested
@@ -138,19 +145,23 @@ class _Run(_Function):
 
     @staticmethod
     def forward(call: _Call, *inputs: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
-        arrays, out = _empty(call.function.states(call.count, call.steps))
+        f, count, steps = call.function, call.count, call.steps
+        sizes = f.sizes(count, steps)
+        held = _plain(inputs)
+        out = [_empty(shape) for shape in sizes.shapes]
         with _lock:
-            if call.keep and call.steps > 0:
-                call.tape = call.function.take_tape(call.count, call.steps)
-            call.function.core.run(call.count, call.steps, *map(_numpy, inputs), *arrays, call.tape)
-        return out
+            if call.keep and steps > 0:
+                call.tape = f.take_tape(count, steps)
+            f.core.run(count, steps, *_addresses(held, sizes.inputs), *(x.data_ptr() for x in out), call.tape)
+        return tuple(out)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
         ctx.call = inputs[0]
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*inputs[1:], output[0])
-        ctx.save_for_forward(*inputs[1:], output[0])
+        saved = (*inputs[1:], output[0])
+        ctx.save_for_backward(*saved)
+        ctx.save_for_forward(*saved)
 
     @staticmethod
     def backward(ctx: Any, *given: torch.Tensor | None) -> tuple:
@@ -170,22 +181,37 @@ class _Run(_Function):
         return _unfold(n, _Run.apply(call.widened(n), *_fold(n, inputs, dims[1:])))
 
 
+class _PlainRun(torch.autograd.Function):
+    """The same where no transform is active and no forward mode: torch then needs less time around it."""
+
+    @staticmethod
+    def forward(ctx: Any, call: _Call, *inputs: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
+        out = _Run.forward(call, *inputs)
+        ctx.call = call
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*inputs, out[0])
+        return out
+
+    backward = _Run.backward
+
+
+_run_plainly = super(torch.autograd.Function, _PlainRun).apply
+
+
 class _Vjp(_Function):
     """(call, wanted, inputs, q+, gq, gv, gact) -> gradients of the inputs."""
 
     @staticmethod
     def forward(call: _Call, wanted: tuple, *tensors: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
-        f = call.function
-        inputs, q_out, given = tensors[:6], tensors[6], tensors[7:]
+        f, sizes = call.function, call.function.sizes(call.count, call.steps)
+        held = _plain(tensors)
         out = [
-            torch.empty(f.shape(name, call.count, call.steps), dtype=torch.float64) if want and x is not None else None
-            for name, want, x in zip(INPUTS, wanted, inputs, strict=True)
+            _empty(shape) if want and x is not None else None
+            for shape, want, x in zip(sizes.given, wanted, tensors, strict=False)
         ]
+        given = _addresses(held, (*sizes.inputs, sizes.states[0], *sizes.states))
         with _lock:
-            f.core.vjp(
-                call.count, call.steps, *map(_numpy, inputs), _numpy(q_out), *map(_numpy, given), *map(_numpy, out),
-                call.tape, call.shared,
-            )  # fmt: skip
+            f.core.vjp(call.count, call.steps, *given, *_addresses(out, sizes.inputs), call.tape, call.shared)
         return tuple(out)
 
     @staticmethod
@@ -211,15 +237,13 @@ class _Jvp(_Function):
 
     @staticmethod
     def forward(call: _Call, *tensors: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
-        f = call.function
-        inputs, q_out, along = tensors[:6], tensors[6], tensors[7:]
-        arrays, out = _empty(f.states(call.count, call.steps))
+        f, sizes = call.function, call.function.sizes(call.count, call.steps)
+        held = _plain(tensors)
+        out = [_empty(shape) for shape in sizes.shapes]
+        given = _addresses(held, (*sizes.inputs, sizes.states[0], *sizes.inputs))
         with _lock:
-            f.core.jvp(
-                call.count, call.steps, *map(_numpy, inputs), _numpy(q_out), *map(_numpy, along), *arrays, call.tape,
-                call.shared,
-            )  # fmt: skip
-        return out
+            f.core.jvp(call.count, call.steps, *given, *(x.data_ptr() for x in out), call.tape, call.shared)
+        return tuple(out)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
@@ -274,20 +298,19 @@ def _parameters(owner: Sim | Batch, params: Any, count: int) -> tuple[np.ndarray
 
 def _lead(tensors: dict[str, torch.Tensor], ranks: dict[str, int]) -> torch.Size:
     """The dimensions of the batch."""
-    n = len(tensors["q"]) if tensors["q"].ndim > 0 else 0
-    if all(x.ndim == ranks[name] + 1 and len(x) == n for name, x in tensors.items()):  # the usual case, quickly
-        return torch.Size((n,))
-    return torch.broadcast_shapes(*(x.shape[: x.ndim - ranks[name]] for name, x in tensors.items()))
+    first = tensors["q"].shape[:1]
+    for name, x in tensors.items():
+        if x.dim() != ranks[name] + 1 or x.shape[:1] != first:
+            return torch.broadcast_shapes(*(x.shape[: x.ndim - ranks[name]] for name, x in tensors.items()))
+    return first  # the usual case
 
 
-def _flat(name: str, x: torch.Tensor, lead: torch.Size, rank: int, shape: tuple[int, ...]) -> torch.Tensor:
+def _flat(name: str, x: torch.Tensor, lead: torch.Size, shape: tuple[int, ...]) -> torch.Tensor:
     """As [count, ...], in double precision."""
-    if x.shape == (*lead, *shape) and len(lead) == 1 and x.dtype is torch.float64:
-        return x
-    own = x.ndim - rank
+    own = x.ndim - len(shape)
     if x.shape[own:] != shape:
         raise ValueError(f"{name}: expected shape (..., {', '.join(map(str, shape))}), got {tuple(x.shape)}")
-    if x.dtype != torch.float64:
+    if x.dtype is not torch.float64:
         x = x.to(torch.float64)
     if x.shape[:own] != lead:
         x = x.expand(*lead, *shape)
@@ -295,15 +318,44 @@ def _flat(name: str, x: torch.Tensor, lead: torch.Size, rank: int, shape: tuple[
 
 
 def _is_tracked(tensors: Sequence[torch.Tensor | None]) -> bool:
-    """Whether anybody may ask for derivatives."""
-    return (
-        (torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors))
-        or forward_ad._current_level >= 0
-        or _transforms()
-    )
+    """Whether anybody may ask for gradients."""
+    if torch.is_grad_enabled():
+        for x in tensors:
+            if x is not None and x.requires_grad:
+                return True
+    return False
 
 
-def _apply(owner: Sim | Batch, steps: int, given: dict[str, torch.Tensor | None], params: Any) -> States:
+def _run(f: Function, count: int, steps: int, flat: Sequence[torch.Tensor | None]) -> Sequence[torch.Tensor]:
+    if forward_ad._current_level >= 0 or _transforms():
+        return _Run.apply(_Call(f, count, steps, keep=steps > 0), *flat)
+    if _is_tracked(flat):
+        return _run_plainly(_Call(f, count, steps, keep=steps > 0), *flat)
+    return _Run.forward(_Call(f, count, steps), *flat)
+
+
+def _is_usual(tensors: Sequence[Any], sizes: Sizes) -> bool:
+    """Whether all are double tensors of exactly the shapes [count, ...]: nothing is to be converted."""
+    for x, shape in zip(tensors, sizes.given, strict=False):
+        if x is None:
+            continue
+        if not isinstance(x, torch.Tensor) or x.dtype is not _DOUBLE or not x.is_cpu or x.shape != shape:
+            return False
+    return True
+
+
+def _apply(owner: Sim | Batch, steps: int, given: tuple[torch.Tensor | None, ...], params: Any) -> States:
+    q, _, act, *_ = given
+    has_table = isinstance(owner, Batch) and owner._table is not None
+    if params is None and not has_table and isinstance(q, torch.Tensor) and q.dim() == 2:
+        f, count = function_of(owner, _NONE), q.shape[0]
+        if count > 0 and (act is not None or f.widths["act"] == 0) and _is_usual(given, f.sizes(count, steps)):
+            return States(*_run(f, count, steps, (*given, None)))
+    return _apply_any(owner, steps, dict(zip(INPUTS, given, strict=False)), params)
+
+
+def _apply_any(owner: Sim | Batch, steps: int, given: dict[str, torch.Tensor | None], params: Any) -> States:
+    """Leading dimensions that broadcast, float32, parameters."""
     ranks = _RANKS[steps > 0]  # dimensions behind those of the batch
     tensors = {name: _check(name, x) for name, x in given.items() if x is not None}
     lead = _lead(tensors, ranks)
@@ -317,14 +369,9 @@ def _apply(owner: Sim | Batch, steps: int, given: dict[str, torch.Tensor | None]
     f = function_of(owner, index)
     if f.widths["act"] > 0 and "act" not in tensors:
         tensors["act"] = torch.zeros(f.widths["act"], dtype=torch.float64)
-    flat = [
-        _flat(name, tensors[name], lead, ranks[name], f.row(name, steps)) if name in tensors else None
-        for name in INPUTS
-    ]
-    if _is_tracked(flat):
-        out = _Run.apply(_Call(f, count, steps, keep=steps > 0), *flat)
-    else:
-        out = _Run.forward(_Call(f, count, steps), *flat)
+    rows = f.sizes(count, steps).rows
+    flat = [_flat(name, tensors[name], lead, rows[name]) if name in tensors else None for name in INPUTS]
+    out = _run(f, count, steps, flat)
     if tensors["q"].dtype != torch.float64:
         out = [x.to(tensors["q"].dtype) for x in out]
     return States(*(out if len(lead) == 1 else [x.reshape(*lead, *x.shape[1:]) for x in out]))
@@ -346,7 +393,7 @@ def step(  # noqa: PLR0917  (the order in which the arguments are known)
     None: those of the simulation. Options (dt, solver, backward, ...) are those of the `Sim` or `Batch`, whose own
     state is not touched.
     """
-    return _apply(sim_or_batch, 0, {"q": q, "v": v, "act": act, "u": u, "tau": tau}, params)
+    return _apply(sim_or_batch, 0, (q, v, act, u, tau), params)
 
 
 def rollout(  # noqa: PLR0917
@@ -365,7 +412,7 @@ def rollout(  # noqa: PLR0917
     steps = u if isinstance(u, int) else controls.shape[-2]
     if steps < 1:
         raise ValueError(f"u: expected at least one step, got {steps}")
-    return _apply(sim_or_batch, steps, {"q": q, "v": v, "act": act, "u": controls, "tau": tau}, params)
+    return _apply(sim_or_batch, steps, (q, v, act, controls, tau), params)
 
 
 # ---- models with parameters to be learned ----

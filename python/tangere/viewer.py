@@ -17,11 +17,12 @@ from tangere._errors import Error
 from tangere._film import film, headless, render, render_settled, write_png
 from tangere._overlay import DEFAULT_STEPS, Gradient, Scalar, gradient_of, scalar_of
 from tangere._page import point_camera, record
+from tangere._reading import add_reading, read_model
 from tangere._server import make_server, stop_server
 from tangere._stage import OVERLAYS, SHOWN, Stage, rotate
 from tangere._trajectory import Trajectory, trajectory_of
 from tangere.enums import JointType
-from tangere.model import Model, load
+from tangere.model import Model
 from tangere.rollout import Rollout, rollout
 from tangere.sim import Sim
 
@@ -29,6 +30,10 @@ Array = NDArray[np.float64]
 
 _RATE = 60.0  # pictures per second of the live viewer at most
 _GRADIENT_RATE = 5.0  # gradients per second: each takes a rollout
+_SIDES = {  # azimuth and elevation of cameras, degrees; x is ahead. From the top a little less than 90: z stays up
+    "corner": (-50.0, 20.0), "front": (0.0, 8.0), "back": (180.0, 8.0), "left": (90.0, 8.0), "right": (-90.0, 8.0),
+    "top": (-90.0, 89.0),
+}  # fmt: skip
 _CONTROL = 1.0  # largest control of a slider where the model has no limit
 
 
@@ -146,12 +151,16 @@ class Viewer:
 
     def _build_reset(self, gui: Any) -> None:
         names = [name or f"#{i}" for i, name in enumerate(self.model.names("key"))]
-        first = "reference" if self._key is None else str(self._key)
+        first = names[self._key] if isinstance(self._key, int) else self._key
         choice = gui.add_dropdown(
             "Keyframe", options=("reference", *names), initial_value=first if first in names else "reference"
         )
-        gui.add_button("Reset").on_click(lambda _: self.reset(None if choice.value == "reference" else choice.value))
-        choice.on_update(lambda _: self.reset(None if choice.value == "reference" else choice.value))
+
+        def reset(_: Any) -> None:
+            self.reset(names.index(choice.value) if choice.value in names else None)
+
+        gui.add_button("Reset").on_click(reset)
+        choice.on_update(reset)
 
     def _build_controls(self, gui: Any) -> None:
         m = self.model
@@ -182,6 +191,8 @@ class Viewer:
             opacity = gui.add_slider("Opacity", min=0.05, max=1.0, step=0.05, initial_value=1.0)
             opacity.on_update(lambda _: self.set_opacity(float(opacity.value)))
             bodies = [name or f"#{i}" for i, name in enumerate(self.model.names("body"))]
+            side = gui.add_dropdown("Camera", options=tuple(_SIDES), initial_value="corner")
+            side.on_update(lambda _: self.set_camera(side.value))
             self._follow = gui.add_dropdown("Camera follows", options=("nothing", *bodies[1:]), initial_value="nothing")
 
     def _build_gradient(self, gui: Any) -> None:
@@ -238,6 +249,15 @@ class Viewer:
             if self.model.body_tree[one.body] >= 0 and one.layer != "hulls":
                 share = opacity * one.rgba[3]
                 handle.opacity = share if share < 1 else None
+
+    def set_camera(self, side: str) -> None:
+        """All browsers look at what moves from a side: "corner", "front", "back", "left", "right", "top"."""
+        look = self.stage.centre + _middle(self.model, self._state()[0]) - _middle(self.model, self.model.default_q())
+        for client in self.server.get_clients().values():
+            with client.atomic():
+                client.camera.up_direction = (0.0, 0.0, 1.0)
+                client.camera.position = _camera(self.stage, look, *_SIDES[side], 1.4)
+                client.camera.look_at = look
 
     def set_scalar(self, text: str) -> None:
         """A scalar like 'com.z' or 'site:NAME.x'; an empty text or one that says nothing ends the overlay."""
@@ -509,9 +529,9 @@ def _serve(viewer: Viewer) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="tangere view", add_help=False)
-    parser.add_argument("model")
+    add_reading(parser)
     parser.add_argument("trajectory", nargs="?")
-    for name in ("html", "png", "mp4", "key", "gradient", "srdf"):
+    for name in ("html", "png", "mp4", "key", "gradient"):
         parser.add_argument(f"--{name}")
     for name in ("time", "dt", "at"):
         parser.add_argument(f"--{name}", type=float)
@@ -521,9 +541,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int)
     parser.add_argument("--size", default="1200x800")
     parser.add_argument("--camera", default="-50,20,1.6")
-    parser.add_argument("--package-path", action="append", default=[])
-    for name in ("strict", "floating-base", "keep-fixed", "exclude-overlaps"):
-        parser.add_argument(f"--{name}", action="store_true")
     return parser
 
 
@@ -542,10 +559,7 @@ def _numbers(option: str, text: str, separator: str, count: int, kind: Any) -> t
 def main(arguments: list[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     try:
-        m = load(
-            given.model, strict=given.strict, package_path=given.package_path, floating_base=given.floating_base,
-            keep_fixed=given.keep_fixed, srdf=given.srdf, exclude_overlaps=given.exclude_overlaps,
-        )  # fmt: skip
+        m = read_model(given)
         view(
             m, given.trajectory, html=given.html, png=given.png, mp4=given.mp4, key=given.key, length=given.time,
             lift=given.lift, at=given.at, dt=given.dt, fps=given.fps, gradient=given.gradient, host=given.host,

@@ -35,6 +35,21 @@ const char *tg_version(void)
     return STRING(TG_VERSION_MAJOR) "." STRING(TG_VERSION_MINOR) "." STRING(TG_VERSION_PATCH);
 }
 
+const char *tg_cpu_path(void)
+{
+#if defined(__AVX512F__)
+    return "AVX-512";
+#elif defined(__AVX2__) && defined(__FMA__)
+    return "AVX2 and FMA";
+#elif defined(__SSE2__)
+    return "SSE2";
+#elif defined(__ARM_NEON)
+    return "NEON";
+#else
+    return "plain C";
+#endif
+}
+
 #undef tg_fail
 tg_status tg_fail(tg_error *error, tg_status status, const char *format, ...)
 {

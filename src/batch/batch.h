@@ -118,8 +118,8 @@ typedef tg_status tg_batch_task(void *context, tg_lane *lane, int environment);
 /* Does environments 0 .. count - 1. Those that found more contacts than the workspaces have room for are done once more with larger ones. */
 tg_status tg_batch_run(tg_batch *b, int count, tg_batch_task *task, void *context);
 
-/* Checks what steps and rollouts share. */
-tg_status tg_batch_check_input(tg_batch *b, const tg_batch_input *in, int steps, const char *name);
+/* Checks what steps and rollouts share. rows: of controls, for each environment. */
+tg_status tg_batch_check_input(tg_batch *b, const tg_batch_input *in, int rows, const char *name);
 
 /* row i of [.., n] */
 static inline double *tg_row(double *rows, int i, size_t n)

@@ -20,10 +20,11 @@ struct tg_batch_tape
 
     /* of the last rollout */
     int steps; /* 0: there is none */
-    double *u, *tau, *params;
-    bool has_u, has_tau, has_params;
+    int hold;
+    double *u, *tau, *wrench, *params;
+    bool has_u, has_tau, has_wrench, has_params;
     tg_names names;
-    size_t nparams; /* numbers for which params has room */
+    size_t nwrench, nparams; /* numbers for which wrench and params have room */
     const tg_params *shared;
     uint64_t generation;
 };
@@ -37,7 +38,7 @@ typedef struct rollouts
     const tg_batch_state *last;
     const tg_batch_rollout_request *request;
     tg_param_source params;
-    int steps;
+    int steps, hold;
     double *rows; /* gradients of the named parameters, [count, k] */
 
     /* progress */
@@ -46,6 +47,12 @@ typedef struct rollouts
     int64_t total;
     struct timespec called; /* when progress was called last */
 } rollouts;
+
+/* Rows of controls of one environment. */
+static int control_rows(int steps, int hold)
+{
+    return hold > 1 ? (steps + hold - 1) / hold : steps;
+}
 
 /* What a tape calls after each step. */
 typedef struct watch
@@ -93,7 +100,7 @@ void tg_batch_tape_destroy(tg_batch_tape *t)
     for (int i = 0; t->tape != NULL && i < t->count; i++)
         tg_tape_destroy(t->tape[i]);
     tg_allocator allocator = t->allocator;
-    void *arrays[] = {t->tape, t->there, t->u, t->tau, t->params, t->names.index, t};
+    void *arrays[] = {t->tape, t->there, t->u, t->tau, t->wrench, t->params, t->names.index, t};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         tg_free(&allocator, arrays[i]);
 }
@@ -103,7 +110,7 @@ size_t tg_batch_tape_bytes(const tg_batch_tape *t)
     if (t == NULL)
         return 0;
     size_t steps = (size_t)t->count * (size_t)t->capacity;
-    size_t bytes = sizeof *t + sizeof(double) * (steps * (size_t)(t->m->nu + t->m->nv) + t->nparams) +
+    size_t bytes = sizeof *t + sizeof(double) * (steps * (size_t)(t->m->nu + t->m->nv) + t->nwrench + t->nparams) +
                    (size_t)t->count * (sizeof(tg_tape *) + 1) + sizeof(int) * (size_t)t->names.k;
     for (int i = 0; i < t->count; i++)
         bytes += tg_tape_bytes(t->tape[i]);
@@ -117,27 +124,37 @@ static void keep_numbers(double *to, const double *from, size_t n, bool *has)
         memcpy(to, from, sizeof(double) * n);
 }
 
+/* Room for so many numbers, where they are wanted; what was there is lost. */
+static tg_status make_room(tg_batch_tape *t, double **numbers, size_t *room, size_t wanted)
+{
+    if (*room >= wanted)
+        return TG_OK;
+    tg_free(&t->allocator, *numbers);
+    *numbers = tg_alloc(&t->allocator, sizeof(double) * wanted);
+    *room = *numbers != NULL ? wanted : 0;
+    return *numbers != NULL ? TG_OK : TG_ERR_MEMORY;
+}
+
 /* Controls and parameters go onto the tape. */
 static tg_status begin_tape(tg_batch *b, tg_batch_tape *t, const tg_batch_input *in)
 {
-    size_t rows = (size_t)in->count * (size_t)in->steps, values = (size_t)in->count * (size_t)b->names.k;
+    size_t rows = (size_t)in->count * (size_t)control_rows(in->steps, in->hold);
+    size_t wrenches = rows * 6 * (size_t)b->m->nbody, values = (size_t)in->count * (size_t)b->names.k;
     t->steps = 0;
     memset(t->there, 0, (size_t)t->count);
-    if (in->params != NULL && t->nparams < values)
-    {
-        tg_free(&t->allocator, t->params);
-        t->params = tg_alloc(&t->allocator, sizeof(double) * values);
-        t->nparams = t->params != NULL ? values : 0;
-    }
-    if ((in->params != NULL && values > 0 && t->params == NULL) ||
+    if (make_room(t, &t->params, &t->nparams, in->params != NULL ? values : 0) != TG_OK ||
         tg_names_copy(&t->allocator, &t->names, &b->names) != TG_OK)
         return tg_fail(&b->message, TG_ERR_MEMORY, "tg_batch_rollout: no memory for %d parameters", b->names.k);
+    if (make_room(t, &t->wrench, &t->nwrench, in->wrench != NULL ? wrenches : 0) != TG_OK)
+        return tg_fail(&b->message, TG_ERR_MEMORY, "tg_batch_rollout: no memory for wrenches of %d steps", in->steps);
     keep_numbers(t->u, in->u, rows * (size_t)b->m->nu, &t->has_u);
     keep_numbers(t->tau, in->tau, rows * (size_t)b->m->nv, &t->has_tau);
+    keep_numbers(t->wrench, in->wrench, wrenches, &t->has_wrench);
     keep_numbers(t->params, in->params, values, &t->has_params);
     t->shared = b->params;
     t->generation = b->params->generation;
     t->steps = in->steps;
+    t->hold = in->hold;
     return TG_OK;
 }
 
@@ -208,12 +225,20 @@ static tg_state *begin(const rollouts *r, tg_lane *lane, int i)
     return &lane->state;
 }
 
-static tg_controls controls_of(const rollouts *r, const double *u, const double *tau, int i)
+/* From the tape where there is one: they must outlive the call. */
+static tg_controls controls_of(const rollouts *r, int i)
 {
     const tg_model *m = r->b->m;
+    const tg_batch_tape *t = r->tape;
+    size_t rows = (size_t)control_rows(r->steps, r->hold);
+    const double *u = t == NULL ? r->in->u : t->has_u ? t->u : NULL;
+    const double *tau = t == NULL ? r->in->tau : t->has_tau ? t->tau : NULL;
+    const double *wrench = t == NULL ? r->in->wrench : t->has_wrench ? t->wrench : NULL;
     return (tg_controls){.steps = r->steps,
-                         .u = tg_const_row(u, i, (size_t)r->steps * (size_t)m->nu),
-                         .tau = tg_const_row(tau, i, (size_t)r->steps * (size_t)m->nv)};
+                         .hold = r->hold,
+                         .u = tg_const_row(u, i, rows * (size_t)m->nu),
+                         .tau = tg_const_row(tau, i, rows * (size_t)m->nv),
+                         .wrench = tg_const_row(wrench, i, rows * 6 * (size_t)m->nbody)};
 }
 
 static tg_status roll(rollouts *r, tg_lane *lane, tg_tape *tape, const tg_state *state, tg_trajectory *out,
@@ -258,12 +283,13 @@ static tg_status end(const rollouts *r, tg_lane *lane, int i, const tg_state *la
 static tg_rollout_gradient gradient_row(const rollouts *r, const tg_rollout_gradient *all, int i)
 {
     const tg_model *m = r->b->m;
-    size_t steps = (size_t)r->steps;
+    size_t rows = (size_t)control_rows(r->steps, r->hold);
     return (tg_rollout_gradient){.q = tg_row(all->q, i, (size_t)m->nv),
                                  .v = tg_row(all->v, i, (size_t)m->nv),
                                  .act = tg_row(all->act, i, (size_t)m->na),
-                                 .u = tg_row(all->u, i, steps * (size_t)m->nu),
-                                 .tau = tg_row(all->tau, i, steps * (size_t)m->nv),
+                                 .u = tg_row(all->u, i, rows * (size_t)m->nu),
+                                 .tau = tg_row(all->tau, i, rows * (size_t)m->nv),
+                                 .wrench = tg_row(all->wrench, i, rows * 6 * (size_t)m->nbody),
                                  .dt = tg_row(all->dt, i, 1)};
 }
 
@@ -346,8 +372,7 @@ static tg_status roll_one(void *context, tg_lane *lane, int i)
     tg_state *state = begin(r, lane, i);
     tg_trajectory out = trajectory_row(r, i);
     tg_tape *tape = t != NULL ? t->tape[i] : r->request != NULL ? lane->tape : lane->no_tape;
-    tg_controls controls = t != NULL ? controls_of(r, t->has_u ? t->u : NULL, t->has_tau ? t->tau : NULL, i)
-                                     : controls_of(r, r->in->u, r->in->tau, i);
+    tg_controls controls = controls_of(r, i);
     TG_TRY(roll(r, lane, tape, state, &out, &controls, &w));
     take_last(r->b->m, lane, tg_tape_last(tape)); /* derivatives may use its memory */
     TG_TRY(answer(r, lane, tape, i));
@@ -421,10 +446,10 @@ tg_status tg_batch_rollout(tg_batch *b, const tg_batch_input *in, tg_batch_tape 
 {
     if (b == NULL)
         return TG_ERR_ARGUMENT;
-    TG_TRY(tg_batch_check_input(b, in, in == NULL ? 0 : in->steps, "tg_batch_rollout"));
+    if (in != NULL && in->hold < 0)
+        return tg_fail(&b->message, TG_ERR_VALUE, "tg_batch_rollout: in.hold = %d is negative", in->hold);
+    TG_TRY(tg_batch_check_input(b, in, in == NULL ? 0 : control_rows(in->steps, in->hold), "tg_batch_rollout"));
     TG_TRY(check_request(b, request, "tg_batch_rollout"));
-    if (in->wrench != NULL)
-        return tg_fail(&b->message, TG_ERR_UNSUPPORTED, "tg_batch_rollout: wrenches are for single steps");
     if (tape != NULL && (tape->m != b->m || tape->count != in->count || tape->capacity < in->steps))
         return tg_fail(&b->message, TG_ERR_CAPACITY,
                        "tg_batch_rollout: %d steps of %d environments; the tape is for %d steps of %d%s", in->steps,
@@ -439,6 +464,7 @@ tg_status tg_batch_rollout(tg_batch *b, const tg_batch_input *in, tg_batch_tape 
                   .request = request,
                   .params = {b->params, &b->names, in->params},
                   .steps = in->steps,
+                  .hold = in->hold,
                   .total = (int64_t)in->count * in->steps};
     timespec_get(&r.called, TIME_UTC);
     return run(&r, in->count, roll_one);
@@ -462,6 +488,7 @@ tg_status tg_batch_rollout_derivatives(tg_batch *b, tg_batch_tape *t, const tg_b
                   .tape = t,
                   .request = request,
                   .params = {t->shared, &t->names, t->has_params ? t->params : NULL},
-                  .steps = t->steps};
+                  .steps = t->steps,
+                  .hold = t->hold};
     return run(&r, t->count, derive_one);
 }

@@ -164,7 +164,8 @@ tg_status tg_batch_run(tg_batch *b, int count, tg_batch_task *task, void *contex
 
 /* ---- what goes in ---- */
 
-static tg_status check_numbers(tg_batch *b, const tg_batch_input *in, int steps)
+/* rows: of u, tau and wrench, for each environment */
+static tg_status check_numbers(tg_batch *b, const tg_batch_input *in, int rows)
 {
     const tg_model *m = b->m;
     struct
@@ -174,9 +175,9 @@ static tg_status check_numbers(tg_batch *b, const tg_batch_input *in, int steps)
         int numbers;
     } arrays[] = {{"v", in->v, m->nv},
                   {"act", in->act, m->na},
-                  {"u", in->u, steps * m->nu},
-                  {"tau", in->tau, steps * m->nv},
-                  {"wrench", in->wrench, 6 * m->nbody},
+                  {"u", in->u, rows * m->nu},
+                  {"tau", in->tau, rows * m->nv},
+                  {"wrench", in->wrench, rows * 6 * m->nbody},
                   {"params", in->params, b->names.k}};
     for (int i = 0; i < in->count; i++)
     {
@@ -192,7 +193,7 @@ static tg_status check_numbers(tg_batch *b, const tg_batch_input *in, int steps)
     return TG_OK;
 }
 
-tg_status tg_batch_check_input(tg_batch *b, const tg_batch_input *in, int steps, const char *name)
+tg_status tg_batch_check_input(tg_batch *b, const tg_batch_input *in, int rows, const char *name)
 {
     const tg_model *m = b->m;
     if (in == NULL)
@@ -204,9 +205,9 @@ tg_status tg_batch_check_input(tg_batch *b, const tg_batch_input *in, int steps,
                        in->q == NULL   ? "q"
                        : in->v == NULL ? "v"
                                        : "act");
-    if (steps < 1)
-        return tg_fail(&b->message, TG_ERR_VALUE, "%s: %d steps; must be at least 1", name, steps);
+    if (rows < 1)
+        return tg_fail(&b->message, TG_ERR_VALUE, "%s: %d steps; must be at least 1", name, in->steps);
     if (!b->params->ready)
         return tg_fail(&b->message, TG_ERR_STALE, "%s: the parameters were changed without tg_params_changed", name);
-    return in->strict ? check_numbers(b, in, steps) : TG_OK;
+    return in->strict ? check_numbers(b, in, rows) : TG_OK;
 }

@@ -284,12 +284,34 @@ static tg_status check_arguments(const tg_model *m, const tg_check_options *o, c
     return TG_OK;
 }
 
+static tg_status find_masked(tg_judge *c, const tg_params *params, tg_error *error)
+{
+    tg_check_result *r = c->r;
+    r->masked = 0;
+    for (int i = 0; i < c->nchosen; i++)
+    {
+        int by;
+        TG_TRY(tg_param_masked(c->m, params, c->chosen[i], &by, error));
+        if (by < 0)
+            continue;
+        if (r->masked < TG_CHECK_MASKED)
+        {
+            r->masked_index[r->masked] = c->chosen[i];
+            r->masked_by[r->masked] = by;
+        }
+        r->masked++;
+    }
+    return TG_OK;
+}
+
 /* The whole check with room for so many contacts; TG_ERR_CAPACITY, and how many there should be, if they do not fit. */
 static tg_status check_with(const tg_model *m, const tg_check_options *options, int *contacts, tg_check_result *result,
                             tg_error *error)
 {
     tg_judge c;
     tg_status status = open_judge(&c, m, options, *contacts, result, error);
+    if (status == TG_OK)
+        status = find_masked(&c, options->params, error);
     if (status == TG_OK)
         status = follow(&c, options, error);
     int room = 0, found = 0;

@@ -52,6 +52,20 @@ static void print_states(const tg_cli_output *out, const tg_check_result *r)
                      tg_contact_mode_string((tg_contact_mode)r->rare));
 }
 
+/* parameters that cannot matter */
+static void print_masked(const tg_cli_output *out, const tg_model *m, const tg_check_result *r)
+{
+    char name[256], by[256];
+    for (int i = 0; i < r->masked && i < 2; i++)
+    {
+        tg_param_name(m, r->masked_index[i], false, name, sizeof name, NULL);
+        tg_param_name(m, r->masked_by[i], false, by, sizeof by, NULL);
+        fprintf(out->file, "%s cannot matter: in every contact of its geom another counts (%s)\n", name, by);
+    }
+    if (r->masked > 2)
+        fprintf(out->file, "... and %d more parameters cannot matter\n", r->masked - 2);
+}
+
 static void print_groups(const tg_cli_output *out, const tg_check_result *r)
 {
     fputs("\n  ", out->file);
@@ -79,6 +93,7 @@ static void print_result(const tg_cli_output *out, const tg_cli_model *model, co
     tg_cli_print(out, TG_CLI_TITLE, "%s", tg_model_name(model->m));
     fprintf(out->file, "  %s\n", model->path);
     print_states(out, r);
+    print_masked(out, model->m, r);
     print_groups(out, r);
     fprintf(out->file,
             "\n%ld numbers compared, %ld of them with several displacements; skipped: %ld where a mode changes, %ld at "
@@ -162,6 +177,7 @@ static void write_result(FILE *file, const tg_cli_model *model, const tg_check_r
         tg_cli_json_integer(&json, tg_label_string((tg_label_kind)kind), r->labels[kind]);
     tg_cli_json_flag(&json, "implicit_actuators", r->implicit_actuators);
     tg_cli_json_integer(&json, "overlaps", r->overlaps);
+    tg_cli_json_integer(&json, "masked", r->masked);
     write_labels(&json, r);
     write_modes(&json, r);
     tg_cli_json_integer(&json, "compared", (int)r->compared);

@@ -64,8 +64,8 @@ int tg_cli_width(const char *text);
 
 enum
 {
-    TG_CLI_MAX_ARGUMENTS = 2,
-    TG_CLI_MAX_OPTIONS = 16,
+    TG_CLI_MAX_ARGUMENTS = 1024, /* a model and many logs */
+    TG_CLI_MAX_OPTIONS = 24,
     TG_CLI_MAX_FOLDERS = 32 /* of packages */
 };
 
@@ -74,12 +74,13 @@ typedef struct tg_cli_option
     const char *name;  /* "--json"; NULL ends a list */
     const char *value; /* how help calls its value; NULL: it takes none */
     const char *help;
+    bool list; /* may be given several times: the values are joined with commas */
 } tg_cli_option;
 
 /* How a model is to be read: options that all commands with a MODEL have. */
 typedef struct tg_cli_reading
 {
-    bool strict, floating_base, keep_fixed, exclude_overlaps;
+    bool strict, floating_base, keep_fixed, exclude_overlaps, ignore_missing_meshes;
     const char *srdf;                             /* NULL: none */
     const char *package_path[TG_CLI_MAX_FOLDERS]; /* in the order in which they were given */
     int npackage_path;
@@ -108,7 +109,7 @@ typedef struct tg_cli_command
 } tg_cli_command;
 
 extern const tg_cli_command tg_cli_info, tg_cli_params, tg_cli_collide, tg_cli_convert, tg_cli_sim, tg_cli_grad,
-    tg_cli_check_command, tg_cli_view, tg_cli_demo;
+    tg_cli_check_command, tg_cli_fit, tg_cli_view, tg_cli_learn, tg_cli_demo, tg_cli_doctor;
 
 /* Understands the words behind a command's name. A status of the process, with a message if it is not TG_CLI_OK. */
 int tg_cli_parse(const tg_cli_command *command, int argc, char **argv, tg_cli_call *call);
@@ -126,6 +127,9 @@ const char *tg_cli_nearest(const char *word, const char *const *list, int n);
 
 /* "tangere: error: ..." and, unless it is NULL, "  hint: ...". Returns code. */
 int tg_cli_fail(int code, const char *hint, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* "tangere: warning: ..." */
+void tg_cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Shows on a terminal how far a long work is, from its third second on. */
 typedef struct tg_cli_progress

@@ -4,14 +4,25 @@
 
 #include "cli/cli.h"
 
-enum
-{
-    COMMAND_COUNT = 9
+static const tg_cli_command *const commands[] = {
+    &tg_cli_info,
+    &tg_cli_params,
+    &tg_cli_collide,
+    &tg_cli_convert,
+    &tg_cli_sim,
+    &tg_cli_grad,
+    &tg_cli_check_command,
+    &tg_cli_fit,
+    &tg_cli_view,
+    &tg_cli_learn,
+    &tg_cli_demo,
+    &tg_cli_doctor,
 };
 
-static const tg_cli_command *const commands[COMMAND_COUNT] = {&tg_cli_info,          &tg_cli_params, &tg_cli_collide,
-                                                              &tg_cli_convert,       &tg_cli_sim,    &tg_cli_grad,
-                                                              &tg_cli_check_command, &tg_cli_view,   &tg_cli_demo};
+enum
+{
+    COMMAND_COUNT = sizeof commands / sizeof *commands
+};
 
 static const tg_cli_command *find_command(const char *name)
 {
@@ -81,9 +92,14 @@ static int print_help(const tg_cli_output *out, const tg_cli_command *command)
     return TG_CLI_OK;
 }
 
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 static int run_help(const tg_cli_output *out, int argc, char **argv)
 {
-    if (argc == 0 || strcmp(argv[0], "help") == 0)
+    if (argc == 0 || strcmp(argv[0], "help") == 0 || is_help(argv[0]))
     {
         print_overview(out);
         return TG_CLI_OK;
@@ -95,11 +111,6 @@ static int run_help(const tg_cli_output *out, int argc, char **argv)
 }
 
 /* ---- */
-
-static bool is_help(const char *word)
-{
-    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
-}
 
 static int run_command(const tg_cli_output *out, const tg_cli_command *command, int argc, char **argv)
 {

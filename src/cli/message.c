@@ -24,6 +24,18 @@ int tg_cli_fail(int code, const char *hint, const char *format, ...)
     return code;
 }
 
+void tg_cli_warn(const char *format, ...)
+{
+    tg_cli_output out = tg_cli_output_of(stderr);
+    va_list arguments;
+    fflush(stdout);
+    tg_cli_print(&out, TG_CLI_TITLE, "tangere: warning: ");
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+}
+
 void *tg_cli_alloc(size_t count, size_t size)
 {
     void *memory = calloc(count > 0 ? count : 1, size);

@@ -109,11 +109,13 @@ static char *find_file(const char *name)
     return copy(access(path, F_OK) == 0 ? path : name);
 }
 
-static const char *hint_of(tg_status status, char *list, size_t size)
+static const char *hint_of(tg_status status, const char *path, char *list, size_t size)
 {
     switch (status)
     {
     case TG_ERR_FILE:
+        if (access(path, R_OK) == 0)
+            return "the model names a file that cannot be read";
         list_models(list, size);
         return list;
     case TG_ERR_PARSE:
@@ -138,17 +140,30 @@ static tg_status exclude_overlaps(tg_cli_model *model, tg_error *error)
     return TG_OK;
 }
 
+/* What of the file would change the motion and is not there: the first such line, and how many. */
+static void warn_of_ignored(const tg_cli_model *model)
+{
+    tg_report_entry entry, first = {0};
+    int count = 0;
+    for (int i = 0; i < tg_report_count(model->m); i++)
+    {
+        if (tg_report_get(model->m, i, &entry, NULL) != TG_OK || entry.kind != TG_REPORT_IGNORED_PHYSICS)
+            continue;
+        if (count++ == 0)
+            first = entry;
+    }
+    if (count > 0)
+        tg_cli_warn("%s: physics that is left out: %d, the first is %s%s%s: %s; all: tangere info %s", model->path,
+                    count, first.element, first.attribute[0] != '\0' ? " " : "", first.attribute, first.note,
+                    model->path);
+}
+
 /* where springs, dampers or servos are too stiff for the model's own time step */
 static void warn_of_timestep(const tg_cli_model *model)
 {
     double stable = 0, dt = tg_model_timestep(model->m);
-    if (tg_model_stable_dt(model->m, &stable, NULL) != TG_OK || stable >= dt)
-        return;
-    tg_cli_output out = tg_cli_output_of(stderr);
-    fflush(stdout);
-    tg_cli_print(&out, TG_CLI_TITLE, "tangere: ");
-    tg_cli_print(&out, TG_CLI_BAD, "warning: ");
-    fprintf(stderr, "timestep = %g s: springs, dampers or servos of the model are stable up to %.4g s\n", dt, stable);
+    if (tg_model_stable_dt(model->m, &stable, NULL) == TG_OK && stable < dt)
+        tg_cli_warn("timestep = %g s: springs, dampers or servos of the model are stable up to %.4g s", dt, stable);
 }
 
 int tg_cli_open(const char *name, const tg_cli_reading *reading, tg_cli_model *model)
@@ -160,6 +175,7 @@ int tg_cli_open(const char *name, const tg_cli_reading *reading, tg_cli_model *m
     options.floating_base = reading->floating_base;
     options.keep_fixed = reading->keep_fixed;
     options.srdf = reading->srdf;
+    options.ignore_missing_meshes = reading->ignore_missing_meshes;
     options.package_path = reading->package_path;
     options.npackage_path = reading->npackage_path;
     *model = (tg_cli_model){.path = find_file(name)};
@@ -170,12 +186,13 @@ int tg_cli_open(const char *name, const tg_cli_reading *reading, tg_cli_model *m
     model->seconds = tg_cli_clock() - start;
     if (status == TG_OK)
     {
+        warn_of_ignored(model);
         warn_of_timestep(model);
         return TG_CLI_OK;
     }
     const char *hint = reading->strict && status == TG_ERR_UNSUPPORTED
                            ? "without --strict it is read without what the message names"
-                           : hint_of(status, list, sizeof list);
+                           : hint_of(status, model->path, list, sizeof list);
     tg_cli_fail(TG_CLI_FAILED, hint, "%s", error.message);
     tg_cli_close(model);
     return TG_CLI_FAILED;

@@ -66,6 +66,7 @@ enum
     READING_KEEP_FIXED,
     READING_SRDF,
     READING_EXCLUDE_OVERLAPS,
+    READING_IGNORE_MISSING_MESHES,
     READING_COUNT
 };
 
@@ -77,6 +78,8 @@ const tg_cli_option tg_cli_reading_options[] = {
     [READING_SRDF] = {"--srdf", "FILE", "URDF: pairs of links that do not collide"},
     [READING_EXCLUDE_OVERLAPS] = {"--exclude-overlaps", NULL,
                                   "geoms that overlap in the reference pose do not collide"},
+    [READING_IGNORE_MISSING_MESHES] = {"--ignore-missing-meshes", NULL,
+                                       "URDF: leave out collision meshes that cannot be read"},
     [READING_COUNT] = {0},
 };
 
@@ -153,6 +156,9 @@ static int set_reading(const tg_cli_command *command, int option, const char *va
     case READING_EXCLUDE_OVERLAPS:
         reading->exclude_overlaps = true;
         break;
+    case READING_IGNORE_MISSING_MESHES:
+        reading->ignore_missing_meshes = true;
+        break;
     case READING_SRDF:
         reading->srdf = value;
         break;
@@ -165,6 +171,15 @@ static int set_reading(const tg_cli_command *command, int option, const char *va
         break;
     }
     return TG_CLI_OK;
+}
+
+/* "a,b", which lives as long as the program. */
+static const char *join(const char *a, const char *b)
+{
+    size_t size = strlen(a) + strlen(b) + 2;
+    char *joined = tg_cli_alloc(size, 1);
+    snprintf(joined, size, "%s,%s", a, b);
+    return joined;
 }
 
 /* An option at argv[*i]. */
@@ -182,7 +197,7 @@ static int take_option(const tg_cli_command *command, int argc, char **argv, int
         return code;
     if (own < 0)
         return set_reading(command, shared, value, &call->reading);
-    call->option[own] = value;
+    call->option[own] = option->list && call->option[own] != NULL ? join(call->option[own], value) : value;
     return TG_CLI_OK;
 }
 

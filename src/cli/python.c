@@ -37,7 +37,8 @@ void tg_cli_add_reading(tg_cli_words *words, const tg_cli_reading *reading)
     } flags[] = {{reading->strict, "--strict"},
                  {reading->floating_base, "--floating-base"},
                  {reading->keep_fixed, "--keep-fixed"},
-                 {reading->exclude_overlaps, "--exclude-overlaps"}};
+                 {reading->exclude_overlaps, "--exclude-overlaps"},
+                 {reading->ignore_missing_meshes, "--ignore-missing-meshes"}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i].on)
             tg_cli_add_word(words, flags[i].word);
@@ -113,10 +114,11 @@ static bool can_import(const char *interpreter, const char *extra)
     static const char probe[] = "import sys\n"
                                 "try:\n"
                                 "    import tangere, importlib\n"
-                                "    importlib.import_module(dict(view='viser', plot='matplotlib')[sys.argv[1]])\n"
+                                "    if sys.argv[1]:\n"
+                                "        importlib.import_module(dict(view='viser', plot='matplotlib')[sys.argv[1]])\n"
                                 "except ImportError:\n"
                                 "    sys.exit(3)\n";
-    const char *const argv[] = {interpreter, "-c", probe, extra, NULL};
+    const char *const argv[] = {interpreter, "-c", probe, extra != NULL ? extra : "", NULL};
     return run_and_wait(argv) == 0;
 }
 
@@ -127,9 +129,12 @@ int tg_cli_run_python(const char *module, const char *extra, const tg_cli_words 
     snprintf(name, sizeof name, "tangere.%s", module);
     if (!can_import(argv[0], extra))
     {
+        bool none = extra == NULL;
         snprintf(hint, sizeof hint,
-                 "'%.300s' -m pip install 'tangere[%s]', or name another interpreter in TANGERE_PYTHON", argv[0],
-                 extra);
+                 "'%.300s' -m pip install 'tangere%s%s%s', or name another interpreter in TANGERE_PYTHON", argv[0],
+                 none ? "" : "[", none ? "" : extra, none ? "" : "]");
+        if (none)
+            return tg_cli_fail(TG_CLI_FAILED, hint, "this needs Python with tangere");
         return tg_cli_fail(TG_CLI_FAILED, hint, "this needs Python with tangere and its extra '%s'", extra);
     }
     memcpy(argv + 3, words->word, (size_t)words->count * sizeof *argv);
@@ -138,6 +143,13 @@ int tg_cli_run_python(const char *module, const char *extra, const tg_cli_words 
     if (code < 0)
         return tg_cli_fail(TG_CLI_FAILED, NULL, "cannot run '%.200s': %s", argv[0], strerror(errno));
     return code == 0 ? TG_CLI_OK : code == 2 ? TG_CLI_USAGE : TG_CLI_FAILED;
+}
+
+int tg_cli_run_script(const char *script)
+{
+    char path[PATH_MAX];
+    const char *const argv[] = {find_interpreter(path), "-c", script, NULL};
+    return run_and_wait(argv);
 }
 
 char *tg_cli_temporary(const char *ending)

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "contact/rows.h"
+#include "dynamics/factors.h"
 #include "math/dense.h"
 #include "math/lanes.h"
 
@@ -77,6 +78,28 @@ static bool is_free(const tg_model *m, int tree)
     return chain;
 }
 
+/* the same for the trees of a group: their rows are in the same columns, all of them (tg_add_part) */
+static void fill_group(const tg_model *m, const tg_work *w, int group, bool all)
+{
+    tg_rows *r = w->rows;
+    int first = -1;
+    for (int t = 0; t < m->ntree; t++)
+    {
+        if (m->tree_group[t] != group)
+            continue;
+        int ld = v4_pad(r->tree_columns[t]), n = m->tree_ndof[t];
+        double *Y = r->Y + r->tree_start[t];
+        first = first < 0 ? t : first;
+        memcpy(Y, r->J + r->tree_start[t], sizeof(double) * (size_t)n * (size_t)ld);
+        for (int k = 0; k < n; k++)
+            w->group_row[m->dof_place[m->tree_dof[t] + k]] = Y + (ptrdiff_t)k * ld;
+    }
+    int columns = v4_pad(r->tree_columns[first]);
+    tg_group_half_rows(m, w, group, columns, w->group_row);
+    if (all)
+        tg_group_other_half_rows(m, w, group, columns, w->group_row);
+}
+
 /* Y = D^-1/2 L^-T J^T, or all of M^-1 J^T */
 static void fill_tree(const tg_model *m, const tg_work *w, int tree, bool all)
 {
@@ -85,6 +108,12 @@ static void fill_tree(const tg_model *m, const tg_work *w, int tree, bool all)
     const double *L = w->M + m->tree_matrix[tree];
     int ld = v4_pad(r->tree_columns[tree]), n = m->tree_ndof[tree];
     double *Y = r->Y + r->tree_start[tree];
+    if (!tg_tree_is_alone(m, w, tree))
+    {
+        if (tg_tree_leads(m, w, tree))
+            fill_group(m, w, m->tree_group[tree], all);
+        return;
+    }
     if (all && is_free(m, tree))
     {
         fill_free(m, w, tree);
@@ -138,7 +167,10 @@ static void add_tree(const tg_model *m, const tg_rows *r, int tree, const tg_row
 {
     int ld = v4_pad(r->tree_columns[tree]);
     double *G = r->G + island->G;
-    if (island->tree == tree)
+    bool whole = island->tree < 0 && r->grouped != NULL && r->tree_columns[tree] == island->rows; /* in their order */
+    if (whole)
+        tg_syrk_t(island->rows, m->tree_ndof[tree], r->Y + r->tree_start[tree], ld, TG_GEMM_ADD, G, ld);
+    else if (island->tree == tree)
         tg_syrk_t(island->rows, m->tree_ndof[tree], r->Y + r->tree_start[tree], ld, TG_GEMM_SET, G, ld);
     else
         scatter_tree(m, r, tree, island, G);
@@ -253,8 +285,11 @@ void tg_rows_response(const tg_model *m, const tg_work *w, const double *L, doub
         const double *J = r->J + r->tree_start[t], *Lt = gather_columns(r, t, L, r->gathered);
         for (int k = 0; k < n; k++)
             xt[k] = v4_dot_of(ld, J + (ptrdiff_t)k * ld, Lt);
-        tg_ltl_solve(&m->tree_ltl[t], w->M + m->tree_matrix[t], w->dinv + m->tree_dof[t], xt);
+        if (tg_tree_is_alone(m, w, t))
+            tg_ltl_solve(&m->tree_ltl[t], w->M + m->tree_matrix[t], w->dinv + m->tree_dof[t], xt);
     }
+    for (int g = 0; g < m->ngroup && w->grouped; g++)
+        tg_group_solve(m, w, g, x);
 }
 
 static bool is_whole(const tg_rows *r, int tree)
@@ -270,6 +305,9 @@ void tg_rows_half(const tg_model *m, const tg_work *w, double *x, double *out)
     {
         int columns = r->tree_columns[t], first = m->tree_dof[t];
         bool whole = is_whole(r, t);
+        if (tg_tree_leads(m, w, t) && !whole)
+            tg_group_half(m, w, m->tree_group[t], x);
+        whole = whole || !tg_tree_is_alone(m, w, t);
         if (!whole)
             tg_ltl_solve_lt(&m->tree_ltl[t], w->M + m->tree_matrix[t], x + first);
         for (int k = first; k < first + m->tree_ndof[t] && !whole; k++)
@@ -287,15 +325,20 @@ void tg_rows_other_half(const tg_model *m, const tg_work *w, const double *L, do
         int ld = v4_pad(r->tree_columns[t]), first = m->tree_dof[t];
         const double *Y = r->Y + r->tree_start[t], *Lt = gather_columns(r, t, L, r->gathered),
                      *A = w->M + m->tree_matrix[t];
-        bool whole = is_whole(r, t);
-        if (whole)
+        bool whole = is_whole(r, t), alone = tg_tree_is_alone(m, w, t);
+        if (whole && alone)
             tg_ltl_solve(&m->tree_ltl[t], A, w->dinv + first, x + first);
+        if (whole && tg_tree_leads(m, w, t))
+            tg_group_solve(m, w, m->tree_group[t], x);
         for (int k = 0; k < m->tree_ndof[t]; k++)
         {
             double sum = x[first + k] + v4_dot_of(ld, Y + (ptrdiff_t)k * ld, Lt);
-            x[first + k] = whole ? sum : r->root_d[first + k] * sum;
+            x[first + k] = whole || !alone ? sum : r->root_d[first + k] * sum;
         }
-        if (!whole)
+        if (!whole && alone)
             tg_ltl_solve_l(&m->tree_ltl[t], A, x + first);
     }
+    for (int t = 0; t < m->ntree; t++)
+        if (tg_tree_leads(m, w, t) && !is_whole(r, t))
+            tg_group_other_half(m, w, m->tree_group[t], x);
 }

@@ -67,7 +67,8 @@ static void count_islands(tg_rows *r)
 static void place_matrix(const tg_rows *r, tg_rows_island *island, size_t *used)
 {
     size_t size = (size_t)island->rows * (size_t)v4_pad(island->rows);
-    bool small = island->rows <= r->capacity.island_rows && (island->tree >= 0 || island->rows <= TG_DENSE_COUPLED);
+    bool small = island->rows <= r->capacity.island_rows &&
+                 (island->tree >= 0 || r->grouped != NULL || island->rows <= TG_DENSE_COUPLED);
     island->dense = small && *used + size + V4_LANES <= r->capacity.delassus;
     island->G = *used;
     *used += island->dense ? size : 0;
@@ -83,10 +84,12 @@ static void place_matrices(tg_rows *r)
                 place_matrix(r, &r->island[i], &used);
 }
 
-static bool is_sparse(const tg_rows_island *island)
+static bool is_sparse(const tg_rows *r, const tg_rows_island *island)
 {
     if (!island->dense)
         return true;
+    if (r->grouped != NULL) /* matrices of groups are dense */
+        return false;
     return !island->equality && island->rows > (island->tree >= 0 ? TG_SPARSE_ROWS : TG_SPARSE_COUPLED);
 }
 
@@ -99,7 +102,7 @@ static void place_islands(tg_rows *r)
         tg_rows_island *island = &r->island[i];
         island->row = row;
         island->block = block;
-        island->sparse = is_sparse(island);
+        island->sparse = is_sparse(r, island);
         row += island->rows;
         block += island->blocks;
         island->rows = island->blocks = 0;

@@ -188,7 +188,8 @@ void tg_placing_laws(tg_work *w, const tg_contact_settings *s, const tg_rows_isl
         if (t == NULL || !t->impact)
             continue;
         double e = w->params->value[t->law.restitution];
-        r->placing_g[c->row] = r->free[c->row] - tg_within_of(s, t->phi, t->approach, t->free, e).placing;
+        double speed = tg_within_of(s, t->phi, t->approach, t->free, e).placing;
+        r->placing_g[c->row] = r->free[c->row] - (island->relaxed ? fmin(speed, 0) : speed);
     }
 }
 

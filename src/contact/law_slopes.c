@@ -19,16 +19,21 @@ static double smoothed_share(const tg_contact_settings *s, double phi)
 }
 
 tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_settings *s, const tg_rows_island *island,
-                                    const tg_touch *t, bool placing)
+                                    const tg_touch *t, tg_problem_kind problem)
 {
-    bool bounces = t->impact || t->rebound;
-    if (island->relaxed && (bounces ? t->approach : t->phi) < 0)
+    bool placing = problem == TG_PROBLEM_PLACING;
+    if (problem == TG_PROBLEM_FREE)
         return (tg_bias_slope){0};
+    bool bounces = t->impact || t->rebound;
     if (t->impact && island->within)
     {
         tg_within x = tg_within_of(s, t->phi, t->approach, t->free, p->value[t->law.restitution]);
+        if (island->relaxed && (placing ? x.placing : x.speed) > 0) /* the push is dropped */
+            return (tg_bias_slope){0};
         return placing ? x.of_placing : x.of_speed;
     }
+    if (island->relaxed && (bounces ? t->approach : t->phi) < 0)
+        return (tg_bias_slope){0};
     if (t->impact && s->poisson) /* b = 0 in both phases */
         return (tg_bias_slope){0};
     if (bounces)

@@ -57,7 +57,7 @@ static void contact_reverse(const reverse *r, const tg_rows_island *island, cons
 {
     const tg_touch *t = &r->w->rows->touch[c->index];
     double gb = r->g->z[c->row], *gphi = &r->g->gphi[c->row];
-    tg_bias_slope slope = tg_contact_bias_slope(r->w->params, r->s, island, t, r->w->rows->placing);
+    tg_bias_slope slope = tg_contact_bias_slope(r->w->params, r->s, island, t, r->w->rows->problem);
     friction_reverse(r, c, t, gmu);
     compliance_reverse(r, c, t, gb);
     r->g->f_start[c->row] += gb * slope.start;

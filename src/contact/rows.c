@@ -2,6 +2,7 @@
 #include "contact/rows.h"
 
 #include "contact/large.h"
+#include "model/coupling.h"
 
 static int most_tree_dofs(const tg_model *m)
 {
@@ -43,10 +44,24 @@ static size_t delassus_room(const tg_capacity *c)
     return (all < usual ? all : usual) + V4_LANES;
 }
 
+/* trees of the largest group, which is in all constraints of its trees; 1 without groups */
+static int most_group_trees(const tg_model *m)
+{
+    int most = 1;
+    for (int g = 0, group; g < m->ngroup && tg_groups_fit(m, &group); g++)
+    {
+        int trees = 0;
+        for (int t = 0; t < m->ntree; t++)
+            trees += m->tree_group[t] == g;
+        most = trees > most ? trees : most;
+    }
+    return most;
+}
+
 /* Every constraint but contacts has a place at all times: they are few. */
 tg_capacity tg_capacity_of(const tg_model *m, int contacts)
 {
-    int pair = m->ntree < 2 ? 1 : 2, all = m->ntree < 1 ? 1 : m->ntree;
+    int all = m->ntree < 1 ? 1 : m->ntree, one = most_group_trees(m), pair = 2 * one < all ? 2 * one : all;
     int limits = 2 * count_true(m->joint_limited, m->njoint);
     int tendons = m->ntendon + 2 * count_true(m->tendon_limited, m->ntendon);
     int contact_rows = contacts * most_condim(m);
@@ -55,8 +70,8 @@ tg_capacity tg_capacity_of(const tg_model *m, int contacts)
     c.blocks = contacts + 6 * m->nequality + m->nv + limits + tendons;
     c.condim = most_condim(m);
     c.rows = contact_rows + 6 * m->nequality + m->nv + limits + tendons;
-    c.parts = contacts * pair + m->nequality * all + m->nv + limits + tendons * all;
-    c.columns = contact_rows * pair + 6 * m->nequality * all + m->nv + limits + tendons * all;
+    c.parts = contacts * pair + m->nequality * all + (m->nv + limits) * one + tendons * all;
+    c.columns = contact_rows * pair + 6 * m->nequality * all + (m->nv + limits) * one + tendons * all;
     c.island_rows = c.rows < TG_DENSE_ROWS ? c.rows : TG_DENSE_ROWS;
     size_t padding = 2 * V4_LANES * (size_t)(m->nv + 1);
     c.jacobian = (size_t)c.columns * (size_t)most_tree_dofs(m) + padding;
@@ -96,4 +111,11 @@ void tg_add_part(tg_rows *r, tg_constraint *c, int tree)
             return;
     r->part[r->npart++] = (tg_part){tree, 0};
     c->parts++;
+    int group = r->grouped != NULL ? r->grouped->tree_group[tree] : -1;
+    for (int t = 0; group >= 0 && t < r->grouped->ntree; t++)
+        if (r->grouped->tree_group[t] == group && t != tree)
+        {
+            r->part[r->npart++] = (tg_part){t, 0};
+            c->parts++;
+        }
 }

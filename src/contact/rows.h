@@ -190,6 +190,14 @@ static inline int tg_slot_count(int n)
     X(double, trial, c->large > 0 ? c->rows : 0, "impulses on trial")                                                  \
     X(double, trial_sigma, c->large > 0 ? c->rows : 0, "their velocities")
 
+/* Problems of a step with impacts within it. Other steps have the first alone. */
+typedef enum tg_problem_kind
+{
+    TG_PROBLEM_VELOCITIES, /* v+ */
+    TG_PROBLEM_PLACING,    /* the velocities that displace the bodies */
+    TG_PROBLEM_FREE        /* v_free, without impulses and laws: of it J v_free of what meets is wanted */
+} tg_problem_kind;
+
 typedef struct tg_rows
 {
 #define X(type, name, count, doc) type *name;
@@ -198,12 +206,13 @@ typedef struct tg_rows
     tg_capacity capacity;
     tg_arena scratch;
     int ntouch, nbond, nconstraint, npart, nrow, nisland;
-    int nblock;        /* constraints that are in an island: those of things that can move */
-    int needed;        /* contacts that were met, also when there is no room for them */
-    double dt;         /* of the compliances in G */
-    double slack;      /* m: of the queries of a step's pairs (collision/narrow.h) */
-    bool placing;      /* derivatives are being taken of the second problem of steps with impacts within */
-    int large_factors; /* island whose derivative is in large_memory, -1: none (implicit_large.c) */
+    int nblock;              /* constraints that are in an island: those of things that can move */
+    int needed;              /* contacts that were met, also when there is no room for them */
+    double dt;               /* of the compliances in G */
+    double slack;            /* m: of the queries of a step's pairs (collision/narrow.h) */
+    tg_problem_kind problem; /* whose derivatives are being taken */
+    const tg_model *grouped; /* NULL, or the model: trees of a group are in every constraint that one of them is in */
+    int large_factors;       /* island whose derivative is in large_memory, -1: none (implicit_large.c) */
 } tg_rows;
 
 /* Lays the arrays out in the workspace's block (or counts them); fills what does not change. */
@@ -258,6 +267,18 @@ static inline bool tg_island_is_dense(const tg_rows *r, const tg_rows_island *is
 {
     (void)r;
     return island->dense;
+}
+
+/* What a block of an island does, in the problem whose derivatives are being taken. */
+static inline const tg_block_mode *tg_mode_of(const tg_rows *r, const tg_rows_island *island, int block)
+{
+    return (r->problem == TG_PROBLEM_PLACING && island->within ? r->placing_mode : r->mode) + block;
+}
+
+/* Whether the free velocity of a constraint has a part in the laws: of contacts that meet within the step. */
+static inline bool tg_meets(const tg_rows *r, const tg_rows_island *island, const tg_constraint *c)
+{
+    return c->source == TG_SOURCE_CONTACT && island->within && r->touch[c->index].impact;
 }
 
 /* whether Y of the island's trees is all of M^-1 J^T */
@@ -358,9 +379,8 @@ typedef struct tg_bias_slope
     double gap, start, free, restitution, dt;
 } tg_bias_slope;
 
-/* placing: of the second problem of a step with impacts within */
 tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_settings *s, const tg_rows_island *island,
-                                    const tg_touch *t, bool placing);
+                                    const tg_touch *t, tg_problem_kind problem);
 
 /* How fast row i of a constraint may be pushed: m/s, or rad/s of what turns (rows from 3 on of a weld are angles). */
 static inline double tg_push_of(const tg_contact_settings *s, const tg_constraint *c, int i)

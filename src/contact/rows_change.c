@@ -213,7 +213,7 @@ static void contact_change(const forward *x)
     const tg_rows_change *d = x->d;
     const tg_touch *t = &x->w->rows->touch[x->c->index];
     double *sigma = d->sigma + x->c->row, dt = d->settings->dt, speed[6] = {0};
-    tg_bias_slope slope = tg_contact_bias_slope(x->w->params, d->settings, x->island, t, false);
+    tg_bias_slope slope = tg_contact_bias_slope(x->w->params, d->settings, x->island, t, x->w->rows->problem);
     frame_change f = frame_of(x, t);
     bond_force(x, &t->bond, f);
     bond_rows(x, &t->bond, &d->next, f, sigma);
@@ -418,7 +418,9 @@ static void dry_friction_change(const forward *x)
 
 static void constraint_change(const forward *x)
 {
-    if (x->w->rows->mode[x->block].mode == TG_MODE_BREAKING && !x->d->open)
+    const tg_rows *r = x->w->rows;
+    if (r->problem == TG_PROBLEM_FREE ? !tg_meets(r, x->island, x->c)
+                                      : tg_mode_of(r, x->island, x->block)->mode == TG_MODE_BREAKING && !x->d->open)
         return;
     switch (x->c->source)
     {

@@ -303,9 +303,9 @@ static void limit_derivatives(const forward *x, const tg_rows_island *island, co
 /* ---- all ---- */
 
 /* Of a step that is not solved, what breaks may have impulses all the same: they turn with the bodies. */
-static bool does_nothing(const tg_rows *r, const tg_constraint *c, int block)
+static bool does_nothing(const tg_rows *r, const tg_rows_island *island, const tg_constraint *c, int block)
 {
-    bool nothing = r->mode[block].mode == TG_MODE_BREAKING;
+    bool nothing = tg_mode_of(r, island, block)->mode == TG_MODE_BREAKING;
     for (int i = c->row; i < c->row + c->rows && nothing; i++)
         nothing = r->L[i] == 0;
     return nothing;
@@ -316,7 +316,7 @@ static void constraint_derivatives(const forward *x, const tg_rows_island *islan
     const tg_rows *r = x->w->rows;
     const tg_constraint *c = &r->constraint[r->order[block]];
     x->d->slipping[block] = false;
-    if (!x->d->open && does_nothing(r, c, block))
+    if (r->problem == TG_PROBLEM_FREE ? !tg_meets(r, island, c) : !x->d->open && does_nothing(r, island, c, block))
         return;
     switch (c->source)
     {

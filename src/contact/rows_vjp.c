@@ -326,6 +326,13 @@ static void reference_length_reverse(const reverse *r, int tendon, double g)
     }
 }
 
+/* g of a tendon's length and f of moment . x, the vector of the term */
+static void tendon_reverse(const reverse *r, int tendon, double g, double f)
+{
+    bool second = r->term->field == TG_ROW_FIELD_Z;
+    tg_adjoint_tendon(r->w, tendon, (tg_tendon_gradient){.length = g, .moment = second ? 0 : f, .second = second ? f : 0});
+}
+
 /* row = x_1 - p'(x) x_2, Phi = e_1 - p(e_2) for a polynomial p */
 static void coupling_reverse(const reverse *r, const tg_constraint *c, double f, double gphi)
 {
@@ -351,11 +358,11 @@ static void coupling_reverse(const reverse *r, const tg_constraint *c, double f,
     }
     if (tendon)
     {
-        tg_tendon_reverse(m, r->w, first, r->q, r->term->x, r->term->x, g1, 0, f, r->g);
+        tendon_reverse(r, first, g1, f);
         reference_length_reverse(r, first, -g1);
         if (second >= 0)
         {
-            tg_tendon_reverse(m, r->w, second, r->q, r->term->x, r->term->x, g2, 0, -k.slope * f, r->g);
+            tendon_reverse(r, second, g2, -k.slope * f);
             reference_length_reverse(r, second, -g2);
         }
         return;
@@ -408,7 +415,7 @@ static void tendon_limit_reverse(const reverse *r, const tg_constraint *c, doubl
 {
     const tg_model *m = r->m;
     double sign = c->side == 0 ? 1 : -1;
-    tg_tendon_reverse(m, r->w, c->index, r->q, r->term->x, r->term->x, sign * gphi, 0, sign * f, r->g);
+    tendon_reverse(r, c->index, sign * gphi, sign * f);
     if (r->g.params == NULL)
         return;
     r->g.params[m->offset.tendon_range + 2 * c->index + c->side] -= sign * gphi;
@@ -437,7 +444,7 @@ static void constraint_reverse(const reverse *r, const tg_constraint *c, const d
             coupling_reverse(r, c, f[0], error);
         break;
     case TG_SOURCE_TENDON_FRICTION:
-        tg_tendon_reverse(r->m, r->w, c->index, r->q, r->term->x, r->term->x, 0, 0, f[0], r->g);
+        tendon_reverse(r, c->index, 0, f[0]);
         break;
     case TG_SOURCE_JOINT_LIMIT:
         joint_limit_reverse(r, c, f[0], error);
@@ -474,7 +481,7 @@ void tg_rows_reverse(const tg_model *m, tg_work *w, const double *q, const tg_ro
             touch_reverse(&all, &rows->touch[c->index], c->row, own != NULL ? own[0] : 0);
             continue;
         }
-        for (int k = 0; k < terms; k++)
+        for (int k = 0; k < terms && term[k].field != TG_ROW_FIELD_V; k++)
         {
             reverse one = {m, w, q, &term[k], 1, NULL, dt, gdt, g};
             constraint_reverse(&one, c, term[k].f + c->row, k == 0 ? own : NULL);

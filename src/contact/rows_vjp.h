@@ -9,7 +9,7 @@
 typedef enum tg_row_field
 {
     TG_ROW_FIELD_Y, /* w->Y: x is held fixed (tg_adjoint_begin) */
-    TG_ROW_FIELD_Z, /* w->Z: x is held fixed (tg_adjoint_second); not for rows of tendons */
+    TG_ROW_FIELD_Z, /* w->Z: x is held fixed (tg_adjoint_second) */
     TG_ROW_FIELD_V  /* w->V: x is v, and its gradient goes to g.v; for rows of contacts only */
 } tg_row_field;
 

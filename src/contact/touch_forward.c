@@ -397,6 +397,6 @@ void tg_touch_derivatives(const tg_model *m, tg_work *w, const tg_rows_forward *
     if (x.ahead)
         frame_by_course(&x);
     contact_force(&x);
-    contact_rows(&x, tg_contact_bias_slope(w->params, d->settings, island, t, false));
+    contact_rows(&x, tg_contact_bias_slope(w->params, d->settings, island, t, r->problem));
     contact_friction(&x, block);
 }

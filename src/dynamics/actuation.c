@@ -59,13 +59,23 @@ static void site_transmission(const tg_model *m, const tg_work *w, int i, double
         moment[k] = spatial_dot(spatial_load(w->J + SPATIAL_SIZE * k), W);
 }
 
+double tg_tendon_gear(const tg_model *m, const tg_work *w, int i)
+{
+    int tendon = m->actuator_target[i], mode = w->tendon_mode[tendon];
+    double gear = TG_PARAM(w->params, actuator_gear)[6 * i];
+    if (m->actuator_drives[i] == TG_DRIVES_REST)
+        return mode >= 0 ? gear * TG_PARAM(w->params, tendon_stiffness)[tendon] : 0;
+    return mode != TG_TENDON_SLACK ? gear : 0;
+}
+
 static double tendon_transmission(const tg_model *m, const tg_work *w, int i, double *moment)
 {
     int tendon = m->actuator_target[i];
-    double gear = TG_PARAM(w->params, actuator_gear)[6 * i];
+    double gear = tg_tendon_gear(m, w, i);
     const double *arm = tg_tendon_moment(m, w, tendon);
-    for (int k = 0; k < m->nv; k++)
-        moment[k] = gear * arm[k];
+    const int *dof = tg_tendon_dofs(m, tendon);
+    for (int k = 0; k < m->tendon_ndof[tendon]; k++)
+        moment[dof[k]] = gear * arm[dof[k]];
     return gear * w->tendon_length[tendon];
 }
 
@@ -75,16 +85,31 @@ void tg_transmissions(const tg_model *m, tg_work *w, const double *q)
     for (int i = 0; i < m->nu; i++)
     {
         double *moment = tg_actuator_moment(m, w, i);
+        if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON) /* zero but for the dofs of its tendon */
+        {
+            w->actuator_length[i] = tendon_transmission(m, w, i, moment);
+            continue;
+        }
         tg_span across = tg_actuator_span(m, i);
         memset(moment + across.first, 0, sizeof(double) * (size_t)(across.last - across.first));
         w->actuator_length[i] = 0;
         if (m->actuator_transmission[i] == TG_TRANSMISSION_JOINT)
             w->actuator_length[i] = joint_transmission(m, w, i, q, moment);
-        else if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
-            w->actuator_length[i] = tendon_transmission(m, w, i, moment);
         else
             site_transmission(m, w, i, moment);
     }
+}
+
+double tg_actuator_along(const tg_model *m, const tg_work *w, int i, const double *x)
+{
+    if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
+        return tg_tendon_gear(m, w, i) * tg_tendon_rate(m, w, m->actuator_target[i], x);
+    const double *moment = tg_actuator_moment(m, w, i);
+    tg_span across = tg_actuator_span(m, i);
+    double sum = 0;
+    for (int k = across.first; k < across.last; k++)
+        sum += moment[k] * x[k];
+    return sum;
 }
 
 /* ---- forces ---- */
@@ -154,10 +179,7 @@ tg_drive tg_drive_of(const tg_model *m, const tg_work *w, int i, const double *v
     if (m->actuator_ctrl_limited[i])
         d.control = clamp(u[i], TG_PARAM(p, actuator_ctrl_range) + 2 * i, &d.control_end, &d.bounds);
     set_signal(m, w, i, act, dt, &d);
-    const double *moment = tg_actuator_moment(m, w, i);
-    tg_span across = tg_actuator_span(m, i);
-    for (int k = across.first; k < across.last; k++)
-        d.rate += moment[k] * v[k];
+    d.rate = tg_actuator_along(m, w, i, v);
     d.length = w->actuator_length[i];
     const double *gain = TG_PARAM(p, actuator_gain) + 3 * i, *bias = TG_PARAM(p, actuator_bias) + 3 * i;
     d.gain = gain[0] + gain[1] * d.length + gain[2] * d.rate;
@@ -195,6 +217,11 @@ void tg_clamp_joint_forces(const tg_model *m, const tg_work *w, double *force, t
 
 void tg_add_actuator_force(const tg_model *m, const tg_work *w, int i, double force, double *sum)
 {
+    if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
+    {
+        tg_tendon_add(m, w, m->actuator_target[i], tg_tendon_gear(m, w, i) * force, sum);
+        return;
+    }
     const double *moment = tg_actuator_moment(m, w, i);
     tg_span across = tg_actuator_span(m, i);
     for (int k = across.first; k < across.last; k++)

@@ -40,6 +40,7 @@ typedef struct tg_drive
     double signal_act_rate; /* d signal / d act_rate */
     double signal_tau;      /* d signal / d tau at a fixed act_rate */
     double signal_dt;       /* d signal / d dt: of an activation at the end of the step */
+    bool late;              /* rate, gain, bias and force are those at the velocities of the end of a step */
     tg_reserve bounds;      /* of control, activation and force, where they matter */
 } tg_drive;
 
@@ -62,6 +63,13 @@ static inline tg_span tg_actuator_span(const tg_model *m, int actuator)
     int type = m->joint_type[joint], n = type == TG_JOINT_FREE ? 6 : type == TG_JOINT_BALL ? 3 : 1;
     return (tg_span){m->joint_dof[joint], m->joint_dof[joint] + n};
 }
+
+/* Force along a tendon a unit of an actuator's output: gear, times the tendon's stiffness where the output is a change of its rest length; 0 where the tendon is
+ * slack (cable.h). */
+double tg_tendon_gear(const tg_model *m, const tg_work *w, int actuator);
+
+/* moment . x, over the dofs that an actuator has */
+double tg_actuator_along(const tg_model *m, const tg_work *w, int actuator, const double *x);
 
 /* Whether it acts on a joint with one axis. */
 static inline bool tg_actuator_has_axis(const tg_model *m, int actuator)
@@ -107,9 +115,10 @@ typedef struct tg_actuation_deriv
     double *dact, *du; /* nv x na, nv x nu, written */
 } tg_actuation_deriv;
 
-/* After tg_transmissions. dt: for actuators with act_early. drive: what they do (tg_drive_of), NULL: not known yet. */
-void tg_add_actuation_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
-                                  const double *u, double dt, const tg_drive *drive, const tg_actuation_deriv *out);
+/* After tg_transmissions. dt: for actuators with act_early. drive: what they do (tg_drive_of), NULL: not known yet; v_late: velocities of those that are late. */
+void tg_add_actuation_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_late,
+                                  const double *act, const double *u, double dt, const tg_drive *drive,
+                                  const tg_actuation_deriv *out);
 
 /* d signal / d act and d u of an actuator. */
 void tg_signal_derivatives(const tg_model *m, const tg_work *w, int i, const tg_drive *d, double *by_act, double *by_u);

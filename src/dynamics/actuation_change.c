@@ -48,10 +48,21 @@ static double joint_change(const tg_model *m, const tg_change *c, int i, const d
     return gear[0] * angle[0] + gear[1] * angle[1] + gear[2] * angle[2];
 }
 
+/* d of tg_tendon_gear */
+static double gear_change(const tg_model *m, const tg_work *w, const tg_change *c, int i)
+{
+    int tendon = m->actuator_target[i], mode = w->tendon_mode[tendon];
+    double d = c->params[m->offset.actuator_gear + 6 * i];
+    if (m->actuator_drives[i] != TG_DRIVES_REST)
+        return mode != TG_TENDON_SLACK ? d : 0;
+    double gear = TG_PARAM(w->params, actuator_gear)[6 * i], dk = c->params[m->offset.tendon_stiffness + tendon];
+    return mode >= 0 ? d * TG_PARAM(w->params, tendon_stiffness)[tendon] + gear * dk : 0;
+}
+
 static double tendon_change(const tg_model *m, const tg_work *w, const tg_change *c, int i)
 {
     int tendon = m->actuator_target[i];
-    double gear = TG_PARAM(w->params, actuator_gear)[6 * i], d = c->params[m->offset.actuator_gear + 6 * i];
+    double gear = tg_tendon_gear(m, w, i), d = gear_change(m, w, c, i);
     const double *moment = tg_tendon_moment(m, w, tendon), *dmoment = c->moment + (size_t)tendon * (size_t)m->nv;
     for (int k = 0; k < m->nv; k++)
         c->arm[k] = d * moment[k] + (c->pulls ? gear * dmoment[k] : 0);
@@ -89,7 +100,9 @@ static bool arm_changes(const tg_model *m, const tg_change *c, int i)
 {
     int kind = m->actuator_transmission[i];
     bool placed = c->moves || tg_changes(c, m->offset.site_pos, 7 * m->nsite);
-    return tg_changes(c, m->offset.actuator_gear + 6 * i, 6) || (kind == TG_TRANSMISSION_TENDON && c->pulls) ||
+    bool sprung = kind == TG_TRANSMISSION_TENDON && m->actuator_drives[i] == TG_DRIVES_REST &&
+                  tg_changes(c, m->offset.tendon_stiffness, m->ntendon);
+    return sprung || tg_changes(c, m->offset.actuator_gear + 6 * i, 6) || (kind == TG_TRANSMISSION_TENDON && c->pulls) ||
            (kind != TG_TRANSMISSION_JOINT && kind != TG_TRANSMISSION_TENDON && placed);
 }
 
@@ -136,9 +149,10 @@ static void drive_change(const tg_model *m, const tg_work *w, tg_change *c, int 
 }
 
 void tg_change_actuation(const tg_model *m, tg_work *w, tg_change *c, const double *q, const double *v,
-                         const double *act, const tg_drive *drive)
+                         const double *v_late, const double *act, const tg_drive *drive)
 {
     bool any = has_signal(m, c) || c->pulls || c->moves || tg_changes(c, m->offset.site_pos, 7 * m->nsite) ||
+               tg_changes(c, m->offset.tendon_stiffness, m->ntendon) ||
                tg_changes(c, m->offset.joint_force_range, 2 * m->njoint);
     memset(c->signal, 0, sizeof(double) * (size_t)m->nu);
     if (m->nu == 0 || !any)
@@ -148,7 +162,7 @@ void tg_change_actuation(const tg_model *m, tg_work *w, tg_change *c, const doub
         c->signal[i] = tg_change_signal(m, w, c, i, m->actuator_act[i] >= 0 ? act[m->actuator_act[i]] : 0, &drive[i]);
     memset(c->driven, 0, sizeof(double) * (size_t)m->nv);
     for (int i = 0; i < m->nu; i++)
-        drive_change(m, w, c, i, q, v, &drive[i]);
+        drive_change(m, w, c, i, q, drive[i].late ? v_late : v, &drive[i]);
     memset(force, 0, sizeof(double) * (size_t)m->nv);
     for (int i = 0; i < m->nu; i++)
         tg_add_actuator_force(m, w, i, drive[i].force, force);

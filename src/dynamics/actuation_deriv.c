@@ -104,7 +104,7 @@ static void add_state_derivatives(const tg_model *m, tg_work *w, int i, const ac
     for (int k = a->across.first; k < a->across.last; k++)
         slope[k] *= f_length;
     if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
-        gear = TG_PARAM(w->params, actuator_gear)[6 * i];
+        gear = tg_tendon_gear(m, w, i);
     bool curved = moment_derivative(m, w, i);
     if (curved)
         for (int j = 0; j < nv; j++)
@@ -201,8 +201,9 @@ static bool any_force_range(const tg_model *m)
     return false;
 }
 
-void tg_add_actuation_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
-                                  const double *u, double dt, const tg_drive *drive, const tg_actuation_deriv *out)
+void tg_add_actuation_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_late,
+                                  const double *act, const double *u, double dt, const tg_drive *drive,
+                                  const tg_actuation_deriv *out)
 {
     double *force = w->row + v4_pad(m->nv), *acting = force + v4_pad(m->nv), bound;
     zero(out->dact, m->nv, m->na);
@@ -225,7 +226,7 @@ void tg_add_actuation_derivatives(const tg_model *m, tg_work *w, const double *q
         }
         const double *moment = tg_actuator_moment(m, w, i);
         leave_out_clamped(m, w, across, force, moment, acting);
-        add_actuator(m, w, i, &(actuator){d, moment, acting, force, across}, q, v, out);
+        add_actuator(m, w, i, &(actuator){d, moment, acting, force, across}, q, d->late ? v_late : v, out);
     }
 }
 
@@ -238,7 +239,7 @@ tg_status tg_actuation_derivatives(const tg_model *m, tg_work *w, const double *
     tg_transmissions(m, w, q);
     zero(dforce_dq, m->nv, m->nv);
     zero(dforce_dv, m->nv, m->nv);
-    tg_add_actuation_derivatives(m, w, q, v, act, u, m->timestep, NULL,
+    tg_add_actuation_derivatives(m, w, q, v, NULL, act, u, m->timestep, NULL,
                                  &(tg_actuation_deriv){dforce_dq, dforce_dv, dforce_dact, dforce_du});
     for (int i = 0; i < m->nu; i++)
     {

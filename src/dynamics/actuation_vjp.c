@@ -5,10 +5,11 @@
 #include "dynamics/vjp.h"
 #include "tangere/algebra.h"
 
-/* Cotangents of what a transmission gives: length, rate = moment . v, and arm = moment . y. */
+/* Cotangents of what a transmission gives: length, rate = moment . v (or of the second vector of the pass: late), and arm = moment . y. */
 typedef struct transmission_gradient
 {
     double length, rate, arm;
+    bool late;
 } transmission_gradient;
 
 /* gear times something at a ball or free joint; the ball's length is gear . Log(q), the free joint's 0 */
@@ -40,12 +41,25 @@ static void tendon_reverse(const tg_actuators *x, int i, transmission_gradient t
 {
     const tg_model *m = x->m;
     int tendon = m->actuator_target[i];
-    double gear = TG_PARAM(x->w->params, actuator_gear)[6 * i];
-    tg_tendon_reverse(m, x->w, tendon, x->q, x->v, x->y, gear * t.length, gear * t.rate, gear * t.arm, x->g);
-    if (x->g.params != NULL)
-        x->g.params[m->offset.actuator_gear + 6 * i] += t.length * x->w->tendon_length[tendon] +
-                                                        t.rate * tg_tendon_rate(m, x->w, tendon, x->v) +
-                                                        t.arm * tg_tendon_rate(m, x->w, tendon, x->y);
+    double effective = tg_tendon_gear(m, x->w, i), gear = TG_PARAM(x->w->params, actuator_gear)[6 * i];
+    if (effective == 0 && (gear != 0 || x->g.params == NULL))
+        return; /* slack */
+    tg_adjoint_tendon(x->w, tendon,
+                      (tg_tendon_gradient){effective * t.length, t.late ? 0 : effective * t.rate, effective * t.arm,
+                                           t.late ? effective * t.rate : 0});
+    if (x->g.params == NULL)
+        return;
+    double arm = t.arm * tg_tendon_rate(m, x->w, tendon, x->y), *by_gear = x->g.params + m->offset.actuator_gear + 6 * i;
+    if (m->actuator_drives[i] != TG_DRIVES_REST)
+    {
+        *by_gear +=
+            t.length * x->w->tendon_length[tendon] + t.rate * tg_tendon_rate(m, x->w, tendon, t.late ? x->v_late : x->v) + arm;
+        return;
+    }
+    if (x->w->tendon_mode[tendon] < 0)
+        return;
+    *by_gear += TG_PARAM(x->w->params, tendon_stiffness)[tendon] * arm; /* force = gear stiffness output */
+    x->g.params[m->offset.tendon_stiffness + tendon] += gear * arm;
 }
 
 /* rate = V . W, arm = Y . W, with the wrench W fixed in the site: S . W with S = rate V + arm Y, through the pose of the body, and through gear, position and
@@ -56,9 +70,13 @@ static void site_reverse(const tg_actuators *x, int i, transmission_gradient t)
     tg_work *w = x->w;
     int site = m->actuator_target[i], body = m->site_body[site], node = m->body_node[body];
     spatial W = tg_site_wrench(m, w, i);
-    spatial S = spatial_add(spatial_scale(spatial_load(w->V + SPATIAL_SIZE * node), t.rate),
+    const double *twists = t.late ? w->Z : w->V;
+    spatial S = spatial_add(spatial_scale(spatial_load(twists + SPATIAL_SIZE * node), t.rate),
                             spatial_scale(spatial_load(w->Y + SPATIAL_SIZE * node), t.arm));
-    tg_adjoint_seed(w, body, spatial_scale(force_cross(S, W), -1), spatial_scale(W, t.rate), spatial_scale(W, t.arm));
+    tg_adjoint_seed(w, body, spatial_scale(force_cross(S, W), -1), spatial_scale(W, t.late ? 0 : t.rate),
+                    spatial_scale(W, t.arm));
+    if (t.late)
+        tg_adjoint_seed_second(w, body, spatial_scale(W, t.rate));
     if (x->g.params == NULL)
         return;
     const double *gear = TG_PARAM(w->params, actuator_gear) + 6 * i, *quat = TG_PARAM(w->params, site_quat) + 4 * site;
@@ -106,17 +124,6 @@ void tg_signal_reverse(const tg_actuators *x, int i, const tg_drive *d, double g
     signal_reverse(x, i, d, g_signal, g_rate);
 }
 
-/* moment . y, over the dofs that it has */
-static double arm_of(const tg_model *m, const tg_work *w, int i, const double *y)
-{
-    const double *moment = tg_actuator_moment(m, w, i);
-    tg_span across = tg_actuator_span(m, i);
-    double arm = 0;
-    for (int k = across.first; k < across.last; k++)
-        arm += moment[k] * y[k];
-    return arm;
-}
-
 static void law_gradient(const tg_actuators *x, int i, const tg_drive *d, double arm, double g_force)
 {
     double *gain = x->g.params + x->m->offset.actuator_gain + 3 * i, signal = g_force * d->signal;
@@ -161,9 +168,9 @@ void tg_actuator_reverse(const tg_actuators *x, int i, const tg_drive *d, double
     }
     const double *gain = TG_PARAM(x->w->params, actuator_gain) + 3 * i;
     const double *bias = TG_PARAM(x->w->params, actuator_bias) + 3 * i;
-    double arm = arm_of(m, x->w, i, x->y), g_force = d->force_end < 0 ? arm : 0;
+    double arm = tg_actuator_along(m, x->w, i, x->y), g_force = d->force_end < 0 ? arm : 0;
     transmission_gradient t = {g_force * (gain[1] * d->signal + bias[1]), g_force * (gain[2] * d->signal + bias[2]),
-                               d->force};
+                               d->force, d->late};
     if (m->actuator_transmission[i] == TG_TRANSMISSION_JOINT)
         joint_reverse(x, i, t);
     else if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
@@ -210,7 +217,7 @@ tg_status tg_actuation_vjp(const tg_model *m, tg_work *w, const double *q, const
     tg_gradient g = tg_gradient_begin(m, w, gparams);
     tg_joint_range_reverse(m, w, force, y, passed, gparams);
     tg_adjoint_begin(m, w, passed);
-    tg_actuators x = {m, w, q, v, act, passed, g_act, g_u, g};
+    tg_actuators x = {m, w, q, v, NULL, act, passed, g_act, g_u, g};
     for (int i = 0; i < m->nu; i++)
     {
         tg_drive d = tg_drive_of(m, w, i, v, act, u, m->timestep);

@@ -37,6 +37,7 @@ void tg_adjoint_begin(const tg_model *m, tg_work *w, const double *y)
         spatial_store(w->Abar + SPATIAL_SIZE * body, spatial_zero());
         spatial_store(w->Ybar + SPATIAL_SIZE * body, spatial_zero());
     }
+    memset(w->tendon_gradient, 0, sizeof(double) * 4 * (size_t)m->ntendon);
     tg_node_twists(m, w, y, w->Y);
 }
 
@@ -51,6 +52,11 @@ void tg_adjoint_seed(tg_work *w, int body, spatial Xbar, spatial Vbar, spatial Y
     add(w->Xbar, body, Xbar);
     add(w->Ubar, body, Vbar);
     add(w->Ybar, body, Ybar);
+}
+
+void tg_adjoint_seed_second(tg_work *w, int body, spatial Zbar)
+{
+    add(w->Zbar, body, Zbar);
 }
 
 /* ---- where a body is placed ---- */
@@ -212,53 +218,102 @@ double tg_adjoint_gyroscopic(const tg_model *m, tg_work *w, double scale, double
     return sum;
 }
 
-/* ---- the scalar g_length L + g_rate dL/dt + g_moment (moment . y) of a spatial tendon ----
+/* ---- the scalar g_length L + moment . (g_rate v + g_moment y + g_second x) of a tendon ----
  *
- * Per segment with direction u, x = v_b - v_a and y = y_b - y_a the differences of the ends' velocities (from V and Y):
- * weight (g_length |p_b - p_a| + u . (g_rate x + g_moment y)), where d u = (1 - u u^T)(dp_b - dp_a) / length. */
+ * Spatial: per segment with direction u, and the differences V, Y, Z of the velocities of its ends,
+ * weight (g_length |p_b - p_a| + u . (g_rate V + g_moment Y + g_second Z)), where d u = (1 - u u^T)(dp_b - dp_a) / length. */
 
-typedef struct end_gradient
+void tg_adjoint_tendon(tg_work *w, int tendon, tg_tendon_gradient g)
 {
-    v4 position;            /* with the velocities of the end held fixed */
-    v4 velocity, cotangent; /* with respect to v_end, y_end */
-} end_gradient;
+    double *sum = w->tendon_gradient + 4 * tendon;
+    sum[0] += g.length;
+    sum[1] += g.rate;
+    sum[2] += g.moment;
+    sum[3] += g.second;
+}
 
-static void seed_end(const tg_model *m, tg_work *w, const tg_segment *s, int end, end_gradient g, double *gparams)
+/* an end of a segment: where it is, and its velocities */
+typedef struct segment_end
 {
-    int body = s->body[end], node = m->body_node[body];
-    v4 p = s->point[end] - tg_node_origin(m, w, node);
-    v4 total = g.position + v4_cross(g.velocity, load(w->V, node).ang) + v4_cross(g.cotangent, load(w->Y, node).ang);
-    tg_adjoint_seed(w, body, wrench_at(total, p), wrench_at(g.velocity, p), wrench_at(g.cotangent, p));
+    v4 p, v, y, z;
+    int node;
+} segment_end;
+
+static segment_end end_of(const tg_model *m, const tg_work *w, const tg_segment *s, int end, bool second)
+{
+    segment_end e = {.node = m->body_node[s->body[end]]};
+    e.p = s->point[end] - tg_node_origin(m, w, e.node);
+    e.v = twist_at(load(w->V, e.node), e.p);
+    e.y = twist_at(load(w->Y, e.node), e.p);
+    e.z = second ? twist_at(load(w->Z, e.node), e.p) : v4_zero();
+    return e;
+}
+
+/* pull: sign weight u; position: the gradient of the end with its velocities held fixed */
+static void seed_end(const tg_model *m, tg_work *w, const tg_segment *s, int end, const segment_end *e, v4 pull,
+                     v4 position, const double *g, double *gparams)
+{
+    int body = s->body[end];
+    v4 by_v = pull * v4_splat(g[1]), by_y = pull * v4_splat(g[2]), by_z = pull * v4_splat(g[3]);
+    v4 total = position + v4_cross(by_v, load(w->V, e->node).ang) + v4_cross(by_y, load(w->Y, e->node).ang);
+    if (g[3] != 0)
+    {
+        total += v4_cross(by_z, load(w->Z, e->node).ang);
+        tg_adjoint_seed_second(w, body, wrench_at(by_z, e->p));
+    }
+    tg_adjoint_seed(w, body, wrench_at(total, e->p), wrench_at(by_v, e->p), wrench_at(by_y, e->p));
     if (gparams != NULL)
         tg_add3(gparams + m->offset.site_pos + 3 * s->site[end], mat3_mul_t(tg_body_rotation(w, body), total));
 }
 
-static v4 end_velocity(const tg_model *m, const tg_work *w, const tg_segment *s, int end, const double *twists)
-{
-    int node = m->body_node[s->body[end]];
-    return twist_at(load(twists, node), s->point[end] - tg_node_origin(m, w, node));
-}
-
-void tg_adjoint_tendon(const tg_model *m, tg_work *w, int tendon, double g_length, double g_rate, double g_moment,
-                       double *gparams)
+static void spatial_tendon(const tg_model *m, tg_work *w, int tendon, const double *g, double *gparams)
 {
     tg_segment s;
     for (int item = 0; tg_next_segment(m, w, tendon, &item, &s);)
     {
-        v4 x = end_velocity(m, w, &s, 1, w->V) - end_velocity(m, w, &s, 0, w->V);
-        v4 y = end_velocity(m, w, &s, 1, w->Y) - end_velocity(m, w, &s, 0, w->Y);
-        v4 speed = x * v4_splat(g_rate) + y * v4_splat(g_moment);
+        segment_end e[2] = {end_of(m, w, &s, 0, g[3] != 0), end_of(m, w, &s, 1, g[3] != 0)};
+        v4 speed = (e[1].v - e[0].v) * v4_splat(g[1]) + (e[1].y - e[0].y) * v4_splat(g[2]) +
+                   (e[1].z - e[0].z) * v4_splat(g[3]);
         double along = v4_dot(s.direction, speed), per_length = tg_segment_curvature(&s);
         v4 turn = (speed - s.direction * v4_splat(along)) * v4_splat(per_length);
-        for (int e = 0; e < 2; e++)
+        for (int i = 0; i < 2; i++)
         {
-            v4 sign = v4_splat(e == 0 ? -s.weight : s.weight);
-            end_gradient g = {sign * (s.direction * v4_splat(g_length) + turn), sign * s.direction * v4_splat(g_rate),
-                              sign * s.direction * v4_splat(g_moment)};
-            seed_end(m, w, &s, e, g, gparams);
+            v4 sign = v4_splat(i == 0 ? -s.weight : s.weight);
+            seed_end(m, w, &s, i, &e[i], sign * s.direction, sign * (s.direction * v4_splat(g[0]) + turn), g, gparams);
         }
         if (gparams != NULL && s.divisor >= 0) /* weight = 1 / divisor */
-            gparams[m->offset.tendon_coef + s.divisor] -= s.weight * s.weight * (g_length * s.length + along);
+            gparams[m->offset.tendon_coef + s.divisor] -= s.weight * s.weight * (g[0] * s.length + along);
+    }
+}
+
+static void fixed_tendon(const tg_model *m, const tg_work *w, int tendon, const double *g, const double *q,
+                         const tg_adjoint_fields *x, double *gq, double *gv, double *gparams)
+{
+    for (int i = m->tendon_path[tendon]; i < m->tendon_path[tendon] + m->tendon_npath[tendon]; i++)
+    {
+        int at = m->joint_q[m->path_id[i]], dof = m->joint_dof[m->path_id[i]];
+        double coef = TG_PARAM(w->params, tendon_coef)[i];
+        gq[dof] += g[0] * coef;
+        gv[dof] += g[1] * coef;
+        if (gparams != NULL)
+            gparams[m->offset.tendon_coef + i] +=
+                g[0] * q[at] + g[1] * x->v[dof] + g[2] * x->y[dof] + (g[3] != 0 ? g[3] * x->second[dof] : 0);
+    }
+}
+
+/* all that was added to the cotangents of tendons */
+static void seed_tendons(const tg_model *m, tg_work *w, const double *q, const tg_adjoint_fields *x, double *gq,
+                         double *gv, double *gparams)
+{
+    for (int t = 0; t < m->ntendon; t++)
+    {
+        const double *g = w->tendon_gradient + 4 * t;
+        if (g[0] == 0 && g[1] == 0 && g[2] == 0 && g[3] == 0)
+            continue;
+        if (m->tendon_type[t] == TG_TENDON_SPATIAL)
+            spatial_tendon(m, w, t, g, gparams);
+        else
+            fixed_tendon(m, w, t, g, q, x, gq, gv, gparams);
     }
 }
 
@@ -458,6 +513,7 @@ void tg_adjoint_end(const tg_model *m, tg_work *w, const double *q, const tg_adj
                     double *ga, double *gparams)
 {
     backward b = {m, w, q, x, gq, gv, ga, gparams};
+    seed_tendons(m, w, q, x, gq, gv, gparams);
     if (gparams != NULL)
         pass_fields(&b, USE_PARAMS);
     else

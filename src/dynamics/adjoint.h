@@ -19,7 +19,7 @@ static inline void tg_add3(double *sum, v4 x)
     v4_storeu(sum, v4_loadu(sum) + x);
 }
 
-/* Clears the seeds and makes Y from y (nv). After the velocity pass. */
+/* Clears the seeds, those of tendons too, and makes Y from y (nv). After the velocity pass. */
 void tg_adjoint_begin(const tg_model *m, tg_work *w, const double *y);
 
 /* A second generalised vector x beside y: its twists Z, with seeds Zbar of their own. After tg_adjoint_begin. */
@@ -28,6 +28,9 @@ void tg_adjoint_second(const tg_model *m, tg_work *w, const double *x);
 /* Adds wrenches to the seeds of a body. */
 void tg_adjoint_seed(tg_work *w, int body, spatial Xbar, spatial Vbar, spatial Ybar);
 
+/* To Zbar. */
+void tg_adjoint_seed_second(tg_work *w, int body, spatial Zbar);
+
 /* Seeds scale * (y . RNEA) without armature; adds the gradients of the inertial parameters to gparams (may be NULL). */
 void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparams);
 
@@ -35,9 +38,14 @@ void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparam
  * the step); adds the gradients of the inertial parameters. Returns the scalar. After tg_adjoint_second; Abar stays. */
 double tg_adjoint_gyroscopic(const tg_model *m, tg_work *w, double scale, double *gparams);
 
-/* Seeds a spatial tendon's length, rate and moment . y with their cotangents; adds those of its sites and pulleys to gparams. */
-void tg_adjoint_tendon(const tg_model *m, tg_work *w, int tendon, double g_length, double g_rate, double g_moment,
-                       double *gparams);
+/* Cotangents of a tendon's length, of its rate moment . v, and of its moment . y and moment . x. */
+typedef struct tg_tendon_gradient
+{
+    double length, rate, moment, second;
+} tg_tendon_gradient;
+
+/* Adds to the cotangents of a tendon; what becomes of them is up to the backward pass. */
+void tg_adjoint_tendon(tg_work *w, int tendon, tg_tendon_gradient g);
 
 /* The generalised vectors behind V, Y, A (NULL: the scalar has no Abar) and, beside A, the second one (NULL: none). */
 typedef struct tg_adjoint_fields

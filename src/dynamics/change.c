@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "dynamics/passive.h"
-#include "dynamics/tendon.h"
 #include "tangere/algebra.h"
 
 static spatial load(const double *array, int index)
@@ -129,10 +128,48 @@ static spatial from_parent(const tg_model *m, const tg_work *w, const tg_change 
     return Z;
 }
 
+static bool all_zero(const double *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (x[i] != 0)
+            return false;
+    return true;
+}
+
+/* neither the body's own numbers nor its joints' change, nor is its parent displaced */
+static bool is_still(const tg_model *m, const tg_change *c, int body, int first, int end)
+{
+    const tg_param_offsets *at = &m->offset;
+    bool still = c->still[m->body_parent[body]] || (end > first && m->joint_type[first] == TG_JOINT_FREE);
+    still = still && all_zero(c->params + at->body_pos + 3 * body, 3);
+    still = still && all_zero(c->params + at->body_quat + 4 * body, 4);
+    for (int j = first; j < end && still; j++)
+        still = all_zero(c->params + at->joint_pos + 3 * j, 3) && all_zero(c->params + at->joint_axis + 3 * j, 3) &&
+                c->params[at->joint_ref + j] == 0;
+    return still;
+}
+
+static void leave_still(const tg_model *m, tg_change *c, int body, int first, int end)
+{
+    store(c->Z, body, spatial_zero());
+    for (int j = first; j < end; j++)
+    {
+        int nodes = m->joint_type[j] == TG_JOINT_FREE ? 2 : 1, last = m->joint_node[j] + nodes - 1;
+        for (int k = m->joint_dof[j]; k < m->node_dof[last] + m->node_ndof[last]; k++)
+            store(c->dJ, k, spatial_zero());
+    }
+}
+
 static void displace_body(const tg_model *m, const tg_work *w, tg_change *c, int body, const double *q)
 {
     int first = m->body_joint[body], end = first + m->body_njoint[body];
     bool free = end > first && m->joint_type[first] == TG_JOINT_FREE;
+    c->still[body] = is_still(m, c, body, first, end);
+    if (c->still[body])
+    {
+        leave_still(m, c, body, first, end);
+        return;
+    }
     spatial Z = free ? spatial_zero() : spatial_add(from_parent(m, w, c, body), own_displacement(m, w, c, body));
     for (int j = first; j < end; j++)
     {
@@ -152,6 +189,7 @@ static void displace(const tg_model *m, const tg_work *w, tg_change *c, const do
     c->moves = tg_changes(c, m->offset.body_pos, placed) || tg_changes(c, m->offset.joint_pos, jointed);
     if (!c->moves)
         return;
+    c->still[0] = true;
     store(c->Z, 0, spatial_zero());
     for (int body = 1; body < m->nbody; body++)
         displace_body(m, w, c, body, q);
@@ -347,7 +385,7 @@ static void displaced_force(const tg_model *m, const tg_work *w, const tg_change
     int node = m->body_node[body];
     const double *mass = TG_PARAM(w->params, body_mass) + body, *Ic = TG_PARAM(w->params, body_inertia) + 6 * body;
     double full[MAT3_SIZE] __attribute__((aligned(32)));
-    if (!m->node_massive[node])
+    if (!m->node_massive[node] || c->still[body])
         return;
     body_motion b = motion_of(m, w, body);
     full_matrix(Ic, full);
@@ -441,25 +479,31 @@ static void joint_spring(const tg_model *m, const tg_work *w, tg_change *c, int 
         ball_spring(m, w, c, j, q);
 }
 
-static void tendon_spring(const tg_model *m, tg_work *w, tg_change *c, int t, const double *v)
+/* moment f, f = k (stretch - ahead rate) - d rate */
+static void tendon_spring(const tg_model *m, tg_work *w, tg_change *c, int t, tg_tendon_when when)
 {
-    const double *moment = tg_tendon_moment(m, w, t), *dmoment = c->moment + (size_t)t * (size_t)m->nv;
-    double k = TG_PARAM(w->params, tendon_stiffness)[t], d = TG_PARAM(w->params, tendon_damping)[t];
-    int end;
-    double stretch = tg_tendon_stretch(w, t, &end), rate = tg_tendon_rate(m, w, t, v), change = 0, drate = 0;
-    change += c->params[m->offset.tendon_stiffness + t] * stretch - c->params[m->offset.tendon_damping + t] * rate;
-    if (end >= 0)
-        change += k * c->params[m->offset.tendon_rest + 2 * t + end];
-    for (int i = 0; i < m->nv && c->pulls; i++)
-        drate += dmoment[i] * v[i];
+    const double *dmoment = c->moment + (size_t)t * (size_t)m->nv;
+    const int *dof = tg_tendon_dofs(m, t);
+    tg_pull pull = tg_tendon_pull(m, w, t, when);
+    if (w->tendon_mode[t] == TG_TENDON_SLACK)
+        return;
+    double change = -c->params[m->offset.tendon_damping + t] * pull.rate, drate = 0;
+    if (pull.end >= 0)
+        change += c->params[m->offset.tendon_stiffness + t] * (pull.stretch - when.ahead * pull.rate) +
+                  pull.stiffness * (c->params[m->offset.tendon_rest + 2 * t + pull.end] +
+                                    c->params[m->offset.tendon_length + t]);
+    for (int i = 0; i < m->tendon_ndof[t] && c->pulls; i++)
+    {
+        drate += dmoment[dof[i]] * when.x[dof[i]];
+        c->force[dof[i]] += dmoment[dof[i]] * pull.force;
+    }
     if (c->pulls)
-        change -= (end < 0 ? 0 : k * c->length[t]) + d * drate;
-    double force = k * stretch - d * rate;
-    for (int i = 0; i < m->nv; i++)
-        c->force[i] += moment[i] * change + (c->pulls ? dmoment[i] * force : 0);
+        change -= pull.stiffness * (c->length[t] + when.ahead * drate) + pull.damping * drate;
+    tg_tendon_add(m, w, t, change, c->force);
 }
 
-void tg_change_passive(const tg_model *m, tg_work *w, tg_change *c, const double *q, const double *v)
+void tg_change_passive(const tg_model *m, tg_work *w, tg_change *c, const double *q, const double *v,
+                       tg_tendon_when when)
 {
     const tg_param_offsets *at = &m->offset;
     bool placed = tg_changes(c, at->body_pos, at->body_mass - at->body_pos);
@@ -470,5 +514,5 @@ void tg_change_passive(const tg_model *m, tg_work *w, tg_change *c, const double
         c->force[k] -= c->params[at->joint_damping + m->dof_joint[k]] * v[k];
     bool sprung = c->pulls || tg_changes(c, at->tendon_stiffness, at->tendon_frictionloss - at->tendon_stiffness);
     for (int t = 0; t < m->ntendon && sprung; t++)
-        tendon_spring(m, w, c, t, v);
+        tendon_spring(m, w, c, t, when);
 }

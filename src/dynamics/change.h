@@ -7,10 +7,12 @@
 #define TG_DYNAMICS_CHANGE_H
 
 #include "dynamics/actuation.h"
+#include "dynamics/cable.h"
 #include "dynamics/work.h"
 
 /* X(type, name, count, documentation) */
 #define TG_CHANGE_FIELDS(X)                                                                                            \
+    X(bool, still, m->nbody, "bodies that are not displaced: Z is zero, and so are dJ, dV and dA of their nodes")        \
     X(double, Z, SPATIAL_SIZE * m->nbody, "displacement of every body")                                                \
     X(double, dJ, SPATIAL_SIZE * m->nv, "change of every dof's twist")                                                 \
     X(double, dV, SPATIAL_SIZE * m->nnode, "change of the nodes' twists")                                              \
@@ -79,12 +81,13 @@ void tg_change_twists(const tg_model *m, const tg_change *c, const double *x, do
 /* To dF: inverse dynamics at accelerations a (nv). After tg_node_accelerations(a). */
 void tg_change_inertial(const tg_model *m, const tg_work *w, tg_change *c, const double *v, const double *a);
 
-/* To force: springs and dampers of joints and tendons. */
-void tg_change_passive(const tg_model *m, tg_work *w, tg_change *c, const double *q, const double *v);
+/* To force: springs and dampers of joints and tendons; when those of tendons act. */
+void tg_change_passive(const tg_model *m, tg_work *w, tg_change *c, const double *q, const double *v,
+                       tg_tendon_when when);
 
-/* To force: actuators, drive: what they do (tg_drive_of). signal is there afterwards. */
+/* To force: actuators, drive: what they do (tg_drive_of), v_late: velocities of those that are late. signal is there afterwards. */
 void tg_change_actuation(const tg_model *m, tg_work *w, tg_change *c, const double *q, const double *v,
-                         const double *act, const tg_drive *drive);
+                         const double *v_late, const double *act, const tg_drive *drive);
 
 /* of an activation's rate or, at the end of a step (d from tg_next_activation), of itself; without that of act and u */
 double tg_change_signal(const tg_model *m, const tg_work *w, const tg_change *c, int i, double act, const tg_drive *d);

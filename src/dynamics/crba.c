@@ -61,39 +61,6 @@ void tg_mass_rows(const tg_model *m, tg_work *w)
     }
 }
 
-static void add_diagonal(const tg_model *m, tg_work *w, const double *extra)
-{
-    for (int t = 0; t < m->ntree; t++)
-        for (int k = 0; k < m->tree_ndof[t]; k++)
-            w->M[m->tree_matrix[t] + k * (m->tree_ld[t] + 1)] += extra[m->tree_dof[t] + k];
-}
-
-tg_status tg_factor_mass(const tg_model *m, tg_work *w, const double *extra)
-{
-    tg_composites(m, w);
-    tg_mass_rows(m, w);
-    if (extra != NULL)
-        add_diagonal(m, w, extra);
-    for (int t = 0; t < m->ntree; t++)
-    {
-        int bad = tg_ltl_factor(&m->tree_ltl[t], w->M + m->tree_matrix[t], w->dinv + m->tree_dof[t]);
-        if (bad >= 0)
-        {
-            int joint = m->dof_joint[m->tree_dof[t] + bad];
-            return tg_fail(&w->error, TG_ERR_NUMERIC,
-                           "the mass matrix is not positive definite at joint #%d '%s' (dof %d)", joint,
-                           tg_name(m, TG_JOINT, joint), m->tree_dof[t] + bad);
-        }
-    }
-    return TG_OK;
-}
-
-void tg_solve_mass(const tg_model *m, const tg_work *w, double *x)
-{
-    for (int t = 0; t < m->ntree; t++)
-        tg_ltl_solve(&m->tree_ltl[t], w->M + m->tree_matrix[t], w->dinv + m->tree_dof[t], x + m->tree_dof[t]);
-}
-
 /* Rows r .. r+3, columns c .. c+3 of the lower triangle, to the upper one. */
 static void mirror_block(const double *M, int ld, int r, int c, double *out, int nv)
 {

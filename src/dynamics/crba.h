@@ -1,4 +1,4 @@
-/* The mass matrix and its factors. */
+/* The mass matrix. Its factors: factors.h. */
 #ifndef TG_DYNAMICS_CRBA_H
 #define TG_DYNAMICS_CRBA_H
 
@@ -12,12 +12,6 @@ void tg_mass_rows(const tg_model *m, tg_work *w);
 
 /* w->M as a full nv x nv matrix, both triangles. */
 void tg_export_mass(const tg_model *m, const tg_work *w, double *M);
-
-/* Composites and rows, then M + diag(extra) = L^T D L in place; a status if that is not positive definite. extra: nv, NULL: zero. */
-tg_status tg_factor_mass(const tg_model *m, tg_work *w, const double *extra);
-
-/* x = M^-1 x with the factors. */
-void tg_solve_mass(const tg_model *m, const tg_work *w, double *x);
 
 /* Masks of a block of four columns: lane i is one where bit i is set. */
 extern const double tg_lane_mask[16][4];

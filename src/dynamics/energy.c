@@ -90,7 +90,7 @@ static double spring_energy(const tg_model *m, tg_work *w, const double *q)
     for (int t = 0; t < m->ntendon; t++)
     {
         int end;
-        double stretch = tg_tendon_stretch(w, t, &end);
+        double stretch = tg_tendon_stretch(m, w, t, &end);
         energy += 0.5 * TG_PARAM(w->params, tendon_stiffness)[t] * stretch * stretch;
     }
     return energy;

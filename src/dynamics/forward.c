@@ -1,7 +1,7 @@
 /* Forward dynamics: a = M^-1 (tau + passive - bias), with M = L^T D L factored over the tree. */
 #include "dynamics/forward.h"
 
-#include "dynamics/crba.h"
+#include "dynamics/factors.h"
 #include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
 #include "dynamics/rnea.h"
@@ -10,11 +10,12 @@ tg_status tg_accelerate(const tg_model *m, tg_work *w, const double *q, const do
 {
     double *bias = w->vec, *force = w->vec + m->nv;
     tg_position_stage(m, w, q);
-    TG_TRY(tg_factor_mass(m, w, NULL));
+    TG_TRY(tg_factor_mass(m, w, NULL, NULL));
     tg_node_twists(m, w, v, w->V);
     w->stage = TG_STAGE_VELOCITY;
     tg_newton_euler(m, w, NULL, bias);
-    tg_passive_force(m, w, q, v, force);
+    tg_tendon_stage(m, w, q, v);
+    tg_passive_force(m, w, q, v, 0, force);
     for (int k = 0; k < m->nv; k++)
         a[k] = (tau != NULL ? tau[k] : 0) + force[k] - bias[k];
     tg_solve_mass(m, w, a);

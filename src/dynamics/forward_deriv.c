@@ -1,7 +1,7 @@
 /* Derivatives of forward dynamics. From M a + bias - passive = tau, with RNEA(q, v, a) = M a + bias at the solution a:
  *
  *   da/dq = -M^-1 (dRNEA/dq - dpassive/dq),   da/dv = -M^-1 (dRNEA/dv - dpassive/dv),   da/dtau = M^-1. */
-#include "dynamics/crba.h"
+#include "dynamics/factors.h"
 #include "dynamics/forward.h"
 #include "dynamics/passive.h"
 #include "dynamics/rnea.h"
@@ -44,7 +44,7 @@ tg_status tg_forward_dynamics_derivatives(const tg_model *m, tg_work *w, const d
     {
         tg_newton_euler(m, w, a, NULL);
         tg_newton_euler_derivatives(m, w, -1, da_dq, da_dv);
-        tg_add_passive_derivatives(m, w, q, v, da_dq, da_dv);
+        tg_add_passive_derivatives(m, w, q, (tg_tendon_when){v, 0}, da_dq, da_dv);
         if (da_dq != NULL)
             solve_matrix(m, w, da_dq);
         if (da_dv != NULL)

@@ -1,7 +1,7 @@
 /* Reverse mode of forward dynamics. From M a + bias - passive = tau, with z = M^-1 y:
  *
  *   d(y . a) = z . (d tau + d passive - d RNEA(q, v, a) at fixed a). */
-#include "dynamics/crba.h"
+#include "dynamics/factors.h"
 #include "dynamics/forward.h"
 #include "dynamics/rnea.h"
 #include "dynamics/vjp.h"
@@ -21,7 +21,7 @@ tg_status tg_forward_dynamics_vjp(const tg_model *m, tg_work *w, const double *q
     tg_gradient g = tg_gradient_begin(m, w, gparams);
     tg_adjoint_begin(m, w, z);
     tg_rnea_reverse(m, w, a, z, -1, g);
-    tg_passive_reverse(m, w, q, v, z, g);
+    tg_passive_reverse(m, w, q, v, (tg_tendon_when){v, 0}, z, g);
     tg_adjoint_end(m, w, q, &(tg_adjoint_fields){.v = v, .y = z, .a = a}, g.q, g.v, g.a, g.params);
     tg_gradient_end(m, w, g.params);
     tg_gradient_copy(m, g.q, gq);

@@ -2,21 +2,11 @@
  *
  *   hinge, slide    -k (q - springref) - d v
  *   ball            -k Log(q_rest^-1 q) - d v, body axes; a free joint also -k (x - x_rest) - d v, world axes
- *   tendon          moment^T (k (rest - length) outside the rest band - d d(length)/dt) */
+ *   tendon          moment^T (k (rest - length) outside the rest band - d d(length)/dt), or by another slack law (cable.c) */
 #include "dynamics/passive.h"
 
 #include "dynamics/kinematics.h"
-#include "dynamics/tendon.h"
 #include "tangere/algebra.h"
-
-double tg_tendon_stretch(const tg_work *w, int tendon, int *end)
-{
-    const double *rest = TG_PARAM(w->params, tendon_rest) + 2 * tendon;
-    double length = w->tendon_length[tendon];
-    bool band = rest[0] < rest[1]; /* without one the spring goes through its rest length like any other */
-    *end = length < rest[0] ? 0 : length > rest[1] || !band ? 1 : -1;
-    return *end < 0 ? 0 : rest[*end] - length;
-}
 
 void tg_ball_deflection(const tg_model *m, const tg_work *w, int joint, const double *q, double r[3], double *dr_dq,
                         double *dr_drest)
@@ -64,30 +54,22 @@ static void joint_springs(const tg_model *m, const tg_work *w, const double *q, 
     }
 }
 
-static void tendon_forces(const tg_model *m, tg_work *w, const double *q, const double *v, double *force)
+static void tendon_forces(const tg_model *m, const tg_work *w, tg_tendon_when when, double *force)
 {
-    if (m->ntendon == 0)
-        return;
-    tg_tendons(m, w, q);
     for (int t = 0; t < m->ntendon; t++)
     {
-        double stiffness = TG_PARAM(w->params, tendon_stiffness)[t], damping = TG_PARAM(w->params, tendon_damping)[t];
-        if (stiffness == 0 && damping == 0)
-            continue;
-        int end;
-        double pull = stiffness * tg_tendon_stretch(w, t, &end) - damping * tg_tendon_rate(m, w, t, v);
-        const double *moment = tg_tendon_moment(m, w, t);
-        for (int k = 0; k < m->nv; k++)
-            force[k] += moment[k] * pull;
+        tg_pull pull = tg_tendon_pull(m, w, t, when);
+        if (pull.stiffness != 0 || pull.damping != 0)
+            tg_tendon_add(m, w, t, pull.force, force);
     }
 }
 
-void tg_passive_force(const tg_model *m, tg_work *w, const double *q, const double *v, double *force)
+void tg_passive_force(const tg_model *m, tg_work *w, const double *q, const double *v, double ahead, double *force)
 {
     for (int k = 0; k < m->nv; k++)
         force[k] = -w->params->dof_damping[k] * v[k];
     joint_springs(m, w, q, force);
-    tendon_forces(m, w, q, v, force);
+    tendon_forces(m, w, (tg_tendon_when){v, ahead}, force);
 }
 
 tg_status tg_passive(const tg_model *m, tg_work *w, const double *q, const double *v, double *force)
@@ -95,7 +77,8 @@ tg_status tg_passive(const tg_model *m, tg_work *w, const double *q, const doubl
     TG_TRY(tg_check_state(m, w, q, v));
     TG_TRY(tg_check_output(w, "force", force, m->nv));
     tg_position_stage(m, w, q);
-    tg_passive_force(m, w, q, v, w->vec);
+    tg_tendon_stage(m, w, q, v);
+    tg_passive_force(m, w, q, v, 0, w->vec);
     memcpy(force, w->vec, sizeof(double) * (size_t)m->nv);
     return TG_OK;
 }

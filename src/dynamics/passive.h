@@ -2,20 +2,17 @@
 #ifndef TG_DYNAMICS_PASSIVE_H
 #define TG_DYNAMICS_PASSIVE_H
 
-#include "dynamics/work.h"
+#include "dynamics/cable.h"
 
-/* force: nv. After the position stage. */
-void tg_passive_force(const tg_model *m, tg_work *w, const double *q, const double *v, double *force);
+/* force: nv; springs of tendons act at length + ahead rate. After the position stage and tg_cables. */
+void tg_passive_force(const tg_model *m, tg_work *w, const double *q, const double *v, double ahead, double *force);
 
-/* Adds the derivatives to dq and dv (nv x nv each, either may be NULL). After tg_passive_force. */
-void tg_add_passive_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, double *dq,
+/* Adds the derivatives to dq and dv (nv x nv each, either may be NULL). when: tendons act; where that is not at v, dv gets -(stiffness ahead + damping) moment moment^T all the
+ * same (step/forward.h). After tg_cables. */
+void tg_add_passive_derivatives(const tg_model *m, tg_work *w, const double *q, tg_tendon_when when, double *dq,
                                 double *dv);
 
 /* ---- shared with the derivatives ---- */
-
-/* How far a tendon is outside its rest band: negative when too long, positive when too short; *end says which rest
- * length counts (0, 1), -1 for none. */
-double tg_tendon_stretch(const tg_work *w, int tendon, int *end);
 
 /* The rotation of a ball (or free) joint away from its spring's rest, in body axes; derivative with respect to q (both in body axes) and
  * to the rest orientation (its own body axes), 3 x 3, either may be NULL. */

@@ -1,7 +1,6 @@
 /* Derivatives of the passive forces (passive.c) with respect to q and v. */
 #include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
-#include "dynamics/tendon.h"
 
 static void spring_derivatives(const tg_model *m, const tg_work *w, const double *q, double *dq)
 {
@@ -26,41 +25,39 @@ static void spring_derivatives(const tg_model *m, const tg_work *w, const double
     }
 }
 
-/* force_j = moment_j f, f = k stretch - d rate:
- * d/dq_k = moment_j (-k moment_k [outside the band] - d sum_i H_ik v_i) + H_jk f,   d/dv_k = -d moment_j moment_k */
-static void tendon_derivatives(const tg_model *m, tg_work *w, int t, const double *v, double *dq, double *dv)
+/* force_j = moment_j f, f = k (stretch - ahead rate) - d rate, rate = moment . x:
+ * d/dq_k = moment_j (-k moment_k - (k ahead + d) sum_i H_ik x_i) + H_jk f,   d/dx_k = -(k ahead + d) moment_j moment_k */
+static void tendon_derivatives(const tg_model *m, tg_work *w, int t, tg_tendon_when when, double *dq, double *dv)
 {
-    double stiffness = TG_PARAM(w->params, tendon_stiffness)[t], damping = TG_PARAM(w->params, tendon_damping)[t];
-    if (stiffness == 0 && damping == 0)
+    tg_pull pull = tg_tendon_pull(m, w, t, when);
+    if (pull.stiffness == 0 && pull.damping == 0)
         return;
-    int nv = m->nv, end;
-    double stretch = tg_tendon_stretch(w, t, &end), spring = end < 0 ? 0 : stiffness;
+    int nv = m->nv, n = m->tendon_ndof[t];
     const double *moment = tg_tendon_moment(m, w, t);
-    if (dv != NULL)
-        for (int j = 0; j < nv; j++)
-            for (int k = 0; k < nv && damping * moment[j] != 0; k++)
-                dv[j * nv + k] -= damping * moment[j] * moment[k];
+    const int *dof = tg_tendon_dofs(m, t);
+    double damping = pull.stiffness * when.ahead + pull.damping, *slope = w->row; /* d f / d q */
+    for (int i = 0; i < n && dv != NULL; i++)
+        for (int k = 0; k < n; k++)
+            dv[dof[i] * nv + dof[k]] -= damping * moment[dof[i]] * moment[dof[k]];
     if (dq == NULL)
         return;
-    double *slope = w->row; /* d f / d q */
-    for (int k = 0; k < nv; k++)
-        slope[k] = -spring * moment[k];
-    if (tg_tendon_hessian(m, w, t))
-    {
-        double pull = stiffness * stretch - damping * tg_tendon_rate(m, w, t, v);
-        for (int j = 0; j < nv; j++)
-            for (int k = 0; k < nv; k++)
-            {
-                slope[k] -= damping * w->hessian[j * nv + k] * v[j];
-                dq[j * nv + k] += pull * w->hessian[j * nv + k];
-            }
-    }
-    for (int j = 0; j < nv; j++)
-        for (int k = 0; k < nv && moment[j] != 0; k++)
-            dq[j * nv + k] += moment[j] * slope[k];
+    for (int k = 0; k < n; k++)
+        slope[dof[k]] = -pull.stiffness * moment[dof[k]];
+    bool curved = tg_tendon_hessian(m, w, t);
+    for (int i = 0; i < n && curved; i++)
+        for (int k = 0; k < n; k++)
+        {
+            double H = w->hessian[dof[i] * nv + dof[k]];
+            slope[dof[k]] -= damping * H * when.x[dof[i]];
+            dq[dof[i] * nv + dof[k]] += pull.force * H;
+        }
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n; k++)
+            dq[dof[i] * nv + dof[k]] += moment[dof[i]] * slope[dof[k]];
 }
 
-void tg_add_passive_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, double *dq, double *dv)
+void tg_add_passive_derivatives(const tg_model *m, tg_work *w, const double *q, tg_tendon_when when, double *dq,
+                                double *dv)
 {
     if (dv != NULL)
         for (int k = 0; k < m->nv; k++)
@@ -68,7 +65,7 @@ void tg_add_passive_derivatives(const tg_model *m, tg_work *w, const double *q, 
     if (dq != NULL)
         spring_derivatives(m, w, q, dq);
     for (int t = 0; t < m->ntendon; t++)
-        tendon_derivatives(m, w, t, v, dq, dv);
+        tendon_derivatives(m, w, t, when, dq, dv);
 }
 
 tg_status tg_passive_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, double *dforce_dq,
@@ -77,11 +74,11 @@ tg_status tg_passive_derivatives(const tg_model *m, tg_work *w, const double *q,
     TG_TRY(tg_check_state(m, w, q, v));
     size_t bytes = sizeof(double) * (size_t)m->nv * (size_t)m->nv;
     tg_position_stage(m, w, q);
-    tg_passive_force(m, w, q, v, w->vec);
+    tg_tendon_stage(m, w, q, v);
     if (dforce_dq != NULL)
         memset(dforce_dq, 0, bytes);
     if (dforce_dv != NULL)
         memset(dforce_dv, 0, bytes);
-    tg_add_passive_derivatives(m, w, q, v, dforce_dq, dforce_dv);
+    tg_add_passive_derivatives(m, w, q, (tg_tendon_when){v, 0}, dforce_dq, dforce_dv);
     return TG_OK;
 }

@@ -1,7 +1,6 @@
 /* Reverse mode of the passive forces (passive.c). */
 #include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
-#include "dynamics/tendon.h"
 #include "dynamics/vjp.h"
 #include "tangere/algebra.h"
 
@@ -50,46 +49,27 @@ static void joint_spring(const tg_model *m, const tg_work *w, int j, const doubl
         ball_spring(m, w, j, q, y, g);
 }
 
-/* moment . y (k stretch - d rate), through length, rate and moment */
-static void tendon(const tg_model *m, tg_work *w, int t, const double *q, const double *v, const double *y,
-                   tg_gradient g)
+/* arm f, f = k (stretch - ahead rate) - d rate, arm = moment . y, rate = moment . x: through length, rate and moment. x is v where ahead is 0, else the second vector of the pass. */
+static void tendon(const tg_model *m, tg_work *w, int t, tg_tendon_when when, const double *y, tg_gradient g)
 {
-    double stiffness = TG_PARAM(w->params, tendon_stiffness)[t], damping = TG_PARAM(w->params, tendon_damping)[t];
-    if (stiffness == 0 && damping == 0 && g.params == NULL)
+    tg_pull pull = tg_tendon_pull(m, w, t, when);
+    if (w->tendon_mode[t] == TG_TENDON_SLACK || (pull.stiffness == 0 && pull.damping == 0 && g.params == NULL))
         return;
-    int end;
-    double stretch = tg_tendon_stretch(w, t, &end), rate = tg_tendon_rate(m, w, t, v), arm = tg_tendon_rate(m, w, t, y);
-    double g_length = end < 0 ? 0 : -stiffness * arm, g_rate = -damping * arm;
-    double g_moment = stiffness * stretch - damping * rate;
-    tg_tendon_reverse(m, w, t, q, v, y, g_length, g_rate, g_moment, g);
+    double arm = tg_tendon_rate(m, w, t, y), along = -(pull.stiffness * when.ahead + pull.damping) * arm;
+    bool now = when.ahead == 0;
+    tg_adjoint_tendon(w, t, (tg_tendon_gradient){-pull.stiffness * arm, now ? along : 0, pull.force, now ? 0 : along});
     if (g.params == NULL)
         return;
-    g.params[m->offset.tendon_stiffness + t] += arm * stretch;
-    g.params[m->offset.tendon_damping + t] -= arm * rate;
-    if (end >= 0)
-        g.params[m->offset.tendon_rest + 2 * t + end] += stiffness * arm;
-}
-
-void tg_tendon_reverse(const tg_model *m, tg_work *w, int t, const double *q, const double *v, const double *y,
-                       double g_length, double g_rate, double g_moment, tg_gradient g)
-{
-    if (m->tendon_type[t] == TG_TENDON_SPATIAL)
-    {
-        tg_adjoint_tendon(m, w, t, g_length, g_rate, g_moment, g.params);
+    g.params[m->offset.tendon_damping + t] -= arm * pull.rate;
+    if (pull.end < 0)
         return;
-    }
-    for (int i = m->tendon_path[t]; i < m->tendon_path[t] + m->tendon_npath[t]; i++)
-    {
-        int at = m->joint_q[m->path_id[i]], dof = m->joint_dof[m->path_id[i]];
-        double coef = TG_PARAM(w->params, tendon_coef)[i];
-        g.q[dof] += g_length * coef;
-        g.v[dof] += g_rate * coef;
-        if (g.params != NULL)
-            g.params[m->offset.tendon_coef + i] += g_length * q[at] + g_rate * v[dof] + g_moment * y[dof];
-    }
+    g.params[m->offset.tendon_stiffness + t] += arm * (pull.stretch - when.ahead * pull.rate);
+    g.params[m->offset.tendon_rest + 2 * t + pull.end] += pull.stiffness * arm;
+    g.params[m->offset.tendon_length + t] += pull.stiffness * arm;
 }
 
-void tg_passive_reverse(const tg_model *m, tg_work *w, const double *q, const double *v, const double *y, tg_gradient g)
+void tg_passive_reverse(const tg_model *m, tg_work *w, const double *q, const double *v, tg_tendon_when when,
+                        const double *y, tg_gradient g)
 {
     for (int k = 0; k < m->nv; k++)
     {
@@ -100,7 +80,7 @@ void tg_passive_reverse(const tg_model *m, tg_work *w, const double *q, const do
     for (int j = 0; j < m->njoint; j++)
         joint_spring(m, w, j, q, y, g);
     for (int t = 0; t < m->ntendon; t++)
-        tendon(m, w, t, q, v, y, g);
+        tendon(m, w, t, when, y, g);
 }
 
 tg_status tg_passive_vjp(const tg_model *m, tg_work *w, const double *q, const double *v, const double *y, double *gq,
@@ -111,10 +91,10 @@ tg_status tg_passive_vjp(const tg_model *m, tg_work *w, const double *q, const d
     tg_position_stage(m, w, q);
     tg_node_twists(m, w, v, w->V);
     w->stage = TG_STAGE_VELOCITY;
-    tg_passive_force(m, w, q, v, w->vec);
+    tg_tendon_stage(m, w, q, v);
     tg_gradient g = tg_gradient_begin(m, w, gparams);
     tg_adjoint_begin(m, w, y);
-    tg_passive_reverse(m, w, q, v, y, g);
+    tg_passive_reverse(m, w, q, v, (tg_tendon_when){v, 0}, y, g);
     tg_adjoint_end(m, w, q, &(tg_adjoint_fields){.v = v, .y = y}, g.q, g.v, g.a, g.params);
     tg_gradient_end(m, w, g.params);
     tg_gradient_copy(m, g.q, gq);

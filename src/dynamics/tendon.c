@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+#include "dynamics/crba.h"
+
 /* Segments shorter than this have no direction; they pull nowhere. */
 #define SHORTEST_SEGMENT 1e-12
 
@@ -78,6 +80,27 @@ static double fixed_tendon(const tg_model *m, const tg_work *w, int tendon, cons
     return length;
 }
 
+/* moment += J^T W for the dofs that move a body, four at a time: zero in the lanes of other dofs (work.h, block_bits) */
+static void add_wrench(const tg_model *m, const tg_work *w, int body, spatial W, double *moment)
+{
+    int last = last_dof(m, body);
+    if (last < 0)
+        return;
+    int tree = m->node_tree[m->body_node[body]], ld = m->tree_ld[tree], first = m->tree_dof[tree];
+    const tg_ltl_pattern *p = &m->tree_ltl[tree];
+    const double *Jt = w->Jt + 6 * m->tree_panel[tree];
+    const uint8_t *bits = w->block_bits + w->block_start[last];
+    for (int b = p->block_start[last - first]; b < p->block_start[last - first + 1]; b++)
+    {
+        const double *J = Jt + p->blocks[b];
+        v4 sum = v4_load(J) * v4_splat(W.lin[0]) + v4_load(J + ld) * v4_splat(W.lin[1]) +
+                 v4_load(J + 2 * ld) * v4_splat(W.lin[2]) + v4_load(J + 3 * ld) * v4_splat(W.ang[0]) +
+                 v4_load(J + 4 * ld) * v4_splat(W.ang[1]) + v4_load(J + 5 * ld) * v4_splat(W.ang[2]);
+        double *to = moment + first + p->blocks[b];
+        v4_storeu(to, v4_loadu(to) + sum * v4_loadu(tg_lane_mask[*bits++]));
+    }
+}
+
 static double spatial_tendon(const tg_model *m, const tg_work *w, int tendon, double *moment)
 {
     double length = 0;
@@ -88,8 +111,8 @@ static double spatial_tendon(const tg_model *m, const tg_work *w, int tendon, do
         for (int e = 0; e < 2; e++)
         {
             v4 pull = s.direction * v4_splat(e == 0 ? -s.weight : s.weight);
-            for (int k = last_dof(m, s.body[e]); k >= 0; k = m->dof_parent[k])
-                moment[k] += v4_dot(pull, point_column(m, w, s.body[e], s.point[e], k));
+            v4 p = s.point[e] - tg_node_origin(m, w, m->body_node[s.body[e]]);
+            add_wrench(m, w, s.body[e], wrench_at(pull, p), moment);
         }
     }
     return length;
@@ -100,7 +123,10 @@ void tg_tendons(const tg_model *m, tg_work *w, const double *q)
     for (int t = 0; t < m->ntendon; t++)
     {
         double *moment = tg_tendon_moment(m, w, t);
-        memset(moment, 0, sizeof(double) * (size_t)m->nv);
+        const int *dof = tg_tendon_dofs(m, t);
+        for (int i = 0; i < m->tendon_ndof[t]; i++)
+            moment[dof[i]] = 0;
+        w->tendon_mode[t] = TG_TENDON_UPPER;
         w->tendon_length[t] =
             m->tendon_type[t] == TG_TENDON_FIXED ? fixed_tendon(m, w, t, q, moment) : spatial_tendon(m, w, t, moment);
     }
@@ -109,10 +135,36 @@ void tg_tendons(const tg_model *m, tg_work *w, const double *q)
 double tg_tendon_rate(const tg_model *m, const tg_work *w, int tendon, const double *v)
 {
     const double *moment = tg_tendon_moment(m, w, tendon);
-    double rate = 0;
-    for (int k = 0; k < m->nv; k++)
-        rate += moment[k] * v[k];
-    return rate;
+    const int *run = tg_tendon_runs(m, tendon);
+    v4 sum = v4_zero();
+    double rest = 0;
+    for (const int *end = run + 2 * m->tendon_nrun[tendon]; run < end; run += 2)
+    {
+        const double *a = moment + run[0], *b = v + run[0];
+        int n = run[1];
+        for (; n >= V4_LANES; n -= V4_LANES, a += V4_LANES, b += V4_LANES)
+            sum += v4_loadu(a) * v4_loadu(b);
+        rest += n > 0 ? a[0] * b[0] : 0; /* six dofs of a free body leave two */
+        rest += n > 1 ? a[1] * b[1] : 0;
+        rest += n > 2 ? a[2] * b[2] : 0;
+    }
+    return v4_sum(sum) + rest;
+}
+
+void tg_tendon_add(const tg_model *m, const tg_work *w, int tendon, double factor, double *sum)
+{
+    const double *moment = tg_tendon_moment(m, w, tendon);
+    const int *run = tg_tendon_runs(m, tendon);
+    for (const int *end = run + 2 * m->tendon_nrun[tendon]; run < end; run += 2)
+    {
+        const double *a = moment + run[0];
+        double *b = sum + run[0];
+        int n = run[1];
+        for (; n >= V4_LANES; n -= V4_LANES, a += V4_LANES, b += V4_LANES)
+            v4_storeu(b, v4_loadu(b) + v4_loadu(a) * v4_splat(factor));
+        for (int k = 0; k < n; k++)
+            b[k] += a[k] * factor;
+    }
 }
 
 /* ---- second derivative ----
@@ -125,19 +177,23 @@ static v4 angular(const tg_work *w, int k)
     return v4_load(w->J + SPATIAL_SIZE * k + 4);
 }
 
-static v4 column_rate(const tg_model *m, const tg_work *w, int body, v4 point, int j, int k)
-{
-    if (k <= j || m->dof_node[k] == m->dof_node[j])
-        return v4_cross(angular(w, k), point_column(m, w, body, point, j));
-    return v4_cross(angular(w, j), point_column(m, w, body, point, k));
-}
-
-/* u . d c_pj / d q_k for all pairs of dofs that move one end */
+/* u . d c_pj / d q_k for all pairs of dofs that move one end: u . (w_k x c_pj) = w_k . (c_pj x u) where k is before j, whose pair (k, j) has the same; within a node both orders */
 static void add_end(const tg_model *m, tg_work *w, int body, v4 point, v4 pull)
 {
+    size_t nv = (size_t)m->nv;
     for (int j = last_dof(m, body); j >= 0; j = m->dof_parent[j])
+    {
+        v4 lever = v4_cross(point_column(m, w, body, point, j), pull);
         for (int k = last_dof(m, body); k >= 0; k = m->dof_parent[k])
-            w->hessian[(size_t)j * (size_t)m->nv + (size_t)k] += v4_dot(pull, column_rate(m, w, body, point, j, k));
+        {
+            if (k > j && m->dof_node[k] != m->dof_node[j])
+                continue;
+            double entry = v4_dot(angular(w, k), lever);
+            w->hessian[(size_t)j * nv + (size_t)k] += entry;
+            if (m->dof_node[k] != m->dof_node[j])
+                w->hessian[(size_t)k * nv + (size_t)j] += entry;
+        }
+    }
 }
 
 /* (c_bj - c_aj) . (1 - u u^T) (c_bk - c_ak) weight / length, end by end */

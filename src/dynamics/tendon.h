@@ -4,17 +4,41 @@
 
 #include "dynamics/work.h"
 
+/* What acts of a tendon (cable.h). */
+typedef enum tg_tendon_mode
+{
+    TG_TENDON_SLACK = -2,  /* nothing */
+    TG_TENDON_DAMPED = -1, /* its damper, and actuators that are forces */
+    TG_TENDON_LOWER,       /* all, from the lower rest length */
+    TG_TENDON_UPPER        /* all, from the upper one */
+} tg_tendon_mode;
+
 /* Row of moment arms of a tendon: nv numbers. */
 static inline double *tg_tendon_moment(const tg_model *m, const tg_work *w, int tendon)
 {
     return w->tendon_moment + (size_t)tendon * (size_t)v4_pad(m->nv);
 }
 
-/* Lengths and moment arms of all tendons. After the position stage. */
+/* The dofs on which a tendon acts: tendon_ndof of them. */
+static inline const int *tg_tendon_dofs(const tg_model *m, int tendon)
+{
+    return m->tendon_dof + (size_t)tendon * (size_t)m->nv;
+}
+
+/* The same in runs of consecutive dofs of a tree, tendon_nrun of them: the first dof, and how many. */
+static inline const int *tg_tendon_runs(const tg_model *m, int tendon)
+{
+    return m->tendon_run + (size_t)tendon * 2 * (size_t)m->nv;
+}
+
+/* Lengths and moment arms of all tendons; everything acts until tg_cables (cable.h) has looked. After the position stage. */
 void tg_tendons(const tg_model *m, tg_work *w, const double *q);
 
 /* Rate of the length for velocities v. */
 double tg_tendon_rate(const tg_model *m, const tg_work *w, int tendon, const double *v);
+
+/* sum (nv) += moment factor. */
+void tg_tendon_add(const tg_model *m, const tg_work *w, int tendon, double factor, double *sum);
 
 /* d moment_j / d q_k of one tendon into w->hessian (nv x nv; row j). False, and nothing written, where it is
  * zero: fixed tendons. After tg_tendons. */

@@ -5,6 +5,7 @@
 
 #include "dynamics/actuation.h"
 #include "dynamics/adjoint.h"
+#include "dynamics/cable.h"
 
 typedef struct tg_gradient
 {
@@ -23,16 +24,16 @@ void tg_gradient_end(const tg_model *m, const tg_work *w, double *params);
 /* Copies n = nv numbers where out is not NULL. */
 void tg_gradient_copy(const tg_model *m, const double *gradient, double *out);
 
-/* y . passive. After tg_passive_force and tg_adjoint_begin(y). */
-void tg_passive_reverse(const tg_model *m, tg_work *w, const double *q, const double *v, const double *y,
-                        tg_gradient g);
+/* y . passive; when tendons act: at v, or ahead with the velocities of tg_adjoint_second. After tg_cables and tg_adjoint_begin(y). */
+void tg_passive_reverse(const tg_model *m, tg_work *w, const double *q, const double *v, tg_tendon_when when,
+                        const double *y, tg_gradient g);
 
 /* What the gradients of actuators are made from, and where they go. */
 typedef struct tg_actuators
 {
     const tg_model *m;
     tg_work *w;
-    const double *q, *v, *act, *y;
+    const double *q, *v, *v_late, *act, *y; /* v_late: of those that are late, the second vector of the pass */
     double *gact, *gu; /* na, nu: added to */
     tg_gradient g;
 } tg_actuators;
@@ -47,10 +48,6 @@ void tg_signal_reverse(const tg_actuators *x, int i, const tg_drive *d, double g
  * whether one does. */
 bool tg_joint_range_reverse(const tg_model *m, const tg_work *w, const double *force, const double *y, double *passed,
                             double *gparams);
-
-/* A tendon's length, rate and moment . y with their cotangents. After tg_tendons and tg_adjoint_begin(y). */
-void tg_tendon_reverse(const tg_model *m, tg_work *w, int tendon, const double *q, const double *v, const double *y,
-                       double g_length, double g_rate, double g_moment, tg_gradient g);
 
 /* y . RNEA(q, v, a) times scale, armature included. After tg_node_accelerations and tg_adjoint_begin(y). */
 void tg_rnea_reverse(const tg_model *m, tg_work *w, const double *a, const double *y, double scale, tg_gradient g);

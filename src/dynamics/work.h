@@ -33,6 +33,9 @@
     X(double, composite, INERTIA_SIZE * m->nnode, "of the subtree of each node")                                       \
     X(double, M, m->nmatrix, "mass matrix, lower triangle a tree; L after factoring")                                  \
     X(double, dinv, m->nv, "1 / D of M = L^T D L")                                                                     \
+    X(double, group, m->group_matrix[m->ngroup], "L of A = L L^T of groups of trees (factors.h)")                      \
+    X(double, group_vector, m->ngroup > 0 ? m->nv : 0, "a group's part of a vector")                                   \
+    X(double *, group_row, m->ngroup > 0 ? m->nv : 0, "where rows of a matrix are, one for each dof of a group")       \
     /* tg_velocities, tg_accelerations, tg_node_forces */                                                              \
     X(double, V, SPATIAL_SIZE * m->nnode, "twist after the node's motion")                                             \
     X(double, A, SPATIAL_SIZE * m->nnode, "spatial acceleration, less gravity")                                        \
@@ -58,7 +61,11 @@
     X(double, Zbar, SPATIAL_SIZE * m->nbody, "gradient with respect to it")                                            \
     /* tendons */                                                                                                      \
     X(double, tendon_length, m->ntendon, "")                                                                           \
-    X(double, tendon_moment, m->ntendon *v4_pad(m->nv), "d length / d q, row by row")                                  \
+    X(double, tendon_moment, m->ntendon *v4_pad(m->nv) + V4_LANES, "d length / d q by rows; zero but for tendon_dof")  \
+    X(double, tendon_gradient, 4 * m->ntendon, "tg_tendon_gradient, of one pass of reverse mode")                      \
+    X(double, tendon_shift, m->ntendon, "m: what actuators add to the rest lengths")                                   \
+    X(double, tendon_drive, m->ntendon, "N: sum of the actuators' forces along it")                                    \
+    X(int, tendon_mode, m->ntendon, "tg_tendon_mode: tg_cables, all act before")                                       \
     X(double, actuator_length, m->nu, "")                                                                              \
     X(double, actuator_moment, m->nu *v4_pad(m->nv), "generalised force a unit of force, row by row")                  \
     X(double, actuator_gradient, 2 * m->nu, "with respect to act and u")                                               \
@@ -80,6 +87,7 @@ struct tg_work
     const tg_params *params;
     tg_stage stage;
     uint64_t generation; /* of the parameters that the stage was made with */
+    bool grouped;        /* the factors are those of groups of trees (factors.h) */
     uint64_t placement;  /* counts tg_place: what the arrays hold belongs to the last one */
 
 #define X(type, name, count, doc) type *name;

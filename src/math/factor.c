@@ -10,6 +10,7 @@
 enum
 {
     PANEL = V4_LANES, /* columns that Cholesky takes at a time */
+    STRIP = 12,       /* rows of two tiles of tg_gemm_tn: twice as fast as rows of one (measured) */
     LU_PANEL = 32     /* up to this width LU eliminates row by row (measured against 48, 64: even at 36, ahead at 48) */
 };
 
@@ -91,6 +92,84 @@ void tg_chol_solve(int n, const double *L, int ldl, int columns, double *X, int 
 {
     tg_trsm(TG_TRI_LOWER, n, L, ldl, columns, X, ldx);
     tg_trsm(TG_TRI_LOWER | TG_TRI_TRANSPOSED, n, L, ldl, columns, X, ldx);
+}
+
+/* ---- Cholesky, upper triangle ---- */
+
+/* n <= 4 */
+static int chol_upper_block(int n, double *A, ptrdiff_t lda)
+{
+    for (int j = 0; j < n; j++)
+    {
+        double pivot = A[j * lda + j];
+        for (int p = 0; p < j; p++)
+            pivot -= A[p * lda + j] * A[p * lda + j];
+        if (!(pivot > 0) || !isfinite(pivot))
+            return j;
+        double root = sqrt(pivot), inverse = 1 / root;
+        A[j * lda + j] = root;
+        for (int i = j + 1; i < n; i++)
+        {
+            double sum = A[j * lda + i];
+            for (int p = 0; p < j; p++)
+                sum -= A[p * lda + j] * A[p * lda + i];
+            A[j * lda + i] = sum * inverse;
+        }
+    }
+    return -1;
+}
+
+/* X (n x columns) <- U^-T X: the rows of the first half, their part in the others, those */
+static void divide_upper(int n, const double *U, int ldu, int columns, double *X, int ldx)
+{
+    if (n <= STRIP)
+    {
+        tg_trsm(TG_TRI_UPPER | TG_TRI_TRANSPOSED, n, U, ldu, columns, X, ldx);
+        return;
+    }
+    int half = (n / 2 + PANEL - 1) / PANEL * PANEL;
+    double *below = X + (ptrdiff_t)half * ldx;
+    divide_upper(half, U, ldu, columns, X, ldx);
+    tg_gemm_tn(n - half, columns, half, U + half, ldu, X, ldx, TG_GEMM_SUB, below, ldx);
+    divide_upper(n - half, U + (ptrdiff_t)half * ldu + half, ldu, columns, below, ldx);
+}
+
+/* upper triangle of C (n x n) -= B^T B, B (k x n) */
+static void subtract_upper(int n, int k, const double *B, int ldb, double *C, int ldc)
+{
+    double D[STRIP * STRIP];
+    for (ptrdiff_t i = 0; i < n; i += STRIP)
+    {
+        int rows = smaller(STRIP, n - (int)i), right = n - (int)i - rows;
+        double *row = C + i * ldc + i;
+        tg_gemm_tn(rows, right, k, B + i, ldb, B + i + rows, ldb, TG_GEMM_SUB, row + rows, ldc);
+        tg_gemm_tn(rows, rows, k, B + i, ldb, B + i, ldb, TG_GEMM_SET, D, STRIP);
+        for (int r = 0; r < rows; r++)
+            for (int c = r; c < rows; c++)
+                row[r * ldc + c] -= D[STRIP * r + c];
+    }
+}
+
+/* [A11 A12; . A22]: U11 from A11, U12 = U11^-T A12, U22 from A22 - U12^T U12 */
+int tg_chol_upper(int n, double *A, int lda)
+{
+    if (n <= PANEL)
+        return chol_upper_block(n, A, lda);
+    int half = (n / 2 + PANEL - 1) / PANEL * PANEL, rest = n - half;
+    double *A12 = A + half, *A22 = A + (ptrdiff_t)half * lda + half;
+    int bad = tg_chol_upper(half, A, lda);
+    if (bad >= 0)
+        return bad;
+    divide_upper(half, A, lda, rest, A12, lda);
+    subtract_upper(rest, half, A12, lda, A22, lda);
+    bad = tg_chol_upper(rest, A22, lda);
+    return bad >= 0 ? half + bad : -1;
+}
+
+void tg_chol_upper_solve(int n, const double *U, int ldu, int columns, double *X, int ldx)
+{
+    tg_trsm(TG_TRI_UPPER | TG_TRI_TRANSPOSED, n, U, ldu, columns, X, ldx);
+    tg_trsm(TG_TRI_UPPER, n, U, ldu, columns, X, ldx);
 }
 
 /* ---- LU ---- */

@@ -187,9 +187,12 @@ static tg_status add_tendon(append *a, int i)
     def.npath = npath;
     def.path = path;
     def.limited = m->tendon_limited[i] != 0;
+    def.law = (tg_tendon_law)m->tendon_law[i];
     GET(tendon, stiffness);
     GET(tendon, damping);
     GET(tendon, rest);
+    for (int k = 0; k < 2; k++)
+        def.rest[k] += TG_PARAM(a->p, tendon_length)[i];
     GET(tendon, frictionloss);
     GET(tendon, range);
     GET(tendon, margin);
@@ -211,6 +214,7 @@ static tg_status add_actuator(append *a, int i)
     def.ctrl_limited = m->actuator_ctrl_limited[i] != 0;
     def.force_limited = m->actuator_force_limited[i] != 0;
     def.act_limited = m->actuator_act_limited[i] != 0;
+    def.drives = (tg_drives)m->actuator_drives[i];
     GET(actuator, gear);
     GET(actuator, gain);
     GET(actuator, bias);

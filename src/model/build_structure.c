@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "model/bounds.h"
 #include "model/build.h"
+#include "model/coupling.h"
 #include "model/params.h"
 #include "model/topology.h"
 
@@ -85,6 +86,7 @@ static void fill_tendons(tg_build *w)
         m->tendon_path[i] = item->start[0];
         m->tendon_npath[i] = item->def.npath;
         m->tendon_limited[i] = item->def.limited;
+        m->tendon_law[i] = (int)item->def.law;
     }
     for (int i = 0; i < m->npath; i++)
     {
@@ -117,6 +119,7 @@ static void fill_actuators(tg_build *w)
         m->actuator_ctrl_limited[i] = def->ctrl_limited;
         m->actuator_force_limited[i] = def->force_limited;
         m->actuator_act_limited[i] = def->act_limited;
+        m->actuator_drives[i] = (int)def->drives;
     }
 }
 
@@ -260,6 +263,7 @@ tg_status tg_build_structure(tg_build *w)
     fill_filters(w->m);
     fill_assets(w);
     tg_topology_fill(w->m);
+    tg_coupling_fill(w->m);
     tg_params_slices(w->m);
     return check_planes(w);
 }

@@ -169,6 +169,14 @@ static tg_status check_coef(const subject *s)
     return TG_OK;
 }
 
+static tg_status check_rest(const subject *s)
+{
+    if (s->x[0] > s->x[1])
+        return refuse_pair(s, "the first number must not be above the second");
+    bool spatial = s->p->model->tendon_type[s->index] == TG_TENDON_SPATIAL;
+    return spatial && s->x[0] < 0 ? refuse_pair(s, "a spatial tendon has no negative length") : TG_OK;
+}
+
 static tg_status check_tau(const subject *s)
 {
     int dynamics = s->p->model->actuator_dynamics[s->index];
@@ -196,6 +204,18 @@ static tg_status check_hfield_size(const subject *s)
     return TG_OK;
 }
 
+/* What drives a rest length does not depend on length and velocity. */
+static tg_status check_drive(const subject *s)
+{
+    bool law = s->field == TG_FIELD_actuator_gain || s->field == TG_FIELD_actuator_bias;
+    if (!law || s->p->model->actuator_drives[s->index] != TG_DRIVES_REST)
+        return TG_OK;
+    for (int i = 1; i < 3; i++)
+        if (s->x[i] != 0)
+            return refuse(s, i, s->x[i], "must be 0 where an actuator drives a rest length");
+    return TG_OK;
+}
+
 /* ---- a slice, the vector ---- */
 
 static tg_status check_slice(const subject *s)
@@ -215,7 +235,7 @@ static tg_status check_slice(const subject *s)
     case TG_DOMAIN_RANGE:
         return check_range(s);
     case TG_DOMAIN_ORDERED:
-        return s->x[0] <= s->x[1] ? TG_OK : refuse_pair(s, "the first number must not be above the second");
+        return check_rest(s);
     case TG_DOMAIN_GEOM_SIZE:
         return check_geom_size(s);
     case TG_DOMAIN_COEF:
@@ -227,7 +247,7 @@ static tg_status check_slice(const subject *s)
     case TG_DOMAIN_HFIELD_SIZE:
         return check_hfield_size(s);
     default:
-        return TG_OK;
+        return check_drive(s);
     }
 }
 

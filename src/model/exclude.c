@@ -1,49 +1,6 @@
 #include "model/exclude.h"
 
-#include <string.h>
-
-#include "base/status.h"
-#include "model/append.h"
-
-static tg_status copy_globals(tg_builder *b, const tg_model *m)
-{
-    tg_status status = tg_builder_name(b, tg_model_name(m));
-    if (status == TG_OK)
-        status = tg_builder_gravity(b, TG_PARAM(m->params, gravity_));
-    if (status == TG_OK)
-        status = tg_builder_implicit(b, m->implicit, m->implicit_gyroscopic);
-    return status == TG_OK ? tg_builder_timestep(b, m->timestep) : status;
-}
-
-static tg_status copy_keys(tg_builder *b, const tg_model *m)
-{
-    tg_status status = TG_OK;
-    for (int i = 0; i < m->nkey && status == TG_OK; i++)
-    {
-        size_t k = (size_t)i;
-        tg_key_def def = tg_default_key();
-        def.name = tg_name(m, TG_KEY, i);
-        def.time = m->key_time[i];
-        def.q = m->key_q + k * (size_t)m->nq;
-        def.v = m->key_v + k * (size_t)m->nv;
-        def.act = m->key_act + k * (size_t)m->na;
-        def.ctrl = m->key_ctrl + k * (size_t)m->nu;
-        def.nq = m->nq;
-        def.nv = m->nv;
-        def.na = m->na;
-        def.nu = m->nu;
-        status = tg_builder_key(b, &def, NULL);
-    }
-    return status;
-}
-
-static tg_status add_report(tg_builder *b, const tg_report_entry *report, int n)
-{
-    tg_status status = TG_OK;
-    for (int i = 0; i < n && status == TG_OK; i++)
-        status = tg_builder_report(b, &report[i]);
-    return status;
-}
+#include "model/rebuild.h"
 
 static tg_status add_excludes(tg_builder *b, const int *geom, int n)
 {
@@ -58,43 +15,15 @@ static tg_status add_excludes(tg_builder *b, const int *geom, int n)
     return status;
 }
 
-/* The vector has the same layout: excludes have no parameters. */
-static tg_status copy_params(const tg_model *m, tg_model *copy, tg_error *error)
-{
-    memcpy(tg_params_data(copy->params), m->params->value, (size_t)m->nparams * sizeof *m->params->value);
-    return tg_params_changed(copy->params, error);
-}
-
 tg_status tg_model_exclude(const tg_model *m, const int *geom, int n, const tg_report_entry *report, int nreport,
                            tg_model **out, tg_error *error)
 {
     tg_builder *b = NULL;
-    tg_model *copy = NULL;
-    int first[TG_ELEMENT_COUNT];
-    tg_status status = tg_builder_create(&m->allocator, &b, error);
+    tg_status status = tg_rebuild_begin(m, &m->allocator, &b, error);
     if (status != TG_OK)
         return status;
-    status = copy_globals(b, m);
-    if (status == TG_OK)
-        status = tg_builder_append(b, m, m->params, "", NULL, first); /* geom i becomes geom i */
-    if (status == TG_OK)
-        status = add_excludes(b, geom, n);
-    if (status == TG_OK)
-        status = copy_keys(b, m);
-    if (status == TG_OK)
-        status = add_report(b, m->report, m->nreport);
-    if (status == TG_OK)
-        status = add_report(b, report, nreport);
-    if (status == TG_OK)
-        status = tg_builder_build(b, &copy);
-    if (status != TG_OK)
-        status = tg_fail(error, status, "%s", tg_builder_message(b));
-    tg_builder_destroy(b);
-    if (copy != NULL)
-        status = copy_params(m, copy, error);
-    if (status == TG_OK)
-        *out = copy;
-    else
-        tg_model_destroy(copy);
-    return status;
+    status = add_excludes(b, geom, n); /* which have no parameters */
+    for (int i = 0; i < nreport && status == TG_OK; i++)
+        status = tg_builder_report(b, &report[i]);
+    return tg_rebuild_end(b, status, m, out, error);
 }

@@ -91,6 +91,17 @@ typedef struct tg_param_offsets
     X(int, tendon_path, m->ntendon, "first item of its path")                                                          \
     X(int, tendon_npath, m->ntendon, "")                                                                               \
     X(int, tendon_limited, m->ntendon, "bool")                                                                         \
+    X(int, tendon_law, m->ntendon, "tg_tendon_law")                                                                    \
+    X(int, tendon_ndof, m->ntendon, "how many dofs can change its length")                                             \
+    X(int, tendon_dof, (size_t)m->ntendon *(size_t)m->nv, "these, ascending; row by row")                              \
+    X(int, tendon_run, (size_t)m->ntendon * 2 * (size_t)m->nv, "runs of consecutive dofs among them: first, count")    \
+    X(int, tendon_nrun, m->ntendon, "")                                                                                \
+    X(int, tree_group, m->ntree, "group of trees that tendons couple (coupling.c), -1: in none")                       \
+    X(int, dof_place, m->nv, "of a dof in the matrix of its tree's group")                                             \
+    X(int, group_ndof, m->ntree, "")                                                                                   \
+    X(int, group_dof, m->nv, "dofs of all groups, group by group, each ascending")                                     \
+    X(int, group_start, m->ntree + 1, "where a group's dofs start there")                                              \
+    X(int, group_matrix, m->ntree + 1, "where its ndof x v4_pad(ndof) matrix starts in an array of doubles")           \
     X(int, path_type, m->npath, "tg_path_type")                                                                        \
     X(int, path_id, m->npath, "joint or site; -1 for a pulley")                                                        \
     X(int, actuator_transmission, m->nu, "tg_transmission")                                                            \
@@ -101,6 +112,7 @@ typedef struct tg_param_offsets
     X(int, actuator_ctrl_limited, m->nu, "bool")                                                                       \
     X(int, actuator_force_limited, m->nu, "bool")                                                                      \
     X(int, actuator_act_limited, m->nu, "bool")                                                                        \
+    X(int, actuator_drives, m->nu, "tg_drives")                                                                        \
     X(int, equality_type, m->nequality, "tg_equality_type")                                                            \
     X(int, equality_obj1, m->nequality, "")                                                                            \
     X(int, equality_obj2, m->nequality, "-1: none")                                                                    \
@@ -152,6 +164,7 @@ struct tg_model
     int nmatrix;    /* doubles in all trees' ndof x ld matrices */
     int npanel;     /* doubles in all trees' rows of ld */
     int ncandidate; /* pairs of geoms that the filters let collide */
+    int ngroup;     /* groups of trees that tendons and actuators on sites couple */
     double timestep;
     bool implicit;            /* damping of actuators acts on v+ unless the step's options say otherwise */
     bool implicit_gyroscopic; /* the same for gyroscopic forces */

@@ -339,6 +339,12 @@ static bool matches(const pieces *name, const char *pattern, size_t length)
     return k == length;
 }
 
+/* The numbers of the world body do nothing: a pattern means them where it says so, or is "*" and means everything. */
+static bool means_world(const char *pattern)
+{
+    return strcmp(pattern, "*") == 0 || strpbrk(pattern, "*?") == NULL || strstr(pattern, "world") != NULL;
+}
+
 tg_status tg_param_match(const tg_model *m, const char *pattern, int *index, int capacity, int *count, tg_error *error)
 {
     if (m == NULL || pattern == NULL || count == NULL || capacity < 0 || (capacity > 0 && index == NULL))
@@ -349,12 +355,14 @@ tg_status tg_param_match(const tg_model *m, const char *pattern, int *index, int
     int component;
     size_t length = cut_component(pattern, &component);
     int found = 0;
+    bool world = means_world(pattern);
     for (int slice = 0; slice < m->nslice; slice++)
     {
         const tg_param_slice *s = &m->slice[slice];
         pieces name;
         name_pieces(m, slice, NULL, &name);
-        if (component >= s->size || !matches(&name, pattern, length))
+        if (component >= s->size || !matches(&name, pattern, length) ||
+            (!world && s->element == TG_BODY && s->index == 0))
             continue;
         int first = component >= 0 ? component : 0;
         int last = component >= 0 ? component : s->size - 1;

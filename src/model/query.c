@@ -6,6 +6,20 @@
 #include "model/builder.h"
 #include "model/params.h"
 
+const char *tg_tendon_law_string(tg_tendon_law law)
+{
+    static const char *const name[] = {"two-sided", "spring", "all"};
+    _Static_assert(sizeof name / sizeof name[0] == TG_TENDON_LAWS, "a name for every law");
+    return (unsigned)law < TG_TENDON_LAWS ? name[law] : "unknown";
+}
+
+const char *tg_drives_string(tg_drives drives)
+{
+    static const char *const name[] = {"force", "rest"};
+    _Static_assert(sizeof name / sizeof name[0] == TG_DRIVES_COUNT, "a name for each");
+    return (unsigned)drives < TG_DRIVES_COUNT ? name[drives] : "unknown";
+}
+
 const char *tg_element_string(tg_element element)
 {
     static const char *const names[] = {
@@ -223,6 +237,7 @@ tg_status tg_actuator_get(const tg_model *m, int actuator, tg_actuator_info *inf
         .ctrl_limited = m->actuator_ctrl_limited[actuator] != 0,
         .force_limited = m->actuator_force_limited[actuator] != 0,
         .act_limited = m->actuator_act_limited[actuator] != 0,
+        .drives = (tg_drives)m->actuator_drives[actuator],
     };
     return TG_OK;
 }
@@ -269,7 +284,8 @@ tg_status tg_tendon_get(const tg_model *m, int tendon, tg_tendon_info *info, tg_
     tg_status status = check_query(m, info, "tendon", tendon, m != NULL ? m->ntendon : 0, error);
     if (status == TG_OK)
         *info = (tg_tendon_info){(tg_tendon_type)m->tendon_type[tendon], m->tendon_npath[tendon],
-                                 m->path_type + m->tendon_path[tendon], m->path_id + m->tendon_path[tendon]};
+                                 m->path_type + m->tendon_path[tendon], m->path_id + m->tendon_path[tendon],
+                                 (tg_tendon_law)m->tendon_law[tendon]};
     return status;
 }
 

@@ -305,6 +305,8 @@ static tg_status check_tendon(tg_builder *b, int id)
     const tg_tendon_item *item = TG_ITEM(b, TENDON, tendon, id);
     int count = item->def.npath;
     tg_status status = check_enum(b, TG_TENDON, id, "type", (int)item->def.type, TG_TENDON_SPATIAL + 1);
+    if (status == TG_OK)
+        status = check_enum(b, TG_TENDON, id, "law", (int)item->def.law, TG_TENDON_LAWS);
     if (status != TG_OK)
         return status;
     bool fixed = item->def.type == TG_TENDON_FIXED;
@@ -333,6 +335,11 @@ static tg_status check_actuator(tg_builder *b, int id)
     if (status == TG_OK && def->act_limited && def->dynamics == TG_DYNAMICS_NONE)
         status =
             refuse_int(b, TG_ACTUATOR, id, "act_limited", 1, TG_ERR_MODEL, "without dynamics there is no activation");
+    if (status == TG_OK)
+        status = check_enum(b, TG_ACTUATOR, id, "drives", (int)def->drives, TG_DRIVES_COUNT);
+    if (status == TG_OK && def->drives == TG_DRIVES_REST && def->transmission != TG_TRANSMISSION_TENDON)
+        status = refuse_int(b, TG_ACTUATOR, id, "drives", (int)def->drives, TG_ERR_MODEL,
+                            "only a tendon has a rest length to drive");
     return status;
 }
 

@@ -12,6 +12,7 @@
 
 #include "contact/cone.h"
 #include "dynamics/actuation.h"
+#include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
 #include "step/stability.h"
 #include "step/step.h"
@@ -22,6 +23,10 @@ static const double small_turn = 0.25;
 
 static const double share = 0.5; /* of the kinetic energy */
 
+/* Where dt is too long for its springs and dampers (stability.c), what moves with them grows from step to step, whether or not this one happened to lose energy: in
+ * collisions, or as bodies turn. A tenth of the motion is more than what any other cause leaves there. */
+static const double moving = 0.1;
+
 static bool turns_far(const tg_model *m, const tg_step_work *s)
 {
     double fastest = 0;
@@ -30,10 +35,33 @@ static bool turns_far(const tg_model *m, const tg_step_work *s)
     return fastest * s->options.dt > small_turn;
 }
 
+/* v . M v at the start of the step, without armature: less than all of it */
+static double twice_kinetic(const tg_model *m, tg_work *w, const double *v)
+{
+    double sum = 0;
+    tg_node_twists(m, w, v, w->Y);
+    for (int i = 1; i < m->nnode; i++)
+    {
+        spatial V = spatial_load(w->Y + SPATIAL_SIZE * i);
+        sum += spatial_dot(V, inertia_mul(inertia_load(w->inertia + INERTIA_SIZE * i), V));
+    }
+    return sum;
+}
+
+/* Whether springs and dampers may have created so much energy. With S = dt^2/4 K + dt/2 D, springs create at most dt^2/2 v+ . K v+, and dampers dt/2 |v . D v+|: not more
+ * than 2 v+ . S v+ + v . S v / 2, to first order. Half of what would count leaves room for the rest. */
+static bool springs_create(const tg_model *m, tg_work *w)
+{
+    const tg_step_work *s = w->step;
+    double most = 2 * tg_stiff_motion(m, w, s->v_next) + 0.5 * tg_stiff_motion(m, w, s->v);
+    return most > 0.25 * share * twice_kinetic(m, w, s->v_next);
+}
+
 bool tg_balance_needed(const tg_model *m, tg_work *w)
 {
     const tg_step_work *s = w->step;
-    return s->options.energy || s->stiff || s->info.status != TG_STEP_SOLVED || turns_far(m, s);
+    return s->options.energy || s->info.status != TG_STEP_SOLVED || turns_far(m, s) ||
+           (s->stiff && springs_create(m, w));
 }
 
 static double dot(int n, const double *a, const double *b)
@@ -55,6 +83,8 @@ static double outer_work(const tg_model *m, tg_work *w, const double *v, double 
         if (d.dof >= 0)
             force[d.dof] -= d.gear * d.gear * d.slope * (s->v_next[d.dof] - s->v[d.dof]);
     }
+    for (int i = 0; i < m->nu && tg_tendons_late(m, w); i++)
+        tg_add_actuator_force(m, w, i, tg_late_drive(m, w, i).force - s->drive[i].force, force);
     return s->options.dt * dot(m->nv, force, v);
 }
 
@@ -62,8 +92,13 @@ static double outer_work(const tg_model *m, tg_work *w, const double *v, double 
 static double damper_work(const tg_model *m, tg_work *w, const double *v, double *force, double *springs)
 {
     const tg_step_work *s = w->step;
-    tg_passive_force(m, w, s->q, s->v, force);
-    tg_passive_force(m, w, s->q, s->zeros, springs);
+    tg_passive_force(m, w, s->q, s->v, 0, force);
+    tg_passive_force(m, w, s->q, s->zeros, 0, springs);
+    for (int t = 0; t < m->ntendon && tg_tendons_late(m, w); t++)
+    {
+        tg_pull start = tg_tendon_pull(m, w, t, (tg_tendon_when){s->v, 0});
+        tg_tendon_add(m, w, t, start.damping * (start.rate - tg_tendon_rate(m, w, t, s->v_next)), force);
+    }
     for (int k = 0; k < m->nv; k++)
     {
         double late = s->options.implicit_damping ? w->params->dof_damping[k] * (s->v_next[k] - s->v[k]) : 0;
@@ -102,7 +137,9 @@ tg_status tg_step_balance(const tg_model *m, tg_work *w)
     TG_TRY(tg_energy(m, w, s->q_next, s->v_next, &s->info.kinetic, &s->info.potential));
     double gain = s->info.kinetic + s->info.potential - kinetic - potential - given;
     s->info.balance = gain - taken;
-    if (gain > share * fmax(kinetic, s->info.kinetic) && gain > least(m, w))
+    bool grows = s->too_long && tg_stiff_motion(m, w, s->v_next) > moving * 2 * s->info.kinetic;
+    if ((grows && s->info.kinetic > least(m, w)) ||
+        (gain > share * fmax(kinetic, s->info.kinetic) && gain > least(m, w)))
         s->info.status = TG_STEP_UNSTABLE;
     return TG_OK;
 }

@@ -148,7 +148,7 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
  * hardly anything of A^-1 is left in K, or where the equations are ill-conditioned. */
 static bool is_delicate(const tg_model *m, const tg_work *w, int island)
 {
-    const double light = 1e5 /* 1 / kg, 1 / (kg m^2) */, apart = 1e3, conditioned = 1e7;
+    const double light = 1e5 /* 1 / kg, 1 / (kg m^2) */, apart = 1e3, conditioned = 1e6;
     const tg_implicit *f = &w->step->implicit[island];
     double lightest = 0, most = 0, least = INFINITY;
     for (int t = 0; t < m->ntree; t++)
@@ -312,7 +312,8 @@ static void make_label(const tg_model *m, tg_work *w)
     for (int i = 0; i < r->nisland; i++)
         solved = solved && r->island[i].result.status == TG_SOLVE_SOLVED;
     bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
-    if (moved || s->held || is_rough(w) || s->options.backward == TG_BACKWARD_SMOOTHED || !solved ||
+    bool ani = s->options.backward == TG_BACKWARD_ANI && tg_saltation_acts(w);
+    if (moved || ani || s->held || is_rough(w) || s->options.backward == TG_BACKWARD_SMOOTHED || !solved ||
         is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
@@ -353,6 +354,12 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
     TG_TRY(factor_islands(m, w));
     if (tg_forward_fits(m, w))
         keep_delicate(m, w);
+    if (tg_forward_fits(m, w) && s->within)
+    {
+        tg_within_exchange(w);
+        keep_delicate(m, w);
+        tg_within_exchange(w);
+    }
     make_label(m, w);
     s->factored = true;
     return TG_OK;

@@ -4,7 +4,7 @@
 #include "step/step.h"
 
 #include "base/arena.h"
-#include "dynamics/crba.h"
+#include "dynamics/factors.h"
 #include "math/dense.h"
 #include "math/lanes.h"
 #include "math/ltl.h"
@@ -34,11 +34,16 @@ void tg_forward_place(tg_forward *f, const tg_model *m, const tg_capacity *capac
 
 bool tg_forward_fits(const tg_model *m, const tg_work *w)
 {
-    bool fits = m->nv <= MOST_DOFS && w->rows->nrow <= MOST_ROWS && !w->step->within;
+    bool fits = m->nv <= MOST_DOFS && w->rows->nrow <= MOST_ROWS;
     fits = fits && w->step->options.implicit_gyroscopic != TG_ON;
     for (int i = 0; i < w->rows->nisland && fits; i++)
         fits = w->step->implicit[i].form != TG_IMPLICIT_LARGE && !w->rows->island[i].restituted;
     return fits;
+}
+
+bool tg_matrices_fit(const tg_model *m, const tg_work *w)
+{
+    return tg_forward_fits(m, w) && !w->step->within;
 }
 
 /* ---- groups ---- */
@@ -173,16 +178,36 @@ static void gather_jacobian(const tg_forward *f, const group *g, const tg_rows_i
     }
 }
 
+/* of a group of trees whose matrix is one: they are all in g */
+static void invert_group(const tg_forward *f, const group *g, int index, double *out)
+{
+    const tg_model *m = f->m;
+    int n = m->group_ndof[index], ld = v4_pad(n);
+    double *inverse = f->next_q; /* not needed yet */
+    tg_group_inverse(m, f->w, index, inverse, ld);
+    for (int i = 0; i < g->n; i++)
+        for (int k = 0; k < g->n; k++)
+        {
+            int a = f->dof[i], b = f->dof[k];
+            if (m->tree_group[m->node_tree[m->dof_node[a]]] == index &&
+                m->tree_group[m->node_tree[m->dof_node[b]]] == index)
+                out[(ptrdiff_t)i * g->ld + k] = inverse[(ptrdiff_t)m->dof_place[a] * ld + m->dof_place[b]];
+        }
+}
+
 static void invert_mass(const tg_forward *f, const group *g, double *out)
 {
     const tg_model *m = f->m;
-    if (g->tree < 0)
+    if (g->tree < 0 || f->w->grouped)
         tg_clear(out, g->n, g->ld);
     for (int first = 0; first < g->n;)
     {
         int tree = m->node_tree[m->dof_node[f->dof[first]]];
-        tg_ltl_inverse(&m->tree_ltl[tree], f->w->M + m->tree_matrix[tree], f->w->dinv + m->tree_dof[tree],
-                       out + (ptrdiff_t)first * (g->ld + 1), g->ld);
+        if (tg_tree_leads(m, f->w, tree))
+            invert_group(f, g, m->tree_group[tree], out);
+        if (tg_tree_is_alone(m, f->w, tree))
+            tg_ltl_inverse(&m->tree_ltl[tree], f->w->M + m->tree_matrix[tree], f->w->dinv + m->tree_dof[tree],
+                           out + (ptrdiff_t)first * (g->ld + 1), g->ld);
         first += m->tree_ndof[tree];
     }
 }
@@ -544,6 +569,22 @@ typedef struct row_changes
     bool frozen; /* l is not zero */
 } row_changes;
 
+/* b of contacts that meet within the step follows J v_free */
+static void add_free(const tg_forward *f, double *S)
+{
+    const tg_rows *r = f->w->rows;
+    for (int i = 0; i < r->nisland; i++)
+        for (int b = r->island[i].block; b < r->island[i].block + r->island[i].blocks; b++)
+        {
+            const tg_constraint *c = &r->constraint[r->order[b]];
+            if (!tg_meets(r, &r->island[i], c))
+                continue;
+            tg_bias_slope slope =
+                tg_contact_bias_slope(f->w->params, &f->s->settings, &r->island[i], &r->touch[c->index], r->problem);
+            S[c->row] += slope.free * f->free[c->row];
+        }
+}
+
 /* rows by q and v; S and n hold what other things do to them (along), or are zero */
 static void rows_along(const tg_forward *f, const tg_cotangent *in, bool along, const row_changes *c)
 {
@@ -555,6 +596,8 @@ static void rows_along(const tg_forward *f, const tg_cotangent *in, bool along, 
     }
     add_rows(f, f->sigma_q, in->q, c->S);
     add_rows(f, f->sigma_v, f->starts ? in->v : NULL, c->S);
+    if (f->free != NULL)
+        add_free(f, c->S);
     if (!f->spreads)
         return;
     add_rows(f, f->spread_q, in->q, c->n);
@@ -634,6 +677,8 @@ static tg_status impulse_change(tg_forward *f, const row_changes *c, double *y, 
     for (int i = 0; i < r->nisland; i++)
     {
         int row = r->island[i].row;
+        for (int k = 0; k < f->s->implicit[i].idles; k++)
+            c->w[row + f->s->implicit[i].idle[k]] = 0;
         TG_TRY(tg_implicit_forward(&f->s->implicit[i], 1, c->w + row, NULL, 1, &f->w->rows->scratch, c->dL + row, 1,
                                    &f->w->error));
     }
@@ -703,20 +748,46 @@ static void kept_changes(tg_forward *f, const tg_cotangent *in, const double *rh
     }
 }
 
+static bool has_change(const tg_cotangent *in)
+{
+    return in->params != NULL || in->wrench != NULL || in->dt != NULL;
+}
+
+/* y = A^-1 dt R + dv */
+static void smooth_along(tg_forward *f, const tg_cotangent *in, bool along, const double *by_dt, double *rhs, double *y)
+{
+    force_along(f, in, along, by_dt, rhs);
+    memcpy(y, rhs, sizeof(double) * (size_t)f->m->nv);
+    tg_solve_mass(f->m, f->w, y);
+    for (int k = 0; k < f->m->nv && in->v != NULL; k++)
+        y[k] += in->v[k];
+}
+
+void tg_forward_free(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range, double *out)
+{
+    tg_forward *f = of_step(m, w);
+    double *y = f->s->cotangent, *rhs = y + m->nv, *by_dt = y + 2 * m->nv;
+    row_changes c = {.S = f->s->row_gradient, .n = f->s->row_gradient + w->rows->capacity.rows};
+    bool along = has_change(in);
+    if (along)
+        tg_forward_change(f, in, range, by_dt, c.S, NULL);
+    smooth_along(f, in, along, by_dt, rhs, y);
+    rows_along(f, in, along, &c);
+    tg_rows_velocity(m, w, y, out);
+    for (int i = 0; i < w->rows->nrow; i++)
+        out[i] += c.S[i];
+}
+
 tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range, double *dv)
 {
     tg_forward *f = of_step(m, w);
     size_t room = (size_t)w->rows->capacity.rows;
     double *y = f->s->cotangent, *rhs = y + m->nv, *by_dt = y + 2 * m->nv, *p = f->s->row_gradient;
     row_changes c = {p, p + room, p + 2 * room, p + 3 * room, p + 4 * room, false};
-    bool along = in->params != NULL || in->wrench != NULL || in->dt != NULL;
+    bool along = has_change(in);
     if (along)
         tg_forward_change(f, in, range, by_dt, c.S, f->spreads ? c.n : NULL);
-    force_along(f, in, along, by_dt, rhs);
-    memcpy(y, rhs, sizeof(double) * (size_t)m->nv);
-    tg_solve_mass(m, w, y);
-    for (int k = 0; k < m->nv && in->v != NULL; k++)
-        y[k] += in->v[k];
+    smooth_along(f, in, along, by_dt, rhs, y);
     tg_clear(dv, 1, m->nv);
     if (w->rows->nrow > 0)
     {

@@ -15,6 +15,11 @@
 #include "dynamics/rnea_deriv.h"
 #include "tangere/step.h"
 
+enum
+{
+    TG_WITHIN_DIRECTIONS = 16 /* of a step with impacts within, taken at once (within.c) */
+};
+
 /* X(name, count): arrays of one call. n: dofs, rows: rows of the problem, both padded; inputs: controls and activations */
 #define TG_FORWARD_ARRAYS(X)                                                                                           \
     X(node_next, SPATIAL_SIZE *nodes)                                                                                  \
@@ -47,10 +52,14 @@
     X(T, n *rows)                                                                                                      \
     X(kept_K, n *n)                                                                                                    \
     X(kept_Z, n *rows)                                                                                                 \
+    X(placing_K, n *n)                                                                                                 \
+    X(placing_Z, n *rows)                                                                                              \
+    X(free_change, TG_WITHIN_DIRECTIONS *rows)                                                                         \
     X(turned, n *rows)                                                                                                 \
     X(work, 2 * n * rows)
 
-/* Lives in the workspace. kept_K and kept_Z stay from one call to the next; others do not. */
+/* Lives in the workspace. kept_K and kept_Z, and those of the second problem of steps with impacts within (placing_K, placing_Z), stay from one call to the next; others do
+ * not. */
 typedef struct tg_forward
 {
     const tg_model *m;
@@ -68,14 +77,16 @@ typedef struct tg_forward
 #undef X
     tg_node_stiffness *stiffness; /* of every node */
     bool *slipping;               /* as in tg_rows_forward */
+    const double *free;           /* rows: the change of J v_free along the direction; NULL: no law depends on it */
     int *dof;
 } tg_forward;
 
 /* Lays the arrays out in the workspace's block (or counts them); none for models with too many dofs. */
 void tg_forward_place(tg_forward *f, const tg_model *m, const tg_capacity *capacity, tg_arena *arena);
 
-/* Whether the matrices of the last step can be had at once: its dofs and rows are not too many. */
+/* Whether forward mode of the last step is there, and its matrices can be had at once (not where impacts happened within it): its dofs and rows are not too many. */
 bool tg_forward_fits(const tg_model *m, const tg_work *w);
+bool tg_matrices_fit(const tg_model *m, const tg_work *w);
 
 /* R: force_q, force_v, force_u, force_act. S of all rows, transposed: sigma_q, sigma_v; spread_q, spread_v. (forward_forces.c) */
 void tg_forward_forces(tg_forward *f);
@@ -88,6 +99,9 @@ void tg_forward_begin(const tg_model *m, tg_work *w, bool by_u, bool by_act);
 
 /* dv (nv) = the change of v+ along a change of everything that went in; NULL: zero; range: of its parameters (tg_range_of). After tg_forward_begin. (forward.c) */
 tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range, double *dv);
+
+/* out (rows) = the change of J v_free, of contacts that meet within the step; rows->problem is TG_PROBLEM_FREE. (forward.c) */
+void tg_forward_free(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range, double *out);
 
 /* The part of parameters, wrenches and dt in it: s->change.force, by_dt (nv): of dt f - A (v+ - v) by dt, at a frozen f; sigma, turn (rows, turn may be NULL); s->block_gradient: of
  * friction coefficients and bounds. (forward_change.c) */

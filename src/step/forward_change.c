@@ -82,6 +82,16 @@ static void implicit_actuator_change(const tg_forward *f, double *by_dt)
     }
 }
 
+/* of dt times the force of a tendon at the end of the step, beside dt times s->force: its own change, and its spring acts later */
+static void late_by_dt(const tg_forward *f, double *by_dt)
+{
+    const tg_model *m = f->m;
+    for (int t = 0; t < m->ntendon; t++)
+        tg_tendon_add(m, f->w, t, tg_late_by_dt(m, f->w, t), by_dt);
+    for (int i = 0; i < m->nu; i++)
+        tg_add_actuator_force(m, f->w, i, f->s->drive_late[i].force - f->s->drive[i].force, by_dt);
+}
+
 static void row_changes(tg_forward *f, double *sigma, double *turn)
 {
     const tg_model *m = f->m;
@@ -112,10 +122,12 @@ void tg_forward_change(tg_forward *f, const tg_cotangent *in, tg_param_range ran
     c->dt = in->dt != NULL ? *in->dt : 0;
     tg_change_begin(m, f->w, c, in->params, range, s->q);
     tg_change_inertial(m, f->w, c, s->v, s->acceleration);
-    tg_change_passive(m, f->w, c, s->q, s->v);
-    tg_change_actuation(m, f->w, c, s->q, s->v, s->act, s->drive);
+    tg_change_passive(m, f->w, c, s->q, s->v, tg_step_tendons(m, f->w));
+    tg_change_actuation(m, f->w, c, s->q, s->v, s->v_next, s->act, s->drive_late);
     implicit_change(f, by_dt);
     implicit_actuator_change(f, by_dt);
+    if (tg_tendons_late(m, f->w))
+        late_by_dt(f, by_dt);
     wrench_change(f, in->wrench);
     if (f->w->rows->nrow > 0)
         row_changes(f, sigma, turn);

@@ -132,11 +132,13 @@ void tg_forward_forces(tg_forward *f)
     constraint_forces(f);
     wrench_forces(f);
     tg_add_newton_euler_derivatives(m, f->w, -1, acted ? f->stiffness : NULL, f->force_q, f->force_v);
-    tg_add_passive_derivatives(m, f->w, s->q, s->v, f->force_q, f->force_v);
+    tg_add_passive_derivatives(m, f->w, s->q, tg_step_tendons(m, f->w), f->force_q, f->force_v);
     tg_actuation_deriv actuators = {f->force_q, f->force_v, f->by_act ? f->force_act : NULL,
                                     f->by_u ? f->force_u : NULL};
+    for (int i = 0; i < m->nu; i++)
+        s->drive_late[i] = tg_late_drive(m, f->w, i);
     if (m->nu > 0)
-        tg_add_actuation_derivatives(m, f->w, s->q, s->v, s->act, s->u, f->dt, s->drive, &actuators);
+        tg_add_actuation_derivatives(m, f->w, s->q, s->v, s->v_next, s->act, s->u, f->dt, s->drive_late, &actuators);
     implicit_actuators(f);
     for (int k = 0; k < m->nv && s->options.implicit_springs; k++)
         f->force_v[k * m->nv + k] -= tg_implicit_spring_of(m, f->w, k) * f->dt;

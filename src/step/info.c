@@ -238,6 +238,6 @@ tg_status tg_step_signature(const tg_model *m, tg_work *w, uint64_t *signature)
         hash = mix(hash, constraint_signature(w, b));
     for (int i = 0; i < w->rows->nisland; i++)
         hash = mix(mix(hash, w->rows->island[i].relaxed), (uint64_t)w->rows->island[i].redundant);
-    *signature = hash;
+    *signature = mix(hash, w->step->cables);
     return TG_OK;
 }

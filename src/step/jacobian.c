@@ -194,7 +194,7 @@ tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
     block v = block_of(j, j->dv_dq, j->dv_dv, j->dv_dact, j->dv_du, j->dv_dtau, j->dv_ddt, j->dv_dparams);
     block act =
         block_of(j, j->dact_dq, j->dact_dv, j->dact_dact, j->dact_du, j->dact_dtau, j->dact_ddt, j->dact_dparams);
-    if (tg_forward_fits(m, w) && !tg_projects(m, w))
+    if (tg_matrices_fit(m, w) && !tg_projects(m, w))
     {
         tg_forward_begin(m, w, j->dv_du != NULL || j->dq_du != NULL, j->dv_dact != NULL || j->dq_dact != NULL);
         TG_TRY(fill_parameters(m, w, j, (const block[3]){q, v, act}));
@@ -202,7 +202,7 @@ tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
         v = (block){.ddt = NULL};
         act.ddt = act.dparams = NULL;
     }
-    if (tg_forward_fits(m, w))
+    if (tg_matrices_fit(m, w))
     {
         TG_TRY(fill_columns(m, w, j));
         q = (block){.ddt = q.ddt, .dparams = q.dparams};

@@ -104,8 +104,11 @@ tg_status tg_step_forward(const tg_model *m, tg_work *w, int count, const tg_cot
     }
     if (tg_forward_fits(m, w))
     {
-        tg_forward_begin(m, w, by_u, by_act);
-        for (int d = 0; d < count; d++)
+        if (w->step->within)
+            TG_TRY(tg_within_forward(m, w, count, in, range, by_u, by_act, out));
+        else
+            tg_forward_begin(m, w, by_u, by_act);
+        for (int d = 0; d < count && !w->step->within; d++)
             TG_TRY(direction_forward(m, w, &in[d], range != NULL ? range[d] : tg_range_of(m, in[d].params), &out[d]));
         return q && tg_projects(m, w) ? rows_forward(m, w, count, in, OUT_Q, out) : TG_OK;
     }

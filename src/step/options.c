@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "contact/solver.h"
+#include "model/coupling.h"
 #include "step/gyroscopic.h"
 #include "step/step.h"
 
@@ -14,6 +15,7 @@ tg_options tg_default_options(void)
                         .implicit_damping = true,
                         .implicit_actuators = TG_AS_MODEL,
                         .implicit_gyroscopic = TG_AS_MODEL,
+                        .implicit_tendons = TG_AS_MODEL,
                         .restitution = TG_RESTITUTION_NEWTON,
                         .push_speed = 0.05,
                         .push_rate = 0.05,
@@ -37,6 +39,26 @@ static tg_status check_positive(tg_work *w, const char *name, double value, doub
     return tg_fail(&w->error, TG_ERR_VALUE, "options: %s = %g must be in (0, %g]", name, value, most);
 }
 
+static tg_status check_tendons(tg_work *w, const tg_options *o)
+{
+    int group = 0;
+    if ((unsigned)o->implicit_tendons > TG_ON)
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: implicit_tendons = %d is neither off nor on",
+                       (int)o->implicit_tendons);
+    if (o->implicit_tendons == TG_OFF || w->model->ngroup == 0)
+        return TG_OK;
+    if (!tg_groups_fit(w->model, &group))
+        return tg_fail(
+            &w->error, TG_ERR_UNSUPPORTED,
+            "options: implicit_tendons: tendons couple trees with %d dofs, at most %d can be factored together",
+            w->model->group_ndof[group], TG_GROUP_DOFS);
+    if (o->implicit_gyroscopic == TG_ON)
+        return tg_fail(
+            &w->error, TG_ERR_UNSUPPORTED,
+            "options: implicit_gyroscopic = on and implicit_tendons = on: one of them, where tendons couple trees");
+    return TG_OK;
+}
+
 static tg_status check_options(tg_work *w, const tg_options *o)
 {
     if (o->cookie != options_cookie)
@@ -52,6 +74,7 @@ static tg_status check_options(tg_work *w, const tg_options *o)
     if (o->implicit_gyroscopic == TG_ON && !tg_gyroscopic_fits(w->model))
         return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: implicit_gyroscopic with a tree of more than %d dofs",
                        TG_GYROSCOPIC_DOFS);
+    TG_TRY(check_tendons(w, o));
     if ((unsigned)o->restitution > TG_RESTITUTION_POISSON)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: restitution = %d is no law", (int)o->restitution);
     if ((unsigned)o->impact > TG_IMPACT_WITHIN)
@@ -59,8 +82,14 @@ static tg_status check_options(tg_work *w, const tg_options *o)
                        (int)o->impact);
     if (o->impact == TG_IMPACT_WITHIN && o->restitution == TG_RESTITUTION_POISSON)
         return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: impacts within a step have Newton's restitution");
-    if ((unsigned)o->backward > TG_BACKWARD_TOI)
+    if ((unsigned)o->backward > TG_BACKWARD_ANI)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: backward = %d is no kind of derivative", (int)o->backward);
+    if (o->impact == TG_IMPACT_WITHIN && (o->backward == TG_BACKWARD_TOI || o->backward == TG_BACKWARD_ANI))
+        return tg_fail(
+            &w->error, TG_ERR_UNSUPPORTED,
+            "options: backward = %s belongs to impacts at the end of a step: with impact = within, exact derivatives "
+            "have the time of impact in them",
+            o->backward == TG_BACKWARD_TOI ? "toi" : "ani");
     /* edges that are hardly round turn their normals faster than a step can follow, and chains of steps grow without bound */
     if (o->smooth_width != 0 && !(o->smooth_width >= 1e-4 && o->smooth_width <= 1e6))
         return tg_fail(&w->error, TG_ERR_VALUE, "options: smooth_width = %g must be 0 or in [1e-4, 1e6]",
@@ -91,8 +120,13 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
         o.dt = m->timestep;
     if (o.implicit_actuators == TG_AS_MODEL)
         o.implicit_actuators = m->implicit ? TG_ON : TG_OFF;
+    int group;
+    bool late = m->implicit && m->ngroup > 0 && tg_groups_fit(m, &group) && o.implicit_gyroscopic != TG_ON;
+    if (o.implicit_tendons == TG_AS_MODEL)
+        o.implicit_tendons = late ? TG_ON : TG_OFF;
+    bool turns = m->implicit_gyroscopic && tg_gyroscopic_fits(m) && (o.implicit_tendons != TG_ON || m->ngroup == 0);
     if (o.implicit_gyroscopic == TG_AS_MODEL)
-        o.implicit_gyroscopic = m->implicit_gyroscopic && tg_gyroscopic_fits(m) ? TG_ON : TG_OFF;
+        o.implicit_gyroscopic = turns ? TG_ON : TG_OFF;
     double given = o.rest_speed;
     if (o.rest_speed == 0 && o.dt > 0)
         o.rest_speed = default_rest_speed(w, o.dt);

@@ -1,6 +1,8 @@
 /* What the derivative by one parameter is: that of the step, or one-sided where this number alone has two sides.
  *
- * Of two equal coefficients of two geoms either may count. Restitution of 0 has one side only, and so has one whose gate is at hand. */
+ * Of two equal coefficients of two geoms either may count. Restitution of 0 has one side only, and so has one whose gate is within reach: nearer than the change of the
+ * approach that the free motion makes in a step. Friction of a contact that jams has other solutions beside its own (Painleve): n - mu t, its impulse as it slides along t,
+ * draws it in, G_NN < mu G_NT . t. */
 #include <math.h>
 
 #include "step/step.h"
@@ -43,11 +45,25 @@ static bool restitution_has_sides(const tg_model *m, const tg_work *w, const tg_
     bool mine =
         of_geoms(m, t) ? is_geom_field(index, m->offset.geom_restitution, 1, t, 0) : index == t->law.restitution;
     double meets = t->phi / s->dt + t->free, fast = -s->rest_speed - t->approach;
-    if (!mine || meets > near || (!s->within && fast < -near))
+    double reach = fmax(near, fabs(t->free - t->approach));
+    if (!mine || meets > near || (!s->within && fast < -reach))
         return false;
-    bool gate = !s->within && (fabs(fast) < near || fabs(meets) < near);
+    bool gate = !s->within && (fabs(fast) < reach || fabs(meets) < near);
     bool tied = of_geoms(m, t) && is_tied(m, w->params, t, m->offset.geom_restitution, 1, 0, false);
     return gate || tied || w->params->value[t->law.restitution] == 0;
+}
+
+/* a contact that slid at the start of the step, and carries: whether its friction pulls it in faster than its normal impulse pushes it out */
+static bool friction_jams(const tg_work *w, const tg_rows_island *island, const tg_constraint *c, int b, int index)
+{
+    const tg_rows *r = w->rows;
+    const tg_touch *t = &r->touch[c->index];
+    const tg_island *problem = &w->step->problem[island - r->island];
+    const double *slip = r->speed + c->row;
+    if (index != t->law.friction[0] || t->slip == 0 || r->L[c->row] <= 0 || !island->filled)
+        return false;
+    const double *G = problem->G + (size_t)(c->row - island->row) * (size_t)(problem->ldg + 1);
+    return G[0] * t->slip < r->block[b].mu[0] * (G[1] * slip[1] + G[2] * slip[2]);
 }
 
 tg_label_kind tg_param_label(const tg_model *m, const tg_work *w, int index)
@@ -60,7 +76,9 @@ tg_label_kind tg_param_label(const tg_model *m, const tg_work *w, int index)
         if (c->source != TG_SOURCE_CONTACT)
             continue;
         const tg_touch *t = &r->touch[c->index];
-        if (friction_is_tied(m, w, t, r->mode[b].mode, index) || restitution_has_sides(m, w, t, index))
+        const tg_rows_island *island = &r->island[r->tree_island[r->part[c->part].tree]];
+        if (friction_is_tied(m, w, t, r->mode[b].mode, index) || restitution_has_sides(m, w, t, index) ||
+            friction_jams(w, island, c, b, index))
             kind = TG_LABEL_ONE_SIDED;
     }
     return kind;

@@ -54,6 +54,10 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     options.solver = o->solver;
     options.tolerance = o->tolerance;
     options.relaxable = tg_island_can_relax(r, island);
+    if (r->grouped != NULL && !dense)
+        return tg_fail(&w->error, TG_ERR_UNSUPPORTED,
+                       "implicit_tendons: an island of %d rows; at most %d where tendons couple trees", island->rows,
+                       r->capacity.island_rows);
     if (island->sparse && !island->filled && any)
     {
         bool alone = tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance);

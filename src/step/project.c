@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "contact/rows_vjp.h"
-#include "dynamics/crba.h"
+#include "dynamics/factors.h"
 #include "dynamics/kinematics.h"
 #include "dynamics/tendon.h"
 #include "math/dense.h"
@@ -182,6 +182,7 @@ tg_status tg_step_project(const tg_model *m, tg_work *w)
     tg_rows *rows = w->rows;
     if (m->nequality == 0)
         return TG_OK;
+    w->step->closure->grouped = w->rows->grouped;
     w->rows = w->step->closure;
     tg_status status = close_loops(m, w);
     w->rows = rows;
@@ -198,6 +199,7 @@ bool tg_projects(const tg_model *m, const tg_work *w)
 /* What follows happens at q+, with rows of its own; the step comes back behind it. */
 static tg_status enter(const tg_model *m, tg_work *w, fit *f)
 {
+    w->step->closure->grouped = w->rows->grouped;
     w->rows = w->step->closure;
     place_loops(m, w, w->step->q_next);
     return factor_loops(m, w, f);

@@ -5,6 +5,7 @@
  * mass matrix, Y and G (contact/rows.h). What is not kept is computed again, from the same numbers in the same way. */
 #include "dynamics/actuation.h"
 #include "dynamics/crba.h"
+#include "dynamics/factors.h"
 #include "dynamics/kinematics.h"
 #include "dynamics/tendon.h"
 #include "step/step.h"
@@ -34,7 +35,7 @@ typedef struct piece
 enum
 {
     ARRAYS = 31,
-    MATRICES = 5
+    MATRICES = 6
 };
 
 #define PIECE(array, count)                                                                                            \
@@ -88,7 +89,8 @@ static void list_matrices(const tg_work *w, const header *h, piece out[MATRICES]
     const tg_model *m = w->model;
     const tg_rows *r = w->rows;
     const piece all[MATRICES] = {PIECE(w->M, m->nmatrix), PIECE(w->dinv, m->nv), PIECE(r->root_d, m->nv),
-                                 PIECE(r->Y, h->jacobian), PIECE(r->G, h->delassus)};
+                                 PIECE(r->Y, h->jacobian), PIECE(r->G, h->delassus),
+                                 PIECE(w->group, w->grouped ? m->group_matrix[m->ngroup] : 0)};
     memcpy(out, all, sizeof all);
 }
 
@@ -253,7 +255,7 @@ static void get_touches(const tg_model *m, tg_work *w, const unsigned char **fro
 static tg_status make_matrices(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
-    TG_TRY(tg_factor_mass(m, w, s->extra));
+    TG_TRY(tg_factor_mass(m, w, s->extra, tg_tendons_late(m, w) ? s->coupling : NULL));
     for (int i = 0; i < w->rows->nisland; i++)
         w->rows->island[i].filled = false;
     if (w->rows->nrow == 0)
@@ -316,6 +318,8 @@ static void place(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     tg_position_stage(m, w, s->q);
+    w->grouped = tg_tendons_late(m, w);
+    w->rows->grouped = w->grouped ? m : NULL;
     if (m->nu > 0)
         tg_transmissions(m, w, s->q);
     else
@@ -340,6 +344,9 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, con
     list_matrices(w, &h, matrix);
     get_counts(w->rows, &h);
     get_all(array, ARRAYS, &record);
+    tg_step_cables(m, w, NULL);
+    if (w->grouped)
+        tg_step_couplings(m, w);
     get_touches(m, w, &record, use != TG_RESTORE_STATES);
     if (h.matrices)
         get_all(matrix, MATRICES, &record);

@@ -6,7 +6,10 @@
  * the bodies of the island go on for dt before the impact with (v, a), and for so much less after it with (v+, a):
  *     DF (I + [v; a] tau) - [v+; a] tau,    tau = -(grad phi) / phi',
  * (the saltation matrix; a: acceleration of the smooth part. What holds during the impact is held by DF before it and by the next step after it.)
- * Of several impacts in one island the mean counts, weighted with their impulses. */
+ * Of several impacts in one island the mean counts, weighted with their impulses.
+ *
+ * Adaptive naive integration has of this what DF leaves of the positions at the end alone, (v - v+) tau: for one ball -(1 + e) d phi. (Wang, Aanjaneya, Bekris, 2022; their term is in
+ * the velocity, where it grows with every step that follows.) */
 #include "contact/rows_vjp.h"
 #include "step/step.h"
 
@@ -18,7 +21,13 @@ static bool is_impact(const tg_rows *r, int block)
 
 static bool acts_in(const tg_work *w, const tg_rows_island *island)
 {
-    return island->impact && !island->within && w->step->options.backward == TG_BACKWARD_TOI;
+    tg_backward backward = w->step->options.backward;
+    return island->impact && !island->within && (backward == TG_BACKWARD_TOI || backward == TG_BACKWARD_ANI);
+}
+
+static bool in_positions_only(const tg_step_work *s)
+{
+    return s->options.backward == TG_BACKWARD_ANI;
 }
 
 bool tg_saltation_acts(const tg_work *w)
@@ -86,6 +95,11 @@ static double time_gradient(const tg_model *m, const tg_work *w, int island, con
     {
         if (!in_island(m, w, k, island))
             continue;
+        if (in_positions_only(s))
+        {
+            sum += out->q != NULL ? out->q[k] * (s->v[k] - s->v_next[k]) : 0;
+            continue;
+        }
         double a = acceleration(s, k);
         sum += g.q[k] * s->v[k] + g.v[k] * a;
         sum -= (out->q != NULL ? out->q[k] * s->v_next[k] : 0) + (out->v != NULL ? out->v[k] * a : 0);
@@ -125,8 +139,15 @@ static tg_status make_column(const tg_model *m, tg_work *w, int island, bool par
         along_q[k] = inside ? s->v[k] : 0;
         along_v[k] = inside ? acceleration(s, k) : 0;
     }
-    TG_TRY(tg_step_forward(m, w, 1, &(tg_cotangent){.q = along_q, .v = along_v}, NULL,
-                           &(tg_cotangent){.q = c->q, .v = c->v, .act = c->act}));
+    if (in_positions_only(s))
+    {
+        memcpy(c->q, along_q, sizeof(double) * (size_t)nv);
+        memset(along_v, 0, sizeof(double) * (size_t)nv);
+        memset(c->v, 0, sizeof(double) * (size_t)(nv + m->na));
+    }
+    else
+        TG_TRY(tg_step_forward(m, w, 1, &(tg_cotangent){.q = along_q, .v = along_v}, NULL,
+                               &(tg_cotangent){.q = c->q, .v = c->v, .act = c->act}));
     for (int k = 0; k < nv; k++)
     {
         c->q[k] -= in_island(m, w, k, island) ? s->v_next[k] : 0;

@@ -1,8 +1,8 @@
 /* The smooth part of a step: A (v_free - v) = dt (tau + actuators + passive + wrenches - bias), with
- * A = M + dt damping + dt^2 stiffness where these are implicit. An implicit spring acts at q + dt v+:
+ * A = M + dt damping + dt^2 stiffness where these are implicit (those of tendons: tendons.c). An implicit spring acts at q + dt v+:
  * -k (q + dt v+ - q_0) = -k (q - q_0) - dt k v - dt k (v+ - v). */
 #include "dynamics/actuation.h"
-#include "dynamics/crba.h"
+#include "dynamics/factors.h"
 #include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
 #include "dynamics/rnea.h"
@@ -113,7 +113,7 @@ static void smooth_forces(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     tg_newton_euler(m, w, NULL, s->part);
-    tg_passive_force(m, w, s->q, s->v, s->force);
+    tg_passive_force(m, w, s->q, s->v, tg_tendons_late(m, w) ? s->options.dt : 0, s->force);
     for (int k = 0; k < m->nv; k++)
         s->force[k] -= s->part[k];
     tg_outer_forces(m, w, s->part, &s->bounds);
@@ -129,8 +129,15 @@ static tg_status make_stages(const tg_model *m, tg_work *w)
         tg_transmissions(m, w, s->q);
         fill_drives(m, w);
     }
+    else if (m->ntendon > 0)
+        tg_tendons(m, w, s->q);
+    tg_step_cables(m, w, &s->bounds);
     fill_extra(m, w);
-    TG_TRY(tg_factor_mass(m, w, s->extra));
+    bool late = tg_tendons_late(m, w);
+    if (late)
+        tg_step_couplings(m, w);
+    w->rows->grouped = late ? m : NULL;
+    TG_TRY(tg_factor_mass(m, w, s->extra, late ? s->coupling : NULL));
     tg_node_twists(m, w, s->v, w->V);
     w->stage = TG_STAGE_VELOCITY;
     return TG_OK;

@@ -10,7 +10,7 @@
 #include <math.h>
 
 #include "dynamics/actuation.h"
-#include "dynamics/crba.h"
+#include "dynamics/factors.h"
 #include "dynamics/kinematics.h"
 #include "dynamics/tendon.h"
 #include "step/step.h"
@@ -31,14 +31,35 @@ typedef struct parts
     bool servos; /* count, too; their work is that of controls */
 } parts;
 
+static double weight_of(const parts *p, double k, double d)
+{
+    return 0.25 * p->dt * p->dt * k + 0.5 * p->dt * d;
+}
+
 /* out += (dt^2/4 k + dt/2 d) moment (moment . x) */
 static void add_moment(const parts *p, const double *moment, double k, double d, const double *x, double *out)
 {
-    double weight = 0.25 * p->dt * p->dt * k + 0.5 * p->dt * d, along = 0;
+    double weight = weight_of(p, k, d), along = 0;
     for (int i = 0; i < p->m->nv && weight != 0; i++)
         along += moment[i] * x[i];
     for (int i = 0; i < p->m->nv && weight != 0; i++)
         out[i] += weight * along * moment[i];
+}
+
+/* dt^2/4 k + dt/2 d of a dof's own spring and damper, and of a tendon's */
+static double joint_weight(const parts *p, int dof)
+{
+    const tg_params *par = p->w->params;
+    bool late = tg_implicit_spring_of(p->m, p->w, dof) > 0;
+    double stiffness = late ? 0 : TG_PARAM(par, joint_stiffness)[p->m->dof_joint[dof]];
+    double damping = !p->o->implicit_damping ? par->dof_damping[dof] : 0;
+    return weight_of(p, stiffness, damping);
+}
+
+static double tendon_weight(const parts *p, int tendon)
+{
+    const tg_params *par = p->w->params;
+    return weight_of(p, TG_PARAM(par, tendon_stiffness)[tendon], TG_PARAM(par, tendon_damping)[tendon]);
 }
 
 static void add_servos(const parts *p, const double *x, double *out)
@@ -46,7 +67,8 @@ static void add_servos(const parts *p, const double *x, double *out)
     for (int i = 0; i < p->m->nu && p->servos; i++)
     {
         const double *bias = TG_PARAM(p->w->params, actuator_bias) + 3 * i;
-        bool late = p->o->implicit_actuators == TG_ON && tg_actuator_has_axis(p->m, i);
+        bool axis = tg_actuator_has_axis(p->m, i), far = p->m->actuator_transmission[i] != TG_TRANSMISSION_JOINT;
+        bool late = p->o->implicit_actuators == TG_ON && (axis || (far && tg_tendons_late(p->m, p->w)));
         add_moment(p, tg_actuator_moment(p->m, p->w, i), fmax(0, -bias[1]), late ? 0 : fmax(0, -bias[2]), x, out);
     }
 }
@@ -55,18 +77,26 @@ static void add_servos(const parts *p, const double *x, double *out)
 static void stiff_product(const parts *p, const double *x, double *out)
 {
     const tg_model *m = p->m;
-    const tg_params *par = p->w->params;
     for (int k = 0; k < m->nv; k++)
-    {
-        bool late = tg_implicit_spring_of(m, p->w, k) > 0;
-        double stiffness = late ? 0 : TG_PARAM(par, joint_stiffness)[m->dof_joint[k]];
-        double damping = !p->o->implicit_damping ? par->dof_damping[k] : 0;
-        out[k] = (0.25 * p->dt * p->dt * stiffness + 0.5 * p->dt * damping) * x[k];
-    }
-    for (int t = 0; t < m->ntendon; t++)
-        add_moment(p, tg_tendon_moment(m, p->w, t), TG_PARAM(par, tendon_stiffness)[t],
-                   TG_PARAM(par, tendon_damping)[t], x, out);
+        out[k] = joint_weight(p, k) * x[k];
+    for (int t = 0; t < m->ntendon && !tg_tendons_late(m, p->w); t++)
+        tg_tendon_add(m, p->w, t, tendon_weight(p, t) * tg_tendon_rate(m, p->w, t, x), out);
     add_servos(p, x, out);
+}
+
+/* of tendons, and of actuators on tendons and sites */
+static void fill_couplings(const parts *p, double *coupling)
+{
+    const tg_model *m = p->m;
+    const tg_params *par = p->w->params;
+    for (int t = 0; t < m->ntendon; t++)
+        coupling[t] = tendon_weight(p, t);
+    for (int i = 0; i < m->nu; i++)
+    {
+        bool far = m->actuator_transmission[i] != TG_TRANSMISSION_JOINT && m->actuator_drives[i] == TG_DRIVES_FORCE;
+        bool late = far && p->o->implicit_actuators == TG_ON;
+        coupling[m->ntendon + i] = late ? weight_of(p, 0, fmax(0, -TG_PARAM(par, actuator_bias)[3 * i + 2])) : 0;
+    }
 }
 
 /* M + dt/2 D' of what acts on v+ */
@@ -75,17 +105,20 @@ static tg_status factor(const parts *p)
     const tg_model *m = p->m;
     double *extra = p->w->step->extra;
     for (int k = 0; k < m->nv; k++)
-        extra[k] = p->o->implicit_damping ? 0.5 * p->dt * p->w->params->dof_damping[k] : 0;
+        extra[k] = p->o->implicit_damping ? weight_of(p, 0, p->w->params->dof_damping[k]) : 0;
     for (int k = 0; k < m->nv; k++)
-        extra[k] += 0.25 * p->dt * p->dt * tg_implicit_spring_of(m, p->w, k);
+        extra[k] += weight_of(p, tg_implicit_spring_of(m, p->w, k), 0);
     for (int i = 0; i < m->nu && p->o->implicit_actuators == TG_ON; i++)
         if (tg_actuator_has_axis(m, i))
         {
             double gear = TG_PARAM(p->w->params, actuator_gear)[6 * i];
             double slope = fmax(0, -TG_PARAM(p->w->params, actuator_bias)[3 * i + 2]);
-            extra[m->joint_dof[m->actuator_target[i]]] += 0.5 * p->dt * gear * gear * slope;
+            extra[m->joint_dof[m->actuator_target[i]]] += weight_of(p, 0, gear * gear * slope);
         }
-    return tg_factor_mass(m, p->w, extra);
+    double *coupling = tg_tendons_late(m, p->w) ? p->w->step->coupling : NULL;
+    if (coupling != NULL)
+        fill_couplings(p, coupling);
+    return tg_factor_mass(m, p->w, extra, coupling);
 }
 
 /* the largest eigenvalue; beyond 1: not stable */
@@ -117,12 +150,12 @@ static void place(const tg_model *m, tg_work *w)
 }
 
 /* springs, and dampers that act on v */
-static bool has_any(const tg_model *m, const tg_params *p, bool damping)
+static bool has_any(const tg_model *m, const tg_params *p, bool damping, bool tendons)
 {
     bool any = false;
     for (int j = 0; j < m->njoint && !any; j++)
         any = TG_PARAM(p, joint_stiffness)[j] > 0 || (damping && TG_PARAM(p, joint_damping)[j] > 0);
-    for (int t = 0; t < m->ntendon && !any; t++)
+    for (int t = 0; t < m->ntendon && !any && tendons; t++)
         any = TG_PARAM(p, tendon_stiffness)[t] > 0 || TG_PARAM(p, tendon_damping)[t] > 0;
     return any;
 }
@@ -131,18 +164,38 @@ tg_status tg_step_find_stiff(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     double size = 0;
-    if (s->stiff_params == w->params && s->stiff_generation == w->params->generation && s->stiff_dt == s->options.dt)
+    bool late = tg_tendons_late(m, w);
+    if (s->stiff_params == w->params && s->stiff_generation == w->params->generation && s->stiff_dt == s->options.dt &&
+        s->stiff_late == late)
         return TG_OK;
-    if (has_any(m, w->params, !s->options.implicit_damping))
+    s->stiff_late = late;
+    if (has_any(m, w->params, !s->options.implicit_damping, !late))
     {
         place(m, w);
         TG_TRY(sharpness(&(parts){m, w, &s->options, 2 * s->options.dt, false}, &size));
     }
     s->stiff = size > 1;
+    if (s->stiff)
+        TG_TRY(sharpness(&(parts){m, w, &s->options, s->options.dt, false}, &size));
+    s->too_long = size > 1;
     s->stiff_params = w->params;
     s->stiff_generation = w->params->generation;
     s->stiff_dt = s->options.dt;
     return TG_OK;
+}
+
+double tg_stiff_motion(const tg_model *m, tg_work *w, const double *v)
+{
+    const parts p = {m, w, &w->step->options, w->step->options.dt, false};
+    double sum = 0;
+    for (int k = 0; k < m->nv; k++)
+        sum += joint_weight(&p, k) * v[k] * v[k];
+    for (int t = 0; t < m->ntendon && !tg_tendons_late(m, w); t++)
+    {
+        double rate = tg_tendon_rate(m, w, t, v);
+        sum += tendon_weight(&p, t) * rate * rate;
+    }
+    return sum;
 }
 
 tg_status tg_stable_dt(const tg_model *m, tg_work *w, const tg_options *options, double *dt)

@@ -3,6 +3,7 @@
 #define TG_STEP_STEP_H
 
 #include "dynamics/actuation.h"
+#include "dynamics/cable.h"
 #include "dynamics/vjp.h"
 #include "step/work.h"
 
@@ -27,6 +28,32 @@ typedef struct tg_actuator_damping
 
 tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, int actuator);
 
+/* Whether springs and dampers of tendons act at the end of the step; and when that is. (tendons.c) */
+static inline bool tg_tendons_late(const tg_model *m, const tg_work *w)
+{
+    return w->step->options.implicit_tendons == TG_ON && m->ngroup > 0;
+}
+static inline tg_tendon_when tg_step_tendons(const tg_model *m, const tg_work *w)
+{
+    bool late = tg_tendons_late(m, w);
+    return (tg_tendon_when){late ? w->step->v_next : w->step->v, late ? w->step->options.dt : 0};
+}
+
+/* What of the damping of an actuator on a tendon or a site acts on v+: slope, its force is -slope moment . v+; 0: nothing. */
+double tg_late_slope(const tg_model *m, const tg_work *w, int actuator);
+
+/* What an actuator does, at v+ where its damping is late. */
+tg_drive tg_late_drive(const tg_model *m, const tg_work *w, int actuator);
+
+/* d (dt pull) / d dt of a tendon that acts at the end of the step, less what it pulls with at the start. */
+double tg_late_by_dt(const tg_model *m, const tg_work *w, int tendon);
+
+/* Which of its tendons' springs, dampers and actuators act: s->cables, and how near they are to a change, added to bounds (NULL: not wanted). After the drives. */
+void tg_step_cables(const tg_model *m, tg_work *w, tg_reserve *bounds);
+
+/* s->coupling: dt damping + dt^2 stiffness of every tendon, dt slope of every actuator on a tendon or a site. */
+void tg_step_couplings(const tg_model *m, tg_work *w);
+
 /* The stiffness of a dof's spring if it acts at the end of the step, else 0. (smooth.c) */
 double tg_implicit_spring_of(const tg_model *m, const tg_work *w, int dof);
 
@@ -50,7 +77,7 @@ void tg_cache_write(const tg_work *w, tg_cache *cache);
 /* with which bodies are displaced: v_next, unless impacts happened within the step */
 static inline const double *tg_placing_velocity(const tg_step_work *s)
 {
-    return s->within ? s->v_placing : s->v_next;
+    return s->within && !s->exchanged ? s->v_placing : s->v_next;
 }
 
 /* q_next = q (+) dt v_placing; gradients of q, v+ and dt, added to, from that of q+. (integrator.c) */
@@ -119,6 +146,13 @@ tg_status tg_step_jvp_many(const tg_model *m, tg_work *w, int count, const tg_co
 
 /* tg_step_vjp that adds to in->params, whose turns are left to tg_gradient_end (dynamics/vjp.h). (step_vjp.c) */
 tg_status tg_step_vjp_add(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label);
+
+/* The second problem of a step with impacts within takes the place of the first, or gives it back; and the velocities without constraints, with no impulses. Forward mode of such a
+ * step, without checks; by_u, by_act: as for tg_forward_begin. (within.c) */
+void tg_within_exchange(tg_work *w);
+void tg_within_free(tg_work *w);
+tg_status tg_within_forward(const tg_model *m, tg_work *w, int count, const tg_cotangent *in,
+                            const tg_param_range *range, bool by_u, bool by_act, tg_cotangent *out);
 
 /* the speed by which derivatives smooth the law of contact; 0: they do not */
 static inline double tg_smooth_speed(const tg_step_work *s)

@@ -14,7 +14,7 @@
 #include "contact/poisson_vjp.h"
 #include "contact/rows_vjp.h"
 #include "dynamics/actuation.h"
-#include "dynamics/crba.h"
+#include "dynamics/factors.h"
 #include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
 #include "dynamics/rnea.h"
@@ -271,7 +271,7 @@ static void wrenches_reverse(reverse *r)
 static tg_actuators actuators_of(const reverse *r, const double *y)
 {
     const tg_step_work *s = r->s;
-    return (tg_actuators){r->m, r->w, s->q, s->v, s->act, y, r->gact, r->gu, r->g};
+    return (tg_actuators){r->m, r->w, s->q, s->v, s->v_next, s->act, y, r->gact, r->gu, r->g};
 }
 
 /* the actuators with the cotangent y; gdt: activations at the end of the step may depend on dt */
@@ -282,12 +282,14 @@ static void actuators_reverse(reverse *r, const double *y)
     for (int i = 0; i < m->nu; i++)
     {
         const tg_drive *d = &r->s->drive[i];
+        r->s->drive_late[i] = tg_tendons_late(m, r->w) ? tg_late_drive(m, r->w, i) : *d;
+        d = &r->s->drive_late[i];
         tg_actuator_reverse(&x, i, d, 0);
+        if (d->late) /* dt times the force at the end, where r->gdt has that at the start */
+            *r->gdt += tg_actuator_along(m, r->w, i, y) / r->dt * (d->force - r->s->drive[i].force);
         if (d->force_end >= 0 || d->signal_dt == 0)
             continue;
-        const double *moment = tg_actuator_moment(m, r->w, i);
-        for (int k = 0; k < m->nv; k++)
-            *r->gdt += moment[k] * y[k] * d->gain * d->signal_dt;
+        *r->gdt += tg_actuator_along(m, r->w, i, y) * d->gain * d->signal_dt;
     }
 }
 
@@ -335,6 +337,8 @@ static void implicit_reverse(reverse *r)
         if (r->g.params != NULL)
             r->g.params[m->offset.joint_stiffness + joint] -= dt * dt * y * s->v_next[k];
     }
+    for (int t = 0; t < m->ntendon && tg_tendons_late(m, r->w); t++)
+        gdt += tg_tendon_rate(m, r->w, t, r->y) * tg_late_by_dt(m, r->w, t);
     *r->gdt += gdt;
 }
 
@@ -388,16 +392,14 @@ static void rows_terms(reverse *r, const tg_row_term *term, int terms, const dou
     tg_rows_reverse(r->m, r->w, r->s->q, term, terms, gphi, touch, r->dt, r->gdt, r->g);
 }
 
-/* L . (J y) + z . (J v+) + gaps + what depends on the velocities at the start. Rows of tendons take the second field in a pass of its own. */
-static void rows_reverse(reverse *r, bool both)
+/* L . (J y) + z . (J v+) + gaps + what depends on the velocities at the start */
+static void rows_reverse(reverse *r)
 {
     const tg_rows *rows = r->w->rows;
     for (int i = 0; i < rows->nrow; i++)
         r->f[i] = rows->L[i] / r->dt;
-    tg_row_term term[TG_ROW_TERMS] = {{TG_ROW_FIELD_Y, r->scaled, r->f}};
-    int terms = 1;
-    if (both)
-        term[terms++] = (tg_row_term){TG_ROW_FIELD_Z, r->s->v_next, r->z};
+    tg_row_term term[TG_ROW_TERMS] = {{TG_ROW_FIELD_Y, r->scaled, r->f}, {TG_ROW_FIELD_Z, r->s->v_next, r->z}};
+    int terms = 2;
     if (r->starts)
         term[terms++] = (tg_row_term){TG_ROW_FIELD_V, r->s->v, r->f_start};
     rows_terms(r, term, terms, r->gphi, r->touch);
@@ -443,27 +445,25 @@ static bool forces_reverse(reverse *r)
     return true;
 }
 
-/* Everything but the turn of redundant rows: the twists of dt y, and (beside them where no tendon is in the way) those of v+. */
+/* Everything but the turn of redundant rows: the twists of dt y, and beside them, where something asks for them, those of v+. */
 static void passes(reverse *r)
 {
     const tg_model *m = r->m;
     tg_work *w = r->w;
     tg_step_work *s = r->s;
-    bool rows = w->rows->nrow > 0 && !r->alone, both = rows && m->ntendon == 0;
+    bool rows = w->rows->nrow > 0 && !r->alone, both = rows || tg_tendons_late(m, w);
     tg_node_accelerations(m, w, s->acceleration);
     tg_adjoint_begin(m, w, r->scaled);
     if (both)
         tg_adjoint_second(m, w, s->v_next);
     tg_rnea_reverse(m, w, s->acceleration, r->scaled, -1, r->g);
-    tg_passive_reverse(m, w, s->q, s->v, r->scaled, r->g);
+    tg_passive_reverse(m, w, s->q, s->v, tg_step_tendons(m, w), r->scaled, r->g);
     bool passed = forces_reverse(r);
     if (s->has_wrench || r->wrench != NULL)
         wrenches_reverse(r);
     if (rows)
-        rows_reverse(r, both);
+        rows_reverse(r);
     end_pass(r, &(tg_adjoint_fields){s->v, r->scaled, s->acceleration, both ? s->v_next : NULL});
-    if (rows && !both)
-        pass_with(r, s->v_next, r->z);
     if (passed)
         return;
     tg_adjoint_begin(m, w, r->other);
@@ -601,26 +601,11 @@ static tg_status gyroscopic_reverse(reverse *r)
 
 /* ---- impacts within the step ---- */
 
-static void swap(double **a, double **b)
-{
-    double *kept = *a;
-    *a = *b;
-    *b = kept;
-}
-
-/* The second problem takes the place of the first, or gives it back. */
+/* the second problem takes the place of the first, or gives it back */
 static void exchange(reverse *r)
 {
-    tg_step_work *s = r->s;
-    tg_rows *rows = r->w->rows;
-    tg_implicit *implicit = s->implicit;
-    s->implicit = s->placing;
-    s->placing = implicit;
-    swap(&s->v_next, &s->v_placing);
-    swap(&rows->L, &rows->placing_L);
-    swap(&rows->sigma, &rows->placing_sigma);
-    rows->placing = !rows->placing;
-    r->factors = s->implicit;
+    tg_within_exchange(r->w);
+    r->factors = r->s->implicit;
 }
 
 static void add_scaled(const reverse *r, double *sum)
@@ -647,22 +632,15 @@ static tg_status placing_reverse(reverse *r, const tg_cotangent *out)
 /* f_free . (J v_free): a step without impulses */
 static void free_reverse(reverse *r)
 {
-    tg_step_work *s = r->s;
-    tg_rows *rows = r->w->rows;
-    double *v_next = s->v_next, *L = rows->L;
-    size_t bytes = sizeof(double) * (size_t)rows->nrow;
-    memcpy(r->z, r->f_free, bytes);
-    memset(rows->warm, 0, bytes);
+    memcpy(r->z, r->f_free, sizeof(double) * (size_t)r->w->rows->nrow);
     memset(r->y, 0, sizeof(double) * (size_t)r->m->nv);
     tg_rows_other_half(r->m, r->w, r->z, r->y);
-    s->v_next = s->v_free;
-    rows->L = rows->warm;
     r->touch = NULL;
     r->turns = r->starts = false;
     r->bare = true;
+    tg_within_free(r->w);
     sweep(r);
-    s->v_next = v_next;
-    rows->L = L;
+    tg_within_free(r->w);
 }
 
 /* v+ of the first problem, q+ of the second, and the velocities without constraints on which the laws of both depend */

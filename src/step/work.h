@@ -19,6 +19,8 @@
     X(double, wrench, 6 * m->nbody, "")                                                                                \
     X(double, extra, m->nv, "dt damping + dt^2 stiffness, on the diagonal of the mass matrix")                         \
     X(double, force, m->nv, "generalised forces of the smooth part")                                                   \
+    X(double, coupling, m->ntendon + m->nu, "c of M + sum c m m^T: of tendons, and of actuators (tendons.c)")          \
+    X(tg_drive, drive_late, m->nu, "of the actuators, at v+ where their damping is late")                              \
     X(tg_drive, drive, m->nu, "of the actuators")                                                                      \
     X(double, part, m->nv, "scratch")                                                                                  \
     X(double, v_free, m->nv, "velocities without constraints")                                                         \
@@ -69,20 +71,24 @@ typedef struct tg_step_work
     tg_profile profile; /* of the step that is being taken (profile.c) */
     double lap;         /* s: when its last stage ended */
     bool has_wrench;
-    bool within;   /* impacts happened within the step: v_placing is not v_next */
-    bool held;     /* trees go a share of their way only: share is valid */
-    bool done;     /* a step has been taken, and nothing else since */
-    bool modes;    /* modes of its contacts are there */
-    bool factored; /* the factors of its islands are there */
+    bool within;    /* impacts happened within the step: v_placing is not v_next */
+    bool held;      /* trees go a share of their way only: share is valid */
+    bool exchanged; /* the second problem of such a step is in the place of the first (within.c) */
+    bool done;      /* a step has been taken, and nothing else since */
+    bool modes;     /* modes of its contacts are there */
+    bool factored;  /* the factors of its islands are there */
     bool gyroscopic_factored;
     bool rows; /* J of its rows is there, and where its geoms are: not at once when it came back from a record */
     tg_implicit_use use; /* what they are good for */
     tg_label label;
     tg_reserve bounds;             /* of its controls, forces and activations */
+    uint64_t cables;               /* changes with the modes of its tendons (tendons.c) */
     bool stiff;                    /* springs are, for stiff_dt (stability.c) */
     const tg_params *stiff_params; /* of these parameters */
     uint64_t stiff_generation;
+    bool too_long; /* stiff_dt is, for springs and dampers: there are motions that grow */
     double stiff_dt;
+    bool stiff_late; /* with tendons that act at the end of the step */
     uint64_t generation; /* of the parameters at that time */
     uint64_t placement;  /* of the arrays that its derivatives need */
     const tg_params *params;

@@ -263,6 +263,122 @@ static void test_rollout_is_steps(void **state)
     close_fleet(&b);
 }
 
+/* ---- rows that are held, and wrenches ---- */
+
+static void check_refused(const fleet *f, tg_status status, tg_status expected, const char *message)
+{
+    assert_int_equal(status, expected);
+    if (strstr(tg_batch_message(f->b), message) == NULL)
+        fail_msg("'%s' does not say '%s'", tg_batch_message(f->b), message);
+}
+
+enum
+{
+    HOLD = 3,
+    ROWS = (STEPS + HOLD - 1) / HOLD
+};
+
+/* Gradients with respect to the controls, and a change along them. */
+typedef struct held
+{
+    double *q, *gu, *gwrench, *dq, *dv, *dact;
+} held;
+
+static held new_held(const tg_sizes *n)
+{
+    size_t all = COUNT * (STEPS + 1);
+    return (held){.q = numbers(all * (size_t)n->nq),
+                  .gu = numbers(COUNT * ROWS * (size_t)n->nu),
+                  .gwrench = numbers(COUNT * ROWS * 6 * (size_t)n->nbody),
+                  .dq = numbers(all * (size_t)n->nv),
+                  .dv = numbers(all * (size_t)n->nv),
+                  .dact = numbers(all * (size_t)n->na)};
+}
+
+static void drop_held(held *h)
+{
+    double *owned[] = {h->q, h->gu, h->gwrench, h->dq, h->dv, h->dact};
+    for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
+        free(owned[i]);
+}
+
+static void hold_alone(const fleet *f, double *wrench, const double *g, held *h)
+{
+    const tg_sizes *n = &f->n;
+    for (int i = 0; i < COUNT; i++)
+    {
+        tg_work *w = NULL;
+        tg_tape *tape = NULL;
+        int at = i * (STEPS + 1), row = i * ROWS;
+        assert_int_equal(tg_work_create(f->m, &w, NULL), TG_OK);
+        assert_int_equal(tg_tape_create(f->m, STEPS, TG_TAPE_ALL, &tape, NULL), TG_OK);
+        tg_state start = {f->q + i * n->nq, f->v + i * n->nv, f->act + i * n->na, NULL};
+        tg_controls controls = {
+            .steps = STEPS, .hold = HOLD, .u = f->u + row * n->nu, .wrench = wrench + row * 6 * n->nbody};
+        tg_trajectory out = {.q = h->q + at * n->nq}, given = {.q = (double *)g + at * n->nv};
+        tg_rollout_gradient in = {.u = h->gu + row * n->nu, .wrench = h->gwrench + row * 6 * n->nbody},
+                            along = {.wrench = wrench + row * 6 * n->nbody};
+        tg_trajectory change = {.q = h->dq + at * n->nv, .v = h->dv + at * n->nv, .act = h->dact + at * n->na};
+        assert_int_equal(tg_rollout(f->m, w, tape, NULL, &start, &controls, &out, NULL), TG_OK);
+        assert_int_equal(tg_rollout_vjp(f->m, w, tape, &given, &in, NULL), TG_OK);
+        assert_int_equal(tg_rollout_jvp(f->m, w, tape, 1, &along, &change, NULL), TG_OK);
+        tg_tape_destroy(tape);
+        tg_work_destroy(w);
+    }
+}
+
+/* With a tape that is kept, and at once. */
+static void test_holds_and_wrenches(void **state)
+{
+    (void)state;
+    fleet f = open_fleet("models/quadruped.xml", NULL, COUNT, 3, STEPS);
+    const tg_sizes *n = &f.n;
+    size_t pushes = COUNT * ROWS * 6 * (size_t)n->nbody, tangents = COUNT * (STEPS + 1) * (size_t)n->nv;
+    double *wrench = numbers(pushes), *g = numbers(tangents);
+    for (size_t i = 0; i < pushes; i++)
+        wrench[i] = noise((int)i, 7);
+    for (size_t i = 0; i < tangents; i++)
+        g[i] = noise((int)i, 8);
+    held alone = new_held(n);
+    hold_alone(&f, wrench, g, &alone);
+    for (int way = 0; way < 2; way++)
+    {
+        held h = new_held(n);
+        tg_trajectory out = {.q = h.q}, given = {.q = g}, change = {.q = h.dq, .v = h.dv, .act = h.dact};
+        tg_rollout_gradient in = {.u = h.gu, .wrench = h.gwrench}, along = {.wrench = wrench};
+        tg_batch_rollout_request request = {
+            .vjp_out = &given, .vjp_in = &in, .directions = 1, .jvp_in = &along, .jvp_out = &change};
+        tg_batch_input input = input_of(&f);
+        tg_batch_tape *tape = NULL;
+        input.tau = NULL;
+        input.wrench = wrench;
+        input.hold = HOLD;
+        input.cold = true;
+        input.strict = true;
+        if (way == 1)
+            assert_int_equal(tg_batch_tape_create(f.b, COUNT, STEPS, false, &tape, NULL), TG_OK);
+        check_ok(&f, tg_batch_rollout(f.b, &input, tape, &out, NULL, tape == NULL ? &request : NULL));
+        if (tape != NULL)
+            check_ok(&f, tg_batch_rollout_derivatives(f.b, tape, &request));
+        check_same("q", alone.q, h.q, COUNT * (STEPS + 1) * (size_t)n->nq);
+        check_same("gu", alone.gu, h.gu, COUNT * ROWS * (size_t)n->nu);
+        check_same("gwrench", alone.gwrench, h.gwrench, pushes);
+        check_same("dq", alone.dq, h.dq, tangents);
+        check_same("dv", alone.dv, h.dv, tangents);
+        assert_true(fabs(h.gwrench[6]) > 0 && fabs(h.dv[(size_t)(STEPS * n->nv)]) > 0);
+        wrench[pushes - 1] += NAN;
+        check_refused(&f, tg_batch_rollout(f.b, &input, NULL, &out, NULL, NULL), TG_ERR_VALUE,
+                      "environment 6: wrench[");
+        wrench[pushes - 1] = noise((int)pushes - 1, 7);
+        tg_batch_tape_destroy(tape);
+        drop_held(&h);
+    }
+    drop_held(&alone);
+    free(wrench);
+    free(g);
+    close_fleet(&f);
+}
+
 /* ---- progress and failures ---- */
 
 typedef struct log
@@ -301,13 +417,6 @@ static void test_progress_and_stop(void **state)
     check_same("q", q, f.q, (size_t)(4 * f.n.nq));
     free(q);
     close_fleet(&f);
-}
-
-static void check_refused(const fleet *f, tg_status status, tg_status expected, const char *message)
-{
-    assert_int_equal(status, expected);
-    if (strstr(tg_batch_message(f->b), message) == NULL)
-        fail_msg("'%s' does not say '%s'", tg_batch_message(f->b), message);
 }
 
 /* One environment gets a NaN in the middle: its rows end there, it stays where it was, the others arrive. */
@@ -359,8 +468,8 @@ static void test_refusals(void **state)
     in.steps = 0;
     check_refused(&f, tg_batch_rollout(f.b, &in, NULL, NULL, NULL, NULL), TG_ERR_VALUE, "0 steps");
     in.steps = STEPS;
-    in.wrench = f.u;
-    check_refused(&f, tg_batch_rollout(f.b, &in, NULL, NULL, NULL, NULL), TG_ERR_UNSUPPORTED, "wrenches");
+    in.hold = -1;
+    check_refused(&f, tg_batch_rollout(f.b, &in, NULL, NULL, NULL, NULL), TG_ERR_VALUE, "in.hold = -1");
     tg_batch_tape_destroy(tape);
     drop_flights(&r);
     close_fleet(&f);
@@ -371,7 +480,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_as_singles),   cmocka_unit_test(test_rollout_is_steps),
         cmocka_unit_test(test_progress_and_stop), cmocka_unit_test(test_one_fails),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals),          cmocka_unit_test(test_holds_and_wrenches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,8 +13,11 @@ import numpy as np
 from playwright.sync_api import Browser, Page, sync_playwright
 from tangere._film import find_browser
 
-WIDTH, HEIGHT = 520, 360  # small: there is no graphics card
-WAIT = 90.0  # s; the machine may be busy
+WIDTH, HEIGHT = 640, 400  # small: there is no graphics card
+WAIT = 300.0  # s; the machine may be busy, and pictures of robots with meshes take seconds each
+
+# what belongs to the page and not to the scene is not in pictures: a change of pixels is one of the scene
+SCENE_ONLY = "body * { visibility: hidden !important } canvas { visibility: visible !important }"
 
 # of a headless Chromium without a graphics card, and of three.js about itself; none is an error
 EXPECTED = ("log", "info", "debug", "warning")
@@ -32,8 +35,8 @@ def browser() -> Iterator[Browser]:
 class Tab:
     """A page with what it complained about."""
 
-    def __init__(self, chromium: Browser, address: str) -> None:
-        self.page: Page = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+    def __init__(self, chromium: Browser, address: str, size: tuple[int, int] = (WIDTH, HEIGHT)) -> None:
+        self.page: Page = chromium.new_page(viewport={"width": size[0], "height": size[1]})
         self.page.set_default_timeout(1000 * WAIT)
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -43,6 +46,7 @@ class Tab:
         self._metrics = self.page.context.new_cdp_session(self.page)
         self._metrics.send("Performance.enable", {"timeDomain": "threadTicks"})
         self.page.goto(address)
+        self.page.add_style_tag(content=".mantine-Notifications-root { display: none !important }")
 
     def _heard(self, message: Any) -> None:
         if message.type not in EXPECTED:
@@ -82,20 +86,18 @@ class Tab:
 
     def toggle(self, node: str) -> None:
         """The eye of a node in the scene tree."""
-        x, y = self.page.evaluate(
-            "(name) => { const label = [...document.querySelectorAll('div')].find((e) =>"
-            " e.textContent === '/' + name && e.previousElementSibling !== null);"
-            " const r = label.previousElementSibling.getBoundingClientRect();"
-            " return [r.x + r.width / 2, r.y + r.height / 2]; }",
-            node,
+        eye = self.page.locator(f'[data-scene-node="/{node}"] > div').nth(1).locator("svg")
+        before = eye.get_attribute("class")
+        eye.click()
+        self.wait_for(
+            '([node, before]) => document.querySelector(`[data-scene-node="/${node}"]`).children[1]'
+            ".querySelector('svg').getAttribute('class') !== before",
+            [node, before],
         )
-        self.page.mouse.click(x, y)
 
     def picture(self) -> np.ndarray:
         """What is drawn, without panels."""
-        canvas = self.page.evaluate("document.querySelector('canvas').toDataURL === undefined")
-        assert canvas is False
-        image = imageio.imread(io.BytesIO(self.page.screenshot(timeout=1000 * WAIT)))
+        image = imageio.imread(io.BytesIO(self.page.screenshot(timeout=1000 * WAIT, style=SCENE_ONLY)))
         return image[..., :3].astype(int)
 
     def settled(self) -> np.ndarray:

@@ -182,9 +182,18 @@ def test_load_takes_paths_only():
         tg.Model()
 
 
-def test_model_cannot_be_pickled(zoo):
-    with pytest.raises(TypeError, match="pickled"):
-        pickle.dumps(zoo)
+def test_a_pickled_model_is_the_same(zoo):
+    zoo.params["gravity"] = [0.1, 0.2, -9.7]
+    copy = pickle.loads(pickle.dumps(zoo))
+    assert np.array_equal(copy.params, zoo.params)
+    assert np.array_equal(copy.default_params, zoo.default_params)
+    assert copy.to_mjcf() == zoo.to_mjcf()
+    assert copy.report == zoo.report
+    assert copy.name == zoo.name
+    for name, array in zoo._structure().items():
+        assert np.array_equal(array, getattr(copy, name)), name
+    q, v = zoo.random_state(seed=3)
+    assert np.array_equal(zoo.forward_dynamics(q, v, tau=[0] * zoo.nv), copy.forward_dynamics(q, v, tau=[0] * zoo.nv))
 
 
 # ---- sizes, names, structure ----

@@ -48,7 +48,7 @@ def test_same_bits_as_sims(name, threads):
     j, back, along, contacts = batch.jacobian(dt=True), batch.vjp(gq=g, gv=g), batch.jvp(q=g, v=g), batch.contacts()
     for i, sim in enumerate(sims):
         alone = sim.jacobian(dt=True)
-        for field in tg.BatchJacobian._fields[:-1]:
+        for field in tg.Jacobian._fields[:21]:
             if "params" not in field:
                 assert np.array_equal(getattr(j, field)[i], getattr(alone, field)), field
         assert tg.batch.label_of(j.label[i]) == alone.label
@@ -107,6 +107,35 @@ def test_rollout_of_a_batch_of_starts():
         tg.rollout(m, q0[0], v0[0], u[0], threads=2)
     same = tg.rollout(m, q0, v0, u[0])
     assert np.array_equal(same.q[0], r.q[0])
+
+
+def test_rollouts_with_wrenches_and_held_rows():
+    """As those of single starts, gradients with respect to wrenches among them."""
+    m = load("quadruped")
+    batch, rng = pushed(m, 3, "home"), np.random.default_rng(4)
+    q0, v0, u = batch.q.copy(), batch.v.copy(), controls(m, 3, 4)
+    wrench, tau = rng.normal(size=(3, 4, m.nbody, 6)), rng.normal(size=(3, 4, m.nv))
+    g = rng.normal(size=(3, 12, m.nv))
+    given = {"hold": 3, "steps": 11}
+    r = tg.rollout(m, q0, v0, u, tau=tau, wrench=wrench, **given)
+    back, ahead = r.vjp(gq=g, gv=g), r.jvp(wrench=wrench, controls=u)
+    for i in range(3):
+        one = tg.rollout(m, q0[i], v0[i], u[i], tau=tau[i], wrench=wrench[i], **given)
+        assert np.array_equal(r.q[i], one.q)
+        alone, along = one.vjp(gq=g[i], gv=g[i]), one.jvp(wrench=wrench[i], controls=u[i])
+        assert np.abs(alone.wrench).max() > 0
+        for field in ("q", "v", "u", "tau", "wrench", "dt"):
+            assert np.array_equal(getattr(back, field)[i], getattr(alone, field)), field
+        assert np.array_equal(ahead.v[i], along.v)
+    assert tg.rollout(m, q0, v0, u).vjp(gq=np.zeros((3, 5, m.nv))).wrench.shape == (3, 0, m.nbody, 6)
+    assert tg.rollout(m, q0, v0, 7, wrench=wrench[:, :3], hold=3).q.shape == (3, 8, m.nq)
+    for bad, message in (
+        ({"hold": 0}, "hold"),
+        ({"steps": 13, "hold": 3}, "steps"),
+        ({"wrench": wrench[:, :2]}, "wrench"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            tg.rollout(m, q0, v0, u, **bad)
 
 
 def test_parameters_of_environments():

@@ -13,6 +13,7 @@ PAGES = sorted((ROOT / "docs").glob("*.md")) + sorted(ROOT.glob("*.md"))
 COMMAND = Path(os.environ.get("TANGERE_COMMAND", ROOT / "build" / "tangere")).resolve()
 GUIDE = (ROOT / "docs" / "guide.md").read_text()
 SIMULATE = (ROOT / "docs" / "simulate.md").read_text()
+IDENTIFY = (ROOT / "docs" / "identify.md").read_text()
 BATCH = (ROOT / "docs" / "batch.md").read_text()
 
 
@@ -25,7 +26,7 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize("text", [GUIDE, SIMULATE], ids=["guide", "simulate"])
+@pytest.mark.parametrize("text", [GUIDE, SIMULATE, IDENTIFY], ids=["guide", "simulate", "identify"])
 def test_python_of_the_pages(monkeypatch, text):
     monkeypatch.chdir(ROOT)
     code = "\n".join(blocks(text, "python"))

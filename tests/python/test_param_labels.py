@@ -32,3 +32,51 @@ def test_restitution_at_its_bound():
     assert step(**falls, impact="within").param_labels[3] == "one-sided"
     assert step(**falls, e=0.5).param_labels[3] == "exact"
     assert step([0, 0, -1], z=0.2, cube=0.31).param_labels[3] == "exact"  # nothing meets
+
+
+def test_a_gate_within_reach():
+    """Slower than rest_speed by less than what gravity adds in a step: the step before or after is on the other side."""
+    for speed, wanted in ((0.025, "one-sided"), (0.015, "one-sided"), (0.5, "exact"), (0.001, "exact")):
+        j = step([0, 0, -speed], z=0.1, cube=0.31, e=0.5, rest_speed=0.02)
+        assert j.label.kind == "exact"
+        assert j.param_labels[3] == wanted, speed
+        assert (j.dv_dparams[2, 3] != 0) == (speed > 0.02)
+
+
+def test_friction_of_a_rod_that_jams():
+    """Painleve's rod: above mu = (1 + 3 c^2) / (3 s c), c the cosine of its angle, friction draws its tip in."""
+    angle = np.arctan(2.0)
+    for mu, wanted in ((1.2, "exact"), (1.3, "exact"), (1.36, "one-sided"), (2.0, "one-sided")):
+        m = tg.load_string(f"""<mujoco><option timestep="0.001"/><worldbody>
+            <geom name="floor" type="plane" size="5 5 0.1" friction="{mu}"/>
+            <body name="rod" pos="0 0 {np.sin(angle)}"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/>
+            <joint type="hinge" axis="0 1 0"/><inertial pos="0 0 0" mass="1" diaginertia="1 {1 / 3} 1"/>
+            <geom name="tip" type="sphere" size="1e-6" pos="{-np.cos(angle)} 0 {-np.sin(angle)}" friction="0.1"/>
+            </body></worldbody></mujoco>""")
+        labels = []
+        for speed in (1.0, -1.0):
+            sim = tg.Sim(m)
+            sim.v = [speed, 0, 0]
+            sim.step()
+            labels.append(sim.jacobian(params=["geom.floor.friction[0]"]).param_labels[0])
+        assert wanted in labels, mu
+        assert "exact" in labels, mu  # pulled the other way it does not jam
+
+
+def test_labels_of_rollouts():
+    m = tg.load_string(CUBE.format(floor=0.3, cube=0.3, z=0.1, e=0.0))
+    slides = tg.rollout(m, m.default_q(), [1.0, 0, 0, 0, 0, 0], 20)
+    assert slides.param_labels(NAMES) == ["one-sided", "one-sided", "exact", "exact"]
+    rests = tg.rollout(m, m.default_q(), np.zeros(6), 5)
+    assert rests.param_labels(NAMES[:3]) == ["exact"] * 3
+
+
+def test_parameters_that_cannot_matter():
+    m = tg.load_string(CUBE.format(floor=1.0, cube=0.3, z=0.1, e=0.5))
+    masked = tg.check(m, states=3, params=NAMES).masked
+    assert masked == {"geom.cube.friction[0]": "geom.floor.friction[0]"}
+    assert "geom.cube.friction[0] cannot matter" in repr(tg.check(m, states=3, params=NAMES))
+    m.params["geom.cube.friction"] = [2.0, 0.005, 0.0001]
+    assert tg.check(m, states=3, params=NAMES).masked == {"geom.floor.friction[0]": "geom.cube.friction[0]"}
+    m.params["geom.floor.friction"] = [2.0, 0.005, 0.0001]
+    assert tg.check(m, states=3, params=NAMES).masked == {}  # equal: either may count

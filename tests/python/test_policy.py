@@ -30,11 +30,11 @@ def test_few_updates(tmp_path, method, updates):
 
 
 def test_kept_curves_hold_what_the_page_says():
-    """Three seeds of each method; exact gradients at least double the return, and beat doing nothing."""
+    """Three seeds; exact gradients at least double the return, and beat doing nothing."""
     with (ROOT / "docs" / "policy.csv").open() as file:
         rows = list(csv.DictReader(file))
     still = next(float(row["return"]) for row in rows if row["method"] == "nothing")
-    for seed in "012":
+    for seed in ("11", "12", "13"):
         curve = [float(row["return"]) for row in rows if row["method"] == "exact" and row["seed"] == seed]
         assert curve[-1] >= 2 * curve[0]
         assert curve[-1] > still

@@ -87,6 +87,46 @@ def test_reset_to_a_keyframe():
         sim.reset("down")
 
 
+def test_keyframes_without_a_name_go_by_number():
+    m = tg.load_string(
+        "<mujoco><worldbody><body><joint type='slide'/><geom size='0.1'/></body></worldbody>"
+        "<keyframe><key qpos='0.25'/><key qpos='0.5'/></keyframe></mujoco>"
+    )
+    sim = tg.Sim(m)
+    for key, wanted in ((0, 0.25), ("#0", 0.25), (1, 0.5), ("#1", 0.5)):
+        sim.reset(key)
+        assert sim.q[0] == wanted
+    with pytest.raises(tg.UnknownNameError, match="no key ''; expected one of '#0', '#1'"):
+        sim.reset("")
+
+
+def test_push_rate_is_how_fast_a_hinge_is_pushed_out():
+    m = tg.load_string(
+        "<mujoco><option gravity='0 0 0'/><worldbody><body><joint type='hinge' range='-0.5 0.5' limited='true'/>"
+        "<geom size='0.1' pos='0.2 0 0'/></body></worldbody></mujoco>"
+    )
+    for rate in (0.05, 0.2):
+        sim = tg.Sim(m, dt=0.01, push_rate=rate)
+        sim.q = [0.6]
+        sim.step()
+        assert sim.v[0] == pytest.approx(-rate, abs=1e-12)
+    with pytest.raises(tg.Error, match="push_rate"):
+        tg.Sim(m, push_rate=0.0)
+
+
+def test_reach_is_how_near_pairs_are_in_the_problem():
+    m = tg.load_string(
+        "<mujoco><option gravity='0 0 0'/><worldbody><geom type='plane' size='1 1 1'/><body pos='0 0 0.105'>"
+        "<freejoint/><geom size='0.1'/></body></worldbody></mujoco>"
+    )
+    for reach, wanted in ((0.001, 0), (0.01, 1)):
+        sim = tg.Sim(m, reach=reach)
+        sim.step()
+        assert len(sim.info.contacts.gap) == wanted
+    with pytest.raises(tg.Error, match="reach"):
+        tg.Sim(m, reach=-1.0)
+
+
 def test_states_are_set_and_copied(robot):
     sim = tg.Sim(robot)
     q, v = robot.random_state(seed=3)

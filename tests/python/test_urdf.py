@@ -575,7 +575,9 @@ def test_meshes_of_packages(package, monkeypatch, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     outside = write(elsewhere, text)
-    assert tg.load(outside).nmesh == 0
+    with pytest.raises(OSError, match="there is no such file; give the folder of the package"):
+        tg.load(outside)
+    assert tg.load(outside, missing_meshes="ignore").nmesh == 0
     for path in (package.parent, [package.parent], [tmp_path, str(package) + "/"]):
         assert tg.load(outside, package_path=path).nmesh == 1
     for variable in ("TANGERE_PACKAGE_PATH", "ROS_PACKAGE_PATH"):
@@ -630,7 +632,12 @@ def test_scale(package, scale):
 
 def test_missing_meshes(package):
     missing = meshed("package://other/meshes/t2.stl", "nowhere.obj", "meshes/t.dae")
-    m = tg.load(write(package, missing))
+    with pytest.raises(OSError, match=r"t2\.stl.*missing_meshes=\"ignore\""):
+        tg.load(write(package, missing))
+    with pytest.raises(tg.Error, match=r"t\.dae.*only STL, OBJ and MSH.*missing_meshes"):
+        tg.load(write(package, meshed("meshes/t.dae")))
+    with pytest.warns(tg.ModelWarning, match=r"r\.urdf: physics that is left out: 3, the first is mesh filename"):
+        m = tg.load(write(package, missing), missing_meshes="ignore")
     ignored = [entry for entry in m.report if entry.kind == tg.ReportKind.IGNORED_PHYSICS]
     assert (m.ngeom, len(ignored)) == (0, 3)
     assert "give the folder of the package as package_path" in ignored[0].note
@@ -639,6 +646,10 @@ def test_missing_meshes(package):
     assert "only STL, OBJ and MSH" in ignored[2].note
     with pytest.raises(OSError, match=r"r\.urdf:1: mesh: filename=.*looked for .*other/meshes/t2\.stl"):
         tg.load(package / "r.urdf", strict=True)
+    with pytest.raises(tg.Error, match="ignored physics"):
+        tg.load(package / "r.urdf", strict=True, missing_meshes="ignore")
+    with pytest.raises(ValueError, match="missing_meshes: expected 'error' or 'ignore', got 'warn'"):
+        tg.load(package / "r.urdf", missing_meshes="warn")
     looks = robot(
         HINGED, link("a", inertial() + '<visual><geometry><mesh filename="package://no/no.dae"/></geometry></visual>')
     )

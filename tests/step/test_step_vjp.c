@@ -673,7 +673,7 @@ static void test_mechanism_with_implicit_springs(void **state)
                .push = 0.5,
                .control = 1,
                .steps = 400,
-               .every = 36,
+               .every = 20,
                .no_contact = true,
                .loose = 0.1,
                .springs = true};

@@ -404,11 +404,12 @@ static tg_status copy_custom(graft *g, tg_xml *e, tg_xml *into)
     static const char product[] = "tangere:";
     if (tg_mjcf_is_exclude(e))
         return is_inside(g, e) ? copy_renamed(g, e, into) : TG_OK;
-    const char *name = strcmp(e->name, "numeric") == 0 ? tg_xml_get(e, "name") : NULL;
+    bool counts = strcmp(e->name, "numeric") == 0 || strcmp(e->name, "text") == 0;
+    const char *name = counts ? tg_xml_get(e, "name") : NULL;
     if (name == NULL || strncmp(name, product, sizeof product - 1) != 0)
         return TG_OK;
     const char *dot = strchr(name, '.');
-    if (dot == NULL || dot[1] == '#')
+    if (dot == NULL || dot[1] == '#' || dot[1] == '*')
         return tg_mjcf_report(g->r, TG_TABLE_NOTED, e, "name", "counts where its own file is loaded by itself only");
     return copy_renamed(g, e, into);
 }

@@ -1,4 +1,4 @@
-/* keyframe, and custom numbers that are parameters. */
+/* keyframe, and custom numbers and words: parameters and laws. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -298,12 +298,14 @@ tg_status tg_mjcf_custom(tg_mjcf *r, const tg_xml *section)
 {
     for (tg_xml *e = section->first; e != NULL; e = e->next)
     {
-        const char *name = strcmp(e->name, "numeric") == 0 ? tg_xml_get(e, "name") : NULL;
+        bool word = strcmp(e->name, "text") == 0;
+        const char *name = word || strcmp(e->name, "numeric") == 0 ? tg_xml_get(e, "name") : NULL;
         if (name == NULL || strncmp(name, prefix, sizeof prefix - 1) != 0)
             continue;
-        if (!tg_mjcf_append_pointer(r, &r->numeric, e))
+        if (!tg_mjcf_append_pointer(r, word ? &r->word : &r->numeric, e))
             return tg_mjcf_no_memory(r, e);
-        tg_status status = tg_mjcf_report(r, TG_TABLE_HONOURED, e, "data", "sets a parameter");
+        tg_status status =
+            tg_mjcf_report(r, TG_TABLE_HONOURED, e, "data", word ? "sets a law" : "sets a parameter");
         if (status != TG_OK)
             return status;
     }
@@ -347,19 +349,106 @@ static const tg_xml *culprit(const tg_mjcf *r, const char *message)
     return xml;
 }
 
+/* ---- custom words ----
+ *
+ * "tangere:tendon.NAME.law" is two-sided, spring or all; "tangere:actuator.NAME.drives" is force or rest. NAME may be *: all of them. */
+
+typedef struct word_field
+{
+    tg_element element;
+    const char *field;
+    int count;
+    const char *(*string)(int value);
+} word_field;
+
+static const char *law_string(int value)
+{
+    return tg_tendon_law_string((tg_tendon_law)value);
+}
+
+static const char *drives_string(int value)
+{
+    return tg_drives_string((tg_drives)value);
+}
+
+static const word_field word_fields[] = {{TG_TENDON, "law", TG_TENDON_LAWS, law_string},
+                                         {TG_ACTUATOR, "drives", TG_DRIVES_COUNT, drives_string}};
+
+/* the field that a name "element.NAME.field" has; where NAME is */
+static const word_field *word_field_of(const char *name, const char **element, size_t *length)
+{
+    for (size_t i = 0; i < sizeof word_fields / sizeof *word_fields; i++)
+    {
+        const word_field *f = &word_fields[i];
+        const char *kind = tg_element_string(f->element), *dot = strrchr(name, '.');
+        size_t head = strlen(kind);
+        if (strncmp(name, kind, head) != 0 || name[head] != '.' || dot == NULL || strcmp(dot + 1, f->field) != 0 ||
+            dot <= name + head)
+            continue;
+        *element = name + head + 1;
+        *length = (size_t)(dot - *element);
+        return f;
+    }
+    return NULL;
+}
+
+static tg_status set_word(tg_mjcf *r, tg_model *m, const tg_xml *xml, const word_field *f, int index, int value)
+{
+    if (f->element == TG_TENDON)
+        m->tendon_law[index] = value;
+    else if (value == TG_DRIVES_REST && m->actuator_transmission[index] != TG_TRANSMISSION_TENDON)
+        return tg_xml_fail(r->error, TG_ERR_MODEL, xml, "actuator #%d '%s' acts on no tendon, whose rest length it could drive",
+                           index, tg_name(m, TG_ACTUATOR, index));
+    else
+        m->actuator_drives[index] = value;
+    return TG_OK;
+}
+
+static tg_status apply_word(tg_mjcf *r, tg_model *m, const tg_xml *xml)
+{
+    const char *name = tg_xml_get(xml, "name") + sizeof prefix - 1, *data = tg_xml_get(xml, "data"), *element = NULL;
+    size_t length = 0;
+    const word_field *f = word_field_of(name, &element, &length);
+    if (f == NULL)
+        return tg_xml_fail(r->error, TG_ERR_NAME, xml, "attribute 'name': '%.200s' is no word of this library", name);
+    int value = 0, first = 0, last = f->element == TG_TENDON ? m->ntendon : m->nu;
+    while (value < f->count && (data == NULL || strcmp(data, f->string(value)) != 0))
+        value++;
+    if (value == f->count)
+        return tg_xml_fail(r->error, TG_ERR_VALUE, xml, "attribute 'data'=\"%.60s\": unknown %s; there are %s, %s%s%s",
+                           data != NULL ? data : "", f->field, f->string(0), f->string(1), f->count > 2 ? ", " : "",
+                           f->count > 2 ? f->string(2) : "");
+    if (!(length == 1 && element[0] == '*'))
+    {
+        first = tg_find_length(m, f->element, element, length);
+        if (first < 0 && xml->scope != 0) /* of an attached file: its element was not attached */
+            return TG_OK;
+        if (first < 0)
+            return tg_xml_fail(r->error, TG_ERR_NAME, xml, "attribute 'name': there is no %s '%.*s'",
+                               tg_element_string(f->element), (int)length, element);
+        last = first + 1;
+    }
+    tg_status status = TG_OK;
+    for (int i = first; i < last && status == TG_OK; i++)
+        status = set_word(r, m, xml, f, i, value);
+    return status;
+}
+
 /* All of them are set, then the vector is validated as a whole. */
 tg_status tg_mjcf_custom_apply(tg_mjcf *r, tg_model *m)
 {
     tg_status status = TG_OK;
     tg_error inner = {0};
+    for (int i = 0; i < r->word.count && status == TG_OK; i++)
+        status = apply_word(r, m, tg_mjcf_pointer(&r->word, i));
     for (int i = 0; i < r->numeric.count && status == TG_OK; i++)
         status = apply(r, m, tg_mjcf_pointer(&r->numeric, i));
-    if (status != TG_OK || r->numeric.count == 0)
+    if (status != TG_OK || r->numeric.count + r->word.count == 0)
         return status;
     status = tg_params_changed(m->params, &inner);
     if (status == TG_OK)
         return TG_OK;
-    const tg_xml *xml = culprit(r, inner.message);
+    const tg_xml *xml = r->numeric.count > 0 ? culprit(r, inner.message) : tg_mjcf_pointer(&r->word, 0);
     const char *data = tg_xml_get(xml, "data");
     return tg_xml_fail(r->error, status, xml, "attribute 'data'=\"%.60s\": %.250s", data != NULL ? data : "",
                        inner.message);

@@ -370,6 +370,7 @@ typedef struct tg_mjcf
     tg_mjcf_list joint, site, geom, mesh, hfield, tendon, actuator; /* of tg_mjcf_..._known, by id */
     tg_mjcf_list spring, servo;                                     /* tg_mjcf_tuned */
     tg_mjcf_list numeric;                                           /* tg_xml *: custom numbers for parameters */
+    tg_mjcf_list word;                                              /* the same: custom texts for laws */
     tg_mjcf_list joints, geoms, sites;                              /* of the body that is being read (tree.c) */
     tg_mjcf_list by_xml;  /* joints and actuators by the element they were made from (key.c) */
     tg_mjcf_list key_map; /* tg_mjcf_key_map */

@@ -88,6 +88,45 @@ void tg_mjcf_write_contact(tg_mjcf_writer *w)
 
 /* ---- tendons ---- */
 
+static void write_word(tg_mjcf_writer *w, tg_element element, int index, const char *field, const char *data)
+{
+    const char *name = tg_name(w->m, element, index);
+    tg_mjcf_begin(w, "text");
+    tg_text_string(&w->text, " name=\"tangere:");
+    tg_text_string(&w->text, tg_element_string(element));
+    tg_text_string(&w->text, name[0] == '\0' ? ".#" : ".");
+    if (name[0] == '\0')
+        tg_text_integer(&w->text, index);
+    else
+        tg_text_escaped(&w->text, name);
+    tg_text_string(&w->text, ".");
+    tg_text_string(&w->text, field);
+    tg_text_string(&w->text, "\"");
+    tg_mjcf_put_text(w, "data", data);
+    tg_mjcf_end(w);
+}
+
+/* MJCF has no slack laws, and no actuators on rest lengths: words in the custom section. */
+static void write_words(tg_mjcf_writer *w)
+{
+    const tg_model *m = w->m;
+    bool any = false;
+    for (int t = 0; t < m->ntendon; t++)
+        any = any || m->tendon_law[t] != TG_TENDON_LAW_TWO_SIDED;
+    for (int i = 0; i < m->nu; i++)
+        any = any || m->actuator_drives[i] != TG_DRIVES_FORCE;
+    if (!any)
+        return;
+    open_section(w, "custom");
+    for (int t = 0; t < m->ntendon; t++)
+        if (m->tendon_law[t] != TG_TENDON_LAW_TWO_SIDED)
+            write_word(w, TG_TENDON, t, "law", tg_tendon_law_string((tg_tendon_law)m->tendon_law[t]));
+    for (int i = 0; i < m->nu; i++)
+        if (m->actuator_drives[i] != TG_DRIVES_FORCE)
+            write_word(w, TG_ACTUATOR, i, "drives", tg_drives_string((tg_drives)m->actuator_drives[i]));
+    tg_mjcf_close(w, "custom");
+}
+
 static void write_path(tg_mjcf_writer *w, int item)
 {
     static const char *const names[] = {"joint", "site", "pulley"};
@@ -127,6 +166,7 @@ void tg_mjcf_write_tendons(tg_mjcf_writer *w)
     for (int i = 0; i < w->m->ntendon; i++)
         write_tendon(w, i);
     tg_mjcf_close(w, "tendon");
+    write_words(w);
 }
 
 /* ---- equalities ---- */

@@ -88,9 +88,11 @@ static tg_status missing_mesh(tg_urdf *u, const tg_xml *xml, const char *filenam
     const char *advice = strncmp(filename, "package://", 10) == 0
                              ? "; give the folder of the package as package_path or in TANGERE_PACKAGE_PATH"
                              : "";
-    if (u->base.strict)
+    if (!u->options->ignore_missing_meshes)
         return tg_xml_fail(u->base.error, TG_ERR_FILE, xml,
-                           "filename=\"%.100s\": there is no such file%s; looked for %.200s", filename, advice, looked);
+                           "filename=\"%.100s\": there is no such file%s, or leave out what is missing "
+                           "(missing_meshes=\"ignore\", --ignore-missing-meshes); looked for %.200s",
+                           filename, advice, looked);
     snprintf(note, sizeof note,
              "\"%.200s\": there is no such file, the link does not collide with it%s; looked for %.400s", filename,
              advice, looked);
@@ -103,6 +105,11 @@ static tg_status find_mesh(tg_urdf *u, const tg_xml *xml, const tg_urdf_shape *s
     const char *path, *note;
     char looked[500];
     *id = -1;
+    if (!is_readable(shape->filename) && !u->options->ignore_missing_meshes)
+        return tg_xml_fail(u->base.error, TG_ERR_UNSUPPORTED, xml,
+                           "filename=\"%.200s\": " TG_MESH_FORMATS ", or leave it out "
+                           "(missing_meshes=\"ignore\", --ignore-missing-meshes)",
+                           shape->filename);
     if (!is_readable(shape->filename))
         return tg_urdf_report(u, TG_TABLE_IGNORED, xml, "filename",
                               TG_MESH_FORMATS "; the link does not collide with it");

@@ -1,0 +1,55 @@
+"""Tries an installed wheel: import, a URDF with a mesh, a simulation, a derivative; nothing of ours may be linked dynamically."""
+
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+start = time.perf_counter()
+import tangere as tg  # noqa: E402  (the import is timed)
+
+seconds = time.perf_counter() - start
+
+import numpy as np  # noqa: E402
+
+TETRAHEDRON = [(0, 0, 0), (0.2, 0, 0), (0, 0.2, 0), (0, 0, 0.2)]
+FACES = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
+
+
+def stl() -> bytes:
+    triangles = [struct.pack("<12fH", 0, 0, 0, *(x for v in face for x in TETRAHEDRON[v]), 0) for face in FACES]
+    return bytes(80) + struct.pack("<I", len(triangles)) + b"".join(triangles)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "t.stl").write_bytes(stl())
+        pathlib.Path(folder, "r.urdf").write_text(
+            '<robot name="r"><link name="a"><inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0"'
+            ' ixz="0" iyz="0"/></inertial><collision><geometry><mesh filename="t.stl"/></geometry></collision></link></robot>',
+            encoding="utf-8",
+        )
+        body = tg.load(f"{folder}/r.urdf", floating_base=True)
+        scene = tg.Scene(timestep=0.002)
+        scene.add(body, pos=(0, 0, 0.1))
+        scene.floor()
+        m = scene.build()
+    sim = tg.Sim(m)
+    for _ in range(500):
+        sim.step()
+    assert sim.info.status == tg.StepStatus.SOLVED
+    assert 0 <= sim.info.ncontact
+    assert np.isfinite(sim.jacobian().dv_dq).all()
+    linked = ""
+    for library in pathlib.Path(tg.__file__).parent.glob("*.so"):
+        linked += subprocess.run(["ldd", library], capture_output=True, text=True, check=True).stdout
+    for name in ("expat", "qhull"):
+        assert f"lib{name}" not in linked, f"{name} is linked dynamically"
+    assert seconds < 0.3, f"import takes {seconds:.2f} s"
+    print(f"wheel: {tg.cpu_path}: import {1e3 * seconds:.0f} ms, mesh, steps and derivatives good")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+/* Slack laws. With rest = [low, high], both with tendon.length and with what actuators add to them:
+ *
+ *   two-sided   stiffness (rest - length) outside of the band low .. high, everywhere if low = high; -damping rate
+ *   spring      stiffness (high - length) above high; -damping rate
+ *   all         -max(0, stiffness (length - high) + damping rate - drive) above high, else 0; drive: force of the actuators, which is in the maximum
+ *
+ * The mode is found at the start of a step and holds throughout. Actuators that drive the rest length act as forces stiffness times their output, where the spring
+ * does (actuation.h). */
+#include "dynamics/cable.h"
+
+#include <float.h>
+#include <math.h>
+
+typedef struct rest_lengths
+{
+    double low, high; /* without what actuators add */
+} rest_lengths;
+
+static rest_lengths rest_of(const tg_work *w, int tendon)
+{
+    const double *rest = TG_PARAM(w->params, tendon_rest) + 2 * tendon, by = TG_PARAM(w->params, tendon_length)[tendon];
+    return (rest_lengths){rest[0] + by, rest[1] + by};
+}
+
+/* which rest length counts for a length, -1: none */
+static int end_of(const tg_model *m, const tg_work *w, int tendon, double length)
+{
+    rest_lengths rest = rest_of(w, tendon);
+    if (m->tendon_law[tendon] != TG_TENDON_LAW_TWO_SIDED)
+        return length > rest.high ? 1 : -1;
+    bool band = rest.low < rest.high; /* without one the spring goes through its rest length like any other */
+    return length < rest.low ? 0 : length > rest.high || !band ? 1 : -1;
+}
+
+double tg_tendon_stretch(const tg_model *m, const tg_work *w, int tendon, int *end)
+{
+    rest_lengths rest = rest_of(w, tendon);
+    double length = w->tendon_length[tendon];
+    *end = end_of(m, w, tendon, length);
+    return *end < 0 ? 0 : (*end == 0 ? rest.low : rest.high) - length;
+}
+
+tg_pull tg_tendon_pull(const tg_model *m, const tg_work *w, int tendon, tg_tendon_when when)
+{
+    int mode = w->tendon_mode[tendon];
+    tg_pull p = {.end = mode >= 0 ? mode : -1};
+    if (mode == TG_TENDON_SLACK)
+        return p;
+    p.rate = tg_tendon_rate(m, w, tendon, when.x);
+    p.damping = TG_PARAM(w->params, tendon_damping)[tendon];
+    if (mode >= 0)
+    {
+        rest_lengths rest = rest_of(w, tendon);
+        p.stiffness = TG_PARAM(w->params, tendon_stiffness)[tendon];
+        p.stretch = (mode == TG_TENDON_LOWER ? rest.low : rest.high) - w->tendon_length[tendon];
+    }
+    p.force = p.stiffness * (p.stretch - when.ahead * p.rate) - p.damping * p.rate;
+    return p;
+}
+
+/* ---- modes ---- */
+
+static void add_reserve(tg_reserve *bounds, double distance, double size)
+{
+    tg_reserve_add(bounds, (tg_reserve){fabs(distance), fabs(distance) <= FLT_EPSILON * size});
+}
+
+/* how far the length is from where the spring begins to act, and the tension of a cable from 0 as a length */
+static void find_reserve(const tg_model *m, const tg_work *w, int t, double length, double tension, tg_reserve *bounds)
+{
+    rest_lengths rest = rest_of(w, t);
+    double stiffness = TG_PARAM(w->params, tendon_stiffness)[t], damping = TG_PARAM(w->params, tendon_damping)[t];
+    bool two_sided = m->tendon_law[t] == TG_TENDON_LAW_TWO_SIDED, all = m->tendon_law[t] == TG_TENDON_LAW_ALL;
+    double size = fmax(fabs(rest.high), fabs(length));
+    if ((stiffness == 0 && !all) || (stiffness == 0 && damping == 0) || (two_sided && rest.low == rest.high))
+        return;
+    add_reserve(bounds, length - rest.high, size);
+    if (two_sided)
+        add_reserve(bounds, length - rest.low, size);
+    if (all && stiffness > 0 && length > rest.high)
+        add_reserve(bounds, tension / stiffness, size);
+}
+
+/* the moment of an actuator on a tendon, from its tendon's */
+static void scale_moment(const tg_model *m, const tg_work *w, int actuator)
+{
+    int tendon = m->actuator_target[actuator];
+    double gear = tg_tendon_gear(m, w, actuator), *moment = tg_actuator_moment(m, w, actuator);
+    const double *arm = tg_tendon_moment(m, w, tendon);
+    const int *dof = tg_tendon_dofs(m, tendon);
+    for (int i = 0; i < m->tendon_ndof[tendon]; i++)
+        moment[dof[i]] = gear * arm[dof[i]];
+}
+
+static void sum_drives(const tg_model *m, const tg_work *w, const tg_drive *drive)
+{
+    for (int i = 0; i < m->nu; i++)
+    {
+        if (m->actuator_transmission[i] != TG_TRANSMISSION_TENDON)
+            continue;
+        double out = TG_PARAM(w->params, actuator_gear)[6 * i] * drive[i].force;
+        bool rest = m->actuator_drives[i] == TG_DRIVES_REST;
+        (rest ? w->tendon_shift : w->tendon_drive)[m->actuator_target[i]] += out;
+    }
+}
+
+void tg_cables(const tg_model *m, tg_work *w, const double *v, const tg_drive *drive, tg_reserve *bounds)
+{
+    bool driven = drive != NULL && m->ntendon > 0, stops = false;
+    memset(w->tendon_shift, 0, sizeof(double) * (size_t)m->ntendon);
+    memset(w->tendon_drive, 0, sizeof(double) * (size_t)m->ntendon);
+    if (driven)
+        sum_drives(m, w, drive);
+    for (int t = 0; t < m->ntendon; t++)
+    {
+        double length = w->tendon_length[t] - w->tendon_shift[t], tension = 0;
+        int mode = end_of(m, w, t, length);
+        if (m->tendon_law[t] == TG_TENDON_LAW_ALL)
+        {
+            tension = TG_PARAM(w->params, tendon_stiffness)[t] * (length - rest_of(w, t).high) - w->tendon_drive[t] +
+                      TG_PARAM(w->params, tendon_damping)[t] * tg_tendon_rate(m, w, t, v);
+            mode = mode < 0 || tension <= 0 ? TG_TENDON_SLACK : mode;
+        }
+        w->tendon_mode[t] = mode;
+        stops = stops || mode < 0;
+        if (bounds != NULL)
+            find_reserve(m, w, t, length, tension, bounds);
+    }
+    for (int i = 0; i < m->nu && driven && stops; i++)
+        if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
+            scale_moment(m, w, i);
+}
+
+void tg_tendon_stage(const tg_model *m, tg_work *w, const double *q, const double *v)
+{
+    if (m->ntendon == 0)
+        return;
+    tg_tendons(m, w, q);
+    tg_cables(m, w, v, NULL, NULL);
+}

@@ -1,0 +1,38 @@
+/* What a tendon's spring, damper and actuators do, by its slack law. */
+#ifndef TG_DYNAMICS_CABLE_H
+#define TG_DYNAMICS_CABLE_H
+
+#include "dynamics/actuation.h"
+#include "dynamics/tendon.h"
+
+/* When springs and dampers of tendons act: at length + ahead rate, rate = moment . x. At the start of a step x = v and ahead = 0; at its end, to first order, x = v+ and
+ * ahead = dt. */
+typedef struct tg_tendon_when
+{
+    const double *x;
+    double ahead;
+} tg_tendon_when;
+
+/* What acts of one tendon. */
+typedef struct tg_pull
+{
+    double stiffness, damping; /* 0: does not act */
+    double stretch;            /* rest - length where the spring acts, without what actuators add to rest (actuation.h) */
+    double rate;               /* moment . x */
+    double force;              /* stiffness (stretch - ahead rate) - damping rate */
+    int end;                   /* which rest length counts, 0 or 1; -1: none */
+} tg_pull;
+
+tg_pull tg_tendon_pull(const tg_model *m, const tg_work *w, int tendon, tg_tendon_when when);
+
+/* rest - length by the length alone, 0 where the spring does not act; *end: which rest length counts, -1: none. */
+double tg_tendon_stretch(const tg_model *m, const tg_work *w, int tendon, int *end);
+
+/* Which of spring, damper and actuators act at the velocities v; drive: what the actuators do (tg_drive_of), NULL: there are none. Moments of actuators that do not act
+ * become zero. bounds (may be NULL): how near tendons are to a change. After tg_tendons, or tg_transmissions. */
+void tg_cables(const tg_model *m, tg_work *w, const double *v, const tg_drive *drive, tg_reserve *bounds);
+
+/* tg_tendons and tg_cables without actuators. */
+void tg_tendon_stage(const tg_model *m, tg_work *w, const double *q, const double *v);
+
+#endif

@@ -1,0 +1,262 @@
+"""Fits: derivatives of residuals against differences, channels, bounds, ties, what cannot be seen, and the command."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tangere as tg
+from tangere._fit import Task
+from tangere._fit_unknowns import of_params
+from tangere.logs import logs_of
+
+SCENE = """<mujoco><option timestep="0.005"/><worldbody>
+<geom name="floor" type="plane" size="5 5 0.1" friction="0.0001"/>
+<body name="cube" pos="0 0 0.05"><freejoint/>
+<geom name="cube" type="box" size="0.05 0.05 0.05" mass="1" friction="0.2"/>
+<site name="corner" pos="0.05 0.05 0.05"/></body></worldbody></mujoco>"""
+ARM = """<mujoco><option timestep="0.005"/><worldbody><body name="a">
+<joint name="one" type="hinge" axis="0 1 0" damping="0.1"/>
+<geom type="capsule" size="0.02" fromto="0 0 0 0 0 -0.5" mass="1"/><body name="b" pos="0 0 -0.5">
+<joint name="two" type="hinge" axis="0 1 0" damping="0.2"/>
+<geom type="capsule" size="0.02" fromto="0 0 0 0 0 -0.4" mass="0.6"/>
+<site name="tip" pos="0 0 -0.4"/></body></body></worldbody>
+<actuator><motor name="drive" joint="one"/></actuator></mujoco>"""
+COMMAND = Path(os.environ.get("TANGERE_COMMAND", Path(__file__).parents[2] / "build" / "tangere")).resolve()
+MU = "geom.cube.friction[0]"
+
+
+def tumble(m, steps=60, every=3, dt=0.005):
+    """A cube that turns in the air and slides: all channels."""
+    q0 = m.default_q()
+    q0[2] += 0.02
+    r = tg.rollout(m, q0, [1.5, 0.3, 0, 0.5, -0.4, 2.0], steps, dt, tape=False)
+    q, v = r.q[::every], r.v[::every]
+    a = np.zeros_like(v)
+    a[1:] = (r.v[every::every] - r.v[every - 1 : -1 : every]) / dt
+    site = np.array([m.site_pose("corner", x)[0] for x in q])
+    body = np.array([np.r_[m.body_pose("cube", x)[0], m.body_pose("cube", x)[1]] for x in q])
+    return {"time": dt * every * np.arange(len(q)), "q": q, "v": v, "a": a, "site.corner": site, "body.cube": body}
+
+
+def task(m, log, **more):
+    options = {
+        "dt": None,
+        "horizon": None,
+        "stride": None,
+        "channels": None,
+        "threads": 1,
+        "sim": {},
+        "initial": None,
+        "frame": False,
+        "time_offset": False,
+        "start": None,
+        "bounds": None,
+        "transform": None,
+        "prior": None,
+        "initial_spread": None,
+        "offset_spread": None,
+        "noise": None,
+        **more,
+    }
+    params = options.pop("params", [MU])
+    return Task(m, logs_of(m, log, check_rate=False), of_params(m, params, None), options)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"initial": True, "params": [MU, "body.cube.mass"]},
+        {"initial": True, "time_offset": True},
+        {"frame": True, "channels": ["q"], "initial": ["v[0]"]},
+        {"horizon": 5, "initial": ["q[0]", "q[5]", "v[0]"]},
+        {"params": [MU, "wrench:cube"], "initial": ["v[1]"]},
+        {"dt": 0.004},
+        {"dt": 0.004, "initial": True, "channels": ["q", "v", "site.corner"], "time_offset": True},
+    ],
+    ids=["states", "offset", "frame", "windows", "wrench", "other-rate", "other-rate-offset"],
+)
+def test_derivatives_of_residuals(m, more):
+    t = task(m, tumble(m), **more)
+    rng = np.random.default_rng(1)
+    # away from the start, where rotations of the unknowns are not small, and off the data
+    x = t.x + 0.01 * rng.normal(size=len(t.x)) * (np.arange(len(t.x)) >= len(t.unknowns))
+    r, J = t.shooter.residuals(x, True)
+    assert np.isfinite(r).all()
+    lay, owner = t.layout, np.repeat(np.arange(len(t.shooter.segments)), t.shooter.rows_of_segment)
+    for i in range(len(x)):
+        h = 1e-6
+        up, down = (t.shooter.residuals(x + s * h * np.eye(len(x))[i], False)[0] for s in (1, -1))
+        difference = (up - down) / (2 * h)
+        if i < lay.shared:
+            found = J[:, i]
+        else:
+            segment, k = divmod(i - lay.shared, lay.local)
+            found = np.where(owner == segment, J[:, lay.shared + k], 0.0)
+        assert np.abs(found - difference).max() < 2e-5 * max(1, np.abs(difference).max()), (i, t.names)
+        if i < lay.shared or i % 7 == 0:
+            assert np.abs(difference).max() > 1e-4 or i >= lay.shared or t.names[i].startswith("wrench")
+    t.close()
+
+
+@pytest.fixture
+def m():
+    return tg.load_string(SCENE)
+
+
+def test_arm_from_angles_sites_and_gaps():
+    m = tg.load_string(ARM)
+    t = np.arange(200) * 0.005
+    u = np.sin(3 * t)[:, None]
+    r = tg.rollout(m, [0.5, -0.3], [0, 0], u, tape=False)
+    rng = np.random.default_rng(0)
+    rows = np.flatnonzero(rng.random(201) > 0.3)  # rows are missing
+    rows = np.unique(np.r_[0, rows])
+    every = np.vstack([u, u[-1:]])
+    full = {"time": 0.005 * np.arange(201)[rows], "u": every[rows]}
+    noise = 1e-4 * rng.normal(size=(len(rows), 2))
+    angles = r.q[rows] + noise
+    tips = np.array([m.site_pose("tip", q)[0] for q in r.q[rows]])
+    log = tg.read_log(m, {**full, "joint.one": angles[:, 0], "joint.two": angles[:, 1], "site.tip": tips})
+    # controls between the rows that are there are held: what really acted goes in as a fine channel of its own
+    log = tg.Log(
+        "arm",
+        0.005 * np.arange(201),
+        {name: _spread(log.channels[name], rows, 201) for name in log.channels},
+        u=every,
+        start=(r.q[0], r.v[0]),
+    )
+    start = m.copy()
+    start.params["joint.one.damping"], start.params["body.b.mass"] = 0.3, 1.0
+    f = tg.fit(start, [log], ["joint.one.damping", "body.b.mass"], log_options={"missing": "skip"})
+    assert abs(f["joint.one.damping"] - 0.1) < 4 * f.error("joint.one.damping") < 0.01
+    assert abs(f["body.b.mass"] - 0.6) < 4 * f.error("body.b.mass") < 0.01
+    assert f.converged
+    assert f.exact == 1
+
+
+def _spread(values, rows, count):
+    out = np.full((count, *values.shape[1:]), np.nan)
+    out[rows] = values
+    return out
+
+
+def test_ten_inertial_numbers_stay_those_of_a_body():
+    m = tg.load_string(ARM)
+    u = np.random.default_rng(0).normal(size=(300, 1)).cumsum(axis=0) * 0.2
+    r = tg.rollout(m, [0.5, -0.3], [0, 0], u, tape=False)
+    log = {"time": 0.005 * np.arange(301), "q": r.q, "v": r.v, "u": np.vstack([u, u[-1:]])}
+    start = m.copy()
+    start.params["body.b.mass"] *= 1.5
+    start.params["body.b.inertia"] *= 1.5
+    f = tg.fit(start, log, ["inertia:b"], noise=1e-3)
+    assert f.residuals["q:joint"] < 1e-4
+    assert f.rank < 10  # a planar arm shows four of the ten at most
+    assert f.unobservable
+    assert np.isnan(f.error("body.b.com[1]"))
+
+
+def test_bounds_priors_ties_and_methods(m):
+    log = tumble(m)
+    other = m.copy()
+    other.params[MU] = 0.4
+    f = tg.fit(other, log, [MU], bounds={MU: (0.3, 1.0)}, channels=["q"], noise=1e-3)
+    assert f[MU] == 0.3
+    assert any("lower bound 0.3" in note for note in f.notes)
+    free = tg.fit(other, log, [MU], channels=["q"], noise=1e-3)
+    assert abs(free[MU] - 0.2) < 1e-6
+    held = tg.fit(other, log, [MU], channels=["q"], noise=1e-3, prior={MU: (0.4, 1e-7)})
+    assert abs(held[MU] - 0.4) < 1e-3
+    for method in ("lbfgs", "adam"):
+        slow = tg.fit(other, log, [MU], channels=["q"], noise=1e-3, method=method, iterations=60, rate=0.02)
+        assert abs(slow[MU] - 0.2) < 0.02
+    tied = tg.fit(other, log, [MU], tie=[[MU, "geom.floor.friction[0]"]], channels=["q"], noise=1e-3)
+    assert tied.model.params[MU] == tied.model.params["geom.floor.friction[0]"]
+    assert abs(tied.values[0] - 0.2) < 1e-5
+
+
+def test_what_is_wrong_is_said(m):
+    log = tumble(m)
+    with pytest.raises(tg.UnknownNameError, match=r"did you mean 'geom.cube.friction"):
+        tg.fit(m, log, ["geom.cube.frction[0]"])
+    with pytest.raises(tg.Error, match=r"bounds of 'geom.cube.friction\[0\]': 1 is above 0.1"):
+        tg.fit(m, log, [MU], bounds={MU: (1, 0.1)})
+    with pytest.raises(tg.Error, match=r"outside of its bounds 0.5 to 1"):
+        tg.fit(m, log, [MU], bounds={MU: (0.5, 1)})
+    with pytest.raises(tg.UnknownNameError, match="no channel"):
+        tg.fit(m, log, [MU], channels=["site.none"])
+    with pytest.raises(tg.Error, match="nothing is unknown"):
+        tg.fit(m, log, [])
+    with pytest.raises(tg.Error, match="there twice"):
+        tg.fit(m, log, [MU, "geom.cube.friction"])
+    with pytest.raises(tg.Error, match="noise: there is none for 'a:position'"):
+        tg.fit(m, log, [MU], noise={"q": 1})
+    with pytest.raises(tg.Error, match="start is not measured"):
+        tg.fit(m, {"time": log["time"], "site.corner": log["site.corner"]}, [MU])
+    with pytest.raises(ValueError, match="method"):
+        tg.fit(m, log, [MU], method="newton")
+
+
+def test_a_callback_watches_and_stops(m):
+    seen = []
+    other = m.copy()
+    other.params[MU] = 0.4
+
+    def watch(now):
+        seen.append(now.cost)
+        return len(seen) < 2
+
+    f = tg.fit(other, tumble(m), [MU], channels=["q"], noise=1e-3, progress=watch)
+    assert len(seen) == 2
+    assert not f.converged
+    assert any("stopped by the callback" in note for note in f.notes)
+
+
+def test_command_report_and_model(m, tmp_path):
+    m.save(tmp_path / "cube.xml")
+    log = tumble(m)
+    np.savez(tmp_path / "log.npz", time=log["time"], q=log["q"], v=log["v"])
+    fitted, page = tmp_path / "fitted.xml", tmp_path / "page.html"
+    words = [
+        "fit",
+        tmp_path / "cube.xml",
+        tmp_path / "log.npz",
+        "--params",
+        MU,
+        "--start",
+        f"{MU}=0.3",
+        "--write",
+        fitted,
+    ]
+    done = subprocess.run([COMMAND, *words, "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert abs(result["params"][MU]["value"] - 0.2) < 1e-5
+    assert abs(tg.load(fitted).params[MU] - 0.2) < 1e-5
+    done = subprocess.run([COMMAND, *words, "--report", page], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "standard error" in page.read_text()
+    assert "http" not in page.read_text()
+    bad = subprocess.run(
+        [COMMAND, "fit", tmp_path / "cube.xml", tmp_path / "none.csv", "--params", MU],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert bad.returncode == 1
+    assert "none.csv: there is no such file" in bad.stderr
+    lost = subprocess.run(
+        [COMMAND, *words], capture_output=True, text=True, check=False, env={"TANGERE_PYTHON": "/bin/false"}
+    )
+    assert lost.returncode == 1
+    assert "pip install 'tangere'" in lost.stderr
+
+
+def test_the_module_does_not_hide_the_function(m):
+    import tangere.fit as module  # noqa: PLC0415
+
+    assert callable(tg.fit)
+    f = module(m, tumble(m), [MU], channels=["q"], noise=1e-3)
+    assert isinstance(f, tg.FitResult)

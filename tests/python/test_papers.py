@@ -1,0 +1,70 @@
+"""The experiments of the papers, in their small versions."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "examples" / "papers"
+
+
+@pytest.fixture
+def experiment(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    import paper  # noqa: PLC0415
+
+    monkeypatch.setattr(paper, "OUT", tmp_path)
+    yield __import__
+    for name in ("paper", "friction", "mass", "excitation"):
+        sys.modules.pop(name, None)
+
+
+def test_friction(experiment):
+    found = experiment("friction").main(small=True)
+    for mu in (0.01, 0.05, 0.5, 1.0, 2.0):
+        value, iterations, notes = found[mu]
+        assert abs(value / 0.2 - 1) < 0.01
+        assert iterations <= 8
+        assert any("derivative is 0" in note for note in notes) == (mu == 2.0)
+    assert found["inside"] >= 4
+    assert -0.013 < found["bias"] < -0.009
+
+
+def test_mass(experiment):
+    found = experiment("mass").main(small=True)
+    assert abs(found["mass"] - 1) < 0.01
+    assert found["blind"] == [{"body.cube.mass": 1.0}]
+    assert abs(found["direction"] + 0.5097) < 1e-3
+    assert np.allclose(found["collision"], (0.2, 1.0, 0.5), rtol=0.01)
+    assert abs(found["force"] / 5 - 1) < 0.01
+    assert abs(found["speed"] / 2 - 1) < 0.01
+
+
+def test_static_and_kinetic(experiment):
+    static, kinetic = experiment("static_kinetic").main(small=True)
+    assert abs(static / 0.18 - 1) < 0.02
+    assert abs(kinetic / 0.13 - 1) < 0.02
+
+
+def test_initial_conditions(experiment):
+    found = experiment("initial_conditions").main(small=True)
+    for unknown in ("v0", "impulse"):
+        for way in ("exact", "differences"):
+            assert found[unknown, way][1] < 1e-6
+            assert found[unknown, way][0] <= 8
+    assert found["rest", "exact"][1] > 0.3
+    assert found["rest", "smoothed"][1] < 1e-3
+
+
+def test_excitation(experiment):
+    best, both, _, found = experiment("excitation").main(small=True)
+    assert np.isinf(both).all()
+    assert np.isfinite(best.errors).all()
+    assert np.abs(found.mean(axis=0) - [0.2, 1.0]).max() < 5 * best.errors.max()
+
+
+def test_film(experiment):
+    pytest.importorskip("cv2")
+    mu, _ = experiment("cube_video").main(small=True)
+    assert abs(mu / 0.13 - 1) < 0.03
