@@ -230,7 +230,7 @@ tg_status tg_model_stable_dt(const tg_model *m, double *dt, tg_error *error)
     if (m == NULL || dt == NULL)
         return tg_fail(error, TG_ERR_ARGUMENT, "tg_model_stable_dt: %s is NULL", m == NULL ? "m" : "dt");
     *dt = INFINITY;
-    if (m->nu == 0 && !has_any(m, tg_model_params(m), true))
+    if (m->nu == 0 && !has_any(m, tg_model_params(m), true, true))
         return TG_OK;
     TG_TRY(tg_work_create_for(m, 1, &w, error));
     tg_status status = tg_stable_dt(m, w, NULL, dt);
