@@ -62,10 +62,9 @@ typedef struct tg_options
         implicit_actuators; /* what actuators on hinges and slides have of damping acts on v+; off: on v, as MuJoCo's Euler. Default: on where
                                      the model asks for an implicit integrator */
     tg_switch
-        implicit_gyroscopic; /* bias forces (Coriolis, centrifugal, gyroscopic) at v+, to first order: (A + dt d bias/dv) (v_free - v) = dt f. Explicit ones explode
-                                      where bodies turn by more than a radian in a step; implicit ones take energy. Default: on where the model asks for
-                                      integrator="implicit"; off: free flight as MuJoCo's Euler. A step then costs two inverse dynamics a dof more, and its
-                                      matrices come row by row. Trees of up to 256 dofs. */
+        implicit_gyroscopic; /* gyroscopic forces w+ x (I w) instead of w x (I w): (A + dt D) (v_free - v) = dt f, D skew-symmetric, so that no free step of any
+                                      length gains energy by them. Explicit ones explode where bodies turn by about a radian per step. Default: on where the model asks
+                                      for integrator="implicit"; off: free flight as MuJoCo's Euler. Derivatives come row by row. Trees of up to 256 dofs. */
     tg_switch
         implicit_tendons; /* springs and dampers of tendons, and (with implicit_actuators) what actuators on tendons and sites have of damping, act at the end of the step:
                                       at length + dt rate+, to first order, along the tendon as it lies at the start. Explicit ones explode where dt is

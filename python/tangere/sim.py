@@ -309,8 +309,8 @@ class Sim:
         implicit_springs  springs of hinges and slides act at the position after the step (False)
         implicit_actuators  damping of actuators on hinges and slides acts on the velocity after the step (None: if the
                           model asks for an implicit integrator)
-        implicit_gyroscopic  Coriolis and gyroscopic forces at the end of the step, to first order: for bodies that turn
-                          by up to a radian in a step (None: if the model asks for integrator="implicit")
+        implicit_gyroscopic  gyroscopic forces at the end of the step: bodies that turn fast gain no energy by them
+                          (None: if the model asks for integrator="implicit")
         implicit_tendons  springs and dampers of tendons, and the damping of actuators on tendons and sites, act at the
                           end of the step (None: if the model asks for an implicit integrator)
         cold              a step starts from nothing: a function of q, v, act and controls, whatever the cache is; costs

@@ -353,6 +353,9 @@ static bool is_covered(const tg_model *m, tg_work *w, int first, int last, doubl
     for (int i = first + 1; i < last; i++)
         if (r->touch[i].phi < r->touch[deepest].phi)
             deepest = i;
+    tg_geom_pair pair = r->touch[first].pair;
+    if (w->space->placed[pair.first].type == TG_GEOM_PLANE || w->space->placed[pair.second].type == TG_GEOM_PLANE)
+        return false;
     cover c = cover_of(m, w, deepest, 0, dt);
     if (c.touch < 0)
         c = cover_of(m, w, deepest, side = 1, dt);
@@ -374,11 +377,23 @@ static int end_of_pair(const tg_rows *r, int i, int found)
     return i;
 }
 
+/* Contacts with planes are not covered: a plane has one normal, whatever else touches it. */
+static bool none_can_be_covered(const tg_rows *r, const tg_space *s)
+{
+    for (int i = 0; i < r->ntouch; i++)
+        if (s->placed[r->touch[i].pair.first].type != TG_GEOM_PLANE &&
+            s->placed[r->touch[i].pair.second].type != TG_GEOM_PLANE)
+            return false;
+    return true;
+}
+
 /* Leaves out what a neighbour covers (collision/cover.c). */
 static void drop_covered(const tg_model *m, tg_work *w, double dt)
 {
     tg_rows *r = w->rows;
     int found = r->ntouch, kept = 0;
+    if (none_can_be_covered(r, w->space))
+        return;
     chain_touches(m, w);
     for (int i = 0, end; i < found; i = end)
     {

@@ -116,10 +116,18 @@ double tg_actuator_along(const tg_model *m, const tg_work *w, int i, const doubl
 
 /* On a bound the derivative is that of the inner side, so that what minimises something by clipped controls can leave it again. A control counts as on its bound where single
  * precision, in which policies compute, cannot tell the two apart. */
-static double clamp(double x, const double range[2], int *end, tg_reserve *b)
+static inline double clamp(double x, const double range[2], int *end, tg_reserve *b)
 {
-    double size = fmax(fabs(range[0]), fabs(range[1])), near = isfinite(size) ? FLT_EPSILON * size : 0;
-    double below = x - range[0], above = range[1] - x; /* inside: positive */
+    double low = fabs(range[0]), high = fabs(range[1]), size = low > high ? low : high;
+    double near = size <= DBL_MAX ? FLT_EPSILON * size : 0;
+    double below = x - range[0], above = range[1] - x, inside = below < above ? below : above;
+    if (inside > near)
+    {
+        *end = -1;
+        if (b != NULL && inside < b->margin)
+            b->margin = inside;
+        return x;
+    }
     *end = below < -near ? 0 : above < -near ? 1 : -1;
     if (b != NULL)
         tg_reserve_add(b, (tg_reserve){fmin(fabs(below), fabs(above)), fabs(below) <= near || fabs(above) <= near});

@@ -40,16 +40,25 @@ static double most_turn(const tg_model *m, const tg_work *w, int tree)
     return sum;
 }
 
+/* The dofs of a tree together. */
+typedef struct tree_turn
+{
+    int tree;
+    double most; /* rad */
+} tree_turn;
+
 /* The share of the step in which a geom leaves the straight paths of its points by the slack at most; 1: it need not be looked at, it does not leave them by half of the
  * reach in the whole step. */
-static double sure_share(const tg_model *m, const tg_work *w, int geom)
+static double sure_share(const tg_model *m, const tg_work *w, int geom, tree_turn *last)
 {
     int body = m->geom_body[geom], node = m->body_node[body];
     if (node == 0)
         return 1;
     double dt = w->step->options.dt, radius = w->params->geom_radius[geom];
-    double far = dt * most_turn(m, w, m->body_tree[body]), reach = w->step->options.reach;
-    if (far * far * radius <= reach)
+    double reach = w->step->options.reach;
+    if (last->tree != m->body_tree[body])
+        *last = (tree_turn){m->body_tree[body], dt * most_turn(m, w, m->body_tree[body])};
+    if (last->most * last->most * radius <= reach)
         return 1;
     double theta = dt * turn_of(m, w, node);
     return theta * theta * radius <= reach ? 1 : sqrt(2 * w->rows->slack / radius) / theta;
@@ -173,10 +182,11 @@ void tg_step_hold(const tg_model *m, tg_work *w)
     for (int i = 0; i < r->nisland; i++)
         s->sure[i] = 1;
     bool any = false;
+    tree_turn last = {.tree = -1};
     for (int i = 0; i < r->ntouch; i++)
     {
         const tg_touch *t = &r->touch[i];
-        double sure = fmin(sure_share(m, w, t->pair.first), sure_share(m, w, t->pair.second));
+        double sure = tg_least(sure_share(m, w, t->pair.first, &last), sure_share(m, w, t->pair.second, &last));
         int island = sure < 1 ? island_of(m, r, t) : -1;
         if (island < 0)
             continue;

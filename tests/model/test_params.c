@@ -208,7 +208,8 @@ static void test_patterns(void **state)
     tg_model *m = tg_test_model(TG_TEST_EVERYTHING);
     tg_sizes sizes = tg_model_sizes(m);
     assert_int_equal(matches(m, "*", NULL, 0), sizes.nparams);
-    assert_int_equal(matches(m, "body.*.mass", NULL, 0), sizes.nbody);
+    assert_int_equal(matches(m, "body.*.mass", NULL, 0), sizes.nbody - 1); /* not the world */
+    assert_int_equal(matches(m, "body.world.m*", NULL, 0), 1);
     assert_int_equal(matches(m, "geom.*.friction[0]", NULL, 0), sizes.ngeom);
     assert_int_equal(matches(m, "geom.*.friction", NULL, 0), 3 * sizes.ngeom);
     assert_int_equal(matches(m, "geom.plate*friction[2]", NULL, 0), 1);
@@ -219,7 +220,7 @@ static void test_patterns(void **state)
     assert_int_equal(matches(m, "gravity[1]", NULL, 0), 1);
     assert_int_equal(matches(m, "gravity[7]", NULL, 0), 0);
     assert_int_equal(matches(m, "site.#?.pos", NULL, 0), 6);
-    assert_int_equal(matches(m, "**mass**", NULL, 0), sizes.nbody);
+    assert_int_equal(matches(m, "**mass**", NULL, 0), sizes.nbody - 1);
     assert_int_equal(matches(m, "body.*.mas", NULL, 0), 0);
     assert_int_equal(matches(m, "", NULL, 0), 0);
     assert_int_equal(matches(m, "?", NULL, 0), 0);

@@ -225,9 +225,27 @@ static void test_impulses_do_no_work(void **state)
     close_passive(s);
 }
 
+/* What relaxes to rest does not go through denormal numbers. */
+static void test_no_denormals(void **state)
+{
+    (void)state;
+    sim *s = sim_open("<mujoco><option gravity='0 0 0'/><worldbody><body><joint axis='0 0 1' damping='1'/>"
+                      "<geom type='box' size='0.1 0.1 0.1' mass='1'/></body></worldbody></mujoco>");
+    s->v[0] = 1;
+    int steps = 0;
+    for (; steps < 20000 && s->v[0] != 0; steps++)
+    {
+        sim_step(s);
+        assert_int_not_equal(fpclassify(s->v[0]), FP_SUBNORMAL);
+    }
+    assert_true(steps > 100 && steps < 20000);
+    sim_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_denormals),
         cmocka_unit_test(test_stack_of_ten),
         cmocka_unit_test(test_light_under_heavy),
         cmocka_unit_test(test_heavy_under_light),
