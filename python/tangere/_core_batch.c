@@ -5,7 +5,7 @@
 
 /* ---- arrays ---- */
 
-static bool take_numbers(PyObject *given, const char *name, npy_intp size, bool write, double **at)
+bool tg_py_numbers(PyObject *given, const char *name, npy_intp size, bool write, double **at)
 {
     *at = NULL;
     if (given == Py_None)
@@ -59,7 +59,7 @@ static bool take_tuple(PyObject *tuple, const wanted *w, int count, bool write, 
         return false;
     }
     for (int i = 0; i < count; i++)
-        if (!take_numbers(PyTuple_GET_ITEM(tuple, i), w[i].name, w[i].size, write, w[i].at))
+        if (!tg_py_numbers(PyTuple_GET_ITEM(tuple, i), w[i].name, w[i].size, write, w[i].at))
             return false;
     return true;
 }
@@ -149,7 +149,7 @@ static bool take_request(const batch *self, PyObject *given, request *r)
         !take_items(item[2], "contacts", self->n, sizeof(int), &contacts) || !take_jacobian(self, item[3], r) ||
         !take_cotangent(self, item[4], false, false, &r->vjp_out, &vo) ||
         !take_cotangent(self, item[5], true, true, &r->vjp_in, &vi) ||
-        !take_numbers(item[6], "params_sum", self->crew.k, true, &w->params_sum) ||
+        !tg_py_numbers(item[6], "params_sum", self->crew.k, true, &w->params_sum) ||
         !take_cotangent(self, item[7], true, false, &r->jvp_in, &ji) ||
         !take_cotangent(self, item[8], false, true, &r->jvp_out, &jo) ||
         !take_items(item[9], "label", self->n, sizeof(tg_label), &label))
@@ -172,9 +172,9 @@ static bool take_state(const batch *self, PyObject *const *args, tg_batch_state 
 {
     const tg_sizes *n = &self->crew.model->size;
     npy_intp count = self->n;
-    return take_numbers(args[0], "q", count * n->nq, true, &state->q) &&
-           take_numbers(args[1], "v", count * n->nv, true, &state->v) &&
-           take_numbers(args[2], "act", count * n->na, true, &state->act);
+    return tg_py_numbers(args[0], "q", count * n->nq, true, &state->q) &&
+           tg_py_numbers(args[1], "v", count * n->nv, true, &state->v) &&
+           tg_py_numbers(args[2], "act", count * n->na, true, &state->act);
 }
 
 static PyObject *batch_step(PyObject *object, PyObject *const *args, Py_ssize_t nargs)
@@ -187,10 +187,10 @@ static PyObject *batch_step(PyObject *object, PyObject *const *args, Py_ssize_t 
     tg_batch_state state;
     double *u, *tau, *wrench, *params;
     request r;
-    if (!take_state(self, args, &state) || !take_numbers(args[3], "u", count * n->nu, false, &u) ||
-        !take_numbers(args[4], "tau", count * n->nv, false, &tau) ||
-        !take_numbers(args[5], "wrench", count * 6 * n->nbody, false, &wrench) ||
-        !take_numbers(args[6], "params", count * self->crew.k, false, &params) || !take_request(self, args[8], &r))
+    if (!take_state(self, args, &state) || !tg_py_numbers(args[3], "u", count * n->nu, false, &u) ||
+        !tg_py_numbers(args[4], "tau", count * n->nv, false, &tau) ||
+        !tg_py_numbers(args[5], "wrench", count * 6 * n->nbody, false, &wrench) ||
+        !tg_py_numbers(args[6], "params", count * self->crew.k, false, &params) || !take_request(self, args[8], &r))
         return NULL;
     tg_batch_input in = {.count = self->n,
                          .q = state.q,
@@ -213,7 +213,7 @@ static PyObject *batch_derivatives(PyObject *object, PyObject *const *args, Py_s
     request r;
     tg_status status;
     if (!tg_py_wants(nargs, 2) || !tg_py_crew_ready(&self->crew, NULL) ||
-        !take_numbers(args[0], "params", (npy_intp)self->n * self->crew.k, false, &params) ||
+        !tg_py_numbers(args[0], "params", (npy_intp)self->n * self->crew.k, false, &params) ||
         !take_request(self, args[1], &r))
         return NULL;
     TG_PY_RELEASED(&self->crew, tg_batch_derivatives(self->crew.batch, params, &r.wanted));
@@ -262,10 +262,10 @@ static PyObject *batch_rollout(PyObject *object, PyObject *const *args, Py_ssize
     bool kept = args[11] != Py_None;
     tg_py_batch_tape *tape = (tg_py_batch_tape *)args[11];
     if (PyErr_Occurred() || !take_state(self, args + 2, &state) ||
-        !take_numbers(args[5], "controls", rows * n->nu, false, &u) ||
-        !take_numbers(args[6], "tau", rows * n->nv, false, &tau) ||
-        !take_numbers(args[7], "wrench", rows * 6 * n->nbody, false, &wrench) ||
-        !take_numbers(args[8], "params", (npy_intp)self->n * self->crew.k, false, &params) ||
+        !tg_py_numbers(args[5], "controls", rows * n->nu, false, &u) ||
+        !tg_py_numbers(args[6], "tau", rows * n->nv, false, &tau) ||
+        !tg_py_numbers(args[7], "wrench", rows * 6 * n->nbody, false, &wrench) ||
+        !tg_py_numbers(args[8], "params", (npy_intp)self->n * self->crew.k, false, &params) ||
         !take_trajectory(args[10], n, all + self->n, all, &out))
         return NULL;
     if (kept && !PyObject_TypeCheck(args[11], &tg_py_batch_tape_type))
@@ -330,7 +330,7 @@ static PyObject *batch_rollout_derivatives(PyObject *object, PyObject *const *ar
     void *label;
     if (PyErr_Occurred() || !take_tuple(args[1], given, 3, false, &has[0]) ||
         !take_rollout_gradient(self, args[2], t, c, true, &vi, &has[1]) ||
-        !take_numbers(args[3], "params_sum", t->k, true, &r.params_sum) ||
+        !tg_py_numbers(args[3], "params_sum", t->k, true, &r.params_sum) ||
         !take_rollout_gradient(self, args[5], t, c * directions, false, &ji, &has[2]) ||
         !take_tuple(args[6], change, 3, true, &has[3]) || !take_items(args[7], "label", c, sizeof(tg_label), &label))
         return NULL;

@@ -33,6 +33,9 @@ bool tg_py_crew_ready(tg_py_crew *crew, PyObject *params);
 /* Whether a method got as many arguments as it takes; false with an exception set. */
 bool tg_py_wants(Py_ssize_t nargs, Py_ssize_t expected);
 
+/* An array of so many float64, C-contiguous, which is written to or not; None: NULL. False with an exception set. */
+bool tg_py_numbers(PyObject *given, const char *name, npy_intp size, bool write, double **at);
+
 /* Sets `status` (of the caller) to a call of the library, with the interpreter free for other threads. */
 #define TG_PY_RELEASED(crew, call)                                                                                     \
     do                                                                                                                 \
