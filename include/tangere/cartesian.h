@@ -165,7 +165,8 @@ TG_API tg_status tg_cartesian_acceleration_vjp(tg_cartesian_work *w, int count, 
                                                const double *v, const double *force, const double *a_bar, double *x_bar,
                                                double *v_bar, double *force_bar, double *params_bar);
 
-/* The velocity jump at x: v where there is no contact. Nullable: contacts, residual [count] */
+/* The velocity jump at x: v where there is no contact. Nullable: v1 (contacts are only counted, v is not read), contacts,
+ * residual [count] */
 TG_API tg_status tg_cartesian_jump(tg_cartesian_work *w, int count, const double *params, const double *x,
                                    const double *v, double *v1, int *contacts, double *residual);
 TG_API tg_status tg_cartesian_jump_vjp(tg_cartesian_work *w, int count, const double *params, const double *x,

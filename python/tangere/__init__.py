@@ -14,6 +14,7 @@
 
 from typing import Any
 
+from tangere import cartesian
 from tangere._check import CheckGroup, CheckModes, CheckResult, check
 from tangere._core import (
     Actuation,
@@ -166,6 +167,7 @@ __all__ = [
     "Transmission",
     "UnknownNameError",
     "__version__",
+    "cartesian",
     "check",
     "cpu_path",
     "distance",

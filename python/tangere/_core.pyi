@@ -544,3 +544,68 @@ class Model:
     def _forward_dynamics_param_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None, params: Ints, *, out: Array | None = None
     ) -> Array: ...
+
+class Cartesian:
+    def __init__(
+        self,
+        name: str,
+        dim: int,
+        bodies: ArrayLike,
+        constraints: ArrayLike,
+        springs: ArrayLike,
+        contacts: ArrayLike,
+        mu: ArrayLike,
+        e: ArrayLike,
+        eps: float,
+        g: tuple[float, float, float],
+        dt: float,
+        integrator: int,
+        law: int,
+        hamiltonian: int,
+        threads: int,
+        rows: int,
+        toi: int,
+    ) -> None: ...
+    def rollout(
+        self, count: int, steps: int, params: ArrayLike | None, x: ArrayLike, v: ArrayLike, /
+    ) -> tuple[Array, Ints, Array]: ...
+    def rollout_vjp(
+        self, count: int, steps: int, params: ArrayLike | None, states: ArrayLike, bar: ArrayLike, /
+    ) -> tuple[Array, Array, Array]: ...
+    def rollout_jvp(
+        self,
+        count: int,
+        steps: int,
+        params: ArrayLike | None,
+        states: ArrayLike,
+        dx: ArrayLike,
+        dv: ArrayLike,
+        dparams: ArrayLike,
+        /,
+    ) -> tuple[Array]: ...
+    def acceleration(
+        self, count: int, params: ArrayLike | None, x: ArrayLike, v: ArrayLike, force: ArrayLike | None, /
+    ) -> tuple[Array]: ...
+    def acceleration_vjp(
+        self,
+        count: int,
+        params: ArrayLike | None,
+        x: ArrayLike,
+        v: ArrayLike,
+        force: ArrayLike | None,
+        a_bar: ArrayLike,
+        /,
+    ) -> tuple[Array, Array, Array, Array]: ...
+    def jump(
+        self, count: int, params: ArrayLike | None, x: ArrayLike, v: ArrayLike, /
+    ) -> tuple[Array, Ints, Array]: ...
+    def touching(self, count: int, x: ArrayLike, /) -> tuple[Ints]: ...
+    def jump_vjp(
+        self, count: int, params: ArrayLike | None, x: ArrayLike, v: ArrayLike, v1_bar: ArrayLike, /
+    ) -> tuple[Array, Array, Array]: ...
+    def energy(self, count: int, params: ArrayLike | None, x: ArrayLike, v: ArrayLike, /) -> tuple[Array, Array]: ...
+    def problem(
+        self, room: int, params: ArrayLike | None, x: ArrayLike, v: ArrayLike, /
+    ) -> tuple[int, tuple[Array, Array, Array, Array, Ints, Array]]: ...
+    def sizes(self) -> tuple[int, int, int, int, int, int, int]: ...
+    def params(self) -> Array: ...

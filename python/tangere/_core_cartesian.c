@@ -227,6 +227,26 @@ static PyObject *jump(tg_py_cartesian *self, PyObject *args)
     return finish(self, &a, status, ready);
 }
 
+/* how many contacts are active */
+static PyObject *touching(tg_py_cartesian *self, PyObject *args)
+{
+    int count;
+    PyObject *x;
+    if (!PyArg_ParseTuple(args, "iO", &count, &x))
+        return NULL;
+    arrays a = {.nin = 0};
+    tg_status status = TG_OK;
+    bool ready = take(&a, x, "x", count * self->n) && make(&a, NPY_INT, count, 1);
+    if (ready)
+    {
+        Py_BEGIN_ALLOW_THREADS;
+        status =
+            tg_cartesian_jump(self->work, count, NULL, data(a.in[0]), NULL, NULL, (int *)PyArray_DATA(a.out[0]), NULL);
+        Py_END_ALLOW_THREADS;
+    }
+    return finish(self, &a, status, ready);
+}
+
 static PyObject *jump_vjp(tg_py_cartesian *self, PyObject *args)
 {
     int count;
@@ -467,6 +487,7 @@ static PyMethodDef methods[] = {
     {"acceleration", (PyCFunction)acceleration, METH_VARARGS, "(count, params, x, v, force) -> a"},
     {"acceleration_vjp", (PyCFunction)acceleration_vjp, METH_VARARGS, "(..., a_bar) -> x, v, force, params"},
     {"jump", (PyCFunction)jump, METH_VARARGS, "(count, params, x, v) -> v1, contacts, residual"},
+    {"touching", (PyCFunction)touching, METH_VARARGS, "(count, x) -> contacts"},
     {"jump_vjp", (PyCFunction)jump_vjp, METH_VARARGS, "(count, params, x, v, v1_bar) -> x, v, params"},
     {"energy", (PyCFunction)energy, METH_VARARGS, "(count, params, x, v) -> energy, violation"},
     {"problem", (PyCFunction)problem, METH_VARARGS, "(room, params, x, v) -> rows, (G, g, target, J, slot, f)"},

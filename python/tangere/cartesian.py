@@ -177,6 +177,11 @@ class System:
         v1, contacts, residual = self.core.jump(math.prod(lead), params, x, v)
         return Jump(v1.reshape(x.shape), contacts.reshape(lead), residual.reshape(lead))
 
+    def touching(self, x: ArrayLike) -> Ints:
+        """How many contacts are active at x."""
+        lead, (x,) = self._in(x)
+        return self.core.touching(math.prod(lead), x)[0].reshape(lead)
+
     def contact_vjp(self, x: ArrayLike, v: ArrayLike, bar: ArrayLike, params: ArrayLike | None = None) -> Gradient:
         lead, (x, v, bar) = self._in(x, v, bar)
         gx, gv, gp = self.core.jump_vjp(math.prod(lead), params, x, v, bar)

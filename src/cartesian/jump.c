@@ -37,23 +37,65 @@ static void set_cones(tg_cartesian_lane *lane, const double *theta)
     }
 }
 
-/* G = J Mhat^-1 J^T, row by row */
-static void set_matrix(tg_cartesian_lane *lane)
+/* column <- M^-1 column for the bodies of a contact; the others are 0 and stay so. clear: makes these 0 again. */
+static void touched_bodies(tg_cartesian_lane *lane, const double *theta, const tg_touch *t, bool clear, double *column)
 {
-    int R = lane->rows, n = lane->n;
-    for (int i = 0; i < R; i++)
+    const tg_cartesian *c = lane->c;
+    int d = c->dim, last = -1;
+    for (int p = 0; p < t->points; p++)
     {
-        double *column = lane->MJ + (size_t)i * (size_t)n;
-        zero(R, lane->r1);
-        zero(n, column);
-        lane->r1[i] = 1;
-        tg_touch_product_t(lane, lane->touch, 1, lane->r1, column);
-        tg_saddle_solve(lane, column, NULL, column, lane->l);
-        tg_touch_product(lane, lane->touch, column, lane->G + (size_t)i * (size_t)R);
+        int body = c->owner[t->point[p]], n = c->body[body].points * d;
+        if (body == last)
+            continue;
+        if (clear)
+            zero(n, column + c->first[body] * d);
+        else
+            tg_mass_inverse_body(c, theta, body, column, column);
+        last = body;
     }
+}
+
+/* G = J Mhat^-1 J^T, row by row; without constraints a row reaches the bodies of its contact only */
+static void set_matrix(tg_cartesian_lane *lane, const double *theta)
+{
+    int R = lane->rows, n = lane->n, d = lane->c->dim;
+    double *column = lane->n1;
+    zero(n, column);
+    for (int i = 0; i < lane->touches; i++)
+        for (int r = 0; r < lane->touch[i].rows; r++)
+        {
+            const tg_touch *t = &lane->touch[i];
+            for (int p = 0; p < t->points; p++)
+                memcpy(column + t->point[p] * d, t->coefficient[r][p], sizeof *column * (size_t)d);
+            if (lane->E > 0)
+                tg_saddle_solve(lane, column, NULL, column, lane->l);
+            else
+                touched_bodies(lane, theta, t, false, column);
+            tg_touch_product(lane, lane->touch, column, lane->G + (size_t)(t->row + r) * (size_t)R);
+            if (lane->E > 0)
+                zero(n, column);
+            else
+                touched_bodies(lane, theta, t, true, column);
+        }
     for (int i = 0; i < R; i++)
         for (int j = 0; j < i; j++)
             lane->G[i * R + j] = lane->G[j * R + i] = 0.5 * (lane->G[i * R + j] + lane->G[j * R + i]);
+}
+
+/* out += Mhat^-1 J^T f; y = J Mhat^-1 z. Both use n1. */
+static void add_impulse(tg_cartesian_lane *lane, const double *f, double *out)
+{
+    zero(lane->n, lane->n1);
+    tg_touch_product_t(lane, lane->touch, 1, f, lane->n1);
+    tg_saddle_solve(lane, lane->n1, NULL, lane->n1, lane->l);
+    for (int k = 0; k < lane->n; k++)
+        out[k] += lane->n1[k];
+}
+
+static void mobility(tg_cartesian_lane *lane, const double *z, double *y)
+{
+    tg_saddle_solve(lane, z, NULL, lane->n1, lane->l);
+    tg_touch_product(lane, lane->touch, lane->n1, y);
 }
 
 /* ---- v* ---- */
@@ -223,7 +265,7 @@ tg_status tg_jump(tg_cartesian_lane *lane, const double *theta, const double *x,
         return TG_OK;
     TG_TRY(tg_saddle_factor(lane, theta, x));
     set_cones(lane, theta);
-    set_matrix(lane);
+    set_matrix(lane, theta);
     tg_touch_product(lane, lane->touch, v, lane->g);
     TG_TRY(set_target(lane, x));
     tg_ccp_problem p = problem_of(lane, theta);
@@ -234,9 +276,7 @@ tg_status tg_jump(tg_cartesian_lane *lane, const double *theta, const double *x,
         TG_TRY(tg_ccp_solve(&lane->ccp, &p, &lane->error));
         lane->residual = fmax(lane->ccp.phase[0].residual, lane->ccp.phase[1].residual);
     }
-    for (int i = 0; i < lane->rows; i++)
-        for (int k = 0; k < n; k++)
-            v1[k] += lane->ccp.f[i] * lane->MJ[(size_t)i * (size_t)n + (size_t)k];
+    add_impulse(lane, lane->ccp.f, v1);
     return TG_OK;
 }
 
@@ -257,8 +297,7 @@ tg_status tg_jump_vjp(tg_cartesian_lane *lane, const double *theta, const double
     tg_ccp_problem p = problem_of(lane, theta);
     const double *f = lane->ccp.f, *fc = lane->ccp.phase[0].f;
     double *yc = lane->yc, *yr = lane->yr, eps;
-    for (int i = 0; i < R; i++)
-        lane->r3[i] = tg_dot(n, lane->MJ + (size_t)i * (size_t)n, v1_bar);
+    mobility(lane, v1_bar, lane->r3);
     tg_ccp_vjp(&lane->ccp, &p, lane->r3, yc, yr, lane->mu, lane->e, &eps);
     theta_bar[tg_at_eps(c)] += eps;
     for (int i = 0; i < lane->touches; i++)
@@ -364,9 +403,7 @@ tg_status tg_jump_jvp(tg_cartesian_lane *lane, const double *theta, const double
     impulse_change(lane, dx, dtheta, lane->ccp.f, lane->n2);
     for (int k = 0; k < n; k++)
         dv1[k] += lane->n2[k];
-    for (int i = 0; i < R; i++)
-        for (int k = 0; k < n; k++)
-            dv1[k] += df[i] * lane->MJ[(size_t)i * (size_t)n + (size_t)k];
+    add_impulse(lane, df, dv1);
     return TG_OK;
 }
 
@@ -381,13 +418,13 @@ static double approach(const tg_cartesian_lane *lane, const tg_touch *t)
 
 void tg_jump_toi_vjp(tg_cartesian_lane *lane, double *x_bar)
 {
-    size_t n = (size_t)lane->n;
+    if (lane->touches == 0)
+        return;
+    mobility(lane, x_bar, lane->r2);
     for (int i = 0; i < lane->touches; i++)
     {
         const tg_touch *t = &lane->touch[i];
-        double sum = 0, speed = approach(lane, t);
-        for (int r = 0; r < t->rows; r++)
-            sum += lane->ccp.f[t->row + r] * tg_dot(lane->n, lane->MJ + (size_t)(t->row + r) * n, x_bar);
+        double speed = approach(lane, t), sum = tg_dot(t->rows, lane->ccp.f + t->row, lane->r2 + t->row);
         lane->r1[t->row] = speed > 0 ? -sum / speed : 0;
         for (int r = 1; r < t->rows; r++)
             lane->r1[t->row + r] = 0;
@@ -397,14 +434,15 @@ void tg_jump_toi_vjp(tg_cartesian_lane *lane, double *x_bar)
 
 void tg_jump_toi_jvp(tg_cartesian_lane *lane, double *dx)
 {
-    size_t n = (size_t)lane->n;
+    if (lane->touches == 0)
+        return;
     tg_touch_product(lane, lane->touch, dx, lane->r1);
     for (int i = 0; i < lane->touches; i++)
     {
         const tg_touch *t = &lane->touch[i];
         double speed = approach(lane, t), factor = speed > 0 ? -lane->r1[t->row] / speed : 0;
         for (int r = 0; r < t->rows; r++)
-            for (size_t k = 0; k < n; k++)
-                dx[k] += factor * lane->ccp.f[t->row + r] * lane->MJ[(size_t)(t->row + r) * n + k];
+            lane->r2[t->row + r] = factor * lane->ccp.f[t->row + r];
     }
+    add_impulse(lane, lane->r2, dx);
 }

@@ -30,23 +30,26 @@ void tg_mass(const tg_cartesian *c, const double *theta, const double *z, double
     }
 }
 
-void tg_mass_inverse(const tg_cartesian *c, const double *theta, const double *z, double *y)
+void tg_mass_inverse_body(const tg_cartesian *c, const double *theta, int b, const double *z, double *y)
 {
     int d = c->dim;
-    for (int b = 0; b < c->bodies; b++)
+    const double *lambda = theta + tg_at_lambda(c) + b * d, *z0 = z + c->first[b] * d;
+    double m = theta[b], *y0 = y + c->first[b] * d;
+    for (int a = 0; a < d; a++)
     {
-        const double *lambda = theta + tg_at_lambda(c) + b * d, *z0 = z + c->first[b] * d;
-        double m = theta[b], *y0 = y + c->first[b] * d;
-        for (int a = 0; a < d; a++)
-        {
-            double sum = 0;
-            for (int k = 0; k < c->body[b].points; k++)
-                sum += z0[k * d + a];
-            for (int k = 1; k < c->body[b].points; k++)
-                y0[k * d + a] = (sum + z0[k * d + a] / lambda[k - 1]) / m;
-            y0[a] = sum / m;
-        }
+        double sum = 0;
+        for (int k = 0; k < c->body[b].points; k++)
+            sum += z0[k * d + a];
+        for (int k = 1; k < c->body[b].points; k++)
+            y0[k * d + a] = (sum + z0[k * d + a] / lambda[k - 1]) / m;
+        y0[a] = sum / m;
     }
+}
+
+void tg_mass_inverse(const tg_cartesian *c, const double *theta, const double *z, double *y)
+{
+    for (int b = 0; b < c->bodies; b++)
+        tg_mass_inverse_body(c, theta, b, z, y);
 }
 
 void tg_mass_gradient(const tg_cartesian *c, const double *theta, double factor, const double *a, const double *b,

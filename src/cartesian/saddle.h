@@ -10,6 +10,8 @@
 /* y = M z, y = M^-1 z */
 void tg_mass(const tg_cartesian *c, const double *theta, const double *z, double *y);
 void tg_mass_inverse(const tg_cartesian *c, const double *theta, const double *z, double *y);
+/* of one body: its points alone are read and written */
+void tg_mass_inverse_body(const tg_cartesian *c, const double *theta, int body, const double *z, double *y);
 
 /* theta_bar += factor d(a^T M b)/dtheta; y += dM z along dtheta */
 void tg_mass_gradient(const tg_cartesian *c, const double *theta, double factor, const double *a, const double *b,

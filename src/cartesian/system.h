@@ -104,7 +104,6 @@ typedef struct tg_saddle
     X(n7, n)                                                                                                           \
     X(n8, n)                                                                                                           \
     X(theta_b, P)                                                                                                      \
-    X(MJ, R *n) /* rows J Mhat^-1, when there are constraints */                                                       \
     X(G, R *R)                                                                                                         \
     X(g, R)                                                                                                            \
     X(depth, R) /* v* before it is made reachable */                                                                   \

@@ -8,6 +8,7 @@
 #include "cartesian/lemke.h"
 #include "cartesian/saddle.h"
 #include "cartesian/step.h"
+#include "cartesian/touch.h"
 
 static const uint32_t cookie = 0x43415254;
 enum
@@ -400,8 +401,14 @@ tg_status tg_cartesian_acceleration_vjp(tg_cartesian_work *w, int count, const d
 
 static tg_status jump_sample(const call *k, tg_cartesian_lane *lane, int i)
 {
-    TG_TRY(tg_jump(lane, k->theta, k->x + at(k, i), k->v + at(k, i), lane->v1));
-    memcpy(k->out + at(k, i), lane->v1, sizeof(double) * (size_t)lane->n);
+    lane->residual = 0;
+    if (k->out == NULL)
+        TG_TRY(tg_touch_find(lane, k->x + at(k, i)));
+    else
+    {
+        TG_TRY(tg_jump(lane, k->theta, k->x + at(k, i), k->v + at(k, i), lane->v1));
+        memcpy(k->out + at(k, i), lane->v1, sizeof(double) * (size_t)lane->n);
+    }
     if (k->contacts != NULL)
         k->contacts[i] = lane->touches;
     if (k->residual != NULL)
@@ -415,7 +422,8 @@ tg_status tg_cartesian_jump(tg_cartesian_work *w, int count, const double *param
     call k = {.x = x, .v = v, .out = v1, .contacts = contacts, .residual = residual, .sample = jump_sample};
     TG_TRY(start(&k, w, count, params));
     TG_TRY(check_array(w, "x", x, count));
-    TG_TRY(check_array(w, "v", v, count));
+    if (v1 != NULL)
+        TG_TRY(check_array(w, "v", v, count));
     return run(&k, count);
 }
 
