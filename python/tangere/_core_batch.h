@@ -30,9 +30,6 @@ bool tg_py_crew_idle(const tg_py_crew *crew);
 /* The parameters in a capsule (NULL: those that the model has now) are the shared ones from now on. False with an exception set, also when it is closed or busy. */
 bool tg_py_crew_ready(tg_py_crew *crew, PyObject *params);
 
-/* An array of so many float64, C-contiguous, which is written to or not; None: NULL. False with an exception set. */
-bool tg_py_numbers(PyObject *given, const char *name, npy_intp size, bool write, double **at);
-
 /* Whether a method got as many arguments as it takes; false with an exception set. */
 bool tg_py_wants(Py_ssize_t nargs, Py_ssize_t expected);
 

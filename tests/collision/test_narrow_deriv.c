@@ -225,7 +225,7 @@ static void compare_point(const tg_query *q, const tg_contact_point *c, tally *t
             best = fmin(best, error / scale);
     }
     t->samples++;
-    skipped = skipped || (c->margin == 0 && q->dt > 0 && best > 1e-6);
+    skipped = skipped || (c->margin <= 0 && q->dt > 0 && best > 1e-6); /* 0, or TG_NO_DERIVATIVE */
     t->skipped += skipped;
     if (skipped)
         return;
