@@ -198,7 +198,7 @@ static double natural_map(tg_ccp *c, const tg_ccp_phase *phase, const double *x,
             y[k] = x[k] - s[k];
         mode[i] = project(dim, phase->bound[i], y + row);
         for (int k = row; k < row + dim; k++)
-            residual = fmax(residual, fabs(x[k] - y[k]));
+            residual = isnan(x[k] - y[k]) ? INFINITY : fmax(residual, fabs(x[k] - y[k]));
     }
     return residual;
 }

@@ -296,7 +296,10 @@ bool tg_ccp_interior(tg_ccp *c, tg_ccp_phase *phase)
         solve_system(c, rd, 0, false);
         double ahead = gap(c, x, s, step_length(c, x, s)) / m;
         solve_system(c, rd, fmax(ahead * ahead * ahead, 0) * m, true);
-        move(c, x, s, to_boundary * step_length(c, x, s));
+        double step = to_boundary * step_length(c, x, s);
+        if (!isfinite(gap(c, x, s, step)))
+            return false; /* rounding: x is on the boundary of a cone. The point before is the end */
+        move(c, x, s, step);
     }
     return false;
 }

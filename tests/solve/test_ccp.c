@@ -133,17 +133,17 @@ static void units_do_not_matter(void **state)
         }
         memcpy(f, k->c.f, sizeof *f * (size_t)n);
         for (int i = 0; i < n * n; i++)
-            k->G[i] *= 1e7;
+            k->G[i] *= 0x1p24; /* powers of 4: scaling is exact, so nothing but units changes */
         for (int i = 0; i < n; i++)
         {
-            k->g[i] *= 1e-5;
-            k->target[i] *= 1e-5;
+            k->g[i] *= 0x1p-16;
+            k->target[i] *= 0x1p-16;
             largest = fmax(largest, fabs(f[i]));
         }
-        k->p.eps *= 1e7;
+        k->p.eps *= 0x1p24;
         assert_int_equal(ccp_solve(k), TG_OK);
         for (int i = 0; i < n; i++)
-            assert_true(fabs(k->c.f[i] * 1e12 - f[i]) <= 1e-6 * largest);
+            assert_true(fabs(k->c.f[i] * 0x1p40 - f[i]) <= 1e-12 * largest);
         ccp_free(k);
     }
 }
