@@ -80,8 +80,8 @@ typedef enum tg_tendon_type
 typedef enum tg_tendon_law
 {
     TG_TENDON_LAW_TWO_SIDED, /* pulls and pushes, but for the band between its two rest lengths; the damper always acts (MuJoCo's) */
-    TG_TENDON_LAW_SPRING,    /* the spring only pulls, above rest; the damper always acts */
-    TG_TENDON_LAW_ALL,       /* a cable: tension max(0, stiffness (length - rest) + damping rate - force of its actuators), and 0 up to rest */
+    TG_TENDON_LAW_SPRING, /* the spring only pulls, above rest; the damper always acts */
+    TG_TENDON_LAW_ALL, /* a cable: tension max(0, stiffness (length - rest) + damping rate - force of its actuators), and 0 up to rest */
     TG_TENDON_LAWS
 } tg_tendon_law;
 

@@ -19,7 +19,7 @@ def main() -> int:
     environment = dict(os.environ)
     environment.setdefault("TANGERE_PYTHON", sys.executable)
     environment.setdefault("TANGERE_MODELS", str(here / "models"))
-    os.execve(program, ["tangere", *sys.argv[1:]], environment)
+    return os.execve(program, ["tangere", *sys.argv[1:]], environment)
 
 
 if __name__ == "__main__":

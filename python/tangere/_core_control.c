@@ -149,8 +149,8 @@ static PyObject *least_squares(PyObject *module, PyObject *args)
     problem p = {0};
     tg_least_squares_def def = tg_default_least_squares();
     int shared, loss;
-    if (!PyArg_ParseTuple(args, "OOOOiOOididdd", &p.function, &p.progress, &x, &unknowns, &shared, &rows, &locals, &loss,
-                          &def.width, &def.iterations, &def.damping, &def.tolerance, &def.decrease))
+    if (!PyArg_ParseTuple(args, "OOOOiOOididdd", &p.function, &p.progress, &x, &unknowns, &shared, &rows, &locals,
+                          &loss, &def.width, &def.iterations, &def.damping, &def.tolerance, &def.decrease))
         return NULL;
     double *at;
     const int *row_count, *local_count;

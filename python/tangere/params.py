@@ -53,8 +53,8 @@ class Params(NDArrayOperatorsMixin):
     `"geom.floor.friction[0]"`, or by a pattern with * and ?: `"body.*.mass"`. The world's numbers have no effect and
     match only patterns that name it. `keys()`, `items()` and `dict(m.params)` list all fields. Assignment validates the
     whole vector; values that make no model (a negative mass, an inertia that no body can have) raise `tangere.Error`
-    and change nothing. `np.asarray(m.params)` is the vector as it is now, without a copy, read-only; it does not follow later
-    assignments.
+    and change nothing. `np.asarray(m.params)` is the vector as it is now, without a copy, read-only; it does not follow
+    later assignments.
     """
 
     __slots__ = ("_model",)

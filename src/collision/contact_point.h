@@ -80,10 +80,11 @@ enum
 
 typedef struct tg_contact_point
 {
-    v4 point;         /* in the middle of the two witness points, world */
-    v4 normal;        /* from the first shape to the second */
-    double distance;  /* signed: p2 = p1 + distance normal */
-    double margin;    /* m: how far the next choice of features is away; INFINITY where there is none; or TG_NO_DERIVATIVE */
+    v4 point;        /* in the middle of the two witness points, world */
+    v4 normal;       /* from the first shape to the second */
+    double distance; /* signed: p2 = p1 + distance normal */
+    double
+        margin; /* m: how far the next choice of features is away; INFINITY where there is none; or TG_NO_DERIVATIVE */
     uint32_t feature; /* stable id of the features of this point in its pair */
 
     tg_when when;

@@ -330,7 +330,8 @@ static void reference_length_reverse(const reverse *r, int tendon, double g)
 static void tendon_reverse(const reverse *r, int tendon, double g, double f)
 {
     bool second = r->term->field == TG_ROW_FIELD_Z;
-    tg_adjoint_tendon(r->w, tendon, (tg_tendon_gradient){.length = g, .moment = second ? 0 : f, .second = second ? f : 0});
+    tg_adjoint_tendon(r->w, tendon,
+                      (tg_tendon_gradient){.length = g, .moment = second ? 0 : f, .second = second ? f : 0});
 }
 
 /* row = x_1 - p'(x) x_2, Phi = e_1 - p(e_2) for a polynomial p */

@@ -102,7 +102,8 @@ static bool arm_changes(const tg_model *m, const tg_change *c, int i)
     bool placed = c->moves || tg_changes(c, m->offset.site_pos, 7 * m->nsite);
     bool sprung = kind == TG_TRANSMISSION_TENDON && m->actuator_drives[i] == TG_DRIVES_REST &&
                   tg_changes(c, m->offset.tendon_stiffness, m->ntendon);
-    return sprung || tg_changes(c, m->offset.actuator_gear + 6 * i, 6) || (kind == TG_TRANSMISSION_TENDON && c->pulls) ||
+    return sprung || tg_changes(c, m->offset.actuator_gear + 6 * i, 6) ||
+           (kind == TG_TRANSMISSION_TENDON && c->pulls) ||
            (kind != TG_TRANSMISSION_JOINT && kind != TG_TRANSMISSION_TENDON && placed);
 }
 

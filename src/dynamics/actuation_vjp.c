@@ -49,11 +49,12 @@ static void tendon_reverse(const tg_actuators *x, int i, transmission_gradient t
                                            t.late ? effective * t.rate : 0});
     if (x->g.params == NULL)
         return;
-    double arm = t.arm * tg_tendon_rate(m, x->w, tendon, x->y), *by_gear = x->g.params + m->offset.actuator_gear + 6 * i;
+    double arm = t.arm * tg_tendon_rate(m, x->w, tendon, x->y),
+           *by_gear = x->g.params + m->offset.actuator_gear + 6 * i;
     if (m->actuator_drives[i] != TG_DRIVES_REST)
     {
-        *by_gear +=
-            t.length * x->w->tendon_length[tendon] + t.rate * tg_tendon_rate(m, x->w, tendon, t.late ? x->v_late : x->v) + arm;
+        *by_gear += t.length * x->w->tendon_length[tendon] +
+                    t.rate * tg_tendon_rate(m, x->w, tendon, t.late ? x->v_late : x->v) + arm;
         return;
     }
     if (x->w->tendon_mode[tendon] < 0)

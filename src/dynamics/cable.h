@@ -17,10 +17,10 @@ typedef struct tg_tendon_when
 typedef struct tg_pull
 {
     double stiffness, damping; /* 0: does not act */
-    double stretch;            /* rest - length where the spring acts, without what actuators add to rest (actuation.h) */
-    double rate;               /* moment . x */
-    double force;              /* stiffness (stretch - ahead rate) - damping rate */
-    int end;                   /* which rest length counts, 0 or 1; -1: none */
+    double stretch; /* rest - length where the spring acts, without what actuators add to rest (actuation.h) */
+    double rate;    /* moment . x */
+    double force;   /* stiffness (stretch - ahead rate) - damping rate */
+    int end;        /* which rest length counts, 0 or 1; -1: none */
 } tg_pull;
 
 tg_pull tg_tendon_pull(const tg_model *m, const tg_work *w, int tendon, tg_tendon_when when);

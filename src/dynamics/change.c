@@ -490,8 +490,8 @@ static void tendon_spring(const tg_model *m, tg_work *w, tg_change *c, int t, tg
     double change = -c->params[m->offset.tendon_damping + t] * pull.rate, drate = 0;
     if (pull.end >= 0)
         change += c->params[m->offset.tendon_stiffness + t] * (pull.stretch - when.ahead * pull.rate) +
-                  pull.stiffness * (c->params[m->offset.tendon_rest + 2 * t + pull.end] +
-                                    c->params[m->offset.tendon_length + t]);
+                  pull.stiffness *
+                      (c->params[m->offset.tendon_rest + 2 * t + pull.end] + c->params[m->offset.tendon_length + t]);
     for (int i = 0; i < m->tendon_ndof[t] && c->pulls; i++)
     {
         drate += dmoment[dof[i]] * when.x[dof[i]];

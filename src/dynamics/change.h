@@ -12,7 +12,7 @@
 
 /* X(type, name, count, documentation) */
 #define TG_CHANGE_FIELDS(X)                                                                                            \
-    X(bool, still, m->nbody, "bodies that are not displaced: Z is zero, and so are dJ, dV and dA of their nodes")        \
+    X(bool, still, m->nbody, "bodies that are not displaced: Z is zero, and so are dJ, dV and dA of their nodes")      \
     X(double, Z, SPATIAL_SIZE * m->nbody, "displacement of every body")                                                \
     X(double, dJ, SPATIAL_SIZE * m->nv, "change of every dof's twist")                                                 \
     X(double, dV, SPATIAL_SIZE * m->nnode, "change of the nodes' twists")                                              \

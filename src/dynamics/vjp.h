@@ -34,7 +34,7 @@ typedef struct tg_actuators
     const tg_model *m;
     tg_work *w;
     const double *q, *v, *v_late, *act, *y; /* v_late: of those that are late, the second vector of the pass */
-    double *gact, *gu; /* na, nu: added to */
+    double *gact, *gu;                      /* na, nu: added to */
     tg_gradient g;
 } tg_actuators;
 

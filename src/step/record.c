@@ -88,9 +88,10 @@ static void list_matrices(const tg_work *w, const header *h, piece out[MATRICES]
 {
     const tg_model *m = w->model;
     const tg_rows *r = w->rows;
-    const piece all[MATRICES] = {PIECE(w->M, m->nmatrix), PIECE(w->dinv, m->nv), PIECE(r->root_d, m->nv),
-                                 PIECE(r->Y, h->jacobian), PIECE(r->G, h->delassus),
-                                 PIECE(w->group, w->grouped ? m->group_matrix[m->ngroup] : 0)};
+    const piece all[MATRICES] = {
+        PIECE(w->M, m->nmatrix),  PIECE(w->dinv, m->nv),
+        PIECE(r->root_d, m->nv),  PIECE(r->Y, h->jacobian),
+        PIECE(r->G, h->delassus), PIECE(w->group, w->grouped ? m->group_matrix[m->ngroup] : 0)};
     memcpy(out, all, sizeof all);
 }
 

@@ -304,8 +304,7 @@ tg_status tg_mjcf_custom(tg_mjcf *r, const tg_xml *section)
             continue;
         if (!tg_mjcf_append_pointer(r, word ? &r->word : &r->numeric, e))
             return tg_mjcf_no_memory(r, e);
-        tg_status status =
-            tg_mjcf_report(r, TG_TABLE_HONOURED, e, "data", word ? "sets a law" : "sets a parameter");
+        tg_status status = tg_mjcf_report(r, TG_TABLE_HONOURED, e, "data", word ? "sets a law" : "sets a parameter");
         if (status != TG_OK)
             return status;
     }
@@ -397,8 +396,9 @@ static tg_status set_word(tg_mjcf *r, tg_model *m, const tg_xml *xml, const word
     if (f->element == TG_TENDON)
         m->tendon_law[index] = value;
     else if (value == TG_DRIVES_REST && m->actuator_transmission[index] != TG_TRANSMISSION_TENDON)
-        return tg_xml_fail(r->error, TG_ERR_MODEL, xml, "actuator #%d '%s' acts on no tendon, whose rest length it could drive",
-                           index, tg_name(m, TG_ACTUATOR, index));
+        return tg_xml_fail(r->error, TG_ERR_MODEL, xml,
+                           "actuator #%d '%s' acts on no tendon, whose rest length it could drive", index,
+                           tg_name(m, TG_ACTUATOR, index));
     else
         m->actuator_drives[index] = value;
     return TG_OK;
