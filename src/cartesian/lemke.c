@@ -119,44 +119,65 @@ static int couple(const tg_ccp_problem *p, int row, double sign, const tg_ccp_co
     return count + (other->rows > 1);
 }
 
-tg_status tg_lcp_impulse(tg_cartesian_lane *lane, const tg_ccp_problem *p, double *f)
+/* The tableau of a problem. Ties among ratios can make pivoting turn in circles: right sides get unequal shares of `shift`. */
+static void fill(const tg_ccp_problem *p, double shift, lcp *l)
 {
-    lcp l = {.T = lane->tableau};
-    int rows[8];
-    double signs[8];
-    for (int i = 0; i < p->cones; i++)
-        l.m += directions(&p->cone[i], rows, signs) + (p->cone[i].rows > 1);
-    int m = l.m;
-    l.width = 2 * m + 2;
-    l.basis = l.T + (size_t)m * (size_t)l.width;
-    memset(l.T, 0, sizeof *l.T * (size_t)m * (size_t)l.width);
+    int rows[8], m = l->m;
+    double signs[8], largest = 0;
+    memset(l->T, 0, sizeof *l->T * (size_t)m * (size_t)l->width);
     for (int i = 0, at = 0; i < p->cones; i++)
     {
         const tg_ccp_cone *cone = &p->cone[i];
         int count = directions(cone, rows, signs), first = at;
         for (int a = 0; a < count; a++, at++)
         {
-            double *t = l.T + (size_t)at * (size_t)l.width;
+            double *t = l->T + (size_t)at * (size_t)l->width;
             for (int j = 0, column = m; j < p->cones; j++)
                 column += couple(p, rows[a], signs[a], &p->cone[j], t + column);
             double g = p->g[rows[a]], aim = a == 0 ? fmax(p->target[cone->row], -cone->e * g) : 0;
             t[2 * m + 1] = signs[a] * g - aim;
+            largest = fmax(largest, fabs(t[2 * m + 1]));
             if (a > 0)
                 t[m + first + count] = -1; /* slip speed */
         }
         if (cone->rows == 1)
             continue;
-        double *t = l.T + (size_t)at++ * (size_t)l.width;
+        double *t = l->T + (size_t)at++ * (size_t)l->width;
         t[m + first] = -cone->mu[0];
         for (int a = 1; a < count; a++)
             t[m + first + a] = 1;
     }
     for (int i = 0; i < m; i++)
     {
-        l.T[(size_t)i * (size_t)l.width + (size_t)i] = 1;
-        l.T[(size_t)i * (size_t)l.width + (size_t)(2 * m)] = -1;
+        double *t = l->T + (size_t)i * (size_t)l->width;
+        t[i] = 1;
+        t[2 * m] = -1;
+        t[2 * m + 1] += shift * largest * (i + 1) / m;
     }
-    if (!lemke(&l))
+}
+
+tg_status tg_lcp_impulse(tg_cartesian_lane *lane, const tg_ccp_problem *p, double *f)
+{
+    static const double shift[] = {0, 1e-12, 1e-10, 1e-8}; /* of the largest speed; impulses are off by as much */
+    enum
+    {
+        ATTEMPTS = sizeof shift / sizeof *shift
+    };
+    lcp l = {.T = lane->tableau};
+    int rows[8];
+    double signs[8];
+    for (int i = 0; i < p->cones; i++)
+        l.m += directions(&p->cone[i], rows, signs) + (p->cone[i].rows > 1);
+    int m = l.m;
+    bool solved = false;
+    l.width = 2 * m + 2;
+    l.basis = l.T + (size_t)m * (size_t)l.width;
+    for (int i = 0; i < ATTEMPTS && !solved; i++)
+    {
+        fill(p, shift[i], &l);
+        solved = lemke(&l);
+    }
+    if (!solved)
         return tg_fail(&lane->error, TG_ERR_NUMERIC, "%s: the LCP of %d contacts has no solution by pivoting",
                        lane->c->name, p->cones);
     memset(f, 0, sizeof *f * (size_t)p->rows);

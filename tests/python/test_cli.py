@@ -204,7 +204,7 @@ def test_tree_has_every_body_below_its_parent():
     m = tg.load(QUADRUPED)
     names = m.names("body")
     lines = output("info", QUADRUPED).split("\ntree\n")[1].split("\n\n")[0].split("\n")
-    assert len(lines) == m.nbody
+    assert len(lines) == m.nbody - 1
     path = []
     for body, line in enumerate(lines):
         depth = 0 if body == 0 else line.index("─") // 3 + 1
