@@ -2,7 +2,7 @@
  *
  * The rows of a contact are linear in v+: they keep Phi + dt J_N v+ >= 0. A body that turns by theta in the step leaves the straight paths of its points by up to theta^2 / 2 times
  * its radius R, so that the shapes may overlap at the end though the rows hold: an impact at 300 m/s that sets a capsule of 10 cm turning makes theta several radians. Where that
- * can be more than half of the reach (1 mm), the shapes are looked at once more, at the end of the step. If they overlap there by more than the reach (less is pushed out), the
+ * can be more than half of the reach (1 mm), or than what an overlap that is there leaves of the reach, the shapes are looked at once more, at the end of the step. If they overlap there by more than the reach (less is pushed out), the
  * trees of the island go a share h of their way,
  *     q+ = q (+) h dt v+,
  * v+ stays. The linear gap at h is (1 - h) Phi + h (Phi + dt J_N v+), never below the smaller of the two, so a share with h^2 theta^2 R / 2 <= slack always holds: the
@@ -47,21 +47,27 @@ typedef struct tree_turn
     double most; /* rad */
 } tree_turn;
 
-/* The share of the step in which a geom leaves the straight paths of its points by the slack at most; 1: it need not be looked at, it does not leave them by half of the
- * reach in the whole step. */
-static double sure_share(const tg_model *m, const tg_work *w, int geom, tree_turn *last)
+/* What a geom may leave the straight paths of its points by in the whole step without being looked at: half of the reach; where the pair overlaps, what that leaves of the
+ * reach, but no less than the slack, which every query allows. */
+static double allowed(const tg_work *w, double overlap)
+{
+    double reach = w->step->options.reach;
+    return fmax(fmin(0.5 * reach, reach - overlap), w->rows->slack);
+}
+
+/* The share of the step in which a geom leaves the straight paths of its points by the slack at most; 1: it need not be looked at. */
+static double sure_share(const tg_model *m, const tg_work *w, int geom, double most, tree_turn *last)
 {
     int body = m->geom_body[geom], node = m->body_node[body];
     if (node == 0)
         return 1;
     double dt = w->step->options.dt, radius = w->params->geom_radius[geom];
-    double reach = w->step->options.reach;
     if (last->tree != m->body_tree[body])
         *last = (tree_turn){m->body_tree[body], dt * most_turn(m, w, m->body_tree[body])};
-    if (last->most * last->most * radius <= reach)
+    if (last->most * last->most * radius <= 2 * most)
         return 1;
     double theta = dt * turn_of(m, w, node);
-    return theta * theta * radius <= reach ? 1 : sqrt(2 * w->rows->slack / radius) / theta;
+    return theta * theta * radius <= 2 * most ? 1 : sqrt(2 * w->rows->slack / radius) / theta;
 }
 
 static int island_of(const tg_model *m, const tg_rows *r, const tg_touch *t)
@@ -186,7 +192,9 @@ void tg_step_hold(const tg_model *m, tg_work *w)
     for (int i = 0; i < r->ntouch; i++)
     {
         const tg_touch *t = &r->touch[i];
-        double sure = tg_least(sure_share(m, w, t->pair.first, &last), sure_share(m, w, t->pair.second, &last));
+        double most = allowed(w, -t->phi);
+        double sure =
+            tg_least(sure_share(m, w, t->pair.first, most, &last), sure_share(m, w, t->pair.second, most, &last));
         int island = sure < 1 ? island_of(m, r, t) : -1;
         if (island < 0)
             continue;

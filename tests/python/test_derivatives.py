@@ -87,6 +87,7 @@ def inner(m: tg.Model) -> tg.Model:
         for field in ("stiffness", "damping", "frictionloss", "margin"):
             m.params[f"tendon.#{tendon}.{field}"] += 0.1
         m.params[f"tendon.#{tendon}.rest[1]"] += 0.05
+        m.params[f"tendon.#{tendon}.rest[0]"] += 0.02  # a cable has no negative length
     return m
 
 
