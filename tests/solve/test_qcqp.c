@@ -1,6 +1,7 @@
 /* Quadratic programs of contact: known solutions, random ones judged independently, refusals, threads, memory. */
 #include "qcqp_test.h"
 
+#include "support/effort.h"
 #include "support/heap_watch.h"
 
 static int problems(int usual)
@@ -120,7 +121,7 @@ static void random_problems(void **state)
 {
     (void)state;
     source r = {19};
-    int count = problems(1500);
+    int count = problems(600 / TEST_EFFORT);
     tally t[2] = {{0}};
     for (int k = 0; k < count; k++)
     {

@@ -455,7 +455,7 @@ static void test_models(void **state)
     for (size_t i = 0; i < sizeof file / sizeof file[0]; i++)
     {
         sim *s = open_file(file[i]);
-        assert_true(judge_model(s, file[i], steps, 3).judged > 0);
+        assert_true(judge_model(s, file[i], steps, TEST_EFFORT > 1 ? 2 : 3).judged > 0);
         sim_close(s);
     }
 }
