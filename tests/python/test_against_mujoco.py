@@ -127,8 +127,8 @@ def test_structure(name):
 @pytest.mark.parametrize("name", FILES)
 def test_parameters(name):
     m, mj = ours(name), theirs(name)
-    assert error(m.params["body.*.mass"], mj.body_mass) < 1e-12
-    assert error(m.params["body.*.com"], mj.body_ipos.ravel()) < 1e-12
+    assert error(m.params["body.*.mass"], mj.body_mass[1:]) < 1e-12
+    assert error(m.params["body.*.com"], mj.body_ipos[1:].ravel()) < 1e-12
     assert error(m.params["geom.*.friction"], mj.geom_friction.ravel()) < 1e-14 if m.ngeom else True
     assert error(m.params["gravity"], mj.opt.gravity) == 0
     if m.njoint:
@@ -205,7 +205,8 @@ def test_jacobians_momentum_energy(name):
     m, mj = ours(name), theirs(name)
     mj.opt.enableflags |= int(mujoco.mjtEnableBit.mjENBL_ENERGY)
     moving = np.flatnonzero(m.body_tree >= 0)
-    total = m.params["body.*.mass"][moving].sum()
+    mass = np.append(0, m.params["body.*.mass"])  # the world first
+    total = mass[moving].sum()
     for seed in range(5):
         q, v = m.random_state(seed)
         d = mujoco_data(mj, q, v)
@@ -214,7 +215,7 @@ def test_jacobians_momentum_energy(name):
             mujoco.mj_jacBody(mj, d, J[:3], J[3:], body)
             assert error(m.body_jacobian(body, q), J) < 1e-10
             assert error(m.body_velocity(body, q, v), J @ v) < 1e-10
-        com = sum(m.params["body.*.mass"][b] * d.xipos[b] for b in moving) / total
+        com = sum(mass[b] * d.xipos[b] for b in moving) / total
         assert error(m.com(q), com) < 1e-10
         linear = total * (m.com_jacobian(q) @ v)
         assert error(m.momentum(q, v)[:3], linear) < 1e-10
