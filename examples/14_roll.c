@@ -1,7 +1,7 @@
 /* SUPERball rolls over the ground, and the derivatives of how far it comes by stiffness and rest length of a cable.
  *
- * The same in Python: 12_roll.py, which also rolls over hills. Build it against an installed library with
- *     cc 12_roll.c $(pkg-config --cflags --libs tangere) -lm */
+ * The same in Python: 14_roll.py, which also rolls over hills. Build it against an installed library with
+ *     cc 14_roll.c $(pkg-config --cflags --libs tangere) -lm */
 #include <math.h>
 #include <string.h>
 

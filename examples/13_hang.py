@@ -1,6 +1,6 @@
 """SUPERball hangs by one rod: 24 cables hold five rods, and a control shortens a cable.
 
-Steps of 10 ms, ten times as long as explicit cables allow. The same in C: 11_hang.c.
+Steps of 10 ms, ten times as long as explicit cables allow. The same in C: 13_hang.c.
 """
 
 import warnings

@@ -1,7 +1,7 @@
 """SUPERball rolls over the ground and over hills, with cables that pull and never push.
 
 The derivatives of how far it comes by stiffness and rest length of a cable come from the rollout over the ground. The
-same over the ground in C: 12_roll.c.
+same over the ground in C: 14_roll.c.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 /* SUPERball hangs by one rod: 24 cables hold five rods, and a control shortens a cable. Steps of 10 ms, ten times as long as explicit cables allow.
  *
- * The same in Python: 11_hang.py. Build it against an installed library with
- *     cc 11_hang.c $(pkg-config --cflags --libs tangere) -lm */
+ * The same in Python: 13_hang.py. Build it against an installed library with
+ *     cc 13_hang.c $(pkg-config --cflags --libs tangere) -lm */
 #include <math.h>
 #include <string.h>
 
