@@ -204,7 +204,7 @@ def test_tree_has_every_body_below_its_parent():
     m = tg.load(QUADRUPED)
     names = m.names("body")
     lines = output("info", QUADRUPED).split("\ntree\n")[1].split("\n\n")[0].split("\n")
-    assert len(lines) == m.nbody - 1
+    assert len(lines) == m.nbody
     path = []
     for body, line in enumerate(lines):
         depth = 0 if body == 0 else line.index("─") // 3 + 1
@@ -355,7 +355,7 @@ def test_params_lists_all():
 def test_params_by_pattern():
     m = tg.load(QUADRUPED)
     lines = output("params", QUADRUPED, "body.*.mass").splitlines()
-    assert len(lines) == m.nbody
+    assert len(lines) == m.nbody - 1
     assert "body.trunk.mass" in [line.split()[0] for line in lines]
     values = [float(line.split()[1]) for line in lines]
     np.testing.assert_allclose(values, m.params["body.*.mass"], rtol=ROUNDING)
