@@ -168,7 +168,8 @@ static held_line line_of(const tg_query *q, const tg_placed then[2], const tg_co
 static bool is_on_shape(const tg_query *q, int i, v4 axis, v4 x)
 {
     const tg_placed *p = &q->shape[i];
-    double at = v4_dot(axis, x), high = v4_dot(axis, tg_support(p, axis, NULL)), low = v4_dot(axis, tg_support(p, -axis, NULL));
+    double at = v4_dot(axis, x), high = v4_dot(axis, tg_support(p, axis, NULL)),
+           low = v4_dot(axis, tg_support(p, -axis, NULL));
     return at <= high + q->slack && at >= low - q->slack;
 }
 

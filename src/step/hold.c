@@ -30,8 +30,8 @@ static const double fine = 1.05; /* the share is found to 5 %: what is not gone 
 /* How a geom moves in the whole step. */
 typedef struct sweep
 {
-    v4 way;  /* m: V + X of its origin */
-    v4 turn; /* rad: W */
+    v4 way;        /* m: V + X of its origin */
+    v4 turn;       /* rad: W */
     double angle;  /* rad: Theta */
     double radius; /* m: R, without its rounding, which does not turn */
     double rest;   /* m: Theta^2 (R + B) / 2 */
@@ -87,12 +87,12 @@ static bool is_bounded(const tg_model *m, const tg_work *w, int geom)
     return type != TG_GEOM_HFIELD && (type != TG_GEOM_PLANE || fixed);
 }
 
-/* m: by how much more a pair may overlap after a share of the step: a tenth of what its overlap leaves of the reach, so that a pair that is held step after step stays
- * within it; the least number lets what overlaps by more move on. */
+/* m: by how much more a pair may overlap after a share of the step: the share of the slack that its overlap leaves of the reach, so that a pair that is held step after step
+ * stays within the reach; beyond it so little that it moves on. */
 static double allowance(const tg_work *w, double overlap)
 {
-    double left = w->step->options.reach - overlap;
-    return 0.1 * fmax(left, 1e-3 * w->step->options.reach);
+    double reach = w->step->options.reach, slack = w->rows->slack, left = reach - overlap;
+    return slack * (left > 0 ? left : slack * slack / reach) / reach;
 }
 
 /* The share of the step after which a pair, of which t is a touch, overlaps by no more than it may; 1: it need not be looked at. */

@@ -140,7 +140,8 @@ static double swing(int seed)
     const char *shape_of = link[seed % 4];
     double high = 0.1 + 0.1 * (1 + noise()), most = 0;
     sim *s = sim_open(
-        text("<mujoco><worldbody>%s<body pos='0 0 %g'><joint axis='0.1 1 0'/><geom %s mass='0.2'/><body pos='0.15 0 0'><joint "
+        text("<mujoco><worldbody>%s<body pos='0 0 %g'><joint axis='0.1 1 0'/><geom %s mass='0.2'/><body pos='0.15 0 "
+             "0'><joint "
              "axis='0 1 0.2'/><geom %s mass='0.1'/><body pos='0.15 0 0'><joint axis='0 1 0'/><geom %s mass='0.1'/>"
              "</body></body></body></worldbody></mujoco>",
              target[seed % 2], high, shape_of, shape_of, shape_of));
@@ -267,7 +268,8 @@ static void test_label(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_overlap), cmocka_unit_test(test_arms), cmocka_unit_test(test_capsule),
-                                       cmocka_unit_test(test_goes_on), cmocka_unit_test(test_label)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_overlap), cmocka_unit_test(test_arms),
+                                       cmocka_unit_test(test_capsule), cmocka_unit_test(test_goes_on),
+                                       cmocka_unit_test(test_label)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
