@@ -48,8 +48,10 @@ typedef enum tg_backward
                              smooth_width; labelled regularised */
     TG_BACKWARD_TOI,      /* with the time of impact: where a gap would close earlier or later, the bodies that meet
                              change their velocities earlier or later (saltation); exact in steps without impact. With impacts at the end of a step */
-    TG_BACKWARD_ANI /* "adaptive naive integration": the same in the positions after the step alone, as if bodies had (1 + e) of their approach less; labelled
+    TG_BACKWARD_ANI, /* "adaptive naive integration": the same in the positions after the step alone, as if bodies had (1 + e) of their approach less; labelled
                              regularised where it acts. With impacts at the end of a step */
+    TG_BACKWARD_DETACH /* ani, and the velocities that an impact's impulses answer to are held fixed ("detached"): these follow coefficients alone. With impacts at
+                             the end of a step, and Newton's restitution */
 } tg_backward;
 
 typedef struct tg_options
@@ -124,12 +126,13 @@ typedef struct tg_state
     tg_cache *cache;
 } tg_state;
 
-/* Any of them may be NULL: zero. */
+/* Any of them may be NULL: zero; contacts: those that the step finds itself. */
 typedef struct tg_control
 {
     const double *u;      /* nu, controls of the actuators */
     const double *tau;    /* nv, generalised forces */
     const double *wrench; /* nbody x 6: force (N) and torque (N m) on each body at its centre of mass, world axes */
+    const tg_given_contacts *contacts;
 } tg_control;
 
 /* ---- what comes out ---- */
@@ -277,6 +280,9 @@ typedef struct tg_cotangent
 
     /* of what came out: three numbers for each contact of tg_step_contacts, in its order (reverse mode only) */
     double *force, *torque, *point;
+
+    /* of what went in: TG_GIVEN_NUMBERS for each contact that the step was given, in their order. That of a normal is orthogonal to it. */
+    double *contact;
 } tg_cotangent;
 
 /* Matrices of derivatives, row-major and dense: d(what came out) / d(what went in), rows x length of what went in; q in the tangent space. NULL
@@ -291,6 +297,7 @@ typedef struct tg_jacobian
     double *dq_dparams, *dv_dparams, *dact_dparams; /* rows x nindex */
     double *dq_dwrench,
         *dv_dwrench; /* nv x 6 nbody: of force (N) and torque (N m) on each body at its centre of mass, world axes; with those of tau */
+    double *dq_dcontact, *dv_dcontact; /* nv x TG_GIVEN_NUMBERS for each contact that the step was given */
     tg_label label;
 
     /* of the forces (N, world) and points (m, world) of the contacts of tg_step_contacts: three rows for each of the first ncontact */
