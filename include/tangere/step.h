@@ -57,7 +57,12 @@ typedef enum tg_backward
 typedef struct tg_options
 {
     double dt;             /* s; 0: the model's time step */
-    const char *solver;    /* "newton", "ipm", "pgs", "admm" */
+    const char *solver;    /* "newton", "ipm", "pgs", "admm", "staggered" */
+    int staggered_steps;   /* solver "staggered": so many alternations, whatever residual they leave; 0 (default): until it is within the tolerance */
+    const char *
+        law; /* of contacts: "ncp" (default: Signorini, Coulomb's cone, maximum dissipation), "ccp" (its convex relaxation: what slides
+                separates), "lcp-box", "lcp-diamond" (friction pyramids), the last three for comparison (docs/contact.md), by the solvers "newton" and "admm", without
+                Poisson's restitution, impacts within a step, smoothed or ani derivatives, up to 384 rows per island */
     double tolerance;      /* m/s: residual up to which a step counts as solved, 1e-8 */
     bool implicit_damping; /* damping of joints acts on v+ (default, as MuJoCo's Euler); off: on v */
     tg_switch
@@ -102,6 +107,9 @@ TG_API tg_options tg_default_options(void);
 
 /* Names of the contact solvers, the default first; NULL past the last. */
 TG_API const char *tg_solver_name(int index);
+
+/* Names of the contact laws, the same way. */
+TG_API const char *tg_law_name(int index);
 
 /* Impulses of the last step by constraint, from which the next one starts; empty is legal. They decide how fast a step is, its last digits and, in the few problems of
  * unrelaxed friction that have several isolated solutions (30 of 12,154 recorded ones), which of them is returned: the cache is part of the state. A step that must not depend on
@@ -177,9 +185,11 @@ typedef struct tg_info
     int sweeps;     /* Gauss-Seidel sweeps */
     int contacts, rows, islands;
 
-    /* of the unrelaxed laws, recomputed from the problem, m/s: the largest over all islands */
+    /* of the law of the step, recomputed from the problem, m/s: the largest over all islands */
     double residual; /* the largest of the three */
     double primal, dual, complementarity;
+    const char *law;  /* tg_options.law */
+    double unrelaxed; /* m/s: the residual of the unrelaxed law at the same impulses; law "ncp": the residual */
 
     double penetration;        /* m: max(0, margin - distance) over the contacts at the start of the step */
     double kinetic, potential; /* J, after the step (option energy) */
