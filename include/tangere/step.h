@@ -56,13 +56,14 @@ typedef enum tg_backward
 
 typedef struct tg_options
 {
-    double dt;             /* s; 0: the model's time step */
-    const char *solver;    /* "newton", "ipm", "pgs", "admm", "staggered" */
-    int staggered_steps;   /* solver "staggered": so many alternations, whatever residual they leave; 0 (default): until it is within the tolerance */
+    double dt;           /* s; 0: the model's time step */
+    const char *solver;  /* "newton", "ipm", "pgs", "admm", "staggered" */
+    int staggered_steps; /* solver "staggered": so many alternations, whatever residual they leave; 0 (default): until it is within the tolerance */
     const char *
         law; /* of contacts: "ncp" (default: Signorini, Coulomb's cone, maximum dissipation), "ccp" (its convex relaxation: what slides
                 separates), "lcp-box", "lcp-diamond" (friction pyramids), the last three for comparison (docs/contact.md), by the solvers "newton" and "admm", without
-                Poisson's restitution, impacts within a step, smoothed or ani derivatives, up to 384 rows per island */
+                Poisson's restitution, impacts within a step, smoothed or ani derivatives, up to 384 rows per island; "compliant", "impulse": explicit (docs/contact.md), the impulse of
+                each contact by itself from its gap and its velocity at the start of the step */
     double tolerance;      /* m/s: residual up to which a step counts as solved, 1e-8 */
     bool implicit_damping; /* damping of joints acts on v+ (default, as MuJoCo's Euler); off: on v */
     tg_switch
@@ -92,7 +93,8 @@ typedef struct tg_options
     double push_rate;  /* rad/s: the same for what turns: limits of hinges and balls, angles of welds, 0.05 */
     double
         reach; /* m: pairs and limits that are nearer are in the problem at any speed, 0.001 (joints that turn: 0.001 rad) */
-    double push_gain; /* share of an overlap that is pushed out in a step, 1 */
+    double push_gain;      /* share of an overlap that is pushed out in a step, 1 */
+    double friction_share; /* explicit laws: share of the slip that friction stops in a step at most ("eta"), 1 */
     double
         rest_speed; /* m/s: slower impacts do not bounce; 0: max(2 |gravity| dt, 1 cm/s); within a step: what a contact is pulled by in a step */
     tg_backward backward;
