@@ -1,9 +1,10 @@
-/* Optimisation: non-linear least squares (Gauss-Newton with Levenberg and Marquardt's damping) and first-order methods
- * (Adam, AdamW, L-BFGS), for identification, inverse problems and control.
+/* Optimisation: non-linear least squares (Gauss-Newton with Levenberg and Marquardt's damping) and first-order
+ * methods (Adam, AdamW, L-BFGS), for identification, inverse problems and control.
  *
- * The function to be minimised is the caller's. It sees x, the numbers as a user knows them (a friction, a mass, ten inertial
- * parameters of a body); inside, steps are taken in transformed numbers z, so that what must be positive stays positive. A
- * solver is created once, with all its memory; a run allocates nothing. A run can be watched and stopped by a callback. */
+ * The function to be minimised is the caller's. It sees x, the numbers as a user knows them (a friction, a mass, ten
+ * inertial parameters of a body); inside, steps are taken in transformed numbers z, so that what must be positive
+ * stays positive. A solver is created once, with all its memory; a run allocates nothing. A run can be watched and
+ * stopped by a callback. */
 #ifndef TANGERE_CONTROL_H
 #define TANGERE_CONTROL_H
 
@@ -21,9 +22,10 @@ typedef enum tg_transform
 {
     TG_TRANSFORM_NONE, /* z = x */
     TG_TRANSFORM_LOG,  /* z = log x: x stays positive */
-    TG_TRANSFORM_INERTIA, /* of ten numbers in a row, the first of which says so (the other nine are not read): mass, centre of mass
-                             (3), inertia about it (xx yy zz xy xz yz), as in the parameters of a body. z is the log-Cholesky factor of
-                             the pseudo-inertia: every z is a body that can be. No bounds, no ties. */
+    /* of ten numbers in a row, the first of which says so (the other nine are not read): mass, centre of mass (3),
+     * inertia about it (xx yy zz xy xz yz), as in the parameters of a body. z is the log-Cholesky factor of the
+     * pseudo-inertia: every z gives a physically possible body. No bounds, no ties. */
+    TG_TRANSFORM_INERTIA,
     TG_TRANSFORM_COUNT
 } tg_transform;
 
@@ -35,11 +37,11 @@ typedef struct tg_unknowns
     const double *lower, *upper;   /* [n], bounds of x; infinite where there is none */
     const double *prior,
         *spread;    /* [n], x[i] is known to be prior[i] with the standard deviation spread[i]; infinite: not known */
-    const int *tie; /* [n]: x[i] = factor[i] x[tie[i]]; -1: x[i] is a number of its own. No chains. */
+    const int *tie; /* [n]: x[i] = factor[i] x[tie[i]]; -1: x[i] is independent. No chains. */
     const double *factor; /* [n]; NULL: ones */
 } tg_unknowns;
 
-/* What a callback learns after each iteration. */
+/* What a callback receives after each iteration. */
 typedef struct tg_iteration
 {
     int iteration;   /* from 0: the start */
@@ -85,10 +87,10 @@ typedef enum tg_loss
     TG_LOSS_COUNT
 } tg_loss;
 
-/* Minimises 1/2 sum_i loss(r_i(x)) + 1/2 sum_j ((x_j - prior_j) / spread_j)^2. Residuals come in groups (trajectories, windows):
- * all depend on the first `shared` unknowns, those of group g also on locals[g] unknowns of its own (its initial state, ...),
- * which follow the shared ones, group by group. Time and memory are linear in the number of groups. A local unknown can be
- * tied to a shared one or to one of its own group. */
+/* Minimises 1/2 sum_i loss(r_i(x)) + 1/2 sum_j ((x_j - prior_j) / spread_j)^2. Residuals come in groups
+ * (trajectories, windows): all depend on the first `shared` unknowns, those of group g also on its own locals[g]
+ * unknowns (its initial state, ...), which follow the shared ones, group by group. Time and memory are linear in the
+ * number of groups. A local unknown can be tied to a shared one or to one of its own group. */
 typedef struct tg_least_squares_def
 {
     tg_unknowns unknowns;
@@ -97,9 +99,9 @@ typedef struct tg_least_squares_def
     const int *rows;   /* [groups], residuals of each */
     const int *locals; /* [groups]; NULL: none */
 
-    /* Writes the residuals r, groups one after the other, and unless J is NULL their derivatives by x: for each group a matrix
-     * [rows[g], shared + locals[g]], one after the other. TG_ERR_CANCELLED ends the run; with any other failure x counts as a point
-     * of infinite cost, and is refused at the start. */
+    /* Writes the residuals r, groups one after the other, and unless J is NULL their derivatives by x: for each
+     * group a matrix [rows[g], shared + locals[g]], one after the other. TG_ERR_CANCELLED ends the run; with any
+     * other failure x counts as a point of infinite cost, and is refused at the start. */
     tg_status (*residuals)(void *user, const double *x, double *r, double *J);
     /* Called after each iteration; false ends the run. NULL: none. */
     bool (*progress)(void *user, const tg_iteration *now);
@@ -110,9 +112,9 @@ typedef struct tg_least_squares_def
     int iterations;   /* at most; 100 */
     double damping;   /* to start with; 1e-4. 0: Gauss and Newton's full steps as long as they help */
     double tolerance; /* of steps, relative; its square is that of the decrease of the cost; 1e-10 */
-    double
-        decrease; /* of the cost, absolute: a full step that promises less is the last; 0. With residuals in standard deviations 1e-4 is
-                        a step of 0.014 standard errors. */
+    /* of the cost, absolute: a full step that promises less is the last; 0. With residuals in standard deviations
+     * 1e-4 is a step of 0.014 standard errors. */
+    double decrease;
     uint32_t cookie;
 } tg_least_squares_def;
 
@@ -128,8 +130,9 @@ TG_API void tg_least_squares_destroy(tg_least_squares *s); /* NULL is allowed */
 /* From x [n] to the minimum, in place. A start outside its bounds is refused. After a failure x is as it was. */
 TG_API tg_status tg_least_squares_run(tg_least_squares *s, double *x, tg_optimum *result, tg_error *error);
 
-/* After a run: the information [shared, shared] about the shared unknowns x that is left when all local ones are unknown (the Schur
- * complement of J^T W J plus the priors). Its inverse, times the variance of r, is their covariance. A tied unknown has zeros. */
+/* After a run: the information matrix [shared, shared] of the shared unknowns x with the local ones eliminated (the
+ * Schur complement of J^T W J plus the priors). Its inverse, times the variance of r, is their covariance. A tied
+ * unknown has zeros. */
 TG_API tg_status tg_least_squares_information(const tg_least_squares *s, double *information, tg_error *error);
 
 /* ---- first-order methods ---- */
@@ -168,7 +171,7 @@ typedef struct tg_minimiser tg_minimiser;
 TG_API tg_status tg_minimiser_create(const tg_minimiser_def *def, const tg_allocator *allocator, tg_minimiser **s,
                                      tg_error *error);
 TG_API void tg_minimiser_destroy(tg_minimiser *s); /* NULL is allowed */
-/* From x [n] to the minimum, in place. Adam returns the best point met. */
+/* From x [n] to the minimum, in place. Adam returns the best point that it evaluated. */
 TG_API tg_status tg_minimiser_run(tg_minimiser *s, double *x, tg_optimum *result, tg_error *error);
 
 #ifdef __cplusplus
