@@ -59,7 +59,18 @@ typedef enum tg_backward
 typedef struct tg_options
 {
     double dt;             /* s; 0: the model's time step */
-    const char *solver;    /* "newton", "ipm", "pgs", "admm" */
+    const char *solver;    /* "newton", "ipm", "pgs", "admm", "staggered" */
+
+    /* solver "staggered": this many alternations, whatever the residual; 0 (default): until it is within the
+     * tolerance */
+    int staggered_steps;
+
+    /* contact law: "ncp" (default: Signorini, Coulomb's cone, maximum dissipation), "ccp" (its convex relaxation:
+     * sliding contacts separate), "lcp-box", "lcp-diamond" (friction pyramids). The last three are for comparison
+     * (docs/contact.md): solvers "newton" and "admm", up to 384 rows per island, without Poisson's restitution,
+     * impacts within a step, smoothed or ani derivatives */
+    const char *law;
+
     double tolerance;      /* m/s: residual up to which a step counts as solved, 1e-8 */
     bool implicit_damping; /* joint damping acts on v+ (default, as MuJoCo's Euler); off: on v */
 
@@ -115,6 +126,9 @@ TG_API tg_options tg_default_options(void);
 
 /* Names of the contact solvers, the default first; NULL past the last. */
 TG_API const char *tg_solver_name(int index);
+
+/* Names of the contact laws, the same way. */
+TG_API const char *tg_law_name(int index);
 
 /* Impulses of the last step by constraint: the warm start of the next one; may be empty. They affect the speed of a
  * step, its last digits and, in the few friction problems with several isolated solutions (30 of 12,154 recorded
@@ -191,9 +205,11 @@ typedef struct tg_info
     int sweeps;     /* Gauss-Seidel sweeps */
     int contacts, rows, islands;
 
-    /* of the unrelaxed laws, recomputed from the problem, m/s: the largest over all islands */
+    /* of the law of the step, recomputed from the problem, m/s: the largest over all islands */
     double residual; /* the largest of the three */
     double primal, dual, complementarity;
+    const char *law;  /* tg_options.law */
+    double unrelaxed; /* m/s: the residual of the unrelaxed law at the same impulses; law "ncp": the residual */
 
     double penetration;        /* m: max(0, margin - distance) over the contacts at the start of the step */
     double kinetic, potential; /* J, after the step (option energy) */

@@ -218,6 +218,8 @@ class Stepper:
         model: Model,
         dt: float,
         solver: str,
+        law: str,
+        staggered_steps: int,
         tolerance: float,
         implicit_damping: bool,
         implicit_springs: bool,
@@ -483,7 +485,7 @@ class Model:
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, out: Array | None = None
     ) -> Array: ...
     def _check(
-        self, states: int, seed: int, index: NDArray[np.intc], progress: Any, impact: int, /
+        self, states: int, seed: int, index: NDArray[np.intc], progress: Any, impact: int, law: str, /
     ) -> dict[str, Any]: ...
     def _looks(self) -> tuple[list[Any], ...]: ...
     def _collide(self, q: ArrayLike, margin: float, /) -> tuple[Any, ...]: ...

@@ -200,9 +200,9 @@ PyObject *tg_py_cache_array(const tg_cache *cache)
 
 static PyObject *info_tuple(const tg_info *i)
 {
-    return Py_BuildValue("iiiiiidddddddd", (int)i->status, i->iterations, i->sweeps, i->contacts, i->rows, i->islands,
+    return Py_BuildValue("iiiiiidddddddddz", (int)i->status, i->iterations, i->sweeps, i->contacts, i->rows, i->islands,
                          i->residual, i->primal, i->dual, i->complementarity, i->penetration, i->work, i->capacity,
-                         i->balance);
+                         i->balance, i->unrelaxed, i->law);
 }
 
 /* (q, v, act, cache, numbers of the info) */
@@ -353,14 +353,30 @@ static PyObject *stepper_contacts(PyObject *object, PyObject *unused)
 
 /* ---- the type ---- */
 
+/* The library's own text of a law's name, or NULL with an exception set. */
+static const char *law_name(const char *given)
+{
+    char message[200] = "";
+    for (int i = 0; tg_law_name(i) != NULL; i++)
+    {
+        if (strcmp(tg_law_name(i), given) == 0)
+            return tg_law_name(i);
+        size_t used = strlen(message);
+        snprintf(message + used, sizeof message - used, "%s'%s'", i > 0 ? ", " : "", tg_law_name(i));
+    }
+    PyErr_Format(PyExc_ValueError, "law: expected one of %s, got '%s'", message, given);
+    return NULL;
+}
+
 bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
 {
     tg_options *o = &out->options;
     int damping, springs, actuators, gyroscopic, tendons, cold, project, poisson, impact, backward;
     PyObject *solver;
+    const char *law;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUdppiiipppiiddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver,
-                          &o->tolerance, &damping, &springs, &actuators, &gyroscopic, &tendons, &cold, &project,
+    if (!PyArg_ParseTuple(args, "O!dUsidppiiipppiiddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver,
+                          &law, &o->staggered_steps, &o->tolerance, &damping, &springs, &actuators, &gyroscopic, &tendons, &cold, &project,
                           &poisson, &impact, &backward, &o->smooth_speed, &o->smooth_width, &o->smooth_reach,
                           &o->push_speed, &o->push_rate, &o->push_gain, &o->reach, &o->rest_speed, &out->most_contacts))
     {
@@ -371,6 +387,7 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
     Py_INCREF(solver);
     out->solver = solver;
     o->solver = PyUnicode_AsUTF8(solver);
+    o->law = law_name(law);
     o->implicit_damping = damping != 0;
     o->implicit_springs = springs != 0;
     o->implicit_actuators = (tg_switch)actuators;
@@ -382,7 +399,7 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
     o->impact = (tg_impact)impact;
     o->backward = (tg_backward)backward;
     o->energy = false; /* tangere.Info computes it when it is asked for */
-    return o->solver != NULL;
+    return o->solver != NULL && o->law != NULL;
 }
 
 static bool read_options(tg_py_stepper *self, PyObject *args)

@@ -20,7 +20,7 @@ typedef struct tg_py_stepper
     PyArrayObject *u, *tau, *wrench; /* its controls */
 } tg_py_stepper;
 
-/* Model and options as Python gives them: (model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson,
+/* Model and options as Python gives them: (model, dt, solver, law, staggered_steps, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson,
  * backward, smooth_speed, smooth_width, smooth_reach, push_speed, push_rate, push_gain, reach, rest_speed, max_contacts). */
 typedef struct tg_py_settings
 {

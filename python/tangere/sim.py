@@ -57,7 +57,8 @@ class Info:
 
     status: `StepStatus`; iterations: factorisations of the contact solver, sweeps: its Gauss-Seidel sweeps; ncontact,
     rows, islands: size of the contact problem; residual (m/s): how far the laws of contact are from holding, the
-    largest of primal, dual and complementarity; penetration (m): largest overlap at the start of the step;
+    largest of primal, dual and complementarity; law: its name, unrelaxed (m/s): the residual of the unrelaxed law at
+    the same impulses (of "ncp": the residual); penetration (m): largest overlap at the start of the step;
     work (J): of all impulses; capacity: share of the room for contacts that was used; balance (J): energy that the step
     created, where it might be unstable (stiff springs, a dof that moves by more than 0.25 in a step, impulses that were
     not found), else 0; act (na), cache: after the step.
@@ -65,8 +66,8 @@ class Info:
 
     __slots__ = (
         "__weakref__", "_contacts", "_model", "_q", "_stepper", "_v", "act", "balance", "cache", "capacity",
-        "complementarity", "dual", "islands", "iterations", "ncontact", "penetration", "primal", "residual", "rows",
-        "status", "sweeps", "work",
+        "complementarity", "dual", "islands", "iterations", "law", "ncontact", "penetration", "primal", "residual",
+        "rows", "status", "sweeps", "unrelaxed", "work",
     )  # fmt: skip
 
     def __init__(self, model: Model, stepper: _core.Stepper, result: tuple) -> None:
@@ -76,6 +77,7 @@ class Info:
         (
             status, self.iterations, self.sweeps, self.ncontact, self.rows, self.islands, self.residual, self.primal,
             self.dual, self.complementarity, self.penetration, self.work, self.capacity, self.balance,
+            self.unrelaxed, self.law,
         ) = numbers  # fmt: skip
         self.status = StepStatus(status)
 
@@ -241,6 +243,8 @@ def _settings(
     dt: float | None,
     solver: str,
     *,
+    law: str = "ncp",
+    staggered_steps: int = 0,
     tolerance: float = 1e-8,
     implicit_damping: bool = True,
     implicit_springs: bool = False,
@@ -275,7 +279,7 @@ def _settings(
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
     return (
-        m, dt, solver, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
+        m, dt, solver, law, staggered_steps, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
         int(implicit_actuators), _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic),
         _AS_MODEL if implicit_tendons is None else int(implicit_tendons), cold, project,
         restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width,
@@ -302,8 +306,12 @@ def _flat_wrench(m: Model, wrench: ArrayLike | None) -> Array | None:
 class Sim:
     """A model, its state, and steps of it.
 
-    dt (s): the time step; None: the model's. solver: "newton", "ipm", "pgs" or "admm". Options, by keyword:
+    dt (s): the time step; None: the model's. solver: "newton", "ipm", "pgs", "admm" or "staggered". Options, by keyword:
 
+        law               of contacts: "ncp" (Signorini, Coulomb's cone, maximum dissipation), "ccp" (its convex
+                          relaxation), "lcp-box" or "lcp-diamond" (friction pyramids); the last three for comparison
+        staggered_steps   solver "staggered": so many alternations of normals and friction, whatever residual they
+                          leave (0: until it is within the tolerance)
         tolerance         m/s, the residual up to which a step counts as solved (1e-8)
         implicit_damping  damping of joints acts on the velocity after the step (True)
         implicit_springs  springs of hinges and slides act at the position after the step (False)

@@ -151,6 +151,8 @@ tg_status tg_walk_open(tg_walk *walk, const tg_model *m, const tg_check_options 
     walk->configurations = (uint64_t)(options->seed - 1) << 32;
     walk->options = tg_default_options();
     walk->options.impact = options->impact;
+    if (options->law != NULL)
+        walk->options.law = options->law;
     walk->options.implicit_actuators = has_damping(walk) ? TG_ON : walk->options.implicit_actuators;
     const tg_sizes *n = &walk->n;
     tg_status status =

@@ -105,6 +105,7 @@ typedef struct tg_rows_island
     int redundant;            /* in how many directions of its equalities that is */
     bool relaxed;             /* had no solution with its overlaps pushed out: solved without the push */
     bool twofold;             /* another solution was met, elsewhere */
+    double unrelaxed;         /* m/s: residual of the unrelaxed law where another one was solved (cone_law.h) */
     bool restituted;          /* by Poisson's law: compressed, compressed_sigma and leaves are there */
     tg_selection restitution; /* how its impulses of restitution were chosen */
     tg_solve_result result;

@@ -114,6 +114,7 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
     tg_step_work *s = w->step;
     tg_rows *r = w->rows;
     tg_arena arena = {.base = s->implicit_memory, .capacity = s->implicit_bytes};
+    const tg_cone_law *law = tg_cone_law_find(s->options.law);
     for (int i = 0; i < r->nisland; i++)
     {
         tg_rows_island *island = &r->island[i];
@@ -122,7 +123,13 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
             return tg_fail(&w->error, TG_ERR_UNSUPPORTED,
                            "smoothed derivatives of an impact with Poisson's restitution");
         s->problem[i] = tg_island_problem(r, island);
-        if (island->restituted)
+        if (!tg_cone_law_is_default(law))
+        {
+            tg_need_delassus(m, w, island);
+            TG_TRY(tg_implicit_law(&s->problem[i], law, r->L + island->row, r->sigma + island->row,
+                                   r->mode + island->block, &arena, &s->implicit[i], &w->error));
+        }
+        else if (island->restituted)
             TG_TRY(tg_poisson_factor(w, island, &s->problem[i], s->use, &arena, &s->compression[i], &s->implicit[i]));
         else if (!dense)
             TG_TRY(tg_implicit_large(m, w, i, &s->problem[i], tg_smooth_speed(s), &arena, &s->implicit[i]));

@@ -264,11 +264,13 @@ static void add_friction(tg_forward *f, const group *g, const tg_rows_island *is
                 int row = r->block[island->block + b].row + 1 + axis;
                 double impulse = tg_implicit_unit_impulse(implicit, b, axis);
                 double slip = tg_implicit_slip_change(implicit, b, axis);
+                double normal = tg_implicit_normal_change(implicit, b, axis);
                 tg_clear(f->turned, island->rows, g->ld);
                 for (int k = 0; k < g->n; k++)
                 {
                     f->turned[(ptrdiff_t)row * g->ld + k] = impulse * dmu[f->dof[k]];
                     S[i][(ptrdiff_t)row * g->ld + k] += slip * dmu[f->dof[k]];
+                    S[i][(ptrdiff_t)(row - 1 - axis) * g->ld + k] += normal * dmu[f->dof[k]];
                 }
                 add_impulses(f, g, island, f->turned, R[i], S[i]);
             }
@@ -625,6 +627,7 @@ static void friction_along(const tg_forward *f, int index, int b, const tg_cotan
             continue;
         c->l[row] += tg_implicit_unit_impulse(implicit, b, axis) * dmu;
         c->S[row] += tg_implicit_slip_change(implicit, b, axis) * dmu;
+        c->S[row - 1 - axis] += tg_implicit_normal_change(implicit, b, axis) * dmu;
         c->frozen = true;
     }
 }

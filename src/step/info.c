@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "contact/collide.h"
+#include "contact/cone_law.h"
 #include "contact/within.h"
 #include "step/balance.h"
 #include "step/step.h"
@@ -47,8 +48,13 @@ tg_status tg_step_report(const tg_model *m, tg_work *w)
     tg_step_work *s = w->step;
     const tg_rows *r = w->rows;
     tg_info info = {.status = TG_STEP_SOLVED, .contacts = r->ntouch, .rows = r->nrow, .islands = r->nisland};
+    info.law = s->options.law;
+    bool relaxed = !tg_cone_law_is_default(tg_cone_law_find(info.law));
     for (int i = 0; i < r->nisland; i++)
+    {
         add_island(&info, &r->island[i].result);
+        info.unrelaxed = fmax(info.unrelaxed, relaxed ? r->island[i].unrelaxed : info.residual);
+    }
     for (int i = 0; i < r->ntouch; i++)
         info.penetration = fmax(info.penetration, -r->touch[i].phi);
     info.work = impulse_work(r);
@@ -62,9 +68,16 @@ tg_status tg_step_modes(tg_work *w)
     tg_rows *r = w->rows;
     if (w->step->modes)
         return TG_OK;
+    const tg_cone_law *law = tg_cone_law_find(w->step->options.law);
     for (int i = 0; i < r->nisland; i++)
     {
         const tg_rows_island *island = &r->island[i];
+        if (!tg_cone_law_is_default(law))
+        {
+            tg_island problem = tg_island_problem(r, island);
+            tg_cone_law_modes(law, &problem, r->L + island->row, r->sigma + island->row, r->mode + island->block);
+            continue;
+        }
         if (!island->filled || (island->impact && w->step->settings.poisson))
         {
             tg_plain_modes(w->model, r, island, r->mode + island->block);
