@@ -161,6 +161,9 @@ typedef struct tg_minimiser_def
     double decay;        /* of AdamW, per step and unit of rate; 0.01 */
     int memory;          /* pairs that L-BFGS keeps; 10 */
     double tolerance;    /* as that of least squares; Adam stops at it only by the slope; 1e-10 */
+    double
+        clip; /* the derivative by the transformed unknowns is shortened to this length before Adam, AdamW and gradient descent use it; 0: it is not. L-BFGS refuses it:
+                        differences of shortened derivatives are no curvature */
     uint32_t cookie;
 } tg_minimiser_def;
 

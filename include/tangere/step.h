@@ -53,7 +53,10 @@ typedef enum tg_backward
     TG_BACKWARD_TOI,
     /* "adaptive naive integration": the time of impact in the positions only, as if the approach were shorter by the
      * factor 1 + e. Labelled regularised where it acts. For impacts at the end of a step */
-    TG_BACKWARD_ANI
+    TG_BACKWARD_ANI,
+    /* ani with the approach velocities of an impact held fixed ("detached"): its impulses depend on the coefficients
+     * only. For impacts at the end of a step and Newton's restitution */
+    TG_BACKWARD_DETACH
 } tg_backward;
 
 typedef struct tg_options
@@ -154,12 +157,13 @@ typedef struct tg_state
     tg_cache *cache;
 } tg_state;
 
-/* NULL means zero. */
+/* NULL means zero; contacts: NULL means those that the step finds itself. */
 typedef struct tg_control
 {
     const double *u;      /* nu, controls of the actuators */
     const double *tau;    /* nv, generalised forces */
     const double *wrench; /* nbody x 6: force (N) and torque (N m) on each body at its centre of mass, world axes */
+    const tg_given_contacts *contacts;
 } tg_control;
 
 /* ---- what comes out ---- */
@@ -321,6 +325,10 @@ typedef struct tg_cotangent
 
     /* outputs: three numbers for each contact of tg_step_contacts, in its order (reverse mode only) */
     double *force, *torque, *point;
+
+    /* inputs: TG_GIVEN_NUMBERS for each contact that the step was given, in their order. The part of a normal is
+     * orthogonal to it */
+    double *contact;
 } tg_cotangent;
 
 /* Matrices of derivatives of outputs with respect to inputs, row-major and dense, rows x length of the input; q in the
@@ -335,6 +343,7 @@ typedef struct tg_jacobian
     double *dq_dparams, *dv_dparams, *dact_dparams; /* rows x nindex */
     /* nv x 6 nbody: force (N) and torque (N m) on each body at its centre of mass, world axes; needs those of tau */
     double *dq_dwrench, *dv_dwrench;
+    double *dq_dcontact, *dv_dcontact; /* nv x TG_GIVEN_NUMBERS for each contact that the step was given */
     tg_label label;
 
     /* forces (N, world) and points (m, world) of the contacts of tg_step_contacts: three rows for each of the first

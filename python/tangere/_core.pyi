@@ -126,6 +126,7 @@ INFO: Final[np.dtype[np.void]]
 LABEL: Final[np.dtype[np.void]]
 STEP_CONTACT: Final[np.dtype[np.void]]
 CACHE_ENTRY: Final[np.dtype[np.void]]
+GIVEN_CONTACT: Final[np.dtype[np.void]]
 
 def least_squares(function: Any, progress: Any, x: Array, unknowns: tuple, /, *rest: Any) -> tuple: ...
 def minimise(function: Any, progress: Any, x: Array, unknowns: tuple, /, *rest: Any) -> tuple: ...
@@ -252,10 +253,12 @@ class Stepper:
         u: ArrayLike | None,
         tau: ArrayLike | None,
         wrench: ArrayLike | None,
+        contacts: NDArray[np.void] | None,
         /,
     ) -> tuple[Array, Array, Array, NDArray[np.void], tuple[int | float, ...]]: ...
     def contacts(self) -> tuple[NDArray[Any], ...]: ...
-    def jacobian(self, index: ArrayLike, dt: bool, contacts: bool, wrench: bool, /) -> tuple: ...
+    def given(self) -> NDArray[np.void]: ...
+    def jacobian(self, index: ArrayLike, dt: bool, contacts: bool, wrench: bool, given: bool, /) -> tuple: ...
     def vjp(
         self,
         gq: ArrayLike | None,
@@ -276,6 +279,7 @@ class Stepper:
         wrench: ArrayLike | None,
         dt: ArrayLike | None,
         params: ArrayLike | None,
+        contact: ArrayLike | None,
         /,
     ) -> tuple: ...
     def rollout(

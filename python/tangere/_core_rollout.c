@@ -32,6 +32,7 @@ static bool make_tape(tg_py_stepper *self, int steps, int hold, tg_tape_kind kin
     tg_py_drop_tape(self);
     tg_status status = tg_tape_create(self->model->m, steps, kind, &self->tape, &error);
     self->steps = steps;
+    self->given = 0;
     self->rows = (steps + hold - 1) / hold;
     if (status != TG_OK)
         tg_py_raise(status, error.message);

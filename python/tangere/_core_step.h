@@ -13,6 +13,7 @@ typedef struct tg_py_stepper
     tg_options options;
     PyObject *solver;                /* keeps the name that options point to */
     int most_contacts;               /* a step that finds more is refused */
+    int given;                       /* contacts from outside in its last step */
     bool busy;                       /* a step is under way, perhaps in another thread */
     tg_tape *tape;                   /* of its last rollout, or NULL */
     int steps;                       /* of that */

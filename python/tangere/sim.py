@@ -13,6 +13,7 @@ from tangere import _core
 from tangere._core import Energy
 from tangere._errors import Error
 from tangere.enums import StepStatus
+from tangere.given import GIVEN_NUMBERS
 from tangere.model import Model
 from tangere.params import Params
 
@@ -22,7 +23,7 @@ Cache = NDArray[np.void]
 _RESTITUTION = ("newton", "poisson")
 _IMPACT = ("end", "within")
 _AS_MODEL = 2  # tg_switch
-_BACKWARD = ("exact", "smoothed", "toi", "ani")  # in the order of the library
+_BACKWARD = ("exact", "smoothed", "toi", "ani", "detach")  # in the order of the library
 
 
 class StepContacts(NamedTuple):
@@ -132,6 +133,7 @@ class Jacobian(NamedTuple):
     parameters; ...ddt are vectors, empty unless asked for. Where contacts were asked for, dforce_... (N) and
     dpoint_... (m) have the shape (contacts, 3, columns), in the order of `info.contacts`, world axes; else none.
     dq_dwrench, dv_dwrench (nv, nbody, 6), where wrenches were asked for: force and torque at the centre of mass.
+    dq_dcontact, dv_dcontact (nv, contacts, 14), where they were asked for: by the contacts that the step was given.
     param_labels: what the derivative by each of the chosen parameters is; one-sided where that number alone has two
     sides, as one of two equal friction coefficients.
     """
@@ -175,6 +177,8 @@ class Jacobian(NamedTuple):
     dv_dwrench: Array
     label: Label
     param_labels: list[str]
+    dq_dcontact: Array | None = None
+    dv_dcontact: Array | None = None
 
     @property
     def margin(self) -> float:
@@ -205,7 +209,8 @@ class FrameJacobian(NamedTuple):
 class StepGradient(NamedTuple):
     """Gradients with respect to what went into a step.
 
-    q, v, tau (nv), act (na), u (nu), wrench (nbody, 6), dt, params (nparams).
+    q, v, tau (nv), act (na), u (nu), wrench (nbody, 6), dt, params (nparams); contact (contacts, 14): of the contacts
+    that the step was given (`tangere.given_contacts`).
     """
 
     q: Array
@@ -217,6 +222,7 @@ class StepGradient(NamedTuple):
     dt: float
     params: Array
     label: Label
+    contact: Array | None = None
 
 
 class StepChange(NamedTuple):
@@ -275,7 +281,7 @@ def _settings(
     if impact not in _IMPACT:
         raise ValueError(f"impact: expected 'end' or 'within', got {impact!r}")
     if backward not in _BACKWARD:
-        raise ValueError(f"backward: expected 'exact', 'smoothed', 'toi' or 'ani', got {backward!r}")
+        raise ValueError(f"backward: expected 'exact', 'smoothed', 'toi', 'ani' or 'detach', got {backward!r}")
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
     return (
@@ -328,7 +334,8 @@ class Sim:
         impact            "end" (bodies that would meet have their speeds of afterwards for the whole step) or "within"
                           (they meet at a fraction of the step: its exact derivatives are those of the motion)
         backward          what derivatives are of: "exact" (the steps as they are), "smoothed" (a smoothed law at the
-                          same steps), "toi" (with the time of impact) or "ani" (the same in positions alone)
+                          same steps), "toi" (with the time of impact) "ani" (the same in positions
+                          alone) or "detach" ("ani", with impulses of impacts that do not answer to velocities)
         smooth_speed      m/s, "smoothed": contacts that are open by less already act (0.01)
         smooth_width      m, "smoothed": corners and edges are round by that (0.001; 0, or at least 1e-4)
         smooth_reach      m, "smoothed": pairs that are apart by less act in the derivative, less and less (0: those
@@ -466,14 +473,23 @@ class Sim:
 
     # ---- steps ----
 
-    def step(self, u: ArrayLike | None = None, tau: ArrayLike | None = None, wrench: ArrayLike | None = None) -> None:
+    def step(
+        self,
+        u: ArrayLike | None = None,
+        tau: ArrayLike | None = None,
+        wrench: ArrayLike | None = None,
+        *,
+        contacts: Cache | None = None,
+    ) -> None:
         """One step of dt.
 
         u (nu): controls of the actuators; tau (nv): generalised forces; wrench (nbody, 6): force and torque on each
-        body at its centre of mass, world axes. None: zero.
+        body at its centre of mass, world axes. None: zero. contacts: in place of those that the step would find itself
+        (`tangere.given_contacts`).
         """
         self._keep_last()
-        result = self._stepper.step(self._q, self._v, self._act, self._cache, u, tau, _flat_wrench(self._model, wrench))
+        flat = _flat_wrench(self._model, wrench)
+        result = self._stepper.step(self._q, self._v, self._act, self._cache, u, tau, flat, contacts)
         self._q, self._v, self._act, self._cache, _ = self._result = result
         self._time += self._dt
 
@@ -487,17 +503,24 @@ class Sim:
         self._last = weakref.ref(info)
         return info
 
+    def given_contacts(self) -> Cache:
+        """The contacts of the last step, as a step takes them from outside (`tangere.given_contacts`)."""
+        self._need_step()
+        return self._stepper.given()
+
     # ---- derivatives of the last step ----
 
-    def jacobian(self, params: Any = (), *, dt: bool = False, contacts: bool = False, wrench: bool = False) -> Jacobian:
+    def jacobian(
+        self, params: Any = (), *, dt: bool = False, contacts: bool = False, wrench: bool = False, given: bool = False
+    ) -> Jacobian:
         """Matrices of the last step.
 
         params: names, patterns or positions of the parameters to differentiate by; dt: by the time step, too; wrench:
         by the wrench on every body, too; contacts: forces and points of the contacts, too, which take one reverse sweep
-        a row.
+        per row; given: by the contacts that the step was given, too, in as many sweeps.
         """
         self._need_step()
-        return _jacobian(self._model, self._stepper, params, dt=dt, contacts=contacts, wrench=wrench)
+        return _jacobian(self._model, self._stepper, params, dt=dt, contacts=contacts, wrench=wrench, given=given)
 
     def frame_jacobian(
         self, *, body: str | int | None = None, site: str | int | None = None, jacobian: Jacobian | None = None
@@ -552,12 +575,17 @@ class Sim:
         wrench: ArrayLike | None = None,
         dt: float | None = None,
         params: ArrayLike | None = None,
+        contact: ArrayLike | None = None,
     ) -> StepChange:
-        """Forward mode of the last step: what changes along a change of what went in; q (nv) in the tangent space."""
+        """Forward mode of the last step: what changes along a change of what went in; q (nv) in the tangent space.
+
+        contact (contacts, 14): of the contacts that the step was given.
+        """
         self._need_step()
         moved = None if dt is None else [float(dt)]
         flat = _flat_wrench(self._model, wrench)
-        *change, label = self._stepper.jvp(q, v, act, u, tau, flat, moved, params)
+        given = None if contact is None else np.reshape(np.asarray(contact, dtype=np.float64), -1)
+        *change, label = self._stepper.jvp(q, v, act, u, tau, flat, moved, params, given)
         return StepChange(*change, Label(*label))
 
     def _need_step(self) -> None:
@@ -583,6 +611,7 @@ def step(  # noqa: PLR0917  (the order in which the arguments are known)
     dt: float | None = None,
     *,
     cache: Cache | None = None,
+    contacts: Cache | None = None,
     solver: str = "newton",
     **options: Any,
 ) -> tuple[Array, Array, Info]:
@@ -592,26 +621,30 @@ def step(  # noqa: PLR0917  (the order in which the arguments are known)
     cache to the next call, makes that one bit by bit the next step of a `Sim`.
     """
     stepper, _ = _stepper(m, dt, solver, **options)
-    result = stepper.step(q, v, act, cache, u, tau, _flat_wrench(m, wrench))
+    result = stepper.step(q, v, act, cache, u, tau, _flat_wrench(m, wrench), contacts)
     info = Info(m, stepper, result)
     info._keep_contacts()
     info._stepper = None  # which goes back to the model with its workspace
     return result[0], result[1], info
 
 
-def _jacobian(m: Model, stepper: _core.Stepper, params: Any, *, dt: bool, contacts: bool, wrench: bool) -> Jacobian:
+def _jacobian(
+    m: Model, stepper: _core.Stepper, params: Any, *, dt: bool, contacts: bool, wrench: bool, given: bool = False
+) -> Jacobian:
     index = m.params.index(params)
-    *matrices, label = stepper.jacobian(index, dt, contacts, wrench)
+    *matrices, by_q, by_v, label = stepper.jacobian(index, dt, contacts, wrench, given)
     for i in range(21, 35):
         matrices[i] = matrices[i].reshape(len(matrices[i]) // 3, 3, *matrices[i].shape[1:])
     for i in (35, 36):
         matrices[i] = matrices[i].reshape(len(matrices[i]), m.nbody, 6)
-    return Jacobian(*matrices, Label(*label), stepper.param_labels(index) if len(index) > 0 else [])
+    labels = stepper.param_labels(index) if len(index) > 0 else []
+    by_contact = (x.reshape(len(x), x.shape[1] // GIVEN_NUMBERS, GIVEN_NUMBERS) for x in (by_q, by_v))
+    return Jacobian(*matrices, Label(*label), labels, *by_contact)
 
 
 def _gradient(fields: tuple) -> StepGradient:
-    *arrays, dt, params, label = fields
-    return StepGradient(*arrays, float(dt[0]), params, Label(*label))
+    *arrays, contact, dt, params, label = fields
+    return StepGradient(*arrays, float(dt[0]), params, Label(*label), contact)
 
 
 def _empty_cache() -> Cache:

@@ -453,7 +453,7 @@ tg_status tg_walk_step(tg_walk *walk)
     walk->cache_before.count = walk->cache.count;
     memcpy(walk->cache_before.entry, walk->cache.entry, sizeof(tg_cache_entry) * (size_t)walk->cache.count);
     tg_state state = {walk->q, walk->v, walk->act, &walk->cache};
-    tg_control control = {walk->u, walk->tau, walk->wrench};
+    tg_control control = {.u = walk->u, .tau = walk->tau, .wrench = walk->wrench};
     tg_info info = {0};
     tg_status status = tg_step(walk->m, walk->w, &walk->options, &state, &control, &state, &info);
     walk->iterations = info.iterations;

@@ -35,7 +35,7 @@ void tg_forward_place(tg_forward *f, const tg_model *m, const tg_capacity *capac
 bool tg_forward_fits(const tg_model *m, const tg_work *w)
 {
     bool fits = m->nv <= MOST_DOFS && w->rows->nrow <= MOST_ROWS;
-    fits = fits && w->step->options.implicit_gyroscopic != TG_ON;
+    fits = fits && w->step->options.implicit_gyroscopic != TG_ON && !tg_detaches(w);
     for (int i = 0; i < w->rows->nisland && fits; i++)
         fits = w->step->implicit[i].form != TG_IMPLICIT_LARGE && !w->rows->island[i].restituted;
     return fits;
@@ -753,7 +753,7 @@ static void kept_changes(tg_forward *f, const tg_cotangent *in, const double *rh
 
 static bool has_change(const tg_cotangent *in)
 {
-    return in->params != NULL || in->wrench != NULL || in->dt != NULL;
+    return in->params != NULL || in->wrench != NULL || in->dt != NULL || in->contact != NULL;
 }
 
 /* y = A^-1 dt R + dv */

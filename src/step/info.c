@@ -108,6 +108,8 @@ static tg_step_contact contact_of(const tg_model *m, const tg_work *w, const tg_
                            .immaterial = mode->immaterial,
                            .margin = mode->margin};
     out.at.gap = t->phi;
+    if (t->law.given != NULL)
+        out.at.id = c->id;
     v4 force = v4_zero(), torque = v4_zero();
     for (int i = 0; i < c->rows; i++)
     {
@@ -207,7 +209,7 @@ static uint64_t within_of(const tg_work *w, const tg_constraint *c, int block)
     const tg_touch *t = c->source == TG_SOURCE_CONTACT ? &r->touch[c->index] : NULL;
     if (t == NULL || !t->impact)
         return does;
-    double e = w->params->value[t->law.restitution];
+    double e = tg_law_number(w->params, &t->law, t->law.restitution);
     int regime = tg_within_of(&w->step->settings, t->phi, t->approach, t->free, e).regime;
     return does + 16u * (uint64_t)regime;
 }

@@ -111,14 +111,20 @@ static tg_status check_options(tg_work *w, const tg_options *o)
                        (int)o->impact);
     if (o->impact == TG_IMPACT_WITHIN && o->restitution == TG_RESTITUTION_POISSON)
         return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: impacts within a step have Newton's restitution");
-    if ((unsigned)o->backward > TG_BACKWARD_ANI)
+    if ((unsigned)o->backward > TG_BACKWARD_DETACH)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: backward = %d is no kind of derivative", (int)o->backward);
-    if (o->impact == TG_IMPACT_WITHIN && (o->backward == TG_BACKWARD_TOI || o->backward == TG_BACKWARD_ANI))
+    if (o->impact == TG_IMPACT_WITHIN && o->backward >= TG_BACKWARD_TOI)
         return tg_fail(
             &w->error, TG_ERR_UNSUPPORTED,
             "options: backward = %s belongs to impacts at the end of a step: with impact = within, exact derivatives "
             "have the time of impact in them",
-            o->backward == TG_BACKWARD_TOI ? "toi" : "ani");
+            o->backward == TG_BACKWARD_TOI   ? "toi"
+            : o->backward == TG_BACKWARD_ANI ? "ani"
+                                             : "detach");
+    if (o->restitution == TG_RESTITUTION_POISSON && o->backward == TG_BACKWARD_DETACH)
+        return tg_fail(
+            &w->error, TG_ERR_UNSUPPORTED,
+            "options: backward = detach with Poisson's restitution: its two phases have no velocity to detach");
     /* edges that are hardly round turn their normals faster than a step can follow, and chains of steps grow without bound */
     if (o->smooth_width != 0 && !(o->smooth_width >= 1e-4 && o->smooth_width <= 1e6))
         return tg_fail(&w->error, TG_ERR_VALUE, "options: smooth_width = %g must be 0 or in [1e-4, 1e6]",
