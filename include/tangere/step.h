@@ -61,8 +61,8 @@ typedef enum tg_backward
 
 typedef struct tg_options
 {
-    double dt;             /* s; 0: the model's time step */
-    const char *solver;    /* "newton", "ipm", "pgs", "admm", "staggered" */
+    double dt;          /* s; 0: the model's time step */
+    const char *solver; /* "newton", "ipm", "pgs", "admm", "staggered" */
 
     /* solver "staggered": this many alternations, whatever the residual; 0 (default): until it is within the
      * tolerance */
