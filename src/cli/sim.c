@@ -265,7 +265,7 @@ static void print_speed(const tg_cli_output *out, const simulation *s, const tot
         fprintf(out->file, ", law '%s'", s->options.law);
     fprintf(out->file, ": %g s in %.3g s, ", simulated, t->seconds);
     tg_cli_print(out, TG_CLI_TITLE, "%.3g times real time", t->seconds > 0 ? simulated / t->seconds : 0);
-    fprintf(out->file, ", %.1f us a step\n\n", 1e6 * share(t->seconds, t));
+    fprintf(out->file, ", %.1f us per step\n\n", 1e6 * share(t->seconds, t));
 }
 
 /* " at 0.25 s", where there is something to look at */
@@ -298,7 +298,7 @@ static void print_summary(const tg_cli_output *out, const simulation *s, totals 
     fprintf(out->file, "mean %.1f, most %d, at the end %d\n", share(t->contacts, t), t->most_contacts,
             t->last_contacts);
     print_label(out, "iterations");
-    fprintf(out->file, "mean %.2f, most %d a step\n", share(t->iterations, t), t->most_iterations);
+    fprintf(out->file, "mean %.2f, most %d per step\n", share(t->iterations, t), t->most_iterations);
     print_residual(out, s, t);
     print_label(out, "penetration");
     fprintf(out->file, "worst %.2e m", t->penetration);
@@ -532,7 +532,7 @@ const tg_cli_command tg_cli_sim = {
                 [OPTION_PROJECT] = {"--project", NULL, "brings loops to rounding after every step"},
                 [OPTION_COLD] = {"--cold", NULL,
                                  "every step starts from nothing: slower, and a function of the state alone"},
-                [OPTION_CTRL] = {"--ctrl", "FILE", "controls: a row of numbers a step, or time and numbers"},
+                [OPTION_CTRL] = {"--ctrl", "FILE", "controls: one row of numbers per step, or time and numbers"},
                 [OPTION_OUT] = {"--out", "FILE", "the trajectory as .csv or .npz"},
                 [OPTION_PROFILE] = {"--profile", NULL, "where the time went, and the costliest island's geoms"},
                 [OPTION_JSON] = {"--json", NULL, "the summary as JSON, with the last state"},
