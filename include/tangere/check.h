@@ -97,6 +97,7 @@ typedef struct tg_check_options
     const int *index;        /* nindex parameters from which those to compare are drawn (tg_param_match); NULL: all */
     int nindex;
     tg_impact impact;                                   /* when in a step impacts happen */
+    const char *law;                                    /* of contacts (tg_options.law); NULL: the default */
     bool (*progress)(void *user, int done, int states); /* after every state; false ends the check there. NULL: none */
     void *user;
     uint32_t cookie;

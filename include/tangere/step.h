@@ -53,13 +53,27 @@ typedef enum tg_backward
     TG_BACKWARD_TOI,
     /* "adaptive naive integration": the time of impact in the positions only, as if the approach were shorter by the
      * factor 1 + e. Labelled regularised where it acts. For impacts at the end of a step */
-    TG_BACKWARD_ANI
+    TG_BACKWARD_ANI,
+    /* ani with the approach velocities of an impact held fixed ("detached"): its impulses depend on the coefficients
+     * only. For impacts at the end of a step and Newton's restitution */
+    TG_BACKWARD_DETACH
 } tg_backward;
 
 typedef struct tg_options
 {
-    double dt;             /* s; 0: the model's time step */
-    const char *solver;    /* "newton", "ipm", "pgs", "admm" */
+    double dt;          /* s; 0: the model's time step */
+    const char *solver; /* "newton", "ipm", "pgs", "admm", "staggered" */
+
+    /* solver "staggered": this many alternations, whatever the residual; 0 (default): until it is within the
+     * tolerance */
+    int staggered_steps;
+
+    /* contact law: "ncp" (default: Signorini, Coulomb's cone, maximum dissipation), "ccp" (its convex relaxation:
+     * sliding contacts separate), "lcp-box", "lcp-diamond" (friction pyramids). The last three are for comparison
+     * (docs/contact.md): solvers "newton" and "admm", up to 384 rows per island, without Poisson's restitution,
+     * impacts within a step, smoothed or ani derivatives */
+    const char *law;
+
     double tolerance;      /* m/s: residual up to which a step counts as solved, 1e-8 */
     bool implicit_damping; /* joint damping acts on v+ (default, as MuJoCo's Euler); off: on v */
 
@@ -116,6 +130,9 @@ TG_API tg_options tg_default_options(void);
 /* Names of the contact solvers, the default first; NULL past the last. */
 TG_API const char *tg_solver_name(int index);
 
+/* Names of the contact laws, the same way. */
+TG_API const char *tg_law_name(int index);
+
 /* Impulses of the last step by constraint: the warm start of the next one; may be empty. They affect the speed of a
  * step, its last digits and, in the few friction problems with several isolated solutions (30 of 12,154 recorded
  * ones), which solution is returned. So the cache is part of the state; the option cold removes the dependence.
@@ -140,12 +157,13 @@ typedef struct tg_state
     tg_cache *cache;
 } tg_state;
 
-/* NULL means zero. */
+/* NULL means zero; contacts: NULL means those that the step finds itself. */
 typedef struct tg_control
 {
     const double *u;      /* nu, controls of the actuators */
     const double *tau;    /* nv, generalised forces */
     const double *wrench; /* nbody x 6: force (N) and torque (N m) on each body at its centre of mass, world axes */
+    const tg_given_contacts *contacts;
 } tg_control;
 
 /* ---- what comes out ---- */
@@ -191,9 +209,11 @@ typedef struct tg_info
     int sweeps;     /* Gauss-Seidel sweeps */
     int contacts, rows, islands;
 
-    /* of the unrelaxed laws, recomputed from the problem, m/s: the largest over all islands */
+    /* of the law of the step, recomputed from the problem, m/s: the largest over all islands */
     double residual; /* the largest of the three */
     double primal, dual, complementarity;
+    const char *law;  /* tg_options.law */
+    double unrelaxed; /* m/s: the residual of the unrelaxed law at the same impulses; law "ncp": the residual */
 
     double penetration;        /* m: max(0, margin - distance) over the contacts at the start of the step */
     double kinetic, potential; /* J, after the step (option energy) */
@@ -305,6 +325,10 @@ typedef struct tg_cotangent
 
     /* outputs: three numbers for each contact of tg_step_contacts, in its order (reverse mode only) */
     double *force, *torque, *point;
+
+    /* inputs: TG_GIVEN_NUMBERS for each contact that the step was given, in their order. The part of a normal is
+     * orthogonal to it */
+    double *contact;
 } tg_cotangent;
 
 /* Matrices of derivatives of outputs with respect to inputs, row-major and dense, rows x length of the input; q in the
@@ -319,6 +343,7 @@ typedef struct tg_jacobian
     double *dq_dparams, *dv_dparams, *dact_dparams; /* rows x nindex */
     /* nv x 6 nbody: force (N) and torque (N m) on each body at its centre of mass, world axes; needs those of tau */
     double *dq_dwrench, *dv_dwrench;
+    double *dq_dcontact, *dv_dcontact; /* nv x TG_GIVEN_NUMBERS for each contact that the step was given */
     tg_label label;
 
     /* forces (N, world) and points (m, world) of the contacts of tg_step_contacts: three rows for each of the first

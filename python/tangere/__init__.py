@@ -51,6 +51,7 @@ from tangere.enums import (
     Transmission,
 )
 from tangere.excitation import Excitation, excite
+from tangere.given import GIVEN_FIELDS, GIVEN_NUMBERS, given_contacts
 from tangere.inverse import Holding, PoseResult, Solution, inverse_contact_dynamics, pose, solve
 from tangere.linear import Linear
 from tangere.logs import Log, read_log
@@ -101,6 +102,8 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "GIVEN_FIELDS",
+    "GIVEN_NUMBERS",
     "Actuation",
     "ActuationDerivatives",
     "ActuationGradient",
@@ -175,6 +178,7 @@ __all__ = [
     "distance",
     "excite",
     "fit",
+    "given_contacts",
     "hull",
     "inverse_contact_dynamics",
     "least_squares",

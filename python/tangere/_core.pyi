@@ -128,6 +128,7 @@ INFO: Final[np.dtype[np.void]]
 LABEL: Final[np.dtype[np.void]]
 STEP_CONTACT: Final[np.dtype[np.void]]
 CACHE_ENTRY: Final[np.dtype[np.void]]
+GIVEN_CONTACT: Final[np.dtype[np.void]]
 
 def least_squares(function: Any, progress: Any, x: Array, unknowns: tuple, /, *rest: Any) -> tuple: ...
 def minimise(function: Any, progress: Any, x: Array, unknowns: tuple, /, *rest: Any) -> tuple: ...
@@ -220,6 +221,8 @@ class Stepper:
         model: Model,
         dt: float,
         solver: str,
+        law: str,
+        staggered_steps: int,
         tolerance: float,
         implicit_damping: bool,
         implicit_springs: bool,
@@ -252,10 +255,12 @@ class Stepper:
         u: ArrayLike | None,
         tau: ArrayLike | None,
         wrench: ArrayLike | None,
+        contacts: NDArray[np.void] | None,
         /,
     ) -> tuple[Array, Array, Array, NDArray[np.void], tuple[int | float, ...]]: ...
     def contacts(self) -> tuple[NDArray[Any], ...]: ...
-    def jacobian(self, index: ArrayLike, dt: bool, contacts: bool, wrench: bool, /) -> tuple: ...
+    def given(self) -> NDArray[np.void]: ...
+    def jacobian(self, index: ArrayLike, dt: bool, contacts: bool, wrench: bool, given: bool, /) -> tuple: ...
     def vjp(
         self,
         gq: ArrayLike | None,
@@ -276,6 +281,7 @@ class Stepper:
         wrench: ArrayLike | None,
         dt: ArrayLike | None,
         params: ArrayLike | None,
+        contact: ArrayLike | None,
         /,
     ) -> tuple: ...
     def rollout(
@@ -485,7 +491,7 @@ class Model:
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, out: Array | None = None
     ) -> Array: ...
     def _check(
-        self, states: int, seed: int, index: NDArray[np.intc], progress: Any, impact: int, /
+        self, states: int, seed: int, index: NDArray[np.intc], progress: Any, impact: int, law: str, /
     ) -> dict[str, Any]: ...
     def _looks(self) -> tuple[list[Any], ...]: ...
     def _collide(self, q: ArrayLike, margin: float, /) -> tuple[Any, ...]: ...

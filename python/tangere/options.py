@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-Solver = Literal["newton", "ipm", "pgs", "admm"]
+Solver = Literal["newton", "ipm", "pgs", "admm", "staggered"]
 
 
 class StepOptions(TypedDict, total=False):
@@ -13,6 +13,8 @@ class StepOptions(TypedDict, total=False):
     def swing(m: tg.Model, **options: Unpack[tg.StepOptions]) -> tg.Sim: ...
     """
 
+    law: Literal["ncp", "ccp", "lcp-box", "lcp-diamond"]
+    staggered_steps: int
     tolerance: float
     implicit_damping: bool
     implicit_springs: bool
@@ -23,7 +25,7 @@ class StepOptions(TypedDict, total=False):
     project: bool
     restitution: Literal["newton", "poisson"]
     impact: Literal["end", "within"]
-    backward: Literal["exact", "smoothed", "toi", "ani"]
+    backward: Literal["exact", "smoothed", "toi", "ani", "detach"]
     smooth_speed: float
     smooth_width: float
     smooth_reach: float

@@ -70,6 +70,7 @@ class RolloutInfo(NamedTuple):
     penetration: Array
     work: Array
     capacity: Array
+    unrelaxed: Array
 
 
 class RolloutJacobian(NamedTuple):
@@ -119,7 +120,7 @@ class Rollout:
         self._labels: list[Label] | None = None
         self.q, self.v, self.act, numbers = states
         whole = (numbers[:, i].astype(np.intc) for i in range(6))
-        self.info = RolloutInfo(*whole, *(numbers[:, i].copy() for i in range(6, 13)))
+        self.info = RolloutInfo(*whole, *(numbers[:, i].copy() for i in range(6, 14)))
 
     def __len__(self) -> int:
         return len(self.info.residual)

@@ -18,6 +18,7 @@ from tangere._core import Energy
 from tangere._errors import Error
 from tangere._names import Strict, expect_one_of, unknown_keyword
 from tangere.enums import StepStatus
+from tangere.given import GIVEN_NUMBERS
 from tangere.model import Model
 from tangere.params import Params
 
@@ -32,7 +33,7 @@ Cache = NDArray[np.void]
 _RESTITUTION = ("newton", "poisson")
 _IMPACT = ("end", "within")
 _AS_MODEL = 2  # tg_switch
-_BACKWARD = ("exact", "smoothed", "toi", "ani")  # in the order of the library
+_BACKWARD = ("exact", "smoothed", "toi", "ani", "detach")  # in the order of the library
 
 
 class StepContacts(NamedTuple):
@@ -67,7 +68,8 @@ class Info:
 
     status: `StepStatus`; iterations: factorisations of the contact solver, sweeps: its Gauss-Seidel sweeps; ncontact,
     rows, islands: size of the contact problem; residual (m/s): how far the laws of contact are from holding, the
-    largest of primal, dual and complementarity; penetration (m): largest overlap at the start of the step;
+    largest of primal, dual and complementarity; law: its name, unrelaxed (m/s): the residual of the unrelaxed law at
+    the same impulses (of "ncp": the residual); penetration (m): largest overlap at the start of the step;
     work (J): of all impulses; capacity: fraction of the contact capacity in use; balance (J): energy created by the
     step, computed where it may be unstable (stiff springs, a dof that moves by more than 0.25 in a step, an unsolved
     contact problem), else 0; act (na), cache: after the step.
@@ -75,8 +77,8 @@ class Info:
 
     __slots__ = (
         "__weakref__", "_contacts", "_model", "_q", "_stepper", "_v", "act", "balance", "cache", "capacity",
-        "complementarity", "dual", "islands", "iterations", "ncontact", "penetration", "primal", "residual", "rows",
-        "status", "sweeps", "work",
+        "complementarity", "dual", "islands", "iterations", "law", "ncontact", "penetration", "primal", "residual",
+        "rows", "status", "sweeps", "unrelaxed", "work",
     )  # fmt: skip
 
     def __init__(self, model: Model, stepper: _core.Stepper, result: tuple) -> None:
@@ -86,6 +88,7 @@ class Info:
         (
             status, self.iterations, self.sweeps, self.ncontact, self.rows, self.islands, self.residual, self.primal,
             self.dual, self.complementarity, self.penetration, self.work, self.capacity, self.balance,
+            self.unrelaxed, self.law,
         ) = numbers  # fmt: skip
         self.status = StepStatus(status)
 
@@ -140,6 +143,7 @@ class Jacobian(NamedTuple):
     parameters; ...ddt are vectors, empty unless asked for. Where contacts were asked for, dforce_... (N) and
     dpoint_... (m) have the shape (contacts, 3, columns), in the order of `info.contacts`, world axes; else none.
     dq_dwrench, dv_dwrench (nv, nbody, 6), where wrenches were asked for: force and torque at the centre of mass.
+    dq_dcontact, dv_dcontact (nv, contacts, 14), where they were asked for: by the contacts that the step was given.
     param_labels: the label for each of the chosen parameters; one-sided where that number alone has two sides, such as
     one of two equal friction coefficients.
     """
@@ -183,6 +187,8 @@ class Jacobian(NamedTuple):
     dv_dwrench: Array
     label: Label
     param_labels: list[str]
+    dq_dcontact: Array | None = None
+    dv_dcontact: Array | None = None
 
     @property
     def margin(self) -> float:
@@ -213,7 +219,8 @@ class FrameJacobian(NamedTuple):
 class StepGradient(NamedTuple):
     """Gradients with respect to the inputs of a step.
 
-    q, v, tau (nv), act (na), u (nu), wrench (nbody, 6), dt, params (nparams).
+    q, v, tau (nv), act (na), u (nu), wrench (nbody, 6), dt, params (nparams); contact (contacts, 14): of the contacts
+    that the step was given (`tangere.given_contacts`).
     """
 
     q: Array
@@ -225,6 +232,7 @@ class StepGradient(NamedTuple):
     dt: float
     params: Array
     label: Label
+    contact: Array | None = None
 
 
 class StepChange(NamedTuple):
@@ -286,6 +294,8 @@ def _settings(
     dt: float | None,
     solver: str,
     *,
+    law: str = "ncp",
+    staggered_steps: int = 0,
     tolerance: float = 1e-8,
     implicit_damping: bool = True,
     implicit_springs: bool = False,
@@ -317,7 +327,7 @@ def _settings(
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
     return (
-        m, dt, solver, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
+        m, dt, solver, law, staggered_steps, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
         int(implicit_actuators), _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic),
         _AS_MODEL if implicit_tendons is None else int(implicit_tendons), cold, project,
         restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width,
@@ -344,8 +354,12 @@ def _flat_wrench(m: Model, wrench: ArrayLike | None) -> Array | None:
 class Sim(Strict):
     """A model, its state, and steps of it.
 
-    dt (s): the time step; None: the model's. solver: "newton", "ipm", "pgs" or "admm". Options, by keyword:
+    dt (s): the time step; None: the model's. solver: "newton", "ipm", "pgs", "admm" or "staggered". Options, by keyword:
 
+        law               contact law: "ncp" (Signorini, Coulomb's cone, maximum dissipation), "ccp" (its convex
+                          relaxation), "lcp-box" or "lcp-diamond" (friction pyramids); the last three for comparison
+        staggered_steps   solver "staggered": number of alternations of normals and friction, whatever the residual
+                          (0: until it is within the tolerance)
         tolerance         m/s, residual up to which a step counts as solved (1e-8)
         implicit_damping  joint damping acts on the velocity after the step (True)
         implicit_springs  springs of hinges and slides act at the position after the step (False)
@@ -362,7 +376,8 @@ class Sim(Strict):
         impact            "end" (colliding bodies have their velocity after the impact for the whole step) or "within"
                           (the impact is at a fraction of the step: exact derivatives are those of the motion)
         backward          which function is differentiated: "exact" (the steps as they are), "smoothed" (a smoothed law
-                          at the same steps), "toi" (with the time of impact) or "ani" (the same in positions only)
+                          at the same steps), "toi" (with the time of impact), "ani" (the same in positions only) or
+                          "detach" ("ani", with impulses of impacts that do not depend on velocities)
         smooth_speed      m/s, "smoothed": contacts open by less already act (0.01)
         smooth_width      m, "smoothed": rounding of corners and edges (0.001; 0, or at least 1e-4)
         smooth_reach      m, "smoothed": pairs closer than this act in the derivative, with a weight that falls to zero
@@ -514,17 +529,25 @@ class Sim(Strict):
 
     # ---- steps ----
 
-    def step(self, u: ArrayLike | None = None, tau: ArrayLike | None = None, wrench: ArrayLike | None = None) -> None:
+    def step(
+        self,
+        u: ArrayLike | None = None,
+        tau: ArrayLike | None = None,
+        wrench: ArrayLike | None = None,
+        *,
+        contacts: Cache | None = None,
+    ) -> None:
         """One step of dt.
 
         u (nu): controls of the actuators; tau (nv): generalised forces; wrench (nbody, 6): force and torque on each
-        body at its centre of mass, world axes. None: zero.
+        body at its centre of mass, world axes. None: zero. contacts: in place of those that the step would find itself
+        (`tangere.given_contacts`).
         """
         self._keep_last()
         if wrench is not None:
             wrench = _flat_wrench(self._model, wrench)
         own = self.__dict__  # assignment to attributes would be checked, which takes longer
-        result = self._stepper.step(self._q, self._v, self._act, self._cache, u, tau, wrench)
+        result = self._stepper.step(self._q, self._v, self._act, self._cache, u, tau, wrench, contacts)
         own["_q"], own["_v"], own["_act"], own["_cache"], _ = own["_result"] = result
         own["_time"] += self._dt
 
@@ -545,17 +568,24 @@ class Sim(Strict):
         self._last = weakref.ref(info)
         return info
 
+    def given_contacts(self) -> Cache:
+        """The contacts of the last step, as a step takes them from outside (`tangere.given_contacts`)."""
+        self._need_step()
+        return self._stepper.given()
+
     # ---- derivatives of the last step ----
 
-    def jacobian(self, params: Any = (), *, dt: bool = False, contacts: bool = False, wrench: bool = False) -> Jacobian:
+    def jacobian(
+        self, params: Any = (), *, dt: bool = False, contacts: bool = False, wrench: bool = False, given: bool = False
+    ) -> Jacobian:
         """Matrices of the last step.
 
         params: names, patterns or positions of the parameters to differentiate by; dt: by the time step, too; wrench:
         by the wrench on every body, too; contacts: forces and points of the contacts, too, at the cost of one reverse
-        sweep per row.
+        sweep per row; given: by the contacts that the step was given, too, in as many sweeps.
         """
         self._need_step()
-        return _jacobian(self._model, self._stepper, params, dt=dt, contacts=contacts, wrench=wrench)
+        return _jacobian(self._model, self._stepper, params, dt=dt, contacts=contacts, wrench=wrench, given=given)
 
     def frame_jacobian(
         self, *, body: str | int | None = None, site: str | int | None = None, jacobian: Jacobian | None = None
@@ -610,12 +640,17 @@ class Sim(Strict):
         wrench: ArrayLike | None = None,
         dt: float | None = None,
         params: ArrayLike | None = None,
+        contact: ArrayLike | None = None,
     ) -> StepChange:
-        """Forward mode of the last step: the change of the outputs along a change of the inputs; q (nv): tangent."""
+        """Forward mode of the last step: the change of the outputs along a change of the inputs; q (nv): tangent.
+
+        contact (contacts, 14): of the contacts that the step was given.
+        """
         self._need_step()
         moved = None if dt is None else [float(dt)]
         flat = _flat_wrench(self._model, wrench)
-        *change, label = self._stepper.jvp(q, v, act, u, tau, flat, moved, params)
+        given = None if contact is None else np.reshape(np.asarray(contact, dtype=np.float64), -1)
+        *change, label = self._stepper.jvp(q, v, act, u, tau, flat, moved, params, given)
         return StepChange(*change, Label(*label))
 
     def _need_step(self) -> None:
@@ -658,6 +693,7 @@ def step(  # noqa: PLR0917  (the order in which the arguments are known)
     dt: float | None = None,
     *,
     cache: Cache | None = None,
+    contacts: Cache | None = None,
     solver: Solver = "newton",
     **options: Unpack[StepOptions],
 ) -> tuple[Array, Array, Info]:
@@ -667,26 +703,30 @@ def step(  # noqa: PLR0917  (the order in which the arguments are known)
     cache to the next call, makes that call bitwise the next step of a `Sim`.
     """
     stepper, _ = _stepper(m, dt, solver, **options)
-    result = stepper.step(q, v, act, cache, u, tau, _flat_wrench(m, wrench))
+    result = stepper.step(q, v, act, cache, u, tau, _flat_wrench(m, wrench), contacts)
     info = Info(m, stepper, result)
     info._keep_contacts()
     info._stepper = None  # which goes back to the model with its workspace
     return result[0], result[1], info
 
 
-def _jacobian(m: Model, stepper: _core.Stepper, params: Any, *, dt: bool, contacts: bool, wrench: bool) -> Jacobian:
+def _jacobian(
+    m: Model, stepper: _core.Stepper, params: Any, *, dt: bool, contacts: bool, wrench: bool, given: bool = False
+) -> Jacobian:
     index = m.params.index(params)
-    *matrices, label = stepper.jacobian(index, dt, contacts, wrench)
+    *matrices, by_q, by_v, label = stepper.jacobian(index, dt, contacts, wrench, given)
     for i in range(21, 35):
         matrices[i] = matrices[i].reshape(len(matrices[i]) // 3, 3, *matrices[i].shape[1:])
     for i in (35, 36):
         matrices[i] = matrices[i].reshape(len(matrices[i]), m.nbody, 6)
-    return Jacobian(*matrices, Label(*label), stepper.param_labels(index) if len(index) > 0 else [])
+    labels = stepper.param_labels(index) if len(index) > 0 else []
+    by_contact = (x.reshape(len(x), x.shape[1] // GIVEN_NUMBERS, GIVEN_NUMBERS) for x in (by_q, by_v))
+    return Jacobian(*matrices, Label(*label), labels, *by_contact)
 
 
 def _gradient(fields: tuple) -> StepGradient:
-    *arrays, dt, params, label = fields
-    return StepGradient(*arrays, float(dt[0]), params, Label(*label))
+    *arrays, contact, dt, params, label = fields
+    return StepGradient(*arrays, float(dt[0]), params, Label(*label), contact)
 
 
 def _empty_cache() -> Cache:

@@ -1,6 +1,7 @@
 /* Options of a step: defaults, checks, and the numbers that follow from the model. */
 #include <math.h>
 
+#include "contact/cone_law.h"
 #include "contact/solver.h"
 #include "model/coupling.h"
 #include "step/gyroscopic.h"
@@ -11,6 +12,7 @@ static const uint32_t options_cookie = 0x74674f50u;
 tg_options tg_default_options(void)
 {
     return (tg_options){.solver = "newton",
+                        .law = "ncp",
                         .tolerance = 1e-8,
                         .implicit_damping = true,
                         .implicit_actuators = TG_AS_MODEL,
@@ -30,6 +32,12 @@ const char *tg_solver_name(int index)
 {
     const tg_solver *solver = tg_solver_at(index);
     return solver != NULL ? solver->name : NULL;
+}
+
+const char *tg_law_name(int index)
+{
+    const tg_cone_law *law = tg_cone_law_at(index);
+    return law != NULL ? law->name : NULL;
 }
 
 static tg_status check_positive(tg_work *w, const char *name, double value, double most)
@@ -59,12 +67,33 @@ static tg_status check_tendons(tg_work *w, const tg_options *o)
     return TG_OK;
 }
 
+/* Other laws than the unrelaxed one are for comparison: what they do not have is refused. */
+static tg_status check_law(tg_work *w, const tg_options *o)
+{
+    const tg_cone_law *law = tg_cone_law_find(o->law);
+    if (law == NULL)
+        return tg_fail(&w->error, TG_ERR_NAME, "options: unknown law '%s'", o->law == NULL ? "" : o->law);
+    if (tg_cone_law_is_default(law))
+        return TG_OK;
+    const char *what = !tg_cone_law_takes(law, o->solver)                ? "a solver other than newton and admm"
+                       : o->restitution == TG_RESTITUTION_POISSON        ? "Poisson's restitution"
+                       : o->impact == TG_IMPACT_WITHIN                   ? "impacts within a step"
+                       : o->backward == TG_BACKWARD_SMOOTHED             ? "smoothed derivatives"
+                       : o->backward == TG_BACKWARD_ANI                  ? "ani derivatives"
+                                                                         : NULL;
+    return what == NULL ? TG_OK : tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: law '%s' with %s", o->law, what);
+}
+
 static tg_status check_options(tg_work *w, const tg_options *o)
 {
     if (o->cookie != options_cookie)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "options: not made with tg_default_options()");
     if (tg_solver_find(o->solver) == NULL)
         return tg_fail(&w->error, TG_ERR_NAME, "options: unknown solver '%s'", o->solver == NULL ? "" : o->solver);
+    if (o->staggered_steps < 0 || o->staggered_steps > 1000000)
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: staggered_steps = %d must be in [0, 1000000]",
+                       o->staggered_steps);
+    TG_TRY(check_law(w, o));
     if ((unsigned)o->implicit_actuators > TG_ON)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: implicit_actuators = %d is neither off nor on",
                        (int)o->implicit_actuators);
@@ -82,14 +111,20 @@ static tg_status check_options(tg_work *w, const tg_options *o)
                        (int)o->impact);
     if (o->impact == TG_IMPACT_WITHIN && o->restitution == TG_RESTITUTION_POISSON)
         return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: impacts within a step have Newton's restitution");
-    if ((unsigned)o->backward > TG_BACKWARD_ANI)
+    if ((unsigned)o->backward > TG_BACKWARD_DETACH)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: backward = %d is no kind of derivative", (int)o->backward);
-    if (o->impact == TG_IMPACT_WITHIN && (o->backward == TG_BACKWARD_TOI || o->backward == TG_BACKWARD_ANI))
+    if (o->impact == TG_IMPACT_WITHIN && o->backward >= TG_BACKWARD_TOI)
         return tg_fail(
             &w->error, TG_ERR_UNSUPPORTED,
             "options: backward = %s belongs to impacts at the end of a step: with impact = within, exact derivatives "
             "have the time of impact in them",
-            o->backward == TG_BACKWARD_TOI ? "toi" : "ani");
+            o->backward == TG_BACKWARD_TOI   ? "toi"
+            : o->backward == TG_BACKWARD_ANI ? "ani"
+                                             : "detach");
+    if (o->restitution == TG_RESTITUTION_POISSON && o->backward == TG_BACKWARD_DETACH)
+        return tg_fail(
+            &w->error, TG_ERR_UNSUPPORTED,
+            "options: backward = detach with Poisson's restitution: its two phases have no velocity to detach");
     /* edges that are hardly round turn their normals faster than a step can follow, and chains of steps grow without bound */
     if (o->smooth_width != 0 && !(o->smooth_width >= 1e-4 && o->smooth_width <= 1e6))
         return tg_fail(&w->error, TG_ERR_VALUE, "options: smooth_width = %g must be 0 or in [1e-4, 1e6]",
@@ -131,6 +166,7 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
     if (o.rest_speed == 0 && o.dt > 0)
         o.rest_speed = default_rest_speed(w, o.dt);
     TG_TRY(check_options(w, &o));
+    o.law = tg_cone_law_find(o.law)->name; /* the caller's text need not last */
     bool smoothed = o.backward == TG_BACKWARD_SMOOTHED;
     w->step->options = o;
     w->rows->slack = 0.1 * o.reach;

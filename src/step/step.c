@@ -53,6 +53,18 @@ tg_status tg_step_inputs(const tg_model *m, tg_work *w, const tg_state *in, cons
     return TG_OK;
 }
 
+/* Time of impact needs to know how gaps move, which contacts from outside do not say. */
+static tg_status take_contacts(const tg_model *m, tg_work *w, const tg_given_contacts *given)
+{
+    tg_step_work *s = w->step;
+    if (s->options.backward == TG_BACKWARD_TOI)
+        return tg_fail(&w->error, TG_ERR_UNSUPPORTED,
+                       "options: backward = toi with contacts from outside: how their gaps move is not known");
+    TG_TRY(tg_check_given(m, w, given));
+    s->settings.given = given;
+    return TG_OK;
+}
+
 /* ---- what comes out ---- */
 
 /* What rolls or relaxes to rest loses a share of its speed in every step, and would end in numbers below DBL_MIN, which processors are slow with. Numbers whose square is no
@@ -142,17 +154,20 @@ tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, cons
     TG_TRY(check_arrays(m, w, "out", out));
     tg_profile_begin(w);
     TG_TRY(tg_step_inputs(m, w, in, control));
+    if (control != NULL && control->contacts != NULL)
+        TG_TRY(take_contacts(m, w, control->contacts));
     TG_TRY(tg_step_find_stiff(m, w));
     TG_TRY(tg_step_smooth(m, w));
     s->placement = w->placement;
     tg_profile_stage(w, TG_STEP_STAGE_SMOOTH);
     TG_TRY(tg_step_problem(m, w, in->cache));
+    s->settings.given = NULL; /* they were the caller's */
     TG_TRY(tg_step_solve(m, w));
     come_to_rest(m, w);
     tg_profile_stage(w, TG_STEP_STAGE_SOLVE);
     s->held = false;
     tg_step_integrate(m, w);
-    if (w->rows->ntouch > 0)
+    if (w->rows->ntouch > 0 && w->rows->ngiven == 0)
         tg_step_hold(m, w);
     if (s->options.project)
         TG_TRY(tg_step_project(m, w));

@@ -166,6 +166,9 @@ tg_label_kind tg_param_label(const tg_model *m, const tg_work *w, int index);
 /* Whether the last step had impacts whose time counts. (saltation.c) */
 bool tg_saltation_acts(const tg_work *w);
 
+/* Whether impulses of the last step's impacts are held fixed in its derivatives; these come row by row then. (saltation.c) */
+bool tg_detaches(const tg_work *w);
+
 /* Adds what the time of impact adds: to g and *gdt, from the gradients out; to out, along in; to the matrices. (saltation.c) */
 void tg_saltation_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_gradient g, double *gdt);
 tg_status tg_saltation_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out);

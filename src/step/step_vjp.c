@@ -54,8 +54,10 @@ static bool friction_counts(const reverse *r, int block)
 {
     const tg_rows *rows = r->w->rows;
     const tg_constraint *c = &rows->constraint[rows->order[block]];
-    return c->source == TG_SOURCE_CONTACT &&
-           (r->g.params != NULL || r->w->params->value[rows->touch[c->index].law.kinetic] != 1);
+    if (c->source != TG_SOURCE_CONTACT)
+        return false;
+    const tg_law *law = &rows->touch[c->index].law;
+    return r->g.params != NULL || law->given != NULL || tg_law_number(r->w->params, law, law->kinetic) != 1;
 }
 
 static void poisson_transpose(reverse *r, int i)
@@ -207,6 +209,23 @@ static void kept_reverse(reverse *r)
     }
 }
 
+/* Impulses of impacts that are detached follow restitution, z J_N v de, and friction, whose gradients are there already; nothing else of z counts. */
+static void detach(const reverse *r)
+{
+    const tg_rows *rows = r->w->rows;
+    for (int b = 0; b < rows->nblock; b++)
+    {
+        const tg_constraint *c = &rows->constraint[rows->order[b]];
+        const tg_touch *t = c->source == TG_SOURCE_CONTACT ? &rows->touch[c->index] : NULL;
+        if (t == NULL || !t->impact)
+            continue;
+        double *e = tg_law_gradient_of(r->g.params, &t->law, t->law.restitution);
+        if (e != NULL)
+            *e += r->z[c->row] * t->approach;
+        memset(r->z + c->row, 0, sizeof(double) * (size_t)c->rows);
+    }
+}
+
 /* Lbar = J A^-1 vbar + what is asked of L itself, z of every island, y = A^-1 (vbar + J^T z) */
 static tg_status impulses_reverse(reverse *r, const tg_cotangent *out)
 {
@@ -230,6 +249,8 @@ static tg_status impulses_reverse(reverse *r, const tg_cotangent *out)
         coefficients_reverse(r, i);
         any_kept = any_kept || r->s->implicit[i].kept;
     }
+    if (tg_detaches(r->w))
+        detach(r);
     tg_rows_other_half(m, r->w, r->z, r->y);
     if (any_kept && !tg_wants_contacts(out))
         kept_reverse(r);
@@ -745,6 +766,7 @@ static reverse begin(const tg_model *m, tg_work *w, const tg_cotangent *out, con
     r.wrench = in->wrench;
     r.g = tg_gradient_begin(m, w, NULL);
     r.g.params = in->params;
+    tg_given_clear(w->rows);
     memset(s->gact, 0, sizeof(double) * (size_t)m->na);
     memset(s->gu, 0, sizeof(double) * (size_t)m->nu);
     for (int k = 0; k < m->nv; k++)
@@ -789,6 +811,7 @@ static tg_status take_reverse(const tg_model *m, tg_work *w, tg_cotangent out, t
     copy_out(in->act, r.gact, m->na);
     copy_out(in->u, r.gu, m->nu);
     copy_out(in->dt, &gdt, 1);
+    tg_given_gradients(w->rows, in->contact);
     return TG_OK;
 }
 

@@ -36,6 +36,7 @@
     X(double, forward, 3 * m->nv + m->na + m->nu + 6 * m->nbody + 1, "gradient of one row, for forward mode (jvp.c)")  \
     X(double, forward_v, m->nv, "change of v+ (jvp.c)")                                                                \
     X(double, gact, m->na + 1, "")                                                                                     \
+    X(double, given_gradient, TG_GIVEN_NUMBERS *(size_t)c->contacts, "of contacts from outside (jvp.c)")               \
     X(double, gu, m->nu + 1, "")                                                                                       \
     X(double, saltation, 6 * m->nv + m->na, "directions and slopes of the time of impact (saltation.c)")               \
     X(double, row_gradient, 10 * (size_t)c->rows,                                                                      \
