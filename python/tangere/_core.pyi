@@ -12,6 +12,8 @@ _Self = TypeVar("_Self", bound="Model")
 version: Final[str]
 cpu_path: Final[str]
 
+SOLVERS: Final[tuple[str, ...]]
+
 JOINT_FREE: Final[int]
 JOINT_BALL: Final[int]
 JOINT_SLIDE: Final[int]
