@@ -133,7 +133,7 @@ class Jacobian(NamedTuple):
     parameters; ...ddt are vectors, empty unless asked for. Where contacts were asked for, dforce_... (N) and
     dpoint_... (m) have the shape (contacts, 3, columns), in the order of `info.contacts`, world axes; else none.
     dq_dwrench, dv_dwrench (nv, nbody, 6), where wrenches were asked for: force and torque at the centre of mass.
-    dq_dcontact, dv_dcontact (nv, contacts, 14), where they were asked for: by the contacts that the step was given.
+    dq_dcontact, dv_dcontact (nv, contacts, 15), where they were asked for: by the contacts that the step was given.
     param_labels: what the derivative by each of the chosen parameters is; one-sided where that number alone has two
     sides, as one of two equal friction coefficients.
     """
@@ -209,7 +209,7 @@ class FrameJacobian(NamedTuple):
 class StepGradient(NamedTuple):
     """Gradients with respect to what went into a step.
 
-    q, v, tau (nv), act (na), u (nu), wrench (nbody, 6), dt, params (nparams); contact (contacts, 14): of the contacts
+    q, v, tau (nv), act (na), u (nu), wrench (nbody, 6), dt, params (nparams); contact (contacts, 15): of the contacts
     that the step was given (`tangere.given_contacts`).
     """
 
@@ -268,6 +268,7 @@ def _settings(
     push_speed: float = 0.05,
     push_rate: float = 0.05,
     push_gain: float = 1.0,
+    friction_share: float = 1.0,
     reach: float = 0.001,
     rest_speed: float | None = None,
     max_contacts: int = _core.MOST_CONTACTS,
@@ -290,7 +291,7 @@ def _settings(
         _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic),
         _AS_MODEL if implicit_tendons is None else int(implicit_tendons), cold, project,
         restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width,
-        smooth_reach, push_speed, push_rate, push_gain, reach,
+        smooth_reach, push_speed, push_rate, push_gain, friction_share, reach,
         0.0 if rest_speed is None else rest_speed, max_contacts,
     )  # fmt: skip
 
@@ -317,7 +318,8 @@ class Sim:
     by keyword:
 
         law               of contacts: "ncp" (Signorini, Coulomb's cone, maximum dissipation), "ccp" (its convex
-                          relaxation), "lcp-box" or "lcp-diamond" (friction pyramids); the last three for comparison
+                          relaxation), "lcp-box" or "lcp-diamond" (friction pyramids); the last three for comparison;
+                          "compliant", "impulse": explicit, each contact by itself (docs/contact.md)
         staggered_steps   solver "staggered": so many alternations of normals and friction, whatever residual they
                           leave (0: until it is within the tolerance)
         tolerance         m/s, the residual up to which a step counts as solved (1e-8)
@@ -345,6 +347,7 @@ class Sim:
         push_speed        m/s, how fast an overlap is pushed out at most (0.05)
         push_rate         rad/s, the same for what turns: limits of hinges and balls, angles of welds (0.05)
         push_gain         share of an overlap that is pushed out in a step (1)
+        friction_share    explicit laws: share of the slip that friction stops per step at most (1)
         reach             m, pairs and limits that are nearer are in the problem at any speed (0.001; rad for hinges)
         rest_speed        m/s, slower impacts do not bounce (None: the larger of 2 |gravity| dt and 1 cm/s)
         max_contacts      a step that finds more contact points is refused (100000); room grows by itself up to here
@@ -581,7 +584,7 @@ class Sim:
     ) -> StepChange:
         """Forward mode of the last step: what changes along a change of what went in; q (nv) in the tangent space.
 
-        contact (contacts, 14): of the contacts that the step was given.
+        contact (contacts, 15): of the contacts that the step was given.
         """
         self._need_step()
         moved = None if dt is None else [float(dt)]
