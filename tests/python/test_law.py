@@ -106,13 +106,16 @@ def test_command(tmp_path):
 
 
 def test_staggered():
-    """Run to its end it is another way to the same step and the same derivatives; fixed numbers of alternations are labelled."""
+    """Run to its end it gives the same step and the same derivatives; fixed numbers of alternations are labelled."""
     model = tg.load("quadruped")
     rng = np.random.default_rng(3)
     compared = 0
+    start = tg.Sim(model)
+    for _ in range(300):
+        start.step()
     for _ in range(20):
-        q, v = model.default_q().copy(), 0.3 * rng.normal(size=model.nv)
-        q[2] -= 0.002
+        q, v = start.q, 0.1 * rng.normal(size=model.nv)
+        v[2] -= 0.5
         sims = [tg.Sim(model, solver=solver) for solver in ("newton", "staggered")]
         for sim in sims:
             sim.q, sim.v = q, v
@@ -120,7 +123,7 @@ def test_staggered():
         one, two = (sim.jacobian(params="geom.floor.friction") for sim in sims)
         if sims[1].info.residual > 1e-8 or one.label.kind != "exact":
             continue
-        compared += 1
+        compared += sims[0].info.ncontact > 0
         np.testing.assert_allclose(sims[1].v, sims[0].v, atol=1e-8)
         np.testing.assert_allclose(two.dv_dv, one.dv_dv, atol=1e-7)
         np.testing.assert_allclose(two.dv_dparams, one.dv_dparams, atol=1e-7)
