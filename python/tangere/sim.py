@@ -327,8 +327,9 @@ def _settings(
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
     return (
-        m, dt, solver, law, staggered_steps, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
-        int(implicit_actuators), _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic),
+        m, dt, solver, law, staggered_steps, tolerance, implicit_damping, implicit_springs,
+        _AS_MODEL if implicit_actuators is None else int(implicit_actuators),
+        _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic),
         _AS_MODEL if implicit_tendons is None else int(implicit_tendons), cold, project,
         restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width,
         smooth_reach, push_speed, push_rate, push_gain, reach,
@@ -354,7 +355,8 @@ def _flat_wrench(m: Model, wrench: ArrayLike | None) -> Array | None:
 class Sim(Strict):
     """A model, its state, and steps of it.
 
-    dt (s): the time step; None: the model's. solver: "newton", "ipm", "pgs", "admm" or "staggered". Options, by keyword:
+    dt (s): the time step; None: the model's. solver: "newton", "ipm", "pgs", "admm" or "staggered". Options, by
+    keyword:
 
         law               contact law: "ncp" (Signorini, Coulomb's cone, maximum dissipation), "ccp" (its convex
                           relaxation), "lcp-box" or "lcp-diamond" (friction pyramids); the last three for comparison
