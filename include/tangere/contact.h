@@ -44,11 +44,12 @@ typedef struct tg_given_contact
     double slip_speed;  /* m/s at which friction has become kinetic, > 0 */
     double restitution; /* 0 .. 1 */
     double compliance;  /* m / N; 0: rigid */
+    double damping;     /* N s / m, law "compliant" only */
 } tg_given_contact;
 
 enum
 {
-    TG_GIVEN_NUMBERS = 14 /* of a given contact, from point on */
+    TG_GIVEN_NUMBERS = 15 /* of a given contact, from point on */
 };
 
 /* In place of the step's own collision. With count 0 nothing touches. */

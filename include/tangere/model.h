@@ -418,6 +418,7 @@ typedef struct tg_geom_def
     double slip_speed;  /* m/s at which friction has become kinetic */
     double restitution; /* 0 .. 1 */
     double compliance;  /* m / N; 0: rigid */
+    double damping;     /* N s / m, of the normal force; law "compliant" only (tg_options) */
     double margin, gap; /* m */
     double rgba[4];     /* colour, for looks alone */
     uint32_t cookie;
@@ -500,7 +501,7 @@ typedef struct tg_pair_def
     const char *name;
     int geom1, geom2;
     int condim;
-    double friction[3], kinetic, slip_speed, restitution, compliance, margin, gap;
+    double friction[3], kinetic, slip_speed, restitution, compliance, damping, margin, gap;
     uint32_t cookie;
 } tg_pair_def;
 

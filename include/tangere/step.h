@@ -71,7 +71,8 @@ typedef struct tg_options
     /* contact law: "ncp" (default: Signorini, Coulomb's cone, maximum dissipation), "ccp" (its convex relaxation:
      * sliding contacts separate), "lcp-box", "lcp-diamond" (friction pyramids). The last three are for comparison
      * (docs/contact.md): solvers "newton" and "admm", up to 384 rows per island, without Poisson's restitution,
-     * impacts within a step, smoothed or ani derivatives */
+     * impacts within a step, smoothed or ani derivatives. "compliant", "impulse": explicit laws (docs/contact.md), the
+     * impulse of each contact by itself, from its gap and its velocity at the start of the step */
     const char *law;
 
     double tolerance;      /* m/s: residual up to which a step counts as solved, 1e-8 */
@@ -109,6 +110,9 @@ typedef struct tg_options
     double push_rate;  /* rad/s: the same for rotations: limits of hinges and balls, angles of welds, 0.05 */
     double reach;      /* m, rad: closer pairs and limits are always in the problem, 0.001 */
     double push_gain;  /* fraction of an overlap that is corrected per step, 1 */
+
+    /* explicit laws: largest fraction of the slip that friction stops per step ("eta" of the tensegrity paper), 1 */
+    double friction_share;
 
     /* m/s: slower impacts do not bounce; 0: max(2 |gravity| dt, 1 cm/s). With TG_IMPACT_WITHIN: the larger of this and
      * the change of normal velocity by smooth forces in one step */

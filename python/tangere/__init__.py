@@ -14,7 +14,7 @@
 
 from typing import Any
 
-from tangere import cartesian
+from tangere import cartesian, control
 from tangere._check import CheckGroup, CheckModes, CheckResult, check
 from tangere._core import (
     Actuation,
@@ -174,6 +174,7 @@ __all__ = [
     "__version__",
     "cartesian",
     "check",
+    "control",
     "cpu_path",
     "distance",
     "excite",

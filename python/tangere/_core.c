@@ -86,8 +86,8 @@ PyMODINIT_FUNC PyInit__core(void)
         return NULL;
     if (!add_constants(module) || !add_solvers(module) || !tg_py_dynamics_init(module) || !tg_py_scene_init(module) ||
         !tg_py_collide_init(module) || !tg_py_step_init(module) || !tg_py_check_init() || !tg_py_batch_init(module) ||
-        !tg_py_function_init(module) || !tg_py_control_init(module) || !tg_py_looks_init() ||
-        !tg_py_cartesian_init(module) || !tg_py_qcqp_init(module) ||
+        !tg_py_function_init(module) || !tg_py_control_init(module) || !tg_py_planner_init(module) ||
+        !tg_py_looks_init() || !tg_py_cartesian_init(module) || !tg_py_qcqp_init(module) ||
         PyModule_AddObjectRef(module, "Model", (PyObject *)&tg_py_model_type) < 0)
         Py_CLEAR(module);
     return module;

@@ -355,8 +355,8 @@ def _flat_wrench(m: Model, wrench: ArrayLike | None) -> Array | None:
 class Sim(Strict):
     """A model, its state, and steps of it.
 
-    dt (s): the time step; None: the model's. solver: "newton", "ipm", "pgs", "admm" or "staggered". Options, by
-    keyword:
+    dt (s): the time step; None: the model's. solver: "newton", "ipm", "pgs", "admm" or "staggered". Options,
+    by keyword:
 
         law               contact law: "ncp" (Signorini, Coulomb's cone, maximum dissipation), "ccp" (its convex
                           relaxation), "lcp-box" or "lcp-diamond" (friction pyramids); the last three for comparison

@@ -36,6 +36,10 @@ static inline bool tg_cone_law_is_default(const tg_cone_law *law)
 /* The scaled problem as sets of ADMM (solve/admm.h): fills set (one per block) and the problem's part of a. (cone_law.c) */
 void tg_cone_law_sets(const tg_cone_law *law, const tg_cones *cones, tg_set *set, tg_admm *a);
 
+/* Pivots below that share of the largest: redundant rows, to rounding. Rows that are nearly redundant count: four corners that slide and hardly turn differ by 1e-9, and v+ follows
+ * them. A patch that turns by h is off its plane by h^2, which asks for impulses without bound where exactly redundant rows count. */
+#define TG_LAW_PIVOT 1e-12
+
 /* The equations of one block of the scaled problem and their slopes: F(x, s) = 0, dF = E_s ds + E_x dx, all in m/s. */
 typedef struct tg_block_equations
 {

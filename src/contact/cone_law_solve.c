@@ -16,6 +16,7 @@
 enum
 {
     NEWTON_STEPS = 15, /* modes of a few contacts settle within that; more iterations of ADMM cost as much */
+    MOST_POLISH = 150, /* iterations of ADMM for what is within the tolerance, but has not ended */
     FIRST_CHUNK = 10   /* iterations of ADMM before Newton's method is tried again; then twice as many */
 };
 
@@ -30,6 +31,7 @@ typedef struct work
     tg_admm admm;
     tg_set *set;
     double *x, *s, *best, *A, *rhs, *L, *sigma;
+    double *size, *tau, *part; /* of the last steps */
     int *pivot;
     double residual; /* of best (m/s) */
     int newton;
@@ -38,7 +40,7 @@ typedef struct work
 static bool take(work *w, int rows, tg_arena *scratch)
 {
     size_t n = (size_t)rows, ld = (size_t)v4_pad(rows);
-    double **vector[] = {&w->x, &w->s, &w->best, &w->rhs, &w->L, &w->sigma};
+    double **vector[] = {&w->x, &w->s, &w->best, &w->rhs, &w->L, &w->sigma, &w->size, &w->tau, &w->part};
     tg_cones_take(&w->cones, rows, scratch);
     tg_admm_take(&w->admm, rows, scratch);
     w->set = TG_TAKE(scratch, tg_set, n, "law: sets");
@@ -72,7 +74,7 @@ static double judge(work *w)
 }
 
 /* A = E_s (G + p D) + E_x, rhs = -F */
-static void fill_system(work *w)
+static void fill_system(work *w, double p)
 {
     const tg_cones *c = &w->cones;
     ptrdiff_t n = c->rows;
@@ -90,34 +92,74 @@ static void fill_system(work *w)
                 const double *G = c->G + (ptrdiff_t)(cone->row + j) * c->ld;
                 for (int k = 0; k < n && e.s[i][j] != 0; k++)
                     A[k] += e.s[i][j] * G[k];
-                A[cone->row + j] += e.x[i][j] + e.s[i][j] * proximal * G[cone->row + j];
+                A[cone->row + j] += e.x[i][j] + e.s[i][j] * p * G[cone->row + j];
             }
         }
     }
 }
 
-/* From x; true when its residual is as small as rounding lets it be, and within the tolerance. */
+/* rhs <- A^-1 rhs with p; false when A is singular */
+static bool step_far(work *w)
+{
+    int n = w->cones.rows;
+    fill_system(w, proximal);
+    if (tg_lu(n, w->A, n, w->pivot) >= 0)
+        return false;
+    tg_lu_solve(n, w->A, n, w->pivot, 1, w->rhs, 1);
+    return true;
+}
+
+/* The same without p, redundant directions left out: in unknowns for which G_ii = 1, and equations with coefficients up to 1. */
+static void step_near(work *w)
+{
+    const tg_cones *c = &w->cones;
+    ptrdiff_t n = c->rows;
+    fill_system(w, 0);
+    for (ptrdiff_t k = 0; k < n; k++)
+        w->size[k] = 1 / sqrt(tg_larger(c->G[k * (c->ld + 1)], c->least[k]));
+    for (ptrdiff_t i = 0; i < n; i++)
+    {
+        double *A = w->A + i * n, largest = 0;
+        for (ptrdiff_t k = 0; k < n; k++)
+        {
+            A[k] *= w->size[k];
+            largest = tg_larger(largest, fabs(A[k]));
+        }
+        for (ptrdiff_t k = 0; k < n; k++)
+            A[k] /= largest;
+        w->rhs[i] /= largest;
+    }
+    int rank = tg_qr(c->rows, c->rows, w->A, c->rows, w->tau, w->pivot, TG_LAW_PIVOT, w->part);
+    tg_qr_solve(c->rows, c->rows, rank, w->A, c->rows, w->tau, w->pivot, 1, w->rhs, 1, w->part);
+    for (ptrdiff_t k = 0; k < n; k++)
+        w->rhs[k] *= w->size[k];
+}
+
+/* From x; true when it ended: within the tolerance, and as small as rounding lets it be. A step near a solution that leads away from it says that its modes are others: then it goes on. */
 static bool newton(work *w)
 {
     double before = INFINITY;
-    int n = w->cones.rows;
+    bool near = false;
     for (int k = 0; k <= NEWTON_STEPS; k++)
     {
         double residual = judge(w);
-        bool solved = w->residual <= w->options->tolerance;
-        if (residual <= w->options->inner || (solved && residual >= 0.5 * before))
+        bool solved = residual <= w->options->tolerance;
+        if (residual == 0 || (near && solved && residual >= 0.5 * before))
             return true;
         before = residual;
+        near = solved;
         tg_cones_velocity(&w->cones, w->x, w->s);
-        fill_system(w);
-        if (!(residual < INFINITY) || tg_lu(n, w->A, n, w->pivot) >= 0)
+        if (!(residual < INFINITY))
             break;
-        tg_lu_solve(n, w->A, n, w->pivot, 1, w->rhs, 1);
-        for (int i = 0; i < n; i++)
+        if (near)
+            step_near(w);
+        else if (!step_far(w))
+            break;
+        for (int i = 0; i < w->cones.rows; i++)
             w->x[i] += w->rhs[i];
         w->newton++;
     }
-    return w->residual <= w->options->tolerance;
+    return false;
 }
 
 static void search(work *w)
@@ -134,6 +176,9 @@ static void search(work *w)
     int chunk = alone ? TG_ADMM_CHECK : FIRST_CHUNK;
     while (!done && w->admm.good && w->admm.iterations < w->options->max_sweeps)
     {
+        int left = w->residual <= w->options->tolerance ? MOST_POLISH : w->options->max_sweeps;
+        if (!alone && w->admm.iterations >= left)
+            break;
         tg_admm_run(&w->admm, chunk);
         tg_admm_point(&w->admm, w->x);
         done = alone ? judge(w) <= w->options->tolerance : newton(w);
@@ -173,12 +218,12 @@ tg_status tg_cone_law_solve(const tg_cone_law *law, const tg_island *island, con
         search(&w);
     tg_cones_scatter(&w.cones, w.best, island->rows, L);
     tg_residual residual = tg_cone_law_residual(law, island, L, sigma);
-    *result = (tg_solve_result){
-        .status = tg_residual_max(&residual) <= options->tolerance ? TG_SOLVE_SOLVED : TG_SOLVE_PARTIAL,
-        .selection = TG_SELECT_UNSELECTED,
-        .sweeps = w.cones.rows > 0 ? w.admm.iterations : 0,
-        .newton = w.newton,
-        .residual = residual};
+    *result = (tg_solve_result){.status = tg_residual_max(&residual) <= options->tolerance ? TG_SOLVE_SOLVED
+                                                                                           : TG_SOLVE_PARTIAL,
+                                .selection = TG_SELECT_UNSELECTED,
+                                .sweeps = w.cones.rows > 0 ? w.admm.iterations : 0,
+                                .newton = w.newton,
+                                .residual = residual};
     tg_arena_release(scratch, mark);
     return TG_OK;
 }

@@ -18,12 +18,13 @@ enum
     AT_KINETIC = 3,
     AT_SLIP_SPEED,
     AT_RESTITUTION,
-    AT_COMPLIANCE
+    AT_COMPLIANCE,
+    AT_DAMPING
 };
 
 static const char *const number_name[TG_GIVEN_NUMBERS] = {
-    "point[0]",    "point[1]",    "point[2]",    "normal[0]", "normal[1]",  "normal[2]",   "gap",
-    "friction[0]", "friction[1]", "friction[2]", "kinetic",   "slip_speed", "restitution", "compliance"};
+    "point[0]",    "point[1]",    "point[2]", "normal[0]",  "normal[1]",   "normal[2]",  "gap",    "friction[0]",
+    "friction[1]", "friction[2]", "kinetic",  "slip_speed", "restitution", "compliance", "damping"};
 
 tg_given_contact tg_default_given_contact(void)
 {
@@ -42,6 +43,7 @@ static void numbers_of(const tg_given_contact *c, double out[TG_GIVEN_NUMBERS])
     law[AT_SLIP_SPEED] = c->slip_speed;
     law[AT_RESTITUTION] = c->restitution;
     law[AT_COMPLIANCE] = c->compliance;
+    law[AT_DAMPING] = c->damping;
 }
 
 /* ---- checks ---- */
@@ -75,7 +77,7 @@ static tg_status check_numbers(tg_work *w, int i, const tg_given_contact *c)
     if (!(length > 0) || !isfinite(length))
         return tg_fail(&w->error, TG_ERR_VALUE, "contacts[%d].normal = (%g, %g, %g) has length %g", i, n[0], n[1], n[2],
                        length);
-    for (int k = 0; k <= AT_COMPLIANCE; k++)
+    for (int k = 0; k <= AT_DAMPING; k++)
     {
         bool positive = k == AT_SLIP_SPEED || k == AT_KINETIC, share = k == AT_KINETIC || k == AT_RESTITUTION;
         if (law[k] < 0 || (positive && law[k] == 0) || (share && law[k] > 1))
@@ -135,6 +137,7 @@ void tg_list_given(const tg_model *m, tg_work *w, const tg_given_contacts *given
                       .slip_speed = AT_SLIP_SPEED,
                       .restitution = AT_RESTITUTION,
                       .compliance = {AT_COMPLIANCE, -1},
+                      .damping = {AT_DAMPING, -1},
                       .margin = {-1, -1}};
         tg_contact_point at;
         tg_init_point(&at, v4_load3(g->number), v4_load3(g->number + TG_GIVEN_NORMAL), g->number[TG_GIVEN_GAP],
@@ -164,7 +167,8 @@ tg_status tg_give_contact(const tg_model *m, tg_work *w, const tg_contact *conta
                             .kinetic = p->value[law.kinetic],
                             .slip_speed = p->value[law.slip_speed],
                             .restitution = p->value[law.restitution],
-                            .compliance = tg_law_compliance(p, &law)};
+                            .compliance = tg_law_compliance(p, &law),
+                            .damping = tg_law_damping(p, &law)};
     for (int k = 0; k < 3; k++)
     {
         out.point[k] = contact->point[k];

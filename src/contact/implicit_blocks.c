@@ -66,8 +66,8 @@ static void equilibrate(tg_implicit *f, const tg_cones *cones)
 }
 
 /* By elimination where that is accurate; false: the equations do not determine all unknowns. */
-static bool build(tg_implicit *f, const tg_cones *cones, tg_equations_of *of, const void *user, double *x, double *s,
-                  int *order, double *space)
+static bool build(tg_implicit *f, const tg_cones *cones, tg_equations_of *of, const void *user, double worst, double *x,
+                  double *s, int *order, double *space)
 {
     tg_cones_gather(cones, f->L, x);
     for (int i = 0; i < cones->rows; i++)
@@ -77,11 +77,11 @@ static bool build(tg_implicit *f, const tg_cones *cones, tg_equations_of *of, co
         return true;
     equations(f, cones, of, user, x, s);
     equilibrate(f, cones);
-    return tg_orthogonal_triangle(f, TG_WORST_PIVOT, order, space);
+    return tg_orthogonal_triangle(f, worst, order, space);
 }
 
-bool tg_blocks_build(tg_implicit *f, tg_cones *cones, tg_equations_of *of, const void *user, tg_arena *arena,
-                     bool *regular)
+bool tg_blocks_build(tg_implicit *f, tg_cones *cones, tg_equations_of *of, const void *user, double worst,
+                     tg_arena *arena, bool *regular)
 {
     int n = f->island->rows;
     bool fits = tg_redundant_take_kept(f, n, arena);
@@ -96,7 +96,7 @@ bool tg_blocks_build(tg_implicit *f, tg_cones *cones, tg_equations_of *of, const
     f->form = TG_IMPLICIT_REDUNDANT;
     memset(f->spread, 0, (size_t)n * sizeof *f->spread);
     tg_cones_build(cones, f->island, NULL);
-    *regular = build(f, cones, of, user, x, s, order, space);
+    *regular = build(f, cones, of, user, worst, x, s, order, space);
     tg_arena_release(arena, kept);
     return true;
 }

@@ -99,10 +99,10 @@ bool tg_ties_take(tg_implicit *f, int count, int rows, tg_arena *arena);
 /* the equations of a block of the scaled problem at the solution x, s (all rows) */
 typedef tg_block_equations tg_equations_of(const void *user, int block, const double *x, const double *s);
 
-/* Builds f from the equations of its blocks, in the form of redundant rows, and the scaled problem for them in cones, whose memory ends with the call. False
+/* Builds f from the equations of its blocks, in the form of redundant rows, and the scaled problem for them in cones, whose memory ends with the call. worst: pivots below that share of the largest are left out. False
  * when the arena is too small; *regular: whether they determine all impulses. */
-bool tg_blocks_build(tg_implicit *f, tg_cones *cones, tg_equations_of *of, const void *user, tg_arena *arena,
-                     bool *regular);
+bool tg_blocks_build(tg_implicit *f, tg_cones *cones, tg_equations_of *of, const void *user, double worst,
+                     tg_arena *arena, bool *regular);
 
 /* ---- implicit_law.c ---- */
 

@@ -34,7 +34,8 @@ static double find_psi(double x_n, double y_t, double rho, double k)
     return high;
 }
 
-static void contact_equations(const tg_cone *cone, const double *x, const double *s, double speed, tg_block_equations *e)
+static void contact_equations(const tg_cone *cone, const double *x, const double *s, double speed,
+                              tg_block_equations *e)
 {
     double k = cone->rho_n * speed * speed, y = x[0] / cone->rho_n - s[0], y_t[TG_CONE_MAX] = {0};
     double x_n = 0.5 * cone->rho_n * (y + sqrt(y * y + 4 * speed * speed));
@@ -110,5 +111,5 @@ bool tg_smoothed_build(tg_implicit *f, const double *speed, tg_arena *arena)
     bool regular;
     for (int b = 0; b < f->island->blocks; b++)
         f->slides[b] = f->island->block[b].kind == TG_BLOCK_CONTACT;
-    return tg_blocks_build(f, &cones, smoothed_block, &user, arena, &regular);
+    return tg_blocks_build(f, &cones, smoothed_block, &user, TG_WORST_PIVOT, arena, &regular);
 }

@@ -39,6 +39,8 @@ static void start_velocity(const tg_rows *r, const tg_constraint *c, tg_touch *t
 static bool is_impact(const setting *x, const tg_rows_island *island, const tg_constraint *c, const tg_touch *t)
 {
     double e = tg_law_number(x->w->params, &t->law, t->law.restitution);
+    if (x->s->explicit_law != TG_EXPLICIT_NONE)
+        return false;
     if (x->s->within && tg_island_is_dense(x->w->rows, island))
         return tg_law_compliance(x->w->params, &t->law) == 0 && tg_meets_within(x->s, t->phi, t->approach, t->free);
     return e > 0 && t->approach < -x->s->rest_speed && t->phi + x->s->dt * x->w->rows->free[c->row] <= 0;
@@ -154,7 +156,7 @@ static void apply_law(const setting *x, const tg_rows_island *island, const tg_c
         block->kind = TG_BLOCK_CONTACT;
         block->pair = pair_of(x->m, &r->touch[c->index].bond);
         set_friction(x->w->params, &r->touch[c->index], block);
-        bias[0] = contact_bias(x, island, &r->touch[c->index]);
+        bias[0] = x->s->explicit_law != TG_EXPLICIT_NONE ? 0 : contact_bias(x, island, &r->touch[c->index]);
         break;
     }
 }

@@ -1,7 +1,7 @@
 /* Reverse mode of the laws (law.c): from gradients of the problem's numbers to those of gaps, start velocities, dt and parameters. */
 #include <math.h>
 
-#include "contact/rows_vjp.h"
+#include "contact/explicit.h"
 
 typedef struct reverse
 {
@@ -63,9 +63,21 @@ static void friction_reverse(const reverse *r, const tg_constraint *c, const tg_
         r->g->f_start[c->row + i] += g_slip * r->w->rows->speed[c->row + i] / t->slip;
 }
 
-static void contact_reverse(const reverse *r, const tg_rows_island *island, const tg_constraint *c, const double *gmu)
+static void contact_reverse(const reverse *r, const tg_rows_island *island, const tg_constraint *c, int block)
 {
+    const double *gmu = r->g->mu + 5 * block;
     const tg_touch *t = &r->w->rows->touch[c->index];
+    if (r->s->explicit_law != TG_EXPLICIT_NONE)
+    {
+        double own[5];
+        if (r->g->impulse == NULL)
+            return;
+        tg_explicit_reverse(r->w, r->s, island, block, r->g->impulse, r->g, own);
+        friction_reverse(r, c, t, own);
+        for (int k = 0; k < 2; k++)
+            add_law(r, t, t->law.margin[k], -r->g->gphi[c->row]);
+        return;
+    }
     double gb = r->g->z[c->row], *gphi = &r->g->gphi[c->row];
     tg_bias_slope slope = tg_contact_bias_slope(r->w->params, r->s, island, t, r->w->rows->problem);
     friction_reverse(r, c, t, gmu);
@@ -119,7 +131,7 @@ static void law_reverse(const reverse *r, const tg_model *m, const tg_rows_islan
         gap_reverse(r, tg_limit_bias_slope(r->s, island, tg_push_of(r->s, c, 0), phi[0]), phi[0], gb[0], gphi);
         break;
     default:
-        contact_reverse(r, island, c, r->g->mu + 5 * block);
+        contact_reverse(r, island, c, block);
         break;
     }
 }

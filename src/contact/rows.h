@@ -37,7 +37,7 @@ typedef struct tg_bond
     int linear, angular; /* how many rows of each kind */
 } tg_bond;
 
-/* A contact from outside (given.c). Its law's numbers are the last seven: the indices of its law count from friction on. */
+/* A contact from outside (given.c). Its law's numbers are the last eight: the indices of its law count from friction on. */
 typedef struct tg_given
 {
     double number[TG_GIVEN_NUMBERS];   /* the normal of length 1 */
@@ -60,7 +60,7 @@ typedef struct tg_law
     int condim;
     int friction[3]; /* slide, spin, roll */
     int kinetic, slip_speed, restitution;
-    int compliance[2], margin[2]; /* these add; second -1: none */
+    int compliance[2], margin[2], damping[2]; /* these add; second -1: none */
 } tg_law;
 
 /* A contact point in the problem. */
@@ -81,6 +81,7 @@ typedef struct tg_touch
     double free;     /* J_N v_free (m/s) */
     double slip;     /* |J_T v| of the two sliding rows (m/s) */
     double factor;   /* of the sliding friction: 1 static .. kinetic */
+    int regime;      /* explicit laws: 0 open, 1 pushes, 2 and its friction is at its bound */
     bool impact;     /* its gate is on: b_N = e J_N v */
     bool rebound;    /* separates while a gate is on in its island, and e J_N v counts */
 } tg_touch;
@@ -226,6 +227,7 @@ typedef struct tg_rows
     tg_capacity capacity;
     tg_arena scratch;
     int ntouch, nbond, nconstraint, npart, nrow, nisland;
+    bool explicit_law;       /* contacts push by a law of their own: compliance is not in G */
     int ngiven;              /* contacts from outside; the touches are these then */
     int nblock;              /* constraints that are in an island: those of things that can move */
     int needed;              /* contacts that were met, also when there is no room for them */
@@ -242,6 +244,14 @@ void tg_rows_init(tg_rows *r, const tg_capacity *capacity);
 
 /* ---- what the step asks for ---- */
 
+/* Laws by which contacts push each for itself. */
+typedef enum tg_explicit_law
+{
+    TG_EXPLICIT_NONE,
+    TG_EXPLICIT_COMPLIANT,
+    TG_EXPLICIT_IMPULSE
+} tg_explicit_law;
+
 /* The laws' numbers that are the same for the whole step. */
 typedef struct tg_contact_settings
 {
@@ -257,6 +267,9 @@ typedef struct tg_contact_settings
     double smooth;      /* m/s: by which derivatives smooth the laws; 0: they do not */
     double
         smooth_reach; /* m: gaps up to which contacts count in smoothed derivatives; 0: those that could close in the step */
+    tg_explicit_law explicit_law;   /* of contacts, in place of the laws above (explicit.h) */
+    double friction_share;          /* eta of explicit laws */
+    bool detach;                    /* derivatives hold the velocities of dampers (explicit laws) */
     const tg_given_contacts *given; /* in place of collision, during the step; NULL: none */
 } tg_contact_settings;
 
@@ -419,6 +432,9 @@ tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int d
 
 /* Compliance of a contact (m/N), 0 for rigid ones. */
 double tg_law_compliance(const tg_params *p, const tg_law *law);
+
+/* Its damping (N s / m). */
+double tg_law_damping(const tg_params *p, const tg_law *law);
 
 /* How many numbers of its size a geom's surface depends on. (rows_vjp.c) */
 int tg_size_count(int type);

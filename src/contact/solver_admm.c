@@ -29,7 +29,8 @@ static double residual(const tg_admm *a, tg_solve_work *w)
 
 void tg_solver_admm(tg_solve_work *w)
 {
-    _Static_assert(sizeof(tg_set) <= (TG_CONE_MAX - 1) * sizeof(double), "sets fit where frames of sliding contacts lie");
+    _Static_assert(sizeof(tg_set) <= (TG_CONE_MAX - 1) * sizeof(double),
+                   "sets fit where frames of sliding contacts lie");
     tg_admm a = set_up(w, (tg_set *)(void *)w->frames);
     while (a.good && w->sweeps < w->options->max_sweeps)
     {

@@ -14,11 +14,11 @@
 typedef struct tg_stagger
 {
     int n, sets;
-    int *row;       /* n: rows of the scaled problem */
-    tg_set *set;    /* its sets; of friction: bounds follow the normals */
-    int *normal;    /* sets: row of the scaled problem that bounds the set, or -1 */
-    double *G;      /* n x n */
-    double *g, *x;  /* n */
+    int *row;      /* n: rows of the scaled problem */
+    tg_set *set;   /* its sets; of friction: bounds follow the normals */
+    int *normal;   /* sets: row of the scaled problem that bounds the set, or -1 */
+    double *G;     /* n x n */
+    double *g, *x; /* n */
     tg_admm admm;
 } tg_stagger;
 

@@ -23,6 +23,7 @@ static tg_law declared_law(const tg_model *m, int pair)
         .slip_speed = at->pair_slip_speed + pair,
         .restitution = at->pair_restitution + pair,
         .compliance = {at->pair_compliance + pair, -1},
+        .damping = {at->pair_damping + pair, -1},
         .margin = {at->pair_margin + pair, -1}};
 }
 
@@ -42,6 +43,7 @@ tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int d
     const tg_param_offsets *at = &m->offset;
     int a = pair.first, b = pair.second;
     tg_law law = {.compliance = {at->geom_compliance + a, at->geom_compliance + b},
+                  .damping = {at->geom_damping + a, at->geom_damping + b},
                   .margin = {at->geom_margin + a, at->geom_margin + b}};
     for (int i = 0; i < 3; i++)
     {
@@ -57,10 +59,20 @@ tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int d
     return law;
 }
 
+static double sum_of(const tg_params *p, const tg_law *law, const int index[2])
+{
+    double first = tg_law_number(p, law, index[0]);
+    return first + (index[1] >= 0 ? tg_law_number(p, law, index[1]) : 0);
+}
+
 double tg_law_compliance(const tg_params *p, const tg_law *law)
 {
-    double first = tg_law_number(p, law, law->compliance[0]);
-    return first + (law->compliance[1] >= 0 ? tg_law_number(p, law, law->compliance[1]) : 0);
+    return sum_of(p, law, law->compliance);
+}
+
+double tg_law_damping(const tg_params *p, const tg_law *law)
+{
+    return sum_of(p, law, law->damping);
 }
 
 /* ---- how far geoms move ---- */
@@ -121,6 +133,7 @@ void tg_set_touch(tg_touch *t, const tg_contact_point *at, tg_geom_pair pair, co
     t->phi = at->distance - margin;
     t->approach = t->slip = t->factor = 0;
     t->impact = t->rebound = false;
+    t->regime = 0;
     t->bond = (tg_bond){.point = at->point,
                         .axis = {at->normal},
                         .body = {body[0], body[1]},

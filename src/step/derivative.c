@@ -3,6 +3,7 @@
 
 #include "collision/smoothing.h"
 #include "contact/cone.h"
+#include "contact/explicit.h"
 #include "contact/implicit_large.h"
 #include "contact/poisson_vjp.h"
 #include "contact/within.h"
@@ -114,7 +115,7 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
     tg_step_work *s = w->step;
     tg_rows *r = w->rows;
     tg_arena arena = {.base = s->implicit_memory, .capacity = s->implicit_bytes};
-    const tg_cone_law *law = tg_cone_law_find(s->options.law);
+    const tg_cone_law *law = tg_step_law(s);
     for (int i = 0; i < r->nisland; i++)
     {
         tg_rows_island *island = &r->island[i];
@@ -142,7 +143,7 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
             TG_TRY(tg_implicit_factor(&s->problem[i], r->L + island->row, r->sigma + island->row,
                                       r->mode + island->block, island->result.selection, s->use, &arena,
                                       &s->implicit[i], &w->error));
-            if (s->use == TG_IMPLICIT_MOTION)
+            if (s->use == TG_IMPLICIT_MOTION && !r->explicit_law)
                 TG_TRY(find_idle(m, w, island, &s->implicit[i]));
         }
         if (s->within)
@@ -301,7 +302,7 @@ static bool is_overdetermined(const tg_work *w)
 {
     bool any = false;
     for (int i = 0; i < w->rows->nisland && w->rows->ngiven > 0; i++)
-        any = any || w->step->implicit[i].form != TG_IMPLICIT_INDEPENDENT;
+        any = any || (w->step->implicit[i].form != TG_IMPLICIT_INDEPENDENT && w->step->implicit[i].law == NULL);
     return any;
 }
 
@@ -318,6 +319,11 @@ static void make_label(const tg_model *m, tg_work *w)
             add_label(&s->label, &s->compression[i]);
         if (r->island[i].within)
             add_label(&s->label, &s->placing[i]);
+    }
+    for (int i = 0; i < r->nisland && r->explicit_law; i++)
+    {
+        tg_label_kind own = (tg_label_kind)tg_explicit_label(w, &r->island[i], &s->settings, &s->label.margin);
+        s->label.kind = own > s->label.kind ? own : s->label.kind;
     }
     for (int i = 0; i < r->ntouch; i++)
         s->label.margin = fmin(s->label.margin, tg_larger(0, r->touch[i].at.margin));

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "contact/cone_law.h"
+#include "contact/explicit.h"
 #include "contact/solver.h"
 #include "model/coupling.h"
 #include "step/gyroscopic.h"
@@ -22,6 +23,7 @@ tg_options tg_default_options(void)
                         .push_speed = 0.05,
                         .push_rate = 0.05,
                         .push_gain = 1,
+                        .friction_share = 1,
                         .reach = 0.001,
                         .smooth_speed = 0.01,
                         .smooth_width = 0.001,
@@ -36,8 +38,10 @@ const char *tg_solver_name(int index)
 
 const char *tg_law_name(int index)
 {
-    const tg_cone_law *law = tg_cone_law_at(index);
-    return law != NULL ? law->name : NULL;
+    int cones = 0;
+    while (tg_cone_law_at(cones) != NULL)
+        cones++;
+    return index >= 0 && index < cones ? tg_cone_law_at(index)->name : tg_explicit_name(index - cones);
 }
 
 static tg_status check_positive(tg_work *w, const char *name, double value, double most)
@@ -67,20 +71,33 @@ static tg_status check_tendons(tg_work *w, const tg_options *o)
     return TG_OK;
 }
 
+static tg_status check_explicit(tg_work *w, const tg_options *o)
+{
+    const char *what = o->restitution == TG_RESTITUTION_POISSON ? "Poisson's restitution"
+                       : o->impact == TG_IMPACT_WITHIN          ? "impacts within a step"
+                       : o->backward == TG_BACKWARD_SMOOTHED    ? "smoothed derivatives"
+                       : o->backward == TG_BACKWARD_TOI         ? "toi derivatives"
+                       : o->backward == TG_BACKWARD_ANI         ? "ani derivatives"
+                                                                : NULL;
+    return what == NULL ? TG_OK : tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: law '%s' with %s", o->law, what);
+}
+
 /* Other laws than the unrelaxed one are for comparison: what they do not have is refused. */
 static tg_status check_law(tg_work *w, const tg_options *o)
 {
     const tg_cone_law *law = tg_cone_law_find(o->law);
+    if (tg_explicit_find(o->law) != TG_EXPLICIT_NONE)
+        return check_explicit(w, o);
     if (law == NULL)
         return tg_fail(&w->error, TG_ERR_NAME, "options: unknown law '%s'", o->law == NULL ? "" : o->law);
     if (tg_cone_law_is_default(law))
         return TG_OK;
-    const char *what = !tg_cone_law_takes(law, o->solver)                ? "a solver other than newton and admm"
-                       : o->restitution == TG_RESTITUTION_POISSON        ? "Poisson's restitution"
-                       : o->impact == TG_IMPACT_WITHIN                   ? "impacts within a step"
-                       : o->backward == TG_BACKWARD_SMOOTHED             ? "smoothed derivatives"
-                       : o->backward == TG_BACKWARD_ANI                  ? "ani derivatives"
-                                                                         : NULL;
+    const char *what = !tg_cone_law_takes(law, o->solver)         ? "a solver other than newton and admm"
+                       : o->restitution == TG_RESTITUTION_POISSON ? "Poisson's restitution"
+                       : o->impact == TG_IMPACT_WITHIN            ? "impacts within a step"
+                       : o->backward == TG_BACKWARD_SMOOTHED      ? "smoothed derivatives"
+                       : o->backward >= TG_BACKWARD_ANI           ? "ani or detached derivatives"
+                                                                  : NULL;
     return what == NULL ? TG_OK : tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: law '%s' with %s", o->law, what);
 }
 
@@ -137,6 +154,7 @@ static tg_status check_options(tg_work *w, const tg_options *o)
     TG_TRY(check_positive(w, "push_speed", o->push_speed, 1e6));
     TG_TRY(check_positive(w, "push_rate", o->push_rate, 1e6));
     TG_TRY(check_positive(w, "push_gain", o->push_gain, 1));
+    TG_TRY(check_positive(w, "friction_share", o->friction_share, 1));
     TG_TRY(check_positive(w, "reach", o->reach, 1e6));
     return check_positive(w, "rest_speed", o->rest_speed, 1e6);
 }
@@ -166,10 +184,13 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
     if (o.rest_speed == 0 && o.dt > 0)
         o.rest_speed = default_rest_speed(w, o.dt);
     TG_TRY(check_options(w, &o));
-    o.law = tg_cone_law_find(o.law)->name; /* the caller's text need not last */
+    tg_explicit_law explicit_law = tg_explicit_find(o.law); /* the caller's text need not last */
+    bool solves = explicit_law == TG_EXPLICIT_NONE;
+    o.law = solves ? tg_cone_law_find(o.law)->name : tg_explicit_name((int)explicit_law - TG_EXPLICIT_COMPLIANT);
     bool smoothed = o.backward == TG_BACKWARD_SMOOTHED;
     w->step->options = o;
     w->rows->slack = 0.1 * o.reach;
+    w->rows->explicit_law = !solves;
     w->step->settings = (tg_contact_settings){.dt = o.dt,
                                               .push_speed = o.push_speed,
                                               .push_rate = o.push_rate,
@@ -180,6 +201,9 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
                                               .smooth = smoothed ? o.smooth_speed : 0,
                                               .smooth_reach = smoothed ? o.smooth_reach : 0,
                                               .within = o.impact == TG_IMPACT_WITHIN,
-                                              .rest_within = given};
+                                              .rest_within = given,
+                                              .explicit_law = explicit_law,
+                                              .friction_share = o.friction_share,
+                                              .detach = o.backward == TG_BACKWARD_DETACH};
     return TG_OK;
 }

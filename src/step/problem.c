@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "contact/cone_law.h"
+#include "contact/explicit.h"
 #include "contact/large.h"
 #include "step/step.h"
 
@@ -74,7 +74,9 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
 {
     tg_rows *r = w->rows;
     const tg_options *o = &w->step->options;
-    const tg_cone_law *law = tg_cone_law_find(o->law);
+    const tg_cone_law *law = tg_step_law(w->step);
+    if (w->step->settings.explicit_law != TG_EXPLICIT_NONE)
+        return tg_explicit_solve(m, w, island, &w->step->settings, o->solver, o->tolerance);
     if (!tg_cone_law_is_default(law))
         return run_law(m, w, island, law);
     bool dense = tg_island_is_dense(r, island), any = strcmp(o->solver, "newton") == 0 || !dense, first = false;

@@ -167,7 +167,7 @@ tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, cons
     tg_profile_stage(w, TG_STEP_STAGE_SOLVE);
     s->held = false;
     tg_step_integrate(m, w);
-    if (w->rows->ntouch > 0 && w->rows->ngiven == 0)
+    if (w->rows->ntouch > 0 && w->rows->ngiven == 0 && !w->rows->explicit_law)
         tg_step_hold(m, w);
     if (s->options.project)
         TG_TRY(tg_step_project(m, w));

@@ -18,6 +18,7 @@
 #include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
 #include "dynamics/rnea.h"
+#include "math/lanes.h"
 #include "step/gyroscopic.h"
 #include "step/step.h"
 #include "tangere/algebra.h"
@@ -30,6 +31,7 @@ typedef struct reverse
     double dt, *gdt;
     double *vbar, *y, *scaled, *other;            /* nv each; scaled = dt y */
     double *Lbar, *z, *turn, *gphi, *f, *f_start; /* rows each */
+    double *impulse;                              /* rows: of impulses of explicit laws, or NULL */
     double *f_free;                               /* rows: of J v_free, where impacts happen within the step, or NULL */
     bool bare;                                    /* z . (J v+) alone, no laws */
     tg_gradient g;
@@ -209,6 +211,20 @@ static void kept_reverse(reverse *r)
     }
 }
 
+/* Lbar + G z: what acts on a contact's explicit impulse, by itself and through what is solved beside it */
+static void explicit_impulses(const reverse *r)
+{
+    const tg_rows *rows = r->w->rows;
+    for (int i = 0; i < rows->nisland; i++)
+    {
+        const tg_rows_island *island = &rows->island[i];
+        const double *G = rows->G + island->G, *z = r->z + island->row;
+        for (int k = 0; k < island->rows; k++)
+            r->impulse[island->row + k] =
+                r->Lbar[island->row + k] + v4_dot_of(island->rows, G + (ptrdiff_t)k * v4_pad(island->rows), z);
+    }
+}
+
 /* Impulses of impacts that are detached follow restitution, z J_N v de, and friction, whose gradients are there already; nothing else of z counts. */
 static void detach(const reverse *r)
 {
@@ -251,6 +267,8 @@ static tg_status impulses_reverse(reverse *r, const tg_cotangent *out)
     }
     if (tg_detaches(r->w))
         detach(r);
+    if (r->impulse != NULL)
+        explicit_impulses(r);
     tg_rows_other_half(m, r->w, r->z, r->y);
     if (any_kept && !tg_wants_contacts(out))
         kept_reverse(r);
@@ -401,6 +419,7 @@ static void laws_reverse(reverse *r)
                          .mu = r->s->block_gradient,
                          .bound = r->s->block_gradient + 5 * rows->nblock,
                          .f_free = r->f_free,
+                         .impulse = r->impulse,
                          .gdt = r->gdt,
                          .params = r->g.params};
     tg_laws_reverse(r->m, r->w, &r->s->settings, &g);
@@ -762,6 +781,7 @@ static reverse begin(const tg_model *m, tg_work *w, const tg_cotangent *out, con
     r.compressed_scaled = c + 5 * m->nv;
     r.compressed_v = c + 6 * m->nv;
     r.f_free = s->within ? p + 9 * rows : NULL;
+    r.impulse = w->rows->explicit_law ? p + 10 * rows : NULL;
     r.factors = s->implicit;
     r.wrench = in->wrench;
     r.g = tg_gradient_begin(m, w, NULL);

@@ -90,12 +90,12 @@ static bool convex_velocity(const tg_island *island, double *sigma)
     assert_non_null(arena.base);
     tg_ccp_take(&c, island->rows, &arena);
     tg_ccp_problem bare = {.rows = island->rows,
-                              .cones = island->blocks,
-                              .cone = cone,
-                              .G = island->G,
-                              .ldg = island->ldg,
-                              .g = island->g,
-                              .compression = true};
+                           .cones = island->blocks,
+                           .cone = cone,
+                           .G = island->G,
+                           .ldg = island->ldg,
+                           .g = island->g,
+                           .compression = true};
     only = only && tg_ccp_solve(&c, &bare, &error) == TG_OK;
     if (only)
         memcpy(sigma, c.sigma, sizeof(double) * (size_t)island->rows);
