@@ -249,6 +249,7 @@ class Stepper:
         push_speed: float,
         push_rate: float,
         push_gain: float,
+        friction_share: float,
         reach: float,
         rest_speed: float,
         max_contacts: int,
