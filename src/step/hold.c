@@ -56,6 +56,8 @@ static sweep sweep_of(const tg_model *m, const tg_work *w, int geom)
         return s;
     for (int k = m->node_dof[node] + m->node_ndof[node] - 1; k >= 0; k = m->dof_parent[k])
     {
+        if (v[k] == 0)
+            continue;
         spatial J = spatial_load(w->J + SPATIAL_SIZE * k);
         v4 step = v4_splat(dt * v[k]), W = J.ang * step, u = twist_at(J, centre) * step;
         double angle = sqrt(v4_dot(W, W)), along = sqrt(v4_dot(u, u));
