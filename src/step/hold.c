@@ -27,58 +27,62 @@ static const double fine = 1.05; /* the share is found to 5 %: what is not gone 
 
 /* ---- which islands ---- */
 
-/* How a geom moves in the whole step. */
+/* How the bodies of a node move in the whole step. Geoms of one node follow each other, and share it. */
 typedef struct sweep
 {
-    v4 way;        /* m: V + X of its origin */
+    int node;
+    v4 centre;     /* c, world: the origin of the first geom */
+    v4 way;        /* m: V + X of c */
     v4 turn;       /* rad: W */
     double angle;  /* rad: Theta */
-    double radius; /* m: R, without its rounding, which does not turn */
-    double rest;   /* m: Theta^2 (R + B) / 2 */
+    double turned; /* m: B, of what has turning joints before it */
 } sweep;
 
-/* m: how far the points of a geom are from its origin, its rounding taken off */
-static double radius_of(const tg_work *w, int geom)
-{
-    const double *c = w->params->geom_centre + 4 * geom;
-    double offset = sqrt(c[0] * c[0] + c[1] * c[1] + c[2] * c[2]);
-    return offset + w->params->geom_radius[geom] - tg_rounding(&w->space->placed[geom]);
-}
-
-static sweep sweep_of(const tg_model *m, const tg_work *w, int geom)
+static sweep sweep_of(const tg_model *m, const tg_work *w, int node, v4 centre)
 {
     const double *v = tg_placing_velocity(w->step);
-    double dt = w->step->options.dt, behind = 0, turned = 0;
-    int node = m->body_node[m->geom_body[geom]];
-    v4 centre = w->space->placed[geom].x - tg_node_origin(m, w, node), V = v4_zero();
-    sweep s = {v4_zero(), v4_zero(), 0, 0, 0};
-    if (node == 0)
-        return s;
-    for (int k = m->node_dof[node] + m->node_ndof[node] - 1; k >= 0; k = m->dof_parent[k])
+    double dt = w->step->options.dt, behind = 0;
+    v4 from = centre - tg_node_origin(m, w, node), V = v4_zero();
+    sweep s = {node, centre, v4_zero(), v4_zero(), 0, 0};
+    int last = node == 0 ? -1 : m->node_dof[node] + m->node_ndof[node] - 1;
+    for (int k = last; k >= 0; k = m->dof_parent[k])
     {
-        if (v[k] == 0)
-            continue;
         spatial J = spatial_load(w->J + SPATIAL_SIZE * k);
-        v4 step = v4_splat(dt * v[k]), W = J.ang * step, u = twist_at(J, centre) * step;
-        double angle = sqrt(v4_dot(W, W)), along = sqrt(v4_dot(u, u));
+        v4 step = v4_splat(dt * v[k]), W = J.ang * step, u = twist_at(J, from) * step;
+        double angle = sqrt(v4_dot(W, W));
         s.way += v4_cross(W, u * v4_splat(0.5) + V);
         V += u;
-        behind += along;
+        behind += sqrt(v4_dot(u, u));
         s.turn += W;
         s.angle += angle;
-        turned = angle > 0 ? behind : turned; /* what only moves without turning before others is straight */
+        s.turned = angle > 0 ? behind : s.turned;
     }
     s.way += V;
-    s.radius = radius_of(w, geom);
-    s.rest = 0.5 * s.angle * s.angle * (s.radius + turned);
     return s;
+}
+
+static void sweep_geom(const tg_model *m, const tg_work *w, int geom, sweep *s)
+{
+    int node = m->body_node[m->geom_body[geom]];
+    if (s->node != node)
+        *s = sweep_of(m, w, node, w->space->placed[geom].x);
+}
+
+/* m: Theta R, R how far the points of a geom are from c, its rounding taken off, which does not turn */
+static double turned_radius(const tg_work *w, int geom, const sweep *s)
+{
+    if (s->angle == 0) /* a plane has no radius */
+        return 0;
+    const tg_placed *p = &w->space->placed[geom];
+    v4 off = p->x - s->centre + mat3_mul_mem(p->R, w->params->geom_centre + 4 * geom);
+    return s->angle * (sqrt(v4_dot(off, off)) + w->params->geom_radius[geom] - tg_rounding(p));
 }
 
 /* n . x+ of the point of a shape that is farthest along side * n, its rounding taken off */
 static double farthest(const tg_placed *shape, const sweep *s, v4 n, double side)
 {
     v4 d = n + v4_cross(n, s->turn);
-    return v4_dot(n, shape->x + s->way) + v4_dot(d, tg_support(shape, d * v4_splat(side), NULL) - shape->x);
+    return v4_dot(n, s->centre + s->way) + v4_dot(d, tg_support(shape, d * v4_splat(side), NULL) - s->centre);
 }
 
 /* The supports of what has no bound along n are not there. */
@@ -98,16 +102,20 @@ static double allowance(const tg_work *w, double overlap)
 }
 
 /* The share of the step after which a pair, of which t is a touch, overlaps by no more than it may; 1: it need not be looked at. */
-static double sure_share(const tg_model *m, const tg_work *w, const tg_touch *t, double overlap)
+static double sure_share(const tg_model *m, const tg_work *w, const tg_touch *t, double overlap, sweep last[2])
 {
     double more = allowance(w, overlap);
     int first = t->pair.first, second = t->pair.second;
     const tg_placed *placed = w->space->placed;
-    sweep a = sweep_of(m, w, first), b = sweep_of(m, w, second);
-    double rest = a.rest + b.rest, margin = t->at.distance - t->phi, angle = a.angle * a.radius + b.angle * b.radius;
+    sweep *a = &last[0], *b = &last[1];
+    sweep_geom(m, w, first, a);
+    sweep_geom(m, w, second, b);
+    double ra = turned_radius(w, first, a), rb = turned_radius(w, second, b), angle = ra + rb;
+    double rest = 0.5 * (a->angle * (ra + a->angle * a->turned) + b->angle * (rb + b->angle * b->turned));
+    double margin = t->at.distance - t->phi;
     double apart = -INFINITY;
     if (is_bounded(m, w, first) && is_bounded(m, w, second))
-        apart = farthest(&placed[second], &b, t->at.normal, -1) - farthest(&placed[first], &a, t->at.normal, 1) -
+        apart = farthest(&placed[second], b, t->at.normal, -1) - farthest(&placed[first], a, t->at.normal, 1) -
                 tg_rounding(&placed[first]) - tg_rounding(&placed[second]) - margin - rest;
     if (apart >= -fmax(w->step->options.reach, overlap) || 2 * angle + 2 * rest <= more)
         return 1;
@@ -232,10 +240,11 @@ void tg_step_hold(const tg_model *m, tg_work *w)
         s->sure[i] = 1;
     bool any = false;
     double overlap;
+    sweep last[2] = {{.node = -1}, {.node = -1}};
     for (int i = 0, end; i < r->ntouch; i = end)
     {
         const tg_touch *t = pair_from(r, i, &end, &overlap);
-        double sure = is_rigid(w, t) ? sure_share(m, w, t, overlap) : 1;
+        double sure = is_rigid(w, t) ? sure_share(m, w, t, overlap, last) : 1;
         int island = sure < 1 ? island_of(m, r, t) : -1;
         if (island < 0)
             continue;
