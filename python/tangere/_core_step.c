@@ -200,9 +200,9 @@ PyObject *tg_py_cache_array(const tg_cache *cache)
 
 static PyObject *info_tuple(const tg_info *i)
 {
-    return Py_BuildValue("iiiiiidddddddd", (int)i->status, i->iterations, i->sweeps, i->contacts, i->rows, i->islands,
+    return Py_BuildValue("iiiiiiddddddddii", (int)i->status, i->iterations, i->sweeps, i->contacts, i->rows, i->islands,
                          i->residual, i->primal, i->dual, i->complementarity, i->penetration, i->work, i->capacity,
-                         i->balance);
+                         i->balance, i->worst, (int)i->stage);
 }
 
 /* (q, v, act, cache, numbers of the info) */
@@ -359,8 +359,8 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
     int damping, springs, actuators, gyroscopic, tendons, cold, project, poisson, impact, backward;
     PyObject *solver;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUdppiiipppiiddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver,
-                          &o->tolerance, &damping, &springs, &actuators, &gyroscopic, &tendons, &cold, &project,
+    if (!PyArg_ParseTuple(args, "O!dUdippiiipppiiddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver,
+                          &o->tolerance, &o->effort, &damping, &springs, &actuators, &gyroscopic, &tendons, &cold, &project,
                           &poisson, &impact, &backward, &o->smooth_speed, &o->smooth_width, &o->smooth_reach,
                           &o->push_speed, &o->push_rate, &o->push_gain, &o->reach, &o->rest_speed, &out->most_contacts))
     {

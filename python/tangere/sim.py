@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from tangere import _core
 from tangere._core import Energy
 from tangere._errors import Error
-from tangere.enums import StepStatus
+from tangere.enums import SolvedBy, StepStatus
 from tangere.model import Model
 from tangere.params import Params
 
@@ -55,8 +55,9 @@ class StepContacts(NamedTuple):
 class Info:
     """What one step tells about itself.
 
-    status: `StepStatus`; iterations: factorisations of the contact solver, sweeps: its Gauss-Seidel sweeps; ncontact,
-    rows, islands: size of the contact problem; residual (m/s): how far the laws of contact are from holding, the
+    status: `StepStatus`; iterations: factorisations of the contact solver over all islands, worst: those of the island
+    that took most, stage: what ended that one (`SolvedBy`); sweeps: Gauss-Seidel sweeps; ncontact, rows, islands: size
+    of the contact problem; residual (m/s): how far the laws of contact are from holding, the
     largest of primal, dual and complementarity; penetration (m): largest overlap at the start of the step;
     work (J): of all impulses; capacity: share of the room for contacts that was used; balance (J): energy that the step
     created, where it might be unstable (stiff springs, a dof that moves by more than 0.25 in a step, impulses that were
@@ -66,7 +67,7 @@ class Info:
     __slots__ = (
         "__weakref__", "_contacts", "_model", "_q", "_stepper", "_v", "act", "balance", "cache", "capacity",
         "complementarity", "dual", "islands", "iterations", "ncontact", "penetration", "primal", "residual", "rows",
-        "status", "sweeps", "work",
+        "stage", "status", "sweeps", "work", "worst",
     )  # fmt: skip
 
     def __init__(self, model: Model, stepper: _core.Stepper, result: tuple) -> None:
@@ -76,8 +77,9 @@ class Info:
         (
             status, self.iterations, self.sweeps, self.ncontact, self.rows, self.islands, self.residual, self.primal,
             self.dual, self.complementarity, self.penetration, self.work, self.capacity, self.balance,
+            self.worst, stage,
         ) = numbers  # fmt: skip
-        self.status = StepStatus(status)
+        self.status, self.stage = StepStatus(status), SolvedBy(stage)
 
     def __repr__(self) -> str:
         return (
@@ -242,6 +244,7 @@ def _settings(
     solver: str,
     *,
     tolerance: float = 1e-8,
+    effort: int | None = None,
     implicit_damping: bool = True,
     implicit_springs: bool = False,
     implicit_actuators: bool | None = None,
@@ -274,8 +277,10 @@ def _settings(
         raise ValueError(f"backward: expected 'exact', 'smoothed', 'toi' or 'ani', got {backward!r}")
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
+    if effort is not None and not effort > 0:
+        raise Error(f"effort = {effort} must be positive", "value out of domain")
     return (
-        m, dt, solver, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
+        m, dt, solver, tolerance, 0 if effort is None else effort, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
         int(implicit_actuators), _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic),
         _AS_MODEL if implicit_tendons is None else int(implicit_tendons), cold, project,
         restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width,
@@ -305,6 +310,7 @@ class Sim:
     dt (s): the time step; None: the model's. solver: "newton", "ipm", "pgs" or "admm". Options, by keyword:
 
         tolerance         m/s, the residual up to which a step counts as solved (1e-8)
+        effort            most factorisations of an island in a step; what is cut short is `PARTIAL` (None: no bound)
         implicit_damping  damping of joints acts on the velocity after the step (True)
         implicit_springs  springs of hinges and slides act at the position after the step (False)
         implicit_actuators  damping of actuators on hinges and slides acts on the velocity after the step (None: if the

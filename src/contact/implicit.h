@@ -14,7 +14,7 @@
 #ifndef TG_CONTACT_IMPLICIT_H
 #define TG_CONTACT_IMPLICIT_H
 
-#include "contact/problem.h"
+#include "solve/problem.h"
 
 /* How the equations are kept. */
 typedef enum tg_implicit_form

@@ -20,12 +20,26 @@ const char *tg_contact_mode_string(tg_contact_mode mode)
     return (unsigned)mode < TG_CONTACT_MODES ? name[mode] : "unknown";
 }
 
+const char *tg_solved_by_string(tg_solved_by stage)
+{
+    static const char *const name[] = {"nothing", "warm start", "soft contacts", "ladder", "interior point", "path", "sweeps"};
+    _Static_assert(sizeof name / sizeof name[0] == TG_SOLVED_BY_KINDS, "a name for every stage");
+    _Static_assert((int)TG_SOLVED_BY_KINDS == (int)TG_ENDED_KINDS, "the same stages");
+    return (unsigned)stage < TG_SOLVED_BY_KINDS ? name[stage] : "unknown";
+}
+
 static void add_island(tg_info *info, const tg_solve_result *result)
 {
     const tg_residual *residual = &result->residual;
     if (result->status != TG_SOLVE_SOLVED)
         info->status = TG_STEP_PARTIAL;
-    info->iterations += result->newton + result->interior;
+    int factorisations = result->newton + result->interior;
+    info->iterations += factorisations;
+    if (factorisations >= info->worst)
+    {
+        info->worst = factorisations;
+        info->stage = (tg_solved_by)result->stage;
+    }
     info->sweeps += result->sweeps;
     info->primal = fmax(info->primal, residual->primal);
     info->dual = fmax(info->dual, residual->dual);
@@ -64,7 +78,9 @@ tg_status tg_step_modes(tg_work *w)
         return TG_OK;
     for (int i = 0; i < r->nisland; i++)
     {
-        const tg_rows_island *island = &r->island[i];
+        tg_rows_island *island = &r->island[i];
+        if (!island->sparse)
+            tg_need_delassus(w->model, w, island);
         if (!island->filled || (island->impact && w->step->settings.poisson))
         {
             tg_plain_modes(w->model, r, island, r->mode + island->block);

@@ -1,8 +1,8 @@
 /* Options of a step: defaults, checks, and the numbers that follow from the model. */
 #include <math.h>
 
-#include "contact/solver.h"
 #include "model/coupling.h"
+#include "solve/soft.h"
 #include "step/gyroscopic.h"
 #include "step/step.h"
 
@@ -65,6 +65,8 @@ static tg_status check_options(tg_work *w, const tg_options *o)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "options: not made with tg_default_options()");
     if (tg_solver_find(o->solver) == NULL)
         return tg_fail(&w->error, TG_ERR_NAME, "options: unknown solver '%s'", o->solver == NULL ? "" : o->solver);
+    if (o->effort < 0)
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: effort = %d must not be negative", o->effort);
     if ((unsigned)o->implicit_actuators > TG_ON)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: implicit_actuators = %d is neither off nor on",
                        (int)o->implicit_actuators);

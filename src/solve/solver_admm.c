@@ -10,8 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "contact/solver.h"
 #include "math/dense.h"
+#include "solve/cone.h"
+#include "solve/soft.h"
 
 enum
 {
@@ -29,25 +30,30 @@ typedef struct admm
     const tg_cones *cones;
     int n;
     double *G, *factor; /* n x n, scaled; factor of G + (rho + eta) I */
-    double *g, *d;      /* n: scaled; scale of the block of a row */
+    double *g, *d;      /* n: scaled; L = d x */
     double *x, *z, *u, *before, *right;
     double eta, rho, first; /* first: where rho started */
 } admm;
 
-static void scale(admm *a)
+/* d of every row, then G = d (J J^T + give) d, a column at a time */
+static void scale(admm *a, tg_soft *p)
 {
-    const tg_cones *c = a->cones;
-    for (int i = 0; i < c->blocks; i++)
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+        for (int i = b->row; i < b->row + b->dim; i++)
+        {
+            a->d[i] = p->mu[i] / sqrt(p->own[b->row]);
+            a->g[i] = a->d[i] * p->g[i];
+        }
+    memset(p->L, 0, sizeof(double) * (size_t)a->n);
+    for (ptrdiff_t j = 0; j < a->n; j++)
     {
-        const tg_cone *b = &c->block[i];
-        for (int r = b->row; r < b->row + b->dim; r++)
-            a->d[r] = sqrt(b->rho_n);
-    }
-    for (ptrdiff_t i = 0; i < a->n; i++)
-    {
-        a->g[i] = a->d[i] * c->g[i];
-        for (ptrdiff_t j = 0; j < a->n; j++)
-            a->G[i * a->n + j] = a->d[i] * a->d[j] * c->G[i * c->ld + j];
+        p->L[j] = a->d[j];
+        tg_soft_push(p, p->L, p->u);
+        tg_soft_velocity(p, p->u, p->row);
+        p->L[j] = 0;
+        for (ptrdiff_t i = 0; i < a->n; i++)
+            a->G[j * a->n + i] = a->d[i] * p->row[i];
+        a->G[j * (a->n + 1)] += a->d[j] * a->d[j] * p->give[j];
     }
 }
 
@@ -126,22 +132,23 @@ static void iterate(admm *a, double *primal, double *dual)
     }
 }
 
-static admm set_up(tg_solve_work *w)
+static admm set_up(tg_soft *p)
 {
-    int n = w->cones.rows;
-    double *vector = w->interior;
-    admm a = {.cones = &w->cones, .n = n, .G = w->range, .factor = w->A};
+    int n = p->rows;
+    double *vector = p->interior;
+    admm a = {.cones = &p->cones, .n = n, .G = p->packed, .factor = p->product};
     double **place[] = {&a.g, &a.d, &a.x, &a.z, &a.u, &a.before, &a.right};
-    for (size_t i = 0; i < sizeof place / sizeof place[0]; i++, vector += w->cones.ld)
+    tg_soft_cones(p);
+    for (size_t i = 0; i < sizeof place / sizeof place[0]; i++, vector += p->cones.ld)
         *place[i] = vector;
-    scale(&a);
+    scale(&a, p);
     double largest = largest_eigenvalue(&a);
     a.eta = proximal * largest;
     a.first = a.rho = sqrt(largest * a.eta) * pow(1 / proximal, exponents[0]);
     /* z = P(x) of the warm start, u = 0 */
     for (int i = 0; i < n; i++)
     {
-        a.z[i] = w->x[i] / a.d[i];
+        a.z[i] = p->island->warm != NULL ? p->island->warm[p->source[i]] / a.d[i] : 0;
         a.u[i] = 0;
     }
     project(&a, a.z);
@@ -149,27 +156,27 @@ static admm set_up(tg_solve_work *w)
     return a;
 }
 
-/* z into w->x, and the residual of the law there (m/s) */
-static double residual(const admm *a, tg_solve_work *w)
+/* offers z; returns the residual of the law there (m/s), or that of the best so far if it is less */
+static double offer(const admm *a, tg_soft *p)
 {
     for (int i = 0; i < a->n; i++)
-        w->x[i] = a->d[i] * a->z[i];
-    tg_cones_velocity(&w->cones, w->x, w->s);
-    return tg_cones_residual(&w->cones, w->x, w->s);
+        p->L[i] = a->d[i] * a->z[i];
+    tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_SWEEPS);
+    return p->offer.residual;
 }
 
-void tg_solver_admm(tg_solve_work *w)
+void tg_solver_admm(tg_soft *p, const tg_solve_options *o)
 {
     double primal, dual, factor_of_rho = pow(1 / proximal, exponents[1]);
-    admm a = set_up(w);
+    admm a = set_up(p);
     bool good = factor(&a);
     int direction = 0;
-    while (good && w->sweeps < w->options->max_sweeps)
+    while (good && p->sweeps < o->max_sweeps)
     {
         iterate(&a, &primal, &dual);
-        if (++w->sweeps % CHECK_EVERY != 0)
+        if (++p->sweeps % CHECK_EVERY != 0)
             continue;
-        if (residual(&a, w) <= w->options->tolerance)
+        if (offer(&a, p) <= o->tolerance)
             break;
         int change = primal > 10 * dual ? 1 : dual > 10 * primal ? -1 : 0;
         if (change == 0)
@@ -180,6 +187,8 @@ void tg_solver_admm(tg_solve_work *w)
         a.rho *= change > 0 ? factor_of_rho : 1 / factor_of_rho;
         good = factor(&a);
     }
-    residual(&a, w);
-    tg_solve_accept(w);
+    offer(&a, p);
+    tg_soft_push(p, p->L, p->u);
+    if (o->select)
+        tg_soft_finish(p, o, TG_ENDED_SWEEPS);
 }
