@@ -199,7 +199,7 @@ static void bound_geom(const tg_work *w, int g, double grow)
     tg_bounds *b = &w->space->bounds;
     const double *half = p->geom_half + 4 * g;
     double more = w->space->margin[g] + grow;
-    v4 centre = s->x + mat3_mul_mem(s->R, p->geom_centre + 4 * g), h = v4_splat(INFINITY);
+    v4 centre = tg_geom_centre(w, g), h = v4_splat(INFINITY);
     if (half[0] < INFINITY)
         h = absolute(s->R.c[0]) * v4_splat(half[0]) + absolute(s->R.c[1]) * v4_splat(half[1]) +
             absolute(s->R.c[2]) * v4_splat(half[2]) + v4_splat(more);

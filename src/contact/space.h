@@ -64,6 +64,13 @@ void tg_space_update(const tg_model *m, tg_work *w);
 /* The same for two geoms alone. */
 void tg_space_update_pair(const tg_model *m, tg_work *w, tg_geom_pair pair);
 
+/* Centre of the sphere around a geom, in the world. After tg_space_update. */
+static inline v4 tg_geom_centre(const tg_work *w, int geom)
+{
+    const tg_placed *s = &w->space->placed[geom];
+    return s->x + mat3_mul_mem(s->R, w->params->geom_centre + 4 * geom);
+}
+
 /* Pairs whose bounds, grown by their margins and half of `grow` each, overlap. After tg_space_update. */
 tg_status tg_space_near(const tg_model *m, tg_work *w, double grow);
 

@@ -98,7 +98,7 @@ static void grow_bounds(const tg_model *m, tg_work *w, double dt, double reach)
         s->grow[g] = 0.5 * reach;
         if (m->body_node[body] == 0)
             continue;
-        v4 centre = s->placed[g].x + mat3_mul_mem(s->placed[g].R, p->geom_centre + 4 * g);
+        v4 centre = tg_geom_centre(w, g);
         double now = reach_of_motion(motion_at(m, w, body, centre, w->V), p->geom_radius[g]);
         double free = reach_of_motion(motion_at(m, w, body, centre, w->rows->free_twist), p->geom_radius[g]);
         s->grow[g] += dt * tg_most(now, free);

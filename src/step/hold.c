@@ -1,14 +1,18 @@
 /* Shapes that turn far in a step.
  *
- * The rows of a contact are linear in v+: they keep Phi + dt J_N v+ >= 0. A body that turns by theta in the step leaves the straight paths of its points by up to theta^2 / 2 times
- * its radius R, so that the shapes may overlap at the end though the rows hold: an impact at 300 m/s that sets a capsule of 10 cm turning makes theta several radians. Where that
- * can be more than half of the reach (1 mm), or than what an overlap that is there leaves of the reach, the shapes are looked at once more, at the end of the step. If they overlap there by more than the reach (less is pushed out), the
- * trees of the island go a share h of their way,
+ * The rows of a contact are linear in v+: they keep Phi + dt J_N v+ >= 0. A body that turns by theta in the step leaves
+ * the straight paths of its points by up to theta^2 R / 2, R their distance from its origin, so that the shapes may
+ * overlap at the end though the rows hold: an impact at 300 m/s that sets a capsule of 10 cm turning makes theta
+ * several radians. Where that can be more than half of the reach (1 mm), or than what an overlap leaves of the reach, the
+ * shapes are looked at once more, at the end of the step. If they overlap there by more than the reach
+ * (less is pushed out), the trees of the island go a share h of their way,
  *     q+ = q (+) h dt v+,
- * v+ stays. The linear gap at h is (1 - h) Phi + h (Phi + dt J_N v+), never below the smaller of the two, so a share with h^2 theta^2 R / 2 <= slack always holds: the
- * search for the largest one starts there, and no body stays where it is. What is left of the impact happens in the next step, with the contacts of the new pose. */
+ * v+ stays. The linear gap at h is (1 - h) Phi + h (Phi + dt J_N v+), never below the smaller of the two, so a share
+ * with h^2 theta^2 R / 2 <= slack always holds: the search for the largest one starts there, and no body stays where it
+ * is. What is left of the impact happens in the next step, with the contacts of the new pose. */
 #include "step/hold.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "contact/collide.h"
@@ -47,27 +51,38 @@ typedef struct tree_turn
     double most; /* rad */
 } tree_turn;
 
-/* What a geom may leave the straight paths of its points by in the whole step without being looked at: half of the reach; where the pair overlaps, what that leaves of the
- * reach, but no less than the slack, which every query allows. */
-static double allowed(const tg_work *w, double overlap)
+/* m: the farthest point of a geom from the origin of its body, about which the body turns */
+static double arm_of(const tg_model *m, const tg_work *w, int geom)
 {
-    double reach = w->step->options.reach;
-    return fmax(fmin(0.5 * reach, reach - overlap), w->rows->slack);
+    v4 arm = tg_geom_centre(w, geom) - v4_load(w->body_pos + 4 * m->geom_body[geom]);
+    return sqrt(v4_dot(arm, arm)) + w->params->geom_radius[geom];
 }
 
-/* The share of the step in which a geom leaves the straight paths of its points by the slack at most; 1: it need not be looked at. */
-static double sure_share(const tg_model *m, const tg_work *w, int geom, double most, tree_turn *last)
+/* m: how far the points of a geom leave their straight paths at most, theta^2 R / 2; by the bound of its tree's turn,
+ * or by its own turn */
+static double leaves(const tg_model *m, const tg_work *w, int geom, bool own, tree_turn *last)
 {
-    int body = m->geom_body[geom], node = m->body_node[body];
+    int body = m->geom_body[geom], node = m->body_node[body], tree = m->body_tree[body];
     if (node == 0)
+        return 0;
+    if (!own && last->tree != tree)
+        *last = (tree_turn){tree, w->step->options.dt * most_turn(m, w, tree)};
+    double theta = own ? w->step->options.dt * turn_of(m, w, node) : last->most;
+    return 0.5 * theta * theta * arm_of(m, w, geom);
+}
+
+/* The share of the step in which the two geoms of a touch leave their straight paths by the slack at most, together.
+ * 1: they need not be looked at, because they stay within half of the reach in the whole step or, where they overlap,
+ * within what the overlap leaves of the reach. Every query has the slack, so less than that is never asked for. */
+static double sure_share(const tg_model *m, const tg_work *w, const tg_touch *t, tree_turn last[2])
+{
+    double reach = w->step->options.reach, slack = w->rows->slack;
+    double most = fmax(fmin(0.5 * reach, reach + t->phi), slack);
+    int first = t->pair.first, second = t->pair.second;
+    if (leaves(m, w, first, false, &last[0]) + leaves(m, w, second, false, &last[1]) <= most)
         return 1;
-    double dt = w->step->options.dt, radius = w->params->geom_radius[geom];
-    if (last->tree != m->body_tree[body])
-        *last = (tree_turn){m->body_tree[body], dt * most_turn(m, w, m->body_tree[body])};
-    if (last->most * last->most * radius <= 2 * most)
-        return 1;
-    double theta = dt * turn_of(m, w, node);
-    return theta * theta * radius <= 2 * most ? 1 : sqrt(2 * w->rows->slack / radius) / theta;
+    double way = leaves(m, w, first, true, NULL) + leaves(m, w, second, true, NULL);
+    return way <= most ? 1 : sqrt(slack / way);
 }
 
 static int island_of(const tg_model *m, const tg_rows *r, const tg_touch *t)
@@ -151,7 +166,7 @@ static bool goes_through(const tg_model *m, tg_work *w, int island, double share
 
 static double share_of(const tg_model *m, tg_work *w, int island, double sure)
 {
-    double low = sure, high = 1;
+    double low = fmax(sure, DBL_EPSILON), high = 1; /* a smaller share would move nothing */
     double slack = w->rows->slack;
     if (!goes_through(m, w, island, 1, w->step->options.reach))
         return 1;
@@ -188,13 +203,11 @@ void tg_step_hold(const tg_model *m, tg_work *w)
     for (int i = 0; i < r->nisland; i++)
         s->sure[i] = 1;
     bool any = false;
-    tree_turn last = {.tree = -1};
+    tree_turn last[2] = {{.tree = -1}, {.tree = -1}};
     for (int i = 0; i < r->ntouch; i++)
     {
         const tg_touch *t = &r->touch[i];
-        double most = allowed(w, -t->phi);
-        double sure =
-            tg_least(sure_share(m, w, t->pair.first, most, &last), sure_share(m, w, t->pair.second, most, &last));
+        double sure = sure_share(m, w, t, last);
         int island = sure < 1 ? island_of(m, r, t) : -1;
         if (island < 0)
             continue;

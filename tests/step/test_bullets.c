@@ -78,10 +78,8 @@ static void hit(sim *s, const char *name, double speed, double spin)
         tg_state x = {s->q, s->v, s->act, &s->cache};
         if (tg_step(s->m, s->w, &s->options, &x, NULL, &x, &s->info) != TG_OK)
             fail_msg("%s: %s", name, tg_work_message(s->w));
-        /* The reach bounds the overlap of all shapes but ellipsoids, whose flat sides leave their paths by more than their radius
-         * says: 1.2 mm was met, and there is no proof of a bound. */
         double deep = deepest(s), reach = s->options.reach;
-        if (deep > (strstr(name, "ellipsoid") != NULL ? 2 * reach : reach))
+        if (deep > reach)
             fail_msg("%s: %g m deep after step %d", name, deep, t);
     }
     if (s->n.nq == 7 && !(s->q[2] > side))
