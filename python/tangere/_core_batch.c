@@ -576,7 +576,9 @@ static bool add_type(PyObject *module, const char *name, const field *f, int cou
 
 bool tg_py_batch_init(PyObject *module)
 {
-    _Static_assert(sizeof(tg_step_status) == 4 && sizeof(tg_solved_by) == 4 && sizeof(tg_label_kind) == 4 && sizeof(int) == 4, "i4 below");
+    _Static_assert(sizeof(tg_step_status) == 4 && sizeof(tg_solved_by) == 4 && sizeof(tg_label_kind) == 4 &&
+                       sizeof(int) == 4,
+                   "i4 below");
     static const field info[] = {{"status", "i4", offsetof(tg_info, status)},
                                  {"iterations", "i4", offsetof(tg_info, iterations)},
                                  {"sweeps", "i4", offsetof(tg_info, sweeps)},

@@ -57,9 +57,10 @@ enum
 
 static void put_info(const tg_info *i, double *row)
 {
-    const double numbers[INFO_NUMBERS] = {(double)i->status, i->iterations, i->sweeps,  i->contacts, i->rows,
-                                          i->islands,        i->residual,   i->primal,  i->dual,     i->complementarity,
-                                          i->penetration,    i->work,       i->capacity, i->worst, (double)i->stage};
+    const double numbers[INFO_NUMBERS] = {(double)i->status, i->iterations,      i->sweeps,       i->contacts,
+                                          i->rows,           i->islands,         i->residual,     i->primal,
+                                          i->dual,           i->complementarity, i->penetration,  i->work,
+                                          i->capacity,       i->worst,           (double)i->stage};
     memcpy(row, numbers, sizeof numbers);
 }
 

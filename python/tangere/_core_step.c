@@ -360,8 +360,8 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
     PyObject *solver;
     *o = tg_default_options();
     if (!PyArg_ParseTuple(args, "O!dUdippiiipppiiddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver,
-                          &o->tolerance, &o->effort, &damping, &springs, &actuators, &gyroscopic, &tendons, &cold, &project,
-                          &poisson, &impact, &backward, &o->smooth_speed, &o->smooth_width, &o->smooth_reach,
+                          &o->tolerance, &o->effort, &damping, &springs, &actuators, &gyroscopic, &tendons, &cold,
+                          &project, &poisson, &impact, &backward, &o->smooth_speed, &o->smooth_width, &o->smooth_reach,
                           &o->push_speed, &o->push_rate, &o->push_gain, &o->reach, &o->rest_speed, &out->most_contacts))
     {
         out->model = NULL;

@@ -70,10 +70,10 @@ typedef struct tg_soft
     double size;      /* a power of two near the geometric mean of G_ii */
     double least;     /* the compliance from which the limit is reached (soft_solve.c) */
     bool boxes;       /* dry friction is among the blocks */
-    bool independent; /* the warm start held independent rows in the end */
 
     /* the iterate */
     double eps;
+    double creep; /* m/s: how fast what holds moved on top of the ladder; INFINITY: not known */
     double *u, *z, *L, *D;
     double violation;     /* the largest |J r|, r = J^T L - u (m/s), */
     double rounding;      /* and what rounding leaves of it */

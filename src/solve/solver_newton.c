@@ -130,16 +130,25 @@ static void start_swept(tg_soft *p, double eps)
 
 /* ---- stages ---- */
 
+/* how fast what holds moves */
+static double creep_of(const tg_soft *p)
+{
+    double most = 0;
+    for (int i = 0; i < p->rows; i++)
+        most = tg_larger(most, fabs(p->L[i]));
+    return p->eps * most;
+}
+
 static double rung_goal(const tg_soft *p, double eps, const tg_solve_options *o)
 {
     return tg_larger(last_goal * o->tolerance, eps > p->least ? coarse * eps / p->size * p->speed : 0);
 }
 
-/* Not where rows that hold are independent: the warm start has tried the same equations. */
+/* Not where an easier problem can take its place: mostly this one has no solution, and the ladder shows it. */
 static bool soft(tg_soft *p, const tg_solve_options *o)
 {
     tg_soft_run run = {.steps = SOFT_STEPS, .idle = SOON, .fresh = true, .goal = rung_goal(p, p->least, o)};
-    if (p->independent)
+    if (o->relaxable)
         return false;
     start(p, p->least);
     if (tg_soft_newton(p, &run))
@@ -180,8 +189,10 @@ static bool climb_down(tg_soft *p, const tg_solve_options *o)
 static bool ladder(tg_soft *p, const tg_solve_options *o)
 {
     start_swept(p, top * p->size);
-    return tg_soft_newton(p, &(tg_soft_run){.steps = TOP_STEPS, .fresh = true, .goal = rung_goal(p, p->eps, o)}) &&
-           climb_down(p, o);
+    if (!tg_soft_newton(p, &(tg_soft_run){.steps = TOP_STEPS, .fresh = true, .goal = rung_goal(p, p->eps, o)}))
+        return false;
+    p->creep = creep_of(p);
+    return climb_down(p, o);
 }
 
 static bool interior_at(tg_soft *p, double eps, const tg_solve_options *o)
@@ -207,15 +218,6 @@ static bool path(tg_soft *p, const tg_solve_options *o)
 }
 
 /* ---- less compliance ---- */
-
-/* how fast what holds moves */
-static double creep_of(const tg_soft *p)
-{
-    double most = 0;
-    for (int i = 0; i < p->rows; i++)
-        most = tg_larger(most, fabs(p->L[i]));
-    return p->eps * most;
-}
 
 static double largest_own(const tg_soft *p)
 {
@@ -274,7 +276,8 @@ static bool is_proven(tg_soft *p)
 static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
 {
     size_t dims = sizeof(double) * (size_t)p->dims, rows = sizeof(double) * (size_t)p->rows;
-    bool solvable = harden(p, o), selected = solvable && o->select;
+    /* where it moves about as fast as on top of the ladder, impulses grow as 1 / eps */
+    bool solvable = !(creep_of(p) > stays * p->creep) && harden(p, o), selected = solvable && o->select;
     memcpy(p->kept_u, p->u, dims);
     memcpy(p->kept_z, p->z, rows);
     for (int k = 0; k < HARDER && selected; k++)
@@ -301,9 +304,15 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
     return p->offer.residual <= o->tolerance || o->relaxable || is_proven(p);
 }
 
-void tg_soft_finish(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
+static void begin(tg_soft *p, const tg_solve_options *o)
 {
     p->least = least_compliance(p, creep * o->tolerance);
+    p->creep = INFINITY;
+}
+
+void tg_soft_finish(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
+{
+    begin(p, o);
     start_here(p, p->least);
     if (tg_soft_newton(p, &(tg_soft_run){.steps = TOP_STEPS, .idle = IDLE, .fresh = true, .goal = o->inner}))
         ends(p, o, stage);
@@ -313,7 +322,7 @@ void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
 {
     static bool (*const stage[])(tg_soft *, const tg_solve_options *) = {soft, ladder, interior, path};
     int stages = o->relaxable ? TG_ENDED_LADDER : TG_ENDED_PATH;
-    p->least = least_compliance(p, creep * o->tolerance);
+    begin(p, o);
     for (int k = TG_ENDED_SOFT; k <= stages && p->factorisations < p->limit; k++)
         if (stage[k - TG_ENDED_SOFT](p, o))
         {
@@ -326,7 +335,7 @@ void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
 
 void tg_solver_interior(tg_soft *p, const tg_solve_options *o)
 {
-    p->least = least_compliance(p, creep * o->tolerance);
+    begin(p, o);
     bool solved = path(p, o);
     tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_PATH);
     if (solved)

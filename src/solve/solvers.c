@@ -204,7 +204,7 @@ static int most_factorisations(const tg_solve_options *o)
 
 /* warm.c from the impulses in L, which what it finds replaces if it has its certificate; false when it has none. Counts in `result`. */
 static bool solve_near(const tg_island *island, const tg_solve_options *o, tg_arena *scratch, const double *from,
-                       double *L, double *sigma, tg_solve_result *result, bool *independent)
+                       double *L, double *sigma, tg_solve_result *result)
 {
     size_t bytes = sizeof(double) * (size_t)island->rows, mark = tg_arena_mark(scratch);
     tg_island here = *island;
@@ -227,7 +227,6 @@ static bool solve_near(const tg_island *island, const tg_solve_options *o, tg_ar
         residual = tg_island_residual(island, w.L, o->long_double, w.s);
     result->newton += w.newton;
     result->sweeps += w.sweeps;
-    *independent = w.held.rank == w.held.count;
     bool chosen = found == TG_WARM_CHOSEN, solved = tg_residual_max(&residual) <= o->tolerance;
     bool better =
         result->selection == TG_SELECT_UNSELECTED && tg_residual_max(&residual) < tg_residual_max(&result->residual);
@@ -244,8 +243,8 @@ static bool solve_near(const tg_island *island, const tg_solve_options *o, tg_ar
 
 /* ---- one solve ---- */
 
-static tg_status solve_soft(const tg_island *island, const tg_solve_options *options, bool independent,
-                            tg_arena *scratch, double *L, double *sigma, tg_solve_result *result, tg_error *error)
+static tg_status solve_soft(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
+                            double *sigma, tg_solve_result *result, tg_error *error)
 {
     size_t bytes = sizeof(double) * (size_t)island->rows, mark = tg_arena_mark(scratch);
     tg_island_size size = {island->rows, island->tree != NULL ? island->dofs : 0,
@@ -260,7 +259,6 @@ static tg_status solve_soft(const tg_island *island, const tg_solve_options *opt
     }
     p.factorisations = result->newton;
     p.sweeps = result->sweeps;
-    p.independent = independent;
     tg_soft_build(&p);
     start_offer(&p);
     if (p.rows > 0)
@@ -294,11 +292,10 @@ tg_status tg_island_solve(const tg_island *island, const tg_solve_options *optio
     if (status != TG_OK)
         return status;
     *result = (tg_solve_result){.stage = TG_ENDED_WARM, .residual.primal = 0};
-    bool independent = false;
-    if (solve_near(island, options, scratch, island->warm, L, sigma, result, &independent))
+    if (solve_near(island, options, scratch, island->warm, L, sigma, result))
         return TG_OK;
-    status = solve_soft(island, options, independent, scratch, L, sigma, result, error);
-    if (status == TG_OK && result->status == TG_SOLVE_SOLVED && result->selection != TG_SELECT_PROJECTED)
-        solve_near(island, options, scratch, L, L, sigma, result, &independent);
+    status = solve_soft(island, options, scratch, L, sigma, result, error);
+    if (status == TG_OK && result->status == TG_SOLVE_SOLVED && result->selection == TG_SELECT_UNSELECTED)
+        solve_near(island, options, scratch, L, L, sigma, result);
     return status;
 }

@@ -282,23 +282,20 @@ static bool leave_out(tg_solve_work *w)
     return any;
 }
 
-/* phases of the Alart-Curnier point; returns whether any changed */
-static bool reclassify(tg_solve_work *w)
+/* a number that tells sets of phases apart: they are its digits */
+static uint64_t number_of_phases(const tg_solve_work *w)
 {
-    bool changed = false;
+    uint64_t number = 0;
     for (int b = 0; b < w->cones.blocks; b++)
-    {
-        tg_phase before = w->state[b].phase;
-        tg_newton_classify_block(&w->cones.block[b], w->x, w->s, &w->state[b]);
-        changed = changed || w->state[b].phase != before;
-    }
-    return changed;
+        number = (TG_PHASE_SLIDE + 1) * number + (uint64_t)w->state[b].phase;
+    return number;
 }
 
 /* A solution from the phases in w->state, near w->x: Newton steps that leave Z^T L_R as it is, with new phases after
  * every step. */
 static bool find_phases(tg_solve_work *w)
 {
+    uint64_t met[WARM_ROUNDS + 1] = {number_of_phases(w)};
     bool changed = true;
     for (int k = 0; k < WARM_ROUNDS && w->newton < w->most; k++)
     {
@@ -308,9 +305,14 @@ static bool find_phases(tg_solve_work *w)
         /* on their cones blocks change phase by rounding: that is no reason to go on */
         if (solved && tg_newton_residual(&w->cones, w->x, w->s) <= TG_NO_FORCE)
             return true;
-        changed = reclassify(w);
+        tg_newton_classify(&w->cones, w->x, w->s, w->state);
+        met[k + 1] = number_of_phases(w);
+        changed = met[k + 1] != met[k];
         if (solved && !changed && w->held.rank < w->held.count)
             return false; /* held rows contradict each other: the next step is the same */
+        for (int j = 0; j < k && changed; j++)
+            if (met[j] == met[k + 1])
+                return false; /* it goes round in circles */
     }
     return false;
 }
@@ -326,21 +328,13 @@ static bool take_back(tg_solve_work *w)
     return all_open;
 }
 
-/* a solution near the impulses in w->L; a second time after one block Gauss-Seidel sweep */
+/* a solution near the impulses in w->L */
 static bool find_solution(tg_solve_work *w, double still)
 {
-    for (int k = 0; k < 2; k++)
-    {
-        tg_cones_gather(&w->cones, w->L, w->x);
-        if (k > 0)
-            tg_cones_sweep(&w->cones, w->x);
-        w->sweeps += k;
-        tg_cones_velocity(&w->cones, w->x, w->s);
-        suggest_phases(w, still);
-        if (find_phases(w))
-            return true;
-    }
-    return false;
+    tg_cones_gather(&w->cones, w->L, w->x);
+    tg_cones_velocity(&w->cones, w->x, w->s);
+    suggest_phases(w, still);
+    return find_phases(w);
 }
 
 /* from a solution to the one of the rule */
