@@ -68,6 +68,7 @@ typedef struct tg_solve_work
     double *range;  /* TG_LIMIT_MATRICES matrices */
     double *frames; /* TG_CONE_MAX - 1 vectors: frames of sliding contacts */
     tg_slide *slide;
+    bool sweeps_too; /* warm.c: where phases are not found, again from where a sweep leads */
     int newton, sweeps;
     int most; /* factorisations */
 } tg_solve_work;

@@ -21,7 +21,7 @@ enum
     LADDER_STEPS = 60, /* on all of them */
     IDLE = 6,          /* steps that may fail to halve the residual, */
     SOON = 2,          /* where it is quick or not at all */
-    SWEEPS = 10,       /* from impulses of the step before that are of little use */
+    SWEEPS = 5,        /* from impulses of the step before that are of little use */
     HARDER = 3         /* how often the least compliance may fall */
 };
 

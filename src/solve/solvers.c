@@ -220,6 +220,8 @@ static bool solve_near(const tg_island *island, const tg_solve_options *o, tg_ar
     }
     here.warm = from;
     w.inner = o->inner;
+    /* Not with twice as many rows as dofs, whose matrices are larger than those that come next; not from a solution. */
+    w.sweeps_too = from == island->warm && (island->tree == NULL || island->rows <= 2 * island->dofs);
     w.most = most_factorisations(o) - result->newton - result->interior;
     tg_warm found = tg_solve_warm(&w, o->tolerance, &selection);
     tg_residual residual = {.primal = INFINITY};
@@ -295,7 +297,7 @@ tg_status tg_island_solve(const tg_island *island, const tg_solve_options *optio
     if (solve_near(island, options, scratch, island->warm, L, sigma, result))
         return TG_OK;
     status = solve_soft(island, options, scratch, L, sigma, result, error);
-    if (status == TG_OK && result->status == TG_SOLVE_SOLVED && result->selection == TG_SELECT_UNSELECTED)
+    if (status == TG_OK && result->status == TG_SOLVE_SOLVED && result->selection != TG_SELECT_PROJECTED)
         solve_near(island, options, scratch, L, L, sigma, result);
     return status;
 }

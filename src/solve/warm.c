@@ -328,13 +328,21 @@ static bool take_back(tg_solve_work *w)
     return all_open;
 }
 
-/* a solution near the impulses in w->L */
+/* a solution near the impulses in w->L; a second time after one block Gauss-Seidel sweep, if w->sweeps_too */
 static bool find_solution(tg_solve_work *w, double still)
 {
-    tg_cones_gather(&w->cones, w->L, w->x);
-    tg_cones_velocity(&w->cones, w->x, w->s);
-    suggest_phases(w, still);
-    return find_phases(w);
+    for (int k = 0; k <= w->sweeps_too; k++)
+    {
+        tg_cones_gather(&w->cones, w->L, w->x);
+        if (k > 0)
+            tg_cones_sweep(&w->cones, w->x);
+        w->sweeps += k;
+        tg_cones_velocity(&w->cones, w->x, w->s);
+        suggest_phases(w, still);
+        if (find_phases(w))
+            return true;
+    }
+    return false;
 }
 
 /* from a solution to the one of the rule */

@@ -1,4 +1,5 @@
 /* What a step tells about itself. */
+#include <float.h>
 #include <math.h>
 
 #include "contact/collide.h"
@@ -22,7 +23,8 @@ const char *tg_contact_mode_string(tg_contact_mode mode)
 
 const char *tg_solved_by_string(tg_solved_by stage)
 {
-    static const char *const name[] = {"nothing", "warm start", "soft contacts", "ladder", "interior point", "path", "sweeps"};
+    static const char *const name[] = {"nothing",        "warm start", "soft contacts", "ladder",
+                                       "interior point", "path",       "sweeps"};
     _Static_assert(sizeof name / sizeof name[0] == TG_SOLVED_BY_KINDS, "a name for every stage");
     _Static_assert((int)TG_SOLVED_BY_KINDS == (int)TG_ENDED_KINDS, "the same stages");
     return (unsigned)stage < TG_SOLVED_BY_KINDS ? name[stage] : "unknown";
@@ -47,6 +49,15 @@ static void add_island(tg_info *info, const tg_solve_result *result)
     info->residual = fmax(info->residual, tg_residual_max(residual));
 }
 
+/* Velocities so large that their rounding is more than the tolerance: a residual below it says nothing. */
+static bool is_beyond_rounding(const tg_rows *r, double tolerance)
+{
+    double largest = 0;
+    for (int i = 0; i < r->nrow; i++)
+        largest = fmax(largest, fabs(r->free[i]));
+    return DBL_EPSILON * largest > tolerance;
+}
+
 /* L . (J v+ + J v_free) / 2, with J v+ = sigma - b less what the compliance of a contact adds: its energy is stored, not spent */
 static double impulse_work(const tg_rows *r)
 {
@@ -63,6 +74,8 @@ tg_status tg_step_report(const tg_model *m, tg_work *w)
     tg_info info = {.status = TG_STEP_SOLVED, .contacts = r->ntouch, .rows = r->nrow, .islands = r->nisland};
     for (int i = 0; i < r->nisland; i++)
         add_island(&info, &r->island[i].result);
+    if (is_beyond_rounding(r, s->options.tolerance))
+        info.status = TG_STEP_PARTIAL;
     for (int i = 0; i < r->ntouch; i++)
         info.penetration = fmax(info.penetration, -r->touch[i].phi);
     info.work = impulse_work(r);
