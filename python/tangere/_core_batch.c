@@ -592,6 +592,7 @@ bool tg_py_batch_init(PyObject *module)
                                  {"penetration", "f8", offsetof(tg_info, penetration)},
                                  {"work", "f8", offsetof(tg_info, work)},
                                  {"capacity", "f8", offsetof(tg_info, capacity)},
+                                 {"unrelaxed", "f8", offsetof(tg_info, unrelaxed)},
                                  {"worst", "i4", offsetof(tg_info, worst)},
                                  {"stage", "i4", offsetof(tg_info, stage)}};
     static const field label[] = {{"kind", "i4", offsetof(tg_label, kind)},

@@ -152,7 +152,7 @@ static void scatter_tree(const tg_model *m, const tg_rows *r, int tree, const tg
 static void fill_compliance(const tg_work *w, tg_rows *r)
 {
     memset(r->give, 0, sizeof(double) * (size_t)r->nrow);
-    for (int i = 0; i < r->nconstraint; i++)
+    for (int i = 0; i < r->nconstraint && !r->explicit_law; i++)
     {
         const tg_constraint *c = &r->constraint[i];
         if (c->source == TG_SOURCE_CONTACT && c->parts > 0)

@@ -77,14 +77,15 @@ typedef struct tg_island
 typedef struct tg_solve_options
 {
     uint32_t cookie;
-    const char *solver; /* a name of the table in solvers.c */
-    double tolerance;   /* certificate: the residual of the unrelaxed law (m/s), 1e-8 */
-    double inner;       /* what iterations aim at (m/s), 1e-12; never below 1e-15 max |G| |L| */
-    int max_sweeps;     /* solver "pgs": block Gauss-Seidel sweeps */
-    int effort;         /* most factorisations; 0: as many as it takes */
-    bool select;        /* apply the selection rule (warm.c and select.c) */
-    bool relaxable;     /* an easier problem can take its place: one that only a long search solves is left */
-    bool long_double;   /* the certificate accumulates sigma in long double */
+    const char *solver;  /* a name of the table in solvers.c */
+    double tolerance;    /* certificate: the residual of the unrelaxed law (m/s), 1e-8 */
+    double inner;        /* what iterations aim at (m/s), 1e-12; never below 1e-15 max |G| |L| */
+    int max_sweeps;      /* solver "pgs": block Gauss-Seidel sweeps; "admm", "staggered": iterations of ADMM */
+    int staggered_steps; /* solver "staggered": so many alternations; 0: until the residual is within the tolerance */
+    int effort;          /* most factorisations; 0: as many as it takes */
+    bool select;         /* apply the selection rule (warm.c and select.c) */
+    bool relaxable;      /* an easier problem can take its place: one that only a long search solves is left */
+    bool long_double;    /* the certificate accumulates sigma in long double */
 } tg_solve_options;
 
 tg_solve_options tg_solve_default(void);

@@ -57,6 +57,8 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     p->full = TG_TAKE(scratch, double, dofs > rows ? n * (size_t)v4_pad(dofs) : square, "soft: matrix");
     p->dof = TG_TAKE(scratch, int, dofs, "soft: dofs");
     p->cones.block = TG_TAKE(scratch, tg_cone, n, "soft: cones");
+    p->set = TG_TAKE(scratch, tg_set, n, "soft: sets");
+    p->index = TG_TAKE(scratch, int, 2 * n, "soft: indices");
     p->interior = TG_TAKE(scratch, double, TG_INTERIOR_VECTORS *ld, "soft: interior point");
     p->E = TG_TAKE(scratch, double, TG_CONE_MAX *n, "soft: slacks");
     p->D = TG_TAKE(scratch, double, TG_CONE_MAX *n, "soft: slopes");

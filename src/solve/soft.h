@@ -16,6 +16,7 @@
 #define TG_SOLVE_SOFT_H
 
 #include "math/fronts.h"
+#include "solve/admm.h"
 #include "solve/held.h"
 #include "solve/interior.h"
 
@@ -101,6 +102,8 @@ typedef struct tg_soft
     double *interior, *rhs, *best, *E; /* its vectors; E^-1 of the blocks */
     double *square;                    /* mu^2 of the compliance of scaled rows */
     double *all_L, *all_sigma;         /* of the island */
+    tg_set *set;                       /* blocks as sets of ADMM */
+    int *index;                        /* two for each row */
 
     int factorisations, limit, interior_steps, sweeps;
 } tg_soft;
@@ -162,8 +165,9 @@ void tg_soft_rescale(tg_soft *p, double eps);
  * or of that which p has. Returns the residual of its best point (m/s). */
 double tg_soft_interior(tg_soft *p, double eps, const tg_solve_options *options);
 
-/* its cones */
+/* its cones; dense: with G, in p->packed */
 void tg_soft_cones(tg_soft *p);
+void tg_soft_dense_cones(tg_soft *p);
 
 /* ---- select.c ---- */
 
@@ -192,6 +196,7 @@ void tg_solver_newton(tg_soft *p, const tg_solve_options *options);
 void tg_solver_interior(tg_soft *p, const tg_solve_options *options);
 void tg_solver_pgs(tg_soft *p, const tg_solve_options *options);
 void tg_solver_admm(tg_soft *p, const tg_solve_options *options);
+void tg_solver_staggered(tg_soft *p, const tg_solve_options *options);
 
 /* Newton and the rule from p->L, p->u, near a solution; offers what comes of it. (solver_newton.c) */
 void tg_soft_finish(tg_soft *p, const tg_solve_options *options, tg_solve_stage stage);

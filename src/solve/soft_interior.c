@@ -191,6 +191,30 @@ void tg_soft_cones(tg_soft *p)
     }
 }
 
+/* G = J J^T + give, scaled, a column at a time */
+void tg_soft_dense_cones(tg_soft *p)
+{
+    tg_cones *cones = &p->cones;
+    tg_soft_cones(p);
+    cones->G = p->packed;
+    cones->g = p->rhs;
+    cones->scale = p->mu;
+    memset(p->L, 0, sizeof(double) * (size_t)p->rows);
+    for (int j = 0; j < p->rows; j++)
+    {
+        double *column = cones->G + (ptrdiff_t)j * cones->ld;
+        cones->g[j] = p->mu[j] * p->g[j];
+        p->L[j] = p->mu[j];
+        tg_soft_push(p, p->L, p->u);
+        tg_soft_velocity(p, p->u, p->row);
+        p->L[j] = 0;
+        memset(column, 0, sizeof(double) * (size_t)cones->ld);
+        for (int i = 0; i < p->rows; i++)
+            column[i] = p->mu[i] * p->row[i];
+        column[j] += p->mu[j] * p->mu[j] * p->give[j];
+    }
+}
+
 /* z = L - slack / eps: with compliance that is z of soft.h */
 static void leave(tg_soft *p, const tg_interior *q, double eps)
 {

@@ -9,10 +9,8 @@
 
 /* a new solver: one file with its function, and one line here */
 static const tg_solver table[] = {
-    {"newton", tg_solver_newton, true},
-    {"ipm", tg_solver_interior, false},
-    {"pgs", tg_solver_pgs, false},
-    {"admm", tg_solver_admm, false},
+    {"newton", tg_solver_newton, true}, {"ipm", tg_solver_interior, false},        {"pgs", tg_solver_pgs, false},
+    {"admm", tg_solver_admm, false},    {"staggered", tg_solver_staggered, false},
 };
 
 enum
@@ -58,6 +56,9 @@ static tg_status check_options(const tg_solve_options *o, tg_error *error)
         return tg_fail(error, TG_ERR_VALUE, "solver options: tolerance must be positive, got %g", o->tolerance);
     if (!(o->inner > 0) || !(o->inner <= o->tolerance))
         return tg_fail(error, TG_ERR_VALUE, "solver options: inner must be in (0, tolerance], got %g", o->inner);
+    if (o->staggered_steps < 0)
+        return tg_fail(error, TG_ERR_VALUE, "solver options: staggered_steps is %d, must be 0 or more",
+                       o->staggered_steps);
     if (o->max_sweeps < 1 || o->effort < 0)
         return tg_fail(error, TG_ERR_VALUE, "solver options: max_sweeps %d must be positive, effort %d not negative",
                        o->max_sweeps, o->effort);

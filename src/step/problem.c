@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "contact/explicit.h"
 #include "contact/large.h"
 #include "step/step.h"
 
@@ -42,10 +43,40 @@ static bool is_elsewhere(const tg_rows *r, const tg_rows_island *island, const d
     return apart > elsewhere;
 }
 
+/* A law that is not the unrelaxed one, which needs G. */
+static tg_status run_law(const tg_model *m, tg_work *w, tg_rows_island *island, const tg_cone_law *law)
+{
+    tg_rows *r = w->rows;
+    double *L = r->L + island->row, *sigma = r->sigma + island->row;
+    tg_solve_options options = tg_solve_default();
+    options.solver = w->step->options.solver;
+    options.tolerance = w->step->options.tolerance;
+    if (!tg_island_is_dense(r, island))
+        return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "law '%s': an island of %d rows is too large for it", law->name,
+                       island->rows);
+    tg_need_delassus(m, w, island);
+    tg_island problem = tg_island_problem(r, island);
+    TG_TRY(tg_cone_law_solve(law, &problem, &options, &r->scratch, L, sigma, &island->result, &w->error));
+    tg_residual unrelaxed = tg_residual_of(&problem, problem.G, problem.ldg + 1, L, sigma);
+    island->unrelaxed = tg_residual_max(&unrelaxed);
+    return TG_OK;
+}
+
+/* What so many alternations give is wanted, not the solution. */
+static bool takes_fixed_steps(const tg_options *o)
+{
+    return o->staggered_steps > 0 && strcmp(o->solver, "staggered") == 0;
+}
+
 static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
     const tg_options *o = &w->step->options;
+    const tg_cone_law *law = tg_step_law(w->step);
+    if (w->step->settings.explicit_law != TG_EXPLICIT_NONE)
+        return tg_explicit_solve(m, w, island, &w->step->settings, o->solver, o->tolerance);
+    if (!tg_cone_law_is_default(law))
+        return run_law(m, w, island, law);
     if (r->grouped != NULL && !tg_island_is_dense(r, island))
         return tg_fail(&w->error, TG_ERR_UNSUPPORTED,
                        "implicit_tendons: an island of %d rows; at most %d where tendons couple trees", island->rows,
@@ -61,6 +92,8 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     options.inner *= o->tolerance / tg_solve_default().tolerance;
     options.effort = o->effort;
     options.relaxable = tg_island_can_relax(r, island);
+    options.staggered_steps = o->staggered_steps;
+    options.select = !takes_fixed_steps(o);
     tg_need_delassus(m, w, island);
     tg_island problem = tg_island_problem(r, island);
     return tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,
@@ -107,7 +140,7 @@ static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *isl
     tg_rows *r = w->rows;
     TG_TRY((w->step->options.cold ? solve_cold : run_solver)(m, w, island));
     tg_solve_result before = island->result;
-    if (before.status != TG_SOLVE_SOLVED && tg_island_relax(r, island))
+    if (before.status != TG_SOLVE_SOLVED && !takes_fixed_steps(&w->step->options) && tg_island_relax(r, island))
     {
         TG_TRY(run_solver(m, w, island));
         island->result.newton += before.newton;

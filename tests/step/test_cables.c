@@ -204,7 +204,7 @@ static void check_step(sim *s, tg_differences *d, const int *index, int nindex, 
     if (label.kind == TG_LABEL_EXACT)
     {
         tg_state state = {q, v, act, &start};
-        tg_control control = {s->u, s->tau, s->wrench};
+        tg_control control = {.u = s->u, .tau = s->tau, .wrench = s->wrench};
         tg_differences_request request = {
             .options = &s->options, .state = &state, .control = &control, .index = index, .nindex = nindex};
         if (tg_step_differences(s->m, d, &request, &out, &fd->g, NULL) != TG_OK)

@@ -370,8 +370,8 @@ static void sample(sim *s, outcome *o, bench *b, int step)
     fill(b->gq, n.nv, 1);
     fill(b->gv, n.nv, 1);
     fill(b->gact, n.na, 1);
-    tg_label_kind label =
-        compare(s, o, b, &(tg_state){q, v, act, &cache}, &(tg_control){s->u, s->tau, s->wrench}, step);
+    tg_label_kind label = compare(s, o, b, &(tg_state){q, v, act, &cache},
+                                  &(tg_control){.u = s->u, .tau = s->tau, .wrench = s->wrench}, step);
     if (o->samples++ % 4 == 0 && label != TG_LABEL_REGULARISED)
     {
         compare_forward(s, o, b);
