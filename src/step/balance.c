@@ -10,10 +10,10 @@
 
 #include <math.h>
 
-#include "contact/cone.h"
 #include "dynamics/actuation.h"
 #include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
+#include "solve/cone.h"
 #include "step/stability.h"
 #include "step/step.h"
 

@@ -2,11 +2,11 @@
 #include <math.h>
 
 #include "collision/smoothing.h"
-#include "contact/cone.h"
 #include "contact/explicit.h"
 #include "contact/implicit_large.h"
 #include "contact/poisson_vjp.h"
 #include "contact/within.h"
+#include "solve/cone.h"
 #include "step/step.h"
 
 const char *tg_label_string(tg_label_kind kind)

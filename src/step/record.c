@@ -263,9 +263,7 @@ static tg_status make_matrices(const tg_model *m, tg_work *w)
     if (w->rows->nrow == 0)
         return TG_OK;
     tg_fill_jacobian(m, w, s->q);
-    tg_fill_delassus(m, w, s->options.dt);
-    if (m->nequality > 0)
-        tg_consistent_matrices(m, w->rows);
+    tg_fill_delassus(m, w, s->options.dt, true);
     return TG_OK;
 }
 

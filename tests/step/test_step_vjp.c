@@ -549,7 +549,7 @@ static void test_condim(void **state)
                    .mjcf = objects(condim[i], ""),
                    .speed = 0.3,
                    .push = 1.5,
-                   .steps = 240,
+                   .steps = 300,
                    .every = 20,
                    .no_contact = condim[i] == 1};
         check_scene(c);
