@@ -96,6 +96,11 @@ seams: ## what rolls and slides over tiles against the same over one box, 2,000 
 	@cmake --build --preset release -j $(JOBS) --target test_step_seams
 	@TANGERE_SEAMS=$(or $(SEAMS),0:2000) build/release/tests/test_step_seams
 
+bullets: ## fast bodies of eight shapes at four targets: overlaps after their impacts, 1,280 shots per seed; BULLETS=first:count
+	@cmake --preset release --log-level=NOTICE
+	@cmake --build --preset release -j $(JOBS) --target test_step_bullets
+	@TANGERE_BULLETS=$(or $(BULLETS),1000:20) build/release/tests/test_step_bullets
+
 gradients: command python ## derivatives against differences on every model, 1,000 states each, and their labels: bench/results/gradients_models.md (half an hour)
 	@.venv/bin/python bench/gradients.py --write
 

@@ -36,7 +36,7 @@ static void fill_drives(const tg_model *m, tg_work *w)
     tg_step_work *s = w->step;
     for (int i = 0; i < m->nu; i++)
     {
-        s->drive[i] = tg_drive_of(m, w, i, s->v, s->act, s->u, s->options.dt);
+        tg_drive_fill(m, w, i, s->v, s->act, s->u, s->options.dt, &s->drive[i]);
         tg_reserve_add(&s->bounds, s->drive[i].bounds);
     }
 }

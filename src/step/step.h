@@ -46,6 +46,12 @@ double tg_late_slope(const tg_model *m, const tg_work *w, int actuator);
 /* What an actuator does, at v+ where its damping is late. */
 tg_drive tg_late_drive(const tg_model *m, const tg_work *w, int actuator);
 
+/* What the actuators do, as derivatives see it: s->drive, or drive_late where tendons act at the end of the step. */
+static inline const tg_drive *tg_step_drives(const tg_model *m, const tg_work *w)
+{
+    return tg_tendons_late(m, w) ? w->step->drive_late : w->step->drive;
+}
+
 /* d (dt pull) / d dt of a tendon that acts at the end of the step, less what it pulls with at the start. */
 double tg_late_by_dt(const tg_model *m, const tg_work *w, int tendon);
 
