@@ -155,12 +155,15 @@ static void follow(tg_admm *a, double primal, double dual)
 
 void tg_admm_run(tg_admm *a, int count)
 {
-    double primal = 0, dual = 0;
     for (int k = 0; k < count && a->good; k++)
     {
-        iterate(a, &primal, &dual);
-        if (++a->iterations % TG_ADMM_CHECK == 0)
-            follow(a, primal, dual);
+        /* here, not after the iteration: the caller may have ended */
+        if (a->iterations > 0 && a->iterations % TG_ADMM_CHECK == 0)
+            follow(a, a->primal, a->dual);
+        if (!a->good)
+            return;
+        iterate(a, &a->primal, &a->dual);
+        a->iterations++;
     }
 }
 

@@ -30,7 +30,7 @@ double tg_norm_of(tg_norm norm, int n, const double *x)
 
 double tg_norm_dual(tg_norm norm, int n, const double *s)
 {
-    return tg_norm_of(norm == TG_NORM_TWO ? TG_NORM_TWO : norm == TG_NORM_MAX ? TG_NORM_SUM : TG_NORM_MAX, n, s);
+    return norm == TG_NORM_TWO ? length(n, s) : tg_norm_of(norm == TG_NORM_MAX ? TG_NORM_SUM : TG_NORM_MAX, n, s);
 }
 
 double tg_norm_slope(tg_norm norm, int n, const double *s, int i)
