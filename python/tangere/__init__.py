@@ -14,7 +14,7 @@
 
 from typing import Any
 
-from tangere import cartesian
+from tangere import cartesian, control
 from tangere._check import CheckGroup, CheckModes, CheckResult, check
 from tangere._core import (
     Actuation,
@@ -57,6 +57,7 @@ from tangere.linear import Linear
 from tangere.logs import Log, read_log
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
 from tangere.optimise import Iteration, Optimum, least_squares, minimise
+from tangere.options import StepOptions
 from tangere.params import Params
 from tangere.qcqp import QcqpGradient, QcqpJacobian, QcqpSolution, qcqp
 from tangere.rollout import (
@@ -166,12 +167,14 @@ __all__ = [
     "StepChange",
     "StepContacts",
     "StepGradient",
+    "StepOptions",
     "StepStatus",
     "Transmission",
     "UnknownNameError",
     "__version__",
     "cartesian",
     "check",
+    "control",
     "cpu_path",
     "distance",
     "excite",

@@ -47,6 +47,7 @@ class Optimum:
 
     @property
     def converged(self) -> bool:
+        """Whether the search ended at a minimum: not at its limit of iterations, nor by the callback."""
         return self.stop not in {"limit of iterations", "stopped by the callback"}
 
 

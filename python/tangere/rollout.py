@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,11 @@ from tangere import _core
 from tangere._errors import Error
 from tangere.model import Model
 from tangere.sim import Jacobian, Label, StepContacts, _jacobian, _stepper
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tangere.options import Solver, StepOptions
 
 Array = NDArray[np.float64]
 
@@ -364,8 +369,8 @@ def rollout(
     checkpoints: bool = False,
     threads: int | None = None,
     progress: Any = None,
-    solver: str = "newton",
-    **options: Any,
+    solver: Solver = "newton",
+    **options: Unpack[StepOptions],
 ) -> Any:
     """Steps from (q0, v0, act0) with rows of controls (rows, nu), or so many steps without.
 

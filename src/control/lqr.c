@@ -13,6 +13,11 @@
 #include "model/check.h"
 #include "tangere/control.h"
 
+enum
+{
+    DOUBLINGS = 60 /* 2^60 steps: a closed loop that has not decayed by then has a radius of 1 to rounding */
+};
+
 typedef struct riccati
 {
     int n, nu;
@@ -126,21 +131,48 @@ static tg_status gain(riccati *r, const double *A, const double *B, const double
     return TG_OK;
 }
 
+/* One step of Newton's method (Kleinman, 1968) takes away the rounding that doubling has gathered: P of the gain S is the sum over steps of F'^k C F^k with
+ * F = A - B S and C = Q - N S - S'N' + S'R S, by doubling again: P <- P + F'P F, F <- F F. */
+static void refine(riccati *r, const double *A, const double *B, const double *Q, const double *R, const double *N)
+{
+    int n = r->n, nu = r->nu;
+    size_t bytes = sizeof(double) * (size_t)(n * n);
+    memcpy(r->A, A, bytes);
+    tg_gemm_nn(n, n, nu, B, nu, r->S, n, TG_GEMM_SUB, r->A, n);
+    memcpy(r->H, Q, bytes);
+    tg_gemm_nn(nu, n, nu, R, nu, r->S, n, TG_GEMM_SET, r->T, n);
+    tg_gemm_tn(n, n, nu, r->S, n, r->T, n, TG_GEMM_ADD, r->H, n);
+    if (N != NULL)
+    {
+        tg_gemm_nn(n, n, nu, N, nu, r->S, n, TG_GEMM_SET, r->X, n);
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++)
+                r->H[i * n + j] -= r->X[i * n + j] + r->X[j * n + i];
+    }
+    for (int i = 0; i < DOUBLINGS && largest(n * n, r->A) > DBL_EPSILON; i++)
+    {
+        tg_gemm_nn(n, n, n, r->H, n, r->A, n, TG_GEMM_SET, r->X, n);
+        tg_gemm_tn(n, n, n, r->A, n, r->X, n, TG_GEMM_ADD, r->H, n);
+        symmetrise(n, r->H);
+        tg_gemm_nn(n, n, n, r->A, n, r->A, n, TG_GEMM_SET, r->X, n);
+        memcpy(r->A, r->X, bytes);
+    }
+}
+
 static tg_status solve(riccati *r, const double *A, const double *B, const double *Q, const double *R, const double *N,
                        tg_error *error)
 {
-    enum
-    {
-        DOUBLINGS = 60 /* 2^60 steps: a closed loop that has not decayed by then has a radius of 1 to rounding */
-    };
     double change = INFINITY;
     TG_TRY(start(r, A, B, Q, R, N, error));
     for (int i = 0; i < DOUBLINGS; i++)
     {
         if (!redouble(r, &change))
             break;
-        if (change <= DBL_EPSILON && largest(r->n * r->n, r->A) < 0.5)
-            return gain(r, A, B, R, N, error);
+        if (change > DBL_EPSILON || largest(r->n * r->n, r->A) > 0.5)
+            continue;
+        TG_TRY(gain(r, A, B, R, N, error));
+        refine(r, A, B, Q, R, N);
+        return gain(r, A, B, R, N, error);
     }
     return tg_fail(error, TG_ERR_NUMERIC,
                    "tg_lqr: no stabilising gain was found: a mode does not decay and either no control moves it or it "
