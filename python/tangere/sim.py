@@ -389,7 +389,7 @@ class Sim(Strict):
         push_speed        m/s, largest speed at which an overlap is corrected (0.05)
         push_rate         rad/s, the same for rotations: limits of hinges and balls, angles of welds (0.05)
         push_gain         fraction of an overlap that is corrected per step (1)
-        friction_share    explicit laws: largest fraction of the slip that friction stops per step (1)
+        friction_share    explicit laws: fraction of the slip that friction stops per step at most (1)
         reach             m, rad: closer pairs and limits are always in the contact problem (0.001)
         rest_speed        m/s, slower impacts do not bounce (None: the larger of 2 |gravity| dt and 1 cm/s)
         max_contacts      a step with more contact points is refused (100000); the capacity grows up to this number
