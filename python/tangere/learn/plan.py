@@ -89,7 +89,9 @@ def summary(result: dict[str, Any]) -> list[str]:
     said = "left the numbers" if mean is None else f"{mean:.3e} +- {half:.1e}"
     lines = [f"{result['task']} {result['model']}: sum of relative errors of 5 states {said}"]
     if "mu" in found and len(found["mu"]) == 1:
-        lines.append(f"  mu {found['mu'][0]:.4f} (true {truth['mu'][0]:g}), e {found['e'][0]:.4f} (true {truth['e'][0]:g})")
+        lines.append(
+            f"  mu {found['mu'][0]:.4f} (true {truth['mu'][0]:g}), e {found['e'][0]:.4f} (true {truth['e'][0]:g})"
+        )
     elif "mu" in found:
         off = [
             f"  coefficient {i} in {n} chunks: mu {found['mu'][i]:.3f} ({truth['mu'][i]:g}), e {found['e'][i]:.3f} ({truth['e'][i]:g})"
