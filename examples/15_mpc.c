@@ -1,4 +1,4 @@
-/* Model-predictive control: a quadruped lifts one foot after the other while iLQR plans through its contacts.
+/* Model-predictive control: a quadruped lifts two feet while iLQR plans through its contacts.
  *
  * Plans are 15 rows of 10 ms; A and B come from the exact steps, smoothed where contacts are made and broken. The same in Python:
  * 15_mpc.py. Build it against an installed library with

@@ -1,7 +1,7 @@
-"""Model-predictive control: a quadruped lifts one foot after the other while iLQR plans through its contacts.
+"""Model-predictive control: a quadruped lifts two feet while iLQR plans through its contacts.
 
-Plans are 15 rows of 10 ms; A and B come from the exact steps, smoothed where contacts are made and broken. The same in C:
-15_mpc.c.
+Plans are 15 rows of 10 ms; A and B come from the exact steps, smoothed where contacts are made and broken. The same
+in C: 15_mpc.c.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ m = tg.load("quadruped")
 home = m.key("home")
 feet = ["front_left_foot", "hind_right_foot"]
 stand = np.array([[0.19, 0.13, 0.025], [-0.19, -0.13, 0.025]])
-raised = stand + [0, 0, 0.06]
+raised = stand + np.array([0, 0, 0.06])
 
 cost = tg.control.Cost(
     q=home.q, weight_q=[20] * 6 + [1] * 12, weight_v=0.02, u=home.ctrl, weight_u=0.05,

@@ -1,9 +1,10 @@
 """SUPERball hangs by one rod: stiffness, damping and mass from ten samples per second of MuJoCo.
 
-The fourth paper's identification without contact (section IV). MuJoCo moves the robot with random controls for 5 s and is
-sampled at 10 Hz, with positions, velocities and activations. A tuple is (state at t, controls over 100 ms) -> state at t + 100 ms.
-The start is one of the eight corners 50 % off. Progressive training (Algorithm 1 of the paper): a ladder of dt with implicit
-cables, 100 ms as one step per tuple down to 1 ms, then explicit steps, which are those of MuJoCo; Gauss-Newton on each rung.
+The fourth paper's identification without contact (section IV). MuJoCo moves the robot with random controls for 5 s and
+is sampled at 10 Hz: positions, velocities, activations. A tuple is (state at t, controls over 100 ms) -> state at
+t + 100 ms. The start is one of the eight corners 50 % off. Progressive training (Algorithm 1 of the paper): a ladder of
+dt with implicit cables, from 100 ms as one step per tuple downwards, then explicit steps of 1 ms, which are those of
+MuJoCo; Gauss-Newton on each rung. Weights: 1 mm and 1 mrad, 1 cm/s and 1 cm/s per m.
 """
 
 import argparse
@@ -48,9 +49,9 @@ def record(text: str, seed: int, seconds: float = 5.0, reach: float = 100.0) -> 
 
 
 def unknowns(m: tg.Model) -> list[dict[str, float]]:
-    """Stiffness and damping of all cables, and the mass and inertia of all rods, as three factors of their values now."""
+    """Stiffness and damping of all cables, mass and inertia of all rods: three factors of their values now."""
     p = m.params
-    parts = ([f"tendon.*.{w}" for w in ("stiffness",)], ["tendon.*.damping"], ["body.rod*.mass", "body.rod*.inertia"])
+    parts = (["tendon.*.stiffness"], ["tendon.*.damping"], ["body.rod*.mass", "body.rod*.inertia"])
     return [
         {name: float(p[name]) for pattern in patterns for name in m.param_names(pattern) if p[name] != 0}
         for patterns in parts
@@ -60,8 +61,8 @@ def unknowns(m: tg.Model) -> list[dict[str, float]]:
 def identify(text: str, log: dict, factors: tuple[float, float, float]) -> tuple[np.ndarray, list]:
     """The three factors, from a start; and (dt, factors, iterations) of each rung.
 
-    Down the ladder with implicit cables until explicit steps of 1 ms are stable, but through its coarse rungs in any case;
-    then explicit steps.
+    Down the ladder with implicit cables until explicit steps of 1 ms are stable, but through its coarse rungs in any
+    case; then explicit steps.
     """
     m = tg.load_string(text)
     groups = unknowns(m)

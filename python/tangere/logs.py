@@ -75,9 +75,9 @@ def read_log(
     rate (Hz): where there is no column of times. columns: {name in the file: name here}. ignore: columns to leave out.
     missing: "skip" lets NaN and empty cells be gaps. check_rate: velocities are compared with differences of positions.
 
-    Columns of a CSV file: time (s); q[i], v[i], a[i], u[i], tau[i], act[i] as `tangere sim --out` writes them; joint.NAME,
-    joint.NAME.v; site.NAME.x, .y, .z; body.NAME.x, .y, .z, .qw, .qx, .qy, .qz; for a model with one free joint also x y
-    z qw qx qy qz vx vy vz wx wy wz (velocity in world axes, angular velocity in body axes).
+    Columns of a CSV file: time (s); q[i], v[i], a[i], u[i], tau[i], act[i] as `tangere sim --out` writes them;
+    joint.NAME, joint.NAME.v; site.NAME.x, .y, .z; body.NAME.x, .y, .z, .qw, .qx, .qy, .qz; for a model with one free
+    joint also x y z qw qx qy qz vx vy vz wx wy wz (velocity in world axes, angular velocity in body axes).
     """
     if missing not in {"refuse", "skip"}:
         raise ValueError(f"missing: expected 'refuse' or 'skip', got {missing!r}")
