@@ -1,5 +1,6 @@
 """The command `tangere mpc`: tasks that run, tasks that are refused."""
 
+import importlib.util
 import json
 
 import numpy as np
@@ -52,6 +53,16 @@ def test_files_that_are_no_tasks(tmp_path, capsys):
     path.write_text('{"cost": {},\n "method" }')
     assert mpc.main(["quadruped", f"--task={path}"]) == 1
     assert "line 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("task", ["trot", "turn", "push"])
+def test_the_quadruped_in_closed_loop(task):
+    """One seed of examples/control/quadruped.py."""
+    spec = importlib.util.spec_from_file_location("quadruped", ROOT / "examples" / "control" / "quadruped.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    good, text, _ = module.TASKS[task](0)
+    assert good, text
 
 
 def test_windows_of_a_fit_start_from_recorded_activations():
