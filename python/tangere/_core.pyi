@@ -249,6 +249,7 @@ class Stepper:
         push_speed: float,
         push_rate: float,
         push_gain: float,
+        friction_share: float,
         reach: float,
         rest_speed: float,
         max_contacts: int,
@@ -625,4 +626,5 @@ class Cartesian:
         self, room: int, params: ArrayLike | None, x: ArrayLike, v: ArrayLike, /
     ) -> tuple[int, tuple[Array, Array, Array, Array, Ints, Array]]: ...
     def sizes(self) -> tuple[int, int, int, int, int, int, int]: ...
+    def regularised(self) -> int: ...
     def params(self) -> Array: ...

@@ -13,7 +13,7 @@ class StepOptions(TypedDict, total=False):
     def swing(m: tg.Model, **options: Unpack[tg.StepOptions]) -> tg.Sim: ...
     """
 
-    law: Literal["ncp", "ccp", "lcp-box", "lcp-diamond"]
+    law: Literal["ncp", "ccp", "lcp-box", "lcp-diamond", "compliant", "impulse"]
     staggered_steps: int
     tolerance: float
     implicit_damping: bool

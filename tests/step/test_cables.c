@@ -407,7 +407,9 @@ static void test_derivatives_on_the_ground(void **state)
     {
         sim_run(s, 15);
         fill(s->tau, s->n.nv, 0.05);
+        uint64_t path = noise_seed; /* the path does not depend on how many numbers a check draws */
         check_step(s, d, index, count, &t);
+        noise_seed = path;
     }
     print_message("ground: %ld compared, %ld left out, worst %.2g (%s), modes %.2g\n", t.compared, t.left_out, t.worst,
                   t.entry, t.agree);
