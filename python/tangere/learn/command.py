@@ -112,10 +112,13 @@ def _report(args: argparse.Namespace) -> None:
 
 
 def _all(args: argparse.Namespace) -> None:
-    from tangere.learn.plan import run_all  # noqa: PLC0415
+    from tangere.learn.plan import check_small, run_all  # noqa: PLC0415
 
     run_all(Path(args.folder), args.small)
     _report(argparse.Namespace(folder=args.folder, out=None))
+    missed = check_small(Path(args.folder)) if args.small else []
+    if missed:
+        raise RuntimeError("; ".join(missed))
 
 
 def main(words: list[str] | None = None) -> int:
