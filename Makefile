@@ -21,7 +21,7 @@ run: command ## build the command, drop the built-in quadruped (it lands and sta
 	@build/tangere sim quadruped --key home --lift 0.3
 	@build/tangere grad quadruped --key home
 	@echo
-	@echo "to look at it: make build && .venv/bin/pip install viser==1.1.1 && build/tangere view quadruped --key home"
+	@echo "to see it in the browser: make build && .venv/bin/pip install 'tangere[view]' && build/tangere view quadruped --key home"
 
 build: command python ## the command at build/tangere, and a Python in .venv that imports tangere
 
@@ -34,15 +34,10 @@ browser-tests: python ## the pages, pictures and films of the viewer in a headle
 	@scripts/setup.sh core python test
 	@TANGERE_BROWSER_TESTS=1 .venv/bin/python -m pytest tests/python/test_view.py
 
-bench: ## time the library beside its peers in one run
+bench: ## time the library beside other engines: half an hour, with progress; QUICK=1: two minutes, nothing is written
 	@scripts/setup.sh core python bench
-	@cmake --preset bench --log-level=NOTICE
-	@cmake --build --preset bench -j $(JOBS)
-	@build/bench/bench/bench_dynamics
-	@build/bench/bench/bench_step --out bench/results
-	@build/bench/bench/bench_gradients --out bench/results
 	@$(MAKE) python
-	@.venv/bin/python bench/load.py --write
+	@QUICK=$(QUICK) scripts/bench.sh
 
 bench-step-wide: ## the step beside MuJoCo's on robots and generated scenes nobody tuned to; WIDE: arguments of bench/wide.py
 	@scripts/setup.sh core python bench
@@ -143,9 +138,17 @@ format: ## format C and Python files in place
 	@scripts/setup.sh core python lint
 	@scripts/lint.sh --fix
 
-wheel: ## a wheel for other machines, with expat and qhull inside, for any x86-64 and for AVX2; tested in an empty environment
+wheel: ## wheels for other machines, with expat and qhull inside, for any x86-64 and for AVX2; tested in empty environments
 	@scripts/setup.sh core python
 	@scripts/wheel.sh
+
+site: python ## the documentation as a web site: build/site/index.html
+	@scripts/setup.sh core python site
+	@.venv/bin/python scripts/site.py
+
+types: python ## mypy --strict and pyright on the package and the examples
+	@scripts/setup.sh core python types
+	@scripts/types.sh
 
 valgrind: ## C tests under valgrind (slow)
 	@scripts/setup.sh core python test valgrind

@@ -122,7 +122,7 @@ def threads(rounds: int) -> None:
     say("## Two threads against one")
     say()
     say(
-        f"1,024 humanoids, 100 steps, random controls: {n * steps / two / 1000:.0f} thousand steps a second on two "
+        f"1,024 humanoids, 100 steps, random controls: {n * steps / two / 1000:.0f} thousand steps per second on two "
         f"threads ({failed} failed)."
     )
     say()
@@ -138,7 +138,7 @@ def threads(rounds: int) -> None:
 
 def steps(rounds: int) -> None:
     n, count = 64, 100
-    say("## Steps a second on two threads, beside mujoco.rollout")
+    say("## Steps per second on two threads, beside mujoco.rollout")
     say()
     say(
         "| model | dt (ms) | tangere (1/s) | mujoco.rollout (1/s) | ratio (at least 1.2, goal 1.5) |\n"

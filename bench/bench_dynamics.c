@@ -18,7 +18,7 @@ enum
 
 static const char usage[] =
     "bench_dynamics [options]\n"
-    "  --states N        random states a robot (1000)\n"
+    "  --states N        random states per robot (1000)\n"
     "  --repetitions N   runs over the list of states in each of three rounds (25)\n"
     "  --robot NAME      only this one: humanoid, go1, h1, atlas, iiwa\n"
     "  --trees           trees of the robots' shapes instead of their files\n"

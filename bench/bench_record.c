@@ -12,7 +12,7 @@
  * A problem is written as its solution was applied: an island that had no solution while its overlaps were pushed out
  * is recorded without the push, and counted. Islands that are too large for a dense matrix have none to record; they
  * are counted too. A scene ends when something moves faster than FASTEST: a light body that was squeezed out of a stack and spins by
- * radians a step is beyond what the integrator follows. */
+ * radians per step is beyond what the integrator follows. */
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>

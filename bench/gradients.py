@@ -2,7 +2,7 @@
 """`tangere check` on every model of models/ and of the robots' folder, and a table of what it found; then the labels of
 derivatives on every robot, judged like a classifier (labels.py).
 
-make gradients                                     1,000 states a model
+make gradients                                     1,000 states per model
 bench/gradients.py --samples 100 models/cube.xml   these models only, nothing is written
 bench/gradients.py --keep build/gradients --write  what was found is kept there; what is there is not run again
 """

@@ -117,7 +117,7 @@ static void describe_machine(FILE *out, const bench_context *context)
     fprintf(out, "- Pinocchio %s, compiled here from its headers: %s, -O3 -march=native -DNDEBUG.\n",
             bench_pinocchio_version(), bench_pinocchio_build());
     fprintf(out,
-            "- %d random states a robot; %d rounds of %d repetitions of the list, each round a process of its own.\n",
+            "- %d random states per robot; %d rounds of %d repetitions of the list, each round a process of its own.\n",
             context->states, context->rounds, context->repetitions);
     fprintf(out, "- quiet: each state keeps its smallest time, median over states; the best round counts. raw (in\n"
                  "  brackets): median of all times of that round.\n");

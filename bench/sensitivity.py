@@ -67,7 +67,7 @@ def main():
     parser.add_argument("models", nargs="*")
     given = parser.parse_args()
     print(
-        "| model | rollout, us a step | 3 parameters / rollout | 10 / rollout | Jacobian, us | "
+        "| model | rollout, us per step | 3 parameters / rollout | 10 / rollout | Jacobian, us | "
         "a parameter more / Jacobian: of 1, 3, 30 |"
     )
     print("| --- | ---: | ---: | ---: | ---: | ---: |")

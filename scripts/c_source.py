@@ -44,7 +44,7 @@ def quoted_includes(text):
 
 
 def finish(problems, success):
-    """Prints the problems, one a line as file:line: text, or the success; returns the exit code."""
+    """Prints the problems, one per line as file:line: text, or the success; returns the exit code."""
     for problem in problems:
         print(problem)
     if not problems:

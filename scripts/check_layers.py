@@ -28,6 +28,7 @@ ORDER = (
 BELOW = {stage: {low for row in ORDER[:i] for low in row} for i, row in enumerate(ORDER) for stage in row}
 BELOW["solve"] = {"base", "math"}  # the contact problem as numbers: it knows no model
 BELOW["cartesian"] = {"base", "math", "solve"}
+BELOW["paths"] = set()  # chooses among whole libraries; it includes none of it
 BELOW["cli"].add("cartesian")  # it includes the header of all headers
 
 # public headers that are named otherwise than their stage

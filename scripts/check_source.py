@@ -19,6 +19,7 @@ CALL = re.compile(
 )
 ALLOWED = {
     "src/base/arena.c": {"aligned_alloc", "free"},  # where tg_alloc and tg_free meet the C library
+    "src/paths/choose.c": {"getenv"},  # TANGERE_CPU
     "src/read/urdf/path.c": {"getenv"},  # the search path of package://, as ROS has it
 }
 

@@ -33,7 +33,7 @@ if [ "${1:-}" = --fix ]; then
     exit
 fi
 
-# one file a run: clang-tidy 14 sees uninitialised va_lists in the second file of a run
+# one file per run: clang-tidy 14 sees uninitialised va_lists in the second file of a run
 tidy() {
     find src -name '*.c' | sort | xargs -P "${JOBS:-$(nproc)}" -n 1 clang-tidy --quiet -p build/release 2>&1 |
         grep -v -E '^[0-9]+ warnings? (and [0-9]+ errors? )?generated\.$'

@@ -8,6 +8,8 @@
 #   qcqp    .venv with requirements/qcqp.txt, in the same way
 #   bench   Eigen; .venv with requirements/dev.txt
 #   lint    clang-format, clang-tidy; .venv with requirements/lint.txt
+#   site    .venv with requirements/site.txt (mkdocs-material)
+#   types   .venv with requirements/types.txt (mypy, pyright)
 #   fuzz    clang with libFuzzer and the sanitizers
 #   valgrind
 # System packages come from apt (Debian 12 and its kin), as root or with sudo.
@@ -108,6 +110,12 @@ for group in "$@"; do
         need clang-tidy clang-tidy --version
         need clang clang --version
         requirements+=(requirements/lint.txt)
+        ;;
+    site)
+        requirements+=(requirements/site.txt)
+        ;;
+    types)
+        requirements+=(requirements/types.txt)
         ;;
     fuzz)
         need "$(fuzzer_packages)" has_fuzzer

@@ -1,17 +1,19 @@
 /* Many environments of one model at once, over threads.
  *
- * A batch owns its threads, a workspace per thread, and for each of its n environments the impulses from which its next step
- * starts (tg_cache). States, controls and results are arrays of the caller, [count, ...], row-major, environment by environment.
- * What comes out does not depend on the number of threads, on which thread had which environment, or on the other environments:
- * it is bit by bit what tg_step, tg_rollout and their derivatives give for one environment.
+ * A batch owns its threads, a workspace per thread, and the warm start (tg_cache) of each of its n environments.
+ * States, controls and results are arrays of the caller, [count, ...], row-major, environment by environment.
+ * Results do not depend on the number of threads, on their scheduling, or on the other environments: they are
+ * bitwise those of tg_step, tg_rollout and their derivatives for one environment.
  *
- * An environment whose input is refused, or whose step fails, has a status and a message of its own (tg_batch_error); its rows of the
- * outputs and its cache stay as they were, and the others go on. The call then returns the status of the first such environment,
- * whose number tg_batch_message names. Other refusals (an array that is missing, another thread that is using the batch) change nothing.
+ * An environment whose input is refused, or whose step fails, has its own status and message (tg_batch_error). Its
+ * rows of the outputs and its cache stay unchanged, and the others continue. The call then returns the status of the
+ * first such environment, whose number tg_batch_message names. Other refusals (an array that is missing, another
+ * thread that is using the batch) change nothing.
  *
- * Memory comes from the model's allocator, which must be safe to call from several threads. It is allocated when the batch is created;
- * later only where caches, records of contacts or the room for contacts grow, and kept. One call at a time. A child
- * process may use a batch after fork: it starts threads of its own, or is refused where a call was under way meanwhile. */
+ * Memory comes from the model's allocator, which must be safe to call from several threads. It is allocated when the
+ * batch is created; later it grows only where caches, records of contacts or the contact capacity grow. One call at
+ * a time. A child process may use a batch after fork: it starts its own threads; it is refused if a call was running
+ * during the fork. */
 #ifndef TANGERE_BATCH_H
 #define TANGERE_BATCH_H
 
@@ -27,8 +29,8 @@ typedef struct tg_batch_def
 {
     int n;            /* environments */
     int threads;      /* 0: as many as the machine has processors */
-    int contacts;     /* room for contact points in a workspace; 0: a number chosen by the model */
-    int max_contacts; /* room grows up to here where a step finds more; 100000 */
+    int contacts;     /* contact points per workspace; 0: chosen from the model */
+    int max_contacts; /* the capacity grows up to here where a step finds more; 100000 */
     tg_options options;
     uint32_t cookie;
 } tg_batch_def;
@@ -41,20 +43,22 @@ TG_API void tg_batch_destroy(tg_batch *b); /* NULL is allowed */
 
 TG_API int tg_batch_count(const tg_batch *b);    /* n; 0 if b is NULL */
 TG_API int tg_batch_threads(const tg_batch *b);  /* 0 if b is NULL */
-TG_API size_t tg_batch_bytes(const tg_batch *b); /* of all its memory, tapes not among it */
+TG_API size_t tg_batch_bytes(const tg_batch *b); /* memory in use, without tapes */
 
-/* What failed in the last call; "" if nothing did. */
+/* The failure of the last call; "" if there was none. */
 TG_API const char *tg_batch_message(const tg_batch *b);
-/* Status and message of an environment in the last call; NULL: there is no such environment. status TG_OK: it did not fail. */
+/* Status and message of an environment in the last call; NULL if there is no such environment. status TG_OK: it did
+ * not fail. */
 TG_API const tg_error *tg_batch_error(const tg_batch *b, int environment);
 
 /* ---- parameters ---- */
 
-/* The parameters of all environments from now on, of its model; they must outlive the batch. NULL: the model's own. */
+/* Sets the parameters of all environments; they must outlive the batch. NULL: the model's. */
 TG_API tg_status tg_batch_set_params(tg_batch *b, const tg_params *params);
 
-/* Names k parameters by their positions in the vector (tg_param_find, tg_param_match): of these each environment can have values of its own
- * (tg_batch_input.params), and derivatives with respect to parameters are those with respect to these. k may be 0. */
+/* Names k parameters by their positions in the vector (tg_param_find, tg_param_match): each environment can have its
+ * own values of these (tg_batch_input.params), and derivatives with respect to parameters are with respect to these.
+ * k may be 0. */
 TG_API tg_status tg_batch_name(tg_batch *b, const int *index, int k);
 
 /* ---- states ---- */
@@ -64,17 +68,17 @@ typedef struct tg_batch_state
     double *q, *v, *act; /* [n, nq], [n, nv], [n, na] (NULL if na is 0) */
 } tg_batch_state;
 
-/* Chosen environments (ids: count of them; NULL: all) to a keyframe (-1: the reference configuration at rest): writes their rows and
- * empties their caches. state may be NULL: caches only. */
+/* Resets environments (ids: count of them; NULL: all) to a keyframe (-1: the reference configuration at rest):
+ * writes their rows and clears their caches. state may be NULL: caches only. */
 TG_API tg_status tg_batch_reset(tg_batch *b, const int *ids, int count, int key, tg_batch_state *state);
 
-/* From what the next step of an environment starts: it is part of its state. The pointer is good until the next call; set copies. */
+/* The warm start of an environment: part of its state. The pointer is valid until the next call; set copies. */
 TG_API const tg_cache *tg_batch_cache(const tg_batch *b, int environment);
 TG_API tg_status tg_batch_set_cache(tg_batch *b, int environment, const tg_cache *cache);
 
 /* ---- steps ---- */
 
-/* What goes into a step or a rollout. NULL: zero, unless said otherwise. */
+/* The inputs of a step or a rollout. NULL: zero, unless stated otherwise. */
 typedef struct tg_batch_input
 {
     int count;                 /* environments: n; with cold any number */
@@ -85,25 +89,26 @@ typedef struct tg_batch_input
                                /* rows = ceil(steps / hold) */
     const double *wrench;      /* [count, nbody, 6] as in tg_control; of a rollout [count, rows, nbody, 6] */
     const double *params;      /* [count, k] values of the named parameters; NULL: those that all share */
-    bool
-        cold; /* start from empty caches, and leave the caches and the last step of the batch alone: a function of its arguments */
-    bool
-        strict; /* refuse the whole call, before anything is done, when the input of one environment is not finite or no configuration */
+    /* start from empty caches, and do not change the caches or the last step of the batch: a pure function of its
+     * arguments */
+    bool cold;
+    /* refuse the whole call, before any step, if the input of one environment is not finite or not a configuration */
+    bool strict;
 
-    /* of a rollout, NULL: none. Called in the caller's thread, ten times a second at most: false ends the call, environments that were not
-     * finished fail with TG_ERR_CANCELLED. */
+    /* of a rollout, NULL: none. Called in the caller's thread, at most ten times per second: false cancels:
+     * unfinished environments fail with TG_ERR_CANCELLED. */
     bool (*progress)(void *user, int64_t done, int64_t total);
     void *user;
 } tg_batch_input;
 
-/* What is wanted of a step beside its states; arrays of the caller, environment by environment. NULL: not wanted. In reverse and forward mode
- * and in the matrices params are the k named parameters. */
+/* Further results of a step; arrays of the caller, environment by environment. NULL: not wanted. In reverse mode,
+ * forward mode and matrices, params are the k named parameters. */
 typedef struct tg_batch_request
 {
     tg_info *info;            /* [count] */
     tg_step_contact *contact; /* [count, room] */
     int room;
-    int *contacts; /* [count]: how many there are, perhaps more than room */
+    int *contacts; /* [count]: number of contacts, may exceed room */
 
     const tg_jacobian
         *jacobian; /* [count, rows, columns] in every field; index, nindex, label and those of contacts are not read */
@@ -119,19 +124,20 @@ typedef struct tg_batch_request
 TG_API tg_status tg_batch_step(tg_batch *b, const tg_batch_input *in, const tg_batch_state *out,
                                const tg_batch_request *request);
 
-/* Derivatives and contacts of the last step of the batch that was not cold: takes it once more from what was kept of its input, bit by bit
- * the same. TG_ERR_STALE when parameters have changed since; params: those of now, as in tg_batch_input. */
+/* Derivatives and contacts of the last step of the batch that was not cold: repeats it, bitwise, from its recorded
+ * input. TG_ERR_STALE if parameters have changed since; params: the current ones, as in tg_batch_input. */
 TG_API tg_status tg_batch_derivatives(tg_batch *b, const double *params, const tg_batch_request *request);
 
 /* ---- rollouts ---- */
 
-/* What the rollouts of count environments leave behind for their derivatives, controls and parameters included. */
+/* The record of the rollouts of count environments for their derivatives, with controls and parameters. */
 typedef struct tg_batch_tape tg_batch_tape;
 
 /* As tg_tape_create, for each of count environments. */
 TG_API tg_status tg_batch_tape_create(const tg_batch *b, int count, int steps, bool checkpoints, tg_batch_tape **tape,
                                       tg_error *error);
-TG_API void tg_batch_tape_destroy(tg_batch_tape *tape); /* NULL is allowed; the batch may be gone, its model not */
+/* NULL is allowed; the batch may have been destroyed, its model not */
+TG_API void tg_batch_tape_destroy(tg_batch_tape *tape);
 TG_API size_t tg_batch_tape_bytes(const tg_batch_tape *tape);
 
 /* Derivatives of a rollout; arrays of the caller, environment by environment. NULL: not wanted, or zero. */
@@ -147,14 +153,15 @@ typedef struct tg_batch_rollout_request
     tg_label *label;              /* [count] */
 } tg_batch_rollout_request;
 
-/* Rollouts of in.steps steps. tape: NULL, or what keeps them for tg_batch_rollout_derivatives. out: [count, steps + 1, ...] in every field,
- * residual [count, steps]; last: the states at the end, which may be the arrays of in; request: derivatives at once, without a tape that
- * outlives the call. Any of them may be NULL. Caches of environments go on from the start to the end unless in.cold. */
+/* Rollouts of in.steps steps. tape: records them for tg_batch_rollout_derivatives. out: [count, steps + 1, ...] in
+ * every field, residual [count, steps]; last: the states at the end, which may be the arrays of in; request:
+ * derivatives in the same call, without a tape. Any of them may be NULL. The caches of the environments are updated
+ * unless in.cold. */
 TG_API tg_status tg_batch_rollout(tg_batch *b, const tg_batch_input *in, tg_batch_tape *tape, const tg_trajectory *out,
                                   const tg_batch_state *last, const tg_batch_rollout_request *request);
 
-/* Derivatives of the rollouts on a tape. TG_ERR_STALE when the parameters that all share have changed since; those of tg_batch_input.params
- * are on the tape. */
+/* Derivatives of the rollouts on a tape. TG_ERR_STALE if the shared parameters have changed since; those of
+ * tg_batch_input.params are on the tape. */
 TG_API tg_status tg_batch_rollout_derivatives(tg_batch *b, tg_batch_tape *tape,
                                               const tg_batch_rollout_request *request);
 

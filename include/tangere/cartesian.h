@@ -1,18 +1,20 @@
 /* Points in 2 or 3 dimensions, with masses, constraints, springs and contacts: what is learned from trajectories.
  *
- * A body is one point (a ball), or its centre of mass x_0 and a point x_k = x_0 + e_k at distance 1 along each of its axes:
+ * A body is one point (a ball), or its centre of mass x_0 and a point x_k = x_0 + e_k at distance 1 along each of
+ * its axes:
  *     kinetic energy  m/2 |v_0|^2 + m/2 sum_k lambda_k |v_k - v_0|^2,
- * lambda_k the second moment per mass along axis k (a disk of radius R: R^2 / 4 twice). That the points keep their distances are
- * constraints like others.
+ * lambda_k the second moment per mass along axis k (a disk of radius R: R^2 / 4 twice). That the points keep their
+ * distances are constraints like others.
  *
- * A step integrates the motion between contacts over dt (3/8-rule, classical Runge-Kutta or Euler; x and v, or x and p), finds the
- * contacts whose distance at the new position is below -1e-12, and changes the velocity at once: v+ = v + M^-1 J^T f with the impulse f of
- * the convex law in two phases (compression, restitution with Poisson's e), see docs/cartesian.md. Positions are never
- * corrected; restitution aims at leaving with depth / (8 dt).
+ * A step integrates the motion between contacts over dt (3/8-rule, classical Runge-Kutta or Euler; x and v, or x and
+ * p), finds the contacts whose distance at the new position is below -1e-12, and changes the velocity at once: v+ =
+ * v + M^-1 J^T f with the impulse f of the convex law in two phases (compression, restitution with Poisson's e), see
+ * docs/cartesian.md. Positions are never corrected; restitution aims at leaving with depth / (8 dt).
  *
- * Parameters are one vector: masses [bodies], lambda [bodies, dim], mu [kinds], e [kinds], eps [1]; a contact names its kind. Everything is
- * differentiable with respect to x, v and parameters. Arrays hold `count` samples, sample by sample, row-major; x and v
- * are [points, dim]. A sample that fails names itself; its outputs stay as they were, the others are computed. */
+ * Parameters are one vector: masses [bodies], lambda [bodies, dim], mu [kinds], e [kinds], eps [1]; a contact names
+ * its kind. Everything is differentiable with respect to x, v and parameters. Arrays hold `count` samples, sample by
+ * sample, row-major; x and v are [points, dim]. A sample that fails names itself; its outputs stay as they were, the
+ * others are computed. */
 #ifndef TANGERE_CARTESIAN_H
 #define TANGERE_CARTESIAN_H
 
@@ -58,8 +60,10 @@ typedef enum tg_cartesian_contact_kind
 {
     TG_CARTESIAN_PAIR, /* balls or disks of bodies i and j: |x_i - x_j| - radius - other */
     TG_CARTESIAN_WALL, /* a ball or disk and the wall normal . x + offset = 0: normal . x_i + offset - radius */
-    TG_CARTESIAN_RIM, /* the deepest of `mesh` points of a circle about axis 3 of body i, and a wall; angles 6.28 k / mesh */
-    TG_CARTESIAN_BEND, /* the angle from link (i, j) to link (j, k) is in [-high, high]; i < 0: the anchor. dim 2, one row */
+    /* the deepest of `mesh` points of a circle about axis 3 of body i, and a wall; angles 6.28 k / mesh */
+    TG_CARTESIAN_RIM,
+    /* the angle from link (i, j) to link (j, k) is in [-high, high]; i < 0: the anchor. dim 2, one row */
+    TG_CARTESIAN_BEND,
     TG_CARTESIAN_STRETCH, /* |x_j - x_i| is in [low, high]; i < 0: the anchor. One row */
     TG_CARTESIAN_CONTACT_KINDS
 } tg_cartesian_contact_kind;
@@ -165,8 +169,8 @@ TG_API tg_status tg_cartesian_acceleration_vjp(tg_cartesian_work *w, int count, 
                                                const double *v, const double *force, const double *a_bar, double *x_bar,
                                                double *v_bar, double *force_bar, double *params_bar);
 
-/* The velocity jump at x: v where there is no contact. Nullable: v1 (contacts are only counted, v is not read), contacts,
- * residual [count] */
+/* The velocity jump at x: v where there is no contact. Nullable: v1 (contacts are only counted, v is not read),
+ * contacts, residual [count] */
 TG_API tg_status tg_cartesian_jump(tg_cartesian_work *w, int count, const double *params, const double *x,
                                    const double *v, double *v1, int *contacts, double *residual);
 TG_API tg_status tg_cartesian_jump_vjp(tg_cartesian_work *w, int count, const double *params, const double *x,

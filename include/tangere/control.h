@@ -1,15 +1,17 @@
-/* Optimisation: non-linear least squares (Gauss-Newton with Levenberg and Marquardt's damping) and first-order methods
- * (Adam, AdamW, L-BFGS), for identification, inverse problems and control.
+/* Optimisation: non-linear least squares (Gauss-Newton with Levenberg and Marquardt's damping) and first-order
+ * methods (Adam, AdamW, L-BFGS), for identification, inverse problems and control. Control: LQR, and planners with a
+ * receding horizon (random shooting, CEM, MPPI, iLQR, max-entropy iLQG) for any model and cost (docs/control.md).
  *
- * The function to be minimised is the caller's. It sees x, the numbers as a user knows them (a friction, a mass, ten inertial
- * parameters of a body); inside, steps are taken in transformed numbers z, so that what must be positive stays positive. A
- * solver is created once, with all its memory; a run allocates nothing. A run can be watched and stopped by a callback. */
+ * The function to be minimised is the caller's. It sees x, the numbers as a user knows them (a friction, a mass, ten
+ * inertial parameters of a body); inside, steps are taken in transformed numbers z, so that what must be positive
+ * stays positive. A solver is created once, with all its memory; a run allocates nothing. A run can be watched and
+ * stopped by a callback. */
 #ifndef TANGERE_CONTROL_H
 #define TANGERE_CONTROL_H
 
 #include <stdbool.h>
 
-#include "tangere/base.h"
+#include "tangere/batch.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,9 +23,10 @@ typedef enum tg_transform
 {
     TG_TRANSFORM_NONE, /* z = x */
     TG_TRANSFORM_LOG,  /* z = log x: x stays positive */
-    TG_TRANSFORM_INERTIA, /* of ten numbers in a row, the first of which says so (the other nine are not read): mass, centre of mass
-                             (3), inertia about it (xx yy zz xy xz yz), as in the parameters of a body. z is the log-Cholesky factor of
-                             the pseudo-inertia: every z is a body that can be. No bounds, no ties. */
+    /* of ten numbers in a row, the first of which says so (the other nine are not read): mass, centre of mass (3),
+     * inertia about it (xx yy zz xy xz yz), as in the parameters of a body. z is the log-Cholesky factor of the
+     * pseudo-inertia: every z gives a physically possible body. No bounds, no ties. */
+    TG_TRANSFORM_INERTIA,
     TG_TRANSFORM_COUNT
 } tg_transform;
 
@@ -35,11 +38,11 @@ typedef struct tg_unknowns
     const double *lower, *upper;   /* [n], bounds of x; infinite where there is none */
     const double *prior,
         *spread;    /* [n], x[i] is known to be prior[i] with the standard deviation spread[i]; infinite: not known */
-    const int *tie; /* [n]: x[i] = factor[i] x[tie[i]]; -1: x[i] is a number of its own. No chains. */
+    const int *tie; /* [n]: x[i] = factor[i] x[tie[i]]; -1: x[i] is independent. No chains. */
     const double *factor; /* [n]; NULL: ones */
 } tg_unknowns;
 
-/* What a callback learns after each iteration. */
+/* What a callback receives after each iteration. */
 typedef struct tg_iteration
 {
     int iteration;   /* from 0: the start */
@@ -85,10 +88,10 @@ typedef enum tg_loss
     TG_LOSS_COUNT
 } tg_loss;
 
-/* Minimises 1/2 sum_i loss(r_i(x)) + 1/2 sum_j ((x_j - prior_j) / spread_j)^2. Residuals come in groups (trajectories, windows):
- * all depend on the first `shared` unknowns, those of group g also on locals[g] unknowns of its own (its initial state, ...),
- * which follow the shared ones, group by group. Time and memory are linear in the number of groups. A local unknown can be
- * tied to a shared one or to one of its own group. */
+/* Minimises 1/2 sum_i loss(r_i(x)) + 1/2 sum_j ((x_j - prior_j) / spread_j)^2. Residuals come in groups
+ * (trajectories, windows): all depend on the first `shared` unknowns, those of group g also on its own locals[g]
+ * unknowns (its initial state, ...), which follow the shared ones, group by group. Time and memory are linear in the
+ * number of groups. A local unknown can be tied to a shared one or to one of its own group. */
 typedef struct tg_least_squares_def
 {
     tg_unknowns unknowns;
@@ -97,9 +100,9 @@ typedef struct tg_least_squares_def
     const int *rows;   /* [groups], residuals of each */
     const int *locals; /* [groups]; NULL: none */
 
-    /* Writes the residuals r, groups one after the other, and unless J is NULL their derivatives by x: for each group a matrix
-     * [rows[g], shared + locals[g]], one after the other. TG_ERR_CANCELLED ends the run; with any other failure x counts as a point
-     * of infinite cost, and is refused at the start. */
+    /* Writes the residuals r, groups one after the other, and unless J is NULL their derivatives by x: for each
+     * group a matrix [rows[g], shared + locals[g]], one after the other. TG_ERR_CANCELLED ends the run; with any
+     * other failure x counts as a point of infinite cost, and is refused at the start. */
     tg_status (*residuals)(void *user, const double *x, double *r, double *J);
     /* Called after each iteration; false ends the run. NULL: none. */
     bool (*progress)(void *user, const tg_iteration *now);
@@ -110,9 +113,9 @@ typedef struct tg_least_squares_def
     int iterations;   /* at most; 100 */
     double damping;   /* to start with; 1e-4. 0: Gauss and Newton's full steps as long as they help */
     double tolerance; /* of steps, relative; its square is that of the decrease of the cost; 1e-10 */
-    double
-        decrease; /* of the cost, absolute: a full step that promises less is the last; 0. With residuals in standard deviations 1e-4 is
-                        a step of 0.014 standard errors. */
+    /* of the cost, absolute: a full step that promises less is the last; 0. With residuals in standard deviations
+     * 1e-4 is a step of 0.014 standard errors. */
+    double decrease;
     uint32_t cookie;
 } tg_least_squares_def;
 
@@ -128,8 +131,9 @@ TG_API void tg_least_squares_destroy(tg_least_squares *s); /* NULL is allowed */
 /* From x [n] to the minimum, in place. A start outside its bounds is refused. After a failure x is as it was. */
 TG_API tg_status tg_least_squares_run(tg_least_squares *s, double *x, tg_optimum *result, tg_error *error);
 
-/* After a run: the information [shared, shared] about the shared unknowns x that is left when all local ones are unknown (the Schur
- * complement of J^T W J plus the priors). Its inverse, times the variance of r, is their covariance. A tied unknown has zeros. */
+/* After a run: the information matrix [shared, shared] of the shared unknowns x with the local ones eliminated (the
+ * Schur complement of J^T W J plus the priors). Its inverse, times the variance of r, is their covariance. A tied
+ * unknown has zeros. */
 TG_API tg_status tg_least_squares_information(const tg_least_squares *s, double *information, tg_error *error);
 
 /* ---- first-order methods ---- */
@@ -158,6 +162,9 @@ typedef struct tg_minimiser_def
     double decay;        /* of AdamW, per step and unit of rate; 0.01 */
     int memory;          /* pairs that L-BFGS keeps; 10 */
     double tolerance;    /* as that of least squares; Adam stops at it only by the slope; 1e-10 */
+    double
+        clip; /* the derivative by the transformed unknowns is shortened to this length before Adam, AdamW and gradient descent use it; 0: it is not. L-BFGS refuses it:
+                        differences of shortened derivatives are no curvature */
     uint32_t cookie;
 } tg_minimiser_def;
 
@@ -168,8 +175,163 @@ typedef struct tg_minimiser tg_minimiser;
 TG_API tg_status tg_minimiser_create(const tg_minimiser_def *def, const tg_allocator *allocator, tg_minimiser **s,
                                      tg_error *error);
 TG_API void tg_minimiser_destroy(tg_minimiser *s); /* NULL is allowed */
-/* From x [n] to the minimum, in place. Adam returns the best point met. */
+/* From x [n] to the minimum, in place. Adam returns the best point that it evaluated. */
 TG_API tg_status tg_minimiser_run(tg_minimiser *s, double *x, tg_optimum *result, tg_error *error);
+
+/* ---- linear systems ---- */
+
+/* The gain of the discrete linear-quadratic regulator: u = -K x minimises the sum over all steps of 1/2 x'Q x + x'N u + 1/2 u'R u
+ * with x+ = A x + B u. A, Q [n, n], B, N [n, nu] (N may be NULL), R [nu, nu]; K [nu, n]; P [n, n] (may be NULL): the cost to go is
+ * 1/2 x'P x. Q and R are symmetric, R is positive definite. TG_ERR_NUMERIC where there is no stabilising gain: a mode that does not
+ * decay and that no control moves, or that costs nothing. */
+TG_API tg_status tg_lqr(int n, int nu, const double *A, const double *B, const double *Q, const double *R,
+                        const double *N, double *K, double *P, tg_error *error);
+
+/* Numbers of a state in the tangent space: 2 nv + na, in the order q, v, act. */
+TG_API int tg_tangent_size(const tg_model *m);
+
+/* A [n, n] and B [n, nu] of `hold` steps with the same controls, n = tg_tangent_size: of the state after them with respect to the
+ * state before and the controls. options.backward chooses the derivative. next (may be NULL): the state after the steps.
+ * The message of a failure is in the workspace. */
+TG_API tg_status tg_linearise(const tg_model *m, tg_work *w, const tg_options *options, const tg_state *state,
+                              const double *u, int hold, double *A, double *B, tg_state *next);
+
+/* ---- the cost of a plan ----
+ *
+ * A plan is `rows` rows of controls, each held for `hold` steps. Its cost is the sum of a cost at the start of each row, with the
+ * controls of the row, and of one at the end of the last (row `rows`), where there are none. Each is a sum of a quadratic one and of what a
+ * callback adds. */
+
+/* States at which a callback is asked; [count, ...] each. */
+typedef struct tg_cost_points
+{
+    int count;
+    const int *row;            /* 0 .. rows */
+    const double *q, *v, *act; /* nq, nv, na */
+    const double *u;           /* nu; zero in row `rows` */
+} tg_cost_points;
+
+/* [count, nv] (in the tangent space), [count, nv], [count, na], [count, nu]; zero when the callback is called */
+typedef struct tg_cost_gradient
+{
+    double *q, *v, *act, *u;
+} tg_cost_gradient;
+
+/* NULL: a weight of zero; a reference of zero, of q the model's reference configuration. */
+typedef struct tg_plan_cost
+{
+    bool moving; /* references below have rows + 1 rows, one per row of the plan; else one for all of them */
+
+    /* 1/2 sum weight (x - reference)^2 of positions (in the tangent space), velocities, activations and controls */
+    const double *q, *v, *act, *u;                             /* nq, nv, na, nu */
+    const double *weight_q, *weight_v, *weight_act, *weight_u; /* nv, nv, na, nu */
+    /* the same of the positions of sites (m, world), and of position and velocity of the centre of mass */
+    int nsite;
+    const int *site;                                /* nsite */
+    const double *site_target;                      /* nsite x 3 */
+    const double *weight_site;                      /* nsite x 3 */
+    const double *com, *com_velocity;               /* 3, 3 */
+    const double *weight_com, *weight_com_velocity; /* 3, 3 */
+    /* weights in row `rows` in place of those above; NULL: the same */
+    const double *last_q, *last_v, *last_act, *last_site, *last_com, *last_com_velocity;
+
+    /* Writes the cost at each point, and unless gradient is NULL its derivatives. Infinity: never to be chosen; NaN ends the plan with
+     * TG_ERR_NUMERIC. Second derivatives are taken by differences of the gradient. NULL: none. TG_ERR_UNSUPPORTED where a gradient is
+     * asked for that it does not have. */
+    tg_status (*points)(void *user, const tg_cost_points *at, double *value, const tg_cost_gradient *gradient);
+    void *user;
+    bool
+        together; /* it is called in the thread of the caller, with the points of all rollouts of an iteration; else by many
+                      threads at once, with those of one rollout */
+} tg_plan_cost;
+
+/* ---- planners ---- */
+
+typedef enum tg_plan_method
+{
+    TG_PLAN_RANDOM, /* random shooting: the cheapest of samples that are uniform within the bounds */
+    TG_PLAN_CEM,    /* cross-entropy method: a normal distribution is fitted to the cheapest samples, again and again */
+    TG_PLAN_MPPI, /* model-predictive path integral: samples u + e, plan u + sum w e, w = exp(-(S - min S) / temperature) / sum */
+    TG_PLAN_ILQR, /* iterative LQR: exact (or smoothed) A, B of the steps, bounds by a quadratic program per row, line search */
+    TG_PLAN_ILQG, /* max-entropy iLQG: a normal policy of covariance temperature Quu^-1 that moves by a bounded KL per iteration */
+    TG_PLAN_METHODS
+} tg_plan_method;
+
+/* "random", "cem", "mppi", "ilqr", "ilqg". Never NULL. */
+TG_API const char *tg_plan_method_string(tg_plan_method method);
+
+typedef struct tg_planner_def
+{
+    tg_plan_method method; /* MPPI */
+    int rows;              /* of controls; 20 */
+    int hold;              /* steps per row; 1 */
+    int threads;           /* 0: as many as the machine has processors. Answers are bitwise the same for any number */
+    tg_options options;    /* of the steps */
+    tg_plan_cost cost;     /* what it points to must outlive the planner, or the next tg_planner_set_cost */
+    const double *lower, *upper; /* nu; copied. NULL: ranges of the actuators, infinite where there are none */
+    double speed;   /* a rollout has blown up when a velocity exceeds this, or a step is refused; infinite */
+    int iterations; /* 5; random shooting: rounds; iLQR and iLQG: at most */
+
+    /* of those that draw samples */
+    int samples;         /* per iteration; 64. The first of them is the plan so far */
+    uint64_t seed;       /* a number is a function of (seed, plan, iteration, sample, row, control) */
+    const double *noise; /* nu, standard deviations of controls; copied. NULL: a quarter of the bounded range */
+    double correlation;  /* of the noise of one row with that of the next, [0, 1); 0 */
+
+    double elite;     /* CEM: share of samples that are fitted; 0.1, at least 2 of them */
+    double smoothing; /* CEM: mean and deviation keep this share of what they were, [0, 1); 0 */
+    double floor;     /* CEM: deviations stay above this share of the noise; 0.01 */
+
+    double temperature; /* MPPI: in standard deviations of the costs of an iteration, 0.2. iLQG: in units of the cost */
+    bool absolute;      /* MPPI: the temperature is in units of the cost */
+    bool importance;    /* MPPI: temperature u' Sigma^-1 e is added to the cost of a sample (Williams et al., 2017) */
+
+    double regularisation; /* iLQR: to start with, relative to the diagonal of Quu; 1e-6 */
+    int searches;          /* iLQR: lengths 1, 1/2, 1/4, ... that are tried; 10 */
+    double tolerance;      /* iLQR and iLQG end when the cost falls by a smaller share; 1e-6 */
+    double kl;             /* iLQG: largest KL divergence per iteration and row; 1 */
+    uint32_t cookie;
+} tg_planner_def;
+
+TG_API tg_planner_def tg_default_planner(void);
+
+typedef struct tg_planner tg_planner;
+
+/* All memory is allocated here, by the model's allocator. The model must outlive the planner. */
+TG_API tg_status tg_planner_create(const tg_model *m, const tg_planner_def *def, tg_planner **p, tg_error *error);
+TG_API void tg_planner_destroy(tg_planner *p); /* NULL is allowed */
+
+/* Another cost, or references that have moved on. A callback cannot be added where the planner was created without. */
+TG_API tg_status tg_planner_set_cost(tg_planner *p, const tg_plan_cost *cost, tg_error *error);
+/* As tg_batch_set_params. */
+TG_API tg_status tg_planner_set_params(tg_planner *p, const tg_params *params, tg_error *error);
+
+typedef struct tg_plan_result
+{
+    tg_stop stop;
+    int iterations;
+    double first_cost, cost; /* of the plan that was handed in (infinite: it blew up) and of the one that was found */
+    int rollouts;            /* all of them */
+    int blown;               /* those that blew up: they ended early, with infinite cost */
+    double
+        share; /* sampling: effective share of the last samples, 1 / (samples sum w^2); iLQR: the last length; iLQG: the last KL */
+} tg_plan_result;
+
+/* From the plan u [rows, nu] to a better one, in place, for the state `now`, whose cache (may be NULL) is where rollouts start from. The
+ * plan handed in is clipped to the bounds. iLQR and iLQG also try the feedback that the last plan left behind (tg_plan_shift moves it
+ * along). After a failure u is as it was. */
+TG_API tg_status tg_plan(tg_planner *p, const tg_state *now, double *u, tg_plan_result *result, tg_error *error);
+
+/* The first row of a plan is done: rows move up, the last one is repeated. */
+TG_API tg_status tg_plan_shift(tg_planner *p, double *u, tg_error *error);
+
+/* The first plan is next: numbers are drawn as by a new planner, and no feedback is left. */
+TG_API void tg_planner_reset(tg_planner *p);
+
+/* Of the last plan, until the next call: states at the start of each row and at the end [rows + 1, ...]; gains of iLQR and iLQG
+ * [rows, nu, 2 nv + na], with which u + K (x (-) state) may be applied between plans: NULL of the others. */
+TG_API tg_trajectory tg_planner_states(const tg_planner *p);
+TG_API const double *tg_planner_gains(const tg_planner *p);
 
 #ifdef __cplusplus
 }

@@ -1,15 +1,16 @@
 /* Rigid-body dynamics and its derivatives.
  *
  * Every function takes the const model, a workspace and its inputs as arguments, and writes all of its outputs.
- * Matrices are row-major and dense: an a x b matrix has row i at out + i * b. Derivatives with respect to q are taken in
- * the tangent space (nv entries, in the frames of v; see tangere/model.h). Spatial vectors that a caller sees are
- * (linear; angular).
+ * Matrices are row-major and dense: an a x b matrix has row i at out + i * b. Derivatives with respect to q are
+ * taken in the tangent space (nv entries, in the frames of v; see tangere/model.h). Spatial vectors that a caller
+ * sees are (linear; angular).
  *
- * Inputs are checked: NULL where an array is needed, NaN or infinite numbers, quaternions whose norm is off by more than 1e-3,
- * parameters that were changed without tg_params_changed are refused with a message in tg_work_message. On failure no output is written.
+ * Inputs are checked: NULL where an array is needed, NaN or infinite numbers, quaternions whose norm is off by more
+ * than 1e-3, parameters that were changed without tg_params_changed are refused with a message in tg_work_message.
+ * On failure no output is written.
  *
- * M(q) a + bias(q, v) = passive(q, v) + tau, where M has the armature on its diagonal and bias is what gravity, Coriolis and centrifugal
- * forces ask for. Nothing here knows of contacts, limits, dry friction or equalities. */
+ * M(q) a + bias(q, v) = passive(q, v) + tau, where M has the armature on its diagonal and bias is what gravity,
+ * Coriolis and centrifugal forces ask for. Nothing here knows of contacts, limits, dry friction or equalities. */
 #ifndef TANGERE_DYNAMICS_H
 #define TANGERE_DYNAMICS_H
 
@@ -20,8 +21,8 @@
 extern "C" {
 #endif
 
-/* The scratch of one thread: one allocation when it is created (tg_work_create, tangere/step.h), none afterwards. The model must
- * outlive it. */
+/* The scratch of one thread: one allocation when it is created (tg_work_create, tangere/step.h), none afterwards.
+ * The model must outlive it. */
 typedef struct tg_work tg_work;
 
 TG_API const char *tg_work_message(const tg_work *w); /* of the last failure; "" if there was none */
@@ -33,7 +34,8 @@ TG_API tg_status tg_work_set_params(tg_work *w, const tg_params *params);
 /* ---- kinematics ---- */
 
 /* Poses of all bodies at q (nq). With v (nv, may be NULL) also their velocities. The queries below read the result;
- * they fail with TG_ERR_STALE when it is not there, or when the parameters have changed since. Every function that takes q replaces it by its own. */
+ * they fail with TG_ERR_STALE when it is not there, or when the parameters have changed since. Every function that
+ * takes q replaces it by its own. */
 TG_API tg_status tg_kinematics(const tg_model *m, tg_work *w, const double *q, const double *v);
 
 /* Position (m, world) and orientation (w x y z, body to world) of a body, site or geom frame. Outputs may be NULL. */
@@ -49,23 +51,25 @@ typedef enum tg_frame
     TG_FRAME_ALIGNED /* world axes, velocity of the given point */
 } tg_frame;
 
-/* The Jacobian of a body's twist with respect to v: out is 6 x nv, (linear; angular). point: in the body's frame, NULL: its origin;
- * TG_FRAME_WORLD takes none. It is also the derivative of the pose with respect to q: of the position of the point (TG_FRAME_ALIGNED, rows
- * 0-2), and of the orientation as a rotation vector in world axes (rows 3-5) or body axes (TG_FRAME_LOCAL). */
+/* The Jacobian of a body's twist with respect to v: out is 6 x nv, (linear; angular). point: in the body's frame,
+ * NULL: its origin; TG_FRAME_WORLD takes none. It is also the derivative of the pose with respect to q: of the
+ * position of the point (TG_FRAME_ALIGNED, rows 0-2), and of the orientation as a rotation vector in world axes
+ * (rows 3-5) or body axes (TG_FRAME_LOCAL). */
 TG_API tg_status tg_body_jacobian(const tg_model *m, tg_work *w, int body, const double point[3], tg_frame frame,
                                   double *out);
 /* The same for the frame of a site. */
 TG_API tg_status tg_site_jacobian(const tg_model *m, tg_work *w, int site, tg_frame frame, double *out);
 
-/* The twist itself, J v, and the part of its time derivative that does not need an acceleration, (dJ/dt) v: 6 numbers each. Both need v
- * in tg_kinematics. */
+/* The twist itself, J v, and the part of its time derivative that does not need an acceleration, (dJ/dt) v: 6
+ * numbers each. Both need v in tg_kinematics. */
 TG_API tg_status tg_body_velocity(const tg_model *m, tg_work *w, int body, const double point[3], tg_frame frame,
                                   double out[6]);
 TG_API tg_status tg_body_jacobian_dot_v(const tg_model *m, tg_work *w, int body, const double point[3], tg_frame frame,
                                         double out[6]);
 TG_API tg_status tg_site_velocity(const tg_model *m, tg_work *w, int site, tg_frame frame, double out[6]);
 
-/* The derivative of the twist with respect to q, 6 x nv; with respect to v it is the Jacobian. Both need v in tg_kinematics. */
+/* The derivative of the twist with respect to q, 6 x nv; with respect to v it is the Jacobian. Both need v in
+ * tg_kinematics. */
 TG_API tg_status tg_body_velocity_derivative(const tg_model *m, tg_work *w, int body, const double point[3],
                                              tg_frame frame, double *out);
 TG_API tg_status tg_site_velocity_derivative(const tg_model *m, tg_work *w, int site, tg_frame frame, double *out);
@@ -76,8 +80,8 @@ TG_API tg_status tg_com(const tg_model *m, tg_work *w, const double *q, double c
 /* Linear momentum (kg m/s) and angular momentum about the centre of mass (kg m^2/s), world axes. Without armature. */
 TG_API tg_status tg_momentum(const tg_model *m, tg_work *w, const double *q, const double *v, double momentum[6]);
 
-/* Kinetic energy v M v / 2 (with armature) and potential energy of gravity, joint springs and tendon springs, J. Outputs may
- * be NULL. */
+/* Kinetic energy v M v / 2 (with armature) and potential energy of gravity, joint springs and tendon springs, J.
+ * Outputs may be NULL. */
 TG_API tg_status tg_energy(const tg_model *m, tg_work *w, const double *q, const double *v, double *kinetic,
                            double *potential);
 
@@ -92,8 +96,8 @@ TG_API tg_status tg_rnea(const tg_model *m, tg_work *w, const double *q, const d
 /* Springs and dampers of joints and tendons: force (nv). */
 TG_API tg_status tg_passive(const tg_model *m, tg_work *w, const double *q, const double *v, double *force);
 
-/* Actuators: generalised force (nv) and rate of the activations (na) for activations act (na) and controls u (nu). Controls and forces
- * are clamped to their ranges. act may be NULL when na is 0, act_rate when it is not wanted. */
+/* Actuators: generalised force (nv) and rate of the activations (na) for activations act (na) and controls u (nu).
+ * Controls and forces are clamped to their ranges. act may be NULL when na is 0, act_rate when it is not wanted. */
 TG_API tg_status tg_actuation(const tg_model *m, tg_work *w, const double *q, const double *v, const double *act,
                               const double *u, double *force, double *act_rate);
 
@@ -115,7 +119,8 @@ TG_API tg_status tg_rnea_regressor(const tg_model *m, tg_work *w, const double *
 TG_API tg_status tg_passive_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v,
                                         double *dforce_dq, double *dforce_dv);
 
-/* dforce_dact: nv x na, dforce_du: nv x nu, drate_dact: na (the diagonal), drate_du: na (with respect to its own control). */
+/* dforce_dact: nv x na, dforce_du: nv x nu, drate_dact: na (the diagonal), drate_du: na (with respect to its own
+ * control). */
 TG_API tg_status tg_actuation_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v,
                                           const double *act, const double *u, double *dforce_dq, double *dforce_dv,
                                           double *dforce_dact, double *dforce_du, double *drate_dact, double *drate_du);
@@ -124,8 +129,8 @@ TG_API tg_status tg_forward_dynamics_derivatives(const tg_model *m, tg_work *w, 
                                                  const double *tau, double *da_dq, double *da_dv, double *da_dtau);
 
 /* ---- derivatives: reverse mode ----
- * For a scalar function of the output with gradient y (nv): adds nothing, writes gq (nv), gv (nv), ... and gparams (nparams, layout of
- * tg_params). Cost is O(nv), independent of the number of parameters. Any output may be NULL. */
+ * For a scalar function of the output with gradient y (nv): adds nothing, writes gq (nv), gv (nv), ... and gparams
+ * (nparams, layout of tg_params). Cost is O(nv), independent of the number of parameters. Any output may be NULL. */
 
 TG_API tg_status tg_rnea_vjp(const tg_model *m, tg_work *w, const double *q, const double *v, const double *a,
                              const double *y, double *gq, double *gv, double *ga, double *gparams);
@@ -143,7 +148,8 @@ TG_API tg_status tg_forward_dynamics_vjp(const tg_model *m, tg_work *w, const do
                                          double *gparams);
 
 /* ---- derivatives with respect to chosen parameters ----
- * index: n positions in the parameter vector (tg_param_find, tg_param_match). out: nv x n. One reverse sweep a row. */
+ * index: n positions in the parameter vector (tg_param_find, tg_param_match). out: nv x n. One reverse sweep per
+ * row. */
 
 TG_API tg_status tg_rnea_param_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v,
                                            const double *a, const int *index, int n, double *out);

@@ -76,12 +76,15 @@ typedef enum tg_tendon_type
     TG_TENDON_SPATIAL /* length of a path through sites */
 } tg_tendon_type;
 
-/* What a tendon's spring and damper do when it is not stretched. rest: its upper rest length, with what actuators add to it. */
+/* What a tendon's spring and damper do when it is not stretched. rest: its upper rest length, with what actuators
+ * add to it. */
 typedef enum tg_tendon_law
 {
-    TG_TENDON_LAW_TWO_SIDED, /* pulls and pushes, but for the band between its two rest lengths; the damper always acts (MuJoCo's) */
+    /* pulls and pushes, but for the band between its two rest lengths; the damper always acts (MuJoCo's) */
+    TG_TENDON_LAW_TWO_SIDED,
     TG_TENDON_LAW_SPRING, /* the spring only pulls, above rest; the damper always acts */
-    TG_TENDON_LAW_ALL, /* a cable: tension max(0, stiffness (length - rest) + damping rate - force of its actuators), and 0 up to rest */
+    /* a cable: tension max(0, stiffness (length - rest) + damping rate - force of its actuators), and 0 up to rest */
+    TG_TENDON_LAW_ALL,
     TG_TENDON_LAWS
 } tg_tendon_law;
 
@@ -316,9 +319,9 @@ TG_API tg_status tg_param_name(const tg_model *m, int offset, bool whole, char *
 TG_API tg_status tg_param_find(const tg_model *m, const char *name, int *offset, int *size, tg_error *error);
 
 /* All numbers whose name matches a pattern with * and ? ("body.*.mass", "*"; the name is the whole slice's, an "[i]"
- * in the pattern picks a number in it), in the order of the vector. Writes at most capacity indices and always the full
- * count; no match is TG_ERR_NAME. Numbers of the world body, which do nothing, are among them where the pattern is "*", or has
- * "world" in it. */
+ * in the pattern picks a number in it), in the order of the vector. Writes at most capacity indices and always the
+ * full count; no match is TG_ERR_NAME. Numbers of the world body, which do nothing, are among them where the pattern
+ * is "*", or has "world" in it. */
 TG_API tg_status tg_param_match(const tg_model *m, const char *pattern, int *index, int capacity, int *count,
                                 tg_error *error);
 
@@ -415,6 +418,7 @@ typedef struct tg_geom_def
     double slip_speed;  /* m/s at which friction has become kinetic */
     double restitution; /* 0 .. 1 */
     double compliance;  /* m / N; 0: rigid */
+    double damping;     /* N s / m, of the normal force; law "compliant" only (tg_options) */
     double margin, gap; /* m */
     double rgba[4];     /* colour, for looks alone */
     uint32_t cookie;
@@ -497,7 +501,7 @@ typedef struct tg_pair_def
     const char *name;
     int geom1, geom2;
     int condim;
-    double friction[3], kinetic, slip_speed, restitution, compliance, margin, gap;
+    double friction[3], kinetic, slip_speed, restitution, compliance, damping, margin, gap;
     uint32_t cookie;
 } tg_pair_def;
 
@@ -569,19 +573,19 @@ TG_API tg_status tg_builder_report(tg_builder *b, const tg_report_entry *entry);
 /* The id of the last element of that kind with this name, -1 if there is none; for references while building. */
 TG_API int tg_builder_find(const tg_builder *b, tg_element element, const char *name);
 
-/* Validates and makes the model. Bodies are renumbered depth first (children of a body in the order they were added);
- * joints, geoms and sites are renumbered to follow their bodies, in the order they were added to each; all other elements keep their ids. The builder stays as it was
- * and can be built again. */
+/* Validates and makes the model. Bodies are renumbered depth first (children of a body in the order they were
+ * added); joints, geoms and sites are renumbered to follow their bodies, in the order they were added to each; all
+ * other elements keep their ids. The builder stays as it was and can be built again. */
 TG_API tg_status tg_builder_build(tg_builder *b, tg_model **m);
 
 /* ---- a model as bytes: to hand it to another process ---- */
 
-/* Writes a model, with its default parameters, and returns how many bytes that takes; nothing is written where capacity is less or
- * bytes is NULL. 0: m is NULL, or memory ran out. */
+/* Writes a model, with its default parameters, and returns how many bytes that takes; nothing is written where
+ * capacity is less or bytes is NULL. 0: m is NULL, or memory ran out. */
 TG_API size_t tg_model_to_bytes(const tg_model *m, void *bytes, size_t capacity);
 
-/* The model again: same structure, names, report and, bit for bit, parameters. Bytes that are damaged, or were written by another
- * version of the library, are refused. They are trusted otherwise: take them from no stranger. */
+/* The model again: same structure, names, report and, bit for bit, parameters. Bytes that are damaged, or were
+ * written by another version of the library, are refused. They are trusted otherwise: take them from no stranger. */
 TG_API tg_status tg_model_from_bytes(const void *bytes, size_t size, const tg_allocator *allocator, tg_model **m,
                                      tg_error *error);
 

@@ -1,11 +1,11 @@
 /* Differentiable quadratic programs of contact, batched:
  *
- *     minimise 1/2 x'Gx + g'x    subject to  x >= 0                      (TG_QCQP_NONNEGATIVE: normal impulses)
- *                                or to      |x_i| <= mu_i l_i            (TG_QCQP_BALLS: friction, blocks of 1 to 5 rows)
+ *     minimise 1/2 x'Gx + g'x    subject to  x >= 0              (TG_QCQP_NONNEGATIVE: normal impulses)
+ *                                or to  |x_i| <= mu_i l_i       (TG_QCQP_BALLS: friction, blocks of 1 to 5 rows)
  *
- * G is symmetric and positive semidefinite. Arrays belong to the caller: [count, ...], row-major, problem by problem. What
- * comes out does not depend on the number of threads or on the other problems of a batch, bit by bit. Memory is
- * allocated when the workspace is created, never later. One call at a time per workspace.
+ * G is symmetric and positive semidefinite. Arrays belong to the caller: [count, ...], row-major, problem by
+ * problem. Results are bitwise independent of the number of threads and of the other problems of a batch.
+ * Memory is allocated when the workspace is created, never later. One call at a time per workspace.
  *
  * Where G is singular on the rows that are free to move, G x is unique and x is not: the x of least norm is returned
  * (tg_qcqp_info.redundant > 0). docs/qcqp.md has the equations, and what the derivative is there. */
@@ -77,14 +77,15 @@ typedef struct tg_qcqp_info
     int interior;    /* factorisations of the interior point, where Newton steps did not end */
     int redundant;   /* dimension of the null space of G on the rows that are free to move; 0: x is unique */
     bool least_norm; /* x is unique, or the solution of least norm */
-    double
-        residual; /* max over blocks of |x_i - P(x_i - s_i / c_i)| c_i, s = G x + g, c_i = largest row sum of |G_ii|; in units of g */
+    /* max over blocks of |x_i - P(x_i - s_i / c_i)| c_i, s = G x + g, c_i = largest row sum of |G_ii|; in units of g */
+    double residual;
     double rounding; /* what rounding of G x can leave of it */
     double value;    /* 1/2 x'Gx + g'x */
 } tg_qcqp_info;
 
 /* Solves. x [count, n]: receives the solutions; warm [count, n] may be NULL and may be x: where to start from. info
- * [count] may be NULL. An input that is refused changes nothing; a problem that is not solved is TG_OK with its status. */
+ * [count] may be NULL. An input that is refused changes nothing; a problem that is not solved is TG_OK with its
+ * status. */
 TG_API tg_status tg_qcqp_solve(tg_qcqp *q, const tg_qcqp_data *data, const double *warm, double *x, tg_qcqp_info *info);
 
 /* ---- derivatives at a solution ----
@@ -95,7 +96,8 @@ TG_API tg_status tg_qcqp_solve(tg_qcqp *q, const tg_qcqp_data *data, const doubl
 typedef enum tg_qcqp_label_kind
 {
     TG_QCQP_EXACT,
-    TG_QCQP_ONE_SIDED, /* a constraint is active without a force, or mu l = 0: the derivative of one side (docs/qcqp.md) */
+    /* a constraint is active without a force, or mu l = 0: the derivative of one side (docs/qcqp.md) */
+    TG_QCQP_ONE_SIDED,
     TG_QCQP_REGULARISED /* G is singular on the free rows: the least-norm solution of the KKT equations, which is the
                            derivative of x along changes that keep the null space */
 } tg_qcqp_label_kind;
@@ -103,8 +105,8 @@ typedef enum tg_qcqp_label_kind
 typedef struct tg_qcqp_label
 {
     tg_qcqp_label_kind kind;
-    double
-        margin; /* smallest distance to a change of the active set: 1 - |x_i| / (mu_i l_i), |s_i| / max |g|, x / max |x| */
+    /* smallest distance to a change of the active set: 1 - |x_i| / (mu_i l_i), |s_i| / max |g|, x / max |x| */
+    double margin;
     double condition; /* ratio of the pivots of the KKT matrix */
     double residual;  /* of the linear system after refinement, relative to its right side */
 } tg_qcqp_label;

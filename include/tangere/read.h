@@ -1,4 +1,5 @@
-/* Models from files, and files of models: MJCF and URDF are read, MJCF is written. docs/formats.md lists what of them. */
+/* Models from files, and files of models: MJCF and URDF are read, MJCF is written. docs/formats.md lists the
+ * supported elements. */
 #ifndef TANGERE_READ_H
 #define TANGERE_READ_H
 
@@ -22,11 +23,11 @@ typedef struct tg_load_options
                                         ROS_PACKAGE_PATH (lists with ':') and the folders above the file */
     int npackage_path;
     bool floating_base; /* the root link gets a free joint; otherwise it is fixed to the world */
-    bool keep_fixed;  /* links on fixed joints stay bodies of their own; otherwise they are merged into their parents */
-    const char *srdf; /* file whose disable_collisions become excludes; NULL: none */
-    bool
-        ignore_missing_meshes; /* collision meshes that are not there, or have a format that is not read, are left out (and in the
-                                   report); otherwise they are an error, as the robot would fall through the floor */
+    bool keep_fixed;    /* links on fixed joints stay separate bodies; otherwise they are merged into their parents */
+    const char *srdf;   /* file whose disable_collisions become excludes; NULL: none */
+    /* collision meshes that are missing, or in an unsupported format, are left out, with an entry in the report;
+     * otherwise they are an error */
+    bool ignore_missing_meshes;
 
     const tg_allocator *allocator;
     uint32_t cookie;
@@ -36,7 +37,7 @@ typedef struct tg_load_options
 TG_API tg_load_options tg_default_load_options(void);
 
 /* Reads a model from a file or from a string; the format is decided by the content. options may be NULL. dir is where
- * relative paths of a string start. NULL: the current folder, and the text (of which nobody knows where it came from) may
+ * relative paths of a string start. NULL: the current folder, and the text, whose origin is unknown, may
  * not name files outside of it: an absolute path or one with ".." is refused. */
 TG_API tg_status tg_load(const char *path, const tg_load_options *options, tg_model **m, tg_error *error);
 TG_API tg_status tg_load_string(const char *text, size_t length, const char *dir, const tg_load_options *options,

@@ -1,7 +1,7 @@
 /* Scenes: one model from several, and from simple bodies.
  *
- * Make a scene, add models at poses, floors, height fields and simple bodies, build. A scene stays as it was and can be
- * built again. Functions that fail leave a message in the scene (tg_scene_message). */
+ * Make a scene, add models at poses, floors, height fields and simple bodies, build. Building does not change a scene;
+ * it can be built again. Functions that fail leave a message in the scene (tg_scene_message). */
 #ifndef TANGERE_SCENE_H
 #define TANGERE_SCENE_H
 
@@ -29,7 +29,7 @@ typedef struct tg_prop_def
     const char *name; /* of the body, of its free joint, and of the geom unless that has its own */
     bool fixed;       /* to the world; otherwise it moves freely */
     double pos[3], quat[4];
-    tg_geom_def geom; /* pose in the body, shape, mass or density, friction, ...; its body does not count */
+    tg_geom_def geom; /* pose in the body, shape, mass or density, friction, ...; its body is not used */
     uint32_t cookie;
 } tg_prop_def;
 
@@ -41,7 +41,8 @@ TG_API tg_status tg_scene_create(const tg_allocator *allocator, tg_scene **s, tg
 TG_API void tg_scene_destroy(tg_scene *s);              /* NULL is allowed */
 TG_API const char *tg_scene_message(const tg_scene *s); /* of the last failure; "" if there was none */
 
-/* What the scene has instead of its parts: name (default "scene"), gravity (0 0 -9.81), time step (0.002 s). */
+/* Properties of the scene, in place of those of its parts: name (default "scene"), gravity (0 0 -9.81), time step
+ * (0.002 s). */
 TG_API tg_status tg_scene_name(tg_scene *s, const char *name);
 TG_API tg_status tg_scene_gravity(tg_scene *s, const double gravity[3]);
 TG_API tg_status tg_scene_timestep(tg_scene *s, double dt);

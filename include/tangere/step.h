@@ -34,65 +34,98 @@ typedef enum tg_restitution
 /* When in a step impacts happen. */
 typedef enum tg_impact
 {
-    TG_IMPACT_END,   /* bodies that would meet have their speeds of after the impact for the whole step */
-    TG_IMPACT_WITHIN /* they meet at a fraction of the step, and leave for its rest: continuous in restitution and in the time of impact, so that exact derivatives are those of the
-                        motion (docs/contact.md). With Newton's restitution; islands without dense matrices have impacts at the end. */
+    TG_IMPACT_END, /* colliding bodies have their velocity after the impact for the whole step */
+    /* the impact happens at a fraction of the step. The step is continuous in the restitution and in the time of
+     * impact, so its exact derivatives are those of the motion (docs/contact.md). For Newton's restitution; islands
+     * without dense matrices have impacts at the end */
+    TG_IMPACT_WITHIN
 } tg_impact;
 
-/* What the derivatives of a step are those of; the step itself is the same. */
+/* Which function is differentiated; the step itself is the same. */
 typedef enum tg_backward
 {
-    TG_BACKWARD_EXACT,    /* of the step as it is: an impact stays in its step when the state moves */
-    TG_BACKWARD_SMOOTHED, /* of a smoothed law at the same solution: contacts that are open by less than smooth_speed
-                             already act, those that stick already creep, and corners and edges are round by
-                             smooth_width; labelled regularised */
-    TG_BACKWARD_TOI,      /* with the time of impact: where a gap would close earlier or later, the bodies that meet
-                             change their velocities earlier or later (saltation); exact in steps without impact. With impacts at the end of a step */
-    TG_BACKWARD_ANI /* "adaptive naive integration": the same in the positions after the step alone, as if bodies had (1 + e) of their approach less; labelled
-                             regularised where it acts. With impacts at the end of a step */
+    TG_BACKWARD_EXACT, /* the step as it is: an impact stays in its step when the state changes */
+    /* a smoothed contact law at the same solution. Contacts open by less than smooth_speed already act, sticking
+     * contacts already creep, corners and edges are rounded by smooth_width. Labelled regularised */
+    TG_BACKWARD_SMOOTHED,
+    /* with the time of impact: a gap that closes earlier or later changes the velocities earlier or later (saltation
+     * matrix); exact in steps without impact. For impacts at the end of a step */
+    TG_BACKWARD_TOI,
+    /* "adaptive naive integration": the time of impact in the positions only, as if the approach were shorter by the
+     * factor 1 + e. Labelled regularised where it acts. For impacts at the end of a step */
+    TG_BACKWARD_ANI,
+    /* ani with the approach velocities of an impact held fixed ("detached"): its impulses depend on the coefficients
+     * only. For impacts at the end of a step and Newton's restitution */
+    TG_BACKWARD_DETACH
 } tg_backward;
 
 typedef struct tg_options
 {
-    double dt;             /* s; 0: the model's time step */
-    const char *solver;    /* "newton", "ipm", "pgs", "admm" */
+    double dt;          /* s; 0: the model's time step */
+    const char *solver; /* "newton", "ipm", "pgs", "admm", "staggered" */
+
+    /* solver "staggered": this many alternations, whatever the residual; 0 (default): until it is within the
+     * tolerance */
+    int staggered_steps;
+
+    /* contact law: "ncp" (default: Signorini, Coulomb's cone, maximum dissipation), "ccp" (its convex relaxation:
+     * sliding contacts separate), "lcp-box", "lcp-diamond" (friction pyramids). The last three are for comparison
+     * (docs/contact.md): solvers "newton" and "admm", up to 384 rows per island, without Poisson's restitution,
+     * impacts within a step, smoothed or ani derivatives. "compliant", "impulse": explicit laws (docs/contact.md), the
+     * impulse of each contact by itself, from its gap and its velocity at the start of the step */
+    const char *law;
+
     double tolerance;      /* m/s: residual up to which a step counts as solved, 1e-8 */
-    bool implicit_damping; /* damping of joints acts on v+ (default, as MuJoCo's Euler); off: on v */
-    tg_switch
-        implicit_actuators; /* what actuators on hinges and slides have of damping acts on v+; off: on v, as MuJoCo's Euler. Default: on where
-                                     the model asks for an implicit integrator */
-    tg_switch
-        implicit_gyroscopic; /* gyroscopic forces w+ x (I w) instead of w x (I w): (A + dt D) (v_free - v) = dt f, D skew-symmetric, so that no free step of any
-                                      length gains energy by them. Explicit ones explode where bodies turn by about a radian per step. Default: on where the model asks
-                                      for integrator="implicit"; off: free flight as MuJoCo's Euler. Derivatives come row by row. Trees of up to 256 dofs. */
-    tg_switch
-        implicit_tendons; /* springs and dampers of tendons, and (with implicit_actuators) what actuators on tendons and sites have of damping, act at the end of the step:
-                                      at length + dt rate+, to first order, along the tendon as it lies at the start. Explicit ones explode where dt is
-                                      longer than tg_stable_dt. Trees that tendons couple are factored together, up to 512 dofs. Default: on where the model asks
-                                      for an implicit integrator; off: as MuJoCo's Euler. */
+    bool implicit_damping; /* joint damping acts on v+ (default, as MuJoCo's Euler); off: on v */
+
+    /* actuator damping on hinges and slides acts on v+; off: on v, as MuJoCo's Euler. Default: on where the model
+     * asks for an implicit integrator */
+    tg_switch implicit_actuators;
+
+    /* gyroscopic forces w+ x (I w) instead of w x (I w): (A + dt D) (v_free - v) = dt f with D skew-symmetric, so
+     * they add no energy in free flight at any dt. Explicit gyroscopic forces are unstable where a body turns by
+     * about a radian per step. Default: on where the model asks for integrator="implicit"; off: as MuJoCo's Euler.
+     * Derivatives are computed row by row. Trees of up to 256 dofs */
+    tg_switch implicit_gyroscopic;
+
+    /* springs and dampers of tendons, and with implicit_actuators the damping of actuators on tendons and sites, act
+     * at the end of the step: at length + dt rate+, to first order, along the tendon's path at the start. Explicit
+     * ones are unstable where dt exceeds tg_stable_dt. Trees coupled by tendons are factored together, up to 512
+     * dofs. Default: on where the model asks for an implicit integrator; off: as MuJoCo's Euler */
+    tg_switch implicit_tendons;
+
     bool implicit_springs; /* springs of hinges and slides act at q + dt v+; off (default): at q */
-    bool
-        cold; /* the step starts from nothing: a function of q, v, act, controls, parameters and options alone (tg_cache). Where the cache has impulses the problem
-                              is solved from them as well, to tell whether they lead elsewhere (tg_label.twofold): several times the cost of a step
-                              whose contacts go on as they were (docs/contact.md) */
-    bool project; /* brings loops to rounding after the step */
-    bool
-        energy; /* fills tg_info.kinetic, potential and balance; costs two more passes over the bodies; off by default */
+
+    /* a cold solve: the step depends on q, v, act, controls, parameters and options, not on the cache (tg_cache). Where
+     * the cache has impulses, the problem is also solved from them, to find out whether they lead to another solution
+     * (tg_label.twofold). Costs several times a warm-started step (docs/contact.md) */
+    bool cold;
+
+    bool project; /* projects loops to rounding error after the step */
+    bool energy;  /* fills tg_info.kinetic, potential and balance: two more passes over the bodies; off by default */
     bool profile; /* fills tg_info.profile: reads the thread's clock once per stage and island; off by default */
     tg_restitution restitution;
     tg_impact impact;
-    double push_speed; /* m/s: how fast an overlap is pushed out at most, 0.05 */
-    double push_rate;  /* rad/s: the same for what turns: limits of hinges and balls, angles of welds, 0.05 */
-    double
-        reach; /* m: pairs and limits that are nearer are in the problem at any speed, 0.001 (joints that turn: 0.001 rad) */
-    double push_gain; /* share of an overlap that is pushed out in a step, 1 */
-    double
-        rest_speed; /* m/s: slower impacts do not bounce; 0: max(2 |gravity| dt, 1 cm/s); within a step: what a contact is pulled by in a step */
+    double push_speed; /* m/s: largest speed at which an overlap is corrected, 0.05 */
+    double push_rate;  /* rad/s: the same for rotations: limits of hinges and balls, angles of welds, 0.05 */
+    double reach;      /* m, rad: closer pairs and limits are always in the problem, 0.001 */
+    double push_gain;  /* fraction of an overlap that is corrected per step, 1 */
+
+    /* explicit laws: largest fraction of the slip that friction stops per step ("eta" of the tensegrity paper), 1 */
+    double friction_share;
+
+    /* m/s: slower impacts do not bounce; 0: max(2 |gravity| dt, 1 cm/s). With TG_IMPACT_WITHIN: the larger of this and
+     * the change of normal velocity by smooth forces in one step */
+    double rest_speed;
+
     tg_backward backward;
     double smooth_speed; /* m/s, TG_BACKWARD_SMOOTHED: 0.01 */
-    double smooth_width; /* m, the same: 0.001, at least 1e-4; 0: shapes stay as they are */
-    double
-        smooth_reach; /* m, the same: pairs that are apart by less act in the derivative, less and less towards it; 0 (default): those that could meet in the step */
+    double smooth_width; /* m, the same: 0.001, at least 1e-4; 0: no rounding of shapes */
+
+    /* m, the same: pairs closer than this act in the derivative, with a weight that falls to zero at this distance; 0
+     * (default): only pairs that could meet in the step */
+    double smooth_reach;
+
     uint32_t cookie;
 } tg_options;
 
@@ -101,10 +134,13 @@ TG_API tg_options tg_default_options(void);
 /* Names of the contact solvers, the default first; NULL past the last. */
 TG_API const char *tg_solver_name(int index);
 
-/* Impulses of the last step by constraint, from which the next one starts; empty is legal. They decide how fast a step is, its last digits and, in the few problems of
- * unrelaxed friction that have several isolated solutions (30 of 12,154 recorded ones), which of them is returned: the cache is part of the state. A step that must not depend on
- * it: option cold. impulse: force part and torque part in world axes (contacts), or the rows'
- * own (others). */
+/* Names of the contact laws, the same way. */
+TG_API const char *tg_law_name(int index);
+
+/* Impulses of the last step by constraint: the warm start of the next one; may be empty. They affect the speed of a
+ * step, its last digits and, in the few friction problems with several isolated solutions (30 of 12,154 recorded
+ * ones), which solution is returned. So the cache is part of the state; the option cold removes the dependence.
+ * impulse: force and torque in world axes (contacts), or the impulses of the rows (other constraints). */
 typedef struct tg_cache_entry
 {
     uint64_t id;
@@ -114,22 +150,24 @@ typedef struct tg_cache_entry
 typedef struct tg_cache
 {
     int capacity, count;
-    tg_cache_entry *entry; /* capacity of them, the caller's; constraints that find no room start from zero */
+    /* array of capacity entries, owned by the caller; constraints that do not fit start from zero */
+    tg_cache_entry *entry;
 } tg_cache;
 
-/* Arrays are the caller's: q (nq), v (nv), act (na; NULL if na is 0); cache may be NULL. */
+/* Arrays are owned by the caller: q (nq), v (nv), act (na; NULL if na is 0); cache may be NULL. */
 typedef struct tg_state
 {
     double *q, *v, *act;
     tg_cache *cache;
 } tg_state;
 
-/* Any of them may be NULL: zero. */
+/* NULL means zero; contacts: NULL means those that the step finds itself. */
 typedef struct tg_control
 {
     const double *u;      /* nu, controls of the actuators */
     const double *tau;    /* nv, generalised forces */
     const double *wrench; /* nbody x 6: force (N) and torque (N m) on each body at its centre of mass, world axes */
+    const tg_given_contacts *contacts;
 } tg_control;
 
 /* ---- what comes out ---- */
@@ -137,9 +175,10 @@ typedef struct tg_control
 typedef enum tg_step_status
 {
     TG_STEP_SOLVED,  /* every island has residual <= tolerance */
-    TG_STEP_PARTIAL, /* some island has not: the best that was met, with its residual */
-    TG_STEP_UNSTABLE, /* the step made half of its kinetic energy from nothing (tg_info.balance), whatever its residual: dt is too long for
-                         its springs or its turns. The state is handed over all the same. */
+    TG_STEP_PARTIAL, /* some island does not: its best iterate is used, with its residual */
+    /* the step created more than half of its kinetic energy (tg_info.balance), whatever its residual: dt is too long
+     * for its springs or rotations. The state after the step is still returned */
+    TG_STEP_UNSTABLE,
     TG_STEP_STATUSES
 } tg_step_status;
 
@@ -152,7 +191,7 @@ typedef enum tg_step_stage
     TG_STEP_STAGE_COLLISION, /* contacts, limits and equalities that can matter */
     TG_STEP_STAGE_ASSEMBLY,  /* islands, their Jacobians, matrices and laws */
     TG_STEP_STAGE_SOLVE,     /* impulses */
-    TG_STEP_STAGE_END,       /* integration and what the step tells */
+    TG_STEP_STAGE_END,       /* integration and tg_info */
     TG_STEP_STAGES
 } tg_step_stage;
 
@@ -162,8 +201,8 @@ TG_API const char *tg_step_stage_string(tg_step_stage stage);
 typedef struct tg_profile
 {
     double time[TG_STEP_STAGES];
-    int costliest;            /* island whose impulses took longest: tg_step_contact.island; -1: there is none */
-    double costliest_time;    /* that long */
+    int costliest;            /* island whose solve took longest: tg_step_contact.island; -1: none */
+    double costliest_time;    /* time of that solve */
     int rows, factorisations; /* of that island */
 } tg_profile;
 
@@ -174,18 +213,23 @@ typedef struct tg_info
     int sweeps;     /* Gauss-Seidel sweeps */
     int contacts, rows, islands;
 
-    /* of the unrelaxed laws, recomputed from the problem, m/s: the largest over all islands */
+    /* of the law of the step, recomputed from the problem, m/s: the largest over all islands */
     double residual; /* the largest of the three */
     double primal, dual, complementarity;
+    const char *law;  /* tg_options.law */
+    double unrelaxed; /* m/s: the residual of the unrelaxed law at the same impulses; law "ncp": the residual */
 
     double penetration;        /* m: max(0, margin - distance) over the contacts at the start of the step */
     double kinetic, potential; /* J, after the step (option energy) */
     double work;               /* J, of all impulses: L . (J v+ + J v_free) / 2 */
-    double
-        balance; /* J: energy that the step created. Change of kinetic and potential energy, less the work of controls, tau, wrenches and impulses, and of
-                                  dampers where they take energy, at the mean of v and v+. With the option energy, and where a step might be unstable: stiff springs, a
-                                  dof that moves by more than 0.25 in the step, impulses that were not found; else 0, as kinetic and potential are. */
-    double capacity;    /* share of the workspace's contacts that was used */
+
+    /* J: energy created by the step: the change of kinetic and potential energy, minus the work of controls, tau,
+     * wrenches and impulses, and of dampers where they dissipate, at the mean of v and v+. Computed with the option
+     * energy, and where a step may be unstable (stiff springs, a dof that moves by more than 0.25 in the step, an
+     * unsolved contact problem); otherwise 0, like kinetic and potential */
+    double balance;
+
+    double capacity;    /* fraction of the workspace's contacts that was used */
     tg_profile profile; /* (option profile) */
 } tg_info;
 
@@ -203,9 +247,9 @@ TG_API const char *tg_contact_mode_string(tg_contact_mode mode);
 typedef struct tg_step_contact
 {
     tg_contact at; /* point, normal (from geom1 to geom2), distance at the start of the step, feature margin, id */
-    tg_contact_mode mode;       /* breaking: it did nothing */
+    tg_contact_mode mode;       /* breaking: no force */
     int island;                 /* contacts of the same island are solved together; counted from 0 */
-    bool immaterial;            /* counts as sticking, has no margin of its own: others hold what it would hold */
+    bool immaterial;            /* counts as sticking, has no margin: redundant, other contacts prevent its slip */
     double margin;              /* to the next change of mode: m/s; sticking: 1 - |L_T| / (mu L_N) */
     double force[3], torque[3]; /* N, N m: impulse / dt, world axes, on geom2 at the point */
     double local[6];            /* the same in the contact's frame: normal first, then the rows of its condim */
@@ -213,46 +257,52 @@ typedef struct tg_step_contact
 
 /* ---- the step ---- */
 
-/* A workspace with room for so many contact points in one step; tg_work_create chooses a number by the model. */
+/* A workspace for at most `contacts` contact points per step; tg_work_create chooses the number from the model. */
 TG_API tg_status tg_work_create(const tg_model *m, tg_work **w, tg_error *error);
 TG_API tg_status tg_work_create_for(const tg_model *m, int contacts, tg_work **w, tg_error *error);
 TG_API void tg_work_destroy(tg_work *w); /* NULL is allowed */
 
-/* Contact points for which a workspace has room, and how many its last step found: more than that where it failed with
- * TG_ERR_CAPACITY for want of room. Either may be NULL. */
+/* The contact capacity of a workspace, and the number of contacts that its last step found. found > room where the step
+ * failed with TG_ERR_CAPACITY. Either may be NULL. */
 TG_API void tg_work_contacts(const tg_work *w, int *room, int *found);
 
-/* One step. options, control and info may be NULL. out may be in, or share its arrays. On failure out is untouched. A
- * step whose contact problem has residual > tolerance is TG_OK with info->status TG_STEP_PARTIAL, and one that creates energy with TG_STEP_UNSTABLE. */
+/* One step. options, control and info may be NULL. out may be in, or share its arrays. On failure out is unchanged.
+ * A step with residual > tolerance returns TG_OK with info->status TG_STEP_PARTIAL; one that creates energy,
+ * TG_STEP_UNSTABLE. */
 TG_API tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, const tg_state *in,
                          const tg_control *control, tg_state *out, tg_info *info);
 
-/* The largest time step for which springs, dampers and servos that act with the state at the start of a step are stable: at the reference configuration, without contacts, to
- * 1 %; INFINITY where up to 1 s nothing is unstable. options (may be NULL): which of them act implicitly; its dt does not count. A model whose dt is longer may explode: implicit_springs,
- * implicit_actuators, a shorter dt. The workspace holds no step afterwards. */
+/* The largest time step for which explicit springs, dampers and servos are stable, at the reference configuration,
+ * without contacts, to 1 %; INFINITY where nothing is unstable up to 1 s. options (may be NULL) says which of them
+ * act implicitly; its dt is not used. With a longer dt the simulation may explode: use implicit_springs,
+ * implicit_actuators, implicit_tendons or a shorter dt. The workspace holds no step afterwards. */
 TG_API tg_status tg_stable_dt(const tg_model *m, tg_work *w, const tg_options *options, double *dt);
 
-/* The same of a model that was just loaded, with default options and a workspace of its own. Where it is shorter than tg_model_timestep, `tangere` and tangere.load warn. error may be NULL. */
+/* The same with default options and a temporary workspace. The command and tangere.load warn where it is shorter than
+ * tg_model_timestep. error may be NULL. */
 TG_API tg_status tg_model_stable_dt(const tg_model *m, double *dt, tg_error *error);
 
-/* The contacts of the last step in this workspace: at most capacity of them, and always the full count. TG_ERR_STALE when
- * the workspace has done something else since. */
+/* The contacts of the last step in this workspace. Writes at most capacity of them, and the full count. TG_ERR_STALE
+ * if the workspace was used for something else since. */
 TG_API tg_status tg_step_contacts(const tg_model *m, tg_work *w, tg_step_contact *contact, int capacity, int *count);
 
-/* A number that stays the same from one state to a neighbouring one while the step is smooth between them: it changes when a contact, limit, dry
- * friction or equality enters or leaves the problem or changes its mode, features or gate, a push reaches its bound, or a tendon becomes slack or taut. */
+/* A hash of the discrete choices of the last step. Two neighbouring states with the same signature have a smooth
+ * step between them. It changes when a contact, limit, dry friction or equality enters or leaves the problem or
+ * changes its mode, features or gate, when a correction reaches its largest speed, and when a tendon becomes slack
+ * or taut. */
 TG_API tg_status tg_step_signature(const tg_model *m, tg_work *w, uint64_t *signature);
 
 /* ---- derivatives of the last step ----
  *
- * By implicit differentiation of the solution that was selected (docs/gradients.md), with respect to everything that went in. q and q+ are
- * taken in the tangent space (nv entries). A workspace answers for the step it took last, and refuses (TG_ERR_STALE) when the parameters have changed since. */
+ * By implicit differentiation of the returned solution (docs/gradients.md), with respect to all inputs. q and q+ are
+ * in the tangent space (nv entries). They are those of the last step of the workspace; TG_ERR_STALE if the
+ * parameters have changed since. */
 
 typedef enum tg_label_kind
 {
     TG_LABEL_EXACT,
-    TG_LABEL_ONE_SIDED,  /* something is at a change of mode: the derivative of the side that its mode names */
-    TG_LABEL_REGULARISED /* the derivative does not exist or is not unique; a finite, documented choice */
+    TG_LABEL_ONE_SIDED,  /* the state is at a change of mode: the derivative on the side of the current mode */
+    TG_LABEL_REGULARISED /* the derivative does not exist or is not unique: a finite, documented choice */
 } tg_label_kind;
 
 TG_API const char *tg_label_string(tg_label_kind kind);
@@ -263,24 +313,30 @@ typedef struct tg_label
     double margin;    /* the smallest distance to a change of mode or features (m/s; m) */
     double condition; /* of the equations of the modes: ratio of pivots, the largest over islands */
     double residual;  /* of the step (m/s) */
-    bool
-        twofold; /* another solution of its contact problem was met, elsewhere: the derivative is that of the one that was returned, and another cache may return the other */
+
+    /* another solution of the contact problem was found. The derivative is that of the returned one; another cache
+     * may lead to the other */
+    bool twofold;
 } tg_label;
 
-/* A gradient of a scalar (or a change), with respect to what came out of a step or what went in. NULL: zero, or not wanted. */
+/* A gradient (or a change) of the inputs or the outputs of a step. NULL: zero, or not wanted. */
 typedef struct tg_cotangent
 {
     double *q, *v, *act;      /* nv, nv, na */
-    double *u, *tau, *wrench; /* nu, nv, 6 nbody: of what went in */
+    double *u, *tau, *wrench; /* nu, nv, 6 nbody: inputs */
     double *dt;               /* 1 */
     double *params;           /* nparams */
 
-    /* of what came out: three numbers for each contact of tg_step_contacts, in its order (reverse mode only) */
+    /* outputs: three numbers for each contact of tg_step_contacts, in its order (reverse mode only) */
     double *force, *torque, *point;
+
+    /* inputs: TG_GIVEN_NUMBERS for each contact that the step was given, in their order. The part of a normal is
+     * orthogonal to it */
+    double *contact;
 } tg_cotangent;
 
-/* Matrices of derivatives, row-major and dense: d(what came out) / d(what went in), rows x length of what went in; q in the tangent space. NULL
- * fields are skipped. */
+/* Matrices of derivatives of outputs with respect to inputs, row-major and dense, rows x length of the input; q in the
+ * tangent space. NULL fields are skipped. */
 typedef struct tg_jacobian
 {
     double *dq_dq, *dq_dv, *dq_dact, *dq_du, *dq_dtau, *dq_ddt;             /* rows: nv */
@@ -289,11 +345,13 @@ typedef struct tg_jacobian
     const int *index; /* nindex positions in the parameter vector (tg_param_find, tg_param_match) */
     int nindex;
     double *dq_dparams, *dv_dparams, *dact_dparams; /* rows x nindex */
-    double *dq_dwrench,
-        *dv_dwrench; /* nv x 6 nbody: of force (N) and torque (N m) on each body at its centre of mass, world axes; with those of tau */
+    /* nv x 6 nbody: force (N) and torque (N m) on each body at its centre of mass, world axes; needs those of tau */
+    double *dq_dwrench, *dv_dwrench;
+    double *dq_dcontact, *dv_dcontact; /* nv x TG_GIVEN_NUMBERS for each contact that the step was given */
     tg_label label;
 
-    /* of the forces (N, world) and points (m, world) of the contacts of tg_step_contacts: three rows for each of the first ncontact */
+    /* forces (N, world) and points (m, world) of the contacts of tg_step_contacts: three rows for each of the first
+     * ncontact */
     int ncontact;
     double *dforce_dq, *dforce_dv, *dforce_dact, *dforce_du, *dforce_dtau, *dforce_ddt, *dforce_dparams;
     double *dpoint_dq, *dpoint_dv, *dpoint_dact, *dpoint_du, *dpoint_dtau, *dpoint_ddt, *dpoint_dparams;
@@ -301,43 +359,46 @@ typedef struct tg_jacobian
 
 TG_API tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *jacobian);
 
-/* What the derivative of the last step by each of count parameters is: the label of the step, or one-sided where that number alone has two sides (of two equal coefficients of two
- * geoms either may count; a restitution of 0 at an impact, or one whose gate is at hand). */
+/* Labels of the derivatives of the last step with respect to each of count parameters: that of the step, or
+ * one-sided where that parameter alone has two sides (one of two equal coefficients of two geoms; a restitution of 0
+ * at an impact, or one at its threshold). */
 TG_API tg_status tg_step_param_labels(const tg_model *m, tg_work *w, const int *index, int count, tg_label_kind *kind);
 
-/* Forward mode: the change of q+, v+ (nv each, tangent) and act+ along a change of what went in; NULL in `in`: zero, in `out`: not wanted. params: of
- * the whole vector. */
+/* Forward mode: the change of q+, v+ (nv each, tangent) and act+ along a change of the inputs. NULL in `in`: zero,
+ * in `out`: not wanted. params: the whole vector. */
 TG_API tg_status tg_step_jvp(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out, tg_label *label);
 
-/* Reverse mode: out holds the gradients with respect to q+, v+, act+; writes those of in. label may be NULL. The cost does not depend on the
- * number of parameters. */
+/* Reverse mode: from the gradients with respect to the outputs, those with respect to the inputs. label may be NULL.
+ * The cost does not depend on the number of parameters. */
 TG_API tg_status tg_step_vjp(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label);
 
 /* ---- rollouts ---- */
 
-/* What a rollout leaves behind for its derivatives: states, and what every step's contact problem had and gave. */
+/* The record of a rollout for its derivatives: states, and the contact problem of every step with its solution. */
 typedef struct tg_tape tg_tape;
 
 typedef enum tg_tape_kind
 {
-    TG_TAPE_ALL, /* everything is kept, and derivatives solve nothing again */
-    TG_TAPE_CHECKPOINTS, /* a segment of sqrt(steps) steps, and the states at which the others start: derivatives take their steps once more */
-    TG_TAPE_NONE /* nothing is kept or recorded: a rollout forward only, derivatives are refused */
+    TG_TAPE_ALL,         /* every step is recorded; derivatives solve nothing again */
+    TG_TAPE_CHECKPOINTS, /* states every sqrt(steps) steps; derivatives repeat the steps of each segment */
+    TG_TAPE_NONE         /* nothing is recorded: forward only, derivatives are refused */
 } tg_tape_kind;
 
-/* For up to so many steps. Records of contacts take memory as they need it: what was not foreseen is allocated during the first rollout and kept. */
+/* A tape for at most `steps` steps. Records of contacts that need more memory than expected allocate it during the
+ * first rollout, and keep it. */
 TG_API tg_status tg_tape_create(const tg_model *m, int steps, tg_tape_kind kind, tg_tape **tape, tg_error *error);
 TG_API void tg_tape_destroy(tg_tape *tape); /* NULL is allowed */
 TG_API size_t tg_tape_bytes(const tg_tape *tape);
 
-/* Controls, row by row; the caller's, and still there when the derivatives are taken. NULL: zero. A row is held for `hold` steps: there are ceil(steps / hold) rows. */
+/* Controls, row by row. The caller owns them, and keeps them until the derivatives are computed. NULL: zero. A row
+ * is held for `hold` steps: there are ceil(steps / hold) rows. */
 typedef struct tg_controls
 {
     int steps;
     const double *u;      /* rows x nu */
     const double *tau;    /* rows x nv */
     const double *wrench; /* rows x 6 nbody: at the centres of mass, world axes */
-    int hold;             /* 0 or 1: one row a step */
+    int hold;             /* 0 or 1: one row per step */
 } tg_controls;
 
 /* States of a rollout, or gradients with respect to them. NULL: not wanted; in gradients: zero. */
@@ -350,12 +411,12 @@ typedef struct tg_trajectory
     tg_info *info;    /* steps: of every step; not a gradient */
 } tg_trajectory;
 
-/* Steps from `start` with every step's controls. options, out and worst may be NULL; worst: the info of the step with the largest
- * residual. */
+/* Steps from `start` with the given controls. options, out and worst may be NULL; worst: the info of the step with the
+ * largest residual. */
 TG_API tg_status tg_rollout(const tg_model *m, tg_work *w, tg_tape *tape, const tg_options *options,
                             const tg_state *start, const tg_controls *controls, tg_trajectory *out, tg_info *worst);
 
-/* Gradients with respect to what went into a rollout (NULL: not wanted), or a change of it (NULL: zero). */
+/* Gradients with respect to the inputs of a rollout (NULL: not wanted), or a change of them (NULL: zero). */
 typedef struct tg_rollout_gradient
 {
     double *q, *v, *act; /* nv, nv, na: of the start */
@@ -365,25 +426,27 @@ typedef struct tg_rollout_gradient
     double *wrench;      /* rows x 6 nbody */
 } tg_rollout_gradient;
 
-/* Reverse mode of the rollout on the tape, from the gradients with respect to its states. Refuses (TG_ERR_STALE) when the parameters
- * have changed since. label: the worst of all steps, may be NULL. The workspace holds no step afterwards. */
+/* Reverse mode of the rollout on the tape, from the gradients with respect to its states. TG_ERR_STALE if the
+ * parameters have changed since. label: the worst of all steps, may be NULL. The workspace holds no step afterwards. */
 TG_API tg_status tg_rollout_vjp(const tg_model *m, tg_work *w, tg_tape *tape, const tg_trajectory *out,
                                 tg_rollout_gradient *in, tg_label *label);
 
-/* Forward mode, for several directions at once: the changes of all states, out[i], along in[i], i < count. A direction costs a fraction of a step a step, whatever
- * it contains. q and v of every out are needed, and act where the model has activations. */
+/* Forward mode, for several directions at once: the changes of all states, out[i], along in[i], i < count. A
+ * direction costs a fraction of a rollout, whatever it contains. q and v of every out are needed, and act where the
+ * model has activations. */
 TG_API tg_status tg_rollout_jvp(const tg_model *m, tg_work *w, tg_tape *tape, int count, const tg_rollout_gradient *in,
                                 tg_trajectory *out, tg_label *label);
 
-/* Brings the workspace to where step `step` (from 0) of the rollout on the tape left it: tg_step_contacts, tg_step_jacobian, tg_step_vjp and tg_step_jvp then answer for
- * that step. */
+/* Restores the workspace to the end of step `step` (from 0) of the rollout on the tape: tg_step_contacts,
+ * tg_step_jacobian, tg_step_vjp and tg_step_jvp then refer to that step. */
 TG_API tg_status tg_rollout_return(const tg_model *m, tg_work *w, tg_tape *tape, int step);
 
-/* The label of every step of the rollout on the tape: steps of them. */
+/* The labels of all steps of the rollout on the tape (array of steps). */
 TG_API tg_status tg_rollout_labels(const tg_model *m, tg_work *w, tg_tape *tape, tg_label *label);
 
-/* A quadratic cost of a rollout, with diagonal weights: half the sum over states of weight_q |q (-) q*|^2 + weight_v |v - v*|^2, and over steps of
- * weight_u |u - u*|^2. NULL: weights zero, references v* and u* zero. Any other cost: give tg_rollout_vjp its gradient. */
+/* A quadratic cost of a rollout, with diagonal weights: half the sum over states of weight_q |q (-) q*|^2 + weight_v
+ * |v - v*|^2, and over steps of weight_u |u - u*|^2. NULL: weights zero, references v* and u* zero. For any other
+ * cost, pass its gradient to tg_rollout_vjp. */
 typedef struct tg_quadratic_cost
 {
     const double *q, *v, *u;                      /* q*, v*, u*: nq, nv, nu */
@@ -391,8 +454,9 @@ typedef struct tg_quadratic_cost
     const double *last_q, *last_v; /* nv, nv: in the last state, in place of those above; NULL: the same */
 } tg_quadratic_cost;
 
-/* The cost of the states and controls of a rollout, and its gradients as tg_rollout_vjp takes them: gradient (fields that are NULL, or all: not wanted), gu
- * (steps x nu: what the controls cost themselves, to be added to what comes back through the states; may be NULL). scratch: nv numbers. */
+/* The cost of the states and controls of a rollout, and its gradients as tg_rollout_vjp takes them: gradient (NULL,
+ * also in its fields: not wanted), gu (steps x nu: the direct part of the controls, to be added to the part that
+ * comes through the states; may be NULL). scratch: nv numbers. */
 TG_API tg_status tg_rollout_cost(const tg_model *m, const tg_quadratic_cost *cost, const tg_trajectory *states,
                                  const tg_controls *controls, double *scratch, double *value, tg_trajectory *gradient,
                                  double *gu, tg_error *error);

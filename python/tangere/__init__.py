@@ -14,7 +14,7 @@
 
 from typing import Any
 
-from tangere import cartesian
+from tangere import cartesian, control
 from tangere._check import CheckGroup, CheckModes, CheckResult, check
 from tangere._core import (
     Actuation,
@@ -51,11 +51,13 @@ from tangere.enums import (
     Transmission,
 )
 from tangere.excitation import Excitation, excite
+from tangere.given import GIVEN_FIELDS, GIVEN_NUMBERS, given_contacts
 from tangere.inverse import Holding, PoseResult, Solution, inverse_contact_dynamics, pose, solve
 from tangere.linear import Linear
 from tangere.logs import Log, read_log
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
 from tangere.optimise import Iteration, Optimum, least_squares, minimise
+from tangere.options import StepOptions
 from tangere.params import Params
 from tangere.qcqp import QcqpGradient, QcqpJacobian, QcqpSolution, qcqp
 from tangere.rollout import (
@@ -100,6 +102,8 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "GIVEN_FIELDS",
+    "GIVEN_NUMBERS",
     "Actuation",
     "ActuationDerivatives",
     "ActuationGradient",
@@ -163,16 +167,19 @@ __all__ = [
     "StepChange",
     "StepContacts",
     "StepGradient",
+    "StepOptions",
     "StepStatus",
     "Transmission",
     "UnknownNameError",
     "__version__",
     "cartesian",
     "check",
+    "control",
     "cpu_path",
     "distance",
     "excite",
     "fit",
+    "given_contacts",
     "hull",
     "inverse_contact_dynamics",
     "least_squares",

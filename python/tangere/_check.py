@@ -123,17 +123,18 @@ def check(
     params: Any = "*",
     progress: Callable[[int, int], object] | None = None,
     impact: str = "end",
+    law: str = "ncp",
 ) -> CheckResult:
     """Compares the derivatives of steps with central differences, as `tangere check` does.
 
     Along a trajectory that lays, drops, throws, drives and presses the model until every mode of contacts was met, with
     the model's parameters as they are now and with others near them, at numbers that are drawn at every state. params:
     names, patterns or positions of the parameters to draw from; progress(done, states) is called after every state.
-    impact: when in a step impacts happen, "end" or "within".
+    impact: when in a step impacts happen, "end" or "within"; law: of contacts, as that of `Sim`.
     """
     if impact not in ("end", "within"):
         raise ValueError(f"impact: expected 'end' or 'within', got {impact!r}")
-    found = model._check(states, seed, model._chosen(params), progress, int(impact == "within"))
+    found = model._check(states, seed, model._chosen(params), progress, int(impact == "within"), law)
     found["modes"] = {mode: CheckModes(*row) for mode, row in found["modes"].items()}
     found["groups"] = tuple(CheckGroup(*row) for row in found["groups"])
     return CheckResult(**found)

@@ -6,13 +6,11 @@ import os
 import pathlib
 import sys
 
-from tangere import _core
-
 
 def main() -> int:
     """Replaces this process by the program; it finds this interpreter and the package's models."""
     here = pathlib.Path(__file__).parent
-    program = here / "bin" / f"tangere{getattr(_core, 'path', '')}"
+    program = here / "bin" / "tangere"
     if not program.exists():
         print(f"tangere: error: the program is not in this package ({program})", file=sys.stderr)
         return 1

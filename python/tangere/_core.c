@@ -56,14 +56,27 @@ static bool add_constants(PyObject *module)
            PyModule_AddStringConstant(module, "cpu_path", tg_cpu_path()) == 0;
 }
 
-/* A package for several processors has one module for each: see python/paths. */
-#ifndef TG_PY_INIT
-#define TG_PY_INIT PyInit__core
-#endif
+/* The names of the contact solvers. */
+static bool add_solvers(PyObject *module)
+{
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list != NULL && tg_solver_name(i) != NULL; ++i)
+    {
+        PyObject *name = PyUnicode_FromString(tg_solver_name(i));
+        if (name == NULL || PyList_Append(list, name) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(name);
+    }
+    PyObject *tuple = list == NULL ? NULL : PyList_AsTuple(list);
+    bool ok = tuple != NULL && PyModule_AddObjectRef(module, "SOLVERS", tuple) == 0;
+    Py_XDECREF(list);
+    Py_XDECREF(tuple);
+    return ok;
+}
 
-PyMODINIT_FUNC TG_PY_INIT(void);
+PyMODINIT_FUNC PyInit__core(void);
 
-PyMODINIT_FUNC TG_PY_INIT(void)
+PyMODINIT_FUNC PyInit__core(void)
 {
     import_array();
     if (PyType_Ready(&tg_py_model_type) < 0 || !tg_py_errors_init())
@@ -71,10 +84,10 @@ PyMODINIT_FUNC TG_PY_INIT(void)
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL)
         return NULL;
-    if (!add_constants(module) || !tg_py_dynamics_init(module) || !tg_py_scene_init(module) ||
+    if (!add_constants(module) || !add_solvers(module) || !tg_py_dynamics_init(module) || !tg_py_scene_init(module) ||
         !tg_py_collide_init(module) || !tg_py_step_init(module) || !tg_py_check_init() || !tg_py_batch_init(module) ||
-        !tg_py_function_init(module) || !tg_py_control_init(module) || !tg_py_looks_init() ||
-        !tg_py_cartesian_init(module) || !tg_py_qcqp_init(module) ||
+        !tg_py_function_init(module) || !tg_py_control_init(module) || !tg_py_planner_init(module) ||
+        !tg_py_looks_init() || !tg_py_cartesian_init(module) || !tg_py_qcqp_init(module) ||
         PyModule_AddObjectRef(module, "Model", (PyObject *)&tg_py_model_type) < 0)
         Py_CLEAR(module);
     return module;

@@ -12,6 +12,8 @@ _Self = TypeVar("_Self", bound="Model")
 version: Final[str]
 cpu_path: Final[str]
 
+SOLVERS: Final[tuple[str, ...]]
+
 JOINT_FREE: Final[int]
 JOINT_BALL: Final[int]
 JOINT_SLIDE: Final[int]
@@ -126,9 +128,19 @@ INFO: Final[np.dtype[np.void]]
 LABEL: Final[np.dtype[np.void]]
 STEP_CONTACT: Final[np.dtype[np.void]]
 CACHE_ENTRY: Final[np.dtype[np.void]]
+GIVEN_CONTACT: Final[np.dtype[np.void]]
 
 def least_squares(function: Any, progress: Any, x: Array, unknowns: tuple, /, *rest: Any) -> tuple: ...
 def minimise(function: Any, progress: Any, x: Array, unknowns: tuple, /, *rest: Any) -> tuple: ...
+def lqr(n: int, nu: int, /, *arrays: Array | None) -> None: ...
+
+class Planner:
+    def __init__(self, settings: tuple, cost: tuple, callback: Any, /, *definition: Any) -> None: ...
+    def plan(self, q: Array, v: Array, act: Array, cache: NDArray[np.void] | None, u: Array, /) -> tuple: ...
+    def set_cost(self, cost: tuple, /) -> None: ...
+    def shift(self, u: Array, /) -> None: ...
+    def reset(self) -> None: ...
+    def states(self) -> tuple[Array, Array, Array, Array | None]: ...
 
 class BatchTape:
     @property
@@ -218,6 +230,8 @@ class Stepper:
         model: Model,
         dt: float,
         solver: str,
+        law: str,
+        staggered_steps: int,
         tolerance: float,
         implicit_damping: bool,
         implicit_springs: bool,
@@ -235,6 +249,7 @@ class Stepper:
         push_speed: float,
         push_rate: float,
         push_gain: float,
+        friction_share: float,
         reach: float,
         rest_speed: float,
         max_contacts: int,
@@ -250,10 +265,12 @@ class Stepper:
         u: ArrayLike | None,
         tau: ArrayLike | None,
         wrench: ArrayLike | None,
+        contacts: NDArray[np.void] | None,
         /,
     ) -> tuple[Array, Array, Array, NDArray[np.void], tuple[int | float, ...]]: ...
     def contacts(self) -> tuple[NDArray[Any], ...]: ...
-    def jacobian(self, index: ArrayLike, dt: bool, contacts: bool, wrench: bool, /) -> tuple: ...
+    def given(self) -> NDArray[np.void]: ...
+    def jacobian(self, index: ArrayLike, dt: bool, contacts: bool, wrench: bool, given: bool, /) -> tuple: ...
     def vjp(
         self,
         gq: ArrayLike | None,
@@ -274,6 +291,7 @@ class Stepper:
         wrench: ArrayLike | None,
         dt: ArrayLike | None,
         params: ArrayLike | None,
+        contact: ArrayLike | None,
         /,
     ) -> tuple: ...
     def rollout(
@@ -483,7 +501,7 @@ class Model:
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, out: Array | None = None
     ) -> Array: ...
     def _check(
-        self, states: int, seed: int, index: NDArray[np.intc], progress: Any, impact: int, /
+        self, states: int, seed: int, index: NDArray[np.intc], progress: Any, impact: int, law: str, /
     ) -> dict[str, Any]: ...
     def _looks(self) -> tuple[list[Any], ...]: ...
     def _collide(self, q: ArrayLike, margin: float, /) -> tuple[Any, ...]: ...

@@ -589,7 +589,8 @@ bool tg_py_batch_init(PyObject *module)
                                  {"complementarity", "f8", offsetof(tg_info, complementarity)},
                                  {"penetration", "f8", offsetof(tg_info, penetration)},
                                  {"work", "f8", offsetof(tg_info, work)},
-                                 {"capacity", "f8", offsetof(tg_info, capacity)}};
+                                 {"capacity", "f8", offsetof(tg_info, capacity)},
+                                 {"unrelaxed", "f8", offsetof(tg_info, unrelaxed)}};
     static const field label[] = {{"kind", "i4", offsetof(tg_label, kind)},
                                   {"margin", "f8", offsetof(tg_label, margin)},
                                   {"condition", "f8", offsetof(tg_label, condition)},

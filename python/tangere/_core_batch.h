@@ -144,4 +144,7 @@ bool tg_py_function_init(PyObject *module);
 /* Adds the functions behind tangere.least_squares and tangere.minimise to the module. */
 bool tg_py_control_init(PyObject *module);
 
+/* Adds the type Planner and the function behind tangere.control.lqr. */
+bool tg_py_planner_init(PyObject *module);
+
 #endif

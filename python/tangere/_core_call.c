@@ -159,8 +159,29 @@ static bool convert_seed(invocation *call, int i)
     return !PyErr_Occurred();
 }
 
+/* "body_pose(name, q)": how a function is called, for messages */
+static void call_text(const tg_py_function *f, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "%s(", f->name);
+    for (int i = 0; f->in[i].name != NULL && used < size; ++i)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i == 0 ? "" : ", ", f->in[i].name);
+    if (used < size)
+        snprintf(text + used, size - used, ")");
+}
+
 static bool convert_element(invocation *call, int i)
 {
+    PyObject *given = call->given[i];
+    bool number = PyIndex_Check(given) && !(PyArray_Check(given) && PyArray_NDIM((PyArrayObject *)given) > 0);
+    if (!number && !PyUnicode_Check(given))
+    {
+        char usage[160];
+        call_text(call->f, usage, sizeof usage);
+        PyErr_Format(PyExc_TypeError,
+                     "%s: expected the name or the index of a %s, got %s; the order of arguments is %s",
+                     call->f->in[i].name, tg_element_string(call->f->in[i].element), Py_TYPE(given)->tp_name, usage);
+        return false;
+    }
     call->c.element = tg_py_element(call->model, call->f->in[i].element, call->given[i]);
     return call->c.element >= 0;
 }

@@ -105,8 +105,8 @@ static PyObject *check(PyObject *object, PyObject *args)
     tg_check_options options = tg_default_check_options();
     PyObject *index = NULL, *progress = NULL;
     int impact = 0;
-    if (!PyArg_ParseTuple(args, "iiO!Oi:_check", &options.states, &options.seed, &PyArray_Type, &index, &progress,
-                          &impact))
+    if (!PyArg_ParseTuple(args, "iiO!Ois:_check", &options.states, &options.seed, &PyArray_Type, &index, &progress,
+                          &impact, &options.law))
         return NULL;
     options.impact = (tg_impact)impact;
     tg_check_result *result = PyMem_Malloc(sizeof *result);
@@ -134,7 +134,7 @@ static PyObject *check(PyObject *object, PyObject *args)
 
 static PyMethodDef definition = {
     "_check", check, METH_VARARGS,
-    "_check($self, states, seed, index, progress, impact, /)\n--\n\nThe fields of CheckResult, by name."};
+    "_check($self, states, seed, index, progress, impact, law, /)\n--\n\nThe fields of CheckResult, by name."};
 
 bool tg_py_check_init(void)
 {

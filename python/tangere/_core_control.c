@@ -189,8 +189,8 @@ static PyObject *minimise(PyObject *module, PyObject *args)
     problem p = {0};
     tg_minimiser_def def = tg_default_minimiser();
     int method;
-    if (!PyArg_ParseTuple(args, "OOOOiiddddid", &p.function, &p.progress, &x, &unknowns, &method, &def.iterations,
-                          &def.rate, &def.beta1, &def.beta2, &def.decay, &def.memory, &def.tolerance))
+    if (!PyArg_ParseTuple(args, "OOOOiiddddidd", &p.function, &p.progress, &x, &unknowns, &method, &def.iterations,
+                          &def.rate, &def.beta1, &def.beta2, &def.decay, &def.memory, &def.tolerance, &def.clip))
         return NULL;
     double *at;
     p.n = PyArray_Check(x) ? PyArray_SIZE((PyArrayObject *)x) : 0;

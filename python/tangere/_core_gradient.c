@@ -4,7 +4,7 @@
 enum
 {
     MATRICES = 35,
-    MAX_FIELDS = 37
+    MAX_FIELDS = 39
 };
 
 /* ---- arrays ---- */
@@ -68,7 +68,7 @@ void tg_py_drop(tg_py_argument *in, int count)
 typedef struct request
 {
     PyArrayObject *index; /* parameters */
-    int dt, contacts, wrench;
+    int dt, contacts, wrench, given;
 } request;
 
 /* a row of matrices: of nv, na or 3 a contact rows */
@@ -101,6 +101,10 @@ static PyObject *jacobian_of(tg_py_stepper *self, const request *r)
     double **by_wrench[2] = {&j.dq_dwrench, &j.dv_dwrench};
     for (int i = 0; i < 2; ++i)
         fields[MATRICES + i] = (tg_py_field){by_wrench[i], r->wrench ? n->nv : 0, (npy_intp)6 * n->nbody, 2};
+    double **by_contact[2] = {&j.dq_dcontact, &j.dv_dcontact};
+    for (int i = 0; i < 2; ++i)
+        fields[MATRICES + 2 + i] =
+            (tg_py_field){by_contact[i], r->given ? n->nv : 0, (npy_intp)TG_GIVEN_NUMBERS * self->given, 2};
     PyObject *tuple = tg_py_new_fields(fields, MAX_FIELDS, 1);
     if (tuple == NULL)
         return NULL;
@@ -150,7 +154,7 @@ PyObject *tg_py_stepper_jacobian(PyObject *object, PyObject *args)
     tg_py_stepper *self = (tg_py_stepper *)object;
     PyObject *given, *out = NULL;
     request r = {0};
-    if (!tg_py_stepper_idle(self) || !PyArg_ParseTuple(args, "Oppp", &given, &r.dt, &r.contacts, &r.wrench))
+    if (!tg_py_stepper_idle(self) || !PyArg_ParseTuple(args, "Opppp", &given, &r.dt, &r.contacts, &r.wrench, &r.given))
         return NULL;
     r.index = (PyArrayObject *)PyArray_FROMANY(given, NPY_INT, 1, 1, NPY_ARRAY_IN_ARRAY);
     if (r.index != NULL)
@@ -183,11 +187,17 @@ PyObject *tg_py_stepper_vjp(PyObject *object, PyObject *const *args, Py_ssize_t 
     tg_py_argument given[GIVEN] = {{"gq", n->nv, &out.q, NULL},           {"gv", n->nv, &out.v, NULL},
                                    {"gact", n->na, &out.act, NULL},       {"gforce", three, &out.force, NULL},
                                    {"gtorque", three, &out.torque, NULL}, {"gpoint", three, &out.point, NULL}};
-    const tg_py_field fields[8] = {{&in.q, n->nv, 0, 1}, {&in.v, n->nv, 0, 1},          {&in.act, n->na, 0, 1},
-                                   {&in.u, n->nu, 0, 1}, {&in.tau, n->nv, 0, 1},        {&in.wrench, n->nbody, 6, 2},
-                                   {&in.dt, 1, 0, 1},    {&in.params, n->nparams, 0, 1}};
+    const tg_py_field fields[9] = {{&in.q, n->nv, 0, 1},
+                                   {&in.v, n->nv, 0, 1},
+                                   {&in.act, n->na, 0, 1},
+                                   {&in.u, n->nu, 0, 1},
+                                   {&in.tau, n->nv, 0, 1},
+                                   {&in.wrench, n->nbody, 6, 2},
+                                   {&in.contact, self->given, TG_GIVEN_NUMBERS, 2},
+                                   {&in.dt, 1, 0, 1},
+                                   {&in.params, n->nparams, 0, 1}};
     PyObject *tuple = NULL;
-    if (tg_py_take(given, GIVEN, args) && (tuple = tg_py_new_fields(fields, 8, 1)) != NULL)
+    if (tg_py_take(given, GIVEN, args) && (tuple = tg_py_new_fields(fields, 9, 1)) != NULL)
         tuple = tg_py_finish(self, tuple, tg_step_vjp(self->model->m, self->loan.work, &out, &in, &label), &label);
     tg_py_drop(given, GIVEN);
     return tuple;
@@ -199,16 +209,21 @@ PyObject *tg_py_stepper_jvp(PyObject *object, PyObject *const *args, Py_ssize_t 
     const tg_sizes *n = &self->model->size;
     tg_cotangent out = {0}, in = {0};
     tg_label label = {0};
-    tg_py_argument given[8] = {{"q", n->nv, &in.q, NULL},     {"v", n->nv, &in.v, NULL},
-                               {"act", n->na, &in.act, NULL}, {"u", n->nu, &in.u, NULL},
-                               {"tau", n->nv, &in.tau, NULL}, {"wrench", (npy_intp)6 * n->nbody, &in.wrench, NULL},
-                               {"dt", 1, &in.dt, NULL},       {"params", n->nparams, &in.params, NULL}};
+    tg_py_argument given[9] = {{"q", n->nv, &in.q, NULL},
+                               {"v", n->nv, &in.v, NULL},
+                               {"act", n->na, &in.act, NULL},
+                               {"u", n->nu, &in.u, NULL},
+                               {"tau", n->nv, &in.tau, NULL},
+                               {"wrench", (npy_intp)6 * n->nbody, &in.wrench, NULL},
+                               {"dt", 1, &in.dt, NULL},
+                               {"params", n->nparams, &in.params, NULL},
+                               {"contact", (npy_intp)TG_GIVEN_NUMBERS * self->given, &in.contact, NULL}};
     const tg_py_field fields[3] = {{&out.q, n->nv, 0, 1}, {&out.v, n->nv, 0, 1}, {&out.act, n->na, 0, 1}};
     PyObject *tuple = NULL;
-    if (nargs != 8)
-        return PyErr_Format(PyExc_TypeError, "jvp() takes 8 arguments, got %zd", nargs);
-    if (tg_py_stepper_idle(self) && tg_py_take(given, 8, args) && (tuple = tg_py_new_fields(fields, 3, 1)) != NULL)
+    if (nargs != 9)
+        return PyErr_Format(PyExc_TypeError, "jvp() takes 9 arguments, got %zd", nargs);
+    if (tg_py_stepper_idle(self) && tg_py_take(given, 9, args) && (tuple = tg_py_new_fields(fields, 3, 1)) != NULL)
         tuple = tg_py_finish(self, tuple, tg_step_jvp(self->model->m, self->loan.work, &in, &out, &label), &label);
-    tg_py_drop(given, 8);
+    tg_py_drop(given, 9);
     return tuple;
 }

@@ -32,6 +32,7 @@ static bool make_tape(tg_py_stepper *self, int steps, int hold, tg_tape_kind kin
     tg_py_drop_tape(self);
     tg_status status = tg_tape_create(self->model->m, steps, kind, &self->tape, &error);
     self->steps = steps;
+    self->given = 0;
     self->rows = (steps + hold - 1) / hold;
     if (status != TG_OK)
         tg_py_raise(status, error.message);
@@ -52,14 +53,14 @@ static tg_status run(tg_py_stepper *self, const tg_state *start, const tg_contro
 /* what a step tells, as a row of numbers in the order of tangere.Info */
 enum
 {
-    INFO_NUMBERS = 13
+    INFO_NUMBERS = 14
 };
 
 static void put_info(const tg_info *i, double *row)
 {
     const double numbers[INFO_NUMBERS] = {(double)i->status, i->iterations, i->sweeps,  i->contacts, i->rows,
                                           i->islands,        i->residual,   i->primal,  i->dual,     i->complementarity,
-                                          i->penetration,    i->work,       i->capacity};
+                                          i->penetration,    i->work,       i->capacity, i->unrelaxed};
     memcpy(row, numbers, sizeof numbers);
 }
 

@@ -10,6 +10,7 @@ enum
 };
 
 static PyArray_Descr *cache_type; /* of one tg_cache_entry */
+static PyArray_Descr *given_type; /* of one tg_given_contact */
 
 /* ---- the workspace ---- */
 
@@ -70,7 +71,8 @@ bool tg_py_stepper_grow(tg_py_stepper *self)
 /* What a step reads, and what Python must keep alive meanwhile. */
 typedef struct arguments
 {
-    PyArrayObject *q, *v, *act, *cache, *u, *tau, *wrench;
+    PyArrayObject *q, *v, *act, *cache, *u, *tau, *wrench, *contacts;
+    tg_given_contacts given;
     tg_cache start;
     tg_state in;
     tg_control control;
@@ -78,7 +80,7 @@ typedef struct arguments
 
 static void drop_arguments(arguments *a)
 {
-    PyArrayObject *const array[] = {a->q, a->v, a->act, a->cache, a->u, a->tau, a->wrench};
+    PyArrayObject *const array[] = {a->q, a->v, a->act, a->cache, a->u, a->tau, a->wrench, a->contacts};
     for (size_t i = 0; i < sizeof array / sizeof array[0]; ++i)
         Py_XDECREF(array[i]);
 }
@@ -115,14 +117,26 @@ static bool take_cache(PyObject *given, arguments *a)
     return true;
 }
 
-/* (q, v, act, cache, u, tau, wrench) */
+static bool take_contacts(PyObject *given, arguments *a)
+{
+    if (given == Py_None)
+        return true;
+    Py_INCREF(given_type);
+    a->contacts = (PyArrayObject *)PyArray_FromAny(given, given_type, 1, 1, NPY_ARRAY_IN_ARRAY, NULL);
+    if (a->contacts == NULL)
+        return false;
+    a->given = (tg_given_contacts){(int)PyArray_SIZE(a->contacts), PyArray_DATA(a->contacts)};
+    return true;
+}
+
+/* (q, v, act, cache, u, tau, wrench, contacts) */
 static bool take_arguments(const tg_sizes *n, PyObject *const *args, arguments *a)
 {
     *a = (arguments){0};
     if (!take_vector(args[0], "q", n->nq, &a->q) || !take_vector(args[1], "v", n->nv, &a->v) ||
         !take_vector(args[2], "act", n->na, &a->act) || !take_cache(args[3], a) ||
         !take_vector(args[4], "u", n->nu, &a->u) || !take_vector(args[5], "tau", n->nv, &a->tau) ||
-        !take_vector(args[6], "wrench", (npy_intp)6 * n->nbody, &a->wrench))
+        !take_vector(args[6], "wrench", (npy_intp)6 * n->nbody, &a->wrench) || !take_contacts(args[7], a))
         return false;
     if (a->act == NULL)
         a->act = new_vector(n->na);
@@ -132,6 +146,7 @@ static bool take_arguments(const tg_sizes *n, PyObject *const *args, arguments *
     a->in.v = data_of(a->v);
     a->in.act = data_of(a->act);
     a->control = (tg_control){.u = data_of(a->u), .tau = data_of(a->tau), .wrench = data_of(a->wrench)};
+    a->control.contacts = a->contacts != NULL ? &a->given : NULL;
     return true;
 }
 
@@ -200,9 +215,9 @@ PyObject *tg_py_cache_array(const tg_cache *cache)
 
 static PyObject *info_tuple(const tg_info *i)
 {
-    return Py_BuildValue("iiiiiidddddddd", (int)i->status, i->iterations, i->sweeps, i->contacts, i->rows, i->islands,
+    return Py_BuildValue("iiiiiidddddddddz", (int)i->status, i->iterations, i->sweeps, i->contacts, i->rows, i->islands,
                          i->residual, i->primal, i->dual, i->complementarity, i->penetration, i->work, i->capacity,
-                         i->balance);
+                         i->balance, i->unrelaxed, i->law);
 }
 
 /* (q, v, act, cache, numbers of the info) */
@@ -234,6 +249,7 @@ static tg_status run_step(tg_py_stepper *self, const arguments *a, results *r)
     tg_status status = tg_step(self->model->m, self->loan.work, &self->options, &a->in, &a->control, &r->out, &r->info);
     PyEval_RestoreThread(thread);
     self->busy = false;
+    self->given = a->given.count;
     return status;
 }
 
@@ -270,8 +286,8 @@ static PyObject *stepper_step(PyObject *object, PyObject *const *args, Py_ssize_
     tg_py_stepper *self = (tg_py_stepper *)object;
     arguments a;
     PyObject *out = NULL;
-    if (nargs != 7)
-        return PyErr_Format(PyExc_TypeError, "step() takes 7 arguments, got %zd", nargs);
+    if (nargs != 8)
+        return PyErr_Format(PyExc_TypeError, "step() takes 8 arguments, got %zd", nargs);
     if (!tg_py_stepper_idle(self))
         return NULL;
     if (take_arguments(&self->model->size, args, &a))
@@ -351,18 +367,65 @@ static PyObject *stepper_contacts(PyObject *object, PyObject *unused)
     return out;
 }
 
+/* contacts of the last step, as a step takes them from outside */
+static PyObject *stepper_given(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    tg_py_stepper *self = (tg_py_stepper *)object;
+    const tg_model *m = self->model->m;
+    tg_work *w = self->loan.work;
+    int count = 0;
+    if (!tg_py_stepper_idle(self))
+        return NULL;
+    tg_status status = tg_step_contacts(m, w, NULL, 0, &count);
+    tg_step_contact *contact = PyMem_RawMalloc((size_t)(count + 1) * sizeof *contact);
+    if (contact == NULL)
+        return PyErr_NoMemory();
+    if (status == TG_OK)
+        status = tg_step_contacts(m, w, contact, count, &count);
+    npy_intp length = count;
+    Py_INCREF(given_type);
+    PyArrayObject *array = (PyArrayObject *)PyArray_Zeros(1, &length, given_type, 0);
+    for (int i = 0; array != NULL && i < count && status == TG_OK; ++i)
+        status = tg_give_contact(m, w, &contact[i].at, (tg_given_contact *)PyArray_DATA(array) + i);
+    PyMem_RawFree(contact);
+    if (status != TG_OK)
+    {
+        Py_CLEAR(array);
+        tg_py_raise(status, tg_work_message(w));
+    }
+    return (PyObject *)array;
+}
+
 /* ---- the type ---- */
+
+/* The library's own text of a law's name, or NULL with an exception set. */
+static const char *law_name(const char *given)
+{
+    char message[200] = "";
+    for (int i = 0; tg_law_name(i) != NULL; i++)
+    {
+        if (strcmp(tg_law_name(i), given) == 0)
+            return tg_law_name(i);
+        size_t used = strlen(message);
+        snprintf(message + used, sizeof message - used, "%s'%s'", i > 0 ? ", " : "", tg_law_name(i));
+    }
+    PyErr_Format(PyExc_ValueError, "law: expected one of %s, got '%s'", message, given);
+    return NULL;
+}
 
 bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
 {
     tg_options *o = &out->options;
     int damping, springs, actuators, gyroscopic, tendons, cold, project, poisson, impact, backward;
     PyObject *solver;
+    const char *law;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUdppiiipppiiddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver,
-                          &o->tolerance, &damping, &springs, &actuators, &gyroscopic, &tendons, &cold, &project,
-                          &poisson, &impact, &backward, &o->smooth_speed, &o->smooth_width, &o->smooth_reach,
-                          &o->push_speed, &o->push_rate, &o->push_gain, &o->reach, &o->rest_speed, &out->most_contacts))
+    if (!PyArg_ParseTuple(args, "O!dUsidppiiipppiidddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &law,
+                          &o->staggered_steps, &o->tolerance, &damping, &springs, &actuators, &gyroscopic, &tendons,
+                          &cold, &project, &poisson, &impact, &backward, &o->smooth_speed, &o->smooth_width,
+                          &o->smooth_reach, &o->push_speed, &o->push_rate, &o->push_gain, &o->friction_share, &o->reach,
+                          &o->rest_speed, &out->most_contacts))
     {
         out->model = NULL;
         return false;
@@ -371,6 +434,7 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
     Py_INCREF(solver);
     out->solver = solver;
     o->solver = PyUnicode_AsUTF8(solver);
+    o->law = law_name(law);
     o->implicit_damping = damping != 0;
     o->implicit_springs = springs != 0;
     o->implicit_actuators = (tg_switch)actuators;
@@ -382,7 +446,7 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
     o->impact = (tg_impact)impact;
     o->backward = (tg_backward)backward;
     o->energy = false; /* tangere.Info computes it when it is asked for */
-    return o->solver != NULL;
+    return o->solver != NULL && o->law != NULL;
 }
 
 static bool read_options(tg_py_stepper *self, PyObject *args)
@@ -429,12 +493,15 @@ static PyMethodDef stepper_methods[] = {
     {"stable_dt", stepper_stable_dt, METH_NOARGS,
      "stable_dt() -> float: the largest time step for which explicit springs, dampers and servos are stable, s"},
     {"step", (PyCFunction)(void (*)(void))stepper_step, METH_FASTCALL,
-     "step($self, q, v, act, cache, u, tau, wrench, /)\n--\n\n"
+     "step($self, q, v, act, cache, u, tau, wrench, contacts, /)\n--\n\n"
      "One step; any argument but q and v may be None. Returns (q, v, act, cache, numbers of tangere.Info)."},
     {"contacts", stepper_contacts, METH_NOARGS,
      "contacts($self, /)\n--\n\nThe columns of tangere.StepContacts, of the last step."},
+    {"given", stepper_given, METH_NOARGS,
+     "given($self, /)\n--\n\nContacts of the last step as an array of GIVEN_CONTACT, which a step takes."},
     {"jacobian", tg_py_stepper_jacobian, METH_VARARGS,
-     "jacobian($self, index, dt, contacts, wrench, /)\n--\n\nThe fields of tangere.Jacobian, of the last step; index: "
+     "jacobian($self, index, dt, contacts, wrench, given, /)\n--\n\nThe fields of tangere.Jacobian, of the last step; "
+     "index: "
      "positions of "
      "parameters; dt, contacts: whether theirs are wanted."},
     {"vjp", (PyCFunction)(void (*)(void))tg_py_stepper_vjp, METH_FASTCALL,
@@ -442,7 +509,8 @@ static PyMethodDef stepper_methods[] = {
      "be "
      "None, those of contacts are flat."},
     {"jvp", (PyCFunction)(void (*)(void))tg_py_stepper_jvp, METH_FASTCALL,
-     "jvp($self, q, v, act, u, tau, wrench, dt, params, /)\n--\n\nThe fields of tangere.StepChange; any argument may "
+     "jvp($self, q, v, act, u, tau, wrench, dt, params, contact, /)\n--\n\nThe fields of tangere.StepChange; any "
+     "argument may "
      "be None."},
     {"rollout", (PyCFunction)(void (*)(void))tg_py_stepper_rollout, METH_FASTCALL,
      "rollout($self, steps, q, v, act, u, tau, wrench, hold, kind, /)\n--\n\nSteps with rows of controls, flat. "
@@ -487,10 +555,31 @@ static PyArray_Descr *make_cache_type(void)
     return type;
 }
 
+/* what lies in a tg_given_contact */
+static PyArray_Descr *make_given_type(void)
+{
+    PyArray_Descr *type = NULL;
+    PyObject *fields = Py_BuildValue("[(s,s),(s,s),(s,s),(s,s),(s,s,(i)),(s,s,(i)),(s,s),(s,s,(i)),(s,s),(s,s),(s,s),"
+                                     "(s,s),(s,s)]",
+                                     "body1", "i4", "body2", "i4", "condim", "i4", "id", "u8", "point", "f8", 3,
+                                     "normal", "f8", 3, "gap", "f8", "friction", "f8", 3, "kinetic", "f8", "slip_speed",
+                                     "f8", "restitution", "f8", "compliance", "f8", "damping", "f8");
+    if (fields != NULL)
+        PyArray_DescrAlignConverter(fields, &type);
+    Py_XDECREF(fields);
+    _Static_assert(sizeof(tg_given_contact) == 144 && offsetof(tg_given_contact, id) == 16 &&
+                       offsetof(tg_given_contact, point) == 24,
+                   "as the fields lie");
+    return type;
+}
+
 bool tg_py_step_init(PyObject *module)
 {
     cache_type = make_cache_type();
-    return cache_type != NULL && PyType_Ready(&stepper_type) == 0 &&
+    given_type = make_given_type();
+    return cache_type != NULL && given_type != NULL &&
+           PyModule_AddObjectRef(module, "GIVEN_CONTACT", (PyObject *)given_type) == 0 &&
+           PyType_Ready(&stepper_type) == 0 &&
            PyModule_AddObjectRef(module, "CACHE_ENTRY", (PyObject *)cache_type) == 0 &&
            PyModule_AddIntConstant(module, "MOST_CONTACTS", MOST_CONTACTS) == 0 &&
            PyModule_AddObjectRef(module, "Stepper", (PyObject *)&stepper_type) == 0;

@@ -13,6 +13,7 @@ typedef struct tg_py_stepper
     tg_options options;
     PyObject *solver;                /* keeps the name that options point to */
     int most_contacts;               /* a step that finds more is refused */
+    int given;                       /* contacts from outside in its last step */
     bool busy;                       /* a step is under way, perhaps in another thread */
     tg_tape *tape;                   /* of its last rollout, or NULL */
     int steps;                       /* of that */
@@ -20,7 +21,7 @@ typedef struct tg_py_stepper
     PyArrayObject *u, *tau, *wrench; /* its controls */
 } tg_py_stepper;
 
-/* Model and options as Python gives them: (model, dt, solver, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson,
+/* Model and options as Python gives them: (model, dt, solver, law, staggered_steps, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson,
  * backward, smooth_speed, smooth_width, smooth_reach, push_speed, push_rate, push_gain, reach, rest_speed, max_contacts). */
 typedef struct tg_py_settings
 {

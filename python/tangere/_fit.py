@@ -323,6 +323,7 @@ def fit(
     method: str = "gn",
     iterations: int | None = None,
     rate: float = 0.01,
+    clip: float | None = None,
     tolerance: float = 1e-8,
     dt: float | None = None,
     threads: int | None = None,
@@ -346,12 +347,15 @@ def fit(
 
     channels: what is compared (all that logs have). noise: standard deviations, a number or by channel ("q", or
     "q:position", "q:rotation", "q:joint"); None: estimated from the residuals, which are then weighted by it. robust:
-    "huber" or "cauchy"; width: in standard deviations. method: "gn", "adam", "adamw", "lbfgs", "descent". options:
+    "huber" or "cauchy"; width: in standard deviations. method: "gn", "adam", "adamw", "lbfgs", "descent"; clip:
+    with "adam", "adamw", "descent": the longest gradient (of the transformed unknowns) that counts. options:
     those of `Sim` (solver, impact, ...). progress: True: a line in the terminal; a function of `Iteration`.
     """
     began = time.monotonic()
     if method not in {"gn", "adam", "adamw", "lbfgs", "descent"}:
         raise ValueError(f"method: expected 'gn', 'adam', 'adamw', 'lbfgs' or 'descent', got {method!r}")
+    if clip is not None and method in {"gn", "lbfgs"}:
+        raise ValueError(f"clip: only with method 'adam', 'adamw' or 'descent', not {method!r}")
     if horizon is not None and horizon < 1:
         raise Error(f"horizon = {horizon} must be at least 1", "value out of domain")
     loss = robust or "square"
@@ -392,10 +396,12 @@ def fit(
         if not task.known:
             task.estimate_noise()
         task.leave_flat_start()
-        optimum, used = _optimise(task, method, loss, width, most, rate, tolerance, teller, 1 if task.known else rounds)
+        steps = {"rate": rate, "clip": clip} if method != "gn" else {}
+        again = 1 if task.known else rounds
+        optimum, used = _optimise(task, method, loss, width, most, steps, tolerance, teller, again)
         found = statistics_of(task, loss, width)
-        exact, steps = task.shooter.labels(task.x)
-        result = _result(task, optimum, found, first, exact / max(1, steps), method, used, time.monotonic() - began)
+        exact, taken = task.shooter.labels(task.x)
+        result = _result(task, optimum, found, first, exact / max(1, taken), method, used, time.monotonic() - began)
     finally:
         teller.close()
         task.close()
@@ -408,7 +414,7 @@ def _optimise(  # noqa: PLR0917
     loss: str,
     width: float,
     iterations: int,
-    rate: float,
+    steps: dict[str, Any],
     tolerance: float,
     teller: _Teller,
     rounds: int,
@@ -433,7 +439,7 @@ def _optimise(  # noqa: PLR0917
                 task.residuals, task.x, rows, locals=each, loss=loss, width=width, decrease=_ENOUGH, **shared
             )
         else:
-            best = minimise(task.cost(loss, width), task.x, method=method, rate=rate, **shared)
+            best = minimise(task.cost(loss, width), task.x, method=method, **steps, **shared)
         task.x = best.x
         history += best.history if not history else best.history[1:]
         evaluations += best.evaluations

@@ -81,10 +81,12 @@ class FitResult:
 
     @property
     def history(self) -> list[Iteration]:
+        """The iterations of the search."""
         return self.optimum.history
 
     @property
     def converged(self) -> bool:
+        """Whether the search ended at a minimum, and not at a limit."""
         return self.optimum.converged
 
     def summary(self) -> str:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,11 @@ from tangere._errors import Error
 from tangere.model import Model
 from tangere.rollout import RolloutChange, RolloutGradient, held_steps
 from tangere.sim import Jacobian, Label, SimState, StepChange, StepContacts, StepGradient, _settings
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tangere.options import Solver, StepOptions
 
 Array = NDArray[np.float64]
 Progress = Callable[[int, int], Any]
@@ -104,9 +109,9 @@ class Batch:
         n: int,
         dt: float | None = None,
         threads: int | None = None,
-        solver: str = "newton",
+        solver: Solver = "newton",
         on_error: str = "raise",
-        **options: Any,
+        **options: Unpack[StepOptions],
     ) -> None:
         if on_error not in {"raise", "keep"}:
             raise ValueError(f"on_error: expected 'raise' or 'keep', got {on_error!r}")
@@ -149,6 +154,7 @@ class Batch:
 
     @property
     def model(self) -> Model:
+        """The model of all environments."""
         return self._model
 
     @property
@@ -158,6 +164,7 @@ class Batch:
 
     @property
     def threads(self) -> int:
+        """Threads that the batch uses."""
         return self._core.threads
 
     @property
@@ -419,7 +426,7 @@ class Batch:
         and torque on each body at its centre of mass, world axes; hold: steps for which a row of all these is held;
         steps: T, rows times hold unless given. derivatives: keeps what `BatchRollout.vjp`
         and `jvp` need (see `BatchRollout.nbytes`); checkpoints: of some sqrt(T) steps only, the others are taken once
-        more. progress: a function of (steps done, steps in all), called some ten times a second in this thread, that
+        more. progress: a function of (steps done, steps in all), called about ten times per second in this thread, that
         may return False to stop; True: a bar in the terminal when it takes longer than two seconds.
         """
         m, n = self._model, self._n
@@ -594,8 +601,8 @@ def rollout_batch(
     checkpoints: bool = False,
     threads: int | None = None,
     progress: bool | Progress | None = None,
-    solver: str = "newton",
-    **options: Any,
+    solver: Solver = "newton",
+    **options: Unpack[StepOptions],
 ) -> BatchRollout:
     """What `tangere.rollout` does with several starts."""
     n = len(np.asarray(q0))

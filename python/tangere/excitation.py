@@ -37,6 +37,7 @@ class Excitation:
     rollout: Any
 
     def error(self, name: str) -> float:
+        """The expected standard error of a parameter."""
         return float(self.errors[self.names.index(name)])
 
 

@@ -43,10 +43,12 @@ class Solution:
 
     @property
     def solved(self) -> bool:
+        """Whether the search ended at a minimum, and not at a limit."""
         return bool(self.optimum.converged)
 
     @property
     def iterations(self) -> int:
+        """Iterations of the search."""
         return self.optimum.iterations
 
 

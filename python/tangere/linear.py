@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,11 @@ from tangere.enums import JointType, Transmission
 from tangere.model import Model
 from tangere.rollout import rollout
 from tangere.sim import Label
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tangere.options import StepOptions
 
 Array = NDArray[np.float64]
 
@@ -38,7 +43,7 @@ def linearise(  # noqa: PLR0917  (the order in which the arguments are known)
     dt: float | None = None,
     *,
     steps: int = 1,
-    **options: Any,
+    **options: Unpack[StepOptions],
 ) -> Linear:
     """A, B, c of a step, or of several with the same controls, in the tangent space."""
     v = np.zeros(m.nv) if v is None else np.asarray(v, np.float64)

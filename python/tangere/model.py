@@ -6,7 +6,7 @@ import os
 import pathlib
 import warnings
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,13 +62,15 @@ class Model(Strict, _core.Model):
     actuator_force_limited, actuator_act_limited. -1 stands for none.
     """
 
-    def __getattr__(self, name: str) -> Any:
-        # the structure arrays are made when the first of them is asked for
-        if not name.startswith("_") and "body_parent" not in self.__dict__:
-            self.__dict__.update(self._structure())
-            if name in self.__dict__:
-                return self.__dict__[name]
-        raise no_attribute(self, name)
+    if not TYPE_CHECKING:  # the stub of the extension declares the arrays
+
+        def __getattr__(self, name: str) -> Any:
+            # the structure arrays are made when the first of them is asked for
+            if not name.startswith("_") and "body_parent" not in self.__dict__:
+                self.__dict__.update(self._structure())
+                if name in self.__dict__:
+                    return self.__dict__[name]
+            raise no_attribute(self, name)
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*super().__dir__(), *self._structure()})

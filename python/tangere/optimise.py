@@ -47,6 +47,7 @@ class Optimum:
 
     @property
     def converged(self) -> bool:
+        """Whether the search ended at a minimum: not at its limit of iterations, nor by the callback."""
         return self.stop not in {"limit of iterations", "stopped by the callback"}
 
 
@@ -197,12 +198,14 @@ def minimise(
     decay: float = 0.01,
     memory: int = 10,
     tolerance: float = 1e-10,
+    clip: float | None = None,
     progress: Callable[[Iteration], Any] | None = None,
 ) -> Optimum:
     """Minimises cost(x, g), which returns f and, unless g is None, writes its derivatives into g (n).
 
-    method: "adam", "adamw", "lbfgs" or "descent" (gradient descent with a line search). The others as in
-    `least_squares`.
+    method: "adam", "adamw", "lbfgs" or "descent" (gradient descent with a line search). clip: the
+    derivative (by the transformed unknowns) is shortened to this length before it is used; not with "lbfgs". The others
+    as in `least_squares`.
     """
     x = np.array(x0, np.float64)
     watch = _Watch(progress)
@@ -210,7 +213,7 @@ def minimise(
     kind = _choice("method", method, _METHODS)
     result = watch.run(
         lambda: _core.minimise(
-            watch.guard(cost), watch, x, unknowns, kind, iterations, rate, *betas, decay, memory, tolerance
+            watch.guard(cost), watch, x, unknowns, kind, iterations, rate, *betas, decay, memory, tolerance, clip or 0.0
         )
     )
     return Optimum(x, *result, watch.history)

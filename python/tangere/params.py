@@ -69,10 +69,12 @@ class Params(NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int]:
+        """(nparams,)"""
         return (self._model.nparams,)
 
     @property
     def size(self) -> int:
+        """How many numbers there are: nparams."""
         return self._model.nparams
 
     def __len__(self) -> int:

@@ -183,6 +183,7 @@ class QcqpSolution:
 
     @property
     def solved(self) -> bool:
+        """Whether every problem of the batch is solved."""
         return bool(np.all(np.asarray(self.status) == "solved"))
 
     def vjp(self, dx: ArrayLike) -> QcqpGradient:
@@ -206,6 +207,7 @@ class QcqpSolution:
         return p.jvp(self.x, change)[0]
 
     def jacobian(self) -> QcqpJacobian:
+        """Matrices of derivatives of x with respect to G, g, mu and l, problem by problem."""
         p = self._problem
         n, blocks, label = p.n, p.blocks, np.empty((p.count, _LABEL))
         balls = [None if p.nonnegative else np.empty((*p.batch, n, blocks)) for _ in range(2)]

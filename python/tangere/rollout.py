@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,11 @@ from tangere import _core
 from tangere._errors import Error
 from tangere.model import Model
 from tangere.sim import Jacobian, Label, StepContacts, _jacobian, _stepper
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tangere.options import Solver, StepOptions
 
 Array = NDArray[np.float64]
 
@@ -65,6 +70,7 @@ class RolloutInfo(NamedTuple):
     penetration: Array
     work: Array
     capacity: Array
+    unrelaxed: Array
 
 
 class RolloutJacobian(NamedTuple):
@@ -114,7 +120,7 @@ class Rollout:
         self._labels: list[Label] | None = None
         self.q, self.v, self.act, numbers = states
         whole = (numbers[:, i].astype(np.intc) for i in range(6))
-        self.info = RolloutInfo(*whole, *(numbers[:, i].copy() for i in range(6, 13)))
+        self.info = RolloutInfo(*whole, *(numbers[:, i].copy() for i in range(6, 14)))
 
     def __len__(self) -> int:
         return len(self.info.residual)
@@ -363,8 +369,8 @@ def rollout(
     checkpoints: bool = False,
     threads: int | None = None,
     progress: Any = None,
-    solver: str = "newton",
-    **options: Any,
+    solver: Solver = "newton",
+    **options: Unpack[StepOptions],
 ) -> Any:
     """Steps from (q0, v0, act0) with rows of controls (rows, nu), or so many steps without.
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import functools
+import inspect
 import warnings
 import weakref
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,9 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 from tangere import _core
 from tangere._core import Energy
 from tangere._errors import Error
+from tangere._names import Strict, expect_one_of, unknown_keyword
 from tangere.enums import StepStatus
+from tangere.given import GIVEN_NUMBERS
 from tangere.model import Model
 from tangere.params import Params
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from tangere.options import Solver, StepOptions
 
 Array = NDArray[np.float64]
 Cache = NDArray[np.void]
@@ -22,19 +33,19 @@ Cache = NDArray[np.void]
 _RESTITUTION = ("newton", "poisson")
 _IMPACT = ("end", "within")
 _AS_MODEL = 2  # tg_switch
-_BACKWARD = ("exact", "smoothed", "toi", "ani")  # in the order of the library
+_BACKWARD = ("exact", "smoothed", "toi", "ani", "detach")  # in the order of the library
 
 
 class StepContacts(NamedTuple):
-    """The n contact points that were in the problem of a step, also those that did nothing. World frame.
+    """The n contact points in the contact problem of a step, with or without force. World frame.
 
     geom1, geom2 (n); point (n, 3); normal (n, 3), from geom1 to geom2; distance (n): at the start of the step;
     force (n, 3), torque (n, 3): impulse / dt in N and N m, on geom2 at the point; mode (n): `ContactMode`;
-    margin (n): to the next change of mode, the smallest of: speed at which it separates or slides (m/s), speed that its
-    normal impulse takes away (m/s), and where it sticks 1 - |friction| / (mu normal force);
-    immaterial (n): sticks, but others hold what it would hold, margin infinite; local (n, 6): force and torque in the
-    contact's frame, normal first, then the rows of its condim; id (n): stays while the pair and its features stay;
-    gap (n): distance less margins, what a step closes to 0.
+    margin (n): distance to the next change of mode, the smallest of: the speed of separation or sliding (m/s), the
+    speed that the normal impulse removes (m/s), and for sticking contacts 1 - |friction| / (mu normal force);
+    immaterial (n): sticking and redundant, so its margin is infinite; local (n, 6): force and torque in the contact
+    frame, normal first, then the rows of its condim; id (n): constant while the pair and its features are the same;
+    gap (n): distance minus margins, which a step closes to 0.
     """
 
     geom1: NDArray[np.intc]
@@ -53,20 +64,21 @@ class StepContacts(NamedTuple):
 
 
 class Info:
-    """What one step tells about itself.
+    """The result of one step, beside the state.
 
     status: `StepStatus`; iterations: factorisations of the contact solver, sweeps: its Gauss-Seidel sweeps; ncontact,
     rows, islands: size of the contact problem; residual (m/s): how far the laws of contact are from holding, the
-    largest of primal, dual and complementarity; penetration (m): largest overlap at the start of the step;
-    work (J): of all impulses; capacity: share of the room for contacts that was used; balance (J): energy that the step
-    created, where it might be unstable (stiff springs, a dof that moves by more than 0.25 in a step, impulses that were
-    not found), else 0; act (na), cache: after the step.
+    largest of primal, dual and complementarity; law: its name, unrelaxed (m/s): the residual of the unrelaxed law at
+    the same impulses (of "ncp": the residual); penetration (m): largest overlap at the start of the step;
+    work (J): of all impulses; capacity: fraction of the contact capacity in use; balance (J): energy created by the
+    step, computed where it may be unstable (stiff springs, a dof that moves by more than 0.25 in a step, an unsolved
+    contact problem), else 0; act (na), cache: after the step.
     """
 
     __slots__ = (
         "__weakref__", "_contacts", "_model", "_q", "_stepper", "_v", "act", "balance", "cache", "capacity",
-        "complementarity", "dual", "islands", "iterations", "ncontact", "penetration", "primal", "residual", "rows",
-        "status", "sweeps", "work",
+        "complementarity", "dual", "islands", "iterations", "law", "ncontact", "penetration", "primal", "residual",
+        "rows", "status", "sweeps", "unrelaxed", "work",
     )  # fmt: skip
 
     def __init__(self, model: Model, stepper: _core.Stepper, result: tuple) -> None:
@@ -76,6 +88,7 @@ class Info:
         (
             status, self.iterations, self.sweeps, self.ncontact, self.rows, self.islands, self.residual, self.primal,
             self.dual, self.complementarity, self.penetration, self.work, self.capacity, self.balance,
+            self.unrelaxed, self.law,
         ) = numbers  # fmt: skip
         self.status = StepStatus(status)
 
@@ -94,7 +107,7 @@ class Info:
         return self._contacts
 
     def _keep_contacts(self) -> None:
-        """Takes the contacts, or the refusal to give them, from the workspace before that goes on."""
+        """Takes the contacts, or the refusal to give them, from the workspace before it is used again."""
         if self._contacts is None:
             try:
                 self._contacts = StepContacts(*self._stepper.contacts())
@@ -110,10 +123,10 @@ class Info:
 class Label(NamedTuple):
     """What a derivative is.
 
-    kind: "exact", "one-sided" (something is at a change of mode) or "regularised" (the derivative does not exist, or is
+    kind: "exact", "one-sided" (the state is at a change of mode) or "regularised" (the derivative does not exist or is
     not unique: a finite choice); margin: smallest distance to a change of mode or features (m/s; m), or of a control,
     force or activation to its bound; condition: of the equations of the modes; residual: of the step (m/s); twofold:
-    another solution of the contact problem was met, elsewhere.
+    another solution of the contact problem was found.
     """
 
     kind: str
@@ -124,14 +137,15 @@ class Label(NamedTuple):
 
 
 class Jacobian(NamedTuple):
-    """Derivatives of one step, d(what came out) / d(what went in); q is taken in the tangent space (nv numbers).
+    """Derivatives of the outputs of one step with respect to its inputs; q is in the tangent space (nv numbers).
 
     Rows are those of q+, v+ (nv) and act+ (na); columns those of q, v, tau (nv), act (na), u (nu) and the chosen
     parameters; ...ddt are vectors, empty unless asked for. Where contacts were asked for, dforce_... (N) and
     dpoint_... (m) have the shape (contacts, 3, columns), in the order of `info.contacts`, world axes; else none.
     dq_dwrench, dv_dwrench (nv, nbody, 6), where wrenches were asked for: force and torque at the centre of mass.
-    param_labels: what the derivative by each of the chosen parameters is; one-sided where that number alone has two
-    sides, as one of two equal friction coefficients.
+    dq_dcontact, dv_dcontact (nv, contacts, 15), where they were asked for: by the contacts that the step was given.
+    param_labels: the label for each of the chosen parameters; one-sided where that number alone has two sides, such as
+    one of two equal friction coefficients.
     """
 
     dq_dq: Array
@@ -173,6 +187,8 @@ class Jacobian(NamedTuple):
     dv_dwrench: Array
     label: Label
     param_labels: list[str]
+    dq_dcontact: Array | None = None
+    dv_dcontact: Array | None = None
 
     @property
     def margin(self) -> float:
@@ -181,7 +197,7 @@ class Jacobian(NamedTuple):
 
 
 class FrameJacobian(NamedTuple):
-    """Derivatives of a frame's pose and twist after a step by what went in, (6, columns) each.
+    """Derivatives of a frame's pose and twist after a step with respect to its inputs, (6, columns) each.
 
     Rows of the pose: position of the origin (m), rotation vector; of the twist: velocity of the origin (m/s), angular
     velocity; world axes.
@@ -201,9 +217,10 @@ class FrameJacobian(NamedTuple):
 
 
 class StepGradient(NamedTuple):
-    """Gradients with respect to what went into a step.
+    """Gradients with respect to the inputs of a step.
 
-    q, v, tau (nv), act (na), u (nu), wrench (nbody, 6), dt, params (nparams).
+    q, v, tau (nv), act (na), u (nu), wrench (nbody, 6), dt, params (nparams); contact (contacts, 15): of the contacts
+    that the step was given (`tangere.given_contacts`).
     """
 
     q: Array
@@ -215,10 +232,11 @@ class StepGradient(NamedTuple):
     dt: float
     params: Array
     label: Label
+    contact: Array | None = None
 
 
 class StepChange(NamedTuple):
-    """The change of what comes out of a step: q (nv, tangent), v (nv), act (na)."""
+    """The change of the outputs of a step: q (nv, tangent), v (nv), act (na)."""
 
     q: Array
     v: Array
@@ -227,7 +245,7 @@ class StepChange(NamedTuple):
 
 
 class SimState(NamedTuple):
-    """Everything from which a simulation goes on bit by bit: `Sim.save` makes one. Plain arrays; can be pickled."""
+    """The whole state of a simulation: from it, steps are bitwise the same. `Sim.save` makes one; can be pickled."""
 
     time: float
     q: Array
@@ -236,11 +254,48 @@ class SimState(NamedTuple):
     cache: Cache
 
 
+def _known_options(settings: Callable[..., tuple[Any, ...]]) -> Callable[..., tuple[Any, ...]]:
+    """Refuses options that `settings` does not have, and values of the wrong type, before anything is made."""
+    parameters = inspect.signature(settings).parameters
+    defaults = {name: p.default for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY}
+
+    @functools.wraps(settings)
+    def checked(m: Model, dt: float | None, solver: str, **options: Any) -> tuple[Any, ...]:
+        if not isinstance(m, Model):
+            hint = "; tangere.load reads a file" if isinstance(m, str) else ""
+            raise TypeError(f"model: expected a tangere.Model, got {type(m).__name__}{hint}")
+        if dt is not None:
+            _real("dt", dt)
+        expect_one_of("solver", solver, _core.SOLVERS)
+        for name, value in options.items():
+            if name not in defaults:
+                raise unknown_keyword("tangere.Sim", name, ["dt", "solver", *defaults])
+            default = defaults[name]
+            if isinstance(default, bool):
+                if not isinstance(value, bool | np.bool_):
+                    raise TypeError(f"{name}: expected True or False, got {value!r}")
+            elif isinstance(default, float):
+                _real(name, value)
+        return settings(m, dt, solver, **options)
+
+    return checked
+
+
+def _real(name: str, value: Any) -> None:
+    if np.ndim(value) != 0:
+        raise TypeError(f"{name}: expected a number, got an array of shape {np.shape(value)}")
+    if isinstance(value, str | bytes) or not isinstance(value, SupportsFloat):
+        raise TypeError(f"{name}: expected a number, got {value!r}")
+
+
+@_known_options
 def _settings(
     m: Model,
     dt: float | None,
     solver: str,
     *,
+    law: str = "ncp",
+    staggered_steps: int = 0,
     tolerance: float = 1e-8,
     implicit_damping: bool = True,
     implicit_springs: bool = False,
@@ -258,6 +313,7 @@ def _settings(
     push_speed: float = 0.05,
     push_rate: float = 0.05,
     push_gain: float = 1.0,
+    friction_share: float = 1.0,
     reach: float = 0.001,
     rest_speed: float | None = None,
     max_contacts: int = _core.MOST_CONTACTS,
@@ -266,20 +322,18 @@ def _settings(
     dt = m.timestep if dt is None else float(dt)
     if not 0 < dt <= 1e6:
         raise Error(f"dt = {dt:g} must be in (0, 1e+06] s", "value out of domain")
-    if restitution not in _RESTITUTION:
-        raise ValueError(f"restitution: expected 'newton' or 'poisson', got {restitution!r}")
-    if impact not in _IMPACT:
-        raise ValueError(f"impact: expected 'end' or 'within', got {impact!r}")
-    if backward not in _BACKWARD:
-        raise ValueError(f"backward: expected 'exact', 'smoothed', 'toi' or 'ani', got {backward!r}")
+    expect_one_of("restitution", restitution, _RESTITUTION)
+    expect_one_of("impact", impact, _IMPACT)
+    expect_one_of("backward", backward, _BACKWARD)
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
     return (
-        m, dt, solver, tolerance, implicit_damping, implicit_springs, _AS_MODEL if implicit_actuators is None else
-        int(implicit_actuators), _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic),
+        m, dt, solver, law, staggered_steps, tolerance, implicit_damping, implicit_springs,
+        _AS_MODEL if implicit_actuators is None else int(implicit_actuators),
+        _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic),
         _AS_MODEL if implicit_tendons is None else int(implicit_tendons), cold, project,
         restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width,
-        smooth_reach, push_speed, push_rate, push_gain, reach,
+        smooth_reach, push_speed, push_rate, push_gain, friction_share, reach,
         0.0 if rest_speed is None else rest_speed, max_contacts,
     )  # fmt: skip
 
@@ -299,47 +353,58 @@ def _flat_wrench(m: Model, wrench: ArrayLike | None) -> Array | None:
     return array.ravel()
 
 
-class Sim:
+class Sim(Strict):
     """A model, its state, and steps of it.
 
-    dt (s): the time step; None: the model's. solver: "newton", "ipm", "pgs" or "admm". Options, by keyword:
+    dt (s): the time step; None: the model's. solver: "newton", "ipm", "pgs", "admm" or "staggered". Options,
+    by keyword:
 
-        tolerance         m/s, the residual up to which a step counts as solved (1e-8)
-        implicit_damping  damping of joints acts on the velocity after the step (True)
+        law               contact law: "ncp" (Signorini, Coulomb's cone, maximum dissipation), "ccp" (its convex
+                          relaxation), "lcp-box" or "lcp-diamond" (friction pyramids); the last three for comparison;
+                          "compliant", "impulse": explicit, each contact by itself (docs/contact.md)
+        staggered_steps   solver "staggered": number of alternations of normals and friction, whatever the residual
+                          (0: until it is within the tolerance)
+        tolerance         m/s, residual up to which a step counts as solved (1e-8)
+        implicit_damping  joint damping acts on the velocity after the step (True)
         implicit_springs  springs of hinges and slides act at the position after the step (False)
         implicit_actuators  damping of actuators on hinges and slides acts on the velocity after the step (None: if the
                           model asks for an implicit integrator)
-        implicit_gyroscopic  gyroscopic forces at the end of the step: bodies that turn fast gain no energy by them
-                          (None: if the model asks for integrator="implicit")
-        implicit_tendons  springs and dampers of tendons, and the damping of actuators on tendons and sites, act at the
-                          end of the step (None: if the model asks for an implicit integrator)
-        cold              a step starts from nothing: a function of q, v, act and controls, whatever the cache is; costs
-                          several times a step that starts from the last one (False)
-        project           brings loops to rounding after the step (False)
+        implicit_gyroscopic  gyroscopic forces at the end of the step, which add no energy to fast rotations (None: if
+                          the model asks for integrator="implicit")
+        implicit_tendons  springs and dampers of tendons, and damping of actuators on tendons and sites, act at the end
+                          of the step (None: if the model asks for an implicit integrator)
+        cold              no warm start: a step is a function of q, v, act and controls, not of the cache; several times
+                          slower than a warm-started step (False)
+        project           projects loops to rounding error after the step (False)
         restitution       "newton" or "poisson"
-        impact            "end" (bodies that would meet have their speeds of afterwards for the whole step) or "within"
-                          (they meet at a fraction of the step: its exact derivatives are those of the motion)
-        backward          what derivatives are of: "exact" (the steps as they are), "smoothed" (a smoothed law at the
-                          same steps), "toi" (with the time of impact) or "ani" (the same in positions alone)
-        smooth_speed      m/s, "smoothed": contacts that are open by less already act (0.01)
-        smooth_width      m, "smoothed": corners and edges are round by that (0.001; 0, or at least 1e-4)
-        smooth_reach      m, "smoothed": pairs that are apart by less act in the derivative, less and less (0: those
-                          that could meet in the step)
-        push_speed        m/s, how fast an overlap is pushed out at most (0.05)
-        push_rate         rad/s, the same for what turns: limits of hinges and balls, angles of welds (0.05)
-        push_gain         share of an overlap that is pushed out in a step (1)
-        reach             m, pairs and limits that are nearer are in the problem at any speed (0.001; rad for hinges)
+        impact            "end" (colliding bodies have their velocity after the impact for the whole step) or "within"
+                          (the impact is at a fraction of the step: exact derivatives are those of the motion)
+        backward          which function is differentiated: "exact" (the steps as they are), "smoothed" (a smoothed law
+                          at the same steps), "toi" (with the time of impact), "ani" (the same in positions only) or
+                          "detach" ("ani", with impulses of impacts that do not depend on velocities)
+        smooth_speed      m/s, "smoothed": contacts open by less already act (0.01)
+        smooth_width      m, "smoothed": rounding of corners and edges (0.001; 0, or at least 1e-4)
+        smooth_reach      m, "smoothed": pairs closer than this act in the derivative, with a weight that falls to zero
+                          at this distance (0: only pairs that could meet in the step)
+        push_speed        m/s, largest speed at which an overlap is corrected (0.05)
+        push_rate         rad/s, the same for rotations: limits of hinges and balls, angles of welds (0.05)
+        push_gain         fraction of an overlap that is corrected per step (1)
+        friction_share    explicit laws: fraction of the slip that friction stops per step at most (1)
+        reach             m, rad: closer pairs and limits are always in the contact problem (0.001)
         rest_speed        m/s, slower impacts do not bounce (None: the larger of 2 |gravity| dt and 1 cm/s)
-        max_contacts      a step that finds more contact points is refused (100000); room grows by itself up to here
+        max_contacts      a step with more contact points is refused (100000); the capacity grows up to this number
 
-    `q`, `v` and `act` are read-only arrays that do not follow later steps; assign to them to change the state
-    (`sim.q = q`). A step that fails raises `tangere.Error` and leaves everything as it was. Parameters are those that
-    the model has at each step: `sim.params` is `model.params`; give `model.copy()` to have them apart.
+    `q`, `v` and `act` are read-only arrays that later steps do not change; assign to them to change the state
+    (`sim.q = q`). A step that fails raises `tangere.Error` and changes nothing. Each step uses the current parameters
+    of the model: `sim.params` is `model.params`; pass `model.copy()` for independent ones. A `Sim` can be copied and
+    pickled, with its state.
     """
 
-    def __init__(self, model: Model, dt: float | None = None, solver: str = "newton", **options: Any) -> None:
-        self._model = model
+    def __init__(
+        self, model: Model, dt: float | None = None, solver: Solver = "newton", **options: Unpack[StepOptions]
+    ) -> None:
         self._settings = _settings(model, dt, solver, **options)
+        self._model, self._asked = model, (dt, solver, options)  # to make another one like it
         self._stepper, self._dt = _core.Stepper(*self._settings), self._settings[1]
         stable = self.stable_dt  # refuses options that the library does not take
         if stable < self._dt and (self._dt != model.timestep or options):  # `load` has warned of the model's own
@@ -354,10 +419,22 @@ class Sim:
     def __repr__(self) -> str:
         return f"<tangere.Sim of {self._model.name!r}: dt {self._dt:g} s, at {self._time:g} s>"
 
+    def __reduce__(self) -> Any:
+        return _remade, (type(self), self._model, self._asked, self.save(), _own_attributes(self))
+
+    def __copy__(self) -> Self:
+        """A simulation of the same model, in the same state; it goes its own way from there."""
+        return _remade(type(self), self._model, self._asked, self.save(), _own_attributes(self))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        own = copy.deepcopy(_own_attributes(self), memo)
+        return _remade(type(self), copy.deepcopy(self._model, memo), self._asked, self.save(), own)
+
     # ---- what it is made of ----
 
     @property
     def model(self) -> Model:
+        """The model that is simulated."""
         return self._model
 
     @property
@@ -376,8 +453,8 @@ class Sim:
 
     @property
     def stable_dt(self) -> float:
-        """The largest time step for which springs, dampers and servos that act explicitly are stable, s; at the
-        reference configuration, without contacts; inf: none is unstable up to 1 s."""
+        """The largest stable time step for explicit springs, dampers and servos, s, at the reference configuration,
+        without contacts; inf: nothing is unstable up to 1 s."""
         return self._stepper.stable_dt()
 
     # ---- the state ----
@@ -422,15 +499,14 @@ class Sim:
 
     @property
     def cache(self) -> Cache:
-        """Impulses of the last step, from which the next one starts: part of the state. They decide how fast a step is,
-        its last digits and, where a contact problem has several isolated solutions, which is returned (option cold:
-        none of it)."""
+        """Impulses of the last step, the warm start of the next one: part of the state. They affect the speed of a
+        step, its last digits and, where a contact problem has several isolated solutions, which one is returned. The
+        option cold removes the dependence."""
         return self._cache
 
     def reset(self, key: str | int | None = None) -> None:
-        """To a keyframe, by name, index or "#0" (the first, named or not), or to the reference configuration at rest.
-
-        Time is then 0 (or the keyframe's), and the cache empty.
+        """Resets to a keyframe, by name, index or "#0" (the first, named or not), or to the reference configuration at
+        rest. Time becomes 0 (or the keyframe's), and the cache is emptied.
         """
         m = self._model
         if key is None:
@@ -441,11 +517,11 @@ class Sim:
         self.restore(state)
 
     def save(self) -> SimState:
-        """The whole state, cache included: from it a simulation continues bit by bit, here or in another process."""
+        """The whole state with the cache: restored, here or in another process, steps are bitwise the same."""
         return SimState(self._time, self._q, self._v, self._act, self._cache)
 
     def restore(self, state: SimState) -> None:
-        """Goes back to a state that was saved. A refusal changes nothing."""
+        """Restores a saved state. If it is refused, nothing changes."""
         m = self._model
         time = _number("time", state.time)
         q, v, act = _vector("q", state.q, m.nq), _vector("v", state.v, m.nv), _vector("act", state.act, m.na)
@@ -458,38 +534,63 @@ class Sim:
 
     # ---- steps ----
 
-    def step(self, u: ArrayLike | None = None, tau: ArrayLike | None = None, wrench: ArrayLike | None = None) -> None:
+    def step(
+        self,
+        u: ArrayLike | None = None,
+        tau: ArrayLike | None = None,
+        wrench: ArrayLike | None = None,
+        *,
+        contacts: Cache | None = None,
+    ) -> None:
         """One step of dt.
 
         u (nu): controls of the actuators; tau (nv): generalised forces; wrench (nbody, 6): force and torque on each
-        body at its centre of mass, world axes. None: zero.
+        body at its centre of mass, world axes. None: zero. contacts: in place of those that the step would find itself
+        (`tangere.given_contacts`).
         """
         self._keep_last()
-        result = self._stepper.step(self._q, self._v, self._act, self._cache, u, tau, _flat_wrench(self._model, wrench))
-        self._q, self._v, self._act, self._cache, _ = self._result = result
-        self._time += self._dt
+        if wrench is not None:
+            wrench = _flat_wrench(self._model, wrench)
+        own = self.__dict__  # assignment to attributes would be checked, which takes longer
+        result = self._stepper.step(self._q, self._v, self._act, self._cache, u, tau, wrench, contacts)
+        own["_q"], own["_v"], own["_act"], own["_cache"], _ = own["_result"] = result
+        own["_time"] += self._dt
 
     @property
-    def info(self) -> Info | None:
-        """What the last step tells about itself; None where there was none since the last reset or restore."""
+    def stepped(self) -> bool:
+        """Whether there was a step since the last reset or restore: `info` and derivatives are of that step."""
+        return self._result is not None
+
+    @property
+    def info(self) -> Info:
+        """What the last step tells about itself. An error where there was no step since the last reset or restore."""
         known = self._last() if self._last is not None else None
-        if known is not None or self._result is None:
+        if known is not None:
             return known
+        if self._result is None:
+            raise Error("sim.info: there was no step since the last reset or restore; sim.step() takes one", "stale")
         info = Info(self._model, self._stepper, self._result)
         self._last = weakref.ref(info)
         return info
 
+    def given_contacts(self) -> Cache:
+        """The contacts of the last step, as a step takes them from outside (`tangere.given_contacts`)."""
+        self._need_step()
+        return self._stepper.given()
+
     # ---- derivatives of the last step ----
 
-    def jacobian(self, params: Any = (), *, dt: bool = False, contacts: bool = False, wrench: bool = False) -> Jacobian:
+    def jacobian(
+        self, params: Any = (), *, dt: bool = False, contacts: bool = False, wrench: bool = False, given: bool = False
+    ) -> Jacobian:
         """Matrices of the last step.
 
         params: names, patterns or positions of the parameters to differentiate by; dt: by the time step, too; wrench:
-        by the wrench on every body, too; contacts: forces and points of the contacts, too, which take one reverse sweep
-        a row.
+        by the wrench on every body, too; contacts: forces and points of the contacts, too, at the cost of one reverse
+        sweep per row; given: by the contacts that the step was given, too, in as many sweeps.
         """
         self._need_step()
-        return _jacobian(self._model, self._stepper, params, dt=dt, contacts=contacts, wrench=wrench)
+        return _jacobian(self._model, self._stepper, params, dt=dt, contacts=contacts, wrench=wrench, given=given)
 
     def frame_jacobian(
         self, *, body: str | int | None = None, site: str | int | None = None, jacobian: Jacobian | None = None
@@ -544,24 +645,46 @@ class Sim:
         wrench: ArrayLike | None = None,
         dt: float | None = None,
         params: ArrayLike | None = None,
+        contact: ArrayLike | None = None,
     ) -> StepChange:
-        """Forward mode of the last step: what changes along a change of what went in; q (nv) in the tangent space."""
+        """Forward mode of the last step: the change of the outputs along a change of the inputs; q (nv): tangent.
+
+        contact (contacts, 15): of the contacts that the step was given.
+        """
         self._need_step()
         moved = None if dt is None else [float(dt)]
         flat = _flat_wrench(self._model, wrench)
-        *change, label = self._stepper.jvp(q, v, act, u, tau, flat, moved, params)
+        given = None if contact is None else np.reshape(np.asarray(contact, dtype=np.float64), -1)
+        *change, label = self._stepper.jvp(q, v, act, u, tau, flat, moved, params, given)
         return StepChange(*change, Label(*label))
 
     def _need_step(self) -> None:
         if self._result is None:
-            raise Error("there was no step since the last reset or restore", "stale")
+            raise Error("there was no step since the last reset or restore; sim.step() takes one", "stale")
 
     def _keep_last(self) -> None:
-        """Somebody who still holds the last info gets its contacts before the workspace goes on."""
+        """If the caller still holds the last info, it gets its contacts before the workspace is used again."""
         known = self._last() if self._last is not None else None
         if known is not None:
             known._keep_contacts()
-        self._last = None
+        self.__dict__["_last"] = None
+
+
+def _own_attributes(sim: Sim) -> dict[str, Any]:
+    """What a class derived from `Sim` keeps beside it."""
+    return {} if type(sim) is Sim else {k: v for k, v in sim.__dict__.items() if not k.startswith("_")}
+
+
+def _remade(kind: type[Any], model: Model, asked: tuple[Any, ...], state: SimState, own: dict[str, Any]) -> Any:
+    """Another one like it, in that state; `copy` and `pickle` make it so."""
+    dt, solver, options = asked
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the first one has warned
+        sim = kind.__new__(kind)
+        Sim.__init__(sim, model, dt, solver, **options)
+    sim.restore(state)
+    sim.__dict__.update(own)
+    return sim
 
 
 def step(  # noqa: PLR0917  (the order in which the arguments are known)
@@ -575,35 +698,40 @@ def step(  # noqa: PLR0917  (the order in which the arguments are known)
     dt: float | None = None,
     *,
     cache: Cache | None = None,
-    solver: str = "newton",
-    **options: Any,
+    contacts: Cache | None = None,
+    solver: Solver = "newton",
+    **options: Unpack[StepOptions],
 ) -> tuple[Array, Array, Info]:
     """One step as a function: nothing is kept between calls. Arguments and options are those of `Sim`.
 
     Returns (q (nq), v (nv), info) after the step; `info.act` are the activations after it, and `info.cache`, given as
-    cache to the next call, makes that one bit by bit the next step of a `Sim`.
+    cache to the next call, makes that call bitwise the next step of a `Sim`.
     """
     stepper, _ = _stepper(m, dt, solver, **options)
-    result = stepper.step(q, v, act, cache, u, tau, _flat_wrench(m, wrench))
+    result = stepper.step(q, v, act, cache, u, tau, _flat_wrench(m, wrench), contacts)
     info = Info(m, stepper, result)
     info._keep_contacts()
     info._stepper = None  # which goes back to the model with its workspace
     return result[0], result[1], info
 
 
-def _jacobian(m: Model, stepper: _core.Stepper, params: Any, *, dt: bool, contacts: bool, wrench: bool) -> Jacobian:
+def _jacobian(
+    m: Model, stepper: _core.Stepper, params: Any, *, dt: bool, contacts: bool, wrench: bool, given: bool = False
+) -> Jacobian:
     index = m.params.index(params)
-    *matrices, label = stepper.jacobian(index, dt, contacts, wrench)
+    *matrices, by_q, by_v, label = stepper.jacobian(index, dt, contacts, wrench, given)
     for i in range(21, 35):
         matrices[i] = matrices[i].reshape(len(matrices[i]) // 3, 3, *matrices[i].shape[1:])
     for i in (35, 36):
         matrices[i] = matrices[i].reshape(len(matrices[i]), m.nbody, 6)
-    return Jacobian(*matrices, Label(*label), stepper.param_labels(index) if len(index) > 0 else [])
+    labels = stepper.param_labels(index) if len(index) > 0 else []
+    by_contact = (x.reshape(len(x), x.shape[1] // GIVEN_NUMBERS, GIVEN_NUMBERS) for x in (by_q, by_v))
+    return Jacobian(*matrices, Label(*label), labels, *by_contact)
 
 
 def _gradient(fields: tuple) -> StepGradient:
-    *arrays, dt, params, label = fields
-    return StepGradient(*arrays, float(dt[0]), params, Label(*label))
+    *arrays, contact, dt, params, label = fields
+    return StepGradient(*arrays, float(dt[0]), params, Label(*label), contact)
 
 
 def _empty_cache() -> Cache:

@@ -303,8 +303,8 @@ class Viewer:
     def _state(self) -> tuple[Array, Array, Array, Any, Array]:
         """q, v, act, contacts, u"""
         if self.trajectory is None:
-            info = self.sim.info
-            return self.sim.q, self.sim.v, self.sim.act, None if info is None else info.contacts, self.control
+            contacts = self.sim.info.contacts if self.sim.stepped else None
+            return self.sim.q, self.sim.v, self.sim.act, contacts, self.control
         t = self.trajectory
         i = int(np.searchsorted(t.time - t.time[0], self._at + 1e-9, side="right")) - 1
         return t.q[i], t.v[i], t.act[i], t.contacts(i), t.u[i]

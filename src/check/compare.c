@@ -100,7 +100,7 @@ static tg_status difference(tg_judge *c, const tg_cotangent *out, tg_differences
 {
     tg_walk *walk = &c->walk;
     tg_state start = {walk->q_before, walk->v_before, walk->act_before, &walk->cache_before};
-    tg_control control = {walk->u, walk->tau, walk->wrench};
+    tg_control control = {.u = walk->u, .tau = walk->tau, .wrench = walk->wrench};
     tg_differences_request request = {.params = walk->params[walk->set],
                                       .options = &walk->options,
                                       .state = &start,

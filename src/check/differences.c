@@ -133,7 +133,7 @@ static tg_status take_step(task *t, const double *q, double dt, uint64_t *signat
     tg_options options = t->options;
     options.dt = dt;
     tg_state in = {(double *)q, d->v, d->act, &d->start}, next = {d->q_next, d->v_next, d->act_next, NULL};
-    tg_control control = {d->u, d->tau, d->wrench};
+    tg_control control = {.u = d->u, .tau = d->tau, .wrench = d->wrench};
     TG_TRY(tg_step(d->m, d->work, &options, &in, &control, &next, NULL));
     return tg_step_signature(d->m, d->work, signature);
 }
@@ -401,7 +401,7 @@ static tg_status find_start(task *t)
 {
     tg_differences *d = t->d;
     tg_state in = {d->q, d->v, d->act, t->request->state->cache}, next = {d->q_next, d->v_next, d->act_next, &d->start};
-    tg_control control = {d->u, d->tau, d->wrench};
+    tg_control control = {.u = d->u, .tau = d->tau, .wrench = d->wrench};
     uint64_t signature;
     d->start.count = 0;
     TG_TRY(tg_step(d->m, d->work, &t->options, &in, &control, &next, NULL));

@@ -151,6 +151,8 @@ tg_status tg_walk_open(tg_walk *walk, const tg_model *m, const tg_check_options 
     walk->configurations = (uint64_t)(options->seed - 1) << 32;
     walk->options = tg_default_options();
     walk->options.impact = options->impact;
+    if (options->law != NULL)
+        walk->options.law = options->law;
     walk->options.implicit_actuators = has_damping(walk) ? TG_ON : walk->options.implicit_actuators;
     const tg_sizes *n = &walk->n;
     tg_status status =
@@ -451,7 +453,7 @@ tg_status tg_walk_step(tg_walk *walk)
     walk->cache_before.count = walk->cache.count;
     memcpy(walk->cache_before.entry, walk->cache.entry, sizeof(tg_cache_entry) * (size_t)walk->cache.count);
     tg_state state = {walk->q, walk->v, walk->act, &walk->cache};
-    tg_control control = {walk->u, walk->tau, walk->wrench};
+    tg_control control = {.u = walk->u, .tau = walk->tau, .wrench = walk->wrench};
     tg_info info = {0};
     tg_status status = tg_step(walk->m, walk->w, &walk->options, &state, &control, &state, &info);
     walk->iterations = info.iterations;

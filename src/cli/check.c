@@ -12,6 +12,7 @@ enum
     OPTION_SEED,
     OPTION_PARAMS,
     OPTION_IMPACT,
+    OPTION_LAW,
     OPTION_JSON
 };
 
@@ -258,6 +259,8 @@ static int run(const tg_cli_call *call)
         code = tg_cli_count("--seed", call->option[OPTION_SEED], 1000000, &options.seed);
     if (code == TG_CLI_OK && call->option[OPTION_IMPACT] != NULL)
         code = read_impact(call->option[OPTION_IMPACT], &options.impact);
+    if (code == TG_CLI_OK && call->option[OPTION_LAW] != NULL)
+        code = tg_cli_choose("law", tg_law_name, call->option[OPTION_LAW], &options.law);
     if (code == TG_CLI_OK)
         code = tg_cli_open(call->argument[0], &call->reading, &model);
     if (code != TG_CLI_OK)
@@ -290,6 +293,8 @@ const tg_cli_command tg_cli_check_command = {
                 [OPTION_SEED] = {"--seed", "N", "of the trajectory, and of what is drawn (1)"},
                 [OPTION_PARAMS] = {"--params", "PATTERN", "parameters to draw from ('*')"},
                 [OPTION_IMPACT] = {"--impact", "WHEN", "when impacts happen: 'end' of a step, or 'within' it"},
+                [OPTION_LAW] = {"--law", "L",
+                                "law of contacts: ncp (default), ccp, lcp-box, lcp-diamond, compliant, impulse"},
                 [OPTION_JSON] = {"--json", NULL, "the result as an object"}},
     .run = run,
 };

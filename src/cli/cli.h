@@ -120,6 +120,9 @@ int tg_cli_count(const char *option, const char *value, int largest, int *count)
 /* A number from smallest to largest as the value of an option; TG_CLI_USAGE, with a message, if it is not one. */
 int tg_cli_real(const char *option, const char *value, double smallest, double largest, double *number);
 
+/* One of the names that list(0), list(1), ... are, NULL behind the last; what: what they are names of. */
+int tg_cli_choose(const char *what, const char *(*list)(int), const char *name, const char **choice);
+
 /* The word of a list (n of them) that `word` probably stood for, or NULL. */
 const char *tg_cli_nearest(const char *word, const char *const *list, int n);
 

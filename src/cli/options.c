@@ -248,3 +248,29 @@ int tg_cli_real(const char *option, const char *value, double smallest, double l
     *number = x;
     return TG_CLI_OK;
 }
+
+int tg_cli_choose(const char *what, const char *(*list)(int), const char *name, const char **choice)
+{
+    enum
+    {
+        MOST_NAMES = 16
+    };
+    const char *names[MOST_NAMES];
+    char hint[200] = "there are:";
+    int n = 0;
+    for (; n < MOST_NAMES && list(n) != NULL; n++)
+    {
+        names[n] = list(n);
+        if (strcmp(names[n], name) == 0)
+        {
+            *choice = names[n];
+            return TG_CLI_OK;
+        }
+        size_t used = strlen(hint);
+        snprintf(hint + used, sizeof hint - used, "%s %s", n > 0 ? "," : "", names[n]);
+    }
+    const char *guess = tg_cli_nearest(name, names, n);
+    if (guess != NULL)
+        snprintf(hint, sizeof hint, "did you mean '%s'?", guess);
+    return tg_cli_fail(TG_CLI_USAGE, hint, "unknown %s '%s'", what, name);
+}

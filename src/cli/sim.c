@@ -40,7 +40,7 @@ typedef struct totals
     double seconds; /* that the steps took */
     double contacts, iterations;
     int most_contacts, most_iterations, last_contacts;
-    double residual, penetration, last_penetration;
+    double residual, unrelaxed, penetration, last_penetration;
     double residual_time, penetration_time;
     double energy[2]; /* J, at the start and at the end */
     tg_cli_profile profile;
@@ -142,6 +142,7 @@ static void add_step(totals *t, const tg_info *info, double time)
     t->last_penetration = info->penetration;
     t->most_contacts = info->contacts > t->most_contacts ? info->contacts : t->most_contacts;
     t->most_iterations = info->iterations > t->most_iterations ? info->iterations : t->most_iterations;
+    t->unrelaxed = fmax(t->unrelaxed, info->unrelaxed);
     if (info->residual > t->residual)
     {
         t->residual = info->residual;
@@ -259,10 +260,12 @@ static void print_bodies(const tg_cli_output *out, const simulation *s)
 static void print_speed(const tg_cli_output *out, const simulation *s, const totals *t)
 {
     double simulated = t->steps * s->options.dt;
-    fprintf(out->file, "%d steps of %g ms with '%s': %g s in %.3g s, ", t->steps, 1e3 * s->options.dt,
-            s->options.solver, simulated, t->seconds);
+    fprintf(out->file, "%d steps of %g ms with '%s'", t->steps, 1e3 * s->options.dt, s->options.solver);
+    if (strcmp(s->options.law, tg_law_name(0)) != 0)
+        fprintf(out->file, ", law '%s'", s->options.law);
+    fprintf(out->file, ": %g s in %.3g s, ", simulated, t->seconds);
     tg_cli_print(out, TG_CLI_TITLE, "%.3g times real time", t->seconds > 0 ? simulated / t->seconds : 0);
-    fprintf(out->file, ", %.1f us a step\n\n", 1e6 * share(t->seconds, t));
+    fprintf(out->file, ", %.1f us per step\n\n", 1e6 * share(t->seconds, t));
 }
 
 /* " at 0.25 s", where there is something to look at */
@@ -283,6 +286,8 @@ static void print_residual(const tg_cli_output *out, const simulation *s, const 
         tg_cli_print(out, TG_CLI_BAD, "; %d steps NOT solved to %g", t->unsolved, s->options.tolerance);
     if (t->unstable > 0)
         tg_cli_print(out, TG_CLI_BAD, "; %d steps UNSTABLE: they create energy", t->unstable);
+    if (strcmp(s->options.law, tg_law_name(0)) != 0)
+        fprintf(out->file, "; of the unrelaxed law %.1e m/s", t->unrelaxed);
     fputc('\n', out->file);
 }
 
@@ -293,7 +298,7 @@ static void print_summary(const tg_cli_output *out, const simulation *s, totals 
     fprintf(out->file, "mean %.1f, most %d, at the end %d\n", share(t->contacts, t), t->most_contacts,
             t->last_contacts);
     print_label(out, "iterations");
-    fprintf(out->file, "mean %.2f, most %d a step\n", share(t->iterations, t), t->most_iterations);
+    fprintf(out->file, "mean %.2f, most %d per step\n", share(t->iterations, t), t->most_iterations);
     print_residual(out, s, t);
     print_label(out, "penetration");
     fprintf(out->file, "worst %.2e m", t->penetration);
@@ -319,6 +324,7 @@ static void write_totals(tg_cli_json *json, const totals *t)
     tg_cli_json_integer(json, "most", t->most_iterations);
     tg_cli_json_close(json, '}');
     tg_cli_json_number(json, "residual", t->residual);
+    tg_cli_json_number(json, "unrelaxed", t->unrelaxed);
     tg_cli_json_integer(json, "unsolved", t->unsolved);
     tg_cli_json_integer(json, "unstable", t->unstable);
     tg_cli_json_open(json, "penetration", '{');
@@ -341,6 +347,7 @@ static void write_json(FILE *file, const tg_cli_model *model, const simulation *
     if (s->key != NULL)
         tg_cli_json_text(&json, "key", s->key);
     tg_cli_json_text(&json, "solver", s->options.solver);
+    tg_cli_json_text(&json, "law", s->options.law);
     tg_cli_json_number(&json, "dt", s->options.dt);
     tg_cli_json_integer(&json, "steps", t->steps);
     tg_cli_json_number(&json, "time", s->time);
@@ -364,6 +371,7 @@ enum
     OPTION_KEY,
     OPTION_LIFT,
     OPTION_SOLVER,
+    OPTION_LAW,
     OPTION_PROJECT,
     OPTION_COLD,
     OPTION_CTRL,
@@ -373,32 +381,6 @@ enum
     OPTION_PLOT,
     OPTION_HTML
 };
-
-static int choose_solver(const char *name, tg_options *options)
-{
-    enum
-    {
-        MOST_SOLVERS = 16
-    };
-    const char *names[MOST_SOLVERS];
-    char hint[200] = "there are:";
-    int n = 0;
-    for (; n < MOST_SOLVERS && tg_solver_name(n) != NULL; n++)
-    {
-        names[n] = tg_solver_name(n);
-        if (strcmp(names[n], name) == 0)
-        {
-            options->solver = names[n];
-            return TG_CLI_OK;
-        }
-        size_t used = strlen(hint);
-        snprintf(hint + used, sizeof hint - used, "%s %s", n > 0 ? "," : "", names[n]);
-    }
-    const char *guess = tg_cli_nearest(name, names, n);
-    if (guess != NULL)
-        snprintf(hint, sizeof hint, "did you mean '%s'?", guess);
-    return tg_cli_fail(TG_CLI_USAGE, hint, "unknown solver '%s'", name);
-}
 
 /* Numbers and names that need no model to be wrong. */
 static int read_options(const tg_cli_call *call, simulation *s, double *length)
@@ -420,7 +402,9 @@ static int read_options(const tg_cli_call *call, simulation *s, double *length)
     if (code == TG_CLI_OK && option[OPTION_OUT] != NULL)
         code = tg_cli_check_record_path(option[OPTION_OUT]);
     if (code == TG_CLI_OK && option[OPTION_SOLVER] != NULL)
-        code = choose_solver(option[OPTION_SOLVER], &s->options);
+        code = tg_cli_choose("solver", tg_solver_name, option[OPTION_SOLVER], &s->options.solver);
+    if (code == TG_CLI_OK && option[OPTION_LAW] != NULL)
+        code = tg_cli_choose("law", tg_law_name, option[OPTION_LAW], &s->options.law);
     return code;
 }
 
@@ -544,10 +528,12 @@ const tg_cli_command tg_cli_sim = {
                 [OPTION_KEY] = {"--key", "NAME", "the keyframe to start from; #0 is the first"},
                 [OPTION_LIFT] = {"--lift", "H", "start that many m higher: bodies with a free joint"},
                 [OPTION_SOLVER] = {"--solver", "S", "solver of the contact problem: newton (default), ipm, pgs, ..."},
+                [OPTION_LAW] = {"--law", "L",
+                                "law of contacts: ncp (default), ccp, lcp-box, lcp-diamond, compliant, impulse"},
                 [OPTION_PROJECT] = {"--project", NULL, "brings loops to rounding after every step"},
                 [OPTION_COLD] = {"--cold", NULL,
                                  "every step starts from nothing: slower, and a function of the state alone"},
-                [OPTION_CTRL] = {"--ctrl", "FILE", "controls: a row of numbers a step, or time and numbers"},
+                [OPTION_CTRL] = {"--ctrl", "FILE", "controls: one row of numbers per step, or time and numbers"},
                 [OPTION_OUT] = {"--out", "FILE", "the trajectory as .csv or .npz"},
                 [OPTION_PROFILE] = {"--profile", NULL, "where the time went, and the costliest island's geoms"},
                 [OPTION_JSON] = {"--json", NULL, "the summary as JSON, with the last state"},

@@ -11,7 +11,7 @@
 
 /* ---- controls (controls.c) ---- */
 
-/* Rows of nu numbers, one a step, the last one held; or with the time (s) in front, each held from its time on. */
+/* Rows of nu numbers, one per step, the last one held; or with the time (s) in front, each held from its time on. */
 typedef struct tg_cli_controls
 {
     int rows, columns;
@@ -45,7 +45,7 @@ enum
 typedef struct tg_cli_record
 {
     tg_cli_record_field field[TG_CLI_RECORD_FIELDS];
-    int width; /* numbers a row */
+    int width; /* numbers per row */
     size_t rows, capacity;
     double *value;
 } tg_cli_record;

@@ -152,7 +152,7 @@ static void add_compliance(const tg_work *w, const tg_rows_island *island)
 {
     tg_rows *r = w->rows;
     int ldg = v4_pad(island->rows);
-    for (int b = island->block; b < island->block + island->blocks; b++)
+    for (int b = island->block; b < island->block + island->blocks && !r->explicit_law; b++)
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
         if (c->source != TG_SOURCE_CONTACT)

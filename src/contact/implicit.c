@@ -114,6 +114,19 @@ tg_status tg_implicit_smoothed(const tg_island *island, const double *L, const d
     return TG_OK;
 }
 
+tg_status tg_implicit_law(const tg_island *island, const tg_cone_law *law, const double *L, const double *sigma,
+                          const tg_block_mode *mode, tg_arena *arena, tg_implicit *out, tg_error *error)
+{
+    size_t mark = tg_arena_mark(arena);
+    bool regular = true;
+    *out = (tg_implicit){.island = island, .L = L, .sigma = sigma, .law = law};
+    if (!take(out, island->rows, arena) || !tg_law_build(out, law, mode, arena, &regular))
+        return refuse(island->rows, mark, arena, error);
+    out->margin = margin_of(out, mode);
+    out->kind = label(out, regular);
+    return TG_OK;
+}
+
 void tg_implicit_leave_out(tg_implicit *f, int row)
 {
     f->idle[f->idles++] = row;
@@ -185,12 +198,21 @@ double tg_implicit_unit_impulse(const tg_implicit *f, int b, int axis)
 {
     const tg_block *block = &f->island->block[b];
     int row = block->row + 1 + axis;
+    double slip[TG_CONE_MAX] = {0};
     if (block->mu[axis] > 0)
         return f->slides[b] ? f->L[row] / block->mu[axis] : 0;
-    double sum = 0;
     for (int i = 1; i < block->rows; i++)
-        sum += block->mu[i - 1] == 0 ? f->sigma[block->row + i] * f->sigma[block->row + i] : 0;
-    return sum > 0 ? -f->L[block->row] * f->sigma[row] / sqrt(sum) : 0;
+        slip[i - 1] = block->mu[i - 1] == 0 ? f->sigma[block->row + i] : 0;
+    return -f->L[block->row] * tg_norm_slope(f->law != NULL ? f->law->norm : TG_NORM_TWO, block->rows - 1, slip, axis);
+}
+
+/* ccp: s_N + |s_T| = 0 of a contact that slides, also where friction is yet to come */
+double tg_implicit_normal_change(const tg_implicit *f, int b, int axis)
+{
+    const tg_block *block = &f->island->block[b];
+    if (f->law == NULL || f->law->shift || block->mu[axis] > 0 || !(f->L[block->row] > 0))
+        return 0;
+    return tg_implicit_unit_impulse(f, b, axis) * f->sigma[block->row + 1 + axis] / f->L[block->row];
 }
 
 double tg_implicit_slip_change(const tg_implicit *f, int b, int axis)
@@ -224,13 +246,15 @@ void tg_implicit_mu(const tg_implicit *f, int block, int axis, double *w, double
     int row = f->island->block[block].row + 1 + axis;
     single(f, row, tg_implicit_unit_impulse(f, block, axis), w, l);
     w[row] += tg_implicit_slip_change(f, block, axis);
+    w[f->island->block[block].row] += tg_implicit_normal_change(f, block, axis);
 }
 
 double tg_implicit_mu_gradient(const tg_implicit *f, int block, int axis, const double *Lbar, const double *z)
 {
     int row = f->island->block[block].row + 1 + axis;
     return single_gradient(f, row, tg_implicit_unit_impulse(f, block, axis), Lbar, z) +
-           tg_implicit_slip_change(f, block, axis) * z[row];
+           tg_implicit_slip_change(f, block, axis) * z[row] +
+           tg_implicit_normal_change(f, block, axis) * z[f->island->block[block].row];
 }
 
 double tg_implicit_bound_impulse(const tg_implicit *f, int b)

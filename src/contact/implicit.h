@@ -14,6 +14,7 @@
 #ifndef TG_CONTACT_IMPLICIT_H
 #define TG_CONTACT_IMPLICIT_H
 
+#include "contact/cone_law.h"
 #include "contact/problem.h"
 
 /* How the equations are kept. */
@@ -49,6 +50,7 @@ typedef struct tg_implicit
 {
     const tg_island *island;
     const double *L, *sigma;
+    const tg_cone_law *law; /* NULL: the unrelaxed one */
     tg_gradient_kind kind;
     double margin;    /* smallest margin of a block (tg_block_mode) */
     double condition; /* ratio of the largest to the smallest pivot of the equations */
@@ -104,6 +106,10 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
 tg_status tg_implicit_smoothed(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
                                const double *speed, tg_arena *arena, tg_implicit *out, tg_error *error);
 
+/* The same for a law that is not the unrelaxed one (cone_law.h), modes by tg_cone_law_modes: exact where its equations determine v+. */
+tg_status tg_implicit_law(const tg_island *island, const tg_cone_law *law, const double *L, const double *sigma,
+                          const tg_block_mode *mode, tg_arena *arena, tg_implicit *out, tg_error *error);
+
 /* A row that has no part in the motion: its z is zero from now on. */
 void tg_implicit_leave_out(tg_implicit *f, int row);
 
@@ -145,6 +151,9 @@ void tg_implicit_turn(const tg_implicit *f, const double *total, double *turn);
  * sigma scaled is S sigma); zero where coefficients do not matter. */
 double tg_implicit_unit_impulse(const tg_implicit *f, int block, int axis);
 double tg_implicit_slip_change(const tg_implicit *f, int block, int axis);
+
+/* what it adds to the normal row of w: law "ccp" without friction */
+double tg_implicit_normal_change(const tg_implicit *f, int block, int axis);
 
 /* Friction coefficient mu[axis] of a contact: w (rows) and l (rows) of its derivative, dL/dmu = l + D w. */
 void tg_implicit_mu(const tg_implicit *f, int block, int axis, double *w, double *l);

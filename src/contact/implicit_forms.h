@@ -2,6 +2,7 @@
 #ifndef TG_CONTACT_IMPLICIT_FORMS_H
 #define TG_CONTACT_IMPLICIT_FORMS_H
 
+#include "contact/cone_law.h"
 #include "contact/implicit.h"
 #include "contact/solver.h"
 
@@ -93,17 +94,25 @@ bool tg_find_ties(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena);
 /* Room for so many of them. */
 bool tg_ties_take(tg_implicit *f, int count, int rows, tg_arena *arena);
 
+/* ---- implicit_blocks.c ---- */
+
+/* the equations of a block of the scaled problem at the solution x, s (all rows) */
+typedef tg_block_equations tg_equations_of(const void *user, int block, const double *x, const double *s);
+
+/* Builds f from the equations of its blocks, in the form of redundant rows, and the scaled problem for them in cones, whose memory ends with the call. worst: pivots below that share of the largest are left out. False
+ * when the arena is too small; *regular: whether they determine all impulses. */
+bool tg_blocks_build(tg_implicit *f, tg_cones *cones, tg_equations_of *of, const void *user, double worst,
+                     tg_arena *arena, bool *regular);
+
+/* ---- implicit_law.c ---- */
+
+/* The equations of a law that is not the unrelaxed one; false when the arena is too small. *regular: whether they determine v+. */
+bool tg_law_build(tg_implicit *f, const tg_cone_law *law, const tg_block_mode *mode, tg_arena *arena, bool *regular);
+
 /* ---- implicit_smoothed.c ---- */
 
-/* s ds + x dx = 0 of one block, scaled */
-typedef struct tg_smoothed_law
-{
-    int dim;
-    double s[TG_CONE_MAX][TG_CONE_MAX], x[TG_CONE_MAX][TG_CONE_MAX];
-} tg_smoothed_law;
-
 /* at the solution x, s (all rows) of the law without smoothing */
-tg_smoothed_law tg_smoothed_law_of(const tg_cone *cone, const double *x, const double *s, double speed);
+tg_block_equations tg_smoothed_law_of(const tg_cone *cone, const double *x, const double *s, double speed);
 
 /* The equations of the smoothed law, in the form of redundant rows; false when the arena is too small. */
 bool tg_smoothed_build(tg_implicit *f, const double *speed, tg_arena *arena);

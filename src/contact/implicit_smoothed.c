@@ -34,7 +34,8 @@ static double find_psi(double x_n, double y_t, double rho, double k)
     return high;
 }
 
-static void contact_equations(const tg_cone *cone, const double *x, const double *s, double speed, tg_smoothed_law *e)
+static void contact_equations(const tg_cone *cone, const double *x, const double *s, double speed,
+                              tg_block_equations *e)
 {
     double k = cone->rho_n * speed * speed, y = x[0] / cone->rho_n - s[0], y_t[TG_CONE_MAX] = {0};
     double x_n = 0.5 * cone->rho_n * (y + sqrt(y * y + 4 * speed * speed));
@@ -60,7 +61,7 @@ static void contact_equations(const tg_cone *cone, const double *x, const double
 }
 
 /* x / rho - k / (bound + x) + k / (bound - x) = y grows with x */
-static void box_equations(const tg_cone *cone, double x, double s, double speed, tg_smoothed_law *e)
+static void box_equations(const tg_cone *cone, double x, double s, double speed, tg_block_equations *e)
 {
     double k = cone->rho_n * speed * speed, y = x / cone->rho_n - s, low = -cone->bound, high = cone->bound;
     for (int i = 0; i < HALVINGS; i++)
@@ -77,9 +78,9 @@ static void box_equations(const tg_cone *cone, double x, double s, double speed,
     e->x[0][0] = k / (above * above) + k / (below * below);
 }
 
-tg_smoothed_law tg_smoothed_law_of(const tg_cone *cone, const double *x, const double *s, double speed)
+tg_block_equations tg_smoothed_law_of(const tg_cone *cone, const double *x, const double *s, double speed)
 {
-    tg_smoothed_law e = {.dim = cone->dim};
+    tg_block_equations e = {.dim = cone->dim};
     if (cone->kind == TG_CONE_UNIT)
         contact_equations(cone, x + cone->row, s + cone->row, speed, &e);
     else if (cone->kind == TG_CONE_BOX)
@@ -89,96 +90,26 @@ tg_smoothed_law tg_smoothed_law_of(const tg_cone *cone, const double *x, const d
     return e;
 }
 
-/* rows of A = E_s G + E_x, B = E_s S, C = S */
-static void add_block(tg_implicit *f, const tg_cones *cones, int row, const tg_smoothed_law *e)
+/* what the equations of a block are asked with */
+typedef struct smoothing
 {
-    int q = cones->rows, n = f->island->rows;
-    for (int i = 0; i < e->dim; i++)
-    {
-        double *A = f->A + (size_t)(row + i) * (size_t)q, *B = f->B + (size_t)(row + i) * (size_t)n,
-               *C = f->C + (size_t)(row + i) * (size_t)n;
-        memset(A, 0, (size_t)q * sizeof *A);
-        memset(B, 0, (size_t)n * sizeof *B);
-        memset(C, 0, (size_t)n * sizeof *C);
-        C[cones->source[row + i]] = cones->scale[row + i];
-        for (int j = 0; j < e->dim; j++)
-        {
-            const double *G = cones->G + (size_t)(row + j) * (size_t)cones->ld;
-            B[cones->source[row + j]] = e->s[i][j] * cones->scale[row + j];
-            for (int k = 0; k < q && e->s[i][j] != 0; k++)
-                A[k] += e->s[i][j] * G[k];
-            A[row + j] += e->x[i][j];
-        }
-    }
-}
+    const tg_cones *cones;
+    const double *speed; /* of the rows of the island */
+} smoothing;
 
-static void equations(tg_implicit *f, const tg_cones *cones, const double *speed, const double *x, const double *s)
+static tg_block_equations smoothed_block(const void *user, int block, const double *x, const double *s)
 {
-    for (int b = 0; b < cones->blocks; b++)
-    {
-        tg_smoothed_law e = tg_smoothed_law_of(&cones->block[b], x, s, speed[cones->source[cones->block[b].row]]);
-        add_block(f, cones, cones->block[b].row, &e);
-    }
-    f->unknowns = cones->rows;
-}
-
-/* unknowns for G_ii = 1, equations with coefficients up to 1 */
-static void equilibrate(tg_implicit *f, const tg_cones *cones)
-{
-    int q = f->unknowns, n = f->island->rows;
-    for (int k = 0; k < q; k++)
-    {
-        double size = tg_larger(cones->G[(size_t)k * (size_t)(cones->ld + 1)], cones->least[k]), unit = 1 / sqrt(size);
-        f->C[(size_t)k * (size_t)n + (size_t)cones->source[k]] *= unit;
-        for (int i = 0; i < q; i++)
-            f->A[(size_t)i * (size_t)q + (size_t)k] *= unit;
-    }
-    for (int i = 0; i < q; i++)
-    {
-        double *A = f->A + (size_t)i * (size_t)q, *B = f->B + (size_t)i * (size_t)n, largest = 0;
-        for (int k = 0; k < q; k++)
-            largest = tg_larger(largest, fabs(A[k]));
-        for (int k = 0; k < q; k++)
-            A[k] /= largest;
-        for (int k = 0; k < n; k++)
-            B[k] /= largest;
-    }
-}
-
-/* Equalities may be redundant: by elimination where they are not. */
-static void build(tg_implicit *f, const tg_cones *cones, const double *speed, double *x, double *s, int *order,
-                  double *space)
-{
-    tg_cones_gather(cones, f->L, x);
-    for (int i = 0; i < cones->rows; i++)
-        s[i] = cones->scale[i] * f->sigma[cones->source[i]];
-    equations(f, cones, speed, x, s);
-    if (tg_lu(f->unknowns, f->A, f->unknowns, f->pivot) < 0 && tg_pivots_exceed(f, TG_GOOD_PIVOT))
-        return;
-    equations(f, cones, speed, x, s);
-    equilibrate(f, cones);
-    tg_orthogonal_triangle(f, TG_WORST_PIVOT, order, space);
+    const smoothing *u = user;
+    const tg_cone *cone = &u->cones->block[block];
+    return tg_smoothed_law_of(cone, x, s, u->speed[u->cones->source[cone->row]]);
 }
 
 bool tg_smoothed_build(tg_implicit *f, const double *speed, tg_arena *arena)
 {
     tg_cones cones;
-    int n = f->island->rows;
-    bool fits = tg_redundant_take_kept(f, n, arena);
-    size_t kept = tg_arena_mark(arena);
-    fits = fits && tg_cones_take(&cones, n, arena);
-    double *x = TG_TAKE(arena, double, n, "implicit: scaled impulses"),
-           *s = TG_TAKE(arena, double, n, "and velocities"),
-           *space = TG_TAKE(arena, double, (size_t)n *(size_t)n, "implicit: impulses of unknowns");
-    int *order = TG_TAKE(arena, int, n, "implicit: order of unknowns");
-    if (!fits || arena->failed)
-        return false;
-    f->form = TG_IMPLICIT_REDUNDANT;
-    memset(f->spread, 0, (size_t)n * sizeof *f->spread);
+    smoothing user = {&cones, speed};
+    bool regular;
     for (int b = 0; b < f->island->blocks; b++)
         f->slides[b] = f->island->block[b].kind == TG_BLOCK_CONTACT;
-    tg_cones_build(&cones, f->island, NULL);
-    build(f, &cones, speed, x, s, order, space);
-    tg_arena_release(arena, kept);
-    return true;
+    return tg_blocks_build(f, &cones, smoothed_block, &user, TG_WORST_PIVOT, arena, &regular);
 }

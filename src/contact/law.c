@@ -38,7 +38,9 @@ static void start_velocity(const tg_rows *r, const tg_constraint *c, tg_touch *t
 
 static bool is_impact(const setting *x, const tg_rows_island *island, const tg_constraint *c, const tg_touch *t)
 {
-    double e = x->w->params->value[t->law.restitution];
+    double e = tg_law_number(x->w->params, &t->law, t->law.restitution);
+    if (x->s->explicit_law != TG_EXPLICIT_NONE)
+        return false;
     if (x->s->within && tg_island_is_dense(x->w->rows, island))
         return tg_law_compliance(x->w->params, &t->law) == 0 && tg_meets_within(x->s, t->phi, t->approach, t->free);
     return e > 0 && t->approach < -x->s->rest_speed && t->phi + x->s->dt * x->w->rows->free[c->row] <= 0;
@@ -46,26 +48,26 @@ static bool is_impact(const setting *x, const tg_rows_island *island, const tg_c
 
 static double friction_factor(const tg_params *p, const tg_touch *t)
 {
-    double kinetic = p->value[t->law.kinetic];
+    double kinetic = tg_law_number(p, &t->law, t->law.kinetic);
     if (kinetic == 1)
         return 1;
-    double ratio = t->slip / p->value[t->law.slip_speed];
+    double ratio = t->slip / tg_law_number(p, &t->law, t->law.slip_speed);
     return kinetic + (1 - kinetic) * exp(-ratio * ratio);
 }
 
 static void set_friction(const tg_params *p, tg_touch *t, tg_block *block)
 {
-    const double *value = p->value;
+    const tg_law *law = &t->law;
     t->factor = friction_factor(p, t);
-    block->mu[0] = block->mu[1] = t->factor * value[t->law.friction[0]];
-    block->mu[2] = value[t->law.friction[1]];
-    block->mu[3] = block->mu[4] = value[t->law.friction[2]];
+    block->mu[0] = block->mu[1] = t->factor * tg_law_number(p, law, law->friction[0]);
+    block->mu[2] = tg_law_number(p, law, law->friction[1]);
+    block->mu[3] = block->mu[4] = tg_law_number(p, law, law->friction[2]);
 }
 
 static double contact_bias(const setting *x, const tg_rows_island *island, tg_touch *t)
 {
     const tg_params *p = x->w->params;
-    double e = p->value[t->law.restitution], bounce = e * t->approach;
+    double e = tg_law_number(p, &t->law, t->law.restitution), bounce = e * t->approach;
     double rigid = tg_law_compliance(p, &t->law) > 0 ? t->phi / x->s->dt : push_out(x->s, x->s->push_speed, t->phi);
     t->rebound = false;
     if (t->impact && island->within)
@@ -154,7 +156,7 @@ static void apply_law(const setting *x, const tg_rows_island *island, const tg_c
         block->kind = TG_BLOCK_CONTACT;
         block->pair = pair_of(x->m, &r->touch[c->index].bond);
         set_friction(x->w->params, &r->touch[c->index], block);
-        bias[0] = contact_bias(x, island, &r->touch[c->index]);
+        bias[0] = x->s->explicit_law != TG_EXPLICIT_NONE ? 0 : contact_bias(x, island, &r->touch[c->index]);
         break;
     }
 }
@@ -187,7 +189,7 @@ void tg_placing_laws(tg_work *w, const tg_contact_settings *s, const tg_rows_isl
         const tg_touch *t = c->source == TG_SOURCE_CONTACT ? &r->touch[c->index] : NULL;
         if (t == NULL || !t->impact)
             continue;
-        double e = w->params->value[t->law.restitution];
+        double e = tg_law_number(w->params, &t->law, t->law.restitution);
         double speed = tg_within_of(s, t->phi, t->approach, t->free, e).placing;
         r->placing_g[c->row] = r->free[c->row] - (island->relaxed ? fmin(speed, 0) : speed);
     }

@@ -22,12 +22,13 @@ tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_setting
                                     const tg_touch *t, tg_problem_kind problem)
 {
     bool placing = problem == TG_PROBLEM_PLACING;
+    double e = tg_law_number(p, &t->law, t->law.restitution);
     if (problem == TG_PROBLEM_FREE)
         return (tg_bias_slope){0};
     bool bounces = t->impact || t->rebound;
     if (t->impact && island->within)
     {
-        tg_within x = tg_within_of(s, t->phi, t->approach, t->free, p->value[t->law.restitution]);
+        tg_within x = tg_within_of(s, t->phi, t->approach, t->free, e);
         if (island->relaxed && (placing ? x.placing : x.speed) > 0) /* the push is dropped */
             return (tg_bias_slope){0};
         return placing ? x.of_placing : x.of_speed;
@@ -37,7 +38,7 @@ tg_bias_slope tg_contact_bias_slope(const tg_params *p, const tg_contact_setting
     if (t->impact && s->poisson) /* b = 0 in both phases */
         return (tg_bias_slope){0};
     if (bounces)
-        return (tg_bias_slope){.start = p->value[t->law.restitution], .restitution = t->approach};
+        return (tg_bias_slope){.start = e, .restitution = t->approach};
     bool plain = tg_law_compliance(p, &t->law) > 0 || (island->impact && !s->poisson && t->approach > 0);
     double gap = plain ? 1 / s->dt : push_slope(s, s->push_speed, t->phi);
     if (s->smooth > 0 && !plain)

@@ -1,7 +1,7 @@
 /* Reverse mode of the laws (law.c): from gradients of the problem's numbers to those of gaps, start velocities, dt and parameters. */
 #include <math.h>
 
-#include "contact/rows_vjp.h"
+#include "contact/explicit.h"
 
 typedef struct reverse
 {
@@ -16,6 +16,14 @@ static void add(double *params, int index, double value)
         params[index] += value;
 }
 
+/* to a number of a contact's law */
+static void add_law(const reverse *r, const tg_touch *t, int index, double value)
+{
+    double *g = tg_law_gradient_of(r->g->params, &t->law, index);
+    if (g != NULL)
+        *g += value;
+}
+
 /* b = slope Phi, slope ~ 1 / dt */
 static void gap_reverse(const reverse *r, double slope, double phi, double gb, double *gphi)
 {
@@ -26,48 +34,62 @@ static void gap_reverse(const reverse *r, double slope, double phi, double gb, d
 static void compliance_reverse(const reverse *r, const tg_constraint *c, const tg_touch *t, double gb)
 {
     double dt = r->s->dt, L = r->w->rows->L[c->row], compliance = tg_law_compliance(r->w->params, &t->law);
-    if (compliance == 0 && r->g->params == NULL)
+    if (compliance == 0 && r->g->params == NULL && t->law.given == NULL)
         return;
     for (int k = 0; k < 2; k++)
-        add(r->g->params, t->law.compliance[k], gb * L / (dt * dt));
+        add_law(r, t, t->law.compliance[k], gb * L / (dt * dt));
     *r->g->gdt -= 2 * gb * compliance * L / (dt * dt * dt);
 }
 
 /* mu = mu_s factor, factor = k + (1 - k) E, E = exp(-(slip / v_s)^2) */
 static void friction_reverse(const reverse *r, const tg_constraint *c, const tg_touch *t, const double *gmu)
 {
-    const double *value = r->w->params->value;
-    double slide = gmu[0] + gmu[1], kinetic = value[t->law.kinetic], scale = value[t->law.slip_speed];
-    add(r->g->params, t->law.friction[0], slide * t->factor);
-    add(r->g->params, t->law.friction[1], gmu[2]);
-    add(r->g->params, t->law.friction[2], gmu[3] + gmu[4]);
+    const tg_params *p = r->w->params;
+    double slide = gmu[0] + gmu[1], kinetic = tg_law_number(p, &t->law, t->law.kinetic);
+    double scale = tg_law_number(p, &t->law, t->law.slip_speed);
+    add_law(r, t, t->law.friction[0], slide * t->factor);
+    add_law(r, t, t->law.friction[1], gmu[2]);
+    add_law(r, t, t->law.friction[2], gmu[3] + gmu[4]);
     if (t->slip == 0 || slide == 0) /* E = 1 whatever v_s is, or nobody asks */
         return;
-    double ratio = t->slip / scale, E = exp(-ratio * ratio), g_factor = slide * value[t->law.friction[0]];
-    add(r->g->params, t->law.kinetic, g_factor * (1 - E));
+    double ratio = t->slip / scale, E = exp(-ratio * ratio);
+    double g_factor = slide * tg_law_number(p, &t->law, t->law.friction[0]);
+    add_law(r, t, t->law.kinetic, g_factor * (1 - E));
     if (kinetic == 1)
         return;
-    add(r->g->params, t->law.slip_speed, g_factor * (1 - kinetic) * E * 2 * ratio * ratio / scale);
+    add_law(r, t, t->law.slip_speed, g_factor * (1 - kinetic) * E * 2 * ratio * ratio / scale);
     double g_slip = -g_factor * (1 - kinetic) * E * 2 * ratio / scale;
     for (int i = 1; i < 3; i++)
         r->g->f_start[c->row + i] += g_slip * r->w->rows->speed[c->row + i] / t->slip;
 }
 
-static void contact_reverse(const reverse *r, const tg_rows_island *island, const tg_constraint *c, const double *gmu)
+static void contact_reverse(const reverse *r, const tg_rows_island *island, const tg_constraint *c, int block)
 {
+    const double *gmu = r->g->mu + 5 * block;
     const tg_touch *t = &r->w->rows->touch[c->index];
+    if (r->s->explicit_law != TG_EXPLICIT_NONE)
+    {
+        double own[5];
+        if (r->g->impulse == NULL)
+            return;
+        tg_explicit_reverse(r->w, r->s, island, block, r->g->impulse, r->g, own);
+        friction_reverse(r, c, t, own);
+        for (int k = 0; k < 2; k++)
+            add_law(r, t, t->law.margin[k], -r->g->gphi[c->row]);
+        return;
+    }
     double gb = r->g->z[c->row], *gphi = &r->g->gphi[c->row];
     tg_bias_slope slope = tg_contact_bias_slope(r->w->params, r->s, island, t, r->w->rows->problem);
     friction_reverse(r, c, t, gmu);
     compliance_reverse(r, c, t, gb);
     r->g->f_start[c->row] += gb * slope.start;
-    add(r->g->params, t->law.restitution, gb * slope.restitution);
+    add_law(r, t, t->law.restitution, gb * slope.restitution);
     *gphi += gb * slope.gap;
     *r->g->gdt += gb * slope.dt;
     if (r->g->f_free != NULL)
         r->g->f_free[c->row] += gb * slope.free;
     for (int k = 0; k < 2; k++)
-        add(r->g->params, t->law.margin[k], -*gphi);
+        add_law(r, t, t->law.margin[k], -*gphi);
 }
 
 /* b = S Phi; a bias that has reached v_push follows neither the length of Phi nor dt */
@@ -109,7 +131,7 @@ static void law_reverse(const reverse *r, const tg_model *m, const tg_rows_islan
         gap_reverse(r, tg_limit_bias_slope(r->s, island, tg_push_of(r->s, c, 0), phi[0]), phi[0], gb[0], gphi);
         break;
     default:
-        contact_reverse(r, island, c, r->g->mu + 5 * block);
+        contact_reverse(r, island, c, block);
         break;
     }
 }

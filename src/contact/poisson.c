@@ -68,7 +68,9 @@ static void set_least(restitution *x, const tg_params *params)
         const tg_constraint *c = &r->constraint[r->order[x->island->block + b]];
         const tg_touch *t = c->source == TG_SOURCE_CONTACT ? &r->touch[c->index] : NULL;
         x->leaves[b] = t != NULL && t->impact;
-        x->p[b] = x->leaves[b] ? params->value[t->law.restitution] * fmax(x->Lc[x->compression.block[b].row], 0) : -1;
+        x->p[b] = x->leaves[b]
+                      ? tg_law_number(params, &t->law, t->law.restitution) * fmax(x->Lc[x->compression.block[b].row], 0)
+                      : -1;
     }
 }
 

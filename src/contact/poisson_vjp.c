@@ -23,12 +23,14 @@ static void leaving_reverse(const tg_work *w, const tg_rows_island *island, cons
     {
         if (!r->leaves[island->block + b])
             continue;
-        int row = problem.block[b].row, e = r->touch[constraint_of(r, island, b)->index].law.restitution;
+        const tg_law *law = &r->touch[constraint_of(r, island, b)->index].law;
+        double *g_e = tg_law_gradient_of(params, law, law->restitution);
+        int row = problem.block[b].row;
         double pbar = g->compressed_Lbar[row] - g->Lbar[row] -
                       problem.G[(ptrdiff_t)row * (problem.ldg + 1)] * g->compressed_z[row];
-        g->compressed_Lbar[row] += w->params->value[e] * pbar;
-        if (params != NULL)
-            params[e] += pbar * r->compressed[island->row + row];
+        g->compressed_Lbar[row] += tg_law_number(w->params, law, law->restitution) * pbar;
+        if (g_e != NULL)
+            *g_e += pbar * r->compressed[island->row + row];
     }
 }
 

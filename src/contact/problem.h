@@ -62,7 +62,8 @@ typedef struct tg_solve_options
     const char *solver; /* a name of the table in solvers.c */
     double tolerance;   /* certificate: the residual of the unrelaxed law (m/s), 1e-8 */
     double inner;       /* what iterations aim at (m/s), 1e-12; never below 1e-15 max |G| |L| */
-    int max_sweeps;     /* solver "pgs": block Gauss-Seidel sweeps */
+    int max_sweeps;     /* solver "pgs": block Gauss-Seidel sweeps; "admm", "staggered": iterations of ADMM */
+    int staggered_steps; /* solver "staggered": so many alternations; 0: until the residual is within the tolerance */
     int max_interior;   /* interior-point iterations of one run */
     bool select;        /* apply the selection rule (selection.c) */
     bool brief;         /* `warm` is a solution: where the rule finds none near it, it is returned as it is */

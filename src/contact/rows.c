@@ -14,7 +14,7 @@ static int most_tree_dofs(const tg_model *m)
 
 static int most_condim(const tg_model *m)
 {
-    int most = 1;
+    int most = m->ngeom > 0 ? 1 : TG_CONE_MAX; /* contacts of bodies without geoms are given */
     for (int g = 0; g < m->ngeom; g++)
         most = m->geom_condim[g] > most ? m->geom_condim[g] : most;
     for (int i = 0; i < m->npair; i++)

@@ -12,6 +12,7 @@
 
 #include "contact/problem.h"
 #include "contact/space.h"
+#include "tangere/contact.h"
 
 typedef enum tg_source
 {
@@ -36,13 +37,30 @@ typedef struct tg_bond
     int linear, angular; /* how many rows of each kind */
 } tg_bond;
 
-/* Which numbers of the parameter vector a pair of geoms takes its law from. */
+/* A contact from outside (given.c). Its law's numbers are the last eight: the indices of its law count from friction on. */
+typedef struct tg_given
+{
+    double number[TG_GIVEN_NUMBERS];   /* the normal of length 1 */
+    double change[TG_GIVEN_NUMBERS];   /* along which a derivative is taken */
+    double gradient[TG_GIVEN_NUMBERS]; /* added to */
+    double length;                     /* of the normal that was given */
+} tg_given;
+
+enum
+{
+    TG_GIVEN_NORMAL = 3,
+    TG_GIVEN_GAP = 6,
+    TG_GIVEN_LAW = 7
+};
+
+/* Which numbers a pair of geoms takes its law from: places in the parameter vector, or in those of a given contact. */
 typedef struct tg_law
 {
+    tg_given *given; /* NULL: the parameter vector */
     int condim;
     int friction[3]; /* slide, spin, roll */
     int kinetic, slip_speed, restitution;
-    int compliance[2], margin[2]; /* these add; second -1: none */
+    int compliance[2], margin[2], damping[2]; /* these add; second -1: none */
 } tg_law;
 
 /* A contact point in the problem. */
@@ -50,7 +68,7 @@ typedef struct tg_touch
 {
     tg_contact_point at;
     tg_bond bond;
-    tg_geom_pair pair;
+    tg_geom_pair pair; /* -1, -1: given */
     tg_law law;
     double phi; /* distance - margin (m) */
 
@@ -63,6 +81,7 @@ typedef struct tg_touch
     double free;     /* J_N v_free (m/s) */
     double slip;     /* |J_T v| of the two sliding rows (m/s) */
     double factor;   /* of the sliding friction: 1 static .. kinetic */
+    int regime;      /* explicit laws: 0 open, 1 pushes, 2 and its friction is at its bound */
     bool impact;     /* its gate is on: b_N = e J_N v */
     bool rebound;    /* separates while a gate is on in its island, and e J_N v counts */
 } tg_touch;
@@ -105,6 +124,7 @@ typedef struct tg_rows_island
     int redundant;            /* in how many directions of its equalities that is */
     bool relaxed;             /* had no solution with its overlaps pushed out: solved without the push */
     bool twofold;             /* another solution was met, elsewhere */
+    double unrelaxed;         /* m/s: residual of the unrelaxed law where another one was solved (cone_law.h) */
     bool restituted;          /* by Poisson's law: compressed, compressed_sigma and leaves are there */
     tg_selection restitution; /* how its impulses of restitution were chosen */
     tg_solve_result result;
@@ -150,6 +170,7 @@ static inline int tg_slot_count(int n)
 /* X(type, name, count, documentation); c: the tg_capacity */
 #define TG_ROWS_FIELDS(X)                                                                                              \
     X(tg_touch, touch, c->contacts, "contact points")                                                                  \
+    X(tg_given, given, c->contacts, "contacts from outside")                                                           \
     X(tg_bond, bond, c->bonds, "of equalities between bodies")                                                         \
     X(tg_constraint, constraint, c->constraints, "in the order they were found")                                       \
     X(tg_part, part, c->parts, "trees of the constraints")                                                             \
@@ -206,6 +227,8 @@ typedef struct tg_rows
     tg_capacity capacity;
     tg_arena scratch;
     int ntouch, nbond, nconstraint, npart, nrow, nisland;
+    bool explicit_law;       /* contacts push by a law of their own: compliance is not in G */
+    int ngiven;              /* contacts from outside; the touches are these then */
     int nblock;              /* constraints that are in an island: those of things that can move */
     int needed;              /* contacts that were met, also when there is no room for them */
     double dt;               /* of the compliances in G */
@@ -220,6 +243,14 @@ void tg_rows_place(tg_rows *r, const tg_model *m, const tg_capacity *capacity, t
 void tg_rows_init(tg_rows *r, const tg_capacity *capacity);
 
 /* ---- what the step asks for ---- */
+
+/* Laws by which contacts push each for itself. */
+typedef enum tg_explicit_law
+{
+    TG_EXPLICIT_NONE,
+    TG_EXPLICIT_COMPLIANT,
+    TG_EXPLICIT_IMPULSE
+} tg_explicit_law;
 
 /* The laws' numbers that are the same for the whole step. */
 typedef struct tg_contact_settings
@@ -236,6 +267,10 @@ typedef struct tg_contact_settings
     double smooth;      /* m/s: by which derivatives smooth the laws; 0: they do not */
     double
         smooth_reach; /* m: gaps up to which contacts count in smoothed derivatives; 0: those that could close in the step */
+    tg_explicit_law explicit_law;   /* of contacts, in place of the laws above (explicit.h) */
+    double friction_share;          /* eta of explicit laws */
+    bool detach;                    /* derivatives hold the velocities of dampers (explicit laws) */
+    const tg_given_contacts *given; /* in place of collision, during the step; NULL: none */
 } tg_contact_settings;
 
 /* Lists every constraint near enough to matter in this step, with its position error. After the velocity stage, tg_tendons and
@@ -255,6 +290,36 @@ void tg_add_tendon_parts(const tg_model *m, tg_work *w, tg_constraint *constrain
  * entries at the joint's dofs. */
 double tg_joint_limit(const tg_model *m, const tg_work *w, int joint, int side, const double *q, double J[3]);
 double tg_tendon_limit(const tg_work *w, int tendon, int side);
+
+/* The touches that were given, in place of those of near pairs; checks of what was given. (given.c) */
+tg_status tg_check_given(const tg_model *m, tg_work *w, const tg_given_contacts *given);
+void tg_list_given(const tg_model *m, tg_work *w, const tg_given_contacts *given);
+
+/* Gradients of given contacts to zero; copied out; changes copied in (NULL: zero). (given.c) */
+void tg_given_clear(tg_rows *r);
+void tg_given_gradients(const tg_rows *r, double *out);
+void tg_given_changes(tg_rows *r, const double *change);
+
+/* A number of a law. */
+static inline double tg_law_number(const tg_params *p, const tg_law *law, int index)
+{
+    return law->given != NULL ? law->given->number[TG_GIVEN_LAW + index] : p->value[index];
+}
+
+/* Where its gradient goes, NULL: nowhere; params: of the parameters, may be NULL. */
+static inline double *tg_law_gradient_of(double *params, const tg_law *law, int index)
+{
+    if (index < 0)
+        return NULL;
+    if (law->given != NULL)
+        return &law->given->gradient[TG_GIVEN_LAW + index];
+    return params != NULL ? &params[index] : NULL;
+}
+
+/* Makes a touch of a contact point, and the constraint of one. (touch.c) */
+void tg_set_touch(tg_touch *t, const tg_contact_point *at, tg_geom_pair pair, const int body[2], const tg_law *law,
+                  double margin);
+void tg_add_touch_constraint(const tg_model *m, tg_work *w, int touch, uint64_t id);
 
 /* Contact points of all near pairs. (touch.c) */
 tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, const tg_contact_settings *settings);
@@ -367,6 +432,9 @@ tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int d
 
 /* Compliance of a contact (m/N), 0 for rigid ones. */
 double tg_law_compliance(const tg_params *p, const tg_law *law);
+
+/* Its damping (N s / m). */
+double tg_law_damping(const tg_params *p, const tg_law *law);
 
 /* How many numbers of its size a geom's surface depends on. (rows_vjp.c) */
 int tg_size_count(int type);

@@ -37,6 +37,14 @@ static double of_param(const forward *x, int index)
     return x->d->c->params != NULL && index >= 0 ? x->d->c->params[index] : 0;
 }
 
+/* the change of a number of a contact's law */
+static double of_law(const forward *x, const tg_law *law, int index)
+{
+    if (law->given != NULL)
+        return index >= 0 ? law->given->change[TG_GIVEN_LAW + index] : 0;
+    return of_param(x, index);
+}
+
 static v4 from_origin(const forward *x, int body, v4 point)
 {
     return point - tg_node_origin(x->m, x->w, x->m->body_node[body]);
@@ -163,8 +171,18 @@ static void add_course(const forward *x, const tg_touch *t, int which, const tg_
     add_motion(f, t->at.normal, 1, tg_motion_by_course(&t->at, which, shift, turn));
 }
 
+/* of a contact from outside: as it is told */
+static frame_change given_frame(const tg_touch *t)
+{
+    const double *change = t->law.given->change;
+    return (frame_change){v4_load3(change), v4_cross(t->at.normal, v4_load3(change + TG_GIVEN_NORMAL)),
+                          change[TG_GIVEN_GAP]};
+}
+
 static frame_change frame_of(const forward *x, const tg_touch *t)
 {
+    if (t->law.given != NULL)
+        return given_frame(t);
     const tg_model *m = x->m;
     const tg_change *c = x->d->c;
     frame_change f = {v4_zero(), v4_zero(), 0};
@@ -191,19 +209,21 @@ static frame_change frame_of(const forward *x, const tg_touch *t)
 /* mu = mu_s factor, factor = k + (1 - k) E, E = exp(-(slip / v_s)^2); speed: change of J v */
 static void friction_change(const forward *x, const tg_touch *t, const double *speed)
 {
-    const double *value = x->w->params->value;
-    double *mu = x->d->mu + 5 * x->block, mu_s = value[t->law.friction[0]];
-    mu[0] = t->factor * of_param(x, t->law.friction[0]);
-    mu[2] = of_param(x, t->law.friction[1]);
-    mu[3] = mu[4] = of_param(x, t->law.friction[2]);
+    const tg_params *p = x->w->params;
+    const tg_law *law = &t->law;
+    double *mu = x->d->mu + 5 * x->block, mu_s = tg_law_number(p, law, law->friction[0]);
+    mu[0] = t->factor * of_law(x, law, law->friction[0]);
+    mu[2] = of_law(x, law, law->friction[1]);
+    mu[3] = mu[4] = of_law(x, law, law->friction[2]);
     if (t->slip > 0)
     {
-        double kinetic = value[t->law.kinetic], scale = value[t->law.slip_speed], ratio = t->slip / scale;
+        double kinetic = tg_law_number(p, law, law->kinetic), scale = tg_law_number(p, law, law->slip_speed);
+        double ratio = t->slip / scale;
         double E = exp(-ratio * ratio), bend = (1 - kinetic) * E * 2 * ratio / scale;
         const double *now = x->w->rows->speed + x->c->row;
         double slip = (now[1] * speed[1] + now[2] * speed[2]) / t->slip;
         mu[0] +=
-            mu_s * (of_param(x, t->law.kinetic) * (1 - E) + bend * (ratio * of_param(x, t->law.slip_speed) - slip));
+            mu_s * (of_law(x, law, law->kinetic) * (1 - E) + bend * (ratio * of_law(x, law, law->slip_speed) - slip));
     }
     mu[1] = mu[0];
 }
@@ -220,11 +240,12 @@ static void contact_change(const forward *x)
     bond_rows(x, &t->bond, &d->start, f, speed);
     if (d->turn != NULL)
         bond_rows(x, &t->bond, &d->spread, f, d->turn + x->c->row);
-    double gap = f.gap - of_param(x, t->law.margin[0]) - of_param(x, t->law.margin[1]);
+    double gap = f.gap - of_law(x, &t->law, t->law.margin[0]) - of_law(x, &t->law, t->law.margin[1]);
     double L = x->w->rows->L[x->c->row], compliance = tg_law_compliance(x->w->params, &t->law);
     sigma[0] += slope.gap * gap + slope.dt * d->c->dt + slope.start * speed[0];
-    sigma[0] += slope.restitution * of_param(x, t->law.restitution);
-    sigma[0] += L / (dt * dt) * (of_param(x, t->law.compliance[0]) + of_param(x, t->law.compliance[1]));
+    sigma[0] += slope.restitution * of_law(x, &t->law, t->law.restitution);
+    for (int k = 0; k < 2; k++)
+        sigma[0] += L / (dt * dt) * of_law(x, &t->law, t->law.compliance[k]);
     sigma[0] -= 2 * L * compliance * d->c->dt / (dt * dt * dt);
     friction_change(x, t, speed);
 }

@@ -230,10 +230,27 @@ static void seed_touch(const reverse *r, const tg_touch *t, int side, const pull
         add_seed(seeds_of(r->w, r->term[i].field), body, wrench_of(side == 0 ? negative(F[i]) : F[i], p));
 }
 
+/* A contact from outside passes its gradients on to whoever gave it. */
+static void given_reverse(const reverse *r, const tg_touch *t, const pull F[TG_ROW_TERMS], const point_gradient *g)
+{
+    double *out = t->law.given->gradient;
+    const pull none = {v4_zero(), v4_zero()};
+    seed_touch(r, t, 0, F, none);
+    seed_touch(r, t, 1, F, none);
+    tg_add3(out, g->point);
+    tg_add3(out + TG_GIVEN_NORMAL, g->normal);
+    out[TG_GIVEN_GAP] += g->distance;
+}
+
 static void touch_reverse(const reverse *r, const tg_touch *t, int row, double gphi)
 {
     pull F[TG_ROW_TERMS];
     point_gradient g = touch_terms(r, t, row, gphi, F);
+    if (t->law.given != NULL)
+    {
+        given_reverse(r, t, F, &g);
+        return;
+    }
     tg_twist_gradient relative = tg_twist_reverse(&t->at, (tg_point_motion){g.point, g.normal, g.distance});
     pull second = {relative.shift, relative.turn};
     pull first = {g.point - second.lin, v4_cross(t->at.normal, g.normal) - second.ang};

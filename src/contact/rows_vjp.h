@@ -46,8 +46,9 @@ typedef struct tg_law_gradient
         *mu;       /* mu: 5 numbers a block, with respect to its friction coefficients; filled by the caller */
     double *bound; /* one a block: with respect to the bound of dry friction */
     double *gdt;
-    double *params; /* may be NULL */
-    double *f_free; /* rows: on to J v_free, added to; NULL: no law depends on it, or nobody asks */
+    double *params;        /* may be NULL */
+    const double *impulse; /* rows: with respect to the impulses of explicit laws; NULL: there are none */
+    double *f_free;        /* rows: on to J v_free, added to; NULL: no law depends on it, or nobody asks */
 } tg_law_gradient;
 
 void tg_laws_reverse(const tg_model *m, const tg_work *w, const tg_contact_settings *settings,

@@ -95,6 +95,7 @@ void tg_solver_newton(tg_solve_work *w);
 void tg_solver_ipm(tg_solve_work *w);
 void tg_solver_pgs(tg_solve_work *w);
 void tg_solver_admm(tg_solve_work *w);
+void tg_solver_staggered(tg_solve_work *w);
 
 /* the solver of that name, or NULL */
 const tg_solver *tg_solver_find(const char *name);

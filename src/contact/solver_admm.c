@@ -1,184 +1,43 @@
-/* Proximal ADMM on the unrelaxed law (staggered_projections, appendix; the De Saxce shift as in Pinocchio's solver).
- *
- * Scaled problem of cone.h, blocks scaled once more by their own size d_i = G_NN^-1/2 so that masses of all sizes look alike:
- *     minimise 1/2 x'Gx + (g + c)'x over the cones,   c_N = |s_T| (De Saxce's term), s = G x + g
- * with a copy z of x in the cones and the multiplier u = -(s + c) of x = z:
- *     (G + (rho + eta) I) x = rho z - u - g - c + eta x
- *     z <- P(a x + (1 - a) z + u / rho),   u <- u + rho (a x + (1 - a) z_before - z),   c_N = |u_T|
- * rho starts at sqrt(L eta) (L / eta)^0.4, L the largest eigenvalue of G, and is multiplied or divided by (L / eta)^0.15 when the
- * residuals rho_0 |x - z| and rho |z - z_before| differ by more than ten (rho_0, not rho: two velocities that rho moves apart). */
-#include <math.h>
+/* Proximal ADMM on the unrelaxed law (solve/admm.h): the cones of the scaled problem with De Saxce's shift. */
 #include <string.h>
 
+#include "contact/cone_law.h"
 #include "contact/solver.h"
-#include "math/dense.h"
+#include "solve/admm.h"
 
-enum
+/* The method in the memory of a solve. */
+static tg_admm set_up(tg_solve_work *w, tg_set *set)
 {
-    POWER_STEPS = 10, /* L to some per cent is enough */
-    CHECK_EVERY = 5   /* iterations between two looks at the residual, and changes of rho */
-};
-
-/* a: none. 1.5, usual in convex problems, makes De Saxce's shift swing: of recorded grippers 80 % were solved cold, not all */
-static const double relaxation = 1;
-static const double proximal = 1e-7;           /* eta / L: the paper's */
-static const double exponents[] = {0.4, 0.15}; /* of the first rho, of its changes: the paper's, and its code's */
-
-typedef struct admm
-{
-    const tg_cones *cones;
-    int n;
-    double *G, *factor; /* n x n, scaled; factor of G + (rho + eta) I */
-    double *g, *d;      /* n: scaled; scale of the block of a row */
-    double *x, *z, *u, *before, *right;
-    double eta, rho, first; /* first: where rho started */
-} admm;
-
-static void scale(admm *a)
-{
-    const tg_cones *c = a->cones;
-    for (int i = 0; i < c->blocks; i++)
-    {
-        const tg_cone *b = &c->block[i];
-        for (int r = b->row; r < b->row + b->dim; r++)
-            a->d[r] = sqrt(b->rho_n);
-    }
-    for (ptrdiff_t i = 0; i < a->n; i++)
-    {
-        a->g[i] = a->d[i] * c->g[i];
-        for (ptrdiff_t j = 0; j < a->n; j++)
-            a->G[i * a->n + j] = a->d[i] * a->d[j] * c->G[i * c->ld + j];
-    }
-}
-
-/* the largest eigenvalue by power iterations, from a vector with no pattern */
-static double largest_eigenvalue(admm *a)
-{
-    double size = 0;
-    for (int i = 0; i < a->n; i++)
-        a->x[i] = 1 + 0.5 * sin((double)(i * i));
-    for (int k = 0; k < POWER_STEPS; k++)
-    {
-        tg_gemm_nt(a->n, 1, a->n, a->G, a->n, a->x, a->n, TG_GEMM_SET, a->right, 1);
-        size = 0;
-        for (int i = 0; i < a->n; i++)
-            size += a->right[i] * a->right[i];
-        size = sqrt(size);
-        for (int i = 0; i < a->n; i++)
-            a->x[i] = size > 0 ? a->right[i] / size : 0;
-    }
-    return size > 0 ? size : 1;
-}
-
-static bool factor(admm *a)
-{
-    memcpy(a->factor, a->G, sizeof(double) * (size_t)a->n * (size_t)a->n);
-    for (ptrdiff_t i = 0; i < a->n; i++)
-        a->factor[i * (a->n + 1)] += a->rho + a->eta;
-    return tg_chol_upper(a->n, a->factor, a->n) < 0;
-}
-
-/* the right side of the first line: rho z - u - g - c + eta x */
-static void right_side(admm *a)
-{
-    for (int i = 0; i < a->n; i++)
-        a->right[i] = a->rho * a->z[i] - a->u[i] - a->g[i] + a->eta * a->x[i];
-    for (int i = 0; i < a->cones->blocks; i++)
-    {
-        const tg_cone *b = &a->cones->block[i];
-        if (b->kind == TG_CONE_UNIT && b->dim > 1)
-            a->right[b->row] -= tg_cone_tangent(b->dim, a->u + b->row);
-    }
-}
-
-static void project(const admm *a, double *z)
-{
-    for (int i = 0; i < a->cones->blocks; i++)
-    {
-        const tg_cone *b = &a->cones->block[i];
-        double *y = z + b->row, bound = b->bound / a->d[b->row];
-        if (b->kind == TG_CONE_UNIT)
-            tg_cone_project(b->dim, y);
-        else if (b->kind == TG_CONE_BOX)
-            y[0] = tg_larger(-bound, tg_smaller(bound, y[0]));
-    }
-}
-
-/* one iteration; the residuals of both in velocities of the scaled problem */
-static void iterate(admm *a, double *primal, double *dual)
-{
-    right_side(a);
-    memcpy(a->x, a->right, sizeof(double) * (size_t)a->n);
-    tg_chol_upper_solve(a->n, a->factor, a->n, 1, a->x, 1);
-    memcpy(a->before, a->z, sizeof(double) * (size_t)a->n);
-    for (int i = 0; i < a->n; i++)
-    {
-        a->right[i] = relaxation * a->x[i] + (1 - relaxation) * a->before[i];
-        a->z[i] = a->right[i] + a->u[i] / a->rho;
-    }
-    project(a, a->z);
-    *primal = *dual = 0;
-    for (int i = 0; i < a->n; i++)
-    {
-        a->u[i] += a->rho * (a->right[i] - a->z[i]);
-        *primal = tg_larger(*primal, a->first * fabs(a->x[i] - a->z[i]));
-        *dual = tg_larger(*dual, a->rho * fabs(a->z[i] - a->before[i]));
-    }
-}
-
-static admm set_up(tg_solve_work *w)
-{
-    int n = w->cones.rows;
+    const tg_cone_law *law = tg_cone_law_at(0);
     double *vector = w->interior;
-    admm a = {.cones = &w->cones, .n = n, .G = w->range, .factor = w->A};
-    double **place[] = {&a.g, &a.d, &a.x, &a.z, &a.u, &a.before, &a.right};
+    tg_admm a = {.H = w->range, .factor = w->A};
+    double **place[] = {&a.q, &a.d, &a.x, &a.z, &a.u, &a.before, &a.right};
     for (size_t i = 0; i < sizeof place / sizeof place[0]; i++, vector += w->cones.ld)
         *place[i] = vector;
-    scale(&a);
-    double largest = largest_eigenvalue(&a);
-    a.eta = proximal * largest;
-    a.first = a.rho = sqrt(largest * a.eta) * pow(1 / proximal, exponents[0]);
-    /* z = P(x) of the warm start, u = 0 */
-    for (int i = 0; i < n; i++)
-    {
-        a.z[i] = w->x[i] / a.d[i];
-        a.u[i] = 0;
-    }
-    project(&a, a.z);
-    memcpy(a.x, a.z, sizeof(double) * (size_t)n);
+    tg_cone_law_sets(law, &w->cones, set, &a);
+    tg_admm_start(&a, w->x);
     return a;
 }
 
 /* z into w->x, and the residual of the law there (m/s) */
-static double residual(const admm *a, tg_solve_work *w)
+static double residual(const tg_admm *a, tg_solve_work *w)
 {
-    for (int i = 0; i < a->n; i++)
-        w->x[i] = a->d[i] * a->z[i];
+    tg_admm_point(a, w->x);
     tg_cones_velocity(&w->cones, w->x, w->s);
     return tg_cones_residual(&w->cones, w->x, w->s);
 }
 
 void tg_solver_admm(tg_solve_work *w)
 {
-    double primal, dual, factor_of_rho = pow(1 / proximal, exponents[1]);
-    admm a = set_up(w);
-    bool good = factor(&a);
-    int direction = 0;
-    while (good && w->sweeps < w->options->max_sweeps)
+    _Static_assert(sizeof(tg_set) <= (TG_CONE_MAX - 1) * sizeof(double),
+                   "sets fit where frames of sliding contacts lie");
+    tg_admm a = set_up(w, (tg_set *)(void *)w->frames);
+    while (a.good && w->sweeps < w->options->max_sweeps)
     {
-        iterate(&a, &primal, &dual);
-        if (++w->sweeps % CHECK_EVERY != 0)
-            continue;
+        tg_admm_run(&a, TG_ADMM_CHECK);
+        w->sweeps += TG_ADMM_CHECK;
         if (residual(&a, w) <= w->options->tolerance)
             break;
-        int change = primal > 10 * dual ? 1 : dual > 10 * primal ? -1 : 0;
-        if (change == 0)
-            continue;
-        if (change == -direction) /* it swings: smaller steps */
-            factor_of_rho = 1 + 0.8 * (factor_of_rho - 1);
-        direction = change;
-        a.rho *= change > 0 ? factor_of_rho : 1 / factor_of_rho;
-        good = factor(&a);
     }
     residual(&a, w);
     tg_solve_accept(w);

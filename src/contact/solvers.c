@@ -12,6 +12,7 @@ static const tg_solver table[] = {
     {"ipm", tg_solver_ipm, false},
     {"pgs", tg_solver_pgs, false},
     {"admm", tg_solver_admm, false},
+    {"staggered", tg_solver_staggered, false},
 };
 
 enum
@@ -58,6 +59,9 @@ static tg_status check_options(const tg_solve_options *o, tg_error *error)
         return tg_fail(error, TG_ERR_VALUE, "solver options: tolerance must be positive, got %g", o->tolerance);
     if (!(o->inner > 0) || !(o->inner <= o->tolerance))
         return tg_fail(error, TG_ERR_VALUE, "solver options: inner must be in (0, tolerance], got %g", o->inner);
+    if (o->staggered_steps < 0)
+        return tg_fail(error, TG_ERR_VALUE, "solver options: staggered_steps is %d, must be 0 or more",
+                       o->staggered_steps);
     if (o->max_sweeps < 1 || o->max_interior < 1)
         return tg_fail(error, TG_ERR_VALUE, "solver options: max_sweeps %d and max_interior %d must be positive",
                        o->max_sweeps, o->max_interior);

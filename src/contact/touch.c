@@ -23,6 +23,7 @@ static tg_law declared_law(const tg_model *m, int pair)
         .slip_speed = at->pair_slip_speed + pair,
         .restitution = at->pair_restitution + pair,
         .compliance = {at->pair_compliance + pair, -1},
+        .damping = {at->pair_damping + pair, -1},
         .margin = {at->pair_margin + pair, -1}};
 }
 
@@ -42,6 +43,7 @@ tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int d
     const tg_param_offsets *at = &m->offset;
     int a = pair.first, b = pair.second;
     tg_law law = {.compliance = {at->geom_compliance + a, at->geom_compliance + b},
+                  .damping = {at->geom_damping + a, at->geom_damping + b},
                   .margin = {at->geom_margin + a, at->geom_margin + b}};
     for (int i = 0; i < 3; i++)
     {
@@ -57,14 +59,20 @@ tg_law tg_law_of(const tg_model *m, const tg_params *p, tg_geom_pair pair, int d
     return law;
 }
 
-static double sum_of(const tg_params *p, const int index[2])
+static double sum_of(const tg_params *p, const tg_law *law, const int index[2])
 {
-    return p->value[index[0]] + (index[1] >= 0 ? p->value[index[1]] : 0);
+    double first = tg_law_number(p, law, index[0]);
+    return first + (index[1] >= 0 ? tg_law_number(p, law, index[1]) : 0);
 }
 
 double tg_law_compliance(const tg_params *p, const tg_law *law)
 {
-    return sum_of(p, law->compliance);
+    return sum_of(p, law, law->compliance);
+}
+
+double tg_law_damping(const tg_params *p, const tg_law *law)
+{
+    return sum_of(p, law, law->damping);
 }
 
 /* ---- how far geoms move ---- */
@@ -116,35 +124,39 @@ static void tangents(v4 n, v4 *t1, v4 *t2)
     *t2 = v4_set(b, sign + n[1] * n[1] * a, -n[1], 0);
 }
 
-static void add_touch(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg_law *law, double margin,
-                      const tg_contact_point *at)
+void tg_set_touch(tg_touch *t, const tg_contact_point *at, tg_geom_pair pair, const int body[2], const tg_law *law,
+                  double margin)
 {
-    tg_rows *r = w->rows;
-    if (r->needed++ >= r->capacity.contacts)
-        return;
-    tg_touch *t = &r->touch[r->ntouch];
-    int body1 = m->geom_body[pair.first], body2 = m->geom_body[pair.second];
     tg_copy_point(at, &t->at);
     t->pair = pair;
     t->law = *law;
     t->phi = at->distance - margin;
     t->approach = t->slip = t->factor = 0;
     t->impact = t->rebound = false;
+    t->regime = 0;
     t->bond = (tg_bond){.point = at->point,
                         .axis = {at->normal},
-                        .body = {body1, body2},
+                        .body = {body[0], body[1]},
                         .linear = law->condim == 1 ? 1 : 3,
                         .angular = law->condim > 3 ? law->condim - 3 : 0};
     tangents(at->normal, &t->bond.axis[1], &t->bond.axis[2]);
-    r->ntouch++;
 }
 
-static void add_constraint(const tg_model *m, tg_work *w, int touch)
+static void add_touch(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg_law *law, double margin,
+                      const tg_contact_point *at)
+{
+    tg_rows *r = w->rows;
+    const int body[2] = {m->geom_body[pair.first], m->geom_body[pair.second]};
+    if (r->needed++ < r->capacity.contacts)
+        tg_set_touch(&r->touch[r->ntouch++], at, pair, body, law, margin);
+}
+
+void tg_add_touch_constraint(const tg_model *m, tg_work *w, int touch, uint64_t id)
 {
     tg_rows *r = w->rows;
     const tg_touch *t = &r->touch[touch];
     tg_constraint *c = tg_add_constraint(r, TG_SOURCE_CONTACT, touch, 0, t->law.condim);
-    c->id = tg_as_contact(m, t->pair, &t->at).id;
+    c->id = id;
     for (int k = 0; k < 2; k++)
         tg_add_part(r, c, m->body_tree[t->bond.body[k]]);
 }
@@ -416,6 +428,11 @@ static void drop_covered(const tg_model *m, tg_work *w, double dt)
 tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, const tg_contact_settings *settings)
 {
     tg_rows *r = w->rows;
+    if (settings->given != NULL)
+    {
+        tg_list_given(m, w, settings->given);
+        return TG_OK;
+    }
     if (m->ncandidate == 0)
         return TG_OK;
     tg_node_twists(m, w, v_free, r->free_twist);
@@ -429,6 +446,6 @@ tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, c
         return tg_fail(&w->error, TG_ERR_CAPACITY, "%d contact points, the workspace has room for %d", r->needed,
                        r->capacity.contacts);
     for (int i = 0; i < r->ntouch; i++)
-        add_constraint(m, w, i);
+        tg_add_touch_constraint(m, w, i, tg_as_contact(m, r->touch[i].pair, &r->touch[i].at).id);
     return TG_OK;
 }

@@ -251,8 +251,9 @@ static void contact_rows(const forward *x, tg_bias_slope slope)
 /* mu = mu_s (k + (1 - k) E), E = exp(-(slip / v_s)^2), slip = |J_T v| */
 static double friction_slope(const tg_params *p, const tg_touch *t)
 {
-    double kinetic = p->value[t->law.kinetic], scale = p->value[t->law.slip_speed], ratio = t->slip / scale;
-    return -p->value[t->law.friction[0]] * (1 - kinetic) * exp(-ratio * ratio) * 2 * ratio / scale;
+    double kinetic = tg_law_number(p, &t->law, t->law.kinetic), mu = tg_law_number(p, &t->law, t->law.friction[0]);
+    double scale = tg_law_number(p, &t->law, t->law.slip_speed), ratio = t->slip / scale;
+    return -mu * (1 - kinetic) * exp(-ratio * ratio) * 2 * ratio / scale;
 }
 
 static void add_powers(const tg_model *m, int node, const tg_row_lanes *f, const double *x, double *out)
@@ -266,7 +267,7 @@ static void contact_friction(const forward *x, int block)
     const tg_rows_forward *d = x->d;
     const tg_touch *t = x->t;
     int nv = x->m->nv;
-    if (x->c->rows < 3 || t->slip == 0 || x->w->params->value[t->law.kinetic] == 1)
+    if (x->c->rows < 3 || t->slip == 0 || tg_law_number(x->w->params, &t->law, t->law.kinetic) == 1)
         return;
     double *by_q = d->friction + 2 * (size_t)nv * (size_t)block, *by_v = by_q + nv,
            slope = friction_slope(x->w->params, t);
@@ -393,7 +394,10 @@ void tg_touch_derivatives(const tg_model *m, tg_work *w, const tg_rows_forward *
         x.node[k] = m->body_node[t->bond.body[k]];
         x.arm[k] = t->at.point - tg_node_origin(m, w, x.node[k]);
     }
-    frame_by_twists(&x);
+    if (t->law.given != NULL) /* stays where it is */
+        memset(x.moved, 0, sizeof x.moved);
+    else
+        frame_by_twists(&x);
     if (x.ahead)
         frame_by_course(&x);
     contact_force(&x);

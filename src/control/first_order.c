@@ -55,6 +55,11 @@ static tg_status check_def(const tg_minimiser_def *def, tg_error *error)
                        def->iterations, def->rate, def->tolerance, def->decay);
     if (!(def->beta1 >= 0 && def->beta1 < 1 && def->beta2 >= 0 && def->beta2 < 1))
         return tg_fail(error, TG_ERR_VALUE, "beta1 = %g, beta2 = %g must be in [0, 1)", def->beta1, def->beta2);
+    if (!(def->clip >= 0) || isinf(def->clip))
+        return tg_fail(error, TG_ERR_VALUE, "clip = %g must be finite and not negative", def->clip);
+    if (def->clip > 0 && def->method == TG_METHOD_LBFGS)
+        return tg_fail(error, TG_ERR_UNSUPPORTED,
+                       "clip = %g with L-BFGS: differences of shortened derivatives are no curvature", def->clip);
     if (def->memory < 1)
         return tg_fail(error, TG_ERR_VALUE, "memory = %d must be at least 1", def->memory);
     return tg_unknowns_check(&def->unknowns, error);
@@ -160,6 +165,17 @@ static bool tell(tg_minimiser *s, const run *at)
     return s->def.progress == NULL || s->def.progress(s->def.user, &now);
 }
 
+/* By which the derivative is shortened: min(1, clip / |g|). */
+static double share_of(const tg_minimiser *s)
+{
+    double length = 0;
+    if (s->def.clip == 0)
+        return 1;
+    for (int k = 0; k < s->map.nz; k++)
+        length = hypot(length, s->g[k]);
+    return length > s->def.clip ? s->def.clip / length : 1;
+}
+
 /* ---- Adam ---- */
 
 /* m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2; z -= rate m^ / (sqrt(v^) + eps), ^: divided by 1 - b^t. */
@@ -168,11 +184,12 @@ static void adam_step(tg_minimiser *s, int t)
     const tg_minimiser_def *def = &s->def;
     const double eps = 1e-8; /* the paper's */
     double decay = def->method == TG_METHOD_ADAMW ? def->rate * def->decay : 0;
-    double grown1 = 1 - pow(def->beta1, t), grown2 = 1 - pow(def->beta2, t);
+    double grown1 = 1 - pow(def->beta1, t), grown2 = 1 - pow(def->beta2, t), share = share_of(s);
     for (int k = 0; k < s->map.nz; k++)
     {
-        s->first[k] = def->beta1 * s->first[k] + (1 - def->beta1) * s->g[k];
-        s->second[k] = def->beta2 * s->second[k] + (1 - def->beta2) * s->g[k] * s->g[k];
+        double g = share * s->g[k];
+        s->first[k] = def->beta1 * s->first[k] + (1 - def->beta1) * g;
+        s->second[k] = def->beta2 * s->second[k] + (1 - def->beta2) * g * g;
         double move = def->rate * (s->first[k] / grown1) / (sqrt(s->second[k] / grown2) + eps);
         s->z_try[k] = s->z[k] - move - decay * s->z[k];
     }
@@ -236,8 +253,9 @@ static double dot(int n, const double *a, const double *b)
 static void choose_way(tg_minimiser *s)
 {
     int n = s->map.nz, memory = s->def.memory;
+    double share = share_of(s);
     for (int k = 0; k < n; k++)
-        s->way[k] = tg_map_held(&s->map, s->z, s->g[k], k) ? 0 : -s->g[k];
+        s->way[k] = tg_map_held(&s->map, s->z, s->g[k], k) ? 0 : -share * s->g[k];
     if (s->def.method == TG_METHOD_DESCENT || s->kept == 0)
         return;
     for (int i = 0; i < s->kept; i++) /* from the newest to the oldest */

@@ -128,6 +128,7 @@ static tg_status add_geom(append *a, int i)
     GET(geom, friction);
     GET(geom, kinetic);
     GET(geom, slip_speed);
+    GET(geom, damping);
     GET(geom, restitution);
     GET(geom, compliance);
     GET(geom, margin);
@@ -274,6 +275,7 @@ static tg_status add_pair(append *a, int i)
     GET(pair, friction);
     GET(pair, kinetic);
     GET(pair, slip_speed);
+    GET(pair, damping);
     GET(pair, restitution);
     GET(pair, compliance);
     GET(pair, margin);

@@ -65,6 +65,7 @@ static void put_geoms(const tg_build *w, tg_params *p)
         PUT(geom, friction);
         PUT(geom, kinetic);
         PUT(geom, slip_speed);
+        PUT(geom, damping);
         PUT(geom, restitution);
         PUT(geom, compliance);
         PUT(geom, margin);
@@ -165,6 +166,7 @@ static void put_pairs(const tg_build *w, tg_params *p)
         PUT(pair, friction);
         PUT(pair, kinetic);
         PUT(pair, slip_speed);
+        PUT(pair, damping);
         PUT(pair, restitution);
         PUT(pair, compliance);
         PUT(pair, margin);

@@ -21,7 +21,12 @@ static void biases(const tg_model *m, tg_work *w, const double *z, double *gphi,
     memset(gphi, 0, sizeof(double) * (size_t)r->nrow);
     memset(f_start, 0, sizeof(double) * (size_t)r->nrow);
     memset(s->block_gradient, 0, sizeof(double) * 6 * (size_t)r->nblock);
-    tg_law_gradient g = {z, gphi, f_start, s->block_gradient, s->block_gradient + 5 * r->nblock, gdt, NULL, NULL};
+    tg_law_gradient g = {.z = z,
+                         .gphi = gphi,
+                         .f_start = f_start,
+                         .mu = s->block_gradient,
+                         .bound = s->block_gradient + 5 * r->nblock,
+                         .gdt = gdt};
     tg_laws_reverse(m, w, &s->settings, &g);
 }
 

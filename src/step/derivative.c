@@ -3,6 +3,7 @@
 
 #include "collision/smoothing.h"
 #include "contact/cone.h"
+#include "contact/explicit.h"
 #include "contact/implicit_large.h"
 #include "contact/poisson_vjp.h"
 #include "contact/within.h"
@@ -114,6 +115,7 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
     tg_step_work *s = w->step;
     tg_rows *r = w->rows;
     tg_arena arena = {.base = s->implicit_memory, .capacity = s->implicit_bytes};
+    const tg_cone_law *law = tg_step_law(s);
     for (int i = 0; i < r->nisland; i++)
     {
         tg_rows_island *island = &r->island[i];
@@ -122,7 +124,13 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
             return tg_fail(&w->error, TG_ERR_UNSUPPORTED,
                            "smoothed derivatives of an impact with Poisson's restitution");
         s->problem[i] = tg_island_problem(r, island);
-        if (island->restituted)
+        if (!tg_cone_law_is_default(law))
+        {
+            tg_need_delassus(m, w, island);
+            TG_TRY(tg_implicit_law(&s->problem[i], law, r->L + island->row, r->sigma + island->row,
+                                   r->mode + island->block, &arena, &s->implicit[i], &w->error));
+        }
+        else if (island->restituted)
             TG_TRY(tg_poisson_factor(w, island, &s->problem[i], s->use, &arena, &s->compression[i], &s->implicit[i]));
         else if (!dense)
             TG_TRY(tg_implicit_large(m, w, i, &s->problem[i], tg_smooth_speed(s), &arena, &s->implicit[i]));
@@ -135,7 +143,7 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
             TG_TRY(tg_implicit_factor(&s->problem[i], r->L + island->row, r->sigma + island->row,
                                       r->mode + island->block, island->result.selection, s->use, &arena,
                                       &s->implicit[i], &w->error));
-            if (s->use == TG_IMPLICIT_MOTION)
+            if (s->use == TG_IMPLICIT_MOTION && !r->explicit_law)
                 TG_TRY(find_idle(m, w, island, &s->implicit[i]));
         }
         if (s->within)
@@ -181,6 +189,8 @@ static void smooth_points(const tg_model *m, tg_work *w)
     {
         tg_touch *t = &w->rows->touch[i];
         tg_query query;
+        if (t->law.given != NULL) /* without shapes */
+            continue;
         tg_touch_query(m, w, t->pair, s->options.dt, 0, &query);
         t->at = tg_smooth_point(&query, &t->at, s->options.smooth_width);
     }
@@ -280,11 +290,20 @@ static bool is_at_branch(const tg_work *w, double *margin)
         const tg_rows_island *island = &r->island[r->tree_island[r->part[c->part].tree]];
         if (t == NULL || !t->impact || !island->within)
             continue;
-        double e = w->params->value[t->law.restitution];
+        double e = tg_law_number(w->params, &t->law, t->law.restitution);
         nearest = fmin(nearest, tg_within_of(&w->step->settings, t->phi, t->approach, t->free, e).margin);
     }
     *margin = fmin(*margin, nearest);
     return nearest < least;
+}
+
+/* Contacts from outside that are redundant agree with each other only as they are: any change of one of them opens or closes another. */
+static bool is_overdetermined(const tg_work *w)
+{
+    bool any = false;
+    for (int i = 0; i < w->rows->nisland && w->rows->ngiven > 0; i++)
+        any = any || (w->step->implicit[i].form != TG_IMPLICIT_INDEPENDENT && w->step->implicit[i].law == NULL);
+    return any;
 }
 
 static void make_label(const tg_model *m, tg_work *w)
@@ -301,18 +320,23 @@ static void make_label(const tg_model *m, tg_work *w)
         if (r->island[i].within)
             add_label(&s->label, &s->placing[i]);
     }
+    for (int i = 0; i < r->nisland && r->explicit_law; i++)
+    {
+        tg_label_kind own = (tg_label_kind)tg_explicit_label(w, &r->island[i], &s->settings, &s->label.margin);
+        s->label.kind = own > s->label.kind ? own : s->label.kind;
+    }
     for (int i = 0; i < r->ntouch; i++)
         s->label.margin = fmin(s->label.margin, tg_larger(0, r->touch[i].at.margin));
     s->label.margin = fmin(s->label.margin, s->bounds.margin);
     bool at_branch = s->within && is_at_branch(w, &s->label.margin);
-    if (s->label.kind == TG_LABEL_EXACT &&
-        (s->bounds.at || at_branch || is_ambiguous(w) || is_at_edge(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
+    if (s->label.kind == TG_LABEL_EXACT && (s->bounds.at || at_branch || is_ambiguous(w) || is_at_edge(w) ||
+                                            is_overdetermined(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;
     bool solved = true;
     for (int i = 0; i < r->nisland; i++)
         solved = solved && r->island[i].result.status == TG_SOLVE_SOLVED;
     bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
-    bool ani = s->options.backward == TG_BACKWARD_ANI && tg_saltation_acts(w);
+    bool ani = s->options.backward >= TG_BACKWARD_ANI && tg_saltation_acts(w);
     if (moved || ani || s->held || is_rough(w) || s->options.backward == TG_BACKWARD_SMOOTHED || !solved ||
         is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;

@@ -35,7 +35,7 @@ void tg_forward_place(tg_forward *f, const tg_model *m, const tg_capacity *capac
 bool tg_forward_fits(const tg_model *m, const tg_work *w)
 {
     bool fits = m->nv <= MOST_DOFS && w->rows->nrow <= MOST_ROWS;
-    fits = fits && w->step->options.implicit_gyroscopic != TG_ON;
+    fits = fits && w->step->options.implicit_gyroscopic != TG_ON && !tg_detaches(w) && !w->rows->explicit_law;
     for (int i = 0; i < w->rows->nisland && fits; i++)
         fits = w->step->implicit[i].form != TG_IMPLICIT_LARGE && !w->rows->island[i].restituted;
     return fits;
@@ -264,11 +264,13 @@ static void add_friction(tg_forward *f, const group *g, const tg_rows_island *is
                 int row = r->block[island->block + b].row + 1 + axis;
                 double impulse = tg_implicit_unit_impulse(implicit, b, axis);
                 double slip = tg_implicit_slip_change(implicit, b, axis);
+                double normal = tg_implicit_normal_change(implicit, b, axis);
                 tg_clear(f->turned, island->rows, g->ld);
                 for (int k = 0; k < g->n; k++)
                 {
                     f->turned[(ptrdiff_t)row * g->ld + k] = impulse * dmu[f->dof[k]];
                     S[i][(ptrdiff_t)row * g->ld + k] += slip * dmu[f->dof[k]];
+                    S[i][(ptrdiff_t)(row - 1 - axis) * g->ld + k] += normal * dmu[f->dof[k]];
                 }
                 add_impulses(f, g, island, f->turned, R[i], S[i]);
             }
@@ -625,6 +627,7 @@ static void friction_along(const tg_forward *f, int index, int b, const tg_cotan
             continue;
         c->l[row] += tg_implicit_unit_impulse(implicit, b, axis) * dmu;
         c->S[row] += tg_implicit_slip_change(implicit, b, axis) * dmu;
+        c->S[row - 1 - axis] += tg_implicit_normal_change(implicit, b, axis) * dmu;
         c->frozen = true;
     }
 }
@@ -750,7 +753,7 @@ static void kept_changes(tg_forward *f, const tg_cotangent *in, const double *rh
 
 static bool has_change(const tg_cotangent *in)
 {
-    return in->params != NULL || in->wrench != NULL || in->dt != NULL;
+    return in->params != NULL || in->wrench != NULL || in->dt != NULL || in->contact != NULL;
 }
 
 /* y = A^-1 dt R + dv */

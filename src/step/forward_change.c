@@ -129,6 +129,7 @@ void tg_forward_change(tg_forward *f, const tg_cotangent *in, tg_param_range ran
     if (tg_tendons_late(m, f->w))
         late_by_dt(f, by_dt);
     wrench_change(f, in->wrench);
+    tg_given_changes(f->w->rows, in->contact);
     if (f->w->rows->nrow > 0)
         row_changes(f, sigma, turn);
     tg_change_end(m, f->w, c);

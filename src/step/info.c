@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "contact/collide.h"
+#include "contact/explicit.h"
 #include "contact/within.h"
 #include "step/balance.h"
 #include "step/step.h"
@@ -47,8 +48,13 @@ tg_status tg_step_report(const tg_model *m, tg_work *w)
     tg_step_work *s = w->step;
     const tg_rows *r = w->rows;
     tg_info info = {.status = TG_STEP_SOLVED, .contacts = r->ntouch, .rows = r->nrow, .islands = r->nisland};
+    info.law = s->options.law;
+    bool relaxed = !tg_cone_law_is_default(tg_step_law(s));
     for (int i = 0; i < r->nisland; i++)
+    {
         add_island(&info, &r->island[i].result);
+        info.unrelaxed = fmax(info.unrelaxed, relaxed ? r->island[i].unrelaxed : info.residual);
+    }
     for (int i = 0; i < r->ntouch; i++)
         info.penetration = fmax(info.penetration, -r->touch[i].phi);
     info.work = impulse_work(r);
@@ -62,9 +68,22 @@ tg_status tg_step_modes(tg_work *w)
     tg_rows *r = w->rows;
     if (w->step->modes)
         return TG_OK;
+    const tg_cone_law *law = tg_step_law(w->step);
     for (int i = 0; i < r->nisland; i++)
     {
         const tg_rows_island *island = &r->island[i];
+        if (!tg_cone_law_is_default(law))
+        {
+            tg_island problem = tg_island_problem(r, island);
+            tg_cone_law_modes(law, &problem, r->L + island->row, r->sigma + island->row, r->mode + island->block);
+            continue;
+        }
+        if (r->explicit_law)
+        {
+            tg_plain_modes(w->model, r, island, r->mode + island->block);
+            tg_explicit_modes(r, island);
+            continue;
+        }
         if (!island->filled || (island->impact && w->step->settings.poisson))
         {
             tg_plain_modes(w->model, r, island, r->mode + island->block);
@@ -95,6 +114,10 @@ static tg_step_contact contact_of(const tg_model *m, const tg_work *w, const tg_
                            .immaterial = mode->immaterial,
                            .margin = mode->margin};
     out.at.gap = t->phi;
+    if (r->explicit_law)
+        out.mode = (tg_contact_mode)t->regime; /* open, within its bound, at it */
+    if (t->law.given != NULL)
+        out.at.id = c->id;
     v4 force = v4_zero(), torque = v4_zero();
     for (int i = 0; i < c->rows; i++)
     {
@@ -194,7 +217,7 @@ static uint64_t within_of(const tg_work *w, const tg_constraint *c, int block)
     const tg_touch *t = c->source == TG_SOURCE_CONTACT ? &r->touch[c->index] : NULL;
     if (t == NULL || !t->impact)
         return does;
-    double e = w->params->value[t->law.restitution];
+    double e = tg_law_number(w->params, &t->law, t->law.restitution);
     int regime = tg_within_of(&w->step->settings, t->phi, t->approach, t->free, e).regime;
     return does + 16u * (uint64_t)regime;
 }
@@ -208,6 +231,9 @@ static uint64_t constraint_signature(const tg_work *w, int block)
     hash = mix(hash, mode->mode != TG_MODE_BREAKING && push_is_full(w, c));
     if (c->source == TG_SOURCE_CONTACT)
         hash = mix(hash, r->touch[c->index].impact + 2u * r->touch[c->index].rebound);
+    if (c->source == TG_SOURCE_CONTACT && r->explicit_law)
+        hash = mix(hash, (uint64_t)r->touch[c->index].regime + 4u * (r->touch[c->index].phi < 0) +
+                             8u * (r->speed[c->row] < 0));
     if (r->island[r->tree_island[r->part[c->part].tree]].within)
         hash = mix(hash, within_of(w, c, block));
     if (r->island[r->tree_island[r->part[c->part].tree]].restituted)

@@ -8,20 +8,20 @@
 /* one output's matrices */
 typedef struct block
 {
-    double *dq, *dv, *dact, *du, *dtau, *ddt, *dparams;
+    double *dq, *dv, *dact, *du, *dtau, *ddt, *dparams, *dcontact;
 } block;
 
 /* matrices without columns ask for nothing */
 static block block_of(const tg_jacobian *j, double *dq, double *dv, double *dact, double *du, double *dtau, double *ddt,
                       double *dparams)
 {
-    return (block){dq, dv, dact, du, dtau, ddt, j->nindex > 0 ? dparams : NULL};
+    return (block){dq, dv, dact, du, dtau, ddt, j->nindex > 0 ? dparams : NULL, NULL};
 }
 
 static bool wanted(const block *b)
 {
     return b->dq != NULL || b->dv != NULL || b->dact != NULL || b->du != NULL || b->dtau != NULL || b->ddt != NULL ||
-           b->dparams != NULL;
+           b->dparams != NULL || b->dcontact != NULL;
 }
 
 static double *row_of(double *matrix, int row, int columns)
@@ -38,6 +38,7 @@ static tg_status fill_row(const tg_model *m, tg_work *w, const tg_jacobian *j, c
                        .u = row_of(b->du, row, m->nu),
                        .tau = row_of(b->dtau, row, m->nv),
                        .dt = row_of(b->ddt, row, 1),
+                       .contact = row_of(b->dcontact, row, TG_GIVEN_NUMBERS * w->rows->ngiven),
                        .params = b->dparams != NULL ? w->param_gradient : NULL};
     TG_TRY(tg_step_reverse(m, w, unit, &in));
     for (int i = 0; b->dparams != NULL && i < j->nindex; i++)
@@ -194,19 +195,21 @@ tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
     block v = block_of(j, j->dv_dq, j->dv_dv, j->dv_dact, j->dv_du, j->dv_dtau, j->dv_ddt, j->dv_dparams);
     block act =
         block_of(j, j->dact_dq, j->dact_dv, j->dact_dact, j->dact_du, j->dact_dtau, j->dact_ddt, j->dact_dparams);
+    q.dcontact = w->rows->ngiven > 0 ? j->dq_dcontact : NULL;
+    v.dcontact = w->rows->ngiven > 0 ? j->dv_dcontact : NULL;
     if (tg_matrices_fit(m, w) && !tg_projects(m, w))
     {
         tg_forward_begin(m, w, j->dv_du != NULL || j->dq_du != NULL, j->dv_dact != NULL || j->dq_dact != NULL);
         TG_TRY(fill_parameters(m, w, j, (const block[3]){q, v, act}));
-        q = (block){.ddt = NULL};
-        v = (block){.ddt = NULL};
+        q = (block){.dcontact = q.dcontact};
+        v = (block){.dcontact = v.dcontact};
         act.ddt = act.dparams = NULL;
     }
     if (tg_matrices_fit(m, w))
     {
         TG_TRY(fill_columns(m, w, j));
-        q = (block){.ddt = q.ddt, .dparams = q.dparams};
-        v = (block){.ddt = v.ddt, .dparams = v.dparams};
+        q = (block){.ddt = q.ddt, .dparams = q.dparams, .dcontact = q.dcontact};
+        v = (block){.ddt = v.ddt, .dparams = v.dparams, .dcontact = v.dcontact};
     }
     double *unit = w->step->unit;
     TG_TRY(fill_rows(m, w, j, &q, m->nv, unit, &(tg_cotangent){.q = unit}));

@@ -28,13 +28,15 @@ static void take_row(const tg_model *m, tg_work *w, const tg_cotangent *in, row 
     r->g.wrench = r->g.u + m->nu;
     r->g.dt = &r->dt;
     r->g.params = in->params != NULL ? w->param_gradient : NULL;
+    r->g.contact = w->rows->ngiven > 0 ? w->step->given_gradient : NULL;
 }
 
-static double along(const tg_model *m, const row *r, const tg_cotangent *in)
+static double along(const tg_model *m, const tg_work *w, const row *r, const tg_cotangent *in)
 {
     return dot(m->nv, r->g.q, in->q) + dot(m->nv, r->g.v, in->v) + dot(m->na, r->g.act, in->act) +
            dot(m->nu, r->g.u, in->u) + dot(m->nv, r->g.tau, in->tau) + dot(6 * m->nbody, r->g.wrench, in->wrench) +
-           dot(1, r->g.dt, in->dt) + dot(m->nparams, r->g.params, in->params);
+           dot(1, r->g.dt, in->dt) + dot(m->nparams, r->g.params, in->params) +
+           dot(TG_GIVEN_NUMBERS * w->rows->ngiven, r->g.contact, in->contact);
 }
 
 /* which of what comes out */
@@ -70,7 +72,7 @@ static tg_status rows_forward(const tg_model *m, tg_work *w, int count, const tg
         TG_TRY(status);
         for (int d = 0; d < count; d++)
             if (output_of(&out[d], which) != NULL)
-                output_of(&out[d], which)[i] = along(m, &r, &in[d]);
+                output_of(&out[d], which)[i] = along(m, w, &r, &in[d]);
     }
     return TG_OK;
 }
@@ -129,10 +131,15 @@ static tg_status check_change(const tg_model *m, tg_work *w, const tg_cotangent 
         const char *name;
         const double *x;
         int n;
-    } part[] = {{"in.q", in->q, m->nv},     {"in.v", in->v, m->nv},
-                {"in.act", in->act, m->na}, {"in.u", in->u, m->nu},
-                {"in.tau", in->tau, m->nv}, {"in.wrench", in->wrench, 6 * m->nbody},
-                {"in.dt", in->dt, 1},       {"in.params", in->params, m->nparams}};
+    } part[] = {{"in.q", in->q, m->nv},
+                {"in.v", in->v, m->nv},
+                {"in.act", in->act, m->na},
+                {"in.u", in->u, m->nu},
+                {"in.tau", in->tau, m->nv},
+                {"in.wrench", in->wrench, 6 * m->nbody},
+                {"in.dt", in->dt, 1},
+                {"in.params", in->params, m->nparams},
+                {"in.contact", in->contact, TG_GIVEN_NUMBERS * w->rows->ngiven}};
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
         if (part[i].x != NULL)
             TG_TRY(tg_check_vector(w, part[i].name, part[i].x, part[i].n));

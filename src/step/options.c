@@ -1,6 +1,8 @@
 /* Options of a step: defaults, checks, and the numbers that follow from the model. */
 #include <math.h>
 
+#include "contact/cone_law.h"
+#include "contact/explicit.h"
 #include "contact/solver.h"
 #include "model/coupling.h"
 #include "step/gyroscopic.h"
@@ -11,6 +13,7 @@ static const uint32_t options_cookie = 0x74674f50u;
 tg_options tg_default_options(void)
 {
     return (tg_options){.solver = "newton",
+                        .law = "ncp",
                         .tolerance = 1e-8,
                         .implicit_damping = true,
                         .implicit_actuators = TG_AS_MODEL,
@@ -20,6 +23,7 @@ tg_options tg_default_options(void)
                         .push_speed = 0.05,
                         .push_rate = 0.05,
                         .push_gain = 1,
+                        .friction_share = 1,
                         .reach = 0.001,
                         .smooth_speed = 0.01,
                         .smooth_width = 0.001,
@@ -30,6 +34,14 @@ const char *tg_solver_name(int index)
 {
     const tg_solver *solver = tg_solver_at(index);
     return solver != NULL ? solver->name : NULL;
+}
+
+const char *tg_law_name(int index)
+{
+    int cones = 0;
+    while (tg_cone_law_at(cones) != NULL)
+        cones++;
+    return index >= 0 && index < cones ? tg_cone_law_at(index)->name : tg_explicit_name(index - cones);
 }
 
 static tg_status check_positive(tg_work *w, const char *name, double value, double most)
@@ -59,12 +71,46 @@ static tg_status check_tendons(tg_work *w, const tg_options *o)
     return TG_OK;
 }
 
+static tg_status check_explicit(tg_work *w, const tg_options *o)
+{
+    const char *what = o->restitution == TG_RESTITUTION_POISSON ? "Poisson's restitution"
+                       : o->impact == TG_IMPACT_WITHIN          ? "impacts within a step"
+                       : o->backward == TG_BACKWARD_SMOOTHED    ? "smoothed derivatives"
+                       : o->backward == TG_BACKWARD_TOI         ? "toi derivatives"
+                       : o->backward == TG_BACKWARD_ANI         ? "ani derivatives"
+                                                                : NULL;
+    return what == NULL ? TG_OK : tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: law '%s' with %s", o->law, what);
+}
+
+/* Other laws than the unrelaxed one are for comparison: what they do not have is refused. */
+static tg_status check_law(tg_work *w, const tg_options *o)
+{
+    const tg_cone_law *law = tg_cone_law_find(o->law);
+    if (tg_explicit_find(o->law) != TG_EXPLICIT_NONE)
+        return check_explicit(w, o);
+    if (law == NULL)
+        return tg_fail(&w->error, TG_ERR_NAME, "options: unknown law '%s'", o->law == NULL ? "" : o->law);
+    if (tg_cone_law_is_default(law))
+        return TG_OK;
+    const char *what = !tg_cone_law_takes(law, o->solver)         ? "a solver other than newton and admm"
+                       : o->restitution == TG_RESTITUTION_POISSON ? "Poisson's restitution"
+                       : o->impact == TG_IMPACT_WITHIN            ? "impacts within a step"
+                       : o->backward == TG_BACKWARD_SMOOTHED      ? "smoothed derivatives"
+                       : o->backward >= TG_BACKWARD_ANI           ? "ani or detached derivatives"
+                                                                  : NULL;
+    return what == NULL ? TG_OK : tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: law '%s' with %s", o->law, what);
+}
+
 static tg_status check_options(tg_work *w, const tg_options *o)
 {
     if (o->cookie != options_cookie)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "options: not made with tg_default_options()");
     if (tg_solver_find(o->solver) == NULL)
         return tg_fail(&w->error, TG_ERR_NAME, "options: unknown solver '%s'", o->solver == NULL ? "" : o->solver);
+    if (o->staggered_steps < 0 || o->staggered_steps > 1000000)
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: staggered_steps = %d must be in [0, 1000000]",
+                       o->staggered_steps);
+    TG_TRY(check_law(w, o));
     if ((unsigned)o->implicit_actuators > TG_ON)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: implicit_actuators = %d is neither off nor on",
                        (int)o->implicit_actuators);
@@ -82,14 +128,20 @@ static tg_status check_options(tg_work *w, const tg_options *o)
                        (int)o->impact);
     if (o->impact == TG_IMPACT_WITHIN && o->restitution == TG_RESTITUTION_POISSON)
         return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: impacts within a step have Newton's restitution");
-    if ((unsigned)o->backward > TG_BACKWARD_ANI)
+    if ((unsigned)o->backward > TG_BACKWARD_DETACH)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: backward = %d is no kind of derivative", (int)o->backward);
-    if (o->impact == TG_IMPACT_WITHIN && (o->backward == TG_BACKWARD_TOI || o->backward == TG_BACKWARD_ANI))
+    if (o->impact == TG_IMPACT_WITHIN && o->backward >= TG_BACKWARD_TOI)
         return tg_fail(
             &w->error, TG_ERR_UNSUPPORTED,
             "options: backward = %s belongs to impacts at the end of a step: with impact = within, exact derivatives "
             "have the time of impact in them",
-            o->backward == TG_BACKWARD_TOI ? "toi" : "ani");
+            o->backward == TG_BACKWARD_TOI   ? "toi"
+            : o->backward == TG_BACKWARD_ANI ? "ani"
+                                             : "detach");
+    if (o->restitution == TG_RESTITUTION_POISSON && o->backward == TG_BACKWARD_DETACH)
+        return tg_fail(
+            &w->error, TG_ERR_UNSUPPORTED,
+            "options: backward = detach with Poisson's restitution: its two phases have no velocity to detach");
     /* edges that are hardly round turn their normals faster than a step can follow, and chains of steps grow without bound */
     if (o->smooth_width != 0 && !(o->smooth_width >= 1e-4 && o->smooth_width <= 1e6))
         return tg_fail(&w->error, TG_ERR_VALUE, "options: smooth_width = %g must be 0 or in [1e-4, 1e6]",
@@ -102,6 +154,7 @@ static tg_status check_options(tg_work *w, const tg_options *o)
     TG_TRY(check_positive(w, "push_speed", o->push_speed, 1e6));
     TG_TRY(check_positive(w, "push_rate", o->push_rate, 1e6));
     TG_TRY(check_positive(w, "push_gain", o->push_gain, 1));
+    TG_TRY(check_positive(w, "friction_share", o->friction_share, 1));
     TG_TRY(check_positive(w, "reach", o->reach, 1e6));
     return check_positive(w, "rest_speed", o->rest_speed, 1e6);
 }
@@ -131,9 +184,13 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
     if (o.rest_speed == 0 && o.dt > 0)
         o.rest_speed = default_rest_speed(w, o.dt);
     TG_TRY(check_options(w, &o));
+    tg_explicit_law explicit_law = tg_explicit_find(o.law); /* the caller's text need not last */
+    bool solves = explicit_law == TG_EXPLICIT_NONE;
+    o.law = solves ? tg_cone_law_find(o.law)->name : tg_explicit_name((int)explicit_law - TG_EXPLICIT_COMPLIANT);
     bool smoothed = o.backward == TG_BACKWARD_SMOOTHED;
     w->step->options = o;
     w->rows->slack = 0.1 * o.reach;
+    w->rows->explicit_law = !solves;
     w->step->settings = (tg_contact_settings){.dt = o.dt,
                                               .push_speed = o.push_speed,
                                               .push_rate = o.push_rate,
@@ -144,6 +201,9 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
                                               .smooth = smoothed ? o.smooth_speed : 0,
                                               .smooth_reach = smoothed ? o.smooth_reach : 0,
                                               .within = o.impact == TG_IMPACT_WITHIN,
-                                              .rest_within = given};
+                                              .rest_within = given,
+                                              .explicit_law = explicit_law,
+                                              .friction_share = o.friction_share,
+                                              .detach = o.backward == TG_BACKWARD_DETACH};
     return TG_OK;
 }

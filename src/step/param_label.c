@@ -73,7 +73,7 @@ tg_label_kind tg_param_label(const tg_model *m, const tg_work *w, int index)
     for (int b = 0; b < r->nblock && kind == TG_LABEL_EXACT; b++)
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
-        if (c->source != TG_SOURCE_CONTACT)
+        if (c->source != TG_SOURCE_CONTACT || r->touch[c->index].law.given != NULL)
             continue;
         const tg_touch *t = &r->touch[c->index];
         const tg_rows_island *island = &r->island[r->tree_island[r->part[c->part].tree]];

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "contact/explicit.h"
 #include "contact/large.h"
 #include "step/step.h"
 
@@ -42,18 +43,50 @@ static bool is_elsewhere(const tg_rows *r, const tg_rows_island *island, const d
     return apart > elsewhere;
 }
 
+/* A law that is not the unrelaxed one, which needs G. */
+static tg_status run_law(const tg_model *m, tg_work *w, tg_rows_island *island, const tg_cone_law *law)
+{
+    tg_rows *r = w->rows;
+    double *L = r->L + island->row, *sigma = r->sigma + island->row;
+    tg_solve_options options = tg_solve_default();
+    options.solver = w->step->options.solver;
+    options.tolerance = w->step->options.tolerance;
+    if (!tg_island_is_dense(r, island))
+        return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "law '%s': an island of %d rows is too large for it", law->name,
+                       island->rows);
+    tg_need_delassus(m, w, island);
+    tg_island problem = tg_island_problem(r, island);
+    TG_TRY(tg_cone_law_solve(law, &problem, &options, &r->scratch, L, sigma, &island->result, &w->error));
+    tg_residual unrelaxed = tg_residual_of(&problem, problem.G, problem.ldg + 1, L, sigma);
+    island->unrelaxed = tg_residual_max(&unrelaxed);
+    return TG_OK;
+}
+
+/* What so many alternations give is wanted, not the solution. */
+static bool takes_fixed_steps(const tg_options *o)
+{
+    return o->staggered_steps > 0 && strcmp(o->solver, "staggered") == 0;
+}
+
 /* Islands that are large but not too large for dense matrices are solved in velocity space first, which is quicker where their modes must be found; from there the
  * dense solver selects, so that the step is a function of its inputs. What comes from nothing is that already. */
 static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
     const tg_options *o = &w->step->options;
+    const tg_cone_law *law = tg_step_law(w->step);
+    if (w->step->settings.explicit_law != TG_EXPLICIT_NONE)
+        return tg_explicit_solve(m, w, island, &w->step->settings, o->solver, o->tolerance);
+    if (!tg_cone_law_is_default(law))
+        return run_law(m, w, island, law);
     bool dense = tg_island_is_dense(r, island), any = strcmp(o->solver, "newton") == 0 || !dense, first = false;
     double *met = r->trial_sigma + island->row; /* the solution that velocity space has found */
     tg_solve_options options = tg_solve_default();
     options.solver = o->solver;
     options.tolerance = o->tolerance;
     options.relaxable = tg_island_can_relax(r, island);
+    options.staggered_steps = o->staggered_steps;
+    options.select = !takes_fixed_steps(o);
     if (r->grouped != NULL && !dense)
         return tg_fail(&w->error, TG_ERR_UNSUPPORTED,
                        "implicit_tendons: an island of %d rows; at most %d where tendons couple trees", island->rows,
@@ -119,7 +152,7 @@ static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *isl
 {
     tg_rows *r = w->rows;
     TG_TRY((w->step->options.cold ? solve_cold : run_solver)(m, w, island));
-    if (island->result.status != TG_SOLVE_SOLVED && tg_island_relax(r, island))
+    if (island->result.status != TG_SOLVE_SOLVED && !takes_fixed_steps(&w->step->options) && tg_island_relax(r, island))
         TG_TRY(run_solver(m, w, island));
     tg_select_consistent(m, r, island);
     return TG_OK;

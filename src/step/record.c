@@ -224,6 +224,7 @@ static void get_all(const piece *p, int count, const unsigned char **from)
 static void get_counts(tg_rows *r, const header *h)
 {
     r->ntouch = r->needed = h->touches;
+    r->ngiven = 0; /* rollouts find their contacts */
     r->nbond = h->bonds;
     r->nconstraint = h->constraints;
     r->npart = h->parts;

@@ -9,7 +9,7 @@
  * Of several impacts in one island the mean counts, weighted with their impulses.
  *
  * Adaptive naive integration has of this what DF leaves of the positions at the end alone, (v - v+) tau: for one ball -(1 + e) d phi. (Wang, Aanjaneya, Bekris, 2022; their term is in
- * the velocity, where it grows with every step that follows.) */
+ * the velocity, where it grows with every step that follows.) Detached, the impulses of an impact do not answer to velocities either: v+ follows v as if nothing had been hit. */
 #include "contact/rows_vjp.h"
 #include "step/step.h"
 
@@ -22,12 +22,17 @@ static bool is_impact(const tg_rows *r, int block)
 static bool acts_in(const tg_work *w, const tg_rows_island *island)
 {
     tg_backward backward = w->step->options.backward;
-    return island->impact && !island->within && (backward == TG_BACKWARD_TOI || backward == TG_BACKWARD_ANI);
+    return island->impact && !island->within && backward >= TG_BACKWARD_TOI;
 }
 
 static bool in_positions_only(const tg_step_work *s)
 {
-    return s->options.backward == TG_BACKWARD_ANI;
+    return s->options.backward == TG_BACKWARD_ANI || s->options.backward == TG_BACKWARD_DETACH;
+}
+
+bool tg_detaches(const tg_work *w)
+{
+    return w->step->options.backward == TG_BACKWARD_DETACH && tg_saltation_acts(w);
 }
 
 bool tg_saltation_acts(const tg_work *w)
@@ -124,6 +129,7 @@ typedef struct column
 {
     tg_gradient tau;
     double dt;
+    const double *contact; /* of contacts from outside */
     double *q, *v, *act;
 } column;
 
@@ -156,8 +162,11 @@ static tg_status make_column(const tg_model *m, tg_work *w, int island, bool par
     c->tau = tg_gradient_begin(m, w, params ? w->param_gradient : NULL);
     double *gphi = clear_gphi(w);
     seed_time(w->rows, &w->rows->island[island], 1, gphi);
+    tg_given_clear(w->rows);
     gaps_reverse(m, w, gphi, c->tau, &c->dt);
     tg_gradient_end(m, w, c->tau.params);
+    tg_given_gradients(w->rows, s->given_gradient);
+    c->contact = s->given_gradient;
     return TG_OK;
 }
 
@@ -186,6 +195,7 @@ tg_status tg_saltation_forward(const tg_model *m, tg_work *w, const tg_cotangent
         double late = dot(m->nv, c.tau.q, in->q) + dot(m->nv, c.tau.v, in->v) + dot(1, &c.dt, in->dt);
         if (in->params != NULL)
             late += dot(m->nparams, c.tau.params, in->params);
+        late += dot(TG_GIVEN_NUMBERS * w->rows->ngiven, c.contact, in->contact);
         add(m->nv, late, c.q, out->q);
         add(m->nv, late, c.v, out->v);
         add(m->na, late, c.act, out->act);
@@ -216,6 +226,8 @@ tg_status tg_saltation_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
         if (!acts_in(w, &w->rows->island[i]))
             continue;
         TG_TRY(make_column(m, w, i, params, &c));
+        add_outer(m->nv, c.q, TG_GIVEN_NUMBERS * w->rows->ngiven, c.contact, j->dq_dcontact);
+        add_outer(m->nv, c.v, TG_GIVEN_NUMBERS * w->rows->ngiven, c.contact, j->dv_dcontact);
         add_outer(m->nv, c.q, m->nv, c.tau.q, j->dq_dq);
         add_outer(m->nv, c.q, m->nv, c.tau.v, j->dq_dv);
         add_outer(m->nv, c.q, 1, &c.dt, j->dq_ddt);

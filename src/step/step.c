@@ -53,6 +53,18 @@ tg_status tg_step_inputs(const tg_model *m, tg_work *w, const tg_state *in, cons
     return TG_OK;
 }
 
+/* Time of impact needs to know how gaps move, which contacts from outside do not say. */
+static tg_status take_contacts(const tg_model *m, tg_work *w, const tg_given_contacts *given)
+{
+    tg_step_work *s = w->step;
+    if (s->options.backward == TG_BACKWARD_TOI)
+        return tg_fail(&w->error, TG_ERR_UNSUPPORTED,
+                       "options: backward = toi with contacts from outside: how their gaps move is not known");
+    TG_TRY(tg_check_given(m, w, given));
+    s->settings.given = given;
+    return TG_OK;
+}
+
 /* ---- what comes out ---- */
 
 /* What rolls or relaxes to rest loses a share of its speed in every step, and would end in numbers below DBL_MIN, which processors are slow with. Numbers whose square is no
@@ -72,18 +84,51 @@ static void come_to_rest(const tg_model *m, tg_work *w)
     settle(w->rows->nrow, w->rows->L);
 }
 
+/* The largest number that went into a step: where a result is not finite, it is usually the cause. */
+typedef struct input
+{
+    const char *name;
+    int index;
+    double value;
+} input;
+
+static void look_at(input *largest, const char *name, const double *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (fabs(x[i]) > fabs(largest->value))
+            *largest = (input){name, i, x[i]};
+}
+
+static input largest_input(const tg_model *m, const tg_step_work *s)
+{
+    input largest = {"in.q", 0, 0};
+    look_at(&largest, "in.q", s->q, m->nq);
+    look_at(&largest, "in.v", s->v, m->nv);
+    look_at(&largest, "in.act", s->act, m->na);
+    look_at(&largest, "control.u", s->u, m->nu);
+    look_at(&largest, "control.tau", s->tau, m->nv);
+    if (s->has_wrench)
+        look_at(&largest, "control.wrench", s->wrench, 6 * m->nbody);
+    return largest;
+}
+
+static tg_status not_finite(const tg_model *m, tg_work *w, const char *name, int index, double after, double before)
+{
+    input largest = largest_input(m, w->step);
+    return tg_fail(&w->error, TG_ERR_NUMERIC,
+                   "%s[%d] after the step is %g: it was %g; the largest input is %s[%d] = %g, dt is %g s", name, index,
+                   after, before, largest.name, largest.index, largest.value, w->step->options.dt);
+}
+
 static tg_status check_result(const tg_model *m, tg_work *w)
 {
     const tg_step_work *s = w->step;
     for (int k = 0; k < m->nv; k++)
         if (!isfinite(s->v_next[k]))
-            return tg_fail(&w->error, TG_ERR_NUMERIC,
-                           "v[%d] after the step is %g: it was %g, and %g without constraints", k, s->v_next[k],
-                           s->v[k], s->v_free[k]);
+            return not_finite(m, w, "v", k, s->v_next[k], s->v[k]);
     for (int i = 0; i < m->nq; i++)
         if (!isfinite(s->q_next[i]))
-            return tg_fail(&w->error, TG_ERR_NUMERIC, "q[%d] after the step is %g: it was %g", i, s->q_next[i],
-                           s->q[i]);
+            return not_finite(m, w, "q", i, s->q_next[i], s->q[i]);
     return TG_OK;
 }
 
@@ -109,17 +154,20 @@ tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, cons
     TG_TRY(check_arrays(m, w, "out", out));
     tg_profile_begin(w);
     TG_TRY(tg_step_inputs(m, w, in, control));
+    if (control != NULL && control->contacts != NULL)
+        TG_TRY(take_contacts(m, w, control->contacts));
     TG_TRY(tg_step_find_stiff(m, w));
     TG_TRY(tg_step_smooth(m, w));
     s->placement = w->placement;
     tg_profile_stage(w, TG_STEP_STAGE_SMOOTH);
     TG_TRY(tg_step_problem(m, w, in->cache));
+    s->settings.given = NULL; /* they were the caller's */
     TG_TRY(tg_step_solve(m, w));
     come_to_rest(m, w);
     tg_profile_stage(w, TG_STEP_STAGE_SOLVE);
     s->held = false;
     tg_step_integrate(m, w);
-    if (w->rows->ntouch > 0)
+    if (w->rows->ntouch > 0 && w->rows->ngiven == 0 && !w->rows->explicit_law)
         tg_step_hold(m, w);
     if (s->options.project)
         TG_TRY(tg_step_project(m, w));

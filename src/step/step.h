@@ -2,6 +2,7 @@
 #ifndef TG_STEP_STEP_H
 #define TG_STEP_STEP_H
 
+#include "contact/cone_law.h"
 #include "dynamics/actuation.h"
 #include "dynamics/cable.h"
 #include "dynamics/vjp.h"
@@ -165,6 +166,15 @@ tg_label_kind tg_param_label(const tg_model *m, const tg_work *w, int index);
 
 /* Whether the last step had impacts whose time counts. (saltation.c) */
 bool tg_saltation_acts(const tg_work *w);
+
+/* The cone law of the step; that of the constraints beside contacts where these have an explicit one. */
+static inline const tg_cone_law *tg_step_law(const tg_step_work *s)
+{
+    return s->settings.explicit_law != TG_EXPLICIT_NONE ? tg_cone_law_at(0) : tg_cone_law_find(s->options.law);
+}
+
+/* Whether impulses of the last step's impacts are held fixed in its derivatives; these come row by row then. (saltation.c) */
+bool tg_detaches(const tg_work *w);
 
 /* Adds what the time of impact adds: to g and *gdt, from the gradients out; to out, along in; to the matrices. (saltation.c) */
 void tg_saltation_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_gradient g, double *gdt);

@@ -18,6 +18,7 @@
 #include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
 #include "dynamics/rnea.h"
+#include "math/lanes.h"
 #include "step/gyroscopic.h"
 #include "step/step.h"
 #include "tangere/algebra.h"
@@ -30,6 +31,7 @@ typedef struct reverse
     double dt, *gdt;
     double *vbar, *y, *scaled, *other;            /* nv each; scaled = dt y */
     double *Lbar, *z, *turn, *gphi, *f, *f_start; /* rows each */
+    double *impulse;                              /* rows: of impulses of explicit laws, or NULL */
     double *f_free;                               /* rows: of J v_free, where impacts happen within the step, or NULL */
     bool bare;                                    /* z . (J v+) alone, no laws */
     tg_gradient g;
@@ -54,8 +56,10 @@ static bool friction_counts(const reverse *r, int block)
 {
     const tg_rows *rows = r->w->rows;
     const tg_constraint *c = &rows->constraint[rows->order[block]];
-    return c->source == TG_SOURCE_CONTACT &&
-           (r->g.params != NULL || r->w->params->value[rows->touch[c->index].law.kinetic] != 1);
+    if (c->source != TG_SOURCE_CONTACT)
+        return false;
+    const tg_law *law = &rows->touch[c->index].law;
+    return r->g.params != NULL || law->given != NULL || tg_law_number(r->w->params, law, law->kinetic) != 1;
 }
 
 static void poisson_transpose(reverse *r, int i)
@@ -207,6 +211,37 @@ static void kept_reverse(reverse *r)
     }
 }
 
+/* Lbar + G z: what acts on a contact's explicit impulse, by itself and through what is solved beside it */
+static void explicit_impulses(const reverse *r)
+{
+    const tg_rows *rows = r->w->rows;
+    for (int i = 0; i < rows->nisland; i++)
+    {
+        const tg_rows_island *island = &rows->island[i];
+        const double *G = rows->G + island->G, *z = r->z + island->row;
+        for (int k = 0; k < island->rows; k++)
+            r->impulse[island->row + k] =
+                r->Lbar[island->row + k] + v4_dot_of(island->rows, G + (ptrdiff_t)k * v4_pad(island->rows), z);
+    }
+}
+
+/* Impulses of impacts that are detached follow restitution, z J_N v de, and friction, whose gradients are there already; nothing else of z counts. */
+static void detach(const reverse *r)
+{
+    const tg_rows *rows = r->w->rows;
+    for (int b = 0; b < rows->nblock; b++)
+    {
+        const tg_constraint *c = &rows->constraint[rows->order[b]];
+        const tg_touch *t = c->source == TG_SOURCE_CONTACT ? &rows->touch[c->index] : NULL;
+        if (t == NULL || !t->impact)
+            continue;
+        double *e = tg_law_gradient_of(r->g.params, &t->law, t->law.restitution);
+        if (e != NULL)
+            *e += r->z[c->row] * t->approach;
+        memset(r->z + c->row, 0, sizeof(double) * (size_t)c->rows);
+    }
+}
+
 /* Lbar = J A^-1 vbar + what is asked of L itself, z of every island, y = A^-1 (vbar + J^T z) */
 static tg_status impulses_reverse(reverse *r, const tg_cotangent *out)
 {
@@ -230,6 +265,10 @@ static tg_status impulses_reverse(reverse *r, const tg_cotangent *out)
         coefficients_reverse(r, i);
         any_kept = any_kept || r->s->implicit[i].kept;
     }
+    if (tg_detaches(r->w))
+        detach(r);
+    if (r->impulse != NULL)
+        explicit_impulses(r);
     tg_rows_other_half(m, r->w, r->z, r->y);
     if (any_kept && !tg_wants_contacts(out))
         kept_reverse(r);
@@ -380,6 +419,7 @@ static void laws_reverse(reverse *r)
                          .mu = r->s->block_gradient,
                          .bound = r->s->block_gradient + 5 * rows->nblock,
                          .f_free = r->f_free,
+                         .impulse = r->impulse,
                          .gdt = r->gdt,
                          .params = r->g.params};
     tg_laws_reverse(r->m, r->w, &r->s->settings, &g);
@@ -741,10 +781,12 @@ static reverse begin(const tg_model *m, tg_work *w, const tg_cotangent *out, con
     r.compressed_scaled = c + 5 * m->nv;
     r.compressed_v = c + 6 * m->nv;
     r.f_free = s->within ? p + 9 * rows : NULL;
+    r.impulse = w->rows->explicit_law ? p + 10 * rows : NULL;
     r.factors = s->implicit;
     r.wrench = in->wrench;
     r.g = tg_gradient_begin(m, w, NULL);
     r.g.params = in->params;
+    tg_given_clear(w->rows);
     memset(s->gact, 0, sizeof(double) * (size_t)m->na);
     memset(s->gu, 0, sizeof(double) * (size_t)m->nu);
     for (int k = 0; k < m->nv; k++)
@@ -789,6 +831,7 @@ static tg_status take_reverse(const tg_model *m, tg_work *w, tg_cotangent out, t
     copy_out(in->act, r.gact, m->na);
     copy_out(in->u, r.gu, m->nu);
     copy_out(in->dt, &gdt, 1);
+    tg_given_gradients(w->rows, in->contact);
     return TG_OK;
 }
 

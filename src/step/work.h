@@ -36,10 +36,11 @@
     X(double, forward, 3 * m->nv + m->na + m->nu + 6 * m->nbody + 1, "gradient of one row, for forward mode (jvp.c)")  \
     X(double, forward_v, m->nv, "change of v+ (jvp.c)")                                                                \
     X(double, gact, m->na + 1, "")                                                                                     \
+    X(double, given_gradient, TG_GIVEN_NUMBERS *(size_t)c->contacts, "of contacts from outside (jvp.c)")               \
     X(double, gu, m->nu + 1, "")                                                                                       \
     X(double, saltation, 6 * m->nv + m->na, "directions and slopes of the time of impact (saltation.c)")               \
-    X(double, row_gradient, 10 * (size_t)c->rows,                                                                      \
-      "gradients of rows: Lbar, z, turn, gphi, f, f_start, compression; changes")                                      \
+    X(double, row_gradient, 11 * (size_t)c->rows,                                                                      \
+      "gradients of rows: Lbar, z, turn, gphi, f, f_start, compression, impulses; changes")                            \
     X(double, disagreement, m->nparams, "of rows that hold each other, with the parameters (brace.c)")                 \
     X(double, gyroscopic, tg_gyroscopic_size(m), "factors of A + dt D, tree by tree (gyroscopic.c)")                   \
     X(v4, gyroscopic_momentum, m->nnode, "angular momentum of the subtree of each node (gyroscopic.c)")                \

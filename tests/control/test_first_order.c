@@ -67,6 +67,66 @@ static void every_method_finds_the_bottom(void **state)
     }
 }
 
+/* 1e10 max(0, x - 1) + x^2 / 2: a cliff on the way to 0 */
+static tg_status cliff(void *user, const double *x, double *f, double *g)
+{
+    (void)user;
+    *f = 1e10 * fmax(0, x[0] - 1) + 0.5 * x[0] * x[0];
+    if (g != NULL)
+        g[0] = (x[0] > 1 ? 1e10 : 0) + x[0];
+    return TG_OK;
+}
+
+static void clipping_gets_over_a_cliff(void **state)
+{
+    (void)state;
+    for (int clipped = 0; clipped < 2; clipped++)
+    {
+        double x = 1.005;
+        tg_minimiser_def def = tg_default_minimiser();
+        def.unknowns.n = 1;
+        def.cost = cliff;
+        def.method = TG_METHOD_ADAM;
+        def.clip = clipped ? 1 : 0;
+        minimise(&def, &x);
+        assert_true(clipped ? fabs(x) < 1e-3 : x > 0.9); /* without, the moments remember the cliff */
+    }
+}
+
+static void clipping_shortens_a_step_of_descent(void **state)
+{
+    (void)state;
+    int n = 6;
+    double x[6] = {3, -3, 3, -3, 3, -3}, start[6], g[6], f, length = 0, moved = 0;
+    tg_minimiser_def def = tg_default_minimiser();
+    def.unknowns.n = n;
+    def.cost = bowl;
+    def.user = &n;
+    def.method = TG_METHOD_DESCENT;
+    def.iterations = 1;
+    def.rate = 0.01;
+    def.clip = 0.5;
+    memcpy(start, x, sizeof x);
+    bowl(&n, x, &f, g);
+    minimise(&def, x);
+    for (int k = 0; k < n; k++)
+    {
+        length = hypot(length, g[k]);
+        moved = hypot(moved, x[k] - start[k]);
+    }
+    assert_true(fabs(moved - 0.01 * 0.5) < 1e-15);
+    for (int k = 0; k < n; k++)
+        assert_true(fabs(x[k] - start[k] + 0.01 * 0.5 * g[k] / length) < 1e-15);
+    tg_minimiser *s = NULL;
+    tg_error error;
+    def.method = TG_METHOD_LBFGS;
+    assert_int_equal(tg_minimiser_create(&def, NULL, &s, &error), TG_ERR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "clip = 0.5 with L-BFGS"));
+    def.clip = -1;
+    assert_int_equal(tg_minimiser_create(&def, NULL, &s, &error), TG_ERR_VALUE);
+    assert_non_null(strstr(error.message, "clip = -1"));
+}
+
 static void decay_pulls_towards_zero(void **state)
 {
     (void)state;
@@ -175,6 +235,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_method_finds_the_bottom),
+        cmocka_unit_test(clipping_gets_over_a_cliff),
+        cmocka_unit_test(clipping_shortens_a_step_of_descent),
         cmocka_unit_test(decay_pulls_towards_zero),
         cmocka_unit_test(bounds_hold_and_priors_count),
         cmocka_unit_test(a_callback_stops_and_bad_definitions_are_refused),

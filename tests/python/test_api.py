@@ -127,7 +127,7 @@ def test_stub_agrees_with_the_extension():
         defaults = [p.default for p in signature.parameters.values() if p.default is not inspect.Parameter.empty]
         stubbed = [ast.literal_eval(d) for d in [*given.defaults, *given.kw_defaults] if d is not None]
         assert stubbed == defaults, name
-    plain = {"Scene", "Stepper", "Batch", "BatchTape", "Function", "Cartesian", "Qcqp"}
+    plain = {"Scene", "Stepper", "Batch", "BatchTape", "Function", "Cartesian", "Qcqp", "Planner"}
     for kind in (getattr(_core, name) for name in plain):
         stubbed = {node.name for node in classes[kind.__name__].body} - {"__init__"}
         assert stubbed == {name for name in vars(kind) if not name.startswith("__")}
@@ -138,7 +138,7 @@ def test_stub_agrees_with_the_extension():
         fields = [node.target.id for node in classes[name].body]
         assert list(getattr(_core, name).__match_args__) == fields
     constants = {node.target.id for node in tree.body if isinstance(node, ast.AnnAssign)}
-    kinds = int | str | np.dtype
+    kinds = int | str | tuple | np.dtype
     assert constants == {name for name, value in vars(_core).items() if isinstance(value, kinds) and name[0] != "_"}
 
 
@@ -248,7 +248,7 @@ def test_unknown_names_suggest(zoo):
         zoo.body_pose(8, q)
     with pytest.raises(IndexError):
         zoo.body_pose(-1, q)
-    with pytest.raises(TypeError, match="expected a name or an index, got float"):
+    with pytest.raises(TypeError, match="expected the name or the index of a body, got float"):
         zoo.body_pose(1.0, q)
 
 

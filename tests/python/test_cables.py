@@ -83,7 +83,7 @@ def test_ani_turns_the_sign_of_a_bounce():
       <body pos="0 0 0.112"><joint type="slide" axis="0 0 1"/><geom type="sphere" size="0.1" mass="2"/></body>
       </worldbody><custom><numeric name="tangere:geom.floor.restitution" data="0.5"/></custom></mujoco>"""
     m = tg.load_string(text)
-    for backward, expected in (("exact", 1), ("toi", -0.5), ("ani", -0.5)):
+    for backward, expected in (("exact", 1), ("toi", -0.5), ("ani", -0.5), ("detach", -0.5)):
         r = tg.rollout(m, [0.0], [-1.0], 22, backward=backward)
         g = np.zeros((23, 1))
         g[-1] = 1

@@ -4,17 +4,19 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+from inspect import signature
 from pathlib import Path
 
 import pytest
+import tangere
 from support import ROOT
+from tangere import viewer
 
 PAGES = sorted((ROOT / "docs").glob("*.md")) + sorted(ROOT.glob("*.md"))
 COMMAND = Path(os.environ.get("TANGERE_COMMAND", ROOT / "build" / "tangere")).resolve()
 GUIDE = (ROOT / "docs" / "guide.md").read_text()
 SIMULATE = (ROOT / "docs" / "simulate.md").read_text()
-IDENTIFY = (ROOT / "docs" / "identify.md").read_text()
-BATCH = (ROOT / "docs" / "batch.md").read_text()
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -26,18 +28,96 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize("text", [GUIDE, SIMULATE, IDENTIFY], ids=["guide", "simulate", "identify"])
-def test_python_of_the_pages(monkeypatch, text):
+NEEDED = {
+    "batch.md": ("torch", "jax"),
+    "qcqp.md": ("torch", "jax"),
+    "cartesian.md": ("torch",),
+    "view.md": ("matplotlib",),
+}
+WITH_PYTHON = [page for page in PAGES if blocks(page.read_text(), "python")]
+
+# what a page takes for granted
+BEFORE = {
+    "view.md": """
+import matplotlib
+matplotlib.use("Agg")
+import tangere as tg
+m = tg.load("quadruped")
+sim = tg.Sim(m)
+sim.step()
+r = tg.rollout(m, sim.q, sim.v, 20)
+q, v = r.q, r.v
+""",
+}
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.name)
+def test_python_of_the_pages(monkeypatch, page):
+    """Every block of Python runs, page by page, in the order in which it stands there."""
+    for module in NEEDED.get(page.name, ()):
+        pytest.importorskip(module)
     monkeypatch.chdir(ROOT)
-    code = "\n".join(blocks(text, "python"))
-    assert code.count("assert") > 3
-    exec(compile(code, "page.md", "exec"), {"__name__": "page"})
+    # a browser is not opened: the arguments must be those of the function
+    monkeypatch.setattr(tangere, "view", lambda *args, **options: signature(viewer.view).bind(*args, **options))
+    code = "\n".join(blocks(page.read_text(), "python"))
+    exec(compile(BEFORE.get(page.name, "") + code, page.name, "exec"), {"__name__": "page"})
 
 
-def test_python_of_the_batch_page(monkeypatch):
-    pytest.importorskip("torch", reason="pip install 'tangere[torch]'")
-    pytest.importorskip("jax", reason="pip install 'tangere[jax]'")
-    test_python_of_the_pages(monkeypatch, BATCH)
+def test_pages_check_what_they_say():
+    for page in WITH_PYTHON:
+        if page.name not in {"README.md", "view.md"}:
+            assert any("assert" in block for block in blocks(page.read_text(), "python")), page
+
+
+def test_every_block_has_a_language_that_is_tested():
+    """Python and C run, CMake is built by the test of the installation; text is not code."""
+    for page in PAGES:
+        if page.name != "api.md":  # its C is the declarations of the headers
+            languages = set(re.findall(r"^```(\S+)", page.read_text(), re.MULTILINE))
+            assert languages <= {"python", "c", "cmake", "text"}, page
+
+
+def test_python_reference():
+    """Every public name has a docstring, and the page is that of the installed package."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "python_doc.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_end_to_end_tables():
+    if not (Path(os.environ.get("TANGERE_SHARED", ROOT.parent / "shared")) / "robots" / "atlas").exists():
+        pytest.skip("the robots are not here")
+    done = subprocess.run(
+        [sys.executable, ROOT / "bench" / "end_to_end.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_examples_of_the_tutorials():
+    """Seven tutorials, each a program in both languages, which test_examples and ctest run."""
+    names = re.findall(r"^<!-- example: (\w+) -->$", (ROOT / "docs" / "tutorials.md").read_text(), re.MULTILINE)
+    assert len(names) == 7
+    for name in names:
+        for suffix in ("py", "c"):
+            assert (ROOT / "examples" / f"{name}.{suffix}").is_file()
+
+
+def test_site(tmp_path):
+    """The site is built without a warning, and every link of its pages leads somewhere."""
+    pytest.importorskip("material", reason="make site installs it")
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "site.py"], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "WARNING" not in done.stderr
+    html = ROOT / "build" / "site" / "html"
+    pages = list(html.rglob("*.html"))
+    assert len(pages) > 25
+    for page in pages:
+        for target in re.findall(r'(?:href|src)="([^"#?]+)', page.read_text()):
+            if "://" not in target and not target.startswith(("mailto:", "data:")) and page.name != "404.html":
+                assert (page.parent / target).exists(), f"{page.relative_to(html)}: {target}"
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

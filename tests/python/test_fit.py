@@ -260,3 +260,17 @@ def test_the_module_does_not_hide_the_function(m):
     assert callable(tg.fit)
     f = module(m, tumble(m), [MU], channels=["q"], noise=1e-3)
     assert isinstance(f, tg.FitResult)
+
+
+def test_clipping():
+    def cliff(x, g):
+        if g is not None:
+            g[0] = (1e10 if x[0] > 1 else 0) + x[0]
+        return 1e10 * max(0.0, x[0] - 1) + 0.5 * x[0] ** 2
+
+    assert abs(tg.minimise(cliff, [1.005], method="adam", clip=1.0).x[0]) < 1e-3
+    assert tg.minimise(cliff, [1.005], method="adam").x[0] > 0.9
+    with pytest.raises(tg.Error, match=r"clip = 1 with L-BFGS"):
+        tg.minimise(cliff, [1.005], clip=1.0)
+    with pytest.raises(ValueError, match="clip: only with method"):
+        tg.fit(tg.load("quadruped"), [], ["body.trunk.mass"], clip=1.0)

@@ -1,8 +1,9 @@
 """Installs a build to a temporary prefix, moves the prefix, and builds and runs a consumer from it in C and in C++:
-with find_package (shared and static) and with pkg-config (shared and static)."""
+with find_package (shared and static), with pkg-config (shared and static), and as README.md prints it."""
 
 import argparse
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 CONSUMER = Path(__file__).resolve().parent / "consumer"
+ROOT = CONSUMER.parents[2]
 
 
 def run(*command, **keywords):
@@ -57,6 +59,23 @@ def with_pkg_config(arguments, prefix, folder):
         expect(run(folder / "static"), arguments.version)
 
 
+def as_in_the_readme(arguments, prefix, folder):
+    """The program and the CMakeLists.txt of README.md, exactly as they are printed there."""
+    folder.mkdir()
+    text = (ROOT / "README.md").read_text()
+    for language, file in (("c", "robot.c"), ("cmake", "CMakeLists.txt")):
+        (block,) = re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        (folder / file).write_text(block)
+    run(
+        arguments.cmake, "-S", folder, "-B", folder / "build", "-G", "Ninja",
+        f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={arguments.cc}",
+    )  # fmt: skip
+    run(arguments.cmake, "--build", folder / "build")
+    printed = run(folder / "build" / "robot", ROOT / "models" / "quadruped.xml")
+    if printed.strip() != "quadruped: 18 dofs":
+        sys.exit(f"the program of README.md printed {printed!r}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cmake", required=True)
@@ -74,6 +93,7 @@ def main():
         shutil.move(installed, prefix)
         with_find_package(arguments, prefix, folder / "find_package")
         with_pkg_config(arguments, prefix, folder / "pkg_config")
+        as_in_the_readme(arguments, prefix, folder / "readme")
         command = prefix / "bin" / "tangere"
         if (arguments.build / "tangere").exists():
             run(command, "--version")

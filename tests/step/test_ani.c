@@ -16,10 +16,10 @@ static void test_bounce(void **state)
 {
     (void)state;
     static const double restitution[] = {1, 0.5};
-    static const tg_backward kind[] = {TG_BACKWARD_EXACT, TG_BACKWARD_TOI, TG_BACKWARD_ANI};
+    static const tg_backward kind[] = {TG_BACKWARD_EXACT, TG_BACKWARD_TOI, TG_BACKWARD_ANI, TG_BACKWARD_DETACH};
     static const int after[] = {2, 22};
     for (int i = 0; i < 2; i++)
-        for (int k = 0; k < 3; k++)
+        for (int k = 0; k < 4; k++)
             for (int n = 0; n < 2; n++)
             {
                 double e = restitution[i];
@@ -30,7 +30,13 @@ static void test_bounce(void **state)
                 fly_for(&f, 0);
                 check_near("speed", f.v[after[n]], e, 1e-12);
                 check_near("d x / d x", f.dq[0], kind[k] == TG_BACKWARD_EXACT ? 1 : -e, 1e-12);
-                assert_int_equal(f.label.kind, kind[k] == TG_BACKWARD_ANI ? TG_LABEL_REGULARISED : TG_LABEL_EXACT);
+                assert_int_equal(f.label.kind, kind[k] >= TG_BACKWARD_ANI ? TG_LABEL_REGULARISED : TG_LABEL_EXACT);
+                /* x = x_0 + t v_0 before, - e v_0 after; detached: as if nothing was hit */
+                double t = 0.01, moves = kind[k] == TG_BACKWARD_DETACH ? 1 : -e;
+                if (kind[k] == TG_BACKWARD_ANI || kind[k] == TG_BACKWARD_DETACH)
+                    check_near("d x / d v", f.dv[0], -e * t + moves * t * (after[n] - 1), 1e-12);
+                /* v+ = -e v in any case */
+                check_near("d x / d e", with_respect_to(&f, "geom.floor.restitution"), t * (after[n] - 1), 1e-12);
                 tg_trajectory change = {.q = numbers(after[n] + 1), .v = numbers(after[n] + 1)};
                 double along = 1;
                 assert_int_equal(
@@ -45,14 +51,13 @@ static void test_bounce(void **state)
 }
 
 /* matrices, forward and reverse mode of a tumbling box that hits the floor */
-static void test_agreement(void **state)
+static void agree(tg_backward backward)
 {
-    (void)state;
     sim *s = sim_open(
         "<mujoco><option timestep='0.001'/><worldbody><geom name='floor' type='plane' size='5 5 0.1' friction='0.4'/>"
         "<body pos='0 0 0.2'><freejoint/><geom name='box' type='box' size='0.1 0.07 0.1' mass='1'/></body></worldbody>"
         "<custom><numeric name='tangere:geom.floor.restitution' data='0.6'/></custom></mujoco>");
-    s->options.backward = TG_BACKWARD_ANI;
+    s->options.backward = backward;
     s->q[2] = 0.12;
     s->v[2] = -2;
     s->v[3] = 1;
@@ -83,22 +88,54 @@ static void test_agreement(void **state)
     sim_close(s);
 }
 
+static void test_agreement(void **state)
+{
+    (void)state;
+    agree(TG_BACKWARD_ANI);
+    agree(TG_BACKWARD_DETACH);
+}
+
 /* with impacts within the step the time of impact is in the step already */
 static void test_refused_within(void **state)
 {
     (void)state;
     sim *s = ball(1);
-    static const tg_backward kind[] = {TG_BACKWARD_TOI, TG_BACKWARD_ANI};
+    static const tg_backward kind[] = {TG_BACKWARD_TOI, TG_BACKWARD_ANI, TG_BACKWARD_DETACH};
+    static const char *const name[] = {"backward = toi", "backward = ani", "backward = detach"};
     s->options.impact = TG_IMPACT_WITHIN;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
     {
         tg_state at = {s->q, s->v, s->act, NULL};
         s->options.backward = kind[i];
         assert_int_equal(tg_step(s->m, s->w, &s->options, &at, NULL, &at, NULL), TG_ERR_UNSUPPORTED);
-        assert_non_null(strstr(tg_work_message(s->w), i == 0 ? "backward = toi" : "backward = ani"));
+        assert_non_null(strstr(tg_work_message(s->w), name[i]));
         assert_non_null(strstr(tg_work_message(s->w), "impact = within"));
     }
     sim_close(s);
+}
+
+/* The ball of Fig. 10 with impacts within the step: the exact derivative is that of the motion, -e, twenty steps later, too, without any of these. */
+static void test_within(void **state)
+{
+    (void)state;
+    static const double restitution[] = {1, 0.5};
+    static const int after[] = {2, 22};
+    for (int i = 0; i < 2; i++)
+        for (int n = 0; n < 2; n++)
+        {
+            double e = restitution[i], meets = 0.012;
+            sim *s = ball(e);
+            s->options.impact = TG_IMPACT_WITHIN;
+            s->v[0] = -1;
+            flight f = take_off(s, after[n], false);
+            fly_for(&f, 0);
+            check_near("speed", f.v[after[n]], e, 1e-12);
+            check_near("height", f.q[after[n]] + meets, e * (0.01 * after[n] - meets), 1e-12);
+            check_near("d x / d x", f.dq[0], -e, 1e-9);
+            assert_int_equal(f.label.kind, TG_LABEL_EXACT);
+            land(&f);
+            sim_close(s);
+        }
 }
 
 int main(void)
@@ -107,6 +144,7 @@ int main(void)
         cmocka_unit_test(test_bounce),
         cmocka_unit_test(test_agreement),
         cmocka_unit_test(test_refused_within),
+        cmocka_unit_test(test_within),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -204,7 +204,7 @@ static void check_step(sim *s, tg_differences *d, const int *index, int nindex, 
     if (label.kind == TG_LABEL_EXACT)
     {
         tg_state state = {q, v, act, &start};
-        tg_control control = {s->u, s->tau, s->wrench};
+        tg_control control = {.u = s->u, .tau = s->tau, .wrench = s->wrench};
         tg_differences_request request = {
             .options = &s->options, .state = &state, .control = &control, .index = index, .nindex = nindex};
         if (tg_step_differences(s->m, d, &request, &out, &fd->g, NULL) != TG_OK)
@@ -407,7 +407,9 @@ static void test_derivatives_on_the_ground(void **state)
     {
         sim_run(s, 15);
         fill(s->tau, s->n.nv, 0.05);
+        uint64_t path = noise_seed; /* the path does not depend on how many numbers a check draws */
         check_step(s, d, index, count, &t);
+        noise_seed = path;
     }
     print_message("ground: %ld compared, %ld left out, worst %.2g (%s), modes %.2g\n", t.compared, t.left_out, t.worst,
                   t.entry, t.agree);

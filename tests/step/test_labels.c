@@ -63,7 +63,7 @@ static outcome differentiate(sim *s, const char *pattern)
     tg_cotangent fd = {.q = f, .v = f + nv, .tau = f + 2 * nv, .params = pattern != NULL ? f + 3 * nv : NULL};
     tg_differences_request request = {.options = &s->options,
                                       .state = &(tg_state){q, v, s->act, NULL},
-                                      .control = &(tg_control){s->u, s->tau, s->wrench},
+                                      .control = &(tg_control){.u = s->u, .tau = s->tau, .wrench = s->wrench},
                                       .index = index,
                                       .nindex = nindex};
     assert_int_equal(tg_step_differences(s->m, d, &request, &out, &fd, NULL), TG_OK);

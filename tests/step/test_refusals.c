@@ -17,7 +17,7 @@ static const char *const scene =
 static void expect_refusal(sim *s, tg_status expected, const char *message)
 {
     tg_state in = {s->q, s->v, s->act, &s->cache};
-    tg_control control = {s->u, s->tau, s->wrench};
+    tg_control control = {.u = s->u, .tau = s->tau, .wrench = s->wrench};
     tg_cache_entry entry[8];
     tg_cache cache = {.capacity = 8, .count = 3, .entry = entry};
     double q[64], v[64], act[8];
@@ -52,7 +52,7 @@ static void expect_kept(sim *s, tg_status expected, const char *message)
     memcpy(q, s->q, sizeof(double) * (size_t)s->n.nq);
     memcpy(v, s->v, sizeof(double) * (size_t)s->n.nv);
     tg_state state = {s->q, s->v, s->act, &s->cache};
-    tg_control control = {s->u, s->tau, s->wrench};
+    tg_control control = {.u = s->u, .tau = s->tau, .wrench = s->wrench};
     tg_status status = tg_step(s->m, s->w, &s->options, &state, &control, &state, NULL);
     if (status != expected || strstr(tg_work_message(s->w), message) == NULL)
         fail_msg("%s: '%s', expected %s: '%s'", tg_status_string(status), tg_work_message(s->w),
@@ -188,7 +188,7 @@ static void test_huge_numbers(void **state)
                 memcpy(q, s->q, sizeof(double) * (size_t)s->n.nq);
                 memcpy(v, s->v, sizeof(double) * (size_t)s->n.nv);
                 tg_state at = {s->q, s->v, s->act, &s->cache};
-                tg_control control = {s->u, s->tau, s->wrench};
+                tg_control control = {.u = s->u, .tau = s->tau, .wrench = s->wrench};
                 tg_status status = tg_step(s->m, s->w, &s->options, &at, &control, &at, NULL);
                 refused += status != TG_OK;
                 stepped += status == TG_OK;

@@ -141,7 +141,7 @@ static void test_no_memory_is_asked_for(void **state)
     {
         int count;
         tg_state at = {s->q, s->v, s->act, &s->cache};
-        tg_control control = {s->u, s->tau, s->wrench};
+        tg_control control = {.u = s->u, .tau = s->tau, .wrench = s->wrench};
         s->options.project = i % 2 == 1;
         s->options.restitution = i % 3 == 1 ? TG_RESTITUTION_POISSON : TG_RESTITUTION_NEWTON;
         heap.armed = true;

@@ -414,7 +414,7 @@ static double derivative_error(sim *s, tg_label *label)
     tg_cotangent out = {.v = gv}, in = {.q = g, .v = g + nv}, fd = {.q = f, .v = f + nv};
     tg_differences_request request = {.options = &s->options,
                                       .state = &(tg_state){q, v, s->act, NULL},
-                                      .control = &(tg_control){s->u, s->tau, s->wrench}};
+                                      .control = &(tg_control){.u = s->u, .tau = s->tau, .wrench = s->wrench}};
     sim_step(s);
     assert_int_equal(tg_step_vjp(s->m, s->w, &out, &in, label), TG_OK);
     assert_int_equal(tg_step_differences(s->m, d, &request, &out, &fd, NULL), TG_OK);

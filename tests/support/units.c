@@ -101,6 +101,8 @@ static double geom_unit(const units *s, const char *field, int i)
         return s->length / s->time;
     if (strcmp(field, "compliance") == 0)
         return s->time * s->time / s->mass;
+    if (strcmp(field, "damping") == 0)
+        return s->mass / s->time;
     bool length = strcmp(field, "pos") == 0 || strcmp(field, "size") == 0 || strcmp(field, "margin") == 0;
     return length ? s->length : 1;
 }

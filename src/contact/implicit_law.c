@@ -1,0 +1,41 @@
+/* The derivative of an island's impulses under a law that is not the unrelaxed one: its equations at the solution (cone_law.h).
+ *
+ * Redundant rows. The convex law has a unique G L: whichever solution of the equations is taken, v+ changes as it should. The pyramids need not have one: where
+ * rows are redundant and friction follows the normal impulses, how these are shared may move v+, and the derivative is a choice: that without the
+ * directions that are hardly determined. */
+#include "contact/implicit_forms.h"
+
+static const double most_condition = 1e6; /* forward and reverse mode agree to 1e-16 of that: 1e-10 */
+
+typedef struct block_law
+{
+    const tg_cones *cones;
+    const tg_cone_law *law;
+} block_law;
+
+static tg_block_equations equations_of(const void *user, int block, const double *x, const double *s)
+{
+    const block_law *u = user;
+    return tg_cone_law_equations(u->law, &u->cones->block[block], x, s);
+}
+
+bool tg_law_build(tg_implicit *f, const tg_cone_law *law, const tg_block_mode *mode, tg_arena *arena, bool *regular)
+{
+    tg_cones cones;
+    block_law user = {&cones, law};
+    bool slides = false;
+    for (int b = 0; b < f->island->blocks; b++)
+    {
+        f->slides[b] = mode[b].mode == TG_MODE_SLIDING;
+        slides = slides || (f->slides[b] && f->island->block[b].kind == TG_BLOCK_CONTACT);
+    }
+    size_t mark = tg_arena_mark(arena);
+    bool fits = tg_blocks_build(f, &cones, equations_of, &user, TG_LAW_PIVOT, arena, regular);
+    *regular = *regular || !law->shift || !slides;
+    if (!fits || (*regular && f->condition <= most_condition))
+        return fits;
+    *regular = false;
+    tg_arena_release(arena, mark);
+    bool full;
+    return tg_blocks_build(f, &cones, equations_of, &user, TG_SOFT, arena, &full);
+}

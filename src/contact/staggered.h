@@ -1,0 +1,49 @@
+/* Staggered projections (Le Lidec et al. 2021): the unrelaxed law as a fixed point of two convex problems.
+ *
+ *     normals    minimise 1/2 x_n' G_nn x_n + (g_n + G_nt x_t)' x_n,   x_n >= 0 (contacts, limits), free (equalities)
+ *     friction   minimise 1/2 x_t' G_tt x_t + (g_t + G_tn x_n)' x_t,   |x_t,i| <= x_n,i (contacts), <= bound (dry friction of joints)
+ * each given the solution of the other, in scaled variables (cone.h). Where both hold at once Signorini's law and maximum dissipation hold. There is no proof that the alternation ends
+ * there; mostly it does, linearly. Both are solved by ADMM (solve/admm.h) with one factor each, from the solution of the alternation before. */
+#ifndef TG_CONTACT_STAGGERED_H
+#define TG_CONTACT_STAGGERED_H
+
+#include "contact/cone.h"
+#include "solve/admm.h"
+
+/* one of the two problems */
+typedef struct tg_stagger
+{
+    int n, sets;
+    int *row;      /* n: rows of the scaled problem */
+    tg_set *set;   /* its sets; of friction: bounds follow the normals */
+    int *normal;   /* sets: row of the scaled problem that bounds the set, or -1 */
+    double *G;     /* n x n */
+    double *g, *x; /* n */
+    tg_admm admm;
+} tg_stagger;
+
+typedef struct tg_staggered
+{
+    /* memory, the caller's, for so many rows */
+    double *matrices; /* 3 rows^2 */
+    double *vectors;  /* TG_STAGGERED_VECTORS rows */
+    int *indices;     /* 2 rows */
+    tg_set *sets;     /* rows */
+
+    const tg_cones *cones;
+    tg_stagger part[2]; /* normals, friction */
+    int iterations;     /* of ADMM, of both */
+} tg_staggered;
+
+enum
+{
+    TG_STAGGERED_VECTORS = 9
+};
+
+/* Divides the scaled problem and starts from x: its friction counts. */
+void tg_staggered_start(tg_staggered *s, const tg_cones *cones, const double *x);
+
+/* One alternation: normals, then friction; each to `aim` (m/s, in the sense of its own residual). x: all rows. */
+void tg_staggered_step(tg_staggered *s, double aim, double *x);
+
+#endif

@@ -1,0 +1,165 @@
+/* Proximal ADMM over simple sets (admm.h). */
+#include "solve/admm.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "math/dense.h"
+
+enum
+{
+    POWER_STEPS = 10 /* L to some per cent is enough */
+};
+
+static const double proximal = 1e-7;           /* eta / L: the paper's */
+static const double exponents[] = {0.4, 0.15}; /* of the first rho, of its changes: the paper's, and its code's */
+
+bool tg_admm_take(tg_admm *a, int n, tg_arena *arena)
+{
+    size_t count = (size_t)n;
+    double **vector[] = {&a->q, &a->d, &a->x, &a->z, &a->u, &a->before, &a->right};
+    a->H = TG_TAKE(arena, double, count *count, "admm: matrix");
+    a->factor = TG_TAKE(arena, double, count *count, "admm: factor");
+    for (size_t i = 0; i < sizeof vector / sizeof vector[0]; i++)
+        *vector[i] = TG_TAKE(arena, double, count, "admm: vector");
+    return !arena->failed;
+}
+
+/* sets are scaled by d = G_ii^-1/2 of their first rows, so that masses of all sizes look alike */
+static void scale(tg_admm *a)
+{
+    for (int i = 0; i < a->sets; i++)
+    {
+        const tg_set *s = &a->set[i];
+        double own = a->G[(ptrdiff_t)s->row * (a->ldg + 1)];
+        for (int r = s->row; r < s->row + s->dim; r++)
+            a->d[r] = own > 0 ? 1 / sqrt(own) : 1;
+    }
+    for (ptrdiff_t i = 0; i < a->n; i++)
+        for (ptrdiff_t j = 0; j < a->n; j++)
+            a->H[i * a->n + j] = a->d[i] * a->d[j] * a->G[i * a->ldg + j];
+}
+
+/* the largest eigenvalue by power iterations, from a vector with no pattern */
+static double largest_eigenvalue(tg_admm *a)
+{
+    double size = 0;
+    for (int i = 0; i < a->n; i++)
+        a->x[i] = 1 + 0.5 * sin((double)(i * i));
+    for (int k = 0; k < POWER_STEPS; k++)
+    {
+        tg_gemm_nt(a->n, 1, a->n, a->H, a->n, a->x, a->n, TG_GEMM_SET, a->right, 1);
+        size = tg_norm_of(TG_NORM_TWO, a->n, a->right);
+        for (int i = 0; i < a->n; i++)
+            a->x[i] = size > 0 ? a->right[i] / size : 0;
+    }
+    return size > 0 ? size : 1;
+}
+
+static void factor(tg_admm *a)
+{
+    memcpy(a->factor, a->H, sizeof(double) * (size_t)a->n * (size_t)a->n);
+    for (ptrdiff_t i = 0; i < a->n; i++)
+        a->factor[i * (a->n + 1)] += a->rho + a->eta;
+    a->good = tg_chol_upper(a->n, a->factor, a->n) < 0;
+}
+
+static void project(const tg_admm *a, double *z)
+{
+    for (int i = 0; i < a->sets; i++)
+    {
+        const tg_set *s = &a->set[i];
+        double *y = z + s->row;
+        if (s->kind == TG_SET_POSITIVE)
+            y[0] = fmax(y[0], 0);
+        else if (s->kind == TG_SET_BALL)
+            tg_norm_ball(TG_NORM_TWO, s->dim, s->bound / a->d[s->row], y);
+        else if (s->kind == TG_SET_CONE)
+            tg_norm_project(a->norm, s->dim, y);
+    }
+}
+
+void tg_admm_change(tg_admm *a)
+{
+    for (int i = 0; i < a->n; i++)
+        a->q[i] = a->d[i] * a->g[i];
+    project(a, a->z);
+}
+
+void tg_admm_start(tg_admm *a, const double *x)
+{
+    scale(a);
+    double largest = largest_eigenvalue(a);
+    a->eta = proximal * largest;
+    a->first = a->rho = sqrt(largest * a->eta) * pow(1 / proximal, exponents[0]);
+    a->change = pow(1 / proximal, exponents[1]);
+    a->direction = a->iterations = 0;
+    for (int i = 0; i < a->n; i++)
+    {
+        a->z[i] = x != NULL ? x[i] / a->d[i] : 0;
+        a->u[i] = 0;
+    }
+    tg_admm_change(a);
+    memcpy(a->x, a->z, sizeof(double) * (size_t)a->n);
+    factor(a);
+}
+
+/* the right side of the first line: rho z - u - g - c + eta x */
+static void right_side(tg_admm *a)
+{
+    for (int i = 0; i < a->n; i++)
+        a->right[i] = a->rho * a->z[i] - a->u[i] - a->q[i] + a->eta * a->x[i];
+    for (int i = 0; i < a->sets && a->shift; i++)
+        if (a->set[i].kind == TG_SET_CONE)
+            a->right[a->set[i].row] -= tg_norm_dual(a->norm, a->set[i].dim - 1, a->u + a->set[i].row + 1);
+}
+
+/* one iteration; the residuals of both in velocities of the scaled problem */
+static void iterate(tg_admm *a, double *primal, double *dual)
+{
+    size_t bytes = sizeof(double) * (size_t)a->n;
+    right_side(a);
+    memcpy(a->x, a->right, bytes);
+    tg_chol_upper_solve(a->n, a->factor, a->n, 1, a->x, 1);
+    memcpy(a->before, a->z, bytes);
+    for (int i = 0; i < a->n; i++)
+        a->z[i] = a->x[i] + a->u[i] / a->rho;
+    project(a, a->z);
+    *primal = *dual = 0;
+    for (int i = 0; i < a->n; i++)
+    {
+        a->u[i] += a->rho * (a->x[i] - a->z[i]);
+        *primal = fmax(*primal, a->first * fabs(a->x[i] - a->z[i]));
+        *dual = fmax(*dual, a->rho * fabs(a->z[i] - a->before[i]));
+    }
+}
+
+static void follow(tg_admm *a, double primal, double dual)
+{
+    int direction = primal > 10 * dual ? 1 : dual > 10 * primal ? -1 : 0;
+    if (direction == 0)
+        return;
+    if (direction == -a->direction) /* it swings: smaller steps */
+        a->change = 1 + 0.8 * (a->change - 1);
+    a->direction = direction;
+    a->rho *= direction > 0 ? a->change : 1 / a->change;
+    factor(a);
+}
+
+void tg_admm_run(tg_admm *a, int count)
+{
+    double primal = 0, dual = 0;
+    for (int k = 0; k < count && a->good; k++)
+    {
+        iterate(a, &primal, &dual);
+        if (++a->iterations % TG_ADMM_CHECK == 0)
+            follow(a, primal, dual);
+    }
+}
+
+void tg_admm_point(const tg_admm *a, double *x)
+{
+    for (int i = 0; i < a->n; i++)
+        x[i] = a->d[i] * a->z[i];
+}

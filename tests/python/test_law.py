@@ -1,0 +1,140 @@
+"""Contact laws beside the unrelaxed one, from Python and from the command."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+import tangere as tg
+from test_cli import COMMAND, ROOT
+
+LAWS = ("ncp", "ccp", "lcp-box", "lcp-diamond")
+
+POINT = """<mujoco><option timestep='0.001'/><default><geom friction='0.5'/></default><worldbody>
+<geom type='plane' size='5 5 0.1'/><body pos='0 0 0.1'><joint type='slide' axis='1 0 0'/>
+<joint type='slide' axis='0 1 0'/><joint type='slide' axis='0 0 1'/>
+<geom name='ball' type='sphere' size='0.1' mass='1'/>
+</body></worldbody></mujoco>"""
+
+
+def point(law, v=(1, 0, 0), **options):
+    sim = tg.Sim(tg.load_string(POINT), law=law, **options)
+    sim.v = np.array(v, dtype=float)
+    return sim
+
+
+def test_point_mass():
+    """One step from 1 m/s: figures worked out by hand."""
+    for law in LAWS:
+        sim = point(law)
+        sim.step()
+        expected = (0.796076, 0, 0.398038) if law == "ccp" else (0.995095, 0, 0)
+        np.testing.assert_allclose(sim.v, expected, atol=1e-9)
+        assert sim.info.law == law
+        assert sim.info.residual < 1e-12
+        assert (sim.info.unrelaxed > 0.1) == (law == "ccp")
+
+
+@pytest.mark.parametrize("solver", ["newton", "admm"])
+@pytest.mark.parametrize("law", LAWS)
+def test_derivatives(law, solver):
+    sim = point(law, (0.8, 0.3, 0), solver=solver, tolerance=1e-8 if solver == "newton" else 1e-11)
+    sim.step()
+    jacobian = sim.jacobian(params="geom.*.friction")
+    assert jacobian.label.kind == "exact"
+    differences = np.empty((3, 3))
+    for k in range(3):
+        ends = []
+        for h in (1e-5, -1e-5):
+            other = point(law, np.array([0.8, 0.3, 0]) + h * np.eye(3)[k], solver=solver, tolerance=1e-11)
+            other.step()
+            ends.append(other.v)
+        differences[:, k] = (ends[0] - ends[1]) / 2e-5
+    np.testing.assert_allclose(jacobian.dv_dv, differences, atol=1e-6)
+    assert np.abs(jacobian.dv_dparams).max() > 1e-3
+    assert np.isfinite(jacobian.dv_dparams).all()
+
+
+def test_batch_and_rollout():
+    """A batch and a rollout of the convex law are its steps."""
+    sim = point("ccp")
+    model = sim.model
+    states = []
+    for _ in range(5):
+        sim.step()
+        states.append(sim.v.copy())
+    rollout = tg.rollout(model, point("ccp").q, [1.0, 0, 0], 5, law="ccp")
+    np.testing.assert_array_equal(rollout.v[1:], states)
+    assert rollout.info.unrelaxed.max() > 0.1
+    batch = tg.Batch(model, 3, law="ccp")
+    batch.reset(states=(np.tile(point("ccp").q, (3, 1)), np.tile([1.0, 0, 0], (3, 1)), np.zeros((3, 0))))
+    batch.step()
+    np.testing.assert_array_equal(batch.v, np.tile(states[0], (3, 1)))
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="law: expected one of 'ncp', 'ccp'"):
+        point("cone")
+    with pytest.raises(tg.Error, match="law 'ccp' with Poisson's restitution"):
+        point("ccp", restitution="poisson")
+    with pytest.raises(tg.Error, match="law 'lcp-box' with a solver other than newton and admm"):
+        point("lcp-box", solver="pgs")
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_check(law):
+    """The judge of derivatives, which walks through every mode."""
+    result = tg.check(tg.load(ROOT / "models" / "quadruped.xml"), 30, law=law)
+    assert result.passed, result
+
+
+def test_command(tmp_path):
+    path = tmp_path / "point.xml"
+    path.write_text(POINT)
+    run = subprocess.run(
+        [COMMAND, "sim", str(path), "--law", "ccp", "--time", "0.01", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    out = json.loads(run.stdout)
+    assert out["law"] == "ccp"
+    assert out["unsolved"] == 0
+    run = subprocess.run([COMMAND, "sim", str(path), "--law", "cpp"], capture_output=True, text=True, check=False)
+    assert run.returncode == 2
+    assert "did you mean 'ccp'" in run.stderr
+
+
+def test_staggered():
+    """Run to its end it gives the same step and the same derivatives; fixed numbers of alternations are labelled."""
+    model = tg.load("quadruped")
+    rng = np.random.default_rng(3)
+    compared = 0
+    start = tg.Sim(model)
+    for _ in range(300):
+        start.step()
+    for _ in range(20):
+        q, v = start.q, 0.1 * rng.normal(size=model.nv)
+        v[2] -= 0.5
+        sims = [tg.Sim(model, solver=solver) for solver in ("newton", "staggered")]
+        for sim in sims:
+            sim.q, sim.v = q, v
+            sim.step()
+        one, two = (sim.jacobian(params="geom.floor.friction") for sim in sims)
+        if sims[1].info.residual > 1e-8 or one.label.kind != "exact":
+            continue
+        compared += sims[0].info.ncontact > 0
+        np.testing.assert_allclose(sims[1].v, sims[0].v, atol=1e-8)
+        np.testing.assert_allclose(two.dv_dv, one.dv_dv, atol=1e-7)
+        np.testing.assert_allclose(two.dv_dparams, one.dv_dparams, atol=1e-7)
+    assert compared >= 10
+    residuals = []
+    for steps in (1, 3, 10):
+        sim = tg.Sim(model, solver="staggered", staggered_steps=steps)
+        sim.q, sim.v = q, v
+        sim.step()
+        residuals.append(sim.info.residual)
+        assert (sim.info.status == tg.StepStatus.SOLVED) == (sim.info.residual <= 1e-8)
+    assert residuals[0] > residuals[1] >= residuals[2]
+    with pytest.raises(tg.Error, match="staggered_steps = -1"):
+        tg.Sim(model, solver="staggered", staggered_steps=-1)
