@@ -435,7 +435,7 @@ def test_small_bars(tmp_path, monkeypatch, capsys):
     result["learned"]["e"] = [0.83]
     assert plan.below_bars(result) == ["Gyro: e is 0.8300, should be within 0.02 of 0.8"]
     tiny = replace(TINY, epochs=1, batch=24)
-    monkeypatch.setattr(plan, "small", lambda: iter([tiny]))
-    assert learn.main(["all", str(tmp_path), "--small"]) == 1
+    monkeypatch.setattr(plan, "small", lambda: iter([tiny, replace(tiny, seed=1)]))
+    assert learn.main(["all", str(tmp_path), "--small", "--jobs", "2"]) == 1
     assert "BP5-e: e is 0.5" in capsys.readouterr().err
     assert (tmp_path / "report.html").exists()

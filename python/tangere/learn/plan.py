@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +103,17 @@ def check_small(root: Path) -> list[str]:
     return out
 
 
-def run_all(root: Path, small_only: bool = False) -> None:
-    for config in small() if small_only else full():
-        print("\n".join(_try(config, folder_of(root, config))), flush=True)
+def run_all(root: Path, small_only: bool = False, jobs: int = 1) -> None:
+    """Runs in order, `jobs` at a time, each a process with one thread."""
+    configs = list(small() if small_only else full())
+    folders = [folder_of(root, config) for config in configs]
+    if jobs == 1:
+        for lines in map(_try, configs, folders):
+            print("\n".join(lines), flush=True)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        for lines in pool.map(_try, configs, folders):
+            print("\n".join(lines), flush=True)
 
 
 def summary(result: dict[str, Any]) -> list[str]:
