@@ -131,6 +131,16 @@ papers: python ## the experiments of the papers, with tables and figures: build/
 	@scripts/setup.sh core python test
 	@.venv/bin/python examples/papers/run_all.py $(PAPERS)
 
+learn: ## dynamics and contact learned together, everything at full size: build/learn/report.html (some 20 hours; resumable)
+	@scripts/setup.sh core python test learn
+	@$(MAKE) python
+	@.venv/bin/python -m tangere.learn all build/learn --jobs $(JOBS)
+
+learn-small: ## the same with a tenth of the data and three tasks: build/learn-small/report.html (ten minutes); fails below its bars
+	@scripts/setup.sh core python test learn
+	@$(MAKE) python
+	@.venv/bin/python -m tangere.learn all build/learn-small --small --jobs $(JOBS)
+
 lint: ## formatting, static analysis, layers, leftovers
 	@scripts/setup.sh core python test lint
 	@cmake --preset release --log-level=NOTICE
