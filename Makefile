@@ -103,6 +103,11 @@ seams: ## what rolls and slides over tiles against the same over one box, 2,000 
 	@cmake --build --preset release -j $(JOBS) --target test_step_seams
 	@TANGERE_SEAMS=$(or $(SEAMS),0:2000) build/release/tests/test_step_seams
 
+bullets: ## fast bodies of eight shapes at four targets: overlaps after their impacts, 1,280 shots per seed; BULLETS=first:count
+	@cmake --preset release --log-level=NOTICE
+	@cmake --build --preset release -j $(JOBS) --target test_step_bullets
+	@TANGERE_BULLETS=$(or $(BULLETS),1000:20) build/release/tests/test_step_bullets
+
 gradients: command python ## derivatives against differences on every model, 1,000 states each, and their labels: bench/results/gradients_models.md (half an hour)
 	@.venv/bin/python bench/gradients.py --write
 
@@ -125,6 +130,16 @@ robots: python ## drop every robot of the shared folder, and move it by random c
 papers: python ## the experiments of the papers, with tables and figures: build/papers/index.html (minutes); PAPERS=--small
 	@scripts/setup.sh core python test
 	@.venv/bin/python examples/papers/run_all.py $(PAPERS)
+
+learn: ## dynamics and contact learned together, everything at full size: build/learn/report.html (some 20 hours; resumable)
+	@scripts/setup.sh core python test learn
+	@$(MAKE) python
+	@.venv/bin/python -m tangere.learn all build/learn --jobs $(JOBS)
+
+learn-small: ## the same with a tenth of the data and three tasks: build/learn-small/report.html (ten minutes); fails below its bars
+	@scripts/setup.sh core python test learn
+	@$(MAKE) python
+	@.venv/bin/python -m tangere.learn all build/learn-small --small --jobs $(JOBS)
 
 lint: ## formatting, static analysis, layers, leftovers
 	@scripts/setup.sh core python test lint

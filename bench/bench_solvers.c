@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "contact/solver.h"
+#include "solve/soft.h"
 #include "problems.h"
 
 typedef struct source
@@ -239,7 +239,7 @@ int main(int argc, char **argv)
         return 1;
     }
     size_t rows = (size_t)all.most_rows + 1;
-    tg_arena scratch = {.capacity = tg_island_scratch(all.most_rows)};
+    tg_arena scratch = {.capacity = tg_island_scratch((tg_island_size){.rows = all.most_rows})};
     scratch.base = tg_alloc(NULL, scratch.capacity);
     double *L = grow(NULL, rows, sizeof *L), *sigma = grow(NULL, rows, sizeof *sigma);
     if (scratch.base == NULL)

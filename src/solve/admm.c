@@ -93,6 +93,25 @@ void tg_admm_change(tg_admm *a)
     project(a, a->z);
 }
 
+void tg_cones_sets(const tg_cones *cones, tg_set *set, tg_admm *a)
+{
+    for (int b = 0; b < cones->blocks; b++)
+    {
+        const tg_cone *cone = &cones->block[b];
+        tg_set_kind kind = cone->kind == TG_CONE_FREE  ? TG_SET_FREE
+                           : cone->kind == TG_CONE_BOX ? TG_SET_BALL
+                           : cone->dim == 1            ? TG_SET_POSITIVE
+                                                       : TG_SET_CONE;
+        set[b] = (tg_set){kind, cone->row, cone->dim, cone->bound};
+    }
+    a->n = cones->rows;
+    a->sets = cones->blocks;
+    a->set = set;
+    a->G = cones->G;
+    a->ldg = cones->ld;
+    a->g = cones->g;
+}
+
 void tg_admm_start(tg_admm *a, const double *x)
 {
     scale(a);

@@ -4,11 +4,11 @@
  *     friction   minimise 1/2 x_t' G_tt x_t + (g_t + G_tn x_n)' x_t,   |x_t,i| <= x_n,i (contacts), <= bound (dry friction of joints)
  * each given the solution of the other, in scaled variables (cone.h). Where both hold at once Signorini's law and maximum dissipation hold. There is no proof that the alternation ends
  * there; mostly it does, linearly. Both are solved by ADMM (solve/admm.h) with one factor each, from the solution of the alternation before. */
-#ifndef TG_CONTACT_STAGGERED_H
-#define TG_CONTACT_STAGGERED_H
+#ifndef TG_SOLVE_STAGGERED_H
+#define TG_SOLVE_STAGGERED_H
 
-#include "contact/cone.h"
 #include "solve/admm.h"
+#include "solve/cone.h"
 
 /* one of the two problems */
 typedef struct tg_stagger
@@ -25,10 +25,10 @@ typedef struct tg_stagger
 typedef struct tg_staggered
 {
     /* memory, the caller's, for so many rows */
-    double *matrices; /* 3 rows^2 */
-    double *vectors;  /* TG_STAGGERED_VECTORS rows */
-    int *indices;     /* 2 rows */
-    tg_set *sets;     /* rows */
+    double *matrix[3]; /* rows^2 each */
+    double *vectors;   /* TG_STAGGERED_VECTORS rows */
+    int *indices;      /* 2 rows */
+    tg_set *sets;      /* rows */
 
     const tg_cones *cones;
     tg_stagger part[2]; /* normals, friction */
