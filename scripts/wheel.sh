@@ -117,7 +117,7 @@ launcher=()
 
 build_wheel() {
     local version=$1 venv=$work/tools-$1
-    rm -rf "$work/raw"
+    rm -rf "$work/raw" "$work/tangere-$version" # times of files in the archive say nothing about what changed
     "$venv/bin/python" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w "$work/raw" \
         -Cbuild-dir="$work/tangere-$version" -Ccmake.define.TANGERE_NATIVE=OFF -Ccmake.define.TANGERE_PATHS=ON \
         -Ccmake.define.TANGERE_LICENCES="$deps/licences" -Ccmake.define.CMAKE_PREFIX_PATH="$deps" \

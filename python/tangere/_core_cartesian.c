@@ -318,6 +318,12 @@ static PyObject *sizes(tg_py_cartesian *self, PyObject *unused)
                          self->size.constraints, self->size.contacts, self->size.params);
 }
 
+static PyObject *regularised(tg_py_cartesian *self, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(tg_cartesian_regularised(self->work));
+}
+
 static PyObject *params(tg_py_cartesian *self, PyObject *unused)
 {
     (void)unused;
@@ -492,6 +498,7 @@ static PyMethodDef methods[] = {
     {"energy", (PyCFunction)energy, METH_VARARGS, "(count, params, x, v) -> energy, violation"},
     {"problem", (PyCFunction)problem, METH_VARARGS, "(room, params, x, v) -> rows, (G, g, target, J, slot, f)"},
     {"sizes", (PyCFunction)sizes, METH_NOARGS, "dim, points, bodies, types, constraints, contacts, params"},
+    {"regularised", (PyCFunction)regularised, METH_NOARGS, "jumps of the last reverse call with redundant rows"},
     {"params", (PyCFunction)params, METH_NOARGS, "the parameters it was made with"},
     {NULL, NULL, 0, NULL},
 };

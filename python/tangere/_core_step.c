@@ -421,11 +421,11 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
     PyObject *solver;
     const char *law;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUsidippiiipppiiddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &law,
+    if (!PyArg_ParseTuple(args, "O!dUsidippiiipppiidddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &law,
                           &o->staggered_steps, &o->tolerance, &o->effort, &damping, &springs, &actuators, &gyroscopic,
                           &tendons, &cold, &project, &poisson, &impact, &backward, &o->smooth_speed, &o->smooth_width,
-                          &o->smooth_reach, &o->push_speed, &o->push_rate, &o->push_gain, &o->reach, &o->rest_speed,
-                          &out->most_contacts))
+                          &o->smooth_reach, &o->push_speed, &o->push_rate, &o->push_gain, &o->friction_share, &o->reach,
+                          &o->rest_speed, &out->most_contacts))
     {
         out->model = NULL;
         return false;
@@ -559,15 +559,15 @@ static PyArray_Descr *make_cache_type(void)
 static PyArray_Descr *make_given_type(void)
 {
     PyArray_Descr *type = NULL;
-    PyObject *fields = Py_BuildValue("[(s,s),(s,s),(s,s),(s,s),(s,s,(i)),(s,s,(i)),(s,s),(s,s,(i)),(s,s),(s,s),"
+    PyObject *fields = Py_BuildValue("[(s,s),(s,s),(s,s),(s,s),(s,s,(i)),(s,s,(i)),(s,s),(s,s,(i)),(s,s),(s,s),(s,s),"
                                      "(s,s),(s,s)]",
                                      "body1", "i4", "body2", "i4", "condim", "i4", "id", "u8", "point", "f8", 3,
                                      "normal", "f8", 3, "gap", "f8", "friction", "f8", 3, "kinetic", "f8", "slip_speed",
-                                     "f8", "restitution", "f8", "compliance", "f8");
+                                     "f8", "restitution", "f8", "compliance", "f8", "damping", "f8");
     if (fields != NULL)
         PyArray_DescrAlignConverter(fields, &type);
     Py_XDECREF(fields);
-    _Static_assert(sizeof(tg_given_contact) == 136 && offsetof(tg_given_contact, id) == 16 &&
+    _Static_assert(sizeof(tg_given_contact) == 144 && offsetof(tg_given_contact, id) == 16 &&
                        offsetof(tg_given_contact, point) == 24,
                    "as the fields lie");
     return type;

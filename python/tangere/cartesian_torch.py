@@ -19,7 +19,7 @@ from torch import Tensor
 
 from tangere.cartesian import System
 
-_TABLEAUX: dict[str, tuple[tuple[tuple[float, ...], ...], tuple[float, ...]]] = {
+TABLEAUX: dict[str, tuple[tuple[tuple[float, ...], ...], tuple[float, ...]]] = {
     "rk38": (((), (1 / 3,), (-1 / 3, 1.0), (1.0, -1.0, 1.0)), (1 / 8, 3 / 8, 3 / 8, 1 / 8)),
     "rk4": (((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6)),
     "euler": (((),), (1.0,)),
@@ -108,7 +108,7 @@ def potential_force(potential: Callable[[Tensor], Tensor]) -> Callable[[Tensor],
 def _flow(
     system: System, x: Tensor, v: Tensor, params: Tensor, force: Callable[[Tensor], Tensor]
 ) -> tuple[Tensor, Tensor]:
-    stages, weights = _TABLEAUX[system.definition["integrator"]]
+    stages, weights = TABLEAUX[system.definition["integrator"]]
     dt = system.dt
     kx: list[Tensor] = []
     kv: list[Tensor] = []

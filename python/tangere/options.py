@@ -13,7 +13,7 @@ class StepOptions(TypedDict, total=False):
     def swing(m: tg.Model, **options: Unpack[tg.StepOptions]) -> tg.Sim: ...
     """
 
-    law: Literal["ncp", "ccp", "lcp-box", "lcp-diamond"]
+    law: Literal["ncp", "ccp", "lcp-box", "lcp-diamond", "compliant", "impulse"]
     staggered_steps: int
     tolerance: float
     implicit_damping: bool
@@ -32,6 +32,7 @@ class StepOptions(TypedDict, total=False):
     push_speed: float
     push_rate: float
     push_gain: float
+    friction_share: float
     reach: float
     rest_speed: float | None
     max_contacts: int

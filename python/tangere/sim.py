@@ -144,7 +144,7 @@ class Jacobian(NamedTuple):
     parameters; ...ddt are vectors, empty unless asked for. Where contacts were asked for, dforce_... (N) and
     dpoint_... (m) have the shape (contacts, 3, columns), in the order of `info.contacts`, world axes; else none.
     dq_dwrench, dv_dwrench (nv, nbody, 6), where wrenches were asked for: force and torque at the centre of mass.
-    dq_dcontact, dv_dcontact (nv, contacts, 14), where they were asked for: by the contacts that the step was given.
+    dq_dcontact, dv_dcontact (nv, contacts, 15), where they were asked for: by the contacts that the step was given.
     param_labels: the label for each of the chosen parameters; one-sided where that number alone has two sides, such as
     one of two equal friction coefficients.
     """
@@ -220,7 +220,7 @@ class FrameJacobian(NamedTuple):
 class StepGradient(NamedTuple):
     """Gradients with respect to the inputs of a step.
 
-    q, v, tau (nv), act (na), u (nu), wrench (nbody, 6), dt, params (nparams); contact (contacts, 14): of the contacts
+    q, v, tau (nv), act (na), u (nu), wrench (nbody, 6), dt, params (nparams); contact (contacts, 15): of the contacts
     that the step was given (`tangere.given_contacts`).
     """
 
@@ -315,6 +315,7 @@ def _settings(
     push_speed: float = 0.05,
     push_rate: float = 0.05,
     push_gain: float = 1.0,
+    friction_share: float = 1.0,
     reach: float = 0.001,
     rest_speed: float | None = None,
     max_contacts: int = _core.MOST_CONTACTS,
@@ -336,7 +337,7 @@ def _settings(
         _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic),
         _AS_MODEL if implicit_tendons is None else int(implicit_tendons), cold, project,
         restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width,
-        smooth_reach, push_speed, push_rate, push_gain, reach,
+        smooth_reach, push_speed, push_rate, push_gain, friction_share, reach,
         0.0 if rest_speed is None else rest_speed, max_contacts,
     )  # fmt: skip
 
@@ -363,7 +364,8 @@ class Sim(Strict):
     by keyword:
 
         law               contact law: "ncp" (Signorini, Coulomb's cone, maximum dissipation), "ccp" (its convex
-                          relaxation), "lcp-box" or "lcp-diamond" (friction pyramids); the last three for comparison
+                          relaxation), "lcp-box" or "lcp-diamond" (friction pyramids); the last three for comparison;
+                          "compliant", "impulse": explicit, each contact by itself (docs/contact.md)
         staggered_steps   solver "staggered": number of alternations of normals and friction, whatever the residual
                           (0: until it is within the tolerance)
         tolerance         m/s, residual up to which a step counts as solved (1e-8)
@@ -392,6 +394,7 @@ class Sim(Strict):
         push_speed        m/s, largest speed at which an overlap is corrected (0.05)
         push_rate         rad/s, the same for rotations: limits of hinges and balls, angles of welds (0.05)
         push_gain         fraction of an overlap that is corrected per step (1)
+        friction_share    explicit laws: fraction of the slip that friction stops per step at most (1)
         reach             m, rad: closer pairs and limits are always in the contact problem (0.001)
         rest_speed        m/s, slower impacts do not bounce (None: the larger of 2 |gravity| dt and 1 cm/s)
         max_contacts      a step with more contact points is refused (100000); the capacity grows up to this number
@@ -651,7 +654,7 @@ class Sim(Strict):
     ) -> StepChange:
         """Forward mode of the last step: the change of the outputs along a change of the inputs; q (nv): tangent.
 
-        contact (contacts, 14): of the contacts that the step was given.
+        contact (contacts, 15): of the contacts that the step was given.
         """
         self._need_step()
         moved = None if dt is None else [float(dt)]

@@ -123,6 +123,7 @@ static void factor_rows(tg_cartesian_lane *lane)
             good = lane->JJ[i * R + i] * lane->JJ[i * R + i] >= dependent * lane->r2[i];
         if (good)
             return;
+        lane->ridged = true;
         for (int i = 0; i < R; i++)
             ridge = fmax(ridge, dependent_ridge * lane->r2[i]);
     }
@@ -172,6 +173,7 @@ static tg_status set_target(tg_cartesian_lane *lane, const double *x)
 {
     int R = lane->rows;
     memcpy(lane->target, lane->depth, sizeof *lane->target * (size_t)R);
+    lane->ridged = false;
     lane->projected = !all_reachable(lane);
     if (!lane->projected)
         return TG_OK;
@@ -299,6 +301,7 @@ tg_status tg_jump_vjp(tg_cartesian_lane *lane, const double *theta, const double
     double *yc = lane->yc, *yr = lane->yr, eps;
     mobility(lane, v1_bar, lane->r3);
     tg_ccp_vjp(&lane->ccp, &p, lane->r3, yc, yr, lane->mu, lane->e, &eps);
+    lane->regularised += lane->ridged || lane->ccp.phase[0].redundant || lane->ccp.phase[1].redundant;
     theta_bar[tg_at_eps(c)] += eps;
     for (int i = 0; i < lane->touches; i++)
     {

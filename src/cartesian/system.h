@@ -137,7 +137,9 @@ typedef struct tg_cartesian_lane
     double *tableau; /* of the LCP */
     tg_ccp ccp;
     int touches, rows;
-    bool projected; /* target is not depth itself */
+    bool projected;  /* target is not depth itself */
+    bool ridged;     /* J J^T needed a ridge */
+    int regularised; /* derivatives of the call at hand that contain a ridge */
     double residual;
     tg_saddle saddle;
     int failed; /* sample */

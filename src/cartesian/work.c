@@ -114,6 +114,14 @@ const char *tg_cartesian_message(const tg_cartesian_work *w)
     return w == NULL ? "" : w->error.message;
 }
 
+int tg_cartesian_regularised(const tg_cartesian_work *w)
+{
+    int sum = 0;
+    for (int i = 0; w != NULL && i < w->threads; i++)
+        sum += w->lane[i].regularised;
+    return sum;
+}
+
 /* ---- sharing out ---- */
 
 /* What a call does with sample i. */
@@ -153,7 +161,10 @@ static tg_status run(call *k, int count)
     int chunk = count / (8 * w->threads);
     w->error = (tg_error){0};
     for (int i = 0; i < w->threads; i++)
+    {
         w->lane[i].error = (tg_error){0};
+        w->lane[i].regularised = 0;
+    }
     TG_TRY(tg_threads_run(w->pool, count, chunk < 1 ? 1 : chunk > 16 ? 16 : chunk, run_samples, k, &w->error));
     const tg_cartesian_lane *first = NULL;
     for (int i = 0; i < w->threads; i++)

@@ -293,7 +293,8 @@ const tg_cli_command tg_cli_check_command = {
                 [OPTION_SEED] = {"--seed", "N", "of the trajectory, and of what is drawn (1)"},
                 [OPTION_PARAMS] = {"--params", "PATTERN", "parameters to draw from ('*')"},
                 [OPTION_IMPACT] = {"--impact", "WHEN", "when impacts happen: 'end' of a step, or 'within' it"},
-                [OPTION_LAW] = {"--law", "L", "law of contacts: ncp (default), ccp, lcp-box, lcp-diamond"},
+                [OPTION_LAW] = {"--law", "L",
+                                "law of contacts: ncp (default), ccp, lcp-box, lcp-diamond, compliant, impulse"},
                 [OPTION_JSON] = {"--json", NULL, "the result as an object"}},
     .run = run,
 };

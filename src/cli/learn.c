@@ -1,4 +1,4 @@
-/* tangere learn: data of the learning tasks, written by the Python package. */
+/* tangere learn: the learning tasks, done by the Python package. */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -11,58 +11,151 @@ enum
     OPTION_SEED,
     OPTION_LAW,
     OPTION_EPS,
+    OPTION_EPOCHS,
+    OPTION_BATCH,
+    OPTION_EVERY,
+    OPTION_RATE,
+    OPTION_NOISE,
+    OPTION_DATA,
+    OPTION_THREADS,
+    OPTION_JOBS,
+    OPTION_PUBLISHED, /* from here on options take no value */
+    OPTION_FULL,
+    OPTION_SMALL,
     OPTIONS,
     MOST = 1000000000
 };
 
-static int check_options(const tg_cli_call *call)
+/* What follows `tangere learn`. */
+typedef struct what
 {
-    bool data = strcmp(call->argument[0], "data") == 0;
+    const char *name, *hint;
+    int least, most;     /* arguments behind it */
+    unsigned allowed;    /* a bit per option */
+    const char *needs;   /* the extra of the Python package; NULL: none */
+    const char *missing; /* what too few arguments lack */
+} what;
+
+#define BIT(option) (1U << (option))
+#define DATA_OPTIONS (BIT(OPTION_OUT) | BIT(OPTION_TRAJECTORIES) | BIT(OPTION_SEED) | BIT(OPTION_LAW) | BIT(OPTION_EPS))
+
+static const what whats[] = {
+    {"data", "tangere learn data BP5 --out FILE.npz", 1, 1, DATA_OPTIONS | BIT(OPTION_FULL), NULL, "a task is missing"},
+    {"table", "tangere learn table", 0, 0, BIT(OPTION_TRAJECTORIES) | BIT(OPTION_SEED), NULL, ""},
+    {"train", "tangere learn train BP5-e CM-CLNN", 2, 2,
+     DATA_OPTIONS | BIT(OPTION_EPOCHS) | BIT(OPTION_BATCH) | BIT(OPTION_EVERY) | BIT(OPTION_RATE) | BIT(OPTION_NOISE) |
+         BIT(OPTION_DATA) | BIT(OPTION_THREADS) | BIT(OPTION_PUBLISHED),
+     "learn", "a task and a model are needed"},
+    {"report", "tangere learn report [FOLDER] [--out FILE.html]", 0, 1, BIT(OPTION_OUT), "plot", ""},
+    {"all", "tangere learn all [FOLDER] [--small]", 0, 1, BIT(OPTION_SMALL) | BIT(OPTION_JOBS), "learn", ""},
+};
+
+enum
+{
+    WHATS = sizeof whats / sizeof *whats
+};
+
+static int check_numbers(const tg_cli_call *call, bool train)
+{
+    static const int counts[] = {OPTION_TRAJECTORIES, OPTION_EPOCHS,  OPTION_BATCH,
+                                 OPTION_EVERY,        OPTION_THREADS, OPTION_JOBS};
+    const char *seed = call->option[OPTION_SEED], *eps = call->option[OPTION_EPS];
     double number;
     int count, code = TG_CLI_OK;
-    if (!data && strcmp(call->argument[0], "table") != 0)
-        return tg_cli_fail(TG_CLI_USAGE, "tangere learn data TASK --out FILE.npz, or: tangere learn table",
-                           "learn: '%s' is neither 'data' nor 'table'", call->argument[0]);
-    if (data && call->argument[1] == NULL)
-        return tg_cli_fail(TG_CLI_USAGE, "tangere learn data BP5 --out FILE.npz", "learn data: a task is missing");
-    if (data && call->option[OPTION_OUT] == NULL)
-        return tg_cli_fail(TG_CLI_USAGE, "tangere learn data BP5 --out FILE.npz", "learn data: --out is missing");
-    if (call->option[OPTION_TRAJECTORIES] != NULL)
-        code = tg_cli_count("--trajectories", call->option[OPTION_TRAJECTORIES], MOST, &count);
-    if (code == TG_CLI_OK && call->option[OPTION_SEED] != NULL && strcmp(call->option[OPTION_SEED], "0") != 0)
-        code = tg_cli_count("--seed", call->option[OPTION_SEED], MOST, &count);
-    if (code == TG_CLI_OK && call->option[OPTION_EPS] != NULL)
-        code = tg_cli_real("--eps", call->option[OPTION_EPS], 0, 1e6, &number);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts && code == TG_CLI_OK; i++)
+        if (call->option[counts[i]] != NULL)
+            code = tg_cli_count(tg_cli_learn.options[counts[i]].name, call->option[counts[i]], MOST, &count);
+    if (code == TG_CLI_OK && seed != NULL && strcmp(seed, "0") != 0)
+        code = tg_cli_count("--seed", seed, MOST, &count);
+    if (code == TG_CLI_OK && eps != NULL && !(train && strcmp(eps, "learn") == 0))
+        code = tg_cli_real("--eps", eps, 0, 1e6, &number);
+    for (int i = OPTION_RATE; i <= OPTION_NOISE && code == TG_CLI_OK; i++)
+        if (call->option[i] != NULL)
+            code = tg_cli_real(tg_cli_learn.options[i].name, call->option[i], 0, 1e6, &number);
     return code;
+}
+
+static int check(const tg_cli_call *call, const what **chosen)
+{
+    const char *names[WHATS];
+    const what *w = NULL;
+    int arguments = 0;
+    for (int i = 0; i < WHATS; i++)
+    {
+        names[i] = whats[i].name;
+        if (strcmp(call->argument[0], names[i]) == 0)
+            w = &whats[i];
+    }
+    if (w == NULL)
+    {
+        const char *near = tg_cli_nearest(call->argument[0], names, WHATS);
+        return tg_cli_fail(TG_CLI_USAGE, "data, table, train, report or all", "learn: unknown word '%s'%s%s%s",
+                           call->argument[0], near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+                           near != NULL ? "'?" : "");
+    }
+    while (call->argument[1 + arguments] != NULL)
+        arguments++;
+    if (arguments < w->least)
+        return tg_cli_fail(TG_CLI_USAGE, w->hint, "learn %s: %s", w->name, w->missing);
+    if (arguments > w->most)
+        return tg_cli_fail(TG_CLI_USAGE, w->hint, "learn %s: '%s' is too much", w->name, call->argument[1 + w->most]);
+    for (int i = 0; i < OPTIONS; i++)
+        if (call->option[i] != NULL && (w->allowed & BIT(i)) == 0)
+            return tg_cli_fail(TG_CLI_USAGE, w->hint, "learn %s has no option %s", w->name,
+                               tg_cli_learn.options[i].name);
+    if (w == &whats[0] && call->option[OPTION_OUT] == NULL)
+        return tg_cli_fail(TG_CLI_USAGE, w->hint, "learn data: --out is missing");
+    *chosen = w;
+    return check_numbers(call, strcmp(w->name, "train") == 0);
 }
 
 static int run(const tg_cli_call *call)
 {
     tg_cli_words words = {.count = 0};
-    int code = check_options(call);
+    const what *w = NULL;
+    int code = check(call, &w);
     if (code != TG_CLI_OK)
         return code;
-    for (int i = 0; i < 2 && call->argument[i] != NULL; i++)
+    for (int i = 0; i < 3 && call->argument[i] != NULL; i++)
         tg_cli_add_word(&words, call->argument[i]);
-    for (int i = 0; i < OPTIONS; i++)
+    for (int i = 0; i < OPTION_PUBLISHED; i++)
         tg_cli_add_option(&words, tg_cli_learn.options[i].name, call->option[i]);
-    return tg_cli_run_python("learn", NULL, &words);
+    for (int i = OPTION_PUBLISHED; i < OPTIONS; i++)
+        if (call->option[i] != NULL)
+            tg_cli_add_word(&words, tg_cli_learn.options[i].name);
+    return tg_cli_run_python("learn", w->needs, &words);
 }
 
 const tg_cli_command tg_cli_learn = {
     .name = "learn",
-    .usage = "data TASK --out FILE.npz | table",
-    .summary = "trajectories of the learning tasks, 5 states each, half with contacts",
-    .details =
-        "Writes chunks of 5 states of seeded random trajectories of a task: BP5-e, BP5, BD5, BD1, CP3-e, CP3, Gyro-e,\n"
-        "Gyro, billiards, Rope-N (any length). 'table' prints dimensions, constraints and contacts of the tasks.\n"
-        "Needs Python with tangere.",
+    .usage = "data TASK --out FILE.npz | table | train TASK MODEL | report [FOLDER] | all [FOLDER]",
+    .summary = "dynamics and contact learned from trajectories: data, training, a report",
+    .details = "data    writes chunks of 5 states of seeded random trajectories of a task\n"
+               "table   prints dimensions, constraints and contacts of the tasks\n"
+               "train   trains a model on a task; the same command goes on with a run that was interrupted\n"
+               "report  writes a page about the runs of a folder (learn-runs)\n"
+               "all     all runs of the report, in order, resumable\n"
+               "Tasks: BP5-e, BP5, BD5, BD1, CP3-e, CP3, Gyro-e, Gyro, billiards (data only), Rope-N (any length).\n"
+               "Models: CM-CLNN, CM-CHNN, CMr-CLNN, CMr-CHNN, MLP-CD-CLNN, IN-CP-CLNN, IN-CP-SP (docs/learn.md).\n"
+               "Needs Python with tangere, train and all with tangere[learn], report with tangere[plot].",
     .required = 1,
-    .allowed = 2,
-    .options = {[OPTION_OUT] = {"--out", "FILE", "where the chunks go (.npz)"},
-                [OPTION_TRAJECTORIES] = {"--trajectories", "N", "how many (data: 800, table: 100)"},
-                [OPTION_SEED] = {"--seed", "S", "of the initial states and of the choice of chunks (0)"},
-                [OPTION_LAW] = {"--law", "LAW", "ccp, or lcp: Coulomb with Newton's restitution (ccp)"},
-                [OPTION_EPS] = {"--eps", "E", "regularisation of the contact problems (0)"}},
+    .allowed = 3,
+    .options = {[OPTION_OUT] = {"--out", "PATH", "data: FILE.npz; train: the folder of the run; report: FILE.html"},
+                [OPTION_TRAJECTORIES] = {"--trajectories", "N", "how many (data, train: 800, table: 100)"},
+                [OPTION_SEED] = {"--seed", "S", "of initial states, chunks, weights and batches (0)"},
+                [OPTION_LAW] = {"--law", "LAW", "of the data: ccp, or lcp: Coulomb with Newton's restitution (ccp)"},
+                [OPTION_EPS] = {"--eps", "E", "data: regularisation (0); train: that of CMr, or 'learn' (0.01)"},
+                [OPTION_EPOCHS] = {"--epochs", "N", "of training (1000)"},
+                [OPTION_BATCH] = {"--batch", "N", "chunks per iteration (200)"},
+                [OPTION_EVERY] = {"--every", "N", "epochs per validation (1)"},
+                [OPTION_RATE] = {"--rate", "R", "learning rate (0.001)"},
+                [OPTION_NOISE] = {"--noise", "SD", "added to the training data (0)"},
+                [OPTION_DATA] = {"--data", "FILE", "training chunks that 'data' wrote (made from the seed)"},
+                [OPTION_THREADS] = {"--threads", "N", "of the contact law (1); torch has one"},
+                [OPTION_JOBS] = {"--jobs", "N", "all: runs at a time (1)"},
+                [OPTION_PUBLISHED] = {"--as-published", NULL,
+                                      "validation and test are the same; CMr has its own truth"},
+                [OPTION_FULL] = {"--full", NULL, "data: whole trajectories"},
+                [OPTION_SMALL] = {"--small", NULL, "all: a tenth of the data, three tasks (ten minutes)"}},
     .run = run,
 };

@@ -29,7 +29,7 @@ enum
 const tg_cone_law *tg_cone_law_find(const char *name)
 {
     for (int i = 0; i < LAWS; i++)
-        if (name != NULL && strcmp(name, table[i].name) == 0)
+        if (name == table[i].name || (name != NULL && strcmp(name, table[i].name) == 0))
             return &table[i];
     return NULL;
 }

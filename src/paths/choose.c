@@ -19,7 +19,10 @@ static int has_avx2(void)
            __builtin_cpu_supports("bmi2");
 }
 
-__attribute__((constructor)) static void choose(void)
+/* The jumps refer to it, so that a program that links the static library has it. */
+__attribute__((constructor, visibility("hidden"))) void tg_paths_choose(void);
+
+void tg_paths_choose(void)
 {
     const char *asked = getenv("TANGERE_CPU");
     if ((asked == NULL || strcmp(asked, "baseline") != 0) && has_avx2())

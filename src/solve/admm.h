@@ -51,7 +51,8 @@ typedef struct tg_admm
     double change;          /* the next factor of rho */
     int direction;          /* of the last change */
     int iterations;
-    bool good; /* the matrix could be factored */
+    double primal, dual; /* residuals of the last one (m/s, scaled) */
+    bool good;           /* the matrix could be factored */
 } tg_admm;
 
 enum

@@ -46,4 +46,14 @@ void tg_staggered_start(tg_staggered *s, const tg_cones *cones, const double *x)
 /* One alternation: normals, then friction; each to `aim` (m/s, in the sense of its own residual). x: all rows. */
 void tg_staggered_step(tg_staggered *s, double aim, double *x);
 
+/* ---- the derivative of what was unrolled (staggered_deriv.c) ---- */
+
+/* w = dG x + dg at x, all rows of the scaled problem */
+typedef void tg_staggered_change(void *user, const double *x, double *w);
+
+/* The change dx (all rows; friction in, everything out) through one alternation from `before` to `after`, each of its two problems differentiated at its solution: as published, where a fixed number of
+ * alternations is unrolled. It is the derivative of these alternations, and that of the law only where they have converged. work: rows^2 + 6 rows numbers, order: rows. */
+void tg_staggered_jvp(const tg_staggered *s, const double *before, const double *after, tg_staggered_change *change,
+                      void *user, double *dx, double *work, int *order);
+
 #endif

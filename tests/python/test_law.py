@@ -103,3 +103,38 @@ def test_command(tmp_path):
     run = subprocess.run([COMMAND, "sim", str(path), "--law", "cpp"], capture_output=True, text=True, check=False)
     assert run.returncode == 2
     assert "did you mean 'ccp'" in run.stderr
+
+
+def test_staggered():
+    """Run to its end it gives the same step and the same derivatives; fixed numbers of alternations are labelled."""
+    model = tg.load("quadruped")
+    rng = np.random.default_rng(3)
+    compared = 0
+    start = tg.Sim(model)
+    for _ in range(300):
+        start.step()
+    for _ in range(20):
+        q, v = start.q, 0.1 * rng.normal(size=model.nv)
+        v[2] -= 0.5
+        sims = [tg.Sim(model, solver=solver) for solver in ("newton", "staggered")]
+        for sim in sims:
+            sim.q, sim.v = q, v
+            sim.step()
+        one, two = (sim.jacobian(params="geom.floor.friction") for sim in sims)
+        if sims[1].info.residual > 1e-8 or one.label.kind != "exact":
+            continue
+        compared += sims[0].info.ncontact > 0
+        np.testing.assert_allclose(sims[1].v, sims[0].v, atol=1e-8)
+        np.testing.assert_allclose(two.dv_dv, one.dv_dv, atol=1e-7)
+        np.testing.assert_allclose(two.dv_dparams, one.dv_dparams, atol=1e-7)
+    assert compared >= 10
+    residuals = []
+    for steps in (1, 3, 10):
+        sim = tg.Sim(model, solver="staggered", staggered_steps=steps)
+        sim.q, sim.v = q, v
+        sim.step()
+        residuals.append(sim.info.residual)
+        assert (sim.info.status == tg.StepStatus.SOLVED) == (sim.info.residual <= 1e-8)
+    assert residuals[0] > residuals[1] >= residuals[2]
+    with pytest.raises(tg.Error, match="staggered_steps = -1"):
+        tg.Sim(model, solver="staggered", staggered_steps=-1)

@@ -16,7 +16,7 @@ def experiment(monkeypatch, tmp_path):
 
     monkeypatch.setattr(paper, "OUT", tmp_path)
     yield __import__
-    for name in ("paper", "friction", "mass", "excitation"):
+    for name in ("paper", "friction", "mass", "excitation", "pyramid"):
         sys.modules.pop(name, None)
 
 
@@ -40,6 +40,17 @@ def test_mass(experiment):
     assert np.allclose(found["collision"], (0.2, 1.0, 0.5), rtol=0.01)
     assert abs(found["force"] / 5 - 1) < 0.01
     assert abs(found["speed"] / 2 - 1) < 0.01
+
+
+def test_pyramid(experiment):
+    """The bias of pyramids in 16 directions, by hand: 0.707 (box) and 1.414 (diamond) at 45 degrees."""
+    module = experiment("pyramid")
+    angles, found = module.main(small=True)
+    for law, values in found.items():
+        assert np.allclose(values, [module.expected(law, angle) for angle in angles], atol=1e-6), law
+    assert np.isclose(found["lcp-box"][2], np.sqrt(0.5))
+    assert np.isclose(found["lcp-diamond"][1], np.cos(np.pi / 8))
+    assert np.isclose(found["lcp-diamond"][2], np.sqrt(2))
 
 
 def test_static_and_kinetic(experiment):

@@ -303,7 +303,9 @@ static void refusals(void **state)
     sim_close(s);
     for (int i = 0; i < LAWS; i++)
         assert_string_equal(tg_law_name(i), laws[i]);
-    assert_null(tg_law_name(LAWS));
+    assert_string_equal(tg_law_name(LAWS), "compliant"); /* test_explicit.c */
+    assert_string_equal(tg_law_name(LAWS + 1), "impulse");
+    assert_null(tg_law_name(LAWS + 2));
 }
 
 int main(void)

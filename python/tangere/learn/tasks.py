@@ -1,16 +1,8 @@
-"""The learning tasks of the contact model in two phases: systems, initial distributions, chunks of trajectories.
-
->>> from tangere import learn
->>> system = learn.task("BP5").system()
->>> data = learn.chunks("BP5", trajectories=100, seed=0)
-
-`tangere learn data TASK --out FILE.npz` writes the same. docs/cartesian.md describes the tasks.
-"""
+"""The learning tasks of the contact model in two phases: systems, initial distributions, chunks of trajectories."""
 
 from __future__ import annotations
 
-import argparse
-import sys
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
@@ -289,7 +281,10 @@ def task(name: str) -> Task:
         word = name.partition("-")[2] or "200"
         if word.isdigit() and int(word) >= 2:
             return Task(f"Rope-{int(word)}", _rope(int(word)), _draw_rope(int(word)), 20)
-    raise ValueError(f"unknown task {name!r}: {', '.join(TASKS)}, Rope-N")
+    near = difflib.get_close_matches(name.lower(), [n.lower() for n in (*TASKS, "Rope-200")], 1, 0.4)
+    meant = next((n for n in (*TASKS, "Rope-200") if near and n.lower() == near[0]), None)
+    hint = f"did you mean {meant!r}? " if meant else ""
+    raise ValueError(f"unknown task {name!r}: {hint}there are {', '.join(TASKS)}, Rope-N")
 
 
 # ---- data ----
@@ -367,55 +362,3 @@ def table(count: int = 100, seed: int = 0) -> list[tuple[str, int, int, int, int
             )
         )
     return out
-
-
-# ---- the command ----
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="tangere learn", description=__doc__.split("\n", maxsplit=1)[0])
-    sub = parser.add_subparsers(dest="what", required=True)
-    data = sub.add_parser("data", help="writes chunks of trajectories of a task")
-    data.add_argument("task", help=", ".join(TASKS) + ", Rope-N")
-    data.add_argument("--out", required=True, help="FILE.npz")
-    data.add_argument("--trajectories", type=int, default=800)
-    data.add_argument("--seed", type=int, default=0)
-    data.add_argument("--law", choices=("ccp", "lcp"), default="ccp")
-    data.add_argument("--eps", type=float, default=0.0)
-    data.add_argument("--full", action="store_true", help="whole trajectories, not chunks of 5 states")
-    rows = sub.add_parser("table", help="D, E and contacts of the tasks")
-    rows.add_argument("--trajectories", type=int, default=100)
-    rows.add_argument("--seed", type=int, default=0)
-    return parser
-
-
-def main(words: list[str] | None = None) -> int:
-    args = _parser().parse_args(words)
-    if args.trajectories < 1:
-        print(f"tangere learn: --trajectories is {args.trajectories}, must be at least 1", file=sys.stderr)
-        return 2
-    if args.what == "table":
-        print(f"{'task':10}{'D':>5}{'E':>5}{'slots':>7}{'most':>6}{'mean':>7}")
-        for name, D, E, slots, most, mean in table(args.trajectories, args.seed):
-            print(f"{name:10}{D:5d}{E:5d}{slots:7d}{most:6d}{mean:7.2f}")
-        return 0
-    try:
-        options = {"law": args.law, "eps": args.eps}
-        if args.full:
-            states, contacts = trajectories(args.task, args.trajectories, args.seed, **options)
-            result = {"task": args.task, "states": states, "contacts": contacts, "seed": args.seed}
-            print(f"{args.task}: {len(states)} trajectories of {states.shape[1]} states")
-        else:
-            result = chunks(args.task, args.trajectories, args.seed, **options)
-            print(
-                f"{result['task']}: {args.trajectories} chunks of {CHUNK} states, {result['colliding']} with contacts"
-            )
-        np.savez(args.out, **result)
-    except (ValueError, RuntimeError, OSError) as error:
-        print(f"tangere learn: {error}", file=sys.stderr)
-        return 2 if isinstance(error, ValueError) else 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

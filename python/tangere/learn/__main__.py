@@ -1,0 +1,7 @@
+"""`python3 -m tangere.learn`, behind `tangere learn`."""
+
+import sys
+
+from tangere.learn.command import main
+
+sys.exit(main())

@@ -1,0 +1,314 @@
+"""Models with a contact law: a potential, masses, friction and restitution that are learned together (CM, CMr).
+
+The network, its gradient and the integration are torch in float32. Constraint forces and the velocity jump are computed
+in float64 by the library, all samples of a batch in one call. docs/learn.md has the equations.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tangere import cartesian_torch
+from tangere.cartesian import DISTANCE, PIVOT, System
+
+WIDTH = 256  # of the three hidden layers, as published
+EPS = 0.01  # of CMr, as published
+
+
+@dataclass
+class Counter:
+    """What the contact law did: samples with contacts, derivatives with a ridge, processor time in s."""
+
+    problems: int = 0
+    regularised: int = 0
+    seconds: float = 0.0
+
+
+# ---- the velocity jump ----
+
+
+class _Jump(torch.autograd.Function):
+    """v after the contacts that are active at x. Samples without contact pass through unchanged."""
+
+    @staticmethod
+    def forward(  # noqa: PLR0917
+        ctx: Any, system: System, counter: Counter, x: Tensor, v: Tensor, params: Tensor
+    ) -> Tensor:
+        start = time.process_time()
+        X, V, p = (a.detach().double().contiguous().numpy() for a in (x, v, params))
+        after, contacts, _ = system.core.jump(len(X), p, X, V)
+        hit = np.flatnonzero(contacts)
+        out = v.clone()
+        if hit.size:
+            out[torch.from_numpy(hit)] = torch.from_numpy(after.reshape(V.shape)[hit]).to(v.dtype)
+        ctx.system, ctx.counter, ctx.hit, ctx.at = system, counter, hit, (p, X[hit], V[hit])
+        counter.problems += int(hit.size)
+        counter.seconds += time.process_time() - start
+        return out
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, bar: Tensor) -> Any:
+        start = time.process_time()
+        p, X, V = ctx.at
+        gx, gv, gp = torch.zeros_like(bar), bar.clone(), torch.zeros(p.shape, dtype=torch.float64)
+        if ctx.hit.size:
+            core, rows = ctx.system.core, torch.from_numpy(ctx.hit)
+            x, v, g = core.jump_vjp(len(X), p, X, V, bar[rows].double().contiguous().numpy())
+            gx[rows], gv[rows] = (torch.from_numpy(a.reshape(X.shape)).to(bar.dtype) for a in (x, v))
+            gp = torch.from_numpy(g.sum(0))
+            ctx.counter.regularised += core.regularised()
+        ctx.counter.seconds += time.process_time() - start
+        return None, None, gx, gv, gp
+
+
+# ---- what is learned ----
+
+
+def mlp(sizes: list[int], activation: type[nn.Module]) -> nn.Sequential:
+    """Linear layers with orthogonal weights."""
+    layers: list[nn.Module] = []
+    for i, (a, b) in enumerate(pairwise(sizes)):
+        layers += [activation()] if i else []
+        layer = nn.Linear(a, b)
+        nn.init.orthogonal_(layer.weight)
+        layers.append(layer)
+    return nn.Sequential(*layers)
+
+
+class Potential(nn.Module):
+    """V(x): three hidden layers with softplus.
+
+    The force is written out, so that one reverse pass of torch differentiates it; torch's own second derivatives of the
+    network cost more. With a_k the inputs of layer k and s their softplus, s' = sigmoid:
+        -dV/dx = -W1^T (s'(a1) * W2^T (s'(a2) * W3^T (s'(a3) * w4))).
+    """
+
+    def __init__(self, numbers: int, width: int = WIDTH):
+        super().__init__()
+        self.layers = mlp([numbers, width, width, width, 1], nn.Softplus)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x.flatten(-2)).squeeze(-1)
+
+    def force(self, x: Tensor) -> Tensor:
+        linear = [layer for layer in self.layers if isinstance(layer, nn.Linear)]
+        h, slopes = x.flatten(-2), []
+        for i, layer in enumerate(linear[:-1]):
+            a = layer(h)
+            slopes.append(torch.sigmoid(a))
+            h = nn.functional.softplus(a) if i + 2 < len(linear) else a
+        g = slopes[-1] * linear[-1].weight
+        for layer, slope in zip(linear[-2:0:-1], slopes[-2::-1], strict=True):
+            g = (g @ layer.weight) * slope
+        return -(g @ linear[0].weight).reshape(x.shape)
+
+
+class Properties(nn.Module):
+    """Masses and moments exp(p), friction ReLU(p), restitution hard sigmoid(p), regularisation eps.
+
+    p starts at 0.1 N(0, 1), U(0, 1) and, of restitution, at 0: e = 0.5 is 3 away from both ends, and Adam moves p by
+    about its rate per iteration. Published is N(0, 1): one start in six cannot reach e = 1 in 4,000 iterations.
+    eps: a number, or None: softplus(p), p from N(0, 1).
+    """
+
+    def __init__(self, system: System, eps: float | None = 0.0, *, published_start: bool = False):
+        super().__init__()
+        size = system.size
+        axes = np.asarray(system.definition["bodies"], float)[:, 0] > 1
+        if axes.any() != axes.all():
+            raise ValueError(f"{system.name}: bodies with axes and points in one system cannot be learned")
+        self.rigid, self.sizes = bool(axes.any()), size
+        self.mass = nn.Parameter(0.1 * torch.randn(size.bodies))
+        self.moment = nn.Parameter(0.1 * torch.randn(size.bodies, size.dim)) if self.rigid else None
+        self.friction = nn.Parameter(torch.rand(size.types))
+        start = torch.randn(size.types)
+        self.restitution = nn.Parameter(start if published_start else torch.zeros(size.types))
+        self.softness = nn.Parameter(torch.randn(1)) if eps is None else None
+        self.register_buffer("eps", torch.tensor([0.0 if eps is None else eps]))
+
+    def masses(self) -> Tensor:
+        return self.mass.exp()
+
+    def moments(self) -> Tensor | None:
+        """lambda, per mass, as in the system: [bodies, dim]"""
+        return None if self.moment is None else self.moment.exp()
+
+    def mu(self) -> Tensor:
+        return self.friction.relu()
+
+    def e(self) -> Tensor:
+        return nn.functional.hardsigmoid(self.restitution)
+
+    def forward(self) -> Tensor:
+        """The vector of parameters of the library, float64."""
+        moments = self.moments()
+        flat = torch.zeros(self.sizes.bodies * self.sizes.dim) if moments is None else moments.flatten()
+        eps = self.eps if self.softness is None else nn.functional.softplus(self.softness)
+        return torch.cat([self.masses(), flat, self.mu(), self.e(), eps]).double()
+
+
+# ---- motion ----
+
+
+class Inertia:
+    """M v and M^-1 f of arrays [..., points, dim] with the masses of a step."""
+
+    def __init__(self, properties: Properties):
+        self.rigid, self.m = properties.rigid, properties.masses()[:, None]
+        moments = properties.moments()
+        self.k = None if moments is None else (self.m * moments)[:, :, None]  # m lambda
+        self.bodies, self.points = properties.sizes.bodies, properties.sizes.dim + 1
+
+    def _split(self, a: Tensor) -> tuple[Tensor, Tensor]:
+        a = a.unflatten(-2, (self.bodies, self.points))
+        return a[..., 0, :], a[..., 1:, :]
+
+    @staticmethod
+    def _join(centre: Tensor, axes: Tensor) -> Tensor:
+        return torch.cat([centre[..., None, :], axes], -2).flatten(-3, -2)
+
+    def times(self, v: Tensor) -> Tensor:
+        if not self.rigid:
+            return self.m * v
+        v0, vk = self._split(v)
+        pk = self.k * (vk - v0[..., None, :])
+        return self._join(self.m * v0 - pk.sum(-2), pk)
+
+    def solve(self, f: Tensor) -> Tensor:
+        if not self.rigid:
+            return f / self.m
+        f0, fk = self._split(f)
+        a0 = (f0 + fk.sum(-2)) / self.m
+        return self._join(a0, a0[..., None, :] + fk / self.k)
+
+
+class Constraints(nn.Module):
+    """Phi = x^T S x / 2 + b x + c of all rows: their Jacobian is S x + b."""
+
+    def __init__(self, system: System):
+        super().__init__()
+        size, d = system.size, system.size.dim
+        first = np.concatenate([[0], np.cumsum(np.asarray(system.definition["bodies"], float)[:, 0])]).astype(int)
+        S = np.zeros((size.constraints, size.points, d, size.points, d))
+        b = np.zeros((size.constraints, size.points, d))
+        row = 0
+        for kind, i, j, _, *rest in system.definition["constraints"]:
+            c, anchor, i, j = np.array(rest[:d]), np.array(rest[3 : 3 + d]), int(i), int(j)  # noqa: PLW2901
+            if kind == PIVOT:
+                weights = np.concatenate([[1 - c.sum()], c])
+                for a in range(d):
+                    b[row + a, first[i] : first[i] + d + 1, a] = weights
+                row += d
+                continue
+            for a in range(d):
+                S[row, i, a, i, a] = 2
+                if kind == DISTANCE:
+                    S[row, j, a, j, a] = 2
+                    S[row, i, a, j, a] = S[row, j, a, i, a] = -2
+                else:
+                    b[row, i, a] = -2 * anchor[a]
+            row += 1
+        n = size.points * d
+        self.register_buffer("S", torch.tensor(S.reshape(-1, n, n)), persistent=False)
+        self.register_buffer("b", torch.tensor(b.reshape(-1, n)), persistent=False)
+
+
+class Hamiltonian:
+    """xdot and pdot of the projected flow (src/cartesian/field.h). Constraint forces are solved for in float64."""
+
+    def __init__(self, constraints: Constraints, inertia: Inertia):
+        self.c, self.inertia = constraints, inertia
+
+    def _solve(self, J: Tensor, L: Tensor, F: Tensor, r: Tensor | None) -> tuple[Tensor, Tensor]:
+        """a and k of M a + J^T k = F, J a = r"""
+        free = self.inertia.solve(F)
+        right = torch.einsum("ben,bn->be", J, free.flatten(-2))
+        right = right if r is None else right - r
+        k = torch.cholesky_solve(right[..., None], L)[..., 0]
+        back = torch.einsum("ben,be->bn", J, k).reshape(F.shape)
+        return free - self.inertia.solve(back), k
+
+    def __call__(self, x: Tensor, p: Tensor, force: Tensor) -> tuple[Tensor, Tensor]:
+        S = self.c.S
+        if len(S) == 0:
+            return self.inertia.solve(p), force
+        X, P, F = x.double(), p.double(), force.double()
+        J = torch.einsum("enm,bm->ben", S, X.flatten(-2)) + self.c.b
+        rows = J.unflatten(-1, X.shape[-2:])
+        L = torch.linalg.cholesky(torch.einsum("ben,bfn->bef", J, self.inertia.solve(rows).flatten(-2)))
+        y, beta = self._solve(J, L, P, None)
+        Sv = torch.einsum("enm,bm->ben", S, self.inertia.solve(P).flatten(-2))
+        F = F + torch.einsum("ben,be->bn", Sv, beta).reshape(F.shape)
+        a, _ = self._solve(J, L, F, -torch.einsum("ben,bn->be", Sv, y.flatten(-2)))
+        return y.to(x.dtype), self.inertia.times(a).to(x.dtype)
+
+
+def runge_kutta(field: Any, state: tuple[Tensor, Tensor], dt: float) -> tuple[Tensor, Tensor]:
+    """A step of the 3/8-rule of zdot = field(z), z a pair."""
+    stages, weights = cartesian_torch.TABLEAUX["rk38"]
+    rates: list[tuple[Tensor, Tensor]] = []
+    for row in stages:
+        z = state
+        for a, rate in zip(row, rates, strict=False):
+            z = (z[0] + dt * a * rate[0], z[1] + dt * a * rate[1])
+        rates.append(field(*z))
+    for b, rate in zip(weights, rates, strict=True):
+        state = (state[0] + dt * b * rate[0], state[1] + dt * b * rate[1])
+    return state
+
+
+class Flow(nn.Module):
+    """Motion between contacts with a learned potential: CLNN in (x, v), CHNN in (x, p)."""
+
+    def __init__(self, system: System, kind: str, properties: Properties):
+        super().__init__()
+        self.system, self.kind, self.properties = system, kind, properties
+        self.potential = Potential(system.size.points * system.size.dim)
+        self.constraints = Constraints(system) if kind == "CHNN" else None
+
+    def forward(self, x: Tensor, v: Tensor, params: Tensor, inertia: Inertia) -> tuple[Tensor, Tensor]:
+        """x and v after dt."""
+        if self.constraints is not None:
+            motion = Hamiltonian(self.constraints, inertia)
+            x, p = runge_kutta(
+                lambda x, p: motion(x, p, self.potential.force(x)), (x, inertia.times(v)), self.system.dt
+            )
+            return x, inertia.solve(p)
+
+        def field(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+            force = self.potential.force(x)
+            if self.system.size.constraints == 0:
+                return v, inertia.solve(force)
+            return v, cartesian_torch.acceleration(self.system, x, v, force, params)
+
+        return runge_kutta(field, (x, v), self.system.dt)
+
+
+class ContactModel(nn.Module):
+    """CM (eps = 0) or CMr (eps > 0, or None: learned) with CLNN or CHNN."""
+
+    pairs = False  # trained on chunks
+
+    def __init__(self, system: System, kind: str, eps: float | None = 0.0, *, published_start: bool = False):
+        super().__init__()
+        self.system, self.counter = system, Counter()
+        self.properties = Properties(system, eps, published_start=published_start)
+        self.flow = Flow(system, kind, self.properties)
+
+    def rollout(self, x: Tensor, v: Tensor, steps: int) -> Tensor:
+        """states [batch, steps + 1, 2, points, dim]"""
+        params, inertia = self.properties(), Inertia(self.properties)
+        states = [torch.stack([x, v], 1)]
+        for _ in range(steps):
+            x, v = self.flow(x, v, params, inertia)
+            v = _Jump.apply(self.system, self.counter, x, v, params)
+            states.append(torch.stack([x, v], 1))
+        return torch.stack(states, 1)
