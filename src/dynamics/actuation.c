@@ -68,15 +68,18 @@ double tg_tendon_gear(const tg_model *m, const tg_work *w, int i)
     return mode != TG_TENDON_SLACK ? gear : 0;
 }
 
-static double tendon_transmission(const tg_model *m, const tg_work *w, int i, double *moment)
+const double *tg_actuator_row(const tg_model *m, const tg_work *w, int i)
 {
+    double *moment = tg_actuator_moment(m, w, i);
+    if (m->actuator_transmission[i] != TG_TRANSMISSION_TENDON)
+        return moment;
     int tendon = m->actuator_target[i];
     double gear = tg_tendon_gear(m, w, i);
     const double *arm = tg_tendon_moment(m, w, tendon);
     const int *dof = tg_tendon_dofs(m, tendon);
     for (int k = 0; k < m->tendon_ndof[tendon]; k++)
         moment[dof[k]] = gear * arm[dof[k]];
-    return gear * w->tendon_length[tendon];
+    return moment;
 }
 
 void tg_transmissions(const tg_model *m, tg_work *w, const double *q)
@@ -85,9 +88,9 @@ void tg_transmissions(const tg_model *m, tg_work *w, const double *q)
     for (int i = 0; i < m->nu; i++)
     {
         double *moment = tg_actuator_moment(m, w, i);
-        if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON) /* zero but for the dofs of its tendon */
+        if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON) /* its moment is its tendon's: tg_actuator_row */
         {
-            w->actuator_length[i] = tendon_transmission(m, w, i, moment);
+            w->actuator_length[i] = tg_tendon_gear(m, w, i) * w->tendon_length[m->actuator_target[i]];
             continue;
         }
         tg_span across = tg_actuator_span(m, i);
@@ -103,7 +106,7 @@ void tg_transmissions(const tg_model *m, tg_work *w, const double *q)
 double tg_actuator_along_all(const tg_model *m, const tg_work *w, int i, const double *x)
 {
     if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
-        return tg_tendon_gear(m, w, i) * tg_tendon_rate(m, w, m->actuator_target[i], x);
+        return tg_tendon_gear(m, w, i) * tg_tendon_rate_of(m, w, m->actuator_target[i], x);
     const double *moment = tg_actuator_moment(m, w, i);
     tg_span across = tg_actuator_span(m, i);
     double sum = 0;

@@ -49,6 +49,9 @@ static inline double *tg_actuator_moment(const tg_model *m, const tg_work *w, in
     return w->actuator_moment + (size_t)actuator * (size_t)v4_pad(m->nv);
 }
 
+/* The same, filled: of an actuator on a tendon it is made of the tendon's now. */
+const double *tg_actuator_row(const tg_model *m, const tg_work *w, int actuator);
+
 /* The dofs first .. last - 1 that an actuator can act on: its moment is zero outside of them. */
 typedef struct tg_span
 {

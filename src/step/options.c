@@ -4,8 +4,8 @@
 
 #include "contact/cone_law.h"
 #include "contact/explicit.h"
-#include "contact/solver.h"
 #include "model/coupling.h"
+#include "solve/soft.h"
 #include "step/gyroscopic.h"
 #include "step/step.h"
 
@@ -108,6 +108,8 @@ static tg_status check_options(tg_work *w, const tg_options *o)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "options: not made with tg_default_options()");
     if (tg_solver_find(o->solver) == NULL)
         return tg_fail(&w->error, TG_ERR_NAME, "options: unknown solver '%s'", o->solver == NULL ? "" : o->solver);
+    if (o->effort < 0)
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: effort = %d must not be negative", o->effort);
     if (o->staggered_steps < 0 || o->staggered_steps > 1000000)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: staggered_steps = %d must be in [0, 1000000]",
                        o->staggered_steps);

@@ -104,6 +104,9 @@ tg_status tg_project_reverse(const tg_model *m, tg_work *w, double *g, double *p
 /* What most derivatives of a step that came back from a record do without: J, and where the geoms of its contacts are. Whoever reads them asks first. (record.c) */
 void tg_step_need_rows(const tg_model *m, tg_work *w);
 
+/* Everything that follows from where the bodies are and how fast they move at the start of the step, but for matrices and the modes of tendons. (record.c) */
+void tg_step_place(const tg_model *m, tg_work *w);
+
 /* Brings back the arrays of the step, if something else has used the workspace since. (derivative.c) */
 tg_status tg_step_return(const tg_model *m, tg_work *w);
 

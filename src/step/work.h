@@ -96,6 +96,7 @@ typedef struct tg_step_work
     bool stiff_late;     /* with tendons that act at the end of the step */
     uint64_t generation; /* of the parameters at that time */
     uint64_t placement;  /* of the arrays that its derivatives need */
+    uint64_t left;       /* the placement in which the step left the workspace: matrices are still its own */
     const tg_params *params;
 } tg_step_work;
 
