@@ -15,6 +15,7 @@ start, steps, speed = m.key("rest").q, 400, 1.0
 last = np.zeros((steps + 1, m.nv))
 last[-1, 0] = 1
 
+error = np.inf
 for i in range(10):
     r = tg.rollout(m, start, [speed, 0, 0, 0, 0, 0], steps)
     error = r.q[-1, 0] - TARGET

@@ -18,7 +18,7 @@ A = np.array([[J.dq_dq[0, 0], J.dq_dv[0, 0]], [J.dv_dq[0, 0], J.dv_dv[0, 0]]])
 B = np.array([J.dq_du[0, 0], J.dv_du[0, 0]])
 
 # P = Q + A' P A - A' P B (R + B' P B)^-1 B' P A, by iteration
-P = np.eye(2)
+P, K = np.eye(2), np.zeros(2)
 for _ in range(5000):
     K = P @ B @ A / (1 + B @ P @ B)
     P = np.eye(2) + A.T @ P @ A - np.outer(A.T @ P @ B, K)

@@ -6,6 +6,7 @@ solutions. The same in C: 11_billiards.c (without DiffTaichi's step).
 """
 
 import sys
+from typing import Any
 
 import numpy as np
 from tangere import learn
@@ -16,14 +17,14 @@ GOAL = np.array(learn.BILLIARDS_GOAL)
 START = np.array([0.1, 0.5, 0.3, 0.0])  # x, y, vx, vy of the cue ball
 
 
-def rack(cue):
+def rack(cue: Any) -> Any:
     x, v = learn.billiards_start()
     x[0], v[0] = cue[:2], cue[2:]
     return x, v
 
 
-def ours(system):
-    def evaluate(cue):
+def ours(system: Any) -> Any:
+    def evaluate(cue: Any) -> Any:
         r = system.rollout(*rack(cue), STEPS)
         off = r.x[-1, -1] - GOAL
         bar = np.zeros_like(r.states)
@@ -37,14 +38,14 @@ def ours(system):
 FIRST, SECOND = np.triu_indices(11, 1)
 
 
-def quiet_steps(x, v, left):
+def quiet_steps(x: Any, v: Any, left: Any) -> Any:
     """Steps in which no two balls can come near: balls move straight."""
     gap = np.linalg.norm(x[FIRST] - x[SECOND], axis=1) - 2 * RADIUS
     speed = np.linalg.norm(v[FIRST] - v[SECOND], axis=1) + 1e-12
     return int(np.clip((gap / (speed * DT)).min() - 2, 0, left))
 
 
-def taichi(cue):
+def taichi(cue: Any) -> Any:
     """DiffTaichi's step with its derivative along the four unknowns.
 
     Pairs that approach and overlap at the predicted position exchange impulses; balls move on from the time of impact.
@@ -91,7 +92,7 @@ def taichi(cue):
     return off @ off, 2 * off @ dx[-1]
 
 
-def descend(evaluate):
+def descend(evaluate: Any) -> Any:
     cue, losses, best = START.copy(), [], (np.inf, START)
     for _ in range(ITERATIONS):
         loss, gradient = evaluate(cue)
@@ -101,19 +102,20 @@ def descend(evaluate):
     return losses, best[1]
 
 
-def draw(path, results):
+def draw(path: Any, results: Any) -> Any:
     import matplotlib as mpl  # noqa: PLC0415
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt  # noqa: PLC0415
+    from matplotlib.patches import Circle  # noqa: PLC0415
 
     figure, (table, curve) = plt.subplots(1, 2, figsize=(11, 4.5))
     for k, (name, (losses, cue)) in enumerate(results.items()):
         curve.semilogy(losses, label=name, color=f"C{k}")
-        table.add_patch(plt.Circle(cue[:2], RADIUS, fill=False, color=f"C{k}", label=name))
+        table.add_patch(Circle(cue[:2], RADIUS, fill=False, color=f"C{k}", label=name))
         table.arrow(*cue[:2], *(0.3 * cue[2:]), color=f"C{k}", width=0.002)
     for ball in rack(START)[0]:
-        table.add_patch(plt.Circle(ball, RADIUS, fill=False, color="grey"))
+        table.add_patch(Circle(ball, RADIUS, fill=False, color="grey"))
     table.plot(*GOAL, "kx")
     table.set(xlim=(-0.1, 1), ylim=(0.3, 0.85), aspect="equal", title="cue ball: start (grey) and solutions")
     table.legend(fontsize=7, loc="upper left")

@@ -5,6 +5,7 @@ The same in C: 12_throw.c.
 """
 
 import sys
+from typing import Any
 
 import numpy as np
 from tangere import learn
@@ -16,7 +17,7 @@ AXES = np.array([[0.0, 0], [1, 0], [0, 1]])
 TURN = np.array([[0.0, 0], [0, 1], [-1, 0]])  # velocities of the points per rad/s
 
 
-def throw(velocity, spin):
+def throw(velocity: Any, spin: Any) -> Any:
     """Rollout, and the states at which the vertical velocity has changed its sign: bounce, apex, bounce."""
     r = system.rollout(np.array([0.25, 0.65]) + AXES, np.array(velocity) + spin * TURN, STEPS)
     down = r.v[:, 0, 1] < 0
@@ -24,12 +25,12 @@ def throw(velocity, spin):
     return r, turns[~down[turns] | (turns > turns[~down[turns]].min(initial=STEPS))]
 
 
-def spin_gradient(r, bar):
+def spin_gradient(r: Any, bar: Any) -> Any:
     g = r.vjp(bar)
     return np.r_[g.v.sum(0), (g.v * TURN).sum()]
 
 
-def vertical(spin):
+def vertical(spin: Any) -> Any:
     """|vx| after the bounce and how far the disk moves sideways until the apex."""
     r, turns = throw((0.6, 0.4), spin)
     after, apex = turns[0] + 1, turns[1] - 1
@@ -41,7 +42,7 @@ def vertical(spin):
     return abs(vx) + abs(moved), spin_gradient(r, bar)[2], r
 
 
-def hit(unknowns):
+def hit(unknowns: Any) -> Any:
     """Distance from the mark (0.75, 0.1) at the last state before the second bounce."""
     r, turns = throw(unknowns[:2], unknowns[2])
     last = turns[2] - 1 if len(turns) > 2 else STEPS
@@ -51,7 +52,7 @@ def hit(unknowns):
     return np.abs(off).mean(), spin_gradient(r, bar), r
 
 
-def draw(path, rolls):
+def draw(path: Any, rolls: Any) -> Any:
     import matplotlib as mpl  # noqa: PLC0415
 
     mpl.use("Agg")
@@ -72,7 +73,7 @@ def draw(path, rolls):
 for spin in (0.0, 6.0, 12.0):
     print(f"vertical: spin {spin:4.1f} rad/s, loss {vertical(spin)[0]:.6f}")
 # the loss is |a + b spin| until the disk slides: Newton's step on it is loss / slope
-spin, curve = 0.0, []
+spin, curve, loss, roll = 0.0, [], np.inf, None
 for _ in range(20):
     loss, slope, roll = vertical(spin)
     curve.append(loss)
@@ -82,7 +83,8 @@ for _ in range(20):
 print(f"vertical: spin {spin:.6f} rad/s, loss {loss:.1e}, found: {abs(spin - 12) < 1e-3}")
 
 # Adam; the number of steps until the second bounce changes, so the loss jumps by what the disk moves in a step
-unknowns, m, s, best, losses = np.zeros(3), np.zeros(3), np.zeros(3), (np.inf, None, None), []
+unknowns, m, s, losses = np.zeros(3), np.zeros(3), np.zeros(3), []
+best: Any = (np.inf, None, None)
 for k in range(1, 1001):
     loss, gradient, roll_hit = hit(unknowns)
     losses.append(loss)

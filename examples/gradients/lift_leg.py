@@ -5,6 +5,7 @@ contacts open.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tangere as tg
@@ -12,10 +13,10 @@ import tangere as tg
 ROOT = Path(__file__).resolve().parents[2]
 HOLD, ROWS, DT = 10, 30, 1e-3  # steps a row of controls is held, rows, s
 LEG, HEIGHT, AIM = "front_left", 0.05, 0.055  # m; the cost weighs the height against the rest: it aims higher
-OPTIONS = {"backward": "smoothed", "smooth_speed": 0.05}
+OPTIONS: Any = {"backward": "smoothed", "smooth_speed": 0.05}
 
 
-def rotation(quat):
+def rotation(quat: Any) -> Any:
     w, x, y, z = quat
     return np.array([
         [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
@@ -24,7 +25,7 @@ def rotation(quat):
     ])  # fmt: skip
 
 
-def foot(m, q):
+def foot(m: Any, q: Any) -> Any:
     """Height of the foot, and its derivative by q (nv)."""
     where, jacobian = m.body_pose(f"{LEG}_shank", q), m.body_jacobian(f"{LEG}_shank", q)
     arm = rotation(where.quaternion) @ m.params[f"geom.{LEG}_foot.pos"]
@@ -34,18 +35,18 @@ def foot(m, q):
 class Task:
     """The foot at its height at the end; the trunk where it was; controls near those of standing."""
 
-    def __init__(self, m, q0, u0):
+    def __init__(self, m: Any, q0: Any, u0: Any) -> None:
         self.m, self.q0, self.u0 = m, q0, u0
         self.goal = foot(m, q0)[0] + AIM
         self.stay = np.zeros(m.nv)
         self.stay[:6] = 1.0, 1.0, 1.0, 1.0, 1.0, 1.0
 
-    def cost(self, r, u):
+    def cost(self, r: Any, u: Any) -> Any:
         height = foot(self.m, r.q[-1])[0] - self.goal
         moved = [self.stay @ self.m.difference(self.q0, q) ** 2 for q in r.q[HOLD::HOLD]]
         return 200 * height**2 + 0.05 * sum(moved) + 1e-4 * ((u - self.u0) ** 2).sum() + 1e-3 * (r.v[-1] ** 2).sum()
 
-    def state(self, r, k):
+    def state(self, r: Any, k: Any) -> Any:
         """Gradient and Hessian (Gauss-Newton) by the state after row k."""
         m, q = self.m, r.q[(k + 1) * HOLD]
         gradient, hessian = np.zeros(2 * m.nv), np.zeros((2 * m.nv, 2 * m.nv))
@@ -60,7 +61,7 @@ class Task:
         return gradient, hessian
 
 
-def linear(m, r):
+def linear(m: Any, r: Any) -> Any:
     """A, B of every row of controls."""
     out = []
     for k in range(ROWS):
@@ -73,7 +74,7 @@ def linear(m, r):
     return out
 
 
-def backward(task, r, u, lines, damping):
+def backward(task: Any, r: Any, u: Any, lines: Any, damping: Any) -> Any:
     """Steps and feedback of every row."""
     m = task.m
     g, H = np.zeros(2 * m.nv), np.zeros((2 * m.nv, 2 * m.nv))
@@ -92,7 +93,7 @@ def backward(task, r, u, lines, damping):
     return rows[::-1]
 
 
-def forward(task, r, u, rows, share):
+def forward(task: Any, r: Any, u: Any, rows: Any, share: Any) -> Any:
     """The rollout along a share of the step, with feedback."""
     m = task.m
     q, v, new = r.q[0], r.v[0], u.copy()
@@ -104,7 +105,7 @@ def forward(task, r, u, rows, share):
     return new
 
 
-def main(iterations=40):
+def main(iterations: Any = 40) -> Any:
     """How far the foot was lifted, and the height of the foot after every step."""
     m = tg.load(ROOT / "models" / "quadruped.xml")
     sim = tg.Sim(m, dt=DT)

@@ -4,6 +4,8 @@ Without contact the exact derivative of where the box ends is zero, and so is th
 in the step. With smooth_reach pairs within that distance act in the smoothed derivative; the steps are the same.
 """
 
+from typing import Any
+
 import numpy as np
 import tangere as tg
 
@@ -17,10 +19,11 @@ SCENE = """<mujoco><option timestep="0.005"/><worldbody>
 ROWS, HOLD, TARGET, REACH = 20, 10, 0.1, 0.3
 
 
-def push(gap, reach=REACH, iterations=300):
+def push(gap: Any, reach: Any = REACH, iterations: Any = 300) -> Any:
     """Controls, how far the box is from its target, and how many iterations it took."""
     m = tg.load_string(SCENE.format(x=-0.13 - gap))
     u, first, second = (np.zeros((ROWS, m.nu)) for _ in range(3))
+    k, miss = 0, np.inf
     for k in range(1, iterations + 1):
         r = tg.rollout(m, m.default_q(), np.zeros(m.nv), u, hold=HOLD, backward="smoothed", smooth_reach=reach)
         miss = r.q[-1, 1] - TARGET

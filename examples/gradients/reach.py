@@ -8,6 +8,7 @@ steps as they are (exact, toi), smoothed at three reaches, and the mean of exact
 """
 
 import sys
+from typing import Any
 
 import numpy as np
 import tangere as tg
@@ -24,24 +25,24 @@ REACHES = (0.03, 0.1, 0.3)  # m
 GAPS = np.r_[0.0, 0.002, 0.005, np.arange(0.01, 0.201, 0.01)]
 
 
-def rollout(m, gap, push=PUSH, tape=True, **options):
+def rollout(m: Any, gap: Any, push: Any = PUSH, tape: Any = True, **options: Any) -> Any:
     q = m.default_q()
     q[0] -= gap
     return tg.rollout(m, q, np.zeros(m.nv), np.full((1, 1), push), steps=STEPS, hold=STEPS, tape=tape, **options)
 
 
-def slope(m, gap, **options):
+def slope(m: Any, gap: Any, **options: Any) -> Any:
     """Of where the box ends, by the push."""
     r = rollout(m, gap, **options)
     return r.vjp(gq=np.eye(m.nv)[1], at=-1).u.sum()
 
 
-def wide(m, gap):
+def wide(m: Any, gap: Any) -> Any:
     """The same by a difference over +- WIDE."""
     return (rollout(m, gap, PUSH + WIDE, False).q[-1, 1] - rollout(m, gap, PUSH - WIDE, False).q[-1, 1]) / (2 * WIDE)
 
 
-def study():
+def study() -> Any:
     """Slopes by gap: a dict of arrays; of "randomised" also the standard deviation of one sample."""
     m, rng = tg.load_string(SCENE), np.random.default_rng(0)
     out = {"over a wide change": [wide(m, g) for g in GAPS], "exact": [slope(m, g) for g in GAPS]}
@@ -56,7 +57,7 @@ def study():
     return {name: np.array(values) for name, values in out.items()}
 
 
-def draw(found, path):
+def draw(found: Any, path: Any) -> Any:
     import matplotlib as mpl  # noqa: PLC0415
 
     mpl.use("Agg")

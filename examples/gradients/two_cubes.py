@@ -4,6 +4,8 @@ Gauss-Newton with the rollout's own sensitivities, steps of 5 and 10 ms. With im
 as the parameters move, and most starts end in local minima; with impact="within" they do not.
 """
 
+from typing import Any
+
 import numpy as np
 import tangere as tg
 
@@ -20,22 +22,22 @@ PARAMETERS = [{"geom.a.friction[0]": 1.0, "geom.b.friction[0]": 1.0}, "body.a.ma
 SEEN = [0, 1, 2, 6, 7, 8]  # positions of the two
 
 
-def run(m, p, dt, impact):
+def run(m: Any, p: Any, dt: Any, impact: Any) -> Any:
     m.params["geom.a.friction[0]"], m.params["geom.b.friction[0]"] = p[0], p[0] - 0.01
     m.params["body.a.mass"], m.params["geom.a.restitution"] = p[1], p[2]
     return tg.rollout(m, m.default_q(), np.r_[p[3:], np.zeros(10)], round(0.4 / dt), dt, impact=impact)
 
 
-def places(r):
+def places(r: Any) -> Any:
     return r.q[1:, [0, 1, 2, 7, 8, 9]].ravel()
 
 
-def slopes(r):
+def slopes(r: Any) -> Any:
     changes = r.sensitivity(PARAMETERS), r.jvp(v0=np.eye(12)[:2])
     return np.array([q[1:, SEEN].ravel() for change in changes for q in change.q]).T
 
 
-def fit(m, start, data, dt, impact, *, iterations=100):
+def fit(m: Any, start: Any, data: Any, dt: Any, impact: Any, *, iterations: Any = 100) -> Any:
     """Levenberg and Marquardt's, friction and mass by their logarithms."""
     p, damping, positive = start, 1e-3, np.arange(5) < 2
     r = run(m, p, dt, impact)
@@ -59,12 +61,12 @@ def fit(m, start, data, dt, impact, *, iterations=100):
     return p
 
 
-def start_of(seed):
+def start_of(seed: Any) -> Any:
     rng = np.random.default_rng(seed)
     return np.array([rng.uniform(*range_) for range_ in ((0.05, 0.6), (0.5, 2), (0.1, 0.9), (1.5, 2.5), (-0.2, 0.3))])
 
 
-def found(dt, impact, starts=5):
+def found(dt: Any, impact: Any, starts: Any = 5) -> Any:
     m = tg.load_string(SCENE.format(dt=dt))
     data = places(run(m, TRUE, dt, impact))
     return sum(np.abs(fit(m, start_of(seed), data, dt, impact) - TRUE).max() < 1e-6 for seed in range(starts))

@@ -34,8 +34,9 @@ def given_contacts(count: int = 1, **fields: Any) -> NDArray[np.void]:
     Fields: body1, body2: the two bodies, 0 is the world; point (3; m) and normal (3; from body1 to body2, of any length
     but 0), world axes; gap (m): the distance less margins, what contact forces close to 0; condim (1, 3, 4 or 6);
     friction (slide, spin, roll); kinetic: kinetic / static sliding friction; slip_speed (m/s) at which friction has
-    become kinetic; restitution; compliance (m / N); damping (N s / m; law "compliant"); id: the same from step to step while the contact goes on, for warm
-    starts, or 0. What is not given has the values of a geom: condim 3, friction 1 0.005 0.0001, rigid, no restitution.
+    become kinetic; restitution; compliance (m / N); damping (N s / m; law "compliant"); id: the same from step to step
+    while the contact persists, for warm starts, or 0. Fields that are not given have the values of a geom: condim 3,
+    friction 1 0.005 0.0001, rigid, no restitution.
 
     >>> import tangere as tg
     >>> c = tg.given_contacts(2, body2=[1, 2], point=[[0, 0, 0], [0.5, 0, 0]], gap=-1e-4)

@@ -32,6 +32,7 @@ class StepOptions(TypedDict, total=False):
     push_speed: float
     push_rate: float
     push_gain: float
+    friction_share: float
     reach: float
     rest_speed: float | None
     max_contacts: int

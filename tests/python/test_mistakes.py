@@ -86,7 +86,7 @@ def test_a_class_of_ones_own_may_have_more(m):
         ({"timestep": 0.001}, "no option 'timestep'; use dt"),
         ({"gravity": 0}, r"no option 'gravity'; use m\.params\['gravity'\]"),
         ({"integrator": "implicit"}, "no option 'integrator'; use implicit_damping"),
-        ({"zzz": 1}, "no option 'zzz'; options are dt, solver, tolerance"),
+        ({"zzz": 1}, "no option 'zzz'; options are dt, solver, law, "),
         ({"cold": "yes"}, "cold: expected True or False, got 'yes'"),
         ({"tolerance": "small"}, "tolerance: expected a number, got 'small'"),
         ({"tolerance": [1, 2]}, r"tolerance: expected a number, got an array of shape \(2,\)"),

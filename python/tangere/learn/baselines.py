@@ -82,9 +82,7 @@ def _walls(system: System) -> dict[tuple[float, ...], np.ndarray]:
     table = np.array(sorted(planes))
     normal, offset = table[:, :d], table[:, d]
     centre = np.linalg.lstsq(np.column_stack([normal, -np.ones(len(table))]), -offset, rcond=None)[0][:d]
-    return {
-        tuple(row): centre - (n @ centre + c) * n for row, n, c in zip(table.tolist(), normal, offset, strict=True)
-    }
+    return {tuple(row): centre - (n @ centre + c) * n for row, n, c in zip(table.tolist(), normal, offset, strict=True)}
 
 
 def graph(system: System) -> Graph:

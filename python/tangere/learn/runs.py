@@ -58,7 +58,9 @@ class Config:
     eps: float | None = None  # of CMr: None is 0.01, negative is learned
     noise: float = 0.0  # standard deviation added to the training chunks
     law: str = "ccp"  # of the data
-    as_published: bool = False  # one seed for all splits: validation and test are the same chunks; CMr has its own truth
+    as_published: bool = (
+        False  # one seed for all splits: validation and test are the same chunks; CMr has its own truth
+    )
     every: int = 1  # epochs per validation
     data: str | None = None  # training chunks from a file
 
@@ -74,9 +76,13 @@ class Config:
             raise ValueError(f"--law is {self.law!r}, must be ccp or lcp")
         config = replace(self, task=tasks.task(self.task).name, model=model_name(self.model))
         if config.task == "billiards":
-            raise ValueError("billiards is not learned: tasks are BP5-e, BP5, BD5, BD1, CP3-e, CP3, Gyro-e, Gyro, Rope-N")
+            raise ValueError(
+                "billiards is not learned: tasks are BP5-e, BP5, BD5, BD1, CP3-e, CP3, Gyro-e, Gyro, Rope-N"
+            )
         if self.noise > 0 and config.task.partition("-")[0] not in ("BP5", "CP3"):
-            raise ValueError(f"--noise is defined for BP5-e, BP5, CP3-e and CP3 (its states stay on the constraints), not {config.task}")
+            raise ValueError(
+                f"--noise is defined for BP5-e, BP5, CP3-e and CP3, not {config.task}: others would leave constraints"
+            )
         if self.eps is not None and not config.model.startswith("CMr"):
             raise ValueError(f"--eps belongs to CMr-CLNN and CMr-CHNN, not to {config.model}")
         return config
@@ -256,8 +262,19 @@ def open_folder(folder: Path, config: Config) -> bool:
         for name, value in asdict(config).items():
             if there[name] != value:
                 what = "a run" if name not in ("task", "model") else f"a run of another {name}"
-                raise ValueError(f"{folder}: {what} is there: its {name} is {there[name]}, not {value}; name another --out")
+                raise ValueError(
+                    f"{folder}: {what} is there: its {name} is {there[name]}, not {value}; name another --out"
+                )
         return True
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "config.json", asdict(config))
     return False
+
+
+# ---- results ----
+
+
+def ratios(result: dict[str, Any]) -> tuple[list[float], list[float]]:
+    """m_i / m_1 as learned and true."""
+    m, t = result["learned"].get("mass", []), result["truth"]["mass"]
+    return [a / m[0] for a in m[1:]], [a / t[0] for a in t[1:]]

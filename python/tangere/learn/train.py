@@ -113,7 +113,9 @@ class Training:
                 raise ValueError(f"{path}: checkpoint of {name} {there}, not of {getattr(self.config, name)}")
         for name, value in asdict(self.config).items():
             if found["config"].get(name) != value:
-                raise ValueError(f"{path}: checkpoint of another run: {name} is {found['config'].get(name)}, not {value}")
+                raise ValueError(
+                    f"{path}: checkpoint of another run: {name} is {found['config'].get(name)}, not {value}"
+                )
         try:
             self.model.load_state_dict(found["model"])
             self.optimiser.load_state_dict(found["optimiser"])
@@ -163,7 +165,9 @@ class Training:
             loss = float(l1(self.model, chunks))
         counter.problems, counter.regularised, counter.seconds = kept  # of training only
         if not math.isfinite(loss):
-            raise DivergedError(f"{self.config.task} {self.config.model}: epoch {self.epoch}: validation loss is {loss}")
+            raise DivergedError(
+                f"{self.config.task} {self.config.model}: epoch {self.epoch}: validation loss is {loss}"
+            )
         if loss < self.best["loss"]:
             state = {name: value.clone() for name, value in self.model.state_dict().items()}
             self.best = {"epoch": self.epoch, "loss": loss, "state": state}
@@ -230,7 +234,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         found = torch.load(path, weights_only=True)
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}") from None
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         raise ValueError(f"{path}: not a checkpoint: {str(error).splitlines()[0][:200]}") from None
     if not isinstance(found, dict) or found.get("format") != 1 or "config" not in found:
         raise ValueError(f"{path}: not a checkpoint of tangere learn")
