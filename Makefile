@@ -67,13 +67,20 @@ tsan: ## tests of threads and batches under the thread sanitizer (minutes; not p
 	@cmake --build --preset tsan -j $(JOBS) --target test_base_threads test_batch_batch test_batch_rollouts
 	@ctest --preset tsan -R 'base.threads|^batch'
 
-solvers: ## every solver on recorded problems: share solved, iterations, time; PROBLEMS: files, otherwise 25,000 are recorded
+solvers: ## every solver on recorded problems: share solved, iterations, time, residual by iteration (build/problems/curves.png); PROBLEMS: files, otherwise 25,000 are recorded
 	@scripts/setup.sh core python bench
 	@cmake --preset bench --log-level=NOTICE
 	@cmake --build --preset bench -j $(JOBS) --target bench_record bench_solvers
 	@mkdir -p build/problems
 	@$(if $(PROBLEMS),true,build/bench/bench/bench_record build/problems)
 	@build/bench/bench/bench_solvers $(or $(PROBLEMS),build/problems/*.tgp)
+	@.venv/bin/python bench/solver_curves.py build/bench/bench/bench_solvers build/problems/curves.png bench/problems/*.tgp
+
+solvers-pinocchio: ## admm and pgs beside Pinocchio's on one robot (MODEL: Go1 in MJCF), cold, to 1e-9
+	@scripts/setup.sh core python bench
+	@cmake --preset bench --log-level=NOTICE
+	@cmake --build --preset bench -j $(JOBS) --target bench_solvers
+	@.venv/bin/python bench/solvers_pinocchio.py $(or $(MODEL),../shared/robots/unitree_go1/go1.xml) build/bench/bench/bench_solvers
 
 random-problems: ## 10^6 random contact problems, solved and judged: share certified, labelled, wrong (PROBLEMS: how many; SEED)
 	@scripts/setup.sh core python test
@@ -95,6 +102,11 @@ seams: ## what rolls and slides over tiles against the same over one box, 2,000 
 	@cmake --preset release --log-level=NOTICE
 	@cmake --build --preset release -j $(JOBS) --target test_step_seams
 	@TANGERE_SEAMS=$(or $(SEAMS),0:2000) build/release/tests/test_step_seams
+
+bullets: ## fast bodies of eight shapes at four targets: overlaps after their impacts, 1,280 shots per seed; BULLETS=first:count
+	@cmake --preset release --log-level=NOTICE
+	@cmake --build --preset release -j $(JOBS) --target test_step_bullets
+	@TANGERE_BULLETS=$(or $(BULLETS),1000:20) build/release/tests/test_step_bullets
 
 gradients: command python ## derivatives against differences on every model, 1,000 states each, and their labels: bench/results/gradients_models.md (half an hour)
 	@.venv/bin/python bench/gradients.py --write
@@ -118,6 +130,16 @@ robots: python ## drop every robot of the shared folder, and move it by random c
 papers: python ## the experiments of the papers, with tables and figures: build/papers/index.html (minutes); PAPERS=--small
 	@scripts/setup.sh core python test
 	@.venv/bin/python examples/papers/run_all.py $(PAPERS)
+
+learn: ## dynamics and contact learned together, everything at full size: build/learn/report.html (some 20 hours; resumable)
+	@scripts/setup.sh core python test learn
+	@$(MAKE) python
+	@.venv/bin/python -m tangere.learn all build/learn --jobs $(JOBS)
+
+learn-small: ## the same with a tenth of the data and three tasks: build/learn-small/report.html (ten minutes); fails below its bars
+	@scripts/setup.sh core python test learn
+	@$(MAKE) python
+	@.venv/bin/python -m tangere.learn all build/learn-small --small --jobs $(JOBS)
 
 lint: ## formatting, static analysis, layers, leftovers
 	@scripts/setup.sh core python test lint

@@ -1,8 +1,9 @@
 /* Every solver of the table on files of recorded contact problems.
  *
- *     bench_solvers [--repeat N] [--solver NAME] [--list] FILE ...
+ *     bench_solvers [--repeat N] [--solver NAME] [--tolerance T] [--sweeps N] [--cold] [--plain] [--residuals] [--list] FILE ...
  *
- * --solver: this one only. --list: every problem that it did not certify, by file and number.
+ * --solver: this one only. --tolerance: m/s, 1e-8. --cold: from zero. --plain: without the selection rule. --sweeps: most sweeps, or
+ * iterations of ADMM. --residuals: of every problem, one line each, and no table. --list: every problem that it did not certify, by file and number.
  *
  * For every solver: how many problems it solved (residual of the unrelaxed law, recomputed in long double, at most 1e-8 m/s), how many
  * it said it could not solve, how many it claimed and did not (there must be none), iterations (factorisations: Newton and interior
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "contact/solver.h"
+#include "solve/soft.h"
 #include "problems.h"
 
 typedef struct source
@@ -147,22 +148,39 @@ static void list_unsolved(const char *solver, const source *from, const tg_solve
                tg_residual_max(&result->residual));
 }
 
-static void run(const tg_solver *solver, const problems *all, int repeat, bool list, tg_arena *scratch, double *L,
+typedef struct arguments
+{
+    int repeat, first; /* first file */
+    bool list, cold, plain, residuals;
+    int sweeps; /* 0: as many as the solver takes */
+    double tolerance;
+    const char *solver; /* NULL: all */
+} arguments;
+
+static void run(const tg_solver *solver, const problems *all, const arguments *a, tg_arena *scratch, double *L,
                 double *sigma)
 {
     summary s = {0};
     tg_solve_options options = tg_solve_default();
     tg_solve_result result;
     options.solver = solver->name;
+    options.tolerance = a->tolerance;
+    options.select = !a->plain;
+    options.max_sweeps = a->sweeps > 0 ? a->sweeps : options.max_sweeps;
     s.time = grow(NULL, all->count, sizeof *s.time);
     for (size_t k = 0; k < all->count; k++)
     {
-        s.time[k] = solve(&all->item[k].island, &options, repeat, scratch, L, sigma, &result);
-        count(&s, &all->item[k].island, L, sigma, &result);
-        if (list)
+        tg_island island = all->item[k].island;
+        island.warm = a->cold ? NULL : island.warm;
+        s.time[k] = solve(&island, &options, a->repeat, scratch, L, sigma, &result);
+        count(&s, &island, L, sigma, &result);
+        if (a->residuals)
+            printf("%.3e\n", tg_residual_max(&result.residual));
+        if (a->list)
             list_unsolved(solver->name, &all->from[k], &result);
     }
-    print(solver->name, &s, all->count);
+    if (!a->residuals)
+        print(solver->name, &s, all->count);
     free(s.time);
 }
 
@@ -182,19 +200,22 @@ static void describe(const problems *all)
            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
 }
 
-typedef struct arguments
-{
-    int repeat, first; /* first file */
-    bool list;
-    const char *solver; /* NULL: all */
-} arguments;
-
 static arguments read_arguments(int argc, char **argv)
 {
-    arguments a = {.repeat = 3, .first = 1};
+    arguments a = {.repeat = 3, .first = 1, .tolerance = 1e-8};
     for (; a.first < argc && strncmp(argv[a.first], "--", 2) == 0; a.first++)
         if (strcmp(argv[a.first], "--list") == 0)
             a.list = true;
+        else if (strcmp(argv[a.first], "--cold") == 0)
+            a.cold = true;
+        else if (strcmp(argv[a.first], "--plain") == 0)
+            a.plain = true;
+        else if (strcmp(argv[a.first], "--residuals") == 0)
+            a.residuals = true;
+        else if (a.first + 1 < argc && strcmp(argv[a.first], "--sweeps") == 0)
+            a.sweeps = atoi(argv[++a.first]);
+        else if (a.first + 1 < argc && strcmp(argv[a.first], "--tolerance") == 0)
+            a.tolerance = atof(argv[++a.first]);
         else if (a.first + 1 < argc && strcmp(argv[a.first], "--repeat") == 0)
             a.repeat = atoi(argv[++a.first]);
         else if (a.first + 1 < argc && strcmp(argv[a.first], "--solver") == 0)
@@ -212,19 +233,22 @@ int main(int argc, char **argv)
         load(&all, argv[i]);
     if (all.count == 0 || a.repeat < 1 || (a.solver != NULL && tg_solver_find(a.solver) == NULL))
     {
-        fprintf(stderr, "usage: bench_solvers [--repeat N] [--solver NAME] [--list] FILE ...\n");
+        fprintf(stderr,
+                "usage: bench_solvers [--repeat N] [--solver NAME] [--tolerance T] [--sweeps N] [--cold] [--plain] "
+                "[--residuals] [--list] FILE ...\n");
         return 1;
     }
     size_t rows = (size_t)all.most_rows + 1;
-    tg_arena scratch = {.capacity = tg_island_scratch(all.most_rows)};
+    tg_arena scratch = {.capacity = tg_island_scratch((tg_island_size){.rows = all.most_rows})};
     scratch.base = tg_alloc(NULL, scratch.capacity);
     double *L = grow(NULL, rows, sizeof *L), *sigma = grow(NULL, rows, sizeof *sigma);
     if (scratch.base == NULL)
         return 1;
-    describe(&all);
+    if (!a.residuals)
+        describe(&all);
     for (int i = 0; tg_solver_at(i) != NULL; i++)
         if (a.solver == NULL || strcmp(a.solver, tg_solver_at(i)->name) == 0)
-            run(tg_solver_at(i), &all, a.repeat, a.list, &scratch, L, sigma);
+            run(tg_solver_at(i), &all, &a, &scratch, L, sigma);
     tg_free(NULL, scratch.base);
     free(L);
     free(sigma);

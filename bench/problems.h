@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "contact/problem.h"
+#include "solve/problem.h"
 
 /* a problem with its own memory */
 typedef struct problem

@@ -76,6 +76,11 @@ typedef struct tg_options
     const char *law;
 
     double tolerance;      /* m/s: residual up to which a step counts as solved, 1e-8 */
+
+    /* most factorisations of an island in a step; 0 (default): as many as it takes. What is cut short is partial
+     * (tg_info.status) */
+    int effort;
+
     bool implicit_damping; /* joint damping acts on v+ (default, as MuJoCo's Euler); off: on v */
 
     /* actuator damping on hinges and slides acts on v+; off: on v, as MuJoCo's Euler. Default: on where the model
@@ -206,11 +211,28 @@ typedef struct tg_profile
     int rows, factorisations; /* of that island */
 } tg_profile;
 
+/* What ended the solution of an island (docs/contact.md section 4), from the quickest on. */
+typedef enum tg_solved_by
+{
+    TG_SOLVED_BY_NOTHING,  /* not solved */
+    TG_SOLVED_BY_WARM,     /* the modes of the step before, or few changes of them */
+    TG_SOLVED_BY_SOFT,     /* Newton with a small compliance from its impulses */
+    TG_SOLVED_BY_LADDER,   /* Newton from a larger compliance */
+    TG_SOLVED_BY_INTERIOR, /* the interior point */
+    TG_SOLVED_BY_PATH,     /* its path where that turns back */
+    TG_SOLVED_BY_SWEEPS,   /* block Gauss-Seidel */
+    TG_SOLVED_BY_KINDS
+} tg_solved_by;
+
+TG_API const char *tg_solved_by_string(tg_solved_by stage);
+
 typedef struct tg_info
 {
     tg_step_status status;
     int iterations; /* factorisations of the contact solver: Newton and interior-point steps, summed over islands */
     int sweeps;     /* Gauss-Seidel sweeps */
+    int worst;      /* factorisations of the island that took most, */
+    tg_solved_by stage; /* and what ended it */
     int contacts, rows, islands;
 
     /* of the law of the step, recomputed from the problem, m/s: the largest over all islands */

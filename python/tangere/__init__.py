@@ -47,6 +47,7 @@ from tangere.enums import (
     GeomType,
     JointType,
     ReportKind,
+    SolvedBy,
     StepStatus,
     Transmission,
 )
@@ -163,6 +164,7 @@ __all__ = [
     "Sim",
     "SimState",
     "Solution",
+    "SolvedBy",
     "State",
     "StepChange",
     "StepContacts",

@@ -36,6 +36,13 @@ DYNAMICS_FILTEREXACT: Final[int]
 STEP_SOLVED: Final[int]
 STEP_PARTIAL: Final[int]
 STEP_UNSTABLE: Final[int]
+SOLVED_BY_NOTHING: Final[int]
+SOLVED_BY_WARM: Final[int]
+SOLVED_BY_SOFT: Final[int]
+SOLVED_BY_LADDER: Final[int]
+SOLVED_BY_INTERIOR: Final[int]
+SOLVED_BY_PATH: Final[int]
+SOLVED_BY_SWEEPS: Final[int]
 CONTACT_BREAKING: Final[int]
 CONTACT_STICKING: Final[int]
 CONTACT_SLIDING: Final[int]
@@ -237,6 +244,7 @@ class Stepper:
         law: str,
         staggered_steps: int,
         tolerance: float,
+        effort: int,
         implicit_damping: bool,
         implicit_springs: bool,
         implicit_actuators: int,

@@ -576,7 +576,9 @@ static bool add_type(PyObject *module, const char *name, const field *f, int cou
 
 bool tg_py_batch_init(PyObject *module)
 {
-    _Static_assert(sizeof(tg_step_status) == 4 && sizeof(tg_label_kind) == 4 && sizeof(int) == 4, "i4 below");
+    _Static_assert(sizeof(tg_step_status) == 4 && sizeof(tg_solved_by) == 4 && sizeof(tg_label_kind) == 4 &&
+                       sizeof(int) == 4,
+                   "i4 below");
     static const field info[] = {{"status", "i4", offsetof(tg_info, status)},
                                  {"iterations", "i4", offsetof(tg_info, iterations)},
                                  {"sweeps", "i4", offsetof(tg_info, sweeps)},
@@ -590,7 +592,9 @@ bool tg_py_batch_init(PyObject *module)
                                  {"penetration", "f8", offsetof(tg_info, penetration)},
                                  {"work", "f8", offsetof(tg_info, work)},
                                  {"capacity", "f8", offsetof(tg_info, capacity)},
-                                 {"unrelaxed", "f8", offsetof(tg_info, unrelaxed)}};
+                                 {"unrelaxed", "f8", offsetof(tg_info, unrelaxed)},
+                                 {"worst", "i4", offsetof(tg_info, worst)},
+                                 {"stage", "i4", offsetof(tg_info, stage)}};
     static const field label[] = {{"kind", "i4", offsetof(tg_label, kind)},
                                   {"margin", "f8", offsetof(tg_label, margin)},
                                   {"condition", "f8", offsetof(tg_label, condition)},

@@ -53,14 +53,15 @@ static tg_status run(tg_py_stepper *self, const tg_state *start, const tg_contro
 /* what a step tells, as a row of numbers in the order of tangere.Info */
 enum
 {
-    INFO_NUMBERS = 14
+    INFO_NUMBERS = 16
 };
 
 static void put_info(const tg_info *i, double *row)
 {
-    const double numbers[INFO_NUMBERS] = {(double)i->status, i->iterations, i->sweeps,  i->contacts, i->rows,
-                                          i->islands,        i->residual,   i->primal,  i->dual,     i->complementarity,
-                                          i->penetration,    i->work,       i->capacity, i->unrelaxed};
+    const double numbers[INFO_NUMBERS] = {(double)i->status, i->iterations,      i->sweeps,      i->contacts,
+                                          i->rows,           i->islands,         i->residual,    i->primal,
+                                          i->dual,           i->complementarity, i->penetration, i->work,
+                                          i->capacity,       i->unrelaxed,       i->worst,       (double)i->stage};
     memcpy(row, numbers, sizeof numbers);
 }
 

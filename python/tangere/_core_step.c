@@ -215,9 +215,9 @@ PyObject *tg_py_cache_array(const tg_cache *cache)
 
 static PyObject *info_tuple(const tg_info *i)
 {
-    return Py_BuildValue("iiiiiidddddddddz", (int)i->status, i->iterations, i->sweeps, i->contacts, i->rows, i->islands,
-                         i->residual, i->primal, i->dual, i->complementarity, i->penetration, i->work, i->capacity,
-                         i->balance, i->unrelaxed, i->law);
+    return Py_BuildValue("iiiiiidddddddddzii", (int)i->status, i->iterations, i->sweeps, i->contacts, i->rows,
+                         i->islands, i->residual, i->primal, i->dual, i->complementarity, i->penetration, i->work,
+                         i->capacity, i->balance, i->unrelaxed, i->law, i->worst, (int)i->stage);
 }
 
 /* (q, v, act, cache, numbers of the info) */
@@ -421,9 +421,9 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
     PyObject *solver;
     const char *law;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUsidppiiipppiidddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &law,
-                          &o->staggered_steps, &o->tolerance, &damping, &springs, &actuators, &gyroscopic, &tendons,
-                          &cold, &project, &poisson, &impact, &backward, &o->smooth_speed, &o->smooth_width,
+    if (!PyArg_ParseTuple(args, "O!dUsidippiiipppiidddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &law,
+                          &o->staggered_steps, &o->tolerance, &o->effort, &damping, &springs, &actuators, &gyroscopic,
+                          &tendons, &cold, &project, &poisson, &impact, &backward, &o->smooth_speed, &o->smooth_width,
                           &o->smooth_reach, &o->push_speed, &o->push_rate, &o->push_gain, &o->friction_share, &o->reach,
                           &o->rest_speed, &out->most_contacts))
     {

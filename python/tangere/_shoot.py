@@ -141,11 +141,15 @@ class Shooter:
         self._channels = channels
         self._q = np.stack([s.q for s in segments])
         self._v = np.stack([s.v for s in segments])
+        self._act = np.stack([self._start_act(logs[s.log], s.row) for s in segments])
         self._buckets = self._pack()
         self._batches: dict[int, Batch] = {}
         self._lay_out()
         self.sigma = np.ones(len(self.kinds))
         self.exact: float | None = None
+
+    def _start_act(self, log: Log, row: int) -> Array:
+        return np.zeros(self.model.na) if log.act is None else log.act[row]
 
     # ---- what runs together ----
 
@@ -293,7 +297,7 @@ class Shooter:
             batch = self._batches[i] = Batch(self.model, len(chosen), self.dt, self.threads, **self.options)
         if len(values):
             batch.params(self.layout.positions)[...] = values
-        batch.reset(states=(q0, v0))
+        batch.reset(states=(q0, v0, self._act[chosen]))
         u, tau = (self._all(what, chosen, steps, offsets) for what in ("u", "tau"))
         r = batch.rollout(steps if u is None else u, tau, derivatives=derivatives)
         if not derivatives:
@@ -341,6 +345,7 @@ class Shooter:
                 v0[j],
                 np.zeros((steps, m.nu)) if u is None else u,
                 self.dt,
+                act0=self._act[i],
                 tau=tau,
                 wrench=push,
                 tape=derivatives,
@@ -543,6 +548,7 @@ class Shooter:
                 v0[i],
                 np.zeros((s.steps, m.nu)) if u is None else u,
                 self.dt,
+                act0=self._act[i],
                 tau=tau,
                 wrench=push,
                 **self.options,

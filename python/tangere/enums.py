@@ -46,6 +46,18 @@ class StepStatus(IntEnum):
     UNSTABLE = _core.STEP_UNSTABLE
 
 
+class SolvedBy(IntEnum):
+    """What ended the solution of an island, from the quickest on (docs/contact.md, section 4)."""
+
+    NOTHING = _core.SOLVED_BY_NOTHING
+    WARM = _core.SOLVED_BY_WARM
+    SOFT = _core.SOLVED_BY_SOFT
+    LADDER = _core.SOLVED_BY_LADDER
+    INTERIOR = _core.SOLVED_BY_INTERIOR
+    PATH = _core.SOLVED_BY_PATH
+    SWEEPS = _core.SOLVED_BY_SWEEPS
+
+
 class ContactMode(IntEnum):
     """What a contact did in a step."""
 

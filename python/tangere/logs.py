@@ -23,7 +23,6 @@ _UNIT = 1e-4  # how far from 1 a quaternion may be: files are written with some 
 _FREE = ("x", "y", "z", "qw", "qx", "qy", "qz", "vx", "vy", "vz", "wx", "wy", "wz")
 _BODY = ("x", "y", "z", "qw", "qx", "qy", "qz")
 _IDLE = (  # what `tangere sim --out` writes beside the states
-    "act",
     "kinetic",
     "potential",
     "contacts",
@@ -41,6 +40,7 @@ class Log:
 
     channels: "q" (T, nq), "v" (T, nv), "a" (T, nv), "joint.NAME", "joint.NAME.v" (T), "site.NAME" (T, 3), "body.NAME"
     (T, 7: position, quaternion w x y z). u (T, nu), tau (T, nv), wrench (T, nbody, 6): each row acts from its time on.
+    act (T, na): activations of the actuators, with which a window starts (without: zero).
     NaN in a channel: not measured there (only with missing="skip"). noise: standard deviations of this log's channels,
     over those of `fit`; covariance: {"q": (T, nv, nv)} of single rows.
     """
@@ -51,6 +51,7 @@ class Log:
     u: Array | None = None
     tau: Array | None = None
     wrench: Array | None = None
+    act: Array | None = None
     start: tuple[Array, Array] | None = None
     noise: dict[str, Any] = field(default_factory=dict)
     covariance: dict[str, Array] = field(default_factory=dict)
@@ -74,9 +75,9 @@ def read_log(
     rate (Hz): where there is no column of times. columns: {name in the file: name here}. ignore: columns to leave out.
     missing: "skip" lets NaN and empty cells be gaps. check_rate: velocities are compared with differences of positions.
 
-    Columns of a CSV file: time (s); q[i], v[i], a[i], u[i], tau[i] as `tangere sim --out` writes them; joint.NAME,
-    joint.NAME.v; site.NAME.x, .y, .z; body.NAME.x, .y, .z, .qw, .qx, .qy, .qz; for a model with one free joint also x y
-    z qw qx qy qz vx vy vz wx wy wz (velocity in world axes, angular velocity in body axes).
+    Columns of a CSV file: time (s); q[i], v[i], a[i], u[i], tau[i], act[i] as `tangere sim --out` writes them;
+    joint.NAME, joint.NAME.v; site.NAME.x, .y, .z; body.NAME.x, .y, .z, .qw, .qx, .qy, .qz; for a model with one free
+    joint also x y z qw qx qy qz vx vy vz wx wy wz (velocity in world axes, angular velocity in body axes).
     """
     if missing not in {"refuse", "skip"}:
         raise ValueError(f"missing: expected 'refuse' or 'skip', got {missing!r}")
@@ -188,7 +189,7 @@ class _Names:
     """The columns that a model knows: where each goes."""
 
     def __init__(self, m: Model) -> None:
-        self.sizes = {"q": m.nq, "v": m.nv, "a": m.nv, "u": m.nu, "tau": m.nv}
+        self.sizes = {"q": m.nq, "v": m.nv, "a": m.nv, "u": m.nu, "tau": m.nv, "act": m.na}
         self.places: dict[str, tuple[str, int]] = {"time": ("time", 0), "t": ("time", 0)}
         self.shapes: dict[str, int] = {}
         for what, size in self.sizes.items():
@@ -265,7 +266,7 @@ def _whole(names: _Names, where: _Where, what: str, parts: Any) -> Array:
 
 
 def _to_log(m: Model, name: str, whole: dict[str, Array], where: _Where, rate: float | None) -> Log:
-    acting = {what: whole.pop(what, None) for what in ("u", "tau", "wrench")}
+    acting = {what: whole.pop(what, None) for what in ("u", "tau", "wrench", "act")}
     time = whole.pop("time", None)
     rows = {what: len(values) for what, values in whole.items()}
     if not rows:
@@ -283,7 +284,7 @@ def _to_log(m: Model, name: str, whole: dict[str, Array], where: _Where, rate: f
     for what, count in rows.items():
         if count != len(time):
             raise Error(f"{where.at(None, what)}: {count} rows, but {len(time)} times", "value out of domain")
-    shapes = {"u": (m.nu,), "tau": (m.nv,), "wrench": (m.nbody, 6)}
+    shapes = {"u": (m.nu,), "tau": (m.nv,), "wrench": (m.nbody, 6), "act": (m.na,)}
     sizes = {**_Names(m).shapes}
     for what, values in {**whole, **acting}.items():
         if values is None:
@@ -295,7 +296,7 @@ def _to_log(m: Model, name: str, whole: dict[str, Array], where: _Where, rate: f
                 f"{where.at(None, what)}: expected shape (rows, {', '.join(map(str, expected))}), got {values.shape}",
                 "value out of domain",
             )
-        if what in {"u", "tau"} and values.ndim == 1:
+        if what in {"u", "tau", "act"} and values.ndim == 1:
             acting[what] = values[:, None]
     channels = {
         what: values[:, None]
@@ -327,7 +328,7 @@ def _check(m: Model, log: Log, where: _Where, missing: str, rate: float | None) 
             raise where.refuse(
                 row + 1, "time", f"{steps[row]:.3g} periods of {rate:g} Hz after the row before: is the rate right?"
             )
-    for what, values in {**log.channels, "u": log.u, "tau": log.tau, "wrench": log.wrench}.items():
+    for what, values in {**log.channels, "u": log.u, "tau": log.tau, "wrench": log.wrench, "act": log.act}.items():
         if values is None:
             continue
         flat = values.reshape(len(time), -1)

@@ -71,6 +71,8 @@ class RolloutInfo(NamedTuple):
     work: Array
     capacity: Array
     unrelaxed: Array
+    worst: NDArray[np.intc]
+    stage: NDArray[np.intc]
 
 
 class RolloutJacobian(NamedTuple):
@@ -119,8 +121,10 @@ class Rollout:
         self.controls, self.hold, self.dt = controls, hold, dt
         self._labels: list[Label] | None = None
         self.q, self.v, self.act, numbers = states
-        whole = (numbers[:, i].astype(np.intc) for i in range(6))
-        self.info = RolloutInfo(*whole, *(numbers[:, i].copy() for i in range(6, 14)))
+        real = range(6, 14)
+        self.info = RolloutInfo(
+            *(numbers[:, i].copy() if i in real else numbers[:, i].astype(np.intc) for i in range(numbers.shape[1]))
+        )
 
     def __len__(self) -> int:
         return len(self.info.residual)

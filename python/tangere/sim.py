@@ -17,7 +17,7 @@ from tangere import _core
 from tangere._core import Energy
 from tangere._errors import Error
 from tangere._names import Strict, expect_one_of, unknown_keyword
-from tangere.enums import StepStatus
+from tangere.enums import SolvedBy, StepStatus
 from tangere.given import GIVEN_NUMBERS
 from tangere.model import Model
 from tangere.params import Params
@@ -66,8 +66,9 @@ class StepContacts(NamedTuple):
 class Info:
     """The result of one step, beside the state.
 
-    status: `StepStatus`; iterations: factorisations of the contact solver, sweeps: its Gauss-Seidel sweeps; ncontact,
-    rows, islands: size of the contact problem; residual (m/s): how far the laws of contact are from holding, the
+    status: `StepStatus`; iterations: factorisations of the contact solver over all islands, worst: those of the island
+    that took most, stage: what ended that one (`SolvedBy`); sweeps: Gauss-Seidel sweeps; ncontact, rows, islands: size
+    of the contact problem; residual (m/s): how far the laws of contact are from holding, the
     largest of primal, dual and complementarity; law: its name, unrelaxed (m/s): the residual of the unrelaxed law at
     the same impulses (of "ncp": the residual); penetration (m): largest overlap at the start of the step;
     work (J): of all impulses; capacity: fraction of the contact capacity in use; balance (J): energy created by the
@@ -78,7 +79,7 @@ class Info:
     __slots__ = (
         "__weakref__", "_contacts", "_model", "_q", "_stepper", "_v", "act", "balance", "cache", "capacity",
         "complementarity", "dual", "islands", "iterations", "law", "ncontact", "penetration", "primal", "residual",
-        "rows", "status", "sweeps", "unrelaxed", "work",
+        "rows", "stage", "status", "sweeps", "unrelaxed", "work", "worst",
     )  # fmt: skip
 
     def __init__(self, model: Model, stepper: _core.Stepper, result: tuple) -> None:
@@ -88,9 +89,9 @@ class Info:
         (
             status, self.iterations, self.sweeps, self.ncontact, self.rows, self.islands, self.residual, self.primal,
             self.dual, self.complementarity, self.penetration, self.work, self.capacity, self.balance,
-            self.unrelaxed, self.law,
+            self.unrelaxed, self.law, self.worst, stage,
         ) = numbers  # fmt: skip
-        self.status = StepStatus(status)
+        self.status, self.stage = StepStatus(status), SolvedBy(stage)
 
     def __repr__(self) -> str:
         return (
@@ -297,6 +298,7 @@ def _settings(
     law: str = "ncp",
     staggered_steps: int = 0,
     tolerance: float = 1e-8,
+    effort: int | None = None,
     implicit_damping: bool = True,
     implicit_springs: bool = False,
     implicit_actuators: bool | None = None,
@@ -327,8 +329,10 @@ def _settings(
     expect_one_of("backward", backward, _BACKWARD)
     if rest_speed is not None and not rest_speed > 0:
         raise Error(f"rest_speed = {rest_speed:g} must be positive", "value out of domain")
+    if effort is not None and not effort > 0:
+        raise Error(f"effort = {effort} must be positive", "value out of domain")
     return (
-        m, dt, solver, law, staggered_steps, tolerance, implicit_damping, implicit_springs,
+        m, dt, solver, law, staggered_steps, tolerance, 0 if effort is None else effort, implicit_damping, implicit_springs,
         _AS_MODEL if implicit_actuators is None else int(implicit_actuators),
         _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic),
         _AS_MODEL if implicit_tendons is None else int(implicit_tendons), cold, project,
@@ -365,6 +369,7 @@ class Sim(Strict):
         staggered_steps   solver "staggered": number of alternations of normals and friction, whatever the residual
                           (0: until it is within the tolerance)
         tolerance         m/s, residual up to which a step counts as solved (1e-8)
+        effort            most factorisations of an island in a step; what is cut short is `PARTIAL` (None: no bound)
         implicit_damping  joint damping acts on the velocity after the step (True)
         implicit_springs  springs of hinges and slides act at the position after the step (False)
         implicit_actuators  damping of actuators on hinges and slides acts on the velocity after the step (None: if the

@@ -18,6 +18,7 @@ enum
     OPTION_NOISE,
     OPTION_DATA,
     OPTION_THREADS,
+    OPTION_JOBS,
     OPTION_PUBLISHED, /* from here on options take no value */
     OPTION_FULL,
     OPTION_SMALL,
@@ -46,7 +47,7 @@ static const what whats[] = {
          BIT(OPTION_DATA) | BIT(OPTION_THREADS) | BIT(OPTION_PUBLISHED),
      "learn", "a task and a model are needed"},
     {"report", "tangere learn report [FOLDER] [--out FILE.html]", 0, 1, BIT(OPTION_OUT), "plot", ""},
-    {"all", "tangere learn all [FOLDER] [--small]", 0, 1, BIT(OPTION_SMALL), "learn", ""},
+    {"all", "tangere learn all [FOLDER] [--small]", 0, 1, BIT(OPTION_SMALL) | BIT(OPTION_JOBS), "learn", ""},
 };
 
 enum
@@ -56,7 +57,8 @@ enum
 
 static int check_numbers(const tg_cli_call *call, bool train)
 {
-    static const int counts[] = {OPTION_TRAJECTORIES, OPTION_EPOCHS, OPTION_BATCH, OPTION_EVERY, OPTION_THREADS};
+    static const int counts[] = {OPTION_TRAJECTORIES, OPTION_EPOCHS,  OPTION_BATCH,
+                                 OPTION_EVERY,        OPTION_THREADS, OPTION_JOBS};
     const char *seed = call->option[OPTION_SEED], *eps = call->option[OPTION_EPS];
     double number;
     int count, code = TG_CLI_OK;
@@ -150,6 +152,7 @@ const tg_cli_command tg_cli_learn = {
                 [OPTION_NOISE] = {"--noise", "SD", "added to the training data (0)"},
                 [OPTION_DATA] = {"--data", "FILE", "training chunks that 'data' wrote (made from the seed)"},
                 [OPTION_THREADS] = {"--threads", "N", "of the contact law (1); torch has one"},
+                [OPTION_JOBS] = {"--jobs", "N", "all: runs at a time (1)"},
                 [OPTION_PUBLISHED] = {"--as-published", NULL,
                                       "validation and test are the same; CMr has its own truth"},
                 [OPTION_FULL] = {"--full", NULL, "data: whole trajectories"},

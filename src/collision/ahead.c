@@ -164,6 +164,15 @@ static held_line line_of(const tg_query *q, const tg_placed then[2], const tg_co
                        turn_back(&q->shape[i], &then[i], s->edge), r};
 }
 
+/* Whether a point of a line is one of the shape: lines end. Beyond, a shape that turns far until it comes close would be met where it is not. */
+static bool is_on_shape(const tg_query *q, int i, v4 axis, v4 x)
+{
+    const tg_placed *p = &q->shape[i];
+    double at = v4_dot(axis, x), high = v4_dot(axis, tg_support(p, axis, NULL)),
+           low = v4_dot(axis, tg_support(p, -axis, NULL));
+    return at <= high + q->slack && at >= low - q->slack;
+}
+
 /* Two lines that are not parallel, now: their common normal, and where they cross seen along it. */
 static bool add_crossing(const tg_query *q, const tg_placed then[2], const held_line line[2],
                          const tg_contact_point *there, double margin, tg_patch *patch)
@@ -175,6 +184,8 @@ static bool add_crossing(const tg_query *q, const tg_placed then[2], const held_
     v4 n = N * v4_splat(sign / sqrt(det));
     v4 a = line[0].x + line[0].axis * v4_splat(v4_dot(v4_cross(D, line[1].axis), N) / det) + n * v4_splat(line[0].r);
     double distance = v4_dot(n, D) - line[0].r - line[1].r;
+    if (!is_on_shape(q, 0, line[0].axis, a) || !is_on_shape(q, 1, line[1].axis, a + n * v4_splat(distance)))
+        return false;
     if (distance < q->reach)
     {
         tg_contact_point *c = &patch->point[patch->count++];
@@ -212,6 +223,12 @@ static void add_as_there(const tg_query *q, const tg_placed then[2], const held_
     tg_contact_point c = {.normal = there->normal, .margin = margin, .feature = there->feature, .kind = TG_POINT_AHEAD};
     v4 x[2];
     surface_points(q, line, there, x, c.surface);
+    for (int i = 0; i < 2; i++)
+        if (line[i].is && !is_on_shape(q, i, line[i].axis, x[i]))
+        {
+            surface_points(q, (const held_line[2]){{.is = false}, {.is = false}}, there, x, c.surface);
+            break;
+        }
     c.distance = v4_dot(c.normal, x[1] - x[0]);
     c.point = (x[0] + x[1]) * v4_splat(0.5);
     if (!(c.distance < q->reach))

@@ -29,7 +29,7 @@ enum
 const tg_cone_law *tg_cone_law_find(const char *name)
 {
     for (int i = 0; i < LAWS; i++)
-        if (name != NULL && strcmp(name, table[i].name) == 0)
+        if (name == table[i].name || (name != NULL && strcmp(name, table[i].name) == 0))
             return &table[i];
     return NULL;
 }
@@ -46,21 +46,7 @@ bool tg_cone_law_takes(const tg_cone_law *law, const char *solver)
 
 void tg_cone_law_sets(const tg_cone_law *law, const tg_cones *cones, tg_set *set, tg_admm *a)
 {
-    for (int b = 0; b < cones->blocks; b++)
-    {
-        const tg_cone *cone = &cones->block[b];
-        tg_set_kind kind = cone->kind == TG_CONE_FREE  ? TG_SET_FREE
-                           : cone->kind == TG_CONE_BOX ? TG_SET_BALL
-                           : cone->dim == 1            ? TG_SET_POSITIVE
-                                                       : TG_SET_CONE;
-        set[b] = (tg_set){kind, cone->row, cone->dim, cone->bound};
-    }
-    a->n = cones->rows;
-    a->sets = cones->blocks;
-    a->set = set;
-    a->G = cones->G;
-    a->ldg = cones->ld;
-    a->g = cones->g;
+    tg_cones_sets(cones, set, a);
     a->norm = law->norm;
     a->shift = law->shift;
 }

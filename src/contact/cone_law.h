@@ -12,9 +12,9 @@
 #ifndef TG_CONTACT_CONE_LAW_H
 #define TG_CONTACT_CONE_LAW_H
 
-#include "contact/cone.h"
-#include "contact/problem.h"
 #include "solve/admm.h"
+#include "solve/cone.h"
+#include "solve/problem.h"
 
 typedef struct tg_cone_law
 {

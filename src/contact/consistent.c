@@ -26,6 +26,8 @@ typedef struct loops
     double *Z;   /* n x null, its QR */
     double *B;   /* n x rows: what is projected */
     double *tau, *work;
+    double *own;      /* n: G_ii, */
+    double *left;     /* and without their part along Z */
     double *size;     /* by which rows are normalised */
     double *rounding; /* of G_ii */
     int *order;
@@ -67,6 +69,11 @@ static void add_tree(loops *l, const tg_model *m, const tg_rows *r, const tg_row
                 if (l->at[row[b] - island->row] >= 0)
                     l->A[i * l->n + l->at[row[b] - island->row]] += J[a] * J[b];
         }
+    const double *Y = r->Y + r->tree_start[tree];
+    for (int k = 0; k < m->tree_ndof[tree]; k++, Y += v4_pad(columns))
+        for (int a = 0; a < columns; a++)
+            if (l->at[row[a] - island->row] >= 0)
+                l->own[l->at[row[a] - island->row]] += Y[a] * Y[a];
 }
 
 /* rows first .. first + count - 1 belong together */
@@ -76,7 +83,7 @@ static void find_sizes(loops *l, int first, int count)
     for (int i = first; i < first + count; i++)
     {
         largest = fmax(largest, l->A[i * (l->n + 1)]);
-        answer = fmax(answer, *entry(l, l->row[i], l->row[i]));
+        answer = fmax(answer, l->own[i]);
     }
     for (int i = first; i < first + count; i++)
     {
@@ -101,7 +108,7 @@ static void normalise(loops *l, const tg_rows *r, const tg_rows_island *island)
 
 static loops loops_of(const tg_model *m, tg_rows *r, const tg_rows_island *island)
 {
-    loops l = {.G = r->G + island->G,
+    loops l = {.G = island->filled ? r->G + island->G : NULL,
                .bias = r->bias + island->row,
                .free = r->free + island->row,
                .g = r->g + island->row,
@@ -118,6 +125,9 @@ static loops loops_of(const tg_model *m, tg_rows *r, const tg_rows_island *islan
     l.work = TG_TAKE(&r->scratch, double, n + columns, "vector");
     l.size = TG_TAKE(&r->scratch, double, n, "sizes");
     l.rounding = TG_TAKE(&r->scratch, double, n, "rounding");
+    l.own = TG_TAKE(&r->scratch, double, n, "own answers");
+    l.left = TG_TAKE(&r->scratch, double, n, "what is left of them");
+    memset(l.own, 0, n * sizeof *l.own);
     l.order = TG_TAKE(&r->scratch, int, n, "order of columns");
     memset(l.A, 0, n * n * sizeof *l.A);
     for (int t = 0; t < m->ntree; t++)
@@ -157,6 +167,62 @@ static void project(loops *l, int columns)
     tg_qr_apply(l->n, l->null, l->Z, l->null, l->tau, columns, l->B, columns, l->work);
 }
 
+/* ---- what is left of the rows ---- */
+
+/* Z itself, orthonormal columns */
+static void form_null(loops *l, double *Z)
+{
+    for (int i = 0; i < l->n * l->null; i++)
+        Z[i] = i % (l->null + 1) == 0 && i / l->null < l->null;
+    tg_qr_apply(l->n, l->null, l->Z, l->null, l->tau, l->null, Z, l->null, l->work);
+}
+
+/* G_ii without their part along Z, and zero where that is rounding */
+static void find_left(loops *l, const tg_rows *r, const tg_rows_island *island)
+{
+    const double *Z = r->Z + island->Z;
+    double *along = l->work;
+    memset(l->left, 0, sizeof(double) * (size_t)l->n);
+    for (int t = 0; t < island->trees; t++)
+    {
+        const tg_tree_rows *tree = &r->tree_rows[island->first_tree + t];
+        for (int k = 0; k < tree->dofs; k++)
+        {
+            const double *Y = tree->Y + (ptrdiff_t)k * tree->ld;
+            memset(along, 0, sizeof(double) * (size_t)l->null);
+            memset(l->B, 0, sizeof(double) * (size_t)l->n);
+            for (int j = 0; j < tree->columns; j++)
+            {
+                int at = l->at[tree->row[j] - island->row];
+                if (at < 0 || Y[j] == 0)
+                    continue;
+                l->B[at] = Y[j];
+                for (int c = 0; c < l->null; c++)
+                    along[c] += Z[at * l->null + c] * Y[j];
+            }
+            for (int i = 0; i < l->n; i++)
+            {
+                double left = l->B[i];
+                for (int c = 0; c < l->null; c++)
+                    left -= Z[i * l->null + c] * along[c];
+                l->left[i] += left * left;
+            }
+        }
+    }
+    for (int i = 0; i < l->n; i++)
+        l->left[i] = l->left[i] <= l->rounding[i] ? 0 : l->left[i];
+}
+
+/* what a solver is told of the rows */
+static void store_null(const loops *l, tg_rows *r, const tg_rows_island *island)
+{
+    for (int i = 0; i < l->n; i++)
+    {
+        r->loop_row[island->loop + i] = l->row[i];
+        r->diagonal[island->row + l->row[i]] = l->left[i];
+    }
+}
+
 /* ---- G and g ---- */
 
 /* columns of equalities, and with them their rows: twice, so that both sides of G_EE are projected */
@@ -176,6 +242,7 @@ static void project_matrix(loops *l)
     {
         /* a row of which nothing is left but rounding */
         bool gone = *entry(l, l->row[i], l->row[i]) <= l->rounding[i];
+        l->left[i] = gone ? 0 : *entry(l, l->row[i], l->row[i]);
         for (int j = 0; j < l->rows; j++)
             *entry(l, j, l->row[i]) = *entry(l, l->row[i], j) = gone ? 0 : *entry(l, l->row[i], j);
     }
@@ -194,7 +261,7 @@ static double project_velocities(loops *l)
     for (int i = 0; i < l->n; i++)
     {
         int row = l->row[i];
-        bool gone = *entry(l, row, row) == 0; /* the others say what it would */
+        bool gone = l->left[i] == 0; /* the others say what it would */
         removed = fmax(removed, fabs(l->bias[row] - l->B[2 * i + 1]));
         l->free[row] = gone ? 0 : l->B[2 * i];
         l->bias[row] = gone ? 0 : l->B[2 * i + 1];
@@ -210,31 +277,39 @@ static void make_consistent(const tg_model *m, tg_rows *r, tg_rows_island *islan
     island->redundant = find_null(&l);
     if (island->redundant == 0)
         return;
-    project_matrix(&l);
+    island->loops = l.n;
+    form_null(&l, r->Z + island->Z);
+    if (island->filled)
+        project_matrix(&l);
+    else
+        find_left(&l, r, island);
+    store_null(&l, r, island);
     island->removed = project_velocities(&l);
+}
+
+void tg_project_delassus(const tg_model *m, tg_rows *r, const tg_rows_island *island)
+{
+    size_t mark = tg_arena_mark(&r->scratch);
+    loops l = loops_of(m, r, island);
+    find_null(&l);
+    project_matrix(&l);
+    tg_arena_release(&r->scratch, mark);
 }
 
 void tg_make_consistent(const tg_model *m, tg_rows *r)
 {
+    int loop = 0;
+    size_t Z = 0;
     for (int i = 0; i < r->nisland; i++)
     {
+        tg_rows_island *island = &r->island[i];
         size_t mark = tg_arena_mark(&r->scratch);
-        if (r->island[i].equality && tg_island_is_dense(r, &r->island[i]))
-            make_consistent(m, r, &r->island[i]);
-        tg_arena_release(&r->scratch, mark);
-    }
-}
-
-void tg_consistent_matrices(const tg_model *m, tg_rows *r)
-{
-    for (int i = 0; i < r->nisland; i++)
-    {
-        if (r->island[i].redundant == 0)
-            continue;
-        size_t mark = tg_arena_mark(&r->scratch);
-        loops l = loops_of(m, r, &r->island[i]);
-        find_null(&l);
-        project_matrix(&l);
+        island->loop = loop;
+        island->Z = Z;
+        if (island->equality && tg_island_is_dense(r, island))
+            make_consistent(m, r, island);
+        loop += island->redundant > 0 ? island->loops : 0;
+        Z += (size_t)island->redundant * (size_t)island->loops;
         tg_arena_release(&r->scratch, mark);
     }
 }

@@ -148,18 +148,42 @@ static void scatter_tree(const tg_model *m, const tg_rows *r, int tree, const tg
     }
 }
 
-static void add_compliance(const tg_work *w, const tg_rows_island *island)
+/* c / dt^2 of the normals */
+static void fill_compliance(const tg_work *w, tg_rows *r)
 {
-    tg_rows *r = w->rows;
-    int ldg = v4_pad(island->rows);
-    for (int b = island->block; b < island->block + island->blocks && !r->explicit_law; b++)
+    memset(r->give, 0, sizeof(double) * (size_t)r->nrow);
+    for (int i = 0; i < r->nconstraint && !r->explicit_law; i++)
     {
-        const tg_constraint *c = &r->constraint[r->order[b]];
-        if (c->source != TG_SOURCE_CONTACT)
-            continue;
-        double compliance = tg_law_compliance(w->params, &r->touch[c->index].law);
-        r->G[island->G + (size_t)(c->row - island->row) * (size_t)(ldg + 1)] += compliance / (r->dt * r->dt);
+        const tg_constraint *c = &r->constraint[i];
+        if (c->source == TG_SOURCE_CONTACT && c->parts > 0)
+            r->give[c->row] = tg_law_compliance(w->params, &r->touch[c->index].law) / (r->dt * r->dt);
     }
+}
+
+/* G_ii of all rows: from G, where that is there, or from Y */
+static void fill_diagonal(const tg_model *m, tg_rows *r)
+{
+    memcpy(r->diagonal, r->give, sizeof(double) * (size_t)r->nrow);
+    for (int t = 0; t < m->ntree; t++)
+    {
+        int columns = r->tree_columns[t];
+        const int *row = r->column_row + r->tree_column[t];
+        const double *Y = r->Y + r->tree_start[t];
+        bool needed = columns > 0 && !r->island[r->tree_island[t]].filled;
+        for (int k = 0; needed && k < m->tree_ndof[t]; k++, Y += v4_pad(columns))
+            for (int j = 0; j < columns; j++)
+                r->diagonal[row[j]] += Y[j] * Y[j];
+    }
+    for (const tg_rows_island *island = r->island; island < r->island + r->nisland; island++)
+        for (int i = 0; island->filled && i < island->rows; i++)
+            r->diagonal[island->row + i] = r->G[island->G + (size_t)i * (size_t)(v4_pad(island->rows) + 1)];
+}
+
+static void add_compliance(const tg_rows *r, const tg_rows_island *island)
+{
+    int ldg = v4_pad(island->rows);
+    for (int i = 0; i < island->rows; i++)
+        r->G[island->G + (size_t)i * (size_t)(ldg + 1)] += r->give[island->row + i];
 }
 
 /* the part of one tree in the matrix of its island, of which it may be all */
@@ -183,13 +207,42 @@ static void begin_island(const tg_rows *r, tg_rows_island *island)
         memset(r->G + island->G, 0, sizeof(double) * (size_t)island->rows * (size_t)v4_pad(island->rows));
 }
 
-void tg_fill_delassus(const tg_model *m, tg_work *w, double dt)
+static void end_island(const tg_model *m, tg_rows *r, const tg_rows_island *island)
+{
+    add_compliance(r, island);
+    if (island->redundant > 0)
+        tg_project_delassus(m, r, island);
+}
+
+/* the trees of each island, as its solver sees them */
+static void list_trees(const tg_model *m, tg_rows *r)
+{
+    for (int t = 0; t < m->ntree; t++)
+    {
+        if (r->tree_columns[t] == 0)
+            continue;
+        const tg_rows_island *island = &r->island[r->tree_island[t]];
+        tg_tree_rows *at = &r->tree_rows[island->first_tree];
+        while (at->Y != NULL)
+            at++;
+        *at = (tg_tree_rows){.dofs = m->tree_ndof[t],
+                             .columns = r->tree_columns[t],
+                             .ld = v4_pad(r->tree_columns[t]),
+                             .row = r->column_row + r->tree_column[t],
+                             .Y = r->Y + r->tree_start[t]};
+    }
+}
+
+void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices)
 {
     tg_rows *r = w->rows;
     r->dt = dt;
     fill_root(m, w);
+    fill_compliance(w, r);
+    memset(r->tree_rows, 0, sizeof *r->tree_rows * (size_t)m->ntree);
+    list_trees(m, r);
     for (int i = 0; i < r->nisland; i++)
-        if (!r->island[i].sparse)
+        if (!r->island[i].sparse && matrices)
             begin_island(r, &r->island[i]);
     for (int t = 0; t < m->ntree; t++)
     {
@@ -197,12 +250,13 @@ void tg_fill_delassus(const tg_model *m, tg_work *w, double dt)
             continue;
         const tg_rows_island *island = &r->island[r->tree_island[t]];
         fill_tree(m, w, t, island->sparse && island->tree < 0);
-        if (!island->sparse)
+        if (island->filled)
             add_tree(m, r, t, island);
     }
     for (int i = 0; i < r->nisland; i++)
-        if (!r->island[i].sparse)
-            add_compliance(w, &r->island[i]);
+        if (r->island[i].filled)
+            end_island(m, r, &r->island[i]);
+    fill_diagonal(m, r);
 }
 
 void tg_need_delassus(const tg_model *m, tg_work *w, tg_rows_island *island)
@@ -210,15 +264,17 @@ void tg_need_delassus(const tg_model *m, tg_work *w, tg_rows_island *island)
     tg_rows *r = w->rows;
     if (island->filled || !tg_island_is_dense(r, island))
         return;
+    bool whole = tg_rows_are_whole(island);
     begin_island(r, island);
     for (int t = 0; t < m->ntree; t++)
     {
         if (r->tree_columns[t] == 0 || &r->island[r->tree_island[t]] != island)
             continue;
-        fill_tree(m, w, t, false);
+        if (whole)
+            fill_tree(m, w, t, false);
         add_tree(m, r, t, island);
     }
-    add_compliance(w, island);
+    end_island(m, r, island);
 }
 
 bool tg_need_matrices(const tg_model *m, tg_work *w)

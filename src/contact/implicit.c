@@ -84,7 +84,7 @@ static tg_status refuse(int rows, size_t mark, tg_arena *arena, tg_error *error)
     return tg_fail(error, TG_ERR_CAPACITY, "derivative of %d rows: needs %zu bytes", rows, tg_implicit_bytes(rows));
 }
 
-/* Rows that the solver found independent are tried as such first: that needs no ranks. */
+/* Independent rows are tried as such first. */
 tg_status tg_implicit_factor(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
                              tg_selection selection, tg_implicit_use use, tg_arena *arena, tg_implicit *out,
                              tg_error *error)
@@ -93,7 +93,9 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
     bool fits = take(out, island->rows, arena), regular = true;
     out->margin = margin_of(out, mode);
-    if (fits && !(selection == TG_SELECT_INDEPENDENT && tg_independent_build(out, mode)))
+    bool unique = selection == TG_SELECT_INDEPENDENT ||
+                  (fits && selection == TG_SELECT_PROJECTED && tg_island_is_unique(island, L, sigma, mode, arena));
+    if (fits && !(unique && tg_independent_build(out, mode)))
         fits = tg_redundant_build(out, mode, selection != TG_SELECT_UNSELECTED, use, arena, &regular);
     if (!fits || !tg_find_ties(out, mode, arena))
         return refuse(island->rows, mark, arena, error);

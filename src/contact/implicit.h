@@ -15,7 +15,7 @@
 #define TG_CONTACT_IMPLICIT_H
 
 #include "contact/cone_law.h"
-#include "contact/problem.h"
+#include "solve/problem.h"
 
 /* How the equations are kept. */
 typedef enum tg_implicit_form

@@ -4,10 +4,9 @@
 
 #include "contact/cone_law.h"
 #include "contact/implicit.h"
-#include "contact/solver.h"
+#include "solve/held.h"
 
 #define TG_AT_SWITCH 1e-7  /* margins below: one-sided */
-#define TG_NO_SLIP 1e-7    /* m/s */
 #define TG_STILL 1e-12     /* m/s: rounding */
 #define TG_GOOD_PIVOT 1e-5 /* of the largest, or of its row's own size: elimination is accurate */
 #define TG_WORST_PIVOT                                                                                                 \

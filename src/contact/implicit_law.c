@@ -11,18 +11,36 @@ typedef struct block_law
 {
     const tg_cones *cones;
     const tg_cone_law *law;
+    const tg_island *island;
+    const tg_block_mode *mode;
 } block_law;
+
+/* the mode of a block of the scaled problem, whose blocks are some of the island's, in their order */
+static tg_mode mode_of(const block_law *u, const tg_cone *cone)
+{
+    int row = u->cones->source[cone->row], b = 0;
+    while (row >= u->island->block[b].row + u->island->block[b].rows)
+        b++;
+    return u->mode[b].mode;
+}
 
 static tg_block_equations equations_of(const void *user, int block, const double *x, const double *s)
 {
     const block_law *u = user;
-    return tg_cone_law_equations(u->law, &u->cones->block[block], x, s);
+    const tg_cone *cone = &u->cones->block[block];
+    if (cone->kind != TG_CONE_UNIT || mode_of(u, cone) != TG_MODE_BREAKING)
+        return tg_cone_law_equations(u->law, cone, x, s);
+    /* closed without a force: other parts of the derivative leave it out, too */
+    tg_block_equations open = {.dim = cone->dim};
+    for (int i = 0; i < cone->dim; i++)
+        open.x[i][i] = 1 / cone->rho_n;
+    return open;
 }
 
 bool tg_law_build(tg_implicit *f, const tg_cone_law *law, const tg_block_mode *mode, tg_arena *arena, bool *regular)
 {
     tg_cones cones;
-    block_law user = {&cones, law};
+    block_law user = {&cones, law, f->island, mode};
     bool slides = false;
     for (int b = 0; b < f->island->blocks; b++)
     {

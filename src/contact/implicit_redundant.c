@@ -11,7 +11,6 @@
 
 typedef struct scratch
 {
-    tg_solve_options options;
     tg_solve_work w;
     double *d, *E, *K;
 } scratch;
@@ -365,8 +364,8 @@ static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_impli
 bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, bool selected, tg_implicit_use use, tg_arena *arena,
                         bool *regular)
 {
-    scratch s = {.options = tg_solve_default()};
-    s.w = (tg_solve_work){.island = f->island, .options = &s.options};
+    scratch s = {0};
+    s.w = (tg_solve_work){.island = f->island};
     bool fits = tg_redundant_take_kept(f, f->island->rows, arena);
     size_t kept = tg_arena_mark(arena);
     if (!fits || !take_scratch(&s, f->island->rows, arena))

@@ -78,7 +78,6 @@ bool tg_ties_take(tg_implicit *f, int count, int rows, tg_arena *arena)
 
 bool tg_find_ties(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena)
 {
-    const tg_solve_options options = tg_solve_default();
     int count = 0, rows = f->island->rows;
     f->ties = 0;
     for (int b = 0; b < f->island->blocks; b++)
@@ -87,7 +86,7 @@ bool tg_find_ties(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena)
         return true;
     bool fits = tg_ties_take(f, count, rows, arena);
     size_t kept = tg_arena_mark(arena);
-    tg_solve_work w = {.island = f->island, .options = &options};
+    tg_solve_work w = {.island = f->island};
     if (!fits || !tg_solve_work_take(&w, rows, arena))
         return false;
     tg_redundant_phases(f, mode, &w, w.left_out);

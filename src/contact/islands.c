@@ -67,7 +67,7 @@ static void count_islands(tg_rows *r)
 static void place_matrix(const tg_rows *r, tg_rows_island *island, size_t *used)
 {
     size_t size = (size_t)island->rows * (size_t)v4_pad(island->rows);
-    bool small = island->rows <= r->capacity.island_rows &&
+    bool small = island->rows <= r->capacity.island_rows && island->dofs <= TG_DENSE_DOFS &&
                  (island->tree >= 0 || r->grouped != NULL || island->rows <= TG_DENSE_COUPLED);
     island->dense = small && *used + size + V4_LANES <= r->capacity.delassus;
     island->G = *used;
@@ -84,25 +84,24 @@ static void place_matrices(tg_rows *r)
                 place_matrix(r, &r->island[i], &used);
 }
 
-static bool is_sparse(const tg_rows *r, const tg_rows_island *island)
+static void place_islands(const tg_model *m, tg_rows *r)
 {
-    if (!island->dense)
-        return true;
-    if (r->grouped != NULL) /* matrices of groups are dense */
-        return false;
-    return !island->equality && island->rows > (island->tree >= 0 ? TG_SPARSE_ROWS : TG_SPARSE_COUPLED);
-}
-
-static void place_islands(tg_rows *r)
-{
-    int row = 0, block = 0;
+    int row = 0, block = 0, tree = 0;
+    for (int t = 0; t < m->ntree; t++)
+        if (r->tree_island[t] >= 0)
+        {
+            r->island[r->tree_island[t]].trees++;
+            r->island[r->tree_island[t]].dofs += m->tree_ndof[t];
+        }
     place_matrices(r);
     for (int i = 0; i < r->nisland; i++)
     {
         tg_rows_island *island = &r->island[i];
         island->row = row;
         island->block = block;
-        island->sparse = is_sparse(r, island);
+        island->sparse = !island->dense;
+        island->first_tree = tree;
+        tree += island->trees;
         row += island->rows;
         block += island->blocks;
         island->rows = island->blocks = 0;
@@ -159,7 +158,7 @@ void tg_make_islands(const tg_model *m, tg_work *w)
     r->large_factors = -1;
     join_trees(m, r);
     count_islands(r);
-    place_islands(r);
+    place_islands(m, r);
     number_rows(r);
     number_columns(m, r);
 }
@@ -169,8 +168,20 @@ tg_island tg_island_problem(const tg_rows *r, const tg_rows_island *island)
     return (tg_island){.rows = island->rows,
                        .blocks = island->blocks,
                        .block = r->block + island->block,
-                       .G = r->G + island->G,
+                       .G = island->filled ? r->G + island->G : NULL,
                        .ldg = v4_pad(island->rows),
+                       .tree = tg_rows_are_whole(island) ? NULL : r->tree_rows + island->first_tree,
+                       .trees = island->trees,
+                       .dofs = island->dofs,
+                       .first_row = island->row,
+                       .give = r->give + island->row,
+                       .diagonal = r->diagonal + island->row,
+                       .loops = island->redundant > 0 ? island->loops : 0,
+                       .redundant = island->redundant,
+                       .loop_row = r->loop_row + island->loop,
+                       .Z = r->Z + island->Z,
+                       .speed = r->speed + island->row,
+                       .bias = r->bias + island->row,
                        .g = r->g + island->row,
                        .warm = r->warm + island->row};
 }

@@ -15,15 +15,16 @@
  * Where the phases of the step before still hold, Newton alone ends in one to three steps. Otherwise a few Gauss-Seidel sweeps, the interior
  * point from where they end, and Newton again once it is near. The path of the interior point may turn back: friction makes the problem other than monotone, and
  * the more contacts there are the likelier it is that a few of them jam for a while. Those are frozen, the others solved; then they and what is around them are solved
- * with dense matrices (large_cluster.c), and all together again. Which of several solutions is returned is then not selected: it depends on where the
- * iteration starts. Islands that are small enough to be selected (selection.c) start from nothing. */
+ * with dense matrices (large_cluster.c), and all together again. Which of several solutions is returned is not selected: it depends on where the
+ * iteration starts. */
 #include "contact/large.h"
 
+#include <limits.h>
 #include <math.h>
 
-#include "contact/interior.h"
 #include "contact/large_cluster.h"
 #include "contact/large_system.h"
+#include "solve/interior.h"
 
 enum
 {
@@ -37,9 +38,8 @@ enum
 };
 
 static const double proximal = 1e-3, least_proximal = 1e-6;
-static const double inner = 1e-12;   /* m/s: Newton's equations hold */
-static const double softness = 1e-6; /* compliance of the interior point, in mean G_ii */
-static const double spread = 3;      /* products that the interior point starts with, in squares of the residual */
+static const double inner = 1e-12; /* m/s: Newton's equations hold */
+static const double spread = 3;    /* products that the interior point starts with, in squares of the residual */
 static const double least_spread =
     1e-7; /* and at least, in squares of the largest free velocity: nearer to its end the path cannot be joined */
 static const double afresh = 0.06; /* of the largest free velocity: the residual that a start from nothing counts as */
@@ -54,9 +54,9 @@ typedef struct large
     double *interior, *rhs, *best;
     bool *frozen; /* blocks that the interior point could not solve together with the others, and how many */
     int nfrozen;
-    double speed;      /* largest free velocity (m/s) */
-    double compliance; /* of the interior point's rows (m/s per N s): redundant contacts share their load */
-    bool fits;         /* the factors */
+    double speed; /* largest free velocity (m/s) */
+    int limit;    /* factorisations; what is cut short is guarded */
+    bool fits;    /* the factors */
     int newton, sweeps, interior_steps;
 } large;
 
@@ -78,7 +78,7 @@ size_t tg_large_bytes(const tg_model *m, const tg_capacity *c)
 {
     tg_arena count = {0};
     large a;
-    if (c->rows <= (m->ntree > 1 ? TG_SPARSE_COUPLED : TG_SPARSE_ROWS))
+    if (c->rows <= (m->ntree > 1 ? TG_SPARSE_COUPLED : TG_SPARSE_ROWS) && m->nv <= TG_DENSE_DOFS)
         return 0;
     take(&a, m, c, &count);
     return count.used;
@@ -247,11 +247,18 @@ static int classify(tg_large *p)
     return changes;
 }
 
+static bool may_factor(const large *a)
+{
+    return a->newton + a->interior_steps < a->limit;
+}
+
 static bool newton_step(large *a, double compliance)
 {
     tg_large *p = &a->p;
     for (int k = 0; k < p->nblock; k++)
         linearise(p, &p->block[k], compliance);
+    if (!may_factor(a))
+        return false;
     a->newton++;
     if (!tg_large_factor(p))
         return false;
@@ -290,7 +297,7 @@ static double violation(const tg_large *p)
     return worst;
 }
 
-/* 1e-12 m/s, or what rounding leaves of the largest velocity of an impulse, as in selection.c */
+/* 1e-12 m/s, or what rounding leaves of the largest velocity of an impulse, as everywhere */
 static double least_violation(const tg_large *p)
 {
     double largest = 0;
@@ -301,7 +308,7 @@ static double least_violation(const tg_large *p)
             largest = tg_larger(largest,
                                 fabs(p->x[b->cone.row + i]) / (i == 0 ? b->cone.rho_n : b->cone.rho_t * b->scale[i]));
     }
-    return tg_larger(inner, 1e-15 * largest * p->nx);
+    return tg_larger(inner, TG_ROUNDING * largest * p->nx);
 }
 
 /* how far the velocities that came in are from what the blocks' phases hold (m/s) */
@@ -358,41 +365,6 @@ static bool run_newton(large *a, double reach)
 
 /* ---- the interior point ---- */
 
-/* E^-1 and N = E^-1 W of a contact at the point q. With t = x_T / x_N,
- *     E = [z_N / x_N, 0; (eta - psi t) / x_N, (psi - t eta^T) / x_N],   (psi - t eta^T)^-1 = (1 + t eta^T / (psi - t . eta)) / psi,   W = [1; 1 - t t^T]. */
-static void eliminate_contact(const large *a, const tg_large_block *b, const tg_interior *q)
-{
-    const tg_large *p = &a->p;
-    int row = b->cone.row, d = b->cone.dim, m = d - 1;
-    const double *x = q->x + row, *eta = q->z + row + 1;
-    double *E = p->E + b->matrix, *N = p->N + b->matrix, t[CONE], u[CONE], psi = q->psi[row], dot = 0;
-    memset(E, 0, sizeof(double) * (size_t)(d * d));
-    memset(N, 0, sizeof(double) * (size_t)(d * d));
-    double give = m > 0 ? a->compliance * b->scale[1] * b->scale[1] : 0;
-    E[0] = N[0] = 1 / (q->z[row] / x[0] + b->soft + a->compliance);
-    for (int i = 0; i < m; i++)
-    {
-        t[i] = x[1 + i] / x[0];
-        u[i] = eta[i] / x[0] + give * t[i];
-        dot += t[i] * u[i];
-    }
-    double stiff = m > 0 ? psi / x[0] + give : 1, share = m > 0 ? 1 / (stiff - dot) : 0;
-    for (int i = 0; i < m; i++)
-        for (int j = 0; j < m; j++)
-        {
-            double one = i == j;
-            E[d * (1 + i) + 1 + j] = (one + t[i] * u[j] * share) / stiff;
-            N[d * (1 + i) + 1 + j] = (one - t[i] * t[j] + t[i] * (u[j] - dot * t[j]) * share) / stiff;
-        }
-    for (int i = 0; i < m; i++)
-    {
-        double sum = 0;
-        for (int j = 0; j < m; j++)
-            sum += E[d * (1 + i) + 1 + j] * (eta[j] - psi * t[j]) / x[0];
-        E[d * (1 + i)] = N[d * (1 + i)] = -sum * E[0];
-    }
-}
-
 static void eliminate_slacks(const large *a, const tg_large_block *b, const tg_interior *q)
 {
     const tg_large *p = &a->p;
@@ -406,7 +378,8 @@ static void eliminate_slacks(const large *a, const tg_large_block *b, const tg_i
     }
     if (b->cone.kind == TG_CONE_UNIT)
     {
-        eliminate_contact(a, b, q);
+        tg_interior_eliminate(b->cone.dim, q->x + row, q->z + row, q->psi[row], b->soft, 0, p->E + b->matrix,
+                              p->N + b->matrix);
         return;
     }
     if (b->cone.kind == TG_CONE_FREE)
@@ -414,22 +387,6 @@ static void eliminate_slacks(const large *a, const tg_large_block *b, const tg_i
     else
         E = q->psi[row] / (bound + x) + q->z[row] / (bound - x);
     p->E[b->matrix] = p->N[b->matrix] = 1 / E;
-}
-
-/* out += compliance x, the same for all rows of contacts before they are scaled */
-static void add_compliance(const large *a, const double *x, double *out)
-{
-    const tg_large *p = &a->p;
-    for (int k = 0; k < p->nblock; k++)
-    {
-        const tg_large_block *b = &p->block[k];
-        int row = b->cone.row;
-        if (b->cone.kind != TG_CONE_UNIT)
-            continue;
-        out[row] += a->compliance * x[row];
-        for (int i = 1; i < b->cone.dim; i++)
-            out[row + i] += a->compliance * b->scale[1] * b->scale[1] * x[row + i];
-    }
 }
 
 static void interior_velocity(const tg_interior *q, const double *x, double *s)
@@ -442,7 +399,6 @@ static void interior_velocity(const tg_interior *q, const double *x, double *s)
         refresh(a);
     }
     memcpy(s, a->p.s, bytes);
-    add_compliance(a, x, s);
 }
 
 /* asked of the solution of the last system alone, whose J dv is known: G dx = J dv, and the compliance */
@@ -452,7 +408,6 @@ static void interior_product(const tg_interior *q, const double *dx, double *out
     memcpy(out, p->ds, sizeof(double) * (size_t)p->nx);
     for (int k = 0; k < p->nblock; k++)
         out[p->block[k].cone.row] += p->block[k].soft * dx[p->block[k].cone.row];
-    add_compliance(q->context, dx, out);
 }
 
 static bool interior_factor(tg_interior *q)
@@ -463,7 +418,7 @@ static bool interior_factor(tg_interior *q)
         a->p.block[k].state.phase = TG_PHASE_STICK;
         eliminate_slacks(a, &a->p.block[k], q);
     }
-    return tg_large_factor(&a->p);
+    return a->newton + a->interior_steps + q->steps <= a->limit && tg_large_factor(&a->p);
 }
 
 static void interior_solve(tg_interior *q, double *rhs)
@@ -484,16 +439,11 @@ static void interior_solve(tg_interior *q, double *rhs)
     tg_large_solve(p, rhs);
 }
 
-/* of the problem with compliance, if there is one */
 static double interior_residual(tg_interior *q, const double *x)
 {
     large *a = q->context;
     interior_velocity(q, x, a->rhs);
-    double worst = offer(a);
-    if (a->compliance == 0)
-        return worst;
-    tg_residual residual = certificate(a, a->rhs);
-    return tg_residual_max(&residual);
+    return offer(a);
 }
 
 static tg_interior interior_of(large *a)
@@ -576,14 +526,6 @@ static void centre(const large *a, double kappa, tg_interior *q)
     }
 }
 
-static double mean_diagonal(const tg_large *p)
-{
-    double sum = 0;
-    for (int i = 0; i < p->island->rows; i++)
-        sum += p->diagonal[i];
-    return sum / p->island->rows;
-}
-
 static void set_impulses(large *a, const double *x)
 {
     memcpy(a->p.x, x, sizeof(double) * (size_t)a->p.nx);
@@ -592,11 +534,11 @@ static void set_impulses(large *a, const double *x)
 
 /* From x, s, which have the residual `error` (m/s), to the best x that it meets, or to the solution of all blocks but those that are frozen; false when it met
  * none. */
-static bool iterate_interior(large *a, double error, double aim, bool freeze)
+static bool iterate_interior(large *a, double error, double aim)
 {
     tg_interior q = interior_of(a);
     memset(a->frozen, 0, (size_t)a->p.nblock * sizeof *a->frozen);
-    q.frozen = freeze ? a->frozen : NULL;
+    q.frozen = a->frozen;
     centre(a, tg_larger(spread * error * error, least_spread * a->speed * a->speed), &q);
     double best = tg_interior_iterate(&q, INFINITY, aim);
     a->interior_steps += q.steps;
@@ -619,14 +561,12 @@ static bool run_cluster(large *a)
     return false;
 }
 
-/* Degenerate contacts make the end of the interior point linear, so it goes no further than it must: Newton does the rest where it can. Islands that are small
- * enough for dense matrices have no clusters: one would be most of it, and they are solved in that way afterwards. */
+/* Degenerate contacts make the end of the interior point linear, so it goes no further than it must: Newton does the rest where it can. */
 static bool run_interior(large *a, double error)
 {
-    bool clusters = !tg_island_is_dense(a->p.r, a->p.island);
     for (int k = 0; k < CLUSTERS; k++)
     {
-        if (!iterate_interior(a, error, a->tolerance, clusters))
+        if (!iterate_interior(a, error, a->tolerance))
             return false;
         if (a->nfrozen == 0)
             return run_newton(a, (best_residual(a) <= a->tolerance ? exact : near) * a->speed) ||
@@ -636,16 +576,6 @@ static bool run_interior(large *a, double error)
         error = offer(a);
     }
     return false;
-}
-
-/* The same with compliance, which it goes on with until that is what decides between solutions. */
-static bool run_compliant(large *a)
-{
-    a->compliance = softness * mean_diagonal(&a->p);
-    bool moved = iterate_interior(a, afresh * a->speed, 1e-4 * a->tolerance, false);
-    a->compliance = 0;
-    refresh(a);
-    return moved && (run_newton(a, near * a->speed) || best_residual(a) <= a->tolerance);
 }
 
 /* from cold starts, and along the path where it turns back */
@@ -687,43 +617,54 @@ static void forget_impulses(large *a)
     refresh(a);
 }
 
-/* the compliant solution, then the rigid one, from nothing */
-static bool run_alone(large *a)
-{
-    forget_impulses(a);
-    if (run_compliant(a))
-        return true;
-    set_impulses(a, a->best);
-    if (run_interior(a, offer(a)))
-        return true;
-    forget_impulses(a);
-    return run_interior(a, a->speed);
-}
-
-/* Islands that are small enough for dense matrices get the solution that the selection rule is about (selection.c), the limit of compliant ones, from
- * nothing: where the rule does not choose one either, the result is still a function of the problem alone. True when it is. */
-static bool iterate(large *a)
+static void iterate(large *a)
 {
     if (a->fits && run_newton(a, near * a->speed))
-        return false;
-    if (a->fits && tg_island_is_dense(a->p.r, a->p.island) && run_alone(a))
-        return true;
+        return;
     double error = start(a);
-    if (error <= a->aim || !a->fits || run_interior(a, error))
-        return false;
+    if (error <= a->aim || !a->fits || run_interior(a, error) || !may_factor(a))
+        return;
     forget_impulses(a);
     if (tg_island_can_relax(a->p.r, a->p.island))
         run_interior(a, afresh * a->speed);
     else
         run_cold(a);
-    return false;
 }
 
-bool tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const double *v_free, double dt,
-                    double tolerance)
+/* ---- what is cut short ---- */
+
+/* huge impulses that cancel each other, or add energy, as in solvers.c */
+static bool is_unsafe(const large *a)
+{
+    const tg_rows *r = a->p.r;
+    double work = 0;
+    for (int i = 0; i < a->p.island->rows; i++)
+    {
+        double L = r->L[a->p.island->row + i];
+        work += L * r->sigma[a->p.island->row + i];
+        if (a->p.diagonal[i] * fabs(L) > TG_MOST_IMPULSE * a->speed)
+            return true;
+    }
+    return work > 0;
+}
+
+/* one sweep from nothing instead */
+static void replace_unsafe(large *a)
+{
+    forget_impulses(a);
+    run_sweeps(a, 1);
+    a->p.island->result.residual = (tg_residual){INFINITY, INFINITY, INFINITY, INFINITY};
+    offer(a);
+}
+
+void tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const double *v_free, double dt,
+                    double tolerance, int effort)
 {
     tg_rows *r = w->rows;
-    large a = {.p = {.m = m, .w = w, .r = r, .island = island}, .tolerance = tolerance, .aim = 0.1 * tolerance};
+    large a = {.p = {.m = m, .w = w, .r = r, .island = island},
+               .tolerance = tolerance,
+               .aim = 0.1 * tolerance,
+               .limit = effort > 0 ? effort : INT_MAX};
     tg_arena arena = {.base = r->large_memory, .capacity = r->capacity.large};
     take(&a, m, &r->capacity, &arena);
     island->result =
@@ -731,11 +672,14 @@ bool tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const
     a.fits = tg_large_build(&a.p, v_free, dt);
     a.speed = largest_velocity(&a.p);
     load_impulses(&a, r->warm);
-    bool alone = iterate(&a);
+    iterate(&a);
     bool solved = best_residual(&a) <= tolerance;
+    island->result.guarded = !solved && effort > 0 && is_unsafe(&a);
+    if (island->result.guarded)
+        replace_unsafe(&a);
     island->result.status = solved ? TG_SOLVE_SOLVED : TG_SOLVE_PARTIAL;
+    island->result.stage = solved ? a.interior_steps > 0 ? TG_ENDED_INTERIOR : TG_ENDED_WARM : TG_ENDED_NONE;
     island->result.newton = a.newton;
     island->result.interior = a.interior_steps;
     island->result.sweeps = a.sweeps;
-    return alone;
 }

@@ -4,10 +4,10 @@
 
 #include "contact/rows.h"
 
-/* Solves one island without its Delassus matrix; L and sigma of its rows and island->result are written. True when the result does not depend on the
- * impulses to start from. After tg_fill_delassus and tg_apply_laws. */
-bool tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const double *v_free, double dt,
-                    double tolerance);
+/* Solves one island without its Delassus matrix; L and sigma of its rows and island->result are written. effort: most
+ * factorisations, 0: any number. After tg_fill_delassus and tg_apply_laws. */
+void tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const double *v_free, double dt,
+                    double tolerance, int effort);
 
 /* Bytes it needs; 0 where no island can be that large. */
 size_t tg_large_bytes(const tg_model *m, const tg_capacity *capacity);

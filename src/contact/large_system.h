@@ -6,8 +6,8 @@
 #define TG_CONTACT_LARGE_SYSTEM_H
 
 #include "contact/rows.h"
-#include "contact/solver.h"
 #include "math/fronts.h"
+#include "solve/held.h"
 
 typedef struct tg_large_part
 {

@@ -177,7 +177,8 @@ double tg_tendon_limit(const tg_work *w, int tendon, int side)
 
 static void list_tendon_limits(listing *s, int tendon)
 {
-    double speed = tg_tendon_rate(s->m, s->w, tendon, s->v), free_speed = tg_tendon_rate(s->m, s->w, tendon, s->v_free);
+    double speed = tg_tendon_rate_of(s->m, s->w, tendon, s->v),
+           free_speed = tg_tendon_rate(s->m, s->w, tendon, s->v_free);
     bool turns = tendon_turns(s->m, tendon);
     for (int side = 0; side < 2; side++)
     {

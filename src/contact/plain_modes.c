@@ -3,9 +3,9 @@
 #include <math.h>
 
 #include "contact/rows.h"
+#include "solve/tolerance.h"
 
 static const double slip = 1e-8;     /* m/s: what carries something and moves by less, sticks */
-static const double no_force = 1e-9; /* m/s: G_NN L_N of what carries nothing */
 
 /* G of a constraint's first row: the sum over its trees of Y^T Y, or of J Y where Y is all of M^-1 J^T */
 static double normal_mass(const tg_model *m, const tg_rows *r, const tg_rows_island *island, const tg_constraint *c)
@@ -30,7 +30,7 @@ static tg_block_mode contact_mode(const tg_block *block, const double *L, const 
         tangent += block->mu[i - 1] > 0 ? (L[i] / block->mu[i - 1]) * (L[i] / block->mu[i - 1]) : 0;
         speed += block->mu[i - 1] > 0 ? sigma[i] * sigma[i] : 0;
     }
-    if (force <= no_force)
+    if (force <= TG_NO_FORCE)
         return (tg_block_mode){.mode = TG_MODE_BREAKING, .margin = fmax(0, sigma[0])};
     if (sqrt(speed) > slip)
         return (tg_block_mode){.mode = TG_MODE_SLIDING, .margin = fmin(sqrt(speed), force)};

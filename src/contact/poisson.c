@@ -112,6 +112,7 @@ static tg_island set_problem(restitution *x)
     problem.G = x->G;
     problem.g = x->g;
     problem.warm = NULL;
+    problem.tree = NULL;
     return problem;
 }
 

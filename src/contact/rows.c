@@ -69,6 +69,7 @@ tg_capacity tg_capacity_of(const tg_model *m, int contacts)
     c.constraints = contacts + m->nequality + m->nv + limits + tendons;
     c.blocks = contacts + 6 * m->nequality + m->nv + limits + tendons;
     c.condim = most_condim(m);
+    c.loop_rows = 6 * m->nequality;
     c.rows = contact_rows + 6 * m->nequality + m->nv + limits + tendons;
     c.parts = contacts * pair + m->nequality * all + (m->nv + limits) * one + tendons * all;
     c.columns = contact_rows * pair + 6 * m->nequality * all + (m->nv + limits) * one + tendons * all;
@@ -76,7 +77,10 @@ tg_capacity tg_capacity_of(const tg_model *m, int contacts)
     size_t padding = 2 * V4_LANES * (size_t)(m->nv + 1);
     c.jacobian = (size_t)c.columns * (size_t)most_tree_dofs(m) + padding;
     c.delassus = delassus_room(&c);
-    c.scratch = tg_island_scratch(c.island_rows) + tg_poisson_scratch(c.island_rows);
+    tg_island_size dense = {c.island_rows, m->nv, m->ntree};
+    dense.dofs = dense.dofs < TG_DENSE_DOFS ? dense.dofs : TG_DENSE_DOFS;
+    dense.trees = dense.trees < TG_DENSE_DOFS ? dense.trees : TG_DENSE_DOFS;
+    c.scratch = tg_island_scratch(dense) + tg_poisson_scratch(c.island_rows);
     c.large = tg_large_bytes(m, &c);
     return c;
 }

@@ -10,8 +10,8 @@
 #ifndef TG_CONTACT_ROWS_H
 #define TG_CONTACT_ROWS_H
 
-#include "contact/problem.h"
 #include "contact/space.h"
+#include "solve/problem.h"
 #include "tangere/contact.h"
 
 typedef enum tg_source
@@ -113,6 +113,8 @@ typedef struct tg_rows_island
     int block, blocks;        /* in block and order */
     size_t G;                 /* where its matrix starts; leading dimension v4_pad(rows) */
     int tree;                 /* if it has one tree only, else -1 */
+    int first_tree, trees;    /* in tree_rows */
+    int dofs;                 /* of its trees */
     bool equality;            /* it has equalities */
     bool dense;               /* small enough for dense matrices, and there is room for its G */
     bool sparse;              /* solved in velocity space: G is not there unless asked for */
@@ -121,7 +123,9 @@ typedef struct tg_rows_island
     bool within;              /* impacts within the step: placing_L, placing_sigma, placing_mode are there */
     tg_selection placing;     /* how the impulses of the second problem were chosen */
     double removed;           /* m/s: of its equalities' bias, what no velocity can follow (consistent.c) */
-    int redundant;            /* in how many directions of its equalities that is */
+    int redundant;            /* in how many directions of its equalities that is, */
+    int loop, loops;          /* of rows loop_row[loop] .. */
+    size_t Z;                 /* these directions: loops x redundant, orthonormal columns */
     bool relaxed;             /* had no solution with its overlaps pushed out: solved without the push */
     bool twofold;             /* another solution was met, elsewhere */
     double unrelaxed;         /* m/s: residual of the unrelaxed law where another one was solved (cone_law.h) */
@@ -136,6 +140,7 @@ typedef struct tg_capacity
     int contacts, constraints, rows, parts, bonds;
     int blocks;      /* of one law each: constraints, but every row of an equality by itself */
     int condim;      /* the largest of a contact */
+    int loop_rows;   /* of equalities */
     int columns;     /* of all J_t^T: a row has one in each tree it touches */
     int island_rows; /* of the largest problem that is solved with dense matrices */
     size_t jacobian; /* numbers in all J_t^T */
@@ -146,10 +151,11 @@ typedef struct tg_capacity
 
 enum
 {
+    TG_DENSE_DOFS = 384,    /* the most dofs of one */
     TG_DENSE_ROWS = 384,    /* the most rows of a dense problem */
     TG_DENSE_COUPLED = 240, /* the same where several trees are coupled, whose matrices are sparse */
     TG_DENSE_ROOM = 96, /* numbers of G a row of a large workspace: most islands are smaller, and most rows not there */
-    TG_SPARSE_ROWS = 192,  /* from more rows on, velocity space is faster */
+    TG_SPARSE_ROWS = 192,  /* up to so many rows no island is larger than dense matrices are good for */
     TG_SPARSE_COUPLED = 96 /* the same where several trees are coupled */
 };
 
@@ -186,6 +192,11 @@ static inline int tg_slot_count(int n)
     X(int, column_row, c->columns, "row of each column")                                                               \
     X(double, J, c->jacobian, "J_t^T, tree by tree")                                                                   \
     X(double, Y, c->jacobian, "D^-1/2 L^-T J_t^T; sparse islands of several trees: M^-1 J_t^T")                        \
+    X(tg_tree_rows, tree_rows, m->ntree, "of the trees that constraints touch, island by island")                      \
+    X(double, diagonal, c->rows, "G_ii")                                                                               \
+    X(int, loop_row, c->loop_rows, "rows of equalities with redundant ones, counted from their island's first")        \
+    X(double, Z, (size_t)c->loop_rows *(size_t)c->loop_rows, "what no velocity follows of them")                       \
+    X(double, give, c->rows, "compliance of contacts (m/s per N s)")                                                   \
     X(double, G, c->delassus, "island by island")                                                                      \
     X(double, phi, c->rows, "position error of limits and equalities, gap of contacts (m, rad)")                       \
     X(double, speed, c->rows, "J v")                                                                                   \
@@ -363,10 +374,10 @@ tg_coupling tg_coupling_of(const tg_model *m, const tg_work *w, int equality, co
 /* J_t^T of all trees and phi of all rows. (fill.c) */
 void tg_fill_jacobian(const tg_model *m, tg_work *w, const double *q);
 
-/* Y_t, then G of every island that is not sparse. After the mass matrix was factored. (delassus.c) */
-void tg_fill_delassus(const tg_model *m, tg_work *w, double dt);
+/* Y_t, then G of islands with equalities and, with `matrices`, of every island that is not sparse. After the mass matrix was factored. (delassus.c) */
+void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices);
 
-/* G of a sparse island that is small enough for dense matrices, if it is not there yet; Y of its trees is then as elsewhere. */
+/* G of an island that is small enough for dense matrices, if it is not there yet; Y of its trees is then D^-1/2 L^-T J_t^T. */
 void tg_need_delassus(const tg_model *m, tg_work *w, tg_rows_island *island);
 
 /* The same for all islands; whether one was not there. */
@@ -418,8 +429,8 @@ void tg_plain_modes(const tg_model *m, const tg_rows *r, const tg_rows_island *i
 /* Takes out of the equalities' bias what no velocity can follow. After tg_apply_laws and tg_fill_delassus. (consistent.c) */
 void tg_make_consistent(const tg_model *m, tg_rows *r);
 
-/* The same for G alone, of islands in which it was done, after tg_fill_delassus. (consistent.c) */
-void tg_consistent_matrices(const tg_model *m, tg_rows *r);
+/* The same of G, where that is made later. (consistent.c) */
+void tg_project_delassus(const tg_model *m, tg_rows *r, const tg_rows_island *island);
 
 /* Takes out of an island's impulses what acts along these directions, where no rule has selected them. (consistent.c) */
 void tg_select_consistent(const tg_model *m, tg_rows *r, const tg_rows_island *island);

@@ -96,7 +96,7 @@ tg_status tg_plan_ilqr(tg_planner *p, int *found, tg_plan_result *result, tg_err
 {
     tg_rolls *r = &p->rolls;
     double start = p->def.regularisation > 0 ? p->def.regularisation : 1e-12;
-    damping d = {.now = p->def.regularisation, .least = start, .most = 1e10 * start};
+    damping d = {.now = p->damping, .least = start, .most = 1e10 * start};
     bool fresh = false; /* the expansion is that of the nominal rollout */
     *found = p->nominal;
     result->stop = TG_STOP_ITERATIONS;
@@ -111,6 +111,7 @@ tg_status tg_plan_ilqr(tg_planner *p, int *found, tg_plan_result *result, tg_err
         if (!back(p, &d))
         {
             result->stop = TG_STOP_STUCK;
+            d.now = p->def.regularisation;
             break;
         }
         double promise = -(p->gains.slope + p->gains.curvature);
@@ -124,7 +125,10 @@ tg_status tg_plan_ilqr(tg_planner *p, int *found, tg_plan_result *result, tg_err
         {
             d.now = fmax(d.now, d.least) * 10;
             if (d.now > d.most)
+            {
                 result->stop = TG_STOP_STUCK;
+                d.now = p->def.regularisation;
+            }
             continue;
         }
         tg_rolls_copy(r, sample, p->nominal);
@@ -134,5 +138,6 @@ tg_status tg_plan_ilqr(tg_planner *p, int *found, tg_plan_result *result, tg_err
         if (before - r->total[p->nominal] <= p->def.tolerance * fabs(before))
             result->stop = TG_STOP_COST;
     }
+    p->damping = d.now; /* a loop with one iteration per plan goes on from here */
     return TG_OK;
 }

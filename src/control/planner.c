@@ -198,6 +198,7 @@ tg_status tg_planner_create(const tg_model *m, const tg_planner_def *def, tg_pla
     p->rolls.lower = p->lower;
     p->rolls.upper = p->upper;
     p->rolls.cost = &p->def.cost;
+    tg_planner_reset(p);
     tg_status status = fill_controls(p, error);
     if (status == TG_OK)
         *out = p;
@@ -242,6 +243,7 @@ void tg_planner_reset(tg_planner *p)
         return;
     p->plans = 0;
     p->policy = false;
+    p->damping = p->def.regularisation;
 }
 
 /* ---- a plan ---- */

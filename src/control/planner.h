@@ -24,6 +24,7 @@ struct tg_planner
 
     /* iLQR, iLQG: the last sample of the rollouts, for which there is room, is the nominal one */
     int nominal;
+    double damping; /* iLQR: regularisation with which the next plan starts */
     tg_expansion expansion;
     tg_gains gains;
     double *gradient, *hessian; /* iLQG: of the cost with the old policy in it, as those of the expansion */

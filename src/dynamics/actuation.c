@@ -68,15 +68,18 @@ double tg_tendon_gear(const tg_model *m, const tg_work *w, int i)
     return mode != TG_TENDON_SLACK ? gear : 0;
 }
 
-static double tendon_transmission(const tg_model *m, const tg_work *w, int i, double *moment)
+const double *tg_actuator_row(const tg_model *m, const tg_work *w, int i)
 {
+    double *moment = tg_actuator_moment(m, w, i);
+    if (m->actuator_transmission[i] != TG_TRANSMISSION_TENDON)
+        return moment;
     int tendon = m->actuator_target[i];
     double gear = tg_tendon_gear(m, w, i);
     const double *arm = tg_tendon_moment(m, w, tendon);
     const int *dof = tg_tendon_dofs(m, tendon);
     for (int k = 0; k < m->tendon_ndof[tendon]; k++)
         moment[dof[k]] = gear * arm[dof[k]];
-    return gear * w->tendon_length[tendon];
+    return moment;
 }
 
 void tg_transmissions(const tg_model *m, tg_work *w, const double *q)
@@ -85,9 +88,9 @@ void tg_transmissions(const tg_model *m, tg_work *w, const double *q)
     for (int i = 0; i < m->nu; i++)
     {
         double *moment = tg_actuator_moment(m, w, i);
-        if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON) /* zero but for the dofs of its tendon */
+        if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON) /* its moment is its tendon's: tg_actuator_row */
         {
-            w->actuator_length[i] = tendon_transmission(m, w, i, moment);
+            w->actuator_length[i] = tg_tendon_gear(m, w, i) * w->tendon_length[m->actuator_target[i]];
             continue;
         }
         tg_span across = tg_actuator_span(m, i);
@@ -100,10 +103,10 @@ void tg_transmissions(const tg_model *m, tg_work *w, const double *q)
     }
 }
 
-double tg_actuator_along(const tg_model *m, const tg_work *w, int i, const double *x)
+double tg_actuator_along_all(const tg_model *m, const tg_work *w, int i, const double *x)
 {
     if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
-        return tg_tendon_gear(m, w, i) * tg_tendon_rate(m, w, m->actuator_target[i], x);
+        return tg_tendon_gear(m, w, i) * tg_tendon_rate_of(m, w, m->actuator_target[i], x);
     const double *moment = tg_actuator_moment(m, w, i);
     tg_span across = tg_actuator_span(m, i);
     double sum = 0;
@@ -174,26 +177,33 @@ static void set_signal(const tg_model *m, const tg_work *w, int i, const double 
 tg_drive tg_drive_of(const tg_model *m, const tg_work *w, int i, const double *v, const double *act, const double *u,
                      double dt)
 {
+    tg_drive d;
+    tg_drive_fill(m, w, i, v, act, u, dt, &d);
+    return d;
+}
+
+void tg_drive_fill(const tg_model *m, const tg_work *w, int i, const double *v, const double *act, const double *u,
+                   double dt, tg_drive *d)
+{
     const tg_params *p = w->params;
-    tg_drive d = {.control = u[i], .control_end = -1, .force_end = -1, .signal_end = -1, .bounds = tg_no_reserve()};
+    *d = (tg_drive){.control = u[i], .control_end = -1, .force_end = -1, .signal_end = -1, .bounds = tg_no_reserve()};
     if (m->actuator_ctrl_limited[i])
-        d.control = clamp(u[i], TG_PARAM(p, actuator_ctrl_range) + 2 * i, &d.control_end, &d.bounds);
-    set_signal(m, w, i, act, dt, &d);
-    d.rate = tg_actuator_along(m, w, i, v);
-    d.length = w->actuator_length[i];
+        d->control = clamp(u[i], TG_PARAM(p, actuator_ctrl_range) + 2 * i, &d->control_end, &d->bounds);
+    set_signal(m, w, i, act, dt, d);
+    d->rate = tg_actuator_along(m, w, i, v);
+    d->length = w->actuator_length[i];
     const double *gain = TG_PARAM(p, actuator_gain) + 3 * i, *bias = TG_PARAM(p, actuator_bias) + 3 * i;
-    d.gain = gain[0] + gain[1] * d.length + gain[2] * d.rate;
-    d.bias = bias[0] + bias[1] * d.length + bias[2] * d.rate;
-    d.force = d.gain * d.signal + d.bias;
+    d->gain = gain[0] + gain[1] * d->length + gain[2] * d->rate;
+    d->bias = bias[0] + bias[1] * d->length + bias[2] * d->rate;
+    d->force = d->gain * d->signal + d->bias;
     if (m->actuator_force_limited[i])
     {
         tg_reserve force = tg_no_reserve();
-        d.force = clamp(d.force, TG_PARAM(p, actuator_force_range) + 2 * i, &d.force_end, &force);
-        if (d.force_end >= 0 && m->actuator_act[i] < 0) /* then the control does not matter */
-            d.bounds = tg_no_reserve();
-        tg_reserve_add(&d.bounds, force);
+        d->force = clamp(d->force, TG_PARAM(p, actuator_force_range) + 2 * i, &d->force_end, &force);
+        if (d->force_end >= 0 && m->actuator_act[i] < 0) /* then the control does not matter */
+            d->bounds = tg_no_reserve();
+        tg_reserve_add(&d->bounds, force);
     }
-    return d;
 }
 
 int tg_joint_force_end(const tg_model *m, const tg_work *w, int dof, double force, double *bound)

@@ -49,6 +49,9 @@ static inline double *tg_actuator_moment(const tg_model *m, const tg_work *w, in
     return w->actuator_moment + (size_t)actuator * (size_t)v4_pad(m->nv);
 }
 
+/* The same, filled: of an actuator on a tendon it is made of the tendon's now. */
+const double *tg_actuator_row(const tg_model *m, const tg_work *w, int actuator);
+
 /* The dofs first .. last - 1 that an actuator can act on: its moment is zero outside of them. */
 typedef struct tg_span
 {
@@ -66,17 +69,25 @@ static inline tg_span tg_actuator_span(const tg_model *m, int actuator)
 
 /* Force along a tendon a unit of an actuator's output: gear, times the tendon's stiffness where the output is a change of its rest length; 0 where the tendon is
  * slack (cable.h). */
-double tg_tendon_gear(const tg_model *m, const tg_work *w, int actuator);
-
-/* moment . x, over the dofs that an actuator has */
-double tg_actuator_along(const tg_model *m, const tg_work *w, int actuator, const double *x);
+double tg_tendon_gear(const tg_model *m, const tg_work *w, int i);
 
 /* Whether it acts on a joint with one axis. */
 static inline bool tg_actuator_has_axis(const tg_model *m, int actuator)
 {
+    if (m->actuator_transmission[actuator] != TG_TRANSMISSION_JOINT)
+        return false;
     int type = m->joint_type[m->actuator_target[actuator]];
-    return m->actuator_transmission[actuator] == TG_TRANSMISSION_JOINT &&
-           (type == TG_JOINT_HINGE || type == TG_JOINT_SLIDE);
+    return type == TG_JOINT_HINGE || type == TG_JOINT_SLIDE;
+}
+
+/* moment . x, over the dofs that an actuator has */
+double tg_actuator_along_all(const tg_model *m, const tg_work *w, int i, const double *x);
+static inline double tg_actuator_along(const tg_model *m, const tg_work *w, int actuator, const double *x)
+{
+    if (!tg_actuator_has_axis(m, actuator))
+        return tg_actuator_along_all(m, w, actuator, x);
+    int dof = m->joint_dof[m->actuator_target[actuator]];
+    return tg_actuator_moment(m, w, actuator)[dof] * x[dof];
 }
 
 /* Lengths and moments of the transmissions. After the position stage. */
@@ -85,6 +96,10 @@ void tg_transmissions(const tg_model *m, tg_work *w, const double *q);
 /* After tg_transmissions. dt: for actuators with act_early. act: NULL if na is 0. */
 tg_drive tg_drive_of(const tg_model *m, const tg_work *w, int i, const double *v, const double *act, const double *u,
                      double dt);
+
+/* The same, to *d. */
+void tg_drive_fill(const tg_model *m, const tg_work *w, int i, const double *v, const double *act, const double *u,
+                   double dt, tg_drive *d);
 
 /* The activation at the end of a step of dt becomes the signal, with its derivatives; d as tg_drive_of left it. */
 void tg_next_activation(const tg_model *m, const tg_work *w, int i, double act, double dt, tg_drive *d);

@@ -144,7 +144,7 @@ static void drive_change(const tg_model *m, const tg_work *w, tg_change *c, int 
             rate += c->arm[k] * v[k];
     }
     double change = force_change(m, w, c, i, d, length, rate);
-    const double *moment = tg_actuator_moment(m, w, i);
+    const double *moment = tg_actuator_row(m, w, i);
     for (int k = across.first; k < across.last; k++)
         c->driven[k] += moment[k] * change + (arm ? c->arm[k] * d->force : 0);
 }

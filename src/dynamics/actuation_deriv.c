@@ -24,7 +24,7 @@ static void length_gradient(const tg_model *m, const tg_work *w, int i, tg_span 
     memset(out + across.first, 0, bytes);
     if (m->actuator_transmission[i] == TG_TRANSMISSION_SITE)
         return;
-    const double *moment = tg_actuator_moment(m, w, i);
+    const double *moment = tg_actuator_row(m, w, i);
     if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON || m->joint_type[joint] == TG_JOINT_HINGE ||
         m->joint_type[joint] == TG_JOINT_SLIDE)
     {
@@ -224,7 +224,7 @@ void tg_add_actuation_derivatives(const tg_model *m, tg_work *w, const double *q
             add_axis_actuator(m, w, i, d, tg_joint_force_end(m, w, across.first, force[across.first], &bound) < 0, out);
             continue;
         }
-        const double *moment = tg_actuator_moment(m, w, i);
+        const double *moment = tg_actuator_row(m, w, i);
         leave_out_clamped(m, w, across, force, moment, acting);
         add_actuator(m, w, i, &(actuator){d, moment, acting, force, across}, q, d->late ? v_late : v, out);
     }

@@ -54,7 +54,7 @@ static void tendon_reverse(const tg_actuators *x, int i, transmission_gradient t
     if (m->actuator_drives[i] != TG_DRIVES_REST)
     {
         *by_gear += t.length * x->w->tendon_length[tendon] +
-                    t.rate * tg_tendon_rate(m, x->w, tendon, t.late ? x->v_late : x->v) + arm;
+                    t.rate * tg_tendon_rate_of(m, x->w, tendon, t.late ? x->v_late : x->v) + arm;
         return;
     }
     if (x->w->tendon_mode[tendon] < 0)

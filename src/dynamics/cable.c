@@ -46,7 +46,7 @@ tg_pull tg_tendon_pull(const tg_model *m, const tg_work *w, int tendon, tg_tendo
     tg_pull p = {.end = mode >= 0 ? mode : -1};
     if (mode == TG_TENDON_SLACK)
         return p;
-    p.rate = tg_tendon_rate(m, w, tendon, when.x);
+    p.rate = tg_tendon_rate_of(m, w, tendon, when.x);
     p.damping = TG_PARAM(w->params, tendon_damping)[tendon];
     if (mode >= 0)
     {
@@ -81,17 +81,6 @@ static void find_reserve(const tg_model *m, const tg_work *w, int t, double leng
         add_reserve(bounds, tension / stiffness, size);
 }
 
-/* the moment of an actuator on a tendon, from its tendon's */
-static void scale_moment(const tg_model *m, const tg_work *w, int actuator)
-{
-    int tendon = m->actuator_target[actuator];
-    double gear = tg_tendon_gear(m, w, actuator), *moment = tg_actuator_moment(m, w, actuator);
-    const double *arm = tg_tendon_moment(m, w, tendon);
-    const int *dof = tg_tendon_dofs(m, tendon);
-    for (int i = 0; i < m->tendon_ndof[tendon]; i++)
-        moment[dof[i]] = gear * arm[dof[i]];
-}
-
 static void sum_drives(const tg_model *m, const tg_work *w, const tg_drive *drive)
 {
     for (int i = 0; i < m->nu; i++)
@@ -106,7 +95,7 @@ static void sum_drives(const tg_model *m, const tg_work *w, const tg_drive *driv
 
 void tg_cables(const tg_model *m, tg_work *w, const double *v, const tg_drive *drive, tg_reserve *bounds)
 {
-    bool driven = drive != NULL && m->ntendon > 0, stops = false;
+    bool driven = drive != NULL && m->ntendon > 0;
     memset(w->tendon_shift, 0, sizeof(double) * (size_t)m->ntendon);
     memset(w->tendon_drive, 0, sizeof(double) * (size_t)m->ntendon);
     if (driven)
@@ -118,17 +107,13 @@ void tg_cables(const tg_model *m, tg_work *w, const double *v, const tg_drive *d
         if (m->tendon_law[t] == TG_TENDON_LAW_ALL)
         {
             tension = TG_PARAM(w->params, tendon_stiffness)[t] * (length - rest_of(w, t).high) - w->tendon_drive[t] +
-                      TG_PARAM(w->params, tendon_damping)[t] * tg_tendon_rate(m, w, t, v);
+                      TG_PARAM(w->params, tendon_damping)[t] * tg_tendon_rate_of(m, w, t, v);
             mode = mode < 0 || tension <= 0 ? TG_TENDON_SLACK : mode;
         }
         w->tendon_mode[t] = mode;
-        stops = stops || mode < 0;
         if (bounds != NULL)
             find_reserve(m, w, t, length, tension, bounds);
     }
-    for (int i = 0; i < m->nu && driven && stops; i++)
-        if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
-            scale_moment(m, w, i);
 }
 
 void tg_tendon_stage(const tg_model *m, tg_work *w, const double *q, const double *v)

@@ -28,8 +28,8 @@ tg_pull tg_tendon_pull(const tg_model *m, const tg_work *w, int tendon, tg_tendo
 /* rest - length by the length alone, 0 where the spring does not act; *end: which rest length counts, -1: none. */
 double tg_tendon_stretch(const tg_model *m, const tg_work *w, int tendon, int *end);
 
-/* Which of spring, damper and actuators act at the velocities v; drive: what the actuators do (tg_drive_of), NULL: there are none. Moments of actuators that do not act
- * become zero. bounds (may be NULL): how near tendons are to a change. After tg_tendons, or tg_transmissions. */
+/* Which of spring, damper and actuators act at the velocities v; drive: what the actuators do (tg_drive_of), NULL: there are none. Actuators that do not act have
+ * moment zero from then on. bounds (may be NULL): how near tendons are to a change. After tg_tendons, or tg_transmissions. */
 void tg_cables(const tg_model *m, tg_work *w, const double *v, const tg_drive *drive, tg_reserve *bounds);
 
 /* tg_tendons and tg_cables without actuators. */

@@ -85,8 +85,6 @@ static double spring_energy(const tg_model *m, tg_work *w, const double *q)
             sum += (qj[i] - rest[i]) * (qj[i] - rest[i]);
         energy += 0.5 * k * (sum + r[0] * r[0] + r[1] * r[1] + r[2] * r[2]);
     }
-    if (m->ntendon > 0)
-        tg_tendons(m, w, q);
     for (int t = 0; t < m->ntendon; t++)
     {
         int end;
@@ -96,12 +94,8 @@ static double spring_energy(const tg_model *m, tg_work *w, const double *q)
     return energy;
 }
 
-tg_status tg_energy(const tg_model *m, tg_work *w, const double *q, const double *v, double *kinetic, double *potential)
+void tg_energy_here(const tg_model *m, tg_work *w, const double *q, const double *v, double *kinetic, double *potential)
 {
-    TG_TRY(tg_check_state(m, w, q, v));
-    tg_position_stage(m, w, q);
-    tg_node_twists(m, w, v, w->V);
-    w->stage = TG_STAGE_VELOCITY;
     double twice = 0;
     for (int i = 1; i < m->nnode; i++)
     {
@@ -116,5 +110,16 @@ tg_status tg_energy(const tg_model *m, tg_work *w, const double *q, const double
         *kinetic = 0.5 * twice;
     if (potential != NULL)
         *potential = spring_energy(m, w, q) - v4_dot(moment, v4_load3(TG_PARAM(w->params, gravity_)));
+}
+
+tg_status tg_energy(const tg_model *m, tg_work *w, const double *q, const double *v, double *kinetic, double *potential)
+{
+    TG_TRY(tg_check_state(m, w, q, v));
+    tg_position_stage(m, w, q);
+    tg_node_twists(m, w, v, w->V);
+    w->stage = TG_STAGE_VELOCITY;
+    if (m->ntendon > 0 && potential != NULL)
+        tg_tendons(m, w, q);
+    tg_energy_here(m, w, q, v, kinetic, potential);
     return TG_OK;
 }

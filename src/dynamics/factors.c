@@ -54,7 +54,10 @@ static void add_moment(const tg_model *m, const tg_work *w, int tendon, const do
             {
                 double *to = row + m->dof_place[run[2 * b]];
                 const double *from = moment + run[2 * b];
-                for (int k = 0; k < run[2 * b + 1]; k++)
+                int n = run[2 * b + 1];
+                for (; n >= V4_LANES; n -= V4_LANES, to += V4_LANES, from += V4_LANES)
+                    v4_storeu(to, v4_loadu(to) + v4_loadu(from) * v4_splat(by));
+                for (int k = 0; k < n; k++)
                     to[k] += by * from[k];
             }
         }
@@ -86,8 +89,8 @@ static void assemble_groups(const tg_model *m, const tg_work *w, const double *c
         int tendon = m->actuator_target[i];
         if (m->actuator_transmission[i] == TG_TRANSMISSION_SITE)
             add_site(m, w, i, c);
-        else if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
-            add_moment(m, w, tendon, tg_actuator_moment(m, w, i), c);
+        else if (c != 0 && m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
+            add_moment(m, w, tendon, tg_actuator_row(m, w, i), c);
     }
 }
 

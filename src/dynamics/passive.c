@@ -64,12 +64,36 @@ static void tendon_forces(const tg_model *m, const tg_work *w, tg_tendon_when wh
     }
 }
 
-void tg_passive_force(const tg_model *m, tg_work *w, const double *q, const double *v, double ahead, double *force)
+static void joint_forces(const tg_model *m, const tg_work *w, const double *q, const double *v, double *force)
 {
     for (int k = 0; k < m->nv; k++)
         force[k] = -w->params->dof_damping[k] * v[k];
     joint_springs(m, w, q, force);
+}
+
+void tg_passive_force(const tg_model *m, tg_work *w, const double *q, const double *v, double ahead, double *force)
+{
+    joint_forces(m, w, q, v, force);
     tendon_forces(m, w, (tg_tendon_when){v, ahead}, force);
+}
+
+/* what the actuators do along a tendon: their forces, and what they add to the rest length times the stiffness */
+static double driven(const tg_work *w, int tendon)
+{
+    int mode = w->tendon_mode[tendon];
+    double force = mode != TG_TENDON_SLACK ? w->tendon_drive[tendon] : 0;
+    return force + (mode >= 0 ? TG_PARAM(w->params, tendon_stiffness)[tendon] * w->tendon_shift[tendon] : 0);
+}
+
+void tg_passive_and_driven(const tg_model *m, tg_work *w, const double *q, const double *v, double ahead, double *force)
+{
+    joint_forces(m, w, q, v, force);
+    for (int t = 0; t < m->ntendon; t++)
+    {
+        double pull = tg_tendon_pull(m, w, t, (tg_tendon_when){v, ahead}).force + driven(w, t);
+        if (pull != 0)
+            tg_tendon_add(m, w, t, pull, force);
+    }
 }
 
 tg_status tg_passive(const tg_model *m, tg_work *w, const double *q, const double *v, double *force)

@@ -118,14 +118,34 @@ static double spatial_tendon(const tg_model *m, const tg_work *w, int tendon, do
     return length;
 }
 
+static void clear_moment(const tg_model *m, int tendon, double *moment)
+{
+    const int *run = tg_tendon_runs(m, tendon);
+    for (const int *end = run + 2 * m->tendon_nrun[tendon]; run < end; run += 2)
+    {
+        double *a = moment + run[0];
+        int n = run[1];
+        for (; n >= V4_LANES; n -= V4_LANES, a += V4_LANES)
+            v4_storeu(a, v4_zero());
+        for (int k = 0; k < n; k++)
+            a[k] = 0;
+    }
+}
+
+void tg_tendon_rates(const tg_model *m, tg_work *w, const double *v)
+{
+    for (int t = 0; t < m->ntendon; t++)
+        w->tendon_rate[t] = tg_tendon_rate(m, w, t, v);
+    w->rate_of = v;
+}
+
 void tg_tendons(const tg_model *m, tg_work *w, const double *q)
 {
+    tg_tendon_forget(w);
     for (int t = 0; t < m->ntendon; t++)
     {
         double *moment = tg_tendon_moment(m, w, t);
-        const int *dof = tg_tendon_dofs(m, t);
-        for (int i = 0; i < m->tendon_ndof[t]; i++)
-            moment[dof[i]] = 0;
+        clear_moment(m, t, moment);
         w->tendon_mode[t] = TG_TENDON_UPPER;
         w->tendon_length[t] =
             m->tendon_type[t] == TG_TENDON_FIXED ? fixed_tendon(m, w, t, q, moment) : spatial_tendon(m, w, t, moment);

@@ -37,6 +37,19 @@ void tg_tendons(const tg_model *m, tg_work *w, const double *q);
 /* Rate of the length for velocities v. */
 double tg_tendon_rate(const tg_model *m, const tg_work *w, int tendon, const double *v);
 
+/* The rates of all tendons for v, once: tg_tendon_rate_of then knows them by the address of v, until tg_tendons or tg_tendon_forget. v stays as it is meanwhile. */
+void tg_tendon_rates(const tg_model *m, tg_work *w, const double *v);
+
+static inline void tg_tendon_forget(tg_work *w)
+{
+    w->rate_of = NULL;
+}
+
+static inline double tg_tendon_rate_of(const tg_model *m, const tg_work *w, int tendon, const double *v)
+{
+    return v == w->rate_of ? w->tendon_rate[tendon] : tg_tendon_rate(m, w, tendon, v);
+}
+
 /* sum (nv) += moment factor. */
 void tg_tendon_add(const tg_model *m, const tg_work *w, int tendon, double factor, double *sum);
 

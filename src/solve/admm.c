@@ -57,6 +57,12 @@ static double largest_eigenvalue(tg_admm *a)
     return size > 0 ? size : 1;
 }
 
+/* fmax without its care for NaN, which costs a call */
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 static void factor(tg_admm *a)
 {
     memcpy(a->factor, a->H, sizeof(double) * (size_t)a->n * (size_t)a->n);
@@ -72,7 +78,7 @@ static void project(const tg_admm *a, double *z)
         const tg_set *s = &a->set[i];
         double *y = z + s->row;
         if (s->kind == TG_SET_POSITIVE)
-            y[0] = fmax(y[0], 0);
+            y[0] = larger(y[0], 0);
         else if (s->kind == TG_SET_BALL)
             tg_norm_ball(TG_NORM_TWO, s->dim, s->bound / a->d[s->row], y);
         else if (s->kind == TG_SET_CONE)
@@ -85,6 +91,25 @@ void tg_admm_change(tg_admm *a)
     for (int i = 0; i < a->n; i++)
         a->q[i] = a->d[i] * a->g[i];
     project(a, a->z);
+}
+
+void tg_cones_sets(const tg_cones *cones, tg_set *set, tg_admm *a)
+{
+    for (int b = 0; b < cones->blocks; b++)
+    {
+        const tg_cone *cone = &cones->block[b];
+        tg_set_kind kind = cone->kind == TG_CONE_FREE  ? TG_SET_FREE
+                           : cone->kind == TG_CONE_BOX ? TG_SET_BALL
+                           : cone->dim == 1            ? TG_SET_POSITIVE
+                                                       : TG_SET_CONE;
+        set[b] = (tg_set){kind, cone->row, cone->dim, cone->bound};
+    }
+    a->n = cones->rows;
+    a->sets = cones->blocks;
+    a->set = set;
+    a->G = cones->G;
+    a->ldg = cones->ld;
+    a->g = cones->g;
 }
 
 void tg_admm_start(tg_admm *a, const double *x)
@@ -130,8 +155,8 @@ static void iterate(tg_admm *a, double *primal, double *dual)
     for (int i = 0; i < a->n; i++)
     {
         a->u[i] += a->rho * (a->x[i] - a->z[i]);
-        *primal = fmax(*primal, a->first * fabs(a->x[i] - a->z[i]));
-        *dual = fmax(*dual, a->rho * fabs(a->z[i] - a->before[i]));
+        *primal = larger(*primal, a->first * fabs(a->x[i] - a->z[i]));
+        *dual = larger(*dual, a->rho * fabs(a->z[i] - a->before[i]));
     }
 }
 
@@ -149,12 +174,15 @@ static void follow(tg_admm *a, double primal, double dual)
 
 void tg_admm_run(tg_admm *a, int count)
 {
-    double primal = 0, dual = 0;
     for (int k = 0; k < count && a->good; k++)
     {
-        iterate(a, &primal, &dual);
-        if (++a->iterations % TG_ADMM_CHECK == 0)
-            follow(a, primal, dual);
+        /* here, not after the iteration: the caller may have ended */
+        if (a->iterations > 0 && a->iterations % TG_ADMM_CHECK == 0)
+            follow(a, a->primal, a->dual);
+        if (!a->good)
+            return;
+        iterate(a, &a->primal, &a->dual);
+        a->iterations++;
     }
 }
 

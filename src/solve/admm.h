@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
+#include "solve/cone.h"
 #include "solve/norm_cone.h"
 
 typedef enum tg_set_kind
@@ -50,7 +51,8 @@ typedef struct tg_admm
     double change;          /* the next factor of rho */
     int direction;          /* of the last change */
     int iterations;
-    bool good; /* the matrix could be factored */
+    double primal, dual; /* residuals of the last one (m/s, scaled) */
+    bool good;           /* the matrix could be factored */
 } tg_admm;
 
 enum
@@ -60,6 +62,9 @@ enum
 
 /* Takes memory for n rows; false when the arena was too small. A counting arena counts. */
 bool tg_admm_take(tg_admm *a, int n, tg_arena *arena);
+
+/* The sets, G and g of scaled cones; set: as many as blocks. */
+void tg_cones_sets(const tg_cones *cones, tg_set *set, tg_admm *a);
 
 /* Scales and factors the problem, and starts from the point of the sets next to x (NULL: zero), u = 0. */
 void tg_admm_start(tg_admm *a, const double *x);

@@ -7,21 +7,30 @@
 
 #include <math.h>
 
+static double length(int n, const double *x)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    return sqrt(sum);
+}
+
 double tg_norm_of(tg_norm norm, int n, const double *x)
 {
-    double sum = 0, largest = 0, square = 0;
+    double sum = 0, largest = 0;
+    if (norm == TG_NORM_TWO)
+        return length(n, x);
     for (int i = 0; i < n; i++)
     {
         sum += fabs(x[i]);
         largest = fmax(largest, fabs(x[i]));
-        square += x[i] * x[i];
     }
-    return norm == TG_NORM_TWO ? sqrt(square) : norm == TG_NORM_MAX ? largest : sum;
+    return norm == TG_NORM_MAX ? largest : sum;
 }
 
 double tg_norm_dual(tg_norm norm, int n, const double *s)
 {
-    return tg_norm_of(norm == TG_NORM_TWO ? TG_NORM_TWO : norm == TG_NORM_MAX ? TG_NORM_SUM : TG_NORM_MAX, n, s);
+    return norm == TG_NORM_TWO ? length(n, s) : tg_norm_of(norm == TG_NORM_MAX ? TG_NORM_SUM : TG_NORM_MAX, n, s);
 }
 
 double tg_norm_slope(tg_norm norm, int n, const double *s, int i)
@@ -39,7 +48,7 @@ double tg_norm_slope(tg_norm norm, int n, const double *s, int i)
 
 static void project_two(int d, double *y)
 {
-    double tangent = tg_norm_of(TG_NORM_TWO, d - 1, y + 1), normal = y[0];
+    double tangent = length(d - 1, y + 1), normal = y[0];
     if (tangent <= normal)
         return;
     double foot = tangent <= -normal ? 0 : 0.5 * (normal + tangent);
@@ -114,12 +123,12 @@ static void shorten(int n, double radius, double *x)
 
 void tg_norm_ball(tg_norm norm, int n, double radius, double *x)
 {
-    double length = tg_norm_of(norm, n, x), r = fmax(radius, 0);
+    double size = norm == TG_NORM_TWO ? length(n, x) : 0, r = fmax(radius, 0);
     if (norm == TG_NORM_MAX)
         clip(n, r, x);
     else if (norm == TG_NORM_SUM)
         shorten(n, r, x);
     else
-        for (int i = 0; i < n && length > r; i++)
-            x[i] *= r / length;
+        for (int i = 0; i < n && size > r; i++)
+            x[i] *= r / size;
 }

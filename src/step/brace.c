@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "contact/cone.h"
 #include "contact/rows_vjp.h"
+#include "solve/cone.h"
 #include "step/step.h"
 
 static const double none = 1e-6;    /* m/s by m or rad */

@@ -126,8 +126,11 @@ void tg_cache_read(const tg_work *w, const tg_cache *cache)
     }
 }
 
+/* what was cut short with impulses that were not safe starts from nothing next time */
 static bool carries(const tg_rows *r, const tg_constraint *c)
 {
+    if (c->parts > 0 && r->island[r->tree_island[r->part[c->part].tree]].result.guarded)
+        return false;
     for (int i = 0; i < c->rows && c->parts > 0; i++)
         if (r->L[c->row + i] != 0)
             return true;

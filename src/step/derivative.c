@@ -2,11 +2,11 @@
 #include <math.h>
 
 #include "collision/smoothing.h"
-#include "contact/cone.h"
 #include "contact/explicit.h"
 #include "contact/implicit_large.h"
 #include "contact/poisson_vjp.h"
 #include "contact/within.h"
+#include "solve/cone.h"
 #include "step/step.h"
 
 const char *tg_label_string(tg_label_kind kind)
@@ -348,7 +348,14 @@ tg_status tg_step_return(const tg_model *m, tg_work *w)
     if (s->placement == w->placement)
         return TG_OK;
     s->matrices.ready = false;
-    TG_TRY(tg_step_smooth(m, w));
+    if (w->placement == s->left &&
+        !s->options.project) /* it looked at the end of the step itself (balance.c, hold.c) */
+    {
+        tg_step_place(m, w);
+        tg_step_cables(m, w, NULL);
+    }
+    else
+        TG_TRY(tg_step_smooth(m, w));
     tg_space_update(m, w);
     s->placement = w->placement;
     return TG_OK;

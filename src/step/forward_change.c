@@ -123,7 +123,7 @@ void tg_forward_change(tg_forward *f, const tg_cotangent *in, tg_param_range ran
     tg_change_begin(m, f->w, c, in->params, range, s->q);
     tg_change_inertial(m, f->w, c, s->v, s->acceleration);
     tg_change_passive(m, f->w, c, s->q, s->v, tg_step_tendons(m, f->w));
-    tg_change_actuation(m, f->w, c, s->q, s->v, s->v_next, s->act, s->drive_late);
+    tg_change_actuation(m, f->w, c, s->q, s->v, s->v_next, s->act, tg_step_drives(m, f->w));
     implicit_change(f, by_dt);
     implicit_actuator_change(f, by_dt);
     if (tg_tendons_late(m, f->w))

@@ -135,10 +135,11 @@ void tg_forward_forces(tg_forward *f)
     tg_add_passive_derivatives(m, f->w, s->q, tg_step_tendons(m, f->w), f->force_q, f->force_v);
     tg_actuation_deriv actuators = {f->force_q, f->force_v, f->by_act ? f->force_act : NULL,
                                     f->by_u ? f->force_u : NULL};
-    for (int i = 0; i < m->nu; i++)
+    for (int i = 0; i < m->nu && tg_tendons_late(m, f->w); i++)
         s->drive_late[i] = tg_late_drive(m, f->w, i);
     if (m->nu > 0)
-        tg_add_actuation_derivatives(m, f->w, s->q, s->v, s->v_next, s->act, s->u, f->dt, s->drive_late, &actuators);
+        tg_add_actuation_derivatives(m, f->w, s->q, s->v, s->v_next, s->act, s->u, f->dt, tg_step_drives(m, f->w),
+                                     &actuators);
     implicit_actuators(f);
     for (int k = 0; k < m->nv && s->options.implicit_springs; k++)
         f->force_v[k * m->nv + k] -= tg_implicit_spring_of(m, f->w, k) * f->dt;

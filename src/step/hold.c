@@ -1,20 +1,23 @@
 /* Shapes that turn far in a step.
  *
- * The rows of a contact are linear in v+: they keep Phi + dt J_N v+ >= 0. A body that turns by theta in the step leaves
- * the straight paths of its points by up to theta^2 R / 2, R their distance from its origin, so that the shapes may
- * overlap at the end though the rows hold: an impact at 300 m/s that sets a capsule of 10 cm turning makes theta
- * several radians. Where that can be more than half of the reach (1 mm), or than what an overlap leaves of the reach, the
- * shapes are looked at once more, at the end of the step. If they overlap there by more than the reach
- * (less is pushed out), the trees of the island go a share h of their way,
+ * The rows of a contact are linear in v+ and act at one point: they keep Phi + dt J_N v+ >= 0 there. A body that turns by theta lowers its other points by up to theta times its
+ * size, and leaves the straight paths of its points by theta^2 R / 2, so that shapes may overlap at the end though the rows hold: an impact at 300 m/s that sets a capsule of 10 cm
+ * turning makes theta several radians. Two shapes A and B are apart by at least s along any unit vector n, where s is the least n . x of B less the largest of A. Along the normal of a contact, to
+ * second order of q (+) dt v+:
+ *     x+ = c + V + X + (1 + W x) y,   V = sum u_k,   X = sum W_k x (u_k / 2 + sum of u_j behind k),   W = sum W_k,
+ * for the point c + y of a shape with its origin at c, where dof k of its chain moves c by u_k and turns the shape by W_k in the step (n . (y + W x y) = (n + n x W) . y: a
+ * support point). With Theta = sum |W_k|, B = sum |u_k| and R >= |y|, what is left out is at most Theta^2 (R + B) / 2. Pairs that are apart by this, or overlap by no more than the reach (1 mm: that much
+ * is pushed out), are done.
+ *
+ * Other pairs are looked at once more, at the end of the step. If they overlap there by more than the reach, the trees of the island go a share h of their way,
  *     q+ = q (+) h dt v+,
- * v+ stays. The linear gap at h is (1 - h) Phi + h (Phi + dt J_N v+), never below the smaller of the two, so a share
- * with h^2 theta^2 R / 2 <= slack always holds: the search for the largest one starts there, and no body stays where it
- * is. What is left of the impact happens in the next step, with the contacts of the new pose. */
+ * v+ stays. The linear gap at h is (1 - h) Phi + h (Phi + dt J_N v+), never below the smaller of the two, so a share with h Theta (2 R + Theta (R + B)) below what is allowed always holds: the
+ * search for the largest one starts there, and no body stays where it is. What is left of the impact happens in the next step, with the contacts of the new pose. */
 #include "step/hold.h"
 
-#include <float.h>
 #include <math.h>
 
+#include "collision/gjk.h"
 #include "contact/collide.h"
 #include "dynamics/kinematics.h"
 #include "model/manifold.h"
@@ -24,65 +27,99 @@ static const double fine = 1.05; /* the share is found to 5 %: what is not gone 
 
 /* ---- which islands ---- */
 
-/* rad/s: how fast a node turns at v+ */
-static double turn_of(const tg_model *m, const tg_work *w, int node)
+/* How the bodies of a node move in the whole step. Geoms of one node follow each other, and share it. */
+typedef struct sweep
+{
+    int node;
+    v4 centre;     /* c, world: the origin of the first geom */
+    v4 way;        /* m: V + X of c */
+    v4 turn;       /* rad: W */
+    double angle;  /* rad: Theta */
+    double turned; /* m: B, of what has turning joints before it */
+} sweep;
+
+static sweep sweep_of(const tg_model *m, const tg_work *w, int node, v4 centre)
 {
     const double *v = tg_placing_velocity(w->step);
-    v4 sum = v4_zero();
-    for (int k = m->node_dof[node] + m->node_ndof[node] - 1; k >= 0; k = m->dof_parent[k])
-        sum += spatial_load(w->J + SPATIAL_SIZE * k).ang * v4_splat(v[k]);
-    return sqrt(v4_dot(sum, sum));
+    double dt = w->step->options.dt, behind = 0;
+    v4 from = centre - tg_node_origin(m, w, node), V = v4_zero();
+    sweep s = {node, centre, v4_zero(), v4_zero(), 0, 0};
+    int last = node == 0 ? -1 : m->node_dof[node] + m->node_ndof[node] - 1;
+    for (int k = last; k >= 0; k = m->dof_parent[k])
+    {
+        spatial J = spatial_load(w->J + SPATIAL_SIZE * k);
+        v4 step = v4_splat(dt * v[k]), W = J.ang * step, u = twist_at(J, from) * step;
+        double angle = sqrt(v4_dot(W, W));
+        s.way += v4_cross(W, u * v4_splat(0.5) + V);
+        V += u;
+        behind += sqrt(v4_dot(u, u));
+        s.turn += W;
+        s.angle += angle;
+        s.turned = angle > 0 ? behind : s.turned;
+    }
+    s.way += V;
+    return s;
 }
 
-/* A bound of that: the sum over the dofs of a tree. */
-static double most_turn(const tg_model *m, const tg_work *w, int tree)
+static void sweep_geom(const tg_model *m, const tg_work *w, int geom, sweep *s)
 {
-    const double *v = tg_placing_velocity(w->step);
-    double sum = 0;
-    for (int k = m->tree_dof[tree]; k < m->tree_dof[tree] + m->tree_ndof[tree]; k++)
-        sum += fabs(v[k]);
-    return sum;
+    int node = m->body_node[m->geom_body[geom]];
+    if (s->node != node)
+        *s = sweep_of(m, w, node, w->space->placed[geom].x);
 }
 
-/* The dofs of a tree together. */
-typedef struct tree_turn
+/* m: Theta R, R how far the points of a geom are from c, its rounding taken off, which does not turn */
+static double turned_radius(const tg_work *w, int geom, const sweep *s)
 {
-    int tree;
-    double most; /* rad */
-} tree_turn;
-
-/* m: the farthest point of a geom from the origin of its body, about which the body turns */
-static double arm_of(const tg_model *m, const tg_work *w, int geom)
-{
-    v4 arm = tg_geom_centre(w, geom) - v4_load(w->body_pos + 4 * m->geom_body[geom]);
-    return sqrt(v4_dot(arm, arm)) + w->params->geom_radius[geom];
-}
-
-/* m: how far the points of a geom leave their straight paths at most, theta^2 R / 2; by the bound of its tree's turn,
- * or by its own turn */
-static double leaves(const tg_model *m, const tg_work *w, int geom, bool own, tree_turn *last)
-{
-    int body = m->geom_body[geom], node = m->body_node[body], tree = m->body_tree[body];
-    if (node == 0)
+    if (s->angle == 0) /* a plane has no radius */
         return 0;
-    if (!own && last->tree != tree)
-        *last = (tree_turn){tree, w->step->options.dt * most_turn(m, w, tree)};
-    double theta = own ? w->step->options.dt * turn_of(m, w, node) : last->most;
-    return 0.5 * theta * theta * arm_of(m, w, geom);
+    const tg_placed *p = &w->space->placed[geom];
+    v4 off = p->x - s->centre + mat3_mul_mem(p->R, w->params->geom_centre + 4 * geom);
+    return s->angle * (sqrt(v4_dot(off, off)) + w->params->geom_radius[geom] - tg_rounding(p));
 }
 
-/* The share of the step in which the two geoms of a touch leave their straight paths by the slack at most, together.
- * 1: they need not be looked at, because they stay within half of the reach in the whole step or, where they overlap,
- * within what the overlap leaves of the reach. Every query has the slack, so less than that is never asked for. */
-static double sure_share(const tg_model *m, const tg_work *w, const tg_touch *t, tree_turn last[2])
+/* n . x+ of the point of a shape that is farthest along side * n, its rounding taken off */
+static double farthest(const tg_placed *shape, const sweep *s, v4 n, double side)
 {
-    double reach = w->step->options.reach, slack = w->rows->slack;
-    double most = fmax(fmin(0.5 * reach, reach + t->phi), slack);
+    v4 d = n + v4_cross(n, s->turn);
+    return v4_dot(n, s->centre + s->way) + v4_dot(d, tg_support(shape, d * v4_splat(side), NULL) - s->centre);
+}
+
+/* The supports of what has no bound along n are not there. */
+static bool is_bounded(const tg_model *m, const tg_work *w, int geom)
+{
+    tg_geom_type type = w->space->placed[geom].type;
+    bool fixed = m->body_node[m->geom_body[geom]] == 0;
+    return type != TG_GEOM_HFIELD && (type != TG_GEOM_PLANE || fixed);
+}
+
+/* m: by how much more a pair may overlap after a share of the step: the share of the slack that its overlap leaves of the reach, so that a pair that is held step after step
+ * stays within the reach; beyond it so little that it moves on. */
+static double allowance(const tg_work *w, double overlap)
+{
+    double reach = w->step->options.reach, slack = w->rows->slack, left = reach - overlap;
+    return slack * (left > 0 ? left : slack * slack / reach) / reach;
+}
+
+/* The share of the step after which a pair, of which t is a touch, overlaps by no more than it may; 1: it need not be looked at. */
+static double sure_share(const tg_model *m, const tg_work *w, const tg_touch *t, double overlap, sweep last[2])
+{
+    double more = allowance(w, overlap);
     int first = t->pair.first, second = t->pair.second;
-    if (leaves(m, w, first, false, &last[0]) + leaves(m, w, second, false, &last[1]) <= most)
+    const tg_placed *placed = w->space->placed;
+    sweep *a = &last[0], *b = &last[1];
+    sweep_geom(m, w, first, a);
+    sweep_geom(m, w, second, b);
+    double ra = turned_radius(w, first, a), rb = turned_radius(w, second, b), angle = ra + rb;
+    double rest = 0.5 * (a->angle * (ra + a->angle * a->turned) + b->angle * (rb + b->angle * b->turned));
+    double margin = t->at.distance - t->phi;
+    double apart = -INFINITY;
+    if (is_bounded(m, w, first) && is_bounded(m, w, second))
+        apart = farthest(&placed[second], b, t->at.normal, -1) - farthest(&placed[first], a, t->at.normal, 1) -
+                tg_rounding(&placed[first]) - tg_rounding(&placed[second]) - margin - rest;
+    if (apart >= -fmax(w->step->options.reach, overlap) || 2 * angle + 2 * rest <= more)
         return 1;
-    double way = leaves(m, w, first, true, NULL) + leaves(m, w, second, true, NULL);
-    return way <= most ? 1 : sqrt(slack / way);
+    return more / (2 * angle + 2 * rest);
 }
 
 static int island_of(const tg_model *m, const tg_rows *r, const tg_touch *t)
@@ -141,13 +178,18 @@ static bool acts_on(const tg_rows *r, int first, int end)
     return false;
 }
 
-/* After the share of the step some pair of the island overlaps by more than it did at the start and than `most`. */
-static bool goes_through(const tg_model *m, tg_work *w, int island, double share, double most)
+static bool is_rigid(const tg_work *w, const tg_touch *t)
+{
+    return tg_law_compliance(w->params, &t->law) == 0; /* others overlap as they should */
+}
+
+/* After the share of the step some pair of the island overlaps by more than it did at the start and than the reach; after shares below 1, by more than it may. */
+static bool goes_through(const tg_model *m, tg_work *w, int island, double share)
 {
     tg_step_work *s = w->step;
     const tg_rows *r = w->rows;
     const double *v = tg_placing_velocity(s);
-    double overlap;
+    double overlap, reach = s->options.reach;
     bool through = false;
     for (int k = 0; k < m->nv; k++)
         s->part[k] = share * s->options.dt * v[k];
@@ -156,8 +198,8 @@ static bool goes_through(const tg_model *m, tg_work *w, int island, double share
     for (int i = 0, end; i < r->ntouch && !through; i = end)
     {
         const tg_touch *t = pair_from(r, i, &end, &overlap);
-        bool rigid = tg_law_compliance(w->params, &t->law) == 0; /* others overlap as they should */
-        through = rigid && island_of(m, r, t) == island && is_through(m, w, t, fmax(overlap, most), acts_on(r, i, end));
+        double most = share < 1 ? overlap + allowance(w, overlap) : fmax(overlap, reach);
+        through = is_rigid(w, t) && island_of(m, r, t) == island && is_through(m, w, t, most, acts_on(r, i, end));
     }
     return through;
 }
@@ -166,19 +208,13 @@ static bool goes_through(const tg_model *m, tg_work *w, int island, double share
 
 static double share_of(const tg_model *m, tg_work *w, int island, double sure)
 {
-    double low = fmax(sure, DBL_EPSILON), high = 1; /* a smaller share would move nothing */
-    double slack = w->rows->slack;
-    if (!goes_through(m, w, island, 1, w->step->options.reach))
+    double low = sure, high = 1;
+    if (!goes_through(m, w, island, 1))
         return 1;
-    if (goes_through(m, w, island, low, slack)) /* a side of an ellipsoid is flatter than its radius says */
-    {
-        high = low;
-        low *= 0.5 * 0.5 * 0.5 * 0.5; /* beyond the slack by 1/256 of it, or a few times that on such a side */
-    }
     while (high > fine * low)
     {
         double middle = sqrt(low * high);
-        *(goes_through(m, w, island, middle, slack) ? &high : &low) = middle;
+        *(goes_through(m, w, island, middle) ? &high : &low) = middle;
     }
     return low;
 }
@@ -203,11 +239,12 @@ void tg_step_hold(const tg_model *m, tg_work *w)
     for (int i = 0; i < r->nisland; i++)
         s->sure[i] = 1;
     bool any = false;
-    tree_turn last[2] = {{.tree = -1}, {.tree = -1}};
-    for (int i = 0; i < r->ntouch; i++)
+    double overlap;
+    sweep last[2] = {{.node = -1}, {.node = -1}};
+    for (int i = 0, end; i < r->ntouch; i = end)
     {
-        const tg_touch *t = &r->touch[i];
-        double sure = sure_share(m, w, t, last);
+        const tg_touch *t = pair_from(r, i, &end, &overlap);
+        double sure = is_rigid(w, t) ? sure_share(m, w, t, overlap, last) : 1;
         int island = sure < 1 ? island_of(m, r, t) : -1;
         if (island < 0)
             continue;

@@ -1,4 +1,5 @@
 /* What a step tells about itself. */
+#include <float.h>
 #include <math.h>
 
 #include "contact/collide.h"
@@ -21,17 +22,41 @@ const char *tg_contact_mode_string(tg_contact_mode mode)
     return (unsigned)mode < TG_CONTACT_MODES ? name[mode] : "unknown";
 }
 
+const char *tg_solved_by_string(tg_solved_by stage)
+{
+    static const char *const name[] = {"nothing",        "warm start", "soft contacts", "ladder",
+                                       "interior point", "path",       "sweeps"};
+    _Static_assert(sizeof name / sizeof name[0] == TG_SOLVED_BY_KINDS, "a name for every stage");
+    _Static_assert((int)TG_SOLVED_BY_KINDS == (int)TG_ENDED_KINDS, "the same stages");
+    return (unsigned)stage < TG_SOLVED_BY_KINDS ? name[stage] : "unknown";
+}
+
 static void add_island(tg_info *info, const tg_solve_result *result)
 {
     const tg_residual *residual = &result->residual;
     if (result->status != TG_SOLVE_SOLVED)
         info->status = TG_STEP_PARTIAL;
-    info->iterations += result->newton + result->interior;
+    int factorisations = result->newton + result->interior;
+    info->iterations += factorisations;
+    if (factorisations >= info->worst)
+    {
+        info->worst = factorisations;
+        info->stage = (tg_solved_by)result->stage;
+    }
     info->sweeps += result->sweeps;
     info->primal = fmax(info->primal, residual->primal);
     info->dual = fmax(info->dual, residual->dual);
     info->complementarity = fmax(info->complementarity, residual->complementarity);
     info->residual = fmax(info->residual, tg_residual_max(residual));
+}
+
+/* Velocities so large that their rounding is more than the tolerance: a residual below it says nothing. */
+static bool is_beyond_rounding(const tg_rows *r, double tolerance)
+{
+    double largest = 0;
+    for (int i = 0; i < r->nrow; i++)
+        largest = fmax(largest, fabs(r->free[i]));
+    return DBL_EPSILON * largest > tolerance;
 }
 
 /* L . (J v+ + J v_free) / 2, with J v+ = sigma - b less what the compliance of a contact adds: its energy is stored, not spent */
@@ -55,6 +80,8 @@ tg_status tg_step_report(const tg_model *m, tg_work *w)
         add_island(&info, &r->island[i].result);
         info.unrelaxed = fmax(info.unrelaxed, relaxed ? r->island[i].unrelaxed : info.residual);
     }
+    if (is_beyond_rounding(r, s->options.tolerance))
+        info.status = TG_STEP_PARTIAL;
     for (int i = 0; i < r->ntouch; i++)
         info.penetration = fmax(info.penetration, -r->touch[i].phi);
     info.work = impulse_work(r);
@@ -71,7 +98,7 @@ tg_status tg_step_modes(tg_work *w)
     const tg_cone_law *law = tg_step_law(w->step);
     for (int i = 0; i < r->nisland; i++)
     {
-        const tg_rows_island *island = &r->island[i];
+        tg_rows_island *island = &r->island[i];
         if (!tg_cone_law_is_default(law))
         {
             tg_island problem = tg_island_problem(r, island);
@@ -84,6 +111,8 @@ tg_status tg_step_modes(tg_work *w)
             tg_explicit_modes(r, island);
             continue;
         }
+        if (!island->sparse)
+            tg_need_delassus(w->model, w, island);
         if (!island->filled || (island->impact && w->step->settings.poisson))
         {
             tg_plain_modes(w->model, r, island, r->mode + island->block);

@@ -1,10 +1,11 @@
 /* Options of a step: defaults, checks, and the numbers that follow from the model. */
 #include <math.h>
+#include <string.h>
 
 #include "contact/cone_law.h"
 #include "contact/explicit.h"
-#include "contact/solver.h"
 #include "model/coupling.h"
+#include "solve/soft.h"
 #include "step/gyroscopic.h"
 #include "step/step.h"
 
@@ -107,6 +108,8 @@ static tg_status check_options(tg_work *w, const tg_options *o)
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "options: not made with tg_default_options()");
     if (tg_solver_find(o->solver) == NULL)
         return tg_fail(&w->error, TG_ERR_NAME, "options: unknown solver '%s'", o->solver == NULL ? "" : o->solver);
+    if (o->effort < 0)
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: effort = %d must not be negative", o->effort);
     if (o->staggered_steps < 0 || o->staggered_steps > 1000000)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: staggered_steps = %d must be in [0, 1000000]",
                        o->staggered_steps);
@@ -166,9 +169,31 @@ static double default_rest_speed(const tg_work *w, double dt)
     return fmax(2 * dt * sqrt(g[0] * g[0] + g[1] * g[1] + g[2] * g[2]), 0.01);
 }
 
+static bool same_bytes(const void *a, const void *b, size_t bytes)
+{
+    return memcmp(a, b, bytes) == 0;
+}
+
+/* Whether these options were checked, and completed with these parameters, by the last call. */
+static bool are_known(const tg_work *w, const tg_options *o)
+{
+    const tg_step_work *s = w->step;
+    return s->options_params == w->params && s->options_generation == w->params->generation &&
+           same_bytes(o, &s->options_given, sizeof *o) && strcmp(o->solver, s->options.solver) == 0 &&
+           strcmp(o->law, s->options.law) == 0; /* the text at an address may be another now */
+}
+
 tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *options)
 {
-    tg_options o = options != NULL ? *options : tg_default_options();
+    tg_options o;
+    if (options == NULL)
+    {
+        o = tg_default_options();
+        return tg_step_options(m, w, &o);
+    }
+    if (are_known(w, options))
+        return TG_OK;
+    o = *options;
     if (o.dt == 0)
         o.dt = m->timestep;
     if (o.implicit_actuators == TG_AS_MODEL)
@@ -181,12 +206,15 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
     if (o.implicit_gyroscopic == TG_AS_MODEL)
         o.implicit_gyroscopic = turns ? TG_ON : TG_OFF;
     double given = o.rest_speed;
+    w->step->options_params = NULL;
     if (o.rest_speed == 0 && o.dt > 0)
         o.rest_speed = default_rest_speed(w, o.dt);
     TG_TRY(check_options(w, &o));
     tg_explicit_law explicit_law = tg_explicit_find(o.law); /* the caller's text need not last */
     bool solves = explicit_law == TG_EXPLICIT_NONE;
-    o.law = solves ? tg_cone_law_find(o.law)->name : tg_explicit_name((int)explicit_law - TG_EXPLICIT_COMPLIANT);
+    o.solver = tg_solver_find(o.solver)->name;
+    w->step->law = solves ? tg_cone_law_find(o.law) : tg_cone_law_at(0);
+    o.law = solves ? w->step->law->name : tg_explicit_name((int)explicit_law - TG_EXPLICIT_COMPLIANT);
     bool smoothed = o.backward == TG_BACKWARD_SMOOTHED;
     w->step->options = o;
     w->rows->slack = 0.1 * o.reach;
@@ -205,5 +233,8 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
                                               .explicit_law = explicit_law,
                                               .friction_share = o.friction_share,
                                               .detach = o.backward == TG_BACKWARD_DETACH};
+    memcpy(&w->step->options_given, options, sizeof *options); /* and what is between its fields */
+    w->step->options_params = w->params;
+    w->step->options_generation = w->params->generation;
     return TG_OK;
 }

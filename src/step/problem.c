@@ -14,7 +14,7 @@ static void assemble(const tg_model *m, tg_work *w)
     if (w->rows->nrow == 0)
         return;
     tg_fill_jacobian(m, w, s->q);
-    tg_fill_delassus(m, w, s->options.dt);
+    tg_fill_delassus(m, w, s->options.dt, true);
     tg_apply_laws(m, w, s->v, s->v_free, &s->settings);
     if (m->nequality > 0)
         tg_make_consistent(m, w->rows);
@@ -68,8 +68,6 @@ static bool takes_fixed_steps(const tg_options *o)
     return o->staggered_steps > 0 && strcmp(o->solver, "staggered") == 0;
 }
 
-/* Islands that are large but not too large for dense matrices are solved in velocity space first, which is quicker where their modes must be found; from there the
- * dense solver selects, so that the step is a function of its inputs. What comes from nothing is that already. */
 static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
@@ -79,39 +77,27 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
         return tg_explicit_solve(m, w, island, &w->step->settings, o->solver, o->tolerance);
     if (!tg_cone_law_is_default(law))
         return run_law(m, w, island, law);
-    bool dense = tg_island_is_dense(r, island), any = strcmp(o->solver, "newton") == 0 || !dense, first = false;
-    double *met = r->trial_sigma + island->row; /* the solution that velocity space has found */
-    tg_solve_options options = tg_solve_default();
-    options.solver = o->solver;
-    options.tolerance = o->tolerance;
-    options.relaxable = tg_island_can_relax(r, island);
-    options.staggered_steps = o->staggered_steps;
-    options.select = !takes_fixed_steps(o);
-    if (r->grouped != NULL && !dense)
+    if (r->grouped != NULL && !tg_island_is_dense(r, island))
         return tg_fail(&w->error, TG_ERR_UNSUPPORTED,
                        "implicit_tendons: an island of %d rows; at most %d where tendons couple trees", island->rows,
                        r->capacity.island_rows);
-    if (island->sparse && !island->filled && any)
+    if (island->sparse)
     {
-        bool alone = tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance);
-        bool solved = island->result.status == TG_SOLVE_SOLVED;
-        if (!dense || (!solved && options.relaxable))
-            return TG_OK;
-        options.brief = solved && alone;
-        first = solved;
-        if (solved)
-        {
-            memcpy(r->warm + island->row, r->L + island->row, sizeof(double) * (size_t)island->rows);
-            memcpy(met, r->sigma + island->row, sizeof(double) * (size_t)island->rows);
-        }
+        tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance, o->effort);
+        return TG_OK;
     }
+    tg_solve_options options = tg_solve_default();
+    options.solver = o->solver;
+    options.tolerance = o->tolerance;
+    options.inner *= o->tolerance / tg_solve_default().tolerance;
+    options.effort = o->effort;
+    options.relaxable = tg_island_can_relax(r, island);
+    options.staggered_steps = o->staggered_steps;
+    options.select = !takes_fixed_steps(o);
     tg_need_delassus(m, w, island);
     tg_island problem = tg_island_problem(r, island);
-    TG_TRY(tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,
-                           &w->error));
-    bool solved = island->result.status == TG_SOLVE_SOLVED;
-    island->twofold = island->twofold || (first && solved && is_elsewhere(r, island, met));
-    return TG_OK;
+    return tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,
+                           &w->error);
 }
 
 /* Whether the impulses of the step before, in warm, lead to another solution than the one in L and sigma, which stays. kept: 2 rows. */
@@ -148,12 +134,19 @@ static tg_status solve_cold(const tg_model *m, tg_work *w, tg_rows_island *islan
     return look_elsewhere(m, w, island, given + island->rows);
 }
 
+/* once more without the push where that was not solved; its factorisations count, too */
 static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
     TG_TRY((w->step->options.cold ? solve_cold : run_solver)(m, w, island));
-    if (island->result.status != TG_SOLVE_SOLVED && !takes_fixed_steps(&w->step->options) && tg_island_relax(r, island))
+    tg_solve_result before = island->result;
+    if (before.status != TG_SOLVE_SOLVED && !takes_fixed_steps(&w->step->options) && tg_island_relax(r, island))
+    {
         TG_TRY(run_solver(m, w, island));
+        island->result.newton += before.newton;
+        island->result.interior += before.interior;
+        island->result.sweeps += before.sweeps;
+    }
     tg_select_consistent(m, r, island);
     return TG_OK;
 }

@@ -108,7 +108,7 @@ static void scale_rows(const tg_rows *r, const tg_rows_island *island, double *s
 static tg_status factor_loops(const tg_model *m, tg_work *w, fit *f)
 {
     tg_rows *r = w->rows;
-    tg_fill_delassus(m, w, w->step->options.dt);
+    tg_fill_delassus(m, w, w->step->options.dt, true);
     *f = take_fit(r->capacity.rows, &r->scratch);
     for (int i = 0; i < r->nisland; i++)
     {

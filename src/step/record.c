@@ -263,9 +263,7 @@ static tg_status make_matrices(const tg_model *m, tg_work *w)
     if (w->rows->nrow == 0)
         return TG_OK;
     tg_fill_jacobian(m, w, s->q);
-    tg_fill_delassus(m, w, s->options.dt);
-    if (m->nequality > 0)
-        tg_consistent_matrices(m, w->rows);
+    tg_fill_delassus(m, w, s->options.dt, true);
     return TG_OK;
 }
 
@@ -316,7 +314,7 @@ static void copy_next(const tg_model *m, tg_step_work *s, const tg_state *next)
     copy(s->act_next, next->act, m->na);
 }
 
-static void place(const tg_model *m, tg_work *w)
+void tg_step_place(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     tg_position_stage(m, w, s->q);
@@ -326,6 +324,8 @@ static void place(const tg_model *m, tg_work *w)
         tg_transmissions(m, w, s->q);
     else
         tg_tendons(m, w, s->q);
+    if (m->ntendon > 0)
+        tg_tendon_rates(m, w, s->v);
     tg_node_twists(m, w, s->v, w->V);
     w->stage = TG_STAGE_VELOCITY;
     s->placement = w->placement;
@@ -341,7 +341,7 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, con
     s->done = s->modes = s->factored = s->rows = s->gyroscopic_factored = false;
     s->use = TG_IMPLICIT_MOTION;
     copy_inputs(m, s, in, control);
-    place(m, w);
+    tg_step_place(m, w);
     list_arrays(w, &h, array);
     list_matrices(w, &h, matrix);
     get_counts(w->rows, &h);

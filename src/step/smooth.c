@@ -34,9 +34,11 @@ tg_actuator_damping tg_implicit_damping_of(const tg_model *m, const tg_work *w, 
 static void fill_drives(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
+    if (m->ntendon > 0)
+        tg_tendon_rates(m, w, s->v);
     for (int i = 0; i < m->nu; i++)
     {
-        s->drive[i] = tg_drive_of(m, w, i, s->v, s->act, s->u, s->options.dt);
+        tg_drive_fill(m, w, i, s->v, s->act, s->u, s->options.dt, &s->drive[i]);
         tg_reserve_add(&s->bounds, s->drive[i].bounds);
     }
 }
@@ -96,12 +98,14 @@ static void next_activations(const tg_model *m, tg_work *w)
     }
 }
 
-void tg_outer_forces(const tg_model *m, const tg_work *w, double *force, tg_reserve *bounds)
+/* beside: without actuators on tendons */
+static void outer_forces(const tg_model *m, const tg_work *w, double *force, tg_reserve *bounds, bool beside)
 {
     const tg_step_work *s = w->step;
     memset(force, 0, sizeof(double) * (size_t)m->nv);
     for (int i = 0; i < m->nu; i++)
-        tg_add_actuator_force(m, w, i, s->drive[i].force, force);
+        if (!beside || m->actuator_transmission[i] != TG_TRANSMISSION_TENDON)
+            tg_add_actuator_force(m, w, i, s->drive[i].force, force);
     if (m->nu > 0)
         tg_clamp_joint_forces(m, w, force, bounds);
     add(m->nv, s->tau, force);
@@ -109,14 +113,30 @@ void tg_outer_forces(const tg_model *m, const tg_work *w, double *force, tg_rese
         add_wrenches(m, w, s->wrench, force);
 }
 
+void tg_outer_forces(const tg_model *m, const tg_work *w, double *force, tg_reserve *bounds)
+{
+    outer_forces(m, w, force, bounds, false);
+}
+
+/* Actuators on tendons go with the tendons' own forces, unless the force range of a joint clamps actuators by themselves. */
+static bool drives_tendons(const tg_model *m)
+{
+    bool clamps = false;
+    for (int j = 0; j < m->njoint && m->ntendon > 0; j++)
+        clamps = clamps || m->joint_force_limited[j];
+    return m->ntendon > 0 && m->nu > 0 && !clamps;
+}
+
 static void smooth_forces(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
+    bool together = drives_tendons(m);
     tg_newton_euler(m, w, NULL, s->part);
-    tg_passive_force(m, w, s->q, s->v, tg_tendons_late(m, w) ? s->options.dt : 0, s->force);
+    (together ? tg_passive_and_driven : tg_passive_force)(m, w, s->q, s->v, tg_tendons_late(m, w) ? s->options.dt : 0,
+                                                          s->force);
     for (int k = 0; k < m->nv; k++)
         s->force[k] -= s->part[k];
-    tg_outer_forces(m, w, s->part, &s->bounds);
+    outer_forces(m, w, s->part, &s->bounds, together);
     add(m->nv, s->part, s->force);
 }
 
@@ -130,7 +150,10 @@ static tg_status make_stages(const tg_model *m, tg_work *w)
         fill_drives(m, w);
     }
     else if (m->ntendon > 0)
+    {
         tg_tendons(m, w, s->q);
+        tg_tendon_rates(m, w, s->v);
+    }
     tg_step_cables(m, w, &s->bounds);
     fill_extra(m, w);
     bool late = tg_tendons_late(m, w);

@@ -69,7 +69,7 @@ static void add_servos(const parts *p, const double *x, double *out)
         const double *bias = TG_PARAM(p->w->params, actuator_bias) + 3 * i;
         bool axis = tg_actuator_has_axis(p->m, i), far = p->m->actuator_transmission[i] != TG_TRANSMISSION_JOINT;
         bool late = p->o->implicit_actuators == TG_ON && (axis || (far && tg_tendons_late(p->m, p->w)));
-        add_moment(p, tg_actuator_moment(p->m, p->w, i), fmax(0, -bias[1]), late ? 0 : fmax(0, -bias[2]), x, out);
+        add_moment(p, tg_actuator_row(p->m, p->w, i), fmax(0, -bias[1]), late ? 0 : fmax(0, -bias[2]), x, out);
     }
 }
 
@@ -201,7 +201,7 @@ double tg_stiff_motion(const tg_model *m, tg_work *w, const double *v)
         sum += joint_weight(&p, k) * v[k] * v[k];
     for (int t = 0; t < m->ntendon && !tg_tendons_late(m, w); t++)
     {
-        double rate = tg_tendon_rate(m, w, t, v);
+        double rate = tg_tendon_rate_of(m, w, t, v);
         sum += tendon_weight(&p, t) * rate * rate;
     }
     return sum;

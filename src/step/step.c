@@ -41,6 +41,7 @@ static tg_status copy_vector(tg_work *w, const char *name, const double *from, i
 tg_status tg_step_inputs(const tg_model *m, tg_work *w, const tg_state *in, const tg_control *control)
 {
     tg_step_work *s = w->step;
+    tg_tendon_forget(w);
     TG_TRY(tg_check_q(m, w, in->q));
     memcpy(s->q, in->q, sizeof(double) * (size_t)m->nq);
     TG_TRY(copy_vector(w, "in.v", in->v, m->nv, s->v));
@@ -174,6 +175,7 @@ tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, cons
     TG_TRY(check_result(m, w));
     TG_TRY(tg_step_report(m, w));
     s->done = s->rows = true;
+    s->left = w->placement;
     s->params = w->params;
     s->generation = w->params->generation;
     hand_over(m, w, out);

@@ -46,6 +46,12 @@ double tg_late_slope(const tg_model *m, const tg_work *w, int actuator);
 /* What an actuator does, at v+ where its damping is late. */
 tg_drive tg_late_drive(const tg_model *m, const tg_work *w, int actuator);
 
+/* What the actuators do, as derivatives see it: s->drive, or drive_late where tendons act at the end of the step. */
+static inline const tg_drive *tg_step_drives(const tg_model *m, const tg_work *w)
+{
+    return tg_tendons_late(m, w) ? w->step->drive_late : w->step->drive;
+}
+
 /* d (dt pull) / d dt of a tendon that acts at the end of the step, less what it pulls with at the start. */
 double tg_late_by_dt(const tg_model *m, const tg_work *w, int tendon);
 
@@ -97,6 +103,9 @@ tg_status tg_project_reverse(const tg_model *m, tg_work *w, double *g, double *p
 
 /* What most derivatives of a step that came back from a record do without: J, and where the geoms of its contacts are. Whoever reads them asks first. (record.c) */
 void tg_step_need_rows(const tg_model *m, tg_work *w);
+
+/* Everything that follows from where the bodies are and how fast they move at the start of the step, but for matrices and the modes of tendons. (record.c) */
+void tg_step_place(const tg_model *m, tg_work *w);
 
 /* Brings back the arrays of the step, if something else has used the workspace since. (derivative.c) */
 tg_status tg_step_return(const tg_model *m, tg_work *w);
@@ -170,7 +179,7 @@ bool tg_saltation_acts(const tg_work *w);
 /* The cone law of the step; that of the constraints beside contacts where these have an explicit one. */
 static inline const tg_cone_law *tg_step_law(const tg_step_work *s)
 {
-    return s->settings.explicit_law != TG_EXPLICIT_NONE ? tg_cone_law_at(0) : tg_cone_law_find(s->options.law);
+    return s->law;
 }
 
 /* Whether impulses of the last step's impacts are held fixed in its derivatives; these come row by row then. (saltation.c) */

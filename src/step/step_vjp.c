@@ -320,9 +320,9 @@ static void actuators_reverse(reverse *r, const double *y)
     tg_actuators x = actuators_of(r, y);
     for (int i = 0; i < m->nu; i++)
     {
-        const tg_drive *d = &r->s->drive[i];
-        r->s->drive_late[i] = tg_tendons_late(m, r->w) ? tg_late_drive(m, r->w, i) : *d;
-        d = &r->s->drive_late[i];
+        const tg_drive *d = tg_step_drives(m, r->w) + i;
+        if (tg_tendons_late(m, r->w))
+            r->s->drive_late[i] = tg_late_drive(m, r->w, i);
         tg_actuator_reverse(&x, i, d, 0);
         if (d->late) /* dt times the force at the end, where r->gdt has that at the start */
             *r->gdt += tg_actuator_along(m, r->w, i, y) / r->dt * (d->force - r->s->drive[i].force);

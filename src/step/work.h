@@ -62,12 +62,16 @@ typedef struct tg_step_work
 #define X(type, name, count, doc) type *name;
     TG_STEP_FIELDS(X)
 #undef X
-    tg_forward matrices;          /* of the derivatives (forward.c) */
-    tg_change change;             /* along parameters (forward_change.c) */
-    size_t implicit_bytes;        /* of implicit_memory */
-    tg_rows *closure;             /* equalities at the end of the step (project.c) */
-    tg_options options;           /* with dt and rest_speed filled in */
-    tg_contact_settings settings; /* of the contact laws */
+    tg_forward matrices;             /* of the derivatives (forward.c) */
+    tg_change change;                /* along parameters (forward_change.c) */
+    size_t implicit_bytes;           /* of implicit_memory */
+    tg_rows *closure;                /* equalities at the end of the step (project.c) */
+    tg_options options;              /* with dt and rest_speed filled in */
+    tg_options options_given;        /* as they were given (options.c) */
+    const tg_params *options_params; /* with which they were completed; NULL: none are */
+    uint64_t options_generation;
+    const struct tg_cone_law *law; /* of contacts that are solved for */
+    tg_contact_settings settings;  /* of the contact laws */
     tg_info info;
     tg_profile profile; /* of the step that is being taken (profile.c) */
     double lap;         /* s: when its last stage ended */
@@ -92,6 +96,7 @@ typedef struct tg_step_work
     bool stiff_late;     /* with tendons that act at the end of the step */
     uint64_t generation; /* of the parameters at that time */
     uint64_t placement;  /* of the arrays that its derivatives need */
+    uint64_t left;       /* the placement in which the step left the workspace: matrices are still its own */
     const tg_params *params;
 } tg_step_work;
 

@@ -94,8 +94,36 @@ static void hamiltonian(void **state)
     compare(0.05, 0.3, 0.01, 1);
 }
 
+/* A ball that sticks in a corner: two contacts, four rows, two ways to move. Beside one wall no row is redundant. */
+static void redundant_rows_are_counted(void **state)
+{
+    (void)state;
+    tg_cartesian_body body = {1, 0.2, {0}};
+    tg_cartesian_contact wall[2] = {{.kind = TG_CARTESIAN_WALL, .radius = 0.1, .normal = {1, 0}},
+                                    {.kind = TG_CARTESIAN_WALL, .radius = 0.1, .normal = {0, 1}}};
+    double mu = 1.5, e = 0.5, bar[3][2] = {{1, 2}, {3, 4}, {5, 6}}, x_bar[6], v_bar[6], p_bar[3 * 6];
+    double x[3][2] = {{0.09, 0.09}, {0.09, 0.5}, {0.09, 0.08}}, v[3][2] = {{-1, -0.8}, {-1, -0.8}, {-0.5, -0.6}};
+    tg_cartesian_def def = {.name = "corner", .dim = 2, .bodies = 1, .contacts = 2, .types = 1, .body = &body};
+    def.contact = wall;
+    def.mu = &mu;
+    def.e = &e;
+    fixture f = {0};
+    tg_cartesian_options options = tg_cartesian_default_options();
+    options.threads = 2;
+    finish_fixture(&f, &def, options);
+    assert_int_equal(f.size.params, 6);
+    assert_int_equal(tg_cartesian_regularised(f.w), 0);
+    assert_int_equal(tg_cartesian_jump_vjp(f.w, 3, NULL, x[0], v[0], bar[0], x_bar, v_bar, p_bar), TG_OK);
+    assert_int_equal(tg_cartesian_regularised(f.w), 2);
+    assert_int_equal(tg_cartesian_jump_vjp(f.w, 1, NULL, x[1], v[1], bar[1], x_bar, v_bar, p_bar), TG_OK);
+    assert_int_equal(tg_cartesian_regularised(f.w), 0);
+    assert_int_equal(tg_cartesian_regularised(NULL), 0);
+    free_fixture(&f);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lagrangian), cmocka_unit_test(hamiltonian)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lagrangian), cmocka_unit_test(hamiltonian),
+                                       cmocka_unit_test(redundant_rows_are_counted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

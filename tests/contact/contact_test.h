@@ -19,7 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "contact/problem.h"
+#include "solve/problem.h"
 
 enum
 {
@@ -71,6 +71,9 @@ typedef struct scene
     double J[SCENE_ROWS][SCENE_DOFS];
     double bias[SCENE_ROWS];
     double G[SCENE_ROWS * SCENE_ROWS], g[SCENE_ROWS];
+    double Y[SCENE_DOFS * SCENE_ROWS], diagonal[SCENE_ROWS], give[SCENE_ROWS]; /* G = Y^T Y */
+    int column[SCENE_ROWS];
+    tg_tree_rows tree;
     double warm[SCENE_ROWS], L[SCENE_ROWS], sigma[SCENE_ROWS];
     double v_plus[SCENE_DOFS];
     tg_solve_result result;
@@ -308,6 +311,37 @@ static inline void inverse_mass(const scene *s, const double *a, double *y)
         }
 }
 
+/* Y = C^T J^T with M^-1 = C C^T of each body */
+static inline void take_roots(scene *s)
+{
+    for (int b = 0; b < s->bodies && !s->coupled; b++)
+    {
+        double C[3][3] = {{0}};
+        const double *W = s->inverse_inertia[b];
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j <= i; j++)
+            {
+                double sum = W[3 * i + j];
+                for (int k = 0; k < j; k++)
+                    sum -= C[i][k] * C[j][k];
+                C[i][j] = i == j ? sqrt(sum) : sum / C[j][j];
+            }
+        for (int i = 0; i < s->rows; i++)
+            for (int k = 0; k < 3; k++)
+            {
+                const double *J = s->J[i] + 6 * b;
+                s->Y[(6 * b + k) * s->rows + i] = J[k] / sqrt(s->mass[b]);
+                s->Y[(6 * b + 3 + k) * s->rows + i] = C[0][k] * J[3] + C[1][k] * J[4] + C[2][k] * J[5];
+            }
+    }
+    for (int i = 0; i < s->rows; i++)
+    {
+        s->diagonal[i] = s->G[i * s->rows + i];
+        s->column[i] = i;
+    }
+    s->tree = (tg_tree_rows){.dofs = 6 * s->bodies, .columns = s->rows, .ld = s->rows, .row = s->column, .Y = s->Y};
+}
+
 static inline void assemble(scene *s)
 {
     int n = 6 * s->bodies;
@@ -320,6 +354,7 @@ static inline void assemble(scene *s)
             s->G[i * s->rows + j] = s->G[j * s->rows + i] = dot_n(n, s->J[i], Y[j]);
         s->g[i] = dot_n(n, s->J[i], s->v) + s->bias[i];
     }
+    take_roots(s);
 }
 
 /* Makes joints of the rows given so far: W = M^-1 - M^-1 J^T (J M^-1 J^T)^-1 J M^-1, v loses what the joints forbid, and
@@ -374,8 +409,18 @@ static inline void make_joints(scene *s)
 
 static inline tg_island island_of(const scene *s)
 {
-    return (tg_island){
-        .rows = s->rows, .blocks = s->blocks, .block = s->block, .G = s->G, .ldg = s->rows, .g = s->g, .warm = s->warm};
+    return (tg_island){.rows = s->rows,
+                       .blocks = s->blocks,
+                       .block = s->block,
+                       .G = s->G,
+                       .ldg = s->rows,
+                       .tree = s->coupled ? NULL : &s->tree,
+                       .trees = 1,
+                       .dofs = s->tree.dofs,
+                       .diagonal = s->diagonal,
+                       .give = s->give,
+                       .g = s->g,
+                       .warm = s->warm};
 }
 
 /* scratch for the largest scene, made once */
@@ -384,7 +429,7 @@ static inline tg_arena *test_scratch(void)
     static tg_arena arena;
     if (arena.base == NULL)
     {
-        arena.capacity = tg_island_scratch(SCENE_ROWS);
+        arena.capacity = tg_island_scratch((tg_island_size){SCENE_ROWS, SCENE_DOFS, 1});
         arena.base = tg_alloc(NULL, arena.capacity);
         assert_non_null(arena.base);
     }

@@ -164,7 +164,7 @@ static void check_transpose(const sample *at, const tg_implicit *f, const predic
 
 static bool same_modes(const sample *a, const sample *b)
 {
-    if (a->s.result.status != b->s.result.status || a->s.result.rank != b->s.result.rank)
+    if (a->s.result.status != b->s.result.status)
         return false;
     for (int k = 0; k < a->s.blocks; k++)
         if (a->mode[k].mode != b->mode[k].mode || a->mode[k].immaterial != b->mode[k].immaterial)

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "contact/problem.h"
+#include "solve/problem.h"
 #include "solve/ccp.h"
 
 /* 1 kg on the floor at 1 m/s, mu 0.5, 1 ms, g 9.81, after one step: (tangential, normal) velocities of both laws */
@@ -34,7 +34,7 @@ static void sliding_point(void **state)
     tg_solve_result result;
     for (int k = 0; k < 2; k++)
     {
-        tg_arena scratch = {.capacity = tg_island_scratch(3)};
+        tg_arena scratch = {.capacity = tg_island_scratch((tg_island_size){.rows = 3})};
         scratch.base = tg_alloc(NULL, scratch.capacity);
         options.solver = k == 0 ? "newton" : "admm";
         assert_int_equal(tg_island_solve(&island, &options, &scratch, L, sigma, &result, NULL), TG_OK);

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "contact/problem.h"
+#include "solve/problem.h"
 #include "support/effort.h"
 
 enum
@@ -504,7 +504,7 @@ static void test_random_problems(void **state)
     static problem p;
     static double L[MOST_ROWS];
     tally all = {0}, family[FAMILIES] = {{0}};
-    tg_arena scratch = {.capacity = tg_island_scratch(MOST_ROWS)};
+    tg_arena scratch = {.capacity = tg_island_scratch((tg_island_size){.rows = MOST_ROWS})};
     long first = number("TANGERE_SEED", 0), n = number("TANGERE_PROBLEMS", 5000 / TEST_EFFORT);
     bool list = getenv("TANGERE_LIST") != NULL;
     scratch.base = tg_alloc(NULL, scratch.capacity);

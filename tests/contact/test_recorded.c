@@ -21,7 +21,7 @@ typedef struct outcome
 static void solve_from(const problem *p, const double *warm, double *L, double *sigma, tg_solve_result *result)
 {
     tg_solve_options options = tg_solve_default();
-    tg_arena scratch = {.capacity = tg_island_scratch(p->island.rows)};
+    tg_arena scratch = {.capacity = tg_island_scratch((tg_island_size){.rows = p->island.rows})};
     tg_island island = p->island;
     tg_error error;
     island.warm = warm;

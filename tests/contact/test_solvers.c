@@ -124,7 +124,7 @@ static void deterministic(void **state)
         pile(s, 1, 1, 0);
         pile(other, 1, 1, 0);
         solve_with(s, &options);
-        size_t bytes = tg_island_scratch(s->rows);
+        size_t bytes = tg_island_scratch((tg_island_size){.rows = s->rows, .dofs = SCENE_DOFS, .trees = 1});
         size_t mark = tg_arena_mark(test_scratch());
         memset(tg_arena_take(test_scratch(), bytes, 1, "dirt"), 0xff, bytes);
         tg_arena_release(test_scratch(), mark);
@@ -326,7 +326,7 @@ static void solve_rows(int rows, const double *G, const double *g, const tg_bloc
                        tg_solve_result *result)
 {
     tg_solve_options options = tg_solve_default();
-    tg_arena scratch = {.capacity = tg_island_scratch(rows)};
+    tg_arena scratch = {.capacity = tg_island_scratch((tg_island_size){.rows = rows})};
     tg_island island = {.rows = rows, .blocks = 1, .block = block, .G = G, .ldg = rows, .g = g};
     double sigma[3];
     tg_error error;

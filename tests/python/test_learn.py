@@ -1,11 +1,10 @@
 """Learning: models against differences and against the library, training, folders, resume, refusals, the report."""
 
+import io
 import json
-import os
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -134,3 +133,309 @@ def test_gradients_are_those_of_differences(name, kind, eps):
         assert smooth.sum() >= 0.7 * len(rows)
         np.testing.assert_allclose(np.array(gradient)[smooth], extrapolated[smooth], rtol=0, atol=2e-5 * scale)
         assert (np.abs(extrapolated).max() > 1e-7) == (label not in without), label
+
+
+# ---- baselines ----
+
+
+def test_objects_and_relations():
+    """As many as published, but for the pivot, which has a relation here, and limits of the rope's anchor."""
+    sizes = {}
+    for name in ("BP5", "BD5", "CP3", "Gyro", "Rope-20"):
+        system = learn.task(name).system(threads=1)
+        g = baselines.graph(system)
+        sizes[name] = (system.size.points + len(g.place), len(g.receiver))
+        assert (g.receiver < system.size.points).all()
+        assert (g.receiver != g.sender).all()
+    assert sizes == {"BP5": (9, 40), "BD5": (19, 70), "CP3": (5, 8), "Gyro": (6, 14), "Rope-20": (21, 151)}
+    g = baselines.graph(learn.task("BP5").system(threads=1))
+    assert sorted(map(tuple, g.place.round(12).tolist())) == [(0.0, 0.5), (0.5, 0.0), (0.5, 1.0), (1.0, 0.5)]
+    g = baselines.graph(learn.task("Gyro").system(threads=1))
+    np.testing.assert_allclose(g.place[0], [0, -0.33, 0], atol=1e-12)
+
+
+def test_a_wall_acts_only_through_the_detector():
+    torch.manual_seed(0)
+    model = baselines.MlpModel(learn.task("BP5").system(threads=1))
+    chunks = tensors("BP5", 40).float()
+    x, v = chunks[:, :, 0].flatten(0, 1), chunks[:, :, 1].flatten(0, 1)
+    kick = model.kick(x, v)
+    touching = model.system.touching(x.double().numpy()) > 0
+    assert 0 < touching.sum() < len(touching)
+    np.testing.assert_array_equal((kick != 0).flatten(1).any(1).numpy(), touching)
+
+
+@pytest.mark.parametrize(
+    ("task", "model"),
+    [(task, model) for task in ("BP5", "Gyro") for model in runs.BASELINES]
+    + [("BD5", "IN-CP-CLNN"), ("CP3", "IN-CP-SP"), ("Rope-8", "MLP-CD-CLNN")],
+)
+def test_baselines_learn_something(tmp_path, task, model):
+    config = Config(task, model, trajectories=20, epochs=12, batch=40)
+    t = train.Training(config, tmp_path / "run", out=io.StringIO())
+    result = t.run()
+    losses = [row["train"] for row in t.history]
+    assert losses[-1] < losses[0]
+    assert result["iterations"] == 12 * 2
+    assert len(result["errors"]) == runs.EVALUATED
+
+
+# ---- training ----
+
+
+def quiet(config, folder):
+    return train.Training(config, folder, out=io.StringIO())
+
+
+TINY = Config("BP5-e", "CM-CLNN", trajectories=24, epochs=6, batch=10)
+
+
+@pytest.mark.parametrize("model", ["CM-CLNN", "CM-CHNN", "CMr-CLNN"])
+@pytest.mark.parametrize("task", ["BP5-e", "CP3"])
+def test_training_lowers_the_loss(tmp_path, task, model):
+    """A tiny version of `make learn-small`: bars on loss and on the way of e."""
+    config = Config(task, model, trajectories=40, epochs=60, batch=40, every=10)
+    t = quiet(config, tmp_path)
+    result = t.run()
+    losses = [row["train"] for row in t.history]
+    assert losses[-1] < losses[0]
+    e, true = result["learned"]["e"][0], result["truth"]["e"][0]
+    assert abs(e - true) < 0.5 - 0.005  # starts at 0.5, moves by about the rate / 6 per iteration
+    assert result["problems"] > 0
+    assert result["learned"]["eps"] == pytest.approx(0.01 if model == "CMr-CLNN" else 0)
+    spent = result["cpu seconds per iteration"]
+    assert set(spent) == {"network", "contact", "rest"}
+    assert all(s > 0 for s in spent.values())
+    assert {p.name for p in tmp_path.iterdir()} == {
+        *("config.json", "machine.json", "log.csv", "checkpoint.pt", "result.json")
+    }
+    assert json.loads((tmp_path / "machine.json").read_text())["torch threads"] == 1
+
+
+@pytest.mark.parametrize("task", ["BP5", "Gyro"])
+def test_resumed_equals_uninterrupted(tmp_path, task):
+    config = replace(TINY, task=task)
+    whole = quiet(config, tmp_path / "whole")
+    whole.run()
+
+    class StoppedError(Exception):
+        pass
+
+    part = quiet(config, tmp_path / "part")
+    validate = part._validate
+
+    def stop(*args):
+        validate(*args)
+        if part.epoch == 3:
+            part._save()
+            raise StoppedError
+
+    part._validate = stop
+    with pytest.raises(StoppedError):
+        part.run()
+    assert not (tmp_path / "part" / "result.json").exists()
+    again = quiet(config, tmp_path / "part")
+    result = again.run()
+    for (name, a), b in zip(whole.model.state_dict().items(), again.model.state_dict().values(), strict=True):
+        assert torch.equal(a, b), name
+    assert [(r["epoch"], r["train"], r["validation"]) for r in whole.history] == [
+        (r["epoch"], r["train"], r["validation"]) for r in again.history
+    ]
+    assert result["errors"] == json.loads((tmp_path / "whole" / "result.json").read_text())["errors"]
+    assert plan.train_one(config, tmp_path / "part") == result  # a finished run is not trained again
+
+
+def test_splits_are_different_unless_as_published():
+    data = runs.load_data(TINY)
+    assert not np.array_equal(data.validation, data.test)
+    same = runs.load_data(replace(TINY, as_published=True))
+    np.testing.assert_array_equal(same.validation, same.test)
+    assert replace(TINY, model="CMr-CLNN", as_published=True).truth_eps == runs.CMR_EPS
+    assert replace(TINY, model="CMr-CLNN").truth_eps == 0
+
+
+def test_noise_keeps_links():
+    config = Config("CP3", "CM-CLNN", trajectories=30, noise=0.05)
+    clean, noisy = (runs.load_data(replace(config, noise=sd)).train for sd in (0.0, 0.05))
+    assert 0.01 < np.abs(noisy - clean).mean() < 0.1
+    length = np.linalg.norm(np.diff(noisy[:, :, 0], axis=2, prepend=0), axis=-1)
+    np.testing.assert_allclose(length, np.broadcast_to([0.35, 0.40, 0.35], length.shape), rtol=1e-12)
+    exact = np.stack(learn.task("CP3").draw(np.random.default_rng(1), 20), 1)  # integrated links drift by some 1e-4
+    np.testing.assert_allclose(runs._noisy("CP3", exact, 0.0, np.random.default_rng(0)), exact, atol=1e-12)
+
+
+def test_regularised_derivatives_are_counted():
+    """A ball that sticks at two walls in a corner: four rows, two ways to move."""
+    system = learn.task("BP5").system(threads=1)
+    params = system.params.copy()
+    params[system.slices()["mu"]] = 1.5
+    x = np.array([[0.04, 0.04], [0.5, 0.2], [0.8, 0.8], [0.2, 0.7], [0.5, 0.5]])
+    x[1:] = [[0.3, 0.5], [0.7, 0.2], [0.3, 0.83], [0.75, 0.7]]
+    v = np.zeros((5, 2))
+    v[0] = -1.0, -0.8
+    assert system.touching(x) == 2
+    system.contact_vjp(x, v, np.ones_like(v), params)
+    assert system.core.regularised() == 1
+    x[0] = 0.04, 0.3
+    system.contact_vjp(x, v, np.ones_like(v), params)
+    assert system.core.regularised() == 0
+
+
+def test_counts_of_coefficients():
+    data = runs.load_data(Config("BP5", "CM-CLNN", trajectories=60))
+    assert data.counts.shape == (30,)
+    assert data.colliding <= data.counts.sum() <= 4 * 5 * data.colliding
+    assert (data.counts > 0).sum() > 5
+
+
+# ---- what goes wrong ----
+
+
+def test_nan_ends_a_run(tmp_path):
+    t = quiet(TINY, tmp_path)
+    with torch.no_grad():
+        t.model.flow.potential.layers[0].weight[0, 0] = float("nan")
+    with pytest.raises(Exception, match="nan"):
+        t.run()
+    assert not (tmp_path / "result.json").exists()
+
+
+def test_gradient_that_is_not_finite_is_named(tmp_path):
+    t = quiet(TINY, tmp_path)
+    t.model.properties.mass.register_hook(lambda g: g * float("inf"))
+    with pytest.raises(
+        train.DivergedError, match=r"epoch 1, iteration 1: 5 of 5 gradients of 'properties.mass' are not"
+    ):
+        t.run()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["train", "BP6", "CM-CLNN"], "unknown task 'BP6': did you mean 'BP5'?"),
+        (["train", "gyro", "CM-CLNN"], "did you mean 'Gyro'?"),
+        (["train", "BP5", "CM-CLMN"], "unknown model 'CM-CLMN': did you mean 'CM-CLNN'?"),
+        (["train", "billiards", "CM-CLNN"], "billiards is not learned"),
+        (["train", "BP5", "CM-CLNN", "--epochs", "0"], "--epochs is 0, must be at least 1"),
+        (["train", "BP5", "CM-CLNN", "--rate", "nan"], "--rate is nan"),
+        (["train", "BP5", "CM-CLNN", "--eps", "0.1"], "--eps belongs to CMr-CLNN and CMr-CHNN"),
+        (["train", "BP5", "CMr-CLNN", "--eps", "much"], "--eps is 'much', must be a positive number or 'learn'"),
+        (["train", "Gyro", "CM-CLNN", "--noise", "0.1"], "--noise is defined for BP5-e, BP5, CP3-e and CP3"),
+        (["train", "BP5", "CM-CLNN", "--data", "no.npz"], "no.npz: not a file of chunks"),
+        (["report", "nowhere"], "nowhere: no such folder"),
+    ],
+)
+def test_refusals(tmp_path, monkeypatch, capsys, words, said):
+    monkeypatch.chdir(tmp_path)
+    assert learn.main(words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_names_of_the_paper():
+    assert runs.model_name("CM-CD-CLNN") == "CM-CLNN"
+    assert runs.model_name("cmr-chnn") == "CMr-CHNN"
+
+
+def test_data_of_another_layout(tmp_path, capsys):
+    path, words = tmp_path / "d.npz", ["train", "BP5", "CM-CLNN", "--out", str(tmp_path / "r"), "--data"]
+    good = learn.chunks("BP5", 10, 0)
+    states = good["states"].copy()
+    states[3, 2, 1, 4, 0] = np.nan
+    for change, said in (
+        ({"task": "CP3"}, "chunks of task CP3, not of BP5"),
+        ({"states": good["states"][:, :4]}, "states have shape [10, 4, 2, 5, 2], expected [chunks, 5, 2, 5, 2]"),
+        ({"states": states}, "states[3, 2, 1, 4, 0] is nan"),
+        ({"dt": 0.02}, "dt is 0.02 s, that of BP5 is 0.01 s"),
+    ):
+        np.savez(path, **(good | change))
+        assert learn.main([*words, str(path)]) == 2
+        assert said in capsys.readouterr().err
+    np.savez(path, states=good["states"])
+    assert learn.main([*words, str(path)]) == 2
+    assert "has no 'task'" in capsys.readouterr().err
+    np.savez(path, **good)
+    assert learn.main([*words[:3], "--out", str(tmp_path / "q"), "--epochs", "1", "--data", str(path)]) == 0
+
+
+def test_checkpoint_of_another_run(tmp_path):
+    quiet(TINY, tmp_path / "a").run()
+    checkpoint = tmp_path / "a" / "checkpoint.pt"
+    other = quiet(replace(TINY, task="CP3"), tmp_path / "b")
+    with pytest.raises(ValueError, match="checkpoint of task BP5-e, not of CP3"):
+        other.load(checkpoint)
+    with pytest.raises(ValueError, match="checkpoint of another run: batch is 10, not 11"):
+        quiet(replace(TINY, batch=11), tmp_path / "b").load(checkpoint)
+    with pytest.raises(ValueError, match="a run is there: its batch is 10, not 11"):
+        quiet(replace(TINY, batch=11), tmp_path / "a").run()
+    found = torch.load(checkpoint, weights_only=True)
+    found["model"]["flow.potential.layers.0.weight"] = torch.zeros(256, 9)
+    torch.save(found, checkpoint)
+    with pytest.raises(ValueError, match=r"checkpoint of another layout: size mismatch.*layers\.0\.weight"):
+        quiet(TINY, tmp_path / "b").load(checkpoint)
+    checkpoint.write_bytes(b"not a checkpoint")
+    with pytest.raises(ValueError, match="not a checkpoint"):
+        quiet(TINY, tmp_path / "b").load(checkpoint)
+
+
+def test_full_disk_keeps_the_last_checkpoint(tmp_path):
+    """A limit on the size of files stands for a full disk."""
+    quiet(TINY, tmp_path).run()
+    before = (tmp_path / "checkpoint.pt").read_bytes()
+    script = f"""
+import pathlib, resource
+from tangere.learn import train, runs
+folder = pathlib.Path({str(tmp_path)!r})
+t = train.Training(runs.read_config(folder), folder)
+t.load(folder / "checkpoint.pt")
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    t._save()
+except OSError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "checkpoint.pt: cannot be written: File too large; the checkpoint.pt that was there is intact" in done.stdout
+    assert (tmp_path / "checkpoint.pt").read_bytes() == before
+    assert not list(tmp_path.glob("*.part"))
+
+
+# ---- the report ----
+
+
+def test_report(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    for config in (TINY, replace(TINY, model="MLP-CD-CLNN"), replace(TINY, task="BP5")):
+        quiet(config, plan.folder_of(tmp_path, config)).run()
+    runs.open_folder(tmp_path / "unfinished", replace(TINY, seed=4))
+    assert learn.main(["report", str(tmp_path)]) == 0
+    assert "3 runs" in capsys.readouterr().out
+    page = (tmp_path / "report.html").read_text()
+    for word in ("Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6", "Table 2", "Table 3", "Mass ratios", "paper 2.3e-05"):
+        assert word in page
+    assert page.count("not run") > 50
+    assert "(24 chunks)" in page
+    assert "BP5-e CM-CLNN_n24_seed4: not finished" in page
+    assert "http://" not in page
+
+
+def test_plan_has_every_cell_once():
+    configs = [c.checked() for c in plan.full()]
+    assert len({(c.task, c.folder_name()) for c in configs}) == len(configs)
+    for task in ("BP5-e", "BP5", "CP3-e", "CP3", "BD5", "Rope-200", "Gyro-e", "Gyro"):
+        assert {c.model for c in configs if c.task == task} == set(runs.MODELS)
+    first = [c.model for c in configs]
+    assert first.index("MLP-CD-CLNN") < first.index("CMr-CLNN")
+    assert {c.task for c in plan.small()} == {"BP5-e", "CP3-e", "Gyro"}
+
+
+def test_small_bars(tmp_path, monkeypatch, capsys):
+    """Bars of `make learn-small` can be missed, and then the command fails."""
+    result = {"task": "Gyro", "learned": {"mu": [0.105], "e": [0.81]}, "truth": {"mu": [0.1], "e": [0.8]}}
+    assert plan.below_bars(result) == []
+    result["learned"]["e"] = [0.83]
+    assert plan.below_bars(result) == ["Gyro: e is 0.8300, should be within 0.02 of 0.8"]
+    tiny = replace(TINY, epochs=1, batch=24)
+    monkeypatch.setattr(plan, "small", lambda: iter([tiny, replace(tiny, seed=1)]))
+    assert learn.main(["all", str(tmp_path), "--small", "--jobs", "2"]) == 1
+    assert "BP5-e: e is 0.5" in capsys.readouterr().err
+    assert (tmp_path / "report.html").exists()

@@ -208,6 +208,25 @@ def test_info_of_a_ball_at_rest():
     assert "solved" in repr(info)
 
 
+def test_effort_bounds_the_factorisations_of_an_island():
+    """Dropped on its feet, a robot has steps that take more than one factorisation; with one they are partial."""
+    bounded, free = tg.Sim(tg.load(QUADRUPED), effort=1), tg.Sim(tg.load(QUADRUPED))
+    partial, most = 0, 0
+    for _ in range(300):
+        free.step()
+        bounded.step()
+        most = max(most, free.info.worst)
+        partial += bounded.info.status == tg.StepStatus.PARTIAL
+        assert free.info.worst <= free.info.iterations
+        assert free.info.status == tg.StepStatus.SOLVED
+        assert free.info.worst == 0 or free.info.stage != tg.SolvedBy.NOTHING
+        assert bounded.info.worst <= 2  # once more without the push of overlaps
+    assert most > 1 and partial > 0
+    start = tg.Sim(tg.load(QUADRUPED))
+    r = tg.rollout(start.model, start.q, start.v, 300)
+    assert r.info.worst.max() == most and set(r.info.stage) <= {int(s) for s in tg.SolvedBy}
+
+
 def test_work_of_the_impulses_is_what_the_energy_loses():
     """A ball that falls on the floor: kinetic energy before, less what is left, less what gravity does in the step."""
     m = tg.load_string(BALL)
@@ -391,6 +410,7 @@ def test_in_several_threads(robot):
         ({"dt": 2e6}, tg.Error, r"dt = 2e\+06 "),
         ({"restitution": "elastic"}, ValueError, "restitution: expected 'newton' or 'poisson', got 'elastic'"),
         ({"rest_speed": -1.0}, tg.Error, "rest_speed = -1"),
+        ({"effort": 0}, tg.Error, "effort = 0 must be positive"),
         ({"colour": "red"}, TypeError, "colour"),
         ({"solver": 3}, TypeError, None),
     ],

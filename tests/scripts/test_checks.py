@@ -37,7 +37,7 @@ class Layers(Check):
         self.accept(
             "layers",
             {
-                "src/step/step.c": '#include "contact/cone.h"\n#include "step/step.h"\n#include "tangere/base.h"\n',
+                "src/step/step.c": '#include "solve/cone.h"\n#include "step/step.h"\n#include "tangere/base.h"\n',
                 "src/model/model.h": '#include "math/ltl.h"\n#include <stdio.h>\n',
             },
         )

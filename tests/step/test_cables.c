@@ -139,6 +139,7 @@ static void compare_groups(const sim *s, const inputs *exact, const inputs *fd, 
 static void compare_modes(sim *s, const inputs *exact, const double *out[3], tally *t)
 {
     inputs *in = inputs_new(s);
+    uint64_t kept = noise_seed; /* the motion does not depend on how many parameters there are */
     double *dq = numbers(s->n.nv), *dv = numbers(s->n.nv), *dact = numbers(s->n.na), reverse = 0, size = 1;
     for (int group = 0; group < GROUPS; group++)
     {
@@ -150,6 +151,7 @@ static void compare_modes(sim *s, const inputs *exact, const double *out[3], tal
         for (int i = 0; i < n; i++)
             size += fabs(g[i] * x[i]);
     }
+    noise_seed = kept;
     tg_cotangent change = {.q = dq, .v = dv, .act = dact};
     if (tg_step_jvp(s->m, s->w, &in->g, &change, NULL) != TG_OK)
         fail_msg("%s", tg_work_message(s->w));
@@ -236,7 +238,8 @@ static void check_bundle(bool late)
     tg_differences *d;
     tally t = {0};
     int states = late ? 24 : 16;
-    noise_seed = late ? 5 : 3;
+    /* not 5: at bias[2] = 0 damping begins to be implicit, a kink that differences there do not see */
+    noise_seed = late ? 6 : 3;
     s->options.implicit_tendons = late ? TG_ON : TG_OFF;
     s->options.implicit_actuators = TG_ON;
     assert_int_equal(tg_differences_create(s->m, 0, &d, NULL), TG_OK);

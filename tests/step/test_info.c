@@ -1,4 +1,5 @@
 /* What a step says about itself: the contacts with their forces, and the numbers of tg_info. */
+#include "heap.h"
 #include "step_test.h"
 
 #define ON_FLOOR                                                                                                       \
@@ -173,16 +174,49 @@ static void test_profile(void **state)
     sim_close(s);
 }
 
+/* ---- effort ---- */
+
+/* Boxes that fall into a bin, with few factorisations: never more than that (twice, where the push is dropped), labelled where it was not enough, and nothing flies away: the whole heap
+ * has no more energy than it came with. */
+static void test_effort(void **state)
+{
+    (void)state;
+    static const int effort[4] = {0, 1, 3, 12};
+    int partial[4] = {0};
+    for (int k = 0; k < 4; k++)
+    {
+        sim *s = open_heap(12, "<geom type='box' size='0.05 0.04 0.03' mass='1'/>");
+        s->options.effort = effort[k];
+        s->options.energy = true;
+        double most = 0, first = 0;
+        for (int step = 0; step < 300 / TEST_EFFORT; step++)
+        {
+            tg_state at = {s->q, s->v, s->act, &s->cache};
+            assert_int_equal(tg_step(s->m, s->w, &s->options, &at, NULL, &at, &s->info), TG_OK);
+            double energy = s->info.kinetic + s->info.potential;
+            first = step == 0 ? energy : first;
+            most = fmax(most, energy);
+            partial[k] += s->info.status == TG_STEP_PARTIAL;
+            assert_true(effort[k] == 0 || s->info.worst <= 2 * effort[k]);
+            assert_true(s->info.status == TG_STEP_PARTIAL || s->info.residual <= s->options.tolerance);
+            assert_true(s->info.worst == 0 || s->info.status == TG_STEP_PARTIAL ||
+                        s->info.stage != TG_SOLVED_BY_NOTHING);
+        }
+        check_below("energy", most, 1.05 * first);
+        sim_close(s);
+    }
+    assert_int_equal(partial[0], 0);
+    assert_true(partial[1] > partial[2] && partial[2] >= partial[3]);
+    assert_string_equal(tg_solved_by_string(TG_SOLVED_BY_LADDER), "ladder");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_profile),
-        cmocka_unit_test(test_forces_at_rest),
-        cmocka_unit_test(test_forces_of_sliding),
-        cmocka_unit_test(test_torque),
-        cmocka_unit_test(test_contact_that_is_apart),
-        cmocka_unit_test(test_penetration),
-        cmocka_unit_test(test_margin),
+        cmocka_unit_test(test_profile),        cmocka_unit_test(test_effort),
+        cmocka_unit_test(test_forces_at_rest), cmocka_unit_test(test_forces_of_sliding),
+        cmocka_unit_test(test_torque),         cmocka_unit_test(test_contact_that_is_apart),
+        cmocka_unit_test(test_penetration),    cmocka_unit_test(test_margin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

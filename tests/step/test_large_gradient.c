@@ -30,7 +30,7 @@ static bool transpose_large(sim *s, int index, const double *Lbar, double *z)
     arena.base = calloc(1, arena.capacity);
     island->sparse = true;
     island->filled = false;
-    tg_fill_delassus(s->m, s->w, s->w->step->options.dt);
+    tg_fill_delassus(s->m, s->w, s->w->step->options.dt, true);
     assert_int_equal(tg_implicit_large(s->m, s->w, index, &problem, tg_smooth_speed(s->w->step), &arena, &f), TG_OK);
     assert_int_equal(tg_implicit_large_transpose(s->m, s->w, index, tg_smooth_speed(s->w->step), Lbar, z), TG_OK);
     bool slides = f.kind == TG_GRADIENT_REGULARISED;

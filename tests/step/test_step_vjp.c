@@ -549,7 +549,7 @@ static void test_condim(void **state)
                    .mjcf = objects(condim[i], ""),
                    .speed = 0.3,
                    .push = 1.5,
-                   .steps = 240,
+                   .steps = 300,
                    .every = 20,
                    .no_contact = condim[i] == 1};
         check_scene(c);
@@ -830,13 +830,19 @@ static void test_labels(void **state)
         check_below("samples without an exact derivative", (double)inexact, 0.05 * (double)samples);
 }
 
+/* what the default law of contact has no use for: test_explicit.c */
+static bool of_other_laws(const char *kind)
+{
+    return strcmp(kind, "geom.damping") == 0 || strcmp(kind, "pair.damping") == 0;
+}
+
 /* The same: the step depends on every kind of parameter there is, in one scene or another. */
 static void test_kinds(void **state)
 {
     (void)state;
     int missing = 0;
     for (int k = 0; k < KINDS && TEST_EFFORT == 1; k++)
-        if (!(kinds[k].largest > 1e-9))
+        if (!(kinds[k].largest > 1e-9) && !of_other_laws(kinds[k].name))
         {
             printf("%s: %ld compared, all zero\n", kinds[k].name, kinds[k].compared);
             missing++;

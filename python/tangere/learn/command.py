@@ -50,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     page.add_argument("--out", help="FILE.html (FOLDER/report.html)")
     every = sub.add_parser("all", help="all runs of the report, in order; finished ones are skipped")
     every.add_argument("folder", nargs="?", default=RUNS)
+    every.add_argument("--jobs", type=int, default=1, help="runs at a time")
     every.add_argument("--small", action="store_true", help="a tenth of the data, three tasks")
     return parser
 
@@ -112,10 +113,15 @@ def _report(args: argparse.Namespace) -> None:
 
 
 def _all(args: argparse.Namespace) -> None:
-    from tangere.learn.plan import run_all  # noqa: PLC0415
+    from tangere.learn.plan import check_small, run_all  # noqa: PLC0415
 
-    run_all(Path(args.folder), args.small)
+    if args.jobs < 1:
+        raise ValueError(f"--jobs is {args.jobs}, must be at least 1")
+    run_all(Path(args.folder), args.small, args.jobs)
     _report(argparse.Namespace(folder=args.folder, out=None))
+    missed = check_small(Path(args.folder)) if args.small else []
+    if missed:
+        raise RuntimeError("; ".join(missed))
 
 
 def main(words: list[str] | None = None) -> int:

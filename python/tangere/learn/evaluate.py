@@ -112,9 +112,3 @@ def _statistics(sums: NDArray[np.float64]) -> dict[str, float | None]:
     """Mean and half of the 95 % interval of its estimate."""
     half = STUDENT * sums.std(ddof=1) / np.sqrt(len(sums))
     return {"mean": _finite(sums.mean()), "half": _finite(half), "median": _finite(np.median(sums))}
-
-
-def ratios(result: dict[str, Any]) -> tuple[list[float], list[float]]:
-    """m_i / m_1 as learned and true."""
-    m, t = result["learned"].get("mass", []), result["truth"]["mass"]
-    return [a / m[0] for a in m[1:]], [a / t[0] for a in t[1:]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class _Jump(torch.autograd.Function):
 def mlp(sizes: list[int], activation: type[nn.Module]) -> nn.Sequential:
     """Linear layers with orthogonal weights."""
     layers: list[nn.Module] = []
-    for i, (a, b) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for i, (a, b) in enumerate(pairwise(sizes)):
         layers += [activation()] if i else []
         layer = nn.Linear(a, b)
         nn.init.orthogonal_(layer.weight)
@@ -113,8 +114,8 @@ class Potential(nn.Module):
 class Properties(nn.Module):
     """Masses and moments exp(p), friction ReLU(p), restitution hard sigmoid(p), regularisation eps.
 
-    p starts at 0.1 N(0, 1), U(0, 1) and, of restitution, at 0: e = 0.5 is 3 away from both ends, and Adam moves p by about
-    its rate per iteration. Published is N(0, 1), from which one start in six cannot reach e = 1 in 4,000 iterations.
+    p starts at 0.1 N(0, 1), U(0, 1) and, of restitution, at 0: e = 0.5 is 3 away from both ends, and Adam moves p by
+    about its rate per iteration. Published is N(0, 1): one start in six cannot reach e = 1 in 4,000 iterations.
     eps: a number, or None: softplus(p), p from N(0, 1).
     """
 
@@ -227,13 +228,13 @@ class Hamiltonian:
         self.c, self.inertia = constraints, inertia
 
     def _solve(self, J: Tensor, L: Tensor, F: Tensor, r: Tensor | None) -> tuple[Tensor, Tensor]:
-        """a and l of M a + J^T l = F, J a = r"""
+        """a and k of M a + J^T k = F, J a = r"""
         free = self.inertia.solve(F)
         right = torch.einsum("ben,bn->be", J, free.flatten(-2))
         right = right if r is None else right - r
-        l = torch.cholesky_solve(right[..., None], L)[..., 0]
-        back = torch.einsum("ben,be->bn", J, l).reshape(F.shape)
-        return free - self.inertia.solve(back), l
+        k = torch.cholesky_solve(right[..., None], L)[..., 0]
+        back = torch.einsum("ben,be->bn", J, k).reshape(F.shape)
+        return free - self.inertia.solve(back), k
 
     def __call__(self, x: Tensor, p: Tensor, force: Tensor) -> tuple[Tensor, Tensor]:
         S = self.c.S

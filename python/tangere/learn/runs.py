@@ -81,7 +81,7 @@ class Config:
             )
         if self.noise > 0 and config.task.partition("-")[0] not in ("BP5", "CP3"):
             raise ValueError(
-                f"--noise is defined for BP5-e, BP5, CP3-e and CP3 (its states stay on the constraints), not {config.task}"
+                f"--noise is defined for BP5-e, BP5, CP3-e and CP3, not {config.task}: others would leave constraints"
             )
         if self.eps is not None and not config.model.startswith("CMr"):
             raise ValueError(f"--eps belongs to CMr-CLNN and CMr-CHNN, not to {config.model}")
@@ -269,3 +269,12 @@ def open_folder(folder: Path, config: Config) -> bool:
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "config.json", asdict(config))
     return False
+
+
+# ---- results ----
+
+
+def ratios(result: dict[str, Any]) -> tuple[list[float], list[float]]:
+    """m_i / m_1 as learned and true."""
+    m, t = result["learned"].get("mass", []), result["truth"]["mass"]
+    return [a / m[0] for a in m[1:]], [a / t[0] for a in t[1:]]

@@ -234,7 +234,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         found = torch.load(path, weights_only=True)
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}") from None
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         raise ValueError(f"{path}: not a checkpoint: {str(error).splitlines()[0][:200]}") from None
     if not isinstance(found, dict) or found.get("format") != 1 or "config" not in found:
         raise ValueError(f"{path}: not a checkpoint of tangere learn")

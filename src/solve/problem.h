@@ -10,9 +10,9 @@
  *     equality    any number of rows: sigma = 0
  *     friction    one row: |L| <= bound; L = -sign(sigma) bound when sigma != 0 (dry friction of a joint)
  *
- * Redundant rows make L, and sometimes sigma, not unique; selection.c says which solution is returned. */
-#ifndef TG_CONTACT_PROBLEM_H
-#define TG_CONTACT_PROBLEM_H
+ * Redundant rows make L, and sometimes sigma, not unique; warm.c and select.c says which solution is returned. */
+#ifndef TG_SOLVE_PROBLEM_H
+#define TG_SOLVE_PROBLEM_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,30 +45,47 @@ typedef struct tg_block
     uint64_t pair;              /* contact: the same for all between the same two rigid bodies; 0: not known */
 } tg_block;
 
+/* One tree's part of J in coordinates in which its mass matrix is one: Y = D^-1/2 L^-T J^T (M = L^T D L), dofs x columns. */
+typedef struct tg_tree_rows
+{
+    int dofs, columns, ld;
+    const int *row; /* of the columns, counted as tg_island.first_row is */
+    const double *Y;
+} tg_tree_rows;
+
+/* G, or the trees that make it: G = sum of Y^T Y, in the rows of the columns, and `give` on its diagonal. */
 typedef struct tg_island
 {
     int rows, blocks;
     const tg_block *block;
-    const double *G; /* rows x rows, row-major, leading dimension ldg; both triangles are read */
+    const double *G; /* rows x rows, row-major, leading dimension ldg; both triangles are read. NULL: not there */
     int ldg;
-    const double *g;    /* free relative velocity with bias (m/s, rad/s) */
-    const double *warm; /* impulses to start from; NULL: zero. Changes the time, not the result. */
+    const tg_tree_rows *tree;
+    int trees, dofs, first_row; /* dofs: of all trees */
+    const double *give;         /* m/s per N s: the law's own compliance */
+    const double *diagonal;     /* G_ii, where there are trees; 0: nothing moves the row */
+    int loops,
+        redundant; /* rows loop_row of equalities count without their part along Z (loops x redundant, orthonormal */
+    const int *loop_row; /* columns): J <- (1 - Z Z^T) J */
+    const double *Z;
+    const double *speed, *bias; /* relative velocities before the step, b of g = J v_free + b; NULL: not known */
+    const double *g;            /* free relative velocity with bias (m/s, rad/s) */
+    const double *warm;         /* impulses to start from; NULL: zero. Changes the time, not the result. */
 } tg_island;
 
 /* Which solver, and when it stops. Make it with tg_solve_default(). */
 typedef struct tg_solve_options
 {
     uint32_t cookie;
-    const char *solver; /* a name of the table in solvers.c */
-    double tolerance;   /* certificate: the residual of the unrelaxed law (m/s), 1e-8 */
-    double inner;       /* what iterations aim at (m/s), 1e-12; never below 1e-15 max |G| |L| */
-    int max_sweeps;     /* solver "pgs": block Gauss-Seidel sweeps; "admm", "staggered": iterations of ADMM */
+    const char *solver;  /* a name of the table in solvers.c */
+    double tolerance;    /* certificate: the residual of the unrelaxed law (m/s), 1e-8 */
+    double inner;        /* what iterations aim at (m/s), 1e-12; never below 1e-15 max |G| |L| */
+    int max_sweeps;      /* solver "pgs": block Gauss-Seidel sweeps; "admm", "staggered": iterations of ADMM */
     int staggered_steps; /* solver "staggered": so many alternations; 0: until the residual is within the tolerance */
-    int max_interior;   /* interior-point iterations of one run */
-    bool select;        /* apply the selection rule (selection.c) */
-    bool brief;         /* `warm` is a solution: where the rule finds none near it, it is returned as it is */
-    bool relaxable;     /* an easier problem can take its place: one that only a long search solves is left */
-    bool long_double;   /* the certificate accumulates sigma in long double */
+    int effort;          /* most factorisations; 0: as many as it takes */
+    bool select;         /* apply the selection rule (warm.c and select.c) */
+    bool relaxable;      /* an easier problem can take its place: one that only a long search solves is left */
+    bool long_double;    /* the certificate accumulates sigma in long double */
 } tg_solve_options;
 
 tg_solve_options tg_solve_default(void);
@@ -83,12 +100,25 @@ typedef enum tg_solve_status
 /* How the returned solution was chosen among the solutions. */
 typedef enum tg_selection
 {
-    TG_SELECT_INDEPENDENT, /* held rows are independent: no rule to choose by. There may be other solutions, with other rows held */
-    TG_SELECT_PROJECTED,  /* Z^T L_R = 0 */
-    TG_SELECT_COMPLIANT,  /* some cones forbid it: null component of the eps-compliant solution */
-    TG_SELECT_UNSELECTED, /* not asked for, or the rule found no certified solution: what the solver met */
+    TG_SELECT_INDEPENDENT, /* held rows are known to be independent: no rule to choose by */
+    TG_SELECT_PROJECTED,   /* Z^T L_R = 0, or nothing was redundant */
+    TG_SELECT_COMPLIANT,   /* some cones forbid it: null component of the eps-compliant solution */
+    TG_SELECT_UNSELECTED,  /* not asked for, or the rule found no certified solution: what the solver met */
     TG_SELECT_KINDS
 } tg_selection;
+
+/* what ended a solve */
+typedef enum tg_solve_stage
+{
+    TG_ENDED_NONE,     /* nothing: not solved */
+    TG_ENDED_WARM,     /* the phases of the step before, or few changes of them */
+    TG_ENDED_SOFT,     /* Newton with the least compliance from its impulses */
+    TG_ENDED_LADDER,   /* from a larger compliance to a smaller one */
+    TG_ENDED_INTERIOR, /* the interior point */
+    TG_ENDED_PATH,     /* its path, followed by length */
+    TG_ENDED_SWEEPS,   /* block Gauss-Seidel */
+    TG_ENDED_KINDS
+} tg_solve_stage;
 
 /* Residual of the unrelaxed law, the largest over all blocks, in m/s (facts of each part: residual.c). */
 typedef struct tg_residual
@@ -109,16 +139,24 @@ typedef struct tg_solve_result
 {
     tg_solve_status status;
     tg_selection selection;
-    int sweeps;   /* block Gauss-Seidel sweeps */
-    int newton;   /* Newton steps, those of the selection rule included: one factorisation each */
-    int interior; /* interior-point iterations: one factorisation each */
-    int rank;     /* of the held rows, when the selection rule ran */
-    int held;     /* number of held rows */
+    tg_solve_stage stage; /* that ended it */
+    bool guarded;         /* cut short with impulses that were not safe: one sweep instead */
+    int sweeps;           /* block Gauss-Seidel sweeps */
+    int newton;           /* Newton steps, those of the selection rule included: one factorisation each */
+    int interior;         /* interior-point iterations: one factorisation each */
     tg_residual residual;
 } tg_solve_result;
 
-/* Bytes of scratch that tg_island_solve takes for a problem of so many rows. */
-size_t tg_island_scratch(int rows);
+typedef struct tg_island_size
+{
+    int rows, dofs, trees; /* 0 dofs, 0 trees: it has none */
+} tg_island_size;
+
+/* Bytes of scratch that tg_island_solve takes for a problem of this size, and those that are smaller. */
+size_t tg_island_scratch(tg_island_size size);
+
+/* Impulses of what is cut short are replaced (tg_solve_result.guarded) when G_ii L_i is more than so many times the largest free velocity. */
+#define TG_MOST_IMPULSE 1e2
 
 /* Solves one island. L (rows) receives the impulses, sigma (rows) the relative velocities G L + g. A problem that the
  * solver could not certify is TG_OK with result->status TG_SOLVE_PARTIAL; an error means that the problem or the
@@ -156,5 +194,9 @@ typedef struct tg_block_mode
 /* Modes and margins of a solution. Takes scratch (tg_island_scratch is enough) and gives it back. */
 tg_status tg_island_modes(const tg_island *island, const double *L, const double *sigma, tg_arena *scratch,
                           tg_block_mode *mode, tg_error *error);
+
+/* Whether all rows that hold are independent: then nothing was to be selected. Takes scratch and gives it back; false when there is too little. */
+bool tg_island_is_unique(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
+                         tg_arena *scratch);
 
 #endif

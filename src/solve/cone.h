@@ -5,10 +5,10 @@
  * the cone is |x_T| <= x_N, De Saxce's term |s_T|, maximum dissipation x_T = -x_N s_T / |s_T|. Rows without friction
  * (mu_i = 0), rows nothing can move and boxes of width zero are left out: their impulse is zero. A limit and a contact
  * without friction are cones of dimension 1, each row of an equality is a free block. */
-#ifndef TG_CONTACT_CONE_H
-#define TG_CONTACT_CONE_H
+#ifndef TG_SOLVE_CONE_H
+#define TG_SOLVE_CONE_H
 
-#include "contact/problem.h"
+#include "solve/problem.h"
 
 typedef enum tg_cone_kind
 {
@@ -71,9 +71,6 @@ void tg_cones_scatter(const tg_cones *cones, const double *x, int rows, double *
 
 /* s = Gs x + gs */
 void tg_cones_velocity(const tg_cones *cones, const double *x, double *s);
-
-/* The residual of the unrelaxed law (residual.c) from the scaled problem, s = Gs x + gs, in m/s and unscaled. */
-double tg_cones_residual(const tg_cones *cones, const double *x, const double *s);
 
 /* Nearest point of the unit cone |y_T| <= y_N, in place; y has d entries, normal first. The cone is its own dual. */
 void tg_cone_project(int d, double *y);

@@ -15,10 +15,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "contact/interior.h"
-#include "contact/solver.h"
-#include "math/dense.h"
 #include "math/lanes.h"
+#include "solve/interior.h"
 
 enum
 {
@@ -27,8 +25,7 @@ enum
     MOST_SHORT = 5,     /* steps in a row: the matrix is singular where the path turns back (path.c) */
     FREEZE_AT_ONCE = 4, /* blocks of one iteration */
     MOST_FROZEN = 24,
-    NEAR_STARTS = 3,
-    PATH_STEPS = 500
+    NEAR_STARTS = 3
 };
 
 static const double end = 0.1; /* products in aims times the largest free velocity: what is not frozen holds */
@@ -165,56 +162,6 @@ static double mean_product(const tg_interior *p, double alpha)
             sum += (p->x[i] + alpha * p->dx[i]) * (p->z[i] + alpha * p->dz[i]) / p->weight[row];
     }
     return count > 0 ? sum / count : 0;
-}
-
-/* ---- the linear system ---- */
-
-static void matrix_contact(const tg_interior *p, const tg_cone *cone, double *A, int ld)
-{
-    int row = cone->row, m = cone->dim - 1;
-    const double *x_t = p->x + row + 1, *eta = p->z + row + 1;
-    double x_n = p->x[row], psi = p->psi[row], t[TG_CONE_MAX];
-    A += (size_t)row * (size_t)ld;
-    A[row] += p->z[row] / x_n;
-    if (m == 0)
-        return;
-    A += ld;
-    for (int i = 0; i < m; i++)
-        t[i] = x_t[i] / x_n;
-    for (int j = 0; j < p->cones->rows; j++)
-    {
-        double along = 0;
-        for (int i = 0; i < m; i++)
-            along += t[i] * A[i * ld + j];
-        for (int i = 0; i < m; i++)
-            A[i * ld + j] -= t[i] * along;
-    }
-    for (int i = 0; i < m; i++)
-    {
-        double *entry = A + i * ld + row;
-        entry[0] += (eta[i] - psi * t[i]) / x_n;
-        entry[1 + i] += psi / x_n;
-        for (int j = 0; j < m; j++)
-            entry[1 + j] -= t[i] * eta[j] / x_n;
-    }
-}
-
-static void matrix(const tg_interior *p, double *A)
-{
-    const tg_cones *cones = p->cones;
-    memcpy(A, cones->G, (size_t)cones->rows * (size_t)cones->ld * sizeof *A);
-    for (int b = 0; b < cones->blocks; b++)
-    {
-        const tg_cone *cone = &cones->block[b];
-        double *diagonal = A + (size_t)cone->row * (size_t)(cones->ld + 1);
-        double x = p->x[cone->row];
-        if (cone->kind == TG_CONE_UNIT)
-            matrix_contact(p, cone, A, cones->ld);
-        else if (cone->kind == TG_CONE_BOX)
-            *diagonal += p->psi[cone->row] / (cone->bound + x) + p->z[cone->row] / (cone->bound - x);
-        else
-            *diagonal *= 1 + 1e-9; /* redundant equalities; centred at x, so it changes the path and not the end */
-    }
 }
 
 /* ---- right-hand sides and what follows from dx ---- */
@@ -493,90 +440,4 @@ double tg_interior_solve(tg_interior *p, double aim, double tolerance)
         best = tg_interior_iterate(p, best, aim);
     }
     return best;
-}
-
-/* ---- with dense matrices ---- */
-
-static void dense_velocity(const tg_interior *p, const double *x, double *s)
-{
-    tg_cones_velocity(p->cones, x, s);
-}
-
-static void dense_product(const tg_interior *p, const double *dx, double *out)
-{
-    int n = p->cones->rows;
-    for (int i = 0; i < n; i++)
-        out[i] = v4_dot_of(n, p->cones->G + (size_t)i * (size_t)p->cones->ld, dx);
-}
-
-static bool dense_factor(tg_interior *p)
-{
-    tg_solve_work *w = p->context;
-    matrix(p, w->A);
-    return tg_lu(p->cones->rows, w->A, p->cones->ld, w->pivot) < 0;
-}
-
-static void dense_solve(tg_interior *p, double *rhs)
-{
-    tg_solve_work *w = p->context;
-    tg_lu_solve(p->cones->rows, w->A, p->cones->ld, w->pivot, 1, rhs, 1);
-}
-
-static double dense_residual(tg_interior *p, const double *x)
-{
-    tg_solve_work *w = p->context;
-    tg_cones_velocity(p->cones, x, w->s);
-    return tg_solve_quality(w, x);
-}
-
-static const tg_interior_system dense = {dense_velocity, dense_product, dense_factor, dense_solve, dense_residual};
-
-static tg_interior dense_interior(tg_solve_work *w)
-{
-    tg_interior p = {.system = &dense,
-                     .context = w,
-                     .cones = &w->cones,
-                     .rhs = w->rhs,
-                     .best = w->best,
-                     .max_steps = w->options->max_interior};
-    tg_interior_vectors(&p, w->interior);
-    return p;
-}
-
-static double finish(tg_solve_work *w, const tg_interior *p, double best)
-{
-    w->interior_steps += p->steps;
-    if (best < INFINITY)
-        memcpy(w->x, w->best, (size_t)w->cones.rows * sizeof *w->x);
-    tg_cones_velocity(&w->cones, w->x, w->s);
-    return best;
-}
-
-double tg_interior_brief(tg_solve_work *w, double aim)
-{
-    tg_interior p = dense_interior(w);
-    p.unpolished = true;
-    start_cold(&p);
-    double best = tg_interior_iterate(&p, INFINITY, aim);
-    if (best > w->options->tolerance)
-    {
-        memset(p.x, 0, (size_t)w->cones.ld * sizeof *p.x);
-        tg_interior_near(&p, p.x, nearer * w->cones.velocity);
-        best = tg_interior_iterate(&p, best, aim);
-    }
-    return finish(w, &p, best);
-}
-
-double tg_interior_run(tg_solve_work *w, double aim, bool path)
-{
-    tg_interior p = dense_interior(w);
-    p.max_path = path ? PATH_STEPS : 0;
-    return finish(w, &p, tg_interior_solve(&p, aim, w->options->tolerance));
-}
-
-void tg_solver_ipm(tg_solve_work *w)
-{
-    tg_interior_run(w, 1e-2 * w->options->tolerance, true);
-    if (!tg_solve_accept(w) && w->options->select)
-        tg_solve_compliant(w);
 }

@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "contact/interior.h"
-#include "contact/solver.h"
+#include "solve/held.h"
+#include "solve/interior.h"
 
 enum
 {

@@ -4,11 +4,11 @@
  *     friction   minimise 1/2 x_t' G_tt x_t + (g_t + G_tn x_n)' x_t,   |x_t,i| <= x_n,i (contacts), <= bound (dry friction of joints)
  * each given the solution of the other, in scaled variables (cone.h). Where both hold at once Signorini's law and maximum dissipation hold. There is no proof that the alternation ends
  * there; mostly it does, linearly. Both are solved by ADMM (solve/admm.h) with one factor each, from the solution of the alternation before. */
-#ifndef TG_CONTACT_STAGGERED_H
-#define TG_CONTACT_STAGGERED_H
+#ifndef TG_SOLVE_STAGGERED_H
+#define TG_SOLVE_STAGGERED_H
 
-#include "contact/cone.h"
 #include "solve/admm.h"
+#include "solve/cone.h"
 
 /* one of the two problems */
 typedef struct tg_stagger
@@ -25,10 +25,10 @@ typedef struct tg_stagger
 typedef struct tg_staggered
 {
     /* memory, the caller's, for so many rows */
-    double *matrices; /* 3 rows^2 */
-    double *vectors;  /* TG_STAGGERED_VECTORS rows */
-    int *indices;     /* 2 rows */
-    tg_set *sets;     /* rows */
+    double *matrix[3]; /* rows^2 each */
+    double *vectors;   /* TG_STAGGERED_VECTORS rows */
+    int *indices;      /* 2 rows */
+    tg_set *sets;      /* rows */
 
     const tg_cones *cones;
     tg_stagger part[2]; /* normals, friction */
@@ -45,5 +45,15 @@ void tg_staggered_start(tg_staggered *s, const tg_cones *cones, const double *x)
 
 /* One alternation: normals, then friction; each to `aim` (m/s, in the sense of its own residual). x: all rows. */
 void tg_staggered_step(tg_staggered *s, double aim, double *x);
+
+/* ---- the derivative of what was unrolled (staggered_deriv.c) ---- */
+
+/* w = dG x + dg at x, all rows of the scaled problem */
+typedef void tg_staggered_change(void *user, const double *x, double *w);
+
+/* The change dx (all rows; friction in, everything out) through one alternation from `before` to `after`, each of its two problems differentiated at its solution: as published, where a fixed number of
+ * alternations is unrolled. It is the derivative of these alternations, and that of the law only where they have converged. work: rows^2 + 6 rows numbers, order: rows. */
+void tg_staggered_jvp(const tg_staggered *s, const double *before, const double *after, tg_staggered_change *change,
+                      void *user, double *dx, double *work, int *order);
 
 #endif

@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "contact/cone.h"
 #include "math/lanes.h"
+#include "solve/cone.h"
 
 typedef struct measure
 {
@@ -108,8 +108,50 @@ static void measure_friction(measure *m, const tg_block *block)
     m->out.work = tg_larger(m->out.work, work);
 }
 
+/* G L + g by way of the trees: a dof at a time */
+static void velocity_by_trees(const tg_island *island, const double *L, double *sigma)
+{
+    for (int i = 0; i < island->rows; i++)
+        sigma[i] = island->give[i] * L[i];
+    for (const tg_tree_rows *tree = island->tree; tree < island->tree + island->trees; tree++)
+        for (int k = 0; k < tree->dofs; k++)
+        {
+            const double *Y = tree->Y + (ptrdiff_t)k * tree->ld;
+            const int *row = tree->row;
+            double sum = 0;
+            if (island->trees == 1) /* its columns are the rows */
+            {
+                sum = v4_dot_of(tree->columns, Y, L);
+                v4_subtract_scaled(tree->columns, -sum, Y, sigma);
+                continue;
+            }
+            for (int j = 0; j < tree->columns; j++)
+                sum += Y[j] * L[row[j] - island->first_row];
+            for (int j = 0; sum != 0 && j < tree->columns; j++)
+                sigma[row[j] - island->first_row] += Y[j] * sum;
+        }
+    for (int c = 0; c < island->redundant; c++)
+    {
+        double along = 0;
+        for (int i = 0; i < island->loops; i++)
+            along += island->Z[i * island->redundant + c] * sigma[island->loop_row[i]];
+        for (int i = 0; i < island->loops; i++)
+            sigma[island->loop_row[i]] -= island->Z[i * island->redundant + c] * along;
+    }
+    for (int i = 0; i < island->loops; i++)
+        if (!(island->diagonal[island->loop_row[i]] > 0))
+            sigma[island->loop_row[i]] = 0;
+    for (int i = 0; i < island->rows; i++)
+        sigma[i] += island->g[i];
+}
+
 static void relative_velocity(const tg_island *island, const double *L, bool long_double, double *sigma)
 {
+    if (island->G == NULL)
+    {
+        velocity_by_trees(island, L, sigma);
+        return;
+    }
     if (!long_double)
     {
         v4_multiply(island->rows, island->rows, island->G, island->ldg, L, sigma);
@@ -158,65 +200,7 @@ tg_residual tg_residual_of(const tg_island *island, const double *diagonal_of, i
 tg_residual tg_island_residual(const tg_island *island, const double *L, bool long_double, double *sigma)
 {
     relative_velocity(island, L, long_double, sigma);
+    if (island->G == NULL)
+        return tg_residual_of(island, island->diagonal, 1, L, sigma);
     return tg_residual_of(island, island->G, island->ldg + 1, L, sigma);
-}
-
-/* ---- of the scaled problem ---- */
-
-/* G_ii |dL_i| */
-static double row_distance(const tg_cones *cones, int row, double dx)
-{
-    return fabs(dx) * cones->G[(size_t)row * (size_t)(cones->ld + 1)] / cones->scale[row];
-}
-
-static double unit_distance(const tg_cones *cones, const tg_cone *cone, const double *x, double normal, double factor)
-{
-    double worst = row_distance(cones, cone->row, x[0] - normal);
-    for (int i = 1; i < cone->dim; i++)
-        worst = tg_larger(worst, row_distance(cones, cone->row + i, x[i] * (1 - factor)));
-    return worst;
-}
-
-static double unit_primal(const tg_cones *cones, const tg_cone *cone, const double *x)
-{
-    double tangent = tg_cone_tangent(cone->dim, x), normal = tg_larger(x[0], 0), foot = 0.5 * (x[0] + tangent);
-    double by_tangent = unit_distance(cones, cone, x, normal, tangent > normal ? normal / tangent : 1);
-    if (tangent <= x[0] || foot <= 0)
-        return by_tangent;
-    return tg_smaller(by_tangent, unit_distance(cones, cone, x, foot, foot / tangent));
-}
-
-static double unit_residual(const tg_cones *cones, const tg_cone *cone, const double *x, const double *s,
-                            double reference)
-{
-    double work = x[0] * (s[0] + tg_cone_tangent(cone->dim, s));
-    for (int i = 1; i < cone->dim; i++)
-        work += x[i] * s[i];
-    double scale = tg_larger(fabs(x[0]), reference);
-    double complementarity = scale > 0 ? fabs(work) / scale : 0;
-    return tg_larger(tg_larger(unit_primal(cones, cone, x), -s[0]), complementarity);
-}
-
-static double box_residual(const tg_cones *cones, const tg_cone *cone, double x, double s)
-{
-    double excess = row_distance(cones, cone->row, tg_larger(0, fabs(x) - cone->bound));
-    return tg_larger(excess, fabs(cone->bound * fabs(s) + x * s) / cone->bound);
-}
-
-double tg_cones_residual(const tg_cones *cones, const double *x, const double *s)
-{
-    double trace = 0, worst = 0;
-    for (int i = 0; i < cones->rows; i++)
-        trace += cones->G[(size_t)i * (size_t)(cones->ld + 1)] / (cones->scale[i] * cones->scale[i]);
-    double reference = trace > 0 ? cones->velocity * cones->rows / trace : 0;
-    for (int b = 0; b < cones->blocks; b++)
-    {
-        const tg_cone *cone = &cones->block[b];
-        const double *x_b = x + cone->row, *s_b = s + cone->row;
-        double here = cone->kind == TG_CONE_UNIT  ? unit_residual(cones, cone, x_b, s_b, reference)
-                      : cone->kind == TG_CONE_BOX ? box_residual(cones, cone, x_b[0], s_b[0])
-                                                  : fabs(s_b[0]);
-        worst = here <= worst ? worst : here; /* keeps NaN */
-    }
-    return worst;
 }

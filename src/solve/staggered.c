@@ -1,5 +1,5 @@
 /* Staggered projections (staggered.h). */
-#include "contact/staggered.h"
+#include "solve/staggered.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,14 +10,14 @@ enum
 };
 
 /* Memory of a part from number `first` of the rows on: the two have all rows together. */
-static void place(tg_staggered *s, tg_stagger *p, int first, int n)
+static void place(tg_staggered *s, tg_stagger *p, int first)
 {
-    ptrdiff_t rows = s->cones->rows, square = (ptrdiff_t)n * n, before = (ptrdiff_t)first * first;
+    ptrdiff_t rows = s->cones->rows, before = (ptrdiff_t)first * first;
     double **matrix[] = {&p->G, &p->admm.H, &p->admm.factor};
     double **vector[TG_STAGGERED_VECTORS] = {&p->g,      &p->x,      &p->admm.q,      &p->admm.d,    &p->admm.x,
                                              &p->admm.z, &p->admm.u, &p->admm.before, &p->admm.right};
     for (ptrdiff_t i = 0; i < (ptrdiff_t)(sizeof matrix / sizeof matrix[0]); i++)
-        *matrix[i] = s->matrices + 3 * before + i * square;
+        *matrix[i] = s->matrix[i] + before;
     for (ptrdiff_t i = 0; i < TG_STAGGERED_VECTORS; i++)
         *vector[i] = s->vectors + i * rows + first;
     p->row = s->indices + first;
@@ -40,8 +40,8 @@ static void divide(tg_staggered *s)
     int count = 0;
     for (int b = 0; b < s->cones->blocks; b++)
         count += s->cones->block[b].kind != TG_CONE_BOX;
-    place(s, normals, 0, count);
-    place(s, friction, count, s->cones->rows - count);
+    place(s, normals, 0);
+    place(s, friction, count);
     for (int b = 0; b < s->cones->blocks; b++)
     {
         const tg_cone *c = &s->cones->block[b];

@@ -11,14 +11,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "contact/solver.h"
 #include "math/dense.h"
 #include "math/lanes.h"
+#include "solve/held.h"
 
 static const double rank_threshold = 1e-10; /* of the largest pivot, rows normalised */
 static const double pivot_slack = 0.25;     /* a pivot this close to the largest stays where it is */
 static const double rounding = 1e-14;       /* of the largest |g|: of Z Z^T g_R as a whole, and */
-static const double row_rounding = 1e-15;   /* of one of its rows */
 static const double takes_part = 1e-5;      /* of Z Z^T g_R */
 
 static void add_held_rows(tg_held *held, int row, int count)
@@ -244,9 +243,9 @@ static double inconsistency(const tg_cones *cones, const tg_held *held, double *
 double tg_held_least_gap(const tg_solve_work *w)
 {
     double whole = w->held.inconsistency, velocity = w->cones.velocity;
-    if (whole <= tg_larger(w->options->inner, rounding * velocity))
+    if (whole <= tg_larger(w->inner, rounding * velocity))
         return INFINITY;
-    return tg_larger(takes_part * whole, row_rounding * velocity);
+    return tg_larger(takes_part * whole, TG_ROUNDING * velocity);
 }
 
 /* Dry friction holds at zero velocity, exactly: where it contradicts others something gives way. */
@@ -332,4 +331,39 @@ void tg_held_precondition(const tg_cones *cones, const tg_held *held, int column
     for (int k = 0; k < held->rank; k++)
         for (int c = 0; c < columns; c++)
             X[(size_t)k * (size_t)ldx + (size_t)c] *= held->square[k];
+}
+
+/* ---- memory ---- */
+
+bool tg_solve_work_take(tg_solve_work *w, int rows, tg_arena *scratch)
+{
+    size_t ld = (size_t)v4_pad(rows), n = (size_t)rows;
+    double **const vector[] = {&w->x,   &w->s,         &w->best,        &w->held.gap, &w->L,
+                               &w->rhs, &w->held.size, &w->held.square, &w->held.part};
+    double **const matrix[] = {&w->A, &w->held.factor, &w->held.range, &w->held.chol};
+    const size_t vectors = sizeof vector / sizeof *vector, matrices = sizeof matrix / sizeof *matrix;
+    const size_t others = TG_LIMIT_VECTORS + TG_CONE_MAX - 1,
+                 all = vectors + others + n * (matrices + TG_LIMIT_MATRICES);
+    tg_cones_take(&w->cones, rows, scratch);
+    double *next = TG_TAKE(scratch, double, all *ld, "held rows: vectors and matrices");
+    w->state = TG_TAKE(scratch, tg_cone_state, n, "held rows: phases");
+    w->slide = TG_TAKE(scratch, tg_slide, n, "held rows: sliding contacts");
+    w->left_out = TG_TAKE(scratch, bool, n, "held rows: blocks left out");
+    int *index = TG_TAKE(scratch, int, 4 * n, "held rows");
+    if (scratch->failed || next == NULL || index == NULL)
+        return false;
+    for (size_t i = 0; i < vectors; i++, next += ld)
+        *vector[i] = next;
+    w->limit = next;
+    w->frames = w->limit + TG_LIMIT_VECTORS * ld;
+    next += others * ld;
+    for (size_t i = 0; i < matrices; i++, next += n * ld)
+        *matrix[i] = next;
+    w->range = next;
+    w->held.row = index;
+    w->held.at = index + n;
+    w->active = index + 2 * n;
+    w->pivot = index + 3 * n;
+    w->inner = tg_solve_default().inner;
+    return true;
 }

@@ -6,8 +6,7 @@
  * that |x_T| = x_N). Consistent b_R makes Z^T z = 0 for every eps, so z = Q^T d (inconsistent: z = Q^T d - Z Z^T b_R / eps,
  * which opens contacts), and as eps -> 0 the equations are Q sigma_R(P(Q^T d)) = 0, as many as the rank of G_RR. No eps is
  * left, nothing is ill conditioned, and Z^T L_R = 0 wherever no contact creeps or is lifted. Newton, with a slope
- * outside of the cones, P + slope (identity - P), that falls from 0.1 to 1e-12: the way starts near Z^T L_R = 0, and a
- * contact which must be on its cone and has no freedom to creep does not make the matrix singular.
+ * outside of the cones, P + slope (identity - P): a contact which must be on its cone and has no freedom to creep does not make the matrix singular.
  *
  * A contact that slides has e = y_T / |y_T| of its Alart-Curnier point, t_j across it, and dx_T = e v_0 + sum_j t_j v_j:
  *     v_0 = dx_N - (e . x_T - x_N),      r t_j . s_T + (1 - r) / rho t_j . x_T = 0,     r = y_N / |y_T|.
@@ -18,9 +17,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "contact/solver.h"
 #include "math/dense.h"
 #include "math/lanes.h"
+#include "solve/held.h"
 
 enum
 {
@@ -30,14 +29,11 @@ enum
     CHORDS = 3     /* steps with the same factors */
 };
 
-static const double settled = 1e-3;       /* of the largest |g|: the slope may fall */
-static const double rounding = 1e-3;      /* of the aim */
-static const double rounded = 30;         /* of the aim */
-static const double exact_slack = 100;    /* of the aim: better a little velocity than an impulse outside of its cone */
-static const double inside_margin = 1e-7; /* of x_N */
+static const double rounding = 1e-3;   /* of the aim */
+static const double rounded = 30;      /* of the aim */
+static const double exact_slack = 100; /* of the aim: better a little velocity than an impulse outside of its cone */
 static const double smallest_pivot = 1e-4;
-static const double no_force = 1e-9; /* m/s: G_NN x_N */
-static const double first_slope = 0.1, last_slope = 1e-12, slope_factor = 1e-2;
+static const double least_slope = 1e-12;
 
 typedef struct limit
 {
@@ -92,12 +88,12 @@ static double creep_square(const response *p, double alpha, double *slope)
 static double creep_alpha(const response *p)
 {
     double alpha = 0;
-    for (int k = 0; k < 50; k++)
+    for (int k = 0; k < TG_ELLIPSE_STEPS; k++)
     {
         double slope, square = creep_square(p, alpha, &slope), size = sqrt(square);
         double step = (size / p->x[0] - 1) * square / -slope;
         alpha += step;
-        if (step <= 1e-15 * alpha)
+        if (step <= TG_ROUNDING * alpha)
             break;
     }
     return alpha;
@@ -575,14 +571,14 @@ static limit limit_of(tg_solve_work *w)
                .rank = held->rank,
                .count = held->count,
                .unique = held->rank == held->count,
-               .slope = first_slope,
+               .slope = least_slope,
                .opening = held->inconsistency >= TG_CONSISTENT ? opening(&w->cones) : 0,
-               .d = w->interior,
-               .z = w->interior + ld,
-               .F = w->interior + 2 * ld,
-               .f = w->interior + 3 * ld,
-               .step = w->interior + 4 * ld,
-               .base = w->interior + 5 * ld,
+               .d = w->limit,
+               .z = w->limit + ld,
+               .F = w->limit + 2 * ld,
+               .f = w->limit + 3 * ld,
+               .step = w->limit + 4 * ld,
+               .base = w->limit + 5 * ld,
                .E = w->range,
                .small = w->range + n * ld,
                .M = w->range + 2 * n * ld};
@@ -625,11 +621,11 @@ static bool is_strict(const limit *l, const tg_cone *cone, const tg_cone_state *
 {
     const double *x = l->w->x + cone->row;
     if (cone->kind == TG_CONE_BOX)
-        return fabs(x[0]) < cone->bound * (1 - inside_margin);
+        return fabs(x[0]) < cone->bound * (1 - TG_ON_CONE);
     if (cone->kind == TG_CONE_FREE)
         return true;
     double tangent = state->phase == TG_PHASE_STICK ? tg_cone_tangent(cone->dim, x) : 0;
-    return x[0] > 0 && tangent < x[0] * (1 - inside_margin);
+    return x[0] > 0 && tangent < x[0] * (1 - TG_ON_CONE);
 }
 
 /* rows of one block in the least squares for d: E gets Q_S (not scaled), z gets L_S; returns how many */
@@ -681,7 +677,7 @@ static void start_strict(limit *l)
         if (!has_held_rows(cone, state))
             continue;
         bool sticks = state->phase == TG_PHASE_STICK, strict = is_strict(l, cone, state);
-        bool creeps = !strict && sticks && cone->kind == TG_CONE_UNIT && l->w->x[cone->row] / cone->rho_n > no_force;
+        bool creeps = !strict && sticks && cone->kind == TG_CONE_UNIT && l->w->x[cone->row] / cone->rho_n > TG_NO_FORCE;
         all = all && strict;
         if (!strict && !creeps)
             continue;
@@ -700,21 +696,6 @@ static void start_strict(limit *l)
             return;
     tg_gemm_nt(l->rank, 1, rows, l->E, l->ld, l->z, rows, TG_GEMM_SET, l->d, 1);
     tg_chol_solve(l->rank, l->w->A, l->ld, 1, l->d, 1);
-}
-
-/* w->x is the solution with compliance eps: z = -sigma / eps, before anything is lost */
-static void start_soft(limit *l, double eps)
-{
-    const tg_held *held = l->held;
-    for (int i = 0; i < l->count; i++)
-        l->z[i] = -l->w->s[held->row[i]] / eps;
-    tg_gemm_nt(l->rank, 1, l->count, held->range, l->ld, l->z, l->count, TG_GEMM_SET, l->d, 1);
-}
-
-/* nothing depends on the slope of responses */
-static bool is_inside(const limit *l)
-{
-    return l->unique || !l->outside;
 }
 
 /* More steps with the same factors, while they help: ends in rounding. Responses outside of their cones come onto them, where
@@ -745,13 +726,10 @@ static void polish(limit *l, double left, double aim)
 bool tg_limit_newton(tg_solve_work *w, tg_limit_way way, int steps, double aim)
 {
     limit l = limit_of(w);
-    l.slope = way == TG_LIMIT_FAR ? first_slope : last_slope;
     l.linear = way == TG_LIMIT_LINEAR;
     start(&l);
     if (way == TG_LIMIT_NEAR && !l.unique)
         start_strict(&l);
-    if (way == TG_LIMIT_SOFT && !l.unique)
-        start_soft(&l, w->softness);
     double left = evaluate(&l), least = INFINITY;
     if (!l.unique && left <= rounding * aim && !l.outside)
         return true;
@@ -770,20 +748,15 @@ bool tg_limit_newton(tg_solve_work *w, tg_limit_way way, int steps, double aim)
         }
         if (!isfinite(left))
             return false;
-        if (left <= aim && (l.slope <= last_slope || is_inside(&l)))
+        if (left <= aim)
         {
             polish(&l, left, aim);
             return true;
         }
-        idle = l.slope > last_slope || left < 0.5 * least ? 0 : idle + 1;
-        least = l.slope > last_slope ? INFINITY : tg_smaller(least, left);
+        idle = left < 0.5 * least ? 0 : idle + 1;
+        least = tg_smaller(least, left);
         if (idle >= ROUNDED && left <= rounded * aim)
             return true;
-        if (l.slope > last_slope && left <= settled * w->cones.velocity)
-        {
-            l.slope = tg_larger(l.slope * slope_factor, last_slope);
-            left = evaluate(&l);
-        }
     }
     return false;
 }

@@ -11,13 +11,10 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "contact/solver.h"
 #include "math/dense.h"
+#include "solve/held.h"
 
-static const double no_slip = 1e-7;  /* m/s */
-static const double no_force = 1e-9; /* m/s: G_NN L_N */
 static const double opening = 1e-12; /* m/s: what is not rounding */
-static const double on_cone = 1e-7;  /* of x_N */
 static const double inner = 0.9;     /* impulses inside are looked for in cones so much narrower */
 static const double empty = 1e-6;    /* of the largest x_N: nothing that others could not bear */
 
@@ -71,13 +68,13 @@ static tg_block_mode undecided(void)
 static tg_block_mode contact_mode(const tg_block *block, const double *L, const double *sigma, double G)
 {
     double force = G * L[0];
-    if (force <= no_force)
-        return sigma[0] >= no_slip ? settled(TG_MODE_BREAKING, sigma[0]) : undecided();
+    if (force <= TG_NO_FORCE)
+        return sigma[0] >= TG_NO_SLIP ? settled(TG_MODE_BREAKING, sigma[0]) : undecided();
     double slip = block->kind == TG_BLOCK_CONTACT ? slip_of(block, sigma) : 0;
     double inside = block->kind == TG_BLOCK_CONTACT ? inside_of(block, L) : 1;
-    if (inside >= on_cone)
+    if (inside >= TG_ON_CONE)
         return settled(TG_MODE_STICKING, tg_smaller(inside, force));
-    return slip >= no_slip ? settled(TG_MODE_SLIDING, tg_smaller(slip, force)) : undecided();
+    return slip >= TG_NO_SLIP ? settled(TG_MODE_SLIDING, tg_smaller(slip, force)) : undecided();
 }
 
 /* What slips is at its bound, also where rounding says that it is inside by a little. What is at its bound and does not slip stays there as the bound moves:
@@ -85,9 +82,9 @@ static tg_block_mode contact_mode(const tg_block *block, const double *L, const 
 static tg_block_mode friction_mode(const tg_block *block, double L, double sigma)
 {
     double inside = block->bound > 0 ? 1 - fabs(L) / block->bound : 0;
-    if (fabs(sigma) >= no_slip)
+    if (fabs(sigma) >= TG_NO_SLIP)
         return settled(TG_MODE_SLIDING, fabs(sigma));
-    if (inside >= on_cone)
+    if (inside >= TG_ON_CONE)
         return settled(TG_MODE_STICKING, inside);
     return (tg_block_mode){.mode = TG_MODE_SLIDING, .immaterial = true, .margin = 0};
 }
@@ -117,7 +114,7 @@ static tg_phase phase_of(const tg_block *block, const tg_block_mode *mode, doubl
     if (!mode->immaterial)
         return TG_PHASE_STICK;
     if (!strict)
-        return slip >= no_slip ? TG_PHASE_SLIDE : TG_PHASE_STICK;
+        return slip >= TG_NO_SLIP ? TG_PHASE_SLIDE : TG_PHASE_STICK;
     return block->kind == TG_BLOCK_CONTACT && L_N > 0 ? TG_PHASE_SLIDE : TG_PHASE_BREAK;
 }
 
@@ -181,7 +178,7 @@ static void hold_sticking(tg_solve_work *w, const tg_island *island, const tg_bl
         const tg_block *block = &island->block[b];
         bool still = mode[b].mode == TG_MODE_STICKING && block->kind != TG_BLOCK_FRICTION;
         if (block->kind == TG_BLOCK_CONTACT && mode[b].immaterial)
-            still = still && slip_of(block, sigma + block->row) < no_slip;
+            still = still && slip_of(block, sigma + block->row) < TG_NO_SLIP;
         w->state[c].phase = still ? TG_PHASE_STICK : TG_PHASE_BREAK;
     }
 }
@@ -308,8 +305,6 @@ static bool creeps(const tg_solve_work *w, const tg_cone *cone, const double *si
 static void find_sides(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma,
                        tg_block_mode *mode)
 {
-    const tg_solve_options options = tg_solve_default();
-    w->options = &options;
     rank_of(w, island, L, sigma, mode, false);
     tg_held_build(w);
     for (int c = 0, b = 0; c < w->cones.blocks; c++)
@@ -323,9 +318,25 @@ static void find_sides(tg_solve_work *w, const tg_island *island, const double *
             continue;
         if (carried(island, block, L, sigma) <= 0 && sigma[block->row] > opening)
             mode[b] = settled(TG_MODE_BREAKING, sigma[block->row]);
-        else if (diagonal(island, block->row) * L[block->row] > no_force && creeps(w, cone, sigma))
+        else if (diagonal(island, block->row) * L[block->row] > TG_NO_FORCE && creeps(w, cone, sigma))
             mode[b] = settled(TG_MODE_SLIDING, slip_of(block, sigma + block->row));
     }
+}
+
+bool tg_island_is_unique(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
+                         tg_arena *scratch)
+{
+    size_t mark = tg_arena_mark(scratch);
+    tg_solve_work w;
+    bool unique = tg_solve_work_take(&w, island->rows, scratch);
+    if (unique)
+    {
+        tg_cones_build(&w.cones, island, NULL);
+        unique = rank_of(&w, island, L, sigma, mode, false) == w.held.count;
+    }
+    tg_arena_release(scratch, mark);
+    scratch->failed = false;
+    return unique;
 }
 
 tg_status tg_island_modes(const tg_island *island, const double *L, const double *sigma, tg_arena *scratch,
@@ -342,7 +353,7 @@ tg_status tg_island_modes(const tg_island *island, const double *L, const double
         tg_arena_release(scratch, mark);
         scratch->failed = false;
         return tg_fail(error, TG_ERR_CAPACITY, "modes of %d rows: needs %zu bytes of scratch", island->rows,
-                       tg_island_scratch(island->rows));
+                       tg_island_scratch((tg_island_size){.rows = island->rows}));
     }
     tg_cones_build(&w.cones, island, NULL);
     int rank = rank_of(&w, island, L, sigma, mode, false);

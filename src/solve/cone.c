@@ -9,9 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "contact/cone.h"
 #include "math/dense.h"
 #include "math/lanes.h"
+#include "solve/cone.h"
+#include "solve/tolerance.h"
 
 enum
 {
@@ -47,11 +48,6 @@ static void add_block(tg_cones *cones, tg_cone_kind kind, int row, double bound)
         (tg_cone){.kind = kind, .row = row, .dim = cones->rows - row, .bound = bound, .rho_n = 0, .rho_t = 0};
 }
 
-/* Below this share of the largest G_ii of the island a row is what rounding left of one that nothing can move: J to 1e-16 gives 1e-32, and masses do not
- * differ by 1e24. Its own size would make a row like others of it, and its impulses 1e16 times too large. */
-static const double nothing = 1e-24;
-static const double still = 1e-15; /* of the largest |g| */
-
 static void find_rounding(tg_cones *cones, const tg_island *island)
 {
     double largest = 0, velocity = 0;
@@ -60,8 +56,8 @@ static void find_rounding(tg_cones *cones, const tg_island *island)
         largest = tg_larger(largest, island->G[(size_t)i * (size_t)(island->ldg + 1)]);
         velocity = tg_larger(velocity, fabs(island->g[i]));
     }
-    cones->fixed = nothing * largest;
-    cones->idle = still * velocity;
+    cones->fixed = TG_FIXED * largest;
+    cones->idle = TG_IDLE * velocity;
 }
 
 static bool is_fixed(const tg_cones *cones, const tg_island *island, int row)

@@ -1,8 +1,14 @@
-/* The interior point (solver_ipm.c), for matrices kept in any way. */
-#ifndef TG_CONTACT_INTERIOR_H
-#define TG_CONTACT_INTERIOR_H
+/* The interior point (interior.c), for matrices kept in any way. */
+#ifndef TG_SOLVE_INTERIOR_H
+#define TG_SOLVE_INTERIOR_H
 
-#include "contact/cone.h"
+#include "solve/cone.h"
+
+enum
+{
+    TG_PATH_VECTORS = 12,
+    TG_INTERIOR_VECTORS = 9 + TG_PATH_VECTORS /* how many vectors tg_interior_vectors lays out */
+};
 
 typedef struct tg_interior_system tg_interior_system;
 
@@ -70,6 +76,10 @@ double tg_interior_iterate(tg_interior *p, double best, double aim);
 /* Starts near x, with slacks of velocity v: then the products are those of impulses that blocks have, and not of what their own
  * masses suggest. A light body under a heavy one carries much more. */
 void tg_interior_near(tg_interior *p, const double *x, double v);
+
+/* E^-1 and N = E^-1 W of a contact of d rows at (x, z, psi), with these compliances of its normal and its tangents: dx = E^-1 rhs - N ds. */
+void tg_interior_eliminate(int d, const double *x, const double *z, double psi, double normal, double tangent,
+                           double *E, double *N);
 
 /* ---- path.c ---- */
 

@@ -1,0 +1,130 @@
+/* How one block answers: L = P(z) with eps z minus its velocity, and D = dP / dz.
+ *
+ *     contact      L_N = max(0, z_N), L_T the point of the ellipse sum (L_i / mu_i)^2 <= L_N^2 nearest to z_T
+ *     equality     L = z
+ *     dry friction z, clamped to its bound
+ *
+ * The nearest point of an ellipse is L_i = mu_i^2 z_i / (mu_i^2 + a), with a >= 0 so that it is on it. */
+#include <math.h>
+#include <string.h>
+
+#include "solve/soft.h"
+
+static const double root_rounding = 0x1p-26; /* of a: convergence is quadratic, so the next step would be rounding */
+
+static tg_phase respond_box(const tg_soft_block *b, double z, double *L, double *D)
+{
+    bool holds = fabs(z) <= b->bound;
+    *L = holds ? z : copysign(b->bound, z);
+    if (D != NULL)
+        *D = holds;
+    return holds ? TG_PHASE_STICK : TG_PHASE_SLIDE;
+}
+
+/* a circle: L_T = z_N mu z_T / |z_T| */
+static void slide_round(const tg_soft_block *b, double mu, double tangent, const double *z, double *L, double *D)
+{
+    double ratio = z[0] / tangent; /* |L_T| / |z_T|, tangent = |z_T| / mu */
+    int d = b->dim;
+    for (int i = 1; i < d; i++)
+        L[i] = ratio * z[i];
+    for (int i = 1; D != NULL && i < d; i++)
+    {
+        D[d * i] = z[i] / tangent;
+        for (int j = 1; j < d; j++)
+            D[d * i + j] = ratio * ((i == j) - (z[i] / tangent) * (z[j] / tangent) / (mu * mu));
+    }
+}
+
+/* a with |mu z / (mu^2 + a)| = z_N, from below: 1 / |.| is concave in a, and nearly linear. With one coefficient for all, a = |mu z| / z_N - mu^2. */
+static double ellipse_multiplier(const tg_soft_block *b, const double *mu, const double *z)
+{
+    double largest = 0, size = 0;
+    for (int i = 1; i < b->dim; i++)
+    {
+        largest = tg_larger(largest, mu[i] * mu[i]);
+        size += (mu[i] * z[i]) * (mu[i] * z[i]);
+    }
+    double a = tg_larger(sqrt(size) / z[0] - largest, 0);
+    for (int k = 0; k < TG_ELLIPSE_STEPS; k++)
+    {
+        double square = 0, slope = 0;
+        for (int i = 1; i < b->dim; i++)
+        {
+            double m = mu[i] * mu[i], w = mu[i] * z[i] / (m + a);
+            square += w * w;
+            slope += w * w / (m + a);
+        }
+        double step = (sqrt(square) / z[0] - 1) * square / slope;
+        a += step;
+        if (!(fabs(step) > root_rounding * a))
+            break;
+    }
+    return a;
+}
+
+/* dL_i = c_i dz_i - c_i e_i da with c_i = mu_i^2 / (mu_i^2 + a), e_i = L_i / mu_i^2, and sum e_i dL_i = z_N dz_N */
+static void slide_ellipse(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D)
+{
+    double a = ellipse_multiplier(b, mu, z), c[TG_CONE_MAX], e[TG_CONE_MAX], sum = 0;
+    int d = b->dim;
+    for (int i = 1; i < d; i++)
+    {
+        double m = mu[i] * mu[i];
+        c[i] = m / (m + a);
+        L[i] = c[i] * z[i];
+        e[i] = L[i] / m;
+        sum += c[i] * e[i] * e[i];
+    }
+    for (int i = 1; D != NULL && i < d; i++)
+    {
+        D[d * i] = c[i] * e[i] * z[0] / sum;
+        for (int j = 1; j < d; j++)
+            D[d * i + j] = c[i] * (i == j) - c[i] * e[i] * c[j] * e[j] / sum;
+    }
+}
+
+static tg_phase respond_contact(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D)
+{
+    int d = b->dim;
+    if (!(z[0] > 0))
+    {
+        memset(L, 0, sizeof(double) * (size_t)d);
+        return TG_PHASE_BREAK;
+    }
+    L[0] = z[0];
+    if (D != NULL)
+        D[0] = 1;
+    double square = 0;
+    for (int i = 1; i < d; i++)
+        square += (z[i] / mu[i]) * (z[i] / mu[i]);
+    if (square <= z[0] * z[0])
+    {
+        for (int i = 1; i < d; i++)
+        {
+            L[i] = z[i];
+            if (D != NULL)
+                D[(d + 1) * i] = 1;
+        }
+        return TG_PHASE_STICK;
+    }
+    if (b->round)
+        slide_round(b, mu[1], sqrt(square), z, L, D);
+    else
+        slide_ellipse(b, mu, z, L, D);
+    return TG_PHASE_SLIDE;
+}
+
+tg_phase tg_soft_response(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D)
+{
+    if (D != NULL)
+        memset(D, 0, sizeof(double) * (size_t)(b->dim * b->dim));
+    if (b->kind == TG_CONE_UNIT)
+        return respond_contact(b, mu, z, L, D);
+    if (b->kind == TG_CONE_BOX)
+        return respond_box(b, z[0], L, D);
+    L[0] = z[0];
+    if (D != NULL)
+        D[0] = 1;
+    return TG_PHASE_STICK;
+}

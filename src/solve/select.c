@@ -1,0 +1,196 @@
+/* From a solution with compliance to its limit, which is the solution that docs/contact.md section 5 selects.
+ *
+ * As long as no phase changes the solution is u(eps) = u0 + eps u1, and differentiating u = J^T P(z), eps z + J u + g = 0 by eps,
+ *     H u1 = -J^T D z / eps,
+ * one back-substitution with the factor at hand. In the limit rows move with h = J u0 + g: not at all where they are held, and what is less than redundant rows may
+ * contradict each other by counts as nothing. z = c - h / eps, c = -J u1. So the limit solves
+ *     u = J^T P(z),     eps (z - c) + J u + g - (h that counts as nothing) = 0,
+ * with c = L where h is not zero (then z - L is along h, as maximum dissipation wants): what holds moves with eps (z - c), which is of the order of eps^2. Newton's increments are those of the problem with compliance, and
+ * mostly the factor at hand does. */
+#include <math.h>
+#include <string.h>
+
+#include "solve/soft.h"
+
+enum
+{
+    STEPS = 10,
+    ROUNDS = 4,
+    HOLDS = 4 /* each takes out nearly all of it */
+};
+
+static const double creeps = 0.05; /* of the velocity that its compliance gives a contact: h is nothing beside it */
+
+/* x = H^-1 J^T D (h / eps) of the rows' velocities h */
+static void respond_to(tg_soft *p, const double *h, double *x)
+{
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+        for (int i = 0; i < b->dim; i++)
+        {
+            double sum = 0;
+            for (int j = 0; j < b->dim; j++)
+                sum += p->D[b->slope + b->dim * i + j] * h[b->row + j] / tg_soft_eps(p, b->row + j);
+            p->force[b->row + i] = sum;
+        }
+    tg_soft_push(p, p->force, x);
+    tg_soft_solve(p, x);
+}
+
+/* h = J u + g; rows with a compliance of their own: and what they give way by, at their z of the limit */
+static void limit_velocity(tg_soft *p)
+{
+    tg_soft_velocity(p, p->u, p->row);
+    for (int i = 0; i < p->rows; i++)
+        p->row[i] += p->g[i] + p->give[i] * p->z[i];
+}
+
+/* J u1 into p->Jstep */
+static void extrapolate(tg_soft *p)
+{
+    respond_to(p, p->z, p->step);
+    for (int k = 0; k < p->dims; k++)
+    {
+        p->u[k] += p->eps * p->step[k];
+        p->step[k] = -p->step[k];
+    }
+    tg_soft_velocity(p, p->step, p->Jstep);
+    for (int i = 0; i < p->rows; i++)
+        if (p->give[i] > 0)
+            p->z[i] += p->eps / tg_soft_eps(p, i) * (p->z[i] + p->Jstep[i]);
+}
+
+/* Takes out of u what held rows can follow: rounding, and what an older factor has left. p->row: what remains of h. Whether there was more of it than `enough` (m/s). */
+static bool hold(tg_soft *p, double enough)
+{
+    bool moved = false, more = true;
+    limit_velocity(p);
+    for (int round = 0; round < HOLDS && more; round++)
+    {
+        double most = 0;
+        respond_to(p, p->row, p->step);
+        for (int k = 0; k < p->dims; k++)
+        {
+            p->u[k] -= p->step[k];
+            most = tg_larger(most, fabs(p->step[k]));
+        }
+        limit_velocity(p);
+        more = most * most * p->size > enough * enough;
+        moved = moved || more;
+    }
+    return moved;
+}
+
+/* What a block does in the limit is decided once: what moves about as fast as that would go to and fro.
+ *
+ * Held rows have left of h what they contradict each other by, which counts as nothing if it is little. Tangents of a contact on its cone creep, h = 0 up to a
+ * small part of eps c, or slide. */
+static void find_still(tg_soft *p, tg_soft_block *b, double consistent)
+{
+    const double *h = p->row + b->row, *c = p->Jstep + b->row;
+    double slip = 0, push = 0;
+    for (int i = 1; i < b->dim; i++)
+    {
+        slip += h[i] * h[i];
+        push += c[i] * c[i];
+    }
+    b->normal = fabs(h[0]) <= consistent;
+    b->closed = b->phase != TG_PHASE_BREAK || b->normal;
+    b->tangent = slip <= consistent * consistent;
+    b->still = b->phase == TG_PHASE_STICK || (b->phase == TG_PHASE_BREAK && b->normal && b->tangent) ||
+               (b->phase == TG_PHASE_SLIDE && slip <= creeps * creeps * p->eps * p->eps * push);
+}
+
+/* z = c - h / eps of `count` rows: h counts as nothing where it is consistent; c = -J u1, and where they move L: then what is left of an impulse, z - L, is
+ * along h */
+static void start_rows(tg_soft *p, int row, int count, bool still, bool consistent)
+{
+    for (int i = row; i < row + count; i++)
+        if (!(p->give[i] > 0))
+            p->z[i] = (still ? -p->Jstep[i] : p->L[i]) - (still && consistent ? 0 : p->row[i] / p->eps);
+}
+
+static void start_block(tg_soft *p, const tg_soft_block *b, double inner)
+{
+    bool held = b->phase == TG_PHASE_STICK;
+    if (b->kind == TG_CONE_BOX) /* dry friction holds at zero velocity exactly */
+        start_rows(p, b->row, 1, true, fabs(p->row[b->row]) <= inner);
+    else
+    {
+        start_rows(p, b->row, 1, b->closed, b->normal);
+        start_rows(p, b->row + 1, b->dim - 1, b->still, !held || b->tangent);
+    }
+}
+
+/* what moves has z of its velocity */
+static void restart_block(tg_soft *p, const tg_soft_block *b)
+{
+    for (int i = b->row; b->kind != TG_CONE_BOX && i < b->row + b->dim; i++)
+        if (!(p->give[i] > 0) && !(i == b->row ? b->closed : b->still))
+            p->z[i] = p->L[i] - p->row[i] / p->eps;
+}
+
+/* h of rows that are held although it does not count as nothing: with less compliance they would give way */
+static double contradiction(const tg_soft *p, const tg_soft_block *b, double consistent, double inner)
+{
+    const double *h = p->row + b->row;
+    bool wrong =
+        b->phase == TG_PHASE_STICK || h[0] * p->L[b->row] > 0; /* dry friction that does not oppose its velocity */
+    if (b->kind == TG_CONE_BOX)
+        return wrong && fabs(h[0]) > inner ? fabs(h[0]) : 0;
+    double worst = b->phase == TG_PHASE_BREAK ? 0 : fabs(h[0]);
+    for (int i = 1; i < b->dim && b->phase == TG_PHASE_STICK; i++)
+        worst = tg_larger(worst, fabs(h[i]));
+    return worst > consistent ? worst : 0;
+}
+
+static void start_limit(tg_soft *p, const tg_solve_options *o)
+{
+    /* a patch that turns by a is off its plane by a^2; not where dry friction is, which holds at zero velocity exactly */
+    const double consistent = p->boxes ? o->inner : 0.1 * o->tolerance;
+    p->contradiction = 0;
+    for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    {
+        find_still(p, b, consistent);
+        start_block(p, b, o->inner);
+        p->contradiction = tg_larger(p->contradiction, contradiction(p, b, consistent, o->inner));
+    }
+}
+
+/* Once more where c was not that of the solution: then held rows still move, with eps (z - c). */
+bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
+{
+    const double enough = 1e-3 * o->inner;
+    for (int round = 0; round < ROUNDS; round++)
+    {
+        if (!tg_soft_same_phases(p) && !tg_soft_factor(p, true))
+            return false;
+        if (round == 0)
+            extrapolate(p);
+        bool moved = hold(p, enough);
+        if (round == 0)
+            start_limit(p, o);
+        else if (!moved)
+            return true;
+        else
+            for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+                restart_block(p, b);
+        if (!tg_soft_newton(p, &(tg_soft_run){.steps = STEPS, .sharp = true, .goal = o->inner}))
+            return false;
+    }
+    return true;
+}
+
+tg_selection tg_soft_selection(const tg_soft *p, const tg_solve_options *o)
+{
+    const double still = 10 * o->tolerance;
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    {
+        double slip = 0;
+        for (int i = b->row + 1; i < b->row + b->dim; i++)
+            slip = tg_larger(slip, p->eps * fabs(p->z[i]));
+        bool empty = b->phase == TG_PHASE_BREAK && -p->eps * p->z[b->row] < still;
+        if (b->kind == TG_CONE_UNIT && (empty || (b->phase == TG_PHASE_SLIDE && slip < still)))
+            return TG_SELECT_COMPLIANT;
+    }
+    return TG_SELECT_PROJECTED;
+}

@@ -1,0 +1,210 @@
+/* The problem with a small compliance eps on every row, in velocity space.
+ *
+ * In coordinates in which the mass matrix is one, J (rows x dims) with G = J J^T, the unknowns are u = J^T L (how much the impulses change the velocities) and
+ * one number z for each row:
+ *     u = J^T P(z),     eps z + J u + g = 0.
+ * P is the response of one block (response.c): L = P(z) obeys its cone, and eps z is minus its velocity. As eps -> 0 the solution becomes the one that
+ * docs/contact.md section 5 selects, so solving and selecting are one problem. Its Newton matrix
+ *     H = 1 + J^T D J / eps,     D = dP / dz,
+ * has as many rows as there are dofs, however many contacts there are.
+ *
+ * z is never computed from u once Newton runs: (J u + g) / eps would be rounding divided by eps. It is accumulated, dz = -J du / eps.
+ *
+ * Rows that nothing moves, or that carry nothing (mu = 0, a bound of zero), are left out. Blocks with the same bodies have their numbers in the same dofs: they
+ * form a group, whose part of J is a small dense matrix. */
+#ifndef TG_SOLVE_SOFT_H
+#define TG_SOLVE_SOFT_H
+
+#include "math/fronts.h"
+#include "solve/admm.h"
+#include "solve/held.h"
+#include "solve/interior.h"
+
+typedef struct tg_soft_block
+{
+    tg_cone_kind kind;
+    int row, dim;
+    int slope;    /* where its dim x dim numbers of D are */
+    bool round;   /* its tangents have one coefficient */
+    bool contact; /* not a limit */
+    tg_phase phase;
+    bool closed, still;   /* select.c: its normal, its tangents do not move in the limit, */
+    bool normal, tangent; /* up to what redundant rows may contradict each other by */
+    double bound;         /* box */
+} tg_soft_block;
+
+typedef struct tg_soft_group
+{
+    int row, rows;
+    int block, blocks;
+    int support, size, ld; /* its dofs: support[support] .., and how far the rows of its part of J are apart */
+    size_t J;
+} tg_soft_group;
+
+/* the best that was met: impulses and velocities of the island */
+typedef struct tg_offer
+{
+    double *L, *sigma;
+    double residual; /* m/s */
+    tg_residual parts;
+    tg_selection selection;
+    tg_solve_stage stage;
+} tg_offer;
+
+typedef struct tg_soft
+{
+    const tg_island *island;
+    const tg_solve_options *options;
+    tg_offer offer;
+    int rows, blocks, groups, dims, ld;
+    tg_soft_block *block;
+    tg_soft_group *group;
+    int *source;  /* row of the island */
+    int *support; /* dofs of the groups */
+    int *dof;     /* of the trees -> place in vectors, -1: nothing moves it */
+    double *J;
+    double *mu;       /* coefficient of a contact's tangent */
+    double *give;     /* the law's own compliance */
+    double *g, *own;  /* own: G_ii */
+    double *diagonal; /* G_ii of all rows of the island */
+    double speed;     /* the largest |g| */
+    double size;      /* a power of two near the geometric mean of G_ii */
+    double least;     /* the compliance from which the limit is reached (soft_solve.c) */
+    bool boxes;       /* dry friction is among the blocks */
+
+    /* the iterate */
+    double eps;
+    double creep; /* m/s: how fast what holds moved on top of the ladder; INFINITY: not known */
+    double *u, *z, *L, *D;
+    double violation;     /* the largest |J r|, r = J^T L - u (m/s), */
+    double rounding;      /* and what rounding leaves of it */
+    double contradiction; /* select.c: velocity of rows that hold against each other (m/s) */
+
+    /* the factor of H and the phases it was made with */
+    double *H;
+    int *pivot;
+    tg_phase *factored;
+    bool sparse; /* many trees: its fronts, over trees, with an element for every tree and every group */
+    tg_fronts fronts;
+    int *tree_of; /* dof -> tree; -1: none */
+    int *place;   /* scratch: of a group's dofs in the matrix of a front */
+    bool symmetric, regular;
+
+    /* named scratch */
+    double *r, *step;              /* dims: the residual, the Newton step */
+    double *Jstep, *row, *force;   /* rows */
+    double *kept_u, *kept_z;       /* where a jump started */
+    double *packed, *product, *at; /* one group: D J, J^T D J, a vector of its dofs */
+    double *full;                  /* all rows x dims, while J is built */
+
+    /* the interior point's */
+    tg_cones cones;                    /* blocks and rows alone */
+    double *interior, *rhs, *best, *E; /* its vectors; E^-1 of the blocks */
+    double *square;                    /* mu^2 of the compliance of scaled rows */
+    double *all_L, *all_sigma;         /* of the island */
+    tg_set *set;                       /* blocks as sets of ADMM */
+    int *index;                        /* two for each row */
+
+    int factorisations, limit, interior_steps, sweeps;
+} tg_soft;
+
+/* Takes the arrays of a problem of this size from scratch, or counts; false when scratch was too small. */
+bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch);
+
+/* Rows, groups and J of the island. */
+void tg_soft_build(tg_soft *p);
+
+/* out = J x (rows), and x = J^T L (dims) */
+void tg_soft_velocity(const tg_soft *p, const double *x, double *out);
+void tg_soft_push(const tg_soft *p, const double *L, double *x);
+
+/* compliance of a row */
+static inline double tg_soft_eps(const tg_soft *p, int row)
+{
+    return p->eps + p->give[row];
+}
+
+/* L, D and phases from z */
+void tg_soft_respond(tg_soft *p);
+
+/* H from D, and its factor; false when it is singular, or no more may be made. Not coupled: what the normals of sliding contacts do to their tangents is taken out of D, and H is symmetric. */
+bool tg_soft_factor(tg_soft *p, bool coupled);
+void tg_soft_solve(const tg_soft *p, double *x);
+
+/* impulses of the island: L of the rows, zero of those that were left out */
+void tg_soft_scatter(const tg_soft *p, double *L);
+
+/* ---- response.c ---- */
+
+/* L = P(z) of a block, with mu of its rows; D (dim x dim) unless NULL. Returns what it does. */
+tg_phase tg_soft_response(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D);
+
+/* ---- soft_newton.c ---- */
+
+typedef struct tg_soft_run
+{
+    int steps;   /* most factorisations */
+    int idle;    /* how many steps may fail to halve |r|; 0: any number */
+    bool fresh;  /* u is not known yet: the first step takes it from z */
+    bool sharp;  /* beyond the goal as long as the factor at hand does it */
+    double goal; /* m/s */
+} tg_soft_run;
+
+/* Newton at compliance p->eps from p->z (and p->u). True when the violation is at most the goal. */
+bool tg_soft_newton(tg_soft *p, const tg_soft_run *run);
+
+/* whether the last factor is that of the phases of now */
+bool tg_soft_same_phases(const tg_soft *p);
+
+/* z for another compliance: velocities of rows that open or slide stay as they are */
+void tg_soft_rescale(tg_soft *p, double eps);
+
+/* ---- soft_interior.c ---- */
+
+/* The interior point from a cold start on the problem with compliance eps; without (eps = 0) along its path where it turns back, too. Leaves z in p->z, of compliance eps
+ * or of that which p has. Returns the residual of its best point (m/s). */
+double tg_soft_interior(tg_soft *p, double eps, const tg_solve_options *options);
+
+/* its cones; dense: with G, in p->packed */
+void tg_soft_cones(tg_soft *p);
+void tg_soft_dense_cones(tg_soft *p);
+
+/* ---- select.c ---- */
+
+/* From the solution at p->eps to its limit; false when Newton does not find it. */
+bool tg_soft_select(tg_soft *p, const tg_solve_options *options);
+
+/* How impulses of the limit are chosen: by projection alone, or some contacts are on their cones without slip, or closed without force. */
+tg_selection tg_soft_selection(const tg_soft *p, const tg_solve_options *options);
+
+/* ---- solvers: they offer what they meet ---- */
+
+/* Offers p->L: keeps the better of what is kept and this; what is selected and has its certificate wins. (solvers.c) */
+void tg_soft_offer(tg_soft *p, tg_selection selection, tg_solve_stage stage);
+
+/* One block Gauss-Seidel sweep; p->u = J^T p->L before and after. After tg_soft_cones. (solver_pgs.c) */
+void tg_soft_sweep(tg_soft *p);
+
+typedef struct tg_solver
+{
+    const char *name;
+    void (*run)(tg_soft *p, const tg_solve_options *options);
+    bool warm; /* warm.c comes first */
+} tg_solver;
+
+void tg_solver_newton(tg_soft *p, const tg_solve_options *options);
+void tg_solver_interior(tg_soft *p, const tg_solve_options *options);
+void tg_solver_pgs(tg_soft *p, const tg_solve_options *options);
+void tg_solver_admm(tg_soft *p, const tg_solve_options *options);
+void tg_solver_staggered(tg_soft *p, const tg_solve_options *options);
+
+/* Newton and the rule from p->L, p->u, near a solution; offers what comes of it. (solver_newton.c) */
+void tg_soft_finish(tg_soft *p, const tg_solve_options *options, tg_solve_stage stage);
+
+/* the solver of that name, or NULL */
+const tg_solver *tg_solver_find(const char *name);
+
+/* entry of the table, from 0 on; NULL behind the last */
+const tg_solver *tg_solver_at(int index);
+
+#endif

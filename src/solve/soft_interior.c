@@ -1,0 +1,252 @@
+/* The interior point (interior.h) on the problem of soft.h: with compliance, or without for its path.
+ *
+ * In scaled variables x = S^-1 L, s = S sigma. Slacks are eliminated block by block into W ds + E dx = rhs, or dx = k - N ds with N = E^-1 W, k = E^-1 rhs, and with
+ * ds = S J du, du = J^T S dx,
+ *     (1 + J^T S N S J) du = J^T S k,
+ * which is H of soft.h with another D. */
+#include <math.h>
+#include <string.h>
+
+#include "math/lanes.h"
+#include "solve/interior.h"
+#include "solve/soft.h"
+
+enum
+{
+    STEPS = 40, /* of one run */
+    PATH = 500  /* along its path */
+};
+
+static const double redundant =
+    1e-7; /* of G_ii: compliance of equalities, centred at x, so that it changes the path and not the end */
+
+typedef struct context
+{
+    tg_soft *p;
+    double eps;
+} context;
+
+/* compliance of a row in scaled variables; all tangents of a contact have that of the first */
+static double compliance(const context *a, int row)
+{
+    const tg_soft *p = a->p;
+    return (a->eps + p->give[row]) * p->square[row];
+}
+
+/* E^-1 and N = E^-1 W of a contact. With t = x_T / x_N, c the tangents' compliance,
+ *     E = [z_N / x_N + c_N, 0; (eta - psi t) / x_N, (psi - t eta^T) / x_N + W c],   W = [1; 1 - t t^T]. */
+void tg_interior_eliminate(int d, const double *x, const double *z, double psi, double normal, double tangent,
+                           double *E, double *N)
+{
+    const double *eta = z + 1;
+    double t[TG_CONE_MAX], u[TG_CONE_MAX], dot = 0;
+    int m = d - 1;
+    memset(E, 0, sizeof(double) * (size_t)(d * d));
+    memset(N, 0, sizeof(double) * (size_t)(d * d));
+    E[0] = N[0] = 1 / (z[0] / x[0] + normal);
+    for (int i = 0; i < m; i++)
+    {
+        t[i] = x[1 + i] / x[0];
+        u[i] = eta[i] / x[0] + tangent * t[i];
+        dot += t[i] * u[i];
+    }
+    double stiff = m > 0 ? psi / x[0] + tangent : 1, share = m > 0 ? 1 / (stiff - dot) : 0;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < m; j++)
+        {
+            double one = i == j;
+            E[d * (1 + i) + 1 + j] = (one + t[i] * u[j] * share) / stiff;
+            N[d * (1 + i) + 1 + j] = (one - t[i] * t[j] + t[i] * (u[j] - dot * t[j]) * share) / stiff;
+        }
+    for (int i = 0; i < m; i++)
+    {
+        double sum = 0;
+        for (int j = 0; j < m; j++)
+            sum += E[d * (1 + i) + 1 + j] * (eta[j] - psi * t[j]) / x[0];
+        E[d * (1 + i)] = N[d * (1 + i)] = -sum * E[0];
+    }
+}
+
+/* ---- the system ---- */
+
+static void velocity(const tg_interior *q, const double *x, double *s)
+{
+    const context *a = q->context;
+    tg_soft *p = a->p;
+    for (int i = 0; i < p->rows; i++)
+        p->L[i] = p->mu[i] * x[i];
+    tg_soft_push(p, p->L, p->u);
+    tg_soft_velocity(p, p->u, p->row);
+    for (int i = 0; i < p->rows; i++)
+        s[i] = p->mu[i] * (p->row[i] + p->g[i]) + compliance(a, i) * x[i];
+}
+
+/* asked of the solution of the last system alone, whose J du is known: G dx = J du, and the compliance */
+static void product(const tg_interior *q, const double *dx, double *out)
+{
+    const context *a = q->context;
+    for (int i = 0; i < a->p->rows; i++)
+        out[i] = a->p->mu[i] * a->p->Jstep[i] + compliance(a, i) * dx[i];
+}
+
+static void eliminate(const context *a, const tg_interior *q, const tg_soft_block *b)
+{
+    tg_soft *p = a->p;
+    int row = b->row, d = b->dim;
+    double *E = p->E + b->slope, *N = p->D + b->slope, x = q->x[row];
+    if (b->kind == TG_CONE_UNIT)
+        tg_interior_eliminate(d, q->x + row, q->z + row, q->psi[row], compliance(a, row),
+                              d > 1 ? compliance(a, row + 1) : 0, E, N);
+    else if (b->kind == TG_CONE_BOX)
+        E[0] = N[0] = 1 / (q->psi[row] / (b->bound + x) + q->z[row] / (b->bound - x) + compliance(a, row));
+    else
+        E[0] = N[0] = 1 / (a->eps > 0 ? a->eps : redundant * p->own[row]);
+    for (int i = 0; i < d; i++)
+        for (int j = 0; j < d; j++)
+            N[d * i + j] *= p->mu[row + i] * p->mu[row + j] * tg_soft_eps(p, row + j);
+}
+
+static bool factor(tg_interior *q)
+{
+    const context *a = q->context;
+    for (tg_soft_block *b = a->p->block; b < a->p->block + a->p->blocks; b++)
+    {
+        eliminate(a, q, b);
+        b->phase = TG_PHASE_SLIDE;
+    }
+    return tg_soft_factor(a->p, true);
+}
+
+static void solve(tg_interior *q, double *rhs)
+{
+    const context *a = q->context;
+    tg_soft *p = a->p;
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    {
+        double k[TG_CONE_MAX] = {0}, *at = rhs + b->row;
+        for (int i = 0; i < b->dim; i++)
+            for (int j = 0; j < b->dim; j++)
+                k[i] += p->E[b->slope + b->dim * i + j] * at[j];
+        for (int i = 0; i < b->dim; i++)
+        {
+            at[i] = k[i];
+            p->row[b->row + i] = p->mu[b->row + i] * k[i];
+        }
+    }
+    tg_soft_push(p, p->row, p->step);
+    tg_soft_solve(p, p->step);
+    tg_soft_velocity(p, p->step, p->Jstep);
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+        for (int i = 0; i < b->dim; i++)
+            for (int j = 0; j < b->dim; j++)
+                rhs[b->row + i] -= p->D[b->slope + b->dim * i + j] * p->Jstep[b->row + j] /
+                                   (p->mu[b->row + i] * tg_soft_eps(p, b->row + j));
+}
+
+/* of the law with the compliance, in m/s */
+static double residual(tg_interior *q, const double *x)
+{
+    const context *a = q->context;
+    tg_soft *p = a->p;
+    const tg_island *island = p->island;
+    velocity(q, x, p->Jstep);
+    memset(p->all_L, 0, sizeof(double) * (size_t)island->rows);
+    memcpy(p->all_sigma, island->g, sizeof(double) * (size_t)island->rows);
+    for (int i = 0; i < p->rows; i++)
+    {
+        p->all_L[p->source[i]] = p->L[i];
+        p->all_sigma[p->source[i]] = p->Jstep[i] / p->mu[i];
+    }
+    tg_residual r = tg_residual_of(island, p->diagonal, 1, p->all_L, p->all_sigma);
+    return tg_residual_max(&r);
+}
+
+/* ---- runs ---- */
+
+static const tg_interior_system system_of_soft = {velocity, product, factor, solve, residual};
+
+void tg_soft_cones(tg_soft *p)
+{
+    tg_cones *cones = &p->cones;
+    cones->rows = p->rows;
+    cones->ld = v4_pad(p->rows);
+    cones->blocks = p->blocks;
+    cones->velocity = p->speed;
+    for (int k = 0; k < p->blocks; k++)
+    {
+        const tg_soft_block *b = &p->block[k];
+        double trace = 0;
+        p->square[b->row] = 1;
+        for (int i = b->row + 1; i < b->row + b->dim; i++)
+            p->square[i] = p->mu[b->row + 1] * p->mu[b->row + 1];
+        for (int i = b->row + 1; i < b->row + b->dim; i++)
+            trace += p->own[i] * p->mu[i] * p->mu[i];
+        double normal = 1 / p->own[b->row];
+        cones->block[k] = (tg_cone){.kind = b->kind,
+                                    .row = b->row,
+                                    .dim = b->dim,
+                                    .bound = b->bound,
+                                    .rho_n = normal,
+                                    .rho_t = trace > 0 ? (b->dim - 1) / trace : normal};
+    }
+}
+
+/* G = J J^T + give, scaled, a column at a time */
+void tg_soft_dense_cones(tg_soft *p)
+{
+    tg_cones *cones = &p->cones;
+    tg_soft_cones(p);
+    cones->G = p->packed;
+    cones->g = p->rhs;
+    cones->scale = p->mu;
+    memset(p->L, 0, sizeof(double) * (size_t)p->rows);
+    for (int j = 0; j < p->rows; j++)
+    {
+        double *column = cones->G + (ptrdiff_t)j * cones->ld;
+        cones->g[j] = p->mu[j] * p->g[j];
+        p->L[j] = p->mu[j];
+        tg_soft_push(p, p->L, p->u);
+        tg_soft_velocity(p, p->u, p->row);
+        p->L[j] = 0;
+        memset(column, 0, sizeof(double) * (size_t)cones->ld);
+        for (int i = 0; i < p->rows; i++)
+            column[i] = p->mu[i] * p->row[i];
+        column[j] += p->mu[j] * p->mu[j] * p->give[j];
+    }
+}
+
+/* z = L - slack / eps: with compliance that is z of soft.h */
+static void leave(tg_soft *p, const tg_interior *q, double eps)
+{
+    p->eps = eps;
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+        for (int i = b->row; i < b->row + b->dim; i++)
+        {
+            double slack = b->kind == TG_CONE_FREE ? 0 : b->kind == TG_CONE_BOX ? q->psi[i] - q->z[i] : q->z[i];
+            p->L[i] = p->mu[i] * q->x[i];
+            p->z[i] = p->L[i] - slack / p->mu[i] / tg_soft_eps(p, i);
+        }
+}
+
+double tg_soft_interior(tg_soft *p, double eps, const tg_solve_options *o)
+{
+    context a = {p, eps};
+    int before = p->factorisations;
+    tg_interior q = {.system = &system_of_soft,
+                     .context = &a,
+                     .cones = &p->cones,
+                     .rhs = p->rhs,
+                     .best = p->best,
+                     .max_steps = STEPS,
+                     .max_path = eps > 0 ? 0 : PATH,
+                     .unpolished = eps > 0};
+    tg_soft_cones(p);
+    tg_interior_vectors(&q, p->interior);
+    double best = tg_interior_solve(&q, (eps > 0 ? 1e-4 : 1e-2) * o->tolerance, eps > 0 ? INFINITY : o->tolerance);
+    if (eps == 0)
+        memcpy(q.x, q.best, sizeof(double) * (size_t)p->rows);
+    leave(p, &q, eps > 0 ? eps : p->eps);
+    p->regular = false;
+    p->interior_steps += p->factorisations - before;
+    return best;
+}

@@ -1,0 +1,227 @@
+/* Newton's method for the problem with compliance (soft.h).
+ *
+ *     r = J^T P(z) - u,   H du = r,   u += t du,   z -= t J du / eps.
+ *
+ * The length t is where h(t) = du . (u + t du - J^T P(z(t))) has fallen to a small part of h(0): a trial costs as many operations as there are rows. While phases are
+ * those of the factor and the violation falls quickly, the factor is used again (chords). */
+#include <math.h>
+#include <string.h>
+
+#include "math/lanes.h"
+#include "solve/soft.h"
+
+enum
+{
+    SEARCH = 30 /* trials of one line search */
+};
+
+static const double rounding = 0x1p-50; /* of G_ii |L_i| */
+static const double overshoot = 0.1;    /* of |h(0)|: h(1) beyond that is searched, */
+static const double enough = 0.05;      /* down to this */
+static const double chord_near =
+    1e-4;                             /* of the largest free velocity: below this violation the factor is used again, */
+static const double chord_pays = 0.1; /* as long as that falls to so much of what it was */
+
+/* ---- the residual ---- */
+
+/* r, the largest |J r|, and what rounding leaves of it */
+static void measure(tg_soft *p)
+{
+    double worst = 0, largest = 0;
+    tg_soft_push(p, p->L, p->r);
+    for (int k = 0; k < p->dims; k++)
+        p->r[k] -= p->u[k];
+    tg_soft_velocity(p, p->r, p->row);
+    for (int i = 0; i < p->rows; i++)
+        worst = fabs(p->row[i]) <= worst ? worst : fabs(p->row[i]); /* also NaN */
+    for (int i = 0; i < p->rows; i++)
+        largest = tg_larger(largest, p->own[i] * fabs(p->L[i]));
+    p->violation = worst;
+    p->rounding = rounding * largest;
+}
+
+bool tg_soft_same_phases(const tg_soft *p)
+{
+    if (!p->regular)
+        return false;
+    for (int k = 0; k < p->blocks; k++)
+        if (p->block[k].phase != p->factored[k])
+            return false;
+    return true;
+}
+
+/* ---- one step ---- */
+
+/* u and z from the linearisation at z alone: H u = J^T (L - D z - D g / eps) */
+static void take_first(tg_soft *p)
+{
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+        for (int i = 0; i < b->dim; i++)
+        {
+            double sum = p->L[b->row + i];
+            for (int j = 0; j < b->dim; j++)
+                sum -= p->D[b->slope + b->dim * i + j] *
+                       (p->z[b->row + j] + p->g[b->row + j] / tg_soft_eps(p, b->row + j));
+            p->row[b->row + i] = sum;
+        }
+    tg_soft_push(p, p->row, p->u);
+    tg_soft_solve(p, p->u);
+    tg_soft_velocity(p, p->u, p->row);
+    for (int i = 0; i < p->rows; i++)
+        p->z[i] = -(p->row[i] + p->g[i]) / tg_soft_eps(p, i);
+}
+
+static void take_step(tg_soft *p, double t)
+{
+    for (int k = 0; k < p->dims; k++)
+        p->u[k] += t * p->step[k];
+    for (int i = 0; i < p->rows; i++)
+        p->z[i] -= t * p->Jstep[i] / tg_soft_eps(p, i);
+}
+
+/* step = H^-1 r, Jstep = J step; returns r . step */
+static double solve_step(tg_soft *p)
+{
+    memcpy(p->step, p->r, sizeof(double) * (size_t)p->dims);
+    tg_soft_solve(p, p->step);
+    tg_soft_velocity(p, p->step, p->Jstep);
+    return v4_dot_of(p->dims, p->r, p->step);
+}
+
+/* h(t) - h(0): t |du|^2 - (P(z(t)) - L) . J du */
+static double slope_change(const tg_soft *p, double t, double square)
+{
+    double sum = t * square;
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    {
+        double z[TG_CONE_MAX], L[TG_CONE_MAX];
+        for (int i = 0; i < b->dim; i++)
+            z[i] = p->z[b->row + i] - t * p->Jstep[b->row + i] / tg_soft_eps(p, b->row + i);
+        tg_soft_response(b, p->mu + b->row, z, L, NULL);
+        for (int i = 0; i < b->dim; i++)
+            sum -= (L[i] - p->L[b->row + i]) * p->Jstep[b->row + i];
+    }
+    return sum;
+}
+
+/* regula falsi with halved ends (Illinois) */
+static double step_length(const tg_soft *p, double descent)
+{
+    double square = v4_dot_of(p->dims, p->step, p->step), a = 0, b = 1, ha = -descent, t = 1;
+    double hb = ha + slope_change(p, 1, square);
+    if (!(descent > 0) || !(hb > overshoot * descent))
+        return 1;
+    for (int k = 0; k < SEARCH; k++)
+    {
+        t = (a * hb - b * ha) / (hb - ha);
+        if (!(t > a && t < b))
+            t = 0.5 * (a + b);
+        double h = -descent + slope_change(p, t, square);
+        if (fabs(h) <= enough * descent)
+            break;
+        if (h > 0)
+        {
+            b = t;
+            hb = h;
+            ha *= 0.5;
+        }
+        else
+        {
+            a = t;
+            ha = h;
+            hb *= 0.5;
+        }
+    }
+    return t;
+}
+
+/* Where the step does not descend, friction is not coupled to its normals: then H is positive definite. */
+static bool newton_step(tg_soft *p)
+{
+    if (!tg_soft_factor(p, true))
+        return false;
+    double descent = solve_step(p);
+    if (!(descent > 0))
+    {
+        if (!tg_soft_factor(p, false))
+            return false;
+        descent = solve_step(p);
+        p->regular = false; /* not the factor of H */
+    }
+    take_step(p, step_length(p, descent));
+    return true;
+}
+
+/* ---- all ---- */
+
+typedef struct progress
+{
+    double before; /* violation at the last look */
+    double best;   /* the smallest |r| so far */
+    bool was_chord, chords;
+    int idle;
+} progress;
+
+/* whether the last factor does once more */
+static bool chord_is_good(const tg_soft *p, progress *at)
+{
+    if (at->was_chord)
+        at->chords = p->violation <= chord_pays * at->before;
+    else
+        at->chords = true;
+    at->before = p->violation;
+    at->was_chord = false;
+    return at->chords && p->violation <= chord_near * p->speed && tg_soft_same_phases(p);
+}
+
+static bool is_idle(const tg_soft *p, const tg_soft_run *run, progress *at)
+{
+    double size = sqrt(v4_dot_of(p->dims, p->r, p->r));
+    bool idle = run->idle > 0 && size > 0.5 * at->best && ++at->idle >= run->idle;
+    at->best = tg_smaller(size, at->best);
+    return idle;
+}
+
+bool tg_soft_newton(tg_soft *p, const tg_soft_run *run)
+{
+    int last = p->factorisations + run->steps;
+    progress at = {.before = INFINITY, .best = INFINITY, .chords = true};
+    bool fresh = run->fresh;
+    p->regular = p->regular && !fresh;
+    p->violation = INFINITY;
+    for (;;)
+    {
+        tg_soft_respond(p);
+        if (fresh)
+        {
+            if (!tg_soft_factor(p, true))
+                return false;
+            take_first(p);
+            fresh = false;
+            continue;
+        }
+        measure(p);
+        bool reached = p->violation <= tg_larger(run->goal, p->rounding);
+        if (reached && !(run->sharp && p->violation > p->rounding))
+            return true;
+        if (chord_is_good(p, &at))
+        {
+            solve_step(p);
+            take_step(p, 1);
+            at.was_chord = true;
+            continue;
+        }
+        if (reached)
+            return true;
+        if (!(p->violation < INFINITY) || is_idle(p, run, &at) || p->factorisations >= last || !newton_step(p))
+            return false;
+    }
+}
+
+void tg_soft_rescale(tg_soft *p, double eps)
+{
+    tg_soft_respond(p);
+    for (int i = 0; i < p->rows; i++)
+        p->z[i] = p->L[i] + (p->z[i] - p->L[i]) * tg_soft_eps(p, i) / (eps + p->give[i]);
+    p->eps = eps;
+}

@@ -1,0 +1,344 @@
+/* The default solver: solving and selecting as one problem with compliance (soft.h), in stages from the quickest on. The first whose result has its certificate ends it.
+ *
+ *     soft       Newton at the least compliance from the impulses of the step before; then from where a few sweeps lead from them
+ *     ladder     from there, Newton at a compliance so large that most phases do not matter, then at the least; half way (in log eps) where that fails
+ *     interior   the interior point on the problem with some compliance, from nothing, then as on the ladder
+ *     path       the interior point's path on the problem without compliance, also where it turns back, then Newton
+ *
+ * Each ends at a solution with compliance; select.c goes on from there to its limit. Where the limit has no certificate the problem contradicts itself: with
+ * compliance eps impulses grow as 1 / eps, and eps L stays what it is. That ends the search, too, if an easier problem can take its place or if it is proven. */
+#include <math.h>
+#include <string.h>
+
+#include "math/lanes.h"
+#include "solve/soft.h"
+
+enum
+{
+    SOFT_STEPS = 10,   /* factorisations of one run of Newton: from the step before, */
+    TOP_STEPS = 20,    /* at the top of the ladder, */
+    RUNG_STEPS = 20,   /* from one rung to the next, */
+    LADDER_STEPS = 60, /* on all of them */
+    IDLE = 6,          /* steps that may fail to halve the residual, */
+    SOON = 2,          /* where it is quick or not at all */
+    SWEEPS = 5,        /* from impulses of the step before that are of little use */
+    HARDER = 3         /* how often the least compliance may fall */
+};
+
+static const double smallest = 0x1p-40, largest = 0x1p-23; /* of the mean G_ii: between these is the least compliance */
+static const double usual = 0x1p-33;                       /* where nothing says how large impulses are */
+static const double top = 0x1p-10;                         /* of the mean G_ii: on top of the ladder */
+static const double middle = 0x1p-17;                      /* of the interior point */
+static const double creep = 1e-2;     /* of the tolerance: how fast what holds moves with the least compliance */
+static const double last_goal = 1e-2; /* of the tolerance: the violation at the least compliance; select.c goes on */
+static const double coarse =
+    1e-4; /* of eps / mean G_ii times the largest free velocity: the violation that a rung may have */
+static const double on_cone = 1e-6;     /* of L_N: so far inside an impulse of the step before counts as on its cone */
+static const double slow = 10;          /* of that: less is slow enough */
+static const double stays = 0.3;        /* of what it was: it does not fall */
+static const double much_less = 0x1p-8; /* of the compliance */
+static const double least_share = 0x1p-50; /* of the largest G_ii: less compliance would be lost in H */
+static const double most_speed = 1e2;      /* of the largest free velocity: nothing leaves faster */
+
+/* ---- the least compliance ---- */
+
+/* The compliance at which phases are those of the limit: what holds moves by much less than what redundant rows may contradict each other by. With less, contradictions
+ * that count as nothing would decide over impulses. A power of two. */
+static double least_compliance(const tg_soft *p, double velocity)
+{
+    double impulse = 0, guess = 0;
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    {
+        if (!b->contact)
+            continue;
+        if (p->island->warm != NULL)
+            impulse = tg_larger(impulse, fabs(p->island->warm[p->source[b->row]]));
+        guess = tg_larger(guess, fabs(p->g[b->row]) / p->own[b->row]);
+    }
+    impulse = impulse > 0 ? impulse : guess;
+    double eps = impulse > 0 ? ldexp(1, ilogb(velocity / impulse)) : usual * p->size;
+    return tg_smaller(tg_larger(eps, smallest * p->size), largest * p->size);
+}
+
+/* ---- where to start ---- */
+
+/* A contact that carried something is closed; on its cone it slides as it did. One that carried nothing stays open if its velocity says so, and is otherwise stopped. */
+static void start_contact(tg_soft *p, const tg_soft_block *b, const double *L, const double *before)
+{
+    const double *mu = p->mu + b->row, *own = p->own + b->row, *g = p->g + b->row;
+    double *z = p->z + b->row, square = 0;
+    bool carries = L[0] > 0, open = !carries && before[0] > 0;
+    for (int i = 1; i < b->dim; i++)
+        square += (L[i] / mu[i]) * (L[i] / mu[i]);
+    bool slides = square > (1 - on_cone) * L[0] * L[0];
+    z[0] = carries ? L[0] : open ? -before[0] / tg_soft_eps(p, b->row) : -g[0] / own[0];
+    for (int i = 1; i < b->dim; i++)
+        z[i] = carries                 ? L[i] - (slides ? before[i] / tg_soft_eps(p, b->row + i) : 0)
+               : open || !(own[i] > 0) ? 0
+                                       : -g[i] / own[i];
+}
+
+/* z from impulses and velocities */
+static void start_block(tg_soft *p, const tg_soft_block *b, const double *L, const double *before)
+{
+    bool slides = b->kind == TG_CONE_BOX && fabs(L[0]) >= b->bound;
+    if (b->kind == TG_CONE_UNIT)
+        start_contact(p, b, L, before);
+    else
+        p->z[b->row] = slides ? copysign(b->bound + fabs(before[0]) / tg_soft_eps(p, b->row), L[0]) : L[0];
+}
+
+/* from the step before */
+static void start(tg_soft *p, double eps)
+{
+    const tg_island *island = p->island;
+    p->eps = eps;
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    {
+        double L[TG_CONE_MAX] = {0}, before[TG_CONE_MAX] = {0};
+        for (int i = 0; i < b->dim; i++)
+        {
+            int row = p->source[b->row + i];
+            L[i] = island->warm != NULL ? island->warm[row] : 0;
+            before[i] = island->speed != NULL ? island->speed[row] + island->bias[row] : island->g[row];
+        }
+        start_block(p, b, L, before);
+    }
+}
+
+/* z from p->L and p->u */
+static void start_here(tg_soft *p, double eps)
+{
+    p->eps = eps;
+    tg_soft_velocity(p, p->u, p->row);
+    for (int i = 0; i < p->rows; i++)
+        p->row[i] += p->g[i];
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+        start_block(p, b, p->L + b->row, p->row + b->row);
+}
+
+static void start_swept(tg_soft *p, double eps)
+{
+    for (int i = 0; i < p->rows; i++)
+        p->L[i] = p->island->warm != NULL ? p->island->warm[p->source[i]] : 0;
+    tg_soft_cones(p);
+    tg_soft_push(p, p->L, p->u);
+    for (int k = 0; k < SWEEPS; k++)
+        tg_soft_sweep(p);
+    start_here(p, eps);
+}
+
+/* ---- stages ---- */
+
+/* how fast what holds moves */
+static double creep_of(const tg_soft *p)
+{
+    double most = 0;
+    for (int i = 0; i < p->rows; i++)
+        most = tg_larger(most, fabs(p->L[i]));
+    return p->eps * most;
+}
+
+static double rung_goal(const tg_soft *p, double eps, const tg_solve_options *o)
+{
+    return tg_larger(last_goal * o->tolerance, eps > p->least ? coarse * eps / p->size * p->speed : 0);
+}
+
+static bool soft(tg_soft *p, const tg_solve_options *o)
+{
+    tg_soft_run run = {.steps = SOFT_STEPS, .idle = SOON, .fresh = true, .goal = rung_goal(p, p->least, o)};
+    start(p, p->least);
+    if (tg_soft_newton(p, &run))
+        return true;
+    run.idle = IDLE;
+    start_swept(p, p->least);
+    return tg_soft_newton(p, &run);
+}
+
+/* from the solution at p->eps to that at the least compliance */
+static bool climb_down(tg_soft *p, const tg_solve_options *o)
+{
+    size_t rows = sizeof(double) * (size_t)p->rows;
+    double from = p->eps, to = p->least;
+    int last = p->factorisations + LADDER_STEPS;
+    for (;;)
+    {
+        memcpy(p->kept_z, p->z, rows);
+        tg_soft_rescale(p, to);
+        bool solved = tg_soft_newton(
+            p, &(tg_soft_run){.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = rung_goal(p, to, o)});
+        if (solved && to <= p->least)
+            return true;
+        if (solved)
+        {
+            from = to;
+            to = p->least;
+            continue;
+        }
+        memcpy(p->z, p->kept_z, rows);
+        p->eps = from;
+        to = sqrt(from * to);
+        if (to > 0.5 * from || p->factorisations > last)
+            return false;
+    }
+}
+
+static bool ladder(tg_soft *p, const tg_solve_options *o)
+{
+    start_swept(p, top * p->size);
+    if (!tg_soft_newton(p, &(tg_soft_run){.steps = TOP_STEPS, .fresh = true, .goal = rung_goal(p, p->eps, o)}))
+        return false;
+    p->creep = creep_of(p);
+    return climb_down(p, o);
+}
+
+static bool interior_at(tg_soft *p, double eps, const tg_solve_options *o)
+{
+    tg_soft_interior(p, eps, o);
+    return tg_soft_newton(
+               p, &(tg_soft_run){.steps = TOP_STEPS, .idle = IDLE, .fresh = true, .goal = rung_goal(p, eps, o)}) &&
+           climb_down(p, o);
+}
+
+static bool interior(tg_soft *p, const tg_solve_options *o)
+{
+    return interior_at(p, middle * p->size, o) || interior_at(p, top * p->size, o);
+}
+
+static bool path(tg_soft *p, const tg_solve_options *o)
+{
+    p->eps = p->least;
+    if (!(tg_soft_interior(p, 0, o) <= o->tolerance))
+        return false;
+    tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_PATH);
+    return tg_soft_newton(p, &(tg_soft_run){.steps = TOP_STEPS, .idle = IDLE, .fresh = true, .goal = o->inner});
+}
+
+/* ---- less compliance ---- */
+
+static double largest_own(const tg_soft *p)
+{
+    double most = 0;
+    for (int i = 0; i < p->rows; i++)
+        most = tg_larger(most, p->own[i]);
+    return most;
+}
+
+/* Impulses may be much larger than was thought: a light body carries a heavy one. Then the compliance falls until what holds moves slowly enough. False when it goes on
+ * moving as fast: the problem contradicts itself. */
+static bool harden(tg_soft *p, const tg_solve_options *o)
+{
+    double goal = creep * o->tolerance, now = creep_of(p), floor = least_share * largest_own(p);
+    for (int k = 0; k < HARDER && now > slow * goal; k++)
+    {
+        double eps = tg_larger(p->eps * ldexp(1, ilogb(goal / now)), floor), before = now;
+        if (!(eps < 0.5 * p->eps))
+            break;
+        p->least = eps;
+        if (!climb_down(p, o))
+        {
+            /* as far as it came: the solution there, once more */
+            p->least = p->eps;
+            tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .fresh = true, .goal = o->inner});
+            break;
+        }
+        now = creep_of(p);
+        if (now > stays * before)
+            return false;
+    }
+    return true;
+}
+
+/* ---- contradictions ---- */
+
+/* Every solution has sigma_N >= 0 and sigma = 0 at equalities. With y >= 0 on normals, any sign on equalities, zero elsewhere, y . sigma = y . g + (J^T y) . u, and where that is
+ * below zero for every u that comes into question there is no solution (Farkas). y: the impulses that have grown. */
+static bool is_proven(tg_soft *p)
+{
+    double along = 0;
+    memset(p->row, 0, sizeof(double) * (size_t)p->rows);
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+        if (b->kind != TG_CONE_BOX)
+        {
+            p->row[b->row] = p->L[b->row];
+            along += p->L[b->row] * p->g[b->row];
+        }
+    tg_soft_push(p, p->row, p->r);
+    return along < 0 && sqrt(v4_dot_of(p->dims, p->r, p->r) / p->size) * most_speed * p->speed < -along;
+}
+
+/* ---- all ---- */
+
+/* Whether the search ends: the limit has its certificate, or the problem contradicts itself. */
+static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
+{
+    size_t dims = sizeof(double) * (size_t)p->dims, rows = sizeof(double) * (size_t)p->rows;
+    /* where it moves about as fast as on top of the ladder, impulses grow as 1 / eps */
+    bool solvable = !(creep_of(p) > stays * p->creep) && harden(p, o), selected = solvable && o->select;
+    memcpy(p->kept_u, p->u, dims);
+    memcpy(p->kept_z, p->z, rows);
+    for (int k = 0; k < HARDER && selected; k++)
+    {
+        double eps = p->eps;
+        selected = tg_soft_select(p, o);
+        if (selected)
+            tg_soft_offer(p, tg_soft_selection(p, o), stage);
+        /* rows that hold against each other, as dry friction does against a contact that is pushed out slowly, give way with less compliance */
+        p->least = much_less * eps;
+        if (!selected || p->contradiction == 0 || p->least < least_share * largest_own(p))
+            break;
+        memcpy(p->u, p->kept_u, dims);
+        memcpy(p->z, p->kept_z, rows);
+        selected = climb_down(p, o);
+        memcpy(p->kept_u, p->u, dims);
+        memcpy(p->kept_z, p->z, rows);
+    }
+    if (p->offer.residual <= o->tolerance)
+        return true;
+    memcpy(p->z, p->kept_z, rows);
+    tg_soft_respond(p);
+    tg_soft_offer(p, TG_SELECT_UNSELECTED, stage);
+    return p->offer.residual <= o->tolerance || o->relaxable || is_proven(p);
+}
+
+static void begin(tg_soft *p, const tg_solve_options *o)
+{
+    p->least = least_compliance(p, creep * o->tolerance);
+    p->creep = INFINITY;
+}
+
+void tg_soft_finish(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
+{
+    begin(p, o);
+    start_here(p, p->least);
+    if (tg_soft_newton(p, &(tg_soft_run){.steps = TOP_STEPS, .idle = IDLE, .fresh = true, .goal = o->inner}))
+        ends(p, o, stage);
+}
+
+/* Where an easier problem can take its place, mostly this one has no solution: the ladder shows it, so it comes first, and no long search follows. */
+void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
+{
+    static bool (*const run[])(tg_soft *, const tg_solve_options *) = {
+        [TG_ENDED_SOFT] = soft, [TG_ENDED_LADDER] = ladder, [TG_ENDED_INTERIOR] = interior, [TG_ENDED_PATH] = path};
+    static const tg_solve_stage all[] = {TG_ENDED_SOFT, TG_ENDED_LADDER, TG_ENDED_INTERIOR, TG_ENDED_PATH,
+                                         TG_ENDED_NONE};
+    static const tg_solve_stage few[] = {TG_ENDED_LADDER, TG_ENDED_SOFT, TG_ENDED_NONE};
+    begin(p, o);
+    for (const tg_solve_stage *k = o->relaxable ? few : all; *k != TG_ENDED_NONE && p->factorisations < p->limit; k++)
+        if (run[*k](p, o))
+        {
+            if (ends(p, o, *k))
+                return;
+        }
+        else
+            tg_soft_offer(p, TG_SELECT_UNSELECTED, *k);
+}
+
+void tg_solver_interior(tg_soft *p, const tg_solve_options *o)
+{
+    begin(p, o);
+    bool solved = path(p, o);
+    tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_PATH);
+    if (solved)
+        ends(p, o, TG_ENDED_PATH);
+}
