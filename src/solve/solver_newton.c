@@ -144,12 +144,9 @@ static double rung_goal(const tg_soft *p, double eps, const tg_solve_options *o)
     return tg_larger(last_goal * o->tolerance, eps > p->least ? coarse * eps / p->size * p->speed : 0);
 }
 
-/* Not where an easier problem can take its place: mostly this one has no solution, and the ladder shows it. */
 static bool soft(tg_soft *p, const tg_solve_options *o)
 {
     tg_soft_run run = {.steps = SOFT_STEPS, .idle = SOON, .fresh = true, .goal = rung_goal(p, p->least, o)};
-    if (o->relaxable)
-        return false;
     start(p, p->least);
     if (tg_soft_newton(p, &run))
         return true;
@@ -318,19 +315,23 @@ void tg_soft_finish(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
         ends(p, o, stage);
 }
 
+/* Where an easier problem can take its place, mostly this one has no solution: the ladder shows it, so it comes first, and no long search follows. */
 void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
 {
-    static bool (*const stage[])(tg_soft *, const tg_solve_options *) = {soft, ladder, interior, path};
-    int stages = o->relaxable ? TG_ENDED_LADDER : TG_ENDED_PATH;
+    static bool (*const run[])(tg_soft *, const tg_solve_options *) = {
+        [TG_ENDED_SOFT] = soft, [TG_ENDED_LADDER] = ladder, [TG_ENDED_INTERIOR] = interior, [TG_ENDED_PATH] = path};
+    static const tg_solve_stage all[] = {TG_ENDED_SOFT, TG_ENDED_LADDER, TG_ENDED_INTERIOR, TG_ENDED_PATH,
+                                         TG_ENDED_NONE};
+    static const tg_solve_stage few[] = {TG_ENDED_LADDER, TG_ENDED_SOFT, TG_ENDED_NONE};
     begin(p, o);
-    for (int k = TG_ENDED_SOFT; k <= stages && p->factorisations < p->limit; k++)
-        if (stage[k - TG_ENDED_SOFT](p, o))
+    for (const tg_solve_stage *k = o->relaxable ? few : all; *k != TG_ENDED_NONE && p->factorisations < p->limit; k++)
+        if (run[*k](p, o))
         {
-            if (ends(p, o, (tg_solve_stage)k))
+            if (ends(p, o, *k))
                 return;
         }
         else
-            tg_soft_offer(p, TG_SELECT_UNSELECTED, (tg_solve_stage)k);
+            tg_soft_offer(p, TG_SELECT_UNSELECTED, *k);
 }
 
 void tg_solver_interior(tg_soft *p, const tg_solve_options *o)
