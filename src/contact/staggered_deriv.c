@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "contact/staggered.h"
+#include "solve/staggered.h"
 #include "math/dense.h"
 
 static const double ridge =
