@@ -181,7 +181,7 @@ clean: ## remove build/ (not .venv)
 command:
 	@scripts/setup.sh core
 	@test -f build/release/build.ninja || cmake --preset release --log-level=NOTICE -DTANGERE_TESTS=OFF
-	@cmake --build --preset release -j $(JOBS) --target tangere_cli tangere tangere_static
+	@cmake --build --preset release -j $(JOBS) --target tangere_cli libtangere.so tangere_static # "tangere" would be the command
 	@ln -sfn release/tangere build/tangere
 
 # Installed anew when a source is newer than the last time, when it cannot be imported, or when jaxlib came later.

@@ -7,7 +7,7 @@ of them is a decision that somebody has to justify, so their number only goes do
 Whoever lowers the count lowers CEILING with it.
 It was 1,124 before forward mode along parameters, impacts within the step, smoothing that reaches and energy balance,
 1,240 before the convex contact law, and 1,256 before quadratic programs with derivatives
-and the solver admm.
+and the solver admm, 1,299 before other contact laws, staggered projections, explicit laws and given contacts.
 """
 
 import re
@@ -17,7 +17,7 @@ from collections import Counter
 from c_source import blank, c_files, finish, root_argument
 
 FOLDERS = ("contact", "solve", "step", "math")
-CEILING = 1299
+CEILING = 1345
 
 NUMBER = re.compile(r"(?<![\w.])(0[xX][0-9a-fA-F.]+(?:[pP][-+]?\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[uUlLfF]*\b")
 PLAIN = {0.0, 0.5, 1.0, 2.0}

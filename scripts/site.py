@@ -75,7 +75,7 @@ def relink(text: str, source: str, place: str) -> str:
         file = os.path.normpath(os.path.join(os.path.dirname(source), name))
         to = place_of(file)
         if to is None:
-            return f"`{file}`" if label.strip("`") == file or not label else f"{label} (`{file}`)"
+            return f"`{file}`" if label.strip("`./") in {file, ""} else f"{label} (`{file}`)"
         there = os.path.relpath(to, os.path.dirname(place) or ".")
         return f"{bang}[{label}]({there}{'#' if anchor else ''}{anchor})"
 

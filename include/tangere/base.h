@@ -33,7 +33,8 @@ extern "C" {
 /* "0.1.0" */
 TG_API const char *tg_version(void);
 
-/* The instructions that the library was built for: "AVX-512", "AVX2 and FMA", "SSE2", "NEON" or "plain C". */
+/* The instructions that the running code path was compiled for: "AVX-512", "AVX2 and FMA", "SSE2", "NEON" or "plain C".
+ * A library with two paths chooses when it is loaded; the environment variable TANGERE_CPU=baseline keeps SSE2. */
 TG_API const char *tg_cpu_path(void);
 
 typedef enum tg_status

@@ -69,7 +69,7 @@ static inline tg_span tg_actuator_span(const tg_model *m, int actuator)
 
 /* Force along a tendon a unit of an actuator's output: gear, times the tendon's stiffness where the output is a change of its rest length; 0 where the tendon is
  * slack (cable.h). */
-double tg_tendon_gear(const tg_model *m, const tg_work *w, int actuator);
+double tg_tendon_gear(const tg_model *m, const tg_work *w, int i);
 
 /* Whether it acts on a joint with one axis. */
 static inline bool tg_actuator_has_axis(const tg_model *m, int actuator)
@@ -81,7 +81,7 @@ static inline bool tg_actuator_has_axis(const tg_model *m, int actuator)
 }
 
 /* moment . x, over the dofs that an actuator has */
-double tg_actuator_along_all(const tg_model *m, const tg_work *w, int actuator, const double *x);
+double tg_actuator_along_all(const tg_model *m, const tg_work *w, int i, const double *x);
 static inline double tg_actuator_along(const tg_model *m, const tg_work *w, int actuator, const double *x)
 {
     if (!tg_actuator_has_axis(m, actuator))

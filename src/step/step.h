@@ -179,7 +179,7 @@ bool tg_saltation_acts(const tg_work *w);
 /* The cone law of the step; that of the constraints beside contacts where these have an explicit one. */
 static inline const tg_cone_law *tg_step_law(const tg_step_work *s)
 {
-    return s->settings.explicit_law != TG_EXPLICIT_NONE ? tg_cone_law_at(0) : tg_cone_law_find(s->options.law);
+    return s->law;
 }
 
 /* Whether impulses of the last step's impacts are held fixed in its derivatives; these come row by row then. (saltation.c) */

@@ -70,7 +70,8 @@ typedef struct tg_step_work
     tg_options options_given;        /* as they were given (options.c) */
     const tg_params *options_params; /* with which they were completed; NULL: none are */
     uint64_t options_generation;
-    tg_contact_settings settings; /* of the contact laws */
+    const struct tg_cone_law *law; /* of contacts that are solved for */
+    tg_contact_settings settings;  /* of the contact laws */
     tg_info info;
     tg_profile profile; /* of the step that is being taken (profile.c) */
     double lap;         /* s: when its last stage ended */

@@ -1,7 +1,7 @@
 /* The derivative of a fixed number of alternations of "staggered", on a cube that sticks, slides, or slides and spins: against differences of these alternations, and
  * against the derivative of the law, from which it differs where they have not converged (the bias). */
 #include "contact/implicit.h"
-#include "contact/staggered.h"
+#include "solve/staggered.h"
 #include "contact_test.h"
 
 enum
