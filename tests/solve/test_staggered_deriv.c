@@ -2,7 +2,7 @@
  * against the derivative of the law, from which it differs where they have not converged (the bias). */
 #include "contact/implicit.h"
 #include "solve/staggered.h"
-#include "contact_test.h"
+#include "contact/contact_test.h"
 
 enum
 {
