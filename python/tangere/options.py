@@ -16,6 +16,7 @@ class StepOptions(TypedDict, total=False):
     law: Literal["ncp", "ccp", "lcp-box", "lcp-diamond", "compliant", "impulse"]
     staggered_steps: int
     tolerance: float
+    effort: int | None
     implicit_damping: bool
     implicit_springs: bool
     implicit_actuators: bool | None

@@ -332,7 +332,8 @@ def _settings(
     if effort is not None and not effort > 0:
         raise Error(f"effort = {effort} must be positive", "value out of domain")
     return (
-        m, dt, solver, law, staggered_steps, tolerance, 0 if effort is None else effort, implicit_damping, implicit_springs,
+        m, dt, solver, law, staggered_steps, tolerance, 0 if effort is None else effort, implicit_damping,
+        implicit_springs,
         _AS_MODEL if implicit_actuators is None else int(implicit_actuators),
         _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic),
         _AS_MODEL if implicit_tendons is None else int(implicit_tendons), cold, project,

@@ -10,7 +10,8 @@
 /* a new solver: one file with its function, and one line here */
 static const tg_solver table[] = {
     {"newton", tg_solver_newton, true}, {"ipm", tg_solver_interior, false},        {"pgs", tg_solver_pgs, false},
-    {"admm", tg_solver_admm, false},    {"staggered", tg_solver_staggered, false},
+    {"admm", tg_solver_admm, false},
+    {"staggered", tg_solver_staggered, false},
 };
 
 enum

@@ -15,6 +15,7 @@
  * search for the largest one starts there, and no body stays where it is. What is left of the impact happens in the next step, with the contacts of the new pose. */
 #include "step/hold.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "collision/gjk.h"
@@ -145,8 +146,8 @@ static const tg_touch *pair_from(const tg_rows *r, int first, int *end, double *
     return t;
 }
 
-/* The pair, where it now is, overlaps by more than `most`, or has come out on the other side of a contact that acts. */
-static bool is_through(const tg_model *m, tg_work *w, const tg_touch *t, double most, bool acts)
+/* The pair, where it now is, overlaps by more than `most`, or has come out on the other side of a contact whose side counts. */
+static bool is_through(const tg_model *m, tg_work *w, const tg_touch *t, double most, bool sided)
 {
     tg_query query;
     tg_patch patch;
@@ -154,7 +155,7 @@ static bool is_through(const tg_model *m, tg_work *w, const tg_touch *t, double 
     bool field = placed[t->pair.first].type == TG_GEOM_HFIELD || placed[t->pair.second].type == TG_GEOM_HFIELD;
     double margin = t->at.distance - t->phi, least = INFINITY;
     tg_space_update_pair(m, w, t->pair);
-    tg_pair_query(w, t->pair, acts && !field ? INFINITY : margin, &query);
+    tg_pair_query(w, t->pair, sided && !field ? INFINITY : margin, &query);
     tg_narrow(&query, &patch);
     v4 normal = t->at.normal;
     for (int i = 0; i < patch.count; i++)
@@ -163,7 +164,7 @@ static bool is_through(const tg_model *m, tg_work *w, const tg_touch *t, double 
             least = patch.point[i].distance;
             normal = patch.point[i].normal;
         }
-    return least - margin < -most || (acts && v4_dot(normal, t->at.normal) < 0);
+    return least - margin < -most || (sided && v4_dot(normal, t->at.normal) < 0);
 }
 
 /* the constraint of touch i is in the problem with an impulse */
@@ -183,6 +184,17 @@ static bool is_rigid(const tg_work *w, const tg_touch *t)
     return tg_law_compliance(w->params, &t->law) == 0; /* others overlap as they should */
 }
 
+/* By more than a radian: then a body may come out on the other side of a contact that its linear motion opens. */
+static bool turns_round(const tg_model *m, const tg_work *w, int geom)
+{
+    const double *v = tg_placing_velocity(w->step);
+    int node = m->body_node[m->geom_body[geom]], last = node == 0 ? -1 : m->node_dof[node] + m->node_ndof[node] - 1;
+    v4 turn = v4_zero();
+    for (int k = last; k >= 0; k = m->dof_parent[k])
+        turn += spatial_load(w->J + SPATIAL_SIZE * k).ang * v4_splat(w->step->options.dt * v[k]);
+    return v4_dot(turn, turn) > 1;
+}
+
 /* After the share of the step some pair of the island overlaps by more than it did at the start and than the reach; after shares below 1, by more than it may. */
 static bool goes_through(const tg_model *m, tg_work *w, int island, double share)
 {
@@ -199,7 +211,8 @@ static bool goes_through(const tg_model *m, tg_work *w, int island, double share
     {
         const tg_touch *t = pair_from(r, i, &end, &overlap);
         double most = share < 1 ? overlap + allowance(w, overlap) : fmax(overlap, reach);
-        through = is_rigid(w, t) && island_of(m, r, t) == island && is_through(m, w, t, most, acts_on(r, i, end));
+        bool sided = acts_on(r, i, end) || turns_round(m, w, t->pair.first) || turns_round(m, w, t->pair.second);
+        through = is_rigid(w, t) && island_of(m, r, t) == island && is_through(m, w, t, most, sided);
     }
     return through;
 }
@@ -208,7 +221,7 @@ static bool goes_through(const tg_model *m, tg_work *w, int island, double share
 
 static double share_of(const tg_model *m, tg_work *w, int island, double sure)
 {
-    double low = sure, high = 1;
+    double low = fmax(sure, DBL_EPSILON), high = 1; /* a smaller share would move nothing */
     if (!goes_through(m, w, island, 1))
         return 1;
     while (high > fine * low)

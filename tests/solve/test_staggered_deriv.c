@@ -1,8 +1,8 @@
 /* The derivative of a fixed number of alternations of "staggered", on a cube that sticks, slides, or slides and spins: against differences of these alternations, and
  * against the derivative of the law, from which it differs where they have not converged (the bias). */
+#include "contact/contact_test.h"
 #include "contact/implicit.h"
 #include "solve/staggered.h"
-#include "contact/contact_test.h"
 
 enum
 {
@@ -62,8 +62,10 @@ static void start(run *u, motion kind, uint64_t seed, double h)
     tg_cones_build(&u->cones, &island, NULL);
     assert_true(u->cones.rows <= ROWS);
     memset(u->x, 0, sizeof u->x);
-    u->staggered = (tg_staggered){
-        .matrices = u->memory, .vectors = u->memory + 3 * ROWS * ROWS, .indices = u->indices, .sets = u->sets};
+    u->staggered = (tg_staggered){.matrix = {u->memory, u->memory + ROWS * ROWS, u->memory + 2 * ROWS * ROWS},
+                                  .vectors = u->memory + 3 * ROWS * ROWS,
+                                  .indices = u->indices,
+                                  .sets = u->sets};
     tg_staggered_start(&u->staggered, &u->cones, u->x);
 }
 

@@ -159,6 +159,8 @@ static double swing(int seed)
         tg_state x = {s->q, s->v, s->act, &s->cache};
         if (tg_step(s->m, s->w, &s->options, &x, NULL, &x, &s->info) != TG_OK)
             fail_msg("arm %d: %s", seed, tg_work_message(s->w));
+        if (s->info.status == TG_STEP_UNSTABLE) /* explicit bias forces of a chain that turns by a radian per step */
+            break;
         most = fmax(most, deepest(s));
     }
     if (most > s->options.reach)
