@@ -10,8 +10,7 @@
 /* a new solver: one file with its function, and one line here */
 static const tg_solver table[] = {
     {"newton", tg_solver_newton, true}, {"ipm", tg_solver_interior, false},        {"pgs", tg_solver_pgs, false},
-    {"admm", tg_solver_admm, false},
-    {"staggered", tg_solver_staggered, false},
+    {"admm", tg_solver_admm, false},    {"staggered", tg_solver_staggered, false},
 };
 
 enum
@@ -178,14 +177,16 @@ static bool is_unsafe(const tg_soft *p)
     return work > 0;
 }
 
-/* one sweep from nothing instead */
-static void replace_unsafe(tg_soft *p)
+/* A sweep from nothing costs less than a factorisation: it is what counts instead of unsafe impulses, and wherever it is
+ * better than what was met. */
+static void offer_sweep(tg_soft *p, bool unsafe)
 {
     tg_soft_cones(p);
     memset(p->L, 0, sizeof(double) * (size_t)p->rows);
     memset(p->u, 0, sizeof(double) * (size_t)p->dims);
     tg_soft_sweep(p);
-    p->offer.residual = INFINITY;
+    if (unsafe)
+        p->offer.residual = INFINITY;
     tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_NONE);
 }
 
@@ -269,9 +270,10 @@ static tg_status solve_soft(const tg_island *island, const tg_solve_options *opt
         tg_solver_find(options->solver)->run(&p, options);
     else
         p.offer.selection = TG_SELECT_INDEPENDENT;
-    bool solved = p.offer.residual <= options->tolerance, guarded = !solved && options->effort > 0 && is_unsafe(&p);
-    if (guarded)
-        replace_unsafe(&p);
+    bool solved = p.offer.residual <= options->tolerance, cut = !solved && options->effort > 0;
+    bool guarded = cut && is_unsafe(&p);
+    if (cut)
+        offer_sweep(&p, guarded);
     memcpy(L, p.offer.L, bytes);
     memcpy(sigma, p.offer.sigma, bytes);
     *result = (tg_solve_result){.status = solved ? TG_SOLVE_SOLVED : TG_SOLVE_PARTIAL,

@@ -259,8 +259,8 @@ void tg_step_hold(const tg_model *m, tg_work *w)
         const tg_touch *t = pair_from(r, i, &end, &overlap);
         double sure = is_rigid(w, t) ? sure_share(m, w, t, overlap, last) : 1;
         int island = sure < 1 ? island_of(m, r, t) : -1;
-        if (island < 0)
-            continue;
+        if (island < 0 || r->island[island].result.status != TG_SOLVE_SOLVED)
+            continue; /* where rows do not hold, no share of the way need be better than the whole */
         s->sure[island] = fmin(s->sure[island], sure);
         any = true;
     }

@@ -176,19 +176,20 @@ static void test_profile(void **state)
 
 /* ---- effort ---- */
 
-/* Boxes that fall into a bin, with few factorisations: never more than that (twice, where the push is dropped), labelled where it was not enough, and nothing flies away: the whole heap
- * has no more energy than it came with. */
+/* Boxes that fall into a bin, with few factorisations: never more than that (twice, where the push is dropped), labelled where it was not enough, and nothing flies away or falls through:
+ * the whole heap has no more energy than it came with, and overlaps little more than without a bound. */
 static void test_effort(void **state)
 {
     (void)state;
     static const int effort[4] = {0, 1, 3, 12};
     int partial[4] = {0};
+    double unbounded = 0;
     for (int k = 0; k < 4; k++)
     {
         sim *s = open_heap(12, "<geom type='box' size='0.05 0.04 0.03' mass='1'/>");
         s->options.effort = effort[k];
         s->options.energy = true;
-        double most = 0, first = 0;
+        double most = 0, first = 0, deepest = 0;
         for (int step = 0; step < 300 / TEST_EFFORT; step++)
         {
             tg_state at = {s->q, s->v, s->act, &s->cache};
@@ -196,6 +197,7 @@ static void test_effort(void **state)
             double energy = s->info.kinetic + s->info.potential;
             first = step == 0 ? energy : first;
             most = fmax(most, energy);
+            deepest = fmax(deepest, s->info.penetration);
             partial[k] += s->info.status == TG_STEP_PARTIAL;
             assert_true(effort[k] == 0 || s->info.worst <= 2 * effort[k]);
             assert_true(s->info.status == TG_STEP_PARTIAL || s->info.residual <= s->options.tolerance);
@@ -203,6 +205,8 @@ static void test_effort(void **state)
                         s->info.stage != TG_SOLVED_BY_NOTHING);
         }
         check_below("energy", most, 1.05 * first);
+        unbounded = k == 0 ? deepest : unbounded;
+        check_below("overlap", deepest, 1.5 * unbounded);
         sim_close(s);
     }
     assert_int_equal(partial[0], 0);
