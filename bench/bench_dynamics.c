@@ -168,7 +168,8 @@ static void run_round(const options *o, const robot *r, bench_run *run)
 }
 
 /* Where an engine's memory lies can change its time by a sixth, and stays the same for as long as the engine lives. So
- * each round is a process of its own, with a fresh heap that starts somewhere else, and of the rounds the best counts. */
+ * each round is a process of its own, with a fresh heap that starts somewhere else, and of the rounds the best counts.
+ */
 static void run_robot(const options *o, const robot *r, bench_run *best)
 {
     bench_run *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -164,9 +164,9 @@ static void take_moved(robot *r, int i, int kind, int column, double h, int side
     *x = kept;
 }
 
-/* Central differences of (q+, v+) by (q, v, tau), displaced by scale times 1e-7, 1e-6, 1e-5; every step is warm-started from
- * the impulses of the step itself. same: NULL, or, for every column, false where the step is not smooth between the two
- * sides. */
+/* Central differences of (q+, v+) by (q, v, tau), displaced by scale times 1e-7, 1e-6, 1e-5; every step is warm-started
+ * from the impulses of the step itself. same: NULL, or, for every column, false where the step is not smooth between
+ * the two sides. */
 static void take_differences(robot *r, int i, double scale, bool *same)
 {
     static const double displacement[3] = {1e-7, 1e-6, 1e-5};
@@ -563,7 +563,8 @@ static void put_means(const summary *t, int n)
     }
 }
 
-/* Table 3 of Le Lidec et al., End-to-End and Highly-Efficient Differentiable Simulation for Robotics: means +- deviations, us */
+/* Table 3 of Le Lidec et al., End-to-End and Highly-Efficient Differentiable Simulation for Robotics: means +-
+ * deviations, us */
 typedef struct published
 {
     const char *name, *step, *jacobian, *differences, *peer, *peer_differences;

@@ -195,7 +195,8 @@ static void measure(pair_case *c, int repetitions, double mean[CALLS])
     }
 }
 
-/* the share of poses at which the distances differ by more than 1 um, and which engine is wrong is for the tests to say */
+/* the share of poses at which the distances differ by more than 1 um, and which engine is wrong is for the tests to say
+ */
 static double differing(pair_case *c)
 {
     int count = 0;

@@ -3,16 +3,17 @@
  *     bench_record FOLDER [PROBLEMS [ROWS [SEED]]]
  *
  * One file a family, FOLDER/<family>.tgp: `robots` ($TANGERE_SHARED/robots: dropped from 0.3 m, or an arm among its
- * links, random controls held for 50 steps), `piles` (boxes, balls and capsules that fall on each other), `grippers` (two
- * pads that pinch an object and are shaken), `stacks` (boxes on boxes: patches of four points, redundant), `feet` (a
- * table on legs with servos, on free boxes). Friction 0 to 2, mass ratios up to 1e6, restitution 0 to 1, condim 1 to
+ * links, random controls held for 50 steps), `piles` (boxes, balls and capsules that fall on each other), `grippers`
+ * (two pads that pinch an object and are shaken), `stacks` (boxes on boxes: patches of four points, redundant), `feet`
+ * (a table on legs with servos, on free boxes). Friction 0 to 2, mass ratios up to 1e6, restitution 0 to 1, condim 1 to
  * 6. PROBLEMS (25000) in all, the same number of each family and about the same of each robot; ROWS: larger problems
- * are passed over. All numbers come from the seeds of the scenes, which SEED (0) changes: the same program writes the same files.
+ * are passed over. All numbers come from the seeds of the scenes, which SEED (0) changes: the same program writes the
+ * same files.
  *
  * A problem is written as its solution was applied: an island that had no solution while its overlaps were pushed out
  * is recorded without the push, and counted. Islands that are too large for a dense matrix have none to record; they
- * are counted too. A scene ends when something moves faster than FASTEST: a light body that was squeezed out of a stack and spins by
- * radians per step is beyond what the integrator follows. */
+ * are counted too. A scene ends when something moves faster than FASTEST: a light body that was squeezed out of a stack
+ * and spins by radians per step is beyond what the integrator follows. */
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>

@@ -1,21 +1,24 @@
 /* Every solver of the table on files of recorded contact problems.
  *
- *     bench_solvers [--repeat N] [--solver NAME] [--tolerance T] [--sweeps N] [--cold] [--plain] [--residuals] [--list] FILE ...
+ *     bench_solvers [--repeat N] [--solver NAME] [--tolerance T] [--sweeps N] [--cold] [--plain] [--residuals] [--list]
+ *         FILE ...
  *
- * --solver: this one only. --tolerance: m/s, 1e-8. --cold: from zero. --plain: without the selection rule. --sweeps: most sweeps, or
- * iterations of ADMM. --residuals: of every problem, one line each, and no table. --list: every problem that it did not certify, by file and number.
+ * --solver: this one only. --tolerance: m/s, 1e-8. --cold: from zero. --plain: without the selection rule. --sweeps:
+ * most sweeps, or iterations of ADMM. --residuals: of every problem, one line each, and no table. --list: every problem
+ * that it did not certify, by file and number.
  *
- * For every solver: how many problems it solved (residual of the unrelaxed law, recomputed in long double, at most 1e-8 m/s), how many
- * it said it could not solve, how many it claimed and did not (there must be none), iterations (factorisations: Newton and interior
- * point; sweeps), microseconds of the processor for one problem (the smallest of N runs; median, 99th percentile, slowest over problems), and how many of
- * them the default solver did not reach through its quick way. */
+ * For every solver: how many problems it solved (residual of the unrelaxed law, recomputed in long double, at most 1e-8
+ * m/s), how many it said it could not solve, how many it claimed and did not (there must be none), iterations
+ * (factorisations: Newton and interior point; sweeps), microseconds of the processor for one problem (the smallest of N
+ * runs; median, 99th percentile, slowest over problems), and how many of them the default solver did not reach through
+ * its quick way. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "solve/soft.h"
 #include "problems.h"
+#include "solve/soft.h"
 
 typedef struct source
 {

@@ -158,7 +158,8 @@ static void write_pile(const char *path, int n)
     finish(file, path);
 }
 
-/* cubes of 0.1 m in layers of k x k, k = layers, ..., 2, 1, each on four of the layer below, turned about the vertical by up to 3 degrees; returns how many */
+/* cubes of 0.1 m in layers of k x k, k = layers, ..., 2, 1, each on four of the layer below, turned about the vertical
+ * by up to 3 degrees; returns how many */
 static int write_pyramid(const char *path, int layers)
 {
     unsigned seed = 1;

@@ -10,7 +10,8 @@ extern "C" {
 
 typedef struct coal_pair coal_pair;
 
-/* Two shapes: types and sizes (2 x 3) as Tangere's; a mesh is the hull of nvertex x 3 numbers. NULL: Coal has no such shape. */
+/* Two shapes: types and sizes (2 x 3) as Tangere's; a mesh is the hull of nvertex x 3 numbers. NULL: Coal has no such
+ * shape. */
 coal_pair *coal_pair_create(const tg_geom_type type[2], const double *size, const double *vertex, int nvertex);
 void coal_pair_destroy(coal_pair *pair);
 

@@ -4,7 +4,8 @@
  *     "TGP1"               four bytes
  *     int32 rows, blocks, warm (0 or 1)
  *     blocks times:        int32 kind, int32 rows; contact: rows - 1 doubles mu; joint friction: one double bound
- *     doubles              lower triangle of G by rows (rows (rows + 1) / 2), g (rows), the impulses to start from (rows, if warm)
+ *     doubles              lower triangle of G by rows (rows (rows + 1) / 2), g (rows), the impulses to start from
+ *         (rows, if warm)
  * in the byte order of the machine. Files can be joined with cat. */
 #ifndef TG_BENCH_PROBLEMS_H
 #define TG_BENCH_PROBLEMS_H

@@ -29,11 +29,12 @@ typedef struct scene
 void scene_open(scene *s, const char *name, const char *path, int room);
 void scene_close(scene *s);
 
-/* nstate consecutive states of MuJoCo, after so many steps that are not kept. Every two seconds a new start: a free base
- * lifted by lift (m), velocities within speed; controls: see steer in step_scene.c. */
+/* nstate consecutive states of MuJoCo, after so many steps that are not kept. Every two seconds a new start: a free
+ * base lifted by lift (m), velocities within speed; controls: see steer in step_scene.c. */
 void scene_record(scene *s, int skip, int nstate, double lift, double speed);
 
-/* Tangere gets states of its own, from the same start, without controls and activations: beside those of scene_record, or alone. */
+/* Tangere gets states of its own, from the same start, without controls and activations: beside those of scene_record,
+ * or alone. */
 void scene_record_own(scene *s, int skip, int nstate, double lift, double speed);
 
 enum

@@ -10,8 +10,8 @@ enum
     BODIES_MAX = 12
 };
 
-/* A chain of bodies. Each body is a string with a letter for each of its hinges: their axes x, y, z, or o for an oblique
- * one; "" is welded to its parent. */
+/* A chain of bodies. Each body is a string with a letter for each of its hinges: their axes x, y, z, or o for an
+ * oblique one; "" is welded to its parent. */
 typedef struct limb
 {
     int attach; /* index of the body it hangs on; 0: the base */

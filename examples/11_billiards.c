@@ -1,7 +1,8 @@
-/* Billiards: where must the cue ball start, and how fast, for the last ball of the rack to be at the goal after 1,023 steps?
+/* Billiards: where must the cue ball start, and how fast, for the last ball of the rack to be at the goal after 1,023
+ * steps?
  *
- * Plain gradient descent with the derivative of the step, and with that of the motion (options.toi). The same in Python, with
- * DiffTaichi's step and a picture: 11_billiards.py. */
+ * Plain gradient descent with the derivative of the step, and with that of the motion (options.toi). The same in
+ * Python, with DiffTaichi's step and a picture: 11_billiards.py. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Throws of a spinning disk: with which spin does it leave the floor vertically, and with which throw does it hit a mark after one bounce?
+/* Throws of a spinning disk: with which spin does it leave the floor vertically, and with which throw does it hit a
+ * mark after one bounce?
  *
  * The same in Python, with a picture: 12_throw.py. */
 #include <math.h>

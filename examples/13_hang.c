@@ -1,4 +1,5 @@
-/* SUPERball hangs by one rod: 24 cables hold five rods, and a control shortens a cable. Steps of 10 ms, ten times as long as explicit cables allow.
+/* SUPERball hangs by one rod: 24 cables hold five rods, and a control shortens a cable. Steps of 10 ms, ten times as
+ * long as explicit cables allow.
  *
  * The same in Python: 13_hang.py. Build it against an installed library with
  *     cc 13_hang.c $(pkg-config --cflags --libs tangere) -lm */
@@ -16,7 +17,8 @@ enum
     RAISED = 1 /* m */
 };
 
-/* A spring and a damper on the rod's own joint hold it, a metre higher than in the file: the others are off the floor. */
+/* A spring and a damper on the rod's own joint hold it, a metre higher than in the file: the others are off the floor.
+ */
 static tg_params *hold_rod(const tg_model *m)
 {
     tg_error error;

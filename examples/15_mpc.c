@@ -1,7 +1,7 @@
 /* Model-predictive control: a quadruped lifts two feet while iLQR plans through its contacts.
  *
- * Plans are 15 rows of 10 ms; A and B come from the exact steps, smoothed where contacts are made and broken. The same in Python:
- * 15_mpc.py. Build it against an installed library with
+ * Plans are 15 rows of 10 ms; A and B come from the exact steps, smoothed where contacts are made and broken. The same
+ * in Python: 15_mpc.py. Build it against an installed library with
  *     cc 15_mpc.c $(pkg-config --cflags --libs tangere) -lm */
 #include <math.h>
 #include <string.h>

@@ -49,8 +49,8 @@ static inline int position_of(const tg_model *m, const char *name)
     return offset;
 }
 
-/* Parameters of the cube's model with this friction of the floor. Of two coefficients the larger one counts, so the cube's own is
- * made small. */
+/* Parameters of the cube's model with this friction of the floor. Of two coefficients the larger one counts, so the
+ * cube's own is made small. */
 static inline tg_params *floor_with(const tg_model *m, double friction)
 {
     tg_error error;

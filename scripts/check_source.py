@@ -2,7 +2,7 @@
 """What may not stand in the source.
 
 In the library (src/ without src/cli): calls that print, end the process, read the environment, or take memory past the
-allocator. Everywhere: leftovers (TODO and its kin, #if 0, code in comments).
+allocator. Everywhere: leftovers (TODO and its kin, #if 0, code in comments), lines of more than 120 columns.
 """
 
 import re
@@ -22,6 +22,8 @@ ALLOWED = {
     "src/paths/choose.c": {"getenv"},  # TANGERE_CPU
     "src/read/urdf/path.c": {"getenv"},  # the search path of package://, as ROS has it
 }
+
+COLUMNS = 120
 
 MARKER = re.compile(r"\b(TODO|FIXME|XXX|HACK|TBD)\b")
 DISABLED = re.compile(r"^[ \t]*#[ \t]*if[ \t]+(0|false)\b", re.MULTILINE)
@@ -60,6 +62,12 @@ def check_leftovers(path, text, root):
             yield f"{name}:{line}: code in a comment: {comment}"
 
 
+def check_columns(path, text, root):
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > COLUMNS:
+            yield f"{path.relative_to(root).as_posix()}:{number}: {len(line)} columns, at most {COLUMNS}"
+
+
 def main():
     root = root_argument(__doc__)
     problems = []
@@ -70,7 +78,8 @@ def main():
         if path.is_relative_to(root / "src") and not path.is_relative_to(root / "src" / "cli"):
             problems += check_calls(path, text, root)
         problems += check_leftovers(path, text, root)
-    return finish(problems, f"source: {len(files)} files, no forbidden call, no leftovers")
+        problems += check_columns(path, text, root)
+    return finish(problems, f"source: {len(files)} files, no forbidden call, no leftovers, no long lines")
 
 
 if __name__ == "__main__":

@@ -177,8 +177,8 @@ TG_API tg_status tg_cartesian_jump_vjp(tg_cartesian_work *w, int count, const do
                                        const double *v, const double *v1_bar, double *x_bar, double *v_bar,
                                        double *params_bar);
 
-/* How many velocity jumps of the last reverse call (tg_cartesian_jump_vjp, tg_cartesian_rollout_vjp) had redundant rows:
- * their impulse is not unique, and the derivative is that of the problem with a small ridge. */
+/* How many velocity jumps of the last reverse call (tg_cartesian_jump_vjp, tg_cartesian_rollout_vjp) had redundant
+ * rows: their impulse is not unique, and the derivative is that of the problem with a small ridge. */
 TG_API int tg_cartesian_regularised(const tg_cartesian_work *w);
 
 /* kinetic and potential energy [count, 2], and how far the constraints are from 0 [count] (Nullable) */

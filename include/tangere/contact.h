@@ -27,8 +27,9 @@ TG_API tg_status tg_collide_derivatives(const tg_model *m, tg_work *w, const dou
 
 /* ---- contacts from outside ---- */
 
-/* A contact that somebody else has found. What a step takes of it is fixed in the world: its derivatives by q are those with the contact where it is, and those by the
- * contact's own numbers are there beside them (tg_cotangent.contact), so that the chain rule of another collision checker goes on from here. */
+/* A contact that somebody else has found. What a step takes of it is fixed in the world: its derivatives by q are those
+ * with the contact where it is, and those by the contact's own numbers are there beside them (tg_cotangent.contact), so
+ * that the chain rule of another collision checker goes on from here. */
 typedef struct tg_given_contact
 {
     int body1, body2; /* 0: the world. They must be able to move against each other. */
@@ -62,8 +63,9 @@ typedef struct tg_given_contacts
 TG_API tg_given_contact tg_default_given_contact(
     void); /* of the world with itself, condim 3, normal z, friction 1 0.005 0.0001, no slip, rigid */
 
-/* A contact of a step or of tg_collide as a step takes it from outside: its bodies, place and gap, and the coefficients of its two geoms. A step that is given the contacts of
- * another one, from the same state, is the same bit for bit, unless shapes that turn far were held back at its end (only a step that finds its contacts itself does that). */
+/* A contact of a step or of tg_collide as a step takes it from outside: its bodies, place and gap, and the coefficients
+ * of its two geoms. A step that is given the contacts of another one, from the same state, is the same bit for bit,
+ * unless shapes that turn far were held back at its end (only a step that finds its contacts itself does that). */
 TG_API tg_status tg_give_contact(const tg_model *m, tg_work *w, const tg_contact *contact, tg_given_contact *given);
 
 #ifdef __cplusplus

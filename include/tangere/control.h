@@ -162,9 +162,9 @@ typedef struct tg_minimiser_def
     double decay;        /* of AdamW, per step and unit of rate; 0.01 */
     int memory;          /* pairs that L-BFGS keeps; 10 */
     double tolerance;    /* as that of least squares; Adam stops at it only by the slope; 1e-10 */
-    double
-        clip; /* the derivative by the transformed unknowns is shortened to this length before Adam, AdamW and gradient descent use it; 0: it is not. L-BFGS refuses it:
-                        differences of shortened derivatives are no curvature */
+    double clip; /* the derivative by the transformed unknowns is shortened to this length before Adam, AdamW and
+                    gradient descent use it; 0: it is not. L-BFGS refuses it: differences of shortened derivatives are
+                    no curvature */
     uint32_t cookie;
 } tg_minimiser_def;
 
@@ -180,27 +180,27 @@ TG_API tg_status tg_minimiser_run(tg_minimiser *s, double *x, tg_optimum *result
 
 /* ---- linear systems ---- */
 
-/* The gain of the discrete linear-quadratic regulator: u = -K x minimises the sum over all steps of 1/2 x'Q x + x'N u + 1/2 u'R u
- * with x+ = A x + B u. A, Q [n, n], B, N [n, nu] (N may be NULL), R [nu, nu]; K [nu, n]; P [n, n] (may be NULL): the cost to go is
- * 1/2 x'P x. Q and R are symmetric, R is positive definite. TG_ERR_NUMERIC where there is no stabilising gain: a mode that does not
- * decay and that no control moves, or that costs nothing. */
+/* The gain of the discrete linear-quadratic regulator: u = -K x minimises the sum over all steps of 1/2 x'Q x + x'N u +
+ * 1/2 u'R u with x+ = A x + B u. A, Q [n, n], B, N [n, nu] (N may be NULL), R [nu, nu]; K [nu, n]; P [n, n] (may be
+ * NULL): the cost to go is 1/2 x'P x. Q and R are symmetric, R is positive definite. TG_ERR_NUMERIC where there is no
+ * stabilising gain: a mode that does not decay and that no control moves, or that costs nothing. */
 TG_API tg_status tg_lqr(int n, int nu, const double *A, const double *B, const double *Q, const double *R,
                         const double *N, double *K, double *P, tg_error *error);
 
 /* Numbers of a state in the tangent space: 2 nv + na, in the order q, v, act. */
 TG_API int tg_tangent_size(const tg_model *m);
 
-/* A [n, n] and B [n, nu] of `hold` steps with the same controls, n = tg_tangent_size: of the state after them with respect to the
- * state before and the controls. options.backward chooses the derivative. next (may be NULL): the state after the steps.
- * The message of a failure is in the workspace. */
+/* A [n, n] and B [n, nu] of `hold` steps with the same controls, n = tg_tangent_size: of the state after them with
+ * respect to the state before and the controls. options.backward chooses the derivative. next (may be NULL): the state
+ * after the steps. The message of a failure is in the workspace. */
 TG_API tg_status tg_linearise(const tg_model *m, tg_work *w, const tg_options *options, const tg_state *state,
                               const double *u, int hold, double *A, double *B, tg_state *next);
 
 /* ---- the cost of a plan ----
  *
- * A plan is `rows` rows of controls, each held for `hold` steps. Its cost is the sum of a cost at the start of each row, with the
- * controls of the row, and of one at the end of the last (row `rows`), where there are none. Each is a sum of a quadratic one and of what a
- * callback adds. */
+ * A plan is `rows` rows of controls, each held for `hold` steps. Its cost is the sum of a cost at the start of each
+ * row, with the controls of the row, and of one at the end of the last (row `rows`), where there are none. Each is a
+ * sum of a quadratic one and of what a callback adds. */
 
 /* States at which a callback is asked; [count, ...] each. */
 typedef struct tg_cost_points
@@ -235,14 +235,13 @@ typedef struct tg_plan_cost
     /* weights in row `rows` in place of those above; NULL: the same */
     const double *last_q, *last_v, *last_act, *last_site, *last_com, *last_com_velocity;
 
-    /* Writes the cost at each point, and unless gradient is NULL its derivatives. Infinity: never to be chosen; NaN ends the plan with
-     * TG_ERR_NUMERIC. Second derivatives are taken by differences of the gradient. NULL: none. TG_ERR_UNSUPPORTED where a gradient is
-     * asked for that it does not have. */
+    /* Writes the cost at each point, and unless gradient is NULL its derivatives. Infinity: never to be chosen; NaN
+     * ends the plan with TG_ERR_NUMERIC. Second derivatives are taken by differences of the gradient. NULL: none.
+     * TG_ERR_UNSUPPORTED where a gradient is asked for that it does not have. */
     tg_status (*points)(void *user, const tg_cost_points *at, double *value, const tg_cost_gradient *gradient);
     void *user;
-    bool
-        together; /* it is called in the thread of the caller, with the points of all rollouts of an iteration; else by many
-                      threads at once, with those of one rollout */
+    bool together; /* it is called in the thread of the caller, with the points of all rollouts of an iteration; else by
+                      many threads at once, with those of one rollout */
 } tg_plan_cost;
 
 /* ---- planners ---- */
@@ -251,9 +250,12 @@ typedef enum tg_plan_method
 {
     TG_PLAN_RANDOM, /* random shooting: the cheapest of samples that are uniform within the bounds */
     TG_PLAN_CEM,    /* cross-entropy method: a normal distribution is fitted to the cheapest samples, again and again */
-    TG_PLAN_MPPI, /* model-predictive path integral: samples u + e, plan u + sum w e, w = exp(-(S - min S) / temperature) / sum */
-    TG_PLAN_ILQR, /* iterative LQR: exact (or smoothed) A, B of the steps, bounds by a quadratic program per row, line search */
-    TG_PLAN_ILQG, /* max-entropy iLQG: a normal policy of covariance temperature Quu^-1 that moves by a bounded KL per iteration */
+    TG_PLAN_MPPI,   /* model-predictive path integral: samples u + e, plan u + sum w e, w = exp(-(S - min S) /
+                       temperature) / sum */
+    TG_PLAN_ILQR,   /* iterative LQR: exact (or smoothed) A, B of the steps, bounds by a quadratic program per row, line
+                       search */
+    TG_PLAN_ILQG,   /* max-entropy iLQG: a normal policy of covariance temperature Quu^-1 that moves by a bounded KL per
+                       iteration */
     TG_PLAN_METHODS
 } tg_plan_method;
 
@@ -313,13 +315,13 @@ typedef struct tg_plan_result
     double first_cost, cost; /* of the plan that was handed in (infinite: it blew up) and of the one that was found */
     int rollouts;            /* all of them */
     int blown;               /* those that blew up: they ended early, with infinite cost */
-    double
-        share; /* sampling: effective share of the last samples, 1 / (samples sum w^2); iLQR: the last length; iLQG: the last KL */
+    double share; /* sampling: effective share of the last samples, 1 / (samples sum w^2); iLQR: the last length; iLQG:
+                     the last KL */
 } tg_plan_result;
 
-/* From the plan u [rows, nu] to a better one, in place, for the state `now`, whose cache (may be NULL) is where rollouts start from. The
- * plan handed in is clipped to the bounds. iLQR and iLQG also try the feedback that the last plan left behind (tg_plan_shift moves it
- * along). After a failure u is as it was. */
+/* From the plan u [rows, nu] to a better one, in place, for the state `now`, whose cache (may be NULL) is where
+ * rollouts start from. The plan handed in is clipped to the bounds. iLQR and iLQG also try the feedback that the last
+ * plan left behind (tg_plan_shift moves it along). After a failure u is as it was. */
 TG_API tg_status tg_plan(tg_planner *p, const tg_state *now, double *u, tg_plan_result *result, tg_error *error);
 
 /* The first row of a plan is done: rows move up, the last one is repeated. */
@@ -328,8 +330,8 @@ TG_API tg_status tg_plan_shift(tg_planner *p, double *u, tg_error *error);
 /* The first plan is next: numbers are drawn as by a new planner, and no feedback is left. */
 TG_API void tg_planner_reset(tg_planner *p);
 
-/* Of the last plan, until the next call: states at the start of each row and at the end [rows + 1, ...]; gains of iLQR and iLQG
- * [rows, nu, 2 nv + na], with which u + K (x (-) state) may be applied between plans: NULL of the others. */
+/* Of the last plan, until the next call: states at the start of each row and at the end [rows + 1, ...]; gains of iLQR
+ * and iLQG [rows, nu, 2 nv + na], with which u + K (x (-) state) may be applied between plans: NULL of the others. */
 TG_API tg_trajectory tg_planner_states(const tg_planner *p);
 TG_API const double *tg_planner_gains(const tg_planner *p);
 

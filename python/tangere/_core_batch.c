@@ -1,4 +1,5 @@
-/* The Batch type. Arrays come from Python as they are: float64, C-contiguous and of the right size, which tangere.Batch sees to. */
+/* The Batch type. Arrays come from Python as they are: float64, C-contiguous and of the right size, which tangere.Batch
+ * sees to. */
 #include "_core_batch.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The Batch type of the extension: a tg_batch, the parameters of its model, and derivatives with respect to q as nq numbers. */
+/* The Batch type of the extension: a tg_batch, the parameters of its model, and derivatives with respect to q as nq
+ * numbers. */
 #ifndef TG_PYTHON_CORE_BATCH_H
 #define TG_PYTHON_CORE_BATCH_H
 
@@ -27,14 +28,15 @@ bool tg_py_crew_name(tg_py_crew *crew, PyObject *index);
 /* False with an exception set when it is closed, or another thread is using it. */
 bool tg_py_crew_idle(const tg_py_crew *crew);
 
-/* The parameters in a capsule (NULL: those that the model has now) are the shared ones from now on. False with an exception set, also when it is closed or busy. */
+/* The parameters in a capsule (NULL: those that the model has now) are the shared ones from now on. False with an
+ * exception set, also when it is closed or busy. */
 bool tg_py_crew_ready(tg_py_crew *crew, PyObject *params);
 
 /* Whether a method got as many arguments as it takes; false with an exception set. */
 bool tg_py_wants(Py_ssize_t nargs, Py_ssize_t expected);
 
-/* The numbers of a C-contiguous array of float64 with `size` entries, to be written to or only read; NULL where it is None. False with an
- * exception set. */
+/* The numbers of a C-contiguous array of float64 with `size` entries, to be written to or only read; NULL where it is
+ * None. False with an exception set. */
 bool tg_py_numbers(PyObject *given, const char *name, npy_intp size, bool write, double **at);
 
 /* Sets `status` (of the caller) to a call of the library, with the interpreter free for other threads. */
@@ -64,9 +66,10 @@ PyObject *tg_py_crew_tape(const tg_py_crew *crew, PyObject *args);
 
 /* ---- q as nq numbers (_core_chart.c) ----
  *
- * A function of q as nq numbers is f(q / |q|), quaternion by quaternion. With dq = 1/2 Q(q) dtheta (body frame), Q(q)^T Q(q) = |q|^2 I:
- * incoming changes dtheta = 2 Q(q)^T dq / |q|^2, incoming gradients g_q = 2 Q(q) g_theta / |q|^2, outgoing (|q| = 1)
- * g_theta = 1/2 Q(q)^T g_q and dq = 1/2 Q(q) dtheta. All other numbers of q are those of the tangent space. */
+ * A function of q as nq numbers is f(q / |q|), quaternion by quaternion. With dq = 1/2 Q(q) dtheta (body frame), Q(q)^T
+ * Q(q) = |q|^2 I: incoming changes dtheta = 2 Q(q)^T dq / |q|^2, incoming gradients g_q = 2 Q(q) g_theta / |q|^2,
+ * outgoing (|q| = 1) g_theta = 1/2 Q(q)^T g_q and dq = 1/2 Q(q) dtheta. All other numbers of q are those of the tangent
+ * space. */
 
 typedef struct tg_chart
 {
@@ -89,7 +92,8 @@ void tg_chart_change_out(const tg_chart *c, size_t rows, const double *q, const 
 
 /* ---- functions of a batch (_core_function.c) ----
  *
- * Steps and rollouts as functions of (q, v, act, u, tau, params): cold, any number of environments, q as nq numbers. torch and JAX call these. */
+ * Steps and rollouts as functions of (q, v, act, u, tau, params): cold, any number of environments, q as nq numbers.
+ * torch and JAX call these. */
 
 typedef struct tg_function_input
 {

@@ -1,4 +1,5 @@
-/* Cartesian systems, behind tangere.cartesian. Arrays come as [count, ...] blocks of float64; the package gives them their shapes. */
+/* Cartesian systems, behind tangere.cartesian. Arrays come as [count, ...] blocks of float64; the package gives them
+ * their shapes. */
 #include "_core.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Least squares and first-order methods with functions of Python. Everything runs with the GIL held: the time is in the functions. */
+/* Least squares and first-order methods with functions of Python. Everything runs with the GIL held: the time is in the
+ * functions. */
 #include "_core_batch.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Handlers that XLA calls for steps and rollouts, in its own threads and without the GIL. Built where jaxlib is, whose headers they need. */
+/* Handlers that XLA calls for steps and rollouts, in its own threads and without the GIL. Built where jaxlib is, whose
+ * headers they need. */
 #include "_core_batch.h"
 
 #ifdef TG_HAVE_JAX

@@ -165,8 +165,8 @@ static PyObject *finish_load(PyTypeObject *type, tg_status status, tg_model *m, 
     return status == TG_OK ? tg_py_model_of(type, m) : tg_py_raise(status, error->message);
 }
 
-/* Options as the package hands them over: (strict, package_path: tuple of bytes, floating_base, keep_fixed, srdf: bytes or
- * None, ignore_missing_meshes). *folders is the list that the options point to, to be freed. */
+/* Options as the package hands them over: (strict, package_path: tuple of bytes, floating_base, keep_fixed, srdf: bytes
+ * or None, ignore_missing_meshes). *folders is the list that the options point to, to be freed. */
 static int read_options(PyObject *given, tg_load_options *options, const char ***folders)
 {
     PyObject *path = NULL;

@@ -1,5 +1,5 @@
-/* The Planner type: tg_planner with costs of Python; and the function behind tangere.control.lqr. Arrays come as float64,
- * C-contiguous and of the right size, which tangere.control sees to. */
+/* The Planner type: tg_planner with costs of Python; and the function behind tangere.control.lqr. Arrays come as
+ * float64, C-contiguous and of the right size, which tangere.control sees to. */
 #include "_core_batch.h"
 
 #include <string.h>
@@ -25,8 +25,8 @@ static PyObject *view_of(const double *data, npy_intp count, npy_intp columns, b
     return array;
 }
 
-/* callback(row, q, v, act, u, value, gradient): writes value (count) and, unless gradient is None, gradient: (gq, gv, gact, gu).
- * False: there is no gradient. */
+/* callback(row, q, v, act, u, value, gradient): writes value (count) and, unless gradient is None, gradient: (gq, gv,
+ * gact, gu). False: there is no gradient. */
 static tg_status call_points(void *user, const tg_cost_points *at, double *value, const tg_cost_gradient *g)
 {
     planner *self = user;
@@ -244,8 +244,10 @@ static PyObject *planner_states(PyObject *object, PyObject *unused)
 
 /* ---- the type ---- */
 
-/* Planner(settings, cost, callback or None, lower, upper, noise, method, rows, hold, threads, iterations, samples, seed, searches,
- *         (speed, correlation, elite, smoothing, floor, temperature, regularisation, tolerance, kl), absolute, importance) */
+/* Planner(settings, cost, callback or None, lower, upper, noise, method, rows, hold, threads, iterations, samples,
+ * seed, searches,
+ *         (speed, correlation, elite, smoothing, floor, temperature, regularisation, tolerance, kl), absolute,
+ *             importance) */
 static bool read_definition(planner *self, PyObject *args, tg_planner_def *d)
 {
     PyObject *settings, *cost, *callback, *lower, *upper, *noise;

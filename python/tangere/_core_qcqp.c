@@ -1,5 +1,5 @@
-/* Workspaces of quadratic programs, behind tangere.qcqp. Arrays come from qcqp.py: C-contiguous, float64, of the right sizes;
- * what is not is refused here again. One call at a time: qcqp.py holds a lock. */
+/* Workspaces of quadratic programs, behind tangere.qcqp. Arrays come from qcqp.py: C-contiguous, float64, of the right
+ * sizes; what is not is refused here again. One call at a time: qcqp.py holds a lock. */
 #include "_core.h"
 
 typedef struct workspace

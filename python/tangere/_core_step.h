@@ -1,4 +1,5 @@
-/* The Stepper type, and the methods that give derivatives of its last step (_core_gradient.c) and rollouts (_core_rollout.c). */
+/* The Stepper type, and the methods that give derivatives of its last step (_core_gradient.c) and rollouts
+ * (_core_rollout.c). */
 #ifndef TG_PYTHON_CORE_STEP_H
 #define TG_PYTHON_CORE_STEP_H
 
@@ -21,8 +22,9 @@ typedef struct tg_py_stepper
     PyArrayObject *u, *tau, *wrench; /* its controls */
 } tg_py_stepper;
 
-/* Model and options as Python gives them: (model, dt, solver, law, staggered_steps, tolerance, implicit_damping, implicit_springs, implicit_actuators, project, poisson,
- * backward, smooth_speed, smooth_width, smooth_reach, push_speed, push_rate, push_gain, reach, rest_speed, max_contacts). */
+/* Model and options as Python gives them: (model, dt, solver, law, staggered_steps, tolerance, implicit_damping,
+ * implicit_springs, implicit_actuators, project, poisson, backward, smooth_speed, smooth_width, smooth_reach,
+ * push_speed, push_rate, push_gain, reach, rest_speed, max_contacts). */
 typedef struct tg_py_settings
 {
     tg_py_model *model; /* new references, or NULL */
@@ -37,11 +39,12 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out);
 /* False with an exception set while another thread takes a step. */
 bool tg_py_stepper_idle(const tg_py_stepper *self);
 
-/* The parameters that the model has now; they stay alive as long as the workspace points at them. False with an exception set. */
+/* The parameters that the model has now; they stay alive as long as the workspace points at them. False with an
+ * exception set. */
 bool tg_py_stepper_follow(tg_py_stepper *self);
 
-/* A larger workspace in place of the one that was too small for the last step. False with an exception set if that was not
- * the reason of the failure, or if there is a limit or no memory. */
+/* A larger workspace in place of the one that was too small for the last step. False with an exception set if that was
+ * not the reason of the failure, or if there is a limit or no memory. */
 bool tg_py_stepper_grow(tg_py_stepper *self);
 
 /* A read-only array of the entries of a cache; NULL with an exception set. */

@@ -1,8 +1,8 @@
 /* The SIMD vocabulary: four doubles at a time.
  *
- * v4 is a compiler vector (GCC and Clang). The same source becomes AVX2 + FMA where the target has it, pairs of SSE2
- * or NEON registers where it has not, so every kernel is written once; the preset `portable` builds the narrow path and the tests
- * run on both. A 3-vector is a v4 whose last lane is zero unless a comment says otherwise.
+ * v4 is a compiler vector (GCC and Clang). The same source becomes AVX2 + FMA where the target has it, pairs of SSE2 or
+ * NEON registers where it has not, so every kernel is written once; the preset `portable` builds the narrow path and
+ * the tests run on both. A 3-vector is a v4 whose last lane is zero unless a comment says otherwise.
  *
  * Loads and stores of v4 through pointers need 32-byte alignment; arrays in a workspace have 64. */
 #ifndef TG_BASE_SIMD_H

@@ -15,7 +15,8 @@ typedef struct tg_names
     uint64_t id;
 } tg_names;
 
-/* Where an environment's parameters come from: those that all share, with its row of `values` in place of the named ones. */
+/* Where an environment's parameters come from: those that all share, with its row of `values` in place of the named
+ * ones. */
 typedef struct tg_param_source
 {
     const tg_params *shared;
@@ -115,7 +116,8 @@ tg_status tg_batch_rows(tg_batch *b, int count, int k, double *to, const double 
 /* One environment. A failure's message is in lane->error, or in the workspace. */
 typedef tg_status tg_batch_task(void *context, tg_lane *lane, int environment);
 
-/* Does environments 0 .. count - 1. Those that found more contacts than the workspaces have room for are done once more with larger ones. */
+/* Does environments 0 .. count - 1. Those that found more contacts than the workspaces have room for are done once more
+ * with larger ones. */
 tg_status tg_batch_run(tg_batch *b, int count, tg_batch_task *task, void *context);
 
 /* Checks what steps and rollouts share. rows: of controls, for each environment. */

@@ -1,5 +1,5 @@
-/* Rollouts of all environments and their derivatives: on tapes that the caller keeps, on a tape of the thread where derivatives are taken at
- * once, and without one where none are wanted. */
+/* Rollouts of all environments and their derivatives: on tapes that the caller keeps, on a tape of the thread where
+ * derivatives are taken at once, and without one where none are wanted. */
 #include "batch/batch.h"
 
 #include <math.h>

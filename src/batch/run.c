@@ -97,7 +97,8 @@ static tg_status grow_lane(tg_batch *b, tg_lane *lane, int contacts)
     return TG_OK;
 }
 
-/* All lanes get the same room, so that results do not depend on which of them has an environment. False: not possible. */
+/* All lanes get the same room, so that results do not depend on which of them has an environment. False: not possible.
+ */
 static bool grow(tg_batch *b)
 {
     int needed = most_needed(b), contacts = needed + needed / 2;

@@ -1,8 +1,8 @@
 /* The motion between contacts: forces and the derivative of the state with respect to time.
  *
- * Lagrangian, z = (x, v):    zdot = (v, a),  (a, l) = solve(F, -Q(v, v)).
- * Hamiltonian, z = (x, p):   with v = M^-1 p, (y, b) = solve(p, 0), (a, l) = solve(F + Q(v, .)^T b, -Q(v, y)):  zdot = (y, M a).
- * The second is [I - J D (D^T J D)^-1 D^T] J grad H with D the gradients of Phi and dPhi/dt: on the constraints they agree. */
+ * Lagrangian, z = (x, v):    zdot = (v, a),  (a, l) = solve(F, -Q(v, v)). Hamiltonian, z = (x, p):   with v = M^-1 p,
+ * (y, b) = solve(p, 0), (a, l) = solve(F + Q(v, .)^T b, -Q(v, y)):  zdot = (y, M a). The second is [I - J D (D^T J
+ * D)^-1 D^T] J grad H with D the gradients of Phi and dPhi/dt: on the constraints they agree. */
 #ifndef TG_CARTESIAN_FIELD_H
 #define TG_CARTESIAN_FIELD_H
 

@@ -412,8 +412,10 @@ tg_status tg_jump_jvp(tg_cartesian_lane *lane, const double *theta, const double
 
 /* ---- time of impact ---- */
 
-/* Contact i happens t_i = depth_i / |J_n v| before the end of the step; from then on the bodies move with the new velocity:
- *     x1 + sum_i t_i dv_i,  dv_i = Mhat^-1 J_i^T f_i.    With t_i -> 0 its derivative is I - sum_i dv_i J_n / |J_n v|. */
+/* Contact i happens t_i = depth_i / |J_n v| before the end of the step; from then on the bodies move with the new
+ * velocity:
+ *     x1 + sum_i t_i dv_i,  dv_i = Mhat^-1 J_i^T f_i.    With t_i -> 0 its derivative is I - sum_i dv_i J_n / |J_n v|.
+ */
 static double approach(const tg_cartesian_lane *lane, const tg_touch *t)
 {
     return lane->depth[t->row] > 0 && lane->g[t->row] < 0 ? -lane->g[t->row] : 0;

@@ -10,7 +10,8 @@
 /* v1 may be v. lane->touches says how many contacts were active. The lane then holds what the derivatives need. */
 tg_status tg_jump(tg_cartesian_lane *lane, const double *theta, const double *x, const double *v, double *v1);
 
-/* After tg_jump with the same arguments, v the velocity before: adds to x_bar, v_bar and theta_bar. v_bar may not be v1_bar. */
+/* After tg_jump with the same arguments, v the velocity before: adds to x_bar, v_bar and theta_bar. v_bar may not be
+ * v1_bar. */
 tg_status tg_jump_vjp(tg_cartesian_lane *lane, const double *theta, const double *x, const double *v,
                       const double *v1_bar, double *x_bar, double *v_bar, double *theta_bar);
 
@@ -18,8 +19,8 @@ tg_status tg_jump_vjp(tg_cartesian_lane *lane, const double *theta, const double
 tg_status tg_jump_jvp(tg_cartesian_lane *lane, const double *theta, const double *x, const double *v, const double *dx,
                       const double *dv, const double *dtheta, double *dv1);
 
-/* Derivatives of the position at the end of a step as if it moved with the new velocity from the time of impact (options.toi): after
- * tg_jump, in place; reverse before tg_jump_vjp, forward after tg_jump_jvp. */
+/* Derivatives of the position at the end of a step as if it moved with the new velocity from the time of impact
+ * (options.toi): after tg_jump, in place; reverse before tg_jump_vjp, forward after tg_jump_jvp. */
 void tg_jump_toi_vjp(tg_cartesian_lane *lane, double *x_bar);
 void tg_jump_toi_jvp(tg_cartesian_lane *lane, double *dx);
 

@@ -119,7 +119,8 @@ static int couple(const tg_ccp_problem *p, int row, double sign, const tg_ccp_co
     return count + (other->rows > 1);
 }
 
-/* The tableau of a problem. Ties among ratios can make pivoting turn in circles: right sides get unequal shares of `shift`. */
+/* The tableau of a problem. Ties among ratios can make pivoting turn in circles: right sides get unequal shares of
+ * `shift`. */
 static void fill(const tg_ccp_problem *p, double shift, lcp *l)
 {
     int rows[8], m = l->m;

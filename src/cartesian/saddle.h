@@ -1,7 +1,8 @@
-/* Masses and constraints: M, Phi(x) = 0 with Je = dPhi/dx, and the system [M Je^T; Je 0] [a; l] = [f; b] in which all of the motion is
- * written.
+/* Masses and constraints: M, Phi(x) = 0 with Je = dPhi/dx, and the system [M Je^T; Je 0] [a; l] = [f; b] in which all
+ * of the motion is written.
  *
- * Phi is quadratic: Je(x) z = Q(x, z) + (what does not depend on x), Q symmetric and bilinear. So d(l^T Je(x) z)/dx = Q(., z)^T l. */
+ * Phi is quadratic: Je(x) z = Q(x, z) + (what does not depend on x), Q symmetric and bilinear. So d(l^T Je(x) z)/dx =
+ * Q(., z)^T l. */
 #ifndef TG_CARTESIAN_SADDLE_H
 #define TG_CARTESIAN_SADDLE_H
 

@@ -1,5 +1,5 @@
-/* Steps and rollouts of one sample: Runge-Kutta between contacts, then the jump (algorithm 1 of the method). A state is (x, v), 2 n
- * numbers. */
+/* Steps and rollouts of one sample: Runge-Kutta between contacts, then the jump (algorithm 1 of the method). A state is
+ * (x, v), 2 n numbers. */
 #ifndef TG_CARTESIAN_STEP_H
 #define TG_CARTESIAN_STEP_H
 

@@ -370,8 +370,8 @@ static bool is_limit(const tg_cartesian *c, const tg_touch *t)
     return c->contact[t->slot].kind >= TG_CARTESIAN_BEND;
 }
 
-/* The distance of balls and disks is that of their centres, whatever their axes do: its gradient is the row of the normal for points, limits and
- * rims. True: point p of the contact is in the distance, with this sign of e_n. */
+/* The distance of balls and disks is that of their centres, whatever their axes do: its gradient is the row of the
+ * normal for points, limits and rims. True: point p of the contact is in the distance, with this sign of e_n. */
 static bool in_distance(const tg_cartesian *c, const tg_touch *t, int p, double *sign)
 {
     const tg_cartesian_contact *s = &c->contact[t->slot];

@@ -65,7 +65,8 @@ static double largest_column(const tg_judge *c, double *const J[3], int columns,
     return largest;
 }
 
-/* out J of the matrices of one input. Relative errors are those of a block: of the largest column, or that of the same kind of parameters. */
+/* out J of the matrices of one input. Relative errors are those of a block: of the largest column, or that of the same
+ * kind of parameters. */
 static void compare_columns(tg_judge *c, double *const J[3], int columns, const double *g, const int *index)
 {
     double largest = index == NULL ? largest_column(c, J, columns, NULL, 0) : 0, size;

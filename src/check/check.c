@@ -1,4 +1,5 @@
-/* tg_check: derivatives of steps against central differences, along a trajectory that lifts, drops and pushes the model. */
+/* tg_check: derivatives of steps against central differences, along a trajectory that lifts, drops and pushes the
+ * model. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -53,8 +53,9 @@ static double size_in(const tg_judge *c, int group, int i)
     return (group < GROUP_PARAMS || c->kind[i] == group) && isfinite(F) ? fabs(F) : 0;
 }
 
-/* One number of a group, added to `to`; its error if it was judged. A judge must be finer than what is judged: where differences are
- * apart by more than a tenth of the tolerance, and derivatives are not within it, they are counted, not judged. */
+/* One number of a group, added to `to`; its error if it was judged. A judge must be finer than what is judged: where
+ * differences are apart by more than a tenth of the tolerance, and derivatives are not within it, they are counted, not
+ * judged. */
 static double compare_number(const tg_judge *c, int group, int i, double scale, tg_check_group *to)
 {
     double J = tg_judge_numbers(&c->exact, group)[i], F = tg_judge_numbers(&c->differences, group)[i];
@@ -145,8 +146,8 @@ static void leave_out(tg_judge *c)
         c->r->beside += c->aside[group].compared + c->aside[group].skipped + c->aside[group].unresolved;
 }
 
-/* A state whose derivative is not exact counts like any other where differences agree, and is skipped where they do not, or where the
- * step is not solved: then they mean nothing. */
+/* A state whose derivative is not exact counts like any other where differences agree, and is skipped where they do
+ * not, or where the step is not solved: then they mean nothing. */
 tg_status tg_judge_compare(tg_judge *c, const tg_cotangent *out)
 {
     bool exact = c->label.kind == TG_LABEL_EXACT;

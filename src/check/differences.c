@@ -1,11 +1,11 @@
 /* Central differences of a step: the judge of its derivatives.
  *
- * With D(h) = (f(x + h) - f(x - h)) / 2h, Richardson's combination R(h) = (4 D(h/2) - D(h)) / 3 has an error of order h^4.
- * Nothing is differenced across a change of mode: every evaluation must have the signature of the step itself.
+ * With D(h) = (f(x + h) - f(x - h)) / 2h, Richardson's combination R(h) = (4 D(h/2) - D(h)) / 3 has an error of order
+ * h^4. Nothing is differenced across a change of mode: every evaluation must have the signature of the step itself.
  *
- * Differences have errors of their own: h^4 where the step bends quickly (a slip that turns within h), rounding / h where it is
- * steep. How large they are is seen from the differences alone: where they can be off by more than 1e-7, R is taken with other h too,
- * and that one counts which agrees best with its neighbour. */
+ * Differences have errors of their own: h^4 where the step bends quickly (a slip that turns within h), rounding / h
+ * where it is steep. How large they are is seen from the differences alone: where they can be off by more than 1e-7, R
+ * is taken with other h too, and that one counts which agrees best with its neighbour. */
 #include <math.h>
 #include <string.h>
 
@@ -230,8 +230,8 @@ static double rounding(const task *t, double h)
     return 2 * t->noise / h;
 }
 
-/* Second differences / h halve with h where the step is smooth. At a kink that no signature shows (a contact whose normal turns round, a
- * bound at zero) both are the difference of the two slopes. */
+/* Second differences / h halve with h where the step is smooth. At a kink that no signature shows (a contact whose
+ * normal turns round, a bound at zero) both are the difference of the two slopes. */
 static bool is_kink(const task *t, const double value[4], double h)
 {
     double wide = (value[0] - 2 * t->middle + value[1]) / h, narrow = (value[2] - 2 * t->middle + value[3]) / (h / 2);
@@ -264,8 +264,9 @@ static bool is_fine(const task *t, double spread, double value)
     return spread <= fine * fmax(fmax(1, t->largest), fabs(value));
 }
 
-/* Of two neighbouring displacements the one that has less to fear, if the two agree better than what is best. D(h) and D(h/2) come apart as h grows, unless it is
- * rounding that parts them: then R is no better than they are, also where two of them agree by chance. */
+/* Of two neighbouring displacements the one that has less to fear, if the two agree better than what is best. D(h) and
+ * D(h/2) come apart as h grows, unless it is rounding that parts them: then R is no better than they are, also where
+ * two of them agree by chance. */
 static void prefer(const estimate *narrow, const estimate *wide, estimate *best)
 {
     if (narrow->outcome != TAKEN || wide->outcome != TAKEN)
@@ -395,8 +396,8 @@ static void copy_cache(const tg_cache *from, tg_cache *to)
         memcpy(to->entry, from->entry, sizeof *to->entry * (size_t)to->count);
 }
 
-/* The step from the caller's warm start. Its own impulses are that of all others, unless they lead elsewhere: Coulomb's law can have
- * several solutions. */
+/* The step from the caller's warm start. Its own impulses are that of all others, unless they lead elsewhere: Coulomb's
+ * law can have several solutions. */
 static tg_status find_start(task *t)
 {
     tg_differences *d = t->d;
@@ -454,8 +455,8 @@ static tg_status evaluate_along(task *t, bool of_q, int direction, double h, dou
     return status;
 }
 
-/* What rounding does to an evaluation: second differences over displacements so small that nothing else is left of them. Those of
- * q see what positions lose, which counts for parameters too. */
+/* What rounding does to an evaluation: second differences over displacements so small that nothing else is left of
+ * them. Those of q see what positions lose, which counts for parameters too. */
 static tg_status measure_noise(task *t, bool of_q, double *noise)
 {
     static const double tiny = 1e-12;

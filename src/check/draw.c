@@ -23,7 +23,8 @@ static bool is_drawn(const tg_judge *c, int param)
     return false;
 }
 
-/* Up to TG_JUDGE_A_KIND parameters of a kind: all but one of them of those that the step depends on, as far as there are any. */
+/* Up to TG_JUDGE_A_KIND parameters of a kind: all but one of them of those that the step depends on, as far as there
+ * are any. */
 static void draw_kind(tg_judge *c, int kind)
 {
     int count = 0, all = 0;
@@ -59,8 +60,8 @@ static void draw_params(tg_judge *c)
         draw_kind(c, kind);
 }
 
-/* Numbers of a group that are differenced: the one on which the step depends most, which gives the group its scale, and A_GROUP
- * others; of hard steps one other. */
+/* Numbers of a group that are differenced: the one on which the step depends most, which gives the group its scale, and
+ * A_GROUP others; of hard steps one other. */
 static void draw_group(tg_judge *c, int group)
 {
     int size = tg_judge_count(&c->n, group), others = is_hard(c) ? 1 : A_GROUP, largest = 0;

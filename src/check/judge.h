@@ -1,5 +1,5 @@
-/* Inside of tg_check: one state after the other is taken from the trajectory, numbers are drawn (draw.c), and the derivatives by them are
- * compared with differences (compare.c) and with each other (agree.c). verdict.c sums up. */
+/* Inside of tg_check: one state after the other is taken from the trajectory, numbers are drawn (draw.c), and the
+ * derivatives by them are compared with differences (compare.c) and with each other (agree.c). verdict.c sums up. */
 #ifndef TG_CHECK_JUDGE_H
 #define TG_CHECK_JUDGE_H
 

@@ -1,4 +1,5 @@
-/* Parameters that cannot matter: in every contact that their geom can have, another number takes their place (contact/touch.c, tg_law_of). */
+/* Parameters that cannot matter: in every contact that their geom can have, another number takes their place
+ * (contact/touch.c, tg_law_of). */
 #include "contact/rows.h"
 #include "contact/space.h"
 #include "model/candidates.h"

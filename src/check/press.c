@@ -195,8 +195,8 @@ static double wanted(const tg_walk *walk, const tg_contact *at)
     return fmin(fmax(stiffness * (hover - gap) - damping * rate, -approach), approach);
 }
 
-/* What dry friction of the joints holds back along the normal: the force at which the first joint gives way. Less than that would leave the
- * contact closed without need, at the edge between two modes. */
+/* What dry friction of the joints holds back along the normal: the force at which the first joint gives way. Less than
+ * that would leave the contact closed without need, at the edge between two modes. */
 static double held_back(const tg_walk *walk)
 {
     double least = INFINITY;
@@ -206,8 +206,8 @@ static double held_back(const tg_walk *walk)
     return isfinite(least) ? least : 0;
 }
 
-/* Every 32 steps the direction and the size of what acts along the surface are drawn: at most half of what friction holds, or more
- * than it can. */
+/* Every 32 steps the direction and the size of what acts along the surface are drawn: at most half of what friction
+ * holds, or more than it can. */
 static void draw(tg_walk *walk)
 {
     tg_press *press = &walk->press;

@@ -58,9 +58,9 @@ void tg_walk_start(tg_walk *walk)
 
 /* ---- parameters off the edges ----
  *
- * Where two coefficients are equal, or a number is at the edge of its domain (no damping, no restitution), the derivative has two
- * sides. Two of three pairs of phases go with parameters that are moved away from there: `nudged`, and, since contacts are then of
- * another kind, `soft`. */
+ * Where two coefficients are equal, or a number is at the edge of its domain (no damping, no restitution), the
+ * derivative has two sides. Two of three pairs of phases go with parameters that are moved away from there: `nudged`,
+ * and, since contacts are then of another kind, `soft`. */
 
 const char *tg_check_params_string(tg_check_params set)
 {
@@ -190,10 +190,10 @@ static void fill(tg_walk *walk, double *x, int n, double size)
 /* How a phase starts and what acts in it. */
 typedef struct beginning
 {
-    bool goes_on; /* from where the last phase ended; otherwise from a keyframe or the reference */
-    bool floats;  /* forces hold the model against gravity */
-    bool
-        pressed; /* it is held against gravity, springs and actuators, slowed down, and two of its geoms brought together */
+    bool goes_on;   /* from where the last phase ended; otherwise from a keyframe or the reference */
+    bool floats;    /* forces hold the model against gravity */
+    bool pressed;   /* it is held against gravity, springs and actuators, slowed down, and two of its geoms brought
+                     together */
     double lift;    /* m, of free bodies */
     double speed;   /* of every coordinate */
     double across;  /* m/s, of free bodies, sideways; */
@@ -290,9 +290,9 @@ static int clamp(int x, int low, int high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* Phases come in threes, with the same parameters: a long one from a start, one that goes on from its end, and one in which two geoms
- * are brought together. The latter are for the mode of contacts that is rare. (What has no free body does not fall on anything: it is
- * brought there instead.) */
+/* Phases come in threes, with the same parameters: a long one from a start, one that goes on from its end, and one in
+ * which two geoms are brought together. The latter are for the mode of contacts that is rare. (What has no free body
+ * does not fall on anything: it is brought there instead.) */
 static void choose_phase(tg_walk *walk, int rare, bool touching)
 {
     static const int made_for[TG_CONTACT_MODES] = {
@@ -393,8 +393,8 @@ static tg_status force(tg_walk *walk, const beginning *b)
     return status;
 }
 
-/* tau = RNEA(q, v, random - (v - slow) / 50 ms) - passive - actuators: what is left is what presses. slow: new every 32 steps; where all
- * came to rest, joints with dry friction would be at the edge between two modes. */
+/* tau = RNEA(q, v, random - (v - slow) / 50 ms) - passive - actuators: what is left is what presses. slow: new every 32
+ * steps; where all came to rest, joints with dry friction would be at the edge between two modes. */
 static tg_status hold(tg_walk *walk, const beginning *b)
 {
     const tg_sizes *n = &walk->n;

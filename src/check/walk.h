@@ -52,8 +52,8 @@ typedef struct tg_press
     X(loss, n->nv)                                                                                                     \
     X(scratch, n->nq + n->nv)
 
-/* A model that is laid down, dropped, thrown and driven in turn, then slid, raised or left at rest, then pressed against what it can
- * touch, with its own parameters and with others. */
+/* A model that is laid down, dropped, thrown and driven in turn, then slid, raised or left at rest, then pressed
+ * against what it can touch, with its own parameters and with others. */
 typedef struct tg_walk
 {
     const tg_model *m;
@@ -89,8 +89,8 @@ void tg_walk_close(tg_walk *walk);
 void tg_walk_place(tg_walk *walk, tg_arena *arena);
 void tg_walk_start(tg_walk *walk);
 
-/* Chooses what acts in the next step. When the last phase is over a new one begins; two of three are made for the mode of
- * contacts that is `rare` (negative: none is), if there are any contacts. */
+/* Chooses what acts in the next step. When the last phase is over a new one begins; two of three are made for the mode
+ * of contacts that is `rare` (negative: none is), if there are any contacts. */
 tg_status tg_walk_push(tg_walk *walk, int rare, bool touching);
 tg_status tg_walk_step(tg_walk *walk);
 
@@ -113,8 +113,8 @@ void tg_press_place(tg_press *press, const tg_sizes *n, tg_arena *arena);
 /* Brings q to the first contact on the way to a random configuration that has one, if there is such a one. */
 void tg_press_touch(tg_walk *walk);
 
-/* Adds to tau what presses two geoms against each other (sticking), pushes them along as well (sliding), or keeps them just
- * apart (breaking). */
+/* Adds to tau what presses two geoms against each other (sticking), pushes them along as well (sliding), or keeps them
+ * just apart (breaking). */
 tg_status tg_press_force(tg_walk *walk);
 
 #endif

@@ -1,4 +1,5 @@
-/* tangere demo: loads a model, and shows what the library computes on it, how fast, and that the derivatives are right. */
+/* tangere demo: loads a model, and shows what the library computes on it, how fast, and that the derivatives are right.
+ */
 #include <math.h>
 #include <stdlib.h>
 

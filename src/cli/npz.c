@@ -86,8 +86,8 @@ static unsigned char *make_npy(const tg_cli_array *a, size_t *bytes)
 
 /* ---- the zip file ---- */
 
-/* What the local header and the directory have in common: flags, method 0, time, date, crc, two sizes, length of the name,
- * no extra field. */
+/* What the local header and the directory have in common: flags, method 0, time, date, crc, two sizes, length of the
+ * name, no extra field. */
 static unsigned char *put_common(unsigned char *to, const entry *e)
 {
     to = put(to, ZIP_VERSION, 2);

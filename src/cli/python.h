@@ -23,16 +23,17 @@ void tg_cli_add_option(tg_cli_words *words, const char *option, const char *valu
 /* The options with which the model was read. */
 void tg_cli_add_reading(tg_cli_words *words, const tg_cli_reading *reading);
 
-/* Runs a module of the package with these words, and waits for it. Interpreter: TANGERE_PYTHON; that of the environment in
- * which the program lies (bin/python3 beside it, or .venv in a folder above it); python3. A message that names
- * the extra (NULL: none is needed) when the package or what the module needs cannot be imported. Returns the status of the process. */
+/* Runs a module of the package with these words, and waits for it. Interpreter: TANGERE_PYTHON; that of the environment
+ * in which the program lies (bin/python3 beside it, or .venv in a folder above it); python3. A message that names the
+ * extra (NULL: none is needed) when the package or what the module needs cannot be imported. Returns the status of the
+ * process. */
 int tg_cli_run_python(const char *module, const char *extra, const tg_cli_words *words);
 
 /* Runs a script with the same interpreter; returns the status of the process, -1 if it cannot be run. */
 int tg_cli_run_script(const char *script);
 
-/* A new file in the folder for temporary files, whose name ends as given; NULL with a message if there is none. The caller
- * removes the file and frees the name. */
+/* A new file in the folder for temporary files, whose name ends as given; NULL with a message if there is none. The
+ * caller removes the file and frees the name. */
 char *tg_cli_temporary(const char *ending);
 
 #endif

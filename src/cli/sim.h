@@ -19,8 +19,8 @@ typedef struct tg_cli_controls
     double *value; /* rows x columns */
 } tg_cli_controls;
 
-/* Reads a file of numbers separated by commas, semicolons or blanks; lines that start with # and a first line of names are
- * passed over. A message if it is not one. Freed with free(controls->value). */
+/* Reads a file of numbers separated by commas, semicolons or blanks; lines that start with # and a first line of names
+ * are passed over. A message if it is not one. Freed with free(controls->value). */
 int tg_cli_read_controls(const char *path, int nu, tg_cli_controls *controls);
 
 /* The controls of a step that starts at that time; NULL before the first time: zero. */

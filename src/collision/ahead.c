@@ -164,7 +164,8 @@ static held_line line_of(const tg_query *q, const tg_placed then[2], const tg_co
                        turn_back(&q->shape[i], &then[i], s->edge), r};
 }
 
-/* Whether a point of a line is one of the shape: lines end. Beyond, a shape that turns far until it comes close would be met where it is not. */
+/* Whether a point of a line is one of the shape: lines end. Beyond, a shape that turns far until it comes close would
+ * be met where it is not. */
 static bool is_on_shape(const tg_query *q, int i, v4 axis, v4 x)
 {
     const tg_placed *p = &q->shape[i];

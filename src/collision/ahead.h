@@ -14,13 +14,14 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
 void tg_add_ahead(const tg_query *q, const tg_placed then[2], const tg_contact_point *there, double margin,
                   tg_patch *patch);
 
-/* The same with the normal of `there` in any case; tg_add_ahead takes that of two lines as they are now, unless these are
- * nearly parallel. */
+/* The same with the normal of `there` in any case; tg_add_ahead takes that of two lines as they are now, unless these
+ * are nearly parallel. */
 void tg_add_as_there(const tg_query *q, const tg_placed then[2], const tg_contact_point *there, double margin,
                      tg_patch *patch);
 
-/* By how much (m) shapes that come `closer` along a normal in dt pass along each other, and do not meet: below zero they do. What passes keeps its normal, so that what
- * lies on a tile keeps it until it is beside the tile, and does not lose it to rounding. */
+/* By how much (m) shapes that come `closer` along a normal in dt pass along each other, and do not meet: below zero
+ * they do. What passes keeps its normal, so that what lies on a tile keeps it until it is beside the tile, and does not
+ * lose it to rounding. */
 double tg_passing(const tg_query *q, double closer);
 
 /* How the surface of a shape looks at its support point along the unit vector d. */

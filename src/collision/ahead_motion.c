@@ -14,8 +14,8 @@
  *
  *     dx = z(x) + S (dd - W x d) + B y,  Phi = m . (x - f)
  *
- * y is how the point there moves, less what moves by the material and, where the point now has a curvature of its own, by
- * the curvature there. */
+ * y is how the point there moves, less what moves by the material and, where the point now has a curvature of its own,
+ * by the curvature there. */
 #include "collision/ahead_motion.h"
 
 #include <math.h>

@@ -133,8 +133,8 @@ static void find_low(const tg_bounds *b, int axis, double *low)
         v4_store(low + i, v4_load(b->centre[axis] + i) - v4_load(b->half[axis] + i));
 }
 
-/* Gaps of a shell sort, 1, 4, 10, 23, ... (about 2.25 times the one before: Tokuda 1992): sorts in place without memory, and the library's qsort
- * may allocate. */
+/* Gaps of a shell sort, 1, 4, 10, 23, ... (about 2.25 times the one before: Tokuda 1992): sorts in place without
+ * memory, and the library's qsort may allocate. */
 static int first_gap(int n)
 {
     int gap = 1;
@@ -224,7 +224,8 @@ static void sort_by_second(tg_geom_pair *pairs, int count)
         }
 }
 
-/* Puts the pairs of each first geom together, in place: whatever is where the pairs of `first` belong is exchanged for what is where it belongs itself. */
+/* Puts the pairs of each first geom together, in place: whatever is where the pairs of `first` belong is exchanged for
+ * what is where it belongs itself. */
 static void sort_pairs(tg_geom_pair *pairs, int count, int n, int *filled, int *end)
 {
     int sum = 0;

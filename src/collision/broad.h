@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bounds of n geoms, grown by what they may move: a sphere and a box with the world's axes around the same centre. Arrays of
- * v4_pad(n) doubles, 32-byte aligned; behind n, halves are -INFINITY. A plane has infinite bounds. */
+/* Bounds of n geoms, grown by what they may move: a sphere and a box with the world's axes around the same centre.
+ * Arrays of v4_pad(n) doubles, 32-byte aligned; behind n, halves are -INFINITY. A plane has infinite bounds. */
 typedef struct tg_bounds
 {
     int n;
@@ -23,8 +23,8 @@ enum
     TG_SWEEP_ABOVE = 128 /* geoms: below, all pairs at once cost less than sorting */
 };
 
-/* Which geoms may collide. A bit matrix of n rows: bit j of row i (j > i) says that geoms i and j may; words = uint64_t a row. More than
- * TG_SWEEP_ABOVE geoms may have a function in its place (bits NULL), i < j. */
+/* Which geoms may collide. A bit matrix of n rows: bit j of row i (j > i) says that geoms i and j may; words = uint64_t
+ * a row. More than TG_SWEEP_ABOVE geoms may have a function in its place (bits NULL), i < j. */
 typedef struct tg_allowed
 {
     int words;
@@ -43,8 +43,9 @@ typedef struct tg_geom_pair
     int first, second; /* first < second */
 } tg_geom_pair;
 
-/* Pairs whose spheres and boxes overlap and that are allowed, in the order of (first, second). Writes at most capacity and returns how many there are.
- * order: scratch of 2 n ints. Few geoms are compared all with all, four at a time; many are swept along the axis on which they spread most. */
+/* Pairs whose spheres and boxes overlap and that are allowed, in the order of (first, second). Writes at most capacity
+ * and returns how many there are. order: scratch of 2 n ints. Few geoms are compared all with all, four at a time; many
+ * are swept along the axis on which they spread most. */
 int tg_broad_phase(const tg_bounds *bounds, tg_allowed allowed, int *order, tg_geom_pair *pairs, int capacity);
 
 #endif

@@ -11,11 +11,11 @@
 
 /* How a surface looks at its witness point, in the plane orthogonal to the normal n. The support function's Hessian
  *   S = round (1 - n n^T) + bend edge edge^T
- * (its eigenvalues are the principal radii of curvature: round, and round + bend along the edge) is finite, except along
- * flat directions, where the normal is held by the body and the witness point slides:
- *   a vertex: S = 0, flat 0; a sphere: round r; an edge along e: flat 1, S = 0; a face: flat 2; a capsule's or cylinder's
- *   side: flat 1 along its axis and S = r across it, round r and bend -r; an ellipsoid: S from its radii; a cylinder's
- *   rim: bend along the rim's tangent. */
+ * (its eigenvalues are the principal radii of curvature: round, and round + bend along the edge) is finite, except
+ * along flat directions, where the normal is held by the body and the witness point slides:
+ *   a vertex: S = 0, flat 0; a sphere: round r; an edge along e: flat 1, S = 0; a face: flat 2; a capsule's or
+ *   cylinder's side: flat 1 along its axis and S = r across it, round r and bend -r; an ellipsoid: S from its radii;
+ *   a cylinder's rim: bend along the rim's tangent. */
 typedef struct tg_surface
 {
     v4 edge; /* unit, orthogonal to the normal; zero where flat != 1 and bend == 0 */
@@ -34,9 +34,10 @@ typedef enum tg_point_kind
     TG_POINT_WITNESS, /* nearest points (or deepest) of two surfaces: surface[0], surface[1] */
     TG_POINT_CLIPPED, /* a point of an incident edge where it crosses a side plane of the reference face */
     TG_POINT_CORNER,  /* a corner of the reference face over the incident face, measured along the reference normal */
-    TG_POINT_AHEAD, /* points of two surfaces along the normal of where the shapes will be: surface[0], surface[1], course */
-    TG_POINT_SLIDING /* a point of the incident shape that will come over the reference face, which holds the normal: surface of the
-                      * incident shape, course */
+    TG_POINT_AHEAD,   /* points of two surfaces along the normal of where the shapes will be: surface[0], surface[1],
+                         course */
+    TG_POINT_SLIDING  /* a point of the incident shape that will come over the reference face, which holds the normal:
+                       * surface of the incident shape, course */
 } tg_point_kind;
 
 /* The contact of the shapes where they will be from which a point was made: fields as in tg_contact_point. */
@@ -75,7 +76,8 @@ enum
     TG_PATCH_MAX = 8
 };
 
-/* A margin: the point is where it should be, but does not move as its surfaces say. Below zero, so that it is the least of any margins. */
+/* A margin: the point is where it should be, but does not move as its surfaces say. Below zero, so that it is the least
+ * of any margins. */
 #define TG_NO_DERIVATIVE (-1.0)
 
 typedef struct tg_contact_point
@@ -91,11 +93,13 @@ typedef struct tg_contact_point
 
     /* for the derivative */
     tg_point_kind kind;
-    int reference; /* CLIPPED, CORNER, SLIDING: which shape (0, 1) has the reference face, whose normal the contact normal is */
+    int reference; /* CLIPPED, CORNER, SLIDING: which shape (0, 1) has the reference face, whose normal the contact
+                      normal is */
     tg_surface surface[2];
     /* undefined where the kind has no use for them */
     v4 incident_edge; /* CLIPPED: direction of the incident edge (unit) */
-    v4 side_normal; /* CLIPPED: normal of the side plane of the reference face (unit, in the face); CORNER: of the incident face */
+    v4 side_normal;   /* CLIPPED: normal of the side plane of the reference face (unit, in the face); CORNER: of the
+                         incident face */
     tg_course course; /* AHEAD, SLIDING; there: wherever TG_WHEN_THERE */
 } tg_contact_point;
 

@@ -1,12 +1,15 @@
-/* The surface of two shapes of one rigid body together is not the sum of theirs: what lies between them cannot be met. Let B and B' be tiles of a floor, side by side, and
- * a shape X stand on the face of B' with normal m. Its contact with B, with normal n at the point a of B, is one of B's edge or of its side, as B is not below X. With the part
- * of n that leans out of m,
+/* The surface of two shapes of one rigid body together is not the sum of theirs: what lies between them cannot be met.
+ * Let B and B' be tiles of a floor, side by side, and a shape X stand on the face of B' with normal m. Its contact with
+ * B, with normal n at the point a of B, is one of B's edge or of its side, as B is not below X. With the part of n that
+ * leans out of m,
  *
  *     l = n - (n . m) m,
  *
- * the union has no such normal at a if B' has material at a and at a + l (a small step along l): there the union goes on, in the direction in which B alone ends. And X, which stays above the face
- * of B', meets nothing of B that does not stand out above it: of B's points that n supports, the highest along m, the support point along n + (little) m, is not above the face.
- * A wall on a floor stands out. So does a step, of which no more than the slack (0.1 mm) is left out. */
+ * the union has no such normal at a if B' has material at a and at a + l (a small step along l): there the union goes
+ * on, in the direction in which B alone ends. And X, which stays above the face of B', meets nothing of B that does not
+ * stand out above it: of B's points that n supports, the highest along m, the support point along n + (little) m, is
+ * not above the face. A wall on a floor stands out. So does a step, of which no more than the slack (0.1 mm) is left
+ * out. */
 #include "collision/cover.h"
 
 #include <math.h>

@@ -84,7 +84,8 @@ typedef bool tg_polish_function(const tg_query *q, v4 n, tg_patch *patch);
 
 tg_polish_function tg_polish_point; /* one point */
 
-/* The query has a hint, a direction along which the shapes were out of reach of each other: they still are. And the next hint, unit, from the first shape to the second. */
+/* The query has a hint, a direction along which the shapes were out of reach of each other: they still are. And the
+ * next hint, unit, from the first shape to the second. */
 bool tg_out_of_reach(const tg_query *q);
 void tg_remember(const tg_query *q, v4 n);
 
@@ -137,7 +138,8 @@ bool tg_axes_clear(const tg_query *q);
  * they are not, or share none. */
 bool tg_add_parallel(const tg_query *q, tg_patch *patch);
 
-/* The same for the side of the first shape, a cylinder, and an edge of the second, a polytope, near the normal n. exactly: they are parallel to rounding, and the two ends are all. */
+/* The same for the side of the first shape, a cylinder, and an edge of the second, a polytope, near the normal n.
+ * exactly: they are parallel to rounding, and the two ends are all. */
 bool tg_add_parallel_edge(const tg_query *q, v4 n, bool *exactly, tg_patch *patch);
 
 #endif

@@ -37,8 +37,9 @@ v4 tg_support_local(const tg_placed *shape, v4 d, int *vertex);
 tg_corner tg_minkowski_support(const tg_pair_frame *pair, v4 d);
 
 /* About the direction between the nearest points of two shapes (world, unit unless the two have one point only), and
- * how far apart the cores are along it: for curved shapes, where a rough answer is enough to start from. Ends where that is `enough`. Overlapping
- * shapes: the direction along which they overlap least among those that the search met. */
+ * how far apart the cores are along it: for curved shapes, where a rough answer is enough to start from. Ends where
+ * that is `enough`. Overlapping shapes: the direction along which they overlap least among those that the search met.
+ */
 v4 tg_gjk_direction(const tg_placed *a, const tg_placed *b, double enough, double *separation);
 
 /* tg_gjk of curved shapes, whose answer is polished by others: deep inside, EPA ends when it is good to 1e-4 of the

@@ -6,9 +6,9 @@
 
 #include "collision/contact_point.h"
 
-/* What the search between two polytopes (capsules and spheres count as such) remembers for the next call on the same pair: a
- * direction along which they were out of reach of each other. Where they still are, no more has to be found. Changes how
- * fast an answer comes, not one bit of it. */
+/* What the search between two polytopes (capsules and spheres count as such) remembers for the next call on the same
+ * pair: a direction along which they were out of reach of each other. Where they still are, no more has to be found.
+ * Changes how fast an answer comes, not one bit of it. */
 typedef struct tg_hint
 {
     float direction[3]; /* frame of the first shape, from the first to the second; zero: none */
@@ -27,11 +27,12 @@ typedef struct tg_query
     tg_hint *hint;           /* may be NULL */
 } tg_query;
 
-/* Fills the patch; an empty one when nothing is within reach. The types of the two shapes are those of the function's place in the table. */
+/* Fills the patch; an empty one when nothing is within reach. The types of the two shapes are those of the function's
+ * place in the table. */
 typedef void tg_narrow_function(const tg_query *query, tg_patch *patch);
 
-/* Any two types: looks the function up, swaps the shapes and mirrors the answer where the table holds the other order. False where the table is
- * empty (two planes, two height fields, plane and height field). */
+/* Any two types: looks the function up, swaps the shapes and mirrors the answer where the table holds the other order.
+ * False where the table is empty (two planes, two height fields, plane and height field). */
 bool tg_narrow(const tg_query *query, tg_patch *patch);
 
 /* ---- the entries of the table, type of the first shape before that of the second; one file each family ---- */
@@ -46,8 +47,9 @@ tg_narrow_function tg_terrain_convex;    /* a height field against anything but 
 
 /* ---- support ---- */
 
-/* The point of the shape farthest along direction d (world, need not be unit), without its rounding. Not for planes and height fields.
- * *vertex: the vertex of a polytope that was found (a capsule's end 0, 1; a sphere 0; -1: curved); may be NULL. */
+/* The point of the shape farthest along direction d (world, need not be unit), without its rounding. Not for planes and
+ * height fields. *vertex: the vertex of a polytope that was found (a capsule's end 0, 1; a sphere 0; -1: curved); may
+ * be NULL. */
 v4 tg_support(const tg_placed *shape, v4 d, int *vertex);
 
 /* ---- nearest points of two convex shapes ---- */

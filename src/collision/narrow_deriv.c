@@ -43,7 +43,8 @@ static v4 tangential(v4 x, v4 n)
     return x - n * v4_splat(v4_dot(x, n));
 }
 
-/* How the normal follows: d = sum of to (of . rhs) over what is free + sum of held_to (held_of . turn of its surface). */
+/* How the normal follows: d = sum of to (of . rhs) over what is free + sum of held_to (held_of . turn of its surface).
+ */
 typedef struct normal_answer
 {
     v4 to[2], of[2], held_to[2], held_of[2];
@@ -247,8 +248,8 @@ tg_point_motion tg_motion_by_twist(const tg_contact_point *c, v4 shift, v4 turn)
 
 static const v4 zero = {0}, unit[3] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}};
 
-/* The normal is that of a face of the first shape, whatever the second does: d = 0, and what is left of the relative displacement is sliding over
- * the face (two flat surfaces: it is open over which, and counts for the second). */
+/* The normal is that of a face of the first shape, whatever the second does: d = 0, and what is left of the relative
+ * displacement is sliding over the face (two flat surfaces: it is open over which, and counts for the second). */
 static bool is_on_face(const tg_contact_point *c)
 {
     return c->kind == TG_POINT_WITNESS && c->surface[0].flat == 2 && c->surface[1].flat < 2;

@@ -320,8 +320,9 @@ tg_status tg_distance(const tg_shape *shape1, const double pose1[7], const tg_sh
 
 /* ---- derivatives ---- */
 
-/* A shape is displaced while its velocity stays the same: where it will be is displaced at its origin by the same shift,
- * and turned by E turn, E its rotation in dt. What differs from the shape's own displacement, as a field at c->point. */
+/* A shape is displaced while its velocity stays the same: where it will be is displaced at its origin by the same
+ * shift, and turned by E turn, E its rotation in dt. What differs from the shape's own displacement, as a field at
+ * c->point. */
 static tg_point_motion motion_by_course(const tg_query *q, const tg_contact_point *c, int which, v4 turn)
 {
     tg_placed then = tg_advanced(q, which);

@@ -417,8 +417,9 @@ static double separation_after(const tg_query *q, const tg_placed moved[2], cons
     return separation_along(&moved[0], &moved[1], n, vertex);
 }
 
-/* dt > 0. Of the axis between the nearest points now and that of where the shapes will be: the latter, if they are apart
- * along it now. Only for pairs that would close. True: the axis is held by no face, and its point is in the patch. */
+/* dt > 0. Of the axis between the nearest points now and that of where the shapes will be: the latter, if they are
+ * apart along it now. Only for pairs that would close. True: the axis is held by no face, and its point is in the
+ * patch. */
 static bool choose_axis(const tg_query *q, axis_function *find, tg_axis *axis, tg_patch *patch)
 {
     double r = roundings(q);
@@ -487,7 +488,8 @@ static int best_box_axis(const tg_box_axes *value, const tg_box_axes *now, doubl
     return best;
 }
 
-/* How much worse the next axis is that is turned by more than `angle` from the normal: the others hold the same patch. */
+/* How much worse the next axis is that is turned by more than `angle` from the normal: the others hold the same patch.
+ */
 static double box_margin(const tg_query *q, const tg_box_axes *s, int best, v4 normal, double angle)
 {
     double second = -INFINITY;
@@ -572,7 +574,8 @@ static bool extend_edges(const tg_query *q, const tg_placed moved[2], const tg_b
     return true;
 }
 
-/* The face of box i that looks along n (from the first box to the second), which becomes its normal; the cosine between. */
+/* The face of box i that looks along n (from the first box to the second), which becomes its normal; the cosine
+ * between. */
 static double face_along(const tg_query *q, int i, v4 *n)
 {
     double most = 0;
@@ -598,15 +601,16 @@ static double edge_out_of(const tg_query *q, int i, v4 n)
     return tg_least(tg_least(fabs(v4_dot(edge[0], n)), fabs(v4_dot(edge[1], n))), fabs(v4_dot(edge[2], n)));
 }
 
-/* A face of box i that is turned by less than NEARLY from the axis, its normal n, and an edge of the other box that lies in it to the same angle, or
- * a face, which has two. By how much (rad) it is so; below zero it is not. */
+/* A face of box i that is turned by less than NEARLY from the axis, its normal n, and an edge of the other box that
+ * lies in it to the same angle, or a face, which has two. By how much (rad) it is so; below zero it is not. */
 static double lies_on(const tg_query *q, int i, double cosine, v4 n)
 {
     return NEARLY - tg_most(sqrt(2 * tg_most(1 - cosine, 0)), edge_out_of(q, 1 - i, n));
 }
 
-/* Of a pair that moves, a face on which a face or an edge of the other box nearly lies: the points over it. What holds the axis, two edges that cross or the
- * lowest vertex, is one of many there; on that one alone the boxes would rock from corner to corner, and sink in. */
+/* Of a pair that moves, a face on which a face or an edge of the other box nearly lies: the points over it. What holds
+ * the axis, two edges that cross or the lowest vertex, is one of many there; on that one alone the boxes would rock
+ * from corner to corner, and sink in. */
 static bool add_faces(const tg_query *q, const tg_axis *axis, tg_patch *patch)
 {
     v4 n[2] = {axis->normal, axis->normal};

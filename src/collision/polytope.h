@@ -58,8 +58,8 @@ static inline bool tg_has_polygons(const tg_placed *p)
     return p->polytope != NULL && p->polytope->npolygon > 0;
 }
 
-/* The polygon at a vertex that looks most along the unit vector `local` (its own frame), -1: there are none. *cosine: of the
- * angle between them; *second: of the next one, -1 if there is none. */
+/* The polygon at a vertex that looks most along the unit vector `local` (its own frame), -1: there are none. *cosine:
+ * of the angle between them; *second: of the next one, -1 if there is none. */
 int tg_facing_polygon(const tg_placed *p, int vertex, v4 local, double *cosine, double *second);
 
 /* ---- two boxes ---- */
@@ -94,7 +94,8 @@ void tg_box_edges(const tg_placed *a, const tg_placed *b, int k, double ends, tg
  * first, so that there is always something. */
 double tg_clip(const tg_query *q, const tg_axis *axis, int reference, int polygon, bool widen, tg_patch *patch);
 
-/* The points that the other shape has over the face of shape i with outward normal m, if it has such a face. Not for curved shapes. */
+/* The points that the other shape has over the face of shape i with outward normal m, if it has such a face. Not for
+ * curved shapes. */
 void tg_level_points(const tg_query *q, int i, v4 m, tg_patch *patch);
 
 /* The feature id of a vertex over a polygon of shape `reference`. */

@@ -218,8 +218,8 @@ static bool is_nearest(const tg_query *q, const tg_witness *w, double slack)
     return fabs(w->distance - tg_separation(&q->shape[0], &q->shape[1], w->normal)) <= slack;
 }
 
-/* The two ends of the stretch that two lines share, which are nearly parallel: each is an end of one against the side of
- * the other. n: about the normal; judge: only ends where the shapes are nearest. */
+/* The two ends of the stretch that two lines share, which are nearly parallel: each is an end of one against the side
+ * of the other. n: about the normal; judge: only ends where the shapes are nearest. */
 static bool add_stretch(const tg_query *q, const contact_line *a, const contact_line *b, v4 n, bool judge,
                         tg_patch *patch)
 {

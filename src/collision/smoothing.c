@@ -5,10 +5,10 @@
  *
  *     h(d) = eps log sum_k exp(d.v_k / eps),     Hessian S = Cov(v) / eps,
  *
- * the covariance taken with the weights exp(d.v_k / eps) / sum. A vertex gets a radius of curvature where a neighbour is
- * nearly as far, an edge has about l^2 / (4 eps) along itself in place of an infinite one. A cylinder is treated alike:
- * its axis is a segment of two points, its disc has r sqrt(rho^2 + (eps / r)^2) in place of r rho, rho = |d across the
- * axis|. What is round by itself stays. */
+ * the covariance taken with the weights exp(d.v_k / eps) / sum. A vertex gets a radius of curvature where a neighbour
+ * is nearly as far, an edge has about l^2 / (4 eps) along itself in place of an infinite one. A cylinder is treated
+ * alike: its axis is a segment of two points, its disc has r sqrt(rho^2 + (eps / r)^2) in place of r rho, rho = |d
+ * across the axis|. What is round by itself stays. */
 #include "collision/smoothing.h"
 
 #include <math.h>

@@ -4,8 +4,8 @@
 
 #include "collision/narrow_deriv.h"
 
-/* How the smoothed surface of a shape looks where its outward normal is the unit vector d; width in m. Not for planes and
- * height fields, which stay as they are. */
+/* How the smoothed surface of a shape looks where its outward normal is the unit vector d; width in m. Not for planes
+ * and height fields, which stay as they are. */
 tg_surface tg_smooth_surface(const tg_placed *p, v4 d, double width);
 
 /* The point as one of two smoothed surfaces. */

@@ -51,15 +51,16 @@ static inline tg_surface tg_surface_edge(v4 e, double r)
     return (tg_surface){.flat = 1, .edge = e, .round = r, .bend = -r};
 }
 
-/* a cylinder's rim of radius r, at the unit radial direction, outward unit normal d: the support function r |d_radial| + h |d_axial| bends along the rim's
- * tangent only, by r / |d_radial| */
+/* a cylinder's rim of radius r, at the unit radial direction, outward unit normal d: the support function r |d_radial|
+ * + h |d_axial| bends along the rim's tangent only, by r / |d_radial| */
 static inline tg_surface tg_surface_rim(v4 axis, v4 radial, v4 d, double r)
 {
     double along = v4_dot(radial, d);
     return (tg_surface){.edge = v4_cross(axis, radial), .bend = r / (along > 1e-9 ? along : 1e-9)};
 }
 
-/* S = tt t t^T + tu (t u^T + u t^T) + uu u u^T, t and u orthonormal: its eigenvalues, and the vector of the larger one */
+/* S = tt t t^T + tu (t u^T + u t^T) + uu u u^T, t and u orthonormal: its eigenvalues, and the vector of the larger one
+ */
 static inline tg_surface tg_surface_of(v4 t, v4 u, double tt, double tu, double uu)
 {
     double half = 0.5 * (tt - uu), spread = sqrt(half * half + tu * tu), x = spread + fabs(half);

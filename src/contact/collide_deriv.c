@@ -1,5 +1,6 @@
-/* How the contact points of a model move with q. Dof k displaces geom1 by its twist if it moves geom1's body, and geom2 likewise; the contact moves as a
- * rigid body with geom1, plus what the difference of the two twists does to it (collision/narrow_deriv.h). */
+/* How the contact points of a model move with q. Dof k displaces geom1 by its twist if it moves geom1's body, and geom2
+ * likewise; the contact moves as a rigid body with geom1, plus what the difference of the two twists does to it
+ * (collision/narrow_deriv.h). */
 #include "collision/narrow_deriv.h"
 #include "contact/collide.h"
 #include "dynamics/kinematics.h"

@@ -6,7 +6,8 @@
  *     ccp slides, u = y_T / |y_T|, t_j across it, b = -u . s_T:
  *              s_N + u . s_T = 0,   t_j . s_T + (b / x_N) t_j . x_T = 0,   x_N - u . x_T = 0
  *     box      s_N = 0, and for each tangent row s_i = 0, or x_i = +-x_N
- *     diamond  s_N = 0; rows outside of the support of P(y_T): x_i = 0; on it, with signs e: sum e_i x_i = x_N and e_i s_i the same for all
+ *     diamond  s_N = 0; rows outside of the support of P(y_T): x_i = 0; on it, with signs e: sum e_i x_i = x_N and e_i
+ *         s_i the same for all
  * Equations of impulses are divided by rho, so that all are velocities. */
 #include "contact/cone_law.h"
 

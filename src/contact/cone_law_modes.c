@@ -1,8 +1,10 @@
-/* What every block does in a solution of a law that is not the unrelaxed one, and how far it is from doing something else (cone_law.h).
+/* What every block does in a solution of a law that is not the unrelaxed one, and how far it is from doing something
+ * else (cone_law.h).
  *
- * Margins: of a contact that breaks how fast gamma is inside of K*, of one that sticks 1 - |x_T| / x_N, of one that slides the slip
- * (ccp), or the smallest slip of a component at its bound and 1 - |x_i| / x_N of one that is not (box), or how much faster the
- * direction of friction is than the next one and the share of each direction where there are several (diamond). */
+ * Margins: of a contact that breaks how fast gamma is inside of K*, of one that sticks 1 - |x_T| / x_N, of one that
+ * slides the slip (ccp), or the smallest slip of a component at its bound and 1 - |x_i| / x_N of one that is not (box),
+ * or how much faster the direction of friction is than the next one and the share of each direction where there are
+ * several (diamond). */
 #include <math.h>
 
 #include "contact/cone_law.h"

@@ -1,7 +1,8 @@
 /* The residual of any law, recomputed from the problem (cone_law.h).
  *
  * gamma_N = sigma_N + c, with c = |S sigma_T|_* of laws with the shift. All parts are velocities:
- *     primal           max_i G_ii |L_i - P_i|, P the nearer of two points of K: L with its tangent taken to the cone, and L projected in scaled variables
+ *     primal           max_i G_ii |L_i - P_i|, P the nearer of two points of K: L with its tangent taken to the cone,
+ *                      and L projected in scaled variables
  *     dual             max(0, |S sigma_T|_* - gamma_N): how far gamma must be lifted along n to lie in K*
  *     complementarity  |L . gamma| / max(L_N, L_ref), L_ref = max |g| / mean G_ii
  * For "ncp" these are the numbers of tg_island_residual. */

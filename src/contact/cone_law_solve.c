@@ -2,9 +2,10 @@
  *
  * Newton's method on the equations that the law selects at the iterate,
  *     (E_s (G + p D) + E_x) dx = -F,   D = diag G,
- * ends in a few steps where it starts near enough. p is a proximal compliance centred at the iterate: redundant rows have a step, and the
- * solution does not change. It is started from the impulses of the step before, and then from iterates of ADMM, after 10, 20, 40, ... iterations: ADMM converges for the convex law
- * from anywhere, and for the pyramids, whose shift makes them no convex problem, as it does for Coulomb's cone. */
+ * ends in a few steps where it starts near enough. p is a proximal compliance centred at the iterate: redundant rows
+ * have a step, and the solution does not change. It is started from the impulses of the step before, and then from
+ * iterates of ADMM, after 10, 20, 40, ... iterations: ADMM converges for the convex law from anywhere, and for the
+ * pyramids, whose shift makes them no convex problem, as it does for Coulomb's cone. */
 #include <math.h>
 #include <string.h>
 
@@ -109,7 +110,8 @@ static bool step_far(work *w)
     return true;
 }
 
-/* The same without p, redundant directions left out: in unknowns for which G_ii = 1, and equations with coefficients up to 1. */
+/* The same without p, redundant directions left out: in unknowns for which G_ii = 1, and equations with coefficients up
+ * to 1. */
 static void step_near(work *w)
 {
     const tg_cones *c = &w->cones;
@@ -135,7 +137,8 @@ static void step_near(work *w)
         w->rhs[k] *= w->size[k];
 }
 
-/* From x; true when it ended: within the tolerance, and as small as rounding lets it be. A step near a solution that leads away from it says that its modes are others: then it goes on. */
+/* From x; true when it ended: within the tolerance, and as small as rounding lets it be. A step near a solution that
+ * leads away from it says that its modes are others: then it goes on. */
 static bool newton(work *w)
 {
     double before = INFINITY;

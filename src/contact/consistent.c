@@ -1,12 +1,14 @@
-/* Loops with redundant rows (a planar four-bar closed by a connect has one of three) cannot follow every velocity: with Z a basis of the left null
- * space of the equalities' J, Z^T (J v+ + b) = Z^T b whatever v+ is. Nearly redundant rows are no better: the axes of a four-bar whose numbers were
- * rounded to six digits differ by 1e-6, and an impulse could keep the bars from opening along Z by that much only by stopping the mechanism, or by tearing
- * at it 1e6 times harder than anything else. So what is left of the equalities is their part beside Z,
+/* Loops with redundant rows (a planar four-bar closed by a connect has one of three) cannot follow every velocity: with
+ * Z a basis of the left null space of the equalities' J, Z^T (J v+ + b) = Z^T b whatever v+ is. Nearly redundant rows
+ * are no better: the axes of a four-bar whose numbers were rounded to six digits differ by 1e-6, and an impulse could
+ * keep the bars from opening along Z by that much only by stopping the mechanism, or by tearing at it 1e6 times harder
+ * than anything else. So what is left of the equalities is their part beside Z,
  *     J <- P J,   b <- P b,   P = 1 - Z Z^T,
- * which is G <- P G P and g <- P g; impulses with Z^T L = 0 (selection.c) do the same through J as through P J. Z comes from a pivoted QR of the
- * equalities' J J^T: it is a matter of geometry, whatever the masses are. J^T Z below 1e-5 is nothing, compared with the largest of three rows that belong
- * together (a velocity, an angular velocity): axes of the world mean nothing to a loop, and what one of the three has left when the others have taken their
- * part is not compared with that row by itself. */
+ * which is G <- P G P and g <- P g; impulses with Z^T L = 0 (selection.c) do the same through J as through P J. Z comes
+ * from a pivoted QR of the equalities' J J^T: it is a matter of geometry, whatever the masses are. J^T Z below 1e-5 is
+ * nothing, compared with the largest of three rows that belong together (a velocity, an angular velocity): axes of the
+ * world mean nothing to a loop, and what one of the three has left when the others have taken their part is not
+ * compared with that row by itself. */
 #include <math.h>
 #include <string.h>
 

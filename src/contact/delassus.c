@@ -1,5 +1,5 @@
-/* The Delassus matrix G = J M^-1 J^T of each island, and products with J and M^-1 J^T. With M = L^T D L:
- * Y_t = D^-1/2 L^-T J_t^T, G = sum Y_t^T Y_t. Islands that are solved in velocity space have no G, and Y_t = M^-1 J_t^T. */
+/* The Delassus matrix G = J M^-1 J^T of each island, and products with J and M^-1 J^T. With M = L^T D L: Y_t = D^-1/2
+ * L^-T J_t^T, G = sum Y_t^T Y_t. Islands that are solved in velocity space have no G, and Y_t = M^-1 J_t^T. */
 #include <math.h>
 
 #include "contact/rows.h"

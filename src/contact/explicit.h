@@ -1,11 +1,13 @@
-/* Laws that give the impulse of a contact from its gap and its velocity at the start of the step, each contact for itself: nothing is solved. For comparisons with
- * engines that do so; the laws of contact do not hold, bodies sink in. (docs/contact.md, Explicit laws)
+/* Laws that give the impulse of a contact from its gap and its velocity at the start of the step, each contact for
+ * itself: nothing is solved. For comparisons with engines that do so; the laws of contact do not hold, bodies sink in.
+ * (docs/contact.md, Explicit laws)
  *
  * u = J v at the start, N normal, T the two sliding rows; t = u_T / |u_T|, m_T = 1 / (t . G_TT t):
  *   compliant    Phi < 0:  L_N = dt max(0, -K Phi - k u_N),  K = 1 / compliance, k damping
  *   impulse      Phi < 0 or Phi + dt u_N < 0:  L_N = (-(1 + e) min(u_N, 0) + beta max(0, -Phi) / dt) / G_NN
  *   friction     L_T = -min(eta m_T |u_T|, mu L_N) t  of both; nothing about the normal, nothing that rolls
- * Effective masses count as numbers in derivatives: what is beyond the spring, the damper and friction at its bound is labelled regularised. */
+ * Effective masses count as numbers in derivatives: what is beyond the spring, the damper and friction at its bound is
+ * labelled regularised. */
 #ifndef TG_CONTACT_EXPLICIT_H
 #define TG_CONTACT_EXPLICIT_H
 
@@ -16,14 +18,16 @@
 tg_explicit_law tg_explicit_find(const char *name);
 const char *tg_explicit_name(int index);
 
-/* Impulses of all contacts, in L; the others by the solver, in the motion that these leave: L, sigma and result of an island that has its matrix. */
+/* Impulses of all contacts, in L; the others by the solver, in the motion that these leave: L, sigma and result of an
+ * island that has its matrix. */
 tg_status tg_explicit_solve(const tg_model *m, tg_work *w, tg_rows_island *island, const tg_contact_settings *s,
                             const char *solver, double tolerance);
 
 /* Contacts count as breaking: their impulses follow from nothing that is solved. After the modes of the others. */
 void tg_explicit_modes(tg_rows *r, const tg_rows_island *island);
 
-/* From gL (rows): the gradient of a contact's impulses, to those of its gap, its velocity at the start, dt, coefficients (through gmu) and parameters. */
+/* From gL (rows): the gradient of a contact's impulses, to those of its gap, its velocity at the start, dt,
+ * coefficients (through gmu) and parameters. */
 void tg_explicit_reverse(const tg_work *w, const tg_contact_settings *s, const tg_rows_island *island, int block,
                          const double *gL, const tg_law_gradient *g, double gmu[5]);
 

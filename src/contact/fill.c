@@ -1,7 +1,7 @@
 /* The rows themselves: J_t^T column by column, and each row's position error.
  *
- * A row along axis d at point p of a body is the wrench (d; p x d), of an angular velocity (0; d): its entry for dof k is the power
- * of that wrench along the dof's twist. Up to four rows of a bond are done at once, one a lane. */
+ * A row along axis d at point p of a body is the wrench (d; p x d), of an angular velocity (0; d): its entry for dof k
+ * is the power of that wrench along the dof's twist. Up to four rows of a bond are done at once, one a lane. */
 #include <math.h>
 
 #include "contact/rows.h"

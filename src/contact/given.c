@@ -1,8 +1,9 @@
 /* Contacts from outside, in place of collision.
  *
- * A given contact is a touch whose frame follows nothing: point, normal and gap are numbers that went in, and so are the coefficients of its law. Their gradients are those that the
- * geoms of other touches would pass on (rows_vjp.c, law_vjp.c); their changes are what displaces the frame (rows_change.c). A normal of any length is taken as
- * n / |n|: its gradient is (1 - n n^T) g / |n|. */
+ * A given contact is a touch whose frame follows nothing: point, normal and gap are numbers that went in, and so are
+ * the coefficients of its law. Their gradients are those that the geoms of other touches would pass on (rows_vjp.c,
+ * law_vjp.c); their changes are what displaces the frame (rows_change.c). A normal of any length is taken as n / |n|:
+ * its gradient is (1 - n n^T) g / |n|. */
 #include <float.h>
 #include <math.h>
 

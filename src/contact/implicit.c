@@ -1,15 +1,17 @@
 /* Implicit differentiation of a contact problem at its solution.
  *
- * Unknowns X and equations B dsigma + d X = 0 (island rows, not scaled; S = diag(1; mu), e the direction of x_T, t_j across it):
+ * Unknowns X and equations B dsigma + d X = 0 (island rows, not scaled; S = diag(1; mu), e the direction of x_T, t_j
+ * across it):
  *     independent held row    dL_i = X,                 equation dsigma_i = 0
  *     redundant held rows     dz = Q^T X, dL = P' dz,   equations Q dsigma_R = 0    (P: responses, limit.c)
  *     sliding contact         dL_T += S e dL_N + sum_j S t_j X_j,
  *                             equations r t_j . S dsigma_T + (1 - r) / rho X_j = 0,  r = x_N / (x_N + rho |S sigma_T|)
  *     breaking block, joint friction at its bound: no unknown.
- * So dL = C^T X and (B G C^T + d) X = -B w. The coefficients of a sliding contact: L = S x, sigma scaled is S sigma, hence
+ * So dL = C^T X and (B G C^T + d) X = -B w. The coefficients of a sliding contact: L = S x, sigma scaled is S sigma,
+ * hence
  *     l = dS x,   w = G l + S^-1 dS sigma,   dL = l + D w.
- * Elsewhere coefficients do not matter. (Of a contact that creeps on its cone the impulse does follow them, the velocity
- * does not.) The forms in which B, C and the matrix are kept: implicit_independent.c, implicit_redundant.c;
+ * Elsewhere coefficients do not matter. (Of a contact that creeps on its cone the impulse does follow them, the
+ * velocity does not.) The forms in which B, C and the matrix are kept: implicit_independent.c, implicit_redundant.c;
  * where elimination is not accurate, implicit_orthogonal.c. */
 #include "contact/implicit.h"
 
@@ -50,7 +52,8 @@ size_t tg_implicit_bytes(int rows)
 
 /* ---- factors ---- */
 
-/* The smallest margin of a block. What is immaterial has none, unless it opens, however slowly: then it is not held with the others. */
+/* The smallest margin of a block. What is immaterial has none, unless it opens, however slowly: then it is not held
+ * with the others. */
 static double margin_of(const tg_implicit *f, const tg_block_mode *mode)
 {
     double margin = INFINITY;

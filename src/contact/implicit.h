@@ -7,10 +7,11 @@
  *     Lbar . dL = z . w.
  * Parameters of the laws move L also at frozen equations: dL = l + D w (tg_implicit_mu, tg_implicit_bound).
  *
- * Redundant rows. S L_R = z = J_R p (held.c, limit.c) ties L_R to the range of J_R; a parameter that changes J turns it:
+ * Redundant rows. S L_R = z = J_R p (held.c, limit.c) ties L_R to the range of J_R; a parameter that changes J turns
+ * it:
  *     dz = Q^T dd + Z Z^T (dJ p),   p = M^-1 J^T spread.
- * n = dJ p, the change of relative velocities of the motion p at frozen p, is the second input of tg_implicit_forward; NULL
- * when J does not change. v+ needs it only where a redundant patch slides (turns). */
+ * n = dJ p, the change of relative velocities of the motion p at frozen p, is the second input of tg_implicit_forward;
+ * NULL when J does not change. v+ needs it only where a redundant patch slides (turns). */
 #ifndef TG_CONTACT_IMPLICIT_H
 #define TG_CONTACT_IMPLICIT_H
 
@@ -85,8 +86,8 @@ typedef struct tg_implicit
     const double *total; /* Lbar + G z of the last transpose, by the caller; NULL: from G */
 } tg_implicit;
 
-/* What is asked of redundant rows: v+ alone, or impulses as the selection rule chooses them. Where nothing slides v+ does not depend on
- * which impulses hold, and dL is then the smallest of those with the same J^T dL. */
+/* What is asked of redundant rows: v+ alone, or impulses as the selection rule chooses them. Where nothing slides v+
+ * does not depend on which impulses hold, and dL is then the smallest of those with the same J^T dL. */
 typedef enum tg_implicit_use
 {
     TG_IMPLICIT_MOTION,
@@ -106,20 +107,22 @@ tg_status tg_implicit_factor(const tg_island *island, const double *L, const dou
 tg_status tg_implicit_smoothed(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
                                const double *speed, tg_arena *arena, tg_implicit *out, tg_error *error);
 
-/* The same for a law that is not the unrelaxed one (cone_law.h), modes by tg_cone_law_modes: exact where its equations determine v+. */
+/* The same for a law that is not the unrelaxed one (cone_law.h), modes by tg_cone_law_modes: exact where its equations
+ * determine v+. */
 tg_status tg_implicit_law(const tg_island *island, const tg_cone_law *law, const double *L, const double *sigma,
                           const tg_block_mode *mode, tg_arena *arena, tg_implicit *out, tg_error *error);
 
 /* A row that has no part in the motion: its z is zero from now on. */
 void tg_implicit_leave_out(tg_implicit *f, int row);
 
-/* dL (rows x columns, leading dimension ldl) for columns w and, where J changes, n (rows x columns, ldw; NULL: zero). Takes
- * scratch for unknowns + 2 rows times columns numbers from the arena and gives it back. */
+/* dL (rows x columns, leading dimension ldl) for columns w and, where J changes, n (rows x columns, ldw; NULL: zero).
+ * Takes scratch for unknowns + 2 rows times columns numbers from the arena and gives it back. */
 tg_status tg_implicit_forward(const tg_implicit *f, int columns, const double *w, const double *n, int ldw,
                               tg_arena *scratch, double *dL, int ldl, tg_error *error);
 
-/* The pieces of D = -C^T A^-1 B, for matrices with many columns (implicit_columns.c). equations: out (unknowns x columns) = B X;
- * impulses: out = C X, X (rows x columns); responses: X (unknowns x columns) <- -A^-T X; combine: out (rows x columns) = B^T X. work: rows x columns numbers. */
+/* The pieces of D = -C^T A^-1 B, for matrices with many columns (implicit_columns.c). equations: out (unknowns x
+ * columns) = B X; impulses: out = C X, X (rows x columns); responses: X (unknowns x columns) <- -A^-T X; combine: out
+ * (rows x columns) = B^T X. work: rows x columns numbers. */
 void tg_implicit_equations(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
                            int ldo);
 void tg_implicit_impulses(const tg_implicit *f, int columns, const double *X, int ldx, double *work, double *out,
@@ -137,8 +140,8 @@ static inline bool tg_implicit_is_symmetric(const tg_implicit *f)
     return f->form == TG_IMPLICIT_HELD || (f->form == TG_IMPLICIT_INDEPENDENT && f->symmetric);
 }
 
-/* The impulses l (rows x columns, ldl) that follow when redundant rows turn by n (rows x columns, ldn): dL = l + D (G l + w). Where f turns. work: 2 rows x
- * columns numbers. */
+/* The impulses l (rows x columns, ldl) that follow when redundant rows turn by n (rows x columns, ldn): dL = l + D (G l
+ * + w). Where f turns. work: 2 rows x columns numbers. */
 void tg_implicit_turned(const tg_implicit *f, int columns, const double *n, int ldn, double *work, double *l, int ldl);
 
 /* z (rows) with Lbar . dL = z . w + turn . n for all w and n; turn NULL: not wanted. */
@@ -147,8 +150,8 @@ void tg_implicit_transpose(const tg_implicit *f, const double *Lbar, double *z, 
 /* the gradient of n (rows) from Lbar + G z (rows) */
 void tg_implicit_turn(const tg_implicit *f, const double *total, double *turn);
 
-/* The impulse of a contact along a tangent a unit of its friction coefficient, at frozen equations, and what it adds to that row of w (with L = S x,
- * sigma scaled is S sigma); zero where coefficients do not matter. */
+/* The impulse of a contact along a tangent a unit of its friction coefficient, at frozen equations, and what it adds to
+ * that row of w (with L = S x, sigma scaled is S sigma); zero where coefficients do not matter. */
 double tg_implicit_unit_impulse(const tg_implicit *f, int block, int axis);
 double tg_implicit_slip_change(const tg_implicit *f, int block, int axis);
 

@@ -1,7 +1,9 @@
-/* The derivative of an island whose blocks each have their own equations E_s ds + E_x dx = 0 (scaled variables, cone.h).
+/* The derivative of an island whose blocks each have their own equations E_s ds + E_x dx = 0 (scaled variables,
+ * cone.h).
  *
- * With s = G x + g that is (E_s G + E_x) dx = -E_s w: unknowns are the scaled impulses, in the form of redundant rows (implicit.h). Equations that do not
- * determine all unknowns (redundant rows) are met in the sense of least squares in orthogonal bases (implicit_orthogonal.c). */
+ * With s = G x + g that is (E_s G + E_x) dx = -E_s w: unknowns are the scaled impulses, in the form of redundant rows
+ * (implicit.h). Equations that do not determine all unknowns (redundant rows) are met in the sense of least squares in
+ * orthogonal bases (implicit_orthogonal.c). */
 #include <math.h>
 #include <string.h>
 

@@ -1,12 +1,15 @@
-/* Rows that hold against each other: redundant ones between different bodies, such as a loop whose joints friction holds, two boxes that are welded together
- * and lie on a floor, a brick on two others; and friction about a normal against that along the tangents of other points.
+/* Rows that hold against each other: redundant ones between different bodies, such as a loop whose joints friction
+ * holds, two boxes that are welded together and lie on a floor, a brick on two others; and friction about a normal
+ * against that along the tangents of other points.
  *
- * Redundant rows, J_R^T Z = 0, agree at the solution: Z^T (J_R v+ + b_R) = 0. Where a derivative is to exist they must go on agreeing as bodies are displaced:
- * d/dq of Z^T (J v+ + b) at fixed v+ is zero. Points between two rigid bodies do (a patch stays one, and two of its points do not part), and so do equalities,
- * which were made consistent (consistent.c). Friction against turning does not: a box that tips over its edge turns about the normal, too, when the edge is
- * tilted. Between other rows it is a matter of geometry: where they do not, one of them opens or slips, and which one depends on the side.
- * Here is found whether there are such rows, and a random combination of Z, by which the step (src/step/brace.c) asks. Contacts that are immaterial count; dry
- * friction at its bound does not: where it begins to slip, one way or the other, those that hold it bear what it bore. */
+ * Redundant rows, J_R^T Z = 0, agree at the solution: Z^T (J_R v+ + b_R) = 0. Where a derivative is to exist they must
+ * go on agreeing as bodies are displaced: d/dq of Z^T (J v+ + b) at fixed v+ is zero. Points between two rigid bodies
+ * do (a patch stays one, and two of its points do not part), and so do equalities, which were made consistent
+ * (consistent.c). Friction against turning does not: a box that tips over its edge turns about the normal, too, when
+ * the edge is tilted. Between other rows it is a matter of geometry: where they do not, one of them opens or slips, and
+ * which one depends on the side. Here is found whether there are such rows, and a random combination of Z, by which the
+ * step (src/step/brace.c) asks. Contacts that are immaterial count; dry friction at its bound does not: where it begins
+ * to slip, one way or the other, those that hold it bear what it bore. */
 #include <math.h>
 #include <string.h>
 
@@ -42,7 +45,8 @@ static int group_rank(tg_solve_work *w, const tg_phase *phase, const uint64_t *g
     return tg_held_rank(w);
 }
 
-/* Sum of the ranks of all groups, or of what these are at most: six for two rigid bodies. group: scratch of a number a cone. */
+/* Sum of the ranks of all groups, or of what these are at most: six for two rigid bodies. group: scratch of a number a
+ * cone. */
 static int sum_of_ranks(tg_solve_work *w, const tg_phase *phase, uint64_t *group, bool at_most)
 {
     int sum = 0;

@@ -15,8 +15,8 @@
 
 /* ---- implicit_independent.c ---- */
 
-/* Lists held rows and sliding contacts by the modes and factors the equations, taking held rows for independent; false when they are not, or
- * nearly not. */
+/* Lists held rows and sliding contacts by the modes and factors the equations, taking held rows for independent; false
+ * when they are not, or nearly not. */
 bool tg_independent_build(tg_implicit *f, const tg_block_mode *mode);
 
 /* What counts as good: at a change of mode nothing is taken that is hardly determined. */
@@ -25,7 +25,8 @@ static inline double tg_good_pivot(const tg_implicit *f)
     return f->margin < TG_AT_SWITCH ? TG_SOFT : TG_GOOD_PIVOT;
 }
 
-/* Whether block b is a contact or a limit that carries nothing: it breaks, or is immaterial, in which case independent rows determine the motion without it. */
+/* Whether block b is a contact or a limit that carries nothing: it breaks, or is immaterial, in which case independent
+ * rows determine the motion without it. */
 bool tg_independent_is_open(const tg_implicit *f, int b, const tg_block_mode *mode);
 
 /* Whether the pivots of an LU in f->A exceed a share of the largest; notes their ratio. */
@@ -43,8 +44,9 @@ bool tg_redundant_take(tg_implicit *f, int rows, tg_arena *arena);
 /* The part of it that is kept. */
 bool tg_redundant_take_kept(tg_implicit *f, int rows, tg_arena *arena);
 
-/* Finds the rank of held rows and factors the equations in the form that fits. False when the arena is too small; *regular: whether
- * they determine the derivative. selected: whether a rule has selected the impulses; if not, that of redundant rows that slide is a choice. */
+/* Finds the rank of held rows and factors the equations in the form that fits. False when the arena is too small;
+ * *regular: whether they determine the derivative. selected: whether a rule has selected the impulses; if not, that of
+ * redundant rows that slide is a choice. */
 bool tg_redundant_build(tg_implicit *f, const tg_block_mode *mode, bool selected, tg_implicit_use use, tg_arena *arena,
                         bool *regular);
 
@@ -70,14 +72,16 @@ void tg_redundant_forward(const tg_implicit *f, int columns, const double *n, in
 /* f->A = B G C^T + diag(extra); CG: scratch of unknowns x rows */
 void tg_implicit_matrix(tg_implicit *f, const double *extra, double *CG);
 
-/* The first rows of M (rows x n) become orthonormal; returns the smallest share of a row's length that is not in those before. part: rows numbers. */
+/* The first rows of M (rows x n) become orthonormal; returns the smallest share of a row's length that is not in those
+ * before. part: rows numbers. */
 double tg_orthonormal_rows(int rows, int n, double *M, double *part);
 
 /* The last of it: f->A = Q R with column exchanges, R in the place of A, Q^T B in that of B. */
 bool tg_orthogonal_triangle(tg_implicit *f, double worst, int *order, double *space);
 
-/* Factors the equations (f->B, f->C and the diagonal, the first f->rank of them held) in orthogonal bases, in the form of redundant rows. Pivots below the share
- * `worst` of the largest are left out; returns whether there were none. extra: unknowns, is f->work and changes; order: unknowns, space: unknowns x rows. */
+/* Factors the equations (f->B, f->C and the diagonal, the first f->rank of them held) in orthogonal bases, in the form
+ * of redundant rows. Pivots below the share `worst` of the largest are left out; returns whether there were none.
+ * extra: unknowns, is f->work and changes; order: unknowns, space: unknowns x rows. */
 bool tg_orthogonal_factor(tg_implicit *f, double worst, double *extra, int *order, double *space);
 
 /* ---- implicit_braces.c ---- */
@@ -98,14 +102,16 @@ bool tg_ties_take(tg_implicit *f, int count, int rows, tg_arena *arena);
 /* the equations of a block of the scaled problem at the solution x, s (all rows) */
 typedef tg_block_equations tg_equations_of(const void *user, int block, const double *x, const double *s);
 
-/* Builds f from the equations of its blocks, in the form of redundant rows, and the scaled problem for them in cones, whose memory ends with the call. worst: pivots below that share of the largest are left out. False
- * when the arena is too small; *regular: whether they determine all impulses. */
+/* Builds f from the equations of its blocks, in the form of redundant rows, and the scaled problem for them in cones,
+ * whose memory ends with the call. worst: pivots below that share of the largest are left out. False when the arena is
+ * too small; *regular: whether they determine all impulses. */
 bool tg_blocks_build(tg_implicit *f, tg_cones *cones, tg_equations_of *of, const void *user, double worst,
                      tg_arena *arena, bool *regular);
 
 /* ---- implicit_law.c ---- */
 
-/* The equations of a law that is not the unrelaxed one; false when the arena is too small. *regular: whether they determine v+. */
+/* The equations of a law that is not the unrelaxed one; false when the arena is too small. *regular: whether they
+ * determine v+. */
 bool tg_law_build(tg_implicit *f, const tg_cone_law *law, const tg_block_mode *mode, tg_arena *arena, bool *regular);
 
 /* ---- implicit_smoothed.c ---- */

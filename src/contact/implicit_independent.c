@@ -1,5 +1,6 @@
-/* The derivative of an island whose held rows are independent: unknowns are the impulses of held rows, and what sliding contacts have
- * across their slips. B and C have few entries a row and are never formed; the matrix is gathered from G. When nothing slides it is G_RR. */
+/* The derivative of an island whose held rows are independent: unknowns are the impulses of held rows, and what sliding
+ * contacts have across their slips. B and C have few entries a row and are never formed; the matrix is gathered from G.
+ * When nothing slides it is G_RR. */
 #include <math.h>
 #include <string.h>
 

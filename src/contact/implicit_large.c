@@ -5,11 +5,11 @@
  *                   slides  N = [1 / p, 0; e / p, beta (1 - e e^T)],   beta = r rho_T / (1 - r),
  * and ds = w + G dx, so dx = D w with D = -(1 + N G)^-1 N, and z = D^T g is
  *     z = -N^T y,   y = g + G z.
- * With M u = J^T z that is (M + J^T N^T J) u = -J^T N^T g: the matrix of large_system.c with N^T in place of N. p is small but not zero, so redundant rows
- * are no harm; what it leaves in the equations of rows that hold,
+ * With M u = J^T z that is (M + J^T N^T J) u = -J^T N^T g: the matrix of large_system.c with N^T in place of N. p is
+ * small but not zero, so redundant rows are no harm; what it leaves in the equations of rows that hold,
  *     sticks  y = 0,   slides  y_N + e . y_T = 0,
- * the same factors take out, as long as that shrinks (proximal iterations). Where it does not, g asks for the impulses of redundant rows themselves.
- * The smoothed law (implicit_smoothed.c), E_s ds + E_x dx = 0, has N = E_x^-1 E_s. */
+ * the same factors take out, as long as that shrinks (proximal iterations). Where it does not, g asks for the impulses
+ * of redundant rows themselves. The smoothed law (implicit_smoothed.c), E_s ds + E_x dx = 0, has N = E_x^-1 E_s. */
 #include "contact/implicit_large.h"
 
 #include <math.h>
@@ -179,7 +179,8 @@ tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_
 
 /* ---- the transpose ---- */
 
-/* The change of z that the equations of a block ask for at z (p->x) and y (p->s); returns how far they are from it, in y. */
+/* The change of z that the equations of a block ask for at z (p->x) and y (p->s); returns how far they are from it, in
+ * y. */
 static double fill_change(const tg_large *p, const tg_large_block *b, bool smoothed)
 {
     const double *z = p->x + b->cone.row, *y = p->s + b->cone.row, *N = p->N + b->matrix;

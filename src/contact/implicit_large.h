@@ -8,8 +8,9 @@
 /* Bytes of arena that tg_implicit_large takes for so many rows. */
 size_t tg_implicit_large_bytes(int rows);
 
-/* Factors the equations of an island at its solution into the memory of large solves, which holds one island at a time. Where nothing slides v+ is
- * the same for every solution; else it is labelled regularised, since no solution was selected. speed > 0: of the law smoothed by it. */
+/* Factors the equations of an island at its solution into the memory of large solves, which holds one island at a time.
+ * Where nothing slides v+ is the same for every solution; else it is labelled regularised, since no solution was
+ * selected. speed > 0: of the law smoothed by it. */
 tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_island *problem, double speed,
                             tg_arena *arena, tg_implicit *out);
 

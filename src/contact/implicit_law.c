@@ -1,8 +1,9 @@
-/* The derivative of an island's impulses under a law that is not the unrelaxed one: its equations at the solution (cone_law.h).
+/* The derivative of an island's impulses under a law that is not the unrelaxed one: its equations at the solution
+ * (cone_law.h).
  *
- * Redundant rows. The convex law has a unique G L: whichever solution of the equations is taken, v+ changes as it should. The pyramids need not have one: where
- * rows are redundant and friction follows the normal impulses, how these are shared may move v+, and the derivative is a choice: that without the
- * directions that are hardly determined. */
+ * Redundant rows. The convex law has a unique G L: whichever solution of the equations is taken, v+ changes as it
+ * should. The pyramids need not have one: where rows are redundant and friction follows the normal impulses, how these
+ * are shared may move v+, and the derivative is a choice: that without the directions that are hardly determined. */
 #include "contact/implicit_forms.h"
 
 static const double most_condition = 1e6; /* forward and reverse mode agree to 1e-16 of that: 1e-10 */

@@ -1,12 +1,15 @@
-/* The equations of an island's derivative in orthogonal bases, for those that elimination alone does not solve accurately.
+/* The equations of an island's derivative in orthogonal bases, for those that elimination alone does not solve
+ * accurately.
  *
- * D = -C^T A^-1 B, A = B G C^T + d. Elimination leaves a residual of the size of |A| |X|: where C has directions that are nearly lost (responses at their cones), or
- * rows of different sizes, X is far larger than C^T X, and forward and reverse mode, which round differently, part. Here
+ * D = -C^T A^-1 B, A = B G C^T + d. Elimination leaves a residual of the size of |A| |X|: where C has directions that
+ * are nearly lost (responses at their cones), or rows of different sizes, X is far larger than C^T X, and forward and
+ * reverse mode, which round differently, part. Here
  *     rows are scaled to G_ii = 1 (tg_row_size),
  *     the equations and the impulses of held unknowns become orthonormal (rows of B and of C; d is zero there),
  *     A P = Q R with column exchanges: D = -(P^T C)^T R^-1 (Q^T B),
- * so that |X| is |C^T X|, and |R_kk| says how well the equations determine the unknowns. Unknowns with |R_kk| below a share of the largest are left out, and what is
- * left of the equations is met in the sense of least squares: |D| is bounded by the inverse of that share. */
+ * so that |X| is |C^T X|, and |R_kk| says how well the equations determine the unknowns. Unknowns with |R_kk| below a
+ * share of the largest are left out, and what is left of the equations is met in the sense of least squares: |D| is
+ * bounded by the inverse of that share. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* The derivative of an island whose held rows are redundant (held.c, limit.c): B and C are formed. Where nothing slides and only the motion is
- * wanted, any impulses with the same J^T dL will do, and the smallest ones are dL_R = -Q^T (Q G_RR Q^T)^-1 Q w_R. */
+/* The derivative of an island whose held rows are redundant (held.c, limit.c): B and C are formed. Where nothing slides
+ * and only the motion is wanted, any impulses with the same J^T dL will do, and the smallest ones are dL_R = -Q^T (Q
+ * G_RR Q^T)^-1 Q w_R. */
 #include <math.h>
 #include <string.h>
 
@@ -284,7 +285,8 @@ static void build_held(builder *p)
     memset(f->spread, 0, (size_t)p->n * sizeof *f->spread);
 }
 
-/* By elimination. A contact on its cone may leave impulses hardly any freedom: that is not for the unknowns to make up for. */
+/* By elimination. A contact on its cone may leave impulses hardly any freedom: that is not for the unknowns to make up
+ * for. */
 static bool build_redundant(builder *p)
 {
     tg_implicit *f = p->f;
@@ -344,8 +346,9 @@ static void build_regularised(builder *p, tg_implicit_use use)
         build_orthogonal(p, TG_SOFT, TG_SOFT);
 }
 
-/* Which impulses hold makes no difference to the motion, unless redundant rows slide: only then it matters that a rule has selected them. Where it has not, and at a
- * change of mode, the derivative is a choice, and one that is hardly determined is none. */
+/* Which impulses hold makes no difference to the motion, unless redundant rows slide: only then it matters that a rule
+ * has selected them. Where it has not, and at a change of mode, the derivative is a choice, and one that is hardly
+ * determined is none. */
 static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_implicit_use use)
 {
     tg_solve_work *w = p->w;

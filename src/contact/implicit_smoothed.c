@@ -1,13 +1,15 @@
 /* The derivative of an island's impulses under a smoothed law.
  *
- * The laws of a block say x = P(x - rho s), P the projection onto its cone (alart_curnier.c), in scaled variables. Smoothed, the block is at the
- * interior point's central path instead (solver_ipm.c),
+ * The laws of a block say x = P(x - rho s), P the projection onto its cone (alart_curnier.c), in scaled variables.
+ * Smoothed, the block is at the interior point's central path instead (solver_ipm.c),
  *     x_N s_N = k,    x_N psi + x_T . eta = k,    x_N eta + psi x_T = 0,    k = rho v^2,
- * at the place of it where x / rho - s is that of the solution. A contact that is open by less than v carries a little, one that sticks creeps a little, and
- * the derivative has no switches. Divided by x_N, with t = x_T / x_N and eta = -psi t,
+ * at the place of it where x / rho - s is that of the solution. A contact that is open by less than v carries a little,
+ * one that sticks creeps a little, and the derivative has no switches. Divided by x_N, with t = x_T / x_N and eta =
+ * -psi t,
  *     ds_N + (s_N / x_N) dx_N = 0
  *     (1 - t t^T) ds_T - 2 (psi / x_N) t dx_N + (psi / x_N) (1 + t t^T) dx_T = 0.
- * Dry friction: (bound + x) psi = (bound - x) z = k, s = psi - z. Equalities: ds = 0, of redundant ones some (implicit_orthogonal.c). */
+ * Dry friction: (bound + x) psi = (bound - x) z = k, s = psi - z. Equalities: ds = 0, of redundant ones some
+ * (implicit_orthogonal.c). */
 #include <math.h>
 #include <string.h>
 

@@ -37,7 +37,8 @@ static int island_of(const tg_rows *r, const tg_constraint *c)
     return r->tree_island[r->part[c->part].tree];
 }
 
-/* Islands are numbered in the order of their first constraint; a constraint between things that cannot move is left out. */
+/* Islands are numbered in the order of their first constraint; a constraint between things that cannot move is left
+ * out. */
 static void count_islands(tg_rows *r)
 {
     for (int i = 0; i < r->nconstraint; i++)

@@ -1,7 +1,8 @@
-/* Contact problems with hundreds to thousands of rows, in velocity space: nothing dense but the fronts of a sparse factorisation.
+/* Contact problems with hundreds to thousands of rows, in velocity space: nothing dense but the fronts of a sparse
+ * factorisation.
  *
- * v = v_free + M^-1 J^T L is kept exact. A Newton step on the Alart-Curnier equations (alart_curnier.c; scaled variables x = S^-1 L,
- * s = S sigma) says of each block alone
+ * v = v_free + M^-1 J^T L is kept exact. A Newton step on the Alart-Curnier equations (alart_curnier.c; scaled
+ * variables x = S^-1 L, s = S sigma) says of each block alone
  *     dx = k - N ds,   with the compliance p (proximal, centred at x) on its own diagonal:
  *     breaks   dx = -x
  *     sticks   dx = -(s + ds) / p
@@ -9,14 +10,15 @@
  *              beta = r / t, T = e e^T / rho_T + t (1 - e e^T), t = (1 - r) / rho_T + r p_T,
  * and with ds = S J dv, M dv = J^T S dx:
  *     (M + J^T S N S J) dv = J^T S k,
- * a matrix over trees with a block for every two that touch (large_system.c). The interior point (solver_ipm.c) eliminates its slacks
- * block by block into W ds + E dx = rhs, which is the same system with N = E^-1 W, k = E^-1 rhs.
+ * a matrix over trees with a block for every two that touch (large_system.c). The interior point (solver_ipm.c)
+ * eliminates its slacks block by block into W ds + E dx = rhs, which is the same system with N = E^-1 W, k = E^-1 rhs.
  *
- * Where the phases of the step before still hold, Newton alone ends in one to three steps. Otherwise a few Gauss-Seidel sweeps, the interior
- * point from where they end, and Newton again once it is near. The path of the interior point may turn back: friction makes the problem other than monotone, and
- * the more contacts there are the likelier it is that a few of them jam for a while. Those are frozen, the others solved; then they and what is around them are solved
- * with dense matrices (large_cluster.c), and all together again. Which of several solutions is returned is not selected: it depends on where the
- * iteration starts. */
+ * Where the phases of the step before still hold, Newton alone ends in one to three steps. Otherwise a few Gauss-Seidel
+ * sweeps, the interior point from where they end, and Newton again once it is near. The path of the interior point may
+ * turn back: friction makes the problem other than monotone, and the more contacts there are the likelier it is that a
+ * few of them jam for a while. Those are frozen, the others solved; then they and what is around them are solved with
+ * dense matrices (large_cluster.c), and all together again. Which of several solutions is returned is not selected: it
+ * depends on where the iteration starts. */
 #include "contact/large.h"
 
 #include <limits.h>
@@ -328,17 +330,19 @@ static double unrest(const tg_large *p)
     return worst;
 }
 
-/* What is small enough to be left, where rounding leaves `least`: ten times less where the bodies came in at rest. Otherwise an error of the impulses that is left
- * alone for ever comes back: a step leaves the velocity e, the next turns it round, to close what has opened, and the one after that stops it, with impulses that are
- * wrong for rest by e again. */
+/* What is small enough to be left, where rounding leaves `least`: ten times less where the bodies came in at rest.
+ * Otherwise an error of the impulses that is left alone for ever comes back: a step leaves the velocity e, the next
+ * turns it round, to close what has opened, and the one after that stops it, with impulses that are wrong for rest by e
+ * again. */
 static double enough(const tg_large *p, double least)
 {
     return tg_smaller(least, tg_larger(2 * unrest(p), 0.1 * least));
 }
 
-/* Steps from x, if it is within `reach` (m/s). The compliance falls with every step that pays: one that at least halves the violation, or leaves all phases as
- * they are. A contact that is closed and carries nothing may be held by mistake; then its impulse becomes minus its velocity over the compliance, it opens in
- * the next step, and the violation is large in between. True when the certificate is good and the equations hold as far as rounding lets them. */
+/* Steps from x, if it is within `reach` (m/s). The compliance falls with every step that pays: one that at least halves
+ * the violation, or leaves all phases as they are. A contact that is closed and carries nothing may be held by mistake;
+ * then its impulse becomes minus its velocity over the compliance, it opens in the next step, and the violation is
+ * large in between. True when the certificate is good and the equations hold as far as rounding lets them. */
 static bool run_newton(large *a, double reach)
 {
     bool good = offer(a) <= a->aim;
@@ -478,8 +482,9 @@ static double tangent_share(double a, double c, double y)
     return tg_smaller(tg_larger(t, 0), 1 - 1e-9);
 }
 
-/* The point of the path with products kappa rho whose x / rho - s is that of x, s, block by block (the smoothing of Chen and Harker, Kanzow, and
- * Smale): x_N = rho (y_N + sqrt(y_N^2 + 4 kappa)) / 2, s_N = kappa rho / x_N; x_T = t x_N e, eta = -t psi e, psi = kappa rho / (x_N (1 - t^2)). */
+/* The point of the path with products kappa rho whose x / rho - s is that of x, s, block by block (the smoothing of
+ * Chen and Harker, Kanzow, and Smale): x_N = rho (y_N + sqrt(y_N^2 + 4 kappa)) / 2, s_N = kappa rho / x_N; x_T = t x_N
+ * e, eta = -t psi e, psi = kappa rho / (x_N (1 - t^2)). */
 static void centre_contact(const tg_cone *cone, double kappa, const double *x, const double *s, tg_interior *q)
 {
     int row = cone->row;
@@ -532,8 +537,8 @@ static void set_impulses(large *a, const double *x)
     refresh(a);
 }
 
-/* From x, s, which have the residual `error` (m/s), to the best x that it meets, or to the solution of all blocks but those that are frozen; false when it met
- * none. */
+/* From x, s, which have the residual `error` (m/s), to the best x that it meets, or to the solution of all blocks but
+ * those that are frozen; false when it met none. */
 static bool iterate_interior(large *a, double error, double aim)
 {
     tg_interior q = interior_of(a);
@@ -548,8 +553,8 @@ static bool iterate_interior(large *a, double error, double aim)
     return best < INFINITY;
 }
 
-/* The blocks that the interior point could not solve together with the others, and what is around them, alone; then all together, from there. Leaves the
- * solution of the former in x where the latter fails. */
+/* The blocks that the interior point could not solve together with the others, and what is around them, alone; then all
+ * together, from there. Leaves the solution of the former in x where the latter fails. */
 static bool run_cluster(large *a)
 {
     tg_large_solve_cluster(&a->p, a->frozen, a->aim);
@@ -561,7 +566,8 @@ static bool run_cluster(large *a)
     return false;
 }
 
-/* Degenerate contacts make the end of the interior point linear, so it goes no further than it must: Newton does the rest where it can. */
+/* Degenerate contacts make the end of the interior point linear, so it goes no further than it must: Newton does the
+ * rest where it can. */
 static bool run_interior(large *a, double error)
 {
     for (int k = 0; k < CLUSTERS; k++)

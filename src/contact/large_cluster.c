@@ -7,7 +7,8 @@ enum
     MOST_ROWS = 160
 };
 
-/* The problem of some blocks, in the scaled variables of large_system.h: in these every contact has friction coefficients 1. */
+/* The problem of some blocks, in the scaled variables of large_system.h: in these every contact has friction
+ * coefficients 1. */
 typedef struct cluster
 {
     const tg_large *p;
@@ -39,7 +40,8 @@ static void mark_nodes(const cluster *c, bool *node)
     }
 }
 
-/* Lists the blocks that are chosen, or at the nodes that are marked; false, and leaves the list as it is, when they have too many rows. */
+/* Lists the blocks that are chosen, or at the nodes that are marked; false, and leaves the list as it is, when they
+ * have too many rows. */
 static bool list_blocks(cluster *c, const bool *chosen, const bool *node)
 {
     const tg_large *p = c->p;

@@ -1,7 +1,7 @@
 /* One island in velocity space: its blocks, J and M^-1 J^T row by row, and the sparse matrix over its trees.
  *
- * Trees of the island are the nodes of a graph; a vector of velocities has the dofs of node n from first[n] on, padded to whole v4. Rows are scaled:
- * J stands for S J of cone.h. */
+ * Trees of the island are the nodes of a graph; a vector of velocities has the dofs of node n from first[n] on, padded
+ * to whole v4. Rows are scaled: J stands for S J of cone.h. */
 #ifndef TG_CONTACT_LARGE_SYSTEM_H
 #define TG_CONTACT_LARGE_SYSTEM_H
 
@@ -27,7 +27,8 @@ typedef struct tg_large_block
     tg_cone_state state;
 } tg_large_block;
 
-/* Blocks one behind the other that are at the same nodes: an element of the matrix. Their rows, their places in x and their matrices follow each other. */
+/* Blocks one behind the other that are at the same nodes: an element of the matrix. Their rows, their places in x and
+ * their matrices follow each other. */
 typedef struct tg_large_group
 {
     int block, blocks;

@@ -1,9 +1,10 @@
 /* The laws of a step, as numbers of the problem: bias, impact gates, friction coefficients.
  *
- *   contact      Signorini on J_N v+ + b_N,  b_N = max(Phi / dt, -v_push); with compliance c: b_N = Phi / dt (and c / dt^2 in G)
+ *   contact      Signorini on J_N v+ + b_N,  b_N = max(Phi / dt, -v_push); with compliance c: b_N = Phi / dt
+ *                (and c / dt^2 in G)
  *   impact       if e > 0, J_N v < -v_rest and Phi + dt J_N v_free <= 0:  b_N = e J_N v and nothing else. Contacts of
- *                the same island that separate (J_N v > 0) take max(Phi / dt, e J_N v) meanwhile (Moreau). Poisson's law:
- *                b_N = 0, and the rest is done after the solve (poisson.c).
+ *                the same island that separate (J_N v > 0) take max(Phi / dt, e J_N v) meanwhile (Moreau). Poisson's
+ *                law: b_N = 0, and the rest is done after the solve (poisson.c).
  *   friction     mu (kappa + (1 - kappa) exp(-(|J_T v| / v_s)^2)) on the two sliding rows, kappa = kinetic / static
  *   limit        as a contact without impact
  *   equality     b = Phi / dt, no longer than v_push (m/s for positions, rad/s for orientations)

@@ -11,7 +11,8 @@ static double push_slope(const tg_contact_settings *s, double push, double phi)
     return gain * phi / s->dt <= -push ? 0 : gain / s->dt;
 }
 
-/* Where the law is smoothed a closed contact that opens is not drawn back: its gap counts as far as it is open, by more than what the speed of smoothing closes in a step. */
+/* Where the law is smoothed a closed contact that opens is not drawn back: its gap counts as far as it is open, by more
+ * than what the speed of smoothing closes in a step. */
 static double smoothed_share(const tg_contact_settings *s, double phi)
 {
     double scale = s->smooth * s->dt;

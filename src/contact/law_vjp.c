@@ -1,4 +1,5 @@
-/* Reverse mode of the laws (law.c): from gradients of the problem's numbers to those of gaps, start velocities, dt and parameters. */
+/* Reverse mode of the laws (law.c): from gradients of the problem's numbers to those of gaps, start velocities, dt and
+ * parameters. */
 #include <math.h>
 
 #include "contact/explicit.h"

@@ -1,5 +1,6 @@
 /* Limits, dry friction and equalities of a state: which are in the problem, and how far they are from where they should
- * be. A limit enters as a contact does: when it could be met within the step, or is nearer than the reach (1 mm; 1 mrad). */
+ * be. A limit enters as a contact does: when it could be met within the step, or is nearer than the reach (1 mm; 1
+ * mrad). */
 #include <math.h>
 
 #include "contact/rows.h"

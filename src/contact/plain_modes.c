@@ -1,11 +1,11 @@
-/* Modes read off impulses and velocities alone, without asking which rows are redundant: for islands too large for dense
- * matrices, and after Poisson's law, whose sum of two impulses obeys no single cone. */
+/* Modes read off impulses and velocities alone, without asking which rows are redundant: for islands too large for
+ * dense matrices, and after Poisson's law, whose sum of two impulses obeys no single cone. */
 #include <math.h>
 
 #include "contact/rows.h"
 #include "solve/tolerance.h"
 
-static const double slip = 1e-8;     /* m/s: what carries something and moves by less, sticks */
+static const double slip = 1e-8; /* m/s: what carries something and moves by less, sticks */
 
 /* G of a constraint's first row: the sum over its trees of Y^T Y, or of J Y where Y is all of M^-1 J^T */
 static double normal_mass(const tg_model *m, const tg_rows *r, const tg_rows_island *island, const tg_constraint *c)

@@ -1,12 +1,13 @@
-/* Restitution by Poisson's law, after the impulses of compression L^c were found (with b_N = 0 at the contacts whose gate is
- * on, law.c): a second, separate impulse L^r, in the cone by itself, with
+/* Restitution by Poisson's law, after the impulses of compression L^c were found (with b_N = 0 at the contacts whose
+ * gate is on, law.c): a second, separate impulse L^r, in the cone by itself, with
  *     0 <= L^r_N - p   complementary to   sigma_N >= 0,     p = e L^c_N at the gated contacts, 0 at the others,
  *     L^r_T against sigma_T (maximum dissipation),          sigma = G (L^c + L^r) + J v_free + b.
  * Limits are contacts without friction, equalities have sigma = 0, dry friction keeps |L^c + L^r| within its bound.
  *
- * A gated contact either leaves with L^r_N = p, or stays closed with sigma_N = 0 and L^r_N >= p. Which one each does is searched for,
- * all of them leaving at first; given that, it is a problem of the usual kind, solved by the usual solver: a contact that stays
- * closed obeys the usual law, and one that leaves is a contact whose normal row touches nothing but itself,
+ * A gated contact either leaves with L^r_N = p, or stays closed with sigma_N = 0 and L^r_N >= p. Which one each does is
+ * searched for, all of them leaving at first; given that, it is a problem of the usual kind, solved by the usual
+ * solver: a contact that stays closed obeys the usual law, and one that leaves is a contact whose normal row touches
+ * nothing but itself,
  *     G_NN L_N - G_NN p = 0,
  * while what p does to the other rows is part of their free velocity. */
 #include <math.h>

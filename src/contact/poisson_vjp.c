@@ -1,10 +1,12 @@
 /* Reverse mode of Poisson's law (poisson.c): two problems, one behind the other.
  *
- * With dL^c = D^c w^c of compression and dL' = D' w' of restitution, L = L^c + L' (of dry friction L = L'), p = e L^c_N,
- *     w'_i = w_i + sum_j G_ij dL^c_j + sum_N G_iN dp_N    but for dry friction's dL^c, and for normal rows of contacts that leave:
- *     w'_N = -G_NN dp_N.
+ * With dL^c = D^c w^c of compression and dL' = D' w' of restitution, L = L^c + L' (of dry friction L = L'), p = e
+ * L^c_N,
+ *     w'_i = w_i + sum_j G_ij dL^c_j + sum_N G_iN dp_N    but for dry friction's dL^c, and for normal rows of contacts
+ *     that leave: w'_N = -G_NN dp_N.
  * So z' = D'^T Lbar, and with z its part on rows that do not leave,
- *     pbar_N = (G z)_N - G_NN z'_N,    Lbar^c = Lbar + G z + e pbar,    z^c = D^c^T Lbar^c:    Lbar . dL = z . w + z^c . w^c + sum_N pbar_N L^c_N de. */
+ *     pbar_N = (G z)_N - G_NN z'_N,    Lbar^c = Lbar + G z + e pbar,    z^c = D^c^T Lbar^c:    Lbar . dL = z . w + z^c
+ *         . w^c + sum_N pbar_N L^c_N de. */
 #include "contact/poisson_vjp.h"
 
 #include "math/lanes.h"
@@ -55,8 +57,8 @@ void tg_poisson_transpose(const tg_work *w, const tg_rows_island *island, const 
     tg_implicit_transpose(compression, g->compressed_Lbar, g->compressed_z, g->compressed_turn);
 }
 
-/* Impulses of compression count, not only what they do: where one of them was chosen on its cone though nothing slips, it follows the cone,
- * which its derivative does not know. */
+/* Impulses of compression count, not only what they do: where one of them was chosen on its cone though nothing slips,
+ * it follows the cone, which its derivative does not know. */
 static bool is_chosen(const tg_rows_island *island, const tg_island *problem, const tg_block_mode *mode,
                       const double *L)
 {

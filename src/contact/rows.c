@@ -36,7 +36,8 @@ int tg_default_contacts(const tg_model *m)
     return m->ncandidate < most / TG_PATCH_MAX ? TG_PATCH_MAX * m->ncandidate : most;
 }
 
-/* All rows in islands of the largest size, if they are few; otherwise two of those and what rows usually need (islands.c finds out who gets it). */
+/* All rows in islands of the largest size, if they are few; otherwise two of those and what rows usually need
+ * (islands.c finds out who gets it). */
 static size_t delassus_room(const tg_capacity *c)
 {
     size_t rows = (size_t)c->rows, most = (size_t)v4_pad(c->island_rows);

@@ -25,9 +25,10 @@ typedef enum tg_source
 } tg_source;
 
 /* Two bodies held (or kept apart) at a point, along axes: rows axis . (velocity of body 2 - velocity of body 1 there),
- * then axis . (angular velocity 2 - 1). The point of an equality is that of body 2, also where the loop is open and body 1 has its own, the anchor,
- * elsewhere: seen from body 1 the error changes by v_2(point) - v_1(point), so that what moves the two bodies together does not open the loop, and the
- * forces on them are opposite and at the same point. */
+ * then axis . (angular velocity 2 - 1). The point of an equality is that of body 2, also where the loop is open and
+ * body 1 has its own, the anchor, elsewhere: seen from body 1 the error changes by v_2(point) - v_1(point), so that
+ * what moves the two bodies together does not open the loop, and the forces on them are opposite and at the same point.
+ */
 typedef struct tg_bond
 {
     v4 point;   /* world */
@@ -37,7 +38,8 @@ typedef struct tg_bond
     int linear, angular; /* how many rows of each kind */
 } tg_bond;
 
-/* A contact from outside (given.c). Its law's numbers are the last eight: the indices of its law count from friction on. */
+/* A contact from outside (given.c). Its law's numbers are the last eight: the indices of its law count from friction
+ * on. */
 typedef struct tg_given
 {
     double number[TG_GIVEN_NUMBERS];   /* the normal of length 1 */
@@ -267,25 +269,25 @@ typedef enum tg_explicit_law
 typedef struct tg_contact_settings
 {
     double dt;
-    double push_speed;  /* m/s: how fast an overlap may be pushed out */
-    double push_rate;   /* rad/s: the same for what turns */
-    double push_gain;   /* which share of an overlap is pushed out in one step, 1 by default */
-    double rest_speed;  /* m/s: slower impacts do not bounce */
-    double reach;       /* m: what is nearer is in the problem at any speed */
-    bool poisson;       /* impacts are stopped first, then restituted (poisson.c) */
-    bool within;        /* impacts happen within the step (within.c) */
-    double rest_within; /* m/s: the least speed that counts as an impact there */
-    double smooth;      /* m/s: by which derivatives smooth the laws; 0: they do not */
-    double
-        smooth_reach; /* m: gaps up to which contacts count in smoothed derivatives; 0: those that could close in the step */
+    double push_speed;   /* m/s: how fast an overlap may be pushed out */
+    double push_rate;    /* rad/s: the same for what turns */
+    double push_gain;    /* which share of an overlap is pushed out in one step, 1 by default */
+    double rest_speed;   /* m/s: slower impacts do not bounce */
+    double reach;        /* m: what is nearer is in the problem at any speed */
+    bool poisson;        /* impacts are stopped first, then restituted (poisson.c) */
+    bool within;         /* impacts happen within the step (within.c) */
+    double rest_within;  /* m/s: the least speed that counts as an impact there */
+    double smooth;       /* m/s: by which derivatives smooth the laws; 0: they do not */
+    double smooth_reach; /* m: gaps up to which contacts count in smoothed derivatives; 0: those that could close in the
+                            step */
     tg_explicit_law explicit_law;   /* of contacts, in place of the laws above (explicit.h) */
     double friction_share;          /* eta of explicit laws */
     bool detach;                    /* derivatives hold the velocities of dampers (explicit laws) */
     const tg_given_contacts *given; /* in place of collision, during the step; NULL: none */
 } tg_contact_settings;
 
-/* Lists every constraint near enough to matter in this step, with its position error. After the velocity stage, tg_tendons and
- * tg_space_update; v_free: the velocities without constraints. (list.c, touch.c) */
+/* Lists every constraint near enough to matter in this step, with its position error. After the velocity stage,
+ * tg_tendons and tg_space_update; v_free: the velocities without constraints. (list.c, touch.c) */
 tg_status tg_list_constraints(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_free,
                               const tg_contact_settings *settings);
 
@@ -374,10 +376,12 @@ tg_coupling tg_coupling_of(const tg_model *m, const tg_work *w, int equality, co
 /* J_t^T of all trees and phi of all rows. (fill.c) */
 void tg_fill_jacobian(const tg_model *m, tg_work *w, const double *q);
 
-/* Y_t, then G of islands with equalities and, with `matrices`, of every island that is not sparse. After the mass matrix was factored. (delassus.c) */
+/* Y_t, then G of islands with equalities and, with `matrices`, of every island that is not sparse. After the mass
+ * matrix was factored. (delassus.c) */
 void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices);
 
-/* G of an island that is small enough for dense matrices, if it is not there yet; Y of its trees is then D^-1/2 L^-T J_t^T. */
+/* G of an island that is small enough for dense matrices, if it is not there yet; Y of its trees is then D^-1/2 L^-T
+ * J_t^T. */
 void tg_need_delassus(const tg_model *m, tg_work *w, tg_rows_island *island);
 
 /* The same for all islands; whether one was not there. */
@@ -387,8 +391,8 @@ bool tg_need_matrices(const tg_model *m, tg_work *w);
 void tg_rows_velocity(const tg_model *m, const tg_work *w, const double *x, double *out);
 void tg_rows_response(const tg_model *m, const tg_work *w, const double *L, double *x);
 
-/* M^-1 (x + J^T L) in two halves, where every island has its matrix (tg_need_matrices): x <- D^-1/2 L^-T x and out = J M^-1 x of the
- * x that was there; then the rest. */
+/* M^-1 (x + J^T L) in two halves, where every island has its matrix (tg_need_matrices): x <- D^-1/2 L^-T x and out = J
+ * M^-1 x of the x that was there; then the rest. */
 void tg_rows_half(const tg_model *m, const tg_work *w, double *x, double *out);
 void tg_rows_other_half(const tg_model *m, const tg_work *w, const double *L, double *x);
 
@@ -399,17 +403,19 @@ tg_island tg_island_problem(const tg_rows *r, const tg_rows_island *island);
 void tg_apply_laws(const tg_model *m, tg_work *w, const double *v, const double *v_free,
                    const tg_contact_settings *settings);
 
-/* placing_g of an island with impacts within the step: its second problem is that of the velocities which displace the bodies. After tg_apply_laws. (law.c) */
+/* placing_g of an island with impacts within the step: its second problem is that of the velocities which displace the
+ * bodies. After tg_apply_laws. (law.c) */
 void tg_placing_laws(tg_work *w, const tg_contact_settings *settings, const tg_rows_island *island);
 
-/* Overlaps that cannot all be pushed out (a body wedged between two others, a limit that forbids the way out) make a problem without solution: J_N v+ >= -b_N
- * contradict each other. Without the push, v+ = 0 is feasible. relax: does without it; false when there is none. can_relax: whether that would make a difference, and
- * takes no bounce away. (law.c) */
+/* Overlaps that cannot all be pushed out (a body wedged between two others, a limit that forbids the way out) make a
+ * problem without solution: J_N v+ >= -b_N contradict each other. Without the push, v+ = 0 is feasible. relax: does
+ * without it; false when there is none. can_relax: whether that would make a difference, and takes no bounce away.
+ * (law.c) */
 bool tg_island_relax(tg_rows *r, tg_rows_island *island);
 bool tg_island_can_relax(const tg_rows *r, const tg_rows_island *island);
 
-/* Poisson's law in an island with an impact: adds the impulses of restitution to those of compression in L, and makes sigma
- * and the island's result those of the sum. (poisson.c) */
+/* Poisson's law in an island with an impact: adds the impulses of restitution to those of compression in L, and makes
+ * sigma and the island's result those of the sum. (poisson.c) */
 tg_status tg_poisson_restitution(tg_work *w, tg_rows_island *island, const char *solver, double tolerance);
 size_t tg_poisson_scratch(int rows); /* bytes, beside those of a solve */
 
@@ -426,13 +432,15 @@ tg_status tg_poisson_problem(tg_work *w, const tg_rows_island *island, tg_arena 
 /* Modes of an island's blocks by its impulses and velocities alone. (plain_modes.c) */
 void tg_plain_modes(const tg_model *m, const tg_rows *r, const tg_rows_island *island, tg_block_mode *mode);
 
-/* Takes out of the equalities' bias what no velocity can follow. After tg_apply_laws and tg_fill_delassus. (consistent.c) */
+/* Takes out of the equalities' bias what no velocity can follow. After tg_apply_laws and tg_fill_delassus.
+ * (consistent.c) */
 void tg_make_consistent(const tg_model *m, tg_rows *r);
 
 /* The same of G, where that is made later. (consistent.c) */
 void tg_project_delassus(const tg_model *m, tg_rows *r, const tg_rows_island *island);
 
-/* Takes out of an island's impulses what acts along these directions, where no rule has selected them. (consistent.c) */
+/* Takes out of an island's impulses what acts along these directions, where no rule has selected them. (consistent.c)
+ */
 void tg_select_consistent(const tg_model *m, tg_rows *r, const tg_rows_island *island);
 
 /* The query of a near pair, with the velocities at the start of the step. (touch.c) */

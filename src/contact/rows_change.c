@@ -1,7 +1,8 @@
 /* Rows, laws and forces of constraints along a change of parameters and dt.
  *
- * The frame of a contact (point, normal; tangents do not turn about it) follows its two geoms: the first as a rigid body, and further by what their relative
- * displacement, their sizes and, for points ahead, their velocities do to it (collision/narrow_deriv.h). A row along axis a with relative velocities u, o changes by
+ * The frame of a contact (point, normal; tangents do not turn about it) follows its two geoms: the first as a rigid
+ * body, and further by what their relative displacement, their sizes and, for points ahead, their velocities do to it
+ * (collision/narrow_deriv.h). A row along axis a with relative velocities u, o changes by
  *     a . (du + o x dp) + dtheta . (a x u)   and   a . do + dtheta . (a x o)   (linear and angular rows),
  * du and do of the twists at the point as it was; a force F at the point by dtheta x F there, and by dp x F. */
 #include "contact/rows_change.h"
@@ -150,7 +151,8 @@ static void add_sizes(const forward *x, const tg_touch *t, int which, const tg_q
     }
 }
 
-/* Where geom `which` will be, x' = x + dt v, R' = Exp(dt w) R, beyond its displacement Z as a field (touch_forward.c). */
+/* Where geom `which` will be, x' = x + dt v, R' = Exp(dt w) R, beyond its displacement Z as a field (touch_forward.c).
+ */
 static void add_course(const forward *x, const tg_touch *t, int which, const tg_query *query, spatial Z,
                        frame_change *f)
 {

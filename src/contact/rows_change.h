@@ -1,5 +1,5 @@
-/* Forward mode of the rows along parameters and dt: how rows, laws and the forces of constraints change at a frozen state, frozen v+ and frozen impulses. The
- * transpose of rows_vjp.h. */
+/* Forward mode of the rows along parameters and dt: how rows, laws and the forces of constraints change at a frozen
+ * state, frozen v+ and frozen impulses. The transpose of rows_vjp.h. */
 #ifndef TG_CONTACT_ROWS_CHANGE_H
 #define TG_CONTACT_ROWS_CHANGE_H
 

@@ -1,10 +1,11 @@
 /* Derivatives of the rows as matrices.
  *
- * A row is the power of a wrench W on a body along the twists T of a velocity field. With Z the displacement of the body,
+ * A row is the power of a wrench W on a body along the twists T of a velocity field. With Z the displacement of the
+ * body,
  *     dT = (T_l x J) dq - T x Z,
- * and W changes by what the displacements of the two bodies do to the row's points and axes. So the derivative of a row with respect
- * to a dof k that moves the body is W . (T_l x J_k) + c . J_k with one covector c. The force of the rows on a body, which turns with
- * the body in the derivatives of inverse dynamics, changes beyond that by K Z, K 6 x 6. */
+ * and W changes by what the displacements of the two bodies do to the row's points and axes. So the derivative of a row
+ * with respect to a dof k that moves the body is W . (T_l x J_k) + c . J_k with one covector c. The force of the rows
+ * on a body, which turns with the body in the derivatives of inverse dynamics, changes beyond that by K Z, K 6 x 6. */
 #include "contact/rows_forward.h"
 
 #include <math.h>
@@ -70,8 +71,8 @@ static spatial twist_of(const forward *x, const tg_twists *field, const tg_bond 
     return spatial_load(field->node + SPATIAL_SIZE * x->m->body_node[b->body[side]]);
 }
 
-/* The three linear or angular rows of one side, by its twists in a field; error: covectors of the body's displacement at its own point. The bond's
- * point is one of body 2: a . (o x dp), o the relative angular velocity. */
+/* The three linear or angular rows of one side, by its twists in a field; error: covectors of the body's displacement
+ * at its own point. The bond's point is one of body 2: a . (o x dp), o the relative angular velocity. */
 static void bond_side(const forward *x, const tg_constraint *c, const tg_bond *b, int side, bool angular,
                       const tg_twists *field, tg_row_lanes error, double *out)
 {

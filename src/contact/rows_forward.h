@@ -1,5 +1,5 @@
-/* Forward mode of the rows: how they and their forces change with q and v, as matrices. The same derivatives as those of rows_vjp.h,
- * which the tests compare with. */
+/* Forward mode of the rows: how they and their forces change with q and v, as matrices. The same derivatives as those
+ * of rows_vjp.h, which the tests compare with. */
 #ifndef TG_CONTACT_ROWS_FORWARD_H
 #define TG_CONTACT_ROWS_FORWARD_H
 
@@ -19,10 +19,10 @@ void tg_twists_along(const tg_model *m, const tg_work *w, const double *node, do
 
 typedef struct tg_rows_forward
 {
-    tg_twists next, start; /* of v+ and v */
-    tg_twists spread;      /* of p, where redundant rows slide (implicit.h) */
-    tg_node_stiffness *
-        stiffness; /* one a node, added to: the change of forces on it by its own displacement, beside turning with it */
+    tg_twists next, start;        /* of v+ and v */
+    tg_twists spread;             /* of p, where redundant rows slide (implicit.h) */
+    tg_node_stiffness *stiffness; /* one a node, added to: the change of forces on it by its own displacement, beside
+                                     turning with it */
     double *force_q,
         *force_v; /* nv x nv, added to: d (J^T L / dt) / d q at frozen L, by other bodies' displacements; d v */
     double *sigma_q, *sigma_v;   /* nv x ld, transposed, added to: d (J v+ + b) / d q at frozen v+; d b / d v */
@@ -34,8 +34,8 @@ typedef struct tg_rows_forward
     const tg_contact_settings *settings;
 } tg_rows_forward;
 
-/* Fills the matrices for every constraint that acts, and takes the constraints' forces out of w->F, the sums over subtrees, so that the
- * derivatives of inverse dynamics contain what turns with its body. */
+/* Fills the matrices for every constraint that acts, and takes the constraints' forces out of w->F, the sums over
+ * subtrees, so that the derivatives of inverse dynamics contain what turns with its body. */
 void tg_rows_derivatives(const tg_model *m, tg_work *w, const double *q, const tg_rows_forward *d);
 
 /* the same for one contact that acts (touch_forward.c) */
@@ -44,7 +44,8 @@ void tg_touch_derivatives(const tg_model *m, tg_work *w, const tg_rows_forward *
 
 /* ---- forces that follow displacements ---- */
 
-/* out (nv x nv) += J_a^T K X_b: J_a the twists of the dofs that move node a, X_b those of x (a twist a dof) that move node b. */
+/* out (nv x nv) += J_a^T K X_b: J_a the twists of the dofs that move node a, X_b those of x (a twist a dof) that move
+ * node b. */
 void tg_add_stiffness(const tg_model *m, const tg_work *w, int a, int b, const tg_stiffness *K, const double *x,
                       double *out);
 

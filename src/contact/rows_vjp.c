@@ -2,9 +2,10 @@
  *
  * A bond has F = sum f_i a_i and tau likewise, u and o the relative linear and angular velocity of x at its point:
  *     phi = F . u + tau . o    (a sum of such terms),
- * with the twists held fixed it changes by F . (o x dp) + dtheta . (F x u + tau x o), dp and dtheta the displacement and rotation of the
- * contact's frame. A contact's frame moves as a rigid body with the first geom, and further by what the relative twist of the two does to it
- * (collision/narrow_deriv.h); dtheta = n x dn, because the law does not depend on how the tangents turn about n. */
+ * with the twists held fixed it changes by F . (o x dp) + dtheta . (F x u + tau x o), dp and dtheta the displacement
+ * and rotation of the contact's frame. A contact's frame moves as a rigid body with the first geom, and further by what
+ * the relative twist of the two does to it (collision/narrow_deriv.h); dtheta = n x dn, because the law does not depend
+ * on how the tangents turn about n. */
 #include "contact/rows_vjp.h"
 
 #include <math.h>
@@ -72,8 +73,8 @@ static bool is_idle(const reverse *r, int body)
     return r->m->body_node[body] == 0 && (body == 0 || r->g.params == NULL);
 }
 
-/* One side of a bond: the wrench it feels through its twist, at the bond's point, and the gradient of its displacement, at a point of its own,
- * with twists held. */
+/* One side of a bond: the wrench it feels through its twist, at the bond's point, and the gradient of its displacement,
+ * at a point of its own, with twists held. */
 static void seed_side(const reverse *r, int body, v4 point, pull through_twist, v4 own, pull displaced)
 {
     if (is_idle(r, body))
@@ -129,7 +130,8 @@ int tg_size_count(int type)
     return count[type];
 }
 
-/* A curved surface that grows is displaced at the contact, and its normals stay: by its shift, as the geom itself would be. */
+/* A curved surface that grows is displaced at the contact, and its normals stay: by its shift, as the geom itself would
+ * be. */
 static double size_gradient(const tg_touch *t, const tg_query *query, int which, int k, const point_gradient *g,
                             pull displaced)
 {
@@ -155,8 +157,9 @@ static void geom_gradient(const reverse *r, const tg_touch *t, const tg_query *q
         r->g.params[first + k] += size_gradient(t, query, which, k, g, displaced);
 }
 
-/* A contact whose normal is that of where the geoms will be, x' = x + dt v, R' = Exp(dt w) R: what displaces these places beyond the geoms' own
- * displacement. With (s, t) the gradient of such a displacement at the contact point and of its rotation, a = p - x', b = x' - x, E = Exp(dt w):
+/* A contact whose normal is that of where the geoms will be, x' = x + dt v, R' = Exp(dt w) R: what displaces these
+ * places beyond the geoms' own displacement. With (s, t) the gradient of such a displacement at the contact point and
+ * of its rotation, a = p - x', b = x' - x, E = Exp(dt w):
  *     a turn of the geom    (E - 1)^T (t + a x s) - b x s
  *     its velocity          dt s,  dt Jl(dt w)^T (t + a x s)
  *     dt                    s . (v + w x a) + t . w */

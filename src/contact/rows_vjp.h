@@ -25,20 +25,21 @@ enum
     TG_ROW_TERMS = 3 /* at most */
 };
 
-/* Gradients with respect to the point of a contact, and to a turn of its frame (its normal; tangents do not turn about it): two vectors of four numbers a
- * contact. */
+/* Gradients with respect to the point of a contact, and to a turn of its frame (its normal; tangents do not turn about
+ * it): two vectors of four numbers a contact. */
 enum
 {
     TG_TOUCH_GRADIENT = 8
 };
 
-/* Seeds the sum of the terms + gphi . Phi of all rows (gphi NULL: zero) + the touches' own (NULL: zero), in the pass that tg_adjoint_begin started; adds to g what does not go
- * through the pass, and to *gdt: a contact that is apart may depend on where the geoms will be after dt. */
+/* Seeds the sum of the terms + gphi . Phi of all rows (gphi NULL: zero) + the touches' own (NULL: zero), in the pass
+ * that tg_adjoint_begin started; adds to g what does not go through the pass, and to *gdt: a contact that is apart may
+ * depend on where the geoms will be after dt. */
 void tg_rows_reverse(const tg_model *m, tg_work *w, const double *q, const tg_row_term *term, int terms,
                      const double *gphi, const double *touch, double dt, double *gdt, tg_gradient g);
 
-/* Gradients of the laws from z (gradient with respect to sigma at frozen v+ and L), Lbar and the factors of each island. gphi (rows): on to
- * Phi; f_start (rows): on to J v at the start of the step; *gdt is added to. */
+/* Gradients of the laws from z (gradient with respect to sigma at frozen v+ and L), Lbar and the factors of each
+ * island. gphi (rows): on to Phi; f_start (rows): on to J v at the start of the step; *gdt is added to. */
 typedef struct tg_law_gradient
 {
     const double *z;

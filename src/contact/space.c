@@ -173,7 +173,8 @@ double tg_pair_margin(const tg_model *m, const tg_params *p, tg_geom_pair pair)
     return declared >= 0 ? TG_PARAM(p, pair_margin)[declared] : margin[pair.first] + margin[pair.second];
 }
 
-/* The margin of each geom. A declared pair has its own margin, which may be larger than its geoms': half of it for each. */
+/* The margin of each geom. A declared pair has its own margin, which may be larger than its geoms': half of it for
+ * each. */
 static void find_margins(const tg_model *m, const tg_params *p, double *margin)
 {
     memcpy(margin, TG_PARAM(p, geom_margin), sizeof(double) * (size_t)m->ngeom);

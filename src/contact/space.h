@@ -6,7 +6,8 @@
 #include "collision/narrow.h"
 #include "dynamics/work.h"
 
-/* What the search between two geoms remembers. It does not change one bit of any answer, so that it may outlive a call. */
+/* What the search between two geoms remembers. It does not change one bit of any answer, so that it may outlive a call.
+ */
 typedef struct tg_pair_hint
 {
     tg_geom_pair pair; /* two equal numbers: empty */
@@ -48,7 +49,8 @@ typedef struct tg_space
 /* How many near pairs a workspace has room for: all candidates of a small scene, 48 a geom of a large one. */
 int tg_pair_capacity(const tg_model *m);
 
-/* A power of two, at least as many as there are candidates (4,096 at most); 0: no geom is a mesh, cylinder or ellipsoid. */
+/* A power of two, at least as many as there are candidates (4,096 at most); 0: no geom is a mesh, cylinder or
+ * ellipsoid. */
 int tg_hint_capacity(const tg_model *m);
 
 /* The hint of a pair with one of these, NULL for others. A pair that takes the place of another starts without. */

@@ -1,8 +1,9 @@
 /* Contact points of a state: every pair that could meet within the step, found before it does.
  *
- * A pair enters when distance - margin < dt c + reach (1 mm), where c adds up how fast the two geoms can move: |velocity of the
- * centre| + |omega| times the bounding radius, each the larger of the velocities at the start and without constraints.
- * The normal of a pair that is apart is chosen for where the geoms will be (collision/narrow.h, dt). */
+ * A pair enters when distance - margin < dt c + reach (1 mm), where c adds up how fast the two geoms can move:
+ * |velocity of the centre| + |omega| times the bounding radius, each the larger of the velocities at the start and
+ * without constraints. The normal of a pair that is apart is chosen for where the geoms will be (collision/narrow.h,
+ * dt). */
 #include <math.h>
 
 #include "collision/cover.h"
@@ -115,8 +116,8 @@ static void grow_bounds(const tg_model *m, tg_work *w, double dt, double reach)
 
 /* ---- contact points ---- */
 
-/* Two unit vectors that make an orthogonal right-handed frame with n, without a branch that jumps except at n_z = 0's sign
- * (Duff et al. 2017). The law does not depend on which. */
+/* Two unit vectors that make an orthogonal right-handed frame with n, without a branch that jumps except at n_z = 0's
+ * sign (Duff et al. 2017). The law does not depend on which. */
 static void tangents(v4 n, v4 *t1, v4 *t2)
 {
     double sign = copysign(1, n[2]), a = -1 / (sign + n[2]), b = n[0] * n[1] * a;
@@ -225,7 +226,8 @@ static tg_footing footing_of(const tg_model *m, const tg_work *w, const tg_touch
     return f;
 }
 
-/* A touch of the geom `other` with a neighbour, a geom of the same body as `geom` is: from k on in the chain of `other`; -1: there is none. */
+/* A touch of the geom `other` with a neighbour, a geom of the same body as `geom` is: from k on in the chain of
+ * `other`; -1: there is none. */
 static int next_neighbour(const tg_model *m, const tg_work *w, int geom, int k)
 {
     const tg_rows *r = w->rows;
@@ -339,7 +341,8 @@ static void chain_touches(const tg_model *m, tg_work *w)
         }
 }
 
-/* In place of what is left out of a pair: the points that its other geom has over the face of the geom on `side` with normal m, which is level with the cover. How many. */
+/* In place of what is left out of a pair: the points that its other geom has over the face of the geom on `side` with
+ * normal m, which is level with the cover. How many. */
 static int add_level(const tg_model *m, tg_work *w, const tg_touch *t, int side, v4 normal, double dt)
 {
     const tg_placed *placed = w->space->placed;

@@ -1,11 +1,11 @@
 /* Derivatives of a contact's rows and forces as matrices.
  *
- * The contact's frame (point, normal; its tangents do not turn about the normal) follows unit displacements of the two bodies at the
- * contact point: that of the first as a rigid body, and further by what their relative displacement does to it
- * (collision/narrow_deriv.h). A row along axis a with relative velocities u, o of a field changes by
+ * The contact's frame (point, normal; its tangents do not turn about the normal) follows unit displacements of the two
+ * bodies at the contact point: that of the first as a rigid body, and further by what their relative displacement does
+ * to it (collision/narrow_deriv.h). A row along axis a with relative velocities u, o of a field changes by
  *     a . (o x dp) + dtheta . (a x u)   and   dtheta . (a x o)   (linear and angular rows)
- * beside the changes of the twists; the force (F, tau) on a body by dtheta x F and dtheta x tau + dp x F, dtheta and dp seen from the
- * body, as the rest turns with it. */
+ * beside the changes of the twists; the force (F, tau) on a body by dtheta x F and dtheta x tau + dp x F, dtheta and dp
+ * seen from the body, as the rest turns with it. */
 #include <math.h>
 
 #include "collision/narrow_deriv.h"
@@ -122,8 +122,8 @@ static void frame_by_course(forward *x)
 
 /* ---- rows ---- */
 
-/* Up to four rows in a velocity field: their wrenches on the second body, at the contact point, and what point, turn and gap of the frame do
- * to them. */
+/* Up to four rows in a velocity field: their wrenches on the second body, at the contact point, and what point, turn
+ * and gap of the frame do to them. */
 typedef struct row_batch
 {
     tg_row_lanes W;
@@ -171,8 +171,8 @@ static tg_row_lanes pull_back(const row_batch *b, const frame_motion *f)
     return out;
 }
 
-/* What one side does to a batch: covectors, at the origin, of J_k; of the change of the field's twists; and of the change of the twists at the
- * start. */
+/* What one side does to a batch: covectors, at the origin, of J_k; of the change of the field's twists; and of the
+ * change of the twists at the start. */
 typedef struct side_lanes
 {
     tg_row_lanes moved, twist, rate;
@@ -305,8 +305,8 @@ static void combine_force(const forward *x, v4 *F, v4 *torque)
         *torque += b->axis[i] * v4_splat(scale * L[b->linear + i]);
 }
 
-/* columns for unit twists at the contact point as columns for unit twists at the origin, arm the contact point seen from there:
- * what is at the contact point moves by lin + ang x arm */
+/* columns for unit twists at the contact point as columns for unit twists at the origin, arm the contact point seen
+ * from there: what is at the contact point moves by lin + ang x arm */
 static void from_origin(tg_stiffness *K, v4 arm)
 {
     for (int i = 0; i < 3; i++)
@@ -317,7 +317,8 @@ static void from_origin(tg_stiffness *K, v4 arm)
     }
 }
 
-/* The change of the force on side a by motions of the frame that unit twists of side b cause; own: less what moves with side a itself. */
+/* The change of the force on side a by motions of the frame that unit twists of side b cause; own: less what moves with
+ * side a itself. */
 static tg_stiffness force_motion(const forward *x, const frame_motion *f, int a, int b, bool own, v4 F, v4 torque)
 {
     tg_stiffness K;

@@ -1,16 +1,18 @@
 /* An impact within the step.
  *
- * Along a normal, semi-implicit Euler's points lie on a parabola: with a = (J_N v_free - J_N v) / dt its speed at the start of the step is w = J_N (v + v_free) / 2, and the gap
- * Phi + w s + a s^2 / 2 after s. It is zero first at
+ * Along a normal, semi-implicit Euler's points lie on a parabola: with a = (J_N v_free - J_N v) / dt its speed at the
+ * start of the step is w = J_N (v + v_free) / 2, and the gap Phi + w s + a s^2 / 2 after s. It is zero first at
  *     s = 2 Phi / (u - w),   where the speed is -u,   u = sqrt(w^2 - 2 a Phi).
- * The body leaves with e u; r = dt - s later its gap is e u r + a r^2 / 2, and the parabola's speed there, as Euler's points have it, e u + a r - a dt / 2. That is the bounce of the
- * continuous motion at any dt.
+ * The body leaves with e u; r = dt - s later its gap is e u r + a r^2 / 2, and the parabola's speed there, as Euler's
+ * points have it, e u + a r - a dt / 2. That is the bounce of the continuous motion at any dt.
  *
- * Where the body would come back within the step (a < 0, e u < -a r / 2), the terms in a have the factor k = e u / (-a r / 2): the gap is then zero at the end of the step,
- * and the speed e u s / r, zero at e = 0. Both are continuous in e and s.
+ * Where the body would come back within the step (a < 0, e u < -a r / 2), the terms in a have the factor k = e u / (-a
+ * r / 2): the gap is then zero at the end of the step, and the speed e u s / r, zero at e = 0. Both are continuous in e
+ * and s.
  *
- * What rests, or lands as slowly as one that rests is pulled down in a step, has no impact: the share of the above is h = u / v_rest - 1, within 0 .. 1, v_rest = max(|a| dt, rest_speed),
- * the rest is the law without impact, which closes the gap at the end of the step. (So a contact at rest has one law for gaps and overlaps, and an exact derivative.) */
+ * What rests, or lands as slowly as one that rests is pulled down in a step, has no impact: the share of the above is h
+ * = u / v_rest - 1, within 0 .. 1, v_rest = max(|a| dt, rest_speed), the rest is the law without impact, which closes
+ * the gap at the end of the step. (So a contact at rest has one law for gaps and overlaps, and an exact derivative.) */
 #include "contact/within.h"
 
 #include <math.h>

@@ -4,8 +4,8 @@
 
 #include "contact/rows.h"
 
-/* Two speeds of a contact that meets within the step: speed, J_N v+ after it; and placing, the one with which the step displaces the bodies, so that their gap
- * becomes what it should be. Each as a bias b_N = -speed, with its slopes. */
+/* Two speeds of a contact that meets within the step: speed, J_N v+ after it; and placing, the one with which the step
+ * displaces the bodies, so that their gap becomes what it should be. Each as a bias b_N = -speed, with its slopes. */
 typedef struct tg_within
 {
     double speed, placing;

@@ -110,7 +110,8 @@ void tg_arrow_add_square(tg_arrow *a, int group, const double *v, double w)
             a->D[at.d + (size_t)(i * l + j)] += w * vl[i] * vl[j];
 }
 
-/* The diagonal of H, and what the damping acts on: never less than rounding of the largest, so that what has no effect can be damped. */
+/* The diagonal of H, and what the damping acts on: never less than rounding of the largest, so that what has no effect
+ * can be damped. */
 static void take_diagonal(tg_arrow *a)
 {
     double largest = 0;
@@ -138,7 +139,8 @@ static void damp_block(const tg_arrow *a, const double *from, int n, int first, 
         }
 }
 
-/* Eliminates a group: factor D, lifted = D^-1 B', schur -= B lifted, gradient of the shared ones in step -= lifted' g. */
+/* Eliminates a group: factor D, lifted = D^-1 B', schur -= B lifted, gradient of the shared ones in step -= lifted' g.
+ */
 static bool eliminate(tg_arrow *a, int g, place at, double damping, double *step)
 {
     int s = a->shared, l = a->locals[g];

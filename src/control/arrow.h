@@ -33,7 +33,8 @@ void tg_arrow_clear(tg_arrow *a);
 /* Adds A' A and A' r of a group, A [rows, shared + locals[g]]. D_at, B_at, l_at: where the group's blocks start. */
 void tg_arrow_add(tg_arrow *a, int group, int rows, const double *A, const double *r, double *scratch);
 
-/* Adds a dense symmetric rank-one term w v v' among unknowns of the shared part and one group (-1: shared only); v [total] is zero elsewhere. */
+/* Adds a dense symmetric rank-one term w v v' among unknowns of the shared part and one group (-1: shared only); v
+ * [total] is zero elsewhere. */
 void tg_arrow_add_square(tg_arrow *a, int group, const double *v, double w);
 
 /* step = -(H + damping diag)^-1 gradient over what is not held; false if that is not positive definite. */

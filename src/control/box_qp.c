@@ -65,7 +65,8 @@ static bool search(tg_box_qp *p, double value, const double *gradient, const dou
     return false;
 }
 
-/* A Newton step of the free numbers with the others held changes which are held only finitely often: n rounds and a few are plenty. */
+/* A Newton step of the free numbers with the others held changes which are held only finitely often: n rounds and a few
+ * are plenty. */
 bool tg_box_qp_solve(tg_box_qp *p)
 {
     int n = p->n;

@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-/* Multipliers and increments of the key (the golden ratio and sqrt(3) - 1 in 32 bits) are those of the paper, which tested them. */
+/* Multipliers and increments of the key (the golden ratio and sqrt(3) - 1 in 32 bits) are those of the paper, which
+ * tested them. */
 void tg_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0], k1 = key[1];

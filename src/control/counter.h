@@ -14,7 +14,8 @@ typedef struct tg_draw
     uint32_t plan, iteration, sample;
 } tg_draw;
 
-/* n numbers, uniform in (0, 1) or standard normal (Box and Muller, 1958). A number depends on its draw and its index alone. */
+/* n numbers, uniform in (0, 1) or standard normal (Box and Muller, 1958). A number depends on its draw and its index
+ * alone. */
 void tg_draw_uniform(const tg_draw *draw, int n, double *out);
 void tg_draw_normal(const tg_draw *draw, int n, double *out);
 

@@ -1,4 +1,5 @@
-/* The quadratic part of the cost has its own second derivatives; those of a callback are central differences of its gradient,
+/* The quadratic part of the cost has its own second derivatives; those of a callback are central differences of its
+ * gradient,
  *     H[:, j] = (g(z (+) h e_j) - g(z (+) -h e_j)) / 2 h,   h = eps^(1/3) max(1, |z_j|), symmetrised. */
 #include "control/expand.h"
 

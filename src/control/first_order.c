@@ -1,4 +1,5 @@
-/* First-order methods: Adam, AdamW, L-BFGS and gradient descent, in the transformed numbers z, projected onto the bounds. */
+/* First-order methods: Adam, AdamW, L-BFGS and gradient descent, in the transformed numbers z, projected onto the
+ * bounds. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -112,7 +113,8 @@ void tg_minimiser_destroy(tg_minimiser *s)
 
 /* ---- the cost ---- */
 
-/* Cost, and unless g is NULL its derivative by z; infinite where the function cannot be computed. Only TG_ERR_CANCELLED is returned. */
+/* Cost, and unless g is NULL its derivative by z; infinite where the function cannot be computed. Only TG_ERR_CANCELLED
+ * is returned. */
 static tg_status evaluate(tg_minimiser *s, const double *z, double *f, double *g)
 {
     s->evaluations++;
@@ -304,7 +306,8 @@ static void keep_pair(tg_minimiser *s)
     s->kept = s->kept < s->def.memory ? s->kept + 1 : s->kept;
 }
 
-/* Armijo's rule on the projected path, the length halved until the cost falls by 1e-4 of what the slope promises (Nocedal and Wright, 3.1). */
+/* Armijo's rule on the projected path, the length halved until the cost falls by 1e-4 of what the slope promises
+ * (Nocedal and Wright, 3.1). */
 static tg_status search_line(tg_minimiser *s, run *at, double length, double *cost)
 {
     const double least = 1e-4;

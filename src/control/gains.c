@@ -1,6 +1,7 @@
 /* With V, Vx the cost to go at the end of a row (Tassa, Erez and Todorov, 2012; bounds: 2014):
  *     Qx = lx + A'Vx,  Qu = lu + B'Vx,  Qxx = lxx + A'VA,  Qux = lux + B'VA,  Quu = luu + B'VB,
- *     k = argmin 1/2 k'(Quu + r D) k + Qu'k within the bounds,  K = -(Quu + r D)^-1 Qux of the controls that no bound holds,
+ *     k = argmin 1/2 k'(Quu + r D) k + Qu'k within the bounds,  K = -(Quu + r D)^-1 Qux of the controls that no bound
+ *         holds,
  *     Vx = Qx + K'Quu k + K'Qu + Qux'k,  V = Qxx + K'Quu K + K'Qux + Qux'K. */
 #include "control/gains.h"
 

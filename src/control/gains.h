@@ -24,8 +24,8 @@ typedef struct tg_gains
 
 void tg_gains_place(tg_gains *g, const tg_model *m, int rows, tg_arena *arena);
 
-/* regularisation: Quu + regularisation diag |Quu|. u [rows, nu]: the controls of the expansion, between lower and upper (NULL: no bounds).
- * False: a Quu is not positive definite. */
+/* regularisation: Quu + regularisation diag |Quu|. u [rows, nu]: the controls of the expansion, between lower and upper
+ * (NULL: no bounds). False: a Quu is not positive definite. */
 bool tg_backward_pass(tg_gains *g, const tg_expansion *e, double regularisation, const double *u, const double *lower,
                       const double *upper);
 

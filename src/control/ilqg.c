@@ -1,10 +1,12 @@
-/* Max-entropy iLQG with a bounded step (Levine and Koltun, 2013; Levine and Abbeel, 2014), with the derivatives of the steps in place of a fit to samples.
+/* Max-entropy iLQG with a bounded step (Levine and Koltun, 2013; Levine and Abbeel, 2014), with the derivatives of the
+ * steps in place of a fit to samples.
  *
- * The policy of row t is normal: u ~ N(u_t + K_t (x (-) x_t), P_t^-1). Per iteration, with l the cost and T the temperature, the policy p minimises
+ * The policy of row t is normal: u ~ N(u_t + K_t (x (-) x_t), P_t^-1). Per iteration, with l the cost and T the
+ * temperature, the policy p minimises
  *     E_p[l] / T - entropy(p) + eta KL(p || p_old),
- * which is the LQR problem of the cost (l / T - eta log p_old) / (1 + eta): P = Quu, k and K from the backward pass. eta is 0, or as large
- * as the bound on KL needs, by bisection of its logarithm. Then samples of the policy are rolled out, the first without noise, and the
- * cheapest of them is the next nominal rollout. */
+ * which is the LQR problem of the cost (l / T - eta log p_old) / (1 + eta): P = Quu, k and K from the backward pass.
+ * eta is 0, or as large as the bound on KL needs, by bisection of its logarithm. Then samples of the policy are rolled
+ * out, the first without noise, and the cheapest of them is the next nominal rollout. */
 #include <math.h>
 #include <string.h>
 
@@ -76,8 +78,8 @@ static double log_det(const tg_planner *p, const double *M)
     return sum;
 }
 
-/* KL of a row: 1/2 (tr(P_old P^-1) - nu + log det P - log det P_old + E|k + (K - K_old) x|^2_Pold), x of the given mean and covariance.
- * Leaves the factor of P in p->factor. */
+/* KL of a row: 1/2 (tr(P_old P^-1) - nu + log det P - log det P_old + E|k + (K - K_old) x|^2_Pold), x of the given mean
+ * and covariance. Leaves the factor of P in p->factor. */
 static double row_divergence(tg_planner *p, int row)
 {
     const tg_gains *g = &p->gains;
@@ -115,7 +117,8 @@ static double row_divergence(tg_planner *p, int row)
     return 0.5 * (trace - nu + logs + square);
 }
 
-/* Mean and covariance of the state behind a row: m <- A m + B (k + K m), S <- (A + B K) S (A + B K)' + B P^-1 B'. p->factor: of P. */
+/* Mean and covariance of the state behind a row: m <- A m + B (k + K m), S <- (A + B K) S (A + B K)' + B P^-1 B'.
+ * p->factor: of P. */
 static void propagate(tg_planner *p, int row)
 {
     const tg_gains *g = &p->gains;

@@ -1,6 +1,7 @@
-/* Iterative LQR with bounds (Tassa, Mansard and Todorov, 2014): expand around the nominal rollout, solve backwards, and try the lengths 1, 1/2,
- * 1/4, ... of du = length k + K dx until the cost falls by a share of what the expansion promises. As many lengths as there are
- * threads are rolled out at once; the longest that will do is taken, so the answer does not depend on how many were tried. */
+/* Iterative LQR with bounds (Tassa, Mansard and Todorov, 2014): expand around the nominal rollout, solve backwards, and
+ * try the lengths 1, 1/2, 1/4, ... of du = length k + K dx until the cost falls by a share of what the expansion
+ * promises. As many lengths as there are threads are rolled out at once; the longest that will do is taken, so the
+ * answer does not depend on how many were tried. */
 #include <math.h>
 #include <string.h>
 
@@ -74,8 +75,8 @@ static tg_status search(tg_planner *p, int *chosen, int *found, tg_error *error)
     return TG_OK;
 }
 
-/* Levenberg and Marquardt's rule: ten times more where a step failed, ten times less where it held. Beyond `most` the step is
- * that of the gradient, and shorter than the shortest length. */
+/* Levenberg and Marquardt's rule: ten times more where a step failed, ten times less where it held. Beyond `most` the
+ * step is that of the gradient, and shorter than the shortest length. */
 typedef struct damping
 {
     double now, least, most;

@@ -1,7 +1,8 @@
-/* Log-Cholesky parameters of a body's inertia (C. Rucker and P. Wensing, "Smooth parameterization of rigid-body inertia", 2022).
+/* Log-Cholesky parameters of a body's inertia (C. Rucker and P. Wensing, "Smooth parameterization of rigid-body
+ * inertia", 2022).
  *
- * The pseudo-inertia [[S_o, h], [h^T, m]] is U U^T with U = e^a [[e^d1, s12, s13, t1], [0, e^d2, s23, t2], [0, 0, e^d3, t3],
- * [0, 0, 0, 1]]. With L the upper left 3 x 3 part without e^a:
+ * The pseudo-inertia [[S_o, h], [h^T, m]] is U U^T with U = e^a [[e^d1, s12, s13, t1], [0, e^d2, s23, t2], [0, 0, e^d3,
+ * t3], [0, 0, 0, 1]]. With L the upper left 3 x 3 part without e^a:
  *     m = e^2a,  c = t,  S_c = m L L^T (second moments about the centre of mass),  I_c = tr(S_c) 1 - S_c.
  * z = (a, d1, d2, d3, s12, s13, s23, t1, t2, t3). */
 #include "control/inertia.h"

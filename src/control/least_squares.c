@@ -2,8 +2,8 @@
  *
  * With r the residuals, W the weights of the loss and H = J^T W J (+ priors), all by z, a step solves
  *     (H + d diag(H)) s = -J^T W r
- * over the unknowns that no bound holds, and is cut at the bounds. The damping d falls where the cost follows its quadratic model, and
- * rises where it does not. H is arrow-shaped (arrow.h). */
+ * over the unknowns that no bound holds, and is cut at the bounds. The damping d falls where the cost follows its
+ * quadratic model, and rises where it does not. H is arrow-shaped (arrow.h). */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -294,7 +294,8 @@ typedef struct search
     int evaluations;
 } search;
 
-/* Share of a step that changes no positive number by more than a factor of ten: further away its logarithm is no model of it. */
+/* Share of a step that changes no positive number by more than a factor of ten: further away its logarithm is no model
+ * of it. */
 static double share_of(const tg_least_squares *s)
 {
     double share = 1, most = log(10.0);
@@ -304,8 +305,9 @@ static double share_of(const tg_least_squares *s)
     return share;
 }
 
-/* Cuts the trial at the bounds. A number that would cross one goes nine tenths of its way at first, and all of it where less than a
- * hundredth of its first distance is left: the far end of a range is often where the data no longer depend on it. True if something was cut. */
+/* Cuts the trial at the bounds. A number that would cross one goes nine tenths of its way at first, and all of it where
+ * less than a hundredth of its first distance is left: the far end of a range is often where the data no longer depend
+ * on it. True if something was cut. */
 static bool cut_at_bounds(tg_least_squares *s)
 {
     bool cut = false;
@@ -351,7 +353,8 @@ static tg_status try_step(tg_least_squares *s, search *at)
     return TG_OK;
 }
 
-/* Damping after a trial (K. Madsen, H. Nielsen, O. Tingleff 2004: raised by 2, 4, 8, ... as long as trials fail); falls tenfold where the model was good. */
+/* Damping after a trial (K. Madsen, H. Nielsen, O. Tingleff 2004: raised by 2, 4, 8, ... as long as trials fail); falls
+ * tenfold where the model was good. */
 static void adapt(search *at, bool better)
 {
     double gain = (at->cost - at->cost_try) / fmax(at->promised, DBL_MIN);
@@ -401,7 +404,8 @@ static double least_decrease(const tg_least_squares *s, double cost)
     return fmax(fmax(s->def.tolerance * s->def.tolerance, DBL_EPSILON) * cost, s->def.decrease);
 }
 
-/* Trials until one lowers the cost; TG_STOP_COUNT: one did. A trial that promises less than rounding or moves less than the tolerance ends it. */
+/* Trials until one lowers the cost; TG_STOP_COUNT: one did. A trial that promises less than rounding or moves less than
+ * the tolerance ends it. */
 static tg_status improve(tg_least_squares *s, search *at, tg_stop *stop)
 {
     const double most = 1 / DBL_EPSILON; /* of the damping: a step then is rounding of the steepest descent */
@@ -497,7 +501,8 @@ tg_status tg_least_squares_run(tg_least_squares *s, double *x, tg_optimum *resul
 
 /* ---- information ---- */
 
-/* S_z is G' S_x G with G = dx/dz, square over the unknowns that are not tied: S_x = G^-T S_z G^-1, by blocks of 1 and 10. */
+/* S_z is G' S_x G with G = dx/dz, square over the unknowns that are not tied: S_x = G^-T S_z G^-1, by blocks of 1 and
+ * 10. */
 static bool to_x(const tg_least_squares *s, const double *Sz, double *out)
 {
     const tg_map *map = &s->map;

@@ -2,7 +2,8 @@
  *
  * With N = 0, G = B R^-1 B', H = Q and W = I + G H, each iteration doubles the number of steps that are looked ahead:
  *     A <- A W^-1 A,   G <- G + A W^-1 G A',   H <- H + A' H W^-1 A.
- * H tends to P and A, which is a power of the closed loop, to zero: quadratically, where there is a stabilising gain. */
+ * H tends to P and A, which is a power of the closed loop, to zero: quadratically, where there is a stabilising gain.
+ */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -131,8 +132,9 @@ static tg_status gain(riccati *r, const double *A, const double *B, const double
     return TG_OK;
 }
 
-/* One step of Newton's method (Kleinman, 1968) takes away the rounding that doubling has gathered: P of the gain S is the sum over steps of F'^k C F^k with
- * F = A - B S and C = Q - N S - S'N' + S'R S, by doubling again: P <- P + F'P F, F <- F F. */
+/* One step of Newton's method (Kleinman, 1968) takes away the rounding that doubling has gathered: P of the gain S is
+ * the sum over steps of F'^k C F^k with F = A - B S and C = Q - N S - S'N' + S'R S, by doubling again: P <- P + F'P F,
+ * F <- F F. */
 static void refine(riccati *r, const double *A, const double *B, const double *Q, const double *R, const double *N)
 {
     int n = r->n, nu = r->nu;

@@ -128,8 +128,8 @@ static tg_status add_sites(sums *s, tg_work *w, const tg_plan_cost *c, const tg_
     return TG_OK;
 }
 
-/* D [3, 2 nv], its first half += the mean over moving bodies of the derivative of the velocity of their centres of mass by q. After
- * tg_kinematics with v. J: 6 nv numbers. */
+/* D [3, 2 nv], its first half += the mean over moving bodies of the derivative of the velocity of their centres of mass
+ * by q. After tg_kinematics with v. J: 6 nv numbers. */
 static tg_status com_velocity_by_q(const tg_model *m, tg_work *w, double *J, double *D)
 {
     double mass = 0;

@@ -45,7 +45,8 @@ tg_status tg_plan_ilqg(tg_planner *p, int *found, tg_plan_result *result, tg_err
 
 void tg_ilqg_place(tg_planner *p, tg_arena *arena);
 
-/* The nominal rollout: the plan as it was handed in, or with the feedback that the last plan left behind, whichever is cheaper (ilqr.c). */
+/* The nominal rollout: the plan as it was handed in, or with the feedback that the last plan left behind, whichever is
+ * cheaper (ilqr.c). */
 tg_status tg_plan_nominal(tg_planner *p, tg_plan_result *result, tg_error *error);
 
 /* p->number [rows, nu] = standard normal noise of a sample, correlated from row to row (shooting.c). */

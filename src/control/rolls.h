@@ -50,8 +50,8 @@ void tg_rolls_fill(tg_rolls *r);
 /* All rollouts start here from now on. */
 tg_status tg_rolls_start(tg_rolls *r, const tg_state *now, tg_error *error);
 
-/* Rolls samples 0 .. count - 1 out with their controls r->given, to which the feedback (NULL: none) is added, clipped to the bounds.
- * Writes the controls that were applied, states, values and totals. */
+/* Rolls samples 0 .. count - 1 out with their controls r->given, to which the feedback (NULL: none) is added, clipped
+ * to the bounds. Writes the controls that were applied, states, values and totals. */
 tg_status tg_rolls_run(tg_rolls *r, int count, const tg_feedback *feedback, tg_error *error);
 
 /* Controls, states and caches of one sample to another. */

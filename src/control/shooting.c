@@ -1,5 +1,5 @@
-/* Plans from samples: random shooting, the cross-entropy method (Rubinstein, 1999) and MPPI (Williams et al., 2017). The first sample of an
- * iteration is the plan so far. */
+/* Plans from samples: random shooting, the cross-entropy method (Rubinstein, 1999) and MPPI (Williams et al., 2017).
+ * The first sample of an iteration is the plan so far. */
 #include <math.h>
 #include <string.h>
 
@@ -140,7 +140,8 @@ static double cross_term(const tg_planner *p, int sample)
     return sum;
 }
 
-/* w = exp(-(S - min S) / temperature) / sum; the mean moves to sum w u, which is mean + sum w e with the noise as it was clipped. */
+/* w = exp(-(S - min S) / temperature) / sum; the mean moves to sum w u, which is mean + sum w e with the noise as it
+ * was clipped. */
 static void update_mppi(tg_planner *p, tg_plan_result *result)
 {
     tg_rolls *r = &p->rolls;

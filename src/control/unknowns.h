@@ -31,8 +31,9 @@ tg_status tg_map_start(const tg_map *map, const double *x, double *z, tg_error *
 /* x of z; the slopes are kept in the map for the next two. */
 void tg_map_x(tg_map *map, const double *z, double *x);
 
-/* out += d/dz of what has the derivatives row [count] by x[first .. first + count]. The first `keep` z are at their place in out, the
- * others `skip` places earlier: rows of a group have its own unknowns behind the shared ones. 0, 0: out is [nz]. */
+/* out += d/dz of what has the derivatives row [count] by x[first .. first + count]. The first `keep` z are at their
+ * place in out, the others `skip` places earlier: rows of a group have its own unknowns behind the shared ones. 0, 0:
+ * out is [nz]. */
 void tg_map_row(const tg_map *map, const double *row, int first, int count, int keep, int skip, double *out);
 
 /* 1/2 ((x - prior) / spread)^2 over all; adds to gradient [nz] by z unless it is NULL. */

@@ -2,8 +2,9 @@
  *
  *   force = clamp(gain(length, rate) s + bias(length, rate)),  gain, bias = c0 + c1 length + c2 rate,
  *
- * with s the control, or the activation where there is one, and rate = moment . v. Generalised force: moment^T force, clamped joint by
- * joint where a joint has a force range. Activation: d act/dt = u (integrator) or (u - act) / tau (filters). */
+ * with s the control, or the activation where there is one, and rate = moment . v. Generalised force: moment^T force,
+ * clamped joint by joint where a joint has a force range. Activation: d act/dt = u (integrator) or (u - act) / tau
+ * (filters). */
 #include "dynamics/actuation.h"
 
 #include <float.h>
@@ -117,8 +118,9 @@ double tg_actuator_along_all(const tg_model *m, const tg_work *w, int i, const d
 
 /* ---- forces ---- */
 
-/* On a bound the derivative is that of the inner side, so that what minimises something by clipped controls can leave it again. A control counts as on its bound where single
- * precision, in which policies compute, cannot tell the two apart. */
+/* On a bound the derivative is that of the inner side, so that what minimises something by clipped controls can leave
+ * it again. A control counts as on its bound where single precision, in which policies compute, cannot tell the two
+ * apart. */
 static inline double clamp(double x, const double range[2], int *end, tg_reserve *b)
 {
     double low = fabs(range[0]), high = fabs(range[1]), size = low > high ? low : high;
@@ -137,8 +139,8 @@ static inline double clamp(double x, const double range[2], int *end, tg_reserve
     return below < 0 ? range[0] : above < 0 ? range[1] : x;
 }
 
-/* The activation at the end of the step, and its derivatives: act + h act_rate, where h = dt, or tau (1 - exp(-dt/tau)) for the
- * exact filter. */
+/* The activation at the end of the step, and its derivatives: act + h act_rate, where h = dt, or tau (1 - exp(-dt/tau))
+ * for the exact filter. */
 void tg_next_activation(const tg_model *m, const tg_work *w, int i, double act, double dt, tg_drive *d)
 {
     double h = dt, h_tau = 0, h_dt = 1;

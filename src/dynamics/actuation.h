@@ -67,8 +67,8 @@ static inline tg_span tg_actuator_span(const tg_model *m, int actuator)
     return (tg_span){m->joint_dof[joint], m->joint_dof[joint] + n};
 }
 
-/* Force along a tendon a unit of an actuator's output: gear, times the tendon's stiffness where the output is a change of its rest length; 0 where the tendon is
- * slack (cable.h). */
+/* Force along a tendon a unit of an actuator's output: gear, times the tendon's stiffness where the output is a change
+ * of its rest length; 0 where the tendon is slack (cable.h). */
 double tg_tendon_gear(const tg_model *m, const tg_work *w, int i);
 
 /* Whether it acts on a joint with one axis. */
@@ -130,7 +130,8 @@ typedef struct tg_actuation_deriv
     double *dact, *du; /* nv x na, nv x nu, written */
 } tg_actuation_deriv;
 
-/* After tg_transmissions. dt: for actuators with act_early. drive: what they do (tg_drive_of), NULL: not known yet; v_late: velocities of those that are late. */
+/* After tg_transmissions. dt: for actuators with act_early. drive: what they do (tg_drive_of), NULL: not known yet;
+ * v_late: velocities of those that are late. */
 void tg_add_actuation_derivatives(const tg_model *m, tg_work *w, const double *q, const double *v, const double *v_late,
                                   const double *act, const double *u, double dt, const tg_drive *drive,
                                   const tg_actuation_deriv *out);

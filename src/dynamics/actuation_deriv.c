@@ -16,7 +16,8 @@ void tg_ball_length_gradient(const tg_model *m, const tg_work *w, int actuator, 
         out[k] = gear[0] * J[k] + gear[1] * J[3 + k] + gear[2] * J[6 + k];
 }
 
-/* d length / d q over the actuator's dofs; it is the moment itself except at a ball joint, where length = gear . Log(q). */
+/* d length / d q over the actuator's dofs; it is the moment itself except at a ball joint, where length = gear .
+ * Log(q). */
 static void length_gradient(const tg_model *m, const tg_work *w, int i, tg_span across, const double *q, double *out)
 {
     int joint = m->actuator_target[i];
@@ -36,8 +37,8 @@ static void length_gradient(const tg_model *m, const tg_work *w, int i, tg_span 
     tg_ball_length_gradient(m, w, i, q, out + m->joint_dof[joint]);
 }
 
-/* d moment_j / d q_k of a site's wrench W, which turns with its body. A dof k before j, or of the same node, turns both J_j and W, and
- * their product stays; one behind j turns W alone: J_j . (J_k x* W). */
+/* d moment_j / d q_k of a site's wrench W, which turns with its body. A dof k before j, or of the same node, turns both
+ * J_j and W, and their product stays; one behind j turns W alone: J_j . (J_k x* W). */
 static void site_hessian(const tg_model *m, tg_work *w, int actuator)
 {
     int node = m->body_node[m->site_body[m->actuator_target[actuator]]], nv = m->nv;

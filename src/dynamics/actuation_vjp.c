@@ -5,7 +5,8 @@
 #include "dynamics/vjp.h"
 #include "tangere/algebra.h"
 
-/* Cotangents of what a transmission gives: length, rate = moment . v (or of the second vector of the pass: late), and arm = moment . y. */
+/* Cotangents of what a transmission gives: length, rate = moment . v (or of the second vector of the pass: late), and
+ * arm = moment . y. */
 typedef struct transmission_gradient
 {
     double length, rate, arm;
@@ -63,8 +64,8 @@ static void tendon_reverse(const tg_actuators *x, int i, transmission_gradient t
     x->g.params[m->offset.tendon_stiffness + tendon] += gear * arm;
 }
 
-/* rate = V . W, arm = Y . W, with the wrench W fixed in the site: S . W with S = rate V + arm Y, through the pose of the body, and through gear, position and
- * orientation of the site */
+/* rate = V . W, arm = Y . W, with the wrench W fixed in the site: S . W with S = rate V + arm Y, through the pose of
+ * the body, and through gear, position and orientation of the site */
 static void site_reverse(const tg_actuators *x, int i, transmission_gradient t)
 {
     const tg_model *m = x->m;

@@ -1,5 +1,5 @@
-/* The backward pass over the tree: see adjoint.h. With the sums over everything behind a point of the tree where twist, acceleration and cotangent
- * are V, A, Y,
+/* The backward pass over the tree: see adjoint.h. With the sums over everything behind a point of the tree where twist,
+ * acceleration and cotangent are V, A, Y,
  *
  *   Ab = sum Abar,  Yb = sum Ybar,  U = sum Vbar + (V_body - V) x* Abar - V x* Abar,
  *   W = sum Xbar + (V_body - V) x* Vbar + ...: a displacement xi of all of it changes the scalar by W . xi.
@@ -130,7 +130,8 @@ typedef struct inertia_seeds
     spatial X, U, A, Y;
 } inertia_seeds;
 
-/* phi of a body or of all bodies on a node, times scale: d phi / d A, d Y, d V - V x* d A, and with respect to a displacement that V, A and Y do not follow */
+/* phi of a body or of all bodies on a node, times scale: d phi / d A, d Y, d V - V x* d A, and with respect to a
+ * displacement that V, A and Y do not follow */
 TG_INLINE inertia_seeds seeds_of(inertia I, spatial V, spatial A, spatial Y, double scale)
 {
     spatial scaled = spatial_scale(Y, scale), h = inertia_mul(I, V), Abar = inertia_mul(I, scaled);
@@ -183,8 +184,9 @@ void tg_adjoint_rnea(const tg_model *m, tg_work *w, double scale, double *gparam
 
 /* ---- the scalar of implicit gyroscopic forces ---- */
 
-/* psi = p . I w of a node, p = z x y, with angular velocities w, y, z of V, Y, Z and the inertia I about its centre of mass. Both twists about the centre have no momentum,
- * so that psi does not move with the centre; all seeds are couples. */
+/* psi = p . I w of a node, p = z x y, with angular velocities w, y, z of V, Y, Z and the inertia I about its centre of
+ * mass. Both twists about the centre have no momentum, so that psi does not move with the centre; all seeds are
+ * couples. */
 static double seed_gyroscopic(const tg_model *m, tg_work *w, int node, double scale, double *gparams)
 {
     inertia I = inertia_load(w->inertia + INERTIA_SIZE * node);
@@ -220,8 +222,8 @@ double tg_adjoint_gyroscopic(const tg_model *m, tg_work *w, double scale, double
 
 /* ---- the scalar g_length L + moment . (g_rate v + g_moment y + g_second x) of a tendon ----
  *
- * Spatial: per segment with direction u, and the differences V, Y, Z of the velocities of its ends,
- * weight (g_length |p_b - p_a| + u . (g_rate V + g_moment Y + g_second Z)), where d u = (1 - u u^T)(dp_b - dp_a) / length. */
+ * Spatial: per segment with direction u, and the differences V, Y, Z of the velocities of its ends, weight (g_length
+ * |p_b - p_a| + u . (g_rate V + g_moment Y + g_second Z)), where d u = (1 - u u^T)(dp_b - dp_a) / length. */
 
 void tg_adjoint_tendon(tg_work *w, int tendon, tg_tendon_gradient g)
 {
@@ -338,8 +340,9 @@ static v4 turned(const joint_turn *t, v4 x)
     return t->c * (x - along) + t->s * v4_cross(t->axis, x) + along;
 }
 
-/* A moved anchor is a displacement of what comes before the joint and the opposite one of what comes after it; a turned axis
- * likewise: Exp((S a) q) = S Exp(a q) S^T, and theta = a x da / |a|. ref shifts q without its rate. to_after = R_after^T. */
+/* A moved anchor is a displacement of what comes before the joint and the opposite one of what comes after it; a turned
+ * axis likewise: Exp((S a) q) = S Exp(a q) S^T, and theta = a x da / |a|. ref shifts q without its rate. to_after =
+ * R_after^T. */
 static void add_axis_joint_gradient(const tg_model *m, const tg_work *w, int joint, const double *q, mat3 to_after,
                                     spatial before, spatial after, double *gparams)
 {
@@ -380,7 +383,8 @@ static void add_joint_gradient(const tg_model *m, const tg_work *w, int joint, c
 
 /* ---- the pass ---- */
 
-/* which fields a scalar has beside V and Y, and whether parameters are asked for; constants, so that each combination is a pass of its own */
+/* which fields a scalar has beside V and Y, and whether parameters are asked for; constants, so that each combination
+ * is a pass of its own */
 enum
 {
     USE_A = 1,
@@ -436,7 +440,8 @@ TG_INLINE void pass_node(const backward *b, int i, unsigned use, sums *s)
     s->U = use & USE_A ? spatial_add(U, c) : U;
 }
 
-/* Bodies that cannot move have the world's origin; of their sums only those count that move them and accelerate them. */
+/* Bodies that cannot move have the world's origin; of their sums only those count that move them and accelerate them.
+ */
 static spatial about_world(const backward *b, int body, spatial f)
 {
     v4 shift = tg_node_origin(b->m, b->w, b->m->body_node[body]);

@@ -2,10 +2,11 @@
  *
  *   two-sided   stiffness (rest - length) outside of the band low .. high, everywhere if low = high; -damping rate
  *   spring      stiffness (high - length) above high; -damping rate
- *   all         -max(0, stiffness (length - high) + damping rate - drive) above high, else 0; drive: force of the actuators, which is in the maximum
+ *   all         -max(0, stiffness (length - high) + damping rate - drive) above high, else 0; drive: force of the
+ *       actuators, which is in the maximum
  *
- * The mode is found at the start of a step and holds throughout. Actuators that drive the rest length act as forces stiffness times their output, where the spring
- * does (actuation.h). */
+ * The mode is found at the start of a step and holds throughout. Actuators that drive the rest length act as forces
+ * stiffness times their output, where the spring does (actuation.h). */
 #include "dynamics/cable.h"
 
 #include <float.h>

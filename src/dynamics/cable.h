@@ -5,8 +5,8 @@
 #include "dynamics/actuation.h"
 #include "dynamics/tendon.h"
 
-/* When springs and dampers of tendons act: at length + ahead rate, rate = moment . x. At the start of a step x = v and ahead = 0; at its end, to first order, x = v+ and
- * ahead = dt. */
+/* When springs and dampers of tendons act: at length + ahead rate, rate = moment . x. At the start of a step x = v and
+ * ahead = 0; at its end, to first order, x = v+ and ahead = dt. */
 typedef struct tg_tendon_when
 {
     const double *x;
@@ -28,8 +28,9 @@ tg_pull tg_tendon_pull(const tg_model *m, const tg_work *w, int tendon, tg_tendo
 /* rest - length by the length alone, 0 where the spring does not act; *end: which rest length counts, -1: none. */
 double tg_tendon_stretch(const tg_model *m, const tg_work *w, int tendon, int *end);
 
-/* Which of spring, damper and actuators act at the velocities v; drive: what the actuators do (tg_drive_of), NULL: there are none. Actuators that do not act have
- * moment zero from then on. bounds (may be NULL): how near tendons are to a change. After tg_tendons, or tg_transmissions. */
+/* Which of spring, damper and actuators act at the velocities v; drive: what the actuators do (tg_drive_of), NULL:
+ * there are none. Actuators that do not act have moment zero from then on. bounds (may be NULL): how near tendons are
+ * to a change. After tg_tendons, or tg_transmissions. */
 void tg_cables(const tg_model *m, tg_work *w, const double *v, const tg_drive *drive, tg_reserve *bounds);
 
 /* tg_tendons and tg_cables without actuators. */

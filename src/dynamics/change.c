@@ -81,7 +81,8 @@ static spatial own_displacement(const tg_model *m, const tg_work *w, const tg_ch
     return Z;
 }
 
-/* What a joint's anchor, axis and ref displace: what comes before it, its axis included, and then what comes after it. */
+/* What a joint's anchor, axis and ref displace: what comes before it, its axis included, and then what comes after it.
+ */
 typedef struct joint_change
 {
     spatial before, after;

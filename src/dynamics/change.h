@@ -1,8 +1,10 @@
-/* Forward mode along parameters: how forces change, at frozen q, v and accelerations, when numbers of the parameter vector do.
+/* Forward mode along parameters: how forces change, at frozen q, v and accelerations, when numbers of the parameter
+ * vector do.
  *
- * Parameters that place bodies and joints displace what is behind them in the tree: Z of a body, a twist about the origin of its tree. A dof's twist follows the
- * frame that its joint starts from, dJ = Z x J, and the twist T of a velocity field x by dT = sum of dJ x along the path. Everything else follows from Z, dJ and dT,
- * as in reverse mode (adjoint.h), whose transpose this is: one sweep a direction, whatever it contains. */
+ * Parameters that place bodies and joints displace what is behind them in the tree: Z of a body, a twist about the
+ * origin of its tree. A dof's twist follows the frame that its joint starts from, dJ = Z x J, and the twist T of a
+ * velocity field x by dT = sum of dJ x along the path. Everything else follows from Z, dJ and dT, as in reverse mode
+ * (adjoint.h), whose transpose this is: one sweep a direction, whatever it contains. */
 #ifndef TG_DYNAMICS_CHANGE_H
 #define TG_DYNAMICS_CHANGE_H
 
@@ -71,7 +73,8 @@ static inline spatial tg_twist_change(const tg_change *c, const double *twists, 
 /* a rotation vector in parent axes: of a quaternion whose four numbers change by d */
 v4 tg_quaternion_turn(const double *quat, const double *d);
 
-/* Starts a direction (NULL: no parameters): displacements, tendons; clears dF and force. After the velocity stage and tg_transmissions. */
+/* Starts a direction (NULL: no parameters): displacements, tendons; clears dF and force. After the velocity stage and
+ * tg_transmissions. */
 void tg_change_begin(const tg_model *m, tg_work *w, tg_change *c, const double *params, tg_param_range range,
                      const double *q);
 
@@ -85,7 +88,8 @@ void tg_change_inertial(const tg_model *m, const tg_work *w, tg_change *c, const
 void tg_change_passive(const tg_model *m, tg_work *w, tg_change *c, const double *q, const double *v,
                        tg_tendon_when when);
 
-/* To force: actuators, drive: what they do (tg_drive_of), v_late: velocities of those that are late. signal is there afterwards. */
+/* To force: actuators, drive: what they do (tg_drive_of), v_late: velocities of those that are late. signal is there
+ * afterwards. */
 void tg_change_actuation(const tg_model *m, tg_work *w, tg_change *c, const double *q, const double *v,
                          const double *v_late, const double *act, const tg_drive *drive);
 

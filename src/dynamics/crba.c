@@ -73,8 +73,8 @@ static void mirror_block(const double *M, int ld, int r, int c, double *out, int
     v4_storeu(out + (c + 3) * nv + r, x3);
 }
 
-/* One tree's block. What a row holds outside the blocks of its path is zero since the workspace was made, and inside them tg_mass_rows writes zeros off the
- * path, so that whole rows can be copied. */
+/* One tree's block. What a row holds outside the blocks of its path is zero since the workspace was made, and inside
+ * them tg_mass_rows writes zeros off the path, so that whole rows can be copied. */
 static void export_tree(const tg_model *m, const tg_work *w, int tree, double *out)
 {
     int nv = m->nv, n = m->tree_ndof[tree], ld = m->tree_ld[tree], even = n & ~(V4_LANES - 1);

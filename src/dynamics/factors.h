@@ -1,12 +1,14 @@
-/* The factors of A = M + diag(extra) + sum c m m^T, m the moments of tendons: of each tree by itself, A = L^T D L, or, where tendons act at the end of a step, of each
- * group of trees that they couple (model/coupling.h), A = L L^T, dense. Whoever needs A^-1 = H^T H has it through solve, half (H), other half (H^T) and inverse. */
+/* The factors of A = M + diag(extra) + sum c m m^T, m the moments of tendons: of each tree by itself, A = L^T D L, or,
+ * where tendons act at the end of a step, of each group of trees that they couple (model/coupling.h), A = L L^T, dense.
+ * Whoever needs A^-1 = H^T H has it through solve, half (H), other half (H^T) and inverse. */
 #ifndef TG_DYNAMICS_FACTORS_H
 #define TG_DYNAMICS_FACTORS_H
 
 #include "dynamics/work.h"
 
-/* The mass matrix, then its factors in place; a status if A is not positive definite. extra: nv, NULL: zero. coupling: c of every tendon and, behind them, of every
- * actuator (its own moment), NULL: trees stay by themselves. After the position stage, and tg_tendons where coupling is given. */
+/* The mass matrix, then its factors in place; a status if A is not positive definite. extra: nv, NULL: zero. coupling:
+ * c of every tendon and, behind them, of every actuator (its own moment), NULL: trees stay by themselves. After the
+ * position stage, and tg_tendons where coupling is given. */
 tg_status tg_factor_mass(const tg_model *m, tg_work *w, const double *extra, const double *coupling);
 
 /* x (nv) = A^-1 x with the factors. */
@@ -27,7 +29,8 @@ void tg_group_solve(const tg_model *m, const tg_work *w, int group, double *x);
 void tg_group_half(const tg_model *m, const tg_work *w, int group, double *x);
 void tg_group_other_half(const tg_model *m, const tg_work *w, int group, double *x);
 
-/* The same for matrices: row[i] has the numbers of the group's dof i in all columns, aligned, a multiple of four of them. */
+/* The same for matrices: row[i] has the numbers of the group's dof i in all columns, aligned, a multiple of four of
+ * them. */
 void tg_group_half_rows(const tg_model *m, const tg_work *w, int group, int columns, double *const *row);
 void tg_group_other_half_rows(const tg_model *m, const tg_work *w, int group, int columns, double *const *row);
 

@@ -104,7 +104,8 @@ tg_status tg_body_velocity(const tg_model *m, tg_work *w, int body, const double
     return TG_OK;
 }
 
-/* A dof k behind node l turns what is behind it: dV = (V_l - V) x J_k at a fixed point; the body's own point p moves besides, and its axes turn. */
+/* A dof k behind node l turns what is behind it: dV = (V_l - V) x J_k at a fixed point; the body's own point p moves
+ * besides, and its axes turn. */
 static spatial velocity_change(view s, tg_frame frame, spatial V, spatial Vl, spatial J)
 {
     spatial dV = motion_cross(spatial_sub(Vl, V), J);
@@ -156,7 +157,8 @@ tg_status tg_site_velocity(const tg_model *m, tg_work *w, int site, tg_frame fra
 
 /* d/dt of the rows of the Jacobian, times v. At the tree's origin it is the sum over the path of V_parent x (J v). Seen
  * from a point p that moves with the body, in world axes, the linear part has + w x (velocity of p), the derivative of
- * w x p; in body axes the turning of the axes, - w x (velocity of p), takes it away again. The world's origin does not move. */
+ * w x p; in body axes the turning of the axes, - w x (velocity of p), takes it away again. The world's origin does not
+ * move. */
 tg_status tg_body_jacobian_dot_v(const tg_model *m, tg_work *w, int body, const double point[3], tg_frame frame,
                                  double out[6])
 {

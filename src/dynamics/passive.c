@@ -2,7 +2,8 @@
  *
  *   hinge, slide    -k (q - springref) - d v
  *   ball            -k Log(q_rest^-1 q) - d v, body axes; a free joint also -k (x - x_rest) - d v, world axes
- *   tendon          moment^T (k (rest - length) outside the rest band - d d(length)/dt), or by another slack law (cable.c) */
+ *   tendon          moment^T (k (rest - length) outside the rest band - d d(length)/dt), or by another slack law
+ *       (cable.c) */
 #include "dynamics/passive.h"
 
 #include "dynamics/kinematics.h"

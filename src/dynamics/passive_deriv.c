@@ -26,7 +26,8 @@ static void spring_derivatives(const tg_model *m, const tg_work *w, const double
 }
 
 /* force_j = moment_j f, f = k (stretch - ahead rate) - d rate, rate = moment . x:
- * d/dq_k = moment_j (-k moment_k - (k ahead + d) sum_i H_ik x_i) + H_jk f,   d/dx_k = -(k ahead + d) moment_j moment_k */
+ * d/dq_k = moment_j (-k moment_k - (k ahead + d) sum_i H_ik x_i) + H_jk f,   d/dx_k = -(k ahead + d) moment_j moment_k
+ */
 static void tendon_derivatives(const tg_model *m, tg_work *w, int t, tg_tendon_when when, double *dq, double *dv)
 {
     tg_pull pull = tg_tendon_pull(m, w, t, when);

@@ -49,7 +49,8 @@ static void joint_spring(const tg_model *m, const tg_work *w, int j, const doubl
         ball_spring(m, w, j, q, y, g);
 }
 
-/* arm f, f = k (stretch - ahead rate) - d rate, arm = moment . y, rate = moment . x: through length, rate and moment. x is v where ahead is 0, else the second vector of the pass. */
+/* arm f, f = k (stretch - ahead rate) - d rate, arm = moment . y, rate = moment . x: through length, rate and moment. x
+ * is v where ahead is 0, else the second vector of the pass. */
 static void tendon(const tg_model *m, tg_work *w, int t, tg_tendon_when when, const double *y, tg_gradient g)
 {
     tg_pull pull = tg_tendon_pull(m, w, t, when);

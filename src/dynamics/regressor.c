@@ -1,5 +1,6 @@
-/* The regressor of inverse dynamics: tau is linear in the inertial parameters pi = (m, m c, I about the body's origin) of each body, with the
- * wrench of one parameter f = (dI) A + V x* (dI) V and tau_k = J_k . f for every dof k that moves the body.
+/* The regressor of inverse dynamics: tau is linear in the inertial parameters pi = (m, m c, I about the body's origin)
+ * of each body, with the wrench of one parameter f = (dI) A + V x* (dI) V and tau_k = J_k . f for every dof k that
+ * moves the body.
  *
  * At the origin of the body frame, in its axes: a the spatial acceleration there, with w and alpha,
  *   m     force  a + w x v

@@ -18,11 +18,11 @@
  *
  *   B (u; w') = (2 w' x p; K w'),   K = [w]x (2 I - tr(I) 1) - 2 [h]x [v]x,
  *
- * because the part of the inertia's rate that acts on u cancels against u x* (I V). So B^T (u; w') = (0; 2 p x u + K^T w'),
- * and the sum of B is one vector and one 3x3 matrix. Derivation: docs/dynamics.md.
+ * because the part of the inertia's rate that acts on u cancels against u x* (I V). So B^T (u; w') = (0; 2 p x u + K^T
+ * w'), and the sum of B is one vector and one 3x3 matrix. Derivation: docs/dynamics.md.
  *
- * External forces that change by K Z when their body is displaced by Z, beside turning with it, add -Kc J_k to the rows above and -(Kc^T J_k) . J_c
- * to those below, Kc = sum K over the subtree. */
+ * External forces that change by K Z when their body is displaced by Z, beside turning with it, add -Kc J_k to the rows
+ * above and -(Kc^T J_k) . J_c to those below, Kc = sum K over the subtree. */
 #include "dynamics/rnea_deriv.h"
 
 #include "dynamics/crba.h"

@@ -3,8 +3,8 @@
  * fixed:    length = sum coef_i q_i
  * spatial:  length = sum over the segments of |p_b - p_a| / divisor, through sites; a pulley starts a new branch
  *
- * The moment arm of dof k is d length / d q_k = sum u . (c_bk - c_ak) / divisor, where u is the direction of the segment
- * and c_pk the velocity of point p when dof k moves. */
+ * The moment arm of dof k is d length / d q_k = sum u . (c_bk - c_ak) / divisor, where u is the direction of the
+ * segment and c_pk the velocity of point p when dof k moves. */
 #include "dynamics/tendon.h"
 
 #include <math.h>
@@ -80,7 +80,8 @@ static double fixed_tendon(const tg_model *m, const tg_work *w, int tendon, cons
     return length;
 }
 
-/* moment += J^T W for the dofs that move a body, four at a time: zero in the lanes of other dofs (work.h, block_bits) */
+/* moment += J^T W for the dofs that move a body, four at a time: zero in the lanes of other dofs (work.h, block_bits)
+ */
 static void add_wrench(const tg_model *m, const tg_work *w, int body, spatial W, double *moment)
 {
     int last = last_dof(m, body);
@@ -197,7 +198,8 @@ static v4 angular(const tg_work *w, int k)
     return v4_load(w->J + SPATIAL_SIZE * k + 4);
 }
 
-/* u . d c_pj / d q_k for all pairs of dofs that move one end: u . (w_k x c_pj) = w_k . (c_pj x u) where k is before j, whose pair (k, j) has the same; within a node both orders */
+/* u . d c_pj / d q_k for all pairs of dofs that move one end: u . (w_k x c_pj) = w_k . (c_pj x u) where k is before j,
+ * whose pair (k, j) has the same; within a node both orders */
 static void add_end(const tg_model *m, tg_work *w, int body, v4 point, v4 pull)
 {
     size_t nv = (size_t)m->nv;

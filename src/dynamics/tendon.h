@@ -31,13 +31,15 @@ static inline const int *tg_tendon_runs(const tg_model *m, int tendon)
     return m->tendon_run + (size_t)tendon * 2 * (size_t)m->nv;
 }
 
-/* Lengths and moment arms of all tendons; everything acts until tg_cables (cable.h) has looked. After the position stage. */
+/* Lengths and moment arms of all tendons; everything acts until tg_cables (cable.h) has looked. After the position
+ * stage. */
 void tg_tendons(const tg_model *m, tg_work *w, const double *q);
 
 /* Rate of the length for velocities v. */
 double tg_tendon_rate(const tg_model *m, const tg_work *w, int tendon, const double *v);
 
-/* The rates of all tendons for v, once: tg_tendon_rate_of then knows them by the address of v, until tg_tendons or tg_tendon_forget. v stays as it is meanwhile. */
+/* The rates of all tendons for v, once: tg_tendon_rate_of then knows them by the address of v, until tg_tendons or
+ * tg_tendon_forget. v stays as it is meanwhile. */
 void tg_tendon_rates(const tg_model *m, tg_work *w, const double *v);
 
 static inline void tg_tendon_forget(tg_work *w)

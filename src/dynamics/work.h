@@ -10,8 +10,8 @@
 #include "tangere/dynamics.h"
 
 /* X(type, name, count, documentation), grouped by the stage that writes them. Spatial vectors (8 doubles) are in world
- * axes with the origin of their tree. A panel holds six rows (lin x y z, ang x y z) of tree_ld numbers for each tree, so
- * that a kernel can run over four dofs at a time. */
+ * axes with the origin of their tree. A panel holds six rows (lin x y z, ang x y z) of tree_ld numbers for each tree,
+ * so that a kernel can run over four dofs at a time. */
 #define TG_WORK_FIELDS(X)                                                                                              \
     /* fixed at creation */                                                                                            \
     X(uint8_t, block_bits, nblock, "per dof and block of its ltl pattern: which columns its node depends on")          \
@@ -104,8 +104,8 @@ struct tg_work
     size_t bytes;
 };
 
-/* Lays the arrays above out in a block (or counts them); fills what does not change. tg_work_create is in the highest stage that has a part
- * in the block. */
+/* Lays the arrays above out in a block (or counts them); fills what does not change. tg_work_create is in the highest
+ * stage that has a part in the block. */
 void tg_work_place(tg_work *w, const tg_model *m, tg_arena *arena);
 void tg_work_init(tg_work *w, const tg_model *m);
 

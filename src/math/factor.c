@@ -198,8 +198,9 @@ static void exchange_all(int count, const int *pivot, int columns, double *X, pt
             exchange_rows(columns, X + k * ldx, X + pivot[k] * ldx);
 }
 
-/* The largest |a(i)| seen so far. Bits of numbers without their sign are in the order of the numbers (NaN beyond infinity: such a pivot is refused),
- * and whole numbers are chosen without branches, which a random column would mispredict. */
+/* The largest |a(i)| seen so far. Bits of numbers without their sign are in the order of the numbers (NaN beyond
+ * infinity: such a pivot is refused), and whole numbers are chosen without branches, which a random column would
+ * mispredict. */
 typedef struct candidate
 {
     int64_t size;

@@ -92,15 +92,16 @@ static bool make_graph(tg_fronts *f)
 
 /* ---- which nodes share a front ---- */
 
-/* About how long a front with p unknowns of its own and r others takes (ns): what is the same for all, copies of what it shares with its parent, and the
- * elimination. */
+/* About how long a front with p unknowns of its own and r others takes (ns): what is the same for all, copies of what
+ * it shares with its parent, and the elimination. */
 static double time_of(double p, double r)
 {
     double work = p * (2.0 / 3 * p * p + 2 * p * r + 2 * r * r);
     return 100 + 0.5 * r * r + 0.1 * work;
 }
 
-/* Each node joins the front of the next node it is connected to when that is quicker: then its boundary may be larger than it must be. */
+/* Each node joins the front of the next node it is connected to when that is quicker: then its boundary may be larger
+ * than it must be. */
 static void merge_nodes(tg_fronts *f)
 {
     const tg_min_degree *o = &f->order;
@@ -129,7 +130,8 @@ static void merge_nodes(tg_fronts *f)
     }
 }
 
-/* Numbers the fronts, each right behind its children: children are listed last first, so that going down from the roots and turning the order round does it. */
+/* Numbers the fronts, each right behind its children: children are listed last first, so that going down from the roots
+ * and turning the order round does it. */
 static void number_fronts(tg_fronts *f)
 {
     int *head = f->local, *next = f->position, root = -1, depth = 0;
@@ -315,8 +317,8 @@ static void map_fronts(tg_fronts *f)
 
 /* ---- memory ---- */
 
-/* Factors from below, updates in a stack from above, behind them the front that is being eliminated: whether they never meet. A few numbers between them may get zeros
- * added. */
+/* Factors from below, updates in a stack from above, behind them the front that is being eliminated: whether they never
+ * meet. A few numbers between them may get zeros added. */
 static bool measure(tg_fronts *f)
 {
     size_t factors = 0, waiting = 0, most = 0;

@@ -1,12 +1,16 @@
-/* Sparse linear systems whose unknowns sit on the nodes of a graph: a multifrontal factorisation (Duff and Reid 1983) in the order of min_degree.h.
+/* Sparse linear systems whose unknowns sit on the nodes of a graph: a multifrontal factorisation (Duff and Reid 1983)
+ * in the order of min_degree.h.
  *
- * The matrix is a sum of elements, each a dense matrix over the unknowns of a few nodes; it is never put together as a whole. The pattern is symmetric, the
- * numbers need not be. A front is a dense matrix over the nodes that it eliminates, its own, and the later ones they are connected to, its boundary:
+ * The matrix is a sum of elements, each a dense matrix over the unknowns of a few nodes; it is never put together as a
+ * whole. The pattern is symmetric, the numbers need not be. A front is a dense matrix over the nodes that it
+ * eliminates, its own, and the later ones they are connected to, its boundary:
  *     F = [F11 F12; F21 F22],   F12 <- F11^-1 F12,   U = F22 - F21 F12,
- * where F is the sum of the elements that touch its own nodes (and none that was eliminated before) and of the children's U. Nodes share a front where that costs less than
- * a front for each. Pivots are searched inside a front's own rows only. Where the numbers are symmetric, what is below the diagonal of F22 is left out.
+ * where F is the sum of the elements that touch its own nodes (and none that was eliminated before) and of the
+ * children's U. Nodes share a front where that costs less than a front for each. Pivots are searched inside a front's
+ * own rows only. Where the numbers are symmetric, what is below the diagonal of F22 is left out.
  *
- * Nothing is allocated: arrays come from the caller's arena, and an analysis that needs more room than there is says so. */
+ * Nothing is allocated: arrays come from the caller's arena, and an analysis that needs more room than there is says
+ * so. */
 #ifndef TG_MATH_FRONTS_H
 #define TG_MATH_FRONTS_H
 
@@ -55,16 +59,17 @@ typedef struct tg_fronts
     tg_front *front;
     /* numbers */
     bool symmetric;
-    int *
-        row; /* which row of F11 comes first, second, ..: of fronts with few unknowns; of others the exchanges of tg_lu */
+    int *row; /* which row of F11 comes first, second, ..: of fronts with few unknowns; of others the exchanges of tg_lu
+               */
     double *vector; /* of the elimination */
-    double *
-        memory; /* of the factors, from below; of updates that wait for their parent, from above; behind them one front */
+    double *memory; /* of the factors, from below; of updates that wait for their parent, from above; behind them one
+                       front */
     size_t capacity, square;
     double *part; /* scratch: a vector of one front */
 } tg_fronts;
 
-/* How many there may be: edges and boundary count each node at both ends, `element_nodes` counts the nodes of all elements, `capacity` numbers. */
+/* How many there may be: edges and boundary count each node at both ends, `element_nodes` counts the nodes of all
+ * elements, `capacity` numbers. */
 typedef struct tg_fronts_room
 {
     int nodes, elements, element_nodes, edges, unknowns;
@@ -73,15 +78,16 @@ typedef struct tg_fronts_room
 
 void tg_fronts_place(tg_fronts *f, const tg_fronts_room *room, tg_arena *arena);
 
-/* Orders the nodes and lays the fronts out. Before: nnode, nelement, size, offset, element_start, element_node. False when something does not fit. */
+/* Orders the nodes and lays the fronts out. Before: nnode, nelement, size, offset, element_start, element_node. False
+ * when something does not fit. */
 bool tg_fronts_analyse(tg_fronts *f);
 
-/* Adds an element to A, rows ld apart: the unknowns of its k-th node have the rows and columns from at[k] on. Up to three zeros may be added behind the columns of a
- * node. */
+/* Adds an element to A, rows ld apart: the unknowns of its k-th node have the rows and columns from at[k] on. Up to
+ * three zeros may be added behind the columns of a node. */
 typedef void tg_fronts_add(const void *context, int element, const int *at, double *A, int ld);
 
-/* Of the sum of all elements. symmetric: that it is, and positive definite; then it takes little more than half the time. False when a pivot is zero or not finite, or
- * what should be positive definite is seen not to be. */
+/* Of the sum of all elements. symmetric: that it is, and positive definite; then it takes little more than half the
+ * time. False when a pivot is zero or not finite, or what should be positive definite is seen not to be. */
 bool tg_fronts_factor(tg_fronts *f, bool symmetric, tg_fronts_add *add, const void *context);
 
 /* x = A^-1 x */

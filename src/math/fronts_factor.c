@@ -106,7 +106,8 @@ TG_INLINE void subtract_row(int k, int p, int lda, double l, const double *u, do
         v4_store(a + j, v4_load(a + j) - v4_splat(l) * v4_load(u + j));
 }
 
-/* P A = L U, rows of lda numbers, whole v4; the diagonal of U is stored inverted, row[i] is the row of A that comes to place i */
+/* P A = L U, rows of lda numbers, whole v4; the diagonal of U is stored inverted, row[i] is the row of A that comes to
+ * place i */
 TG_INLINE bool factor_rows(int p, int lda, double *A, int *row)
 {
     for (int k = 0; k < p; k++)
@@ -383,7 +384,8 @@ static bool eliminate(const factors *x, const double *A, ptrdiff_t ld, double *U
     return true;
 }
 
-/* The children's updates are the last of the stack, the last child's on top: adds them, and returns where the stack is without them. */
+/* The children's updates are the last of the stack, the last child's on top: adds them, and returns where the stack is
+ * without them. */
 static double *add_children(const tg_fronts *f, const tg_front *x, double *A, int ld, double *top)
 {
     for (int c = x->child; c >= 0; c = f->front[c].sibling)

@@ -1,8 +1,10 @@
-/* The order in which the nodes of a sparse symmetric pattern are eliminated: approximate minimum degree (Amestoy, Davis and Duff 1996).
+/* The order in which the nodes of a sparse symmetric pattern are eliminated: approximate minimum degree (Amestoy, Davis
+ * and Duff 1996).
  *
- * The next node is one that the fewest unknowns are connected to, through edges or through nodes eliminated before. What is left of an eliminated
- * node p is the set L_p of nodes that it connects to each other. Sets are never unfolded into edges, and a node's degree is bounded from above by the sizes
- * of the sets it is in, less what they share with the newest one. */
+ * The next node is one that the fewest unknowns are connected to, through edges or through nodes eliminated before.
+ * What is left of an eliminated node p is the set L_p of nodes that it connects to each other. Sets are never unfolded
+ * into edges, and a node's degree is bounded from above by the sizes of the sets it is in, less what they share with
+ * the newest one. */
 #ifndef TG_MATH_MIN_DEGREE_H
 #define TG_MATH_MIN_DEGREE_H
 
@@ -30,8 +32,8 @@ typedef struct tg_min_degree
 /* Room for so many nodes, edges (each counted twice), numbers in all sets, and unknowns. */
 void tg_min_degree_place(tg_min_degree *d, int nodes, int edges, int boundary, int unknowns, tg_arena *arena);
 
-/* Orders n nodes with size[i] unknowns; the edges of node i are neighbour[start[i]] .. neighbour[start[i + 1] - 1], no edge twice. False when the sets do
- * not fit. */
+/* Orders n nodes with size[i] unknowns; the edges of node i are neighbour[start[i]] .. neighbour[start[i + 1] - 1], no
+ * edge twice. False when the sets do not fit. */
 bool tg_min_degree_order(tg_min_degree *d, int n, const int *size, const int *start, const int *neighbour);
 
 #endif

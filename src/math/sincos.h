@@ -11,8 +11,9 @@
 
 /* Both to about 1e-16 for |x| <= SINCOS_MAX_ANGLE.
  *
- * x = k pi/2 + r, |r| <= pi/4, with pi/2 split into P1 + P2 + P3, where P1 and P2 have 33 bits, so that the products with k are exact (Cody and
- * Waite). sin r and cos r are their Taylor polynomials up to r^15 and r^16; the next terms are below 5e-17. */
+ * x = k pi/2 + r, |r| <= pi/4, with pi/2 split into P1 + P2 + P3, where P1 and P2 have 33 bits, so that the products
+ * with k are exact (Cody and Waite). sin r and cos r are their Taylor polynomials up to r^15 and r^16; the next terms
+ * are below 5e-17. */
 static inline void v4_sincos(v4 x, v4 *sine, v4 *cosine)
 {
     const double P1 = 0x1.921fb544p+0, P2 = 0x1.0b4611a6p-34, P3 = 0x1.3198a2e037073p-69;

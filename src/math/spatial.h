@@ -1,7 +1,8 @@
 /* Spatial algebra on v4: twists and wrenches (linear; angular), 3x3 matrices by columns, rigid-body inertias.
  *
  * World axes; the origin is the position of the first moving body of the kinematic tree, so that numbers stay small far
- * from the world's origin (docs/dynamics.md). The last lane of a 3-vector is zero. Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 2. */
+ * from the world's origin (docs/dynamics.md). The last lane of a 3-vector is zero. Featherstone, Rigid Body Dynamics
+ * Algorithms (2008), chapter 2. */
 #ifndef TG_MATH_SPATIAL_H
 #define TG_MATH_SPATIAL_H
 

@@ -25,7 +25,8 @@ typedef struct triangle
     bool unit;
 } triangle;
 
-/* X(i .. i + rows) <- eliminated, for 4 `vectors` columns, or for fewer than four (lanes); lanes of a single vector outside of keep stay as they are */
+/* X(i .. i + rows) <- eliminated, for 4 `vectors` columns, or for fewer than four (lanes); lanes of a single vector
+ * outside of keep stay as they are */
 TG_INLINE void tile(int rows, int vectors, int lanes, const triangle *T, int i, double *X, ptrdiff_t ldx, v4i keep)
 {
     v4 x[TILE_ROWS][TILE_VECTORS];
@@ -137,8 +138,8 @@ TG_INLINE void subtract(int rows, int n, const double *t, ptrdiff_t ldt, const d
             x[p] -= y[r] * t[r * ldt + p];
 }
 
-/* The block on the diagonal; entry (r, c) of the system is t[r * row + c * step]. Rows are divided by their diagonal first, so that one unknown waits
- * for the next by a single product. */
+/* The block on the diagonal; entry (r, c) of the system is t[r * row + c * step]. Rows are divided by their diagonal
+ * first, so that one unknown waits for the next by a single product. */
 TG_INLINE void diagonal_block(int rows, bool forward, bool unit, const double *t, ptrdiff_t row, ptrdiff_t step,
                               double y[TILE_ROWS])
 {

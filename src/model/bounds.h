@@ -4,7 +4,8 @@
 
 #include "model/model.h"
 
-/* The box around a mesh's vertices, unscaled: centre (3), half lengths (3), radius of the sphere around that centre, 0. */
+/* The box around a mesh's vertices, unscaled: centre (3), half lengths (3), radius of the sphere around that centre, 0.
+ */
 void tg_mesh_box(const tg_model *m, int mesh, double box[8]);
 
 /* Fills geom_centre, geom_half and geom_radius of the parameters. */

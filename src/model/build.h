@@ -28,7 +28,8 @@ static inline int tg_build_index(const tg_build *w, tg_element element, int id)
     return id < 0 ? -1 : tg_order_of(&w->order, element, id);
 }
 
-/* Faces of meshes that have none, hulls of those that collide, and lines in the report for those that are not convex. */
+/* Faces of meshes that have none, hulls of those that collide, and lines in the report for those that are not convex.
+ */
 tg_status tg_build_hulls(tg_build *w);
 void tg_build_free_hulls(tg_build *w);
 

@@ -171,8 +171,8 @@ static bool counts(const pair_list *pairs, int k)
     return pairs->first[k] >= 0 && (pairs->apart == NULL || pairs->apart[k] < 0);
 }
 
-/* other[start[i] .. start[i + 1]) are the partners of i, 0 <= i < count. Counted, then filled from the end of each part; start
- * comes zeroed. */
+/* other[start[i] .. start[i + 1]) are the partners of i, 0 <= i < count. Counted, then filled from the end of each
+ * part; start comes zeroed. */
 static void fill_partners(const pair_list *pairs, int count, int *start, int *other)
 {
     for (int k = 0; k < pairs->n; k++)

@@ -132,7 +132,8 @@ const char *tg_builder_name_of(const tg_builder *b, tg_element element, int id);
 tg_status tg_builder_place(tg_builder *b, tg_element element, int id, const char *file, int line);
 const tg_place *tg_builder_place_of(const tg_builder *b, tg_element element, int id);
 
-/* Forgets the meshes whose index is negative (no geom may use them), and renumbers the others; index: nmesh, in and out. */
+/* Forgets the meshes whose index is negative (no geom may use them), and renumbers the others; index: nmesh, in and
+ * out. */
 void tg_builder_keep_meshes(tg_builder *b, int *index);
 
 /* Takes the name of an element away. */

@@ -4,8 +4,8 @@
 
 #include "model/model.h"
 
-/* The filters by body: not the same body nor welded together (so not both fixed to the world), not parent and child unless one is fixed to
- * the world, not excluded. */
+/* The filters by body: not the same body nor welded together (so not both fixed to the world), not parent and child
+ * unless one is fixed to the world, not excluded. */
 bool tg_bodies_may_collide(const tg_model *m, int body1, int body2);
 
 /* The filters by geom: contype of one fits conaffinity of the other, not excluded. */
@@ -23,8 +23,8 @@ typedef struct tg_candidate
     int geom1, geom2, pair;
 } tg_candidate;
 
-/* Declared pairs first, then what passes the filters and is not declared, ordered by geom1. Writes at most capacity of them (list may be
- * NULL with capacity 0) and returns how many there are. */
+/* Declared pairs first, then what passes the filters and is not declared, ordered by geom1. Writes at most capacity of
+ * them (list may be NULL with capacity 0) and returns how many there are. */
 int tg_list_candidates(const tg_model *m, tg_candidate *list, int capacity);
 
 #endif

@@ -1,5 +1,6 @@
-/* Dofs that change a tendon's length: those on the ways from its sites (or joints) to the root. Trees that have dofs of one tendon in common, directly or through other
- * tendons, form a group: with springs and dampers at the end of a step, M + sum c m m^T has entries between any two of them. */
+/* Dofs that change a tendon's length: those on the ways from its sites (or joints) to the root. Trees that have dofs of
+ * one tendon in common, directly or through other tendons, form a group: with springs and dampers at the end of a step,
+ * M + sum c m m^T has entries between any two of them. */
 #include "model/coupling.h"
 
 #include "base/simd.h"

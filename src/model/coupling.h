@@ -4,7 +4,8 @@
 
 #include "model/model.h"
 
-/* The most dofs of a group of trees whose matrix is factored as a whole. Beyond, tendons act explicitly only: the matrix is dense, and grows with the square. */
+/* The most dofs of a group of trees whose matrix is factored as a whole. Beyond, tendons act explicitly only: the
+ * matrix is dense, and grows with the square. */
 enum
 {
     TG_GROUP_DOFS = 512

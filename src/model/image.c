@@ -1,5 +1,5 @@
-/* A model as bytes: its plain arrays one after another. A model is made from them by building it again, so that everything is
- * validated, and what is derived (hulls, orders, patterns) is not in the bytes. */
+/* A model as bytes: its plain arrays one after another. A model is made from them by building it again, so that
+ * everything is validated, and what is derived (hulls, orders, patterns) is not in the bytes. */
 #include <string.h>
 
 #include "base/arena.h"
@@ -28,7 +28,8 @@ typedef struct image_head
 
 #define MODEL_HEAD offsetof(tg_model, body_parent) /* the sizes of a model, up to its first array */
 
-/* Walks over the parts of an image: counts (data NULL), writes into it, or reads: then *part is set to where the part lies. */
+/* Walks over the parts of an image: counts (data NULL), writes into it, or reads: then *part is set to where the part
+ * lies. */
 typedef struct walk
 {
     unsigned char *data;

@@ -11,10 +11,10 @@
 
 /* ---- nodes: the kinematic tree that the recursions run over ----
  *
- * A node is one group of degrees of freedom that moves at once: a hinge or slide (1), a ball (3), or the translation
- * of a free joint (3, followed by a ball node for its rotation). Node 0 is the world. Nodes are numbered depth first, parent[i] < i.
- * A body hangs on the node of its last joint, a body without joints on that of its parent. Massless links between the joints of one body,
- * and bodies welded to another, so cost nothing. */
+ * A node is one group of degrees of freedom that moves at once: a hinge or slide (1), a ball (3), or the translation of
+ * a free joint (3, followed by a ball node for its rotation). Node 0 is the world. Nodes are numbered depth first,
+ * parent[i] < i. A body hangs on the node of its last joint, a body without joints on that of its parent. Massless
+ * links between the joints of one body, and bodies welded to another, so cost nothing. */
 typedef enum tg_node_type
 {
     TG_NODE_WORLD,
@@ -183,10 +183,10 @@ struct tg_model
 
 /* ---- parameters and what is derived from them ---- */
 
-/* A hinge seen from the frame that it starts from. The first joint of a body starts from the parent's frame, with the fixed rotation F
- * of body.quat in between; a later joint starts from the body's frame as the joints before have turned it, with F = 1.
- * The rotation is R(q) = R0 + cos(q - ref) R1 + sin(q - ref) R2, from Rodrigues' formula:
- * R0 = F a a^T, R1 = F (1 - a a^T), R2 = F [a]x; columns, each padded to 4. The anchor in the starting frame, joint_point, is
+/* A hinge seen from the frame that it starts from. The first joint of a body starts from the parent's frame, with the
+ * fixed rotation F of body.quat in between; a later joint starts from the body's frame as the joints before have turned
+ * it, with F = 1. The rotation is R(q) = R0 + cos(q - ref) R1 + sin(q - ref) R2, from Rodrigues' formula: R0 = F a a^T,
+ * R1 = F (1 - a a^T), R2 = F [a]x; columns, each padded to 4. The anchor in the starting frame, joint_point, is
  * body.pos + F joint.pos for the first joint, joint.pos for a later one. */
 typedef struct tg_hinge_const
 {

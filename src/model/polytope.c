@@ -1,5 +1,5 @@
-/* Convex polytopes: the unit cube; and hulls, whose faces (polytope_faces.c) are put together with what searches need: polygons
- * around vertices, neighbours, rings, where climbs start. */
+/* Convex polytopes: the unit cube; and hulls, whose faces (polytope_faces.c) are put together with what searches need:
+ * polygons around vertices, neighbours, rings, where climbs start. */
 #include "model/polytope.h"
 
 #include <math.h>

@@ -482,8 +482,8 @@ static bool goes_round_once(const tg_faces *b, const triangles *t, v4 centre)
     return count == 1;
 }
 
-/* A closed surface that goes round a point once, looks away from it everywhere and is convex at every edge is convex. With
- * Euler's number 2 it has all points. */
+/* A closed surface that goes round a point once, looks away from it everywhere and is convex at every edge is convex.
+ * With Euler's number 2 it has all points. */
 static tg_status is_hull(tg_faces *b, int *face, int nface, bool *hull)
 {
     tg_status status = TG_OK;

@@ -30,11 +30,12 @@ static inline v4 tg_face_point(const tg_faces *b, int i)
     return v4_load3(b->point + 3 * (size_t)i);
 }
 
-/* count x size bytes, zeroed, from the allocator; NULL and a status where there are none, or where one was set before */
+/* count x size bytes, zeroed, from the allocator; NULL and a status where there are none, or where one was set before
+ */
 void *tg_faces_take(tg_faces *b, size_t count, size_t size, tg_status *status);
 
-/* Polygons of the hull of the points: start, corner, normal, npolygon. A point or a segment has none: kept is then 1 at its
- * ends. The caller frees start, corner and normal, whatever the status. */
+/* Polygons of the hull of the points: start, corner, normal, npolygon. A point or a segment has none: kept is then 1 at
+ * its ends. The caller frees start, corner and normal, whatever the status. */
 tg_status tg_find_faces(tg_faces *b);
 
 typedef struct tg_edge

@@ -530,7 +530,8 @@ static const char *label_of(const tg_scene *s, tg_element element, int id)
     return p != NULL ? p->label : "the scene itself";
 }
 
-/* The id of the element that a message starts with: "joint #3: ...", "joint 'knee': ...", "joint.knee.range ..."; -1. */
+/* The id of the element that a message starts with: "joint #3: ...", "joint 'knee': ...", "joint.knee.range ..."; -1.
+ */
 static int id_in(const tg_builder *b, tg_element element, const char *rest)
 {
     int id = -1;

@@ -1,5 +1,5 @@
-/* Formats as tables: every element and attribute that a format knows, where it may stand, what is done with it here, and
- * where its value goes. A reader checks files against its table, reads through it and makes the report from it; the
+/* Formats as tables: every element and attribute that a format knows, where it may stand, what is done with it here,
+ * and where its value goes. A reader checks files against its table, reads through it and makes the report from it; the
  * tables in docs/formats.md are printed from them. */
 #ifndef TG_READ_TABLE_H
 #define TG_READ_TABLE_H

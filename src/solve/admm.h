@@ -1,14 +1,17 @@
 /* Proximal ADMM for quadratic programs over simple sets, and for the contact laws that are such a program with a shift.
  *
- *     minimise 1/2 x'Gx + (g + c)'x,   x in its sets,     c_N = |s_T|_* where `shift` asks for it (De Saxce), s = G x + g
+ *     minimise 1/2 x'Gx + (g + c)'x,   x in its sets,     c_N = |s_T|_* where `shift` asks for it (De Saxce), s = G x +
+ *         g
  * with a copy z of x in the sets and the multiplier u = -(s + c) of x = z, rows scaled by the size d of their set:
  *     (G + (rho + eta) I) x = rho z - u - g - c + eta x
  *     z <- P(x + u / rho),   u <- u + rho (x - z),   c_N = |u_T|_*
- * (staggered_projections, appendix; the shift as in Pinocchio's solver). rho starts at sqrt(L eta) (L / eta)^0.4, L the largest eigenvalue of G, and is
- * multiplied or divided by (L / eta)^0.15 when the residuals rho_0 |x - z| and rho |z - z_before| differ by more than ten (rho_0, not rho: two velocities that
- * rho moves apart). Without a shift it converges for every G that is semidefinite.
+ * (staggered_projections, appendix; the shift as in Pinocchio's solver). rho starts at sqrt(L eta) (L / eta)^0.4, L the
+ * largest eigenvalue of G, and is multiplied or divided by (L / eta)^0.15 when the residuals rho_0 |x - z| and rho |z -
+ * z_before| differ by more than ten (rho_0, not rho: two velocities that rho moves apart). Without a shift it converges
+ * for every G that is semidefinite.
  *
- * Over-relaxation is left out: 1.5, usual in convex problems, makes De Saxce's shift swing; of recorded grippers 80 % were solved cold, not all. */
+ * Over-relaxation is left out: 1.5, usual in convex problems, makes De Saxce's shift swing; of recorded grippers 80 %
+ * were solved cold, not all. */
 #ifndef TG_SOLVE_ADMM_H
 #define TG_SOLVE_ADMM_H
 

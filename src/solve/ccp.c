@@ -9,9 +9,11 @@
 #include "math/dense.h"
 #include "solve/ccp_interior.h"
 
-/* Pivots below this part of their diagonal: the rows depend on each other, as far as impulses with half the digits can tell. */
+/* Pivots below this part of their diagonal: the rows depend on each other, as far as impulses with half the digits can
+ * tell. */
 static const double redundant_pivot = 1e-9;
-/* What a redundant problem adds to A, as a part of the least mean diagonal of a cone: velocities change by so much and no more. */
+/* What a redundant problem adds to A, as a part of the least mean diagonal of a cone: velocities change by so much and
+ * no more. */
 static const double redundant_ridge = 1e-11;
 
 /* How far above the rounding of one product a residual may stop: K has a condition of up to 1 / redundant_pivot. */
@@ -64,8 +66,8 @@ static double block_trace(const tg_ccp_problem *p, const tg_ccp_cone *cone)
     return trace;
 }
 
-/* Rows with friction, and the scale with which the blocks of H have a mean diagonal of 1. A cone that nothing can move, to
- * rounding, has no rows. */
+/* Rows with friction, and the scale with which the blocks of H have a mean diagonal of 1. A cone that nothing can move,
+ * to rounding, has no rows. */
 static void make_units(tg_ccp *c, const tg_ccp_problem *p)
 {
     double largest = 0, least = INFINITY;
@@ -205,7 +207,8 @@ static double natural_map(tg_ccp *c, const tg_ccp_phase *phase, const double *x,
 
 /* ---- directions within the modes ---- */
 
-/* Unit vectors that with u (m entries) are an orthonormal basis: Householder's reflection of u on an axis, without that axis. */
+/* Unit vectors that with u (m entries) are an orthonormal basis: Householder's reflection of u on an axis, without that
+ * axis. */
 static int complement(int m, const double *u, double *columns, int stride)
 {
     double v[TG_CCP_ROWS], sign = u[0] < 0 ? -1 : 1;
@@ -217,8 +220,8 @@ static int complement(int m, const double *u, double *columns, int stride)
     return m - 1;
 }
 
-/* Directions of one cone and their curvature: closed and sticking all rows, sliding (1, u) and what turns u, clamped the same
- * without n. */
+/* Directions of one cone and their curvature: closed and sticking all rows, sliding (1, u) and what turns u, clamped
+ * the same without n. */
 static int cone_directions(const tg_ccp_unit *unit, tg_ccp_mode mode, const double *x, const double *s, double *column,
                            double *curvature)
 {
@@ -327,9 +330,8 @@ typedef enum newton_end
     NEWTON_REDUNDANT /* K is singular */
 } newton_end;
 
-/* One step from y = P(x - s): solve for the point where s is in the dual face, within the modes; then back into the cone
- * along the rows of friction. With a proximal
- * term the step has no part along which s does not change. */
+/* One step from y = P(x - s): solve for the point where s is in the dual face, within the modes; then back into the
+ * cone along the rows of friction. With a proximal term the step has no part along which s does not change. */
 static bool newton_step(tg_ccp *c, tg_ccp_phase *phase, double proximal)
 {
     int units = c->units;
@@ -374,8 +376,8 @@ static bool same_modes(const tg_ccp *c, const tg_ccp_mode *a, const tg_ccp_mode 
     return true;
 }
 
-/* From phase->x. It ends with modes whose K was factored: only then is it known whether held rows depend on each other. The best
- * point met is left in x, with its s and modes. */
+/* From phase->x. It ends with modes whose K was factored: only then is it known whether held rows depend on each other.
+ * The best point met is left in x, with its s and modes. */
 static newton_end newton(tg_ccp *c, tg_ccp_phase *phase, double proximal, int most)
 {
     newton_end end = NEWTON_STUCK;
@@ -424,8 +426,9 @@ static void judge(tg_ccp *c, const tg_ccp_problem *p, tg_ccp_phase *phase, const
     phase->best = natural_map(c, phase, phase->x, phase->s, c->y, phase->mode);
 }
 
-/* From an interior point's end: without the ridge; where held rows depend on each other, with it (least norm); where that is on the
- * boundary of other modes or changes velocities, to the nearest solution. The first that is good, or the best. */
+/* From an interior point's end: without the ridge; where held rows depend on each other, with it (least norm); where
+ * that is on the boundary of other modes or changes velocities, to the nearest solution. The first that is good, or the
+ * best. */
 static void polish(tg_ccp *c, const tg_ccp_problem *p, tg_ccp_phase *phase)
 {
     const struct

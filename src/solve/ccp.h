@@ -4,15 +4,15 @@
  *     compression   min 1/2 f^T A f + f^T g                  f in K
  *     restitution   min 1/2 f^T A f + f^T (g + G f^c - v*)   f in K,  f_n >= e f^c_n   (Poisson's bound)
  * The impulse is f = f^c + f^r, the relative velocity G f + g: eps is in the two problems only. v* is the target that
- * undoes penetration. Optimality: f in K, A f + g = s + w n, s in K*, f . s = 0, w >= 0, w (f_n - e f^c_n) = 0. That is Signorini
- * and Coulomb without De Saxce's term: sliding contacts separate with mu |sigma_t|.
+ * undoes penetration. Optimality: f in K, A f + g = s + w n, s in K*, f . s = 0, w >= 0, w (f_n - e f^c_n) = 0. That is
+ * Signorini and Coulomb without De Saxce's term: sliding contacts separate with mu |sigma_t|.
  *
- * Newton's method on the natural map f = P(f - D (A f + g)) is tried first; P projects on K and { f_n >= bound }. Where it does
- * not end, an interior point does (Nesterov-Todd scaling), and Newton ends it. The problem is convex: a point
+ * Newton's method on the natural map f = P(f - D (A f + g)) is tried first; P projects on K and { f_n >= bound }. Where
+ * it does not end, an interior point does (Nesterov-Todd scaling), and Newton ends it. The problem is convex: a point
  * whose residual is 0 is the solution, however it was found.
  *
- * Redundant rows: sigma is unique, f is not. The impulse of least norm is returned (the limit eps -> 0 of the law with eps), which
- * matters where e > 0: Poisson's bound sees how the rows share the load. */
+ * Redundant rows: sigma is unique, f is not. The impulse of least norm is returned (the limit eps -> 0 of the law with
+ * eps), which matters where e > 0: Poisson's bound sees how the rows share the load. */
 #ifndef TG_SOLVE_CCP_H
 #define TG_SOLVE_CCP_H
 
@@ -102,7 +102,8 @@ typedef struct tg_ccp
 /* Takes room for problems of so many rows; false when the arena was too small. A counting arena counts. */
 bool tg_ccp_take(tg_ccp *c, int rows, tg_arena *arena);
 
-/* Solves both phases: c->f, c->sigma, c->phase. TG_ERR_VALUE: a number that is not finite or outside its domain, TG_ERR_NUMERIC:
+/* Solves both phases: c->f, c->sigma, c->phase. TG_ERR_VALUE: a number that is not finite or outside its domain,
+ * TG_ERR_NUMERIC:
  * * not solved (f is the best point met, residual says how good it is). Nothing is allocated. */
 tg_status tg_ccp_solve(tg_ccp *c, const tg_ccp_problem *problem, tg_error *error);
 
@@ -121,7 +122,8 @@ typedef struct tg_ccp_change
 /* df (rows) of f^c + f^r */
 void tg_ccp_jvp(tg_ccp *c, const tg_ccp_problem *problem, const tg_ccp_change *change, double *df);
 
-/* From the gradient with respect to f^c + f^r the gradient with respect to everything else, as two vectors yc, yr (rows):
+/* From the gradient with respect to f^c + f^r the gradient with respect to everything else, as two vectors yc, yr
+ * (rows):
  *     dL = -yc . (dG f^c + dg) - yr . (dG (f^c + f^r) + dg - dv*) + mu . dmu + e . de + eps deps,
  * so that the gradient of G is -yc f^c^T - yr (f^c + f^r)^T, that of g is -yc - yr, that of v* is yr. */
 void tg_ccp_vjp(tg_ccp *c, const tg_ccp_problem *problem, const double *f_bar, double *yc, double *yr, double *mu,
@@ -129,8 +131,8 @@ void tg_ccp_vjp(tg_ccp *c, const tg_ccp_problem *problem, const double *f_bar, d
 
 /* ---- shared by ccp.c and ccp_deriv.c ---- */
 
-/* Columns N of the directions in which x can move within the modes of a phase, and K = N^T H N + C (C: the curvature of the cone
- * times s). Returns their number; c->basis, c->column, c->K. */
+/* Columns N of the directions in which x can move within the modes of a phase, and K = N^T H N + C (C: the curvature of
+ * the cone times s). Returns their number; c->basis, c->column, c->K. */
 int tg_ccp_reduce(tg_ccp *c, const tg_ccp_phase *phase);
 
 /* K = L L^T; false when the directions depend on each other (redundant: a ridge makes them independent). */

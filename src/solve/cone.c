@@ -266,7 +266,8 @@ TG_INLINE void secular_solve(int m, const double *C, double *y)
     }
 }
 
-/* S + alpha I = L D L^T: L below the diagonal, 1 / D on it, (L D)^T above. S is only semidefinite: a pivot below rounding is replaced by it. */
+/* S + alpha I = L D L^T: L below the diagonal, 1 / D on it, (L D)^T above. S is only semidefinite: a pivot below
+ * rounding is replaced by it. */
 TG_INLINE void secular_factor(int m, const double *S, const double *G_ii, double alpha, double *C)
 {
     for (int i = 0; i < m; i++)

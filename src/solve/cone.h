@@ -29,10 +29,10 @@ typedef struct tg_cones
 {
     int rows, blocks, ld;
     tg_cone *block;
-    int *source;   /* row of the island */
-    double *scale; /* S */
-    double *
-        least; /* free rows: the largest G_ii of those that belong together, with which what is left of a row is compared; others: 0 */
+    int *source;     /* row of the island */
+    double *scale;   /* S */
+    double *least;   /* free rows: the largest G_ii of those that belong together, with which what is left of a row is
+                      compared; others: 0 */
     double *G;       /* rows x rows, leading dimension ld (a multiple of 4) */
     double *g;       /* rows */
     double velocity; /* largest |g| */
@@ -51,12 +51,12 @@ static inline double tg_smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* Takes the arrays of a problem of so many rows (there are never more blocks than rows) from scratch; false when scratch
- * was too small. A counting arena (base NULL) only counts. */
+/* Takes the arrays of a problem of so many rows (there are never more blocks than rows) from scratch; false when
+ * scratch was too small. A counting arena (base NULL) only counts. */
 bool tg_cones_take(tg_cones *cones, int rows, tg_arena *scratch);
 
-/* What is left of row i of a block is compared with this: its G_ii; of the three rows of an equality that are one velocity or angular velocity, whose axes mean
- * nothing, the largest. */
+/* What is left of row i of a block is compared with this: its G_ii; of the three rows of an equality that are one
+ * velocity or angular velocity, whose axes mean nothing, the largest. */
 double tg_row_size(const tg_island *island, const tg_block *block, int i);
 
 /* left_out (NULL: none) marks blocks of the island that carry nothing and are not looked at */

@@ -1,4 +1,5 @@
-/* Held rows of a solution and what they answer: for the warm start (warm.c), modes and derivatives. Matrices are over rows. */
+/* Held rows of a solution and what they answer: for the warm start (warm.c), modes and derivatives. Matrices are over
+ * rows. */
 #ifndef TG_SOLVE_HELD_H
 #define TG_SOLVE_HELD_H
 
@@ -106,8 +107,8 @@ void tg_held_build_to(tg_solve_work *w, double threshold);
 /* the smallest pivot of redundant rows, rows normalised */
 double tg_held_smallest_pivot(const tg_solve_work *w);
 
-/* q (n entries) minus its part along the first k rows of Q, which are orthonormal (twice: cancellation), then of unit length or zero;
- * returns the length before. part: k entries. */
+/* q (n entries) minus its part along the first k rows of Q, which are orthonormal (twice: cancellation), then of unit
+ * length or zero; returns the length before. part: k entries. */
 double tg_orthogonalise(int n, int k, const double *Q, int ld, double *q, double *part);
 
 /* m/s: how much of Z Z^T g_R rows have that contradict others; INFINITY where that is rounding */
@@ -132,9 +133,9 @@ typedef enum tg_limit_way
  * limit of compliant solutions. True when they hold to aim (m/s) after at most so many factorisations. */
 bool tg_limit_newton(tg_solve_work *w, tg_limit_way way, int steps, double aim);
 
-/* Redundant rows at the solution w->x: d (rank) of its z = Q^T d, E = (dx / dd)^T (rank x count, leading dimension of the
- * cones), K = (dx / dz)^T (count x count, z not scaled). slope: of responses outside of their cones. w->x is replaced by the
- * response to z. Returns whether one is outside of its cone. */
+/* Redundant rows at the solution w->x: d (rank) of its z = Q^T d, E = (dx / dd)^T (rank x count, leading dimension of
+ * the cones), K = (dx / dz)^T (count x count, z not scaled). slope: of responses outside of their cones. w->x is
+ * replaced by the response to z. Returns whether one is outside of its cone. */
 bool tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, double *K);
 
 /* ---- warm.c ---- */
@@ -146,7 +147,8 @@ typedef enum tg_warm
     TG_WARM_CHOSEN /* w->L is the solution of the rule */
 } tg_warm;
 
-/* The rule from the impulses of the step before (none: from zero), with what was open left out. Builds w->cones for it; they have all rows in the end. */
+/* The rule from the impulses of the step before (none: from zero), with what was open left out. Builds w->cones for it;
+ * they have all rows in the end. */
 tg_warm tg_solve_warm(tg_solve_work *w, double tolerance, tg_selection *selection);
 
 #endif

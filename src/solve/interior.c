@@ -9,9 +9,10 @@
  *     G_N dx + (s_N / x_N) dx_N                                           = r1 / x_N - r_N
  *     W G_T dx + ((eta - psi t) dx_N + (psi I - t eta^T) dx_T) / x_N      = (r3 - t r2) / x_N - W r_T
  *     G dx + (y / (f + x) + z / (f - x)) dx                               = ry / (f + x) - rz / (f - x) - r
- * k is the same for all blocks when it is divided by rho = 1 / G_NN: light and heavy bodies are centred alike. Near a solution it is divided by
- * impulses instead, so that velocities are alike: a light body under a heavy one carries much more than its own mass suggests.
- * One LU for predictor and corrector (Mehrotra), one step length for everything. Where that ends too early, path.c. */
+ * k is the same for all blocks when it is divided by rho = 1 / G_NN: light and heavy bodies are centred alike. Near a
+ * solution it is divided by impulses instead, so that velocities are alike: a light body under a heavy one carries much
+ * more than its own mass suggests. One LU for predictor and corrector (Mehrotra), one step length for everything. Where
+ * that ends too early, path.c. */
 #include <math.h>
 #include <string.h>
 

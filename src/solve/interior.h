@@ -68,23 +68,25 @@ void tg_interior_move(tg_interior *p, double alpha);
 /* Keeps x when its residual is below best; returns the smaller of the two. */
 double tg_interior_note(tg_interior *p, double best);
 
-/* Iterates from where p is until the residual is below aim or it makes no progress; returns the smaller of best and the best
- * residual met, whose x is in p->best. Where the path of a few blocks turns back no step can be taken. With p->frozen (of all blocks, false before) such blocks
- * stay as they are from then on, and it iterates until the others hold; nfrozen says how many they are, and x is the solution of the others. */
+/* Iterates from where p is until the residual is below aim or it makes no progress; returns the smaller of best and the
+ * best residual met, whose x is in p->best. Where the path of a few blocks turns back no step can be taken. With
+ * p->frozen (of all blocks, false before) such blocks stay as they are from then on, and it iterates until the others
+ * hold; nfrozen says how many they are, and x is the solution of the others. */
 double tg_interior_iterate(tg_interior *p, double best, double aim);
 
-/* Starts near x, with slacks of velocity v: then the products are those of impulses that blocks have, and not of what their own
- * masses suggest. A light body under a heavy one carries much more. */
+/* Starts near x, with slacks of velocity v: then the products are those of impulses that blocks have, and not of what
+ * their own masses suggest. A light body under a heavy one carries much more. */
 void tg_interior_near(tg_interior *p, const double *x, double v);
 
-/* E^-1 and N = E^-1 W of a contact of d rows at (x, z, psi), with these compliances of its normal and its tangents: dx = E^-1 rhs - N ds. */
+/* E^-1 and N = E^-1 W of a contact of d rows at (x, z, psi), with these compliances of its normal and its tangents: dx
+ * = E^-1 rhs - N ds. */
 void tg_interior_eliminate(int d, const double *x, const double *z, double psi, double normal, double tangent,
                            double *E, double *N);
 
 /* ---- path.c ---- */
 
-/* Follows the path from where p is (an interior point) until the residual is within the tolerance, also where the path turns back; the
- * iteration that ends it goes on to aim. Returns as above. */
+/* Follows the path from where p is (an interior point) until the residual is within the tolerance, also where the path
+ * turns back; the iteration that ends it goes on to aim. Returns as above. */
 double tg_interior_path(tg_interior *p, double best, double aim, double tolerance);
 
 /* Iterates from cold starts until the residual is below aim, or no better than tolerance can be had; the best x is in

@@ -1,14 +1,16 @@
 /* Newton's method on the equations of given phases; redundant rows: the limit of compliant solutions.
  *
- * Independent held rows (held.c: R) have s_R = 0. Redundant ones: a contact with compliance eps carries L = P(z),
- * z = -sigma / eps, P its response: L_N = max(0, z_N), L_T = z_T while that is inside the cone, otherwise on the cone
- * where dissipation is largest (the contact creeps; in scaled variables x_i = S_i z_i / (S_i^2 + alpha), alpha >= 0 such
- * that |x_T| = x_N). Consistent b_R makes Z^T z = 0 for every eps, so z = Q^T d (inconsistent: z = Q^T d - Z Z^T b_R / eps,
- * which opens contacts), and as eps -> 0 the equations are Q sigma_R(P(Q^T d)) = 0, as many as the rank of G_RR. No eps is
- * left, nothing is ill conditioned, and Z^T L_R = 0 wherever no contact creeps or is lifted. Newton, with a slope
- * outside of the cones, P + slope (identity - P): a contact which must be on its cone and has no freedom to creep does not make the matrix singular.
+ * Independent held rows (held.c: R) have s_R = 0. Redundant ones: a contact with compliance eps carries L = P(z), z =
+ * -sigma / eps, P its response: L_N = max(0, z_N), L_T = z_T while that is inside the cone, otherwise on the cone where
+ * dissipation is largest (the contact creeps; in scaled variables x_i = S_i z_i / (S_i^2 + alpha), alpha >= 0 such that
+ * |x_T| = x_N). Consistent b_R makes Z^T z = 0 for every eps, so z = Q^T d (inconsistent: z = Q^T d - Z Z^T b_R / eps,
+ * which opens contacts), and as eps -> 0 the equations are Q sigma_R(P(Q^T d)) = 0, as many as the rank of G_RR. No eps
+ * is left, nothing is ill conditioned, and Z^T L_R = 0 wherever no contact creeps or is lifted. Newton, with a slope
+ * outside of the cones, P + slope (identity - P): a contact which must be on its cone and has no freedom to creep does
+ * not make the matrix singular.
  *
- * A contact that slides has e = y_T / |y_T| of its Alart-Curnier point, t_j across it, and dx_T = e v_0 + sum_j t_j v_j:
+ * A contact that slides has e = y_T / |y_T| of its Alart-Curnier point, t_j across it, and dx_T = e v_0 + sum_j t_j
+ * v_j:
  *     v_0 = dx_N - (e . x_T - x_N),      r t_j . s_T + (1 - r) / rho t_j . x_T = 0,     r = y_N / |y_T|.
  * With M = G_RT [e t] and the answer of held rows to velocities, dx_R = -H (s_R + M v), only the small system for v of
  * all sliding contacts is left (Y = H M, N picks normals of sliding contacts):
@@ -455,8 +457,8 @@ static void update_slides(limit *l)
     }
 }
 
-/* F; the largest violation of all equations (m/s): held rows, normals of sliding contacts among them (redundant ones up to what they contradict each other),
- * and directions of slips */
+/* F; the largest violation of all equations (m/s): held rows, normals of sliding contacts among them (redundant ones up
+ * to what they contradict each other), and directions of slips */
 static double measure(limit *l)
 {
     double worst = 0;
@@ -663,9 +665,9 @@ static void remove_creep(limit *l, const tg_cone *cone, int at)
     }
 }
 
-/* When x is a solution with impulses on their cones, the others determine d, with what is known of those that creep: z of
- * the rest is not their impulse. Least squares by the normal equations Q_S Q_S^T d = Q_S L_S; left alone when these rows
- * do not suffice. */
+/* When x is a solution with impulses on their cones, the others determine d, with what is known of those that creep: z
+ * of the rest is not their impulse. Least squares by the normal equations Q_S Q_S^T d = Q_S L_S; left alone when these
+ * rows do not suffice. */
 static void start_strict(limit *l)
 {
     int rows = 0;
@@ -698,8 +700,8 @@ static void start_strict(limit *l)
     tg_chol_solve(l->rank, l->w->A, l->ld, 1, l->d, 1);
 }
 
-/* More steps with the same factors, while they help: ends in rounding. Responses outside of their cones come onto them, where
- * the equations let them. */
+/* More steps with the same factors, while they help: ends in rounding. Responses outside of their cones come onto them,
+ * where the equations let them. */
 static void polish(limit *l, double left, double aim)
 {
     bool exact = l->outside;

@@ -1,12 +1,13 @@
 /* What every block does in a solution, and how far it is from doing something else.
  *
  * A contact breaks when it carries nothing and opens; slides when it is on its cone and slips; sticks when it is
- * strictly inside of its cone. Between these are contacts on their cones without slip, and contacts that are closed with
- * no force: both are immaterial when the strictly held rows alone have the rank of all held rows, because then these
- * determine the motion. Where they do not, other impulses may: redundant rows can be held by many, and if some that do the same to the bodies are
- * strictly inside of all cones, then the motion is that of rows which stick, whichever impulses were selected (a box whose friction about its normals is used up
- * before that along its tangents). Otherwise such a block is at a change of mode: breaking where it carries nothing and opens a little, sliding where it creeps on
- * its cone, or sticking, with margin zero. */
+ * strictly inside of its cone. Between these are contacts on their cones without slip, and contacts that are closed
+ * with no force: both are immaterial when the strictly held rows alone have the rank of all held rows, because then
+ * these determine the motion. Where they do not, other impulses may: redundant rows can be held by many, and if some
+ * that do the same to the bodies are strictly inside of all cones, then the motion is that of rows which stick,
+ * whichever impulses were selected (a box whose friction about its normals is used up before that along its tangents).
+ * Otherwise such a block is at a change of mode: breaking where it carries nothing and opens a little, sliding where it
+ * creeps on its cone, or sticking, with margin zero. */
 #include <math.h>
 #include <string.h>
 
@@ -77,8 +78,8 @@ static tg_block_mode contact_mode(const tg_block *block, const double *L, const 
     return slip >= TG_NO_SLIP ? settled(TG_MODE_SLIDING, tg_smaller(slip, force)) : undecided();
 }
 
-/* What slips is at its bound, also where rounding says that it is inside by a little. What is at its bound and does not slip stays there as the bound moves:
- * immaterial where others hold it. */
+/* What slips is at its bound, also where rounding says that it is inside by a little. What is at its bound and does not
+ * slip stays there as the bound moves: immaterial where others hold it. */
 static tg_block_mode friction_mode(const tg_block *block, double L, double sigma)
 {
     double inside = block->bound > 0 ? 1 - fabs(L) / block->bound : 0;
@@ -103,8 +104,8 @@ static tg_block_mode block_mode(const tg_island *island, const tg_block *block, 
     }
 }
 
-/* phases whose held rows are all held rows, or only the strictly held ones; what is closed without force and slips holds
- * its normal alone */
+/* phases whose held rows are all held rows, or only the strictly held ones; what is closed without force and slips
+ * holds its normal alone */
 static tg_phase phase_of(const tg_block *block, const tg_block_mode *mode, double L_N, double slip, bool strict)
 {
     if (mode->mode == TG_MODE_BREAKING)
@@ -152,8 +153,8 @@ static bool is_determined(tg_solve_work *w, const tg_island *island, const doubl
 
 /* ---- other impulses that do the same ----
  *
- * Rows R that stick, in scaled variables: V x = V x_0 for all x that do to the bodies what x_0 does, with V^T V = G_RR. Projections in turn onto this plane and onto
- * narrower cones end in both, if there is such a point. */
+ * Rows R that stick, in scaled variables: V x = V x_0 for all x that do to the bodies what x_0 does, with V^T V = G_RR.
+ * Projections in turn onto this plane and onto narrower cones end in both, if there is such a point. */
 
 /* nearest point of |y_T| <= inner y_N */
 static void narrow(int dim, double *y)
@@ -257,7 +258,8 @@ static bool any_friction(const tg_island *island, const tg_block_mode *mode)
     return false;
 }
 
-/* Modes by impulses that do the same as L; false when there are none inside of all cones, or their strictly held rows do not determine the motion either. */
+/* Modes by impulses that do the same as L; false when there are none inside of all cones, or their strictly held rows
+ * do not determine the motion either. */
 static bool find_inside(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma, int rank,
                         tg_block_mode *mode)
 {
@@ -288,7 +290,8 @@ static bool find_inside(tg_solve_work *w, const tg_island *island, const double 
 
 /* ---- what is at a change of mode ---- */
 
-/* Whether the slip of a contact is more than what held rows contradict each other by: then it was not held. w: cones, with all held rows built. */
+/* Whether the slip of a contact is more than what held rows contradict each other by: then it was not held. w: cones,
+ * with all held rows built. */
 static bool creeps(const tg_solve_work *w, const tg_cone *cone, const double *sigma)
 {
     double square = 0, off = 0;
@@ -301,7 +304,8 @@ static bool creeps(const tg_solve_work *w, const tg_cone *cone, const double *si
     return square > opening * opening && off > 0.25 * square;
 }
 
-/* The side on which a block is that is neither strictly held nor immaterial: it opens, or creeps on its cone, a little; otherwise it sticks, with margin zero. */
+/* The side on which a block is that is neither strictly held nor immaterial: it opens, or creeps on its cone, a little;
+ * otherwise it sticks, with margin zero. */
 static void find_sides(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma,
                        tg_block_mode *mode)
 {

@@ -2,7 +2,8 @@
  *
  * Pyramid "box": x_i = y_i clipped to [-r, r], and r minimises (r - y_N)^2 + sum over |y_i| > r of (|y_i| - r)^2, so
  *     r = (y_N + sum |y_i|) / (1 + k),   summed over the k entries with |y_i| > r,
- * found with the entries in falling order. Its dual cone is the "diamond", whose projection is y + P_box(-y) (Moreau). */
+ * found with the entries in falling order. Its dual cone is the "diamond", whose projection is y + P_box(-y) (Moreau).
+ */
 #include "solve/norm_cone.h"
 
 #include <math.h>

@@ -2,10 +2,11 @@
  *
  * From an interior point w_0 = (x, z, psi) the products and the infeasibility r are taken down to zero together,
  *     products(w) = t products(w_0),    r(w) = t r(w_0),    t from 1 to 0.
- * For t > 0 the products are positive, so the path stays inside of the cones. Coulomb's law is not monotone: the path may turn back in t
- * before it comes down (at a turn the matrix of the interior point is singular, and steps in t end there), but it does not return to its start:
- * it arrives, or goes to infinity, which is taken for a problem without a solution. So its length is the parameter. One factorisation gives the
- * tangent (w', t') of the linearised equations, relative to the size of every variable, and a Newton step at right angles to the tangent before. */
+ * For t > 0 the products are positive, so the path stays inside of the cones. Coulomb's law is not monotone: the path
+ * may turn back in t before it comes down (at a turn the matrix of the interior point is singular, and steps in t end
+ * there), but it does not return to its start: it arrives, or goes to infinity, which is taken for a problem without a
+ * solution. So its length is the parameter. One factorisation gives the tangent (w', t') of the linearised equations,
+ * relative to the size of every variable, and a Newton step at right angles to the tangent before. */
 #include <math.h>
 #include <string.h>
 
@@ -212,8 +213,8 @@ static void clear(const path *l)
     memset(l->p->dpsi, 0, bytes);
 }
 
-/* Back to the path, at right angles to the last tangent, then the tangent there: of length one (largest relative change) and
- * onwards. Returns how far away the path was, INFINITY when too far. */
+/* Back to the path, at right angles to the last tangent, then the tangent there: of length one (largest relative
+ * change) and onwards. Returns how far away the path was, INFINITY when too far. */
 static double correct(path *l)
 {
     tg_interior *p = l->p;

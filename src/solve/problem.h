@@ -45,7 +45,8 @@ typedef struct tg_block
     uint64_t pair;              /* contact: the same for all between the same two rigid bodies; 0: not known */
 } tg_block;
 
-/* One tree's part of J in coordinates in which its mass matrix is one: Y = D^-1/2 L^-T J^T (M = L^T D L), dofs x columns. */
+/* One tree's part of J in coordinates in which its mass matrix is one: Y = D^-1/2 L^-T J^T (M = L^T D L), dofs x
+ * columns. */
 typedef struct tg_tree_rows
 {
     int dofs, columns, ld;
@@ -155,7 +156,8 @@ typedef struct tg_island_size
 /* Bytes of scratch that tg_island_solve takes for a problem of this size, and those that are smaller. */
 size_t tg_island_scratch(tg_island_size size);
 
-/* Impulses of what is cut short are replaced (tg_solve_result.guarded) when G_ii L_i is more than so many times the largest free velocity. */
+/* Impulses of what is cut short are replaced (tg_solve_result.guarded) when G_ii L_i is more than so many times the
+ * largest free velocity. */
 #define TG_MOST_IMPULSE 1e2
 
 /* Solves one island. L (rows) receives the impulses, sigma (rows) the relative velocities G L + g. A problem that the
@@ -195,7 +197,8 @@ typedef struct tg_block_mode
 tg_status tg_island_modes(const tg_island *island, const double *L, const double *sigma, tg_arena *scratch,
                           tg_block_mode *mode, tg_error *error);
 
-/* Whether all rows that hold are independent: then nothing was to be selected. Takes scratch and gives it back; false when there is too little. */
+/* Whether all rows that hold are independent: then nothing was to be selected. Takes scratch and gives it back; false
+ * when there is too little. */
 bool tg_island_is_unique(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
                          tg_arena *scratch);
 

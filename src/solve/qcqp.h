@@ -8,7 +8,8 @@
  * A face is a choice, for every block, of inside (all of its rows move), on the boundary (its tangents move, with
  * curvature lambda_i) or pinned. With T the orthonormal basis of what moves, the equations of a face are
  *     A = T'GT + diag(lambda),   A y = -T's,   d = T y.
- * Newton's method on a face (qcqp_newton.c), its fallback (qcqp_interior.c) and the derivatives (qcqp_deriv.c) use it. */
+ * Newton's method on a face (qcqp_newton.c), its fallback (qcqp_interior.c) and the derivatives (qcqp_deriv.c) use it.
+ */
 #ifndef TG_SOLVE_QCQP_H
 #define TG_SOLVE_QCQP_H
 

@@ -2,8 +2,8 @@
  *
  *     ball      s + lambda x = 0, lambda (r^2 - |x|^2) / 2 = kappa
  *     positive  s - lambda = 0,   lambda x = kappa
- * With gap = (r^2 - |x|^2) / 2 or x, e = s + lambda x or s - lambda, and the share sigma of kappa and of e that is to stay,
- * one step solves
+ * With gap = (r^2 - |x|^2) / 2 or x, e = s + lambda x or s - lambda, and the share sigma of kappa and of e that is to
+ * stay, one step solves
  *     (G + lambda + (lambda / gap) x x') dx = -(1 - sigma) e - (target / gap - lambda) x,   positive definite,
  *     positive: (G + lambda / x) dx = -(1 - sigma) e + target / x - lambda,
  * target = sigma kappa less the second-order part of lambda gap along the step with sigma = 0 (Mehrotra). */
@@ -234,7 +234,8 @@ static void settle(const tg_qcqp_problem *p, tg_qcqp_work *w)
     }
 }
 
-/* lambda = kappa / gap: the next step is one of Newton's method on the barrier alone, which moves away from any boundary */
+/* lambda = kappa / gap: the next step is one of Newton's method on the barrier alone, which moves away from any
+ * boundary */
 static void recentre(const tg_qcqp_problem *p, tg_qcqp_work *w, double kappa)
 {
     for (int i = 0; i < p->blocks; i++)

@@ -17,7 +17,8 @@ enum
     NEWTON_STEPS = 30
 };
 
-/* eps over the largest c: rounding moves the null space by DBL_EPSILON / eps. The second where the first converges slowly. */
+/* eps over the largest c: rounding moves the null space by DBL_EPSILON / eps. The second where the first converges
+ * slowly. */
 static const double softness[] = {1e-5, 1e-8};
 
 /* blocks that are pressed stay; true: some are left */

@@ -36,7 +36,8 @@ static void slide_round(const tg_soft_block *b, double mu, double tangent, const
     }
 }
 
-/* a with |mu z / (mu^2 + a)| = z_N, from below: 1 / |.| is concave in a, and nearly linear. With one coefficient for all, a = |mu z| / z_N - mu^2. */
+/* a with |mu z / (mu^2 + a)| = z_N, from below: 1 / |.| is concave in a, and nearly linear. With one coefficient for
+ * all, a = |mu z| / z_N - mu^2. */
 static double ellipse_multiplier(const tg_soft_block *b, const double *mu, const double *z)
 {
     double largest = 0, size = 0;

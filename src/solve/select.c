@@ -1,12 +1,15 @@
 /* From a solution with compliance to its limit, which is the solution that docs/contact.md section 5 selects.
  *
- * As long as no phase changes the solution is u(eps) = u0 + eps u1, and differentiating u = J^T P(z), eps z + J u + g = 0 by eps,
+ * As long as no phase changes the solution is u(eps) = u0 + eps u1, and differentiating u = J^T P(z), eps z + J u + g =
+ * 0 by eps,
  *     H u1 = -J^T D z / eps,
- * one back-substitution with the factor at hand. In the limit rows move with h = J u0 + g: not at all where they are held, and what is less than redundant rows may
- * contradict each other by counts as nothing. z = c - h / eps, c = -J u1. So the limit solves
+ * one back-substitution with the factor at hand. In the limit rows move with h = J u0 + g: not at all where they are
+ * held, and what is less than redundant rows may contradict each other by counts as nothing. z = c - h / eps, c = -J
+ * u1. So the limit solves
  *     u = J^T P(z),     eps (z - c) + J u + g - (h that counts as nothing) = 0,
- * with c = L where h is not zero (then z - L is along h, as maximum dissipation wants): what holds moves with eps (z - c), which is of the order of eps^2. Newton's increments are those of the problem with compliance, and
- * mostly the factor at hand does. */
+ * with c = L where h is not zero (then z - L is along h, as maximum dissipation wants): what holds moves with eps (z -
+ * c), which is of the order of eps^2. Newton's increments are those of the problem with compliance, and mostly the
+ * factor at hand does. */
 #include <math.h>
 #include <string.h>
 
@@ -59,7 +62,8 @@ static void extrapolate(tg_soft *p)
             p->z[i] += p->eps / tg_soft_eps(p, i) * (p->z[i] + p->Jstep[i]);
 }
 
-/* Takes out of u what held rows can follow: rounding, and what an older factor has left. p->row: what remains of h. Whether there was more of it than `enough` (m/s). */
+/* Takes out of u what held rows can follow: rounding, and what an older factor has left. p->row: what remains of h.
+ * Whether there was more of it than `enough` (m/s). */
 static bool hold(tg_soft *p, double enough)
 {
     bool moved = false, more = true;
@@ -82,8 +86,8 @@ static bool hold(tg_soft *p, double enough)
 
 /* What a block does in the limit is decided once: what moves about as fast as that would go to and fro.
  *
- * Held rows have left of h what they contradict each other by, which counts as nothing if it is little. Tangents of a contact on its cone creep, h = 0 up to a
- * small part of eps c, or slide. */
+ * Held rows have left of h what they contradict each other by, which counts as nothing if it is little. Tangents of a
+ * contact on its cone creep, h = 0 up to a small part of eps c, or slide. */
 static void find_still(tg_soft *p, tg_soft_block *b, double consistent)
 {
     const double *h = p->row + b->row, *c = p->Jstep + b->row;
@@ -100,8 +104,8 @@ static void find_still(tg_soft *p, tg_soft_block *b, double consistent)
                (b->phase == TG_PHASE_SLIDE && slip <= creeps * creeps * p->eps * p->eps * push);
 }
 
-/* z = c - h / eps of `count` rows: h counts as nothing where it is consistent; c = -J u1, and where they move L: then what is left of an impulse, z - L, is
- * along h */
+/* z = c - h / eps of `count` rows: h counts as nothing where it is consistent; c = -J u1, and where they move L: then
+ * what is left of an impulse, z - L, is along h */
 static void start_rows(tg_soft *p, int row, int count, bool still, bool consistent)
 {
     for (int i = row; i < row + count; i++)
@@ -145,7 +149,8 @@ static double contradiction(const tg_soft *p, const tg_soft_block *b, double con
 
 static void start_limit(tg_soft *p, const tg_solve_options *o)
 {
-    /* a patch that turns by a is off its plane by a^2; not where dry friction is, which holds at zero velocity exactly */
+    /* a patch that turns by a is off its plane by a^2; not where dry friction is, which holds at zero velocity exactly
+     */
     const double consistent = p->boxes ? o->inner : 0.1 * o->tolerance;
     p->contradiction = 0;
     for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)

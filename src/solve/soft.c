@@ -122,8 +122,8 @@ static void make_rows(tg_soft *p, double fixed, double idle)
     }
 }
 
-/* The geometric mean of G_ii: of the normals of contacts, whose impulses carry weights; of all rows where there are none. A power of two: scaling a problem by
- * one scales its solution bit for bit. */
+/* The geometric mean of G_ii: of the normals of contacts, whose impulses carry weights; of all rows where there are
+ * none. A power of two: scaling a problem by one scales its solution bit for bit. */
 static double mean_size(const tg_soft *p, double fixed)
 {
     long sum[2] = {0};
@@ -283,7 +283,8 @@ static void gather_trees(tg_soft *p)
         reduce(p);
 }
 
-/* J with G = J J^T: a Cholesky factorisation that takes the row of which the largest part is left, until that is rounding */
+/* J with G = J J^T: a Cholesky factorisation that takes the row of which the largest part is left, until that is
+ * rounding */
 static void factor_delassus(tg_soft *p)
 {
     const tg_island *island = p->island;
@@ -428,7 +429,8 @@ void tg_soft_respond(tg_soft *p)
 
 /* ---- H ---- */
 
-/* D / eps times the rows of a block, behind those that are packed already; the rows themselves in front of p->product. Rows of D that are zero are left out. */
+/* D / eps times the rows of a block, behind those that are packed already; the rows themselves in front of p->product.
+ * Rows of D that are zero are left out. */
 static int pack_block(const tg_soft *p, const tg_soft_group *g, const tg_soft_block *b, int packed, double *rows)
 {
     const double *D = p->D + b->slope, *J = p->J + g->J + (size_t)(b->row - g->row) * (size_t)g->ld;

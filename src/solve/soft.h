@@ -1,17 +1,19 @@
 /* The problem with a small compliance eps on every row, in velocity space.
  *
- * In coordinates in which the mass matrix is one, J (rows x dims) with G = J J^T, the unknowns are u = J^T L (how much the impulses change the velocities) and
- * one number z for each row:
+ * In coordinates in which the mass matrix is one, J (rows x dims) with G = J J^T, the unknowns are u = J^T L (how much
+ * the impulses change the velocities) and one number z for each row:
  *     u = J^T P(z),     eps z + J u + g = 0.
- * P is the response of one block (response.c): L = P(z) obeys its cone, and eps z is minus its velocity. As eps -> 0 the solution becomes the one that
- * docs/contact.md section 5 selects, so solving and selecting are one problem. Its Newton matrix
+ * P is the response of one block (response.c): L = P(z) obeys its cone, and eps z is minus its velocity. As eps -> 0
+ * the solution becomes the one that docs/contact.md section 5 selects, so solving and selecting are one problem. Its
+ * Newton matrix
  *     H = 1 + J^T D J / eps,     D = dP / dz,
  * has as many rows as there are dofs, however many contacts there are.
  *
- * z is never computed from u once Newton runs: (J u + g) / eps would be rounding divided by eps. It is accumulated, dz = -J du / eps.
+ * z is never computed from u once Newton runs: (J u + g) / eps would be rounding divided by eps. It is accumulated, dz
+ * = -J du / eps.
  *
- * Rows that nothing moves, or that carry nothing (mu = 0, a bound of zero), are left out. Blocks with the same bodies have their numbers in the same dofs: they
- * form a group, whose part of J is a small dense matrix. */
+ * Rows that nothing moves, or that carry nothing (mu = 0, a bound of zero), are left out. Blocks with the same bodies
+ * have their numbers in the same dofs: they form a group, whose part of J is a small dense matrix. */
 #ifndef TG_SOLVE_SOFT_H
 #define TG_SOLVE_SOFT_H
 
@@ -127,7 +129,8 @@ static inline double tg_soft_eps(const tg_soft *p, int row)
 /* L, D and phases from z */
 void tg_soft_respond(tg_soft *p);
 
-/* H from D, and its factor; false when it is singular, or no more may be made. Not coupled: what the normals of sliding contacts do to their tangents is taken out of D, and H is symmetric. */
+/* H from D, and its factor; false when it is singular, or no more may be made. Not coupled: what the normals of sliding
+ * contacts do to their tangents is taken out of D, and H is symmetric. */
 bool tg_soft_factor(tg_soft *p, bool coupled);
 void tg_soft_solve(const tg_soft *p, double *x);
 
@@ -161,8 +164,9 @@ void tg_soft_rescale(tg_soft *p, double eps);
 
 /* ---- soft_interior.c ---- */
 
-/* The interior point from a cold start on the problem with compliance eps; without (eps = 0) along its path where it turns back, too. Leaves z in p->z, of compliance eps
- * or of that which p has. Returns the residual of its best point (m/s). */
+/* The interior point from a cold start on the problem with compliance eps; without (eps = 0) along its path where it
+ * turns back, too. Leaves z in p->z, of compliance eps or of that which p has. Returns the residual of its best point
+ * (m/s). */
 double tg_soft_interior(tg_soft *p, double eps, const tg_solve_options *options);
 
 /* its cones; dense: with G, in p->packed */
@@ -174,7 +178,8 @@ void tg_soft_dense_cones(tg_soft *p);
 /* From the solution at p->eps to its limit; false when Newton does not find it. */
 bool tg_soft_select(tg_soft *p, const tg_solve_options *options);
 
-/* How impulses of the limit are chosen: by projection alone, or some contacts are on their cones without slip, or closed without force. */
+/* How impulses of the limit are chosen: by projection alone, or some contacts are on their cones without slip, or
+ * closed without force. */
 tg_selection tg_soft_selection(const tg_soft *p, const tg_solve_options *options);
 
 /* ---- solvers: they offer what they meet ---- */

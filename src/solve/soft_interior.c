@@ -1,7 +1,7 @@
 /* The interior point (interior.h) on the problem of soft.h: with compliance, or without for its path.
  *
- * In scaled variables x = S^-1 L, s = S sigma. Slacks are eliminated block by block into W ds + E dx = rhs, or dx = k - N ds with N = E^-1 W, k = E^-1 rhs, and with
- * ds = S J du, du = J^T S dx,
+ * In scaled variables x = S^-1 L, s = S sigma. Slacks are eliminated block by block into W ds + E dx = rhs, or dx = k -
+ * N ds with N = E^-1 W, k = E^-1 rhs, and with ds = S J du, du = J^T S dx,
  *     (1 + J^T S N S J) du = J^T S k,
  * which is H of soft.h with another D. */
 #include <math.h>

@@ -2,8 +2,9 @@
  *
  *     r = J^T P(z) - u,   H du = r,   u += t du,   z -= t J du / eps.
  *
- * The length t is where h(t) = du . (u + t du - J^T P(z(t))) has fallen to a small part of h(0): a trial costs as many operations as there are rows. While phases are
- * those of the factor and the violation falls quickly, the factor is used again (chords). */
+ * The length t is where h(t) = du . (u + t du - J^T P(z(t))) has fallen to a small part of h(0): a trial costs as many
+ * operations as there are rows. While phases are those of the factor and the violation falls quickly, the factor is
+ * used again (chords). */
 #include <math.h>
 #include <string.h>
 

@@ -1,12 +1,16 @@
-/* The default solver: solving and selecting as one problem with compliance (soft.h), in stages from the quickest on. The first whose result has its certificate ends it.
+/* The default solver: solving and selecting as one problem with compliance (soft.h), in stages from the quickest on.
+ * The first whose result has its certificate ends it.
  *
- *     soft       Newton at the least compliance from the impulses of the step before; then from where a few sweeps lead from them
- *     ladder     from there, Newton at a compliance so large that most phases do not matter, then at the least; half way (in log eps) where that fails
+ *     soft       Newton at the least compliance from the impulses of the step before; then from where a few sweeps lead
+ *                from them
+ *     ladder     from there, Newton at a compliance so large that most phases do not matter, then at the least; half
+ *                way (in log eps) where that fails
  *     interior   the interior point on the problem with some compliance, from nothing, then as on the ladder
  *     path       the interior point's path on the problem without compliance, also where it turns back, then Newton
  *
- * Each ends at a solution with compliance; select.c goes on from there to its limit. Where the limit has no certificate the problem contradicts itself: with
- * compliance eps impulses grow as 1 / eps, and eps L stays what it is. That ends the search, too, if an easier problem can take its place or if it is proven. */
+ * Each ends at a solution with compliance; select.c goes on from there to its limit. Where the limit has no certificate
+ * the problem contradicts itself: with compliance eps impulses grow as 1 / eps, and eps L stays what it is. That ends
+ * the search, too, if an easier problem can take its place or if it is proven. */
 #include <math.h>
 #include <string.h>
 
@@ -42,8 +46,9 @@ static const double most_speed = 1e2;      /* of the largest free velocity: noth
 
 /* ---- the least compliance ---- */
 
-/* The compliance at which phases are those of the limit: what holds moves by much less than what redundant rows may contradict each other by. With less, contradictions
- * that count as nothing would decide over impulses. A power of two. */
+/* The compliance at which phases are those of the limit: what holds moves by much less than what redundant rows may
+ * contradict each other by. With less, contradictions that count as nothing would decide over impulses. A power of two.
+ */
 static double least_compliance(const tg_soft *p, double velocity)
 {
     double impulse = 0, guess = 0;
@@ -62,7 +67,8 @@ static double least_compliance(const tg_soft *p, double velocity)
 
 /* ---- where to start ---- */
 
-/* A contact that carried something is closed; on its cone it slides as it did. One that carried nothing stays open if its velocity says so, and is otherwise stopped. */
+/* A contact that carried something is closed; on its cone it slides as it did. One that carried nothing stays open if
+ * its velocity says so, and is otherwise stopped. */
 static void start_contact(tg_soft *p, const tg_soft_block *b, const double *L, const double *before)
 {
     const double *mu = p->mu + b->row, *own = p->own + b->row, *g = p->g + b->row;
@@ -224,8 +230,8 @@ static double largest_own(const tg_soft *p)
     return most;
 }
 
-/* Impulses may be much larger than was thought: a light body carries a heavy one. Then the compliance falls until what holds moves slowly enough. False when it goes on
- * moving as fast: the problem contradicts itself. */
+/* Impulses may be much larger than was thought: a light body carries a heavy one. Then the compliance falls until what
+ * holds moves slowly enough. False when it goes on moving as fast: the problem contradicts itself. */
 static bool harden(tg_soft *p, const tg_solve_options *o)
 {
     double goal = creep * o->tolerance, now = creep_of(p), floor = least_share * largest_own(p);
@@ -251,8 +257,9 @@ static bool harden(tg_soft *p, const tg_solve_options *o)
 
 /* ---- contradictions ---- */
 
-/* Every solution has sigma_N >= 0 and sigma = 0 at equalities. With y >= 0 on normals, any sign on equalities, zero elsewhere, y . sigma = y . g + (J^T y) . u, and where that is
- * below zero for every u that comes into question there is no solution (Farkas). y: the impulses that have grown. */
+/* Every solution has sigma_N >= 0 and sigma = 0 at equalities. With y >= 0 on normals, any sign on equalities, zero
+ * elsewhere, y . sigma = y . g + (J^T y) . u, and where that is below zero for every u that comes into question there
+ * is no solution (Farkas). y: the impulses that have grown. */
 static bool is_proven(tg_soft *p)
 {
     double along = 0;
@@ -283,7 +290,8 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
         selected = tg_soft_select(p, o);
         if (selected)
             tg_soft_offer(p, tg_soft_selection(p, o), stage);
-        /* rows that hold against each other, as dry friction does against a contact that is pushed out slowly, give way with less compliance */
+        /* rows that hold against each other, as dry friction does against a contact that is pushed out slowly, give way
+         * with less compliance */
         p->least = much_less * eps;
         if (!selected || p->contradiction == 0 || p->least < least_share * largest_own(p))
             break;
@@ -315,7 +323,8 @@ void tg_soft_finish(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
         ends(p, o, stage);
 }
 
-/* Where an easier problem can take its place, mostly this one has no solution: the ladder shows it, so it comes first, and no long search follows. */
+/* Where an easier problem can take its place, mostly this one has no solution: the ladder shows it, so it comes first,
+ * and no long search follows. */
 void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
 {
     static bool (*const run[])(tg_soft *, const tg_solve_options *) = {

@@ -1,4 +1,5 @@
-/* Block Gauss-Seidel with exact solutions of every block: simple, monotone on easy problems, slow on stiff ones. u = J^T L is kept. */
+/* Block Gauss-Seidel with exact solutions of every block: simple, monotone on easy problems, slow on stiff ones. u =
+ * J^T L is kept. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +17,8 @@ static const double *row_of(const tg_soft *p, const tg_soft_group *g, int row)
     return p->J + g->J + (size_t)(row - g->row) * (size_t)g->ld;
 }
 
-/* G of a block in scaled variables (dim x dim), and its velocity without its own impulse x; u of the group's dofs is in p->at */
+/* G of a block in scaled variables (dim x dim), and its velocity without its own impulse x; u of the group's dofs is in
+ * p->at */
 static void block_problem(const tg_soft *p, const tg_soft_group *g, const tg_soft_block *b, const double *x, double *G,
                           double *c)
 {

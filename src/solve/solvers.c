@@ -163,7 +163,8 @@ void tg_soft_offer(tg_soft *p, tg_selection selection, tg_solve_stage stage)
 
 /* ---- results that are cut short ---- */
 
-/* A small residual does not make impulses safe: huge ones may cancel each other, and start the next step. Whether they add energy, or are far larger than velocities ask for. */
+/* A small residual does not make impulses safe: huge ones may cancel each other, and start the next step. Whether they
+ * add energy, or are far larger than velocities ask for. */
 static bool is_unsafe(const tg_soft *p)
 {
     double work = 0;
@@ -177,8 +178,8 @@ static bool is_unsafe(const tg_soft *p)
     return work > 0;
 }
 
-/* A sweep from nothing costs less than a factorisation: it is what counts instead of unsafe impulses, and wherever it is
- * better than what was met. */
+/* A sweep from nothing costs less than a factorisation: it is what counts instead of unsafe impulses, and wherever it
+ * is better than what was met. */
 static void offer_sweep(tg_soft *p, bool unsafe)
 {
     tg_soft_cones(p);
@@ -205,7 +206,8 @@ static int most_factorisations(const tg_solve_options *o)
 
 /* ---- the warm start ---- */
 
-/* warm.c from the impulses in L, which what it finds replaces if it has its certificate; false when it has none. Counts in `result`. */
+/* warm.c from the impulses in L, which what it finds replaces if it has its certificate; false when it has none. Counts
+ * in `result`. */
 static bool solve_near(const tg_island *island, const tg_solve_options *o, tg_arena *scratch, const double *from,
                        double *L, double *sigma, tg_solve_result *result)
 {
@@ -288,7 +290,8 @@ static tg_status solve_soft(const tg_island *island, const tg_solve_options *opt
     return TG_OK;
 }
 
-/* The warm start ends most problems. What is solved otherwise and not selected moves with its compliance: the warm start from there makes it exact. */
+/* The warm start ends most problems. What is solved otherwise and not selected moves with its compliance: the warm
+ * start from there makes it exact. */
 tg_status tg_island_solve(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
                           double *sigma, tg_solve_result *result, tg_error *error)
 {

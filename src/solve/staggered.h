@@ -1,9 +1,11 @@
 /* Staggered projections (Le Lidec et al. 2021): the unrelaxed law as a fixed point of two convex problems.
  *
  *     normals    minimise 1/2 x_n' G_nn x_n + (g_n + G_nt x_t)' x_n,   x_n >= 0 (contacts, limits), free (equalities)
- *     friction   minimise 1/2 x_t' G_tt x_t + (g_t + G_tn x_n)' x_t,   |x_t,i| <= x_n,i (contacts), <= bound (dry friction of joints)
- * each given the solution of the other, in scaled variables (cone.h). Where both hold at once Signorini's law and maximum dissipation hold. There is no proof that the alternation ends
- * there; mostly it does, linearly. Both are solved by ADMM (solve/admm.h) with one factor each, from the solution of the alternation before. */
+ *     friction   minimise 1/2 x_t' G_tt x_t + (g_t + G_tn x_n)' x_t,   |x_t,i| <= x_n,i (contacts), <= bound (dry
+ *         friction of joints)
+ * each given the solution of the other, in scaled variables (cone.h). Where both hold at once Signorini's law and
+ * maximum dissipation hold. There is no proof that the alternation ends there; mostly it does, linearly. Both are
+ * solved by ADMM (solve/admm.h) with one factor each, from the solution of the alternation before. */
 #ifndef TG_SOLVE_STAGGERED_H
 #define TG_SOLVE_STAGGERED_H
 
@@ -51,8 +53,10 @@ void tg_staggered_step(tg_staggered *s, double aim, double *x);
 /* w = dG x + dg at x, all rows of the scaled problem */
 typedef void tg_staggered_change(void *user, const double *x, double *w);
 
-/* The change dx (all rows; friction in, everything out) through one alternation from `before` to `after`, each of its two problems differentiated at its solution: as published, where a fixed number of
- * alternations is unrolled. It is the derivative of these alternations, and that of the law only where they have converged. work: rows^2 + 6 rows numbers, order: rows. */
+/* The change dx (all rows; friction in, everything out) through one alternation from `before` to `after`, each of its
+ * two problems differentiated at its solution: as published, where a fixed number of alternations is unrolled. It is
+ * the derivative of these alternations, and that of the law only where they have converged. work: rows^2 + 6 rows
+ * numbers, order: rows. */
 void tg_staggered_jvp(const tg_staggered *s, const double *before, const double *after, tg_staggered_change *change,
                       void *user, double *dx, double *work, int *order);
 

@@ -5,7 +5,8 @@
 /* m/s: slower than this a contact neither slides nor opens. Ten certificates: what one of 1e-8 leaves open is below. */
 #define TG_NO_SLIP 1e-7
 
-/* m/s: G_ii times an impulse, or times how far it is outside of its cone, that counts as nothing; a tenth of the certificate */
+/* m/s: G_ii times an impulse, or times how far it is outside of its cone, that counts as nothing; a tenth of the
+ * certificate */
 #define TG_NO_FORCE 1e-9
 
 /* m/s: below this inconsistency held rows agree. A patch that turns by h is off its plane by h^2. */
@@ -14,8 +15,9 @@
 /* of L_N: so near its cone an impulse is on it. The root of rounding: a cone is curved. */
 #define TG_ON_CONE 1e-7
 
-/* Below this share of the largest G_ii of the island a row is what rounding left of one that nothing can move: J to 1e-16 gives 1e-32, and masses do not
- * differ by 1e24. Its own size would make a row like others of it, and its impulses 1e16 times too large. */
+/* Below this share of the largest G_ii of the island a row is what rounding left of one that nothing can move: J to
+ * 1e-16 gives 1e-32, and masses do not differ by 1e24. Its own size would make a row like others of it, and its
+ * impulses 1e16 times too large. */
 #define TG_FIXED 1e-24
 
 /* of the largest |g|: such a row does not move */

@@ -1,14 +1,15 @@
 /* The warm start: phases of the impulses of the step before, their equations, and what they leave open is checked.
  *
- * It ends most steps of most robots, with matrices over the rows that hold: what was open is left out. Which of several solutions is returned is the limit eps -> 0 of
- * the solution with compliance eps (G + eps I in place of G), as everywhere (docs/contact.md section 5), without eps:
+ * It ends most steps of most robots, with matrices over the rows that hold: what was open is left out. Which of several
+ * solutions is returned is the limit eps -> 0 of the solution with compliance eps (G + eps I in place of G), as
+ * everywhere (docs/contact.md section 5), without eps:
  *
  * R: the rows held at zero (normals of closed contacts, all rows of those that do not slip, active limits, equalities,
- * joints that friction holds); Z: an orthonormal basis of the null space of G_RR (impulses, not scaled), so that
- * Z^T J_R = 0. A compliant solution has sigma_R + eps L_R = 0 with sigma_R = J_R v+ + b_R, hence eps Z^T L_R = -Z^T b_R:
+ * joints that friction holds); Z: an orthonormal basis of the null space of G_RR (impulses, not scaled), so that Z^T
+ * J_R = 0. A compliant solution has sigma_R + eps L_R = 0 with sigma_R = J_R v+ + b_R, hence eps Z^T L_R = -Z^T b_R:
  * with consistent b_R, Z^T L_R = 0 for every eps (up to 1e-9 m/s b_R counts as consistent; beyond, contacts must open,
- * which large z = -Z Z^T b_R / eps decide). Where cones forbid that, some contacts of the compliant solution creep
- * on their cones or lift by O(eps), and the limit shares their impulses out accordingly; sigma stays exact. limit.c has
+ * which large z = -Z Z^T b_R / eps decide). Where cones forbid that, some contacts of the compliant solution creep on
+ * their cones or lift by O(eps), and the limit shares their impulses out accordingly; sigma stays exact. limit.c has
  * the equations, in coordinates of the range Q of G_RR (Q Q^T = I - Z Z^T), which comes from a pivoted Cholesky
  * factorisation; Z itself is never formed. When nothing is redundant the Alart-Curnier equations alone decide. */
 #include <math.h>
@@ -46,8 +47,8 @@ static double slip(const tg_cones *cones, const tg_cone *cone, const double *s)
     return sqrt(sum);
 }
 
-/* does not slip: sticks, whatever its cone says; does not open: is held, whatever it carries. Dry friction that gives way, however
- * slowly, carries its bound: to hold it would contradict the contacts before which it gives way. */
+/* does not slip: sticks, whatever its cone says; does not open: is held, whatever it carries. Dry friction that gives
+ * way, however slowly, carries its bound: to hold it would contradict the contacts before which it gives way. */
 static void hold_if_still(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state, double still)
 {
     if (cone->kind == TG_CONE_BOX && !state->opened && fabs(w->s[cone->row]) < w->inner)
@@ -105,7 +106,8 @@ static bool must_open(const tg_solve_work *w, const tg_cone *cone, const tg_cone
            state->phase != TG_PHASE_BREAK && w->x[cone->row] <= 0 && w->s[cone->row] > 0;
 }
 
-/* The phase of the Alart-Curnier point; friction that gave way before others does not hold against them, it turns round. */
+/* The phase of the Alart-Curnier point; friction that gave way before others does not hold against them, it turns
+ * round. */
 static void reconsider(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state)
 {
     if (cone->kind == TG_CONE_BOX && state->opened && state->phase == TG_PHASE_SLIDE)
@@ -114,7 +116,8 @@ static void reconsider(const tg_solve_work *w, const tg_cone *cone, tg_cone_stat
         tg_newton_classify_block(cone, w->x, w->s, state);
 }
 
-/* New phases where the old ones do not hold; what moves less than `still` (m/s) is held. Returns whether any changed. */
+/* New phases where the old ones do not hold; what moves less than `still` (m/s) is held. Returns whether any changed.
+ */
 static bool revise_phases(tg_solve_work *w, double still)
 {
     bool changed = false;
@@ -140,7 +143,8 @@ static bool revise_phases(tg_solve_work *w, double still)
 
 /* ---- what gives way ---- */
 
-/* How far an impulse can go along -Z Z^T g_R, which does nothing to the bodies, until its block is at its bound, or open. */
+/* How far an impulse can go along -Z Z^T g_R, which does nothing to the bodies, until its block is at its bound, or
+ * open. */
 static double way_to_bound(const tg_solve_work *w, const tg_cone *cone)
 {
     int at = w->held.at[cone->row];
@@ -151,8 +155,8 @@ static double way_to_bound(const tg_solve_work *w, const tg_cone *cone)
     return tg_larger((bound - x) / along, 0);
 }
 
-/* Held rows that contradict each other a little, dry friction among them: with compliance eps their impulses would grow along -Z Z^T g_R / eps, until the
- * first friction gives way, or the first contact opens. False when nothing does. */
+/* Held rows that contradict each other a little, dry friction among them: with compliance eps their impulses would grow
+ * along -Z Z^T g_R / eps, until the first friction gives way, or the first contact opens. False when nothing does. */
 static bool give_way(tg_solve_work *w)
 {
     int first = -1;
@@ -210,8 +214,8 @@ static bool settle(tg_solve_work *w, bool changed)
     return false;
 }
 
-/* Its impulse is on the cone against a slip: it slid, and goes on. (When the normal impulse must grow, the Alart-Curnier
- * point is inside of the cone.) */
+/* Its impulse is on the cone against a slip: it slid, and goes on. (When the normal impulse must grow, the
+ * Alart-Curnier point is inside of the cone.) */
 static void slide_on(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state)
 {
     const double *x = w->x + cone->row, *s = w->s + cone->row;

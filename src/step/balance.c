@@ -1,11 +1,15 @@
 /* The energy that a step creates.
  *
- * Along exact motion the energy E (kinetic, of gravity, of springs) changes by the work of all that acts from outside and of what takes energy away:
- *     balance = E(q+, v+) - E(q, v) - dt v . (controls + tau + wrenches) - min(0, dt v . dampers) - v . J^T L,    v <- (v + v+) / 2.
- * Bias forces do no work and dampers take energy; what they add all the same, and springs whose force is that of the start of the step, is the integrator's doing. (Against
- * the work of all forces the change of v^T A v / 2 would be an identity.) As long as a step is much shorter than any period and any turn, balance is a small part of the
- * energy that moves. A step that makes half of the kinetic energy from nothing is not the motion of the model any more; there dampers count as 0, so that a transient whose
- * energy falls, but not by as much as its dampers say, is not taken for one that explodes. */
+ * Along exact motion the energy E (kinetic, of gravity, of springs) changes by the work of all that acts from outside
+ * and of what takes energy away:
+ *     balance = E(q+, v+) - E(q, v) - dt v . (controls + tau + wrenches) - min(0, dt v . dampers) - v . J^T L,    v <-
+ *         (v + v+) / 2.
+ * Bias forces do no work and dampers take energy; what they add all the same, and springs whose force is that of the
+ * start of the step, is the integrator's doing. (Against the work of all forces the change of v^T A v / 2 would be an
+ * identity.) As long as a step is much shorter than any period and any turn, balance is a small part of the energy that
+ * moves. A step that makes half of the kinetic energy from nothing is not the motion of the model any more; there
+ * dampers count as 0, so that a transient whose energy falls, but not by as much as its dampers say, is not taken for
+ * one that explodes. */
 #include "step/balance.h"
 
 #include <math.h>
@@ -17,14 +21,15 @@
 #include "step/stability.h"
 #include "step/step.h"
 
-/* Bias forces turn a body's momentum by |omega| dt in a step; what they create is a share of T of that order, squared. Below this angle (rad), and without stiff springs,
- * there is nothing to look for. */
+/* Bias forces turn a body's momentum by |omega| dt in a step; what they create is a share of T of that order, squared.
+ * Below this angle (rad), and without stiff springs, there is nothing to look for. */
 static const double small_turn = 0.25;
 
 static const double share = 0.5; /* of the kinetic energy */
 
-/* Where dt is too long for its springs and dampers (stability.c), what moves with them grows from step to step, whether or not this one happened to lose energy: in
- * collisions, or as bodies turn. A tenth of the motion is more than what any other cause leaves there. */
+/* Where dt is too long for its springs and dampers (stability.c), what moves with them grows from step to step, whether
+ * or not this one happened to lose energy: in collisions, or as bodies turn. A tenth of the motion is more than what
+ * any other cause leaves there. */
 static const double moving = 0.1;
 
 static bool turns_far(const tg_model *m, const tg_step_work *s)
@@ -48,8 +53,9 @@ static double twice_kinetic(const tg_model *m, tg_work *w, const double *v)
     return sum;
 }
 
-/* Whether springs and dampers may have created so much energy. With S = dt^2/4 K + dt/2 D, springs create at most dt^2/2 v+ . K v+, and dampers dt/2 |v . D v+|: not more
- * than 2 v+ . S v+ + v . S v / 2, to first order. Half of what would count leaves room for the rest. */
+/* Whether springs and dampers may have created so much energy. With S = dt^2/4 K + dt/2 D, springs create at most
+ * dt^2/2 v+ . K v+, and dampers dt/2 |v . D v+|: not more than 2 v+ . S v+ + v . S v / 2, to first order. Half of what
+ * would count leaves room for the rest. */
 static bool springs_create(const tg_model *m, tg_work *w)
 {
     const tg_step_work *s = w->step;
@@ -116,8 +122,9 @@ static double impulse_work(const tg_model *m, tg_work *w, const double *v)
     return dot(r->nrow, r->L, w->step->row_gradient);
 }
 
-/* Gravity acts for a step with the mean velocity and lifts with the last one: a body that lands or bounces has a balance of m |g| dt |v+ - v| / 2 <= m |g| dt |v|, which is
- * more than half its kinetic energy only below |v| = 4 |g| dt, where it is less than 4 m (g dt)^2. With v_rest >= 2 |g| dt: */
+/* Gravity acts for a step with the mean velocity and lifts with the last one: a body that lands or bounces has a
+ * balance of m |g| dt |v+ - v| / 2 <= m |g| dt |v|, which is more than half its kinetic energy only below |v| = 4 |g|
+ * dt, where it is less than 4 m (g dt)^2. With v_rest >= 2 |g| dt: */
 static double least(const tg_model *m, const tg_work *w)
 {
     double mass = 0, slow = w->step->options.rest_speed;

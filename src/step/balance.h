@@ -4,11 +4,12 @@
 
 #include "step/work.h"
 
-/* Whether tg_info.balance of the step that was just taken is asked for (option energy), or might say that the step is unstable: stiff springs, fast turns, impulses that were
- * not found. */
+/* Whether tg_info.balance of the step that was just taken is asked for (option energy), or might say that the step is
+ * unstable: stiff springs, fast turns, impulses that were not found. */
 bool tg_balance_needed(const tg_model *m, tg_work *w);
 
-/* balance, kinetic and potential of tg_info, and the status TG_STEP_UNSTABLE. Uses the workspace for another configuration: tg_step_return. */
+/* balance, kinetic and potential of tg_info, and the status TG_STEP_UNSTABLE. Uses the workspace for another
+ * configuration: tg_step_return. */
 tg_status tg_step_balance(const tg_model *m, tg_work *w);
 
 #endif

@@ -1,7 +1,8 @@
-/* Whether rows that hold against each other go on agreeing as things are displaced: the change of z . (J v+ + b) with J^T z = 0 and v+ held fixed. Rows between
- * different bodies (contact/implicit_braces.c) are asked about displacements of bodies, and of geoms and joints in them, and whether J^T z is zero to rounding, which the
- * rank of G = J A^-1 J^T, where levers are squared, cannot tell; dry friction at its bound that others hold (contact/implicit_ties.c) about every number with respect to
- * which a step is differentiated. */
+/* Whether rows that hold against each other go on agreeing as things are displaced: the change of z . (J v+ + b) with
+ * J^T z = 0 and v+ held fixed. Rows between different bodies (contact/implicit_braces.c) are asked about displacements
+ * of bodies, and of geoms and joints in them, and whether J^T z is zero to rounding, which the rank of G = J A^-1 J^T,
+ * where levers are squared, cannot tell; dry friction at its bound that others hold (contact/implicit_ties.c) about
+ * every number with respect to which a step is differentiated. */
 #include <math.h>
 #include <string.h>
 
@@ -30,7 +31,8 @@ static void biases(const tg_model *m, tg_work *w, const double *z, double *gphi,
     tg_laws_reverse(m, w, &s->settings, &g);
 }
 
-/* The gradient of z . (J x), with that of z . b where `law` says so. params: NULL, or where it goes, too. scratch: 2 rows. */
+/* The gradient of z . (J x), with that of z . b where `law` says so. params: NULL, or where it goes, too. scratch: 2
+ * rows. */
 static tg_gradient disagreement(const tg_model *m, tg_work *w, const double *z, const double *x, bool law,
                                 double *scratch, double *params, double *gdt)
 {
@@ -109,7 +111,8 @@ bool tg_braces_move(const tg_model *m, tg_work *w)
 
 /* ---- dry friction ---- */
 
-/* What a change of impulses does to v+ is asked with one cotangent, random numbers: y = A^-1 (vbar + J^T D^T J A^-1 vbar), in islands with such rows. */
+/* What a change of impulses does to v+ is asked with one cotangent, random numbers: y = A^-1 (vbar + J^T D^T J A^-1
+ * vbar), in islands with such rows. */
 static void find_answer(const tg_model *m, tg_work *w, double *y, double *Lbar, double *z)
 {
     const tg_rows *r = w->rows;

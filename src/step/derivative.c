@@ -50,8 +50,8 @@ static tg_status is_idle(const tg_model *m, tg_work *w, const tg_rows_island *is
     return TG_OK;
 }
 
-/* A contact with compliance between bodies that rigid rows hold already has no part in the motion. z of its row is then zero, not what rounding leaves of it: gradients of
- * compliance are L_N / dt^2 times z. */
+/* A contact with compliance between bodies that rigid rows hold already has no part in the motion. z of its row is then
+ * zero, not what rounding leaves of it: gradients of compliance are L_N / dt^2 times z. */
 static tg_status find_idle(const tg_model *m, tg_work *w, const tg_rows_island *island, tg_implicit *f)
 {
     const tg_rows *r = w->rows;
@@ -67,8 +67,9 @@ static tg_status find_idle(const tg_model *m, tg_work *w, const tg_rows_island *
     return TG_OK;
 }
 
-/* The speeds by which the rows of an island are smoothed. A contact that is apart, within reach, is smoothed by a share of the speed at which it opens, (1 - (Phi / reach)^2): it then transmits a share
- * of its relative velocity that does not depend on how far apart it is in steps, and falls to zero, with its slope, towards the reach. */
+/* The speeds by which the rows of an island are smoothed. A contact that is apart, within reach, is smoothed by a share
+ * of the speed at which it opens, (1 - (Phi / reach)^2): it then transmits a share of its relative velocity that does
+ * not depend on how far apart it is in steps, and falls to zero, with its slope, towards the reach. */
 static const double *smooth_speeds(tg_work *w, const tg_rows_island *island, const double *sigma)
 {
     const tg_rows *r = w->rows;
@@ -152,8 +153,9 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
     return TG_OK;
 }
 
-/* Whether rounding might let forward and reverse mode of an island part by more than 1e-11 or so: where dofs are so light, or redundant rows so light beside others, that
- * hardly anything of A^-1 is left in K, or where the equations are ill-conditioned. */
+/* Whether rounding might let forward and reverse mode of an island part by more than 1e-11 or so: where dofs are so
+ * light, or redundant rows so light beside others, that hardly anything of A^-1 is left in K, or where the equations
+ * are ill-conditioned. */
 static bool is_delicate(const tg_model *m, const tg_work *w, int island)
 {
     const double light = 1e5 /* 1 / kg, 1 / (kg m^2) */, apart = 1e3, conditioned = 1e6;
@@ -181,7 +183,8 @@ static void keep_delicate(const tg_model *m, tg_work *w)
         }
 }
 
-/* The contact points of the step, from now on as those of smoothed surfaces: where they are does not change, how they move does. */
+/* The contact points of the step, from now on as those of smoothed surfaces: where they are does not change, how they
+ * move does. */
 static void smooth_points(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
@@ -221,7 +224,8 @@ static bool is_ambiguous(const tg_work *w)
     return false;
 }
 
-/* Loops that cannot close are held as well as they can be: what is left of J v+ + b. How it turns with J is left out. */
+/* Loops that cannot close are held as well as they can be: what is left of J v+ + b. How it turns with J is left out.
+ */
 static bool is_inconsistent(const tg_model *m, tg_work *w)
 {
     const double most = 1e-7; /* m/s */
@@ -244,8 +248,9 @@ static bool is_inconsistent(const tg_model *m, tg_work *w)
     return worse;
 }
 
-/* A contact that acts is about to change its features: two capsules whose axes cross, an edge across an edge. (Margins of shapes that overlap by less also say how
- * far they are from looking ahead, collision/ahead.c, which changes nothing by itself.) */
+/* A contact that acts is about to change its features: two capsules whose axes cross, an edge across an edge. (Margins
+ * of shapes that overlap by less also say how far they are from looking ahead, collision/ahead.c, which changes nothing
+ * by itself.) */
 static bool is_at_edge(const tg_work *w)
 {
     const double least = 1e-7, deep = -1e-4; /* m */
@@ -297,7 +302,8 @@ static bool is_at_branch(const tg_work *w, double *margin)
     return nearest < least;
 }
 
-/* Contacts from outside that are redundant agree with each other only as they are: any change of one of them opens or closes another. */
+/* Contacts from outside that are redundant agree with each other only as they are: any change of one of them opens or
+ * closes another. */
 static bool is_overdetermined(const tg_work *w)
 {
     bool any = false;

@@ -1,6 +1,7 @@
 /* Forward mode of a step, as matrices: forward.h has the equations.
  *
- * Trees that constraints couple form a group, with dense matrices of its own. Tendons may couple any trees: one group then. */
+ * Trees that constraints couple form a group, with dense matrices of its own. Tendons may couple any trees: one group
+ * then. */
 #include "step/step.h"
 
 #include "base/arena.h"
@@ -48,7 +49,8 @@ bool tg_matrices_fit(const tg_model *m, const tg_work *w)
 
 /* ---- groups ---- */
 
-/* Some trees; their dofs are in f->dof. Its own matrices have leading dimension ld; R and v+'s derivatives are the model's where it has all dofs. */
+/* Some trees; their dofs are in f->dof. Its own matrices have leading dimension ld; R and v+'s derivatives are the
+ * model's where it has all dofs. */
 typedef struct group
 {
     int n, ld;
@@ -115,7 +117,8 @@ static void place_squares(const tg_forward *f, group *g, const tg_jacobian *j)
     gather_square(f, g, f->force_v, g->R_v);
 }
 
-/* Rows of four columns: to (a column a dof, leading dimension ld) from the columns' numbers; room for four rows more. */
+/* Rows of four columns: to (a column a dof, leading dimension ld) from the columns' numbers; room for four rows more.
+ */
 TG_INLINE void transpose_columns(const double *const column[V4_LANES], int rows, double *to, ptrdiff_t ld)
 {
     for (int r = 0; r < rows; r += V4_LANES)

@@ -1,7 +1,8 @@
 /* The matrices of a step's derivatives, all columns at once.
  *
- * v+ = v + A^-1 (dt f + J^T L), and L obeys the laws on sigma = J v+ + b. At the solution dL = D w (contact/implicit.h), w the change of
- * sigma at frozen L. With dt R the derivatives of dt f - A (v+ - v) + J^T L at frozen v+ and L, S those of J v+ + b,
+ * v+ = v + A^-1 (dt f + J^T L), and L obeys the laws on sigma = J v+ + b. At the solution dL = D w
+ * (contact/implicit.h), w the change of sigma at frozen L. With dt R the derivatives of dt f - A (v+ - v) + J^T L at
+ * frozen v+ and L, S those of J v+ + b,
  *
  *     dv+ = A^-1 (dt R + J^T dL),   dL = D (J A^-1 dt R + S),   D = -C^T E^-1 B
  *         = K dt R + T B S,         T = -A^-1 J^T C^T E^-1,     K = A^-1 + T B J A^-1.
@@ -20,7 +21,8 @@ enum
     TG_WITHIN_DIRECTIONS = 16 /* of a step with impacts within, taken at once (within.c) */
 };
 
-/* X(name, count): arrays of one call. n: dofs, rows: rows of the problem, both padded; inputs: controls and activations */
+/* X(name, count): arrays of one call. n: dofs, rows: rows of the problem, both padded; inputs: controls and activations
+ */
 #define TG_FORWARD_ARRAYS(X)                                                                                           \
     X(node_next, SPATIAL_SIZE *nodes)                                                                                  \
     X(node_spread, SPATIAL_SIZE *nodes)                                                                                \
@@ -58,8 +60,8 @@ enum
     X(turned, n *rows)                                                                                                 \
     X(work, 2 * n * rows)
 
-/* Lives in the workspace. kept_K and kept_Z, and those of the second problem of steps with impacts within (placing_K, placing_Z), stay from one call to the next; others do
- * not. */
+/* Lives in the workspace. kept_K and kept_Z, and those of the second problem of steps with impacts within (placing_K,
+ * placing_Z), stay from one call to the next; others do not. */
 typedef struct tg_forward
 {
     const tg_model *m;
@@ -84,43 +86,52 @@ typedef struct tg_forward
 /* Lays the arrays out in the workspace's block (or counts them); none for models with too many dofs. */
 void tg_forward_place(tg_forward *f, const tg_model *m, const tg_capacity *capacity, tg_arena *arena);
 
-/* Whether forward mode of the last step is there, and its matrices can be had at once (not where impacts happened within it): its dofs and rows are not too many. */
+/* Whether forward mode of the last step is there, and its matrices can be had at once (not where impacts happened
+ * within it): its dofs and rows are not too many. */
 bool tg_forward_fits(const tg_model *m, const tg_work *w);
 bool tg_matrices_fit(const tg_model *m, const tg_work *w);
 
-/* R: force_q, force_v, force_u, force_act. S of all rows, transposed: sigma_q, sigma_v; spread_q, spread_v. (forward_forces.c) */
+/* R: force_q, force_v, force_u, force_act. S of all rows, transposed: sigma_q, sigma_v; spread_q, spread_v.
+ * (forward_forces.c) */
 void tg_forward_forces(tg_forward *f);
 
 /* Writes d(q+, v+) / d(q, v, act, u, tau) of j where they are wanted. After tg_step_prepare. (forward.c) */
 void tg_forward_matrices(const tg_model *m, tg_work *w, const tg_jacobian *j);
 
-/* What products start from, once for all directions: by_u, by_act: some of them have changes of these. After tg_step_prepare. (forward.c) */
+/* What products start from, once for all directions: by_u, by_act: some of them have changes of these. After
+ * tg_step_prepare. (forward.c) */
 void tg_forward_begin(const tg_model *m, tg_work *w, bool by_u, bool by_act);
 
-/* dv (nv) = the change of v+ along a change of everything that went in; NULL: zero; range: of its parameters (tg_range_of). After tg_forward_begin. (forward.c) */
+/* dv (nv) = the change of v+ along a change of everything that went in; NULL: zero; range: of its parameters
+ * (tg_range_of). After tg_forward_begin. (forward.c) */
 tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range, double *dv);
 
-/* out (rows) = the change of J v_free, of contacts that meet within the step; rows->problem is TG_PROBLEM_FREE. (forward.c) */
+/* out (rows) = the change of J v_free, of contacts that meet within the step; rows->problem is TG_PROBLEM_FREE.
+ * (forward.c) */
 void tg_forward_free(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range, double *out);
 
-/* The part of parameters, wrenches and dt in it: s->change.force, by_dt (nv): of dt f - A (v+ - v) by dt, at a frozen f; sigma, turn (rows, turn may be NULL); s->block_gradient: of
- * friction coefficients and bounds. (forward_change.c) */
+/* The part of parameters, wrenches and dt in it: s->change.force, by_dt (nv): of dt f - A (v+ - v) by dt, at a frozen
+ * f; sigma, turn (rows, turn may be NULL); s->block_gradient: of friction coefficients and bounds. (forward_change.c)
+ */
 void tg_forward_change(tg_forward *f, const tg_cotangent *in, tg_param_range range, double *by_dt, double *sigma,
                        double *turn);
 
 /* act+ (na) along a change of act, u, parameters and dt. (forward_change.c) */
 void tg_forward_activations(const tg_model *m, tg_work *w, const tg_cotangent *in, double *dact);
 
-/* Where rounding would let the modes part, both use the same matrices: K, and Z = B^T T^T of all rows of an island, kept (docs/gradients.md, Conditioning). With tendons
- * all islands are one. After the islands were factored; where tg_forward_fits. (forward.c) */
+/* Where rounding would let the modes part, both use the same matrices: K, and Z = B^T T^T of all rows of an island,
+ * kept (docs/gradients.md, Conditioning). With tendons all islands are one. After the islands were factored; where
+ * tg_forward_fits. (forward.c) */
 void tg_forward_keep(const tg_model *m, tg_work *w, int island);
 /* z = Z vbar in the rows of an island, y = K^T vbar in its dofs; rows and dofs of the model */
 void tg_forward_kept_transpose(tg_work *w, int island, const double *vbar, double *z, double *y);
 
-/* dq+ = D_q dq + D_w (dt dv+) of q+ = q (+) dt v+. dv, dq: nv x columns, may be the same; of_q: the columns are those of q. (integrator.c) */
+/* dq+ = D_q dq + D_w (dt dv+) of q+ = q (+) dt v+. dv, dq: nv x columns, may be the same; of_q: the columns are those
+ * of q. (integrator.c) */
 void tg_integrator_forward(const tg_model *m, const tg_work *w, int columns, bool of_q, const double *dv, double *dq);
 
-/* The same for one direction: dq and ddt (NULL: zero) of what went in, dv of v+; dq and dq_next may be the same. (integrator.c) */
+/* The same for one direction: dq and ddt (NULL: zero) of what went in, dv of v+; dq and dq_next may be the same.
+ * (integrator.c) */
 void tg_integrator_change(const tg_model *m, const tg_work *w, const double *dq, const double *ddt, const double *dv,
                           double *dq_next);
 

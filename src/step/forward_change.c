@@ -1,4 +1,5 @@
-/* Forward mode along parameters, wrenches and dt: what they do to forces and rows at a frozen state, v+ and impulses. (dynamics/change.h, contact/rows_change.h) */
+/* Forward mode along parameters, wrenches and dt: what they do to forces and rows at a frozen state, v+ and impulses.
+ * (dynamics/change.h, contact/rows_change.h) */
 #include "contact/rows_change.h"
 #include "step/step.h"
 
@@ -33,7 +34,8 @@ static void wrench_change(const tg_forward *f, const double *wrench)
     }
 }
 
-/* -extra (v+ - v) - dt^2 stiffness v: extra = dt damping + dt^2 stiffness; divided by dt, but for what dt itself does */
+/* -extra (v+ - v) - dt^2 stiffness v: extra = dt damping + dt^2 stiffness; divided by dt, but for what dt itself does
+ */
 static void implicit_change(const tg_forward *f, double *by_dt)
 {
     const tg_model *m = f->m;
@@ -82,7 +84,8 @@ static void implicit_actuator_change(const tg_forward *f, double *by_dt)
     }
 }
 
-/* of dt times the force of a tendon at the end of the step, beside dt times s->force: its own change, and its spring acts later */
+/* of dt times the force of a tendon at the end of the step, beside dt times s->force: its own change, and its spring
+ * acts later */
 static void late_by_dt(const tg_forward *f, double *by_dt)
 {
     const tg_model *m = f->m;

@@ -1,7 +1,8 @@
-/* What forward mode starts from: the derivatives of all forces at frozen velocities at the end of the step, and of the rows.
+/* What forward mode starts from: the derivatives of all forces at frozen velocities at the end of the step, and of the
+ * rows.
  *
- * The derivatives of inverse dynamics at a = (v+ - v) / dt contain those of M and of the bias and, with all other forces taken out of the sums over
- * subtrees, what these do as they turn with their bodies. */
+ * The derivatives of inverse dynamics at a = (v+ - v) / dt contain those of M and of the bias and, with all other
+ * forces taken out of the sums over subtrees, what these do as they turn with their bodies. */
 #include "contact/rows_forward.h"
 #include "dynamics/actuation.h"
 #include "dynamics/kinematics.h"
@@ -78,7 +79,8 @@ static void constraint_forces(tg_forward *f)
     tg_rows_derivatives(m, f->w, f->s->q, &d);
 }
 
-/* A force that does not turn with its body, at a point c of it: beside what does, -turn x force, -turn x torque about c. */
+/* A force that does not turn with its body, at a point c of it: beside what does, -turn x force, -turn x torque about
+ * c. */
 static void wrench_forces(tg_forward *f)
 {
     const tg_model *m = f->m;

@@ -1,11 +1,15 @@
 /* Implicit gyroscopic forces.
  *
- * A body that turns with w feels w x I w, I about its centre of mass. In the free step the momentum h = I w is that of the start, and the angular velocity across it that of the end:
+ * A body that turns with w feels w x I w, I about its centre of mass. In the free step the momentum h = I w is that of
+ * the start, and the angular velocity across it that of the end:
  *     A x = dt f(q, v) - dt D x,    x = v_free - v,    D_jk = -sum over bodies of J_j . (h x J_k),
- * where f has all bias forces at v, gyroscopic ones among them, J_j is the angular velocity of a body per unit of dof j, and D x is what h adds as w changes by J x. So
+ * where f has all bias forces at v, gyroscopic ones among them, J_j is the angular velocity of a body per unit of dof
+ * j, and D x is what h adds as w changes by J x. So
  *     B x = dt f,    B = A + dt D.
- * D is skew-symmetric: y . B y = y . A y > 0, and B has an inverse at any speed and any dt. A body that turns freely has D w = w x I w, so that
- *     I (w+ - w) + dt w+ x h = dt torque,    and, times w+,    w+ . I w+ / 2 = w . I w / 2 - (w+ - w) . I (w+ - w) / 2 + dt w+ . torque:
+ * D is skew-symmetric: y . B y = y . A y > 0, and B has an inverse at any speed and any dt. A body that turns freely
+ * has D w = w x I w, so that
+ *     I (w+ - w) + dt w+ x h = dt torque,    and, times w+,    w+ . I w+ / 2 = w . I w / 2 - (w+ - w) . I (w+ - w) / 2
+ *         + dt w+ . torque:
  * no free step of any length gains energy. Bias forces of a linkage that come from its changing mass matrix stay at v.
  *
  * B is not symmetric, so impulses go on acting through A: v+ = v_free + A^-1 J^T L. */
@@ -49,7 +53,8 @@ static void fill_momenta(const tg_model *m, const tg_work *w, v4 *momentum)
     }
 }
 
-/* B of a tree, n x n: A_jk = J_j . (Yc J_k) and D_jk = h . (J_j x J_k) for j on the path from k to the root, Yc and h of all that dof k moves */
+/* B of a tree, n x n: A_jk = J_j . (Yc J_k) and D_jk = h . (J_j x J_k) for j on the path from k to the root, Yc and h
+ * of all that dof k moves */
 static void fill_tree(const tg_model *m, const tg_work *w, int tree, const v4 *momentum, double *B)
 {
     const tg_step_work *s = w->step;

@@ -1,18 +1,23 @@
 /* Shapes that turn far in a step.
  *
- * The rows of a contact are linear in v+ and act at one point: they keep Phi + dt J_N v+ >= 0 there. A body that turns by theta lowers its other points by up to theta times its
- * size, and leaves the straight paths of its points by theta^2 R / 2, so that shapes may overlap at the end though the rows hold: an impact at 300 m/s that sets a capsule of 10 cm
- * turning makes theta several radians. Two shapes A and B are apart by at least s along any unit vector n, where s is the least n . x of B less the largest of A. Along the normal of a contact, to
- * second order of q (+) dt v+:
+ * The rows of a contact are linear in v+ and act at one point: they keep Phi + dt J_N v+ >= 0 there. A body that turns
+ * by theta lowers its other points by up to theta times its size, and leaves the straight paths of its points by
+ * theta^2 R / 2, so that shapes may overlap at the end though the rows hold: an impact at 300 m/s that sets a capsule
+ * of 10 cm turning makes theta several radians. Two shapes A and B are apart by at least s along any unit vector n,
+ * where s is the least n . x of B less the largest of A. Along the normal of a contact, to second order of q (+) dt v+:
  *     x+ = c + V + X + (1 + W x) y,   V = sum u_k,   X = sum W_k x (u_k / 2 + sum of u_j behind k),   W = sum W_k,
- * for the point c + y of a shape with its origin at c, where dof k of its chain moves c by u_k and turns the shape by W_k in the step (n . (y + W x y) = (n + n x W) . y: a
- * support point). With Theta = sum |W_k|, B = sum |u_k| and R >= |y|, what is left out is at most Theta^2 (R + B) / 2. Pairs that are apart by this, or overlap by no more than the reach (1 mm: that much
- * is pushed out), are done.
+ * for the point c + y of a shape with its origin at c, where dof k of its chain moves c by u_k and turns the shape by
+ * W_k in the step (n . (y + W x y) = (n + n x W) . y: a support point). With Theta = sum |W_k|, B = sum |u_k| and R >=
+ * |y|, what is left out is at most Theta^2 (R + B) / 2. Pairs that are apart by this, or overlap by no more than the
+ * reach (1 mm: that much is pushed out), are done.
  *
- * Other pairs are looked at once more, at the end of the step. If they overlap there by more than the reach, the trees of the island go a share h of their way,
+ * Other pairs are looked at once more, at the end of the step. If they overlap there by more than the reach, the trees
+ * of the island go a share h of their way,
  *     q+ = q (+) h dt v+,
- * v+ stays. The linear gap at h is (1 - h) Phi + h (Phi + dt J_N v+), never below the smaller of the two, so a share with h Theta (2 R + Theta (R + B)) below what is allowed always holds: the
- * search for the largest one starts there, and no body stays where it is. What is left of the impact happens in the next step, with the contacts of the new pose. */
+ * v+ stays. The linear gap at h is (1 - h) Phi + h (Phi + dt J_N v+), never below the smaller of the two, so a share
+ * with h Theta (2 R + Theta (R + B)) below what is allowed always holds: the search for the largest one starts there,
+ * and no body stays where it is. What is left of the impact happens in the next step, with the contacts of the new
+ * pose. */
 #include "step/hold.h"
 
 #include <float.h>
@@ -94,15 +99,17 @@ static bool is_bounded(const tg_model *m, const tg_work *w, int geom)
     return type != TG_GEOM_HFIELD && (type != TG_GEOM_PLANE || fixed);
 }
 
-/* m: by how much more a pair may overlap after a share of the step: the share of the slack that its overlap leaves of the reach, so that a pair that is held step after step
- * stays within the reach; beyond it so little that it moves on. */
+/* m: by how much more a pair may overlap after a share of the step: the share of the slack that its overlap leaves of
+ * the reach, so that a pair that is held step after step stays within the reach; beyond it so little that it moves on.
+ */
 static double allowance(const tg_work *w, double overlap)
 {
     double reach = w->step->options.reach, slack = w->rows->slack, left = reach - overlap;
     return slack * (left > 0 ? left : slack * slack / reach) / reach;
 }
 
-/* The share of the step after which a pair, of which t is a touch, overlaps by no more than it may; 1: it need not be looked at. */
+/* The share of the step after which a pair, of which t is a touch, overlaps by no more than it may; 1: it need not be
+ * looked at. */
 static double sure_share(const tg_model *m, const tg_work *w, const tg_touch *t, double overlap, sweep last[2])
 {
     double more = allowance(w, overlap);
@@ -146,7 +153,8 @@ static const tg_touch *pair_from(const tg_rows *r, int first, int *end, double *
     return t;
 }
 
-/* The pair, where it now is, overlaps by more than `most`, or has come out on the other side of a contact whose side counts. */
+/* The pair, where it now is, overlaps by more than `most`, or has come out on the other side of a contact whose side
+ * counts. */
 static bool is_through(const tg_model *m, tg_work *w, const tg_touch *t, double most, bool sided)
 {
     tg_query query;
@@ -195,7 +203,8 @@ static bool turns_round(const tg_model *m, const tg_work *w, int geom)
     return v4_dot(turn, turn) > 1;
 }
 
-/* After the share of the step some pair of the island overlaps by more than it did at the start and than the reach; after shares below 1, by more than it may. */
+/* After the share of the step some pair of the island overlaps by more than it did at the start and than the reach;
+ * after shares below 1, by more than it may. */
 static bool goes_through(const tg_model *m, tg_work *w, int island, double share)
 {
     tg_step_work *s = w->step;

@@ -4,8 +4,8 @@
 
 #include "step/work.h"
 
-/* Where bodies of an island would overlap at the end of the step because they turn, the trees of the island are displaced by a share of the step: fills held, share and q_next. After
- * tg_step_integrate. */
+/* Where bodies of an island would overlap at the end of the step because they turn, the trees of the island are
+ * displaced by a share of the step: fills held, share and q_next. After tg_step_integrate. */
 void tg_step_hold(const tg_model *m, tg_work *w);
 
 #endif

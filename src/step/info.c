@@ -59,7 +59,8 @@ static bool is_beyond_rounding(const tg_rows *r, double tolerance)
     return DBL_EPSILON * largest > tolerance;
 }
 
-/* L . (J v+ + J v_free) / 2, with J v+ = sigma - b less what the compliance of a contact adds: its energy is stored, not spent */
+/* L . (J v+ + J v_free) / 2, with J v+ = sigma - b less what the compliance of a contact adds: its energy is stored,
+ * not spent */
 static double impulse_work(const tg_rows *r)
 {
     double work = 0;

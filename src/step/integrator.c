@@ -1,5 +1,6 @@
-/* q+ = q (+) dt v+ and its derivatives: dq+ = D_q dq + D_w d(dt v+), in the tangent spaces; trees that are held go a share of dt v+ (hold.c). For slides, hinges and the translation of free joints
- * both are 1; for rotations those of the exponential map. */
+/* q+ = q (+) dt v+ and its derivatives: dq+ = D_q dq + D_w d(dt v+), in the tangent spaces; trees that are held go a
+ * share of dt v+ (hold.c). For slides, hinges and the translation of free joints both are 1; for rotations those of the
+ * exponential map. */
 #include "model/manifold.h"
 #include "step/step.h"
 #include "tangere/algebra.h"

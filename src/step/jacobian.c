@@ -1,5 +1,6 @@
-/* Matrices of the step's derivatives: all columns of states, controls and forces at once (forward.h), those of dt and parameters one by one, forward; rows of
- * contacts' forces and points, and everything in models too large for dense matrices, by one reverse sweep a row. */
+/* Matrices of the step's derivatives: all columns of states, controls and forces at once (forward.h), those of dt and
+ * parameters one by one, forward; rows of contacts' forces and points, and everything in models too large for dense
+ * matrices, by one reverse sweep a row. */
 #include "math/spatial.h"
 #include "step/step.h"
 
@@ -142,7 +143,8 @@ static tg_status fill_parameters(const tg_model *m, tg_work *w, const tg_jacobia
     return TG_OK;
 }
 
-/* Columns of the wrench on every body: A^-1 and what follows of it are those of tau; J^T of a unit at the centre of mass. */
+/* Columns of the wrench on every body: A^-1 and what follows of it are those of tau; J^T of a unit at the centre of
+ * mass. */
 static void fill_wrenches(const tg_model *m, const tg_work *w, const double *by_tau, double *out)
 {
     int columns = 6 * m->nbody;

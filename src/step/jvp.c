@@ -1,7 +1,8 @@
 /* Forward mode of a step: the change of what comes out along changes of what goes in, several at once.
  *
- * v+ (forward.h) and act+ along everything; q+ = q (+) dt v+ then follows by the derivatives of the integrator, dq+ = D_q dq + D_w (dt dv+ + ddt v+). Row by row
- * through reverse mode where a step has no matrices, and where loops are projected: one sweep a row for all directions. */
+ * v+ (forward.h) and act+ along everything; q+ = q (+) dt v+ then follows by the derivatives of the integrator, dq+ =
+ * D_q dq + D_w (dt dv+ + ddt v+). Row by row through reverse mode where a step has no matrices, and where loops are
+ * projected: one sweep a row for all directions. */
 #include "dynamics/vjp.h"
 #include "step/step.h"
 

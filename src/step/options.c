@@ -145,7 +145,8 @@ static tg_status check_options(tg_work *w, const tg_options *o)
         return tg_fail(
             &w->error, TG_ERR_UNSUPPORTED,
             "options: backward = detach with Poisson's restitution: its two phases have no velocity to detach");
-    /* edges that are hardly round turn their normals faster than a step can follow, and chains of steps grow without bound */
+    /* edges that are hardly round turn their normals faster than a step can follow, and chains of steps grow without
+     * bound */
     if (o->smooth_width != 0 && !(o->smooth_width >= 1e-4 && o->smooth_width <= 1e6))
         return tg_fail(&w->error, TG_ERR_VALUE, "options: smooth_width = %g must be 0 or in [1e-4, 1e6]",
                        o->smooth_width);

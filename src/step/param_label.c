@@ -1,8 +1,9 @@
 /* What the derivative by one parameter is: that of the step, or one-sided where this number alone has two sides.
  *
- * Of two equal coefficients of two geoms either may count. Restitution of 0 has one side only, and so has one whose gate is within reach: nearer than the change of the
- * approach that the free motion makes in a step. Friction of a contact that jams has other solutions beside its own (Painleve): n - mu t, its impulse as it slides along t,
- * draws it in, G_NN < mu G_NT . t. */
+ * Of two equal coefficients of two geoms either may count. Restitution of 0 has one side only, and so has one whose
+ * gate is within reach: nearer than the change of the approach that the free motion makes in a step. Friction of a
+ * contact that jams has other solutions beside its own (Painleve): n - mu t, its impulse as it slides along t, draws it
+ * in, G_NN < mu G_NT . t. */
 #include <math.h>
 
 #include "step/step.h"
@@ -53,7 +54,8 @@ static bool restitution_has_sides(const tg_model *m, const tg_work *w, const tg_
     return gate || tied || w->params->value[t->law.restitution] == 0;
 }
 
-/* a contact that slid at the start of the step, and carries: whether its friction pulls it in faster than its normal impulse pushes it out */
+/* a contact that slid at the start of the step, and carries: whether its friction pulls it in faster than its normal
+ * impulse pushes it out */
 static bool friction_jams(const tg_work *w, const tg_rows_island *island, const tg_constraint *c, int b, int index)
 {
     const tg_rows *r = w->rows;

@@ -100,7 +100,8 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
                            &w->error);
 }
 
-/* Whether the impulses of the step before, in warm, lead to another solution than the one in L and sigma, which stays. kept: 2 rows. */
+/* Whether the impulses of the step before, in warm, lead to another solution than the one in L and sigma, which stays.
+ * kept: 2 rows. */
 static tg_status look_elsewhere(const tg_model *m, tg_work *w, tg_rows_island *island, double *kept)
 {
     double *L = w->rows->L + island->row, *sigma = w->rows->sigma + island->row;
@@ -151,8 +152,8 @@ static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *isl
     return TG_OK;
 }
 
-/* The second problem of an island with impacts within the step, from the impulses of the first: the same but for the bias of what met. The result of the island is that of the
- * worse one. */
+/* The second problem of an island with impacts within the step, from the impulses of the first: the same but for the
+ * bias of what met. The result of the island is that of the worse one. */
 static tg_status solve_placing(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;

@@ -1,10 +1,11 @@
-/* Loops brought to rounding after a step (option project): Newton on the equalities' position errors Phi, in the metric of the
- * step's mass matrix,
+/* Loops brought to rounding after a step (option project): Newton on the equalities' position errors Phi, in the metric
+ * of the step's mass matrix,
  *     q <- q (+) -M^-1 J^T (J M^-1 J^T)^+ Phi.
- * The equalities are listed in rows of their own, so that those of the step stay as they are; velocities are not touched.
+ * The equalities are listed in rows of their own, so that those of the step stay as they are; velocities are not
+ * touched.
  *
- * Derivatives: where the loops close, q+ moves with what came before as dq+ <- dq+ - M^-1 J^T G^+ (J dq+ + dPhi), dPhi by parameters, up to terms of the
- * size of the correction itself. */
+ * Derivatives: where the loops close, q+ moves with what came before as dq+ <- dq+ - M^-1 J^T G^+ (J dq+ + dPhi), dPhi
+ * by parameters, up to terms of the size of the correction itself. */
 #include <math.h>
 
 #include "contact/rows_vjp.h"

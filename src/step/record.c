@@ -1,8 +1,9 @@
 /* What a tape keeps of a step, and how the step comes back from it.
  *
- * A record is a copy of arrays of the workspace: forces and velocities of the smooth part; constraints, islands, laws, modes, impulses and
- * velocities of the contact problem; of every contact point what its kind has; and the matrices, if they do not take much room: factors of the
- * mass matrix, Y and G (contact/rows.h). What is not kept is computed again, from the same numbers in the same way. */
+ * A record is a copy of arrays of the workspace: forces and velocities of the smooth part; constraints, islands, laws,
+ * modes, impulses and velocities of the contact problem; of every contact point what its kind has; and the matrices, if
+ * they do not take much room: factors of the mass matrix, Y and G (contact/rows.h). What is not kept is computed again,
+ * from the same numbers in the same way. */
 #include "dynamics/actuation.h"
 #include "dynamics/crba.h"
 #include "dynamics/factors.h"
@@ -235,7 +236,8 @@ static void get_counts(tg_rows *r, const header *h)
     r->large_factors = -1;
 }
 
-/* The contact points, and where the geoms are whose places count: all, or those of points that depend on where their geoms will be. */
+/* The contact points, and where the geoms are whose places count: all, or those of points that depend on where their
+ * geoms will be. */
 static void get_touches(const tg_model *m, tg_work *w, const unsigned char **from, bool geoms)
 {
     tg_geom_pair placed = {-1, -1}; /* points of a pair follow each other */

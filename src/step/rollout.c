@@ -1,9 +1,10 @@
 /* Rollouts and their derivatives.
  *
- * A tape keeps the state before every step of one segment and the record of the step (record.c: contact points, impulses, modes), and the
- * states, caches included, at which segments start. Going back it brings every step of a segment back from its record, with nothing solved
- * again, and takes its reverse mode (step_vjp.c). With one segment that is all; with sqrt(T) segments the steps of all but the last one are taken once
- * more, from the same state and cache and so bit by bit the same, in the memory of sqrt(T) states and records and sqrt(T) starts. */
+ * A tape keeps the state before every step of one segment and the record of the step (record.c: contact points,
+ * impulses, modes), and the states, caches included, at which segments start. Going back it brings every step of a
+ * segment back from its record, with nothing solved again, and takes its reverse mode (step_vjp.c). With one segment
+ * that is all; with sqrt(T) segments the steps of all but the last one are taken once more, from the same state and
+ * cache and so bit by bit the same, in the memory of sqrt(T) states and records and sqrt(T) starts. */
 #include <math.h>
 #include <string.h>
 
@@ -101,8 +102,8 @@ static void place(tg_tape *t, tg_arena *arena)
                              .wrench = TG_TAKE(arena, double, 6 * t->m->nbody, "wrench")};
 }
 
-/* Room for every joint, tendon and equality and for the contacts that a workspace has room for by default; what finds none starts from
- * zero, the same way each time. */
+/* Room for every joint, tendon and equality and for the contacts that a workspace has room for by default; what finds
+ * none starts from zero, the same way each time. */
 int tg_tape_entries(const tg_model *m)
 {
     return m->nequality + m->nv + 2 * m->njoint + 3 * m->ntendon + tg_default_contacts(m);

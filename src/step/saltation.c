@@ -1,15 +1,18 @@
 /* Derivatives with the time of impact.
  *
- * A step in which a gap closes with restitution changes velocities at its start, whatever the gap still is: its derivative does not know that from
- * a displaced state the bodies meet earlier or later. With F the step, phi the gap, t the time by which the impact is late,
+ * A step in which a gap closes with restitution changes velocities at its start, whatever the gap still is: its
+ * derivative does not know that from a displaced state the bodies meet earlier or later. With F the step, phi the gap,
+ * t the time by which the impact is late,
  *     dt = -(d phi) / phi',    phi' = J_N v < 0,
  * the bodies of the island go on for dt before the impact with (v, a), and for so much less after it with (v+, a):
  *     DF (I + [v; a] tau) - [v+; a] tau,    tau = -(grad phi) / phi',
- * (the saltation matrix; a: acceleration of the smooth part. What holds during the impact is held by DF before it and by the next step after it.)
- * Of several impacts in one island the mean counts, weighted with their impulses.
+ * (the saltation matrix; a: acceleration of the smooth part. What holds during the impact is held by DF before it and
+ * by the next step after it.) Of several impacts in one island the mean counts, weighted with their impulses.
  *
- * Adaptive naive integration has of this what DF leaves of the positions at the end alone, (v - v+) tau: for one ball -(1 + e) d phi. (Wang, Aanjaneya, Bekris, 2022; their term is in
- * the velocity, where it grows with every step that follows.) Detached, the impulses of an impact do not answer to velocities either: v+ follows v as if nothing had been hit. */
+ * Adaptive naive integration has of this what DF leaves of the positions at the end alone, (v - v+) tau: for one ball
+ * -(1 + e) d phi. (Wang, Aanjaneya, Bekris, 2022; their term is in the velocity, where it grows with every step that
+ * follows.) Detached, the impulses of an impact do not answer to velocities either: v+ follows v as if nothing had been
+ * hit. */
 #include "contact/rows_vjp.h"
 #include "step/step.h"
 

@@ -1,6 +1,6 @@
-/* The smooth part of a step: A (v_free - v) = dt (tau + actuators + passive + wrenches - bias), with
- * A = M + dt damping + dt^2 stiffness where these are implicit (those of tendons: tendons.c). An implicit spring acts at q + dt v+:
- * -k (q + dt v+ - q_0) = -k (q - q_0) - dt k v - dt k (v+ - v). */
+/* The smooth part of a step: A (v_free - v) = dt (tau + actuators + passive + wrenches - bias), with A = M + dt damping
+ * + dt^2 stiffness where these are implicit (those of tendons: tendons.c). An implicit spring acts at q + dt v+: -k (q
+ * + dt v+ - q_0) = -k (q - q_0) - dt k v - dt k (v+ - v). */
 #include "dynamics/actuation.h"
 #include "dynamics/factors.h"
 #include "dynamics/kinematics.h"
@@ -118,7 +118,8 @@ void tg_outer_forces(const tg_model *m, const tg_work *w, double *force, tg_rese
     outer_forces(m, w, force, bounds, false);
 }
 
-/* Actuators on tendons go with the tendons' own forces, unless the force range of a joint clamps actuators by themselves. */
+/* Actuators on tendons go with the tendons' own forces, unless the force range of a joint clamps actuators by
+ * themselves. */
 static bool drives_tendons(const tg_model *m)
 {
     bool clamps = false;

@@ -1,10 +1,11 @@
 /* The largest stable time step of explicit springs, dampers and servos.
  *
- * A mode with mass m, stiffness k, damping d that acts on v and d' that acts on v+, in a semi-implicit Euler step: (m + dt d') (v+ - v) = -dt (k x + (d + d') v),
- * x+ = x + dt v+, is stable where
+ * A mode with mass m, stiffness k, damping d that acts on v and d' that acts on v+, in a semi-implicit Euler step: (m +
+ * dt d') (v+ - v) = -dt (k x + (d + d') v), x+ = x + dt v+, is stable where
  *     dt^2 k + 2 dt d < 4 m + 2 dt d'.
- * For all modes: the largest eigenvalue of dt^2/4 K + dt/2 D against M + dt/2 D' is below 1; K and D are sums of moment moment^T over joints, tendons and servos, M is that
- * of the reference configuration. The eigenvalue by power iteration with the factors of M + dt/2 D'; it only grows with dt. */
+ * For all modes: the largest eigenvalue of dt^2/4 K + dt/2 D against M + dt/2 D' is below 1; K and D are sums of moment
+ * moment^T over joints, tendons and servos, M is that of the reference configuration. The eigenvalue by power iteration
+ * with the factors of M + dt/2 D'; it only grows with dt. */
 #include "step/stability.h"
 
 #include <math.h>

@@ -68,8 +68,8 @@ static tg_status take_contacts(const tg_model *m, tg_work *w, const tg_given_con
 
 /* ---- what comes out ---- */
 
-/* What rolls or relaxes to rest loses a share of its speed in every step, and would end in numbers below DBL_MIN, which processors are slow with. Numbers whose square is no
- * normal number are nothing to any force or energy: zero. */
+/* What rolls or relaxes to rest loses a share of its speed in every step, and would end in numbers below DBL_MIN, which
+ * processors are slow with. Numbers whose square is no normal number are nothing to any force or energy: zero. */
 static void settle(int n, double *x)
 {
     const double least = 1e-150;

@@ -11,7 +11,8 @@
 /* Checks the options, fills in what they leave open, and keeps them. (options.c) */
 tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *options);
 
-/* A step that is profiled begins; a stage of it ends; so does the solve of an island, in that stage. Nothing without the option. (profile.c) */
+/* A step that is profiled begins; a stage of it ends; so does the solve of an island, in that stage. Nothing without
+ * the option. (profile.c) */
 void tg_profile_begin(tg_work *w);
 void tg_profile_stage(tg_work *w, tg_step_stage stage);
 void tg_profile_island(tg_work *w, int island);
@@ -40,7 +41,8 @@ static inline tg_tendon_when tg_step_tendons(const tg_model *m, const tg_work *w
     return (tg_tendon_when){late ? w->step->v_next : w->step->v, late ? w->step->options.dt : 0};
 }
 
-/* What of the damping of an actuator on a tendon or a site acts on v+: slope, its force is -slope moment . v+; 0: nothing. */
+/* What of the damping of an actuator on a tendon or a site acts on v+: slope, its force is -slope moment . v+; 0:
+ * nothing. */
 double tg_late_slope(const tg_model *m, const tg_work *w, int actuator);
 
 /* What an actuator does, at v+ where its damping is late. */
@@ -55,7 +57,8 @@ static inline const tg_drive *tg_step_drives(const tg_model *m, const tg_work *w
 /* d (dt pull) / d dt of a tendon that acts at the end of the step, less what it pulls with at the start. */
 double tg_late_by_dt(const tg_model *m, const tg_work *w, int tendon);
 
-/* Which of its tendons' springs, dampers and actuators act: s->cables, and how near they are to a change, added to bounds (NULL: not wanted). After the drives. */
+/* Which of its tendons' springs, dampers and actuators act: s->cables, and how near they are to a change, added to
+ * bounds (NULL: not wanted). After the drives. */
 void tg_step_cables(const tg_model *m, tg_work *w, tg_reserve *bounds);
 
 /* s->coupling: dt damping + dt^2 stiffness of every tendon, dt slope of every actuator on a tendon or a site. */
@@ -64,11 +67,12 @@ void tg_step_couplings(const tg_model *m, tg_work *w);
 /* The stiffness of a dof's spring if it acts at the end of the step, else 0. (smooth.c) */
 double tg_implicit_spring_of(const tg_model *m, const tg_work *w, int dof);
 
-/* force (nv) = what acts from outside: actuators, tau and wrenches. After the transmissions and drives. bounds: of joints, added to; NULL: not wanted. (smooth.c) */
+/* force (nv) = what acts from outside: actuators, tau and wrenches. After the transmissions and drives. bounds: of
+ * joints, added to; NULL: not wanted. (smooth.c) */
 void tg_outer_forces(const tg_model *m, const tg_work *w, double *force, tg_reserve *bounds);
 
-/* Position and velocity stage, transmissions, what the actuators do, factors of M + dt D (+ dt^2 K), forces, and the velocities without
- * constraints. (smooth.c) */
+/* Position and velocity stage, transmissions, what the actuators do, factors of M + dt D (+ dt^2 K), forces, and the
+ * velocities without constraints. (smooth.c) */
 tg_status tg_step_smooth(const tg_model *m, tg_work *w);
 
 /* The constraints of the step, up to the problem of every island. (problem.c) */
@@ -95,16 +99,18 @@ void tg_integrator_reverse(const tg_model *m, const tg_work *w, const double *g_
 /* Brings loops to rounding: q_next. (project.c) */
 tg_status tg_step_project(const tg_model *m, tg_work *w);
 
-/* Whether a step does; derivatives of q+ (nv x columns) behind it from those before; gradients of q+ before it from those behind, in place, with those of
- * parameters (NULL: not wanted) added. (project.c) */
+/* Whether a step does; derivatives of q+ (nv x columns) behind it from those before; gradients of q+ before it from
+ * those behind, in place, with those of parameters (NULL: not wanted) added. (project.c) */
 bool tg_projects(const tg_model *m, const tg_work *w);
 tg_status tg_project_forward(const tg_model *m, tg_work *w, int columns, double *dq);
 tg_status tg_project_reverse(const tg_model *m, tg_work *w, double *g, double *params);
 
-/* What most derivatives of a step that came back from a record do without: J, and where the geoms of its contacts are. Whoever reads them asks first. (record.c) */
+/* What most derivatives of a step that came back from a record do without: J, and where the geoms of its contacts are.
+ * Whoever reads them asks first. (record.c) */
 void tg_step_need_rows(const tg_model *m, tg_work *w);
 
-/* Everything that follows from where the bodies are and how fast they move at the start of the step, but for matrices and the modes of tendons. (record.c) */
+/* Everything that follows from where the bodies are and how fast they move at the start of the step, but for matrices
+ * and the modes of tendons. (record.c) */
 void tg_step_place(const tg_model *m, tg_work *w);
 
 /* Brings back the arrays of the step, if something else has used the workspace since. (derivative.c) */
@@ -125,8 +131,8 @@ tg_status tg_step_report(const tg_model *m, tg_work *w);
 /* A number that changes when the coefficient of another geom counts at a contact. (info.c) */
 void tg_step_choices(const tg_work *w, uint64_t *hash);
 
-/* What the last step had and gave, modes included: bytes, and their copy to memory of that size; bytes that a step of the model is likely to
- * take. (record.c) */
+/* What the last step had and gave, modes included: bytes, and their copy to memory of that size; bytes that a step of
+ * the model is likely to take. (record.c) */
 size_t tg_step_record_bytes(const tg_work *w);
 void tg_step_record(const tg_work *w, unsigned char *to);
 size_t tg_step_record_foreseen(const tg_model *m);
@@ -139,13 +145,14 @@ typedef enum tg_restore_use
     TG_RESTORE_COLUMNS     /* forward mode too */
 } tg_restore_use;
 
-/* Brings the workspace to where tg_step(in, control) left it, with nothing searched for and nothing solved: contact points, impulses and modes
- * are those of the record, the rest is computed again, bit by bit the same. next: the state that came out. The options of the step are already
- * there (tg_step_options). (record.c) */
+/* Brings the workspace to where tg_step(in, control) left it, with nothing searched for and nothing solved: contact
+ * points, impulses and modes are those of the record, the rest is computed again, bit by bit the same. next: the state
+ * that came out. The options of the step are already there (tg_step_options). (record.c) */
 tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, const tg_control *control,
                           const tg_state *next, const unsigned char *record, tg_restore_use use);
 
-/* Reverse and forward mode of the step as it is, whatever the option backward says, without checks. range: where each direction has parameters, NULL: anywhere. (step_vjp.c, jvp.c) */
+/* Reverse and forward mode of the step as it is, whatever the option backward says, without checks. range: where each
+ * direction has parameters, NULL: anywhere. (step_vjp.c, jvp.c) */
 tg_status tg_step_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in);
 tg_status tg_step_forward(const tg_model *m, tg_work *w, int count, const tg_cotangent *in, const tg_param_range *range,
                           tg_cotangent *out);
@@ -157,8 +164,9 @@ tg_status tg_step_jvp_many(const tg_model *m, tg_work *w, int count, const tg_co
 /* tg_step_vjp that adds to in->params, whose turns are left to tg_gradient_end (dynamics/vjp.h). (step_vjp.c) */
 tg_status tg_step_vjp_add(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_cotangent *in, tg_label *label);
 
-/* The second problem of a step with impacts within takes the place of the first, or gives it back; and the velocities without constraints, with no impulses. Forward mode of such a
- * step, without checks; by_u, by_act: as for tg_forward_begin. (within.c) */
+/* The second problem of a step with impacts within takes the place of the first, or gives it back; and the velocities
+ * without constraints, with no impulses. Forward mode of such a step, without checks; by_u, by_act: as for
+ * tg_forward_begin. (within.c) */
 void tg_within_exchange(tg_work *w);
 void tg_within_free(tg_work *w);
 tg_status tg_within_forward(const tg_model *m, tg_work *w, int count, const tg_cotangent *in,
@@ -182,27 +190,32 @@ static inline const tg_cone_law *tg_step_law(const tg_step_work *s)
     return s->law;
 }
 
-/* Whether impulses of the last step's impacts are held fixed in its derivatives; these come row by row then. (saltation.c) */
+/* Whether impulses of the last step's impacts are held fixed in its derivatives; these come row by row then.
+ * (saltation.c) */
 bool tg_detaches(const tg_work *w);
 
-/* Adds what the time of impact adds: to g and *gdt, from the gradients out; to out, along in; to the matrices. (saltation.c) */
+/* Adds what the time of impact adds: to g and *gdt, from the gradients out; to out, along in; to the matrices.
+ * (saltation.c) */
 void tg_saltation_reverse(const tg_model *m, tg_work *w, const tg_cotangent *out, tg_gradient g, double *gdt);
 tg_status tg_saltation_forward(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_cotangent *out);
 tg_status tg_saltation_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j);
 
-/* Whether rows that hold against each other cease to agree as bodies are displaced: one of them opens or slips then; and dry friction at its bound with those that hold
- * it, as anything is displaced. After the islands were factored. (brace.c) */
+/* Whether rows that hold against each other cease to agree as bodies are displaced: one of them opens or slips then;
+ * and dry friction at its bound with those that hold it, as anything is displaced. After the islands were factored.
+ * (brace.c) */
 bool tg_braces_give(const tg_model *m, tg_work *w);
 bool tg_ties_give(const tg_model *m, tg_work *w);
 
-/* Whether they are not redundant after all, as at the dead centre of a linkage: by so little that G does not show it, which of them bears what matters to the motion. */
+/* Whether they are not redundant after all, as at the dead centre of a linkage: by so little that G does not show it,
+ * which of them bears what matters to the motion. */
 bool tg_braces_move(const tg_model *m, tg_work *w);
 
-/* Brings back what the derivatives of the last step need, if something else has used the workspace since; the factors of
- * its islands; the label. (derivative.c) */
+/* Brings back what the derivatives of the last step need, if something else has used the workspace since; the factors
+ * of its islands; the label. (derivative.c) */
 tg_status tg_step_prepare(const tg_model *m, tg_work *w);
 
-/* The same for derivatives of the impulses themselves, which redundant rows share by the selection rule. (derivative.c) */
+/* The same for derivatives of the impulses themselves, which redundant rows share by the selection rule. (derivative.c)
+ */
 tg_status tg_step_prepare_forces(const tg_model *m, tg_work *w);
 
 #endif

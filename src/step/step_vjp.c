@@ -1,13 +1,15 @@
 /* Reverse mode of a step.
  *
- * v+ = v + A^-1 (dt f + J^T L) and L obeys the laws on sigma = J v+ + b. With vbar the gradient of v+ (that of q+ included),
- * Lbar = J A^-1 vbar and z = D^T Lbar from the factors of the islands (contact/implicit.h), y = A^-1 (vbar + J^T z),
+ * v+ = v + A^-1 (dt f + J^T L) and L obeys the laws on sigma = J v+ + b. With vbar the gradient of v+ (that of q+
+ * included), Lbar = J A^-1 vbar and z = D^T Lbar from the factors of the islands (contact/implicit.h), y = A^-1 (vbar +
+ * J^T z),
  *
  *   d(scalar) = d [ dt y . (tau + actuators + passive + wrenches - RNEA(q, v, a)) - y . extra (v+ - v)
- *                   + L . (J y) + z . (J v+ + b) + turn . (J p) ]   with y, z, turn, p, L, v+ held fixed, a = (v+ - v) / dt,
+ *                   + L . (J y) + z . (J v+ + b) + turn . (J p) ]   with y, z, turn, p, L, v+ held fixed, a = (v+ - v)
+ *                       / dt,
  *
- * plus the friction coefficients and bounds of dry friction, which move L itself. One pass over the tree with y and v+, and one with p where redundant rows
- * slide. docs/gradients.md has the derivation. */
+ * plus the friction coefficients and bounds of dry friction, which move L itself. One pass over the tree with y and v+,
+ * and one with p where redundant rows slide. docs/gradients.md has the derivation. */
 #include <math.h>
 
 #include "contact/implicit_large.h"
@@ -51,7 +53,8 @@ typedef struct reverse
 
 /* ---- impulses ---- */
 
-/* whether anybody asks for the gradient of a block's friction coefficients: the parameters, or velocities on which they depend */
+/* whether anybody asks for the gradient of a block's friction coefficients: the parameters, or velocities on which they
+ * depend */
 static bool friction_counts(const reverse *r, int block)
 {
     const tg_rows *rows = r->w->rows;
@@ -146,7 +149,8 @@ static v4 three(const double *x, int index)
     return x != NULL ? v4_load3(x + 3 * index) : v4_zero();
 }
 
-/* force = sum of axes L / dt, and the same for the torque: gradients of L, of turns of the frame (dF = turn x F) and of dt */
+/* force = sum of axes L / dt, and the same for the torque: gradients of L, of turns of the frame (dF = turn x F) and of
+ * dt */
 static void contact_reverse(reverse *r, const tg_constraint *c, int index, const tg_cotangent *out)
 {
     const tg_bond *b = &r->w->rows->touch[c->index].bond;
@@ -225,7 +229,8 @@ static void explicit_impulses(const reverse *r)
     }
 }
 
-/* Impulses of impacts that are detached follow restitution, z J_N v de, and friction, whose gradients are there already; nothing else of z counts. */
+/* Impulses of impacts that are detached follow restitution, z J_N v de, and friction, whose gradients are there
+ * already; nothing else of z counts. */
 static void detach(const reverse *r)
 {
     const tg_rows *rows = r->w->rows;
@@ -485,7 +490,8 @@ static bool forces_reverse(reverse *r)
     return true;
 }
 
-/* Everything but the turn of redundant rows: the twists of dt y, and beside them, where something asks for them, those of v+. */
+/* Everything but the turn of redundant rows: the twists of dt y, and beside them, where something asks for them, those
+ * of v+. */
 static void passes(reverse *r)
 {
     const tg_model *m = r->m;
@@ -602,9 +608,10 @@ static void compression_reverse(const reverse *r)
         r->scaled[k] += c.scaled[k];
 }
 
-/* Implicit gyroscopic forces (gyroscopic.c): with x = v_free - v the step is A (v+ - v) = dt (f - D x) + J^T L, and B x = dt f, B = A + dt D. The cotangent of x
- * is -dt D^T y, so that l = -dt B^-T D^T y = B^-T A y - y belongs to the second equation, whose terms are those of a step of its own without rows; -dt (y + l) . D x is the
- * scalar of tg_adjoint_gyroscopic. */
+/* Implicit gyroscopic forces (gyroscopic.c): with x = v_free - v the step is A (v+ - v) = dt (f - D x) + J^T L, and B x
+ * = dt f, B = A + dt D. The cotangent of x is -dt D^T y, so that l = -dt B^-T D^T y = B^-T A y - y belongs to the
+ * second equation, whose terms are those of a step of its own without rows; -dt (y + l) . D x is the scalar of
+ * tg_adjoint_gyroscopic. */
 static tg_status gyroscopic_reverse(reverse *r)
 {
     const tg_model *m = r->m;

@@ -1,7 +1,9 @@
-/* Tendons that act at the end of a step. Spring and damper of a tendon with length l and moment m, at l + dt m . v+ and m . v+, with m as it is at the start, pull with
+/* Tendons that act at the end of a step. Spring and damper of a tendon with length l and moment m, at l + dt m . v+ and
+ * m . v+, with m as it is at the start, pull with
  *     k (rest - l - dt m . v+) - d m . v+  =  k (rest - l - dt m . v) - d m . v - (dt k + d) m . (v+ - v):
- * the first part is a force at the start, dt times the second goes to the left of the step's equation, where c = dt d + dt^2 k: A = M + sum c m m^T. It is positive definite
- * whatever dt is. How m turns is left out: that part of the stiffness, the tension's, is explicit, and indefinite. Damping of actuators does the same with c = dt slope. */
+ * the first part is a force at the start, dt times the second goes to the left of the step's equation, where c = dt d +
+ * dt^2 k: A = M + sum c m m^T. It is positive definite whatever dt is. How m turns is left out: that part of the
+ * stiffness, the tension's, is explicit, and indefinite. Damping of actuators does the same with c = dt slope. */
 #include "step/step.h"
 
 void tg_step_cables(const tg_model *m, tg_work *w, tg_reserve *bounds)

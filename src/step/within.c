@@ -1,6 +1,8 @@
-/* Steps with impacts within them have two problems: v+ is of the first, q+ = q (+) dt v of the second, and the laws of both follow the velocities without constraints.
+/* Steps with impacts within them have two problems: v+ is of the first, q+ = q (+) dt v of the second, and the laws of
+ * both follow the velocities without constraints.
  *
- * Forward mode takes J v_free first, then the two problems. What the matrices start from (forward.h) is made three times for some directions at once. */
+ * Forward mode takes J v_free first, then the two problems. What the matrices start from (forward.h) is made three
+ * times for some directions at once. */
 #include "step/step.h"
 
 static void swap(double **a, double **b)

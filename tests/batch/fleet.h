@@ -1,4 +1,5 @@
-/* A batch with its arrays, and controls and starts that differ from environment to environment: what the tests of batches share. */
+/* A batch with its arrays, and controls and starts that differ from environment to environment: what the tests of
+ * batches share. */
 #ifndef TG_TEST_FLEET_H
 #define TG_TEST_FLEET_H
 
@@ -56,7 +57,8 @@ static inline tg_model *load_model(const char *file)
     return m;
 }
 
-/* Environments that start where the model does, each with velocities, controls and parameters of its own. Pattern: the named parameters. */
+/* Environments that start where the model does, each with velocities, controls and parameters of its own. Pattern: the
+ * named parameters. */
 static inline void fill_fleet(fleet *f)
 {
     tg_batch_state state = {f->q, f->v, f->act};

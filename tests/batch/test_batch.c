@@ -1,4 +1,5 @@
-/* Steps of a batch: bit by bit those of single environments, for any number of threads and any order; failures, resets, parameters. */
+/* Steps of a batch: bit by bit those of single environments, for any number of threads and any order; failures, resets,
+ * parameters. */
 #include "fleet.h"
 
 #include <sys/wait.h>

@@ -1,4 +1,5 @@
-/* Rollouts of a batch: bit by bit those of single environments, on tapes, at once and without; parameters on the tape; progress. */
+/* Rollouts of a batch: bit by bit those of single environments, on tapes, at once and without; parameters on the tape;
+ * progress. */
 #include "fleet.h"
 
 enum
@@ -175,7 +176,8 @@ static const struct
     const char *file, *pattern;
 } models[] = {{"models/quadruped.xml", "geom.*.friction[0]"}, {"models/planar_walker.xml", "body.*.mass"}};
 
-/* On tapes that are kept (with and without checkpoints), at once, and states alone: always the same bits, for any number of threads. */
+/* On tapes that are kept (with and without checkpoints), at once, and states alone: always the same bits, for any
+ * number of threads. */
 static void test_same_as_singles(void **state)
 {
     (void)state;

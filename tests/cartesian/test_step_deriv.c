@@ -1,4 +1,5 @@
-/* Derivatives of steps of Cartesian systems: differences, forward against reverse; four contacts at once, friction, limits, both forms. */
+/* Derivatives of steps of Cartesian systems: differences, forward against reverse; four contacts at once, friction,
+ * limits, both forms. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -61,7 +61,8 @@ static void test_only_what_is_chosen(void **state)
     close_judge(&j);
 }
 
-/* Damping of an actuator that acts on v+ has a derivative; at zero it has two, one of them 0, and no signature differs. */
+/* Damping of an actuator that acts on v+ has a derivative; at zero it has two, one of them 0, and no signature differs.
+ */
 static void test_kink(void **state)
 {
     (void)state;

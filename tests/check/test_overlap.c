@@ -1,4 +1,5 @@
-/* Geoms that overlap in the reference pose: what is left out, what is refused, and memory that ends. What a file makes of it is tested in Python. */
+/* Geoms that overlap in the reference pose: what is left out, what is refused, and memory that ends. What a file makes
+ * of it is tested in Python. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -566,7 +566,8 @@ static bool edge_on_face(const tg_query *q, v4 n, double angle)
     return false;
 }
 
-/* Without dt, and at rest, the axis is that between the nearest points; but for boxes of which an edge nearly lies on a face (nearly_flat). */
+/* Without dt, and at rest, the axis is that between the nearest points; but for boxes of which an edge nearly lies on a
+ * face (nearly_flat). */
 static void at_rest(void **state)
 {
     (void)state;
@@ -590,8 +591,9 @@ static void at_rest(void **state)
     assert_true(lying < POSES / 50);
 }
 
-/* A box that stands askew on another, on a face or on an edge (turned by `roll`), turned about the vertical, apart or overlapping: of a pair that moves, the
- * points are all that lie over the face, with its normal, at their heights above it. */
+/* A box that stands askew on another, on a face or on an edge (turned by `roll`), turned about the vertical, apart or
+ * overlapping: of a pair that moves, the points are all that lie over the face, with its normal, at their heights above
+ * it. */
 static void nearly_flat(double roll, int least)
 {
     for (double gap = -3e-3; gap < 4e-4; gap += 3e-4)

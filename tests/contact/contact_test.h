@@ -357,8 +357,8 @@ static inline void assemble(scene *s)
     take_roots(s);
 }
 
-/* Makes joints of the rows given so far: W = M^-1 - M^-1 J^T (J M^-1 J^T)^-1 J M^-1, v loses what the joints forbid, and
- * the rows are taken away. Unpivoted Cholesky: the rows must be independent. */
+/* Makes joints of the rows given so far: W = M^-1 - M^-1 J^T (J M^-1 J^T)^-1 J M^-1, v loses what the joints forbid,
+ * and the rows are taken away. Unpivoted Cholesky: the rows must be independent. */
 static inline void make_joints(scene *s)
 {
     static double Y[SCENE_ROWS][SCENE_DOFS], K[64][64];

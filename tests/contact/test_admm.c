@@ -1,4 +1,5 @@
-/* The solver "admm" on recorded problems: how many it solves, that it claims no other, and that it finds what newton finds. */
+/* The solver "admm" on recorded problems: how many it solves, that it claims no other, and that it finds what newton
+ * finds. */
 #include "contact_test.h"
 #include "problems.h"
 
@@ -68,7 +69,8 @@ static outcome file_of(const char *name, bool cold)
     return o;
 }
 
-/* 98 % of robots, feet, grippers and piles within 500 iterations; what is solved to 1e-9 moves as newton's solution in 99.5 % */
+/* 98 % of robots, feet, grippers and piles within 500 iterations; what is solved to 1e-9 moves as newton's solution in
+ * 99.5 % */
 static void recorded(void **state)
 {
     (void)state;

@@ -93,7 +93,8 @@ static int add_geom(small_model *s, int body, tg_geom_type type, double x, doubl
     return id;
 }
 
-/* A box that moves freely, with two legs of two capsules and a spherical foot each; no two axes are parallel: 7 geoms. */
+/* A box that moves freely, with two legs of two capsules and a spherical foot each; no two axes are parallel: 7 geoms.
+ */
 static tg_model *legged_robot(void)
 {
     small_model s = small_begin();

@@ -1,4 +1,5 @@
-/* Contact laws on bare problems: projections, the residual against the unrelaxed one, recorded problems, and the convex law against its own solver. */
+/* Contact laws on bare problems: projections, the residual against the unrelaxed one, recorded problems, and the convex
+ * law against its own solver. */
 #include "contact/cone_law.h"
 #include "contact_test.h"
 #include "problems.h"

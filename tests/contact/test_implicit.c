@@ -1,7 +1,8 @@
 /* Derivatives of a solved island against central differences of the solver itself.
  *
- * A family of scenes depends smoothly on a number h: masses, velocities, biases, coefficients, bounds and Jacobians change
- * at once. At h = 0 the derivative of impulses and velocities is predicted; scenes at +-h are solved and compared. */
+ * A family of scenes depends smoothly on a number h: masses, velocities, biases, coefficients, bounds and Jacobians
+ * change at once. At h = 0 the derivative of impulses and velocities is predicted; scenes at +-h are solved and
+ * compared. */
 #include "contact/implicit.h"
 #include "contact_test.h"
 #include "support/effort.h"

@@ -1,6 +1,6 @@
 /* Random contact problems: rigid bodies and trees with mass ratios up to 1e7, patches with redundant points, loops, dry
- * friction, limits, mu from 0 to 2. All have solutions. Each must be certified (1e-8 m/s) or say that it is not; a claim
- * is judged by a residual of this file, which shares no code with the library's.
+ * friction, limits, mu from 0 to 2. All have solutions. Each must be certified (1e-8 m/s) or say that it is not; a
+ * claim is judged by a residual of this file, which shares no code with the library's.
  *
  *     TANGERE_PROBLEMS=1000000 test_contact_random       (make random-problems)
  *
@@ -82,7 +82,8 @@ static void cross(const double a[3], const double b[3], double c[3])
 
 /* ---- a problem ---- */
 
-/* A tree in coordinates in which its mass matrix is one; body: how a point of it moves, 3 + 3 rows (linear; angular). */
+/* A tree in coordinates in which its mass matrix is one; body: how a point of it moves, 3 + 3 rows (linear; angular).
+ */
 typedef struct tree
 {
     int dofs;
@@ -247,8 +248,8 @@ static double dot(const problem *p, int i, int j)
     return sum;
 }
 
-/* g = J v_free + b, with b = 0, or a gap of a contact or limit, b > 0: v+ = 0 obeys every constraint, and there is a solution (Anitescu and
- * Potra 1997 for pyramids). */
+/* g = J v_free + b, with b = 0, or a gap of a contact or limit, b > 0: v+ = 0 obeys every constraint, and there is a
+ * solution (Anitescu and Potra 1997 for pyramids). */
 static void fill_block(problem *p, const tg_block *block)
 {
     bool opens = block->kind == TG_BLOCK_CONTACT || block->kind == TG_BLOCK_LIMIT;

@@ -1,8 +1,9 @@
-/* Recorded contact problems (bench/problems): the default solver solves every one, from the impulses of the step before and from nothing, with a
- * certificate that holds in long double, within a bounded number of factorisations. hard.tgp has problems whose path turns back (path.c) and light
- * bodies that carry heavy ones: what Newton and the interior point do not solve. stalled.tgp has problems with a solution at hand from which the selection rule is
- * hard to reach, or is not reached, and such of which most contacts are open: these must not cost hundreds of factorisations. creeping.tgp has those to which the rule
- * comes by compliant solutions (selection.c). */
+/* Recorded contact problems (bench/problems): the default solver solves every one, from the impulses of the step before
+ * and from nothing, with a certificate that holds in long double, within a bounded number of factorisations. hard.tgp
+ * has problems whose path turns back (path.c) and light bodies that carry heavy ones: what Newton and the interior
+ * point do not solve. stalled.tgp has problems with a solution at hand from which the selection rule is hard to reach,
+ * or is not reached, and such of which most contacts are open: these must not cost hundreds of factorisations.
+ * creeping.tgp has those to which the rule comes by compliant solutions (selection.c). */
 #include "contact_test.h"
 #include "problems.h"
 #include "support/effort.h"
@@ -107,8 +108,8 @@ static void stalled(void **state)
     assert_true(o.most <= MOST_STALLED);
 }
 
-/* Limbs that lie flat on a floor and are pushed over it by their springs: sixteen points share the load, and slip by 1e-8 to 1e-2 m/s. The rule selects
- * most of them; from the rigid problem alone it selects none. */
+/* Limbs that lie flat on a floor and are pushed over it by their springs: sixteen points share the load, and slip by
+ * 1e-8 to 1e-2 m/s. The rule selects most of them; from the rigid problem alone it selects none. */
 static void creeping(void **state)
 {
     (void)state;

@@ -283,7 +283,8 @@ static void refusals(void **state)
     free(s);
 }
 
-/* no rows at all; rows that nothing can move; two equalities that contradict each other: labelled, with their residual */
+/* no rows at all; rows that nothing can move; two equalities that contradict each other: labelled, with their residual
+ */
 static void degenerate(void **state)
 {
     (void)state;
@@ -337,8 +338,8 @@ static void solve_rows(int rows, const double *G, const double *g, const tg_bloc
     tg_free(NULL, scratch.base);
 }
 
-/* A box between a floor and a ceiling, on four points of each that push it out: no impulse does both, which is known without searching for one. With a
- * ceiling that leaves room, the floor pushes it up. */
+/* A box between a floor and a ceiling, on four points of each that push it out: no impulse does both, which is known
+ * without searching for one. With a ceiling that leaves room, the floor pushes it up. */
 static void squeezed(void **state)
 {
     (void)state;
@@ -361,8 +362,8 @@ static void squeezed(void **state)
     }
 }
 
-/* A contact whose body can only move along (0.1, 1, 0), n first, and must move up: it would slide, and friction 1 holds more against that than the normal does
- * for it. Without friction it moves. */
+/* A contact whose body can only move along (0.1, 1, 0), n first, and must move up: it would slide, and friction 1 holds
+ * more against that than the normal does for it. Without friction it moves. */
 static void jammed(void **state)
 {
     (void)state;

@@ -21,7 +21,8 @@ typedef struct tally
     long rows, sweeps, newton, interior;
     int most_newton, most_interior, needed_interior;
     double seconds, slowest, worst_residual;
-    /* Other starts: those that moved v+ by more than 1e-10, L by more than 1e-6; and those that led to a second solution, certified and more than 1e-6 m/s away. */
+    /* Other starts: those that moved v+ by more than 1e-10, L by more than 1e-6; and those that led to a second
+     * solution, certified and more than 1e-6 m/s away. */
     int compared, different_v, different_L, twofold;
     double worst_v, worst_L;
 } tally;
@@ -167,10 +168,12 @@ static void place_box(scene *s, const falling_box *b, double mu, int dim, int *v
     }
 }
 
-/* solved: the least share of certified problems. start_decides: the largest share of problems in which the impulses that the solver starts from decide the answer. Unrelaxed friction has
- * problems with several isolated solutions (a body that can stick or tip), which no rule of redundant rows selects from: of the random problems with large friction or mass ratios up
- * to 3 % are such. In a simulation these impulses are those of the cache, so this is the share in which the cache is a part of the state. It does not measure rounding: answers
- * that differ are a second solution (v+ more than 1e-6 m/s away, both certified) in all but one of ten. */
+/* solved: the least share of certified problems. start_decides: the largest share of problems in which the impulses
+ * that the solver starts from decide the answer. Unrelaxed friction has problems with several isolated solutions (a
+ * body that can stick or tip), which no rule of redundant rows selects from: of the random problems with large friction
+ * or mass ratios up to 3 % are such. In a simulation these impulses are those of the cache, so this is the share in
+ * which the cache is a part of the state. It does not measure rounding: answers that differ are a second solution (v+
+ * more than 1e-6 m/s away, both certified) in all but one of ten. */
 static void assert_tally(const tally *t, double solved, double start_decides)
 {
     assert_true(t->solved >= solved * t->problems);

@@ -48,7 +48,8 @@ static void a_double_integrator_is_dead_beat_without_a_cost_of_control(void **st
     assert_true(fabs(K[1] - 1 / dt) < 1e-6 / dt);
 }
 
-/* P = Q + A'P(A - BK) - NK and K = (R + B'PB)^-1 (B'PA + N'), for random systems with cross terms: residuals in plain loops. */
+/* P = Q + A'P(A - BK) - NK and K = (R + B'PB)^-1 (B'PA + N'), for random systems with cross terms: residuals in plain
+ * loops. */
 static void random_systems_solve_the_riccati_equation(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* The quadratic cost of a plan: gradient against differences on several models; second derivatives where Gauss-Newton's are exact. */
+/* The quadratic cost of a plan: gradient against differences on several models; second derivatives where Gauss-Newton's
+ * are exact. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -89,7 +89,8 @@ static void test_parameter_columns(void **state)
     check_parameter_columns(CASE_PASSIVE, columns, gparams);
 }
 
-/* A spring without a band in which it is slack goes through its rest length with its stiffness: d(-k c^2 q)/dq = -k c^2 there, too. */
+/* A spring without a band in which it is slack goes through its rest length with its stiffness: d(-k c^2 q)/dq = -k c^2
+ * there, too. */
 static void test_tendon_at_its_rest_length(void **state)
 {
     (void)state;

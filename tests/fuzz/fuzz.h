@@ -2,11 +2,11 @@
  *
  * A target takes bytes and may not crash, leak, hang or take more memory than MEMORY_LIMIT; a model that comes out must
  * be usable. Files exist only in memory: the calls of fopen in the library go to __wrap_fopen (fuzz.c), which knows the
- * files of the present input and no others. An input of several files is text with lines "#file NAME" between them; what
- * stands before the first such line is the main file.
+ * files of the present input and no others. An input of several files is text with lines "#file NAME" between them;
+ * what stands before the first such line is the main file.
  *
- * Each target is two programs: with libFuzzer (cmake -DTANGERE_FUZZ=ON, `make fuzz`), and as the test fuzz.<name>, which
- * runs the files of its corpus once. */
+ * Each target is two programs: with libFuzzer (cmake -DTANGERE_FUZZ=ON, `make fuzz`), and as the test fuzz.<name>,
+ * which runs the files of its corpus once. */
 #ifndef TG_TEST_FUZZ_H
 #define TG_TEST_FUZZ_H
 

@@ -1,7 +1,7 @@
 /* Mutations that leave XML well-formed: without them, most inputs end in the XML parser.
  *
- * One time in four bytes are changed anywhere, as libFuzzer does by itself. Otherwise a value between quotes is changed or
- * exchanged for another of the input, or an empty element <x .../> is copied to another place or taken out. */
+ * One time in four bytes are changed anywhere, as libFuzzer does by itself. Otherwise a value between quotes is changed
+ * or exchanged for another of the input, or an empty element <x .../> is copied to another place or taken out. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

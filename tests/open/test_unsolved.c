@@ -1,6 +1,6 @@
-/* Steps that are not solved: a hand with random controls, heaps in a bin, a heavy body on a light one. Every step must have
- * its certificate; a mass ratio that is too large for it may be refused, with advice. Prints for every scene how many steps
- * have none, and the worst residual. */
+/* Steps that are not solved: a hand with random controls, heaps in a bin, a heavy body on a light one. Every step must
+ * have its certificate; a mass ratio that is too large for it may be refused, with advice. Prints for every scene how
+ * many steps have none, and the worst residual. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +54,8 @@ static void draw_controls(const tg_model *m, uint64_t *seed, double *u)
     }
 }
 
-/* How many of so many steps are not solved; REFUSED: the first one was, and says why. hold: steps with the same controls; 0: none. */
+/* How many of so many steps are not solved; REFUSED: the first one was, and says why. hold: steps with the same
+ * controls; 0: none. */
 static int count_unsolved(const tg_model *m, const char *name, int steps, int hold, uint64_t seed)
 {
     tg_sizes n = tg_model_sizes(m);

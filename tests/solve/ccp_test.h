@@ -59,7 +59,8 @@ static inline double ccp_normal(unsigned long long *state)
     return sum - 6;
 }
 
-/* 1 to 12 cones of 1, 2, 3, 4 or 6 rows over 2 to 30 dofs: some problems are redundant, some have eps, masses differ by 1e4 */
+/* 1 to 12 cones of 1, 2, 3, 4 or 6 rows over 2 to 30 dofs: some problems are redundant, some have eps, masses differ by
+ * 1e4 */
 static inline ccp_case *ccp_random(unsigned seed)
 {
     unsigned long long r = seed * 977ULL + 5;
@@ -97,8 +98,8 @@ static inline ccp_case *ccp_random(unsigned seed)
     return k;
 }
 
-/* Largest violation of f in K, s in K*, f . s = 0, w >= 0, w (f_n - bound) = 0, relative to the largest |g|; complementarity is
- * divided by the largest impulse. w is what makes the pair (f, s) complementary. */
+/* Largest violation of f in K, s in K*, f . s = 0, w >= 0, w (f_n - bound) = 0, relative to the largest |g|;
+ * complementarity is divided by the largest impulse. w is what makes the pair (f, s) complementary. */
 static inline double ccp_optimality(const ccp_case *k, int phase)
 {
     const tg_ccp_problem *p = &k->p;

@@ -1,4 +1,5 @@
-/* Derivatives of quadratic programs: against differences, against each other, at degenerate points, and their labels. */
+/* Derivatives of quadratic programs: against differences, against each other, at degenerate points, and their labels.
+ */
 #include "qcqp_test.h"
 
 typedef struct change
@@ -195,7 +196,8 @@ static void weakly_active(void **state)
     tg_qcqp_destroy(p.q);
 }
 
-/* Singular on the free rows: labelled, finite, G dx right where the change stays in the range of G, and dx of least norm. */
+/* Singular on the free rows: labelled, finite, G dx right where the change stays in the range of G, and dx of least
+ * norm. */
 static void singular(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* The solver "staggered": how many recorded problems it solves run to its end, what 3, 5 and 10 alternations leave, and that it finds what newton finds. */
+/* The solver "staggered": how many recorded problems it solves run to its end, what 3, 5 and 10 alternations leave, and
+ * that it finds what newton finds. */
 #include "contact/contact_test.h"
 #include "problems.h"
 

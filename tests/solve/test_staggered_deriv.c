@@ -1,5 +1,6 @@
-/* The derivative of a fixed number of alternations of "staggered", on a cube that sticks, slides, or slides and spins: against differences of these alternations, and
- * against the derivative of the law, from which it differs where they have not converged (the bias). */
+/* The derivative of a fixed number of alternations of "staggered", on a cube that sticks, slides, or slides and spins:
+ * against differences of these alternations, and against the derivative of the law, from which it differs where they
+ * have not converged (the bias). */
 #include "contact/contact_test.h"
 #include "contact/implicit.h"
 #include "solve/staggered.h"
@@ -21,7 +22,8 @@ typedef enum motion
     MOTIONS
 } motion;
 
-/* A cube on four corners, pushed above its floor so that normals and friction depend on each other; everything moves with h. */
+/* A cube on four corners, pushed above its floor so that normals and friction depend on each other; everything moves
+ * with h. */
 static void cube(scene *s, motion kind, uint64_t seed, double h)
 {
     static const double size[3] = {0.1, 0.1, 0.1}, centre[3] = {0, 0, 0.05};

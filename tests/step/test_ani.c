@@ -114,7 +114,8 @@ static void test_refused_within(void **state)
     sim_close(s);
 }
 
-/* The ball of Fig. 10 with impacts within the step: the exact derivative is that of the motion, -e, twenty steps later, too, without any of these. */
+/* The ball of Fig. 10 with impacts within the step: the exact derivative is that of the motion, -e, twenty steps later,
+ * too, without any of these. */
 static void test_within(void **state)
 {
     (void)state;

@@ -20,7 +20,8 @@ static double fastest(const sim *s)
     return most;
 }
 
-/* steps until the first that is unstable, -1: none; *grown: how often |v| is what it was at its largest in the stable model by then */
+/* steps until the first that is unstable, -1: none; *grown: how often |v| is what it was at its largest in the stable
+ * model by then */
 static int first_unstable(sim *s, int steps, double scale, double *grown)
 {
     for (int t = 0; t < steps; t++)

@@ -1,4 +1,5 @@
-/* Labels and derivatives of controls, forces and activations at and near the bounds at which they are clamped; steps that do not depend on their cache. */
+/* Labels and derivatives of controls, forces and activations at and near the bounds at which they are clamped; steps
+ * that do not depend on their cache. */
 #include "flight.h"
 
 #define ACTUATED                                                                                                       \

@@ -1,6 +1,8 @@
-/* Fast bodies of any shape: an impact that turns them far in one step leaves no overlap, and nothing comes out on the other side.
+/* Fast bodies of any shape: an impact that turns them far in one step leaves no overlap, and nothing comes out on the
+ * other side.
  *
- * TANGERE_BULLETS=first:count in the environment draws other shots than those of the test, 1,280 per seed (make bullets). */
+ * TANGERE_BULLETS=first:count in the environment draws other shots than those of the test, 1,280 per seed (make
+ * bullets). */
 #include "step_test.h"
 
 static const char *const shape[] = {"type='capsule' size='0.02 0.05'",
@@ -86,7 +88,8 @@ static double hit(sim *s, const char *name, double speed, double spin)
     return s->n.nq == 7 && !(s->q[2] > side) ? INFINITY : most;
 }
 
-/* Every shape on every target, 1 to 1,000 m/s, 0.5 to 10 ms, turning at up to 2,000 rad/s or not: how many of the shots overlap by more than the reach. */
+/* Every shape on every target, 1 to 1,000 m/s, 0.5 to 10 ms, turning at up to 2,000 rad/s or not: how many of the shots
+ * overlap by more than the reach. */
 static int shoot_all(int shots, int *all)
 {
     int bad = 0;

@@ -1,7 +1,8 @@
 /* Cables: slack laws, rest lengths that actuators drive, steps with tendons that act at their end; SUPERball. */
 #include "flight.h"
 
-/* Three rods in the air: cables of all laws, taut, slack and in between; a fixed tendon, a pulley, and actuators on tendons and a site. */
+/* Three rods in the air: cables of all laws, taut, slack and in between; a fixed tendon, a pulley, and actuators on
+ * tendons and a site. */
 static const char *const bundle =
     "<mujoco><option timestep='0.002' gravity='0 0 -9.81'/>"
     "<default><geom type='capsule' size='0.02 0.3' mass='0.7' contype='0' conaffinity='0'/></default>"
@@ -332,7 +333,8 @@ static void test_laws(void **state)
     }
 }
 
-/* a cable at the end of its slack has a derivative on each side, and says so; elsewhere the margin is how far it is from there */
+/* a cable at the end of its slack has a derivative on each side, and says so; elsewhere the margin is how far it is
+ * from there */
 static void test_corner(void **state)
 {
     (void)state;

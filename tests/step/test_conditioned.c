@@ -1,5 +1,5 @@
-/* Derivatives whose equations are ill-conditioned: rows that are nearly redundant, impulses at their cones, contacts that rigid rows bridge. Reverse mode, forward mode and
- * matrices agree all the same. */
+/* Derivatives whose equations are ill-conditioned: rows that are nearly redundant, impulses at their cones, contacts
+ * that rigid rows bridge. Reverse mode, forward mode and matrices agree all the same. */
 #include "step_test.h"
 
 /* ---- reverse mode, forward mode and matrices of one step ---- */
@@ -133,7 +133,8 @@ typedef enum beside
     BESIDE
 } beside;
 
-/* The same loop closed twice, with rods of next to no mass: of the inverse mass matrix hardly anything is left in what the loop lets them do. */
+/* The same loop closed twice, with rods of next to no mass: of the inverse mass matrix hardly anything is left in what
+ * the loop lets them do. */
 static sim *open_light_loop(double tilt, double density, beside what)
 {
     return sim_open(text(
@@ -181,8 +182,9 @@ static void test_light_loop(void **state)
 
 /* ---- dead centre ---- */
 
-/* Crank and rod in one line but for an angle, and a foot that its limit holds already: along the line the loop holds nothing that is not held, but for the angle as a
- * lever. Where that is so small that the rank of G does not show it, what the loop bears still moves the crank. */
+/* Crank and rod in one line but for an angle, and a foot that its limit holds already: along the line the loop holds
+ * nothing that is not held, but for the angle as a lever. Where that is so small that the rank of G does not show it,
+ * what the loop bears still moves the crank. */
 static tg_label label_at_dead_centre(double angle)
 {
     sim *s = sim_open(
@@ -215,8 +217,8 @@ static void test_dead_centre(void **state)
 
 /* ---- a patch whose points carry what they can ---- */
 
-/* A box that leans by next to nothing on a floor that gives way: friction of four points that are nearly in one plane resists its turning, with levers of 1e-5; pushed so
- * hard that some slide, or are on their cones without. */
+/* A box that leans by next to nothing on a floor that gives way: friction of four points that are nearly in one plane
+ * resists its turning, with levers of 1e-5; pushed so hard that some slide, or are on their cones without. */
 static void take_pushed_step(sim *s)
 {
     double tilt = pow(10, -4.2 + 0.8 * noise());
@@ -255,7 +257,8 @@ static void test_patch_at_its_cones(void **state)
 
 /* ---- a contact that others bridge ---- */
 
-/* A link at its limit presses on a block that gives way: the limit alone holds it, and how soft the contact is does not matter to the motion. */
+/* A link at its limit presses on a block that gives way: the limit alone holds it, and how soft the contact is does not
+ * matter to the motion. */
 static void test_bridged_compliance(void **state)
 {
     (void)state;
@@ -286,7 +289,8 @@ static void test_bridged_compliance(void **state)
 
 /* ---- the smoothed law ---- */
 
-/* Contacts that are open count there: a box above a floor, one of two that are welded to each other by more than it needs. */
+/* Contacts that are open count there: a box above a floor, one of two that are welded to each other by more than it
+ * needs. */
 static void test_smoothed(void **state)
 {
     (void)state;

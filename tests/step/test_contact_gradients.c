@@ -124,7 +124,8 @@ static void compare(probe *p, const double *g, double scale, outcome *o)
     for (int i = 0; i <= 3 * nv; i++)
     {
         int kind = i < 3 * nv ? i / nv : 3;
-        /* a box that turns by h is off its patch's plane by h^2: forces that redundant points share follow that at larger h */
+        /* a box that turns by h is off its patch's plane by h^2: forces that redundant points share follow that at
+         * larger h */
         double h = kind == 0 ? 3e-8 : kind == 1 ? 1e-5 : kind == 2 ? 1e-4 : 1e-6 * p->dt, a, b;
         if (!central(p, i, h, &a) || !central(p, i, h / 2, &b))
         {

@@ -280,7 +280,8 @@ static double dot(int n, const double *a, const double *b)
     return sum;
 }
 
-/* forward mode along everything, and the matrices by the contacts, against reverse mode; the workspace holds the step */
+/* forward mode along everything, and the matrices by the contacts, against reverse mode; the workspace holds the step
+ */
 static void agree(probe *p, double *g, unsigned *seed, outcome *o)
 {
     int nv = p->n.nv, numbers_given = NUMBERS * p->count;

@@ -109,8 +109,8 @@ static tg_label step_gradient(sim *s, const double *gv, tg_cotangent *in)
     return label;
 }
 
-/* Every column of dv+/dq, dv+/dv and dv+/dtau of one step of the cube against differences with h = 1e-6 (1e-7 for q); returns the largest entry
- * of dv+/dv. */
+/* Every column of dv+/dq, dv+/dv and dv+/dtau of one step of the cube against differences with h = 1e-6 (1e-7 for q);
+ * returns the largest entry of dv+/dv. */
 static double compare_step(const double v0[6], double tolerance_q)
 {
     sim *s = sim_open(text(BLOCK, 0.5));
@@ -317,8 +317,8 @@ static double sensitivity(flight *f, int k)
     return largest;
 }
 
-/* The final position with respect to the initial velocity, over 1 s of flight, impacts, sliding and rest, against differences whose h is
- * below the smallest margin on the way divided by the sensitivity there. */
+/* The final position with respect to the initial velocity, over 1 s of flight, impacts, sliding and rest, against
+ * differences whose h is below the smallest margin on the way divided by the sensitivity there. */
 static void test_tossed_cube(void **state)
 {
     (void)state;
@@ -498,8 +498,8 @@ static void test_modes_agree_with_time_of_impact(void **state)
 
 /* ---- the smoothed law ---- */
 
-/* A ball that would come to the floor in a step with v to spare: L = m a, a (a + v) = v^2 on the path, and of a unit of velocity
- * v^2 / (a^2 + v^2) is left, (1 + 1 / sqrt 5) / 2. */
+/* A ball that would come to the floor in a step with v to spare: L = m a, a (a + v) = v^2 on the path, and of a unit of
+ * velocity v^2 / (a^2 + v^2) is left, (1 + 1 / sqrt 5) / 2. */
 static void test_smoothed_ball(void **state)
 {
     (void)state;
@@ -532,8 +532,8 @@ static void take_step(sim *s, const double v0[6], tg_backward backward, double s
     sim_step(s);
 }
 
-/* With little smoothing the derivative is that of the law, for a ball that slides and a cube that sticks; with any, all modes agree, also where a
- * patch slides (whose redundant points then share their load in another way). */
+/* With little smoothing the derivative is that of the law, for a ball that slides and a cube that sticks; with any, all
+ * modes agree, also where a patch slides (whose redundant points then share their load in another way). */
 static void test_smoothed_law(void **state)
 {
     (void)state;

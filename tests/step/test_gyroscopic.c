@@ -142,7 +142,8 @@ static double apart(int n, const double *a, const double *b, int *compared)
     return worst;
 }
 
-/* Reverse mode against forward mode along a random change, and how far it is from differences; 0 where it is not labelled exact. */
+/* Reverse mode against forward mode along a random change, and how far it is from differences; 0 where it is not
+ * labelled exact. */
 static double error_of(sim *s, const char *name, int *compared)
 {
     enum

@@ -82,7 +82,8 @@ static void test_torque(void **state)
     sim_close(s);
 }
 
-/* Near the floor, and not to be reached in this step: listed, does nothing. Faster: it carries the force that stops it. */
+/* Near the floor, and not to be reached in this step: listed, does nothing. Faster: it carries the force that stops it.
+ */
 static void test_contact_that_is_apart(void **state)
 {
     (void)state;
@@ -176,8 +177,9 @@ static void test_profile(void **state)
 
 /* ---- effort ---- */
 
-/* Boxes that fall into a bin, with few factorisations: never more than that (twice, where the push is dropped), labelled where it was not enough, and nothing flies away or falls through:
- * the whole heap has no more energy than it came with, and overlaps little more than without a bound. */
+/* Boxes that fall into a bin, with few factorisations: never more than that (twice, where the push is dropped),
+ * labelled where it was not enough, and nothing flies away or falls through: the whole heap has no more energy than it
+ * came with, and overlaps little more than without a bound. */
 static void test_effort(void **state)
 {
     (void)state;

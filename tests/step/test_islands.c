@@ -71,7 +71,8 @@ static void test_counts(void **state)
     sim_close(s);
 }
 
-/* An island too large for dense matrices: 64 boxes, each on up to four others, at rest. The floor carries their weight. */
+/* An island too large for dense matrices: 64 boxes, each on up to four others, at rest. The floor carries their weight.
+ */
 static void test_large_island(void **state)
 {
     (void)state;
@@ -106,7 +107,8 @@ static void test_large_island(void **state)
     sim_close(s);
 }
 
-/* An island in between, at first solved in velocity space, or by the solver that is asked for: the same motion, and derivatives of both. */
+/* An island in between, at first solved in velocity space, or by the solver that is asked for: the same motion, and
+ * derivatives of both. */
 static void test_both_ways(void **state)
 {
     (void)state;

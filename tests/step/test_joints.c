@@ -280,7 +280,8 @@ static void test_dry_friction(void **state)
     close_passive(s);
 }
 
-/* An equality that asks a joint to go beyond its limit, in either direction: the joint stays where it is, and the step is solved. */
+/* An equality that asks a joint to go beyond its limit, in either direction: the joint stays where it is, and the step
+ * is solved. */
 static void test_equality_beyond_a_limit(void **state)
 {
     (void)state;

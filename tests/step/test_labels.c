@@ -1,5 +1,6 @@
-/* What derivatives of a step are labelled, where rows hold against each other: open loops, joints that friction holds, patches whose impulses are on their
- * cones although others inside would do the same. What is labelled exact is that, by differences. */
+/* What derivatives of a step are labelled, where rows hold against each other: open loops, joints that friction holds,
+ * patches whose impulses are on their cones although others inside would do the same. What is labelled exact is that,
+ * by differences. */
 #include "step_test.h"
 
 /* ---- one step against differences ---- */
@@ -42,7 +43,8 @@ static double agreement(const sim *s, const double *gv, const double *reverse)
     return worst;
 }
 
-/* The derivatives of the step from where s is, with the parameters that match the pattern (NULL: none); s is behind it then. */
+/* The derivatives of the step from where s is, with the parameters that match the pattern (NULL: none); s is behind it
+ * then. */
 static outcome differentiate(sim *s, const char *pattern)
 {
     int nv = s->n.nv, np = s->n.nparams, nindex = 0, *index = calloc((size_t)np + 1, sizeof *index);
@@ -106,7 +108,8 @@ static sim *open_four_bar(double friction, double tilt)
         tilt, friction, friction, friction));
 }
 
-/* What turns a loop as a whole does not pull at it, however far it is open: friction that holds its joints goes on holding them. */
+/* What turns a loop as a whole does not pull at it, however far it is open: friction that holds its joints goes on
+ * holding them. */
 static void test_open_loop_held_by_friction(void **state)
 {
     (void)state;
@@ -124,7 +127,8 @@ static void test_open_loop_held_by_friction(void **state)
     }
 }
 
-/* A closed loop whose joints friction holds: where it is opened by a hair it closes, and one of the joints gives way; which one depends on the side. */
+/* A closed loop whose joints friction holds: where it is opened by a hair it closes, and one of the joints gives way;
+ * which one depends on the side. */
 static void test_closed_loop_held_by_friction(void **state)
 {
     (void)state;
@@ -134,7 +138,8 @@ static void test_closed_loop_held_by_friction(void **state)
     sim_close(s);
 }
 
-/* Forces of an equality are opposite, and at the same point: free bodies keep their angular momentum also while a loop closes. */
+/* Forces of an equality are opposite, and at the same point: free bodies keep their angular momentum also while a loop
+ * closes. */
 static void test_open_loop_keeps_angular_momentum(void **state)
 {
     (void)state;
@@ -177,8 +182,8 @@ static void test_open_loop_keeps_angular_momentum(void **state)
     sim_close(s);
 }
 
-/* An axis that is out of the plane by what six digits leave: the loop is as well conditioned as a plane one, and its derivatives are exact, also by what
- * tilts an axis. */
+/* An axis that is out of the plane by what six digits leave: the loop is as well conditioned as a plane one, and its
+ * derivatives are exact, also by what tilts an axis. */
 static void test_nearly_planar_loop(void **state)
 {
     (void)state;
@@ -200,7 +205,8 @@ static void test_nearly_planar_loop(void **state)
 
 /* ---- limits that contradict each other ---- */
 
-/* Two limits that cannot both be met: the island goes on without its push, and nothing that follows from a push has a gradient; restitution included. */
+/* Two limits that cannot both be met: the island goes on without its push, and nothing that follows from a push has a
+ * gradient; restitution included. */
 static void test_push_that_was_dropped(void **state)
 {
     (void)state;
@@ -238,8 +244,9 @@ static sim *open_box(int condim)
     return s;
 }
 
-/* A box that is turned about its normal: its points share the torque as the selection rule says, more about their normals than their cones allow, so all of them are
- * on their cones; along their tangents they would hold it easily. It sticks, strictly. */
+/* A box that is turned about its normal: its points share the torque as the selection rule says, more about their
+ * normals than their cones allow, so all of them are on their cones; along their tangents they would hold it easily. It
+ * sticks, strictly. */
 static void test_patch_with_friction_about_normals(void **state)
 {
     (void)state;
@@ -255,7 +262,8 @@ static void test_patch_with_friction_about_normals(void **state)
     }
 }
 
-/* Friction against rolling holds against the normals of a patch: when the box is tilted by a hair it falls back, and rolls, to either side. */
+/* Friction against rolling holds against the normals of a patch: when the box is tilted by a hair it falls back, and
+ * rolls, to either side. */
 static void test_patch_with_friction_against_rolling(void **state)
 {
     (void)state;
@@ -269,7 +277,8 @@ static void test_patch_with_friction_against_rolling(void **state)
     }
 }
 
-/* A box that tips over its edge turns about the normal too when the edge is tilted: friction about the normals of the two points then slips, one way or the other. */
+/* A box that tips over its edge turns about the normal too when the edge is tilted: friction about the normals of the
+ * two points then slips, one way or the other. */
 static void test_edge_with_friction_about_normals(void **state)
 {
     (void)state;
@@ -310,7 +319,8 @@ static void test_patch_at_the_end_of_its_friction(void **state)
 
 /* ---- rows between different bodies ---- */
 
-/* A brick on two others: when one of these is lifted by a hair, the brick on it lifts off the other. The step has another derivative on either side. */
+/* A brick on two others: when one of these is lifted by a hair, the brick on it lifts off the other. The step has
+ * another derivative on either side. */
 static void test_brick_on_two_others(void **state)
 {
     (void)state;
@@ -343,8 +353,8 @@ static void test_brick_on_another(void **state)
 
 /* ---- rows that nearly agree ---- */
 
-/* An arm on a cart that presses on it, its joints with dry friction. It is pushed out by what it overlaps, at 1e-8 m/s and less, and friction gives way, however slowly:
- * what is held holds to rounding, and derivatives are exact. */
+/* An arm on a cart that presses on it, its joints with dry friction. It is pushed out by what it overlaps, at 1e-8 m/s
+ * and less, and friction gives way, however slowly: what is held holds to rounding, and derivatives are exact. */
 static void test_friction_that_gives_way_slowly(void **state)
 {
     (void)state;
@@ -380,7 +390,8 @@ static void test_friction_that_gives_way_slowly(void **state)
     sim_close(s);
 }
 
-/* Four points that slide, one of them off the plane of the others by 1e-14 m and more, which is 1e-11 m/s: they share their load as if it were in it. */
+/* Four points that slide, one of them off the plane of the others by 1e-14 m and more, which is 1e-11 m/s: they share
+ * their load as if it were in it. */
 static void test_points_that_slide_off_their_plane(void **state)
 {
     (void)state;
@@ -430,8 +441,9 @@ static double floor_slope(sim *s, const double *q, const double *v, double h)
     return (value[1] - value[0]) / h;
 }
 
-/* A ball whose joint has dry friction, on a floor that keeps it from falling: friction along the vertical is at its bound and does not slip. Where the ball rolls, a floor that
- * is tilted moves it up or down, and that friction turns round; where it is at rest, nothing moves it. */
+/* A ball whose joint has dry friction, on a floor that keeps it from falling: friction along the vertical is at its
+ * bound and does not slip. Where the ball rolls, a floor that is tilted moves it up or down, and that friction turns
+ * round; where it is at rest, nothing moves it. */
 static void test_friction_that_a_floor_holds(void **state)
 {
     (void)state;

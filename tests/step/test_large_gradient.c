@@ -1,4 +1,5 @@
-/* Derivatives of islands in velocity space: where dense matrices are possible too, both say the same; elsewhere differences. */
+/* Derivatives of islands in velocity space: where dense matrices are possible too, both say the same; elsewhere
+ * differences. */
 #include "contact/implicit_large.h"
 #include "heap.h"
 #include "step/step.h"
@@ -112,8 +113,8 @@ static void compare_heaps(tg_backward backward)
            a.unlike);
     assert_true(a.compared > 200 / TEST_EFFORT);
     assert_true(a.sliding > 100 / TEST_EFFORT);
-    /* Rows that depend on others up to 1e-5 count as redundant where matrices are dense (held.c), and are held here: points of a patch whose heights
-     * differ by micrometres. */
+    /* Rows that depend on others up to 1e-5 count as redundant where matrices are dense (held.c), and are held here:
+     * points of a patch whose heights differ by micrometres. */
     assert_true(a.unlike <= a.compared / 100);
     check_below("difference", a.worst, 1e-8);
 }

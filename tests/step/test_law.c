@@ -98,7 +98,8 @@ static void pulled_block(void **state)
     check_pulls(BLOCK, 0.3);
 }
 
-/* Friction of a point that slides: mu N against the slip, on the corner, or on the nearest axis; half and half on the diagonal, where both are the same. */
+/* Friction of a point that slides: mu N against the slip, on the corner, or on the nearest axis; half and half on the
+ * diagonal, where both are the same. */
 static void sliding_directions(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Derivatives of impacts with Poisson's restitution: compression and restitution, one behind the other, against central differences. */
+/* Derivatives of impacts with Poisson's restitution: compression and restitution, one behind the other, against central
+ * differences. */
 #include "flight.h"
 #include "support/dynamics_case.h"
 
@@ -173,8 +174,8 @@ static void test_scenes(void **state)
     }
 }
 
-/* A ball that bounces four times: how its last velocities follow those of the start, which do not move the impacts, with a tape of all steps
- * and with checkpoints. */
+/* A ball that bounces four times: how its last velocities follow those of the start, which do not move the impacts,
+ * with a tape of all steps and with checkpoints. */
 static void test_rollout(void **state)
 {
     (void)state;

@@ -1,10 +1,11 @@
-/* Inputs that a step refuses, and steps that cannot be taken: a status, a message that names the thing, and a state that is as
- * it was. */
+/* Inputs that a step refuses, and steps that cannot be taken: a status, a message that names the thing, and a state
+ * that is as it was. */
 #include "step_test.h"
 
 #define NOTHING 0x5a
 
-/* A model with everything an input can be wrong in: a free box on the floor, an arm with an actuator with activation. */
+/* A model with everything an input can be wrong in: a free box on the floor, an arm with an actuator with activation.
+ */
 static const char *const scene =
     "<mujoco><option timestep='0.001'/><worldbody><geom type='plane' size='5 5 0.1'/>"
     "<body name='box' pos='0 0 0.1'><freejoint name='box'/><geom name='box' type='box' size='0.1 0.1 0.1' "
@@ -170,7 +171,8 @@ static void test_contacts_without_a_step(void **state)
     sim_close(s);
 }
 
-/* Velocities, forces and places so large that a step overflows are refused; smaller ones are stepped. Nothing is NaN. */
+/* Velocities, forces and places so large that a step overflows are refused; smaller ones are stepped. Nothing is NaN.
+ */
 static void test_huge_numbers(void **state)
 {
     (void)state;

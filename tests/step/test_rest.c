@@ -81,7 +81,8 @@ static void test_dropped_stack(void **state)
     close_passive(s);
 }
 
-/* Layers of 4 x 4, 3 x 3, ... boxes, each on four of the layer below, turned a little about the vertical: one island of 864 rows, most of them redundant. */
+/* Layers of 4 x 4, 3 x 3, ... boxes, each on four of the layer below, turned a little about the vertical: one island of
+ * 864 rows, most of them redundant. */
 static sim *pyramid(int layers)
 {
     char *boxes = calloc(1, 1 << 16);

@@ -13,7 +13,8 @@ static void throw_quadruped(sim *s)
         s->v[i] = 0.1 * sin(i);
 }
 
-/* A step that comes back from the tape is the step that was taken: its reverse mode is the same to the last bit as right after the step. */
+/* A step that comes back from the tape is the step that was taken: its reverse mode is the same to the last bit as
+ * right after the step. */
 static void test_steps_come_back(void **state)
 {
     (void)state;

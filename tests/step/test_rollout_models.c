@@ -1,8 +1,9 @@
-/* Rollouts of every model at hand: reverse mode, forward mode and the product of the steps' Jacobians are the same, and checkpoints or the workspace that goes back
- * change no bit.
+/* Rollouts of every model at hand: reverse mode, forward mode and the product of the steps' Jacobians are the same, and
+ * checkpoints or the workspace that goes back change no bit.
  *
- * Without arguments: the models of the project and some random scenes, short rollouts. With arguments, files of models or numbers (that many random scenes from 1,000
- * on): rollouts of 2 to 200 steps of each, and a line about each (make rollouts). */
+ * Without arguments: the models of the project and some random scenes, short rollouts. With arguments, files of models
+ * or numbers (that many random scenes from 1,000 on): rollouts of 2 to 200 steps of each, and a line about each (make
+ * rollouts). */
 #include "support/random_scene.h"
 
 #include "flight.h"
@@ -241,8 +242,8 @@ static double apart(int n, const double *a, const double *b)
     return worst;
 }
 
-/* Against the product of Jacobians from the right: gradients of the start, of controls and joint forces, of dt and some parameters, each in units of
- * the largest product, or of its own largest number. */
+/* Against the product of Jacobians from the right: gradients of the start, of controls and joint forces, of dt and some
+ * parameters, each in units of the largest product, or of its own largest number. */
 static double reverse_error(const space *n, const chain *c, const tg_trajectory *g, const int *index, const answer *a,
                             double size)
 {
@@ -485,7 +486,8 @@ static void test_light_ball(void **state)
     sim_close(s);
 }
 
-/* Loops with rows that no velocity can follow, and matrices too large for a record: made anew, they are those of the step */
+/* Loops with rows that no velocity can follow, and matrices too large for a record: made anew, they are those of the
+ * step */
 static void test_linkages(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Ghost collisions. A floor of tiles, coplanar to 1e-6 m, is the floor of one box: what rolls or slides over it has the same speed and height at
- * every step as over one box. And a real step of the floor is met.
+/* Ghost collisions. A floor of tiles, coplanar to 1e-6 m, is the floor of one box: what rolls or slides over it has the
+ * same speed and height at every step as over one box. And a real step of the floor is met.
  *
  * TANGERE_SEAMS=first:count in the environment draws other cases than those of the test (make seams). */
 #include "step_test.h"
@@ -229,7 +229,8 @@ static sim *start(const seam_case *c, bool tiles)
     return s;
 }
 
-/* How far two runs are apart: speed over the floor, relative; height (m); place on the floor, relative to the way there and 1 cm. The largest over all steps. */
+/* How far two runs are apart: speed over the floor, relative; height (m); place on the floor, relative to the way there
+ * and 1 cm. The largest over all steps. */
 typedef struct gap
 {
     double speed, height, place;
@@ -256,7 +257,8 @@ static gap compare(const seam_case *c, sim *a, sim *b)
     return g;
 }
 
-/* A wheel of 64 sides falls from side to side, and what it does then may hang on less than the tiles' offsets: over one box, begun 1e-6 m higher and tilted by 1e-5 rad, it takes another way, too. */
+/* A wheel of 64 sides falls from side to side, and what it does then may hang on less than the tiles' offsets: over one
+ * box, begun 1e-6 m higher and tilted by 1e-5 rad, it takes another way, too. */
 static bool is_sensitive(const seam_case *c)
 {
     sim *one = start(c, false), *other = start(c, false);
@@ -330,7 +332,8 @@ static void test_tiles(void **state)
 
 /* ---- what is really there ---- */
 
-/* Tiles along x with seams every 0.1 m from 0.05 on; from x = 0.25 on they are higher by `rise`; then nothing from x = 0.65 on. */
+/* Tiles along x with seams every 0.1 m from 0.05 on; from x = 0.25 on they are higher by `rise`; then nothing from x =
+ * 0.65 on. */
 static sim *stairs(int shape, bool mesh_tiles, double rise, double dt)
 {
     seam_case c = {.shape = shape, .mesh_tiles = mesh_tiles, .dt = dt};
@@ -350,7 +353,8 @@ static sim *stairs(int shape, bool mesh_tiles, double rise, double dt)
 static const int flat_shapes[] = {BOX, MESH_PRISM, CYLINDER_STANDS};
 static const int round_shapes[] = {SPHERE, CAPSULE_ACROSS, CAPSULE_ALONG, CYLINDER_ROLLS, ELLIPSOID, SPHEROID};
 
-/* A step of 1 mm, and a wall, stop what lies flat: its front does not get beyond them. (It tips a little at the step.) */
+/* A step of 1 mm, and a wall, stop what lies flat: its front does not get beyond them. (It tips a little at the step.)
+ */
 static void test_step_stops(void **state)
 {
     (void)state;
@@ -399,7 +403,8 @@ static void test_step_lifts(void **state)
 
 /* ---- derivatives ---- */
 
-/* One step from where s is: reverse mode against differences, |g - f| / max(1, max |f|) over dq and dv. s is behind it then. */
+/* One step from where s is: reverse mode against differences, |g - f| / max(1, max |f|) over dq and dv. s is behind it
+ * then. */
 static double derivative_error(sim *s, tg_label *label)
 {
     int nv = s->n.nv;

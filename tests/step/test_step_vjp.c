@@ -1,5 +1,5 @@
-/* Derivatives of a step against central differences, along trajectories through every mode, and reverse mode, forward mode and
- * matrices against each other. */
+/* Derivatives of a step against central differences, along trajectories through every mode, and reverse mode, forward
+ * mode and matrices against each other. */
 #include "step_test.h"
 
 enum
@@ -491,8 +491,8 @@ static void check_outcome(const scene *c, const outcome *o)
     inexact += o->samples - o->labels[TG_LABEL_EXACT];
 }
 
-/* Objects on a floor, no two with the same coefficients: condim, numbers in <custom>. Of two equal coefficients either may
- * count, and the derivative with respect to them has two sides. */
+/* Objects on a floor, no two with the same coefficients: condim, numbers in <custom>. Of two equal coefficients either
+ * may count, and the derivative with respect to them has two sides. */
 static const char *objects(int condim, const char *custom)
 {
     return text(
@@ -819,10 +819,10 @@ static void test_models(void **state)
         check_scene(models[i]);
 }
 
-/* Behind all the others. A box that comes to rest on four points is off its patch's plane at first, and rolling friction
- * contradicts its points by that much; one that tips over an edge turns about the normals of its points when the edge is
- * tilted; two boxes that are welded together lie on eight points: such samples are one-sided or regularised. There are
- * few of them. */
+/* Behind all the others. A box that comes to rest on four points is off its patch's plane at first, and rolling
+ * friction contradicts its points by that much; one that tips over an edge turns about the normals of its points when
+ * the edge is tilted; two boxes that are welded together lie on eight points: such samples are one-sided or
+ * regularised. There are few of them. */
 static void test_labels(void **state)
 {
     (void)state;

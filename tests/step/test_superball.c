@@ -1,4 +1,5 @@
-/* SUPERball: statics, its soft mode, activations, rest on the ground, steps that are longer than explicit cables allow, gradients of rollouts. */
+/* SUPERball: statics, its soft mode, activations, rest on the ground, steps that are longer than explicit cables allow,
+ * gradients of rollouts. */
 #include "flight.h"
 
 #include "support/heap_watch.h"
@@ -107,7 +108,8 @@ static void test_statics(void **state)
     sim_close(s);
 }
 
-/* all rods in and out along their distance from the middle: no cable changes its length to first order, and tension alone holds it */
+/* all rods in and out along their distance from the middle: no cable changes its length to first order, and tension
+ * alone holds it */
 static void test_breathing(void **state)
 {
     (void)state;

@@ -33,8 +33,8 @@ static double apart(int n, const double *a, const double *b)
     return most;
 }
 
-/* A quadruped that is thrown about. Where a cold step says twofold, the cache leads to another solution, both are certified, and the cold step does not follow the cache; where it says
- * nothing, the two steps are one. */
+/* A quadruped that is thrown about. Where a cold step says twofold, the cache leads to another solution, both are
+ * certified, and the cold step does not follow the cache; where it says nothing, the two steps are one. */
 static void test_label(void **state)
 {
     (void)state;

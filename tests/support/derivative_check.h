@@ -21,8 +21,8 @@ void check_matrix(dynamics_function f, dynamics_input i, matrix_function *matrix
 /* Reverse mode against the matrix: y^T J = g to 1e-12. */
 void check_gradient(dynamics_function f, dynamics_input i, matrix_function *matrix, gradient_function *gradient);
 
-/* Every parameter: gradient of y . function against finite differences (1e-7); the kinds of parameters (pattern like "body.*.mass")
- * in the list, ended by NULL, must have a gradient that is not zero on at least one model. */
+/* Every parameter: gradient of y . function against finite differences (1e-7); the kinds of parameters (pattern like
+ * "body.*.mass") in the list, ended by NULL, must have a gradient that is not zero on at least one model. */
 void check_parameters(dynamics_function f, gradient_function *gradient, const char *const *kinds);
 
 /* Chosen columns of the parameter matrix against the gradients, 1e-12. */

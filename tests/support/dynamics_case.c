@@ -20,8 +20,9 @@ static double *numbers(int n)
     return calloc((size_t)n + 1, sizeof(double));
 }
 
-/* Makes sure that every joint has every force, and that no parameter sits at the edge of its domain: a derivative of nothing
- * proves nothing, and there are no central differences at an edge. New value: keep * old + shift * random in (0.2, 0.8). */
+/* Makes sure that every joint has every force, and that no parameter sits at the edge of its domain: a derivative of
+ * nothing proves nothing, and there are no central differences at an edge. New value: keep * old + shift * random in
+ * (0.2, 0.8). */
 static void enliven(dynamics_case *c)
 {
     static const struct

@@ -1,4 +1,5 @@
-/* How much a test that draws samples does. A sanitizer looks for errors of memory, not of numbers, and runs ten times slower: it gets a tenth. */
+/* How much a test that draws samples does. A sanitizer looks for errors of memory, not of numbers, and runs ten times
+ * slower: it gets a tenth. */
 #ifndef TG_TEST_EFFORT_H
 #define TG_TEST_EFFORT_H
 

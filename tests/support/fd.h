@@ -1,8 +1,8 @@
 /* Finite differences: the judge of every derivative.
  *
- * A problem evaluates nout numbers with one of its nin inputs displaced by h (input -1: nothing displaced). The reference is Richardson's
- * combination of central differences, (4 D(h/2) - D(h)) / 3; the error of a block is max |J - F| / max(1, max |F|), for
- * the best h of a sweep. */
+ * A problem evaluates nout numbers with one of its nin inputs displaced by h (input -1: nothing displaced). The
+ * reference is Richardson's combination of central differences, (4 D(h/2) - D(h)) / 3; the error of a block is max |J -
+ * F| / max(1, max |F|), for the best h of a sweep. */
 #ifndef TG_TEST_FD_H
 #define TG_TEST_FD_H
 

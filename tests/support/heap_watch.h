@@ -1,5 +1,5 @@
-/* Counts how often memory is asked for. For one test program: it defines malloc and its relatives, so a program includes
- * it once, in the file with main. */
+/* Counts how often memory is asked for. For one test program: it defines malloc and its relatives, so a program
+ * includes it once, in the file with main. */
 #ifndef TG_TESTS_HEAP_WATCH_H
 #define TG_TESTS_HEAP_WATCH_H
 

@@ -18,8 +18,8 @@ bool tg_mesh_reads_others(void)
     return true;
 }
 
-/* All meshes of a file in one frame, as triangles. The axes are the file's own: its idea of what is up does not count, as
- * everywhere in robotics. */
+/* All meshes of a file in one frame, as triangles. The axes are the file's own: its idea of what is up does not count,
+ * as everywhere in robotics. */
 static const struct aiScene *import(const char *data, size_t size, const char *extension)
 {
     struct aiPropertyStore *settings = aiCreatePropertyStore();

@@ -39,8 +39,8 @@ tg_status tg_mesh_read_other(const char *data, size_t size, const char *name, tg
 /* Makes vertices with the same coordinates one, in the order of their first appearance. In place. */
 tg_status tg_mesh_weld(tg_mesh_data *mesh, tg_pool *pool, tg_error *error);
 
-/* Cuts a polygon into at most n - 2 triangles, appended to mesh->face. corner (n >= 3 numbers of vertices of the mesh) is
- * used up. *budget is how many tests of a point against a triangle may be spent on all polygons, and goes down. */
+/* Cuts a polygon into at most n - 2 triangles, appended to mesh->face. corner (n >= 3 numbers of vertices of the mesh)
+ * is used up. *budget is how many tests of a point against a triangle may be spent on all polygons, and goes down. */
 void tg_mesh_add_polygon(tg_mesh_data *mesh, int *corner, int n, int64_t *budget);
 
 /* A little-endian number at any address. */

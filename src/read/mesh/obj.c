@@ -1,4 +1,5 @@
-/* Wavefront OBJ: the lines "v x y z", "f a b c ...", and "g ..." or "o ...", which start a group; all others are looks. */
+/* Wavefront OBJ: the lines "v x y z", "f a b c ...", and "g ..." or "o ...", which start a group; all others are looks.
+ */
 #include <math.h>
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* Polygons of a mesh file as triangles.
  *
- * Which diagonals are drawn shows in the mass of a mesh only where a polygon is not flat. So that masses agree with MuJoCo's
- * there too, the rules are those of the reader that it uses: a quadrilateral is cut along its shorter diagonal; of a larger
- * polygon, ears are cut off in order; arithmetic is in single precision. An ear is a corner whose turn has the sign of the
- * area that its first edge spans with the origin, and that contains no other corner, seen along an axis. What remains
- * without an ear is left out, and so is a polygon of more than 100 corners. */
+ * Which diagonals are drawn shows in the mass of a mesh only where a polygon is not flat. So that masses agree with
+ * MuJoCo's there too, the rules are those of the reader that it uses: a quadrilateral is cut along its shorter
+ * diagonal; of a larger polygon, ears are cut off in order; arithmetic is in single precision. An ear is a corner whose
+ * turn has the sign of the area that its first edge spans with the origin, and that contains no other corner, seen
+ * along an axis. What remains without an ear is left out, and so is a polygon of more than 100 corners. */
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
@@ -132,7 +132,8 @@ static void cut_ear(polygon *p, int i)
     p->n--;
 }
 
-/* Ends when as many corners in a row as there were are no ear, or the last of them is one; or when the budget is spent. */
+/* Ends when as many corners in a row as there were are no ear, or the last of them is one; or when the budget is spent.
+ */
 static void cut_ears(polygon *p)
 {
     int tries = p->n, before = p->n;

@@ -351,7 +351,8 @@ static tg_status copy_key(graft *g, tg_xml *e, tg_xml *into)
 
 /* ---- custom numbers ---- */
 
-/* What follows the dot of a name gets the prefix: "tangere:geom.foot.restitution" speaks of the geom under its new name. */
+/* What follows the dot of a name gets the prefix: "tangere:geom.foot.restitution" speaks of the geom under its new
+ * name. */
 static const char *rename_custom(graft *g, const char *name)
 {
     const char *dot = strchr(name, '.');

@@ -2,7 +2,8 @@
  *
  *   <replicate count="2" sep="-" offset="1 0 0"><body name="b"/></replicate>
  *
- * becomes <frame pos="0 0 0"><body name="b-0"/></frame><frame pos="1 0 0"><body name="b-1"/></frame>. Inner ones go first. */
+ * becomes <frame pos="0 0 0"><body name="b-0"/></frame><frame pos="1 0 0"><body name="b-1"/></frame>. Inner ones go
+ * first. */
 #include <stdio.h>
 #include <string.h>
 

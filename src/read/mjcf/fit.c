@@ -6,7 +6,8 @@
 #include "read/mjcf/mjcf.h"
 #include "tangere/algebra.h"
 
-/* Half sizes of the box with mass m and moments I:  I_x = m (b_y^2 + b_z^2) / 3, so  b_x^2 = 3 (I_y + I_z - I_x) / (2 m). */
+/* Half sizes of the box with mass m and moments I:  I_x = m (b_y^2 + b_z^2) / 3, so  b_x^2 = 3 (I_y + I_z - I_x) / (2
+ * m). */
 static void inertia_box(double mass, const double moment[3], double box[3])
 {
     double sum = moment[0] + moment[1] + moment[2];

@@ -350,7 +350,8 @@ static const tg_xml *culprit(const tg_mjcf *r, const char *message)
 
 /* ---- custom words ----
  *
- * "tangere:tendon.NAME.law" is two-sided, spring or all; "tangere:actuator.NAME.drives" is force or rest. NAME may be *: all of them. */
+ * "tangere:tendon.NAME.law" is two-sided, spring or all; "tangere:actuator.NAME.drives" is force or rest. NAME may be
+ * *: all of them. */
 
 typedef struct word_field
 {

@@ -29,7 +29,8 @@ static const tg_xml *find_named(const tg_xml *xml, const char *element, const ch
     return NULL;
 }
 
-/* Materials are looked up in the file that the geom comes from; a default class gives one that says nothing its colour. */
+/* Materials are looked up in the file that the geom comes from; a default class gives one that says nothing its colour.
+ */
 static bool read_material(tg_mjcf *r, const tg_xml *xml, const char *name, double rgba[4])
 {
     const tg_xml *root = tg_mjcf_scope_of(r, xml)->root;

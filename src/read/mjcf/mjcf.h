@@ -412,7 +412,8 @@ const tg_xml *tg_mjcf_section(const tg_mjcf *r, const char *name);
 
 tg_status tg_mjcf_add_scope(tg_mjcf *r, const tg_mjcf_scope *settings); /* a copy of it */
 
-/* Makes a file a scope: includes, checks, settings, and replicate and attach worked out. around: -1 for the main file. */
+/* Makes a file a scope: includes, checks, settings, and replicate and attach worked out. around: -1 for the main file.
+ */
 tg_status tg_mjcf_open_file(tg_mjcf *r, tg_xml *root, const char *name, const char *path, const char *dir, int around);
 
 /* ---- expand.c, attach.c ---- */
@@ -452,8 +453,8 @@ tg_status tg_mjcf_report(tg_mjcf *r, tg_table_handling kind, const tg_xml *xml, 
 /* Writes the counted honoured attributes to the report. */
 tg_status tg_mjcf_report_honoured(tg_mjcf *r);
 
-/* A custom tuple of two geoms with this name, then "." and the name of the exclude, or "#" and any number, is an exclude of
- * the two. */
+/* A custom tuple of two geoms with this name, then "." and the name of the exclude, or "#" and any number, is an
+ * exclude of the two. */
 #define TG_MJCF_EXCLUDE "tangere:exclude"
 
 /* ---- names.c: names and references ---- */
@@ -516,8 +517,8 @@ tg_status tg_mjcf_body_inertia(tg_mjcf *r, const tg_xml *xml, const tg_mjcf_iner
 #define TG_MJCF_MASS 1e-15
 #define TG_MJCF_FULL_INERTIA 1e-14
 
-/* Whether mass and moments of a body are at least TG_MJCF_MASS; and whether each body with a joint, or one fixed to it, is
- * such. */
+/* Whether mass and moments of a body are at least TG_MJCF_MASS; and whether each body with a joint, or one fixed to it,
+ * is such. */
 bool tg_mjcf_has_mass(const tg_params *p, int body);
 tg_status tg_mjcf_check_moving(tg_mjcf *r, const tg_model *m);
 

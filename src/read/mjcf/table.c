@@ -68,7 +68,8 @@ static const tg_table_attribute option_set[] = {
     {AS("timestep", HONOURED), REAL(tg_mjcf_option, timestep)},
     {AS("gravity", HONOURED), REALS(tg_mjcf_option, gravity, 3)},
     {AS("integrator", APPROXIMATED), WORD(tg_mjcf_option, implicit, integrators),
-     .note = "semi-implicit Euler; with implicit and implicitfast, damping of actuators is implicit, with implicit gyroscopic forces too, unless the step's options say otherwise",
+     .note = "semi-implicit Euler; with implicit and implicitfast, damping of actuators is implicit, with implicit "
+             "gyroscopic forces too, unless the step's options say otherwise",
      .neutral = "Euler"},
     {AS("density", IGNORED), .note = "there is no medium", .neutral = "0"},
     {AS("viscosity", IGNORED), .note = "there is no medium", .neutral = "0"},
@@ -543,7 +544,8 @@ static const tg_table_row rows[] = {
     {ROW(2, "camera", QUIET), .names = "name class target " CAMERA_NAMES},
     {ROW(2, "light", QUIET), .names = "name class target texture " LIGHT_NAMES},
     PLUGIN_ROWS(2),
-    {ROW(2, "composite", UNSUPPORTED), .note = "bodies that are made from a pattern; MuJoCo writes them one by one (mj_saveLastXML)",
+    {ROW(2, "composite", UNSUPPORTED),
+     .note = "bodies that are made from a pattern; MuJoCo writes them one by one (mj_saveLastXML)",
      .names = "prefix type count offset vertex initial curve size quat"},
     {ROW(3, "joint", QUIET),
      .names = "kind group stiffness damping armature solreffix solimpfix type axis limited range margin solreflimit "

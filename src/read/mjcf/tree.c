@@ -469,8 +469,8 @@ static tg_lump sum_geoms(const tg_mjcf *r, int first, int end)
 
 static tg_status fuse_body(tg_mjcf *r, const tg_xml *xml, const place *at, tg_lump *sum);
 
-/* The fused bodies inside a body or frame, each before those inside it: their parts follow those collected so far, their
- * mass is added to sum. */
+/* The fused bodies inside a body or frame, each before those inside it: their parts follow those collected so far,
+ * their mass is added to sum. */
 static tg_status collect_fused(tg_mjcf *r, const tg_xml *xml, const place *at, tg_lump *sum)
 {
     tg_status status = TG_OK;

@@ -128,8 +128,8 @@ void tg_mjcf_write_assets(tg_mjcf_writer *w)
 
 static const double zero[6] = {0};
 
-/* What a reader refuses (a body with a joint that has no mass of its own; a full inertia that is flat) is written with a small mass, and
- * custom numbers say what it is. */
+/* What a reader refuses (a body with a joint that has no mass of its own; a full inertia that is flat) is written with
+ * a small mass, and custom numbers say what it is. */
 static void write_inertial(tg_mjcf_writer *w, int body)
 {
     double mass[1] = {TG_PARAM(w->p, body_mass)[body]}, inertia[6], moment[3];

@@ -85,7 +85,8 @@ static const char *next_folder(search *s, walk *w)
     }
 }
 
-/* The folder above: "a/b" -> "a", "a" -> "", "" -> "..", ".." -> "../.."; NULL above the root or when memory runs out. */
+/* The folder above: "a/b" -> "a", "a" -> "", "" -> "..", ".." -> "../.."; NULL above the root or when memory runs out.
+ */
 static const char *folder_above(search *s, const char *dir)
 {
     tg_pool *pool = s->u->base.pool;

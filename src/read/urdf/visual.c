@@ -1,5 +1,5 @@
-/* Visual shapes. They are kept for viewers, and physics does not know them: one that cannot be understood is left out and
- * is no error; mesh files are found, not opened. */
+/* Visual shapes. They are kept for viewers, and physics does not know them: one that cannot be understood is left out
+ * and is no error; mesh files are found, not opened. */
 #include <math.h>
 #include <string.h>
 
