@@ -1,8 +1,10 @@
-// Forward and backward of the QCQP layer, ours and diffqcqp's (its Solver.cpp, built beside this file by qcqp.py), in turns.
+// Forward and backward of the QCQP layer, ours and diffqcqp's (its Solver.cpp, built beside this file by qcqp.py), in
+// turns.
 //
-// Problems as in the paper's Fig. 3: P = A A^T / m + 1e-3, A normal, q normal, radii 0.1 to 1, tolerance 1e-9. Prints one
-// line per size: contacts, medians over problems of the least of several runs (us): ours forward, with the promise that G
-// is semidefinite, ours backward, theirs forward, theirs backward; the largest difference of x and of the gradient of q.
+// Problems as in the paper's Fig. 3: P = A A^T / m + 1e-3, A normal, q normal, radii 0.1 to 1, tolerance 1e-9. Prints
+// one line per size: contacts, medians over problems of the least of several runs (us): ours forward, with the promise
+// that G is semidefinite, ours backward, theirs forward, theirs backward; the largest difference of x and of the
+// gradient of q.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -23,7 +25,8 @@ template <class F> static double least(int repeats, F f)
     {
         auto start = std::chrono::steady_clock::now();
         f();
-        best = std::min(best, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+        best =
+            std::min(best, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
     }
     return best;
 }
@@ -64,7 +67,8 @@ static void row(int blocks, int problems, int repeats)
         P = 0.5 * (P + P.transpose()).eval();
         VectorXd g = VectorXd::NullaryExpr(n, [&] { return normal(random); });
         VectorXd r = VectorXd::NullaryExpr(blocks, [&] { return radius(random); }), one = VectorXd::Ones(blocks);
-        VectorXd bar = VectorXd::NullaryExpr(n, [&] { return normal(random); }), x(n), gbar(n), mubar(blocks), lbar(blocks);
+        VectorXd bar = VectorXd::NullaryExpr(n, [&] { return normal(random); }), x(n), gbar(n), mubar(blocks),
+                 lbar(blocks);
         MatrixXd Pbar(n, n);
         tg_qcqp_data data = {1, P.data(), g.data(), one.data(), r.data()};
         tg_qcqp_tangent out = {Pbar.data(), gbar.data(), mubar.data(), lbar.data()};
@@ -82,7 +86,8 @@ static void row(int blocks, int problems, int repeats)
             Pz.noalias() = -0.5 * (bl * z.transpose() + z * bl.transpose());
         }));
         apart = std::max(apart, (x - z).cwiseAbs().maxCoeff());
-        apart_gradient = std::max(apart_gradient, (gbar + b.tail(n)).cwiseAbs().maxCoeff() / gbar.cwiseAbs().maxCoeff());
+        apart_gradient =
+            std::max(apart_gradient, (gbar + b.tail(n)).cwiseAbs().maxCoeff() / gbar.cwiseAbs().maxCoeff());
     }
     std::printf("%d", blocks);
     for (auto &t : time)
