@@ -36,11 +36,15 @@ static tg_arena *implicit_arena(void)
     return &arena;
 }
 
-static void solve_sample(sample *p, family make, uint64_t seed, double h)
+/* from: where the solver starts, NULL: from nothing. A problem may have several isolated solutions: what is
+ * differentiated is the one that goes on from the solution at hand. */
+static void solve_sample(sample *p, family make, uint64_t seed, double h, const scene *from)
 {
     tg_error error;
     memset(&p->s, 0, sizeof p->s);
     make(&p->s, seed, h);
+    if (from != NULL)
+        memcpy(p->s.warm, from->L, sizeof p->s.warm);
     solve(&p->s);
     tg_island island = island_of(&p->s);
     assert_int_equal(tg_island_modes(&island, p->s.L, p->s.sigma, test_scratch(), p->mode, &error), TG_OK);
@@ -240,7 +244,7 @@ static void check(family make, uint64_t seed, double least_margin, count *c)
     static prediction p;
     const double h = 2e-6, steps[4] = {2 * h, h, -h, -2 * h};
     source r = {seed * 31 + 7};
-    solve_sample(&at, make, seed, 0);
+    solve_sample(&at, make, seed, 0, NULL);
     size_t mark = tg_arena_mark(implicit_arena());
     tg_island island = island_of(&at.s);
     tg_implicit f = factors(&at, &island, TG_IMPLICIT_FORCES);
@@ -258,7 +262,7 @@ static void check(family make, uint64_t seed, double least_margin, count *c)
     bool clear = f.margin >= least_margin && at.s.result.status == TG_SOLVE_SOLVED && f.kind == TG_GRADIENT_EXACT;
     for (int k = 0; clear && k < 4; k++)
     {
-        solve_sample(&step[k], make, seed, steps[k]);
+        solve_sample(&step[k], make, seed, steps[k], &at.s);
         clear = same_modes(&at, &step[k]);
     }
     if (!clear)

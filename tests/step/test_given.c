@@ -255,7 +255,7 @@ static void compare(probe *p, const double *g, uint64_t mode, outcome *o)
         int kind = i < 2 * nv ? i / nv : 2 + (i - 2 * nv) % NUMBERS;
         double value = *place_of(p, i), a, b;
         /* point, normal, gap; coefficients by their sizes */
-        double h = kind < 2 ? 1e-6 : kind < 8 ? 1e-6 : kind == 8 ? 1e-7 : 1e-4 * value;
+        double h = kind < 2 ? 1e-6 : kind < 8 ? 1e-6 : kind == 8 ? 1e-7 : 1e-3 * value;
         if (kind > 8 && value == 0)
             continue;
         if (!central(p, i, h, mode, &a) || !central(p, i, h / 2, mode, &b))
