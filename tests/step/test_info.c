@@ -212,7 +212,8 @@ static void test_effort(void **state)
         sim_close(s);
     }
     assert_int_equal(partial[0], 0);
-    assert_true(partial[1] > partial[2] && partial[2] >= partial[3]);
+    if (TEST_EFFORT == 1) /* in fewer steps the boxes do not come together */
+        assert_true(partial[1] > partial[2] && partial[2] >= partial[3]);
     assert_string_equal(tg_solved_by_string(TG_SOLVED_BY_LADDER), "ladder");
 }
 
