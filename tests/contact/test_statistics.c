@@ -168,9 +168,9 @@ static void place_box(scene *s, const falling_box *b, double mu, int dim, int *v
     }
 }
 
-/* Of problems with the same v+, so many may have other forces: with rolling friction a redundant contact at its bound that
- * does not move can be taken for one that slides, and then the rule selects among less than it should. It should not
- * happen; it does in 1 of 23,000 boxes. */
+/* Of problems with the same v+, so many may have other forces: with rolling friction a redundant contact at its bound
+ * that does not move can be taken for one that slides, and then the rule selects among less than it should. It should
+ * not happen; it does in 1 of 23,000 boxes. */
 static const double start_selects = 1e-3;
 
 /* solved: the least share of certified problems. start_decides: the largest share of problems in which the impulses
