@@ -21,7 +21,7 @@ run: command ## build the command, drop the built-in quadruped (it lands and sta
 	@build/tangere sim quadruped --key home --lift 0.3
 	@build/tangere grad quadruped --key home
 	@echo
-	@echo "to see it in the browser: make build && .venv/bin/pip install 'tangere[view]' && build/tangere view quadruped --key home"
+	@echo "to see it in the browser: make build && .venv/bin/python -m pip install '.[view]' && build/tangere view quadruped --key home"
 
 build: command python ## the command at build/tangere, and a Python in .venv that imports tangere
 
