@@ -26,8 +26,7 @@ enum
     OPTION_WRITE,
     OPTION_REPORT,
     OPTION_OFFSET,
-    OPTION_JSON,
-    OPTIONS
+    OPTION_JSON
 };
 
 static int check_options(const char *const *option)
@@ -57,11 +56,7 @@ static int run(const tg_cli_call *call)
     tg_cli_add_word(&words, model.path);
     for (int i = 1; i < TG_CLI_MAX_ARGUMENTS && call->argument[i] != NULL; i++)
         tg_cli_add_word(&words, call->argument[i]);
-    for (int i = 0; i < OPTION_OFFSET; i++)
-        tg_cli_add_option(&words, tg_cli_fit.options[i].name, call->option[i]);
-    for (int i = OPTION_OFFSET; i < OPTIONS; i++)
-        if (call->option[i] != NULL)
-            tg_cli_add_word(&words, tg_cli_fit.options[i].name);
+    tg_cli_add_options(&words, &tg_cli_fit, call);
     tg_cli_add_reading(&words, &call->reading);
     code = tg_cli_run_python("fit", call->option[OPTION_REPORT] != NULL ? "plot" : NULL, &words);
     tg_cli_close(&model);

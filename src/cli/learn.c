@@ -19,7 +19,7 @@ enum
     OPTION_DATA,
     OPTION_THREADS,
     OPTION_JOBS,
-    OPTION_PUBLISHED, /* from here on options take no value */
+    OPTION_PUBLISHED,
     OPTION_FULL,
     OPTION_SMALL,
     OPTIONS,
@@ -118,11 +118,7 @@ static int run(const tg_cli_call *call)
         return code;
     for (int i = 0; i < 3 && call->argument[i] != NULL; i++)
         tg_cli_add_word(&words, call->argument[i]);
-    for (int i = 0; i < OPTION_PUBLISHED; i++)
-        tg_cli_add_option(&words, tg_cli_learn.options[i].name, call->option[i]);
-    for (int i = OPTION_PUBLISHED; i < OPTIONS; i++)
-        if (call->option[i] != NULL)
-            tg_cli_add_word(&words, tg_cli_learn.options[i].name);
+    tg_cli_add_options(&words, &tg_cli_learn, call);
     return tg_cli_run_python("learn", w->needs, &words);
 }
 

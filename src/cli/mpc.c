@@ -10,8 +10,7 @@ enum
     OPTION_SEED,
     OPTION_OUT,
     OPTION_PAGE,
-    OPTION_JSON,
-    OPTIONS
+    OPTION_JSON
 };
 
 static int check_options(const char *const *option)
@@ -36,10 +35,7 @@ static int run(const tg_cli_call *call)
     if (code != TG_CLI_OK)
         return code;
     tg_cli_add_word(&words, model.path);
-    for (int i = 0; i < OPTION_JSON; i++)
-        tg_cli_add_option(&words, tg_cli_mpc.options[i].name, call->option[i]);
-    if (call->option[OPTION_JSON] != NULL)
-        tg_cli_add_word(&words, "--json");
+    tg_cli_add_options(&words, &tg_cli_mpc, call);
     tg_cli_add_reading(&words, &call->reading);
     code = tg_cli_run_python("mpc", call->option[OPTION_PAGE] != NULL ? "view" : NULL, &words);
     tg_cli_close(&model);

@@ -28,6 +28,15 @@ void tg_cli_add_option(tg_cli_words *words, const char *option, const char *valu
     tg_cli_add_word(words, joined);
 }
 
+void tg_cli_add_options(tg_cli_words *words, const tg_cli_command *command, const tg_cli_call *call)
+{
+    for (int i = 0; command->options[i].name != NULL; i++)
+        if (command->options[i].value != NULL)
+            tg_cli_add_option(words, command->options[i].name, call->option[i]);
+        else if (call->option[i] != NULL)
+            tg_cli_add_word(words, command->options[i].name);
+}
+
 void tg_cli_add_reading(tg_cli_words *words, const tg_cli_reading *reading)
 {
     const struct

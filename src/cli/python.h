@@ -20,6 +20,9 @@ typedef struct tg_cli_words
 void tg_cli_add_word(tg_cli_words *words, const char *word);
 void tg_cli_add_option(tg_cli_words *words, const char *option, const char *value);
 
+/* The options of a command as they were given. */
+void tg_cli_add_options(tg_cli_words *words, const tg_cli_command *command, const tg_cli_call *call);
+
 /* The options with which the model was read. */
 void tg_cli_add_reading(tg_cli_words *words, const tg_cli_reading *reading);
 

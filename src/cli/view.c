@@ -54,8 +54,7 @@ static int run(const tg_cli_call *call)
     tg_cli_add_word(&words, model.path);
     if (call->argument[1] != NULL)
         tg_cli_add_word(&words, call->argument[1]);
-    for (int i = 0; i < OPTIONS; i++)
-        tg_cli_add_option(&words, tg_cli_view.options[i].name, call->option[i]);
+    tg_cli_add_options(&words, &tg_cli_view, call);
     tg_cli_add_reading(&words, &call->reading);
     if (code == TG_CLI_OK)
         code = tg_cli_run_python("viewer", "view", &words);

@@ -111,6 +111,29 @@ static tg_status factor_placing(tg_work *w, int i, tg_arena *arena)
                               &s->placing[i], &w->error);
 }
 
+/* The sides of a friction pyramid turn with the frame of its contact, and rows_vjp.c leaves out how that spins about the
+ * normal. It does not on a fixed plane that faces along z; elsewhere the derivative of a pyramid is not exact. */
+static bool frames_spin(const tg_model *m, const tg_work *w, const tg_rows_island *island)
+{
+    const tg_rows *r = w->rows;
+    for (int b = island->block; b < island->block + island->blocks; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        if (c->source != TG_SOURCE_CONTACT || c->rows == 1 || r->L[c->row] == 0)
+            continue;
+        const tg_touch *t = &r->touch[c->index];
+        if (t->law.given != NULL)
+            return true;
+        const int geom[2] = {t->pair.first, t->pair.second};
+        bool fixed = false;
+        for (int i = 0; i < 2; i++)
+            fixed = fixed || (m->geom_type[geom[i]] == TG_GEOM_PLANE && m->body_node[m->geom_body[geom[i]]] == 0);
+        if (!fixed || t->at.normal[0] != 0 || t->at.normal[1] != 0)
+            return true;
+    }
+    return false;
+}
+
 static tg_status factor_islands(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
@@ -130,6 +153,8 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
             tg_need_delassus(m, w, island);
             TG_TRY(tg_implicit_law(&s->problem[i], law, r->L + island->row, r->sigma + island->row,
                                    r->mode + island->block, &arena, &s->implicit[i], &w->error));
+            if (law->norm != TG_NORM_TWO && frames_spin(m, w, island))
+                s->implicit[i].kind = TG_GRADIENT_REGULARISED;
         }
         else if (island->restituted)
             TG_TRY(tg_poisson_factor(w, island, &s->problem[i], s->use, &arena, &s->compression[i], &s->implicit[i]));

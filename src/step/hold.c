@@ -79,9 +79,8 @@ static double turned_radius(const tg_work *w, int geom, const sweep *s)
 {
     if (s->angle == 0) /* a plane has no radius */
         return 0;
-    const tg_placed *p = &w->space->placed[geom];
-    v4 off = p->x - s->centre + mat3_mul_mem(p->R, w->params->geom_centre + 4 * geom);
-    return s->angle * (sqrt(v4_dot(off, off)) + w->params->geom_radius[geom] - tg_rounding(p));
+    v4 off = tg_geom_centre(w, geom) - s->centre;
+    return s->angle * (sqrt(v4_dot(off, off)) + w->params->geom_radius[geom] - tg_rounding(&w->space->placed[geom]));
 }
 
 /* n . x+ of the point of a shape that is farthest along side * n, its rounding taken off */
