@@ -17,6 +17,8 @@
 #include "math/lanes.h"
 #include "solve/soft.h"
 
+/* Counts and shares that nothing derives were set on `make bench` (the six robots) and `make bench-step-wide` (the hard
+ * robots, keyframe controls and seed 0): they decide how soon a stage gives up, not what is a solution. */
 enum
 {
     SOFT_STEPS = 10,   /* factorisations of one run of Newton: from the step before, */

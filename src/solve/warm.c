@@ -18,6 +18,7 @@
 #include "math/lanes.h"
 #include "solve/held.h"
 
+/* How soon it gives up, set as in solver_newton.c. */
 enum
 {
     NEAR_STEPS = 16,  /* Newton steps of one round, when rows are redundant */

@@ -191,7 +191,8 @@ static bool is_rigid(const tg_work *w, const tg_touch *t)
     return tg_law_compliance(w->params, &t->law) == 0; /* others overlap as they should */
 }
 
-/* By more than a radian: then a body may come out on the other side of a contact that its linear motion opens. */
+/* By more than a radian (`make bullets`, seeds 2000 to 2019): then a body may come out on the other side of a contact
+ * that its linear motion opens. */
 static bool turns_round(const tg_model *m, const tg_work *w, int geom)
 {
     const double *v = tg_placing_velocity(w->step);
