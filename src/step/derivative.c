@@ -111,8 +111,8 @@ static tg_status factor_placing(tg_work *w, int i, tg_arena *arena)
                               &s->placing[i], &w->error);
 }
 
-/* The sides of a friction pyramid turn with the frame of its contact, and rows_vjp.c leaves out how that spins about the
- * normal. It does not on a fixed plane that faces along z; elsewhere the derivative of a pyramid is not exact. */
+/* The sides of a friction pyramid turn with the frame of its contact, and rows_vjp.c leaves out how that spins about
+ * the normal. It does not on a fixed plane that faces along z; elsewhere the derivative of a pyramid is not exact. */
 static bool frames_spin(const tg_model *m, const tg_work *w, const tg_rows_island *island)
 {
     const tg_rows *r = w->rows;

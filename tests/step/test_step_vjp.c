@@ -830,19 +830,13 @@ static void test_labels(void **state)
         check_below("samples without an exact derivative", (double)inexact, 0.05 * (double)samples);
 }
 
-/* what the default law of contact has no use for: test_explicit.c */
-static bool of_other_laws(const char *kind)
-{
-    return strcmp(kind, "geom.damping") == 0 || strcmp(kind, "pair.damping") == 0;
-}
-
 /* The same: the step depends on every kind of parameter there is, in one scene or another. */
 static void test_kinds(void **state)
 {
     (void)state;
     int missing = 0;
     for (int k = 0; k < KINDS && TEST_EFFORT == 1; k++)
-        if (!(kinds[k].largest > 1e-9) && !of_other_laws(kinds[k].name))
+        if (!(kinds[k].largest > 1e-9))
         {
             printf("%s: %ld compared, all zero\n", kinds[k].name, kinds[k].compared);
             missing++;
