@@ -1,7 +1,7 @@
 /* Rows, laws and forces of constraints along a change of parameters and dt.
  *
- * The frame of a contact (point, normal; tangents do not turn about it) follows its two geoms: the first as a rigid
- * body, and further by what their relative displacement, their sizes and, for points ahead, their velocities do to it
+ * The frame of a contact (point, normal; tangents by tg_touch_spin) follows its two geoms: the first as a rigid body,
+ * and further by what their relative displacement, their sizes and, for points ahead, their velocities do to it
  * (collision/narrow_deriv.h). A row along axis a with relative velocities u, o changes by
  *     a . (du + o x dp) + dtheta . (a x u)   and   a . do + dtheta . (a x o)   (linear and angular rows),
  * du and do of the twists at the point as it was; a force F at the point by dtheta x F there, and by dp x F. */
@@ -237,6 +237,8 @@ static void contact_change(const forward *x)
     double *sigma = d->sigma + x->c->row, dt = d->settings->dt, speed[6] = {0};
     tg_bias_slope slope = tg_contact_bias_slope(x->w->params, d->settings, x->island, t, x->w->rows->problem);
     frame_change f = frame_of(x, t);
+    v4 n = t->at.normal;
+    f.turn += n * v4_splat(v4_dot(tg_touch_spin(x->w->rows, n), v4_cross(f.turn, n)));
     bond_force(x, &t->bond, f);
     bond_rows(x, &t->bond, &d->next, f, sigma);
     bond_rows(x, &t->bond, &d->start, f, speed);

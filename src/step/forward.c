@@ -3,6 +3,7 @@
  * Trees that constraints couple form a group, with dense matrices of its own. Tendons may couple any trees: one group
  * then. */
 #include "step/step.h"
+#include "step/unrolled.h"
 
 #include "base/arena.h"
 #include "dynamics/factors.h"
@@ -37,6 +38,7 @@ bool tg_forward_fits(const tg_model *m, const tg_work *w)
 {
     bool fits = m->nv <= MOST_DOFS && w->rows->nrow <= MOST_ROWS;
     fits = fits && w->step->options.implicit_gyroscopic != TG_ON && !tg_detaches(w) && !w->rows->explicit_law;
+    fits = fits && !tg_unrolls(w);
     for (int i = 0; i < w->rows->nisland && fits; i++)
         fits = w->step->implicit[i].form != TG_IMPLICIT_LARGE && !w->rows->island[i].restituted;
     return fits;
