@@ -65,6 +65,12 @@ typedef struct tg_law
     int compliance[2], margin[2], damping[2]; /* these add; second -1: none */
 } tg_law;
 
+/* Friction coefficients of a block: one per row but the normal. */
+enum
+{
+    TG_AXES = TG_CONE_MAX - 1
+};
+
 /* A contact point in the problem. */
 typedef struct tg_touch
 {

@@ -213,7 +213,7 @@ static void friction_change(const forward *x, const tg_touch *t, const double *s
 {
     const tg_params *p = x->w->params;
     const tg_law *law = &t->law;
-    double *mu = x->d->mu + 5 * x->block, mu_s = tg_law_number(p, law, law->friction[0]);
+    double *mu = x->d->mu + TG_AXES * x->block, mu_s = tg_law_number(p, law, law->friction[0]);
     mu[0] = t->factor * of_law(x, law, law->friction[0]);
     mu[2] = of_law(x, law, law->friction[1]);
     mu[3] = mu[4] = of_law(x, law, law->friction[2]);
@@ -473,7 +473,7 @@ void tg_rows_changes(const tg_model *m, tg_work *w, const double *q, const tg_ro
 {
     const tg_rows *r = w->rows;
     memset(d->sigma, 0, sizeof(double) * (size_t)r->nrow);
-    memset(d->mu, 0, sizeof(double) * 5 * (size_t)r->nblock);
+    memset(d->mu, 0, sizeof(double) * TG_AXES * (size_t)r->nblock);
     memset(d->bound, 0, sizeof(double) * (size_t)r->nblock);
     if (d->turn != NULL)
         memset(d->turn, 0, sizeof(double) * (size_t)r->nrow);

@@ -216,7 +216,7 @@ static point_gradient touch_terms(const reverse *r, const tg_touch *t, int row, 
     {
         const double *own = r->touch + TG_TOUCH_GRADIENT * (t - r->w->rows->touch);
         g.point += v4_loadu(own);
-        turn += v4_loadu(own + 4);
+        turn += v4_loadu(own + TG_TOUCH_TURN);
     }
     v4 n = t->at.normal;
     g.normal = v4_cross(turn, n) + tg_touch_spin(r->w->rows, n) * v4_splat(v4_dot(n, turn));

@@ -39,8 +39,15 @@ typedef struct tg_staggered
 
 enum
 {
-    TG_STAGGERED_VECTORS = 9
+    TG_STAGGERED_VECTORS = 9,
+    TG_STAGGERED_WORK = 6
 };
+
+/* What one problem may leave of the residual of both. */
+static inline double tg_staggered_aim(double tolerance)
+{
+    return 0.1 * tolerance;
+}
 
 /* Divides the scaled problem and starts from x: its friction counts. */
 void tg_staggered_start(tg_staggered *s, const tg_cones *cones, const double *x);
@@ -56,8 +63,8 @@ void tg_staggered_step(tg_staggered *s, double aim, double *x);
 /* w = dG x + dg at x, all rows of the scaled problem */
 typedef void tg_staggered_change(void *user, const double *x, double *w);
 
-/* The change dx (all rows; friction in, everything out) through one alternation from `before` to `after`. work: rows^2
- * + 6 rows numbers, order: rows. */
+/* The change dx (all rows; friction in, everything out) through one alternation from `before` to `after`. work: rows
+ * (rows + TG_STAGGERED_WORK) numbers, order: rows. */
 void tg_staggered_jvp(const tg_staggered *s, const double *before, const double *after, tg_staggered_change *change,
                       void *user, double *dx, double *work, int *order);
 

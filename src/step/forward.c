@@ -626,7 +626,7 @@ static void friction_along(const tg_forward *f, int index, int b, const tg_cotan
     }
     for (int axis = 0; axis < block->rows - 1; axis++)
     {
-        double dmu = (along ? f->s->block_gradient[5 * (island->block + b) + axis] : 0) + (axis < 2 ? slip : 0);
+        double dmu = (along ? f->s->block_gradient[TG_AXES * (island->block + b) + axis] : 0) + (axis < 2 ? slip : 0);
         int row = island->row + block->row + 1 + axis;
         if (dmu == 0)
             continue;
@@ -643,7 +643,7 @@ static void frozen_along(tg_forward *f, int index, const tg_cotangent *in, bool 
     const tg_rows *r = f->w->rows;
     const tg_rows_island *island = &r->island[index];
     const tg_implicit *implicit = &f->s->implicit[index];
-    const double *bound = f->s->block_gradient + 5 * r->nblock;
+    const double *bound = f->s->block_gradient + TG_AXES * r->nblock;
     memset(c->l + island->row, 0, sizeof(double) * (size_t)island->rows);
     if (implicit->turns)
     {

@@ -119,14 +119,14 @@ static void coefficients_reverse(reverse *r, int i)
     const tg_rows *rows = r->w->rows;
     const tg_rows_island *island = &rows->island[i];
     const tg_implicit *f = &r->factors[i];
-    double *mu = r->s->block_gradient, *bound = mu + 5 * rows->nblock;
+    double *mu = r->s->block_gradient, *bound = mu + TG_AXES * rows->nblock;
     const double *Lbar = r->Lbar + island->row, *z = r->z + island->row;
     for (int b = 0; b < island->blocks; b++)
     {
         const tg_block *block = &rows->block[island->block + b];
         int axes = friction_counts(r, island->block + b) ? block->rows - 1 : 0;
-        for (int axis = 0; axis < 5; axis++)
-            mu[5 * (island->block + b) + axis] = axis < axes ? tg_implicit_mu_gradient(f, b, axis, Lbar, z) : 0;
+        for (int axis = 0; axis < TG_AXES; axis++)
+            mu[TG_AXES * (island->block + b) + axis] = axis < axes ? tg_implicit_mu_gradient(f, b, axis, Lbar, z) : 0;
         bound[island->block + b] = block->kind == TG_BLOCK_FRICTION ? tg_implicit_bound_gradient(f, b, Lbar, z) : 0;
     }
 }
@@ -136,10 +136,10 @@ static void leave_out(reverse *r, int i)
 {
     const tg_rows *rows = r->w->rows;
     const tg_rows_island *island = &rows->island[i];
-    double *mu = r->s->block_gradient, *bound = mu + 5 * rows->nblock;
+    double *mu = r->s->block_gradient, *bound = mu + TG_AXES * rows->nblock;
     size_t blocks = (size_t)island->blocks, bytes = sizeof(double) * (size_t)island->rows;
     r->s->compression[i] = (tg_implicit){.turns = false};
-    memset(mu + 5 * island->block, 0, sizeof(double) * 5 * blocks);
+    memset(mu + TG_AXES * island->block, 0, sizeof(double) * TG_AXES * blocks);
     memset(bound + island->block, 0, sizeof(double) * blocks);
     memset(r->z + island->row, 0, bytes);
     memset(r->turn + island->row, 0, bytes);
@@ -165,7 +165,7 @@ static void contact_reverse(reverse *r, const tg_constraint *c, int index, const
     }
     double *frame = r->s->touch_gradient + TG_TOUCH_GRADIENT * c->index;
     v4_storeu(frame, three(out->point, index));
-    v4_storeu(frame + 4, v4_cross(F[0], g[0]) + v4_cross(F[1], g[1]));
+    v4_storeu(frame + TG_TOUCH_TURN, v4_cross(F[0], g[0]) + v4_cross(F[1], g[1]));
     *r->gdt -= (v4_dot(F[0], g[0]) + v4_dot(F[1], g[1])) / r->dt;
 }
 
@@ -423,7 +423,7 @@ static void laws_reverse(reverse *r)
                          .gphi = r->gphi,
                          .f_start = r->f_start,
                          .mu = r->s->block_gradient,
-                         .bound = r->s->block_gradient + 5 * rows->nblock,
+                         .bound = r->s->block_gradient + TG_AXES * rows->nblock,
                          .f_free = r->f_free,
                          .impulse = r->impulse,
                          .gdt = r->gdt,
@@ -746,7 +746,7 @@ static tg_status alternations_reverse(reverse *r, tg_unrolled *u, double *sum)
 {
     size_t blocks = (size_t)r->w->rows->nblock;
     TG_TRY(tg_unrolled_begin(r->m, r->w, r->Lbar, u));
-    memset(r->s->block_gradient, 0, sizeof(double) * 6 * blocks); /* added at the end */
+    memset(r->s->block_gradient, 0, sizeof(double) * (TG_AXES + 1) * blocks); /* added at the end */
     for (int k = u->alternations - 1; k >= 0; k--)
     {
         TG_TRY(tg_unrolled_back(r->w, k, u));
@@ -757,8 +757,7 @@ static tg_status alternations_reverse(reverse *r, tg_unrolled *u, double *sum)
         memset(r->s->touch_gradient, 0, sizeof(double) * TG_TOUCH_GRADIENT * (size_t)r->w->rows->ntouch);
     r->touch = r->s->touch_gradient;
     tg_unrolled_start(r->w, u, r->s->touch_gradient);
-    memcpy(r->s->block_gradient, u->mu, sizeof(double) * 5 * blocks);
-    memcpy(r->s->block_gradient + 5 * blocks, u->bound, sizeof(double) * blocks);
+    memcpy(r->s->block_gradient, u->mu, sizeof(double) * (TG_AXES + 1) * blocks);
     return TG_OK;
 }
 

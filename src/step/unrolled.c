@@ -15,7 +15,7 @@ typedef struct island_run
     const tg_rows_island *island;
     tg_cones cones;
     tg_staggered s;
-    double *work, *row, *radius; /* rows^2 + 6 rows, rows, rows */
+    double *work, *row, *radius; /* rows (rows + TG_STAGGERED_WORK), rows, rows */
     int *order;
 } island_run;
 
@@ -29,9 +29,9 @@ static bool open_island(tg_work *w, int i, island_run *x)
     x->s = (tg_staggered){.vectors = TG_TAKE(scratch, double, TG_STAGGERED_VECTORS *rows, "vectors"),
                           .indices = TG_TAKE(scratch, int, 2 * rows, "indices"),
                           .sets = TG_TAKE(scratch, tg_set, rows, "sets")};
-    for (int k = 0; k < 3; k++)
+    for (size_t k = 0; k < sizeof x->s.matrix / sizeof x->s.matrix[0]; k++)
         x->s.matrix[k] = TG_TAKE(scratch, double, rows *rows, "matrix");
-    x->work = TG_TAKE(scratch, double, rows *(rows + 6), "work");
+    x->work = TG_TAKE(scratch, double, rows *(rows + TG_STAGGERED_WORK), "work");
     x->row = TG_TAKE(scratch, double, rows, "row");
     x->radius = TG_TAKE(scratch, double, rows, "radius");
     x->order = TG_TAKE(scratch, int, rows, "order");
@@ -57,7 +57,7 @@ static double *point_of(const tg_work *w, const tg_unrolled *u, int k, const isl
 static void run_island(tg_work *w, const tg_unrolled *u, island_run *x)
 {
     const tg_options *o = &w->step->options;
-    double aim = 0.1 * o->tolerance, *from = point_of(w, u, 0, x); /* aim: as in solver_staggered.c */
+    double aim = tg_staggered_aim(o->tolerance), *from = point_of(w, u, 0, x);
     memset(from, 0, sizeof(double) * (size_t)x->island->rows);
     if (!o->cold)
         tg_cones_gather(&x->cones, w->rows->warm + x->island->row, from);
@@ -79,7 +79,7 @@ static void add_coefficients(const tg_work *w, const tg_unrolled *u, int i, cons
         const tg_block *block = &w->rows->block[island->block + b];
         for (int axis = 0; block->kind == TG_BLOCK_CONTACT && axis < block->rows - 1; axis++)
             if (block->mu[axis] > 0)
-                u->mu[5 * (island->block + b) + axis] += gradient[block->row + 1 + axis] / block->mu[axis];
+                u->mu[TG_AXES * (island->block + b) + axis] += gradient[block->row + 1 + axis] / block->mu[axis];
     }
 }
 
@@ -104,18 +104,18 @@ tg_status tg_unrolled_begin(const tg_model *m, tg_work *w, const double *Lbar, t
     int steps = w->step->options.staggered_steps;
     *u = (tg_unrolled){.mark = tg_arena_mark(&r->scratch), .alternations = steps};
     u->x = TG_TAKE(&r->scratch, double, (size_t)(steps + 1) * rows, "iterates");
-    double *memory = TG_TAKE(&r->scratch, double, 5 * rows + 6 * blocks, "unrolled");
-    if (r->scratch.failed)
-        return no_room(w, steps);
-    memset(memory, 0, sizeof(double) * (5 * rows + 6 * blocks));
-    u->xbar = memory;
+    u->xbar = TG_TAKE(&r->scratch, double, rows, "cotangents");
     for (int k = 0; k < 2; k++)
     {
-        u->L[k] = memory + (size_t)(1 + k) * rows;
-        u->z[k] = memory + (size_t)(3 + k) * rows;
+        u->L[k] = TG_TAKE(&r->scratch, double, rows, "impulses");
+        u->z[k] = TG_TAKE(&r->scratch, double, rows, "cotangents");
     }
-    u->mu = memory + 5 * rows;
-    u->bound = u->mu + 5 * blocks;
+    u->mu = TG_TAKE(&r->scratch, double, (TG_AXES + 1) * blocks, "friction");
+    if (r->scratch.failed)
+        return no_room(w, steps);
+    u->bound = u->mu + TG_AXES * blocks;
+    memset(u->xbar, 0, sizeof(double) * rows);
+    memset(u->mu, 0, sizeof(double) * (TG_AXES + 1) * blocks);
     for (int i = 0; i < r->nisland; i++)
     {
         island_run x;
@@ -207,7 +207,7 @@ static void start_turns(const tg_work *w, const double *L, const double *Lbar, d
             F[torque] += axis * v4_splat(L[c->row + i]);
             g[torque] += axis * v4_splat(Lbar[c->row + i]);
         }
-        double *turn = touch + TG_TOUCH_GRADIENT * c->index + 4;
+        double *turn = touch + TG_TOUCH_GRADIENT * c->index + TG_TOUCH_TURN;
         v4_storeu(turn, v4_loadu(turn) + v4_cross(g[0], F[0]) + v4_cross(g[1], F[1]));
     }
 }
