@@ -125,7 +125,7 @@ def times() -> list[str]:
         "",
         "For MJX on an Nvidia A100 the paper reports: half-cheetah 1.0 +- 0.0 (simulation) and 3.7 +- 0.0 (gradient),",
         "humanoid 2.3 +- 0.0 and 103.2 +- 0.3; the other robots have geometry that MJX does not support. MJX was not",
-        "measured for this table, because there was no GPU. For Nimble it reports 1 ms (half-cheetah) and 16 ms (Atlas)",
+        "measured for this table, for lack of a GPU. For Nimble it reports 1 ms (half-cheetah) and 16 ms (Atlas)",
         "per gradient; Nimble was not measured here.",
         "",
     ]
