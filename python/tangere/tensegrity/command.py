@@ -186,7 +186,7 @@ def run_roll(given: argparse.Namespace) -> dict[str, Any]:
 
     text = roll_text(given.reading)
     m = load_string(text)
-    own, factors = None, np.array(_factors("--factors", given.factors, (*NAMES, "friction"), 3))
+    own, factors = None, np.array(_factors("--factors", given.factors, (*NAMES, "friction", "rolling friction"), 3))
     if given.engine == "mujoco":
         if given.open or given.method != "mppi":
             raise Error("--engine mujoco: only closed loops of mppi", "not supported")

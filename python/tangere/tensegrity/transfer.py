@@ -168,11 +168,12 @@ def random_factors(m: Model, seed: int) -> Array:
 
 
 def with_factors(m: Model, factors: Array) -> Model:
-    """A copy with other stiffness, damping, mass and, as a fourth factor, friction."""
+    """A copy with other stiffness, damping, mass and, if there is a fourth factor, friction; a fifth is that of rolling
+    and spinning friction alone."""
     m = m.copy()
     scale(m, body_unknowns(m), np.asarray(factors)[:3])
     if len(factors) > 3:
-        scale(m, contact_unknowns(m), np.full(2, factors[3]))
+        scale(m, contact_unknowns(m), np.array([factors[3], factors[-1]]))
     return m
 
 
