@@ -141,6 +141,10 @@ learn-small: ## the same with a tenth of the data and three tasks: build/learn-s
 	@$(MAKE) python
 	@.venv/bin/python -m tangere.learn all build/learn-small --small --jobs $(JOBS)
 
+tensegrity: python ## SUPERball's study: data of MuJoCo, training, contact parameters, planners, transfer (hours; resumable); TENSEGRITY: arguments
+	@scripts/setup.sh core python test
+	@.venv/bin/python bench/tensegrity.py $(or $(TENSEGRITY),--data build/tensegrity)
+
 lint: ## formatting, static analysis, layers, leftovers
 	@scripts/setup.sh core python test lint
 	@cmake --preset release --log-level=NOTICE
