@@ -202,7 +202,10 @@ static void kept_reverse(reverse *r)
             tg_forward_kept_transpose(r->w, i, r->vbar, r->z, r->y);
     tg_rows_velocity(r->m, r->w, r->y, r->f);
     for (int b = 0; b < rows->nblock; b++)
-        r->f[rows->block[b].row] += compliance_of(r, b) * r->z[rows->block[b].row];
+    {
+        int row = rows->constraint[rows->order[b]].row; /* of the step; tg_block.row counts within the island */
+        r->f[row] += compliance_of(r, b) * r->z[row];
+    }
     for (int i = 0; i < rows->nisland; i++)
     {
         tg_implicit *f = &r->s->implicit[i];
