@@ -141,8 +141,8 @@ def test_staggered():
 
 
 def test_unrolled():
-    """The derivative of the alternations, in a step and over cold steps, against differences of the same; and its distance
-    from the law's own, which falls with their number."""
+    """The derivative of the alternations, in a step and over cold steps, against differences of the same; and its
+    distance from the law's own, which falls with their number."""
     model = tg.load_string(
         "<mujoco><option timestep='0.002'/><worldbody><geom name='floor' type='plane' size='5 5 1' friction='0.3'/>"
         "<body pos='0 0 0.1'><freejoint/><inertial pos='0.04 0.02 0.03' mass='1' diaginertia='0.004 0.005 0.006'/>"
