@@ -56,7 +56,11 @@ typedef enum tg_backward
     TG_BACKWARD_ANI,
     /* ani with the approach velocities of an impact held fixed ("detached"): its impulses depend on the coefficients
      * only. For impacts at the end of a step and Newton's restitution */
-    TG_BACKWARD_DETACH
+    TG_BACKWARD_DETACH,
+    /* solver "staggered" with staggered_steps > 0: the derivative of these alternations from where they started, as
+     * published; it differs from that of the law where they have not converged. Labelled regularised. For Newton's
+     * restitution and impacts at the end of a step */
+    TG_BACKWARD_UNROLLED
 } tg_backward;
 
 typedef struct tg_options
