@@ -170,7 +170,7 @@ static void print_line(const tg_cli_output *out, const tg_report_entry *e)
     fprintf(out->file, "%s%s%s: %s\n", e->element, attribute ? " " : "", e->attribute, e->note);
 }
 
-/* How many lines of each kind there are; ignored physics is always listed, the rest when all is asked for. */
+/* How many lines of each kind there are; ignored physics is always listed, the rest if everything is requested. */
 static void print_report(const tg_cli_output *out, const tg_model *m, bool all)
 {
     int n = tg_report_count(m), count[TG_REPORT_NOTED + 1] = {0};

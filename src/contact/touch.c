@@ -1,4 +1,4 @@
-/* Contact points of a state: every pair that could meet within the step, found before it does.
+/* Contact points of a state: every pair that could touch within the step.
  *
  * A pair enters when distance - margin < dt c + reach (1 mm), where c adds up how fast the two geoms can move:
  * |velocity of the centre| + |omega| times the bounding radius, each the larger of the velocities at the start and
@@ -96,7 +96,7 @@ static double reach_of_motion(motion x, double radius)
     return sqrt(v4_dot(x.linear, x.linear)) + (turn > 0 ? turn * radius : 0);
 }
 
-/* c of each geom times dt, plus half of the distance at which every pair is looked at */
+/* c of each geom times dt, plus half of the distance at which every pair is tested */
 static void grow_bounds(const tg_model *m, tg_work *w, double dt, double reach)
 {
     const tg_params *p = w->params;
