@@ -189,7 +189,8 @@ static void find_margins(const tg_model *m, const tg_params *p, double *margin)
 
 static v4 absolute(v4 a)
 {
-    return v4_set(fabs(a[0]), fabs(a[1]), fabs(a[2]), 0);
+    const v4i magnitude = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}; /* all bits but the sign */
+    return v4_keep(magnitude, a);
 }
 
 /* The box of a turned box has half lengths |R| h. */
