@@ -115,6 +115,7 @@ def test_help_of_a_subcommand(name):
         (["learn", "train", "BP5", "CM-CLNN", "--small"], ["learn train has no option --small"]),
         (["learn", "train", "BP5", "CM-CLNN", "--epochs", "0"], ["--epochs needs a whole number from 1"]),
         (["learn", "train", "BP5", "CMr-CLNN", "--eps", "some"], ["--eps", "'some'"]),
+        (["learn", "throw", "a", "--epochs", "3"], ["learn throw has no option --epochs"]),
         (["learn", "report", "a", "b"], ["learn report: 'b' is too much"]),
         (["learn", "data", "BP5"], ["learn data: --out is missing"]),
         (["tensegrity", "dta"], ["tensegrity: unknown word 'dta', did you mean 'data'?"]),
