@@ -281,7 +281,8 @@ def test_the_end_of_a_search_is_not_computed_twice(monkeypatch):
     """Statistics are those of the last point that the search looked at, with the same residuals and derivatives."""
     m = tg.load_string(
         """<mujoco><option timestep="0.01" gravity="0 0 0"/><worldbody><body name="cart">
-        <joint name="x" type="slide" axis="1 0 0" damping="1"/><geom size="0.1" mass="2"/></body></worldbody></mujoco>"""
+        <joint name="x" type="slide" axis="1 0 0" damping="1"/><geom size="0.1" mass="2"/></body></worldbody>
+        </mujoco>"""
     )
     r = tg.rollout(m, [0.0], [1.0], 100)
     log = {"time": 0.01 * np.arange(101), "q": np.asarray(r.q), "v": np.asarray(r.v)}
