@@ -151,7 +151,7 @@ typedef struct tg_soft_run
     int steps;   /* most factorisations */
     int idle;    /* how many steps may fail to halve |r|; 0: any number */
     bool fresh;  /* u is not known yet: the first step takes it from z */
-    bool sharp;  /* beyond the goal as long as the factor at hand does it */
+    bool sharp;  /* continue beyond the goal while the current factor converges */
     double goal; /* m/s */
 } tg_soft_run;
 

@@ -2,7 +2,7 @@
 #include "solve/admm.h"
 #include "solve/soft.h"
 
-/* The method in the memory of a solve, from the impulses of the step before. */
+/* The method in the memory of a solve, from the impulses of the previous step. */
 static tg_admm set_up(tg_soft *p)
 {
     double *vector = p->interior;
