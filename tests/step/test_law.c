@@ -230,8 +230,8 @@ static tg_label compare(sim *s, double *largest)
     return label;
 }
 
-/* Of exact derivatives few differences are across a change of mode. Others that are skipped: numbers at the edge of their
- * domain (a compliance of 0), and geoms with the same number where the larger one counts. */
+/* Of exact derivatives few differences are across a change of mode. Others that are skipped: numbers at the edge of
+ * their domain (a compliance of 0), and geoms with the same number where the larger one counts. */
 static void check_share(void)
 {
     print_message("%d numbers compared, %d skipped, of these %d at a change of mode\n", compared, skipped, switched);
