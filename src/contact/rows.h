@@ -246,6 +246,7 @@ typedef struct tg_rows
     tg_capacity capacity;
     tg_arena scratch;
     int ntouch, nbond, nconstraint, npart, nrow, nisland;
+    bool gives;              /* some contact has compliance: give is not all zero */
     bool explicit_law;       /* contacts push by a law of their own: compliance is not in G */
     bool spins;              /* the law has sides: it matters how a contact's frame spins about its normal */
     int ngiven;              /* contacts from outside; the touches are these then */

@@ -141,11 +141,13 @@ void tg_set_touch(tg_touch *t, const tg_contact_point *at, tg_geom_pair pair, co
     t->approach = t->slip = t->factor = 0;
     t->impact = t->rebound = false;
     t->regime = 0;
-    t->bond = (tg_bond){.point = at->point,
-                        .axis = {at->normal},
-                        .body = {body[0], body[1]},
-                        .linear = law->condim == 1 ? 1 : 3,
-                        .angular = law->condim > 3 ? law->condim - 3 : 0};
+    t->bond.point = at->point;
+    t->bond.anchor = v4_zero();
+    t->bond.axis[0] = at->normal;
+    t->bond.body[0] = body[0];
+    t->bond.body[1] = body[1];
+    t->bond.linear = law->condim == 1 ? 1 : 3;
+    t->bond.angular = law->condim > 3 ? law->condim - 3 : 0;
     tangents(at->normal, &t->bond.axis[1], &t->bond.axis[2]);
 }
 

@@ -39,7 +39,6 @@ void tg_solver_admm(tg_soft *p, const tg_solve_options *o)
             break;
     }
     offer(&a, p);
-    tg_soft_push(p, p->L, p->u);
     if (o->select)
         tg_soft_finish(p, o, TG_ENDED_SWEEPS);
 }

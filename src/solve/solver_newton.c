@@ -319,6 +319,8 @@ static void begin(tg_soft *p, const tg_solve_options *o)
 
 void tg_soft_finish(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
 {
+    tg_soft_build(p);
+    tg_soft_push(p, p->L, p->u);
     begin(p, o);
     start_here(p, p->least);
     if (tg_soft_newton(p, &(tg_soft_run){.steps = TOP_STEPS, .idle = IDLE, .fresh = true, .goal = o->inner}))
