@@ -86,6 +86,8 @@ static double turned_radius(const tg_work *w, int geom, const sweep *s)
 /* n . x+ of the point of a shape that is farthest along side * n, its rounding taken off */
 static double farthest(const tg_placed *shape, const sweep *s, v4 n, double side)
 {
+    if (shape->type == TG_GEOM_PLANE) /* which does not move (is_bounded), and whose normal is n */
+        return v4_dot(n, shape->x);
     v4 d = n + v4_cross(n, s->turn);
     return v4_dot(n, s->centre + s->way) + v4_dot(d, tg_support(shape, d * v4_splat(side), NULL) - s->centre);
 }
