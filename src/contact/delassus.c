@@ -166,7 +166,7 @@ static void fill_compliance(const tg_work *w, tg_rows *r)
     }
 }
 
-/* G_ii of all rows: from G, where that is there, or from Y */
+/* G_ii of all rows: from G if it is filled, otherwise from Y */
 static void fill_diagonal(const tg_model *m, tg_rows *r)
 {
     for (const tg_rows_island *island = r->island; island < r->island + r->nisland; island++)

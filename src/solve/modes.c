@@ -79,7 +79,7 @@ static tg_block_mode contact_mode(const tg_block *block, const double *L, const 
 }
 
 /* What slips is at its bound, also where rounding says that it is inside by a little. What is at its bound and does not
- * slip stays there as the bound moves: immaterial where others hold it. */
+ * slip stays there as the bound moves: immaterial if it is redundant. */
 static tg_block_mode friction_mode(const tg_block *block, double L, double sigma)
 {
     double inside = block->bound > 0 ? 1 - fabs(L) / block->bound : 0;
