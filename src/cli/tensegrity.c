@@ -156,7 +156,7 @@ const tg_cli_command tg_cli_tensegrity = {
                 [OPTION_METHOD] = {"--method", "M", "random, cem, mppi, ilqr or ilqg (mppi)"},
                 [OPTION_OPEN] = {"--open", NULL, "plan with the engine as the robot, execute without looking"},
                 [OPTION_CONTROLS] = {"--controls", "N", "of 0.1 s (50)"},
-                [OPTION_PAGE] = {"--page", "FILE", "a page to look at (needs tangere[view])"},
+                [OPTION_PAGE] = {"--page", "FILE", "an HTML page that shows the motion (needs tangere[view])"},
                 [OPTION_JSON] = {"--json", NULL, "the result as JSON"}},
     .run = run,
 };
