@@ -13,7 +13,7 @@
 static const uint32_t cookie = 0x43415254;
 enum
 {
-    MOST_ROWS = 256 /* room when none is asked for: two square matrices of 0.5 MB per thread */
+    MOST_ROWS = 256 /* default capacity: two square matrices of 0.5 MB per thread */
 };
 
 /* ---- making ---- */

@@ -1,4 +1,4 @@
-"""The page about all runs of a folder: Fig. 3 to 6, Tables 2 and 3, mass ratios, beside the paper's figures.
+"""The page about all runs of a folder: Fig. 3 to 6, Tables 2 and 3, mass ratios, compared with the paper's figures.
 
 Cells of runs that are not in the folder say so. Needs matplotlib, not torch.
 """
@@ -55,7 +55,7 @@ text-align: right; } td:first-child, th:first-child { text-align: left; } img { 
 
 
 class Runs:
-    """What is in a folder, found by configuration."""
+    """The runs of a folder, found by configuration."""
 
     def __init__(self, root: Path):
         if not root.is_dir():
