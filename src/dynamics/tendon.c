@@ -218,17 +218,26 @@ static void add_end(const tg_model *m, tg_work *w, int body, v4 point, v4 pull)
     }
 }
 
+/* columns (a v4 a dof, in the order of the path to the root) = velocities of an end of a segment */
+static void end_columns(const tg_model *m, const tg_work *w, const tg_segment *s, int end, double *columns)
+{
+    int count = 0;
+    for (int k = last_dof(m, s->body[end]); k >= 0; k = m->dof_parent[k])
+        v4_store(columns + 4 * count++, point_column(m, w, s->body[end], s->point[end], k));
+}
+
 /* (c_bj - c_aj) . (1 - u u^T) (c_bk - c_ak) weight / length, end by end */
 static void add_turn(const tg_model *m, tg_work *w, const tg_segment *s, int end_j, int end_k)
 {
     double scale = (end_j == end_k ? s->weight : -s->weight) * tg_segment_curvature(s);
-    for (int j = last_dof(m, s->body[end_j]); j >= 0; j = m->dof_parent[j])
+    const double *column_j = w->end_column + 4 * (size_t)m->nv * (size_t)end_j;
+    for (int j = last_dof(m, s->body[end_j]); j >= 0; j = m->dof_parent[j], column_j += 4)
     {
-        v4 cj = point_column(m, w, s->body[end_j], s->point[end_j], j);
+        v4 cj = v4_load(column_j);
         v4 across = (cj - s->direction * v4_splat(v4_dot(s->direction, cj))) * v4_splat(scale);
-        for (int k = last_dof(m, s->body[end_k]); k >= 0; k = m->dof_parent[k])
-            w->hessian[(size_t)j * (size_t)m->nv + (size_t)k] +=
-                v4_dot(across, point_column(m, w, s->body[end_k], s->point[end_k], k));
+        const double *column_k = w->end_column + 4 * (size_t)m->nv * (size_t)end_k;
+        for (int k = last_dof(m, s->body[end_k]); k >= 0; k = m->dof_parent[k], column_k += 4)
+            w->hessian[(size_t)j * (size_t)m->nv + (size_t)k] += v4_dot(across, v4_load(column_k));
     }
 }
 
@@ -236,10 +245,15 @@ bool tg_tendon_hessian(const tg_model *m, tg_work *w, int tendon)
 {
     if (m->tendon_type[tendon] != TG_TENDON_SPATIAL)
         return false;
-    memset(w->hessian, 0, sizeof(double) * (size_t)m->nv * (size_t)m->nv);
+    const int *dof = tg_tendon_dofs(m, tendon);
+    for (int i = 0; i < m->tendon_ndof[tendon]; i++)
+        for (int k = 0; k < m->tendon_ndof[tendon]; k++)
+            w->hessian[(size_t)dof[i] * (size_t)m->nv + (size_t)dof[k]] = 0;
     tg_segment s;
     for (int item = 0; tg_next_segment(m, w, tendon, &item, &s);)
     {
+        for (int e = 0; e < 2; e++)
+            end_columns(m, w, &s, e, w->end_column + 4 * (size_t)m->nv * (size_t)e);
         add_end(m, w, s.body[0], s.point[0], s.direction * v4_splat(-s.weight));
         add_end(m, w, s.body[1], s.point[1], s.direction * v4_splat(s.weight));
         for (int e = 0; e < 4; e++)

@@ -55,15 +55,18 @@ static bool gather(const tg_work *w, double *z)
 {
     const tg_rows *r = w->rows;
     bool any = false;
+    for (int i = 0; i < r->nisland; i++)
+        any = any || w->step->implicit[i].braced;
+    if (!any)
+        return false;
     memset(z, 0, sizeof(double) * (size_t)r->nrow);
     for (int i = 0; i < r->nisland; i++)
     {
         const tg_implicit *f = &w->step->implicit[i];
-        any = any || f->braced;
         if (f->braced)
             memcpy(z + r->island[i].row, f->brace, sizeof(double) * (size_t)r->island[i].rows);
     }
-    return any;
+    return true;
 }
 
 bool tg_braces_give(const tg_model *m, tg_work *w)
