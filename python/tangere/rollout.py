@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tangere import _core
 from tangere._errors import Error
+from tangere.given import GIVEN_NUMBERS
 from tangere.model import Model
 from tangere.sim import Jacobian, Label, StepContacts, _jacobian, _stepper
 
@@ -28,7 +29,8 @@ class RolloutGradient(NamedTuple):
     """Gradients with respect to what went into a rollout.
 
     q, v (nv), act (na): the start; u (rows, nu), tau (rows, nv): every row of the controls; wrench (rows, nbody, 6), no
-    rows where there were no wrenches; dt: the same in every step; params (nparams).
+    rows where there were no wrenches; dt: the same in every step; params (nparams); contact (contacts, 15): of the
+    contacts that the steps were given, one after the other (`tangere.GIVEN_FIELDS`).
     """
 
     q: Array
@@ -40,6 +42,7 @@ class RolloutGradient(NamedTuple):
     dt: float
     params: Array
     label: Label
+    contact: Array = np.zeros((0, GIVEN_NUMBERS))
 
 
 class RolloutChange(NamedTuple):
@@ -115,9 +118,17 @@ class Rollout:
     """
 
     def __init__(
-        self, model: Model, stepper: _core.Stepper, states: tuple, *, controls: Array, hold: int, dt: float
+        self,
+        model: Model,
+        stepper: _core.Stepper,
+        states: tuple,
+        *,
+        controls: Array,
+        hold: int,
+        dt: float,
+        given: int = 0,
     ) -> None:
-        self._model, self._stepper, self._rows = model, stepper, len(controls)
+        self._model, self._stepper, self._rows, self._given = model, stepper, len(controls), given
         self.controls, self.hold, self.dt = controls, hold, dt
         self._labels: list[Label] | None = None
         self.q, self.v, self.act, numbers = states
@@ -180,9 +191,9 @@ class Rollout:
         """
         nv, na = self.v.shape[1], self.act.shape[1]
         given = (self._of_states(name, g, n, at) for name, g, n in (("gq", gq, nv), ("gv", gv, nv), ("gact", gact, na)))
-        q, v, act, u, tau, wrench, dt, params, label = self._stepper.rollout_vjp(*given)
+        q, v, act, u, tau, wrench, dt, params, contact, label = self._stepper.rollout_vjp(*given)
         wrench = wrench.reshape(len(wrench), self._model.nbody, 6)
-        return RolloutGradient(q, v, act, u, tau, wrench, float(dt[0]), params, Label(*label))
+        return RolloutGradient(q, v, act, u, tau, wrench, float(dt[0]), params, Label(*label), contact)
 
     def jvp(
         self,
@@ -195,8 +206,11 @@ class Rollout:
         wrench: ArrayLike | None = None,
         dt: ArrayLike | None = None,
         params: ArrayLike | None = None,
+        contact: ArrayLike | None = None,
     ) -> RolloutChange:
         """Forward mode: how all states change along a change of what went in. None: no change.
+
+        contact (contacts, 15): of the contacts that the steps were given, one after the other.
 
         Every argument may have one more dimension in front, the same in all that have: that many changes at once
         (`r.jvp(v0=np.eye(m.nv))`).
@@ -205,7 +219,7 @@ class Rollout:
         shapes = {
             "q0": (q0, (m.nv,)), "v0": (v0, (m.nv,)), "act0": (act0, (m.na,)), "controls": (controls, (rows, m.nu)),
             "tau": (tau, (rows, m.nv)), "wrench": (wrench, (rows, m.nbody, 6)), "dt": (dt, ()),
-            "params": (params, (m.nparams,)),
+            "params": (params, (m.nparams,)), "contact": (contact, (self._given, GIVEN_NUMBERS)),
         }  # fmt: skip
         arrays = {name: (np.asarray(x, np.float64), shape) for name, (x, shape) in shapes.items() if x is not None}
         counts = {name: len(x) for name, (x, shape) in arrays.items() if x.ndim == len(shape) + 1}
@@ -367,6 +381,7 @@ def rollout(
     act0: ArrayLike | None = None,
     tau: ArrayLike | None = None,
     wrench: ArrayLike | None = None,
+    contacts: Sequence[Any] | None = None,
     hold: int = 1,
     steps: int | None = None,
     tape: bool = True,
@@ -381,13 +396,16 @@ def rollout(
     tau (rows, nv): generalised forces; wrench (rows, nbody, 6): force and torque on each body at its centre of mass,
     world axes; hold: steps for which a row of all these is held; steps: rows times hold unless given. tape: False keeps
     nothing for derivatives, which takes half the time; checkpoints: keeps some sqrt(T) steps instead of all, and takes
-    the others once more for derivatives. Options are those of `Sim`.
+    the others once more for derivatives. Options are those of `Sim`. contacts: lists of contacts, one per step
+    (`tangere.given_contacts`, or the contacts of another rollout's steps), in place of collision; not in batches.
 
     With starts q0 (n, nq) the rollouts of a batch over threads, as of `tangere.Batch.rollout`: v0 (n, nv), act0
     (n, na), controls (n, rows, nu), tau (n, rows, nv) and wrench (n, rows, nbody, 6), where the leading n may be left
     out; the result is a `BatchRollout`. threads and progress are those of a batch.
     """
     if np.ndim(q0) == 2:
+        if contacts is not None:
+            raise ValueError("contacts: a batch finds its own; give one start q0 (nq)")
         from tangere.batch import rollout_batch  # noqa: PLC0415  (which needs this module)
 
         return rollout_batch(
@@ -413,8 +431,12 @@ def rollout(
     stepper, step_time = _stepper(m, dt, solver, **options)
     act = np.zeros(m.na) if act0 is None else act0
     kind = _TAPES.index("none" if not tape else "checkpoints" if checkpoints else "all")
-    states = stepper.rollout(count, q0, v0, act, u.ravel(), forces, pushes, hold, kind)
-    return Rollout(m, stepper, states, controls=u, hold=hold, dt=step_time)
+    lists = None if contacts is None else [np.asarray(one, _core.GIVEN_CONTACT) for one in contacts]
+    counts = None if lists is None else np.array([len(one) for one in lists], np.intc)
+    all_given = None if lists is None else np.concatenate([np.zeros(0, _core.GIVEN_CONTACT), *lists])
+    states = stepper.rollout(count, q0, v0, act, u.ravel(), forces, pushes, hold, kind, all_given, counts)
+    given = 0 if all_given is None else len(all_given)
+    return Rollout(m, stepper, states, controls=u, hold=hold, dt=step_time, given=given)
 
 
 def held_steps(rows: int, hold: int, steps: int | None) -> int:

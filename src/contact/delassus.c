@@ -148,7 +148,7 @@ static void scatter_tree(const tg_model *m, const tg_rows *r, int tree, const tg
     }
 }
 
-/* c / dt^2 of the normals */
+/* c / dt^2 of the normals, and eps of all rows of contacts */
 static void fill_compliance(const tg_work *w, tg_rows *r)
 {
     memset(r->give, 0, sizeof(double) * (size_t)r->nrow);
@@ -157,6 +157,8 @@ static void fill_compliance(const tg_work *w, tg_rows *r)
         const tg_constraint *c = &r->constraint[i];
         if (c->source == TG_SOURCE_CONTACT && c->parts > 0)
             r->give[c->row] = tg_law_compliance(w->params, &r->touch[c->index].law) / (r->dt * r->dt);
+        for (int k = 0; k < c->rows && c->source == TG_SOURCE_CONTACT && c->parts > 0 && r->eps > 0; k++)
+            r->give[c->row + k] += r->eps;
     }
 }
 

@@ -5,6 +5,11 @@
 
 #include "math/lanes.h"
 
+enum
+{
+    SIX = 6 /* dofs of a free body; its leading dimension is 8 */
+};
+
 /* ---- pattern ---- */
 
 /* parent[k] must be k - 1, one of its ancestors, or -1 */
@@ -92,7 +97,11 @@ int tg_ltl_pattern_place(tg_ltl_pattern *pattern, tg_arena *arena, int n, const 
     a.blocks = TG_TAKE(arena, int, blocks, "ltl blocks");
     a.path_start = TG_TAKE(arena, int, n + 1, "ltl path_start");
     a.path = TG_TAKE(arena, int, ancestors, "ltl path");
-    *pattern = (tg_ltl_pattern){n, v4_pad(n), a.parent, a.depth, a.end, a.block_start, a.blocks, a.path_start, a.path};
+    bool six = n == SIX;
+    for (int k = 0; k < n; k++)
+        six = six && parent[k] == k - 1;
+    *pattern =
+        (tg_ltl_pattern){n, v4_pad(n), a.parent, a.depth, a.end, a.block_start, a.blocks, a.path_start, a.path, six};
     if (arena->base != NULL && !arena->failed)
         fill_pattern(&a, n, parent);
     return -1;
@@ -168,12 +177,44 @@ static void gather_row(const tg_ltl_pattern *p, double *M, const double *dinv, i
     }
 }
 
+/* Featherstone's loop for one chain of six: rows in registers */
+static int factor_six(double *M, double *dinv)
+{
+    v4 low[SIX], high[SIX];
+    for (int k = 0; k < SIX; k++)
+    {
+        low[k] = v4_load(M + 8 * k);
+        high[k] = k < 4 ? v4_zero() : v4_load(M + 8 * k + 4);
+    }
+    for (int k = SIX - 1; k >= 0; k--)
+    {
+        double pivot = k < 4 ? low[k][k & 3] : high[k][k & 3];
+        if (!(pivot > 0) || !isfinite(pivot))
+            return k;
+        dinv[k] = 1 / pivot;
+        v4 scaled_low = low[k] * v4_splat(dinv[k]), scaled_high = high[k] * v4_splat(dinv[k]);
+        for (int i = 0; i < k; i++)
+        {
+            v4 by = v4_splat(i < 4 ? low[k][i & 3] : high[k][i & 3]);
+            low[i] -= by * scaled_low;
+            if (i >= 4)
+                high[i] -= by * scaled_high;
+        }
+        v4_store(M + 8 * k, k < 4 ? v4_keep(~v4_lanes_from(k & 3), scaled_low) : scaled_low);
+        if (k >= 4)
+            v4_store(M + 8 * k + 4, v4_keep(~v4_lanes_from(k & 3), scaled_high));
+    }
+    return -1;
+}
+
 /* Featherstone's loop, turned inside out: instead of every row k changing the rows of its ancestors, row i collects
  * from its descendants, which are contiguous, while it stays in registers. Rows hold D_k L(k, :) until the end; then
  * all are scaled, and what stands in column k and above is cleared, so that the solves can run over whole blocks. */
 int tg_ltl_factor(const tg_ltl_pattern *p, double *M, double *dinv)
 {
     const ptrdiff_t ld = p->ld;
+    if (p->six)
+        return factor_six(M, dinv);
     for (int i = p->n - 1; i >= 0; i--)
     {
         if (p->end[i] > i + 1)
@@ -267,8 +308,35 @@ void tg_ltl_solve_l(const tg_ltl_pattern *p, const double *L, double *x)
     }
 }
 
+/* one chain of six, x in two registers */
+static void solve_six(const double *L, const double *dinv, double *x)
+{
+    v4 low = v4_loadu(x), high = v4_load_part(x + 4, 2);
+    high -= v4_load(L + 44) * v4_splat(high[1]);
+    low -= v4_load(L + 40) * v4_splat(high[1]);
+    low -= v4_load(L + 32) * v4_splat(high[0]);
+    for (int k = 3; k > 0; k--)
+        low -= v4_load(L + 8 * k) * v4_splat(low[k]);
+    low *= v4_loadu(dinv);
+    high *= v4_load_part(dinv + 4, 2);
+    v4 row[V4_LANES] = {v4_load(L), v4_load(L + 8), v4_load(L + 16), v4_load(L + 24)};
+    v4_transpose(&row[0], &row[1], &row[2], &row[3]);
+    for (int k = 0; k < 3; k++)
+        low -= row[k] * v4_splat(low[k]);
+    double fifth = high[0] - v4_sum(v4_load(L + 32) * low);
+    double sixth = high[1] - v4_sum(v4_load(L + 40) * low) - L[44] * fifth;
+    v4_storeu(x, low);
+    x[4] = fifth;
+    x[5] = sixth;
+}
+
 void tg_ltl_solve(const tg_ltl_pattern *p, const double *L, const double *dinv, double *x)
 {
+    if (p->six)
+    {
+        solve_six(L, dinv, x);
+        return;
+    }
     tg_ltl_solve_lt(p, L, x);
     for (int k = 0; k < p->n; k++)
         x[k] *= dinv[k];
