@@ -7,7 +7,8 @@
 
 enum
 {
-    SIX = 6 /* dofs of a free body; its leading dimension is 8 */
+    SIX = 6,   /* dofs of a free body */
+    SIX_LD = 8 /* their leading dimension */
 };
 
 /* ---- pattern ---- */
@@ -177,32 +178,29 @@ static void gather_row(const tg_ltl_pattern *p, double *M, const double *dinv, i
     }
 }
 
-/* Featherstone's loop for one chain of six: rows in registers */
+/* Featherstone's loop for one chain of six: rows in registers, two each */
 static int factor_six(double *M, double *dinv)
 {
-    v4 low[SIX], high[SIX];
+    v4 row[SIX][2];
     for (int k = 0; k < SIX; k++)
-    {
-        low[k] = v4_load(M + 8 * k);
-        high[k] = k < 4 ? v4_zero() : v4_load(M + 8 * k + 4);
-    }
+        for (int h = 0; h <= k / V4_LANES; h++)
+            row[k][h] = v4_load(M + SIX_LD * k + V4_LANES * h);
     for (int k = SIX - 1; k >= 0; k--)
     {
-        double pivot = k < 4 ? low[k][k & 3] : high[k][k & 3];
+        int half = k / V4_LANES, lane = k % V4_LANES;
+        double pivot = row[k][half][lane];
         if (!(pivot > 0) || !isfinite(pivot))
             return k;
         dinv[k] = 1 / pivot;
-        v4 scaled_low = low[k] * v4_splat(dinv[k]), scaled_high = high[k] * v4_splat(dinv[k]);
+        v4 scaled[2];
+        for (int h = 0; h <= half; h++)
+            scaled[h] = row[k][h] * v4_splat(dinv[k]);
         for (int i = 0; i < k; i++)
-        {
-            v4 by = v4_splat(i < 4 ? low[k][i & 3] : high[k][i & 3]);
-            low[i] -= by * scaled_low;
-            if (i >= 4)
-                high[i] -= by * scaled_high;
-        }
-        v4_store(M + 8 * k, k < 4 ? v4_keep(~v4_lanes_from(k & 3), scaled_low) : scaled_low);
-        if (k >= 4)
-            v4_store(M + 8 * k + 4, v4_keep(~v4_lanes_from(k & 3), scaled_high));
+            for (int h = 0; h <= i / V4_LANES; h++)
+                row[i][h] -= v4_splat(row[k][i / V4_LANES][i % V4_LANES]) * scaled[h];
+        scaled[half] = v4_keep(~v4_lanes_from(lane), scaled[half]);
+        for (int h = 0; h <= half; h++)
+            v4_store(M + SIX_LD * k + V4_LANES * h, scaled[h]);
     }
     return -1;
 }
@@ -308,26 +306,26 @@ void tg_ltl_solve_l(const tg_ltl_pattern *p, const double *L, double *x)
     }
 }
 
-/* one chain of six, x in two registers */
+/* one chain of six, x in two registers: the second has the last two */
 static void solve_six(const double *L, const double *dinv, double *x)
 {
-    v4 low = v4_loadu(x), high = v4_load_part(x + 4, 2);
-    high -= v4_load(L + 44) * v4_splat(high[1]);
-    low -= v4_load(L + 40) * v4_splat(high[1]);
-    low -= v4_load(L + 32) * v4_splat(high[0]);
-    for (int k = 3; k > 0; k--)
-        low -= v4_load(L + 8 * k) * v4_splat(low[k]);
-    low *= v4_loadu(dinv);
-    high *= v4_load_part(dinv + 4, 2);
-    v4 row[V4_LANES] = {v4_load(L), v4_load(L + 8), v4_load(L + 16), v4_load(L + 24)};
-    v4_transpose(&row[0], &row[1], &row[2], &row[3]);
-    for (int k = 0; k < 3; k++)
+    const double *fifth = L + SIX_LD * V4_LANES, *sixth = fifth + SIX_LD, *last = x + V4_LANES;
+    v4 low = v4_loadu(x), row[V4_LANES];
+    double below = sixth[V4_LANES], a = last[0] - below * last[1], b = last[1];
+    low -= v4_load(sixth) * v4_splat(b) + v4_load(fifth) * v4_splat(a);
+    for (int k = 0; k < V4_LANES; k++)
+        row[k] = v4_load(L + SIX_LD * k);
+    for (int k = V4_LANES - 1; k > 0; k--)
         low -= row[k] * v4_splat(low[k]);
-    double fifth = high[0] - v4_sum(v4_load(L + 32) * low);
-    double sixth = high[1] - v4_sum(v4_load(L + 40) * low) - L[44] * fifth;
+    low *= v4_loadu(dinv);
+    v4_transpose(&row[0], &row[1], &row[2], &row[V4_LANES - 1]);
+    for (int k = 0; k < V4_LANES - 1; k++)
+        low -= row[k] * v4_splat(low[k]);
+    a = a * dinv[V4_LANES] - v4_sum(v4_load(fifth) * low);
+    b = b * dinv[V4_LANES + 1] - v4_sum(v4_load(sixth) * low) - below * a;
     v4_storeu(x, low);
-    x[4] = fifth;
-    x[5] = sixth;
+    x[V4_LANES] = a;
+    x[V4_LANES + 1] = b;
 }
 
 void tg_ltl_solve(const tg_ltl_pattern *p, const double *L, const double *dinv, double *x)
