@@ -143,6 +143,29 @@ def test_table():
     assert rows["Gyro"][3] == rows["CP3"][3] == 1
 
 
+def test_limits_of_a_rope():
+    """As many limits act as NumPy alone finds, which simulates the rope by itself; bends in one direction are half."""
+    reference = pytest.importorskip("cartesian_reference")
+    t = learn.task("Rope-100")
+    system = t.system(threads=1)
+    x0, v0 = t.draw(np.random.default_rng(3), 4)
+    r = system.rollout(x0, v0, t.states - 1)
+    most = {True: [], False: []}
+    for both in (True, False):
+        for i in range(len(x0)):
+            x, v, counts = x0[i], v0[i], [0]
+            for _ in range(t.states - 1):
+                x, v = flow(system, x, v)
+                v, count = reference.rope_jump(x, v, system.dt, both=both)
+                counts.append(count)
+            most[both].append(max(counts))
+            if both:
+                np.testing.assert_array_equal(r.contacts[i], counts)
+                np.testing.assert_allclose(r.x[i, -1], x, rtol=0, atol=1e-7)
+    assert max(most[True]) > 14
+    assert 0.3 < sum(most[False]) / sum(most[True]) < 0.75
+
+
 def test_gyroscope_has_nine_independent_constraints():
     t = learn.task("Gyro")
     x, _ = t.draw(np.random.default_rng(0), 1)
