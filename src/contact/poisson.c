@@ -112,7 +112,7 @@ static void set_free(restitution *x)
     }
 }
 
-/* Dry friction is asked for its whole impulse, so that its bounds are the usual ones. */
+/* Dry friction is solved for its total impulse, so that its bounds are the usual ones. */
 static tg_island set_problem(restitution *x)
 {
     const tg_block *block = x->compression.block;
@@ -274,7 +274,7 @@ tg_status tg_poisson_restitution(tg_work *w, tg_rows_island *island, const tg_co
 
 /* ---- for derivatives ---- */
 
-/* Dry friction is asked for both phases, and the normal row of a contact that leaves stands by itself. */
+/* Dry friction is solved for both phases together, and the normal row of a contact that leaves stands by itself. */
 static void as_problem(restitution *x, const double *L)
 {
     for (int b = 0; b < x->island->blocks; b++)
