@@ -7,8 +7,8 @@
 
 enum
 {
-    SIX = 6,   /* dofs of a free body */
-    SIX_LD = 8 /* their leading dimension */
+    SIX = 6,                     /* dofs of a free body */
+    SIX_LD = V4_LANES + V4_LANES /* their leading dimension */
 };
 
 /* ---- pattern ---- */

@@ -125,8 +125,8 @@ static tg_status check_options(tg_work *w, const tg_options *o)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: staggered_steps = %d must be in [0, 1000000]",
                        o->staggered_steps);
     TG_TRY(check_law(w, o));
-    if (!(o->eps >= 0 && o->eps <= 1e6))
-        return tg_fail(&w->error, TG_ERR_VALUE, "options: eps = %g must be in [0, 1e6]", o->eps);
+    if (!(o->eps >= 0) || !isfinite(o->eps))
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: eps = %g must be finite and not negative", o->eps);
     if (o->eps > 0 && (o->law == NULL || strcmp(o->law, "ccp") != 0))
         return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: eps = %g with law '%s': it belongs to ccp", o->eps,
                        o->law);
