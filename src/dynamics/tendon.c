@@ -102,6 +102,27 @@ static void add_wrench(const tg_model *m, const tg_work *w, int body, spatial W,
     }
 }
 
+/* Whether a body is one that moves freely and alone: six dofs, world axes first, then its own. */
+static bool flies_alone(const tg_model *m, int body)
+{
+    int node = m->body_node[body];
+    return node > 0 && m->joint_type[m->node_joint[node]] == TG_JOINT_FREE && m->tree_ndof[m->node_tree[node]] == 6;
+}
+
+/* moment += the pull at a site of such a body: (pull; s x R^T pull), s the site in the body */
+static void add_free_pull(const tg_model *m, const tg_work *w, const tg_segment *s, int end, v4 pull, double *moment)
+{
+    int body = s->body[end];
+    double *to = moment + m->tree_dof[m->node_tree[m->body_node[body]]];
+    v4 own = mat3_mul_t(tg_body_rotation(w, body), pull);
+    v4 turn = v4_cross(v4_load3(TG_PARAM(w->params, site_pos) + 3 * s->site[end]), own);
+    for (int k = 0; k < 3; k++)
+    {
+        to[k] += pull[k];
+        to[3 + k] += turn[k];
+    }
+}
+
 static double spatial_tendon(const tg_model *m, const tg_work *w, int tendon, double *moment)
 {
     double length = 0;
@@ -112,6 +133,11 @@ static double spatial_tendon(const tg_model *m, const tg_work *w, int tendon, do
         for (int e = 0; e < 2; e++)
         {
             v4 pull = s.direction * v4_splat(e == 0 ? -s.weight : s.weight);
+            if (flies_alone(m, s.body[e]))
+            {
+                add_free_pull(m, w, &s, e, pull, moment);
+                continue;
+            }
             v4 p = s.point[e] - tg_node_origin(m, w, m->body_node[s.body[e]]);
             add_wrench(m, w, s.body[e], wrench_at(pull, p), moment);
         }
@@ -163,9 +189,15 @@ double tg_tendon_rate(const tg_model *m, const tg_work *w, int tendon, const dou
     {
         const double *a = moment + run[0], *b = v + run[0];
         int n = run[1];
+        if (n == 6) /* a free body */
+        {
+            sum += v4_loadu(a) * v4_loadu(b);
+            rest += a[4] * b[4] + a[5] * b[5];
+            continue;
+        }
         for (; n >= V4_LANES; n -= V4_LANES, a += V4_LANES, b += V4_LANES)
             sum += v4_loadu(a) * v4_loadu(b);
-        rest += n > 0 ? a[0] * b[0] : 0; /* six dofs of a free body leave two */
+        rest += n > 0 ? a[0] * b[0] : 0;
         rest += n > 1 ? a[1] * b[1] : 0;
         rest += n > 2 ? a[2] * b[2] : 0;
     }
@@ -181,6 +213,13 @@ void tg_tendon_add(const tg_model *m, const tg_work *w, int tendon, double facto
         const double *a = moment + run[0];
         double *b = sum + run[0];
         int n = run[1];
+        if (n == 6) /* a free body */
+        {
+            v4_storeu(b, v4_loadu(b) + v4_loadu(a) * v4_splat(factor));
+            b[4] += a[4] * factor;
+            b[5] += a[5] * factor;
+            continue;
+        }
         for (; n >= V4_LANES; n -= V4_LANES, a += V4_LANES, b += V4_LANES)
             v4_storeu(b, v4_loadu(b) + v4_loadu(a) * v4_splat(factor));
         for (int k = 0; k < n; k++)

@@ -308,8 +308,10 @@ static void refusals(void **state)
     s->options.solver = "ipm";
     refuse(s, TG_ERR_UNSUPPORTED, "law 'ccp'");
     s->options.solver = "newton";
+    s->options.law = "lcp-diamond";
     s->options.restitution = TG_RESTITUTION_POISSON;
     refuse(s, TG_ERR_UNSUPPORTED, "Poisson");
+    s->options.law = "ccp";
     s->options.restitution = TG_RESTITUTION_NEWTON;
     s->options.impact = TG_IMPACT_WITHIN;
     refuse(s, TG_ERR_UNSUPPORTED, "within");
