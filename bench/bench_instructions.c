@@ -160,7 +160,8 @@ static void run(scene *s, FILE *file, int states)
                             .dv_dv = zeros(nv * nv, sizeof(double)),
                             .dv_dact = zeros(nv * na, sizeof(double)),
                             .dv_du = zeros(nv * nu, sizeof(double))};
-    tg_cotangent out = {.q = zeros(nv, sizeof(double)), .v = zeros(nv, sizeof(double)), .act = zeros(na, sizeof(double))};
+    tg_cotangent out = {
+        .q = zeros(nv, sizeof(double)), .v = zeros(nv, sizeof(double)), .act = zeros(na, sizeof(double))};
     tg_cotangent in = {.q = zeros(nv, sizeof(double)),
                        .v = zeros(nv, sizeof(double)),
                        .act = zeros(na, sizeof(double)),
