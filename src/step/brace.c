@@ -51,17 +51,21 @@ static tg_gradient disagreement(const tg_model *m, tg_work *w, const double *z, 
 
 /* ---- between bodies ---- */
 
-static bool gather(const tg_work *w, double *z)
+/* Equalities that contradict each other count without what no velocity can follow, P J (contact/consistent.c): P z. */
+static bool gather(const tg_model *m, tg_work *w, double *z)
 {
-    const tg_rows *r = w->rows;
+    tg_rows *r = w->rows;
     bool any = false;
     memset(z, 0, sizeof(double) * (size_t)r->nrow);
     for (int i = 0; i < r->nisland; i++)
     {
         const tg_implicit *f = &w->step->implicit[i];
-        any = any || f->braced;
-        if (f->braced)
-            memcpy(z + r->island[i].row, f->brace, sizeof(double) * (size_t)r->island[i].rows);
+        if (!f->braced)
+            continue;
+        any = true;
+        tg_step_need_rows(m, w);
+        memcpy(z + r->island[i].row, f->brace, sizeof(double) * (size_t)r->island[i].rows);
+        tg_consistent_part(m, r, &r->island[i], z + r->island[i].row);
     }
     return any;
 }
@@ -70,9 +74,8 @@ bool tg_braces_give(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     double *z = s->row_gradient, gdt, largest = 0;
-    if (!gather(w, z))
+    if (!gather(m, w, z))
         return false;
-    tg_step_need_rows(m, w);
     tg_gradient g = disagreement(m, w, z, s->v_next, true, z + w->rows->capacity.rows, s->disagreement, &gdt);
     for (int k = 0; k < m->nv; k++)
         largest = fmax(largest, fabs(g.q[k]));
@@ -100,9 +103,8 @@ static double own_effect(const tg_work *w, const double *z)
 bool tg_braces_move(const tg_model *m, tg_work *w)
 {
     double *z = w->step->row_gradient, *p = w->step->cotangent, largest = 0;
-    if (!gather(w, z))
+    if (!gather(m, w, z))
         return false;
-    tg_step_need_rows(m, w);
     tg_rows_response(m, w, z, p);
     for (int k = 0; k < m->nv; k++)
         largest = fmax(largest, fabs(p[k]));

@@ -15,6 +15,12 @@ const char *tg_label_string(tg_label_kind kind)
     return (unsigned)kind <= TG_LABEL_REGULARISED ? name[kind] : "unknown";
 }
 
+static const tg_rows_island *island_of(const tg_work *w, const tg_constraint *c)
+{
+    const tg_rows *r = w->rows;
+    return &r->island[r->tree_island[r->part[c->part].tree]];
+}
+
 /* what is kept of an island is quadratic in its rows: the largest one, or many smaller ones */
 size_t tg_implicit_capacity(const tg_capacity *c)
 {
@@ -249,28 +255,46 @@ static bool is_ambiguous(const tg_work *w)
     return false;
 }
 
-/* Loops that cannot close are held as well as they can be: what is left of J v+ + b. How it turns with J is left out.
- */
+void tg_unmet_velocities(const tg_model *m, const tg_work *w, double *e)
+{
+    const tg_rows *r = w->rows;
+    tg_rows_velocity(m, w, w->step->v_next, e);
+    for (int b = 0; b < r->nblock; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        bool counts = c->source == TG_SOURCE_EQUALITY && island_of(w, c)->redundant > 0;
+        for (int k = c->row; k < c->row + c->rows; k++)
+            e[k] = counts ? e[k] + r->bias[k] + r->unmet[k] : 0;
+    }
+}
+
+/* Loops that cannot close are held as well as they can be: whether what is left of J v+ + b is more than rounding. */
 static bool is_inconsistent(const tg_model *m, tg_work *w)
 {
     const double most = 1e-7; /* m/s */
     const tg_rows *r = w->rows;
-    double *v = w->step->row_gradient;
-    bool any = false, worse = false;
+    double *e = w->step->row_gradient, largest = 0;
+    bool any = false;
     for (int i = 0; i < r->nisland && m->nequality > 0; i++)
         any = any || r->island[i].redundant > 0;
     if (!any)
         return false;
     tg_step_need_rows(m, w);
-    tg_rows_velocity(m, w, w->step->v_next, v);
-    for (int i = 0; i < r->nisland; i++)
-        for (int b = r->island[i].block; b < r->island[i].block + r->island[i].blocks; b++)
-        {
-            const tg_constraint *c = &r->constraint[r->order[b]];
-            for (int k = c->row; c->source == TG_SOURCE_EQUALITY && k < c->row + c->rows; k++)
-                worse = worse || fabs(v[k] + r->bias[k]) + r->island[i].removed > most;
-        }
-    return worse;
+    tg_unmet_velocities(m, w, e);
+    for (int k = 0; k < r->nrow; k++)
+        largest = fmax(largest, fabs(e[k]));
+    return largest > most;
+}
+
+/* Whether reverse mode follows how such loops turn (step_vjp.c): not where there are two problems, or the push was
+ * dropped. */
+static bool loops_can_turn(const tg_work *w)
+{
+    const tg_rows *r = w->rows;
+    bool can = !w->step->within && w->step->options.backward != TG_BACKWARD_SMOOTHED;
+    for (int i = 0; i < r->nisland && can; i++)
+        can = r->island[i].redundant == 0 || (r->island[i].filled && !r->island[i].restituted && !r->island[i].relaxed);
+    return can;
 }
 
 /* A contact that acts is about to change its features: two capsules whose axes cross, an edge across an edge. (Margins
@@ -317,8 +341,7 @@ static bool is_at_branch(const tg_work *w, double *margin)
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
         const tg_touch *t = c->source == TG_SOURCE_CONTACT ? &r->touch[c->index] : NULL;
-        const tg_rows_island *island = &r->island[r->tree_island[r->part[c->part].tree]];
-        if (t == NULL || !t->impact || !island->within)
+        if (t == NULL || !t->impact || !island_of(w, c)->within)
             continue;
         double e = tg_law_number(w->params, &t->law, t->law.restitution);
         nearest = fmin(nearest, tg_within_of(&w->step->settings, t->phi, t->approach, t->free, e).margin);
@@ -369,7 +392,7 @@ static void make_label(const tg_model *m, tg_work *w)
     bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
     bool ani = s->options.backward >= TG_BACKWARD_ANI && tg_saltation_acts(w);
     if (moved || ani || s->held || is_rough(w) || s->options.backward == TG_BACKWARD_SMOOTHED || !solved ||
-        is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
+        (s->inconsistent && !s->loops_turn) || tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
 
@@ -414,6 +437,7 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
     if (s->options.backward == TG_BACKWARD_SMOOTHED && s->options.smooth_width > 0)
         smooth_points(m, w);
     TG_TRY(factor_islands(m, w));
+    s->loops_turn = false; /* what is kept of delicate islands does not depend on it */
     if (tg_forward_fits(m, w))
         keep_delicate(m, w);
     if (tg_forward_fits(m, w) && s->within)
@@ -422,6 +446,8 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
         keep_delicate(m, w);
         tg_within_exchange(w);
     }
+    s->inconsistent = is_inconsistent(m, w);
+    s->loops_turn = s->inconsistent && loops_can_turn(w);
     make_label(m, w);
     s->factored = true;
     return TG_OK;

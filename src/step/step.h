@@ -105,6 +105,10 @@ bool tg_projects(const tg_model *m, const tg_work *w);
 tg_status tg_project_forward(const tg_model *m, tg_work *w, int columns, double *dq);
 tg_status tg_project_reverse(const tg_model *m, tg_work *w, double *g, double *params);
 
+/* e (rows): J v+ + b of equalities in islands where these are redundant, that part of b included which no velocity can
+ * follow; zero elsewhere. Needs J. (derivative.c) */
+void tg_unmet_velocities(const tg_model *m, const tg_work *w, double *e);
+
 /* What most derivatives of a step that came back from a record do without: J, and where the geoms of its contacts are.
  * Whoever reads them asks first. (record.c) */
 void tg_step_need_rows(const tg_model *m, tg_work *w);
