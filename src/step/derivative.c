@@ -117,6 +117,32 @@ static tg_status factor_placing(tg_work *w, int i, tg_arena *arena)
                               &s->placing[i], &w->error);
 }
 
+/* Between the nodes of two bodies, of which parents come before children. */
+static int dofs_between(const tg_model *m, int a, int b)
+{
+    int dofs = 0;
+    while (a != b)
+    {
+        int *further = a > b ? &a : &b;
+        dofs += m->node_ndof[*further];
+        *further = m->node_parent[*further];
+    }
+    return dofs;
+}
+
+static void find_few(const tg_model *m, const tg_work *w)
+{
+    const tg_rows *r = w->rows;
+    for (int b = 0; b < r->nblock; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        if (c->source != TG_SOURCE_CONTACT)
+            continue;
+        const int *body = r->touch[c->index].bond.body;
+        r->block[b].few = dofs_between(m, m->body_node[body[0]], m->body_node[body[1]]) < 6;
+    }
+}
+
 /* The sides of a friction pyramid turn with the frame of its contact, and rows_vjp.c leaves out how that spins about
  * the normal. It does not on a fixed plane that faces along z; elsewhere the derivative of a pyramid is not exact. */
 static bool frames_spin(const tg_model *m, const tg_work *w, const tg_rows_island *island)
@@ -146,6 +172,7 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
     tg_rows *r = w->rows;
     tg_arena arena = {.base = s->implicit_memory, .capacity = s->implicit_bytes};
     const tg_cone_law *law = tg_step_law(s);
+    find_few(m, w);
     for (int i = 0; i < r->nisland; i++)
     {
         tg_rows_island *island = &r->island[i];
@@ -383,6 +410,7 @@ static void make_label(const tg_model *m, tg_work *w)
         s->label.margin = fmin(s->label.margin, tg_larger(0, r->touch[i].at.margin));
     s->label.margin = fmin(s->label.margin, s->bounds.margin);
     bool at_branch = s->within && is_at_branch(w, &s->label.margin);
+    s->params_give = false;
     if (s->label.kind == TG_LABEL_EXACT && (s->bounds.at || at_branch || is_ambiguous(w) || is_at_edge(w) ||
                                             is_overdetermined(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;

@@ -79,6 +79,7 @@ typedef struct tg_step_work
     bool within;       /* impacts happened within the step: v_placing is not v_next */
     bool held;         /* trees go a share of their way only: share is valid */
     bool inconsistent; /* loops contradict each other, by more than rounding */
+    bool params_give;  /* rows that hold against each other cease to agree as a parameter changes (brace.c) */
     bool loops_turn;   /* and reverse mode follows how what they can follow turns (step_vjp.c) */
     bool exchanged;    /* the second problem of such a step is in the place of the first (within.c) */
     bool done;         /* a step has been taken, and nothing else since */
