@@ -1,7 +1,7 @@
 """Labels of derivatives, judged like a classifier: part of `make gradients`, or `bench/labels.py [MODEL ...]`.
 
 States along trajectories with the keyframe's controls and with random ones. At each, differences along random
-directions of (q, v, u) say whether the derivative of the step exists: with two displacements of 1e-3 to 1e-8 those of
+directions of (q, v, u) say whether the derivative of the step exists: with two displacements of 1e-3 to 2e-9 those of
 the left and of the right agree to 1e-6, and so do the two. Where each side agrees with itself and not with the other
 there is a kink; where nothing agrees (rounding), nothing is judged.
 
@@ -23,7 +23,7 @@ import numpy as np
 import tangere as tg
 
 TOLERANCE = 1e-6
-DISPLACEMENTS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7, 1e-8)
+DISPLACEMENTS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7, 1e-8, 2e-9)  # a gap of 1e-10 m closes within a step
 DIRECTIONS = 4
 EXISTING, RIGHT = 0.95, 0.999  # what must hold
 REDRAW = 0.1  # s: random controls are drawn anew
