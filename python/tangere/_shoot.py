@@ -147,6 +147,7 @@ class Shooter:
         self._lay_out()
         self.sigma = np.ones(len(self.kinds))
         self.exact: float | None = None
+        self._last: tuple[tuple[bytes, bytes], Array, Array] | None = None
 
     def _start_act(self, log: Log, row: int) -> Array:
         return np.zeros(self.model.na) if log.act is None else log.act[row]
@@ -376,7 +377,19 @@ class Shooter:
     # ---- residuals ----
 
     def residuals(self, x: Array, derivatives: bool) -> tuple[Array, Array | None]:
-        """r (count), and J (count, shared + local) by the shared unknowns and those of the residual's segment."""
+        """r (count), and J (count, shared + local) by the shared unknowns and those of the residual's segment.
+
+        The last result with J is kept: a search starts where its start was looked at, and ends where it is judged.
+        """
+        key = (x.tobytes(), self.sigma.tobytes())
+        if self._last is not None and self._last[0] == key:
+            return self._last[1].copy(), self._last[2].copy() if derivatives else None
+        r, J = self._residuals(x, derivatives)
+        if J is not None:
+            self._last = (key, r.copy(), J.copy())
+        return r, J
+
+    def _residuals(self, x: Array, derivatives: bool) -> tuple[Array, Array | None]:
         lay = self.layout
         buckets, parts = self.run(x, derivatives)
         r = np.full(self.count, np.nan)

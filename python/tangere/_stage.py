@@ -31,6 +31,7 @@ SHOWN = ("contact points", "contact forces", "friction cones", "gradient", "tend
 _LABELS = 32  # margins are written at so many contacts at most
 _FORCE = (40, 60, 160)
 _PLAIN = (165, 178, 198)  # a geom that was given no colour
+_FLOOR = (205, 210, 218)  # darker than white robots, paler than the rest
 _GRADIENT = (204, 121, 167)
 
 
@@ -188,7 +189,7 @@ class Stage:
         colour = _PLAIN if one.rgba == (0.5, 0.5, 0.5, 1.0) else tuple(round(255 * c) for c in one.rgba[:3])
         return self._scene.add_mesh_simple(
             name, one.vertices.astype(np.float32), one.faces.astype(np.uint32),
-            color=(236, 238, 242) if plane else (230, 160, 60) if one.layer == "hulls" else colour,
+            color=_FLOOR if plane else (230, 160, 60) if one.layer == "hulls" else colour,
             opacity=0.4 if one.layer == "hulls" else one.rgba[3] if one.rgba[3] < 1 else None,
             flat_shading=one.flat, side="double" if plane else "front", cast_shadow=not plane,
             wxyz=one.quaternion, position=one.position,

@@ -26,7 +26,7 @@ class StepOptions(TypedDict, total=False):
     project: bool
     restitution: Literal["newton", "poisson"]
     impact: Literal["end", "within"]
-    backward: Literal["exact", "smoothed", "toi", "ani", "detach"]
+    backward: Literal["exact", "smoothed", "toi", "ani", "detach", "unrolled"]
     smooth_speed: float
     smooth_width: float
     smooth_reach: float

@@ -33,7 +33,7 @@ Cache = NDArray[np.void]
 _RESTITUTION = ("newton", "poisson")
 _IMPACT = ("end", "within")
 _AS_MODEL = 2  # tg_switch
-_BACKWARD = ("exact", "smoothed", "toi", "ani", "detach")  # in the order of the library
+_BACKWARD = ("exact", "smoothed", "toi", "ani", "detach", "unrolled")  # in the order of the library
 
 
 class StepContacts(NamedTuple):
@@ -386,8 +386,9 @@ class Sim(Strict):
         impact            "end" (colliding bodies have their velocity after the impact for the whole step) or "within"
                           (the impact is at a fraction of the step: exact derivatives are those of the motion)
         backward          which function is differentiated: "exact" (the steps as they are), "smoothed" (a smoothed law
-                          at the same steps), "toi" (with the time of impact), "ani" (the same in positions only) or
-                          "detach" ("ani", with impulses of impacts that do not depend on velocities)
+                          at the same steps), "toi" (with the time of impact), "ani" (the same in positions only),
+                          "detach" ("ani", with impulses of impacts that do not depend on velocities) or "unrolled"
+                          (of the alternations of solver "staggered", staggered_steps > 0)
         smooth_speed      m/s, "smoothed": contacts open by less already act (0.01)
         smooth_width      m, "smoothed": rounding of corners and edges (0.001; 0, or at least 1e-4)
         smooth_reach      m, "smoothed": pairs closer than this act in the derivative, with a weight that falls to zero

@@ -109,7 +109,8 @@ typedef struct tg_cli_command
 } tg_cli_command;
 
 extern const tg_cli_command tg_cli_info, tg_cli_params, tg_cli_collide, tg_cli_convert, tg_cli_sim, tg_cli_grad,
-    tg_cli_check_command, tg_cli_fit, tg_cli_mpc, tg_cli_view, tg_cli_learn, tg_cli_demo, tg_cli_doctor;
+    tg_cli_check_command, tg_cli_fit, tg_cli_mpc, tg_cli_view, tg_cli_learn, tg_cli_tensegrity, tg_cli_demo,
+    tg_cli_doctor;
 
 /* Understands the words behind a command's name. A status of the process, with a message if it is not TG_CLI_OK. */
 int tg_cli_parse(const tg_cli_command *command, int argc, char **argv, tg_cli_call *call);

@@ -5,8 +5,9 @@
 #include "cli/cli.h"
 
 static const tg_cli_command *const commands[] = {
-    &tg_cli_info, &tg_cli_params, &tg_cli_collide, &tg_cli_convert, &tg_cli_sim,  &tg_cli_grad,   &tg_cli_check_command,
-    &tg_cli_fit,  &tg_cli_mpc,    &tg_cli_view,    &tg_cli_learn,   &tg_cli_demo, &tg_cli_doctor,
+    &tg_cli_info,  &tg_cli_params,        &tg_cli_collide, &tg_cli_convert, &tg_cli_sim,
+    &tg_cli_grad,  &tg_cli_check_command, &tg_cli_fit,     &tg_cli_mpc,     &tg_cli_view,
+    &tg_cli_learn, &tg_cli_tensegrity,    &tg_cli_demo,    &tg_cli_doctor,
 };
 
 enum

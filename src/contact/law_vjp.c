@@ -66,11 +66,11 @@ static void friction_reverse(const reverse *r, const tg_constraint *c, const tg_
 
 static void contact_reverse(const reverse *r, const tg_rows_island *island, const tg_constraint *c, int block)
 {
-    const double *gmu = r->g->mu + 5 * block;
+    const double *gmu = r->g->mu + TG_AXES * block;
     const tg_touch *t = &r->w->rows->touch[c->index];
     if (r->s->explicit_law != TG_EXPLICIT_NONE)
     {
-        double own[5];
+        double own[TG_AXES];
         if (r->g->impulse == NULL)
             return;
         tg_explicit_reverse(r->w, r->s, island, block, r->g->impulse, r->g, own);

@@ -29,7 +29,8 @@ enum
  * it): two vectors of four numbers a contact. */
 enum
 {
-    TG_TOUCH_GRADIENT = 8
+    TG_TOUCH_GRADIENT = 8,
+    TG_TOUCH_TURN = 4 /* where the turn is */
 };
 
 /* Seeds the sum of the terms + gphi . Phi of all rows (gphi NULL: zero) + the touches' own (NULL: zero), in the pass

@@ -117,12 +117,18 @@ static void grow_bounds(const tg_model *m, tg_work *w, double dt, double reach)
 /* ---- contact points ---- */
 
 /* Two unit vectors that make an orthogonal right-handed frame with n, without a branch that jumps except at n_z = 0's
- * sign (Duff et al. 2017). The law does not depend on which. */
+ * sign (Duff et al. 2017). Laws with a round cone do not depend on which; pyramids do (tg_touch_spin). */
 static void tangents(v4 n, v4 *t1, v4 *t2)
 {
     double sign = copysign(1, n[2]), a = -1 / (sign + n[2]), b = n[0] * n[1] * a;
     *t1 = v4_set(1 + sign * n[0] * n[0] * a, sign * b, -sign * n[0], 0);
     *t2 = v4_set(b, sign + n[1] * n[1] * a, -n[1], 0);
+}
+
+v4 tg_touch_spin(const tg_rows *r, v4 n)
+{
+    double share = r->spins ? 1 / (copysign(1, n[2]) + n[2]) : 0;
+    return v4_set(share * n[1], -share * n[0], 0, 0);
 }
 
 void tg_set_touch(tg_touch *t, const tg_contact_point *at, tg_geom_pair pair, const int body[2], const tg_law *law,

@@ -10,8 +10,9 @@
  * z_before| differ by more than ten (rho_0, not rho: two velocities that rho moves apart). Without a shift it converges
  * for every G that is semidefinite.
  *
- * Over-relaxation is left out: 1.5, usual in convex problems, makes De Saxce's shift swing; of recorded grippers 80 %
- * were solved cold, not all. */
+ * Over-relaxation: 1.6 x - 0.6 z of the iteration before takes the place of x behind the first line. It makes De Saxce's
+ * shift swing on some problems (12 of 61 recorded grippers, from a cold start): once the residuals fall by less than half
+ * between two looks, it ends for good. */
 #ifndef TG_SOLVE_ADMM_H
 #define TG_SOLVE_ADMM_H
 
@@ -51,6 +52,8 @@ typedef struct tg_admm
     double *q, *d;      /* n: scaled g; size of the set of a row */
     double *x, *z, *u, *before, *right;
     double eta, rho, first; /* first: where rho started */
+    double relax;           /* over-relaxation at present */
+    double residual;        /* at the last look */
     double change;          /* the next factor of rho */
     int direction;          /* of the last change */
     int iterations;

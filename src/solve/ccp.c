@@ -106,9 +106,9 @@ static bool scale_speed(tg_ccp *c, const tg_ccp_problem *p)
     for (int i = 0; i < c->units; i++)
     {
         int row = c->source[i];
-        speed = fmax(speed, c->scale[i] * fabs(p->g[row]));
-        if (p->target != NULL)
-            speed = fmax(speed, c->scale[i] * fabs(p->target[row]));
+        double g = fabs(p->g[row]), target = p->target != NULL ? fabs(p->target[row]) : 0;
+        double larger = c->scale[i] * (g > target ? g : target);
+        speed = larger > speed ? larger : speed;
     }
     c->speed = speed;
     for (int i = 0; i < c->units; i++)

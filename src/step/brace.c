@@ -38,7 +38,7 @@ static void biases(const tg_model *m, tg_work *w, const double *z, double *gphi,
                          .gphi = gphi,
                          .f_start = f_start,
                          .mu = s->block_gradient,
-                         .bound = s->block_gradient + 5 * r->nblock,
+                         .bound = s->block_gradient + TG_AXES * r->nblock,
                          .gdt = gdt};
     tg_laws_reverse(m, w, &s->settings, &g);
 }

@@ -3,6 +3,7 @@
  * Trees that constraints couple form a group, with dense matrices of its own. Tendons may couple any trees: one group
  * then. */
 #include "step/step.h"
+#include "step/unrolled.h"
 
 #include "base/arena.h"
 #include "dynamics/factors.h"
@@ -36,8 +37,8 @@ void tg_forward_place(tg_forward *f, const tg_model *m, const tg_capacity *capac
 bool tg_forward_fits(const tg_model *m, const tg_work *w)
 {
     bool fits = m->nv <= MOST_DOFS && w->rows->nrow <= MOST_ROWS;
-    fits = fits && w->step->options.implicit_gyroscopic != TG_ON && !tg_detaches(w) && !w->rows->explicit_law &&
-           !w->step->loops_turn;
+    fits = fits && w->step->options.implicit_gyroscopic != TG_ON && !tg_detaches(w) && !w->rows->explicit_law;
+    fits = fits && !tg_unrolls(w) && !w->step->loops_turn;
     for (int i = 0; i < w->rows->nisland && fits; i++)
         fits = w->step->implicit[i].form != TG_IMPLICIT_LARGE && !w->rows->island[i].restituted;
     return fits;
@@ -625,7 +626,7 @@ static void friction_along(const tg_forward *f, int index, int b, const tg_cotan
     }
     for (int axis = 0; axis < block->rows - 1; axis++)
     {
-        double dmu = (along ? f->s->block_gradient[5 * (island->block + b) + axis] : 0) + (axis < 2 ? slip : 0);
+        double dmu = (along ? f->s->block_gradient[TG_AXES * (island->block + b) + axis] : 0) + (axis < 2 ? slip : 0);
         int row = island->row + block->row + 1 + axis;
         if (dmu == 0)
             continue;
@@ -642,7 +643,7 @@ static void frozen_along(tg_forward *f, int index, const tg_cotangent *in, bool 
     const tg_rows *r = f->w->rows;
     const tg_rows_island *island = &r->island[index];
     const tg_implicit *implicit = &f->s->implicit[index];
-    const double *bound = f->s->block_gradient + 5 * r->nblock;
+    const double *bound = f->s->block_gradient + TG_AXES * r->nblock;
     memset(c->l + island->row, 0, sizeof(double) * (size_t)island->rows);
     if (implicit->turns)
     {

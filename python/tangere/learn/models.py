@@ -19,7 +19,6 @@ from tangere import cartesian_torch
 from tangere.cartesian import DISTANCE, PIVOT, System
 
 WIDTH = 256  # of the three hidden layers, as published
-EPS = 0.01  # of CMr, as published
 
 
 @dataclass
@@ -112,27 +111,37 @@ class Potential(nn.Module):
 
 
 class Properties(nn.Module):
-    """Masses and moments exp(p), friction ReLU(p), restitution hard sigmoid(p), regularisation eps.
+    """Masses and moments exp(p), friction p >= 0, restitution p / 6 + 1/2 in [0, 1], regularisation eps.
 
-    p starts at 0.1 N(0, 1), U(0, 1) and, of restitution, at 0: e = 0.5 is 3 away from both ends, and Adam moves p by
-    about its rate per iteration. Published is N(0, 1): one start in six cannot reach e = 1 in 4,000 iterations.
+    `project` puts p back into its range after a step of the optimiser. At an end of its range a coefficient has the
+    derivative from inside, so that it can come back. Published are ReLU(p) and a hard sigmoid of a p without bounds:
+    beyond the ends their derivatives are 0, and a coefficient that once leaves its range stays there.
+
+    p starts at 0.1 N(0, 1), U(0, 1) and, of restitution, at 0: e = 0.5. Published is N(0, 1) for the latter.
     eps: a number, or None: softplus(p), p from N(0, 1).
     """
 
-    def __init__(self, system: System, eps: float | None = 0.0, *, published_start: bool = False):
+    def __init__(self, system: System, eps: float | None = 0.0, *, published: bool = False):
         super().__init__()
         size = system.size
         axes = np.asarray(system.definition["bodies"], float)[:, 0] > 1
         if axes.any() != axes.all():
             raise ValueError(f"{system.name}: bodies with axes and points in one system cannot be learned")
-        self.rigid, self.sizes = bool(axes.any()), size
+        self.rigid, self.sizes, self.published = bool(axes.any()), size, published
         self.mass = nn.Parameter(0.1 * torch.randn(size.bodies))
         self.moment = nn.Parameter(0.1 * torch.randn(size.bodies, size.dim)) if self.rigid else None
         self.friction = nn.Parameter(torch.rand(size.types))
         start = torch.randn(size.types)
-        self.restitution = nn.Parameter(start if published_start else torch.zeros(size.types))
+        self.restitution = nn.Parameter(start if published else torch.zeros(size.types))
         self.softness = nn.Parameter(torch.randn(1)) if eps is None else None
         self.register_buffer("eps", torch.tensor([0.0 if eps is None else eps]))
+
+    def project(self) -> None:
+        """After a step of the optimiser: back to mu >= 0 and 0 <= e <= 1."""
+        if not self.published:
+            with torch.no_grad():
+                self.friction.clamp_(min=0)
+                self.restitution.clamp_(-3, 3)
 
     def masses(self) -> Tensor:
         return self.mass.exp()
@@ -142,10 +151,11 @@ class Properties(nn.Module):
         return None if self.moment is None else self.moment.exp()
 
     def mu(self) -> Tensor:
-        return self.friction.relu()
+        return self.friction.relu() if self.published else self.friction.clamp(min=0)
 
     def e(self) -> Tensor:
-        return nn.functional.hardsigmoid(self.restitution)
+        p = self.restitution
+        return nn.functional.hardsigmoid(p) if self.published else (p / 6 + 0.5).clamp(0, 1)
 
     def forward(self) -> Tensor:
         """The vector of parameters of the library, float64."""
@@ -297,10 +307,10 @@ class ContactModel(nn.Module):
 
     pairs = False  # trained on chunks
 
-    def __init__(self, system: System, kind: str, eps: float | None = 0.0, *, published_start: bool = False):
+    def __init__(self, system: System, kind: str, eps: float | None = 0.0, *, published: bool = False):
         super().__init__()
         self.system, self.counter = system, Counter()
-        self.properties = Properties(system, eps, published_start=published_start)
+        self.properties = Properties(system, eps, published=published)
         self.flow = Flow(system, kind, self.properties)
 
     def rollout(self, x: Tensor, v: Tensor, steps: int) -> Tensor:
