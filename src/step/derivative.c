@@ -307,12 +307,12 @@ static bool is_inconsistent(const tg_model *m, tg_work *w)
     return largest > most;
 }
 
-/* Whether reverse mode follows how such loops turn (step_vjp.c): not where there are two problems, or the push was
- * dropped. */
+/* Whether reverse mode follows how such loops turn (step_vjp.c): not with Poisson's law, or where the push was dropped.
+ */
 static bool loops_can_turn(const tg_work *w)
 {
     const tg_rows *r = w->rows;
-    bool can = !w->step->within && w->step->options.backward != TG_BACKWARD_SMOOTHED && !tg_unrolls(w);
+    bool can = w->step->options.backward != TG_BACKWARD_SMOOTHED && !tg_unrolls(w);
     for (int i = 0; i < r->nisland && can; i++)
         can = r->island[i].redundant == 0 || (r->island[i].filled && !r->island[i].restituted && !r->island[i].relaxed);
     return can;

@@ -572,7 +572,7 @@ static void sweep(reverse *r)
     passes(r);
     if (r->turns)
         pass_with_spread(r);
-    if (r->s->loops_turn && !r->alone)
+    if (r->s->loops_turn && !r->alone && !r->bare)
         pass_with_loops(r);
     implicit_reverse(r);
     implicit_actuators_reverse(r);
