@@ -1,6 +1,6 @@
 """The tensegrity paper's study on SUPERball: corners, noise, variants, contact parameters, planners, transfer.
 
-    .venv/bin/python bench/tensegrity.py corners noise variants own soft contact transfer methods --data FOLDER
+    .venv/bin/python bench/tensegrity.py corners noise variants own soft contact transfer methods picture --data FOLDER
 
 Every part prints its rows as they are done and appends them to FOLDER/NAME.jsonl; rows that are there are not run
 again.
@@ -20,6 +20,7 @@ import tangere as tg
 from tangere.tensegrity import command, contact, data, judge, robot, train, transfer
 
 OWN = (1, 1.0)  # rolls of our own engine, and their s: the robot is at rest after 2 s
+MOVING = 1.5  # s of a roll of MuJoCo that are used: later tuples are of a robot at rest
 CORNERS = list(itertools.product((0.5, 1.5), repeat=3))
 
 
@@ -65,11 +66,11 @@ def corners(folder: Path, given: argparse.Namespace) -> None:
 
 
 def noise(folder: Path, given: argparse.Namespace) -> None:
-    """1 mm, 1 mrad, 1 cm/s, 1 crad/s of noise, ten trajectories: estimates and their standard errors."""
+    """1 mm, 1 mrad, 1 cm/s, 1 crad/s of noise: estimates and their standard errors."""
     book, hang = Book(folder, "noise"), _hanging(folder)
 
     def work(seed: int) -> dict[str, Any]:
-        logs = command._noisy(hang.logs("train"), 1e-3, seed)
+        logs = command._noisy(hang.logs("train", given.trajectories), 1e-3, seed)
         found = train.identify(hang, (0.5, 0.5, 1.5), logs=logs, noise=None, threads=given.threads)
         seen = judge.judge(found.model(hang), hang, found.dt, implicit_tendons=found.implicit)
         return {"off": (found.factors - 1).tolist(), "errors": found.errors.tolist(), "com": seen.last.tolist()}
@@ -165,7 +166,7 @@ def contacts(folder: Path, given: argparse.Namespace) -> None:
     for start in itertools.product((0.5, 1.5), repeat=2):
 
         def work(start: tuple[float, ...] = start) -> dict[str, Any]:
-            logs = [cut(log, 2.0) for log in roll.logs("train", given.trajectories)]
+            logs = [cut(log, MOVING) for log in roll.logs("train", given.trajectories)]
             found = contact.identify_contact(m, logs, ("slide", "roll"), start, threads=given.threads)
             other = m.copy()
             robot.scale(other, robot.contact_unknowns(other), found.factors)
@@ -220,9 +221,58 @@ def methods(folder: Path, given: argparse.Namespace) -> None:
         )
 
 
+def picture(folder: Path, given: argparse.Namespace) -> None:
+    """Errors of the centre of mass over test trajectories, and rolls on MuJoCo, from the results that are there."""
+    import matplotlib as mpl  # noqa: PLC0415
+
+    mpl.use("agg")
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
+    hang = _hanging(folder)
+    for row in Book(folder, "variants").rows.values():
+        size, variant = row["key"]
+        if size > 0 or variant == "dense":
+            continue
+        dt, implicit = train._rungs(variant)[-1]
+        m = hang.model()
+        robot.scale(m, robot.body_unknowns(m), np.array(row["factors"]))
+        error = judge.judge(m, hang, dt, implicit_tendons=implicit).error
+        _band(left, hang.time, np.maximum(error, 1e-16), variant)
+    left.set(yscale="log", xlabel="s", ylabel="m", title="hanging: error of the centre of mass")
+    roll = data.read(folder / "roll_10hz.npz", 10)
+    chosen = {"MuJoCo's friction": np.ones(2)}
+    for row in Book(folder, "contact").rows.values():
+        if row["key"][0] == "identified":
+            chosen["identified friction"] = np.array(row["factors"])
+    for name, factors in chosen.items():
+        m = roll.model()
+        robot.scale(m, robot.contact_unknowns(m), factors)
+        seen = judge.judge(m, roll, train.STEP)
+        _band(middle, roll.time, 100 * seen.error / seen.length[:, None], name)
+    middle.axhline(24.7, color="k", ls=":", label="published, at the end")
+    middle.set(xlabel="s", ylabel="% of the path", title="rolling: error of the centre of mass")
+    for path in sorted(folder.glob("roll_*_closed_*.npz")):
+        with np.load(path) as made:
+            points = made["q"].reshape(len(made["q"]), robot.RODS, 7)[:, :, :2].mean(axis=1)
+        right.plot(points[:, 0], points[:, 1], label=path.stem.split("_")[1])
+    right.plot([0, 5], [0, 0], "k:", lw=0.8)
+    right.set(xlabel="x (m)", ylabel="y (m)", title="MPPI, executed on MuJoCo", ylim=(-1.5, 1.5))
+    for axes in (left, middle, right):
+        axes.legend(fontsize=7)
+    figure.savefig(given.picture, dpi=110)
+    print(given.picture)
+
+
+def _band(axes: Any, t: np.ndarray, error: np.ndarray, name: str) -> None:
+    mean, spread = np.nanmean(error, axis=0), np.nanstd(error, axis=0)
+    line = axes.plot(t, mean, label=name)[0]
+    axes.fill_between(t, np.maximum(mean - spread, mean / 10), mean + spread, color=line.get_color(), alpha=0.2)
+
+
 PARTS = {
     "corners": corners, "noise": noise, "variants": variants, "own": own, "soft": soft, "contact": contacts,
-    "transfer": transfers, "methods": methods,
+    "transfer": transfers, "methods": methods, "picture": picture,
 }  # fmt: skip
 
 
@@ -237,6 +287,7 @@ def main() -> None:
     parser.add_argument(
         "--factors", default="1,1,1,1", help="of the identified engine: stiffness, damping, mass, friction"
     )
+    parser.add_argument("--picture", default="docs/pictures/tensegrity.png")
     given = parser.parse_args()
     if not (given.data / "roll_1khz.npz").exists():
         data.write(given.data)

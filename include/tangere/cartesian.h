@@ -170,6 +170,16 @@ TG_API tg_status tg_cartesian_acceleration_vjp(tg_cartesian_work *w, int count, 
                                                const double *v, const double *force, const double *a_bar, double *x_bar,
                                                double *v_bar, double *force_bar, double *params_bar);
 
+/* The same in x and p = M v: xdot and pdot of the projected Hamiltonian flow (docs/cartesian.md). force NULL: gravity
+ * and springs */
+TG_API tg_status tg_cartesian_hamiltonian(tg_cartesian_work *w, int count, const double *params, const double *x,
+                                          const double *p, const double *force, double *xdot, double *pdot);
+/* Nullable: force_bar, with force */
+TG_API tg_status tg_cartesian_hamiltonian_vjp(tg_cartesian_work *w, int count, const double *params, const double *x,
+                                              const double *p, const double *force, const double *xdot_bar,
+                                              const double *pdot_bar, double *x_bar, double *p_bar, double *force_bar,
+                                              double *params_bar);
+
 /* The velocity jump at x: v where there is no contact. Nullable: v1 (contacts are only counted, v is not read),
  * contacts, residual [count] */
 TG_API tg_status tg_cartesian_jump(tg_cartesian_work *w, int count, const double *params, const double *x,

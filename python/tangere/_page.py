@@ -1,4 +1,4 @@
-"""One self-contained page that plays a trajectory, offline: viser's own recording, and a panel beside it."""
+"""One self-contained offline page that plays a trajectory: viser's own recording, and a panel."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def record(
 
 
 def point_camera(server: Any, stage: Stage, q: Any) -> None:
-    """From the front and the right, so that the whole model is seen where it is at the start."""
+    """From the front and the right, so that the whole model at the start is in view."""
     m = stage.model
     moved = m.body_poses(np.atleast_2d(q)[0]).position - m.body_poses(m.default_q()).position
     moving = m.body_tree >= 0

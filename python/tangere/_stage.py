@@ -1,4 +1,4 @@
-"""A model in a scene of viser: the one way in which the live viewer, pages and pictures draw."""
+"""A model in a viser scene, shared by the live viewer, pages and pictures."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class _Arrows:
 class Stage:
     """The nodes of a scene, and how they follow a state.
 
-    scene: `viser.SceneApi`; warn: is called with a line about what cannot be drawn.
+    scene: `viser.SceneApi`; warn: is called with a message for each shape that cannot be drawn.
     """
 
     def __init__(self, scene: Any, m: Model, *, warn: Any = None, overlays: tuple[str, ...] = SHOWN) -> None:
@@ -159,7 +159,7 @@ class Stage:
     # ---- what stands still ----
 
     def _measure(self) -> tuple[Array, float]:
-        """Middle and size of what moves (of everything, where nothing does), in the reference configuration."""
+        """Centre and size of the moving geoms (of all geoms if none moves), in the reference configuration."""
         poses = self.model.body_poses(self.model.default_q())
         corners = [
             rotate(poses.quaternion[one.body], rotate(one.quaternion, one.vertices) + one.position)

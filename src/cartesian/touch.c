@@ -11,7 +11,7 @@ static const double turn = 6.28;    /* of the rim's mesh, as in the data that ar
 
 /* ---- finding ---- */
 
-/* An orthonormal basis whose first vector is there. In 2 dimensions e_t = (-n_y, n_x). */
+/* Completes an orthonormal basis whose first vector is given. In 2 dimensions e_t = (-n_y, n_x). */
 static void complete_basis(int dim, double axis[3][3])
 {
     const double *n = axis[0];

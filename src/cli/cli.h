@@ -151,7 +151,7 @@ double tg_cli_clock(void);
 
 /* ---- models ---- */
 
-/* Memory that is there, or a message and the end of the process. Zeroed. */
+/* Zeroed memory; without memory, a message and the end of the process. */
 void *tg_cli_alloc(size_t count, size_t size);
 
 /* A file that was read, and where it was found. Freed with tg_cli_close. */
@@ -193,7 +193,7 @@ void tg_cli_print_title(const tg_cli_output *out, const char *title);
 /* The kinematic tree as a drawing, a body a line. */
 void tg_cli_draw_tree(const tg_cli_output *out, const tg_model *m);
 
-/* "nq 19  nv 18 ...", then the counts of what is there, and mass. */
+/* "nq 19  nv 18 ...", then the counts of elements, and mass. */
 void tg_cli_print_sizes(const tg_cli_output *out, const tg_model *m);
 
 /* Everything of `tangere info` as one JSON object. */

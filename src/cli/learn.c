@@ -133,7 +133,7 @@ const tg_cli_command tg_cli_learn = {
     .summary = "dynamics and contact learned from trajectories: data, training, a report",
     .details = "data    writes chunks of 5 states of seeded random trajectories of a task\n"
                "table   prints dimensions, constraints and contacts of the tasks\n"
-               "train   trains a model on a task; the same command goes on with a run that was interrupted\n"
+               "train   trains a model on a task; the same command continues an interrupted run\n"
                "throw   plans two throws of a disk with the model of a run of BD1 and makes them in the true system\n"
                "report  writes a page about the runs of a folder (learn-runs)\n"
                "all     all runs of the report, in order, resumable\n"

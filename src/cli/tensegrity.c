@@ -136,7 +136,7 @@ const tg_cli_command tg_cli_tensegrity = {
                "roll     plans a roll at 1 m/s with MPPI and executes it on MuJoCo\n"
                "docs/tensegrity.md has more. Needs Python with tangere, data and roll with tangere[mujoco].",
     .required = 1,
-    .allowed = 2,
+    .allowed = 3, /* one more than any word takes: it says what is too much */
     .options = {[OPTION_OUT] = {"--out", "PATH", "data: a folder; roll: FILE.npz"},
                 [OPTION_SEED] = {"--seed", "S", "of controls and starts, of noise, or of the planner (0)"},
                 [OPTION_READING] = {"--reading", "C|A", "of gain and friction: in decimetres, or metres (C)"},
@@ -156,7 +156,7 @@ const tg_cli_command tg_cli_tensegrity = {
                 [OPTION_METHOD] = {"--method", "M", "random, cem, mppi, ilqr or ilqg (mppi)"},
                 [OPTION_OPEN] = {"--open", NULL, "plan with the engine as the robot, execute without looking"},
                 [OPTION_CONTROLS] = {"--controls", "N", "of 0.1 s (50)"},
-                [OPTION_PAGE] = {"--page", "FILE", "a page to look at (needs tangere[view])"},
+                [OPTION_PAGE] = {"--page", "FILE", "an HTML page that shows the motion (needs tangere[view])"},
                 [OPTION_JSON] = {"--json", NULL, "the result as JSON"}},
     .run = run,
 };

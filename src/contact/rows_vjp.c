@@ -21,7 +21,7 @@ typedef struct reverse
     const tg_model *m;
     tg_work *w;
     const double *q;
-    const tg_row_term *term; /* the one that is looked at, or (contacts) the first */
+    const tg_row_term *term; /* the current one, or (contacts) the first */
     int terms;
     const double *touch; /* the contacts' own gradients, or NULL */
     double dt, *gdt;
@@ -234,7 +234,7 @@ static void seed_touch(const reverse *r, const tg_touch *t, int side, const pull
         add_seed(seeds_of(r->w, r->term[i].field), body, wrench_of(side == 0 ? negative(F[i]) : F[i], p));
 }
 
-/* A contact from outside passes its gradients on to whoever gave it. */
+/* The gradients of a contact from outside are outputs. */
 static void given_reverse(const reverse *r, const tg_touch *t, const pull F[TG_ROW_TERMS], const point_gradient *g)
 {
     double *out = t->law.given->gradient;

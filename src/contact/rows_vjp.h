@@ -50,7 +50,7 @@ typedef struct tg_law_gradient
     double *gdt;
     double *params;        /* may be NULL */
     const double *impulse; /* rows: with respect to the impulses of explicit laws; NULL: there are none */
-    double *f_free;        /* rows: on to J v_free, added to; NULL: no law depends on it, or nobody asks */
+    double *f_free;        /* rows: on to J v_free, added to; NULL: no law depends on it, or it is not requested */
 } tg_law_gradient;
 
 void tg_laws_reverse(const tg_model *m, const tg_work *w, const tg_contact_settings *settings,

@@ -120,7 +120,7 @@ static void frame_by_course(forward *x)
     }
 }
 
-/* n and its turns are there: the frame's turns about n */
+/* n and its rotations are known: the rotations of the frame about n */
 static void add_spin(const forward *x, frame_motion *f)
 {
     v4 n = x->t->at.normal, spin = v4_cross(n, tg_touch_spin(x->w->rows, n));
@@ -391,7 +391,7 @@ void tg_touch_derivatives(const tg_model *m, tg_work *w, const tg_rows_forward *
     const tg_rows *r = w->rows;
     const tg_constraint *c = &r->constraint[r->order[block]];
     const tg_touch *t = &r->touch[c->index];
-    forward x; /* motions of the frame are large, and filled where they are asked for */
+    forward x; /* motions of the frame are large, and filled on request */
     x.m = m;
     x.w = w;
     x.d = d;

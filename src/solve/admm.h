@@ -10,9 +10,9 @@
  * z_before| differ by more than ten (rho_0, not rho: two velocities that rho moves apart). Without a shift it converges
  * for every G that is semidefinite.
  *
- * Over-relaxation: 1.6 x - 0.6 z of the iteration before takes the place of x behind the first line. It makes De Saxce's
- * shift swing on some problems (12 of 61 recorded grippers, from a cold start): once the residuals fall by less than half
- * between two looks, it ends for good. */
+ * Over-relaxation: 1.6 x - 0.6 z, with z of the previous iteration, replaces x after the first line. It makes De
+ * Saxce's shift oscillate on some problems (12 of 61 recorded grippers, from a cold start), so it is turned off for
+ * good once the residuals fall by less than half between two checks. */
 #ifndef TG_SOLVE_ADMM_H
 #define TG_SOLVE_ADMM_H
 
@@ -75,7 +75,7 @@ void tg_cones_sets(const tg_cones *cones, tg_set *set, tg_admm *a);
 /* Scales and factors the problem, and starts from the point of the sets next to x (NULL: zero), u = 0. */
 void tg_admm_start(tg_admm *a, const double *x);
 
-/* After g or bounds have changed: goes on from z and u with the same matrix. */
+/* After g or bounds have changed: continues from z and u with the same matrix. */
 void tg_admm_change(tg_admm *a);
 
 /* So many iterations; rho follows every TG_ADMM_CHECK of them. */

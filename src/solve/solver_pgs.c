@@ -82,22 +82,49 @@ void tg_soft_sweep(tg_soft *p)
     sweep(p, NULL);
 }
 
-void tg_solver_pgs(tg_soft *p, const tg_solve_options *o)
+/* Whether a sweep over G takes less than one over J: rows^2 against 2 rows times dofs, where all rows have the same. */
+static bool is_dense(const tg_island *island)
 {
-    double *matrices = p->D;                            /* nothing has slopes yet */
-    double aim = (o->select ? 1e-2 : 1) * o->tolerance; /* Newton starts from what is well within it */
+    bool one = island->tree == NULL || (island->trees == 1 && island->rows <= 2 * island->dofs);
+    return one && island->G != NULL && island->loops == 0;
+}
+
+/* impulses to start from, and what sweeps need */
+static void start(tg_soft *p, bool dense)
+{
+    for (int i = 0; i < p->rows; i++)
+        p->L[i] = p->island->warm != NULL ? p->island->warm[p->source[i]] : 0;
+    if (dense)
+    {
+        tg_soft_dense_cones(p);
+        for (int i = 0; i < p->rows; i++)
+            p->best[i] = p->L[i] / p->mu[i];
+        return;
+    }
+    tg_soft_build(p);
     tg_soft_cones(p);
     for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
         for (int k = g->block; k < g->block + g->blocks; k++)
-            block_matrix(p, g, &p->block[k], matrices + p->block[k].slope);
-    for (int i = 0; i < p->rows; i++)
-        p->L[i] = p->island->warm != NULL ? p->island->warm[p->source[i]] : 0;
+            block_matrix(p, g, &p->block[k], p->D + p->block[k].slope); /* nothing has slopes yet */
     tg_soft_push(p, p->L, p->u);
+}
+
+void tg_solver_pgs(tg_soft *p, const tg_solve_options *o)
+{
+    bool dense = is_dense(p->island);
+    double aim = (o->select ? 1e-2 : 1) * o->tolerance; /* Newton starts from what is well within it */
+    start(p, dense);
     while (p->sweeps < o->max_sweeps)
     {
-        sweep(p, matrices);
+        if (dense)
+            tg_cones_sweep(&p->cones, p->best);
+        else
+            sweep(p, p->D);
+        p->sweeps += dense;
         if (p->sweeps % CHECK_EVERY != 0)
             continue;
+        for (int i = 0; i < p->rows && dense; i++)
+            p->L[i] = p->mu[i] * p->best[i];
         tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_SWEEPS);
         if (p->offer.residual <= aim)
             break;

@@ -38,6 +38,5 @@ void tg_solver_staggered(tg_soft *p, const tg_solve_options *o)
     offer(p, x);
     if (!o->select || steps > 0)
         return;
-    tg_soft_push(p, p->L, p->u);
     tg_soft_finish(p, o, TG_ENDED_SWEEPS);
 }

@@ -59,7 +59,7 @@ typedef struct group
     int tree;   /* the only one, -1: several */
     int island; /* the only one, -1: none, -2: all */
     bool whole; /* all dofs of the model, in their order */
-    bool kept;  /* K and Z are there (tg_forward_keep) */
+    bool kept;  /* K and Z are valid (tg_forward_keep) */
     double *R_q, *R_v, *next_q, *next_v;
     int ldr; /* of these */
 } group;
@@ -133,7 +133,7 @@ TG_INLINE void transpose_columns(const double *const column[V4_LANES], int rows,
     }
 }
 
-/* rows x n (leading dimension ld) from one row a dof, a column a row: from row `first` on; room for four rows more */
+/* rows x n (leading dimension ld) from one row per dof, one column per row, from row `first`; memory for 4 rows more */
 static void gather_rows(const tg_forward *f, const group *g, int first, int rows, const double *from, double *to)
 {
     for (int k = 0; k < g->ld; k += V4_LANES)
@@ -358,7 +358,7 @@ static double *kept_rows(const tg_forward *f, const tg_rows_island *island)
     return f->kept_Z + (ptrdiff_t)island->row * v4_pad(f->m->nv);
 }
 
-/* the same with Z = B^T T^T, which is there as K is */
+/* the same with Z = B^T T^T, which is valid if K is */
 static void add_kept_island(tg_forward *f, const group *g, int index, tg_gemm_mode mode)
 {
     const tg_rows_island *island = &f->w->rows->island[index];

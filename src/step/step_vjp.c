@@ -169,7 +169,7 @@ static void contact_reverse(reverse *r, const tg_constraint *c, int index, const
     *r->gdt -= (v4_dot(F[0], g[0]) + v4_dot(F[1], g[1])) / r->dt;
 }
 
-/* forces and points of the contacts that were asked for */
+/* requested forces and points of the contacts */
 static void contacts_reverse(reverse *r, const tg_cotangent *out)
 {
     const tg_rows *rows = r->w->rows;

@@ -501,6 +501,13 @@ def test_report(tmp_path, capsys):
     assert "(24 chunks)" in page
     assert "BP5-e CM-CLNN_n24_seed4: not finished" in page
     assert "http://" not in page
+    table = (tmp_path / "report.csv").read_text().splitlines()
+    assert table[0].startswith("task,model,seed,chunks,iterations,eps,noise,law,mu,e,mass ratios,error,")
+    assert [row.split(",")[:2] for row in table[1:]] == [
+        ["BP5", "CM-CLNN"],
+        ["BP5-e", "CM-CLNN"],
+        ["BP5-e", "MLP-CD-CLNN"],
+    ]
 
 
 def test_plan_has_every_cell_once():

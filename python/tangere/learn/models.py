@@ -16,14 +16,14 @@ import torch
 from torch import Tensor, nn
 
 from tangere import cartesian_torch
-from tangere.cartesian import DISTANCE, PIVOT, System
+from tangere.cartesian import System
 
 WIDTH = 256  # of the three hidden layers, as published
 
 
 @dataclass
 class Counter:
-    """What the contact law did: samples with contacts, derivatives with a ridge, processor time in s."""
+    """Statistics of the contact law: samples with contacts, derivatives with a ridge, CPU time in s."""
 
     problems: int = 0
     regularised: int = 0
@@ -200,67 +200,6 @@ class Inertia:
         return self._join(a0, a0[..., None, :] + fk / self.k)
 
 
-class Constraints(nn.Module):
-    """Phi = x^T S x / 2 + b x + c of all rows: their Jacobian is S x + b."""
-
-    def __init__(self, system: System):
-        super().__init__()
-        size, d = system.size, system.size.dim
-        first = np.concatenate([[0], np.cumsum(np.asarray(system.definition["bodies"], float)[:, 0])]).astype(int)
-        S = np.zeros((size.constraints, size.points, d, size.points, d))
-        b = np.zeros((size.constraints, size.points, d))
-        row = 0
-        for kind, i, j, _, *rest in system.definition["constraints"]:
-            c, anchor, i, j = np.array(rest[:d]), np.array(rest[3 : 3 + d]), int(i), int(j)  # noqa: PLW2901
-            if kind == PIVOT:
-                weights = np.concatenate([[1 - c.sum()], c])
-                for a in range(d):
-                    b[row + a, first[i] : first[i] + d + 1, a] = weights
-                row += d
-                continue
-            for a in range(d):
-                S[row, i, a, i, a] = 2
-                if kind == DISTANCE:
-                    S[row, j, a, j, a] = 2
-                    S[row, i, a, j, a] = S[row, j, a, i, a] = -2
-                else:
-                    b[row, i, a] = -2 * anchor[a]
-            row += 1
-        n = size.points * d
-        self.register_buffer("S", torch.tensor(S.reshape(-1, n, n)), persistent=False)
-        self.register_buffer("b", torch.tensor(b.reshape(-1, n)), persistent=False)
-
-
-class Hamiltonian:
-    """xdot and pdot of the projected flow (src/cartesian/field.h). Constraint forces are solved for in float64."""
-
-    def __init__(self, constraints: Constraints, inertia: Inertia):
-        self.c, self.inertia = constraints, inertia
-
-    def _solve(self, J: Tensor, L: Tensor, F: Tensor, r: Tensor | None) -> tuple[Tensor, Tensor]:
-        """a and k of M a + J^T k = F, J a = r"""
-        free = self.inertia.solve(F)
-        right = torch.einsum("ben,bn->be", J, free.flatten(-2))
-        right = right if r is None else right - r
-        k = torch.cholesky_solve(right[..., None], L)[..., 0]
-        back = torch.einsum("ben,be->bn", J, k).reshape(F.shape)
-        return free - self.inertia.solve(back), k
-
-    def __call__(self, x: Tensor, p: Tensor, force: Tensor) -> tuple[Tensor, Tensor]:
-        S = self.c.S
-        if len(S) == 0:
-            return self.inertia.solve(p), force
-        X, P, F = x.double(), p.double(), force.double()
-        J = torch.einsum("enm,bm->ben", S, X.flatten(-2)) + self.c.b
-        rows = J.unflatten(-1, X.shape[-2:])
-        L = torch.linalg.cholesky(torch.einsum("ben,bfn->bef", J, self.inertia.solve(rows).flatten(-2)))
-        y, beta = self._solve(J, L, P, None)
-        Sv = torch.einsum("enm,bm->ben", S, self.inertia.solve(P).flatten(-2))
-        F = F + torch.einsum("ben,be->bn", Sv, beta).reshape(F.shape)
-        a, _ = self._solve(J, L, F, -torch.einsum("ben,bn->be", Sv, y.flatten(-2)))
-        return y.to(x.dtype), self.inertia.times(a).to(x.dtype)
-
-
 def runge_kutta(field: Any, state: tuple[Tensor, Tensor], dt: float) -> tuple[Tensor, Tensor]:
     """A step of the 3/8-rule of zdot = field(z), z a pair."""
     stages, weights = cartesian_torch.TABLEAUX["rk38"]
@@ -282,23 +221,26 @@ class Flow(nn.Module):
         super().__init__()
         self.system, self.kind, self.properties = system, kind, properties
         self.potential = Potential(system.size.points * system.size.dim)
-        self.constraints = Constraints(system) if kind == "CHNN" else None
 
     def forward(self, x: Tensor, v: Tensor, params: Tensor, inertia: Inertia) -> tuple[Tensor, Tensor]:
         """x and v after dt."""
-        if self.constraints is not None:
-            motion = Hamiltonian(self.constraints, inertia)
-            x, p = runge_kutta(
-                lambda x, p: motion(x, p, self.potential.force(x)), (x, inertia.times(v)), self.system.dt
-            )
-            return x, inertia.solve(p)
+        free = self.system.size.constraints == 0
+
+        def rates(x: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
+            force = self.potential.force(x)
+            if free:
+                return inertia.solve(p), force
+            return cartesian_torch.hamiltonian(self.system, x, p, force, params)
 
         def field(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
             force = self.potential.force(x)
-            if self.system.size.constraints == 0:
+            if free:
                 return v, inertia.solve(force)
             return v, cartesian_torch.acceleration(self.system, x, v, force, params)
 
+        if self.kind == "CHNN":
+            x, p = runge_kutta(rates, (x, inertia.times(v)), self.system.dt)
+            return x, inertia.solve(p)
         return runge_kutta(field, (x, v), self.system.dt)
 
 

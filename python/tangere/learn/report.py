@@ -1,4 +1,4 @@
-"""The page about all runs of a folder: Fig. 3 to 6, Tables 2 and 3, mass ratios, beside the paper's figures.
+"""The page about all runs of a folder: Fig. 3 to 6, Tables 2 and 3, mass ratios, compared with the paper's figures.
 
 Cells of runs that are not in the folder say so. Needs matplotlib, not torch.
 """
@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tangere.learn.runs import CONTACT_MODELS, MODELS, Config, ratios, read_config, write_whole
+from tangere.learn.runs import CONTACT_MODELS, MODELS, Config, ratios, read_config, write_log, write_whole
 
 TASKS = ("BP5-e", "BP5", "CP3-e", "CP3", "BD5", "Rope-200", "Gyro-e", "Gyro")
 NOT_RUN = "not run"
@@ -55,7 +55,7 @@ text-align: right; } td:first-child, th:first-child { text-align: left; } img { 
 
 
 class Runs:
-    """What is in a folder, found by configuration."""
+    """The runs of a folder, found by configuration."""
 
     def __init__(self, root: Path):
         if not root.is_dir():
@@ -377,8 +377,40 @@ SECTIONS = (
 )
 
 
+def rows_of(runs: Runs) -> list[dict[str, Any]]:
+    """One row per run: what it was, what it found, what it took."""
+    out = []
+    for config, result, _ in runs.found:
+        found, error = result["learned"], result["error"]
+        paper = FIG3.get(config.task, (None,) * len(MODELS))[MODELS.index(config.model)]
+        one = {name: found[name][0] if len(found.get(name, ())) == 1 else None for name in ("mu", "e")}
+        out.append(
+            {
+                "task": config.task,
+                "model": config.model,
+                "seed": config.seed,
+                "chunks": result["chunks"],
+                "iterations": result["iterations"],
+                "eps": config.model_eps,
+                "noise": config.noise,
+                "law": config.law,
+                **one,
+                "mass ratios": " ".join(f"{r:.5f}" for r in ratios(result)[0]),
+                "error": error["mean"],
+                "half of its interval": error["half"],
+                "paper": paper,
+                "validation": result["validation"],
+                "largest energy drift": result["energy drift"]["largest"],
+                **{f"{name} ms": round(1e3 * s, 2) for name, s in result["cpu seconds per iteration"].items()},
+                "problems": result["problems"],
+                "regularised": result["regularised"],
+            }
+        )
+    return out
+
+
 def write(root: Path, out: Path) -> tuple[int, int]:
-    """Writes the page; how many runs it shows, how many of its cells were not run."""
+    """Writes the page, and a table beside it; how many runs it shows, how many of its cells were not run."""
     runs = Runs(root)
     parts = [
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>Dynamics and contact, learned</title>',
@@ -390,4 +422,5 @@ def write(root: Path, out: Path) -> tuple[int, int]:
         parts.append(f"<h2>{html.escape(title)}</h2>" + (f"<p>{html.escape(note)}</p>" if note else "") + make(runs))
     out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(out, "\n".join(parts).encode())
+    write_log(out.with_suffix(".csv"), rows_of(runs))
     return len(runs.found), runs.missing

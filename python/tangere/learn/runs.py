@@ -46,7 +46,7 @@ def model_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Config:
-    """What makes a run. Two runs with equal configurations are equal bit for bit on one machine."""
+    """The configuration of a run. Two runs with equal configurations are equal bit for bit on one machine."""
 
     task: str
     model: str
@@ -215,7 +215,7 @@ def load_data(config: Config) -> Data:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """All of it or nothing: writes beside the file, then renames."""
+    """Writes atomically: to a temporary file, then renames it."""
     beside = path.with_name(path.name + ".part")
     try:
         with open(beside, "wb") as file:

@@ -76,7 +76,7 @@ def learned(model: Any) -> dict[str, list[float] | float]:
 
 
 class Training:
-    """One run. `run` goes on from the checkpoint of its folder, if there is one."""
+    """One run. `run` continues from the checkpoint of its folder, if there is one."""
 
     def __init__(self, config: Config, folder: Path | str, threads: int = 1, out: TextIO | None = None):
         self.config, self.folder, self.threads = config.checked(), Path(folder), threads
@@ -137,7 +137,7 @@ class Training:
     # -- one epoch --
 
     def _check(self, loss: Tensor, iteration: int) -> None:
-        """NaN is never hidden: the run ends with what is not finite and where."""
+        """NaN is never hidden: the run stops and names what is not finite, and where."""
         at = f"{self.config.task} {self.config.model}: epoch {self.epoch + 1}, iteration {iteration + 1}"
         if not torch.isfinite(loss):
             raise DivergedError(f"{at}: the loss is {float(loss.detach())}")

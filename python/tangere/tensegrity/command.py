@@ -206,7 +206,7 @@ def run_roll(given: argparse.Namespace) -> dict[str, Any]:
             sys.stderr.write(f"\rcontrol {k + 1} of {controls}: cost {plan.cost:.3g}, {left:.0f} s left   ")
             sys.stderr.flush()
 
-    made = transfer.roll(planner, text, given.controls, own=own, progress=tell)
+    made = transfer.roll(planner, text, given.controls, own=own, progress=tell, keep=given.out)
     if sys.stderr.isatty():
         sys.stderr.write("\r" + " " * 60 + "\r")
     result = {

@@ -4,6 +4,9 @@ The derivatives are exact, but the loss has jumps: a contact that comes one step
 the search has several starts: those of a grid around the given one, ranked by their loss without derivatives, of which
 the best go on with Gauss-Newton and a robust loss (a tuple whose contacts come at another step is an outlier, not
 information), and then with squares.
+
+The explicit laws ("compliant", "impulse") label their derivatives regularised where friction is below its bound: over a
+tuple these grow and are of no use. With them Gauss-Newton takes central differences of the few unknowns.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from tangere._fit_statistics import loss_of
 from tangere._shoot import Layout, Shooter, make_segments
 from tangere.logs import logs_of
 from tangere.model import Model
+from tangere.optimise import least_squares
 from tangere.rollout import rollout
 from tangere.tensegrity.robot import STEP, TUPLE, contact_unknowns, rolling_start, scale
 from tangere.tensegrity.train import WEIGHTS
@@ -31,6 +35,7 @@ Array = NDArray[np.float64]
 
 GRID = (1 / 3, 1.0, 3.0)  # factors of the start: half and one and a half of a value are within reach of 1
 WIDTH = 2.385  # of the robust loss, in units of WEIGHTS: as in `fit`
+DIFFERENCE = 1e-4  # relative step of differences: rounding gives 1e-12, the curvature of the loss 1e-8
 BEST = 3  # starts of the grid that go on
 
 
@@ -81,19 +86,23 @@ def identify_contact(
         "horizon": 1, "stride": 1, "dt": STEP, "channels": ["q", "v"], "noise": WEIGHTS, "threads": threads, **options,
     }  # fmt: skip
 
+    loss = _Loss(m, logs, groups, threads, options)
+    explicit = options.get("law") in {"compliant", "impulse"}
+
     def search(at: Sequence[float], iterations: int, robust: str | None) -> tuple[Array, Array, float]:
+        if explicit:
+            return loss.search(at, iterations, robust)
         scale(m, groups, np.array(at))
         found = fit(m, logs, groups, iterations=iterations, robust=robust, **common)
         return np.array(found.values), np.array(found.errors), float(found.optimum.cost)
 
     starts = [tuple(np.array(start) * f) for f in itertools.product(grid, repeat=len(parts))]
-    loss = _Loss(m, logs, groups, threads, options)
     tried = sorted(((at, loss(at)) for at in starts), key=lambda one: one[1])
-    loss.close()
     results = []
     for at, _ in tried[:BEST]:
         found, _, _ = search(at, 15, "cauchy")
         results.append(search(found, 15, None))
+    loss.close()
     factors, errors, cost = min(results, key=lambda one: one[2])
     return ContactTraining(parts, factors, errors, cost, tried, time.process_time() - began)
 
@@ -122,6 +131,33 @@ class _Loss:
         except Error:
             return np.inf
         return float(loss_of("cauchy", WIDTH, r)[0].sum()) if np.isfinite(r).all() else np.inf
+
+    def _residuals(self, x: Array, r: Array, J: Array | None) -> None:
+        r[:] = self._shooter.residuals(x, False)[0]
+        if not np.isfinite(r).all():
+            raise Error("a rollout is not finite", "value out of domain")
+        if J is None:
+            return
+        slopes = J.reshape(len(r), len(x))
+        for i, size in enumerate(x):
+            sides = []
+            for sign in (1, -1):
+                y = x.copy()
+                y[i] += sign * DIFFERENCE * size
+                sides.append(self._shooter.residuals(y, False)[0])
+            slopes[:, i] = (sides[0] - sides[1]) / (2 * DIFFERENCE * size)
+
+    def search(self, at: Sequence[float], iterations: int, robust: str | None) -> tuple[Array, Array, float]:
+        """Gauss-Newton with central differences: factors, standard errors, cost."""
+        best = least_squares(
+            self._residuals, np.array(at, np.float64), self._shooter.count, transform="log", loss=robust or "square",
+            width=WIDTH if robust else None, iterations=iterations,
+        )  # fmt: skip
+        r, J = np.empty(self._shooter.count), np.empty(self._shooter.count * len(at))
+        self._residuals(best.x, r, J)
+        slopes = J.reshape(len(r), len(at))
+        spread = np.linalg.pinv(slopes.T @ slopes) * (r @ r) / max(1, len(r) - len(at))
+        return best.x, np.sqrt(np.diag(spread)), float(best.cost)
 
     def close(self) -> None:
         self._shooter.close()

@@ -177,12 +177,33 @@ def with_factors(m: Model, factors: Array) -> Model:
     return m
 
 
-def roll(planner: Any, text: str, controls: int = CONTROLS, *, own: Sim | None = None, progress: Any = None) -> Roll:
-    """Moves MuJoCo's robot. own: the controls are planned with this as the robot, and executed without looking."""
+def roll(
+    planner: Any,
+    text: str,
+    controls: int = CONTROLS,
+    *,
+    own: Sim | None = None,
+    progress: Any = None,
+    keep: str | None = None,
+) -> Roll:
+    """Moves MuJoCo's robot. own: the controls are planned with this as the robot, and executed without looking.
+
+    keep: a file (.npz) that has the states and controls so far, after every control.
+    """
     robot = MujocoRobot(text)
     began = time.process_time()
+    far: list[tuple[Array, Array, float]] = []
+
+    def tell(k: int, total: int, plan: Plan) -> Any:
+        if keep is not None:
+            q = np.array((robot if own is None else own).q)
+            far.append((q, plan.u[0].copy(), plan.seconds))
+            parts = [np.array(x) for x in zip(*far, strict=True)]
+            np.savez(keep, q=parts[0], u=parts[1], seconds=parts[2], cpu=time.process_time() - began)
+        return None if progress is None else progress(k, total, plan)
+
     loop: Loop = run(
-        planner, robot if own is None else own, controls, progress=progress,
+        planner, robot if own is None else own, controls, progress=tell,
         before=lambda k, planner: planner.aim(com=target(k)),
     )  # fmt: skip
     cpu = time.process_time() - began
