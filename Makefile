@@ -45,6 +45,12 @@ bench-step-wide: ## the step beside MuJoCo's on robots and generated scenes nobo
 	@cmake --build --preset bench -j $(JOBS) --target bench_wide
 	@.venv/bin/python bench/wide.py $(or $(WIDE),--out bench/results)
 
+bench-cables: ## steps and derivatives of SUPERball beside mj_step (a minute after the build); CABLES: arguments
+	@scripts/setup.sh core python bench
+	@cmake --preset bench --log-level=NOTICE
+	@cmake --build --preset bench -j $(JOBS) --target bench_cables
+	@build/bench/bench/bench_cables $(CABLES)
+
 bench-batch: ## batches beside one thread, mujoco.rollout, finite differences and MJX; the cost of Python and torch (minutes); BATCH: arguments
 	@scripts/setup.sh core python bench learn mjx
 	@$(MAKE) python

@@ -48,7 +48,7 @@ def count(program, model, states_file, states, folder):
     counts = dict.fromkeys(CALLS, 0)
     for line in table.splitlines():
         found = COUNTED.match(line)
-        if found:
+        if found and counts[found[2]] == 0:  # functions come first, then lines that call them
             counts[found[2]] = int(found[1].replace(",", ""))
     counts["step"] //= 2  # each state takes two steps
     return counts, run.stdout.strip()

@@ -74,10 +74,15 @@ typedef struct tg_options
 
     /* contact law: "ncp" (default: Signorini, Coulomb's cone, maximum dissipation), "ccp" (its convex relaxation:
      * sliding contacts separate), "lcp-box", "lcp-diamond" (friction pyramids). The last three are for comparison
-     * (docs/contact.md): solvers "newton" and "admm", up to 384 rows per island, without Poisson's restitution,
-     * impacts within a step, smoothed or ani derivatives. "compliant", "impulse": explicit laws (docs/contact.md), the
-     * impulse of each contact by itself, from its gap and its velocity at the start of the step */
+     * (docs/contact.md): solvers "newton" and "admm", up to 384 rows per island, without impacts within a step,
+     * smoothed or ani derivatives; the pyramids without Poisson's restitution. "compliant", "impulse": explicit laws
+     * (docs/contact.md), the impulse of each contact by itself, from its gap and its velocity at the start of the
+     * step */
     const char *law;
+
+    /* m/s per N s, law "ccp": added to the diagonal of its problems in the rows of contacts, not to the velocities
+     * that impulses make (CMr of the paper on learned contact), 0 */
+    double eps;
 
     double tolerance; /* m/s: residual up to which a step counts as solved, 1e-8 */
 
@@ -425,6 +430,8 @@ typedef struct tg_controls
     const double *tau;    /* rows x nv */
     const double *wrench; /* rows x 6 nbody: at the centres of mass, world axes */
     int hold;             /* 0 or 1: one row per step */
+    /* steps, whatever hold is: the contacts of each step, in place of collision. NULL: every step finds its own. */
+    const tg_given_contacts *contacts;
 } tg_controls;
 
 /* States of a rollout, or gradients with respect to them. NULL: not wanted; in gradients: zero. */
@@ -450,6 +457,7 @@ typedef struct tg_rollout_gradient
     double *dt;          /* 1: the same in every step */
     double *params;      /* nparams */
     double *wrench;      /* rows x 6 nbody */
+    double *contact;     /* TG_GIVEN_NUMBERS for each contact that the rollout was given, step after step */
 } tg_rollout_gradient;
 
 /* Reverse mode of the rollout on the tape, from the gradients with respect to its states. TG_ERR_STALE if the

@@ -242,6 +242,7 @@ class Stepper:
         dt: float,
         solver: str,
         law: str,
+        eps: float,
         staggered_steps: int,
         tolerance: float,
         effort: int,
@@ -317,6 +318,8 @@ class Stepper:
         wrench: ArrayLike | None,
         hold: int,
         kind: int,
+        contacts: NDArray[np.void] | None,
+        counts: NDArray[np.intc] | None,
         /,
     ) -> tuple[Array, Array, Array, Array]: ...
     def param_labels(self, index: ArrayLike, /) -> list[str]: ...
@@ -334,6 +337,7 @@ class Stepper:
         wrench: ArrayLike | None,
         dt: ArrayLike | None,
         params: ArrayLike | None,
+        contact: ArrayLike | None,
         /,
     ) -> tuple[Any, ...]: ...
 

@@ -10,6 +10,9 @@ void tg_py_drop_tape(tg_py_stepper *self)
     Py_CLEAR(self->u);
     Py_CLEAR(self->tau);
     Py_CLEAR(self->wrench);
+    Py_CLEAR(self->contacts);
+    PyMem_RawFree(self->lists);
+    self->lists = NULL;
 }
 
 /* a number of steps or directions; -1 with an exception set */
@@ -37,6 +40,33 @@ static bool make_tape(tg_py_stepper *self, int steps, int hold, tg_tape_kind kin
     if (status != TG_OK)
         tg_py_raise(status, error.message);
     return status == TG_OK;
+}
+
+/* contacts: those of all steps, one after the other, or None; counts: of every step. False with an exception set. */
+static bool take_lists(tg_py_stepper *self, PyObject *contacts, PyObject *counts)
+{
+    if (contacts == Py_None)
+        return true;
+    PyArrayObject *count = (PyArrayObject *)PyArray_FROMANY(counts, NPY_INT, 1, 1, NPY_ARRAY_IN_ARRAY);
+    self->contacts = count == NULL ? NULL : tg_py_given_array(contacts);
+    self->lists = self->contacts == NULL ? NULL : PyMem_RawMalloc(sizeof *self->lists * (size_t)self->steps);
+    npy_intp first = 0;
+    if (self->lists == NULL && !PyErr_Occurred())
+        PyErr_NoMemory();
+    else if (self->lists != NULL && PyArray_SIZE(count) != self->steps)
+        PyErr_Format(PyExc_ValueError, "contacts: expected %d lists, one per step, got %zd", self->steps,
+                     PyArray_SIZE(count));
+    for (int i = 0; i < self->steps && !PyErr_Occurred(); ++i)
+    {
+        int n = ((const int *)PyArray_DATA(count))[i];
+        self->lists[i] = (tg_given_contacts){n, (const tg_given_contact *)PyArray_DATA(self->contacts) + first};
+        first += n;
+        if (n < 0 || first > PyArray_SIZE(self->contacts))
+            PyErr_Format(PyExc_ValueError, "contacts: %d in step %d, of %zd in all", n, i,
+                         PyArray_SIZE(self->contacts));
+    }
+    Py_XDECREF(count);
+    return !PyErr_Occurred();
 }
 
 static tg_status run(tg_py_stepper *self, const tg_state *start, const tg_controls *controls, tg_trajectory *out)
@@ -99,8 +129,8 @@ PyObject *tg_py_stepper_rollout(PyObject *object, PyObject *const *args, Py_ssiz
 {
     tg_py_stepper *self = (tg_py_stepper *)object;
     const tg_sizes *n = &self->model->size;
-    if (nargs != 9)
-        return PyErr_Format(PyExc_TypeError, "rollout() takes 9 arguments, got %zd", nargs);
+    if (nargs != 11)
+        return PyErr_Format(PyExc_TypeError, "rollout() takes 11 arguments, got %zd", nargs);
     int steps = count_of(args[0], "steps", 1, 100000000);
     int hold = steps < 0 ? -1 : count_of(args[7], "hold", 1, 100000000);
     int kind = hold < 0 ? -1 : count_of(args[8], "kind", 0, TG_TAPE_NONE);
@@ -114,7 +144,7 @@ PyObject *tg_py_stepper_rollout(PyObject *object, PyObject *const *args, Py_ssiz
                                {"tau", rows * n->nv, &tau, NULL}, {"wrench", rows * 6 * n->nbody, &wrench, NULL}};
     PyObject *tuple = NULL;
     if (tg_py_take(given, 6, args + 1) && tg_py_stepper_follow(self) &&
-        make_tape(self, steps, hold, (tg_tape_kind)kind))
+        make_tape(self, steps, hold, (tg_tape_kind)kind) && take_lists(self, args[9], args[10]))
     {
         self->u = given[3].array;
         self->tau = given[4].array;
@@ -122,7 +152,9 @@ PyObject *tg_py_stepper_rollout(PyObject *object, PyObject *const *args, Py_ssiz
         Py_XINCREF(self->u);
         Py_XINCREF(self->tau);
         Py_XINCREF(self->wrench);
-        tuple = roll(self, &start, &(tg_controls){.steps = steps, .u = u, .tau = tau, .wrench = wrench, .hold = hold});
+        tg_controls controls = {.steps = steps, .u = u, .tau = tau, .wrench = wrench, .hold = hold};
+        controls.contacts = self->lists;
+        tuple = roll(self, &start, &controls);
     }
     tg_py_drop(given, 6);
     return tuple;
@@ -152,14 +184,16 @@ PyObject *tg_py_stepper_rollout_vjp(PyObject *object, PyObject *const *args, Py_
     tg_py_argument given[3] = {
         {"gq", rows * n->nv, &out.q, NULL}, {"gv", rows * n->nv, &out.v, NULL}, {"gact", rows * n->na, &out.act, NULL}};
     npy_intp wrenches = self->wrench != NULL ? held : 0; /* where there were none nobody asks */
-    const tg_py_field fields[8] = {{&in.q, n->nv, 0, 1},      {&in.v, n->nv, 0, 1},
-                                   {&in.act, n->na, 0, 1},    {&in.u, held, n->nu, 2},
-                                   {&in.tau, held, n->nv, 2}, {&in.wrench, wrenches, (npy_intp)6 * n->nbody, 2},
-                                   {&in.dt, 1, 0, 1},         {&in.params, n->nparams, 0, 1}};
+    npy_intp contacts = self->contacts != NULL ? PyArray_SIZE(self->contacts) : 0;
+    const tg_py_field fields[9] = {
+        {&in.q, n->nv, 0, 1},    {&in.v, n->nv, 0, 1},           {&in.act, n->na, 0, 1},
+        {&in.u, held, n->nu, 2}, {&in.tau, held, n->nv, 2},      {&in.wrench, wrenches, (npy_intp)6 * n->nbody, 2},
+        {&in.dt, 1, 0, 1},       {&in.params, n->nparams, 0, 1}, {&in.contact, contacts, TG_GIVEN_NUMBERS, 2}};
     PyObject *tuple = NULL;
-    if (tg_py_take(given, 3, args) && (tuple = tg_py_new_fields(fields, 8, 1)) != NULL)
+    if (tg_py_take(given, 3, args) && (tuple = tg_py_new_fields(fields, 9, 1)) != NULL)
     {
         in.wrench = wrenches > 0 ? in.wrench : NULL;
+        in.contact = contacts > 0 ? in.contact : NULL;
         self->busy = true;
         PyThreadState *thread = PyEval_SaveThread();
         tg_status status = tg_rollout_vjp(self->model->m, self->loan.work, self->tape, &out, &in, &label);
@@ -182,6 +216,7 @@ static tg_status changes(tg_py_stepper *self, int count, const tg_rollout_gradie
 {
     const tg_sizes *n = &self->model->size;
     size_t held = (size_t)self->rows, rows = (size_t)self->steps + 1;
+    size_t contacts = self->contacts != NULL ? (size_t)PyArray_SIZE(self->contacts) : 0;
     tg_rollout_gradient *ins = PyMem_RawMalloc((sizeof *ins + sizeof(tg_trajectory)) * (size_t)count + 1);
     tg_trajectory *outs = (tg_trajectory *)(void *)(ins + count);
     if (ins == NULL)
@@ -195,6 +230,7 @@ static tg_status changes(tg_py_stepper *self, int count, const tg_rollout_gradie
                                        .tau = part(in->tau, i, held * (size_t)n->nv),
                                        .wrench = part(in->wrench, i, held * 6 * (size_t)n->nbody),
                                        .dt = part(in->dt, i, 1),
+                                       .contact = part(in->contact, i, TG_GIVEN_NUMBERS * contacts),
                                        .params = part(in->params, i, (size_t)n->nparams)};
         outs[i] = (tg_trajectory){.q = part(out->q, i, rows * (size_t)n->nv),
                                   .v = part(out->v, i, rows * (size_t)n->nv),
@@ -211,14 +247,15 @@ PyObject *tg_py_stepper_rollout_jvp(PyObject *object, PyObject *const *args, Py_
     const tg_sizes *n = &self->model->size;
     enum
     {
-        GIVEN = 8
+        GIVEN = 9
     };
     if (nargs != GIVEN + 1)
-        return PyErr_Format(PyExc_TypeError, "rollout_jvp() takes 9 arguments, got %zd", nargs);
+        return PyErr_Format(PyExc_TypeError, "rollout_jvp() takes 10 arguments, got %zd", nargs);
     int count = count_of(args[0], "count", 1, 1000000);
     if (count < 0 || !tg_py_stepper_idle(self) || !has_tape(self))
         return NULL;
     npy_intp rows = self->steps + 1, held = self->rows;
+    npy_intp contacts = self->contacts != NULL ? PyArray_SIZE(self->contacts) : 0;
     tg_rollout_gradient in = {0};
     tg_trajectory out = {0};
     tg_label label = {0};
@@ -229,7 +266,8 @@ PyObject *tg_py_stepper_rollout_jvp(PyObject *object, PyObject *const *args, Py_
                                    {"tau", count * held * n->nv, &in.tau, NULL},
                                    {"wrench", count * held * 6 * n->nbody, &in.wrench, NULL},
                                    {"dt", count, &in.dt, NULL},
-                                   {"params", (npy_intp)count * n->nparams, &in.params, NULL}};
+                                   {"params", (npy_intp)count * n->nparams, &in.params, NULL},
+                                   {"contact", count * contacts * TG_GIVEN_NUMBERS, &in.contact, NULL}};
     const tg_py_field fields[3] = {
         {&out.q, count * rows, n->nv, 2}, {&out.v, count * rows, n->nv, 2}, {&out.act, count * rows, n->na, 2}};
     PyObject *tuple = NULL;

@@ -117,12 +117,17 @@ static bool take_cache(PyObject *given, arguments *a)
     return true;
 }
 
+PyArrayObject *tg_py_given_array(PyObject *given)
+{
+    Py_INCREF(given_type);
+    return (PyArrayObject *)PyArray_FromAny(given, given_type, 1, 1, NPY_ARRAY_IN_ARRAY, NULL);
+}
+
 static bool take_contacts(PyObject *given, arguments *a)
 {
     if (given == Py_None)
         return true;
-    Py_INCREF(given_type);
-    a->contacts = (PyArrayObject *)PyArray_FromAny(given, given_type, 1, 1, NPY_ARRAY_IN_ARRAY, NULL);
+    a->contacts = tg_py_given_array(given);
     if (a->contacts == NULL)
         return false;
     a->given = (tg_given_contacts){(int)PyArray_SIZE(a->contacts), PyArray_DATA(a->contacts)};
@@ -421,11 +426,11 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
     PyObject *solver;
     const char *law;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUsidippiiipppiidddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &law,
-                          &o->staggered_steps, &o->tolerance, &o->effort, &damping, &springs, &actuators, &gyroscopic,
-                          &tendons, &cold, &project, &poisson, &impact, &backward, &o->smooth_speed, &o->smooth_width,
-                          &o->smooth_reach, &o->push_speed, &o->push_rate, &o->push_gain, &o->friction_share, &o->reach,
-                          &o->rest_speed, &out->most_contacts))
+    if (!PyArg_ParseTuple(args, "O!dUsdidippiiipppiidddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &law,
+                          &o->eps, &o->staggered_steps, &o->tolerance, &o->effort, &damping, &springs, &actuators,
+                          &gyroscopic, &tendons, &cold, &project, &poisson, &impact, &backward, &o->smooth_speed,
+                          &o->smooth_width, &o->smooth_reach, &o->push_speed, &o->push_rate, &o->push_gain,
+                          &o->friction_share, &o->reach, &o->rest_speed, &out->most_contacts))
     {
         out->model = NULL;
         return false;
@@ -513,7 +518,8 @@ static PyMethodDef stepper_methods[] = {
      "argument may "
      "be None."},
     {"rollout", (PyCFunction)(void (*)(void))tg_py_stepper_rollout, METH_FASTCALL,
-     "rollout($self, steps, q, v, act, u, tau, wrench, hold, kind, /)\n--\n\nSteps with rows of controls, flat. "
+     "rollout($self, steps, q, v, act, u, tau, wrench, hold, kind, contacts, counts, /)\n--\n\nSteps with rows of "
+     "controls, flat. "
      "Returns "
      "(q, v, act, "
      "residual), row by row."},

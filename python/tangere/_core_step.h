@@ -20,9 +20,11 @@ typedef struct tg_py_stepper
     int steps;                       /* of that */
     int rows;                        /* of its controls */
     PyArrayObject *u, *tau, *wrench; /* its controls */
+    PyArrayObject *contacts;         /* of all its steps, one after the other, or NULL: they find their own */
+    tg_given_contacts *lists;        /* of its steps */
 } tg_py_stepper;
 
-/* Model and options as Python gives them: (model, dt, solver, law, staggered_steps, tolerance, implicit_damping,
+/* Model and options as Python gives them: (model, dt, solver, law, eps, staggered_steps, tolerance, implicit_damping,
  * implicit_springs, implicit_actuators, project, poisson, backward, smooth_speed, smooth_width, smooth_reach,
  * push_speed, push_rate, push_gain, reach, rest_speed, max_contacts). */
 typedef struct tg_py_settings
@@ -75,6 +77,9 @@ typedef struct tg_py_argument
 /* None leaves *at alone. False with an exception set. */
 bool tg_py_take(tg_py_argument *in, int count, PyObject *const *args);
 void tg_py_drop(tg_py_argument *in, int count);
+
+/* An array of contacts from outside; NULL with an exception set. */
+PyArrayObject *tg_py_given_array(PyObject *given);
 
 void tg_py_drop_tape(tg_py_stepper *self);
 PyObject *tg_py_stepper_rollout(PyObject *object, PyObject *const *args, Py_ssize_t nargs);

@@ -14,6 +14,7 @@ class StepOptions(TypedDict, total=False):
     """
 
     law: Literal["ncp", "ccp", "lcp-box", "lcp-diamond", "compliant", "impulse"]
+    eps: float
     staggered_steps: int
     tolerance: float
     effort: int | None

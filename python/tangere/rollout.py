@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tangere import _core
 from tangere._errors import Error
+from tangere.given import GIVEN_NUMBERS
 from tangere.model import Model
 from tangere.sim import Jacobian, Label, StepContacts, _jacobian, _stepper
 
@@ -28,7 +29,8 @@ class RolloutGradient(NamedTuple):
     """Gradients with respect to the inputs of a rollout.
 
     q, v (nv), act (na): the start; u (rows, nu), tau (rows, nv): every row of the controls; wrench (rows, nbody, 6), no
-    rows where there were no wrenches; dt: the same in every step; params (nparams).
+    rows where there were no wrenches; dt: the same in every step; params (nparams); contact (contacts, 15): of the
+    contacts that the steps were given, one after the other (`tangere.GIVEN_FIELDS`).
     """
 
     q: Array
@@ -40,6 +42,7 @@ class RolloutGradient(NamedTuple):
     dt: float
     params: Array
     label: Label
+    contact: Array = np.zeros((0, GIVEN_NUMBERS))
 
 
 class RolloutChange(NamedTuple):
@@ -113,9 +116,17 @@ class Rollout:
     """
 
     def __init__(
-        self, model: Model, stepper: _core.Stepper, states: tuple, *, controls: Array, hold: int, dt: float
+        self,
+        model: Model,
+        stepper: _core.Stepper,
+        states: tuple,
+        *,
+        controls: Array,
+        hold: int,
+        dt: float,
+        given: int = 0,
     ) -> None:
-        self._model, self._stepper, self._rows = model, stepper, len(controls)
+        self._model, self._stepper, self._rows, self._given = model, stepper, len(controls), given
         self.controls, self.hold, self.dt = controls, hold, dt
         self._labels: list[Label] | None = None
         self.q, self.v, self.act, numbers = states
@@ -181,9 +192,9 @@ class Rollout:
         """
         nv, na = self.v.shape[1], self.act.shape[1]
         given = (self._of_states(name, g, n, at) for name, g, n in (("gq", gq, nv), ("gv", gv, nv), ("gact", gact, na)))
-        q, v, act, u, tau, wrench, dt, params, label = self._stepper.rollout_vjp(*given)
+        q, v, act, u, tau, wrench, dt, params, contact, label = self._stepper.rollout_vjp(*given)
         wrench = wrench.reshape(len(wrench), self._model.nbody, 6)
-        return RolloutGradient(q, v, act, u, tau, wrench, float(dt[0]), params, Label(*label))
+        return RolloutGradient(q, v, act, u, tau, wrench, float(dt[0]), params, Label(*label), contact)
 
     def jvp(
         self,
@@ -196,8 +207,11 @@ class Rollout:
         wrench: ArrayLike | None = None,
         dt: ArrayLike | None = None,
         params: ArrayLike | None = None,
+        contact: ArrayLike | None = None,
     ) -> RolloutChange:
         """Forward mode: the change of all states along a change of the inputs. None: no change.
+
+        contact (contacts, 15): of the contacts that the steps were given, one after the other.
 
         Every argument may have one more leading dimension, of the same size in all: that many changes at once
         (`r.jvp(v0=np.eye(m.nv))`).
@@ -206,7 +220,7 @@ class Rollout:
         shapes = {
             "q0": (q0, (m.nv,)), "v0": (v0, (m.nv,)), "act0": (act0, (m.na,)), "controls": (controls, (rows, m.nu)),
             "tau": (tau, (rows, m.nv)), "wrench": (wrench, (rows, m.nbody, 6)), "dt": (dt, ()),
-            "params": (params, (m.nparams,)),
+            "params": (params, (m.nparams,)), "contact": (contact, (self._given, GIVEN_NUMBERS)),
         }  # fmt: skip
         arrays = {name: (np.asarray(x, np.float64), shape) for name, (x, shape) in shapes.items() if x is not None}
         counts = {name: len(x) for name, (x, shape) in arrays.items() if x.ndim == len(shape) + 1}
@@ -368,6 +382,7 @@ def rollout(
     act0: ArrayLike | None = None,
     tau: ArrayLike | None = None,
     wrench: ArrayLike | None = None,
+    contacts: Sequence[Any] | None = None,
     hold: int = 1,
     steps: int | None = None,
     tape: bool = True,
@@ -382,13 +397,16 @@ def rollout(
     tau (rows, nv): generalised forces; wrench (rows, nbody, 6): force and torque on each body at its centre of mass,
     world axes; hold: number of steps for which each row is used; steps: rows times hold unless given. tape: False
     records nothing for derivatives, which takes half the time; checkpoints: records about sqrt(T) steps instead of all,
-    and repeats the others for derivatives. Options are those of `Sim`.
+    and repeats the others for derivatives. Options are those of `Sim`. contacts: lists of contacts, one
+    per step (`tangere.given_contacts`), in place of collision detection; not in batches.
 
     With starts q0 (n, nq) it runs a batch over threads, like `tangere.Batch.rollout`: v0 (n, nv), act0 (n, na),
     controls (n, rows, nu), tau (n, rows, nv) and wrench (n, rows, nbody, 6), where the leading n may be omitted; the
     result is a `BatchRollout`. threads and progress are those of a batch.
     """
     if np.ndim(q0) == 2:
+        if contacts is not None:
+            raise ValueError("contacts: a batch finds its own; give one start q0 (nq)")
         from tangere.batch import rollout_batch  # noqa: PLC0415  (which needs this module)
 
         return rollout_batch(
@@ -414,8 +432,12 @@ def rollout(
     stepper, step_time = _stepper(m, dt, solver, **options)
     act = np.zeros(m.na) if act0 is None else act0
     kind = _TAPES.index("none" if not tape else "checkpoints" if checkpoints else "all")
-    states = stepper.rollout(count, q0, v0, act, u.ravel(), forces, pushes, hold, kind)
-    return Rollout(m, stepper, states, controls=u, hold=hold, dt=step_time)
+    lists = None if contacts is None else [np.asarray(one, _core.GIVEN_CONTACT) for one in contacts]
+    counts = None if lists is None else np.array([len(one) for one in lists], np.intc)
+    all_given = None if lists is None else np.concatenate([np.zeros(0, _core.GIVEN_CONTACT), *lists])
+    states = stepper.rollout(count, q0, v0, act, u.ravel(), forces, pushes, hold, kind, all_given, counts)
+    given = 0 if all_given is None else len(all_given)
+    return Rollout(m, stepper, states, controls=u, hold=hold, dt=step_time, given=given)
 
 
 def held_steps(rows: int, hold: int, steps: int | None) -> int:

@@ -296,6 +296,7 @@ def _settings(
     solver: str,
     *,
     law: str = "ncp",
+    eps: float = 0.0,
     staggered_steps: int = 0,
     tolerance: float = 1e-8,
     effort: int | None = None,
@@ -332,7 +333,7 @@ def _settings(
     if effort is not None and not effort > 0:
         raise Error(f"effort = {effort} must be positive", "value out of domain")
     return (
-        m, dt, solver, law, staggered_steps, tolerance, 0 if effort is None else effort, implicit_damping,
+        m, dt, solver, law, eps, staggered_steps, tolerance, 0 if effort is None else effort, implicit_damping,
         implicit_springs,
         _AS_MODEL if implicit_actuators is None else int(implicit_actuators),
         _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic),
@@ -367,6 +368,7 @@ class Sim(Strict):
         law               contact law: "ncp" (Signorini, Coulomb's cone, maximum dissipation), "ccp" (its convex
                           relaxation), "lcp-box" or "lcp-diamond" (friction pyramids); the last three for comparison;
                           "compliant", "impulse": explicit, each contact by itself (docs/contact.md)
+        eps               m/s per N s, law "ccp": on the diagonal of its problems, in no velocity (0)
         staggered_steps   solver "staggered": number of alternations of normals and friction, whatever the residual
                           (0: until it is within the tolerance)
         tolerance         m/s, residual up to which a step counts as solved (1e-8)

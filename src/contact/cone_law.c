@@ -5,6 +5,7 @@
  *     sticks   s = 0
  *     ccp slides, u = y_T / |y_T|, t_j across it, b = -u . s_T:
  *              s_N + u . s_T = 0,   t_j . s_T + (b / x_N) t_j . x_T = 0,   x_N - u . x_T = 0
+ *     parted   s_N = 0, the normal row's own equation; slides: t_j as above, x_N - u . x_T = 0
  *     box      s_N = 0, and for each tangent row s_i = 0, or x_i = +-x_N
  *     diamond  s_N = 0; rows outside of the support of P(y_T): x_i = 0; on it, with signs e: sum e_i x_i = x_N and e_i
  *         s_i the same for all
@@ -67,11 +68,13 @@ static void fix(tg_block_equations *e, int i, double rho, const double *x, doubl
     e->f[i] = (x[i] - value) / rho;
 }
 
-static void slide_on_cone(tg_block_equations *e, const double *y, double rho, const double *x, const double *s)
+/* parted: the normal velocity has no part in it, s_N = 0 */
+static void slide_on_cone(tg_block_equations *e, const double *y, double rho, const double *x, const double *s,
+                          bool parted)
 {
     int m = e->dim - 1;
     double R[(TG_CONE_MAX - 1) * (TG_CONE_MAX - 1)], u[TG_CONE_MAX - 1], length = tg_norm_of(TG_NORM_TWO, m, y + 1);
-    double normal = 0.5 * (y[0] + length), b = 0;
+    double normal = parted ? y[0] : 0.5 * (y[0] + length), b = 0;
     for (int i = 0; i < m; i++)
     {
         u[i] = y[1 + i] / length;
@@ -85,9 +88,9 @@ static void slide_on_cone(tg_block_equations *e, const double *y, double rho, co
     e->f[1] = x[0] / rho;
     for (int i = 0; i < m; i++)
     {
-        e->s[0][1 + i] = u[i];
+        e->s[0][1 + i] = parted ? 0 : u[i];
         e->x[1][1 + i] = -u[i] / rho;
-        e->f[0] += u[i] * s[1 + i];
+        e->f[0] += e->s[0][1 + i] * s[1 + i];
         e->f[1] -= u[i] * x[1 + i] / rho;
         for (int j = 1; j < m; j++)
         {
@@ -106,13 +109,29 @@ static void convex_equations(tg_block_equations *e, const tg_cone *cone, const d
         y[i] = x[i] - rho * s[i];
     double tangent = tg_norm_of(TG_NORM_TWO, e->dim - 1, y + 1);
     if (tangent > fabs(y[0]))
-        slide_on_cone(e, y, rho, x, s);
+        slide_on_cone(e, y, rho, x, s, false);
     else
         for (int i = 0; i < e->dim; i++)
             if (y[0] > 0)
                 hold(e, i, s);
             else
                 fix(e, i, rho, x, 0);
+}
+
+/* Friction of a contact whose normal impulse its own row says: y_N = x_N - rho_N s_N is that impulse. */
+static void parted_equations(tg_block_equations *e, const tg_cone *cone, const double *x, const double *s)
+{
+    double y[TG_CONE_MAX] = {x[0] - cone->rho_n * s[0]};
+    for (int i = 1; i < e->dim; i++)
+        y[i] = x[i] - cone->rho_t * s[i];
+    if (y[0] > 0 && tg_norm_of(TG_NORM_TWO, e->dim - 1, y + 1) > y[0])
+        slide_on_cone(e, y, cone->rho_t, x, s, true);
+    else
+        for (int i = 0; i < e->dim; i++)
+            if (y[0] > 0)
+                hold(e, i, s);
+            else
+                fix(e, i, i == 0 ? cone->rho_n : cone->rho_t, x, 0);
 }
 
 /* x_i = sign x_N */
@@ -195,6 +214,8 @@ tg_block_equations tg_cone_law_equations(const tg_cone_law *law, const tg_cone *
         hold(&e, 0, s);
     else if (cone->kind == TG_CONE_BOX)
         fix(&e, 0, cone->rho_n, x, y > 0 ? cone->bound : -cone->bound);
+    else if (cone->parted)
+        parted_equations(&e, cone, x, s);
     else if (law->shift)
         pyramid_equations(law, &e, cone, x, s);
     else

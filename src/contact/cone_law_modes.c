@@ -53,7 +53,7 @@ static tg_block_mode contact_mode(const tg_cone_law *law, const tg_block *block,
         }
     double slip = tg_norm_dual(law->norm, m, s);
     if (force <= no_force)
-        return settled(TG_MODE_BREAKING, sigma[0] - (law->shift ? 0 : slip));
+        return settled(TG_MODE_BREAKING, sigma[0] - (law->shift || block->parted ? 0 : slip));
     double inside = 1 - tg_norm_of(law->norm, m, x) / L[0];
     if (inside >= on_cone)
         return settled(TG_MODE_STICKING, tg_smaller(inside, force));

@@ -74,7 +74,7 @@ static void measure_contact(measure *m, const tg_block *block)
         s[i] = i == 0 ? sigma[0] : block->mu[i - 1] * sigma[i];
         work += L[i] * sigma[i];
     }
-    double slip = tg_norm_dual(m->law->norm, block->rows - 1, s + 1), shift = m->law->shift ? slip : 0;
+    double slip = tg_norm_dual(m->law->norm, block->rows - 1, s + 1), shift = m->law->shift || block->parted ? slip : 0;
     double scale = tg_larger(fabs(L[0]), m->reference);
     work = fabs(work + L[0] * shift);
     m->out.primal = tg_larger(m->out.primal, primal(m, block));

@@ -148,7 +148,7 @@ static void scatter_tree(const tg_model *m, const tg_rows *r, int tree, const tg
     }
 }
 
-/* c / dt^2 of the normals */
+/* c / dt^2 of the normals, and eps of all rows of contacts */
 static void fill_compliance(const tg_work *w, tg_rows *r)
 {
     memset(r->give, 0, sizeof(double) * (size_t)r->nrow);
@@ -159,9 +159,11 @@ static void fill_compliance(const tg_work *w, tg_rows *r)
         if (c->source != TG_SOURCE_CONTACT || c->parts == 0)
             continue;
         double compliance = tg_law_compliance(w->params, &r->touch[c->index].law);
-        if (compliance == 0)
+        if (compliance == 0 && r->eps == 0)
             continue;
         r->give[c->row] = compliance / (r->dt * r->dt);
+        for (int k = 0; k < c->rows && r->eps > 0; k++)
+            r->give[c->row + k] += r->eps;
         r->gives = true;
     }
 }

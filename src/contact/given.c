@@ -149,6 +149,15 @@ void tg_list_given(const tg_model *m, tg_work *w, const tg_given_contacts *given
     r->ntouch = r->needed = r->ngiven = given->count;
 }
 
+void tg_return_given(tg_rows *r, const tg_given_contacts *given)
+{
+    for (int i = 0; i < given->count; i++)
+    {
+        take_numbers(&given->contact[i], &r->given[i]);
+        r->touch[i].law.given = &r->given[i];
+    }
+}
+
 tg_status tg_give_contact(const tg_model *m, tg_work *w, const tg_contact *contact, tg_given_contact *given)
 {
     TG_TRY(tg_check_work(m, w));

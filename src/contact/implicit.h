@@ -57,6 +57,7 @@ typedef struct tg_implicit
     double condition; /* ratio of the largest to the smallest pivot of the equations */
     int held, rank;
     double conflict; /* how much held rows contradict each other (m/s) */
+    bool redundant;  /* laws of cone_law.h: the equations determine v+, not the impulses */
     bool turns;      /* impulses follow a change of J p: spread and turn are valid */
     double *spread;  /* rows: impulses y with G_RR y = z on held rows, zero elsewhere */
     bool braced;     /* rows between different bodies hold against each other (implicit_braces.c): brace is valid */

@@ -50,6 +50,7 @@ bool tg_law_build(tg_implicit *f, const tg_cone_law *law, const tg_block_mode *m
     }
     size_t mark = tg_arena_mark(arena);
     bool fits = tg_blocks_build(f, &cones, equations_of, &user, TG_LAW_PIVOT, arena, regular);
+    f->redundant = !*regular;
     *regular = *regular || !law->shift || !slides;
     if (!fits || (*regular && f->condition <= most_condition))
         return fits;

@@ -4,6 +4,8 @@
  *     L^r_T against sigma_T (maximum dissipation),          sigma = G (L^c + L^r) + J v_free + b.
  * Limits are contacts without friction, equalities have sigma = 0, dry friction keeps |L^c + L^r| within its bound.
  *
+ * With the convex law (cone_law.h) a contact is without De Saxce's term, and leaves with sigma_N >= |S sigma_T|.
+ *
  * A gated contact either leaves with L^r_N = p, or stays closed with sigma_N = 0 and L^r_N >= p. Which one each does is
  * searched for, all of them leaving at first; given that, it is a problem of the usual kind, solved by the usual
  * solver: a contact that stays closed obeys the usual law, and one that leaves is a contact whose normal row touches
@@ -12,6 +14,7 @@
  * while what p does to the other rows is part of their free velocity. */
 #include <math.h>
 
+#include "contact/cone_law.h"
 #include "contact/rows.h"
 
 enum
@@ -25,12 +28,14 @@ typedef struct restitution
 {
     const tg_rows *r;
     const tg_rows_island *island;
+    const tg_cone_law *law;
     tg_island compression; /* the island as it was solved */
     const double *Lc;      /* impulses, velocities */
     const double *sigma_c;
     tg_selection selection;
-    bool *leaves; /* by block */
-    double *p;    /* by block: e L^c_N; -1: the gate is off */
+    bool *leaves;    /* by block */
+    double *p;       /* by block: e L^c_N; -1: the gate is off */
+    tg_block *block; /* of the problem of restitution */
     double *G, *g;
     double *L, *sigma; /* of restitution; velocities after it */
 } restitution;
@@ -44,6 +49,7 @@ static bool take(restitution *x, tg_arena *scratch)
     x->sigma = TG_TAKE(scratch, double, rows, "restitution: velocities");
     x->p = TG_TAKE(scratch, double, blocks, "restitution: least impulses");
     x->leaves = TG_TAKE(scratch, bool, blocks, "restitution: contacts that leave");
+    x->block = TG_TAKE(scratch, tg_block, blocks, "restitution: blocks");
     return !scratch->failed;
 }
 
@@ -94,22 +100,39 @@ static void part_row(restitution *x, int row, double p)
     x->g[row] = -row_of(x, row)[row] * p;
 }
 
+/* What compression left of the free velocities: eps counts within each phase alone. */
+static void set_free(restitution *x)
+{
+    memcpy(x->g, x->sigma_c, sizeof(double) * (size_t)x->island->rows);
+    for (int b = 0; b < x->island->blocks && x->r->eps > 0; b++)
+    {
+        const tg_block *block = &x->compression.block[b];
+        for (int i = block->row; block->kind == TG_BLOCK_CONTACT && i < block->row + block->rows; i++)
+            x->g[i] -= x->r->eps * x->Lc[i];
+    }
+}
+
 /* Dry friction is solved for its total impulse, so that its bounds are the usual ones. */
 static tg_island set_problem(restitution *x)
 {
     const tg_block *block = x->compression.block;
     int n = x->island->rows;
     memcpy(x->G, x->compression.G, sizeof(double) * (size_t)n * (size_t)x->compression.ldg);
-    memcpy(x->g, x->sigma_c, sizeof(double) * (size_t)n);
+    set_free(x);
     for (int b = 0; b < x->island->blocks; b++)
         if (x->leaves[b])
             add_impulse(x, block[b].row, x->p[b], x->g);
         else if (block[b].kind == TG_BLOCK_FRICTION)
             add_impulse(x, block[b].row, -x->Lc[block[b].row], x->g);
+    memcpy(x->block, block, sizeof *block * (size_t)x->island->blocks);
     for (int b = 0; b < x->island->blocks; b++)
+    {
         if (x->leaves[b])
             part_row(x, block[b].row, x->p[b]);
+        x->block[b].parted = x->leaves[b] && !x->law->shift;
+    }
     tg_island problem = x->compression;
+    problem.block = x->block;
     problem.G = x->G;
     problem.g = x->g;
     problem.warm = NULL;
@@ -123,12 +146,23 @@ static void finish(restitution *x)
     for (int b = 0; b < x->island->blocks; b++)
         if (x->compression.block[b].kind == TG_BLOCK_FRICTION)
             x->L[x->compression.block[b].row] -= x->Lc[x->compression.block[b].row];
-    memcpy(x->sigma, x->sigma_c, sizeof(double) * (size_t)x->island->rows);
+    set_free(x);
+    memcpy(x->sigma, x->g, sizeof(double) * (size_t)x->island->rows);
     for (int i = 0; i < x->island->rows; i++)
         add_impulse(x, i, x->L[i], x->sigma);
 }
 
 /* ---- which contacts leave ---- */
+
+/* |S sigma_T| of a contact, with which one that leaves by the convex law opens at least */
+static double slip_of(const restitution *x, int b)
+{
+    const tg_block *block = &x->compression.block[b];
+    double s[TG_CONE_MAX];
+    for (int i = 1; i < block->rows; i++)
+        s[i - 1] = block->mu[i - 1] * x->sigma[block->row + i];
+    return x->law->shift ? 0 : tg_norm_of(TG_NORM_TWO, block->rows - 1, s);
+}
 
 /* How far a contact is from what was assumed of it (m/s); above zero: it should do the other thing. */
 static double error_of(const restitution *x, int b)
@@ -136,7 +170,7 @@ static double error_of(const restitution *x, int b)
     int row = x->compression.block[b].row;
     if (x->p[b] < 0)
         return 0;
-    return x->leaves[b] ? -x->sigma[row] : row_of(x, row)[row] * (x->p[b] - x->L[row]);
+    return x->leaves[b] ? slip_of(x, b) - x->sigma[row] : row_of(x, row)[row] * (x->p[b] - x->L[row]);
 }
 
 static double largest_error(const restitution *x)
@@ -179,7 +213,10 @@ static tg_status search(restitution *x, const tg_solve_options *options, tg_aren
     {
         tg_island problem = set_problem(x);
         int spent[3] = {result.sweeps, result.newton, result.interior};
-        TG_TRY(tg_island_solve(&problem, options, scratch, x->L, x->sigma, &result, error));
+        if (tg_cone_law_is_default(x->law))
+            TG_TRY(tg_island_solve(&problem, options, scratch, x->L, x->sigma, &result, error));
+        else
+            TG_TRY(tg_cone_law_solve(x->law, &problem, options, scratch, x->L, x->sigma, &result, error));
         finish(x);
         result.sweeps += spent[0];
         result.newton += spent[1];
@@ -208,14 +245,15 @@ static void keep(const restitution *x, tg_rows *r, tg_rows_island *island)
     island->restitution = x->selection;
 }
 
-tg_status tg_poisson_restitution(tg_work *w, tg_rows_island *island, const char *solver, double tolerance)
+tg_status tg_poisson_restitution(tg_work *w, tg_rows_island *island, const tg_cone_law *law, const char *solver,
+                                 double tolerance)
 {
     tg_rows *r = w->rows;
     tg_solve_options options = tg_solve_default();
     options.solver = solver;
     options.tolerance = tolerance;
     double *L = r->L + island->row, *sigma = r->sigma + island->row;
-    restitution x = {.r = r, .island = island, .Lc = L, .sigma_c = sigma};
+    restitution x = {.r = r, .island = island, .law = law, .Lc = L, .sigma_c = sigma};
     size_t mark = tg_arena_mark(&r->scratch);
     tg_need_delassus(w->model, w, island);
     x.compression = tg_island_problem(r, island);
@@ -249,10 +287,11 @@ static void as_problem(restitution *x, const double *L)
     }
 }
 
-tg_status tg_poisson_problem(tg_work *w, const tg_rows_island *island, tg_arena *arena, tg_restitution_problem *out)
+tg_status tg_poisson_problem(tg_work *w, const tg_rows_island *island, const tg_cone_law *law, tg_arena *arena,
+                             tg_restitution_problem *out)
 {
     const tg_rows *r = w->rows;
-    restitution x = {.r = r, .island = island, .Lc = r->compressed + island->row};
+    restitution x = {.r = r, .island = island, .law = law, .Lc = r->compressed + island->row};
     x.sigma_c = r->compressed_sigma + island->row;
     x.compression = tg_island_problem(r, island);
     if (!take(&x, arena))

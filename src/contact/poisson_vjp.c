@@ -50,6 +50,10 @@ void tg_poisson_transpose(const tg_work *w, const tg_rows_island *island, const 
         }
     for (int i = 0; i < island->rows; i++)
         g->compressed_Lbar[i] = g->Lbar[i] + v4_dot_of(island->rows, problem.G + (ptrdiff_t)i * problem.ldg, g->z);
+    for (int b = 0; b < island->blocks && r->eps > 0; b++) /* what G has of eps counts within each phase alone */
+        for (int i = problem.block[b].row;
+             problem.block[b].kind == TG_BLOCK_CONTACT && i < problem.block[b].row + problem.block[b].rows; i++)
+            g->compressed_Lbar[i] -= r->eps * g->z[i];
     leaving_reverse(w, island, g, params);
     for (int b = 0; b < island->blocks; b++)
         if (problem.block[b].kind == TG_BLOCK_FRICTION)
@@ -69,7 +73,7 @@ static bool is_chosen(const tg_rows_island *island, const tg_island *problem, co
 }
 
 tg_status tg_poisson_factor(tg_work *w, const tg_rows_island *island, const tg_island *problem, tg_implicit_use use,
-                            tg_arena *arena, tg_implicit *compression, tg_implicit *restitution)
+                            const tg_cone_law *law, tg_arena *arena, tg_implicit *compression, tg_implicit *restitution)
 {
     tg_rows *r = w->rows;
     const double *L = r->compressed + island->row, *sigma = r->compressed_sigma + island->row;
@@ -77,7 +81,18 @@ tg_status tg_poisson_factor(tg_work *w, const tg_rows_island *island, const tg_i
     tg_block_mode *mode = TG_TAKE(arena, tg_block_mode, 2 * island->blocks, "modes of the two phases");
     if (arena->failed)
         return tg_fail(&w->error, TG_ERR_CAPACITY, "derivatives of Poisson's law: no room for %d rows", island->rows);
-    TG_TRY(tg_poisson_problem(w, island, arena, x));
+    TG_TRY(tg_poisson_problem(w, island, law, arena, x));
+    if (!tg_cone_law_is_default(law))
+    {
+        tg_cone_law_modes(law, problem, L, sigma, mode);
+        tg_cone_law_modes(law, &x->problem, x->L, x->sigma, mode + island->blocks);
+        TG_TRY(tg_implicit_law(problem, law, L, sigma, mode, arena, compression, &w->error));
+        TG_TRY(tg_implicit_law(&x->problem, law, x->L, x->sigma, mode + island->blocks, arena, restitution, &w->error));
+        tg_implicit_restrict(restitution, x->margin);
+        if (compression->redundant) /* which of them, Poisson's bound sees */
+            compression->kind = TG_GRADIENT_REGULARISED;
+        return TG_OK;
+    }
     TG_TRY(tg_island_modes(problem, L, sigma, &r->scratch, mode, &w->error));
     TG_TRY(tg_island_modes(&x->problem, x->L, x->sigma, &r->scratch, mode + island->blocks, &w->error));
     TG_TRY(tg_implicit_factor(problem, L, sigma, mode, island->result.selection, TG_IMPLICIT_FORCES, arena, compression,

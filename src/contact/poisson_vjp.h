@@ -7,7 +7,8 @@
 
 /* Factors the two problems of an island that was restituted, each at its own solution. problem: the island's. */
 tg_status tg_poisson_factor(tg_work *w, const tg_rows_island *island, const tg_island *problem, tg_implicit_use use,
-                            tg_arena *arena, tg_implicit *compression, tg_implicit *restitution);
+                            const tg_cone_law *law, tg_arena *arena, tg_implicit *compression,
+                            tg_implicit *restitution);
 
 /* Rows of an island, one vector each. Lbar is given, the others are written. */
 typedef struct tg_poisson_gradient

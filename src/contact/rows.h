@@ -10,6 +10,7 @@
 #ifndef TG_CONTACT_ROWS_H
 #define TG_CONTACT_ROWS_H
 
+#include "contact/cone_law.h"
 #include "contact/space.h"
 #include "solve/problem.h"
 #include "tangere/contact.h"
@@ -250,6 +251,7 @@ typedef struct tg_rows
     int ntouch, nbond, nconstraint, npart, nrow, nisland;
     bool gives;              /* some contact has compliance: give is not all zero */
     bool explicit_law;       /* contacts push by a law of their own: compliance is not in G */
+    double eps;              /* option of the convex law: on the diagonal in the rows of contacts */
     bool spins;              /* the law has sides: it matters how a contact's frame spins about its normal */
     int ngiven;              /* contacts from outside; the touches are these then */
     int nblock;              /* constraints that are in an island: those of things that can move */
@@ -317,6 +319,9 @@ double tg_tendon_limit(const tg_work *w, int tendon, int side);
 /* The touches that were given, in place of those of near pairs; checks of what was given. (given.c) */
 tg_status tg_check_given(const tg_model *m, tg_work *w, const tg_given_contacts *given);
 void tg_list_given(const tg_model *m, tg_work *w, const tg_given_contacts *given);
+
+/* The numbers of the contacts that the touches of a restored step were given. (given.c) */
+void tg_return_given(tg_rows *r, const tg_given_contacts *given);
 
 /* Gradients of given contacts to zero; copied out; changes copied in (NULL: zero). (given.c) */
 void tg_given_clear(tg_rows *r);
@@ -431,7 +436,8 @@ bool tg_island_can_relax(const tg_rows *r, const tg_rows_island *island);
 
 /* Poisson's law in an island with an impact: adds the impulses of restitution to those of compression in L, and makes
  * sigma and the island's result those of the sum. (poisson.c) */
-tg_status tg_poisson_restitution(tg_work *w, tg_rows_island *island, const char *solver, double tolerance);
+tg_status tg_poisson_restitution(tg_work *w, tg_rows_island *island, const tg_cone_law *law, const char *solver,
+                                 double tolerance);
 size_t tg_poisson_scratch(int rows); /* bytes, beside those of a solve */
 
 /* The problem of restitution of an island, at its solution, in memory of the arena. (poisson.c) */
@@ -442,7 +448,8 @@ typedef struct tg_restitution_problem
     double margin;     /* how far contacts are from leaving, or from staying (m/s) */
 } tg_restitution_problem;
 
-tg_status tg_poisson_problem(tg_work *w, const tg_rows_island *island, tg_arena *arena, tg_restitution_problem *out);
+tg_status tg_poisson_problem(tg_work *w, const tg_rows_island *island, const tg_cone_law *law, tg_arena *arena,
+                             tg_restitution_problem *out);
 
 /* Modes of an island's blocks by its impulses and velocities alone. (plain_modes.c) */
 void tg_plain_modes(const tg_model *m, const tg_rows *r, const tg_rows_island *island, tg_block_mode *mode);

@@ -230,9 +230,10 @@ static void tendon_derivatives(const forward *x, const scalar_row *s, int tendon
         *entry(x, x->d->sigma_q, k, s->row) += s->slope * s->factor * moment[k];
     if (!tg_tendon_hessian(x->m, x->w, tendon))
         return;
-    for (int i = 0; i < nv; i++)
-        for (int j = 0; j < nv; j++)
-            add_hessian(x, s, i, j, x->w->hessian[(size_t)i * (size_t)nv + (size_t)j]);
+    const int *dof = tg_tendon_dofs(x->m, tendon);
+    for (int i = 0; i < x->m->tendon_ndof[tendon]; i++)
+        for (int j = 0; j < x->m->tendon_ndof[tendon]; j++)
+            add_hessian(x, s, dof[i], dof[j], x->w->hessian[(size_t)dof[i] * (size_t)nv + (size_t)dof[j]]);
 }
 
 /* row = x_1 - p'(x) x_2, Phi = e_1 - p(e_2): the second term has p''(x) times the gradient of x_2, squared */

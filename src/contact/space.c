@@ -228,7 +228,19 @@ static bool clear_of_plane(const tg_space *s, int plane, int g, double more)
     return height - more >= (b->radius[g] < box ? b->radius[g] : box);
 }
 
-static int without_clear_of_planes(const tg_work *w, const double *grow)
+/* Axes of two capsules, c + t a with |t| <= h, are apart by at least |n . d|, n the unit vector across both, and by at
+ * least the distance of the second's middle from the first's line less h_2 |sin|: bounds of long, thin shapes overlap
+ * where these do not. */
+static bool clear_capsules(const tg_space *s, tg_geom_pair pair, double more)
+{
+    const tg_placed *a = &s->placed[pair.first], *b = &s->placed[pair.second];
+    double apart = a->size[0] + b->size[0] + more;
+    v4 across = v4_cross(a->R.c[2], b->R.c[2]), d = b->x - a->x, off = v4_cross(a->R.c[2], d);
+    double sine2 = v4_dot(across, across), along = v4_dot(across, d), reach = apart + b->size[1] * sqrt(sine2);
+    return apart > 0 && (along * along > apart * apart * sine2 || v4_dot(off, off) > reach * reach);
+}
+
+static int without_clear(const tg_work *w, const double *grow)
 {
     tg_space *s = w->space;
     int kept = 0;
@@ -238,6 +250,10 @@ static int without_clear_of_planes(const tg_work *w, const double *grow)
         bool first = s->placed[pair.first].type == TG_GEOM_PLANE, second = s->placed[pair.second].type == TG_GEOM_PLANE;
         int plane = first ? pair.first : pair.second, other = first ? pair.second : pair.first;
         if ((first || second) && clear_of_plane(s, plane, other, s->margin[plane] + grow[plane]))
+            continue;
+        if (s->placed[pair.first].type == TG_GEOM_CAPSULE && s->placed[pair.second].type == TG_GEOM_CAPSULE &&
+            clear_capsules(s, pair,
+                           s->margin[pair.first] + s->margin[pair.second] + grow[pair.first] + grow[pair.second]))
             continue;
         s->pair[kept++] = pair;
     }
@@ -255,7 +271,7 @@ tg_status tg_space_near_each(const tg_model *m, tg_work *w, const double *grow)
     if (s->npair > capacity)
         return tg_fail(&w->error, TG_ERR_CAPACITY,
                        "%d pairs of geoms are near each other, the workspace has room for %d", s->npair, capacity);
-    s->npair = without_clear_of_planes(w, grow);
+    s->npair = without_clear(w, grow);
     return TG_OK;
 }
 

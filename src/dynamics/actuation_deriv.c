@@ -25,11 +25,9 @@ static void length_gradient(const tg_model *m, const tg_work *w, int i, tg_span 
     memset(out + across.first, 0, bytes);
     if (m->actuator_transmission[i] == TG_TRANSMISSION_SITE)
         return;
-    const double *moment = tg_actuator_row(m, w, i);
-    if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON || m->joint_type[joint] == TG_JOINT_HINGE ||
-        m->joint_type[joint] == TG_JOINT_SLIDE)
+    if (m->joint_type[joint] == TG_JOINT_HINGE || m->joint_type[joint] == TG_JOINT_SLIDE)
     {
-        memcpy(out + across.first, moment + across.first, bytes);
+        memcpy(out + across.first, tg_actuator_row(m, w, i) + across.first, bytes);
         return;
     }
     if (m->joint_type[joint] == TG_JOINT_FREE)
@@ -54,21 +52,6 @@ static void site_hessian(const tg_model *m, tg_work *w, int actuator)
     }
 }
 
-/* d moment / d q into w->hessian, without the gear of a tendon; false where it is zero */
-static bool moment_derivative(const tg_model *m, tg_work *w, int i)
-{
-    switch (m->actuator_transmission[i])
-    {
-    case TG_TRANSMISSION_TENDON:
-        return tg_tendon_hessian(m, w, m->actuator_target[i]);
-    case TG_TRANSMISSION_SITE:
-        site_hessian(m, w, i);
-        return true;
-    default:
-        return false;
-    }
-}
-
 static void add_outer(int nv, const double *a, tg_span rows, const double *b, tg_span columns, double factor,
                       double *out)
 {
@@ -86,39 +69,87 @@ typedef struct actuator
     tg_span across;                /* the dofs it acts on */
 } actuator;
 
+/* d force / d (length, rate) of an actuator that is not at a bound of its force */
+typedef struct slopes
+{
+    double length, rate;
+} slopes;
+
+static slopes slopes_of(const tg_work *w, int i, const tg_drive *d)
+{
+    const double *gain = TG_PARAM(w->params, actuator_gain) + 3 * i, *bias = TG_PARAM(w->params, actuator_bias) + 3 * i;
+    if (d->force_end >= 0)
+        return (slopes){0, 0};
+    return (slopes){gain[1] * d->signal + bias[1], gain[2] * d->signal + bias[2]};
+}
+
+/* the force of an actuator that acts on a dof: 0 where the joint's range clamps */
+static double acting_force(const tg_model *m, const tg_work *w, const actuator *a, int dof)
+{
+    double bound;
+    return tg_joint_force_end(m, w, dof, a->force[dof], &bound) >= 0 ? 0 : a->d->force;
+}
+
 /* force_j = moment_j f(s, length, rate):
  * d/dq_k = moment_j (f_length dlength_k + f_rate sum_i H_ik v_i) + H_jk f,  d/dv_k = moment_j f_rate moment_k */
 static void add_state_derivatives(const tg_model *m, tg_work *w, int i, const actuator *a, const double *q,
                                   const double *v, double *dq, double *dv)
 {
     int nv = m->nv;
-    const double *gain = TG_PARAM(w->params, actuator_gain) + 3 * i, *bias = TG_PARAM(w->params, actuator_bias) + 3 * i;
-    bool clamped = a->d->force_end >= 0;
-    double f_length = clamped ? 0 : gain[1] * a->d->signal + bias[1];
-    double f_rate = clamped ? 0 : gain[2] * a->d->signal + bias[2];
+    slopes f = slopes_of(w, i, a->d);
     if (dv != NULL)
-        add_outer(nv, a->acting, a->across, a->moment, a->across, f_rate, dv);
+        add_outer(nv, a->acting, a->across, a->moment, a->across, f.rate, dv);
     if (dq == NULL)
         return;
-    double *slope = w->row, gear = 1;
+    double *slope = w->row;
     length_gradient(m, w, i, a->across, q, slope);
     for (int k = a->across.first; k < a->across.last; k++)
-        slope[k] *= f_length;
-    if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
-        gear = tg_tendon_gear(m, w, i);
-    bool curved = moment_derivative(m, w, i);
+        slope[k] *= f.length;
+    bool curved = m->actuator_transmission[i] == TG_TRANSMISSION_SITE;
     if (curved)
-        for (int j = 0; j < nv; j++)
+        site_hessian(m, w, i);
+    for (int j = 0; j < nv && curved; j++)
+    {
+        double force = acting_force(m, w, a, j);
+        for (int k = 0; k < nv; k++)
         {
-            double bound, force = tg_joint_force_end(m, w, j, a->force[j], &bound) >= 0 ? 0 : a->d->force;
-            for (int k = 0; k < nv; k++)
-            {
-                double H = gear * w->hessian[j * nv + k];
-                slope[k] += f_rate * H * v[j];
-                dq[j * nv + k] += force * H;
-            }
+            double H = w->hessian[j * nv + k];
+            slope[k] += f.rate * H * v[j];
+            dq[j * nv + k] += force * H;
         }
+    }
     add_outer(nv, a->acting, a->across, slope, curved ? (tg_span){0, nv} : a->across, 1, dq);
+}
+
+/* The same on a tendon, over the dofs that the tendon has. */
+static void add_tendon_derivatives(const tg_model *m, tg_work *w, int i, const actuator *a, const double *v, double *dq,
+                                   double *dv)
+{
+    int nv = m->nv, tendon = m->actuator_target[i], n = m->tendon_ndof[tendon];
+    const int *dof = tg_tendon_dofs(m, tendon);
+    slopes f = slopes_of(w, i, a->d);
+    for (int j = 0; j < n && dv != NULL; j++)
+        for (int k = 0; k < n; k++)
+            dv[dof[j] * nv + dof[k]] += a->acting[dof[j]] * f.rate * a->moment[dof[k]];
+    if (dq == NULL)
+        return;
+    double *slope = w->row, gear = tg_tendon_gear(m, w, i);
+    for (int k = 0; k < n; k++)
+        slope[dof[k]] = f.length * a->moment[dof[k]];
+    bool curved = gear != 0 && tg_tendon_hessian(m, w, tendon);
+    for (int j = 0; j < n && curved; j++)
+    {
+        double force = acting_force(m, w, a, dof[j]);
+        for (int k = 0; k < n; k++)
+        {
+            double H = gear * w->hessian[dof[j] * nv + dof[k]];
+            slope[dof[k]] += f.rate * H * v[dof[j]];
+            dq[dof[j] * nv + dof[k]] += force * H;
+        }
+    }
+    for (int j = 0; j < n; j++)
+        for (int k = 0; k < n; k++)
+            dq[dof[j] * nv + dof[k]] += a->acting[dof[j]] * slope[dof[k]];
 }
 
 /* d rate of activation / d (act, u): integrator (0, 1), filters (-1, 1) / tau; a clamped control does not count */
@@ -154,7 +185,11 @@ static void add_actuator(const tg_model *m, tg_work *w, int i, const actuator *a
         if (out->dact != NULL && act >= 0)
             out->dact[k * m->na + act] = a->acting[k] * slope * by_act;
     }
-    if (out->dq != NULL || out->dv != NULL)
+    if (out->dq == NULL && out->dv == NULL)
+        return;
+    if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
+        add_tendon_derivatives(m, w, i, a, v, out->dq, out->dv);
+    else
         add_state_derivatives(m, w, i, a, q, v, out->dq, out->dv);
 }
 

@@ -36,6 +36,20 @@ static void gather_trees(const tg_model *m, const tg_work *w)
     }
 }
 
+/* rows x columns of A += c a b^T; the two numbers are constants where this is called for free bodies */
+TG_INLINE void add_outer(int rows, int columns, const double *a, const double *b, double c, double *A, ptrdiff_t ld)
+{
+    for (int i = 0; i < rows; i++, A += ld)
+    {
+        v4 by = v4_splat(c * a[i]);
+        int k = 0;
+        for (; k + V4_LANES <= columns; k += V4_LANES)
+            v4_storeu(A + k, v4_loadu(A + k) + v4_loadu(b + k) * by);
+        for (; k < columns; k++)
+            A[k] += by[0] * b[k];
+    }
+}
+
 /* A += c moment moment^T for the moment of a tendon, or of an actuator on it; lower triangle. Dofs ascend, and so do
  * their places; those of a run follow each other there too. What a run of the row's own dof has beyond the diagonal is
  * in the upper triangle, which is never read. */
@@ -48,19 +62,14 @@ static void add_moment(const tg_model *m, const tg_work *w, int tendon, const do
     int group = m->tree_group[m->node_tree[m->dof_node[run[0]]]], ld = v4_pad(m->group_ndof[group]);
     double *A = matrix_of(m, w, group);
     for (int a = 0; a < runs; a++)
-        for (int i = run[2 * a]; i < run[2 * a] + run[2 * a + 1]; i++)
+        for (int b = 0; b <= a; b++)
         {
-            double *row = A + (ptrdiff_t)m->dof_place[i] * ld, by = c * moment[i];
-            for (int b = 0; b <= a; b++)
-            {
-                double *to = row + m->dof_place[run[2 * b]];
-                const double *from = moment + run[2 * b];
-                int n = run[2 * b + 1];
-                for (; n >= V4_LANES; n -= V4_LANES, to += V4_LANES, from += V4_LANES)
-                    v4_storeu(to, v4_loadu(to) + v4_loadu(from) * v4_splat(by));
-                for (int k = 0; k < n; k++)
-                    to[k] += by * from[k];
-            }
+            const int *row = run + 2 * a, *column = run + 2 * b;
+            double *to = A + (ptrdiff_t)m->dof_place[row[0]] * ld + m->dof_place[column[0]];
+            if (row[1] == 6 && column[1] == 6) /* free bodies */
+                add_outer(6, 6, moment + row[0], moment + column[0], c, to, ld);
+            else
+                add_outer(row[1], column[1], moment + row[0], moment + column[0], c, to, ld);
         }
 }
 
@@ -170,7 +179,11 @@ static void solve(const tg_model *m, const tg_work *w, int group, unsigned halve
     {
         const double *row = L + (ptrdiff_t)i * ld;
         own[i] /= row[i];
-        for (int k = 0; k < i; k++)
+        v4 by = v4_splat(own[i]);
+        int k = 0;
+        for (; k + V4_LANES <= i; k += V4_LANES)
+            v4_storeu(own + k, v4_loadu(own + k) - v4_loadu(row + k) * by);
+        for (; k < i; k++)
             own[k] -= row[k] * own[i];
     }
     for (int i = 0; i < n; i++)

@@ -102,6 +102,27 @@ static void add_wrench(const tg_model *m, const tg_work *w, int body, spatial W,
     }
 }
 
+/* Whether a body is one that moves freely and alone: six dofs, world axes first, then its own. */
+static bool flies_alone(const tg_model *m, int body)
+{
+    int node = m->body_node[body];
+    return node > 0 && m->joint_type[m->node_joint[node]] == TG_JOINT_FREE && m->tree_ndof[m->node_tree[node]] == 6;
+}
+
+/* moment += the pull at a site of such a body: (pull; s x R^T pull), s the site in the body */
+static void add_free_pull(const tg_model *m, const tg_work *w, const tg_segment *s, int end, v4 pull, double *moment)
+{
+    int body = s->body[end];
+    double *to = moment + m->tree_dof[m->node_tree[m->body_node[body]]];
+    v4 own = mat3_mul_t(tg_body_rotation(w, body), pull);
+    v4 turn = v4_cross(v4_load3(TG_PARAM(w->params, site_pos) + 3 * s->site[end]), own);
+    for (int k = 0; k < 3; k++)
+    {
+        to[k] += pull[k];
+        to[3 + k] += turn[k];
+    }
+}
+
 static double spatial_tendon(const tg_model *m, const tg_work *w, int tendon, double *moment)
 {
     double length = 0;
@@ -112,6 +133,11 @@ static double spatial_tendon(const tg_model *m, const tg_work *w, int tendon, do
         for (int e = 0; e < 2; e++)
         {
             v4 pull = s.direction * v4_splat(e == 0 ? -s.weight : s.weight);
+            if (flies_alone(m, s.body[e]))
+            {
+                add_free_pull(m, w, &s, e, pull, moment);
+                continue;
+            }
             v4 p = s.point[e] - tg_node_origin(m, w, m->body_node[s.body[e]]);
             add_wrench(m, w, s.body[e], wrench_at(pull, p), moment);
         }
@@ -163,9 +189,15 @@ double tg_tendon_rate(const tg_model *m, const tg_work *w, int tendon, const dou
     {
         const double *a = moment + run[0], *b = v + run[0];
         int n = run[1];
+        if (n == 6) /* a free body */
+        {
+            sum += v4_loadu(a) * v4_loadu(b);
+            rest += a[4] * b[4] + a[5] * b[5];
+            continue;
+        }
         for (; n >= V4_LANES; n -= V4_LANES, a += V4_LANES, b += V4_LANES)
             sum += v4_loadu(a) * v4_loadu(b);
-        rest += n > 0 ? a[0] * b[0] : 0; /* six dofs of a free body leave two */
+        rest += n > 0 ? a[0] * b[0] : 0;
         rest += n > 1 ? a[1] * b[1] : 0;
         rest += n > 2 ? a[2] * b[2] : 0;
     }
@@ -181,6 +213,13 @@ void tg_tendon_add(const tg_model *m, const tg_work *w, int tendon, double facto
         const double *a = moment + run[0];
         double *b = sum + run[0];
         int n = run[1];
+        if (n == 6) /* a free body */
+        {
+            v4_storeu(b, v4_loadu(b) + v4_loadu(a) * v4_splat(factor));
+            b[4] += a[4] * factor;
+            b[5] += a[5] * factor;
+            continue;
+        }
         for (; n >= V4_LANES; n -= V4_LANES, a += V4_LANES, b += V4_LANES)
             v4_storeu(b, v4_loadu(b) + v4_loadu(a) * v4_splat(factor));
         for (int k = 0; k < n; k++)
@@ -218,17 +257,26 @@ static void add_end(const tg_model *m, tg_work *w, int body, v4 point, v4 pull)
     }
 }
 
+/* columns (a v4 a dof, in the order of the path to the root) = velocities of an end of a segment */
+static void end_columns(const tg_model *m, const tg_work *w, const tg_segment *s, int end, double *columns)
+{
+    int count = 0;
+    for (int k = last_dof(m, s->body[end]); k >= 0; k = m->dof_parent[k])
+        v4_store(columns + 4 * count++, point_column(m, w, s->body[end], s->point[end], k));
+}
+
 /* (c_bj - c_aj) . (1 - u u^T) (c_bk - c_ak) weight / length, end by end */
 static void add_turn(const tg_model *m, tg_work *w, const tg_segment *s, int end_j, int end_k)
 {
     double scale = (end_j == end_k ? s->weight : -s->weight) * tg_segment_curvature(s);
-    for (int j = last_dof(m, s->body[end_j]); j >= 0; j = m->dof_parent[j])
+    const double *column_j = w->end_column + 4 * (size_t)m->nv * (size_t)end_j;
+    for (int j = last_dof(m, s->body[end_j]); j >= 0; j = m->dof_parent[j], column_j += 4)
     {
-        v4 cj = point_column(m, w, s->body[end_j], s->point[end_j], j);
+        v4 cj = v4_load(column_j);
         v4 across = (cj - s->direction * v4_splat(v4_dot(s->direction, cj))) * v4_splat(scale);
-        for (int k = last_dof(m, s->body[end_k]); k >= 0; k = m->dof_parent[k])
-            w->hessian[(size_t)j * (size_t)m->nv + (size_t)k] +=
-                v4_dot(across, point_column(m, w, s->body[end_k], s->point[end_k], k));
+        const double *column_k = w->end_column + 4 * (size_t)m->nv * (size_t)end_k;
+        for (int k = last_dof(m, s->body[end_k]); k >= 0; k = m->dof_parent[k], column_k += 4)
+            w->hessian[(size_t)j * (size_t)m->nv + (size_t)k] += v4_dot(across, v4_load(column_k));
     }
 }
 
@@ -236,10 +284,15 @@ bool tg_tendon_hessian(const tg_model *m, tg_work *w, int tendon)
 {
     if (m->tendon_type[tendon] != TG_TENDON_SPATIAL)
         return false;
-    memset(w->hessian, 0, sizeof(double) * (size_t)m->nv * (size_t)m->nv);
+    const int *dof = tg_tendon_dofs(m, tendon);
+    for (int i = 0; i < m->tendon_ndof[tendon]; i++)
+        for (int k = 0; k < m->tendon_ndof[tendon]; k++)
+            w->hessian[(size_t)dof[i] * (size_t)m->nv + (size_t)dof[k]] = 0;
     tg_segment s;
     for (int item = 0; tg_next_segment(m, w, tendon, &item, &s);)
     {
+        for (int e = 0; e < 2; e++)
+            end_columns(m, w, &s, e, w->end_column + 4 * (size_t)m->nv * (size_t)e);
         add_end(m, w, s.body[0], s.point[0], s.direction * v4_splat(-s.weight));
         add_end(m, w, s.body[1], s.point[1], s.direction * v4_splat(s.weight));
         for (int e = 0; e < 4; e++)

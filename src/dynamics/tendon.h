@@ -55,8 +55,8 @@ static inline double tg_tendon_rate_of(const tg_model *m, const tg_work *w, int 
 /* sum (nv) += moment factor. */
 void tg_tendon_add(const tg_model *m, const tg_work *w, int tendon, double factor, double *sum);
 
-/* d moment_j / d q_k of one tendon into w->hessian (nv x nv; row j). False, and nothing written, where it is
- * zero: fixed tendons. After tg_tendons. */
+/* d moment_j / d q_k of one tendon into w->hessian (nv x nv; row j), at the dofs that it has. False, and nothing
+ * written, where it is zero: fixed tendons. After tg_tendons. */
 bool tg_tendon_hessian(const tg_model *m, tg_work *w, int tendon);
 
 /* ---- one straight piece of a spatial tendon ---- */

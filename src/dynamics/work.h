@@ -72,6 +72,7 @@
     X(double, actuator_gradient, 2 * m->nu, "with respect to act and u")                                               \
     X(double, unit, m->nv, "a unit vector, for derivatives row by row")                                                \
     X(double, param_gradient, m->nparams, "one row of a derivative with respect to the parameters")                    \
+    X(double, end_column, m->ntendon > 0 ? 8 * m->nv : 0, "velocities of the two ends of a tendon's segment, by dof")  \
     X(double, hessian, hessian_size, "d moment / d q of one tendon or actuator, nv x nv; row: moment")
 
 typedef enum tg_stage

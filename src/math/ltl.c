@@ -5,6 +5,12 @@
 
 #include "math/lanes.h"
 
+enum
+{
+    SIX = 6,                     /* dofs of a free body */
+    SIX_LD = V4_LANES + V4_LANES /* their leading dimension */
+};
+
 /* ---- pattern ---- */
 
 /* parent[k] must be k - 1, one of its ancestors, or -1 */
@@ -92,7 +98,11 @@ int tg_ltl_pattern_place(tg_ltl_pattern *pattern, tg_arena *arena, int n, const 
     a.blocks = TG_TAKE(arena, int, blocks, "ltl blocks");
     a.path_start = TG_TAKE(arena, int, n + 1, "ltl path_start");
     a.path = TG_TAKE(arena, int, ancestors, "ltl path");
-    *pattern = (tg_ltl_pattern){n, v4_pad(n), a.parent, a.depth, a.end, a.block_start, a.blocks, a.path_start, a.path};
+    bool six = n == SIX;
+    for (int k = 0; k < n; k++)
+        six = six && parent[k] == k - 1;
+    *pattern =
+        (tg_ltl_pattern){n, v4_pad(n), a.parent, a.depth, a.end, a.block_start, a.blocks, a.path_start, a.path, six};
     if (arena->base != NULL && !arena->failed)
         fill_pattern(&a, n, parent);
     return -1;
@@ -168,12 +178,41 @@ static void gather_row(const tg_ltl_pattern *p, double *M, const double *dinv, i
     }
 }
 
+/* Featherstone's loop for one chain of six: rows in registers, two each */
+static int factor_six(double *M, double *dinv)
+{
+    v4 row[SIX][2];
+    for (int k = 0; k < SIX; k++)
+        for (int h = 0; h <= k / V4_LANES; h++)
+            row[k][h] = v4_load(M + SIX_LD * k + V4_LANES * h);
+    for (int k = SIX - 1; k >= 0; k--)
+    {
+        int half = k / V4_LANES, lane = k % V4_LANES;
+        double pivot = row[k][half][lane];
+        if (!(pivot > 0) || !isfinite(pivot))
+            return k;
+        dinv[k] = 1 / pivot;
+        v4 scaled[2];
+        for (int h = 0; h <= half; h++)
+            scaled[h] = row[k][h] * v4_splat(dinv[k]);
+        for (int i = 0; i < k; i++)
+            for (int h = 0; h <= i / V4_LANES; h++)
+                row[i][h] -= v4_splat(row[k][i / V4_LANES][i % V4_LANES]) * scaled[h];
+        scaled[half] = v4_keep(~v4_lanes_from(lane), scaled[half]);
+        for (int h = 0; h <= half; h++)
+            v4_store(M + SIX_LD * k + V4_LANES * h, scaled[h]);
+    }
+    return -1;
+}
+
 /* Featherstone's loop, turned inside out: instead of every row k changing the rows of its ancestors, row i collects
  * from its descendants, which are contiguous, while it stays in registers. Rows hold D_k L(k, :) until the end; then
  * all are scaled, and what stands in column k and above is cleared, so that the solves can run over whole blocks. */
 int tg_ltl_factor(const tg_ltl_pattern *p, double *M, double *dinv)
 {
     const ptrdiff_t ld = p->ld;
+    if (p->six)
+        return factor_six(M, dinv);
     for (int i = p->n - 1; i >= 0; i--)
     {
         if (p->end[i] > i + 1)
@@ -267,8 +306,35 @@ void tg_ltl_solve_l(const tg_ltl_pattern *p, const double *L, double *x)
     }
 }
 
+/* one chain of six, x in two registers: the second has the last two */
+static void solve_six(const double *L, const double *dinv, double *x)
+{
+    const double *fifth = L + SIX_LD * V4_LANES, *sixth = fifth + SIX_LD, *last = x + V4_LANES;
+    v4 low = v4_loadu(x), row[V4_LANES];
+    double below = sixth[V4_LANES], a = last[0] - below * last[1], b = last[1];
+    low -= v4_load(sixth) * v4_splat(b) + v4_load(fifth) * v4_splat(a);
+    for (int k = 0; k < V4_LANES; k++)
+        row[k] = v4_load(L + SIX_LD * k);
+    for (int k = V4_LANES - 1; k > 0; k--)
+        low -= row[k] * v4_splat(low[k]);
+    low *= v4_loadu(dinv);
+    v4_transpose(&row[0], &row[1], &row[2], &row[V4_LANES - 1]);
+    for (int k = 0; k < V4_LANES - 1; k++)
+        low -= row[k] * v4_splat(low[k]);
+    a = a * dinv[V4_LANES] - v4_sum(v4_load(fifth) * low);
+    b = b * dinv[V4_LANES + 1] - v4_sum(v4_load(sixth) * low) - below * a;
+    v4_storeu(x, low);
+    x[V4_LANES] = a;
+    x[V4_LANES + 1] = b;
+}
+
 void tg_ltl_solve(const tg_ltl_pattern *p, const double *L, const double *dinv, double *x)
 {
+    if (p->six)
+    {
+        solve_six(L, dinv, x);
+        return;
+    }
     tg_ltl_solve_lt(p, L, x);
     for (int k = 0; k < p->n; k++)
         x[k] *= dinv[k];

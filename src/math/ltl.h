@@ -28,6 +28,7 @@ typedef struct tg_ltl_pattern
     const int *blocks;      /* first column of each block, ascending; the last one of row k holds k */
     const int *path_start;  /* n + 1: ancestors of k are path[path_start[k]] .. path[path_start[k + 1] - 1] */
     const int *path;        /* ancestors, ascending */
+    bool six;               /* one chain of six dofs, as that of a free body */
 } tg_ltl_pattern;
 
 /* Lays the arrays of a pattern out in arena, and fills them unless the arena only counts (arena.h) or has failed; n and

@@ -104,7 +104,7 @@ void tg_cones_sets(const tg_cones *cones, tg_set *set, tg_admm *a)
                            : cone->kind == TG_CONE_BOX ? TG_SET_BALL
                            : cone->dim == 1            ? TG_SET_POSITIVE
                                                        : TG_SET_CONE;
-        set[b] = (tg_set){kind, cone->row, cone->dim, cone->bound};
+        set[b] = (tg_set){kind, cone->row, cone->dim, cone->bound, cone->parted};
     }
     a->n = cones->rows;
     a->sets = cones->blocks;
@@ -138,8 +138,8 @@ static void right_side(tg_admm *a)
 {
     for (int i = 0; i < a->n; i++)
         a->right[i] = a->rho * a->z[i] - a->u[i] - a->q[i] + a->eta * a->x[i];
-    for (int i = 0; i < a->sets && a->shift; i++)
-        if (a->set[i].kind == TG_SET_CONE)
+    for (int i = 0; i < a->sets; i++)
+        if (a->set[i].kind == TG_SET_CONE && (a->shift || a->set[i].shift))
             a->right[a->set[i].row] -= tg_norm_dual(a->norm, a->set[i].dim - 1, a->u + a->set[i].row + 1);
 }
 

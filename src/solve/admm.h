@@ -35,6 +35,7 @@ typedef struct tg_set
     tg_set_kind kind;
     int row, dim; /* sets follow each other without holes */
     double bound;
+    bool shift; /* cone: has the shift whatever the problem has */
 } tg_set;
 
 typedef struct tg_admm

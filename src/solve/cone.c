@@ -81,6 +81,7 @@ static void add_contact(tg_cones *cones, const tg_island *island, const tg_block
         if (block->mu[i - 1] > 0 && !is_idle(cones, island, block->row + i))
             add_row(cones, block->row + i, block->mu[i - 1]);
     add_block(cones, TG_CONE_UNIT, first, 0);
+    cones->block[cones->blocks - 1].parted = block->parted;
 }
 
 double tg_row_size(const tg_island *island, const tg_block *block, int i)

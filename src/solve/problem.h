@@ -45,6 +45,7 @@ typedef struct tg_block
     uint64_t pair;              /* contact: the same for all between the same two rigid bodies; 0: not known */
     bool few;                   /* contact: fewer than six dofs between its bodies, so that rows of one point may be
                                    redundant already; known where derivatives are taken */
+    bool parted;                /* contact: its normal row stands by itself, friction dissipates as much as it can */
 } tg_block;
 
 /* One tree's part of J in coordinates in which its mass matrix is one: Y = D^-1/2 L^-T J^T (M = L^T D L), dofs x

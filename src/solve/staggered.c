@@ -29,7 +29,7 @@ static void place(tg_staggered *s, tg_stagger *p, int first)
 static void add_set(tg_stagger *p, tg_set_kind kind, int row, int dim, double bound, int normal)
 {
     p->normal[p->sets] = normal;
-    p->set[p->sets++] = (tg_set){kind, p->n, dim, bound};
+    p->set[p->sets++] = (tg_set){.kind = kind, .row = p->n, .dim = dim, .bound = bound};
     for (int i = 0; i < dim; i++)
         p->row[p->n++] = row + i;
 }

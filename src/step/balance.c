@@ -17,6 +17,7 @@
 #include "dynamics/actuation.h"
 #include "dynamics/kinematics.h"
 #include "dynamics/passive.h"
+#include "math/lanes.h"
 #include "solve/cone.h"
 #include "step/stability.h"
 #include "step/step.h"
@@ -34,10 +35,17 @@ static const double moving = 0.1;
 
 static bool turns_far(const tg_model *m, const tg_step_work *s)
 {
-    double fastest = 0;
-    for (int k = 0; k < m->nv; k++)
-        fastest = tg_larger(fastest, tg_larger(fabs(s->v[k]), fabs(s->v_next[k])));
-    return fastest * s->options.dt > small_turn;
+    const v4i magnitude = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}; /* all bits but the sign */
+    v4 dt = v4_splat(s->options.dt), least = v4_splat(small_turn);
+    v4i far = {0};
+    int k = 0;
+    for (; k + V4_LANES <= m->nv; k += V4_LANES)
+        far |= (v4_keep(magnitude, v4_loadu(s->v + k)) * dt > least) |
+               (v4_keep(magnitude, v4_loadu(s->v_next + k)) * dt > least);
+    bool any = (far[0] | far[1] | far[2] | far[3]) != 0;
+    for (; k < m->nv && !any; k++)
+        any = tg_larger(fabs(s->v[k]), fabs(s->v_next[k])) * s->options.dt > small_turn;
+    return any;
 }
 
 /* v . M v at the start of the step, without armature: less than all of it */

@@ -82,18 +82,21 @@ static bool gather(const tg_model *m, tg_work *w, double *z)
 {
     tg_rows *r = w->rows;
     bool any = false;
+    for (int i = 0; i < r->nisland; i++)
+        any = any || w->step->implicit[i].braced;
+    if (!any)
+        return false;
     memset(z, 0, sizeof(double) * (size_t)r->nrow);
     for (int i = 0; i < r->nisland; i++)
     {
         const tg_implicit *f = &w->step->implicit[i];
         if (!f->braced)
             continue;
-        any = true;
         tg_step_need_rows(m, w);
         memcpy(z + r->island[i].row, f->brace, sizeof(double) * (size_t)r->island[i].rows);
         tg_consistent_part(m, r, &r->island[i], z + r->island[i].row);
     }
-    return any;
+    return true;
 }
 
 /* Whether J^T z is zero at this q only, as at the dead centre of a linkage: rows that were redundant hold something as

@@ -175,7 +175,7 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
             return tg_fail(&w->error, TG_ERR_UNSUPPORTED,
                            "smoothed derivatives of an impact with Poisson's restitution");
         s->problem[i] = tg_island_problem(r, island);
-        if (!tg_cone_law_is_default(law))
+        if (!tg_cone_law_is_default(law) && !island->restituted)
         {
             tg_need_delassus(m, w, island);
             TG_TRY(tg_implicit_law(&s->problem[i], law, r->L + island->row, r->sigma + island->row,
@@ -184,7 +184,11 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
                 s->implicit[i].kind = TG_GRADIENT_ONE_SIDED;
         }
         else if (island->restituted)
-            TG_TRY(tg_poisson_factor(w, island, &s->problem[i], s->use, &arena, &s->compression[i], &s->implicit[i]));
+        {
+            tg_need_delassus(m, w, island);
+            TG_TRY(
+                tg_poisson_factor(w, island, &s->problem[i], s->use, law, &arena, &s->compression[i], &s->implicit[i]));
+        }
         else if (!dense)
             TG_TRY(tg_implicit_large(m, w, i, &s->problem[i], tg_smooth_speed(s), &arena, &s->implicit[i]));
         else if (smoothed)

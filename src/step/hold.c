@@ -27,6 +27,7 @@
 #include "contact/collide.h"
 #include "dynamics/kinematics.h"
 #include "model/manifold.h"
+#include "solve/cone.h"
 #include "step/step.h"
 
 static const double fine = 1.05; /* the share is found to 5 %: what is not gone now is gone in the next step */
@@ -55,13 +56,16 @@ static sweep sweep_of(const tg_model *m, const tg_work *w, int node, v4 centre)
     {
         spatial J = spatial_load(w->J + SPATIAL_SIZE * k);
         v4 step = v4_splat(dt * v[k]), W = J.ang * step, u = twist_at(J, from) * step;
-        double angle = sqrt(v4_dot(W, W));
-        s.way += v4_cross(W, u * v4_splat(0.5) + V);
-        V += u;
+        double square = v4_dot(W, W);
         behind += sqrt(v4_dot(u, u));
-        s.turn += W;
-        s.angle += angle;
-        s.turned = angle > 0 ? behind : s.turned;
+        if (square > 0)
+        {
+            s.way += v4_cross(W, u * v4_splat(0.5) + V);
+            s.turn += W;
+            s.angle += sqrt(square);
+            s.turned = behind;
+        }
+        V += u;
     }
     s.way += V;
     return s;
@@ -126,7 +130,7 @@ static double sure_share(const tg_model *m, const tg_work *w, const tg_touch *t,
     if (is_bounded(m, w, first) && is_bounded(m, w, second))
         apart = farthest(&placed[second], b, t->at.normal, -1) - farthest(&placed[first], a, t->at.normal, 1) -
                 tg_rounding(&placed[first]) - tg_rounding(&placed[second]) - margin - rest;
-    if (apart >= -fmax(w->step->options.reach, overlap) || 2 * angle + 2 * rest <= more)
+    if (apart >= -tg_larger(w->step->options.reach, overlap) || 2 * angle + 2 * rest <= more)
         return 1;
     return more / (2 * angle + 2 * rest);
 }
@@ -149,7 +153,7 @@ static const tg_touch *pair_from(const tg_rows *r, int first, int *end, double *
         const tg_touch *u = &r->touch[*end];
         if (u->pair.first != t->pair.first || u->pair.second != t->pair.second)
             break;
-        *overlap = fmax(*overlap, -u->phi);
+        *overlap = tg_larger(*overlap, -u->phi);
     }
     return t;
 }

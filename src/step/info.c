@@ -62,10 +62,15 @@ static bool is_beyond_rounding(const tg_rows *r, double tolerance)
 
 /* L . (J v+ + J v_free) / 2, with J v+ = sigma - b less what the compliance of a contact adds: its energy is stored,
  * not spent */
-static double impulse_work(const tg_rows *r)
+static double impulse_work(const tg_model *m, tg_work *w)
 {
-    double work = 0;
-    for (int i = 0; i < r->nrow; i++)
+    const tg_rows *r = w->rows;
+    double work = 0, *v = w->step->row_gradient;
+    if (r->eps > 0) /* which is in the problems, and in no velocity */
+        tg_rows_velocity(m, w, w->step->v_next, v);
+    for (int i = 0; i < r->nrow && r->eps > 0; i++)
+        work += 0.5 * r->L[i] * (v[i] + r->free[i]);
+    for (int i = 0; i < r->nrow && r->eps == 0; i++)
         work += 0.5 * r->L[i] * (r->sigma[i] - r->bias[i] + r->free[i]);
     return work;
 }
@@ -86,7 +91,7 @@ tg_status tg_step_report(const tg_model *m, tg_work *w)
         info.status = TG_STEP_PARTIAL;
     for (int i = 0; i < r->ntouch; i++)
         info.penetration = tg_larger(info.penetration, -r->touch[i].phi);
-    info.work = impulse_work(r);
+    info.work = impulse_work(m, w);
     info.capacity = r->capacity.contacts > 0 ? (double)r->ntouch / r->capacity.contacts : 0;
     s->info = info;
     return tg_balance_needed(m, w) ? tg_step_balance(m, w) : TG_OK;

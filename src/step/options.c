@@ -94,12 +94,12 @@ static tg_status check_law(tg_work *w, const tg_options *o)
         return tg_fail(&w->error, TG_ERR_NAME, "options: unknown law '%s'", o->law == NULL ? "" : o->law);
     if (tg_cone_law_is_default(law))
         return TG_OK;
-    const char *what = !tg_cone_law_takes(law, o->solver)         ? "a solver other than newton and admm"
-                       : o->restitution == TG_RESTITUTION_POISSON ? "Poisson's restitution"
-                       : o->impact == TG_IMPACT_WITHIN            ? "impacts within a step"
-                       : o->backward == TG_BACKWARD_SMOOTHED      ? "smoothed derivatives"
-                       : o->backward >= TG_BACKWARD_ANI           ? "ani, detached or unrolled derivatives"
-                                                                  : NULL;
+    const char *what = !tg_cone_law_takes(law, o->solver)                       ? "a solver other than newton and admm"
+                       : o->restitution == TG_RESTITUTION_POISSON && law->shift ? "Poisson's restitution"
+                       : o->impact == TG_IMPACT_WITHIN                          ? "impacts within a step"
+                       : o->backward == TG_BACKWARD_SMOOTHED                    ? "smoothed derivatives"
+                       : o->backward >= TG_BACKWARD_ANI ? "ani, detached or unrolled derivatives"
+                                                        : NULL;
     return what == NULL ? TG_OK : tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: law '%s' with %s", o->law, what);
 }
 
@@ -125,6 +125,11 @@ static tg_status check_options(tg_work *w, const tg_options *o)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: staggered_steps = %d must be in [0, 1000000]",
                        o->staggered_steps);
     TG_TRY(check_law(w, o));
+    if (!(o->eps >= 0) || !isfinite(o->eps))
+        return tg_fail(&w->error, TG_ERR_VALUE, "options: eps = %g must be finite and not negative", o->eps);
+    if (o->eps > 0 && (o->law == NULL || strcmp(o->law, "ccp") != 0))
+        return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: eps = %g with law '%s': it belongs to ccp", o->eps,
+                       o->law);
     if ((unsigned)o->implicit_actuators > TG_ON)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: implicit_actuators = %d is neither off nor on",
                        (int)o->implicit_actuators);
@@ -233,6 +238,7 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
     w->step->options = o;
     w->rows->slack = 0.1 * o.reach;
     w->rows->explicit_law = !solves;
+    w->rows->eps = o.eps;
     w->rows->spins = w->step->law->norm != TG_NORM_TWO;
     w->step->settings = (tg_contact_settings){.dt = o.dt,
                                               .push_speed = o.push_speed,

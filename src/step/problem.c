@@ -252,7 +252,7 @@ tg_status tg_step_solve(const tg_model *m, tg_work *w)
             TG_TRY(solve_placing(m, w, &r->island[i]));
         s->within = s->within || r->island[i].within;
         if (r->island[i].impact && s->settings.poisson)
-            TG_TRY(tg_poisson_restitution(w, &r->island[i], s->options.solver, s->options.tolerance));
+            TG_TRY(tg_poisson_restitution(w, &r->island[i], tg_step_law(s), s->options.solver, s->options.tolerance));
         tg_profile_island(w, i);
     }
     if (r->nrow == 0)

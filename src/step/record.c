@@ -16,7 +16,7 @@ static const size_t most_matrices = (size_t)48 * 1024; /* bytes */
 
 typedef struct header
 {
-    int touches, bonds, constraints, parts, rows, blocks, islands, columns;
+    int touches, given, bonds, constraints, parts, rows, blocks, islands, columns;
     size_t jacobian, delassus; /* numbers of Y and G */
     bool matrices;             /* are kept */
     bool poisson;              /* an island was restituted */
@@ -127,6 +127,7 @@ static header header_of(const tg_work *w)
 {
     const tg_rows *r = w->rows;
     header h = {.touches = r->ntouch,
+                .given = r->ngiven,
                 .bonds = r->nbond,
                 .constraints = r->nconstraint,
                 .parts = r->npart,
@@ -230,7 +231,7 @@ static void get_all(const piece *p, int count, const unsigned char **from)
 static void get_counts(tg_rows *r, const header *h)
 {
     r->ntouch = r->needed = h->touches;
-    r->ngiven = 0; /* rollouts find their contacts */
+    r->ngiven = h->given;
     r->nbond = h->bonds;
     r->nconstraint = h->constraints;
     r->npart = h->parts;
@@ -253,7 +254,8 @@ static void get_touches(const tg_model *m, tg_work *w, const unsigned char **fro
         get(&bytes, from, sizeof bytes);
         get(&t->at, from, bytes);
         get(&t->bond, from, rest_bytes);
-        if ((geoms || tg_has_course(&t->at)) && (t->pair.first != placed.first || t->pair.second != placed.second))
+        bool moves = t->law.given == NULL && (geoms || tg_has_course(&t->at));
+        if (moves && (t->pair.first != placed.first || t->pair.second != placed.second))
         {
             tg_space_update_pair(m, w, t->pair);
             placed = t->pair;
@@ -282,7 +284,8 @@ void tg_step_need_rows(const tg_model *m, tg_work *w)
     if (w->rows->nrow > 0)
         tg_fill_jacobian(m, w, s->q);
     for (int i = 0; i < w->rows->ntouch; i++)
-        tg_space_update_pair(m, w, w->rows->touch[i].pair);
+        if (w->rows->touch[i].law.given == NULL)
+            tg_space_update_pair(m, w, w->rows->touch[i].pair);
     s->rows = true;
 }
 
@@ -357,6 +360,8 @@ tg_status tg_step_restore(const tg_model *m, tg_work *w, const tg_state *in, con
     if (w->grouped)
         tg_step_couplings(m, w);
     get_touches(m, w, &record, use != TG_RESTORE_STATES);
+    if (h.given > 0)
+        tg_return_given(w->rows, control->contacts);
     if (h.matrices)
         get_all(matrix, MATRICES, &record);
     else

@@ -47,6 +47,7 @@ struct tg_tape
     tg_controls controls;
     const tg_params *params;
     uint64_t generation;
+    size_t given; /* contacts that the steps before the one at hand were given */
 };
 
 /* ---- memory ---- */
@@ -243,7 +244,19 @@ static tg_control control_of(const tg_model *m, const tg_controls *c, int step)
     size_t row = (size_t)held_row(c, step);
     return (tg_control){.u = c->u == NULL ? NULL : c->u + row * (size_t)m->nu,
                         .tau = c->tau == NULL ? NULL : c->tau + row * (size_t)m->nv,
-                        .wrench = c->wrench == NULL ? NULL : c->wrench + row * 6 * (size_t)m->nbody};
+                        .wrench = c->wrench == NULL ? NULL : c->wrench + row * 6 * (size_t)m->nbody,
+                        .contacts = c->contacts == NULL ? NULL : c->contacts + step};
+}
+
+/* contacts that a step was given */
+static size_t given_to(const tg_controls *c, int step)
+{
+    return c->contacts == NULL ? 0 : (size_t)c->contacts[step].count;
+}
+
+static double *given_row(const tg_tape *t, double *rows)
+{
+    return rows == NULL ? NULL : rows + TG_GIVEN_NUMBERS * t->given;
 }
 
 /* where a step's result is: the last step of a segment has a place of its own */
@@ -468,6 +481,7 @@ static tg_status step_back(const tg_model *m, tg_work *w, tg_tape *t, int step, 
     g.tau = own_row(in->tau, row, m->nv, first, t->held.tau);
     g.wrench = own_row(in->wrench, row, wrenches, first, t->held.wrench);
     g.params = in->params;
+    g.contact = given_row(t, in->contact);
     TG_TRY(restore_step(m, w, t, step, in->params != NULL ? TG_RESTORE_PARAMETERS : TG_RESTORE_STATES));
     TG_TRY(tg_step_vjp_add(m, w, &(tg_cotangent){.q = t->after.q, .v = t->after.v, .act = t->after.act}, &g, &now));
     if (!first)
@@ -487,8 +501,12 @@ static tg_status sweep(const tg_model *m, tg_work *w, tg_tape *t, const tg_traje
 {
     clear_gradient(m, &t->after);
     add_given(m, &t->after, out, t->steps);
+    t->given = 0;
+    for (int step = 0; step < t->steps; step++)
+        t->given += given_to(&t->controls, step);
     for (int step = t->steps - 1; step >= 0; step--)
     {
+        t->given -= given_to(&t->controls, step);
         TG_TRY(restore_segment(m, w, t, step / t->length));
         fetch_step(m, t, step - 1, out, in);
         TG_TRY(step_back(m, w, t, step, in, label));
@@ -598,7 +616,8 @@ static tg_status changes_at(const tg_model *m, tg_work *w, const tg_tape *t, int
                                    .tau = row_of(in[i].tau, row, m->nv),
                                    .wrench = row_of(in[i].wrench, row, 6 * m->nbody),
                                    .dt = in[i].dt,
-                                   .params = in[i].params};
+                                   .params = in[i].params,
+                                   .contact = given_row(t, in[i].contact)};
         after[i] = (tg_cotangent){.q = row_of(out[i].q, step + 1, m->nv),
                                   .v = row_of(out[i].v, step + 1, m->nv),
                                   .act = m->na > 0 ? row_of(out[i].act, step + 1, m->na) : NULL};
@@ -613,11 +632,13 @@ static tg_status sweep_forward(const tg_model *m, tg_work *w, tg_tape *t, int co
     tg_param_range range[DIRECTIONS];
     for (int i = 0; i < count; i++)
         range[i] = tg_range_of(m, in[i].params);
+    t->given = 0;
     for (int step = 0; step < t->steps; step++)
     {
         TG_TRY(restore_segment(m, w, t, step / t->length));
         TG_TRY(restore_step(m, w, t, step, TG_RESTORE_COLUMNS));
         TG_TRY(changes_at(m, w, t, step, count, in, range, out, &now));
+        t->given += given_to(&t->controls, step);
         worse_label(worst, &now);
     }
     return TG_OK;

@@ -91,6 +91,11 @@ static void next_activations(const tg_model *m, tg_work *w)
         int at = m->actuator_act[i];
         if (at < 0)
             continue;
+        if (!m->actuator_act_limited[i] && m->actuator_dynamics[i] != TG_DYNAMICS_FILTEREXACT)
+        {
+            s->act_next[at] = s->act[at] + s->options.dt * s->drive[i].act_rate;
+            continue;
+        }
         tg_drive d = s->drive[i];
         tg_next_activation(m, w, i, s->act[at], s->options.dt, &d);
         s->act_next[at] = d.signal;

@@ -179,6 +179,7 @@ tg_status tg_step_find_stiff(const tg_model *m, tg_work *w)
         s->stiff_late == late)
         return TG_OK;
     s->stiff_late = late;
+    s->stiff_joints = has_any(m, w->params, !s->options.implicit_damping, false);
     if (has_any(m, w->params, !s->options.implicit_damping, !late))
     {
         place(m, w);
@@ -198,7 +199,7 @@ double tg_stiff_motion(const tg_model *m, tg_work *w, const double *v)
 {
     const parts p = {m, w, &w->step->options, w->step->options.dt, false};
     double sum = 0;
-    for (int k = 0; k < m->nv; k++)
+    for (int k = 0; k < m->nv && w->step->stiff_joints; k++)
         sum += joint_weight(&p, k) * v[k] * v[k];
     for (int t = 0; t < m->ntendon && !tg_tendons_late(m, w); t++)
     {

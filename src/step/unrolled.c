@@ -1,7 +1,7 @@
 /* Reverse mode through the alternations of solver "staggered" (unrolled.h).
  *
- * In scaled variables x = S^-1 L (solve/cone.h) an alternation has cotangents z of w = dG x + dg, unscaled S z. Friction
- * coefficients act through S: with sigma = G L + g
+ * In scaled variables x = S^-1 L (solve/cone.h) an alternation has cotangents z of w = dG x + dg, unscaled S z.
+ * Friction coefficients act through S: with sigma = G L + g
  *     z_s . (dS sigma + S G dS x) = sum dmu_i (z_i sigma_i + (G z)_i L_i) / mu_i,    L = S x: Lbar_i L_i / mu_i. */
 #include "step/unrolled.h"
 

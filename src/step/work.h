@@ -96,6 +96,7 @@ typedef struct tg_step_work
     uint64_t stiff_generation;
     bool too_long; /* stiff_dt is, for springs and dampers: there are motions that grow */
     double stiff_dt;
+    bool stiff_joints;   /* joints have springs, or dampers that act on v */
     bool stiff_late;     /* with tendons that act at the end of the step */
     uint64_t generation; /* of the parameters at that time */
     uint64_t placement;  /* of the arrays that its derivatives need */

@@ -46,3 +46,48 @@ def impulse(problem, eps=0.0):
     fc, a = phase(A, p.g, p.normal, p.mu, zero)
     fr, b = phase(A, p.g + p.G @ fc - p.target, p.normal, p.mu, np.where(p.normal, p.e * np.maximum(fc, 0), 0))
     return fc + fr, "Solved" in a and "Solved" in b
+
+
+def rope_limits(x, *, both=True):
+    """Rows of the active limits of a rope (n, 2) that hangs at the origin and their distances, by the formulas alone.
+
+    Bends up to 0.3 rad, in both directions or in one, then lengths between 0.04 and 0.06 m.
+    """
+    n, d = len(x), np.diff(np.vstack([[0, 0], x]), axis=0)
+    length = np.linalg.norm(d, axis=1)
+    angle = np.arctan2(d[:, 0], -d[:, 1])
+    slope = np.stack([np.cos(angle), np.sin(angle)], -1) / length[:, None]  # of the angle by the end of its link
+    rows, distances = [], []
+
+    def add(distance, entries):
+        if distance < -1e-12:
+            row = np.zeros((n + 1, 2))
+            for i, entry in entries:
+                row[i] += entry
+            rows.append(row[1:].ravel())
+            distances.append(distance)
+
+    for i in range(n - 1):
+        bend = (angle[i + 1] - angle[i] + np.pi) % (2 * np.pi) - np.pi
+        for s in (1, -1) if both else (1,):
+            a, b = s * slope[i], s * slope[i + 1]
+            add(0.3 - s * bend, [(i, -a), (i + 1, a + b), (i + 2, -b)])
+    for i, e in enumerate(d / length[:, None]):
+        add(0.06 - length[i], [(i, e), (i + 1, -e)])
+        add(length[i] - 0.04, [(i, -e), (i + 1, e)])
+    return np.array(rows).reshape(-1, 2 * n), np.array(distances)
+
+
+def rope_jump(x, v, dt, *, both=True, mass=0.1):
+    """v after both phases without friction and restitution, by non-negative least squares, and how many limits act."""
+    from scipy.optimize import nnls  # noqa: PLC0415
+
+    J, distance = rope_limits(x, both=both)
+    if len(distance) == 0:
+        return v, 0
+    G, g = J @ J.T / mass, J @ v.ravel()
+    L = np.linalg.cholesky(G + 1e-13 * np.trace(G) / len(g) * np.eye(len(g)))
+    solve = lambda b: nnls(L.T, -np.linalg.solve(L, b), maxiter=100 * len(g))[0]  # noqa: E731
+    fc = solve(g)
+    fr = solve(g + G @ fc + distance / (8 * dt))
+    return v + (J.T @ (fc + fr)).reshape(v.shape) / mass, len(distance)

@@ -116,3 +116,38 @@ def test_refusals(fields, message):
         sim.step(contacts=tg.given_contacts(1, **{"body2": 1, **fields}))
     with pytest.raises(TypeError, match="no field 'mass'"):
         tg.given_contacts(1, mass=1)
+
+
+def test_rollout():
+    """The contacts of a rollout, given to it: the same states, and derivatives by every number of each of them."""
+    m = tg.load("superball")
+    rng = np.random.default_rng(3)
+    v0, u = np.zeros(m.nv), rng.uniform(-5, 5, (25, m.nu))
+    v0[0::6] = 1.0
+    sim = tg.Sim(m)
+    q0 = sim.q.copy()
+    sim.v = v0
+    contacts = []
+    for row in u:
+        sim.step(u=row)
+        contacts.append(sim.given_contacts())
+    assert sum(map(len, contacts)) > 25
+    r = tg.rollout(m, q0, v0, u, contacts=contacts)
+    np.testing.assert_allclose(r.q[-1], sim.q, rtol=0, atol=1e-9)  # which started with other warm starts
+    gq = rng.normal(size=m.nv)
+    g = r.vjp(gq=gq, at=-1).contact
+    assert g.shape == (sum(map(len, contacts)), tg.GIVEN_NUMBERS)
+    along = rng.normal(size=g.shape)
+    assert r.jvp(contact=along).q[-1] @ gq == pytest.approx(np.sum(g * along), rel=1e-10)
+    several = r.jvp(contact=np.stack([along, 2 * along])).q
+    np.testing.assert_allclose(several[1], 2 * several[0], rtol=1e-12)
+    again = tg.rollout(m, q0, v0, u, contacts=contacts, checkpoints=True)
+    np.testing.assert_array_equal(again.vjp(gq=gq, at=-1).contact, g)
+    assert tg.rollout(m, q0, v0, u).vjp(gq=gq, at=-1).contact.shape == (0, tg.GIVEN_NUMBERS)
+    with pytest.raises(ValueError, match="expected 25 lists, one per step, got 24"):
+        tg.rollout(m, q0, v0, u, contacts=contacts[1:])
+    with pytest.raises(ValueError, match="a batch finds its own"):
+        tg.rollout(m, q0[None], v0, u, contacts=contacts)
+    contacts[7]["normal"][0] = 0
+    with pytest.raises(tg.Error, match=r"contacts\[0\]\.normal = \(0, 0, 0\) has length 0"):
+        tg.rollout(m, q0, v0, u, contacts=contacts)

@@ -75,8 +75,10 @@ def test_batch_and_rollout():
 def test_refusals():
     with pytest.raises(ValueError, match="law: expected one of 'ncp', 'ccp'"):
         point("cone")
-    with pytest.raises(tg.Error, match="law 'ccp' with Poisson's restitution"):
-        point("ccp", restitution="poisson")
+    with pytest.raises(tg.Error, match="law 'lcp-box' with Poisson's restitution"):
+        point("lcp-box", restitution="poisson")
+    with pytest.raises(tg.Error, match=r"eps = 0\.01 with law 'ncp'"):
+        point("ncp", eps=0.01)
     with pytest.raises(tg.Error, match="law 'lcp-box' with a solver other than newton and admm"):
         point("lcp-box", solver="pgs")
 

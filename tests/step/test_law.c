@@ -230,8 +230,8 @@ static tg_label compare(sim *s, double *largest)
     return label;
 }
 
-/* Of exact derivatives few differences are across a change of mode. Others that are skipped: numbers at the edge of their
- * domain (a compliance of 0), and geoms with the same number where the larger one counts. */
+/* Of exact derivatives few differences are across a change of mode. Others that are skipped: numbers at the edge of
+ * their domain (a compliance of 0), and geoms with the same number where the larger one counts. */
 static void check_share(void)
 {
     print_message("%d numbers compared, %d skipped, of these %d at a change of mode\n", compared, skipped, switched);
@@ -308,8 +308,10 @@ static void refusals(void **state)
     s->options.solver = "ipm";
     refuse(s, TG_ERR_UNSUPPORTED, "law 'ccp'");
     s->options.solver = "newton";
+    s->options.law = "lcp-diamond";
     s->options.restitution = TG_RESTITUTION_POISSON;
     refuse(s, TG_ERR_UNSUPPORTED, "Poisson");
+    s->options.law = "ccp";
     s->options.restitution = TG_RESTITUTION_NEWTON;
     s->options.impact = TG_IMPACT_WITHIN;
     refuse(s, TG_ERR_UNSUPPORTED, "within");

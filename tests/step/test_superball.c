@@ -172,7 +172,7 @@ static void test_settled(void **state)
         force += contact[i].force[2];
     check_near("normal force", fabs(force), 588.6, 1e-3);
     check_near("centre", centre(s), 0.75981, 1e-5);
-    check_below("speed", norm(s->n.nv, s->v), 1e-9);
+    check_below("speed", norm(s->n.nv, s->v), 1e-11);
     sim_close(s);
 }
 
