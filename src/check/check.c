@@ -99,6 +99,7 @@ static void place(tg_judge *c, tg_arena *arena)
     c->change = TG_TAKE(arena, double, 2 * n->nv + n->na, "change");
     c->chosen = TG_TAKE(arena, int, n->nparams, "chosen");
     c->kind = TG_TAKE(arena, int, n->nparams, "kind");
+    c->own = TG_TAKE(arena, tg_label_kind, n->nparams, "own labels");
     c->pool = TG_TAKE(arena, int, n->nparams, "pool");
     c->index = TG_TAKE(arena, int, TG_JUDGE_A_KIND *TG_CHECK_GROUPS, "index");
     c->contact = TG_TAKE(arena, tg_step_contact, c->walk.room, "contact");

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "check/judge.h"
 
 /* ---- names ---- */
@@ -55,7 +56,7 @@ static double size_in(const tg_judge *c, int group, int i)
 
 /* One number of a group, added to `to`; its error if it was judged. A judge must be finer than what is judged: where
  * differences are apart by more than a tenth of the tolerance, and derivatives are not within it, they are counted, not
- * judged. */
+ * judged. So are those by a parameter whose own label is not exact. */
 static double compare_number(const tg_judge *c, int group, int i, double scale, tg_check_group *to)
 {
     double J = tg_judge_numbers(&c->exact, group)[i], F = tg_judge_numbers(&c->differences, group)[i];
@@ -63,7 +64,8 @@ static double compare_number(const tg_judge *c, int group, int i, double scale, 
     if (group >= GROUP_PARAMS && c->kind[i] != group)
         return 0;
     bool taken = isfinite(F), good = error <= TG_CHECK_TOLERANCE;
-    bool judged = taken && (good || !(spread > 0.1 * TG_CHECK_TOLERANCE));
+    bool one_sided = group >= GROUP_PARAMS && c->label.kind == TG_LABEL_EXACT && c->own[i] != TG_LABEL_EXACT;
+    bool judged = taken && (good || !(one_sided || spread > 0.1 * TG_CHECK_TOLERANCE));
     to->skipped += !taken;
     to->unresolved += taken && !judged;
     to->compared += judged;
@@ -146,6 +148,16 @@ static void leave_out(tg_judge *c)
         c->r->beside += c->aside[group].compared + c->aside[group].skipped + c->aside[group].unresolved;
 }
 
+/* of the parameters that are differenced */
+static tg_status own_labels(tg_judge *c)
+{
+    tg_label_kind kind[TG_JUDGE_A_KIND * TG_CHECK_GROUPS];
+    tg_status status = tg_step_param_labels(c->m, c->walk.w, c->index, c->nindex, kind);
+    for (int k = 0; k < c->nindex && status == TG_OK; k++)
+        c->own[c->index[k]] = kind[k];
+    return status;
+}
+
 /* A state whose derivative is not exact counts like any other where differences agree, and is skipped where they do
  * not, or where the step is not solved: then they mean nothing. */
 tg_status tg_judge_compare(tg_judge *c, const tg_cotangent *out)
@@ -161,6 +173,7 @@ tg_status tg_judge_compare(tg_judge *c, const tg_cotangent *out)
     if (status != TG_OK)
         return status;
     double worst = 0;
+    TG_TRY(own_labels(c));
     memset(c->aside, 0, sizeof c->aside);
     for (int group = 0; group < c->r->ngroup; group++)
         worst = fmax(worst, compare_group(c, group, &c->aside[group]));

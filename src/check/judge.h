@@ -36,6 +36,7 @@ typedef struct tg_judge
     int *kind;                 /* of every parameter: its group */
     int *pool, *index, nindex; /* the parameters that are differenced at this state */
     tg_label label;
+    tg_label_kind *own; /* of those parameters, by themselves */
     tg_jacobian jacobian;
     tg_step_contact *contact;
     int met[TG_CONTACT_MODES];             /* contacts of the last step */

@@ -19,7 +19,7 @@ static const double rank_threshold = 1e-10; /* of the largest column */
 
 typedef struct loops
 {
-    double *G, *bias, *free, *g; /* of the island */
+    double *G, *bias, *free, *g, *unmet; /* of the island */
     int rows, ldg;
     int n, *row; /* rows of equalities */
     int *at;     /* row of the island -> its place among them, or -1 */
@@ -125,6 +125,7 @@ static loops loops_of(const tg_model *m, tg_rows *r, const tg_rows_island *islan
                .bias = r->bias + island->row,
                .free = r->free + island->row,
                .g = r->g + island->row,
+               .unmet = r->unmet + island->row,
                .rows = island->rows,
                .ldg = v4_pad(island->rows)};
     l.row = TG_TAKE(&r->scratch, int, island->rows, "equality rows");
@@ -283,7 +284,8 @@ static double project_velocities(loops *l)
     {
         int row = l->row[i];
         bool gone = l->left[i] == 0; /* the others say what it would */
-        removed = fmax(removed, fabs(l->bias[row] - l->B[2 * i + 1]));
+        l->unmet[row] = l->bias[row] - l->B[2 * i + 1];
+        removed = fmax(removed, fabs(l->unmet[row]));
         l->free[row] = gone ? 0 : l->B[2 * i];
         l->bias[row] = gone ? 0 : l->B[2 * i + 1];
         l->g[row] = l->free[row] + l->bias[row];
@@ -336,20 +338,54 @@ void tg_make_consistent(const tg_model *m, tg_rows *r)
     }
 }
 
-/* Impulses along Z do nothing to G L, which is P G P L, but J^T Z is not exactly zero: L <- P L. */
-void tg_select_consistent(const tg_model *m, tg_rows *r, const tg_rows_island *island)
+/* G_EE + s Z Z^T is definite, and its inverse that of G_EE beside Z, whatever s > 0 is: the mean of G_ii. */
+void tg_consistent_answer(const tg_model *m, tg_rows *r, const tg_rows_island *island, const double *z, double *a)
 {
-    if (island->redundant == 0 || island->result.selection != TG_SELECT_UNSELECTED)
+    size_t mark = tg_arena_mark(&r->scratch);
+    loops l = loops_of(m, r, island);
+    double *Z = l.B, sum = 0;
+    find_null(&l);
+    form_null(&l, Z);
+    for (int i = 0; i < l.n; i++)
+        sum += *entry(&l, l.row[i], l.row[i]) / l.n;
+    for (int i = 0; i < l.n; i++)
+    {
+        for (int j = 0; j < l.n; j++)
+        {
+            double along = 0;
+            for (int k = 0; k < l.null; k++)
+                along += Z[i * l.null + k] * Z[j * l.null + k];
+            l.A[i * l.n + j] = *entry(&l, l.row[i], l.row[j]) + sum * along;
+        }
+        l.own[i] = z[l.row[i]];
+    }
+    memset(a, 0, sizeof(double) * (size_t)island->rows);
+    if (tg_chol(l.n, l.A, l.n) < 0)
+        tg_chol_solve(l.n, l.A, l.n, 1, l.own, 1);
+    for (int i = 0; i < l.n; i++)
+        a[l.row[i]] = l.own[i];
+    tg_arena_release(&r->scratch, mark);
+}
+
+void tg_consistent_part(const tg_model *m, tg_rows *r, const tg_rows_island *island, double *x)
+{
+    if (island->redundant == 0)
         return;
     size_t mark = tg_arena_mark(&r->scratch);
     loops l = loops_of(m, r, island);
-    double *L = r->L + island->row;
     find_null(&l);
     form_null(&l, r->Z + island->Z);
     for (int i = 0; i < l.n; i++)
-        l.B[i] = L[l.row[i]];
+        l.B[i] = x[l.row[i]];
     project(&l, 1);
     for (int i = 0; i < l.n; i++)
-        L[l.row[i]] = l.B[i];
+        x[l.row[i]] = l.B[i];
     tg_arena_release(&r->scratch, mark);
+}
+
+/* Impulses along Z do nothing to G L, which is P G P L, but J^T Z is not exactly zero: L <- P L. */
+void tg_select_consistent(const tg_model *m, tg_rows *r, const tg_rows_island *island)
+{
+    if (island->result.selection == TG_SELECT_UNSELECTED)
+        tg_consistent_part(m, r, island, r->L + island->row);
 }

@@ -22,14 +22,15 @@
 static const uint64_t equalities = UINT64_MAX; /* one group */
 
 /* what a cone's rows belong to; 0: a group of their own. A contact with compliance: its bodies keep moving along its
- * normal, so that a patch of such contacts is not one rigid body, and its rank may be above six. */
+ * normal, so that a patch of such contacts is not one rigid body, and its rank may be above six. Where joints leave two
+ * bodies fewer than six dofs, rows are redundant because of the joints, and need not stay consistent. */
 static uint64_t group_of(const tg_solve_work *w, const tg_cone *cone, int *b)
 {
     const tg_block *block = w->island->block;
     const double *give = w->island->give;
     while (w->cones.source[cone->row] >= block[*b].row + block[*b].rows)
         ++*b;
-    if (give != NULL && give[block[*b].row] > 0)
+    if (block[*b].few || (give != NULL && give[block[*b].row] > 0))
         return 0;
     return block[*b].kind == TG_BLOCK_EQUALITY ? equalities : block[*b].pair;
 }

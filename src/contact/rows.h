@@ -212,6 +212,7 @@ static inline int tg_slot_count(int n)
     X(double, speed, c->rows, "J v")                                                                                   \
     X(double, free, c->rows, "J v_free")                                                                               \
     X(double, bias, c->rows, "b")                                                                                      \
+    X(double, unmet, c->rows, "equalities with redundant rows: of b, what no velocity can follow (consistent.c)")      \
     X(double, g, c->rows, "J v_free + b")                                                                              \
     X(double, warm, c->rows, "impulses to start from")                                                                 \
     X(double, L, c->rows, "impulses")                                                                                  \
@@ -459,6 +460,13 @@ void tg_make_consistent(const tg_model *m, tg_rows *r);
 
 /* The same of G, where that is made later. (consistent.c) */
 void tg_project_delassus(const tg_model *m, tg_rows *r, const tg_rows_island *island);
+
+/* a (rows of the island) with G a = z on the rows of its equalities, where z is among the velocities that these can
+ * follow; zero on other rows. For islands in which rows are redundant and J is there. (consistent.c) */
+void tg_consistent_answer(const tg_model *m, tg_rows *r, const tg_rows_island *island, const double *z, double *a);
+
+/* x <- P x on the rows of an island's equalities, x over the rows of the island. Needs J. (consistent.c) */
+void tg_consistent_part(const tg_model *m, tg_rows *r, const tg_rows_island *island, double *x);
 
 /* Takes out of an island's impulses what acts along these directions, where no rule has selected them. (consistent.c)
  */

@@ -7,12 +7,24 @@
 #include <string.h>
 
 #include "contact/rows_vjp.h"
+#include "dynamics/factors.h"
 #include "solve/cone.h"
 #include "step/step.h"
 
 static const double none = 1e-6;    /* m/s by m or rad */
 static const double nothing = 1e-9; /* of a velocity by any number */
 static const double little = 1e-8;  /* of what a row's own impulse does */
+
+/* between -1 and 1 */
+static void random_numbers(int n, double *x)
+{
+    uint64_t seed = 1;
+    for (int k = 0; k < n; k++)
+    {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        x[k] = (double)(seed >> 11) / 4503599627370496.0 - 1;
+    }
+}
 
 /* gradient of b: gphi and f_start */
 static void biases(const tg_model *m, tg_work *w, const double *z, double *gphi, double *f_start, double *gdt)
@@ -32,12 +44,12 @@ static void biases(const tg_model *m, tg_work *w, const double *z, double *gphi,
 }
 
 /* The gradient of z . (J x), with that of z . b where `law` says so. params: NULL, or where it goes, too. scratch: 2
- * rows. */
+ * rows, for the law. */
 static tg_gradient disagreement(const tg_model *m, tg_work *w, const double *z, const double *x, bool law,
                                 double *scratch, double *params, double *gdt)
 {
     tg_step_work *s = w->step;
-    double *gphi = scratch, *f_start = scratch + w->rows->capacity.rows;
+    double *gphi = scratch, *f_start = scratch != NULL ? scratch + w->rows->capacity.rows : NULL;
     *gdt = 0;
     if (law)
         biases(m, w, z, gphi, f_start, gdt);
@@ -49,11 +61,26 @@ static tg_gradient disagreement(const tg_model *m, tg_work *w, const double *z, 
     return g;
 }
 
-/* ---- between bodies ---- */
-
-static bool gather(const tg_work *w, double *z)
+/* What a change of impulses does to v+ is asked with one cotangent, random numbers: y = A^-1 (vbar + J^T D^T J A^-1
+ * vbar), in islands with dry friction at its bound that others hold (ties), or with rows that brace each other. */
+static void find_answer(const tg_model *m, tg_work *w, bool ties, double *y, double *Lbar, double *z)
 {
     const tg_rows *r = w->rows;
+    random_numbers(m->nv, y);
+    tg_rows_half(m, w, y, Lbar);
+    memset(z, 0, sizeof(double) * (size_t)r->nrow);
+    for (int i = 0; i < r->nisland; i++)
+        if (ties ? w->step->implicit[i].ties > 0 : w->step->implicit[i].braced)
+            tg_implicit_transpose(&w->step->implicit[i], Lbar + r->island[i].row, z + r->island[i].row, NULL);
+    tg_rows_other_half(m, w, z, y);
+}
+
+/* ---- between bodies ---- */
+
+/* Equalities that contradict each other count without what no velocity can follow, P J (contact/consistent.c): P z. */
+static bool gather(const tg_model *m, tg_work *w, double *z)
+{
+    tg_rows *r = w->rows;
     bool any = false;
     for (int i = 0; i < r->nisland; i++)
         any = any || w->step->implicit[i].braced;
@@ -63,25 +90,70 @@ static bool gather(const tg_work *w, double *z)
     for (int i = 0; i < r->nisland; i++)
     {
         const tg_implicit *f = &w->step->implicit[i];
-        if (f->braced)
-            memcpy(z + r->island[i].row, f->brace, sizeof(double) * (size_t)r->island[i].rows);
+        if (!f->braced)
+            continue;
+        tg_step_need_rows(m, w);
+        memcpy(z + r->island[i].row, f->brace, sizeof(double) * (size_t)r->island[i].rows);
+        tg_consistent_part(m, r, &r->island[i], z + r->island[i].row);
     }
     return true;
 }
 
-bool tg_braces_give(const tg_model *m, tg_work *w)
+/* Whether J^T z is zero at this q only, as at the dead centre of a linkage: rows that were redundant hold something as
+ * soon as bodies are displaced, and then hold against motions that were free. The largest change of z . (J x), x a
+ * random motion that all other rows allow, of length 1 where they allow any. */
+static double rank_changes(const tg_model *m, tg_work *w, const double *z)
+{
+    int nv = m->nv;
+    double *x = w->step->cotangent, *alone = x + nv, *Lbar = w->step->row_gradient + 3 * w->rows->capacity.rows;
+    double largest = 0, most = 0, gdt;
+    random_numbers(nv, alone);
+    tg_solve_mass(m, w, alone);
+    find_answer(m, w, false, x, Lbar, Lbar + w->rows->capacity.rows);
+    for (int k = 0; k < nv; k++)
+        most = fmax(most, fabs(alone[k]));
+    for (int k = 0; k < nv; k++)
+        x[k] /= most;
+    tg_gradient g = disagreement(m, w, z, x, false, NULL, NULL, &gdt);
+    for (int k = 0; k < nv; k++)
+        largest = fmax(largest, fabs(g.q[k]));
+    return largest;
+}
+
+/* The largest of the gradient with respect to q; that with respect to parameters is in s->disagreement, and its largest
+ * in *by_params. Zero without braces. */
+static double braces_disagree(const tg_model *m, tg_work *w, double *by_params)
 {
     tg_step_work *s = w->step;
     double *z = s->row_gradient, gdt, largest = 0;
-    if (!gather(w, z))
-        return false;
-    tg_step_need_rows(m, w);
+    *by_params = 0;
+    if (!gather(m, w, z))
+        return 0;
     tg_gradient g = disagreement(m, w, z, s->v_next, true, z + w->rows->capacity.rows, s->disagreement, &gdt);
     for (int k = 0; k < m->nv; k++)
         largest = fmax(largest, fabs(g.q[k]));
     for (int k = 0; k < m->nparams; k++)
-        largest = fmax(largest, fabs(g.params[k]));
-    return largest > none;
+        *by_params = fmax(*by_params, fabs(g.params[k]));
+    return largest > none ? largest : fmax(largest, rank_changes(m, w, z));
+}
+
+bool tg_braces_give(const tg_model *m, tg_work *w)
+{
+    double by_params, by_q = braces_disagree(m, w, &by_params);
+    w->step->params_give = by_params > none;
+    return by_q > none;
+}
+
+void tg_braces_params(const tg_model *m, tg_work *w)
+{
+    double by_params;
+    if (w->step->params_give)
+        braces_disagree(m, w, &by_params);
+}
+
+bool tg_brace_gives(const tg_work *w, int param)
+{
+    return w->step->params_give && fabs(w->step->disagreement[param]) > none;
 }
 
 /* the least that the impulse of a row in z does by itself (G_ii) */
@@ -103,9 +175,8 @@ static double own_effect(const tg_work *w, const double *z)
 bool tg_braces_move(const tg_model *m, tg_work *w)
 {
     double *z = w->step->row_gradient, *p = w->step->cotangent, largest = 0;
-    if (!gather(w, z))
+    if (!gather(m, w, z))
         return false;
-    tg_step_need_rows(m, w);
     tg_rows_response(m, w, z, p);
     for (int k = 0; k < m->nv; k++)
         largest = fmax(largest, fabs(p[k]));
@@ -113,25 +184,6 @@ bool tg_braces_move(const tg_model *m, tg_work *w)
 }
 
 /* ---- dry friction ---- */
-
-/* What a change of impulses does to v+ is asked with one cotangent, random numbers: y = A^-1 (vbar + J^T D^T J A^-1
- * vbar), in islands with such rows. */
-static void find_answer(const tg_model *m, tg_work *w, double *y, double *Lbar, double *z)
-{
-    const tg_rows *r = w->rows;
-    uint64_t seed = 1;
-    for (int k = 0; k < m->nv; k++)
-    {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        y[k] = (double)(seed >> 11) / 4503599627370496.0 - 1;
-    }
-    tg_rows_half(m, w, y, Lbar);
-    memset(z, 0, sizeof(double) * (size_t)r->nrow);
-    for (int i = 0; i < r->nisland; i++)
-        if (w->step->implicit[i].ties > 0)
-            tg_implicit_transpose(&w->step->implicit[i], Lbar + r->island[i].row, z + r->island[i].row, NULL);
-    tg_rows_other_half(m, w, z, y);
-}
 
 /* whether one of n numbers makes rows disagree, and turns impulses that then do something; jump: they do so anyway */
 static bool any_kink(int n, const double *apart, const double *turned, double bound, bool jump)
@@ -179,7 +231,7 @@ bool tg_ties_give(const tg_model *m, tg_work *w)
     if (ties == 0)
         return false;
     tg_step_need_rows(m, w);
-    find_answer(m, w, y, motion, z);
+    find_answer(m, w, true, y, motion, z);
     tg_rows_velocity(m, w, y, motion);
     for (int i = 0; i < r->nisland; i++)
     {

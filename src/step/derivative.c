@@ -16,6 +16,12 @@ const char *tg_label_string(tg_label_kind kind)
     return (unsigned)kind <= TG_LABEL_REGULARISED ? name[kind] : "unknown";
 }
 
+static const tg_rows_island *island_of(const tg_work *w, const tg_constraint *c)
+{
+    const tg_rows *r = w->rows;
+    return &r->island[r->tree_island[r->part[c->part].tree]];
+}
+
 /* what is kept of an island is quadratic in its rows: the largest one, or many smaller ones */
 size_t tg_implicit_capacity(const tg_capacity *c)
 {
@@ -112,6 +118,32 @@ static tg_status factor_placing(tg_work *w, int i, tg_arena *arena)
                               &s->placing[i], &w->error);
 }
 
+/* Between the nodes of two bodies, of which parents come before children. */
+static int dofs_between(const tg_model *m, int a, int b)
+{
+    int dofs = 0;
+    while (a != b)
+    {
+        int *further = a > b ? &a : &b;
+        dofs += m->node_ndof[*further];
+        *further = m->node_parent[*further];
+    }
+    return dofs;
+}
+
+static void find_few(const tg_model *m, const tg_work *w)
+{
+    const tg_rows *r = w->rows;
+    for (int b = 0; b < r->nblock; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        if (c->source != TG_SOURCE_CONTACT)
+            continue;
+        const int *body = r->touch[c->index].bond.body;
+        r->block[b].few = dofs_between(m, m->body_node[body[0]], m->body_node[body[1]]) < 6;
+    }
+}
+
 /* The tangents of a contact's frame jump where its normal crosses the horizontal (touch.c), and the sides of a pyramid
  * with them. */
 static bool frames_jump(const tg_work *w, const tg_rows_island *island)
@@ -134,6 +166,7 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
     tg_rows *r = w->rows;
     tg_arena arena = {.base = s->implicit_memory, .capacity = s->implicit_bytes};
     const tg_cone_law *law = tg_step_law(s);
+    find_few(m, w);
     for (int i = 0; i < r->nisland; i++)
     {
         tg_rows_island *island = &r->island[i];
@@ -247,28 +280,46 @@ static bool is_ambiguous(const tg_work *w)
     return false;
 }
 
-/* Loops that cannot close are held as well as they can be: what is left of J v+ + b. How it turns with J is left out.
- */
+void tg_unmet_velocities(const tg_model *m, const tg_work *w, double *e)
+{
+    const tg_rows *r = w->rows;
+    tg_rows_velocity(m, w, w->step->v_next, e);
+    for (int b = 0; b < r->nblock; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        bool counts = c->source == TG_SOURCE_EQUALITY && island_of(w, c)->redundant > 0;
+        for (int k = c->row; k < c->row + c->rows; k++)
+            e[k] = counts ? e[k] + r->bias[k] + r->unmet[k] : 0;
+    }
+}
+
+/* Loops that cannot close are held as well as they can be: whether what is left of J v+ + b is more than rounding. */
 static bool is_inconsistent(const tg_model *m, tg_work *w)
 {
     const double most = 1e-7; /* m/s */
     const tg_rows *r = w->rows;
-    double *v = w->step->row_gradient;
-    bool any = false, worse = false;
+    double *e = w->step->row_gradient, largest = 0;
+    bool any = false;
     for (int i = 0; i < r->nisland && m->nequality > 0; i++)
         any = any || r->island[i].redundant > 0;
     if (!any)
         return false;
     tg_step_need_rows(m, w);
-    tg_rows_velocity(m, w, w->step->v_next, v);
-    for (int i = 0; i < r->nisland; i++)
-        for (int b = r->island[i].block; b < r->island[i].block + r->island[i].blocks; b++)
-        {
-            const tg_constraint *c = &r->constraint[r->order[b]];
-            for (int k = c->row; c->source == TG_SOURCE_EQUALITY && k < c->row + c->rows; k++)
-                worse = worse || fabs(v[k] + r->bias[k]) + r->island[i].removed > most;
-        }
-    return worse;
+    tg_unmet_velocities(m, w, e);
+    for (int k = 0; k < r->nrow; k++)
+        largest = fmax(largest, fabs(e[k]));
+    return largest > most;
+}
+
+/* Whether reverse mode follows how such loops turn (step_vjp.c): not with Poisson's law, or where the push was dropped.
+ */
+static bool loops_can_turn(const tg_work *w)
+{
+    const tg_rows *r = w->rows;
+    bool can = w->step->options.backward != TG_BACKWARD_SMOOTHED && !tg_unrolls(w);
+    for (int i = 0; i < r->nisland && can; i++)
+        can = r->island[i].redundant == 0 || (r->island[i].filled && !r->island[i].restituted && !r->island[i].relaxed);
+    return can;
 }
 
 static const double at_edge = 1e-7; /* m: a contact with a smaller margin is at a change of its features */
@@ -317,8 +368,7 @@ static bool is_at_branch(const tg_work *w, double *margin)
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
         const tg_touch *t = c->source == TG_SOURCE_CONTACT ? &r->touch[c->index] : NULL;
-        const tg_rows_island *island = &r->island[r->tree_island[r->part[c->part].tree]];
-        if (t == NULL || !t->impact || !island->within)
+        if (t == NULL || !t->impact || !island_of(w, c)->within)
             continue;
         double e = tg_law_number(w->params, &t->law, t->law.restitution);
         nearest = fmin(nearest, tg_within_of(&w->step->settings, t->phi, t->approach, t->free, e).margin);
@@ -362,9 +412,10 @@ static void make_label(const tg_model *m, tg_work *w)
     s->label.margin = tg_smaller(s->label.margin, tg_larger(0, features));
     s->label.margin = tg_smaller(s->label.margin, s->bounds.margin);
     bool at_branch = s->within && is_at_branch(w, &s->label.margin);
-    if (s->label.kind == TG_LABEL_EXACT && (s->bounds.at || at_branch || is_ambiguous(w) ||
-                                            (features < at_edge && is_at_edge(w)) ||
-                                            is_overdetermined(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
+    s->params_give = false;
+    if (s->label.kind == TG_LABEL_EXACT &&
+        (s->bounds.at || at_branch || is_ambiguous(w) || (features < at_edge && is_at_edge(w)) ||
+         is_overdetermined(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;
     bool solved = true;
     for (int i = 0; i < r->nisland; i++)
@@ -373,7 +424,7 @@ static void make_label(const tg_model *m, tg_work *w)
     bool ani = s->options.backward >= TG_BACKWARD_ANI && tg_saltation_acts(w);
     bool rough = features < 0 && is_rough(w);
     if (moved || ani || s->held || rough || s->options.backward == TG_BACKWARD_SMOOTHED || tg_unrolls(w) || !solved ||
-        is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
+        (s->inconsistent && !s->loops_turn) || tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
 
@@ -418,6 +469,7 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
     if (s->options.backward == TG_BACKWARD_SMOOTHED && s->options.smooth_width > 0)
         smooth_points(m, w);
     TG_TRY(factor_islands(m, w));
+    s->loops_turn = false; /* what is kept of delicate islands does not depend on it */
     if (tg_forward_fits(m, w))
         keep_delicate(m, w);
     if (tg_forward_fits(m, w) && s->within)
@@ -426,6 +478,8 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
         keep_delicate(m, w);
         tg_within_exchange(w);
     }
+    s->inconsistent = is_inconsistent(m, w);
+    s->loops_turn = s->inconsistent && loops_can_turn(w);
     make_label(m, w);
     s->factored = true;
     return TG_OK;

@@ -3,7 +3,7 @@
  * Of two equal coefficients of two geoms either may count. Restitution of 0 has one side only, and so has one whose
  * gate is within reach: nearer than the change of the approach that the free motion makes in a step. Friction of a
  * contact that jams has other solutions beside its own (Painleve): n - mu t, its impulse as it slides along t, draws it
- * in, G_NN < mu G_NT . t. */
+ * in, G_NN < mu G_NT . t. Rows that hold against each other may cease to agree as one parameter changes (brace.c). */
 #include <math.h>
 
 #include "step/step.h"
@@ -72,6 +72,8 @@ tg_label_kind tg_param_label(const tg_model *m, const tg_work *w, int index)
 {
     const tg_rows *r = w->rows;
     tg_label_kind kind = w->step->label.kind;
+    if (kind == TG_LABEL_EXACT && tg_brace_gives(w, index))
+        return TG_LABEL_ONE_SIDED;
     for (int b = 0; b < r->nblock && kind == TG_LABEL_EXACT; b++)
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
@@ -92,6 +94,7 @@ tg_status tg_step_param_labels(const tg_model *m, tg_work *w, const int *index, 
     if (count < 0 || ((index == NULL || kind == NULL) && count > 0))
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_step_param_labels: %d parameters", count);
     TG_TRY(tg_step_prepare(m, w));
+    tg_braces_params(m, w);
     for (int i = 0; i < count; i++)
     {
         TG_TRY(tg_check_index(w, "parameter", index[i], m->nparams));

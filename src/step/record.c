@@ -22,6 +22,7 @@ typedef struct header
     bool poisson;              /* an island was restituted */
     bool within;               /* an island had impacts within the step */
     bool held;                 /* trees went a share of their way */
+    bool unmet;                /* loops have redundant rows */
     double dt;
     tg_reserve bounds;
     tg_info info;
@@ -36,7 +37,7 @@ typedef struct piece
 
 enum
 {
-    ARRAYS = 32,
+    ARRAYS = 33,
     MATRICES = 6
 };
 
@@ -71,6 +72,7 @@ static void list_arrays(const tg_work *w, const header *h, piece out[ARRAYS])
         PIECE(r->speed, h->rows),
         PIECE(r->g, h->rows),
         PIECE(r->bias, h->rows),
+        PIECE(r->unmet, h->unmet ? h->rows : 0),
         PIECE(r->L, h->rows),
         PIECE(r->sigma, h->rows),
         PIECE(r->compressed, h->poisson ? h->rows : 0),
@@ -145,6 +147,7 @@ static header header_of(const tg_work *w)
         h.delassus += (size_t)r->island[i].rows * (size_t)v4_pad(r->island[i].rows);
         h.matrices = h.matrices && r->island[i].filled;
         h.poisson = h.poisson || r->island[i].restituted;
+        h.unmet = h.unmet || r->island[i].redundant > 0;
     }
     h.jacobian = r->tree_start[w->model->ntree];
     piece matrix[MATRICES];

@@ -105,6 +105,10 @@ bool tg_projects(const tg_model *m, const tg_work *w);
 tg_status tg_project_forward(const tg_model *m, tg_work *w, int columns, double *dq);
 tg_status tg_project_reverse(const tg_model *m, tg_work *w, double *g, double *params);
 
+/* e (rows): J v+ + b of equalities in islands where these are redundant, that part of b included which no velocity can
+ * follow; zero elsewhere. Needs J. (derivative.c) */
+void tg_unmet_velocities(const tg_model *m, const tg_work *w, double *e);
+
 /* What most derivatives of a step that came back from a record do without: J, and where the geoms of its contacts are.
  * Whoever reads them asks first. (record.c) */
 void tg_step_need_rows(const tg_model *m, tg_work *w);
@@ -205,6 +209,11 @@ tg_status tg_saltation_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j);
  * (brace.c) */
 bool tg_braces_give(const tg_model *m, tg_work *w);
 bool tg_ties_give(const tg_model *m, tg_work *w);
+
+/* The same as geoms and joints are displaced within their bodies, parameter by parameter; the first call computes the
+ * gradient that the second reads. After tg_braces_give. (brace.c) */
+void tg_braces_params(const tg_model *m, tg_work *w);
+bool tg_brace_gives(const tg_work *w, int param);
 
 /* Whether rows judged redundant are in fact slightly independent, below the rank tolerance of G, as at the dead centre
  * of a linkage: the motion then depends on how they share the load. */

@@ -537,6 +537,23 @@ static void pass_with_spread(reverse *r)
     pass_with(r, r->other, r->turn);
 }
 
+/* Loops that contradict each other: equalities are P (J v+ + b) = 0, P = J J^+ the projection onto what velocities can
+ * follow (contact/consistent.c), and P turns with J. With e = J v+ + b, which has no part in the range of P,
+ *     z . (dP e) = e . (dJ x),    J x = z:    x = A^-1 J^T a,   G a = z. */
+static void pass_with_loops(reverse *r)
+{
+    const tg_rows *rows = r->w->rows;
+    memset(r->f, 0, sizeof(double) * (size_t)rows->nrow);
+    tg_step_need_rows(r->m, r->w);
+    for (int i = 0; i < rows->nisland; i++)
+        if (rows->island[i].redundant > 0)
+            tg_consistent_answer(r->m, r->w->rows, &rows->island[i], r->z + rows->island[i].row,
+                                 r->f + rows->island[i].row);
+    tg_rows_response(r->m, r->w, r->f, r->other);
+    tg_unmet_velocities(r->m, r->w, r->f);
+    pass_with(r, r->other, r->f);
+}
+
 /* everything behind y, z and the impulses, at the velocities v+ */
 static void sweep(reverse *r)
 {
@@ -555,6 +572,8 @@ static void sweep(reverse *r)
     passes(r);
     if (r->turns)
         pass_with_spread(r);
+    if (r->s->loops_turn && !r->alone && !r->bare)
+        pass_with_loops(r);
     implicit_reverse(r);
     implicit_actuators_reverse(r);
 }

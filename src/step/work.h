@@ -76,12 +76,15 @@ typedef struct tg_step_work
     tg_profile profile; /* of the step that is being taken (profile.c) */
     double lap;         /* s: when its last stage ended */
     bool has_wrench;
-    bool within;    /* impacts happened within the step: v_placing is not v_next */
-    bool held;      /* trees go a share of their way only: share is valid */
-    bool exchanged; /* the second problem of such a step is in the place of the first (within.c) */
-    bool done;      /* a step has been taken, and nothing else since */
-    bool modes;     /* modes of its contacts are valid */
-    bool factored;  /* the factors of its islands are valid */
+    bool within;       /* impacts happened within the step: v_placing is not v_next */
+    bool held;         /* trees go a share of their way only: share is valid */
+    bool inconsistent; /* loops contradict each other by more than rounding */
+    bool loops_turn;   /* and reverse mode differentiates their projection (step_vjp.c) */
+    bool params_give;  /* rows that hold against each other stop being consistent as a parameter changes (brace.c) */
+    bool exchanged;    /* the second problem of such a step is in the place of the first (within.c) */
+    bool done;         /* a step has been taken, and nothing else since */
+    bool modes;        /* modes of its contacts are valid */
+    bool factored;     /* the factors of its islands are valid */
     bool gyroscopic_factored;
     bool rows; /* J of its rows is there, and where its geoms are: not at once when it came back from a record */
     tg_implicit_use use; /* what they are good for */

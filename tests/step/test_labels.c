@@ -92,8 +92,9 @@ static void check_exact(const outcome *o)
 
 /* ---- loops ---- */
 
-/* a four-bar on an arm that turns; friction: of the joints in the loop; tilt: of one axis out of the plane */
-static sim *open_four_bar(double friction, double tilt)
+/* a four-bar on an arm that turns; friction: of the joints in the loop; tilt: of one axis out of the plane; aside: how
+ * far its last link is out of the plane (m) */
+static sim *open_four_bar(double friction, double tilt, double aside)
 {
     return sim_open(text(
         "<mujoco><option timestep='0.001'/><default><geom contype='0' conaffinity='0'/></default><worldbody>"
@@ -102,10 +103,10 @@ static sim *open_four_bar(double friction, double tilt)
         "<geom type='capsule' fromto='0 0 0 0.2 0 0' size='0.02'/>"
         "<body name='coupler' pos='0.2 0 0'><joint name='coupler' axis='0 1 0' frictionloss='%g'/>"
         "<geom type='capsule' fromto='0 0 0 0.3 0 0.3' size='0.02'/></body></body>"
-        "<body name='rocker' pos='0.6 0 0.1'><joint name='rocker' axis='0 1 0' frictionloss='%g'/>"
+        "<body name='rocker' pos='0.6 %g 0.1'><joint name='rocker' axis='0 1 0' frictionloss='%g'/>"
         "<geom type='capsule' fromto='0 0 0 -0.1 0 0.3' size='0.02'/></body></body></worldbody>"
         "<equality><connect body1='coupler' body2='rocker' anchor='0.3 0 0.3'/></equality></mujoco>",
-        tilt, friction, friction, friction));
+        tilt, friction, friction, aside, friction));
 }
 
 /* What turns a loop as a whole does not pull at it, however far it is open: friction that holds its joints goes on
@@ -115,7 +116,7 @@ static void test_open_loop_held_by_friction(void **state)
     (void)state;
     for (int k = 0; k < 3; k++)
     {
-        sim *s = open_four_bar(20, 0);
+        sim *s = open_four_bar(20, 0, 0);
         s->v[sim_v(s, "arm")] = 2;
         s->q[sim_q(s, "rocker")] = 1e-2 * k; /* the loop is open by 3 mm */
         s->options.push_speed = 1e-6;        /* and stays so */
@@ -132,7 +133,7 @@ static void test_open_loop_held_by_friction(void **state)
 static void test_closed_loop_held_by_friction(void **state)
 {
     (void)state;
-    sim *s = open_four_bar(20, 0);
+    sim *s = open_four_bar(20, 0, 0);
     s->v[sim_v(s, "arm")] = 2;
     assert_int_equal(differentiate(s, NULL).label.kind, TG_LABEL_ONE_SIDED);
     sim_close(s);
@@ -190,7 +191,7 @@ static void test_nearly_planar_loop(void **state)
     const double tilt[] = {0, 1e-8, 1e-7};
     for (size_t k = 0; k < sizeof tilt / sizeof *tilt; k++)
     {
-        sim *s = open_four_bar(0, tilt[k]);
+        sim *s = open_four_bar(0, tilt[k], 0);
         s->v[sim_v(s, "arm")] = 2;
         s->tau[sim_v(s, "crank")] = 1;
         sim_run(s, 5);
@@ -199,6 +200,24 @@ static void test_nearly_planar_loop(void **state)
         check_exact(&o);
         check_below("condition", o.label.condition, 1e3);
         check_below("speed", norm(s->n.nv, s->v), 10);
+        sim_close(s);
+    }
+}
+
+/* A link that is out of the plane of its loop: no velocity closes that gap. What the loop can follow turns with the
+ * bodies, and the derivative with it. */
+static void test_loop_that_cannot_close(void **state)
+{
+    (void)state;
+    const double aside[] = {1e-5, 1e-3, -1e-3};
+    for (size_t k = 0; k < sizeof aside / sizeof *aside; k++)
+    {
+        sim *s = open_four_bar(0, 0, aside[k]);
+        s->v[sim_v(s, "arm")] = 2;
+        s->tau[sim_v(s, "crank")] = 1;
+        sim_run(s, 5);
+        outcome o = differentiate(s, "joint.*.axis");
+        check_exact(&o);
         sim_close(s);
     }
 }
@@ -531,6 +550,7 @@ int main(void)
         cmocka_unit_test(test_closed_loop_held_by_friction),
         cmocka_unit_test(test_open_loop_keeps_angular_momentum),
         cmocka_unit_test(test_nearly_planar_loop),
+        cmocka_unit_test(test_loop_that_cannot_close),
         cmocka_unit_test(test_push_that_was_dropped),
         cmocka_unit_test(test_patch_with_friction_about_normals),
         cmocka_unit_test(test_patch_with_friction_against_rolling),

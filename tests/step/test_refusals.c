@@ -325,6 +325,31 @@ static void test_bad_cache(void **state)
     sim_close(s);
 }
 
+/* Masses that differ by more than what rounding leaves of a velocity: refused where contacts couple them, with advice;
+ * apart from each other, and up to 1e8, they are taken. */
+static void test_masses_that_differ(void **state)
+{
+    (void)state;
+    const struct
+    {
+        double mass, gap;
+        bool refused;
+    } load[] = {{1e6, 0, true}, {1e6, 1, false}, {0.9e5, 0, false}};
+    for (size_t k = 0; k < sizeof load / sizeof *load; k++)
+    {
+        sim *s = sim_open(text("<mujoco><worldbody><geom type='plane' size='5 5 1'/><body pos='0 0 0.05'><freejoint/>"
+                               "<geom type='box' size='0.05 0.05 0.05' mass='0.001'/></body><body pos='0 0 %g'>"
+                               "<freejoint/><geom type='box' size='0.05 0.05 0.05' mass='%g'/></body></worldbody>"
+                               "</mujoco>",
+                               0.15 + load[k].gap, load[k].mass));
+        if (load[k].refused)
+            expect_refusal(s, TG_ERR_UNSUPPORTED, "make the light one heavier");
+        else
+            sim_step(s);
+        sim_close(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +358,7 @@ int main(void)
         cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_contacts_without_a_step),
         cmocka_unit_test(test_huge_numbers),
+        cmocka_unit_test(test_masses_that_differ),
         cmocka_unit_test(test_quaternion_of_length_zero),
         cmocka_unit_test(test_massless_bodies),
         cmocka_unit_test(test_singular_mass_matrix),
