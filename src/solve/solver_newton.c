@@ -36,7 +36,8 @@ static const double usual = 0x1p-33;                       /* where nothing says
 static const double top = 0x1p-10;                         /* of the mean G_ii: on top of the ladder */
 static const double middle = 0x1p-17;                      /* of the interior point */
 static const double creep = 1e-2;     /* of the tolerance: how fast what holds moves with the least compliance */
-static const double last_goal = 1e-2; /* of the tolerance: the violation at the least compliance; select.c goes on */
+static const double last_goal = 1e-4; /* of the tolerance: the violation at the least compliance. z of what creeps is
+                                         wrong by violation / eps, so it is small beside how fast that creeps */
 static const double coarse =
     1e-4; /* of eps / mean G_ii times the largest free velocity: the violation that a rung may have */
 static const double on_cone = 1e-6;     /* of L_N: so far inside an impulse of the step before counts as on its cone */
@@ -257,6 +258,25 @@ static bool harden(tg_soft *p, const tg_solve_options *o)
     return true;
 }
 
+/* Impulses may be much smaller, too: those of the step before were of an impact. Then rounding of what rows contradict
+ * each other by, which counts as nothing, would decide over impulses: more compliance. */
+static void soften(tg_soft *p, const tg_solve_options *o)
+{
+    double goal = creep * o->tolerance, now = creep_of(p), before = p->eps;
+    double eps = now > 0 ? tg_smaller(p->eps * ldexp(1, ilogb(goal / now)), largest * p->size) : 0;
+    if (p->boxes || !(now < goal / slow) || !(eps > before))
+        return;
+    memcpy(p->kept_z, p->z, sizeof(double) * (size_t)p->rows);
+    tg_soft_rescale(p, eps);
+    p->least = eps;
+    if (tg_soft_newton(p,
+                       &(tg_soft_run){.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = rung_goal(p, eps, o)}))
+        return;
+    memcpy(p->z, p->kept_z, sizeof(double) * (size_t)p->rows);
+    p->eps = p->least = before;
+    tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .fresh = true, .goal = rung_goal(p, before, o)});
+}
+
 /* ---- contradictions ---- */
 
 /* Every solution has sigma_N >= 0 and sigma = 0 at equalities. With y >= 0 on normals, any sign on equalities, zero
@@ -284,6 +304,8 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
     size_t dims = sizeof(double) * (size_t)p->dims, rows = sizeof(double) * (size_t)p->rows;
     /* where it moves about as fast as on top of the ladder, impulses grow as 1 / eps */
     bool solvable = !(creep_of(p) > stays * p->creep) && harden(p, o), selected = solvable && o->select;
+    if (selected)
+        soften(p, o);
     memcpy(p->kept_u, p->u, dims);
     memcpy(p->kept_z, p->z, rows);
     for (int k = 0; k < HARDER && selected; k++)
