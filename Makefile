@@ -141,6 +141,10 @@ learn-small: ## the same with a tenth of the data and three tasks: build/learn-s
 	@$(MAKE) python
 	@.venv/bin/python -m tangere.learn all build/learn-small --small --jobs $(JOBS)
 
+tensegrity: python ## SUPERball's study: data of MuJoCo, training, contact parameters, planners, transfer (hours; resumable); TENSEGRITY: arguments
+	@scripts/setup.sh core python test
+	@.venv/bin/python bench/tensegrity.py $(or $(TENSEGRITY),--data build/tensegrity)
+
 lint: ## formatting, static analysis, layers, leftovers
 	@scripts/setup.sh core python test lint
 	@cmake --preset release --log-level=NOTICE
@@ -167,6 +171,15 @@ valgrind: ## C tests under valgrind (slow)
 	@cmake --preset valgrind --log-level=NOTICE
 	@cmake --build --preset valgrind -j $(JOBS)
 	@ctest --preset valgrind -j $(JOBS)
+
+arm: ## cross-compiled for 64-bit ARM, C tests under qemu-user (an hour); TESTS: which, a pattern of ctest
+	@scripts/setup.sh core python aarch64
+	@CMOCKA=1 scripts/static_deps.sh $(CURDIR)/build/aarch64-deps -DCMAKE_SYSTEM_NAME=Linux \
+		-DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc \
+		-DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++
+	@cmake --preset aarch64 --log-level=NOTICE
+	@cmake --build --preset aarch64 -j $(JOBS)
+	@TANGERE_TEST_EFFORT=$${TANGERE_TEST_EFFORT:-0.1} ctest --preset aarch64 -j $(JOBS) -R '$(or $(TESTS),.)'
 
 fuzz: ## look for crashes of the readers: SECONDS for each target (60), TARGETS (all)
 	@scripts/setup.sh core fuzz

@@ -42,8 +42,8 @@ HEAD = """\
 <!-- Made by bench/end_to_end.py: change it there. -->
 
 Le Lidec et al., *End-to-End and Highly-Efficient Differentiable Simulation for Robotics*, compare engines in three
-tables. Here are the same tables with this library. Figures of the paper are quoted; they were taken on another machine
-(one core of an Apple M3) along other trajectories, so compare ratios within one source only.
+tables. These are the same tables with this library. The paper's figures are quoted. They were measured on another
+machine (one core of an Apple M3) along other trajectories, so compare only ratios within one source.
 
 ## Table 1: engines
 
@@ -55,7 +55,7 @@ tables. Here are the same tables with this library. Figures of the paper are quo
 | the paper's | NCP | implicit | meshes and primitives |
 | **Tangere** | NCP | implicit, each with a label | meshes, primitives and height fields; poses and sizes |
 
-Rows other than the last are the paper's.
+All rows except the last are the paper's.
 """
 
 
@@ -80,7 +80,7 @@ def sizes() -> list[str]:
     lines = [
         "## Table 2: robots",
         "",
-        "The paper's figure first, then that of the file used here: `nv`, geoms that may collide, candidate pairs",
+        "Each cell gives the paper's figure and that of the file used here: `nv`, geoms that may collide, pairs",
         "after the filters of the file, vertices of the colliding meshes.",
         "",
         "| robot | dofs | geometries | collision pairs | vertices per mesh |",
@@ -97,7 +97,7 @@ def sizes() -> list[str]:
         )
     lines += [
         "",
-        "The model files of the paper are others: its UR5 has 7 dofs, its half-cheetah 12.",
+        "The paper uses other model files: its UR5 has 7 dofs, its half-cheetah 12.",
         "",
     ]
     return lines
@@ -123,9 +123,9 @@ def times() -> list[str]:
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     lines += [
         "",
-        "Of MJX the paper reports, on an Nvidia A100: half-cheetah 1.0 +- 0.0 (simulation) and 3.7 +- 0.0 (gradient),",
+        "For MJX on an Nvidia A100 the paper reports: half-cheetah 1.0 +- 0.0 (simulation) and 3.7 +- 0.0 (gradient),",
         "humanoid 2.3 +- 0.0 and 103.2 +- 0.3; the other robots have geometry that MJX does not support. MJX was not",
-        "measured for this table: there is no GPU here. Of Nimble the paper reports 1 ms (half-cheetah), 16 ms (Atlas)",
+        "measured for this table, for lack of a GPU. For Nimble it reports 1 ms (half-cheetah) and 16 ms (Atlas)",
         "per gradient; Nimble was not measured here.",
         "",
     ]

@@ -169,9 +169,9 @@ def box(z: float, mass: float = 1.0, half: tuple = (0.1, 0.1, 0.1), extra: str =
 def pinch() -> Table:
     table = Table(
         "Capsule between two pads",
-        "A capsule of 0.5 kg, radius 2 cm, lies across two pads of 0.1 kg that slide towards each other and are "
-        "pressed against it. "
-        "Friction 0.7: 12 N could hold 16.8 N, the weight is 4.9 N. Mean downward speed over the last 5 of 10 s, m/s.",
+        "A capsule of 0.5 kg and radius 2 cm is clamped between two pads of 0.1 kg that slide towards each other. "
+        "Friction is 0.7: a force of 12 N could hold 16.8 N, and the weight is 4.9 N. The table gives the mean "
+        "downward speed over the last 5 of 10 s, in m/s.",
     )
     text = (
         f"<mujoco><option timestep='{DT}' gravity='0 0 -{GRAVITY}'/><default><geom friction='0.7 0.005 "
@@ -199,7 +199,8 @@ def pinch() -> Table:
 def incline() -> Table:
     table = Table(
         "Box on an incline at 90 % of the friction angle",
-        "1 kg, friction 0.5, 10 s. Way down the slope from second 1 on (m); mean speed over the last 5 s (m/s).",
+        "A box of 1 kg, friction 0.5, 10 s. The table gives the displacement down the slope after the first second"
+        " (m), and the mean speed over the last 5 s (m/s).",
     )
     angle = 0.9 * math.atan(0.5)
     gravity = (GRAVITY * math.sin(angle), 0.0, -GRAVITY * math.cos(angle))
@@ -213,7 +214,7 @@ def incline() -> Table:
                 engine.step()
             ways.append(abs(engine.q[0] - at[seconds(1)]))
             speeds.append(abs(engine.q[0] - at[seconds(5)]) / 5)
-        table.add(f"{name}: way", ways)
+        table.add(f"{name}: displacement", ways)
         table.add(f"{name}: speed", speeds)
     return table
 
@@ -221,8 +222,8 @@ def incline() -> Table:
 def rest() -> Table:
     table = Table(
         "At rest",
-        "Set down touching, 5 s. Jitter: the largest entry of v in the last second (m/s, rad/s). Overlap: the "
-        "largest in that second (m).",
+        "Bodies start in contact and at rest; 5 s are simulated. Jitter is the largest entry of v in the last "
+        "second (m/s, rad/s). Overlap is the largest overlap in that second (m).",
     )
     light = "".join(box(0.1 + 0.2 * i, mass) for i, mass in enumerate((1e-3, 10.0)))
     heavy = "".join(box(0.1 + 0.2 * i, mass) for i, mass in enumerate((10.0, 1e-3)))
@@ -250,8 +251,8 @@ def rest() -> Table:
 def impact() -> Table:
     table = Table(
         "Overlap at impacts",
-        "The largest overlap in the second of the impact, m. The wall is 1 mm thick; a ball that is behind it "
-        "afterwards went through.",
+        'The largest overlap until shortly after the impact, in m. The wall is 1 mm thick; "through" means that '
+        "the ball ends up behind it.",
     )
     ball = "<body pos='0 0 {z}'><freejoint/><geom type='sphere' size='0.1' mass='1'/></body>"
     for height in (0.1, 1.0, 10.0):
@@ -278,12 +279,11 @@ def restitution() -> Table:
     columns = ["Tangere", "MuJoCo"]
     table = Table(
         "Restitution",
-        "A ball falls from 1 m. Largest error of the speed after over the speed before the first three bounces. "
-        "MuJoCo has no coefficient: "
-        "its contact is a spring and damper (`solref` = -k, -b with k = 1e5, b = 2 zeta sqrt(k), zeta = -ln e / "
-        "sqrt(pi^2 + ln^2 e), "
-        "`solimp` 0.9999), as its documentation advises; its speeds are those at the last step before and the "
-        "first after the touch.",
+        "A ball falls from 1 m. The table gives the largest error of the ratio of speeds after and before an "
+        "impact, over the first three bounces. MuJoCo has no coefficient of restitution: its contact is a spring "
+        "and damper (`solref` = -k, -b with k = 1e5, b = 2 zeta sqrt(k), zeta = -ln e / sqrt(pi^2 + ln^2 e), "
+        "`solimp` 0.9999), as its documentation advises. Its speeds are taken at the last step before and the "
+        "first step after the contact.",
         columns,
     )
     for e in (1.0, 0.8, 0.5):
@@ -300,8 +300,9 @@ def restitution() -> Table:
 def heights() -> Table:
     table = Table(
         "Bounce heights",
-        "A ball falls from 1 m: largest error of the height of its first bounces, m (the top of the parabola on which "
-        "a step's points lie; e^2 times the one before).",
+        "A ball falls from 1 m. The table gives the largest error of the height of its first bounces, in m. The "
+        "height is the top of the parabola through the points of the steps; its exact value is e^2 times the "
+        "previous one.",
         ["Tangere", "within"],
     )
     for e, bounces in ((1.0, 100), (0.8, 8), (0.5, 3)):
@@ -344,12 +345,11 @@ def bounce_error(engine: Engine, e: float) -> float:
 def energy() -> Table:
     table = Table(
         "Energy and dissipation",
-        "A tilted box of 1 kg falls from 0.3 m and tumbles, 3 s, without restitution: the largest gain of kinetic "
-        "plus potential energy in one step, J "
-        "(the floor can only take). A block pushed to 1 m/s slides with friction 0.5: error of the way to the stop "
-        "against v^2 / (2 mu g) = "
-        "0.10194 m (Tangere's is the step's own, 0.10144 m, first order in dt); the same at 45 degrees to the axes "
-        "of the contact frame.",
+        "A tilted box of 1 kg falls from 0.3 m and tumbles for 3 s without restitution. The first row is the "
+        "largest gain of kinetic plus potential energy in one step, in J (it should be 0, because the floor can "
+        "only dissipate). A block with a speed of 1 m/s slides with friction 0.5. The other rows are the error of "
+        "its stopping distance against v^2 / (2 mu g) = 0.10194 m (the exact solution of Tangere's time steps is "
+        "0.10144 m, first order in dt), along an axis of the contact frame and at 45 degrees to it.",
     )
     text = floor_scene(box(0.5, half=(0.1, 0.15, 0.05), extra="euler='20 30 40'"))
     reference = tg.load_string(text)
@@ -378,8 +378,8 @@ def loop() -> Table:
     columns = ["Tangere", "Tangere, projected", "MuJoCo", "MuJoCo, solref 0.002"]
     table = Table(
         "Loop",
-        "Four-bar of 1.0 / 0.4 / 0.9 / 0.7 m, bars of 1 kg, its crank with a rotor of 1000 kg m^2 at 5 rad/s, 10 "
-        "s: the largest gap of the loop, m.",
+        "A four-bar linkage of 1.0 / 0.4 / 0.9 / 0.7 m with bars of 1 kg. Its crank has a rotor of 1000 kg m^2 and"
+        " turns at 5 rad/s for 10 s. The table gives the largest gap of the loop, in m.",
         columns,
     )
     diagonal = math.hypot(1, 0.4)
@@ -447,16 +447,18 @@ def page(tables: list[Table]) -> str:
     lines = [
         "# Contact quality",
         "",
-        f"Made by `make quality` (`bench/quality.py`): Tangere {tg.__version__} with its defaults beside MuJoCo "
-        f"{mujoco.__version__} on the same models, "
-        'and with impacts within the step (column within: `impact="within"`), '
-        f"dt {1e3 * DT:g} ms, gravity {GRAVITY}. The columns are MuJoCo with its defaults, and with what its "
-        "documentation advises against slip: the "
-        "elliptic cone with the Newton solver (tolerance 1e-10) and `impratio` 10 or 100; noslip: `impratio` 10 "
-        "and 10 iterations of "
-        "the noslip solver. MuJoCo's contacts are soft by design: creep and overlap are the price of its "
-        "invertible dynamics. Tangere "
-        "solves the unrelaxed laws in every step, so what is left is rounding.",
+        f"`make quality` (`bench/quality.py`) writes this page. It compares Tangere {tg.__version__} with MuJoCo "
+        f"{mujoco.__version__} on the same models, with dt {1e3 * DT:g} ms and gravity {GRAVITY}. The columns are:",
+        "",
+        "- Tangere: the defaults;",
+        '- within: Tangere with impacts within the step (`impact="within"`);',
+        "- MuJoCo: the defaults;",
+        "- impratio 10, impratio 100: what MuJoCo's documentation advises against slip: the elliptic cone with the "
+        "Newton solver (tolerance 1e-10) and this `impratio`;",
+        "- noslip: `impratio` 10 and 10 iterations of the noslip solver.",
+        "",
+        "MuJoCo's contacts are soft by design: its invertible dynamics has creep and overlap as a consequence. Tangere "
+        "solves the unrelaxed laws in every step, so only rounding errors remain.",
         "",
     ]
     for table in tables:

@@ -41,6 +41,10 @@ SECTIONS = {
     "Viewing": ["view"],
 }  # fmt: skip
 ATTRIBUTES = {"__version__", "cpu_path", "cartesian"}  # neither classes nor functions
+CONSTANTS = {
+    "GIVEN_FIELDS": "The numbers of a given contact, in the order of its derivatives: the slice of each field.",
+    "GIVEN_NUMBERS": "How many numbers a given contact has: {}.",
+}
 
 
 class MissingDocError(Exception):
@@ -64,15 +68,20 @@ def signature_of(thing: Any) -> str:
     return text.replace("(self, ", "(").replace("(self)", "()").replace("($self, ", "(")
 
 
+def follows_doctest(line: str) -> bool:
+    """Whether the line after this one is the output of a doctest."""
+    return line.startswith((">>> ", "... "))
+
+
 def prose(text: str) -> list[str]:
     """A docstring as Markdown: indented parts and doctests become blocks of code."""
     lines, block = [], False
     for line in text.splitlines():
-        code = line.startswith(("    ", ">>> ")) or (block and line.strip() == "" and bool(lines))
+        code = line.startswith(("    ", ">>> ", "... ")) or (block and line.strip() == "" and bool(lines))
         if code and not block and line.strip():
             lines += ["", "```text", line]
             block = True
-        elif block and not line.startswith("    ") and line.strip():
+        elif block and not code and not follows_doctest(lines[-1]) and line.strip():
             while lines[-1] == "":
                 lines.pop()
             lines += ["```", "", line]
@@ -99,6 +108,10 @@ def members_of(cls: type) -> list[tuple[str, Any]]:
 
 def entry(name: str, missing: list[str]) -> list[str]:
     thing = getattr(tg, name)
+    if name in CONSTANTS:
+        return [f"### `{name}`", "", CONSTANTS[name].format(thing), ""]
+    if inspect.ismodule(thing):
+        return [f"### `tangere.{name}`", "", *prose(doc_of(name, thing)), ""]
     if not inspect.isclass(thing):
         out = [f"### `{name}`", "", "```text", f"{name}{signature_of(thing)}", "```", ""]
         try:
@@ -107,6 +120,9 @@ def entry(name: str, missing: list[str]) -> list[str]:
             missing.append(name)
             return out
     out = [f"### `{name}`", ""]
+    fields = getattr(thing, "__match_args__", ()) if issubclass(thing, tuple) else ()
+    if fields and not hasattr(thing, "_fields"):  # a result of the extension
+        return [*out, "Named results: " + ", ".join(f"`{field}`" for field in fields) + ".", ""]
     if issubclass(thing, enum.Enum):
         out += [*prose(doc_of(name, thing)), "", ", ".join(f"`{member.name}`" for member in thing), ""]
         return out

@@ -117,6 +117,12 @@ for group in "$@"; do
     types)
         requirements+=(requirements/types.txt)
         ;;
+    aarch64)
+        need "gcc-aarch64-linux-gnu g++-aarch64-linux-gnu" aarch64-linux-gnu-g++ --version
+        need qemu-user qemu-aarch64 --version
+        need dpkg-dev dpkg-source --version
+        need libcmocka-dev has_cmocka
+        ;;
     fuzz)
         need "$(fuzzer_packages)" has_fuzzer
         ;;

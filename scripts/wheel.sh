@@ -10,10 +10,9 @@ cd "$(dirname "$0")/.."
 
 root=$PWD
 work=$root/build/wheel
-sources=$work/sources
 deps=$work/deps
 most_kb=6144 # a wheel is smaller than 6 MB
-mkdir -p "$sources" "$deps" "$work/dist"
+mkdir -p "$work/dist"
 
 fail() {
     echo "wheel: $*" >&2
@@ -38,46 +37,7 @@ PYTHONS=${PYTHONS:-$(find_pythons)}
 [ -n "$PYTHONS" ] || fail "no Python 3.11 to 3.14 with headers was found; PYTHONS=..."
 first=$(echo $PYTHONS | cut -d ' ' -f 1)
 
-# ---- expat and qhull: static, position-independent ----
-
-fetch_sources() {
-    local lists=$work/lists
-    mkdir -p "$lists/partial"
-    echo "deb-src http://deb.debian.org/debian bookworm main" >"$work/sources.list"
-    local apt=(apt-get -qq -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=-
-        -o "Dir::State::lists=$lists" -o APT::Sandbox::User=root)
-    "${apt[@]}" update
-    (cd "$sources" && "${apt[@]}" source --download-only qhull expat)
-}
-
-# build_library <name> <folder with CMakeLists.txt> <target>
-build_library() {
-    local name=$1 folder=$2 target=$3
-
-    cmake -S "$folder" -B "$work/$name" -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF \
-        -DEXPAT_SHARED_LIBS=OFF -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_POLICY_VERSION_MINIMUM=3.5 >"$work/$name.log" 2>&1
-    cmake --build "$work/$name" --target "$target" >>"$work/$name.log" 2>&1
-    cp "$work/$name/lib$target.a" "$deps/lib/"
-}
-
-if [ ! -f "$deps/done" ]; then
-    echo "wheel: expat and qhull from source"
-    command -v dpkg-source >/dev/null || fail "needs Debian's apt sources (dpkg-dev)"
-    fetch_sources
-    for archive in "$sources"/*.orig.tar.gz; do
-        tar -xzf "$archive" -C "$sources"
-    done
-    expat=$(echo "$sources"/*expat*/expat)
-    qhull=$(echo "$sources"/qhull-*)
-    mkdir -p "$deps/lib" "$deps/include/libqhull_r" "$deps/licences"
-    build_library expat "$expat" expat
-    build_library qhull "$qhull" qhullstatic_r
-    cp "$expat"/lib/expat.h "$expat"/lib/expat_external.h "$work/expat/expat_config.h" "$deps/include/"
-    cp "$qhull"/src/libqhull_r/*.h "$deps/include/libqhull_r/"
-    cp "$expat/COPYING" "$deps/licences/expat.txt"
-    cp "$qhull/COPYING.txt" "$deps/licences/qhull.txt"
-    touch "$deps/done"
-fi
+scripts/static_deps.sh "$deps"
 
 # ---- the source archive ----
 

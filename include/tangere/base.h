@@ -45,11 +45,11 @@ typedef enum tg_status
     TG_ERR_NAME,        /* a name that is unknown, or used twice */
     TG_ERR_MODEL,       /* the model as a whole is wrong: a cycle, a massless moving body, ... */
     TG_ERR_FILE,        /* a file cannot be opened or read */
-    TG_ERR_PARSE,       /* a file is not what its format says */
+    TG_ERR_PARSE,       /* a file does not follow its format */
     TG_ERR_UNSUPPORTED, /* well-formed, but not built */
     TG_ERR_MEMORY,      /* the allocator returned NULL */
-    TG_ERR_CAPACITY,    /* a workspace is too small; the message says what was needed */
-    TG_ERR_STALE,       /* a result was asked for that the workspace no longer holds */
+    TG_ERR_CAPACITY,    /* a workspace is too small; the message gives the required size */
+    TG_ERR_STALE,       /* a requested result is not, or no longer, in the workspace */
     TG_ERR_NUMERIC,     /* a factorisation met a matrix that is not positive definite */
     TG_ERR_CANCELLED,   /* a callback of the caller asked to stop */
     TG_STATUS_COUNT

@@ -1,18 +1,19 @@
-/* Points in 2 or 3 dimensions, with masses, constraints, springs and contacts: what is learned from trajectories.
+/* Points in 2 or 3 dimensions, with masses, constraints, springs and contacts, whose parameters can be learned from
+ * trajectories.
  *
- * A body is one point (a ball), or its centre of mass x_0 and a point x_k = x_0 + e_k at distance 1 along each of
- * its axes:
+ * A body is one point (a ball), or its centre of mass x_0 and a point x_k = x_0 + e_k at distance 1 along each of its
+ * axes:
  *     kinetic energy  m/2 |v_0|^2 + m/2 sum_k lambda_k |v_k - v_0|^2,
- * lambda_k the second moment per mass along axis k (a disk of radius R: R^2 / 4 twice). That the points keep their
- * distances are constraints like others.
+ * lambda_k the second moment per mass along axis k (a disk of radius R: R^2 / 4 twice). Constraints keep the distances
+ * of the points.
  *
  * A step integrates the motion between contacts over dt (3/8-rule, classical Runge-Kutta or Euler; x and v, or x and
- * p), finds the contacts whose distance at the new position is below -1e-12, and changes the velocity at once: v+ =
- * v + M^-1 J^T f with the impulse f of the convex law in two phases (compression, restitution with Poisson's e), see
+ * p), finds the contacts whose distance at the new position is below -1e-12, and changes the velocity instantaneously:
+ * v+ = v + M^-1 J^T f with the impulse f of the convex law (compression, then restitution with Poisson's e), see
  * docs/cartesian.md. Positions are never corrected; restitution aims at leaving with depth / (8 dt).
  *
- * Parameters are one vector: masses [bodies], lambda [bodies, dim], mu [kinds], e [kinds], eps [1]; a contact names
- * its kind. Everything is differentiable with respect to x, v and parameters. Arrays hold `count` samples, sample by
+ * Parameters are one vector: masses [bodies], lambda [bodies, dim], mu [kinds], e [kinds], eps [1]; a contact names its
+ * kind. Everything is differentiable with respect to x, v and parameters. Arrays hold `count` samples, sample by
  * sample, row-major; x and v are [points, dim]. A sample that fails names itself; its outputs stay as they were, the
  * others are computed. */
 #ifndef TANGERE_CARTESIAN_H
@@ -106,7 +107,7 @@ typedef struct tg_cartesian_sizes
 } tg_cartesian_sizes;
 
 TG_API tg_cartesian_sizes tg_cartesian_size(const tg_cartesian *c);
-/* the parameters it was made with */
+/* the current parameters of the system */
 TG_API const double *tg_cartesian_params(const tg_cartesian *c);
 
 typedef enum tg_cartesian_integrator
@@ -159,7 +160,7 @@ TG_API tg_status tg_cartesian_rollout_jvp(tg_cartesian_work *w, int count, int s
                                           const double *states, const double *dx, const double *dv,
                                           const double *dparams, double *dstates);
 
-/* ---- its parts, for forces that come from elsewhere ---- */
+/* ---- its parts, for forces computed elsewhere ---- */
 
 /* a of M a = force - Phi_x^T l, d^2 Phi / dt^2 = 0. force NULL: gravity and springs */
 TG_API tg_status tg_cartesian_acceleration(tg_cartesian_work *w, int count, const double *params, const double *x,
@@ -168,6 +169,16 @@ TG_API tg_status tg_cartesian_acceleration(tg_cartesian_work *w, int count, cons
 TG_API tg_status tg_cartesian_acceleration_vjp(tg_cartesian_work *w, int count, const double *params, const double *x,
                                                const double *v, const double *force, const double *a_bar, double *x_bar,
                                                double *v_bar, double *force_bar, double *params_bar);
+
+/* The same in x and p = M v: xdot and pdot of the projected Hamiltonian flow (docs/cartesian.md). force NULL: gravity
+ * and springs */
+TG_API tg_status tg_cartesian_hamiltonian(tg_cartesian_work *w, int count, const double *params, const double *x,
+                                          const double *p, const double *force, double *xdot, double *pdot);
+/* Nullable: force_bar, with force */
+TG_API tg_status tg_cartesian_hamiltonian_vjp(tg_cartesian_work *w, int count, const double *params, const double *x,
+                                              const double *p, const double *force, const double *xdot_bar,
+                                              const double *pdot_bar, double *x_bar, double *p_bar, double *force_bar,
+                                              double *params_bar);
 
 /* The velocity jump at x: v where there is no contact. Nullable: v1 (contacts are only counted, v is not read),
  * contacts, residual [count] */

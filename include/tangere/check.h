@@ -39,18 +39,18 @@ typedef struct tg_differences_count
 {
     int taken;
     int switched; /* a mode, a feature or a gate changes within the displacement: tg_step_signature differs */
-    int tied;     /* one of two equal coefficients of a contact: the derivative has two sides */
+    int tied;     /* one of two equal coefficients of a contact: the derivative is one-sided */
     int outside;  /* a displaced parameter is outside its domain, or not finite */
     int kinked;   /* the slopes of the two sides differ, with the same signature */
     int refined;  /* of those taken: with several displacements, because the first two did not agree */
 } tg_differences_count;
 
-/* The gradient of out . (q+, v+, act+) with respect to what goes into a step, by Richardson's combination of central
+/* The gradient of out . (q+, v+, act+) with respect to the inputs of a step, by Richardson's combination of central
  * differences with h and h/2: h = 1e-7 for q, 1e-6 for v and act, 1e-6 of the largest (at least 1) for u, tau and
- * wrenches, 1e-5 dt for dt, 1e-6 of a parameter's size (kept in 1e-3 .. 1; 0.1 for zeros) for parameters. Where the
- * two are more than 1e-7 apart, or the rounding error may be as large, 8, 64, 512, 1/8 and 1/64 times h are tried
- * too, and the combination that agrees best with its neighbour is used. Fills the fields of in that are not NULL;
- * NaN where nothing could be differenced. Slow: four steps per number, up to twenty-four. */
+ * wrenches, 1e-5 dt for dt, 1e-6 of a parameter's size (kept in 1e-3 .. 1; 0.1 for zeros) for parameters. Where the two
+ * are more than 1e-7 apart, or the rounding error may be as large, 8, 64, 512, 1/8 and 1/64 times h are tried too, and
+ * the combination that agrees best with its neighbour is used. Fills the fields of in that are not NULL; NaN where
+ * nothing could be differenced. Slow: four steps per number, up to twenty-four. */
 typedef struct tg_differences_request
 {
     const tg_params *params;   /* those of the workspace; NULL: the model's */
@@ -82,7 +82,7 @@ TG_API tg_status tg_step_differences(const tg_model *m, tg_differences *d, const
 typedef enum tg_check_params
 {
     TG_CHECK_OWN,    /* those of the options */
-    TG_CHECK_NUDGED, /* moved away from two-sided derivatives: no two geoms with the same friction, no damping of 0 */
+    TG_CHECK_NUDGED, /* moved away from kinks: no two geoms with the same friction, no damping of 0 */
     TG_CHECK_SOFT,   /* contacts with compliance */
     TG_CHECK_PARAM_SETS
 } tg_check_params;
@@ -93,7 +93,7 @@ typedef struct tg_check_options
 {
     const tg_params *params; /* NULL: the model's; "own" below */
     int states;              /* at which derivatives are compared, 100 */
-    int seed;                /* of the trajectory and of the random choices, from 1 on */
+    int seed;                /* of the trajectory and of the random choices; at least 1 */
     const int *index;        /* nindex parameters from which those to compare are drawn (tg_param_match); NULL: all */
     int nindex;
     tg_impact impact;                                   /* when in a step impacts happen */
@@ -120,7 +120,7 @@ typedef struct tg_check_group
     double error, largest;              /* the worst error; the largest |F| */
     double derivative, differences;     /* the worst entry: J, F */
     char entry[256];                    /* its name: "knee[0]", "body.trunk.mass" */
-    int state;                          /* its state, from 0 on */
+    int state;                          /* index of its state, counted from 0 */
     tg_check_params params;             /* with which parameters */
     double condition;                   /* of the step's equations there */
 } tg_check_group;
@@ -137,13 +137,13 @@ typedef struct tg_check_result
     double states_skipped;              /* share of the states in the last three */
     int with_mode[TG_CONTACT_MODES];    /* states with a contact in that mode */
     long contacts[TG_CONTACT_MODES];    /* contacts in that mode */
-    int rare; /* a tg_contact_mode that the model can have and fewer than a tenth of the states met; -1: none */
-    long compared, unresolved;            /* numbers of all groups */
+    int rare;                  /* a possible tg_contact_mode that fewer than a tenth of the states have; -1: none */
+    long compared, unresolved; /* numbers of all groups */
     long switched, tied, outside, kinked; /* numbers that could not be differenced: see tg_differences_count */
     long refined;                         /* numbers that needed more than one displacement */
     long beside;                          /* numbers of the states in left_out */
-    /* share of the numbers that were skipped, those of states in left_out included; neither of two equal
-     * coefficients nor at the edge of a domain, where derivatives have two sides */
+    /* share of the numbers that were skipped, including those of states in left_out; without those of two equal
+     * coefficients or at the edge of a domain, where derivatives are one-sided */
     double skipped;
     long infinite;        /* derivatives that are not finite */
     double jvp, jacobian; /* forward mode and matrices against reverse mode */
@@ -154,15 +154,16 @@ typedef struct tg_check_result
     int overlaps;   /* pairs of geoms (no planes or height fields) that overlap in the reference configuration */
     double deepest; /* m: by how much */
     bool touching, sliding; /* contacts that the model can have: any, with friction */
-    int masked;             /* parameters that cannot matter (tg_param_masked), of those to draw from */
-    int masked_index[TG_CHECK_MASKED], masked_by[TG_CHECK_MASKED]; /* the first of them, and what counts instead */
+    int masked;             /* parameters without effect (tg_param_masked), of those to draw from */
+    /* the first of them, and the parameter that is used instead */
+    int masked_index[TG_CHECK_MASKED], masked_by[TG_CHECK_MASKED];
     int ngroup;
     tg_check_group group[TG_CHECK_GROUPS]; /* empty ones have compared + skipped + unresolved == 0 */
 } tg_check_result;
 
 /* Compares derivatives of steps (reverse mode, forward mode, matrices) with central differences, along a trajectory
- * that lays, drops, throws, drives and presses the model until every contact mode has occurred, for random entries
- * at every state. TG_OK also where they do not agree: see result->passed. options may be NULL. Slow: seconds for a
+ * that lays, drops, throws, drives and presses the model until every contact mode has occurred, for random entries at
+ * every state. Returns TG_OK even if they do not agree: see result->passed. options may be NULL. Slow: seconds for a
  * small model. */
 TG_API tg_status tg_check(const tg_model *m, const tg_check_options *options, tg_check_result *result, tg_error *error);
 

@@ -27,14 +27,14 @@ TG_API tg_status tg_collide_derivatives(const tg_model *m, tg_work *w, const dou
 
 /* ---- contacts from outside ---- */
 
-/* A contact that somebody else has found. What a step takes of it is fixed in the world: its derivatives by q are those
- * with the contact where it is, and those by the contact's own numbers are there beside them (tg_cotangent.contact), so
- * that the chain rule of another collision checker goes on from here. */
+/* A contact found outside of the library. It is fixed in the world: derivatives with respect to q are those with the
+ * contact fixed. Derivatives with respect to the contact's own numbers are in tg_cotangent.contact, for the chain rule
+ * of another collision library. */
 typedef struct tg_given_contact
 {
-    int body1, body2; /* 0: the world. They must be able to move against each other. */
+    int body1, body2; /* 0: the world. They must be able to move relative to each other. */
     int condim;       /* 1, 3, 4 or 6, no more than the largest of the model's geoms */
-    uint64_t id; /* for warm starts: the same from step to step while the contact goes on; 0: its place in the list */
+    uint64_t id;      /* for warm starts: the same in every step while the contact persists; 0: its index in the list */
 
     /* TG_GIVEN_NUMBERS, in this order */
     double point[3];    /* m, world */
@@ -50,10 +50,10 @@ typedef struct tg_given_contact
 
 enum
 {
-    TG_GIVEN_NUMBERS = 15 /* of a given contact, from point on */
+    TG_GIVEN_NUMBERS = 15 /* of a given contact, starting with point */
 };
 
-/* In place of the step's own collision. With count 0 nothing touches. */
+/* In place of the step's own collision detection. With count 0 there are no contacts. */
 typedef struct tg_given_contacts
 {
     int count;

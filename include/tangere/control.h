@@ -1,11 +1,11 @@
-/* Optimisation: non-linear least squares (Gauss-Newton with Levenberg and Marquardt's damping) and first-order
- * methods (Adam, AdamW, L-BFGS), for identification, inverse problems and control. Control: LQR, and planners with a
- * receding horizon (random shooting, CEM, MPPI, iLQR, max-entropy iLQG) for any model and cost (docs/control.md).
+/* Optimisation: non-linear least squares (Gauss-Newton with Levenberg-Marquardt damping) and first-order methods
+ * (Adam, AdamW, L-BFGS), for identification, inverse problems and control. Control: LQR, and planners with a receding
+ * horizon (random shooting, CEM, MPPI, iLQR, max-entropy iLQG) for any model and cost (docs/control.md).
  *
- * The function to be minimised is the caller's. It sees x, the numbers as a user knows them (a friction, a mass, ten
- * inertial parameters of a body); inside, steps are taken in transformed numbers z, so that what must be positive
- * stays positive. A solver is created once, with all its memory; a run allocates nothing. A run can be watched and
- * stopped by a callback. */
+ * The caller provides the function to be minimised. Its argument x has the user's numbers (a friction, a mass, ten
+ * inertial parameters of a body). Internally, steps are taken in transformed numbers z, so that positive numbers stay
+ * positive. A solver is created once, with all its memory; a run allocates nothing. A callback can watch and stop a
+ * run. */
 #ifndef TANGERE_CONTROL_H
 #define TANGERE_CONTROL_H
 
@@ -23,9 +23,9 @@ typedef enum tg_transform
 {
     TG_TRANSFORM_NONE, /* z = x */
     TG_TRANSFORM_LOG,  /* z = log x: x stays positive */
-    /* of ten numbers in a row, the first of which says so (the other nine are not read): mass, centre of mass (3),
-     * inertia about it (xx yy zz xy xz yz), as in the parameters of a body. z is the log-Cholesky factor of the
-     * pseudo-inertia: every z gives a physically possible body. No bounds, no ties. */
+    /* for ten consecutive numbers, set at the first one (the entries of the other nine are ignored): mass, centre of
+     * mass (3), inertia about it (xx yy zz xy xz yz), as in the parameters of a body. z is the log-Cholesky factor of
+     * the pseudo-inertia: every z gives a physically possible body. No bounds, no ties. */
     TG_TRANSFORM_INERTIA,
     TG_TRANSFORM_COUNT
 } tg_transform;
@@ -35,7 +35,7 @@ typedef struct tg_unknowns
 {
     int n;
     const tg_transform *transform; /* [n]; NULL: none */
-    const double *lower, *upper;   /* [n], bounds of x; infinite where there is none */
+    const double *lower, *upper;   /* [n], bounds of x; infinite: none */
     const double *prior,
         *spread;    /* [n], x[i] is known to be prior[i] with the standard deviation spread[i]; infinite: not known */
     const int *tie; /* [n]: x[i] = factor[i] x[tie[i]]; -1: x[i] is independent. No chains. */
@@ -123,7 +123,7 @@ TG_API tg_least_squares_def tg_default_least_squares(void);
 
 typedef struct tg_least_squares tg_least_squares;
 
-/* def is copied, what it points to is not. allocator: NULL: the C library's. */
+/* def is copied, but not the arrays it points to. allocator: NULL: the C library's. */
 TG_API tg_status tg_least_squares_create(const tg_least_squares_def *def, const tg_allocator *allocator,
                                          tg_least_squares **s, tg_error *error);
 TG_API void tg_least_squares_destroy(tg_least_squares *s); /* NULL is allowed */
@@ -182,27 +182,27 @@ TG_API tg_status tg_minimiser_run(tg_minimiser *s, double *x, tg_optimum *result
 
 /* The gain of the discrete linear-quadratic regulator: u = -K x minimises the sum over all steps of 1/2 x'Q x + x'N u +
  * 1/2 u'R u with x+ = A x + B u. A, Q [n, n], B, N [n, nu] (N may be NULL), R [nu, nu]; K [nu, n]; P [n, n] (may be
- * NULL): the cost to go is 1/2 x'P x. Q and R are symmetric, R is positive definite. TG_ERR_NUMERIC where there is no
- * stabilising gain: a mode that does not decay and that no control moves, or that costs nothing. */
+ * NULL): the cost to go is 1/2 x'P x. Q and R are symmetric, R is positive definite. TG_ERR_NUMERIC if there is no
+ * stabilising gain: a mode does not decay and is either uncontrollable or has no cost. */
 TG_API tg_status tg_lqr(int n, int nu, const double *A, const double *B, const double *Q, const double *R,
                         const double *N, double *K, double *P, tg_error *error);
 
 /* Numbers of a state in the tangent space: 2 nv + na, in the order q, v, act. */
 TG_API int tg_tangent_size(const tg_model *m);
 
-/* A [n, n] and B [n, nu] of `hold` steps with the same controls, n = tg_tangent_size: of the state after them with
- * respect to the state before and the controls. options.backward chooses the derivative. next (may be NULL): the state
- * after the steps. The message of a failure is in the workspace. */
+/* A [n, n] and B [n, nu] of `hold` steps with the same controls, n = tg_tangent_size: of the state after the steps with
+ * respect to the state before them and the controls. options.backward chooses the derivative. next (may be NULL): the
+ * state after the steps. The message of a failure is in the workspace. */
 TG_API tg_status tg_linearise(const tg_model *m, tg_work *w, const tg_options *options, const tg_state *state,
                               const double *u, int hold, double *A, double *B, tg_state *next);
 
 /* ---- the cost of a plan ----
  *
- * A plan is `rows` rows of controls, each held for `hold` steps. Its cost is the sum of a cost at the start of each
- * row, with the controls of the row, and of one at the end of the last (row `rows`), where there are none. Each is a
- * sum of a quadratic one and of what a callback adds. */
+ * A plan is `rows` rows of controls, each applied for `hold` steps. Its cost is the sum of a cost at the start of each
+ * row, with the controls of the row, and of one at the end of the last row (row `rows`), without controls. Each is the
+ * sum of a quadratic cost and the cost of a callback. */
 
-/* States at which a callback is asked; [count, ...] each. */
+/* States at which a callback is evaluated; [count, ...] each. */
 typedef struct tg_cost_points
 {
     int count;
@@ -220,7 +220,7 @@ typedef struct tg_cost_gradient
 /* NULL: a weight of zero; a reference of zero, of q the model's reference configuration. */
 typedef struct tg_plan_cost
 {
-    bool moving; /* references below have rows + 1 rows, one per row of the plan; else one for all of them */
+    bool moving; /* references below have rows + 1 rows, one per row of the plan; otherwise one for all rows */
 
     /* 1/2 sum weight (x - reference)^2 of positions (in the tangent space), velocities, activations and controls */
     const double *q, *v, *act, *u;                             /* nq, nv, na, nu */
@@ -236,26 +236,26 @@ typedef struct tg_plan_cost
     const double *last_q, *last_v, *last_act, *last_site, *last_com, *last_com_velocity;
 
     /* Writes the cost at each point, and unless gradient is NULL its derivatives. Infinity: never to be chosen; NaN
-     * ends the plan with TG_ERR_NUMERIC. Second derivatives are taken by differences of the gradient. NULL: none.
-     * TG_ERR_UNSUPPORTED where a gradient is asked for that it does not have. */
+     * ends the plan with TG_ERR_NUMERIC. Second derivatives are differences of the gradient. NULL: none. Return
+     * TG_ERR_UNSUPPORTED if a gradient is requested that the callback does not have. */
     tg_status (*points)(void *user, const tg_cost_points *at, double *value, const tg_cost_gradient *gradient);
     void *user;
-    bool together; /* it is called in the thread of the caller, with the points of all rollouts of an iteration; else by
-                      many threads at once, with those of one rollout */
+    bool together; /* it is called in the caller's thread, with the points of all rollouts of an iteration; otherwise by
+                      many threads at once, with the points of one rollout */
 } tg_plan_cost;
 
 /* ---- planners ---- */
 
 typedef enum tg_plan_method
 {
-    TG_PLAN_RANDOM, /* random shooting: the cheapest of samples that are uniform within the bounds */
-    TG_PLAN_CEM,    /* cross-entropy method: a normal distribution is fitted to the cheapest samples, again and again */
+    TG_PLAN_RANDOM, /* random shooting: the best of samples drawn uniformly within the bounds */
+    TG_PLAN_CEM,    /* cross-entropy method: a normal distribution is fitted to the best samples, repeatedly */
     TG_PLAN_MPPI,   /* model-predictive path integral: samples u + e, plan u + sum w e, w = exp(-(S - min S) /
                        temperature) / sum */
     TG_PLAN_ILQR,   /* iterative LQR: exact (or smoothed) A, B of the steps, bounds by a quadratic program per row, line
                        search */
-    TG_PLAN_ILQG,   /* max-entropy iLQG: a normal policy of covariance temperature Quu^-1 that moves by a bounded KL per
-                       iteration */
+    TG_PLAN_ILQG,   /* max-entropy iLQG: a normal policy of covariance temperature Quu^-1, changed by a bounded KL
+                       per iteration */
     TG_PLAN_METHODS
 } tg_plan_method;
 
@@ -267,29 +267,30 @@ typedef struct tg_planner_def
     tg_plan_method method; /* MPPI */
     int rows;              /* of controls; 20 */
     int hold;              /* steps per row; 1 */
-    int threads;           /* 0: as many as the machine has processors. Answers are bitwise the same for any number */
+    int threads;           /* 0: as many as the machine has processors. Results are bitwise the same for any number */
     tg_options options;    /* of the steps */
-    tg_plan_cost cost;     /* what it points to must outlive the planner, or the next tg_planner_set_cost */
-    const double *lower, *upper; /* nu; copied. NULL: ranges of the actuators, infinite where there are none */
-    double speed;   /* a rollout has blown up when a velocity exceeds this, or a step is refused; infinite */
-    int iterations; /* 5; random shooting: rounds; iLQR and iLQG: at most */
+    /* its arrays must stay valid until the planner is destroyed, or tg_planner_set_cost is called */
+    tg_plan_cost cost;
+    const double *lower, *upper; /* nu; copied. NULL: ranges of the actuators; infinite: none */
+    double speed;                /* a rollout diverges when a velocity exceeds this, or a step is refused; infinite */
+    int iterations;              /* 5; random shooting: rounds; iLQR and iLQG: at most */
 
-    /* of those that draw samples */
-    int samples;         /* per iteration; 64. The first of them is the plan so far */
+    /* sampling methods */
+    int samples;         /* per iteration; 64. The first of them is the current plan */
     uint64_t seed;       /* a number is a function of (seed, plan, iteration, sample, row, control) */
     const double *noise; /* nu, standard deviations of controls; copied. NULL: a quarter of the bounded range */
     double correlation;  /* of the noise of one row with that of the next, [0, 1); 0 */
 
     double elite;     /* CEM: share of samples that are fitted; 0.1, at least 2 of them */
-    double smoothing; /* CEM: mean and deviation keep this share of what they were, [0, 1); 0 */
+    double smoothing; /* CEM: mean and deviation keep this share of their old values, [0, 1); 0 */
     double floor;     /* CEM: deviations stay above this share of the noise; 0.01 */
 
     double temperature; /* MPPI: in standard deviations of the costs of an iteration, 0.2. iLQG: in units of the cost */
     bool absolute;      /* MPPI: the temperature is in units of the cost */
     bool importance;    /* MPPI: temperature u' Sigma^-1 e is added to the cost of a sample (Williams et al., 2017) */
 
-    double regularisation; /* iLQR: to start with, relative to the diagonal of Quu; 1e-6 */
-    int searches;          /* iLQR: lengths 1, 1/2, 1/4, ... that are tried; 10 */
+    double regularisation; /* iLQR: initial value, relative to the diagonal of Quu; 1e-6 */
+    int searches;          /* iLQR: number of step lengths 1, 1/2, 1/4, ... to try; 10 */
     double tolerance;      /* iLQR and iLQG end when the cost falls by a smaller share; 1e-6 */
     double kl;             /* iLQG: largest KL divergence per iteration and row; 1 */
     uint32_t cookie;
@@ -303,7 +304,7 @@ typedef struct tg_planner tg_planner;
 TG_API tg_status tg_planner_create(const tg_model *m, const tg_planner_def *def, tg_planner **p, tg_error *error);
 TG_API void tg_planner_destroy(tg_planner *p); /* NULL is allowed */
 
-/* Another cost, or references that have moved on. A callback cannot be added where the planner was created without. */
+/* Sets another cost, or new references. A callback cannot be added if the planner was created without one. */
 TG_API tg_status tg_planner_set_cost(tg_planner *p, const tg_plan_cost *cost, tg_error *error);
 /* As tg_batch_set_params. */
 TG_API tg_status tg_planner_set_params(tg_planner *p, const tg_params *params, tg_error *error);
@@ -312,26 +313,27 @@ typedef struct tg_plan_result
 {
     tg_stop stop;
     int iterations;
-    double first_cost, cost; /* of the plan that was handed in (infinite: it blew up) and of the one that was found */
+    double first_cost, cost; /* of the given plan (infinite: it diverged) and of the result */
     int rollouts;            /* all of them */
-    int blown;               /* those that blew up: they ended early, with infinite cost */
+    int blown;               /* those that diverged: they ended early, with infinite cost */
     double share; /* sampling: effective share of the last samples, 1 / (samples sum w^2); iLQR: the last length; iLQG:
                      the last KL */
 } tg_plan_result;
 
-/* From the plan u [rows, nu] to a better one, in place, for the state `now`, whose cache (may be NULL) is where
- * rollouts start from. The plan handed in is clipped to the bounds. iLQR and iLQG also try the feedback that the last
- * plan left behind (tg_plan_shift moves it along). After a failure u is as it was. */
+/* Improves the plan u [rows, nu] in place, for the state `now`. Rollouts are warm-started from its cache (may be NULL).
+ * The given plan is clipped to the bounds. iLQR and iLQG also try the feedback of the last plan (tg_plan_shift shifts
+ * it, too). On failure u is unchanged. */
 TG_API tg_status tg_plan(tg_planner *p, const tg_state *now, double *u, tg_plan_result *result, tg_error *error);
 
-/* The first row of a plan is done: rows move up, the last one is repeated. */
+/* Removes the first row of a plan, which has been applied: rows move up, the last one is repeated. */
 TG_API tg_status tg_plan_shift(tg_planner *p, double *u, tg_error *error);
 
-/* The first plan is next: numbers are drawn as by a new planner, and no feedback is left. */
+/* Resets the planner: the next plan draws the random numbers of a new planner and starts without feedback. */
 TG_API void tg_planner_reset(tg_planner *p);
 
 /* Of the last plan, until the next call: states at the start of each row and at the end [rows + 1, ...]; gains of iLQR
- * and iLQG [rows, nu, 2 nv + na], with which u + K (x (-) state) may be applied between plans: NULL of the others. */
+ * and iLQG [rows, nu, 2 nv + na], with which u + K (x (-) state) may be applied between plans; NULL for the other
+ * methods. */
 TG_API tg_trajectory tg_planner_states(const tg_planner *p);
 TG_API const double *tg_planner_gains(const tg_planner *p);
 

@@ -1,16 +1,16 @@
 /* Rigid-body dynamics and its derivatives.
  *
  * Every function takes the const model, a workspace and its inputs as arguments, and writes all of its outputs.
- * Matrices are row-major and dense: an a x b matrix has row i at out + i * b. Derivatives with respect to q are
- * taken in the tangent space (nv entries, in the frames of v; see tangere/model.h). Spatial vectors that a caller
- * sees are (linear; angular).
+ * Matrices are row-major and dense: an a x b matrix has row i at out + i * b. Derivatives with respect to q are taken
+ * in the tangent space (nv entries, in the frames of v; see tangere/model.h). Spatial vectors are (linear; angular) in
+ * this interface.
  *
  * Inputs are checked: NULL where an array is needed, NaN or infinite numbers, quaternions whose norm is off by more
- * than 1e-3, parameters that were changed without tg_params_changed are refused with a message in tg_work_message.
- * On failure no output is written.
+ * than 1e-3, parameters that were changed without tg_params_changed are refused with a message in tg_work_message. On
+ * failure no output is written.
  *
- * M(q) a + bias(q, v) = passive(q, v) + tau, where M has the armature on its diagonal and bias is what gravity,
- * Coriolis and centrifugal forces ask for. Nothing here knows of contacts, limits, dry friction or equalities. */
+ * M(q) a + bias(q, v) = passive(q, v) + tau, where M includes the armature on its diagonal and bias balances gravity,
+ * Coriolis and centrifugal forces. Contacts, limits, dry friction and equalities are not included. */
 #ifndef TANGERE_DYNAMICS_H
 #define TANGERE_DYNAMICS_H
 
@@ -28,7 +28,7 @@ typedef struct tg_work tg_work;
 TG_API const char *tg_work_message(const tg_work *w); /* of the last failure; "" if there was none */
 TG_API size_t tg_work_bytes(const tg_work *w);        /* size of the allocation */
 
-/* Parameters that the workspace uses from now on, which must be of its model and outlive it; NULL: the model's own. */
+/* Sets the parameters that the workspace uses. They must belong to its model and outlive it; NULL: the model's own. */
 TG_API tg_status tg_work_set_params(tg_work *w, const tg_params *params);
 
 /* ---- kinematics ---- */

@@ -1,5 +1,5 @@
-/* The model: what a loader or the builder made. Topology, geometry, names and default parameters; const for everybody
- * else, and safe to share between threads.
+/* The model, made by a loader or the builder: topology, geometry, names and default parameters. It does not change
+ * afterwards, so threads can share it.
  *
  * Bodies are numbered depth first, in the order in which they were given; body 0 is the world. The layout of q and v
  * follows that order and is the one of MuJoCo:
@@ -10,8 +10,8 @@
  *   hinge   angle (rad)                              rad/s
  *   slide   position (m)                             m/s
  *
- * Lengths are metres, masses kilograms, angles radians, everywhere. Quaternions are w x y z and are normalised on
- * use; one whose norm is off by more than 1e-3 is refused. */
+ * Lengths are metres, masses kilograms, angles radians, everywhere. Quaternions are w x y z and are normalised on use;
+ * one whose norm is off by more than 1e-3 is refused. */
 #ifndef TANGERE_MODEL_H
 #define TANGERE_MODEL_H
 
@@ -76,11 +76,11 @@ typedef enum tg_tendon_type
     TG_TENDON_SPATIAL /* length of a path through sites */
 } tg_tendon_type;
 
-/* What a tendon's spring and damper do when it is not stretched. rest: its upper rest length, with what actuators
- * add to it. */
+/* The behaviour of a tendon's spring and damper when it is slack. rest: its upper rest length, including the change by
+ * actuators. */
 typedef enum tg_tendon_law
 {
-    /* pulls and pushes, but for the band between its two rest lengths; the damper always acts (MuJoCo's) */
+    /* pulls and pushes, except in the band between its two rest lengths; the damper always acts (as in MuJoCo) */
     TG_TENDON_LAW_TWO_SIDED,
     TG_TENDON_LAW_SPRING, /* the spring only pulls, above rest; the damper always acts */
     /* a cable: tension max(0, stiffness (length - rest) + damping rate - force of its actuators), and 0 up to rest */
@@ -90,7 +90,7 @@ typedef enum tg_tendon_law
 
 TG_API const char *tg_tendon_law_string(tg_tendon_law law);
 
-/* What the output of an actuator on a tendon is. */
+/* The meaning of the output of an actuator on a tendon. */
 typedef enum tg_drives
 {
     TG_DRIVES_FORCE, /* a force along the tendon (N); positive lengthens it */
@@ -104,7 +104,7 @@ typedef enum tg_path_type
 {
     TG_PATH_JOINT, /* fixed tendon: id is a hinge or slide joint, value its coefficient */
     TG_PATH_SITE,  /* spatial tendon: id is a site */
-    TG_PATH_PULLEY /* spatial tendon: from here on, lengths count 1 / value; the next site starts a new branch */
+    TG_PATH_PULLEY /* spatial tendon: following lengths are divided by value; the next site starts a new branch */
 } tg_path_type;
 
 typedef struct tg_path
@@ -146,8 +146,8 @@ typedef struct tg_sizes
     int njoint, ngeom, nsite, ntendon, nequality, npair, nexclude, nkey, nmesh, nhfield;
     int ntree;      /* kinematic trees that move */
     int nparams;    /* doubles in a parameter vector */
-    int ncandidate; /* pairs of geoms that the filters let collide */
-    int nvisual;    /* shapes for looks alone, beside the geoms */
+    int ncandidate; /* pairs of geoms that may collide after filtering */
+    int nvisual;    /* visual shapes, not counted as geoms */
 } tg_sizes;
 
 /* All zeros when m is NULL. */
@@ -168,7 +168,7 @@ TG_API double tg_model_timestep(const tg_model *m);
 /* Whether the model asks for an implicit integrator (tg_options.implicit_actuators). */
 TG_API bool tg_model_implicit(const tg_model *m);
 
-/* Whether it asks for one that has gyroscopic forces in it: integrator="implicit" (tg_options.implicit_gyroscopic). */
+/* Whether the model asks for implicit gyroscopic forces: integrator="implicit" (tg_options.implicit_gyroscopic). */
 TG_API bool tg_model_implicit_gyroscopic(const tg_model *m);
 
 /* The structure around an element, for tools that draw or convert a model. */
@@ -209,11 +209,11 @@ TG_API tg_status tg_geom_get(const tg_model *m, int geom, tg_geom_info *info, tg
 TG_API tg_status tg_actuator_get(const tg_model *m, int actuator, tg_actuator_info *info, tg_error *error);
 TG_API int tg_site_body(const tg_model *m, int site); /* -1: no such site */
 
-/* ---- what a viewer draws beside that ----
+/* ---- further data for viewers ----
  *
  * Arrays belong to the model. */
 
-/* The triangles of a mesh as they were given, or those of its hull where none were; without the geom's scale. */
+/* The triangles of a mesh as given, or those of its hull if none were given; without the geom's scale. */
 typedef struct tg_mesh_info
 {
     int nvertex, nface;
@@ -221,7 +221,7 @@ typedef struct tg_mesh_info
     const int *face;      /* nface x 3, counter-clockwise from outside */
 } tg_mesh_info;
 
-/* The convex hull as which a mesh collides; no vertices when no colliding geom has the mesh. */
+/* The convex hull used for the collisions of a mesh; no vertices if no colliding geom uses the mesh. */
 typedef struct tg_hull_info
 {
     int nvertex, npolygon;
@@ -254,7 +254,7 @@ typedef struct tg_pair_info
     int geom1, geom2, condim;
 } tg_pair_info;
 
-/* A shape for looks alone, as the <visual> of a URDF: physics and parameters know nothing of it. */
+/* A visual shape, such as the <visual> of a URDF. It has no effect on physics or parameters. */
 typedef struct tg_visual_info
 {
     const char *name; /* "": none */
@@ -292,7 +292,7 @@ TG_API tg_status tg_difference(const tg_model *m, const double *q0, const double
  * standard normal; the same for the same seed on every machine. q: nq, v: nv, v may be NULL. */
 TG_API tg_status tg_random_state(const tg_model *m, uint64_t seed, double *q, double *v, tg_error *error);
 
-/* ---- parameters: every run-time number a modeller writes, as one flat vector ----
+/* ---- parameters: every run-time number of the model, as one flat vector ----
  *
  * A parameter has a name like "body.trunk.mass", "geom.floor.friction", "gravity": element, name, field. An element
  * without a name is "#" and its index ("geom.#12.size"). "[i]" picks one number of a field ("geom.floor.friction[0]").
@@ -318,10 +318,10 @@ TG_API tg_status tg_param_name(const tg_model *m, int offset, bool whole, char *
 /* Where a named parameter is. */
 TG_API tg_status tg_param_find(const tg_model *m, const char *name, int *offset, int *size, tg_error *error);
 
-/* All numbers whose name matches a pattern with * and ? ("body.*.mass", "*"; the name is the whole slice's, an "[i]"
- * in the pattern picks a number in it), in the order of the vector. Writes at most capacity indices and always the
- * full count; no match is TG_ERR_NAME. Numbers of the world body, which do nothing, are among them where the pattern
- * is "*", or has "world" in it. */
+/* All numbers whose name matches a pattern with * and ? ("body.*.mass", "*"; the name is the whole slice's, an "[i]" in
+ * the pattern picks a number in it), in the order of the vector. Writes at most capacity indices and always the full
+ * count; no match is TG_ERR_NAME. Numbers of the world body, which have no effect, are included only if the pattern is
+ * "*" or contains "world". */
 TG_API tg_status tg_param_match(const tg_model *m, const char *pattern, int *index, int capacity, int *count,
                                 tg_error *error);
 
@@ -337,7 +337,7 @@ TG_API double *tg_params_data(tg_params *params); /* nparams doubles; NULL if pa
 TG_API const double *tg_params_view(const tg_params *params);
 TG_API tg_status tg_params_changed(tg_params *params, tg_error *error);
 
-/* ---- the report: what a reader took, approximated or left out ---- */
+/* ---- the report: what a reader used, approximated or left out ---- */
 
 typedef enum tg_report_kind
 {
@@ -372,7 +372,7 @@ typedef struct tg_body_def
     const char *name;
     int parent;             /* id of a body; 0: world */
     double pos[3], quat[4]; /* frame of the body in its parent's, at the reference configuration */
-    bool inertial;          /* true: mass, com, inertia count; false: they are made from the geoms of the body */
+    bool inertial;          /* true: mass, com, inertia are used; false: they are computed from the geoms of the body */
     double mass;            /* kg */
     double com[3];          /* centre of mass, body frame */
     double inertia[6];      /* about com, axes of the body: xx yy zz xy xz yz */
@@ -522,7 +522,7 @@ typedef struct tg_key_def
     uint32_t cookie;
 } tg_key_def;
 
-/* A shape for looks alone; see tg_visual_info. Its file is not opened. */
+/* A visual shape; see tg_visual_info. Its file is not opened. */
 typedef struct tg_visual_def
 {
     const char *name, *file; /* may be NULL */

@@ -57,7 +57,7 @@ TG_API const char *tg_qcqp_message(const tg_qcqp *q);
 typedef struct tg_qcqp_data
 {
     int count;        /* problems */
-    const double *G;  /* [count, n, n]; symmetric to 1e-12 of its largest entry, the symmetric part counts */
+    const double *G;  /* [count, n, n]; symmetric to 1e-12 of its largest entry; the symmetric part is used */
     const double *g;  /* [count, n] */
     const double *mu; /* [count, blocks], >= 0; not read by a nonnegative problem */
     const double *l;  /* [count, blocks], >= 0; not read by a nonnegative problem */
@@ -66,7 +66,7 @@ typedef struct tg_qcqp_data
 typedef enum tg_qcqp_status
 {
     TG_QCQP_SOLVED,
-    TG_QCQP_PARTIAL,  /* the best x that was met, with its residual */
+    TG_QCQP_PARTIAL,  /* the best iterate, with its residual */
     TG_QCQP_UNBOUNDED /* x >= 0 only: G d = 0 (to 1e-11 of G) and g'd < 0 along a d >= 0. x is some feasible point */
 } tg_qcqp_status;
 
@@ -74,12 +74,12 @@ typedef struct tg_qcqp_info
 {
     tg_qcqp_status status;
     int newton;      /* factorisations of Newton steps on a face */
-    int interior;    /* factorisations of the interior point, where Newton steps did not end */
+    int interior;    /* factorisations of the interior point, if Newton steps did not converge */
     int redundant;   /* dimension of the null space of G on the rows that are free to move; 0: x is unique */
     bool least_norm; /* x is unique, or the solution of least norm */
     /* max over blocks of |x_i - P(x_i - s_i / c_i)| c_i, s = G x + g, c_i = largest row sum of |G_ii|; in units of g */
     double residual;
-    double rounding; /* what rounding of G x can leave of it */
+    double rounding; /* the part of it that rounding of G x may cause */
     double value;    /* 1/2 x'Gx + g'x */
 } tg_qcqp_info;
 
@@ -91,12 +91,12 @@ TG_API tg_status tg_qcqp_solve(tg_qcqp *q, const tg_qcqp_data *data, const doubl
 /* ---- derivatives at a solution ----
  *
  * By the KKT equations of the constraints that are active at x, which must be the solution of data. Nothing is kept
- * between calls; whether G is semidefinite is not looked at again. */
+ * between calls; G is not checked again for being semidefinite. */
 
 typedef enum tg_qcqp_label_kind
 {
     TG_QCQP_EXACT,
-    /* a constraint is active without a force, or mu l = 0: the derivative of one side (docs/qcqp.md) */
+    /* a constraint is active without a force, or mu l = 0: the derivative on one side (docs/qcqp.md) */
     TG_QCQP_ONE_SIDED,
     TG_QCQP_REGULARISED /* G is singular on the free rows: the least-norm solution of the KKT equations, which is the
                            derivative of x along changes that keep the null space */
@@ -111,7 +111,7 @@ typedef struct tg_qcqp_label
     double residual;  /* of the linear system after refinement, relative to its right side */
 } tg_qcqp_label;
 
-/* Changes of, or gradients with respect to, what went in; NULL: zero in forward mode, not wanted in reverse mode. */
+/* Changes of, or gradients with respect to, the input data; NULL: zero in forward mode, not wanted in reverse mode. */
 typedef struct tg_qcqp_tangent
 {
     double *G, *g, *mu, *l; /* as tg_qcqp_data. Gradients with respect to G are symmetric, as are its changes. */

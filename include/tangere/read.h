@@ -48,16 +48,16 @@ TG_API tg_status tg_scene_add(tg_scene *s, const char *path, const tg_load_optio
 
 /* ---- writing files ----
  *
- * A model as MJCF with these parameters (NULL: the model's own). Numbers have up to 17 digits; what MJCF has no place
- * for (restitution, compliance, a scaled mesh, ...) is written as custom numbers that tg_load understands. Reading the
- * text gives a model with the same structure, names and parameters, to the last bit (pairs and excludes come in the
- * order of their bodies), and writing that gives the same bytes. Bodies have their inertia, so geoms have no mass.
- * Vertices of meshes and elevations of height fields are single precision in MJCF: what is not, is rounded; quaternions
- * of keyframes are written with unit length. The report is not kept. */
+ * A model as MJCF with these parameters (NULL: the model's own). Numbers have up to 17 digits. Parameters without an
+ * MJCF attribute (restitution, compliance, a scaled mesh, ...) are written as custom numbers that tg_load understands.
+ * Reading the text gives a model with the same structure, names and parameters, to the last bit (pairs and excludes
+ * come in the order of their bodies), and writing that gives the same bytes. Bodies have their inertia, so geoms have
+ * no mass. Vertices of meshes and elevations of height fields are rounded to single precision, as MJCF stores them;
+ * quaternions of keyframes are written with unit length. The report is not kept. */
 TG_API tg_status tg_save(const tg_model *m, const tg_params *params, const char *path, tg_error *error);
 
-/* The same as a terminated text in new memory, which tg_save_string_free takes back. length (without the terminator)
- * may be NULL. */
+/* The same as a terminated text in new memory, to be freed by tg_save_string_free. length (without the terminator) may
+ * be NULL. */
 TG_API tg_status tg_save_string(const tg_model *m, const tg_params *params, const tg_allocator *allocator, char **text,
                                 size_t *length, tg_error *error);
 TG_API void tg_save_string_free(const tg_allocator *allocator, char *text);

@@ -1,7 +1,7 @@
-/* Scenes: one model from several, and from simple bodies.
+/* Scenes: one model made from several models and simple bodies.
  *
- * Make a scene, add models at poses, floors, height fields and simple bodies, build. Building does not change a scene;
- * it can be built again. Functions that fail leave a message in the scene (tg_scene_message). */
+ * Create a scene, add models at poses, floors, height fields and simple bodies, then build. Building does not change a
+ * scene; it can be built again. A function that fails stores a message in the scene (tg_scene_message). */
 #ifndef TANGERE_SCENE_H
 #define TANGERE_SCENE_H
 
@@ -13,11 +13,12 @@ extern "C" {
 
 typedef struct tg_scene tg_scene;
 
-/* Where a model goes, and what its names start with. */
+/* Pose and name prefix of an added model. */
 typedef struct tg_attach_def
 {
-    const char *prefix; /* NULL or "": names stay. A prefix that ends in a letter or digit is joined with '/': "left"
-                           makes "left/arm" of "arm"; any other as it is: "left_" makes "left_arm" */
+    /* NULL or "": names are unchanged. A prefix that ends in a letter or digit is joined with '/': "left" makes
+     * "left/arm" of "arm"; any other is used as it is: "left_" makes "left_arm" */
+    const char *prefix;
     double pos[3], quat[4]; /* of the model's world in the scene's; default: the same */
     const char *label;      /* what messages call the model; NULL: its file, or its name */
     uint32_t cookie;
@@ -62,8 +63,8 @@ TG_API tg_status tg_scene_floor(tg_scene *s, const tg_geom_def *geom);
 /* Adds a height field to the world. geom: its pose, friction, ...; NULL: tg_default_geom(). */
 TG_API tg_status tg_scene_hfield(tg_scene *s, const tg_hfield_def *def, const tg_geom_def *geom);
 
-/* The builder behind the scene, for everything else: a tendon between two robots, a weld, a site. Ids of what was added
- * are found by name (tg_builder_find). Keyframes are not added there: they are made when the scene is built. */
+/* The builder of the scene, for everything else: a tendon between two robots, a weld, a site. Ids of added elements are
+ * found by name (tg_builder_find). Keyframes are not added there: they are made when the scene is built. */
 TG_API tg_builder *tg_scene_builder(tg_scene *s);
 
 /* Makes the model.

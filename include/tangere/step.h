@@ -56,7 +56,11 @@ typedef enum tg_backward
     TG_BACKWARD_ANI,
     /* ani with the approach velocities of an impact held fixed ("detached"): its impulses depend on the coefficients
      * only. For impacts at the end of a step and Newton's restitution */
-    TG_BACKWARD_DETACH
+    TG_BACKWARD_DETACH,
+    /* solver "staggered" with staggered_steps > 0: the derivative of these alternations from where they started, as
+     * published; it differs from that of the law where they have not converged. Labelled regularised. For Newton's
+     * restitution and impacts at the end of a step */
+    TG_BACKWARD_UNROLLED
 } tg_backward;
 
 typedef struct tg_options
@@ -75,9 +79,9 @@ typedef struct tg_options
      * impulse of each contact by itself, from its gap and its velocity at the start of the step */
     const char *law;
 
-    double tolerance;      /* m/s: residual up to which a step counts as solved, 1e-8 */
+    double tolerance; /* m/s: residual up to which a step counts as solved, 1e-8 */
 
-    /* most factorisations of an island in a step; 0 (default): as many as it takes. What is cut short is partial
+    /* largest number of factorisations per island and step; 0 (default): no limit. A solve that reaches it is partial
      * (tg_info.status) */
     int effort;
 
@@ -166,7 +170,7 @@ typedef struct tg_state
     tg_cache *cache;
 } tg_state;
 
-/* NULL means zero; contacts: NULL means those that the step finds itself. */
+/* NULL means zero; contacts: NULL means that the step detects them itself. */
 typedef struct tg_control
 {
     const double *u;      /* nu, controls of the actuators */
@@ -189,11 +193,11 @@ typedef enum tg_step_status
 
 TG_API const char *tg_step_status_string(tg_step_status status);
 
-/* Where the time of a step goes, in the order of its stages. */
+/* The stages of a step, in order. */
 typedef enum tg_step_stage
 {
     TG_STEP_STAGE_SMOOTH,    /* kinematics, mass matrix, forces, velocities without constraints */
-    TG_STEP_STAGE_COLLISION, /* contacts, limits and equalities that can matter */
+    TG_STEP_STAGE_COLLISION, /* contacts, and the limits and equalities of the problem */
     TG_STEP_STAGE_ASSEMBLY,  /* islands, their Jacobians, matrices and laws */
     TG_STEP_STAGE_SOLVE,     /* impulses */
     TG_STEP_STAGE_END,       /* integration and tg_info */
@@ -202,7 +206,7 @@ typedef enum tg_step_stage
 
 TG_API const char *tg_step_stage_string(tg_step_stage stage);
 
-/* Processor time of the thread (s). All zero, and costliest -1, unless the option profile asks for it. */
+/* CPU time of the thread (s). All zero, and costliest -1, without the option profile. */
 typedef struct tg_profile
 {
     double time[TG_STEP_STAGES];
@@ -211,15 +215,15 @@ typedef struct tg_profile
     int rows, factorisations; /* of that island */
 } tg_profile;
 
-/* What ended the solution of an island (docs/contact.md section 4), from the quickest on. */
+/* The solver stage that solved an island (docs/contact.md section 4), fastest first. */
 typedef enum tg_solved_by
 {
     TG_SOLVED_BY_NOTHING,  /* not solved */
-    TG_SOLVED_BY_WARM,     /* the modes of the step before, or few changes of them */
-    TG_SOLVED_BY_SOFT,     /* Newton with a small compliance from its impulses */
+    TG_SOLVED_BY_WARM,     /* warm start: the modes of the previous step, with few changes */
+    TG_SOLVED_BY_SOFT,     /* Newton with a small compliance, from the impulses of the previous step */
     TG_SOLVED_BY_LADDER,   /* Newton from a larger compliance */
     TG_SOLVED_BY_INTERIOR, /* the interior point */
-    TG_SOLVED_BY_PATH,     /* its path where that turns back */
+    TG_SOLVED_BY_PATH,     /* the path of the interior point, followed by arc length */
     TG_SOLVED_BY_SWEEPS,   /* block Gauss-Seidel */
     TG_SOLVED_BY_KINDS
 } tg_solved_by;
@@ -229,10 +233,10 @@ TG_API const char *tg_solved_by_string(tg_solved_by stage);
 typedef struct tg_info
 {
     tg_step_status status;
-    int iterations; /* factorisations of the contact solver: Newton and interior-point steps, summed over islands */
-    int sweeps;     /* Gauss-Seidel sweeps */
-    int worst;      /* factorisations of the island that took most, */
-    tg_solved_by stage; /* and what ended it */
+    int iterations;     /* factorisations of the contact solver: Newton and interior-point steps, summed over islands */
+    int sweeps;         /* Gauss-Seidel sweeps */
+    int worst;          /* factorisations of the island that took most, */
+    tg_solved_by stage; /* and the stage that solved it */
     int contacts, rows, islands;
 
     /* of the law of the step, recomputed from the problem, m/s: the largest over all islands */
@@ -381,9 +385,9 @@ typedef struct tg_jacobian
 
 TG_API tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *jacobian);
 
-/* Labels of the derivatives of the last step with respect to each of count parameters: that of the step, or
- * one-sided where that parameter alone has two sides (one of two equal coefficients of two geoms; a restitution of 0
- * at an impact, or one at its threshold). */
+/* Labels of the derivatives of the last step with respect to each of count parameters: that of the step, or one-sided
+ * where the derivative is one-sided for that parameter alone (one of two equal coefficients of two geoms; a restitution
+ * of 0 at an impact, or one at its threshold). */
 TG_API tg_status tg_step_param_labels(const tg_model *m, tg_work *w, const int *index, int count, tg_label_kind *kind);
 
 /* Forward mode: the change of q+, v+ (nv each, tangent) and act+ along a change of the inputs. NULL in `in`: zero,

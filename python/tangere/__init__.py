@@ -86,7 +86,7 @@ from tangere.sim import (
 
 
 def view(*args: Any, **options: Any) -> Any:
-    """Shows a model or a trajectory in the browser, or writes a page, a picture or a film; `tangere.viewer.view`."""
+    """Shows a model or a trajectory in the browser, or writes a page, a picture or a video; `tangere.viewer.view`."""
     from tangere._server import need_viser  # noqa: PLC0415
     from tangere.viewer import view as show  # noqa: PLC0415
 

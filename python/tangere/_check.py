@@ -12,11 +12,10 @@ from tangere.model import Model
 
 
 class CheckGroup(NamedTuple):
-    """Derivatives with respect to what goes into a step, or to parameters of one kind.
+    """Derivatives with respect to a group of inputs of a step, or to parameters of one kind.
 
-    error = |J - F| / max(1, max |F|) is that of the worst entry, J the derivative and F the differences. `state` (from
-    0 on) and `params` ("own", "nudged" away from where derivatives have two sides, "soft" contacts) say where it was
-    met.
+    error = |J - F| / max(1, max |F|) is that of the worst entry, J the derivative and F the differences. `state`
+    (counted from 0) and `params` ("own", "nudged" away from kinks, "soft" contacts) say where.
     """
 
     name: str
@@ -34,7 +33,7 @@ class CheckGroup(NamedTuple):
 
 
 class CheckModes(NamedTuple):
-    """How often a mode of contacts was met."""
+    """How often a contact mode occurred."""
 
     states: int
     contacts: int
@@ -43,16 +42,16 @@ class CheckModes(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class CheckResult:
-    """What `tangere.check` found; true if the derivatives passed.
+    """The result of `tangere.check`; true if the derivatives passed.
 
-    states: how many were met; labels: of them with every label; not_exact: without an exact derivative, by parameters;
-    left_out: skipped, by reason (not exact where differences do not agree; not solved; without derivatives), and
-    states_skipped: their share. modes: contacts that were met, by mode. groups: the worst entry by what steps are
-    differentiated with respect to. compared, unresolved, switched, tied, outside, kinked, refined: numbers, and
-    skipped: the share that was skipped. infinite: derivatives that are not finite. jvp, jacobian: forward mode and
-    matrices against reverse mode. overlaps, deepest (m): geoms that overlap in the reference configuration.
-    masked: parameters that cannot matter, because in every contact of their geom another number counts (of two geoms
-    the larger friction and restitution, MuJoCo's rule), and that number.
+    states: number of sampled states; labels: states with every label; not_exact: states without an exact derivative, by
+    parameters; left_out: states skipped, by reason (not exact, and differences do not agree; not solved; without
+    derivatives), and states_skipped: their share. modes: contacts, by mode. groups: the worst entry of each group of
+    inputs. compared, unresolved, switched, tied, outside, kinked, refined: numbers, and skipped: the share that was
+    skipped. infinite: derivatives that are not finite. jvp, jacobian: forward mode and matrices against reverse mode.
+    overlaps, deepest (m): geoms that overlap in the reference configuration. masked: parameters without effect, because
+    another number is used in every contact of their geom (the larger friction and restitution of two geoms, MuJoCo's
+    rule), and that number.
     """
 
     passed: bool
@@ -127,10 +126,10 @@ def check(
 ) -> CheckResult:
     """Compares the derivatives of steps with central differences, as `tangere check` does.
 
-    Along a trajectory that lays, drops, throws, drives and presses the model until every mode of contacts was met, with
-    the model's parameters as they are now and with others near them, at numbers that are drawn at every state. params:
+    The trajectory lays, drops, throws, drives and presses the model until every contact mode has occurred, with the
+    model's current parameters and with others near them. Random entries are compared at every state. params:
     names, patterns or positions of the parameters to draw from; progress(done, states) is called after every state.
-    impact: when in a step impacts happen, "end" or "within"; law: of contacts, as that of `Sim`.
+    impact: "end" or "within", as for `Sim`; law: the contact law, as for `Sim`.
     """
     if impact not in ("end", "within"):
         raise ValueError(f"impact: expected 'end' or 'within', got {impact!r}")

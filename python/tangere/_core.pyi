@@ -626,6 +626,20 @@ class Cartesian:
         a_bar: ArrayLike,
         /,
     ) -> tuple[Array, Array, Array, Array]: ...
+    def hamiltonian(
+        self, count: int, params: ArrayLike | None, x: ArrayLike, p: ArrayLike, force: ArrayLike | None, /
+    ) -> tuple[Array, Array]: ...
+    def hamiltonian_vjp(
+        self,
+        count: int,
+        params: ArrayLike | None,
+        x: ArrayLike,
+        p: ArrayLike,
+        force: ArrayLike | None,
+        xdot_bar: ArrayLike,
+        pdot_bar: ArrayLike,
+        /,
+    ) -> tuple[Array, Array, Array, Array]: ...
     def jump(
         self, count: int, params: ArrayLike | None, x: ArrayLike, v: ArrayLike, /
     ) -> tuple[Array, Ints, Array]: ...

@@ -333,7 +333,8 @@ bool tg_py_make_tuple(const tg_py_function *f)
     PyStructSequence_Field field[TG_PY_MAX_OUT] = {{0}};
     for (int i = 0; f->out[i].name != NULL; ++i)
         field[i].name = f->out[i].name;
-    PyStructSequence_Desc description = {f->tuple->name, NULL, field, result_count(f)};
+    PyStructSequence_Desc description = {f->tuple->name, "Named results of a method of `Model`.", field,
+                                         result_count(f)};
     f->tuple->type = PyStructSequence_NewType(&description);
     return f->tuple->type != NULL;
 }

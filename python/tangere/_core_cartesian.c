@@ -206,6 +206,55 @@ static PyObject *acceleration_vjp(tg_py_cartesian *self, PyObject *args)
     return finish(self, &a, status, ready);
 }
 
+static PyObject *hamiltonian(tg_py_cartesian *self, PyObject *args)
+{
+    int count;
+    PyObject *params, *x, *p, *force;
+    if (!PyArg_ParseTuple(args, "iOOOO", &count, &params, &x, &p, &force))
+        return NULL;
+    arrays a = {.nin = 0};
+    npy_intp n = self->n;
+    tg_status status = TG_OK;
+    bool ready = take(&a, params, "params", self->size.params) && take(&a, x, "x", count * n) &&
+                 take(&a, p, "p", count * n) && take(&a, force, "force", count * n) && make(&a, NPY_DOUBLE, count, n) &&
+                 make(&a, NPY_DOUBLE, count, n);
+    if (ready)
+    {
+        Py_BEGIN_ALLOW_THREADS;
+        status = tg_cartesian_hamiltonian(self->work, count, data(a.in[0]), data(a.in[1]), data(a.in[2]), data(a.in[3]),
+                                          room(a.out[0]), room(a.out[1]));
+        Py_END_ALLOW_THREADS;
+    }
+    return finish(self, &a, status, ready);
+}
+
+static PyObject *hamiltonian_vjp(tg_py_cartesian *self, PyObject *args)
+{
+    int count;
+    PyObject *params, *x, *p, *force, *x_bar, *p_bar;
+    if (!PyArg_ParseTuple(args, "iOOOOOO", &count, &params, &x, &p, &force, &x_bar, &p_bar))
+        return NULL;
+    arrays a = {.nin = 0};
+    npy_intp n = self->n;
+    tg_status status = TG_OK;
+    bool ready = take(&a, params, "params", self->size.params) && take(&a, x, "x", count * n) &&
+                 take(&a, p, "p", count * n) && take(&a, force, "force", count * n) &&
+                 take(&a, x_bar, "xdot_bar", count * n) && take(&a, p_bar, "pdot_bar", count * n);
+    for (int i = 0; i < 3 && ready; i++)
+        ready = make(&a, NPY_DOUBLE, count, n);
+    ready = ready && make(&a, NPY_DOUBLE, count, self->size.params);
+    if (ready)
+    {
+        memset(room(a.out[2]), 0, sizeof(double) * (size_t)(count * n));
+        Py_BEGIN_ALLOW_THREADS;
+        status = tg_cartesian_hamiltonian_vjp(self->work, count, data(a.in[0]), data(a.in[1]), data(a.in[2]),
+                                              data(a.in[3]), data(a.in[4]), data(a.in[5]), room(a.out[0]),
+                                              room(a.out[1]), room(a.out[2]), room(a.out[3]));
+        Py_END_ALLOW_THREADS;
+    }
+    return finish(self, &a, status, ready);
+}
+
 static PyObject *jump(tg_py_cartesian *self, PyObject *args)
 {
     int count;
@@ -493,6 +542,8 @@ static PyMethodDef methods[] = {
      "(count, steps, params, states, dx, dv, dparams) -> dstates"},
     {"acceleration", (PyCFunction)acceleration, METH_VARARGS, "(count, params, x, v, force) -> a"},
     {"acceleration_vjp", (PyCFunction)acceleration_vjp, METH_VARARGS, "(..., a_bar) -> x, v, force, params"},
+    {"hamiltonian", (PyCFunction)hamiltonian, METH_VARARGS, "(count, params, x, p, force) -> xdot, pdot"},
+    {"hamiltonian_vjp", (PyCFunction)hamiltonian_vjp, METH_VARARGS, "(..., xdot_bar, pdot_bar) -> x, p, force, params"},
     {"jump", (PyCFunction)jump, METH_VARARGS, "(count, params, x, v) -> v1, contacts, residual"},
     {"touching", (PyCFunction)touching, METH_VARARGS, "(count, x) -> contacts"},
     {"jump_vjp", (PyCFunction)jump_vjp, METH_VARARGS, "(count, params, x, v, v1_bar) -> x, v, params"},

@@ -103,7 +103,7 @@ PyTypeObject tg_py_batch_tape_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "tangere._core.BatchTape",
     .tp_basicsize = sizeof(tg_py_batch_tape),
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "What rollouts leave behind for their derivatives.",
+    .tp_doc = "The data of rollouts that their derivatives need.",
     .tp_dealloc = tape_dealloc,
     .tp_getset = tape_fields,
 };

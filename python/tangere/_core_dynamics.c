@@ -75,7 +75,7 @@ METHOD(key, .in = {NAMED(TG_KEY)},
 }
 
 METHOD(integrate, .in = {Q, {.name = "dv", .dim = NV}}, .out = {NUMBERS("q", NQ)}, .plain = true,
-       .doc = "q moved by the tangent vector dv (nv, in the frames of v): quaternions turn, all else adds.\n\n"
+       .doc = "q moved by the tangent vector dv (nv, in the frames of v): quaternions rotate, the rest is added.\n\n"
               "Returns q (nq).")
 {
     return tg_integrate(c->m, c->in[0], c->in[1], c->out[0], &c->error);
@@ -199,7 +199,7 @@ METHOD(site_velocity_derivative, .in = {NAMED(TG_SITE), Q, V, TWIST_FRAME}, .out
 }
 
 METHOD(com, .in = {Q}, .out = {NUMBERS("com", N3)},
-       .doc = "Centre of mass of all that moves, in the world.\n\nReturns position (3).")
+       .doc = "Centre of mass of all moving bodies, in the world.\n\nReturns position (3).")
 {
     return tg_com(c->m, c->w, c->in[0], c->out[0], NULL);
 }
@@ -232,7 +232,7 @@ METHOD(mass_matrix, .in = {Q}, .out = {MATRIX("M", NV, NV)}, .doc = "M(q), with 
 }
 
 METHOD(bias, .in = {Q, V}, .out = {NUMBERS("bias", NV)},
-       .doc = "What gravity, Coriolis and centrifugal forces ask for: rnea(q, v, 0).\n\nReturns bias (nv).")
+       .doc = "Force that balances gravity, Coriolis and centrifugal forces: rnea(q, v, 0).\n\nReturns bias (nv).")
 {
     return tg_rnea(c->m, c->w, c->in[0], c->in[1], NULL, c->out[0]);
 }
@@ -250,7 +250,7 @@ METHOD(passive, .in = {Q, V}, .out = {NUMBERS("force", NV)},
 }
 
 METHOD(actuation, .in = {Q, V, ACT, U}, .out = {NUMBERS("force", NV), NUMBERS("act_rate", NA)}, .tuple = &actuated,
-       .doc = "What the actuators do with activations act (na) and controls u (nu).\n\n"
+       .doc = "Force of the actuators, and rates of activations, for activations act (na) and controls u (nu).\n\n"
               "act, u: None where the model has none. Controls and forces are clamped to their ranges.\n\n"
               "Returns (force (nv), act_rate (na)).")
 {

@@ -711,7 +711,7 @@ static PyMemberDef model_members[] = {
 static PyGetSetDef model_getset[] = {
     {"name", get_name, NULL, "name of the model", NULL},
     {"timestep", get_timestep, NULL, "default time step, s", NULL},
-    {"_params", params_view, NULL, "the current parameters as they are now, read-only", NULL},
+    {"_params", params_view, NULL, "the current parameters, read-only", NULL},
     {"default_params", default_params, NULL, "the parameters that the model was loaded with, read-only", NULL},
     {0},
 };
@@ -743,11 +743,10 @@ static PyMethodDef model_methods[] = {
      "copy($self, /)\n--\n\nThe same model with parameters of its own, which start as these are. Cheap."},
     {"exclude_overlaps", model_exclude_overlaps, METH_NOARGS,
      "exclude_overlaps($self, /)\n--\n\n"
-     "A copy of the model in which no two geoms collide that overlap (by more than 1e-6 m) in the reference "
-     "configuration\n"
+     "A copy of the model without collision of geoms that overlap by more than 1e-6 m in the reference pose\n"
      "at the model's default parameters, as coarse geoms of neighbouring links do.\n\n"
-     "Planes and height fields, and pairs that are declared, still collide. The report of the copy has a line a pair,\n"
-     "with the depth; all else is as it is here."},
+     "Planes, height fields and declared pairs still collide. The report of the copy has a line per pair,\n"
+     "with the depth; everything else is unchanged."},
     {0},
 };
 

@@ -254,9 +254,9 @@ static PyObject *to_mjcf(PyObject *object, PyObject *unused)
 static PyMethodDef to_mjcf_method = {
     "to_mjcf", to_mjcf, METH_NOARGS,
     "to_mjcf($self, /)\n--\n\n"
-    "The model as MJCF, with the parameters as they are now.\n\n"
-    "What MJCF has no place for is written as custom numbers that `tangere.load` understands: loading the text gives\n"
-    "the same structure, names and parameters, and writing that gives the same text."};
+    "The model as MJCF, with the current parameters.\n\n"
+    "Parameters without an MJCF attribute are written as custom numbers that `tangere.load` understands: loading the\n"
+    "text gives the same structure, names and parameters, and writing that gives the same text."};
 
 bool tg_py_scene_init(PyObject *module)
 {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 class Error(ValueError):
-    """The library refused: the message names the element, the field and the value.
+    """The library refused an input: the message names the element, the field and the value.
 
     `status` is the library's name for the kind of refusal ("value out of domain", ...).
     """
@@ -18,7 +18,7 @@ class Error(ValueError):
 
 
 class UnknownNameError(Error, KeyError):
-    """A name that is not in the model."""
+    """A name that the model does not have."""
 
     def __str__(self) -> str:
         return str(self.args[0])

@@ -1,4 +1,4 @@
-"""Pictures and films without a screen: a headless browser draws what the viewer draws."""
+"""Pictures and videos without a screen: a headless browser draws the viewer's scene."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def find_browser() -> str:
 
 @contextmanager
 def headless(width: int, height: int) -> Iterator[tuple[Any, Any]]:
-    """A server that only this machine sees, and a function that returns the client once it is there."""
+    """A server for this machine only, and a function that waits for the client and returns it."""
     browser = find_browser()
     server = make_server("127.0.0.1", 0)
     arrived = threading.Event()
@@ -105,7 +105,7 @@ def render(client: Any, size: tuple[int, int], position: Any, target: Any, fov: 
 
 
 def render_settled(client: Any, *view: Any) -> NDArray[np.uint8]:
-    """The picture when two in a row are the same: a browser makes what is new in a scene over several frames."""
+    """The picture once two consecutive ones are equal: a browser builds a new scene over several frames."""
     last = render(client, *view)
     for _ in range(20):
         time.sleep(0.3)
@@ -124,7 +124,7 @@ def write_png(path: str, image: NDArray[np.uint8]) -> None:
 
 @contextmanager
 def film(path: str, size: tuple[int, int], fps: float) -> Iterator[Any]:
-    """A function that adds a picture to a film: H.264 in an .mp4 file, which browsers play."""
+    """A function that adds a picture to a video: H.264 in an .mp4 file, which browsers can play."""
     try:
         import av  # noqa: PLC0415
     except ImportError:

@@ -26,7 +26,7 @@ _ENOUGH = 1e-4  # decrease of half the sum of squares, in variances: 0.014 stand
 
 
 class Task:
-    """One fit: its unknowns, its residuals, and what is made of them."""
+    """One fit: its unknowns, its residuals and its results."""
 
     def __init__(self, m: Model, logs: list[Log], unknowns: list[Unknown], options: dict[str, Any]) -> None:
         self.m, self.logs, self.unknowns = m, logs, unknowns
@@ -332,23 +332,23 @@ def fit(
     rounds: int = 3,
     **options: Any,
 ) -> FitResult:
-    """Parameters of a model from recorded trajectories, with standard errors and what cannot be told from the data.
+    """Estimates parameters of a model from recorded trajectories, with standard errors and unobservable directions.
 
     logs: one or many of: paths (.csv, .npz), dicts of arrays, `Log`s; log_options: those of `read_log` (rate, columns,
     ignore, missing). params: names or patterns ("geom.cube.friction[0]", "body.*.mass"), "inertia:BODY" (its ten
-    numbers, always those of a body that can be), "wrench:BODY[i]" (a constant force 0-2 or torque 3-5 at its centre of
-    mass, world axes), or dicts {name: factor} that make several one number. tie: lists of names that are one number.
+    numbers, always physically possible), "wrench:BODY[i]" (a constant force 0-2 or torque 3-5 at its centre of mass,
+    world axes), or dicts {name: factor} that tie several into one number. tie: lists of names that share one value.
     start, bounds, prior (mean, standard deviation), transform ("none", "log"): by name.
 
-    horizon: None: whole trajectories; 1: each row from the row before; N: windows of N rows, every `stride` rows
-    (N / 2). initial: what of each segment's start is unknown: True, "q", "v", or a list of "q[i]", "v[i]" (tangent
-    numbers); initial_spread: (q, v) standard deviations of the measured start. time_offset: one for each log, s. frame:
-    poses are seen through an unknown transform, the same for all logs (position, rotation vector).
+    horizon: None: whole trajectories; 1: each row predicted from the previous row; N: windows of N rows, every `stride`
+    rows (N / 2). initial: unknown parts of each segment's initial state: True, "q", "v", or a list of "q[i]", "v[i]"
+    (tangent numbers); initial_spread: (q, v) standard deviations of the measured start. time_offset: one unknown per
+    log, s. frame: poses are measured in an unknown frame, the same for all logs (position, rotation vector).
 
-    channels: what is compared (all that logs have). noise: standard deviations, a number or by channel ("q", or
+    channels: the channels to compare (default: all). noise: standard deviations, a number or by channel ("q", or
     "q:position", "q:rotation", "q:joint"); None: estimated from the residuals, which are then weighted by it. robust:
-    "huber" or "cauchy"; width: in standard deviations. method: "gn", "adam", "adamw", "lbfgs", "descent"; clip:
-    with "adam", "adamw", "descent": the longest gradient (of the transformed unknowns) that counts. options:
+    "huber" or "cauchy"; width: in standard deviations. method: "gn", "adam", "adamw", "lbfgs", "descent"; clip: with
+    "adam", "adamw", "descent": longer gradients (of the transformed unknowns) are shortened to this length. options:
     those of `Sim` (solver, impact, ...). progress: True: a line in the terminal; a function of `Iteration`.
     """
     began = time.monotonic()

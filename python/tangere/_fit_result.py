@@ -1,4 +1,4 @@
-"""What a fit found."""
+"""The result of a fit."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Array = NDArray[np.float64]
 
 @dataclass
 class Direction:
-    """A combination of unknowns that the data do not show, or hardly: {name: change}, the largest being 1; deviation:
-    standard error along it, in units of that change (infinite: none of it is seen).
+    """A combination of unknowns that the data do not determine, or hardly: {name: change}, the largest being 1;
+    deviation: standard error along it, in units of that change (infinite: unobservable).
     """
 
     change: dict[str, float]
@@ -31,13 +31,13 @@ class Direction:
 
 @dataclass
 class FitResult:
-    """What `tangere.fit` found.
+    """The result of `tangere.fit`.
 
     names, values, errors (standard errors; NaN where unobservable), covariance: of the shared unknowns; clustered:
     standard errors that allow residuals of one log to be dependent (sandwich; None with fewer than 10 logs); start:
     values at the beginning; rank; unobservable, weak: `Direction`s; correlations: (name, name, value) of size above
     0.95; singular: singular values of the scaled sensitivities; history: one `Iteration` each; residuals: rms by
-    channel, in its unit; exact: share of steps whose derivatives have exact labels; notes: what a reader must know;
+    channel, in its unit; exact: share of steps whose derivatives have exact labels; notes: warnings;
     initial: per segment (q0, v0, offset); model: a copy with the fitted parameters.
     """
 
@@ -81,12 +81,12 @@ class FitResult:
 
     @property
     def history(self) -> list[Iteration]:
-        """The iterations of the search."""
+        """The iterations of the optimisation."""
         return self.optimum.history
 
     @property
     def converged(self) -> bool:
-        """Whether the search ended at a minimum, and not at a limit."""
+        """Whether the optimisation ended at a minimum, not at a limit."""
         return self.optimum.converged
 
     def summary(self) -> str:
@@ -145,11 +145,11 @@ class FitResult:
         }
 
     def write(self, path: Any) -> None:
-        """The model with the fitted parameters as a file."""
+        """Writes the model with the fitted parameters to a file."""
         self.model.save(path)
 
     def report(self, path: Any) -> None:
-        """One HTML page with tables and plots, without a network; needs matplotlib (extra `plot`)."""
+        """Writes one HTML page with tables and plots that needs no network; needs matplotlib (extra `plot`)."""
         from tangere._fit_report import write_report  # noqa: PLC0415  (which imports matplotlib)
 
         write_report(self, path)

@@ -1,4 +1,4 @@
-"""Steps and rollouts as functions of their arguments: what `tangere.torch` and `tangere.jax` share."""
+"""Steps and rollouts as functions of their arguments, used by `tangere.torch` and `tangere.jax`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sizes(NamedTuple):
 
 
 class Function:
-    """A `_core.Function` with the sizes of its arrays, and tapes that nobody uses at the moment."""
+    """A `_core.Function` with the sizes of its arrays, and its free tapes."""
 
     def __init__(self, settings: tuple, threads: int, index: np.ndarray) -> None:
         self.model: Model = settings[0]

@@ -128,10 +128,10 @@ class Manifold:
         return out
 
     def between(self, a: Array, b: Array, share: Array) -> tuple[Array, Array, Array, Array]:
-        """The point at a share of the way from a to b (rows each), its derivatives by a and b (rows, nv, nv), and
-        the whole way b (-) a (rows, nv).
+        """The point at a fraction of the geodesic from a to b (rows each), its derivatives by a and b (rows, nv, nv),
+        and the difference b (-) a (rows, nv).
 
-        R(s) = R_a exp(s w), w = log(R_a^T R_b):  dR(s) = exp(-s w) da + s Jr(s w) (Jr(w)^-1 db - Jl(w)^-1 da).
+        R(s) = R_a exp(s w), w = log(R_a^T R_b): dR(s) = exp(-s w) da + s Jr(s w) (Jr(w)^-1 db - Jl(w)^-1 da).
         """
         way = self.difference(a, b)
         s = share[:, None]

@@ -69,7 +69,7 @@ def no_attribute(thing: object, name: str) -> AttributeError:
 class Strict:
     """Attributes that the class does not have can be neither read nor set. Names with an underscore are its own.
 
-    Classes that users derive from it may have attributes of their own.
+    Classes derived by users may add attributes.
     """
 
     if not TYPE_CHECKING:  # so that type checkers refuse these attributes, too

@@ -1,4 +1,4 @@
-"""What is drawn over a model: contacts with their cones and forces, tendons with their tension, gradients."""
+"""Overlays of a model: contacts with their cones and forces, tendons with their tension, gradients."""
 
 from __future__ import annotations
 
@@ -132,10 +132,11 @@ class Tension:
 
 
 class Gradient(NamedTuple):
-    """How a scalar some steps ahead depends on what happens until then.
+    """The derivatives of a scalar some steps ahead.
 
-    value: of the scalar; force (nbody, 3): its derivative by a force (1/N) held on each body's centre of mass, world
-    axes; effect: list of (name, what 1 % more of that parameter adds to the scalar), the largest first; label.
+    value: of the scalar; force (nbody, 3): its derivative by a constant force (1/N) on each body's centre of mass,
+    world axes; effect: list of (name, change of the scalar for a 1 % increase of that parameter), the largest first;
+    label.
     """
 
     value: float
@@ -189,7 +190,7 @@ def gradient_of(
     dt: float,
     most: int = 8,
 ) -> Gradient:
-    """Takes the steps with u held, and goes back through them."""
+    """Runs the steps with constant u, then reverse mode."""
     q, v, act = state
     controls = np.tile(np.zeros(m.nu) if u is None else np.asarray(u, dtype=np.float64), (steps, 1))
     r = rollout(m, q, v, controls, dt, act0=act, wrench=np.zeros((steps, m.nbody, 6)))

@@ -20,8 +20,8 @@ Array = NDArray[np.float64]
 
 @dataclass
 class PoseResult:
-    """A configuration: q (nq); gaps by pair (m); com: how far the centre of mass is from where it should be (m);
-    sites: largest miss (m); open: smallest gap of all other pairs (m); iterations.
+    """A configuration: q (nq); gaps by pair (m); com: distance of the centre of mass from its target (m); sites:
+    largest error (m); open: smallest gap of all other pairs (m); iterations.
     """
 
     q: Array
@@ -73,7 +73,7 @@ class _Pose:
         """How far the centre of mass is from being over the support (m), and the slope.
 
         One contact: its place; two: the line through them, and not beyond its ends; three and more, or com="centre":
-        the mean of the contacts, or for "inside" what it lacks to be inside of the polygon.
+        the mean of the contacts, or for "inside" the displacement into the polygon.
         """
         c, slope = self.centre(q)
         flat, J = points[:, :2], moves[:, :2]
@@ -162,11 +162,11 @@ def pose(
 ) -> PoseResult:
     """A configuration near q in which chosen pairs of geoms touch: damped Gauss-Newton on the manifold.
 
-    touch: pairs of geoms (names or numbers) whose gap, as a step sees it (less margins), is to be 0. com: "support":
-    the centre of mass is over the one contact, over the line of two, over the mean of more; "inside": somewhere in
-    their polygon; "centre": over their mean always; (x, y): there; None: anywhere. sites: {name: point}. fixed:
-    entries of v (tangent) that stay. limits: joints stay within their ranges. open: all other pairs stay apart by a
-    millimetre.
+    touch: pairs of geoms (names or numbers) whose gap (distance less margins, as in a step) should be 0. com:
+    "support": the centre of mass is over the contact, over the line of two contacts, or over the mean of more;
+    "inside": anywhere in their polygon; "centre": always over their mean; (x, y): over that point; None: anywhere.
+    sites: {name: point}. fixed: entries of v (tangent) that must not change. limits: joints stay within their ranges.
+    open: all other pairs stay separated by a millimetre.
     """
     q = np.asarray(q, np.float64)
     task = _Pose(model, q, touch, sites or {}, com, fixed)

@@ -1,4 +1,4 @@
-"""The viser server behind viewers, pages and pictures."""
+"""The viser server of viewers, pages and pictures."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Shooting: rollouts from segments of logs, what they should have measured, and the derivatives of that.
+"""Shooting: rollouts from segments of logs, the predicted measurements, and their derivatives.
 
 A segment starts at a row of a log and runs for T steps; the rows behind its start are compared with it. One segment per
 log is whole-trajectory shooting, one per row with T = 1 the one-step loss, overlapping ones are windows. Segments of
-like length run together in a `tangere.Batch`; with wrenches, which batches do not take, each is a rollout of its own.
+like length run together in a `tangere.Batch`; with wrenches, which batches do not take, each is a separate rollout.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Layout:
 
 
 def make_segments(m: Model, logs: Sequence[Log], dt: float, horizon: int | None, stride: int | None) -> list[Segment]:
-    """One per log (horizon None), or windows of so many rows behind their start."""
+    """One per log (horizon None), or windows of a number of rows after their start."""
     manifold, found = Manifold(m), []
     for i, log in enumerate(logs):
         last = len(log) - 1
@@ -147,6 +147,7 @@ class Shooter:
         self._lay_out()
         self.sigma = np.ones(len(self.kinds))
         self.exact: float | None = None
+        self._last: tuple[tuple[bytes, bytes], Array, Array] | None = None
 
     def _start_act(self, log: Log, row: int) -> Array:
         return np.zeros(self.model.na) if log.act is None else log.act[row]
@@ -376,7 +377,20 @@ class Shooter:
     # ---- residuals ----
 
     def residuals(self, x: Array, derivatives: bool) -> tuple[Array, Array | None]:
-        """r (count), and J (count, shared + local) by the shared unknowns and those of the residual's segment."""
+        """r (count), and J (count, shared + local) by the shared unknowns and those of the residual's segment.
+
+        The last result with J is cached: the optimiser starts at a point already evaluated, and the end point is
+        evaluated again for the statistics.
+        """
+        key = (x.tobytes(), self.sigma.tobytes())
+        if self._last is not None and self._last[0] == key:
+            return self._last[1].copy(), self._last[2].copy() if derivatives else None
+        r, J = self._residuals(x, derivatives)
+        if J is not None:
+            self._last = (key, r.copy(), J.copy())
+        return r, J
+
+    def _residuals(self, x: Array, derivatives: bool) -> tuple[Array, Array | None]:
         lay = self.layout
         buckets, parts = self.run(x, derivatives)
         r = np.full(self.count, np.nan)
@@ -532,7 +546,7 @@ class Shooter:
     # ---- after a fit ----
 
     def labels(self, x: Array) -> tuple[int, int]:
-        """How many steps have exact labels, of how many: rollouts of their own, which have a label per step."""
+        """The number of steps with exact labels, and of all steps; uses separate rollouts with a label per step."""
         (values, wrench, _, dq, dv, offsets), m = self.split(x), self.model
         if len(values):
             m.params[self.layout.positions] = values

@@ -1,4 +1,4 @@
-"""A model in a scene of viser: the one way in which the live viewer, pages and pictures draw."""
+"""A model in a viser scene, shared by the live viewer, pages and pictures."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ SHOWN = ("contact points", "contact forces", "friction cones", "gradient", "tend
 _LABELS = 32  # margins are written at so many contacts at most
 _FORCE = (40, 60, 160)
 _PLAIN = (165, 178, 198)  # a geom that was given no colour
+_FLOOR = (205, 210, 218)  # darker than white robots, paler than the rest
 _GRADIENT = (204, 121, 167)
 
 
@@ -130,7 +131,7 @@ class _Arrows:
 class Stage:
     """The nodes of a scene, and how they follow a state.
 
-    scene: `viser.SceneApi`; warn: is called with a line about what cannot be drawn.
+    scene: `viser.SceneApi`; warn: is called with a message for each shape that cannot be drawn.
     """
 
     def __init__(self, scene: Any, m: Model, *, warn: Any = None, overlays: tuple[str, ...] = SHOWN) -> None:
@@ -158,7 +159,7 @@ class Stage:
     # ---- what stands still ----
 
     def _measure(self) -> tuple[Array, float]:
-        """Middle and size of what moves (of everything, where nothing does), in the reference configuration."""
+        """Centre and size of the moving geoms (of all geoms if none moves), in the reference configuration."""
         poses = self.model.body_poses(self.model.default_q())
         corners = [
             rotate(poses.quaternion[one.body], rotate(one.quaternion, one.vertices) + one.position)
@@ -188,7 +189,7 @@ class Stage:
         colour = _PLAIN if one.rgba == (0.5, 0.5, 0.5, 1.0) else tuple(round(255 * c) for c in one.rgba[:3])
         return self._scene.add_mesh_simple(
             name, one.vertices.astype(np.float32), one.faces.astype(np.uint32),
-            color=(236, 238, 242) if plane else (230, 160, 60) if one.layer == "hulls" else colour,
+            color=_FLOOR if plane else (230, 160, 60) if one.layer == "hulls" else colour,
             opacity=0.4 if one.layer == "hulls" else one.rgba[3] if one.rgba[3] < 1 else None,
             flat_shading=one.flat, side="double" if plane else "front", cast_shadow=not plane,
             wxyz=one.quaternion, position=one.position,

@@ -35,8 +35,9 @@ class Trajectory(NamedTuple):
     rest: dict[str, Array]
 
     def contacts(self, i: int) -> StepContacts | None:
-        """Contacts of the step from state i; of the step to it for the last state of a rollout. A step is taken for it
-        where there was no rollout."""
+        """Contacts of the step from state i; for the last state of a rollout, of the step to it. Without a rollout, the
+        step is computed.
+        """
         if self.rollout is not None:
             return self.rollout.contacts[min(i, len(self.rollout) - 1)] if len(self.rollout) else None
         return step(self.model, self.q[i], self.v[i], self.act[i], self.u[i], dt=self.dt)[2].contacts

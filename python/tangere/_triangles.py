@@ -1,4 +1,4 @@
-"""The shapes of a model as triangles, where physics has them: what every viewer draws."""
+"""The shapes of a model as triangles at their physical poses, for all viewers."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _scaled(mesh: Triangles, scale: Array) -> Triangles:
 
 
 class Looks(NamedTuple):
-    """What a model has for viewers beside its structure; see `include/tangere/model.h`."""
+    """Data of a model for viewers; see `include/tangere/model.h`."""
 
     rgba: list[tuple[float, float, float, float]]
     meshes: list[Triangles]
@@ -176,7 +176,7 @@ def _numbers(m: Model, kind: str, field: str, width: int) -> Array:
 
 
 def _geom(m: Model, looks: Looks, geom: int, size: Array, field_size: Array) -> list[tuple[str, Triangles, bool]]:
-    """What is drawn of a geom: (layer, triangles, flat)."""
+    """How a geom is drawn: (layer, triangles, flat)."""
     kind, layer = GeomType(m.geom_type[geom]), f"group {m.geom_group[geom]}"
     if kind == GeomType.HFIELD:
         index = m.geom_hfield[geom]
@@ -206,7 +206,9 @@ def _visual(visual: tuple[Any, ...]) -> Drawn:
 
 
 def triangles_of(m: Model, warn: Any = None) -> list[Drawn]:
-    """Everything of a model that can be drawn, at its parameters. warn: is called with a line for what cannot."""
+    """All shapes of a model that can be drawn, at its parameters. warn: is called with a message for each one that
+    cannot.
+    """
     looks, names = looks_of(m), m.names("geom")
     size, field_size = _numbers(m, "geom", "size", 3), _numbers(m, "hfield", "size", 4)
     pos, quat = _numbers(m, "geom", "pos", 3), _numbers(m, "geom", "quat", 4)

@@ -31,7 +31,7 @@ _NOTHING = (None,) * 10
 
 
 class BatchError(Error):
-    """Some environments failed. `environments`: their numbers; `messages`: what each has to say."""
+    """Some environments failed. `environments`: their indices; `messages`: one message for each."""
 
     def __init__(self, message: str, status: str, failures: Sequence[tuple[int, str, str]]) -> None:
         super().__init__(message, status)
@@ -63,7 +63,7 @@ def _written_to(name: str, doc: str) -> property:
 
 
 class _Bar:
-    """A bar in the terminal, from the third second on."""
+    """A progress bar in the terminal, shown after two seconds."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -87,20 +87,19 @@ class Batch:
     """n environments of a model, stepped together over threads.
 
     dt (s): the time step; None: the model's. threads: None: as many as this process may use. Solver and options are
-    those of `tangere.Sim`. What comes out is bit by bit what n `Sim`s give, for any number of threads.
+    those of `tangere.Sim`. Results are bitwise those of n `Sim`s, for any number of threads.
 
     `q` (n, nq), `v` (n, nv), `act` (n, na) are the states: arrays that can be written to, and that steps change in
-    place. Arrays that are given to methods are used as they are where they are C-contiguous float64, otherwise
-    converted once. Parameters are those of the model at each step (`model.params`), unless `params` names some that
-    differ from environment to environment.
+    place. C-contiguous float64 arrays are used without a copy; others are converted once. Parameters are those of the
+    model at each step (`model.params`), except those named by `params`, which may differ between environments.
 
     Derivatives are the named tuples of a `Sim` (`Jacobian`, `StepGradient`, `StepChange`) and of `rollout`
     (`RolloutGradient`, `RolloutChange`) with (n, ...) arrays in every field. Parameters in them are the named ones.
     label is a record array (n) with kind (an index into `tangere.batch.LABELS`), margin, condition, residual.
 
-    An environment that fails keeps its state. With on_error="raise" (default) numbers that cannot be taken are
-    refused before anything moves, and a step that fails otherwise raises `tangere.BatchError` after all others were
-    taken; with on_error="keep" nothing is raised, and `errors` tells who failed and why.
+    An environment that fails keeps its state. With on_error="raise" (default), invalid numbers are refused before any
+    environment steps, and any other failure raises `tangere.BatchError` after all others have stepped. With
+    on_error="keep" nothing is raised, and `errors` lists the failures with their reasons.
     """
 
     def __init__(  # noqa: PLR0917  (as in Sim, then threads)
@@ -169,7 +168,7 @@ class Batch:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the library behind the batch: workspaces, caches, and what is kept of the last step."""
+        """Memory used by the library for the batch: workspaces, caches, and the data of the last step."""
         return self._core.nbytes
 
     # ---- the states ----
@@ -187,8 +186,8 @@ class Batch:
         """The table (n, k) of values that k parameters have in each environment, which can be written to.
 
         names: names, patterns or positions of the parameters, as in `model.params.index`; None: those of the last
-        call. Naming others begins a new table, with the values that the model has. Derivatives with respect to
-        parameters are those with respect to these.
+        call. Naming others starts a new table, with the values of the model. Derivatives with respect to parameters are
+        with respect to these.
         """
         if names is not None:
             key = (names,) if isinstance(names, str | int) else tuple(np.asarray(names).ravel().tolist())
@@ -290,7 +289,7 @@ class Batch:
         return steps
 
     def _fail(self, status: int) -> None:
-        """Raises what the last call has returned, unless it concerns single environments and these are kept."""
+        """Raises the error of the last call, unless it concerns single environments and on_error is "keep"."""
         failures = self._core.errors()
         if failures and not self._strict:
             return
@@ -308,8 +307,8 @@ class Batch:
 
     @property
     def info(self) -> NDArray[np.void]:
-        """What the last step tells about itself, a record array (n): the fields of `tangere.Info` (status,
-        residual, ncontact, ...).
+        """Information about the last step, a record array (n): the fields of `tangere.Info` (status, residual,
+        ncontact, ...).
         """
         return self._info
 
@@ -329,8 +328,8 @@ class Batch:
             self._fail(status)
 
     def contacts(self, room: int = 64) -> list[StepContacts]:
-        """The contact points of the last step of each environment; takes the step once more. room: the most that
-        are wanted of one.
+        """The contact points of the last step of each environment; computes the step again. room: the maximum number
+        per environment.
         """
         contact, count = np.zeros((self._n, room), _core.STEP_CONTACT), np.zeros(self._n, np.intc)
         self._derive(contact=contact, contacts=count)
@@ -392,8 +391,8 @@ class Batch:
         dt: ArrayLike | None = None,
         params: ArrayLike | None = None,
     ) -> StepChange:
-        """Forward mode of the last step: what changes along a change of what went in; q (n, nv) in the tangent
-        space.
+        """Forward mode of the last step: the change of the outputs along a change of the inputs; q (n, nv) in the
+        tangent space.
         """
         m, n, k = self._model, self._n, len(self._index)
         given = (
@@ -420,14 +419,14 @@ class Batch:
         checkpoints: bool = False,
         progress: bool | Progress | None = None,
     ) -> BatchRollout:
-        """T steps of all environments, from where they are to where they are then.
+        """T steps of all environments, from their current states.
 
-        controls (n, rows, nu), or so many steps without; tau (n, rows, nv): forces; wrench (n, rows, nbody, 6): force
-        and torque on each body at its centre of mass, world axes; hold: steps for which a row of all these is held;
-        steps: T, rows times hold unless given. derivatives: keeps what `BatchRollout.vjp`
-        and `jvp` need (see `BatchRollout.nbytes`); checkpoints: of some sqrt(T) steps only, the others are taken once
-        more. progress: a function of (steps done, steps in all), called about ten times per second in this thread, that
-        may return False to stop; True: a bar in the terminal when it takes longer than two seconds.
+        controls (n, rows, nu), or a number of steps without controls; tau (n, rows, nv): forces; wrench (n, rows,
+        nbody, 6): force and torque on each body at its centre of mass, world axes; hold: number of steps for which each
+        row is used; steps: T, rows times hold unless given. derivatives: records what `BatchRollout.vjp` and `jvp` need
+        (see `BatchRollout.nbytes`); checkpoints: only of about sqrt(T) steps, the others are repeated. progress: a
+        function of (steps done, steps in all), called about ten times per second in this thread, that may return False
+        to stop; True: a bar in the terminal when it takes longer than two seconds.
         """
         m, n = self._model, self._n
         if isinstance(controls, int | np.integer):
@@ -485,8 +484,7 @@ class Batch:
 class BatchRollout:
     """Rollouts: q (n, T + 1, nq), v (n, T + 1, nv), act (n, T + 1, na), the first row being the start; residual (n, T).
 
-    Parameters are on the tape: derivatives are those of the rollout as it was, whatever was changed since. Rows
-    behind a failure are NaN.
+    Parameters are on the tape: later changes do not affect derivatives. Rows after a failure are NaN.
     """
 
     def __init__(
@@ -503,7 +501,7 @@ class BatchRollout:
 
     @property
     def nbytes(self) -> int:
-        """Memory that is kept for derivatives."""
+        """Memory used for derivatives."""
         return 0 if self._tape is None else self._tape.nbytes
 
     def _derive(self, *request: Any) -> None:
@@ -553,8 +551,8 @@ class BatchRollout:
         dt: ArrayLike | None = None,
         params: ArrayLike | None = None,
     ) -> RolloutChange:
-        """Forward mode: how all states change, q, v (n, T + 1, nv), act (n, T + 1, na), along a change of what
-        went in.
+        """Forward mode: the change of all states, q, v (n, T + 1, nv), act (n, T + 1, na), along a change of the
+        inputs.
         """
         m, (n, _, nv), k, rows = self._batch.model, self.v.shape, self._k, self._rows
         given = (
@@ -565,7 +563,7 @@ class BatchRollout:
         return self._forward(1, given, (n,))
 
     def sensitivity(self) -> RolloutChange:
-        """Derivatives of all states by the k named parameters: q, v, act are (n, k, T + 1, ...)."""
+        """Derivatives of all states with respect to the k named parameters: q, v, act are (n, k, T + 1, ...)."""
         n, k = len(self.v), self._k
         if k == 0:
             raise ValueError("params: none were named")
@@ -604,7 +602,7 @@ def rollout_batch(
     solver: Solver = "newton",
     **options: Unpack[StepOptions],
 ) -> BatchRollout:
-    """What `tangere.rollout` does with several starts."""
+    """`tangere.rollout` with several starts."""
     n = len(np.asarray(q0))
 
     def spread(name: str, value: ArrayLike | None, tail: tuple[int, ...]) -> Any:

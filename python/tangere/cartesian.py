@@ -1,4 +1,4 @@
-"""Points with masses, constraints, springs and contacts, and their derivatives: what contact is learned with.
+"""Points with masses, constraints, springs and contacts, and their derivatives, for learning contact.
 
 >>> import tangere as tg
 >>> b = tg.cartesian.Builder("two balls", dim=2)

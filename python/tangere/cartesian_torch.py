@@ -78,6 +78,30 @@ class _Call(torch.autograd.Function):
         )
 
 
+class _Hamiltonian(torch.autograd.Function):
+    """xdot and pdot at x, p under a force."""
+
+    @staticmethod
+    def forward(  # noqa: PLR0917
+        ctx: Any, system: System, x: Tensor, p: Tensor, params: Tensor, force: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        ctx.system = system
+        ctx.save_for_backward(x, p, params, force)
+        count = math.prod(x.shape[:-2])
+        out = system.core.hamiltonian(count, _numpy(params), _numpy(x), _numpy(p), _numpy(force))
+        xdot, pdot = (torch.from_numpy(a).reshape(x.shape).to(x.dtype) for a in out)
+        return xdot, pdot
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, x_bar: Tensor, p_bar: Tensor) -> Any:
+        x, p, params, force = ctx.saved_tensors
+        at = (_numpy(params), _numpy(x), _numpy(p), _numpy(force), _numpy(x_bar), _numpy(p_bar))
+        gx, gp, gf, gt = ctx.system.core.hamiltonian_vjp(math.prod(x.shape[:-2]), *at)
+        pairs = ((gx, x), (gp, p), (gt.sum(0), params), (gf, force))
+        return None, *(torch.from_numpy(a).reshape(like.shape).to(like.dtype) for a, like in pairs)
+
+
 def parameters(system: System, dtype: torch.dtype = torch.float64) -> Tensor:
     """The parameters of the system as a tensor."""
     return torch.tensor(system.params, dtype=dtype)
@@ -91,6 +115,13 @@ def contact(system: System, x: Tensor, v: Tensor, params: Tensor | None = None) 
 def acceleration(system: System, x: Tensor, v: Tensor, force: Tensor, params: Tensor | None = None) -> Tensor:
     """Between contacts, under a force [..., points, dim]."""
     return _Call.apply(system, "acceleration", 0, x, v, parameters(system) if params is None else params, force)
+
+
+def hamiltonian(
+    system: System, x: Tensor, p: Tensor, force: Tensor, params: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """xdot and pdot of the projected flow between contacts, p = M v, under a force [..., points, dim]."""
+    return _Hamiltonian.apply(system, x, p, parameters(system) if params is None else params, force)
 
 
 def potential_force(potential: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:

@@ -32,7 +32,7 @@ Gradient = Callable[[NDArray[np.intc], Array, Array, Array, Array], Sequence[Arr
 
 
 class LinearGain(NamedTuple):
-    """What `lqr` gives: u = -K x, cost to go 1/2 x' P x."""
+    """The result of `lqr`: u = -K x, cost to go 1/2 x' P x."""
 
     K: Array
     P: Array
@@ -48,7 +48,7 @@ def _matrix(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
 def lqr(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, N: ArrayLike | None = None) -> LinearGain:
     """The discrete linear-quadratic regulator: u = -K x minimises the sum of 1/2 x'Qx + x'Nu + 1/2 u'Ru.
 
-    x+ = A x + B u: `Model.linearise` gives A and B. Refused where there is no stabilising gain.
+    x+ = A x + B u: `Model.linearise` gives A and B. Raises an error if there is no stabilising gain.
     """
     n, nu = np.shape(B) if np.ndim(B) == 2 else (0, 0)
     given = (
@@ -166,9 +166,9 @@ class Plan(NamedTuple):
     """A plan: u (horizon, nu); the states it leads through, q, v, act (horizon + 1, ...); gains of ilqr and ilqg
     (horizon, nu, 2 nv + na), else None: u + gains (x (-) state) may be applied between plans.
 
-    cost, first_cost: of the plan, and of the one before (infinite: it blew up); rollouts: all; blown: those that blew
-    up, which ended early with infinite cost; share: effective share of samples (sampling), last length (ilqr), last KL
-    divergence (ilqg); stop: why it ended; seconds: the time it took.
+    cost, first_cost: of the plan, and of the previous one (infinite: it diverged); rollouts: all; blown: those that
+    diverged and ended early with infinite cost; share: effective share of samples (sampling), last length (ilqr), last
+    KL divergence (ilqg); stop: why it ended; seconds: the time it took.
     """
 
     u: Array
@@ -191,8 +191,8 @@ class Planner:
 
     method: "random", "cem", "mppi", "ilqr" or "ilqg". bounds: (lower, upper) of the controls; None: the ranges of the
     actuators. noise: standard deviations of controls; None: a quarter of the bounded range. seed: with it a plan is
-    bitwise the same for any number of threads. speed: a rollout that is faster has blown up. The others are those of
-    `tg_planner_def` in docs/api.md; options those of `tangere.Sim` (backward="smoothed" chooses smoothed A and B).
+    bitwise the same for any number of threads. speed: a rollout that is faster counts as diverged. The others are those
+    of `tg_planner_def` in docs/api.md; options those of `tangere.Sim` (backward="smoothed" chooses smoothed A and B).
 
     `u` (horizon, nu) is the plan from which the next one starts; it can be written to. A planner is for one thread.
     """
@@ -330,7 +330,7 @@ class Planner:
 
 
 class Plant(Protocol):
-    """What `run` moves: a `tangere.Sim`, or anything else with these."""
+    """The plant of `run`: a `tangere.Sim`, or anything else with these attributes."""
 
     @property
     def q(self) -> Array: ...
@@ -372,7 +372,7 @@ def run(
     step: Callable[[int, int, Array], Any] | None = None,
     progress: Callable[[int, int, Plan], Any] | None = None,
 ) -> Loop:
-    """A closed loop of so many controls: plan from the plant's state, apply the first row for `hold` steps, move on.
+    """A closed loop of a number of controls: plan from the plant's state, apply the first row for `hold` steps, repeat.
 
     plant: a `tangere.Sim`, or anything with q, v, act and step(u). before(k, planner): called before plan k, to move
     references on (`Planner.aim`). step(k, i, u): takes step i of control k in place of plant.step(u).

@@ -8,6 +8,8 @@ from tangere import _core
 
 
 class JointType(IntEnum):
+    """Values of `Model.joint_type`."""
+
     FREE = _core.JOINT_FREE
     BALL = _core.JOINT_BALL
     SLIDE = _core.JOINT_SLIDE
@@ -15,6 +17,8 @@ class JointType(IntEnum):
 
 
 class GeomType(IntEnum):
+    """Values of `Model.geom_type`."""
+
     PLANE = _core.GEOM_PLANE
     HFIELD = _core.GEOM_HFIELD
     SPHERE = _core.GEOM_SPHERE
@@ -26,12 +30,16 @@ class GeomType(IntEnum):
 
 
 class Transmission(IntEnum):
+    """Values of `Model.actuator_transmission`: what an actuator acts on."""
+
     JOINT = _core.TRANSMISSION_JOINT
     TENDON = _core.TRANSMISSION_TENDON
     SITE = _core.TRANSMISSION_SITE
 
 
 class DynamicsType(IntEnum):
+    """Values of `Model.actuator_dynamics`: the activation dynamics of an actuator."""
+
     NONE = _core.DYNAMICS_NONE
     INTEGRATOR = _core.DYNAMICS_INTEGRATOR
     FILTER = _core.DYNAMICS_FILTER
@@ -39,7 +47,7 @@ class DynamicsType(IntEnum):
 
 
 class StepStatus(IntEnum):
-    """What became of a step: its contact problem is solved, or not; or it made half its kinetic energy from nothing."""
+    """The status of a step: contact problem solved, not solved, or the step created half of its kinetic energy."""
 
     SOLVED = _core.STEP_SOLVED
     PARTIAL = _core.STEP_PARTIAL
@@ -47,7 +55,7 @@ class StepStatus(IntEnum):
 
 
 class SolvedBy(IntEnum):
-    """What ended the solution of an island, from the quickest on (docs/contact.md, section 4)."""
+    """The solver stage that solved an island, fastest first (docs/contact.md, section 4)."""
 
     NOTHING = _core.SOLVED_BY_NOTHING
     WARM = _core.SOLVED_BY_WARM
@@ -59,7 +67,7 @@ class SolvedBy(IntEnum):
 
 
 class ContactMode(IntEnum):
-    """What a contact did in a step."""
+    """The mode of a contact in a step: separating, sticking or sliding."""
 
     BREAKING = _core.CONTACT_BREAKING
     STICKING = _core.CONTACT_STICKING
@@ -67,7 +75,7 @@ class ContactMode(IntEnum):
 
 
 class ReportKind(IntEnum):
-    """What a reader did with an attribute."""
+    """How a reader used an attribute."""
 
     HONOURED = _core.REPORT_HONOURED
     APPROXIMATED = _core.REPORT_APPROXIMATED

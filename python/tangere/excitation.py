@@ -21,9 +21,9 @@ Array = NDArray[np.float64]
 
 @dataclass
 class Excitation:
-    """An input: wrench (steps, nbody, 6), u (steps, nu), v0 (nv), and what it promises: errors (standard errors of
-    params, in their order; infinite: not observable), information (of the parameters, with unknown starts unknown),
-    names, numbers (the family's own), tried: how many inputs were.
+    """An input: wrench (steps, nbody, 6), u (steps, nu), v0 (nv), and its predicted results: errors (standard errors of
+    params, in their order; infinite: not observable), information (of the parameters, with the unknown initial states
+    eliminated), names, numbers (of the family), tried: the number of inputs tried.
     """
 
     names: list[str]
@@ -101,15 +101,15 @@ def excite(
     also: Sequence[ArrayLike] = (),
     **options: Any,
 ) -> Excitation:
-    """The input of a family that tells most about params: the largest determinant of their information.
+    """The input of a family that determines params best: the largest determinant of their information matrix.
 
-    params: as in `fit`. The family: push: a body that is pushed at its centre of mass, by `pieces` constant wrenches
-    one after the other, each entry within +- limit (N for a number: the three forces; or six numbers); sines:
-    {actuator: (amplitude, highest Hz)}; start: largest initial speeds (nv). What is measured: every `every`-th state's
-    q (tangent entries `measured`, all), with standard deviation noise. initial: what of the start is unknown, as in
-    `fit`. allowed: a function of the rollout that may refuse an input (too fast, too far). `also`: inputs (numbers in
-    [-1, 1]) to try as well. The search is by cross-entropy: rounds of candidates about the best; the same seed gives
-    the same result.
+    params: as in `fit`. The family: push: a body pushed at its centre of mass by a sequence of `pieces` constant
+    wrenches, each entry within +- limit (N for a number: the three forces; or six numbers); sines: {actuator:
+    (amplitude, highest Hz)}; start: largest initial speeds (nv). Measured is q of every `every`-th state (tangent
+    entries `measured`, default all), with standard deviation noise. initial: unknown parts of the initial state, as in
+    `fit`. allowed: a function of the rollout that may refuse an input (too fast, too far). `also`: further inputs
+    (numbers in [-1, 1]) to try. The search uses the cross-entropy method: rounds of candidates around the best; the
+    same seed gives the same result.
     """
     dt = model.timestep if dt is None else float(dt)
     family = _Family(model, steps, dt, push, limit, pieces, sines, start)
@@ -212,7 +212,7 @@ class _Judge:
 
 
 def errors_of(information: Array, size: Array) -> Array:
-    """Standard errors from information; infinite along what is not seen."""
+    """Standard errors from an information matrix; infinite for unobservable parameters."""
     scaled = information * np.outer(size, size)
     values, vectors = np.linalg.eigh(scaled)
     seen = values > 1e-14 * values.max(initial=1e-300)

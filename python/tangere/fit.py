@@ -1,4 +1,4 @@
-"""`python3 -m tangere.fit`: behind the command `tangere fit`. The function is `tangere.fit(...)`."""
+"""`python3 -m tangere.fit`: implements the command `tangere fit`. The function is `tangere.fit(...)`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contacts from outside: what a step takes in place of its own collision."""
+"""Contacts from outside, in place of a step's own collision detection."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def given_contacts(count: int = 1, **fields: Any) -> NDArray[np.void]:
     """A list of contacts for `Sim.step(contacts=...)`: a structured array, one row per contact.
 
     Fields: body1, body2: the two bodies, 0 is the world; point (3; m) and normal (3; from body1 to body2, of any length
-    but 0), world axes; gap (m): the distance less margins, what contact forces close to 0; condim (1, 3, 4 or 6);
+    but 0), world axes; gap (m): the distance less margins; condim (1, 3, 4 or 6);
     friction (slide, spin, roll); kinetic: kinetic / static sliding friction; slip_speed (m/s) at which friction has
     become kinetic; restitution; compliance (m / N); damping (N s / m; law "compliant"); id: the same from step to step
     while the contact persists, for warm starts, or 0. Fields that are not given have the values of a geom: condim 3,

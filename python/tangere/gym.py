@@ -40,7 +40,7 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class Task:
-    """What an environment is: Gymnasium's names for its numbers. Roots are planar (x, z, angle) or free (x, y, z,
+    """The definition of an environment, with Gymnasium's names. Roots are planar (x, z, angle) or free (x, y, z,
     quaternion).
     """
 
@@ -69,7 +69,7 @@ class Task:
 
     @property
     def skipped(self) -> int:
-        """Positions that are not observed: where it has got to."""
+        """Positions that are not observed: the distance travelled."""
         return 2 if self.free else 1
 
 
@@ -106,7 +106,7 @@ TASKS: dict[str, Task] = {
 
 
 class StepGradient(NamedTuple):
-    """Gradients with respect to what went into an environment's step: q (n, nv, tangent), v (n, nv), action (n, nu)."""
+    """Gradients with respect to the inputs of an environment's step: q (n, nv, tangent), v (n, nv), action (n, nu)."""
 
     q: Array
     v: Array
@@ -212,7 +212,7 @@ class TangereVectorEnv(VectorEnv):
         return given if scale is None else self._centre + scale * given
 
     def _places(self) -> Array:
-        """Of what has to go forward, (n, 2)."""
+        """Positions of the body that should move forward, (n, 2)."""
         if self.task.speed_of_mass:
             return np.array([self.model.com(q)[:2] for q in self.batch.q])
         return self.batch.q[:, :2].copy()
@@ -364,7 +364,7 @@ def _to_tangent(free: bool, q: Array, g: Array) -> Array:
 
 
 class TangereEnv(gymnasium.Env):
-    """One environment of a task: `TangereVectorEnv` with one, for what wants a `gymnasium.Env`."""
+    """One environment of a task: `TangereVectorEnv` with one environment, as a `gymnasium.Env`."""
 
     def __init__(self, task: str | Task, path: str | Path | Model | None = None, **options: Any) -> None:
         options = {"max_episode_steps": 2**31, "threads": 1, **options}

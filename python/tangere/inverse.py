@@ -1,4 +1,4 @@
-"""Inverse problems: what reaches a goal; torques that hold a pose. Poses in contact are in _pose.py."""
+"""Inverse problems: inputs that reach a goal; torques that hold a pose. Poses in contact are in _pose.py."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _STEP = 1e-6  # of central differences: the cube root of rounding, near enough
 
 @dataclass
 class Solution:
-    """What was found: x by unknown (`solution["v0"]`), the residual (how far the goal is missed), the rollout with it,
-    how it went (optimum), and errors: |residual| after each iteration.
+    """The solution: x by unknown (`solution["v0"]`), the residual at the target, the rollout, the optimiser's result
+    (optimum), and errors: |residual| after each iteration.
     """
 
     values: dict[str, Array]
@@ -43,12 +43,12 @@ class Solution:
 
     @property
     def solved(self) -> bool:
-        """Whether the search ended at a minimum, and not at a limit."""
+        """Whether the optimisation ended at a minimum, not at a limit."""
         return bool(self.optimum.converged)
 
     @property
     def iterations(self) -> int:
-        """Iterations of the search."""
+        """Iterations of the optimisation."""
         return self.optimum.iterations
 
 
@@ -99,7 +99,7 @@ def _goal(m: Model, target: Any) -> Callable[[Array, Array], tuple[Array, Array,
 
 
 class _Inputs:
-    """What is unknown, as one vector x, and a rollout as a function of it."""
+    """The unknowns as one vector x, and a rollout as a function of it."""
 
     def __init__(self, m: Model, unknown: Any, given: dict[str, Any], steps: int, dt: float) -> None:
         self.m, self.steps, self.dt, self.given = m.copy(), steps, dt, given
@@ -158,7 +158,7 @@ class _Inputs:
         return rollout(m, q0, v0, u, self.dt, tau=tau, wrench=wrench, tape=tape, **options)
 
     def directions(self, x: Array) -> dict[str, Array]:
-        """Changes of what goes into the rollout along each entry of x."""
+        """Changes of the inputs of the rollout along each entry of x."""
         m, n, count = self.m, self.steps, len(x)
         out: dict[str, Array] = {}
         for name, where in self.parts.items():
@@ -211,13 +211,13 @@ def solve(
     progress: Callable[[Iteration], Any] | None = None,
     **options: Any,
 ) -> Solution:
-    """What makes a function of the trajectory zero, or least in squares.
+    """Finds unknowns for which a function of the trajectory is zero, or smallest in the least-squares sense.
 
-    target: {"q": q (nq), "v": v (nv), "site:NAME": point, "body:NAME": point, "dofs": which entries of q and v count},
-    of the state `at` (-1: the last); or a function of (q, v) that returns (residual, its derivative by q in the tangent
-    space, by v). unknown: one or several of "q0" (a change in the tangent space), "v0", "impulse" (generalised, in the
-    first step), "u" and "tau" (every step), "wrench:BODY" (constant), "params:PATTERN". guess: where to start, by
-    unknown. bounds: by unknown, (lower, upper).
+    target: {"q": q (nq), "v": v (nv), "site:NAME": point, "body:NAME": point, "dofs": which entries of q and v to
+    compare}, of the state `at` (-1: the last); or a function of (q, v) that returns (residual, its derivative by q in
+    the tangent space, by v). unknown: one or several of "q0" (a change in the tangent space), "v0", "impulse"
+    (generalised, in the first step), "u" and "tau" (every step), "wrench:BODY" (constant), "params:PATTERN". guess:
+    initial values, by unknown. bounds: by unknown, (lower, upper).
 
     method: "gn" (Gauss-Newton with damping), "descent", "lbfgs", "adam". derivatives: "exact", "toi", "smoothed"
     (options smooth_speed, smooth_reach), or "differences": central ones, for comparison.
@@ -358,7 +358,7 @@ def _search(  # noqa: PLR0917
 
 @dataclass
 class Holding:
-    """Torques that hold a pose: tau (nv), zero at dofs that nothing drives; speed: |v+| with them (m/s, rad/s);
+    """Torques that hold a pose: tau (nv), zero at dofs that are not driven; speed: |v+| with them (m/s, rad/s);
     speeds: after each iteration; iterations; rollout: the step.
     """
 
@@ -383,11 +383,12 @@ def inverse_contact_dynamics(
     derivatives: str = "exact",
     **options: Any,
 ) -> Holding:
-    """Torques tau at driven dofs (None: all hinges and slides) with which v+ = 0 from rest at q, contacts helping.
+    """Torques tau at driven dofs (None: all hinges and slides) for which v+ = 0 from rest at q, supported by the
+    contacts.
 
-    Gauss-Newton on v+(tau), with the exact derivatives of a step or central differences. guess: where to start (nv;
-    None: those of gravity without contact). u: controls that act beside tau. tolerance: of the largest entry of v+.
-    Refused where no torques do, with what is left.
+    Gauss-Newton on v+(tau), with the exact derivatives of a step or central differences. guess: initial torques (nv;
+    None: those that balance gravity without contact). u: controls in addition to tau. tolerance: of the largest entry
+    of v+. Raises an error with the remaining velocity if there are no such torques.
     """
     q = np.asarray(q, np.float64)
     chosen = _driven(model) if driven is None else [int(i) for i in driven]

@@ -24,8 +24,8 @@ Array = NDArray[np.float64]
 class Linear(NamedTuple):
     """x+ = x0 (+) (c + A dx + B du) about a state x0 = (q, v, act) with controls u: dx, du small changes of these.
 
-    dx has 2 nv + na numbers, q in the tangent space: those of x+ are seen from the state after the step, those of x
-    from x0. A (n, n), B (n, nu), c (n): what the steps themselves do, (q+ (-) q, v+ - v, act+ - act).
+    dx has 2 nv + na numbers, q in the tangent space: at the state after the step for x+, at x0 for x. A (n, n),
+    B (n, nu), c (n): the change due to the steps themselves, (q+ (-) q, v+ - v, act+ - act).
     """
 
     A: Array
@@ -75,7 +75,7 @@ def static_control(
     iterations: int = 50,
     **options: Any,
 ) -> Array:
-    """Controls (nu) with which the model stays at rest at q for a step, contacts and limits helping.
+    """Controls (nu) with which the model stays at rest at q for a step, supported by contacts and limits.
 
     A small change of guess (None: controls with which actuators of hinges and slides do nothing) that stops it:
     Gauss-Newton on v+ = 0 from v = 0, with the exact dv+/du, halved where a step does not help. tolerance: m/s, rad/s.

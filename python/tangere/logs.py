@@ -36,13 +36,13 @@ _IDLE = (  # what `tangere sim --out` writes beside the states
 
 @dataclass
 class Log:
-    """One recorded trajectory, checked: time (T), measured channels, and what acted on the model.
+    """One recorded trajectory, checked: time (T), measured channels, and inputs.
 
     channels: "q" (T, nq), "v" (T, nv), "a" (T, nv), "joint.NAME", "joint.NAME.v" (T), "site.NAME" (T, 3), "body.NAME"
     (T, 7: position, quaternion w x y z). u (T, nu), tau (T, nv), wrench (T, nbody, 6): each row acts from its time on.
-    act (T, na): activations of the actuators, with which a window starts (without: zero).
-    NaN in a channel: not measured there (only with missing="skip"). noise: standard deviations of this log's channels,
-    over those of `fit`; covariance: {"q": (T, nv, nv)} of single rows.
+    act (T, na): activations of the actuators, with which a window starts (without: zero). NaN in a channel: not
+    measured there (only with missing="skip"). noise: standard deviations of this log's channels, in place of those of
+    `fit`; covariance: {"q": (T, nv, nv)} of single rows.
     """
 
     name: str
@@ -72,8 +72,9 @@ def read_log(
 ) -> Log:
     """A log from a path (.csv, .npz), a dict of arrays, or a `Log`.
 
-    rate (Hz): where there is no column of times. columns: {name in the file: name here}. ignore: columns to leave out.
-    missing: "skip" lets NaN and empty cells be gaps. check_rate: velocities are compared with differences of positions.
+    rate (Hz): if there is no time column. columns: {name in the file: name here}. ignore: columns to leave out.
+    missing: with "skip", NaN and empty cells count as not measured. check_rate: velocities are compared with
+    differences of positions.
 
     Columns of a CSV file: time (s); q[i], v[i], a[i], u[i], tau[i], act[i] as `tangere sim --out` writes them;
     joint.NAME, joint.NAME.v; site.NAME.x, .y, .z; body.NAME.x, .y, .z, .qw, .qx, .qy, .qz; for a model with one free
@@ -103,7 +104,7 @@ def read_log(
 
 @dataclass
 class _Where:
-    """Names the place of a number: lines of a file begin behind its heading."""
+    """Names the location of a number: lines of a file are counted after its heading."""
 
     name: str
     first_line: int  # of the first row; 0: rows of an array
@@ -186,7 +187,7 @@ def _is_number(word: str) -> bool:
 
 
 class _Names:
-    """The columns that a model knows: where each goes."""
+    """The columns of a model's logs, and where each is stored."""
 
     def __init__(self, m: Model) -> None:
         self.sizes = {"q": m.nq, "v": m.nv, "a": m.nv, "u": m.nu, "tau": m.nv, "act": m.na}
@@ -390,7 +391,7 @@ def _check_rate(m: Model, log: Log, where: _Where) -> None:
 
 
 def logs_of(m: Model, given: Any, **options: Any) -> list[Log]:
-    """Logs from one or many of what `read_log` takes."""
+    """Logs from one or many arguments of `read_log`."""
     many = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     if len(many) == 0:
         raise Error("logs: there is none", "value out of domain")

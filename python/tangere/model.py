@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 class ReportEntry(NamedTuple):
-    """What the reader did with one attribute of a file."""
+    """How the reader used one attribute of a file."""
 
     kind: ReportKind
     file: str
@@ -51,7 +51,7 @@ class Model(Strict, _core.Model):
         hinge   angle (rad)                         rad/s
         slide   position (m)                        m/s
 
-    Arguments are anything that NumPy turns into real numbers; float64 arrays are used where they lie, without a copy.
+    Arguments are anything that NumPy turns into real numbers; float64 arrays are used without a copy.
     Results are new arrays, or the arrays given as `out` (a tuple of them for functions with several results). Elements
     are given by name or by index. A model can be used from several threads at once.
 
@@ -162,7 +162,7 @@ class Model(Strict, _core.Model):
         return Contacts(*self._collide(q, margin))
 
     def collide_derivatives(self, q: ArrayLike, margin: float = 0.0) -> ContactDerivatives:
-        """The contacts of `collide`, and how they move with q in its tangent space, features held fixed.
+        """The contacts of `collide`, and their derivatives with respect to q in the tangent space, with fixed features.
 
         Returns (contacts, point (n, 3, nv), normal (n, 3, nv), distance (n, nv)).
         """
@@ -170,10 +170,10 @@ class Model(Strict, _core.Model):
         return ContactDerivatives(Contacts(*contacts), *derivatives)
 
     def gap(self, geom1: str | int, geom2: str | int, q: ArrayLike) -> Gap:
-        """How far two geoms that may collide are from touching, as a step sees it, and how that follows q.
+        """The gap between two geoms that may collide, as used by a step, and its derivative with respect to q.
 
-        The distance less the margins of the two (or of their declared pair): a step closes it to 0, and pushes out what
-        is negative. Of several contact points the one with the smallest gap counts.
+        The distance less the margins of the two geoms (or of their declared pair); a step closes a positive gap to 0 at
+        most and corrects a negative one. With several contact points, the smallest gap is returned.
         """
         pair = sorted(self._geom_index(g) for g in (geom1, geom2))
         contacts, _, _, slopes = self.collide_derivatives(q, 1e3)
@@ -202,7 +202,7 @@ class Model(Strict, _core.Model):
         return linearise(self, q, v, u, **more)
 
     def static_control(self, q: ArrayLike, guess: ArrayLike | None = None, **more: Any) -> Array:
-        """Controls (nu) with which the model stays at rest at q, contacts helping; nearest to guess.
+        """Controls (nu) with which the model stays at rest at q, supported by its contacts; nearest to guess.
 
         more: act, dt, tolerance (1e-6), iterations (50), and the options of `Sim`.
         """
@@ -216,13 +216,13 @@ class Model(Strict, _core.Model):
         return float(np.sum(self.params["body.*.mass"]))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the model as MJCF, with the parameters as they are now; see `to_mjcf`."""
+        """Writes the model as MJCF, with the current parameters; see `to_mjcf`."""
         with open(path, "w", encoding="utf-8", newline="\n") as file:
             file.write(self.to_mjcf())
 
     @property
     def report(self) -> list[ReportEntry]:
-        """What the reader took, approximated or left out of the file."""
+        """What the reader used, approximated or left out of the file."""
         return [ReportEntry(ReportKind(kind), *rest) for kind, *rest in self._report()]
 
 
@@ -270,8 +270,9 @@ def _find(path: Path) -> Path:
 
 
 def _loaded(m: Model, exclude_overlaps: bool) -> Model:
-    """What `load` returns. Warns of what would change the motion and is not there, and of a time step that is too long
-    for explicit springs and dampers."""
+    """The result of `load`. Warns of unsupported elements that would change the motion, and of a time step that is too
+    long for explicit springs and dampers.
+    """
     left_out = [entry for entry in m.report if entry.kind == ReportKind.IGNORED_PHYSICS]
     if left_out:
         first = left_out[0]
@@ -305,10 +306,10 @@ def load(
 ) -> Model:
     """Reads a model from a file, MJCF or URDF; the format is decided by its content.
 
-    path: a file, or the name of a model that comes with the package ("quadruped", "pendulum", ...). What would change
-    the motion and is not supported gives a `tangere.ModelWarning`, and entries in `Model.report`.
+    path: a file, or the name of a model that comes with the package ("quadruped", "pendulum", ...). Unsupported
+    elements that would change the motion give a `tangere.ModelWarning`, and entries in `Model.report`.
 
-    strict: what would change the motion and is not supported is an error, instead of an entry in `Model.report`.
+    strict: unsupported elements that would change the motion are an error instead of an entry in `Model.report`.
     exclude_overlaps: geoms that overlap in the reference pose do not collide; see `Model.exclude_overlaps`.
 
     For URDF:

@@ -1,4 +1,4 @@
-"""`python3 -m tangere.mpc`: behind the command `tangere mpc`. A task is a JSON file; docs/control.md describes it."""
+"""`python3 -m tangere.mpc`: the command `tangere mpc`. A task is a JSON file; docs/control.md describes it."""
 
 from __future__ import annotations
 

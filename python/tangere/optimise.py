@@ -21,7 +21,7 @@ _EFFICIENT = {"square": 1.0, "huber": 1.345, "cauchy": 2.385}  # widths of 95 % 
 
 
 class Iteration(NamedTuple):
-    """What is known after an iteration: cost (priors included), largest relative step and slope, damping, x (n)."""
+    """The state after an iteration: cost (priors included), largest relative step and slope, damping, x (n)."""
 
     iteration: int
     evaluations: int
@@ -34,7 +34,7 @@ class Iteration(NamedTuple):
 
 @dataclass(frozen=True)
 class Optimum:
-    """Where a run ended, and why: x (n), cost, first_cost, iterations, evaluations, stop, history."""
+    """The end of a run: x (n), cost, first_cost, iterations, evaluations, stop, history."""
 
     x: Array
     stop: str
@@ -47,7 +47,7 @@ class Optimum:
 
     @property
     def converged(self) -> bool:
-        """Whether the search ended at a minimum: not at its limit of iterations, nor by the callback."""
+        """Whether the run ended at a minimum, not at its limit of iterations or by the callback."""
         return self.stop not in {"limit of iterations", "stopped by the callback"}
 
 
@@ -148,11 +148,11 @@ def least_squares(
 
     residuals(x, r, J): writes r (rows) and, unless J is None, the derivatives J (flat, row-major: rows x n). With
     several groups (rows and locals are lists) the last sum(locals) unknowns belong to one group each, and J has one
-    matrix per group, rows[g] x (shared + locals[g]), one after the other. A `tangere.Error` inside makes x a point that
-    is refused. transform: "none", "log" or "inertia" (ten in a row: mass, com, inertia) for each unknown; bounds:
-    (lower, upper); prior: (means, standard deviations, infinite: none); tie: (leader or -1, factor) of each; loss:
-    "square", "huber", "cauchy" with width in units of r. decrease: a full step that promises to
-    lower the cost by less is the last. progress(iteration) may return False to stop.
+    matrix per group, rows[g] x (shared + locals[g]), one after the other. If it raises a `tangere.Error`, the point x
+    is rejected. transform: "none", "log" or "inertia" (ten consecutive numbers: mass, com, inertia) for each unknown;
+    bounds: (lower, upper); prior: (means, standard deviations, infinite: none); tie: (leader or -1, factor) of each;
+    loss: "square", "huber", "cauchy" with width in units of r. decrease: stop after a full step with a smaller
+    predicted decrease of the cost. progress(iteration) may return False to stop.
     """
     x = np.array(x0, np.float64)
     n = len(x)
@@ -203,9 +203,8 @@ def minimise(
 ) -> Optimum:
     """Minimises cost(x, g), which returns f and, unless g is None, writes its derivatives into g (n).
 
-    method: "adam", "adamw", "lbfgs" or "descent" (gradient descent with a line search). clip: the
-    derivative (by the transformed unknowns) is shortened to this length before it is used; not with "lbfgs". The others
-    as in `least_squares`.
+    method: "adam", "adamw", "lbfgs" or "descent" (gradient descent with a line search). clip: longer gradients (of the
+    transformed unknowns) are shortened to this length; not with "lbfgs". The others are as in `least_squares`.
     """
     x = np.array(x0, np.float64)
     watch = _Watch(progress)

@@ -8,7 +8,7 @@ Solver = Literal["newton", "ipm", "pgs", "admm", "staggered"]
 
 
 class StepOptions(TypedDict, total=False):
-    """Keyword options of `Sim`, `step`, `rollout` and `Batch`. A function of one's own can take them, too:
+    """Keyword options of `Sim`, `step`, `rollout` and `Batch`. Your own functions can take them, too:
 
     def swing(m: tg.Model, **options: Unpack[tg.StepOptions]) -> tg.Sim: ...
     """
@@ -26,7 +26,7 @@ class StepOptions(TypedDict, total=False):
     project: bool
     restitution: Literal["newton", "poisson"]
     impact: Literal["end", "within"]
-    backward: Literal["exact", "smoothed", "toi", "ani", "detach"]
+    backward: Literal["exact", "smoothed", "toi", "ani", "detach", "unrolled"]
     smooth_speed: float
     smooth_width: float
     smooth_reach: float

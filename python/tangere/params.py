@@ -47,14 +47,14 @@ def _read_only(array: np.ndarray) -> Values:
 
 
 class Params(NDArrayOperatorsMixin):
-    """Every number that a modeller writes, as one vector of nparams float64.
+    """Every number of the model, as one vector of nparams float64.
 
     Index it like an array, or by name: `"body.trunk.mass"` (a float), `"geom.floor.friction"` (three numbers),
     `"geom.floor.friction[0]"`, or by a pattern with * and ?: `"body.*.mass"`. The world's numbers have no effect and
     match only patterns that name it. `keys()`, `items()` and `dict(m.params)` list all fields. Assignment validates the
-    whole vector; values that make no model (a negative mass, an inertia that no body can have) raise `tangere.Error`
-    and change nothing. `np.asarray(m.params)` is the vector as it is now, without a copy, read-only; it does not follow
-    later assignments.
+    whole vector; invalid values (a negative mass, an inertia that no body can have) raise `tangere.Error` and change
+    nothing. `np.asarray(m.params)` is the current vector, without a copy, read-only; later assignments do not change
+    it.
     """
 
     __slots__ = ("_model",)
@@ -74,7 +74,7 @@ class Params(NDArrayOperatorsMixin):
 
     @property
     def size(self) -> int:
-        """How many numbers there are: nparams."""
+        """The number of parameters: nparams."""
         return self._model.nparams
 
     def __len__(self) -> int:
@@ -105,11 +105,11 @@ class Params(NDArrayOperatorsMixin):
     # ---- by name ----
 
     def keys(self) -> list[str]:
-        """Names of all fields, in the order of the vector; `dict(m.params)` is what they are now."""
+        """Names of all fields, in the order of the vector; `dict(m.params)` has the current values."""
         return [name for name, _, _ in self._model._param_slices()]
 
     def values(self) -> list[Any]:
-        """What the fields are now: numbers, or arrays."""
+        """The current values of the fields: numbers or arrays."""
         return [self[name] for name in self.keys()]
 
     def items(self) -> list[tuple[str, Any]]:

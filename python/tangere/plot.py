@@ -47,7 +47,7 @@ def _pyplot() -> Any:
 
 
 def _axes(ax: Any, rows: int = 1, height: float = 2.6) -> Any:
-    """The axes given, or new ones: one, or an array of so many that share their times."""
+    """The given axes, or new ones: one, or an array of axes with a common time axis."""
     if ax is not None:
         return ax
     _, made = _pyplot().subplots(
@@ -95,7 +95,7 @@ def trajectory(
     dt: float | None = None,
     ax: Any = None,
 ) -> Any:
-    """q, v, u or act over time. columns: names or positions of what to draw (all)."""
+    """q, v, u or act over time. columns: names or positions of the columns to draw (default: all)."""
     t, ax = _given(given, model, dt), _axes(ax)
     if what not in {"q", "v", "u", "act"}:
         raise ValueError(f"what: expected 'q', 'v', 'u' or 'act', got {what!r}")
@@ -116,7 +116,7 @@ def contacts(
 ) -> Any:
     """Normal and tangential force over time, and a band per pair of geoms with its mode.
 
-    Returns the two axes. most: states that are looked at; a log's contacts are found by a step from each.
+    Returns the two axes. most: the maximum number of states; the contacts of a log are found by a step from each.
     """
     t = _given(given, model, dt)
     upper, lower = _axes(ax, 2)
@@ -165,7 +165,7 @@ def _bands(ax: Any, t: Trajectory, states: NDArray[np.intp], modes: dict) -> Non
 
 
 def energy(given: Any, *, model: Model | None = None, dt: float | None = None, ax: Any = None) -> Any:
-    """Kinetic and potential energy, and their sum, over time; the potential from where it is least."""
+    """Kinetic and potential energy, and their sum, over time; the potential energy is relative to its minimum."""
     t, ax = _given(given, model, dt), _axes(ax)
     pairs = np.array([tuple(t.model.energy(q, v)) for q, v in zip(t.q, t.v, strict=True)])
     kinetic, potential = pairs[:, 0], pairs[:, 1] - pairs[:, 1].min()
@@ -213,10 +213,10 @@ def jacobian(
     columns: list[str] | None = None,
     ax: Any = None,
 ) -> Any:
-    """A heat map of a matrix of derivatives, with names: block "dv_dq" of what `Sim.jacobian` gives, or a matrix.
+    """A heat map of a matrix of derivatives, with names: block "dv_dq" of the result of `Sim.jacobian`, or a matrix.
 
-    Colours are those of sign(x) log(1 + |x| / s), s being the median of what is not zero: rows of different size stay
-    readable.
+    Colours are those of sign(x) log(1 + |x| / s), s being the median of the nonzero entries: rows of different size
+    stay readable.
     """
     matrix = np.atleast_2d(_matrix(given, block))
     if model is not None and block.count("_d") == 1:

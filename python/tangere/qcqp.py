@@ -53,7 +53,7 @@ _workspaces = Workspaces()
 
 
 class QcqpGradient(NamedTuple):
-    """Gradients with respect to the data, and what they are ("exact", "one-sided", "regularised"), by problem."""
+    """Gradients with respect to the data, and their labels ("exact", "one-sided", "regularised"), by problem."""
 
     G: np.ndarray
     g: np.ndarray
@@ -167,7 +167,7 @@ def labels_of(batch: tuple[int, ...], rows: np.ndarray) -> Any:
 
 
 class QcqpSolution:
-    """Solutions x (..., n), and what is known of each: `status` ("solved", "partial", "unbounded"), `residual` (in
+    """Solutions x (..., n), with for each: `status` ("solved", "partial", "unbounded"), `residual` (in
     units of g), `value`, `newton` and `interior` (factorisations), `redundant` (dimension of the null space in which x
     was chosen), `least_norm` (x is unique or the solution of least norm).
     """
@@ -199,7 +199,7 @@ class QcqpSolution:
         mu: ArrayLike | None = None,
         l: ArrayLike | None = None,  # noqa: E741
     ) -> np.ndarray:
-        """The change of x (..., n) along a change of the data; of G the symmetric part counts."""
+        """The change of x (..., n) along a change of the data; the symmetric part of G is used."""
         p = self._problem
         shapes = {"G": p.G.shape, "g": p.g.shape, "mu": (*p.batch, p.blocks), "l": (*p.batch, p.blocks)}
         given = {"G": G, "g": g, "mu": mu, "l": l}
@@ -230,8 +230,9 @@ def qcqp(
 ) -> QcqpSolution:
     """Minimises 1/2 x'Gx + g'x over x >= 0, or, with mu and l (..., blocks), over |x_i| <= mu_i l_i.
 
-    G (..., n, n) is symmetric and positive semidefinite, g (..., n). sizes: rows of a ball, or of each. warm: where to
-    start from. threads: 0: all processors; bits do not depend on it. semidefinite: G is known to be, and not checked.
+    G (..., n, n) is symmetric and positive semidefinite, g (..., n). sizes: rows of a ball, or of each. warm: initial
+    values. threads: 0: all processors; results do not depend on it. semidefinite: G is known to be positive
+    semidefinite and is not checked.
     """
     problem = Problem(G, g, mu, l, sizes, threads, tolerance, semidefinite)
     return QcqpSolution(problem, *problem.solve(warm))

@@ -25,7 +25,7 @@ _TAPES = ("all", "checkpoints", "none")  # tg_tape_kind
 
 
 class RolloutGradient(NamedTuple):
-    """Gradients with respect to what went into a rollout.
+    """Gradients with respect to the inputs of a rollout.
 
     q, v (nv), act (na): the start; u (rows, nu), tau (rows, nv): every row of the controls; wrench (rows, nbody, 6), no
     rows where there were no wrenches; dt: the same in every step; params (nparams).
@@ -43,7 +43,7 @@ class RolloutGradient(NamedTuple):
 
 
 class RolloutChange(NamedTuple):
-    """Changes of all states along a change of what went into a rollout, or along n changes.
+    """Changes of all states along a change of the inputs of a rollout, or along n changes.
 
     q (T + 1, nv), in the tangent space; v (T + 1, nv); act (T + 1, na); for n changes (n, T + 1, ...).
     """
@@ -55,7 +55,7 @@ class RolloutChange(NamedTuple):
 
 
 class RolloutInfo(NamedTuple):
-    """What every step of a rollout tells, as arrays over the steps; see `tangere.Info`."""
+    """Information about every step of a rollout, as arrays over the steps; see `tangere.Info`."""
 
     status: NDArray[np.intc]
     iterations: NDArray[np.intc]
@@ -78,8 +78,7 @@ class RolloutInfo(NamedTuple):
 class RolloutJacobian(NamedTuple):
     """A matrix of derivatives of a rollout.
 
-    matrix (states, rows, columns): of each state that was asked for; columns: where the columns of every entry of
-    `wrt` are.
+    matrix (states, rows, columns): of each requested state; columns: the columns of every entry of `wrt`.
     """
 
     matrix: Array
@@ -88,7 +87,7 @@ class RolloutJacobian(NamedTuple):
 
 
 class _Contacts(Sequence):
-    """The contacts of every step, brought back from the tape when they are asked for."""
+    """The contacts of every step, restored from the tape on request."""
 
     def __init__(self, rollout: Rollout) -> None:
         self._rollout = rollout
@@ -109,9 +108,8 @@ class _Contacts(Sequence):
 class Rollout:
     """T steps: q (T + 1, nq), v (T + 1, nv), act (T + 1, na), the first row being the start; residual (T).
 
-    controls (rows, nu), each row held for `hold` steps; dt (s). info: what every step tells; contacts: of every step
-    (`r.contacts[3].force`); labels: of every step. Derivatives are those at the parameters that the model had when the
-    rollout was made, whatever it has now.
+    controls (rows, nu), each row used for `hold` steps; dt (s). info, contacts, labels: of every step
+    (`r.contacts[3].force`). Derivatives use the parameters that the model had when the rollout was made.
     """
 
     def __init__(
@@ -140,7 +138,9 @@ class Rollout:
         return _Contacts(self)
 
     def param_labels(self, params: Any) -> list[str]:
-        """What the derivative by each parameter (names, patterns, positions) is: the worst over all steps."""
+        """The label of the derivative with respect to each parameter (names, patterns, positions): the worst of all
+        steps.
+        """
         index = self._model._chosen(params)
         worst = [0] * len(index)
         for step in range(len(self)):
@@ -151,7 +151,7 @@ class Rollout:
 
     @property
     def labels(self) -> list[Label]:
-        """What the derivative of every step is."""
+        """The label of the derivative of every step."""
         if self._labels is None:
             self._labels = [Label(*one) for one in self._stepper.rollout_labels()]
         return self._labels
@@ -175,8 +175,9 @@ class Rollout:
     ) -> RolloutGradient:
         """Reverse mode, from gradients with respect to the states. Nothing is solved again.
 
-        gq, gv (T + 1, nv): of every state, q in the tangent space; gact (T + 1, na). None: zero. at: the states that
-        they are of, one (gq (nv)) or several (gq (k, nv)), from 0, or from the end: `r.vjp(gq=g, at=-1)`.
+        gq, gv (T + 1, nv): of every state, q in the tangent space; gact (T + 1, na). None: zero. at: indices of the
+        states of these gradients, one (gq (nv)) or several (gq (k, nv)); negative ones count from the end: `r.vjp(gq=g,
+        at=-1)`.
         """
         nv, na = self.v.shape[1], self.act.shape[1]
         given = (self._of_states(name, g, n, at) for name, g, n in (("gq", gq, nv), ("gv", gv, nv), ("gact", gact, na)))
@@ -196,9 +197,9 @@ class Rollout:
         dt: ArrayLike | None = None,
         params: ArrayLike | None = None,
     ) -> RolloutChange:
-        """Forward mode: how all states change along a change of what went in. None: no change.
+        """Forward mode: the change of all states along a change of the inputs. None: no change.
 
-        Every argument may have one more dimension in front, the same in all that have: that many changes at once
+        Every argument may have one more leading dimension, of the same size in all: that many changes at once
         (`r.jvp(v0=np.eye(m.nv))`).
         """
         m, rows = self._model, self._rows
@@ -227,16 +228,16 @@ class Rollout:
         return RolloutChange(*change, Label(*label))
 
     def sensitivity(self, params: Any) -> RolloutChange:
-        """Derivatives of all states by n parameters: q, v, act are (n, T + 1, ...).
+        """Derivatives of all states with respect to n parameters: q, v, act are (n, T + 1, ...).
 
-        params: names, patterns or positions, each number a direction; a dict among them is one direction, numbers by
-        name that change together: {"body.*.mass": 1} ties all masses, {"geom.a.friction[0]": 1, "geom.b.friction[0]":
-        -1} moves two against each other.
+        params: names, patterns or positions, each number a direction; a dict among them is one direction, in which the
+        named numbers change together: {"body.*.mass": 1} ties all masses, {"geom.a.friction[0]": 1,
+        "geom.b.friction[0]": -1} changes two in opposite directions.
         """
         return self.jvp(params=_directions(self._model, params))
 
     def jacobian(self, of: str = "q", at: int | Sequence[int] = -1, wrt: str | Sequence[Any] = "v0") -> RolloutJacobian:
-        """Derivatives of states by what went in, in forward or reverse mode, whichever is less work.
+        """Derivatives of states with respect to the inputs, in forward or reverse mode, whichever is faster.
 
         of: "q", "v", "act", or the position of a frame, "site:name", "body:name" (3 rows, world). at: states, -1 the
         last. wrt: "q0", "v0", "act0", "u", "tau", "wrench" (of all rows, one after the other), "dt", "params:pattern",
@@ -293,7 +294,7 @@ class Rollout:
         return len(units), "params", units
 
     def _outputs(self, of: str, state: int) -> tuple[int, str, Array]:
-        """The state, which part of it, and the matrix from that to what is asked for."""
+        """The state, the part of it, and the matrix from that part to the requested output."""
         m, q = self._model, self.q[state]
         kind, _, name = of.partition(":")
         if of in ("q", "v"):
@@ -376,16 +377,16 @@ def rollout(
     solver: Solver = "newton",
     **options: Unpack[StepOptions],
 ) -> Any:
-    """Steps from (q0, v0, act0) with rows of controls (rows, nu), or so many steps without.
+    """Steps from (q0, v0, act0) with rows of controls (rows, nu), or a number of steps without controls.
 
     tau (rows, nv): generalised forces; wrench (rows, nbody, 6): force and torque on each body at its centre of mass,
-    world axes; hold: steps for which a row of all these is held; steps: rows times hold unless given. tape: False keeps
-    nothing for derivatives, which takes half the time; checkpoints: keeps some sqrt(T) steps instead of all, and takes
-    the others once more for derivatives. Options are those of `Sim`.
+    world axes; hold: number of steps for which each row is used; steps: rows times hold unless given. tape: False
+    records nothing for derivatives, which takes half the time; checkpoints: records about sqrt(T) steps instead of all,
+    and repeats the others for derivatives. Options are those of `Sim`.
 
-    With starts q0 (n, nq) the rollouts of a batch over threads, as of `tangere.Batch.rollout`: v0 (n, nv), act0
-    (n, na), controls (n, rows, nu), tau (n, rows, nv) and wrench (n, rows, nbody, 6), where the leading n may be left
-    out; the result is a `BatchRollout`. threads and progress are those of a batch.
+    With starts q0 (n, nq) it runs a batch over threads, like `tangere.Batch.rollout`: v0 (n, nv), act0 (n, na),
+    controls (n, rows, nu), tau (n, rows, nv) and wrench (n, rows, nbody, 6), where the leading n may be omitted; the
+    result is a `BatchRollout`. threads and progress are those of a batch.
     """
     if np.ndim(q0) == 2:
         from tangere.batch import rollout_batch  # noqa: PLC0415  (which needs this module)
@@ -418,7 +419,7 @@ def rollout(
 
 
 def held_steps(rows: int, hold: int, steps: int | None) -> int:
-    """How many steps rows of controls last that are held; checked."""
+    """The number of steps of rows of controls with `hold`; checked."""
     if hold < 1:
         raise ValueError(f"hold: expected 1 or more steps, got {hold}")
     count = rows * hold if steps is None else int(steps)

@@ -17,7 +17,7 @@ UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 
 
 class Scene(_core.Scene):
-    """Models at poses, a floor, height fields and simple bodies, which `build` makes one model of.
+    """Models at poses, a floor, height fields and simple bodies; `build` combines them into one model.
 
     >>> scene = tg.Scene(timestep=0.001)
     >>> scene.add("robots/arm.xml", pos=(0, 0.5, 0), prefix="left")
@@ -27,13 +27,13 @@ class Scene(_core.Scene):
     >>> m = scene.build()
     >>> m.index("body", "left/hand")
 
-    Gravity and time step are the scene's, whatever the files say. A scene can be built several times, and go on growing
-    in between.
+    Gravity and time step are the scene's, not those of the files. A scene can be built several times, and extended in
+    between.
 
     Keyframes: each keyframe of a part, under its name with the prefix, with everything else in the reference
     configuration; and for each name that several parts have, one without a prefix in which all of them take theirs.
 
-    The methods that add a geom take what it is made of as keywords: friction (sliding, or sliding, spinning, rolling),
+    The methods that add a geom take its properties as keywords: friction (sliding, or sliding, spinning, rolling),
     kinetic, slip_speed, restitution, compliance, margin, condim, contype, conaffinity, priority, group; and of bodies
     that move, mass or density.
     """
@@ -52,10 +52,10 @@ class Scene(_core.Scene):
     ) -> None:
         """Adds a model, or that of a file, with its world at a pose.
 
-        prefix: what names start with. One that ends in a letter or digit is joined with "/": "left" makes "left/arm" of
-        "arm"; any other as it is: "left_" makes "left_arm". options: those of `tangere.load`.
+        prefix: put before all names. One that ends in a letter or digit is joined with "/": "left" makes "left/arm" of
+        "arm"; any other is used as it is: "left_" makes "left_arm". options: those of `tangere.load`.
 
-        Of a model, the parameters as they are now are taken.
+        If a model is given, its current parameters are used.
         """
         if isinstance(robot, Model):
             if options:
@@ -88,8 +88,8 @@ class Scene(_core.Scene):
     ) -> None:
         """Adds a height field to the world.
 
-        heights: m, rows along +y and columns along +x, above pos; size: m, half lengths along x and y; base: m, how
-        deep it goes below its lowest point.
+        heights: m, rows along +y and columns along +x, above pos; size: m, half lengths along x and y; base: m, the
+        depth of the solid below its lowest point.
         """
         surface = np.asarray(heights, dtype=float)
         if surface.ndim != 2 or min(surface.shape) < 2 or not np.isfinite(surface).all():

@@ -1,4 +1,4 @@
-"""Contacts: what `Model.collide` gives, and distances of shapes without a model."""
+"""Contacts of `Model.collide`, and distances of shapes without a model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Contacts(NamedTuple):
 
     The normal points from geom1 to geom2; distance is signed, negative inside; point is the middle between the points
     of the two surfaces. id stays the same while the pair and its features stay the same. gap is the distance less the
-    margins of the pair: what a step closes to 0, and pushes out where it is negative.
+    margins of the pair, as used by a step.
     """
 
     geom1: NDArray[np.intc]
@@ -31,14 +31,16 @@ class Contacts(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """How far two geoms are from touching, as a step sees it: distance less margins (m); its derivative by q (nv)."""
+    """The gap between two geoms, as used by a step: distance less margins (m), and its derivative by q (nv)."""
 
     value: float
     derivative: Array
 
 
 class ContactDerivatives(NamedTuple):
-    """How n contact points move with q, features held fixed: point (n, 3, nv), normal (n, 3, nv), distance (n, nv)."""
+    """Derivatives of n contact points with respect to q, with fixed features: point (n, 3, nv), normal (n, 3, nv),
+    distance (n, nv).
+    """
 
     contacts: Contacts
     point: Array
@@ -86,7 +88,7 @@ class Shape:
         "cylinder"   radius, half length; along z
         "ellipsoid"  three radii
         "box"        three half lengths
-        "mesh"       scale along x, y, z (default 1); vertices (n, 3), of which the convex hull counts
+        "mesh"       scale along x, y, z (default 1); vertices (n, 3), of which the convex hull is used
         "hfield"     half x, half y, height of elevation 1, depth of the base; elevation (rows, columns), 0 .. 1
 
     >>> tg.distance(tg.Shape("sphere", 0.1), (0, 0, 1), tg.Shape("box", (1, 1, 0.5)), (0, 0, 0)).distance

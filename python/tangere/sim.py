@@ -33,7 +33,7 @@ Cache = NDArray[np.void]
 _RESTITUTION = ("newton", "poisson")
 _IMPACT = ("end", "within")
 _AS_MODEL = 2  # tg_switch
-_BACKWARD = ("exact", "smoothed", "toi", "ani", "detach")  # in the order of the library
+_BACKWARD = ("exact", "smoothed", "toi", "ani", "detach", "unrolled")  # in the order of the library
 
 
 class StepContacts(NamedTuple):
@@ -64,16 +64,16 @@ class StepContacts(NamedTuple):
 
 
 class Info:
-    """The result of one step, beside the state.
+    """The result of one step in addition to the state.
 
     status: `StepStatus`; iterations: factorisations of the contact solver over all islands, worst: those of the island
-    that took most, stage: what ended that one (`SolvedBy`); sweeps: Gauss-Seidel sweeps; ncontact, rows, islands: size
-    of the contact problem; residual (m/s): how far the laws of contact are from holding, the
-    largest of primal, dual and complementarity; law: its name, unrelaxed (m/s): the residual of the unrelaxed law at
-    the same impulses (of "ncp": the residual); penetration (m): largest overlap at the start of the step;
-    work (J): of all impulses; capacity: fraction of the contact capacity in use; balance (J): energy created by the
-    step, computed where it may be unstable (stiff springs, a dof that moves by more than 0.25 in a step, an unsolved
-    contact problem), else 0; act (na), cache: after the step.
+    that took most, stage: the solver stage that solved that one (`SolvedBy`); sweeps: Gauss-Seidel sweeps; ncontact,
+    rows, islands: size of the contact problem; residual (m/s): of the contact laws, the largest of primal, dual and
+    complementarity; law: its name, unrelaxed (m/s): the residual of the unrelaxed law at the same impulses (of "ncp":
+    the residual); penetration (m): largest overlap at the start of the step; work (J): of all impulses; capacity:
+    fraction of the contact capacity in use; balance (J): energy created by the step, computed where it may be unstable
+    (stiff springs, a dof that moves by more than 0.25 in a step, an unsolved contact problem), else 0; act (na), cache:
+    after the step.
     """
 
     __slots__ = (
@@ -117,12 +117,12 @@ class Info:
 
     @property
     def energy(self) -> Energy:
-        """Kinetic and potential energy after the step, J, at the parameters that the model has when it is asked for."""
+        """Kinetic and potential energy after the step, J, computed on request with the model's current parameters."""
         return self._model.energy(self._q, self._v)
 
 
 class Label(NamedTuple):
-    """What a derivative is.
+    """The label of a derivative.
 
     kind: "exact", "one-sided" (the state is at a change of mode) or "regularised" (the derivative does not exist or is
     not unique: a finite choice); margin: smallest distance to a change of mode or features (m/s; m), or of a control,
@@ -141,12 +141,12 @@ class Jacobian(NamedTuple):
     """Derivatives of the outputs of one step with respect to its inputs; q is in the tangent space (nv numbers).
 
     Rows are those of q+, v+ (nv) and act+ (na); columns those of q, v, tau (nv), act (na), u (nu) and the chosen
-    parameters; ...ddt are vectors, empty unless asked for. Where contacts were asked for, dforce_... (N) and
-    dpoint_... (m) have the shape (contacts, 3, columns), in the order of `info.contacts`, world axes; else none.
-    dq_dwrench, dv_dwrench (nv, nbody, 6), where wrenches were asked for: force and torque at the centre of mass.
-    dq_dcontact, dv_dcontact (nv, contacts, 15), where they were asked for: by the contacts that the step was given.
-    param_labels: the label for each of the chosen parameters; one-sided where that number alone has two sides, such as
-    one of two equal friction coefficients.
+    parameters; ...ddt are vectors, empty unless requested. If contacts are requested, dforce_... (N) and dpoint_... (m)
+    have the shape (contacts, 3, columns), in the order of `info.contacts`, world axes; otherwise there are none.
+    dq_dwrench, dv_dwrench (nv, nbody, 6), if requested: force and torque at the centre of mass. dq_dcontact,
+    dv_dcontact (nv, contacts, 15), if requested: with respect to the contacts that the step was given. param_labels:
+    the label for each of the chosen parameters; one-sided if the derivative is one-sided for that parameter alone,
+    such as one of two equal friction coefficients.
     """
 
     dq_dq: Array
@@ -370,7 +370,8 @@ class Sim(Strict):
         staggered_steps   solver "staggered": number of alternations of normals and friction, whatever the residual
                           (0: until it is within the tolerance)
         tolerance         m/s, residual up to which a step counts as solved (1e-8)
-        effort            most factorisations of an island in a step; what is cut short is `PARTIAL` (None: no bound)
+        effort            maximum number of factorisations per island and step; a solve that reaches it is `PARTIAL`
+                      (None: no limit)
         implicit_damping  joint damping acts on the velocity after the step (True)
         implicit_springs  springs of hinges and slides act at the position after the step (False)
         implicit_actuators  damping of actuators on hinges and slides acts on the velocity after the step (None: if the
@@ -386,8 +387,9 @@ class Sim(Strict):
         impact            "end" (colliding bodies have their velocity after the impact for the whole step) or "within"
                           (the impact is at a fraction of the step: exact derivatives are those of the motion)
         backward          which function is differentiated: "exact" (the steps as they are), "smoothed" (a smoothed law
-                          at the same steps), "toi" (with the time of impact), "ani" (the same in positions only) or
-                          "detach" ("ani", with impulses of impacts that do not depend on velocities)
+                          at the same steps), "toi" (with the time of impact), "ani" (the same in positions only),
+                          "detach" ("ani", with impulses of impacts that do not depend on velocities) or "unrolled"
+                          (of the alternations of solver "staggered", staggered_steps > 0)
         smooth_speed      m/s, "smoothed": contacts open by less already act (0.01)
         smooth_width      m, "smoothed": rounding of corners and edges (0.001; 0, or at least 1e-4)
         smooth_reach      m, "smoothed": pairs closer than this act in the derivative, with a weight that falls to zero
@@ -429,7 +431,7 @@ class Sim(Strict):
         return _remade, (type(self), self._model, self._asked, self.save(), _own_attributes(self))
 
     def __copy__(self) -> Self:
-        """A simulation of the same model, in the same state; it goes its own way from there."""
+        """An independent simulation of the same model, in the same state."""
         return _remade(type(self), self._model, self._asked, self.save(), _own_attributes(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -569,7 +571,7 @@ class Sim(Strict):
 
     @property
     def info(self) -> Info:
-        """What the last step tells about itself. An error where there was no step since the last reset or restore."""
+        """Information about the last step. Raises an error if there was no step since the last reset or restore."""
         known = self._last() if self._last is not None else None
         if known is not None:
             return known
@@ -580,7 +582,7 @@ class Sim(Strict):
         return info
 
     def given_contacts(self) -> Cache:
-        """The contacts of the last step, as a step takes them from outside (`tangere.given_contacts`)."""
+        """The contacts of the last step, in the form of `tangere.given_contacts`, to pass to a step."""
         self._need_step()
         return self._stepper.given()
 
@@ -591,9 +593,10 @@ class Sim(Strict):
     ) -> Jacobian:
         """Matrices of the last step.
 
-        params: names, patterns or positions of the parameters to differentiate by; dt: by the time step, too; wrench:
-        by the wrench on every body, too; contacts: forces and points of the contacts, too, at the cost of one reverse
-        sweep per row; given: by the contacts that the step was given, too, in as many sweeps.
+        params: names, patterns or positions of parameters to differentiate with respect to. dt: also with respect to
+        the time step; wrench: also with respect to the wrench on every body; contacts: also derivatives of forces and
+        points of the contacts, at the cost of one reverse sweep per row; given: also with respect to the contacts that
+        the step was given, one sweep per row.
         """
         self._need_step()
         return _jacobian(self._model, self._stepper, params, dt=dt, contacts=contacts, wrench=wrench, given=given)
@@ -601,9 +604,9 @@ class Sim(Strict):
     def frame_jacobian(
         self, *, body: str | int | None = None, site: str | int | None = None, jacobian: Jacobian | None = None
     ) -> FrameJacobian:
-        """Derivatives of where the frame of a body or a site is after the last step, and of how fast it moves.
+        """Derivatives of the pose and the twist of a body's or site's frame after the last step.
 
-        jacobian: what `jacobian()` has returned for this step; None: it is computed.
+        jacobian: the result of `jacobian()` for this step; None: it is computed.
         """
         self._need_step()
         if (body is None) == (site is None):
@@ -677,7 +680,7 @@ class Sim(Strict):
 
 
 def _own_attributes(sim: Sim) -> dict[str, Any]:
-    """What a class derived from `Sim` keeps beside it."""
+    """Attributes of a class derived from `Sim`."""
     return {} if type(sim) is Sim else {k: v for k, v in sim.__dict__.items() if not k.startswith("_")}
 
 

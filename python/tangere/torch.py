@@ -46,7 +46,7 @@ class States(NamedTuple):
 
 
 class _Call:
-    """One call: what its derivatives must know beside tensors."""
+    """One call: the data that its derivatives need in addition to tensors."""
 
     __slots__ = ("count", "function", "keep", "shared", "steps", "tape")
 
@@ -56,7 +56,7 @@ class _Call:
         self.tape: Any = None
 
     def widened(self, times: int) -> _Call:
-        """The same for a batch that is so many times as large, without a tape."""
+        """The same for a batch that is larger by a factor, without a tape."""
         other = _Call(self.function, self.count * times, self.steps)
         other.shared = self.shared
         return other
@@ -81,7 +81,7 @@ def _plain(tensors: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
 
 
 def _addresses(tensors: Sequence[torch.Tensor | None], sizes: Sequence[int]) -> list[int | None]:
-    """Where the numbers of each are. An array of NumPy for each would take longer than a step."""
+    """The data address of each. Creating a NumPy array for each would take longer than a step."""
     for x, size in zip(tensors, sizes, strict=True):
         if x is not None and (x.dtype is not _DOUBLE or x.numel() != size):
             raise ValueError(f"expected {size} numbers of float64, got {tuple(x.shape)} of {x.dtype}")
@@ -97,7 +97,7 @@ _transforms = torch._C._are_functorch_transforms_active
 
 
 class _Function(torch.autograd.Function):
-    """torch looks the signature up in each call, which takes longer than a step: only where it must."""
+    """torch looks up the signature in each call, which takes longer than a step; this avoids it where possible."""
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
@@ -319,7 +319,7 @@ def _flat(name: str, x: torch.Tensor, lead: torch.Size, shape: tuple[int, ...]) 
 
 
 def _is_tracked(tensors: Sequence[torch.Tensor | None]) -> bool:
-    """Whether anybody may ask for gradients."""
+    """Whether gradients may be requested."""
     if torch.is_grad_enabled():
         for x in tensors:
             if x is not None and x.requires_grad:
@@ -493,7 +493,7 @@ class World(nn.Module):
         return [f"body.{body}.{field}" for field in ("mass", "com", "inertia")]
 
     def values(self) -> dict[str, torch.Tensor]:
-        """The parameters by name, as functions of what is learned."""
+        """The parameters by name, as functions of the learned values."""
         out = {
             name: raw.exp() if name in self._positive else raw for name, raw in zip(self._names, self.raw, strict=False)
         }
@@ -502,7 +502,7 @@ class World(nn.Module):
         return out
 
     def write(self) -> None:
-        """Puts the parameters as they are now into the model."""
+        """Writes the current parameters to the model."""
         vector = np.array(self.model.params)
         for name, value in self.values().items():
             vector[self.model.params.index(name)] = value.detach().numpy()

@@ -1,4 +1,4 @@
-"""`tangere.view` and `tangere view`: a model or a trajectory in the browser, or as a page, a picture or a film."""
+"""`tangere.view` and `tangere view`: a model or a trajectory in the browser, or as a page, a picture or a video."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ class Viewer:
                 handle.opacity = share if share < 1 else None
 
     def set_camera(self, side: str) -> None:
-        """All browsers look at what moves from a side: "corner", "front", "back", "left", "right", "top"."""
+        """All browsers look at the moving bodies from a side: "corner", "front", "back", "left", "right", "top"."""
         if side not in _SIDES:
             raise ValueError(f"camera: expected one of {', '.join(_SIDES)}, got {side!r}")
         look = self.stage.centre + _middle(self.model, self._state()[0]) - _middle(self.model, self.model.default_q())
@@ -370,7 +370,7 @@ class Viewer:
         return self
 
     def stop(self) -> None:
-        """Ends the loop and the server; nothing is left behind."""
+        """Ends the loop and the server."""
         self._stop.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
@@ -398,7 +398,7 @@ def _pictures(
     steps: int,
     warn: Any,
 ) -> Any:
-    """Yields a picture of each of the states; the camera follows what moves."""
+    """Yields a picture of each state; the camera follows the moving bodies."""
     m = trajectory.model
     with headless(*size) as (server, client):
         stage = Stage(server.scene, m, warn=warn, overlays=overlays)
@@ -424,7 +424,7 @@ def _middle(m: Model, q: Array) -> Array:
 
 
 def _simulated(m: Model, key: str | int | None, length: float, lift: float, dt: float | None) -> Trajectory:
-    """So many seconds from a keyframe with its controls held, or from the reference configuration at rest."""
+    """A simulation from a keyframe with its controls, or from the reference configuration at rest."""
     frame = None if key is None else m.key(key)
     q = m.default_q() if frame is None else np.array(frame.q)
     for j in range(m.njoint):
@@ -460,10 +460,10 @@ def view(
 ) -> Viewer | None:
     """Shows a model, or a trajectory of it (a `Rollout`, a log, arrays; see `tangere.plot`), in the browser.
 
-    html, png, mp4: write a page, a picture, a film instead. key: the keyframe to start from; length (s): how long to
-    simulate for these where there is no trajectory (5; a picture: 0), lift (m): how much higher to start. at (s): the
-    state of the picture (the last). fps: states per second of a page or film. size: of a picture in pixels;
-    camera: azimuth and elevation in degrees, distance in sizes of the model. gradient: what to draw the gradient of,
+    html, png, mp4: write a page, a picture, a video instead. key: the initial keyframe; length (s): duration of the
+    simulation for these if there is no trajectory (5; a picture: 0), lift (m): raises the start. at (s): the time of
+    the picture (default: the end). fps: states per second of a page or video. size: of a picture in pixels; camera:
+    azimuth and elevation in degrees, distance in sizes of the model. gradient: the scalar whose gradient is drawn,
     "com.z@50" (the height of the centre of mass after 50 steps), "site:NAME.x", "body:NAME.y", or a function of (q, v)
     that returns value, gradient by q (nv) and by v. overlays: those that are shown at first.
 

@@ -4,7 +4,7 @@
  * allocates and runs the same code again to place the arrays. Sizes are overflow-checked; an overflow makes the
  * arena `failed`, and placing then returns NULL.
  *
- * Scratch is a stack: mark, take, release. It grows downwards from nothing but what the workspace was created with;
+ * Scratch is a stack: mark, take, release. It grows downwards within the memory that the workspace was created with;
  * running out is a status that says how many bytes were needed, never the heap. */
 #ifndef TG_BASE_ARENA_H
 #define TG_BASE_ARENA_H

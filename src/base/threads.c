@@ -21,7 +21,7 @@ struct tg_threads
     tg_allocator allocator;
     worker *workers; /* 1 .. threads - 1 are threads */
     int threads;
-    int started; /* workers that are there, the caller included */
+    int started; /* running workers, the caller included */
     pid_t owner; /* the process in which they are */
     atomic_flag busy;
 
@@ -36,7 +36,7 @@ struct tg_threads
     tg_threads_job *job;
     void *context;
     int count, chunk;
-    atomic_int next; /* first item that nobody has */
+    atomic_int next; /* first item not taken yet */
 };
 
 int tg_processors(void)

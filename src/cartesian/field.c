@@ -126,15 +126,16 @@ tg_status tg_acceleration_vjp(tg_cartesian_lane *lane, const double *theta, cons
 
 /* ---- Hamiltonian ---- */
 
-/* v, (y, b) and (a, l) of field.h in n1 .. n3, l3, l4 */
-static tg_status hamiltonian_parts(tg_cartesian_lane *lane, const double *theta, const double *x, const double *p)
+/* v, (y, b) and (a, l) of field.h in n1 .. n3, l3, l4; F may be lane->force, which is overwritten */
+static tg_status hamiltonian_parts(tg_cartesian_lane *lane, const double *theta, const double *x, const double *p,
+                                   const double *F)
 {
     const tg_cartesian *c = lane->c;
     double *v = lane->n1, *y = lane->n2, *a = lane->n3;
     TG_TRY(tg_saddle_factor(lane, theta, x));
     tg_mass_inverse(c, theta, p, v);
     tg_saddle_solve(lane, p, NULL, y, lane->l3);
-    tg_force(c, theta, x, lane->force);
+    memmove(lane->force, F, sizeof *F * (size_t)lane->n);
     tg_phi_xx_t(c, v, 1, lane->l3, lane->force);
     tg_phi_xx(c, v, y, lane->l2);
     negate(lane->E, lane->l2);
@@ -142,35 +143,44 @@ static tg_status hamiltonian_parts(tg_cartesian_lane *lane, const double *theta,
     return TG_OK;
 }
 
-static tg_status hamiltonian_vjp(tg_cartesian_lane *lane, const double *theta, const double *z, const double *bar,
-                                 double *z_bar, double *theta_bar)
+tg_status tg_hamiltonian(tg_cartesian_lane *lane, const double *theta, const double *x, const double *p,
+                         const double *F, double *xdot, double *pdot)
+{
+    TG_TRY(hamiltonian_parts(lane, theta, x, p, F));
+    memcpy(xdot, lane->n2, sizeof *xdot * (size_t)lane->n);
+    tg_mass(lane->c, theta, lane->n3, pdot);
+    return TG_OK;
+}
+
+tg_status tg_hamiltonian_vjp(tg_cartesian_lane *lane, const double *theta, const double *x, const double *p,
+                             const double *F, const double *xdot_bar, const double *pdot_bar, double *x_bar,
+                             double *p_bar, double *F_bar, double *theta_bar)
 {
     const tg_cartesian *c = lane->c;
     int n = lane->n;
-    const double *x = z, *x_bar = bar, *p_bar = bar + n;
     double *v = lane->n1, *y = lane->n2, *a = lane->n3, *A = lane->n4, *yb = lane->n5, *Y = lane->n6, *vb = lane->n7;
     double *L = lane->l, *bb = lane->l2;
-    TG_TRY(hamiltonian_parts(lane, theta, x, z + n));
+    TG_TRY(hamiltonian_parts(lane, theta, x, p, F));
     memset(vb, 0, sizeof *vb * (size_t)n);
     /* pdot = M a */
-    tg_mass_gradient(c, theta, 1, p_bar, a, theta_bar);
-    tg_mass(c, theta, p_bar, A);
+    tg_mass_gradient(c, theta, 1, pdot_bar, a, theta_bar);
+    tg_mass(c, theta, pdot_bar, A);
     tg_saddle_solve(lane, A, NULL, A, L);
-    tg_saddle_gradient(lane, a, lane->l4, A, L, z_bar, theta_bar);
+    tg_saddle_gradient(lane, a, lane->l4, A, L, x_bar, theta_bar);
     /* f = F + Q(v, .)^T b,  rows -Q(v, y) */
-    tg_force_vjp(c, x, A, z_bar, theta_bar);
+    memcpy(F_bar, A, sizeof *A * (size_t)n);
     tg_phi_xx_t(c, A, 1, lane->l3, vb);
     tg_phi_xx_t(c, y, -1, L, vb);
-    memcpy(yb, x_bar, sizeof *yb * (size_t)n);
+    memcpy(yb, xdot_bar, sizeof *yb * (size_t)n);
     tg_phi_xx_t(c, v, -1, L, yb);
     tg_phi_xx(c, v, A, bb);
     /* (y, b) = solve(p, 0); v = M^-1 p */
     tg_saddle_solve(lane, yb, bb, Y, L);
-    tg_saddle_gradient(lane, y, lane->l3, Y, L, z_bar, theta_bar);
+    tg_saddle_gradient(lane, y, lane->l3, Y, L, x_bar, theta_bar);
     tg_mass_inverse(c, theta, vb, vb);
     tg_mass_gradient(c, theta, -1, vb, v, theta_bar);
     for (int i = 0; i < n; i++)
-        z_bar[n + i] += Y[i] + vb[i];
+        p_bar[i] += Y[i] + vb[i];
     return TG_OK;
 }
 
@@ -182,7 +192,8 @@ static tg_status hamiltonian_jvp(tg_cartesian_lane *lane, const double *theta, c
     const double *x = z, *dx = dz;
     double *v = lane->n1, *y = lane->n2, *a = lane->n3, *dv = lane->n4, *dy = dzdot, *f = lane->n5, *da = lane->n6;
     double *db = lane->l, *b = lane->l2;
-    TG_TRY(hamiltonian_parts(lane, theta, x, z + n));
+    tg_force(c, theta, x, lane->force);
+    TG_TRY(hamiltonian_parts(lane, theta, x, z + n, lane->force));
     memcpy(dv, dz + n, sizeof *dv * (size_t)n);
     tg_mass_change(c, theta, dtheta, -1, v, dv);
     tg_mass_inverse(c, theta, dv, dv);
@@ -209,15 +220,10 @@ static tg_status hamiltonian_jvp(tg_cartesian_lane *lane, const double *theta, c
 tg_status tg_field(tg_cartesian_lane *lane, const double *theta, const double *z, double *zdot)
 {
     int n = lane->n;
-    if (lane->options->hamiltonian)
-    {
-        TG_TRY(hamiltonian_parts(lane, theta, z, z + n));
-        memcpy(zdot, lane->n2, sizeof *zdot * (size_t)n);
-        tg_mass(lane->c, theta, lane->n3, zdot + n);
-        return TG_OK;
-    }
-    memcpy(zdot, z + n, sizeof *zdot * (size_t)n);
     tg_force(lane->c, theta, z, lane->force);
+    if (lane->options->hamiltonian)
+        return tg_hamiltonian(lane, theta, z, z + n, lane->force, zdot, zdot + n);
+    memcpy(zdot, z + n, sizeof *zdot * (size_t)n);
     return tg_acceleration(lane, theta, z, z + n, lane->force, zdot + n);
 }
 
@@ -225,9 +231,15 @@ tg_status tg_field_vjp(tg_cartesian_lane *lane, const double *theta, const doubl
                        double *z_bar, double *theta_bar)
 {
     int n = lane->n;
-    if (lane->options->hamiltonian)
-        return hamiltonian_vjp(lane, theta, z, zdot_bar, z_bar, theta_bar);
     tg_force(lane->c, theta, z, lane->force);
+    if (lane->options->hamiltonian)
+    {
+        double *F_bar = lane->n8;
+        TG_TRY(tg_hamiltonian_vjp(lane, theta, z, z + n, lane->force, zdot_bar, zdot_bar + n, z_bar, z_bar + n, F_bar,
+                                  theta_bar));
+        tg_force_vjp(lane->c, z, F_bar, z_bar, theta_bar);
+        return TG_OK;
+    }
     TG_TRY(
         tg_acceleration_vjp(lane, theta, z, z + n, lane->force, zdot_bar + n, z_bar, z_bar + n, lane->n2, theta_bar));
     tg_force_vjp(lane->c, z, lane->n2, z_bar, theta_bar);

@@ -23,6 +23,14 @@ tg_status tg_acceleration_vjp(tg_cartesian_lane *lane, const double *theta, cons
                               const double *F, const double *a_bar, double *x_bar, double *v_bar, double *F_bar,
                               double *theta_bar);
 
+/* xdot and pdot at x, p under F */
+tg_status tg_hamiltonian(tg_cartesian_lane *lane, const double *theta, const double *x, const double *p,
+                         const double *F, double *xdot, double *pdot);
+/* adds to x_bar, p_bar and theta_bar; writes F_bar */
+tg_status tg_hamiltonian_vjp(tg_cartesian_lane *lane, const double *theta, const double *x, const double *p,
+                             const double *F, const double *xdot_bar, const double *pdot_bar, double *x_bar,
+                             double *p_bar, double *F_bar, double *theta_bar);
+
 /* zdot at z; its reverse (adds to z_bar, theta_bar); its change along dz, dtheta */
 tg_status tg_field(tg_cartesian_lane *lane, const double *theta, const double *z, double *zdot);
 tg_status tg_field_vjp(tg_cartesian_lane *lane, const double *theta, const double *z, const double *zdot_bar,

@@ -139,7 +139,7 @@ typedef struct tg_cartesian_lane
     int touches, rows;
     bool projected;  /* target is not depth itself */
     bool ridged;     /* J J^T needed a ridge */
-    int regularised; /* derivatives of the call at hand that contain a ridge */
+    int regularised; /* derivatives of the current call that contain a ridge */
     double residual;
     tg_saddle saddle;
     int failed; /* sample */

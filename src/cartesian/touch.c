@@ -11,7 +11,7 @@ static const double turn = 6.28;    /* of the rim's mesh, as in the data that ar
 
 /* ---- finding ---- */
 
-/* An orthonormal basis whose first vector is there. In 2 dimensions e_t = (-n_y, n_x). */
+/* Completes an orthonormal basis whose first vector is given. In 2 dimensions e_t = (-n_y, n_x). */
 static void complete_basis(int dim, double axis[3][3])
 {
     const double *n = axis[0];
@@ -334,7 +334,7 @@ static void link_change(const tg_cartesian *c, int from, int to, const double *d
 static void limit_change(const tg_cartesian *c, const tg_touch *t, const double *x, const double *dx, tg_touch *out)
 {
     const tg_cartesian_contact *s = &c->contact[t->slot];
-    double u[3], du[3], ca[3] = {0}, cb[3] = {0}, sign = -t->which;
+    double u[3] = {0}, du[3] = {0}, ca[3] = {0}, cb[3] = {0}, sign = -t->which;
     double l = link(c, s, s->i, s->j, x, u);
     int p = 0;
     link_change(c, s->i, s->j, dx, du);

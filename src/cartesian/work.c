@@ -13,7 +13,7 @@
 static const uint32_t cookie = 0x43415254;
 enum
 {
-    MOST_ROWS = 256 /* room when none is asked for: two square matrices of 0.5 MB per thread */
+    MOST_ROWS = 256 /* default capacity: two square matrices of 0.5 MB per thread */
 };
 
 /* ---- making ---- */
@@ -376,6 +376,17 @@ static double *cleared(double *v, size_t n)
     return v;
 }
 
+/* F_bar goes to the force that was given, or through gravity and springs */
+static tg_status force_back(const call *k, const tg_cartesian_lane *lane, int i, const double *F_bar, double *x_bar,
+                            double *theta_bar)
+{
+    if (k->force == NULL)
+        tg_force_vjp(lane->c, k->x + at(k, i), F_bar, x_bar, theta_bar);
+    else if (k->force_bar != NULL)
+        memcpy(k->force_bar + at(k, i), F_bar, sizeof(double) * (size_t)lane->n);
+    return TG_OK;
+}
+
 static tg_status acceleration_vjp_sample(const call *k, tg_cartesian_lane *lane, int i)
 {
     size_t n = (size_t)lane->n, P = (size_t)lane->c->params;
@@ -383,11 +394,7 @@ static tg_status acceleration_vjp_sample(const call *k, tg_cartesian_lane *lane,
     double *theta_bar = cleared(k->theta_bar + (size_t)i * P, P);
     TG_TRY(tg_acceleration_vjp(lane, k->theta, k->x + at(k, i), k->v + at(k, i), force_of(k, lane, i), k->in + at(k, i),
                                x_bar, v_bar, lane->n2, theta_bar));
-    if (k->force == NULL)
-        tg_force_vjp(lane->c, k->x + at(k, i), lane->n2, x_bar, theta_bar);
-    else if (k->force_bar != NULL)
-        memcpy(k->force_bar + at(k, i), lane->n2, sizeof(double) * n);
-    return TG_OK;
+    return force_back(k, lane, i, lane->n2, x_bar, theta_bar);
 }
 
 tg_status tg_cartesian_acceleration_vjp(tg_cartesian_work *w, int count, const double *params, const double *x,
@@ -407,6 +414,57 @@ tg_status tg_cartesian_acceleration_vjp(tg_cartesian_work *w, int count, const d
     TG_TRY(check_array(w, "x", x, count));
     TG_TRY(check_array(w, "v", v, count));
     TG_TRY(check_array(w, "a_bar", a_bar, count));
+    return run(&k, count);
+}
+
+static tg_status hamiltonian_sample(const call *k, tg_cartesian_lane *lane, int i)
+{
+    return tg_hamiltonian(lane, k->theta, k->x + at(k, i), k->v + at(k, i), force_of(k, lane, i), k->x_bar + at(k, i),
+                          k->v_bar + at(k, i));
+}
+
+tg_status tg_cartesian_hamiltonian(tg_cartesian_work *w, int count, const double *params, const double *x,
+                                   const double *p, const double *force, double *xdot, double *pdot)
+{
+    call k = {.x = x, .v = p, .force = force, .x_bar = xdot, .v_bar = pdot, .sample = hamiltonian_sample};
+    TG_TRY(start(&k, w, count, params));
+    TG_TRY(check_array(w, "x", x, count));
+    TG_TRY(check_array(w, "p", p, count));
+    if (force != NULL)
+        TG_TRY(check_array(w, "force", force, count));
+    return run(&k, count);
+}
+
+static tg_status hamiltonian_vjp_sample(const call *k, tg_cartesian_lane *lane, int i)
+{
+    size_t n = (size_t)lane->n, P = (size_t)lane->c->params;
+    double *x_bar = cleared(k->x_bar + at(k, i), n), *p_bar = cleared(k->v_bar + at(k, i), n);
+    double *theta_bar = cleared(k->theta_bar + (size_t)i * P, P), *F_bar = lane->n8;
+    TG_TRY(tg_hamiltonian_vjp(lane, k->theta, k->x + at(k, i), k->v + at(k, i), force_of(k, lane, i), k->dx + at(k, i),
+                              k->dv + at(k, i), x_bar, p_bar, F_bar, theta_bar));
+    return force_back(k, lane, i, F_bar, x_bar, theta_bar);
+}
+
+tg_status tg_cartesian_hamiltonian_vjp(tg_cartesian_work *w, int count, const double *params, const double *x,
+                                       const double *p, const double *force, const double *xdot_bar,
+                                       const double *pdot_bar, double *x_bar, double *p_bar, double *force_bar,
+                                       double *params_bar)
+{
+    call k = {.x = x,
+              .v = p,
+              .force = force,
+              .dx = xdot_bar,
+              .dv = pdot_bar,
+              .x_bar = x_bar,
+              .v_bar = p_bar,
+              .force_bar = force_bar,
+              .theta_bar = params_bar,
+              .sample = hamiltonian_vjp_sample};
+    TG_TRY(start(&k, w, count, params));
+    TG_TRY(check_array(w, "x", x, count));
+    TG_TRY(check_array(w, "p", p, count));
+    TG_TRY(check_array(w, "xdot_bar", xdot_bar, count));
+    TG_TRY(check_array(w, "pdot_bar", pdot_bar, count));
     return run(&k, count);
 }
 

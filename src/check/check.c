@@ -182,7 +182,7 @@ static void close_judge(tg_judge *c)
 
 /* ---- one state ---- */
 
-/* The modes of the contacts of the last step, those left out for which others hold what they would hold. */
+/* The modes of the contacts of the last step, without redundant ones. */
 static void meet_modes(tg_judge *c)
 {
     int count = 0;

@@ -10,7 +10,7 @@
 
 enum
 {
-    NEAR = 512,  /* contact points that are looked at */
+    NEAR = 512,  /* contact points that are tested */
     TRIES = 600, /* random configurations of which one should touch something */
     PARTS = 16,  /* of the way there */
     HALVINGS = 14
@@ -195,7 +195,7 @@ static double wanted(const tg_walk *walk, const tg_contact *at)
     return fmin(fmax(stiffness * (hover - gap) - damping * rate, -approach), approach);
 }
 
-/* What dry friction of the joints holds back along the normal: the force at which the first joint gives way. Less than
+/* What dry friction of the joints holds back along the normal: the force at which the first joint yields. Less than
  * that would leave the contact closed without need, at the edge between two modes. */
 static double held_back(const tg_walk *walk)
 {

@@ -290,7 +290,7 @@ static int clamp(int x, int low, int high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* Phases come in threes, with the same parameters: a long one from a start, one that goes on from its end, and one in
+/* Phases come in threes, with the same parameters: a long one from a start, one that continues from its end, and one in
  * which two geoms are brought together. The latter are for the mode of contacts that is rare. (What has no free body
  * does not fall on anything: it is brought there instead.) */
 static void choose_phase(tg_walk *walk, int rare, bool touching)
@@ -313,7 +313,7 @@ static void choose_phase(tg_walk *walk, int rare, bool touching)
     walk->taken = walk->last = walk->acting = 0;
 }
 
-/* where a phase starts that does not go on from the last one: two times in three at a keyframe, if there are any */
+/* the start of a phase that does not continue the last one: two times in three at a keyframe, if there are any */
 static tg_status place(tg_walk *walk, tg_error *error)
 {
     const tg_sizes *n = &walk->n;

@@ -245,7 +245,7 @@ static int read_impact(const char *name, tg_impact *impact)
     *impact = strcmp(name, "within") == 0 ? TG_IMPACT_WITHIN : TG_IMPACT_END;
     if (*impact == TG_IMPACT_WITHIN || strcmp(name, "end") == 0)
         return TG_CLI_OK;
-    return tg_cli_fail(TG_CLI_USAGE, "end, within", "--impact: '%s' is no time of a step", name);
+    return tg_cli_fail(TG_CLI_USAGE, "end, within", "--impact: unknown value '%s'", name);
 }
 
 static int run(const tg_cli_call *call)
@@ -281,8 +281,8 @@ const tg_cli_command tg_cli_check_command = {
     .summary = "derivatives against differences",
     .details =
         "Compares the derivatives of steps with central differences, along a trajectory that lifts, drops, drives\n"
-        "and presses the model until every mode of contacts was met, at numbers that are drawn at every state, and\n"
-        "prints the worst entry of every kind of input by name, and what was skipped and why: numbers across a\n"
+        "and presses the model until every contact mode has occurred, for random entries at every state. It\n"
+        "prints the worst entry of every kind of input by name, and what was skipped, and why: numbers across a\n"
         "change of mode, at other kinks, and where differences do not agree among themselves; and whole states whose\n"
         "label says one-sided or regularised where differences do not agree with the derivative. Exit code 1 if an\n"
         "error is past 1e-6, if forward mode, reverse mode and matrices differ by more than 1e-10, or if 5 % of the\n"
@@ -290,7 +290,7 @@ const tg_cli_command tg_cli_check_command = {
     .required = 1,
     .allowed = 1,
     .options = {[OPTION_SAMPLES] = {"--samples", "N", "states to compare (100)"},
-                [OPTION_SEED] = {"--seed", "N", "of the trajectory, and of what is drawn (1)"},
+                [OPTION_SEED] = {"--seed", "N", "of the trajectory and the random entries (1)"},
                 [OPTION_PARAMS] = {"--params", "PATTERN", "parameters to draw from ('*')"},
                 [OPTION_IMPACT] = {"--impact", "WHEN", "when impacts happen: 'end' of a step, or 'within' it"},
                 [OPTION_LAW] = {"--law", "L",

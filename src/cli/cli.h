@@ -109,7 +109,8 @@ typedef struct tg_cli_command
 } tg_cli_command;
 
 extern const tg_cli_command tg_cli_info, tg_cli_params, tg_cli_collide, tg_cli_convert, tg_cli_sim, tg_cli_grad,
-    tg_cli_check_command, tg_cli_fit, tg_cli_mpc, tg_cli_view, tg_cli_learn, tg_cli_demo, tg_cli_doctor;
+    tg_cli_check_command, tg_cli_fit, tg_cli_mpc, tg_cli_view, tg_cli_learn, tg_cli_tensegrity, tg_cli_demo,
+    tg_cli_doctor;
 
 /* Understands the words behind a command's name. A status of the process, with a message if it is not TG_CLI_OK. */
 int tg_cli_parse(const tg_cli_command *command, int argc, char **argv, tg_cli_call *call);
@@ -150,7 +151,7 @@ double tg_cli_clock(void);
 
 /* ---- models ---- */
 
-/* Memory that is there, or a message and the end of the process. Zeroed. */
+/* Zeroed memory; without memory, a message and the end of the process. */
 void *tg_cli_alloc(size_t count, size_t size);
 
 /* A file that was read, and where it was found. Freed with tg_cli_close. */
@@ -192,7 +193,7 @@ void tg_cli_print_title(const tg_cli_output *out, const char *title);
 /* The kinematic tree as a drawing, a body a line. */
 void tg_cli_draw_tree(const tg_cli_output *out, const tg_model *m);
 
-/* "nq 19  nv 18 ...", then the counts of what is there, and mass. */
+/* "nq 19  nv 18 ...", then the counts of elements, and mass. */
 void tg_cli_print_sizes(const tg_cli_output *out, const tg_model *m);
 
 /* Everything of `tangere info` as one JSON object. */

@@ -60,7 +60,7 @@ const tg_cli_command tg_cli_convert = {
     .summary = "writes a model as MJCF",
     .details =
         "Writes a model to FILE as one MJCF file, with meshes inside; - is standard output. Every parameter is kept:\n"
-        "what MJCF has no place for stands in its custom section.",
+        "parameters without an MJCF attribute are in the custom section.",
     .required = 2,
     .allowed = 2,
     .run = run,

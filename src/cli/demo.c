@@ -240,7 +240,7 @@ static int show_dynamics(const tg_cli_output *out, const tg_model *m, int nstate
     bool good = b.status == TG_OK && print_check(out, &b);
     int code = good ? TG_CLI_OK : TG_CLI_FAILED;
     if (b.status != TG_OK)
-        tg_cli_fail(code, "look at the joint or the body that the message names", "%s", tg_work_message(w));
+        tg_cli_fail(code, "check the joint or the body that the message names", "%s", tg_work_message(w));
     else if (!good)
         tg_cli_fail(code, "a kink near a state (a spring's rest band) can be the reason: try other models",
                     "the derivatives do not pass their check");

@@ -355,9 +355,8 @@ const tg_cli_command tg_cli_grad = {
     .name = "grad",
     .usage = "MODEL [OPTIONS]",
     .summary = "derivatives of one step",
-    .details =
-        "Takes one step from a keyframe with its controls, or from the reference configuration at rest, and\n"
-        "differentiates q+, v+ and act+ by everything that went in. q is taken in the tangent space (nv numbers).",
+    .details = "Takes one step from a keyframe with its controls, or from the reference configuration at rest, and\n"
+               "differentiates q+, v+ and act+ with respect to all inputs. q is in the tangent space (nv numbers).",
     .required = 1,
     .allowed = 1,
     .options = {[OPTION_KEY] = {"--key", "NAME", "start from this keyframe"},

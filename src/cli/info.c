@@ -170,7 +170,7 @@ static void print_line(const tg_cli_output *out, const tg_report_entry *e)
     fprintf(out->file, "%s%s%s: %s\n", e->element, attribute ? " " : "", e->attribute, e->note);
 }
 
-/* How many lines of each kind there are; ignored physics is always listed, the rest when all is asked for. */
+/* How many lines of each kind there are; ignored physics is always listed, the rest if everything is requested. */
 static void print_report(const tg_cli_output *out, const tg_model *m, bool all)
 {
     int n = tg_report_count(m), count[TG_REPORT_NOTED + 1] = {0};
@@ -252,8 +252,8 @@ static int run(const tg_cli_call *call)
 const tg_cli_command tg_cli_info = {
     .name = "info",
     .usage = "MODEL [--json] [--report]",
-    .summary = "what is in a model, and what the reader made of its file",
-    .details = "Reads a model and says what is in it: sizes, mass, the tree with its joints, parameters by kind,\n"
+    .summary = "contents of a model, and the reader's report",
+    .details = "Reads a model and prints its contents: sizes, mass, the tree with its joints, parameters by kind,\n"
                "actuators, keyframes, and how much the reader honoured, approximated or left out; with --report, each\n"
                "element and attribute of the file, with its line.",
     .required = 1,

@@ -15,7 +15,10 @@ enum
     OPTION_BATCH,
     OPTION_EVERY,
     OPTION_RATE,
+    OPTION_PROPERTY_RATE,
     OPTION_NOISE,
+    OPTION_SCHEDULE,
+    OPTION_ITERATIONS,
     OPTION_DATA,
     OPTION_THREADS,
     OPTION_JOBS,
@@ -43,9 +46,11 @@ static const what whats[] = {
     {"data", "tangere learn data BP5 --out FILE.npz", 1, 1, DATA_OPTIONS | BIT(OPTION_FULL), NULL, "a task is missing"},
     {"table", "tangere learn table", 0, 0, BIT(OPTION_TRAJECTORIES) | BIT(OPTION_SEED), NULL, ""},
     {"train", "tangere learn train BP5-e CM-CLNN", 2, 2,
-     DATA_OPTIONS | BIT(OPTION_EPOCHS) | BIT(OPTION_BATCH) | BIT(OPTION_EVERY) | BIT(OPTION_RATE) | BIT(OPTION_NOISE) |
-         BIT(OPTION_DATA) | BIT(OPTION_THREADS) | BIT(OPTION_PUBLISHED),
+     DATA_OPTIONS | BIT(OPTION_EPOCHS) | BIT(OPTION_BATCH) | BIT(OPTION_EVERY) | BIT(OPTION_RATE) |
+         BIT(OPTION_PROPERTY_RATE) | BIT(OPTION_SCHEDULE) | BIT(OPTION_NOISE) | BIT(OPTION_DATA) | BIT(OPTION_THREADS) |
+         BIT(OPTION_PUBLISHED),
      "learn", "a task and a model are needed"},
+    {"throw", "tangere learn throw [FOLDER]", 0, 1, BIT(OPTION_ITERATIONS), "learn", ""},
     {"report", "tangere learn report [FOLDER] [--out FILE.html]", 0, 1, BIT(OPTION_OUT), "plot", ""},
     {"all", "tangere learn all [FOLDER] [--small]", 0, 1, BIT(OPTION_SMALL) | BIT(OPTION_JOBS), "learn", ""},
 };
@@ -57,8 +62,8 @@ enum
 
 static int check_numbers(const tg_cli_call *call, bool train)
 {
-    static const int counts[] = {OPTION_TRAJECTORIES, OPTION_EPOCHS,  OPTION_BATCH,
-                                 OPTION_EVERY,        OPTION_THREADS, OPTION_JOBS};
+    static const int counts[] = {OPTION_TRAJECTORIES, OPTION_EPOCHS, OPTION_BATCH,     OPTION_EVERY,
+                                 OPTION_THREADS,      OPTION_JOBS,   OPTION_ITERATIONS};
     const char *seed = call->option[OPTION_SEED], *eps = call->option[OPTION_EPS];
     double number;
     int count, code = TG_CLI_OK;
@@ -89,7 +94,7 @@ static int check(const tg_cli_call *call, const what **chosen)
     if (w == NULL)
     {
         const char *near = tg_cli_nearest(call->argument[0], names, WHATS);
-        return tg_cli_fail(TG_CLI_USAGE, "data, table, train, report or all", "learn: unknown word '%s'%s%s%s",
+        return tg_cli_fail(TG_CLI_USAGE, "data, table, train, throw, report or all", "learn: unknown word '%s'%s%s%s",
                            call->argument[0], near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
                            near != NULL ? "'?" : "");
     }
@@ -124,16 +129,17 @@ static int run(const tg_cli_call *call)
 
 const tg_cli_command tg_cli_learn = {
     .name = "learn",
-    .usage = "data TASK --out FILE.npz | table | train TASK MODEL | report [FOLDER] | all [FOLDER]",
+    .usage = "data TASK --out FILE.npz | table | train TASK MODEL | throw [FOLDER] | report [FOLDER] | all [FOLDER]",
     .summary = "dynamics and contact learned from trajectories: data, training, a report",
     .details = "data    writes chunks of 5 states of seeded random trajectories of a task\n"
                "table   prints dimensions, constraints and contacts of the tasks\n"
-               "train   trains a model on a task; the same command goes on with a run that was interrupted\n"
+               "train   trains a model on a task; the same command continues an interrupted run\n"
+               "throw   plans two throws of a disk with the model of a run of BD1 and makes them in the true system\n"
                "report  writes a page about the runs of a folder (learn-runs)\n"
                "all     all runs of the report, in order, resumable\n"
                "Tasks: BP5-e, BP5, BD5, BD1, CP3-e, CP3, Gyro-e, Gyro, billiards (data only), Rope-N (any length).\n"
                "Models: CM-CLNN, CM-CHNN, CMr-CLNN, CMr-CHNN, MLP-CD-CLNN, IN-CP-CLNN, IN-CP-SP (docs/learn.md).\n"
-               "Needs Python with tangere, train and all with tangere[learn], report with tangere[plot].",
+               "Needs Python with tangere, train, throw and all with tangere[learn], report with tangere[plot].",
     .required = 1,
     .allowed = 3,
     .options = {[OPTION_OUT] = {"--out", "PATH", "data: FILE.npz; train: the folder of the run; report: FILE.html"},
@@ -144,13 +150,16 @@ const tg_cli_command tg_cli_learn = {
                 [OPTION_EPOCHS] = {"--epochs", "N", "of training (1000)"},
                 [OPTION_BATCH] = {"--batch", "N", "chunks per iteration (200)"},
                 [OPTION_EVERY] = {"--every", "N", "epochs per validation (1)"},
-                [OPTION_RATE] = {"--rate", "R", "learning rate (0.001)"},
+                [OPTION_RATE] = {"--rate", "R", "learning rate of the networks' weights (0.001)"},
+                [OPTION_PROPERTY_RATE] = {"--property-rate", "R", "of masses, moments, mu, e and eps (0.01)"},
+                [OPTION_SCHEDULE] = {"--schedule", "WORD", "cosine: rates fall to 0; or constant (cosine)"},
+                [OPTION_ITERATIONS] = {"--iterations", "N", "throw: steps of the optimiser (1000)"},
                 [OPTION_NOISE] = {"--noise", "SD", "added to the training data (0)"},
                 [OPTION_DATA] = {"--data", "FILE", "training chunks that 'data' wrote (made from the seed)"},
                 [OPTION_THREADS] = {"--threads", "N", "of the contact law (1); torch has one"},
                 [OPTION_JOBS] = {"--jobs", "N", "all: runs at a time (1)"},
                 [OPTION_PUBLISHED] = {"--as-published", NULL,
-                                      "validation and test are the same; CMr has its own truth"},
+                                      "validation and test are the same; CMr has its own truth; one constant rate"},
                 [OPTION_FULL] = {"--full", NULL, "data: whole trajectories"},
                 [OPTION_SMALL] = {"--small", NULL, "all: a tenth of the data, three tasks (ten minutes)"}},
     .run = run,

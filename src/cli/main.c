@@ -5,8 +5,9 @@
 #include "cli/cli.h"
 
 static const tg_cli_command *const commands[] = {
-    &tg_cli_info, &tg_cli_params, &tg_cli_collide, &tg_cli_convert, &tg_cli_sim,  &tg_cli_grad,   &tg_cli_check_command,
-    &tg_cli_fit,  &tg_cli_mpc,    &tg_cli_view,    &tg_cli_learn,   &tg_cli_demo, &tg_cli_doctor,
+    &tg_cli_info,  &tg_cli_params,        &tg_cli_collide, &tg_cli_convert, &tg_cli_sim,
+    &tg_cli_grad,  &tg_cli_check_command, &tg_cli_fit,     &tg_cli_mpc,     &tg_cli_view,
+    &tg_cli_learn, &tg_cli_tensegrity,    &tg_cli_demo,    &tg_cli_doctor,
 };
 
 enum
@@ -38,6 +39,16 @@ static int unknown_command(const char *name)
 
 /* ---- help ---- */
 
+/* A column of this width that starts at `indent`, then the help; on the next line if the column is full. */
+static void print_entry(const tg_cli_output *out, tg_cli_style style, const char *text, int indent, int width,
+                        const char *help)
+{
+    tg_cli_column(out, style, text, width);
+    if (tg_cli_width(text) >= width)
+        fprintf(out->file, "\n%*s", indent + width, "");
+    fprintf(out->file, "%s\n", help);
+}
+
 static void print_overview(const tg_cli_output *out)
 {
     tg_cli_print(out, TG_CLI_TITLE, "tangere %s", tg_version());
@@ -45,18 +56,16 @@ static void print_overview(const tg_cli_output *out)
     for (int i = 0; i < COMMAND_COUNT; i++)
     {
         fprintf(out->file, "  ");
-        tg_cli_column(out, TG_CLI_NAME, commands[i]->name, 8);
-        tg_cli_column(out, TG_CLI_PLAIN, commands[i]->usage, 29);
-        fprintf(out->file, "%s\n", commands[i]->summary);
+        tg_cli_column(out, TG_CLI_NAME, commands[i]->name, 11);
+        print_entry(out, TG_CLI_PLAIN, commands[i]->usage, 13, 29, commands[i]->summary);
     }
     fprintf(out->file, "  ");
-    tg_cli_column(out, TG_CLI_NAME, "help", 8);
-    tg_cli_column(out, TG_CLI_PLAIN, "[SUBCOMMAND]", 29);
-    fprintf(out->file, "this text, or that of a subcommand\n\n");
+    tg_cli_column(out, TG_CLI_NAME, "help", 11);
+    print_entry(out, TG_CLI_PLAIN, "[SUBCOMMAND]", 13, 29, "this text, or that of a subcommand\n");
     fprintf(
         out->file,
         "MODEL is a file (MJCF, URDF), or the name of a model that comes with the command: pendulum, quadruped, ...\n"
-        "Their folder is found beside the command; the variable TANGERE_MODELS names another one.\n"
+        "Their folder is next to the command; the variable TANGERE_MODELS names another one.\n"
         "Exit codes: 0 done, 1 failed, 2 wrong usage.\n");
 }
 
@@ -65,8 +74,7 @@ static void print_option(const tg_cli_output *out, const char *name, const char 
     char words[64];
     snprintf(words, sizeof words, "%s%s%s", name, value != NULL ? " " : "", value != NULL ? value : "");
     fprintf(out->file, "  ");
-    tg_cli_column(out, TG_CLI_NAME, words, 21);
-    fprintf(out->file, "%s\n", help);
+    print_entry(out, TG_CLI_NAME, words, 2, 21, help);
 }
 
 static int print_help(const tg_cli_output *out, const tg_cli_command *command)

@@ -121,7 +121,7 @@ static const char *hint_of(tg_status status, const char *path, char *list, size_
     case TG_ERR_PARSE:
         return "is it a model file, and whole? The message says where reading stopped";
     case TG_ERR_UNSUPPORTED:
-        return "replace or leave out what the message names";
+        return "replace or remove the element that the message names";
     case TG_ERR_MEMORY:
         return NULL;
     default:
@@ -191,7 +191,7 @@ int tg_cli_open(const char *name, const tg_cli_reading *reading, tg_cli_model *m
         return TG_CLI_OK;
     }
     const char *hint = reading->strict && status == TG_ERR_UNSUPPORTED
-                           ? "without --strict it is read without what the message names"
+                           ? "without --strict it is read without the elements that the message names"
                            : hint_of(status, model->path, list, sizeof list);
     tg_cli_fail(TG_CLI_FAILED, hint, "%s", error.message);
     tg_cli_close(model);

@@ -48,15 +48,15 @@ const tg_cli_command tg_cli_mpc = {
     .summary = "model-predictive control in closed loop",
     .details =
         "Plans with random shooting, CEM, MPPI, iLQR or max-entropy iLQG, applies the first controls, plans again\n"
-        "(docs/control.md says what a task is). Needs Python with tangere; --page needs tangere[view].",
+        "(docs/control.md describes tasks). Needs Python with tangere; --page needs tangere[view].",
     .required = 1,
     .allowed = 1,
     .options = {[OPTION_TASK] = {"--task", "FILE", "JSON: method, horizon, cost, ..."},
-                [OPTION_CONTROLS] = {"--controls", "N", "how many controls (the task's)"},
+                [OPTION_CONTROLS] = {"--controls", "N", "number of controls (the task's)"},
                 [OPTION_THREADS] = {"--threads", "N", "of the planner (all processors)"},
                 [OPTION_SEED] = {"--seed", "N", "of the samples (the task's)"},
                 [OPTION_OUT] = {"--out", "FILE", "time, q, v, act, u, cost, seconds as .npz"},
-                [OPTION_PAGE] = {"--page", "FILE", "a page to look at"},
+                [OPTION_PAGE] = {"--page", "FILE", "an HTML page that shows the motion"},
                 [OPTION_JSON] = {"--json", NULL, "the result as JSON"}},
     .run = run,
 };

@@ -119,9 +119,8 @@ const tg_cli_command tg_cli_params = {
     .name = "params",
     .usage = "MODEL [PATTERN] [--json]",
     .summary = "names and values of the parameters",
-    .details =
-        "Lists the numbers of a model by name: every one of them can be set, and differentiated by. PATTERN has\n"
-        "* and ?, and may pick one number of a field: 'body.*.mass', 'geom.floor.friction[0]'. Quote it.",
+    .details = "Lists the numbers of a model by name: each of them can be set and differentiated. PATTERN has\n"
+               "* and ?, and may pick one number of a field: 'body.*.mass', 'geom.floor.friction[0]'. Quote it.",
     .required = 1,
     .allowed = 2,
     .options = {[OPTION_JSON] = {"--json", NULL, "an object of names and values"}},

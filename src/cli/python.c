@@ -120,14 +120,14 @@ static int run_and_wait(const char *const *argv)
 /* Whether the interpreter can import the package and what the extra brings. */
 static bool can_import(const char *interpreter, const char *extra)
 {
-    static const char probe[] =
-        "import sys\n"
-        "try:\n"
-        "    import tangere, importlib\n"
-        "    if sys.argv[1]:\n"
-        "        importlib.import_module(dict(view='viser', plot='matplotlib', learn='torch')[sys.argv[1]])\n"
-        "except ImportError:\n"
-        "    sys.exit(3)\n";
+    static const char probe[] = "import sys\n"
+                                "try:\n"
+                                "    import tangere, importlib\n"
+                                "    if sys.argv[1]:\n"
+                                "        importlib.import_module(dict(view='viser', plot='matplotlib', learn='torch',\n"
+                                "                                     mujoco='mujoco')[sys.argv[1]])\n"
+                                "except ImportError:\n"
+                                "    sys.exit(3)\n";
     const char *const argv[] = {interpreter, "-c", probe, extra != NULL ? extra : "", NULL};
     return run_and_wait(argv) == 0;
 }

@@ -65,7 +65,7 @@ static int run(const tg_cli_call *call)
 const tg_cli_command tg_cli_view = {
     .name = "view",
     .usage = "MODEL [TRAJECTORY] [OPTIONS]",
-    .summary = "shows a model or a trajectory in the browser; pages, pictures, films",
+    .summary = "shows a model or a trajectory in the browser; pages, pictures, videos",
     .details =
         "Shows a model in the browser, live, or plays a trajectory (.npz, .csv, as 'tangere sim --out' writes it),\n"
         "with contact points, forces, friction cones and margins, and the gradient of a scalar. Only this machine\n"
@@ -75,14 +75,14 @@ const tg_cli_command tg_cli_view = {
     .allowed = 2,
     .options = {[OPTION_HTML] = {"--html", "FILE", "one page that plays it, without a network"},
                 [OPTION_PNG] = {"--png", "FILE", "a picture of the last state, or of the start without a time"},
-                [OPTION_MP4] = {"--mp4", "FILE", "a film"},
-                [OPTION_KEY] = {"--key", "NAME", "the keyframe to start from; #0 is the first"},
-                [OPTION_TIME] = {"--time", "T", "s to simulate for a file, without a trajectory (5; picture: 0)"},
-                [OPTION_LIFT] = {"--lift", "H", "start that many m higher: bodies with a free joint"},
+                [OPTION_MP4] = {"--mp4", "FILE", "a video"},
+                [OPTION_KEY] = {"--key", "NAME", "the initial keyframe; #0 is the first"},
+                [OPTION_TIME] = {"--time", "T", "seconds to simulate for a file, without a trajectory (5; picture: 0)"},
+                [OPTION_LIFT] = {"--lift", "H", "raise bodies with a free joint by H m at the start"},
                 [OPTION_AT] = {"--at", "T", "s, the state of the picture (the last)"},
-                [OPTION_GRADIENT] = {"--gradient", "OF", "com.z@50, site:NAME.x, body:NAME.y: after so many steps"},
-                [OPTION_FPS] = {"--fps", "N", "states per second of a page or film (50)"},
-                [OPTION_SIZE] = {"--size", "WxH", "of pictures and films, in pixels (1200x800)"},
+                [OPTION_GRADIENT] = {"--gradient", "OF", "com.z@50, site:NAME.x, body:NAME.y: after that many steps"},
+                [OPTION_FPS] = {"--fps", "N", "states per second of a page or video (50)"},
+                [OPTION_SIZE] = {"--size", "WxH", "of pictures and videos, in pixels (1200x800)"},
                 [OPTION_CAMERA] = {"--camera", "A,E,D", "azimuth, elevation (deg), distance in sizes (-50,20,1.6)"},
                 [OPTION_HOST] = {"--host", "ADDRESS", "address to listen at (127.0.0.1)"},
                 [OPTION_PORT] = {"--port", "N", "port to listen at (8080 or the next free one)"}},

@@ -286,7 +286,7 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     double stays = tg_most(after, tg_passing(q, now->distance - after));
     if (stays >= 0)
     {
-        limit_margins(patch, stays); /* beyond it the normal would be chosen anew */
+        limit_margins(patch, stays); /* beyond it another normal would be chosen */
         return;
     }
     tg_patch ahead;

@@ -27,7 +27,7 @@ bool tg_is_below(const tg_footing *f, const tg_footing *face);
 /* f.normal differs from m by more than what lies on several faces, level with each other, may. */
 bool tg_leans(const tg_footing *f, v4 m);
 
-/* True where the surface goes on beside f.point, on the side to which f.normal leans out of m: a third shape of that
+/* True where the surface continues next to f.point, on the side to which f.normal leans out of m: a third shape of that
  * body, or the second, has material there. */
 bool tg_goes_on(const tg_footing *f, v4 m, const tg_placed *neighbour);
 

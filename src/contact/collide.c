@@ -1,4 +1,4 @@
-/* From a configuration to contact points: geoms are placed, bounds compared, near pairs looked at closely. */
+/* From a configuration to contact points: geoms are placed, bounds compared, near pairs tested exactly. */
 #include "contact/collide.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * Newton's method on the equations that the law selects at the iterate,
  *     (E_s (G + p D) + E_x) dx = -F,   D = diag G,
  * ends in a few steps where it starts near enough. p is a proximal compliance centred at the iterate: redundant rows
- * have a step, and the solution does not change. It is started from the impulses of the step before, and then from
+ * have a step, and the solution does not change. It is started from the impulses of the previous step, and then from
  * iterates of ADMM, after 10, 20, 40, ... iterations: ADMM converges for the convex law from anywhere, and for the
  * pyramids, whose shift makes them no convex problem, as it does for Coulomb's cone. */
 #include <math.h>
@@ -138,7 +138,7 @@ static void step_near(work *w)
 }
 
 /* From x; true when it ended: within the tolerance, and as small as rounding lets it be. A step near a solution that
- * leads away from it says that its modes are others: then it goes on. */
+ * leads away from it says that its modes are different: then it continues. */
 static bool newton(work *w)
 {
     double before = INFINITY;

@@ -152,37 +152,50 @@ static void scatter_tree(const tg_model *m, const tg_rows *r, int tree, const tg
 static void fill_compliance(const tg_work *w, tg_rows *r)
 {
     memset(r->give, 0, sizeof(double) * (size_t)r->nrow);
+    r->gives = false;
     for (int i = 0; i < r->nconstraint && !r->explicit_law; i++)
     {
         const tg_constraint *c = &r->constraint[i];
-        if (c->source == TG_SOURCE_CONTACT && c->parts > 0)
-            r->give[c->row] = tg_law_compliance(w->params, &r->touch[c->index].law) / (r->dt * r->dt);
+        if (c->source != TG_SOURCE_CONTACT || c->parts == 0)
+            continue;
+        double compliance = tg_law_compliance(w->params, &r->touch[c->index].law);
+        if (compliance == 0)
+            continue;
+        r->give[c->row] = compliance / (r->dt * r->dt);
+        r->gives = true;
     }
 }
 
-/* G_ii of all rows: from G, where that is there, or from Y */
+/* G_ii of all rows: from G if it is filled, otherwise from Y */
 static void fill_diagonal(const tg_model *m, tg_rows *r)
 {
-    memcpy(r->diagonal, r->give, sizeof(double) * (size_t)r->nrow);
+    for (const tg_rows_island *island = r->island; island < r->island + r->nisland; island++)
+    {
+        const double *G = r->G + island->G;
+        double *out = r->diagonal + island->row;
+        size_t next = (size_t)v4_pad(island->rows) + 1;
+        if (!island->filled)
+            memcpy(out, r->give + island->row, sizeof(double) * (size_t)island->rows);
+        for (int i = 0; island->filled && i < island->rows; i++, G += next)
+            out[i] = *G;
+    }
     for (int t = 0; t < m->ntree; t++)
     {
         int columns = r->tree_columns[t];
+        if (columns == 0 || r->island[r->tree_island[t]].filled)
+            continue;
         const int *row = r->column_row + r->tree_column[t];
         const double *Y = r->Y + r->tree_start[t];
-        bool needed = columns > 0 && !r->island[r->tree_island[t]].filled;
-        for (int k = 0; needed && k < m->tree_ndof[t]; k++, Y += v4_pad(columns))
+        for (int k = 0; k < m->tree_ndof[t]; k++, Y += v4_pad(columns))
             for (int j = 0; j < columns; j++)
                 r->diagonal[row[j]] += Y[j] * Y[j];
     }
-    for (const tg_rows_island *island = r->island; island < r->island + r->nisland; island++)
-        for (int i = 0; island->filled && i < island->rows; i++)
-            r->diagonal[island->row + i] = r->G[island->G + (size_t)i * (size_t)(v4_pad(island->rows) + 1)];
 }
 
 static void add_compliance(const tg_rows *r, const tg_rows_island *island)
 {
     int ldg = v4_pad(island->rows);
-    for (int i = 0; i < island->rows; i++)
+    for (int i = 0; i < island->rows && r->gives; i++)
         r->G[island->G + (size_t)i * (size_t)(ldg + 1)] += r->give[island->row + i];
 }
 

@@ -227,7 +227,7 @@ void tg_explicit_modes(tg_rows *r, const tg_rows_island *island)
 }
 
 void tg_explicit_reverse(const tg_work *w, const tg_contact_settings *s, const tg_rows_island *island, int block,
-                         const double *gL, const tg_law_gradient *g, double gmu[5])
+                         const double *gL, const tg_law_gradient *g, double gmu[TG_AXES])
 {
     const tg_rows *r = w->rows;
     const tg_constraint *c = &r->constraint[r->order[block]];

@@ -23,13 +23,13 @@ const char *tg_explicit_name(int index);
 tg_status tg_explicit_solve(const tg_model *m, tg_work *w, tg_rows_island *island, const tg_contact_settings *s,
                             const char *solver, double tolerance);
 
-/* Contacts count as breaking: their impulses follow from nothing that is solved. After the modes of the others. */
+/* Contacts count as separating: their impulses are not solved for. After the modes of the others. */
 void tg_explicit_modes(tg_rows *r, const tg_rows_island *island);
 
 /* From gL (rows): the gradient of a contact's impulses, to those of its gap, its velocity at the start, dt,
  * coefficients (through gmu) and parameters. */
 void tg_explicit_reverse(const tg_work *w, const tg_contact_settings *s, const tg_rows_island *island, int block,
-                         const double *gL, const tg_law_gradient *g, double gmu[5]);
+                         const double *gL, const tg_law_gradient *g, double gmu[TG_AXES]);
 
 /* What the derivative of an island's contacts is, and how near it is to another: m, or m/s. */
 tg_gradient_kind tg_explicit_label(const tg_work *w, const tg_rows_island *island, const tg_contact_settings *s,

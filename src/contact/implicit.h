@@ -57,11 +57,11 @@ typedef struct tg_implicit
     double condition; /* ratio of the largest to the smallest pivot of the equations */
     int held, rank;
     double conflict; /* how much held rows contradict each other (m/s) */
-    bool turns;      /* impulses follow a change of J p: spread and turn are there */
+    bool turns;      /* impulses follow a change of J p: spread and turn are valid */
     double *spread;  /* rows: impulses y with G_RR y = z on held rows, zero elsewhere */
-    bool braced;     /* rows between different bodies hold against each other (implicit_braces.c): brace is there */
+    bool braced;     /* rows between different bodies hold against each other (implicit_braces.c): brace is valid */
     double *brace;   /* rows: impulses of length 1 that do nothing, J^T brace = 0 */
-    int ties, *tied; /* dry friction at its bound that others hold (implicit_ties.c): its rows, */
+    int ties, *tied; /* dry friction at its bound, held by other rows (implicit_ties.c): its rows, */
     double *tie;     /* ties x rows: impulses that do nothing, 1 in that row */
 
     tg_implicit_form form;

@@ -1,15 +1,15 @@
-/* Rows that hold against each other: redundant ones between different bodies, such as a loop whose joints friction
- * holds, two boxes that are welded together and lie on a floor, a brick on two others; and friction about a normal
- * against that along the tangents of other points.
+/* Rows that hold against each other: redundant rows between different bodies, such as a loop whose joints friction
+ * holds, two boxes that are welded together and lie on a floor, a brick on two others; and torsional friction against
+ * the tangential friction of other points.
  *
- * Redundant rows, J_R^T Z = 0, agree at the solution: Z^T (J_R v+ + b_R) = 0. Where a derivative is to exist they must
- * go on agreeing as bodies are displaced: d/dq of Z^T (J v+ + b) at fixed v+ is zero. Points between two rigid bodies
- * do (a patch stays one, and two of its points do not part), and so do equalities, which were made consistent
- * (consistent.c). Friction against turning does not: a box that tips over its edge turns about the normal, too, when
- * the edge is tilted. Between other rows it is a matter of geometry: where they do not, one of them opens or slips, and
- * which one depends on the side. Here is found whether there are such rows, and a random combination of Z, by which the
- * step (src/step/brace.c) asks. Contacts that are immaterial count; dry friction at its bound does not: where it begins
- * to slip, one way or the other, those that hold it bear what it bore. */
+ * Redundant rows, J_R^T Z = 0, are consistent at the solution: Z^T (J_R v+ + b_R) = 0. For a derivative to exist they
+ * must stay consistent as bodies are displaced: d/dq of Z^T (J v+ + b) at fixed v+ is zero. Points between two rigid
+ * bodies do (a patch stays a patch), and so do equalities, which were made consistent (consistent.c). Torsional
+ * friction does not: a box that tips over its edge also turns about the normal when the edge is tilted. Between other rows it
+ * depends on the geometry: if they do not, one of them opens or slips, and which one depends on the side. This file
+ * finds out whether there are such rows, and computes a random combination of Z, which src/step/brace.c tests.
+ * Immaterial contacts are included. Dry friction at its bound is not: when it slips, either way, the supporting rows
+ * take over its load. */
 #include <math.h>
 #include <string.h>
 
@@ -21,12 +21,16 @@
 
 static const uint64_t equalities = UINT64_MAX; /* one group */
 
-/* what a cone's rows belong to; 0: a group of their own */
+/* what a cone's rows belong to; 0: a group of their own. A contact with compliance: its bodies keep moving along its
+ * normal, so that a patch of such contacts is not one rigid body, and its rank may be above six. */
 static uint64_t group_of(const tg_solve_work *w, const tg_cone *cone, int *b)
 {
     const tg_block *block = w->island->block;
+    const double *give = w->island->give;
     while (w->cones.source[cone->row] >= block[*b].row + block[*b].rows)
         ++*b;
+    if (give != NULL && give[block[*b].row] > 0)
+        return 0;
     return block[*b].kind == TG_BLOCK_EQUALITY ? equalities : block[*b].pair;
 }
 

@@ -1,10 +1,10 @@
-/* Dry friction at its bound that does not slip, because other rows hold what it would hold.
+/* Dry friction at its bound that does not slip, because other rows prevent its slip.
  *
- * Its row a is a combination of held rows R: J^T z = 0 with z_a = 1. As long as that stays so, those rows bear whatever
- * it bears, and v+ does not depend on which way it acts. Where a displacement makes them disagree, d(z . (J v+ + b)) is
- * not zero, a begins to slip, forwards on one side and backwards on the other, and its impulse turns round by twice its
- * bound: v+ has a kink if J^T z is then not zero, a jump if R has normals of contacts that slide. Here are the vectors
- * z; the step (src/step/brace.c) asks by them. */
+ * Its row a is a combination of held rows R: J^T z = 0 with z_a = 1. As long as this holds, these rows can carry its
+ * load, and v+ does not depend on the sign of its impulse. If a displacement makes the rows inconsistent,
+ * d(z . (J v+ + b)) is not zero, and a slips, forwards on one side and backwards on the other. Its impulse then changes
+ * by twice its bound: v+ has a kink if J^T z is not zero after the displacement, a jump if R has normals of sliding
+ * contacts. This file computes the vectors z; src/step/brace.c tests them. */
 #include <string.h>
 
 #include "contact/implicit_forms.h"

@@ -13,12 +13,11 @@
  * a matrix over trees with a block for every two that touch (large_system.c). The interior point (solver_ipm.c)
  * eliminates its slacks block by block into W ds + E dx = rhs, which is the same system with N = E^-1 W, k = E^-1 rhs.
  *
- * Where the phases of the step before still hold, Newton alone ends in one to three steps. Otherwise a few Gauss-Seidel
- * sweeps, the interior point from where they end, and Newton again once it is near. The path of the interior point may
- * turn back: friction makes the problem other than monotone, and the more contacts there are the likelier it is that a
- * few of them jam for a while. Those are frozen, the others solved; then they and what is around them are solved with
- * dense matrices (large_cluster.c), and all together again. Which of several solutions is returned is not selected: it
- * depends on where the iteration starts. */
+ * If the phases of the previous step still hold, Newton alone converges in one to three steps. Otherwise: a few
+ * Gauss-Seidel sweeps, the interior point from their result, and Newton again once it is close. Coulomb's law is not
+ * monotone, and the path of the interior point may turn back; with many contacts it is likely that a few of them block
+ * it. These contacts are frozen and the others solved; then the frozen ones and their neighbours are solved with dense
+ * matrices (large_cluster.c), and all together again. Which of several solutions is returned depends on the start. */
 #include "contact/large.h"
 
 #include <limits.h>
@@ -44,7 +43,7 @@ static const double inner = 1e-12; /* m/s: Newton's equations hold */
 static const double spread = 3;    /* products that the interior point starts with, in squares of the residual */
 static const double least_spread =
     1e-7; /* and at least, in squares of the largest free velocity: nearer to its end the path cannot be joined */
-static const double afresh = 0.06; /* of the largest free velocity: the residual that a start from nothing counts as */
+static const double afresh = 0.06; /* of the largest free velocity: the residual assigned to a cold start */
 static const double near = 0.03;   /* of the largest free velocity: phases are nearly those of a solution */
 static const double exact = 1e-6;  /* the same of an end of the interior point that Newton can sharpen */
 
@@ -330,10 +329,9 @@ static double unrest(const tg_large *p)
     return worst;
 }
 
-/* What is small enough to be left, where rounding leaves `least`: ten times less where the bodies came in at rest.
- * Otherwise an error of the impulses that is left alone for ever comes back: a step leaves the velocity e, the next
- * turns it round, to close what has opened, and the one after that stops it, with impulses that are wrong for rest by e
- * again. */
+/* The tolerance of Newton, where `least` is the level of rounding: ten times tighter where bodies start at rest.
+ * Otherwise an error of the impulses persists: a step leaves the velocity e, the next reverses it to close the gap, and
+ * the third stops it, with impulses that are wrong by e again. */
 static double enough(const tg_large *p, double least)
 {
     return tg_smaller(least, tg_larger(2 * unrest(p), 0.1 * least));
@@ -606,7 +604,7 @@ static double largest_velocity(const tg_large *p)
     return most;
 }
 
-/* the step before's impulses, swept where they are far from a solution; returns their residual */
+/* the previous step's impulses, swept if they are far from a solution; returns their residual */
 static double start(large *a)
 {
     load_impulses(a, a->p.r->warm);
@@ -654,7 +652,7 @@ static bool is_unsafe(const large *a)
     return work > 0;
 }
 
-/* one sweep from nothing instead */
+/* one sweep from zero impulses instead */
 static void replace_unsafe(large *a)
 {
     forget_impulses(a);

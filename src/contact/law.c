@@ -198,7 +198,7 @@ void tg_placing_laws(tg_work *w, const tg_contact_settings *s, const tg_rows_isl
 
 /* ---- without the push ---- */
 
-static const double strong_push = 1e-3; /* m/s: overlaps of micrometres are there in every step */
+static const double strong_push = 1e-3; /* m/s: overlaps of micrometres occur in every step */
 
 static bool pushes(const tg_rows *r, const tg_constraint *c, int row)
 {

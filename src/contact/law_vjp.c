@@ -51,7 +51,7 @@ static void friction_reverse(const reverse *r, const tg_constraint *c, const tg_
     add_law(r, t, t->law.friction[0], slide * t->factor);
     add_law(r, t, t->law.friction[1], gmu[2]);
     add_law(r, t, t->law.friction[2], gmu[3] + gmu[4]);
-    if (t->slip == 0 || slide == 0) /* E = 1 whatever v_s is, or nobody asks */
+    if (t->slip == 0 || slide == 0) /* E = 1 whatever v_s is, or it is not requested */
         return;
     double ratio = t->slip / scale, E = exp(-ratio * ratio);
     double g_factor = slide * tg_law_number(p, &t->law, t->law.friction[0]);
@@ -66,11 +66,11 @@ static void friction_reverse(const reverse *r, const tg_constraint *c, const tg_
 
 static void contact_reverse(const reverse *r, const tg_rows_island *island, const tg_constraint *c, int block)
 {
-    const double *gmu = r->g->mu + 5 * block;
+    const double *gmu = r->g->mu + TG_AXES * block;
     const tg_touch *t = &r->w->rows->touch[c->index];
     if (r->s->explicit_law != TG_EXPLICIT_NONE)
     {
-        double own[5];
+        double own[TG_AXES];
         if (r->g->impulse == NULL)
             return;
         tg_explicit_reverse(r->w, r->s, island, block, r->g->impulse, r->g, own);

@@ -129,25 +129,41 @@ static bool within_reach(const listing *s, double phi, bool turns, double speed,
     return phi < (turns ? nearby : s->reach) + s->dt * tg_most(fabs(speed), fabs(free_speed));
 }
 
-static void list_joint_limits(listing *s, int joint)
+static void add_joint_limit(const listing *s, int joint, int side)
 {
-    const tg_model *m = s->m;
     tg_rows *r = s->w->rows;
-    int dof = m->joint_dof[joint];
+    tg_constraint *c = tg_add_constraint(r, TG_SOURCE_JOINT_LIMIT, joint, side, 1);
+    c->turns = joint_turns(s->m, joint);
+    tg_add_part(r, c, s->m->body_tree[s->m->joint_body[joint]]);
+}
+
+/* of a hinge or slide: both sides at once, since their speeds differ by their sign only (tg_joint_limit) */
+static void list_axis_limits(listing *s, int joint)
+{
+    const double *range = TG_PARAM(s->w->params, joint_range) + 2 * joint;
+    int dof = s->m->joint_dof[joint];
+    double at = s->q[s->m->joint_q[joint]], margin = TG_PARAM(s->w->params, joint_margin)[joint];
+    double speed = s->v[dof], free_speed = s->v_free[dof];
+    bool turns = joint_turns(s->m, joint);
+    if (within_reach(s, at - range[0] - margin, turns, speed, free_speed))
+        add_joint_limit(s, joint, 0);
+    if (within_reach(s, range[1] - at - margin, turns, speed, free_speed))
+        add_joint_limit(s, joint, 1);
+}
+
+static void list_ball_limits(listing *s, int joint)
+{
+    int dof = s->m->joint_dof[joint];
     for (int side = 0; side < 2; side++)
     {
-        double J[3], phi = tg_joint_limit(m, s->w, joint, side, s->q, J), speed = 0, free_speed = 0;
-        int n = m->joint_type[joint] == TG_JOINT_BALL ? 3 : 1;
-        for (int i = 0; i < n; i++)
+        double J[3], phi = tg_joint_limit(s->m, s->w, joint, side, s->q, J), speed = 0, free_speed = 0;
+        for (int i = 0; i < 3; i++)
         {
             speed += J[i] * s->v[dof + i];
             free_speed += J[i] * s->v_free[dof + i];
         }
-        if (!within_reach(s, phi, joint_turns(m, joint), speed, free_speed))
-            continue;
-        tg_constraint *c = tg_add_constraint(r, TG_SOURCE_JOINT_LIMIT, joint, side, 1);
-        c->turns = joint_turns(m, joint);
-        tg_add_part(r, c, m->body_tree[m->joint_body[joint]]);
+        if (within_reach(s, phi, true, speed, free_speed))
+            add_joint_limit(s, joint, side);
     }
 }
 
@@ -195,7 +211,7 @@ static void list_limits(listing *s)
 {
     for (int j = 0; j < s->m->njoint; j++)
         if (s->m->joint_limited[j] && s->m->joint_type[j] != TG_JOINT_FREE)
-            list_joint_limits(s, j);
+            (s->m->joint_type[j] == TG_JOINT_BALL ? list_ball_limits : list_axis_limits)(s, j);
     for (int t = 0; t < s->m->ntendon; t++)
         if (s->m->tendon_limited[t])
             list_tendon_limits(s, t);

@@ -94,7 +94,7 @@ static void part_row(restitution *x, int row, double p)
     x->g[row] = -row_of(x, row)[row] * p;
 }
 
-/* Dry friction is asked for its whole impulse, so that its bounds are the usual ones. */
+/* Dry friction is solved for its total impulse, so that its bounds are the usual ones. */
 static tg_island set_problem(restitution *x)
 {
     const tg_block *block = x->compression.block;
@@ -236,7 +236,7 @@ tg_status tg_poisson_restitution(tg_work *w, tg_rows_island *island, const char 
 
 /* ---- for derivatives ---- */
 
-/* Dry friction is asked for both phases, and the normal row of a contact that leaves stands by itself. */
+/* Dry friction is solved for both phases together, and the normal row of a contact that leaves stands by itself. */
 static void as_problem(restitution *x, const double *L)
 {
     for (int b = 0; b < x->island->blocks; b++)

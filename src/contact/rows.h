@@ -65,6 +65,12 @@ typedef struct tg_law
     int compliance[2], margin[2], damping[2]; /* these add; second -1: none */
 } tg_law;
 
+/* Friction coefficients of a block: one per row but the normal. */
+enum
+{
+    TG_AXES = TG_CONE_MAX - 1
+};
+
 /* A contact point in the problem. */
 typedef struct tg_touch
 {
@@ -119,10 +125,10 @@ typedef struct tg_rows_island
     int dofs;                 /* of its trees */
     bool equality;            /* it has equalities */
     bool dense;               /* small enough for dense matrices, and there is room for its G */
-    bool sparse;              /* solved in velocity space: G is not there unless asked for */
-    bool filled;              /* G is there */
+    bool sparse;              /* solved in velocity space: G is filled only on request */
+    bool filled;              /* G is valid */
     bool impact;              /* a gate is on */
-    bool within;              /* impacts within the step: placing_L, placing_sigma, placing_mode are there */
+    bool within;              /* impacts within the step: placing_L, placing_sigma, placing_mode are valid */
     tg_selection placing;     /* how the impulses of the second problem were chosen */
     double removed;           /* m/s: of its equalities' bias, what no velocity can follow (consistent.c) */
     int redundant;            /* in how many directions of its equalities that is, */
@@ -131,7 +137,7 @@ typedef struct tg_rows_island
     bool relaxed;             /* had no solution with its overlaps pushed out: solved without the push */
     bool twofold;             /* another solution was met, elsewhere */
     double unrelaxed;         /* m/s: residual of the unrelaxed law where another one was solved (cone_law.h) */
-    bool restituted;          /* by Poisson's law: compressed, compressed_sigma and leaves are there */
+    bool restituted;          /* by Poisson's law: compressed, compressed_sigma and leaves are valid */
     tg_selection restitution; /* how its impulses of restitution were chosen */
     tg_solve_result result;
 } tg_rows_island;
@@ -240,7 +246,9 @@ typedef struct tg_rows
     tg_capacity capacity;
     tg_arena scratch;
     int ntouch, nbond, nconstraint, npart, nrow, nisland;
+    bool gives;              /* some contact has compliance: give is not all zero */
     bool explicit_law;       /* contacts push by a law of their own: compliance is not in G */
+    bool spins;              /* the law has sides: it matters how a contact's frame spins about its normal */
     int ngiven;              /* contacts from outside; the touches are these then */
     int nblock;              /* constraints that are in an island: those of things that can move */
     int needed;              /* contacts that were met, also when there is no room for them */
@@ -328,6 +336,11 @@ static inline double *tg_law_gradient_of(double *params, const tg_law *law, int 
         return &law->given->gradient[TG_GIVEN_LAW + index];
     return params != NULL ? &params[index] : NULL;
 }
+
+/* How a contact's frame spins about its normal n when n changes: by spin . dn, as n alone decides the tangents. With
+ * those of touch.c spin = (n x z) / (sign n_z + n_z). Zero where the law is round: it does not matter there. (touch.c)
+ */
+v4 tg_touch_spin(const tg_rows *r, v4 n);
 
 /* Makes a touch of a contact point, and the constraint of one. (touch.c) */
 void tg_set_touch(tg_touch *t, const tg_contact_point *at, tg_geom_pair pair, const int body[2], const tg_law *law,

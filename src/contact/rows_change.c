@@ -1,7 +1,7 @@
 /* Rows, laws and forces of constraints along a change of parameters and dt.
  *
- * The frame of a contact (point, normal; tangents do not turn about it) follows its two geoms: the first as a rigid
- * body, and further by what their relative displacement, their sizes and, for points ahead, their velocities do to it
+ * The frame of a contact (point, normal; tangents by tg_touch_spin) follows its two geoms: the first as a rigid body,
+ * and further by what their relative displacement, their sizes and, for points ahead, their velocities do to it
  * (collision/narrow_deriv.h). A row along axis a with relative velocities u, o changes by
  *     a . (du + o x dp) + dtheta . (a x u)   and   a . do + dtheta . (a x o)   (linear and angular rows),
  * du and do of the twists at the point as it was; a force F at the point by dtheta x F there, and by dp x F. */
@@ -213,7 +213,7 @@ static void friction_change(const forward *x, const tg_touch *t, const double *s
 {
     const tg_params *p = x->w->params;
     const tg_law *law = &t->law;
-    double *mu = x->d->mu + 5 * x->block, mu_s = tg_law_number(p, law, law->friction[0]);
+    double *mu = x->d->mu + TG_AXES * x->block, mu_s = tg_law_number(p, law, law->friction[0]);
     mu[0] = t->factor * of_law(x, law, law->friction[0]);
     mu[2] = of_law(x, law, law->friction[1]);
     mu[3] = mu[4] = of_law(x, law, law->friction[2]);
@@ -237,6 +237,8 @@ static void contact_change(const forward *x)
     double *sigma = d->sigma + x->c->row, dt = d->settings->dt, speed[6] = {0};
     tg_bias_slope slope = tg_contact_bias_slope(x->w->params, d->settings, x->island, t, x->w->rows->problem);
     frame_change f = frame_of(x, t);
+    v4 n = t->at.normal;
+    f.turn += n * v4_splat(v4_dot(tg_touch_spin(x->w->rows, n), v4_cross(f.turn, n)));
     bond_force(x, &t->bond, f);
     bond_rows(x, &t->bond, &d->next, f, sigma);
     bond_rows(x, &t->bond, &d->start, f, speed);
@@ -471,7 +473,7 @@ void tg_rows_changes(const tg_model *m, tg_work *w, const double *q, const tg_ro
 {
     const tg_rows *r = w->rows;
     memset(d->sigma, 0, sizeof(double) * (size_t)r->nrow);
-    memset(d->mu, 0, sizeof(double) * 5 * (size_t)r->nblock);
+    memset(d->mu, 0, sizeof(double) * TG_AXES * (size_t)r->nblock);
     memset(d->bound, 0, sizeof(double) * (size_t)r->nblock);
     if (d->turn != NULL)
         memset(d->turn, 0, sizeof(double) * (size_t)r->nrow);

@@ -4,8 +4,8 @@
  *     phi = F . u + tau . o    (a sum of such terms),
  * with the twists held fixed it changes by F . (o x dp) + dtheta . (F x u + tau x o), dp and dtheta the displacement
  * and rotation of the contact's frame. A contact's frame moves as a rigid body with the first geom, and further by what
- * the relative twist of the two does to it (collision/narrow_deriv.h); dtheta = n x dn, because the law does not depend
- * on how the tangents turn about n. */
+ * the relative twist of the two does to it (collision/narrow_deriv.h); dtheta = n x dn + n (spin . dn)
+ * (tg_touch_spin). */
 #include "contact/rows_vjp.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ typedef struct reverse
     const tg_model *m;
     tg_work *w;
     const double *q;
-    const tg_row_term *term; /* the one that is looked at, or (contacts) the first */
+    const tg_row_term *term; /* the current one, or (contacts) the first */
     int terms;
     const double *touch; /* the contacts' own gradients, or NULL */
     double dt, *gdt;
@@ -216,9 +216,10 @@ static point_gradient touch_terms(const reverse *r, const tg_touch *t, int row, 
     {
         const double *own = r->touch + TG_TOUCH_GRADIENT * (t - r->w->rows->touch);
         g.point += v4_loadu(own);
-        turn += v4_loadu(own + 4);
+        turn += v4_loadu(own + TG_TOUCH_TURN);
     }
-    g.normal = v4_cross(turn, t->at.normal);
+    v4 n = t->at.normal;
+    g.normal = v4_cross(turn, n) + tg_touch_spin(r->w->rows, n) * v4_splat(v4_dot(n, turn));
     return g;
 }
 
@@ -233,7 +234,7 @@ static void seed_touch(const reverse *r, const tg_touch *t, int side, const pull
         add_seed(seeds_of(r->w, r->term[i].field), body, wrench_of(side == 0 ? negative(F[i]) : F[i], p));
 }
 
-/* A contact from outside passes its gradients on to whoever gave it. */
+/* The gradients of a contact from outside are outputs. */
 static void given_reverse(const reverse *r, const tg_touch *t, const pull F[TG_ROW_TERMS], const point_gradient *g)
 {
     double *out = t->law.given->gradient;

@@ -29,7 +29,8 @@ enum
  * it): two vectors of four numbers a contact. */
 enum
 {
-    TG_TOUCH_GRADIENT = 8
+    TG_TOUCH_GRADIENT = 8,
+    TG_TOUCH_TURN = 4 /* where the turn is */
 };
 
 /* Seeds the sum of the terms + gphi . Phi of all rows (gphi NULL: zero) + the touches' own (NULL: zero), in the pass
@@ -49,7 +50,7 @@ typedef struct tg_law_gradient
     double *gdt;
     double *params;        /* may be NULL */
     const double *impulse; /* rows: with respect to the impulses of explicit laws; NULL: there are none */
-    double *f_free;        /* rows: on to J v_free, added to; NULL: no law depends on it, or nobody asks */
+    double *f_free;        /* rows: on to J v_free, added to; NULL: no law depends on it, or it is not requested */
 } tg_law_gradient;
 
 void tg_laws_reverse(const tg_model *m, const tg_work *w, const tg_contact_settings *settings,

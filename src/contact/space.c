@@ -119,7 +119,7 @@ TG_INLINE void place_geom(const tg_model *m, const tg_work *w, int g)
     int body = m->geom_body[g];
     mat3 R = tg_body_rotation(w, body);
     s->x = v4_load(w->body_pos + 4 * body) + mat3_mul_mem(R, TG_PARAM(p, geom_pos) + 3 * g);
-    s->R = mat3_product(R, mat3_from_quat(TG_PARAM(p, geom_quat) + 4 * g));
+    s->R = mat3_product(R, mat3_load(p->geom_rot + MAT3_SIZE * g));
     s->type = (tg_geom_type)m->geom_type[g];
     for (int k = 0; k < 3; k++)
         s->size[k] = TG_PARAM(p, geom_size)[3 * g + k];
@@ -189,7 +189,8 @@ static void find_margins(const tg_model *m, const tg_params *p, double *margin)
 
 static v4 absolute(v4 a)
 {
-    return v4_set(fabs(a[0]), fabs(a[1]), fabs(a[2]), 0);
+    const v4i magnitude = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}; /* all bits but the sign */
+    return v4_keep(magnitude, a);
 }
 
 /* The box of a turned box has half lengths |R| h. */

@@ -1,4 +1,4 @@
-/* Contact points of a state: every pair that could meet within the step, found before it does.
+/* Contact points of a state: every pair that could touch within the step.
  *
  * A pair enters when distance - margin < dt c + reach (1 mm), where c adds up how fast the two geoms can move:
  * |velocity of the centre| + |omega| times the bounding radius, each the larger of the velocities at the start and
@@ -96,7 +96,7 @@ static double reach_of_motion(motion x, double radius)
     return sqrt(v4_dot(x.linear, x.linear)) + (turn > 0 ? turn * radius : 0);
 }
 
-/* c of each geom times dt, plus half of the distance at which every pair is looked at */
+/* c of each geom times dt, plus half of the distance at which every pair is tested */
 static void grow_bounds(const tg_model *m, tg_work *w, double dt, double reach)
 {
     const tg_params *p = w->params;
@@ -117,12 +117,18 @@ static void grow_bounds(const tg_model *m, tg_work *w, double dt, double reach)
 /* ---- contact points ---- */
 
 /* Two unit vectors that make an orthogonal right-handed frame with n, without a branch that jumps except at n_z = 0's
- * sign (Duff et al. 2017). The law does not depend on which. */
+ * sign (Duff et al. 2017). Laws with a round cone do not depend on which; pyramids do (tg_touch_spin). */
 static void tangents(v4 n, v4 *t1, v4 *t2)
 {
     double sign = copysign(1, n[2]), a = -1 / (sign + n[2]), b = n[0] * n[1] * a;
     *t1 = v4_set(1 + sign * n[0] * n[0] * a, sign * b, -sign * n[0], 0);
     *t2 = v4_set(b, sign + n[1] * n[1] * a, -n[1], 0);
+}
+
+v4 tg_touch_spin(const tg_rows *r, v4 n)
+{
+    double share = r->spins ? 1 / (copysign(1, n[2]) + n[2]) : 0;
+    return v4_set(share * n[1], -share * n[0], 0, 0);
 }
 
 void tg_set_touch(tg_touch *t, const tg_contact_point *at, tg_geom_pair pair, const int body[2], const tg_law *law,
@@ -135,11 +141,13 @@ void tg_set_touch(tg_touch *t, const tg_contact_point *at, tg_geom_pair pair, co
     t->approach = t->slip = t->factor = 0;
     t->impact = t->rebound = false;
     t->regime = 0;
-    t->bond = (tg_bond){.point = at->point,
-                        .axis = {at->normal},
-                        .body = {body[0], body[1]},
-                        .linear = law->condim == 1 ? 1 : 3,
-                        .angular = law->condim > 3 ? law->condim - 3 : 0};
+    t->bond.point = at->point;
+    t->bond.anchor = v4_zero();
+    t->bond.axis[0] = at->normal;
+    t->bond.body[0] = body[0];
+    t->bond.body[1] = body[1];
+    t->bond.linear = law->condim == 1 ? 1 : 3;
+    t->bond.angular = law->condim > 3 ? law->condim - 3 : 0;
     tangents(at->normal, &t->bond.axis[1], &t->bond.axis[2]);
 }
 

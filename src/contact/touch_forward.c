@@ -1,8 +1,8 @@
 /* Derivatives of a contact's rows and forces as matrices.
  *
- * The contact's frame (point, normal; its tangents do not turn about the normal) follows unit displacements of the two
- * bodies at the contact point: that of the first as a rigid body, and further by what their relative displacement does
- * to it (collision/narrow_deriv.h). A row along axis a with relative velocities u, o of a field changes by
+ * The contact's frame (point, normal; tangents by tg_touch_spin) follows unit displacements of the two bodies at the
+ * contact point: that of the first as a rigid body, and further by what their relative displacement does to it
+ * (collision/narrow_deriv.h). A row along axis a with relative velocities u, o of a field changes by
  *     a . (o x dp) + dtheta . (a x u)   and   dtheta . (a x o)   (linear and angular rows)
  * beside the changes of the twists; the force (F, tau) on a body by dtheta x F and dtheta x tau + dp x F, dtheta and dp
  * seen from the body, as the rest turns with it. */
@@ -118,6 +118,14 @@ static void frame_by_course(forward *x)
             add_motion(&x->rate[k], i, n, tg_motion_by_course(&x->t->at, k, shift, turn));
         }
     }
+}
+
+/* n and its rotations are known: the rotations of the frame about n */
+static void add_spin(const forward *x, frame_motion *f)
+{
+    v4 n = x->t->at.normal, spin = v4_cross(n, tg_touch_spin(x->w->rows, n));
+    for (int i = 0; i < 6; i++)
+        f->turn[i] += n * v4_splat(v4_dot(spin, f->turn[i]));
 }
 
 /* ---- rows ---- */
@@ -383,7 +391,7 @@ void tg_touch_derivatives(const tg_model *m, tg_work *w, const tg_rows_forward *
     const tg_rows *r = w->rows;
     const tg_constraint *c = &r->constraint[r->order[block]];
     const tg_touch *t = &r->touch[c->index];
-    forward x; /* motions of the frame are large, and filled where they are asked for */
+    forward x; /* motions of the frame are large, and filled on request */
     x.m = m;
     x.w = w;
     x.d = d;
@@ -401,6 +409,13 @@ void tg_touch_derivatives(const tg_model *m, tg_work *w, const tg_rows_forward *
         frame_by_twists(&x);
     if (x.ahead)
         frame_by_course(&x);
+    for (int k = 0; k < 2 && r->spins; k++)
+    {
+        if (x.node[k] != 0)
+            add_spin(&x, &x.moved[k]);
+        if (x.node[k] != 0 && x.ahead)
+            add_spin(&x, &x.rate[k]);
+    }
     contact_force(&x);
     contact_rows(&x, tg_contact_bias_slope(w->params, d->settings, island, t, r->problem));
     contact_friction(&x, block);

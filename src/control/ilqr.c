@@ -139,6 +139,6 @@ tg_status tg_plan_ilqr(tg_planner *p, int *found, tg_plan_result *result, tg_err
         if (before - r->total[p->nominal] <= p->def.tolerance * fabs(before))
             result->stop = TG_STOP_COST;
     }
-    p->damping = d.now; /* a loop with one iteration per plan goes on from here */
+    p->damping = d.now; /* a loop with one iteration per plan continues with it */
     return TG_OK;
 }

@@ -35,7 +35,7 @@ struct tg_planner
     /* the last plan */
     double *u, *q, *v, *act; /* [rows + 1, ...] */
     double *K;               /* [rows, nu, n] */
-    bool policy;             /* K is there */
+    bool policy;             /* K is valid */
 };
 
 /* From the plan p->rolls.given of sample 0 to the result, which is left in sample *found of the rollouts. */

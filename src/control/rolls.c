@@ -202,7 +202,7 @@ static tg_status roll_one(void *context, tg_lane *lane, int sample)
     r->total[sample] = blown ? INFINITY : 0;
     if (!blown)
         return cost_of(r, lane, sample);
-    for (int i = row; i <= r->rows; i++) /* row - 1 is the last that is there */
+    for (int i = row; i <= r->rows; i++) /* row - 1 is the last valid one */
     {
         tg_state last = {tg_rolls_at(r, r->q, sample, row - 1, m->nq), tg_rolls_at(r, r->v, sample, row - 1, m->nv),
                          tg_rolls_at(r, r->act, sample, row - 1, m->na), NULL};

@@ -43,7 +43,7 @@ typedef struct tg_rolls
     int rollouts, blown;         /* since they were set to 0 */
 } tg_rolls;
 
-/* Takes the arrays from an arena, which may be counting. m, batch, rows, hold, most and keep are there. */
+/* Takes the arrays from an arena, which may be counting. m, batch, rows, hold, most and keep are set. */
 void tg_rolls_place(tg_rolls *r, tg_arena *arena);
 void tg_rolls_fill(tg_rolls *r);
 

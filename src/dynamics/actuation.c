@@ -94,6 +94,11 @@ void tg_transmissions(const tg_model *m, tg_work *w, const double *q)
             w->actuator_length[i] = tg_tendon_gear(m, w, i) * w->tendon_length[m->actuator_target[i]];
             continue;
         }
+        if (tg_actuator_has_axis(m, i))
+        {
+            w->actuator_length[i] = joint_transmission(m, w, i, q, moment);
+            continue;
+        }
         tg_span across = tg_actuator_span(m, i);
         memset(moment + across.first, 0, sizeof(double) * (size_t)(across.last - across.first));
         w->actuator_length[i] = 0;
@@ -188,7 +193,11 @@ void tg_drive_fill(const tg_model *m, const tg_work *w, int i, const double *v, 
                    double dt, tg_drive *d)
 {
     const tg_params *p = w->params;
-    *d = (tg_drive){.control = u[i], .control_end = -1, .force_end = -1, .signal_end = -1, .bounds = tg_no_reserve()};
+    d->control = u[i]; /* field by field: a literal costs a call of memset, for every actuator and step */
+    d->control_end = d->force_end = d->signal_end = -1;
+    d->bounds = tg_no_reserve();
+    d->act_rate = d->signal_act = d->signal_act_rate = d->signal_tau = d->signal_dt = 0;
+    d->late = false;
     if (m->actuator_ctrl_limited[i])
         d->control = clamp(u[i], TG_PARAM(p, actuator_ctrl_range) + 2 * i, &d->control_end, &d->bounds);
     set_signal(m, w, i, act, dt, d);
@@ -235,6 +244,12 @@ void tg_add_actuator_force(const tg_model *m, const tg_work *w, int i, double fo
         return;
     }
     const double *moment = tg_actuator_moment(m, w, i);
+    if (tg_actuator_has_axis(m, i))
+    {
+        int dof = m->joint_dof[m->actuator_target[i]];
+        sum[dof] += moment[dof] * force;
+        return;
+    }
     tg_span across = tg_actuator_span(m, i);
     for (int k = across.first; k < across.last; k++)
         sum[k] += moment[k] * force;

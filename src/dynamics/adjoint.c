@@ -383,7 +383,7 @@ static void add_joint_gradient(const tg_model *m, const tg_work *w, int joint, c
 
 /* ---- the pass ---- */
 
-/* which fields a scalar has beside V and Y, and whether parameters are asked for; constants, so that each combination
+/* which fields a scalar has besides V and Y, and whether parameters are wanted; constants, so that each combination
  * is a pass of its own */
 enum
 {

@@ -4,7 +4,7 @@
  * Parameters that place bodies and joints displace what is behind them in the tree: Z of a body, a twist about the
  * origin of its tree. A dof's twist follows the frame that its joint starts from, dJ = Z x J, and the twist T of a
  * velocity field x by dT = sum of dJ x along the path. Everything else follows from Z, dJ and dT, as in reverse mode
- * (adjoint.h), whose transpose this is: one sweep a direction, whatever it contains. */
+ * (adjoint.h), whose transpose this is: one sweep per direction, whatever it contains. */
 #ifndef TG_DYNAMICS_CHANGE_H
 #define TG_DYNAMICS_CHANGE_H
 
@@ -44,8 +44,8 @@ typedef struct tg_change
     const double *params; /* nparams, or NULL */
     tg_param_range range; /* where they may differ from zero */
     double dt;            /* of the time step */
-    bool moves;           /* bodies are displaced: Z, dJ, dV, dA are there */
-    bool pulls;           /* tendons change: length, moment are there */
+    bool moves;           /* bodies are displaced: Z, dJ, dV, dA are valid */
+    bool pulls;           /* tendons change: length, moment are valid */
 #define X(type, name, count, doc) type *name;
     TG_CHANGE_FIELDS(X)
 #undef X

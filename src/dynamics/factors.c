@@ -38,7 +38,7 @@ static void gather_trees(const tg_model *m, const tg_work *w)
 
 /* A += c moment moment^T for the moment of a tendon, or of an actuator on it; lower triangle. Dofs ascend, and so do
  * their places; those of a run follow each other there too. What a run of the row's own dof has beyond the diagonal is
- * in the upper triangle, which nobody reads. */
+ * in the upper triangle, which is never read. */
 static void add_moment(const tg_model *m, const tg_work *w, int tendon, const double *moment, double c)
 {
     const int *run = tg_tendon_runs(m, tendon);

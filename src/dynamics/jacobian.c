@@ -1,7 +1,7 @@
 /* Twists of bodies and sites as a user sees them, and their Jacobians. */
 #include "dynamics/kinematics.h"
 
-/* How a twist at the tree's origin becomes what the caller asked for. */
+/* Converts a twist at the tree's origin to the requested point and axes. */
 typedef struct view
 {
     v4 point; /* relative to the origin of the tree */

@@ -13,7 +13,7 @@ typedef struct tg_gradient
     double *params;    /* nparams, or NULL */
 } tg_gradient;
 
-/* Four zeroed vectors of the workspace; params is cleared too if it is there. */
+/* Four zeroed vectors of the workspace; params is also cleared unless NULL. */
 tg_gradient tg_gradient_begin(const tg_model *m, tg_work *w, double *params);
 
 /* While gradients are added up, a quaternion's first three numbers hold the gradient of a small rotation in the axes of

@@ -77,7 +77,7 @@
 typedef enum tg_stage
 {
     TG_STAGE_NONE,
-    TG_STAGE_PLACED,   /* poses are there */
+    TG_STAGE_PLACED,   /* poses are valid */
     TG_STAGE_POSITION, /* and motion subspaces */
     TG_STAGE_VELOCITY  /* and the twists of the nodes */
 } tg_stage;
@@ -132,7 +132,7 @@ tg_status tg_check_vector(tg_work *w, const char *name, const double *x, int n);
 /* the same for q, with the norms of its quaternions */
 tg_status tg_check_q(const tg_model *m, tg_work *w, const double *q);
 
-/* an output of n numbers is there */
+/* an output of n numbers is not NULL */
 tg_status tg_check_output(tg_work *w, const char *name, const double *out, int n);
 
 tg_status tg_check_index(tg_work *w, const char *element, int index, int count);

@@ -69,7 +69,7 @@ static tg_status add_body(append *a, int i)
 {
     tg_body_def def = tg_default_body();
     if (i == 0)
-        return TG_OK; /* the world is there */
+        return TG_OK; /* the world already exists */
     def.name = name_of(a, TG_BODY, i);
     def.parent = id_of(a, TG_BODY, a->m->body_parent[i]);
     def.inertial = true;

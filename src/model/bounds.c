@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "math/spatial.h"
+
 void tg_mesh_box(const tg_model *m, int mesh, double box[8])
 {
     const double *vertex = m->vertex + 3 * (size_t)m->mesh_vertex[mesh];
@@ -107,5 +109,10 @@ static void geom_bounds(tg_params *p, int geom)
 void tg_params_bounds(tg_params *p)
 {
     for (int g = 0; g < p->model->ngeom; g++)
+    {
+        mat3 R = mat3_from_quat(TG_PARAM(p, geom_quat) + 4 * g);
+        for (int k = 0; k < 3; k++)
+            v4_store(p->geom_rot + MAT3_SIZE * g + 4 * k, R.c[k]);
         geom_bounds(p, g);
+    }
 }

@@ -8,7 +8,7 @@
  */
 void tg_mesh_box(const tg_model *m, int mesh, double box[8]);
 
-/* Fills geom_centre, geom_half and geom_radius of the parameters. */
+/* Fills geom_rot, geom_centre, geom_half and geom_radius of the parameters. */
 void tg_params_bounds(tg_params *p);
 
 #endif

@@ -186,7 +186,7 @@ static tg_status make(tg_build *w)
     return status != TG_OK ? status : tg_build_parameters(w);
 }
 
-/* Candidate pairs are looked at one by one: that must end. */
+/* Candidate pairs are checked one by one: their number must be bounded. */
 static tg_status check_pairs(const tg_build *w)
 {
     enum

@@ -211,6 +211,7 @@ typedef struct tg_hinge_const
     X(double, node_inertia, 12 * m->nnode, "about node_com, axes of node_body; symmetric, columns padded to 4")        \
     X(double, dof_armature, m->nv, "")                                                                                 \
     X(double, dof_damping, m->nv, "")                                                                                  \
+    X(double, geom_rot, 12 * m->ngeom, "rotation of geom.quat, three columns padded to 4")                             \
     X(double, geom_centre, 4 * m->ngeom, "of the box around the geom, its own frame")                                  \
     X(double, geom_half, 4 * m->ngeom, "half lengths of that box; a plane's are infinite")                             \
     X(double, geom_radius, m->ngeom, "of the sphere around geom_centre")                                               \

@@ -118,7 +118,7 @@ static void number_trees(const tg_builder *b, tg_order *order, const int *has_jo
     }
 }
 
-/* The dofs of a body are a chain that goes on where its parent's chain ended. last: nbody ints of scratch, the last dof
+/* The dofs of a body are a chain that continues the chain of its parent. last: nbody ints of scratch, the last dof
  * on the way to each body, counted from its tree's first. */
 static void link_dofs(const tg_builder *b, tg_order *order, int *last)
 {

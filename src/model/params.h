@@ -56,7 +56,7 @@ int tg_field_size(const tg_model *m, tg_field field, int index);
 /* Sets m->nslice, m->nparams and m->offset from the element counts (m->npath is the size of tendon.coef). */
 void tg_params_measure(tg_model *m);
 
-/* Fills m->slice, once the topology is there. */
+/* Fills m->slice, after the topology is known. */
 void tg_params_slices(tg_model *m);
 
 /* The slice of element index of field. */

@@ -12,7 +12,7 @@ typedef struct tg_pool_block tg_pool_block;
 typedef struct tg_pool
 {
     const tg_allocator *allocator;
-    tg_pool_block *block; /* the newest; each knows the one before it */
+    tg_pool_block *block; /* the newest; each points to the previous one */
 } tg_pool;
 
 /* count * size bytes, zeroed, aligned for any type; NULL when memory runs out or the product overflows. */

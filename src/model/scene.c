@@ -1,4 +1,4 @@
-/* Scenes: a builder, and what must wait until all parts are there (keyframes). */
+/* Scenes: a builder, and data that needs all parts (keyframes). */
 #include "tangere/scene.h"
 
 #include <stdio.h>
@@ -605,6 +605,6 @@ tg_status tg_scene_build(tg_scene *s, tg_model **m)
     tg_status status = build_with_keys(s, m);
     if (status != TG_OK)
         status = explain(s, status);
-    tg_builder_rewind(s->b, &before); /* keyframes are made anew by the next build */
+    tg_builder_rewind(s->b, &before); /* the next build makes its own keyframes */
     return status;
 }

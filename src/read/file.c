@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 
-/* Reads an open file in growing pieces: its size is not asked for, so that pipes work and the limit holds. */
+/* Reads an open file in growing pieces: its size is not queried, so that pipes work and the limit holds. */
 static tg_status read_all(FILE *stream, const char *path, size_t limit, const tg_allocator *allocator, tg_file *file,
                           tg_error *error)
 {

@@ -87,7 +87,7 @@ bool tg_table_is_neutral(const tg_table_attribute *attribute, const char *value)
 /* Refuses an element if one of the same name stands before it in its parent. */
 tg_status tg_table_check_once(tg_error *error, const tg_xml *xml);
 
-/* Reads the attributes of an element into its structure. required: attributes that must be there are asked for. */
+/* Reads the attributes of an element into its structure. required: missing required attributes are refused. */
 tg_status tg_table_read(tg_error *error, const tg_xml *xml, const tg_table_row *row, bool required, void *into);
 
 /* All numbers of an attribute, from the pool. */

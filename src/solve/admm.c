@@ -12,6 +12,7 @@ enum
     POWER_STEPS = 10 /* L to some per cent is enough */
 };
 
+static const double over_relaxation = 1.6;     /* usual: OSQP's */
 static const double proximal = 1e-7;           /* eta / L: the paper's */
 static const double exponents[] = {0.4, 0.15}; /* of the first rho, of its changes: the paper's, and its code's */
 
@@ -90,6 +91,7 @@ void tg_admm_change(tg_admm *a)
 {
     for (int i = 0; i < a->n; i++)
         a->q[i] = a->d[i] * a->g[i];
+    a->residual = INFINITY;
     project(a, a->z);
 }
 
@@ -120,6 +122,7 @@ void tg_admm_start(tg_admm *a, const double *x)
     a->first = a->rho = sqrt(largest * a->eta) * pow(1 / proximal, exponents[0]);
     a->change = pow(1 / proximal, exponents[1]);
     a->direction = a->iterations = 0;
+    a->relax = over_relaxation;
     for (int i = 0; i < a->n; i++)
     {
         a->z[i] = x != NULL ? x[i] / a->d[i] : 0;
@@ -149,12 +152,15 @@ static void iterate(tg_admm *a, double *primal, double *dual)
     tg_chol_upper_solve(a->n, a->factor, a->n, 1, a->x, 1);
     memcpy(a->before, a->z, bytes);
     for (int i = 0; i < a->n; i++)
-        a->z[i] = a->x[i] + a->u[i] / a->rho;
+    {
+        a->right[i] = a->relax * a->x[i] + (1 - a->relax) * a->before[i];
+        a->z[i] = a->right[i] + a->u[i] / a->rho;
+    }
     project(a, a->z);
     *primal = *dual = 0;
     for (int i = 0; i < a->n; i++)
     {
-        a->u[i] += a->rho * (a->x[i] - a->z[i]);
+        a->u[i] += a->rho * (a->right[i] - a->z[i]);
         *primal = larger(*primal, a->first * fabs(a->x[i] - a->z[i]));
         *dual = larger(*dual, a->rho * fabs(a->z[i] - a->before[i]));
     }
@@ -162,6 +168,10 @@ static void iterate(tg_admm *a, double *primal, double *dual)
 
 static void follow(tg_admm *a, double primal, double dual)
 {
+    double residual = larger(primal, dual);
+    if (residual > 0.5 * a->residual)
+        a->relax = 1;
+    a->residual = residual;
     int direction = primal > 10 * dual ? 1 : dual > 10 * primal ? -1 : 0;
     if (direction == 0)
         return;

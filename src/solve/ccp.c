@@ -11,12 +11,13 @@
 
 /* Pivots below this part of their diagonal: the rows depend on each other, as far as impulses with half the digits can
  * tell. */
-static const double redundant_pivot = 1e-9;
+const double tg_ccp_redundant_pivot = 1e-9;
 /* What a redundant problem adds to A, as a part of the least mean diagonal of a cone: velocities change by so much and
  * no more. */
 static const double redundant_ridge = 1e-11;
 
-/* How far above the rounding of one product a residual may stop: K has a condition of up to 1 / redundant_pivot. */
+/* How far above the rounding of one product a residual may stop: K has a condition of up to the inverse of
+ * tg_ccp_redundant_pivot. */
 static const double stalled = 1e3;
 
 /* Diagonals are 1: steps along directions with eigenvalues above sqrt(proximal_term) are exact to 1e-4 and repeated. */
@@ -53,6 +54,7 @@ bool tg_ccp_take(tg_ccp *c, int rows, tg_arena *arena)
     c->basis = TG_TAKE(arena, double, (size_t)rows *TG_CCP_ROWS, "ccp.basis");
     c->H = TG_TAKE(arena, double, (size_t)rows *(size_t)rows, "ccp.H");
     c->K = TG_TAKE(arena, double, (size_t)rows *(size_t)rows, "ccp.K");
+    c->V = TG_TAKE(arena, double, (size_t)rows *(size_t)rows, "ccp.V");
     return !arena->failed;
 }
 
@@ -106,9 +108,9 @@ static bool scale_speed(tg_ccp *c, const tg_ccp_problem *p)
     for (int i = 0; i < c->units; i++)
     {
         int row = c->source[i];
-        speed = fmax(speed, c->scale[i] * fabs(p->g[row]));
-        if (p->target != NULL)
-            speed = fmax(speed, c->scale[i] * fabs(p->target[row]));
+        double g = fabs(p->g[row]), target = p->target != NULL ? fabs(p->target[row]) : 0;
+        double larger = c->scale[i] * (g > target ? g : target);
+        speed = larger > speed ? larger : speed;
     }
     c->speed = speed;
     for (int i = 0; i < c->units; i++)
@@ -294,7 +296,7 @@ bool tg_ccp_factor(tg_ccp *c, int n, bool redundant)
     for (int a = 0; a < n && !redundant; a++)
     {
         double pivot = c->K[a * n + a];
-        if (pivot * pivot < redundant_pivot * c->aux[a])
+        if (pivot * pivot < tg_ccp_redundant_pivot * c->aux[a])
             return false;
     }
     return true;

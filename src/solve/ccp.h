@@ -94,7 +94,7 @@ typedef struct tg_ccp
     double *f;     /* f^c + f^r */
     double *sigma; /* G f + g */
     /* scratch */
-    double *H, *q, *K, *y, *dx, *ds, *r, *aux, *basis, *lambda, *wbar, *eta, *w, *p, *dw, *dp, *scaled;
+    double *H, *q, *K, *V, *y, *dx, *ds, *r, *aux, *basis, *lambda, *wbar, *eta, *w, *p, *dw, *dp, *scaled;
     int *column;
     tg_ccp_mode *tried;
 } tg_ccp;
@@ -129,7 +129,9 @@ void tg_ccp_jvp(tg_ccp *c, const tg_ccp_problem *problem, const tg_ccp_change *c
 void tg_ccp_vjp(tg_ccp *c, const tg_ccp_problem *problem, const double *f_bar, double *yc, double *yr, double *mu,
                 double *e, double *eps);
 
-/* ---- shared by ccp.c and ccp_deriv.c ---- */
+/* ---- shared by ccp.c, ccp_pseudo.c and ccp_deriv.c ---- */
+
+extern const double tg_ccp_redundant_pivot;
 
 /* Columns N of the directions in which x can move within the modes of a phase, and K = N^T H N + C (C: the curvature of
  * the cone times s). Returns their number; c->basis, c->column, c->K. */
@@ -137,6 +139,12 @@ int tg_ccp_reduce(tg_ccp *c, const tg_ccp_phase *phase);
 
 /* K = L L^T; false when the directions depend on each other (redundant: a ridge makes them independent). */
 bool tg_ccp_factor(tg_ccp *c, int n, bool redundant);
+
+/* K = V diag(c->aux) V^T, for the pseudo-inverse of a redundant K; V: c->V */
+void tg_ccp_diagonalise(tg_ccp *c, int n);
+
+/* r = K^-1 r; after tg_ccp_diagonalise K^+ r: directions that are redundant do not move */
+void tg_ccp_apply(const tg_ccp *c, int n, bool redundant, double *r);
 
 /* H = scale (G + eps I) scale / speed^2 */
 void tg_ccp_scale(tg_ccp *c, const tg_ccp_problem *problem, double eps);

@@ -2,13 +2,13 @@
  *
  * Within the modes of a phase x moves along N z (and along D dl with Poisson's bound l), and
  *     K z = -N^T (dH x + dq + H D dl),    K = N^T H N + C,    f = scale x.
+ * Where the rows of K depend on each other K^+ stands for K^-1: the velocity is exact, redundant impulses do not move.
  * K is symmetric: the gradient x_bar gives z = N K^-1 N^T x_bar and with it -z . (dH x + dq) and D . (x_bar - H z) dl.
  * mu is in scale only: H = scale A scale, q = scale g. At mu = 0 the rows of friction are not in the unit problem; the
  * derivative from above has x_t = -x_n sigma_t / |sigma_t|. */
 #include <math.h>
 #include <string.h>
 
-#include "math/dense.h"
 #include "solve/ccp.h"
 
 static double phase_eps(const tg_ccp *c, const tg_ccp_problem *p, const tg_ccp_phase *phase)
@@ -60,11 +60,14 @@ static bool missing_friction(const tg_ccp_cone *cone, const tg_ccp_unit *unit, t
     return sum > 0;
 }
 
+/* K of a phase for tg_ccp_apply; where it is redundant without the ridge */
 static int factor(tg_ccp *c, const tg_ccp_problem *p, const tg_ccp_phase *phase)
 {
-    tg_ccp_scale(c, p, phase_eps(c, p, phase));
+    tg_ccp_scale(c, p, p->eps);
     int n = tg_ccp_reduce(c, phase);
-    if (!tg_ccp_factor(c, n, true))
+    if (phase->redundant)
+        tg_ccp_diagonalise(c, n);
+    else if (!tg_ccp_factor(c, n, true))
         return 0;
     return n;
 }
@@ -108,7 +111,7 @@ static void phase_vjp(tg_ccp *c, const tg_ccp_problem *p, int k, const double *f
     for (int i = 0; i < units; i++)
         x_bar[i] = c->scale[i] * f_bar[c->source[i]], z[i] = 0;
     tg_ccp_gather(c, n, x_bar, c->r);
-    tg_chol_solve(n, c->K, n, 1, c->r, 1);
+    tg_ccp_apply(c, n, phase->redundant, c->r);
     tg_ccp_expand(c, n, c->r, z);
     memset(y, 0, sizeof *y * (size_t)p->rows);
     for (int i = 0; i < units; i++)
@@ -220,7 +223,7 @@ static void phase_jvp(tg_ccp *c, const tg_ccp_problem *p, int k, const double *d
             r[i] += c->H[i * units + j] * dx[j];
     }
     tg_ccp_gather(c, n, r, z);
-    tg_chol_solve(n, c->K, n, 1, z, 1);
+    tg_ccp_apply(c, n, phase->redundant, z);
     for (int a = 0; a < n; a++)
         z[a] = -z[a];
     tg_ccp_expand(c, n, z, dx);

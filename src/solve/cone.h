@@ -31,8 +31,7 @@ typedef struct tg_cones
     tg_cone *block;
     int *source;     /* row of the island */
     double *scale;   /* S */
-    double *least;   /* free rows: the largest G_ii of those that belong together, with which what is left of a row is
-                      compared; others: 0 */
+    double *least;   /* reference size for the rank test of a free row: the largest G_ii of its block; others: 0 */
     double *G;       /* rows x rows, leading dimension ld (a multiple of 4) */
     double *g;       /* rows */
     double velocity; /* largest |g| */
@@ -59,10 +58,10 @@ bool tg_cones_take(tg_cones *cones, int rows, tg_arena *scratch);
  * velocity or angular velocity, whose axes mean nothing, the largest. */
 double tg_row_size(const tg_island *island, const tg_block *block, int i);
 
-/* left_out (NULL: none) marks blocks of the island that carry nothing and are not looked at */
+/* left_out (NULL: none) marks blocks of the island that carry nothing and are ignored */
 void tg_cones_build(tg_cones *cones, const tg_island *island, const bool *left_out);
 
-/* G, g and step sizes anew, for the rows and the scale that cones has */
+/* Recomputes G, g and step sizes, for the rows and the scale that cones has */
 void tg_cones_scale(tg_cones *cones, const tg_island *island);
 
 /* x = S^-1 L for the rows that are left, and L = S x with zeros in the others */

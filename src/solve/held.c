@@ -248,7 +248,7 @@ double tg_held_least_gap(const tg_solve_work *w)
     return tg_larger(takes_part * whole, TG_ROUNDING * velocity);
 }
 
-/* Dry friction holds at zero velocity, exactly: where it contradicts others something gives way. */
+/* Dry friction holds at zero velocity, exactly: where it contradicts other rows, something must yield. */
 static bool friction_contradicts(const tg_solve_work *w)
 {
     double least = tg_held_least_gap(w);

@@ -17,7 +17,7 @@ typedef enum tg_phase
 typedef struct tg_cone_state
 {
     tg_phase phase;
-    bool opened;                       /* warm.c: breaks, or gives way, because held rows contradict each other */
+    bool opened;                       /* warm.c: separates, or yields, because held rows contradict each other */
     double ratio;                      /* slide: y_N / |y_T| of the Alart-Curnier point */
     double direction[TG_CONE_MAX - 1]; /* slide: unit; box: +-1 */
 } tg_cone_state;
@@ -142,12 +142,12 @@ bool tg_limit_derivative(tg_solve_work *w, double slope, double *d, double *E, d
 
 typedef enum tg_warm
 {
-    TG_WARM_NONE,  /* no solution near the impulses of the step before */
+    TG_WARM_NONE,  /* no solution near the impulses of the previous step */
     TG_WARM_NEAR,  /* w->L is one, but the rule is not reached from there */
     TG_WARM_CHOSEN /* w->L is the solution of the rule */
 } tg_warm;
 
-/* The rule from the impulses of the step before (none: from zero), with what was open left out. Builds w->cones for it;
+/* The rule from the impulses of the previous step (none: from zero), without open contacts. Builds w->cones for it;
  * they have all rows in the end. */
 tg_warm tg_solve_warm(tg_solve_work *w, double tolerance, tg_selection *selection);
 

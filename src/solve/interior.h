@@ -32,7 +32,7 @@ typedef struct tg_interior
     double *room;            /* path.c: TG_PATH_VECTORS vectors */
     bool *frozen;            /* blocks whose impulses stay as they are (tg_interior_iterate); NULL: none ever */
     int nfrozen;
-    bool unpolished; /* soon after its products are at their end another method goes on */
+    bool unpolished; /* stop early; Newton polishes */
     int max_steps, steps;
     int max_path;  /* steps along the path; 0: it is not followed */
     bool diverged; /* the path went to infinity: there is hardly a solution */

@@ -491,7 +491,7 @@ static double evaluate(limit *l)
     return measure(l);
 }
 
-/* the step of x_R or d in l->step, v in l->f, with the factors at hand */
+/* the step of x_R or d in l->step, v in l->f, with the current factors */
 static void direction(limit *l)
 {
     int n = l->size;
@@ -538,7 +538,7 @@ static double move(limit *l, const double *step, double share)
     return evaluate(l);
 }
 
-/* one step with the factors at hand, halved while the violation grows; returns it */
+/* one step with the current factors, halved while the violation grows; returns it */
 static double advance(limit *l, double before, int halvings)
 {
     direction(l);

@@ -79,7 +79,7 @@ static tg_block_mode contact_mode(const tg_block *block, const double *L, const 
 }
 
 /* What slips is at its bound, also where rounding says that it is inside by a little. What is at its bound and does not
- * slip stays there as the bound moves: immaterial where others hold it. */
+ * slip stays there as the bound moves: immaterial if it is redundant. */
 static tg_block_mode friction_mode(const tg_block *block, double L, double sigma)
 {
     double inside = block->bound > 0 ? 1 - fabs(L) / block->bound : 0;
@@ -327,11 +327,34 @@ static void find_sides(tg_solve_work *w, const tg_island *island, const double *
     }
 }
 
+/* Two points of two rigid bodies that stick: six rows, but what turns the bodies about the line through both moves
+ * neither of them. Then the rows depend on each other, and nothing need be factored to know. */
+static bool sticks_twice(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode)
+{
+    uint64_t last = 0;
+    for (int b = 0; b < island->blocks && island->give != NULL; b++)
+    {
+        const tg_block *block = &island->block[b];
+        if (block->kind != TG_BLOCK_CONTACT || block->rows < 3 || block->pair == 0 || !(block->mu[0] > 0) ||
+            !(block->mu[1] > 0) || island->give[block->row] > 0)
+            continue;
+        double slip = slip_of(block, sigma + block->row);
+        if (phase_of(block, &mode[b], carried(island, block, L, sigma), slip, false) != TG_PHASE_STICK)
+            continue;
+        if (block->pair == last)
+            return true;
+        last = block->pair;
+    }
+    return false;
+}
+
 bool tg_island_is_unique(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
                          tg_arena *scratch)
 {
     size_t mark = tg_arena_mark(scratch);
     tg_solve_work w;
+    if (sticks_twice(island, L, sigma, mode))
+        return false;
     bool unique = tg_solve_work_take(&w, island->rows, scratch);
     if (unique)
     {

@@ -18,11 +18,11 @@ enum
     CORRECTIONS = 3
 };
 
-static const double most_correction = 0.5;                           /* of a variable: the step before was too long */
-static const double small_correction = 0.05;                         /* near enough to go on from there */
+static const double most_correction = 0.5;                           /* of a variable: the previous step was too long */
+static const double small_correction = 0.05;                         /* near enough to continue from there */
 static const double good_correction = 0.2;                           /* the step may become longer */
 static const double to_boundary = 0.9, longest = 4, shortest = 1e-7; /* steps */
-static const double near_end = 0.1;              /* of t: the interior point tries to go on from there */
+static const double near_end = 0.1;              /* of t: the interior point tries to continue from there */
 static const double growth = 100, little = 0.99; /* of impulses and of t: it goes to infinity */
 static const double next_end = 0.02;             /* of t at the last attempt to end it */
 static const double least_start = 1e-3;          /* velocity of such an attempt, of the largest |g| */
@@ -35,7 +35,7 @@ typedef struct path
     double *sx, *sz, *spsi;      /* change of w for a change of t by one */
     double *start;               /* r(w_0) */
     double *x, *z, *psi, t_kept; /* the last point that was good */
-    double impulse, t_before;    /* largest impulse when it was last looked at, and t then */
+    double impulse, t_before;    /* largest impulse at the last check, and t then */
 } path;
 
 static void copy(const path *l, double *to, const double *from)
@@ -290,7 +290,7 @@ static bool diverges(path *l)
     return same;
 }
 
-/* the interior point from here; the path goes on when that does not arrive */
+/* the interior point from here; the path continues if that does not converge */
 static double try_end(path *l, double best, double aim)
 {
     tg_interior *p = l->p;

@@ -104,7 +104,7 @@ typedef enum tg_selection
     TG_SELECT_INDEPENDENT, /* held rows are known to be independent: no rule to choose by */
     TG_SELECT_PROJECTED,   /* Z^T L_R = 0, or nothing was redundant */
     TG_SELECT_COMPLIANT,   /* some cones forbid it: null component of the eps-compliant solution */
-    TG_SELECT_UNSELECTED,  /* not asked for, or the rule found no certified solution: what the solver met */
+    TG_SELECT_UNSELECTED,  /* not requested, or the rule found no certified solution: the solver's result */
     TG_SELECT_KINDS
 } tg_selection;
 
@@ -112,7 +112,7 @@ typedef enum tg_selection
 typedef enum tg_solve_stage
 {
     TG_ENDED_NONE,     /* nothing: not solved */
-    TG_ENDED_WARM,     /* the phases of the step before, or few changes of them */
+    TG_ENDED_WARM,     /* the phases of the previous step, with few changes */
     TG_ENDED_SOFT,     /* Newton with the least compliance from its impulses */
     TG_ENDED_LADDER,   /* from a larger compliance to a smaller one */
     TG_ENDED_INTERIOR, /* the interior point */

@@ -31,7 +31,7 @@ struct tg_qcqp
 typedef void tg_qcqp_job(void *call, tg_qcqp_lane *lane, const tg_qcqp_problem *p, int index);
 
 /* Checks the data, then does the job for every problem. x: NULL, or points that must be finite. definite: whether G is
- * positive semidefinite is looked at, unless the caller vouched for it. */
+ * positive semidefinite is checked, unless the caller guarantees it. */
 tg_status tg_qcqp_run(tg_qcqp *q, const char *name, const tg_qcqp_data *data, const double *x, bool definite,
                       tg_qcqp_job *job, void *call);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "math/dense.h"
+#include "math/lanes.h"
 #include "solve/qcqp.h"
 
 enum
@@ -16,8 +17,10 @@ enum
     HALVINGS = 12     /* of a step; gradient steps do the rest */
 };
 
-static double square_of(int rows, const double *x)
+static inline double square_of(int rows, const double *x)
 {
+    if (rows == 2) /* friction of condim 3: no loop */
+        return x[0] * x[0] + x[1] * x[1];
     double sum = 0;
     for (int r = 0; r < rows; r++)
         sum += x[r] * x[r];
@@ -25,13 +28,13 @@ static double square_of(int rows, const double *x)
 }
 
 /* on the sphere, as near as a point that was projected is; square: |x|^2 */
-static bool reaches(const tg_qcqp_block *block, double square)
+static inline bool reaches(const tg_qcqp_block *block, double square)
 {
     double radius = block->radius * (1 - TG_QCQP_SIZE_MAX * DBL_EPSILON);
     return square >= radius * radius;
 }
 
-bool tg_qcqp_project(const tg_qcqp_block *block, double *x)
+TG_INLINE bool project(const tg_qcqp_block *block, double *x)
 {
     if (block->set == TG_QCQP_SET_POSITIVE)
     {
@@ -50,6 +53,11 @@ bool tg_qcqp_project(const tg_qcqp_block *block, double *x)
     return true;
 }
 
+bool tg_qcqp_project(const tg_qcqp_block *block, double *x)
+{
+    return project(block, x);
+}
+
 void tg_qcqp_gradient(const tg_qcqp_problem *p, const double *x, double *s)
 {
     tg_gemm_nt(p->n, 1, p->n, p->G, p->n, x, p->n, TG_GEMM_SET, s, 1);
@@ -63,8 +71,9 @@ double tg_qcqp_rounding(const tg_qcqp_problem *p, const double *x)
     for (int i = 0; i < p->n; i++)
     {
         sum += fabs(x[i]);
-        largest = fmax(largest, p->G[(ptrdiff_t)i * (p->n + 1)]);
-        scale = fmax(scale, fabs(p->g[i]));
+        double own = p->G[(ptrdiff_t)i * (p->n + 1)], speed = fabs(p->g[i]);
+        largest = own > largest ? own : largest;
+        scale = speed > scale ? speed : scale;
     }
     return DBL_EPSILON * (largest * sum + scale);
 }
@@ -72,12 +81,12 @@ double tg_qcqp_rounding(const tg_qcqp_problem *p, const double *x)
 /* |x_i - P(x_i - s_i / c_i)| c_i of one block */
 static double block_residual(const tg_qcqp_block *block, double c, const double *x, const double *s)
 {
-    double y[TG_QCQP_SIZE_MAX], out = 0, step = 1 / c;
+    double y[TG_QCQP_SIZE_MAX] = {0}, out = 0, step = 1 / c;
     if (block->set == TG_QCQP_SET_PINNED || (block->set == TG_QCQP_SET_BALL && block->radius == 0))
         return 0;
     for (int r = 0; r < block->rows; r++)
         y[r] = x[r] - s[r] * step;
-    if (!tg_qcqp_project(block, y))
+    if (!project(block, y))
         return sqrt(square_of(block->rows, s));
     for (int r = 0; r < block->rows; r++)
         out += (x[r] - y[r]) * (x[r] - y[r]);
@@ -122,12 +131,12 @@ static void sweep(const tg_qcqp_problem *p, tg_qcqp_work *w)
     for (int i = 0; i < p->blocks; i++)
     {
         const tg_qcqp_block *block = &p->block[i];
-        double *x = w->x + block->row, change[TG_QCQP_SIZE_MAX], moved = 0, step = 1 / w->c[i];
+        double *x = w->x + block->row, change[TG_QCQP_SIZE_MAX] = {0}, moved = 0, step = 1 / w->c[i];
         if (block->set == TG_QCQP_SET_PINNED)
             continue;
         for (int r = 0; r < block->rows; r++)
             change[r] = x[r] - w->s[block->row + r] * step;
-        w->touching[i] = tg_qcqp_project(block, change);
+        w->touching[i] = project(block, change);
         for (int r = 0; r < block->rows; r++)
         {
             double before = x[r];
@@ -147,7 +156,7 @@ static double probe(const tg_qcqp_problem *p, tg_qcqp_work *w, double length, do
         w->trial[i] = w->x[i] + length * w->d[i];
     for (int i = 0; i < p->blocks; i++)
         if (w->at[i] != TG_QCQP_PINNED)
-            tg_qcqp_project(&p->block[i], w->trial + p->block[i].row);
+            project(&p->block[i], w->trial + p->block[i].row);
     for (int i = 0; i < p->n; i++)
         w->r[i] = w->trial[i] - w->x[i];
     tg_gemm_nt(p->n, 1, p->n, p->G, p->n, w->r, p->n, TG_GEMM_SET, w->ds, 1);
@@ -225,7 +234,7 @@ static void restore(const tg_qcqp_problem *p, tg_qcqp_work *w)
 {
     memcpy(w->x, w->best, sizeof(double) * (size_t)p->n);
     for (int i = 0; i < p->blocks; i++)
-        w->touching[i] = tg_qcqp_project(&p->block[i], w->x + p->block[i].row);
+        w->touching[i] = project(&p->block[i], w->x + p->block[i].row);
     tg_qcqp_gradient(p, w->x, w->s);
 }
 
@@ -234,7 +243,7 @@ bool tg_qcqp_descend(const tg_qcqp_problem *p, tg_qcqp_work *w, int steps)
     double best = INFINITY;
     int idle = 0, stuck = 0; /* factorisations without progress, without a step */
     for (int i = 0; i < p->blocks; i++)
-        w->touching[i] = w->touching[i] || tg_qcqp_project(&p->block[i], w->x + p->block[i].row);
+        w->touching[i] = w->touching[i] || project(&p->block[i], w->x + p->block[i].row);
     tg_qcqp_gradient(p, w->x, w->s);
     for (int k = 0; k <= steps; k++)
     {

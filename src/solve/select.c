@@ -1,15 +1,14 @@
 /* From a solution with compliance to its limit, which is the solution that docs/contact.md section 5 selects.
  *
- * As long as no phase changes the solution is u(eps) = u0 + eps u1, and differentiating u = J^T P(z), eps z + J u + g =
- * 0 by eps,
+ * As long as no phase changes the solution is u(eps) = u0 + eps u1. Differentiating u = J^T P(z), eps z + J u + g = 0
+ * by eps gives
  *     H u1 = -J^T D z / eps,
- * one back-substitution with the factor at hand. In the limit rows move with h = J u0 + g: not at all where they are
- * held, and what is less than redundant rows may contradict each other by counts as nothing. z = c - h / eps, c = -J
- * u1. So the limit solves
- *     u = J^T P(z),     eps (z - c) + J u + g - (h that counts as nothing) = 0,
- * with c = L where h is not zero (then z - L is along h, as maximum dissipation wants): what holds moves with eps (z -
- * c), which is of the order of eps^2. Newton's increments are those of the problem with compliance, and mostly the
- * factor at hand does. */
+ * one back-substitution with the current factor. In the limit rows move with h = J u0 + g, which is zero for held rows
+ * and counts as zero below the consistency tolerance of redundant rows. z = c - h / eps, c = -J u1. So the limit solves
+ *     u = J^T P(z),     eps (z - c) + J u + g - (h that counts as zero) = 0,
+ * with c = L where h is not zero (then z - L is along h, as maximum dissipation requires). Held rows move with
+ * eps (z - c), which is of order eps^2. Newton's increments are those of the problem with compliance, and usually the
+ * current factor is enough. */
 #include <math.h>
 #include <string.h>
 
@@ -39,7 +38,7 @@ static void respond_to(tg_soft *p, const double *h, double *x)
     tg_soft_solve(p, x);
 }
 
-/* h = J u + g; rows with a compliance of their own: and what they give way by, at their z of the limit */
+/* h = J u + g; plus the deformation of rows with their own compliance, at their z of the limit */
 static void limit_velocity(tg_soft *p)
 {
     tg_soft_velocity(p, p->u, p->row);
@@ -133,7 +132,7 @@ static void restart_block(tg_soft *p, const tg_soft_block *b)
             p->z[i] = p->L[i] - p->row[i] / p->eps;
 }
 
-/* h of rows that are held although it does not count as nothing: with less compliance they would give way */
+/* h of rows that are held although it does not count as nothing: with less compliance they would yield */
 static double contradiction(const tg_soft *p, const tg_soft_block *b, double consistent, double inner)
 {
     const double *h = p->row + b->row;

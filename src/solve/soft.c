@@ -367,13 +367,13 @@ static void make_groups(tg_soft *p)
     }
 }
 
-void tg_soft_build(tg_soft *p)
+void tg_soft_rows(tg_soft *p)
 {
     const tg_island *island = p->island;
     double largest = 0;
     p->rows = p->blocks = p->groups = 0;
     p->speed = 0;
-    p->boxes = p->regular = false;
+    p->boxes = p->regular = p->built = false;
     find_diagonal(p, island);
     for (int i = 0; i < island->rows; i++)
     {
@@ -382,7 +382,14 @@ void tg_soft_build(tg_soft *p)
     }
     make_rows(p, TG_FIXED * largest, TG_IDLE * p->speed);
     p->size = mean_size(p, TG_FIXED * largest);
-    if (island->tree != NULL)
+}
+
+void tg_soft_build(tg_soft *p)
+{
+    if (p->built)
+        return;
+    p->built = true;
+    if (p->island->tree != NULL)
         gather_trees(p);
     else
     {

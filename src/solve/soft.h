@@ -73,6 +73,7 @@ typedef struct tg_soft
     double size;      /* a power of two near the geometric mean of G_ii */
     double least;     /* the compliance from which the limit is reached (soft_solve.c) */
     bool boxes;       /* dry friction is among the blocks */
+    bool built;       /* groups and J are there */
 
     /* the iterate */
     double eps;
@@ -113,7 +114,8 @@ typedef struct tg_soft
 /* Takes the arrays of a problem of this size from scratch, or counts; false when scratch was too small. */
 bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch);
 
-/* Rows, groups and J of the island. */
+/* Rows of the island; then their groups and J, if these are not there. */
+void tg_soft_rows(tg_soft *p);
 void tg_soft_build(tg_soft *p);
 
 /* out = J x (rows), and x = J^T L (dims) */
@@ -149,7 +151,7 @@ typedef struct tg_soft_run
     int steps;   /* most factorisations */
     int idle;    /* how many steps may fail to halve |r|; 0: any number */
     bool fresh;  /* u is not known yet: the first step takes it from z */
-    bool sharp;  /* beyond the goal as long as the factor at hand does it */
+    bool sharp;  /* continue beyond the goal while the current factor converges */
     double goal; /* m/s */
 } tg_soft_run;
 
@@ -169,7 +171,7 @@ void tg_soft_rescale(tg_soft *p, double eps);
  * (m/s). */
 double tg_soft_interior(tg_soft *p, double eps, const tg_solve_options *options);
 
-/* its cones; dense: with G, in p->packed */
+/* its cones; dense: with G, in p->packed: the island's, or from J */
 void tg_soft_cones(tg_soft *p);
 void tg_soft_dense_cones(tg_soft *p);
 
@@ -194,7 +196,8 @@ typedef struct tg_solver
 {
     const char *name;
     void (*run)(tg_soft *p, const tg_solve_options *options);
-    bool warm; /* warm.c comes first */
+    bool warm;  /* warm.c comes first */
+    bool dense; /* works on G: J is built where it asks for it */
 } tg_solver;
 
 void tg_solver_newton(tg_soft *p, const tg_solve_options *options);
@@ -203,7 +206,7 @@ void tg_solver_pgs(tg_soft *p, const tg_solve_options *options);
 void tg_solver_admm(tg_soft *p, const tg_solve_options *options);
 void tg_solver_staggered(tg_soft *p, const tg_solve_options *options);
 
-/* Newton and the rule from p->L, p->u, near a solution; offers what comes of it. (solver_newton.c) */
+/* Newton and the rule from p->L, near a solution; offers what comes of it. (solver_newton.c) */
 void tg_soft_finish(tg_soft *p, const tg_solve_options *options, tg_solve_stage stage);
 
 /* the solver of that name, or NULL */

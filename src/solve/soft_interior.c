@@ -191,6 +191,24 @@ void tg_soft_cones(tg_soft *p)
     }
 }
 
+/* the island's G; false: it has none, or one that is not that of J */
+static bool copy_matrix(const tg_soft *p, tg_cones *cones)
+{
+    const tg_island *island = p->island;
+    if (island->G == NULL || island->loops > 0)
+        return false;
+    for (int i = 0; i < p->rows; i++)
+    {
+        const double *G = island->G + (ptrdiff_t)p->source[i] * island->ldg;
+        double *row = cones->G + (ptrdiff_t)i * cones->ld;
+        for (int j = 0; j < p->rows; j++)
+            row[j] = p->mu[i] * p->mu[j] * G[p->source[j]];
+        for (int j = p->rows; j < cones->ld; j++)
+            row[j] = 0;
+    }
+    return true;
+}
+
 /* G = J J^T + give, scaled, a column at a time */
 void tg_soft_dense_cones(tg_soft *p)
 {
@@ -199,11 +217,15 @@ void tg_soft_dense_cones(tg_soft *p)
     cones->G = p->packed;
     cones->g = p->rhs;
     cones->scale = p->mu;
+    for (int j = 0; j < p->rows; j++)
+        cones->g[j] = p->mu[j] * p->g[j];
+    if (copy_matrix(p, cones))
+        return;
+    tg_soft_build(p);
     memset(p->L, 0, sizeof(double) * (size_t)p->rows);
     for (int j = 0; j < p->rows; j++)
     {
         double *column = cones->G + (ptrdiff_t)j * cones->ld;
-        cones->g[j] = p->mu[j] * p->g[j];
         p->L[j] = p->mu[j];
         tg_soft_push(p, p->L, p->u);
         tg_soft_velocity(p, p->u, p->row);

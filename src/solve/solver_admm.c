@@ -2,7 +2,7 @@
 #include "solve/admm.h"
 #include "solve/soft.h"
 
-/* The method in the memory of a solve, from the impulses of the step before. */
+/* The method in the memory of a solve, from the impulses of the previous step. */
 static tg_admm set_up(tg_soft *p)
 {
     double *vector = p->interior;
@@ -39,7 +39,6 @@ void tg_solver_admm(tg_soft *p, const tg_solve_options *o)
             break;
     }
     offer(&a, p);
-    tg_soft_push(p, p->L, p->u);
     if (o->select)
         tg_soft_finish(p, o, TG_ENDED_SWEEPS);
 }

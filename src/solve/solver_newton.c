@@ -1,17 +1,17 @@
-/* The default solver: solving and selecting as one problem with compliance (soft.h), in stages from the quickest on.
- * The first whose result has its certificate ends it.
+/* The default solver: solving and selecting as one problem with compliance (soft.h), in stages, fastest first. It stops
+ * at the first stage whose result has its certificate.
  *
- *     soft       Newton at the least compliance from the impulses of the step before; then from where a few sweeps lead
- *                from them
- *     ladder     from there, Newton at a compliance so large that most phases do not matter, then at the least; half
- *                way (in log eps) where that fails
- *     interior   the interior point on the problem with some compliance, from nothing, then as on the ladder
- *     ladder     once more, from higher up: where contacts hardly feel each other Newton does not fail
- *     path       the interior point's path on the problem without compliance, also where it turns back, then Newton
+ *     soft       Newton at the smallest compliance from the impulses of the previous step; then from the result of a
+ *                few Gauss-Seidel sweeps
+ *     ladder     from there, Newton at a compliance so large that most phases do not matter, then at the smallest one;
+ *                half way (in log eps) if that fails
+ *     interior   the interior point on the problem with some compliance, from a cold start, then as on the ladder
+ *     ladder     once more, from higher up: where contacts hardly interact Newton converges
+ *     path       the interior point on the problem without compliance, along its path by arc length, then Newton
  *
- * Each ends at a solution with compliance; select.c goes on from there to its limit. Where the limit has no certificate
- * the problem contradicts itself: with compliance eps impulses grow as 1 / eps, and eps L stays what it is. That ends
- * the search, too, if an easier problem can take its place or if it is proven. */
+ * Each ends at a solution with compliance; select.c then computes its limit. If the limit has no certificate, the
+ * problem contradicts itself: with compliance eps impulses grow as 1 / eps, and eps L stays constant. The search then
+ * stops if the problem may be replaced by an easier one (o->relaxable), or if infeasibility is proven. */
 #include <math.h>
 #include <string.h>
 
@@ -22,12 +22,12 @@
  * robots, keyframe controls and seed 0): they decide how soon a stage gives up, not what is a solution. */
 enum
 {
-    SOFT_STEPS = 10,   /* factorisations of one run of Newton: from the step before, */
-    RUNG_STEPS = 20,   /* on top of the ladder, and from one rung to the next, */
+    SOFT_STEPS = 10,   /* factorisations of one run of Newton: from the previous step, */
+    RUNG_STEPS = 20,   /* at the top of the ladder, and from one rung to the next, */
     LADDER_STEPS = 60, /* on all of them */
     IDLE = 6,          /* steps that may fail to halve the residual, */
     SOON = 2,          /* where it is quick or not at all */
-    SWEEPS = 5,        /* from impulses of the step before that are of little use */
+    SWEEPS = 5,        /* if the impulses of the previous step are of little use */
     HARDER = 3         /* how often the least compliance may fall */
 };
 
@@ -97,7 +97,7 @@ static void start_block(tg_soft *p, const tg_soft_block *b, const double *L, con
         p->z[b->row] = slides ? copysign(b->bound + fabs(before[0]) / tg_soft_eps(p, b->row), L[0]) : L[0];
 }
 
-/* from the step before */
+/* from the previous step */
 static void start(tg_soft *p, double eps)
 {
     const tg_island *island = p->island;
@@ -269,7 +269,7 @@ static bool harden(tg_soft *p, const tg_solve_options *o)
     return true;
 }
 
-/* Impulses may be much smaller, too: those of the step before were of an impact. Then rounding of what rows contradict
+/* Impulses may be much smaller, too: those of the previous step were of an impact. Then rounding of what rows contradict
  * each other by, which counts as nothing, would decide over impulses: more compliance. */
 static void soften(tg_soft *p, const tg_solve_options *o)
 {
@@ -352,6 +352,8 @@ static void begin(tg_soft *p, const tg_solve_options *o)
 
 void tg_soft_finish(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
 {
+    tg_soft_build(p);
+    tg_soft_push(p, p->L, p->u);
     begin(p, o);
     start_here(p, p->least);
     if (tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = o->inner}))

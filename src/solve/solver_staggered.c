@@ -20,7 +20,7 @@ void tg_solver_staggered(tg_soft *p, const tg_solve_options *o)
     tg_staggered s = {
         .matrix = {p->product, p->H, p->full}, .vectors = p->interior, .indices = p->index, .sets = p->set};
     int steps = o->staggered_steps;
-    double aim = 0.1 * o->tolerance; /* what one problem may leave of the residual of both */
+    double aim = tg_staggered_aim(o->tolerance);
     double *x = p->best;
     tg_soft_dense_cones(p);
     for (int i = 0; i < p->rows; i++)
@@ -38,6 +38,5 @@ void tg_solver_staggered(tg_soft *p, const tg_solve_options *o)
     offer(p, x);
     if (!o->select || steps > 0)
         return;
-    tg_soft_push(p, p->L, p->u);
     tg_soft_finish(p, o, TG_ENDED_SWEEPS);
 }

@@ -9,8 +9,11 @@
 
 /* a new solver: one file with its function, and one line here */
 static const tg_solver table[] = {
-    {"newton", tg_solver_newton, true}, {"ipm", tg_solver_interior, false},        {"pgs", tg_solver_pgs, false},
-    {"admm", tg_solver_admm, false},    {"staggered", tg_solver_staggered, false},
+    {"newton", tg_solver_newton, true, false},
+    {"ipm", tg_solver_interior, false, false},
+    {"pgs", tg_solver_pgs, false, true},
+    {"admm", tg_solver_admm, false, true},
+    {"staggered", tg_solver_staggered, false, true},
 };
 
 enum
@@ -182,6 +185,7 @@ static bool is_unsafe(const tg_soft *p)
  * is better than what was met. */
 static void offer_sweep(tg_soft *p, bool unsafe)
 {
+    tg_soft_build(p);
     tg_soft_cones(p);
     memset(p->L, 0, sizeof(double) * (size_t)p->rows);
     memset(p->u, 0, sizeof(double) * (size_t)p->dims);
@@ -192,10 +196,9 @@ static void offer_sweep(tg_soft *p, bool unsafe)
 }
 
 /* no impulses at all */
-static void start_offer(tg_soft *p)
+static void offer_nothing(tg_soft *p)
 {
     memset(p->L, 0, sizeof(double) * (size_t)p->rows);
-    p->offer.residual = INFINITY;
     tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_SOFT);
 }
 
@@ -266,12 +269,19 @@ static tg_status solve_soft(const tg_island *island, const tg_solve_options *opt
     }
     p.factorisations = result->newton;
     p.sweeps = result->sweeps;
-    tg_soft_build(&p);
-    start_offer(&p);
+    const tg_solver *solver = tg_solver_find(options->solver);
+    p.offer.residual = INFINITY;
+    tg_soft_rows(&p);
+    if (!solver->dense)
+        tg_soft_build(&p);
+    if (!solver->dense || p.rows == 0)
+        offer_nothing(&p);
     if (p.rows > 0)
-        tg_solver_find(options->solver)->run(&p, options);
+        solver->run(&p, options);
     else
         p.offer.selection = TG_SELECT_INDEPENDENT;
+    if (solver->dense && !(p.offer.residual <= options->tolerance))
+        offer_nothing(&p);
     bool solved = p.offer.residual <= options->tolerance, cut = !solved && options->effort > 0;
     bool guarded = cut && is_unsafe(&p);
     if (cut)

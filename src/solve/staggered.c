@@ -68,6 +68,7 @@ static void set_up(const tg_cones *cones, tg_stagger *p)
     a->shift = false;
     memset(p->g, 0, sizeof(double) * (size_t)p->n);
     tg_admm_start(a, p->x);
+    a->relax = 1; /* impulses of redundant rows then stay next to where they started, as derivatives assume */
 }
 
 void tg_staggered_start(tg_staggered *s, const tg_cones *cones, const double *x)

@@ -39,8 +39,15 @@ typedef struct tg_staggered
 
 enum
 {
-    TG_STAGGERED_VECTORS = 9
+    TG_STAGGERED_VECTORS = 9,
+    TG_STAGGERED_WORK = 6
 };
+
+/* What one problem may leave of the residual of both. */
+static inline double tg_staggered_aim(double tolerance)
+{
+    return 0.1 * tolerance;
+}
 
 /* Divides the scaled problem and starts from x: its friction counts. */
 void tg_staggered_start(tg_staggered *s, const tg_cones *cones, const double *x);
@@ -50,14 +57,22 @@ void tg_staggered_step(tg_staggered *s, double aim, double *x);
 
 /* ---- the derivative of what was unrolled (staggered_deriv.c) ---- */
 
+/* Each of the two problems is differentiated at its solution: as published, where a fixed number of alternations is
+ * unrolled. It is the derivative of these alternations, and that of the law only where they have converged. */
+
 /* w = dG x + dg at x, all rows of the scaled problem */
 typedef void tg_staggered_change(void *user, const double *x, double *w);
 
-/* The change dx (all rows; friction in, everything out) through one alternation from `before` to `after`, each of its
- * two problems differentiated at its solution: as published, where a fixed number of alternations is unrolled. It is
- * the derivative of these alternations, and that of the law only where they have converged. work: rows^2 + 6 rows
- * numbers, order: rows. */
+/* The change dx (all rows; friction in, everything out) through one alternation from `before` to `after`. work: rows
+ * (rows + TG_STAGGERED_WORK) numbers, order: rows. */
 void tg_staggered_jvp(const tg_staggered *s, const double *before, const double *after, tg_staggered_change *change,
                       void *user, double *dx, double *work, int *order);
+
+/* Its transpose. xbar (all rows): of dx after it in, of dx before it out (normals: 0). With w_n at the normals of
+ * `after` and the friction of `before`, w_f at `after` and db of the bounds of dry friction,
+ *     xbar_after . dx_after = xbar_before . dx_before + z_normals . w_n + z_friction . w_f + radius . db
+ * (rows each); radius is added to. */
+void tg_staggered_vjp(const tg_staggered *s, const double *before, const double *after, double *xbar, double *z_normals,
+                      double *z_friction, double *radius, double *work, int *order);
 
 #endif

@@ -1,4 +1,4 @@
-/* The warm start: phases of the impulses of the step before, their equations, and what they leave open is checked.
+/* The warm start: the equations of the phases of the previous step are solved, then open contacts are checked.
  *
  * It ends most steps of most robots, with matrices over the rows that hold: what was open is left out. Which of several
  * solutions is returned is the limit eps -> 0 of the solution with compliance eps (G + eps I in place of G), as
@@ -23,12 +23,12 @@ enum
 {
     NEAR_STEPS = 16,  /* Newton steps of one round, when rows are redundant */
     NEAR_ROUNDS = 3,  /* changes of phase from a solution to that of the rule, */
-    WARM_ROUNDS = 8,  /* and between the impulses of the step before and a solution */
+    WARM_ROUNDS = 8,  /* and between the impulses of the previous step and a solution */
     WARM_PROBLEMS = 3 /* how often blocks that were left out may come back */
 };
 
-static const double nearly_still = 1e-5; /* m/s: slower than this at the impulses of the step before, it is still */
-static const double slides_on = 1e-3;    /* m/s: faster than this a contact that slid goes on */
+static const double nearly_still = 1e-5; /* m/s: slower than this at the impulses of the previous step: still */
+static const double slides_on = 1e-3;    /* m/s: faster than this, a contact that slid keeps sliding */
 
 static const double exact = 1e-2; /* of the tolerance: how well the equations hold */
 
@@ -47,8 +47,8 @@ static double slip(const tg_cones *cones, const tg_cone *cone, const double *s)
     return sqrt(sum);
 }
 
-/* does not slip: sticks, whatever its cone says; does not open: is held, whatever it carries. Dry friction that gives
- * way, however slowly, carries its bound: to hold it would contradict the contacts before which it gives way. */
+/* A contact that does not slip sticks, even on its cone; one that does not open is held, even without a load. Dry
+ * friction that slips, however slowly, is at its bound: holding it would contradict the contacts that make it slip. */
 static void hold_if_still(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state, double still)
 {
     if (cone->kind == TG_CONE_BOX && !state->opened && fabs(w->s[cone->row]) < w->inner)
@@ -106,8 +106,7 @@ static bool must_open(const tg_solve_work *w, const tg_cone *cone, const tg_cone
            state->phase != TG_PHASE_BREAK && w->x[cone->row] <= 0 && w->s[cone->row] > 0;
 }
 
-/* The phase of the Alart-Curnier point; friction that gave way before others does not hold against them, it turns
- * round. */
+/* The phase of the Alart-Curnier point. Friction that has yielded is reversed, never re-stuck. */
 static void reconsider(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state)
 {
     if (cone->kind == TG_CONE_BOX && state->opened && state->phase == TG_PHASE_SLIDE)
@@ -141,7 +140,7 @@ static bool revise_phases(tg_solve_work *w, double still)
     return changed;
 }
 
-/* ---- what gives way ---- */
+/* ---- rows that yield ---- */
 
 /* How far an impulse can go along -Z Z^T g_R, which does nothing to the bodies, until its block is at its bound, or
  * open. */
@@ -156,7 +155,7 @@ static double way_to_bound(const tg_solve_work *w, const tg_cone *cone)
 }
 
 /* Held rows that contradict each other a little, dry friction among them: with compliance eps their impulses would grow
- * along -Z Z^T g_R / eps, until the first friction gives way, or the first contact opens. False when nothing does. */
+ * along -Z Z^T g_R / eps, until the first friction yields, or the first contact opens. False when nothing does. */
 static bool give_way(tg_solve_work *w)
 {
     int first = -1;
@@ -214,7 +213,7 @@ static bool settle(tg_solve_work *w, bool changed)
     return false;
 }
 
-/* Its impulse is on the cone against a slip: it slid, and goes on. (When the normal impulse must grow, the
+/* Its impulse is on the cone against a slip: it slid, and keeps sliding. (When the normal impulse must grow, the
  * Alart-Curnier point is inside of the cone.) */
 static void slide_on(const tg_solve_work *w, const tg_cone *cone, tg_cone_state *state)
 {
@@ -263,7 +262,7 @@ static tg_selection selection_kind(const tg_solve_work *w)
     return has_immaterial(w) ? TG_SELECT_COMPLIANT : TG_SELECT_PROJECTED;
 }
 
-/* ---- from the impulses of the step before ---- */
+/* ---- from the impulses of the previous step ---- */
 
 static double normal_velocity(const tg_island *island, int row, const double *L)
 {
@@ -306,7 +305,7 @@ static bool find_phases(tg_solve_work *w)
         if (changed)
             tg_held_build(w);
         bool solved = tg_limit_newton(w, TG_LIMIT_LINEAR, 1, aim(w));
-        /* on their cones blocks change phase by rounding: that is no reason to go on */
+        /* on their cones blocks change phase by rounding: that is no reason to continue */
         if (solved && tg_newton_residual(&w->cones, w->x, w->s) <= TG_NO_FORCE)
             return true;
         tg_newton_classify(&w->cones, w->x, w->s, w->state);

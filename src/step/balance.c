@@ -7,7 +7,7 @@
  * Bias forces do no work and dampers take energy; what they add all the same, and springs whose force is that of the
  * start of the step, is the integrator's doing. (Against the work of all forces the change of v^T A v / 2 would be an
  * identity.) As long as a step is much shorter than any period and any turn, balance is a small part of the energy that
- * moves. A step that makes half of the kinetic energy from nothing is not the motion of the model any more; there
+ * moves. A step that creates half of its kinetic energy is not the motion of the model any more; there
  * dampers count as 0, so that a transient whose energy falls, but not by as much as its dampers say, is not taken for
  * one that explodes. */
 #include "step/balance.h"
@@ -140,7 +140,7 @@ tg_status tg_step_balance(const tg_model *m, tg_work *w)
     for (int k = 0; k < m->nv; k++)
         v[k] = 0.5 * (s->v[k] + s->v_next[k]);
     double given = outer_work(m, w, v, force) + impulse_work(m, w, v), taken = damper_work(m, w, v, force, springs);
-    if (s->placement == w->placement) /* nothing has looked at the end of the step yet (hold.c) */
+    if (s->placement == w->placement) /* the end of the step has not been computed yet (hold.c) */
         tg_energy_here(m, w, s->q, s->v, &kinetic, &potential);
     else
         TG_TRY(tg_energy(m, w, s->q, s->v, &kinetic, &potential));

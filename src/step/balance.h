@@ -4,7 +4,7 @@
 
 #include "step/work.h"
 
-/* Whether tg_info.balance of the step that was just taken is asked for (option energy), or might say that the step is
+/* Whether tg_info.balance of the last step is requested (option energy), or might say that the step is
  * unstable: stiff springs, fast turns, impulses that were not found. */
 bool tg_balance_needed(const tg_model *m, tg_work *w);
 

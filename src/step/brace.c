@@ -1,4 +1,4 @@
-/* Whether rows that hold against each other go on agreeing as things are displaced: the change of z . (J v+ + b) with
+/* Whether rows that hold against each other stay consistent as things are displaced: the change of z . (J v+ + b) with
  * J^T z = 0 and v+ held fixed. Rows between different bodies (contact/implicit_braces.c) are asked about displacements
  * of bodies, and of geoms and joints in them, and whether J^T z is zero to rounding, which the rank of G = J A^-1 J^T,
  * where levers are squared, cannot tell; dry friction at its bound that others hold (contact/implicit_ties.c) about
@@ -26,7 +26,7 @@ static void biases(const tg_model *m, tg_work *w, const double *z, double *gphi,
                          .gphi = gphi,
                          .f_start = f_start,
                          .mu = s->block_gradient,
-                         .bound = s->block_gradient + 5 * r->nblock,
+                         .bound = s->block_gradient + TG_AXES * r->nblock,
                          .gdt = gdt};
     tg_laws_reverse(m, w, &s->settings, &g);
 }

@@ -45,7 +45,7 @@ static void load_entry(const tg_rows *r, const tg_constraint *c, const tg_cache_
 
 enum
 {
-    FEW = 16 /* entries that are looked at one by one */
+    FEW = 16 /* entries that are searched linearly */
 };
 
 /* Entries by their ids: the place after which a free one is looked for comes from the id. */
@@ -53,7 +53,7 @@ typedef struct index
 {
     const tg_cache *cache;
     int *slot; /* an entry, -1: free */
-    int slots; /* a power of two; 0: entries are looked at one by one */
+    int slots; /* a power of two; 0: linear search */
     int next;  /* behind the last hit: constraints come in nearly the same order as last time */
 } index;
 
@@ -126,7 +126,7 @@ void tg_cache_read(const tg_work *w, const tg_cache *cache)
     }
 }
 
-/* what was cut short with impulses that were not safe starts from nothing next time */
+/* constraints of a solve that stopped early with unsafe impulses start cold in the next step */
 static bool carries(const tg_rows *r, const tg_constraint *c)
 {
     if (c->parts > 0 && r->island[r->tree_island[r->part[c->part].tree]].result.guarded)

@@ -8,6 +8,7 @@
 #include "contact/within.h"
 #include "solve/cone.h"
 #include "step/step.h"
+#include "step/unrolled.h"
 
 const char *tg_label_string(tg_label_kind kind)
 {
@@ -111,24 +112,17 @@ static tg_status factor_placing(tg_work *w, int i, tg_arena *arena)
                               &s->placing[i], &w->error);
 }
 
-/* The sides of a friction pyramid turn with the frame of its contact, and rows_vjp.c leaves out how that spins about
- * the normal. It does not on a fixed plane that faces along z; elsewhere the derivative of a pyramid is not exact. */
-static bool frames_spin(const tg_model *m, const tg_work *w, const tg_rows_island *island)
+/* The tangents of a contact's frame jump where its normal crosses the horizontal (touch.c), and the sides of a pyramid
+ * with them. */
+static bool frames_jump(const tg_work *w, const tg_rows_island *island)
 {
+    const double least = 1e-7; /* of n_z */
     const tg_rows *r = w->rows;
-    for (int b = island->block; b < island->block + island->blocks; b++)
+    for (int b = island->block; b < island->block + island->blocks && r->spins; b++)
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
-        if (c->source != TG_SOURCE_CONTACT || c->rows == 1 || r->L[c->row] == 0)
-            continue;
-        const tg_touch *t = &r->touch[c->index];
-        if (t->law.given != NULL)
-            return true;
-        const int geom[2] = {t->pair.first, t->pair.second};
-        bool fixed = false;
-        for (int i = 0; i < 2; i++)
-            fixed = fixed || (m->geom_type[geom[i]] == TG_GEOM_PLANE && m->body_node[m->geom_body[geom[i]]] == 0);
-        if (!fixed || t->at.normal[0] != 0 || t->at.normal[1] != 0)
+        bool acts = c->source == TG_SOURCE_CONTACT && c->rows > 1 && r->mode[b].mode != TG_MODE_BREAKING;
+        if (acts && fabs(r->touch[c->index].at.normal[2]) < least)
             return true;
     }
     return false;
@@ -153,8 +147,8 @@ static tg_status factor_islands(const tg_model *m, tg_work *w)
             tg_need_delassus(m, w, island);
             TG_TRY(tg_implicit_law(&s->problem[i], law, r->L + island->row, r->sigma + island->row,
                                    r->mode + island->block, &arena, &s->implicit[i], &w->error));
-            if (law->norm != TG_NORM_TWO && frames_spin(m, w, island))
-                s->implicit[i].kind = TG_GRADIENT_REGULARISED;
+            if (s->implicit[i].kind == TG_GRADIENT_EXACT && frames_jump(w, island))
+                s->implicit[i].kind = TG_GRADIENT_ONE_SIDED;
         }
         else if (island->restituted)
             TG_TRY(tg_poisson_factor(w, island, &s->problem[i], s->use, &arena, &s->compression[i], &s->implicit[i]));
@@ -368,8 +362,8 @@ static void make_label(const tg_model *m, tg_work *w)
         solved = solved && r->island[i].result.status == TG_SOLVE_SOLVED;
     bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
     bool ani = s->options.backward >= TG_BACKWARD_ANI && tg_saltation_acts(w);
-    if (moved || ani || s->held || is_rough(w) || s->options.backward == TG_BACKWARD_SMOOTHED || !solved ||
-        is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
+    if (moved || ani || s->held || is_rough(w) || s->options.backward == TG_BACKWARD_SMOOTHED || tg_unrolls(w) ||
+        !solved || is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
 

@@ -3,6 +3,7 @@
  * Trees that constraints couple form a group, with dense matrices of its own. Tendons may couple any trees: one group
  * then. */
 #include "step/step.h"
+#include "step/unrolled.h"
 
 #include "base/arena.h"
 #include "dynamics/factors.h"
@@ -37,6 +38,7 @@ bool tg_forward_fits(const tg_model *m, const tg_work *w)
 {
     bool fits = m->nv <= MOST_DOFS && w->rows->nrow <= MOST_ROWS;
     fits = fits && w->step->options.implicit_gyroscopic != TG_ON && !tg_detaches(w) && !w->rows->explicit_law;
+    fits = fits && !tg_unrolls(w);
     for (int i = 0; i < w->rows->nisland && fits; i++)
         fits = w->step->implicit[i].form != TG_IMPLICIT_LARGE && !w->rows->island[i].restituted;
     return fits;
@@ -57,7 +59,7 @@ typedef struct group
     int tree;   /* the only one, -1: several */
     int island; /* the only one, -1: none, -2: all */
     bool whole; /* all dofs of the model, in their order */
-    bool kept;  /* K and Z are there (tg_forward_keep) */
+    bool kept;  /* K and Z are valid (tg_forward_keep) */
     double *R_q, *R_v, *next_q, *next_v;
     int ldr; /* of these */
 } group;
@@ -131,7 +133,7 @@ TG_INLINE void transpose_columns(const double *const column[V4_LANES], int rows,
     }
 }
 
-/* rows x n (leading dimension ld) from one row a dof, a column a row: from row `first` on; room for four rows more */
+/* rows x n (leading dimension ld) from one row per dof, one column per row, from row `first`; memory for 4 rows more */
 static void gather_rows(const tg_forward *f, const group *g, int first, int rows, const double *from, double *to)
 {
     for (int k = 0; k < g->ld; k += V4_LANES)
@@ -356,7 +358,7 @@ static double *kept_rows(const tg_forward *f, const tg_rows_island *island)
     return f->kept_Z + (ptrdiff_t)island->row * v4_pad(f->m->nv);
 }
 
-/* the same with Z = B^T T^T, which is there as K is */
+/* the same with Z = B^T T^T, which is valid if K is */
 static void add_kept_island(tg_forward *f, const group *g, int index, tg_gemm_mode mode)
 {
     const tg_rows_island *island = &f->w->rows->island[index];
@@ -624,7 +626,7 @@ static void friction_along(const tg_forward *f, int index, int b, const tg_cotan
     }
     for (int axis = 0; axis < block->rows - 1; axis++)
     {
-        double dmu = (along ? f->s->block_gradient[5 * (island->block + b) + axis] : 0) + (axis < 2 ? slip : 0);
+        double dmu = (along ? f->s->block_gradient[TG_AXES * (island->block + b) + axis] : 0) + (axis < 2 ? slip : 0);
         int row = island->row + block->row + 1 + axis;
         if (dmu == 0)
             continue;
@@ -641,7 +643,7 @@ static void frozen_along(tg_forward *f, int index, const tg_cotangent *in, bool 
     const tg_rows *r = f->w->rows;
     const tg_rows_island *island = &r->island[index];
     const tg_implicit *implicit = &f->s->implicit[index];
-    const double *bound = f->s->block_gradient + 5 * r->nblock;
+    const double *bound = f->s->block_gradient + TG_AXES * r->nblock;
     memset(c->l + island->row, 0, sizeof(double) * (size_t)island->rows);
     if (implicit->turns)
     {

@@ -68,9 +68,9 @@ typedef struct tg_forward
     tg_work *w;
     struct tg_step_work *s;
     double dt;
-    int ldr;           /* of matrices with one row a dof, one column a row of the problem */
+    int ldr;           /* of matrices with one row per dof, one column per row of the problem */
     bool by_u, by_act; /* force_u, force_act are wanted */
-    bool starts;       /* rows depend on the velocities at the start: sigma_v is there */
+    bool starts;       /* rows depend on the velocities at the start: sigma_v is valid */
     bool more;         /* S_v is not J alone */
     bool spreads;      /* impulses of redundant rows turn with J */
     bool ready;        /* force_q .. spread_v are those of the step; by_u, by_act: force_u, force_act too */
@@ -86,7 +86,7 @@ typedef struct tg_forward
 /* Lays the arrays out in the workspace's block (or counts them); none for models with too many dofs. */
 void tg_forward_place(tg_forward *f, const tg_model *m, const tg_capacity *capacity, tg_arena *arena);
 
-/* Whether forward mode of the last step is there, and its matrices can be had at once (not where impacts happened
+/* Whether forward mode of the last step is available, and its matrices can be had at once (not where impacts happened
  * within it): its dofs and rows are not too many. */
 bool tg_forward_fits(const tg_model *m, const tg_work *w);
 bool tg_matrices_fit(const tg_model *m, const tg_work *w);

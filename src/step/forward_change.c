@@ -110,7 +110,7 @@ static void row_changes(tg_forward *f, double *sigma, double *turn)
                         .sigma = sigma,
                         .turn = turn,
                         .mu = s->block_gradient,
-                        .bound = s->block_gradient + 5 * f->w->rows->nblock,
+                        .bound = s->block_gradient + TG_AXES * f->w->rows->nblock,
                         .open = tg_smooth_speed(s) > 0,
                         .settings = &s->settings};
     tg_rows_changes(m, f->w, s->q, &d);

@@ -12,7 +12,7 @@
  *         + dt w+ . torque:
  * no free step of any length gains energy. Bias forces of a linkage that come from its changing mass matrix stay at v.
  *
- * B is not symmetric, so impulses go on acting through A: v+ = v_free + A^-1 J^T L. */
+ * B is not symmetric, so impulses still act through A: v+ = v_free + A^-1 J^T L. */
 #include "step/gyroscopic.h"
 
 #include <math.h>

@@ -11,7 +11,7 @@
  * |y|, what is left out is at most Theta^2 (R + B) / 2. Pairs that are apart by this, or overlap by no more than the
  * reach (1 mm: that much is pushed out), are done.
  *
- * Other pairs are looked at once more, at the end of the step. If they overlap there by more than the reach, the trees
+ * Other pairs are checked again, at the end of the step. If they overlap there by more than the reach, the trees
  * of the island go a share h of their way,
  *     q+ = q (+) h dt v+,
  * v+ stays. The linear gap at h is (1 - h) Phi + h (Phi + dt J_N v+), never below the smaller of the two, so a share
@@ -262,7 +262,8 @@ void tg_step_hold(const tg_model *m, tg_work *w)
         s->sure[i] = 1;
     bool any = false;
     double overlap;
-    sweep last[2] = {{.node = -1}, {.node = -1}};
+    sweep last[2];
+    last[0].node = last[1].node = -1;
     for (int i = 0, end; i < r->ntouch; i = end)
     {
         const tg_touch *t = pair_from(r, i, &end, &overlap);

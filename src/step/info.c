@@ -5,6 +5,7 @@
 #include "contact/collide.h"
 #include "contact/explicit.h"
 #include "contact/within.h"
+#include "solve/cone.h"
 #include "step/balance.h"
 #include "step/step.h"
 
@@ -44,10 +45,10 @@ static void add_island(tg_info *info, const tg_solve_result *result)
         info->stage = (tg_solved_by)result->stage;
     }
     info->sweeps += result->sweeps;
-    info->primal = fmax(info->primal, residual->primal);
-    info->dual = fmax(info->dual, residual->dual);
-    info->complementarity = fmax(info->complementarity, residual->complementarity);
-    info->residual = fmax(info->residual, tg_residual_max(residual));
+    info->primal = tg_larger(info->primal, residual->primal);
+    info->dual = tg_larger(info->dual, residual->dual);
+    info->complementarity = tg_larger(info->complementarity, residual->complementarity);
+    info->residual = tg_larger(info->residual, tg_residual_max(residual));
 }
 
 /* Velocities so large that their rounding is more than the tolerance: a residual below it says nothing. */
@@ -55,7 +56,7 @@ static bool is_beyond_rounding(const tg_rows *r, double tolerance)
 {
     double largest = 0;
     for (int i = 0; i < r->nrow; i++)
-        largest = fmax(largest, fabs(r->free[i]));
+        largest = tg_larger(largest, fabs(r->free[i]));
     return DBL_EPSILON * largest > tolerance;
 }
 
@@ -84,7 +85,7 @@ tg_status tg_step_report(const tg_model *m, tg_work *w)
     if (is_beyond_rounding(r, s->options.tolerance))
         info.status = TG_STEP_PARTIAL;
     for (int i = 0; i < r->ntouch; i++)
-        info.penetration = fmax(info.penetration, -r->touch[i].phi);
+        info.penetration = tg_larger(info.penetration, -r->touch[i].phi);
     info.work = impulse_work(r);
     info.capacity = r->capacity.contacts > 0 ? (double)r->ntouch / r->capacity.contacts : 0;
     s->info = info;

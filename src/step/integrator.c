@@ -122,7 +122,9 @@ void tg_integrator_forward(const tg_model *m, const tg_work *w, int columns, boo
     scale((ptrdiff_t)m->nv * columns, s->options.dt, dv, dq);
     for (int k = 0; k < m->nv && s->held; k++)
         scale(columns, share_of(s, k), dq + (ptrdiff_t)k * columns, dq + (ptrdiff_t)k * columns);
-    for (int j = 0; j < m->njoint && (of_q || m->nq > m->nv); j++) /* where nothing turns, scaling is all */
+    for (int k = 0; k < m->nv && of_q && m->nq == m->nv; k++)
+        dq[(ptrdiff_t)k * (columns + 1)] += 1;
+    for (int j = 0; j < m->njoint && m->nq > m->nv; j++)
     {
         bool turns;
         int dof = m->joint_dof[j], linear = linear_dofs(m, j, &turns);

@@ -2,7 +2,7 @@
  *
  * v+ (forward.h) and act+ along everything; q+ = q (+) dt v+ then follows by the derivatives of the integrator, dq+ =
  * D_q dq + D_w (dt dv+ + ddt v+). Row by row through reverse mode where a step has no matrices, and where loops are
- * projected: one sweep a row for all directions. */
+ * projected: one sweep per row for all directions. */
 #include "dynamics/vjp.h"
 #include "step/step.h"
 

@@ -79,6 +79,7 @@ static tg_status check_explicit(tg_work *w, const tg_options *o)
                        : o->backward == TG_BACKWARD_SMOOTHED    ? "smoothed derivatives"
                        : o->backward == TG_BACKWARD_TOI         ? "toi derivatives"
                        : o->backward == TG_BACKWARD_ANI         ? "ani derivatives"
+                       : o->backward == TG_BACKWARD_UNROLLED    ? "unrolled derivatives"
                                                                 : NULL;
     return what == NULL ? TG_OK : tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: law '%s' with %s", o->law, what);
 }
@@ -97,9 +98,19 @@ static tg_status check_law(tg_work *w, const tg_options *o)
                        : o->restitution == TG_RESTITUTION_POISSON ? "Poisson's restitution"
                        : o->impact == TG_IMPACT_WITHIN            ? "impacts within a step"
                        : o->backward == TG_BACKWARD_SMOOTHED      ? "smoothed derivatives"
-                       : o->backward >= TG_BACKWARD_ANI           ? "ani or detached derivatives"
+                       : o->backward >= TG_BACKWARD_ANI           ? "ani, detached or unrolled derivatives"
                                                                   : NULL;
     return what == NULL ? TG_OK : tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: law '%s' with %s", o->law, what);
+}
+
+static tg_status check_unrolled(tg_work *w, const tg_options *o)
+{
+    const char *what = strcmp(o->solver, "staggered") != 0        ? "needs solver = staggered"
+                       : o->staggered_steps == 0                  ? "needs staggered_steps > 0"
+                       : o->restitution == TG_RESTITUTION_POISSON ? "with Poisson's restitution"
+                       : o->impact == TG_IMPACT_WITHIN            ? "with impact = within"
+                                                                  : NULL;
+    return what == NULL ? TG_OK : tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: backward = unrolled %s", what);
 }
 
 static tg_status check_options(tg_work *w, const tg_options *o)
@@ -131,8 +142,10 @@ static tg_status check_options(tg_work *w, const tg_options *o)
                        (int)o->impact);
     if (o->impact == TG_IMPACT_WITHIN && o->restitution == TG_RESTITUTION_POISSON)
         return tg_fail(&w->error, TG_ERR_UNSUPPORTED, "options: impacts within a step have Newton's restitution");
-    if ((unsigned)o->backward > TG_BACKWARD_DETACH)
+    if ((unsigned)o->backward > TG_BACKWARD_UNROLLED)
         return tg_fail(&w->error, TG_ERR_VALUE, "options: backward = %d is no kind of derivative", (int)o->backward);
+    if (o->backward == TG_BACKWARD_UNROLLED)
+        TG_TRY(check_unrolled(w, o));
     if (o->impact == TG_IMPACT_WITHIN && o->backward >= TG_BACKWARD_TOI)
         return tg_fail(
             &w->error, TG_ERR_UNSUPPORTED,
@@ -220,6 +233,7 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
     w->step->options = o;
     w->rows->slack = 0.1 * o.reach;
     w->rows->explicit_law = !solves;
+    w->rows->spins = w->step->law->norm != TG_NORM_TWO;
     w->step->settings = (tg_contact_settings){.dt = o.dt,
                                               .push_speed = o.push_speed,
                                               .push_rate = o.push_rate,

@@ -1,4 +1,4 @@
-/* From the free velocities to the impulses: constraints, islands, Delassus matrices, laws, one solve an island. */
+/* From the free velocities to the impulses: constraints, islands, Delassus matrices, laws, one solve per island. */
 #include <math.h>
 #include <string.h>
 
@@ -100,7 +100,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
                            &w->error);
 }
 
-/* Whether the impulses of the step before, in warm, lead to another solution than the one in L and sigma, which stays.
+/* Whether the impulses of the previous step, in warm, lead to another solution than that in L and sigma, which stays.
  * kept: 2 rows. */
 static tg_status look_elsewhere(const tg_model *m, tg_work *w, tg_rows_island *island, double *kept)
 {
@@ -118,7 +118,7 @@ static tg_status look_elsewhere(const tg_model *m, tg_work *w, tg_rows_island *i
     return TG_OK;
 }
 
-/* Option cold: from nothing. */
+/* Option cold: no warm start. */
 static tg_status solve_cold(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     double *warm = w->rows->warm + island->row, *given = w->step->row_gradient;

@@ -9,7 +9,7 @@ const char *tg_step_stage_string(tg_step_stage stage)
     return (unsigned)stage < TG_STEP_STAGES ? name[stage] : "unknown";
 }
 
-/* s since the last lap, which begins anew */
+/* s since the last lap; starts a new one */
 static double lap(tg_step_work *s)
 {
     double now = tg_clock(), time = now - s->lap;

@@ -10,6 +10,7 @@
 #include "dynamics/kinematics.h"
 #include "dynamics/tendon.h"
 #include "step/step.h"
+#include "step/unrolled.h"
 
 static const size_t most_matrices = (size_t)48 * 1024; /* bytes */
 
@@ -35,7 +36,7 @@ typedef struct piece
 
 enum
 {
-    ARRAYS = 31,
+    ARRAYS = 32,
     MATRICES = 6
 };
 
@@ -76,6 +77,7 @@ static void list_arrays(const tg_work *w, const header *h, piece out[ARRAYS])
         PIECE(r->compressed_sigma, h->poisson ? h->rows : 0),
         PIECE(r->leaves, h->poisson ? h->blocks : 0),
         PIECE(s->share, h->held ? m->nv : 0),
+        PIECE(r->warm, tg_unrolls(w) ? h->rows : 0),
         PIECE(s->v_placing, h->within ? m->nv : 0),
         PIECE(r->placing_L, h->within ? h->rows : 0),
         PIECE(r->placing_sigma, h->within ? h->rows : 0),

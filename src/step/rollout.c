@@ -37,7 +37,7 @@ struct tg_tape
     chunk *pool, *filling;        /* where records are; the one that is being filled */
     tg_cotangent g, after;        /* gradients with respect to a state before and after a step */
     tg_cotangent held;            /* those of one step's u, tau and wrench, which share a row with others */
-    int segment;                  /* whose states and records are there */
+    int segment;                  /* whose states and records are in memory */
     tg_tape_tick *tick;           /* called after each step of a rollout, or NULL */
     void *ticked;                 /* for it */
 

@@ -25,7 +25,7 @@ static bool is_impact(const tg_rows *r, int block)
 static bool acts_in(const tg_work *w, const tg_rows_island *island)
 {
     tg_backward backward = w->step->options.backward;
-    return island->impact && !island->within && backward >= TG_BACKWARD_TOI;
+    return island->impact && !island->within && backward >= TG_BACKWARD_TOI && backward <= TG_BACKWARD_DETACH;
 }
 
 static bool in_positions_only(const tg_step_work *s)

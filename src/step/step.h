@@ -206,8 +206,8 @@ tg_status tg_saltation_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j);
 bool tg_braces_give(const tg_model *m, tg_work *w);
 bool tg_ties_give(const tg_model *m, tg_work *w);
 
-/* Whether they are not redundant after all, as at the dead centre of a linkage: by so little that G does not show it,
- * which of them bears what matters to the motion. */
+/* Whether rows judged redundant are in fact slightly independent, below the rank tolerance of G, as at the dead centre
+ * of a linkage: the motion then depends on how they share the load. */
 bool tg_braces_move(const tg_model *m, tg_work *w);
 
 /* Brings back what the derivatives of the last step need, if something else has used the workspace since; the factors

@@ -23,6 +23,7 @@
 #include "math/lanes.h"
 #include "step/gyroscopic.h"
 #include "step/step.h"
+#include "step/unrolled.h"
 #include "tangere/algebra.h"
 
 typedef struct reverse
@@ -118,14 +119,14 @@ static void coefficients_reverse(reverse *r, int i)
     const tg_rows *rows = r->w->rows;
     const tg_rows_island *island = &rows->island[i];
     const tg_implicit *f = &r->factors[i];
-    double *mu = r->s->block_gradient, *bound = mu + 5 * rows->nblock;
+    double *mu = r->s->block_gradient, *bound = mu + TG_AXES * rows->nblock;
     const double *Lbar = r->Lbar + island->row, *z = r->z + island->row;
     for (int b = 0; b < island->blocks; b++)
     {
         const tg_block *block = &rows->block[island->block + b];
         int axes = friction_counts(r, island->block + b) ? block->rows - 1 : 0;
-        for (int axis = 0; axis < 5; axis++)
-            mu[5 * (island->block + b) + axis] = axis < axes ? tg_implicit_mu_gradient(f, b, axis, Lbar, z) : 0;
+        for (int axis = 0; axis < TG_AXES; axis++)
+            mu[TG_AXES * (island->block + b) + axis] = axis < axes ? tg_implicit_mu_gradient(f, b, axis, Lbar, z) : 0;
         bound[island->block + b] = block->kind == TG_BLOCK_FRICTION ? tg_implicit_bound_gradient(f, b, Lbar, z) : 0;
     }
 }
@@ -135,10 +136,10 @@ static void leave_out(reverse *r, int i)
 {
     const tg_rows *rows = r->w->rows;
     const tg_rows_island *island = &rows->island[i];
-    double *mu = r->s->block_gradient, *bound = mu + 5 * rows->nblock;
+    double *mu = r->s->block_gradient, *bound = mu + TG_AXES * rows->nblock;
     size_t blocks = (size_t)island->blocks, bytes = sizeof(double) * (size_t)island->rows;
     r->s->compression[i] = (tg_implicit){.turns = false};
-    memset(mu + 5 * island->block, 0, sizeof(double) * 5 * blocks);
+    memset(mu + TG_AXES * island->block, 0, sizeof(double) * TG_AXES * blocks);
     memset(bound + island->block, 0, sizeof(double) * blocks);
     memset(r->z + island->row, 0, bytes);
     memset(r->turn + island->row, 0, bytes);
@@ -164,11 +165,11 @@ static void contact_reverse(reverse *r, const tg_constraint *c, int index, const
     }
     double *frame = r->s->touch_gradient + TG_TOUCH_GRADIENT * c->index;
     v4_storeu(frame, three(out->point, index));
-    v4_storeu(frame + 4, v4_cross(F[0], g[0]) + v4_cross(F[1], g[1]));
+    v4_storeu(frame + TG_TOUCH_TURN, v4_cross(F[0], g[0]) + v4_cross(F[1], g[1]));
     *r->gdt -= (v4_dot(F[0], g[0]) + v4_dot(F[1], g[1])) / r->dt;
 }
 
-/* forces and points of the contacts that were asked for */
+/* requested forces and points of the contacts */
 static void contacts_reverse(reverse *r, const tg_cotangent *out)
 {
     const tg_rows *rows = r->w->rows;
@@ -201,7 +202,10 @@ static void kept_reverse(reverse *r)
             tg_forward_kept_transpose(r->w, i, r->vbar, r->z, r->y);
     tg_rows_velocity(r->m, r->w, r->y, r->f);
     for (int b = 0; b < rows->nblock; b++)
-        r->f[rows->block[b].row] += compliance_of(r, b) * r->z[rows->block[b].row];
+    {
+        int row = rows->constraint[rows->order[b]].row; /* of the step; tg_block.row counts within the island */
+        r->f[row] += compliance_of(r, b) * r->z[row];
+    }
     for (int i = 0; i < rows->nisland; i++)
     {
         tg_implicit *f = &r->s->implicit[i];
@@ -422,7 +426,7 @@ static void laws_reverse(reverse *r)
                          .gphi = r->gphi,
                          .f_start = r->f_start,
                          .mu = r->s->block_gradient,
-                         .bound = r->s->block_gradient + 5 * rows->nblock,
+                         .bound = r->s->block_gradient + TG_AXES * rows->nblock,
                          .f_free = r->f_free,
                          .impulse = r->impulse,
                          .gdt = r->gdt,
@@ -710,6 +714,76 @@ static tg_status within_reverse(reverse *r, const tg_cotangent *out)
     return TG_OK;
 }
 
+/* ---- alternations that are unrolled ---- */
+
+/* z . (J v + b) and y . (dt f + J^T L - A (v - v_0)) of one of the problems: a step of its own; sum: of scaled */
+static void problem_reverse(const reverse *r, double *L, double *z, double *sum)
+{
+    const tg_model *m = r->m;
+    tg_step_work *s = r->s;
+    tg_rows *rows = r->w->rows;
+    reverse c = *r;
+    double *v_next = s->v_next, *impulses = rows->L;
+    size_t bytes = sizeof(double) * (size_t)m->nv;
+    c.y = r->compressed_y;
+    c.scaled = r->compressed_scaled;
+    c.z = z;
+    c.touch = NULL;
+    c.turns = c.starts = false;
+    memset(c.y, 0, bytes);
+    tg_rows_other_half(m, r->w, z, c.y);
+    memset(r->compressed_v, 0, bytes);
+    tg_rows_other_half(m, r->w, L, r->compressed_v);
+    for (int k = 0; k < m->nv; k++)
+        r->compressed_v[k] += s->v_free[k];
+    s->v_next = r->compressed_v;
+    rows->L = L;
+    sweep(&c);
+    s->v_next = v_next;
+    rows->L = impulses;
+    for (int k = 0; k < m->nv; k++)
+        sum[k] += c.scaled[k];
+}
+
+static tg_status alternations_reverse(reverse *r, tg_unrolled *u, double *sum)
+{
+    size_t blocks = (size_t)r->w->rows->nblock;
+    TG_TRY(tg_unrolled_begin(r->m, r->w, r->Lbar, u));
+    memset(r->s->block_gradient, 0, sizeof(double) * (TG_AXES + 1) * blocks); /* added at the end */
+    for (int k = u->alternations - 1; k >= 0; k--)
+    {
+        TG_TRY(tg_unrolled_back(r->w, k, u));
+        for (int part = 0; part < 2; part++)
+            problem_reverse(r, u->L[part], u->z[part], sum);
+    }
+    if (r->touch == NULL)
+        memset(r->s->touch_gradient, 0, sizeof(double) * TG_TOUCH_GRADIENT * (size_t)r->w->rows->ntouch);
+    r->touch = r->s->touch_gradient;
+    tg_unrolled_start(r->w, u, r->s->touch_gradient);
+    memcpy(r->s->block_gradient, u->mu, sizeof(double) * (TG_AXES + 1) * blocks);
+    return TG_OK;
+}
+
+static tg_status unrolled_reverse(reverse *r, const tg_cotangent *out)
+{
+    const tg_model *m = r->m;
+    tg_unrolled u = {.mark = tg_arena_mark(&r->w->rows->scratch)};
+    double *sum = r->vbar; /* has gone into y */
+    memcpy(r->y, r->vbar, sizeof(double) * (size_t)m->nv);
+    tg_rows_half(m, r->w, r->y, r->Lbar);
+    contacts_reverse(r, out);
+    memset(r->z, 0, sizeof(double) * (size_t)r->w->rows->nrow);
+    tg_rows_other_half(m, r->w, r->z, r->y);
+    memset(sum, 0, sizeof(double) * (size_t)m->nv);
+    tg_status status = alternations_reverse(r, &u, sum);
+    tg_unrolled_end(r->w, &u);
+    TG_TRY(status);
+    sweep(r);
+    for (int k = 0; k < m->nv; k++)
+        r->scaled[k] += sum[k];
+    return TG_OK;
+}
+
 static tg_status reverse_step(reverse *r, const tg_cotangent *out)
 {
     const tg_model *m = r->m;
@@ -719,8 +793,13 @@ static tg_status reverse_step(reverse *r, const tg_cotangent *out)
     {
         if (out->q != NULL)
             tg_integrator_reverse(m, r->w, out->q, r->g.q, r->vbar, r->gdt);
-        TG_TRY(impulses_reverse(r, out));
-        sweep(r);
+        if (tg_unrolls(r->w) && r->w->rows->nrow > 0)
+            TG_TRY(unrolled_reverse(r, out));
+        else
+        {
+            TG_TRY(impulses_reverse(r, out));
+            sweep(r);
+        }
         if (r->compressed)
             compression_reverse(r);
     }

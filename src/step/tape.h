@@ -11,7 +11,7 @@ int tg_tape_entries(const tg_model *m);
 const tg_state *tg_tape_last(const tg_tape *tape);
 
 /* The parameters of the workspace have the values with which the rollout was taken, though they may be others:
- * derivatives may go on. */
+ * derivatives may be computed. */
 void tg_tape_adopt(tg_tape *tape, const tg_work *w);
 
 /* Called after each step of a rollout; false ends it with TG_ERR_CANCELLED. NULL: nothing is called. */

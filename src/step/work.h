@@ -80,8 +80,8 @@ typedef struct tg_step_work
     bool held;      /* trees go a share of their way only: share is valid */
     bool exchanged; /* the second problem of such a step is in the place of the first (within.c) */
     bool done;      /* a step has been taken, and nothing else since */
-    bool modes;     /* modes of its contacts are there */
-    bool factored;  /* the factors of its islands are there */
+    bool modes;     /* modes of its contacts are valid */
+    bool factored;  /* the factors of its islands are valid */
     bool gyroscopic_factored;
     bool rows; /* J of its rows is there, and where its geoms are: not at once when it came back from a record */
     tg_implicit_use use; /* what they are good for */

@@ -2,6 +2,7 @@
  * limits, both forms. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -95,6 +96,67 @@ static void hamiltonian(void **state)
     compare(0.05, 0.3, 0.01, 1);
 }
 
+/* bar . (xdot, pdot) of the Hamiltonian flow under a force, moved by t along d (x, p, force, params) */
+static double flow(const fixture *f, double given[3][N], double d[3][N], const double *dp, double t, double bar[2][N],
+                   bool gravity)
+{
+    double at[3][N], params[MOST_PARAMS], rate[2][N], sum = 0;
+    for (int i = 0; i < 3 * N; i++)
+        at[i / N][i % N] = given[i / N][i % N] + t * d[i / N][i % N];
+    for (int i = 0; i < f->size.params; i++)
+        params[i] = tg_cartesian_params(f->c)[i] + t * dp[i];
+    assert_int_equal(tg_cartesian_hamiltonian(f->w, 1, params, at[0], at[1], gravity ? NULL : at[2], rate[0], rate[1]),
+                     TG_OK);
+    for (int i = 0; i < 2 * N; i++)
+        sum += bar[i / N][i % N] * rate[i / N][i % N];
+    return sum;
+}
+
+static void hamiltonian_flow(void **state)
+{
+    (void)state;
+    fixture f = three_bodies(0.5, 0.6, 0, 1);
+    double worst = 0, size = 0;
+    for (unsigned seed = 1; seed <= 100; seed++)
+    {
+        unsigned long long r = seed;
+        bool gravity = seed % 2 == 0;
+        double at[3][N], d[3][N], bar[2][N], dp[MOST_PARAMS] = {0}, back[3][N] = {{0}}, p_bar[MOST_PARAMS], sum = 0;
+        double h = 1e-4, value[4];
+        for (int i = 0; i < N; i++)
+        {
+            at[0][i] = f.x[i];
+            at[1][i] = uniform(&r);
+            at[2][i] = 3 * uniform(&r);
+            for (int k = 0; k < 3; k++)
+                d[k][i] = uniform(&r);
+            bar[0][i] = uniform(&r);
+            bar[1][i] = uniform(&r);
+        }
+        for (int i = 0; i < f.size.params; i++)
+            dp[i] = 0.3 * tg_cartesian_params(f.c)[i] * uniform(&r);
+        for (int k = 0; k < 4; k++)
+            value[k] = flow(&f, at, d, dp, h * (double[]){1, -1, 2, -2}[k], bar, gravity);
+        double difference = (8 * (value[0] - value[1]) - (value[2] - value[3])) / (12 * h);
+        assert_int_equal(tg_cartesian_hamiltonian_vjp(f.w, 1, NULL, at[0], at[1], gravity ? NULL : at[2], bar[0],
+                                                      bar[1], back[0], back[1], gravity ? NULL : back[2], p_bar),
+                         TG_OK);
+        for (int i = 0; i < 3 * N; i++)
+            sum += back[i / N][i % N] * d[i / N][i % N];
+        for (int i = 0; i < f.size.params; i++)
+            sum += p_bar[i] * dp[i];
+        worst = fmax(worst, fabs(sum - difference));
+        size = fmax(size, fabs(difference));
+    }
+    print_message("flow: %.1e of %.1e\n", worst, size);
+    assert_true(size > 1 && worst < 1e-8 * size);
+    double bad[N] = {0}, rate[2][N];
+    bad[3] = NAN;
+    assert_int_equal(tg_cartesian_hamiltonian(f.w, 1, NULL, f.x, bad, NULL, rate[0], rate[1]), TG_ERR_VALUE);
+    assert_non_null(strstr(tg_cartesian_message(f.w), "of p ("));
+    free_fixture(&f);
+}
+
 /* A ball that sticks in a corner: two contacts, four rows, two ways to move. Beside one wall no row is redundant. */
 static void redundant_rows_are_counted(void **state)
 {
@@ -125,6 +187,7 @@ static void redundant_rows_are_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(lagrangian), cmocka_unit_test(hamiltonian),
+                                       cmocka_unit_test(hamiltonian_flow),
                                        cmocka_unit_test(redundant_rows_are_counted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tangere as tg
+from tangere import _shoot
 from tangere._fit import Task
 from tangere._fit_unknowns import of_params
 from tangere.logs import logs_of
@@ -274,3 +275,28 @@ def test_clipping():
         tg.minimise(cliff, [1.005], clip=1.0)
     with pytest.raises(ValueError, match="clip: only with method"):
         tg.fit(tg.load("quadruped"), [], ["body.trunk.mass"], clip=1.0)
+
+
+def test_the_end_of_a_search_is_not_computed_twice(monkeypatch):
+    """Statistics are those of the last point that the search looked at, with the same residuals and derivatives."""
+    m = tg.load_string(
+        """<mujoco><option timestep="0.01" gravity="0 0 0"/><worldbody><body name="cart">
+        <joint name="x" type="slide" axis="1 0 0" damping="1"/><geom size="0.1" mass="2"/></body></worldbody>
+        </mujoco>"""
+    )
+    r = tg.rollout(m, [0.0], [1.0], 100)
+    log = {"time": 0.01 * np.arange(101), "q": np.asarray(r.q), "v": np.asarray(r.v)}
+    m.params["joint.x.damping"] = 1.5
+    seen = []
+    compute = _shoot.Shooter._residuals
+
+    def count(self, x, derivatives):
+        seen.append((x.tobytes(), self.sigma.tobytes(), derivatives))
+        return compute(self, x, derivatives)
+
+    monkeypatch.setattr(_shoot.Shooter, "_residuals", count)
+    found = tg.fit(m, log, "joint.x.damping", noise=1e-3)
+    assert found.values[0] == pytest.approx(1, abs=1e-8)
+    with_slopes = [key[:2] for key in seen if key[2]]
+    assert len(with_slopes) >= 3
+    assert len(set(with_slopes)) == len(with_slopes)

@@ -13,7 +13,7 @@ from tangere import learn
 torch = pytest.importorskip("torch")
 
 from tangere import cartesian_torch  # noqa: E402
-from tangere.learn import baselines, models, plan, runs, train  # noqa: E402
+from tangere.learn import baselines, models, plan, runs, throws, train  # noqa: E402
 from tangere.learn.runs import Config  # noqa: E402
 
 KINDS = ["CLNN", "CHNN"]
@@ -40,11 +40,27 @@ def double_model(name, kind, eps=0.0, seed=1):
 
 def test_force_is_the_gradient_of_the_potential():
     torch.manual_seed(0)
-    potential = models.Potential(6, width=32).double()
+    network = models.Potential(6, width=32).double()
     x = torch.randn(7, 3, 2, dtype=torch.float64)
-    by_torch = cartesian_torch.potential_force(potential)(x)
+    by_torch = cartesian_torch.potential_force(network)(x)
     assert by_torch.abs().max() > 1e-3
-    torch.testing.assert_close(potential.force(x), by_torch, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(network.force(x), by_torch, rtol=1e-12, atol=1e-14)
+
+
+def test_reverse_of_the_force_is_that_of_torch():
+    """By x and by every weight, against second derivatives of the network by torch."""
+    torch.manual_seed(2)
+    network = models.Potential(6, width=24).double()
+    x = torch.randn(9, 3, 2, dtype=torch.float64, requires_grad=True)
+    weight = torch.randn(9, 3, 2, dtype=torch.float64)
+    named = {"x": x, **{name: p for name, p in network.named_parameters() if name != "layers.6.bias"}}
+    ours = torch.autograd.grad((network.force(x) * weight).sum(), list(named.values()))
+    theirs = torch.autograd.grad(
+        (cartesian_torch.potential_force(network)(x) * weight).sum(), list(named.values()), materialize_grads=True
+    )
+    for name, a, b in zip(named, ours, theirs, strict=True):
+        assert b.abs().max() > 1e-4, name
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12, msg=name)
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -212,6 +228,43 @@ def test_training_lowers_the_loss(tmp_path, task, model):
     assert json.loads((tmp_path / "machine.json").read_text())["torch threads"] == 1
 
 
+def test_coefficients_come_back_from_the_ends_of_their_range():
+    """The optimiser may push them beyond; published is a function that is flat there."""
+    system = learn.task("CP3").system(threads=1)
+    for published in (False, True):
+        p = models.Properties(system, published=published)
+        with torch.no_grad():
+            p.friction.fill_(-0.02)
+            p.restitution.fill_(3.1)
+        p.project()
+        assert (p.mu().item(), p.e().item()) == (0.0, 1.0)
+        (p.mu() + p.e()).sum().backward()
+        slopes = (p.friction.grad.item(), p.restitution.grad.item())
+        assert slopes == ((0.0, 0.0) if published else (1.0, pytest.approx(1 / 6)))
+
+
+def test_rates_of_weights_and_properties(tmp_path):
+    t = quiet(TINY, tmp_path)
+    rates = [[] for _ in t.optimiser.param_groups]
+    step = t.optimiser.step
+
+    def seen():
+        for group, seen_rates in zip(t.optimiser.param_groups, rates, strict=True):
+            seen_rates.append(group["lr"])
+        step()
+
+    t.optimiser.step = seen
+    t.run()
+    part = np.arange(18) / 18  # 6 epochs of 3 batches
+    for first, found in zip((1e-3, 1e-2), rates, strict=True):
+        np.testing.assert_allclose(found, first * (1 + np.cos(np.pi * part)) / 2, rtol=1e-12)
+    sizes = [sum(p.numel() for p in g["params"]) for g in t.optimiser.param_groups]
+    assert sizes[1] == 5 + 2  # masses, mu and e
+    published = train.parameter_groups(t.model, replace(TINY, as_published=True))
+    assert {g["lr"] for g in published} == {1e-3}
+    assert replace(TINY, as_published=True).decayed(0.9) == replace(TINY, schedule="constant").decayed(0.9) == 1.0
+
+
 @pytest.mark.parametrize("task", ["BP5", "Gyro"])
 def test_resumed_equals_uninterrupted(tmp_path, task):
     config = replace(TINY, task=task)
@@ -318,6 +371,8 @@ def test_gradient_that_is_not_finite_is_named(tmp_path):
         (["train", "billiards", "CM-CLNN"], "billiards is not learned"),
         (["train", "BP5", "CM-CLNN", "--epochs", "0"], "--epochs is 0, must be at least 1"),
         (["train", "BP5", "CM-CLNN", "--rate", "nan"], "--rate is nan"),
+        (["train", "BP5", "CM-CLNN", "--property-rate", "0"], "--property-rate is 0.0, must be positive"),
+        (["throw", "nowhere"], "nowhere/config.json: not the configuration of a run"),
         (["train", "BP5", "CM-CLNN", "--eps", "0.1"], "--eps belongs to CMr-CLNN and CMr-CHNN"),
         (["train", "BP5", "CMr-CLNN", "--eps", "much"], "--eps is 'much', must be a positive number or 'learn'"),
         (["train", "Gyro", "CM-CLNN", "--noise", "0.1"], "--noise is defined for BP5-e, BP5, CP3-e and CP3"),
@@ -399,6 +454,36 @@ except OSError as error:
     assert not list(tmp_path.glob("*.part"))
 
 
+# ---- throws ----
+
+
+def test_throws_of_the_true_disk():
+    """Vertical: sticking in compression asks for 12 rad/s; the loss falls with 0.042 per rad/s until then."""
+    step = throws.true_step()
+    for spin, loss in ((0.0, 0.504), (6.0, 0.252), (12.0, 0.0)):
+        unknowns = torch.tensor([spin], dtype=torch.float64, requires_grad=True)
+        found = throws.vertical(step, unknowns)
+        assert found.item() == pytest.approx(loss, abs=1e-7)
+        if spin < 12:
+            assert float(torch.autograd.grad(found, unknowns)[0]) == pytest.approx(-0.042, abs=1e-7)
+    _, losses = throws.plan("hit", step, 25)
+    assert losses[0] > 0.2
+    assert min(losses) < 0.5 * losses[0]
+
+
+def test_throws_of_a_learned_disk(tmp_path, capsys):
+    """The command plans with a run's model; runs of other tasks are refused."""
+    config = Config("BD1", "CM-CLNN", trajectories=8, epochs=1, batch=8)
+    quiet(config, tmp_path / "a").run()
+    assert learn.main(["throw", str(tmp_path / "a"), "--iterations", "2"]) == 0
+    assert "vertical, learned model" in capsys.readouterr().out
+    result = json.loads((tmp_path / "a" / "throws.json").read_text())
+    assert result["vertical"]["true"]["losses"][0] == pytest.approx(0.504, abs=1e-9)
+    quiet(TINY, tmp_path / "b").run()
+    assert learn.main(["throw", str(tmp_path / "b")]) == 2
+    assert "throws need a run of BD1 with a contact model, not BP5-e CM-CLNN" in capsys.readouterr().err
+
+
 # ---- the report ----
 
 
@@ -416,6 +501,13 @@ def test_report(tmp_path, capsys):
     assert "(24 chunks)" in page
     assert "BP5-e CM-CLNN_n24_seed4: not finished" in page
     assert "http://" not in page
+    table = (tmp_path / "report.csv").read_text().splitlines()
+    assert table[0].startswith("task,model,seed,chunks,iterations,eps,noise,law,mu,e,mass ratios,error,")
+    assert [row.split(",")[:2] for row in table[1:]] == [
+        ["BP5", "CM-CLNN"],
+        ["BP5-e", "CM-CLNN"],
+        ["BP5-e", "MLP-CD-CLNN"],
+    ]
 
 
 def test_plan_has_every_cell_once():

@@ -55,13 +55,23 @@ def test_files_that_are_no_tasks(tmp_path, capsys):
     assert "line 2" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("task", ["trot", "turn", "push"])
-def test_the_quadruped_in_closed_loop(task):
-    """One seed of examples/control/quadruped.py."""
-    spec = importlib.util.spec_from_file_location("quadruped", ROOT / "examples" / "control" / "quadruped.py")
+def _example(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / "control" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    good, text, _ = module.TASKS[task](0)
+    return module
+
+
+@pytest.mark.parametrize("task", ["trot", "turn", "push", "climb"])
+def test_the_quadruped_in_closed_loop(task):
+    """One seed of examples/control/quadruped.py."""
+    good, text, _ = _example("quadruped").TASKS[task](0)
+    assert good, text
+
+
+def test_the_walker_walks():
+    """One seed of examples/control/walker.py."""
+    good, text, _ = _example("walker").walk(0)
     assert good, text
 
 

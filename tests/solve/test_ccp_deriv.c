@@ -200,6 +200,56 @@ static void against_differences(void **state)
         assert_true(modes[i][0] > 100 && modes[i][1] > 100);
 }
 
+/* The same contact twice, at rest rows that depend on each other: forward and reverse agree, and a change of g that the
+ * rows cannot follow (rounding of a state has one) does not move the impulse by its inverse. */
+static void redundant_rows(void **state)
+{
+    (void)state;
+    int seen = 0;
+    double duality = 0, most = 0;
+    for (unsigned seed = 1; seed <= 400; seed++)
+    {
+        ccp_case *k = ccp_new(2, 6);
+        unsigned long long r = seed;
+        double B[3][3], mass = 0.5 + ccp_uniform(&r), exact[CCP_MOST], f_bar[CCP_MOST], product = 0;
+        direction d = {0};
+        for (int i = 0; i < 9; i++)
+            B[i / 3][i % 3] = ccp_normal(&r);
+        for (int i = 0; i < 36; i++)
+        {
+            int a = i / 6 % 3, b = i % 6 % 3;
+            k->G[i] = mass * (a == b) + B[a][0] * B[b][0] + B[a][1] * B[b][1] + B[a][2] * B[b][2];
+        }
+        for (int i = 0; i < 3; i++)
+            k->g[i] = k->g[i + 3] = i == 0 ? -1 - ccp_uniform(&r) : 0.1 * ccp_normal(&r);
+        for (int i = 0; i < 2; i++)
+        {
+            k->cone[i] = (tg_ccp_cone){.row = 3 * i, .rows = 3, .e = 0.5, .mu = {2, 2}};
+            d.e[i] = ccp_normal(&r);
+        }
+        assert_int_equal(ccp_solve(k), TG_OK);
+        if (k->c.phase[0].redundant)
+        {
+            for (int i = 0; i < 6; i++)
+            {
+                d.g[i] = ccp_normal(&r);
+                f_bar[i] = ccp_normal(&r);
+            }
+            forward(k, &d, exact);
+            for (int i = 0; i < 6; i++)
+                product += f_bar[i] * exact[i];
+            duality = fmax(duality, fabs(product - reverse(k, &d, f_bar)) / (1e-300 + largest(6, exact) * 6));
+            most = fmax(most, largest(6, exact) * mass);
+            seen++;
+        }
+        ccp_free(k);
+    }
+    print_message("%d redundant, forward - reverse %.2g, largest change %.2g\n", seen, duality, most);
+    assert_true(seen > 100);
+    assert_true(duality < 1e-10);
+    assert_true(most < 1e3); /* with a ridge d it is 1 / d */
+}
+
 /* At mu = 0 the derivative is the one from above. */
 static void no_friction_yet(void **state)
 {
@@ -246,6 +296,7 @@ static void no_friction_yet(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(against_differences), cmocka_unit_test(no_friction_yet)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(against_differences), cmocka_unit_test(redundant_rows),
+                                       cmocka_unit_test(no_friction_yet)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -317,6 +317,41 @@ static void test_patch_at_the_end_of_its_friction(void **state)
     sim_close(s);
 }
 
+/* Two arms on a floor, each an island of its own: soft feet that stick hold the first link, which could only turn about
+ * the vertical, and the second link slides; a joint of the first arm is at its limit, so that rows of the two islands
+ * are numbered differently. Tangents of a patch are redundant, normals are not, and they differ from
+ * each other by more than 1000. */
+static void test_soft_patches_of_two_islands(void **state)
+{
+    (void)state;
+    sim *s = sim_open(
+        "<mujoco><option timestep='0.001'/><default><geom mass='0.1'/></default><custom>"
+        "<numeric name='tangere:geom.floor.compliance' data='1e-5'/></custom><worldbody>"
+        "<geom name='floor' type='box' size='2 2 0.1' pos='0 0 -0.1' friction='0.1'/>"
+        "<body pos='-0.5 0 0'><joint axis='0 0 1'/><geom type='box' size='0.03 0.02 0.05' pos='0.01 0.005 0.049' "
+        "mass='1000' friction='0.8'/><body pos='0.1 0 0'><joint name='a' axis='0 0 1'/><geom type='sphere' size='0.05' "
+        "pos='0.2 0 0.0495' friction='0.1'/></body><body pos='0 0 0.2'><joint axis='0 1 0' limited='true' range='-60 "
+        "0'/>"
+        "<geom type='capsule' size='0.01' fromto='0 0 0 0.1 0 0'/></body></body>"
+        "<body pos='0.5 0 0'><joint axis='0 0 1'/><geom type='box' size='0.02 0.03 0.05' pos='0.02 0.01 0.0485' "
+        "mass='1000' friction='0.8'/><body pos='0.1 0 0'><joint name='b' axis='0 0 1'/><geom type='sphere' size='0.05' "
+        "pos='0.15 0 0.049' friction='0.1'/></body></body></worldbody></mujoco>");
+    tg_step_contact contact[SIM_CONTACTS];
+    int sticking = 0, sliding = 0;
+    s->v[sim_v(s, "a")] = 3;
+    s->v[sim_v(s, "b")] = -4;
+    outcome o = differentiate(s, "geom.*.quat");
+    for (int i = 0; i < sim_contacts(s, contact); i++)
+    {
+        sticking += contact[i].mode == TG_CONTACT_STICKING;
+        sliding += contact[i].mode == TG_CONTACT_SLIDING;
+    }
+    assert_int_equal(s->info.islands, 2);
+    assert_true(sticking >= 6 && sliding == 2);
+    check_exact(&o);
+    sim_close(s);
+}
+
 /* ---- rows between different bodies ---- */
 
 /* A brick on two others: when one of these is lifted by a hair, the brick on it lifts off the other. The step has
@@ -501,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_patch_with_friction_against_rolling),
         cmocka_unit_test(test_edge_with_friction_about_normals),
         cmocka_unit_test(test_patch_at_the_end_of_its_friction),
+        cmocka_unit_test(test_soft_patches_of_two_islands),
         cmocka_unit_test(test_brick_on_two_others),
         cmocka_unit_test(test_brick_on_another),
         cmocka_unit_test(test_friction_that_gives_way_slowly),

@@ -1,4 +1,4 @@
-"""`python3 -m tangere.learn`, behind `tangere learn`."""
+"""`python3 -m tangere.learn`: implements `tangere learn`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`tangere learn`: data, table, train, report, all."""
+"""`tangere learn`: data, table, train, throw, report, all."""
 
 from __future__ import annotations
 
@@ -38,13 +38,18 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--epochs", type=int, default=1000)
     train.add_argument("--batch", type=int, default=200)
     train.add_argument("--every", type=int, default=1, help="epochs per validation")
-    train.add_argument("--rate", type=float, default=1e-3)
+    train.add_argument("--rate", type=float, default=1e-3, help="of the networks' weights")
+    train.add_argument("--property-rate", type=float, default=1e-2, help="of masses, moments, mu, e and eps")
+    train.add_argument("--schedule", choices=("cosine", "constant"), default="cosine", help="of both rates")
     train.add_argument("--law", choices=("ccp", "lcp"), default="ccp", help="of the training data")
     train.add_argument("--eps", help="of CMr: a number, or 'learn'")
     train.add_argument("--noise", type=float, default=0.0, help="standard deviation added to training data")
     train.add_argument("--data", help="training chunks from FILE.npz")
     train.add_argument("--threads", type=int, default=1, help="of the contact law")
     train.add_argument("--as-published", action="store_true", help="validation and test are the same chunks")
+    throw = sub.add_parser("throw", help="throws planned with the model of a run of BD1, made in the true system")
+    throw.add_argument("folder", nargs="?", default=f"{RUNS}/BD1/CM-CLNN")
+    throw.add_argument("--iterations", type=int, default=1000)
     page = sub.add_parser("report", help="one page about all runs of a folder")
     page.add_argument("folder", nargs="?", default=RUNS)
     page.add_argument("--out", help="FILE.html (FOLDER/report.html)")
@@ -88,12 +93,13 @@ def _eps(word: str | None) -> float | None:
 def _train(args: argparse.Namespace) -> None:
     from tangere.learn.runs import Config  # noqa: PLC0415
 
-    names = ("trajectories", "seed", "epochs", "batch", "every", "rate", "law", "noise", "data")
+    names = ("trajectories", "seed", "epochs", "batch", "every", "rate", "property_rate", "schedule", "law", "noise")
     config = Config(
         args.task,
         args.model,
         eps=_eps(args.eps),
         as_published=args.as_published,
+        data=args.data,
         **{name: getattr(args, name) for name in names},
     ).checked()
     if args.threads < 1:
@@ -102,6 +108,14 @@ def _train(args: argparse.Namespace) -> None:
     from tangere.learn.plan import summary, train_one  # noqa: PLC0415
 
     print("\n".join(summary(train_one(config, folder, args.threads))))
+
+
+def _throw(args: argparse.Namespace) -> None:
+    from tangere.learn.throws import compare, lines  # noqa: PLC0415
+
+    if args.iterations < 1:
+        raise ValueError(f"--iterations is {args.iterations}, must be at least 1")
+    print("\n".join(lines(compare(Path(args.folder), args.iterations))))
 
 
 def _report(args: argparse.Namespace) -> None:
@@ -129,7 +143,8 @@ def main(words: list[str] | None = None) -> int:
     try:
         if getattr(args, "trajectories", 1) < 1:
             raise ValueError(f"--trajectories is {args.trajectories}, must be at least 1")
-        {"data": _data, "table": _table, "train": _train, "report": _report, "all": _all}[args.what](args)
+        does = {"data": _data, "table": _table, "train": _train, "throw": _throw, "report": _report, "all": _all}
+        does[args.what](args)
     except ImportError as error:
         print(f"tangere learn: {error}: pip install 'tangere[learn]'", file=sys.stderr)
         return 1

@@ -1,4 +1,4 @@
-"""What a trained model predicts: relative errors, energies, and the coefficients that it found."""
+"""Predictions of a trained model: relative errors, energies and learned coefficients."""
 
 from __future__ import annotations
 

@@ -16,15 +16,14 @@ import torch
 from torch import Tensor, nn
 
 from tangere import cartesian_torch
-from tangere.cartesian import DISTANCE, PIVOT, System
+from tangere.cartesian import System
 
 WIDTH = 256  # of the three hidden layers, as published
-EPS = 0.01  # of CMr, as published
 
 
 @dataclass
 class Counter:
-    """What the contact law did: samples with contacts, derivatives with a ridge, processor time in s."""
+    """Statistics of the contact law: samples with contacts, derivatives with a ridge, CPU time in s."""
 
     problems: int = 0
     regularised: int = 0
@@ -112,27 +111,37 @@ class Potential(nn.Module):
 
 
 class Properties(nn.Module):
-    """Masses and moments exp(p), friction ReLU(p), restitution hard sigmoid(p), regularisation eps.
+    """Masses and moments exp(p), friction p >= 0, restitution p / 6 + 1/2 in [0, 1], regularisation eps.
 
-    p starts at 0.1 N(0, 1), U(0, 1) and, of restitution, at 0: e = 0.5 is 3 away from both ends, and Adam moves p by
-    about its rate per iteration. Published is N(0, 1): one start in six cannot reach e = 1 in 4,000 iterations.
+    `project` puts p back into its range after a step of the optimiser. At an end of its range a coefficient has the
+    derivative from inside, so that it can come back. Published are ReLU(p) and a hard sigmoid of a p without bounds:
+    beyond the ends their derivatives are 0, and a coefficient that once leaves its range stays there.
+
+    p starts at 0.1 N(0, 1), U(0, 1) and, of restitution, at 0: e = 0.5. Published is N(0, 1) for the latter.
     eps: a number, or None: softplus(p), p from N(0, 1).
     """
 
-    def __init__(self, system: System, eps: float | None = 0.0, *, published_start: bool = False):
+    def __init__(self, system: System, eps: float | None = 0.0, *, published: bool = False):
         super().__init__()
         size = system.size
         axes = np.asarray(system.definition["bodies"], float)[:, 0] > 1
         if axes.any() != axes.all():
             raise ValueError(f"{system.name}: bodies with axes and points in one system cannot be learned")
-        self.rigid, self.sizes = bool(axes.any()), size
+        self.rigid, self.sizes, self.published = bool(axes.any()), size, published
         self.mass = nn.Parameter(0.1 * torch.randn(size.bodies))
         self.moment = nn.Parameter(0.1 * torch.randn(size.bodies, size.dim)) if self.rigid else None
         self.friction = nn.Parameter(torch.rand(size.types))
         start = torch.randn(size.types)
-        self.restitution = nn.Parameter(start if published_start else torch.zeros(size.types))
+        self.restitution = nn.Parameter(start if published else torch.zeros(size.types))
         self.softness = nn.Parameter(torch.randn(1)) if eps is None else None
         self.register_buffer("eps", torch.tensor([0.0 if eps is None else eps]))
+
+    def project(self) -> None:
+        """After a step of the optimiser: back to mu >= 0 and 0 <= e <= 1."""
+        if not self.published:
+            with torch.no_grad():
+                self.friction.clamp_(min=0)
+                self.restitution.clamp_(-3, 3)
 
     def masses(self) -> Tensor:
         return self.mass.exp()
@@ -142,10 +151,11 @@ class Properties(nn.Module):
         return None if self.moment is None else self.moment.exp()
 
     def mu(self) -> Tensor:
-        return self.friction.relu()
+        return self.friction.relu() if self.published else self.friction.clamp(min=0)
 
     def e(self) -> Tensor:
-        return nn.functional.hardsigmoid(self.restitution)
+        p = self.restitution
+        return nn.functional.hardsigmoid(p) if self.published else (p / 6 + 0.5).clamp(0, 1)
 
     def forward(self) -> Tensor:
         """The vector of parameters of the library, float64."""
@@ -190,67 +200,6 @@ class Inertia:
         return self._join(a0, a0[..., None, :] + fk / self.k)
 
 
-class Constraints(nn.Module):
-    """Phi = x^T S x / 2 + b x + c of all rows: their Jacobian is S x + b."""
-
-    def __init__(self, system: System):
-        super().__init__()
-        size, d = system.size, system.size.dim
-        first = np.concatenate([[0], np.cumsum(np.asarray(system.definition["bodies"], float)[:, 0])]).astype(int)
-        S = np.zeros((size.constraints, size.points, d, size.points, d))
-        b = np.zeros((size.constraints, size.points, d))
-        row = 0
-        for kind, i, j, _, *rest in system.definition["constraints"]:
-            c, anchor, i, j = np.array(rest[:d]), np.array(rest[3 : 3 + d]), int(i), int(j)  # noqa: PLW2901
-            if kind == PIVOT:
-                weights = np.concatenate([[1 - c.sum()], c])
-                for a in range(d):
-                    b[row + a, first[i] : first[i] + d + 1, a] = weights
-                row += d
-                continue
-            for a in range(d):
-                S[row, i, a, i, a] = 2
-                if kind == DISTANCE:
-                    S[row, j, a, j, a] = 2
-                    S[row, i, a, j, a] = S[row, j, a, i, a] = -2
-                else:
-                    b[row, i, a] = -2 * anchor[a]
-            row += 1
-        n = size.points * d
-        self.register_buffer("S", torch.tensor(S.reshape(-1, n, n)), persistent=False)
-        self.register_buffer("b", torch.tensor(b.reshape(-1, n)), persistent=False)
-
-
-class Hamiltonian:
-    """xdot and pdot of the projected flow (src/cartesian/field.h). Constraint forces are solved for in float64."""
-
-    def __init__(self, constraints: Constraints, inertia: Inertia):
-        self.c, self.inertia = constraints, inertia
-
-    def _solve(self, J: Tensor, L: Tensor, F: Tensor, r: Tensor | None) -> tuple[Tensor, Tensor]:
-        """a and k of M a + J^T k = F, J a = r"""
-        free = self.inertia.solve(F)
-        right = torch.einsum("ben,bn->be", J, free.flatten(-2))
-        right = right if r is None else right - r
-        k = torch.cholesky_solve(right[..., None], L)[..., 0]
-        back = torch.einsum("ben,be->bn", J, k).reshape(F.shape)
-        return free - self.inertia.solve(back), k
-
-    def __call__(self, x: Tensor, p: Tensor, force: Tensor) -> tuple[Tensor, Tensor]:
-        S = self.c.S
-        if len(S) == 0:
-            return self.inertia.solve(p), force
-        X, P, F = x.double(), p.double(), force.double()
-        J = torch.einsum("enm,bm->ben", S, X.flatten(-2)) + self.c.b
-        rows = J.unflatten(-1, X.shape[-2:])
-        L = torch.linalg.cholesky(torch.einsum("ben,bfn->bef", J, self.inertia.solve(rows).flatten(-2)))
-        y, beta = self._solve(J, L, P, None)
-        Sv = torch.einsum("enm,bm->ben", S, self.inertia.solve(P).flatten(-2))
-        F = F + torch.einsum("ben,be->bn", Sv, beta).reshape(F.shape)
-        a, _ = self._solve(J, L, F, -torch.einsum("ben,bn->be", Sv, y.flatten(-2)))
-        return y.to(x.dtype), self.inertia.times(a).to(x.dtype)
-
-
 def runge_kutta(field: Any, state: tuple[Tensor, Tensor], dt: float) -> tuple[Tensor, Tensor]:
     """A step of the 3/8-rule of zdot = field(z), z a pair."""
     stages, weights = cartesian_torch.TABLEAUX["rk38"]
@@ -272,23 +221,26 @@ class Flow(nn.Module):
         super().__init__()
         self.system, self.kind, self.properties = system, kind, properties
         self.potential = Potential(system.size.points * system.size.dim)
-        self.constraints = Constraints(system) if kind == "CHNN" else None
 
     def forward(self, x: Tensor, v: Tensor, params: Tensor, inertia: Inertia) -> tuple[Tensor, Tensor]:
         """x and v after dt."""
-        if self.constraints is not None:
-            motion = Hamiltonian(self.constraints, inertia)
-            x, p = runge_kutta(
-                lambda x, p: motion(x, p, self.potential.force(x)), (x, inertia.times(v)), self.system.dt
-            )
-            return x, inertia.solve(p)
+        free = self.system.size.constraints == 0
+
+        def rates(x: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
+            force = self.potential.force(x)
+            if free:
+                return inertia.solve(p), force
+            return cartesian_torch.hamiltonian(self.system, x, p, force, params)
 
         def field(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
             force = self.potential.force(x)
-            if self.system.size.constraints == 0:
+            if free:
                 return v, inertia.solve(force)
             return v, cartesian_torch.acceleration(self.system, x, v, force, params)
 
+        if self.kind == "CHNN":
+            x, p = runge_kutta(rates, (x, inertia.times(v)), self.system.dt)
+            return x, inertia.solve(p)
         return runge_kutta(field, (x, v), self.system.dt)
 
 
@@ -297,10 +249,10 @@ class ContactModel(nn.Module):
 
     pairs = False  # trained on chunks
 
-    def __init__(self, system: System, kind: str, eps: float | None = 0.0, *, published_start: bool = False):
+    def __init__(self, system: System, kind: str, eps: float | None = 0.0, *, published: bool = False):
         super().__init__()
         self.system, self.counter = system, Counter()
-        self.properties = Properties(system, eps, published_start=published_start)
+        self.properties = Properties(system, eps, published=published)
         self.flow = Flow(system, kind, self.properties)
 
     def rollout(self, x: Tensor, v: Tensor, steps: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""All runs of the report, in order; a finished run is skipped, an unfinished one goes on."""
+"""All runs of the report, in order; a finished run is skipped, an unfinished one continues."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def full() -> Iterator[Config]:
 
 
 def small() -> Iterator[Config]:
-    """A tenth of the data with as many iterations as at full size: 80 chunks are one batch."""
+    """A tenth of the data and a quarter of the iterations of full size: 80 chunks are one batch."""
     for task in SMALL_TASKS:
-        yield Config(task, "CM-CLNN", trajectories=80, epochs=4000, every=5)
+        yield Config(task, "CM-CLNN", trajectories=80, epochs=1000, every=5)
 
 
 def folder_of(root: Path, config: Config) -> Path:
@@ -76,7 +76,7 @@ def train_one(config: Config, folder: Path, threads: int = 1) -> dict[str, Any]:
 
 
 def _try(config: Config, folder: Path) -> list[str]:
-    """A run that diverges is said, and marked in the report; the others go on."""
+    """A run that diverges is reported, and marked in the report; the others continue."""
     try:
         return summary(train_one(config, folder))
     except (RuntimeError, Error) as error:
@@ -85,7 +85,7 @@ def _try(config: Config, folder: Path) -> list[str]:
 
 
 def below_bars(result: dict[str, Any]) -> list[str]:
-    """What a small run should have found and did not."""
+    """The results that a small run failed to reach."""
     out = []
     for name, bar in zip(("mu", "e"), SMALL_BARS[result["task"]], strict=True):
         got, true = result["learned"][name][0], result["truth"][name][0]
@@ -117,7 +117,7 @@ def run_all(root: Path, small_only: bool = False, jobs: int = 1) -> None:
 
 
 def summary(result: dict[str, Any]) -> list[str]:
-    """Lines that say what a run found."""
+    """Lines with the results of a run."""
     error, found, truth = result["error"], result["learned"], result["truth"]
     mean, half = error["mean"], error["half"]
     said = "left the numbers" if mean is None else f"{mean:.3e} +- {half:.1e}"

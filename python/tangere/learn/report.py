@@ -1,4 +1,4 @@
-"""The page about all runs of a folder: Fig. 3 to 6, Tables 2 and 3, mass ratios, beside the paper's figures.
+"""The page about all runs of a folder: Fig. 3 to 6, Tables 2 and 3, mass ratios, compared with the paper's figures.
 
 Cells of runs that are not in the folder say so. Needs matplotlib, not torch.
 """
@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tangere.learn.runs import CONTACT_MODELS, MODELS, Config, ratios, read_config, write_whole
+from tangere.learn.runs import CONTACT_MODELS, MODELS, Config, ratios, read_config, write_log, write_whole
 
 TASKS = ("BP5-e", "BP5", "CP3-e", "CP3", "BD5", "Rope-200", "Gyro-e", "Gyro")
 NOT_RUN = "not run"
@@ -55,7 +55,7 @@ text-align: right; } td:first-child, th:first-child { text-align: left; } img { 
 
 
 class Runs:
-    """What is in a folder, found by configuration."""
+    """The runs of a folder, found by configuration."""
 
     def __init__(self, root: Path):
         if not root.is_dir():
@@ -264,6 +264,60 @@ def _variants(runs: Runs) -> str:
     return table + _table(["mu, e of CMr-CLNN, eps", "0.1", "0.01", "0.001", "learned"], rows)
 
 
+def biased(system: Any, mass: list[float], eps: float) -> list[float]:
+    """e that makes up for eps, per kind of contact of points: e + eps (1 + e) / a, a = 1 / m_i (+ 1 / m_j).
+
+    One contact without friction: v+ = u (a e - eps) / (a + eps) with eps is e u without it.
+    """
+    from tangere.cartesian import PAIR  # noqa: PLC0415
+
+    e = list(system.definition["e"])
+    for c in system.definition["contacts"]:
+        kind, a = int(c[4]), 1 / mass[int(c[1])] + (1 / mass[int(c[2])] if int(c[0]) == PAIR else 0.0)
+        true = system.definition["e"][kind]
+        e[kind] = min(1.0, true + eps * (1 + true) / a)
+    return e
+
+
+def _bias(runs: Runs) -> str:
+    from tangere.learn import tasks  # noqa: PLC0415
+
+    result = runs.get("BP5", "CMr-CLNN")
+    if result is None:
+        return f'<p class="none">{NOT_RUN}</p>'
+    found = result["learned"]
+    expected = biased(tasks.task("BP5").system(threads=1), found["mass"], found["eps"])
+    rows = []
+    for i, (count, true, want) in enumerate(zip(result["counts"], result["truth"]["e"], expected, strict=True)):
+        words = (
+            str(i),
+            str(count),
+            f"{true:g}",
+            f"{want:.4f}",
+            f"{found['e'][i]:.4f}",
+            f"{found['e'][i] / want - 1:+.1%}",
+        )
+        rows.append([_cell(word) for word in words])
+    return _table(["BP5, coefficient", "chunks", "e", "e + eps (1 + e) / a", "learned", "off"], rows)
+
+
+def _throws(runs: Runs) -> str:
+    rows = []
+    for config, _, folder in runs.found:
+        path = folder / "throws.json"
+        if config.task != "BD1" or not path.exists():
+            continue
+        found = json.loads(path.read_text())
+        for name in ("hit", "vertical"):
+            for label, r in found[name].items():
+                unknowns = ", ".join(f"{u:.4f}" for u in r["unknowns"])
+                words = (f"{config.model}, {name}", label, unknowns, f"{r['planned']:.2e}", f"{r['made']:.2e}")
+                rows.append([_cell(word) for word in words])
+    if not rows:
+        return f'<p class="none">{NOT_RUN}</p>'
+    return _table(["throw", "planned with", "vx, vy, spin or spin", "loss there", "loss in the true system"], rows)
+
+
 def _runs(runs: Runs) -> str:
     rows = []
     for config, result, folder in runs.found:
@@ -312,6 +366,8 @@ SECTIONS = (
     ("Mass ratios", "", _masses),
     ("Thirty coefficients", "Chunks: training chunks in which a contact of this kind is active.", _many),
     ("Noise, data of another law, regularisation", "", _variants),
+    ("Restitution of CMr", "eps makes contacts softer; a larger e makes up for it.", _bias),
+    ("Throws (Fig. 8)", "The paper has no figures.", _throws),
     (
         "Time per iteration (Table 3)",
         "Processor time of one thread, batch 200. The paper's times fit batches of 1.",
@@ -321,8 +377,40 @@ SECTIONS = (
 )
 
 
+def rows_of(runs: Runs) -> list[dict[str, Any]]:
+    """One row per run: what it was, what it found, what it took."""
+    out = []
+    for config, result, _ in runs.found:
+        found, error = result["learned"], result["error"]
+        paper = FIG3.get(config.task, (None,) * len(MODELS))[MODELS.index(config.model)]
+        one = {name: found[name][0] if len(found.get(name, ())) == 1 else None for name in ("mu", "e")}
+        out.append(
+            {
+                "task": config.task,
+                "model": config.model,
+                "seed": config.seed,
+                "chunks": result["chunks"],
+                "iterations": result["iterations"],
+                "eps": config.model_eps,
+                "noise": config.noise,
+                "law": config.law,
+                **one,
+                "mass ratios": " ".join(f"{r:.5f}" for r in ratios(result)[0]),
+                "error": error["mean"],
+                "half of its interval": error["half"],
+                "paper": paper,
+                "validation": result["validation"],
+                "largest energy drift": result["energy drift"]["largest"],
+                **{f"{name} ms": round(1e3 * s, 2) for name, s in result["cpu seconds per iteration"].items()},
+                "problems": result["problems"],
+                "regularised": result["regularised"],
+            }
+        )
+    return out
+
+
 def write(root: Path, out: Path) -> tuple[int, int]:
-    """Writes the page; how many runs it shows, how many of its cells were not run."""
+    """Writes the page, and a table beside it; how many runs it shows, how many of its cells were not run."""
     runs = Runs(root)
     parts = [
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>Dynamics and contact, learned</title>',
@@ -334,4 +422,5 @@ def write(root: Path, out: Path) -> tuple[int, int]:
         parts.append(f"<h2>{html.escape(title)}</h2>" + (f"<p>{html.escape(note)}</p>" if note else "") + make(runs))
     out.parent.mkdir(parents=True, exist_ok=True)
     write_whole(out, "\n".join(parts).encode())
+    write_log(out.with_suffix(".csv"), rows_of(runs))
     return len(runs.found), runs.missing

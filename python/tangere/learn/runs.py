@@ -10,6 +10,7 @@ import csv
 import difflib
 import io
 import json
+import math
 import os
 import platform
 from collections.abc import Sequence
@@ -45,7 +46,7 @@ def model_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Config:
-    """What makes a run. Two runs with equal configurations are equal bit for bit on one machine."""
+    """The configuration of a run. Two runs with equal configurations are equal bit for bit on one machine."""
 
     task: str
     model: str
@@ -53,14 +54,15 @@ class Config:
     trajectories: int = 800
     epochs: int = 1000
     batch: int = 200
-    rate: float = 1e-3
+    rate: float = 1e-3  # of the networks' weights
+    property_rate: float = 1e-2  # of masses, moments, mu, e and eps
+    schedule: str = "cosine"  # rates fall to 0 with half a cosine; or constant
     decay: float = 1e-4  # of AdamW, on all parameters
     eps: float | None = None  # of CMr: None is 0.01, negative is learned
     noise: float = 0.0  # standard deviation added to the training chunks
     law: str = "ccp"  # of the data
-    as_published: bool = (
-        False  # one seed for all splits: validation and test are the same chunks; CMr has its own truth
-    )
+    # one seed for all splits: validation and test are the same chunks; CMr has its own truth; one constant rate
+    as_published: bool = False
     every: int = 1  # epochs per validation
     data: str | None = None  # training chunks from a file
 
@@ -68,10 +70,12 @@ class Config:
         for field, least in (("trajectories", 1), ("epochs", 1), ("batch", 1), ("every", 1), ("seed", 0)):
             if getattr(self, field) < least:
                 raise ValueError(f"--{field} is {getattr(self, field)}, must be at least {least}")
-        for field in ("rate", "decay", "noise"):
+        for field in ("rate", "property_rate", "decay", "noise"):
             value = getattr(self, field)
-            if not np.isfinite(value) or value < 0 or (field == "rate" and value == 0):
-                raise ValueError(f"--{field} is {value}, must be positive and finite")
+            if not np.isfinite(value) or value < 0 or (field.endswith("rate") and value == 0):
+                raise ValueError(f"--{field.replace('_', '-')} is {value}, must be positive and finite")
+        if self.schedule not in ("cosine", "constant"):
+            raise ValueError(f"--schedule is {self.schedule!r}, must be cosine or constant")
         if self.law not in ("ccp", "lcp"):
             raise ValueError(f"--law is {self.law!r}, must be ccp or lcp")
         config = replace(self, task=tasks.task(self.task).name, model=model_name(self.model))
@@ -99,6 +103,16 @@ class Config:
         if not self.model.startswith("CMr"):
             return 0.0
         return CMR_EPS if self.eps is None else None if self.eps < 0 else self.eps
+
+    @property
+    def rate_of_properties(self) -> float:
+        return self.rate if self.as_published else self.property_rate
+
+    def decayed(self, part: float) -> float:
+        """The rate, relative to the first, when a part of all iterations is done."""
+        if self.as_published or self.schedule == "constant":
+            return 1.0
+        return 0.5 * (1 + math.cos(math.pi * part))
 
     def folder_name(self) -> str:
         """MODEL, and what differs from the defaults that matter for a table."""
@@ -201,7 +215,7 @@ def load_data(config: Config) -> Data:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """All of it or nothing: writes beside the file, then renames."""
+    """Writes atomically: to a temporary file, then renames it."""
     beside = path.with_name(path.name + ".part")
     try:
         with open(beside, "wb") as file:

@@ -1,4 +1,6 @@
-"""The learning tasks of the contact model in two phases: systems, initial distributions, chunks of trajectories."""
+"""The learning tasks of the contact model with compression and restitution: systems, initial distributions, chunks of
+trajectories.
+"""
 
 from __future__ import annotations
 
@@ -231,7 +233,7 @@ def _billiards(**options: Any) -> System:
 
 
 def billiards_start() -> tuple[Array, Array]:
-    """The cue ball and the rack of ten; the last ball is to reach BILLIARDS_GOAL."""
+    """The cue ball and the rack of ten; the last ball should reach BILLIARDS_GOAL."""
     r = BILLIARDS_RADIUS
     rack = [(0.5 + 2 * r * i, 0.5 + 2 * r * j - 0.7 * r * i) for i in range(4) for j in range(i + 1)]
     x, v = np.array([(0.1, 0.5), *rack]), np.zeros((11, 2))

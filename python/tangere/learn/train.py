@@ -32,7 +32,7 @@ def build(config: Config, threads: int = 1) -> nn.Module:
         torch.manual_seed(config.seed)
         if config.model in runs.CONTACT_MODELS:
             kind = config.model.partition("-")[2]
-            return models.ContactModel(system, kind, config.model_eps, published_start=config.as_published)
+            return models.ContactModel(system, kind, config.model_eps, published=config.as_published)
         kinds = {
             "MLP-CD-CLNN": baselines.MlpModel,
             "IN-CP-CLNN": baselines.InteractionClnn,
@@ -44,6 +44,15 @@ def build(config: Config, threads: int = 1) -> nn.Module:
 def l1(model: Any, chunks: Tensor) -> Tensor:
     """Mean |predicted - true| of all states, the first (which is given) included, as published."""
     return (model.rollout(chunks[:, 0, 0], chunks[:, 0, 1], chunks.shape[1] - 1) - chunks).abs().mean()
+
+
+def parameter_groups(model: nn.Module, config: Config) -> list[dict[str, Any]]:
+    """Weights of networks, and properties, which have a rate of their own."""
+    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    own = [p for name, p in named if name.startswith("properties.")]
+    weights = [p for name, p in named if not name.startswith("properties.")]
+    groups = [(weights, config.rate), (own, config.rate_of_properties)]
+    return [{"params": params, "lr": rate, "first": rate} for params, rate in groups if params]
 
 
 def as_pairs(chunks: Tensor) -> Tensor:
@@ -67,15 +76,13 @@ def learned(model: Any) -> dict[str, list[float] | float]:
 
 
 class Training:
-    """One run. `run` goes on from the checkpoint of its folder, if there is one."""
+    """One run. `run` continues from the checkpoint of its folder, if there is one."""
 
     def __init__(self, config: Config, folder: Path | str, threads: int = 1, out: TextIO | None = None):
         self.config, self.folder, self.threads = config.checked(), Path(folder), threads
         self.out = sys.stdout if out is None else out
         self.model: Any = build(self.config, threads)
-        self.optimiser = torch.optim.AdamW(
-            [p for p in self.model.parameters() if p.requires_grad], lr=config.rate, weight_decay=config.decay
-        )
+        self.optimiser = torch.optim.AdamW(parameter_groups(self.model, self.config), weight_decay=config.decay)
         self.epoch, self.iterations = 0, 0
         self.history: list[dict[str, Any]] = []
         self.best: dict[str, Any] = {"epoch": -1, "loss": math.inf, "state": None}
@@ -130,7 +137,7 @@ class Training:
     # -- one epoch --
 
     def _check(self, loss: Tensor, iteration: int) -> None:
-        """NaN is never hidden: the run ends with what is not finite and where."""
+        """NaN is never hidden: the run stops and names what is not finite, and where."""
         at = f"{self.config.task} {self.config.model}: epoch {self.epoch + 1}, iteration {iteration + 1}"
         if not torch.isfinite(loss):
             raise DivergedError(f"{at}: the loss is {float(loss.detach())}")
@@ -139,9 +146,18 @@ class Training:
                 bad = int((~torch.isfinite(p.grad)).sum())
                 raise DivergedError(f"{at}: {bad} of {p.grad.numel()} gradients of '{name}' are not finite")
 
+    def _step(self, part: float) -> None:
+        """A step of AdamW; `part` of all iterations are done. The rate is a function of it: resume needs nothing."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = group["first"] * self.config.decayed(part)
+        self.optimiser.step()
+        if hasattr(self.model, "properties"):
+            self.model.properties.project()
+
     def _train_epoch(self, chunks: Tensor) -> float:
         order = np.random.default_rng([self.config.seed, 11, self.epoch]).permutation(len(chunks))
         counter, total = self.model.counter, 0.0
+        batches = -(-len(order) // self.config.batch)
         for k, first in enumerate(range(0, len(order), self.config.batch)):
             rows = torch.from_numpy(order[first : first + self.config.batch])
             start, before = time.process_time(), counter.seconds
@@ -150,7 +166,7 @@ class Training:
             loss.backward()
             spent, contact = time.process_time() - start, counter.seconds - before
             self._check(loss, k)
-            self.optimiser.step()
+            self._step(self.iterations / (batches * self.config.epochs))
             self.seconds["network"] += spent - contact
             self.seconds["contact"] += contact
             self.seconds["rest"] += time.process_time() - start - spent

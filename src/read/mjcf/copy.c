@@ -247,7 +247,7 @@ static tg_status gather(tg_mjcf *r, const tg_mjcf_copying *c, tg_xml *section, t
 {
     enum
     {
-        MOST = 100000000 /* elements that are looked at, over all acts of copying: a bound on time */
+        MOST = 100000000 /* elements visited by all copies: a bound on time */
     };
     for (tg_xml *e = section->first, *next; e != NULL; e = next)
     {

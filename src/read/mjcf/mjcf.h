@@ -300,7 +300,7 @@ typedef struct tg_mjcf_mesh_known
     bool used; /* by a geom that is more than looks */
     tg_mjcf_mesh_inertia inertia;
     tg_mesh_data data; /* scaled */
-    bool weighed;      /* lump is there */
+    bool weighed;      /* lump is valid */
     tg_lump lump;      /* at unit density */
 } tg_mjcf_mesh_known;
 
@@ -376,7 +376,7 @@ typedef struct tg_mjcf
     tg_mjcf_list key_map; /* tg_mjcf_key_map */
     tg_mjcf_names *used;  /* what sections refer to; NULL: not asked yet */
     int nbody, nq, nv, nu, na, nkey;
-    int nlooked; /* elements that copying looked at */
+    int nlooked; /* elements visited by copying */
 
     tg_mjcf_counter **counter; /* honoured attributes, a list a row of the table */
 } tg_mjcf;

@@ -35,7 +35,7 @@ static void remember(search *s, const char *path)
         snprintf(s->looked + used, s->size - used, "%s%s", used > 0 ? ", " : "", path);
 }
 
-/* dir / name, if it is there. quiet: not worth a place in the message. */
+/* dir / name, if it exists. quiet: not worth a place in the message. */
 static bool try(search *s, const char *dir, const char *name, bool quiet)
 {
     const char *path = tg_path_join(s->u->base.pool, dir, name);

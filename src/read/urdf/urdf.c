@@ -28,7 +28,7 @@ static tg_status read_settings(tg_urdf *u)
     return status;
 }
 
-/* The settings for the rules of MJCF: meshes come with their whole path, mass from geoms must be asked for. */
+/* The settings for the rules of MJCF: meshes come with their whole path, mass from geoms only on request. */
 static void apply_settings(tg_urdf *u)
 {
     tg_mjcf_compiler *compiler = &tg_mjcf_scope_of(&u->base, u->root)->compiler;

@@ -213,7 +213,7 @@ void tg_urdf_sort(tg_urdf_name *names, int count);
 /* -1: there is none of that name. */
 int tg_urdf_find(const tg_urdf_name *names, int count, const char *name);
 
-/* Sorts names; refuses one that is there twice. */
+/* Sorts names; refuses duplicates. */
 tg_status tg_urdf_sort_links(tg_urdf *u);
 tg_status tg_urdf_sort_joints(tg_urdf *u);
 

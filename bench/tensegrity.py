@@ -1,0 +1,300 @@
+"""The tensegrity paper's study on SUPERball: corners, noise, variants, contact parameters, planners, transfer.
+
+    .venv/bin/python bench/tensegrity.py corners noise variants own soft contact transfer methods picture --data FOLDER
+
+Every part prints its rows as they are done and appends them to FOLDER/NAME.jsonl; rows that are there are not run
+again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tangere as tg
+from tangere.tensegrity import command, contact, data, judge, robot, train, transfer
+
+OWN = (1, 1.0)  # rolls of our own engine, and their s: the robot is at rest after 2 s
+MOVING = 1.5  # s of a roll of MuJoCo that are used: later tuples are of a robot at rest
+CORNERS = list(itertools.product((0.5, 1.5), repeat=3))
+
+
+class Book:
+    """Rows of one part: read, run what is missing, append."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._path = folder / f"{name}.jsonl"
+        lines = self._path.read_text().splitlines() if self._path.exists() else []
+        self.rows = {json.dumps(row["key"]): row for row in map(json.loads, lines)}
+
+    def run(self, key: Any, work: Any) -> dict[str, Any]:
+        name = json.dumps(key)
+        if name not in self.rows:
+            began, cpu = time.perf_counter(), time.process_time()
+            row = {"key": json.loads(name), **work()}
+            row["wall_s"], row["cpu_s"] = time.perf_counter() - began, time.process_time() - cpu
+            self.rows[name] = row
+            with self._path.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+        return self.rows[name]
+
+
+def _hanging(folder: Path) -> data.Data:
+    return data.read(folder / "hang_10hz.npz", 10)
+
+
+def corners(folder: Path, given: argparse.Namespace) -> None:
+    """All corners 50 % off, one trajectory; error over the ten test trajectories."""
+    book, hang = Book(folder, "corners"), _hanging(folder)
+
+    def work(start: tuple[float, ...]) -> dict[str, Any]:
+        found = train.identify(hang, start, trajectories=1, threads=given.threads)
+        seen = judge.judge(found.model(hang), hang, found.dt, implicit_tendons=found.implicit)
+        return {"off": (found.factors - 1).tolist(), "fit_cpu_s": found.cpu, "com_worst": float(seen.error.max()),
+                "rungs": [[r.dt, r.implicit, r.iterations] for r in found.rungs]}  # fmt: skip
+
+    for start in CORNERS:
+        row = book.run(start, lambda start=start: work(start))
+        print(
+            f"{start}: off by {np.abs(row['off']).max():.1e}, {row['fit_cpu_s']:.2f} s, test {row['com_worst']:.1e} m"
+        )
+
+
+def noise(folder: Path, given: argparse.Namespace) -> None:
+    """1 mm, 1 mrad, 1 cm/s, 1 crad/s of noise: estimates and their standard errors."""
+    book, hang = Book(folder, "noise"), _hanging(folder)
+
+    def work(seed: int) -> dict[str, Any]:
+        logs = command._noisy(hang.logs("train", given.trajectories), 1e-3, seed)
+        found = train.identify(hang, (0.5, 0.5, 1.5), logs=logs, noise=None, threads=given.threads)
+        seen = judge.judge(found.model(hang), hang, found.dt, implicit_tendons=found.implicit)
+        return {"off": (found.factors - 1).tolist(), "errors": found.errors.tolist(), "com": seen.last.tolist()}
+
+    for seed in range(given.seeds):
+        row = book.run(seed, lambda seed=seed: work(seed))
+        sigmas = np.abs(row["off"]) / row["errors"]
+        print(f"seed {seed}: off {np.round(row['off'], 6)}, errors {np.round(row['errors'], 6)}, sigmas {sigmas}")
+
+
+def variants(folder: Path, given: argparse.Namespace) -> None:
+    """The four variants, without and with noise."""
+    book = Book(folder, "variants")
+    for size, variant in itertools.product((0.0, 1e-3), ("feed-forward", "implicit", "progressive", "dense")):
+        call = argparse.Namespace(
+            folder=folder,
+            start="0.5,0.5,1.5",
+            trajectories=given.trajectories,
+            threads=given.threads,
+            noise=size,
+            seed=0,
+        )
+        row = book.run((size, variant), lambda call=call, variant=variant: command._train(call, variant)[1])
+        last = np.array(row["com_error"])
+        off = ", ".join(f"{100 * (x - 1):+.3g} %" for x in row["factors"])
+        print(f"noise {size:g}, {variant}: {off}; com {last.mean():.3g} +- {last.std():.2g} m, {row['cpu']:.1f} s")
+
+
+def own(folder: Path, given: argparse.Namespace) -> None:
+    """Our engine on its own data: sliding and rolling friction, four corners."""
+    book, m = Book(folder, "own"), tg.load_string(robot.roll_text())
+    for start in itertools.product((0.5, 1.5), repeat=2):
+
+        def work(start: tuple[float, ...] = start) -> dict[str, Any]:
+            logs = contact.own_rolls(m, OWN[0], given.seed, OWN[1])
+            found = contact.identify_contact(m, logs, ("slide", "roll"), start, threads=given.threads)
+            return {"off": (found.factors - 1).tolist(), "cost": found.cost}
+
+        row = book.run(("ncp", given.seed, start), work)
+        print(
+            f"slide, roll from {start}: off by {np.round(row['off'], 6)}, cost {row['cost']:.2g}, {row['cpu_s']:.0f} s"
+        )
+
+
+def soft(folder: Path, given: argparse.Namespace) -> None:
+    """The compliant law on its own data: compliance, damping and friction, eight corners."""
+    book, soft = Book(folder, "soft"), compliant(tg.load_string(robot.roll_text()))
+    for start in CORNERS:
+
+        def soft_work(start: tuple[float, ...] = start) -> dict[str, Any]:
+            logs = contact.own_rolls(soft, OWN[0], given.seed, OWN[1], law="compliant")
+            parts = ("compliance", "damping", "slide")
+            found = contact.identify_contact(soft, logs, parts, start, threads=given.threads, law="compliant")
+            return {"off": (found.factors - 1).tolist(), "cost": found.cost}
+
+        row = book.run(("compliant", given.seed, start), soft_work)
+        off = np.round(row["off"], 6)
+        print(f"compliant from {start}: off by {off}, cost {row['cost']:.2g}, {row['cpu_s']:.0f} s", flush=True)
+
+
+def compliant(m: tg.Model, stiffness: float = 3e5, damping: float = 1e3) -> tg.Model:
+    """Contacts as springs and dampers, of the size of MuJoCo's default contact under this robot: 0.6 mm under 196 N."""
+    m = m.copy()
+    m.params["geom.floor.compliance"] = 1 / stiffness
+    m.params["geom.floor.damping"] = damping
+    return m
+
+
+def _contact_row(roll: data.Data, m: tg.Model, **options: Any) -> dict[str, Any]:
+    seen = judge.judge(m, roll, train.STEP, **options)
+    return {
+        "com": seen.last.tolist(), "relative": seen.relative.tolist(), "path": seen.length.tolist(),
+        "mean_relative": float(np.nanmean(seen.last) / seen.length.mean()), "failed": seen.failed,
+    }  # fmt: skip
+
+
+def contacts(folder: Path, given: argparse.Namespace) -> None:
+    """MuJoCo's rolls: the law with MuJoCo's parameters, and with identified ones; test trajectories of 5 s."""
+    book, roll = Book(folder, "contact"), data.read(folder / "roll_10hz.npz", 10)
+    m = roll.model()
+
+    def show(name: str, row: dict[str, Any]) -> None:
+        print(
+            f"{name}: {np.mean(row['com']):.3f} +- {np.std(row['com']):.3f} m after 5 s, relative mean "
+            f"{100 * np.mean(row['relative']):.1f} % (of means {100 * row['mean_relative']:.1f} %), "
+            f"{row.get('factors', '')} {row['cpu_s']:.0f} s",
+            flush=True,
+        )
+
+    for name, options in (("end", {}), ("within", {"impact": "within"})):
+        key = ("MuJoCo's parameters", name)
+        show(str(key), book.run(key, lambda options=options: _contact_row(roll, m, **options)))
+    for start in itertools.product((0.5, 1.5), repeat=2):
+
+        def work(start: tuple[float, ...] = start) -> dict[str, Any]:
+            logs = [cut(log, MOVING) for log in roll.logs("train", given.trajectories)]
+            found = contact.identify_contact(m, logs, ("slide", "roll"), start, threads=given.threads)
+            other = m.copy()
+            robot.scale(other, robot.contact_unknowns(other), found.factors)
+            return {"factors": found.factors.tolist(), **_contact_row(roll, other)}
+
+        key = ("identified", start, given.trajectories)
+        show(str(key), book.run(key, work))
+
+
+def cut(log: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """The first rows of a log: later the robot is at rest."""
+    rows = round(seconds / train.TUPLE) + 1
+    return {name: value if name == "name" else value[:rows] for name, value in log.items()}
+
+
+def _roll(given: argparse.Namespace, seed: int, **more: Any) -> dict[str, Any]:
+    words = {"reading": "C", "threads": given.threads, "controls": transfer.CONTROLS, "page": None, "method": "mppi",
+             "open": False, "engine": "tangere", "factors": "1,1,1,1", "seed": seed, **more}  # fmt: skip
+    return command.run_roll(argparse.Namespace(**words))
+
+
+def transfers(folder: Path, given: argparse.Namespace) -> None:
+    """Planned on the identified engine, on MuJoCo and on random parameters; executed on MuJoCo."""
+    book = Book(folder, "transfer")
+    for seed, (engine, blind) in itertools.product(
+        range(given.seeds),
+        (("tangere", False), ("mujoco", False), ("random", False), ("tangere", True), ("random", True)),
+    ):
+        out = folder / f"roll_{engine}_{'open' if blind else 'closed'}_{seed}.npz"
+        row = book.run(
+            (engine, blind, seed, given.factors),
+            lambda engine=engine, blind=blind, seed=seed, out=out: _roll(
+                given, seed, engine=engine, open=blind, out=str(out), factors=given.factors
+            ),
+        )
+        print(
+            f"{engine} {'open' if blind else 'closed'}, seed {seed}: vx {row['vx']:.3f} m/s, end "
+            f"{np.round(row['end'], 2)}, {row['miss']:.2f} m off, {row['planning_s']:.0f} s of "
+            f"planning, {row['cpu_s']:.0f} s of processor time",
+            flush=True,
+        )
+
+
+def methods(folder: Path, given: argparse.Namespace) -> None:
+    """The planners at equal budgets: 200 rollouts of 1 s per control (iLQG: its samples), executed on MuJoCo."""
+    book = Book(folder, "methods")
+    for seed, method in itertools.product(range(given.seeds), ("mppi", "cem", "random", "ilqg")):
+        row = book.run((method, seed), lambda method=method, seed=seed: _roll(given, seed, method=method, out=None))
+        print(
+            f"{method}, seed {seed}: vx {row['vx']:.3f} m/s, end {np.round(row['end'], 2)}, {row['wall_s']:.0f} s",
+            flush=True,
+        )
+
+
+def picture(folder: Path, given: argparse.Namespace) -> None:
+    """Errors of the centre of mass over test trajectories, and rolls on MuJoCo, from the results that are there."""
+    import matplotlib as mpl  # noqa: PLC0415
+
+    mpl.use("agg")
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
+    hang = _hanging(folder)
+    for row in Book(folder, "variants").rows.values():
+        size, variant = row["key"]
+        if size > 0 or variant == "dense":
+            continue
+        dt, implicit = train._rungs(variant)[-1]
+        m = hang.model()
+        robot.scale(m, robot.body_unknowns(m), np.array(row["factors"]))
+        error = judge.judge(m, hang, dt, implicit_tendons=implicit).error
+        _band(left, hang.time, np.maximum(error, 1e-16), variant)
+    left.set(yscale="log", xlabel="s", ylabel="m", title="hanging: error of the centre of mass")
+    roll = data.read(folder / "roll_10hz.npz", 10)
+    chosen = {"MuJoCo's friction": np.ones(2)}
+    for row in Book(folder, "contact").rows.values():
+        if row["key"][0] == "identified":
+            chosen["identified friction"] = np.array(row["factors"])
+    for name, factors in chosen.items():
+        m = roll.model()
+        robot.scale(m, robot.contact_unknowns(m), factors)
+        seen = judge.judge(m, roll, train.STEP)
+        _band(middle, roll.time, 100 * seen.error / seen.length[:, None], name)
+    middle.axhline(24.7, color="k", ls=":", label="published, at the end")
+    middle.set(xlabel="s", ylabel="% of the path", title="rolling: error of the centre of mass")
+    for path in sorted(folder.glob("roll_*_closed_*.npz")):
+        with np.load(path) as made:
+            points = made["q"].reshape(len(made["q"]), robot.RODS, 7)[:, :, :2].mean(axis=1)
+        right.plot(points[:, 0], points[:, 1], label=path.stem.split("_")[1])
+    right.plot([0, 5], [0, 0], "k:", lw=0.8)
+    right.set(xlabel="x (m)", ylabel="y (m)", title="MPPI, executed on MuJoCo", ylim=(-1.5, 1.5))
+    for axes in (left, middle, right):
+        axes.legend(fontsize=7)
+    figure.savefig(given.picture, dpi=110)
+    print(given.picture)
+
+
+def _band(axes: Any, t: np.ndarray, error: np.ndarray, name: str) -> None:
+    mean, spread = np.nanmean(error, axis=0), np.nanstd(error, axis=0)
+    line = axes.plot(t, mean, label=name)[0]
+    axes.fill_between(t, np.maximum(mean - spread, mean / 10), mean + spread, color=line.get_color(), alpha=0.2)
+
+
+PARTS = {
+    "corners": corners, "noise": noise, "variants": variants, "own": own, "soft": soft, "contact": contacts,
+    "transfer": transfers, "methods": methods, "picture": picture,
+}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", default=list(PARTS), choices=[*PARTS, []])
+    parser.add_argument("--data", type=Path, default=Path("build/tensegrity"))
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=None)
+    parser.add_argument("--trajectories", type=int, default=10)
+    parser.add_argument(
+        "--factors", default="1,1,1,1", help="of the identified engine: stiffness, damping, mass, friction"
+    )
+    parser.add_argument("--picture", default="docs/pictures/tensegrity.png")
+    given = parser.parse_args()
+    if not (given.data / "roll_1khz.npz").exists():
+        data.write(given.data)
+    for part in given.parts:
+        print(f"# {part}: {PARTS[part].__doc__.splitlines()[0]}", flush=True)
+        PARTS[part](given.data, given)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""Contact parameters from the rolling robot, after stiffness, damping and mass of the hanging one.
+
+The derivatives are exact, but the loss has jumps: a contact that comes one step earlier moves the end of its tuple. So
+the search has several starts: those of a grid around the given one, ranked by their loss without derivatives, of which
+the best go on with Gauss-Newton and a robust loss (a tuple whose contacts come at another step is an outlier, not
+information), and then with squares.
+
+The explicit laws ("compliant", "impulse") label their derivatives regularised where friction is below its bound: over a
+tuple these grow and are of no use. With them Gauss-Newton takes central differences of the few unknowns.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tangere._errors import Error
+from tangere._fit import fit
+from tangere._fit_statistics import loss_of
+from tangere._shoot import Layout, Shooter, make_segments
+from tangere.logs import logs_of
+from tangere.model import Model
+from tangere.optimise import least_squares
+from tangere.rollout import rollout
+from tangere.tensegrity.robot import STEP, TUPLE, contact_unknowns, rolling_start, scale
+from tangere.tensegrity.train import WEIGHTS
+
+Array = NDArray[np.float64]
+
+GRID = (1 / 3, 1.0, 3.0)  # factors of the start: half and one and a half of a value are within reach of 1
+WIDTH = 2.385  # of the robust loss, in units of WEIGHTS: as in `fit`
+DIFFERENCE = 1e-4  # relative step of differences: rounding gives 1e-12, the curvature of the loss 1e-8
+BEST = 3  # starts of the grid that go on
+
+
+@dataclass(frozen=True)
+class ContactTraining:
+    """factors: of the model's values, in the order of `parts`; errors: standard errors; tried: (start, loss) of the
+    grid, best first; cpu: s of processor time."""
+
+    parts: tuple[str, ...]
+    factors: Array
+    errors: Array
+    cost: float
+    tried: list[tuple[tuple[float, ...], float]]
+    cpu: float
+
+
+def own_rolls(m: Model, count: int, seed: int, seconds: float = 5.0, **options: Any) -> list[dict[str, Any]]:
+    """Rolls of our own engine at 10 Hz, as logs: the law of the data is that of the fit."""
+    every, logs = round(TUPLE / STEP), []
+    for i in range(count):
+        q = m.default_q()
+        v = rolling_start(q, np.random.default_rng((seed, i)))
+        r = rollout(m, q, v, np.zeros((round(seconds / STEP), m.nu)), STEP, tape=False, **options)
+        kept = np.asarray(r.q)[::every], np.asarray(r.v)[::every]
+        rows = len(kept[0])
+        logs.append(
+            {"name": f"roll {i}", "time": TUPLE * np.arange(rows), "q": kept[0], "v": kept[1],
+             "act": np.zeros((rows, m.na)), "u": np.zeros((rows, m.nu))}
+        )  # fmt: skip
+    return logs
+
+
+def identify_contact(
+    m: Model,
+    logs: list[dict[str, Any]],
+    parts: tuple[str, ...] = ("slide", "roll"),
+    start: Sequence[float] = (1.0, 1.0),
+    *,
+    grid: Sequence[float] = GRID,
+    threads: int | None = None,
+    **options: Any,
+) -> ContactTraining:
+    """Factors of the values that `m` has, from rolls at 10 Hz. options: those of the step."""
+    began = time.process_time()
+    m = m.copy()
+    groups = contact_unknowns(m, parts)
+    common: dict[str, Any] = {
+        "horizon": 1, "stride": 1, "dt": STEP, "channels": ["q", "v"], "noise": WEIGHTS, "threads": threads, **options,
+    }  # fmt: skip
+
+    loss = _Loss(m, logs, groups, threads, options)
+    explicit = options.get("law") in {"compliant", "impulse"}
+
+    def search(at: Sequence[float], iterations: int, robust: str | None) -> tuple[Array, Array, float]:
+        if explicit:
+            return loss.search(at, iterations, robust)
+        scale(m, groups, np.array(at))
+        found = fit(m, logs, groups, iterations=iterations, robust=robust, **common)
+        return np.array(found.values), np.array(found.errors), float(found.optimum.cost)
+
+    starts = [tuple(np.array(start) * f) for f in itertools.product(grid, repeat=len(parts))]
+    tried = sorted(((at, loss(at)) for at in starts), key=lambda one: one[1])
+    results = []
+    for at, _ in tried[:BEST]:
+        found, _, _ = search(at, 15, "cauchy")
+        results.append(search(found, 15, None))
+    loss.close()
+    factors, errors, cost = min(results, key=lambda one: one[2])
+    return ContactTraining(parts, factors, errors, cost, tried, time.process_time() - began)
+
+
+class _Loss:
+    """The robust loss without derivatives; infinite where the robot blows up."""
+
+    def __init__(self, m: Model, logs: Any, groups: list[dict[str, float]], threads: int | None, options: Any) -> None:
+        many = logs_of(m, logs)
+        values = [np.array([*group.values()]) for group in groups]
+        factors = np.zeros((len(groups), sum(map(len, values))))
+        for i, first in enumerate(np.cumsum([0, *map(len, values)])[:-1]):
+            factors[i, first : first + len(values[i])] = values[i]
+        positions = np.concatenate([m.params.index(name) for group in groups for name in group]).astype(np.intc)
+        layout = Layout(positions, factors, np.zeros(len(positions)), [], False, [], [], False)
+        segments = make_segments(m, many, STEP, 1, 1)
+        self._shooter = Shooter(m, many, segments, layout, STEP, ["q", "v"], threads, options)
+        for i, kind in enumerate(self._shooter.kinds):
+            self._shooter.sigma[i] = WEIGHTS[kind.partition(":")[0]]
+
+    def __call__(self, at: Sequence[float]) -> float:
+        x = np.zeros(len(at))
+        x[:] = at
+        try:
+            r, _ = self._shooter.residuals(x, False)
+        except Error:
+            return np.inf
+        return float(loss_of("cauchy", WIDTH, r)[0].sum()) if np.isfinite(r).all() else np.inf
+
+    def _residuals(self, x: Array, r: Array, J: Array | None) -> None:
+        r[:] = self._shooter.residuals(x, False)[0]
+        if not np.isfinite(r).all():
+            raise Error("a rollout is not finite", "value out of domain")
+        if J is None:
+            return
+        slopes = J.reshape(len(r), len(x))
+        for i, size in enumerate(x):
+            sides = []
+            for sign in (1, -1):
+                y = x.copy()
+                y[i] += sign * DIFFERENCE * size
+                sides.append(self._shooter.residuals(y, False)[0])
+            slopes[:, i] = (sides[0] - sides[1]) / (2 * DIFFERENCE * size)
+
+    def search(self, at: Sequence[float], iterations: int, robust: str | None) -> tuple[Array, Array, float]:
+        """Gauss-Newton with central differences: factors, standard errors, cost."""
+        best = least_squares(
+            self._residuals, np.array(at, np.float64), self._shooter.count, transform="log", loss=robust or "square",
+            width=WIDTH if robust else None, iterations=iterations,
+        )  # fmt: skip
+        r, J = np.empty(self._shooter.count), np.empty(self._shooter.count * len(at))
+        self._residuals(best.x, r, J)
+        slopes = J.reshape(len(r), len(at))
+        spread = np.linalg.pinv(slopes.T @ slopes) * (r @ r) / max(1, len(r) - len(at))
+        return best.x, np.sqrt(np.diag(spread)), float(best.cost)
+
+    def close(self) -> None:
+        self._shooter.close()
