@@ -269,8 +269,8 @@ static bool harden(tg_soft *p, const tg_solve_options *o)
     return true;
 }
 
-/* Impulses may be much smaller, too: those of the previous step were of an impact. Then rounding of what rows contradict
- * each other by, which counts as nothing, would decide over impulses: more compliance. */
+/* Impulses may be much smaller, too: those of the previous step were of an impact. Then rounding of what rows
+ * contradict each other by, which counts as nothing, would decide over impulses: more compliance. */
 static void soften(tg_soft *p, const tg_solve_options *o)
 {
     double goal = creep * o->tolerance, now = creep_of(p), before = p->eps;
