@@ -189,7 +189,7 @@ TG_API tg_status tg_cartesian_jump_vjp(tg_cartesian_work *w, int count, const do
                                        double *params_bar);
 
 /* How many velocity jumps of the last reverse call (tg_cartesian_jump_vjp, tg_cartesian_rollout_vjp) had redundant
- * rows: their impulse is not unique, and the derivative is that of the problem with a small ridge. */
+ * rows: their impulse is not unique, and the derivative leaves the redundant part of it as it is. */
 TG_API int tg_cartesian_regularised(const tg_cartesian_work *w);
 
 /* kinetic and potential energy [count, 2], and how far the constraints are from 0 [count] (Nullable) */

@@ -26,6 +26,7 @@ typedef struct loops
     int null;    /* columns of Z */
     double *A;   /* n x n: J J^T, normalised, its QR */
     double *Z;   /* n x null, its QR */
+    double *N;   /* n x null: Z itself, orthonormal columns */
     double *B;   /* n x rows: what is projected */
     double *tau, *work;
     double *own;      /* n: G_ii, */
@@ -33,6 +34,7 @@ typedef struct loops
     double *size;     /* by which rows are normalised */
     double *rounding; /* of G_ii */
     int *order;
+    int *moved; /* rows that a dof moves */
 } loops;
 
 static double *entry(const loops *l, int i, int j)
@@ -57,25 +59,34 @@ static void gather_rows(loops *l, const tg_rows *r, const tg_rows_island *island
     }
 }
 
-/* the part of one tree, added to A */
+/* The part of one tree, added to A: of every dof, the few rows that it moves. */
 static void add_tree(loops *l, const tg_model *m, const tg_rows *r, const tg_rows_island *island, int tree)
 {
-    int columns = r->tree_columns[tree];
+    int columns = r->tree_columns[tree], mine = 0;
     const int *row = r->column_row + r->tree_column[tree];
-    const double *J = r->J + r->tree_start[tree];
-    for (int k = 0; k < m->tree_ndof[tree]; k++, J += v4_pad(columns))
-        for (int a = 0; a < columns; a++)
+    const double *J = r->J + r->tree_start[tree], *Y = r->Y + r->tree_start[tree];
+    int *column = l->order; /* of the tree's, those of equalities */
+    double *value = l->work;
+    for (int a = 0; a < columns; a++)
+        if (l->at[row[a] - island->row] >= 0)
+            column[mine++] = a;
+    for (int k = 0; k < m->tree_ndof[tree]; k++, J += v4_pad(columns), Y += v4_pad(columns))
+    {
+        int count = 0, *place = l->moved;
+        for (int c = 0; c < mine; c++)
         {
-            int i = l->at[row[a] - island->row];
-            for (int b = 0; i >= 0 && J[a] != 0 && b < columns; b++)
-                if (l->at[row[b] - island->row] >= 0)
-                    l->A[i * l->n + l->at[row[b] - island->row]] += J[a] * J[b];
+            int i = l->at[row[column[c]] - island->row];
+            double y = Y[column[c]];
+            l->own[i] += y * y;
+            if (J[column[c]] == 0)
+                continue;
+            place[count] = i;
+            value[count++] = J[column[c]];
         }
-    const double *Y = r->Y + r->tree_start[tree];
-    for (int k = 0; k < m->tree_ndof[tree]; k++, Y += v4_pad(columns))
-        for (int a = 0; a < columns; a++)
-            if (l->at[row[a] - island->row] >= 0)
-                l->own[l->at[row[a] - island->row]] += Y[a] * Y[a];
+        for (int a = 0; a < count; a++)
+            for (int b = 0; b < count; b++)
+                l->A[place[a] * l->n + place[b]] += value[a] * value[b];
+    }
 }
 
 /* rows first .. first + count - 1 belong together */
@@ -131,6 +142,7 @@ static loops loops_of(const tg_model *m, tg_rows *r, const tg_rows_island *islan
     l.left = TG_TAKE(&r->scratch, double, n, "what is left of them");
     memset(l.own, 0, n * sizeof *l.own);
     l.order = TG_TAKE(&r->scratch, int, n, "order of columns");
+    l.moved = TG_TAKE(&r->scratch, int, n, "rows of a dof");
     memset(l.A, 0, n * n * sizeof *l.A);
     for (int t = 0; t < m->ntree; t++)
         if (r->tree_columns[t] > 0 && &r->island[r->tree_island[t]] == island)
@@ -159,25 +171,28 @@ static int find_null(loops *l)
     return l->null;
 }
 
-/* B (n x columns) <- P B */
-static void project(loops *l, int columns)
-{
-    tg_qr_apply_t(l->n, l->null, l->Z, l->null, l->tau, columns, l->B, columns, l->work);
-    for (int i = 0; i < l->null; i++)
-        for (int j = 0; j < columns; j++)
-            l->B[i * columns + j] = 0;
-    tg_qr_apply(l->n, l->null, l->Z, l->null, l->tau, columns, l->B, columns, l->work);
-}
-
-/* ---- what is left of the rows ---- */
-
 /* Z itself, orthonormal columns */
 static void form_null(loops *l, double *Z)
 {
     for (int i = 0; i < l->n * l->null; i++)
         Z[i] = i % (l->null + 1) == 0 && i / l->null < l->null;
     tg_qr_apply(l->n, l->null, l->Z, l->null, l->tau, l->null, Z, l->null, l->work);
+    l->N = Z;
 }
+
+/* B (n x columns) <- P B = B - Z (Z^T B), as many columns at a time as A has room for products with Z */
+static void project(loops *l, int columns)
+{
+    for (int first = 0; first < columns; first += l->n)
+    {
+        int some = columns - first < l->n ? columns - first : l->n;
+        double *B = l->B + first;
+        tg_gemm_tn(l->null, some, l->n, l->N, l->null, B, columns, TG_GEMM_SET, l->A, some);
+        tg_gemm_nn(l->n, some, l->null, l->N, l->null, l->A, some, TG_GEMM_SUB, B, columns);
+    }
+}
+
+/* ---- what is left of the rows ---- */
 
 /* G_ii without their part along Z, and zero where that is rounding */
 static void find_left(loops *l, const tg_rows *r, const tg_rows_island *island)
@@ -227,19 +242,23 @@ static void store_null(const loops *l, tg_rows *r, const tg_rows_island *island)
 
 /* ---- G and g ---- */
 
-/* columns of equalities, and with them their rows: twice, so that both sides of G_EE are projected */
+/* Rows of equalities, then their columns among these: G <- P G P, whose other columns are the rows' transpose. */
 static void project_matrix(loops *l)
 {
-    for (int side = 0; side < 2; side++)
-    {
-        for (int i = 0; i < l->n; i++)
-            for (int j = 0; j < l->rows; j++)
-                l->B[i * l->rows + j] = *entry(l, j, l->row[i]);
-        project(l, l->rows);
-        for (int i = 0; i < l->n; i++)
-            for (int j = 0; j < l->rows; j++)
-                *entry(l, l->row[i], j) = l->B[i * l->rows + j];
-    }
+    for (int i = 0; i < l->n; i++)
+        for (int j = 0; j < l->rows; j++)
+            l->B[i * l->rows + j] = *entry(l, j, l->row[i]);
+    project(l, l->rows);
+    for (int i = 0; i < l->n; i++)
+        for (int j = 0; j < l->rows; j++)
+            *entry(l, l->row[i], j) = l->B[i * l->rows + j];
+    for (int i = 0; i < l->n; i++)
+        for (int j = 0; j < l->n; j++)
+            l->B[i * l->n + j] = *entry(l, l->row[j], l->row[i]);
+    project(l, l->n);
+    for (int i = 0; i < l->n; i++)
+        for (int j = 0; j < l->n; j++)
+            *entry(l, l->row[i], l->row[j]) = l->B[i * l->n + j];
     for (int i = 0; i < l->n; i++)
     {
         /* a row of which nothing is left but rounding */
@@ -294,6 +313,7 @@ void tg_project_delassus(const tg_model *m, tg_rows *r, const tg_rows_island *is
     size_t mark = tg_arena_mark(&r->scratch);
     loops l = loops_of(m, r, island);
     find_null(&l);
+    form_null(&l, r->Z + island->Z);
     project_matrix(&l);
     tg_arena_release(&r->scratch, mark);
 }
@@ -325,6 +345,7 @@ void tg_select_consistent(const tg_model *m, tg_rows *r, const tg_rows_island *i
     loops l = loops_of(m, r, island);
     double *L = r->L + island->row;
     find_null(&l);
+    form_null(&l, r->Z + island->Z);
     for (int i = 0; i < l.n; i++)
         l.B[i] = L[l.row[i]];
     project(&l, 1);

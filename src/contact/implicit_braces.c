@@ -5,9 +5,9 @@
  * Redundant rows, J_R^T Z = 0, are consistent at the solution: Z^T (J_R v+ + b_R) = 0. For a derivative to exist they
  * must stay consistent as bodies are displaced: d/dq of Z^T (J v+ + b) at fixed v+ is zero. Points between two rigid
  * bodies do (a patch stays a patch), and so do equalities, which were made consistent (consistent.c). Torsional
- * friction does not: a box that tips over its edge also turns about the normal when the edge is tilted. Between other rows it
- * depends on the geometry: if they do not, one of them opens or slips, and which one depends on the side. This file
- * finds out whether there are such rows, and computes a random combination of Z, which src/step/brace.c tests.
+ * friction does not: a box that tips over its edge also turns about the normal when the edge is tilted. Between other
+ * rows it depends on the geometry: if they do not, one of them opens or slips, and which one depends on the side. This
+ * file finds out whether there are such rows, and computes a random combination of Z, which src/step/brace.c tests.
  * Immaterial contacts are included. Dry friction at its bound is not: when it slips, either way, the supporting rows
  * take over its load. */
 #include <math.h>

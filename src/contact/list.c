@@ -211,7 +211,12 @@ static void list_limits(listing *s)
 {
     for (int j = 0; j < s->m->njoint; j++)
         if (s->m->joint_limited[j] && s->m->joint_type[j] != TG_JOINT_FREE)
-            (s->m->joint_type[j] == TG_JOINT_BALL ? list_ball_limits : list_axis_limits)(s, j);
+        {
+            if (s->m->joint_type[j] == TG_JOINT_BALL)
+                list_ball_limits(s, j);
+            else
+                list_axis_limits(s, j);
+        }
     for (int t = 0; t < s->m->ntendon; t++)
         if (s->m->tendon_limited[t])
             list_tendon_limits(s, t);

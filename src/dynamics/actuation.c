@@ -16,25 +16,21 @@
 
 /* ---- transmissions ---- */
 
+/* on a ball or free joint */
 static double joint_transmission(const tg_model *m, const tg_work *w, int i, const double *q, double *moment)
 {
     int joint = m->actuator_target[i], dof = m->joint_dof[joint];
     const double *gear = TG_PARAM(w->params, actuator_gear) + 6 * i, *qj = q + m->joint_q[joint];
     double unit[4], angle[3];
-    switch (m->joint_type[joint])
+    if (m->joint_type[joint] == TG_JOINT_FREE)
     {
-    case TG_JOINT_FREE:
         memcpy(moment + dof, gear, 6 * sizeof(double));
         return 0;
-    case TG_JOINT_BALL:
-        memcpy(moment + dof, gear, 3 * sizeof(double));
-        tg_quat_normalise(qj, unit);
-        tg_quat_log(unit, angle);
-        return gear[0] * angle[0] + gear[1] * angle[1] + gear[2] * angle[2];
-    default:
-        moment[dof] = gear[0];
-        return gear[0] * qj[0];
     }
+    memcpy(moment + dof, gear, 3 * sizeof(double));
+    tg_quat_normalise(qj, unit);
+    tg_quat_log(unit, angle);
+    return gear[0] * angle[0] + gear[1] * angle[1] + gear[2] * angle[2];
 }
 
 spatial tg_site_wrench(const tg_model *m, const tg_work *w, int actuator)
@@ -96,7 +92,10 @@ void tg_transmissions(const tg_model *m, tg_work *w, const double *q)
         }
         if (tg_actuator_has_axis(m, i))
         {
-            w->actuator_length[i] = joint_transmission(m, w, i, q, moment);
+            int joint = m->actuator_target[i];
+            double gear = TG_PARAM(w->params, actuator_gear)[6 * i];
+            moment[m->joint_dof[joint]] = gear;
+            w->actuator_length[i] = gear * q[m->joint_q[joint]];
             continue;
         }
         tg_span across = tg_actuator_span(m, i);

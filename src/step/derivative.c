@@ -221,8 +221,8 @@ static void smooth_points(const tg_model *m, tg_work *w)
 static void add_label(tg_label *label, const tg_implicit *f)
 {
     label->kind = (tg_label_kind)f->kind > label->kind ? (tg_label_kind)f->kind : label->kind;
-    label->margin = fmin(label->margin, f->margin);
-    label->condition = fmax(label->condition, f->condition);
+    label->margin = tg_smaller(label->margin, f->margin);
+    label->condition = tg_larger(label->condition, f->condition);
 }
 
 /* several impacts at once: which comes first is a choice */
@@ -267,12 +267,14 @@ static bool is_inconsistent(const tg_model *m, tg_work *w)
     return worse;
 }
 
+static const double at_edge = 1e-7; /* m: a contact with a smaller margin is at a change of its features */
+
 /* A contact that acts is about to change its features: two capsules whose axes cross, an edge across an edge. (Margins
  * of shapes that overlap by less also say how far they are from looking ahead, collision/ahead.c, which changes nothing
  * by itself.) */
 static bool is_at_edge(const tg_work *w)
 {
-    const double least = 1e-7, deep = -1e-4; /* m */
+    const double deep = -1e-4; /* m */
     const tg_rows *r = w->rows;
     for (int b = 0; b < r->nblock; b++)
     {
@@ -281,7 +283,7 @@ static bool is_at_edge(const tg_work *w)
         if (c->source != TG_SOURCE_CONTACT || !acts)
             continue;
         const tg_contact_point *at = &r->touch[c->index].at;
-        if (at->distance < deep && at->margin < least)
+        if (at->distance < deep && at->margin < at_edge)
             return true;
     }
     return false;
@@ -350,11 +352,14 @@ static void make_label(const tg_model *m, tg_work *w)
         tg_label_kind own = (tg_label_kind)tg_explicit_label(w, &r->island[i], &s->settings, &s->label.margin);
         s->label.kind = own > s->label.kind ? own : s->label.kind;
     }
+    double features = INFINITY; /* the least margin of a contact point */
     for (int i = 0; i < r->ntouch; i++)
-        s->label.margin = fmin(s->label.margin, tg_larger(0, r->touch[i].at.margin));
-    s->label.margin = fmin(s->label.margin, s->bounds.margin);
+        features = tg_smaller(features, r->touch[i].at.margin);
+    s->label.margin = tg_smaller(s->label.margin, tg_larger(0, features));
+    s->label.margin = tg_smaller(s->label.margin, s->bounds.margin);
     bool at_branch = s->within && is_at_branch(w, &s->label.margin);
-    if (s->label.kind == TG_LABEL_EXACT && (s->bounds.at || at_branch || is_ambiguous(w) || is_at_edge(w) ||
+    if (s->label.kind == TG_LABEL_EXACT && (s->bounds.at || at_branch || is_ambiguous(w) ||
+                                            (features < at_edge && is_at_edge(w)) ||
                                             is_overdetermined(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;
     bool solved = true;
@@ -362,8 +367,9 @@ static void make_label(const tg_model *m, tg_work *w)
         solved = solved && r->island[i].result.status == TG_SOLVE_SOLVED;
     bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
     bool ani = s->options.backward >= TG_BACKWARD_ANI && tg_saltation_acts(w);
-    if (moved || ani || s->held || is_rough(w) || s->options.backward == TG_BACKWARD_SMOOTHED || tg_unrolls(w) ||
-        !solved || is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
+    bool rough = features < 0 && is_rough(w);
+    if (moved || ani || s->held || rough || s->options.backward == TG_BACKWARD_SMOOTHED || tg_unrolls(w) || !solved ||
+        is_inconsistent(m, w) || tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
 

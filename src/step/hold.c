@@ -86,6 +86,8 @@ static double turned_radius(const tg_work *w, int geom, const sweep *s)
 /* n . x+ of the point of a shape that is farthest along side * n, its rounding taken off */
 static double farthest(const tg_placed *shape, const sweep *s, v4 n, double side)
 {
+    if (shape->type == TG_GEOM_PLANE) /* which does not move (is_bounded), and whose normal is n */
+        return v4_dot(n, shape->x);
     v4 d = n + v4_cross(n, s->turn);
     return v4_dot(n, s->centre + s->way) + v4_dot(d, tg_support(shape, d * v4_splat(side), NULL) - s->centre);
 }
@@ -204,7 +206,7 @@ static bool turns_round(const tg_model *m, const tg_work *w, int geom)
 }
 
 /* After the share of the step some pair of the island overlaps by more than it did at the start and than the reach;
- * after shares below 1, by more than it may. */
+ * after shares below 1, by more than it may. At the end of the whole step pairs that are sure not to are left out. */
 static bool goes_through(const tg_model *m, tg_work *w, int island, double share)
 {
     tg_step_work *s = w->step;
@@ -219,6 +221,8 @@ static bool goes_through(const tg_model *m, tg_work *w, int island, double share
     for (int i = 0, end; i < r->ntouch && !through; i = end)
     {
         const tg_touch *t = pair_from(r, i, &end, &overlap);
+        if (share == 1 && !t->turns_far)
+            continue;
         double most = share < 1 ? overlap + allowance(w, overlap) : fmax(overlap, reach);
         bool sided = acts_on(r, i, end) || turns_round(m, w, t->pair.first) || turns_round(m, w, t->pair.second);
         through = is_rigid(w, t) && island_of(m, r, t) == island && is_through(m, w, t, most, sided);
@@ -269,6 +273,7 @@ void tg_step_hold(const tg_model *m, tg_work *w)
         const tg_touch *t = pair_from(r, i, &end, &overlap);
         double sure = is_rigid(w, t) ? sure_share(m, w, t, overlap, last) : 1;
         int island = sure < 1 ? island_of(m, r, t) : -1;
+        r->touch[i].turns_far = sure < 1;
         if (island < 0 || r->island[island].result.status != TG_SOLVE_SOLVED)
             continue; /* where rows do not hold, no share of the way need be better than the whole */
         s->sure[island] = fmin(s->sure[island], sure);

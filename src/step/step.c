@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "dynamics/kinematics.h"
+#include "math/lanes.h"
 #include "step/hold.h"
 #include "step/stability.h"
 
@@ -73,7 +74,14 @@ static tg_status take_contacts(const tg_model *m, tg_work *w, const tg_given_con
 static void settle(int n, double *x)
 {
     const double least = 1e-150;
-    for (int i = 0; i < n; i++)
+    const v4i magnitude = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}; /* all bits but the sign */
+    int i = 0;
+    for (; i + V4_LANES <= n; i += V4_LANES)
+    {
+        v4 lanes = v4_loadu(x + i);
+        v4_storeu(x + i, v4_keep(~(v4_keep(magnitude, lanes) < v4_splat(least)), lanes));
+    }
+    for (; i < n; i++)
         x[i] = fabs(x[i]) < least ? 0 : x[i];
 }
 

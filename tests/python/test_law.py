@@ -138,3 +138,40 @@ def test_staggered():
     assert residuals[0] > residuals[1] >= residuals[2]
     with pytest.raises(tg.Error, match="staggered_steps = -1"):
         tg.Sim(model, solver="staggered", staggered_steps=-1)
+
+
+def test_unrolled():
+    """The derivative of the alternations, in a step and over cold steps, against differences of the same; and its
+    distance from the law's own, which falls with their number."""
+    model = tg.load_string(
+        "<mujoco><option timestep='0.002'/><worldbody><geom name='floor' type='plane' size='5 5 1' friction='0.3'/>"
+        "<body pos='0 0 0.1'><freejoint/><inertial pos='0.04 0.02 0.03' mass='1' diaginertia='0.004 0.005 0.006'/>"
+        "<geom name='ball' type='ellipsoid' size='0.1 0.12 0.1' friction='0.31'/></body></worldbody></mujoco>"
+    )
+    q0, v0 = model.default_q(), np.array([1.0, -0.4, -0.02, 0.3, 2.0, -1.0])
+    options = {"solver": "staggered", "backward": "unrolled", "tolerance": 1e-13, "cold": True}
+    weight = np.random.default_rng(5).normal(size=model.nv)
+
+    def final(v, steps, **more):
+        return tg.rollout(model, q0, v, steps, **{**options, **more})
+
+    bias = []
+    for alternations in (1, 2, 5):
+        for steps in (1, 4):
+            r = final(v0, steps, staggered_steps=alternations)
+            gradient = r.vjp(gv=weight, at=-1).v
+            differences = np.empty(model.nv)
+            for k in range(model.nv):
+                h = 1e-5 * np.eye(model.nv)[k]
+                ends = [final(v0 + s * h, steps, staggered_steps=alternations).v[-1] @ weight for s in (1, -1)]
+                differences[k] = (ends[0] - ends[1]) / 2e-5
+            assert np.abs(gradient).max() > 0.1
+            np.testing.assert_allclose(gradient, differences, atol=1e-6)
+        law = final(v0, 1, solver="newton", backward="exact")
+        one = final(v0, 1, staggered_steps=alternations)
+        g = one.vjp(gv=weight, at=-1)
+        assert g.label.kind == "regularised"
+        bias.append(np.abs(g.v - law.vjp(gv=weight, at=-1).v).max())
+    assert bias[0] > 10 * bias[2]
+    with pytest.raises(tg.Error, match="solver = staggered"):
+        tg.Sim(model, backward="unrolled")

@@ -475,7 +475,7 @@ def test_throws_of_a_learned_disk(tmp_path, capsys):
     """The command plans with a run's model; runs of other tasks are refused."""
     config = Config("BD1", "CM-CLNN", trajectories=8, epochs=1, batch=8)
     quiet(config, tmp_path / "a").run()
-    assert learn.main(["throw", str(tmp_path / "a"), "--iterations", "2"]) == 0
+    assert learn.main(["throw", str(tmp_path / "a"), "--iterations", "1"]) == 0
     assert "vertical, learned model" in capsys.readouterr().out
     result = json.loads((tmp_path / "a" / "throws.json").read_text())
     assert result["vertical"]["true"]["losses"][0] == pytest.approx(0.504, abs=1e-9)

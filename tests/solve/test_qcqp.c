@@ -10,6 +10,13 @@ static int problems(int usual)
     return text != NULL ? atoi(text) : usual;
 }
 
+/* of the random problems */
+static uint64_t seed(void)
+{
+    const char *text = getenv("TANGERE_SEED");
+    return text != NULL ? strtoull(text, NULL, 10) : 19;
+}
+
 /* |x| <= r around a centre: the solution is the nearest point. x >= 0: negative parts are cut. */
 static void known(void **state)
 {
@@ -120,7 +127,7 @@ static void judge_one(program *p, tally *t)
 static void random_problems(void **state)
 {
     (void)state;
-    source r = {19};
+    source r = {seed()};
     int count = problems(600 / TEST_EFFORT);
     tally t[2] = {{0}};
     for (int k = 0; k < count; k++)

@@ -345,11 +345,12 @@ static const char *const turning[] = {
 static void frames_that_spin(void **state)
 {
     (void)state;
-    int found[LAWS] = {0}, touched = 0;
+    const int states = TEST_EFFORT > 1 ? 3 : 12;
+    int found[LAWS] = {0}, touched = 0, models = (int)(sizeof turning / sizeof turning[0]);
     compared = skipped = switched = 0;
-    for (size_t model = 0; model < sizeof turning / sizeof turning[0]; model++)
+    for (int model = 0; model < models; model++)
         for (int law = CCP; law < LAWS; law++)
-            for (int i = 0; i < 12; i++)
+            for (int i = 0; i < states; i++)
             {
                 double largest = 0;
                 sim *s = open_law(turning[model], law);
@@ -364,12 +365,12 @@ static void frames_that_spin(void **state)
                 found[law] += s->info.contacts > 0 && label.kind == TG_LABEL_EXACT && largest > 0.1;
                 sim_close(s);
             }
-    print_message("%d of 144 touch\n", touched);
+    print_message("%d of %d touch\n", touched, (LAWS - CCP) * models * states);
     check_share();
     for (int law = CCP; law < LAWS; law++)
     {
-        print_message("%s: %d of 48 exact and right\n", laws[law], found[law]);
-        assert_true(found[law] >= 24);
+        print_message("%s: %d of %d exact and right\n", laws[law], found[law], models * states);
+        assert_true(2 * found[law] >= models * states);
     }
 }
 

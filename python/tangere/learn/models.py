@@ -23,7 +23,7 @@ WIDTH = 256  # of the three hidden layers, as published
 
 @dataclass
 class Counter:
-    """Statistics of the contact law: samples with contacts, derivatives with a ridge, CPU time in s."""
+    """Statistics of the contact law: samples with contacts, derivatives with redundant rows, CPU time in s."""
 
     problems: int = 0
     regularised: int = 0

@@ -139,5 +139,5 @@ def summary(result: dict[str, Any]) -> list[str]:
         f"  {result['iterations']} iterations, best epoch {result['best epoch']},"
         f" {1e3 * sum(spent.values()):.0f} ms each ({parts}), {result['wall seconds'] / 60:.1f} min in all"
     )
-    lines.append(f"  {result['problems']} contact problems, {result['regularised']} derivatives with a ridge")
+    lines.append(f"  {result['problems']} contact problems, {result['regularised']} derivatives with redundant rows")
     return lines

@@ -333,7 +333,7 @@ def _runs(runs: Runs) -> str:
                 _cell(_machine(folder)),
             ]
         )
-    page = _table(["run", "iterations", "best epoch", "per iteration", "in all", "with a ridge", "machine"], rows)
+    page = _table(["run", "iterations", "best epoch", "per iteration", "in all", "redundant", "machine"], rows)
     for config, folder in runs.unfinished:
         failed = folder / "failed.txt"
         why = failed.read_text().strip() if failed.exists() else "not finished"

@@ -5,8 +5,9 @@ the search has several starts: those of a grid around the given one, ranked by t
 the best go on with Gauss-Newton and a robust loss (a tuple whose contacts come at another step is an outlier, not
 information), and then with squares.
 
-The explicit laws ("compliant", "impulse") label their derivatives regularised where friction is below its bound: over a
-tuple these grow and are of no use. With them Gauss-Newton takes central differences of the few unknowns.
+With the explicit laws ("compliant", "impulse"), whose derivatives are labelled regularised where friction is below its
+bound, derivatives over a tuple were found to be larger than differences by many orders of magnitude. With them
+Gauss-Newton takes central differences of the few unknowns.
 """
 
 from __future__ import annotations
