@@ -6,6 +6,7 @@
  *     ladder     from there, Newton at a compliance so large that most phases do not matter, then at the smallest one;
  *                half way (in log eps) if that fails
  *     interior   the interior point on the problem with some compliance, from a cold start, then as on the ladder
+ *     ladder     once more, from higher up: where contacts hardly interact Newton converges
  *     path       the interior point on the problem without compliance, along its path by arc length, then Newton
  *
  * Each ends at a solution with compliance; select.c then computes its limit. If the limit has no certificate, the
@@ -22,8 +23,7 @@
 enum
 {
     SOFT_STEPS = 10,   /* factorisations of one run of Newton: from the previous step, */
-    TOP_STEPS = 20,    /* at the top of the ladder, */
-    RUNG_STEPS = 20,   /* from one rung to the next, */
+    RUNG_STEPS = 20,   /* at the top of the ladder, and from one rung to the next, */
     LADDER_STEPS = 60, /* on all of them */
     IDLE = 6,          /* steps that may fail to halve the residual, */
     SOON = 2,          /* where it is quick or not at all */
@@ -34,12 +34,13 @@ enum
 static const double smallest = 0x1p-40, largest = 0x1p-23; /* of the mean G_ii: between these is the least compliance */
 static const double usual = 0x1p-33;                       /* where nothing says how large impulses are */
 static const double top = 0x1p-10;                         /* of the mean G_ii: on top of the ladder */
+static const double higher = 0x1p5;                        /* of that, and of this once more */
 static const double middle = 0x1p-17;                      /* of the interior point */
 static const double creep = 1e-2;     /* of the tolerance: how fast what holds moves with the least compliance */
-static const double last_goal = 1e-2; /* of the tolerance: the violation at the least compliance; select.c goes on */
+static const double last_goal = 1e-4; /* of the tolerance: the violation at the least compliance. z of what creeps is
+                                         wrong by violation / eps, so it is small beside how fast that creeps */
 static const double coarse =
     1e-4; /* of eps / mean G_ii times the largest free velocity: the violation that a rung may have */
-static const double on_cone = 1e-6;        /* of L_N: so far inside, an old impulse counts as on its cone */
 static const double slow = 10;             /* of that: less is slow enough */
 static const double stays = 0.3;           /* of what it was: it does not fall */
 static const double much_less = 0x1p-8;    /* of the compliance */
@@ -78,7 +79,7 @@ static void start_contact(tg_soft *p, const tg_soft_block *b, const double *L, c
     bool carries = L[0] > 0, open = !carries && before[0] > 0;
     for (int i = 1; i < b->dim; i++)
         square += (L[i] / mu[i]) * (L[i] / mu[i]);
-    bool slides = square > (1 - on_cone) * L[0] * L[0];
+    bool slides = square > (1 - TG_ON_CONE) * L[0] * L[0];
     z[0] = carries ? L[0] : open ? -before[0] / tg_soft_eps(p, b->row) : -g[0] / own[0];
     for (int i = 1; i < b->dim; i++)
         z[i] = carries                 ? L[i] - (slides ? before[i] / tg_soft_eps(p, b->row + i) : 0)
@@ -191,20 +192,31 @@ static bool climb_down(tg_soft *p, const tg_solve_options *o)
     }
 }
 
-static bool ladder(tg_soft *p, const tg_solve_options *o)
+static bool ladder_from(tg_soft *p, double eps, const tg_solve_options *o)
 {
-    start_swept(p, top * p->size);
-    if (!tg_soft_newton(p, &(tg_soft_run){.steps = TOP_STEPS, .fresh = true, .goal = rung_goal(p, p->eps, o)}))
+    start_swept(p, eps);
+    if (!tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .fresh = true, .goal = rung_goal(p, eps, o)}))
         return false;
     p->creep = creep_of(p);
     return climb_down(p, o);
+}
+
+static bool ladder(tg_soft *p, const tg_solve_options *o)
+{
+    return ladder_from(p, top * p->size, o);
+}
+
+static bool high_ladder(tg_soft *p, const tg_solve_options *o)
+{
+    double eps = higher * top * p->size;
+    return ladder_from(p, eps, o) || ladder_from(p, higher * eps, o);
 }
 
 static bool interior_at(tg_soft *p, double eps, const tg_solve_options *o)
 {
     tg_soft_interior(p, eps, o);
     return tg_soft_newton(
-               p, &(tg_soft_run){.steps = TOP_STEPS, .idle = IDLE, .fresh = true, .goal = rung_goal(p, eps, o)}) &&
+               p, &(tg_soft_run){.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = rung_goal(p, eps, o)}) &&
            climb_down(p, o);
 }
 
@@ -219,7 +231,7 @@ static bool path(tg_soft *p, const tg_solve_options *o)
     if (!(tg_soft_interior(p, 0, o) <= o->tolerance))
         return false;
     tg_soft_offer(p, TG_SELECT_UNSELECTED, TG_ENDED_PATH);
-    return tg_soft_newton(p, &(tg_soft_run){.steps = TOP_STEPS, .idle = IDLE, .fresh = true, .goal = o->inner});
+    return tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = o->inner});
 }
 
 /* ---- less compliance ---- */
@@ -257,6 +269,25 @@ static bool harden(tg_soft *p, const tg_solve_options *o)
     return true;
 }
 
+/* Impulses may be much smaller, too: those of the previous step were of an impact. Then rounding of what rows
+ * contradict each other by, which counts as nothing, would decide over impulses: more compliance. */
+static void soften(tg_soft *p, const tg_solve_options *o)
+{
+    double goal = creep * o->tolerance, now = creep_of(p), before = p->eps;
+    double eps = now > 0 ? tg_smaller(p->eps * ldexp(1, ilogb(goal / now)), largest * p->size) : 0;
+    if (p->boxes || !(now < goal / slow) || !(eps > before))
+        return;
+    memcpy(p->kept_z, p->z, sizeof(double) * (size_t)p->rows);
+    tg_soft_rescale(p, eps);
+    p->least = eps;
+    if (tg_soft_newton(p,
+                       &(tg_soft_run){.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = rung_goal(p, eps, o)}))
+        return;
+    memcpy(p->z, p->kept_z, sizeof(double) * (size_t)p->rows);
+    p->eps = p->least = before;
+    tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .fresh = true, .goal = rung_goal(p, before, o)});
+}
+
 /* ---- contradictions ---- */
 
 /* Every solution has sigma_N >= 0 and sigma = 0 at equalities. With y >= 0 on normals, any sign on equalities, zero
@@ -284,6 +315,8 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
     size_t dims = sizeof(double) * (size_t)p->dims, rows = sizeof(double) * (size_t)p->rows;
     /* where it moves about as fast as on top of the ladder, impulses grow as 1 / eps */
     bool solvable = !(creep_of(p) > stays * p->creep) && harden(p, o), selected = solvable && o->select;
+    if (selected)
+        soften(p, o);
     memcpy(p->kept_u, p->u, dims);
     memcpy(p->kept_z, p->z, rows);
     for (int k = 0; k < HARDER && selected; k++)
@@ -323,28 +356,33 @@ void tg_soft_finish(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
     tg_soft_push(p, p->L, p->u);
     begin(p, o);
     start_here(p, p->least);
-    if (tg_soft_newton(p, &(tg_soft_run){.steps = TOP_STEPS, .idle = IDLE, .fresh = true, .goal = o->inner}))
+    if (tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = o->inner}))
         ends(p, o, stage);
 }
+
+typedef struct stage
+{
+    bool (*run)(tg_soft *p, const tg_solve_options *o);
+    tg_solve_stage name;
+} stage;
 
 /* Where an easier problem can take its place, mostly this one has no solution: the ladder shows it, so it comes first,
  * and no long search follows. */
 void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
 {
-    static bool (*const run[])(tg_soft *, const tg_solve_options *) = {
-        [TG_ENDED_SOFT] = soft, [TG_ENDED_LADDER] = ladder, [TG_ENDED_INTERIOR] = interior, [TG_ENDED_PATH] = path};
-    static const tg_solve_stage all[] = {TG_ENDED_SOFT, TG_ENDED_LADDER, TG_ENDED_INTERIOR, TG_ENDED_PATH,
-                                         TG_ENDED_NONE};
-    static const tg_solve_stage few[] = {TG_ENDED_LADDER, TG_ENDED_SOFT, TG_ENDED_NONE};
+    static const stage all[] = {{soft, TG_ENDED_SOFT},         {ladder, TG_ENDED_LADDER},
+                                {interior, TG_ENDED_INTERIOR}, {high_ladder, TG_ENDED_LADDER},
+                                {path, TG_ENDED_PATH},         {NULL, TG_ENDED_NONE}};
+    static const stage few[] = {{ladder, TG_ENDED_LADDER}, {soft, TG_ENDED_SOFT}, {NULL, TG_ENDED_NONE}};
     begin(p, o);
-    for (const tg_solve_stage *k = o->relaxable ? few : all; *k != TG_ENDED_NONE && p->factorisations < p->limit; k++)
-        if (run[*k](p, o))
+    for (const stage *k = o->relaxable ? few : all; k->run != NULL && p->factorisations < p->limit; k++)
+        if (k->run(p, o))
         {
-            if (ends(p, o, *k))
+            if (ends(p, o, k->name))
                 return;
         }
         else
-            tg_soft_offer(p, TG_SELECT_UNSELECTED, *k);
+            tg_soft_offer(p, TG_SELECT_UNSELECTED, k->name);
 }
 
 void tg_solver_interior(tg_soft *p, const tg_solve_options *o)

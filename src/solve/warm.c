@@ -28,7 +28,6 @@ enum
 };
 
 static const double nearly_still = 1e-5; /* m/s: slower than this at the impulses of the previous step: still */
-static const double on_cone = 1 - 1e-6;  /* |x_T| of x_N */
 static const double slides_on = 1e-3;    /* m/s: faster than this, a contact that slid keeps sliding */
 
 static const double exact = 1e-2; /* of the tolerance: how well the equations hold */
@@ -224,7 +223,7 @@ static void slide_on(const tg_solve_work *w, const tg_cone *cone, tg_cone_state 
         return;
     for (int i = 1; i < cone->dim; i++)
         along += x[i] * s[i];
-    if (along >= 0 || tg_cone_tangent(cone->dim, x) < on_cone * x[0])
+    if (along >= 0 || tg_cone_tangent(cone->dim, x) < (1 - TG_ON_CONE) * x[0])
         return;
     state->phase = TG_PHASE_SLIDE;
     tg_newton_direction(cone, x, s, state);
