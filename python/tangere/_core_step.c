@@ -218,17 +218,24 @@ PyObject *tg_py_cache_array(const tg_cache *cache)
     return sealed(&array);
 }
 
-static PyObject *info_tuple(const tg_info *i)
+/* The numbers of an info as Python's, from the bytes that a step returns: most of them nobody asks for. */
+static PyObject *stepper_numbers(PyObject *object, PyObject *raw)
 {
-    return Py_BuildValue("iiiiiidddddddddzii", (int)i->status, i->iterations, i->sweeps, i->contacts, i->rows,
-                         i->islands, i->residual, i->primal, i->dual, i->complementarity, i->penetration, i->work,
-                         i->capacity, i->balance, i->unrelaxed, i->law, i->worst, (int)i->stage);
+    (void)object;
+    if (!PyBytes_Check(raw) || PyBytes_GET_SIZE(raw) != sizeof(tg_info))
+        return PyErr_Format(PyExc_TypeError, "numbers() takes the last part of what step() returns");
+    tg_info i;
+    memcpy(&i, PyBytes_AS_STRING(raw), sizeof i);
+    return Py_BuildValue("iiiiiidddddddddzii", (int)i.status, i.iterations, i.sweeps, i.contacts, i.rows, i.islands,
+                         i.residual, i.primal, i.dual, i.complementarity, i.penetration, i.work, i.capacity, i.balance,
+                         i.unrelaxed, i.law, i.worst, (int)i.stage);
 }
 
-/* (q, v, act, cache, numbers of the info) */
+/* (q, v, act, cache, bytes of the info) */
 static PyObject *pack_results(results *r)
 {
-    PyObject *cache = tg_py_cache_array(&r->cache), *info = info_tuple(&r->info), *out = NULL;
+    PyObject *cache = tg_py_cache_array(&r->cache), *out = NULL;
+    PyObject *info = PyBytes_FromStringAndSize((const char *)&r->info, sizeof r->info);
     if (cache != NULL && info != NULL)
         out = PyTuple_New(5);
     if (out == NULL)
@@ -497,6 +504,7 @@ static PyObject *stepper_stable_dt(PyObject *object, PyObject *unused)
 static PyMethodDef stepper_methods[] = {
     {"stable_dt", stepper_stable_dt, METH_NOARGS,
      "stable_dt() -> float: the largest time step for which explicit springs, dampers and servos are stable, s"},
+    {"numbers", stepper_numbers, METH_O, "numbers($self, info, /)\n--\n\nThe numbers of the info of a step."},
     {"step", (PyCFunction)(void (*)(void))stepper_step, METH_FASTCALL,
      "step($self, q, v, act, cache, u, tau, wrench, contacts, /)\n--\n\n"
      "One step; any argument but q and v may be None. Returns (q, v, act, cache, numbers of tangere.Info)."},

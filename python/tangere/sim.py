@@ -85,12 +85,12 @@ class Info:
     def __init__(self, model: Model, stepper: _core.Stepper, result: tuple) -> None:
         self._model, self._stepper = model, stepper
         self._contacts: StepContacts | Error | None = None
-        self._q, self._v, self.act, self.cache, numbers = result
+        self._q, self._v, self.act, self.cache, info = result
         (
             status, self.iterations, self.sweeps, self.ncontact, self.rows, self.islands, self.residual, self.primal,
             self.dual, self.complementarity, self.penetration, self.work, self.capacity, self.balance,
             self.unrelaxed, self.law, self.worst, stage,
-        ) = numbers  # fmt: skip
+        ) = stepper.numbers(info)  # fmt: skip
         self.status, self.stage = StepStatus(status), SolvedBy(stage)
 
     def __repr__(self) -> str:
@@ -373,7 +373,7 @@ class Sim(Strict):
                           (0: until it is within the tolerance)
         tolerance         m/s, residual up to which a step counts as solved (1e-8)
         effort            maximum number of factorisations per island and step; a solve that reaches it is `PARTIAL`
-                      (None: no limit)
+                          (None: no limit)
         implicit_damping  joint damping acts on the velocity after the step (True)
         implicit_springs  springs of hinges and slides act at the position after the step (False)
         implicit_actuators  damping of actuators on hinges and slides acts on the velocity after the step (None: if the
