@@ -84,7 +84,7 @@ typedef struct tg_touch
     /* touch.c: scratch of the search for what a neighbour covers */
     int next[2];
     bool covered;
-    bool turns_far;    /* of the first touch of a pair: the end of the step is looked at (step/hold.c) */
+    bool turns_far; /* of the first touch of a pair: the end of the step is looked at (step/hold.c) */
 
     /* law.c: at the velocities of the start of the step */
     double approach; /* J_N v (m/s) */

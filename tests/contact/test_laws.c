@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-#include "solve/problem.h"
 #include "solve/ccp.h"
+#include "solve/problem.h"
 
 /* 1 kg on the floor at 1 m/s, mu 0.5, 1 ms, g 9.81, after one step: (tangential, normal) velocities of both laws */
 static void sliding_point(void **state)
