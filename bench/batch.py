@@ -214,6 +214,8 @@ def mjx_steps(rounds: int) -> None:
         return
     n = 256
     say("MJX computes in single precision (the default of JAX), we in double. Its compilation is not counted.")
+    say("For the humanoid's 17 directions at once XLA's threads wait for each other for ever on two cores: one control")
+    say("at a time.")
     say()
     say("| model | tangere step (us) | MJX step (us) | ratio | tangere step, VJP (us) | MJX step, VJP (us) | ratio |")
     say("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")

@@ -558,7 +558,8 @@ class Sim(Strict):
         body at its centre of mass, world axes. None: zero. contacts: in place of those that the step would find itself
         (`tangere.given_contacts`).
         """
-        self._keep_last()
+        if self._last is not None:
+            self._keep_last()
         if wrench is not None:
             wrench = _flat_wrench(self._model, wrench)
         own = self.__dict__  # assignment to attributes would be checked, which takes longer
