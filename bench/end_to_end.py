@@ -125,9 +125,9 @@ def times() -> list[str]:
         "",
         "For MJX on an Nvidia A100 the paper reports: half-cheetah 1.0 +- 0.0 (simulation) and 3.7 +- 0.0 (gradient),",
         "humanoid 2.3 +- 0.0 and 103.2 +- 0.3; the other robots have geometry that MJX does not support. On the CPU",
-        "of this table MJX takes 65 and 228 us (half-cheetah), 1,491 and 65,700 us (humanoid), per environment of a batch",
-        "of 256, in single precision (bench/results/batch_amd_epyc.md). For Nimble the paper reports 1 ms (half-cheetah)",
-        "and 16 ms (Atlas) per gradient; Nimble was not measured here.",
+        "of this table MJX takes 65 and 228 us (half-cheetah), 1,491 and 65,700 us (humanoid), per environment of a",
+        "batch of 256, in single precision (bench/results/batch_amd_epyc.md). For Nimble the paper reports 1 ms",
+        "(half-cheetah) and 16 ms (Atlas) per gradient; Nimble was not measured here.",
         "",
     ]
     return lines
