@@ -34,7 +34,7 @@ browser-tests: python ## the pages, pictures and films of the viewer in a headle
 	@scripts/setup.sh core python test
 	@TANGERE_BROWSER_TESTS=1 .venv/bin/python -m pytest tests/python/test_view.py
 
-bench: ## time the library beside other engines: half an hour, with progress; QUICK=1: two minutes, nothing is written
+bench: ## time the library beside other engines: half an hour, with progress; QUICK=1: one minute, nothing is written
 	@scripts/setup.sh core python bench
 	@$(MAKE) python
 	@QUICK=$(QUICK) scripts/bench.sh

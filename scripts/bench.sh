@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # bench.sh: builds the benchmarks and runs them, one stage after the other; says what runs, how long it usually takes, and how
-# long it took. QUICK=1: the step of each robot and loading only, few states, nothing is written; about two minutes.
+# long it took. QUICK=1: the step of each robot and loading only, few states, nothing is written; a minute with its build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,14 +31,14 @@ quick_steps() {
 }
 
 if [ -n "$quick" ]; then
-    echo "bench: QUICK, about two minutes after the first build; figures are rougher than those of a whole run"
+    echo "bench: QUICK, seconds after the first build; figures are rougher than those of a whole run"
     run 3 "build" "1 to 4 minutes the first time" build --target bench_step
-    run 3 "steps beside MuJoCo" "1 minute" quick_steps
-    run 3 "loading beside MuJoCo" "10 s" .venv/bin/python bench/load.py --rounds 5
+    run 3 "steps beside MuJoCo" "a few seconds" quick_steps
+    run 3 "loading beside MuJoCo" "5 s" .venv/bin/python bench/load.py --rounds 5
     exit
 fi
 
-echo "bench: 25 minutes on two cores, and 6 minutes more for the first build; QUICK=1 takes two minutes"
+echo "bench: 25 minutes on two cores, and 6 minutes more for the first build; QUICK=1 takes one"
 run 5 "build" "6 minutes the first time: all of Pinocchio's templates" build
 run 5 "dynamics beside Pinocchio" "2 minutes" build/bench/bench/bench_dynamics
 run 5 "steps beside MuJoCo" "10 minutes" build/bench/bench/bench_step --out bench/results
