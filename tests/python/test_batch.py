@@ -338,6 +338,7 @@ def _child(batch, queue):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of forks with threads, which is the point
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, where a test before this one has loaded it
 def test_fork():
     m = load("quadruped")
     batch = pushed(m, 4, "home", threads=3)
