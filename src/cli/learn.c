@@ -29,20 +29,11 @@ enum
     MOST = 1000000000
 };
 
-/* What follows `tangere learn`. */
-typedef struct what
-{
-    const char *name, *hint;
-    int least, most;     /* arguments behind it */
-    unsigned allowed;    /* a bit per option */
-    const char *needs;   /* the extra of the Python package; NULL: none */
-    const char *missing; /* what too few arguments lack */
-} what;
-
 #define BIT(option) (1U << (option))
 #define DATA_OPTIONS (BIT(OPTION_OUT) | BIT(OPTION_TRAJECTORIES) | BIT(OPTION_SEED) | BIT(OPTION_LAW) | BIT(OPTION_EPS))
 
-static const what whats[] = {
+/* What follows `tangere learn`. */
+static const tg_cli_part parts[] = {
     {"data", "tangere learn data BP5 --out FILE.npz", 1, 1, DATA_OPTIONS | BIT(OPTION_FULL), NULL, "a task is missing"},
     {"table", "tangere learn table", 0, 0, BIT(OPTION_TRAJECTORIES) | BIT(OPTION_SEED), NULL, ""},
     {"train", "tangere learn train BP5-e CM-CLNN", 2, 2,
@@ -57,7 +48,7 @@ static const what whats[] = {
 
 enum
 {
-    WHATS = sizeof whats / sizeof *whats
+    PARTS = sizeof parts / sizeof *parts
 };
 
 static int check_numbers(const tg_cli_call *call, bool train)
@@ -80,51 +71,28 @@ static int check_numbers(const tg_cli_call *call, bool train)
     return code;
 }
 
-static int check(const tg_cli_call *call, const what **chosen)
+static int check(const tg_cli_call *call, const tg_cli_part **chosen)
 {
-    const char *names[WHATS];
-    const what *w = NULL;
-    int arguments = 0;
-    for (int i = 0; i < WHATS; i++)
-    {
-        names[i] = whats[i].name;
-        if (strcmp(call->argument[0], names[i]) == 0)
-            w = &whats[i];
-    }
-    if (w == NULL)
-    {
-        const char *near = tg_cli_nearest(call->argument[0], names, WHATS);
-        return tg_cli_fail(TG_CLI_USAGE, "data, table, train, throw, report or all", "learn: unknown word '%s'%s%s%s",
-                           call->argument[0], near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-                           near != NULL ? "'?" : "");
-    }
-    while (call->argument[1 + arguments] != NULL)
-        arguments++;
-    if (arguments < w->least)
-        return tg_cli_fail(TG_CLI_USAGE, w->hint, "learn %s: %s", w->name, w->missing);
-    if (arguments > w->most)
-        return tg_cli_fail(TG_CLI_USAGE, w->hint, "learn %s: '%s' is too much", w->name, call->argument[1 + w->most]);
-    for (int i = 0; i < OPTIONS; i++)
-        if (call->option[i] != NULL && (w->allowed & BIT(i)) == 0)
-            return tg_cli_fail(TG_CLI_USAGE, w->hint, "learn %s has no option %s", w->name,
-                               tg_cli_learn.options[i].name);
-    if (w == &whats[0] && call->option[OPTION_OUT] == NULL)
-        return tg_cli_fail(TG_CLI_USAGE, w->hint, "learn data: --out is missing");
-    *chosen = w;
-    return check_numbers(call, strcmp(w->name, "train") == 0);
+    int code =
+        tg_cli_choose_part(&tg_cli_learn, call, parts, PARTS, "data, table, train, throw, report or all", chosen);
+    if (code != TG_CLI_OK)
+        return code;
+    if (*chosen == &parts[0] && call->option[OPTION_OUT] == NULL)
+        return tg_cli_fail(TG_CLI_USAGE, (*chosen)->hint, "learn data: --out is missing");
+    return check_numbers(call, strcmp((*chosen)->name, "train") == 0);
 }
 
 static int run(const tg_cli_call *call)
 {
     tg_cli_words words = {.count = 0};
-    const what *w = NULL;
-    int code = check(call, &w);
+    const tg_cli_part *part = NULL;
+    int code = check(call, &part);
     if (code != TG_CLI_OK)
         return code;
     for (int i = 0; i < 3 && call->argument[i] != NULL; i++)
         tg_cli_add_word(&words, call->argument[i]);
     tg_cli_add_options(&words, &tg_cli_learn, call);
-    return tg_cli_run_python("learn", w->needs, &words);
+    return tg_cli_run_python("learn", part->needs, &words);
 }
 
 const tg_cli_command tg_cli_learn = {

@@ -178,3 +178,46 @@ char *tg_cli_temporary(const char *ending)
     free(path);
     return NULL;
 }
+
+/* ---- parts of a command ---- */
+
+static const tg_cli_part *find_part(const char *name, const tg_cli_part *part, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(name, part[i].name) == 0)
+            return &part[i];
+    return NULL;
+}
+
+static int unknown_part(const char *command, const char *name, const tg_cli_part *part, int count, const char *all)
+{
+    const char *names[TG_CLI_MAX_OPTIONS], *near;
+    int n = count < TG_CLI_MAX_OPTIONS ? count : TG_CLI_MAX_OPTIONS;
+    for (int i = 0; i < n; i++)
+        names[i] = part[i].name;
+    near = tg_cli_nearest(name, names, n);
+    return tg_cli_fail(TG_CLI_USAGE, all, "%s: unknown word '%s'%s%s%s", command, name,
+                       near != NULL ? ", did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
+}
+
+int tg_cli_choose_part(const tg_cli_command *command, const tg_cli_call *call, const tg_cli_part *part, int count,
+                       const char *all, const tg_cli_part **chosen)
+{
+    const tg_cli_part *p = find_part(call->argument[0], part, count);
+    int arguments = 0;
+    if (p == NULL)
+        return unknown_part(command->name, call->argument[0], part, count, all);
+    while (call->argument[1 + arguments] != NULL)
+        arguments++;
+    if (arguments < p->least)
+        return tg_cli_fail(TG_CLI_USAGE, p->hint, "%s %s: %s", command->name, p->name, p->missing);
+    if (arguments > p->most)
+        return tg_cli_fail(TG_CLI_USAGE, p->hint, "%s %s: '%s' is too much", command->name, p->name,
+                           call->argument[1 + p->most]);
+    for (int i = 0; command->options[i].name != NULL; i++)
+        if (call->option[i] != NULL && (p->allowed & (1U << i)) == 0)
+            return tg_cli_fail(TG_CLI_USAGE, p->hint, "%s %s has no option %s", command->name, p->name,
+                               command->options[i].name);
+    *chosen = p;
+    return TG_CLI_OK;
+}

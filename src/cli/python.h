@@ -39,4 +39,19 @@ int tg_cli_run_script(const char *script);
  * caller removes the file and frees the name. */
 char *tg_cli_temporary(const char *ending);
 
+/* One of the words that may follow a command whose work is done by the Python package ("train" of `tangere learn`). */
+typedef struct tg_cli_part
+{
+    const char *name, *hint;
+    int least, most;     /* arguments behind it */
+    unsigned allowed;    /* a bit per option of the command */
+    const char *needs;   /* the extra of the Python package; NULL: none */
+    const char *missing; /* what too few arguments lack */
+} tg_cli_part;
+
+/* The part that the first argument of a call names, with the right number of arguments behind it and no option of
+ * another part. all: the names, for the hint. TG_CLI_USAGE, with a message, if there is none. */
+int tg_cli_choose_part(const tg_cli_command *command, const tg_cli_call *call, const tg_cli_part *part, int count,
+                       const char *all, const tg_cli_part **chosen);
+
 #endif

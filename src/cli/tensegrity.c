@@ -30,34 +30,30 @@ enum
     MOST = 1000000000
 };
 
-/* What follows `tangere tensegrity`. */
-typedef struct what
-{
-    const char *name, *hint;
-    int arguments;    /* behind it */
-    unsigned allowed; /* a bit per option */
-} what;
-
 #define BIT(option) (1U << (option))
 #define FIT_OPTIONS                                                                                                    \
     (BIT(OPTION_START) | BIT(OPTION_TRAJECTORIES) | BIT(OPTION_NOISE) | BIT(OPTION_SEED) | BIT(OPTION_THREADS) |       \
      BIT(OPTION_JSON))
 
-static const what whats[] = {
-    {"data", "tangere tensegrity data --out FOLDER", 0,
+/* What follows `tangere tensegrity`. */
+static const tg_cli_part parts[] = {
+    {"data", "tangere tensegrity data --out FOLDER", 0, 0,
      BIT(OPTION_OUT) | BIT(OPTION_SEED) | BIT(OPTION_READING) | BIT(OPTION_SECONDS) | BIT(OPTION_TRAIN) |
-         BIT(OPTION_VALIDATION) | BIT(OPTION_TEST) | BIT(OPTION_SPARSE)},
-    {"fit", "tangere tensegrity fit FOLDER", 1, FIT_OPTIONS | BIT(OPTION_VARIANT)},
-    {"compare", "tangere tensegrity compare FOLDER", 1, FIT_OPTIONS},
-    {"roll", "tangere tensegrity roll", 0,
+         BIT(OPTION_VALIDATION) | BIT(OPTION_TEST) | BIT(OPTION_SPARSE),
+     "mujoco", ""},
+    {"fit", "tangere tensegrity fit FOLDER", 1, 1, FIT_OPTIONS | BIT(OPTION_VARIANT), NULL,
+     "the folder of the data is missing"},
+    {"compare", "tangere tensegrity compare FOLDER", 1, 1, FIT_OPTIONS, NULL, "the folder of the data is missing"},
+    {"roll", "tangere tensegrity roll", 0, 0,
      BIT(OPTION_OUT) | BIT(OPTION_SEED) | BIT(OPTION_READING) | BIT(OPTION_THREADS) | BIT(OPTION_ENGINE) |
          BIT(OPTION_FACTORS) | BIT(OPTION_METHOD) | BIT(OPTION_OPEN) | BIT(OPTION_CONTROLS) | BIT(OPTION_PAGE) |
-         BIT(OPTION_JSON)},
+         BIT(OPTION_JSON),
+     "mujoco", ""},
 };
 
 enum
 {
-    WHATS = sizeof whats / sizeof *whats
+    PARTS = sizeof parts / sizeof *parts
 };
 
 static int check_numbers(const tg_cli_call *call)
@@ -79,51 +75,27 @@ static int check_numbers(const tg_cli_call *call)
     return code;
 }
 
-static int check(const tg_cli_call *call)
+static int check(const tg_cli_call *call, const tg_cli_part **chosen)
 {
-    const char *names[WHATS];
-    const what *w = NULL;
-    int arguments = 0;
-    for (int i = 0; i < WHATS; i++)
-    {
-        names[i] = whats[i].name;
-        if (strcmp(call->argument[0], names[i]) == 0)
-            w = &whats[i];
-    }
-    if (w == NULL)
-    {
-        const char *near = tg_cli_nearest(call->argument[0], names, WHATS);
-        return tg_cli_fail(TG_CLI_USAGE, "data, fit, compare or roll", "tensegrity: unknown word '%s'%s%s%s",
-                           call->argument[0], near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-                           near != NULL ? "'?" : "");
-    }
-    while (call->argument[1 + arguments] != NULL)
-        arguments++;
-    if (arguments < w->arguments)
-        return tg_cli_fail(TG_CLI_USAGE, w->hint, "tensegrity %s: the folder of the data is missing", w->name);
-    if (arguments > w->arguments)
-        return tg_cli_fail(TG_CLI_USAGE, w->hint, "tensegrity %s: '%s' is too much", w->name,
-                           call->argument[1 + w->arguments]);
-    for (int i = 0; i < OPTIONS; i++)
-        if (call->option[i] != NULL && (w->allowed & BIT(i)) == 0)
-            return tg_cli_fail(TG_CLI_USAGE, w->hint, "tensegrity %s has no option %s", w->name,
-                               tg_cli_tensegrity.options[i].name);
-    if (w == &whats[0] && call->option[OPTION_OUT] == NULL)
-        return tg_cli_fail(TG_CLI_USAGE, w->hint, "tensegrity data: --out is missing");
+    int code = tg_cli_choose_part(&tg_cli_tensegrity, call, parts, PARTS, "data, fit, compare or roll", chosen);
+    if (code != TG_CLI_OK)
+        return code;
+    if (*chosen == &parts[0] && call->option[OPTION_OUT] == NULL)
+        return tg_cli_fail(TG_CLI_USAGE, (*chosen)->hint, "tensegrity data: --out is missing");
     return check_numbers(call);
 }
 
 static int run(const tg_cli_call *call)
 {
     tg_cli_words words = {.count = 0};
-    int code = check(call);
+    const tg_cli_part *part = NULL;
+    int code = check(call, &part);
     if (code != TG_CLI_OK)
         return code;
     for (int i = 0; i < 2 && call->argument[i] != NULL; i++)
         tg_cli_add_word(&words, call->argument[i]);
     tg_cli_add_options(&words, &tg_cli_tensegrity, call);
-    bool mujoco = strcmp(call->argument[0], "data") == 0 || strcmp(call->argument[0], "roll") == 0;
-    return tg_cli_run_python("tensegrity", mujoco ? "mujoco" : NULL, &words);
+    return tg_cli_run_python("tensegrity", part->needs, &words);
 }
 
 const tg_cli_command tg_cli_tensegrity = {
