@@ -39,7 +39,7 @@ FILES = {
     "Go1": "unitree_go1/scene.xml",
     "H1": "unitree_h1/scene.xml",
 }
-# whether all directions go at once; for the humanoid's 17 XLA's threads wait for each other for ever (2 cores)
+# whether all directions go at once; with the humanoid's 17, XLA deadlocks on two cores
 MJX = {"half-cheetah": True, "humanoid": False}
 THREADS = 2
 lines: list[str] = []
@@ -214,8 +214,7 @@ def mjx_steps(rounds: int) -> None:
         return
     n = 256
     say("MJX computes in single precision (the default of JAX), we in double. Its compilation is not counted.")
-    say("For the humanoid's 17 directions at once XLA's threads wait for each other for ever on two cores: one control")
-    say("at a time.")
+    say("With all 17 directions of the humanoid at once, XLA deadlocks on two cores: one control at a time.")
     say()
     say("| model | tangere step (us) | MJX step (us) | ratio | tangere step, VJP (us) | MJX step, VJP (us) | ratio |")
     say("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
