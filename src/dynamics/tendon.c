@@ -257,7 +257,7 @@ static void add_end(const tg_model *m, tg_work *w, int body, v4 point, v4 pull)
     }
 }
 
-/* columns (a v4 a dof, in the order of the path to the root) = velocities of an end of a segment */
+/* columns (one v4 per dof, in the order of the path to the root) = velocities of an end of a segment */
 static void end_columns(const tg_model *m, const tg_work *w, const tg_segment *s, int end, double *columns)
 {
     int count = 0;

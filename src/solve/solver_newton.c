@@ -19,7 +19,7 @@
 #include "solve/soft.h"
 
 /* Counts and shares that nothing derives were set on `make bench` (the six robots) and `make bench-step-wide` (the hard
- * robots, keyframe controls and seed 0): they decide how soon a stage gives up, not what is a solution. */
+ * robots, keyframe controls and seeds 0 to 2): they decide how soon a stage gives up, not what is a solution. */
 enum
 {
     SOFT_STEPS = 10,   /* factorisations of one run of Newton: from the previous step, */
