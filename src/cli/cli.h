@@ -86,7 +86,6 @@ typedef struct tg_cli_reading
     int npackage_path;
 } tg_cli_reading;
 
-
 /* A command line that was understood. */
 typedef struct tg_cli_call
 {
