@@ -60,7 +60,7 @@ def doc_of(name: str, thing: Any) -> str:
 
 def signature_of(thing: Any) -> str:
     try:
-        text = str(inspect.signature(thing))
+        text = str(inspect.signature(thing)).replace(", **unknown: 'Never'", "")  # only for the message of a typo
     except (TypeError, ValueError):
         return "(...)"
     for long, short in (("tangere.", ""), ("'", ""), ("NDArray[np.float64]", "Array")):

@@ -111,7 +111,7 @@ class Rollout:
 
 
 class System:
-    """A system and its workspace; made by `Builder.build`. Calls of several threads wait for each other's end."""
+    """A system and its workspace; made by `Builder.build`. Calls from several threads run one after the other."""
 
     def __init__(self, core: Cartesian, definition: dict[str, Any]):
         self.core = core
@@ -119,6 +119,12 @@ class System:
         self.definition = definition
         self.params: Array = core.params()
         self.contact_type = np.asarray(definition["contacts"], float).reshape(-1, 17)[:, 4].astype(int)
+
+    def __repr__(self) -> str:
+        return (
+            f"<tangere.cartesian.System {self.name!r}: {self.size.points} points in {self.size.dim} dimensions, "
+            f"{len(self.contact_type)} contacts, dt {self.dt:g} s>"
+        )
 
     @property
     def name(self) -> str:
@@ -256,8 +262,8 @@ def _three(v: ArrayLike | None) -> list[float]:
 class Builder:
     """Collects bodies, constraints, springs and contacts.
 
-    A body is named by its number, a point by its number, too: `first(body)` is the point at its centre of mass, those
-    of its axes follow.
+    Bodies and points are identified by their numbers: `first(body)` is the point at the body's centre of mass, and the
+    points of its axes follow.
     """
 
     def __init__(self, name: str = "system", dim: int = 2, gravity: ArrayLike = (0.0, 0.0, 0.0)):
@@ -268,6 +274,9 @@ class Builder:
         self._contacts: list[list[float]] = []
         self._mu: list[float] = []
         self._e: list[float] = []
+
+    def __repr__(self) -> str:
+        return f"<tangere.cartesian.Builder {self.name!r}: {len(self._bodies)} bodies, {len(self._contacts)} contacts>"
 
     def first(self, body: int) -> int:
         return int(sum(b[0] for b in self._bodies[:body]))

@@ -253,6 +253,12 @@ class Planner:
             np.broadcast_to(np.asarray(u, np.float64), (self._rows, model.nu))
         )  # fmt: skip
 
+    def __repr__(self) -> str:
+        return (
+            f"<tangere.control.Planner {self.method!r} of {self._model.name!r}: {self._rows} rows of {self._hold} "
+            f"steps of {self.dt:g} s>"
+        )
+
     def _ask(  # noqa: PLR0917  (as the library calls it)
         self, row: Any, q: Array, v: Array, act: Array, u: Array, value: Array, gradient: tuple[Array, ...] | None
     ) -> bool:

@@ -181,6 +181,12 @@ class QcqpSolution:
         self.least_norm = info[:, 4].astype(bool).reshape(shape)
         self.residual, self.value = info[:, 5].reshape(shape), info[:, 6].reshape(shape)
 
+    def __repr__(self) -> str:
+        count, n = int(np.prod(self._problem.batch)), self.x.shape[-1]
+        state = "solved" if self.solved else "not all solved"
+        worst = float(np.max(self.residual, initial=0.0))
+        return f"<tangere.QcqpSolution of {count} problems of {n} unknowns: {state}, largest residual {worst:.2g}>"
+
     @property
     def solved(self) -> bool:
         """Whether every problem of the batch is solved."""

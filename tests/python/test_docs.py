@@ -36,17 +36,11 @@ NEEDED = {
 }
 WITH_PYTHON = [page for page in PAGES if blocks(page.read_text(), "python")]
 
-# what a page takes for granted
+# plots without a screen
 BEFORE = {
     "view.md": """
 import matplotlib
 matplotlib.use("Agg")
-import tangere as tg
-m = tg.load("quadruped")
-sim = tg.Sim(m)
-sim.step()
-r = tg.rollout(m, sim.q, sim.v, 20)
-q, v = r.q, r.v
 """,
 }
 
