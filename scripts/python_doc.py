@@ -95,7 +95,8 @@ def prose(text: str) -> list[str]:
 
 def members_of(cls: type) -> list[tuple[str, Any]]:
     """Its own public methods and properties, and those that it has from the extension."""
-    skipped = {name for base in (tuple, ValueError, KeyError, dict, enum.IntEnum) for name in dir(base)}
+    bases = [base for base in (tuple, BaseException, dict, enum.IntEnum) if issubclass(cls, base)]
+    skipped = {name for base in bases for name in dir(base)}
     fields = set(getattr(cls, "_fields", ())) | set(getattr(cls, "__match_args__", ()))
     return [
         (name, member)

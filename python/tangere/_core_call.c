@@ -158,7 +158,8 @@ static bool convert_seed(invocation *call, int i)
     Py_XDECREF(number);
     if (!PyErr_Occurred())
         return true;
-    PyErr_Format(PyExc_ValueError, "seed: expected a whole number from 0 to 2^64 - 1, got %R", call->given[i]);
+    PyObject *kind = PyErr_ExceptionMatches(PyExc_TypeError) ? PyExc_TypeError : PyExc_OverflowError;
+    PyErr_Format(kind, "seed: expected a whole number from 0 to 2^64 - 1, got %R", call->given[i]);
     return false;
 }
 

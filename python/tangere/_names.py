@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, SupportsFloat, SupportsIndex, TypeVar
 import numpy as np
 
 from tangere._errors import Error
+from tangere.options import StepOptions
 
 _KINEMATICS = "poses: m.body_pose(name, q), m.site_pose(name, q), m.geom_pose(name, q), or m.body_poses(q)"
 _READS = "tangere.load(path) reads MJCF and URDF"
@@ -254,16 +255,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def told(**elsewhere: str) -> Callable[[F], F]:
-    """A function whose unknown keywords are refused with the nearest name, or with what to write instead."""
+    """A function whose unknown keywords are refused with the nearest name, or with what to write instead.
+
+    Functions with **options refuse only what looks like a misspelt argument of their own.
+    """
 
     def decorate(function: F) -> F:
-        known = [name for name in inspect.signature(function).parameters if name != "self"]
+        parameters = inspect.signature(function).parameters.values()
+        known = [p.name for p in parameters if p.name != "self" and p.kind is not p.VAR_KEYWORD]
+        more = any(p.kind is p.VAR_KEYWORD for p in parameters)
+        name_of = function.__qualname__.removesuffix(".__init__")
 
         @functools.wraps(function)
         def call(*args: Any, **keywords: Any) -> Any:
             for name in keywords:
-                if name not in known:
-                    raise unknown_argument(function.__qualname__, name, known, elsewhere)
+                if name in known or (more and name in StepOptions.__annotations__):
+                    continue
+                if not more or difflib.get_close_matches(name, known, n=1, cutoff=0.7):
+                    raise unknown_argument(name_of, name, known, elsewhere)
             return function(*args, **keywords)
 
         return call  # type: ignore[return-value]

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tangere import _core
 from tangere._errors import unknown_name
+from tangere._names import told
 from tangere.model import Model
 from tangere.sim import _settings
 
@@ -197,6 +198,7 @@ class Planner:
     `u` (horizon, nu) is the plan from which the next one starts; it can be written to. A planner is for one thread.
     """
 
+    @told()
     def __init__(  # noqa: PLR0917  (as in Sim)
         self,
         model: Model,
@@ -279,18 +281,22 @@ class Planner:
 
     @property
     def model(self) -> Model:
+        """The model that plans are made with."""
         return self._model
 
     @property
     def horizon(self) -> int:
+        """Rows of a plan."""
         return self._rows
 
     @property
     def hold(self) -> int:
+        """Steps per row."""
         return self._hold
 
     @property
     def cost(self) -> Cost:
+        """The cost; another one may be assigned between plans."""
         return self._cost
 
     @cost.setter
@@ -339,12 +345,19 @@ class Plant(Protocol):
     """The plant of `run`: a `tangere.Sim`, or anything else with these attributes."""
 
     @property
-    def q(self) -> Array: ...
+    def q(self) -> Array:
+        """Configuration (nq)."""
+
     @property
-    def v(self) -> Array: ...
+    def v(self) -> Array:
+        """Velocity (nv)."""
+
     @property
-    def act(self) -> Array: ...
-    def step(self, u: Array) -> Any: ...
+    def act(self) -> Array:
+        """Activations (na)."""
+
+    def step(self, u: Array) -> Any:
+        """Applies controls (nu) for one step."""
 
 
 @dataclass(frozen=True)

@@ -399,4 +399,5 @@ def logs_of(m: Model, given: Any, **options: Any) -> list[Log]:
 
 
 def as_array(value: ArrayLike) -> Array:
+    """The value as an array of float64."""
     return np.asarray(value, np.float64)

@@ -219,7 +219,7 @@ def test_states_of_the_wrong_shape(sim, m):
     ],
 )
 def test_arguments_of_a_model(m, call, message):
-    with pytest.raises((TypeError, ValueError), match=message):
+    with pytest.raises((TypeError, ValueError, OverflowError), match=message):
         call(m, m.default_q())
 
 
@@ -383,6 +383,14 @@ def test_what_the_model_of_a_sim_has(sim, name, message):
             r"q: expected shape \(4, 19\), or \(19,\) for all environments, got \(4, 18\)",
         ),
         (lambda sim: setattr(tg.Batch(sim.model, 4), "ctrl", 1), "tangere.Batch has no attribute 'ctrl'; controls are"),
+        (
+            lambda sim: tg.control.Planner(sim.model, tg.control.Cost(), horizn=3),
+            r"Planner: no argument 'horizn'; did you mean horizon",
+        ),
+        (
+            lambda sim: tg.control.Planner(sim.model, tg.control.Cost(), solvr="ipm"),
+            r"Planner: no argument 'solvr'; did you mean solver",
+        ),
         (lambda sim: setattr(tg.Scene(), "gravty", 1), "tangere.Scene has no attribute 'gravty'"),
     ],
 )
