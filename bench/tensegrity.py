@@ -183,7 +183,7 @@ def cut(log: dict[str, Any], seconds: float) -> dict[str, Any]:
 
 
 def _roll(given: argparse.Namespace, seed: int, **more: Any) -> dict[str, Any]:
-    words = {"reading": "C", "threads": given.threads, "controls": transfer.CONTROLS, "page": None, "method": "mppi",
+    words = {"reading": "C", "threads": given.threads, "controls": given.controls, "page": None, "method": "mppi",
              "open": False, "engine": "tangere", "factors": "1,1,1,1", "seed": seed, **more}  # fmt: skip
     return command.run_roll(argparse.Namespace(**words))
 
@@ -197,7 +197,7 @@ def transfers(folder: Path, given: argparse.Namespace) -> None:
     ):
         out = folder / f"roll_{engine}_{'open' if blind else 'closed'}_{seed}.npz"
         row = book.run(
-            (engine, blind, seed, given.factors),
+            (engine, blind, seed, given.factors, given.controls),
             lambda engine=engine, blind=blind, seed=seed, out=out: _roll(
                 given, seed, engine=engine, open=blind, out=str(out), factors=given.factors
             ),
@@ -213,8 +213,12 @@ def transfers(folder: Path, given: argparse.Namespace) -> None:
 def methods(folder: Path, given: argparse.Namespace) -> None:
     """The planners at equal budgets: 200 rollouts of 1 s per control (iLQG: its samples), executed on MuJoCo."""
     book = Book(folder, "methods")
-    for seed, method in itertools.product(range(given.seeds), ("mppi", "cem", "random", "ilqg")):
-        row = book.run((method, seed), lambda method=method, seed=seed: _roll(given, seed, method=method, out=None))
+    for seed, method in itertools.product(range(given.seeds), ("mppi", "cem", "random", "ilqg", "ilqr")):
+        out = str(folder / f"roll_{method}_{given.controls}_{seed}.npz")
+        row = book.run(
+            (method, seed, given.factors, given.controls),
+            lambda method=method, seed=seed, out=out: _roll(given, seed, method=method, out=out, factors=given.factors),
+        )
         print(
             f"{method}, seed {seed}: vx {row['vx']:.3f} m/s, end {np.round(row['end'], 2)}, {row['wall_s']:.0f} s",
             flush=True,
@@ -287,6 +291,7 @@ def main() -> None:
     parser.add_argument(
         "--factors", default="1,1,1,1", help="of the identified engine: stiffness, damping, mass, friction"
     )
+    parser.add_argument("--controls", type=int, default=transfer.CONTROLS, help="of a roll")
     parser.add_argument("--picture", default="docs/pictures/tensegrity.png")
     given = parser.parse_args()
     if not (given.data / "roll_1khz.npz").exists():

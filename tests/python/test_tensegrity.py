@@ -131,6 +131,36 @@ def test_friction_from_own_rolls():
     assert np.abs(found.factors - 1).max() < 1e-6
 
 
+def test_compliance_damping_and_friction_from_own_rolls():
+    m = tg.load_string(robot.roll_text())
+    m.params["geom.floor.compliance"], m.params["geom.floor.damping"] = 1 / 3e5, 1e3
+    logs = contact.own_rolls(m, 1, 0, 0.5, law="compliant")
+    parts = ("compliance", "damping", "slide")
+    found = contact.identify_contact(m, logs, parts, (0.5, 1.5, 0.5), law="compliant")
+    assert np.abs(found.factors - 1).max() < 1e-6
+
+
+def test_derivatives_of_the_compliant_law_stay_bounded():
+    """Sticking contacts: slip in another direction meets another mass. Without that, they grow to 1e9 in 100 steps."""
+    m = tg.load_string(robot.roll_text())
+    m.params["geom.floor.compliance"], m.params["geom.floor.damping"] = 1 / 3e5, 1e3
+    logs = contact.own_rolls(m, 1, 0, 1.0, law="compliant")
+    group = robot.contact_unknowns(m, ("slide",))
+    change = np.zeros((1, m.nparams))
+    for name, value in group[0].items():
+        change[0, m.params.index(name)] = value
+
+    def run(factor):
+        other = m.copy()
+        robot.scale(other, group, [factor])
+        return tg.rollout(other, logs[0]["q"][8], logs[0]["v"][8], np.zeros((100, m.nu)), 0.001, law="compliant")
+
+    found = run(1.1).jvp(params=change).v[0][-1]
+    expected = (np.asarray(run(1.1 + 1e-6).v) - np.asarray(run(1.1 - 1e-6).v))[-1] / 2e-6
+    assert np.linalg.norm(expected) > 1
+    assert np.linalg.norm(found - expected) < 0.05 * np.linalg.norm(expected)
+
+
 def test_both_planners_have_one_cost():
     """The cost of no control: MuJoCo's and ours differ by what their contacts differ."""
     text = robot.roll_text()
