@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import tangere as tg
-from tangere.tensegrity import command, contact, data, judge, robot, train, transfer
+from tangere.tensegrity import checker, command, contact, data, judge, robot, train, transfer
 
 pytest.importorskip("mujoco")
 
@@ -177,6 +177,35 @@ def test_both_planners_have_one_cost():
     assert cost == pytest.approx(still, rel=1e-3)
 
 
+def test_contacts_of_mujoco_give_the_same_roll(folder):
+    """Our step with the points, normals and gaps that MuJoCo finds."""
+    roll = data.read(folder / "roll_10hz.npz", 10)
+    m, found = roll.model(), checker.Checker(roll.text)
+    q, v = roll.q[0, 0], roll.v[0, 0]
+    ours, theirs = checker.follow(m, q, v, 200), checker.follow(m, q, v, 200, found)
+    assert len(found(ours[0][-1])) >= 1
+    assert np.abs(ours[0] - theirs[0]).max() < 1e-10
+    slippery = checker.follow(m, q, v, 200, found, slide=0.1)
+    assert np.abs(ours[0] - slippery[0]).max() > 1e-3  # friction is that of the list
+
+
+def test_hills_have_bumps():
+    text = robot.roll_text(ground="hills")
+    m = tg.load_string(text)
+    assert transfer.MujocoRobot(text).model.nhfield == 1
+    sim = tg.Sim(m, dt=robot.STEP)
+    for x, z in ((0.0, 0.0), (3.0, 0.1)):  # both are heights of the ground at y = 0
+        sim.reset()
+        q = m.default_q().reshape(robot.RODS, 7).copy()
+        q[:, 0] += x
+        q[:, 2] += z
+        sim.q = q.ravel()
+        sim.v = np.zeros(m.nv)
+        for _ in range(300):
+            sim.step()
+        assert robot.com(m, np.array(sim.q))[2] == pytest.approx(0.76 + z, abs=0.06)
+
+
 def test_random_factors_are_stable():
     m = tg.load_string(robot.roll_text())
     for seed in range(5):
@@ -207,6 +236,7 @@ def test_a_roll_begins(tmp_path, capsys, monkeypatch, engine):
         ),
         (["roll", "--engine=bullet"], "expected tangere, mujoco or random, got 'bullet'"),
         (["roll", "--factors=1,-1,1"], "--factors: expected positive factors"),
+        (["roll", "--ground=moon"], "ground: expected one of flat, hills, got 'moon'"),
         (["roll", "--reading=B"], "reading: expected one of C, A, got 'B'"),
         (["data", "--out=x", "--seconds=0.15"], "seconds = 0.15 must be a multiple of 0.1"),
     ],
