@@ -27,6 +27,12 @@ Ints = NDArray[np.intp]
 
 _KINEMATIC = ("body.*.pos", "body.*.quat", "joint.*.pos", "joint.*.axis", "joint.*.ref", "site.*.pos", "site.*.quat")
 _STEP = 1e-4  # of central differences of fourth order: their error, step^4 / 30, is below rounding
+FOUR_POINTS = [(a * _STEP, b / (12 * _STEP)) for a, b in ((-2, 1), (-1, -8), (1, 8), (2, -1))]  # steps, factors
+
+
+def moves_frames(param: str) -> bool:
+    """Whether frames depend on a parameter at given q."""
+    return any(fnmatchcase(param.partition("[")[0], pattern) for pattern in _KINEMATIC)
 
 
 @dataclass
@@ -68,7 +74,7 @@ class Measure:
     ) -> None:
         self._model, self._manifold, self._dt, self._framed = m, manifold, dt, framed
         names = m._param_names(positions) if len(positions) else []
-        moves = np.array([any(fnmatchcase(n.partition("[")[0], p) for p in _KINEMATIC) for n in names], bool)
+        moves = np.array([moves_frames(name) for name in names], bool)
         self._positions, self._factors = positions, factors
         self._moving = [i for i, row in enumerate(factors) if (row[moves] != 0).any()]  # unknowns that move frames
 
@@ -188,9 +194,9 @@ class Measure:
         base = np.asarray(m.params)[self._positions].copy()
         out = np.zeros((len(point), 6 if name.startswith("body.") else 3, len(self._factors)))
         for i in self._moving:
-            for share, factor in ((-2, 1), (-1, -8), (1, 8), (2, -1)):
-                m.params[self._positions] = base + share * _STEP * self._factors[i]
-                out[:, :, i] += factor * self._poses(name, values, point) / (12 * _STEP)
+            for share, factor in FOUR_POINTS:
+                m.params[self._positions] = base + share * self._factors[i]
+                out[:, :, i] += factor * self._poses(name, values, point)
         m.params[self._positions] = base
         return out
 

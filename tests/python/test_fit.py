@@ -142,7 +142,7 @@ def test_lengths_of_links_and_places_of_sites():
     log.update({"site.tip": tips, "body.b": poses})
     names = ["body.b.pos[2]", "site.tip.pos[2]", "joint.two.axis[0]", "joint.two.ref"]
     t = task(m, log, params=names)
-    x = t.x + [0.01, -0.01, 0.02, 0.01]
+    x = t.x + np.array([0.01, -0.01, 0.02, 0.01])
     _, J = t.shooter.residuals(x, True)
     for i in range(4):
         h = 1e-5 * np.eye(4)[i]
