@@ -109,6 +109,7 @@ const tg_cli_command tg_cli_tensegrity = {
                "docs/tensegrity.md has more. Needs Python with tangere, data and roll with tangere[mujoco].",
     .required = 1,
     .allowed = 3, /* one more than any word takes: it says what is too much */
+    .no_model = true,
     .options = {[OPTION_OUT] = {"--out", "PATH", "data: a folder; roll: FILE.npz"},
                 [OPTION_SEED] = {"--seed", "S", "of controls and starts, of noise, or of the planner (0)"},
                 [OPTION_READING] = {"--reading", "C|A", "of gain and friction: in decimetres, or metres (C)"},

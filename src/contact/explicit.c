@@ -79,7 +79,7 @@ static void friction(const tg_rows *r, const tg_contact_settings *s, const tg_ro
     if (c->rows < 3)
         return;
     const double *G1 = row_of(r, island, c->row + 1) + c->row + 1, *G2 = row_of(r, island, c->row + 2) + c->row + 1;
-    p->slip = hypot(u[1], u[2]);
+    p->slip = sqrt(u[1] * u[1] + u[2] * u[2]);
     p->t[0] = p->slip > 0 ? u[1] / p->slip : 1;
     p->t[1] = p->slip > 0 ? u[2] / p->slip : 0;
     double G = p->t[0] * (G1[0] * p->t[0] + G1[1] * p->t[1]) + p->t[1] * (G2[0] * p->t[0] + G2[1] * p->t[1]);
