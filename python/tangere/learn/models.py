@@ -19,6 +19,9 @@ from tangere import cartesian_torch
 from tangere.cartesian import PAIR, RIM, WALL, System
 
 WIDTH = 256  # of the three hidden layers, as published
+# mu starts at U(0, 1/4), so that contacts slip: a contact that sticks has no derivative with respect to mu, and with
+# U(0, 1) three of the 30 coefficients of BP5 stayed where their contacts stuck
+FIRST_FRICTION = 0.25
 
 
 @dataclass
@@ -130,8 +133,8 @@ class Properties(nn.Module):
     inside, e changes by a sixth of the rate per iteration.
 
     Masses start at exp(0.1 N(0, 1)), moments at R^2 exp(0.1 N(0, 1)) with the radius R of the body's contacts, friction
-    at U(0, 1), restitution at 1/2. Published are 1 m^2 for R^2, which is far from a disk of 0.1 m, and N(0, 1) for p of
-    restitution. eps: a number, or None: softplus(p), p from N(0, 1).
+    at U(0, 1/4), restitution at 1/2. Published are 1 m^2 for R^2, which is far from a disk of 0.1 m, U(0, 1) for
+    friction and N(0, 1) for p of restitution. eps: a number, or None: softplus(p), p from N(0, 1).
     """
 
     def __init__(self, system: System, eps: float | None = 0.0, *, published: bool = False):
@@ -145,7 +148,7 @@ class Properties(nn.Module):
         self.moment = nn.Parameter(0.1 * torch.randn(size.bodies, size.dim)) if self.rigid else None
         if self.moment is not None and not published:
             self.moment.data += 2 * sizes(system).log()[:, None]
-        self.friction = nn.Parameter(torch.rand(size.types))
+        self.friction = nn.Parameter(torch.rand(size.types) * (1.0 if published else FIRST_FRICTION))
         start = torch.randn(size.types)
         self.restitution = nn.Parameter(start if published else torch.full((size.types,), 0.5))
         self.softness = nn.Parameter(torch.randn(1)) if eps is None else None
