@@ -118,8 +118,8 @@ def test_doctor():
 
 
 def test_doctor_names_a_cpu_path_that_is_none():
-    environment = {**os.environ, "TANGERE_CPU": "avx9"}
-    done = subprocess.run([COMMAND, "doctor"], capture_output=True, text=True, check=False, timeout=100, env=environment)
+    asked = {**os.environ, "TANGERE_CPU": "avx9"}
+    done = subprocess.run([COMMAND, "doctor"], capture_output=True, text=True, check=False, timeout=100, env=asked)
     assert "TANGERE_CPU=avx9 has no effect, expected baseline or avx2" in done.stdout
 
 
