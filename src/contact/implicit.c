@@ -151,7 +151,8 @@ tg_status tg_implicit_law(const tg_island *island, const tg_cone_law *law, const
     size_t mark = tg_arena_mark(arena);
     bool regular = true;
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma, .law = law};
-    if (!take(out, island->rows, arena) || !tg_law_build(out, law, mode, arena, &regular))
+    if (!take(out, island->rows, arena) || !tg_law_build(out, law, mode, arena, &regular) ||
+        !tg_law_find_braces(out, mode, arena) || !tg_find_ties(out, mode, arena))
         return refuse(island->rows, mark, arena, error);
     out->margin = margin_of(out, mode);
     out->kind = label(out, regular);

@@ -95,10 +95,19 @@ bool tg_orthogonal_factor(tg_implicit *f, double worst, double *extra, int *orde
 /* Fills f->braced and f->brace; w: cones and phases of the solution, with the held rows of these phases. Changes w. */
 void tg_find_braces(tg_implicit *f, tg_solve_work *w);
 
+/* The same for a law of cone_law.h; false when the arena is too small. */
+bool tg_law_find_braces(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena);
+
+/* Cones, solution and phases of these modes under such a law into w. */
+void tg_law_phases(const tg_implicit *f, const tg_block_mode *mode, tg_solve_work *w);
+
 /* ---- implicit_ties.c ---- */
 
 /* Fills f->ties: dry friction at its bound that other rows hold. False when the arena is too small. */
 bool tg_find_ties(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena);
+
+/* x <- (1 - Q^T Q) x, Q: the range of the held rows in w (tg_held_build) */
+void tg_held_null_part(const tg_solve_work *w, double *x);
 
 /* Room for so many of them. */
 bool tg_ties_take(tg_implicit *f, int count, int rows, tg_arena *arena);
