@@ -173,6 +173,9 @@ class Params(NDArrayOperatorsMixin):
         """Positions in the vector of a name, a pattern, a position, or a list of these, in the given order."""
         if isinstance(names, str | int):
             names = [names]
+        known = self._known(names)
+        if known is not None:
+            return known
         if not isinstance(names, np.ndarray) and all(isinstance(n, str) for n in names):
             return self._of_names(tuple(names))
         joined = self._joined(names)
@@ -181,6 +184,13 @@ class Params(NDArrayOperatorsMixin):
                 f"params: expected positions from 0 to {len(self) - 1}, got {joined.min()} to {joined.max()}"
             )
         return joined
+
+    def _known(self, names: Any) -> np.ndarray | None:
+        """Positions of a list of names that was asked before; only names are kept."""
+        try:
+            return self._model.__dict__["_positions_of"][tuple(names)] if type(names) in (list, tuple) else None
+        except (KeyError, TypeError):
+            return None
 
     def _of_names(self, names: tuple[str, ...]) -> np.ndarray:
         """The same for names alone, which is asked again and again: names do not change."""

@@ -507,6 +507,9 @@ static inline double tg_push_of(const tg_contact_settings *s, const tg_constrain
 /* b of a limit by its gap; push: tg_push_of its row. */
 double tg_limit_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double push, double phi);
 
+/* How far the bias of what acts is from a kink of its law (m/s). */
+double tg_bias_margin(const tg_work *w, const tg_contact_settings *s);
+
 /* b of n <= 3 rows of an equality by their errors, n x n. */
 void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double push, int n,
                             const double *phi, double *slope);
