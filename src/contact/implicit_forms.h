@@ -5,6 +5,7 @@
 #include "contact/cone_law.h"
 #include "contact/implicit.h"
 #include "solve/held.h"
+#include "solve/tolerance.h"
 
 #define TG_AT_SWITCH 1e-7  /* margins below: one-sided */
 #define TG_STILL 1e-12     /* m/s: rounding */
@@ -35,6 +36,11 @@ bool tg_pivots_exceed(tg_implicit *f, double share);
 /* dL from X = B w (tg_implicit_equations), which is destroyed */
 void tg_independent_forward(const tg_implicit *f, int columns, double *X, double *dL, int ldl);
 void tg_independent_transpose(const tg_implicit *f, const double *Lbar, double *z); /* z is zero before */
+
+/* ---- implicit_creep.c ---- */
+
+/* The modes with contacts that creep on their cone as sliding ones, with their margins; whether there are any. */
+bool tg_creeping_modes(const tg_implicit *f, const tg_block_mode *mode, tg_block_mode *out);
 
 /* ---- implicit_redundant.c ---- */
 
