@@ -69,8 +69,8 @@ void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *
 
 /* ---- margins ---- */
 
-/* How far b = max(gain Phi / dt, -v_push) is from its kinks (m/s): at 0, unless gaps and overlaps count alike, and where
- * the push is at its bound. */
+/* How far b = max(gain Phi / dt, -v_push) is from its kinks (m/s): at 0, unless gaps and overlaps count alike, and
+ * where the push is at its bound. */
 static double push_margin(const tg_contact_settings *s, const tg_rows_island *island, double push, double phi)
 {
     double speed = phi / s->dt, gain = phi < 0 ? s->push_gain : 1;
