@@ -218,7 +218,7 @@ class _Inputs:
         for name, where in self.parts.items():
             if name.startswith("params:"):
                 for column, i in enumerate(self.m.params.index(name.partition(":")[2]), where.start):
-                    if not moves_frames(self.m._param_names([i])[0]):
+                    if not moves_frames(self.m._param_names(np.array([i], np.intc))[0]):
                         continue
                     base = float(self.m.params[int(i)])
                     for share, factor in FOUR_POINTS:
