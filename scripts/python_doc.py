@@ -32,7 +32,7 @@ SECTIONS = {
     "Rollouts and batches": ["rollout", "Rollout", "RolloutGradient", "RolloutChange", "RolloutJacobian", "RolloutInfo",
                              "Batch", "BatchRollout", "BatchError"],
     "Identification and inverse problems": ["fit", "FitResult", "Direction", "read_log", "Log", "solve", "Solution",
-                                            "pose", "PoseResult", "inverse_contact_dynamics", "Holding", "excite",
+                                            "pose", "PoseResult", "inverse_contact_dynamics", "Holding", "NotHeldError", "excite",
                                             "Excitation", "least_squares", "minimise", "Optimum", "Iteration"],
     "Collision": ["distance", "Distance", "hull", "Shape", "Contacts", "ContactDerivatives", "Gap"],
     "Quadratic programs": ["qcqp", "QcqpSolution", "QcqpGradient", "QcqpJacobian"],

@@ -54,7 +54,7 @@ from tangere.enums import (
 )
 from tangere.excitation import Excitation, excite
 from tangere.given import GIVEN_FIELDS, GIVEN_NUMBERS, given_contacts
-from tangere.inverse import Holding, PoseResult, Solution, inverse_contact_dynamics, pose, solve
+from tangere.inverse import Holding, NotHeldError, PoseResult, Solution, inverse_contact_dynamics, pose, solve
 from tangere.linear import Linear
 from tangere.logs import Log, read_log
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
@@ -146,6 +146,7 @@ __all__ = [
     "Log",
     "Model",
     "ModelWarning",
+    "NotHeldError",
     "Optimum",
     "ParamSlice",
     "Params",
