@@ -201,14 +201,32 @@ static void add_compliance(const tg_rows *r, const tg_rows_island *island)
         r->G[island->G + (size_t)i * (size_t)(ldg + 1)] += r->give[island->row + i];
 }
 
-/* the part of one tree in the matrix of its island, of which it may be all */
+/* the dofs of trees from this one on whose Y follow each other and have all rows of the island, in their order */
+static int dofs_together(const tg_model *m, const tg_rows *r, int tree, const tg_rows_island *island)
+{
+    int dofs = 0;
+    size_t next = r->tree_start[tree], ld = (size_t)v4_pad(island->rows);
+    for (int t = tree; t < m->ntree && r->tree_columns[t] == island->rows; t++)
+    {
+        if (&r->island[r->tree_island[t]] != island || r->tree_start[t] != next)
+            break;
+        dofs += m->tree_ndof[t];
+        next += (size_t)m->tree_ndof[t] * ld;
+    }
+    return dofs;
+}
+
+/* the part of one tree in the matrix of its island, of which it may be all; the first of several that are together has
+ * the part of all */
 static void add_tree(const tg_model *m, const tg_rows *r, int tree, const tg_rows_island *island)
 {
     int ld = v4_pad(r->tree_columns[tree]);
     double *G = r->G + island->G;
     bool whole = island->tree < 0 && r->grouped != NULL && r->tree_columns[tree] == island->rows; /* in their order */
+    if (whole && tree > 0 && dofs_together(m, r, tree - 1, island) > m->tree_ndof[tree - 1])
+        return;
     if (whole)
-        tg_syrk_t(island->rows, m->tree_ndof[tree], r->Y + r->tree_start[tree], ld, TG_GEMM_ADD, G, ld);
+        tg_syrk_t(island->rows, dofs_together(m, r, tree, island), r->Y + r->tree_start[tree], ld, TG_GEMM_ADD, G, ld);
     else if (island->tree == tree)
         tg_syrk_t(island->rows, m->tree_ndof[tree], r->Y + r->tree_start[tree], ld, TG_GEMM_SET, G, ld);
     else
@@ -315,6 +333,11 @@ static void add_columns(int columns, int n, const double *A, const double *x, co
         v4 sum = v4_zero();
         for (int k = 0; k < n; k++)
             sum += v4_splat(x[k]) * v4_load(A + (ptrdiff_t)k * ld + j);
+        if (j + V4_LANES <= columns && row[j + V4_LANES - 1] == row[j] + V4_LANES - 1) /* rows ascend */
+        {
+            v4_storeu(out + row[j], v4_loadu(out + row[j]) + sum);
+            continue;
+        }
         for (int i = 0; i < V4_LANES && j + i < columns; i++)
             out[row[j + i]] += sum[i];
     }
