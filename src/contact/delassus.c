@@ -348,8 +348,9 @@ void tg_rows_velocity(const tg_model *m, const tg_work *w, const double *x, doub
     const tg_rows *r = w->rows;
     memset(out, 0, sizeof(double) * (size_t)r->nrow);
     for (int t = 0; t < m->ntree; t++)
-        add_columns(r->tree_columns[t], m->tree_ndof[t], r->J + r->tree_start[t], x + m->tree_dof[t],
-                    r->column_row + r->tree_column[t], out);
+        if (r->tree_touched[t])
+            add_columns(r->tree_columns[t], m->tree_ndof[t], r->J + r->tree_start[t], x + m->tree_dof[t],
+                        r->column_row + r->tree_column[t], out);
 }
 
 /* the impulses of a tree's columns, with zeros in the padding */
@@ -371,7 +372,7 @@ void tg_rows_response(const tg_model *m, const tg_work *w, const double *L, doub
     {
         double *xt = x + m->tree_dof[t];
         int n = m->tree_ndof[t], ld = v4_pad(r->tree_columns[t]);
-        if (ld == 0)
+        if (!r->tree_touched[t])
         {
             memset(xt, 0, sizeof(double) * (size_t)n);
             continue;
