@@ -343,7 +343,8 @@ def _band(axes: Any, t: np.ndarray, error: np.ndarray, name: str) -> None:
 
 PARTS = {
     "corners": corners, "noise": noise, "calibration": calibration, "variants": variants, "own": own, "soft": soft,
-    "contact": contacts, "checkers": checkers, "transfer": transfers, "methods": methods, "pages": pages, "picture": picture,
+    "contact": contacts, "checkers": checkers, "transfer": transfers, "methods": methods, "pages": pages,
+    "picture": picture,
 }  # fmt: skip
 
 
