@@ -43,7 +43,9 @@ static double distance_to(const tg_placed *p, int vertex, v4 x)
 }
 
 /* How far the witness of shape i may move before other features hold it: to the ends of its edge; and, apart, until
- * the normal has turned to the next edge. */
+ * the normal has turned to the next edge. A normal between two vertices, or a vertex and an edge, turns by the way over
+ * the separation. That of two edges, or of a face, turns with the shapes only: until a neighbour has come up to the
+ * plane. */
 static double witness_margin(const tg_query *q, const tg_axis *axis, int i)
 {
     const tg_placed *p = &q->shape[i];
@@ -55,6 +57,7 @@ static double witness_margin(const tg_query *q, const tg_axis *axis, int i)
         return least;
     const tg_polytope *t = p->polytope;
     v4 outward = mat3_mul_t(p->R, i == 0 ? axis->normal : -axis->normal);
+    bool holds = axis->count[0] + axis->count[1] >= 4;
     double sine = 1; /* squared, between the normal's plane and the nearest edge */
     for (int k = 0; k < axis->count[i]; k++)
     {
@@ -66,9 +69,10 @@ static double witness_margin(const tg_query *q, const tg_axis *axis, int i)
             v4 e = tg_core_local(p, t->neighbour[j]) - tg_core_local(p, v);
             double along = v4_dot(outward, e), ee = v4_dot(e, e);
             sine = along * along < sine * ee ? along * along / ee : sine;
+            least = holds ? tg_least(least, fabs(along)) : least;
         }
     }
-    return tg_least(least, axis->separation * sqrt(sine));
+    return holds ? least : tg_least(least, axis->separation * sqrt(sine));
 }
 
 void tg_add_axis_point(const tg_query *q, const tg_axis *axis, tg_patch *patch)
@@ -384,9 +388,11 @@ bool tg_choose_axis(const tg_query *q, tg_axis_function *find, tg_axis *axis, tg
     then.reach = INFINITY;
     double after = tg_separation_after(q, then.shape, axis);
     double stays = tg_most(after - r, tg_passing(q, axis->separation - after));
-    axis->margin = tg_least(axis->margin, fabs(stays));
-    if (stays >= 0)
+    if (stays >= TG_AT_EDGE)
+    {
+        axis->margin = tg_least(axis->margin, stays);
         return false;
+    }
     tg_axis there;
     if (!find(&then.shape[0], &then.shape[1], INFINITY, NULL, &there) || !(there.separation > after))
         return false;
@@ -396,10 +402,10 @@ bool tg_choose_axis(const tg_query *q, tg_axis_function *find, tg_axis *axis, tg
     double apart = tg_separation_along(&q->shape[0], &q->shape[1], now.normal, vertex) - r + q->slack;
     if (v4_length(now.normal - axis->normal) <= TG_PARALLEL)
         return false;
-    double margin = tg_least(-stays, fabs(apart));
-    if (apart < 0 || face >= 0)
+    double margin = tg_least(fabs(stays), fabs(apart));
+    if (stays >= 0 || apart < 0 || face >= 0)
     {
-        *axis = apart < 0 ? *axis : now;
+        *axis = stays >= 0 || apart < 0 ? *axis : now;
         axis->margin = tg_least(axis->margin, margin);
         return false;
     }

@@ -35,7 +35,9 @@ def tensors(name, count, seed=5):
 
 def double_model(name, kind, eps=0.0, seed=1):
     torch.manual_seed(seed)
-    return models.ContactModel(learn.task(name).system(threads=1), kind, eps).double()
+    model = models.ContactModel(learn.task(name).system(threads=1), kind, eps).double()
+    model.properties.friction.data /= models.FIRST_FRICTION  # U(0, 1): some contacts slip, some stick
+    return model
 
 
 def test_force_is_the_gradient_of_the_potential():
@@ -77,7 +79,7 @@ def test_true_properties_give_the_true_motion(name, kind):
         if p.rigid:
             p.moment.copy_(true[s["lambda"]].reshape(p.moment.shape).log())
         p.friction.copy_(true[s["mu"]])
-        p.restitution.copy_(6 * true[s["e"]] - 3)
+        p.restitution.copy_(true[s["e"]])
     torch.testing.assert_close(p(), true, rtol=1e-12, atol=1e-12)
     acceleration = truth.with_options(hamiltonian=False)
 
@@ -216,7 +218,7 @@ def test_training_lowers_the_loss(tmp_path, task, model):
     losses = [row["train"] for row in t.history]
     assert losses[-1] < losses[0]
     e, true = result["learned"]["e"][0], result["truth"]["e"][0]
-    assert abs(e - true) < 0.5 - 0.005  # starts at 0.5, moves by about the rate / 6 per iteration
+    assert abs(e - true) < 0.5 - 0.05  # starts at 0.5, moves by about the rate, 1e-2 at first, per iteration
     assert result["problems"] > 0
     assert result["learned"]["eps"] == pytest.approx(0.01 if model == "CMr-CLNN" else 0)
     spent = result["cpu seconds per iteration"]
@@ -240,7 +242,21 @@ def test_coefficients_come_back_from_the_ends_of_their_range():
         assert (p.mu().item(), p.e().item()) == (0.0, 1.0)
         (p.mu() + p.e()).sum().backward()
         slopes = (p.friction.grad.item(), p.restitution.grad.item())
-        assert slopes == ((0.0, 0.0) if published else (1.0, pytest.approx(1 / 6)))
+        assert slopes == ((0.0, 0.0) if published else (1.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "radius"), [("BD5", (0.05, 0.10, 0.13, 0.15, 0.18)), ("Gyro", (0.3,)), ("BD1", (0.1,))]
+)
+def test_moments_start_at_the_size_of_a_body(name, radius):
+    """lambda = R^2 exp(0.1 N(0, 1)); published exp(0.1 N(0, 1)), of the same draws."""
+    system = learn.task(name).system(threads=1)
+    found = []
+    for published in (False, True):
+        torch.manual_seed(3)
+        found.append(models.Properties(system, published=published).moments().detach().numpy())
+    np.testing.assert_allclose(found[0] / found[1], np.square(radius)[:, None] * np.ones(system.size.dim), rtol=1e-5)
+    assert np.ptp(found[1]) > 1e-3
 
 
 def test_rates_of_weights_and_properties(tmp_path):
@@ -423,6 +439,9 @@ def test_checkpoint_of_another_run(tmp_path):
     with pytest.raises(ValueError, match="a run is there: its batch is 10, not 11"):
         quiet(replace(TINY, batch=11), tmp_path / "a").run()
     found = torch.load(checkpoint, weights_only=True)
+    torch.save(found | {"format": 1}, checkpoint)
+    with pytest.raises(ValueError, match="checkpoint of format 1, this version has 2; train again"):
+        quiet(TINY, tmp_path / "b").load(checkpoint)
     found["model"]["flow.potential.layers.0.weight"] = torch.zeros(256, 9)
     torch.save(found, checkpoint)
     with pytest.raises(ValueError, match=r"checkpoint of another layout: size mismatch.*layers\.0\.weight"):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tangere._errors import Error
-from tangere._shoot import _rotation
+from tangere._manifold import quat_matrix
 from tangere.model import _MODELS, Model
 
 Array = NDArray[np.float64]
@@ -88,7 +88,7 @@ def rolling_start(q: Array, rng: np.random.Generator) -> Array:
     centre = pose[:, :3].mean(axis=0)
     spin = np.cross([0, 0, 1], velocity) / centre[2]
     linear = velocity + np.cross(spin, pose[:, :3] - centre)
-    angular = np.einsum("rji,j->ri", _rotation(pose[:, 3:]), spin)  # in the axes of each rod
+    angular = np.einsum("rji,j->ri", quat_matrix(pose[:, 3:]), spin)  # in the axes of each rod
     return np.concatenate([linear, angular], axis=1).ravel()
 
 
