@@ -26,7 +26,7 @@ run: command ## build the command, drop the built-in quadruped (it lands and sta
 build: command python ## the command at build/tangere, and a Python in .venv that imports tangere
 
 test: ## all tests: C (release, portable, sanitizers), Python, command line
-	@scripts/setup.sh core python test learn
+	@scripts/setup.sh core python test learn site
 	@$(MAKE) build
 	@scripts/test.sh
 

@@ -156,21 +156,16 @@ class Task:
             J[:] = slopes.ravel()  # type: ignore[union-attr]
 
     def cost(self, loss: str, width: float) -> Callable[[Array, Array | None], float]:
-        """The same cost with its gradient, for first-order methods."""
-        lay = self.layout
+        """The same cost with its gradient, for first-order methods: one reverse sweep for all unknowns."""
 
         def value(x: Array, g: Array | None) -> float:
-            r, J = self.shooter.residuals(x, g is not None)
-            rho, weight = loss_of(loss, width, r)
-            if g is not None:
-                pull = weight * r
-                g[: lay.shared] = J[:, : lay.shared].T @ pull  # type: ignore[index]
-                if lay.local:
-                    owner = np.repeat(np.arange(len(self.shooter.segments)), self.shooter.rows_of_segment)
-                    table = np.zeros((len(self.shooter.segments), lay.local))
-                    np.add.at(table, owner, J[:, lay.shared :] * pull[:, None])  # type: ignore[index]
-                    g[lay.shared :] = table.ravel()
-            return 0.5 * float(rho.sum())
+            if g is None:
+                total = 0.5 * float(loss_of(loss, width, self.shooter.residuals(x, False)[0])[0].sum())
+            else:
+                total, g[:] = self.shooter.gradient(x, lambda r: loss_of(loss, width, r))
+            if not math.isfinite(total):
+                raise Error("a rollout is not finite", "value out of domain")
+            return total
 
         return value
 

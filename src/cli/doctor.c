@@ -145,5 +145,6 @@ const tg_cli_command tg_cli_doctor = {
         "Prints the version, what the library was built for, the Python package and its extras, and the result of\n"
         "a short test of steps and of their derivatives: a block to paste into a report. Exit code 1 if the test\n"
         "fails.",
+    .no_model = true,
     .run = run,
 };

@@ -64,6 +64,7 @@
     X(double, tendon_moment, m->ntendon *v4_pad(m->nv) + V4_LANES, "d length / d q by rows; zero but for tendon_dof")  \
     X(double, tendon_gradient, 4 * m->ntendon, "tg_tendon_gradient, of one pass of reverse mode")                      \
     X(double, tendon_rate, m->ntendon, "of the velocities rate_of")                                                    \
+    X(double, tendon_arm, m->ntendon, "moment . y of the vector arm_of")                                               \
     X(double, tendon_shift, m->ntendon, "m: what actuators add to the rest lengths")                                   \
     X(double, tendon_drive, m->ntendon, "N: sum of the actuators' forces along it")                                    \
     X(int, tendon_mode, m->ntendon, "tg_tendon_mode: tg_cables, all act before")                                       \
@@ -91,6 +92,7 @@ struct tg_work
     uint64_t generation;   /* of the parameters that the stage was made with */
     bool grouped;          /* the factors are those of groups of trees (factors.h) */
     const double *rate_of; /* velocities of which tendon_rate is; NULL: of none (tendon.h) */
+    const double *arm_of;  /* the same of tendon_arm */
     uint64_t placement;    /* counts tg_place: what the arrays hold belongs to the last one */
 
 #define X(type, name, count, doc) type *name;

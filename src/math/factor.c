@@ -11,6 +11,7 @@ enum
 {
     PANEL = V4_LANES, /* columns that Cholesky takes at a time */
     STRIP = 12,       /* rows of two tiles of tg_gemm_tn: twice as fast as rows of one (measured) */
+    FEW = 8,          /* unknowns of one or two contacts */
     LU_PANEL = 32     /* up to this width LU eliminates row by row (measured against 48, 64: even at 36, ahead at 48) */
 };
 
@@ -330,8 +331,38 @@ int tg_lu(int n, double *A, int lda, int *pivot)
     return n > 0 ? lu_recursive(n, n, A, lda, pivot) : -1;
 }
 
+/* one vector of a few numbers: a tile would be emptier than full */
+static void solve_few(int n, const double *LU, ptrdiff_t ld, double *x)
+{
+    const double *row = LU + ld;
+    double inverse[FEW]; /* ahead of the sums, which then wait for products alone */
+    for (int i = 0; i < n; i++)
+        inverse[i] = 1 / LU[i * (ld + 1)];
+    for (int i = 1; i < n; i++, row += ld)
+    {
+        double sum = x[i];
+        for (int k = 0; k < i; k++)
+            sum -= row[k] * x[k];
+        x[i] = sum;
+    }
+    for (int i = n - 1; i >= 0; i--)
+    {
+        row -= ld;
+        double sum = x[i];
+        for (int k = i + 1; k < n; k++)
+            sum -= row[k] * x[k];
+        x[i] = sum * inverse[i];
+    }
+}
+
 void tg_lu_solve(int n, const double *LU, int ld, const int *pivot, int columns, double *X, int ldx)
 {
+    if (columns == 1 && ldx == 1 && n < FEW)
+    {
+        exchange_all(n, pivot, 1, X, 1);
+        solve_few(n, LU, ld, X);
+        return;
+    }
     exchange_all(n, pivot, columns, X, ldx);
     tg_trsm(TG_TRI_LOWER | TG_TRI_UNIT, n, LU, ld, columns, X, ldx);
     tg_trsm(TG_TRI_UPPER, n, LU, ld, columns, X, ldx);

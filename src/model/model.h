@@ -96,6 +96,7 @@ typedef struct tg_param_offsets
     X(int, tendon_dof, (size_t)m->ntendon *(size_t)m->nv, "these, ascending; row by row")                              \
     X(int, tendon_run, (size_t)m->ntendon * 2 * (size_t)m->nv, "runs of consecutive dofs among them: first, count")    \
     X(int, tendon_nrun, m->ntendon, "")                                                                                \
+    X(int, tendon_cable, 4 * m->ntendon, "tg_cable_ends: two sites, first dofs of their bodies")                       \
     X(int, tree_group, m->ntree, "group of trees that tendons couple (coupling.c), -1: in none")                       \
     X(int, dof_place, m->nv, "of a dof in the matrix of its tree's group")                                             \
     X(int, group_ndof, m->ntree, "")                                                                                   \

@@ -315,6 +315,13 @@ double tg_held_smallest_pivot(const tg_solve_work *w)
 void tg_held_solve(const tg_cones *cones, const tg_held *held, int columns, double *X, int ldx)
 {
     int n = held->count;
+    if (n == 1) /* the normal of one sliding contact */
+    {
+        double inverse = held->size[0] / held->factor[0];
+        for (int c = 0; c < columns; c++)
+            X[c] *= inverse * inverse;
+        return;
+    }
     for (int i = 0; i < n; i++)
         for (int c = 0; c < columns; c++)
             X[(size_t)i * (size_t)ldx + (size_t)c] *= held->size[i];
