@@ -203,8 +203,8 @@ tg_status tg_island_modes(const tg_island *island, const double *L, const double
 /* The same for blocks that another law judges. */
 typedef struct tg_mode_law
 {
-    /* Mode and margin of one block by itself; L and sigma are its own. immaterial: it may be, if other rows hold what it
-     * holds, and is what the rest says if they do not. */
+    /* Mode and margin of one block by itself; L and sigma are its own. immaterial: it may be, if other rows hold what
+     * it holds, and is what the rest says if they do not. */
     tg_block_mode (*mode)(const void *user, const tg_island *island, const tg_block *block, const double *L,
                           const double *sigma);
     const void *user;
