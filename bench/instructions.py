@@ -7,10 +7,16 @@ states with the same caches. Seed 0 is for development, results are of other see
     cmake --preset bench -DBENCH_WIDE_LIBRARY=<built checkout of the other version>
     cmake --build --preset bench --target bench_instructions bench_instructions_other
     .venv/bin/python bench/instructions.py [--states 100] [--seed 1] [--robots Go1 H1]
+
+With --time, processor time in place of instructions: both programs in turn, on an idle machine.
+
+    .venv/bin/python bench/instructions.py --time 11 --states 1000
 """
 
 import argparse
 import re
+import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -54,6 +60,45 @@ def count(program, model, states_file, states, folder):
     return counts, run.stdout.strip()
 
 
+def processor_time(program, model, states_file, states):
+    """Seconds of one run: a step, the Jacobian, a step and the VJP of each state."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    subprocess.run([program, "run", model, states_file, str(states), "0"], stdout=subprocess.DEVNULL, check=True)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+def change(before, after):
+    return f"{100 * (after / before - 1):+.1f}"
+
+
+def compare_times(given, model, states_file):
+    """Microseconds per state without loading, and their change: the least of the runs, and the median."""
+    few = 3  # states of a run that does little but load the model
+    runs = {program: ([], []) for program in (given.other, given.ours)}
+    for _ in range(given.time):
+        for program, (short, whole) in runs.items():
+            short.append(processor_time(program, model, states_file, few))
+            whole.append(processor_time(program, model, states_file, given.states))
+    cells = []
+    for of in (min, statistics.median):
+        before, after = (1e6 * (of(whole) - of(short)) / (given.states - few) for short, whole in runs.values())
+        cells += [f"{after:.1f}", change(before, after)]
+    return cells
+
+
+def compare_instructions(given, model, states_file):
+    """Contacts, then instructions and their change by call."""
+    folder = Path(states_file).parent
+    before, other = count(given.other, model, states_file, given.states, folder)
+    after, ours = count(given.ours, model, states_file, given.states, folder)
+    if given.verbose:
+        print(f"    other: {other}\n    ours:  {ours}", flush=True)
+    cells = [re.search(r"contacts ([\d.]+)", ours)[1]]
+    for call in CALLS:
+        cells += [f"{after[call] // (given.states - 2):,}", change(before[call], after[call])]
+    return cells
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--states", type=int, default=100)
@@ -62,25 +107,21 @@ def main():
     parser.add_argument("--ours", default=str(BUILD / "bench_instructions"))
     parser.add_argument("--other", default=str(BUILD / "bench_instructions_other"))
     parser.add_argument("--verbose", action="store_true", help="prints contacts, factorisations and hashes of results")
+    parser.add_argument("--time", type=int, metavar="RUNS", help="processor time, runs of each program")
     given = parser.parse_args()
-    print("| robot | contacts | step: instructions | change, % | Jacobian | change, % | VJP | change, % |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    compare = compare_times if given.time else compare_instructions
+    if given.time:
+        columns = ("robot", "least, us per state", "change, %", "median, us per state", "change, %")
+    else:
+        columns = ("robot", "contacts", "step: instructions", "change, %", "Jacobian", "change, %", "VJP", "change, %")
+    print(f"| {' | '.join(columns)} |\n| --- |{' ---: |' * (len(columns) - 1)}")
     robots = ROOT.parent / "shared" / "robots"
     with tempfile.TemporaryDirectory() as folder:
         for name in given.robots:
             model, states_file = str(robots / ROBOTS[name]), str(Path(folder) / "states")
             recorder = [given.other, "record", model, states_file, str(given.states), str(given.seed)]
             subprocess.run(recorder, check=True)
-            before, other = count(given.other, model, states_file, given.states, folder)
-            after, ours = count(given.ours, model, states_file, given.states, folder)
-            cells = []
-            for call in CALLS:
-                cells.append(f"{after[call] // (given.states - 2):,}")
-                cells.append(f"{100 * (after[call] / before[call] - 1):+.1f}")
-            contacts = re.search(r"contacts ([\d.]+)", ours)[1]
-            print(f"| {name} | {contacts} | {' | '.join(cells)} |", flush=True)
-            if given.verbose:
-                print(f"    other: {other}\n    ours:  {ours}", flush=True)
+            print(f"| {name} | {' | '.join(compare(given, model, states_file))} |", flush=True)
 
 
 if __name__ == "__main__":

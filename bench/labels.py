@@ -3,7 +3,8 @@
 States along trajectories with the keyframe's controls and with random ones. At each, differences along random
 directions of (q, v, u) say whether the derivative of the step exists: with two displacements of 1e-3 to 2e-9 those of
 the left and of the right agree to 1e-6, and so do the two; or those of the smallest displacements of each side that
-agree. Where these differ from side to side there is a kink; where nothing agrees (rounding), nothing is judged.
+agree. Where these differ from side to side, by more than each is uncertain (how two displacements differ, and rounding
+of the outcomes), there is a kink; where nothing agrees, nothing is judged.
 
 Of the states whose derivative exists at least 95 % must be labelled exact, and of those labelled exact at least 99.9 %
 must be right: the derivative exists and the product with it agrees to 1e-6.
@@ -25,6 +26,7 @@ import tangere as tg
 
 TOLERANCE = 1e-6
 DISPLACEMENTS = (1e-5, 1e-4, 1e-6, 1e-3, 1e-7, 1e-8, 2e-9)  # a gap of 1e-10 m closes within a step
+NEXT = 1e-10  # displacements to see rounding by
 DIRECTIONS = 4
 EXISTING, RIGHT = 0.95, 0.999  # what must hold
 REDRAW = 0.1  # s: random controls are drawn anew
@@ -104,12 +106,23 @@ class Judge:
                 if close(left, right) and close(*other[:2]) and close(both, other[2]):
                     return "exists", both, np.max(np.abs(both - other[2]), initial=0)
             tried[h] = (left, right, both)
-        slopes = [nearest(tried, k) for k in range(2)]
-        if slopes[0] is None or slopes[1] is None:
+        found = [nearest(tried, k) for k in range(2)]
+        if None in found:
             return "unclear", None, 0
-        if close(*slopes):
-            return "exists", sum(slopes) / 2, np.max(np.abs(slopes[0] - slopes[1]), initial=0)
-        return "kink", None, 0
+        (left, left_spread, left_h), (right, right_spread, right_h) = found
+        if close(left, right):
+            return "exists", (left + right) / 2, np.max(np.abs(left - right), initial=0)
+        noise = 8 * self.noise(state, u, direction) * (1 / left_h + 1 / right_h)  # 4 + 3 + 1 outcomes in a slope
+        kink = not close(left, right, left_spread + right_spread + noise)
+        return "kink" if kink else "unclear", None, 0
+
+    def noise(self, state, u, direction):
+        """Rounding of an outcome: how far outcomes next to the state are from a line, on either side of it."""
+        h = NEXT * np.arange(1, 6)
+        line = np.c_[np.ones(5), h]
+        off = line @ np.linalg.lstsq(line, np.eye(5), rcond=None)[0] - np.eye(5)
+        sides = (np.array([self.outcome(state, u, direction, sign * x) for x in h]) for sign in (1, -1))
+        return max(np.max(np.abs(off @ side), initial=0) for side in sides)
 
     def state(self, state, u, verdict):
         """Takes the step from here, judges its label, and leaves the simulation behind it."""
@@ -134,17 +147,18 @@ class Judge:
 
 
 def nearest(tried, side):
-    """The slope of one side next to the state: of the smallest displacements, one after the other, that agree."""
+    """The slope of one side next to the state: of the smallest displacements, one after the other, that agree; how far
+    these differ; the displacement. None: none agree."""
     order = sorted(tried)
     for near, far in itertools.pairwise(order):
         if close(tried[near][side], tried[far][side]):
-            return tried[far][side]
+            return tried[far][side], np.max(np.abs(tried[near][side] - tried[far][side]), initial=0), far
     return None
 
 
-def close(a, b):
+def close(a, b, slack=0):
     scale = max(1, np.max(np.abs(a), initial=0), np.max(np.abs(b), initial=0))
-    return np.max(np.abs(a - b), initial=0) <= TOLERANCE * scale
+    return np.max(np.abs(a - b), initial=0) <= TOLERANCE * scale + slack
 
 
 def count(verdict, label, found, worst, time):

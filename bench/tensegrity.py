@@ -1,6 +1,7 @@
 """The tensegrity paper's study on SUPERball: corners, noise, variants, contact parameters, planners, transfer.
 
-    .venv/bin/python bench/tensegrity.py corners noise variants own soft contact transfer methods picture --data FOLDER
+    .venv/bin/python bench/tensegrity.py corners noise calibration variants own soft starts contact checkers transfer
+        methods pages picture --data FOLDER
 
 Every part prints its rows as they are done and appends them to FOLDER/NAME.jsonl; rows that are there are not run
 again.
@@ -17,10 +18,12 @@ from typing import Any
 
 import numpy as np
 import tangere as tg
-from tangere.tensegrity import command, contact, data, judge, robot, train, transfer
+from tangere.tensegrity import checker, command, contact, data, judge, robot, train, transfer
 
 OWN = (1, 1.0)  # rolls of our own engine, and their s: the robot is at rest after 2 s
 MOVING = 1.5  # s of a roll of MuJoCo that are used: later tuples are of a robot at rest
+CALIBRATION = 20  # seeds: mean squares of 20 normal numbers are 1 +- 0.32
+STARTS = 8  # random ones, as many as there are corners
 CORNERS = list(itertools.product((0.5, 1.5), repeat=3))
 
 
@@ -81,6 +84,25 @@ def noise(folder: Path, given: argparse.Namespace) -> None:
         print(f"seed {seed}: off {np.round(row['off'], 6)}, errors {np.round(row['errors'], 6)}, sigmas {sigmas}")
 
 
+def calibration(folder: Path, given: argparse.Namespace) -> None:
+    """Whether standard errors are right: 20 seeds of the noise, one trajectory, explicit steps from 10 % off."""
+    book, hang = Book(folder, "calibration"), _hanging(folder)
+
+    def work(seed: int) -> dict[str, Any]:
+        logs = command._noisy(hang.logs("train", 1), 1e-3, seed)
+        found = train.identify(hang, (0.9, 0.9, 1.1), "explicit", logs=logs, noise=None, threads=given.threads)
+        return {"off": (found.factors - 1).tolist(), "errors": found.errors.tolist()}
+
+    rows = [book.run(100 + i, lambda i=i: work(100 + i)) for i in range(CALIBRATION)]
+    z = np.array([np.array(row["off"]) / row["errors"] for row in rows])
+    for name, one in zip(command.NAMES, z.T, strict=True):
+        print(
+            f"{name}: mean {one.mean():+.2f} (0 +- {len(z) ** -0.5:.2f}), mean square {(one**2).mean():.2f} "
+            f"(1 +- {(2 / len(z)) ** 0.5:.2f}), largest {np.abs(one).max():.2f} standard errors"
+        )
+    print(f"{(np.abs(z) > 1).mean():.0%} beyond 1 (32 %), {(np.abs(z) > 2).mean():.0%} beyond 2 (5 %), of {z.size}")
+
+
 def variants(folder: Path, given: argparse.Namespace) -> None:
     """The four variants, without and with noise."""
     book = Book(folder, "variants")
@@ -131,6 +153,27 @@ def soft(folder: Path, given: argparse.Namespace) -> None:
         print(f"compliant from {start}: off by {off}, cost {row['cost']:.2g}, {row['cpu_s']:.0f} s", flush=True)
 
 
+def starts(folder: Path, given: argparse.Namespace) -> None:
+    """Both laws on their own data from random starts: the grids of the corners share points, these do not."""
+    book, rigid = Book(folder, "starts"), tg.load_string(robot.roll_text())
+    laws = {
+        "compliant": (compliant(rigid), ("compliance", "damping", "slide"), {"law": "compliant"}),
+        "ncp": (rigid, ("slide", "roll"), {}),
+    }
+    for i, law in itertools.product(range(STARTS), laws):
+        m, parts, options = laws[law]
+        start = tuple(np.random.default_rng((given.seed, i)).uniform(0.5, 1.5, len(parts)))
+
+        def work(m: Any = m, parts: Any = parts, options: Any = options, start: Any = start) -> dict[str, Any]:
+            logs = contact.own_rolls(m, OWN[0], given.seed, OWN[1], **options)
+            found = contact.identify_contact(m, logs, parts, start, threads=given.threads, **options)
+            return {"off": (found.factors - 1).tolist(), "cost": found.cost}
+
+        row = book.run((law, given.seed, start), work)
+        off = np.abs(row["off"]).max()
+        print(f"{law} from {np.round(start, 2)}: off by {off:.1e}, {row['cpu_s']:.1f} s", flush=True)
+
+
 def compliant(m: tg.Model, stiffness: float = 3e5, damping: float = 1e3) -> tg.Model:
     """Contacts as springs and dampers, of the size of MuJoCo's default contact under this robot: 0.6 mm under 196 N."""
     m = m.copy()
@@ -176,6 +219,39 @@ def contacts(folder: Path, given: argparse.Namespace) -> None:
         show(str(key), book.run(key, work))
 
 
+def checkers(folder: Path, given: argparse.Namespace) -> None:
+    """Our collision detection and MuJoCo's: error over 5 s of the tests, and time of the tuples of two rolls."""
+    book, roll = Book(folder, "checkers"), data.read(folder / "roll_10hz.npz", 10)
+    m, mine = roll.model(), {"ours": None, "MuJoCo's": checker.Checker(roll.text)}
+    every = round(train.TUPLE / train.STEP)
+
+    def work(name: str) -> dict[str, Any]:
+        chosen, off, began = roll.part("test"), [], time.process_time()
+        for i in chosen:
+            steps = every * (len(roll.time) - 1)
+            q, _ = checker.follow(m, roll.q[i, 0], roll.v[i, 0], steps, mine[name], every=every)
+            truth = robot.com(m, roll.q[i])
+            length = robot.path_length(truth)
+            off.append([float(np.linalg.norm(robot.com(m, q)[-1] - truth[-1])), float(length)])
+        steps = len(chosen) * every * (len(roll.time) - 1)
+        return {"off": off, "step_s": (time.process_time() - began) / steps}
+
+    def epoch(name: str) -> float:
+        began = time.process_time()
+        for log in (cut(log, MOVING) for log in roll.logs("train", 2)):
+            for q, v in zip(log["q"][:-1], log["v"][:-1], strict=True):
+                checker.follow(m, q, v, every, mine[name], every=every)
+        return time.process_time() - began
+
+    for name in mine:
+        row = book.run(name, lambda name=name: {**work(name), "epoch_s": min(epoch(name) for _ in range(3))})
+        off, length = np.array(row["off"]).T
+        print(
+            f"{name}: {off.mean():.4f} +- {off.std():.4f} m after 5 s, {100 * (off / length).mean():.2f} % of the "
+            f"path; {row['epoch_s']:.2f} s per epoch, {1e6 * row['step_s']:.0f} us per step (processor time)"
+        )
+
+
 def cut(log: dict[str, Any], seconds: float) -> dict[str, Any]:
     """The first rows of a log: later the robot is at rest."""
     rows = round(seconds / train.TUPLE) + 1
@@ -183,7 +259,8 @@ def cut(log: dict[str, Any], seconds: float) -> dict[str, Any]:
 
 
 def _roll(given: argparse.Namespace, seed: int, **more: Any) -> dict[str, Any]:
-    words = {"reading": "C", "threads": given.threads, "controls": transfer.CONTROLS, "page": None, "method": "mppi",
+    words = {"reading": "C", "threads": given.threads, "controls": given.controls, "page": None,
+             "samples": given.samples, "ground": "flat", "method": "mppi",
              "open": False, "engine": "tangere", "factors": "1,1,1,1", "seed": seed, **more}  # fmt: skip
     return command.run_roll(argparse.Namespace(**words))
 
@@ -197,7 +274,7 @@ def transfers(folder: Path, given: argparse.Namespace) -> None:
     ):
         out = folder / f"roll_{engine}_{'open' if blind else 'closed'}_{seed}.npz"
         row = book.run(
-            (engine, blind, seed, given.factors),
+            (engine, blind, seed, given.factors, given.controls),
             lambda engine=engine, blind=blind, seed=seed, out=out: _roll(
                 given, seed, engine=engine, open=blind, out=str(out), factors=given.factors
             ),
@@ -211,14 +288,30 @@ def transfers(folder: Path, given: argparse.Namespace) -> None:
 
 
 def methods(folder: Path, given: argparse.Namespace) -> None:
-    """The planners at equal budgets: 200 rollouts of 1 s per control (iLQG: its samples), executed on MuJoCo."""
+    """The planners at equal budgets: --samples rollouts of 1 s per iteration, 5 iterations per control, on MuJoCo."""
     book = Book(folder, "methods")
-    for seed, method in itertools.product(range(given.seeds), ("mppi", "cem", "random", "ilqg")):
-        row = book.run((method, seed), lambda method=method, seed=seed: _roll(given, seed, method=method, out=None))
+    for seed, method in itertools.product(range(given.seeds), ("mppi", "cem", "random", "ilqg", "ilqr")):
+        out = str(folder / f"roll_{method}_{given.controls}_{seed}.npz")
+        row = book.run(
+            (method, seed, given.factors, given.controls, given.samples),
+            lambda method=method, seed=seed, out=out: _roll(given, seed, method=method, out=out, factors=given.factors),
+        )
         print(
             f"{method}, seed {seed}: vx {row['vx']:.3f} m/s, end {np.round(row['end'], 2)}, {row['wall_s']:.0f} s",
             flush=True,
         )
+
+
+def pages(folder: Path, given: argparse.Namespace) -> None:
+    """An offline page (HTML) of every roll that is there."""
+    for path in sorted(folder.glob("roll_*_*_*.npz")):
+        with np.load(path) as made:
+            if "about" not in made.files:
+                continue  # interrupted
+            q, about = made["q"], json.loads(str(made["about"]))
+        m = tg.load_string(robot.roll_text("C", about.get("ground", "flat")))
+        tg.view(m, {"time": train.TUPLE * np.arange(len(q)), "q": q}, html=str(path.with_suffix(".html")))
+        print(path.with_suffix(".html"))
 
 
 def picture(folder: Path, given: argparse.Namespace) -> None:
@@ -271,8 +364,9 @@ def _band(axes: Any, t: np.ndarray, error: np.ndarray, name: str) -> None:
 
 
 PARTS = {
-    "corners": corners, "noise": noise, "variants": variants, "own": own, "soft": soft, "contact": contacts,
-    "transfer": transfers, "methods": methods, "picture": picture,
+    "corners": corners, "noise": noise, "calibration": calibration, "variants": variants, "own": own, "soft": soft,
+    "starts": starts, "contact": contacts, "checkers": checkers, "transfer": transfers, "methods": methods,
+    "pages": pages, "picture": picture,
 }  # fmt: skip
 
 
@@ -287,6 +381,8 @@ def main() -> None:
     parser.add_argument(
         "--factors", default="1,1,1,1", help="of the identified engine: stiffness, damping, mass, friction"
     )
+    parser.add_argument("--samples", type=int, default=transfer.SAMPLES, help="of an iteration of a planner")
+    parser.add_argument("--controls", type=int, default=transfer.CONTROLS, help="of a roll")
     parser.add_argument("--picture", default="docs/pictures/tensegrity.png")
     given = parser.parse_args()
     if not (given.data / "roll_1khz.npz").exists():

@@ -41,7 +41,8 @@ build() {
     find "$work/build-$name" -name "lib$target.a" -exec cp {} "$deps/lib/" \;
 }
 
-build expat "$expat" expat -DEXPAT_BUILD_TOOLS=OFF -DEXPAT_BUILD_TESTS=OFF -DEXPAT_BUILD_EXAMPLES=OFF "$@"
+# expat without arc4random, which glibc has since 2.36 only: a wheel runs on 2.34 and later
+build expat "$expat" expat -DHAVE_ARC4RANDOM_BUF=0 -DHAVE_ARC4RANDOM=0 -DEXPAT_BUILD_TOOLS=OFF -DEXPAT_BUILD_TESTS=OFF -DEXPAT_BUILD_EXAMPLES=OFF "$@"
 build qhull "$qhull" qhullstatic_r "$@"
 cp "$expat"/lib/expat.h "$expat"/lib/expat_external.h "$work/build-expat/expat_config.h" "$deps/include/"
 cp "$qhull"/src/libqhull_r/*.h "$deps/include/libqhull_r/"

@@ -12,6 +12,7 @@ root=$PWD
 work=$root/build/wheel
 deps=$work/deps
 most_kb=6144 # a wheel is smaller than 6 MB
+tag=manylinux_2_34_x86_64  # glibc 2.34, where threads became part of it, or later
 mkdir -p "$work/dist"
 
 fail() {
@@ -84,7 +85,7 @@ build_wheel() {
         -Ccmake.define.EXPAT_LIBRARY="$deps/lib/libexpat.a" -Ccmake.define.EXPAT_INCLUDE_DIR="$deps/include" \
         -Ccmake.define.QhullR_LIBRARY="$deps/lib/libqhullstatic_r.a" -Ccmake.define.QhullR_INCLUDE_DIR="$deps/include" \
         -Cinstall.strip=true "${launcher[@]}" "$work/source"
-    PATH=$venv/bin:$PATH "$venv/bin/auditwheel" repair --wheel-dir "$work/dist" "$work"/raw/*.whl >"$work/audit.log" 2>&1 ||
+    PATH=$venv/bin:$PATH "$venv/bin/auditwheel" repair --plat "$tag" --wheel-dir "$work/dist" "$work"/raw/*.whl >"$work/audit.log" 2>&1 ||
         { cat "$work/audit.log" >&2; fail "auditwheel refuses the wheel"; }
 }
 

@@ -34,6 +34,7 @@ class Task:
         self.notes: list[str] = []
         self.layout = self._layout(options)
         segments = make_segments(m, logs, self.dt, options["horizon"], options["stride"])
+        self._note_windows(len(segments), options["horizon"], options["stride"])
         channels = options["channels"] or sorted({name for log in logs for name in log.channels})
         for name in channels:
             if not any(name in log.channels for log in logs):
@@ -44,6 +45,13 @@ class Task:
         self.x = np.concatenate([self._start(options), np.zeros(len(segments) * self.layout.local)])
         self._bounds(options)
         self.known = self._noise(options["noise"])
+
+    def _note_windows(self, count: int, horizon: int | None, stride: int | None) -> None:
+        if horizon is not None:
+            step = stride or max(1, horizon // 2)
+            left = sum(len(range(0, max(1, len(log) - horizon), step)) for log in self.logs) - count
+            if left:
+                self.notes.append(f"{left} windows are left out: the state at their first row is not measured")
 
     def _layout(self, options: dict[str, Any]) -> Layout:
         m = self.m
@@ -156,21 +164,16 @@ class Task:
             J[:] = slopes.ravel()  # type: ignore[union-attr]
 
     def cost(self, loss: str, width: float) -> Callable[[Array, Array | None], float]:
-        """The same cost with its gradient, for first-order methods."""
-        lay = self.layout
+        """The same cost with its gradient, for first-order methods: one reverse sweep for all unknowns."""
 
         def value(x: Array, g: Array | None) -> float:
-            r, J = self.shooter.residuals(x, g is not None)
-            rho, weight = loss_of(loss, width, r)
-            if g is not None:
-                pull = weight * r
-                g[: lay.shared] = J[:, : lay.shared].T @ pull  # type: ignore[index]
-                if lay.local:
-                    owner = np.repeat(np.arange(len(self.shooter.segments)), self.shooter.rows_of_segment)
-                    table = np.zeros((len(self.shooter.segments), lay.local))
-                    np.add.at(table, owner, J[:, lay.shared :] * pull[:, None])  # type: ignore[index]
-                    g[lay.shared :] = table.ravel()
-            return 0.5 * float(rho.sum())
+            if g is None:
+                total = 0.5 * float(loss_of(loss, width, self.shooter.residuals(x, False)[0])[0].sum())
+            else:
+                total, g[:] = self.shooter.gradient(x, lambda r: loss_of(loss, width, r))
+            if not math.isfinite(total):
+                raise Error("a rollout is not finite", "value out of domain")
+            return total
 
         return value
 

@@ -2,13 +2,15 @@
 
 A segment starts at a row of a log and runs for T steps; the rows behind its start are compared with it. One segment per
 log is whole-trajectory shooting, one per row with T = 1 the one-step loss, overlapping ones are windows. Segments of
-like length run together in a `tangere.Batch`; with wrenches, which batches do not take, each is a separate rollout.
+like length run together in a `tangere.Batch`; with wrenches, whose directions in every step would fill the memory of a
+batch, each is a separate rollout. Derivatives of residuals are forward sweeps, one direction per unknown (`residuals`);
+the gradient of their sum of squares is one reverse sweep, whatever the number of unknowns (`gradient`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tangere._errors import Error
-from tangere._manifold import Manifold, hat, quat_conjugate, quat_exp, quat_log, quat_multiply, right_jacobian_inverse
+from tangere._manifold import Manifold
+from tangere._measure import Measure, Slopes
 from tangere.batch import Batch
 from tangere.logs import Log
 from tangere.model import Model
-from tangere.rollout import rollout
+from tangere.rollout import Rollout, RolloutChange, rollout
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -144,6 +147,7 @@ class Shooter:
         self._act = np.stack([self._start_act(logs[s.log], s.row) for s in segments])
         self._buckets = self._pack()
         self._batches: dict[int, Batch] = {}
+        self.measure = Measure(self.model, self.manifold, dt, layout.frame, layout.positions, layout.factors)
         self._lay_out()
         self.sigma = np.ones(len(self.kinds))
         self.exact: float | None = None
@@ -183,7 +187,7 @@ class Shooter:
             values = np.stack([self.logs[a].channels[name][b] for a, b in zip(log[has], row[has], strict=True)])
             seen = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
             index = np.flatnonzero(has)[seen]
-            units = self._units(name)
+            units = self.measure.units(name)
             for unit in units:
                 if f"{name}:{unit}" not in self.kinds:
                     self.kinds.append(f"{name}:{unit}")
@@ -230,13 +234,6 @@ class Shooter:
             )[:, None]
             self.given[p["place"]] = p["whiten"] is not None
 
-    def _units(self, name: str) -> list[str]:
-        if name in {"q", "v", "a"}:
-            return list(self.manifold.unit)
-        if name.startswith("body."):
-            return ["position"] * 3 + ["rotation"] * 3
-        return ["position"] * 3 if name.startswith("site.") else ["joint"]
-
     # ---- the unknowns ----
 
     def split(self, x: Array) -> tuple[Array, Array, Array, Array, Array, Array]:
@@ -257,11 +254,6 @@ class Shooter:
 
     # ---- rollouts ----
 
-    def run(self, x: Array, derivatives: bool) -> tuple[list, tuple]:
-        """(segments, q, v, dq, dv) of every bucket; dq, dv (n, D, T + 1, nv), or None."""
-        parts = self.split(x)
-        return [self._run(bucket, i, parts, derivatives) for i, bucket in enumerate(self._buckets)], parts
-
     def _acting(self, what: str, log: Log, segment: Segment, steps: int, offset: float) -> Array | None:
         values = getattr(log, what)
         if values is None:
@@ -269,54 +261,6 @@ class Shooter:
         t = log.time[segment.row] + offset + self.dt * np.arange(steps)
         row = np.clip(np.searchsorted(log.time, t + 1e-9, side="right") - 1, 0, len(log) - 1)
         return values[row]
-
-    def _directions(self, chosen: Ints, dq: Array) -> tuple[Array, Array, Array]:
-        """Changes of q0, v0 (n, D, nv) and of the k parameters (n, D, k) along each unknown."""
-        lay, n, nv = self.layout, len(chosen), self.model.nv
-        width = lay.shared + len(lay.q_dofs) + len(lay.v_dofs)
-        q0, v0 = np.zeros((2, n, width, nv))
-        params = np.zeros((n, width, len(lay.positions)))
-        params[:, : lay.nparam] = lay.factors
-        first = lay.shared
-        if lay.q_dofs:
-            slope = self.manifold.add_slope(dq[chosen])
-            q0[:, first : first + len(lay.q_dofs)] = np.swapaxes(slope[:, :, lay.q_dofs], 1, 2)
-        first += len(lay.q_dofs)
-        for i, dof in enumerate(lay.v_dofs):
-            v0[:, first + i, dof] = 1
-        return q0, v0, params
-
-    def _run(self, bucket: tuple[int, Ints], i: int, parts: tuple, derivatives: bool) -> tuple:
-        values, _, _, dq, dv, offsets = parts
-        steps, chosen = bucket
-        q0 = self.manifold.add(self._q[chosen], dq[chosen])
-        v0 = self._v[chosen] + dv[chosen]
-        if self.single:
-            return self._run_single(steps, chosen, q0, v0, parts, derivatives)
-        batch = self._batches.get(i)
-        if batch is None:
-            batch = self._batches[i] = Batch(self.model, len(chosen), self.dt, self.threads, **self.options)
-        if len(values):
-            batch.params(self.layout.positions)[...] = values
-        batch.reset(states=(q0, v0, self._act[chosen]))
-        u, tau = (self._all(what, chosen, steps, offsets) for what in ("u", "tau"))
-        r = batch.rollout(steps if u is None else u, tau, derivatives=derivatives)
-        if not derivatives:
-            return chosen, r.q, r.v, None, None
-        along = self._directions(chosen, dq)
-        width = along[0].shape[1]
-        if width == 0:
-            return (
-                chosen,
-                r.q,
-                r.v,
-                np.zeros((len(chosen), 0, steps + 1, self.model.nv)),
-                np.zeros((len(chosen), 0, steps + 1, self.model.nv)),
-            )
-        # q0, v0, then act0, controls, tau, wrench and dt, which do not change, then the parameters
-        given = (along[0], along[1], *[None] * 5, along[2] if len(values) else None)
-        change = r._forward(width, given, (len(chosen), width))
-        return chosen, r.q, r.v, change.q, change.v
 
     def _all(self, what: str, chosen: Ints, steps: int, offsets: Array) -> Array | None:
         rows = [
@@ -327,52 +271,100 @@ class Shooter:
         size = self.model.nu if what == "u" else self.model.nv
         return np.ascontiguousarray(np.stack([np.zeros((steps, size)) if row is None else row for row in rows]))
 
-    def _run_single(self, steps: int, chosen: Ints, q0: Array, v0: Array, parts: tuple, derivatives: bool) -> tuple:  # noqa: PLR0917
-        values, wrench, _, dq, _, offsets = parts
-        m, lay = self.model, self.layout
+    def _start(self, chosen: Ints, parts: tuple) -> tuple[Array, Array]:
+        dq, dv = parts[3], parts[4]
+        return self.manifold.add(self._q[chosen], dq[chosen]), self._v[chosen] + dv[chosen]
+
+    def _roll(self, i: int, parts: tuple, tape: bool) -> tuple[Array, Array, Any]:
+        """q, v (n, T + 1, ...) of bucket i, and its rollouts: a batch, or a list."""
+        values, _, _, _, _, offsets = parts
+        steps, chosen = self._buckets[i]
+        if self.single:
+            return self._roll_single(i, parts, tape)
+        batch = self._batches.get(i)
+        if batch is None:
+            batch = self._batches[i] = Batch(self.model, len(chosen), self.dt, self.threads, **self.options)
         if len(values):
-            m.params[lay.positions] = values
-        along = self._directions(chosen, dq) if derivatives else None
+            batch.params(self.layout.positions)[...] = values
+        batch.reset(states=(*self._start(chosen, parts), self._act[chosen]))
+        u, tau = (self._all(what, chosen, steps, offsets) for what in ("u", "tau"))
+        r = batch.rollout(steps if u is None else u, tau, derivatives=tape)
+        return r.q, r.v, r
 
-        def one(j: int) -> tuple:
-            i = chosen[j]
-            segment = self.segments[i]
-            log = self.logs[segment.log]
-            u, tau, push = (self._acting(w, log, segment, steps, offsets[i]) for w in ("u", "tau", "wrench"))
+    def _roll_single(self, i: int, parts: tuple, tape: bool) -> tuple[Array, Array, list[Rollout]]:
+        _, wrench, _, _, _, offsets = parts
+        (steps, chosen), m = self._buckets[i], self.model
+        q0, v0 = self._start(chosen, parts)
+
+        def one(j: int) -> Rollout:
+            segment = self.segments[chosen[j]]
+            log, offset = self.logs[segment.log], offsets[chosen[j]]
+            u, tau, push = (self._acting(w, log, segment, steps, offset) for w in ("u", "tau", "wrench"))
             push = np.broadcast_to(wrench, (steps, m.nbody, 6)) + (0 if push is None else push)
-            r = rollout(
-                m,
-                q0[j],
-                v0[j],
-                np.zeros((steps, m.nu)) if u is None else u,
-                self.dt,
-                act0=self._act[i],
-                tau=tau,
-                wrench=push,
-                tape=derivatives,
-                **self.options,
-            )
-            if along is None:
-                return r.q, r.v, None, None
-            width = along[0].shape[1]
-            params = np.zeros((width, m.nparams))
-            params[:, lay.positions] = along[2][j]
-            pushes = np.zeros((width, steps, m.nbody, 6))
-            for k, (body, axis) in enumerate(lay.wrenches):
-                pushes[lay.nparam + k, :, body, axis] = 1
-            change = r.jvp(q0=along[0][j], v0=along[1][j], params=params, wrench=pushes)
-            return r.q, r.v, change.q, change.v
+            u = np.zeros((steps, m.nu)) if u is None else u
+            act = self._act[chosen[j]]
+            return rollout(m, q0[j], v0[j], u, self.dt, act0=act, tau=tau, wrench=push, tape=tape, **self.options)
 
+        rolls = self._pool(one, len(chosen))
+        return np.stack([r.q for r in rolls]), np.stack([r.v for r in rolls]), rolls
+
+    def _pool(self, work: Callable[[int], Any], count: int) -> list:
         with ThreadPoolExecutor(self.threads) as pool:
-            done = list(pool.map(one, range(len(chosen))))
-        q, v, sq, sv = zip(*done, strict=True)
-        return (
-            chosen,
-            np.stack(q),
-            np.stack(v),
-            np.stack(sq) if derivatives else None,
-            np.stack(sv) if derivatives else None,
-        )
+            return list(pool.map(work, range(count)))
+
+    # ---- derivatives of rollouts ----
+
+    def _forward(self, i: int, rolls: Any, parts: tuple) -> tuple[Array, Array]:
+        """Changes of q, v (n, D, T + 1, nv) along parameters, wrenches, frame (zero), q0 and v0."""
+        lay, (steps, chosen), nv = self.layout, self._buckets[i], self.model.nv
+        width, first = lay.shared + len(lay.q_dofs) + len(lay.v_dofs), lay.shared
+        if width == 0:
+            return np.zeros((len(chosen), 0, steps + 1, nv)), np.zeros((len(chosen), 0, steps + 1, nv))
+        q0, v0 = np.zeros((2, len(chosen), width, nv))
+        params = np.zeros((len(chosen), width, len(lay.positions)))
+        params[:, : lay.nparam] = lay.factors
+        if lay.q_dofs:
+            slope = self.manifold.add_slope(parts[3][chosen])
+            q0[:, first : first + len(lay.q_dofs)] = np.swapaxes(slope[:, :, lay.q_dofs], 1, 2)
+        for k, dof in enumerate(lay.v_dofs):
+            v0[:, first + len(lay.q_dofs) + k, dof] = 1
+        if not self.single:
+            # q0, v0, then act0, controls, tau, wrench and dt, which do not change, then the parameters
+            given = (q0, v0, *[None] * 5, params if len(lay.positions) else None)
+            change = rolls._forward(width, given, (len(chosen), width))
+            return change.q, change.v
+        pushes = np.zeros((width, steps, self.model.nbody, 6))
+        for k, (body, axis) in enumerate(lay.wrenches):
+            pushes[lay.nparam + k, :, body, axis] = 1
+
+        def one(j: int) -> RolloutChange:
+            all_params = np.zeros((width, self.model.nparams))
+            all_params[:, lay.positions] = params[j]
+            return rolls[j].jvp(q0=q0[j], v0=v0[j], params=all_params, wrench=pushes)
+
+        changes = self._pool(one, len(chosen))
+        return np.stack([c.q for c in changes]), np.stack([c.v for c in changes])
+
+    def _backward(self, i: int, rolls: Any, parts: tuple, pulls: tuple[Array, Array], g: Array) -> None:
+        """Adds to g (as x) the gradient of a function of the states with gradients pulls: one reverse sweep each."""
+        lay, (_, chosen) = self.layout, self._buckets[i]
+        if self.single:
+            all_ = self._pool(lambda j: rolls[j].vjp(gq=pulls[0][j], gv=pulls[1][j]), len(chosen))
+            q0, v0 = np.stack([one.q for one in all_]), np.stack([one.v for one in all_])
+            params = sum(one.params[lay.positions] for one in all_)
+            wrench = sum(one.wrench.sum(axis=0) for one in all_)
+            for k, (body, axis) in enumerate(lay.wrenches):
+                g[lay.nparam + k] += wrench[body, axis]
+        else:
+            back = rolls.vjp(*pulls)
+            q0, v0, params = back.q, back.v, back.params.sum(axis=0)
+        if lay.nparam:
+            g[: lay.nparam] += lay.factors @ params
+        local, nq = g[lay.shared :].reshape(len(self.segments), lay.local), len(lay.q_dofs)
+        if nq:
+            slope = self.manifold.add_slope(parts[3][chosen])
+            local[chosen, :nq] += np.einsum("nvi,nv->ni", slope[:, :, lay.q_dofs], q0)
+        local[chosen, nq : nq + len(lay.v_dofs)] += v0[:, lay.v_dofs]
 
     # ---- residuals ----
 
@@ -391,165 +383,98 @@ class Shooter:
         return r, J
 
     def _residuals(self, x: Array, derivatives: bool) -> tuple[Array, Array | None]:
-        lay = self.layout
-        buckets, parts = self.run(x, derivatives)
+        lay, parts = self.layout, self._set(x)
         r = np.full(self.count, np.nan)
         J = np.zeros((self.count, lay.shared + lay.local)) if derivatives else None
-        for chosen, q, v, dq, dv in buckets:
-            where = np.full(len(self.segments), -1)
-            where[chosen] = np.arange(len(chosen))
-            for p in self.pieces:
-                mine = np.flatnonzero(where[p["seg"]] >= 0)
-                if len(mine):
-                    self._compare(p, mine, where[p["seg"][mine]], (q, v, dq, dv), parts, r, J)
+        for i in range(len(self._buckets)):
+            q, v, rolls = self._roll(i, parts, derivatives)
+            dq, dv = self._forward(i, rolls, parts) if derivatives else (None, None)
+            for p, mine, env in self._rows_of(i):
+                e, by = self._compare(p, mine, env, (q, v), parts, derivatives)
+                r[p["place"][mine]] = e
+                if J is not None:
+                    J[p["place"][mine]] = self._slopes(by, env, dq, dv)
         return r, J
 
+    def gradient(self, x: Array, loss: Callable[[Array], tuple[Array, Array]]) -> tuple[float, Array]:
+        """Half the sum of loss(r), and its gradient (as x), by one reverse sweep per rollout.
+
+        loss: values and weights w of residuals, such that the gradient is J^T (w r).
+        """
+        lay, parts, total = self.layout, self._set(x), 0.0
+        g = np.zeros(len(x))
+        local = g[lay.shared :].reshape(len(self.segments), lay.local)
+        for i in range(len(self._buckets)):
+            q, v, rolls = self._roll(i, parts, True)
+            pulls = (np.zeros_like(v), np.zeros_like(v))
+            for p, mine, env in self._rows_of(i):
+                e, by = self._compare(p, mine, env, (q, v), parts, True)
+                values, weights = loss(e)
+                total += float(values.sum())
+                pull = weights * e
+                for part, into in ((by.q, pulls[0]), (by.v, pulls[1])):
+                    for matrix, step in part:
+                        np.add.at(into, (env, step), np.einsum("rij,ri->rj", matrix, pull))
+                if by.params is not None:
+                    g[: lay.nparam] += np.einsum("rij,ri->j", by.params, pull)
+                if lay.frame:
+                    g[lay.shared - 6 : lay.shared] += np.einsum("rij,ri->j", by.frame, pull)
+                if lay.offset:
+                    np.add.at(local[:, -1], p["seg"][mine], (by.time * pull).sum(axis=1))
+            self._backward(i, rolls, parts, pulls, g)
+        return 0.5 * total, g
+
+    def _set(self, x: Array) -> tuple:
+        """The parts of x; the model gets its parameters."""
+        parts = self.split(x)
+        if len(parts[0]):
+            self.model.params[self.layout.positions] = parts[0]
+        return parts
+
+    def _rows_of(self, i: int) -> Iterator[tuple[dict[str, Any], Ints, Ints]]:
+        """Pieces, those of their rows that bucket i predicts, and the rollouts that do."""
+        chosen = self._buckets[i][1]
+        where = np.full(len(self.segments), -1)
+        where[chosen] = np.arange(len(chosen))
+        for p in self.pieces:
+            mine = np.flatnonzero(where[p["seg"]] >= 0)
+            if len(mine):
+                yield p, mine, where[p["seg"][mine]]
+
     def _compare(  # noqa: PLR0917
-        self, p: dict[str, Any], mine: Ints, env: Ints, states: tuple, parts: tuple, r: Array, J: Array | None
-    ) -> None:
-        q, v, dq, dv = states
-        frame, offsets = parts[2], parts[5]
-        seg = p["seg"][mine]
-        t = (p["time"][mine] + offsets[seg]) / self.dt
-        k = np.clip(np.floor(t + 1e-6).astype(int), 0, q.shape[1] - 2)
+        self, p: dict[str, Any], mine: Ints, env: Ints, states: tuple[Array, Array], parts: tuple, slopes: bool
+    ) -> tuple[Array, Slopes]:
+        """Whitened differences (rows, dim) and their derivatives."""
+        offsets = parts[5]
+        t = (p["time"][mine] + offsets[p["seg"][mine]]) / self.dt
+        k = np.clip(np.floor(t + 1e-6).astype(int), 0, states[0].shape[1] - 2)
         share = t - k
         share = np.where(np.abs(share - np.round(share)) < 1e-6, np.round(share), share)
-        e, by_q, by_v, by_frame, by_time = self._miss(p, mine, (env, k, share), (q, v), frame, J is not None)
-        white = p["whiten"]
-        scale = self.sigma[p["kind"]]
-        place = p["place"][mine]
-        whitened = e / scale if white is None else np.einsum("rij,rj->ri", white[mine], e)
-        r[place] = whitened
-        if J is None:
-            return
-        rows = np.zeros((len(mine), e.shape[1], J.shape[1]))
-        width = dq.shape[1]
-        at = np.r_[0 : self.layout.shared - 6 * self.layout.frame, self.layout.shared : width]
-        columns = at
-        for by, change in ((by_q, dq), (by_v, dv)):
-            for matrix, step in by:
-                rows[:, :, columns] += np.einsum("rij,rdj->rid", matrix, change[env, :, step][:, at])
-        if self.layout.frame:
-            rows[:, :, self.layout.shared - 6 : self.layout.shared] = by_frame
-        if self.layout.offset:
-            rows[:, :, -1] = by_time
-        rows = rows / scale[:, None] if white is None else white[mine] @ rows
-        J[place] = rows
+        e, by = self.measure.difference(p["name"], p["values"][mine], (env, k, share), states, parts[2], slopes)
+        white = 1 / self.sigma[p["kind"]] if p["whiten"] is None else p["whiten"][mine]
+        return (white * e if white.ndim == 1 else np.einsum("rij,rj->ri", white, e)), by.scaled(white)
 
-    def _miss(  # noqa: PLR0917
-        self, p: dict[str, Any], mine: Ints, at: tuple, states: tuple, frame: Array, slopes: bool
-    ) -> tuple[Array, list, list, Array | None, Array]:
-        """Prediction less measurement (rows, dim); lists of (matrix (rows, dim, nv), step) by q and by v; by the frame
-        (rows, dim, 6); by time (rows, dim).
-        """
-        name, values = p["name"], p["values"][mine]
-        env, k, share = at
-        q, v = states
-        if name == "v" or name.endswith(".v"):
-            now = v[env, k] + share[:, None] * (v[env, k + 1] - v[env, k])
-            slope = (v[env, k + 1] - v[env, k]) / self.dt
-            pick = np.eye(v.shape[2]) if name == "v" else np.eye(v.shape[2])[[self._dof(name[:-2])]]
-            mats = [(pick * (1 - share)[:, None, None], k), (pick * share[:, None, None], k + 1)]
-            return (
-                now @ pick.T - values.reshape(len(mine), -1),
-                [],
-                mats,
-                np.zeros((len(mine), len(pick), 6)),
-                slope @ pick.T,
-            )
-        if name == "a":
-            first = np.where(share > 0, k, np.maximum(k - 1, 0))
-            unit = np.broadcast_to(np.eye(v.shape[2]) / self.dt, (len(mine), v.shape[2], v.shape[2]))
-            now = (v[env, first + 1] - v[env, first]) / self.dt
-            return (
-                now - values,
-                [],
-                [(-unit, first), (unit, first + 1)],
-                np.zeros((len(mine), v.shape[2], 6)),
-                np.zeros_like(now),
-            )
-        point, by_a, by_b, way = self.manifold.between(q[env, k], q[env, k + 1], share)
-        if name == "q":
-            e, slope, by_frame = self._miss_q(values, point, frame)
-        elif name.startswith("joint."):
-            dof = self._dof(name)
-            place = next(a for a, b in self.manifold.plain if b == dof)
-            e = (point[:, place] - values.reshape(-1))[:, None]
-            slope = np.broadcast_to(np.eye(v.shape[2])[[dof]], (len(mine), 1, v.shape[2]))
-            by_frame = np.zeros((len(mine), 1, 6))
-        else:
-            e, slope, by_frame = self._miss_pose(name, values, point, frame, slopes)
-        if not slopes:
-            return e, [], [], None, e
-        by_time = np.einsum("rij,rj->ri", slope, way) / self.dt
-        return e, [(slope @ by_a, k), (slope @ by_b, k + 1)], [], by_frame, by_time
-
-    def _miss_q(self, values: Array, point: Array, frame: Array) -> tuple[Array, Array, Array]:
-        """Of configurations; free joints are seen through the frame: p' = exp(phi) p + t, R' = exp(phi) R."""
-        by_frame = np.zeros((len(values), self.manifold.nv, 6))
-        turn = None
-        if self.layout.frame:
-            point = point.copy()
-            turn, R = quat_exp(frame[3:]), self._matrix(frame[3:])
-            left = self._left(frame[3:])
-            for a, b in self.manifold.free:
-                moved = point[:, a : a + 3] @ R.T
-                point[:, a : a + 3] = moved + frame[:3]
-                point[:, a + 3 : a + 7] = quat_multiply(np.broadcast_to(turn, (len(point), 4)), point[:, a + 3 : a + 7])
-                by_frame[:, b : b + 3, :3] = np.eye(3)
-                by_frame[:, b : b + 3, 3:] = -hat(moved) @ left
-                by_frame[:, b + 3 : b + 6, 3:] = np.swapaxes(_rotation(point[:, a + 3 : a + 7]), 1, 2) @ left
-        e = self.manifold.difference(values, point)
-        slope = self.manifold.difference_slope(e)
-        if turn is not None:
-            by_frame = slope @ by_frame
-            slope = slope.copy()
-            for _, b in self.manifold.free:
-                slope[:, b : b + 3, b : b + 3] = self._matrix(frame[3:])
-        return e, slope, by_frame
-
-    @staticmethod
-    def _matrix(w: Array) -> Array:
-        return _rotation(quat_exp(w))
-
-    @staticmethod
-    def _left(w: Array) -> Array:
-        return np.linalg.inv(right_jacobian_inverse(-w))
-
-    def _miss_pose(
-        self, name: str, values: Array, point: Array, frame: Array, slopes: bool
-    ) -> tuple[Array, Array, Array]:
-        kind, _, label = name.partition(".")
-        m = self.model
-        dim = 6 if kind == "body" else 3
-        e, slope = np.zeros((len(point), dim)), np.zeros((len(point), dim, m.nv))
-        by_frame = np.zeros((len(point), dim, 6))
-        for i, q in enumerate(point):
-            pose = m.body_pose(label, q) if kind == "body" else m.site_pose(label, q)
-            e[i, :3] = pose[0] - values[i, :3]
-            if slopes:
-                J = m.body_jacobian(label, q) if kind == "body" else m.site_jacobian(label, q)
-                slope[i, :3] = J[:3]
-            if kind == "body":
-                turn = np.asarray(pose[1])
-                measured = values[i, 3:]
-                e[i, 3:] = quat_log(quat_multiply(quat_conjugate(measured), turn))
-                if slopes:
-                    slope[i, 3:] = right_jacobian_inverse(e[i, 3:]) @ _rotation(turn).T @ J[3:]
-        if self.layout.frame:
-            raise Error(f"frame: not with the channel '{name}'; measure q", "not supported")
-        return e, slope, by_frame
-
-    def _dof(self, name: str) -> int:
-        return int(self.model.joint_dof[self.model.index("joint", name.split(".", 1)[1])])
+    def _slopes(self, by: Slopes, env: Ints, dq: Array, dv: Array) -> Array:
+        """Rows of J (rows, dim, shared + local)."""
+        lay = self.layout
+        rows = np.zeros((*by.time.shape, lay.shared + lay.local))
+        at = np.r_[0 : lay.shared - 6 * lay.frame, lay.shared : dq.shape[1]]
+        for part, change in ((by.q, dq), (by.v, dv)):
+            for matrix, step in part:
+                rows[:, :, at] += np.einsum("rij,rdj->rid", matrix, change[env, :, step][:, at])
+        if by.params is not None:
+            rows[:, :, : lay.nparam] += by.params
+        if lay.frame:
+            rows[:, :, lay.shared - 6 : lay.shared] = by.frame
+        if lay.offset:
+            rows[:, :, -1] = by.time
+        return rows
 
     # ---- after a fit ----
 
     def labels(self, x: Array) -> tuple[int, int]:
         """The number of steps with exact labels, and of all steps; uses separate rollouts with a label per step."""
-        (values, wrench, _, dq, dv, offsets), m = self.split(x), self.model
-        if len(values):
-            m.params[self.layout.positions] = values
+        (_, wrench, _, dq, dv, offsets), m = self._set(x), self.model
         q0, v0 = self.manifold.add(self._q, dq), self._v + dv
 
         def one(i: int) -> tuple[int, int]:
@@ -578,9 +503,3 @@ class Shooter:
         for batch in self._batches.values():
             batch.close()
         self._batches = {}
-
-
-def _rotation(quat: Array) -> Array:
-    w, v = quat[..., :1, None], quat[..., 1:]
-    k = hat(v)
-    return np.eye(3) + 2 * w * k + 2 * k @ k

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tangere._errors import Error
+from tangere._fit_statistics import RANK
 from tangere._manifold import Manifold
+from tangere._measure import FOUR_POINTS, moves_frames
 from tangere._pose import PoseResult, pose
 from tangere.enums import JointType
 from tangere.model import Model
 from tangere.optimise import Iteration, Optimum, least_squares, minimise
 from tangere.rollout import Rollout, rollout
 
-__all__ = ["Holding", "PoseResult", "Solution", "inverse_contact_dynamics", "pose", "solve"]
+__all__ = ["Holding", "NotHeldError", "PoseResult", "Solution", "inverse_contact_dynamics", "pose", "solve"]
 
 Array = NDArray[np.float64]
+Goal = Callable[[Array, Array], tuple[Array, Array, Array]]
 
 _STEP = 1e-6  # of central differences: the cube root of rounding, near enough
 
@@ -28,7 +31,7 @@ _STEP = 1e-6  # of central differences: the cube root of rounding, near enough
 @dataclass
 class Solution:
     """The solution: x by unknown (`solution["v0"]`), the residual at the target, the rollout, the optimiser's result
-    (optimum), and errors: |residual| after each iteration.
+    (optimum), errors: |residual| after each iteration, and searches: how many were started.
     """
 
     values: dict[str, Array]
@@ -37,6 +40,7 @@ class Solution:
     optimum: Optimum
     errors: list[float]
     seconds: float
+    searches: int = 1
 
     def __getitem__(self, name: str) -> Array:
         return self.values[name]
@@ -55,7 +59,7 @@ class Solution:
 # ---- goals ----
 
 
-def _goal(m: Model, target: Any) -> Callable[[Array, Array], tuple[Array, Array, Array]]:
+def _goal(m: Model, target: Any) -> Goal:
     """From (q, v) to the residual and its derivatives by q (tangent) and v."""
     if callable(target):
         return target
@@ -189,6 +193,79 @@ class _Inputs:
                 params[rows, m.params.index(what)] = 1
         return out
 
+    def gradient(self, x: Array, r: Rollout, gq: Array, gv: Array, at: int) -> Array:
+        """J^T g of a function of the state `at`: one reverse sweep."""
+        back, g = r.vjp(gq=gq, gv=gv, at=at), np.zeros(len(x))
+        for name, where in self.parts.items():
+            kind, _, what = name.partition(":")
+            if name == "q0":
+                g[where] = self.manifold.add_slope(x[where]).T @ back.q
+            elif name == "v0":
+                g[where] = back.v
+            elif name == "impulse":
+                g[where] = back.tau[0] / self.dt
+            elif name in {"u", "tau"}:
+                g[where] = (back.u if name == "u" else back.tau).ravel()
+            elif kind == "wrench":
+                g[where] = back.wrench[:, self.m.index("body", what)].sum(axis=0)
+            else:
+                g[where] = back.params[self.m.params.index(what)]
+        return g
+
+    def direct(self, goal: Goal, q: Array, v: Array, count: int) -> Array:
+        """Derivatives of a goal by the unknown parameters at a given state: lengths of links, places of sites."""
+        out = np.zeros((count, len(self.start)))
+        for name, where in self.parts.items():
+            if name.startswith("params:"):
+                for column, i in enumerate(self.m.params.index(name.partition(":")[2]), where.start):
+                    if not moves_frames(self.m._param_names(np.array([i], np.intc))[0]):
+                        continue
+                    base = float(self.m.params[int(i)])
+                    for share, factor in FOUR_POINTS:
+                        self.m.params[int(i)] = base + share
+                        out[:, column] += factor * goal(q, v)[0]
+                    self.m.params[int(i)] = base
+        return out
+
+
+class _Problem:
+    """A goal as a function of x: the miss, its Jacobian, and the gradient of half its square."""
+
+    def __init__(self, inputs: _Inputs, target: Any, derivatives: str, options: dict[str, Any], at: int) -> None:
+        self._inputs, self._derivatives, self._options, self._at = inputs, derivatives, options, at
+        self._goal = _goal(inputs.m, target)
+        self._frames = not callable(target) and any(":" in name for name in target)
+        self.rows = len(self.miss(inputs.start))
+
+    def miss(self, x: Array) -> Array:
+        r = self._inputs.run(x, self._options, False)
+        return self._goal(r.q[self._at], r.v[self._at])[0]
+
+    def jacobian(self, x: Array) -> tuple[Array, Array]:
+        """Forward sweeps, one direction per unknown; reverse ones, one per row, where those are far fewer."""
+        if self._derivatives == "differences":
+            return self.miss(x), _differences(self.miss, x)
+        r, miss, by_q, by_v, direct = self._linear(x)
+        if len(x) <= 2 * self.rows:
+            change = r.jvp(**self._inputs.directions(x))
+            return miss, by_q @ change.q[:, self._at].T + by_v @ change.v[:, self._at].T + direct
+        rows = [self._inputs.gradient(x, r, gq, gv, self._at) for gq, gv in zip(by_q, by_v, strict=True)]
+        return miss, np.stack(rows) + direct
+
+    def gradient(self, x: Array) -> tuple[Array, Array]:
+        if self._derivatives == "differences":
+            miss, J = self.jacobian(x)
+            return miss, J.T @ miss
+        r, miss, by_q, by_v, direct = self._linear(x)
+        return miss, self._inputs.gradient(x, r, by_q.T @ miss, by_v.T @ miss, self._at) + direct.T @ miss
+
+    def _linear(self, x: Array) -> tuple[Rollout, Array, Array, Array, Array]:
+        r = self._inputs.run(x, self._options, True)
+        q, v = r.q[self._at], r.v[self._at]
+        miss, by_q, by_v = self._goal(q, v)
+        direct = self._inputs.direct(self._goal, q, v, len(miss)) if self._frames else np.zeros((len(miss), len(x)))
+        return r, miss, by_q, by_v, direct
+
 
 def solve(
     model: Model,
@@ -208,6 +285,8 @@ def solve(
     iterations: int | None = None,
     tolerance: float = 1e-12,
     rate: float = 0.01,
+    starts: int = 1,
+    seed: int = 0,
     progress: Callable[[Iteration], Any] | None = None,
     **options: Any,
 ) -> Solution:
@@ -220,7 +299,12 @@ def solve(
     initial values, by unknown. bounds: by unknown, (lower, upper).
 
     method: "gn" (Gauss-Newton with damping), "descent", "lbfgs", "adam". derivatives: "exact", "toi", "smoothed"
-    (options smooth_speed, smooth_reach), or "differences": central ones, for comparison.
+    (options smooth_speed, smooth_reach), or "differences": central ones, for comparison. Jacobians take one forward
+    sweep per unknown, or one reverse sweep per row of the target where those are far fewer; gradients take one.
+
+    Contact makes the problem neither smooth nor convex: a search may stall before the target. starts: at most so many
+    searches, until |residual| <= tolerance; each further one starts where, by the linear model at the guess, the miss
+    has changed at random by about its own length. The best one counts.
     """
     began = time.monotonic()
     if derivatives not in {"exact", "toi", "smoothed", "differences"}:
@@ -240,30 +324,47 @@ def solve(
             raise ValueError(f"guess: {name!r} is not unknown; expected {', '.join(inputs.parts)}")
         x[inputs.parts[name]] = np.ravel(np.asarray(value, np.float64))
     limits = _limits(inputs, bounds)
-    goal = _goal(model, target)
-    sim = dict(options)
-    if derivatives in {"toi", "smoothed"}:
-        sim["backward"] = derivatives
-    probe = inputs.run(x, sim, False)
-    rows = len(goal(probe.q[at], probe.v[at])[0])
-
-    def value(point: Array, want: bool) -> tuple[Array, Array | None]:
-        exact = want and derivatives != "differences"
-        r = inputs.run(point, sim, exact)
-        miss, by_q, by_v = goal(r.q[at], r.v[at])
-        if not want:
-            return miss, None
-        if derivatives == "differences":
-            return miss, _differences(lambda p: value(p, False)[0], point)
-        change = r.jvp(**inputs.directions(point))
-        return miss, by_q @ change.q[:, at].T + by_v @ change.v[:, at].T
-
-    optimum = _search(value, x, rows, method, limits, iterations, tolerance, rate, progress)
+    if starts < 1:
+        raise ValueError(f"starts: expected 1 or more, got {starts}")
+    sim = {**options, "backward": derivatives} if derivatives in {"toi", "smoothed"} else dict(options)
+    problem = _Problem(inputs, target, derivatives, sim, at)
+    optimum, failure, searches = None, None, 0
+    for begin in _guesses(problem, x, limits, starts, seed):
+        searches += 1
+        try:
+            one = _search(problem, begin, method, limits, iterations, tolerance, rate, progress)
+        except Error as refusal:
+            failure = refusal
+            continue
+        if optimum is None or one.cost < optimum.cost:
+            optimum = one
+        if one.stop in {"goal reached", "stopped by the callback"}:
+            break
+    if optimum is None:
+        raise failure  # type: ignore[misc]
     final = inputs.run(optimum.x, sim, True)
-    miss = goal(final.q[at], final.v[at])[0]
+    miss = problem.miss(optimum.x)
     values = {name: optimum.x[where].copy() for name, where in inputs.parts.items()}
     errors = [float(np.sqrt(2 * h.cost)) for h in optimum.history]
-    return Solution(values, miss, final, optimum, errors, time.monotonic() - began)
+    return Solution(values, miss, final, optimum, errors, time.monotonic() - began, searches)
+
+
+def _guesses(problem: _Problem, x: Array, limits: tuple[Array, Array], starts: int, seed: int) -> Iterator[Array]:
+    """x, then x + P a: a is a random change of the miss, of about its length; P is the inverse of the Jacobian with the
+    least change of the unknowns, each in units of its effect on the miss.
+    """
+    yield x
+    if starts == 1:
+        return
+    rng = np.random.default_rng(seed)
+    miss, J = problem.jacobian(x)
+    effect = np.linalg.norm(J, axis=0)
+    free = (effect > RANK * effect.max(initial=0)) & (limits[0] < limits[1])
+    unit = np.where(free, 1 / np.where(free, effect, 1), 0)
+    inverse = unit[:, None] * np.linalg.pinv(J * unit, rcond=RANK)
+    for _ in range(starts - 1):
+        change = rng.normal(size=len(miss)) * np.linalg.norm(miss) / np.sqrt(len(miss))
+        yield np.clip(x + inverse @ change, *limits)
 
 
 def _limits(inputs: _Inputs, bounds: Mapping[str, Any] | None) -> tuple[Array, Array]:
@@ -285,9 +386,8 @@ def _differences(function: Callable[[Array], Array], x: Array) -> Array:
 
 
 def _search(  # noqa: PLR0917
-    value: Callable[[Array, bool], tuple[Array, Array | None]],
+    problem: _Problem,
     x: Array,
-    rows: int,
     method: str,
     limits: tuple[Array, Array],
     iterations: int | None,
@@ -295,22 +395,23 @@ def _search(  # noqa: PLR0917
     rate: float,
     progress: Any,
 ) -> Optimum:
+    def watch(now: Iteration) -> Any:
+        go_on = None if progress is None else progress(now)
+        return False if np.sqrt(2 * now.cost) <= tolerance else go_on
+
     if method == "gn":
 
         def residuals(point: Array, r: Array, J: Array | None) -> None:
-            miss, slope = value(point, J is not None)
-            r[:] = miss
-            if J is not None:
-                J[:] = slope.ravel()  # type: ignore[union-attr]
-
-        def watch(now: Iteration) -> Any:
-            go_on = None if progress is None else progress(now)
-            return False if np.sqrt(2 * now.cost) <= tolerance else go_on
+            if J is None:
+                r[:] = problem.miss(point)
+            else:
+                r[:], slope = problem.jacobian(point)
+                J[:] = slope.ravel()
 
         best = least_squares(
             residuals,
             x,
-            rows,
+            problem.rows,
             bounds=limits,
             iterations=100 if iterations is None else iterations,
             damping=1e-8,
@@ -320,14 +421,11 @@ def _search(  # noqa: PLR0917
     else:
 
         def cost(point: Array, g: Array | None) -> float:
-            miss, slope = value(point, g is not None)
-            if g is not None:
-                g[:] = slope.T @ miss  # type: ignore[union-attr]
+            if g is None:
+                miss = problem.miss(point)
+            else:
+                miss, g[:] = problem.gradient(point)
             return 0.5 * float(miss @ miss)
-
-        def watch(now: Iteration) -> Any:
-            go_on = None if progress is None else progress(now)
-            return False if np.sqrt(2 * now.cost) <= tolerance else go_on
 
         best = minimise(
             cost,
@@ -369,6 +467,14 @@ class Holding:
     rollout: Any
 
 
+class NotHeldError(Error):
+    """No torques hold the pose. best: the best torques that were found."""
+
+    def __init__(self, message: str, best: Holding) -> None:
+        super().__init__(message, "not solved")
+        self.best = best
+
+
 def inverse_contact_dynamics(
     model: Model,
     q: ArrayLike,
@@ -388,7 +494,7 @@ def inverse_contact_dynamics(
 
     Gauss-Newton on v+(tau), with the exact derivatives of a step or central differences. guess: initial torques (nv;
     None: those that balance gravity without contact). u: controls in addition to tau. tolerance: of the largest entry
-    of v+. Raises an error with the remaining velocity if there are no such torques.
+    of v+. Raises `NotHeldError` with the remaining velocity if there are no such torques.
     """
     q = np.asarray(q, np.float64)
     chosen = _driven(model) if driven is None else [int(i) for i in driven]
@@ -428,11 +534,12 @@ def inverse_contact_dynamics(
     tau[chosen] = best.x
     final = step(best.x, True)
     speed = float(np.abs(final.v[1]).max(initial=0.0))
+    holding = Holding(tau, speed, speeds, best.iterations, final)
     if speed > tolerance:
-        raise Error(
-            f"no torques hold the pose: {speed:.3g} m/s is left after {best.iterations} iterations", "not solved"
+        raise NotHeldError(
+            f"no torques hold the pose: {speed:.3g} m/s is left after {best.iterations} iterations", holding
         )
-    return Holding(tau, speed, speeds, best.iterations, final)
+    return holding
 
 
 def _driven(m: Model) -> list[int]:

@@ -8,6 +8,7 @@
 #ifndef TG_BASE_SIMD_H
 #define TG_BASE_SIMD_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -121,6 +122,16 @@ static inline v4 v4_cross(v4 a, v4 b)
 static inline double v4_dot(v4 a, v4 b)
 {
     return v4_sum(a * b);
+}
+
+static inline double v4_length(v4 a)
+{
+    return sqrt(v4_dot(a, a));
+}
+
+static inline v4 v4_unit(v4 a)
+{
+    return a * v4_splat(1 / v4_length(a));
 }
 
 #endif

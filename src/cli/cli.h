@@ -86,8 +86,6 @@ typedef struct tg_cli_reading
     int npackage_path;
 } tg_cli_reading;
 
-extern const tg_cli_option tg_cli_reading_options[]; /* for help */
-
 /* A command line that was understood. */
 typedef struct tg_cli_call
 {
@@ -104,6 +102,7 @@ typedef struct tg_cli_command
     const char *summary;
     const char *details;
     int required, allowed; /* numbers of arguments */
+    bool no_model;         /* reads no MODEL: options of reading one do not exist */
     tg_cli_option options[TG_CLI_MAX_OPTIONS + 1];
     int (*run)(const tg_cli_call *call);
 } tg_cli_command;
@@ -111,6 +110,9 @@ typedef struct tg_cli_command
 extern const tg_cli_command tg_cli_info, tg_cli_params, tg_cli_collide, tg_cli_convert, tg_cli_sim, tg_cli_grad,
     tg_cli_check_command, tg_cli_fit, tg_cli_mpc, tg_cli_view, tg_cli_learn, tg_cli_tensegrity, tg_cli_demo,
     tg_cli_doctor;
+
+/* The options of reading a model, of a command that reads one; of others an empty list. */
+const tg_cli_option *tg_cli_reading_options(const tg_cli_command *command);
 
 /* Understands the words behind a command's name. A status of the process, with a message if it is not TG_CLI_OK. */
 int tg_cli_parse(const tg_cli_command *command, int argc, char **argv, tg_cli_call *call);

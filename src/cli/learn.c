@@ -110,6 +110,7 @@ const tg_cli_command tg_cli_learn = {
                "Needs Python with tangere, train, throw and all with tangere[learn], report with tangere[plot].",
     .required = 1,
     .allowed = 3,
+    .no_model = true,
     .options = {[OPTION_OUT] = {"--out", "PATH", "data: FILE.npz; train: the folder of the run; report: FILE.html"},
                 [OPTION_TRAJECTORIES] = {"--trajectories", "N", "how many (data, train: 800, table: 100)"},
                 [OPTION_SEED] = {"--seed", "S", "of initial states, chunks, weights and batches (0)"},

@@ -81,10 +81,10 @@ static int print_help(const tg_cli_output *out, const tg_cli_command *command)
 {
     fprintf(out->file, "usage: ");
     tg_cli_print(out, TG_CLI_TITLE, "tangere %s", command->name);
-    fprintf(out->file, " %s\n\n%s\n\n", command->usage, command->details);
+    fprintf(out->file, "%s%s\n\n%s\n\n", command->usage[0] != '\0' ? " " : "", command->usage, command->details);
     for (const tg_cli_option *option = command->options; option->name != NULL; option++)
         print_option(out, option->name, option->value, option->help);
-    for (const tg_cli_option *option = tg_cli_reading_options; option->name != NULL; option++)
+    for (const tg_cli_option *option = tg_cli_reading_options(command); option->name != NULL; option++)
         print_option(out, option->name, option->value, option->help);
     print_option(out, "--help", NULL, "this text");
     return TG_CLI_OK;

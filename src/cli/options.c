@@ -70,7 +70,7 @@ enum
     READING_COUNT
 };
 
-const tg_cli_option tg_cli_reading_options[] = {
+static const tg_cli_option reading_options[] = {
     [READING_STRICT] = {"--strict", NULL, "refuse a file with physics that would be left out"},
     [READING_PACKAGE_PATH] = {"--package-path", "DIR", "URDF: a folder with packages; may be given several times"},
     [READING_FLOATING_BASE] = {"--floating-base", NULL, "URDF: the root link moves freely"},
@@ -83,11 +83,16 @@ const tg_cli_option tg_cli_reading_options[] = {
     [READING_COUNT] = {0},
 };
 
+const tg_cli_option *tg_cli_reading_options(const tg_cli_command *command)
+{
+    return &reading_options[command->no_model ? READING_COUNT : 0];
+}
+
 static int usage_failure(const tg_cli_command *command, const char *problem, const char *word)
 {
     char hint[200];
-    snprintf(hint, sizeof hint, "tangere %s %s; more with: tangere help %s", command->name, command->usage,
-             command->name);
+    snprintf(hint, sizeof hint, "tangere %s%s%s; more with: tangere help %s", command->name,
+             command->usage[0] != '\0' ? " " : "", command->usage, command->name);
     return tg_cli_fail(TG_CLI_USAGE, hint, "%s: %s%s%s%s", command->name, problem, word != NULL ? " '" : "",
                        word != NULL ? word : "", word != NULL ? "'" : "");
 }
@@ -99,8 +104,8 @@ static int unknown_option(const tg_cli_command *command, const char *word)
     int n = 0;
     for (; command->options[n].name != NULL; n++)
         names[n] = command->options[n].name;
-    for (int k = 0; k < READING_COUNT; k++)
-        names[n++] = tg_cli_reading_options[k].name;
+    for (const tg_cli_option *option = tg_cli_reading_options(command); option->name != NULL; option++)
+        names[n++] = option->name;
     names[n++] = "--help";
     const char *guess = tg_cli_nearest(word, names, n);
     if (guess == NULL)
@@ -188,10 +193,10 @@ static int take_option(const tg_cli_command *command, int argc, char **argv, int
     word w = {.text = argv[*i], .equals = strchr(argv[*i], '=')};
     w.length = w.equals != NULL ? (size_t)(w.equals - w.text) : strlen(w.text);
     const char *value;
-    int own = find_option(command->options, &w), shared = find_option(tg_cli_reading_options, &w);
+    int own = find_option(command->options, &w), shared = find_option(tg_cli_reading_options(command), &w);
     if (own < 0 && shared < 0)
         return unknown_option(command, w.text);
-    const tg_cli_option *option = own >= 0 ? &command->options[own] : &tg_cli_reading_options[shared];
+    const tg_cli_option *option = own >= 0 ? &command->options[own] : &reading_options[shared];
     int code = take_value(command, option, &w, argc, argv, i, &value);
     if (code != TG_CLI_OK)
         return code;

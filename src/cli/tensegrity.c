@@ -24,6 +24,8 @@ enum
     OPTION_METHOD,
     OPTION_OPEN,
     OPTION_CONTROLS,
+    OPTION_SAMPLES,
+    OPTION_GROUND,
     OPTION_PAGE,
     OPTION_JSON,
     OPTIONS,
@@ -46,8 +48,8 @@ static const tg_cli_part parts[] = {
     {"compare", "tangere tensegrity compare FOLDER", 1, 1, FIT_OPTIONS, NULL, "the folder of the data is missing"},
     {"roll", "tangere tensegrity roll", 0, 0,
      BIT(OPTION_OUT) | BIT(OPTION_SEED) | BIT(OPTION_READING) | BIT(OPTION_THREADS) | BIT(OPTION_ENGINE) |
-         BIT(OPTION_FACTORS) | BIT(OPTION_METHOD) | BIT(OPTION_OPEN) | BIT(OPTION_CONTROLS) | BIT(OPTION_PAGE) |
-         BIT(OPTION_JSON),
+         BIT(OPTION_FACTORS) | BIT(OPTION_METHOD) | BIT(OPTION_OPEN) | BIT(OPTION_CONTROLS) | BIT(OPTION_SAMPLES) |
+         BIT(OPTION_GROUND) | BIT(OPTION_PAGE) | BIT(OPTION_JSON),
      "mujoco", ""},
 };
 
@@ -58,8 +60,8 @@ enum
 
 static int check_numbers(const tg_cli_call *call)
 {
-    static const int counts[] = {OPTION_TRAIN,        OPTION_VALIDATION, OPTION_TEST,
-                                 OPTION_TRAJECTORIES, OPTION_THREADS,    OPTION_CONTROLS};
+    static const int counts[] = {OPTION_TRAIN,   OPTION_VALIDATION, OPTION_TEST,   OPTION_TRAJECTORIES,
+                                 OPTION_THREADS, OPTION_CONTROLS,   OPTION_SAMPLES};
     const char *seed = call->option[OPTION_SEED];
     double number;
     int count, code = TG_CLI_OK;
@@ -109,6 +111,7 @@ const tg_cli_command tg_cli_tensegrity = {
                "docs/tensegrity.md has more. Needs Python with tangere, data and roll with tangere[mujoco].",
     .required = 1,
     .allowed = 3, /* one more than any word takes: it says what is too much */
+    .no_model = true,
     .options = {[OPTION_OUT] = {"--out", "PATH", "data: a folder; roll: FILE.npz"},
                 [OPTION_SEED] = {"--seed", "S", "of controls and starts, of noise, or of the planner (0)"},
                 [OPTION_READING] = {"--reading", "C|A", "of gain and friction: in decimetres, or metres (C)"},
@@ -128,6 +131,8 @@ const tg_cli_command tg_cli_tensegrity = {
                 [OPTION_METHOD] = {"--method", "M", "random, cem, mppi, ilqr or ilqg (mppi)"},
                 [OPTION_OPEN] = {"--open", NULL, "plan with the engine as the robot, execute without looking"},
                 [OPTION_CONTROLS] = {"--controls", "N", "of 0.1 s (50)"},
+                [OPTION_SAMPLES] = {"--samples", "N", "rollouts of one of five iterations per control (40)"},
+                [OPTION_GROUND] = {"--ground", "flat|hills", "a plane, or a height field with bumps of 0.1 m (flat)"},
                 [OPTION_PAGE] = {"--page", "FILE", "an HTML page that shows the motion (needs tangere[view])"},
                 [OPTION_JSON] = {"--json", NULL, "the result as JSON"}},
     .run = run,

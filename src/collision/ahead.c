@@ -284,9 +284,9 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     if (now->distance < -q->slack)
         return;
     double stays = tg_most(after, tg_passing(q, now->distance - after));
-    if (stays >= 0)
+    if (stays >= TG_AT_EDGE)
     {
-        limit_margins(patch, stays); /* beyond it another normal would be chosen */
+        limit_margins(patch, stays); /* beyond it another normal might be chosen */
         return;
     }
     tg_patch ahead;
@@ -299,8 +299,8 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     v4 n = face < 0 ? c->normal : turn_back(&q->shape[face], &then.shape[face], c->normal), off = n - now->normal;
     if (v4_dot(off, off) < SAME * SAME || !(c->distance > after))
         return;
-    double apart = tg_separation(&q->shape[0], &q->shape[1], n) + q->slack, margin = tg_least(-stays, fabs(apart));
-    if (apart < 0)
+    double apart = tg_separation(&q->shape[0], &q->shape[1], n) + q->slack, margin = tg_least(fabs(stays), fabs(apart));
+    if (stays >= 0 || apart < 0)
     {
         limit_margins(patch, margin);
         return;

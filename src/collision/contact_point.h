@@ -76,6 +76,9 @@ enum
     TG_PATCH_MAX = 8
 };
 
+/* m: a margin below: at a change of features. What looks ahead then looks whether it is one. */
+#define TG_AT_EDGE 1e-7
+
 /* A margin: the point is where it should be, but does not move as its surfaces say. Below zero, so that it is the least
  * of any margins. */
 #define TG_NO_DERIVATIVE (-1.0)

@@ -109,7 +109,8 @@ bool tg_holds(const tg_placed *p, v4 x, double slack)
         return fabs(local[0]) <= p->size[0] + slack && fabs(local[1]) <= p->size[1] + slack &&
                fabs(local[2]) <= p->size[2] + slack;
     case TG_GEOM_CYLINDER:
-        return hypot(local[0], local[1]) <= p->size[0] + slack && fabs(local[2]) <= p->size[1] + slack;
+        return sqrt(local[0] * local[0] + local[1] * local[1]) <= p->size[0] + slack &&
+               fabs(local[2]) <= p->size[1] + slack;
     case TG_GEOM_MESH:
         break;
     default:

@@ -45,11 +45,6 @@ typedef struct hull
     int horizon[FACES], nhorizon;
 } hull;
 
-static double length(v4 a)
-{
-    return sqrt(v4_dot(a, a));
-}
-
 static v4 corner_at(const hull *h, int i)
 {
     return h->corner[i].y;
@@ -67,7 +62,7 @@ static int add_face(hull *h, int a, int b, int c)
     int at = h->nfree > 0 ? h->unused[--h->nfree] : h->nface++;
     face *f = &h->face[at];
     v4 p = corner_at(h, a), e = corner_at(h, b) - p, g = corner_at(h, c) - p, n = v4_cross(e, g);
-    double area = length(n), longest = tg_most(v4_dot(e, e), v4_dot(g, g));
+    double area = v4_length(n), longest = tg_most(v4_dot(e, e), v4_dot(g, g));
     f->corner[0] = a;
     f->corner[1] = b;
     f->corner[2] = c;
@@ -174,12 +169,12 @@ static void try_corner(hull *h, v4 direction, double *most, v4 line, v4 normal, 
 {
     tg_corner c = tg_minkowski_support(h->pair, direction);
     v4 d = c.y - corner_at(h, 0);
-    h->extent = tg_most(h->extent, length(d));
+    h->extent = tg_most(h->extent, v4_length(d));
     double far;
     if (v4_dot(normal, normal) > 0)
         far = fabs(v4_dot(d, normal));
     else
-        far = length(d - line * v4_splat(v4_dot(d, line)));
+        far = v4_length(d - line * v4_splat(v4_dot(d, line)));
     if (far > *most)
     {
         *most = far;
@@ -191,7 +186,7 @@ static v4 any_across(v4 u)
 {
     v4 axis = fabs(u[0]) < 0.6 ? v4_set(1, 0, 0, 0) : v4_set(0, 1, 0, 0);
     v4 d = v4_cross(u, axis);
-    return d * v4_splat(1 / length(d));
+    return d * v4_splat(1 / v4_length(d));
 }
 
 /* Adds corners until there are four that span a volume; returns how many there are if there is none. *line, *normal:
@@ -200,7 +195,7 @@ static int span(hull *h, v4 *line, v4 *normal)
 {
     *line = *normal = v4_zero();
     if (h->ncorner >= 2)
-        h->extent = tg_most(h->extent, length(corner_at(h, 1) - corner_at(h, 0)));
+        h->extent = tg_most(h->extent, v4_length(corner_at(h, 1) - corner_at(h, 0)));
     if (h->ncorner == 1)
     {
         double most = THIN * h->extent;
@@ -216,7 +211,7 @@ static int span(hull *h, v4 *line, v4 *normal)
         h->corner[h->ncorner++] = best;
     }
     v4 e = corner_at(h, 1) - corner_at(h, 0);
-    *line = e * v4_splat(1 / length(e));
+    *line = e * v4_splat(1 / v4_length(e));
     if (h->ncorner == 2)
     {
         double most = THIN * h->extent;
@@ -230,7 +225,7 @@ static int span(hull *h, v4 *line, v4 *normal)
         h->corner[h->ncorner++] = best;
     }
     v4 n = v4_cross(e, corner_at(h, 2) - corner_at(h, 0));
-    *normal = n * v4_splat(1 / length(n));
+    *normal = n * v4_splat(1 / v4_length(n));
     if (h->ncorner == 3)
     {
         double most = THIN * h->extent;
@@ -250,7 +245,7 @@ static void take_simplex(hull *h, const tg_simplex *s)
     h->corner[0] = s->corner[0];
     h->ncorner = 1;
     for (int i = 0; i < s->count; i++)
-        h->extent = tg_most(h->extent, length(s->corner[i].y));
+        h->extent = tg_most(h->extent, v4_length(s->corner[i].y));
     double thin = THIN * h->extent;
     v4 line = v4_zero(), normal = v4_zero();
     for (int i = 1; i < s->count; i++)
@@ -258,17 +253,17 @@ static void take_simplex(hull *h, const tg_simplex *s)
         v4 d = s->corner[i].y - corner_at(h, 0);
         if (h->ncorner == 1)
         {
-            if (!(length(d) > thin))
+            if (!(v4_length(d) > thin))
                 continue;
-            line = d * v4_splat(1 / length(d));
+            line = d * v4_splat(1 / v4_length(d));
         }
         else if (h->ncorner == 2)
         {
             v4 across = d - line * v4_splat(v4_dot(line, d));
-            if (!(length(across) > thin))
+            if (!(v4_length(across) > thin))
                 continue;
             v4 n = v4_cross(line, across);
-            normal = n * v4_splat(1 / length(n));
+            normal = n * v4_splat(1 / v4_length(n));
         }
         else if (h->ncorner == 3 && !(fabs(v4_dot(normal, d)) > thin))
             continue;
@@ -382,9 +377,9 @@ static void flat_answer(const hull *h, int dimension, v4 line, v4 normal, const 
     {
         normal = v4_dot(x, x) > 0 ? x : v4_set(1, 0, 0, 0);
         normal -= line * v4_splat(v4_dot(normal, line));
-        if (length(normal) <= 1e-9 * length(x) || v4_dot(normal, normal) == 0)
+        if (v4_length(normal) <= 1e-9 * v4_length(x) || v4_dot(normal, normal) == 0)
             normal = any_across(line);
-        normal = normal * v4_splat(1 / length(normal));
+        normal = normal * v4_splat(1 / v4_length(normal));
     }
     r->status = TG_GJK_TOUCH;
     r->distance = 0;

@@ -24,6 +24,9 @@ typedef struct tg_axis
     int vertex[2][3];
 } tg_axis;
 
+/* of the extent: axes whose separations differ by less are equal, the first one counts */
+#define TG_TIE 1e-10
+
 /* ---- cores ---- */
 
 /* Vertices of a core: polytopes their own, a capsule its two ends, a sphere its centre. */
@@ -62,6 +65,51 @@ static inline bool tg_has_polygons(const tg_placed *p)
  * of the angle between them; *second: of the next one, -1 if there is none. */
 int tg_facing_polygon(const tg_placed *p, int vertex, v4 local, double *cosine, double *second);
 
+/* of both shapes */
+static inline double tg_roundings(const tg_query *q)
+{
+    return tg_rounding(&q->shape[0]) + tg_rounding(&q->shape[1]);
+}
+
+/* ---- axes ---- */
+
+/* How the axis between the nearest points of two shapes is found. False where their cores are limit apart, or
+ * farther. */
+typedef bool tg_axis_function(const tg_placed *a, const tg_placed *b, double limit, tg_hint *hint, tg_axis *axis);
+
+/* by gjk.c; any two cores */
+tg_axis_function tg_search_axis;
+
+/* dt > 0. Of the axis between the nearest points now and that of where the shapes will be: the latter, if they are
+ * apart along it now. Only for pairs that would close. True: the axis is held by no face, and its point is in the
+ * patch. */
+bool tg_choose_axis(const tg_query *q, tg_axis_function *find, tg_axis *axis, tg_patch *patch);
+
+/* The separation of the cores along the unit vector n, and the vertices that hold it. */
+double tg_separation_along(const tg_placed *a, const tg_placed *b, v4 n, int vertex[2]);
+
+/* The separation along an axis after dt: a face's normal turns with its shape. */
+double tg_separation_after(const tg_query *q, const tg_placed moved[2], const tg_axis *axis);
+
+/* the polygon of shape i that is orthogonal to the axis, or -1 */
+int tg_parallel_polygon(const tg_query *q, const tg_axis *axis, int i);
+
+/* the features of the two shapes, whatever the order of their vertices: sums and products of these, mixed by odd
+ * numbers; the top bits are those that points over faces do not use. Without a branch. */
+static inline uint32_t tg_witness_id(const tg_axis *axis)
+{
+    uint32_t sum[2] = {0, 0}, product[2] = {1, 1};
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 3; k++)
+        {
+            uint32_t vertex = (uint32_t)axis->vertex[i][k] & -(uint32_t)(k < axis->count[i]);
+            sum[i] += vertex;
+            product[i] *= 2 * vertex + 1;
+        }
+    uint32_t id = sum[0] * 0x9E3779B1u + product[0] * 0x85EBCA6Bu + sum[1] * 0xC2B2AE35u + product[1] * 0x27D4EB2Fu;
+    return 3u << 30 | ((id ^ id >> 15) & 0x3FFFFFFFu);
+}
+
 /* ---- two boxes ---- */
 
 enum
@@ -85,7 +133,23 @@ tg_axis tg_box_axis(const tg_placed *a, const tg_placed *b, const tg_box_axes *s
  * normal, but not farther from the middle of an edge than `ends` times half its length. */
 void tg_box_edges(const tg_placed *a, const tg_placed *b, int k, double ends, tg_axis *axis);
 
+/* The patch of two boxes. */
+void tg_box_patch(const tg_query *q, tg_patch *patch);
+
+/* The patch of a sphere and a box. */
+void tg_sphere_box(const tg_query *q, tg_patch *patch);
+
 /* ---- patches ---- */
+
+/* The patch of an axis. */
+void tg_add_axis(const tg_query *q, const tg_axis *axis, tg_patch *patch);
+
+/* Points over a face, if the axis has one; they hold the axis to `tolerance` of the extent. An axis along which the
+ * shapes are not nearest may have nothing over its face yet: then what comes there first. */
+bool tg_add_face_points(const tg_query *q, const tg_axis *axis, double tolerance, tg_patch *patch);
+
+/* The one point between the points that hold the axis. */
+void tg_add_axis_point(const tg_query *q, const tg_axis *axis, tg_patch *patch);
 
 /* The points that the other shape has over a polygon of shape `reference`, whose normal becomes theirs: corners of
  * the incident face, crossings of its edges with the sides of the polygon, corners of the polygon under it. Of those

@@ -58,9 +58,10 @@ tg_block_equations tg_cone_law_equations(const tg_cone_law *law, const tg_cone *
  * receives G L + g. Parts as in residual.c, with the norm and the shift of the law. (cone_law_residual.c) */
 tg_residual tg_cone_law_residual(const tg_cone_law *law, const tg_island *island, const double *L, double *sigma);
 
-/* Modes and margins of a solution. Nothing counts as immaterial. (cone_law_modes.c) */
-void tg_cone_law_modes(const tg_cone_law *law, const tg_island *island, const double *L, const double *sigma,
-                       tg_block_mode *mode);
+/* Modes and margins of a solution, as tg_island_modes for the unrelaxed law. Takes scratch and gives it back.
+ * (cone_law_modes.c) */
+tg_status tg_cone_law_modes(const tg_cone_law *law, const tg_island *island, const double *L, const double *sigma,
+                            tg_arena *scratch, tg_block_mode *mode, tg_error *error);
 
 /* Bytes of scratch that tg_cone_law_solve takes for so many rows. */
 size_t tg_cone_law_scratch(int rows);

@@ -4,14 +4,18 @@
  * Margins: of a contact that breaks how fast gamma is inside of K*, of one that sticks 1 - |x_T| / x_N, of one that
  * slides the slip (ccp), or the smallest slip of a component at its bound and 1 - |x_i| / x_N of one that is not (box),
  * or how much faster the direction of friction is than the next one and the share of each direction where there are
- * several (diamond). */
+ * several (diamond).
+ *
+ * Redundant rows have many impulses, and the one that was found may be on its cone, or at the bound of dry friction,
+ * though nothing slips. Such blocks are immaterial where others hold what they hold (solve/modes.c), and so are those
+ * that are nearly there, so that it does not matter on which side of `near_cone` rounding puts them. Dry friction that
+ * holds is where others hold it, too, wherever it is within its bound: a joint at its limit. */
 #include <math.h>
 
 #include "contact/cone_law.h"
+#include "solve/tolerance.h"
 
-static const double no_slip = 1e-7;  /* m/s; as in modes.c */
-static const double no_force = 1e-9; /* m/s: G_NN L_N */
-static const double on_cone = 1e-7;  /* of x_N */
+static const double near_cone = 1e-3; /* of x_N */
 
 static double slide_margin(const tg_cone_law *law, int m, double normal, const double *x, const double *s)
 {
@@ -20,19 +24,24 @@ static double slide_margin(const tg_cone_law *law, int m, double normal, const d
     if (law->norm == TG_NORM_TWO)
         return slip;
     for (int i = 0; i < m; i++)
-        support += fabs(x[i]) > on_cone * normal;
+        support += fabs(x[i]) > TG_ON_CONE * normal;
     for (int i = 0; i < m; i++)
     {
         double share = fabs(x[i]) / normal, here = INFINITY;
         if (law->norm == TG_NORM_MAX)
-            here = share >= 1 - on_cone ? fabs(s[i]) : 1 - share;
-        else if (share <= on_cone)
+            here = share >= 1 - TG_ON_CONE ? fabs(s[i]) : 1 - share;
+        else if (share <= TG_ON_CONE)
             here = largest - fabs(s[i]);
         else if (support > 1)
             here = share;
         margin = tg_smaller(margin, here);
     }
     return tg_smaller(margin, slip);
+}
+
+static tg_block_mode undecided(tg_mode mode, double margin)
+{
+    return (tg_block_mode){.mode = mode, .immaterial = true, .margin = tg_larger(margin, 0)};
 }
 
 static tg_block_mode settled(tg_mode mode, double margin)
@@ -51,38 +60,41 @@ static tg_block_mode contact_mode(const tg_cone_law *law, const tg_block *block,
             x[m] = L[i] / block->mu[i - 1];
             s[m++] = block->mu[i - 1] * sigma[i];
         }
-    double slip = tg_norm_dual(law->norm, m, s);
-    if (force <= no_force)
-        return settled(TG_MODE_BREAKING, sigma[0] - (law->shift || block->parted ? 0 : slip));
+    double slip = tg_norm_dual(law->norm, m, s), opening = sigma[0] - (law->shift || block->parted ? 0 : slip);
+    bool still = slip < TG_NO_SLIP;
+    if (force <= TG_NO_FORCE)
+        return still && opening < TG_NO_SLIP ? undecided(TG_MODE_BREAKING, opening)
+                                             : settled(TG_MODE_BREAKING, opening);
     double inside = 1 - tg_norm_of(law->norm, m, x) / L[0];
-    if (inside >= on_cone)
-        return settled(TG_MODE_STICKING, tg_smaller(inside, force));
-    if (slip < no_slip)
-        return settled(TG_MODE_STICKING, 0);
+    if (inside >= TG_ON_CONE)
+        return inside < near_cone && still ? undecided(TG_MODE_STICKING, tg_smaller(inside, force))
+                                           : settled(TG_MODE_STICKING, tg_smaller(inside, force));
+    if (still)
+        return undecided(TG_MODE_STICKING, 0);
     return settled(TG_MODE_SLIDING, tg_smaller(slide_margin(law, m, L[0], x, s), force));
 }
 
 static tg_block_mode friction_mode(const tg_block *block, double L, double sigma)
 {
     double inside = block->bound > 0 ? 1 - fabs(L) / block->bound : 0;
-    if (fabs(sigma) >= no_slip)
+    if (fabs(sigma) >= TG_NO_SLIP)
         return settled(TG_MODE_SLIDING, fabs(sigma));
-    return settled(inside >= on_cone ? TG_MODE_STICKING : TG_MODE_SLIDING, inside >= on_cone ? inside : 0);
+    return inside >= TG_ON_CONE ? undecided(TG_MODE_STICKING, inside) : undecided(TG_MODE_SLIDING, 0);
 }
 
-void tg_cone_law_modes(const tg_cone_law *law, const tg_island *island, const double *L, const double *sigma,
-                       tg_block_mode *mode)
+static tg_block_mode block_mode(const void *user, const tg_island *island, const tg_block *block, const double *L,
+                                const double *sigma)
 {
-    for (int b = 0; b < island->blocks; b++)
-    {
-        const tg_block *block = &island->block[b];
-        int row = block->row;
-        double G = island->G[(ptrdiff_t)row * (island->ldg + 1)];
-        if (block->kind == TG_BLOCK_EQUALITY)
-            mode[b] = settled(TG_MODE_STICKING, INFINITY);
-        else if (block->kind == TG_BLOCK_FRICTION)
-            mode[b] = friction_mode(block, L[row], sigma[row]);
-        else
-            mode[b] = contact_mode(law, block, L + row, sigma + row, G);
-    }
+    if (block->kind == TG_BLOCK_EQUALITY)
+        return settled(TG_MODE_STICKING, INFINITY);
+    if (block->kind == TG_BLOCK_FRICTION)
+        return friction_mode(block, L[0], sigma[0]);
+    return contact_mode(user, block, L, sigma, island->G[(ptrdiff_t)block->row * (island->ldg + 1)]);
+}
+
+tg_status tg_cone_law_modes(const tg_cone_law *law, const tg_island *island, const double *L, const double *sigma,
+                            tg_arena *scratch, tg_block_mode *mode, tg_error *error)
+{
+    const tg_mode_law judge = {block_mode, law, .closed = law->shift, .pointed = law->norm == TG_NORM_SUM};
+    return tg_island_modes_by(&judge, island, L, sigma, scratch, mode, error);
 }

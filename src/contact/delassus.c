@@ -204,14 +204,32 @@ static void add_compliance(const tg_rows *r, const tg_rows_island *island)
         r->G[island->G + (size_t)i * (size_t)(ldg + 1)] += r->give[island->row + i];
 }
 
-/* the part of one tree in the matrix of its island, of which it may be all */
+/* the dofs of trees from this one on whose Y follow each other and have all rows of the island, in their order */
+static int dofs_together(const tg_model *m, const tg_rows *r, int tree, const tg_rows_island *island)
+{
+    int dofs = 0;
+    size_t next = r->tree_start[tree], ld = (size_t)v4_pad(island->rows);
+    for (int t = tree; t < m->ntree && r->tree_columns[t] == island->rows; t++)
+    {
+        if (&r->island[r->tree_island[t]] != island || r->tree_start[t] != next)
+            break;
+        dofs += m->tree_ndof[t];
+        next += (size_t)m->tree_ndof[t] * ld;
+    }
+    return dofs;
+}
+
+/* the part of one tree in the matrix of its island, of which it may be all; the first of several that are together has
+ * the part of all */
 static void add_tree(const tg_model *m, const tg_rows *r, int tree, const tg_rows_island *island)
 {
     int ld = v4_pad(r->tree_columns[tree]);
     double *G = r->G + island->G;
     bool whole = island->tree < 0 && r->grouped != NULL && r->tree_columns[tree] == island->rows; /* in their order */
+    if (whole && tree > 0 && dofs_together(m, r, tree - 1, island) > m->tree_ndof[tree - 1])
+        return;
     if (whole)
-        tg_syrk_t(island->rows, m->tree_ndof[tree], r->Y + r->tree_start[tree], ld, TG_GEMM_ADD, G, ld);
+        tg_syrk_t(island->rows, dofs_together(m, r, tree, island), r->Y + r->tree_start[tree], ld, TG_GEMM_ADD, G, ld);
     else if (island->tree == tree)
         tg_syrk_t(island->rows, m->tree_ndof[tree], r->Y + r->tree_start[tree], ld, TG_GEMM_SET, G, ld);
     else
@@ -348,6 +366,11 @@ static void add_columns(int columns, int n, const double *A, const double *x, co
         v4 sum = v4_zero();
         for (int k = 0; k < n; k++)
             sum += v4_splat(x[k]) * v4_load(A + (ptrdiff_t)k * ld + j);
+        if (j + V4_LANES <= columns && row[j + V4_LANES - 1] == row[j] + V4_LANES - 1) /* rows ascend */
+        {
+            v4_storeu(out + row[j], v4_loadu(out + row[j]) + sum);
+            continue;
+        }
         for (int i = 0; i < V4_LANES && j + i < columns; i++)
             out[row[j + i]] += sum[i];
     }
@@ -358,8 +381,9 @@ void tg_rows_velocity(const tg_model *m, const tg_work *w, const double *x, doub
     const tg_rows *r = w->rows;
     memset(out, 0, sizeof(double) * (size_t)r->nrow);
     for (int t = 0; t < m->ntree; t++)
-        add_columns(r->tree_columns[t], m->tree_ndof[t], r->J + r->tree_start[t], x + m->tree_dof[t],
-                    r->column_row + r->tree_column[t], out);
+        if (r->tree_touched[t])
+            add_columns(r->tree_columns[t], m->tree_ndof[t], r->J + r->tree_start[t], x + m->tree_dof[t],
+                        r->column_row + r->tree_column[t], out);
 }
 
 /* the impulses of a tree's columns, with zeros in the padding */
@@ -381,7 +405,7 @@ void tg_rows_response(const tg_model *m, const tg_work *w, const double *L, doub
     {
         double *xt = x + m->tree_dof[t];
         int n = m->tree_ndof[t], ld = v4_pad(r->tree_columns[t]);
-        if (ld == 0)
+        if (!r->tree_touched[t])
         {
             memset(xt, 0, sizeof(double) * (size_t)n);
             continue;

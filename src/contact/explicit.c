@@ -23,12 +23,13 @@ tg_explicit_law tg_explicit_find(const char *name)
 /* What a contact does, and how it would change. */
 typedef struct push
 {
-    bool on;     /* it pushes */
-    bool capped; /* its friction is at its bound */
-    double L[3]; /* impulses of the normal and the sliding rows */
-    double t[2]; /* direction of the slip */
-    double slip; /* |u_T| */
-    double mass; /* m_T eta */
+    bool on;        /* it pushes */
+    bool capped;    /* its friction is at its bound */
+    double L[3];    /* impulses of the normal and the sliding rows */
+    double t[2];    /* direction of the slip */
+    double slip;    /* |u_T| */
+    double mass;    /* m_T eta */
+    double turn[2]; /* |u_T| d(m_T eta) / du_T: slip in another direction meets another mass */
     double mu;
     double by_gap, by_speed, by_dt; /* of L_N */
     double by_first, by_second;     /* of L_N by compliance and damping, or restitution */
@@ -79,11 +80,14 @@ static void friction(const tg_rows *r, const tg_contact_settings *s, const tg_ro
     if (c->rows < 3)
         return;
     const double *G1 = row_of(r, island, c->row + 1) + c->row + 1, *G2 = row_of(r, island, c->row + 2) + c->row + 1;
-    p->slip = hypot(u[1], u[2]);
+    p->slip = sqrt(u[1] * u[1] + u[2] * u[2]);
     p->t[0] = p->slip > 0 ? u[1] / p->slip : 1;
     p->t[1] = p->slip > 0 ? u[2] / p->slip : 0;
     double G = p->t[0] * (G1[0] * p->t[0] + G1[1] * p->t[1]) + p->t[1] * (G2[0] * p->t[0] + G2[1] * p->t[1]);
     p->mass = G > 0 ? s->friction_share / G : 0;
+    /* m_T = |u_T|^2 / (u_T . G u_T): |u_T| dm_T / du_T = 2 m_T (t - G t / (t . G t)) */
+    for (int i = 0; i < 2 && G > 0; i++)
+        p->turn[i] = 2 * p->mass * (p->t[i] - (G1[i] * p->t[0] + G2[i] * p->t[1]) / G);
     double bound = p->mu * p->L[0], wanted = p->mass * p->slip;
     p->capped = wanted > bound;
     for (int i = 0; i < 2; i++)
@@ -247,7 +251,8 @@ void tg_explicit_reverse(const tg_work *w, const tg_contact_settings *s, const t
     for (int i = 0; i < 2 && c->rows >= 3; i++)
     {
         double across = gL[c->row + 1 + i] - along * p.t[i];
-        g->f_start[c->row + 1 + i] += p.capped ? -p.mu * p.L[0] * across / p.slip : -p.mass * gL[c->row + 1 + i];
+        g->f_start[c->row + 1 + i] +=
+            p.capped ? -p.mu * p.L[0] * across / p.slip : -p.mass * gL[c->row + 1 + i] - p.turn[i] * along;
     }
     g->gphi[c->row] += normal * p.by_gap;
     g->f_start[c->row] += normal * p.by_speed;

@@ -6,8 +6,8 @@
  *   compliant    Phi < 0:  L_N = dt max(0, -K Phi - k u_N),  K = 1 / compliance, k damping
  *   impulse      Phi < 0 or Phi + dt u_N < 0:  L_N = (-(1 + e) min(u_N, 0) + beta max(0, -Phi) / dt) / G_NN
  *   friction     L_T = -min(eta m_T |u_T|, mu L_N) t  of both; nothing about the normal, nothing that rolls
- * Effective masses count as numbers in derivatives: what is beyond the spring, the damper and friction at its bound is
- * labelled regularised. */
+ * Derivatives contain how m_T changes with the direction of slip, but not how effective masses change with q and with
+ * masses: what is beyond the spring, the damper and friction at its bound is labelled regularised. */
 #ifndef TG_CONTACT_EXPLICIT_H
 #define TG_CONTACT_EXPLICIT_H
 

@@ -47,6 +47,7 @@ size_t tg_implicit_bytes(int rows)
     take(&f, rows, &count);
     tg_redundant_take(&f, rows, &count);
     tg_ties_take(&f, rows, rows, &count);
+    (void)TG_TAKE(&count, tg_block_mode, (size_t)rows, "implicit: modes with creeping contacts");
     return count.used;
 }
 
@@ -87,19 +88,44 @@ static tg_status refuse(int rows, size_t mark, tg_arena *arena, tg_error *error)
     return tg_fail(error, TG_ERR_CAPACITY, "derivative of %d rows: needs %zu bytes", rows, tg_implicit_bytes(rows));
 }
 
-/* Independent rows are tried as such first. */
+/* Independent rows are tried as such first. False when the arena is too small; *regular: whether the equations
+ * determine the derivative. */
+static bool build(tg_implicit *f, const tg_block_mode *mode, tg_selection selection, tg_implicit_use use,
+                  tg_arena *arena, bool *regular)
+{
+    *regular = true;
+    f->margin = margin_of(f, mode);
+    bool unique = selection == TG_SELECT_INDEPENDENT ||
+                  (selection == TG_SELECT_PROJECTED && tg_island_is_unique(f->island, f->L, f->sigma, mode, arena));
+    if (unique && tg_independent_build(f, mode))
+        return true;
+    return tg_redundant_build(f, mode, selection != TG_SELECT_UNSELECTED, use, arena, regular);
+}
+
+/* Contacts that creep are tried as such first. */
 tg_status tg_implicit_factor(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,
                              tg_selection selection, tg_implicit_use use, tg_arena *arena, tg_implicit *out,
                              tg_error *error)
 {
     size_t mark = tg_arena_mark(arena);
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma};
-    bool fits = take(out, island->rows, arena), regular = true;
-    out->margin = margin_of(out, mode);
-    bool unique = selection == TG_SELECT_INDEPENDENT ||
-                  (fits && selection == TG_SELECT_PROJECTED && tg_island_is_unique(island, L, sigma, mode, arena));
-    if (fits && !(unique && tg_independent_build(out, mode)))
-        fits = tg_redundant_build(out, mode, selection != TG_SELECT_UNSELECTED, use, arena, &regular);
+    bool fits = take(out, island->rows, arena), regular = false, creeps = false;
+    tg_block_mode *creeping = TG_TAKE(arena, tg_block_mode, (size_t)island->blocks, "implicit: creeping contacts");
+    size_t taken = tg_arena_mark(arena);
+    const tg_implicit empty = *out;
+    fits = fits && creeping != NULL;
+    if (fits && selection != TG_SELECT_INDEPENDENT)
+        creeps = tg_creeping_modes(out, mode, creeping);
+    if (creeps)
+        fits = build(out, creeping, selection, use, arena, &regular);
+    if (fits && !regular)
+    {
+        tg_arena_release(arena, taken);
+        *out = empty;
+        fits = build(out, mode, selection, use, arena, &regular);
+    }
+    else
+        mode = creeping;
     if (!fits || !tg_find_ties(out, mode, arena))
         return refuse(island->rows, mark, arena, error);
     out->margin = margin_of(out, mode); /* which blocks are open depends on the form */
@@ -125,7 +151,8 @@ tg_status tg_implicit_law(const tg_island *island, const tg_cone_law *law, const
     size_t mark = tg_arena_mark(arena);
     bool regular = true;
     *out = (tg_implicit){.island = island, .L = L, .sigma = sigma, .law = law};
-    if (!take(out, island->rows, arena) || !tg_law_build(out, law, mode, arena, &regular))
+    if (!take(out, island->rows, arena) || !tg_law_build(out, law, mode, arena, &regular) ||
+        !tg_law_find_braces(out, mode, arena) || !tg_find_ties(out, mode, arena))
         return refuse(island->rows, mark, arena, error);
     out->margin = margin_of(out, mode);
     out->kind = label(out, regular);

@@ -90,16 +90,22 @@ static bool any_turning(const tg_solve_work *w, const tg_phase *phase)
 
 /* ---- impulses that do nothing ---- */
 
-/* numbers between -1 and 1 without their part in the range of the held rows, of length 1; work: 2 rows */
-static void find_brace(tg_implicit *f, double *work)
+/* between -1 and 1 */
+static void random_numbers(int n, double *x)
 {
-    double *x = work, *part = work + f->held;
     uint64_t seed = 1;
-    for (int i = 0; i < f->held; i++)
+    for (int i = 0; i < n; i++)
     {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         x[i] = (double)(seed >> 11) / 4503599627370496.0 - 1;
     }
+}
+
+/* numbers between -1 and 1 without their part in the range of the held rows, of length 1; work: 2 rows */
+static void find_brace(tg_implicit *f, double *work)
+{
+    double *x = work, *part = work + f->held;
+    random_numbers(f->held, x);
     tg_redundant_null_part(f, 1, x, part);
     double inverse = 1 / sqrt(v4_dot_of(f->held, x, x));
     memset(f->brace, 0, (size_t)f->island->rows * sizeof *f->brace);
@@ -107,17 +113,79 @@ static void find_brace(tg_implicit *f, double *work)
         f->brace[f->row[i]] = x[i] * inverse;
 }
 
-void tg_find_braces(tg_implicit *f, tg_solve_work *w)
+/* whether held rows of that rank hold against each other; phase: receives those of w, which changes */
+static bool are_braced(tg_solve_work *w, int rank, tg_phase *phase)
 {
-    tg_phase *phase = (tg_phase *)w->active;
     uint64_t *group = (uint64_t *)w->best;
-    f->braced = false;
-    if (f->rank == f->held)
-        return;
     for (int c = 0; c < w->cones.blocks; c++)
         phase[c] = w->state[c].phase;
-    f->braced = any_turning(w, phase) ||
-                (sum_of_ranks(w, phase, group, true) > f->rank && sum_of_ranks(w, phase, group, false) > f->rank);
+    return any_turning(w, phase) ||
+           (sum_of_ranks(w, phase, group, true) > rank && sum_of_ranks(w, phase, group, false) > rank);
+}
+
+void tg_find_braces(tg_implicit *f, tg_solve_work *w)
+{
+    f->braced = f->rank < f->held && are_braced(w, f->rank, (tg_phase *)w->active);
     if (f->braced)
         find_brace(f, f->work);
+}
+
+/* ---- laws of cone_law.h ---- */
+
+/* what slides holds its normal under a law with the shift, and no row by itself under the convex one */
+void tg_law_phases(const tg_implicit *f, const tg_block_mode *mode, tg_solve_work *w)
+{
+    tg_redundant_phases(f, mode, w, w->left_out);
+    for (int c = 0; c < w->cones.blocks && !f->law->shift; c++)
+        if (w->state[c].phase == TG_PHASE_SLIDE && w->cones.block[c].kind == TG_CONE_UNIT)
+            w->state[c].phase = TG_PHASE_BREAK;
+}
+
+/* Tangents of sliding contacts along which nothing can move, as across the plane of a planar robot: the smallest motion
+ * calls for the whole of their own friction, where that does not depend on the slip of the others. */
+static void add_idle(tg_implicit *f, const tg_block_mode *mode, double fixed)
+{
+    const tg_island *island = f->island;
+    for (int b = 0; b < island->blocks && f->law->norm == TG_NORM_MAX; b++)
+    {
+        const tg_block *block = &island->block[b];
+        bool slides = block->kind == TG_BLOCK_CONTACT && mode[b].mode == TG_MODE_SLIDING;
+        for (int i = 1; slides && i < block->rows; i++)
+            if (block->mu[i - 1] > 0 && !(island->G[(ptrdiff_t)(block->row + i) * (island->ldg + 1)] > fixed))
+            {
+                f->brace[block->row + i] = 1;
+                f->braced = true;
+            }
+    }
+}
+
+bool tg_law_find_braces(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena)
+{
+    size_t kept = tg_arena_mark(arena);
+    tg_solve_work w = {.island = f->island};
+    f->braced = false;
+    if (!tg_solve_work_take(&w, f->island->rows, arena))
+        return false;
+    tg_phase *phase = (tg_phase *)w.active;
+    memset(f->brace, 0, (size_t)f->island->rows * sizeof *f->brace);
+    tg_law_phases(f, mode, &w);
+    int rank = tg_held_rank(&w), count = w.held.count;
+    if (rank < count && are_braced(&w, rank, phase))
+    {
+        for (int c = 0; c < w.cones.blocks; c++)
+            w.state[c].phase = phase[c];
+        tg_held_build(&w);
+        f->braced = w.held.rank < w.held.count;
+    }
+    if (f->braced)
+    {
+        random_numbers(w.held.count, w.rhs);
+        tg_held_null_part(&w, w.rhs);
+        double inverse = 1 / sqrt(v4_dot_of(w.held.count, w.rhs, w.rhs));
+        for (int i = 0; i < w.held.count; i++)
+            f->brace[w.cones.source[w.held.row[i]]] = w.rhs[i] * inverse;
+    }
+    add_idle(f, mode, w.cones.fixed);
+    tg_arena_release(arena, kept);
+    return true;
 }

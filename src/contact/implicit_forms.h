@@ -5,6 +5,7 @@
 #include "contact/cone_law.h"
 #include "contact/implicit.h"
 #include "solve/held.h"
+#include "solve/tolerance.h"
 
 #define TG_AT_SWITCH 1e-7  /* margins below: one-sided */
 #define TG_STILL 1e-12     /* m/s: rounding */
@@ -35,6 +36,11 @@ bool tg_pivots_exceed(tg_implicit *f, double share);
 /* dL from X = B w (tg_implicit_equations), which is destroyed */
 void tg_independent_forward(const tg_implicit *f, int columns, double *X, double *dL, int ldl);
 void tg_independent_transpose(const tg_implicit *f, const double *Lbar, double *z); /* z is zero before */
+
+/* ---- implicit_creep.c ---- */
+
+/* The modes with contacts that creep on their cone as sliding ones, with their margins; whether there are any. */
+bool tg_creeping_modes(const tg_implicit *f, const tg_block_mode *mode, tg_block_mode *out);
 
 /* ---- implicit_redundant.c ---- */
 
@@ -89,10 +95,19 @@ bool tg_orthogonal_factor(tg_implicit *f, double worst, double *extra, int *orde
 /* Fills f->braced and f->brace; w: cones and phases of the solution, with the held rows of these phases. Changes w. */
 void tg_find_braces(tg_implicit *f, tg_solve_work *w);
 
+/* The same for a law of cone_law.h; false when the arena is too small. */
+bool tg_law_find_braces(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena);
+
+/* Cones, solution and phases of these modes under such a law into w. */
+void tg_law_phases(const tg_implicit *f, const tg_block_mode *mode, tg_solve_work *w);
+
 /* ---- implicit_ties.c ---- */
 
 /* Fills f->ties: dry friction at its bound that other rows hold. False when the arena is too small. */
 bool tg_find_ties(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena);
+
+/* x <- (1 - Q^T Q) x, Q: the range of the held rows in w (tg_held_build) */
+void tg_held_null_part(const tg_solve_work *w, double *x);
 
 /* Room for so many of them. */
 bool tg_ties_take(tg_implicit *f, int count, int rows, tg_arena *arena);

@@ -35,12 +35,9 @@ static double entry(const tg_solve_work *w, int k, int i)
     return w->held.range[(size_t)k * (size_t)w->cones.ld + (size_t)i] * w->cones.scale[w->held.row[i]];
 }
 
-/* x = (1 - Q^T Q) e_at, Q: the range of the held rows */
-static void null_part(const tg_solve_work *w, int at, double *x)
+void tg_held_null_part(const tg_solve_work *w, double *x)
 {
     const tg_held *held = &w->held;
-    memset(x, 0, (size_t)held->count * sizeof *x);
-    x[at] = 1;
     for (int round = 0; round < 2; round++)
         for (int k = 0; k < held->rank; k++)
         {
@@ -61,7 +58,9 @@ static void add_tie(tg_implicit *f, const tg_solve_work *w, int block)
         at++;
     if (at == held->count)
         return;
-    null_part(w, at, x);
+    memset(x, 0, (size_t)held->count * sizeof *x);
+    x[at] = 1;
+    tg_held_null_part(w, x);
     if (!(x[at] > least))
         return;
     memset(z, 0, (size_t)f->island->rows * sizeof *z);
@@ -90,7 +89,10 @@ bool tg_find_ties(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena)
     tg_solve_work w = {.island = f->island};
     if (!fits || !tg_solve_work_take(&w, rows, arena))
         return false;
-    tg_redundant_phases(f, mode, &w, w.left_out);
+    if (f->law != NULL)
+        tg_law_phases(f, mode, &w);
+    else
+        tg_redundant_phases(f, mode, &w, w.left_out);
     hold_tied(f, mode, &w);
     for (int b = 0; b < f->island->blocks && w.held.rank < w.held.count; b++)
         if (is_tied(f, mode, b))

@@ -163,9 +163,12 @@ static void number_columns(const tg_model *m, tg_rows *r)
     for (int i = 0; i < r->nconstraint; i++)
     {
         const tg_constraint *c = &r->constraint[i];
-        for (int k = 0; k < c->parts; k++)
+        for (int k = c->part; k < c->part + c->parts; k++)
+        {
+            int *row = r->column_row + r->tree_column[r->part[k].tree] + r->part[k].column;
             for (int j = 0; j < c->rows; j++)
-                r->column_row[r->tree_column[r->part[c->part + k].tree] + r->part[c->part + k].column + j] = c->row + j;
+                row[j] = c->row + j;
+        }
     }
 }
 

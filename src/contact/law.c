@@ -34,7 +34,7 @@ static void start_velocity(const tg_rows *r, const tg_constraint *c, tg_touch *t
     const double *speed = r->speed + c->row;
     t->approach = speed[0];
     t->free = r->free[c->row];
-    t->slip = c->rows >= 3 ? hypot(speed[1], speed[2]) : 0;
+    t->slip = c->rows >= 3 ? sqrt(speed[1] * speed[1] + speed[2] * speed[2]) : 0;
 }
 
 static bool is_impact(const setting *x, const tg_rows_island *island, const tg_constraint *c, const tg_touch *t)

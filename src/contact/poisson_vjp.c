@@ -61,6 +61,14 @@ void tg_poisson_transpose(const tg_work *w, const tg_rows_island *island, const 
     tg_implicit_transpose(compression, g->compressed_Lbar, g->compressed_z, g->compressed_turn);
 }
 
+static bool any_immaterial(const tg_block_mode *mode, int blocks)
+{
+    for (int b = 0; b < blocks; b++)
+        if (mode[b].immaterial)
+            return true;
+    return false;
+}
+
 /* Impulses of compression count, not only what they do: where one of them was chosen on its cone though nothing slips,
  * it follows the cone, which its derivative does not know. */
 static bool is_chosen(const tg_rows_island *island, const tg_island *problem, const tg_block_mode *mode,
@@ -84,12 +92,13 @@ tg_status tg_poisson_factor(tg_work *w, const tg_rows_island *island, const tg_i
     TG_TRY(tg_poisson_problem(w, island, law, arena, x));
     if (!tg_cone_law_is_default(law))
     {
-        tg_cone_law_modes(law, problem, L, sigma, mode);
-        tg_cone_law_modes(law, &x->problem, x->L, x->sigma, mode + island->blocks);
+        tg_block_mode *second = mode + island->blocks;
+        TG_TRY(tg_cone_law_modes(law, problem, L, sigma, &r->scratch, mode, &w->error));
+        TG_TRY(tg_cone_law_modes(law, &x->problem, x->L, x->sigma, &r->scratch, second, &w->error));
         TG_TRY(tg_implicit_law(problem, law, L, sigma, mode, arena, compression, &w->error));
         TG_TRY(tg_implicit_law(&x->problem, law, x->L, x->sigma, mode + island->blocks, arena, restitution, &w->error));
         tg_implicit_restrict(restitution, x->margin);
-        if (compression->redundant) /* which of them, Poisson's bound sees */
+        if (compression->redundant || any_immaterial(mode, island->blocks)) /* which of them, Poisson's bound sees */
             compression->kind = TG_GRADIENT_REGULARISED;
         return TG_OK;
     }

@@ -198,6 +198,7 @@ static inline int tg_slot_count(int n)
     X(int, tree_island, m->ntree, "-1: no constraint touches the tree")                                                \
     X(int, tree_root, m->ntree, "scratch of the search for islands")                                                   \
     X(int, tree_columns, m->ntree, "")                                                                                 \
+    X(bool, tree_touched, m->ntree, "has entries in J: a tree of a group may have columns and none")                   \
     X(size_t, tree_start, m->ntree + 1, "where J_t^T and Y_t start; leading dimension v4_pad(columns)")                \
     X(int, tree_column, m->ntree + 1, "where the tree's columns start in column_row")                                  \
     X(int, column_row, c->columns, "row of each column")                                                               \
@@ -511,6 +512,9 @@ static inline double tg_push_of(const tg_contact_settings *s, const tg_constrain
 
 /* b of a limit by its gap; push: tg_push_of its row. */
 double tg_limit_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double push, double phi);
+
+/* How far the bias of what acts is from a kink of its law (m/s). */
+double tg_bias_margin(const tg_work *w, const tg_contact_settings *s);
 
 /* b of n <= 3 rows of an equality by their errors, n x n. */
 void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double push, int n,

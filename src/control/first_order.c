@@ -167,14 +167,18 @@ static bool tell(tg_minimiser *s, const run *at)
     return s->def.progress == NULL || s->def.progress(s->def.user, &now);
 }
 
-/* By which the derivative is shortened: min(1, clip / |g|). */
+/* By which the derivative is shortened: min(1, clip / |g|). |g| is found relative to the largest entry, since the
+ * derivatives that need clipping may be too large for their squares. */
 static double share_of(const tg_minimiser *s)
 {
-    double length = 0;
-    if (s->def.clip == 0)
+    double largest = 0, squares = 0;
+    for (int k = 0; k < s->map.nz; k++)
+        largest = fmax(largest, fabs(s->g[k]));
+    if (s->def.clip == 0 || largest == 0)
         return 1;
     for (int k = 0; k < s->map.nz; k++)
-        length = hypot(length, s->g[k]);
+        squares += (s->g[k] / largest) * (s->g[k] / largest);
+    double length = largest * sqrt(squares);
     return length > s->def.clip ? s->def.clip / length : 1;
 }
 

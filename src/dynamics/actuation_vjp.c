@@ -50,7 +50,7 @@ static void tendon_reverse(const tg_actuators *x, int i, transmission_gradient t
                                            t.late ? effective * t.rate : 0});
     if (x->g.params == NULL)
         return;
-    double arm = t.arm * tg_tendon_rate(m, x->w, tendon, x->y),
+    double arm = t.arm * tg_tendon_rate_of(m, x->w, tendon, x->y),
            *by_gear = x->g.params + m->offset.actuator_gear + 6 * i;
     if (m->actuator_drives[i] != TG_DRIVES_REST)
     {

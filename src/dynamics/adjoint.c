@@ -38,6 +38,7 @@ void tg_adjoint_begin(const tg_model *m, tg_work *w, const double *y)
         spatial_store(w->Ybar + SPATIAL_SIZE * body, spatial_zero());
     }
     memset(w->tendon_gradient, 0, sizeof(double) * 4 * (size_t)m->ntendon);
+    w->arm_of = NULL;
     tg_node_twists(m, w, y, w->Y);
 }
 
@@ -234,55 +235,77 @@ void tg_adjoint_tendon(tg_work *w, int tendon, tg_tendon_gradient g)
     sum[3] += g.second;
 }
 
-/* an end of a segment: where it is, and its velocities */
+/* An end of a segment: where it is, and the twist g_rate V + g_moment Y + g_second Z of its body. */
 typedef struct segment_end
 {
-    v4 p, v, y, z;
-    int node;
+    v4 p;
+    spatial S;
+    int body, site;
 } segment_end;
 
-static segment_end end_of(const tg_model *m, const tg_work *w, const tg_segment *s, int end, bool second)
+TG_INLINE segment_end end_of(const tg_model *m, const tg_work *w, int site, v4 p, const double *g)
 {
-    segment_end e = {.node = m->body_node[s->body[end]]};
-    e.p = s->point[end] - tg_node_origin(m, w, e.node);
-    e.v = twist_at(load(w->V, e.node), e.p);
-    e.y = twist_at(load(w->Y, e.node), e.p);
-    e.z = second ? twist_at(load(w->Z, e.node), e.p) : v4_zero();
-    return e;
+    int body = m->site_body[site], node = m->body_node[body];
+    spatial S = spatial_axpy(spatial_scale(load(w->V, node), g[1]), g[2], load(w->Y, node));
+    return (segment_end){p, g[3] != 0 ? spatial_axpy(S, g[3], load(w->Z, node)) : S, body, site};
 }
 
 /* pull: sign weight u; position: the gradient of the end with its velocities held fixed */
-static void seed_end(const tg_model *m, tg_work *w, const tg_segment *s, int end, const segment_end *e, v4 pull,
-                     v4 position, const double *g, double *gparams)
+TG_INLINE void seed_end(const tg_model *m, tg_work *w, const segment_end *e, v4 pull, v4 position, const double *g,
+                        double *gparams)
 {
-    int body = s->body[end];
-    v4 by_v = pull * v4_splat(g[1]), by_y = pull * v4_splat(g[2]), by_z = pull * v4_splat(g[3]);
-    v4 total = position + v4_cross(by_v, load(w->V, e->node).ang) + v4_cross(by_y, load(w->Y, e->node).ang);
+    spatial W = wrench_at(pull, e->p);
+    v4 total = position + v4_cross(pull, e->S.ang);
+    tg_adjoint_seed(w, e->body, wrench_at(total, e->p), spatial_scale(W, g[1]), spatial_scale(W, g[2]));
     if (g[3] != 0)
-    {
-        total += v4_cross(by_z, load(w->Z, e->node).ang);
-        tg_adjoint_seed_second(w, body, wrench_at(by_z, e->p));
-    }
-    tg_adjoint_seed(w, body, wrench_at(total, e->p), wrench_at(by_v, e->p), wrench_at(by_y, e->p));
+        tg_adjoint_seed_second(w, e->body, spatial_scale(W, g[3]));
     if (gparams != NULL)
-        tg_add3(gparams + m->offset.site_pos + 3 * s->site[end], mat3_mul_t(tg_body_rotation(w, body), total));
+        tg_add3(gparams + m->offset.site_pos + 3 * e->site, mat3_mul_t(tg_body_rotation(w, e->body), total));
+}
+
+/* a segment with direction u and 1 / length: curvature; returns u . (its ends' speeds) */
+TG_INLINE double seed_segment(const tg_model *m, tg_work *w, const segment_end e[2], v4 u, double curvature,
+                              double weight, const double *g, double *gparams)
+{
+    v4 speed = twist_at(e[1].S, e[1].p) - twist_at(e[0].S, e[0].p), by = v4_splat(weight);
+    double along = v4_dot(u, speed);
+    v4 position = by * (u * v4_splat(g[0]) + (speed - u * v4_splat(along)) * v4_splat(curvature));
+    seed_end(m, w, &e[0], -by * u, -position, g, gparams);
+    seed_end(m, w, &e[1], by * u, position, g, gparams);
+    return along;
+}
+
+/* where a site of a cable is from the origin of its tree */
+static v4 cable_point(const tg_model *m, const tg_work *w, int site)
+{
+    int body = m->site_body[site];
+    v4 arm = mat3_mul_mem(tg_body_rotation(w, body), TG_PARAM(w->params, site_pos) + 3 * site);
+    return m->body_node[body] == 0 ? v4_load(w->body_pos + 4 * body) + arm : arm;
+}
+
+/* the direction of a cable is in its moment */
+static void cable(const tg_model *m, tg_work *w, int tendon, const int *ends, const double *g, double *gparams)
+{
+    segment_end e[2];
+    for (int i = 0; i < 2; i++)
+        e[i] = end_of(m, w, ends[i], cable_point(m, w, ends[i]), g);
+    const double *moment = tg_tendon_moment(m, w, tendon);
+    v4 u = ends[3] >= 0 ? v4_load3(moment + ends[3]) : -v4_load3(moment + ends[2]);
+    seed_segment(m, w, e, u, tg_curvature(w->tendon_length[tendon]), 1, g, gparams);
 }
 
 static void spatial_tendon(const tg_model *m, tg_work *w, int tendon, const double *g, double *gparams)
 {
+    const int *ends = tg_cable_ends(m, tendon);
     tg_segment s;
-    for (int item = 0; tg_next_segment(m, w, tendon, &item, &s);)
+    if (ends != NULL)
+        cable(m, w, tendon, ends, g, gparams);
+    for (int item = 0; ends == NULL && tg_next_segment(m, w, tendon, &item, &s);)
     {
-        segment_end e[2] = {end_of(m, w, &s, 0, g[3] != 0), end_of(m, w, &s, 1, g[3] != 0)};
-        v4 speed = (e[1].v - e[0].v) * v4_splat(g[1]) + (e[1].y - e[0].y) * v4_splat(g[2]) +
-                   (e[1].z - e[0].z) * v4_splat(g[3]);
-        double along = v4_dot(s.direction, speed), per_length = tg_segment_curvature(&s);
-        v4 turn = (speed - s.direction * v4_splat(along)) * v4_splat(per_length);
+        segment_end e[2];
         for (int i = 0; i < 2; i++)
-        {
-            v4 sign = v4_splat(i == 0 ? -s.weight : s.weight);
-            seed_end(m, w, &s, i, &e[i], sign * s.direction, sign * (s.direction * v4_splat(g[0]) + turn), g, gparams);
-        }
+            e[i] = end_of(m, w, s.site[i], s.point[i] - tg_node_origin(m, w, m->body_node[s.body[i]]), g);
+        double along = seed_segment(m, w, e, s.direction, tg_curvature(s.length), s.weight, g, gparams);
         if (gparams != NULL && s.divisor >= 0) /* weight = 1 / divisor */
             gparams[m->offset.tendon_coef + s.divisor] -= s.weight * s.weight * (g[0] * s.length + along);
     }

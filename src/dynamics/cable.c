@@ -12,21 +12,10 @@
 #include <float.h>
 #include <math.h>
 
-typedef struct rest_lengths
-{
-    double low, high; /* without what actuators add */
-} rest_lengths;
-
-static rest_lengths rest_of(const tg_work *w, int tendon)
-{
-    const double *rest = TG_PARAM(w->params, tendon_rest) + 2 * tendon, by = TG_PARAM(w->params, tendon_length)[tendon];
-    return (rest_lengths){rest[0] + by, rest[1] + by};
-}
-
 /* which rest length counts for a length, -1: none */
 static int end_of(const tg_model *m, const tg_work *w, int tendon, double length)
 {
-    rest_lengths rest = rest_of(w, tendon);
+    tg_rest_lengths rest = tg_rest_of(w, tendon);
     if (m->tendon_law[tendon] != TG_TENDON_LAW_TWO_SIDED)
         return length > rest.high ? 1 : -1;
     bool band = rest.low < rest.high; /* without one the spring goes through its rest length like any other */
@@ -35,28 +24,10 @@ static int end_of(const tg_model *m, const tg_work *w, int tendon, double length
 
 double tg_tendon_stretch(const tg_model *m, const tg_work *w, int tendon, int *end)
 {
-    rest_lengths rest = rest_of(w, tendon);
+    tg_rest_lengths rest = tg_rest_of(w, tendon);
     double length = w->tendon_length[tendon];
     *end = end_of(m, w, tendon, length);
     return *end < 0 ? 0 : (*end == 0 ? rest.low : rest.high) - length;
-}
-
-tg_pull tg_tendon_pull(const tg_model *m, const tg_work *w, int tendon, tg_tendon_when when)
-{
-    int mode = w->tendon_mode[tendon];
-    tg_pull p = {.end = mode >= 0 ? mode : -1};
-    if (mode == TG_TENDON_SLACK)
-        return p;
-    p.rate = tg_tendon_rate_of(m, w, tendon, when.x);
-    p.damping = TG_PARAM(w->params, tendon_damping)[tendon];
-    if (mode >= 0)
-    {
-        rest_lengths rest = rest_of(w, tendon);
-        p.stiffness = TG_PARAM(w->params, tendon_stiffness)[tendon];
-        p.stretch = (mode == TG_TENDON_LOWER ? rest.low : rest.high) - w->tendon_length[tendon];
-    }
-    p.force = p.stiffness * (p.stretch - when.ahead * p.rate) - p.damping * p.rate;
-    return p;
 }
 
 /* ---- modes ---- */
@@ -69,7 +40,7 @@ static void add_reserve(tg_reserve *bounds, double distance, double size)
 /* how far the length is from where the spring begins to act, and the tension of a cable from 0 as a length */
 static void find_reserve(const tg_model *m, const tg_work *w, int t, double length, double tension, tg_reserve *bounds)
 {
-    rest_lengths rest = rest_of(w, t);
+    tg_rest_lengths rest = tg_rest_of(w, t);
     double stiffness = TG_PARAM(w->params, tendon_stiffness)[t], damping = TG_PARAM(w->params, tendon_damping)[t];
     bool two_sided = m->tendon_law[t] == TG_TENDON_LAW_TWO_SIDED, all = m->tendon_law[t] == TG_TENDON_LAW_ALL;
     double size = fmax(fabs(rest.high), fabs(length));
@@ -104,10 +75,16 @@ void tg_cables(const tg_model *m, tg_work *w, const double *v, const tg_drive *d
     for (int t = 0; t < m->ntendon; t++)
     {
         double length = w->tendon_length[t] - w->tendon_shift[t], tension = 0;
+        tg_rest_lengths rest = tg_rest_of(w, t);
+        if (m->tendon_law[t] == TG_TENDON_LAW_TWO_SIDED && rest.low == rest.high) /* a spring, nothing else */
+        {
+            w->tendon_mode[t] = length < rest.low ? TG_TENDON_LOWER : TG_TENDON_UPPER;
+            continue;
+        }
         int mode = end_of(m, w, t, length);
         if (m->tendon_law[t] == TG_TENDON_LAW_ALL)
         {
-            tension = TG_PARAM(w->params, tendon_stiffness)[t] * (length - rest_of(w, t).high) - w->tendon_drive[t] +
+            tension = TG_PARAM(w->params, tendon_stiffness)[t] * (length - rest.high) - w->tendon_drive[t] +
                       TG_PARAM(w->params, tendon_damping)[t] * tg_tendon_rate_of(m, w, t, v);
             mode = mode < 0 || tension <= 0 ? TG_TENDON_SLACK : mode;
         }

@@ -23,7 +23,34 @@ typedef struct tg_pull
     int end;        /* which rest length counts, 0 or 1; -1: none */
 } tg_pull;
 
-tg_pull tg_tendon_pull(const tg_model *m, const tg_work *w, int tendon, tg_tendon_when when);
+typedef struct tg_rest_lengths
+{
+    double low, high; /* without what actuators add */
+} tg_rest_lengths;
+
+static inline tg_rest_lengths tg_rest_of(const tg_work *w, int tendon)
+{
+    const double *rest = TG_PARAM(w->params, tendon_rest) + 2 * tendon, by = TG_PARAM(w->params, tendon_length)[tendon];
+    return (tg_rest_lengths){rest[0] + by, rest[1] + by};
+}
+
+static inline tg_pull tg_tendon_pull(const tg_model *m, const tg_work *w, int tendon, tg_tendon_when when)
+{
+    int mode = w->tendon_mode[tendon];
+    tg_pull p = {.end = mode >= 0 ? mode : -1};
+    if (mode == TG_TENDON_SLACK)
+        return p;
+    p.rate = tg_tendon_rate_of(m, w, tendon, when.x);
+    p.damping = TG_PARAM(w->params, tendon_damping)[tendon];
+    if (mode >= 0)
+    {
+        tg_rest_lengths rest = tg_rest_of(w, tendon);
+        p.stiffness = TG_PARAM(w->params, tendon_stiffness)[tendon];
+        p.stretch = (mode == TG_TENDON_LOWER ? rest.low : rest.high) - w->tendon_length[tendon];
+    }
+    p.force = p.stiffness * (p.stretch - when.ahead * p.rate) - p.damping * p.rate;
+    return p;
+}
 
 /* rest - length by the length alone, 0 where the spring does not act; *end: which rest length counts, -1: none. */
 double tg_tendon_stretch(const tg_model *m, const tg_work *w, int tendon, int *end);

@@ -259,7 +259,7 @@ static void spatial_tendon(const tg_model *m, const tg_work *w, tg_change *c, in
         v4 moved[2] = {moved_site(m, w, c, &s, 0), moved_site(m, w, c, &s, 1)}, apart = moved[1] - moved[0];
         double longer = v4_dot(s.direction, apart);
         double by_weight = s.divisor < 0 ? 0 : -s.weight * s.weight * c->params[m->offset.tendon_coef + s.divisor];
-        v4 turn = (apart - s.direction * v4_splat(longer)) * v4_splat(tg_segment_curvature(&s));
+        v4 turn = (apart - s.direction * v4_splat(longer)) * v4_splat(tg_curvature(s.length));
         c->length[t] += s.weight * longer + by_weight * s.length;
         for (int e = 0; e < 2; e++)
             segment_moment(m, w, c, &s, e, moved[e], turn, by_weight, moment);

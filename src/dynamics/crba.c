@@ -46,10 +46,38 @@ static void mass_row(const tg_model *m, tg_work *w, int tree, int dof, spatial F
     }
 }
 
+/* The six rows of a free joint, nodes i (translation, world axes) and i + 1 (rotation, axes a_k of the body): with the
+ * composite (m, h = m c, I about the origin), where the body is, M = [m 1, .; a_k x h, a_j . I a_k]. */
+static void free_rows(const tg_model *m, tg_work *w, int i)
+{
+    inertia Y = inertia_load(w->composite + INERTIA_SIZE * i);
+    int tree = m->node_tree[i], ld = m->tree_ld[tree], first = m->node_dof[i];
+    double *row = w->M + m->tree_matrix[tree], mass = Y.hm[3];
+    const double *armature = w->params->dof_armature + first, *axis = w->J + SPATIAL_SIZE * (first + 3) + 4;
+    mat3 a = {{v4_load(axis), v4_load(axis + SPATIAL_SIZE), v4_load(axis + 2 * SPATIAL_SIZE)}};
+    for (int k = 0; k < 3; k++, row += ld)
+    {
+        v4_store(row, v4_zero());
+        row[k] = mass + armature[k];
+    }
+    for (int k = 0; k < 3; k++, row += ld)
+    {
+        v4 push = v4_cross(a.c[k], Y.hm), turn = mat3_mul_t(a, mat3_mul(Y.I, a.c[k]));
+        v4_store(row, V4_SHUFFLE2(push, turn, 0, 1, 2, 4));
+        v4_store(row + V4_LANES, V4_SHUFFLE2(turn, v4_zero(), 1, 2, 4, 5));
+        row[3 + k] += armature[3 + k];
+    }
+}
+
 void tg_mass_rows(const tg_model *m, tg_work *w)
 {
     for (int i = 1; i < m->nnode; i++)
     {
+        if (m->node_type[i] == TG_NODE_TRANSLATION)
+        {
+            free_rows(m, w, i++);
+            continue;
+        }
         inertia Y = inertia_load(w->composite + INERTIA_SIZE * i);
         int tree = m->node_tree[i];
         for (int k = m->node_dof[i]; k < m->node_dof[i] + m->node_ndof[i]; k++)

@@ -92,7 +92,10 @@ void tg_passive_and_driven(const tg_model *m, tg_work *w, const double *q, const
     for (int t = 0; t < m->ntendon; t++)
     {
         double pull = tg_tendon_pull(m, w, t, (tg_tendon_when){v, ahead}).force + driven(w, t);
-        if (pull != 0)
+        const int *ends = tg_cable_ends(m, t);
+        if (ends != NULL)
+            tg_cable_add(ends, tg_tendon_moment(m, w, t), pull, force);
+        else if (pull != 0)
             tg_tendon_add(m, w, t, pull, force);
     }
 }

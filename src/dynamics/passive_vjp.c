@@ -56,7 +56,7 @@ static void tendon(const tg_model *m, tg_work *w, int t, tg_tendon_when when, co
     tg_pull pull = tg_tendon_pull(m, w, t, when);
     if (w->tendon_mode[t] == TG_TENDON_SLACK || (pull.stiffness == 0 && pull.damping == 0 && g.params == NULL))
         return;
-    double arm = tg_tendon_rate(m, w, t, y), along = -(pull.stiffness * when.ahead + pull.damping) * arm;
+    double arm = tg_tendon_rate_of(m, w, t, y), along = -(pull.stiffness * when.ahead + pull.damping) * arm;
     bool now = when.ahead == 0;
     tg_adjoint_tendon(w, t, (tg_tendon_gradient){-pull.stiffness * arm, now ? along : 0, pull.force, now ? 0 : along});
     if (g.params == NULL)
@@ -80,6 +80,8 @@ void tg_passive_reverse(const tg_model *m, tg_work *w, const double *q, const do
     }
     for (int j = 0; j < m->njoint; j++)
         joint_spring(m, w, j, q, y, g);
+    if (m->ntendon > 0)
+        tg_tendon_arms(m, w, y);
     for (int t = 0; t < m->ntendon; t++)
         tendon(m, w, t, when, y, g);
 }

@@ -11,9 +11,6 @@
 
 #include "dynamics/crba.h"
 
-/* Segments shorter than this have no direction; they pull nowhere. */
-#define SHORTEST_SEGMENT 1e-12
-
 static v4 site_point(const tg_model *m, const tg_work *w, int site)
 {
     int body = m->site_body[site];
@@ -42,16 +39,11 @@ bool tg_next_segment(const tg_model *m, const tg_work *w, int tendon, int *item,
         }
         v4 d = s->point[1] - s->point[0];
         s->length = sqrt(v4_dot(d, d));
-        s->direction = s->length > SHORTEST_SEGMENT ? d * v4_splat(1 / s->length) : v4_zero();
+        s->direction = s->length > TG_SHORTEST_SEGMENT ? d * v4_splat(1 / s->length) : v4_zero();
         (*item)++;
         return true;
     }
     return false;
-}
-
-double tg_segment_curvature(const tg_segment *s)
-{
-    return s->length > SHORTEST_SEGMENT ? 1 / s->length : 0;
 }
 
 /* velocity of a point of a body when dof k moves */
@@ -102,25 +94,27 @@ static void add_wrench(const tg_model *m, const tg_work *w, int body, spatial W,
     }
 }
 
-/* Whether a body is one that moves freely and alone: six dofs, world axes first, then its own. */
-static bool flies_alone(const tg_model *m, int body)
+/* A cable's moment at one end, (pull; s x R^T pull), s the site in its body. */
+static void cable_end(const tg_work *w, int body, const double *site, v4 pull, double *moment)
 {
-    int node = m->body_node[body];
-    return node > 0 && m->joint_type[m->node_joint[node]] == TG_JOINT_FREE && m->tree_ndof[m->node_tree[node]] == 6;
+    v4 turn = v4_cross(v4_load3(site), mat3_mul_t(tg_body_rotation(w, body), pull));
+    v4_storeu(moment, V4_SHUFFLE2(pull, turn, 0, 1, 2, 4));
+    moment[4] = turn[1];
+    moment[5] = turn[2];
 }
 
-/* moment += the pull at a site of such a body: (pull; s x R^T pull), s the site in the body */
-static void add_free_pull(const tg_model *m, const tg_work *w, const tg_segment *s, int end, v4 pull, double *moment)
+/* Writes the moment where the cable has dofs: elsewhere it is zero since the workspace was made. */
+static double cable(const tg_model *m, const tg_work *w, const int *ends, double *moment)
 {
-    int body = s->body[end];
-    double *to = moment + m->tree_dof[m->node_tree[m->body_node[body]]];
-    v4 own = mat3_mul_t(tg_body_rotation(w, body), pull);
-    v4 turn = v4_cross(v4_load3(TG_PARAM(w->params, site_pos) + 3 * s->site[end]), own);
-    for (int k = 0; k < 3; k++)
-    {
-        to[k] += pull[k];
-        to[3 + k] += turn[k];
-    }
+    const double *site = TG_PARAM(w->params, site_pos);
+    v4 d = site_point(m, w, ends[1]) - site_point(m, w, ends[0]);
+    double length = sqrt(v4_dot(d, d));
+    v4 u = length > TG_SHORTEST_SEGMENT ? d * v4_splat(1 / length) : v4_zero();
+    if (ends[2] >= 0)
+        cable_end(w, m->site_body[ends[0]], site + 3 * ends[0], -u, moment + ends[2]);
+    if (ends[3] >= 0)
+        cable_end(w, m->site_body[ends[1]], site + 3 * ends[1], u, moment + ends[3]);
+    return length;
 }
 
 static double spatial_tendon(const tg_model *m, const tg_work *w, int tendon, double *moment)
@@ -133,11 +127,6 @@ static double spatial_tendon(const tg_model *m, const tg_work *w, int tendon, do
         for (int e = 0; e < 2; e++)
         {
             v4 pull = s.direction * v4_splat(e == 0 ? -s.weight : s.weight);
-            if (flies_alone(m, s.body[e]))
-            {
-                add_free_pull(m, w, &s, e, pull, moment);
-                continue;
-            }
             v4 p = s.point[e] - tg_node_origin(m, w, m->body_node[s.body[e]]);
             add_wrench(m, w, s.body[e], wrench_at(pull, p), moment);
         }
@@ -159,10 +148,18 @@ static void clear_moment(const tg_model *m, int tendon, double *moment)
     }
 }
 
-void tg_tendon_rates(const tg_model *m, tg_work *w, const double *v)
+void tg_tendon_all(const tg_model *m, const tg_work *w, const double *x, double *rate)
 {
     for (int t = 0; t < m->ntendon; t++)
-        w->tendon_rate[t] = tg_tendon_rate(m, w, t, v);
+    {
+        const int *ends = tg_cable_ends(m, t);
+        rate[t] = ends != NULL ? tg_cable_rate(ends, tg_tendon_moment(m, w, t), x) : tg_tendon_rate(m, w, t, x);
+    }
+}
+
+void tg_tendon_rates(const tg_model *m, tg_work *w, const double *v)
+{
+    tg_tendon_all(m, w, v, w->tendon_rate);
     w->rate_of = v;
 }
 
@@ -172,8 +169,14 @@ void tg_tendons(const tg_model *m, tg_work *w, const double *q)
     for (int t = 0; t < m->ntendon; t++)
     {
         double *moment = tg_tendon_moment(m, w, t);
-        clear_moment(m, t, moment);
+        const int *ends = tg_cable_ends(m, t);
         w->tendon_mode[t] = TG_TENDON_UPPER;
+        if (ends != NULL)
+        {
+            w->tendon_length[t] = cable(m, w, ends, moment);
+            continue;
+        }
+        clear_moment(m, t, moment);
         w->tendon_length[t] =
             m->tendon_type[t] == TG_TENDON_FIXED ? fixed_tendon(m, w, t, q, moment) : spatial_tendon(m, w, t, moment);
     }
@@ -182,19 +185,15 @@ void tg_tendons(const tg_model *m, tg_work *w, const double *q)
 double tg_tendon_rate(const tg_model *m, const tg_work *w, int tendon, const double *v)
 {
     const double *moment = tg_tendon_moment(m, w, tendon);
-    const int *run = tg_tendon_runs(m, tendon);
+    const int *run = tg_tendon_runs(m, tendon), *ends = tg_cable_ends(m, tendon);
+    if (ends != NULL)
+        return tg_cable_rate(ends, moment, v);
     v4 sum = v4_zero();
     double rest = 0;
     for (const int *end = run + 2 * m->tendon_nrun[tendon]; run < end; run += 2)
     {
         const double *a = moment + run[0], *b = v + run[0];
         int n = run[1];
-        if (n == 6) /* a free body */
-        {
-            sum += v4_loadu(a) * v4_loadu(b);
-            rest += a[4] * b[4] + a[5] * b[5];
-            continue;
-        }
         for (; n >= V4_LANES; n -= V4_LANES, a += V4_LANES, b += V4_LANES)
             sum += v4_loadu(a) * v4_loadu(b);
         rest += n > 0 ? a[0] * b[0] : 0;
@@ -207,19 +206,17 @@ double tg_tendon_rate(const tg_model *m, const tg_work *w, int tendon, const dou
 void tg_tendon_add(const tg_model *m, const tg_work *w, int tendon, double factor, double *sum)
 {
     const double *moment = tg_tendon_moment(m, w, tendon);
-    const int *run = tg_tendon_runs(m, tendon);
+    const int *run = tg_tendon_runs(m, tendon), *ends = tg_cable_ends(m, tendon);
+    if (ends != NULL)
+    {
+        tg_cable_add(ends, moment, factor, sum);
+        return;
+    }
     for (const int *end = run + 2 * m->tendon_nrun[tendon]; run < end; run += 2)
     {
         const double *a = moment + run[0];
         double *b = sum + run[0];
         int n = run[1];
-        if (n == 6) /* a free body */
-        {
-            v4_storeu(b, v4_loadu(b) + v4_loadu(a) * v4_splat(factor));
-            b[4] += a[4] * factor;
-            b[5] += a[5] * factor;
-            continue;
-        }
         for (; n >= V4_LANES; n -= V4_LANES, a += V4_LANES, b += V4_LANES)
             v4_storeu(b, v4_loadu(b) + v4_loadu(a) * v4_splat(factor));
         for (int k = 0; k < n; k++)
@@ -268,7 +265,7 @@ static void end_columns(const tg_model *m, const tg_work *w, const tg_segment *s
 /* (c_bj - c_aj) . (1 - u u^T) (c_bk - c_ak) weight / length, end by end */
 static void add_turn(const tg_model *m, tg_work *w, const tg_segment *s, int end_j, int end_k)
 {
-    double scale = (end_j == end_k ? s->weight : -s->weight) * tg_segment_curvature(s);
+    double scale = (end_j == end_k ? s->weight : -s->weight) * tg_curvature(s->length);
     const double *column_j = w->end_column + 4 * (size_t)m->nv * (size_t)end_j;
     for (int j = last_dof(m, s->body[end_j]); j >= 0; j = m->dof_parent[j], column_j += 4)
     {

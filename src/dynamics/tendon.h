@@ -31,6 +31,48 @@ static inline const int *tg_tendon_runs(const tg_model *m, int tendon)
     return m->tendon_run + (size_t)tendon * 2 * (size_t)m->nv;
 }
 
+/* ---- cables: tendons straight from one site to another, of bodies that move freely and alone, or of the world ---- */
+
+/* The model's row of four numbers: the sites, and the first dofs of their bodies, -1: cannot move. NULL: no cable. */
+static inline const int *tg_cable_ends(const tg_model *m, int tendon)
+{
+    const int *cable = m->tendon_cable + 4 * tendon;
+    return cable[0] < 0 ? NULL : cable;
+}
+
+/* moment . x of a cable: up to two runs of six dofs */
+static inline double tg_cable_rate(const int *ends, const double *moment, const double *x)
+{
+    v4 sum = v4_zero();
+    double even = 0, odd = 0;
+    for (int e = 0; e < 2; e++)
+    {
+        int dof = ends[2 + e];
+        if (dof < 0)
+            continue;
+        sum += v4_loadu(moment + dof) * v4_loadu(x + dof);
+        even += moment[dof + 4] * x[dof + 4];
+        odd += moment[dof + 5] * x[dof + 5];
+    }
+    return v4_sum(sum) + (even + odd);
+}
+
+/* sum += moment factor of a cable */
+static inline void tg_cable_add(const int *ends, const double *moment, double factor, double *sum)
+{
+    for (int e = 0; e < 2; e++)
+    {
+        int dof = ends[2 + e];
+        if (dof < 0)
+            continue;
+        v4_storeu(sum + dof, v4_loadu(sum + dof) + v4_loadu(moment + dof) * v4_splat(factor));
+        sum[dof + 4] += moment[dof + 4] * factor;
+        sum[dof + 5] += moment[dof + 5] * factor;
+    }
+}
+
+/* ---- all tendons ---- */
+
 /* Lengths and moment arms of all tendons; everything acts until tg_cables (cable.h) has looked. After the position
  * stage. */
 void tg_tendons(const tg_model *m, tg_work *w, const double *q);
@@ -38,18 +80,30 @@ void tg_tendons(const tg_model *m, tg_work *w, const double *q);
 /* Rate of the length for velocities v. */
 double tg_tendon_rate(const tg_model *m, const tg_work *w, int tendon, const double *v);
 
+/* rate (ntendon) = moments . x. */
+void tg_tendon_all(const tg_model *m, const tg_work *w, const double *x, double *rate);
+
 /* The rates of all tendons for v, once: tg_tendon_rate_of then knows them by the address of v, until tg_tendons or
  * tg_tendon_forget. v stays as it is meanwhile. */
 void tg_tendon_rates(const tg_model *m, tg_work *w, const double *v);
 
 static inline void tg_tendon_forget(tg_work *w)
 {
-    w->rate_of = NULL;
+    w->rate_of = w->arm_of = NULL;
+}
+
+/* The same for the y of a pass of reverse mode, until the next pass begins (adjoint.h). */
+static inline void tg_tendon_arms(const tg_model *m, tg_work *w, const double *y)
+{
+    tg_tendon_all(m, w, y, w->tendon_arm);
+    w->arm_of = y;
 }
 
 static inline double tg_tendon_rate_of(const tg_model *m, const tg_work *w, int tendon, const double *v)
 {
-    return v == w->rate_of ? w->tendon_rate[tendon] : tg_tendon_rate(m, w, tendon, v);
+    if (v == w->rate_of)
+        return w->tendon_rate[tendon];
+    return v == w->arm_of ? w->tendon_arm[tendon] : tg_tendon_rate(m, w, tendon, v);
 }
 
 /* sum (nv) += moment factor. */
@@ -72,8 +126,14 @@ typedef struct tg_segment
     int divisor;   /* path item of that pulley, -1: none */
 } tg_segment;
 
-/* 1 / length: how fast the direction turns; 0 for a segment too short to have one. */
-double tg_segment_curvature(const tg_segment *segment);
+/* Segments shorter than this have no direction; they pull nowhere. */
+#define TG_SHORTEST_SEGMENT 1e-12
+
+/* 1 / length of a segment: how fast the direction turns; 0 for one too short to have any. */
+static inline double tg_curvature(double length)
+{
+    return length > TG_SHORTEST_SEGMENT ? 1 / length : 0;
+}
 
 /* Walks over the segments of a spatial tendon: start with *item = 0; false at the end. */
 bool tg_next_segment(const tg_model *m, const tg_work *w, int tendon, int *item, tg_segment *segment);

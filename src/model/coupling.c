@@ -49,6 +49,34 @@ static void fill_dofs(tg_model *m, int tendon)
     m->tendon_nrun[tendon] = runs;
 }
 
+/* first dof of a body that moves freely and alone and is no body welded to it; -1: a body that cannot move; -2: others
+ */
+static int free_dof(const tg_model *m, int body)
+{
+    int node = m->body_node[body];
+    if (node == 0)
+        return -1;
+    bool free = m->joint_type[m->node_joint[node]] == TG_JOINT_FREE && m->tree_ndof[m->node_tree[node]] == 6;
+    return free && m->body_weld[body] == body ? m->tree_dof[m->node_tree[node]] : -2;
+}
+
+/* cables between two bodies, of which one may be the world */
+static void fill_cable(tg_model *m, int tendon)
+{
+    int *cable = m->tendon_cable + 4 * tendon;
+    const int *type = m->path_type + m->tendon_path[tendon], *site = m->path_id + m->tendon_path[tendon];
+    cable[0] = -1;
+    if (m->tendon_npath[tendon] != 2 || type[0] != TG_PATH_SITE || type[1] != TG_PATH_SITE)
+        return;
+    int from = free_dof(m, m->site_body[site[0]]), to = free_dof(m, m->site_body[site[1]]);
+    if (from == -2 || to == -2 || from == to)
+        return;
+    cable[0] = site[0];
+    cable[1] = site[1];
+    cable[2] = from;
+    cable[3] = to;
+}
+
 /* ---- groups ---- */
 
 static int root_of(const int *parent, int tree)
@@ -113,7 +141,10 @@ static void fill_group(tg_model *m, int group)
 void tg_coupling_fill(tg_model *m)
 {
     for (int t = 0; t < m->ntendon; t++)
+    {
         fill_dofs(m, t);
+        fill_cable(m, t);
+    }
     int *root = m->group_ndof, *coupled = m->group_matrix; /* until they are needed */
     find_groups(m, root, coupled);
     m->ngroup = 0;

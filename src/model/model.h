@@ -96,6 +96,7 @@ typedef struct tg_param_offsets
     X(int, tendon_dof, (size_t)m->ntendon *(size_t)m->nv, "these, ascending; row by row")                              \
     X(int, tendon_run, (size_t)m->ntendon * 2 * (size_t)m->nv, "runs of consecutive dofs among them: first, count")    \
     X(int, tendon_nrun, m->ntendon, "")                                                                                \
+    X(int, tendon_cable, 4 * m->ntendon, "tg_cable_ends: two sites, first dofs of their bodies")                       \
     X(int, tree_group, m->ntree, "group of trees that tendons couple (coupling.c), -1: in none")                       \
     X(int, dof_place, m->nv, "of a dof in the matrix of its tree's group")                                             \
     X(int, group_ndof, m->ntree, "")                                                                                   \
@@ -222,7 +223,7 @@ struct tg_params
 {
     const tg_model *model;
     bool ready;          /* false between tg_params_data and tg_params_changed */
-    uint64_t generation; /* counts tg_params_changed */
+    uint64_t generation; /* of these values: another one after tg_params_changed, and that of no other parameters */
 
 #define X(type, name, count, doc) type *name;
     TG_PARAMS_FIELDS(X)

@@ -16,16 +16,6 @@
 #define COLLINEAR 1e-10   /* of the extent: a corner nearer to the line between its neighbours is no corner */
 #define CONVEX 1e-12      /* of the extent: a neighbour that rises less above a plane does not rise */
 
-static double length(v4 a)
-{
-    return sqrt(v4_dot(a, a));
-}
-
-static v4 unit(v4 a)
-{
-    return a * v4_splat(1 / length(a));
-}
-
 void *tg_faces_take(tg_faces *b, size_t count, size_t size, tg_status *status)
 {
     if (*status != TG_OK)
@@ -73,7 +63,7 @@ static int find_dimension(tg_faces *b)
         v4 d = tg_face_point(b, next) - origin;
         for (int k = 0; k < dimension; k++)
             d -= b->axis[k] * v4_splat(v4_dot(b->axis[k], d));
-        b->axis[dimension] = unit(d);
+        b->axis[dimension] = v4_unit(d);
     }
     return 3;
 }
@@ -135,7 +125,7 @@ static void project(const tg_faces *b, flat_point *p, int index, v4 x, v4 y)
 static v4 across(v4 n)
 {
     v4 axis = fabs(n[0]) < 0.6 ? v4_set(1, 0, 0, 0) : v4_set(0, 1, 0, 0);
-    return unit(v4_cross(n, axis));
+    return v4_unit(v4_cross(n, axis));
 }
 
 /* ---- polygons ---- */
@@ -281,7 +271,7 @@ static void order_triangles(const tg_faces *b, triangles *t, ranked *r)
         v4 a = tg_face_point(b, c[0]);
         t->area[i] = v4_cross(tg_face_point(b, c[1]) - a, tg_face_point(b, c[2]) - a);
         t->group[i] = -1;
-        r[i] = (ranked){length(t->area[i]), i};
+        r[i] = (ranked){v4_length(t->area[i]), i};
     }
     qsort(r, (size_t)t->count, sizeof *r, by_area);
     for (int i = 0; i < t->count; i++)
@@ -302,17 +292,17 @@ static bool belongs(const tg_faces *b, const triangles *t, int i, v4 n, double o
         double square = v4_dot(side, side);
         longest = square > longest ? square : longest;
     }
-    double area = length(t->area[i]);
+    double area = v4_length(t->area[i]);
     if (area <= 2 * MERGE_HEIGHT * b->extent * sqrt(longest))
         return true;
     v4 d = t->area[i] * v4_splat(1 / area) - n;
-    return length(d) < MERGE_ANGLE;
+    return v4_length(d) < MERGE_ANGLE;
 }
 
 /* Floods from the triangle over its neighbours; the queue holds the group. */
 static int flood(const tg_faces *b, triangles *t, int seed, int group)
 {
-    v4 n = unit(t->area[seed]);
+    v4 n = v4_unit(t->area[seed]);
     double offset = v4_dot(n, tg_face_point(b, t->corner[3 * (size_t)seed]));
     int count = 1;
     t->queue[0] = seed;
@@ -349,13 +339,13 @@ static void merge_triangles(tg_faces *b, triangles *t)
     for (int i = 0; i < t->count; i++)
     {
         int seed = t->order[i];
-        if (t->group[seed] >= 0 || !(length(t->area[seed]) > 0))
+        if (t->group[seed] >= 0 || !(v4_length(t->area[seed]) > 0))
             continue;
         int count = flood(b, t, seed, b->npolygon), first = b->start[b->npolygon];
         v4 sum = v4_zero();
         for (int k = 0; k < count; k++)
             sum += t->area[t->queue[k]];
-        v4 n = unit(sum);
+        v4 n = v4_unit(sum);
         int corners = merge_group(b, t, count, n, b->corner + first);
         if (corners < 3) /* a sliver that nothing took */
             continue;
@@ -440,7 +430,7 @@ static bool has_convex_edges(const tg_faces *b, const triangles *t)
 {
     for (int i = 0; i < t->count; i++)
     {
-        v4 n = unit(t->area[i]), a = tg_face_point(b, t->corner[3 * (size_t)i]);
+        v4 n = v4_unit(t->area[i]), a = tg_face_point(b, t->corner[3 * (size_t)i]);
         for (int k = 0; k < 3; k++)
         {
             const int *c = t->corner + 3 * (size_t)t->across[3 * (size_t)i + (size_t)k];

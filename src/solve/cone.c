@@ -175,8 +175,28 @@ void tg_cones_scatter(const tg_cones *cones, const double *x, int rows, double *
 
 void tg_cones_velocity(const tg_cones *cones, const double *x, double *s)
 {
-    v4_multiply(cones->rows, cones->rows, cones->G, cones->ld, x, s);
-    for (int i = 0; i < cones->rows; i++)
+    int n = cones->rows, c = 0;
+    for (; c + 2 * V4_LANES <= cones->ld; c += 2 * V4_LANES) /* G is symmetric, and zero where its rows are padded */
+    {
+        v4 low = v4_zero(), high = v4_zero();
+        const double *column = cones->G + c;
+        TG_NO_UNROLL
+        for (int i = 0; i < n; i++, column += cones->ld)
+        {
+            low += v4_splat(x[i]) * v4_load(column);
+            high += v4_splat(x[i]) * v4_load(column + V4_LANES);
+        }
+        v4_store(s + c, low);
+        v4_store(s + c + V4_LANES, high);
+    }
+    if (c < cones->ld)
+    {
+        v4 sum = v4_zero();
+        for (int i = 0; i < n; i++)
+            sum += v4_splat(x[i]) * v4_load(cones->G + (ptrdiff_t)i * cones->ld + c);
+        v4_store(s + c, sum);
+    }
+    for (int i = 0; i < n; i++)
         s[i] += cones->g[i];
 }
 

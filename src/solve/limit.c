@@ -491,6 +491,25 @@ static double evaluate(limit *l)
     return measure(l);
 }
 
+/* out (n) = a M, M (rows x n): few of each */
+static void row_product(int rows, int n, const double *a, const double *M, double *out)
+{
+    int c = 0;
+    for (; c + V4_LANES <= n; c += V4_LANES)
+    {
+        v4 sum = v4_zero();
+        for (int i = 0; i < rows; i++)
+            sum += v4_splat(a[i]) * v4_loadu(M + (ptrdiff_t)i * n + c);
+        v4_storeu(out + c, sum);
+    }
+    for (; c < n; c++)
+    {
+        out[c] = 0;
+        for (int i = 0; i < rows; i++)
+            out[c] += a[i] * M[(ptrdiff_t)i * n + c];
+    }
+}
+
 /* the step of x_R or d in l->step, v in l->f, with the current factors */
 static void direction(limit *l)
 {
@@ -506,7 +525,7 @@ static void direction(limit *l)
     if (!l->unique)
         tg_gemm_nn(1, l->count, l->rank, l->step, l->rank, derivative(l), l->ld, TG_GEMM_SET, answer, l->count);
     double *back = l->w->rhs;
-    tg_gemm_nn(1, n, l->count, answer, l->count, l->M, n, TG_GEMM_SET, back, n);
+    row_product(l->count, n, answer, l->M, back);
     for (int k = 0; k < l->slides; k++)
     {
         const tg_slide *slide = &l->w->slide[k];
@@ -517,7 +536,40 @@ static void direction(limit *l)
             f[j] = ratio * back[slide->first + j] - f[j];
     }
     tg_lu_solve(n, l->small, n, l->w->active, 1, l->f, 1);
-    tg_gemm_nt(l->rank, 1, n, l->unique ? l->Y : l->X, n, l->f, n, TG_GEMM_ADD, l->step, 1);
+    const double *back_to = l->unique ? l->Y : l->X;
+    for (int i = 0; i < l->rank; i++)
+        l->step[i] += v4_dot_of(n, back_to + (ptrdiff_t)i * n, l->f);
+}
+
+/* x_T += share [e t] v of one sliding contact */
+TG_INLINE void move_slide_of(int m, const double *R, double share, const double *v, double *x)
+{
+    for (int i = 0; i < m; i++)
+    {
+        double sum = 0;
+        for (int j = 0; j < m; j++)
+            sum += R[m * i + j] * v[j];
+        x[i] += share * sum;
+    }
+}
+
+static void move_slide(const tg_slide *k, double share, const double *v, double *x)
+{
+    switch (k->m)
+    {
+    case 2:
+        move_slide_of(2, k->frame, share, v, x);
+        break;
+    case 3:
+        move_slide_of(3, k->frame, share, v, x);
+        break;
+    case 5:
+        move_slide_of(5, k->frame, share, v, x);
+        break;
+    default:
+        move_slide_of(k->m, k->frame, share, v, x);
+        break;
+    }
 }
 
 /* `share` of the step, and all that follows from it */
@@ -531,9 +583,7 @@ static double move(limit *l, const double *step, double share)
     for (int k = 0; k < l->slides; k++)
     {
         const tg_slide *slide = &l->w->slide[k];
-        for (int i = 0; i < slide->m; i++)
-            for (int j = 0; j < slide->m; j++)
-                l->w->x[slide->tangent + i] += share * slide->frame[slide->m * i + j] * l->f[slide->first + j];
+        move_slide(slide, share, l->f + slide->first, l->w->x + slide->tangent);
     }
     return evaluate(l);
 }

@@ -90,9 +90,19 @@ static tg_block_mode friction_mode(const tg_block *block, double L, double sigma
     return (tg_block_mode){.mode = TG_MODE_SLIDING, .immaterial = true, .margin = 0};
 }
 
-static tg_block_mode block_mode(const tg_island *island, const tg_block *block, const double *L, const double *sigma)
+/* island, and the law by which its blocks are judged; NULL: the unrelaxed one */
+typedef struct judged
 {
+    const tg_island *island;
+    const tg_mode_law *law;
+} judged;
+
+static tg_block_mode block_mode(const judged *j, const tg_block *block, const double *L, const double *sigma)
+{
+    const tg_island *island = j->island;
     int row = block->row;
+    if (j->law != NULL)
+        return j->law->mode(j->law->user, island, block, L + row, sigma + row);
     switch (block->kind)
     {
     case TG_BLOCK_EQUALITY:
@@ -105,23 +115,28 @@ static tg_block_mode block_mode(const tg_island *island, const tg_block *block, 
 }
 
 /* phases whose held rows are all held rows, or only the strictly held ones; what is closed without force and slips
- * holds its normal alone */
-static tg_phase phase_of(const tg_block *block, const tg_block_mode *mode, double L_N, double slip, bool strict)
+ * holds its normal alone. on_cone: what a block on its cone holds. */
+static tg_phase phase_of(const tg_block *block, const tg_block_mode *mode, double L_N, double slip, bool strict,
+                         tg_phase on_cone)
 {
+    bool contact = block->kind == TG_BLOCK_CONTACT;
     if (mode->mode == TG_MODE_BREAKING)
         return TG_PHASE_BREAK;
     if (mode->mode == TG_MODE_SLIDING)
-        return mode->immaterial && !strict ? TG_PHASE_STICK : TG_PHASE_SLIDE;
+        return mode->immaterial && !strict ? TG_PHASE_STICK : contact ? on_cone : TG_PHASE_SLIDE;
     if (!mode->immaterial)
         return TG_PHASE_STICK;
     if (!strict)
-        return slip >= TG_NO_SLIP ? TG_PHASE_SLIDE : TG_PHASE_STICK;
-    return block->kind == TG_BLOCK_CONTACT && L_N > 0 ? TG_PHASE_SLIDE : TG_PHASE_BREAK;
+        return slip >= TG_NO_SLIP ? on_cone : TG_PHASE_STICK;
+    return contact && L_N > 0 ? on_cone : TG_PHASE_BREAK;
 }
 
-static int rank_of(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma,
-                   const tg_block_mode *mode, bool strict)
+/* of all held rows, or without those of the blocks in strict that are not strictly held (NULL: of none) */
+static int rank_of(tg_solve_work *w, const judged *j, const double *L, const double *sigma, const tg_block_mode *mode,
+                   const bool *strict)
 {
+    const tg_island *island = j->island;
+    tg_phase on_cone = j->law == NULL || j->law->closed ? TG_PHASE_SLIDE : TG_PHASE_BREAK;
     for (int c = 0, b = 0; c < w->cones.blocks; c++)
     {
         int row = w->cones.source[w->cones.block[c].row];
@@ -129,7 +144,8 @@ static int rank_of(tg_solve_work *w, const tg_island *island, const double *L, c
             b++;
         const tg_block *block = &island->block[b];
         double slip = block->kind == TG_BLOCK_CONTACT ? slip_of(block, sigma + block->row) : 0;
-        w->state[c].phase = phase_of(block, &mode[b], carried(island, block, L, sigma), slip, strict);
+        double carries = carried(island, block, L, sigma);
+        w->state[c].phase = phase_of(block, &mode[b], carries, slip, strict != NULL && strict[b], on_cone);
     }
     return tg_held_rank(w);
 }
@@ -145,10 +161,40 @@ static bool any_undecided(const tg_island *island, const tg_block_mode *mode)
 }
 
 /* rank: of all held rows */
-static bool is_determined(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma,
+static bool is_determined(tg_solve_work *w, const judged *j, const double *L, const double *sigma,
                           const tg_block_mode *mode, int rank)
 {
-    return !any_undecided(island, mode) || rank_of(w, island, L, sigma, mode, true) == rank;
+    for (int b = 0; b < j->island->blocks; b++)
+        w->left_out[b] = true;
+    return !any_undecided(j->island, mode) || rank_of(w, j, L, sigma, mode, w->left_out) == rank;
+}
+
+/* the undecided block with the least margin that is not left out yet, or -1 */
+static int least_undecided(const tg_island *island, const tg_block_mode *mode, const bool *left_out)
+{
+    int least = -1;
+    for (int b = 0; b < island->blocks; b++)
+        if (mode[b].immaterial && !left_out[b] && (least < 0 || mode[b].margin < mode[least].margin))
+            least = b;
+    return least;
+}
+
+/* One block after the other, those nearest to a change first: it is immaterial if the others have the rank without what
+ * it does not strictly hold. True when no other is at a change. */
+static bool leave_out(tg_solve_work *w, const judged *j, const double *L, const double *sigma, tg_block_mode *mode,
+                      int rank)
+{
+    bool *left_out = w->left_out, good = true;
+    memset(left_out, 0, (size_t)j->island->blocks * sizeof *left_out);
+    for (int b = least_undecided(j->island, mode, left_out); b >= 0; b = least_undecided(j->island, mode, left_out))
+    {
+        left_out[b] = true;
+        if (rank_of(w, j, L, sigma, mode, left_out) == rank)
+            continue;
+        left_out[b] = mode[b].immaterial = false;
+        good = good && mode[b].margin >= TG_ON_CONE;
+    }
+    return good;
 }
 
 /* ---- other impulses that do the same ----
@@ -156,15 +202,21 @@ static bool is_determined(tg_solve_work *w, const tg_island *island, const doubl
  * Rows R that stick, in scaled variables: V x = V x_0 for all x that do to the bodies what x_0 does, with V^T V = G_RR.
  * Projections in turn onto this plane and onto narrower cones end in both, if there is such a point. */
 
-/* nearest point of |y_T| <= inner y_N */
-static void narrow(int dim, double *y)
+/* slope of the largest circular cone inside of the law's: |x_T|_1 <= sqrt(m) |x_T| in m dimensions */
+static double slope_of(const judged *j, const tg_cone *cone)
 {
-    double tangent = tg_cone_tangent(dim, y), normal = (y[0] + inner * tangent) / (1 + inner * inner);
-    if (tangent <= inner * y[0])
+    return j->law != NULL && j->law->pointed && cone->dim > 1 ? 1 / sqrt(cone->dim - 1) : 1;
+}
+
+/* nearest point of |y_T| <= slope y_N */
+static void narrow(int dim, double slope, double *y)
+{
+    double tangent = tg_cone_tangent(dim, y), normal = (y[0] + slope * tangent) / (1 + slope * slope);
+    if (tangent <= slope * y[0])
         return;
     normal = tg_larger(normal, 0);
     for (int i = 1; i < dim; i++)
-        y[i] *= inner * normal / tangent;
+        y[i] *= slope * normal / tangent;
     y[0] = normal;
 }
 
@@ -184,13 +236,13 @@ static void hold_sticking(tg_solve_work *w, const tg_island *island, const tg_bl
     }
 }
 
-static void narrow_all(tg_solve_work *w)
+static void narrow_all(tg_solve_work *w, const judged *j)
 {
     for (int c = 0; c < w->cones.blocks; c++)
     {
         const tg_cone *cone = &w->cones.block[c];
         if (w->state[c].phase == TG_PHASE_STICK && cone->kind == TG_CONE_UNIT)
-            narrow(cone->dim, w->x + cone->row);
+            narrow(cone->dim, inner * slope_of(j, cone), w->x + cone->row);
     }
 }
 
@@ -234,7 +286,7 @@ static double largest_normal(const tg_solve_work *w)
 }
 
 /* whether every block is well inside, if not as far as was tried, or carries nothing to speak of */
-static bool is_inside(const tg_solve_work *w)
+static bool is_inside(const tg_solve_work *w, const judged *j)
 {
     const double most = 0.5 * (1 + inner), nothing = empty * largest_normal(w);
     for (int c = 0; c < w->cones.blocks; c++)
@@ -243,7 +295,7 @@ static bool is_inside(const tg_solve_work *w)
         const double *x = w->x + cone->row;
         if (w->state[c].phase != TG_PHASE_STICK || cone->kind != TG_CONE_UNIT)
             continue;
-        if (x[0] < -nothing || tg_cone_tangent(cone->dim, x) > nothing + most * x[0])
+        if (x[0] < -nothing || tg_cone_tangent(cone->dim, x) > nothing + most * slope_of(j, cone) * x[0])
             return false;
     }
     return true;
@@ -253,28 +305,27 @@ static bool is_inside(const tg_solve_work *w)
 static bool any_friction(const tg_island *island, const tg_block_mode *mode)
 {
     for (int b = 0; b < island->blocks; b++)
-        if (mode[b].immaterial && island->block[b].kind == TG_BLOCK_FRICTION)
+        if (mode[b].immaterial && mode[b].mode == TG_MODE_SLIDING)
             return true;
     return false;
 }
 
-/* Modes by impulses that do the same as L; false when there are none inside of all cones, or their strictly held rows
- * do not determine the motion either. */
-static bool find_inside(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma, int rank,
-                        tg_block_mode *mode)
+/* Modes by impulses that do the same as L, which are then in w->L; false when there are none inside of all cones. */
+static bool find_inside(tg_solve_work *w, const judged *j, const double *L, const double *sigma, tg_block_mode *mode)
 {
+    const tg_island *island = j->island;
     double *start = w->best, *other = w->L;
     hold_sticking(w, island, mode, sigma);
     if (any_friction(island, mode) || !factor_plane(w))
         return false;
     tg_cones_gather(&w->cones, L, start);
     memcpy(w->x, start, (size_t)w->cones.rows * sizeof *start);
-    for (int k = 0; k < INNER_ROUNDS && !is_inside(w); k++)
+    for (int k = 0; k < INNER_ROUNDS && !is_inside(w, j); k++)
     {
-        narrow_all(w);
+        narrow_all(w, j);
         return_to_plane(w, start);
     }
-    if (!is_inside(w))
+    if (!is_inside(w, j))
         return false;
     memcpy(other, L, (size_t)island->rows * sizeof *other);
     for (int i = 0; i < w->held.count; i++)
@@ -284,8 +335,8 @@ static bool find_inside(tg_solve_work *w, const tg_island *island, const double 
     }
     for (int b = 0; b < island->blocks; b++)
         if (mode[b].mode == TG_MODE_STICKING || mode[b].immaterial)
-            mode[b] = block_mode(island, &island->block[b], other, sigma);
-    return is_determined(w, island, other, sigma, mode, rank);
+            mode[b] = block_mode(j, &island->block[b], other, sigma);
+    return true;
 }
 
 /* ---- what is at a change of mode ---- */
@@ -306,10 +357,10 @@ static bool creeps(const tg_solve_work *w, const tg_cone *cone, const double *si
 
 /* The side on which a block is that is neither strictly held nor immaterial: it opens, or creeps on its cone, a little;
  * otherwise it sticks, with margin zero. */
-static void find_sides(tg_solve_work *w, const tg_island *island, const double *L, const double *sigma,
-                       tg_block_mode *mode)
+static void find_sides(tg_solve_work *w, const judged *j, const double *L, const double *sigma, tg_block_mode *mode)
 {
-    rank_of(w, island, L, sigma, mode, false);
+    const tg_island *island = j->island;
+    rank_of(w, j, L, sigma, mode, NULL);
     tg_held_build(w);
     for (int c = 0, b = 0; c < w->cones.blocks; c++)
     {
@@ -339,7 +390,7 @@ static bool sticks_twice(const tg_island *island, const double *L, const double 
             !(block->mu[1] > 0) || island->give[block->row] > 0)
             continue;
         double slip = slip_of(block, sigma + block->row);
-        if (phase_of(block, &mode[b], carried(island, block, L, sigma), slip, false) != TG_PHASE_STICK)
+        if (phase_of(block, &mode[b], carried(island, block, L, sigma), slip, false, TG_PHASE_SLIDE) != TG_PHASE_STICK)
             continue;
         if (block->pair == last)
             return true;
@@ -359,18 +410,49 @@ bool tg_island_is_unique(const tg_island *island, const double *L, const double 
     if (unique)
     {
         tg_cones_build(&w.cones, island, NULL);
-        unique = rank_of(&w, island, L, sigma, mode, false) == w.held.count;
+        unique = rank_of(&w, &(judged){.island = island}, L, sigma, mode, NULL) == w.held.count;
     }
     tg_arena_release(scratch, mark);
     scratch->failed = false;
     return unique;
 }
 
-tg_status tg_island_modes(const tg_island *island, const double *L, const double *sigma, tg_arena *scratch,
-                          tg_block_mode *mode, tg_error *error)
+static void judge_all(const judged *j, const double *L, const double *sigma, tg_block_mode *mode)
 {
-    for (int b = 0; b < island->blocks; b++)
-        mode[b] = block_mode(island, &island->block[b], L, sigma);
+    for (int b = 0; b < j->island->blocks; b++)
+        mode[b] = block_mode(j, &j->island->block[b], L, sigma);
+}
+
+static void decide(tg_solve_work *w, const judged *j, const double *L, const double *sigma, tg_block_mode *mode)
+{
+    int rank = rank_of(w, j, L, sigma, mode, NULL);
+    if (is_determined(w, j, L, sigma, mode, rank))
+        return;
+    if (find_inside(w, j, L, sigma, mode) && is_determined(w, j, w->L, sigma, mode, rank))
+        return;
+    judge_all(j, L, sigma, mode);
+    find_sides(w, j, L, sigma, mode);
+    for (int b = 0; b < j->island->blocks; b++)
+        mode[b].immaterial = false;
+}
+
+static void decide_by_law(tg_solve_work *w, const judged *j, const double *L, const double *sigma, tg_block_mode *mode)
+{
+    int rank = rank_of(w, j, L, sigma, mode, NULL);
+    if (leave_out(w, j, L, sigma, mode, rank))
+        return;
+    judge_all(j, L, sigma, mode);
+    if (find_inside(w, j, L, sigma, mode) && leave_out(w, j, w->L, sigma, mode, rank))
+        return;
+    judge_all(j, L, sigma, mode);
+    leave_out(w, j, L, sigma, mode, rank);
+}
+
+tg_status tg_island_modes_by(const tg_mode_law *law, const tg_island *island, const double *L, const double *sigma,
+                             tg_arena *scratch, tg_block_mode *mode, tg_error *error)
+{
+    const judged j = {island, law};
+    judge_all(&j, L, sigma, mode);
     if (!any_undecided(island, mode))
         return TG_OK;
     size_t mark = tg_arena_mark(scratch);
@@ -383,21 +465,15 @@ tg_status tg_island_modes(const tg_island *island, const double *L, const double
                        tg_island_scratch((tg_island_size){.rows = island->rows}));
     }
     tg_cones_build(&w.cones, island, NULL);
-    int rank = rank_of(&w, island, L, sigma, mode, false);
-    bool determined = is_determined(&w, island, L, sigma, mode, rank);
-    if (!determined && !find_inside(&w, island, L, sigma, rank, mode))
-    {
-        for (int b = 0; b < island->blocks; b++)
-            mode[b] = block_mode(island, &island->block[b], L, sigma);
-        find_sides(&w, island, L, sigma, mode);
-    }
-    else
-        determined = true;
+    (law == NULL ? decide : decide_by_law)(&w, &j, L, sigma, mode);
     tg_arena_release(scratch, mark);
     for (int b = 0; b < island->blocks; b++)
-    {
-        mode[b].immaterial = mode[b].immaterial && determined;
         mode[b].margin = mode[b].immaterial ? INFINITY : mode[b].margin;
-    }
     return TG_OK;
+}
+
+tg_status tg_island_modes(const tg_island *island, const double *L, const double *sigma, tg_arena *scratch,
+                          tg_block_mode *mode, tg_error *error)
+{
+    return tg_island_modes_by(NULL, island, L, sigma, scratch, mode, error);
 }

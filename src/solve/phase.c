@@ -41,9 +41,10 @@ void tg_newton_direction(const tg_cone *cone, const double *x, const double *s, 
     double tangent = tg_cone_tangent(cone->dim, y);
     if (!(tangent > 0))
         return;
-    state->ratio = tg_smaller(tg_larger(x[0] - cone->rho_n * s[0], 0) / tangent, 1);
+    double inverse = 1 / tangent;
+    state->ratio = tg_smaller(tg_larger(x[0] - cone->rho_n * s[0], 0) * inverse, 1);
     for (int i = 1; i < cone->dim; i++)
-        state->direction[i - 1] = y[i] / tangent;
+        state->direction[i - 1] = y[i] * inverse;
 }
 
 void tg_newton_classify_block(const tg_cone *cone, const double *x, const double *s, tg_cone_state *state)

@@ -209,6 +209,21 @@ typedef struct tg_block_mode
 tg_status tg_island_modes(const tg_island *island, const double *L, const double *sigma, tg_arena *scratch,
                           tg_block_mode *mode, tg_error *error);
 
+/* The same for blocks that another law judges. */
+typedef struct tg_mode_law
+{
+    /* Mode and margin of one block by itself; L and sigma are its own. immaterial: it may be, if other rows hold what
+     * it holds, and is what the rest says if they do not. */
+    tg_block_mode (*mode)(const void *user, const tg_island *island, const tg_block *block, const double *L,
+                          const double *sigma);
+    const void *user;
+    bool closed;  /* what slides has s_N = 0 */
+    bool pointed; /* friction is bounded by the sum of its components */
+} tg_mode_law;
+
+tg_status tg_island_modes_by(const tg_mode_law *law, const tg_island *island, const double *L, const double *sigma,
+                             tg_arena *scratch, tg_block_mode *mode, tg_error *error);
+
 /* Whether all rows that hold are independent: then nothing was to be selected. Takes scratch and gives it back; false
  * when there is too little. */
 bool tg_island_is_unique(const tg_island *island, const double *L, const double *sigma, const tg_block_mode *mode,

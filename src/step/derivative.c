@@ -322,49 +322,42 @@ static bool loops_can_turn(const tg_work *w)
     return can;
 }
 
-static const double at_edge = 1e-7; /* m: a contact with a smaller margin is at a change of its features */
-
-/* A contact that acts is about to change its features: two capsules whose axes cross, an edge across an edge. (Margins
- * of shapes that overlap by less also say how far they are from looking ahead, collision/ahead.c, which changes nothing
- * by itself.) */
-static bool is_at_edge(const tg_work *w)
+/* The point of a contact that acts, or NULL: features of what carries nothing, or has no part, do not matter. */
+static const tg_contact_point *acting_point(const tg_rows *r, int b)
 {
-    const double deep = -1e-4; /* m */
-    const tg_rows *r = w->rows;
-    for (int b = 0; b < r->nblock; b++)
+    const tg_constraint *c = &r->constraint[r->order[b]];
+    bool acts = r->mode[b].mode != TG_MODE_BREAKING && !r->mode[b].immaterial;
+    return acts && c->source == TG_SOURCE_CONTACT ? &r->touch[c->index].at : NULL;
+}
+
+/* The least margin of a contact point that acts; below zero: it does not move as its surfaces say
+ * (collision/contact_point.h). *at_edge: it is about to change its features (two capsules whose axes cross, an edge
+ * across an edge). Margins of shapes that hardly overlap also say how far they are from looking ahead
+ * (collision/ahead.c), and by how much points were chosen, which need not change anything: there, where they are more
+ * than rounding of positions. */
+static double feature_margin(const tg_work *w, bool *at_edge)
+{
+    const double deep = -1e-4 /* m */, rounding = 1e-12 /* m */;
+    double least = INFINITY;
+    *at_edge = false;
+    for (int b = 0; b < w->rows->nblock; b++)
     {
-        const tg_constraint *c = &r->constraint[r->order[b]];
-        bool acts = r->mode[b].mode != TG_MODE_BREAKING && !r->mode[b].immaterial;
-        if (c->source != TG_SOURCE_CONTACT || !acts)
+        const tg_contact_point *at = acting_point(w->rows, b);
+        if (at == NULL)
             continue;
-        const tg_contact_point *at = &r->touch[c->index].at;
-        if (at->distance < deep && at->margin < at_edge)
-            return true;
+        least = tg_smaller(least, at->margin);
+        *at_edge = *at_edge || at->margin < (at->distance < deep ? TG_AT_EDGE : rounding);
     }
-    return false;
+    return least;
 }
 
-/* The point of a contact that acts does not move as its surfaces say (collision/contact_point.h). */
-static bool is_rough(const tg_work *w)
-{
-    const tg_rows *r = w->rows;
-    for (int b = 0; b < r->nblock; b++)
-    {
-        const tg_constraint *c = &r->constraint[r->order[b]];
-        bool acts = r->mode[b].mode != TG_MODE_BREAKING && !r->mode[b].immaterial;
-        if (acts && c->source == TG_SOURCE_CONTACT && r->touch[c->index].at.margin < 0)
-            return true;
-    }
-    return false;
-}
-
-/* Impacts within the step have branches of their own. Whether one is at hand. */
+/* Whether a kink of a bias is at hand (law_slopes.c), or a branch of an impact within the step. */
 static bool is_at_branch(const tg_work *w, double *margin)
 {
     const double least = 1e-7; /* m/s */
     const tg_rows *r = w->rows;
-    double nearest = INFINITY;
-    for (int b = 0; b < r->nblock; b++)
+    double nearest = r->explicit_law ? INFINITY : tg_bias_margin(w, &w->step->settings);
+    for (int b = 0; b < r->nblock && w->step->within; b++)
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
         const tg_touch *t = c->source == TG_SOURCE_CONTACT ? &r->touch[c->index] : NULL;
@@ -406,25 +399,23 @@ static void make_label(const tg_model *m, tg_work *w)
         tg_label_kind own = (tg_label_kind)tg_explicit_label(w, &r->island[i], &s->settings, &s->label.margin);
         s->label.kind = own > s->label.kind ? own : s->label.kind;
     }
-    double features = INFINITY; /* the least margin of a contact point */
-    for (int i = 0; i < r->ntouch; i++)
-        features = tg_smaller(features, r->touch[i].at.margin);
+    bool at_edge;
+    double features = feature_margin(w, &at_edge);
     s->label.margin = tg_smaller(s->label.margin, tg_larger(0, features));
     s->label.margin = tg_smaller(s->label.margin, s->bounds.margin);
-    bool at_branch = s->within && is_at_branch(w, &s->label.margin);
+    bool at_branch = is_at_branch(w, &s->label.margin);
     s->params_give = false;
-    if (s->label.kind == TG_LABEL_EXACT &&
-        (s->bounds.at || at_branch || is_ambiguous(w) || (features < at_edge && is_at_edge(w)) ||
-         is_overdetermined(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
+    if (s->label.kind == TG_LABEL_EXACT && (s->bounds.at || at_branch || is_ambiguous(w) || at_edge ||
+                                            is_overdetermined(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))
         s->label.kind = TG_LABEL_ONE_SIDED;
     bool solved = true;
     for (int i = 0; i < r->nisland; i++)
         solved = solved && r->island[i].result.status == TG_SOLVE_SOLVED;
     bool moved = s->label.kind != TG_LABEL_REGULARISED && tg_braces_move(m, w);
     bool ani = s->options.backward >= TG_BACKWARD_ANI && tg_saltation_acts(w);
-    bool rough = features < 0 && is_rough(w);
-    if (moved || ani || s->held || rough || s->options.backward == TG_BACKWARD_SMOOTHED || tg_unrolls(w) || !solved ||
-        (s->inconsistent && !s->loops_turn) || tg_projects(w->model, w)) /* whose correction counts as small */
+    if (moved || ani || s->held || features < 0 || s->options.backward == TG_BACKWARD_SMOOTHED || tg_unrolls(w) ||
+        !solved || (s->inconsistent && !s->loops_turn) ||
+        tg_projects(w->model, w)) /* whose correction counts as small */
         s->label.kind = TG_LABEL_REGULARISED;
 }
 

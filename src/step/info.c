@@ -120,7 +120,8 @@ tg_status tg_step_modes(tg_work *w)
         if (!tg_cone_law_is_default(law))
         {
             tg_island problem = tg_island_problem(r, island);
-            tg_cone_law_modes(law, &problem, r->L + island->row, r->sigma + island->row, r->mode + island->block);
+            TG_TRY(tg_cone_law_modes(law, &problem, r->L + island->row, r->sigma + island->row, &r->scratch,
+                                     r->mode + island->block, &w->error));
             continue;
         }
         if (r->explicit_law)

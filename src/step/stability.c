@@ -198,10 +198,11 @@ tg_status tg_step_find_stiff(const tg_model *m, tg_work *w)
 double tg_stiff_motion(const tg_model *m, tg_work *w, const double *v)
 {
     const parts p = {m, w, &w->step->options, w->step->options.dt, false};
+    bool late = tg_tendons_late(m, w);
     double sum = 0;
     for (int k = 0; k < m->nv && w->step->stiff_joints; k++)
         sum += joint_weight(&p, k) * v[k] * v[k];
-    for (int t = 0; t < m->ntendon && !tg_tendons_late(m, w); t++)
+    for (int t = 0; t < m->ntendon && !late; t++)
     {
         double rate = tg_tendon_rate_of(m, w, t, v);
         sum += tendon_weight(&p, t) * rate * rate;

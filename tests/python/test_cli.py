@@ -118,6 +118,8 @@ def test_help_of_a_subcommand(name):
         (["learn", "throw", "a", "--epochs", "3"], ["learn throw has no option --epochs"]),
         (["learn", "report", "a", "b"], ["learn report: 'b' is too much"]),
         (["learn", "data", "BP5"], ["learn data: --out is missing"]),
+        (["doctor", "--strict"], ["doctor: unknown option '--strict'"]),  # it reads no file of yours
+        (["learn", "table", "--floating-base"], ["learn: unknown option '--floating-base'"]),
         (["tensegrity", "dta"], ["tensegrity: unknown word 'dta', did you mean 'data'?"]),
         (["tensegrity", "data"], ["tensegrity data: --out is missing"]),
         (["tensegrity", "fit"], ["tensegrity fit: the folder of the data is missing"]),

@@ -10,6 +10,7 @@ import pytest
 import tangere as tg
 from tangere import _shoot
 from tangere._fit import Task
+from tangere._fit_statistics import loss_of
 from tangere._fit_unknowns import of_params
 from tangere.logs import logs_of
 
@@ -66,19 +67,24 @@ def task(m, log, **more):
     return Task(m, logs_of(m, log, check_rate=False), of_params(m, params, None), options)
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"initial": True, "params": [MU, "body.cube.mass"]},
-        {"initial": True, "time_offset": True},
-        {"frame": True, "channels": ["q"], "initial": ["v[0]"]},
-        {"horizon": 5, "initial": ["q[0]", "q[5]", "v[0]"]},
-        {"params": [MU, "wrench:cube"], "initial": ["v[1]"]},
-        {"dt": 0.004},
-        {"dt": 0.004, "initial": True, "channels": ["q", "v", "site.corner"], "time_offset": True},
-    ],
-    ids=["states", "offset", "frame", "windows", "wrench", "other-rate", "other-rate-offset"],
-)
+VARIANTS = {
+    "states": {"initial": True, "params": [MU, "body.cube.mass"]},
+    "offset": {"initial": True, "time_offset": True},
+    "frame": {"frame": True, "channels": ["q"], "initial": ["v[0]"]},
+    "windows": {"horizon": 5, "initial": ["q[0]", "q[5]", "v[0]"]},
+    "wrench": {"params": [MU, "wrench:cube"], "initial": ["v[1]"]},
+    "other-rate": {"dt": 0.004},
+    "other-rate-offset": {
+        "dt": 0.004,
+        "initial": True,
+        "channels": ["q", "v", "site.corner"],
+        "time_offset": True,
+    },
+    "site": {"params": [MU, "site.corner.pos"], "channels": ["site.corner"], "initial": ["v[0]"]},
+}
+
+
+@pytest.mark.parametrize("more", VARIANTS.values(), ids=VARIANTS)
 def test_derivatives_of_residuals(m, more):
     t = task(m, tumble(m), **more)
     rng = np.random.default_rng(1)
@@ -100,6 +106,54 @@ def test_derivatives_of_residuals(m, more):
         if i < lay.shared or i % 7 == 0:
             assert np.abs(difference).max() > 1e-4 or i >= lay.shared or t.names[i].startswith("wrench")
     t.close()
+
+
+@pytest.mark.parametrize("loss", ["square", "huber", "cauchy"])
+@pytest.mark.parametrize("more", VARIANTS.values(), ids=VARIANTS)
+def test_one_reverse_sweep_gives_the_gradient_of_the_forward_ones(m, more, loss):
+    t = task(m, tumble(m), **more)
+    rng = np.random.default_rng(2)
+    x = t.x + 0.01 * rng.normal(size=len(t.x)) * (np.arange(len(t.x)) >= len(t.unknowns))
+    t.shooter.sigma[:] = 0.01  # some residuals are outliers
+    r, J = t.shooter.residuals(x, True)
+    values, weights = loss_of(loss, 1.5, r)
+    pull, lay = weights * r, t.layout
+    owner = np.repeat(np.arange(len(t.shooter.segments)), t.shooter.rows_of_segment)
+    local = np.zeros((len(t.shooter.segments), lay.local))
+    np.add.at(local, owner, J[:, lay.shared :] * pull[:, None])
+    expected = np.r_[J[:, : lay.shared].T @ pull, local.ravel()]
+    g = np.empty(len(x))
+    total = t.cost(loss, 1.5)(x, g)
+    assert abs(total - 0.5 * values.sum()) <= 1e-12 * total
+    assert total == pytest.approx(t.cost(loss, 1.5)(x, None), rel=1e-12)
+    assert np.abs(g - expected).max() <= 1e-10 * np.abs(expected).max()
+    assert (expected != 0).sum() > len(x) // 2
+    t.close()
+
+
+def test_lengths_of_links_and_places_of_sites():
+    """Sites depend on them at given angles, too; angles alone depend on them by the motion."""
+    m = tg.load_string(ARM)
+    u = np.random.default_rng(3).normal(size=(200, 1)).cumsum(axis=0) * 0.2
+    r = tg.rollout(m, [0.5, -0.3], [0, 0], u, tape=False)
+    tips = np.array([m.site_pose("tip", q)[0] for q in r.q])
+    poses = np.array([np.r_[m.body_pose("b", q)[0], m.body_pose("b", q)[1]] for q in r.q])
+    log = {"time": 0.005 * np.arange(201), "q": r.q, "v": r.v, "u": np.vstack([u, u[-1:]])}
+    log.update({"site.tip": tips, "body.b": poses})
+    names = ["body.b.pos[2]", "site.tip.pos[2]", "joint.two.axis[0]", "joint.two.ref"]
+    t = task(m, log, params=names)
+    x = t.x + np.array([0.01, -0.01, 0.02, 0.01])
+    _, J = t.shooter.residuals(x, True)
+    for i in range(4):
+        h = 1e-5 * np.eye(4)[i]
+        difference = (t.shooter.residuals(x + h, False)[0] - t.shooter.residuals(x - h, False)[0]) / 2e-5
+        assert np.abs(difference).max() > 0.1
+        assert np.abs(J[:, i] - difference).max() < 1e-6 * np.abs(difference).max()
+    t.close()
+    start = m.copy()
+    start.params["body.b.pos[2]"], start.params["site.tip.pos[2]"] = -0.45, -0.5
+    f = tg.fit(start, log, names[:2], noise=1e-3)
+    assert np.abs(f.values - [-0.5, -0.4]).max() < 1e-6
 
 
 @pytest.fixture

@@ -3,12 +3,20 @@
 import numpy as np
 import pytest
 import tangere as tg
+from tangere.inverse import _Inputs, _Problem
 
 CUBE = """<mujoco><option timestep="0.002"/><worldbody>
 <geom name="floor" type="plane" size="5 5 0.1" friction="0.0001"/>
 <body name="cube" pos="0 0 0.05"><freejoint/>
 <geom name="cube" type="box" size="0.05 0.05 0.05" mass="1" friction="0.5"/>
 <site name="top" pos="0 0 0.05"/></body></worldbody></mujoco>"""
+ARM = """<mujoco><option timestep="0.005"/><worldbody><body name="a">
+<joint name="one" type="hinge" axis="0 1 0" damping="0.1"/>
+<geom type="capsule" size="0.02" fromto="0 0 0 0 0 -0.5" mass="1"/><body name="b" pos="0 0 -0.5">
+<joint name="two" type="hinge" axis="0 1 0" damping="0.2"/>
+<geom type="capsule" size="0.02" fromto="0 0 0 0 0 -0.4" mass="0.6"/>
+<site name="tip" pos="0 0 -0.4"/></body></body></worldbody>
+<actuator><motor name="drive" joint="one"/></actuator></mujoco>"""
 PLANAR = np.array([1, 1, 0, 0, 0, 1]) * 1e9
 
 
@@ -44,6 +52,54 @@ def test_a_cube_goes_where_it_should(m, unknown, derivatives):
         tau=None if unknown == "v0" else np.vstack([s["impulse"] / 0.002, np.zeros((249, 6))]),
     )
     assert abs(final.q[-1, 0] - 0.4) < 1e-6
+
+
+@pytest.mark.parametrize("unknown", ["q0", "v0", "impulse", "u", "tau", "wrench:b", "params:joint.*.damping", "all"])
+def test_forward_and_reverse_sweeps_agree(unknown):
+    """Jacobians by directions and by rows, gradients by one sweep, and differences."""
+    arm = tg.load_string(ARM)
+    unknown = ["q0", "v0", "params:body.b.pos", "wrench:a"] if unknown == "all" else unknown
+    rng = np.random.default_rng(0)
+    given = {"q0": np.array([0.5, -0.3]), "v0": np.array([0.2, 0.1]), "controls": rng.normal(size=(20, 1))}
+    inputs = _Inputs(arm, unknown, given, 20, 0.005)
+    x = inputs.start + 0.01 * rng.normal(size=len(inputs.start))
+    goal = {"site:tip": [0.1, 0, -0.8], "q": [0.4, -0.2], "v": [0, 0.1]}
+    problem = _Problem(inputs, goal, "exact", {}, -1)
+    r, miss, by_q, by_v, direct = problem._linear(x)
+    change = r.jvp(**inputs.directions(x))
+    forward = by_q @ change.q[:, -1].T + by_v @ change.v[:, -1].T + direct
+    reverse = np.stack([inputs.gradient(x, r, a, b, -1) for a, b in zip(by_q, by_v, strict=True)]) + direct
+    size = np.abs(forward).max()
+    assert size > 1e-4
+    assert np.abs(forward - reverse).max() <= 1e-10 * size
+    assert np.abs(problem.jacobian(x)[1] - forward).max() <= 1e-10 * size
+    assert np.abs(problem.gradient(x)[1] - forward.T @ miss).max() <= 1e-10 * np.abs(forward.T @ miss).max()
+    assert np.abs(_Problem(inputs, goal, "differences", {}, -1).jacobian(x)[1] - forward).max() < 1e-6 * size
+
+
+def test_lengths_that_reach_a_point():
+    arm = tg.load_string(ARM)
+    s = tg.solve(arm, {"site:tip": [0.1, 0, -0.7]}, "params:body.b.pos", q0=[0.3, -0.2], steps=10)
+    assert np.abs(s.residual).max() < 1e-9
+    assert np.array_equal(arm.params["body.b.pos"], [0, 0, -0.5])
+
+
+def test_further_starts(m):
+    """All six numbers free: the cube may hop, and a search from 0.5 m/s stalls."""
+    goal = {"q": np.r_[0.5, 0, 0.05, np.cos(np.pi / 36), 0, 0, np.sin(np.pi / 36)]}
+
+    def go(starts):
+        guess = {"v0": [0.5, 0, 0, 0, 0, 0]}
+        return tg.solve(m, goal, "v0", steps=250, guess=guess, tolerance=1e-7, iterations=30, starts=starts)
+
+    one, many = go(1), go(12)
+    assert one.searches == 1
+    assert np.linalg.norm(one.residual) > 1e-3
+    assert np.linalg.norm(many.residual) < 1e-6
+    assert 1 < many.searches <= 12
+    assert np.array_equal(many["v0"], go(12)["v0"])
+    with pytest.raises(ValueError, match="starts"):
+        go(0)
 
 
 def test_from_rest_only_smoothed_derivatives_find_the_way(m):

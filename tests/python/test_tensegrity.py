@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import tangere as tg
-from tangere.tensegrity import command, contact, data, judge, robot, train, transfer
+from tangere.tensegrity import checker, command, contact, data, judge, robot, train, transfer
 
 pytest.importorskip("mujoco")
 
@@ -131,6 +131,36 @@ def test_friction_from_own_rolls():
     assert np.abs(found.factors - 1).max() < 1e-6
 
 
+def test_compliance_damping_and_friction_from_own_rolls():
+    m = tg.load_string(robot.roll_text())
+    m.params["geom.floor.compliance"], m.params["geom.floor.damping"] = 1 / 3e5, 1e3
+    logs = contact.own_rolls(m, 1, 0, 0.5, law="compliant")
+    parts = ("compliance", "damping", "slide")
+    found = contact.identify_contact(m, logs, parts, (0.5, 1.5, 0.5), law="compliant")
+    assert np.abs(found.factors - 1).max() < 1e-6
+
+
+def test_derivatives_of_the_compliant_law_stay_bounded():
+    """Sticking contacts: slip in another direction meets another mass. Without that, they grow to 1e9 in 100 steps."""
+    m = tg.load_string(robot.roll_text())
+    m.params["geom.floor.compliance"], m.params["geom.floor.damping"] = 1 / 3e5, 1e3
+    logs = contact.own_rolls(m, 1, 0, 1.0, law="compliant")
+    group = robot.contact_unknowns(m, ("slide",))
+    change = np.zeros((1, m.nparams))
+    for name, value in group[0].items():
+        change[0, m.params.index(name)] = value
+
+    def run(factor):
+        other = m.copy()
+        robot.scale(other, group, [factor])
+        return tg.rollout(other, logs[0]["q"][8], logs[0]["v"][8], np.zeros((100, m.nu)), 0.001, law="compliant")
+
+    found = run(1.1).jvp(params=change).v[0][-1]
+    expected = (np.asarray(run(1.1 + 1e-6).v) - np.asarray(run(1.1 - 1e-6).v))[-1] / 2e-6
+    assert np.linalg.norm(expected) > 1
+    assert np.linalg.norm(found - expected) < 0.05 * np.linalg.norm(expected)
+
+
 def test_both_planners_have_one_cost():
     """The cost of no control: MuJoCo's and ours differ by what their contacts differ."""
     text = robot.roll_text()
@@ -147,6 +177,35 @@ def test_both_planners_have_one_cost():
     assert cost == pytest.approx(still, rel=1e-3)
 
 
+def test_contacts_of_mujoco_give_the_same_roll(folder):
+    """Our step with the points, normals and gaps that MuJoCo finds."""
+    roll = data.read(folder / "roll_10hz.npz", 10)
+    m, found = roll.model(), checker.Checker(roll.text)
+    q, v = roll.q[0, 0], roll.v[0, 0]
+    ours, theirs = checker.follow(m, q, v, 200), checker.follow(m, q, v, 200, found)
+    assert len(found(ours[0][-1])) >= 1
+    assert np.abs(ours[0] - theirs[0]).max() < 1e-10
+    slippery = checker.follow(m, q, v, 200, found, slide=0.1)
+    assert np.abs(ours[0] - slippery[0]).max() > 1e-3  # friction is that of the list
+
+
+def test_hills_have_bumps():
+    text = robot.roll_text(ground="hills")
+    m = tg.load_string(text)
+    assert transfer.MujocoRobot(text).model.nhfield == 1
+    sim = tg.Sim(m, dt=robot.STEP)
+    for x, z in ((0.0, 0.0), (3.0, 0.1)):  # both are heights of the ground at y = 0
+        sim.reset()
+        q = m.default_q().reshape(robot.RODS, 7).copy()
+        q[:, 0] += x
+        q[:, 2] += z
+        sim.q = q.ravel()
+        sim.v = np.zeros(m.nv)
+        for _ in range(300):
+            sim.step()
+        assert robot.com(m, np.array(sim.q))[2] == pytest.approx(0.76 + z, abs=0.06)
+
+
 def test_random_factors_are_stable():
     m = tg.load_string(robot.roll_text())
     for seed in range(5):
@@ -156,12 +215,13 @@ def test_random_factors_are_stable():
 
 
 @pytest.mark.parametrize("engine", ["tangere", "mujoco"])
-def test_a_roll_begins(tmp_path, capsys, monkeypatch, engine):
-    monkeypatch.setattr(transfer, "SAMPLES", 4)
+def test_a_roll_begins(tmp_path, capsys, engine):
     out = tmp_path / "roll.npz"
-    assert command.main(["roll", f"--engine={engine}", "--controls=1", f"--out={out}", "--json"]) == 0
+    words = ["roll", f"--engine={engine}", "--controls=1", "--samples=4", f"--out={out}", "--json"]
+    assert command.main(words) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["rollouts"] >= 20
+    assert result["points"] == 10 * result["rollouts"]
     with np.load(out) as made:
         assert made["u"].shape == (1, 24)
         assert np.abs(made["u"]).max() > 1
@@ -177,6 +237,7 @@ def test_a_roll_begins(tmp_path, capsys, monkeypatch, engine):
         ),
         (["roll", "--engine=bullet"], "expected tangere, mujoco or random, got 'bullet'"),
         (["roll", "--factors=1,-1,1"], "--factors: expected positive factors"),
+        (["roll", "--ground=moon"], "ground: expected one of flat, hills, got 'moon'"),
         (["roll", "--reading=B"], "reading: expected one of C, A, got 'B'"),
         (["data", "--out=x", "--seconds=0.15"], "seconds = 0.15 must be a multiple of 0.1"),
     ],

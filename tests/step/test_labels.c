@@ -263,6 +263,26 @@ static sim *open_box(int condim)
     return s;
 }
 
+/* Overlaps that are pushed out by a share: b has a kink where a ball touches, and where the push is at its bound. */
+static void test_kinks_of_the_push(void **state)
+{
+    (void)state;
+    const double gap[] = {0, -1e-6, 1e-6, -1e-4, -0.9e-4};
+    for (int k = 0; k < 5; k++)
+    {
+        sim *s = open_box(3);
+        s->options.push_gain = 0.5;
+        s->options.push_speed = 0.025; /* at an overlap of 1e-4 */
+        s->q[2] = 0.05 + gap[k];
+        outcome o = differentiate(s, NULL);
+        if (k == 0 || k == 3)
+            assert_int_equal(o.label.kind, TG_LABEL_ONE_SIDED);
+        else
+            check_exact(&o);
+        sim_close(s);
+    }
+}
+
 /* A box that is turned about its normal: its points share the torque as the selection rule says, more about their
  * normals than their cones allow, so all of them are on their cones; along their tangents they would hold it easily. It
  * sticks, strictly. */
@@ -318,6 +338,31 @@ static void test_edge_with_friction_about_normals(void **state)
             check_exact(&o);
         else
             assert_int_equal(o.label.kind, TG_LABEL_ONE_SIDED);
+        sim_close(s);
+    }
+}
+
+/* A rod that lands on both ends, tilted by a hair, and is pushed along itself so that the end with the smaller load is
+ * on its cone and the other one holds. Its ends would have to part for both to stick: the one on its cone creeps, far
+ * slower than what counts as a slip, and its derivative is that of something that slides. */
+static void test_rod_that_creeps(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 14; k++)
+    {
+        sim *s =
+            sim_open("<mujoco><option timestep='0.01'/><worldbody><geom type='plane' size='5 5 0.1' friction='0.7'/>"
+                     "<body pos='0 0 0.05'><freejoint/><geom type='capsule' fromto='-0.5 0 0 0.5 0 0' size='0.05' "
+                     "mass='1'/></body></worldbody></mujoco>");
+        double tilt = (k % 2 == 0 ? 1 : -1) * (3e-6 + 5e-7 * k);
+        s->q[2] += 1e-5;
+        s->q[3] = cos(tilt / 2);
+        s->q[5] = sin(tilt / 2);
+        s->tau[4] = 3; /* loads: about 2 N and 8 N */
+        s->tau[0] = 4;
+        s->tau[1] = 0.5;
+        outcome o = differentiate(s, "body.*.mass");
+        check_exact(&o);
         sim_close(s);
     }
 }
@@ -555,6 +600,8 @@ int main(void)
         cmocka_unit_test(test_patch_with_friction_about_normals),
         cmocka_unit_test(test_patch_with_friction_against_rolling),
         cmocka_unit_test(test_edge_with_friction_about_normals),
+        cmocka_unit_test(test_kinks_of_the_push),
+        cmocka_unit_test(test_rod_that_creeps),
         cmocka_unit_test(test_patch_at_the_end_of_its_friction),
         cmocka_unit_test(test_soft_patches_of_two_islands),
         cmocka_unit_test(test_brick_on_two_others),

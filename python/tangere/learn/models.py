@@ -16,9 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from tangere import cartesian_torch
-from tangere.cartesian import System
+from tangere.cartesian import PAIR, RIM, WALL, System
 
 WIDTH = 256  # of the three hidden layers, as published
+# mu starts at U(0, 1/4), so that contacts slip: a contact that sticks has no derivative with respect to mu, and with
+# U(0, 1) three of the 30 coefficients of BP5 stayed where their contacts stuck
+FIRST_FRICTION = 0.25
 
 
 @dataclass
@@ -98,6 +101,7 @@ class Potential(nn.Module):
         return self.layers(x.flatten(-2)).squeeze(-1)
 
     def force(self, x: Tensor) -> Tensor:
+        """The force -dV/dx, computed explicitly."""
         linear = [layer for layer in self.layers if isinstance(layer, nn.Linear)]
         h, slopes = x.flatten(-2), []
         for i, layer in enumerate(linear[:-1]):
@@ -110,15 +114,28 @@ class Potential(nn.Module):
         return -(g @ linear[0].weight).reshape(x.shape)
 
 
+def sizes(system: System) -> Tensor:
+    """The radius of each body in its contacts; 1 m for one that has none."""
+    radius = np.ones(system.size.bodies)
+    for c in system.definition["contacts"]:
+        if c[0] in {PAIR, WALL, RIM}:
+            radius[int(c[1])] = c[6]
+        if c[0] == PAIR:
+            radius[int(c[2])] = c[7]
+    return torch.tensor(radius, dtype=torch.float32)
+
+
 class Properties(nn.Module):
-    """Masses and moments exp(p), friction p >= 0, restitution p / 6 + 1/2 in [0, 1], regularisation eps.
+    """Masses and moments exp(p), friction p >= 0, restitution p in [0, 1], regularisation eps.
 
     `project` puts p back into its range after a step of the optimiser. At an end of its range a coefficient has the
-    derivative from inside, so that it can come back. Published are ReLU(p) and a hard sigmoid of a p without bounds:
-    beyond the ends their derivatives are 0, and a coefficient that once leaves its range stays there.
+    derivative from inside, so that it can come back. Published are ReLU(p) and hardsigmoid(p) = clip(p / 6 + 1/2) of a
+    p without bounds: beyond the ends their derivatives are 0, and a coefficient that once leaves its range stays there;
+    inside, e changes by a sixth of the rate per iteration.
 
-    p starts at 0.1 N(0, 1), U(0, 1) and, of restitution, at 0: e = 0.5. Published is N(0, 1) for the latter.
-    eps: a number, or None: softplus(p), p from N(0, 1).
+    Masses start at exp(0.1 N(0, 1)), moments at R^2 exp(0.1 N(0, 1)) with the radius R of the body's contacts, friction
+    at U(0, 1/4), restitution at 1/2. Published are 1 m^2 for R^2, which is far from a disk of 0.1 m, U(0, 1) for
+    friction and N(0, 1) for p of restitution. eps: a number, or None: softplus(p), p from N(0, 1).
     """
 
     def __init__(self, system: System, eps: float | None = 0.0, *, published: bool = False):
@@ -130,9 +147,11 @@ class Properties(nn.Module):
         self.rigid, self.sizes, self.published = bool(axes.any()), size, published
         self.mass = nn.Parameter(0.1 * torch.randn(size.bodies))
         self.moment = nn.Parameter(0.1 * torch.randn(size.bodies, size.dim)) if self.rigid else None
-        self.friction = nn.Parameter(torch.rand(size.types))
+        if self.moment is not None and not published:
+            self.moment.data += 2 * sizes(system).log()[:, None]
+        self.friction = nn.Parameter(torch.rand(size.types) * (1.0 if published else FIRST_FRICTION))
         start = torch.randn(size.types)
-        self.restitution = nn.Parameter(start if published else torch.zeros(size.types))
+        self.restitution = nn.Parameter(start if published else torch.full((size.types,), 0.5))
         self.softness = nn.Parameter(torch.randn(1)) if eps is None else None
         self.register_buffer("eps", torch.tensor([0.0 if eps is None else eps]))
 
@@ -141,9 +160,10 @@ class Properties(nn.Module):
         if not self.published:
             with torch.no_grad():
                 self.friction.clamp_(min=0)
-                self.restitution.clamp_(-3, 3)
+                self.restitution.clamp_(0, 1)
 
     def masses(self) -> Tensor:
+        """Masses of the bodies, kg."""
         return self.mass.exp()
 
     def moments(self) -> Tensor | None:
@@ -151,11 +171,13 @@ class Properties(nn.Module):
         return None if self.moment is None else self.moment.exp()
 
     def mu(self) -> Tensor:
+        """Friction coefficients by contact type."""
         return self.friction.relu() if self.published else self.friction.clamp(min=0)
 
     def e(self) -> Tensor:
+        """Coefficients of restitution by contact type."""
         p = self.restitution
-        return nn.functional.hardsigmoid(p) if self.published else (p / 6 + 0.5).clamp(0, 1)
+        return nn.functional.hardsigmoid(p) if self.published else p.clamp(0, 1)
 
     def forward(self) -> Tensor:
         """The vector of parameters of the library, float64."""
@@ -186,6 +208,7 @@ class Inertia:
         return torch.cat([centre[..., None, :], axes], -2).flatten(-3, -2)
 
     def times(self, v: Tensor) -> Tensor:
+        """M v."""
         if not self.rigid:
             return self.m * v
         v0, vk = self._split(v)
@@ -193,6 +216,7 @@ class Inertia:
         return self._join(self.m * v0 - pk.sum(-2), pk)
 
     def solve(self, f: Tensor) -> Tensor:
+        """M^-1 f."""
         if not self.rigid:
             return f / self.m
         f0, fk = self._split(f)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from tangere.learn import baselines, models, runs, tasks
 from tangere.learn.runs import Config
 
+FORMAT = 2  # of checkpoints; 1 had p of e = p / 6 + 1/2
 SAVE_SECONDS = 30.0  # between checkpoints: what a crash may cost
 SAY_SECONDS = 10.0  # between lines of progress
 
@@ -93,7 +94,7 @@ class Training:
     def _save(self) -> None:
         counter = self.model.counter
         content = {
-            "format": 1,
+            "format": FORMAT,
             "config": asdict(self.config),
             "model": self.model.state_dict(),
             "optimiser": self.optimiser.state_dict(),
@@ -246,14 +247,17 @@ class Training:
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
+    """A checkpoint; refuses other files by name."""
     try:
         found = torch.load(path, weights_only=True)
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}") from None
     except Exception as error:
         raise ValueError(f"{path}: not a checkpoint: {str(error).splitlines()[0][:200]}") from None
-    if not isinstance(found, dict) or found.get("format") != 1 or "config" not in found:
+    if not isinstance(found, dict) or "format" not in found or "config" not in found:
         raise ValueError(f"{path}: not a checkpoint of tangere learn")
+    if found["format"] != FORMAT:
+        raise ValueError(f"{path}: checkpoint of format {found['format']}, this version has {FORMAT}; train again")
     return found
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from tangere._errors import Error
 from tangere.tensegrity import data as recorded
 from tangere.tensegrity.judge import judge
-from tangere.tensegrity.robot import READINGS
+from tangere.tensegrity.robot import GROUNDS, READINGS
 from tangere.tensegrity.train import VARIANTS, Training, identify
 
 NAMES = ("stiffness", "damping", "mass")
@@ -48,6 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     rolling.add_argument("--method", default="mppi")
     rolling.add_argument("--open", action="store_true")
     rolling.add_argument("--controls", type=int, default=50)
+    rolling.add_argument("--ground", default="flat", help=", ".join(GROUNDS))
+    rolling.add_argument("--samples", type=int, default=None)
     rolling.add_argument("--reading", default="C", help=", ".join(READINGS))
     rolling.add_argument("--seed", type=int, default=0)
     rolling.add_argument("--threads", type=int, default=None)
@@ -154,7 +156,8 @@ def _fit(given: argparse.Namespace) -> int:
     last = np.array(result["com_error"])
     print(
         f"  test: centre of mass off by {last.mean():.3g} +- {last.std():.2g} m at the end, worst "
-        f"{result['com_worst']:.3g} m, mean path {result['path']:.2f} m; {done.cpu:.1f} s of processor time"
+        f"{result['com_worst']:.3g} m, mean path {result['path']:.2f} m; {result['points']} data points; "
+        f"{done.cpu:.1f} s of processor time"
     )
     return 0
 
@@ -184,18 +187,18 @@ def run_roll(given: argparse.Namespace) -> dict[str, Any]:
     from tangere.tensegrity import transfer  # noqa: PLC0415
     from tangere.tensegrity.robot import roll_text  # noqa: PLC0415
 
-    text = roll_text(given.reading)
+    text = roll_text(given.reading, given.ground)
     m = load_string(text)
     own, factors = None, np.array(_factors("--factors", given.factors, (*NAMES, "friction", "rolling friction"), 3))
     if given.engine == "mujoco":
         if given.open or given.method != "mppi":
             raise Error("--engine mujoco: only closed loops of mppi", "not supported")
-        planner: Any = transfer.MujocoPlanner(text, given.seed, given.threads)
+        planner: Any = transfer.MujocoPlanner(text, given.seed, given.threads, given.samples)
     elif given.engine in {"tangere", "random"}:
         if given.engine == "random":
             factors = transfer.random_factors(m, given.seed)
         m = transfer.with_factors(m, factors)
-        planner = transfer.make_planner(m, given.method, given.seed, given.threads)
+        planner = transfer.make_planner(m, given.method, given.seed, given.threads, given.samples)
         own = Sim(m, dt=transfer.STEP) if given.open else None
     else:
         raise Error(f"--engine: expected tangere, mujoco or random, got '{given.engine}'", "unknown name")
@@ -210,9 +213,10 @@ def run_roll(given: argparse.Namespace) -> dict[str, Any]:
     if sys.stderr.isatty():
         sys.stderr.write("\r" + " " * 60 + "\r")
     result = {
-        "engine": given.engine, "method": given.method, "open": given.open, "seed": given.seed,
+        "engine": given.engine, "method": given.method, "open": given.open, "seed": given.seed, "ground": given.ground,
         "factors": factors.tolist(), "vx": made.speed, "end": made.com[-1, :2].tolist(), "miss": made.miss,
         "planning_s": float(made.seconds.sum()), "cpu_s": made.cpu, "rollouts": made.rollouts, "blown": made.blown,
+        "points": transfer.HORIZON * made.rollouts,
     }  # fmt: skip
     if given.out:
         np.savez(given.out, q=made.q, v=made.v, act=made.act, u=made.u, com=made.com, about=json.dumps(result))
@@ -230,13 +234,16 @@ def _roll(given: argparse.Namespace) -> int:
     else:
         print(
             f"{given.engine}, {given.method}, {'open' if given.open else 'closed'} loop on MuJoCo: mean vx "
-            f"{result['vx']:.3f} m/s, end ({result['end'][0]:.2f}, {result['end'][1]:.2f}) m, {result['miss']:.2f} m "
-            f"off; {result['planning_s']:.0f} s of planning, {result['blown']} of {result['rollouts']} rollouts blew up"
+            f"{result['vx']:.3f} m/s, end ({result['end'][0]:.2f}, {result['end'][1]:.2f}) m, "
+            f"{result['miss']:.2f} m off; {result['planning_s']:.0f} s of planning; "
+            f"{result['blown']} of {result['rollouts']} rollouts blew up; {result['points']} data points at 10 Hz "
+            "simulated on the planner's engine"
         )
     return 0
 
 
 def main(words: list[str] | None = None) -> int:
+    """The command `tangere tensegrity`; returns its exit code."""
     given = _parser().parse_args(words)
     try:
         return {"data": _data, "fit": _fit, "compare": _compare, "roll": _roll}[given.what](given)

@@ -1,13 +1,16 @@
 """Contact parameters from the rolling robot, after stiffness, damping and mass of the hanging one.
 
 The derivatives are exact, but the loss has jumps: a contact that comes one step earlier moves the end of its tuple. So
-the search has several starts: those of a grid around the given one, ranked by their loss without derivatives, of which
-the best go on with Gauss-Newton and a robust loss (a tuple whose contacts come at another step is an outlier, not
-information), and then with squares.
+the search has several starts and a robust loss: a tuple whose contacts come at another step is an outlier, not
+information. It has three stages:
 
-With the explicit laws ("compliant", "impulse"), whose derivatives are labelled regularised where friction is below its
-bound, derivatives over a tuple were found to be larger than differences by many orders of magnitude. With them
-Gauss-Newton takes central differences of the few unknowns.
+1. a grid around the given start is ranked by the loss without derivatives;
+2. a few iterations of Gauss-Newton from each of its best points, with central differences: with two or three unknowns
+   they take less time than exact derivatives;
+3. Gauss-Newton with exact derivatives from the best result.
+
+The explicit laws ("compliant", "impulse") keep differences in the third stage: their forward mode is one reverse pass
+per row, and where friction is below its bound it leaves out how the effective mass of a contact changes with q.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from tangere.model import Model
 from tangere.optimise import least_squares
 from tangere.rollout import rollout
 from tangere.tensegrity.robot import STEP, TUPLE, contact_unknowns, rolling_start, scale
-from tangere.tensegrity.train import WEIGHTS
+from tangere.tensegrity.train import COARSELY, WEIGHTS
 
 Array = NDArray[np.float64]
 
@@ -38,6 +41,9 @@ GRID = (1 / 3, 1.0, 3.0)  # factors of the start: half and one and a half of a v
 WIDTH = 2.385  # of the robust loss, in units of WEIGHTS: as in `fit`
 DIFFERENCE = 1e-4  # relative step of differences: rounding gives 1e-12, the curvature of the loss 1e-8
 BEST = 3  # starts of the grid that go on
+FEW = 5  # iterations from each of them: only the best result is searched on
+MANY = 30  # iterations from the best result
+FINELY = 1e-4  # relative step that ends it: one sixtieth of the standard errors from two rolls of MuJoCo
 
 
 @dataclass(frozen=True)
@@ -90,21 +96,17 @@ def identify_contact(
     loss = _Loss(m, logs, groups, threads, options)
     explicit = options.get("law") in {"compliant", "impulse"}
 
-    def search(at: Sequence[float], iterations: int, robust: str | None) -> tuple[Array, Array, float]:
-        if explicit:
-            return loss.search(at, iterations, robust)
-        scale(m, groups, np.array(at))
-        found = fit(m, logs, groups, iterations=iterations, robust=robust, **common)
-        return np.array(found.values), np.array(found.errors), float(found.optimum.cost)
-
     starts = [tuple(np.array(start) * f) for f in itertools.product(grid, repeat=len(parts))]
     tried = sorted(((at, loss(at)) for at in starts), key=lambda one: one[1])
-    results = []
-    for at, _ in tried[:BEST]:
-        found, _, _ = search(at, 15, "cauchy")
-        results.append(search(found, 15, None))
+    near = [loss.search(at, FEW, COARSELY) for at, _ in tried[:BEST]]
+    factors, errors, cost = min(near, key=lambda one: one[2])
+    if explicit:
+        factors, errors, cost = loss.search(factors, MANY, FINELY)
+    else:
+        scale(m, groups, factors)
+        found = fit(m, logs, groups, iterations=MANY, tolerance=FINELY, robust="cauchy", **common)
+        factors, errors, cost = np.array(found.values), np.array(found.errors), float(found.optimum.cost)
     loss.close()
-    factors, errors, cost = min(results, key=lambda one: one[2])
     return ContactTraining(parts, factors, errors, cost, tried, time.process_time() - began)
 
 
@@ -148,16 +150,16 @@ class _Loss:
                 sides.append(self._shooter.residuals(y, False)[0])
             slopes[:, i] = (sides[0] - sides[1]) / (2 * DIFFERENCE * size)
 
-    def search(self, at: Sequence[float], iterations: int, robust: str | None) -> tuple[Array, Array, float]:
+    def search(self, at: Sequence[float], iterations: int, tolerance: float) -> tuple[Array, Array, float]:
         """Gauss-Newton with central differences: factors, standard errors, cost."""
         best = least_squares(
-            self._residuals, np.array(at, np.float64), self._shooter.count, transform="log", loss=robust or "square",
-            width=WIDTH if robust else None, iterations=iterations,
+            self._residuals, np.array(at, np.float64), self._shooter.count, transform="log", loss="cauchy",
+            width=WIDTH, iterations=iterations, tolerance=tolerance,
         )  # fmt: skip
         r, J = np.empty(self._shooter.count), np.empty(self._shooter.count * len(at))
         self._residuals(best.x, r, J)
-        slopes = J.reshape(len(r), len(at))
-        spread = np.linalg.pinv(slopes.T @ slopes) * (r @ r) / max(1, len(r) - len(at))
+        slopes, weights = J.reshape(len(r), len(at)), loss_of("cauchy", WIDTH, r)[1]
+        spread = np.linalg.pinv(slopes.T @ (weights[:, None] * slopes)) * (weights @ r**2) / max(1, len(r) - len(at))
         return best.x, np.sqrt(np.diag(spread)), float(best.cost)
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tangere._errors import Error
-from tangere._shoot import _rotation
+from tangere._manifold import quat_matrix
 from tangere.model import _MODELS, Model
 
 Array = NDArray[np.float64]
@@ -25,21 +25,42 @@ READINGS = {
 are. C keeps the shape of the robot under controls of +-100; A does not: cables reach twice the length of a rod."""
 
 
-def roll_text(reading: str = "C") -> str:
+GROUNDS = {"flat": "a plane", "hills": "a height field: bumps of up to 0.1 m, 2 m apart along x, from x = 1 m on"}
+
+
+def roll_text(reading: str = "C", ground: str = "flat") -> str:
     """The robot on the ground, as MJCF."""
+    if ground not in GROUNDS:
+        raise Error(f"ground: expected one of {', '.join(GROUNDS)}, got '{ground}'", "unknown name")
     if reading not in READINGS:
         raise Error(f"reading: expected one of {', '.join(READINGS)}, got '{reading}'", "unknown name")
     chosen = READINGS[reading]
     text = (_MODELS / "superball.xml").read_text(encoding="utf-8")
     friction = " ".join(f"{x:g}" for x in chosen["friction"])  # type: ignore[attr-defined]
-    for before, after in (
+    changes = [
         ('friction="1 0.1 0.1"', f'friction="{friction}"'),
         ('gainprm="100"', f'gainprm="{chosen["gain"]:g}"'),
-    ):
+    ]
+    if ground == "hills":
+        changes += [
+            ('type="plane" size="40 40 1"', 'type="hfield" hfield="hills" pos="3 0 0"'),
+            ("<worldbody>", f"{_hills()}\n  <worldbody>"),
+        ]
+    for before, after in changes:
         if text.count(before) != 1:
             raise RuntimeError(f"superball.xml: expected one {before}")
         text = text.replace(before, after)
     return text
+
+
+def _hills() -> str:
+    """Bumps on a grid of 0.25 m, from (-3, -3) to (9, 3) m; flat under the start."""
+    x, y = np.meshgrid(np.arange(-3, 9.01, 0.25), np.arange(-3, 3.01, 0.25))
+    height = np.clip(x - 1, 0, 1) * np.sin(np.pi * x / 2) ** 2 * np.cos(np.pi * y / 3) ** 2
+    numbers = " ".join(f"{h:.3f}" for h in height.ravel())
+    nrow, ncol = height.shape
+    field = f'<hfield name="hills" nrow="{nrow}" ncol="{ncol}" size="6 3 0.1 0.1" elevation="{numbers}"/>'
+    return f"<asset>{field}</asset>"
 
 
 def hang_text(reading: str = "C") -> str:
@@ -67,7 +88,7 @@ def rolling_start(q: Array, rng: np.random.Generator) -> Array:
     centre = pose[:, :3].mean(axis=0)
     spin = np.cross([0, 0, 1], velocity) / centre[2]
     linear = velocity + np.cross(spin, pose[:, :3] - centre)
-    angular = np.einsum("rji,j->ri", _rotation(pose[:, 3:]), spin)  # in the axes of each rod
+    angular = np.einsum("rji,j->ri", quat_matrix(pose[:, 3:]), spin)  # in the axes of each rod
     return np.concatenate([linear, angular], axis=1).ravel()
 
 

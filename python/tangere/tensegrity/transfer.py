@@ -42,12 +42,15 @@ def target(k: int) -> Array:
     return np.stack([SPEED * t, 0 * t, 0 * t], axis=1)
 
 
-def make_planner(m: Model, method: str = "mppi", seed: int = 0, threads: int | None = None, **more: Any) -> Planner:
-    """The planner of the task on our engine."""
+def make_planner(
+    m: Model, method: str = "mppi", seed: int = 0, threads: int | None = None, samples: int | None = None, **more: Any
+) -> Planner:
+    """The planner of the task on our engine. samples: of an iteration (as published)."""
+    samples = samples or SAMPLES
     cost = Cost(com=target(0), com_velocity=[SPEED, 0, 0], weight_com=[1, 1, 0], weight_com_velocity=[1, 1, 0])
-    budget = {"iterations": ITERATIONS, "samples": SAMPLES}
+    budget = {"iterations": ITERATIONS, "samples": samples}
     if method == "random":
-        budget = {"iterations": 1, "samples": ITERATIONS * SAMPLES}
+        budget = {"iterations": 1, "samples": ITERATIONS * samples}
     return Planner(
         m, cost, method, HORIZON, HOLD, STEP, seed=seed, threads=threads, noise=NOISE, temperature=TEMPERATURE,
         **{**budget, **more},
@@ -64,11 +67,12 @@ class MujocoRobot:
         self.model = mujoco.MjModel.from_xml_string(text)
         self.data = mujoco.MjData(self.model)
 
-    q = property(lambda self: self.data.qpos)
-    v = property(lambda self: self.data.qvel)
-    act = property(lambda self: self.data.act)
+    q = property(lambda self: self.data.qpos, doc="Configuration.")
+    v = property(lambda self: self.data.qvel, doc="Velocity.")
+    act = property(lambda self: self.data.act, doc="Activations.")
 
     def step(self, u: Array) -> None:
+        """One step of MuJoCo."""
         self.data.ctrl[:] = u
         self._step(self.model, self.data)
 
@@ -76,9 +80,11 @@ class MujocoRobot:
 class MujocoPlanner:
     """MPPI with rollouts of MuJoCo over threads: the same cost, the same budget, the same formula."""
 
-    def __init__(self, text: str, seed: int = 0, threads: int | None = None) -> None:
+    def __init__(self, text: str, seed: int = 0, threads: int | None = None, samples: int | None = None) -> None:
         import mujoco  # noqa: PLC0415  (an extra)
         from mujoco import rollout  # noqa: PLC0415
+
+        self._samples = samples or SAMPLES
 
         threads = threads or len(os.sched_getaffinity(0))
         self.model = mujoco.MjModel.from_xml_string(text)
@@ -89,6 +95,7 @@ class MujocoPlanner:
         self.hold, self.dt, self.first = HOLD, STEP, 0
 
     def aim(self, com: Array) -> None:
+        """Sets the target of the centre of mass."""
         self._com = com
 
     def costs(self, q: Array, v: Array, act: Array, u: Array) -> Array:
@@ -103,10 +110,11 @@ class MujocoPlanner:
         return np.where(np.isfinite(away), 0.5 * away, np.inf)
 
     def plan(self, q: Array, v: Array, act: Array, *, cache: Any = None) -> Plan:
+        """One plan from a state; see `tangere.control.Planner.plan`."""
         began = time.perf_counter()
         blown, cost, first = 0, np.inf, np.nan
         for i in range(ITERATIONS):
-            noise = NOISE * self._rng.standard_normal((SAMPLES, *self.u.shape))
+            noise = NOISE * self._rng.standard_normal((self._samples, *self.u.shape))
             noise[0] = 0  # the plan so far
             samples = np.clip(self.u + noise, -REACH, REACH)
             costs = self.costs(q, v, act, samples)
@@ -122,12 +130,13 @@ class MujocoPlanner:
             self.u = np.einsum("n,nhu->hu", weights / weights.sum(), samples)
         empty = np.empty((0, 0))
         seconds = time.perf_counter() - began
-        rollouts = ITERATIONS * SAMPLES
+        rollouts = ITERATIONS * self._samples
         return Plan(
             self.u.copy(), empty, empty, empty, None, cost, first, ITERATIONS, rollouts, blown, 0, "done", seconds
         )
 
     def shift(self) -> None:
+        """Shifts the plan by one row."""
         self.u = np.concatenate([self.u[1:], self.u[-1:]])
 
 
