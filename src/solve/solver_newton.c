@@ -126,12 +126,18 @@ static void start_here(tg_soft *p, double eps)
         start_block(p, b, p->L + b->row, p->row + b->row);
 }
 
-static void start_swept(tg_soft *p, double eps)
+/* L and u of the impulses to start from */
+static void load_warm(tg_soft *p)
 {
     for (int i = 0; i < p->rows; i++)
         p->L[i] = p->island->warm != NULL ? p->island->warm[p->source[i]] : 0;
-    tg_soft_cones(p);
     tg_soft_push(p, p->L, p->u);
+}
+
+static void start_swept(tg_soft *p, double eps)
+{
+    load_warm(p);
+    tg_soft_cones(p);
     for (int k = 0; k < SWEEPS; k++)
         tg_soft_sweep(p);
     start_here(p, eps);
@@ -361,12 +367,22 @@ void tg_soft_finish(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
 }
 
 /* Velocities of the solution are wrong by up to the tolerance, and the direction of a slip by its root. On top of the
- * ladder this is little beside how fast what holds moves: z = L - sigma / eps has nearly the phases of the solution. */
-void tg_soft_choose(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
+ * ladder this is little beside how fast what holds moves: z = L - sigma / eps has nearly the phases of the solution.
+ * Where it is little beside that at the least compliance, Newton starts there. */
+void tg_soft_choose(tg_soft *p, double residual, const tg_solve_options *o, tg_solve_stage stage)
 {
     tg_soft_build(p);
-    tg_soft_push(p, p->L, p->u);
     begin(p, o);
+    load_warm(p);
+    if (residual <= creep * o->tolerance)
+    {
+        start_here(p, p->least);
+        tg_soft_run near = {.steps = SOFT_STEPS, .idle = SOON, .fresh = true, .goal = rung_goal(p, p->least, o)};
+        if (tg_soft_newton(p, &near) && ends(p, o, stage) && p->offer.selection != TG_SELECT_UNSELECTED)
+            return;
+        begin(p, o);
+        load_warm(p);
+    }
     p->eps = top * p->size;
     tg_soft_velocity(p, p->u, p->row);
     for (int i = 0; i < p->rows; i++)

@@ -316,10 +316,8 @@ void tg_island_select(const tg_island *island, const tg_solve_options *options, 
         p.offer.residual = INFINITY;
         p.offer.selection = TG_SELECT_UNSELECTED;
         tg_soft_rows(&p);
-        for (int i = 0; i < p.rows; i++)
-            p.L[i] = L[p.source[i]];
         if (p.rows > 0)
-            tg_soft_choose(&p, options, result->stage);
+            tg_soft_choose(&p, tg_residual_max(&result->residual), options, result->stage);
         if (p.offer.selection != TG_SELECT_UNSELECTED && p.offer.residual <= options->tolerance)
         {
             memcpy(L, p.offer.L, bytes);
@@ -343,7 +341,7 @@ void tg_island_sharpen(const tg_island *island, const tg_solve_options *options,
     {
         for (size_t i = 0; i < n; i++)
             apart = tg_larger(apart, fabs(sharp[n + i] - sigma[i]));
-        if (apart <= options->tolerance || result->selection == TG_SELECT_UNSELECTED) /* velocities are what they are */
+        if (apart <= options->tolerance) /* velocities are what they are */
         {
             memcpy(L, sharp, n * sizeof *L);
             memcpy(sigma, sharp + n, n * sizeof *sigma);

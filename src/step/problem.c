@@ -114,20 +114,38 @@ static bool takes_fixed_steps(const tg_options *o)
     return o->staggered_steps > 0 && strcmp(o->solver, "staggered") == 0;
 }
 
-/* from a solution in velocity space to the one of the rule */
-static void select_solution(const tg_model *m, tg_work *w, tg_rows_island *island, const tg_solve_options *options)
+/* From a solution in velocity space to the one of the rule. If that fails the dense solver looks for it, from there. */
+static tg_status select_solution(const tg_model *m, tg_work *w, tg_rows_island *island, const tg_solve_options *options)
 {
     tg_rows *r = w->rows;
+    double *L = r->L + island->row, *sigma = r->sigma + island->row;
+    size_t bytes = sizeof(double) * (size_t)island->rows;
     if (island->result.status != TG_SOLVE_SOLVED)
-        return;
+        return TG_OK;
     tg_need_half(m, w, island);
     tg_island problem = tg_island_problem(r, island);
-    tg_island_select(&problem, options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result);
-    if (island->result.selection != TG_SELECT_UNSELECTED)
-        return;
+    tg_island_select(&problem, options, &r->scratch, L, sigma, &island->result);
+    if (island->result.selection != TG_SELECT_UNSELECTED || options->effort > 0)
+        return TG_OK;
     tg_need_delassus(m, w, island);
     problem = tg_island_problem(r, island);
-    tg_island_sharpen(&problem, options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result);
+    problem.warm = r->trial + island->row;
+    memcpy(r->trial + island->row, L, bytes);
+    memcpy(r->trial_sigma + island->row, sigma, bytes);
+    tg_solve_result before = island->result;
+    TG_TRY(tg_island_solve(&problem, options, &r->scratch, L, sigma, &island->result, &w->error));
+    if (island->result.status != TG_SOLVE_SOLVED)
+    {
+        memcpy(L, r->trial + island->row, bytes);
+        memcpy(sigma, r->trial_sigma + island->row, bytes);
+        island->result.status = before.status;
+        island->result.stage = before.stage;
+        island->result.residual = before.residual;
+    }
+    island->result.newton += before.newton;
+    island->result.interior += before.interior;
+    island->result.sweeps += before.sweeps;
+    return TG_OK;
 }
 
 static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *island)
@@ -161,10 +179,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     options.staggered_steps = o->staggered_steps;
     options.select = !takes_fixed_steps(o);
     if (sparse && (island->result.status == TG_SOLVE_SOLVED || options.relaxable || o->effort > 0))
-    {
-        select_solution(m, w, island, &options);
-        return TG_OK;
-    }
+        return select_solution(m, w, island, &options);
     tg_need_delassus(m, w, island);
     tg_island problem = tg_island_problem(r, island);
     return tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,
