@@ -1,12 +1,12 @@
 /* The solvers "admm" and "staggered" by set of recorded problems.
  *
- *     bench_family FILE ...
+ *     bench_family [--select] FILE ...
  *
  * For every file: how many problems admm solves to 1e-6 m/s within 500 iterations, from the impulses of the previous
  * step and from zero; how many staggered solves to 1e-6, run to its end; of those that each solves to 1e-9, how many
  * move as newton's solution (relative velocities within 1e-6 m/s), and how many have another one that is certified, too;
  * and the residual after 3, 5 and 10 alternations (median, 99th percentile, worst). Claims that the recomputed residual
- * does not support are counted as wrong. */
+ * does not support are counted as wrong. --select: with the selection rule, as in a step; otherwise without it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +27,7 @@ static const double close_to = 1e-6; /* m/s */
 
 typedef struct space
 {
+    bool select;
     tg_arena scratch;
     double *L, *sigma, *other;
 } space;
@@ -68,7 +69,7 @@ static bool run(space *s, const tg_island *island, tg_solve_options options, dou
 {
     tg_solve_result result;
     tg_error error;
-    options.select = strcmp(options.solver, "newton") == 0;
+    options.select = s->select || strcmp(options.solver, "newton") == 0;
     if (tg_island_solve(island, &options, &s->scratch, s->L, s->sigma, &result, &error) != TG_OK)
     {
         fprintf(stderr, "bench_family: %s\n", error.message);
@@ -185,12 +186,12 @@ static bool look_at(space *s, const char *path)
 
 int main(int argc, char **argv)
 {
-    space s = {0};
+    space s = {.select = argc > 1 && strcmp(argv[1], "--select") == 0};
     printf(
         "| set | problems | admm, warm | cold | iterations | as newton, another | staggered | iterations | as newton, "
         "another | after 3 | 5 | 10 | wrong |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- "
         "| --- |\n");
-    for (int i = 1; i < argc; i++)
+    for (int i = s.select ? 2 : 1; i < argc; i++)
         if (!look_at(&s, argv[i]))
         {
             fprintf(stderr, "bench_family: %s: cannot be opened, not a file of problems, or damaged\n", argv[i]);
