@@ -249,7 +249,7 @@ def main(small=False):
 
     def show(figure):
         left, right = figure.subplots(1, 2)
-        left.imshow(picture, cmap="gray")
+        left.imshow(picture[200:520, 200:840], cmap="gray")
         left.set_axis_off()
         sigma = np.sqrt(covariance[:, 0, 0])
         right.errorbar(track_time, track_q[:, 0], 2 * sigma, fmt=".", label="x from the film (2 standard deviations)")

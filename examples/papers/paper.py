@@ -32,7 +32,7 @@ class Experiment:
             from matplotlib.figure import Figure  # noqa: PLC0415
         except ImportError:
             return
-        figure = Figure(figsize=size.get("figsize", (9, 3.4)))
+        figure = Figure(figsize=size.get("figsize", (9, 3.4)), layout="constrained")
         draw(figure)
         OUT.mkdir(parents=True, exist_ok=True)
         path = OUT / f"{self.name}{name}.png"
