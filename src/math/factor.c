@@ -98,25 +98,24 @@ void tg_chol_solve(int n, const double *L, int ldl, int columns, double *X, int 
 
 /* ---- Cholesky, upper triangle ---- */
 
-/* n <= 4 */
+/* n <= 4. The next pivot waits for one division alone: what is left of a row is subtracted by way of row / pivot, and
+ * roots are taken beside. */
 TG_INLINE int chol_upper_block(int n, double *A, ptrdiff_t lda)
 {
     for (int j = 0; j < n; j++)
     {
-        double pivot = A[j * lda + j];
-        for (int p = 0; p < j; p++)
-            pivot -= A[p * lda + j] * A[p * lda + j];
+        double pivot = A[j * lda + j], inverse = 1 / pivot, share[PANEL];
         if (!(pivot > 0) || !isfinite(pivot))
             return j;
-        double root = sqrt(pivot), inverse = 1 / root;
+        for (int i = j + 1; i < n; i++)
+            share[i] = A[j * lda + i] * inverse;
+        for (int i = j + 1; i < n; i++)
+            for (int k = i; k < n; k++)
+                A[i * lda + k] -= share[i] * A[j * lda + k];
+        double root = sqrt(pivot);
         A[j * lda + j] = root;
         for (int i = j + 1; i < n; i++)
-        {
-            double sum = A[j * lda + i];
-            for (int p = 0; p < j; p++)
-                sum -= A[p * lda + j] * A[p * lda + i];
-            A[j * lda + i] = sum * inverse;
-        }
+            A[j * lda + i] = share[i] * root;
     }
     return -1;
 }
