@@ -12,7 +12,6 @@ enum
     PANEL = V4_LANES, /* columns that Cholesky takes at a time */
     STRIP = 12,       /* rows of two tiles of tg_gemm_tn: twice as fast as rows of one (measured) */
     FLAT = 64,        /* rows that stay in the first cache: Cholesky in one sweep */
-    FEW = 8,          /* unknowns of one or two contacts */
     LU_PANEL = 32     /* up to this width LU eliminates row by row (measured against 48, 64: even at 36, ahead at 48) */
 };
 
@@ -375,7 +374,7 @@ int tg_lu(int n, double *A, int lda, int *pivot)
 static void solve_few(int n, const double *LU, ptrdiff_t ld, double *x)
 {
     const double *row = LU + ld;
-    double inverse[FEW]; /* ahead of the sums, which then wait for products alone */
+    double inverse[STRIP]; /* ahead of the sums, which then wait for products alone */
     for (int i = 0; i < n; i++)
         inverse[i] = 1 / LU[i * (ld + 1)];
     for (int i = 1; i < n; i++, row += ld)
@@ -397,7 +396,7 @@ static void solve_few(int n, const double *LU, ptrdiff_t ld, double *x)
 
 void tg_lu_solve(int n, const double *LU, int ld, const int *pivot, int columns, double *X, int ldx)
 {
-    if (columns == 1 && ldx == 1 && n < FEW)
+    if (columns == 1 && ldx == 1 && n < STRIP)
     {
         exchange_all(n, pivot, 1, X, 1);
         solve_few(n, LU, ld, X);
