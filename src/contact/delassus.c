@@ -169,6 +169,17 @@ static void fill_compliance(const tg_work *w, tg_rows *r)
 }
 
 /* G_ii of all rows: from G if it is filled, otherwise from Y */
+/* of one tree, from its half of M^-1 */
+static void add_diagonal(const tg_model *m, tg_rows *r, int tree)
+{
+    int columns = r->tree_columns[tree];
+    const int *row = r->column_row + r->tree_column[tree];
+    const double *Y = r->Y + r->tree_start[tree];
+    for (int k = 0; k < m->tree_ndof[tree]; k++, Y += v4_pad(columns))
+        for (int j = 0; j < columns; j++)
+            r->diagonal[row[j]] += Y[j] * Y[j];
+}
+
 static void fill_diagonal(const tg_model *m, tg_rows *r)
 {
     for (const tg_rows_island *island = r->island; island < r->island + r->nisland; island++)
@@ -182,16 +193,8 @@ static void fill_diagonal(const tg_model *m, tg_rows *r)
             out[i] = *G;
     }
     for (int t = 0; t < m->ntree; t++)
-    {
-        int columns = r->tree_columns[t];
-        if (columns == 0 || r->island[r->tree_island[t]].filled)
-            continue;
-        const int *row = r->column_row + r->tree_column[t];
-        const double *Y = r->Y + r->tree_start[t];
-        for (int k = 0; k < m->tree_ndof[t]; k++, Y += v4_pad(columns))
-            for (int j = 0; j < columns; j++)
-                r->diagonal[row[j]] += Y[j] * Y[j];
-    }
+        if (r->tree_columns[t] > 0 && !r->island[r->tree_island[t]].filled)
+            add_diagonal(m, r, t);
 }
 
 static void add_compliance(const tg_rows *r, const tg_rows_island *island)
@@ -275,8 +278,11 @@ void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices)
     memset(r->tree_rows, 0, sizeof *r->tree_rows * (size_t)m->ntree);
     list_trees(m, r);
     for (int i = 0; i < r->nisland; i++)
+    {
+        r->island[i].half = false;
         if (!r->island[i].sparse && matrices)
             begin_island(r, &r->island[i]);
+    }
     for (int t = 0; t < m->ntree; t++)
     {
         if (r->tree_columns[t] == 0)
@@ -292,21 +298,48 @@ void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices)
     fill_diagonal(m, r);
 }
 
+static bool is_of(const tg_rows *r, int tree, const tg_rows_island *island)
+{
+    return r->tree_columns[tree] > 0 && &r->island[r->tree_island[tree]] == island;
+}
+
+void tg_need_half(const tg_model *m, tg_work *w, tg_rows_island *island)
+{
+    tg_rows *r = w->rows;
+    if (!tg_rows_are_whole(island))
+        return;
+    island->half = true;
+    memcpy(r->diagonal + island->row, r->give + island->row, sizeof(double) * (size_t)island->rows);
+    for (int t = 0; t < m->ntree; t++)
+        if (is_of(r, t, island))
+        {
+            fill_tree(m, w, t, false);
+            add_diagonal(m, r, t);
+        }
+}
+
+void tg_need_whole(const tg_model *m, tg_work *w, tg_rows_island *island)
+{
+    if (!island->sparse || !island->half)
+        return;
+    island->half = false;
+    for (int t = 0; t < m->ntree; t++)
+        if (is_of(w->rows, t, island))
+            fill_tree(m, w, t, true);
+}
+
 void tg_need_delassus(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
-    if (island->filled || !tg_island_is_dense(r, island))
+    if (!tg_island_is_dense(r, island))
         return;
-    bool whole = tg_rows_are_whole(island);
+    tg_need_half(m, w, island);
+    if (island->filled)
+        return;
     begin_island(r, island);
     for (int t = 0; t < m->ntree; t++)
-    {
-        if (r->tree_columns[t] == 0 || &r->island[r->tree_island[t]] != island)
-            continue;
-        if (whole)
-            fill_tree(m, w, t, false);
-        add_tree(m, r, t, island);
-    }
+        if (is_of(r, t, island))
+            add_tree(m, r, t, island);
     end_island(m, r, island);
 }
 

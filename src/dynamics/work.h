@@ -69,7 +69,7 @@
     X(double, tendon_drive, m->ntendon, "N: sum of the actuators' forces along it")                                    \
     X(int, tendon_mode, m->ntendon, "tg_tendon_mode: tg_cables, all act before")                                       \
     X(double, actuator_length, m->nu, "")                                                                              \
-    X(double, actuator_moment, m->nu *v4_pad(m->nv), "generalised force a unit of force, row by row")                  \
+    X(double, actuator_moment, m->nu *v4_pad(m->nv), "generalised force per unit of force, row by row")                \
     X(double, actuator_gradient, 2 * m->nu, "with respect to act and u")                                               \
     X(double, unit, m->nv, "a unit vector, for derivatives row by row")                                                \
     X(double, param_gradient, m->nparams, "one row of a derivative with respect to the parameters")                    \

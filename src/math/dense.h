@@ -54,6 +54,13 @@ void tg_trsm_rows(const double *U, int ldu, int i, int columns, double *X, int l
  * neither read nor written. Returns -1, or the index of the first pivot that is not positive and finite (A is then half
  * done). */
 int tg_chol(int n, double *A, int lda);
+
+/* about how many multiplications that takes */
+static inline double tg_chol_work(double n)
+{
+    return n * n * n / 3;
+}
+
 /* X (n x columns) <- A^-1 X */
 void tg_chol_solve(int n, const double *L, int ldl, int columns, double *X, int ldx);
 

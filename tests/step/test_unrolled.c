@@ -77,23 +77,25 @@ static double moved(probe *p, int block, int k, double h, const double *g)
     return sum;
 }
 
+/* spread: how far three consecutive sizes of the step disagree, at best. Two may agree by chance where the inner solves
+ * of the alternations end elsewhere at every step. */
 static double difference(probe *p, int block, int k, const double *g, double *spread)
 {
-    static const double steps[] = {1e-4, 1e-5, 1e-6};
-    double best = NAN, before = NAN;
+    static const double steps[] = {1e-4, 1e-5, 1e-6, 1e-7};
+    double best = NAN, d[4];
     *spread = INFINITY;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
     {
         double h = steps[i] * (block == 2 ? 10 : 1);
-        double d = (8 * (moved(p, block, k, h, g) - moved(p, block, k, -h, g)) -
-                    (moved(p, block, k, 2 * h, g) - moved(p, block, k, -2 * h, g))) /
-                   (12 * h);
-        if (fabs(d - before) < *spread)
+        d[i] = (8 * (moved(p, block, k, h, g) - moved(p, block, k, -h, g)) -
+                (moved(p, block, k, 2 * h, g) - moved(p, block, k, -2 * h, g))) /
+               (12 * h);
+        double off = i < 2 ? INFINITY : fmax(fabs(d[i] - d[i - 1]), fabs(d[i - 1] - d[i - 2]));
+        if (off < *spread)
         {
-            *spread = fabs(d - before);
-            best = d;
+            *spread = off;
+            best = d[i - 1];
         }
-        before = d;
     }
     return best;
 }
