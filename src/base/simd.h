@@ -48,6 +48,21 @@ static inline void v4_storeu(double *p, v4 a)
     memcpy(p, &a, sizeof a);
 }
 
+/* two doubles: what six numbers have behind their v4 */
+typedef double v2 __attribute__((vector_size(16)));
+
+static inline v2 v2_loadu(const double *p)
+{
+    v2 a;
+    memcpy(&a, p, sizeof a);
+    return a;
+}
+
+static inline void v2_storeu(double *p, v2 a)
+{
+    memcpy(p, &a, sizeof a);
+}
+
 static inline v4 v4_set(double x, double y, double z, double w)
 {
     return (v4){x, y, z, w};

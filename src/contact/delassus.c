@@ -386,6 +386,11 @@ void tg_rows_velocity(const tg_model *m, const tg_work *w, const double *x, doub
                         r->column_row + r->tree_column[t], out);
 }
 
+static bool is_whole(const tg_rows *r, int tree)
+{
+    return r->tree_columns[tree] > 0 && tg_rows_are_whole(&r->island[r->tree_island[tree]]);
+}
+
 /* the impulses of a tree's columns, with zeros in the padding */
 static const double *gather_columns(const tg_rows *r, int tree, const double *L, double *out)
 {
@@ -398,6 +403,7 @@ static const double *gather_columns(const tg_rows *r, int tree, const double *L,
     return out;
 }
 
+/* With H J^T in Y (a group's), A^-1 J^T L = H^T (Y L): one half is saved. */
 void tg_rows_response(const tg_model *m, const tg_work *w, const double *L, double *x)
 {
     const tg_rows *r = w->rows;
@@ -405,24 +411,22 @@ void tg_rows_response(const tg_model *m, const tg_work *w, const double *L, doub
     {
         double *xt = x + m->tree_dof[t];
         int n = m->tree_ndof[t], ld = v4_pad(r->tree_columns[t]);
-        if (!r->tree_touched[t])
+        bool alone = tg_tree_is_alone(m, w, t);
+        if (ld == 0 || (alone && !r->tree_touched[t]))
         {
             memset(xt, 0, sizeof(double) * (size_t)n);
             continue;
         }
-        const double *J = r->J + r->tree_start[t], *Lt = gather_columns(r, t, L, r->gathered);
+        const double *A = (alone || is_whole(r, t) ? r->J : r->Y) + r->tree_start[t];
+        const double *Lt = gather_columns(r, t, L, r->gathered);
         for (int k = 0; k < n; k++)
-            xt[k] = v4_dot_of(ld, J + (ptrdiff_t)k * ld, Lt);
-        if (tg_tree_is_alone(m, w, t))
+            xt[k] = v4_dot_of(ld, A + (ptrdiff_t)k * ld, Lt);
+        if (alone)
             tg_ltl_solve(&m->tree_ltl[t], w->M + m->tree_matrix[t], w->dinv + m->tree_dof[t], xt);
     }
-    for (int g = 0; g < m->ngroup && w->grouped; g++)
-        tg_group_solve(m, w, g, x);
-}
-
-static bool is_whole(const tg_rows *r, int tree)
-{
-    return r->tree_columns[tree] > 0 && tg_rows_are_whole(&r->island[r->tree_island[tree]]);
+    for (int t = 0; t < m->ntree && w->grouped; t++)
+        if (tg_tree_leads(m, w, t) && r->tree_columns[t] > 0)
+            (is_whole(r, t) ? tg_group_solve : tg_group_other_half)(m, w, m->tree_group[t], x);
 }
 
 void tg_rows_half(const tg_model *m, const tg_work *w, double *x, double *out)

@@ -51,16 +51,19 @@ static void add_outer(int rows, int columns, const double *a, const double *b, d
     }
 }
 
-/* the same for free bodies; two columns behind the six get zero added */
+/* the same for free bodies, row by row; no load spans two stores, of this cable or the one before */
+TG_INLINE void add_row_free(v4 left, v2 right, double by, double *A)
+{
+    v4_storeu(A, v4_loadu(A) + left * v4_splat(by));
+    v2_storeu(A + V4_LANES, v2_loadu(A + V4_LANES) + right * by);
+}
+
 TG_INLINE void add_outer_free(const double *a, const double *b, double c, double *A, ptrdiff_t ld)
 {
-    v4 left = v4_loadu(b), right = v4_set(b[4], b[5], 0, 0);
+    v4 left = v4_loadu(b);
+    v2 right = v2_loadu(b + V4_LANES);
     for (int i = 0; i < 6; i++, A += ld)
-    {
-        v4 by = v4_splat(c * a[i]);
-        v4_storeu(A, v4_loadu(A) + left * by);
-        v4_storeu(A + V4_LANES, v4_loadu(A + V4_LANES) + right * by);
-    }
+        add_row_free(left, right, c * a[i], A);
 }
 
 /* A += c moment moment^T for the moment of a tendon, or of an actuator on it; upper triangle. Dofs ascend, and so do
@@ -108,15 +111,13 @@ static void add_cable(const tg_model *m, const tg_work *w, const int *ends, cons
     int across = m->dof_place[second] - m->dof_place[first];
     double *A = matrix_of(m, w, group) + (ptrdiff_t)m->dof_place[first] * (ld + 1);
     const double *a = moment + first, *b = moment + second;
-    v4 a_left = v4_loadu(a), a_right = v4_set(a[4], a[5], 0, 0), b_left = v4_loadu(b);
-    v4 b_right = v4_set(b[4], b[5], 0, 0);
+    v4 a_left = v4_loadu(a), b_left = v4_loadu(b);
+    v2 a_right = v2_loadu(a + V4_LANES), b_right = v2_loadu(b + V4_LANES);
     for (int i = 0; i < 6; i++, A += ld)
     {
-        v4 by = v4_splat(c * a[i]);
-        v4_storeu(A, v4_loadu(A) + a_left * by);
-        v4_storeu(A + V4_LANES, v4_loadu(A + V4_LANES) + a_right * by);
-        v4_storeu(A + across, v4_loadu(A + across) + b_left * by);
-        v4_storeu(A + across + V4_LANES, v4_loadu(A + across + V4_LANES) + b_right * by);
+        double by = c * a[i];
+        add_row_free(a_left, a_right, by, A);
+        add_row_free(b_left, b_right, by, A + across);
     }
     A += (ptrdiff_t)(across - 6) * ld + across;
     add_outer_free(b, b, c, A, ld);

@@ -99,8 +99,7 @@ static void cable_end(const tg_work *w, int body, const double *site, v4 pull, d
 {
     v4 turn = v4_cross(v4_load3(site), mat3_mul_t(tg_body_rotation(w, body), pull));
     v4_storeu(moment, V4_SHUFFLE2(pull, turn, 0, 1, 2, 4));
-    moment[4] = turn[1];
-    moment[5] = turn[2];
+    v2_storeu(moment + V4_LANES, (v2){turn[1], turn[2]});
 }
 
 /* Writes the moment where the cable has dofs: elsewhere it is zero since the workspace was made. */

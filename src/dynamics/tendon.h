@@ -44,17 +44,16 @@ static inline const int *tg_cable_ends(const tg_model *m, int tendon)
 static inline double tg_cable_rate(const int *ends, const double *moment, const double *x)
 {
     v4 sum = v4_zero();
-    double even = 0, odd = 0;
+    v2 rest = {0, 0};
     for (int e = 0; e < 2; e++)
     {
         int dof = ends[2 + e];
         if (dof < 0)
             continue;
         sum += v4_loadu(moment + dof) * v4_loadu(x + dof);
-        even += moment[dof + 4] * x[dof + 4];
-        odd += moment[dof + 5] * x[dof + 5];
+        rest += v2_loadu(moment + dof + V4_LANES) * v2_loadu(x + dof + V4_LANES);
     }
-    return v4_sum(sum) + (even + odd);
+    return v4_sum(sum) + (rest[0] + rest[1]);
 }
 
 /* sum += moment factor of a cable */
@@ -66,8 +65,8 @@ static inline void tg_cable_add(const int *ends, const double *moment, double fa
         if (dof < 0)
             continue;
         v4_storeu(sum + dof, v4_loadu(sum + dof) + v4_loadu(moment + dof) * v4_splat(factor));
-        sum[dof + 4] += moment[dof + 4] * factor;
-        sum[dof + 5] += moment[dof + 5] * factor;
+        double *rest = sum + dof + V4_LANES;
+        v2_storeu(rest, v2_loadu(rest) + v2_loadu(moment + dof + V4_LANES) * factor);
     }
 }
 

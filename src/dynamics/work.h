@@ -33,7 +33,7 @@
     X(double, composite, INERTIA_SIZE * m->nnode, "of the subtree of each node")                                       \
     X(double, M, m->nmatrix, "mass matrix, lower triangle a tree; L after factoring")                                  \
     X(double, dinv, m->nv, "1 / D of M = L^T D L")                                                                     \
-    X(double, group, m->group_matrix[m->ngroup] + V4_LANES, "U of A = U^T U of groups of trees (factors.h)")           \
+    X(double, group, m->group_matrix[m->ngroup], "U of A = U^T U of groups of trees (factors.h)")                      \
     X(double, group_vector, m->ngroup > 0 ? m->nv : 0, "a group's part of a vector")                                   \
     X(double *, group_row, m->ngroup > 0 ? m->nv : 0, "where rows of a matrix are, one for each dof of a group")       \
     /* tg_velocities, tg_accelerations, tg_node_forces */                                                              \

@@ -12,7 +12,6 @@ enum
     PANEL = V4_LANES, /* columns that Cholesky takes at a time */
     STRIP = 12,       /* rows of two tiles of tg_gemm_tn: twice as fast as rows of one (measured) */
     FLAT = 64,        /* rows that stay in the first cache: Cholesky in one sweep */
-    FEW = 8,          /* unknowns of one or two contacts */
     LU_PANEL = 32     /* up to this width LU eliminates row by row (measured against 48, 64: even at 36, ahead at 48) */
 };
 
@@ -98,25 +97,24 @@ void tg_chol_solve(int n, const double *L, int ldl, int columns, double *X, int 
 
 /* ---- Cholesky, upper triangle ---- */
 
-/* n <= 4 */
+/* n <= 4. The next pivot waits for one division alone: what is left of a row is subtracted by way of row / pivot, and
+ * roots are taken beside. */
 TG_INLINE int chol_upper_block(int n, double *A, ptrdiff_t lda)
 {
     for (int j = 0; j < n; j++)
     {
-        double pivot = A[j * lda + j];
-        for (int p = 0; p < j; p++)
-            pivot -= A[p * lda + j] * A[p * lda + j];
+        double pivot = A[j * lda + j], inverse = 1 / pivot, share[PANEL];
         if (!(pivot > 0) || !isfinite(pivot))
             return j;
-        double root = sqrt(pivot), inverse = 1 / root;
+        for (int i = j + 1; i < n; i++)
+            share[i] = A[j * lda + i] * inverse;
+        for (int i = j + 1; i < n; i++)
+            for (int k = i; k < n; k++)
+                A[i * lda + k] -= share[i] * A[j * lda + k];
+        double root = sqrt(pivot);
         A[j * lda + j] = root;
         for (int i = j + 1; i < n; i++)
-        {
-            double sum = A[j * lda + i];
-            for (int p = 0; p < j; p++)
-                sum -= A[p * lda + j] * A[p * lda + i];
-            A[j * lda + i] = sum * inverse;
-        }
+            A[j * lda + i] = share[i] * root;
     }
     return -1;
 }
@@ -376,7 +374,7 @@ int tg_lu(int n, double *A, int lda, int *pivot)
 static void solve_few(int n, const double *LU, ptrdiff_t ld, double *x)
 {
     const double *row = LU + ld;
-    double inverse[FEW]; /* ahead of the sums, which then wait for products alone */
+    double inverse[STRIP]; /* ahead of the sums, which then wait for products alone */
     for (int i = 0; i < n; i++)
         inverse[i] = 1 / LU[i * (ld + 1)];
     for (int i = 1; i < n; i++, row += ld)
@@ -398,7 +396,7 @@ static void solve_few(int n, const double *LU, ptrdiff_t ld, double *x)
 
 void tg_lu_solve(int n, const double *LU, int ld, const int *pivot, int columns, double *X, int ldx)
 {
-    if (columns == 1 && ldx == 1 && n < FEW)
+    if (columns == 1 && ldx == 1 && n < STRIP)
     {
         exchange_all(n, pivot, 1, X, 1);
         solve_few(n, LU, ld, X);

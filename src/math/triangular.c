@@ -262,18 +262,6 @@ void tg_trsm_rows(const double *U, int ldu, int i, int columns, double *X, int l
         tile(TILE_ROWS, TILE_VECTORS, V4_LANES, &system, i, X + j, ldx, all);
     for (; j + V4_LANES <= columns; j += V4_LANES)
         tile(TILE_ROWS, 1, V4_LANES, &system, i, X + j, ldx, all);
-    switch (columns - j)
-    {
-    case 1:
+    for (; j < columns; j++)
         tile(TILE_ROWS, 1, 1, &system, i, X + j, ldx, all);
-        break;
-    case 2:
-        tile(TILE_ROWS, 1, 2, &system, i, X + j, ldx, all);
-        break;
-    case 3:
-        tile(TILE_ROWS, 1, 3, &system, i, X + j, ldx, all);
-        break;
-    default:
-        break;
-    }
 }

@@ -15,11 +15,6 @@
 #include "math/lanes.h"
 #include "solve/held.h"
 
-enum
-{
-    FEW = 8 /* rows of one or two contacts */
-};
-
 static const double rank_threshold = 1e-10; /* of the largest pivot, rows normalised */
 static const double pivot_slack = 0.25;     /* a pivot this close to the largest stays where it is */
 static const double rounding = 1e-14;       /* of the largest |g|: of Z Z^T g_R as a whole, and */
@@ -323,7 +318,7 @@ static void solve_few(const tg_cones *cones, const tg_held *held, double *x)
     const double *U = held->factor;
     ptrdiff_t ld = cones->ld;
     int n = held->count;
-    double inverse[FEW]; /* ahead of the sums, which then wait for products alone */
+    double inverse[TG_CONE_MAX]; /* ahead of the sums, which then wait for products alone */
     for (int i = 0; i < n; i++)
         inverse[i] = 1 / U[i * (ld + 1)];
     for (int i = 0; i < n; i++)
@@ -354,7 +349,7 @@ void tg_held_solve(const tg_cones *cones, const tg_held *held, int columns, doub
             X[c] *= inverse * inverse;
         return;
     }
-    if (n < FEW && columns == 1 && ldx == 1)
+    if (n <= TG_CONE_MAX && columns == 1 && ldx == 1)
     {
         solve_few(cones, held, X);
         return;

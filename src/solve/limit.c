@@ -555,21 +555,10 @@ TG_INLINE void move_slide_of(int m, const double *R, double share, const double 
 
 static void move_slide(const tg_slide *k, double share, const double *v, double *x)
 {
-    switch (k->m)
-    {
-    case 2:
-        move_slide_of(2, k->frame, share, v, x);
-        break;
-    case 3:
-        move_slide_of(3, k->frame, share, v, x);
-        break;
-    case 5:
-        move_slide_of(5, k->frame, share, v, x);
-        break;
-    default:
+    if (k->m == TG_CONE_MAX - 1)
+        move_slide_of(TG_CONE_MAX - 1, k->frame, share, v, x);
+    else
         move_slide_of(k->m, k->frame, share, v, x);
-        break;
-    }
 }
 
 /* `share` of the step, and all that follows from it */

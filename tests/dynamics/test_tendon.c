@@ -2,6 +2,7 @@
 #include "dynamics/kinematics.h"
 #include "dynamics/tendon.h"
 #include "dynamics_test.h"
+#include "tangere/read.h"
 
 /* ---- the paths of the model two_trees, written once more ---- */
 
@@ -130,6 +131,7 @@ static double hessians(dynamics_case *c)
         one_tendon context = {c, t};
         tendons_at(c, c->q);
         memset(H, 0, sizeof(double) * nv * nv);
+        memset(c->w->hessian, 0, sizeof(double) * nv * nv); /* written at the tendon's own dofs alone */
         if (tg_tendon_hessian(c->m, c->w, t))
             memcpy(H, c->w->hessian, sizeof(double) * nv * nv);
         fd_problem p = {c->size.nv, c->size.nv, moved_moment, &context};
@@ -250,11 +252,62 @@ static void test_no_length(void **state)
     check_tendon(path, 3, q, 5, 3. / 5, 0);
 }
 
+/* Straight from site to site between free bodies, one of them by a body welded to it, and to the world, both ways: what
+ * is written in closed form, and what is not (a welded site, a body with a joint more). */
+static const char *const cables =
+    "<mujoco><worldbody><site name='post' pos='0.3 -0.2 1.5'/>"
+    "<body name='a' pos='0 0 1'><freejoint/><geom size='0.1' mass='1'/><site name='a' pos='0.1 0.2 -0.3'/>"
+    "  <body name='lid' pos='0.2 -0.1 0.4' euler='30 40 50'><geom size='0.1' mass='2'/>"
+    "    <site name='lid' pos='-0.3 0.1 0.2'/></body></body>"
+    "<body name='b' pos='1 0 1'><freejoint/><geom type='capsule' size='0.1 0.3' mass='1'/>"
+    "  <site name='b' pos='0.05 -0.1 0.3'/></body>"
+    "<body name='c' pos='0 1 1'><freejoint/><geom size='0.1' mass='1'/><site name='c' pos='0.1 0 0.1'/>"
+    "  <body pos='0 0 0.3'><joint axis='0 1 0'/><geom size='0.1' mass='1'/><site name='tip' pos='0 0 "
+    "0.2'/></body></body>"
+    "</worldbody><tendon>"
+    "<spatial name='free' stiffness='9' damping='2'><site site='a'/><site site='b'/></spatial>"
+    "<spatial name='welded' stiffness='9'><site site='lid'/><site site='b'/></spatial>"
+    "<spatial name='hung' stiffness='9'><site site='post'/><site site='b'/></spatial>"
+    "<spatial name='down' stiffness='9'><site site='a'/><site site='post'/></spatial>"
+    "<spatial name='jointed' stiffness='9'><site site='c'/><site site='tip'/></spatial>"
+    "<spatial name='own' stiffness='9'><site site='a'/><site site='lid'/></spatial></tendon></mujoco>";
+
+static void test_cables(void **state)
+{
+    (void)state;
+    static const bool closed[] = {true, false, true, true, false, false};
+    tg_model *m = NULL;
+    tg_error error;
+    if (tg_load_string(cables, strlen(cables), NULL, NULL, &m, &error) != TG_OK)
+        fail_msg("%s", error.message);
+    for (int t = 0; t < 6; t++)
+        assert_true((tg_cable_ends(m, t) != NULL) == closed[t]);
+    dynamics_case *c = dynamics_case_create(m);
+    double worst = 0, worst_hessian = 0;
+    for (unsigned s = 0; s < 20; s++)
+    {
+        dynamics_case_randomise(c, 2000 + s);
+        worst = worse(worst, moments(c));
+        worst_hessian = worse(worst_hessian, hessians(c));
+        tendons_at(c, c->q);
+        for (int t = 0; t < 6; t++) /* the dot product by runs and by all dofs */
+        {
+            double rate = dot_n(tg_tendon_moment(m, c->w, t), c->v, c->size.nv);
+            assert_true(fabs(tg_tendon_rate(m, c->w, t, c->v) - rate) < 1e-13 * (1 + fabs(rate)));
+        }
+    }
+    print_message("  worst error %.2g, of the second derivative %.2g\n", worst, worst_hessian);
+    assert_true(worst < 1e-9 && worst_hessian < 1e-8);
+    dynamics_case_destroy(c);
+    tg_model_destroy(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lengths), cmocka_unit_test(test_moments), cmocka_unit_test(test_derivative_of_moments),
         cmocka_unit_test(test_rates),   cmocka_unit_test(test_by_hand), cmocka_unit_test(test_no_length),
+        cmocka_unit_test(test_cables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
