@@ -1,7 +1,7 @@
 """The tensegrity paper's study on SUPERball: corners, noise, variants, contact parameters, planners, transfer.
 
     .venv/bin/python bench/tensegrity.py corners noise calibration variants own soft starts contact checkers transfer
-        methods pages picture --data FOLDER
+        methods hills pages picture --data FOLDER
 
 Every part prints its rows as they are done and appends them to FOLDER/NAME.jsonl; rows that are there are not run
 again.
@@ -302,6 +302,31 @@ def methods(folder: Path, given: argparse.Namespace) -> None:
         )
 
 
+def hills(folder: Path, given: argparse.Namespace) -> None:
+    """Rolls without controls over the height field, 4 m/s along x and 5 other directions, ours beside MuJoCo's."""
+    text = robot.roll_text(ground="hills")
+    m, steps = tg.load_string(text), 2000
+    for angle in np.linspace(-0.4, 0.4, 6):
+        v = robot.rolling(m.default_q(), float(angle), 4.0)
+        q, _ = checker.follow(m, m.default_q(), v, steps, every=20)
+        other = transfer.MujocoRobot(text)
+        other.data.qvel[:] = v
+        kept = [other.q.copy()]
+        for k in range(steps):
+            other.step(np.zeros(m.nu))
+            if (k + 1) % 20 == 0:
+                kept.append(other.q.copy())
+        ours, theirs = robot.com(m, q), robot.com(m, np.array(kept))
+        off, length = np.linalg.norm(ours - theirs, axis=1), float(robot.path_length(theirs))
+        print(
+            f"{angle:+.2f} rad: end {np.round(ours[-1], 2)} and {np.round(theirs[-1], 2)} m, {off[-1]:.3f} m apart, "
+            f"{100 * off[-1] / length:.1f} % of the path"
+        )
+        for name, path in (("ours", q), ("mujoco", np.array(kept))):
+            page = folder / f"hills_{name}_{angle:+.2f}.html"
+            tg.view(m, {"time": 20 * train.STEP * np.arange(len(path)), "q": path}, html=str(page))
+
+
 def pages(folder: Path, given: argparse.Namespace) -> None:
     """An offline page (HTML) of every roll that is there."""
     for path in sorted(folder.glob("roll_*_*_*.npz")):
@@ -366,7 +391,7 @@ def _band(axes: Any, t: np.ndarray, error: np.ndarray, name: str) -> None:
 PARTS = {
     "corners": corners, "noise": noise, "calibration": calibration, "variants": variants, "own": own, "soft": soft,
     "starts": starts, "contact": contacts, "checkers": checkers, "transfer": transfers, "methods": methods,
-    "pages": pages, "picture": picture,
+    "hills": hills, "pages": pages, "picture": picture,
 }  # fmt: skip
 
 
