@@ -22,6 +22,8 @@ from tangere.tensegrity import checker, command, contact, data, judge, robot, tr
 
 OWN = (1, 1.0)  # rolls of our own engine, and their s: the robot is at rest after 2 s
 MOVING = 1.5  # s of a roll of MuJoCo that are used: later tuples are of a robot at rest
+WRONG = "engine random"  # MPPI with random parameters
+PLANNERS = ("mppi", "cem", "random", "ilqg", "ilqr", WRONG)
 CALIBRATION = 20  # seeds: mean squares of 20 normal numbers are 1 +- 0.32
 STARTS = 8  # random ones, as many as there are corners
 CORNERS = list(itertools.product((0.5, 1.5), repeat=3))
@@ -290,11 +292,12 @@ def transfers(folder: Path, given: argparse.Namespace) -> None:
 def methods(folder: Path, given: argparse.Namespace) -> None:
     """The planners at equal budgets: --samples rollouts of 1 s per iteration, 5 iterations per control, on MuJoCo."""
     book = Book(folder, "methods")
-    for seed, method in itertools.product(range(given.seeds), ("mppi", "cem", "random", "ilqg", "ilqr")):
-        out = str(folder / f"roll_{method}_{given.controls}_{seed}.npz")
+    for seed, method in itertools.product(range(given.seeds), PLANNERS):
+        more = {"engine": "random"} if method == WRONG else {"method": method, "factors": given.factors}
+        out = str(folder / f"roll_{method.replace(' ', '-')}_{given.controls}_{seed}.npz")
         row = book.run(
             (method, seed, given.factors, given.controls, given.samples),
-            lambda method=method, seed=seed, out=out: _roll(given, seed, method=method, out=out, factors=given.factors),
+            lambda seed=seed, out=out, more=more: _roll(given, seed, out=out, **more),
         )
         print(
             f"{method}, seed {seed}: vx {row['vx']:.3f} m/s, end {np.round(row['end'], 2)}, {row['wall_s']:.0f} s",
