@@ -13,7 +13,7 @@ from tangere import learn
 torch = pytest.importorskip("torch")
 
 from tangere import cartesian_torch  # noqa: E402
-from tangere.learn import baselines, models, plan, runs, throws, train  # noqa: E402
+from tangere.learn import baselines, models, plan, report, runs, throws, train  # noqa: E402
 from tangere.learn.runs import Config  # noqa: E402
 
 KINDS = ["CLNN", "CHNN"]
@@ -517,7 +517,7 @@ def test_report(tmp_path, capsys):
     for word in ("Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6", "Table 2", "Table 3", "Mass ratios", "paper 2.3e-05"):
         assert word in page
     assert page.count("not run") > 50
-    assert "(24 chunks)" in page
+    assert "(24 chunks, 18 iterations)" in page
     assert "BP5-e CM-CLNN_n24_seed4: not finished" in page
     assert "http://" not in page
     table = (tmp_path / "report.csv").read_text().splitlines()
@@ -527,6 +527,29 @@ def test_report(tmp_path, capsys):
         ["BP5-e", "CM-CLNN"],
         ["BP5-e", "MLP-CD-CLNN"],
     ]
+
+
+def test_biased_restitution_makes_up_for_eps():
+    """A ball at a wall, without friction: e + eps (1 + e) / a with eps gives the velocity of e without it."""
+    system = learn.task("BP5").system(threads=1)
+    s, kind = system.slices(), 10  # ball 0 and x = 0
+    x = np.array([[0.05 - 1e-4, 0.5], [0.3, 0.2], [0.7, 0.2], [0.3, 0.8], [0.75, 0.75]])
+    v = np.zeros((5, 2))
+    v[0, 0] = -1.3
+    assert system.touching(x) == 1
+    found = {"mass": (system.params[s["mass"]] * 3).tolist(), "eps": 0.4}
+    states = np.broadcast_to(np.stack([x, v]), (1, 5, 2, 5, 2)).copy()
+    expected = report.biased(system, found, states)
+    assert [i for i, e in enumerate(expected) if e is not None] == [kind]
+    assert expected[kind] == pytest.approx(0.8 + 0.4 * 1.8 * 0.15)
+    params = system.params.copy()
+    params[s["mass"]] = found["mass"]
+    params[s["mu"]] = 0
+    without = system.contact(x, v, params).v
+    params[s["eps"]] = 0.4
+    params[s["e"]] = expected[kind]
+    np.testing.assert_allclose(system.contact(x, v, params).v, without, atol=1e-9)
+    assert without[0, 0] == pytest.approx(0.8 * 1.3)
 
 
 def test_plan_has_every_cell_once():

@@ -55,12 +55,13 @@ def full() -> Iterator[Config]:
 
 
 def small() -> Iterator[Config]:
-    """A tenth of the data and a quarter of the iterations of full size: 80 chunks are one batch."""
+    """A tenth of the data and an eighth of the iterations of full size: 80 chunks are one batch."""
     for task in SMALL_TASKS:
-        yield Config(task, "CM-CLNN", trajectories=80, epochs=1000, every=5)
+        yield Config(task, "CM-CLNN", trajectories=80, epochs=500, every=5)
 
 
 def folder_of(root: Path, config: Config) -> Path:
+    """The folder of a run."""
     return root / config.task / config.folder_name()
 
 

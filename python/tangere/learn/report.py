@@ -13,8 +13,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from tangere.cartesian import System
 from tangere.learn.runs import CONTACT_MODELS, MODELS, Config, ratios, read_config, write_log, write_whole
 
+Array = NDArray[np.float64]
 TASKS = ("BP5-e", "BP5", "CP3-e", "CP3", "BD5", "Rope-200", "Gyro-e", "Gyro")
 NOT_RUN = "not run"
 
@@ -102,7 +107,9 @@ def _table(heading: list[str], rows: list[list[str]]) -> str:
 
 
 def _size(result: dict[str, Any]) -> str:
-    return "" if result["chunks"] == 800 else f" ({result['chunks']} chunks)"
+    """What a run had less of than 800 chunks and 4,000 iterations."""
+    less = [f"{result[name]} {name}" for name, full in (("chunks", 800), ("iterations", 4000)) if result[name] < full]
+    return f" ({', '.join(less)})" if less else ""
 
 
 def _picture(figure: Any) -> str:
@@ -264,41 +271,48 @@ def _variants(runs: Runs) -> str:
     return table + _table(["mu, e of CMr-CLNN, eps", "0.1", "0.01", "0.001", "learned"], rows)
 
 
-def biased(system: Any, mass: list[float], eps: float) -> list[float]:
-    """e that makes up for eps, per kind of contact of points: e + eps (1 + e) / a, a = 1 / m_i (+ 1 / m_j).
+def biased(system: System, found: dict[str, Any], states: Array) -> list[float | None]:
+    """e that makes up for eps, per kind of contact: the mean of e + eps (1 + e) / a over the contacts of chunks.
 
+    a is the velocity along the normal per impulse, with the learned masses; None for a kind that has no contact there.
     One contact without friction: v+ = u (a e - eps) / (a + eps) with eps is e u without it.
     """
-    from tangere.cartesian import PAIR  # noqa: PLC0415
-
-    e = list(system.definition["e"])
-    for c in system.definition["contacts"]:
-        kind, a = int(c[4]), 1 / mass[int(c[1])] + (1 / mass[int(c[2])] if int(c[0]) == PAIR else 0.0)
-        true = system.definition["e"][kind]
-        e[kind] = min(1.0, true + eps * (1 + true) / a)
-    return e
+    params, s = system.params.copy(), system.slices()
+    for name in ("mass", "lambda"):
+        params[s[name]] = np.ravel(found.get(name, params[s[name]]))
+    params[s["eps"]] = 0
+    terms: list[list[float]] = [[] for _ in range(system.size.types)]
+    after = states[:, 1:]
+    for i, j in np.argwhere(system.touching(after[:, :, 0])):
+        problem = system.problem(after[i, j, 0], after[i, j, 1], params)
+        for row in np.flatnonzero(problem.normal):
+            e = problem.e[row]
+            bias = found["eps"] * (1 + e) / problem.G[row, row]
+            terms[system.contact_type[problem.slot[row]]].append(min(1.0, e + bias))
+    return [float(np.mean(t)) if t else None for t in terms]
 
 
 def _bias(runs: Runs) -> str:
     from tangere.learn import tasks  # noqa: PLC0415
 
-    result = runs.get("BP5", "CMr-CLNN")
-    if result is None:
-        return f'<p class="none">{NOT_RUN}</p>'
-    found = result["learned"]
-    expected = biased(tasks.task("BP5").system(threads=1), found["mass"], found["eps"])
     rows = []
-    for i, (count, true, want) in enumerate(zip(result["counts"], result["truth"]["e"], expected, strict=True)):
-        words = (
-            str(i),
-            str(count),
-            f"{true:g}",
-            f"{want:.4f}",
-            f"{found['e'][i]:.4f}",
-            f"{found['e'][i] / want - 1:+.1%}",
-        )
-        rows.append([_cell(word) for word in words])
-    return _table(["BP5, coefficient", "chunks", "e", "e + eps (1 + e) / a", "learned", "off"], rows)
+    for task in ("CP3", "Gyro", "BP5"):
+        result = runs.get(task, "CMr-CLNN")
+        if result is None:
+            rows.append([_cell(task), _cell(None)])
+            continue
+        found = result["learned"]
+        states = tasks.chunks(task, result["chunks"], 0)["states"]
+        expected = biased(tasks.task(task).system(threads=1), found, states)
+        for i, (count, true, want) in enumerate(zip(result["counts"], result["truth"]["e"], expected, strict=True)):
+            got = found["e"][i]
+            words = (f"{task}, {i}", str(count), f"{true:g}", *_compared(want, got))
+            rows.append([_cell(word) for word in words])
+    return _table(["task, coefficient", "chunks", "e", "e + eps (1 + e) / a", "learned", "off"], rows)
+
+
+def _compared(want: float | None, got: float) -> tuple[str, str, str]:
+    return ("no contact", f"{got:.4f}", "") if want is None else (f"{want:.4f}", f"{got:.4f}", f"{got / want - 1:+.1%}")
 
 
 def _throws(runs: Runs) -> str:

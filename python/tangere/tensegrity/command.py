@@ -243,6 +243,7 @@ def _roll(given: argparse.Namespace) -> int:
 
 
 def main(words: list[str] | None = None) -> int:
+    """The command `tangere tensegrity`; returns its exit code."""
     given = _parser().parse_args(words)
     try:
         return {"data": _data, "fit": _fit, "compare": _compare, "roll": _roll}[given.what](given)
