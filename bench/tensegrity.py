@@ -1,7 +1,7 @@
 """The tensegrity paper's study on SUPERball: corners, noise, variants, contact parameters, planners, transfer.
 
     .venv/bin/python bench/tensegrity.py corners noise calibration variants own soft starts contact checkers transfer
-        methods pages picture --data FOLDER
+        methods hills pages picture --data FOLDER
 
 Every part prints its rows as they are done and appends them to FOLDER/NAME.jsonl; rows that are there are not run
 again.
@@ -22,6 +22,8 @@ from tangere.tensegrity import checker, command, contact, data, judge, robot, tr
 
 OWN = (1, 1.0)  # rolls of our own engine, and their s: the robot is at rest after 2 s
 MOVING = 1.5  # s of a roll of MuJoCo that are used: later tuples are of a robot at rest
+WRONG = "engine random"  # MPPI with random parameters
+PLANNERS = ("mppi", "cem", "random", "ilqg", "ilqr", WRONG)
 CALIBRATION = 20  # seeds: mean squares of 20 normal numbers are 1 +- 0.32
 STARTS = 8  # random ones, as many as there are corners
 CORNERS = list(itertools.product((0.5, 1.5), repeat=3))
@@ -290,16 +292,42 @@ def transfers(folder: Path, given: argparse.Namespace) -> None:
 def methods(folder: Path, given: argparse.Namespace) -> None:
     """The planners at equal budgets: --samples rollouts of 1 s per iteration, 5 iterations per control, on MuJoCo."""
     book = Book(folder, "methods")
-    for seed, method in itertools.product(range(given.seeds), ("mppi", "cem", "random", "ilqg", "ilqr")):
-        out = str(folder / f"roll_{method}_{given.controls}_{seed}.npz")
+    for seed, method in itertools.product(range(given.seeds), PLANNERS):
+        more = {"engine": "random"} if method == WRONG else {"method": method, "factors": given.factors}
+        out = str(folder / f"roll_{method.replace(' ', '-')}_{given.controls}_{seed}.npz")
         row = book.run(
             (method, seed, given.factors, given.controls, given.samples),
-            lambda method=method, seed=seed, out=out: _roll(given, seed, method=method, out=out, factors=given.factors),
+            lambda seed=seed, out=out, more=more: _roll(given, seed, out=out, **more),
         )
         print(
             f"{method}, seed {seed}: vx {row['vx']:.3f} m/s, end {np.round(row['end'], 2)}, {row['wall_s']:.0f} s",
             flush=True,
         )
+
+
+def hills(folder: Path, given: argparse.Namespace) -> None:
+    """Rolls without controls over the height field, 4 m/s along x and 5 other directions, ours beside MuJoCo's."""
+    text = robot.roll_text(ground="hills")
+    m, steps = tg.load_string(text), 2000
+    for angle in np.linspace(-0.4, 0.4, 6):
+        v = robot.rolling(m.default_q(), float(angle), 4.0)
+        q, _ = checker.follow(m, m.default_q(), v, steps, every=20)
+        other = transfer.MujocoRobot(text)
+        other.data.qvel[:] = v
+        kept = [other.q.copy()]
+        for k in range(steps):
+            other.step(np.zeros(m.nu))
+            if (k + 1) % 20 == 0:
+                kept.append(other.q.copy())
+        ours, theirs = robot.com(m, q), robot.com(m, np.array(kept))
+        off, length = np.linalg.norm(ours - theirs, axis=1), float(robot.path_length(theirs))
+        print(
+            f"{angle:+.2f} rad: end {np.round(ours[-1], 2)} and {np.round(theirs[-1], 2)} m, {off[-1]:.3f} m apart, "
+            f"{100 * off[-1] / length:.1f} % of the path"
+        )
+        for name, path in (("ours", q), ("mujoco", np.array(kept))):
+            page = folder / f"hills_{name}_{angle:+.2f}.html"
+            tg.view(m, {"time": 20 * train.STEP * np.arange(len(path)), "q": path}, html=str(page))
 
 
 def pages(folder: Path, given: argparse.Namespace) -> None:
@@ -366,7 +394,7 @@ def _band(axes: Any, t: np.ndarray, error: np.ndarray, name: str) -> None:
 PARTS = {
     "corners": corners, "noise": noise, "calibration": calibration, "variants": variants, "own": own, "soft": soft,
     "starts": starts, "contact": contacts, "checkers": checkers, "transfer": transfers, "methods": methods,
-    "pages": pages, "picture": picture,
+    "hills": hills, "pages": pages, "picture": picture,
 }  # fmt: skip
 
 

@@ -82,7 +82,11 @@ def path_length(points: Array) -> Array:
 
 def rolling_start(q: Array, rng: np.random.Generator) -> Array:
     """Velocities with which the robot rolls as one body over its lowest points, in any direction, at any of SPEEDS."""
-    angle, speed = rng.uniform(0, 2 * np.pi), rng.uniform(*SPEEDS)
+    return rolling(q, rng.uniform(0, 2 * np.pi), rng.uniform(*SPEEDS))
+
+
+def rolling(q: Array, angle: float, speed: float) -> Array:
+    """Velocities of a roll at `angle` (rad, from x towards y) and `speed` (m/s)."""
     velocity = speed * np.array([np.cos(angle), np.sin(angle), 0])
     pose = np.asarray(q).reshape(RODS, 7)
     centre = pose[:, :3].mean(axis=0)
