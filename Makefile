@@ -73,14 +73,16 @@ tsan: ## tests of threads and batches under the thread sanitizer (minutes; not p
 	@cmake --build --preset tsan -j $(JOBS) --target test_base_threads test_batch_batch test_batch_rollouts
 	@ctest --preset tsan -R 'base.threads|^batch'
 
-solvers: ## every solver on recorded problems: share solved, iterations, time, residual by iteration (build/problems/curves.png); PROBLEMS: files, otherwise 25,000 are recorded
+solvers: ## every solver on recorded problems: share solved, iterations, time, floors by set, residual by iteration (build/problems/curves.png); PROBLEMS: files, otherwise 25,000 are recorded
 	@scripts/setup.sh core python bench
 	@cmake --preset bench --log-level=NOTICE
-	@cmake --build --preset bench -j $(JOBS) --target bench_record bench_solvers
+	@cmake --build --preset bench -j $(JOBS) --target bench_record bench_solvers bench_family
 	@mkdir -p build/problems
 	@$(if $(PROBLEMS),true,build/bench/bench/bench_record build/problems)
 	@build/bench/bench/bench_solvers $(or $(PROBLEMS),build/problems/*.tgp)
-	@.venv/bin/python bench/solver_curves.py build/bench/bench/bench_solvers build/problems/curves.png bench/problems/*.tgp
+	@build/bench/bench/bench_family $(or $(PROBLEMS),build/problems/*.tgp)
+	@.venv/bin/python bench/solver_curves.py build/bench/bench/bench_solvers build/problems/curves.png \
+	    $(or $(PROBLEMS),build/problems/*.tgp)
 
 solvers-pinocchio: ## admm and pgs beside Pinocchio's on one robot (MODEL: Go1 in MJCF), cold, to 1e-9
 	@scripts/setup.sh core python bench

@@ -1,7 +1,7 @@
 """The tensegrity paper's study on SUPERball: corners, noise, variants, contact parameters, planners, transfer.
 
-    .venv/bin/python bench/tensegrity.py corners noise calibration variants own soft contact checkers transfer methods
-        pages picture --data FOLDER
+    .venv/bin/python bench/tensegrity.py corners noise calibration variants own soft starts contact checkers transfer
+        methods pages picture --data FOLDER
 
 Every part prints its rows as they are done and appends them to FOLDER/NAME.jsonl; rows that are there are not run
 again.
@@ -23,6 +23,7 @@ from tangere.tensegrity import checker, command, contact, data, judge, robot, tr
 OWN = (1, 1.0)  # rolls of our own engine, and their s: the robot is at rest after 2 s
 MOVING = 1.5  # s of a roll of MuJoCo that are used: later tuples are of a robot at rest
 CALIBRATION = 20  # seeds: mean squares of 20 normal numbers are 1 +- 0.32
+STARTS = 8  # random ones, as many as there are corners
 CORNERS = list(itertools.product((0.5, 1.5), repeat=3))
 
 
@@ -150,6 +151,27 @@ def soft(folder: Path, given: argparse.Namespace) -> None:
         row = book.run(("compliant", given.seed, start), soft_work)
         off = np.round(row["off"], 6)
         print(f"compliant from {start}: off by {off}, cost {row['cost']:.2g}, {row['cpu_s']:.0f} s", flush=True)
+
+
+def starts(folder: Path, given: argparse.Namespace) -> None:
+    """Both laws on their own data from random starts: the grids of the corners share points, these do not."""
+    book, rigid = Book(folder, "starts"), tg.load_string(robot.roll_text())
+    laws = {
+        "compliant": (compliant(rigid), ("compliance", "damping", "slide"), {"law": "compliant"}),
+        "ncp": (rigid, ("slide", "roll"), {}),
+    }
+    for i, law in itertools.product(range(STARTS), laws):
+        m, parts, options = laws[law]
+        start = tuple(np.random.default_rng((given.seed, i)).uniform(0.5, 1.5, len(parts)))
+
+        def work(m: Any = m, parts: Any = parts, options: Any = options, start: Any = start) -> dict[str, Any]:
+            logs = contact.own_rolls(m, OWN[0], given.seed, OWN[1], **options)
+            found = contact.identify_contact(m, logs, parts, start, threads=given.threads, **options)
+            return {"off": (found.factors - 1).tolist(), "cost": found.cost}
+
+        row = book.run((law, given.seed, start), work)
+        off = np.abs(row["off"]).max()
+        print(f"{law} from {np.round(start, 2)}: off by {off:.1e}, {row['cpu_s']:.1f} s", flush=True)
 
 
 def compliant(m: tg.Model, stiffness: float = 3e5, damping: float = 1e3) -> tg.Model:
@@ -343,7 +365,8 @@ def _band(axes: Any, t: np.ndarray, error: np.ndarray, name: str) -> None:
 
 PARTS = {
     "corners": corners, "noise": noise, "calibration": calibration, "variants": variants, "own": own, "soft": soft,
-    "contact": contacts, "checkers": checkers, "transfer": transfers, "methods": methods, "pages": pages, "picture": picture,
+    "starts": starts, "contact": contacts, "checkers": checkers, "transfer": transfers, "methods": methods,
+    "pages": pages, "picture": picture,
 }  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def read_entries(path):
 
 
 def table_row(field, size, domain, text):
-    numbers = size if size != "0" else "1 a path item"
+    numbers = size if size != "0" else "1 per path item"
     return f"| `{field}` | {numbers} | {text} | {DOMAINS[domain]} |"
 
 

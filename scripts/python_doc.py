@@ -32,7 +32,7 @@ SECTIONS = {
     "Rollouts and batches": ["rollout", "Rollout", "RolloutGradient", "RolloutChange", "RolloutJacobian", "RolloutInfo",
                              "Batch", "BatchRollout", "BatchError"],
     "Identification and inverse problems": ["fit", "FitResult", "Direction", "read_log", "Log", "solve", "Solution",
-                                            "pose", "PoseResult", "inverse_contact_dynamics", "Holding", "excite",
+                                            "pose", "PoseResult", "inverse_contact_dynamics", "Holding", "NotHeldError", "excite",
                                             "Excitation", "least_squares", "minimise", "Optimum", "Iteration"],
     "Collision": ["distance", "Distance", "hull", "Shape", "Contacts", "ContactDerivatives", "Gap"],
     "Quadratic programs": ["qcqp", "QcqpSolution", "QcqpGradient", "QcqpJacobian"],
@@ -60,7 +60,7 @@ def doc_of(name: str, thing: Any) -> str:
 
 def signature_of(thing: Any) -> str:
     try:
-        text = str(inspect.signature(thing))
+        text = str(inspect.signature(thing)).replace(", **unknown: 'Never'", "")  # only for the message of a typo
     except (TypeError, ValueError):
         return "(...)"
     for long, short in (("tangere.", ""), ("'", ""), ("NDArray[np.float64]", "Array")):
@@ -95,7 +95,8 @@ def prose(text: str) -> list[str]:
 
 def members_of(cls: type) -> list[tuple[str, Any]]:
     """Its own public methods and properties, and those that it has from the extension."""
-    skipped = {name for base in (tuple, ValueError, KeyError, dict, enum.IntEnum) for name in dir(base)}
+    bases = [base for base in (tuple, BaseException, dict, enum.IntEnum) if issubclass(cls, base)]
+    skipped = {name for base in bases for name in dir(base)}
     fields = set(getattr(cls, "_fields", ())) | set(getattr(cls, "__match_args__", ()))
     return [
         (name, member)

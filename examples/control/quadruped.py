@@ -19,7 +19,7 @@ RADIUS = 0.025  # m: of a foot
 
 
 def feet_heights(k: int, until: float = np.inf) -> np.ndarray:
-    """Where the sites of the feet are to be (horizon + 1, 4, 3): diagonal pairs go up by turns; only heights count."""
+    """Where the sites of the feet are to be (horizon + 1, 4, 3): diagonal pairs lift in turn; only heights count."""
     t = (k + np.arange(HORIZON + 1)) * DT
     wave = np.where(t < until, np.sin(2 * np.pi * t / PERIOD), 0)
     target = np.zeros((HORIZON + 1, 4, 3))

@@ -1,7 +1,7 @@
 """iLQR in closed loop on the planar walker: it walks at 0.5 m/s or more.
 
 Plans look 30 steps of 10 ms ahead, one iteration each, with smoothed derivatives. References: the pose with bent knees,
-moved on at 0.52 m/s; feet that go up by turns and forward by a stride. Seeds change the start. The rate is that of
+moved on at 0.52 m/s; feet that lift in turn and move forward by a stride. Seeds change the start. The rate is that of
 processor time on one thread, the simulated robot included.
 """
 

@@ -41,6 +41,12 @@ def run(unknown, derivatives, method="gn", speed=1.0, iterations=50, planar=True
     )
 
 
+def counted_of(curves, way):
+    """Iterations to 1e-6 of v0 and impulse."""
+    counts = [next((i for i, e in enumerate(curves[f"{u}, {way}"]) if e < 1e-6), None) for u in ("v0", "impulse")]
+    return " and ".join(map(str, counts))
+
+
 def main(small=False):
     told = Experiment(
         "initial_conditions",
@@ -48,47 +54,70 @@ def main(small=False):
         "Gauss-Newton with implicit gradients is precise; gradient descent needs more; differences rise",
     )
     found, curves = {}, {}
+
+    def counted(s):
+        """Iterations to 1e-6 m or rad, or none; the miss at the end."""
+        near = next((str(i) for i, error in enumerate(s.errors) if error < 1e-6), "-")
+        return near, float(np.linalg.norm(s.residual))
+
     ways = ("exact", "differences") if small else ("exact", "toi", "smoothed", "differences")
     for unknown in ("v0", "impulse"):
         for way in ways:
             s = run(unknown, way)
-            miss = float(np.linalg.norm(s.residual))
+            near, miss = counted(s)
             found[unknown, way] = (s.iterations, miss, s.seconds)
             curves[f"{unknown}, {way}"] = s.errors
             told.row(
-                f"{unknown}, Gauss-Newton, {way}: iterations, miss, s",
-                "",
-                f"{s.iterations}, {miss:.1e}, {s.seconds:.2f}",
+                f"{unknown}, Gauss-Newton, {way}: iterations to 1e-6, final miss, s",
+                "4, 1e-6" + (", twice the time" if way == "differences" else "") if way != "smoothed" else "slower",
+                f"{near}, {miss:.1e}, {s.seconds:.2f}",
             )
     if not small:
         for unknown in ("v0", "impulse"):
-            s = run(unknown, "exact", planar=False)
-            told.row(
-                f"{unknown}, all six numbers free (the cube may hop), whole pose: iterations, miss",
-                "",
-                f"{s.iterations}, {np.linalg.norm(s.residual):.1e}: {s.optimum.stop}",
-            )
+            for starts in (1, 12):
+                s = run(unknown, "exact", planar=False, starts=starts)
+                near, miss = counted(s)
+                tries = "one start" if starts == 1 else f"up to {starts} starts"
+                told.row(
+                    f"{unknown}, all six free (the cube may hop), {tries}: iterations to 1e-6, final miss, searches",
+                    "a plateau" if starts == 1 else "1e-6",
+                    f"{near}, {miss:.1e}, {s.searches}",
+                )
+                found[unknown, "six", starts] = miss
         for way in ways:
             s = run("v0", way, "descent", iterations=100, rate=0.5)
             curves[f"v0, descent, {way}"] = s.errors
-            miss = float(np.linalg.norm(s.residual))
+            near, miss = counted(s)
             told.row(
-                f"v0, gradient descent, {way}: iterations, miss, s", "", f"{s.iterations}, {miss:.1e}, {s.seconds:.2f}"
+                f"v0, gradient descent, {way}: iterations to 1e-6, final miss, s",
+                "more than Gauss-Newton",
+                f"{near}, {miss:.1e}, {s.seconds:.2f}",
             )
+    expected = {"exact": "derivatives are 0", "differences": "derivatives are 0", "smoothed": "finds the way"}
     for way, more in (("exact", {}), ("differences", {}), ("smoothed", {"smooth_speed": 0.01})):
         try:
             s = run("v0", way, speed=0.0, **more)
             miss = float(np.linalg.norm(s.residual))
         except tg.Error as refusal:
-            told.row(f"v0 from rest, {way}", "", str(refusal)[:50])
+            told.row(f"v0 from rest, {way}", expected[way], str(refusal)[:50])
             continue
         found["rest", way] = (s.iterations, miss)
-        told.row(f"v0 from rest, {way}: iterations, miss", "", f"{s.iterations}, {miss:.1e}: {s.optimum.stop}")
+        told.row(
+            f"v0 from rest, {way}: iterations, miss", expected[way], f"{s.iterations}, {miss:.1e}: {s.optimum.stop}"
+        )
+
+    told.words(
+        f"Gauss-Newton reaches 1e-6 in {counted_of(curves, 'exact')} iterations with exact derivatives, as with "
+        "differences at more than twice the time; gradient descent needs some ten times as many. Differences do not "
+        "rise here: the cube slides in all trials, away from the boundary of a mode. With all six numbers free the "
+        "cube may hop, and a search may stall, as the paper's plateau: further starts reach the target."
+    )
 
     def draw(figure):
         left, right = figure.subplots(1, 2)
         for name, values in curves.items():
-            (right if "descent" in name else left).semilogy(np.maximum(values, 1e-12), ".-", label=name)
+            dashes = "--" if "differences" in name else ":" if "toi" in name else "-"
+            (right if "descent" in name else left).semilogy(np.maximum(values, 1e-12), "." + dashes, label=name)
         for ax in (left, right):
             ax.set(xlabel="iteration", ylabel="miss (m, rad)")
             if ax.lines:

@@ -13,12 +13,18 @@ class Experiment:
 
     def __init__(self, name, title, paper):
         self.name, self.title, self.paper, self.rows, self.pictures = name, title, paper, [], []
+        self.ours = ""
         self._began = time.monotonic()
         print(f"== {title} ==")
 
     def row(self, what, expected, ours):
         self.rows.append((what, str(expected), str(ours)))
         print(f"{what:58} {expected!s:>28} {ours!s:>34}", flush=True)
+
+    def words(self, ours):
+        """Our result in a sentence, beside the paper's."""
+        self.ours = ours
+        print(ours)
 
     def figure(self, draw, name="", **size):
         """draw(figure) on a new figure, where matplotlib is installed."""
@@ -39,6 +45,7 @@ class Experiment:
         record = {
             "title": self.title,
             "paper": self.paper,
+            "ours": self.ours,
             "rows": self.rows,
             "pictures": self.pictures,
             "seconds": seconds,

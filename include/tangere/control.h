@@ -111,7 +111,7 @@ typedef struct tg_least_squares_def
     tg_loss loss;
     double width;     /* of the loss, in units of r: 1.345 standard deviations for Huber's, 2.385 for Cauchy's */
     int iterations;   /* at most; 100 */
-    double damping;   /* to start with; 1e-4. 0: Gauss and Newton's full steps as long as they help */
+    double damping;   /* to start with; 1e-4. 0: full Gauss-Newton steps as long as they help */
     double tolerance; /* of steps, relative; its square is that of the decrease of the cost; 1e-10 */
     /* of the cost, absolute: a full step that promises less is the last; 0. With residuals in standard deviations
      * 1e-4 is a step of 0.014 standard errors. */

@@ -12,7 +12,7 @@
 >>> sim.info.contacts.force
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tangere import cartesian, control
 from tangere._check import CheckGroup, CheckModes, CheckResult, check
@@ -36,6 +36,7 @@ from tangere._core import version as __version__
 from tangere._errors import Error, ModelWarning, UnknownNameError
 from tangere._fit import fit
 from tangere._fit_result import Direction, FitResult
+from tangere._names import no_such_name
 from tangere.batch import (
     Batch,
     BatchError,
@@ -53,7 +54,7 @@ from tangere.enums import (
 )
 from tangere.excitation import Excitation, excite
 from tangere.given import GIVEN_FIELDS, GIVEN_NUMBERS, given_contacts
-from tangere.inverse import Holding, PoseResult, Solution, inverse_contact_dynamics, pose, solve
+from tangere.inverse import Holding, NotHeldError, PoseResult, Solution, inverse_contact_dynamics, pose, solve
 from tangere.linear import Linear
 from tangere.logs import Log, read_log
 from tangere.model import Model, ParamSlice, ReportEntry, load, load_string
@@ -94,12 +95,16 @@ def view(*args: Any, **options: Any) -> Any:
     return show(*args, **options)
 
 
-def __getattr__(name: str) -> Any:
-    if name == "plot":  # when it is asked for: it imports matplotlib
-        import tangere.plot as module  # noqa: PLC0415
+if TYPE_CHECKING:
+    from tangere import plot as plot
+else:  # type checkers would take any name of a module that has this function
 
-        return module
-    raise AttributeError(f"module 'tangere' has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name == "plot":  # when it is asked for: it imports matplotlib
+            import tangere.plot as module  # noqa: PLC0415
+
+            return module
+        raise no_such_name(name, __all__, Model, ("torch", "jax", "gym", "viewer", "mpc", "learn", "tensegrity"))
 
 
 __all__ = [
@@ -141,6 +146,7 @@ __all__ = [
     "Log",
     "Model",
     "ModelWarning",
+    "NotHeldError",
     "Optimum",
     "ParamSlice",
     "Params",

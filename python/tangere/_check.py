@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tangere._names import told, whole_number
 from tangere.model import Model
 
 
@@ -114,6 +115,7 @@ class CheckResult:
         return "\n".join(lines) + ">"
 
 
+@told(samples="states", tolerance="result.worst: the limit is 1e-6")
 def check(
     model: Model,
     states: int = 100,
@@ -131,6 +133,9 @@ def check(
     names, patterns or positions of the parameters to draw from; progress(done, states) is called after every state.
     impact: "end" or "within", as for `Sim`; law: the contact law, as for `Sim`.
     """
+    if not isinstance(model, Model):
+        raise TypeError(f"model: expected a tangere.Model, got {type(model).__name__}")
+    states = whole_number("states", states, 1)
     if impact not in ("end", "within"):
         raise ValueError(f"impact: expected 'end' or 'within', got {impact!r}")
     found = model._check(states, seed, model._chosen(params), progress, int(impact == "within"), law)

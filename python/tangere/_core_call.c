@@ -106,7 +106,7 @@ static bool bind(invocation *call, PyObject *const *args, Py_ssize_t nargs, PyOb
     for (int i = 0; i < count; ++i)
         if (call->given[i] == NULL && !may_omit(f, i))
         {
-            PyErr_Format(PyExc_TypeError, "%s() misses argument '%s'", f->name, f->in[i].name);
+            PyErr_Format(PyExc_TypeError, "%s() is missing the argument '%s'", f->name, f->in[i].name);
             return false;
         }
     return true;
@@ -156,7 +156,11 @@ static bool convert_seed(invocation *call, int i)
     PyObject *number = PyNumber_Index(call->given[i]);
     call->c.seed = number == NULL ? 0 : PyLong_AsUnsignedLongLong(number);
     Py_XDECREF(number);
-    return !PyErr_Occurred();
+    if (!PyErr_Occurred())
+        return true;
+    PyObject *kind = PyErr_ExceptionMatches(PyExc_TypeError) ? PyExc_TypeError : PyExc_OverflowError;
+    PyErr_Format(kind, "seed: expected a whole number from 0 to 2^64 - 1, got %R", call->given[i]);
+    return false;
 }
 
 /* "body_pose(name, q)": how a function is called, for messages */

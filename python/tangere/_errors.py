@@ -32,6 +32,8 @@ def unknown_name(kind: str, name: object, known: Sequence[str]) -> UnknownNameEr
     """The exception for a name that is not among those known, with the closest of them."""
     known = [entry or f"#{i}" for i, entry in enumerate(known)]  # what has no name goes by its number
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5) if isinstance(name, str) else []
+    if not close and isinstance(name, str):  # the end of a name: "mass" for "body.trunk.mass"
+        close = [k for k in known if k.endswith(f".{name}") and not k.startswith("body.world.")][:3]
     few = known[:12]
     if close:
         hint = f"; did you mean {' or '.join(map(repr, close))}?"

@@ -34,6 +34,7 @@ class Task:
         self.notes: list[str] = []
         self.layout = self._layout(options)
         segments = make_segments(m, logs, self.dt, options["horizon"], options["stride"])
+        self._note_windows(len(segments), options["horizon"], options["stride"])
         channels = options["channels"] or sorted({name for log in logs for name in log.channels})
         for name in channels:
             if not any(name in log.channels for log in logs):
@@ -44,6 +45,13 @@ class Task:
         self.x = np.concatenate([self._start(options), np.zeros(len(segments) * self.layout.local)])
         self._bounds(options)
         self.known = self._noise(options["noise"])
+
+    def _note_windows(self, count: int, horizon: int | None, stride: int | None) -> None:
+        if horizon is not None:
+            step = stride or max(1, horizon // 2)
+            left = sum(len(range(0, max(1, len(log) - horizon), step)) for log in self.logs) - count
+            if left:
+                self.notes.append(f"{left} windows are left out: the state at their first row is not measured")
 
     def _layout(self, options: dict[str, Any]) -> Layout:
         m = self.m

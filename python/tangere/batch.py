@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tangere import _core
 from tangere._errors import Error
+from tangere._names import Strict, real_numbers, whole_number
 from tangere.model import Model
 from tangere.rollout import RolloutChange, RolloutGradient, held_steps
 from tangere.sim import Jacobian, Label, SimState, StepChange, StepContacts, StepGradient, _settings
@@ -57,7 +58,11 @@ def _written_to(name: str, doc: str) -> property:
     """An array that can be read, written to, and assigned to."""
 
     def assign(self: Any, value: ArrayLike) -> None:
-        getattr(self, name)[...] = value
+        array, given = getattr(self, name), real_numbers(name[1:], value)
+        shape, row = array.shape, array.shape[1:]
+        if given.shape not in (shape, (1, *row), row, ()):
+            raise ValueError(f"{name[1:]}: expected shape {shape}, or {row} for all environments, got {given.shape}")
+        array[...] = given
 
     return property(lambda self: getattr(self, name), assign, doc=doc)
 
@@ -83,7 +88,7 @@ class _Bar:
             sys.stderr.write("\r" + " " * 60 + "\r")
 
 
-class Batch:
+class Batch(Strict):
     """n environments of a model, stepped together over threads.
 
     dt (s): the time step; None: the model's. threads: None: as many as this process may use. Solver and options are
@@ -114,11 +119,10 @@ class Batch:
     ) -> None:
         if on_error not in {"raise", "keep"}:
             raise ValueError(f"on_error: expected 'raise' or 'keep', got {on_error!r}")
-        if threads is not None and threads < 1:
-            raise Error(f"threads = {threads}; must be at least 1", "value out of domain")
-        if n < 1:
-            raise Error(f"n = {n} environments; must be at least 1", "value out of domain")
-        self._model, self._n, self._strict = model, int(n), on_error == "raise"
+        if threads is not None:
+            threads = whole_number("threads", threads, 1)
+        n = whole_number("n", n, 1)
+        self._model, self._n, self._strict = model, n, on_error == "raise"
         self._settings = _settings(model, dt, solver, **options)
         self._core = _core.Batch(self._settings, self._n, len(os.sched_getaffinity(0)) if threads is None else threads)
         self._q, self._v = np.zeros((n, model.nq)), np.zeros((n, model.nv))
@@ -133,6 +137,12 @@ class Batch:
 
     def __repr__(self) -> str:
         return f"<tangere.Batch of {self._n} {self._model.name!r}: dt {self.dt:g} s, {self.threads} threads>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a tangere.Batch cannot be copied or pickled: make another one of its model, and give it the states, "
+            "batch.reset(states=other.save())"
+        )
 
     def __len__(self) -> int:
         return self._n
@@ -229,7 +239,8 @@ class Batch:
                 raise ValueError(f"ids: expected a mask of shape {(self._n,)}, got {given.shape}")
             return np.flatnonzero(given).astype(np.intc)
         if given.dtype.kind not in "iu":
-            raise TypeError(f"ids: expected integers or a mask, got dtype {given.dtype}")
+            hint = "; a keyframe is given as key=..." if given.dtype.kind == "U" else ""
+            raise TypeError(f"ids: expected integers or a mask, got dtype {given.dtype}{hint}")
         if given.size and (given.min() < 0 or given.max() >= self._n):
             raise IndexError(f"ids: expected 0 .. {self._n - 1}, got {given.min()} to {given.max()}")
         return given.astype(np.intc)
@@ -316,7 +327,10 @@ class Batch:
 
     def _need_step(self) -> None:
         if not self._stepped:
-            raise Error("there was no step since parameters were named", "stale result")
+            raise Error(
+                "there was no step since the batch was made or parameters were named; batch.step() takes one",
+                "stale result",
+            )
 
     def _derive(self, **wanted: Any) -> None:
         self._need_step()
@@ -494,6 +508,13 @@ class BatchRollout:
         self.q, self.v, self.act, self.residual = states
         self.hold, self._pushed = hold, pushed
         self._rows = -(-self.residual.shape[1] // hold)  # of controls
+
+    def __repr__(self) -> str:
+        n, steps = self.residual.shape
+        return f"<tangere.BatchRollout of {n} {self._batch.model.name!r}: {steps} steps each>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a tangere.BatchRollout cannot be copied or pickled, its arrays can: q, v, act, residual")
 
     def __del__(self) -> None:
         if self._tape is not None:

@@ -82,10 +82,12 @@ class Rollout:
 
     @property
     def x(self) -> Array:
+        """Positions [..., steps + 1, points, dim]."""
         return self.states[..., 0, :, :]
 
     @property
     def v(self) -> Array:
+        """Velocities [..., steps + 1, points, dim]."""
         return self.states[..., 1, :, :]
 
     def _shape(self) -> tuple[tuple[int, ...], int, int]:
@@ -111,7 +113,7 @@ class Rollout:
 
 
 class System:
-    """A system and its workspace; made by `Builder.build`. Calls of several threads wait for each other's end."""
+    """A system and its workspace; made by `Builder.build`. Calls from several threads run one after the other."""
 
     def __init__(self, core: Cartesian, definition: dict[str, Any]):
         self.core = core
@@ -120,16 +122,25 @@ class System:
         self.params: Array = core.params()
         self.contact_type = np.asarray(definition["contacts"], float).reshape(-1, 17)[:, 4].astype(int)
 
+    def __repr__(self) -> str:
+        return (
+            f"<tangere.cartesian.System {self.name!r}: {self.size.points} points in {self.size.dim} dimensions, "
+            f"{len(self.contact_type)} contacts, dt {self.dt:g} s>"
+        )
+
     @property
     def name(self) -> str:
+        """The name given to the builder."""
         return self.definition["name"]
 
     @property
     def dt(self) -> float:
+        """Time step, s."""
         return self.definition["dt"]
 
     @property
     def shape(self) -> tuple[int, int]:
+        """(points, dim): the shape of x and v."""
         return self.size.points, self.size.dim
 
     def slices(self) -> dict[str, slice]:
@@ -154,6 +165,7 @@ class System:
         return out[0].shape[:-2], out
 
     def rollout(self, x: ArrayLike, v: ArrayLike, steps: int, params: ArrayLike | None = None) -> Rollout:
+        """Steps from x and v [..., points, dim]; params [..., params]: in place of the system's."""
         lead, (x, v) = self._in(x, v)
         if steps < 0:
             raise ValueError(f"{self.name}: steps is {steps}, must be at least 0")
@@ -168,6 +180,7 @@ class System:
         )
 
     def step(self, x: ArrayLike, v: ArrayLike, params: ArrayLike | None = None) -> tuple[Array, Array]:
+        """One step: x and v after it."""
         r = self.rollout(x, v, 1, params)
         return r.x[..., 1, :, :], r.v[..., 1, :, :]
 
@@ -183,6 +196,7 @@ class System:
         return self.core.touching(math.prod(lead), x)[0].reshape(lead)
 
     def contact_vjp(self, x: ArrayLike, v: ArrayLike, bar: ArrayLike, params: ArrayLike | None = None) -> Gradient:
+        """Gradients of the velocity jump alone, from bar, the gradient with respect to the velocity after it."""
         lead, (x, v, bar) = self._in(x, v, bar)
         gx, gv, gp = self.core.jump_vjp(math.prod(lead), params, x, v, bar)
         return Gradient(gx.reshape(x.shape), gv.reshape(x.shape), gp.reshape(*lead, -1))
@@ -256,8 +270,8 @@ def _three(v: ArrayLike | None) -> list[float]:
 class Builder:
     """Collects bodies, constraints, springs and contacts.
 
-    A body is named by its number, a point by its number, too: `first(body)` is the point at its centre of mass, those
-    of its axes follow.
+    Bodies and points are identified by their numbers: `first(body)` is the point at the body's centre of mass, and the
+    points of its axes follow.
     """
 
     def __init__(self, name: str = "system", dim: int = 2, gravity: ArrayLike = (0.0, 0.0, 0.0)):
@@ -269,7 +283,11 @@ class Builder:
         self._mu: list[float] = []
         self._e: list[float] = []
 
+    def __repr__(self) -> str:
+        return f"<tangere.cartesian.Builder {self.name!r}: {len(self._bodies)} bodies, {len(self._contacts)} contacts>"
+
     def first(self, body: int) -> int:
+        """The number of the point at the centre of mass of a body."""
         return int(sum(b[0] for b in self._bodies[:body]))
 
     def point(self, mass: float) -> int:
@@ -290,12 +308,15 @@ class Builder:
         return body
 
     def disk(self, mass: float, radius: float) -> int:
+        """A homogeneous disk in the plane of its two axes; returns its number."""
         return self.rigid(mass, [radius**2 / 4] * 2)
 
     def distance(self, i: int, j: int, length: float) -> None:
+        """Keeps points i and j at a distance (m)."""
         self._constraints.append([DISTANCE, i, j, length, 0, 0, 0, 0, 0, 0])
 
     def tether(self, i: int, length: float, anchor: ArrayLike | None = None) -> None:
+        """Keeps point i at a distance (m) from an anchor (the origin)."""
         self._constraints.append([TETHER, i, -1, length, 0, 0, 0, *_three(anchor)])
 
     def pivot(self, body: int, c: ArrayLike, anchor: ArrayLike | None = None) -> None:
@@ -313,6 +334,7 @@ class Builder:
         return len(self._mu) - 1
 
     def pair(self, i: int, j: int, radius: float, other: float, kind: int) -> None:
+        """Contact of two balls or disks about points i and j, of given radii; kind: of `type`."""
         self._contacts.append([PAIR, i, j, 0, kind, 0, radius, other, 0, 0, 0, 0, 0, 0, 0, 0, 0])
 
     def wall(self, body: int, radius: float, normal: ArrayLike, offset: float, kind: int) -> None:
@@ -322,16 +344,19 @@ class Builder:
     def rim(  # noqa: PLR0917
         self, body: int, radius: float, normal: ArrayLike, offset: float, kind: int, mesh: int = 20, height: float = 0.0
     ) -> None:
+        """Contact of a circle about axis 3 of a body, as `mesh` points, with the wall normal . x + offset = 0."""
         self._contacts.append([RIM, body, -1, 0, kind, mesh, radius, height, *_three(normal), offset, 0, 0, 0, 0, 0])
 
     def bend(  # noqa: PLR0917
         self, i: int, j: int, k: int, limit: float, kind: int, anchor: ArrayLike | None = None
     ) -> None:
+        """Limits the angle between links (i, j) and (j, k) to [-limit, limit]; i < 0: the anchor."""
         self._contacts.append([BEND, i, j, k, kind, 0, 0, 0, 0, 0, 0, 0, -limit, limit, *_three(anchor)])
 
     def stretch(  # noqa: PLR0917
         self, i: int, j: int, low: float, high: float, kind: int, anchor: ArrayLike | None = None
     ) -> None:
+        """Limits the distance of points i and j to [low, high]; i < 0: the anchor."""
         self._contacts.append([STRETCH, i, j, 0, kind, 0, 0, 0, 0, 0, 0, 0, low, high, *_three(anchor)])
 
     def build(

@@ -157,6 +157,7 @@ def _flow(
 def step(
     system: System, x: Tensor, v: Tensor, params: Tensor | None = None, force: Callable[[Tensor], Tensor] | None = None
 ) -> tuple[Tensor, Tensor]:
+    """One step: x and v after it. Arguments are those of `rollout`."""
     states = rollout(system, x, v, 1, params, force)
     return states[..., 1, 0, :, :], states[..., 1, 1, :, :]
 

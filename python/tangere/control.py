@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tangere import _core
 from tangere._errors import unknown_name
+from tangere._names import told
 from tangere.model import Model
 from tangere.sim import _settings
 
@@ -197,6 +198,7 @@ class Planner:
     `u` (horizon, nu) is the plan from which the next one starts; it can be written to. A planner is for one thread.
     """
 
+    @told()
     def __init__(  # noqa: PLR0917  (as in Sim)
         self,
         model: Model,
@@ -253,6 +255,12 @@ class Planner:
             np.broadcast_to(np.asarray(u, np.float64), (self._rows, model.nu))
         )  # fmt: skip
 
+    def __repr__(self) -> str:
+        return (
+            f"<tangere.control.Planner {self.method!r} of {self._model.name!r}: {self._rows} rows of {self._hold} "
+            f"steps of {self.dt:g} s>"
+        )
+
     def _ask(  # noqa: PLR0917  (as the library calls it)
         self, row: Any, q: Array, v: Array, act: Array, u: Array, value: Array, gradient: tuple[Array, ...] | None
     ) -> bool:
@@ -273,18 +281,22 @@ class Planner:
 
     @property
     def model(self) -> Model:
+        """The model that plans are made with."""
         return self._model
 
     @property
     def horizon(self) -> int:
+        """Rows of a plan."""
         return self._rows
 
     @property
     def hold(self) -> int:
+        """Steps per row."""
         return self._hold
 
     @property
     def cost(self) -> Cost:
+        """The cost; another one may be assigned between plans."""
         return self._cost
 
     @cost.setter
@@ -333,12 +345,19 @@ class Plant(Protocol):
     """The plant of `run`: a `tangere.Sim`, or anything else with these attributes."""
 
     @property
-    def q(self) -> Array: ...
+    def q(self) -> Array:
+        """Configuration (nq)."""
+
     @property
-    def v(self) -> Array: ...
+    def v(self) -> Array:
+        """Velocity (nv)."""
+
     @property
-    def act(self) -> Array: ...
-    def step(self, u: Array) -> Any: ...
+    def act(self) -> Array:
+        """Activations (na)."""
+
+    def step(self, u: Array) -> Any:
+        """Applies controls (nu) for one step."""
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,11 @@ def _run(given: argparse.Namespace) -> int:
     initial = given.initial.split(",") if given.initial else None
     if initial == ["all"]:
         initial = True
-    columns = dict(pair.split("=", 1) for words in given.columns for pair in words.split(",") if "=" in pair)
+    pairs = [pair for words in given.columns for pair in words.split(",") if pair]
+    for pair in pairs:
+        if "=" not in pair:
+            raise Error(f"--columns: expected THEIRS=OURS, got '{pair}'", "invalid argument")
+    columns = dict(pair.split("=", 1) for pair in pairs)
     sim = {name: value for name, value in (("impact", given.impact), ("solver", given.solver)) if value}
     result = _function(
         m,

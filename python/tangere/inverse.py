@@ -20,7 +20,7 @@ from tangere.model import Model
 from tangere.optimise import Iteration, Optimum, least_squares, minimise
 from tangere.rollout import Rollout, rollout
 
-__all__ = ["Holding", "PoseResult", "Solution", "inverse_contact_dynamics", "pose", "solve"]
+__all__ = ["Holding", "NotHeldError", "PoseResult", "Solution", "inverse_contact_dynamics", "pose", "solve"]
 
 Array = NDArray[np.float64]
 Goal = Callable[[Array, Array], tuple[Array, Array, Array]]
@@ -218,7 +218,7 @@ class _Inputs:
         for name, where in self.parts.items():
             if name.startswith("params:"):
                 for column, i in enumerate(self.m.params.index(name.partition(":")[2]), where.start):
-                    if not moves_frames(self.m._param_names([i])[0]):
+                    if not moves_frames(self.m._param_names(np.array([i], np.intc))[0]):
                         continue
                     base = float(self.m.params[int(i)])
                     for share, factor in FOUR_POINTS:
@@ -467,6 +467,14 @@ class Holding:
     rollout: Any
 
 
+class NotHeldError(Error):
+    """No torques hold the pose. best: the best torques that were found."""
+
+    def __init__(self, message: str, best: Holding) -> None:
+        super().__init__(message, "not solved")
+        self.best = best
+
+
 def inverse_contact_dynamics(
     model: Model,
     q: ArrayLike,
@@ -486,7 +494,7 @@ def inverse_contact_dynamics(
 
     Gauss-Newton on v+(tau), with the exact derivatives of a step or central differences. guess: initial torques (nv;
     None: those that balance gravity without contact). u: controls in addition to tau. tolerance: of the largest entry
-    of v+. Raises an error with the remaining velocity if there are no such torques.
+    of v+. Raises `NotHeldError` with the remaining velocity if there are no such torques.
     """
     q = np.asarray(q, np.float64)
     chosen = _driven(model) if driven is None else [int(i) for i in driven]
@@ -526,11 +534,12 @@ def inverse_contact_dynamics(
     tau[chosen] = best.x
     final = step(best.x, True)
     speed = float(np.abs(final.v[1]).max(initial=0.0))
+    holding = Holding(tau, speed, speeds, best.iterations, final)
     if speed > tolerance:
-        raise Error(
-            f"no torques hold the pose: {speed:.3g} m/s is left after {best.iterations} iterations", "not solved"
+        raise NotHeldError(
+            f"no torques hold the pose: {speed:.3g} m/s is left after {best.iterations} iterations", holding
         )
-    return Holding(tau, speed, speeds, best.iterations, final)
+    return holding
 
 
 def _driven(m: Model) -> list[int]:

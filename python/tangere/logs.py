@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -83,7 +83,7 @@ def read_log(
     if missing not in {"refuse", "skip"}:
         raise ValueError(f"missing: expected 'refuse' or 'skip', got {missing!r}")
     if isinstance(given, Log):
-        log = given
+        log = replace(given, channels=dict(given.channels))  # the caller's own stays as it is
         where = _Where(log.name, 0)
     else:
         if isinstance(given, Mapping):
@@ -108,6 +108,15 @@ class _Where:
 
     name: str
     first_line: int  # of the first row; 0: rows of an array
+    columns: dict[tuple[str, int], str] = field(default_factory=dict)  # the file's own names of what was read
+
+    def cell(self, what: str, i: int, size: int) -> str:
+        """The column of number i of a channel of `size` numbers."""
+        if (what, i) in self.columns:
+            return self.columns[what, i]
+        if what.startswith(("site.", "body.")):
+            return f"{what}.{_BODY[i]}"
+        return f"{what}[{i}]" if size > 1 else what
 
     def at(self, row: int | None = None, column: str | None = None) -> str:
         parts = [self.name]
@@ -116,6 +125,10 @@ class _Where:
         if column is not None:
             parts.append(f"column '{column}'" if self.first_line else f"'{column}'")
         return ", ".join(parts)
+
+    def heading(self) -> str:
+        """The line with the names of columns."""
+        return f"{self.name}, line {self.first_line - 1}" if self.first_line else self.name
 
     def refuse(self, row: int | None, column: str | None, text: str) -> Error:
         return Error(f"{self.at(row, column)}: {text}", "value out of domain")
@@ -240,6 +253,7 @@ def _gather(  # noqa: PLR0917
         if array.ndim == 1 and names.place(column) is not None:
             what, i = names.place(column)  # type: ignore[misc]
             found.setdefault(what, {})[i] = (given, array)
+            where.columns[what, i] = given
         elif column in names.shapes or column in {"time", "wrench"}:
             found[column] = array
         else:
@@ -259,7 +273,7 @@ def _whole(names: _Names, where: _Where, what: str, parts: Any) -> Array:
             known.update({place: column for column, place in names.short.items()})
         lost = [known[what, i] for i in absent]
         raise Error(
-            f"{where.name}: missing column{'s' if len(lost) > 1 else ''} {', '.join(map(repr, lost))}",
+            f"{where.heading()}: missing column{'s' if len(lost) > 1 else ''} {', '.join(map(repr, lost))}",
             "value out of domain",
         )
     table = np.stack([parts[i][1] for i in range(size)], axis=1)
@@ -318,16 +332,18 @@ def _check(m: Model, log: Log, where: _Where, missing: str, rate: float | None) 
     if len(time) < 2:
         raise Error(f"{where.name}: {len(time)} row; a trajectory has two or more", "value out of domain")
     for row in np.flatnonzero(~np.isfinite(time))[:1]:
-        raise where.refuse(int(row), "time", f"{time[row]:g} is not a time")
+        raise where.refuse(int(row), where.cell("time", 0, 1), f"{time[row]:g} is not a time")
     for row in np.flatnonzero(np.diff(time) <= 0)[:1]:
-        raise where.refuse(int(row) + 1, "time", f"{time[row + 1]:g} s is not after {time[row]:g} s")
+        raise where.refuse(int(row) + 1, where.cell("time", 0, 1), f"{time[row + 1]:g} s is not after {time[row]:g} s")
     if rate is not None:
         steps = np.diff(time) * rate
         off = np.abs(steps - np.round(steps)) > 0.05  # rows may be missing, not in between
         if off.any() or np.median(steps) > 1.5:
             row = int(np.flatnonzero(off)[0]) if off.any() else 0
             raise where.refuse(
-                row + 1, "time", f"{steps[row]:.3g} periods of {rate:g} Hz after the row before: is the rate right?"
+                row + 1,
+                where.cell("time", 0, 1),
+                f"{steps[row]:.3g} periods of {rate:g} Hz after the row before: is the rate right?",
             )
     for what, values in {**log.channels, "u": log.u, "tau": log.tau, "wrench": log.wrench, "act": log.act}.items():
         if values is None:
@@ -339,25 +355,20 @@ def _check(m: Model, log: Log, where: _Where, missing: str, rate: float | None) 
         for row, i in np.argwhere(bad)[:1]:
             raise where.refuse(
                 int(row),
-                _cell(what, int(i), flat.shape[1]),
+                where.cell(what, int(i), flat.shape[1]),
                 f"{flat[row, i]:g} is not a number (missing='skip' takes NaN as not measured)",
             )
     _check_quaternions(m, log, where)
 
 
-def _cell(what: str, i: int, size: int) -> str:
-    if what.startswith(("site.", "body.")):
-        return f"{what}.{_BODY[i]}"
-    return f"{what}[{i}]" if size > 1 else what
-
-
 def _check_quaternions(m: Model, log: Log, where: _Where) -> None:
-    places = [("q", q, f"q[{q}]") for q, _ in Manifold(m).rotations] if "q" in log.channels else []
-    places += [(what, 3, f"{what}.qw") for what in log.channels if what.startswith("body.")]
-    for what, q, label in places:
+    places = [("q", q) for q, _ in Manifold(m).rotations] if "q" in log.channels else []
+    places += [(what, 3) for what in log.channels if what.startswith("body.")]
+    for what, q in places:
         values = log.channels[what]
         size = np.linalg.norm(values[:, q : q + 4], axis=1)
         for row in np.flatnonzero(np.abs(size - 1) > _UNIT)[:1]:
+            label = where.cell(what, q, values.shape[1])
             raise where.refuse(int(row), label, f"the quaternion from here on has the length {size[row]:.6g}, not 1")
         values = values.copy()
         values[:, q : q + 4] /= size[:, None]
@@ -371,7 +382,7 @@ def _check_rate(m: Model, log: Log, where: _Where) -> None:
     manifold = Manifold(m)
     q, v = log.channels["q"], log.channels["v"]
     seen = np.isfinite(q).all(1) & np.isfinite(v).all(1)
-    q, v, time = q[seen], v[seen], log.time[seen]
+    rows, q, v, time = np.flatnonzero(seen), q[seen], v[seen], log.time[seen]
     if len(q) < 5:
         return
     speed = manifold.difference(q[:-1], q[1:]) / np.diff(time)[:, None]
@@ -383,10 +394,12 @@ def _check_rate(m: Model, log: Log, where: _Where) -> None:
             continue  # not alike: noise, or nothing moves
         ratio = (a @ b) / (b @ b)
         if not 0.7 < ratio < 1.4:
-            raise Error(
-                f"{where.name}: differences of positions are {ratio:.3g} times the velocities: is the rate "
+            fastest = np.unravel_index(np.argmax(np.abs(speed * chosen)), speed.shape)
+            raise where.refuse(
+                int(rows[fastest[0] + 1]),
+                where.cell("v", int(fastest[1]), v.shape[1]),
+                f"differences of positions are {ratio:.3g} times the velocities, here and elsewhere: is the rate "
                 "right? (check_rate=False passes over this)",
-                "value out of domain",
             )
 
 
@@ -399,4 +412,5 @@ def logs_of(m: Model, given: Any, **options: Any) -> list[Log]:
 
 
 def as_array(value: ArrayLike) -> Array:
+    """The value as an array of float64."""
     return np.asarray(value, np.float64)

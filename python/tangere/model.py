@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import pathlib
 import warnings
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tangere import _core
 from tangere._errors import Error, ModelWarning, UnknownNameError, unknown_name
-from tangere._names import Strict, no_attribute
+from tangere._names import Strict, no_attribute, real_number, told
 from tangere.enums import ReportKind
 from tangere.params import Params
 from tangere.shape import ContactDerivatives, Contacts, Gap
@@ -110,7 +111,14 @@ class Model(Strict, _core.Model):
         return [ParamSlice(*entry) for entry in self._param_slices()]
 
     def _unknown_param(self, name: str) -> UnknownNameError:
-        return unknown_name("parameter", name, [entry[0] for entry in self._param_slices()])
+        known = [entry[0] for entry in self._param_slices()]
+        if "*" not in name and "?" not in name:
+            return unknown_name("parameter", name, known)
+        kinds = sorted({entry.split(".")[0] for entry in known})
+        fields = sorted({".".join((e.split(".")[0], "*", e.split(".")[-1])) for e in known if "." in e})
+        close = difflib.get_close_matches(name, fields, n=3, cutoff=0.6)
+        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"names begin with {', '.join(kinds)}"
+        return UnknownNameError(f"no parameter matches {name!r}; {hint}", "unknown name")
 
     def _chosen(self, params: str | Iterable[str | int]) -> NDArray[np.intc]:
         return self.params.index(params)
@@ -159,14 +167,14 @@ class Model(Strict, _core.Model):
 
         Returns (geom1 (n), geom2 (n), point (n, 3), normal (n, 3), distance (n), id (n), gap (n): less margins).
         """
-        return Contacts(*self._collide(q, margin))
+        return Contacts(*self._collide(q, real_number("margin", margin)))
 
     def collide_derivatives(self, q: ArrayLike, margin: float = 0.0) -> ContactDerivatives:
         """The contacts of `collide`, and their derivatives with respect to q in the tangent space, with fixed features.
 
         Returns (contacts, point (n, 3, nv), normal (n, 3, nv), distance (n, nv)).
         """
-        contacts, *derivatives = self._collide_derivatives(q, margin)
+        contacts, *derivatives = self._collide_derivatives(q, real_number("margin", margin))
         return ContactDerivatives(Contacts(*contacts), *derivatives)
 
     def gap(self, geom1: str | int, geom2: str | int, q: ArrayLike) -> Gap:
@@ -186,9 +194,7 @@ class Model(Strict, _core.Model):
         return Gap(float(contacts.gap[at]), slopes[at])
 
     def _geom_index(self, geom: str | int) -> int:
-        if not isinstance(geom, str):
-            return range(self.ngeom)[geom]
-        return (self.params.index(f"geom.{geom}.margin")[0] - self.params.index("geom.#0.margin")[0]).item()
+        return self.index("geom", geom) if isinstance(geom, str) else range(self.ngeom)[geom]
 
     # ---- the model as a whole ----
 
@@ -213,10 +219,12 @@ class Model(Strict, _core.Model):
     @property
     def mass(self) -> float:
         """Total mass of the bodies at the current parameters, kg."""
-        return float(np.sum(self.params["body.*.mass"]))
+        return float(np.sum(self.params.get("body.*.mass", 0.0)))  # none: a world without bodies
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model as MJCF, with the current parameters; see `to_mjcf`."""
+        if os.fspath(path).lower().endswith((".urdf", ".usd", ".usda", ".sdf")):
+            raise ValueError(f"{os.fspath(path)}: a model is written as MJCF; give a file that ends in .xml")
         with open(path, "w", encoding="utf-8", newline="\n") as file:
             file.write(self.to_mjcf())
 
@@ -259,14 +267,25 @@ def _load_options(  # noqa: PLR0917  (the order of the extension)
 
 def _find(path: Path) -> Path:
     """The file that is meant: that one, or a model that comes with the package, by its name."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise TypeError(f"path: expected a file or the name of a built-in model, got {path!r}")
     name = os.fspath(path)
-    if not isinstance(name, str) or os.path.exists(name) or "/" in name or "." in name:
+    if not isinstance(name, str) or os.path.exists(name):
         return path
-    built_in = _MODELS / f"{name}.xml"
-    if built_in.exists():
-        return built_in
+    if name.lstrip().startswith("<"):
+        raise FileNotFoundError("path: this is the text of a model, not a file; tangere.load_string reads it")
     known = sorted(file.stem for file in _MODELS.glob("*.xml"))
-    raise FileNotFoundError(f"{name}: no such file, and no model of that name comes with tangere: {', '.join(known)}")
+    if name.removesuffix(".xml") in known and name.endswith(".xml"):
+        raise FileNotFoundError(f"{name}: no such file; the built-in model is {name.removesuffix('.xml')!r}")
+    if "/" in name or "." in name:
+        return path
+    if name in known:
+        return _MODELS / f"{name}.xml"
+    close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.6)
+    raise FileNotFoundError(
+        f"{name}: no such file, and no model of that name comes with tangere: {', '.join(known)}"
+        + (f"; did you mean {close[0]!r}?" if close else "")
+    )
 
 
 def _loaded(m: Model, exclude_overlaps: bool) -> Model:
@@ -293,6 +312,7 @@ def _loaded(m: Model, exclude_overlaps: bool) -> Model:
     return m.exclude_overlaps() if exclude_overlaps else m
 
 
+@told()
 def load(
     path: Path,
     *,
@@ -335,6 +355,7 @@ def load(
     return _loaded(m, exclude_overlaps)
 
 
+@told()
 def load_string(
     text: str,
     *,
@@ -349,4 +370,6 @@ def load_string(
 ) -> Model:
     """Reads a model from a string; relative paths in it start at dir. The options are those of `load`."""
     options = _load_options(strict, package_path, floating_base, keep_fixed, srdf, missing_meshes)
+    if not isinstance(text, (str, bytes)):
+        raise TypeError(f"text: expected a string with a model, got {type(text).__name__}")
     return _loaded(Model._load_string(text, dir, options), exclude_overlaps)

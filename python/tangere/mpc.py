@@ -125,6 +125,7 @@ def _run(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def main(words: list[str] | None = None) -> int:
+    """The command `tangere mpc`; returns its exit code."""
     given = _parser().parse_args(words)
     try:
         result = _run(given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -128,18 +128,54 @@ class Params(NDArrayOperatorsMixin):
     def __setitem__(self, key: Any, value: Any) -> None:
         vector = self._model._params.copy()
         index = self._index(key) if isinstance(key, str) else key
+        given = np.asarray(value)
+        if given.dtype.kind not in "fiub":
+            raise TypeError(f"params[{key!r}]: expected real numbers, got {value!r}")
+        if isinstance(key, str) and given.ndim == 0 and given != 0:
+            self._refuse_one_for_several(key, index, value)
         try:
-            vector[index] = value
+            vector[index] = given
         except ValueError:
-            raise ValueError(
-                f"params[{key!r}]: expected shape {np.shape(vector[index])}, got {np.shape(value)}"
-            ) from None
+            raise ValueError(f"params[{key!r}]: expected shape {np.shape(vector[index])}, got {given.shape}") from None
         self._model._set_params(vector)
+
+    def __delitem__(self, key: Any) -> None:
+        raise TypeError(f"params[{key!r}]: parameters can be changed, but not deleted")
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a name or pattern, or the default if the model does not have it."""
+        index = self._find(name)
+        return default if index is None else self[name]
+
+    def update(self, values: Mapping[str, Any]) -> None:
+        """Assigns several parameters, {name or pattern: value}, one after the other."""
+        for name, value in values.items():
+            self[name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        matches = [f"*.{name}", f"*.{name}.*"] if self._model is not None else []
+        hint = next((f"; by name: m.params[{p!r}]" for p in matches if p in self), "; parameters go by m.params[name]")
+        raise AttributeError(f"tangere.Params has no attribute {name!r}{hint}", name=name, obj=self)
+
+    def _refuse_one_for_several(self, key: str, index: Any, value: Any) -> None:
+        """One number in all components of a vector, such as gravity, is a mistake, unless it is zero."""
+        positions = set(self._positions(index).tolist())
+        for name, offset, size in self._model._param_slices():
+            if size > 1 and offset in positions and offset + 1 in positions:
+                raise ValueError(
+                    f"params[{key!r}]: {name} has {size} numbers, got one ({value!r}); give {size}, "
+                    f"or name one of them: {key + '[0]'!r}"
+                )
 
     def index(self, names: Any = "*") -> np.ndarray:
         """Positions in the vector of a name, a pattern, a position, or a list of these, in the given order."""
         if isinstance(names, str | int):
             names = [names]
+        known = self._known(names)
+        if known is not None:
+            return known
         if not isinstance(names, np.ndarray) and all(isinstance(n, str) for n in names):
             return self._of_names(tuple(names))
         joined = self._joined(names)
@@ -148,6 +184,13 @@ class Params(NDArrayOperatorsMixin):
                 f"params: expected positions from 0 to {len(self) - 1}, got {joined.min()} to {joined.max()}"
             )
         return joined
+
+    def _known(self, names: Any) -> np.ndarray | None:
+        """Positions of a list of names that was asked before; only names are kept."""
+        try:
+            return self._model.__dict__["_positions_of"][tuple(names)] if type(names) in (list, tuple) else None
+        except (KeyError, TypeError):
+            return None
 
     def _of_names(self, names: tuple[str, ...]) -> np.ndarray:
         """The same for names alone, which is asked again and again: names do not change."""

@@ -269,6 +269,7 @@ def _plot_matrices(m: Model, matrices: Mapping[str, Any], params: str | None, fi
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """The plots of `tangere sim --plot` and `tangere grad --plot`; returns the exit code."""
     parser = argparse.ArgumentParser(prog="tangere.plot")
     add_reading(parser)
     parser.add_argument("log")

@@ -35,6 +35,7 @@ class Workspaces:
         self._lock = threading.Lock()
 
     def borrow(self, key: tuple[Any, ...]) -> Qcqp:
+        """An idle workspace for problems of this size, or a new one."""
         with self._lock:
             idle = self._idle.get(key)
             if idle:
@@ -43,6 +44,7 @@ class Workspaces:
         return Qcqp(nonnegative, np.array(sizes, np.intc), threads, tolerance, semidefinite)
 
     def give_back(self, key: tuple[Any, ...], workspace: Qcqp) -> None:
+        """Makes a workspace available again."""
         with self._lock:
             self._idle.setdefault(key, []).append(workspace)
             if len(self._idle) > 32:  # sizes that were met first are forgotten
@@ -125,9 +127,11 @@ class Problem:
         return tuple(int(s) for s in sizes)
 
     def data(self) -> tuple[Any, ...]:
+        """The arguments of the extension that describe the problems."""
         return self.count, self.G, self.g, self.mu, self.l
 
     def run(self, method: str, *rest: Any) -> None:
+        """Calls a method of a workspace with the problems."""
         workspace = _workspaces.borrow(self.key)
         try:
             getattr(workspace, method)(*self.data(), *rest)
@@ -135,6 +139,7 @@ class Problem:
             _workspaces.give_back(self.key, workspace)
 
     def solve(self, warm: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
+        """Solutions x, and one row of information for each."""
         x, info = np.empty((*self.batch, self.n)), np.empty((self.count, _INFO))
         self.run("solve", None if warm is None else numbers(warm, "warm", x.shape), x, info)
         return x, info
@@ -150,18 +155,21 @@ class Problem:
         )
 
     def vjp(self, x: np.ndarray, dx: np.ndarray, wanted: Sequence[bool] = (True,) * 4) -> tuple[list[Any], np.ndarray]:
+        """Gradients with respect to the data, and labels; None for those not wanted."""
         out = [a if w else None for a, w in zip(self.empty(), wanted, strict=True)]
         label = np.empty((self.count, _LABEL))
         self.run("vjp", x, *out, dx, label)
         return out, label
 
     def jvp(self, x: np.ndarray, change: Sequence[np.ndarray | None]) -> tuple[np.ndarray, np.ndarray]:
+        """The change of x along a change of the data, and labels."""
         dx, label = np.empty((*self.batch, self.n)), np.empty((self.count, _LABEL))
         self.run("jvp", x, *change, dx, label)
         return dx, label
 
 
 def labels_of(batch: tuple[int, ...], rows: np.ndarray) -> Any:
+    """Names of labels, in the shape of the batch."""
     names = np.array(LABEL, object)[rows[:, 0].astype(int)].reshape(batch)
     return names if batch else names.item()
 
@@ -180,6 +188,12 @@ class QcqpSolution:
         self.newton, self.interior, self.redundant = (info[:, k].astype(int).reshape(shape) for k in (1, 2, 3))
         self.least_norm = info[:, 4].astype(bool).reshape(shape)
         self.residual, self.value = info[:, 5].reshape(shape), info[:, 6].reshape(shape)
+
+    def __repr__(self) -> str:
+        count, n = int(np.prod(self._problem.batch)), self.x.shape[-1]
+        state = "solved" if self.solved else "not all solved"
+        worst = float(np.max(self.residual, initial=0.0))
+        return f"<tangere.QcqpSolution of {count} problems of {n} unknowns: {state}, largest residual {worst:.2g}>"
 
     @property
     def solved(self) -> bool:

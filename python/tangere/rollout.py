@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tangere import _core
 from tangere._errors import Error
+from tangere._names import real_numbers, whole_number
 from tangere.given import GIVEN_NUMBERS
 from tangere.model import Model
 from tangere.sim import Jacobian, Label, StepContacts, _jacobian, _stepper
@@ -134,6 +135,16 @@ class Rollout:
         self.info = RolloutInfo(
             *(numbers[:, i].copy() if i in real else numbers[:, i].astype(np.intc) for i in range(numbers.shape[1]))
         )
+
+    def __repr__(self) -> str:
+        worst = float(self.residual.max(initial=0.0))
+        return (
+            f"<tangere.Rollout of {self._model.name!r}: {len(self)} steps of {self.dt:g} s, "
+            f"largest residual {worst:.2g} m/s>"
+        )
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a tangere.Rollout cannot be copied or pickled, its arrays can: q, v, act, controls, info")
 
     def __len__(self) -> int:
         return len(self.info.residual)
@@ -415,9 +426,14 @@ def rollout(
         )  # fmt: skip
     if threads is not None or progress is not None:
         raise ValueError("threads and progress are for several starts: give q0 (n, nq), n may be 1")
-    if isinstance(controls, int):
+    if not isinstance(m, Model):
+        raise TypeError(f"m: expected a tangere.Model, got {type(m).__name__}")
+    if "u" in options:
+        raise TypeError("tangere.rollout: no option 'u'; use controls=..., an array (rows, nu) or a number of steps")
+    if np.ndim(controls) == 0:
+        controls = whole_number("controls", controls, 1)
         controls = np.zeros((-(-controls // hold) if hold > 0 else 0, m.nu))
-    u = np.asarray(controls, dtype=np.float64)
+    u = real_numbers("controls", controls)
     count = held_steps(len(u), hold, steps)
     u = np.array(_rows("controls", u, len(u), m.nu))
     forces = None if tau is None else np.array(_rows("tau", tau, len(u), m.nv)).ravel()
@@ -453,7 +469,7 @@ def held_steps(rows: int, hold: int, steps: int | None) -> int:
 
 
 def _rows(name: str, value: ArrayLike, rows: int, length: int) -> Array:
-    array = np.asarray(value, dtype=np.float64)
+    array = real_numbers(name, value)
     if array.shape != (rows, length):
         raise ValueError(f"{name}: expected shape {(rows, length)}, got {array.shape}")
     return array

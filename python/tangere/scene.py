@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tangere import _core
+from tangere._names import Strict
 from tangere.enums import GeomType
 from tangere.model import Model, load
 
@@ -16,7 +17,7 @@ ORIGIN = (0.0, 0.0, 0.0)
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 
 
-class Scene(_core.Scene):
+class Scene(Strict, _core.Scene):
     """Models at poses, a floor, height fields and simple bodies; `build` combines them into one model.
 
     >>> scene = tg.Scene(timestep=0.001)
@@ -40,6 +41,10 @@ class Scene(_core.Scene):
 
     def __init__(self, *, name: str = "scene", gravity: ArrayLike = (0.0, 0.0, -9.81), timestep: float = 0.002) -> None:
         self._set(name, gravity, timestep)
+        self._name: str = name
+
+    def __repr__(self) -> str:
+        return f"<tangere.Scene {self._name!r}; build() makes a model of it>"
 
     def add(
         self,

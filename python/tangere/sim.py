@@ -8,7 +8,7 @@ import inspect
 import warnings
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsFloat
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,14 +16,23 @@ from numpy.typing import ArrayLike, NDArray
 from tangere import _core
 from tangere._core import Energy
 from tangere._errors import Error
-from tangere._names import Strict, expect_one_of, unknown_keyword
+from tangere._names import (
+    Strict,
+    expect_one_of,
+    real_number,
+    real_numbers,
+    told,
+    unknown_argument,
+    unknown_keyword,
+    whole_number,
+)
 from tangere.enums import SolvedBy, StepStatus
 from tangere.given import GIVEN_NUMBERS
 from tangere.model import Model
 from tangere.params import Params
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Never, Self, Unpack
 
     from tangere.options import Solver, StepOptions
 
@@ -34,6 +43,13 @@ _RESTITUTION = ("newton", "poisson")
 _IMPACT = ("end", "within")
 _AS_MODEL = 2  # tg_switch
 _BACKWARD = ("exact", "smoothed", "toi", "ani", "detach", "unrolled")  # in the order of the library
+
+
+_STEP_ELSEWHERE = {  # arguments of steps elsewhere
+    **dict.fromkeys(("ctrl", "control", "controls", "action"), "u"),
+    "force": "tau",
+    "dt": "tangere.Sim(model, dt=...)",
+}
 
 
 class StepContacts(NamedTuple):
@@ -98,6 +114,15 @@ class Info:
             f"<tangere.Info {self.status.name.lower()}: {self.ncontact} contacts, {self.iterations} iterations, "
             f"residual {self.residual:.2g} m/s, penetration {self.penetration:.2g} m>"
         )
+
+    def __getstate__(self) -> dict[str, Any]:  # for copy and pickle: all numbers, but no workspace
+        self._keep_contacts()
+        kept = {name: getattr(self, name) for name in self.__slots__ if name != "__weakref__"}
+        return {**kept, "_stepper": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
 
     @property
     def contacts(self) -> StepContacts:
@@ -266,7 +291,7 @@ def _known_options(settings: Callable[..., tuple[Any, ...]]) -> Callable[..., tu
             hint = "; tangere.load reads a file" if isinstance(m, str) else ""
             raise TypeError(f"model: expected a tangere.Model, got {type(m).__name__}{hint}")
         if dt is not None:
-            _real("dt", dt)
+            real_number("dt", dt)
         expect_one_of("solver", solver, _core.SOLVERS)
         for name, value in options.items():
             if name not in defaults:
@@ -276,17 +301,12 @@ def _known_options(settings: Callable[..., tuple[Any, ...]]) -> Callable[..., tu
                 if not isinstance(value, bool | np.bool_):
                     raise TypeError(f"{name}: expected True or False, got {value!r}")
             elif isinstance(default, float):
-                _real(name, value)
+                real_number(name, value)
+            elif isinstance(default, int):
+                whole_number(name, value, 0)
         return settings(m, dt, solver, **options)
 
     return checked
-
-
-def _real(name: str, value: Any) -> None:
-    if np.ndim(value) != 0:
-        raise TypeError(f"{name}: expected a number, got an array of shape {np.shape(value)}")
-    if isinstance(value, str | bytes) or not isinstance(value, SupportsFloat):
-        raise TypeError(f"{name}: expected a number, got {value!r}")
 
 
 @_known_options
@@ -353,7 +373,7 @@ def _stepper(m: Model, dt: float | None, solver: str, **options: Any) -> tuple[_
 def _flat_wrench(m: Model, wrench: ArrayLike | None) -> Array | None:
     if wrench is None:
         return None
-    array = np.asarray(wrench, dtype=np.float64)
+    array = real_numbers("wrench", wrench)
     if array.shape != (m.nbody, 6):
         raise ValueError(f"wrench: expected shape {(m.nbody, 6)}, got {array.shape}")
     return array.ravel()
@@ -514,11 +534,17 @@ class Sim(Strict):
         option cold removes the dependence."""
         return self._cache
 
+    @told(q="sim.reset(), then sim.q = q", qpos="sim.reset(), then sim.q = q", v="sim.reset(), then sim.v = v")
     def reset(self, key: str | int | None = None) -> None:
         """Resets to a keyframe, by name, index or "#0" (the first, named or not), or to the reference configuration at
         rest. Time becomes 0 (or the keyframe's), and the cache is emptied.
         """
         m = self._model
+        if isinstance(key, list | tuple | np.ndarray):
+            raise TypeError(
+                f"key: expected the name or the index of a keyframe, got {type(key).__name__}; "
+                "to start from a state: sim.reset(), then sim.q = q and sim.v = v"
+            )
         if key is None:
             state = SimState(0.0, m.default_q(), np.zeros(m.nv), np.zeros(m.na), _empty_cache())
         else:
@@ -533,6 +559,8 @@ class Sim(Strict):
     def restore(self, state: SimState) -> None:
         """Restores a saved state. If it is refused, nothing changes."""
         m = self._model
+        if not isinstance(state, SimState):
+            raise TypeError(f"state: expected a tangere.SimState, which sim.save() gives, got {type(state).__name__}")
         time = _number("time", state.time)
         q, v, act = _vector("q", state.q, m.nq), _vector("v", state.v, m.nv), _vector("act", state.act, m.na)
         m.integrate(q, v)
@@ -544,13 +572,14 @@ class Sim(Strict):
 
     # ---- steps ----
 
-    def step(
+    def step(  # unknown: it exists for the message of a misspelt argument
         self,
         u: ArrayLike | None = None,
         tau: ArrayLike | None = None,
         wrench: ArrayLike | None = None,
         *,
         contacts: Cache | None = None,
+        **unknown: Never,
     ) -> None:
         """One step of dt.
 
@@ -558,6 +587,8 @@ class Sim(Strict):
         body at its centre of mass, world axes. None: zero. contacts: in place of those that the step would find itself
         (`tangere.given_contacts`).
         """
+        if unknown:
+            raise unknown_argument("Sim.step", next(iter(unknown)), ("u", "tau", "wrench", "contacts"), _STEP_ELSEWHERE)
         if self._last is not None:
             self._keep_last()
         if wrench is not None:
@@ -591,6 +622,7 @@ class Sim(Strict):
 
     # ---- derivatives of the last step ----
 
+    @told()
     def jacobian(
         self, params: Any = (), *, dt: bool = False, contacts: bool = False, wrench: bool = False, given: bool = False
     ) -> Jacobian:
@@ -625,6 +657,7 @@ class Sim(Strict):
             *(by_v @ a for a in dq), *(by_q @ a + by_v @ b for a, b in zip(dq, dv, strict=True)), j.label
         )
 
+    @told(q="gq", v="gv", act="gact", force="gforce", point="gpoint")
     def vjp(
         self,
         gq: ArrayLike | None = None,
@@ -646,6 +679,7 @@ class Sim(Strict):
         ]
         return _gradient(self._stepper.vjp(gq, gv, gact, *flat))
 
+    @told(dq="q", dv="v", du="u", gq="q", gv="v")
     def jvp(
         self,
         q: ArrayLike | None = None,
@@ -751,7 +785,7 @@ def _empty_cache() -> Cache:
 
 
 def _number(name: str, value: Any) -> float:
-    number = float(value)
+    number = real_number(name, value)
     if not np.isfinite(number):
         raise Error(f"{name} is {number}", "value out of domain")
     return number
@@ -759,9 +793,7 @@ def _number(name: str, value: Any) -> float:
 
 def _vector(name: str, value: ArrayLike, length: int) -> Array:
     """A read-only copy, checked."""
-    given = np.asarray(value)
-    if given.dtype.kind not in "fiub":
-        raise TypeError(f"{name}: expected real numbers, got dtype {given.dtype}")
+    given = real_numbers(name, value)
     if given.shape != (length,):
         raise ValueError(f"{name}: expected shape {(length,)}, got {given.shape}")
     array = given.astype(np.float64, copy=True)

@@ -22,6 +22,7 @@ except ImportError as missing:  # pragma: no cover
     raise ImportError("tangere.torch needs PyTorch: pip install 'tangere[torch]'") from missing
 
 from tangere._function import INPUTS, Function, Sizes, function_of, named
+from tangere._names import told
 from tangere._torch_qcqp import qcqp
 from tangere.batch import Batch
 from tangere.model import Model
@@ -455,11 +456,12 @@ class World(nn.Module):
     """A model whose chosen parameters are learned: each name (or pattern) is an `nn.Parameter` in double precision.
 
     positive: names of parameters that stay positive, learned as logarithms; inertias: names of bodies whose ten
-    inertial parameters are learned by log-Cholesky, so that they stay those of a body that can be. Options are those
-    of `tangere.Sim`. `world.step(...)` and `world.rollout(...)` are those of `tangere.torch` with the parameters as
-    they are now; `world.values()` are these by name, and `world.write()` puts them into the model.
+    inertial parameters are learned by log-Cholesky, so that they stay physically possible. Options are those of
+    `tangere.Sim`. `world.step(...)` and `world.rollout(...)` are those of `tangere.torch` with the current parameters;
+    `world.values()` gives them by name, and `world.write()` copies them into the model.
     """
 
+    @told()
     def __init__(
         self,
         model: Model,
@@ -509,9 +511,11 @@ class World(nn.Module):
         self.model.params = vector
 
     def step(self, q: torch.Tensor, v: torch.Tensor, u: Any = None, tau: Any = None, act: Any = None) -> States:
+        """`step` with the current values of the learned parameters."""
         return step(self.sim, q, v, u, tau, act, self.values())
 
     def rollout(self, q: torch.Tensor, v: torch.Tensor, u: Any, tau: Any = None, act: Any = None) -> States:
+        """`rollout` with the current values of the learned parameters."""
         return rollout(self.sim, q, v, u, tau, act, self.values())
 
     forward = rollout

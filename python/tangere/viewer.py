@@ -221,10 +221,12 @@ class Viewer:
     # ---- what the panel does ----
 
     def set_playing(self, playing: bool) -> None:
+        """Plays or pauses."""
         self.playing = playing
         self._play.label = "Pause" if playing else "Play"
 
     def single_step(self) -> None:
+        """Pauses, and takes one step or shows the next state of the trajectory."""
         with self._lock:
             self.set_playing(False)
             if self.trajectory is None:
@@ -236,6 +238,7 @@ class Viewer:
             self._draw()
 
     def reset(self, key: str | int | None = None) -> None:
+        """Resets to a keyframe with its controls, or to the reference configuration."""
         with self._lock:
             self.sim.reset(key)
             if key is not None:
@@ -245,6 +248,7 @@ class Viewer:
             self._draw()
 
     def set_opacity(self, opacity: float) -> None:
+        """Makes moving bodies transparent: 1 is opaque."""
         for one, handle in self.stage.meshes:
             if self.model.body_tree[one.body] >= 0 and one.layer != "hulls":
                 share = opacity * one.rgba[3]
@@ -365,6 +369,7 @@ class Viewer:
             self._stop.wait(max(0.0, 1 / _RATE - (time.perf_counter() - now)))
 
     def start(self) -> Viewer:
+        """Runs in a thread; returns at once."""
         self._thread = threading.Thread(target=self.run, name="tangere-viewer", daemon=True)
         self._thread.start()
         return self
@@ -559,6 +564,7 @@ def _numbers(option: str, text: str, separator: str, count: int, kind: Any) -> t
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """The command `tangere view`; returns its exit code."""
     given = _parser().parse_args(arguments)
     try:
         m = read_model(given)

@@ -1,6 +1,7 @@
 /* tangere doctor: what this installation is, and whether it works; one block to paste into a report. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -23,12 +24,17 @@ static void print_build(const tg_cli_output *out)
 {
     line(out, "tangere");
     fprintf(out->file, "%s\n", tg_version());
-    line(out, "built for");
-    fprintf(out->file, "%s\n", tg_cpu_path());
+    const char *asked = getenv("TANGERE_CPU");
+    bool known = asked == NULL || strcmp(asked, "baseline") == 0 || strcmp(asked, "avx2") == 0;
+    line(out, "cpu path");
+    fprintf(out->file, "%s", tg_cpu_path());
+    if (!known)
+        fprintf(out->file, "; TANGERE_CPU=%.40s has no effect, expected baseline or avx2", asked);
+    fprintf(out->file, "\n");
     line(out, "compiler");
     fprintf(out->file, "%s\n", __VERSION__);
-    line(out, "processors");
-    fprintf(out->file, "%ld\n", sysconf(_SC_NPROCESSORS_ONLN));
+    line(out, "threads");
+    fprintf(out->file, "%ld, one per processor\n", sysconf(_SC_NPROCESSORS_ONLN));
     fflush(out->file);
 }
 
@@ -142,7 +148,7 @@ const tg_cli_command tg_cli_doctor = {
     .usage = "",
     .summary = "this installation, and whether it works",
     .details =
-        "Prints the version, what the library was built for, the Python package and its extras, and the result of\n"
+        "Prints the version, the code path for this processor, the Python package and its extras, and the result of\n"
         "a short test of steps and of their derivatives: a block to paste into a report. Exit code 1 if the test\n"
         "fails.",
     .no_model = true,

@@ -153,9 +153,9 @@ static void warn_of_ignored(const tg_cli_model *model)
             first = entry;
     }
     if (count > 0)
-        tg_cli_warn("%s: physics that is left out: %d, the first is %s%s%s: %s; all: tangere info %s", model->path,
-                    count, first.element, first.attribute[0] != '\0' ? " " : "", first.attribute, first.note,
-                    model->path);
+        tg_cli_warn("%s: physics that is left out: %d, the first is %s%s%s: %s; all: tangere info --report %s",
+                    model->path, count, first.element, first.attribute[0] != '\0' ? " " : "", first.attribute,
+                    first.note, model->path);
 }
 
 /* where springs, dampers or servos are too stiff for the model's own time step */

@@ -169,6 +169,17 @@ static void fill_compliance(const tg_work *w, tg_rows *r)
 }
 
 /* G_ii of all rows: from G if it is filled, otherwise from Y */
+/* of one tree, from its half of M^-1 */
+static void add_diagonal(const tg_model *m, tg_rows *r, int tree)
+{
+    int columns = r->tree_columns[tree];
+    const int *row = r->column_row + r->tree_column[tree];
+    const double *Y = r->Y + r->tree_start[tree];
+    for (int k = 0; k < m->tree_ndof[tree]; k++, Y += v4_pad(columns))
+        for (int j = 0; j < columns; j++)
+            r->diagonal[row[j]] += Y[j] * Y[j];
+}
+
 static void fill_diagonal(const tg_model *m, tg_rows *r)
 {
     for (const tg_rows_island *island = r->island; island < r->island + r->nisland; island++)
@@ -182,16 +193,8 @@ static void fill_diagonal(const tg_model *m, tg_rows *r)
             out[i] = *G;
     }
     for (int t = 0; t < m->ntree; t++)
-    {
-        int columns = r->tree_columns[t];
-        if (columns == 0 || r->island[r->tree_island[t]].filled)
-            continue;
-        const int *row = r->column_row + r->tree_column[t];
-        const double *Y = r->Y + r->tree_start[t];
-        for (int k = 0; k < m->tree_ndof[t]; k++, Y += v4_pad(columns))
-            for (int j = 0; j < columns; j++)
-                r->diagonal[row[j]] += Y[j] * Y[j];
-    }
+        if (r->tree_columns[t] > 0 && !r->island[r->tree_island[t]].filled)
+            add_diagonal(m, r, t);
 }
 
 static void add_compliance(const tg_rows *r, const tg_rows_island *island)
@@ -201,14 +204,32 @@ static void add_compliance(const tg_rows *r, const tg_rows_island *island)
         r->G[island->G + (size_t)i * (size_t)(ldg + 1)] += r->give[island->row + i];
 }
 
-/* the part of one tree in the matrix of its island, of which it may be all */
+/* the dofs of trees from this one on whose Y follow each other and have all rows of the island, in their order */
+static int dofs_together(const tg_model *m, const tg_rows *r, int tree, const tg_rows_island *island)
+{
+    int dofs = 0;
+    size_t next = r->tree_start[tree], ld = (size_t)v4_pad(island->rows);
+    for (int t = tree; t < m->ntree && r->tree_columns[t] == island->rows; t++)
+    {
+        if (&r->island[r->tree_island[t]] != island || r->tree_start[t] != next)
+            break;
+        dofs += m->tree_ndof[t];
+        next += (size_t)m->tree_ndof[t] * ld;
+    }
+    return dofs;
+}
+
+/* the part of one tree in the matrix of its island, of which it may be all; the first of several that are together has
+ * the part of all */
 static void add_tree(const tg_model *m, const tg_rows *r, int tree, const tg_rows_island *island)
 {
     int ld = v4_pad(r->tree_columns[tree]);
     double *G = r->G + island->G;
     bool whole = island->tree < 0 && r->grouped != NULL && r->tree_columns[tree] == island->rows; /* in their order */
+    if (whole && tree > 0 && dofs_together(m, r, tree - 1, island) > m->tree_ndof[tree - 1])
+        return;
     if (whole)
-        tg_syrk_t(island->rows, m->tree_ndof[tree], r->Y + r->tree_start[tree], ld, TG_GEMM_ADD, G, ld);
+        tg_syrk_t(island->rows, dofs_together(m, r, tree, island), r->Y + r->tree_start[tree], ld, TG_GEMM_ADD, G, ld);
     else if (island->tree == tree)
         tg_syrk_t(island->rows, m->tree_ndof[tree], r->Y + r->tree_start[tree], ld, TG_GEMM_SET, G, ld);
     else
@@ -257,8 +278,11 @@ void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices)
     memset(r->tree_rows, 0, sizeof *r->tree_rows * (size_t)m->ntree);
     list_trees(m, r);
     for (int i = 0; i < r->nisland; i++)
+    {
+        r->island[i].half = false;
         if (!r->island[i].sparse && matrices)
             begin_island(r, &r->island[i]);
+    }
     for (int t = 0; t < m->ntree; t++)
     {
         if (r->tree_columns[t] == 0)
@@ -274,21 +298,48 @@ void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices)
     fill_diagonal(m, r);
 }
 
+static bool is_of(const tg_rows *r, int tree, const tg_rows_island *island)
+{
+    return r->tree_columns[tree] > 0 && &r->island[r->tree_island[tree]] == island;
+}
+
+void tg_need_half(const tg_model *m, tg_work *w, tg_rows_island *island)
+{
+    tg_rows *r = w->rows;
+    if (!tg_rows_are_whole(island))
+        return;
+    island->half = true;
+    memcpy(r->diagonal + island->row, r->give + island->row, sizeof(double) * (size_t)island->rows);
+    for (int t = 0; t < m->ntree; t++)
+        if (is_of(r, t, island))
+        {
+            fill_tree(m, w, t, false);
+            add_diagonal(m, r, t);
+        }
+}
+
+void tg_need_whole(const tg_model *m, tg_work *w, tg_rows_island *island)
+{
+    if (!island->sparse || !island->half)
+        return;
+    island->half = false;
+    for (int t = 0; t < m->ntree; t++)
+        if (is_of(w->rows, t, island))
+            fill_tree(m, w, t, true);
+}
+
 void tg_need_delassus(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
-    if (island->filled || !tg_island_is_dense(r, island))
+    if (!tg_island_is_dense(r, island))
         return;
-    bool whole = tg_rows_are_whole(island);
+    tg_need_half(m, w, island);
+    if (island->filled)
+        return;
     begin_island(r, island);
     for (int t = 0; t < m->ntree; t++)
-    {
-        if (r->tree_columns[t] == 0 || &r->island[r->tree_island[t]] != island)
-            continue;
-        if (whole)
-            fill_tree(m, w, t, false);
-        add_tree(m, r, t, island);
-    }
+        if (is_of(r, t, island))
+            add_tree(m, r, t, island);
     end_island(m, r, island);
 }
 
@@ -315,6 +366,11 @@ static void add_columns(int columns, int n, const double *A, const double *x, co
         v4 sum = v4_zero();
         for (int k = 0; k < n; k++)
             sum += v4_splat(x[k]) * v4_load(A + (ptrdiff_t)k * ld + j);
+        if (j + V4_LANES <= columns && row[j + V4_LANES - 1] == row[j] + V4_LANES - 1) /* rows ascend */
+        {
+            v4_storeu(out + row[j], v4_loadu(out + row[j]) + sum);
+            continue;
+        }
         for (int i = 0; i < V4_LANES && j + i < columns; i++)
             out[row[j + i]] += sum[i];
     }
@@ -325,8 +381,9 @@ void tg_rows_velocity(const tg_model *m, const tg_work *w, const double *x, doub
     const tg_rows *r = w->rows;
     memset(out, 0, sizeof(double) * (size_t)r->nrow);
     for (int t = 0; t < m->ntree; t++)
-        add_columns(r->tree_columns[t], m->tree_ndof[t], r->J + r->tree_start[t], x + m->tree_dof[t],
-                    r->column_row + r->tree_column[t], out);
+        if (r->tree_touched[t])
+            add_columns(r->tree_columns[t], m->tree_ndof[t], r->J + r->tree_start[t], x + m->tree_dof[t],
+                        r->column_row + r->tree_column[t], out);
 }
 
 /* the impulses of a tree's columns, with zeros in the padding */
@@ -348,7 +405,7 @@ void tg_rows_response(const tg_model *m, const tg_work *w, const double *L, doub
     {
         double *xt = x + m->tree_dof[t];
         int n = m->tree_ndof[t], ld = v4_pad(r->tree_columns[t]);
-        if (ld == 0)
+        if (!r->tree_touched[t])
         {
             memset(xt, 0, sizeof(double) * (size_t)n);
             continue;

@@ -48,6 +48,7 @@ static void add_body_rows(const tg_model *m, const tg_work *w, const tg_bond *b,
     if (node == 0)
         return;
     int ld = v4_pad(r->tree_columns[tree]), first_dof = m->tree_dof[tree];
+    r->tree_touched[tree] = true;
     v4 p = b->point - tg_node_origin(m, w, node);
     for (int first = 0; first < b->linear + b->angular; first += V4_LANES)
     {
@@ -96,6 +97,7 @@ static void weld_error(const tg_model *m, const tg_work *w, int equality, double
 static void add_entry(const tg_model *m, tg_rows *r, const tg_constraint *c, int dof, double value)
 {
     int tree = m->node_tree[m->dof_node[dof]];
+    r->tree_touched[tree] = true;
     r->J[r->tree_start[tree] + (size_t)(dof - m->tree_dof[tree]) * (size_t)v4_pad(r->tree_columns[tree]) +
          (size_t)column_in(r, c, tree)] += value;
 }
@@ -217,7 +219,9 @@ static void fill_constraint(const tg_model *m, const tg_work *w, const tg_constr
 void tg_fill_jacobian(const tg_model *m, tg_work *w, const double *q)
 {
     tg_rows *r = w->rows;
-    memset(r->J, 0, sizeof(double) * (r->tree_start[m->ntree] + V4_LANES));
+    for (size_t i = 0; i < r->tree_start[m->ntree] + V4_LANES; i += V4_LANES)
+        v4_store(r->J + i, v4_zero());
+    memset(r->tree_touched, 0, sizeof *r->tree_touched * (size_t)m->ntree);
     for (int i = 0; i < r->nconstraint; i++)
         if (r->constraint[i].parts > 0)
             fill_constraint(m, w, &r->constraint[i], q);

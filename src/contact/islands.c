@@ -1,6 +1,8 @@
 /* Islands: trees that constraints couple, found by joining sets, and the numbering of rows and columns that follows. */
 #include "contact/rows.h"
 
+#include "math/dense.h"
+
 static int root_of(int *root, int tree)
 {
     while (root[tree] != tree)
@@ -39,7 +41,7 @@ static int island_of(const tg_rows *r, const tg_constraint *c)
 
 /* Islands are numbered in the order of their first constraint; a constraint between things that cannot move is left
  * out. */
-static void count_islands(tg_rows *r)
+static void count_islands(const tg_model *m, tg_rows *r)
 {
     for (int i = 0; i < r->nconstraint; i++)
     {
@@ -52,13 +54,16 @@ static void count_islands(tg_rows *r)
             r->island[r->nisland] = (tg_rows_island){.tree = root};
             r->tree_island[root] = r->nisland++;
         }
+        double dofs = 0;
         for (int k = 0; k < c->parts; k++)
         {
+            dofs += m->tree_ndof[r->part[c->part + k].tree];
             r->tree_island[r->part[c->part + k].tree] = r->tree_island[root];
             if (r->part[c->part + k].tree != root)
                 r->island[r->tree_island[root]].tree = -1;
         }
         r->island[r->tree_island[root]].equality |= c->source == TG_SOURCE_EQUALITY;
+        r->island[r->tree_island[root]].work += c->rows * dofs * dofs;
         r->island[r->tree_island[root]].rows += c->rows;
         r->island[r->tree_island[root]].blocks++;
     }
@@ -85,6 +90,17 @@ static void place_matrices(tg_rows *r)
                 place_matrix(r, &r->island[i], &used);
 }
 
+/* Whether an island is solved in velocity space (large.c) although it is small enough for dense matrices. The warm
+ * start factors a matrix over rows, rows^3 / 3 multiplications; velocity space forms J^T N J, and its sparse factors
+ * take about as many again. It needs more steps: `more` was set on bench/wide.py (heaps and bins, seeds 0 to 5), where
+ * with less than that bins, whose warm start mostly succeeds, take longer. */
+static bool is_sparse(const tg_rows *r, const tg_rows_island *island)
+{
+    const double more = 8;
+    bool can = island->tree < 0 && !island->equality && r->grouped == NULL && r->capacity.large > 0;
+    return !island->dense || (can && tg_chol_work(island->rows) > more * island->work);
+}
+
 static void place_islands(const tg_model *m, tg_rows *r)
 {
     int row = 0, block = 0, tree = 0;
@@ -100,7 +116,7 @@ static void place_islands(const tg_model *m, tg_rows *r)
         tg_rows_island *island = &r->island[i];
         island->row = row;
         island->block = block;
-        island->sparse = !island->dense;
+        island->sparse = is_sparse(r, island);
         island->first_tree = tree;
         tree += island->trees;
         row += island->rows;
@@ -147,9 +163,12 @@ static void number_columns(const tg_model *m, tg_rows *r)
     for (int i = 0; i < r->nconstraint; i++)
     {
         const tg_constraint *c = &r->constraint[i];
-        for (int k = 0; k < c->parts; k++)
+        for (int k = c->part; k < c->part + c->parts; k++)
+        {
+            int *row = r->column_row + r->tree_column[r->part[k].tree] + r->part[k].column;
             for (int j = 0; j < c->rows; j++)
-                r->column_row[r->tree_column[r->part[c->part + k].tree] + r->part[c->part + k].column + j] = c->row + j;
+                row[j] = c->row + j;
+        }
     }
 }
 
@@ -158,7 +177,7 @@ void tg_make_islands(const tg_model *m, tg_work *w)
     tg_rows *r = w->rows;
     r->large_factors = -1;
     join_trees(m, r);
-    count_islands(r);
+    count_islands(m, r);
     place_islands(m, r);
     number_rows(r);
     number_columns(m, r);

@@ -79,7 +79,7 @@ size_t tg_large_bytes(const tg_model *m, const tg_capacity *c)
 {
     tg_arena count = {0};
     large a;
-    if (c->rows <= (m->ntree > 1 ? TG_SPARSE_COUPLED : TG_SPARSE_ROWS) && m->nv <= TG_DENSE_DOFS)
+    if (m->ntree < 2 && c->rows <= TG_SPARSE_ROWS && m->nv <= TG_DENSE_DOFS)
         return 0;
     take(&a, m, c, &count);
     return count.used;
@@ -535,6 +535,13 @@ static void set_impulses(large *a, const double *x)
     refresh(a);
 }
 
+/* one that may not be factored is no step */
+static void count_interior(large *a, const tg_interior *q)
+{
+    int left = a->limit - a->newton - a->interior_steps;
+    a->interior_steps += q->steps < left ? q->steps : left;
+}
+
 /* From x, s, which have the residual `error` (m/s), to the best x that it meets, or to the solution of all blocks but
  * those that are frozen; false when it met none. */
 static bool iterate_interior(large *a, double error, double aim)
@@ -544,7 +551,7 @@ static bool iterate_interior(large *a, double error, double aim)
     q.frozen = a->frozen;
     centre(a, tg_larger(spread * error * error, least_spread * a->speed * a->speed), &q);
     double best = tg_interior_iterate(&q, INFINITY, aim);
-    a->interior_steps += q.steps;
+    count_interior(a, &q);
     a->nfrozen = best <= aim ? 0 : q.nfrozen;
     if (best < INFINITY)
         set_impulses(a, a->nfrozen > 0 ? q.x : a->best);
@@ -552,10 +559,10 @@ static bool iterate_interior(large *a, double error, double aim)
 }
 
 /* The blocks that the interior point could not solve together with the others, and what is around them, alone; then all
- * together, from there. Leaves the solution of the former in x where the latter fails. */
-static bool run_cluster(large *a)
+ * together, from there. Leaves the solution of the former in x where the latter fails. wide: more of what is around. */
+static bool run_cluster(large *a, bool wide)
 {
-    tg_large_solve_cluster(&a->p, a->frozen, a->aim);
+    tg_large_solve_cluster(&a->p, a->frozen, wide, a->aim);
     refresh(a);
     memcpy(a->best, a->p.x, sizeof(double) * (size_t)a->p.nx);
     if (run_newton(a, near * a->speed) || best_residual(a) <= a->tolerance)
@@ -575,7 +582,7 @@ static bool run_interior(large *a, double error)
         if (a->nfrozen == 0)
             return run_newton(a, (best_residual(a) <= a->tolerance ? exact : near) * a->speed) ||
                    best_residual(a) <= a->tolerance;
-        if (run_cluster(a))
+        if (run_cluster(a, k > 0))
             return true;
         error = offer(a);
     }
@@ -590,7 +597,7 @@ static void run_cold(large *a)
     if (tg_interior_solve(&q, a->aim, a->tolerance) < INFINITY)
         memcpy(a->p.x, a->best, sizeof(double) * (size_t)a->p.nx);
     refresh(a);
-    a->interior_steps += q.steps;
+    count_interior(a, &q);
     run_newton(a, exact * a->speed);
 }
 

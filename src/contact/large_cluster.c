@@ -1,10 +1,11 @@
 #include "contact/large_cluster.h"
 
+#include "math/dense.h"
 #include "math/lanes.h"
 
 enum
 {
-    MOST_ROWS = 160
+    MOST_ROWS = 160 /* there is room for */
 };
 
 /* The problem of some blocks, in the scaled variables of large_system.h: in these every contact has friction
@@ -13,6 +14,7 @@ typedef struct cluster
 {
     const tg_large *p;
     int blocks, rows;
+    int most;   /* rows */
     int *index; /* of its blocks, in p */
     tg_block *block;
     double *G, *g, *warm, *L, *sigma;
@@ -48,7 +50,7 @@ static bool list_blocks(cluster *c, const bool *chosen, const bool *node)
     int rows = 0, blocks = 0;
     for (int b = 0; b < p->nblock; b++)
         rows += chosen[b] || touches(p, &p->block[b], node) ? p->block[b].cone.dim : 0;
-    if (rows > MOST_ROWS)
+    if (rows > c->most)
         return false;
     for (int b = 0; b < p->nblock; b++)
         if (chosen[b] || touches(p, &p->block[b], node))
@@ -155,11 +157,21 @@ static bool solve(cluster *c, double tolerance, tg_arena *scratch)
            result.status == TG_SOLVE_SOLVED;
 }
 
-bool tg_large_solve_cluster(tg_large *p, const bool *seed, double tolerance)
+/* A dense factorisation takes no more multiplications than a Newton step of all blocks. */
+static int most_rows(const tg_large *p)
+{
+    double work = p->island->work + tg_fronts_work(&p->fronts);
+    int rows = MOST_ROWS;
+    while (tg_chol_work(rows) > work)
+        rows--;
+    return rows;
+}
+
+bool tg_large_solve_cluster(tg_large *p, const bool *seed, bool wide, double tolerance)
 {
     tg_arena *scratch = &p->r->scratch;
     size_t mark = tg_arena_mark(scratch), most = MOST_ROWS;
-    cluster c = {.p = p};
+    cluster c = {.p = p, .most = wide ? MOST_ROWS : most_rows(p)};
     bool *node = TG_TAKE(scratch, bool, p->nnode, "cluster: nodes"), solved = false;
     c.index = TG_TAKE(scratch, int, most, "cluster: blocks");
     c.block = TG_TAKE(scratch, tg_block, most, "cluster: laws");

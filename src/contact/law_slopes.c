@@ -66,3 +66,40 @@ void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *
         for (int j = 0; j < n; j++)
             slope[n * i + j] = scale * ((i == j) - (bounded ? phi[i] * phi[j] / sum : 0));
 }
+
+/* ---- margins ---- */
+
+/* How far b = max(gain Phi / dt, -v_push) is from its kinks (m/s): at 0, unless gaps and overlaps count alike, and
+ * where the push is at its bound. */
+static double push_margin(const tg_contact_settings *s, const tg_rows_island *island, double push, double phi)
+{
+    double speed = phi / s->dt, gain = phi < 0 ? s->push_gain : 1;
+    double from_zero = island->relaxed || s->push_gain != 1 ? fabs(speed) : INFINITY;
+    return island->relaxed ? from_zero : fmin(from_zero, fabs(gain * speed + push));
+}
+
+/* of a contact that does not bounce, or a limit */
+static double constraint_margin(const tg_params *p, const tg_contact_settings *s, const tg_rows *r,
+                                const tg_rows_island *island, const tg_constraint *c)
+{
+    const double *phi = r->phi + c->row;
+    const tg_touch *t = c->source == TG_SOURCE_CONTACT ? &r->touch[c->index] : NULL;
+    if (c->source == TG_SOURCE_JOINT_LIMIT || c->source == TG_SOURCE_TENDON_LIMIT)
+        return push_margin(s, island, tg_push_of(s, c, 0), phi[0]);
+    if (t != NULL && (t->impact || t->rebound))
+        return INFINITY;
+    if (t != NULL && tg_law_compliance(p, &t->law) > 0)
+        return island->relaxed ? fabs(t->phi) / s->dt : INFINITY;
+    return t != NULL ? push_margin(s, island, s->push_speed, t->phi) : INFINITY;
+}
+
+double tg_bias_margin(const tg_work *w, const tg_contact_settings *s)
+{
+    const tg_rows *r = w->rows;
+    double least = INFINITY;
+    for (int i = 0; i < r->nisland; i++)
+        for (int b = r->island[i].block; b < r->island[i].block + r->island[i].blocks; b++)
+            if (r->mode[b].mode != TG_MODE_BREAKING && !r->mode[b].immaterial)
+                least = fmin(least, constraint_margin(w->params, s, r, &r->island[i], &r->constraint[r->order[b]]));
+    return least;
+}

@@ -126,8 +126,10 @@ typedef struct tg_rows_island
     int first_tree, trees;    /* in tree_rows */
     int dofs;                 /* of its trees */
     bool equality;            /* it has equalities */
+    double work;              /* multiplications of J^T N J: of every row, the square of its dofs */
     bool dense;               /* small enough for dense matrices, and there is room for its G */
     bool sparse;              /* solved in velocity space: G is filled only on request */
+    bool half;                /* sparse: Y of its trees is D^-1/2 L^-T J_t^T all the same */
     bool filled;              /* G is valid */
     bool impact;              /* a gate is on */
     bool within;              /* impacts within the step: placing_L, placing_sigma, placing_mode are valid */
@@ -165,8 +167,7 @@ enum
     TG_DENSE_ROWS = 384,    /* the most rows of a dense problem */
     TG_DENSE_COUPLED = 240, /* the same where several trees are coupled, whose matrices are sparse */
     TG_DENSE_ROOM = 96, /* numbers of G a row of a large workspace: most islands are smaller, and most rows not there */
-    TG_SPARSE_ROWS = 192,  /* up to so many rows no island is larger than dense matrices are good for */
-    TG_SPARSE_COUPLED = 96 /* the same where several trees are coupled */
+    TG_SPARSE_ROWS = 192 /* up to so many rows no single tree is larger than dense matrices are good for */
 };
 
 tg_capacity tg_capacity_of(const tg_model *m, int contacts);
@@ -197,6 +198,7 @@ static inline int tg_slot_count(int n)
     X(int, tree_island, m->ntree, "-1: no constraint touches the tree")                                                \
     X(int, tree_root, m->ntree, "scratch of the search for islands")                                                   \
     X(int, tree_columns, m->ntree, "")                                                                                 \
+    X(bool, tree_touched, m->ntree, "has entries in J: a tree of a group may have columns and none")                   \
     X(size_t, tree_start, m->ntree + 1, "where J_t^T and Y_t start; leading dimension v4_pad(columns)")                \
     X(int, tree_column, m->ntree + 1, "where the tree's columns start in column_row")                                  \
     X(int, column_row, c->columns, "row of each column")                                                               \
@@ -382,7 +384,7 @@ static inline bool tg_meets(const tg_rows *r, const tg_rows_island *island, cons
 /* whether Y of the island's trees is all of M^-1 J^T */
 static inline bool tg_rows_are_whole(const tg_rows_island *island)
 {
-    return island->sparse && !island->filled && island->tree < 0;
+    return island->sparse && !island->half && island->tree < 0;
 }
 
 /* An equality between two joints or tendons: x1 - x1_0 = polynomial of x = x2 - x2_0. */
@@ -399,6 +401,10 @@ void tg_fill_jacobian(const tg_model *m, tg_work *w, const double *q);
 /* Y_t, then G of islands with equalities and, with `matrices`, of every island that is not sparse. After the mass
  * matrix was factored. (delassus.c) */
 void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices);
+
+/* Y of an island's trees as D^-1/2 L^-T J_t^T, or as all of M^-1 J_t^T (of sparse islands of several trees). */
+void tg_need_half(const tg_model *m, tg_work *w, tg_rows_island *island);
+void tg_need_whole(const tg_model *m, tg_work *w, tg_rows_island *island);
 
 /* G of an island that is small enough for dense matrices, if it is not there yet; Y of its trees is then D^-1/2 L^-T
  * J_t^T. */
@@ -506,6 +512,9 @@ static inline double tg_push_of(const tg_contact_settings *s, const tg_constrain
 
 /* b of a limit by its gap; push: tg_push_of its row. */
 double tg_limit_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double push, double phi);
+
+/* How far the bias of what acts is from a kink of its law (m/s). */
+double tg_bias_margin(const tg_work *w, const tg_contact_settings *s);
 
 /* b of n <= 3 rows of an equality by their errors, n x n. */
 void tg_equality_bias_slope(const tg_contact_settings *s, const tg_rows_island *island, double push, int n,

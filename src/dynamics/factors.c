@@ -21,7 +21,7 @@ static void add_diagonal(const tg_model *m, tg_work *w, const double *extra)
             w->M[m->tree_matrix[t] + k * (m->tree_ld[t] + 1)] += extra[m->tree_dof[t] + k];
 }
 
-/* lower triangles of the trees' matrices to where they are in their groups */
+/* lower triangles of the trees' matrices, transposed, to where they are in their groups */
 static void gather_trees(const tg_model *m, const tg_work *w)
 {
     for (int t = 0; t < m->ntree; t++)
@@ -30,14 +30,15 @@ static void gather_trees(const tg_model *m, const tg_work *w)
             continue;
         int group = m->tree_group[t], ld = v4_pad(m->group_ndof[group]), first = m->dof_place[m->tree_dof[t]];
         double *A = matrix_of(m, w, group) + (ptrdiff_t)first * (ld + 1);
-        for (int k = 0; k < m->tree_ndof[t]; k++)
-            memcpy(A + (ptrdiff_t)k * ld, w->M + m->tree_matrix[t] + (ptrdiff_t)k * m->tree_ld[t],
-                   sizeof(double) * (size_t)(k + 1));
+        const double *M = w->M + m->tree_matrix[t];
+        for (int k = 0; k < m->tree_ndof[t]; k++, M += m->tree_ld[t])
+            for (int i = 0; i <= k; i++)
+                A[(ptrdiff_t)i * ld + k] = M[i];
     }
 }
 
-/* rows x columns of A += c a b^T; the two numbers are constants where this is called for free bodies */
-TG_INLINE void add_outer(int rows, int columns, const double *a, const double *b, double c, double *A, ptrdiff_t ld)
+/* rows x columns of A += c a b^T */
+static void add_outer(int rows, int columns, const double *a, const double *b, double c, double *A, ptrdiff_t ld)
 {
     for (int i = 0; i < rows; i++, A += ld)
     {
@@ -50,9 +51,21 @@ TG_INLINE void add_outer(int rows, int columns, const double *a, const double *b
     }
 }
 
-/* A += c moment moment^T for the moment of a tendon, or of an actuator on it; lower triangle. Dofs ascend, and so do
- * their places; those of a run follow each other there too. What a run of the row's own dof has beyond the diagonal is
- * in the upper triangle, which is never read. */
+/* the same for free bodies; two columns behind the six get zero added */
+TG_INLINE void add_outer_free(const double *a, const double *b, double c, double *A, ptrdiff_t ld)
+{
+    v4 left = v4_loadu(b), right = v4_set(b[4], b[5], 0, 0);
+    for (int i = 0; i < 6; i++, A += ld)
+    {
+        v4 by = v4_splat(c * a[i]);
+        v4_storeu(A, v4_loadu(A) + left * by);
+        v4_storeu(A + V4_LANES, v4_loadu(A + V4_LANES) + right * by);
+    }
+}
+
+/* A += c moment moment^T for the moment of a tendon, or of an actuator on it; upper triangle. Dofs ascend, and so do
+ * their places; those of a run follow each other there too. What a run of the row's own dof has before the diagonal is
+ * in the lower triangle, which is never read. */
 static void add_moment(const tg_model *m, const tg_work *w, int tendon, const double *moment, double c)
 {
     const int *run = tg_tendon_runs(m, tendon);
@@ -62,12 +75,12 @@ static void add_moment(const tg_model *m, const tg_work *w, int tendon, const do
     int group = m->tree_group[m->node_tree[m->dof_node[run[0]]]], ld = v4_pad(m->group_ndof[group]);
     double *A = matrix_of(m, w, group);
     for (int a = 0; a < runs; a++)
-        for (int b = 0; b <= a; b++)
+        for (int b = a; b < runs; b++)
         {
             const int *row = run + 2 * a, *column = run + 2 * b;
             double *to = A + (ptrdiff_t)m->dof_place[row[0]] * ld + m->dof_place[column[0]];
-            if (row[1] == 6 && column[1] == 6) /* free bodies */
-                add_outer(6, 6, moment + row[0], moment + column[0], c, to, ld);
+            if (row[1] == 6 && column[1] == 6)
+                add_outer_free(moment + row[0], moment + column[0], c, to, ld);
             else
                 add_outer(row[1], column[1], moment + row[0], moment + column[0], c, to, ld);
         }
@@ -84,15 +97,44 @@ static void add_site(const tg_model *m, const tg_work *w, int actuator, double c
     double *A = matrix_of(m, w, group);
     for (int i = m->node_dof[node] + m->node_ndof[node] - 1; i >= 0; i = m->dof_parent[i])
         for (int k = i; k >= 0; k = m->dof_parent[k])
-            A[(ptrdiff_t)m->dof_place[i] * ld + m->dof_place[k]] += c * moment[i] * moment[k];
+            A[(ptrdiff_t)m->dof_place[k] * ld + m->dof_place[i]] += c * moment[i] * moment[k];
+}
+
+/* the same for a cable between two free bodies */
+static void add_cable(const tg_model *m, const tg_work *w, const int *ends, const double *moment, double c)
+{
+    int first = ends[2] < ends[3] ? ends[2] : ends[3], second = ends[2] < ends[3] ? ends[3] : ends[2];
+    int group = m->tree_group[m->node_tree[m->dof_node[first]]], ld = v4_pad(m->group_ndof[group]);
+    int across = m->dof_place[second] - m->dof_place[first];
+    double *A = matrix_of(m, w, group) + (ptrdiff_t)m->dof_place[first] * (ld + 1);
+    const double *a = moment + first, *b = moment + second;
+    v4 a_left = v4_loadu(a), a_right = v4_set(a[4], a[5], 0, 0), b_left = v4_loadu(b);
+    v4 b_right = v4_set(b[4], b[5], 0, 0);
+    for (int i = 0; i < 6; i++, A += ld)
+    {
+        v4 by = v4_splat(c * a[i]);
+        v4_storeu(A, v4_loadu(A) + a_left * by);
+        v4_storeu(A + V4_LANES, v4_loadu(A + V4_LANES) + a_right * by);
+        v4_storeu(A + across, v4_loadu(A + across) + b_left * by);
+        v4_storeu(A + across + V4_LANES, v4_loadu(A + across + V4_LANES) + b_right * by);
+    }
+    A += (ptrdiff_t)(across - 6) * ld + across;
+    add_outer_free(b, b, c, A, ld);
 }
 
 static void assemble_groups(const tg_model *m, const tg_work *w, const double *coupling)
 {
-    memset(w->group, 0, sizeof(double) * (size_t)m->group_matrix[m->ngroup]);
+    for (int i = 0; i < m->group_matrix[m->ngroup]; i += V4_LANES)
+        v4_store(w->group + i, v4_zero());
     gather_trees(m, w);
     for (int t = 0; t < m->ntendon; t++)
-        add_moment(m, w, t, tg_tendon_moment(m, w, t), coupling[t]);
+    {
+        const int *ends = tg_cable_ends(m, t);
+        if (ends != NULL && ends[2] >= 0 && ends[3] >= 0)
+            add_cable(m, w, ends, tg_tendon_moment(m, w, t), coupling[t]);
+        else
+            add_moment(m, w, t, tg_tendon_moment(m, w, t), coupling[t]);
+    }
     for (int i = 0; i < m->nu; i++)
     {
         double c = coupling[m->ntendon + i];
@@ -133,10 +175,10 @@ tg_status tg_factor_mass(const tg_model *m, tg_work *w, const double *extra, con
     assemble_groups(m, w, coupling);
     for (int g = 0; g < m->ngroup; g++)
     {
-        int n = m->group_ndof[g], ld = v4_pad(n), bad = tg_chol(n, matrix_of(m, w, g), ld);
+        int n = m->group_ndof[g], ld = v4_pad(n), bad = tg_chol_upper(n, matrix_of(m, w, g), ld);
         if (bad >= 0)
             return refuse(m, w, m->group_dof[m->group_start[g] + bad]);
-        for (int i = 0; i < n; i++) /* D^-1 of A = L^T D L has the squares of what is on the diagonal of L^-1 here */
+        for (int i = 0; i < n; i++) /* D^-1 of A = L^T D L has the squares of what is on the diagonal of U^-1 here */
         {
             double root = 1 / matrix_of(m, w, g)[(ptrdiff_t)i * (ld + 1)];
             w->dinv[m->group_dof[m->group_start[g] + i]] = root * root;
@@ -158,51 +200,39 @@ void tg_solve_mass(const tg_model *m, const tg_work *w, double *x)
 
 enum
 {
-    LOWER,
-    TRANSPOSED
+    HALF = 1,
+    OTHER_HALF = 2
 };
 
 static void solve(const tg_model *m, const tg_work *w, int group, unsigned halves, double *x)
 {
     int n = m->group_ndof[group], ld = v4_pad(n);
     const int *dof = m->group_dof + m->group_start[group];
-    const double *L = matrix_of(m, w, group);
+    const double *U = matrix_of(m, w, group);
     double *own = w->group_vector;
     for (int i = 0; i < n; i++)
         own[i] = x[dof[i]];
-    for (int i = 0; i < n && (halves & 1u << LOWER); i++)
-    {
-        const double *row = L + (ptrdiff_t)i * ld;
-        own[i] = (own[i] - v4_dot_of(i, row, own)) / row[i];
-    }
-    for (int i = n - 1; i >= 0 && (halves & 1u << TRANSPOSED); i--)
-    {
-        const double *row = L + (ptrdiff_t)i * ld;
-        own[i] /= row[i];
-        v4 by = v4_splat(own[i]);
-        int k = 0;
-        for (; k + V4_LANES <= i; k += V4_LANES)
-            v4_storeu(own + k, v4_loadu(own + k) - v4_loadu(row + k) * by);
-        for (; k < i; k++)
-            own[k] -= row[k] * own[i];
-    }
+    if (halves & HALF)
+        tg_trsm(TG_TRI_UPPER | TG_TRI_TRANSPOSED, n, U, ld, 1, own, 1);
+    if (halves & OTHER_HALF)
+        tg_trsm(TG_TRI_UPPER, n, U, ld, 1, own, 1);
     for (int i = 0; i < n; i++)
         x[dof[i]] = own[i];
 }
 
 void tg_group_solve(const tg_model *m, const tg_work *w, int group, double *x)
 {
-    solve(m, w, group, 1u << LOWER | 1u << TRANSPOSED, x);
+    solve(m, w, group, HALF | OTHER_HALF, x);
 }
 
 void tg_group_half(const tg_model *m, const tg_work *w, int group, double *x)
 {
-    solve(m, w, group, 1u << LOWER, x);
+    solve(m, w, group, HALF, x);
 }
 
 void tg_group_other_half(const tg_model *m, const tg_work *w, int group, double *x)
 {
-    solve(m, w, group, 1u << TRANSPOSED, x);
+    solve(m, w, group, OTHER_HALF, x);
 }
 
 /* to -= factor from */
@@ -219,23 +249,57 @@ static void scale_row(int columns, double factor, double *row)
         v4_store(row + j, v4_load(row + j) * v4_splat(factor));
 }
 
+/* whether rows are one below the other, as in a matrix */
+static bool are_together(int n, int columns, double *const *row)
+{
+    bool together = true;
+    for (int i = 1; i < n; i++)
+        together = together && row[i] == row[i - 1] + columns;
+    return together;
+}
+
+/* how many rows at the top are zero, in groups of four; `vectors` v4 of each row */
+static int zeros_above(int n, int vectors, const double *X, int ldx)
+{
+    int i = 0;
+    for (; i < n; i++, X += ldx)
+        for (int c = 0; c < vectors; c++)
+        {
+            v4i differs = v4_load(X + V4_LANES * c) != v4_zero();
+            if (differs[0] | differs[1] | differs[2] | differs[3])
+                return i & ~(V4_LANES - 1);
+        }
+    return i & ~(V4_LANES - 1);
+}
+
+/* X (n x columns, one row below the other) <- U^-T X. A contact's columns are zero but for the bodies it touches: each
+ * group of columns starts at its first row that is not. */
+static void half_together(int n, const double *U, int ld, int columns, double *X)
+{
+    const int wide = 2 * V4_LANES; /* a tile of tg_trsm */
+    for (int j = 0; j < columns; j += wide)
+    {
+        int width = columns - j < wide ? columns - j : wide;
+        int first = zeros_above(n, width / V4_LANES, X + j, columns);
+        tg_trsm(TG_TRI_UPPER | TG_TRI_TRANSPOSED, n - first, U + (ptrdiff_t)first * (ld + 1), ld, width,
+                X + (ptrdiff_t)first * columns + j, columns);
+    }
+}
+
 void tg_group_half_rows(const tg_model *m, const tg_work *w, int group, int columns, double *const *row)
 {
     int n = m->group_ndof[group], ld = v4_pad(n);
-    const double *L = matrix_of(m, w, group);
-    bool together = true; /* one below the other, as in a matrix */
-    for (int i = 1; i < n; i++)
-        together = together && row[i] == row[i - 1] + columns;
-    if (together)
+    const double *U = matrix_of(m, w, group);
+    if (are_together(n, columns, row))
     {
-        tg_trsm(TG_TRI_LOWER, n, L, ld, columns, row[0], columns);
+        half_together(n, U, ld, columns, row[0]);
         return;
     }
-    for (int i = 0; i < n; i++, L += ld)
+    for (int i = 0; i < n; i++, U += ld)
     {
-        for (int k = 0; k < i; k++)
-            subtract_row(columns, L[k], row[k], row[i]);
-        scale_row(columns, 1 / L[i], row[i]);
+        scale_row(columns, 1 / U[i], row[i]);
+        for (int k = i + 1; k < n; k++)
+            subtract_row(columns, U[k], row[i], row[k]);
     }
 }
 
@@ -244,10 +308,10 @@ void tg_group_other_half_rows(const tg_model *m, const tg_work *w, int group, in
     int n = m->group_ndof[group], ld = v4_pad(n);
     for (int i = n - 1; i >= 0; i--)
     {
-        const double *L = matrix_of(m, w, group) + (ptrdiff_t)i * ld;
-        scale_row(columns, 1 / L[i], row[i]);
-        for (int k = 0; k < i; k++)
-            subtract_row(columns, L[k], row[i], row[k]);
+        const double *U = matrix_of(m, w, group) + (ptrdiff_t)i * ld;
+        for (int k = i + 1; k < n; k++)
+            subtract_row(columns, U[k], row[k], row[i]);
+        scale_row(columns, 1 / U[i], row[i]);
     }
 }
 
@@ -257,5 +321,5 @@ void tg_group_inverse(const tg_model *m, const tg_work *w, int group, double *ou
     for (int i = 0; i < n; i++)
         for (int k = 0; k < n; k++)
             out[(ptrdiff_t)i * ld + k] = i == k;
-    tg_chol_solve(n, matrix_of(m, w, group), v4_pad(n), n, out, ld);
+    tg_chol_upper_solve(n, matrix_of(m, w, group), v4_pad(n), n, out, ld);
 }

@@ -1,5 +1,5 @@
 /* The factors of A = M + diag(extra) + sum c m m^T, m the moments of tendons: of each tree by itself, A = L^T D L, or,
- * where tendons act at the end of a step, of each group of trees that they couple (model/coupling.h), A = L L^T, dense.
+ * where tendons act at the end of a step, of each group of trees that they couple (model/coupling.h), A = U^T U, dense.
  * Whoever needs A^-1 = H^T H has it through solve, half (H), other half (H^T) and inverse. */
 #ifndef TG_DYNAMICS_FACTORS_H
 #define TG_DYNAMICS_FACTORS_H

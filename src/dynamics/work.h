@@ -33,7 +33,7 @@
     X(double, composite, INERTIA_SIZE * m->nnode, "of the subtree of each node")                                       \
     X(double, M, m->nmatrix, "mass matrix, lower triangle a tree; L after factoring")                                  \
     X(double, dinv, m->nv, "1 / D of M = L^T D L")                                                                     \
-    X(double, group, m->group_matrix[m->ngroup], "L of A = L L^T of groups of trees (factors.h)")                      \
+    X(double, group, m->group_matrix[m->ngroup] + V4_LANES, "U of A = U^T U of groups of trees (factors.h)")           \
     X(double, group_vector, m->ngroup > 0 ? m->nv : 0, "a group's part of a vector")                                   \
     X(double *, group_row, m->ngroup > 0 ? m->nv : 0, "where rows of a matrix are, one for each dof of a group")       \
     /* tg_velocities, tg_accelerations, tg_node_forces */                                                              \
@@ -69,7 +69,7 @@
     X(double, tendon_drive, m->ntendon, "N: sum of the actuators' forces along it")                                    \
     X(int, tendon_mode, m->ntendon, "tg_tendon_mode: tg_cables, all act before")                                       \
     X(double, actuator_length, m->nu, "")                                                                              \
-    X(double, actuator_moment, m->nu *v4_pad(m->nv), "generalised force a unit of force, row by row")                  \
+    X(double, actuator_moment, m->nu *v4_pad(m->nv), "generalised force per unit of force, row by row")                \
     X(double, actuator_gradient, 2 * m->nu, "with respect to act and u")                                               \
     X(double, unit, m->nv, "a unit vector, for derivatives row by row")                                                \
     X(double, param_gradient, m->nparams, "one row of a derivative with respect to the parameters")                    \

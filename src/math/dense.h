@@ -47,15 +47,25 @@ enum
  * before. */
 void tg_trsm(int flags, int n, const double *T, int ldt, int columns, double *X, int ldx);
 
+/* Rows i .. i + 3 of X <- U^-T X, those before being done; U upper, X (rows x columns). */
+void tg_trsm_rows(const double *U, int ldu, int i, int columns, double *X, int ldx);
+
 /* Cholesky: A = L L^T, A symmetric positive definite. L replaces the lower triangle; the strict upper triangle is
  * neither read nor written. Returns -1, or the index of the first pivot that is not positive and finite (A is then half
  * done). */
 int tg_chol(int n, double *A, int lda);
+
+/* about how many multiplications that takes */
+static inline double tg_chol_work(double n)
+{
+    return n * n * n / 3;
+}
+
 /* X (n x columns) <- A^-1 X */
 void tg_chol_solve(int n, const double *L, int ldl, int columns, double *X, int ldx);
 
 /* The same with A = U^T U in the upper triangle; the strict lower one is neither read nor written. Rows of U are
- * contiguous, so that it runs in the wide tiles: 1.2 times as fast at 200 rows, 1.7 at 400, even below 100. */
+ * contiguous, so that it runs in the wide tiles: 1.2 times as fast at 200 rows, 1.7 at 400; up to 64 in one sweep. */
 int tg_chol_upper(int n, double *A, int lda);
 void tg_chol_upper_solve(int n, const double *U, int ldu, int columns, double *X, int ldx);
 

@@ -11,6 +11,7 @@ enum
 {
     PANEL = V4_LANES, /* columns that Cholesky takes at a time */
     STRIP = 12,       /* rows of two tiles of tg_gemm_tn: twice as fast as rows of one (measured) */
+    FLAT = 64,        /* rows that stay in the first cache: Cholesky in one sweep */
     FEW = 8,          /* unknowns of one or two contacts */
     LU_PANEL = 32     /* up to this width LU eliminates row by row (measured against 48, 64: even at 36, ahead at 48) */
 };
@@ -98,7 +99,7 @@ void tg_chol_solve(int n, const double *L, int ldl, int columns, double *X, int 
 /* ---- Cholesky, upper triangle ---- */
 
 /* n <= 4 */
-static int chol_upper_block(int n, double *A, ptrdiff_t lda)
+TG_INLINE int chol_upper_block(int n, double *A, ptrdiff_t lda)
 {
     for (int j = 0; j < n; j++)
     {
@@ -151,11 +152,51 @@ static void subtract_upper(int n, int k, const double *B, int ldb, double *C, in
     }
 }
 
+/* the block of `rows` <= 4 rows on the diagonal, less what the rows before contribute, factored */
+TG_INLINE int chol_upper_diagonal(int rows, int j, double *A, ptrdiff_t lda)
+{
+    double *block = A + j * (lda + 1), D[PANEL * PANEL];
+    const double *u = A + j;
+    v4 x[PANEL];
+    for (int r = 0; r < rows; r++)
+        x[r] = v4_load_part(block + r * lda, rows);
+    for (int p = 0; p < j; p++, u += lda)
+    {
+        v4 row = v4_load_part(u, rows);
+        for (int r = 0; r < rows; r++)
+            x[r] -= u[r] * row;
+    }
+    for (int r = 0; r < rows; r++)
+        v4_storeu(D + PANEL * r, x[r]);
+    int bad = chol_upper_block(rows, D, PANEL);
+    for (int r = 0; r < rows; r++)
+        for (int c = r; c < rows; c++)
+            block[r * lda + c] = D[PANEL * r + c];
+    return bad < 0 ? -1 : j + bad;
+}
+
+/* Four rows at a time: the block on the diagonal, then the columns to its right. */
+static int chol_upper_flat(int n, double *A, int lda)
+{
+    int j = 0, bad = -1;
+    for (; j + PANEL <= n && bad < 0; j += PANEL)
+    {
+        bad = chol_upper_diagonal(PANEL, j, A, lda);
+        if (bad < 0)
+            tg_trsm_rows(A, lda, j, n - j - PANEL, A + j + PANEL, lda);
+    }
+    if (bad >= 0 || j == n)
+        return bad;
+    return n - j == 1   ? chol_upper_diagonal(1, j, A, lda)
+           : n - j == 2 ? chol_upper_diagonal(2, j, A, lda)
+                        : chol_upper_diagonal(3, j, A, lda);
+}
+
 /* [A11 A12; . A22]: U11 from A11, U12 = U11^-T A12, U22 from A22 - U12^T U12 */
 int tg_chol_upper(int n, double *A, int lda)
 {
-    if (n <= PANEL)
-        return chol_upper_block(n, A, lda);
+    if (n <= FLAT)
+        return chol_upper_flat(n, A, lda);
     int half = (n / 2 + PANEL - 1) / PANEL * PANEL, rest = n - half;
     double *A12 = A + half, *A22 = A + (ptrdiff_t)half * lda + half;
     int bad = tg_chol_upper(half, A, lda);

@@ -2,6 +2,7 @@
 #include "math/fronts.h"
 
 #include "base/simd.h"
+#include "math/dense.h"
 
 void tg_fronts_place(tg_fronts *f, const tg_fronts_room *room, tg_arena *arena)
 {
@@ -92,12 +93,25 @@ static bool make_graph(tg_fronts *f)
 
 /* ---- which nodes share a front ---- */
 
-/* About how long a front with p unknowns of its own and r others takes (ns): what is the same for all, copies of what
- * it shares with its parent, and the elimination. */
+/* multiplications of a front with p unknowns of its own and r others */
+static double work_of(double p, double r)
+{
+    return tg_chol_work(p) + p * r * (p + r);
+}
+
+/* About how long it takes (ns): what is the same for all, copies of what it shares with its parent, and the
+ * elimination. */
 static double time_of(double p, double r)
 {
-    double work = p * (2.0 / 3 * p * p + 2 * p * r + 2 * r * r);
-    return 100 + 0.5 * r * r + 0.1 * work;
+    return 100 + 0.5 * r * r + 0.2 * work_of(p, r);
+}
+
+double tg_fronts_work(const tg_fronts *f)
+{
+    double work = 0;
+    for (int k = 0; k < f->nfront; k++)
+        work += work_of(f->front[k].p, f->front[k].r);
+    return work;
 }
 
 /* Each node joins the front of the next node it is connected to when that is quicker: then its boundary may be larger

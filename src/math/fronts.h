@@ -82,6 +82,9 @@ void tg_fronts_place(tg_fronts *f, const tg_fronts_room *room, tg_arena *arena);
  * when something does not fit. */
 bool tg_fronts_analyse(tg_fronts *f);
 
+/* multiplications of one factorisation, after the analysis */
+double tg_fronts_work(const tg_fronts *f);
+
 /* Adds an element to A, rows ld apart: the unknowns of its k-th node have the rows and columns from at[k] on. Up to
  * three zeros may be added behind the columns of a node. */
 typedef void tg_fronts_add(const void *context, int element, const int *at, double *A, int ld);

@@ -250,3 +250,30 @@ void tg_trsm(int flags, int n, const double *T, int ldt, int columns, double *X,
     if (j < columns)
         panel(1, V4_LANES, &system, X + columns - V4_LANES, stride, v4_lanes_from(V4_LANES - (columns - j)));
 }
+
+/* ---- four rows ---- */
+
+void tg_trsm_rows(const double *U, int ldu, int i, int columns, double *X, int ldx)
+{
+    const triangle system = {U, 1, ldu, i + TILE_ROWS, false};
+    const v4i all = v4_lanes_from(0);
+    int j = 0;
+    for (; j + TILE_COLUMNS <= columns; j += TILE_COLUMNS)
+        tile(TILE_ROWS, TILE_VECTORS, V4_LANES, &system, i, X + j, ldx, all);
+    for (; j + V4_LANES <= columns; j += V4_LANES)
+        tile(TILE_ROWS, 1, V4_LANES, &system, i, X + j, ldx, all);
+    switch (columns - j)
+    {
+    case 1:
+        tile(TILE_ROWS, 1, 1, &system, i, X + j, ldx, all);
+        break;
+    case 2:
+        tile(TILE_ROWS, 1, 2, &system, i, X + j, ldx, all);
+        break;
+    case 3:
+        tile(TILE_ROWS, 1, 3, &system, i, X + j, ldx, all);
+        break;
+    default:
+        break;
+    }
+}

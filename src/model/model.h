@@ -223,7 +223,7 @@ struct tg_params
 {
     const tg_model *model;
     bool ready;          /* false between tg_params_data and tg_params_changed */
-    uint64_t generation; /* counts tg_params_changed */
+    uint64_t generation; /* of these values: another one after tg_params_changed, and that of no other parameters */
 
 #define X(type, name, count, doc) type *name;
     TG_PARAMS_FIELDS(X)

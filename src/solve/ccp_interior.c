@@ -12,7 +12,9 @@
 
 #include "math/dense.h"
 
-static const double enough = 1e-16; /* of m, relative to |q| = 1: a solution by itself where Newton cannot end it */
+/* of m, relative to |q| = 1: a solution by itself where Newton cannot end it. Where a contact is at a change of its
+ * mode, x and s are both about sqrt(m) from the boundary of their cones: the square of what counts as good (ccp.c). */
+static const double enough = 1e-20;
 static const double enough_dual =
     1e-9; /* of r_d, which rounding keeps above 1e-11 when K is as singular as the ridge allows */
 static const double to_boundary = 0.99; /* part of the way to the boundary of the cones (Mehrotra) */

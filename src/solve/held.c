@@ -15,6 +15,11 @@
 #include "math/lanes.h"
 #include "solve/held.h"
 
+enum
+{
+    FEW = 8 /* rows of one or two contacts */
+};
+
 static const double rank_threshold = 1e-10; /* of the largest pivot, rows normalised */
 static const double pivot_slack = 0.25;     /* a pivot this close to the largest stays where it is */
 static const double rounding = 1e-14;       /* of the largest |g|: of Z Z^T g_R as a whole, and */
@@ -312,6 +317,33 @@ double tg_held_smallest_pivot(const tg_solve_work *w)
 
 /* ---- answers ---- */
 
+/* one vector of a few numbers, where tiles would be emptier than full */
+static void solve_few(const tg_cones *cones, const tg_held *held, double *x)
+{
+    const double *U = held->factor;
+    ptrdiff_t ld = cones->ld;
+    int n = held->count;
+    double inverse[FEW]; /* ahead of the sums, which then wait for products alone */
+    for (int i = 0; i < n; i++)
+        inverse[i] = 1 / U[i * (ld + 1)];
+    for (int i = 0; i < n; i++)
+    {
+        double sum = held->size[i] * x[i];
+        for (int k = 0; k < i; k++)
+            sum -= U[k * ld + i] * x[k];
+        x[i] = sum * inverse[i];
+    }
+    for (int i = n - 1; i >= 0; i--)
+    {
+        double sum = x[i];
+        for (int k = i + 1; k < n; k++)
+            sum -= U[i * ld + k] * x[k];
+        x[i] = sum * inverse[i];
+    }
+    for (int i = 0; i < n; i++)
+        x[i] *= held->size[i];
+}
+
 void tg_held_solve(const tg_cones *cones, const tg_held *held, int columns, double *X, int ldx)
 {
     int n = held->count;
@@ -320,6 +352,11 @@ void tg_held_solve(const tg_cones *cones, const tg_held *held, int columns, doub
         double inverse = held->size[0] / held->factor[0];
         for (int c = 0; c < columns; c++)
             X[c] *= inverse * inverse;
+        return;
+    }
+    if (n < FEW && columns == 1 && ldx == 1)
+    {
+        solve_few(cones, held, X);
         return;
     }
     for (int i = 0; i < n; i++)

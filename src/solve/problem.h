@@ -169,6 +169,15 @@ size_t tg_island_scratch(tg_island_size size);
 tg_status tg_island_solve(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
                           double *sigma, tg_solve_result *result, tg_error *error);
 
+/* From a solution in L, which has its certificate, to the one that is selected (docs/contact.md section 5), if that is
+ * found; otherwise L and sigma stay. Adds to the counts of result. */
+void tg_island_select(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
+                      double *sigma, tg_solve_result *result);
+
+/* The same solution to rounding, with matrices over rows (island->G): what modes and derivatives are taken of. */
+void tg_island_sharpen(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
+                       double *sigma, tg_solve_result *result);
+
 /* The one residual all solvers end in: recomputed from the problem and L alone. sigma (rows) is scratch and receives
  * G L + g. */
 tg_residual tg_island_residual(const tg_island *island, const double *L, bool long_double, double *sigma);

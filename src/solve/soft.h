@@ -209,6 +209,9 @@ void tg_solver_staggered(tg_soft *p, const tg_solve_options *options);
 /* Newton and the rule from p->L, near a solution; offers what comes of it. (solver_newton.c) */
 void tg_soft_finish(tg_soft *p, const tg_solve_options *options, tg_solve_stage stage);
 
+/* The same from a solution that obeys its equations up to the tolerance alone: from more compliance, down. */
+void tg_soft_choose(tg_soft *p, const tg_solve_options *options, tg_solve_stage stage);
+
 /* the solver of that name, or NULL */
 const tg_solver *tg_solver_find(const char *name);
 

@@ -164,12 +164,12 @@ static bool soft(tg_soft *p, const tg_solve_options *o)
     return tg_soft_newton(p, &run);
 }
 
-/* from the solution at p->eps to that at the least compliance */
-static bool climb_down(tg_soft *p, const tg_solve_options *o)
+/* from the solution at p->eps to that at the least compliance, with about so many factorisations */
+static bool climb_down(tg_soft *p, const tg_solve_options *o, int steps)
 {
     size_t rows = sizeof(double) * (size_t)p->rows;
     double from = p->eps, to = p->least;
-    int last = p->factorisations + LADDER_STEPS;
+    int last = p->factorisations + steps;
     for (;;)
     {
         memcpy(p->kept_z, p->z, rows);
@@ -198,7 +198,7 @@ static bool ladder_from(tg_soft *p, double eps, const tg_solve_options *o)
     if (!tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .fresh = true, .goal = rung_goal(p, eps, o)}))
         return false;
     p->creep = creep_of(p);
-    return climb_down(p, o);
+    return climb_down(p, o, LADDER_STEPS);
 }
 
 static bool ladder(tg_soft *p, const tg_solve_options *o)
@@ -217,7 +217,7 @@ static bool interior_at(tg_soft *p, double eps, const tg_solve_options *o)
     tg_soft_interior(p, eps, o);
     return tg_soft_newton(
                p, &(tg_soft_run){.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = rung_goal(p, eps, o)}) &&
-           climb_down(p, o);
+           climb_down(p, o, LADDER_STEPS);
 }
 
 static bool interior(tg_soft *p, const tg_solve_options *o)
@@ -255,7 +255,7 @@ static bool harden(tg_soft *p, const tg_solve_options *o)
         if (!(eps < 0.5 * p->eps))
             break;
         p->least = eps;
-        if (!climb_down(p, o))
+        if (!climb_down(p, o, LADDER_STEPS))
         {
             /* as far as it came: the solution there, once more */
             p->least = p->eps;
@@ -332,7 +332,7 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
             break;
         memcpy(p->u, p->kept_u, dims);
         memcpy(p->z, p->kept_z, rows);
-        selected = climb_down(p, o);
+        selected = climb_down(p, o, LADDER_STEPS);
         memcpy(p->kept_u, p->u, dims);
         memcpy(p->kept_z, p->z, rows);
     }
@@ -357,6 +357,22 @@ void tg_soft_finish(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
     begin(p, o);
     start_here(p, p->least);
     if (tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = o->inner}))
+        ends(p, o, stage);
+}
+
+/* Velocities of the solution are wrong by up to the tolerance, and the direction of a slip by its root. On top of the
+ * ladder this is little beside how fast what holds moves: z = L - sigma / eps has nearly the phases of the solution. */
+void tg_soft_choose(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
+{
+    tg_soft_build(p);
+    tg_soft_push(p, p->L, p->u);
+    begin(p, o);
+    p->eps = top * p->size;
+    tg_soft_velocity(p, p->u, p->row);
+    for (int i = 0; i < p->rows; i++)
+        p->z[i] = p->L[i] - (p->row[i] + p->g[i]) / tg_soft_eps(p, i);
+    tg_soft_run run = {.steps = RUNG_STEPS, .idle = IDLE, .fresh = true, .goal = rung_goal(p, p->eps, o)};
+    if (tg_soft_newton(p, &run) && climb_down(p, o, RUNG_STEPS))
         ends(p, o, stage);
 }
 

@@ -143,6 +143,7 @@ size_t tg_island_scratch(tg_island_size size)
     size_t soft = count.used;
     count = (tg_arena){0};
     tg_solve_work_take(&w, size.rows, &count);
+    TG_TAKE(&count, double, 2 * (size_t)size.rows, "solve: sharpened");
     return soft > count.used ? soft : count.used;
 }
 
@@ -298,6 +299,60 @@ static tg_status solve_soft(const tg_island *island, const tg_solve_options *opt
                                 .residual = p.offer.parts};
     tg_arena_release(scratch, mark);
     return TG_OK;
+}
+
+void tg_island_select(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
+                      double *sigma, tg_solve_result *result)
+{
+    size_t bytes = sizeof(double) * (size_t)island->rows, mark = tg_arena_mark(scratch);
+    tg_island_size size = {island->rows, island->tree != NULL ? island->dofs : 0,
+                           island->tree != NULL ? island->trees : 0};
+    tg_island here = *island;
+    tg_soft p = {.island = &here, .options = options, .limit = most_factorisations(options)};
+    here.warm = L;
+    if (tg_soft_take(&p, &size, scratch))
+    {
+        p.factorisations = result->newton + result->interior;
+        p.offer.residual = INFINITY;
+        p.offer.selection = TG_SELECT_UNSELECTED;
+        tg_soft_rows(&p);
+        for (int i = 0; i < p.rows; i++)
+            p.L[i] = L[p.source[i]];
+        if (p.rows > 0)
+            tg_soft_choose(&p, options, result->stage);
+        if (p.offer.selection != TG_SELECT_UNSELECTED && p.offer.residual <= options->tolerance)
+        {
+            memcpy(L, p.offer.L, bytes);
+            memcpy(sigma, p.offer.sigma, bytes);
+            result->selection = p.offer.selection;
+            result->residual = p.offer.parts;
+        }
+        result->newton = p.factorisations - result->interior;
+    }
+    tg_arena_release(scratch, mark);
+    scratch->failed = false;
+}
+
+void tg_island_sharpen(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
+                       double *sigma, tg_solve_result *result)
+{
+    size_t n = (size_t)island->rows, mark = tg_arena_mark(scratch);
+    double *sharp = TG_TAKE(scratch, double, 2 * n, "solve: sharpened"), apart = 0;
+    tg_solve_result found = *result;
+    if (!scratch->failed && solve_near(island, options, scratch, L, sharp, sharp + n, &found))
+    {
+        for (size_t i = 0; i < n; i++)
+            apart = tg_larger(apart, fabs(sharp[n + i] - sigma[i]));
+        if (apart <= options->tolerance || result->selection == TG_SELECT_UNSELECTED) /* velocities are what they are */
+        {
+            memcpy(L, sharp, n * sizeof *L);
+            memcpy(sigma, sharp + n, n * sizeof *sigma);
+            result->selection = found.selection;
+            result->residual = found.residual;
+        }
+    }
+    tg_arena_release(scratch, mark);
+    scratch->failed = false;
 }
 
 /* The warm start ends most problems. What is solved otherwise and not selected moves with its compliance: the warm

@@ -351,13 +351,13 @@ static double feature_margin(const tg_work *w, bool *at_edge)
     return least;
 }
 
-/* Impacts within the step have branches of their own. Whether one is at hand. */
+/* Whether a kink of a bias is at hand (law_slopes.c), or a branch of an impact within the step. */
 static bool is_at_branch(const tg_work *w, double *margin)
 {
     const double least = 1e-7; /* m/s */
     const tg_rows *r = w->rows;
-    double nearest = INFINITY;
-    for (int b = 0; b < r->nblock; b++)
+    double nearest = r->explicit_law ? INFINITY : tg_bias_margin(w, &w->step->settings);
+    for (int b = 0; b < r->nblock && w->step->within; b++)
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
         const tg_touch *t = c->source == TG_SOURCE_CONTACT ? &r->touch[c->index] : NULL;
@@ -403,7 +403,7 @@ static void make_label(const tg_model *m, tg_work *w)
     double features = feature_margin(w, &at_edge);
     s->label.margin = tg_smaller(s->label.margin, tg_larger(0, features));
     s->label.margin = tg_smaller(s->label.margin, s->bounds.margin);
-    bool at_branch = s->within && is_at_branch(w, &s->label.margin);
+    bool at_branch = is_at_branch(w, &s->label.margin);
     s->params_give = false;
     if (s->label.kind == TG_LABEL_EXACT && (s->bounds.at || at_branch || is_ambiguous(w) || at_edge ||
                                             is_overdetermined(w) || tg_braces_give(m, w) || tg_ties_give(m, w)))

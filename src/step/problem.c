@@ -114,6 +114,22 @@ static bool takes_fixed_steps(const tg_options *o)
     return o->staggered_steps > 0 && strcmp(o->solver, "staggered") == 0;
 }
 
+/* from a solution in velocity space to the one of the rule */
+static void select_solution(const tg_model *m, tg_work *w, tg_rows_island *island, const tg_solve_options *options)
+{
+    tg_rows *r = w->rows;
+    if (island->result.status != TG_SOLVE_SOLVED)
+        return;
+    tg_need_half(m, w, island);
+    tg_island problem = tg_island_problem(r, island);
+    tg_island_select(&problem, options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result);
+    if (island->result.selection != TG_SELECT_UNSELECTED)
+        return;
+    tg_need_delassus(m, w, island);
+    problem = tg_island_problem(r, island);
+    tg_island_sharpen(&problem, options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result);
+}
+
 static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
@@ -127,11 +143,15 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
         return tg_fail(&w->error, TG_ERR_UNSUPPORTED,
                        "implicit_tendons: an island of %d rows; at most %d where tendons couple trees", island->rows,
                        r->capacity.island_rows);
-    if (island->sparse)
+    bool dense = tg_island_is_dense(r, island);
+    bool sparse = island->sparse && (!dense || strcmp(o->solver, tg_solve_default().solver) == 0);
+    if (sparse)
     {
+        tg_need_whole(m, w, island);
         tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance, o->effort);
-        return TG_OK;
     }
+    if (!dense)
+        return TG_OK;
     tg_solve_options options = tg_solve_default();
     options.solver = o->solver;
     options.tolerance = o->tolerance;
@@ -140,6 +160,11 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     options.relaxable = tg_island_can_relax(r, island);
     options.staggered_steps = o->staggered_steps;
     options.select = !takes_fixed_steps(o);
+    if (sparse && (island->result.status == TG_SOLVE_SOLVED || options.relaxable || o->effort > 0))
+    {
+        select_solution(m, w, island, &options);
+        return TG_OK;
+    }
     tg_need_delassus(m, w, island);
     tg_island problem = tg_island_problem(r, island);
     return tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,

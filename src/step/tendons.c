@@ -61,10 +61,11 @@ void tg_step_couplings(const tg_model *m, tg_work *w)
 {
     tg_step_work *s = w->step;
     double dt = s->options.dt;
+    const double *stiffness = TG_PARAM(w->params, tendon_stiffness), *damping = TG_PARAM(w->params, tendon_damping);
     for (int t = 0; t < m->ntendon; t++)
     {
-        tg_pull pull = tg_tendon_pull(m, w, t, (tg_tendon_when){s->v, 0});
-        s->coupling[t] = dt * pull.damping + dt * dt * pull.stiffness;
+        int mode = w->tendon_mode[t];
+        s->coupling[t] = (mode != TG_TENDON_SLACK ? dt * damping[t] : 0) + (mode >= 0 ? dt * dt * stiffness[t] : 0);
     }
     for (int i = 0; i < m->nu; i++)
         s->coupling[m->ntendon + i] = dt * tg_late_slope(m, w, i);

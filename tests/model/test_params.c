@@ -295,6 +295,30 @@ static void test_ready_and_generation(void **state)
     tg_model_destroy(m);
 }
 
+/* Parameters made anew often lie where others did before: what was kept for those must not be taken for theirs. */
+static void test_generations_are_never_used_again(void **state)
+{
+    (void)state;
+    tg_model *m = tg_test_model(TG_TEST_PENDULUM);
+    uint64_t last = m->params->generation;
+    for (int k = 0; k < 50; k++)
+    {
+        tg_params *p;
+        assert_int_equal(tg_params_create(m, &p, NULL), TG_OK);
+        assert_true(p->generation > last);
+        last = p->generation;
+        for (int change = 0; change < k % 3; change++)
+        {
+            tg_params_data(p);
+            assert_int_equal(tg_params_changed(p, NULL), TG_OK);
+            assert_true(p->generation > last);
+            last = p->generation;
+        }
+        tg_params_destroy(p);
+    }
+    tg_model_destroy(m);
+}
+
 /* A change of the copy changes what is derived from it and leaves the model's own alone. */
 static void test_derived_follow(void **state)
 {
@@ -373,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_pattern_order_and_capacity),
         cmocka_unit_test(test_copy_is_equal),
         cmocka_unit_test(test_ready_and_generation),
+        cmocka_unit_test(test_generations_are_never_used_again),
         cmocka_unit_test(test_derived_follow),
         cmocka_unit_test(test_stored_as_given),
     };

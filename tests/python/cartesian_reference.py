@@ -48,6 +48,48 @@ def impulse(problem, eps=0.0):
     return fc + fr, "Solved" in a and "Solved" in b
 
 
+def balls_problem(x, v, dt, radius, mass, pairs, walls):  # noqa: PLR0917
+    """Contacts of balls (n, 2) in the unit square by the formulas alone: J, and the numbers of `impulse`.
+
+    pairs: mu and e of each pair of balls in the order of combinations; walls: mu and e of all walls.
+    """
+    from itertools import combinations  # noqa: PLC0415
+    from types import SimpleNamespace  # noqa: PLC0415
+
+    rows, depth, mu, e = [], [], [], []
+
+    def add(distance, normal, entries, law):
+        if distance < -1e-12:
+            for direction in (normal, np.array([-normal[1], normal[0]])):
+                row = np.zeros_like(x)
+                for i, sign in entries:
+                    row[i] = sign * direction
+                rows.append(row.ravel())
+            depth.extend((-distance, 0))
+            mu.extend((law[0], law[0]))
+            e.extend((law[1], law[1]))
+
+    for k, (i, j) in enumerate(combinations(range(len(x)), 2)):
+        d = x[i] - x[j]
+        length = np.hypot(*d)
+        add(length - radius[i] - radius[j], d / length, [(i, 1), (j, -1)], pairs[k])
+    for i, r in enumerate(radius):
+        for a, sign in ((0, 1), (0, -1), (1, 1), (1, -1)):
+            add((x[i, a] if sign > 0 else 1 - x[i, a]) - r, sign * np.eye(2)[a], [(i, 1)], walls)
+    J = np.array(rows).reshape(-1, x.size)
+    inverse = np.repeat(1 / np.asarray(mass), 2)
+    return SimpleNamespace(
+        J=J,
+        inverse=inverse,
+        G=(J * inverse) @ J.T,
+        g=J @ v.ravel(),
+        target=np.array(depth) / (8 * dt),
+        normal=np.arange(len(rows)) % 2 == 0,
+        mu=np.array(mu),
+        e=np.array(e),
+    )
+
+
 def rope_limits(x, *, both=True):
     """Rows of the active limits of a rope (n, 2) that hangs at the origin and their distances, by the formulas alone.
 

@@ -1,6 +1,9 @@
 """The documentation: its Python runs, its C compiles and runs, its links lead somewhere."""
 
+import importlib
+import inspect
 import os
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -36,17 +39,11 @@ NEEDED = {
 }
 WITH_PYTHON = [page for page in PAGES if blocks(page.read_text(), "python")]
 
-# what a page takes for granted
+# plots without a screen
 BEFORE = {
     "view.md": """
 import matplotlib
 matplotlib.use("Agg")
-import tangere as tg
-m = tg.load("quadruped")
-sim = tg.Sim(m)
-sim.step()
-r = tg.rollout(m, sim.q, sim.v, 20)
-q, v = r.q, r.v
 """,
 }
 
@@ -83,6 +80,27 @@ def test_python_reference():
         [sys.executable, ROOT / "scripts" / "python_doc.py", "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_public_names_of_all_modules_have_docstrings():
+    missing, seen = [], 0
+    for found in pkgutil.walk_packages(tangere.__path__, "tangere."):
+        if "._" in found.name:
+            continue
+        try:
+            module = importlib.import_module(found.name)
+        except ImportError:  # an extra that is not installed
+            continue
+        own = {k: x for k, x in vars(module).items() if getattr(x, "__module__", "") == found.name and callable(x)}
+        for name, thing in own.items():
+            parts = {f"{name}.{k}": x for k, x in vars(thing).items()} if isinstance(thing, type) else {}
+            members = {k: x for k, x in parts.items() if isinstance(x, property | classmethod) or inspect.isfunction(x)}
+            for label, part in {name: thing, **members}.items():
+                seen += 1
+                if "_" not in (label[0], label.split(".")[-1][0]) and not inspect.getdoc(part):
+                    missing.append(f"{found.name}.{label}")
+    assert seen > 500
+    assert missing == []
 
 
 def test_end_to_end_tables():

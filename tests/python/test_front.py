@@ -117,6 +117,12 @@ def test_doctor():
     assert done.stdout.count("good") == 2
 
 
+def test_doctor_names_a_cpu_path_that_is_none():
+    asked = {**os.environ, "TANGERE_CPU": "avx9"}
+    done = subprocess.run([COMMAND, "doctor"], capture_output=True, text=True, check=False, timeout=100, env=asked)
+    assert "TANGERE_CPU=avx9 has no effect, expected baseline or avx2" in done.stdout
+
+
 def test_help_of_help():
     done = subprocess.run([COMMAND, "help", "--help"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -35,6 +35,24 @@ def test_point_mass():
         assert (sim.info.unrelaxed > 0.1) == (law == "ccp")
 
 
+@pytest.mark.parametrize("eps", [0.01, 0.3])
+@pytest.mark.parametrize("solver", ["newton", "admm"])
+def test_eps(solver, eps):
+    """One contact of a point mass: G is 1 / m = 1 in all rows, and impulses are 1 / (1 + eps) of those without eps."""
+    free = np.array([1, 0, -0.00981])
+    soft = point("ccp", eps=eps, solver=solver, tolerance=1e-11)
+    soft.step()
+    stiff = point("ccp", solver=solver, tolerance=1e-11)
+    stiff.step()
+    np.testing.assert_allclose(soft.v, free + (stiff.v - free) / (1 + eps), atol=1e-9)
+    assert soft.info.residual < 1e-10
+    jacobian = soft.jacobian()
+    assert jacobian.label.kind == "exact"
+    other = point("ccp", (1 + 1e-6, 0, 0), eps=eps, solver=solver, tolerance=1e-11)
+    other.step()
+    np.testing.assert_allclose(jacobian.dv_dv[:, 0], (other.v - soft.v) / 1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("solver", ["newton", "admm"])
 @pytest.mark.parametrize("law", LAWS)
 def test_derivatives(law, solver):

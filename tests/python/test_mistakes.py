@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 import subprocess
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -208,11 +209,17 @@ def test_states_of_the_wrong_shape(sim, m):
         (lambda m, q: m.mass_matrix(q[:-1]), r"q: expected shape \(19,\), got \(18,\)"),
         (lambda m, q: m.forward_dynamics(q, q), r"v: expected shape \(18,\), got \(19,\)"),
         (lambda m, q: m.forward_dynamics(q, v=q[:18], tua=0), r"got an unexpected argument 'tua'"),
-        (lambda m, q: m.gap("floor", "flor", q), "no parameter 'geom.flor.margin'; did you mean"),
+        (lambda m, q: m.gap("floor", "flor", q), "no geom 'flor'; did you mean 'floor'"),
+        (lambda m, q: m.collide(q, margin="x"), "margin: expected a number, got 'x'"),
+        (lambda m, q: m.actuation(q, q[:18]), r"u is missing \(NULL\): expected 12 numbers"),
+        (lambda m, q: m.energy(q), r"energy\(\) is missing the argument 'v'"),
+        (lambda m, q: m.random_state(seed="a"), r"seed: expected a whole number from 0 to 2\^64 - 1, got 'a'"),
+        (lambda m, q: m.random_state(seed=-1), "seed: expected a whole number .* got -1"),
+        (lambda m, q: m.save("robot.urdf"), "robot.urdf: a model is written as MJCF; give a file that ends in .xml"),
     ],
 )
 def test_arguments_of_a_model(m, call, message):
-    with pytest.raises((TypeError, ValueError), match=message):
+    with pytest.raises((TypeError, ValueError, OverflowError), match=message):
         call(m, m.default_q())
 
 
@@ -226,6 +233,170 @@ def test_parameters_of_the_wrong_length(m):
         m.params = [1, 2, 3]
     with pytest.raises(tg.Error, match=r"body\.trunk\.mass"):
         m.params["body.trunk.mass"] = -1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("gravity", -9.81, r"gravity has 3 numbers, got one \(-9.81\); give 3, or name one of them: 'gravity\[0\]'"),
+        ("geom.*.friction", 0.5, r"geom\.floor\.friction has 3 numbers, .*'geom\.\*\.friction\[0\]'"),
+        ("body.trunk.mass", "heavy", "expected real numbers, got 'heavy'"),
+        ("body.trunk.mass", None, "expected real numbers, got None"),
+        ("mass", 1.0, r"no parameter 'mass'; did you mean 'body\.trunk\.mass'"),
+        ("body.*.mas", 1.0, r"no parameter matches 'body\.\*\.mas'; did you mean 'body\.\*\.mass'"),
+        ("zzz.*", 1.0, r"no parameter matches 'zzz\.\*'; names begin with actuator, body"),
+    ],
+)
+def test_parameters_of_the_wrong_kind(m, name, value, message):
+    m = m.copy()
+    before = np.array(m.params)
+    with pytest.raises((ValueError, TypeError), match=message):
+        m.params[name] = value
+    assert np.array_equal(m.params, before)
+
+
+def test_one_number_for_each_of_several_parameters(m):
+    m = m.copy()
+    m.params["gravity"] = 0
+    m.params["geom.*.friction[0]"] = 0.5
+    m.params["joint.*.damping"] = 0.2
+    assert not m.params["gravity"].any()
+    assert np.all(m.params["geom.*.friction[0]"] == 0.5)
+    assert m.params["geom.floor.friction"][1] == tg.load("quadruped").params["geom.floor.friction"][1]
+
+
+def test_parameters_as_a_dictionary(m):
+    m = m.copy()
+    assert m.params.get("body.trunk.mass") == m.params["body.trunk.mass"]
+    assert m.params.get("body.trnk.mass", 3) == 3
+    m.params.update({"body.trunk.mass": 7.0, "gravity": [0, 0, -1.6]})
+    assert (m.params["body.trunk.mass"], m.params["gravity"][2]) == (7.0, -1.6)
+    with pytest.raises(TypeError, match=r"params\['gravity'\]: parameters can be changed, but not deleted"):
+        del m.params["gravity"]
+    with pytest.raises(AttributeError, match=r"no attribute 'mass'; by name: m\.params\['\*\.mass'\]"):
+        _ = m.params.mass
+
+
+# ---- names of other packages ----
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("MjModel", r"tangere\.load\(path\) reads MJCF and URDF"),
+        ("MjData", r"tangere\.Sim\(model\)"),
+        ("mj_step", r"sim\.step\(u=\.\.\.\)"),
+        ("buildModelFromUrdf", r"tangere\.load\(path\)"),
+        ("forwardKinematics", r"m\.body_poses\(q\)"),
+        ("aba", r"m\.forward_dynamics\(q, v, tau\)"),
+        ("rnea", r"a model has it: m\.rnea"),
+        ("laod", "did you mean load"),
+        ("xyzzy", "module 'tangere' has no attribute 'xyzzy'$"),
+    ],
+)
+def test_names_that_the_package_does_not_have(name, message):
+    with pytest.raises(AttributeError, match=message):
+        getattr(tg, name)
+    assert not hasattr(tg, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("createData", r"tangere\.Sim\(model\) has a state"),
+        ("crba", r"it is called mass_matrix\(q\)"),
+        ("neutral", r"it is called default_q\(\)"),
+        ("body", r"m\.index\('body', name\)"),
+        ("body_names", r"m\.names\('body'\)"),
+        ("getFrameId", r"m\.index\('body', name\)"),
+        ("lowerPositionLimit", r"m\.params\['joint\.\*\.range\[0\]'\]"),
+        ("keyframe", r"it is called key\(name\)"),
+    ],
+)
+def test_names_of_pinocchio_and_mujoco_on_a_model(m, name, message):
+    with pytest.raises(AttributeError, match=message):
+        getattr(m, name)
+
+
+def test_hints_name_what_exists(sim, m):
+    """Everything that a hint tells to write is there."""
+    from tangere import _names  # noqa: PLC0415
+    from tangere.sim import _STEP_ELSEWHERE  # noqa: PLC0415
+
+    sim.step()
+    tables = (_names._ELSEWHERE, _names._PACKAGE_ELSEWHERE, _names._OPTIONS_ELSEWHERE, _STEP_ELSEWHERE)
+    places = {"m": m, "sim": sim, "info": sim.info, "contacts": sim.info.contacts, "tangere": tg}
+    found = 0
+    for hint in {hint for table in tables for hint in table.values()}:
+        for place, name in re.findall(r"\b(m|sim|info|contacts|tangere)\.([A-Za-z_]\w*)", hint):
+            assert hasattr(places[place], name), hint
+            found += 1
+        for name in re.findall(r"m\.params\['([^']*)'\]", hint):
+            assert "NAME" in name or name in m.params, hint
+    assert found > 30
+
+
+@pytest.mark.parametrize(("name", "message"), [("nq", r"sim\.model\.nq"), ("mass_matrix", r"sim\.model\.mass_matrix")])
+def test_what_the_model_of_a_sim_has(sim, name, message):
+    with pytest.raises(AttributeError, match=message):
+        getattr(sim, name)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda sim: sim.step(ctrl=[0] * 12), "Sim.step: no argument 'ctrl'; use u"),
+        (lambda sim: sim.step(wrnch=0), "Sim.step: no argument 'wrnch'; did you mean wrench"),
+        (lambda sim: sim.step(wrench={"trunk": 1}), "wrench: expected real numbers, got dict"),
+        (lambda sim: sim.reset(q=[0]), r"Sim.reset: no argument 'q'; use sim\.reset\(\), then sim\.q = q"),
+        (lambda sim: sim.reset(np.zeros(19)), "key: expected the name or the index of a keyframe, got ndarray"),
+        (lambda sim: sim.restore(3), r"state: expected a tangere\.SimState, which sim\.save\(\) gives, got int"),
+        (lambda sim: sim.jacobian(param="gravity"), "Sim.jacobian: no argument 'param'; did you mean params"),
+        (lambda sim: sim.vjp(v=np.ones(18)), "Sim.vjp: no argument 'v'; use gv"),
+        (lambda sim: setattr(sim, "time", "noon"), "time: expected a number, got 'noon'"),
+        (lambda sim: setattr(sim, "dt", 0.1), r"Sim\.dt cannot be set; it is given once: tangere\.Sim\(model, dt="),
+        (lambda sim: tg.Sim(sim.model, solver="PGS"), "did you mean 'pgs'"),
+        (lambda sim: tg.Sim(sim.model, max_contacts=1.5), "max_contacts: expected a whole number, got 1.5"),
+        (lambda sim: tg.Sim(sim.model, max_contacts=-3), "max_contacts = -3; must be at least 0"),
+        (lambda sim: tg.load("cube", stirct=True), "load: no argument 'stirct'; did you mean strict"),
+        (lambda sim: tg.load(3), "path: expected a file or the name of a built-in model, got 3"),
+        (lambda sim: tg.load("<mujoco/>"), r"the text of a model, not a file; tangere\.load_string reads it"),
+        (lambda sim: tg.load("cube.xml"), "cube.xml: no such file; the built-in model is 'cube'"),
+        (lambda sim: tg.load("Cub"), "did you mean 'cube'"),
+        (lambda sim: tg.load_string(None), "text: expected a string with a model, got NoneType"),
+        (lambda sim: tg.check(3), r"model: expected a tangere\.Model, got int"),
+        (lambda sim: tg.check(sim.model, samples=3), "check: no argument 'samples'; use states"),
+        (lambda sim: tg.rollout(sim.model, sim.q, sim.v, -1), "controls = -1; must be at least 1"),
+        (lambda sim: tg.rollout(sim.model, sim.q, sim.v, 1.5), "controls: expected a whole number, got 1.5"),
+        (lambda sim: tg.rollout(sim.model, sim.q, sim.v, 5, u=0), "no option 'u'; use controls="),
+        (lambda sim: tg.rollout(3, sim.q, sim.v, 5), r"m: expected a tangere\.Model, got int"),
+        (lambda sim: tg.Batch(sim.model, "4"), "n: expected a whole number, got '4'"),
+        (lambda sim: tg.Batch(sim.model, 4, threads=0), "threads = 0; must be at least 1"),
+        (lambda sim: tg.Batch(sim.model, 4, thread=2), "no option 'thread'; use .*threads="),
+        (lambda sim: tg.Batch(sim.model, 4).reset("home"), "ids: expected integers or a mask, .*key="),
+        (
+            lambda sim: tg.Batch(sim.model, 4).jacobian(),
+            r"no step since the batch was made .*batch\.step\(\) takes one",
+        ),
+        (
+            lambda sim: setattr(tg.Batch(sim.model, 4), "q", np.zeros((4, 18))),
+            r"q: expected shape \(4, 19\), or \(19,\) for all environments, got \(4, 18\)",
+        ),
+        (lambda sim: setattr(tg.Batch(sim.model, 4), "ctrl", 1), "tangere.Batch has no attribute 'ctrl'; controls are"),
+        (
+            lambda sim: tg.control.Planner(sim.model, tg.control.Cost(), horizn=3),
+            r"Planner: no argument 'horizn'; did you mean horizon",
+        ),
+        (
+            lambda sim: tg.control.Planner(sim.model, tg.control.Cost(), solvr="ipm"),
+            r"Planner: no argument 'solvr'; did you mean solver",
+        ),
+        (lambda sim: setattr(tg.Scene(), "gravty", 1), "tangere.Scene has no attribute 'gravty'"),
+    ],
+)
+def test_more_mistakes(sim, call, message):
+    with pytest.raises((AttributeError, TypeError, ValueError, OSError), match=message):
+        call(sim)
 
 
 # ---- objects behave ----
@@ -271,10 +442,43 @@ def test_what_a_step_costs_in_python():
     assert calls == []
 
 
-def test_every_public_type_has_a_repr_that_says_something(sim):
+def test_every_public_type_has_a_repr_that_says_something(sim, m):
     sim.step()
-    for thing in (sim, sim.model, sim.info, sim.params, tg.Batch(sim.model, 2)):
+    q, v = m.default_q(), np.zeros(m.nv)
+    rollouts = (tg.rollout(m, q, v, 3), tg.rollout(m, [q, q], [v, v], np.zeros((3, m.nu))))
+    problem = tg.qcqp(np.eye(3), -np.ones(3))
+    for thing in (sim, m, sim.info, sim.params, tg.Batch(m, 2), *rollouts, tg.Scene(), problem, tg.cartesian.Builder()):
+        assert repr(thing).startswith("<tangere."), thing
         assert " at 0x" not in repr(thing)
+    for module in (tg, tg.cartesian, tg.control):
+        for kind in vars(module).values():
+            if isinstance(kind, type) and kind.__module__.startswith("tangere.") and not kind.__name__.startswith("_"):
+                own = kind.__repr__ is not object.__repr__ or getattr(kind, "_is_protocol", False)
+                assert own or kind.__module__ == "tangere._core", kind
+
+
+def test_a_world_without_bodies():
+    for empty in (tg.Scene().build(), tg.load_string("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")):
+        assert empty.mass == 0
+        assert "0 kg" in repr(empty)
+
+
+def test_an_info_can_be_pickled(sim):
+    sim.reset("home")
+    sim.step()
+    info = sim.info
+    other = pickle.loads(pickle.dumps(info))
+    assert other.residual == info.residual
+    assert np.array_equal(other.contacts.force, info.contacts.force)
+    assert other.energy == info.energy
+
+
+def test_what_cannot_be_pickled_says_so(m):
+    q, v = m.default_q(), np.zeros(m.nv)
+    for thing in (tg.Batch(m, 2), tg.rollout(m, q, v, 3), tg.rollout(m, [q, q], [v, v], np.zeros((3, m.nu)))):
+        for make in (copy.copy, pickle.dumps):
+            with pytest.raises(TypeError, match=f"a tangere.{type(thing).__name__} cannot be copied or pickled"):
+                make(thing)
 
 
 # ---- the command ----

@@ -215,12 +215,13 @@ def test_random_factors_are_stable():
 
 
 @pytest.mark.parametrize("engine", ["tangere", "mujoco"])
-def test_a_roll_begins(tmp_path, capsys, monkeypatch, engine):
-    monkeypatch.setattr(transfer, "SAMPLES", 4)
+def test_a_roll_begins(tmp_path, capsys, engine):
     out = tmp_path / "roll.npz"
-    assert command.main(["roll", f"--engine={engine}", "--controls=1", f"--out={out}", "--json"]) == 0
+    words = ["roll", f"--engine={engine}", "--controls=1", "--samples=4", f"--out={out}", "--json"]
+    assert command.main(words) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["rollouts"] >= 20
+    assert result["points"] == 10 * result["rollouts"]
     with np.load(out) as made:
         assert made["u"].shape == (1, 24)
         assert np.abs(made["u"]).max() > 1

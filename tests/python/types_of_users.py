@@ -24,4 +24,6 @@ print(kind, r, mass, pose.position[0], batch.q.shape)
 tg.Sim(m, solvr="ipm")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 tg.Sim(m, cold="yes")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 tg.Sim(m, backward="smooth")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+tg.laod("quadruped")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+sim.step(ctrl=np.zeros(m.nu))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 sim.ctrl = np.zeros(m.nu)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]

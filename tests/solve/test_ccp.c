@@ -171,6 +171,25 @@ static void redundant_rows_share(void **state)
     ccp_free(k);
 }
 
+/* The rim of a gyroscope on its wall: nothing moves along the line through its pivot, and the impulses that stop the
+ * contact are a line that touches the cone. */
+static void rim_that_all_but_sticks(void **state)
+{
+    (void)state;
+    static const double G[9] = {4.330238825519246,   -1.5589660894500437, -2.571555274968836,
+                                -1.5589660894500437, 5.414825070819704,   -1.97774876066679,
+                                -2.571555274968836,  -1.97774876066679,   3.2641416348655516};
+    static const double g[3] = {-1.5659457901923082, 0.7055533735640973, 0.8451328797793364};
+    ccp_case *k = ccp_new(1, 3);
+    memcpy(k->G, G, sizeof G);
+    memcpy(k->g, g, sizeof g);
+    k->cone[0] = (tg_ccp_cone){.rows = 3, .mu = {0.1, 0.1}, .e = 0.8};
+    assert_int_equal(ccp_solve(k), TG_OK);
+    for (int phase = 0; phase < 2; phase++)
+        assert_true(k->c.phase[phase].residual < 1e-12);
+    ccp_free(k);
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -199,6 +218,7 @@ int main(void)
         cmocka_unit_test(one_frictionless_contact), cmocka_unit_test(rod_loses_energy),
         cmocka_unit_test(random_problems),          cmocka_unit_test(units_do_not_matter),
         cmocka_unit_test(redundant_rows_share),     cmocka_unit_test(refusals),
+        cmocka_unit_test(rim_that_all_but_sticks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

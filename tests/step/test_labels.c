@@ -263,6 +263,26 @@ static sim *open_box(int condim)
     return s;
 }
 
+/* Overlaps that are pushed out by a share: b has a kink where a ball touches, and where the push is at its bound. */
+static void test_kinks_of_the_push(void **state)
+{
+    (void)state;
+    const double gap[] = {0, -1e-6, 1e-6, -1e-4, -0.9e-4};
+    for (int k = 0; k < 5; k++)
+    {
+        sim *s = open_box(3);
+        s->options.push_gain = 0.5;
+        s->options.push_speed = 0.025; /* at an overlap of 1e-4 */
+        s->q[2] = 0.05 + gap[k];
+        outcome o = differentiate(s, NULL);
+        if (k == 0 || k == 3)
+            assert_int_equal(o.label.kind, TG_LABEL_ONE_SIDED);
+        else
+            check_exact(&o);
+        sim_close(s);
+    }
+}
+
 /* A box that is turned about its normal: its points share the torque as the selection rule says, more about their
  * normals than their cones allow, so all of them are on their cones; along their tangents they would hold it easily. It
  * sticks, strictly. */
@@ -580,6 +600,7 @@ int main(void)
         cmocka_unit_test(test_patch_with_friction_about_normals),
         cmocka_unit_test(test_patch_with_friction_against_rolling),
         cmocka_unit_test(test_edge_with_friction_about_normals),
+        cmocka_unit_test(test_kinks_of_the_push),
         cmocka_unit_test(test_rod_that_creeps),
         cmocka_unit_test(test_patch_at_the_end_of_its_friction),
         cmocka_unit_test(test_soft_patches_of_two_islands),

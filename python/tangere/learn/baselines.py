@@ -54,6 +54,7 @@ class MlpModel(_Clnn):
         self.jump = mlp([2 * n, WIDTH, WIDTH, WIDTH, n], nn.ReLU)
 
     def kick(self, x: Tensor, v: Tensor) -> Tensor:
+        """The change of velocity, zero where no contact is detected."""
         touching = torch.from_numpy(self.system.touching(x.detach().double().numpy()) > 0)
         self.counter.problems += int(touching.sum())
         jump = self.jump(torch.cat([x.flatten(-2), v.flatten(-2)], -1)).reshape(v.shape)
@@ -86,6 +87,7 @@ def _walls(system: System) -> dict[tuple[float, ...], np.ndarray]:
 
 
 def graph(system: System) -> Graph:
+    """The points, walls and anchors of a system as nodes, its constraints and contacts as relations."""
     d, points, definition = system.size.dim, system.size.points, system.definition
     first = np.concatenate([[0], np.cumsum(np.asarray(definition["bodies"], float)[:, 0])]).astype(int)
     walls = _walls(system)
@@ -181,6 +183,7 @@ class InteractionClnn(_Clnn):
         self.network = Interaction(system, effect=150, relational=100, objects=100)
 
     def kick(self, x: Tensor, v: Tensor) -> Tensor:
+        """The change of velocity that the network predicts."""
         inverse = _inverse(self.properties.masses(), self.properties.moments())
         return self.network(x, v, inverse, -self.flow.potential.force(x))
 
@@ -206,6 +209,7 @@ class InteractionModel(nn.Module):
         self.network = Interaction(system, effect=300, relational=200, objects=100)
 
     def rollout(self, x: Tensor, v: Tensor, steps: int) -> Tensor:
+        """States [batch, steps + 1, 2, points, dim] from x and v."""
         states = [torch.stack([x, v], 1)]
         for _ in range(steps):
             x, v = x + self.system.dt * v, self.network(x, v, self.inverse, self.weight.expand(len(x), -1, -1))

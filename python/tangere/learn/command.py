@@ -139,6 +139,7 @@ def _all(args: argparse.Namespace) -> None:
 
 
 def main(words: list[str] | None = None) -> int:
+    """The command `tangere learn`; returns its exit code."""
     args = _parser().parse_args(words)
     try:
         if getattr(args, "trajectories", 1) < 1:

@@ -101,6 +101,7 @@ class Potential(nn.Module):
         return self.layers(x.flatten(-2)).squeeze(-1)
 
     def force(self, x: Tensor) -> Tensor:
+        """The force -dV/dx, computed explicitly."""
         linear = [layer for layer in self.layers if isinstance(layer, nn.Linear)]
         h, slopes = x.flatten(-2), []
         for i, layer in enumerate(linear[:-1]):
@@ -162,6 +163,7 @@ class Properties(nn.Module):
                 self.restitution.clamp_(0, 1)
 
     def masses(self) -> Tensor:
+        """Masses of the bodies, kg."""
         return self.mass.exp()
 
     def moments(self) -> Tensor | None:
@@ -169,9 +171,11 @@ class Properties(nn.Module):
         return None if self.moment is None else self.moment.exp()
 
     def mu(self) -> Tensor:
+        """Friction coefficients by contact type."""
         return self.friction.relu() if self.published else self.friction.clamp(min=0)
 
     def e(self) -> Tensor:
+        """Coefficients of restitution by contact type."""
         p = self.restitution
         return nn.functional.hardsigmoid(p) if self.published else p.clamp(0, 1)
 
@@ -204,6 +208,7 @@ class Inertia:
         return torch.cat([centre[..., None, :], axes], -2).flatten(-3, -2)
 
     def times(self, v: Tensor) -> Tensor:
+        """M v."""
         if not self.rigid:
             return self.m * v
         v0, vk = self._split(v)
@@ -211,6 +216,7 @@ class Inertia:
         return self._join(self.m * v0 - pk.sum(-2), pk)
 
     def solve(self, f: Tensor) -> Tensor:
+        """M^-1 f."""
         if not self.rigid:
             return f / self.m
         f0, fk = self._split(f)

@@ -61,6 +61,7 @@ def small() -> Iterator[Config]:
 
 
 def folder_of(root: Path, config: Config) -> Path:
+    """The folder of a run."""
     return root / config.task / config.folder_name()
 
 

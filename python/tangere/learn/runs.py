@@ -69,6 +69,7 @@ class Config:
     data: str | None = None  # training chunks from a file
 
     def checked(self) -> Config:
+        """The configuration itself; refuses invalid values by name."""
         for field, least in (("trajectories", 1), ("epochs", 1), ("batch", 1), ("every", 1), ("seed", 0)):
             if getattr(self, field) < least:
                 raise ValueError(f"--{field} is {getattr(self, field)}, must be at least {least}")
@@ -108,6 +109,7 @@ class Config:
 
     @property
     def rate_of_properties(self) -> float:
+        """Learning rate of masses, moments and coefficients."""
         return self.rate if self.as_published else self.property_rate
 
     def decayed(self, part: float) -> float:
@@ -232,10 +234,12 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
+    """Writes a JSON file as a whole."""
     write_whole(path, (json.dumps(content, indent=1, allow_nan=False) + "\n").encode())
 
 
 def write_log(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Writes rows as a CSV file."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]) if rows else ["epoch"], lineterminator="\n")
     writer.writeheader()
@@ -244,6 +248,7 @@ def write_log(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def machine(threads: int) -> dict[str, Any]:
+    """The processor and versions on which a run was made."""
     name = platform.processor()
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
@@ -263,6 +268,7 @@ def machine(threads: int) -> dict[str, Any]:
 
 
 def read_config(folder: Path) -> Config:
+    """The configuration of a run's folder."""
     path = folder / "config.json"
     try:
         found = json.loads(path.read_text())

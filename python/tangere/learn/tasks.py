@@ -36,6 +36,7 @@ class Task:
     states: int  # per trajectory
 
     def system(self, **options: Any) -> System:
+        """The true system of the task."""
         return self.make(**options)
 
     def initial(self, rng: np.random.Generator, count: int, system: System) -> tuple[Array, Array]:

@@ -27,11 +27,14 @@ Step = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 def true_step() -> Step:
+    """A step of the true system BD1."""
     system = tasks.task("BD1").system(threads=1)
     return lambda x, v: cartesian_torch.step(system, x, v)
 
 
 def learned_step(model: Any) -> Step:
+    """A step of a learned model."""
+
     def step(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         state = model.rollout(x[None].float(), v[None].float(), 1)[0, 1].double()
         return state[0], state[1]
@@ -115,6 +118,7 @@ def compare(folder: Path, iterations: int = 1000) -> dict[str, Any]:
 
 
 def lines(result: dict[str, Any]) -> list[str]:
+    """The results as lines of text."""
     out = []
     for name in THROWS:
         for label, r in result[name].items():

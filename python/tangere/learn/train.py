@@ -251,6 +251,7 @@ class Training:
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
+    """A checkpoint; refuses other files by name."""
     try:
         found = torch.load(path, weights_only=True)
     except OSError as error:

@@ -156,7 +156,8 @@ def _fit(given: argparse.Namespace) -> int:
     last = np.array(result["com_error"])
     print(
         f"  test: centre of mass off by {last.mean():.3g} +- {last.std():.2g} m at the end, worst "
-        f"{result['com_worst']:.3g} m, mean path {result['path']:.2f} m; {done.cpu:.1f} s of processor time"
+        f"{result['com_worst']:.3g} m, mean path {result['path']:.2f} m; {result['points']} data points; "
+        f"{done.cpu:.1f} s of processor time"
     )
     return 0
 
@@ -215,6 +216,7 @@ def run_roll(given: argparse.Namespace) -> dict[str, Any]:
         "engine": given.engine, "method": given.method, "open": given.open, "seed": given.seed, "ground": given.ground,
         "factors": factors.tolist(), "vx": made.speed, "end": made.com[-1, :2].tolist(), "miss": made.miss,
         "planning_s": float(made.seconds.sum()), "cpu_s": made.cpu, "rollouts": made.rollouts, "blown": made.blown,
+        "points": transfer.HORIZON * made.rollouts,
     }  # fmt: skip
     if given.out:
         np.savez(given.out, q=made.q, v=made.v, act=made.act, u=made.u, com=made.com, about=json.dumps(result))
@@ -232,13 +234,16 @@ def _roll(given: argparse.Namespace) -> int:
     else:
         print(
             f"{given.engine}, {given.method}, {'open' if given.open else 'closed'} loop on MuJoCo: mean vx "
-            f"{result['vx']:.3f} m/s, end ({result['end'][0]:.2f}, {result['end'][1]:.2f}) m, {result['miss']:.2f} m "
-            f"off; {result['planning_s']:.0f} s of planning, {result['blown']} of {result['rollouts']} rollouts blew up"
+            f"{result['vx']:.3f} m/s, end ({result['end'][0]:.2f}, {result['end'][1]:.2f}) m, "
+            f"{result['miss']:.2f} m off; {result['planning_s']:.0f} s of planning; "
+            f"{result['blown']} of {result['rollouts']} rollouts blew up; {result['points']} data points at 10 Hz "
+            "simulated on the planner's engine"
         )
     return 0
 
 
 def main(words: list[str] | None = None) -> int:
+    """The command `tangere tensegrity`; returns its exit code."""
     given = _parser().parse_args(words)
     try:
         return {"data": _data, "fit": _fit, "compare": _compare, "roll": _roll}[given.what](given)

@@ -45,15 +45,18 @@ class Data:
     split: NDArray[np.str_]
 
     def model(self) -> Model:
+        """The model with which the data were made."""
         return load_string(self.text)
 
     def part(self, split: str) -> NDArray[np.intp]:
+        """Trajectories of a split: their indices."""
         found = np.flatnonzero(self.split == split)
         if len(found) == 0:
             raise Error(f"{self.name}: no trajectory is marked '{split}'", "value out of domain")
         return found
 
     def logs(self, split: str, most: int | None = None) -> list[dict[str, Any]]:
+        """Trajectories of a split as logs for `tangere.fit`, at most `most`."""
         return [
             {"name": f"{self.name}, trajectory {i}", "time": self.time, "q": self.q[i], "v": self.v[i],
              "act": self.act[i], "u": self.u[i]}

@@ -28,6 +28,7 @@ class Judgement:
 
     @property
     def last(self) -> Array:
+        """The error at the end of each trajectory, m."""
         return self.error[:, -1]
 
     @property
@@ -36,6 +37,7 @@ class Judgement:
         return self.error[:, -1] / self.length
 
     def text(self) -> str:
+        """The result in one line."""
         last = self.last
         return (
             f"centre of mass off by {last.mean():.3g} +- {last.std():.2g} m at the end (worst at any time "

@@ -65,6 +65,7 @@ class Training:
     rungs: list[Rung] = field(default_factory=list)
 
     def model(self, data: Data) -> Model:
+        """The model of the data with the fitted factors."""
         m = data.model()
         scale(m, body_unknowns(m), self.factors)
         return m

@@ -67,11 +67,12 @@ class MujocoRobot:
         self.model = mujoco.MjModel.from_xml_string(text)
         self.data = mujoco.MjData(self.model)
 
-    q = property(lambda self: self.data.qpos)
-    v = property(lambda self: self.data.qvel)
-    act = property(lambda self: self.data.act)
+    q = property(lambda self: self.data.qpos, doc="Configuration.")
+    v = property(lambda self: self.data.qvel, doc="Velocity.")
+    act = property(lambda self: self.data.act, doc="Activations.")
 
     def step(self, u: Array) -> None:
+        """One step of MuJoCo."""
         self.data.ctrl[:] = u
         self._step(self.model, self.data)
 
@@ -94,6 +95,7 @@ class MujocoPlanner:
         self.hold, self.dt, self.first = HOLD, STEP, 0
 
     def aim(self, com: Array) -> None:
+        """Sets the target of the centre of mass."""
         self._com = com
 
     def costs(self, q: Array, v: Array, act: Array, u: Array) -> Array:
@@ -108,6 +110,7 @@ class MujocoPlanner:
         return np.where(np.isfinite(away), 0.5 * away, np.inf)
 
     def plan(self, q: Array, v: Array, act: Array, *, cache: Any = None) -> Plan:
+        """One plan from a state; see `tangere.control.Planner.plan`."""
         began = time.perf_counter()
         blown, cost, first = 0, np.inf, np.nan
         for i in range(ITERATIONS):
@@ -133,6 +136,7 @@ class MujocoPlanner:
         )
 
     def shift(self) -> None:
+        """Shifts the plan by one row."""
         self.u = np.concatenate([self.u[1:], self.u[-1:]])
 
 

@@ -90,8 +90,8 @@ static tg_status missing_mesh(tg_urdf *u, const tg_xml *xml, const char *filenam
                              : "";
     if (!u->options->ignore_missing_meshes)
         return tg_xml_fail(u->base.error, TG_ERR_FILE, xml,
-                           "filename=\"%.100s\": there is no such file%s, or leave out what is missing "
-                           "(missing_meshes=\"ignore\", --ignore-missing-meshes); looked for %.200s",
+                           "filename=\"%.100s\": there is no such file%s; missing_meshes=\"ignore\" "
+                           "(--ignore-missing-meshes) leaves it out; looked for %.200s",
                            filename, advice, looked);
     snprintf(note, sizeof note,
              "\"%.200s\": there is no such file, the link does not collide with it%s; looked for %.400s", filename,
