@@ -144,7 +144,7 @@ learn: ## dynamics and contact learned together, everything at full size: build/
 	@$(MAKE) python
 	@.venv/bin/python -m tangere.learn all build/learn --jobs $(JOBS)
 
-learn-small: ## the same with a tenth of the data and three tasks: build/learn-small/report.html (ten minutes); fails below its bars
+learn-small: ## the same with a tenth of the data and three tasks: build/learn-small/report.html (two minutes); fails below its bars
 	@scripts/setup.sh core python test learn
 	@$(MAKE) python
 	@.venv/bin/python -m tangere.learn all build/learn-small --small --jobs $(JOBS)

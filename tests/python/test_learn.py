@@ -249,12 +249,16 @@ def test_coefficients_come_back_from_the_ends_of_their_range():
     ("name", "radius"), [("BD5", (0.05, 0.10, 0.13, 0.15, 0.18)), ("Gyro", (0.3,)), ("BD1", (0.1,))]
 )
 def test_moments_start_at_the_size_of_a_body(name, radius):
-    """lambda = R^2 exp(0.1 N(0, 1)); published exp(0.1 N(0, 1)), of the same draws."""
+    """lambda = R^2 exp(0.1 N(0, 1)), published exp(0.1 N(0, 1)), of the same draws; mu < 1/4, published < 1."""
     system = learn.task(name).system(threads=1)
-    found = []
+    found, mu = [], []
     for published in (False, True):
         torch.manual_seed(3)
-        found.append(models.Properties(system, published=published).moments().detach().numpy())
+        p = models.Properties(system, published=published)
+        found.append(p.moments().detach().numpy())
+        mu.append(p.mu().detach().numpy())
+    np.testing.assert_allclose(4 * mu[0], mu[1], rtol=1e-6)
+    assert 0 < mu[0].min() <= mu[0].max() < 0.25
     np.testing.assert_allclose(found[0] / found[1], np.square(radius)[:, None] * np.ones(system.size.dim), rtol=1e-5)
     assert np.ptp(found[1]) > 1e-3
 
@@ -449,6 +453,14 @@ def test_checkpoint_of_another_run(tmp_path):
     checkpoint.write_bytes(b"not a checkpoint")
     with pytest.raises(ValueError, match="not a checkpoint"):
         quiet(TINY, tmp_path / "b").load(checkpoint)
+
+
+def test_two_processes_do_not_train_one_run(tmp_path):
+    runs.open_folder(tmp_path, TINY)
+    with runs.alone(tmp_path), pytest.raises(ValueError, match="another process trains this run"):
+        quiet(TINY, tmp_path).run()
+    assert not (tmp_path / "checkpoint.pt").exists()
+    quiet(replace(TINY, epochs=1), tmp_path / "other").run()
 
 
 def test_full_disk_keeps_the_last_checkpoint(tmp_path):

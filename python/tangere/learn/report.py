@@ -194,7 +194,7 @@ def _fig6(runs: Runs) -> str:
         cells = [_cell(model)]
         for count, loss in zip(SAMPLES, paper, strict=True):
             result = runs.get("BP5", model, trajectories=count)
-            cells.append(_cell(None if result is None else f"{result['validation']:.5f}", f"paper {loss:g}"))
+            cells.append(_cell(None if result is None else f"{result['validation']:.3g}", f"paper {loss:g}"))
         rows.append(cells)
     return _table(["validation loss, trajectories", *map(str, SAMPLES)], rows)
 
@@ -252,7 +252,9 @@ def _many(runs: Runs) -> str:
         rows = []
         for i, count in enumerate(result["counts"]):
             mu, e, tmu, te = (result[of][what][i] for of in ("learned", "truth") for what in ("mu", "e"))
-            rows.append([_cell(str(i)), _cell(str(count)), *(_cell(f"{v:.4g}") for v in (mu, tmu, e, te))])
+            rows.append(
+                [_cell(str(i)), _cell(str(count)), *map(_cell, (f"{mu:.5f}", f"{tmu:g}", f"{e:.5f}", f"{te:g}"))]
+            )
         out.append(_table([f"{task}, coefficient", "chunks", "mu", "true", "e", "true"], rows))
     return "".join(out)
 
@@ -312,7 +314,7 @@ def _bias(runs: Runs) -> str:
 
 
 def _compared(want: float | None, got: float) -> tuple[str, str, str]:
-    return ("no contact", f"{got:.4f}", "") if want is None else (f"{want:.4f}", f"{got:.4f}", f"{got / want - 1:+.1%}")
+    return ("no contact", f"{got:.4f}", "") if want is None else (f"{want:.4f}", f"{got:.4f}", f"{got / want - 1:+.3%}")
 
 
 def _throws(runs: Runs) -> str:

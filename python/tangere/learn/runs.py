@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import csv
 import difflib
+import fcntl
 import io
 import json
 import math
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -289,6 +291,17 @@ def open_folder(folder: Path, config: Config) -> bool:
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "config.json", asdict(config))
     return False
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Two processes that train in one folder would overwrite each other's checkpoints: the second is refused."""
+    with open(folder / "config.json", "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"{folder}: another process trains this run") from None
+        yield
 
 
 # ---- results ----

@@ -206,10 +206,14 @@ class Training:
 
     def run(self) -> dict[str, Any]:
         """Trains to the end; returns and writes the result (evaluate.py)."""
-        from tangere.learn.evaluate import evaluate  # noqa: PLC0415
-
         torch.set_num_threads(1)  # two threads on a loaded machine were ten times slower than one
         there = runs.open_folder(self.folder, self.config)
+        with runs.alone(self.folder):
+            return self._run(there)
+
+    def _run(self, there: bool) -> dict[str, Any]:
+        from tangere.learn.evaluate import evaluate  # noqa: PLC0415
+
         checkpoint = self.folder / "checkpoint.pt"
         if there and checkpoint.exists():
             self.load(checkpoint)
