@@ -28,7 +28,7 @@ tg_status tg_check_numbers(const char *name, const double *x, int n, tg_error *e
     if (n == 0)
         return TG_OK;
     if (x == NULL)
-        return tg_fail(error, TG_ERR_ARGUMENT, "%s is missing (NULL): expected %d numbers", name, n);
+        return tg_fail(error, TG_ERR_ARGUMENT, "%s is NULL: expected %d numbers", name, n);
     if (all_finite(x, n))
         return TG_OK;
     int i = 0;
