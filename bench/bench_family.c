@@ -5,8 +5,9 @@
  * For every file: how many problems admm solves to 1e-6 m/s within 500 iterations, from the impulses of the previous
  * step and from zero; how many staggered solves to 1e-6, run to its end; of those that each solves to 1e-9, how many
  * move as newton's solution (relative velocities within 1e-6 m/s), and how many have another one that is certified,
- * too; and the residual after 3, 5 and 10 alternations (median, 99th percentile, worst). Claims that the recomputed residual
- * does not support are counted as wrong. --select: with the selection rule, as in a step; otherwise without it. */
+ * too; and the residual after 3, 5 and 10 alternations (median, 99th percentile, worst). Claims that the recomputed
+ * residual does not support are counted as wrong. --select: with the selection rule, as in a step; otherwise without
+ * it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -81,9 +81,13 @@ static tg_model *place(tg_arena *arena, const tg_order *order, const tg_model *s
 #define X(type, name, count, doc) arrays.name = TG_TAKE(arena, type, count, #name);
     TG_MODEL_FIELDS(X)
 #undef X
+    arrays.generations = TG_TAKE(arena, atomic_uint_fast64_t, 1, "generations");
     place_patterns(arena, order, arrays.tree_ltl);
     if (made != NULL)
+    {
         *made = arrays;
+        atomic_init(made->generations, 0);
+    }
     tg_params *params = tg_params_place(arena, made != NULL ? made : sizes);
     if (made == NULL || params == NULL)
         return NULL;

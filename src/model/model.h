@@ -2,6 +2,7 @@
 #ifndef TG_MODEL_MODEL_H
 #define TG_MODEL_MODEL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -177,7 +178,8 @@ struct tg_model
     TG_MODEL_FIELDS(X)
 #undef X
 
-    tg_params *params; /* the model's own */
+    tg_params *params;                 /* the model's own */
+    atomic_uint_fast64_t *generations; /* how many generations its parameters, all together, have had */
     tg_allocator allocator;
     size_t bytes;
 };
@@ -223,7 +225,7 @@ struct tg_params
 {
     const tg_model *model;
     bool ready;          /* false between tg_params_data and tg_params_changed */
-    uint64_t generation; /* of these values: another one after tg_params_changed, and that of no other parameters */
+    uint64_t generation; /* of these values: another one after tg_params_changed, and of no others of the model */
 
 #define X(type, name, count, doc) type *name;
     TG_PARAMS_FIELDS(X)

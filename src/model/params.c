@@ -1,6 +1,5 @@
 #include "model/params.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -381,12 +380,11 @@ tg_status tg_param_match(const tg_model *m, const char *pattern, int *index, int
 
 /* ---- the object ---- */
 
-/* A number that no parameters have had: memory is used again, and what was kept for others at the same place is not for
- * these. */
-static uint64_t next_generation(void)
+/* A number that no parameters of the model have had: memory is used again, and what was kept for others at the same
+ * place is not for these. */
+static uint64_t next_generation(const tg_model *m)
 {
-    static atomic_uint_fast64_t last;
-    return (uint64_t)atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    return (uint64_t)atomic_fetch_add_explicit(m->generations, 1, memory_order_relaxed) + 1;
 }
 
 tg_params *tg_params_place(tg_arena *arena, const tg_model *m)
@@ -402,7 +400,7 @@ tg_params *tg_params_place(tg_arena *arena, const tg_model *m)
     TG_PARAMS_FIELDS(X)
 #undef X
     p->model = m;
-    p->generation = next_generation();
+    p->generation = next_generation(m);
     return p;
 }
 
@@ -465,7 +463,7 @@ tg_status tg_params_changed(tg_params *params, tg_error *error)
     status = tg_params_check_inertia(params, NULL, error);
     if (status != TG_OK)
         return status;
-    params->generation = next_generation();
+    params->generation = next_generation(params->model);
     params->ready = true;
     return TG_OK;
 }
