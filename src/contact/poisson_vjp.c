@@ -98,7 +98,8 @@ tg_status tg_poisson_factor(tg_work *w, const tg_rows_island *island, const tg_i
         TG_TRY(tg_implicit_law(problem, law, L, sigma, mode, arena, compression, &w->error));
         TG_TRY(tg_implicit_law(&x->problem, law, x->L, x->sigma, mode + island->blocks, arena, restitution, &w->error));
         tg_implicit_restrict(restitution, x->margin);
-        if (compression->redundant || any_immaterial(mode, island->blocks)) /* which of them, Poisson's bound sees */
+        /* which impulses of redundant rows were found, Poisson's bound sees, and the second phase starts there */
+        if (compression->redundant || restitution->redundant || any_immaterial(mode, 2 * island->blocks))
             compression->kind = TG_GRADIENT_REGULARISED;
         return TG_OK;
     }
