@@ -273,9 +273,9 @@ static tg_status check_arguments(const tg_model *m, const tg_check_options *o, c
     if (o->params != NULL && o->params->model != m)
         return tg_fail(error, TG_ERR_ARGUMENT, "tg_check: params are of another model");
     if (o->states < 1)
-        return tg_fail(error, TG_ERR_VALUE, "tg_check: states = %d: must be at least 1", o->states);
+        return tg_fail(error, TG_ERR_VALUE, "tg_check: states = %d; must be at least 1", o->states);
     if (o->seed < 1)
-        return tg_fail(error, TG_ERR_VALUE, "tg_check: seed = %d: must be at least 1", o->seed);
+        return tg_fail(error, TG_ERR_VALUE, "tg_check: seed = %d; must be at least 1", o->seed);
     if (o->index != NULL && (o->nindex < 0 || o->nindex > m->nparams))
         return tg_fail(error, TG_ERR_VALUE, "tg_check: nindex = %d: the model has %d parameters", o->nindex,
                        m->nparams);

@@ -82,9 +82,9 @@ def test_an_exception_ends_the_check():
 
 def test_refusals():
     m = tg.load(PENDULUM)
-    with pytest.raises(tg.Error, match="states = 0: must be at least 1"):
+    with pytest.raises(tg.Error, match="states = 0; must be at least 1"):
         tg.check(m, 0)
-    with pytest.raises(tg.Error, match="seed = 0: must be at least 1"):
+    with pytest.raises(tg.Error, match="seed = 0; must be at least 1"):
         tg.check(m, seed=0)
     with pytest.raises(tg.UnknownNameError, match="nobody"):
         tg.check(m, params="body.nobody.mass")
