@@ -229,17 +229,12 @@ def real_numbers(name: str, value: Any) -> np.ndarray:
 
 def unknown_keyword(function: str, name: str, known: list[str]) -> TypeError:
     """The exception for an option that is not among those known, with the nearest."""
-    close = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
-    if name in _OPTIONS_ELSEWHERE:
-        hint = f"use {_OPTIONS_ELSEWHERE[name]}"
-    elif close:
-        hint = f"did you mean {' or '.join(close)}?"
-    else:
-        hint = f"options are {', '.join(known)}"
-    return TypeError(f"{function}: no option {name!r}; {hint}")
+    return unknown_argument(function, name, known, _OPTIONS_ELSEWHERE, "option")
 
 
-def unknown_argument(function: str, name: str, known: Sequence[str], elsewhere: Mapping[str, str]) -> TypeError:
+def unknown_argument(
+    function: str, name: str, known: Sequence[str], elsewhere: Mapping[str, str], what: str = "argument"
+) -> TypeError:
     """The exception for an argument that a function does not have: what to write instead, or the nearest name."""
     close = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
     if name in elsewhere:
@@ -247,8 +242,8 @@ def unknown_argument(function: str, name: str, known: Sequence[str], elsewhere: 
     elif close:
         hint = f"did you mean {' or '.join(close)}?"
     else:
-        hint = f"arguments are {', '.join(known)}"
-    return TypeError(f"{function}: no argument {name!r}; {hint}")
+        hint = f"{what}s are {', '.join(known)}"
+    return TypeError(f"{function}: no {what} {name!r}; {hint}")
 
 
 F = TypeVar("F", bound=Callable[..., Any])

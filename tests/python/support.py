@@ -13,6 +13,15 @@ ROOT = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("TANGERE_SHARED", ROOT.parent / "shared"))
 ROBOTS = SHARED / "robots"
 
+# two links with a motor
+ARM = """<mujoco><option timestep="0.005"/><worldbody><body name="a">
+<joint name="one" type="hinge" axis="0 1 0" damping="0.1"/>
+<geom type="capsule" size="0.02" fromto="0 0 0 0 0 -0.5" mass="1"/><body name="b" pos="0 0 -0.5">
+<joint name="two" type="hinge" axis="0 1 0" damping="0.2"/>
+<geom type="capsule" size="0.02" fromto="0 0 0 0 0 -0.4" mass="0.6"/>
+<site name="tip" pos="0 0 -0.4"/></body></body></worldbody>
+<actuator><motor name="drive" joint="one"/></actuator></mujoco>"""
+
 # Files that the reader does not take yet. Each must be refused: one that loads has to leave this list.
 NOT_YET: set[str] = set()
 

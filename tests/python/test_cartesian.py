@@ -87,7 +87,8 @@ def test_derivative_of_friction_from_zero(name):
 def test_law_beside_clarabel(name):
     """200 to 400 problems per task, some with several contacts: equal impulses on the points, to 1e-7.
 
-    Where contacts are redundant, only the motion is unique: impulses that a body's constraints balance move nothing.
+    Where contacts of a body with constraints are redundant, only its motion is unique: the constraints balance some
+    impulses.
     """
     reference = pytest.importorskip("cartesian_reference")
     system, states = before_contacts(name, 200, seed=5, trajectories=300)
@@ -104,7 +105,8 @@ def test_law_beside_clarabel(name):
             problem = system.problem(x1, v1, params)
         f, good = reference.impulse(problem)
         if good:
-            assert np.abs((problem.G if redundant else problem.J.T) @ (f - problem.f)).max() < 1e-7
+            balanced = redundant and system.size.constraints > 0
+            assert np.abs((problem.G if balanced else problem.J.T) @ (f - problem.f)).max() < 1e-7
             solved += 1
     assert solved >= 0.9 * len(states) > 0
 

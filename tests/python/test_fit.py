@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tangere as tg
+from support import ARM
 from tangere import _shoot
 from tangere._fit import Task
 from tangere._fit_statistics import loss_of
@@ -19,13 +20,6 @@ SCENE = """<mujoco><option timestep="0.005"/><worldbody>
 <body name="cube" pos="0 0 0.05"><freejoint/>
 <geom name="cube" type="box" size="0.05 0.05 0.05" mass="1" friction="0.2"/>
 <site name="corner" pos="0.05 0.05 0.05"/></body></worldbody></mujoco>"""
-ARM = """<mujoco><option timestep="0.005"/><worldbody><body name="a">
-<joint name="one" type="hinge" axis="0 1 0" damping="0.1"/>
-<geom type="capsule" size="0.02" fromto="0 0 0 0 0 -0.5" mass="1"/><body name="b" pos="0 0 -0.5">
-<joint name="two" type="hinge" axis="0 1 0" damping="0.2"/>
-<geom type="capsule" size="0.02" fromto="0 0 0 0 0 -0.4" mass="0.6"/>
-<site name="tip" pos="0 0 -0.4"/></body></body></worldbody>
-<actuator><motor name="drive" joint="one"/></actuator></mujoco>"""
 COMMAND = Path(os.environ.get("TANGERE_COMMAND", Path(__file__).parents[2] / "build" / "tangere")).resolve()
 MU = "geom.cube.friction[0]"
 

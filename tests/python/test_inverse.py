@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tangere as tg
+from support import ARM
 from tangere.inverse import _Inputs, _Problem
 
 CUBE = """<mujoco><option timestep="0.002"/><worldbody>
@@ -10,13 +11,6 @@ CUBE = """<mujoco><option timestep="0.002"/><worldbody>
 <body name="cube" pos="0 0 0.05"><freejoint/>
 <geom name="cube" type="box" size="0.05 0.05 0.05" mass="1" friction="0.5"/>
 <site name="top" pos="0 0 0.05"/></body></worldbody></mujoco>"""
-ARM = """<mujoco><option timestep="0.005"/><worldbody><body name="a">
-<joint name="one" type="hinge" axis="0 1 0" damping="0.1"/>
-<geom type="capsule" size="0.02" fromto="0 0 0 0 0 -0.5" mass="1"/><body name="b" pos="0 0 -0.5">
-<joint name="two" type="hinge" axis="0 1 0" damping="0.2"/>
-<geom type="capsule" size="0.02" fromto="0 0 0 0 0 -0.4" mass="0.6"/>
-<site name="tip" pos="0 0 -0.4"/></body></body></worldbody>
-<actuator><motor name="drive" joint="one"/></actuator></mujoco>"""
 PLANAR = np.array([1, 1, 0, 0, 0, 1]) * 1e9
 
 
