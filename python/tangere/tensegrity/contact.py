@@ -5,12 +5,13 @@ the search has several starts and a robust loss: a tuple whose contacts come at 
 information. It has three stages:
 
 1. a grid around the given start is ranked by the loss without derivatives;
-2. a few iterations of Gauss-Newton from each of its best points, with central differences: with two or three unknowns
-   they take less time than exact derivatives;
+2. a few iterations of Gauss-Newton from each of its best points, with one-sided differences: with two or three unknowns
+   they take less time than exact derivatives, and this stage ends at steps of 1 %;
 3. Gauss-Newton with exact derivatives from the best result.
 
-The explicit laws ("compliant", "impulse") keep differences in the third stage: their forward mode is one reverse pass
-per row, and where friction is below its bound it leaves out how the effective mass of a contact changes with q.
+The explicit laws ("compliant", "impulse") have central differences in the third stage: their forward mode is one
+reverse pass per row, and where friction is below its bound it leaves out how the effective mass of a contact changes
+with q.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Array = NDArray[np.float64]
 
 GRID = (1 / 3, 1.0, 3.0)  # factors of the start: half and one and a half of a value are within reach of 1
 WIDTH = 2.385  # of the robust loss, in units of WEIGHTS: as in `fit`
-DIFFERENCE = 1e-4  # relative step of differences: rounding gives 1e-12, the curvature of the loss 1e-8
+DIFFERENCE = 1e-4  # relative step of differences: rounding gives 1e-12, curvature 1e-4 (central: 1e-8)
 BEST = 3  # starts of the grid that go on
 FEW = 5  # iterations from each of them: only the best result is searched on
 MANY = 30  # iterations from the best result
@@ -99,9 +100,11 @@ def identify_contact(
     starts = [tuple(np.array(start) * f) for f in itertools.product(grid, repeat=len(parts))]
     tried = sorted(((at, loss(at)) for at in starts), key=lambda one: one[1])
     near = [loss.search(at, FEW, COARSELY) for at, _ in tried[:BEST]]
-    factors, errors, cost = min(near, key=lambda one: one[2])
+    factors, cost = min(near, key=lambda one: one[1])
     if explicit:
-        factors, errors, cost = loss.search(factors, MANY, FINELY)
+        loss.central = True
+        factors, cost = loss.search(factors, MANY, FINELY)
+        errors = loss.errors(factors)
     else:
         scale(m, groups, factors)
         found = fit(m, logs, groups, iterations=MANY, tolerance=FINELY, robust="cauchy", **common)
@@ -111,7 +114,10 @@ def identify_contact(
 
 
 class _Loss:
-    """The robust loss without derivatives; infinite where the robot blows up."""
+    """The robust loss without exact derivatives; infinite where the robot blows up.
+
+    central: differences have two sides; else they are from the point itself, whose residuals are known.
+    """
 
     def __init__(self, m: Model, logs: Any, groups: list[dict[str, float]], threads: int | None, options: Any) -> None:
         many = logs_of(m, logs)
@@ -125,42 +131,52 @@ class _Loss:
         self._shooter = Shooter(m, many, segments, layout, STEP, ["q", "v"], threads, options)
         for i, kind in enumerate(self._shooter.kinds):
             self._shooter.sigma[i] = WEIGHTS[kind.partition(":")[0]]
+        self._known: dict[bytes, Array] = {}  # residuals of points: the optimiser returns to those it accepts
+        self.central = False
 
     def __call__(self, at: Sequence[float]) -> float:
-        x = np.zeros(len(at))
-        x[:] = at
         try:
-            r, _ = self._shooter.residuals(x, False)
+            r = self._at(np.array(at, np.float64))
         except Error:
             return np.inf
         return float(loss_of("cauchy", WIDTH, r)[0].sum()) if np.isfinite(r).all() else np.inf
 
+    def _at(self, x: Array) -> Array:
+        key = x.tobytes()
+        if key not in self._known:
+            self._known[key] = self._shooter.residuals(x, False)[0]
+        return self._known[key]
+
     def _residuals(self, x: Array, r: Array, J: Array | None) -> None:
-        r[:] = self._shooter.residuals(x, False)[0]
+        r[:] = self._at(x)
         if not np.isfinite(r).all():
             raise Error("a rollout is not finite", "value out of domain")
         if J is None:
             return
         slopes = J.reshape(len(r), len(x))
-        for i, size in enumerate(x):
-            sides = []
-            for sign in (1, -1):
-                y = x.copy()
-                y[i] += sign * DIFFERENCE * size
-                sides.append(self._shooter.residuals(y, False)[0])
-            slopes[:, i] = (sides[0] - sides[1]) / (2 * DIFFERENCE * size)
+        for i, size in enumerate(DIFFERENCE * x):
+            step = size * np.eye(len(x))[i]
+            other, width = (self._side(x - step), 2 * size) if self.central else (r, size)
+            slopes[:, i] = (self._side(x + step) - other) / width
 
-    def search(self, at: Sequence[float], iterations: int, tolerance: float) -> tuple[Array, Array, float]:
-        """Gauss-Newton with central differences: factors, standard errors, cost."""
+    def _side(self, x: Array) -> Array:
+        return self._shooter.residuals(x, False)[0]
+
+    def search(self, at: Sequence[float], iterations: int, tolerance: float) -> tuple[Array, float]:
+        """Gauss-Newton with differences: factors and cost."""
         best = least_squares(
             self._residuals, np.array(at, np.float64), self._shooter.count, transform="log", loss="cauchy",
             width=WIDTH, iterations=iterations, tolerance=tolerance,
         )  # fmt: skip
-        r, J = np.empty(self._shooter.count), np.empty(self._shooter.count * len(at))
-        self._residuals(best.x, r, J)
-        slopes, weights = J.reshape(len(r), len(at)), loss_of("cauchy", WIDTH, r)[1]
-        spread = np.linalg.pinv(slopes.T @ (weights[:, None] * slopes)) * (weights @ r**2) / max(1, len(r) - len(at))
-        return best.x, np.sqrt(np.diag(spread)), float(best.cost)
+        return best.x, float(best.cost)
+
+    def errors(self, x: Array) -> Array:
+        """Standard errors of factors."""
+        r, J = np.empty(self._shooter.count), np.empty(self._shooter.count * len(x))
+        self._residuals(x, r, J)
+        slopes, weights = J.reshape(len(r), len(x)), loss_of("cauchy", WIDTH, r)[1]
+        spread = np.linalg.pinv(slopes.T @ (weights[:, None] * slopes)) * (weights @ r**2) / max(1, len(r) - len(x))
+        return np.sqrt(np.diag(spread))
 
     def close(self) -> None:
         self._shooter.close()
