@@ -10,6 +10,7 @@ again.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import itertools
 import json
 import time
@@ -19,12 +20,14 @@ from typing import Any
 import numpy as np
 import tangere as tg
 from tangere.tensegrity import checker, command, contact, data, judge, robot, train, transfer
+from tangere.tensegrity import noise as uncertainty
 
 OWN = (1, 1.0)  # rolls of our own engine, and their s: the robot is at rest after 2 s
 MOVING = 1.5  # s of a roll of MuJoCo that are used: later tuples are of a robot at rest
 WRONG = "engine random"  # MPPI with random parameters
 PLANNERS = ("mppi", "cem", "random", "ilqg", "ilqr", WRONG)
 CALIBRATION = 20  # seeds: mean squares of 20 normal numbers are 1 +- 0.32
+DRAWS = 1000  # to first order: spreads to 2 %
 STARTS = 8  # random ones, as many as there are corners
 CORNERS = list(itertools.product((0.5, 1.5), repeat=3))
 
@@ -103,6 +106,26 @@ def calibration(folder: Path, given: argparse.Namespace) -> None:
             f"(1 +- {(2 / len(z)) ** 0.5:.2f}), largest {np.abs(one).max():.2f} standard errors"
         )
     print(f"{(np.abs(z) > 1).mean():.0%} beyond 1 (32 %), {(np.abs(z) > 2).mean():.0%} beyond 2 (5 %), of {z.size}")
+    m = hang.model()
+    pairs = uncertainty.tuples_of(
+        m, hang.logs("train", 1), robot.body_unknowns(m), np.ones(3), train.STEP, given.threads, implicit_tendons=False
+    )
+    rng, size = np.random.default_rng(given.seed), np.repeat([1e-3, 1e-2], m.nv)
+    draws = np.array([_linear(pairs, size * rng.standard_normal((len(pairs.e) + 1, 2 * m.nv))) for _ in range(DRAWS)])
+    found, independent = draws[:, :3].std(axis=0), draws[:, 6:].mean(axis=0)
+    print(f"{DRAWS} draws to first order: spread of the estimates {found}; mean of the standard errors "
+          f"{draws[:, 3:6].mean(axis=0)}, {independent} if residuals were independent")  # fmt: skip
+
+
+def _linear(pairs: uncertainty.Tuples, n: np.ndarray) -> np.ndarray:
+    """What noise n of the states does to an estimate, to first order; its standard errors, and those of `fit`."""
+    e = np.einsum("sij,sj->si", pairs.by_start, n[:-1]) - n[1:]
+    seen = dataclasses.replace(pairs, e=e)
+    square = np.array([(e[:, pairs.kind == k] ** 2).mean() for k in range(pairs.kind.max() + 1)])[pairs.kind]
+    weighted = pairs.by_factor / square[:, None]
+    inverse = np.linalg.inv(np.einsum("sni,snj->ij", weighted, pairs.by_factor))
+    off = -inverse @ np.einsum("sni,sn->i", weighted, e)
+    return np.concatenate([off, uncertainty.standard_errors(seen)[0], np.sqrt(np.diag(inverse))])
 
 
 def variants(folder: Path, given: argparse.Namespace) -> None:

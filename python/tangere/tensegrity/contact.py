@@ -28,11 +28,12 @@ from numpy.typing import NDArray
 from tangere._errors import Error
 from tangere._fit import fit
 from tangere._fit_statistics import loss_of
-from tangere._shoot import Layout, Shooter, make_segments
+from tangere._shoot import Shooter, make_segments
 from tangere.logs import logs_of
 from tangere.model import Model
 from tangere.optimise import least_squares
 from tangere.rollout import rollout
+from tangere.tensegrity.noise import layout_of
 from tangere.tensegrity.robot import STEP, TUPLE, contact_unknowns, rolling_start, scale
 from tangere.tensegrity.train import COARSELY, WEIGHTS
 
@@ -121,12 +122,7 @@ class _Loss:
 
     def __init__(self, m: Model, logs: Any, groups: list[dict[str, float]], threads: int | None, options: Any) -> None:
         many = logs_of(m, logs)
-        values = [np.array([*group.values()]) for group in groups]
-        factors = np.zeros((len(groups), sum(map(len, values))))
-        for i, first in enumerate(np.cumsum([0, *map(len, values)])[:-1]):
-            factors[i, first : first + len(values[i])] = values[i]
-        positions = np.concatenate([m.params.index(name) for group in groups for name in group]).astype(np.intc)
-        layout = Layout(positions, factors, np.zeros(len(positions)), [], False, [], [], False)
+        layout = layout_of(m, groups)
         segments = make_segments(m, many, STEP, 1, 1)
         self._shooter = Shooter(m, many, segments, layout, STEP, ["q", "v"], threads, options)
         for i, kind in enumerate(self._shooter.kinds):
