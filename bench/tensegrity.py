@@ -1,7 +1,7 @@
 """The tensegrity paper's study on SUPERball: corners, noise, variants, contact parameters, planners, transfer.
 
-    .venv/bin/python bench/tensegrity.py corners noise calibration variants own soft starts contact checkers transfer
-        methods hills pages picture --data FOLDER
+    .venv/bin/python bench/tensegrity.py corners noise calibration variants own soft starts contact checkers trained
+        transfer methods hills pages picture --data FOLDER
 
 Every part prints its rows as they are done and appends them to FOLDER/NAME.jsonl; rows that are there are not run
 again.
@@ -24,8 +24,8 @@ from tangere.tensegrity import noise as uncertainty
 
 OWN = (1, 1.0)  # rolls of our own engine, and their s: the robot is at rest after 2 s
 MOVING = 1.5  # s of a roll of MuJoCo that are used: later tuples are of a robot at rest
-WRONG = "engine random"  # MPPI with random parameters
-PLANNERS = ("mppi", "cem", "random", "ilqg", "ilqr", WRONG)
+ENGINES = {"engine random": "random", "engine mujoco": "mujoco"}  # MPPI with random parameters, and on MuJoCo
+PLANNERS = ("mppi", "cem", "random", "ilqg", "ilqr", *ENGINES)
 CALIBRATION = 20  # seeds: mean squares of 20 normal numbers are 1 +- 0.32
 DRAWS = 1000  # to first order: spreads to 2 %
 STARTS = 8  # random ones, as many as there are corners
@@ -277,6 +277,29 @@ def checkers(folder: Path, given: argparse.Namespace) -> None:
         )
 
 
+def trained(folder: Path, given: argparse.Namespace) -> None:
+    """Friction from MuJoCo's rolls with our collision detection and with MuJoCo's contacts; error over the tests."""
+    book, roll = Book(folder, "trained"), data.read(folder / "roll_10hz.npz", 10)
+    m, mine = roll.model(), {"ours": None, "MuJoCo's": checker.Checker(roll.text)}
+
+    def work(name: str) -> dict[str, Any]:
+        logs = [cut(log, MOVING) for log in roll.logs("train", 2)]
+        found = contact.identify_contact(m, logs, start=(0.5, 0.5), threads=given.threads, checker=mine[name])
+        other = m.copy()
+        robot.scale(other, robot.contact_unknowns(other), found.factors)
+        fitted = {"factors": found.factors.tolist(), "errors": found.errors.tolist(), "fit_cpu_s": found.cpu}
+        return {**fitted, **_contact_row(roll, other)}
+
+    for name in mine:
+        row = book.run(name, lambda name=name: work(name))
+        print(
+            f"{name}: friction {np.round(row['factors'], 4)} +- {np.round(row['errors'], 4)}, "
+            f"{np.mean(row['com']):.4f} +- {np.std(row['com']):.4f} m after 5 s, "
+            f"{100 * np.mean(row['relative']):.2f} % of the path, {row['fit_cpu_s']:.1f} s",
+            flush=True,
+        )
+
+
 def cut(log: dict[str, Any], seconds: float) -> dict[str, Any]:
     """The first rows of a log: later the robot is at rest."""
     rows = round(seconds / train.TUPLE) + 1
@@ -315,15 +338,16 @@ def transfers(folder: Path, given: argparse.Namespace) -> None:
 def methods(folder: Path, given: argparse.Namespace) -> None:
     """The planners at equal budgets: --samples rollouts of 1 s per iteration, 5 iterations per control, on MuJoCo."""
     book = Book(folder, "methods")
-    for seed, method in itertools.product(range(given.seeds), PLANNERS):
-        more = {"engine": "random"} if method == WRONG else {"method": method, "factors": given.factors}
+    for seed, method in itertools.product(range(given.seeds), given.planners.split(",")):
+        more = {"engine": ENGINES[method]} if method in ENGINES else {"method": method, "factors": given.factors}
         out = str(folder / f"roll_{method.replace(' ', '-')}_{given.controls}_{seed}.npz")
         row = book.run(
             (method, seed, given.factors, given.controls, given.samples),
             lambda seed=seed, out=out, more=more: _roll(given, seed, out=out, **more),
         )
         print(
-            f"{method}, seed {seed}: vx {row['vx']:.3f} m/s, end {np.round(row['end'], 2)}, {row['wall_s']:.0f} s",
+            f"{method}, seed {seed}: vx {row['vx']:.3f} m/s, end {np.round(row['end'], 2)}, {row['miss']:.2f} m off, "
+            f"{row['cpu_s']:.0f} s of processor time, {row['points']} points",
             flush=True,
         )
 
@@ -416,8 +440,8 @@ def _band(axes: Any, t: np.ndarray, error: np.ndarray, name: str) -> None:
 
 PARTS = {
     "corners": corners, "noise": noise, "calibration": calibration, "variants": variants, "own": own, "soft": soft,
-    "starts": starts, "contact": contacts, "checkers": checkers, "transfer": transfers, "methods": methods,
-    "hills": hills, "pages": pages, "picture": picture,
+    "starts": starts, "contact": contacts, "checkers": checkers, "trained": trained, "transfer": transfers,
+    "methods": methods, "hills": hills, "pages": pages, "picture": picture,
 }  # fmt: skip
 
 
@@ -434,6 +458,7 @@ def main() -> None:
     )
     parser.add_argument("--samples", type=int, default=transfer.SAMPLES, help="of an iteration of a planner")
     parser.add_argument("--controls", type=int, default=transfer.CONTROLS, help="of a roll")
+    parser.add_argument("--planners", default=",".join(PLANNERS), help="of `methods`")
     parser.add_argument("--picture", default="docs/pictures/tensegrity.png")
     given = parser.parse_args()
     if not (given.data / "roll_1khz.npz").exists():

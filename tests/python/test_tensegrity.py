@@ -238,6 +238,26 @@ def test_random_factors_are_stable():
         assert train.stable_dt(transfer.with_factors(m, factors)) > robot.STEP
 
 
+def test_a_roll_goes_on_where_it_was_interrupted(tmp_path):
+    path, text = str(tmp_path / "roll.npz"), robot.roll_text()
+
+    def planner(seed):
+        return transfer.make_planner(tg.load_string(text), seed=seed, samples=4)
+
+    first = transfer.roll(planner(1), text, 2, keep=path, key="mine", progress=lambda *_: False)
+    assert len(first.u) == 1
+    assert transfer.Part.load(path, "another") is None
+    part = transfer.Part.load(path, "mine")
+    both = transfer.roll(planner(2), text, 2, keep=path, key="mine", part=part)
+    assert np.array_equal(both.u[:1], first.u)
+    assert np.array_equal(both.q[:2], first.q)
+    assert len(both.u) == 2
+    assert len(both.q) == 3
+    assert both.rollouts == 2 * first.rollouts
+    whole = transfer.roll(planner(1), text, 2)
+    assert np.array_equal(whole.q[:2], first.q)
+
+
 @pytest.mark.parametrize("engine", ["tangere", "mujoco"])
 def test_a_roll_begins(tmp_path, capsys, engine):
     out = tmp_path / "roll.npz"

@@ -33,6 +33,7 @@ from tangere.logs import logs_of
 from tangere.model import Model
 from tangere.optimise import least_squares
 from tangere.rollout import rollout
+from tangere.tensegrity.checker import Checker, follow
 from tangere.tensegrity.noise import layout_of
 from tangere.tensegrity.robot import STEP, TUPLE, contact_unknowns, rolling_start, scale
 from tangere.tensegrity.train import COARSELY, WEIGHTS
@@ -85,9 +86,16 @@ def identify_contact(
     *,
     grid: Sequence[float] = GRID,
     threads: int | None = None,
+    checker: Checker | None = None,
     **options: Any,
 ) -> ContactTraining:
-    """Factors of the values that `m` has, from rolls at 10 Hz. options: those of the step."""
+    """Factors of the values that `m` has, from rolls at 10 Hz. options: those of the step.
+
+    checker: MuJoCo's contacts in place of our collision detection, for ("slide", "roll"); all derivatives are then
+    differences, because the contacts of a step follow from the state before it.
+    """
+    if checker is not None and parts != ("slide", "roll"):
+        raise Error(f"checker: parts = {parts} must be ('slide', 'roll')", "not supported")
     began = time.process_time()
     m = m.copy()
     groups = contact_unknowns(m, parts)
@@ -95,8 +103,8 @@ def identify_contact(
         "horizon": 1, "stride": 1, "dt": STEP, "channels": ["q", "v"], "noise": WEIGHTS, "threads": threads, **options,
     }  # fmt: skip
 
-    loss = _Loss(m, logs, groups, threads, options)
-    explicit = options.get("law") in {"compliant", "impulse"}
+    loss = _Loss(m, logs, groups, threads, options, checker)
+    explicit = checker is not None or options.get("law") in {"compliant", "impulse"}
 
     starts = [tuple(np.array(start) * f) for f in itertools.product(grid, repeat=len(parts))]
     tried = sorted(((at, loss(at)) for at in starts), key=lambda one: one[1])
@@ -120,11 +128,19 @@ class _Loss:
     central: differences have two sides; else they are from the point itself, whose residuals are known.
     """
 
-    def __init__(self, m: Model, logs: Any, groups: list[dict[str, float]], threads: int | None, options: Any) -> None:
-        many = logs_of(m, logs)
+    def __init__(  # noqa: PLR0917
+        self,
+        m: Model,
+        logs: Any,
+        groups: list[dict[str, float]],
+        threads: int | None,
+        options: Any,
+        checker: Checker | None = None,
+    ) -> None:
+        self._model, self._logs, self._checker = m, logs_of(m, logs), checker
         layout = layout_of(m, groups)
-        segments = make_segments(m, many, STEP, 1, 1)
-        self._shooter = Shooter(m, many, segments, layout, STEP, ["q", "v"], threads, options)
+        segments = make_segments(m, self._logs, STEP, 1, 1)
+        self._shooter = Shooter(m, self._logs, segments, layout, STEP, ["q", "v"], threads, options)
         for i, kind in enumerate(self._shooter.kinds):
             self._shooter.sigma[i] = WEIGHTS[kind.partition(":")[0]]
         self._known: dict[bytes, Array] = {}  # residuals of points: the optimiser returns to those it accepts
@@ -140,7 +156,7 @@ class _Loss:
     def _at(self, x: Array) -> Array:
         key = x.tobytes()
         if key not in self._known:
-            self._known[key] = self._shooter.residuals(x, False)[0]
+            self._known[key] = self._side(x)
         return self._known[key]
 
     def _residuals(self, x: Array, r: Array, J: Array | None) -> None:
@@ -156,7 +172,17 @@ class _Loss:
             slopes[:, i] = (self._side(x + step) - other) / width
 
     def _side(self, x: Array) -> Array:
-        return self._shooter.residuals(x, False)[0]
+        return self._shooter.residuals(x, False)[0] if self._checker is None else self._checked(x)
+
+    def _checked(self, x: Array) -> Array:
+        """The same with MuJoCo's contacts, step by step."""
+        out, every = [], round(TUPLE / STEP)
+        for s in self._shooter.segments:
+            seen = self._logs[s.log].channels
+            q, v = follow(self._model, s.q, s.v, every, self._checker, slide=x[0], roll=x[1], every=every)
+            out.append(self._shooter.manifold.difference(seen["q"][s.rows], q[-1:]) / WEIGHTS["q"])
+            out.append((v[-1:] - seen["v"][s.rows]) / WEIGHTS["v"])
+        return np.concatenate(out).ravel()
 
     def search(self, at: Sequence[float], iterations: int, tolerance: float) -> tuple[Array, float]:
         """Gauss-Newton with differences: factors and cost."""
