@@ -1,7 +1,7 @@
 """The tensegrity paper's study on SUPERball: corners, noise, variants, contact parameters, planners, transfer.
 
-    .venv/bin/python bench/tensegrity.py corners noise calibration variants own soft starts contact checkers trained
-        transfer methods hills pages picture --data FOLDER
+    .venv/bin/python bench/tensegrity.py corners noise calibration variants own soft starts contact whole checkers
+        trained transfer methods hills pages picture --data FOLDER
 
 Every part prints its rows as they are done and appends them to FOLDER/NAME.jsonl; rows that are there are not run
 again.
@@ -244,6 +244,22 @@ def contacts(folder: Path, given: argparse.Namespace) -> None:
         show(str(key), book.run(key, work))
 
 
+def whole(folder: Path, given: argparse.Namespace) -> None:
+    """The whole identification: the hanging robot, then friction of the rolling one; processor time and wall time."""
+    hang, roll = _hanging(folder), data.read(folder / "roll_10hz.npz", 10)
+    wall, cpu = time.perf_counter(), time.process_time()
+    body = train.identify(hang, (0.5, 1.5, 0.5), trajectories=1, threads=given.threads)
+    m = roll.model()
+    robot.scale(m, robot.body_unknowns(m), body.factors)
+    logs = [cut(log, MOVING) for log in roll.logs("train", 2)]
+    found = contact.identify_contact(m, logs, start=(0.5, 1.5), threads=given.threads)
+    print(
+        f"factors {np.round(body.factors, 9)}, friction {np.round(found.factors, 4)}; "
+        f"{time.process_time() - cpu:.1f} s of processor time ({body.cpu:.1f} and {found.cpu:.1f}), "
+        f"{time.perf_counter() - wall:.1f} s"
+    )
+
+
 def checkers(folder: Path, given: argparse.Namespace) -> None:
     """Our collision detection and MuJoCo's: error over 5 s of the tests, and time of the tuples of two rolls."""
     book, roll = Book(folder, "checkers"), data.read(folder / "roll_10hz.npz", 10)
@@ -440,8 +456,8 @@ def _band(axes: Any, t: np.ndarray, error: np.ndarray, name: str) -> None:
 
 PARTS = {
     "corners": corners, "noise": noise, "calibration": calibration, "variants": variants, "own": own, "soft": soft,
-    "starts": starts, "contact": contacts, "checkers": checkers, "trained": trained, "transfer": transfers,
-    "methods": methods, "hills": hills, "pages": pages, "picture": picture,
+    "starts": starts, "contact": contacts, "whole": whole, "checkers": checkers, "trained": trained,
+    "transfer": transfers, "methods": methods, "hills": hills, "pages": pages, "picture": picture,
 }  # fmt: skip
 
 
