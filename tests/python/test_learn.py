@@ -601,12 +601,12 @@ def test_bars_can_be_missed():
 
 def test_order_of_models():
     errors = {"CM-CLNN": 1e-3, "CMr-CLNN": 2e-3, "MLP-CD-CLNN": 1.5e-3, "IN-CP-SP": None}
-
-    def get(_task, model):
-        return {"error": {"mean": errors[model]}} if model in errors else None
-
-    assert bars.order(get, "CP3") == "CM-CLNN < MLP-CD-CLNN < CMr-CLNN < IN-CP-SP (CM < CMr, not CMr < baselines)"
-    assert bars.order(lambda *_args: None, "CP3") == ""
+    assert bars.ordered(errors, "CLNN") == "CM-CLNN < CMr-CLNN, not CMr-CLNN < baselines"
+    assert bars.ordered({"CM-CHNN": None, "MLP-CD-CLNN": 1.0}, "CHNN") == "not CM-CHNN < baselines"
+    assert bars.ordered({"CM-CHNN": 1.0}, "CHNN") == ""
+    paper = {task: words for task, _, words in bars.orders(lambda *_args: None)}  # the last is CHNN
+    assert paper["Rope-200"] == "CM-CHNN < CMr-CHNN, not CMr-CHNN < baselines"
+    assert paper["BD5"] == "not CM-CHNN < CMr-CHNN, CMr-CHNN < baselines"
 
 
 def test_seeds_have_an_interval(tmp_path):

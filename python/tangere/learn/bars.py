@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tangere.learn.paper import FIG3, TASKS
-from tangere.learn.runs import MODELS, ratios
+from tangere.learn.runs import BASELINES, MODELS, ratios
 
 CM = ("CM-CLNN", "CM-CHNN")
 CONSERVED = ("BP5-e", "CP3-e", "Gyro-e")
@@ -143,20 +143,20 @@ def check(get: Get) -> list[Bar]:
 # ---- the order of models ----
 
 
-def order(get: Get, task: str) -> str:
-    """Models of a task from the smallest error, and whether CM < CMr < baselines holds where all three were run."""
-    errors = {model: result["error"]["mean"] for model in MODELS if (result := get(task, model)) is not None}
-    if not errors:
-        return ""
-    large = float("inf")
-    ranked = sorted(errors, key=lambda model: large if errors[model] is None else errors[model])
+def ordered(errors: dict[str, float | None], kind: str) -> str:
+    """CM < CMr < baselines of CLNN or CHNN, as far as there are errors; None is not finite, larger than any."""
+    found = {model: float("inf") if error is None else error for model, error in errors.items()}
+    baselines = [found[model] for model in BASELINES if model in found]
+    groups = {name: found[name] for name in (f"CM-{kind}", f"CMr-{kind}") if name in found}
+    groups |= {"baselines": min(baselines)} if baselines else {}
+    said = (f"{a} < {b}" if groups[a] < groups[b] else f"not {a} < {b}" for a, b in pairwise(groups))
+    return ", ".join(said)
 
-    def values(prefixes: tuple[str, ...]) -> list[float]:
-        return [large if e is None else e for m, e in errors.items() if m.startswith(prefixes)]
 
-    groups = {"CM": values(("CM-",)), "CMr": values(("CMr-",)), "baselines": values(("MLP", "IN"))}
-    there = [name for name, found in groups.items() if found]
-    said = []
-    for a, b in pairwise(there):
-        said.append(f"{a} < {b}" if max(groups[a]) < min(groups[b]) else f"not {a} < {b}")
-    return " < ".join(ranked) + (f" ({', '.join(said)})" if said else "")
+def orders(get: Get) -> Iterator[tuple[str, str, str]]:
+    """Task, the order of its runs and that of the paper."""
+    for task in TASKS:
+        errors = {model: result["error"]["mean"] for model in MODELS if (result := get(task, model)) is not None}
+        for kind in ("CLNN", "CHNN"):
+            paper = dict(zip(MODELS, FIG3[task], strict=True))
+            yield task, ordered(errors, kind), ordered(paper, kind)

@@ -320,9 +320,9 @@ def _bars(runs: Runs) -> str:
     for bar in bars.check(runs.get):
         verdict = None if bar.has is None else "holds" if bar.holds else "does not hold"
         rows.append([_cell(bar.run), _cell(bar.asked), _cell(bar.has), _cell(verdict)])
-    said = [(task, bars.order(runs.get, task)) for task in TASKS]
-    ranks = _table(["task", "from the smallest error"], [[_cell(t), _cell(word or None)] for t, word in said])
-    return _table(["run", "asked", "found", ""], rows) + ranks
+    page = _table(["run", "asked", "found", ""], rows)
+    rows = [[_cell(task), _cell(here or None), _cell(paper)] for task, here, paper in bars.orders(runs.get)]
+    return page + _table(["order of errors", "here", "paper"], rows)
 
 
 def biased(system: System, found: dict[str, Any], states: Array) -> list[float | None]:
