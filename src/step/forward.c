@@ -196,7 +196,7 @@ static void invert_group(const tg_forward *f, const group *g, int index, double 
             int a = f->dof[i], b = f->dof[k];
             if (m->tree_group[m->node_tree[m->dof_node[a]]] == index &&
                 m->tree_group[m->node_tree[m->dof_node[b]]] == index)
-                out[(ptrdiff_t)i * g->ld + k] = inverse[(ptrdiff_t)m->dof_place[a] * ld + m->dof_place[b]];
+                out[(ptrdiff_t)i * g->ld + k] = inverse[(ptrdiff_t)f->w->place[a] * ld + f->w->place[b]];
         }
 }
 
