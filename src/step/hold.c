@@ -209,8 +209,8 @@ static bool turns_round(const tg_model *m, const tg_work *w, int geom)
     return v4_dot(turn, turn) > 1;
 }
 
-/* After the share of the step some pair of the island overlaps by more than it did at the start and than the reach;
- * after shares below 1, by more than it may. At the end of the whole step pairs that are sure not to are left out. */
+/* After the share of the step some pair of the island overlaps by more than it may; after the whole of it, by more than
+ * the reach, too. At the end of the whole step pairs that are sure not to are left out. */
 static bool goes_through(const tg_model *m, tg_work *w, int island, double share)
 {
     tg_step_work *s = w->step;
@@ -227,7 +227,7 @@ static bool goes_through(const tg_model *m, tg_work *w, int island, double share
         const tg_touch *t = pair_from(r, i, &end, &overlap);
         if (share == 1 && !t->turns_far)
             continue;
-        double most = share < 1 ? overlap + allowance(w, overlap) : fmax(overlap, reach);
+        double may = overlap + allowance(w, overlap), most = share < 1 ? may : fmax(may, reach);
         bool sided = acts_on(r, i, end) || turns_round(m, w, t->pair.first) || turns_round(m, w, t->pair.second);
         through = is_rigid(w, t) && island_of(m, r, t) == island && is_through(m, w, t, most, sided);
     }
