@@ -39,7 +39,7 @@ c_tests portable --label-exclude 'lint|package'
 c_tests asan
 
 echo "== Python and command-line tests"
-.venv/bin/python -m pytest 2>&1 | tee "$log"
+.venv/bin/python -m pytest -n "$jobs" --dist loadfile 2>&1 | tee "$log"
 [ "${PIPESTATUS[0]}" = 0 ] || failed=1
 closing=$(tail -n 1 "$log")
 

@@ -3,57 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "cli/cli.h"
 
 /* ---- guesses ---- */
 
-enum
-{
-    LONGEST_GUESS = 32
-};
-
-static int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-/* Levenshtein's distance: how many letters must be put in, taken out or changed. */
-static int distance(const char *a, const char *b)
-{
-    int row[LONGEST_GUESS + 1];
-    int nb = (int)strlen(b);
-    for (int j = 0; j <= nb; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1] != '\0'; i++)
-    {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= nb; j++)
-        {
-            int changed = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = smaller(changed, smaller(row[j], row[j - 1]) + 1);
-        }
-    }
-    return row[nb];
-}
-
 const char *tg_cli_nearest(const char *word, const char *const *list, int n)
 {
-    const char *best = NULL;
-    int best_distance = 3;
-    if (strlen(word) > LONGEST_GUESS)
-        return NULL;
+    tg_nearest nearest = tg_nearest_begin(word);
     for (int i = 0; i < n; i++)
-    {
-        int d = strlen(list[i]) <= LONGEST_GUESS ? distance(word, list[i]) : best_distance;
-        if (d < best_distance && d < (int)strlen(list[i]))
-        {
-            best = list[i];
-            best_distance = d;
-        }
-    }
-    return best;
+        tg_nearest_try(&nearest, list[i]);
+    return nearest.name;
 }
 
 /* ---- options ---- */

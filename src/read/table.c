@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/status.h"
 #include "model/number.h"
 
@@ -49,6 +50,38 @@ const tg_table_attribute *tg_table_find(const tg_table_row *row, const char *nam
         }
     }
     return NULL;
+}
+
+static tg_table_hint hint_of(const tg_nearest *nearest)
+{
+    tg_table_hint hint = {""};
+    if (nearest->name != NULL)
+        snprintf(hint.text, sizeof hint.text, "; did you mean '%s'?", nearest->name);
+    return hint;
+}
+
+tg_table_hint tg_table_child_hint(const tg_table_row *parent, const char *name)
+{
+    tg_nearest nearest = tg_nearest_begin(name);
+    if (parent->again)
+        parent = around(parent);
+    for (const tg_table_row *r = parent + 1; r->name != NULL && r->depth > parent->depth; r++)
+    {
+        if (r->depth == parent->depth + 1)
+            tg_nearest_try(&nearest, r->name);
+    }
+    return hint_of(&nearest);
+}
+
+tg_table_hint tg_table_attribute_hint(const tg_table_row *row, const char *name)
+{
+    tg_nearest nearest = tg_nearest_begin(name);
+    for (int s = 0; s < TG_TABLE_SETS && row->set[s] != NULL; s++)
+    {
+        for (const tg_table_attribute *a = row->set[s]; a->name != NULL; a++)
+            tg_nearest_try(&nearest, a->name);
+    }
+    return hint_of(&nearest);
 }
 
 /* Whether a list of words, separated by spaces, has this one. */

@@ -78,6 +78,15 @@ const tg_table_row *tg_table_child(const tg_table_row *parent, const char *name)
 /* The attribute of an element in its sets, or NULL. */
 const tg_table_attribute *tg_table_find(const tg_table_row *row, const char *name);
 
+/* "; did you mean 'damping'?", to follow on an unknown name, or nothing where no name is near. */
+typedef struct tg_table_hint
+{
+    char text[64];
+} tg_table_hint;
+
+tg_table_hint tg_table_child_hint(const tg_table_row *parent, const char *name);
+tg_table_hint tg_table_attribute_hint(const tg_table_row *row, const char *name);
+
 /* Whether `names` of the row has this attribute. */
 bool tg_table_has_name(const tg_table_row *row, const char *name);
 

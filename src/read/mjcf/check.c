@@ -84,8 +84,8 @@ static tg_status check_attribute(tg_mjcf *r, const tg_xml *xml, const tg_table_r
     {
         if (tg_table_has_name(row, given->name))
             return TG_OK;
-        return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "unknown attribute '%.60s'=\"%.60s\"", given->name,
-                           given->value);
+        return tg_xml_fail(r->error, TG_ERR_PARSE, xml, "unknown attribute '%.60s'=\"%.60s\"%s", given->name,
+                           given->value, tg_table_attribute_hint(row, given->name).text);
     }
     if (attribute->handling == TG_TABLE_UNSUPPORTED)
         return tg_xml_fail(r->error, TG_ERR_UNSUPPORTED, xml, "attribute '%s'=\"%.60s\" is not built: %s", given->name,
@@ -109,9 +109,9 @@ static tg_status check_element(tg_mjcf *r, const tg_xml *xml, const tg_table_row
     for (const tg_xml *child = xml->first; child != NULL && status == TG_OK; child = child->next)
     {
         const tg_table_row *child_row = tg_table_child(row, child->name);
-        status = child_row != NULL
-                     ? check_element(r, child, child_row)
-                     : tg_xml_fail(r->error, TG_ERR_PARSE, child, "unknown element inside '%s'", xml->name);
+        status = child_row != NULL ? check_element(r, child, child_row)
+                                   : tg_xml_fail(r->error, TG_ERR_PARSE, child, "unknown element inside '%s'%s",
+                                                 xml->name, tg_table_child_hint(row, child->name).text);
     }
     return status;
 }

@@ -74,6 +74,14 @@ static tg_status handle(tg_urdf *u, const tg_xml *xml, const tg_table_row *row, 
     return tg_urdf_report(u, kind, xml, attribute != NULL ? attribute->name : "", note != NULL ? note : "");
 }
 
+static tg_status report_unknown(tg_urdf *u, const tg_xml *xml, const char *attribute, const char *what,
+                                tg_table_hint hint)
+{
+    char note[100];
+    snprintf(note, sizeof note, "unknown %s; it is not read%s", what, hint.text);
+    return tg_urdf_report(u, TG_TABLE_IGNORED, xml, attribute, note);
+}
+
 static tg_status check_attribute(tg_urdf *u, const tg_xml *xml, const tg_table_row *row, const tg_xml_attribute *given)
 {
     const tg_table_attribute *attribute = tg_table_find(row, given->name);
@@ -81,7 +89,7 @@ static tg_status check_attribute(tg_urdf *u, const tg_xml *xml, const tg_table_r
         return tg_table_is_neutral(attribute, given->value) ? TG_OK : handle(u, xml, row, attribute);
     if (tg_table_has_name(row, given->name) || strncmp(given->name, "xmlns", 5) == 0)
         return TG_OK;
-    return tg_urdf_report(u, TG_TABLE_IGNORED, xml, given->name, "unknown attribute; it is not read");
+    return report_unknown(u, xml, given->name, "attribute", tg_table_attribute_hint(row, given->name));
 }
 
 /* option and size of the <mujoco> element are those of MJCF. */
@@ -107,7 +115,7 @@ static tg_status check_child(tg_urdf *u, const tg_xml *child, const tg_table_row
         return check_element(u, child, row);
     if (parent->handling == TG_TABLE_NOTED) /* the whole was noted */
         return TG_OK;
-    return tg_urdf_report(u, TG_TABLE_IGNORED, child, "", "unknown element; it is not read");
+    return report_unknown(u, child, "", "element", tg_table_child_hint(parent, child->name));
 }
 
 static tg_status check_element(tg_urdf *u, const tg_xml *xml, const tg_table_row *row)
