@@ -8,6 +8,9 @@
 /* m/s: faster than rounding: a contact that opens or creeps by this does so */
 #define TG_OPENING 1e-12
 
+/* m/s: what opened or slid slower than this at the impulses of the previous step may well be held now */
+#define TG_NEARLY_STILL 1e-5
+
 /* m/s: G_ii times an impulse, or times how far it is outside of its cone, that counts as nothing; a tenth of the
  * certificate */
 #define TG_NO_FORCE 1e-9
