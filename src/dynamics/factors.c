@@ -156,12 +156,6 @@ static void add_cables(const tg_model *m, const tg_work *w, const int *block, co
     int group = m->tree_group[m->node_tree[m->dof_node[row]]], ld = v4_pad(m->group_ndof[group]);
     double *A = matrix_of(m, w, group) + (ptrdiff_t)w->place[row] * ld + w->place[column];
     v4 left[FREE], right[FREE];
-    for (int i = 0; i < FREE; i++)
-    {
-        const double *own = A + (ptrdiff_t)i * ld;
-        left[i] = v4_loadu(own);
-        right[i] = v4_set(own[V4_LANES], own[V4_LANES + 1], 0, 0);
-    }
     for (int n = 0; n < block[2]; n++)
     {
         const double *moment = tg_tendon_moment(m, w, block[3 + n]), *a = moment + row, *b = moment + column;
@@ -169,15 +163,15 @@ static void add_cables(const tg_model *m, const tg_work *w, const int *block, co
         for (int i = 0; i < FREE; i++)
         {
             v4 each = v4_splat(a[i]);
-            left[i] += b_left * each;
-            right[i] += b_right * each;
+            left[i] = n == 0 ? b_left * each : left[i] + b_left * each;
+            right[i] = n == 0 ? b_right * each : right[i] + b_right * each;
         }
     }
-    for (int i = 0; i < FREE; i++)
+    for (int i = 0; i < FREE; i++, A += ld)
     {
-        double *own = A + (ptrdiff_t)i * ld;
-        v4_storeu(own, left[i]);
-        v2_storeu(own + V4_LANES, (v2){right[i][0], right[i][1]});
+        v2 rest = {right[i][0], right[i][1]};
+        v4_storeu(A, row == column ? v4_loadu(A) + left[i] : left[i]);
+        v2_storeu(A + V4_LANES, row == column ? v2_loadu(A + V4_LANES) + rest : rest);
     }
 }
 
