@@ -298,9 +298,9 @@ static void fixed_tendon(const tg_model *m, const tg_work *w, int tendon, const 
 /* ---- the same for cables ----
  *
  * The sites are few, and several cables end at each. With the velocities of the sites, V, Y and Z at their points, a
- * cable needs differences of these alone; what cables pull a site with is summed there, and becomes a wrench at its body
- * once: forces F = sum g u of each kind, and sum of the positions' gradients + F_rate x V.ang + F_moment x Y.ang +
- * F_second x Z.ang. */
+ * cable needs differences of these alone; what cables pull a site with is summed there, and becomes a wrench at its
+ * body once: forces F = sum g u of each kind, and sum of the positions' gradients + F_rate x V.ang + F_moment x Y.ang
+ * + F_second x Z.ang. */
 
 enum
 {

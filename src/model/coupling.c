@@ -93,8 +93,8 @@ static int *list_block(const tg_model *m, int a, int b, int *block)
     return count > 0 ? block + 3 + count : block;
 }
 
-/* Blocks of the matrix of a group to which cables add, those of single bodies and of pairs: the parts of all cables of a
- * block are summed in registers. A list of list_block's, then -1. And the sites of all cables. */
+/* Blocks of the matrix of a group to which cables add, those of single bodies and of pairs: the parts of all cables of
+ * a block are summed in registers. A list of list_block's, then -1. And the sites of all cables. */
 static void list_cables(tg_model *m)
 {
     int *block = m->cable_block, *site = m->cable_site;
