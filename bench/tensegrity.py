@@ -336,10 +336,8 @@ def _roll(given: argparse.Namespace, seed: int, **more: Any) -> dict[str, Any]:
 def transfers(folder: Path, given: argparse.Namespace) -> None:
     """Planned on the identified engine, on MuJoCo and on random parameters; executed on MuJoCo."""
     book = Book(folder, "transfer")
-    for seed, (engine, blind) in itertools.product(
-        range(given.seeds),
-        (("tangere", False), ("mujoco", False), ("random", False), ("tangere", True), ("random", True)),
-    ):
+    ways = [("tangere", False), ("mujoco", False), ("random", False), ("tangere", True), ("random", True)]
+    for (engine, blind), seed in itertools.product(ways, range(given.seeds)):
         out = folder / f"roll_{engine}_{'open' if blind else 'closed'}_{seed}.npz"
         row = book.run(
             (engine, blind, seed, given.factors, given.controls),
