@@ -167,9 +167,9 @@ size_t tg_island_scratch(tg_island_size size);
 #define TG_MOST_IMPULSE 1e2
 
 /* Solves one island. Of one that is too large for dense matrices TG_ERR_CAPACITY also says that it has no room for its
- * factors, or rows of more than two trees. L (rows) receives the impulses, sigma (rows) the relative velocities G L + g. A problem that the
- * solver could not certify is TG_OK with result->status TG_SOLVE_PARTIAL; an error means that the problem or the
- * options were refused (L and sigma are then untouched). Nothing is allocated: scratch is taken and given back. */
+ * factors, or rows of more than two trees. L (rows) receives the impulses, sigma (rows) the relative velocities G L + g.
+ * A problem that the solver could not certify is TG_OK with result->status TG_SOLVE_PARTIAL; an error means that the
+ * problem or the options were refused (L and sigma are then untouched). Nothing is allocated: scratch is taken and given back. */
 tg_status tg_island_solve(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
                           double *sigma, tg_solve_result *result, tg_error *error);
 
