@@ -298,13 +298,15 @@ def checkers(folder: Path, given: argparse.Namespace) -> None:
 
 
 def trained(folder: Path, given: argparse.Namespace) -> None:
-    """Friction from MuJoCo's rolls with our collision detection and with MuJoCo's contacts; error over the tests."""
+    """Friction from MuJoCo's rolls, from 10 % off, with our collision detection and with MuJoCo's contacts."""
     book, roll = Book(folder, "trained"), data.read(folder / "roll_10hz.npz", 10)
     m, mine = roll.model(), {"ours": None, "MuJoCo's": checker.Checker(roll.text)}
 
     def work(name: str) -> dict[str, Any]:
         logs = [cut(log, MOVING) for log in roll.logs("train", 2)]
-        found = contact.identify_contact(m, logs, start=(0.5, 0.5), threads=given.threads, checker=mine[name])
+        found = contact.identify_contact(
+            m, logs, start=(0.9, 1.1), grid=(1.0,), threads=given.threads, checker=mine[name]
+        )
         other = m.copy()
         robot.scale(other, robot.contact_unknowns(other), found.factors)
         fitted = {"factors": found.factors.tolist(), "errors": found.errors.tolist(), "fit_cpu_s": found.cpu}
