@@ -457,7 +457,7 @@ def _show_planners(axes: Any, rows: Any) -> None:
         axes.bar(i, np.mean(vx), color="tab:blue", alpha=0.4)
         axes.plot(np.full(len(vx), i), vx, "k.")
     axes.set_xticks(range(len(names)), [LABELS.get(name, name) for name in names], fontsize=7)
-    axes.set(ylabel="m/s", title="mean speed on MuJoCo, planned on our engine (Fig. 7)")
+    axes.set(ylabel="m/s", title="mean speed along x on MuJoCo (Fig. 7; more in the table)")
 
 
 def _show_paths(axes: Any, folder: Path) -> None:
