@@ -17,7 +17,8 @@
  * Gauss-Seidel sweeps, the interior point from their result, and Newton again once it is close. Coulomb's law is not
  * monotone, and the path of the interior point may turn back; with many contacts it is likely that a few of them block
  * it. These contacts are frozen and the others solved; then the frozen ones and their neighbours are solved with dense
- * matrices (large_cluster.c), and all together again. Which of several solutions is returned depends on the start. */
+ * matrices (large_cluster.c), and all together again; if that fails, from other starts, after more sweeps. Which of
+ * several solutions is returned depends on the start. */
 #include "contact/large.h"
 
 #include <limits.h>
@@ -34,6 +35,8 @@ enum
     ASTRAY = 3,    /* of these, how many may fail to halve the violation */
     INTERIOR = 50, /* steps of the interior point from one start */
     CLUSTERS = 2,  /* how often what it could not solve is solved alone */
+    MORE = 32,     /* sweeps before it starts anew, twice as many every other time, */
+    ATTEMPTS = 6,  /* so often */
     PATH = 300,    /* steps along its path */
     CONE = TG_CONE_MAX
 };
@@ -146,6 +149,12 @@ static void load_impulses(large *a, const double *L)
     refresh(a);
 }
 
+static void forget_impulses(large *a)
+{
+    memset(a->p.x, 0, sizeof(double) * (size_t)a->p.nx);
+    refresh(a);
+}
+
 static double best_residual(const large *a)
 {
     return tg_residual_max(&a->p.island->result.residual);
@@ -153,13 +162,13 @@ static double best_residual(const large *a)
 
 /* ---- sweeps ---- */
 
-/* one block Gauss-Seidel sweep with exact solutions; keeps p->v */
-static void sweep(large *a)
+/* one block Gauss-Seidel sweep with exact solutions, from the first block to the last or back; keeps p->v */
+static void sweep(large *a, bool back)
 {
     tg_large *p = &a->p;
     for (int k = 0; k < p->nblock; k++)
     {
-        const tg_large_block *b = &p->block[k];
+        const tg_large_block *b = &p->block[back ? p->nblock - 1 - k : k];
         const double *G = p->G + b->matrix;
         double c[CONE], x[CONE], *now = p->x + b->cone.row;
         int dim = b->cone.dim;
@@ -185,10 +194,10 @@ static void sweep(large *a)
     a->sweeps++;
 }
 
-static void run_sweeps(large *a, int count)
+static void run_sweeps(large *a, int count, bool back)
 {
     for (int k = 0; k < count; k++)
-        sweep(a);
+        sweep(a, back);
     refresh(a);
 }
 
@@ -618,16 +627,33 @@ static double start(large *a)
     double error = offer(a);
     if (a->p.half || (a->fits && error < near * a->speed))
         return error;
-    run_sweeps(a, a->fits ? SWEEPS : 1000);
+    run_sweeps(a, a->fits ? SWEEPS : 1000, false);
     return offer(a);
 }
 
-static void forget_impulses(large *a)
+/* Which contacts block the interior point depends on where it starts: from the best point so far, from nothing, from the
+ * previous step, each after more sweeps, in one order of the blocks and in the other. */
+static bool run_elsewhere(large *a, int attempts)
 {
-    memset(a->p.x, 0, sizeof(double) * (size_t)a->p.nx);
-    refresh(a);
+    for (int k = 0; k < attempts && may_factor(a); k++)
+    {
+        if (k % 3 == 1)
+            forget_impulses(a);
+        else
+            load_impulses(a, k % 3 == 0 ? a->p.r->L : a->p.r->warm);
+        run_sweeps(a, MORE << k / 2, k % 2 == 1);
+        double error = offer(a);
+        memcpy(a->best, a->p.x, sizeof(double) * (size_t)a->p.nx);
+        if (run_newton(a, near * a->speed))
+            return true;
+        set_impulses(a, a->best);
+        if (run_interior(a, error))
+            return true;
+    }
+    return false;
 }
 
+/* Where an easier problem can take its place (tg_island_relax) the search is short. */
 static void iterate(large *a)
 {
     if (a->fits && run_newton(a, near * a->speed))
@@ -635,8 +661,11 @@ static void iterate(large *a)
     double error = start(a);
     if (error <= a->aim || !a->fits || run_interior(a, error) || !may_factor(a))
         return;
+    bool relaxable = tg_island_can_relax(a->p.r, a->p.island);
+    if (!a->p.half && run_elsewhere(a, relaxable ? 1 : ATTEMPTS))
+        return;
     forget_impulses(a);
-    if (tg_island_can_relax(a->p.r, a->p.island))
+    if (relaxable)
         run_interior(a, afresh * a->speed);
     else
         run_cold(a);
@@ -663,7 +692,7 @@ static bool is_unsafe(const large *a)
 static void replace_unsafe(large *a)
 {
     forget_impulses(a);
-    run_sweeps(a, 1);
+    run_sweeps(a, 1, false);
     a->p.island->result.residual = (tg_residual){INFINITY, INFINITY, INFINITY, INFINITY};
     offer(a);
 }

@@ -6,10 +6,9 @@
 enum
 {
     CONE = TG_CONE_MAX,
-    NEIGHBOURS = 24, /* trees that a tree touches, on average, at most: equal balls touch 12 others */
-    STRIP = 48,      /* rows that are multiplied at a time where a node is wide */
-    WIDE = 16,       /* unknowns of such a node */
-    FREE = 6,        /* of a free body, and the width of its rows */
+    STRIP = 48, /* rows that are multiplied at a time where a node is wide */
+    WIDE = 16,  /* unknowns of such a node */
+    FREE = 6,   /* of a free body, and the width of its rows */
     PLAIN = 2 * V4_LANES,
     CONTACTS = 8 /* of free bodies that are multiplied at a time */
 };
@@ -19,11 +18,6 @@ enum
 static int larger(int a, int b)
 {
     return a > b ? a : b;
-}
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
 }
 
 typedef struct sizes
@@ -36,7 +30,7 @@ static sizes sizes_of(const tg_model *m, const tg_capacity *c)
 {
     sizes n = {0};
     int padded = 0;
-    size_t trees = (size_t)m->ntree, dofs = (size_t)m->nv;
+    size_t trees = (size_t)m->ntree;
     for (int t = 0; t < m->ntree; t++)
     {
         n.most = (size_t)larger((int)n.most, v4_pad(m->tree_ndof[t]));
@@ -47,12 +41,7 @@ static sizes sizes_of(const tg_model *m, const tg_capacity *c)
     n.parts = (size_t)c->columns - (size_t)c->contacts * (size_t)(c->condim - 1) * pair;
     n.rows = (size_t)c->columns * n.most;
     n.product = (size_t)larger(2 * STRIP * (int)n.most, 2 * CONTACTS * 3 * PLAIN);
-    n.fronts = (tg_fronts_room){.nodes = m->ntree,
-                                .elements = m->ntree + c->blocks,
-                                .element_nodes = m->ntree + (int)n.parts,
-                                .edges = (int)smaller(trees * (trees > 0 ? trees - 1 : 0), NEIGHBOURS * trees + 64),
-                                .unknowns = padded,
-                                .capacity = smaller(4 * dofs * dofs, 700 * dofs) + 64 * (trees + 1)};
+    n.fronts = tg_fronts_usual_room(m->ntree, m->ntree + c->blocks, m->ntree + (int)n.parts, m->nv, padded);
     return n;
 }
 

@@ -78,11 +78,14 @@ tg_capacity tg_capacity_of(const tg_model *m, int contacts)
     size_t padding = 2 * V4_LANES * (size_t)(m->nv + 1);
     c.jacobian = (size_t)c.columns * (size_t)most_tree_dofs(m) + padding;
     c.delassus = delassus_room(&c);
-    tg_island_size dense = {c.island_rows, m->nv, m->ntree};
+    tg_island_size dense = {.rows = c.island_rows, .dofs = m->nv, .trees = m->ntree};
     dense.dofs = dense.dofs < TG_DENSE_DOFS ? dense.dofs : TG_DENSE_DOFS;
     dense.trees = dense.trees < TG_DENSE_DOFS ? dense.trees : TG_DENSE_DOFS;
     c.scratch = tg_island_scratch(dense) + tg_poisson_scratch(c.island_rows);
     c.large = tg_large_bytes(m, &c);
+    size_t compliant = tg_island_scratch((tg_island_size){
+        .rows = c.rows, .dofs = m->nv, .trees = m->ntree, .columns = c.columns, .tree_dofs = most_tree_dofs(m)});
+    c.large = c.large > 0 && compliant > c.large ? compliant : c.large;
     return c;
 }
 

@@ -4,6 +4,23 @@
 #include "base/simd.h"
 #include "math/dense.h"
 
+enum
+{
+    NEIGHBOURS = 24 /* of a node, on average, at most: equal balls touch 12 others */
+};
+
+tg_fronts_room tg_fronts_usual_room(int nodes, int elements, int element_nodes, int dofs, int unknowns)
+{
+    size_t n = (size_t)nodes, size = (size_t)dofs, all = 4 * size * size, usual = 700 * size;
+    size_t every = n * (n > 0 ? n - 1 : 0), edges = NEIGHBOURS * n + 64;
+    return (tg_fronts_room){.nodes = nodes,
+                            .elements = elements,
+                            .element_nodes = element_nodes,
+                            .edges = (int)(every < edges ? every : edges),
+                            .unknowns = unknowns,
+                            .capacity = (all < usual ? all : usual) + 64 * (n + 1)};
+}
+
 void tg_fronts_place(tg_fronts *f, const tg_fronts_room *room, tg_arena *arena)
 {
     int nodes = room->nodes, boundary = room->edges + 64 * nodes;

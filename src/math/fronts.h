@@ -76,6 +76,9 @@ typedef struct tg_fronts_room
     size_t capacity;
 } tg_fronts_room;
 
+/* What bodies that touch need: nodes of `dofs` unknowns altogether (unknowns: with padding). */
+tg_fronts_room tg_fronts_usual_room(int nodes, int elements, int element_nodes, int dofs, int unknowns);
+
 void tg_fronts_place(tg_fronts *f, const tg_fronts_room *room, tg_arena *arena);
 
 /* Orders the nodes and lays the fronts out. Before: nnode, nelement, size, offset, element_start, element_node. False

@@ -66,6 +66,7 @@ typedef struct tg_island
     int ldg;
     const tg_tree_rows *tree;
     int trees, dofs, first_row; /* dofs: of all trees */
+    int columns, tree_dofs;     /* 0, or rows are too many for dense matrices: as in tg_island_size */
     const double *give;         /* m/s per N s: the law's own compliance */
     const double *diagonal;     /* G_ii, where there are trees; 0: nothing moves the row */
     int loops,
@@ -154,6 +155,8 @@ typedef struct tg_solve_result
 typedef struct tg_island_size
 {
     int rows, dofs, trees; /* 0 dofs, 0 trees: it has none */
+    int columns;   /* of all trees, if rows are too many for dense matrices: then a row has at most two trees; */
+    int tree_dofs; /* of the largest of them */
 } tg_island_size;
 
 /* Bytes of scratch that tg_island_solve takes for a problem of this size, and those that are smaller. */
@@ -163,7 +166,8 @@ size_t tg_island_scratch(tg_island_size size);
  * largest free velocity. */
 #define TG_MOST_IMPULSE 1e2
 
-/* Solves one island. L (rows) receives the impulses, sigma (rows) the relative velocities G L + g. A problem that the
+/* Solves one island. Of one that is too large for dense matrices TG_ERR_CAPACITY also says that it has no room for its
+ * factors, or rows of more than two trees. L (rows) receives the impulses, sigma (rows) the relative velocities G L + g. A problem that the
  * solver could not certify is TG_OK with result->status TG_SOLVE_PARTIAL; an error means that the problem or the
  * options were refused (L and sigma are then untouched). Nothing is allocated: scratch is taken and given back. */
 tg_status tg_island_solve(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,

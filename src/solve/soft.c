@@ -8,53 +8,50 @@
 
 /* ---- memory ---- */
 
-enum
+static void take_fronts(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
 {
-    NEIGHBOURS = 24, /* trees that a tree touches, on average, at most: equal balls touch 12 others */
-    MANY_DOFS = 40   /* of several trees: fewer are not worth the search for an order */
-};
-
-static bool take_fronts(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
-{
-    size_t dofs = (size_t)size->dofs, trees = (size_t)size->trees, all = 4 * dofs * dofs, usual = 700 * dofs;
-    p->sparse = size->trees > 1 && size->dofs > MANY_DOFS;
-    tg_fronts_room room = {
-        .nodes = size->trees,
-        .elements = size->trees + size->rows,
-        .element_nodes = size->trees + 4 * size->rows,
-        .edges = (int)(trees * (trees - 1) < NEIGHBOURS * trees ? trees * (trees - 1) : NEIGHBOURS * trees),
-        .unknowns = size->dofs,
-        .capacity = (all < usual ? all : usual) + 64 * (trees + 1)};
-    if (p->sparse)
-        tg_fronts_place(&p->fronts, &room, scratch);
+    int dofs = size->dofs, trees = size->trees, parts = size->columns > 0 ? size->columns : 4 * size->rows;
+    p->narrow = size->columns > 0;
+    p->sparse = p->narrow || (trees > 1 && dofs > TG_SOFT_MANY);
     p->tree_of = TG_TAKE(scratch, int, dofs, "soft: trees of dofs");
     p->place = TG_TAKE(scratch, int, dofs, "soft: places of dofs");
-    return p->sparse;
+    if (!p->sparse)
+        return;
+    tg_fronts_room room = tg_fronts_usual_room(trees, trees + size->rows, trees + parts, dofs, dofs);
+    tg_fronts_place(&p->fronts, &room, scratch);
+    p->most_parts = parts;
+    p->part_start = TG_TAKE(scratch, int, size->rows + 1, "soft: trees of a row");
+    p->part = TG_TAKE(scratch, tg_soft_part, parts, "soft: trees of rows");
 }
 
-/* There are never more dims than rows (tg_soft_build) unless there are fronts. */
+/* There are never more dims than rows (tg_soft_build) unless there are fronts. Narrow: a row has at most two trees, and
+ * nothing is as large as rows x rows. */
 bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
 {
     int rows = size->rows, dofs = size->dofs;
-    if (take_fronts(p, size, scratch) && dofs > rows)
+    take_fronts(p, size, scratch);
+    if (p->sparse && dofs > rows)
         rows = dofs;
-    size_t n = (size_t)rows, ld = (size_t)v4_pad(rows), square = n * ld;
+    size_t n = (size_t)rows, ld = (size_t)v4_pad(rows), square = n * ld, wide = 2 * (size_t)v4_pad(size->tree_dofs);
+    size_t numbers = p->narrow ? (size_t)size->columns * (size_t)v4_pad(size->tree_dofs) : square;
+    p->widest = p->narrow ? (int)wide : dofs;
     double **const vector[] = {&p->mu,        &p->give,    &p->g,           &p->own,   &p->diagonal, &p->u,
                                &p->z,         &p->L,       &p->r,           &p->step,  &p->kept_u,   &p->kept_z,
                                &p->row,       &p->force,   &p->rhs,         &p->best,  &p->square,   &p->all_L,
                                &p->all_sigma, &p->offer.L, &p->offer.sigma, &p->Jstep, &p->at};
-    double **const matrix[] = {&p->J, &p->H, &p->packed, &p->product};
     p->block = TG_TAKE(scratch, tg_soft_block, n, "soft: blocks");
     p->group = TG_TAKE(scratch, tg_soft_group, n, "soft: groups");
     p->factored = TG_TAKE(scratch, tg_phase, n, "soft: phases of the factor");
     p->source = TG_TAKE(scratch, int, n, "soft: rows of the island");
-    p->support = TG_TAKE(scratch, int, n *n, "soft: dofs of groups");
+    p->support = TG_TAKE(scratch, int, p->narrow ? numbers : n *n, "soft: dofs of groups");
     p->pivot = TG_TAKE(scratch, int, n, "soft: exchanges");
     for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
         *vector[i] = TG_TAKE(scratch, double, ld, "soft: vector");
-    for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++)
-        *matrix[i] = TG_TAKE(scratch, double, square, "soft: matrix");
-    p->full = TG_TAKE(scratch, double, dofs > rows ? n * (size_t)v4_pad(dofs) : square, "soft: matrix");
+    p->J = TG_TAKE(scratch, double, numbers, "soft: rows of J");
+    p->packed = TG_TAKE(scratch, double, numbers, "soft: rows of a group");
+    p->H = TG_TAKE(scratch, double, p->narrow ? 0 : square, "soft: matrix");
+    p->product = TG_TAKE(scratch, double, p->narrow ? wide *wide : square, "soft: matrix of a group");
+    p->full = TG_TAKE(scratch, double, !p->narrow && dofs > rows ? n * (size_t)v4_pad(dofs) : numbers, "soft: matrix");
     p->dof = TG_TAKE(scratch, int, dofs, "soft: dofs");
     p->cones.block = TG_TAKE(scratch, tg_cone, n, "soft: cones");
     p->set = TG_TAKE(scratch, tg_set, n, "soft: sets");
@@ -263,26 +260,6 @@ static bool analyse(tg_soft *p)
     return tg_fronts_analyse(f);
 }
 
-static void gather_trees(tg_soft *p)
-{
-    const tg_island *island = p->island;
-    int *at = p->pivot; /* row of the island -> row of J */
-    for (int i = 0; i < island->rows; i++)
-        at[i] = -1;
-    for (int i = 0; i < p->rows; i++)
-        at[p->source[i]] = i;
-    number_dofs(p, at);
-    p->sparse = p->sparse && island->trees > 1 && p->dims > MANY_DOFS;
-    bool wide = p->dims > p->rows && !p->sparse;
-    p->ld = v4_pad(p->dims);
-    memset(p->full, 0, sizeof(double) * (size_t)p->rows * (size_t)p->ld);
-    copy_trees(p, at, wide ? 1 : p->ld, wide ? p->rows : 1);
-    if (island->loops > 0)
-        project_loops(p, at, wide ? 1 : p->ld, wide ? p->rows : 1);
-    if (wide)
-        reduce(p);
-}
-
 /* J with G = J J^T: a Cholesky factorisation that takes the row of which the largest part is left, until that is
  * rounding */
 static void factor_delassus(tg_soft *p)
@@ -337,7 +314,108 @@ static int find_support(const tg_soft *p, const tg_soft_block *b, int *out)
     return count;
 }
 
-static void make_groups(tg_soft *p)
+static void copy_row(const tg_soft *p, const tg_soft_group *g, int row, double *J)
+{
+    for (int c = 0; c < g->size; c++)
+        J[c] = p->full[(ptrdiff_t)row * p->ld + p->support[g->support + c]];
+}
+
+/* ---- the same from lists of the rows' trees: all rows of a block have the same ---- */
+
+/* false when there is no room for the lists */
+static bool list_parts(tg_soft *p, const int *at)
+{
+    const tg_island *island = p->island;
+    int *start = p->part_start, first = 0;
+    memset(start, 0, sizeof(int) * (size_t)(p->rows + 1));
+    for (const tg_tree_rows *tree = island->tree; tree < island->tree + island->trees; tree++)
+        for (int j = 0; j < tree->columns; j++)
+        {
+            int i = at[tree->row[j] - island->first_row];
+            if (i >= 0)
+                start[i]++;
+        }
+    for (int i = 0, sum = 0; i <= p->rows; i++)
+    {
+        sum += start[i];
+        start[i] = sum - start[i];
+    }
+    if (start[p->rows] > p->most_parts)
+        return false;
+    for (int t = 0; t < island->trees; first += island->tree[t++].dofs)
+        for (int j = 0; j < island->tree[t].columns; j++)
+        {
+            int i = at[island->tree[t].row[j] - island->first_row];
+            if (i >= 0)
+                p->part[start[i]++] = (tg_soft_part){t, j, first};
+        }
+    memmove(start + 1, start, sizeof(int) * (size_t)p->rows);
+    start[0] = 0;
+    return true;
+}
+
+static double part_entry(const tg_soft *p, const tg_soft_part *part, int dof)
+{
+    const tg_tree_rows *tree = &p->island->tree[part->tree];
+    return tree->Y[(ptrdiff_t)dof * tree->ld + part->column];
+}
+
+static int find_listed_support(const tg_soft *p, const tg_soft_block *b, int *out)
+{
+    int count = 0, parts = p->part_start[b->row + 1] - p->part_start[b->row];
+    for (int q = 0; q < parts; q++)
+    {
+        const tg_soft_part *first = p->part + p->part_start[b->row] + q;
+        for (int k = 0; k < p->island->tree[first->tree].dofs; k++)
+        {
+            bool any = false;
+            for (int i = b->row; i < b->row + b->dim && !any; i++)
+                any = part_entry(p, p->part + p->part_start[i] + q, k) != 0;
+            if (any)
+                out[count++] = p->dof[first->dof + k];
+        }
+    }
+    return count;
+}
+
+static void copy_listed_row(const tg_soft *p, const tg_soft_group *g, int row, double *J)
+{
+    const int *support = p->support + g->support;
+    int c = 0;
+    for (const tg_soft_part *part = p->part + p->part_start[row]; part < p->part + p->part_start[row + 1]; part++)
+        for (int k = 0; k < p->island->tree[part->tree].dofs && c < g->size; k++)
+            if (p->dof[part->dof + k] == support[c])
+                J[c++] = part_entry(p, part, k);
+}
+
+static bool gather_trees(tg_soft *p)
+{
+    const tg_island *island = p->island;
+    int *at = p->pivot; /* row of the island -> row of J */
+    for (int i = 0; i < island->rows; i++)
+        at[i] = -1;
+    for (int i = 0; i < p->rows; i++)
+        at[p->source[i]] = i;
+    number_dofs(p, at);
+    p->sparse = p->narrow || (p->sparse && island->trees > 1 && p->dims > TG_SOFT_MANY);
+    p->listed = p->sparse && island->loops == 0 && list_parts(p, at);
+    p->ld = v4_pad(p->dims);
+    if (p->listed || p->narrow)
+        return p->listed;
+    bool wide = p->dims > p->rows && !p->sparse;
+    memset(p->full, 0, sizeof(double) * (size_t)p->rows * (size_t)p->ld);
+    copy_trees(p, at, wide ? 1 : p->ld, wide ? p->rows : 1);
+    if (island->loops > 0)
+        project_loops(p, at, wide ? 1 : p->ld, wide ? p->rows : 1);
+    if (wide)
+        reduce(p);
+    return true;
+}
+
+/* ---- groups ---- */
+
+/* false when one of them is too wide */
+static bool make_groups(tg_soft *p)
 {
     int used = 0;
     size_t J = 0;
@@ -346,9 +424,12 @@ static void make_groups(tg_soft *p)
     {
         const tg_soft_block *b = &p->block[k];
         tg_soft_group *last = p->groups > 0 ? &p->group[p->groups - 1] : NULL;
-        int *support = p->support + used, size = find_support(p, b, support);
+        int *support = p->support + used;
+        int size = p->listed ? find_listed_support(p, b, support) : find_support(p, b, support);
         bool same = last != NULL && last->size == size &&
                     memcmp(support, p->support + last->support, sizeof(int) * (size_t)size) == 0;
+        if (p->narrow && size > p->widest)
+            return false;
         if (!same)
         {
             p->group[p->groups++] =
@@ -361,10 +442,13 @@ static void make_groups(tg_soft *p)
         for (int i = b->row; i < b->row + b->dim; i++, J += (size_t)last->ld)
         {
             memset(p->J + J, 0, sizeof(double) * (size_t)last->ld);
-            for (int c = 0; c < size; c++)
-                p->J[J + (size_t)c] = p->full[(ptrdiff_t)i * p->ld + p->support[last->support + c]];
+            if (p->listed)
+                copy_listed_row(p, last, i, p->J + J);
+            else
+                copy_row(p, last, i, p->J + J);
         }
     }
+    return true;
 }
 
 void tg_soft_rows(tg_soft *p)
@@ -384,20 +468,24 @@ void tg_soft_rows(tg_soft *p)
     p->size = mean_size(p, TG_FIXED * largest);
 }
 
-void tg_soft_build(tg_soft *p)
+bool tg_soft_build(tg_soft *p)
 {
+    bool gathered = true;
     if (p->built)
-        return;
+        return true;
     p->built = true;
+    p->listed = false;
     if (p->island->tree != NULL)
-        gather_trees(p);
+        gathered = gather_trees(p);
     else
     {
         p->sparse = false;
         factor_delassus(p);
     }
-    make_groups(p);
+    if (!gathered || !make_groups(p))
+        return false;
     p->sparse = p->sparse && analyse(p);
+    return p->sparse || !p->narrow;
 }
 
 /* ---- products ---- */

@@ -22,6 +22,11 @@
 #include "solve/held.h"
 #include "solve/interior.h"
 
+enum
+{
+    TG_SOFT_MANY = 40 /* dofs of several trees: fewer are not worth the search for an order */
+};
+
 typedef struct tg_soft_block
 {
     tg_cone_kind kind;
@@ -42,6 +47,13 @@ typedef struct tg_soft_group
     int support, size, ld; /* its dofs: support[support] .., and how far the rows of its part of J are apart */
     size_t J;
 } tg_soft_group;
+
+/* where a row is in a tree: a column of its Y */
+typedef struct tg_soft_part
+{
+    int tree, column;
+    int dof; /* the tree's first, counted in all trees */
+} tg_soft_part;
 
 /* the best that was met: impulses and velocities of the island */
 typedef struct tg_offer
@@ -88,6 +100,11 @@ typedef struct tg_soft
     int *pivot;
     tg_phase *factored;
     bool sparse; /* many trees: its fronts, over trees, with an element for every tree and every group */
+    bool narrow; /* there is no room for anything else */
+    bool listed; /* J is made from the lists of the rows' trees */
+    int widest;  /* dofs of a group that there is room for */
+    int *part_start, most_parts;
+    tg_soft_part *part; /* sparse: of row i: part[part_start[i]] .. */
     tg_fronts fronts;
     int *tree_of; /* dof -> tree; -1: none */
     int *place;   /* scratch: of a group's dofs in the matrix of a front */
@@ -114,9 +131,9 @@ typedef struct tg_soft
 /* Takes the arrays of a problem of this size from scratch, or counts; false when scratch was too small. */
 bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch);
 
-/* Rows of the island; then their groups and J, if these are not there. */
+/* Rows of the island; then their groups and J, if these are not there: false when there is no room for them. */
 void tg_soft_rows(tg_soft *p);
-void tg_soft_build(tg_soft *p);
+bool tg_soft_build(tg_soft *p);
 
 /* out = J x (rows), and x = J^T L (dims) */
 void tg_soft_velocity(const tg_soft *p, const double *x, double *out);

@@ -141,6 +141,8 @@ size_t tg_island_scratch(tg_island_size size)
     tg_solve_work w;
     tg_soft_take(&p, &size, &count);
     size_t soft = count.used;
+    if (size.columns > 0)
+        return soft;
     count = (tg_arena){0};
     tg_solve_work_take(&w, size.rows, &count);
     TG_TAKE(&count, double, 2 * (size_t)size.rows, "solve: sharpened");
@@ -254,12 +256,21 @@ static bool solve_near(const tg_island *island, const tg_solve_options *o, tg_ar
 
 /* ---- one solve ---- */
 
+static tg_island_size size_of(const tg_island *island)
+{
+    bool trees = island->tree != NULL;
+    return (tg_island_size){.rows = island->rows,
+                            .dofs = trees ? island->dofs : 0,
+                            .trees = trees ? island->trees : 0,
+                            .columns = trees ? island->columns : 0,
+                            .tree_dofs = trees ? island->tree_dofs : 0};
+}
+
 static tg_status solve_soft(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
                             double *sigma, tg_solve_result *result, tg_error *error)
 {
     size_t bytes = sizeof(double) * (size_t)island->rows, mark = tg_arena_mark(scratch);
-    tg_island_size size = {island->rows, island->tree != NULL ? island->dofs : 0,
-                           island->tree != NULL ? island->trees : 0};
+    tg_island_size size = size_of(island);
     tg_soft p = {.island = island, .options = options, .limit = most_factorisations(options)};
     if (!tg_soft_take(&p, &size, scratch))
     {
@@ -273,8 +284,11 @@ static tg_status solve_soft(const tg_island *island, const tg_solve_options *opt
     const tg_solver *solver = tg_solver_find(options->solver);
     p.offer.residual = INFINITY;
     tg_soft_rows(&p);
-    if (!solver->dense)
-        tg_soft_build(&p);
+    if (!solver->dense && !tg_soft_build(&p))
+    {
+        tg_arena_release(scratch, mark);
+        return tg_fail(error, TG_ERR_CAPACITY, "contact problem of %d rows: no room for its factors", island->rows);
+    }
     if (!solver->dense || p.rows == 0)
         offer_nothing(&p);
     if (p.rows > 0)
@@ -305,8 +319,7 @@ void tg_island_select(const tg_island *island, const tg_solve_options *options, 
                       double *sigma, tg_solve_result *result)
 {
     size_t bytes = sizeof(double) * (size_t)island->rows, mark = tg_arena_mark(scratch);
-    tg_island_size size = {island->rows, island->tree != NULL ? island->dofs : 0,
-                           island->tree != NULL ? island->trees : 0};
+    tg_island_size size = size_of(island);
     tg_island here = *island;
     tg_soft p = {.island = &here, .options = options, .limit = most_factorisations(options)};
     here.warm = L;
@@ -316,7 +329,7 @@ void tg_island_select(const tg_island *island, const tg_solve_options *options, 
         p.offer.residual = INFINITY;
         p.offer.selection = TG_SELECT_UNSELECTED;
         tg_soft_rows(&p);
-        if (p.rows > 0)
+        if (p.rows > 0 && tg_soft_build(&p))
             tg_soft_choose(&p, tg_residual_max(&result->residual), options, result->stage);
         if (p.offer.selection != TG_SELECT_UNSELECTED && p.offer.residual <= options->tolerance)
         {

@@ -148,6 +148,43 @@ static tg_status select_solution(const tg_model *m, tg_work *w, tg_rows_island *
     return TG_OK;
 }
 
+/* The problem with compliance (soft.h) of an island that is too large for dense matrices and was not solved in velocity
+ * space, in the memory of that; what is better stays. */
+static tg_status solve_compliant(const tg_model *m, tg_work *w, tg_rows_island *island, const tg_solve_options *options)
+{
+    tg_rows *r = w->rows;
+    double *L = r->L + island->row, *sigma = r->sigma + island->row;
+    size_t bytes = sizeof(double) * (size_t)island->rows;
+    tg_arena arena = {.base = r->large_memory, .capacity = r->capacity.large};
+    tg_solve_result before = island->result, after;
+    tg_need_half(m, w, island);
+    tg_island problem = tg_island_problem(r, island);
+    for (int t = 0; t < problem.trees; t++)
+    {
+        problem.columns += problem.tree[t].columns;
+        problem.tree_dofs = problem.tree[t].dofs > problem.tree_dofs ? problem.tree[t].dofs : problem.tree_dofs;
+    }
+    memcpy(r->trial + island->row, L, bytes);
+    memcpy(r->trial_sigma + island->row, sigma, bytes);
+    tg_status status = tg_island_solve(&problem, options, &arena, L, sigma, &after, &w->error);
+    tg_need_whole(m, w, island);
+    if (status != TG_OK && status != TG_ERR_CAPACITY)
+        return status;
+    if (status == TG_ERR_CAPACITY || tg_residual_max(&after.residual) >= tg_residual_max(&before.residual))
+    {
+        memcpy(L, r->trial + island->row, bytes);
+        memcpy(sigma, r->trial_sigma + island->row, bytes);
+    }
+    else
+        island->result = after;
+    if (status != TG_OK)
+        return TG_OK;
+    island->result.newton = before.newton + after.newton;
+    island->result.interior = before.interior + after.interior;
+    island->result.sweeps = before.sweeps + after.sweeps;
+    return TG_OK;
+}
+
 static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
@@ -168,16 +205,19 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
         tg_need_whole(m, w, island);
         tg_solve_large(m, w, island, w->step->v_free, o->dt, o->tolerance, o->effort);
     }
-    if (!dense)
-        return TG_OK;
     tg_solve_options options = tg_solve_default();
-    options.solver = o->solver;
+    if (dense)
+        options.solver = o->solver;
     options.tolerance = o->tolerance;
     options.inner *= o->tolerance / tg_solve_default().tolerance;
     options.effort = o->effort;
     options.relaxable = tg_island_can_relax(r, island);
     options.staggered_steps = o->staggered_steps;
     options.select = !takes_fixed_steps(o);
+    if (!dense)
+        return island->result.status == TG_SOLVE_SOLVED || options.relaxable || o->effort > 0
+                   ? TG_OK
+                   : solve_compliant(m, w, island, &options);
     if (sparse && (island->result.status == TG_SOLVE_SOLVED || options.relaxable || o->effort > 0))
         return select_solution(m, w, island, &options);
     tg_need_delassus(m, w, island);

@@ -182,9 +182,6 @@ static inline double tg_smooth_speed(const tg_step_work *s)
     return s->options.backward == TG_BACKWARD_SMOOTHED ? s->options.smooth_speed : 0;
 }
 
-/* What the derivative by one parameter is, after tg_step_prepare. (param_label.c) */
-tg_label_kind tg_param_label(const tg_model *m, const tg_work *w, int index);
-
 /* Whether the last step had impacts whose time counts. (saltation.c) */
 bool tg_saltation_acts(const tg_work *w);
 
@@ -214,6 +211,11 @@ bool tg_ties_give(const tg_model *m, tg_work *w);
  * gradient that the second reads. After tg_braces_give. (brace.c) */
 void tg_braces_params(const tg_model *m, tg_work *w);
 bool tg_brace_gives(const tg_work *w, int param);
+
+/* Friction of rows that nothing can move, and that a parameter may tilt: whether there are any; what they then do to v+,
+ * parameter by parameter, goes to by_params. The second: whether that is more than nothing (NULL: no). (brace.c) */
+bool tg_fixed_rows(const tg_model *m, tg_work *w, double *by_params);
+bool tg_fixed_row_gives(const double *by_params, int param);
 
 /* Whether rows judged redundant are in fact slightly independent, below the rank tolerance of G, as at the dead centre
  * of a linkage: the motion then depends on how they share the load. */

@@ -429,7 +429,7 @@ static inline tg_arena *test_scratch(void)
     static tg_arena arena;
     if (arena.base == NULL)
     {
-        arena.capacity = tg_island_scratch((tg_island_size){SCENE_ROWS, SCENE_DOFS, 1});
+        arena.capacity = tg_island_scratch((tg_island_size){.rows = SCENE_ROWS, .dofs = SCENE_DOFS, .trees = 1});
         arena.base = tg_alloc(NULL, arena.capacity);
         assert_non_null(arena.base);
     }

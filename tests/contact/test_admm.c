@@ -13,7 +13,8 @@ static tg_solve_result run(const tg_island *island, const char *solver, double t
                            double *sigma)
 {
     tg_solve_options options = tg_solve_default();
-    tg_arena scratch = {.capacity = tg_island_scratch((tg_island_size){island->rows, island->dofs, island->trees})};
+    tg_arena scratch = {.capacity = tg_island_scratch(
+                            (tg_island_size){.rows = island->rows, .dofs = island->dofs, .trees = island->trees})};
     tg_solve_result result;
     tg_error error;
     options.solver = solver;
