@@ -26,6 +26,10 @@ OWN = (1, 1.0)  # rolls of our own engine, and their s: the robot is at rest aft
 MOVING = 1.5  # s of a roll of MuJoCo that are used: later tuples are of a robot at rest
 ENGINES = {"engine random": "random", "engine mujoco": "mujoco"}  # MPPI with random parameters, and on MuJoCo
 PLANNERS = ("mppi", "cem", "random", "ilqg", "ilqr", *ENGINES)
+LABELS = {
+    "mppi": "MPPI", "cem": "CEM", "random": "random\nshooting", "ilqg": "iLQG", "ilqr": "iLQR",
+    "engine random": "MPPI, random\nparameters", "engine mujoco": "MPPI,\non MuJoCo",
+}  # fmt: skip
 CALIBRATION = 20  # seeds: mean squares of 20 normal numbers are 1 +- 0.32
 DRAWS = 1000  # to first order: spreads to 2 %
 STARTS = 8  # random ones, as many as there are corners
@@ -412,7 +416,8 @@ def picture(folder: Path, given: argparse.Namespace) -> None:
     mpl.use("agg")
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
+    figure, axes = plt.subplots(2, 2, figsize=(11, 7), layout="constrained")
+    (left, middle), (planners, right) = axes
     hang = _hanging(folder)
     for row in Book(folder, "variants").rows.values():
         size, variant = row["key"]
@@ -423,7 +428,7 @@ def picture(folder: Path, given: argparse.Namespace) -> None:
         robot.scale(m, robot.body_unknowns(m), np.array(row["factors"]))
         error = judge.judge(m, hang, dt, implicit_tendons=implicit).error
         _band(left, hang.time, np.maximum(error, 1e-16), variant)
-    left.set(yscale="log", xlabel="s", ylabel="m", title="hanging: error of the centre of mass")
+    left.set(yscale="log", xlabel="s", ylabel="m", title="hanging: error of the centre of mass (Fig. 4)")
     roll = data.read(folder / "roll_10hz.npz", 10)
     chosen = {"MuJoCo's friction": np.ones(2)}
     for row in Book(folder, "contact").rows.values():
@@ -435,17 +440,40 @@ def picture(folder: Path, given: argparse.Namespace) -> None:
         seen = judge.judge(m, roll, train.STEP)
         _band(middle, roll.time, 100 * seen.error / seen.length[:, None], name)
     middle.axhline(24.7, color="k", ls=":", label="published, at the end")
-    middle.set(xlabel="s", ylabel="% of the path", title="rolling: error of the centre of mass")
-    for path in sorted(folder.glob("roll_*_closed_*.npz")):
-        with np.load(path) as made:
-            points = made["q"].reshape(len(made["q"]), robot.RODS, 7)[:, :, :2].mean(axis=1)
-        right.plot(points[:, 0], points[:, 1], label=path.stem.split("_")[1])
-    right.plot([0, 5], [0, 0], "k:", lw=0.8)
-    right.set(xlabel="x (m)", ylabel="y (m)", title="MPPI, executed on MuJoCo", ylim=(-1.5, 1.5))
-    for axes in (left, middle, right):
-        axes.legend(fontsize=7)
+    middle.set(xlabel="s", ylabel="% of the path", title="rolling: error of the centre of mass (Fig. 5, right)")
+    _show_planners(planners, Book(folder, "methods").rows.values())
+    _show_paths(right, folder)
+    for one in (left, middle, right):
+        one.legend(fontsize=7)
     figure.savefig(given.picture, dpi=110)
     print(given.picture)
+
+
+def _show_planners(axes: Any, rows: Any) -> None:
+    """Mean speed along x of every planner and seed."""
+    names = [name for name in PLANNERS if any(row["key"][0] == name for row in rows)]
+    for i, name in enumerate(names):
+        vx = [row["vx"] for row in rows if row["key"][0] == name]
+        axes.bar(i, np.mean(vx), color="tab:blue", alpha=0.4)
+        axes.plot(np.full(len(vx), i), vx, "k.")
+    axes.set_xticks(range(len(names)), [LABELS.get(name, name) for name in names], fontsize=7)
+    axes.set(ylabel="m/s", title="mean speed on MuJoCo, planned on our engine (Fig. 7)")
+
+
+def _show_paths(axes: Any, folder: Path) -> None:
+    """Paths of the centre of mass: planned on three engines, executed on MuJoCo."""
+    colours = {"tangere": "tab:blue", "mujoco": "tab:orange", "random": "tab:red"}
+    labels = {"tangere": "identified", "mujoco": "MuJoCo", "random": "random parameters"}
+    for path in sorted(folder.glob("roll_*_*_*.npz")):
+        with np.load(path) as made:
+            if "about" not in made.files:
+                continue  # interrupted
+            about, com = json.loads(str(made["about"])), made["com"]
+        if about["method"] != "mppi" or about["ground"] != "flat" or about["open"]:
+            continue
+        axes.plot(com[:, 0], com[:, 1], color=colours[about["engine"]], label=labels.pop(about["engine"], None))
+    axes.axhline(0, color="k", ls=":", lw=0.8)
+    axes.set(xlabel="x (m)", ylabel="y (m)", title="MPPI, executed on MuJoCo (Fig. 8)", ylim=(-1.5, 1.5))
 
 
 def _band(axes: Any, t: np.ndarray, error: np.ndarray, name: str) -> None:

@@ -67,7 +67,7 @@ typedef struct tg_slopes
 } tg_slopes;
 
 /* dq (nv x nv, may be NULL) += d (moment f) / d q, dv += d (moment f) / d x of a cable (tg_cable_ends) whose force f
- * depends on its length and its rate moment . x. (cable_deriv.c) */
+ * depends on its length and its rate moment . x. (tendon_slopes.c) */
 void tg_cable_derivatives(const tg_model *m, const tg_work *w, int tendon, tg_slopes f, const double *x, double *dq,
                           double *dv);
 

@@ -83,6 +83,9 @@ tg_status tg_step_solve(const tg_model *m, tg_work *w);
 
 /* Impulses to start from, and the impulses found. (cache.c) */
 void tg_cache_read(const tg_work *w, const tg_cache *cache);
+
+/* the same of what the islands' warm starts do */
+void tg_cache_read_pauses(const tg_work *w, const tg_cache *cache);
 void tg_cache_write(const tg_work *w, tg_cache *cache);
 
 /* with which bodies are displaced: v_next, unless impacts happened within the step */
@@ -212,8 +215,8 @@ bool tg_ties_give(const tg_model *m, tg_work *w);
 void tg_braces_params(const tg_model *m, tg_work *w);
 bool tg_brace_gives(const tg_work *w, int param);
 
-/* Friction of rows that nothing can move, and that a parameter may tilt: whether there are any; what they then do to v+,
- * parameter by parameter, goes to by_params. The second: whether that is more than nothing (NULL: no). (brace.c) */
+/* Friction of rows that nothing can move, and that a parameter may tilt: whether there are any; what they then do to
+ * v+, parameter by parameter, goes to by_params. The second: whether that is more than nothing (NULL: no). (brace.c) */
 bool tg_fixed_rows(const tg_model *m, tg_work *w, double *by_params);
 bool tg_fixed_row_gives(const double *by_params, int param);
 

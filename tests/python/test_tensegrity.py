@@ -155,6 +155,17 @@ def test_friction_from_own_rolls():
     assert np.abs(found.factors - 1).max() < 1e-6
 
 
+def test_friction_with_contacts_of_mujoco():
+    """The same search with points, normals and gaps of MuJoCo; all derivatives are differences."""
+    text = robot.roll_text()
+    m = tg.load_string(text)
+    logs = contact.own_rolls(m, 1, 0, 0.3)
+    found = contact.identify_contact(m, logs, start=(0.7, 1.3), grid=(1.0,), checker=checker.Checker(text))
+    assert np.abs(found.factors - 1).max() < 1e-6
+    with pytest.raises(tg.Error, match=r"checker: parts = \('slide',\) must be"):
+        contact.identify_contact(m, logs, ("slide",), (1.0,), checker=checker.Checker(text))
+
+
 def test_compliance_damping_and_friction_from_own_rolls():
     m = tg.load_string(robot.roll_text())
     m.params["geom.floor.compliance"], m.params["geom.floor.damping"] = 1 / 3e5, 1e3
