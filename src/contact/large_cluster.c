@@ -5,7 +5,8 @@
 
 enum
 {
-    MOST_ROWS = 160 /* there is room for */
+    MOST_ROWS = 160, /* there is room for */
+    EFFORT = 50      /* factorisations: as many as the interior point of all blocks */
 };
 
 /* The problem of some blocks, in the scaled variables of large_system.h: in these every contact has friction
@@ -153,6 +154,7 @@ static bool solve(cluster *c, double tolerance, tg_arena *scratch)
     tg_error error;
     options.tolerance = tolerance;
     options.select = false;
+    options.effort = EFFORT;
     return tg_island_solve(&island, &options, scratch, c->L, c->sigma, &result, &error) == TG_OK &&
            result.status == TG_SOLVE_SOLVED;
 }
