@@ -309,7 +309,7 @@ static void write_islands(scene *s, FILE *file, int most_rows, counts *c)
     const tg_rows *r = s->w->rows;
     for (int i = 0; r->nrow > 0 && i < r->nisland; i++)
     {
-        const tg_rows_island *island = &r->island[i];
+        tg_rows_island *island = &s->w->rows->island[i];
         c->relaxed += island->relaxed;
         c->unsolved += island->result.status != TG_SOLVE_SOLVED;
         if (!tg_island_is_dense(r, island))
@@ -319,6 +319,7 @@ static void write_islands(scene *s, FILE *file, int most_rows, counts *c)
         }
         if (island->rows > most_rows)
             continue;
+        tg_need_delassus(s->m, s->w, island); /* what is solved in velocity space has no G yet */
         tg_island given = tg_island_problem(r, island);
         if (!problem_write(file, &given))
             die("cannot write");

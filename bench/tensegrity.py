@@ -1,7 +1,7 @@
 """The tensegrity paper's study on SUPERball: corners, noise, variants, contact parameters, planners, transfer.
 
-    .venv/bin/python bench/tensegrity.py corners noise calibration variants own soft starts contact checkers transfer
-        methods hills pages picture --data FOLDER
+    .venv/bin/python bench/tensegrity.py corners noise calibration variants own soft starts contact whole checkers
+        trained transfer methods hills pages picture --data FOLDER
 
 Every part prints its rows as they are done and appends them to FOLDER/NAME.jsonl; rows that are there are not run
 again.
@@ -10,6 +10,7 @@ again.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import itertools
 import json
 import time
@@ -19,12 +20,18 @@ from typing import Any
 import numpy as np
 import tangere as tg
 from tangere.tensegrity import checker, command, contact, data, judge, robot, train, transfer
+from tangere.tensegrity import noise as uncertainty
 
 OWN = (1, 1.0)  # rolls of our own engine, and their s: the robot is at rest after 2 s
 MOVING = 1.5  # s of a roll of MuJoCo that are used: later tuples are of a robot at rest
-WRONG = "engine random"  # MPPI with random parameters
-PLANNERS = ("mppi", "cem", "random", "ilqg", "ilqr", WRONG)
+ENGINES = {"engine random": "random", "engine mujoco": "mujoco"}  # MPPI with random parameters, and on MuJoCo
+PLANNERS = ("mppi", "cem", "random", "ilqg", "ilqr", *ENGINES)
+LABELS = {
+    "mppi": "MPPI", "cem": "CEM", "random": "random\nshooting", "ilqg": "iLQG", "ilqr": "iLQR",
+    "engine random": "MPPI, random\nparameters", "engine mujoco": "MPPI,\non MuJoCo",
+}  # fmt: skip
 CALIBRATION = 20  # seeds: mean squares of 20 normal numbers are 1 +- 0.32
+DRAWS = 1000  # to first order: spreads to 2 %
 STARTS = 8  # random ones, as many as there are corners
 CORNERS = list(itertools.product((0.5, 1.5), repeat=3))
 
@@ -103,6 +110,26 @@ def calibration(folder: Path, given: argparse.Namespace) -> None:
             f"(1 +- {(2 / len(z)) ** 0.5:.2f}), largest {np.abs(one).max():.2f} standard errors"
         )
     print(f"{(np.abs(z) > 1).mean():.0%} beyond 1 (32 %), {(np.abs(z) > 2).mean():.0%} beyond 2 (5 %), of {z.size}")
+    m = hang.model()
+    pairs = uncertainty.tuples_of(
+        m, hang.logs("train", 1), robot.body_unknowns(m), np.ones(3), train.STEP, given.threads, implicit_tendons=False
+    )
+    rng, size = np.random.default_rng(given.seed), np.repeat([1e-3, 1e-2], m.nv)
+    draws = np.array([_linear(pairs, size * rng.standard_normal((len(pairs.e) + 1, 2 * m.nv))) for _ in range(DRAWS)])
+    found, independent = draws[:, :3].std(axis=0), draws[:, 6:].mean(axis=0)
+    print(f"{DRAWS} draws to first order: spread of the estimates {found}; mean of the standard errors "
+          f"{draws[:, 3:6].mean(axis=0)}, {independent} if residuals were independent")  # fmt: skip
+
+
+def _linear(pairs: uncertainty.Tuples, n: np.ndarray) -> np.ndarray:
+    """What noise n of the states does to an estimate, to first order; its standard errors, and those of `fit`."""
+    e = np.einsum("sij,sj->si", pairs.by_start, n[:-1]) - n[1:]
+    seen = dataclasses.replace(pairs, e=e)
+    square = np.array([(e[:, pairs.kind == k] ** 2).mean() for k in range(pairs.kind.max() + 1)])[pairs.kind]
+    weighted = pairs.by_factor / square[:, None]
+    inverse = np.linalg.inv(np.einsum("sni,snj->ij", weighted, pairs.by_factor))
+    off = -inverse @ np.einsum("sni,sn->i", weighted, e)
+    return np.concatenate([off, uncertainty.standard_errors(seen)[0], np.sqrt(np.diag(inverse))])
 
 
 def variants(folder: Path, given: argparse.Namespace) -> None:
@@ -221,6 +248,22 @@ def contacts(folder: Path, given: argparse.Namespace) -> None:
         show(str(key), book.run(key, work))
 
 
+def whole(folder: Path, given: argparse.Namespace) -> None:
+    """The whole identification: the hanging robot, then friction of the rolling one; processor time and wall time."""
+    hang, roll = _hanging(folder), data.read(folder / "roll_10hz.npz", 10)
+    wall, cpu = time.perf_counter(), time.process_time()
+    body = train.identify(hang, (0.5, 1.5, 0.5), trajectories=1, threads=given.threads)
+    m = roll.model()
+    robot.scale(m, robot.body_unknowns(m), body.factors)
+    logs = [cut(log, MOVING) for log in roll.logs("train", 2)]
+    found = contact.identify_contact(m, logs, start=(0.5, 1.5), threads=given.threads)
+    print(
+        f"factors {np.round(body.factors, 9)}, friction {np.round(found.factors, 4)}; "
+        f"{time.process_time() - cpu:.1f} s of processor time ({body.cpu:.1f} and {found.cpu:.1f}), "
+        f"{time.perf_counter() - wall:.1f} s"
+    )
+
+
 def checkers(folder: Path, given: argparse.Namespace) -> None:
     """Our collision detection and MuJoCo's: error over 5 s of the tests, and time of the tuples of two rolls."""
     book, roll = Book(folder, "checkers"), data.read(folder / "roll_10hz.npz", 10)
@@ -251,6 +294,29 @@ def checkers(folder: Path, given: argparse.Namespace) -> None:
         print(
             f"{name}: {off.mean():.4f} +- {off.std():.4f} m after 5 s, {100 * (off / length).mean():.2f} % of the "
             f"path; {row['epoch_s']:.2f} s per epoch, {1e6 * row['step_s']:.0f} us per step (processor time)"
+        )
+
+
+def trained(folder: Path, given: argparse.Namespace) -> None:
+    """Friction from MuJoCo's rolls with our collision detection and with MuJoCo's contacts; error over the tests."""
+    book, roll = Book(folder, "trained"), data.read(folder / "roll_10hz.npz", 10)
+    m, mine = roll.model(), {"ours": None, "MuJoCo's": checker.Checker(roll.text)}
+
+    def work(name: str) -> dict[str, Any]:
+        logs = [cut(log, MOVING) for log in roll.logs("train", 2)]
+        found = contact.identify_contact(m, logs, start=(0.5, 0.5), threads=given.threads, checker=mine[name])
+        other = m.copy()
+        robot.scale(other, robot.contact_unknowns(other), found.factors)
+        fitted = {"factors": found.factors.tolist(), "errors": found.errors.tolist(), "fit_cpu_s": found.cpu}
+        return {**fitted, **_contact_row(roll, other)}
+
+    for name in mine:
+        row = book.run(name, lambda name=name: work(name))
+        print(
+            f"{name}: friction {np.round(row['factors'], 4)} +- {np.round(row['errors'], 4)}, "
+            f"{np.mean(row['com']):.4f} +- {np.std(row['com']):.4f} m after 5 s, "
+            f"{100 * np.mean(row['relative']):.2f} % of the path, {row['fit_cpu_s']:.1f} s",
+            flush=True,
         )
 
 
@@ -292,15 +358,16 @@ def transfers(folder: Path, given: argparse.Namespace) -> None:
 def methods(folder: Path, given: argparse.Namespace) -> None:
     """The planners at equal budgets: --samples rollouts of 1 s per iteration, 5 iterations per control, on MuJoCo."""
     book = Book(folder, "methods")
-    for seed, method in itertools.product(range(given.seeds), PLANNERS):
-        more = {"engine": "random"} if method == WRONG else {"method": method, "factors": given.factors}
+    for seed, method in itertools.product(range(given.seeds), given.planners.split(",")):
+        more = {"engine": ENGINES[method]} if method in ENGINES else {"method": method, "factors": given.factors}
         out = str(folder / f"roll_{method.replace(' ', '-')}_{given.controls}_{seed}.npz")
         row = book.run(
             (method, seed, given.factors, given.controls, given.samples),
             lambda seed=seed, out=out, more=more: _roll(given, seed, out=out, **more),
         )
         print(
-            f"{method}, seed {seed}: vx {row['vx']:.3f} m/s, end {np.round(row['end'], 2)}, {row['wall_s']:.0f} s",
+            f"{method}, seed {seed}: vx {row['vx']:.3f} m/s, end {np.round(row['end'], 2)}, {row['miss']:.2f} m off, "
+            f"{row['cpu_s']:.0f} s of processor time, {row['points']} points",
             flush=True,
         )
 
@@ -349,7 +416,8 @@ def picture(folder: Path, given: argparse.Namespace) -> None:
     mpl.use("agg")
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
-    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
+    figure, axes = plt.subplots(2, 2, figsize=(11, 7), layout="constrained")
+    (left, middle), (planners, right) = axes
     hang = _hanging(folder)
     for row in Book(folder, "variants").rows.values():
         size, variant = row["key"]
@@ -360,7 +428,7 @@ def picture(folder: Path, given: argparse.Namespace) -> None:
         robot.scale(m, robot.body_unknowns(m), np.array(row["factors"]))
         error = judge.judge(m, hang, dt, implicit_tendons=implicit).error
         _band(left, hang.time, np.maximum(error, 1e-16), variant)
-    left.set(yscale="log", xlabel="s", ylabel="m", title="hanging: error of the centre of mass")
+    left.set(yscale="log", xlabel="s", ylabel="m", title="hanging: error of the centre of mass (Fig. 4)")
     roll = data.read(folder / "roll_10hz.npz", 10)
     chosen = {"MuJoCo's friction": np.ones(2)}
     for row in Book(folder, "contact").rows.values():
@@ -372,17 +440,40 @@ def picture(folder: Path, given: argparse.Namespace) -> None:
         seen = judge.judge(m, roll, train.STEP)
         _band(middle, roll.time, 100 * seen.error / seen.length[:, None], name)
     middle.axhline(24.7, color="k", ls=":", label="published, at the end")
-    middle.set(xlabel="s", ylabel="% of the path", title="rolling: error of the centre of mass")
-    for path in sorted(folder.glob("roll_*_closed_*.npz")):
-        with np.load(path) as made:
-            points = made["q"].reshape(len(made["q"]), robot.RODS, 7)[:, :, :2].mean(axis=1)
-        right.plot(points[:, 0], points[:, 1], label=path.stem.split("_")[1])
-    right.plot([0, 5], [0, 0], "k:", lw=0.8)
-    right.set(xlabel="x (m)", ylabel="y (m)", title="MPPI, executed on MuJoCo", ylim=(-1.5, 1.5))
-    for axes in (left, middle, right):
-        axes.legend(fontsize=7)
+    middle.set(xlabel="s", ylabel="% of the path", title="rolling: error of the centre of mass (Fig. 5, right)")
+    _show_planners(planners, Book(folder, "methods").rows.values())
+    _show_paths(right, folder)
+    for one in (left, middle, right):
+        one.legend(fontsize=7)
     figure.savefig(given.picture, dpi=110)
     print(given.picture)
+
+
+def _show_planners(axes: Any, rows: Any) -> None:
+    """Mean speed along x of every planner and seed."""
+    names = [name for name in PLANNERS if any(row["key"][0] == name for row in rows)]
+    for i, name in enumerate(names):
+        vx = [row["vx"] for row in rows if row["key"][0] == name]
+        axes.bar(i, np.mean(vx), color="tab:blue", alpha=0.4)
+        axes.plot(np.full(len(vx), i), vx, "k.")
+    axes.set_xticks(range(len(names)), [LABELS.get(name, name) for name in names], fontsize=7)
+    axes.set(ylabel="m/s", title="mean speed on MuJoCo, planned on our engine (Fig. 7)")
+
+
+def _show_paths(axes: Any, folder: Path) -> None:
+    """Paths of the centre of mass: planned on three engines, executed on MuJoCo."""
+    colours = {"tangere": "tab:blue", "mujoco": "tab:orange", "random": "tab:red"}
+    labels = {"tangere": "identified", "mujoco": "MuJoCo", "random": "random parameters"}
+    for path in sorted(folder.glob("roll_*_*_*.npz")):
+        with np.load(path) as made:
+            if "about" not in made.files:
+                continue  # interrupted
+            about, com = json.loads(str(made["about"])), made["com"]
+        if about["method"] != "mppi" or about["ground"] != "flat" or about["open"]:
+            continue
+        axes.plot(com[:, 0], com[:, 1], color=colours[about["engine"]], label=labels.pop(about["engine"], None))
+    axes.axhline(0, color="k", ls=":", lw=0.8)
+    axes.set(xlabel="x (m)", ylabel="y (m)", title="MPPI, executed on MuJoCo (Fig. 8)", ylim=(-1.5, 1.5))
 
 
 def _band(axes: Any, t: np.ndarray, error: np.ndarray, name: str) -> None:
@@ -393,8 +484,8 @@ def _band(axes: Any, t: np.ndarray, error: np.ndarray, name: str) -> None:
 
 PARTS = {
     "corners": corners, "noise": noise, "calibration": calibration, "variants": variants, "own": own, "soft": soft,
-    "starts": starts, "contact": contacts, "checkers": checkers, "transfer": transfers, "methods": methods,
-    "hills": hills, "pages": pages, "picture": picture,
+    "starts": starts, "contact": contacts, "whole": whole, "checkers": checkers, "trained": trained,
+    "transfer": transfers, "methods": methods, "hills": hills, "pages": pages, "picture": picture,
 }  # fmt: skip
 
 
@@ -411,6 +502,7 @@ def main() -> None:
     )
     parser.add_argument("--samples", type=int, default=transfer.SAMPLES, help="of an iteration of a planner")
     parser.add_argument("--controls", type=int, default=transfer.CONTROLS, help="of a roll")
+    parser.add_argument("--planners", default=",".join(PLANNERS), help="of `methods`")
     parser.add_argument("--picture", default="docs/pictures/tensegrity.png")
     given = parser.parse_args()
     if not (given.data / "roll_1khz.npz").exists():

@@ -7,15 +7,15 @@
  * several (diamond).
  *
  * Redundant rows have many impulses, and the one that was found may be on its cone, or at the bound of dry friction,
- * though nothing slips. Such blocks are immaterial where others hold what they hold (solve/modes.c), and so are those
- * that are nearly there, so that it does not matter on which side of `near_cone` rounding puts them. Dry friction that
- * holds is where others hold it, too, wherever it is within its bound: a joint at its limit. */
+ * though nothing slips. Such blocks are immaterial where others hold what they hold, or where other impulses that do
+ * the same are inside (solve/modes.c). Velocities are unique, impulses are not: a contact slides where it slips by more
+ * than it is inside of its cone, however slowly. A foot that turns by h is off its plane by h^2: its points contradict
+ * each other by that, and one of them creeps. Dry friction that holds is undecided wherever it is within its bound: a
+ * joint at its limit. */
 #include <math.h>
 
 #include "contact/cone_law.h"
 #include "solve/tolerance.h"
-
-static const double near_cone = 1e-3; /* of x_N */
 
 static double slide_margin(const tg_cone_law *law, int m, double normal, const double *x, const double *s)
 {
@@ -67,9 +67,9 @@ static tg_block_mode contact_mode(const tg_cone_law *law, const tg_block *block,
                                              : settled(TG_MODE_BREAKING, opening);
     double inside = 1 - tg_norm_of(law->norm, m, x) / L[0];
     if (inside >= TG_ON_CONE)
-        return inside < near_cone && still ? undecided(TG_MODE_STICKING, tg_smaller(inside, force))
-                                           : settled(TG_MODE_STICKING, tg_smaller(inside, force));
-    if (still)
+        return settled(TG_MODE_STICKING, tg_smaller(inside, force));
+    /* it slides where x - s / G is outside: also if it creeps, by what held rows contradict each other */
+    if (slip <= TG_OPENING || slip <= inside * force)
         return undecided(TG_MODE_STICKING, 0);
     return settled(TG_MODE_SLIDING, tg_smaller(slide_margin(law, m, L[0], x, s), force));
 }

@@ -60,6 +60,12 @@ size_t tg_cone_law_scratch(int rows)
     return count.used;
 }
 
+static void keep(work *w, double residual)
+{
+    w->residual = residual;
+    memcpy(w->best, w->x, sizeof(double) * (size_t)w->cones.rows);
+}
+
 /* Residual of the law at x, which is kept where it is the best. */
 static double judge(work *w)
 {
@@ -67,10 +73,7 @@ static double judge(work *w)
     tg_residual all = tg_cone_law_residual(w->law, w->island, w->L, w->sigma);
     double residual = tg_residual_max(&all);
     if (residual < w->residual)
-    {
-        w->residual = residual;
-        memcpy(w->best, w->x, sizeof(double) * (size_t)w->cones.rows);
-    }
+        keep(w, residual);
     return residual;
 }
 
@@ -138,7 +141,9 @@ static void step_near(work *w)
 }
 
 /* From x; true when it ended: within the tolerance, and as small as rounding lets it be. A step near a solution that
- * leads away from it says that its modes are different: then it continues. */
+ * leads away from it says that its modes are different: then it continues. It returns what the last step gave, not the
+ * least residual: where held rows contradict each other (a foot that turns by h is off its plane by h^2) the point it
+ * started from may have less, and the least-squares step is a function of the problem alone. */
 static bool newton(work *w)
 {
     double before = INFINITY;
@@ -148,7 +153,10 @@ static bool newton(work *w)
         double residual = judge(w);
         bool solved = residual <= w->options->tolerance;
         if (residual == 0 || (near && solved && residual >= 0.5 * before))
+        {
+            keep(w, residual);
             return true;
+        }
         before = residual;
         near = solved;
         tg_cones_velocity(&w->cones, w->x, w->s);

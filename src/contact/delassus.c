@@ -82,22 +82,16 @@ static bool is_free(const tg_model *m, int tree)
 static void fill_group(const tg_model *m, const tg_work *w, int group, bool all)
 {
     tg_rows *r = w->rows;
-    int first = -1;
+    int tree = tg_group_tree(m, w, group), ld = v4_pad(r->tree_columns[tree]), n = m->group_ndof[group];
+    double *Y = r->Y + r->tree_start[tree];
+    memcpy(Y, r->J + r->tree_start[tree], sizeof(double) * (size_t)n * (size_t)ld);
+    w->group_zeros[group] = n;
     for (int t = 0; t < m->ntree; t++)
-    {
-        if (m->tree_group[t] != group)
-            continue;
-        int ld = v4_pad(r->tree_columns[t]), n = m->tree_ndof[t];
-        double *Y = r->Y + r->tree_start[t];
-        first = first < 0 ? t : first;
-        memcpy(Y, r->J + r->tree_start[t], sizeof(double) * (size_t)n * (size_t)ld);
-        for (int k = 0; k < n; k++)
-            w->group_row[m->dof_place[m->tree_dof[t] + k]] = Y + (ptrdiff_t)k * ld;
-    }
-    int columns = v4_pad(r->tree_columns[first]);
-    tg_group_half_rows(m, w, group, columns, w->group_row);
+        if (m->tree_group[t] == group && r->tree_touched[t] && w->place[m->tree_dof[t]] < w->group_zeros[group])
+            w->group_zeros[group] = w->place[m->tree_dof[t]];
+    tg_group_half_rows(m, w, group, ld, Y);
     if (all)
-        tg_group_other_half_rows(m, w, group, columns, w->group_row);
+        tg_group_other_half_rows(m, w, group, ld, Y);
 }
 
 /* Y = D^-1/2 L^-T J^T, or all of M^-1 J^T */
@@ -128,11 +122,10 @@ static void fill_tree(const tg_model *m, const tg_work *w, int tree, bool all)
     tg_ltl_solve_l_many(pattern, L, ld, Y, ld);
 }
 
-/* G of an island with several trees: the products of each tree's columns go to its rows */
-static void scatter_tree(const tg_model *m, const tg_rows *r, int tree, const tg_rows_island *island, double *G)
+/* G of an island with several trees: the products of each tree's columns (n rows of Y) go to its rows */
+static void scatter_tree(const tg_rows *r, int tree, int n, const double *Y, const tg_rows_island *island, double *G)
 {
-    int columns = r->tree_columns[tree], ld = v4_pad(columns), n = m->tree_ndof[tree], ldg = v4_pad(island->rows);
-    const double *Y = r->Y + r->tree_start[tree];
+    int columns = r->tree_columns[tree], ld = v4_pad(columns), ldg = v4_pad(island->rows);
     const int *row = r->column_row + r->tree_column[tree];
     for (int i = 0; i < columns; i++)
     {
@@ -204,36 +197,29 @@ static void add_compliance(const tg_rows *r, const tg_rows_island *island)
         r->G[island->G + (size_t)i * (size_t)(ldg + 1)] += r->give[island->row + i];
 }
 
-/* the dofs of trees from this one on whose Y follow each other and have all rows of the island, in their order */
-static int dofs_together(const tg_model *m, const tg_rows *r, int tree, const tg_rows_island *island)
+/* the part of one tree in the matrix of its island, of which it may be all; the first tree of a group has the part of
+ * all */
+static void add_tree(const tg_model *m, const tg_work *w, int tree, const tg_rows_island *island)
 {
-    int dofs = 0;
-    size_t next = r->tree_start[tree], ld = (size_t)v4_pad(island->rows);
-    for (int t = tree; t < m->ntree && r->tree_columns[t] == island->rows; t++)
-    {
-        if (&r->island[r->tree_island[t]] != island || r->tree_start[t] != next)
-            break;
-        dofs += m->tree_ndof[t];
-        next += (size_t)m->tree_ndof[t] * ld;
-    }
-    return dofs;
-}
-
-/* the part of one tree in the matrix of its island, of which it may be all; the first of several that are together has
- * the part of all */
-static void add_tree(const tg_model *m, const tg_rows *r, int tree, const tg_rows_island *island)
-{
-    int ld = v4_pad(r->tree_columns[tree]);
+    const tg_rows *r = w->rows;
+    int ld = v4_pad(r->tree_columns[tree]), n = m->tree_ndof[tree];
     double *G = r->G + island->G;
-    bool whole = island->tree < 0 && r->grouped != NULL && r->tree_columns[tree] == island->rows; /* in their order */
-    if (whole && tree > 0 && dofs_together(m, r, tree - 1, island) > m->tree_ndof[tree - 1])
+    const double *Y = r->Y + r->tree_start[tree];
+    bool alone = tg_tree_is_alone(m, w, tree);
+    if (!alone && !tg_tree_leads(m, w, tree))
         return;
-    if (whole)
-        tg_syrk_t(island->rows, dofs_together(m, r, tree, island), r->Y + r->tree_start[tree], ld, TG_GEMM_ADD, G, ld);
+    if (!alone)
+    {
+        int zeros = w->group_zeros[m->tree_group[tree]];
+        n = m->group_ndof[m->tree_group[tree]] - zeros;
+        Y += (ptrdiff_t)zeros * ld;
+    }
+    if (!alone && r->tree_columns[tree] == island->rows) /* in their order */
+        tg_syrk_t(island->rows, n, Y, ld, TG_GEMM_ADD, G, ld);
     else if (island->tree == tree)
-        tg_syrk_t(island->rows, m->tree_ndof[tree], r->Y + r->tree_start[tree], ld, TG_GEMM_SET, G, ld);
+        tg_syrk_t(island->rows, n, Y, ld, TG_GEMM_SET, G, ld);
     else
-        scatter_tree(m, r, tree, island, G);
+        scatter_tree(r, tree, n, Y, island, G);
 }
 
 static void begin_island(const tg_rows *r, tg_rows_island *island)
@@ -280,7 +266,7 @@ void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices)
     for (int i = 0; i < r->nisland; i++)
     {
         r->island[i].half = false;
-        if (!r->island[i].sparse && matrices)
+        if (!r->island[i].sparse && !r->island[i].late && matrices)
             begin_island(r, &r->island[i]);
     }
     for (int t = 0; t < m->ntree; t++)
@@ -290,7 +276,7 @@ void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices)
         const tg_rows_island *island = &r->island[r->tree_island[t]];
         fill_tree(m, w, t, island->sparse && island->tree < 0);
         if (island->filled)
-            add_tree(m, r, t, island);
+            add_tree(m, w, t, island);
     }
     for (int i = 0; i < r->nisland; i++)
         if (r->island[i].filled)
@@ -312,10 +298,10 @@ void tg_need_half(const tg_model *m, tg_work *w, tg_rows_island *island)
     memcpy(r->diagonal + island->row, r->give + island->row, sizeof(double) * (size_t)island->rows);
     for (int t = 0; t < m->ntree; t++)
         if (is_of(r, t, island))
-        {
             fill_tree(m, w, t, false);
+    for (int t = 0; t < m->ntree; t++)
+        if (is_of(r, t, island))
             add_diagonal(m, r, t);
-        }
 }
 
 void tg_need_whole(const tg_model *m, tg_work *w, tg_rows_island *island)
@@ -339,7 +325,7 @@ void tg_need_delassus(const tg_model *m, tg_work *w, tg_rows_island *island)
     begin_island(r, island);
     for (int t = 0; t < m->ntree; t++)
         if (is_of(r, t, island))
-            add_tree(m, r, t, island);
+            add_tree(m, w, t, island);
     end_island(m, r, island);
 }
 
@@ -403,6 +389,12 @@ static const double *gather_columns(const tg_rows *r, int tree, const double *L,
     return out;
 }
 
+/* rows of Y of a tree in a group that are zero, all of them */
+static bool is_zero(const tg_model *m, const tg_work *w, int tree)
+{
+    return !is_whole(w->rows, tree) && w->place[m->tree_dof[tree]] < w->group_zeros[m->tree_group[tree]];
+}
+
 /* With H J^T in Y (a group's), A^-1 J^T L = H^T (Y L): one half is saved. */
 void tg_rows_response(const tg_model *m, const tg_work *w, const double *L, double *x)
 {
@@ -412,7 +404,7 @@ void tg_rows_response(const tg_model *m, const tg_work *w, const double *L, doub
         double *xt = x + m->tree_dof[t];
         int n = m->tree_ndof[t], ld = v4_pad(r->tree_columns[t]);
         bool alone = tg_tree_is_alone(m, w, t);
-        if (ld == 0 || (alone && !r->tree_touched[t]))
+        if (ld == 0 || (alone ? !r->tree_touched[t] : is_zero(m, w, t)))
         {
             memset(xt, 0, sizeof(double) * (size_t)n);
             continue;
@@ -433,12 +425,13 @@ void tg_rows_half(const tg_model *m, const tg_work *w, double *x, double *out)
 {
     const tg_rows *r = w->rows;
     memset(out, 0, sizeof(double) * (size_t)r->nrow);
+    for (int t = 0; t < m->ntree && w->grouped; t++)
+        if (tg_tree_leads(m, w, t) && !is_whole(r, t))
+            tg_group_half(m, w, m->tree_group[t], x);
     for (int t = 0; t < m->ntree; t++)
     {
         int columns = r->tree_columns[t], first = m->tree_dof[t];
         bool whole = is_whole(r, t);
-        if (tg_tree_leads(m, w, t) && !whole)
-            tg_group_half(m, w, m->tree_group[t], x);
         whole = whole || !tg_tree_is_alone(m, w, t);
         if (!whole)
             tg_ltl_solve_lt(&m->tree_ltl[t], w->M + m->tree_matrix[t], x + first);
@@ -452,6 +445,9 @@ void tg_rows_half(const tg_model *m, const tg_work *w, double *x, double *out)
 void tg_rows_other_half(const tg_model *m, const tg_work *w, const double *L, double *x)
 {
     const tg_rows *r = w->rows;
+    for (int t = 0; t < m->ntree && w->grouped; t++)
+        if (tg_tree_leads(m, w, t) && is_whole(r, t))
+            tg_group_solve(m, w, m->tree_group[t], x);
     for (int t = 0; t < m->ntree; t++)
     {
         int ld = v4_pad(r->tree_columns[t]), first = m->tree_dof[t];
@@ -460,8 +456,6 @@ void tg_rows_other_half(const tg_model *m, const tg_work *w, const double *L, do
         bool whole = is_whole(r, t), alone = tg_tree_is_alone(m, w, t);
         if (whole && alone)
             tg_ltl_solve(&m->tree_ltl[t], A, w->dinv + first, x + first);
-        if (whole && tg_tree_leads(m, w, t))
-            tg_group_solve(m, w, m->tree_group[t], x);
         for (int k = 0; k < m->tree_ndof[t]; k++)
         {
             double sum = x[first + k] + v4_dot_of(ld, Y + (ptrdiff_t)k * ld, Lt);

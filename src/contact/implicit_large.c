@@ -9,7 +9,10 @@
  * small but not zero, so redundant rows are no harm; what it leaves in the equations of rows that hold,
  *     sticks  y = 0,   slides  y_N + e . y_T = 0,
  * the same factors take out, as long as that shrinks (proximal iterations). Where it does not, g asks for the impulses
- * of redundant rows themselves. The smoothed law (implicit_smoothed.c), E_s ds + E_x dx = 0, has N = E_x^-1 E_s. */
+ * of redundant rows themselves. 1 / p magnifies rounding of y, of which z of redundant rows would keep 1e-8: with g = J
+ * v_0, y of rows that hold is J (v_0 + u + du) in products that are not rounded. What is rounded, velocities of dofs,
+ * does nothing to impulses that do nothing. The smoothed law (implicit_smoothed.c), E_s ds + E_x dx = 0, has N = E_x^-1
+ * E_s. */
 #include "contact/implicit_large.h"
 
 #include <math.h>
@@ -37,8 +40,18 @@ size_t tg_implicit_large_bytes(int rows)
 
 /* ---- the matrix ---- */
 
-/* N^T of a block, whose phase is known */
-static void fill_transpose(const tg_large *p, const tg_large_block *b)
+/* G_ii of a row that nothing can move, up to rounding: a loop across the plane of its joints. */
+static double fixed_row(const tg_large *p)
+{
+    double largest = 0;
+    for (int k = 0; k < p->nblock; k++)
+        for (int i = 0; i < p->block[k].cone.dim; i++)
+            largest = tg_larger(largest, p->G[p->block[k].matrix + (size_t)((p->block[k].cone.dim + 1) * i)]);
+    return TG_FIXED * largest;
+}
+
+/* N^T of a block, whose phase is known; rows that nothing moves (fixed_row) hold nothing */
+static void fill_transpose(const tg_large *p, const tg_large_block *b, double fixed)
 {
     int dim = b->cone.dim;
     double *N = p->N + b->matrix, pn = proximal / b->cone.rho_n + b->soft, pt = proximal / b->cone.rho_t;
@@ -46,7 +59,8 @@ static void fill_transpose(const tg_large *p, const tg_large_block *b)
     memset(N, 0, sizeof(double) * (size_t)(dim * dim));
     if (b->state.phase == TG_PHASE_STICK)
         for (int i = 0; i < dim; i++)
-            N[(dim + 1) * i] = 1 / (i == 0 ? pn : pt);
+            if (p->G[b->matrix + (size_t)((dim + 1) * i)] > fixed)
+                N[(dim + 1) * i] = 1 / (i == 0 ? pn : pt);
     if (b->state.phase != TG_PHASE_SLIDE || b->cone.kind != TG_CONE_UNIT)
         return;
     double beta = b->state.ratio * b->cone.rho_t / tg_larger(1 - b->state.ratio, no_slip);
@@ -98,11 +112,12 @@ static void fill_smoothed(const tg_large *p, tg_large_block *b, double speed)
 
 static void fill_matrices(const tg_large *p, double speed)
 {
+    double fixed = fixed_row(p);
     for (int k = 0; k < p->nblock; k++)
         if (speed > 0 && p->block[k].cone.kind != TG_CONE_FREE)
             fill_smoothed(p, &p->block[k], speed);
         else
-            fill_transpose(p, &p->block[k]);
+            fill_transpose(p, &p->block[k], fixed);
 }
 
 static tg_large *system_of(const tg_rows *r)
@@ -179,6 +194,62 @@ tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_
 
 /* ---- the transpose ---- */
 
+/* A sum of products, and what rounding leaves out of it. */
+typedef struct exact_sum
+{
+    double high, low;
+} exact_sum;
+
+static void add_product(double a, double x, exact_sum *sum)
+{
+    double product = a * x, rest = fma(a, x, -product), before = sum->high;
+    sum->high = before + product;
+    double back = sum->high - before;
+    sum->low += rest + ((before - (sum->high - back)) + (product - back));
+}
+
+/* y of row i of a block at velocities v + dv (NULL: v) of its nodes */
+static exact_sum row_velocity(const tg_large *p, const tg_large_block *b, int i, const double *v, const double *dv)
+{
+    exact_sum sum = {p->bias[b->cone.row + i], 0};
+    for (const tg_large_part *part = p->part + b->part; part < p->part + b->part + b->parts; part++)
+    {
+        const double *J = p->J + part->rows + (ptrdiff_t)i * p->width[part->node];
+        for (int k = 0, first = p->first[part->node]; k < part->extent; k++)
+        {
+            add_product(J[k], v[first + k], &sum);
+            if (dv != NULL)
+                add_product(J[k], dv[first + k], &sum);
+        }
+    }
+    if (i == 0)
+        add_product(b->soft, p->x[b->cone.row], &sum);
+    return sum;
+}
+
+/* -N y of rows that hold: all of what sticks, the normal of what slides, y_N + e . y_T */
+static void hold_rows(const tg_large *p, const tg_large_block *b, const double *dv, bool smoothed)
+{
+    const double *N = p->N + b->matrix;
+    double *k = p->k + b->cone.row;
+    int dim = b->cone.dim;
+    for (int i = 0; i < dim && b->state.phase == TG_PHASE_STICK; i++)
+    {
+        exact_sum y = row_velocity(p, b, i, p->v, dv);
+        k[i] = -N[(dim + 1) * i] * (y.high + y.low);
+    }
+    if (b->state.phase != TG_PHASE_SLIDE || smoothed || N[0] <= 0)
+        return;
+    exact_sum sum = {0, 0};
+    for (int j = 0; j < dim; j++)
+    {
+        exact_sum y = row_velocity(p, b, j, p->v, dv);
+        add_product(N[j] / N[0], y.high, &sum);
+        sum.low += N[j] / N[0] * y.low;
+    }
+    k[0] = -N[0] * (sum.high + sum.low);
+}
+
 /* The change of z that the equations of a block ask for at z (p->x) and y (p->s); returns how far they are from it, in
  * y. */
 static double fill_change(const tg_large *p, const tg_large_block *b, bool smoothed)
@@ -203,27 +274,45 @@ static double fill_changes(const tg_large *p, bool smoothed)
 {
     double off = 0;
     for (int k = 0; k < p->nblock; k++)
+    {
         off = tg_larger(off, fill_change(p, &p->block[k], smoothed));
+        hold_rows(p, &p->block[k], NULL, smoothed);
+    }
     return off;
 }
 
-/* Lbar becomes the constant part of y; z starts from zero. Returns its size. */
-static double load(tg_large *p, const double *Lbar)
+/* Constant part of y: J v_0, v_0 (nv), and what Lbar has beside it; z starts from zero. Returns the size of Lbar. */
+static double load(tg_large *p, const double *Lbar, const double *v_0, bool more)
 {
     double largest = 0;
     int row = p->island->row;
+    for (int node = 0; node < p->nnode; node++)
+        memcpy(p->v_free + p->first[node], v_0 + p->m->tree_dof[p->tree[node]],
+               sizeof(double) * (size_t)p->m->tree_ndof[p->tree[node]]);
+    memset(p->x, 0, sizeof(double) * (size_t)p->nx);
+    memset(p->bias, 0, sizeof(double) * (size_t)p->nx);
+    tg_large_velocity(p, p->x, p->s);
     for (int k = 0; k < p->nblock; k++)
     {
         const tg_large_block *b = &p->block[k];
         for (int i = 0; i < b->cone.dim; i++)
         {
             double g = b->scale[i] * Lbar[b->constraint->row + b->source[i] - row];
-            p->bias[b->cone.row + i] = p->s[b->cone.row + i] = g;
-            p->x[b->cone.row + i] = 0;
+            if (more)
+                p->bias[b->cone.row + i] = g - p->s[b->cone.row + i];
             largest = tg_larger(fabs(g), largest);
         }
     }
+    if (more)
+        tg_large_velocity(p, p->x, p->s);
     return largest;
+}
+
+static void change_rows(tg_large *p, bool smoothed)
+{
+    tg_large_solve(p, p->k);
+    for (int k = 0; k < p->nblock; k++)
+        hold_rows(p, &p->block[k], p->dv, smoothed);
 }
 
 static void refine(tg_large *p, double size, bool smoothed)
@@ -235,7 +324,7 @@ static void refine(tg_large *p, double size, bool smoothed)
         if (i > 0 && (off <= enough * size || !(off < 0.5 * before)))
             return;
         before = off;
-        tg_large_solve(p, p->k);
+        change_rows(p, smoothed);
         for (int k = 0; k < p->nx; k++)
             p->x[k] += p->k[k];
         tg_large_velocity(p, p->x, p->s);
@@ -243,13 +332,13 @@ static void refine(tg_large *p, double size, bool smoothed)
 }
 
 tg_status tg_implicit_large_transpose(const tg_model *m, tg_work *w, int island, double speed, const double *Lbar,
-                                      double *z)
+                                      const double *v_0, bool more, double *z)
 {
     tg_rows *r = w->rows;
     if (r->large_factors != island)
         TG_TRY(factor(m, w, island, speed));
     tg_large *p = system_of(r);
-    refine(p, load(p, Lbar), speed > 0);
+    refine(p, load(p, Lbar, v_0, more), speed > 0);
     memset(z, 0, sizeof(double) * (size_t)p->island->rows);
     for (int k = 0; k < p->nblock; k++)
     {

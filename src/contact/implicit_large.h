@@ -14,8 +14,8 @@ size_t tg_implicit_large_bytes(int rows);
 tg_status tg_implicit_large(const tg_model *m, tg_work *w, int island, const tg_island *problem, double speed,
                             tg_arena *arena, tg_implicit *out);
 
-/* z = D^T Lbar (implicit.h), rows of the island. */
+/* z = D^T Lbar (implicit.h), rows of the island. Lbar = J v_0, v_0 (nv); more: and something else. */
 tg_status tg_implicit_large_transpose(const tg_model *m, tg_work *w, int island, double speed, const double *Lbar,
-                                      double *z);
+                                      const double *v_0, bool more, double *z);
 
 #endif

@@ -107,7 +107,8 @@ static void place_islands(const tg_model *m, tg_rows *r)
     for (int t = 0; t < m->ntree; t++)
         if (r->tree_island[t] >= 0)
         {
-            r->island[r->tree_island[t]].trees++;
+            if (r->island[r->tree_island[t]].trees++ == 0)
+                r->island[r->tree_island[t]].root = t;
             r->island[r->tree_island[t]].dofs += m->tree_ndof[t];
         }
     place_matrices(r);
@@ -148,12 +149,15 @@ static void number_rows(tg_rows *r)
     }
 }
 
-static void number_columns(const tg_model *m, tg_rows *r)
+/* Matrices of the trees of a group follow each other in the order of its elimination. */
+static void number_columns(const tg_model *m, const tg_work *w)
 {
+    tg_rows *r = w->rows;
     int column = 0;
     size_t start = 0;
-    for (int t = 0; t < m->ntree; t++)
+    for (int i = 0; i < m->ntree; i++)
     {
+        int t = w->grouped ? w->place_tree[i] : i;
         r->tree_column[t] = column;
         r->tree_start[t] = start;
         column += r->tree_columns[t];
@@ -180,7 +184,7 @@ void tg_make_islands(const tg_model *m, tg_work *w)
     count_islands(m, r);
     place_islands(m, r);
     number_rows(r);
-    number_columns(m, r);
+    number_columns(m, w);
 }
 
 tg_island tg_island_problem(const tg_rows *r, const tg_rows_island *island)

@@ -1,5 +1,6 @@
 /* Derivatives of the actuators' forces (actuation.c) with respect to q, v, act and u. */
 #include "dynamics/actuation.h"
+#include "dynamics/cable.h"
 #include "dynamics/kinematics.h"
 #include "dynamics/tendon.h"
 #include "tangere/algebra.h"
@@ -193,6 +194,28 @@ static void add_actuator(const tg_model *m, tg_work *w, int i, const actuator *a
         add_state_derivatives(m, w, i, a, q, v, out->dq, out->dv);
 }
 
+/* An actuator on a cable (tg_cable_ends), where no joint has a range of force. */
+static void add_cable_actuator(const tg_model *m, const tg_work *w, int i, const tg_drive *d, const double *v,
+                               const tg_actuation_deriv *out)
+{
+    int tendon = m->actuator_target[i], act = m->actuator_act[i];
+    const double *moment = tg_tendon_moment(m, w, tendon);
+    double by_act, by_u, gear = tg_tendon_gear(m, w, i), slope = d->force_end >= 0 ? 0 : gear * d->gain;
+    slopes f = slopes_of(w, i, d);
+    tg_signal_derivatives(m, w, i, d, &by_act, &by_u);
+    for (int k = 0; k < m->tendon_ndof[tendon] && (out->du != NULL || out->dact != NULL); k++)
+    {
+        int dof = tg_tendon_dofs(m, tendon)[k];
+        if (out->du != NULL)
+            out->du[dof * m->nu + i] = moment[dof] * slope * by_u;
+        if (out->dact != NULL && act >= 0)
+            out->dact[dof * m->na + act] = moment[dof] * slope * by_act;
+    }
+    if (gear != 0 && (out->dq != NULL || out->dv != NULL))
+        tg_cable_derivatives(m, w, tendon, (tg_slopes){gear * d->force, gear * gear * f.length, gear * gear * f.rate},
+                             v, out->dq, out->dv);
+}
+
 /* the moment without the joints whose forces are clamped */
 static void leave_out_clamped(const tg_model *m, const tg_work *w, tg_span across, const double *force,
                               const double *moment, double *acting)
@@ -244,7 +267,8 @@ void tg_add_actuation_derivatives(const tg_model *m, tg_work *w, const double *q
     double *force = w->row + v4_pad(m->nv), *acting = force + v4_pad(m->nv), bound;
     zero(out->dact, m->nv, m->na);
     zero(out->du, m->nv, m->nu);
-    if (any_force_range(m))
+    bool ranged = any_force_range(m);
+    if (ranged)
         tg_actuator_forces(m, w, v, act, u, dt, force, NULL);
     for (int i = 0; i < m->nu; i++)
     {
@@ -258,6 +282,12 @@ void tg_add_actuation_derivatives(const tg_model *m, tg_work *w, const double *q
         if (tg_actuator_has_axis(m, i))
         {
             add_axis_actuator(m, w, i, d, tg_joint_force_end(m, w, across.first, force[across.first], &bound) < 0, out);
+            continue;
+        }
+        if (!ranged && m->actuator_transmission[i] == TG_TRANSMISSION_TENDON &&
+            tg_cable_ends(m, m->actuator_target[i]) != NULL)
+        {
+            add_cable_actuator(m, w, i, d, d->late ? v_late : v, out);
             continue;
         }
         const double *moment = tg_actuator_row(m, w, i);

@@ -60,6 +60,17 @@ double tg_tendon_stretch(const tg_model *m, const tg_work *w, int tendon, int *e
  * to a change. After tg_tendons, or tg_transmissions. */
 void tg_cables(const tg_model *m, tg_work *w, const double *v, const tg_drive *drive, tg_reserve *bounds);
 
+/* A force along a tendon, and its slopes by length and rate. */
+typedef struct tg_slopes
+{
+    double force, length, rate;
+} tg_slopes;
+
+/* dq (nv x nv, may be NULL) += d (moment f) / d q, dv += d (moment f) / d x of a cable (tg_cable_ends) whose force f
+ * depends on its length and its rate moment . x. (tendon_slopes.c) */
+void tg_cable_derivatives(const tg_model *m, const tg_work *w, int tendon, tg_slopes f, const double *x, double *dq,
+                          double *dv);
+
 /* tg_tendons and tg_cables without actuators. */
 void tg_tendon_stage(const tg_model *m, tg_work *w, const double *q, const double *v);
 

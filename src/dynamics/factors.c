@@ -12,6 +12,55 @@ static double *matrix_of(const tg_model *m, const tg_work *w, int group)
     return w->group + m->group_matrix[group];
 }
 
+enum
+{
+    FREE = 6 /* dofs of a free body */
+};
+
+/* ---- order ---- */
+
+/* how far down a tree's first body is */
+static double depth_of(const tg_model *m, const tg_work *w, int tree)
+{
+    return v4_dot(v4_load(w->body_pos + 4 * m->tree_body[tree]), v4_load3(TG_PARAM(w->params, gravity_)));
+}
+
+/* whether a tree comes before another of its group */
+static bool is_before(const tg_model *m, const tg_work *w, int a, int b)
+{
+    double depth_a = depth_of(m, w, a), depth_b = depth_of(m, w, b);
+    return depth_a < depth_b || (depth_a == depth_b && a < b);
+}
+
+/* the trees of one group from where they are to their places */
+static void place_trees(const tg_model *m, tg_work *w, int group, int count, const int *tree)
+{
+    int place = 0;
+    for (int i = 0; i < count; i++)
+        for (int k = m->tree_dof[tree[i]]; k < m->tree_dof[tree[i]] + m->tree_ndof[tree[i]]; k++, place++)
+        {
+            w->place[k] = place;
+            w->place_dof[m->group_start[group] + place] = k;
+        }
+}
+
+void tg_order_groups(const tg_model *m, tg_work *w)
+{
+    for (int g = 0; g < m->ngroup; g++)
+    {
+        int *tree = w->place_tree + m->group_tree[g], count = m->group_tree[g + 1] - m->group_tree[g], moved = 0;
+        for (int i = 1; i < count; i++)
+        {
+            int at = i, own = tree[i];
+            for (; at > 0 && is_before(m, w, own, tree[at - 1]); at--, moved++)
+                tree[at] = tree[at - 1];
+            tree[at] = own;
+        }
+        if (moved > 0 || w->place_dof[m->group_start[g]] < 0)
+            place_trees(m, w, g, count, tree);
+    }
+}
+
 /* ---- assembly ---- */
 
 static void add_diagonal(const tg_model *m, tg_work *w, const double *extra)
@@ -21,6 +70,13 @@ static void add_diagonal(const tg_model *m, tg_work *w, const double *extra)
             w->M[m->tree_matrix[t] + k * (m->tree_ld[t] + 1)] += extra[m->tree_dof[t] + k];
 }
 
+static void gather_free(const double *M, int ldm, double *A, ptrdiff_t ld)
+{
+    for (int k = 0; k < FREE; k++)
+        for (int i = 0; i <= k; i++)
+            A[i * ld + k] = M[k * ldm + i];
+}
+
 /* lower triangles of the trees' matrices, transposed, to where they are in their groups */
 static void gather_trees(const tg_model *m, const tg_work *w)
 {
@@ -28,9 +84,14 @@ static void gather_trees(const tg_model *m, const tg_work *w)
     {
         if (tg_tree_is_alone(m, w, t))
             continue;
-        int group = m->tree_group[t], ld = v4_pad(m->group_ndof[group]), first = m->dof_place[m->tree_dof[t]];
+        int group = m->tree_group[t], ld = v4_pad(m->group_ndof[group]), first = w->place[m->tree_dof[t]];
         double *A = matrix_of(m, w, group) + (ptrdiff_t)first * (ld + 1);
         const double *M = w->M + m->tree_matrix[t];
+        if (m->tree_ndof[t] == FREE)
+        {
+            gather_free(M, m->tree_ld[t], A, ld);
+            continue;
+        }
         for (int k = 0; k < m->tree_ndof[t]; k++, M += m->tree_ld[t])
             for (int i = 0; i <= k; i++)
                 A[(ptrdiff_t)i * ld + k] = M[i];
@@ -51,24 +112,9 @@ static void add_outer(int rows, int columns, const double *a, const double *b, d
     }
 }
 
-/* the same for free bodies, row by row; no load spans two stores, of this cable or the one before */
-TG_INLINE void add_row_free(v4 left, v2 right, double by, double *A)
-{
-    v4_storeu(A, v4_loadu(A) + left * v4_splat(by));
-    v2_storeu(A + V4_LANES, v2_loadu(A + V4_LANES) + right * by);
-}
-
-TG_INLINE void add_outer_free(const double *a, const double *b, double c, double *A, ptrdiff_t ld)
-{
-    v4 left = v4_loadu(b);
-    v2 right = v2_loadu(b + V4_LANES);
-    for (int i = 0; i < 6; i++, A += ld)
-        add_row_free(left, right, c * a[i], A);
-}
-
-/* A += c moment moment^T for the moment of a tendon, or of an actuator on it; upper triangle. Dofs ascend, and so do
- * their places; those of a run follow each other there too. What a run of the row's own dof has before the diagonal is
- * in the lower triangle, which is never read. */
+/* A += c moment moment^T for the moment of a tendon, or of an actuator on it; upper triangle. Dofs of a run are in
+ * places that follow each other. What a run of the row's own dof has before the diagonal is in the lower triangle,
+ * which is never read. */
 static void add_moment(const tg_model *m, const tg_work *w, int tendon, const double *moment, double c)
 {
     const int *run = tg_tendon_runs(m, tendon);
@@ -80,12 +126,10 @@ static void add_moment(const tg_model *m, const tg_work *w, int tendon, const do
     for (int a = 0; a < runs; a++)
         for (int b = a; b < runs; b++)
         {
-            const int *row = run + 2 * a, *column = run + 2 * b;
-            double *to = A + (ptrdiff_t)m->dof_place[row[0]] * ld + m->dof_place[column[0]];
-            if (row[1] == 6 && column[1] == 6)
-                add_outer_free(moment + row[0], moment + column[0], c, to, ld);
-            else
-                add_outer(row[1], column[1], moment + row[0], moment + column[0], c, to, ld);
+            bool ascends = w->place[run[2 * a]] <= w->place[run[2 * b]];
+            const int *row = run + 2 * (ascends ? a : b), *column = run + 2 * (ascends ? b : a);
+            double *to = A + (ptrdiff_t)w->place[row[0]] * ld + w->place[column[0]];
+            add_outer(row[1], column[1], moment + row[0], moment + column[0], c, to, ld);
         }
 }
 
@@ -100,42 +144,67 @@ static void add_site(const tg_model *m, const tg_work *w, int actuator, double c
     double *A = matrix_of(m, w, group);
     for (int i = m->node_dof[node] + m->node_ndof[node] - 1; i >= 0; i = m->dof_parent[i])
         for (int k = i; k >= 0; k = m->dof_parent[k])
-            A[(ptrdiff_t)m->dof_place[k] * ld + m->dof_place[i]] += c * moment[i] * moment[k];
+            A[(ptrdiff_t)w->place[k] * ld + w->place[i]] += c * moment[i] * moment[k];
 }
 
-/* the same for a cable between two free bodies */
-static void add_cable(const tg_model *m, const tg_work *w, const int *ends, const double *moment, double c)
+/* A block of coupling.c: A += sum c a b^T over its cables, a and b their moments at its two bodies, in registers. What
+ * is behind the six numbers of b is not stored. */
+static void add_cables(const tg_model *m, const tg_work *w, const int *block, const double *coupling)
 {
-    int first = ends[2] < ends[3] ? ends[2] : ends[3], second = ends[2] < ends[3] ? ends[3] : ends[2];
-    int group = m->tree_group[m->node_tree[m->dof_node[first]]], ld = v4_pad(m->group_ndof[group]);
-    int across = m->dof_place[second] - m->dof_place[first];
-    double *A = matrix_of(m, w, group) + (ptrdiff_t)m->dof_place[first] * (ld + 1);
-    const double *a = moment + first, *b = moment + second;
-    v4 a_left = v4_loadu(a), b_left = v4_loadu(b);
-    v2 a_right = v2_loadu(a + V4_LANES), b_right = v2_loadu(b + V4_LANES);
-    for (int i = 0; i < 6; i++, A += ld)
+    bool ascends = w->place[block[0]] <= w->place[block[1]];
+    int row = block[ascends ? 0 : 1], column = block[ascends ? 1 : 0];
+    int group = m->tree_group[m->node_tree[m->dof_node[row]]], ld = v4_pad(m->group_ndof[group]);
+    double *A = matrix_of(m, w, group) + (ptrdiff_t)w->place[row] * ld + w->place[column];
+    v4 left[FREE], right[FREE];
+    for (int i = 0; i < FREE; i++)
     {
-        double by = c * a[i];
-        add_row_free(a_left, a_right, by, A);
-        add_row_free(b_left, b_right, by, A + across);
+        const double *own = A + (ptrdiff_t)i * ld;
+        left[i] = v4_loadu(own);
+        right[i] = v4_set(own[V4_LANES], own[V4_LANES + 1], 0, 0);
     }
-    A += (ptrdiff_t)(across - 6) * ld + across;
-    add_outer_free(b, b, c, A, ld);
+    for (int n = 0; n < block[2]; n++)
+    {
+        const double *moment = tg_tendon_moment(m, w, block[3 + n]), *a = moment + row, *b = moment + column;
+        v4 c = v4_splat(coupling[block[3 + n]]), b_left = v4_loadu(b) * c, b_right = v4_loadu(b + V4_LANES) * c;
+        for (int i = 0; i < FREE; i++)
+        {
+            v4 each = v4_splat(a[i]);
+            left[i] += b_left * each;
+            right[i] += b_right * each;
+        }
+    }
+    for (int i = 0; i < FREE; i++)
+    {
+        double *own = A + (ptrdiff_t)i * ld;
+        v4_storeu(own, left[i]);
+        v2_storeu(own + V4_LANES, (v2){right[i][0], right[i][1]});
+    }
+}
+
+/* four rows of a matrix at a time, from the v4 of their diagonal on */
+static void clear_upper(int n, double *A, int ld)
+{
+    for (int i = 0; i < n; i += V4_LANES)
+    {
+        double *row[V4_LANES];
+        for (int r = 0; r < V4_LANES; r++)
+            row[r] = A + (ptrdiff_t)(i + r < n ? i + r : i) * ld;
+        for (int k = i; k < ld; k += V4_LANES)
+            for (int r = 0; r < V4_LANES; r++)
+                v4_store(row[r] + k, v4_zero());
+    }
 }
 
 static void assemble_groups(const tg_model *m, const tg_work *w, const double *coupling)
 {
-    for (int i = 0; i < m->group_matrix[m->ngroup]; i += V4_LANES)
-        v4_store(w->group + i, v4_zero());
+    for (int g = 0; g < m->ngroup; g++)
+        clear_upper(m->group_ndof[g], matrix_of(m, w, g), v4_pad(m->group_ndof[g]));
     gather_trees(m, w);
+    for (const int *block = m->cable_block; *block >= 0; block += 3 + block[2])
+        add_cables(m, w, block, coupling);
     for (int t = 0; t < m->ntendon; t++)
-    {
-        const int *ends = tg_cable_ends(m, t);
-        if (ends != NULL && ends[2] >= 0 && ends[3] >= 0)
-            add_cable(m, w, ends, tg_tendon_moment(m, w, t), coupling[t]);
-        else
+        if (tg_cable_ends(m, t) == NULL)
             add_moment(m, w, t, tg_tendon_moment(m, w, t), coupling[t]);
-    }
     for (int i = 0; i < m->nu; i++)
     {
         double c = coupling[m->ntendon + i];
@@ -173,17 +242,17 @@ tg_status tg_factor_mass(const tg_model *m, tg_work *w, const double *extra, con
     }
     if (!w->grouped)
         return TG_OK;
+    tg_order_groups(m, w);
     assemble_groups(m, w, coupling);
     for (int g = 0; g < m->ngroup; g++)
     {
         int n = m->group_ndof[g], ld = v4_pad(n), bad = tg_chol_upper(n, matrix_of(m, w, g), ld);
         if (bad >= 0)
-            return refuse(m, w, m->group_dof[m->group_start[g] + bad]);
+            return refuse(m, w, w->place_dof[m->group_start[g] + bad]);
+        double *inverse = w->group_inverse + m->group_start[g];
+        tg_upper_inverse(n, matrix_of(m, w, g), ld, inverse);
         for (int i = 0; i < n; i++) /* D^-1 of A = L^T D L has the squares of what is on the diagonal of U^-1 here */
-        {
-            double root = 1 / matrix_of(m, w, g)[(ptrdiff_t)i * (ld + 1)];
-            w->dinv[m->group_dof[m->group_start[g] + i]] = root * root;
-        }
+            w->dinv[w->place_dof[m->group_start[g] + i]] = inverse[i] * inverse[i];
     }
     return TG_OK;
 }
@@ -205,20 +274,35 @@ enum
     OTHER_HALF = 2
 };
 
+/* returns what follows */
+static double *copy_few(int n, const double *from, double *to)
+{
+    int k = 0;
+    for (; k + V4_LANES <= n; k += V4_LANES)
+        v4_storeu(to + k, v4_loadu(from + k));
+    for (; k < n; k++)
+        to[k] = from[k];
+    return to + n;
+}
+
 static void solve(const tg_model *m, const tg_work *w, int group, unsigned halves, double *x)
 {
     int n = m->group_ndof[group], ld = v4_pad(n);
-    const int *dof = m->group_dof + m->group_start[group];
-    const double *U = matrix_of(m, w, group);
+    const double *U = matrix_of(m, w, group), *inverse = w->group_inverse + m->group_start[group];
     double *own = w->group_vector;
-    for (int i = 0; i < n; i++)
-        own[i] = x[dof[i]];
+    for (int i = m->group_tree[group]; i < m->group_tree[group + 1]; i++)
+        own = copy_few(m->tree_ndof[w->place_tree[i]], x + m->tree_dof[w->place_tree[i]], own);
+    own = w->group_vector;
     if (halves & HALF)
-        tg_trsm(TG_TRI_UPPER | TG_TRI_TRANSPOSED, n, U, ld, 1, own, 1);
+        tg_upper_half(n, U, ld, inverse, own);
     if (halves & OTHER_HALF)
-        tg_trsm(TG_TRI_UPPER, n, U, ld, 1, own, 1);
-    for (int i = 0; i < n; i++)
-        x[dof[i]] = own[i];
+        tg_upper_other_half(n, U, ld, inverse, own);
+    for (int i = m->group_tree[group]; i < m->group_tree[group + 1]; i++)
+    {
+        int tree = w->place_tree[i];
+        copy_few(m->tree_ndof[tree], own, x + m->tree_dof[tree]);
+        own += m->tree_ndof[tree];
+    }
 }
 
 void tg_group_solve(const tg_model *m, const tg_work *w, int group, double *x)
@@ -236,84 +320,40 @@ void tg_group_other_half(const tg_model *m, const tg_work *w, int group, double 
     solve(m, w, group, OTHER_HALF, x);
 }
 
-/* to -= factor from */
-static void subtract_row(int columns, double factor, const double *from, double *to)
-{
-    v4 by = v4_splat(factor);
-    for (int j = 0; j < columns; j += V4_LANES)
-        v4_store(to + j, v4_load(to + j) - by * v4_load(from + j));
-}
-
-static void scale_row(int columns, double factor, double *row)
-{
-    for (int j = 0; j < columns; j += V4_LANES)
-        v4_store(row + j, v4_load(row + j) * v4_splat(factor));
-}
-
-/* whether rows are one below the other, as in a matrix */
-static bool are_together(int n, int columns, double *const *row)
-{
-    bool together = true;
-    for (int i = 1; i < n; i++)
-        together = together && row[i] == row[i - 1] + columns;
-    return together;
-}
-
-/* how many rows at the top are zero, in groups of four; `vectors` v4 of each row */
+/* how many rows at the top are zero, in groups of four; one v4 or two of each row */
 static int zeros_above(int n, int vectors, const double *X, int ldx)
 {
     int i = 0;
     for (; i < n; i++, X += ldx)
-        for (int c = 0; c < vectors; c++)
-        {
-            v4i differs = v4_load(X + V4_LANES * c) != v4_zero();
-            if (differs[0] | differs[1] | differs[2] | differs[3])
-                return i & ~(V4_LANES - 1);
-        }
+    {
+        v4i differs = v4_load(X) != v4_zero();
+        differs |= v4_load(X + (vectors > 1 ? V4_LANES : 0)) != v4_zero();
+        if (differs[0] | differs[1] | differs[2] | differs[3])
+            break;
+    }
     return i & ~(V4_LANES - 1);
 }
 
-/* X (n x columns, one row below the other) <- U^-T X. A contact's columns are zero but for the bodies it touches: each
- * group of columns starts at its first row that is not. */
-static void half_together(int n, const double *U, int ld, int columns, double *X)
+/* X (n x columns) <- U^-T X. A contact's columns are zero but for the bodies it touches: each group of columns starts
+ * at its first row that is not. */
+void tg_group_half_rows(const tg_model *m, const tg_work *w, int group, int columns, double *X)
 {
-    const int wide = 2 * V4_LANES; /* a tile of tg_trsm */
+    const int wide = 2 * V4_LANES; /* a tile */
+    int n = m->group_ndof[group], ld = v4_pad(n), zeros = w->group_zeros[group] & ~(V4_LANES - 1);
+    const double *U = matrix_of(m, w, group), *inverse = w->group_inverse + m->group_start[group];
     for (int j = 0; j < columns; j += wide)
     {
         int width = columns - j < wide ? columns - j : wide;
-        int first = zeros_above(n, width / V4_LANES, X + j, columns);
-        tg_trsm(TG_TRI_UPPER | TG_TRI_TRANSPOSED, n - first, U + (ptrdiff_t)first * (ld + 1), ld, width,
-                X + (ptrdiff_t)first * columns + j, columns);
+        int first = zeros + zeros_above(n - zeros, width / V4_LANES, X + (ptrdiff_t)zeros * columns + j, columns);
+        tg_upper_half_many(n - first, U + (ptrdiff_t)first * (ld + 1), ld, inverse + first, width,
+                           X + (ptrdiff_t)first * columns + j, columns);
     }
 }
 
-void tg_group_half_rows(const tg_model *m, const tg_work *w, int group, int columns, double *const *row)
+void tg_group_other_half_rows(const tg_model *m, const tg_work *w, int group, int columns, double *X)
 {
-    int n = m->group_ndof[group], ld = v4_pad(n);
-    const double *U = matrix_of(m, w, group);
-    if (are_together(n, columns, row))
-    {
-        half_together(n, U, ld, columns, row[0]);
-        return;
-    }
-    for (int i = 0; i < n; i++, U += ld)
-    {
-        scale_row(columns, 1 / U[i], row[i]);
-        for (int k = i + 1; k < n; k++)
-            subtract_row(columns, U[k], row[i], row[k]);
-    }
-}
-
-void tg_group_other_half_rows(const tg_model *m, const tg_work *w, int group, int columns, double *const *row)
-{
-    int n = m->group_ndof[group], ld = v4_pad(n);
-    for (int i = n - 1; i >= 0; i--)
-    {
-        const double *U = matrix_of(m, w, group) + (ptrdiff_t)i * ld;
-        for (int k = i + 1; k < n; k++)
-            subtract_row(columns, U[k], row[k], row[i]);
-        scale_row(columns, 1 / U[i], row[i]);
-    }
+    int n = m->group_ndof[group];
+    tg_trsm(TG_TRI_UPPER, n, matrix_of(m, w, group), v4_pad(n), columns, X, columns);
 }
 
 void tg_group_inverse(const tg_model *m, const tg_work *w, int group, double *out, int ld)

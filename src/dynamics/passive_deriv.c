@@ -37,6 +37,11 @@ static void tendon_derivatives(const tg_model *m, tg_work *w, int t, tg_tendon_w
     const double *moment = tg_tendon_moment(m, w, t);
     const int *dof = tg_tendon_dofs(m, t);
     double damping = pull.stiffness * when.ahead + pull.damping, *slope = w->row; /* d f / d q */
+    if (tg_cable_ends(m, t) != NULL)
+    {
+        tg_cable_derivatives(m, w, t, (tg_slopes){pull.force, -pull.stiffness, -damping}, when.x, dq, dv);
+        return;
+    }
     for (int i = 0; i < n && dv != NULL; i++)
         for (int k = 0; k < n; k++)
             dv[dof[i] * nv + dof[k]] -= damping * moment[dof[i]] * moment[dof[k]];

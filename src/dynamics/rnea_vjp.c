@@ -1,4 +1,5 @@
 /* Reverse mode of inverse dynamics: O(nv), no matrix is formed. */
+#include <float.h>
 #include <math.h>
 
 #include "dynamics/kinematics.h"
@@ -15,18 +16,29 @@ tg_gradient tg_gradient_begin(const tg_model *m, tg_work *w, double *params)
     return (tg_gradient){zeros, zeros + m->nv, zeros + 2 * m->nv, params};
 }
 
-/* of a rotation to those of a quaternion of any length */
+/* Of a rotation to those of a quaternion q of any length: dtheta = 2 vec(dq conj(q)) / |q|^2 (tg_quat_raw_tangent). */
+static void end_quaternion(const double *q, double *g)
+{
+    v4 of = v4_loadu(q), x = v4_splat(g[0]), y = v4_splat(g[1]), z = v4_splat(g[2]);
+    double square = v4_dot(of, of);
+    if (square < DBL_MIN || square > DBL_MAX) /* of numbers that have no squares */
+    {
+        double T[12];
+        tg_quat_raw_tangent(q, T);
+        v4_storeu(g, x * v4_loadu(T) + y * v4_loadu(T + 4) + z * v4_loadu(T + 8));
+        return;
+    }
+    const v4 sign_x = {-1, 1, -1, 1}, sign_y = {-1, 1, 1, -1}, sign_z = {-1, -1, 1, 1};
+    v4 turned = x * sign_x * V4_SHUFFLE(of, 1, 0, 3, 2) + y * sign_y * V4_SHUFFLE(of, 2, 3, 0, 1) +
+                z * sign_z * V4_SHUFFLE(of, 3, 2, 1, 0);
+    v4_storeu(g, turned * v4_splat(2 / square));
+}
+
 static void end_quaternions(int count, const double *quat, double *g)
 {
     for (int i = 0; i < 4 * count; i += 4)
-    {
-        if (g[i] == 0 && g[i + 1] == 0 && g[i + 2] == 0)
-            continue;
-        double T[12], turn[3] = {g[i], g[i + 1], g[i + 2]};
-        tg_quat_raw_tangent(quat + i, T);
-        for (int k = 0; k < 4; k++)
-            g[i + k] = T[k] * turn[0] + T[4 + k] * turn[1] + T[8 + k] * turn[2];
-    }
+        if (g[i] != 0 || g[i + 1] != 0 || g[i + 2] != 0)
+            end_quaternion(quat + i, g + i);
 }
 
 void tg_gradient_end(const tg_model *m, const tg_work *w, double *params)
@@ -40,7 +52,10 @@ void tg_gradient_end(const tg_model *m, const tg_work *w, double *params)
     const double *axis = TG_PARAM(p, joint_axis);
     for (int i = 0; i < 3 * m->njoint; i += 3)
     {
-        double norm = sqrt(axis[i] * axis[i] + axis[i + 1] * axis[i + 1] + axis[i + 2] * axis[i + 2]);
+        double square = axis[i] * axis[i] + axis[i + 1] * axis[i + 1] + axis[i + 2] * axis[i + 2];
+        if (square == 1)
+            continue;
+        double norm = sqrt(square);
         for (int k = 0; k < 3 && norm > 0; k++)
             params[m->offset.joint_axis + i + k] /= norm;
     }

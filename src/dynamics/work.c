@@ -71,12 +71,26 @@ static void fill_block_bits(tg_work *w)
     }
 }
 
+/* trees of groups as in the model, in no places yet; the others behind them */
+static void fill_places(tg_work *w)
+{
+    const tg_model *m = w->model;
+    int count = 0;
+    for (int g = 0; g <= m->ngroup && m->ngroup > 0; g++)
+        for (int t = 0; t < m->ntree; t++)
+            if (m->tree_group[t] == (g < m->ngroup ? g : -1))
+                w->place_tree[count++] = t;
+    for (int g = 0; g < m->ngroup; g++)
+        w->place_dof[m->group_start[g]] = -1;
+}
+
 void tg_work_init(tg_work *w, const tg_model *m)
 {
     w->model = m;
     w->params = m->params;
     w->allocator = m->allocator;
     fill_block_bits(w);
+    fill_places(w);
 }
 
 const char *tg_work_message(const tg_work *w)

@@ -34,8 +34,12 @@
     X(double, M, m->nmatrix, "mass matrix, lower triangle a tree; L after factoring")                                  \
     X(double, dinv, m->nv, "1 / D of M = L^T D L")                                                                     \
     X(double, group, m->group_matrix[m->ngroup], "U of A = U^T U of groups of trees (factors.h)")                      \
+    X(int, place, m->ngroup > 0 ? m->nv : 0, "of a dof in the matrix of its tree's group (tg_order_groups)")           \
+    X(int, place_dof, m->ngroup > 0 ? m->nv : 0, "dofs of all groups, group by group, in their places")                \
+    X(int, place_tree, m->ngroup > 0 ? m->ntree : 0, "trees of all groups, group by group in their order, the others") \
+    X(int, group_zeros, m->ngroup, "rows at the top of H J^T that are zero (contact/delassus.c)")                      \
+    X(double, group_inverse, m->ngroup > 0 ? m->nv : 0, "1 / the diagonal of U")                                       \
     X(double, group_vector, m->ngroup > 0 ? m->nv : 0, "a group's part of a vector")                                   \
-    X(double *, group_row, m->ngroup > 0 ? m->nv : 0, "where rows of a matrix are, one for each dof of a group")       \
     /* tg_velocities, tg_accelerations, tg_node_forces */                                                              \
     X(double, V, SPATIAL_SIZE * m->nnode, "twist after the node's motion")                                             \
     X(double, A, SPATIAL_SIZE * m->nnode, "spatial acceleration, less gravity")                                        \
@@ -60,6 +64,10 @@
     X(double, Z, SPATIAL_SIZE * m->nnode, "sum of J x along the path, of a second vector x")                           \
     X(double, Zbar, SPATIAL_SIZE * m->nbody, "gradient with respect to it")                                            \
     /* tendons */                                                                                                      \
+    X(double, cable_point, m->ntendon > 0 ? 4 * m->nsite : 0, "world, of sites where cables end")                      \
+    X(double, cable_lever, m->ntendon > 0 ? 12 * m->nsite : 0, "S R^T, S p = site x p, by columns (tendon.c)")         \
+    X(double, cable_speed, m->ntendon > 0 ? 12 * m->nsite : 0, "V, Y, Z there, of one pass of reverse mode")           \
+    X(double, cable_seed, m->ntendon > 0 ? 16 * m->nsite : 0, "gradients there (adjoint.c)")                           \
     X(double, tendon_length, m->ntendon, "")                                                                           \
     X(double, tendon_moment, m->ntendon *v4_pad(m->nv) + V4_LANES, "d length / d q by rows; zero but for tendon_dof")  \
     X(double, tendon_gradient, 4 * m->ntendon, "tg_tendon_gradient, of one pass of reverse mode")                      \

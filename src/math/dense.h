@@ -69,6 +69,13 @@ void tg_chol_solve(int n, const double *L, int ldl, int columns, double *X, int 
 int tg_chol_upper(int n, double *A, int lda);
 void tg_chol_upper_solve(int n, const double *U, int ldu, int columns, double *X, int ldx);
 
+/* Many solves with one U: inverse (n) = 1 / its diagonal, then x <- U^-T x, x <- U^-1 x, and X <- U^-T X, a multiple of
+ * four columns. */
+void tg_upper_inverse(int n, const double *U, int ldu, double *inverse);
+void tg_upper_half(int n, const double *U, int ldu, const double *inverse, double *x);
+void tg_upper_other_half(int n, const double *U, int ldu, const double *inverse, double *x);
+void tg_upper_half_many(int n, const double *U, int ldu, const double *inverse, int columns, double *X, int ldx);
+
 /* P A = L U with partial pivoting: unit L below the diagonal, U on and above. pivot[k] >= k is the row that was
  * exchanged with row k in step k. Returns -1, or the index of the first pivot that is zero or not finite (the
  * factorisation stops there). */

@@ -9,10 +9,11 @@
 
 enum
 {
-    PANEL = V4_LANES, /* columns that Cholesky takes at a time */
-    STRIP = 12,       /* rows of two tiles of tg_gemm_tn: twice as fast as rows of one (measured) */
-    FLAT = 64,        /* rows that stay in the first cache: Cholesky in one sweep */
-    LU_PANEL = 32     /* up to this width LU eliminates row by row (measured against 48, 64: even at 36, ahead at 48) */
+    PANEL = V4_LANES,  /* columns that Cholesky takes at a time */
+    STRIP = 12,        /* rows of two tiles of tg_gemm_tn: twice as fast as rows of one (measured) */
+    UPPER_VECTORS = 3, /* v4 of four rows that Cholesky of an upper triangle takes at a time: twelve registers */
+    FLAT = 64,         /* rows that stay in the first cache: Cholesky in one sweep */
+    LU_PANEL = 32 /* up to this width LU eliminates row by row (measured against 48, 64: even at 36, ahead at 48) */
 };
 
 static int smaller(int a, int b)
@@ -97,8 +98,8 @@ void tg_chol_solve(int n, const double *L, int ldl, int columns, double *X, int 
 
 /* ---- Cholesky, upper triangle ---- */
 
-/* n <= 4. The next pivot waits for one division alone: what is left of a row is subtracted by way of row / pivot, and
- * roots are taken beside. */
+/* n <= 4. The next pivot waits for one division alone: what is left of a row is
+ * subtracted by way of row / pivot, and roots are taken beside. */
 TG_INLINE int chol_upper_block(int n, double *A, ptrdiff_t lda)
 {
     for (int j = 0; j < n; j++)
@@ -150,8 +151,133 @@ static void subtract_upper(int n, int k, const double *B, int ldb, double *C, in
     }
 }
 
-/* the block of `rows` <= 4 rows on the diagonal, less what the rows before contribute, factored */
-TG_INLINE int chol_upper_diagonal(int rows, int j, double *A, ptrdiff_t lda)
+/* `vectors` v4 of four rows at column `column`, less what the rows before row j contribute */
+TG_INLINE void less_rows_above(int vectors, int j, int column, const double *A, ptrdiff_t lda,
+                               v4 x[PANEL][UPPER_VECTORS])
+{
+    const double *own = A + j * lda + column;
+    for (int r = 0; r < PANEL; r++)
+        for (int c = 0; c < vectors; c++)
+            x[r][c] = v4_loadu(own + r * lda + V4_LANES * c);
+    TG_NO_UNROLL
+    for (int p = 0; p < j; p++, A += lda)
+    {
+        v4 above[UPPER_VECTORS];
+        for (int c = 0; c < vectors; c++)
+            above[c] = v4_loadu(A + column + V4_LANES * c);
+        for (int r = 0; r < PANEL; r++)
+        {
+            v4 each = v4_splat(A[j + r]);
+            for (int c = 0; c < vectors; c++)
+                x[r][c] -= each * above[c];
+        }
+    }
+}
+
+/* the rows of a block whose 4 x 4 on the diagonal is factored: D, and 1 / its diagonal */
+TG_INLINE void divide_four(int first, int vectors, const double D[PANEL * PANEL], const double inverse[PANEL],
+                           v4 x[PANEL][UPPER_VECTORS])
+{
+    for (int r = 0; r < PANEL; r++)
+    {
+        for (int p = 0; p < r; p++)
+            for (int c = first; c < vectors; c++)
+                x[r][c] -= v4_splat(D[PANEL * p + r]) * x[p][c];
+        for (int c = first; c < vectors; c++)
+            x[r][c] *= v4_splat(inverse[r]);
+    }
+}
+
+TG_INLINE void store_four(int first, int vectors, v4 x[PANEL][UPPER_VECTORS], double *to, ptrdiff_t lda)
+{
+    for (int r = 0; r < PANEL; r++)
+        for (int c = first; c < vectors; c++)
+            v4_storeu(to + r * lda + V4_LANES * c, x[r][c]);
+}
+
+/* one row of a 4 x 4 block: the rows after it less their shares of it */
+TG_INLINE void eliminate_four(int r, v4 x[PANEL][UPPER_VECTORS], double pivot[PANEL], double inverse[PANEL])
+{
+    pivot[r] = x[r][0][r];
+    inverse[r] = 1 / pivot[r];
+    v4 share = x[r][0] * v4_splat(inverse[r]);
+    for (int i = r + 1; i < PANEL; i++)
+        x[i][0] -= v4_splat(share[i]) * x[r][0];
+}
+
+/* The first v4 of four rows factored, D its rows, inverse 1 / its diagonal; as chol_upper_block. What is before the
+ * diagonal has no meaning. */
+TG_INLINE int chol_upper_four(v4 x[PANEL][UPPER_VECTORS], double D[PANEL * PANEL], double inverse[PANEL])
+{
+    double pivot[PANEL];
+    eliminate_four(0, x, pivot, inverse);
+    eliminate_four(1, x, pivot, inverse);
+    eliminate_four(2, x, pivot, inverse);
+    eliminate_four(3, x, pivot, inverse);
+    for (int r = 0; r < PANEL; r++)
+        if (!(pivot[r] > 0) || !isfinite(pivot[r]))
+            return r;
+    for (int r = 0; r < PANEL; r++)
+        inverse[r] *= sqrt(pivot[r]);
+    for (int r = 0; r < PANEL; r++)
+        v4_storeu(D + PANEL * r, x[r][0] * v4_splat(inverse[r]));
+    return -1;
+}
+
+/* The block of four rows on the diagonal with the columns beside it, `vectors` v4 in all: less what the rows before
+ * contribute, the first factored, the others divided by it. */
+TG_INLINE int chol_upper_first(int vectors, int j, double *A, ptrdiff_t lda, double D[PANEL * PANEL],
+                               double inverse[PANEL])
+{
+    v4 x[PANEL][UPPER_VECTORS];
+    double *block = A + j * (lda + 1);
+    less_rows_above(vectors, j, j, A, lda, x);
+    int bad = chol_upper_four(x, D, inverse);
+    if (bad >= 0)
+        return j + bad;
+    for (int r = 0; r < PANEL; r++)
+        for (int c = r; c < PANEL; c++)
+            block[r * lda + c] = D[PANEL * r + c];
+    divide_four(1, vectors, D, inverse, x);
+    store_four(1, vectors, x, block, lda);
+    return -1;
+}
+
+TG_INLINE void chol_upper_next(int vectors, int j, int column, double *A, ptrdiff_t lda, const double D[PANEL * PANEL],
+                               const double inverse[PANEL])
+{
+    v4 x[PANEL][UPPER_VECTORS];
+    less_rows_above(vectors, j, column, A, lda, x);
+    divide_four(0, vectors, D, inverse, x);
+    store_four(0, vectors, x, A + j * lda + column, lda);
+}
+
+/* rows j .. j + 4 */
+static int chol_upper_rows(int n, int j, double *A, ptrdiff_t lda)
+{
+    double D[PANEL * PANEL], inverse[PANEL];
+    int vectors = (n - j) / PANEL, column = j + PANEL * smaller(vectors, UPPER_VECTORS), bad;
+    bad = vectors >= UPPER_VECTORS ? chol_upper_first(UPPER_VECTORS, j, A, lda, D, inverse)
+          : vectors == 2           ? chol_upper_first(2, j, A, lda, D, inverse)
+                                   : chol_upper_first(1, j, A, lda, D, inverse);
+    for (; bad < 0 && column + PANEL <= n; column += PANEL * UPPER_VECTORS)
+    {
+        vectors = (n - column) / PANEL;
+        if (vectors >= UPPER_VECTORS)
+            chol_upper_next(UPPER_VECTORS, j, column, A, lda, D, inverse);
+        else if (vectors == 2)
+            chol_upper_next(2, j, column, A, lda, D, inverse);
+        else
+            chol_upper_next(1, j, column, A, lda, D, inverse);
+    }
+    int rest = n % PANEL;
+    if (bad < 0 && rest > 0)
+        tg_trsm_rows(A, (int)lda, j, rest, A + n - rest, (int)lda);
+    return bad;
+}
+
+/* the last block, of fewer rows than four, less what the rows before contribute, factored */
+TG_INLINE int chol_upper_last(int rows, int j, double *A, ptrdiff_t lda)
 {
     double *block = A + j * (lda + 1), D[PANEL * PANEL];
     const double *u = A + j;
@@ -173,21 +299,17 @@ TG_INLINE int chol_upper_diagonal(int rows, int j, double *A, ptrdiff_t lda)
     return bad < 0 ? -1 : j + bad;
 }
 
-/* Four rows at a time: the block on the diagonal, then the columns to its right. */
+/* Four rows at a time: the block on the diagonal and the columns to its right. */
 static int chol_upper_flat(int n, double *A, int lda)
 {
     int j = 0, bad = -1;
     for (; j + PANEL <= n && bad < 0; j += PANEL)
-    {
-        bad = chol_upper_diagonal(PANEL, j, A, lda);
-        if (bad < 0)
-            tg_trsm_rows(A, lda, j, n - j - PANEL, A + j + PANEL, lda);
-    }
+        bad = chol_upper_rows(n, j, A, lda);
     if (bad >= 0 || j == n)
         return bad;
-    return n - j == 1   ? chol_upper_diagonal(1, j, A, lda)
-           : n - j == 2 ? chol_upper_diagonal(2, j, A, lda)
-                        : chol_upper_diagonal(3, j, A, lda);
+    return n - j == 1   ? chol_upper_last(1, j, A, lda)
+           : n - j == 2 ? chol_upper_last(2, j, A, lda)
+                        : chol_upper_last(3, j, A, lda);
 }
 
 /* [A11 A12; . A22]: U11 from A11, U12 = U11^-T A12, U22 from A22 - U12^T U12 */

@@ -23,6 +23,7 @@ typedef struct triangle
     ptrdiff_t row, step;
     int n;
     bool unit;
+    const double *inverse; /* 1 / the diagonal, forward only; NULL: divided as needed */
 } triangle;
 
 /* X(i .. i + rows) <- eliminated, for 4 `vectors` columns, or for fewer than four (lanes); lanes of a single vector
@@ -35,7 +36,7 @@ TG_INLINE void tile(int rows, int vectors, int lanes, const triangle *T, int i, 
     double *out = X + i * ldx;
     for (int r = 0; r < rows; r++)
     {
-        inverse[r] = T->unit ? 1 : 1 / t[r * T->row + (i + r) * T->step];
+        inverse[r] = T->inverse != NULL ? T->inverse[i + r] : T->unit ? 1 : 1 / t[r * T->row + (i + r) * T->step];
         for (int c = 0; c < vectors; c++)
             x[r][c] = v4_load_part(out + r * ldx + V4_LANES * c, lanes);
     }
@@ -140,13 +141,13 @@ TG_INLINE void subtract(int rows, int n, const double *t, ptrdiff_t ldt, const d
 
 /* The block on the diagonal; entry (r, c) of the system is t[r * row + c * step]. Rows are divided by their diagonal
  * first, so that one unknown waits for the next by a single product. */
-TG_INLINE void diagonal_block(int rows, bool forward, bool unit, const double *t, ptrdiff_t row, ptrdiff_t step,
-                              double y[TILE_ROWS])
+TG_INLINE void diagonal_block(int rows, bool forward, bool unit, const double *known, const double *t, ptrdiff_t row,
+                              ptrdiff_t step, double y[TILE_ROWS])
 {
     double inverse[TILE_ROWS];
     for (int r = 0; r < rows; r++)
     {
-        inverse[r] = unit ? 1 : 1 / t[r * (row + step)];
+        inverse[r] = known != NULL ? known[r] : unit ? 1 : 1 / t[r * (row + step)];
         y[r] *= inverse[r];
     }
     for (int k = 1; k < rows; k++)
@@ -161,8 +162,8 @@ TG_INLINE void diagonal_block(int rows, bool forward, bool unit, const double *t
 }
 
 /* unknowns i .. i + rows */
-TG_INLINE void vector_step(int rows, bool upper, bool transposed, bool unit, int i, int n, const double *T,
-                           ptrdiff_t ldt, double *x)
+TG_INLINE void vector_step(int rows, bool upper, bool transposed, bool unit, const double *inverse, int i, int n,
+                           const double *T, ptrdiff_t ldt, double *x)
 {
     bool forward = upper == transposed;
     int first = upper ? i + rows : 0, count = upper ? n - i - rows : i;
@@ -172,14 +173,15 @@ TG_INLINE void vector_step(int rows, bool upper, bool transposed, bool unit, int
     v4 sum = transposed ? v4_zero() : dots(rows, count, t + first, ldt, x + first);
     for (int r = 0; r < rows; r++)
         y[r] = x[i + r] - sum[r];
-    diagonal_block(rows, forward, unit, t + i, row, step, y);
+    diagonal_block(rows, forward, unit, inverse != NULL ? inverse + i : NULL, t + i, row, step, y);
     for (int r = 0; r < rows; r++)
         x[i + r] = y[r];
     if (transposed)
         subtract(rows, count, t + first, ldt, y, x + first);
 }
 
-TG_INLINE void solve_vector(bool upper, bool transposed, bool unit, int n, const double *T, ptrdiff_t ldt, double *x)
+TG_INLINE void solve_vector(bool upper, bool transposed, bool unit, const double *inverse, int n, const double *T,
+                            ptrdiff_t ldt, double *x)
 {
     bool forward = upper == transposed;
     int whole = n / TILE_ROWS, rest = n % TILE_ROWS, last = whole * TILE_ROWS;
@@ -187,13 +189,13 @@ TG_INLINE void solve_vector(bool upper, bool transposed, bool unit, int n, const
     {
         int block = forward ? k : whole - k;
         if (block < whole)
-            vector_step(TILE_ROWS, upper, transposed, unit, TILE_ROWS * block, n, T, ldt, x);
+            vector_step(TILE_ROWS, upper, transposed, unit, inverse, TILE_ROWS * block, n, T, ldt, x);
         else if (rest == 1)
-            vector_step(1, upper, transposed, unit, last, n, T, ldt, x);
+            vector_step(1, upper, transposed, unit, inverse, last, n, T, ldt, x);
         else if (rest == 2)
-            vector_step(2, upper, transposed, unit, last, n, T, ldt, x);
+            vector_step(2, upper, transposed, unit, inverse, last, n, T, ldt, x);
         else if (rest == 3)
-            vector_step(3, upper, transposed, unit, last, n, T, ldt, x);
+            vector_step(3, upper, transposed, unit, inverse, last, n, T, ldt, x);
     }
 }
 
@@ -203,16 +205,16 @@ static void solve_vector_of(int flags, int n, const double *T, ptrdiff_t ldt, do
     switch (flags & (TG_TRI_UPPER | TG_TRI_TRANSPOSED))
     {
     case TG_TRI_LOWER:
-        solve_vector(false, false, unit, n, T, ldt, x);
+        solve_vector(false, false, unit, NULL, n, T, ldt, x);
         break;
     case TG_TRI_UPPER:
-        solve_vector(true, false, unit, n, T, ldt, x);
+        solve_vector(true, false, unit, NULL, n, T, ldt, x);
         break;
     case TG_TRI_TRANSPOSED:
-        solve_vector(false, true, unit, n, T, ldt, x);
+        solve_vector(false, true, unit, NULL, n, T, ldt, x);
         break;
     default:
-        solve_vector(true, true, unit, n, T, ldt, x);
+        solve_vector(true, true, unit, NULL, n, T, ldt, x);
         break;
     }
 }
@@ -227,7 +229,7 @@ void tg_trsm(int flags, int n, const double *T, int ldt, int columns, double *X,
         return;
     }
     bool upper = (flags & TG_TRI_UPPER) != 0, transposed = (flags & TG_TRI_TRANSPOSED) != 0;
-    triangle system = {T, transposed ? 1 : ldt, transposed ? ldt : 1, n, (flags & TG_TRI_UNIT) != 0};
+    triangle system = {T, transposed ? 1 : ldt, transposed ? ldt : 1, n, (flags & TG_TRI_UNIT) != 0, NULL};
     ptrdiff_t stride = ldx;
     if (upper != transposed)
     {
@@ -255,7 +257,7 @@ void tg_trsm(int flags, int n, const double *T, int ldt, int columns, double *X,
 
 void tg_trsm_rows(const double *U, int ldu, int i, int columns, double *X, int ldx)
 {
-    const triangle system = {U, 1, ldu, i + TILE_ROWS, false};
+    const triangle system = {U, 1, ldu, i + TILE_ROWS, false, NULL};
     const v4i all = v4_lanes_from(0);
     int j = 0;
     for (; j + TILE_COLUMNS <= columns; j += TILE_COLUMNS)
@@ -264,4 +266,36 @@ void tg_trsm_rows(const double *U, int ldu, int i, int columns, double *X, int l
         tile(TILE_ROWS, 1, V4_LANES, &system, i, X + j, ldx, all);
     for (; j < columns; j++)
         tile(TILE_ROWS, 1, 1, &system, i, X + j, ldx, all);
+}
+
+/* ---- diagonals whose inverses are known ---- */
+
+void tg_upper_inverse(int n, const double *U, int ldu, double *inverse)
+{
+    int i = 0;
+    const ptrdiff_t next = (ptrdiff_t)ldu + 1;
+    for (; i + V4_LANES <= n; i += V4_LANES, U += V4_LANES * next)
+        v4_storeu(inverse + i, v4_splat(1) / v4_set(U[0], U[next], U[2 * next], U[3 * next]));
+    for (; i < n; i++, U += next)
+        inverse[i] = 1 / *U;
+}
+
+void tg_upper_half(int n, const double *U, int ldu, const double *inverse, double *x)
+{
+    solve_vector(true, true, false, inverse, n, U, ldu, x);
+}
+
+void tg_upper_other_half(int n, const double *U, int ldu, const double *inverse, double *x)
+{
+    solve_vector(true, false, false, inverse, n, U, ldu, x);
+}
+
+void tg_upper_half_many(int n, const double *U, int ldu, const double *inverse, int columns, double *X, int ldx)
+{
+    const triangle system = {U, 1, ldu, n, false, inverse};
+    int j = 0;
+    for (; j + TILE_COLUMNS <= columns; j += TILE_COLUMNS)
+        panel(TILE_VECTORS, V4_LANES, &system, X + j, ldx, v4_lanes_from(0));
+    for (; j < columns; j += V4_LANES)
+        panel(1, V4_LANES, &system, X + j, ldx, v4_lanes_from(0));
 }

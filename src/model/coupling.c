@@ -77,6 +77,43 @@ static void fill_cable(tg_model *m, int tendon)
     cable[3] = to;
 }
 
+/* appends the cables that have an end at both of two dofs, or at one (the same twice): the dofs, how many, and which */
+static int *list_block(const tg_model *m, int a, int b, int *block)
+{
+    int count = 0;
+    for (int t = 0; t < m->ntendon; t++)
+    {
+        const int *cable = m->tendon_cable + 4 * t, *dof = cable + 2;
+        if (cable[0] >= 0 && (dof[0] == a || dof[1] == a) && (dof[0] == b || dof[1] == b))
+            block[3 + count++] = t;
+    }
+    block[0] = a;
+    block[1] = b;
+    block[2] = count;
+    return count > 0 ? block + 3 + count : block;
+}
+
+/* Blocks of the matrix of a group to which cables add, those of single bodies and of pairs: the parts of all cables of
+ * a block are summed in registers. A list of list_block's, then -1. And the sites of all cables. */
+static void list_cables(tg_model *m)
+{
+    int *block = m->cable_block, *site = m->cable_site;
+    for (int i = 0; i < m->nsite; i++)
+    {
+        bool ends = false;
+        for (int t = 0; t < m->ntendon && !ends; t++)
+            ends = m->tendon_cable[4 * t] >= 0 && (m->tendon_cable[4 * t] == i || m->tendon_cable[4 * t + 1] == i);
+        if (ends)
+            *site++ = i;
+    }
+    *site = -1;
+    for (int t = 0; t < m->ntree && m->ntendon > 0; t++)
+        for (int other = t; other < m->ntree; other++)
+            if (m->tree_ndof[t] == 6 && m->tree_ndof[other] == 6)
+                block = list_block(m, m->tree_dof[t], m->tree_dof[other], block);
+    *block = -1;
+}
+
 /* ---- groups ---- */
 
 static int root_of(const int *parent, int tree)
@@ -125,13 +162,13 @@ static void find_groups(const tg_model *m, int *root, int *coupled)
 
 static void fill_group(tg_model *m, int group)
 {
-    int count = 0, *dof = m->group_dof + m->group_start[group];
+    int count = 0, trees = 0;
     for (int t = 0; t < m->ntree; t++)
-        for (int k = m->tree_dof[t]; m->tree_group[t] == group && k < m->tree_dof[t] + m->tree_ndof[t]; k++)
-        {
-            m->dof_place[k] = count;
-            dof[count++] = k;
-        }
+    {
+        count += m->tree_group[t] == group ? m->tree_ndof[t] : 0;
+        trees += m->tree_group[t] == group;
+    }
+    m->group_tree[group + 1] = m->group_tree[group] + trees;
     m->group_ndof[group] = count;
     m->group_start[group + 1] = m->group_start[group] + count;
     int size = count <= TG_GROUP_DOFS ? count * v4_pad(count) : 0;
@@ -145,6 +182,7 @@ void tg_coupling_fill(tg_model *m)
         fill_dofs(m, t);
         fill_cable(m, t);
     }
+    list_cables(m);
     int *root = m->group_ndof, *coupled = m->group_matrix; /* until they are needed */
     find_groups(m, root, coupled);
     m->ngroup = 0;
@@ -153,7 +191,7 @@ void tg_coupling_fill(tg_model *m)
         int of = root_of(root, t);
         m->tree_group[t] = !coupled[t] ? -1 : of < t ? m->tree_group[of] : m->ngroup++;
     }
-    m->group_start[0] = m->group_matrix[0] = 0;
+    m->group_tree[0] = m->group_start[0] = m->group_matrix[0] = 0;
     for (int g = 0; g < m->ngroup; g++)
         fill_group(m, g);
 }

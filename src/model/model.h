@@ -98,11 +98,12 @@ typedef struct tg_param_offsets
     X(int, tendon_run, (size_t)m->ntendon * 2 * (size_t)m->nv, "runs of consecutive dofs among them: first, count")    \
     X(int, tendon_nrun, m->ntendon, "")                                                                                \
     X(int, tendon_cable, 4 * m->ntendon, "tg_cable_ends: two sites, first dofs of their bodies")                       \
+    X(int, cable_site, m->nsite + 1, "sites at which cables end, then -1")                                             \
+    X(int, cable_block, 12 * m->ntendon + 1, "cables by the free bodies they pull at (coupling.c)")                    \
     X(int, tree_group, m->ntree, "group of trees that tendons couple (coupling.c), -1: in none")                       \
-    X(int, dof_place, m->nv, "of a dof in the matrix of its tree's group")                                             \
     X(int, group_ndof, m->ntree, "")                                                                                   \
-    X(int, group_dof, m->nv, "dofs of all groups, group by group, each ascending")                                     \
-    X(int, group_start, m->ntree + 1, "where a group's dofs start there")                                              \
+    X(int, group_tree, m->ntree + 1, "where a group's trees start in an array of those of all groups")                 \
+    X(int, group_start, m->ntree + 1, "where a group's dofs start in an array of those of all groups")                 \
     X(int, group_matrix, m->ntree + 1, "where its ndof x v4_pad(ndof) matrix starts in an array of doubles")           \
     X(int, path_type, m->npath, "tg_path_type")                                                                        \
     X(int, path_id, m->npath, "joint or site; -1 for a pulley")                                                        \

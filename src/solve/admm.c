@@ -87,12 +87,23 @@ static void project(const tg_admm *a, double *z)
     }
 }
 
+/* z + u / rho, from which the next iteration starts: an acceleration begins there */
+static void begin(tg_admm *a)
+{
+    if (a->acceleration == NULL)
+        return;
+    for (int i = 0; i < a->n; i++)
+        a->point[i] = a->z[i] + a->u[i] / a->rho;
+    tg_anderson_restart(a->acceleration);
+}
+
 void tg_admm_change(tg_admm *a)
 {
     for (int i = 0; i < a->n; i++)
         a->q[i] = a->d[i] * a->g[i];
     a->residual = INFINITY;
     project(a, a->z);
+    begin(a);
 }
 
 void tg_cones_sets(const tg_cones *cones, tg_set *set, tg_admm *a)
@@ -143,8 +154,27 @@ static void right_side(tg_admm *a)
             a->right[a->set[i].row] -= tg_norm_dual(a->norm, a->set[i].dim - 1, a->u + a->set[i].row + 1);
 }
 
-/* one iteration; the residuals of both in velocities of the scaled problem */
-static void iterate(tg_admm *a, double *primal, double *dual)
+/* residuals of x and of the point z that follows from it, in velocities of the scaled problem */
+static void measure(tg_admm *a)
+{
+    a->primal = a->dual = 0;
+    for (int i = 0; i < a->n; i++)
+    {
+        a->primal = larger(a->primal, a->first * fabs(a->x[i] - a->z[i]));
+        a->dual = larger(a->dual, a->rho * fabs(a->z[i] - a->before[i]));
+    }
+}
+
+/* z <- P(y), u <- rho (y - z) */
+static void split(tg_admm *a, const double *y)
+{
+    memcpy(a->z, y, sizeof(double) * (size_t)a->n);
+    project(a, a->z);
+    for (int i = 0; i < a->n; i++)
+        a->u[i] = a->rho * (y[i] - a->z[i]);
+}
+
+static void iterate(tg_admm *a)
 {
     size_t bytes = sizeof(double) * (size_t)a->n;
     right_side(a);
@@ -152,34 +182,38 @@ static void iterate(tg_admm *a, double *primal, double *dual)
     tg_chol_upper_solve(a->n, a->factor, a->n, 1, a->x, 1);
     memcpy(a->before, a->z, bytes);
     for (int i = 0; i < a->n; i++)
+        a->right[i] = a->relax * a->x[i] + (1 - a->relax) * a->z[i] + a->u[i] / a->rho;
+    a->iterations++;
+    if (a->acceleration == NULL || a->iterations % TG_ADMM_CHECK == 0) /* what is not extrapolated says how far it is */
     {
-        a->right[i] = a->relax * a->x[i] + (1 - a->relax) * a->before[i];
-        a->z[i] = a->right[i] + a->u[i] / a->rho;
+        split(a, a->right);
+        measure(a);
     }
-    project(a, a->z);
-    *primal = *dual = 0;
-    for (int i = 0; i < a->n; i++)
+    if (a->acceleration != NULL)
     {
-        a->u[i] += a->rho * (a->right[i] - a->z[i]);
-        *primal = larger(*primal, a->first * fabs(a->x[i] - a->z[i]));
-        *dual = larger(*dual, a->rho * fabs(a->z[i] - a->before[i]));
+        tg_anderson_next(a->acceleration, a->right, a->point);
+        split(a, a->point);
     }
 }
 
 static void follow(tg_admm *a, double primal, double dual)
 {
     double residual = larger(primal, dual);
-    if (residual > 0.5 * a->residual)
+    if (residual > 0.5 * a->residual && a->relax > 1)
+    {
         a->relax = 1;
+        begin(a);
+    }
     a->residual = residual;
     int direction = primal > 10 * dual ? 1 : dual > 10 * primal ? -1 : 0;
     if (direction == 0)
         return;
-    if (direction == -a->direction) /* it swings: smaller steps */
-        a->change = 1 + 0.8 * (a->change - 1);
+    if (direction == -a->direction) /* the right rho is between the last two: halfway, in its logarithm */
+        a->change = sqrt(a->change);
     a->direction = direction;
     a->rho *= direction > 0 ? a->change : 1 / a->change;
     factor(a);
+    begin(a);
 }
 
 void tg_admm_run(tg_admm *a, int count)
@@ -191,8 +225,7 @@ void tg_admm_run(tg_admm *a, int count)
             follow(a, a->primal, a->dual);
         if (!a->good)
             return;
-        iterate(a, &a->primal, &a->dual);
-        a->iterations++;
+        iterate(a);
     }
 }
 

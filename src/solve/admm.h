@@ -1,24 +1,29 @@
 /* Proximal ADMM for quadratic programs over simple sets, and for the contact laws that are such a program with a shift.
  *
- *     minimise 1/2 x'Gx + (g + c)'x,   x in its sets,     c_N = |s_T|_* where `shift` asks for it (De Saxce), s = G x +
- *         g
+ *     minimise 1/2 x'Gx + (g + c)'x,   x in its sets,   c_N = |s_T|_* where `shift` asks for it (De Saxce), s = G x + g
  * with a copy z of x in the sets and the multiplier u = -(s + c) of x = z, rows scaled by the size d of their set:
  *     (G + (rho + eta) I) x = rho z - u - g - c + eta x
  *     z <- P(x + u / rho),   u <- u + rho (x - z),   c_N = |u_T|_*
  * (staggered_projections, appendix; the shift as in Pinocchio's solver). rho starts at sqrt(L eta) (L / eta)^0.4, L the
  * largest eigenvalue of G, and is multiplied or divided by (L / eta)^0.15 when the residuals rho_0 |x - z| and rho |z -
- * z_before| differ by more than ten (rho_0, not rho: two velocities that rho moves apart). Without a shift it converges
- * for every G that is semidefinite.
+ * z_before| differ by more than ten (rho_0, not rho: two velocities that rho moves apart). Each time that it turns
+ * back, the exponent is halved. Without a shift it converges for every G that is semidefinite.
  *
  * Over-relaxation: 1.6 x - 0.6 z, with z of the previous iteration, replaces x after the first line. It makes De
  * Saxce's shift oscillate on some problems (12 of 61 recorded grippers, from a cold start), so it is turned off for
- * good once the residuals fall by less than half between two checks. */
+ * good once the residuals fall by less than half between two checks.
+ *
+ * Acceleration (anderson.h): an iteration is a map of y = z + u / rho, since z = P(y) and u = rho (y - z). On the face
+ * where it ends it is affine, with factors up to 1 - sqrt(l / L), l the smallest eigenvalue of G that counts: 1e5 times
+ * below L in contact of many redundant points. Ten differences take out the slowest of these. A change of rho or of the
+ * over-relaxation changes the map: the differences are forgotten. */
 #ifndef TG_SOLVE_ADMM_H
 #define TG_SOLVE_ADMM_H
 
 #include <stdbool.h>
 
 #include "base/arena.h"
+#include "solve/anderson.h"
 #include "solve/cone.h"
 #include "solve/norm_cone.h"
 
@@ -52,11 +57,13 @@ typedef struct tg_admm
     double *H, *factor; /* n x n, scaled; factor of H + (rho + eta) I */
     double *q, *d;      /* n: scaled g; size of the set of a row */
     double *x, *z, *u, *before, *right;
-    double eta, rho, first; /* first: where rho started */
-    double relax;           /* over-relaxation at present */
-    double residual;        /* at the last look */
-    double change;          /* the next factor of rho */
-    int direction;          /* of the last change */
+    tg_anderson *acceleration; /* the caller's; NULL: none */
+    double *point;             /* n, with acceleration: z + u / rho */
+    double eta, rho, first;    /* first: where rho started */
+    double relax;              /* over-relaxation at present */
+    double residual;           /* at the last look */
+    double change;             /* the next factor of rho */
+    int direction;             /* of the last change */
     int iterations;
     double primal, dual; /* residuals of the last one (m/s, scaled) */
     bool good;           /* the matrix could be factored */

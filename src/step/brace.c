@@ -2,13 +2,15 @@
  * J^T z = 0 and v+ held fixed. Rows between different bodies (contact/implicit_braces.c) are asked about displacements
  * of bodies, and of geoms and joints in them, and whether J^T z is zero to rounding, which the rank of G = J A^-1 J^T,
  * where levers are squared, cannot tell; dry friction at its bound that others hold (contact/implicit_ties.c) about
- * every number with respect to which a step is differentiated. */
+ * every number with respect to which a step is differentiated; friction along which nothing can move about parameters.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "contact/rows_vjp.h"
 #include "dynamics/factors.h"
 #include "solve/cone.h"
+#include "solve/tolerance.h"
 #include "step/step.h"
 
 static const double none = 1e-6;    /* m/s by m or rad */
@@ -58,19 +60,35 @@ static tg_gradient disagreement(const tg_model *m, tg_work *w, const double *z, 
     const tg_row_term term[] = {{TG_ROW_FIELD_Y, x, z}, {TG_ROW_FIELD_V, s->v, f_start}};
     tg_rows_reverse(m, w, s->q, term, law ? 2 : 1, law ? gphi : NULL, NULL, s->options.dt, gdt, g);
     tg_adjoint_end(m, w, s->q, &(tg_adjoint_fields){.v = s->v, .y = x}, g.q, g.v, g.a, g.params);
+    tg_gradient_end(m, w, g.params);
     return g;
 }
 
+typedef enum asked
+{
+    TIED,   /* islands with dry friction at its bound that others hold */
+    BRACED, /* with rows that brace each other */
+    ALL     /* that have matrices, and one problem */
+} asked;
+
+static bool is_asked(const tg_work *w, int i, asked which)
+{
+    const tg_implicit *f = &w->step->implicit[i];
+    if (which == ALL)
+        return f->form != TG_IMPLICIT_LARGE && !w->rows->island[i].restituted;
+    return which == TIED ? f->ties > 0 : f->braced;
+}
+
 /* What a change of impulses does to v+ is asked with one cotangent, random numbers: y = A^-1 (vbar + J^T D^T J A^-1
- * vbar), in islands with dry friction at its bound that others hold (ties), or with rows that brace each other. */
-static void find_answer(const tg_model *m, tg_work *w, bool ties, double *y, double *Lbar, double *z)
+ * vbar), in some islands. */
+static void find_answer(const tg_model *m, tg_work *w, asked which, double *y, double *Lbar, double *z)
 {
     const tg_rows *r = w->rows;
     random_numbers(m->nv, y);
     tg_rows_half(m, w, y, Lbar);
     memset(z, 0, sizeof(double) * (size_t)r->nrow);
     for (int i = 0; i < r->nisland; i++)
-        if (ties ? w->step->implicit[i].ties > 0 : w->step->implicit[i].braced)
+        if (is_asked(w, i, which))
             tg_implicit_transpose(&w->step->implicit[i], Lbar + r->island[i].row, z + r->island[i].row, NULL);
     tg_rows_other_half(m, w, z, y);
 }
@@ -109,7 +127,7 @@ static double rank_changes(const tg_model *m, tg_work *w, const double *z)
     double largest = 0, most = 0, gdt;
     random_numbers(nv, alone);
     tg_solve_mass(m, w, alone);
-    find_answer(m, w, false, x, Lbar, Lbar + w->rows->capacity.rows);
+    find_answer(m, w, BRACED, x, Lbar, Lbar + w->rows->capacity.rows);
     for (int k = 0; k < nv; k++)
         most = fmax(most, fabs(alone[k]));
     for (int k = 0; k < nv; k++)
@@ -231,7 +249,7 @@ bool tg_ties_give(const tg_model *m, tg_work *w)
     if (ties == 0)
         return false;
     tg_step_need_rows(m, w);
-    find_answer(m, w, true, y, motion, z);
+    find_answer(m, w, TIED, y, motion, z);
     tg_rows_velocity(m, w, y, motion);
     for (int i = 0; i < r->nisland; i++)
     {
@@ -247,4 +265,71 @@ bool tg_ties_give(const tg_model *m, tg_work *w)
         }
     }
     return gives;
+}
+
+/* ---- friction along which nothing can move ----
+ *
+ * J = 0 in such a row: friction across the plane of a planar robot. A parameter that tilts it makes it J = h a: it
+ * slips by h a . v+, and its impulse, as much as the cone has left, acts on h a against that: v+ changes by |h|. The
+ * derivative is the mean of both sides. A contact that slides has its friction along its slip, which turns smoothly;
+ * but in a box each component has a bound of its own. */
+
+static bool may_kink(const tg_rows *r, const tg_implicit *f, int b)
+{
+    bool box = f->law != NULL && f->law->norm == TG_NORM_MAX;
+    return r->mode[b].mode == TG_MODE_STICKING || (r->mode[b].mode == TG_MODE_SLIDING && box);
+}
+
+/* Leaves such rows of an island in z, each with a share of its largest impulse; whether there are any. */
+static bool leave_fixed(const tg_rows *r, const tg_rows_island *island, const tg_implicit *f, double *z)
+{
+    const double *G = r->G + island->G;
+    size_t step = (size_t)v4_pad(island->rows) + 1;
+    double largest = 0;
+    bool any = false;
+    for (int i = 0; i < island->rows; i++)
+        largest = fmax(largest, G[(size_t)i * step]);
+    for (int b = island->block; b < island->block + island->blocks; b++)
+    {
+        const tg_block *block = &r->block[b];
+        double normal = r->L[island->row + block->row];
+        for (int k = 0; k < block->rows; k++)
+        {
+            int row = block->row + k;
+            bool friction = block->kind == TG_BLOCK_CONTACT && k > 0 && may_kink(r, f, b);
+            bool fixed = friction && block->mu[k - 1] * normal > 0 && G[(size_t)row * step] <= TG_FIXED * largest;
+            z[island->row + row] *= fixed ? block->mu[k - 1] * normal : 0;
+            any = any || fixed;
+        }
+    }
+    return any;
+}
+
+bool tg_fixed_rows(const tg_model *m, tg_work *w, double *by_params)
+{
+    const tg_rows *r = w->rows;
+    tg_step_work *s = w->step;
+    size_t rows = (size_t)r->capacity.rows;
+    double *z = s->row_gradient, *Lbar = z + rows, *answer = z + 2 * rows, *y = s->cotangent, gdt;
+    bool any = false;
+    random_numbers(r->nrow, z);
+    for (int i = 0; i < r->nisland; i++)
+    {
+        const tg_rows_island *island = &r->island[i];
+        if (island->filled && is_asked(w, i, ALL))
+            any = leave_fixed(r, island, &s->implicit[i], z) || any;
+        else
+            memset(z + island->row, 0, sizeof(double) * (size_t)island->rows);
+    }
+    if (!any)
+        return false;
+    tg_step_need_rows(m, w);
+    find_answer(m, w, ALL, y, Lbar, answer);
+    disagreement(m, w, z, y, false, NULL, by_params, &gdt);
+    return true;
+}
+
+bool tg_fixed_row_gives(const double *by_params, int param)
+{
+    return by_params != NULL && fabs(by_params[param]) > nothing;
 }

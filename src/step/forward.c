@@ -196,7 +196,7 @@ static void invert_group(const tg_forward *f, const group *g, int index, double 
             int a = f->dof[i], b = f->dof[k];
             if (m->tree_group[m->node_tree[m->dof_node[a]]] == index &&
                 m->tree_group[m->node_tree[m->dof_node[b]]] == index)
-                out[(ptrdiff_t)i * g->ld + k] = inverse[(ptrdiff_t)m->dof_place[a] * ld + m->dof_place[b]];
+                out[(ptrdiff_t)i * g->ld + k] = inverse[(ptrdiff_t)f->w->place[a] * ld + f->w->place[b]];
         }
 }
 
@@ -380,8 +380,13 @@ static bool add_islands(tg_forward *f, const group *g)
 /* next (nv x columns) = K dt R for the inputs, whose force is nv x columns */
 static void input_columns(tg_forward *f, const group *g, const double *force, int columns, double *out)
 {
-    if (out == NULL)
+    if (out == NULL || columns == 0)
         return;
+    if (g->whole)
+    {
+        tg_gemm_nn(g->n, columns, g->n, f->K, g->ld, force, columns, TG_GEMM_SET, out, columns);
+        return;
+    }
     for (int i = 0; i < g->n; i++)
         memcpy(f->R_u + (ptrdiff_t)i * columns, force + (ptrdiff_t)f->dof[i] * columns,
                sizeof(double) * (size_t)columns);

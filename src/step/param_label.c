@@ -3,7 +3,8 @@
  * Of two equal coefficients of two geoms either may count. Restitution of 0 has one side only, and so has one whose
  * gate is within reach: nearer than the change of the approach that the free motion makes in a step. Friction of a
  * contact that jams has other solutions beside its own (Painleve): n - mu t, its impulse as it slides along t, draws it
- * in, G_NN < mu G_NT . t. Rows that hold against each other may cease to agree as one parameter changes (brace.c). */
+ * in, G_NN < mu G_NT . t. Rows that hold against each other may cease to agree as one parameter changes, and friction
+ * along which nothing moved may begin to act (brace.c). */
 #include <math.h>
 
 #include "step/step.h"
@@ -68,11 +69,12 @@ static bool friction_jams(const tg_work *w, const tg_rows_island *island, const 
     return G[0] * t->slip < r->block[b].mu[0] * (G[1] * slip[1] + G[2] * slip[2]);
 }
 
-tg_label_kind tg_param_label(const tg_model *m, const tg_work *w, int index)
+/* fixed: of tg_fixed_rows, or NULL */
+static tg_label_kind label_of(const tg_model *m, const tg_work *w, const double *fixed, int index)
 {
     const tg_rows *r = w->rows;
     tg_label_kind kind = w->step->label.kind;
-    if (kind == TG_LABEL_EXACT && tg_brace_gives(w, index))
+    if (kind == TG_LABEL_EXACT && (tg_brace_gives(w, index) || tg_fixed_row_gives(fixed, index)))
         return TG_LABEL_ONE_SIDED;
     for (int b = 0; b < r->nblock && kind == TG_LABEL_EXACT; b++)
     {
@@ -95,10 +97,11 @@ tg_status tg_step_param_labels(const tg_model *m, tg_work *w, const int *index, 
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_step_param_labels: %d parameters", count);
     TG_TRY(tg_step_prepare(m, w));
     tg_braces_params(m, w);
+    const double *fixed = tg_fixed_rows(m, w, w->param_gradient) ? w->param_gradient : NULL;
     for (int i = 0; i < count; i++)
     {
         TG_TRY(tg_check_index(w, "parameter", index[i], m->nparams));
-        kind[i] = tg_param_label(m, w, index[i]);
+        kind[i] = label_of(m, w, fixed, index[i]);
     }
     return TG_OK;
 }

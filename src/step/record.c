@@ -38,7 +38,7 @@ typedef struct piece
 enum
 {
     ARRAYS = 33,
-    MATRICES = 6
+    MATRICES = 8
 };
 
 #define PIECE(array, count)                                                                                            \
@@ -93,10 +93,14 @@ static void list_matrices(const tg_work *w, const header *h, piece out[MATRICES]
 {
     const tg_model *m = w->model;
     const tg_rows *r = w->rows;
-    const piece all[MATRICES] = {
-        PIECE(w->M, m->nmatrix),  PIECE(w->dinv, m->nv),
-        PIECE(r->root_d, m->nv),  PIECE(r->Y, h->jacobian),
-        PIECE(r->G, h->delassus), PIECE(w->group, w->grouped ? m->group_matrix[m->ngroup] : 0)};
+    const piece all[MATRICES] = {PIECE(w->M, m->nmatrix),
+                                 PIECE(w->dinv, m->nv),
+                                 PIECE(r->root_d, m->nv),
+                                 PIECE(r->Y, h->jacobian),
+                                 PIECE(r->G, h->delassus),
+                                 PIECE(w->group, w->grouped ? m->group_matrix[m->ngroup] : 0),
+                                 PIECE(w->group_inverse, w->grouped ? m->nv : 0),
+                                 PIECE(w->group_zeros, w->grouped ? m->ngroup : 0)};
     memcpy(out, all, sizeof all);
 }
 
@@ -330,6 +334,8 @@ void tg_step_place(const tg_model *m, tg_work *w)
     tg_position_stage(m, w, s->q);
     w->grouped = tg_tendons_late(m, w);
     w->rows->grouped = w->grouped ? m : NULL;
+    if (w->grouped)
+        tg_order_groups(m, w);
     if (m->nu > 0)
         tg_transmissions(m, w, s->q);
     else

@@ -83,6 +83,9 @@ tg_status tg_step_solve(const tg_model *m, tg_work *w);
 
 /* Impulses to start from, and the impulses found. (cache.c) */
 void tg_cache_read(const tg_work *w, const tg_cache *cache);
+
+/* the same of what the islands' warm starts do */
+void tg_cache_read_pauses(const tg_work *w, const tg_cache *cache);
 void tg_cache_write(const tg_work *w, tg_cache *cache);
 
 /* with which bodies are displaced: v_next, unless impacts happened within the step */
@@ -182,9 +185,6 @@ static inline double tg_smooth_speed(const tg_step_work *s)
     return s->options.backward == TG_BACKWARD_SMOOTHED ? s->options.smooth_speed : 0;
 }
 
-/* What the derivative by one parameter is, after tg_step_prepare. (param_label.c) */
-tg_label_kind tg_param_label(const tg_model *m, const tg_work *w, int index);
-
 /* Whether the last step had impacts whose time counts. (saltation.c) */
 bool tg_saltation_acts(const tg_work *w);
 
@@ -214,6 +214,11 @@ bool tg_ties_give(const tg_model *m, tg_work *w);
  * gradient that the second reads. After tg_braces_give. (brace.c) */
 void tg_braces_params(const tg_model *m, tg_work *w);
 bool tg_brace_gives(const tg_work *w, int param);
+
+/* Friction of rows that nothing can move, and that a parameter may tilt: whether there are any; what they then do to
+ * v+, parameter by parameter, goes to by_params. The second: whether that is more than nothing (NULL: no). (brace.c) */
+bool tg_fixed_rows(const tg_model *m, tg_work *w, double *by_params);
+bool tg_fixed_row_gives(const double *by_params, int param);
 
 /* Whether rows judged redundant are in fact slightly independent, below the rank tolerance of G, as at the dead centre
  * of a linkage: the motion then depends on how they share the load. */

@@ -79,8 +79,8 @@ static void poisson_transpose(reverse *r, int i)
     r->compressed = true;
 }
 
-/* z of an island */
-static tg_status transpose(reverse *r, int i)
+/* z of an island; more: impulses themselves are asked for */
+static tg_status transpose(reverse *r, int i, bool more)
 {
     const tg_implicit *f = &r->s->implicit[i];
     const tg_rows_island *island = &r->w->rows->island[i];
@@ -98,7 +98,9 @@ static tg_status transpose(reverse *r, int i)
         return TG_OK;
     }
     memset(turn, 0, sizeof(double) * (size_t)island->rows);
-    return tg_implicit_large_transpose(r->m, r->w, i, tg_smooth_speed(r->s), r->Lbar + island->row, z);
+    memcpy(r->other, r->vbar, sizeof(double) * (size_t)r->m->nv);
+    tg_solve_mass(r->m, r->w, r->other);
+    return tg_implicit_large_transpose(r->m, r->w, i, tg_smooth_speed(r->s), r->Lbar + island->row, r->other, more, z);
 }
 
 /* Lbar + G z of all islands, for those that have no G */
@@ -266,7 +268,7 @@ static tg_status impulses_reverse(reverse *r, const tg_cotangent *out)
     tg_rows_half(m, r->w, r->y, r->Lbar);
     contacts_reverse(r, out);
     for (int i = 0; i < rows->nisland; i++)
-        TG_TRY(transpose(r, i));
+        TG_TRY(transpose(r, i, tg_wants_contacts(out)));
     if (r->large)
         large_totals(r);
     for (int i = 0; i < rows->nisland; i++)

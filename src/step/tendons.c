@@ -67,6 +67,7 @@ void tg_step_couplings(const tg_model *m, tg_work *w)
         int mode = w->tendon_mode[t];
         s->coupling[t] = (mode != TG_TENDON_SLACK ? dt * damping[t] : 0) + (mode >= 0 ? dt * dt * stiffness[t] : 0);
     }
-    for (int i = 0; i < m->nu; i++)
+    memset(s->coupling + m->ntendon, 0, sizeof(double) * (size_t)m->nu);
+    for (int i = 0; i < m->nu && s->options.implicit_actuators == TG_ON; i++)
         s->coupling[m->ntendon + i] = dt * tg_late_slope(m, w, i);
 }

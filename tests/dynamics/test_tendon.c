@@ -1,4 +1,5 @@
 /* Tendons: length by hand and from the poses of the sites, moment arms and their derivative by finite differences. */
+#include "dynamics/cable.h"
 #include "dynamics/kinematics.h"
 #include "dynamics/tendon.h"
 #include "dynamics_test.h"
@@ -302,12 +303,74 @@ static void test_cables(void **state)
     tg_model_destroy(m);
 }
 
+/* dq, dv of a force f along a tendon, with its second derivative as a matrix: moment_j f(length, moment . x) */
+static void with_hessian(dynamics_case *c, int tendon, tg_slopes f, double *dq, double *dv)
+{
+    int nv = c->m->nv;
+    const double *moment = tg_tendon_moment(c->m, c->w, tendon);
+    assert_true(tg_tendon_hessian(c->m, c->w, tendon));
+    memset(dq, 0, sizeof(double) * (size_t)nv * (size_t)nv);
+    memset(dv, 0, sizeof(double) * (size_t)nv * (size_t)nv);
+    for (int i = 0; i < c->m->tendon_ndof[tendon]; i++)
+        for (int j = 0; j < c->m->tendon_ndof[tendon]; j++)
+        {
+            int row = tg_tendon_dofs(c->m, tendon)[i], column = tg_tendon_dofs(c->m, tendon)[j];
+            double turned = 0;
+            for (int k = 0; k < c->m->tendon_ndof[tendon]; k++)
+            {
+                int dof = tg_tendon_dofs(c->m, tendon)[k];
+                turned += c->w->hessian[dof * nv + column] * c->v[dof];
+            }
+            dq[row * nv + column] = f.force * c->w->hessian[row * nv + column] +
+                                    moment[row] * (f.length * moment[column] + f.rate * turned);
+            dv[row * nv + column] = f.rate * moment[row] * moment[column];
+        }
+}
+
+/* The closed form of cables, beside the form with matrices that all tendons have. */
+static void test_cable_derivatives(void **state)
+{
+    (void)state;
+    tg_model *m = NULL;
+    tg_error error;
+    if (tg_load_string(cables, strlen(cables), NULL, NULL, &m, &error) != TG_OK)
+        fail_msg("%s", error.message);
+    dynamics_case *c = dynamics_case_create(m);
+    size_t n = (size_t)m->nv * (size_t)m->nv;
+    double *expected = calloc(4 * n, sizeof(double)), *got = expected + 2 * n, worst = 0;
+    const tg_slopes f = {2.3, -1.1, -0.7};
+    for (unsigned s = 0; s < 20; s++)
+        for (int t = 0; t < m->ntendon; t++)
+        {
+            dynamics_case_randomise(c, 3000 + s);
+            tendons_at(c, c->q);
+            if (tg_cable_ends(m, t) == NULL)
+                continue;
+            with_hessian(c, t, f, expected, expected + n);
+            assert_true(dot_n(expected, expected, (int)n) > 1);
+            memset(got, 0, 2 * n * sizeof(double));
+            tg_cable_derivatives(m, c->w, t, f, c->v, got, got + n);
+            for (size_t i = 0; i < 2 * n; i++)
+                worst = worse(worst, fabs(got[i] - expected[i]));
+        }
+    print_message("  worst error %.2g\n", worst);
+    assert_true(worst < 1e-13);
+    free(expected);
+    dynamics_case_destroy(c);
+    tg_model_destroy(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lengths), cmocka_unit_test(test_moments), cmocka_unit_test(test_derivative_of_moments),
-        cmocka_unit_test(test_rates),   cmocka_unit_test(test_by_hand), cmocka_unit_test(test_no_length),
+        cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_derivative_of_moments),
+        cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_no_length),
         cmocka_unit_test(test_cables),
+        cmocka_unit_test(test_cable_derivatives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ from tangere import learn
 torch = pytest.importorskip("torch")
 
 from tangere import cartesian_torch  # noqa: E402
-from tangere.learn import baselines, models, plan, report, runs, throws, train  # noqa: E402
+from tangere.learn import bars, baselines, models, plan, report, runs, throws, train  # noqa: E402
 from tangere.learn.runs import Config  # noqa: E402
 
 KINDS = ["CLNN", "CHNN"]
@@ -526,7 +526,8 @@ def test_report(tmp_path, capsys):
     assert learn.main(["report", str(tmp_path)]) == 0
     assert "3 runs" in capsys.readouterr().out
     page = (tmp_path / "report.html").read_text()
-    for word in ("Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6", "Table 2", "Table 3", "Mass ratios", "paper 2.3e-05"):
+    figures = ("Fig. 3", "Fig. 4", "Fig. 5", "Fig. 6", "Table 2", "Table 3", "paper 2.3e-05")
+    for word in (*figures, "Bars", "Mass ratios", "Ropes", "Seeds"):
         assert word in page
     assert page.count("not run") > 50
     assert "(24 chunks, 18 iterations)" in page
@@ -539,6 +540,89 @@ def test_report(tmp_path, capsys):
         ["BP5-e", "CM-CLNN"],
         ["BP5-e", "MLP-CD-CLNN"],
     ]
+
+
+def a_result(task, mu, e, **more):
+    """What bars look at, of a run with the true masses."""
+    system = learn.task(task).system(threads=1)
+    s = system.slices()
+    true = {name: system.params[s[name]].tolist() for name in ("mass", "mu", "e")}
+    kinds = len(true["mu"])
+    found = {name: list(values) for name, values in true.items()}
+    if kinds == 1:
+        found |= {"mu": [mu], "e": [e]}
+    usual = {
+        "learned": found,
+        "truth": true,
+        "counts": [30] * kinds,
+        "error": {"mean": 1e-5, "half": 1e-6},
+        "energy drift": {"median": 1e-4, "largest": 2e-3},
+        "validation": 1e-3,
+        "iterations": 4000,
+        "cpu seconds per iteration": {"network": 0.1, "contact": 0.003, "rest": 0.004},
+    }
+    return usual | more
+
+
+def test_bars_can_be_missed():
+    """Each bar is met by a run that is right, missed by one that is not, and open without a run."""
+    truth = {"BP5-e": (0, 1), "CP3-e": (0, 1), "CP3": (0.5, 0), "Gyro-e": (0, 1), "Gyro": (0.1, 0.8)}
+    good = {task: a_result(task, *truth.get(task, (0, 0))) for task in (*truth, "BP5", "BD5")}
+
+    def failed(changed):
+        found = bars.check(lambda task, _model, **_options: (good | changed).get(task))
+        return [f"{bar.run}: {bar.asked}" for bar in found if bar.has is not None and not bar.holds]
+
+    assert failed({}) == []
+    assert all(bar.has is None for bar in bars.check(lambda *_args, **_options: None))
+    assert failed({"CP3": a_result("CP3", 0.5021, 0.0)}) == [f"CP3 {m}: mu within 0.002" for m in bars.CM]
+    assert failed({"Gyro": a_result("Gyro", 0.1, 0.7979)}) == [f"Gyro {m}: e within 0.002" for m in bars.CM]
+    wrong = a_result("Gyro", 0.1, 0.8, error={"mean": None, "half": None})
+    assert len(failed({"Gyro": wrong})) == 2  # a run that diverged does not pass
+    drifting = a_result("CP3-e", 0, 1, **{"energy drift": {"median": 1e-4, "largest": 0.011}})
+    assert len(failed({"CP3-e": drifting})) == 2
+    slow = a_result("BD5", 0, 0, **{"cpu seconds per iteration": {"network": 0.226}})
+    assert failed({"BD5": slow}) == ["BD5 CM-CLNN: 4000 iterations in 15 minutes of CPU time"]
+
+    many = a_result("BP5", 0, 0)
+    many["learned"]["mu"][8] += 0.021  # the true one is 0
+    many["learned"]["e"][12] *= 1.021
+    many["counts"][12] = 19  # too rare to be asked for
+    many["learned"]["mass"] = [*many["learned"]["mass"][:4], many["learned"]["mass"][4] * 1.002]
+    assert [line.split(": ")[1][:9] for line in failed({"BP5": many})] == ["mass rati"] * 2 + ["coefficie"] * 2
+    said = next(b.has for b in bars.check(lambda *_args, **_options: many) if b.asked.startswith("coefficients"))
+    assert said == "largest of 58: 2.1e-02; off: mu 8"
+
+    def few(_task, _model, trajectories=800, **_options):
+        return a_result("BP5", 0, 0, validation={800: 1e-3, 25: 1.3e-3}[trajectories])
+
+    assert [bar.holds for bar in bars.check(few) if "25 traj" in bar.asked] == [False]
+
+
+def test_order_of_models():
+    errors = {"CM-CLNN": 1e-3, "CMr-CLNN": 2e-3, "MLP-CD-CLNN": 1.5e-3, "IN-CP-SP": None}
+    assert bars.ordered(errors, "CLNN") == "CM-CLNN < CMr-CLNN, not CMr-CLNN < baselines"
+    assert bars.ordered({"CM-CHNN": None, "MLP-CD-CLNN": 1.0}, "CHNN") == "not CM-CHNN < baselines"
+    assert bars.ordered({"CM-CHNN": 1.0}, "CHNN") == ""
+    paper = {task: words for task, _, words in bars.orders(lambda *_args: None)}  # the last is CHNN
+    assert paper["Rope-200"] == "CM-CHNN < CMr-CHNN, not CMr-CHNN < baselines"
+    assert paper["BD5"] == "not CM-CHNN < CMr-CHNN, CMr-CHNN < baselines"
+
+
+def test_seeds_have_an_interval(tmp_path):
+    """Quantiles of Student's t against tables; runs of two seeds are one row."""
+    for freedom, value in ((1, 12.7062), (2, 4.30265), (4, 2.77645), (99, 1.984217)):
+        assert report.student(freedom) == pytest.approx(value, rel=2e-6)
+    for seed, error in ((0, 1e-3), (1, 3e-3), (2, 2e-3)):
+        config = replace(TINY, task="CP3", seed=seed)
+        folder = plan.folder_of(tmp_path, config)
+        runs.open_folder(folder, config)
+        runs.write_json(folder / "result.json", a_result("CP3", 0.5, 0.01 * seed, error={"mean": error}, chunks=24))
+    found = report.Runs(tmp_path)
+    assert found.get("CP3", "CM-CLNN")["error"]["mean"] == 1e-3  # seed 0 where nothing else is better
+    row = report._seeds(found)
+    assert "2.00e-03 ± 2.5e-03" in row  # 4.30265 * 1e-3 / sqrt(3)
+    assert "0.0000 to 0.0200" in row
 
 
 def test_biased_restitution_makes_up_for_eps():

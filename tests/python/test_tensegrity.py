@@ -1,11 +1,12 @@
 """SUPERball from ten samples per second: data, training and its variants, contact parameters, plans for MuJoCo."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 import tangere as tg
-from tangere.tensegrity import checker, command, contact, data, judge, robot, train, transfer
+from tangere.tensegrity import checker, command, contact, data, judge, noise, robot, train, transfer
 
 pytest.importorskip("mujoco")
 
@@ -123,12 +124,46 @@ def test_variants_are_ordered(folder):
     assert off["implicit"] < 0.5 * off["feed-forward"]
 
 
+def test_standard_errors_of_data_with_noise_in_all_states(folder):
+    """400 draws of the noise, to first order, with dense matrices: their spread is the standard error."""
+    made = data.read(folder / "hang_10hz.npz", 10)
+    m = made.model()
+    pairs = noise.tuples_of(m, made.logs("test", 2), robot.body_unknowns(m), np.ones(3), 0.001, implicit_tendons=False)
+    tuples, n = pairs.e.shape
+    assert list(np.flatnonzero(~pairs.follows)) == [0, tuples // 2]
+    rng, size = np.random.default_rng(0), np.repeat([1e-3, 1e-2], m.nv)
+    rows = tuples // 2 + 1
+    J = pairs.by_factor.reshape(-1, 3)
+    found, errors = [], []
+    for _ in range(400):
+        states = size * rng.standard_normal((2, rows, n))
+        e = np.concatenate([-one[1:] for one in states])
+        e += np.einsum("sij,sj->si", pairs.by_start, np.concatenate([one[:-1] for one in states]))
+        weight = np.tile([1 / (e[:, pairs.kind == k] ** 2).mean() for k in pairs.kind], tuples)
+        found.append(np.linalg.solve(J.T @ (weight[:, None] * J), -J.T @ (weight * e.ravel())))
+        each, noises = noise.standard_errors(dataclasses.replace(pairs, e=e))
+        errors.append(each)
+        assert np.abs(noises / [1e-3, 1e-3, 1e-2, 1e-2] - 1).max() < 0.3
+    assert np.abs(np.std(found, axis=0) / np.mean(errors, axis=0) - 1).max() < 0.12  # 400 draws: 3.5 %
+
+
 def test_friction_from_own_rolls():
     """The law of the data is that of the fit: what is left is the search."""
     m = tg.load_string(robot.roll_text())
     logs = contact.own_rolls(m, 1, 0, 0.5)
     found = contact.identify_contact(m, logs, ("slide", "roll"), (0.5, 1.5))
     assert np.abs(found.factors - 1).max() < 1e-6
+
+
+def test_friction_with_contacts_of_mujoco():
+    """The same search with points, normals and gaps of MuJoCo; all derivatives are differences."""
+    text = robot.roll_text()
+    m = tg.load_string(text)
+    logs = contact.own_rolls(m, 1, 0, 0.3)
+    found = contact.identify_contact(m, logs, start=(0.7, 1.3), grid=(1.0,), checker=checker.Checker(text))
+    assert np.abs(found.factors - 1).max() < 1e-6
+    with pytest.raises(tg.Error, match=r"checker: parts = \('slide',\) must be"):
+        contact.identify_contact(m, logs, ("slide",), (1.0,), checker=checker.Checker(text))
 
 
 def test_compliance_damping_and_friction_from_own_rolls():
@@ -212,6 +247,26 @@ def test_random_factors_are_stable():
         factors = transfer.random_factors(m, seed)
         assert ((factors >= 0.25) & (factors <= 4)).all()
         assert train.stable_dt(transfer.with_factors(m, factors)) > robot.STEP
+
+
+def test_a_roll_goes_on_where_it_was_interrupted(tmp_path):
+    path, text = str(tmp_path / "roll.npz"), robot.roll_text()
+
+    def planner(seed):
+        return transfer.make_planner(tg.load_string(text), seed=seed, samples=4)
+
+    first = transfer.roll(planner(1), text, 2, keep=path, key="mine", progress=lambda *_: False)
+    assert len(first.u) == 1
+    assert transfer.Part.load(path, "another") is None
+    part = transfer.Part.load(path, "mine")
+    both = transfer.roll(planner(2), text, 2, keep=path, key="mine", part=part)
+    assert np.array_equal(both.u[:1], first.u)
+    assert np.array_equal(both.q[:2], first.q)
+    assert len(both.u) == 2
+    assert len(both.q) == 3
+    assert both.rollouts == 2 * first.rollouts
+    whole = transfer.roll(planner(1), text, 2)
+    assert np.array_equal(whole.q[:2], first.q)
 
 
 @pytest.mark.parametrize("engine", ["tangere", "mujoco"])

@@ -1,6 +1,7 @@
 /* Derivatives of islands in velocity space: where dense matrices are possible too, both say the same; elsewhere
  * differences. */
 #include "contact/implicit_large.h"
+#include "dynamics/factors.h"
 #include "heap.h"
 #include "step/step.h"
 
@@ -21,7 +22,7 @@ static void motion_of(const sim *s, const tg_rows_island *island, const double *
 }
 
 /* z of the island without its matrix */
-static bool transpose_large(sim *s, int index, const double *Lbar, double *z)
+static bool transpose_large(sim *s, int index, const double *Lbar, const double *v_0, double *z)
 {
     tg_rows *r = s->w->rows;
     tg_rows_island *island = &r->island[index];
@@ -33,7 +34,8 @@ static bool transpose_large(sim *s, int index, const double *Lbar, double *z)
     island->filled = false;
     tg_fill_delassus(s->m, s->w, s->w->step->options.dt, true);
     assert_int_equal(tg_implicit_large(s->m, s->w, index, &problem, tg_smooth_speed(s->w->step), &arena, &f), TG_OK);
-    assert_int_equal(tg_implicit_large_transpose(s->m, s->w, index, tg_smooth_speed(s->w->step), Lbar, z), TG_OK);
+    double speed = tg_smooth_speed(s->w->step);
+    assert_int_equal(tg_implicit_large_transpose(s->m, s->w, index, speed, Lbar, v_0, false, z), TG_OK);
     bool slides = f.kind == TG_GRADIENT_REGULARISED;
     free(arena.base);
     return slides;
@@ -46,13 +48,14 @@ static void compare_island(sim *s, int index, unsigned *seed, agreement *a)
     const tg_implicit *f = &s->w->step->implicit[index];
     int nv = s->n.nv;
     double *g = numbers(nv), *Lbar = numbers(r->nrow), *z = numbers(2 * island->rows), *turn = numbers(island->rows),
-           *dv = numbers(nv), *other = numbers(nv), size = 0;
+           *dv = numbers(nv), *other = numbers(nv), *v_0 = numbers(nv), size = 0;
     for (int k = 0; k < nv; k++)
-        g[k] = test_uniform(seed);
+        g[k] = v_0[k] = test_uniform(seed);
+    tg_solve_mass(s->m, s->w, v_0);
     tg_rows_half(s->m, s->w, g, Lbar);
     tg_implicit_transpose(f, Lbar + island->row, z, turn);
     motion_of(s, island, z, dv);
-    a->sliding += transpose_large(s, index, Lbar + island->row, z + island->rows);
+    a->sliding += transpose_large(s, index, Lbar + island->row, v_0, z + island->rows);
     motion_of(s, island, z + island->rows, other);
     for (int k = 0; k < nv; k++)
         size = fmax(size, fabs(dv[k]));
@@ -62,7 +65,7 @@ static void compare_island(sim *s, int index, unsigned *seed, agreement *a)
     a->worst = fmax(a->worst, worst);
     a->unlike += worst > 1e-10;
     a->compared++;
-    double *owned[] = {g, Lbar, z, turn, dv, other};
+    double *owned[] = {g, Lbar, z, turn, dv, other, v_0};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from tangere.cartesian import BEND, DISTANCE, PAIR, PIVOT, STRETCH, TETHER, System
-from tangere.learn.models import WIDTH, Counter, Flow, Inertia, Properties, mlp
+from tangere.learn.models import Counter, Flow, Inertia, Properties
+from tangere.learn.potential import WIDTH, mlp
 
 CONTACT, CONSTRAINT = 1.0, -1.0  # flag of a relation
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,8 @@ from torch import Tensor, nn
 
 from tangere import cartesian_torch
 from tangere.cartesian import PAIR, RIM, WALL, System
+from tangere.learn.potential import Potential
 
-WIDTH = 256  # of the three hidden layers, as published
 # mu starts at U(0, 1/4), so that contacts slip: a contact that sticks has no derivative with respect to mu, and with
 # U(0, 1) three of the 30 coefficients of BP5 stayed where their contacts stuck
 FIRST_FRICTION = 0.25
@@ -72,46 +71,6 @@ class _Jump(torch.autograd.Function):
 
 
 # ---- what is learned ----
-
-
-def mlp(sizes: list[int], activation: type[nn.Module]) -> nn.Sequential:
-    """Linear layers with orthogonal weights."""
-    layers: list[nn.Module] = []
-    for i, (a, b) in enumerate(pairwise(sizes)):
-        layers += [activation()] if i else []
-        layer = nn.Linear(a, b)
-        nn.init.orthogonal_(layer.weight)
-        layers.append(layer)
-    return nn.Sequential(*layers)
-
-
-class Potential(nn.Module):
-    """V(x): three hidden layers with softplus.
-
-    The force is written out, so that one reverse pass of torch differentiates it; torch's own second derivatives of the
-    network cost more. With a_k the inputs of layer k and s their softplus, s' = sigmoid:
-        -dV/dx = -W1^T (s'(a1) * W2^T (s'(a2) * W3^T (s'(a3) * w4))).
-    """
-
-    def __init__(self, numbers: int, width: int = WIDTH):
-        super().__init__()
-        self.layers = mlp([numbers, width, width, width, 1], nn.Softplus)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.layers(x.flatten(-2)).squeeze(-1)
-
-    def force(self, x: Tensor) -> Tensor:
-        """The force -dV/dx, computed explicitly."""
-        linear = [layer for layer in self.layers if isinstance(layer, nn.Linear)]
-        h, slopes = x.flatten(-2), []
-        for i, layer in enumerate(linear[:-1]):
-            a = layer(h)
-            slopes.append(torch.sigmoid(a))
-            h = nn.functional.softplus(a) if i + 2 < len(linear) else a
-        g = slopes[-1] * linear[-1].weight
-        for layer, slope in zip(linear[-2:0:-1], slopes[-2::-1], strict=True):
-            g = (g @ layer.weight) * slope
-        return -(g @ linear[0].weight).reshape(x.shape)
 
 
 def sizes(system: System) -> Tensor:

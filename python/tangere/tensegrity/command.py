@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     rolling.add_argument("--reading", default="C", help=", ".join(READINGS))
     rolling.add_argument("--seed", type=int, default=0)
     rolling.add_argument("--threads", type=int, default=None)
-    rolling.add_argument("--out", default=None)
+    rolling.add_argument("--out", default=None, help="file (.npz); a roll that was interrupted goes on from it")
     rolling.add_argument("--page", default=None)
     rolling.add_argument("--json", action="store_true")
     return parser
@@ -180,6 +180,14 @@ def _compare(given: argparse.Namespace) -> int:
     return 0
 
 
+_OUTWARD = {"what", "threads", "out", "page", "json"}  # options that do not change a roll
+
+
+def _other_seed(seed: int, controls: int) -> int:
+    """Of a roll that goes on: a new planner draws its first random numbers again."""
+    return int(np.random.SeedSequence((seed, controls)).generate_state(1)[0])
+
+
 def run_roll(given: argparse.Namespace) -> dict[str, Any]:
     """One roll with the options of `tangere tensegrity roll`."""
     from tangere.model import load_string  # noqa: PLC0415
@@ -189,16 +197,20 @@ def run_roll(given: argparse.Namespace) -> dict[str, Any]:
 
     text = roll_text(given.reading, given.ground)
     m = load_string(text)
+    asked = {name: value for name, value in vars(given).items() if name not in _OUTWARD}
+    key = json.dumps(asked, sort_keys=True, default=str)
+    part = None if given.open else transfer.Part.load(given.out, key)
+    seed = given.seed if part is None else _other_seed(given.seed, len(part.u))
     own, factors = None, np.array(_factors("--factors", given.factors, (*NAMES, "friction", "rolling friction"), 3))
     if given.engine == "mujoco":
         if given.open or given.method != "mppi":
             raise Error("--engine mujoco: only closed loops of mppi", "not supported")
-        planner: Any = transfer.MujocoPlanner(text, given.seed, given.threads, given.samples)
+        planner: Any = transfer.MujocoPlanner(text, seed, given.threads, given.samples)
     elif given.engine in {"tangere", "random"}:
         if given.engine == "random":
             factors = transfer.random_factors(m, given.seed)
         m = transfer.with_factors(m, factors)
-        planner = transfer.make_planner(m, given.method, given.seed, given.threads, given.samples)
+        planner = transfer.make_planner(m, given.method, seed, given.threads, given.samples)
         own = Sim(m, dt=transfer.STEP) if given.open else None
     else:
         raise Error(f"--engine: expected tangere, mujoco or random, got '{given.engine}'", "unknown name")
@@ -209,7 +221,7 @@ def run_roll(given: argparse.Namespace) -> dict[str, Any]:
             sys.stderr.write(f"\rcontrol {k + 1} of {controls}: cost {plan.cost:.3g}, {left:.0f} s left   ")
             sys.stderr.flush()
 
-    made = transfer.roll(planner, text, given.controls, own=own, progress=tell, keep=given.out)
+    made = transfer.roll(planner, text, given.controls, own=own, progress=tell, keep=given.out, key=key, part=part)
     if sys.stderr.isatty():
         sys.stderr.write("\r" + " " * 60 + "\r")
     result = {

@@ -5,12 +5,13 @@ the search has several starts and a robust loss: a tuple whose contacts come at 
 information. It has three stages:
 
 1. a grid around the given start is ranked by the loss without derivatives;
-2. a few iterations of Gauss-Newton from each of its best points, with central differences: with two or three unknowns
-   they take less time than exact derivatives;
+2. a few iterations of Gauss-Newton from each of its best points, with one-sided differences: with two or three unknowns
+   they take less time than exact derivatives, and this stage ends at steps of 1 %;
 3. Gauss-Newton with exact derivatives from the best result.
 
-The explicit laws ("compliant", "impulse") keep differences in the third stage: their forward mode is one reverse pass
-per row, and where friction is below its bound it leaves out how the effective mass of a contact changes with q.
+The explicit laws ("compliant", "impulse") have central differences in the third stage: their forward mode is one
+reverse pass per row, and where friction is below its bound it leaves out how the effective mass of a contact changes
+with q.
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ from numpy.typing import NDArray
 from tangere._errors import Error
 from tangere._fit import fit
 from tangere._fit_statistics import loss_of
-from tangere._shoot import Layout, Shooter, make_segments
+from tangere._shoot import Shooter, make_segments
 from tangere.logs import logs_of
 from tangere.model import Model
 from tangere.optimise import least_squares
 from tangere.rollout import rollout
+from tangere.tensegrity.checker import Checker, follow
+from tangere.tensegrity.noise import layout_of
 from tangere.tensegrity.robot import STEP, TUPLE, contact_unknowns, rolling_start, scale
 from tangere.tensegrity.train import COARSELY, WEIGHTS
 
@@ -39,7 +42,7 @@ Array = NDArray[np.float64]
 
 GRID = (1 / 3, 1.0, 3.0)  # factors of the start: half and one and a half of a value are within reach of 1
 WIDTH = 2.385  # of the robust loss, in units of WEIGHTS: as in `fit`
-DIFFERENCE = 1e-4  # relative step of differences: rounding gives 1e-12, the curvature of the loss 1e-8
+DIFFERENCE = 1e-4  # relative step of differences: rounding gives 1e-12, curvature 1e-4 (central: 1e-8)
 BEST = 3  # starts of the grid that go on
 FEW = 5  # iterations from each of them: only the best result is searched on
 MANY = 30  # iterations from the best result
@@ -83,9 +86,16 @@ def identify_contact(
     *,
     grid: Sequence[float] = GRID,
     threads: int | None = None,
+    checker: Checker | None = None,
     **options: Any,
 ) -> ContactTraining:
-    """Factors of the values that `m` has, from rolls at 10 Hz. options: those of the step."""
+    """Factors of the values that `m` has, from rolls at 10 Hz. options: those of the step.
+
+    checker: MuJoCo's contacts in place of our collision detection, for ("slide", "roll"); all derivatives are then
+    differences, because the contacts of a step follow from the state before it.
+    """
+    if checker is not None and parts != ("slide", "roll"):
+        raise Error(f"checker: parts = {parts} must be ('slide', 'roll')", "not supported")
     began = time.process_time()
     m = m.copy()
     groups = contact_unknowns(m, parts)
@@ -93,15 +103,17 @@ def identify_contact(
         "horizon": 1, "stride": 1, "dt": STEP, "channels": ["q", "v"], "noise": WEIGHTS, "threads": threads, **options,
     }  # fmt: skip
 
-    loss = _Loss(m, logs, groups, threads, options)
-    explicit = options.get("law") in {"compliant", "impulse"}
+    loss = _Loss(m, logs, groups, threads, options, checker)
+    explicit = checker is not None or options.get("law") in {"compliant", "impulse"}
 
     starts = [tuple(np.array(start) * f) for f in itertools.product(grid, repeat=len(parts))]
     tried = sorted(((at, loss(at)) for at in starts), key=lambda one: one[1])
     near = [loss.search(at, FEW, COARSELY) for at, _ in tried[:BEST]]
-    factors, errors, cost = min(near, key=lambda one: one[2])
+    factors, cost = min(near, key=lambda one: one[1])
     if explicit:
-        factors, errors, cost = loss.search(factors, MANY, FINELY)
+        loss.central = True
+        factors, cost = loss.search(factors, MANY, FINELY)
+        errors = loss.errors(factors)
     else:
         scale(m, groups, factors)
         found = fit(m, logs, groups, iterations=MANY, tolerance=FINELY, robust="cauchy", **common)
@@ -111,56 +123,82 @@ def identify_contact(
 
 
 class _Loss:
-    """The robust loss without derivatives; infinite where the robot blows up."""
+    """The robust loss without exact derivatives; infinite where the robot blows up.
 
-    def __init__(self, m: Model, logs: Any, groups: list[dict[str, float]], threads: int | None, options: Any) -> None:
-        many = logs_of(m, logs)
-        values = [np.array([*group.values()]) for group in groups]
-        factors = np.zeros((len(groups), sum(map(len, values))))
-        for i, first in enumerate(np.cumsum([0, *map(len, values)])[:-1]):
-            factors[i, first : first + len(values[i])] = values[i]
-        positions = np.concatenate([m.params.index(name) for group in groups for name in group]).astype(np.intc)
-        layout = Layout(positions, factors, np.zeros(len(positions)), [], False, [], [], False)
-        segments = make_segments(m, many, STEP, 1, 1)
-        self._shooter = Shooter(m, many, segments, layout, STEP, ["q", "v"], threads, options)
+    central: differences have two sides; else they are from the point itself, whose residuals are known.
+    """
+
+    def __init__(  # noqa: PLR0917
+        self,
+        m: Model,
+        logs: Any,
+        groups: list[dict[str, float]],
+        threads: int | None,
+        options: Any,
+        checker: Checker | None = None,
+    ) -> None:
+        self._model, self._logs, self._checker = m, logs_of(m, logs), checker
+        layout = layout_of(m, groups)
+        segments = make_segments(m, self._logs, STEP, 1, 1)
+        self._shooter = Shooter(m, self._logs, segments, layout, STEP, ["q", "v"], threads, options)
         for i, kind in enumerate(self._shooter.kinds):
             self._shooter.sigma[i] = WEIGHTS[kind.partition(":")[0]]
+        self._known: dict[bytes, Array] = {}  # residuals of points: the optimiser returns to those it accepts
+        self.central = False
 
     def __call__(self, at: Sequence[float]) -> float:
-        x = np.zeros(len(at))
-        x[:] = at
         try:
-            r, _ = self._shooter.residuals(x, False)
+            r = self._at(np.array(at, np.float64))
         except Error:
             return np.inf
         return float(loss_of("cauchy", WIDTH, r)[0].sum()) if np.isfinite(r).all() else np.inf
 
+    def _at(self, x: Array) -> Array:
+        key = x.tobytes()
+        if key not in self._known:
+            self._known[key] = self._side(x)
+        return self._known[key]
+
     def _residuals(self, x: Array, r: Array, J: Array | None) -> None:
-        r[:] = self._shooter.residuals(x, False)[0]
+        r[:] = self._at(x)
         if not np.isfinite(r).all():
             raise Error("a rollout is not finite", "value out of domain")
         if J is None:
             return
         slopes = J.reshape(len(r), len(x))
-        for i, size in enumerate(x):
-            sides = []
-            for sign in (1, -1):
-                y = x.copy()
-                y[i] += sign * DIFFERENCE * size
-                sides.append(self._shooter.residuals(y, False)[0])
-            slopes[:, i] = (sides[0] - sides[1]) / (2 * DIFFERENCE * size)
+        for i, size in enumerate(DIFFERENCE * x):
+            step = size * np.eye(len(x))[i]
+            other, width = (self._side(x - step), 2 * size) if self.central else (r, size)
+            slopes[:, i] = (self._side(x + step) - other) / width
 
-    def search(self, at: Sequence[float], iterations: int, tolerance: float) -> tuple[Array, Array, float]:
-        """Gauss-Newton with central differences: factors, standard errors, cost."""
+    def _side(self, x: Array) -> Array:
+        return self._shooter.residuals(x, False)[0] if self._checker is None else self._checked(x)
+
+    def _checked(self, x: Array) -> Array:
+        """The same with MuJoCo's contacts, step by step."""
+        out, every = [], round(TUPLE / STEP)
+        for s in self._shooter.segments:
+            seen = self._logs[s.log].channels
+            q, v = follow(self._model, s.q, s.v, every, self._checker, slide=x[0], roll=x[1], every=every)
+            out.append(self._shooter.manifold.difference(seen["q"][s.rows], q[-1:]) / WEIGHTS["q"])
+            out.append((v[-1:] - seen["v"][s.rows]) / WEIGHTS["v"])
+        return np.concatenate(out).ravel()
+
+    def search(self, at: Sequence[float], iterations: int, tolerance: float) -> tuple[Array, float]:
+        """Gauss-Newton with differences: factors and cost."""
         best = least_squares(
             self._residuals, np.array(at, np.float64), self._shooter.count, transform="log", loss="cauchy",
             width=WIDTH, iterations=iterations, tolerance=tolerance,
         )  # fmt: skip
-        r, J = np.empty(self._shooter.count), np.empty(self._shooter.count * len(at))
-        self._residuals(best.x, r, J)
-        slopes, weights = J.reshape(len(r), len(at)), loss_of("cauchy", WIDTH, r)[1]
-        spread = np.linalg.pinv(slopes.T @ (weights[:, None] * slopes)) * (weights @ r**2) / max(1, len(r) - len(at))
-        return best.x, np.sqrt(np.diag(spread)), float(best.cost)
+        return best.x, float(best.cost)
+
+    def errors(self, x: Array) -> Array:
+        """Standard errors of factors."""
+        r, J = np.empty(self._shooter.count), np.empty(self._shooter.count * len(x))
+        self._residuals(x, r, J)
+        slopes, weights = J.reshape(len(r), len(x)), loss_of("cauchy", WIDTH, r)[1]
+        spread = np.linalg.pinv(slopes.T @ (weights[:, None] * slopes)) * (weights @ r**2) / max(1, len(r) - len(x))
+        return np.sqrt(np.diag(spread))
 
     def close(self) -> None:
         self._shooter.close()

@@ -22,6 +22,7 @@ from tangere._fit import fit
 from tangere.model import Model
 from tangere.sim import Sim
 from tangere.tensegrity.data import Data
+from tangere.tensegrity.noise import standard_errors, tuples_of
 from tangere.tensegrity.robot import STEP, TUPLE, body_unknowns, scale
 
 Array = NDArray[np.float64]
@@ -107,6 +108,8 @@ def identify(
     """Factors of stiffness, damping and mass from the training trajectories of hanging data (or from `logs`).
 
     start: the three factors to start from; trajectories: how many of them are used; noise and options as in `fit`.
+    noise None: that of the data is estimated, and standard errors are those of data with noise in all states (noise.py;
+    at 1 kHz those of `fit`, which takes residuals as independent).
     """
     began = time.process_time()
     rate = 1 / STEP if variant == "dense" else 1 / TUPLE
@@ -141,4 +144,8 @@ def identify(
         rungs.append(Rung(dt, implicit, found.copy(), result.optimum.iterations, result.optimum.cost))
         scale(m, groups, found)
     dt, implicit = plan[-1]
-    return Training(variant, found, np.array(result.errors), dt, implicit, time.process_time() - began, rungs)  # type: ignore[union-attr]
+    errors = np.array(result.errors)  # type: ignore[union-attr]
+    if noise is None and variant != "dense":
+        pairs = tuples_of(data.model(), logs, groups, found, dt, threads, implicit_tendons=implicit)
+        errors = standard_errors(pairs)[0]
+    return Training(variant, found, errors, dt, implicit, time.process_time() - began, rungs)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -186,6 +187,37 @@ def with_factors(m: Model, factors: Array) -> Model:
     return m
 
 
+@dataclass
+class Part:
+    """The part of a roll that is done: executed controls u (n, 24), the plan for the rest, and what they took."""
+
+    u: Array
+    plan: Array
+    seconds: Array
+    rollouts: int = 0
+    blown: int = 0
+    cpu: float = 0.0
+
+    def save(self, path: str, key: str) -> None:
+        """Writes the file anew; a reader sees the old one or the new one."""
+        fresh = Path(path).with_suffix(".part.npz")
+        np.savez(fresh, key=key, **asdict(self))
+        fresh.replace(path)
+
+    @staticmethod
+    def load(path: str | None, key: str) -> Part | None:
+        """None: there is no such file, or it is of another roll or of one that is complete."""
+        if path is None or not Path(path).exists():
+            return None
+        with np.load(path) as kept:
+            if "key" not in kept.files or str(kept["key"]) != key:
+                return None
+            return Part(*(kept[name] if kept[name].ndim else kept[name].item() for name in asdict(_NOTHING)))
+
+
+_NOTHING = Part(np.empty((0, 0)), np.empty((0, 0)), np.empty(0))
+
+
 def roll(
     planner: Any,
     text: str,
@@ -194,36 +226,51 @@ def roll(
     own: Sim | None = None,
     progress: Any = None,
     keep: str | None = None,
+    key: str = "",
+    part: Part | None = None,
 ) -> Roll:
     """Moves MuJoCo's robot. own: the controls are planned with this as the robot, and executed without looking.
 
-    keep: a file (.npz) that has the states and controls so far, after every control.
+    keep: a file (.npz) that has the part that is done, after every control, as `key`. part: such a part, to go on from:
+    its controls are executed again, and the planner goes on with its plan.
     """
     robot = MujocoRobot(text)
+    done = part or _NOTHING
+    kept = [_state(robot)]
+    for u in done.u:
+        for _ in range(HOLD):
+            robot.step(u)
+        kept.append(_state(robot))
+    if part is not None:
+        planner.u = part.plan.copy()
     began = time.process_time()
-    far: list[tuple[Array, Array, float]] = []
+    far = Part(done.u, done.plan, done.seconds, done.rollouts, done.blown, done.cpu)
 
     def tell(k: int, total: int, plan: Plan) -> Any:
-        if keep is not None:
-            q = np.array((robot if own is None else own).q)
-            far.append((q, plan.u[0].copy(), plan.seconds))
-            parts = [np.array(x) for x in zip(*far, strict=True)]
-            np.savez(keep, q=parts[0], u=parts[1], seconds=parts[2], cpu=time.process_time() - began)
-        return None if progress is None else progress(k, total, plan)
+        far.u = np.concatenate([far.u.reshape(-1, plan.u.shape[1]), plan.u[:1]])
+        far.seconds = np.append(far.seconds, plan.seconds)
+        far.rollouts, far.blown = far.rollouts + plan.rollouts, far.blown + plan.blown
+        if keep is not None and own is None:
+            far.plan, far.cpu = np.array(planner.u), done.cpu + time.process_time() - began
+            far.save(keep, key)
+        return None if progress is None else progress(len(done.u) + k, len(done.u) + total, plan)
 
     loop: Loop = run(
-        planner, robot if own is None else own, controls, progress=tell,
-        before=lambda k, planner: planner.aim(com=target(k)),
+        planner, robot if own is None else own, controls - len(done.u), progress=tell,
+        before=lambda k, planner: planner.aim(com=target(len(done.u) + k)),
     )  # fmt: skip
-    cpu = time.process_time() - began
-    states = [(loop.q, loop.v, loop.act)]
-    if own is not None:
-        kept = [(robot.q.copy(), robot.v.copy(), robot.act.copy())]
+    cpu = done.cpu + time.process_time() - began
+    if own is None:
+        kept += [*zip(loop.q[1:], loop.v[1:], loop.act[1:], strict=True)]
+    else:
         for u in loop.u:
             for _ in range(HOLD):
                 robot.step(u)
-            kept.append((robot.q.copy(), robot.v.copy(), robot.act.copy()))
-        states = [tuple(np.array(x) for x in zip(*kept, strict=True))]  # type: ignore[list-item]
-    q, v, act = states[0]
+            kept.append(_state(robot))
+    q, v, act = (np.array(x) for x in zip(*kept, strict=True))
     path = q.reshape(len(q), RODS, 7)[:, :, :3].mean(axis=1)
-    return Roll(path, q, v, act, loop.u, loop.seconds, loop.rollouts, loop.blown, cpu)
+    return Roll(path, q, v, act, far.u, far.seconds, far.rollouts, far.blown, cpu)
+
+
+def _state(robot: MujocoRobot) -> tuple[Array, Array, Array]:
+    return robot.q.copy(), robot.v.copy(), robot.act.copy()
