@@ -642,8 +642,8 @@ static bool run_swept(large *a, int sweeps, bool back)
     return run_interior(a, error);
 }
 
-/* Which contacts block the interior point depends on where it starts: from the best point so far, from nothing, from the
- * previous step, each after more sweeps. once: only the first of these. */
+/* Which contacts block the interior point depends on where it starts: from the best point so far, from nothing, from
+ * the previous step, each after more sweeps. once: only the first of these. */
 static bool run_elsewhere(large *a, bool once)
 {
     const double *const from[] = {a->p.r->L, NULL, a->p.r->warm};
