@@ -362,13 +362,8 @@ static int refine(tg_large *p, double size, bool smoothed, int most, bool fixed)
  * and linear in g only if there are as many of them for every g: as a random one needs. */
 static int count_refinements(tg_large *p)
 {
-    uint64_t seed = 1;
     double largest = 0;
-    for (int k = 0; k < p->nv; k++)
-    {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        p->v_free[k] = (double)(seed >> 11) / 4503599627370496.0 - 1;
-    }
+    tg_random_numbers(p->nv, p->v_free);
     memset(p->x, 0, sizeof(double) * (size_t)p->nx);
     memset(p->bias, 0, sizeof(double) * (size_t)p->nx);
     tg_large_velocity(p, p->x, p->s);
