@@ -3,11 +3,11 @@
  *     bench_family FILE ...
  *
  * For every file: how many problems admm solves to 1e-6 m/s within 500 iterations, from the impulses of the previous
- * step and from zero; how many staggered solves to 1e-6, run to its end; and the residual after 3, 5 and 10 alternations
- * (median, 99th percentile, worst). Then, of those that each solves to 1e-9, the share that moves as newton's solution
- * (relative velocities within 1e-6 m/s), bare and with the selection rule as in a step; how many have another solution,
- * which the shared residual certifies as it does newton's; and how many differ from a newton without certificate.
- * Claims that the recomputed residual does not support are counted as wrong. */
+ * step and from zero; how many staggered solves to 1e-6, run to its end; and the residual after 3, 5 and 10
+ * alternations (median, 99th percentile, worst). Then, of those that each solves to 1e-9, the share that moves as
+ * newton's solution (relative velocities within 1e-6 m/s), bare and with the selection rule as in a step; how many
+ * have another solution, which the shared residual certifies as it does newton's; and how many differ from a newton
+ * without certificate. Claims that the recomputed residual does not support are counted as wrong. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,8 +17,6 @@
 #include "contact/cone_law.h"
 #include "solve/tolerance.h"
 
-static const double rounding = 1e-12; /* m/s: slower than this nothing slips */
-
 static double slide_margin(const tg_cone_law *law, int m, double normal, const double *x, const double *s)
 {
     double margin = INFINITY, slip = tg_norm_dual(law->norm, m, s), largest = tg_norm_of(TG_NORM_MAX, m, s);
@@ -71,7 +69,7 @@ static tg_block_mode contact_mode(const tg_cone_law *law, const tg_block *block,
     if (inside >= TG_ON_CONE)
         return settled(TG_MODE_STICKING, tg_smaller(inside, force));
     /* it slides where x - s / G is outside: also if it creeps, by what held rows contradict each other */
-    if (slip <= rounding || slip <= inside * force)
+    if (slip <= TG_OPENING || slip <= inside * force)
         return undecided(TG_MODE_STICKING, 0);
     return settled(TG_MODE_SLIDING, tg_smaller(slide_margin(law, m, L[0], x, s), force));
 }

@@ -207,6 +207,7 @@ static void find_left(loops *l, const tg_rows *r, const tg_rows_island *island)
         for (int k = 0; k < tree->dofs; k++)
         {
             const double *Y = tree->Y + (ptrdiff_t)k * tree->ld;
+            bool any = false;
             memset(along, 0, sizeof(double) * (size_t)l->null);
             memset(l->B, 0, sizeof(double) * (size_t)l->n);
             for (int j = 0; j < tree->columns; j++)
@@ -217,8 +218,9 @@ static void find_left(loops *l, const tg_rows *r, const tg_rows_island *island)
                 l->B[at] = Y[j];
                 for (int c = 0; c < l->null; c++)
                     along[c] += Z[at * l->null + c] * Y[j];
+                any = true;
             }
-            for (int i = 0; i < l->n; i++)
+            for (int i = 0; i < l->n && any; i++)
             {
                 double left = l->B[i];
                 for (int c = 0; c < l->null; c++)

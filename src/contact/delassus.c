@@ -266,7 +266,7 @@ void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices)
     for (int i = 0; i < r->nisland; i++)
     {
         r->island[i].half = false;
-        if (!r->island[i].sparse && matrices)
+        if (!r->island[i].sparse && !r->island[i].late && matrices)
             begin_island(r, &r->island[i]);
     }
     for (int t = 0; t < m->ntree; t++)

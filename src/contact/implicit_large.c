@@ -11,7 +11,8 @@
  * the same factors take out, as long as that shrinks (proximal iterations). Where it does not, g asks for the impulses
  * of redundant rows themselves. 1 / p magnifies rounding of y, of which z of redundant rows would keep 1e-8: with g = J
  * v_0, y of rows that hold is J (v_0 + u + du) in products that are not rounded. What is rounded, velocities of dofs,
- * does nothing to impulses that do nothing. The smoothed law (implicit_smoothed.c), E_s ds + E_x dx = 0, has N = E_x^-1 E_s. */
+ * does nothing to impulses that do nothing. The smoothed law (implicit_smoothed.c), E_s ds + E_x dx = 0, has N = E_x^-1
+ * E_s. */
 #include "contact/implicit_large.h"
 
 #include <math.h>

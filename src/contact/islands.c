@@ -107,7 +107,8 @@ static void place_islands(const tg_model *m, tg_rows *r)
     for (int t = 0; t < m->ntree; t++)
         if (r->tree_island[t] >= 0)
         {
-            r->island[r->tree_island[t]].trees++;
+            if (r->island[r->tree_island[t]].trees++ == 0)
+                r->island[r->tree_island[t]].root = t;
             r->island[r->tree_island[t]].dofs += m->tree_ndof[t];
         }
     place_matrices(r);

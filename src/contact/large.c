@@ -631,8 +631,8 @@ static double start(large *a)
     return offer(a);
 }
 
-/* Which contacts block the interior point depends on where it starts: from the best point so far, from nothing, from the
- * previous step, each after more sweeps, in one order of the blocks and in the other. */
+/* Which contacts block the interior point depends on where it starts: from the best point so far, from nothing, from
+ * the previous step, each after more sweeps, in one order of the blocks and in the other. */
 static bool run_elsewhere(large *a, int attempts)
 {
     for (int k = 0; k < attempts && may_factor(a); k++)

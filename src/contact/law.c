@@ -205,7 +205,7 @@ static bool pushes(const tg_rows *r, const tg_constraint *c, int row)
     return r->bias[row] < 0 || (c->source == TG_SOURCE_EQUALITY && r->bias[row] > 0);
 }
 
-bool tg_island_can_relax(const tg_rows *r, const tg_rows_island *island)
+static bool pushes_faster(const tg_rows *r, const tg_rows_island *island, double speed)
 {
     bool any = false;
     for (int b = island->block; b < island->block + island->blocks; b++)
@@ -214,9 +214,19 @@ bool tg_island_can_relax(const tg_rows *r, const tg_rows_island *island)
         if (c->source == TG_SOURCE_CONTACT && r->touch[c->index].impact)
             return false;
         for (int i = c->row; i < c->row + c->rows; i++)
-            any = any || (pushes(r, c, i) && fabs(r->bias[i]) > strong_push);
+            any = any || (pushes(r, c, i) && fabs(r->bias[i]) > speed);
     }
     return any && !island->relaxed;
+}
+
+bool tg_island_can_relax(const tg_rows *r, const tg_rows_island *island)
+{
+    return pushes_faster(r, island, strong_push);
+}
+
+bool tg_island_has_push(const tg_rows *r, const tg_rows_island *island)
+{
+    return pushes_faster(r, island, 0);
 }
 
 bool tg_island_relax(tg_rows *r, tg_rows_island *island)

@@ -102,11 +102,16 @@ void tg_rows_init(tg_rows *r, const tg_capacity *capacity)
     r->scratch = (tg_arena){.base = r->scratch_memory, .capacity = capacity->scratch};
 }
 
+uint64_t tg_constraint_id(tg_source source, int side, int index)
+{
+    return (uint64_t)1 << 63 | (uint64_t)source << 56 | (uint64_t)side << 48 | (uint64_t)index;
+}
+
 tg_constraint *tg_add_constraint(tg_rows *r, tg_source source, int index, int side, int rows)
 {
     tg_constraint *c = &r->constraint[r->nconstraint++];
     *c = (tg_constraint){.source = source, .index = index, .side = side, .rows = rows, .part = r->npart, .bond = -1};
-    c->id = (uint64_t)1 << 63 | (uint64_t)source << 56 | (uint64_t)side << 48 | (uint64_t)index;
+    c->id = tg_constraint_id(source, side, index);
     return c;
 }
 

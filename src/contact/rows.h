@@ -117,8 +117,18 @@ typedef struct tg_part
     int column; /* of the constraint's first row in the tree's J^T */
 } tg_part;
 
+/* What previous steps say about the warm start of an island (problem.c): steps in which it is not tried, from now on,
+ * and how many there were the last time. */
+typedef struct tg_pause
+{
+    int left, length;
+    int work; /* factorisations of the last problem that was solved without it */
+} tg_pause;
+
 typedef struct tg_rows_island
 {
+    int root;                 /* its first tree */
+    tg_pause pause[2];        /* with its overlaps pushed out, and without */
     int row, rows;            /* in the arrays over rows */
     int block, blocks;        /* in block and order */
     size_t G;                 /* where its matrix starts; leading dimension v4_pad(rows) */
@@ -129,6 +139,7 @@ typedef struct tg_rows_island
     double work;              /* multiplications of J^T N J: of every row, the square of its dofs */
     bool dense;               /* small enough for dense matrices, and there is room for its G */
     bool sparse;              /* solved in velocity space: G is filled only on request */
+    bool late;                /* its warm start pauses: G is filled only on request */
     bool half;                /* sparse: Y of its trees is D^-1/2 L^-T J_t^T all the same */
     bool filled;              /* G is valid */
     bool impact;              /* a gate is on */
@@ -309,6 +320,9 @@ tg_status tg_list_constraints(const tg_model *m, tg_work *w, const double *q, co
 void tg_list_equalities(const tg_model *m, tg_work *w);
 
 /* Adds a constraint with the trees that it touches. There is always room: see tg_capacity_of. */
+/* what nothing else in a cache has */
+uint64_t tg_constraint_id(tg_source source, int side, int index);
+
 tg_constraint *tg_add_constraint(tg_rows *r, tg_source source, int index, int side, int rows);
 void tg_add_part(tg_rows *r, tg_constraint *constraint, int tree);
 void tg_add_tendon_parts(const tg_model *m, tg_work *w, tg_constraint *constraint, int tendon);
@@ -439,6 +453,9 @@ void tg_placing_laws(tg_work *w, const tg_contact_settings *settings, const tg_r
  * (law.c) */
 bool tg_island_relax(tg_rows *r, tg_rows_island *island);
 bool tg_island_can_relax(const tg_rows *r, const tg_rows_island *island);
+
+/* whether it has a push that it can do without for one step, however slow that is */
+bool tg_island_has_push(const tg_rows *r, const tg_rows_island *island);
 
 /* Poisson's law in an island with an impact: adds the impulses of restitution to those of compression in L, and makes
  * sigma and the island's result those of the sum. (poisson.c) */

@@ -56,20 +56,6 @@ static void site_transmission(const tg_model *m, const tg_work *w, int i, double
         moment[k] = spatial_dot(spatial_load(w->J + SPATIAL_SIZE * k), W);
 }
 
-static inline double tendon_gear(const tg_model *m, const tg_work *w, int i)
-{
-    int tendon = m->actuator_target[i], mode = w->tendon_mode[tendon];
-    double gear = TG_PARAM(w->params, actuator_gear)[6 * i];
-    if (m->actuator_drives[i] == TG_DRIVES_REST)
-        return mode >= 0 ? gear * TG_PARAM(w->params, tendon_stiffness)[tendon] : 0;
-    return mode != TG_TENDON_SLACK ? gear : 0;
-}
-
-double tg_tendon_gear(const tg_model *m, const tg_work *w, int i)
-{
-    return tendon_gear(m, w, i);
-}
-
 const double *tg_actuator_row(const tg_model *m, const tg_work *w, int i)
 {
     double *moment = tg_actuator_moment(m, w, i);
@@ -92,7 +78,7 @@ void tg_transmissions(const tg_model *m, tg_work *w, const double *q)
         double *moment = tg_actuator_moment(m, w, i);
         if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON) /* its moment is its tendon's: tg_actuator_row */
         {
-            w->actuator_length[i] = tendon_gear(m, w, i) * w->tendon_length[m->actuator_target[i]];
+            w->actuator_length[i] = tg_tendon_gear(m, w, i) * w->tendon_length[m->actuator_target[i]];
             continue;
         }
         if (tg_actuator_has_axis(m, i))
@@ -116,7 +102,7 @@ void tg_transmissions(const tg_model *m, tg_work *w, const double *q)
 double tg_actuator_along_all(const tg_model *m, const tg_work *w, int i, const double *x)
 {
     if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
-        return tendon_gear(m, w, i) * tg_tendon_rate_of(m, w, m->actuator_target[i], x);
+        return tg_tendon_gear(m, w, i) * tg_tendon_rate_of(m, w, m->actuator_target[i], x);
     const double *moment = tg_actuator_moment(m, w, i);
     tg_span across = tg_actuator_span(m, i);
     double sum = 0;
@@ -206,7 +192,7 @@ void tg_drive_fill(const tg_model *m, const tg_work *w, int i, const double *v, 
         d->control = clamp(u[i], TG_PARAM(p, actuator_ctrl_range) + 2 * i, &d->control_end, &d->bounds);
     set_signal(m, w, i, act, dt, d);
     if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
-        d->rate = tendon_gear(m, w, i) * tg_tendon_rate_of(m, w, m->actuator_target[i], v);
+        d->rate = tg_tendon_gear(m, w, i) * tg_tendon_rate_of(m, w, m->actuator_target[i], v);
     else
         d->rate = tg_actuator_along(m, w, i, v);
     d->length = w->actuator_length[i];

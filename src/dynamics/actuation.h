@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "dynamics/work.h"
+#include "dynamics/tendon.h"
 
 /* How near controls, forces and activations are to the bounds at which they are clamped. */
 typedef struct tg_reserve
@@ -69,7 +69,14 @@ static inline tg_span tg_actuator_span(const tg_model *m, int actuator)
 
 /* Force along a tendon a unit of an actuator's output: gear, times the tendon's stiffness where the output is a change
  * of its rest length; 0 where the tendon is slack (cable.h). */
-double tg_tendon_gear(const tg_model *m, const tg_work *w, int i);
+static inline double tg_tendon_gear(const tg_model *m, const tg_work *w, int i)
+{
+    int tendon = m->actuator_target[i], mode = w->tendon_mode[tendon];
+    double gear = TG_PARAM(w->params, actuator_gear)[6 * i];
+    if (m->actuator_drives[i] == TG_DRIVES_REST)
+        return mode >= 0 ? gear * TG_PARAM(w->params, tendon_stiffness)[tendon] : 0;
+    return mode != TG_TENDON_SLACK ? gear : 0;
+}
 
 /* Whether it acts on a joint with one axis. */
 static inline bool tg_actuator_has_axis(const tg_model *m, int actuator)

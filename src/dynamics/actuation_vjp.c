@@ -38,11 +38,11 @@ static void joint_reverse(const tg_actuators *x, int i, transmission_gradient t)
     }
 }
 
-static void tendon_reverse(const tg_actuators *x, int i, transmission_gradient t)
+static inline void tendon_reverse(const tg_actuators *x, int i, double effective, transmission_gradient t)
 {
     const tg_model *m = x->m;
     int tendon = m->actuator_target[i];
-    double effective = tg_tendon_gear(m, x->w, i), gear = TG_PARAM(x->w->params, actuator_gear)[6 * i];
+    double gear = TG_PARAM(x->w->params, actuator_gear)[6 * i];
     if (effective == 0 && (gear != 0 || x->g.params == NULL))
         return; /* slack */
     tg_adjoint_tendon(x->w, tendon,
@@ -170,13 +170,17 @@ void tg_actuator_reverse(const tg_actuators *x, int i, const tg_drive *d, double
     }
     const double *gain = TG_PARAM(x->w->params, actuator_gain) + 3 * i;
     const double *bias = TG_PARAM(x->w->params, actuator_bias) + 3 * i;
-    double arm = tg_actuator_along(m, x->w, i, x->y), g_force = d->force_end < 0 ? arm : 0;
+    bool tendon = m->actuator_transmission[i] == TG_TRANSMISSION_TENDON;
+    double gear = tendon ? tg_tendon_gear(m, x->w, i) : 0;
+    double arm = tendon ? gear * tg_tendon_rate_of(m, x->w, m->actuator_target[i], x->y)
+                        : tg_actuator_along_all(m, x->w, i, x->y);
+    double g_force = d->force_end < 0 ? arm : 0;
     transmission_gradient t = {g_force * (gain[1] * d->signal + bias[1]), g_force * (gain[2] * d->signal + bias[2]),
                                d->force, d->late};
     if (m->actuator_transmission[i] == TG_TRANSMISSION_JOINT)
         joint_reverse(x, i, t);
-    else if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
-        tendon_reverse(x, i, t);
+    else if (tendon)
+        tendon_reverse(x, i, gear, t);
     else
         site_reverse(x, i, t);
     signal_reverse(x, i, d, g_force * d->gain, g_rate);

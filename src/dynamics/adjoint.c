@@ -226,15 +226,6 @@ double tg_adjoint_gyroscopic(const tg_model *m, tg_work *w, double scale, double
  * Spatial: per segment with direction u, and the differences V, Y, Z of the velocities of its ends, weight (g_length
  * |p_b - p_a| + u . (g_rate V + g_moment Y + g_second Z)), where d u = (1 - u u^T)(dp_b - dp_a) / length. */
 
-void tg_adjoint_tendon(tg_work *w, int tendon, tg_tendon_gradient g)
-{
-    double *sum = w->tendon_gradient + 4 * tendon;
-    sum[0] += g.length;
-    sum[1] += g.rate;
-    sum[2] += g.moment;
-    sum[3] += g.second;
-}
-
 /* An end of a segment: where it is, and the twist g_rate V + g_moment Y + g_second Z of its body. */
 typedef struct segment_end
 {
@@ -275,32 +266,10 @@ TG_INLINE double seed_segment(const tg_model *m, tg_work *w, const segment_end e
     return along;
 }
 
-/* where a site of a cable is from the origin of its tree */
-static v4 cable_point(const tg_model *m, const tg_work *w, int site)
-{
-    int body = m->site_body[site];
-    v4 arm = mat3_mul_mem(tg_body_rotation(w, body), TG_PARAM(w->params, site_pos) + 3 * site);
-    return m->body_node[body] == 0 ? v4_load(w->body_pos + 4 * body) + arm : arm;
-}
-
-/* the direction of a cable is in its moment */
-static void cable(const tg_model *m, tg_work *w, int tendon, const int *ends, const double *g, double *gparams)
-{
-    segment_end e[2];
-    for (int i = 0; i < 2; i++)
-        e[i] = end_of(m, w, ends[i], cable_point(m, w, ends[i]), g);
-    const double *moment = tg_tendon_moment(m, w, tendon);
-    v4 u = ends[3] >= 0 ? v4_load3(moment + ends[3]) : -v4_load3(moment + ends[2]);
-    seed_segment(m, w, e, u, tg_curvature(w->tendon_length[tendon]), 1, g, gparams);
-}
-
 static void spatial_tendon(const tg_model *m, tg_work *w, int tendon, const double *g, double *gparams)
 {
-    const int *ends = tg_cable_ends(m, tendon);
     tg_segment s;
-    if (ends != NULL)
-        cable(m, w, tendon, ends, g, gparams);
-    for (int item = 0; ends == NULL && tg_next_segment(m, w, tendon, &item, &s);)
+    for (int item = 0; tg_next_segment(m, w, tendon, &item, &s);)
     {
         segment_end e[2];
         for (int i = 0; i < 2; i++)
@@ -326,14 +295,107 @@ static void fixed_tendon(const tg_model *m, const tg_work *w, int tendon, const 
     }
 }
 
+/* ---- the same for cables ----
+ *
+ * The sites are few, and several cables end at each. With the velocities of the sites, V, Y and Z at their points, a
+ * cable needs differences of these alone; what cables pull a site with is summed there, and becomes a wrench at its
+ * body once: forces F = sum g u of each kind, and sum of the positions' gradients + F_rate x V.ang + F_moment x Y.ang
+ * + F_second x Z.ang. */
+
+enum
+{
+    SITE_FIELDS = 3, /* V, Y, Z */
+    SITE_SEEDS = 4   /* by position, by V, Y, Z */
+};
+
+static void begin_cable_sites(const tg_model *m, const tg_work *w, const double *const twists[SITE_FIELDS], int fields)
+{
+    for (const int *site = m->cable_site; *site >= 0; site++)
+    {
+        int node = m->body_node[m->site_body[*site]];
+        double *speed = w->cable_speed + 4 * SITE_FIELDS * *site, *seed = w->cable_seed + 4 * SITE_SEEDS * *site;
+        v4 p = v4_load(w->cable_point + 4 * *site) - tg_node_origin(m, w, node);
+        for (int f = 0; f < fields; f++)
+            v4_store(speed + 4 * f, twist_at(load(twists[f], node), p));
+        for (int f = 0; f <= fields; f++)
+            v4_store(seed + 4 * f, v4_zero());
+    }
+}
+
+/* the direction of a cable is in its moment */
+TG_INLINE void seed_cable(const tg_model *m, const tg_work *w, int tendon, const int *ends, const double *g, int fields)
+{
+    const double *moment = tg_tendon_moment(m, w, tendon);
+    v4 u = ends[3] >= 0 ? v4_loadu(moment + ends[3]) : -v4_loadu(moment + ends[2]);
+    u = v4_keep(~v4_lanes_from(3), u);
+    const double *speed[2] = {w->cable_speed + 4 * SITE_FIELDS * ends[0], w->cable_speed + 4 * SITE_FIELDS * ends[1]};
+    double *seed[2] = {w->cable_seed + 4 * SITE_SEEDS * ends[0], w->cable_seed + 4 * SITE_SEEDS * ends[1]};
+    v4 apart = v4_zero(), by[SITE_SEEDS];
+    for (int f = 0; f < fields; f++)
+    {
+        apart += (v4_load(speed[1] + 4 * f) - v4_load(speed[0] + 4 * f)) * v4_splat(g[1 + f]);
+        by[1 + f] = u * v4_splat(g[1 + f]);
+    }
+    v4 across = apart - u * v4_splat(v4_dot(u, apart));
+    by[0] = u * v4_splat(g[0]) + across * v4_splat(tg_curvature(w->tendon_length[tendon]));
+    for (int f = 0; f <= fields; f++)
+    {
+        v4_store(seed[0] + 4 * f, v4_load(seed[0] + 4 * f) - by[f]);
+        v4_store(seed[1] + 4 * f, v4_load(seed[1] + 4 * f) + by[f]);
+    }
+}
+
+static void end_cable_sites(const tg_model *m, tg_work *w, const double *const twists[SITE_FIELDS], int fields,
+                            double *gparams)
+{
+    for (const int *site = m->cable_site; *site >= 0; site++)
+    {
+        int body = m->site_body[*site], node = m->body_node[body];
+        const double *seed = w->cable_seed + 4 * SITE_SEEDS * *site;
+        v4 p = v4_load(w->cable_point + 4 * *site) - tg_node_origin(m, w, node), total = v4_load(seed);
+        for (int f = 0; f < fields; f++)
+            total += v4_cross(v4_load(seed + 4 + 4 * f), load(twists[f], node).ang);
+        add(w->Xbar, body, wrench_at(total, p));
+        add(w->Ubar, body, wrench_at(v4_load(seed + 4), p));
+        add(w->Ybar, body, wrench_at(v4_load(seed + 8), p));
+        if (fields == SITE_FIELDS)
+            add(w->Zbar, body, wrench_at(v4_load(seed + 12), p));
+        if (gparams != NULL)
+            tg_add3(gparams + m->offset.site_pos + 3 * *site, mat3_mul_t(tg_body_rotation(w, body), total));
+    }
+}
+
+/* those whose cotangents are not zero; Z counts where the pass has a second vector */
+static void seed_cables(const tg_model *m, tg_work *w, bool second, double *gparams)
+{
+    const double *const twists[SITE_FIELDS] = {w->V, w->Y, w->Z};
+    if (m->cable_site[0] < 0)
+        return;
+    begin_cable_sites(m, w, twists, second ? SITE_FIELDS : SITE_FIELDS - 1);
+    for (int t = 0; t < m->ntendon; t++)
+    {
+        const int *ends = tg_cable_ends(m, t);
+        const double *g = w->tendon_gradient + 4 * t;
+        if (ends == NULL)
+            continue;
+        if (second)
+            seed_cable(m, w, t, ends, g, SITE_FIELDS);
+        else
+            seed_cable(m, w, t, ends, g, SITE_FIELDS - 1);
+    }
+    end_cable_sites(m, w, twists, second ? SITE_FIELDS : SITE_FIELDS - 1, gparams);
+}
+
 /* all that was added to the cotangents of tendons */
 static void seed_tendons(const tg_model *m, tg_work *w, const double *q, const tg_adjoint_fields *x, double *gq,
                          double *gv, double *gparams)
 {
+    if (m->ntendon > 0)
+        seed_cables(m, w, x->second != NULL, gparams);
     for (int t = 0; t < m->ntendon; t++)
     {
         const double *g = w->tendon_gradient + 4 * t;
-        if (g[0] == 0 && g[1] == 0 && g[2] == 0 && g[3] == 0)
+        if (tg_cable_ends(m, t) != NULL || (g[0] == 0 && g[1] == 0 && g[2] == 0 && g[3] == 0))
             continue;
         if (m->tendon_type[t] == TG_TENDON_SPATIAL)
             spatial_tendon(m, w, t, g, gparams);

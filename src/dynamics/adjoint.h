@@ -48,7 +48,11 @@ typedef struct tg_tendon_gradient
 } tg_tendon_gradient;
 
 /* Adds to the cotangents of a tendon; what becomes of them is up to the backward pass. */
-void tg_adjoint_tendon(tg_work *w, int tendon, tg_tendon_gradient g);
+static inline void tg_adjoint_tendon(tg_work *w, int tendon, tg_tendon_gradient g)
+{
+    double *sum = w->tendon_gradient + 4 * tendon;
+    v4_store(sum, v4_load(sum) + v4_set(g.length, g.rate, g.moment, g.second));
+}
 
 /* The generalised vectors behind V, Y, A (NULL: the scalar has no Abar) and, beside A, the second one (NULL: none). */
 typedef struct tg_adjoint_fields

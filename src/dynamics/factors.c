@@ -112,9 +112,9 @@ static void add_outer(int rows, int columns, const double *a, const double *b, d
     }
 }
 
-/* A += c moment moment^T for the moment of a tendon, or of an actuator on it; upper triangle. Dofs of a run are in places
- * that follow each other. What a run of the row's own dof has before the diagonal is in the lower triangle, which is
- * never read. */
+/* A += c moment moment^T for the moment of a tendon, or of an actuator on it; upper triangle. Dofs of a run are in
+ * places that follow each other. What a run of the row's own dof has before the diagonal is in the lower triangle,
+ * which is never read. */
 static void add_moment(const tg_model *m, const tg_work *w, int tendon, const double *moment, double c)
 {
     const int *run = tg_tendon_runs(m, tendon);
@@ -334,8 +334,8 @@ static int zeros_above(int n, int vectors, const double *X, int ldx)
     return i & ~(V4_LANES - 1);
 }
 
-/* X (n x columns) <- U^-T X. A contact's columns are zero but for the bodies it touches: each group of columns starts at
- * its first row that is not. */
+/* X (n x columns) <- U^-T X. A contact's columns are zero but for the bodies it touches: each group of columns starts
+ * at its first row that is not. */
 void tg_group_half_rows(const tg_model *m, const tg_work *w, int group, int columns, double *X)
 {
     const int wide = 2 * V4_LANES; /* a tile */

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "dynamics/crba.h"
+#include "math/lanes.h"
 
 static v4 site_point(const tg_model *m, const tg_work *w, int site)
 {
@@ -94,25 +95,43 @@ static void add_wrench(const tg_model *m, const tg_work *w, int body, spatial W,
     }
 }
 
-/* A cable's moment at one end, (pull; s x R^T pull), s the site in its body. */
-static void cable_end(const tg_work *w, int body, const double *site, v4 pull, double *moment)
+/* The sites of all cables: their points, and the matrices that turn a pull on them into a torque in the axes of their
+ * bodies, site x (R^T pull). Rows of the matrices are in the order y, z, -, x: their products then lie as they are
+ * stored behind the three numbers of a pull. */
+static void place_cable_sites(const tg_model *m, const tg_work *w)
 {
-    v4 turn = v4_cross(v4_load3(site), mat3_mul_t(tg_body_rotation(w, body), pull));
-    v4_storeu(moment, V4_SHUFFLE2(pull, turn, 0, 1, 2, 4));
-    v2_storeu(moment + V4_LANES, (v2){turn[1], turn[2]});
+    for (const int *site = m->cable_site; *site >= 0; site++)
+    {
+        const double *local = TG_PARAM(w->params, site_pos) + 3 * *site;
+        mat3 R = tg_body_rotation(w, m->site_body[*site]), back = mat3_transpose(R);
+        v4 p = v4_set(local[0], local[1], local[2], local[2]), p_next = V4_SHUFFLE(p, 1, 2, 0, 3); /* the last: any */
+        v4_store(w->cable_point + 4 * *site, v4_load(w->body_pos + 4 * m->site_body[*site]) + mat3_mul_mem(R, local));
+        for (int i = 0; i < 3; i++)
+        {
+            v4 z_x_y = p * V4_SHUFFLE(back.c[i], 1, 2, 0, 3) - p_next * back.c[i]; /* of the cross product */
+            v4_store(w->cable_lever + 12 * *site + 4 * i, V4_SHUFFLE(z_x_y, 2, 0, 3, 1));
+        }
+    }
+}
+
+TG_INLINE void cable_end(const double *lever, v4 x, v4 y, v4 z, v4 pull, double *moment)
+{
+    v4 turn = v4_load(lever) * x + v4_load(lever + 4) * y + v4_load(lever + 8) * z;
+    v4_storeu(moment, V4_SHUFFLE2(pull, turn, 0, 1, 2, 7));
+    v2_storeu(moment + V4_LANES, (v2){turn[0], turn[1]});
 }
 
 /* Writes the moment where the cable has dofs: elsewhere it is zero since the workspace was made. */
-static double cable(const tg_model *m, const tg_work *w, const int *ends, double *moment)
+static double cable(const tg_work *w, const int *ends, double *moment)
 {
-    const double *site = TG_PARAM(w->params, site_pos);
-    v4 d = site_point(m, w, ends[1]) - site_point(m, w, ends[0]);
+    v4 d = v4_load(w->cable_point + 4 * ends[1]) - v4_load(w->cable_point + 4 * ends[0]);
     double length = sqrt(v4_dot(d, d));
     v4 u = length > TG_SHORTEST_SEGMENT ? d * v4_splat(1 / length) : v4_zero();
+    v4 x = v4_splat(u[0]), y = v4_splat(u[1]), z = v4_splat(u[2]);
     if (ends[2] >= 0)
-        cable_end(w, m->site_body[ends[0]], site + 3 * ends[0], -u, moment + ends[2]);
+        cable_end(w->cable_lever + 12 * ends[0], -x, -y, -z, -u, moment + ends[2]);
     if (ends[3] >= 0)
-        cable_end(w, m->site_body[ends[1]], site + 3 * ends[1], u, moment + ends[3]);
+        cable_end(w->cable_lever + 12 * ends[1], x, y, z, u, moment + ends[3]);
     return length;
 }
 
@@ -165,6 +184,8 @@ void tg_tendon_rates(const tg_model *m, tg_work *w, const double *v)
 void tg_tendons(const tg_model *m, tg_work *w, const double *q)
 {
     tg_tendon_forget(w);
+    if (m->ntendon > 0)
+        place_cable_sites(m, w);
     for (int t = 0; t < m->ntendon; t++)
     {
         double *moment = tg_tendon_moment(m, w, t);
@@ -172,7 +193,7 @@ void tg_tendons(const tg_model *m, tg_work *w, const double *q)
         w->tendon_mode[t] = TG_TENDON_UPPER;
         if (ends != NULL)
         {
-            w->tendon_length[t] = cable(m, w, ends, moment);
+            w->tendon_length[t] = cable(w, ends, moment);
             continue;
         }
         clear_moment(m, t, moment);

@@ -64,6 +64,10 @@
     X(double, Z, SPATIAL_SIZE * m->nnode, "sum of J x along the path, of a second vector x")                           \
     X(double, Zbar, SPATIAL_SIZE * m->nbody, "gradient with respect to it")                                            \
     /* tendons */                                                                                                      \
+    X(double, cable_point, m->ntendon > 0 ? 4 * m->nsite : 0, "world, of sites where cables end")                      \
+    X(double, cable_lever, m->ntendon > 0 ? 12 * m->nsite : 0, "S R^T, S p = site x p, by columns (tendon.c)")         \
+    X(double, cable_speed, m->ntendon > 0 ? 12 * m->nsite : 0, "V, Y, Z there, of one pass of reverse mode")           \
+    X(double, cable_seed, m->ntendon > 0 ? 16 * m->nsite : 0, "gradients there (adjoint.c)")                           \
     X(double, tendon_length, m->ntendon, "")                                                                           \
     X(double, tendon_moment, m->ntendon *v4_pad(m->nv) + V4_LANES, "d length / d q by rows; zero but for tendon_dof")  \
     X(double, tendon_gradient, 4 * m->ntendon, "tg_tendon_gradient, of one pass of reverse mode")                      \

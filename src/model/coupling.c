@@ -93,11 +93,20 @@ static int *list_block(const tg_model *m, int a, int b, int *block)
     return count > 0 ? block + 3 + count : block;
 }
 
-/* Blocks of the matrix of a group to which cables add, those of single bodies and of pairs: the parts of all cables of a
- * block are summed in registers. A list of list_block's, then -1. */
+/* Blocks of the matrix of a group to which cables add, those of single bodies and of pairs: the parts of all cables of
+ * a block are summed in registers. A list of list_block's, then -1. And the sites of all cables. */
 static void list_cables(tg_model *m)
 {
-    int *block = m->cable_block;
+    int *block = m->cable_block, *site = m->cable_site;
+    for (int i = 0; i < m->nsite; i++)
+    {
+        bool ends = false;
+        for (int t = 0; t < m->ntendon && !ends; t++)
+            ends = m->tendon_cable[4 * t] >= 0 && (m->tendon_cable[4 * t] == i || m->tendon_cable[4 * t + 1] == i);
+        if (ends)
+            *site++ = i;
+    }
+    *site = -1;
     for (int t = 0; t < m->ntree && m->ntendon > 0; t++)
         for (int other = t; other < m->ntree; other++)
             if (m->tree_ndof[t] == 6 && m->tree_ndof[other] == 6)

@@ -98,6 +98,7 @@ typedef struct tg_param_offsets
     X(int, tendon_run, (size_t)m->ntendon * 2 * (size_t)m->nv, "runs of consecutive dofs among them: first, count")    \
     X(int, tendon_nrun, m->ntendon, "")                                                                                \
     X(int, tendon_cable, 4 * m->ntendon, "tg_cable_ends: two sites, first dofs of their bodies")                       \
+    X(int, cable_site, m->nsite + 1, "sites at which cables end, then -1")                                             \
     X(int, cable_block, 12 * m->ntendon + 1, "cables by the free bodies they pull at (coupling.c)")                    \
     X(int, tree_group, m->ntree, "group of trees that tendons couple (coupling.c), -1: in none")                       \
     X(int, group_ndof, m->ntree, "")                                                                                   \

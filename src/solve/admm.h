@@ -1,14 +1,13 @@
 /* Proximal ADMM for quadratic programs over simple sets, and for the contact laws that are such a program with a shift.
  *
- *     minimise 1/2 x'Gx + (g + c)'x,   x in its sets,     c_N = |s_T|_* where `shift` asks for it (De Saxce), s = G x +
- *         g
+ *     minimise 1/2 x'Gx + (g + c)'x,   x in its sets,   c_N = |s_T|_* where `shift` asks for it (De Saxce), s = G x + g
  * with a copy z of x in the sets and the multiplier u = -(s + c) of x = z, rows scaled by the size d of their set:
  *     (G + (rho + eta) I) x = rho z - u - g - c + eta x
  *     z <- P(x + u / rho),   u <- u + rho (x - z),   c_N = |u_T|_*
  * (staggered_projections, appendix; the shift as in Pinocchio's solver). rho starts at sqrt(L eta) (L / eta)^0.4, L the
  * largest eigenvalue of G, and is multiplied or divided by (L / eta)^0.15 when the residuals rho_0 |x - z| and rho |z -
- * z_before| differ by more than ten (rho_0, not rho: two velocities that rho moves apart). Each time that it turns back,
- * the exponent is halved. Without a shift it converges for every G that is semidefinite.
+ * z_before| differ by more than ten (rho_0, not rho: two velocities that rho moves apart). Each time that it turns
+ * back, the exponent is halved. Without a shift it converges for every G that is semidefinite.
  *
  * Over-relaxation: 1.6 x - 0.6 z, with z of the previous iteration, replaces x after the first line. It makes De
  * Saxce's shift oscillate on some problems (12 of 61 recorded grippers, from a cold start), so it is turned off for

@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "math/dense.h"
+#include "solve/tolerance.h"
 
 static const double longer = 2; /* a step may be so much longer than the one before: other sets become active */
-static const double nothing =
-    1e-12; /* of the mean df . df: differences that depend on each other, to half the digits */
 
 void tg_anderson_restart(tg_anderson *a)
 {
@@ -36,7 +35,7 @@ static void remember(tg_anderson *a)
     a->place = a->place + 1 < a->memory ? a->place + 1 : 0;
 }
 
-/* (df' df + small I) w = df' f; false when there is none */
+/* (df' df + p I) w = df' f, p: what rounding leaves of these products; false when there is none */
 static bool weigh(const tg_anderson *a, const double *f, double *w)
 {
     double M[TG_ANDERSON_MEMORY * TG_ANDERSON_MEMORY], trace = 0;
@@ -47,7 +46,7 @@ static bool weigh(const tg_anderson *a, const double *f, double *w)
     {
         w[i] = dot(a->n, a->df + i * a->ld, f);
         for (int j = 0; j < m; j++)
-            M[i * m + j] = a->gram[i * TG_ANDERSON_MEMORY + j] + (i == j ? nothing * trace : 0);
+            M[i * m + j] = a->gram[i * TG_ANDERSON_MEMORY + j] + (i == j ? a->n * TG_ROUNDING * trace : 0);
     }
     if (m == 0 || !(trace > 0) || tg_chol(m, M, m) >= 0)
         return false;

@@ -15,9 +15,8 @@
 #include "math/dense.h"
 #include "solve/held.h"
 
-static const double opening = 1e-12; /* m/s: what is not rounding */
-static const double inner = 0.9;     /* impulses inside are looked for in cones so much narrower */
-static const double empty = 1e-6;    /* of the largest x_N: nothing that others could not bear */
+static const double inner = 0.9;  /* impulses inside are looked for in cones so much narrower */
+static const double empty = 1e-6; /* of the largest x_N: nothing that others could not bear */
 
 enum
 {
@@ -352,7 +351,7 @@ static bool creeps(const tg_solve_work *w, const tg_cone *cone, const double *si
         square += slip * slip;
         off += (slip - held) * (slip - held);
     }
-    return square > opening * opening && off > 0.25 * square;
+    return square > TG_OPENING * TG_OPENING && off > 0.25 * square;
 }
 
 /* The side on which a block is that is neither strictly held nor immaterial: it opens, or creeps on its cone, a little;
@@ -371,7 +370,7 @@ static void find_sides(tg_solve_work *w, const judged *j, const double *L, const
         const tg_block *block = &island->block[b];
         if (!mode[b].immaterial || cone->kind != TG_CONE_UNIT)
             continue;
-        if (carried(island, block, L, sigma) <= 0 && sigma[block->row] > opening)
+        if (carried(island, block, L, sigma) <= 0 && sigma[block->row] > TG_OPENING)
             mode[b] = settled(TG_MODE_BREAKING, sigma[block->row]);
         else if (diagonal(island, block->row) * L[block->row] > TG_NO_FORCE && creeps(w, cone, sigma))
             mode[b] = settled(TG_MODE_SLIDING, slip_of(block, sigma + block->row));

@@ -90,6 +90,9 @@ typedef struct tg_solve_options
     int effort;          /* most factorisations; 0: as many as it takes */
     bool select;         /* apply the selection rule (warm.c and select.c) */
     bool relaxable;      /* an easier problem can take its place: one that only a long search solves is left */
+    bool droppable;      /* the same, but this one is likely to have a solution */
+    bool skip_warm;      /* not from the phases of the previous step (warm.c): that failed there */
+    int warm_effort;     /* most factorisations of that; 0: as effort */
     bool long_double;    /* the certificate accumulates sigma in long double */
 } tg_solve_options;
 
@@ -149,6 +152,7 @@ typedef struct tg_solve_result
     int sweeps;           /* block Gauss-Seidel sweeps */
     int newton;           /* Newton steps, those of the selection rule included: one factorisation each */
     int interior;         /* interior-point iterations: one factorisation each */
+    int beside_warm;      /* of both, what came after the warm start */
     tg_residual residual;
 } tg_solve_result;
 
@@ -167,9 +171,10 @@ size_t tg_island_scratch(tg_island_size size);
 #define TG_MOST_IMPULSE 1e2
 
 /* Solves one island. Of one that is too large for dense matrices TG_ERR_CAPACITY also says that it has no room for its
- * factors, or rows of more than two trees. L (rows) receives the impulses, sigma (rows) the relative velocities G L + g.
- * A problem that the solver could not certify is TG_OK with result->status TG_SOLVE_PARTIAL; an error means that the
- * problem or the options were refused (L and sigma are then untouched). Nothing is allocated: scratch is taken and given back. */
+ * factors, or rows of more than two trees. L (rows) receives the impulses, sigma (rows) the relative velocities G L +
+ * g. A problem that the solver could not certify is TG_OK with result->status TG_SOLVE_PARTIAL; an error means that the
+ * problem or the options were refused (L and sigma are then untouched). Nothing is allocated: scratch is taken and
+ * given back. */
 tg_status tg_island_solve(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
                           double *sigma, tg_solve_result *result, tg_error *error);
 
@@ -181,6 +186,9 @@ void tg_island_select(const tg_island *island, const tg_solve_options *options, 
 /* The same solution to rounding, with matrices over rows (island->G): what modes and derivatives are taken of. */
 void tg_island_sharpen(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
                        double *sigma, tg_solve_result *result);
+
+/* sigma = G L + g (rows) */
+void tg_island_velocity(const tg_island *island, const double *L, bool long_double, double *sigma);
 
 /* The one residual all solvers end in: recomputed from the problem and L alone. sigma (rows) is scratch and receives
  * G L + g. */

@@ -145,7 +145,7 @@ static void velocity_by_trees(const tg_island *island, const double *L, double *
         sigma[i] += island->g[i];
 }
 
-static void relative_velocity(const tg_island *island, const double *L, bool long_double, double *sigma)
+void tg_island_velocity(const tg_island *island, const double *L, bool long_double, double *sigma)
 {
     if (island->G == NULL)
     {
@@ -199,7 +199,7 @@ tg_residual tg_residual_of(const tg_island *island, const double *diagonal_of, i
 
 tg_residual tg_island_residual(const tg_island *island, const double *L, bool long_double, double *sigma)
 {
-    relative_velocity(island, L, long_double, sigma);
+    tg_island_velocity(island, L, long_double, sigma);
     if (island->G == NULL)
         return tg_residual_of(island, island->diagonal, 1, L, sigma);
     return tg_residual_of(island, island->G, island->ldg + 1, L, sigma);

@@ -17,8 +17,7 @@
 enum
 {
     STEPS = 10,
-    ROUNDS = 4,
-    HOLDS = 4 /* each takes out nearly all of it */
+    ROUNDS = 4 /* each takes out nearly all of it */
 };
 
 static const double creeps = 0.05; /* of the velocity that its compliance gives a contact: h is nothing beside it */
@@ -67,7 +66,7 @@ static bool hold(tg_soft *p, double enough)
 {
     bool moved = false, more = true;
     limit_velocity(p);
-    for (int round = 0; round < HOLDS && more; round++)
+    for (int round = 0; round < ROUNDS && more; round++)
     {
         double most = 0;
         respond_to(p, p->row, p->step);

@@ -38,11 +38,13 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     double **const vector[] = {&p->mu,        &p->give,    &p->g,           &p->own,   &p->diagonal, &p->u,
                                &p->z,         &p->L,       &p->r,           &p->step,  &p->kept_u,   &p->kept_z,
                                &p->row,       &p->force,   &p->rhs,         &p->best,  &p->square,   &p->all_L,
-                               &p->all_sigma, &p->offer.L, &p->offer.sigma, &p->Jstep, &p->at};
+                               &p->all_sigma, &p->offer.L, &p->offer.sigma, &p->Jstep, &p->at,       &p->from};
     p->block = TG_TAKE(scratch, tg_soft_block, n, "soft: blocks");
     p->group = TG_TAKE(scratch, tg_soft_group, n, "soft: groups");
     p->factored = TG_TAKE(scratch, tg_phase, n, "soft: phases of the factor");
     p->source = TG_TAKE(scratch, int, n, "soft: rows of the island");
+    p->left_out = TG_TAKE(scratch, bool, n, "soft: blocks that are left out");
+    p->partial = false;
     p->support = TG_TAKE(scratch, int, p->narrow ? numbers : n *n, "soft: dofs of groups");
     p->pivot = TG_TAKE(scratch, int, n, "soft: exchanges");
     for (size_t i = 0; i < sizeof vector / sizeof *vector; i++)
@@ -93,12 +95,13 @@ static void add_block(tg_soft *p, tg_cone_kind kind, int row, double bound)
 static void make_rows(tg_soft *p, double fixed, double idle)
 {
     const tg_island *island = p->island;
+    p->rows = p->blocks = p->groups = 0;
     for (int k = 0; k < island->blocks; k++)
     {
         const tg_block *law = &island->block[k];
         int first = p->rows, row = law->row;
         bool cone = law->kind == TG_BLOCK_CONTACT || law->kind == TG_BLOCK_LIMIT, box = law->kind == TG_BLOCK_FRICTION;
-        if (cone && !(p->diagonal[row] > fixed))
+        if ((cone && !(p->diagonal[row] > fixed)) || (p->partial && p->left_out[k]))
             continue;
         for (int i = 0; i < law->rows; i++)
         {
@@ -167,15 +170,14 @@ static void copy_trees(tg_soft *p, const int *at, ptrdiff_t row, ptrdiff_t dof)
     for (int t = 0; t < island->trees; first += island->tree[t++].dofs)
     {
         const tg_tree_rows *tree = &island->tree[t];
-        for (int k = 0; k < tree->dofs; k++)
+        for (int j = 0; j < tree->columns; j++)
         {
-            int to = p->dof[first + k];
-            for (int j = 0; to >= 0 && j < tree->columns; j++)
-            {
-                int i = at[tree->row[j] - island->first_row];
-                if (i >= 0)
-                    p->full[i * row + to * dof] = tree->Y[(ptrdiff_t)k * tree->ld + j];
-            }
+            const int i = at[tree->row[j] - island->first_row], *place = p->dof + first;
+            const double *Y = tree->Y + j;
+            double *out = p->full + i * row;
+            for (int k = 0; i >= 0 && k < tree->dofs; k++, Y += tree->ld)
+                if (place[k] >= 0)
+                    out[place[k] * dof] = *Y;
         }
     }
 }
@@ -197,13 +199,25 @@ static void project_loops(tg_soft *p, const int *at, ptrdiff_t row, ptrdiff_t do
         {
             const double *Y = tree->Y + (ptrdiff_t)k * tree->ld;
             int to = p->dof[first + k];
+            bool any = false;
             memset(along, 0, sizeof(double) * (size_t)null);
-            for (int j = 0; j < tree->columns; j++)
-                for (int c = 0; c < null && Y[j] != 0 && place[tree->row[j] - island->first_row] >= 0; c++)
-                    along[c] += island->Z[place[tree->row[j] - island->first_row] * null + c] * Y[j];
-            for (int i = 0; i < island->loops && to >= 0; i++)
-                for (int c = 0; c < null && at[island->loop_row[i]] >= 0; c++)
-                    p->full[at[island->loop_row[i]] * row + to * dof] -= island->Z[i * null + c] * along[c];
+            for (int j = 0; j < tree->columns && to >= 0; j++)
+            {
+                int from = Y[j] != 0 ? place[tree->row[j] - island->first_row] : -1;
+                if (from < 0)
+                    continue;
+                for (int c = 0; c < null; c++)
+                    along[c] += island->Z[from * null + c] * Y[j];
+                any = true;
+            }
+            for (int i = 0; i < island->loops && any; i++)
+            {
+                double sum = 0;
+                for (int c = 0; c < null; c++)
+                    sum += island->Z[i * null + c] * along[c];
+                if (at[island->loop_row[i]] >= 0)
+                    p->full[at[island->loop_row[i]] * row + to * dof] -= sum;
+            }
         }
     }
 }
@@ -302,13 +316,14 @@ static void factor_delassus(tg_soft *p)
 /* dofs in which one of a block's rows is not zero; returns how many */
 static int find_support(const tg_soft *p, const tg_soft_block *b, int *out)
 {
-    int count = 0;
-    for (int k = 0; k < p->dims; k++)
+    int count = 0, dims = p->dims, ld = p->ld;
+    const double *J = p->full + (ptrdiff_t)b->row * ld, *end = J + (ptrdiff_t)b->dim * ld;
+    for (int k = 0; k < dims; k++, J++)
     {
-        bool any = false;
-        for (int i = b->row; i < b->row + b->dim && !any; i++)
-            any = p->full[(ptrdiff_t)i * p->ld + k] != 0;
-        if (any)
+        const double *at = J;
+        while (at < end && *at == 0)
+            at += ld;
+        if (at < end)
             out[count++] = k;
     }
     return count;
@@ -455,7 +470,7 @@ void tg_soft_rows(tg_soft *p)
 {
     const tg_island *island = p->island;
     double largest = 0;
-    p->rows = p->blocks = p->groups = 0;
+    bool partial = p->partial;
     p->speed = 0;
     p->boxes = p->regular = p->built = false;
     find_diagonal(p, island);
@@ -464,8 +479,12 @@ void tg_soft_rows(tg_soft *p)
         largest = tg_larger(largest, p->diagonal[i]);
         p->speed = tg_larger(p->speed, fabs(island->g[i]));
     }
+    p->partial = false;
     make_rows(p, TG_FIXED * largest, TG_IDLE * p->speed);
-    p->size = mean_size(p, TG_FIXED * largest);
+    p->size = mean_size(p, TG_FIXED * largest); /* of all rows */
+    p->partial = partial;
+    if (partial)
+        make_rows(p, TG_FIXED * largest, TG_IDLE * p->speed);
 }
 
 bool tg_soft_build(tg_soft *p)

@@ -86,6 +86,13 @@ typedef struct tg_soft
     double least;     /* the compliance from which the limit is reached (soft_solve.c) */
     bool boxes;       /* dry friction is among the blocks */
     bool built;       /* groups and J are there */
+    bool *left_out;   /* blocks of the island that stay open (soft_open.c), */
+    bool partial;     /* if there are any, */
+    bool again;       /* and some of them would close: the problem with these is next, */
+    bool resumed;     /* now */
+    bool whole;       /* they are back because the short search failed without them */
+    bool contradicts; /* there is no solution, or none that is worth the search */
+    double *from;     /* the impulses that it starts from */
 
     /* the iterate */
     double eps;
@@ -160,6 +167,17 @@ void tg_soft_scatter(const tg_soft *p, double *L);
 
 /* L = P(z) of a block, with mu of its rows; D (dim x dim) unless NULL. Returns what it does. */
 tg_phase tg_soft_response(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D);
+
+/* ---- soft_open.c ---- */
+
+/* Leaves out what carried nothing and opens at the impulses of the previous step. */
+void tg_soft_leave_open(tg_soft *p);
+
+/* Whether p->L closes some of it; what closes is left out no longer. */
+bool tg_soft_closes(tg_soft *p);
+
+/* nothing is left out */
+void tg_soft_take_back(tg_soft *p);
 
 /* ---- soft_newton.c ---- */
 

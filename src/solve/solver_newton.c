@@ -5,9 +5,12 @@
  *                few Gauss-Seidel sweeps
  *     ladder     from there, Newton at a compliance so large that most phases do not matter, then at the smallest one;
  *                half way (in log eps) if that fails
- *     interior   the interior point on the problem with some compliance, from a cold start, then as on the ladder
  *     ladder     once more, from higher up: where contacts hardly interact Newton converges
+ *     interior   the interior point on the problem with some compliance, from a cold start, then as on the ladder
+ *     ladder     from the top
  *     path       the interior point on the problem without compliance, along its path by arc length, then Newton
+ *
+ * The first two leave out what stays open (soft_open.c); the others work on the whole problem.
  *
  * Each ends at a solution with compliance; select.c then computes its limit. If the limit has no certificate, the
  * problem contradicts itself: with compliance eps impulses grow as 1 / eps, and eps L stays constant. The search then
@@ -162,7 +165,13 @@ static double rung_goal(const tg_soft *p, double eps, const tg_solve_options *o)
 static bool soft(tg_soft *p, const tg_solve_options *o)
 {
     tg_soft_run run = {.steps = SOFT_STEPS, .idle = SOON, .fresh = true, .goal = rung_goal(p, p->least, o)};
-    start(p, p->least);
+    if (p->resumed) /* from the solution without what closes */
+    {
+        load_warm(p);
+        start_here(p, p->least);
+    }
+    else
+        start(p, p->least);
     if (tg_soft_newton(p, &run))
         return true;
     run.idle = IDLE;
@@ -198,24 +207,28 @@ static bool climb_down(tg_soft *p, const tg_solve_options *o, int steps)
     }
 }
 
-static bool ladder_from(tg_soft *p, double eps, const tg_solve_options *o)
+static bool ladder_from(tg_soft *p, double eps, const tg_solve_options *o, int steps)
 {
     start_swept(p, eps);
     if (!tg_soft_newton(p, &(tg_soft_run){.steps = RUNG_STEPS, .fresh = true, .goal = rung_goal(p, eps, o)}))
         return false;
     p->creep = creep_of(p);
-    return climb_down(p, o, LADDER_STEPS);
+    return climb_down(p, o, steps);
 }
 
 static bool ladder(tg_soft *p, const tg_solve_options *o)
 {
-    return ladder_from(p, top * p->size, o);
+    return ladder_from(p, top * p->size, o, LADDER_STEPS);
 }
 
 static bool high_ladder(tg_soft *p, const tg_solve_options *o)
 {
-    double eps = higher * top * p->size;
-    return ladder_from(p, eps, o) || ladder_from(p, higher * eps, o);
+    return ladder_from(p, higher * top * p->size, o, RUNG_STEPS);
+}
+
+static bool highest_ladder(tg_soft *p, const tg_solve_options *o)
+{
+    return ladder_from(p, higher * higher * top * p->size, o, LADDER_STEPS);
 }
 
 static bool interior_at(tg_soft *p, double eps, const tg_solve_options *o)
@@ -320,7 +333,11 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
 {
     size_t dims = sizeof(double) * (size_t)p->dims, rows = sizeof(double) * (size_t)p->rows;
     /* where it moves about as fast as on top of the ladder, impulses grow as 1 / eps */
-    bool solvable = !(creep_of(p) > stays * p->creep) && harden(p, o), selected = solvable && o->select;
+    bool grows = creep_of(p) > stays * p->creep;
+    p->again = !grows && tg_soft_closes(p);
+    if (p->again)
+        return true;
+    bool solvable = !grows && harden(p, o), selected = solvable && o->select;
     if (selected)
         soften(p, o);
     memcpy(p->kept_u, p->u, dims);
@@ -347,7 +364,8 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
     memcpy(p->z, p->kept_z, rows);
     tg_soft_respond(p);
     tg_soft_offer(p, TG_SELECT_UNSELECTED, stage);
-    return p->offer.residual <= o->tolerance || o->relaxable || is_proven(p);
+    p->contradicts = p->offer.residual > o->tolerance && (o->relaxable || is_proven(p));
+    return p->offer.residual <= o->tolerance || p->contradicts;
 }
 
 static void begin(tg_soft *p, const tg_solve_options *o)
@@ -402,12 +420,19 @@ typedef struct stage
  * and no long search follows. */
 void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
 {
-    static const stage all[] = {{soft, TG_ENDED_SOFT},         {ladder, TG_ENDED_LADDER},
-                                {interior, TG_ENDED_INTERIOR}, {high_ladder, TG_ENDED_LADDER},
-                                {path, TG_ENDED_PATH},         {NULL, TG_ENDED_NONE}};
-    static const stage few[] = {{ladder, TG_ENDED_LADDER}, {soft, TG_ENDED_SOFT}, {NULL, TG_ENDED_NONE}};
+    static const stage all[] = {
+        {soft, TG_ENDED_SOFT},         {ladder, TG_ENDED_LADDER},         {high_ladder, TG_ENDED_LADDER},
+        {interior, TG_ENDED_INTERIOR}, {highest_ladder, TG_ENDED_LADDER}, {path, TG_ENDED_PATH},
+        {NULL, TG_ENDED_NONE}};
+    static const stage relaxable[] = {{ladder, TG_ENDED_LADDER}, {soft, TG_ENDED_SOFT}, {NULL, TG_ENDED_NONE}};
+    static const stage quick[] = {{soft, TG_ENDED_SOFT}, {ladder, TG_ENDED_LADDER}, {NULL, TG_ENDED_NONE}};
+    static const stage slow_ones[] = {
+        {high_ladder, TG_ENDED_LADDER}, {interior, TG_ENDED_INTERIOR}, {highest_ladder, TG_ENDED_LADDER},
+        {soft, TG_ENDED_SOFT},          {ladder, TG_ENDED_LADDER},     {path, TG_ENDED_PATH},
+        {NULL, TG_ENDED_NONE}};
+    const stage *list = o->relaxable ? relaxable : o->droppable || p->partial ? quick : p->whole ? slow_ones : all;
     begin(p, o);
-    for (const stage *k = o->relaxable ? few : all; k->run != NULL && p->factorisations < p->limit; k++)
+    for (const stage *k = list; k->run != NULL && p->factorisations < p->limit; k++)
         if (k->run(p, o))
         {
             if (ends(p, o, k->name))

@@ -234,6 +234,8 @@ static bool solve_near(const tg_island *island, const tg_solve_options *o, tg_ar
     /* Not with twice as many rows as dofs, whose matrices are larger than those that come next; not from a solution. */
     w.sweeps_too = from == island->warm && (island->tree == NULL || island->rows <= 2 * island->dofs);
     w.most = most_factorisations(o) - result->newton - result->interior;
+    if (o->warm_effort > 0 && o->warm_effort < w.most)
+        w.most = o->warm_effort;
     tg_warm found = tg_solve_warm(&w, o->tolerance, &selection);
     tg_residual residual = {.primal = INFINITY};
     if (found != TG_WARM_NONE)
@@ -266,12 +268,30 @@ static tg_island_size size_of(const tg_island *island)
                             .tree_dofs = trees ? island->tree_dofs : 0};
 }
 
+/* False: there is no room for its factors. */
+static bool run_solver(tg_soft *p, const tg_solver *solver, const tg_solve_options *options)
+{
+    tg_soft_rows(p);
+    if (!solver->dense && !tg_soft_build(p))
+        return false;
+    p->resumed = p->again;
+    p->again = false;
+    if (!p->resumed && (!solver->dense || p->rows == 0))
+        offer_nothing(p);
+    if (p->rows > 0)
+        solver->run(p, options);
+    else
+        p->offer.selection = TG_SELECT_INDEPENDENT;
+    return true;
+}
+
 static tg_status solve_soft(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
                             double *sigma, tg_solve_result *result, tg_error *error)
 {
     size_t bytes = sizeof(double) * (size_t)island->rows, mark = tg_arena_mark(scratch);
     tg_island_size size = size_of(island);
-    tg_soft p = {.island = island, .options = options, .limit = most_factorisations(options)};
+    tg_island here = *island;
+    tg_soft p = {.island = &here, .options = options, .limit = most_factorisations(options)};
     if (!tg_soft_take(&p, &size, scratch))
     {
         tg_arena_release(scratch, mark);
@@ -283,18 +303,24 @@ static tg_status solve_soft(const tg_island *island, const tg_solve_options *opt
     p.sweeps = result->sweeps;
     const tg_solver *solver = tg_solver_find(options->solver);
     p.offer.residual = INFINITY;
-    tg_soft_rows(&p);
-    if (!solver->dense && !tg_soft_build(&p))
+    if (solver->warm && !p.sparse)
+        tg_soft_leave_open(&p);
+    bool fits = run_solver(&p, solver, options);
+    bool easier = options->relaxable || options->droppable; /* comes next */
+    while (fits && (p.again || (p.partial && !p.contradicts && !easier && p.offer.residual > options->tolerance)))
+    {
+        if (p.again)
+            memcpy(p.from, p.all_L, bytes);
+        else
+            tg_soft_take_back(&p);
+        here.warm = p.again ? p.from : island->warm;
+        fits = run_solver(&p, solver, options);
+    }
+    if (!fits)
     {
         tg_arena_release(scratch, mark);
         return tg_fail(error, TG_ERR_CAPACITY, "contact problem of %d rows: no room for its factors", island->rows);
     }
-    if (!solver->dense || p.rows == 0)
-        offer_nothing(&p);
-    if (p.rows > 0)
-        solver->run(&p, options);
-    else
-        p.offer.selection = TG_SELECT_INDEPENDENT;
     if (solver->dense && !(p.offer.residual <= options->tolerance))
         offer_nothing(&p);
     bool solved = p.offer.residual <= options->tolerance, cut = !solved && options->effort > 0;
@@ -377,9 +403,11 @@ tg_status tg_island_solve(const tg_island *island, const tg_solve_options *optio
     if (status != TG_OK)
         return status;
     *result = (tg_solve_result){.stage = TG_ENDED_WARM, .residual.primal = 0};
-    if (solve_near(island, options, scratch, island->warm, L, sigma, result))
+    if (!options->skip_warm && solve_near(island, options, scratch, island->warm, L, sigma, result))
         return TG_OK;
+    int before = result->newton;
     status = solve_soft(island, options, scratch, L, sigma, result, error);
+    result->beside_warm = result->newton + result->interior - before;
     if (status == TG_OK && result->status == TG_SOLVE_SOLVED && result->selection != TG_SELECT_PROJECTED)
         solve_near(island, options, scratch, L, L, sigma, result);
     return status;

@@ -5,6 +5,12 @@
 /* m/s: slower than this a contact neither slides nor opens. Ten certificates: what one of 1e-8 leaves open is below. */
 #define TG_NO_SLIP 1e-7
 
+/* m/s: faster than rounding: a contact that opens or creeps by this does so */
+#define TG_OPENING 1e-12
+
+/* m/s: what opened or slid slower than this at the impulses of the previous step may well be held now */
+#define TG_NEARLY_STILL 1e-5
+
 /* m/s: G_ii times an impulse, or times how far it is outside of its cone, that counts as nothing; a tenth of the
  * certificate */
 #define TG_NO_FORCE 1e-9

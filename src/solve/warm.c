@@ -27,7 +27,6 @@ enum
     WARM_PROBLEMS = 3 /* how often blocks that were left out may come back */
 };
 
-static const double nearly_still = 1e-5; /* m/s: slower than this at the impulses of the previous step: still */
 static const double slides_on = 1e-3;    /* m/s: faster than this, a contact that slid keeps sliding */
 
 static const double exact = 1e-2; /* of the tolerance: how well the equations hold */
@@ -279,7 +278,7 @@ static bool leave_out(tg_solve_work *w)
         const tg_block *block = &island->block[b];
         bool unilateral = block->kind == TG_BLOCK_CONTACT || block->kind == TG_BLOCK_LIMIT;
         w->left_out[b] =
-            unilateral && w->L[block->row] <= 0 && normal_velocity(island, block->row, w->L) >= nearly_still;
+            unilateral && w->L[block->row] <= 0 && normal_velocity(island, block->row, w->L) >= TG_NEARLY_STILL;
         any = any || w->left_out[b];
     }
     return any;
@@ -373,7 +372,7 @@ static void begin(tg_solve_work *w)
 
 tg_warm tg_solve_warm(tg_solve_work *w, double tolerance, tg_selection *selection)
 {
-    double still = nearly_still;
+    double still = TG_NEARLY_STILL;
     begin(w);
     bool smaller = leave_out(w);
     for (int k = 0; k < WARM_PROBLEMS; k++, still = TG_NO_SLIP)

@@ -260,8 +260,8 @@ bool tg_ties_give(const tg_model *m, tg_work *w)
  *
  * J = 0 in such a row: friction across the plane of a planar robot. A parameter that tilts it makes it J = h a: it
  * slips by h a . v+, and its impulse, as much as the cone has left, acts on h a against that: v+ changes by |h|. The
- * derivative is the mean of both sides. A contact that slides has its friction along its slip, which turns smoothly; but in a box
- * each component has a bound of its own. */
+ * derivative is the mean of both sides. A contact that slides has its friction along its slip, which turns smoothly;
+ * but in a box each component has a bound of its own. */
 
 static bool may_kink(const tg_rows *r, const tg_implicit *f, int b)
 {

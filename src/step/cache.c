@@ -1,4 +1,6 @@
 /* Impulses from one step to the next. Contacts are kept as world vectors, because their frames may turn. */
+#include <limits.h>
+
 #include "step/step.h"
 
 static const tg_bond *bond_of(const tg_rows *r, const tg_constraint *c)
@@ -110,6 +112,47 @@ static const tg_cache_entry *find_entry(index *x, uint64_t id)
     return &cache->entry[at];
 }
 
+/* ---- pauses of the warm start ---- */
+
+/* contacts have other ids (collide.c) */
+static uint64_t pause_id(const tg_rows_island *island)
+{
+    return tg_constraint_id(TG_SOURCE_CONTACT, 0, island->root);
+}
+
+static int count_of(double x)
+{
+    return x >= 0 && x <= INT_MAX ? (int)x : 0;
+}
+
+void tg_cache_read_pauses(const tg_work *w, const tg_cache *cache)
+{
+    const tg_rows *r = w->rows;
+    if (cache == NULL || w->step->options.cold || strcmp(w->step->options.solver, tg_solve_default().solver) != 0)
+        return;
+    index all = index_of(r, cache), *x = &all;
+    for (tg_rows_island *island = r->island; island < r->island + r->nisland; island++)
+    {
+        const tg_cache_entry *entry = find_entry(x, pause_id(island));
+        for (int k = 0; k < 2 && entry != NULL; k++)
+            island->pause[k] = (tg_pause){count_of(entry->impulse[k]), count_of(entry->impulse[2 + k]),
+                                          count_of(entry->impulse[2 + 2 + k])};
+        island->late = island->pause[0].left > 0;
+    }
+}
+
+static void write_pauses(const tg_rows *r, tg_cache *cache)
+{
+    for (const tg_rows_island *island = r->island; island < r->island + r->nisland; island++)
+    {
+        const tg_pause *p = island->pause;
+        if (p[0].length + p[1].length == 0 || cache->count == cache->capacity)
+            continue;
+        cache->entry[cache->count++] = (tg_cache_entry){
+            .id = pause_id(island), .impulse = {p[0].left, p[1].left, p[0].length, p[1].length, p[0].work, p[1].work}};
+    }
+}
+
 void tg_cache_read(const tg_work *w, const tg_cache *cache)
 {
     tg_rows *r = w->rows;
@@ -146,4 +189,5 @@ void tg_cache_write(const tg_work *w, tg_cache *cache)
     for (int i = 0; i < r->nconstraint && cache->count < cache->capacity; i++)
         if (carries(r, &r->constraint[i]))
             store_entry(r, &r->constraint[i], &cache->entry[cache->count++]);
+    write_pauses(r, cache);
 }

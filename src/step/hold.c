@@ -158,6 +158,24 @@ static const tg_touch *pair_from(const tg_rows *r, int first, int *end, double *
     return t;
 }
 
+/* n . x of the point of a shape that is farthest along side * n, its rounding taken off */
+static double reaches(const tg_placed *shape, v4 n, double side)
+{
+    return v4_dot(n, shape->type == TG_GEOM_PLANE ? shape->x : tg_support(shape, n * v4_splat(side), NULL));
+}
+
+/* Along the normal of the touch the pair, where it now is, overlaps by no more than `most`: then it overlaps by no more
+ * along the normal that it now has, and each is still on its side. */
+static bool stays_apart(const tg_model *m, const tg_work *w, const tg_touch *t, double most)
+{
+    const tg_placed *a = &w->space->placed[t->pair.first], *b = &w->space->placed[t->pair.second];
+    if (!is_bounded(m, w, t->pair.first) || !is_bounded(m, w, t->pair.second))
+        return false;
+    return reaches(b, t->at.normal, -1) - reaches(a, t->at.normal, 1) - tg_rounding(a) - tg_rounding(b) -
+               (t->at.distance - t->phi) >=
+           -most;
+}
+
 /* The pair, where it now is, overlaps by more than `most`, or has come out on the other side of a contact whose side
  * counts. */
 static bool is_through(const tg_model *m, tg_work *w, const tg_touch *t, double most, bool sided)
@@ -168,6 +186,8 @@ static bool is_through(const tg_model *m, tg_work *w, const tg_touch *t, double 
     bool field = placed[t->pair.first].type == TG_GEOM_HFIELD || placed[t->pair.second].type == TG_GEOM_HFIELD;
     double margin = t->at.distance - t->phi, least = INFINITY;
     tg_space_update_pair(m, w, t->pair);
+    if (stays_apart(m, w, t, most))
+        return false;
     tg_pair_query(w, t->pair, sided && !field ? INFINITY : margin, &query);
     tg_narrow(&query, &patch);
     v4 normal = t->at.normal;

@@ -7,10 +7,11 @@
 #include "step/step.h"
 
 /* from the list of constraints to the problem of every island */
-static void assemble(const tg_model *m, tg_work *w)
+static void assemble(const tg_model *m, tg_work *w, const tg_cache *cache)
 {
     tg_step_work *s = w->step;
     tg_make_islands(m, w);
+    tg_cache_read_pauses(w, cache);
     if (w->rows->nrow == 0)
         return;
     tg_fill_jacobian(m, w, s->q);
@@ -70,7 +71,7 @@ tg_status tg_step_problem(const tg_model *m, tg_work *w, const tg_cache *cache)
     tg_step_work *s = w->step;
     TG_TRY(tg_list_constraints(m, w, s->q, s->v, s->v_free, &s->settings));
     tg_profile_stage(w, TG_STEP_STAGE_COLLISION);
-    assemble(m, w);
+    assemble(m, w, cache);
     TG_TRY(check_masses(m, w));
     if (w->rows->nrow > 0)
         tg_cache_read(w, cache);
@@ -185,6 +186,30 @@ static tg_status solve_compliant(const tg_model *m, tg_work *w, tg_rows_island *
     return TG_OK;
 }
 
+/* Where the warm start failed it is likely to fail again, and costs as much as what solves the problem: it pauses for
+ * one step, then for three, and so on, and may then take as many factorisations as the problem took without it. As
+ * soon as it ends a problem it is back. */
+static void pause_warm(tg_pause *pause, const tg_solve_result *result, bool tried)
+{
+    enum
+    {
+        LONGEST = 15 /* of 16 tries that fail one is left; what has become easy is found soon */
+    };
+    if (tried && result->stage == TG_ENDED_WARM)
+    {
+        *pause = (tg_pause){0};
+        return;
+    }
+    pause->work = result->beside_warm;
+    if (!tried)
+        pause->left--;
+    else
+    {
+        pause->length = pause->length < LONGEST ? 2 * pause->length + 1 : LONGEST;
+        pause->left = pause->length;
+    }
+}
+
 static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
@@ -220,10 +245,16 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
                    : solve_compliant(m, w, island, &options);
     if (sparse && (island->result.status == TG_SOLVE_SOLVED || options.relaxable || o->effort > 0))
         return select_solution(m, w, island, &options);
-    tg_need_delassus(m, w, island);
+    tg_pause *pause = &island->pause[island->relaxed];
+    options.skip_warm = pause->left > 0;
+    options.warm_effort = pause->work;
+    options.droppable = !island->sparse && tg_island_has_push(r, island);
+    (options.skip_warm ? tg_need_half : tg_need_delassus)(m, w, island);
     tg_island problem = tg_island_problem(r, island);
-    return tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,
-                           &w->error);
+    TG_TRY(tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,
+                           &w->error));
+    pause_warm(pause, &island->result, !options.skip_warm);
+    return TG_OK;
 }
 
 /* Whether the impulses of the previous step, in warm, lead to another solution than that in L and sigma, which stays.

@@ -83,6 +83,9 @@ tg_status tg_step_solve(const tg_model *m, tg_work *w);
 
 /* Impulses to start from, and the impulses found. (cache.c) */
 void tg_cache_read(const tg_work *w, const tg_cache *cache);
+
+/* the same of what the islands' warm starts do */
+void tg_cache_read_pauses(const tg_work *w, const tg_cache *cache);
 void tg_cache_write(const tg_work *w, tg_cache *cache);
 
 /* with which bodies are displaced: v_next, unless impacts happened within the step */
