@@ -166,10 +166,12 @@ def test_reverse_mode_agrees(name, seed):
     assert error(g.v, y @ d.dv, floor=1.0) < 1e-12
     assert error(g.a, y @ m.mass_matrix(q), floor=1.0) < 1e-12
     assert error(g.params, y @ m.rnea_param_derivatives(q, v, a), floor=1.0) < 1e-12
+    # two orders of solving with the mass matrix differ by rounding times its condition
+    bound = max(1e-12, np.finfo(float).eps * np.linalg.cond(m.mass_matrix(q)))
     g, d = m.forward_dynamics_vjp(q, v, a, y), m.forward_dynamics_derivatives(q, v, a)
-    assert error(g.q, y @ d.dq, floor=1.0) < 1e-12
-    assert error(g.v, y @ d.dv, floor=1.0) < 1e-12
-    assert error(g.tau, y @ d.dtau, floor=1.0) < 1e-12
+    assert error(g.q, y @ d.dq, floor=1.0) < bound
+    assert error(g.v, y @ d.dv, floor=1.0) < bound
+    assert error(g.tau, y @ d.dtau, floor=1.0) < bound
 
 
 @pytest.mark.parametrize("seed", SEEDS)
