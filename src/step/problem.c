@@ -252,7 +252,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     tg_pause *pause = &island->pause[island->relaxed];
     options.skip_warm = pause->left > 0;
     options.warm_effort = pause->work;
-    options.droppable = !island->sparse && tg_island_has_push(r, island);
+    options.droppable = !island->sparse && (options.relaxable || tg_island_push(r, island) > 0);
     (options.skip_warm ? tg_need_half : tg_need_delassus)(m, w, island);
     tg_island problem = tg_island_problem(r, island);
     TG_TRY(tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,
