@@ -200,9 +200,10 @@ static void test_modes_agree_around_a_linkage(void **state)
     printf("%d large islands around the linkage, %d regularised: modes differ by %.1e, %d above 1e-10\n", large,
            regularised, worst, unlike);
     assert_true(large > 6);
-    /* redundant rows that slide may be all but singular: there rounding is magnified */
+    /* Redundant rows that slide may be all but singular: there rounding is magnified. With a number of refinements that
+     * depends on the cotangent they differ by 1e-5 to 1e-2. */
     assert_true(unlike <= large / 4);
-    check_below("forward and reverse mode", worst, 1e-8);
+    check_below("forward and reverse mode", worst, 1e-6);
     sim_close(s);
 }
 
