@@ -195,35 +195,33 @@ TG_INLINE void store_four(int first, int vectors, v4 x[PANEL][UPPER_VECTORS], do
             v4_storeu(to + r * lda + V4_LANES * c, x[r][c]);
 }
 
+/* row r of a 4 x 4 block: the rows after it less their shares of it; by: 1 / pivot */
+TG_INLINE void eliminate_four(int r, double D[PANEL * PANEL], double by[PANEL])
+{
+    const double *row = D + PANEL * r;
+    by[r] = 1 / row[r];
+    for (int i = r + 1; i < PANEL; i++)
+        for (int k = i; k < PANEL; k++)
+            D[PANEL * i + k] -= row[i] * by[r] * row[k];
+}
+
 /* The first v4 of four rows factored, D its rows, inverse 1 / its diagonal, as chol_upper_block: number by number, so
  * that a pivot waits for a quotient and two products. What is before the diagonal has no meaning. */
 TG_INLINE int chol_upper_four(v4 x[PANEL][UPPER_VECTORS], double D[PANEL * PANEL], double inverse[PANEL])
 {
     for (int r = 0; r < PANEL; r++)
         v4_storeu(D + PANEL * r, x[r][0]);
-    double a01 = D[1], a02 = D[2], a03 = D[3], a11 = D[5], a12 = D[6], a13 = D[7], a22 = D[10], a23 = D[11];
-    double a33 = D[15], by0 = 1 / D[0], s1 = a01 * by0, s2 = a02 * by0, s3 = a03 * by0;
-    a11 -= s1 * a01;
-    a12 -= s1 * a02;
-    a13 -= s1 * a03;
-    double by1 = 1 / a11, t2 = a12 * by1, t3 = a13 * by1;
-    a22 = (a22 - s2 * a02) - t2 * a12;
-    a23 = (a23 - s2 * a03) - t2 * a13;
-    double by2 = 1 / a22, r3 = a23 * by2;
-    a33 = ((a33 - s3 * a03) - t3 * a13) - r3 * a23;
-    double pivot[PANEL] = {D[0], a11, a22, a33}, by3 = 1 / a33, by[PANEL] = {by0, by1, by2, by3};
+    eliminate_four(0, D, inverse);
+    eliminate_four(1, D, inverse);
+    eliminate_four(2, D, inverse);
+    eliminate_four(3, D, inverse);
     for (int r = 0; r < PANEL; r++)
-        if (!(pivot[r] > 0) || !isfinite(pivot[r]))
+        if (!(D[PANEL * r + r] > 0) || !isfinite(D[PANEL * r + r]))
             return r;
     for (int r = 0; r < PANEL; r++)
-        inverse[r] = by[r] * sqrt(pivot[r]);
-    v4_storeu(D, x[0][0] * v4_splat(inverse[0]));
-    D[5] = a11 * inverse[1];
-    D[6] = a12 * inverse[1];
-    D[7] = a13 * inverse[1];
-    D[10] = a22 * inverse[2];
-    D[11] = a23 * inverse[2];
-    D[15] = a33 * inverse[3];
+        inverse[r] *= sqrt(D[PANEL * r + r]);
+    for (int r = 0; r < PANEL; r++)
+        v4_storeu(D + PANEL * r, v4_loadu(D + PANEL * r) * v4_splat(inverse[r]));
     return -1;
 }
 
@@ -238,13 +236,8 @@ TG_INLINE int chol_upper_first(int vectors, int j, double *A, ptrdiff_t lda, dou
     int bad = chol_upper_four(x, D, inverse);
     if (bad >= 0)
         return j + bad;
-    v4_storeu(block, v4_loadu(D)); /* one by one: a loop becomes calls */
-    block[lda + 1] = D[5];
-    block[lda + 2] = D[6];
-    block[lda + 3] = D[7];
-    block[2 * lda + 2] = D[10];
-    block[2 * lda + 3] = D[11];
-    block[3 * lda + 3] = D[15];
+    for (int r = 0; r < PANEL; r++)
+        v4_storeu(block + r * lda, v4_select(v4_lanes_from(r), v4_loadu(D + PANEL * r), v4_loadu(block + r * lda)));
     divide_four(1, vectors, D, inverse, x);
     store_four(1, vectors, x, block, lda);
     return -1;
