@@ -119,6 +119,9 @@ bullets: ## fast bodies of eight shapes at four targets: overlaps after their im
 gradients: command python ## derivatives against differences on every model, 1,000 states each, and their labels: bench/results/gradients_models.md (half an hour)
 	@.venv/bin/python bench/gradients.py --write
 
+gradient-options: command ## derivatives against differences on every model and hard robot, 100 states each, also with impacts within steps: bench/results/gradients_options.md (minutes)
+	@.venv/bin/python bench/gradients.py --options --samples 100 --keep build/gradient-options --write
+
 rollouts: ## derivatives of rollouts of 2 to 200 steps on every model, every robot of the shared folder and 100 random scenes (minutes)
 	@scripts/setup.sh core python test
 	@cmake --preset release --log-level=NOTICE -DTANGERE_TESTS=ON

@@ -5,6 +5,7 @@ derivatives on every robot, judged like a classifier (labels.py).
 make gradients                                     1,000 states per model
 bench/gradients.py --samples 100 models/cube.xml   these models only, nothing is written
 bench/gradients.py --keep build/gradients --write  what was found is kept there; what is there is not run again
+make gradient-options                              100 states per model and robot, hard ones too, by option
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ RESULTS = ROOT / "bench" / "results" / "gradients_models.md"
 TOLERANCE = 1e-6
 LONGEST = 3600  # s that one model may take
 LABEL_STATES = 40  # of every robot whose labels are judged
+BY_OPTION = ROOT / "bench" / "results" / "gradients_options.md"
+OPTIONS = {"default": [], "impact within": ["--impact", "within"]}
 
 
 def models() -> list[str]:
@@ -44,6 +47,11 @@ def robots() -> list[str]:
     return names + [f"hard/{path.name}" for path in sorted((SHARED / "robots" / "hard").glob("*.xml"))]
 
 
+def everything() -> list[str]:
+    """All models, and the robots that are hard to solve."""
+    return models() + [f"hard/{path.name}" for path in sorted((SHARED / "robots" / "hard").glob("*.xml"))]
+
+
 def path_of(name: str) -> Path:
     for folder in (ROOT, SHARED / "robots"):
         if (folder / name).is_file():
@@ -56,11 +64,11 @@ def options_of(name: str) -> list[str]:
     return ["--exclude-overlaps"] if name.endswith(".urdf") else []
 
 
-def check(command: Path, name: str, samples: int, seed: int) -> dict:
+def check(command: Path, name: str, samples: int, seed: int, option: str = "default") -> dict:
     """The object that `tangere check --json` prints, or {"failure": what it said}."""
     start = time.monotonic()
     words = [command, "check", path_of(name), "--samples", str(samples), "--seed", str(seed), "--json"]
-    words += options_of(name)
+    words += options_of(name) + OPTIONS[option]
     try:
         done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=LONGEST)
         result = json.loads(done.stdout) if done.stdout else {"failure": done.stderr.strip()}
@@ -69,12 +77,13 @@ def check(command: Path, name: str, samples: int, seed: int) -> dict:
     return result | {"name": name, "seconds": time.monotonic() - start}
 
 
-def kept(folder: Path | None, command: Path, name: str, samples: int, seed: int) -> dict:
+def kept(folder: Path | None, command: Path, name: str, *, samples: int, seed: int, option: str = "default") -> dict:
     """The same, from the folder if it is there, and kept there otherwise."""
-    file = folder / f"{name.replace('/', '_')}_{samples}_{seed}.json" if folder else None
+    suffix = "" if option == "default" else "_" + option.replace(" ", "_")
+    file = folder / f"{name.replace('/', '_')}_{samples}_{seed}{suffix}.json" if folder else None
     if file and file.is_file():
         return json.loads(file.read_text())
-    result = check(command, name, samples, seed)
+    result = check(command, name, samples, seed, option)
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(result))
@@ -136,6 +145,59 @@ def row(r: dict) -> str:
         f"| {100 * r['skipped_share']:.2f} % "
         f"| {max(r['jvp'], r['jacobian']):.0e} | {1000 * r['seconds'] / r['states']:.0f} |"
     )
+
+
+def option_cells(r: dict) -> str:
+    if "failure" in r:
+        return "failed | | |"
+    verdict = "failed" if complaints(r) else "passed"
+    return (
+        f"{verdict} | {r['exact']} / {r['one-sided']} / {r['regularised']} "
+        f"| {100 * r['states_skipped']['share']:.0f} %, {100 * r['skipped_share']:.1f} % "
+        f"| {max(r['jvp'], r['jacobian']):.0e} |"
+    )
+
+
+def option_page(by_option: dict[str, list[dict]], samples: int, seed: int) -> str:
+    """One row per model, four columns per option; then what fails."""
+    columns = ("", "exact / one-sided / regularised", "states, numbers skipped", "agree")
+    head = "| model | " + " | ".join(f"{o}: {c}".strip(" :") for o in by_option for c in columns) + " |"
+    passed = ", ".join(f"{o}: {sum(not complaints(r) for r in rs)} of {len(rs)} pass" for o, rs in by_option.items())
+    lines = [
+        "# `tangere check` by option",
+        "",
+        f"`make gradient-options`: `tangere check MODEL --samples {samples} --seed {seed}`, "
+        f"{time.strftime('%Y-%m-%d')}. {passed}. Columns as in gradients_models.md; agree: forward mode and matrices "
+        "with reverse mode.",
+        "",
+        head,
+        "| --- |" + " --- | ---: | ---: | ---: |" * len(by_option),
+    ]
+    lines += [
+        f"| {rows[0]['name']} | " + " ".join(option_cells(r) for r in rows)
+        for rows in zip(*by_option.values(), strict=True)
+    ]
+    bad = [f"- {r['name']}, {o}: {text}" for o, rs in by_option.items() for r in rs for text in complaints(r)]
+    return "\n".join([*lines, "", "## What fails", "", *(bad or ["Nothing."])]) + "\n"
+
+
+def check_by_option(arguments: argparse.Namespace, names: list[str]) -> bool:
+    """Every option on every model; whether all pass."""
+    by_option = {}
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for option in OPTIONS:
+            run = partial(
+                kept, arguments.keep, arguments.command, samples=arguments.samples, seed=arguments.seed, option=option
+            )
+            by_option[option] = []
+            for r in pool.map(run, names):
+                by_option[option].append(r)
+                print(f"{option:14s} {r['name']:44s} {r['seconds']:6.1f} s  {option_cells(r)}", flush=True)
+    page_of = option_page(by_option, arguments.samples, arguments.seed)
+    print(page_of)
+    if arguments.write:
+        BY_OPTION.write_text(page_of)
+    return not any(complaints(r) for rs in by_option.values() for r in rs)
 
 
 def kinds_table(results: list[dict]) -> list[str]:
@@ -226,8 +288,11 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="results of single models, as JSON")
     parser.add_argument("--no-labels", action="store_true", help="check alone")
     parser.add_argument("--only-labels", action="store_true", help="labels alone")
+    parser.add_argument("--options", action="store_true", help=f"every option; --write: {BY_OPTION.relative_to(ROOT)}")
     parser.add_argument("--write", action="store_true", help=f"write {RESULTS.relative_to(ROOT)}")
     arguments = parser.parse_args()
+    if arguments.options:
+        return 0 if check_by_option(arguments, arguments.models or everything()) else 1
     names = [] if arguments.only_labels else arguments.models or models()
     results = []
     with ThreadPoolExecutor(arguments.jobs) as pool:

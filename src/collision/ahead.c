@@ -284,7 +284,7 @@ void tg_look_ahead(const tg_query *q, tg_narrow_function *find, tg_patch *patch)
     if (now->distance < -q->slack)
         return;
     double stays = tg_most(after, tg_passing(q, now->distance - after));
-    if (stays >= TG_AT_EDGE)
+    if (stays >= TG_AT_EDGE * q->slack)
     {
         limit_margins(patch, stays); /* beyond it another normal might be chosen */
         return;

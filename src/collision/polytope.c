@@ -388,7 +388,7 @@ bool tg_choose_axis(const tg_query *q, tg_axis_function *find, tg_axis *axis, tg
     then.reach = INFINITY;
     double after = tg_separation_after(q, then.shape, axis);
     double stays = tg_most(after - r, tg_passing(q, axis->separation - after));
-    if (stays >= TG_AT_EDGE)
+    if (stays >= TG_AT_EDGE * q->slack)
     {
         axis->margin = tg_least(axis->margin, stays);
         return false;

@@ -90,8 +90,7 @@ static bool any_turning(const tg_solve_work *w, const tg_phase *phase)
 
 /* ---- impulses that do nothing ---- */
 
-/* between -1 and 1 */
-static void random_numbers(int n, double *x)
+void tg_random_numbers(int n, double *x)
 {
     uint64_t seed = 1;
     for (int i = 0; i < n; i++)
@@ -105,7 +104,7 @@ static void random_numbers(int n, double *x)
 static void find_brace(tg_implicit *f, double *work)
 {
     double *x = work, *part = work + f->held;
-    random_numbers(f->held, x);
+    tg_random_numbers(f->held, x);
     tg_redundant_null_part(f, 1, x, part);
     double inverse = 1 / sqrt(v4_dot_of(f->held, x, x));
     memset(f->brace, 0, (size_t)f->island->rows * sizeof *f->brace);
@@ -179,7 +178,7 @@ bool tg_law_find_braces(tg_implicit *f, const tg_block_mode *mode, tg_arena *are
     }
     if (f->braced)
     {
-        random_numbers(w.held.count, w.rhs);
+        tg_random_numbers(w.held.count, w.rhs);
         tg_held_null_part(&w, w.rhs);
         double inverse = 1 / sqrt(v4_dot_of(w.held.count, w.rhs, w.rhs));
         for (int i = 0; i < w.held.count; i++)

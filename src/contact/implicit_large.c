@@ -120,17 +120,41 @@ static void fill_matrices(const tg_large *p, double speed)
             fill_transpose(p, &p->block[k], fixed);
 }
 
+/* What the memory of large solves holds. */
+typedef struct factored
+{
+    tg_large system;
+    int refinements; /* the same for every g; 0: as many as it takes */
+} factored;
+
 static tg_large *system_of(const tg_rows *r)
 {
-    return (tg_large *)r->large_memory;
+    return &((factored *)r->large_memory)->system;
+}
+
+static int refinements_of(const tg_rows *r)
+{
+    return ((const factored *)r->large_memory)->refinements;
+}
+
+static int count_refinements(tg_large *p);
+
+static bool any_slides(const tg_large *p)
+{
+    for (int k = 0; k < p->nblock; k++)
+        if (p->block[k].state.phase == TG_PHASE_SLIDE && p->block[k].cone.kind == TG_CONE_UNIT)
+            return true;
+    return false;
 }
 
 static tg_status factor(const tg_model *m, tg_work *w, int island, double speed)
 {
     tg_rows *r = w->rows;
     tg_arena arena = {.base = r->large_memory, .capacity = r->capacity.large};
-    tg_large *p = TG_TAKE(&arena, tg_large, 1, "implicit: large system");
+    factored *all = TG_TAKE(&arena, factored, 1, "implicit: large system");
+    tg_large *p = &all->system;
     r->large_factors = -1;
+    all->refinements = 0;
     *p = (tg_large){.m = m, .w = w, .r = r, .island = &r->island[island]};
     tg_large_take(p, m, &r->capacity, &arena);
     bool fits = !arena.failed && tg_large_build(p, NULL, r->dt);
@@ -143,6 +167,8 @@ static tg_status factor(const tg_model *m, tg_work *w, int island, double speed)
     if (!fits)
         return tg_fail(&w->error, TG_ERR_CAPACITY, "derivatives of an island with %d rows: its factors need more room",
                        r->island[island].rows);
+    if (speed == 0 && any_slides(p))
+        all->refinements = count_refinements(p);
     r->large_factors = island;
     return TG_OK;
 }
@@ -315,20 +341,38 @@ static void change_rows(tg_large *p, bool smoothed)
         hold_rows(p, &p->block[k], p->dv, smoothed);
 }
 
-static void refine(tg_large *p, double size, bool smoothed)
+/* Iterations from z = 0, at most so many; fixed: exactly so many. Returns how many. */
+static int refine(tg_large *p, double size, bool smoothed, int most, bool fixed)
 {
     double before = INFINITY;
-    for (int i = 0; i < REFINEMENTS; i++)
+    for (int i = 0; i < most; i++)
     {
         double off = fill_changes(p, smoothed);
-        if (i > 0 && (off <= enough * size || !(off < 0.5 * before)))
-            return;
+        if (i > 0 && !fixed && (off <= enough * size || !(off < 0.5 * before)))
+            return i;
         before = off;
         change_rows(p, smoothed);
         for (int k = 0; k < p->nx; k++)
             p->x[k] += p->k[k];
         tg_large_velocity(p, p->x, p->s);
     }
+    return most;
+}
+
+/* Where contacts slide, the equations of redundant rows need not have a solution. z is then what some iterations leave,
+ * and linear in g only if there are as many of them for every g: as a random one needs. */
+static int count_refinements(tg_large *p)
+{
+    double largest = 0;
+    tg_random_numbers(p->nv, p->v_free);
+    memset(p->x, 0, sizeof(double) * (size_t)p->nx);
+    memset(p->bias, 0, sizeof(double) * (size_t)p->nx);
+    tg_large_velocity(p, p->x, p->s);
+    for (int k = 0; k < p->nx; k++)
+        largest = tg_larger(largest, fabs(p->s[k]));
+    int count = refine(p, largest, false, REFINEMENTS, false);
+    memset(p->v_free, 0, sizeof(double) * (size_t)p->nv);
+    return count;
 }
 
 tg_status tg_implicit_large_transpose(const tg_model *m, tg_work *w, int island, double speed, const double *Lbar,
@@ -338,7 +382,9 @@ tg_status tg_implicit_large_transpose(const tg_model *m, tg_work *w, int island,
     if (r->large_factors != island)
         TG_TRY(factor(m, w, island, speed));
     tg_large *p = system_of(r);
-    refine(p, load(p, Lbar, v_0, more), speed > 0);
+    double size = load(p, Lbar, v_0, more);
+    int count = refinements_of(r);
+    refine(p, size, speed > 0, count > 0 ? count : REFINEMENTS, count > 0);
     memset(z, 0, sizeof(double) * (size_t)p->island->rows);
     for (int k = 0; k < p->nblock; k++)
     {

@@ -17,17 +17,6 @@ static const double none = 1e-6;    /* m/s by m or rad */
 static const double nothing = 1e-9; /* of a velocity by any number */
 static const double little = 1e-8;  /* of what a row's own impulse does */
 
-/* between -1 and 1 */
-static void random_numbers(int n, double *x)
-{
-    uint64_t seed = 1;
-    for (int k = 0; k < n; k++)
-    {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        x[k] = (double)(seed >> 11) / 4503599627370496.0 - 1;
-    }
-}
-
 /* gradient of b: gphi and f_start */
 static void biases(const tg_model *m, tg_work *w, const double *z, double *gphi, double *f_start, double *gdt)
 {
@@ -84,7 +73,7 @@ static bool is_asked(const tg_work *w, int i, asked which)
 static void find_answer(const tg_model *m, tg_work *w, asked which, double *y, double *Lbar, double *z)
 {
     const tg_rows *r = w->rows;
-    random_numbers(m->nv, y);
+    tg_random_numbers(m->nv, y);
     tg_rows_half(m, w, y, Lbar);
     memset(z, 0, sizeof(double) * (size_t)r->nrow);
     for (int i = 0; i < r->nisland; i++)
@@ -125,7 +114,7 @@ static double rank_changes(const tg_model *m, tg_work *w, const double *z)
     int nv = m->nv;
     double *x = w->step->cotangent, *alone = x + nv, *Lbar = w->step->row_gradient + 3 * w->rows->capacity.rows;
     double largest = 0, most = 0, gdt;
-    random_numbers(nv, alone);
+    tg_random_numbers(nv, alone);
     tg_solve_mass(m, w, alone);
     find_answer(m, w, BRACED, x, Lbar, Lbar + w->rows->capacity.rows);
     for (int k = 0; k < nv; k++)
@@ -312,7 +301,7 @@ bool tg_fixed_rows(const tg_model *m, tg_work *w, double *by_params)
     size_t rows = (size_t)r->capacity.rows;
     double *z = s->row_gradient, *Lbar = z + rows, *answer = z + 2 * rows, *y = s->cotangent, gdt;
     bool any = false;
-    random_numbers(r->nrow, z);
+    tg_random_numbers(r->nrow, z);
     for (int i = 0; i < r->nisland; i++)
     {
         const tg_rows_island *island = &r->island[i];

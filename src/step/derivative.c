@@ -337,7 +337,7 @@ static const tg_contact_point *acting_point(const tg_rows *r, int b)
  * than rounding of positions. */
 static double feature_margin(const tg_work *w, bool *at_edge)
 {
-    const double deep = -1e-4 /* m */, rounding = 1e-12 /* m */;
+    const double slack = w->rows->slack, edge = TG_AT_EDGE * slack, rounding = 1e-8 * slack;
     double least = INFINITY;
     *at_edge = false;
     for (int b = 0; b < w->rows->nblock; b++)
@@ -346,7 +346,7 @@ static double feature_margin(const tg_work *w, bool *at_edge)
         if (at == NULL)
             continue;
         least = tg_smaller(least, at->margin);
-        *at_edge = *at_edge || at->margin < (at->distance < deep ? TG_AT_EDGE : rounding);
+        *at_edge = *at_edge || at->margin < (at->distance < -slack ? edge : rounding);
     }
     return least;
 }
