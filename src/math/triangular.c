@@ -175,7 +175,7 @@ TG_INLINE void vector_step(int rows, bool upper, bool transposed, bool unit, con
         y[r] = x[i + r] - sum[r];
     diagonal_block(rows, forward, unit, inverse != NULL ? inverse + i : NULL, t + i, row, step, y);
     if (rows == TILE_ROWS) /* at once: the next step loads all four at once, and would wait for single ones */
-        v4_storeu(x + i, v4_set(y[0], y[1], y[2], y[3]));
+        v4_storeu(x + i, v4_loadu(y));
     else
         for (int r = 0; r < rows; r++)
             x[i + r] = y[r];
@@ -277,10 +277,10 @@ void tg_upper_inverse(int n, const double *U, int ldu, double *inverse)
 {
     int i = 0;
     const ptrdiff_t next = (ptrdiff_t)ldu + 1;
-    for (; i + V4_LANES <= n; i += V4_LANES, U += V4_LANES * next)
-        v4_storeu(inverse + i, v4_splat(1) / v4_set(U[0], U[next], U[2 * next], U[3 * next]));
     for (; i < n; i++, U += next)
-        inverse[i] = 1 / *U;
+        inverse[i] = *U;
+    for (i = 0; i < n; i++)
+        inverse[i] = 1 / inverse[i];
 }
 
 void tg_upper_half(int n, const double *U, int ldu, const double *inverse, double *x)
