@@ -393,7 +393,7 @@ TG_API tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *ja
 
 /* Labels of the derivatives of the last step with respect to each of count parameters: that of the step, or one-sided
  * where the derivative is one-sided for that parameter alone (one of two equal coefficients of two geoms; a restitution
- * of 0 at an impact, or one at its threshold). */
+ * of 0 at an impact, or one at its threshold; what tilts friction along which nothing could move). */
 TG_API tg_status tg_step_param_labels(const tg_model *m, tg_work *w, const int *index, int count, tg_label_kind *kind);
 
 /* Forward mode: the change of q+, v+ (nv each, tangent) and act+ along a change of the inputs. NULL in `in`: zero,

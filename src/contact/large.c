@@ -35,8 +35,7 @@ enum
     ASTRAY = 3,    /* of these, how many may fail to halve the violation */
     INTERIOR = 50, /* steps of the interior point from one start */
     CLUSTERS = 2,  /* how often what it could not solve is solved alone */
-    MORE = 32,     /* sweeps before it starts anew, twice as many every other time, */
-    ATTEMPTS = 6,  /* so often */
+    MORE = 32,     /* sweeps before it starts elsewhere, twice as many each time */
     PATH = 300,    /* steps along its path */
     CONE = TG_CONE_MAX
 };
@@ -571,7 +570,7 @@ static bool iterate_interior(large *a, double error, double aim)
  * together, from there. Leaves the solution of the former in x where the latter fails. wide: more of what is around. */
 static bool run_cluster(large *a, bool wide)
 {
-    tg_large_solve_cluster(&a->p, a->frozen, wide, a->aim);
+    tg_large_solve_cluster(&a->p, a->frozen, wide, a->aim, INTERIOR);
     refresh(a);
     memcpy(a->best, a->p.x, sizeof(double) * (size_t)a->p.nx);
     if (run_newton(a, near * a->speed) || best_residual(a) <= a->tolerance)
@@ -631,25 +630,36 @@ static double start(large *a)
     return offer(a);
 }
 
-/* Which contacts block the interior point depends on where it starts: from the best point so far, from nothing, from
- * the previous step, each after more sweeps, in one order of the blocks and in the other. */
-static bool run_elsewhere(large *a, int attempts)
+/* after so many sweeps in one order of the blocks or the other */
+static bool run_swept(large *a, int sweeps, bool back)
 {
-    for (int k = 0; k < attempts && may_factor(a); k++)
-    {
-        if (k % 3 == 1)
-            forget_impulses(a);
-        else
-            load_impulses(a, k % 3 == 0 ? a->p.r->L : a->p.r->warm);
-        run_sweeps(a, MORE << k / 2, k % 2 == 1);
-        double error = offer(a);
-        memcpy(a->best, a->p.x, sizeof(double) * (size_t)a->p.nx);
-        if (run_newton(a, near * a->speed))
-            return true;
-        set_impulses(a, a->best);
-        if (run_interior(a, error))
-            return true;
-    }
+    run_sweeps(a, sweeps, back);
+    double error = offer(a);
+    memcpy(a->best, a->p.x, sizeof(double) * (size_t)a->p.nx);
+    if (run_newton(a, near * a->speed))
+        return true;
+    set_impulses(a, a->best);
+    return run_interior(a, error);
+}
+
+/* Which contacts block the interior point depends on where it starts: from the best point so far, from nothing, from
+ * the previous step, each after more sweeps. once: only the first of these. */
+static bool run_elsewhere(large *a, bool once)
+{
+    const double *const from[] = {a->p.r->L, NULL, a->p.r->warm};
+    int sweeps = MORE;
+    for (int back = 0; back < 2; back++)
+        for (size_t k = 0; k < sizeof from / sizeof *from && may_factor(a); k++, sweeps *= 2)
+        {
+            if (from[k] != NULL)
+                load_impulses(a, from[k]);
+            else
+                forget_impulses(a);
+            if (run_swept(a, sweeps, back == 1))
+                return true;
+            if (once)
+                return false;
+        }
     return false;
 }
 
@@ -662,7 +672,7 @@ static void iterate(large *a)
     if (error <= a->aim || !a->fits || run_interior(a, error) || !may_factor(a))
         return;
     bool relaxable = tg_island_can_relax(a->p.r, a->p.island);
-    if (!a->p.half && run_elsewhere(a, relaxable ? 1 : ATTEMPTS))
+    if (!a->p.half && run_elsewhere(a, relaxable))
         return;
     forget_impulses(a);
     if (relaxable)

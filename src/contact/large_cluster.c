@@ -15,6 +15,7 @@ typedef struct cluster
     const tg_large *p;
     int blocks, rows;
     int most;   /* rows */
+    int effort; /* factorisations */
     int *index; /* of its blocks, in p */
     tg_block *block;
     double *G, *g, *warm, *L, *sigma;
@@ -153,6 +154,7 @@ static bool solve(cluster *c, double tolerance, tg_arena *scratch)
     tg_error error;
     options.tolerance = tolerance;
     options.select = false;
+    options.effort = c->effort;
     return tg_island_solve(&island, &options, scratch, c->L, c->sigma, &result, &error) == TG_OK &&
            result.status == TG_SOLVE_SOLVED;
 }
@@ -167,11 +169,11 @@ static int most_rows(const tg_large *p)
     return rows;
 }
 
-bool tg_large_solve_cluster(tg_large *p, const bool *seed, bool wide, double tolerance)
+bool tg_large_solve_cluster(tg_large *p, const bool *seed, bool wide, double tolerance, int effort)
 {
     tg_arena *scratch = &p->r->scratch;
     size_t mark = tg_arena_mark(scratch), most = MOST_ROWS;
-    cluster c = {.p = p, .most = wide ? MOST_ROWS : most_rows(p)};
+    cluster c = {.p = p, .most = wide ? MOST_ROWS : most_rows(p), .effort = effort};
     bool *node = TG_TAKE(scratch, bool, p->nnode, "cluster: nodes"), solved = false;
     c.index = TG_TAKE(scratch, int, most, "cluster: blocks");
     c.block = TG_TAKE(scratch, tg_block, most, "cluster: laws");

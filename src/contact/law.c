@@ -205,28 +205,23 @@ static bool pushes(const tg_rows *r, const tg_constraint *c, int row)
     return r->bias[row] < 0 || (c->source == TG_SOURCE_EQUALITY && r->bias[row] > 0);
 }
 
-static bool pushes_faster(const tg_rows *r, const tg_rows_island *island, double speed)
+double tg_island_push(const tg_rows *r, const tg_rows_island *island)
 {
-    bool any = false;
-    for (int b = island->block; b < island->block + island->blocks; b++)
+    double most = 0;
+    for (int b = island->block; b < island->block + island->blocks && !island->relaxed; b++)
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
         if (c->source == TG_SOURCE_CONTACT && r->touch[c->index].impact)
-            return false;
+            return 0;
         for (int i = c->row; i < c->row + c->rows; i++)
-            any = any || (pushes(r, c, i) && fabs(r->bias[i]) > speed);
+            most = pushes(r, c, i) ? fmax(most, fabs(r->bias[i])) : most;
     }
-    return any && !island->relaxed;
+    return most;
 }
 
 bool tg_island_can_relax(const tg_rows *r, const tg_rows_island *island)
 {
-    return pushes_faster(r, island, strong_push);
-}
-
-bool tg_island_has_push(const tg_rows *r, const tg_rows_island *island)
-{
-    return pushes_faster(r, island, 0);
+    return tg_island_push(r, island) > strong_push;
 }
 
 bool tg_island_relax(tg_rows *r, tg_rows_island *island)

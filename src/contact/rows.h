@@ -454,8 +454,8 @@ void tg_placing_laws(tg_work *w, const tg_contact_settings *settings, const tg_r
 bool tg_island_relax(tg_rows *r, tg_rows_island *island);
 bool tg_island_can_relax(const tg_rows *r, const tg_rows_island *island);
 
-/* whether it has a push that it can do without for one step, however slow that is */
-bool tg_island_has_push(const tg_rows *r, const tg_rows_island *island);
+/* m/s: the fastest push that it can do without for one step */
+double tg_island_push(const tg_rows *r, const tg_rows_island *island);
 
 /* Poisson's law in an island with an impact: adds the impulses of restitution to those of compression in L, and makes
  * sigma and the island's result those of the sum. (poisson.c) */

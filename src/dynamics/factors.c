@@ -137,7 +137,7 @@ static void add_moment(const tg_model *m, const tg_work *w, int tendon, const do
 static void add_site(const tg_model *m, const tg_work *w, int actuator, double c)
 {
     int node = m->body_node[m->site_body[m->actuator_target[actuator]]];
-    if (c == 0 || node == 0)
+    if (node == 0)
         return;
     int tree = m->node_tree[node], group = m->tree_group[tree], ld = v4_pad(m->group_ndof[group]);
     const double *moment = tg_actuator_moment(m, w, actuator);
@@ -156,12 +156,6 @@ static void add_cables(const tg_model *m, const tg_work *w, const int *block, co
     int group = m->tree_group[m->node_tree[m->dof_node[row]]], ld = v4_pad(m->group_ndof[group]);
     double *A = matrix_of(m, w, group) + (ptrdiff_t)w->place[row] * ld + w->place[column];
     v4 left[FREE], right[FREE];
-    for (int i = 0; i < FREE; i++)
-    {
-        const double *own = A + (ptrdiff_t)i * ld;
-        left[i] = v4_loadu(own);
-        right[i] = v4_set(own[V4_LANES], own[V4_LANES + 1], 0, 0);
-    }
     for (int n = 0; n < block[2]; n++)
     {
         const double *moment = tg_tendon_moment(m, w, block[3 + n]), *a = moment + row, *b = moment + column;
@@ -169,15 +163,15 @@ static void add_cables(const tg_model *m, const tg_work *w, const int *block, co
         for (int i = 0; i < FREE; i++)
         {
             v4 each = v4_splat(a[i]);
-            left[i] += b_left * each;
-            right[i] += b_right * each;
+            left[i] = n == 0 ? b_left * each : left[i] + b_left * each;
+            right[i] = n == 0 ? b_right * each : right[i] + b_right * each;
         }
     }
-    for (int i = 0; i < FREE; i++)
+    for (int i = 0; i < FREE; i++, A += ld)
     {
-        double *own = A + (ptrdiff_t)i * ld;
-        v4_storeu(own, left[i]);
-        v2_storeu(own + V4_LANES, (v2){right[i][0], right[i][1]});
+        v2 rest = {right[i][0], right[i][1]};
+        v4_storeu(A, row == column ? v4_loadu(A) + left[i] : left[i]);
+        v2_storeu(A + V4_LANES, row == column ? v2_loadu(A + V4_LANES) + rest : rest);
     }
 }
 
@@ -208,11 +202,12 @@ static void assemble_groups(const tg_model *m, const tg_work *w, const double *c
     for (int i = 0; i < m->nu; i++)
     {
         double c = coupling[m->ntendon + i];
-        int tendon = m->actuator_target[i];
+        if (c == 0)
+            continue;
         if (m->actuator_transmission[i] == TG_TRANSMISSION_SITE)
             add_site(m, w, i, c);
-        else if (c != 0 && m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
-            add_moment(m, w, tendon, tg_actuator_row(m, w, i), c);
+        else if (m->actuator_transmission[i] == TG_TRANSMISSION_TENDON)
+            add_moment(m, w, m->actuator_target[i], tg_actuator_row(m, w, i), c);
     }
 }
 
@@ -223,6 +218,18 @@ static tg_status refuse(const tg_model *m, tg_work *w, int dof)
     int joint = m->dof_joint[dof];
     return tg_fail(&w->error, TG_ERR_NUMERIC, "the mass matrix is not positive definite at joint #%d '%s' (dof %d)",
                    joint, tg_name(m, TG_JOINT, joint), dof);
+}
+
+/* D^-1 of A = L^T D L of a tree has the squares of what is on the diagonal of U^-1 of its group */
+static void fill_dinv(const tg_model *m, const tg_work *w, int tree, const double *inverse)
+{
+    double *out = w->dinv + m->tree_dof[tree];
+    const double *in = inverse + w->place[m->tree_dof[tree]];
+    int k = 0, n = m->tree_ndof[tree];
+    for (; k + V4_LANES <= n; k += V4_LANES)
+        v4_storeu(out + k, v4_loadu(in + k) * v4_loadu(in + k));
+    for (; k < n; k++)
+        out[k] = in[k] * in[k];
 }
 
 tg_status tg_factor_mass(const tg_model *m, tg_work *w, const double *extra, const double *coupling)
@@ -251,8 +258,8 @@ tg_status tg_factor_mass(const tg_model *m, tg_work *w, const double *extra, con
             return refuse(m, w, w->place_dof[m->group_start[g] + bad]);
         double *inverse = w->group_inverse + m->group_start[g];
         tg_upper_inverse(n, matrix_of(m, w, g), ld, inverse);
-        for (int i = 0; i < n; i++) /* D^-1 of A = L^T D L has the squares of what is on the diagonal of U^-1 here */
-            w->dinv[w->place_dof[m->group_start[g] + i]] = inverse[i] * inverse[i];
+        for (int i = m->group_tree[g]; i < m->group_tree[g + 1]; i++)
+            fill_dinv(m, w, w->place_tree[i], inverse);
     }
     return TG_OK;
 }

@@ -195,32 +195,35 @@ TG_INLINE void store_four(int first, int vectors, v4 x[PANEL][UPPER_VECTORS], do
             v4_storeu(to + r * lda + V4_LANES * c, x[r][c]);
 }
 
-/* one row of a 4 x 4 block: the rows after it less their shares of it */
-TG_INLINE void eliminate_four(int r, v4 x[PANEL][UPPER_VECTORS], double pivot[PANEL], double inverse[PANEL])
-{
-    pivot[r] = x[r][0][r];
-    inverse[r] = 1 / pivot[r];
-    v4 share = x[r][0] * v4_splat(inverse[r]);
-    for (int i = r + 1; i < PANEL; i++)
-        x[i][0] -= v4_splat(share[i]) * x[r][0];
-}
-
-/* The first v4 of four rows factored, D its rows, inverse 1 / its diagonal; as chol_upper_block. What is before the
- * diagonal has no meaning. */
+/* The first v4 of four rows factored, D its rows, inverse 1 / its diagonal, as chol_upper_block: number by number, so
+ * that a pivot waits for a quotient and two products. What is before the diagonal has no meaning. */
 TG_INLINE int chol_upper_four(v4 x[PANEL][UPPER_VECTORS], double D[PANEL * PANEL], double inverse[PANEL])
 {
-    double pivot[PANEL];
-    eliminate_four(0, x, pivot, inverse);
-    eliminate_four(1, x, pivot, inverse);
-    eliminate_four(2, x, pivot, inverse);
-    eliminate_four(3, x, pivot, inverse);
+    for (int r = 0; r < PANEL; r++)
+        v4_storeu(D + PANEL * r, x[r][0]);
+    double a01 = D[1], a02 = D[2], a03 = D[3], a11 = D[5], a12 = D[6], a13 = D[7], a22 = D[10], a23 = D[11];
+    double a33 = D[15], by0 = 1 / D[0], s1 = a01 * by0, s2 = a02 * by0, s3 = a03 * by0;
+    a11 -= s1 * a01;
+    a12 -= s1 * a02;
+    a13 -= s1 * a03;
+    double by1 = 1 / a11, t2 = a12 * by1, t3 = a13 * by1;
+    a22 = (a22 - s2 * a02) - t2 * a12;
+    a23 = (a23 - s2 * a03) - t2 * a13;
+    double by2 = 1 / a22, r3 = a23 * by2;
+    a33 = ((a33 - s3 * a03) - t3 * a13) - r3 * a23;
+    double pivot[PANEL] = {D[0], a11, a22, a33}, by3 = 1 / a33, by[PANEL] = {by0, by1, by2, by3};
     for (int r = 0; r < PANEL; r++)
         if (!(pivot[r] > 0) || !isfinite(pivot[r]))
             return r;
     for (int r = 0; r < PANEL; r++)
-        inverse[r] *= sqrt(pivot[r]);
-    for (int r = 0; r < PANEL; r++)
-        v4_storeu(D + PANEL * r, x[r][0] * v4_splat(inverse[r]));
+        inverse[r] = by[r] * sqrt(pivot[r]);
+    v4_storeu(D, x[0][0] * v4_splat(inverse[0]));
+    D[5] = a11 * inverse[1];
+    D[6] = a12 * inverse[1];
+    D[7] = a13 * inverse[1];
+    D[10] = a22 * inverse[2];
+    D[11] = a23 * inverse[2];
+    D[15] = a33 * inverse[3];
     return -1;
 }
 
@@ -235,9 +238,13 @@ TG_INLINE int chol_upper_first(int vectors, int j, double *A, ptrdiff_t lda, dou
     int bad = chol_upper_four(x, D, inverse);
     if (bad >= 0)
         return j + bad;
-    for (int r = 0; r < PANEL; r++)
-        for (int c = r; c < PANEL; c++)
-            block[r * lda + c] = D[PANEL * r + c];
+    v4_storeu(block, v4_loadu(D)); /* one by one: a loop becomes calls */
+    block[lda + 1] = D[5];
+    block[lda + 2] = D[6];
+    block[lda + 3] = D[7];
+    block[2 * lda + 2] = D[10];
+    block[2 * lda + 3] = D[11];
+    block[3 * lda + 3] = D[15];
     divide_four(1, vectors, D, inverse, x);
     store_four(1, vectors, x, block, lda);
     return -1;

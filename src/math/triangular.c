@@ -174,8 +174,11 @@ TG_INLINE void vector_step(int rows, bool upper, bool transposed, bool unit, con
     for (int r = 0; r < rows; r++)
         y[r] = x[i + r] - sum[r];
     diagonal_block(rows, forward, unit, inverse != NULL ? inverse + i : NULL, t + i, row, step, y);
-    for (int r = 0; r < rows; r++)
-        x[i + r] = y[r];
+    if (rows == TILE_ROWS) /* at once: the next step loads all four at once, and would wait for single ones */
+        v4_storeu(x + i, v4_set(y[0], y[1], y[2], y[3]));
+    else
+        for (int r = 0; r < rows; r++)
+            x[i + r] = y[r];
     if (transposed)
         subtract(rows, count, t + first, ldt, y, x + first);
 }

@@ -114,10 +114,10 @@ static const tg_cache_entry *find_entry(index *x, uint64_t id)
 
 /* ---- pauses of the warm start ---- */
 
-/* contacts have other ids (collide.c) */
-static uint64_t pause_id(const tg_rows_island *island)
+/* Contacts have other ids (collide.c), and other constraints smaller ones: counts are behind everything else. */
+static uint64_t pause_id(int root)
 {
-    return tg_constraint_id(TG_SOURCE_CONTACT, 0, island->root);
+    return tg_constraint_id(TG_SOURCE_CONTACT, 0, root);
 }
 
 static int count_of(double x)
@@ -128,16 +128,19 @@ static int count_of(double x)
 void tg_cache_read_pauses(const tg_work *w, const tg_cache *cache)
 {
     const tg_rows *r = w->rows;
+    const uint64_t first = pause_id(0);
     if (cache == NULL || w->step->options.cold || strcmp(w->step->options.solver, tg_solve_default().solver) != 0)
         return;
-    index all = index_of(r, cache), *x = &all;
-    for (tg_rows_island *island = r->island; island < r->island + r->nisland; island++)
+    for (int i = cache->count - 1; i >= 0 && cache->entry[i].id >= first; i--)
     {
-        const tg_cache_entry *entry = find_entry(x, pause_id(island));
-        for (int k = 0; k < 2 && entry != NULL; k++)
-            island->pause[k] = (tg_pause){count_of(entry->impulse[k]), count_of(entry->impulse[2 + k]),
-                                          count_of(entry->impulse[2 + 2 + k])};
-        island->late = island->pause[0].left > 0;
+        const double *count = cache->entry[i].impulse;
+        uint64_t root = cache->entry[i].id - first;
+        int at = root < (uint64_t)w->model->ntree ? r->tree_island[root] : -1;
+        if (at < 0 || r->island[at].root != (int)root)
+            continue;
+        for (int k = 0; k < 2; k++)
+            r->island[at].pause[k] = (tg_pause){count_of(count[k]), count_of(count[2 + k]), count_of(count[2 + 2 + k])};
+        r->island[at].late = r->island[at].pause[0].left > 0;
     }
 }
 
@@ -148,8 +151,9 @@ static void write_pauses(const tg_rows *r, tg_cache *cache)
         const tg_pause *p = island->pause;
         if (p[0].length + p[1].length == 0 || cache->count == cache->capacity)
             continue;
-        cache->entry[cache->count++] = (tg_cache_entry){
-            .id = pause_id(island), .impulse = {p[0].left, p[1].left, p[0].length, p[1].length, p[0].work, p[1].work}};
+        cache->entry[cache->count++] =
+            (tg_cache_entry){.id = pause_id(island->root),
+                             .impulse = {p[0].left, p[1].left, p[0].length, p[1].length, p[0].work, p[1].work}};
     }
 }
 

@@ -115,7 +115,8 @@ static bool takes_fixed_steps(const tg_options *o)
     return o->staggered_steps > 0 && strcmp(o->solver, "staggered") == 0;
 }
 
-/* From a solution in velocity space to the one of the rule. If that fails the dense solver looks for it, from there. */
+/* From a solution in velocity space to the one of the rule. If that fails the dense solver looks for it, from there,
+ * with as many factorisations as it took so far: choosing costs no more than solving. */
 static tg_status select_solution(const tg_model *m, tg_work *w, tg_rows_island *island, const tg_solve_options *options)
 {
     tg_rows *r = w->rows;
@@ -134,7 +135,9 @@ static tg_status select_solution(const tg_model *m, tg_work *w, tg_rows_island *
     memcpy(r->trial + island->row, L, bytes);
     memcpy(r->trial_sigma + island->row, sigma, bytes);
     tg_solve_result before = island->result;
-    TG_TRY(tg_island_solve(&problem, options, &r->scratch, L, sigma, &island->result, &w->error));
+    tg_solve_options bounded = *options;
+    bounded.effort = before.newton + before.interior;
+    TG_TRY(tg_island_solve(&problem, &bounded, &r->scratch, L, sigma, &island->result, &w->error));
     if (island->result.status != TG_SOLVE_SOLVED)
     {
         memcpy(L, r->trial + island->row, bytes);
@@ -142,6 +145,7 @@ static tg_status select_solution(const tg_model *m, tg_work *w, tg_rows_island *
         island->result.status = before.status;
         island->result.stage = before.stage;
         island->result.residual = before.residual;
+        island->result.guarded = false;
     }
     island->result.newton += before.newton;
     island->result.interior += before.interior;
@@ -248,7 +252,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     tg_pause *pause = &island->pause[island->relaxed];
     options.skip_warm = pause->left > 0;
     options.warm_effort = pause->work;
-    options.droppable = !island->sparse && tg_island_has_push(r, island);
+    options.droppable = !island->sparse && (options.relaxable || tg_island_push(r, island) > 0);
     (options.skip_warm ? tg_need_half : tg_need_delassus)(m, w, island);
     tg_island problem = tg_island_problem(r, island);
     TG_TRY(tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,

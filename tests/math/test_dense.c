@@ -306,6 +306,67 @@ static void test_cholesky_names_the_bad_pivot(void **state)
     assert_int_equal(tg_chol(0, NULL, 1), -1);
 }
 
+/* A = U^T U, and solves with the inverses of its diagonal */
+static void test_cholesky_upper(void **state)
+{
+    (void)state;
+    test_random r = {15};
+    for (int n = 1; n <= 80; n++)
+    {
+        int columns = 4 * (n % 5 + 1);
+        matrix A = make_positive(&r, n), U = copy_of(A), X = make_random(&r, n, columns), B = copy_of(X);
+        double inverse[80], x[80];
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < i; j++)
+                U.a[i * U.ld + j] = guard; /* neither read nor written */
+        assert_int_equal(tg_chol_upper(n, U.a, U.ld), -1);
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++)
+            {
+                long double sum = 0;
+                for (int p = 0; p <= i && i <= j; p++)
+                    sum += (long double)at(U, p, i) * at(U, p, j);
+                if (i <= j)
+                    assert_near((double)sum, at(A, i, j), 2e-15);
+                else
+                    assert_true(at(U, i, j) == guard);
+            }
+        tg_upper_inverse(n, U.a, U.ld, inverse);
+        for (int i = 0; i < n; i++)
+            x[i] = at(B, i, 0);
+        tg_upper_half_many(n, U.a, U.ld, inverse, columns, X.a, X.ld);
+        tg_upper_half(n, U.a, U.ld, inverse, x);
+        for (int i = 0; i < n; i++)
+            assert_near(x[i], at(X, i, 0), 1e-14);
+        tg_trsm(TG_TRI_UPPER, n, U.a, U.ld, columns, X.a, X.ld);
+        check_solution(A, 0, X, B, 1e-14);
+        tg_upper_other_half(n, U.a, U.ld, inverse, x);
+        for (int i = 0; i < n; i++)
+            assert_near(x[i], at(X, i, 0), 1e-14);
+        finish(A);
+        finish(U);
+        finish(X);
+        finish(B);
+    }
+}
+
+static void test_cholesky_upper_names_the_bad_pivot(void **state)
+{
+    (void)state;
+    test_random r = {16};
+    const double bad_values[] = {-1, 0, NAN, INFINITY};
+    for (int n = 1; n <= 30; n++)
+        for (int bad = 0; bad < n; bad++)
+        {
+            matrix A = make_positive(&r, n);
+            for (int j = 0; j < n; j++)
+                A.a[bad * A.ld + j] = A.a[j * A.ld + bad] = 0;
+            A.a[bad * A.ld + bad] = bad_values[(n + bad) % 4];
+            assert_int_equal(tg_chol_upper(n, A.a, A.ld), bad);
+            finish(A);
+        }
+}
+
 static void test_lu(void **state)
 {
     (void)state;
@@ -525,6 +586,8 @@ int main(void)
         cmocka_unit_test(test_triangular_solve_of_a_vector),
         cmocka_unit_test(test_cholesky),
         cmocka_unit_test(test_cholesky_names_the_bad_pivot),
+        cmocka_unit_test(test_cholesky_upper),
+        cmocka_unit_test(test_cholesky_upper_names_the_bad_pivot),
         cmocka_unit_test(test_lu),
         cmocka_unit_test(test_lu_names_the_bad_pivot),
         cmocka_unit_test(test_qr),

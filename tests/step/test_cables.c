@@ -425,6 +425,47 @@ static void test_derivatives_on_the_ground(void **state)
     sim_close(s);
 }
 
+/* Three bodies at different heights, one of them on the floor, in any order: groups are factored from the top down
+ * whatever the model's order is, and the step is the same. */
+static void test_order(void **state)
+{
+    (void)state;
+    const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    const char *const body[3] = {
+        "<body name='a' pos='0 0 0.1'><freejoint/><geom type='sphere' size='0.1' mass='80'/><site name='a' pos='0 0.05 "
+        "0.1'/></body>",
+        "<body name='b' pos='0.3 0 0.6'><freejoint/><geom type='box' size='0.1 0.1 0.2'/><site name='b' pos='0 0 "
+        "-0.2'/>"
+        "<site name='top' pos='0.1 0 0.2'/></body>",
+        "<body name='c' pos='0 0.4 1.1'><joint axis='0 1 0'/><geom type='capsule' size='0.05 0.2'/>"
+        "<body name='d' pos='0 0 0.3'><joint axis='1 0 0'/><geom type='sphere' size='0.1'/><site "
+        "name='c'/></body></body>"};
+    double place[6][12];
+    for (int i = 0; i < 6; i++)
+    {
+        sim *s = sim_open(text("<mujoco><option timestep='0.005'/><worldbody><geom type='plane' size='5 5 1'/>%s%s%s"
+                               "</worldbody><tendon><spatial stiffness='900' damping='40' springlength='0.2'><site "
+                               "site='a'/><site site='b'/></spatial><spatial stiffness='700' damping='30' "
+                               "springlength='1.2'><site site='top'/><site site='c'/><site site='a'/></spatial>"
+                               "</tendon></mujoco>",
+                               body[orders[i][0]], body[orders[i][1]], body[orders[i][2]]));
+        s->options.implicit_tendons = TG_ON;
+        sim_run(s, 60);
+        assert_int_equal(tg_kinematics(s->m, s->w, s->q, NULL), TG_OK);
+        for (int k = 0; k < 4; k++)
+        {
+            const char name[2] = {(char)('a' + k), 0};
+            double turn[4];
+            int at = tg_find(s->m, TG_BODY, name);
+            assert_int_equal(tg_body_pose(s->m, s->w, at, place[i] + 3 * k, turn), TG_OK);
+        }
+        assert_true(fabs(place[i][2] - 0.1) < 0.01); /* on the floor */
+        for (int k = 0; k < 12; k++)
+            check_near("place", place[i][k], place[0][k], 1e-9);
+        sim_close(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_laws),
         cmocka_unit_test(test_corner),
         cmocka_unit_test(test_slack_is_nothing),
+        cmocka_unit_test(test_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -437,7 +437,12 @@ SECTIONS = (
     ("Noise, data of another law, regularisation", "", _variants),
     ("Ropes", "The paper's have 50, 100 and 200 masses.", _ropes),
     ("Seeds", "Runs that differ in their seeds only: data, weights and batches.", _seeds),
-    ("Restitution of CMr", "eps makes contacts softer; a larger e makes up for it.", _bias),
+    (
+        "Restitution of CMr",
+        "eps makes contacts softer; a larger e makes up for it. Where e is 0, penetration alone sets the velocity, and"
+        " any e below the formula's fits.",
+        _bias,
+    ),
     ("Throws (Fig. 8)", "The paper has no figures.", _throws),
     (
         "Time per iteration (Table 3)",

@@ -1,0 +1,135 @@
+/* The warm start of an island that failed pauses, and what stays open is left out: the outcome is the same. */
+#include "contact/rows.h"
+#include "flight.h"
+
+enum
+{
+    ROOM = 64
+};
+
+typedef struct result
+{
+    double v[ROOM], gradient[ROOM];
+    tg_info info;
+    tg_label label;
+} result;
+
+/* a step and the gradient of the sum of its velocities with respect to v */
+static result take(sim *s, tg_cache *cache)
+{
+    result r;
+    double q[ROOM], ones[ROOM];
+    tg_state in = {s->q, s->v, NULL, cache}, out = {q, r.v, NULL, NULL};
+    for (int k = 0; k < ROOM; k++)
+        ones[k] = 1;
+    if (tg_step(s->m, s->w, &s->options, &in, &(tg_control){.u = s->u}, &out, &r.info) != TG_OK)
+        fail_msg("%s", tg_work_message(s->w));
+    tg_cotangent gradient = {.v = r.gradient};
+    assert_int_equal(tg_step_vjp(s->m, s->w, &(tg_cotangent){.v = ones}, &gradient, &r.label), TG_OK);
+    return r;
+}
+
+static double apart(int n, const double *a, const double *b)
+{
+    double most = 0;
+    for (int i = 0; i < n; i++)
+        most = fmax(most, fabs(a[i] - b[i]));
+    return most;
+}
+
+/* the cache without counts of warm starts; whether there were any that pause */
+static bool forget_pauses(const tg_model *m, const tg_cache *from, tg_cache *to)
+{
+    bool any = false;
+    to->count = 0;
+    for (int i = 0; i < from->count; i++)
+    {
+        bool count = false;
+        for (int t = 0; t < m->ntree; t++)
+            count = count || from->entry[i].id == tg_constraint_id(TG_SOURCE_CONTACT, 0, t);
+        if (!count)
+            to->entry[to->count++] = from->entry[i];
+        any = any || (count && from->entry[i].impulse[0] > 0);
+    }
+    return any;
+}
+
+/* Thrown about, with and without pauses: certified alike, and where the solution is the same one its derivatives are,
+ * too. In a few problems there are several. */
+static void check_model(const char *path, int steps, int least)
+{
+    sim *s = open_file(path);
+    tg_cache plain = {.capacity = s->cache.capacity, .entry = calloc((size_t)s->cache.capacity, sizeof *plain.entry)};
+    int nv = s->n.nv, paused = 0, same = 0, exact = 0;
+    assert_true(s->n.nq <= ROOM && s->n.na == 0);
+    s->options.energy = false;
+    for (int t = 0; t < steps; t++)
+    {
+        if (t % 250 == 0)
+            sim_reset(s);
+        for (int i = 0; i < s->n.nu && t % 20 == 0; i++)
+            s->u[i] = 0.5 * noise();
+        if (forget_pauses(s->m, &s->cache, &plain))
+        {
+            result with = take(s, &s->cache), without = take(s, &plain);
+            paused++;
+            assert_int_equal(with.info.status, TG_STEP_SOLVED);
+            assert_int_equal(without.info.status, TG_STEP_SOLVED);
+            bool one = apart(nv, with.v, without.v) < 1e-6;
+            same += one;
+            if (one && with.label.kind == TG_LABEL_EXACT && without.label.kind == TG_LABEL_EXACT)
+            {
+                double scale = 1;
+                for (int k = 0; k < nv; k++)
+                    scale = fmax(scale, fabs(without.gradient[k]));
+                check_below("gradient", apart(nv, with.gradient, without.gradient) / scale, 1e-5);
+                exact++;
+            }
+        }
+        tg_state at = {s->q, s->v, NULL, &s->cache};
+        assert_int_equal(tg_step(s->m, s->w, &s->options, &at, &(tg_control){.u = s->u}, &at, NULL), TG_OK);
+    }
+    print_message("%s: %d of %d steps paused, %d the same, %d exact\n", path, paused, steps, same, exact);
+    assert_true(paused > least / TEST_EFFORT && exact > least / TEST_EFFORT / 2);
+    assert_true(same >= 0.95 * paused);
+    free(plain.entry);
+    sim_close(s);
+}
+
+static void test_same_outcome(void **state)
+{
+    (void)state;
+    check_model("models/planar_walker.xml", 3000 / TEST_EFFORT, 10);
+    check_model("models/humanoid36.xml", 3000 / TEST_EFFORT, 50);
+}
+
+/* Counts that no step writes do no harm: they are nothing, or the first failure ends them. */
+static void test_wrong_counts(void **state)
+{
+    (void)state;
+    sim *s = open_file("models/quadruped.xml");
+    sim_run(s, 200);
+    static const double wrong[] = {-1, 1e300, NAN, INFINITY};
+    result none = take(s, &s->cache);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    {
+        tg_cache cache = {.capacity = s->cache.count + 1, .count = s->cache.count};
+        cache.entry = calloc((size_t)cache.capacity, sizeof *cache.entry);
+        forget_pauses(s->m, &s->cache, &cache);
+        tg_cache_entry *entry = &cache.entry[cache.count++];
+        *entry = (tg_cache_entry){.id = tg_constraint_id(TG_SOURCE_CONTACT, 0, 0)};
+        for (int k = 0; k < 6; k++)
+            entry->impulse[k] = wrong[i];
+        result r = take(s, &cache);
+        assert_int_equal(r.info.status, TG_STEP_SOLVED);
+        check_below("velocities", apart(s->n.nv, r.v, none.v), 1e-7);
+        free(cache.entry);
+    }
+    sim_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_outcome), cmocka_unit_test(test_wrong_counts)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
