@@ -76,8 +76,8 @@ enum
     TG_PATCH_MAX = 8
 };
 
-/* A margin below this share of the slack of a step's queries (a tenth of the reach): at a change of features. What looks
- * ahead then looks whether it is one. */
+/* A margin below this share of the slack of a step's queries (a tenth of the reach): at a change of features. What
+ * looks ahead then looks whether it is one. */
 #define TG_AT_EDGE 1e-3
 
 /* A margin: the point is where it should be, but does not move as its surfaces say. Below zero, so that it is the least

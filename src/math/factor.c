@@ -9,7 +9,8 @@
 
 enum
 {
-    PANEL = V4_LANES,  /* columns that Cholesky takes at a time */
+    PANEL = V4_LANES, /* columns that Cholesky takes at a time */
+    LAST = PANEL - 1,
     STRIP = 12,        /* rows of two tiles of tg_gemm_tn: twice as fast as rows of one (measured) */
     UPPER_VECTORS = 3, /* v4 of four rows that Cholesky of an upper triangle takes at a time: twelve registers */
     FLAT = 64,         /* rows that stay in the first cache: Cholesky in one sweep */
@@ -175,14 +176,14 @@ TG_INLINE void less_rows_above(int vectors, int j, int column, const double *A, 
 }
 
 /* the rows of a block whose 4 x 4 on the diagonal is factored: D, and 1 / its diagonal */
-TG_INLINE void divide_four(int first, int vectors, const double D[PANEL * PANEL], const double inverse[PANEL],
+TG_INLINE void divide_four(int first, int vectors, double D[PANEL][PANEL], const double inverse[PANEL],
                            v4 x[PANEL][UPPER_VECTORS])
 {
     for (int r = 0; r < PANEL; r++)
     {
         for (int p = 0; p < r; p++)
             for (int c = first; c < vectors; c++)
-                x[r][c] -= v4_splat(D[PANEL * p + r]) * x[p][c];
+                x[r][c] -= v4_splat(D[p][r]) * x[p][c];
         for (int c = first; c < vectors; c++)
             x[r][c] *= v4_splat(inverse[r]);
     }
@@ -197,12 +198,13 @@ TG_INLINE void store_four(int first, int vectors, v4 x[PANEL][UPPER_VECTORS], do
 
 /* The first v4 of four rows factored, D its rows, inverse 1 / its diagonal, as chol_upper_block: number by number, so
  * that a pivot waits for a quotient and two products. What is before the diagonal has no meaning. */
-TG_INLINE int chol_upper_four(v4 x[PANEL][UPPER_VECTORS], double D[PANEL * PANEL], double inverse[PANEL])
+TG_INLINE int chol_upper_four(v4 x[PANEL][UPPER_VECTORS], double D[PANEL][PANEL], double inverse[PANEL])
 {
     for (int r = 0; r < PANEL; r++)
-        v4_storeu(D + PANEL * r, x[r][0]);
-    double a01 = D[1], a02 = D[2], a03 = D[3], a11 = D[5], a12 = D[6], a13 = D[7], a22 = D[10], a23 = D[11];
-    double a33 = D[15], by0 = 1 / D[0], s1 = a01 * by0, s2 = a02 * by0, s3 = a03 * by0;
+        v4_storeu(D[r], x[r][0]);
+    double a01 = D[0][1], a02 = D[0][2], a03 = D[0][LAST], a11 = D[1][1], a12 = D[1][2], a13 = D[1][LAST],
+           a22 = D[2][2], a23 = D[2][LAST];
+    double a33 = D[LAST][LAST], by0 = 1 / D[0][0], s1 = a01 * by0, s2 = a02 * by0, s3 = a03 * by0;
     a11 -= s1 * a01;
     a12 -= s1 * a02;
     a13 -= s1 * a03;
@@ -211,25 +213,25 @@ TG_INLINE int chol_upper_four(v4 x[PANEL][UPPER_VECTORS], double D[PANEL * PANEL
     a23 = (a23 - s2 * a03) - t2 * a13;
     double by2 = 1 / a22, r3 = a23 * by2;
     a33 = ((a33 - s3 * a03) - t3 * a13) - r3 * a23;
-    double pivot[PANEL] = {D[0], a11, a22, a33}, by3 = 1 / a33, by[PANEL] = {by0, by1, by2, by3};
+    double pivot[PANEL] = {D[0][0], a11, a22, a33}, by3 = 1 / a33, by[PANEL] = {by0, by1, by2, by3};
     for (int r = 0; r < PANEL; r++)
         if (!(pivot[r] > 0) || !isfinite(pivot[r]))
             return r;
     for (int r = 0; r < PANEL; r++)
         inverse[r] = by[r] * sqrt(pivot[r]);
-    v4_storeu(D, x[0][0] * v4_splat(inverse[0]));
-    D[5] = a11 * inverse[1];
-    D[6] = a12 * inverse[1];
-    D[7] = a13 * inverse[1];
-    D[10] = a22 * inverse[2];
-    D[11] = a23 * inverse[2];
-    D[15] = a33 * inverse[3];
+    v4_storeu(D[0], x[0][0] * v4_splat(inverse[0]));
+    D[1][1] = a11 * inverse[1];
+    D[1][2] = a12 * inverse[1];
+    D[1][LAST] = a13 * inverse[1];
+    D[2][2] = a22 * inverse[2];
+    D[2][LAST] = a23 * inverse[2];
+    D[LAST][LAST] = a33 * inverse[LAST];
     return -1;
 }
 
 /* The block of four rows on the diagonal with the columns beside it, `vectors` v4 in all: less what the rows before
  * contribute, the first factored, the others divided by it. */
-TG_INLINE int chol_upper_first(int vectors, int j, double *A, ptrdiff_t lda, double D[PANEL * PANEL],
+TG_INLINE int chol_upper_first(int vectors, int j, double *A, ptrdiff_t lda, double D[PANEL][PANEL],
                                double inverse[PANEL])
 {
     v4 x[PANEL][UPPER_VECTORS];
@@ -238,19 +240,19 @@ TG_INLINE int chol_upper_first(int vectors, int j, double *A, ptrdiff_t lda, dou
     int bad = chol_upper_four(x, D, inverse);
     if (bad >= 0)
         return j + bad;
-    v4_storeu(block, v4_loadu(D)); /* one by one: a loop becomes calls */
-    block[lda + 1] = D[5];
-    block[lda + 2] = D[6];
-    block[lda + 3] = D[7];
-    block[2 * lda + 2] = D[10];
-    block[2 * lda + 3] = D[11];
-    block[3 * lda + 3] = D[15];
+    v4_storeu(block, v4_loadu(D[0])); /* one by one: a loop becomes calls */
+    block[lda + 1] = D[1][1];
+    block[lda + 2] = D[1][2];
+    block[lda + LAST] = D[1][LAST];
+    block[2 * lda + 2] = D[2][2];
+    block[2 * lda + LAST] = D[2][LAST];
+    block[LAST * lda + LAST] = D[LAST][LAST];
     divide_four(1, vectors, D, inverse, x);
     store_four(1, vectors, x, block, lda);
     return -1;
 }
 
-TG_INLINE void chol_upper_next(int vectors, int j, int column, double *A, ptrdiff_t lda, const double D[PANEL * PANEL],
+TG_INLINE void chol_upper_next(int vectors, int j, int column, double *A, ptrdiff_t lda, double D[PANEL][PANEL],
                                const double inverse[PANEL])
 {
     v4 x[PANEL][UPPER_VECTORS];
@@ -262,7 +264,7 @@ TG_INLINE void chol_upper_next(int vectors, int j, int column, double *A, ptrdif
 /* rows j .. j + 4 */
 static int chol_upper_rows(int n, int j, double *A, ptrdiff_t lda)
 {
-    double D[PANEL * PANEL], inverse[PANEL];
+    double D[PANEL][PANEL], inverse[PANEL];
     int vectors = (n - j) / PANEL, column = j + PANEL * smaller(vectors, UPPER_VECTORS), bad;
     bad = vectors >= UPPER_VECTORS ? chol_upper_first(UPPER_VECTORS, j, A, lda, D, inverse)
           : vectors == 2           ? chol_upper_first(2, j, A, lda, D, inverse)

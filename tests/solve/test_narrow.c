@@ -88,6 +88,7 @@ static tg_status solve_chain(tg_island *island, bool narrow, double *L, double *
     tg_arena scratch = {.capacity = tg_island_scratch(size)};
     scratch.base = aligned_alloc(64, (scratch.capacity + 63) / 64 * 64);
     assert_non_null(scratch.base);
+    memset(scratch.base, 0xff, scratch.capacity); /* NaN: what is read was written */
     tg_solve_options options = tg_solve_default();
     tg_error error;
     tg_status status = tg_island_solve(island, &options, &scratch, L, sigma, result, &error);

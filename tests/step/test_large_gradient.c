@@ -136,8 +136,8 @@ static void test_smoothed_agrees_with_dense(void **state)
 
 /* ---- forward and reverse mode ---- */
 
-/* A planar linkage under the heap: across its plane nothing moves the row of its loop (G_ii of rounding), and boxes that
- * lie on each other have redundant rows. */
+/* A planar linkage under the heap: across its plane nothing moves the row of its loop (G_ii of rounding), and boxes
+ * that lie on each other have redundant rows. */
 static const char linkage[] =
     "<body name='a' pos='-0.12 0 0.1'><joint axis='0 1 0'/><geom type='box' size='0.02 0.1 0.06' pos='0 0 0.06' "
     "mass='1'/>"
