@@ -237,11 +237,12 @@ static void reduce(tg_soft *p)
     memcpy(p->full, J, sizeof(double) * (size_t)n * (size_t)p->ld);
 }
 
-/* elements of the matrix: trees, then groups; false when there is no room for the factors */
+/* elements of the matrix: trees, then groups; false when there is no room for these, or for the factors */
 static bool analyse(tg_soft *p)
 {
     const tg_island *island = p->island;
     tg_fronts *f = &p->fronts;
+    const int room = island->trees + p->most_parts;
     int first = 0, element = 0, *at = f->element_start;
     f->nnode = island->trees;
     for (int t = 0; t < island->trees; first += island->tree[t++].dofs)
@@ -263,8 +264,11 @@ static bool analyse(tg_soft *p)
         for (int c = 0; c < g->size; c++)
         {
             int tree = p->tree_of[p->support[g->support + c]];
-            if (c == 0 || tree != f->element_node[at[element + 1] - 1])
-                f->element_node[at[element + 1]++] = tree;
+            if (c > 0 && tree == f->element_node[at[element + 1] - 1])
+                continue;
+            if (at[element + 1] == room)
+                return false;
+            f->element_node[at[element + 1]++] = tree;
         }
     }
     f->nelement = element;

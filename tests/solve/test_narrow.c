@@ -80,7 +80,7 @@ static void make_chain(chain *c, uint64_t seed, bool wide)
 
 static tg_status solve_chain(tg_island *island, bool narrow, double *L, double *sigma, tg_solve_result *result)
 {
-    tg_island_size size = {.rows = ROWS, .dofs = TREES * DOFS, .trees = TREES};
+    tg_island_size size = {.rows = island->rows, .dofs = TREES * DOFS, .trees = TREES};
     for (int t = 0; t < TREES && narrow; t++)
         size.columns += island->tree[t].columns;
     size.tree_dofs = island->tree_dofs = narrow ? DOFS : 0;
@@ -131,8 +131,42 @@ static void test_too_wide(void **state)
     assert_int_equal(result.status, TG_SOLVE_SOLVED);
 }
 
+/* One contact moves all trees: a tendon through many bodies. Its list is longer than the usual one, and there is no
+ * room for fronts; the dense problem has room. */
+static void test_one_row_of_all_trees(void **state)
+{
+    (void)state;
+    static chain c;
+    double L[ROWS], sigma[ROWS];
+    tg_solve_result result;
+    uint64_t seed = 3;
+    make_chain(&c, 1, false);
+    memset(c.diagonal, 0, sizeof c.diagonal);
+    for (int t = 0; t < TREES; t++)
+    {
+        c.tree[t].columns = 0;
+        touch_tree(&c, 0, t, &seed);
+    }
+    c.island.rows = 3;
+    c.island.blocks = 1;
+    c.island.ldg = v4_pad(3);
+    assert_int_equal(solve_chain(&c.island, false, L, sigma, &result), TG_OK);
+    assert_int_equal(result.status, TG_SOLVE_SOLVED);
+    assert_true(L[0] > 0);
+    for (int i = 0; i < 3; i++) /* G L + g, product by product */
+    {
+        double sum = c.g[i];
+        for (int t = 0; t < TREES; t++)
+            for (int k = 0; k < DOFS; k++)
+                for (int j = 0; j < 3; j++)
+                    sum += c.Y[t][k * LD + i] * c.Y[t][k * LD + j] * L[j];
+        assert_float_equal(sigma[i], sum, 1e-12);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_solution), cmocka_unit_test(test_too_wide)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_solution), cmocka_unit_test(test_too_wide),
+                                       cmocka_unit_test(test_one_row_of_all_trees)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
