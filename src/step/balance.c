@@ -61,14 +61,13 @@ static double twice_kinetic(const tg_model *m, tg_work *w, const double *v)
     return sum;
 }
 
-/* Whether springs and dampers may have created so much energy. With S = dt^2/4 K + dt/2 D, springs create at most
- * dt^2/2 v+ . K v+, and dampers dt/2 |v . D v+|: not more than 2 v+ . S v+ + v . S v / 2, to first order. Half of what
- * would count leaves room for the rest. */
+/* Whether springs and dampers may have created so much energy. Springs K create at most dt^2/2 v+ . K v+. Dampers D act
+ * with their force of the start: -dt (v + v+)/2 . D v, which is largest at v = -v+/2, dt/8 v+ . D v+. Together not more
+ * than 2 v+ . S v+ with S = dt^2/4 K + dt/2 D, to first order. Half of what would count leaves room for the rest. */
 static bool springs_create(const tg_model *m, tg_work *w)
 {
-    const tg_step_work *s = w->step;
-    double most = 2 * tg_stiff_motion(m, w, s->v_next) + 0.5 * tg_stiff_motion(m, w, s->v);
-    return most > 0.25 * share * twice_kinetic(m, w, s->v_next);
+    const double *v = w->step->v_next;
+    return 2 * tg_stiff_motion(m, w, v) > 0.25 * share * twice_kinetic(m, w, v);
 }
 
 bool tg_balance_needed(const tg_model *m, tg_work *w)
