@@ -5,8 +5,8 @@
  *                few Gauss-Seidel sweeps
  *     ladder     from there, Newton at a compliance so large that most phases do not matter, then at the smallest one;
  *                half way (in log eps) if that fails
- *     scaled     from a compliance of each row that is a share of its own G_ii, so that masses do not matter: at a share of
- *                one contacts hardly interact, and Newton converges; then down, as far at a time as it goes
+ *     scaled     from a compliance of each row that is a share of its own G_ii, so that masses do not matter: at a
+ *                share of one contacts hardly interact, and Newton converges; then down, as far at a time as it goes
  *     interior   the interior point on the problem with some compliance, from a cold start, then as on the ladder
  *     path       the interior point on the problem without compliance, along its path by arc length, then Newton
  *     scaled     other shares of each block, which make another way down: where the first turns back others may not
