@@ -410,7 +410,8 @@ tg_status tg_island_solve(const tg_island *island, const tg_solve_options *optio
     result->beside_warm = result->newton + result->interior - before;
     if (status == TG_OK && result->selection != TG_SELECT_PROJECTED)
         solve_near(island, options, scratch, L, L, sigma, result);
-    if (status == TG_OK && result->status != TG_SOLVE_SOLVED && tg_residual_max(&result->residual) <= options->tolerance)
+    if (status == TG_OK && result->status != TG_SOLVE_SOLVED &&
+        tg_residual_max(&result->residual) <= options->tolerance)
     {
         result->status = TG_SOLVE_SOLVED;
         result->stage = TG_ENDED_WARM;
