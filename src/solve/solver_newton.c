@@ -188,8 +188,9 @@ static bool soft(tg_soft *p, const tg_solve_options *o)
     return tg_soft_newton(p, &run);
 }
 
-/* From the solution at p->eps to that at the least compliance, with about so many factorisations: all the way, or as far
- * at a time as it goes. The ratio of two compliances is squared where it was good, and its root where it was not. */
+/* From the solution at p->eps to that at the least compliance, with about so many factorisations: all the way, or as
+ * far at a time as it goes. The ratio of two compliances is squared where it was good, its root taken where it was not.
+ */
 static bool climb_down(tg_soft *p, const tg_solve_options *o, int steps)
 {
     size_t rows = sizeof(double) * (size_t)p->rows;
