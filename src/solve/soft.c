@@ -222,19 +222,24 @@ static void project_loops(tg_soft *p, const int *at, ptrdiff_t row, ptrdiff_t do
     }
 }
 
-/* J^T = Q R has more dofs than rows: J = R^T serves as well, since Q^T u says all of u that J sees. */
+/* J^T = Q R has more dofs than rows: J = R^T serves as well, since Q^T u says all of u that J sees. Its rows reach one
+ * dof further each, so that all of them form one group. */
 static void reduce(tg_soft *p)
 {
     int n = p->rows, m = p->dims;
     tg_qr(m, n, p->full, n, p->z, NULL, 0, p->row);
     p->dims = n;
     p->ld = v4_pad(n);
-    double *J = p->J;
-    memset(J, 0, sizeof(double) * (size_t)n * (size_t)p->ld);
     for (int i = 0; i < n; i++)
+    {
+        double *J = p->J + (ptrdiff_t)i * p->ld;
         for (int k = 0; k <= i; k++)
-            J[(ptrdiff_t)i * p->ld + k] = p->full[(ptrdiff_t)k * n + i];
-    memcpy(p->full, J, sizeof(double) * (size_t)n * (size_t)p->ld);
+            J[k] = p->full[(ptrdiff_t)k * n + i];
+        memset(J + i + 1, 0, sizeof(double) * (size_t)(p->ld - i - 1));
+        p->support[i] = i;
+    }
+    p->groups = 1;
+    p->group[0] = (tg_soft_group){.rows = n, .blocks = p->blocks, .size = n, .ld = p->ld};
 }
 
 /* elements of the matrix: trees, then groups; false when there is no room for these, or for the factors */
@@ -433,38 +438,79 @@ static bool gather_trees(tg_soft *p)
 
 /* ---- groups ---- */
 
+/* Operations of J^T D J of a group: a product, and its place in H is filled and read as often as a few rows are. */
+static double cost(int rows, int size)
+{
+    return (double)(rows + TG_CONE_MAX) * size * size;
+}
+
+/* Whether the rows of a block are cheaper in the group before it: if they have its dofs, and some more of them are few.
+ * The links of a chain have those of the links before. */
+static bool joins(const tg_soft *p, const tg_soft_group *last, const tg_soft_block *b, const int *dof, int size)
+{
+    const int *wide = p->support + last->support, *narrow = dof;
+    int most = last->size, least = size, found = 0;
+    if (size > last->size)
+    {
+        wide = dof;
+        narrow = p->support + last->support;
+        most = size;
+        least = last->size;
+    }
+    if (p->sparse && most > least) /* elements have the dofs that they have */
+        return false;
+    for (int k = 0; k < most && found < least; k++)
+        found += wide[k] == narrow[found];
+    return found == least &&
+           (most == least || cost(last->rows + b->dim, most) <= cost(last->rows, last->size) + cost(b->dim, size));
+}
+
 /* false when one of them is too wide */
-static bool make_groups(tg_soft *p)
+static bool find_groups(tg_soft *p)
 {
     int used = 0;
-    size_t J = 0;
-    p->groups = 0;
     for (int k = 0; k < p->blocks; k++)
     {
         const tg_soft_block *b = &p->block[k];
         tg_soft_group *last = p->groups > 0 ? &p->group[p->groups - 1] : NULL;
         int *support = p->support + used;
         int size = p->listed ? find_listed_support(p, b, support) : find_support(p, b, support);
-        bool same = last != NULL && last->size == size &&
-                    memcmp(support, p->support + last->support, sizeof(int) * (size_t)size) == 0;
         if (p->narrow && size > p->widest)
             return false;
-        if (!same)
+        if (last == NULL || !joins(p, last, b, support, size))
         {
-            p->group[p->groups++] =
-                (tg_soft_group){.row = b->row, .block = k, .support = used, .size = size, .ld = v4_pad(size), .J = J};
+            p->group[p->groups++] = (tg_soft_group){.row = b->row, .block = k, .support = used, .size = size};
             used += size;
             last = &p->group[p->groups - 1];
         }
+        else if (size > last->size)
+        {
+            memmove(p->support + last->support, support, sizeof(int) * (size_t)size);
+            last->size = size;
+            used = last->support + size;
+        }
         last->blocks++;
         last->rows += b->dim;
-        for (int i = b->row; i < b->row + b->dim; i++, J += (size_t)last->ld)
+    }
+    return true;
+}
+
+static bool make_groups(tg_soft *p)
+{
+    size_t J = 0;
+    if (!find_groups(p))
+        return false;
+    for (tg_soft_group *g = p->group; g < p->group + p->groups; g++)
+    {
+        g->ld = v4_pad(g->size);
+        g->J = J;
+        for (int i = g->row; i < g->row + g->rows; i++, J += (size_t)g->ld)
         {
-            memset(p->J + J, 0, sizeof(double) * (size_t)last->ld);
+            memset(p->J + J, 0, sizeof(double) * (size_t)g->ld);
             if (p->listed)
-                copy_listed_row(p, last, i, p->J + J);
+                copy_listed_row(p, g, i, p->J + J);
             else
-                copy_row(p, last, i, p->J + J);
+                copy_row(p, g, i, p->J + J);
         }
     }
     return true;
@@ -505,7 +551,7 @@ bool tg_soft_build(tg_soft *p)
         p->sparse = false;
         factor_delassus(p);
     }
-    if (!gathered || !make_groups(p))
+    if (!gathered || (p->groups == 0 && !make_groups(p)))
         return false;
     p->sparse = p->sparse && analyse(p);
     return p->sparse || !p->narrow;
@@ -518,9 +564,10 @@ void tg_soft_velocity(const tg_soft *p, const double *x, double *out)
     for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
     {
         const int *support = p->support + g->support;
-        for (int c = 0; c < g->size; c++)
+        const double *at = g->size == p->dims ? x : p->at;
+        for (int c = 0; c < g->size && at != x; c++)
             p->at[c] = x[support[c]];
-        v4_multiply(g->rows, g->size, p->J + g->J, g->ld, p->at, out + g->row);
+        v4_multiply(g->rows, g->size, p->J + g->J, g->ld, at, out + g->row);
     }
 }
 
@@ -530,12 +577,14 @@ void tg_soft_push(const tg_soft *p, const double *L, double *x)
     for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
     {
         const int *support = p->support + g->support;
-        memset(p->at, 0, sizeof(double) * (size_t)g->ld);
+        double *at = g->size == p->dims ? x : p->at;
+        if (at != x)
+            memset(at, 0, sizeof(double) * (size_t)g->ld);
         for (int i = 0; i < g->rows; i++)
             if (L[g->row + i] != 0)
-                v4_subtract_scaled(g->size, -L[g->row + i], p->J + g->J + (size_t)i * (size_t)g->ld, p->at);
-        for (int c = 0; c < g->size; c++)
-            x[support[c]] += p->at[c];
+                v4_subtract_scaled(g->size, -L[g->row + i], p->J + g->J + (size_t)i * (size_t)g->ld, at);
+        for (int c = 0; c < g->size && at != x; c++)
+            x[support[c]] += at[c];
     }
 }
 
@@ -577,14 +626,21 @@ static int pack_block(const tg_soft *p, const tg_soft_group *g, const tg_soft_bl
     return packed;
 }
 
-/* adds J^T D J / eps of a group to A, in whose rows its dofs are at place[] */
-static void add_group(const tg_soft *p, const tg_soft_group *g, const int *place, double *A, int ld)
+/* the same of a group; returns how many rows there are */
+static int pack_group(const tg_soft *p, const tg_soft_group *g, double *rows)
 {
-    int packed = 0, size = g->size;
-    double *rows = p->full;
+    int packed = 0;
     for (const tg_soft_block *b = p->block + g->block; b < p->block + g->block + g->blocks; b++)
         if (b->phase != TG_PHASE_BREAK)
             packed = pack_block(p, g, b, packed, rows);
+    return packed;
+}
+
+/* adds J^T D J / eps of a group to A, in whose rows its dofs are at place[] */
+static void add_group(const tg_soft *p, const tg_soft_group *g, const int *place, double *A, int ld)
+{
+    double *rows = p->full;
+    int packed = pack_group(p, g, rows), size = g->size;
     if (packed == 0)
         return;
     if (size == p->dims && !p->sparse)
@@ -620,13 +676,24 @@ static void add_element(const void *context, int element, const int *at, double 
     add_group(p, g, p->place, A, ld);
 }
 
+/* H - 1 of one group with all dofs: nothing to add up */
+static void fill_whole(const tg_soft *p)
+{
+    int n = p->dims, packed = pack_group(p, p->group, p->full), ld = p->group->ld;
+    tg_gemm_tn(n, n, packed, p->full, ld, p->packed, ld, TG_GEMM_SET, p->H, p->ld);
+}
+
 static bool factor_dense(tg_soft *p)
 {
     int n = p->dims;
-    memset(p->H, 0, sizeof(double) * (size_t)n * (size_t)p->ld);
+    bool whole = p->groups == 1 && p->group->size == n;
+    if (whole)
+        fill_whole(p);
+    else
+        memset(p->H, 0, sizeof(double) * (size_t)n * (size_t)p->ld);
     for (int k = 0; k < n; k++)
-        p->H[(ptrdiff_t)k * (p->ld + 1)] = 1;
-    for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
+        p->H[(ptrdiff_t)k * (p->ld + 1)] += 1;
+    for (const tg_soft_group *g = p->group; g < p->group + p->groups && !whole; g++)
         add_group(p, g, p->support + g->support, p->H, p->ld);
     return (p->symmetric ? tg_chol(n, p->H, p->ld) : tg_lu(n, p->H, p->ld, p->pivot)) < 0;
 }
