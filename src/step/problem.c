@@ -253,6 +253,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     tg_pause *pause = &island->pause[island->relaxed ? TG_ATTEMPT_WARM_RELAXED : TG_ATTEMPT_WARM];
     options.skip_warm = pause->left > 0;
     options.warm_effort = pause->work;
+    options.long_search = island->stalled;
     options.droppable = !island->sparse && (options.relaxable || tg_island_push(r, island) > 0);
     (options.skip_warm ? tg_need_half : tg_need_delassus)(m, w, island);
     tg_island problem = tg_island_problem(r, island);
@@ -316,6 +317,7 @@ static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *isl
         count_pause(push, !pauses, solved);
     if (!solved && !pauses && !takes_fixed_steps(&w->step->options) && tg_island_relax(r, island))
     {
+        island->stalled = !strong && !island->sparse;
         TG_TRY(run_solver(m, w, island));
         island->result.newton += before.newton;
         island->result.interior += before.interior;
