@@ -188,14 +188,17 @@ static bool soft(tg_soft *p, const tg_solve_options *o)
     return tg_soft_newton(p, &run);
 }
 
-/* from the solution at p->eps to that at the least compliance, with about so many factorisations */
+/* From the solution at p->eps to that at the least compliance, with about so many factorisations: all the way, or as
+ * far at a time as it goes. The ratio of two compliances is squared where it was good, its root taken where it was not.
+ */
 static bool climb_down(tg_soft *p, const tg_solve_options *o, int steps)
 {
     size_t rows = sizeof(double) * (size_t)p->rows;
-    double from = p->eps, to = p->least;
+    double ratio = p->least / p->eps;
     int last = p->factorisations + steps;
     for (;;)
     {
+        double from = p->eps, to = tg_larger(ratio * from, p->least);
         memcpy(p->kept_z, p->z, rows);
         tg_soft_rescale(p, to);
         bool solved = tg_soft_newton(
@@ -204,14 +207,13 @@ static bool climb_down(tg_soft *p, const tg_solve_options *o, int steps)
             return true;
         if (solved)
         {
-            from = to;
-            to = p->least;
+            ratio *= ratio;
             continue;
         }
         memcpy(p->z, p->kept_z, rows);
         p->eps = from;
-        to = sqrt(from * to);
-        if (to > 0.5 * from || p->factorisations > last)
+        ratio = sqrt(to / from);
+        if (ratio > 0.5 || p->factorisations > last)
             return false;
     }
 }
@@ -464,7 +466,7 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
             break;
         memcpy(p->u, p->kept_u, dims);
         memcpy(p->z, p->kept_z, rows);
-        selected = climb_down(p, o, LADDER_STEPS);
+        selected = climb_down(p, o, RUNG_STEPS);
         memcpy(p->kept_u, p->u, dims);
         memcpy(p->kept_z, p->z, rows);
     }

@@ -409,7 +409,14 @@ tg_status tg_island_solve(const tg_island *island, const tg_solve_options *optio
     int before = result->newton;
     status = solve_soft(island, options, scratch, L, sigma, result, error);
     result->beside_warm = result->newton + result->interior - before;
-    if (status == TG_OK && result->status == TG_SOLVE_SOLVED && result->selection != TG_SELECT_PROJECTED)
+    bool easier = options->relaxable || options->droppable || options->effort > 0; /* comes next, or nothing may */
+    bool solved = result->status == TG_SOLVE_SOLVED;
+    if (status == TG_OK && (solved ? result->selection != TG_SELECT_PROJECTED : !easier))
         solve_near(island, options, scratch, L, L, sigma, result);
+    if (status == TG_OK && !solved && tg_residual_max(&result->residual) <= options->tolerance)
+    {
+        result->status = TG_SOLVE_SOLVED;
+        result->stage = TG_ENDED_WARM;
+    }
     return status;
 }
