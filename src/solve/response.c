@@ -8,11 +8,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "math/lanes.h"
 #include "solve/soft.h"
 
 static const double root_rounding = 0x1p-26; /* of a: convergence is quadratic, so the next step would be rounding */
 
-static tg_phase respond_box(const tg_soft_block *b, double z, double *L, double *D)
+TG_INLINE tg_phase respond_box(const tg_soft_block *b, double z, double *L, double *D)
 {
     bool holds = fabs(z) <= b->bound;
     *L = holds ? z : copysign(b->bound, z);
@@ -22,7 +23,7 @@ static tg_phase respond_box(const tg_soft_block *b, double z, double *L, double 
 }
 
 /* a circle: L_T = z_N mu z_T / |z_T| */
-static void slide_round(const tg_soft_block *b, double mu, double tangent, const double *z, double *L, double *D)
+TG_INLINE void slide_round(const tg_soft_block *b, double mu, double tangent, const double *z, double *L, double *D)
 {
     double ratio = z[0] / tangent; /* |L_T| / |z_T|, tangent = |z_T| / mu */
     int d = b->dim;
@@ -85,7 +86,7 @@ static void slide_ellipse(const tg_soft_block *b, const double *mu, const double
     }
 }
 
-static tg_phase respond_contact(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D)
+TG_INLINE tg_phase respond_contact(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D)
 {
     int d = b->dim;
     if (!(z[0] > 0))
@@ -116,10 +117,8 @@ static tg_phase respond_contact(const tg_soft_block *b, const double *mu, const 
     return TG_PHASE_SLIDE;
 }
 
-tg_phase tg_soft_response(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D)
+TG_INLINE tg_phase respond(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D)
 {
-    if (D != NULL)
-        memset(D, 0, sizeof(double) * (size_t)(b->dim * b->dim));
     if (b->kind == TG_CONE_UNIT)
         return respond_contact(b, mu, z, L, D);
     if (b->kind == TG_CONE_BOX)
@@ -128,4 +127,27 @@ tg_phase tg_soft_response(const tg_soft_block *b, const double *mu, const double
     if (D != NULL)
         D[0] = 1;
     return TG_PHASE_STICK;
+}
+
+tg_phase tg_soft_response(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D)
+{
+    memset(D, 0, sizeof(double) * (size_t)(b->dim * b->dim));
+    return respond(b, mu, z, L, D);
+}
+
+/* The line search calls this most often: the response of every kind of block is inlined here, without its slopes. */
+double tg_soft_gain(const tg_soft *p, double t)
+{
+    double sum = 0;
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    {
+        const double *Jstep = p->Jstep + b->row, *before = p->L + b->row;
+        double z[TG_CONE_MAX] = {0}, L[TG_CONE_MAX];
+        for (int i = 0; i < b->dim; i++)
+            z[i] = p->z[b->row + i] - t * Jstep[i] / tg_soft_eps(p, b->row + i);
+        respond(b, p->mu + b->row, z, L, NULL);
+        for (int i = 0; i < b->dim; i++)
+            sum += (L[i] - before[i]) * Jstep[i];
+    }
+    return sum;
 }

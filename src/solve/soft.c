@@ -222,19 +222,24 @@ static void project_loops(tg_soft *p, const int *at, ptrdiff_t row, ptrdiff_t do
     }
 }
 
-/* J^T = Q R has more dofs than rows: J = R^T serves as well, since Q^T u says all of u that J sees. */
+/* J^T = Q R has more dofs than rows: J = R^T serves as well, since Q^T u says all of u that J sees. Its rows reach one
+ * dof further each, so that all of them form one group. */
 static void reduce(tg_soft *p)
 {
     int n = p->rows, m = p->dims;
     tg_qr(m, n, p->full, n, p->z, NULL, 0, p->row);
     p->dims = n;
     p->ld = v4_pad(n);
-    double *J = p->J;
-    memset(J, 0, sizeof(double) * (size_t)n * (size_t)p->ld);
     for (int i = 0; i < n; i++)
+    {
+        double *J = p->J + (ptrdiff_t)i * p->ld;
         for (int k = 0; k <= i; k++)
-            J[(ptrdiff_t)i * p->ld + k] = p->full[(ptrdiff_t)k * n + i];
-    memcpy(p->full, J, sizeof(double) * (size_t)n * (size_t)p->ld);
+            J[k] = p->full[(ptrdiff_t)k * n + i];
+        memset(J + i + 1, 0, sizeof(double) * (size_t)(p->ld - i - 1));
+        p->support[i] = i;
+    }
+    p->groups = 1;
+    p->group[0] = (tg_soft_group){.rows = n, .blocks = p->blocks, .size = n, .ld = p->ld};
 }
 
 /* elements of the matrix: trees, then groups; false when there is no room for these, or for the factors */
@@ -438,7 +443,6 @@ static bool make_groups(tg_soft *p)
 {
     int used = 0;
     size_t J = 0;
-    p->groups = 0;
     for (int k = 0; k < p->blocks; k++)
     {
         const tg_soft_block *b = &p->block[k];
@@ -505,7 +509,7 @@ bool tg_soft_build(tg_soft *p)
         p->sparse = false;
         factor_delassus(p);
     }
-    if (!gathered || !make_groups(p))
+    if (!gathered || (p->groups == 0 && !make_groups(p)))
         return false;
     p->sparse = p->sparse && analyse(p);
     return p->sparse || !p->narrow;
@@ -518,9 +522,10 @@ void tg_soft_velocity(const tg_soft *p, const double *x, double *out)
     for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
     {
         const int *support = p->support + g->support;
-        for (int c = 0; c < g->size; c++)
+        const double *at = g->size == p->dims ? x : p->at;
+        for (int c = 0; c < g->size && at != x; c++)
             p->at[c] = x[support[c]];
-        v4_multiply(g->rows, g->size, p->J + g->J, g->ld, p->at, out + g->row);
+        v4_multiply(g->rows, g->size, p->J + g->J, g->ld, at, out + g->row);
     }
 }
 
@@ -530,12 +535,14 @@ void tg_soft_push(const tg_soft *p, const double *L, double *x)
     for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
     {
         const int *support = p->support + g->support;
-        memset(p->at, 0, sizeof(double) * (size_t)g->ld);
+        double *at = g->size == p->dims ? x : p->at;
+        if (at != x)
+            memset(at, 0, sizeof(double) * (size_t)g->ld);
         for (int i = 0; i < g->rows; i++)
             if (L[g->row + i] != 0)
-                v4_subtract_scaled(g->size, -L[g->row + i], p->J + g->J + (size_t)i * (size_t)g->ld, p->at);
-        for (int c = 0; c < g->size; c++)
-            x[support[c]] += p->at[c];
+                v4_subtract_scaled(g->size, -L[g->row + i], p->J + g->J + (size_t)i * (size_t)g->ld, at);
+        for (int c = 0; c < g->size && at != x; c++)
+            x[support[c]] += at[c];
     }
 }
 
@@ -577,14 +584,21 @@ static int pack_block(const tg_soft *p, const tg_soft_group *g, const tg_soft_bl
     return packed;
 }
 
-/* adds J^T D J / eps of a group to A, in whose rows its dofs are at place[] */
-static void add_group(const tg_soft *p, const tg_soft_group *g, const int *place, double *A, int ld)
+/* the same of a group; returns how many rows there are */
+static int pack_group(const tg_soft *p, const tg_soft_group *g, double *rows)
 {
-    int packed = 0, size = g->size;
-    double *rows = p->full;
+    int packed = 0;
     for (const tg_soft_block *b = p->block + g->block; b < p->block + g->block + g->blocks; b++)
         if (b->phase != TG_PHASE_BREAK)
             packed = pack_block(p, g, b, packed, rows);
+    return packed;
+}
+
+/* adds J^T D J / eps of a group to A, in whose rows its dofs are at place[] */
+static void add_group(const tg_soft *p, const tg_soft_group *g, const int *place, double *A, int ld)
+{
+    double *rows = p->full;
+    int packed = pack_group(p, g, rows), size = g->size;
     if (packed == 0)
         return;
     if (size == p->dims && !p->sparse)
@@ -620,13 +634,24 @@ static void add_element(const void *context, int element, const int *at, double 
     add_group(p, g, p->place, A, ld);
 }
 
+/* H - 1 of one group with all dofs: nothing to add up */
+static void fill_whole(const tg_soft *p)
+{
+    int n = p->dims, packed = pack_group(p, p->group, p->full), ld = p->group->ld;
+    tg_gemm_tn(n, n, packed, p->full, ld, p->packed, ld, TG_GEMM_SET, p->H, p->ld);
+}
+
 static bool factor_dense(tg_soft *p)
 {
     int n = p->dims;
-    memset(p->H, 0, sizeof(double) * (size_t)n * (size_t)p->ld);
+    bool whole = p->groups == 1 && p->group->size == n;
+    if (whole)
+        fill_whole(p);
+    else
+        memset(p->H, 0, sizeof(double) * (size_t)n * (size_t)p->ld);
     for (int k = 0; k < n; k++)
-        p->H[(ptrdiff_t)k * (p->ld + 1)] = 1;
-    for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
+        p->H[(ptrdiff_t)k * (p->ld + 1)] += 1;
+    for (const tg_soft_group *g = p->group; g < p->group + p->groups && !whole; g++)
         add_group(p, g, p->support + g->support, p->H, p->ld);
     return (p->symmetric ? tg_chol(n, p->H, p->ld) : tg_lu(n, p->H, p->ld, p->pivot)) < 0;
 }

@@ -165,8 +165,11 @@ void tg_soft_scatter(const tg_soft *p, double *L);
 
 /* ---- response.c ---- */
 
-/* L = P(z) of a block, with mu of its rows; D (dim x dim) unless NULL. Returns what it does. */
+/* L = P(z) and D (dim x dim) of a block, with mu of its rows. Returns what it does. */
 tg_phase tg_soft_response(const tg_soft_block *b, const double *mu, const double *z, double *L, double *D);
+
+/* (P(z(t)) - L) . J du after a part t of the step du, z(t) = z - t J du / eps */
+double tg_soft_gain(const tg_soft *p, double t);
 
 /* ---- soft_open.c ---- */
 

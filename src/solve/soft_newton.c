@@ -89,27 +89,11 @@ static double solve_step(tg_soft *p)
     return v4_dot_of(p->dims, p->r, p->step);
 }
 
-/* h(t) - h(0): t |du|^2 - (P(z(t)) - L) . J du */
-static double slope_change(const tg_soft *p, double t, double square)
-{
-    double sum = t * square;
-    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
-    {
-        double z[TG_CONE_MAX], L[TG_CONE_MAX];
-        for (int i = 0; i < b->dim; i++)
-            z[i] = p->z[b->row + i] - t * p->Jstep[b->row + i] / tg_soft_eps(p, b->row + i);
-        tg_soft_response(b, p->mu + b->row, z, L, NULL);
-        for (int i = 0; i < b->dim; i++)
-            sum -= (L[i] - p->L[b->row + i]) * p->Jstep[b->row + i];
-    }
-    return sum;
-}
-
 /* regula falsi with halved ends (Illinois) */
 static double step_length(const tg_soft *p, double descent)
 {
     double square = v4_dot_of(p->dims, p->step, p->step), a = 0, b = 1, ha = -descent, t = 1;
-    double hb = ha + slope_change(p, 1, square);
+    double hb = ha + square - tg_soft_gain(p, 1);
     if (!(descent > 0) || !(hb > overshoot * descent))
         return 1;
     for (int k = 0; k < SEARCH; k++)
@@ -117,7 +101,7 @@ static double step_length(const tg_soft *p, double descent)
         t = (a * hb - b * ha) / (hb - ha);
         if (!(t > a && t < b))
             t = 0.5 * (a + b);
-        double h = -descent + slope_change(p, t, square);
+        double h = -descent + t * square - tg_soft_gain(p, t);
         if (fabs(h) <= enough * descent)
             break;
         if (h > 0)
