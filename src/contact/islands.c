@@ -98,7 +98,8 @@ static bool is_sparse(const tg_rows *r, const tg_rows_island *island)
 {
     const double more = 8;
     bool can = island->tree < 0 && !island->equality && r->grouped == NULL && r->capacity.large > 0;
-    return !island->dense || (can && tg_chol_work(island->rows) > more * island->work);
+    bool loose = 2 * island->work < (double)island->rows * island->dofs * island->dofs;
+    return !island->dense || (can && loose && tg_chol_work(island->rows) > more * island->work);
 }
 
 static void place_islands(const tg_model *m, tg_rows *r)
