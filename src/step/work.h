@@ -79,7 +79,7 @@ typedef struct tg_step_work
     bool within;       /* impacts happened within the step: v_placing is not v_next */
     bool held;         /* trees go a share of their way only: share is valid */
     bool inconsistent; /* loops contradict each other by more than rounding */
-    bool loops_turn;   /* and reverse mode differentiates their projection (step_vjp.c) */
+    bool loops_turn;   /* reverse mode differentiates how they are projected (step_vjp.c) */
     bool params_give;  /* rows that hold against each other stop being consistent as a parameter changes (brace.c) */
     bool exchanged;    /* the second problem of such a step is in the place of the first (within.c) */
     bool done;         /* a step has been taken, and nothing else since */
