@@ -93,12 +93,14 @@ static void place_matrices(tg_rows *r)
 /* Whether an island is solved in velocity space (large.c) although it is small enough for dense matrices. The warm
  * start factors a matrix over rows, rows^3 / 3 multiplications; velocity space forms J^T N J, and its sparse factors
  * take about as many again. It needs more steps: `more` was set on bench/wide.py (heaps and bins, seeds 0 to 5), where
- * with less than that bins, whose warm start mostly succeeds, take longer. */
+ * with less than that bins, whose warm start mostly succeeds, take longer. Where most rows see most dofs (a hand and
+ * what it holds), sparse factors are full, and the dense solver's matrix over dofs (soft.h) is the same. */
 static bool is_sparse(const tg_rows *r, const tg_rows_island *island)
 {
     const double more = 8;
     bool can = island->tree < 0 && !island->equality && r->grouped == NULL && r->capacity.large > 0;
-    return !island->dense || (can && tg_chol_work(island->rows) > more * island->work);
+    bool loose = 2 * island->work < (double)island->rows * island->dofs * island->dofs;
+    return !island->dense || (can && loose && tg_chol_work(island->rows) > more * island->work);
 }
 
 static void place_islands(const tg_model *m, tg_rows *r)

@@ -117,18 +117,26 @@ typedef struct tg_part
     int column; /* of the constraint's first row in the tree's J^T */
 } tg_part;
 
-/* What previous steps say about the warm start of an island (problem.c): steps in which it is not tried, from now on,
- * and how many there were the last time. */
+/* What previous steps say about an attempt that may fail (problem.c): steps in which it is not made, from now on, and
+ * how many there were the last time. */
 typedef struct tg_pause
 {
     int left, length;
-    int work; /* factorisations of the last problem that was solved without it */
+    int work; /* of a warm start: factorisations of the last problem that was solved without it */
 } tg_pause;
+
+typedef enum tg_attempt
+{
+    TG_ATTEMPT_WARM,         /* the warm start of a problem with its overlaps pushed out, */
+    TG_ATTEMPT_WARM_RELAXED, /* and of one without the push */
+    TG_ATTEMPT_PUSH,         /* to push them out */
+    TG_ATTEMPTS
+} tg_attempt;
 
 typedef struct tg_rows_island
 {
-    int root;                 /* its first tree */
-    tg_pause pause[2];        /* with its overlaps pushed out, and without */
+    int root; /* its first tree */
+    tg_pause pause[TG_ATTEMPTS];
     int row, rows;            /* in the arrays over rows */
     int block, blocks;        /* in block and order */
     size_t G;                 /* where its matrix starts; leading dimension v4_pad(rows) */
@@ -149,7 +157,8 @@ typedef struct tg_rows_island
     int redundant;            /* in how many directions of its equalities that is, */
     int loop, loops;          /* of rows loop_row[loop] .. */
     size_t Z;                 /* these directions: loops x redundant, orthonormal columns */
-    bool relaxed;             /* had no solution with its overlaps pushed out: solved without the push */
+    bool relaxed;             /* has, or lately had, no solution with its overlaps pushed out: solved without that */
+    bool stalled;             /* a push so slow that it hardly matters was dropped: a short search had failed */
     bool twofold;             /* another solution was met, elsewhere */
     double unrelaxed;         /* m/s: residual of the unrelaxed law where another one was solved (cone_law.h) */
     bool restituted;          /* by Poisson's law: compressed, compressed_sigma and leaves are valid */

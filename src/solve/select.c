@@ -61,14 +61,16 @@ static void extrapolate(tg_soft *p)
 }
 
 /* Takes out of u what held rows can follow: rounding, and what an older factor has left. p->row: what remains of h.
- * Whether there was more of it than `enough` (m/s). */
-static bool hold(tg_soft *p, double enough)
+ * Returns how much there was of it (m/s). What redundant normals contradict each other by stays, and pushes what
+ * slides on them along: the same in every round. */
+static double hold(tg_soft *p, double enough)
 {
-    bool moved = false, more = true;
+    double first = 0, most = INFINITY, before = INFINITY;
     limit_velocity(p);
-    for (int round = 0; round < ROUNDS && more; round++)
+    for (int round = 0; round < ROUNDS && most > enough && (round < 2 || most < 0.5 * before); round++)
     {
-        double most = 0;
+        before = most;
+        most = 0;
         respond_to(p, p->row, p->step);
         for (int k = 0; k < p->dims; k++)
         {
@@ -76,10 +78,10 @@ static bool hold(tg_soft *p, double enough)
             most = tg_larger(most, fabs(p->step[k]));
         }
         limit_velocity(p);
-        more = most * most * p->size > enough * enough;
-        moved = moved || more;
+        most *= sqrt(p->size);
+        first = round == 0 ? most : first;
     }
-    return moved;
+    return first;
 }
 
 /* What a block does in the limit is decided once: what moves about as fast as that would go to and fro.
@@ -159,24 +161,27 @@ static void start_limit(tg_soft *p, const tg_solve_options *o)
     }
 }
 
-/* Once more where c was not that of the solution: then held rows still move, with eps (z - c). */
+/* Once more where c was not that of the solution: then held rows still move, with eps (z - c). Not where that does not
+ * fall. */
 bool tg_soft_select(tg_soft *p, const tg_solve_options *o)
 {
     const double enough = 1e-3 * o->inner;
+    double before = INFINITY;
     for (int round = 0; round < ROUNDS; round++)
     {
         if (!tg_soft_same_phases(p) && !tg_soft_factor(p, true))
             return false;
         if (round == 0)
             extrapolate(p);
-        bool moved = hold(p, enough);
+        double moved = hold(p, enough);
         if (round == 0)
             start_limit(p, o);
-        else if (!moved)
+        else if (moved <= enough || moved > 0.5 * before)
             return true;
         else
             for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
                 restart_block(p, b);
+        before = moved;
         if (!tg_soft_newton(p, &(tg_soft_run){.steps = STEPS, .sharp = true, .goal = o->inner}))
             return false;
     }

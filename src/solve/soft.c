@@ -438,37 +438,79 @@ static bool gather_trees(tg_soft *p)
 
 /* ---- groups ---- */
 
+/* Operations of J^T D J of a group: a product, and its place in H is filled and read as often as a few rows are. */
+static double cost(int rows, int size)
+{
+    return (double)(rows + TG_CONE_MAX) * size * size;
+}
+
+/* Whether the rows of a block are cheaper in the group before it: if they have its dofs, and some more of them are few.
+ * The links of a chain have those of the links before. */
+static bool joins(const tg_soft *p, const tg_soft_group *last, const tg_soft_block *b, const int *dof, int size)
+{
+    const int *wide = p->support + last->support, *narrow = dof;
+    int most = last->size, least = size, found = 0;
+    if (size > last->size)
+    {
+        wide = dof;
+        narrow = p->support + last->support;
+        most = size;
+        least = last->size;
+    }
+    if (p->sparse && most > least) /* elements have the dofs that they have */
+        return false;
+    for (int k = 0; k < most && found < least; k++)
+        found += wide[k] == narrow[found];
+    return found == least &&
+           (most == least || cost(last->rows + b->dim, most) <= cost(last->rows, last->size) + cost(b->dim, size));
+}
+
 /* false when one of them is too wide */
-static bool make_groups(tg_soft *p)
+static bool find_groups(tg_soft *p)
 {
     int used = 0;
-    size_t J = 0;
     for (int k = 0; k < p->blocks; k++)
     {
         const tg_soft_block *b = &p->block[k];
         tg_soft_group *last = p->groups > 0 ? &p->group[p->groups - 1] : NULL;
         int *support = p->support + used;
         int size = p->listed ? find_listed_support(p, b, support) : find_support(p, b, support);
-        bool same = last != NULL && last->size == size &&
-                    memcmp(support, p->support + last->support, sizeof(int) * (size_t)size) == 0;
         if (p->narrow && size > p->widest)
             return false;
-        if (!same)
+        if (last == NULL || !joins(p, last, b, support, size))
         {
-            p->group[p->groups++] =
-                (tg_soft_group){.row = b->row, .block = k, .support = used, .size = size, .ld = v4_pad(size), .J = J};
+            p->group[p->groups++] = (tg_soft_group){.row = b->row, .block = k, .support = used, .size = size};
             used += size;
             last = &p->group[p->groups - 1];
         }
+        else if (size > last->size)
+        {
+            memmove(p->support + last->support, support, sizeof(int) * (size_t)size);
+            last->size = size;
+            used = last->support + size;
+        }
         last->blocks++;
         last->rows += b->dim;
-        for (int i = b->row; i < b->row + b->dim; i++, J += (size_t)last->ld)
+    }
+    return true;
+}
+
+static bool make_groups(tg_soft *p)
+{
+    size_t J = 0;
+    if (!find_groups(p))
+        return false;
+    for (tg_soft_group *g = p->group; g < p->group + p->groups; g++)
+    {
+        g->ld = v4_pad(g->size);
+        g->J = J;
+        for (int i = g->row; i < g->row + g->rows; i++, J += (size_t)g->ld)
         {
-            memset(p->J + J, 0, sizeof(double) * (size_t)last->ld);
+            memset(p->J + J, 0, sizeof(double) * (size_t)g->ld);
             if (p->listed)
-                copy_listed_row(p, last, i, p->J + J);
+                copy_listed_row(p, g, i, p->J + J);
             else
-                copy_row(p, last, i, p->J + J);
+                copy_row(p, g, i, p->J + J);
         }
     }
     return true;

@@ -112,12 +112,12 @@ static const tg_cache_entry *find_entry(index *x, uint64_t id)
     return &cache->entry[at];
 }
 
-/* ---- pauses of the warm start ---- */
+/* ---- pauses ---- */
 
 /* Contacts have other ids (collide.c), and other constraints smaller ones: counts are behind everything else. */
-static uint64_t pause_id(int root)
+static uint64_t pause_id(int attempt, int root)
 {
-    return tg_constraint_id(TG_SOURCE_CONTACT, 0, root);
+    return tg_constraint_id(TG_SOURCE_CONTACT, attempt, root);
 }
 
 static int count_of(double x)
@@ -128,32 +128,32 @@ static int count_of(double x)
 void tg_cache_read_pauses(const tg_work *w, const tg_cache *cache)
 {
     const tg_rows *r = w->rows;
-    const uint64_t first = pause_id(0);
+    const uint64_t first = pause_id(0, 0), next = pause_id(1, 0) - first;
     if (cache == NULL || w->step->options.cold || strcmp(w->step->options.solver, tg_solve_default().solver) != 0)
         return;
     for (int i = cache->count - 1; i >= 0 && cache->entry[i].id >= first; i--)
     {
         const double *count = cache->entry[i].impulse;
-        uint64_t root = cache->entry[i].id - first;
+        uint64_t attempt = (cache->entry[i].id - first) / next, root = (cache->entry[i].id - first) % next;
         int at = root < (uint64_t)w->model->ntree ? r->tree_island[root] : -1;
-        if (at < 0 || r->island[at].root != (int)root)
-            continue;
-        for (int k = 0; k < 2; k++)
-            r->island[at].pause[k] = (tg_pause){count_of(count[k]), count_of(count[2 + k]), count_of(count[2 + 2 + k])};
-        r->island[at].late = r->island[at].pause[0].left > 0;
+        if (at >= 0 && r->island[at].root == (int)root && attempt < TG_ATTEMPTS)
+            r->island[at].pause[attempt] = (tg_pause){count_of(count[0]), count_of(count[1]), count_of(count[2])};
     }
+    for (tg_rows_island *island = r->island; island < r->island + r->nisland; island++)
+        island->late = island->pause[island->pause[TG_ATTEMPT_PUSH].left > 0].left > 0;
 }
 
 static void write_pauses(const tg_rows *r, tg_cache *cache)
 {
     for (const tg_rows_island *island = r->island; island < r->island + r->nisland; island++)
     {
-        const tg_pause *p = island->pause;
-        if (p[0].length + p[1].length == 0 || cache->count == cache->capacity)
-            continue;
-        cache->entry[cache->count++] =
-            (tg_cache_entry){.id = pause_id(island->root),
-                             .impulse = {p[0].left, p[1].left, p[0].length, p[1].length, p[0].work, p[1].work}};
+        for (int k = 0; k < TG_ATTEMPTS; k++)
+        {
+            const tg_pause *p = &island->pause[k];
+            if (p->length > 0 && cache->count < cache->capacity)
+                cache->entry[cache->count++] =
+                    (tg_cache_entry){.id = pause_id(k, island->root), .impulse = {p->left, p->length, p->work}};
+        }
     }
 }
 

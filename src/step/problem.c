@@ -24,10 +24,11 @@ static void assemble(const tg_model *m, tg_work *w, const tg_cache *cache)
 /* ---- masses ----
  *
  * An impulse that changes the velocity of a heavy body by u moves a light one by the ratio of their masses times u, and
- * is rounded by 2e-16 of that. With u = 0.1 m/s, what gravity does in 10 ms, a ratio of 1e8 leaves 2e-9 m/s in every
- * term of a velocity; beyond, nothing certifies 1e-8 m/s, the default tolerance. */
+ * is rounded by 2e-16 of that. With u = 1 m/s, what a fall from 5 cm does, a ratio of 2e7 leaves 4e-9 m/s in every term
+ * of a velocity; beyond, nothing certifies 1e-8 m/s, the default tolerance. (Boxes dropped by 1 cm: at 1e8 one step of
+ * 2,000, that of the impact, has 1.6e-8.) */
 
-static const double most_ratio = 1e8;
+static const double most_ratio = 2e7;
 
 static double tree_mass(const tg_work *w, int tree)
 {
@@ -195,23 +196,18 @@ static tg_status solve_compliant(const tg_model *m, tg_work *w, tg_rows_island *
     return TG_OK;
 }
 
-/* Where the warm start failed it is likely to fail again, and costs as much as what solves the problem: it pauses for
- * one step, then for three, and so on, and may then take as many factorisations as the problem took without it. As
- * soon as it ends a problem it is back. */
-static void pause_warm(tg_pause *pause, const tg_solve_result *result, bool tried)
+/* What failed is likely to fail again in the next step: it pauses for one step, then for three, and so on. As soon as
+ * it succeeds it is back. */
+static void count_pause(tg_pause *pause, bool tried, bool success)
 {
     enum
     {
         LONGEST = 15 /* of 16 tries that fail one is left; what has become easy is found soon */
     };
-    if (tried && result->stage == TG_ENDED_WARM)
-    {
-        *pause = (tg_pause){0};
-        return;
-    }
-    pause->work = result->beside_warm;
     if (!tried)
         pause->left--;
+    else if (success)
+        *pause = (tg_pause){0};
     else
     {
         pause->length = pause->length < LONGEST ? 2 * pause->length + 1 : LONGEST;
@@ -254,15 +250,19 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
                    : solve_compliant(m, w, island, &options);
     if (sparse && (island->result.status == TG_SOLVE_SOLVED || options.relaxable || o->effort > 0))
         return select_solution(m, w, island, &options);
-    tg_pause *pause = &island->pause[island->relaxed];
+    tg_pause *pause = &island->pause[island->relaxed ? TG_ATTEMPT_WARM_RELAXED : TG_ATTEMPT_WARM];
     options.skip_warm = pause->left > 0;
     options.warm_effort = pause->work;
+    options.long_search = island->stalled;
     options.droppable = !island->sparse && (options.relaxable || tg_island_push(r, island) > 0);
     (options.skip_warm ? tg_need_half : tg_need_delassus)(m, w, island);
     tg_island problem = tg_island_problem(r, island);
     TG_TRY(tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,
                            &w->error));
-    pause_warm(pause, &island->result, !options.skip_warm);
+    /* a warm start that fails costs as much as what solves the problem: then it may take as many factorisations */
+    count_pause(pause, !options.skip_warm, island->result.stage == TG_ENDED_WARM);
+    if (pause->length > 0)
+        pause->work = island->result.beside_warm;
     return TG_OK;
 }
 
@@ -301,14 +301,23 @@ static tg_status solve_cold(const tg_model *m, tg_work *w, tg_rows_island *islan
     return look_elsewhere(m, w, island, given + island->rows);
 }
 
-/* once more without the push where that was not solved; its factorisations count, too */
+/* Once more without the push where that was not solved; its factorisations count, too. The next steps do without a
+ * push that would move something far. */
 static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
+    tg_pause *push = &island->pause[TG_ATTEMPT_PUSH];
+    bool strong = tg_island_can_relax(r, island), pauses = strong && push->left > 0;
+    if (pauses)
+        tg_island_relax(r, island);
     TG_TRY((w->step->options.cold ? solve_cold : run_solver)(m, w, island));
     tg_solve_result before = island->result;
-    if (before.status != TG_SOLVE_SOLVED && !takes_fixed_steps(&w->step->options) && tg_island_relax(r, island))
+    bool solved = before.status == TG_SOLVE_SOLVED;
+    if (strong)
+        count_pause(push, !pauses, solved);
+    if (!solved && !pauses && !takes_fixed_steps(&w->step->options) && tg_island_relax(r, island))
     {
+        island->stalled = !strong && !island->sparse;
         TG_TRY(run_solver(m, w, island));
         island->result.newton += before.newton;
         island->result.interior += before.interior;

@@ -37,6 +37,7 @@ from tangere.learn.runs import CONTACT_MODELS, MODELS, Config, ratios, read_conf
 
 Array = NDArray[np.float64]
 NOT_RUN = "not run"
+DIVERGED = 100.0  # relative error: beyond it a curve leaves the picture, so that others can be read
 
 STYLE = """body { font: 15px/1.5 system-ui, sans-serif; max-width: 72em; margin: 2em auto; padding: 0 1em; }
 table { border-collapse: collapse; margin: 0.8em 0; } td, th { padding: 0.15em 0.7em; border-bottom: 1px solid #ddd;
@@ -152,6 +153,7 @@ def _fig4(runs: Runs) -> str:
             axis.text(0.5, 0.5, NOT_RUN, ha="center", va="center", color="#999", transform=axis.transAxes)
         else:
             axis.legend(fontsize="xx-small")
+            axis.set_ylim(top=min(axis.get_ylim()[1], DIVERGED))
         axis.axvline(4, linestyle="--", color="#999", linewidth=0.8)
         axis.set(title=task, xlabel="step", ylabel="relative error")
     figure.tight_layout()
@@ -168,7 +170,8 @@ def _fig5(runs: Runs) -> str:
                 continue
             energy = [float("nan") if y is None else y for y in result["energy"][index]]
             axis.plot(energy, label=model)
-            axis.axhline(result["true energy"][index], color="k", linewidth=0.8)
+            true = result["true energy"][index]
+            axis.axhline(true, color="k", linewidth=0.8)
             drift = result["energy drift"]
             said = ["not finite" if drift[k] is None else f"{100 * drift[k]:.3g} %" for k in ("median", "largest")]
             rows.append([_cell(task), _cell(model), *(_cell(word) for word in said)])
@@ -176,6 +179,8 @@ def _fig5(runs: Runs) -> str:
             axis.text(0.5, 0.5, NOT_RUN, ha="center", va="center", color="#999", transform=axis.transAxes)
         else:
             axis.legend(fontsize="xx-small")
+            low, high = axis.get_ylim()
+            axis.set_ylim(max(low, true - abs(true)), min(high, true + abs(true)))
         axis.set(title=task, xlabel="step", ylabel="energy (J)")
     figure.tight_layout()
     return _picture(figure) + _table(["task", "model", "drift, median of 100", "largest"], rows)
@@ -427,7 +432,8 @@ SECTIONS = (
     ("Relative error over 50 steps (Fig. 4)", f"Training sees 4 steps (dashed). {FIG4}", _fig4),
     (
         "Energy (Fig. 5)",
-        f"True energy of predicted states; drift relative to the larger of |energy| and kinetic energy. {FIG5}",
+        f"True energy of predicted states; drift relative to the larger of |energy| and kinetic energy. "
+        f"Curves that are off by more than the energy itself leave the picture. {FIG5}",
         _fig5,
     ),
     ("Number of trajectories (Fig. 6)", "", _fig6),
