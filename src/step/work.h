@@ -33,6 +33,7 @@
     X(double, cotangent, 7 * m->nv, "of v+, and what becomes of it (step_vjp.c)")                                      \
     X(double, acceleration, m->nv, "(v+ - v) / dt")                                                                    \
     X(double, unit, m->nv + m->na + 3 * c->contacts, "a unit vector, for derivatives row by row; zero between")        \
+    X(double, unit_param, m->nparams, "the same of one parameter")                                                     \
     X(double, forward, 3 * m->nv + m->na + m->nu + 6 * m->nbody + 1, "gradient of one row, for forward mode (jvp.c)")  \
     X(double, forward_v, m->nv, "change of v+ (jvp.c)")                                                                \
     X(double, gact, m->na + 1, "")                                                                                     \
