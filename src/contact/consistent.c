@@ -29,6 +29,7 @@ typedef struct loops
     double *N;   /* n x null: Z itself, orthonormal columns */
     double *B;   /* n x rows: what is projected */
     double *tau, *work;
+    double *first;    /* n: tau of the QR of A */
     double *own;      /* n: G_ii, */
     double *left;     /* and without their part along Z */
     double *size;     /* by which rows are normalised */
@@ -136,6 +137,7 @@ static loops loops_of(const tg_model *m, tg_rows *r, const tg_rows_island *islan
     l.Z = TG_TAKE(&r->scratch, double, n *n, "what no velocity follows");
     l.B = TG_TAKE(&r->scratch, double, n *columns, "rows of equalities");
     l.tau = TG_TAKE(&r->scratch, double, n, "reflections");
+    l.first = TG_TAKE(&r->scratch, double, n, "reflections of J J^T");
     l.work = TG_TAKE(&r->scratch, double, n + columns, "vector");
     l.size = TG_TAKE(&r->scratch, double, n, "sizes");
     l.rounding = TG_TAKE(&r->scratch, double, n, "rounding");
@@ -157,14 +159,14 @@ static loops loops_of(const tg_model *m, tg_rows *r, const tg_rows_island *islan
 /* Z of D J J^T D, D the sizes, is D^-1 times that of J J^T: returns the number of its columns, a QR of Z in l->Z */
 static int find_null(loops *l)
 {
-    int n = l->n, rank = tg_qr(n, n, l->A, n, l->tau, l->order, rank_threshold, l->work);
+    int n = l->n, rank = tg_qr(n, n, l->A, n, l->first, l->order, rank_threshold, l->work);
     l->null = n - rank;
     if (l->null == 0)
         return 0;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < l->null; j++)
             l->Z[i * l->null + j] = i == rank + j;
-    tg_qr_apply(n, n, l->A, n, l->tau, l->null, l->Z, l->null, l->work);
+    tg_qr_apply(n, n, l->A, n, l->first, l->null, l->Z, l->null, l->work);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < l->null; j++)
             l->Z[i * l->null + j] *= l->size[i] > 0 ? l->size[i] : 1;
@@ -191,6 +193,31 @@ static void project(loops *l, int columns)
         tg_gemm_tn(l->null, some, l->n, l->N, l->null, B, columns, TG_GEMM_SET, l->A, some);
         tg_gemm_nn(l->n, some, l->null, l->N, l->null, l->A, some, TG_GEMM_SUB, B, columns);
     }
+}
+
+/* Whether the rows are redundant only nearly: J^T Z is more than rounding, compared with the largest row. */
+static bool is_slack(const loops *l, const tg_model *m, const tg_rows *r, const tg_rows_island *island)
+{
+    double largest = 0, size = 0;
+    for (int i = 0; i < l->n; i++)
+        size = l->size[i] > 0 ? fmax(size, 1 / l->size[i]) : size;
+    for (int t = 0; t < m->ntree; t++)
+    {
+        int columns = r->tree_columns[t];
+        const int *row = r->column_row + r->tree_column[t];
+        const double *J = r->J + r->tree_start[t];
+        bool own = columns > 0 && &r->island[r->tree_island[t]] == island;
+        for (int k = 0; own && k < m->tree_ndof[t]; k++, J += v4_pad(columns))
+            for (int c = 0; c < l->null; c++)
+            {
+                double sum = 0;
+                for (int a = 0; a < columns; a++)
+                    if (l->at[row[a] - island->row] >= 0)
+                        sum += J[a] * l->N[l->at[row[a] - island->row] * l->null + c];
+                largest = fmax(largest, fabs(sum));
+            }
+    }
+    return largest > rank_threshold * size;
 }
 
 /* ---- what is left of the rows ---- */
@@ -304,6 +331,7 @@ static void make_consistent(const tg_model *m, tg_rows *r, tg_rows_island *islan
         return;
     island->loops = l.n;
     form_null(&l, r->Z + island->Z);
+    island->slack = is_slack(&l, m, r, island);
     if (island->filled)
         project_matrix(&l);
     else
@@ -340,33 +368,74 @@ void tg_make_consistent(const tg_model *m, tg_rows *r)
     }
 }
 
-/* G_EE + s Z Z^T is definite, and its inverse that of G_EE beside Z, whatever s > 0 is: the mean of G_ii. */
-void tg_consistent_answer(const tg_model *m, tg_rows *r, const tg_rows_island *island, const double *z, double *a)
+/* ---- how Z turns ---- */
+
+/* beside = x - Z Z^T x or, where it is NULL, x <- Z Z^T x; x over the rows of the island */
+static void split(const loops *l, double *x, double *beside)
+{
+    double *along = l->B;
+    for (int j = 0; j < l->null; j++)
+    {
+        along[j] = 0;
+        for (int i = 0; i < l->n; i++)
+            along[j] += l->N[i * l->null + j] * x[l->row[i]];
+    }
+    for (int i = 0; i < l->n; i++)
+    {
+        double sum = 0;
+        for (int j = 0; j < l->null; j++)
+            sum += l->N[i * l->null + j] * along[j];
+        if (beside != NULL)
+            beside[i] = x[l->row[i]] - sum;
+        else
+            x[l->row[i]] = sum;
+    }
+}
+
+/* x <- N^+T P x on the rows p, zero on the others. With D the sizes, D J J_p^T D_p = Q R: D_p R^-1 Q^T D P x. */
+static void answer(const loops *l, double *x)
+{
+    double *b = l->own;
+    split(l, x, b);
+    for (int i = 0; i < l->n; i++)
+        b[i] *= l->size[i];
+    tg_qr_solve(l->n, l->n, l->n - l->null, l->A, l->n, l->first, l->order, 1, b, 1, l->work);
+    for (int i = 0; i < l->n; i++)
+        x[l->row[i]] = l->size[i] * b[i];
+}
+
+void tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *island, const tg_loop_turn *turn)
 {
     size_t mark = tg_arena_mark(&r->scratch);
     loops l = loops_of(m, r, island);
-    double *Z = l.B, sum = 0;
     find_null(&l);
-    form_null(&l, Z);
-    for (int i = 0; i < l.n; i++)
-        sum += *entry(&l, l.row[i], l.row[i]) / l.n;
-    for (int i = 0; i < l.n; i++)
-    {
-        for (int j = 0; j < l.n; j++)
-        {
-            double along = 0;
-            for (int k = 0; k < l.null; k++)
-                along += Z[i * l.null + k] * Z[j * l.null + k];
-            l.A[i * l.n + j] = *entry(&l, l.row[i], l.row[j]) + sum * along;
-        }
-        l.own[i] = z[l.row[i]];
-    }
-    memset(a, 0, sizeof(double) * (size_t)island->rows);
-    if (tg_chol(l.n, l.A, l.n) < 0)
-        tg_chol_solve(l.n, l.A, l.n, 1, l.own, 1);
-    for (int i = 0; i < l.n; i++)
-        a[l.row[i]] = l.own[i];
+    form_null(&l, r->Z + island->Z);
+    answer(&l, turn->impulse);
+    answer(&l, turn->z);
+    split(&l, turn->motion, NULL);
+    split(&l, turn->unmet, NULL);
+    for (int i = 0; i < l.rows; i++)
+        if (l.at[i] < 0)
+            turn->impulse[i] = turn->z[i] = turn->motion[i] = turn->unmet[i] = 0;
     tg_arena_release(&r->scratch, mark);
+}
+
+/* x = J^T f, as a velocity */
+void tg_consistent_motion(const tg_model *m, const tg_rows *r, const double *f, double *x)
+{
+    for (int t = 0; t < m->ntree; t++)
+    {
+        int columns = r->tree_columns[t];
+        const int *row = r->column_row + r->tree_column[t];
+        const double *J = r->J + r->tree_start[t];
+        for (int k = 0; k < m->tree_ndof[t]; k++, J += v4_pad(columns))
+        {
+            double sum = 0;
+            for (int a = 0; a < columns; a++)
+                sum += J[a] * f[row[a]];
+            x[m->tree_dof[t] + k] = sum;
+        }
+    }
 }
 
 void tg_consistent_part(const tg_model *m, tg_rows *r, const tg_rows_island *island, double *x)

@@ -1,6 +1,7 @@
 /* The derivative of an island whose held rows are redundant (held.c, limit.c): B and C are formed. Where nothing slides
  * and only the motion is wanted, any impulses with the same J^T dL will do, and the smallest ones are dL_R = -Q^T (Q
  * G_RR Q^T)^-1 Q w_R. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -346,6 +347,17 @@ static void build_regularised(builder *p, tg_implicit_use use)
         build_orthogonal(p, TG_SOFT, TG_SOFT);
 }
 
+/* Rows that were taken for redundant and contradict each other, but agree as soon as smaller pivots count, are
+ * independent, if barely, as near the dead centre of a linkage: the derivative is that of independent rows, of which
+ * rounding of G leaves some digits. */
+static bool build_finer(builder *p, const tg_block_mode *mode, tg_implicit_use use)
+{
+    const double least = DBL_EPSILON / TG_SOFT;
+    tg_held_build_to(p->w, least);
+    p->f->conflict = p->w->held.inconsistency;
+    return p->f->conflict < TG_CONSISTENT && build_form(p, mode, use, least);
+}
+
 /* Which impulses hold makes no difference to the motion, unless redundant rows slide: only then it matters that a rule
  * has selected them. Where it has not, and at a change of mode, the derivative is a choice, and one that is hardly
  * determined is none. */
@@ -357,6 +369,14 @@ static bool build(builder *p, const tg_block_mode *mode, bool selected, tg_impli
     tg_held_build(w);
     f->conflict = w->held.inconsistency;
     bool at_change = f->margin < TG_STILL || f->conflict >= TG_CONSISTENT;
+    if (f->conflict >= TG_CONSISTENT)
+    {
+        double conflict = f->conflict;
+        if (build_finer(p, mode, use))
+            return false;
+        f->conflict = conflict;
+        tg_held_build(w);
+    }
     bool determined = build_form(p, mode, use, at_change ? TG_SOFT : TG_WORST_PIVOT);
     bool chosen = selected || !f->turns;
     if (!determined || (!chosen && f->condition > 1 / TG_SOFT))

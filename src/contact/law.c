@@ -234,6 +234,7 @@ bool tg_island_relax(tg_rows *r, tg_rows_island *island)
             bool drop = pushes(r, c, i);
             island->relaxed = island->relaxed || drop;
             r->bias[i] = drop ? 0 : r->bias[i];
+            r->unmet[i] = drop ? 0 : r->unmet[i];
             r->g[i] = r->free[i] + r->bias[i];
         }
     }

@@ -155,6 +155,7 @@ typedef struct tg_rows_island
     tg_selection placing;     /* how the impulses of the second problem were chosen */
     double removed;           /* m/s: of its equalities' bias, what no velocity can follow (consistent.c) */
     int redundant;            /* in how many directions of its equalities that is, */
+    bool slack;               /* these rows are redundant only nearly */
     int loop, loops;          /* of rows loop_row[loop] .. */
     size_t Z;                 /* these directions: loops x redundant, orthonormal columns */
     bool relaxed;             /* has, or lately had, no solution with its overlaps pushed out: solved without that */
@@ -493,9 +494,22 @@ void tg_make_consistent(const tg_model *m, tg_rows *r);
 /* The same of G, where that is made later. (consistent.c) */
 void tg_project_delassus(const tg_model *m, tg_rows *r, const tg_rows_island *island);
 
-/* a (rows of the island) with G a = z on the rows of its equalities, where z is among the velocities that these can
- * follow; zero on other rows. For islands in which rows are redundant and J is there. (consistent.c) */
-void tg_consistent_answer(const tg_model *m, tg_rows *r, const tg_rows_island *island, const double *z, double *a);
+/* How P = 1 - Z Z^T turns with J. Z is what N = J_p J^T takes to zero, p the rows that were chosen as independent:
+ *     dZ = -N^+ (dJ_p J^T + J_p dJ^T) Z.
+ * For L and z with Z^T L = Z^T z = 0, velocities J y and e,
+ *     L . dP (J y) + z . dP e = a . dJ (J^T c) + c . dJ (J^T a) + b . dJ (J^T d) + d . dJ (J^T b),
+ *     a = N^+T L,   b = N^+T z,   c = Z Z^T J y,   d = Z Z^T e.
+ * In place, over the rows of the island: L becomes a, z b, J y c, e d; rows that are no equalities become zero. For
+ * islands in which rows are redundant and J is there. (consistent.c) */
+typedef struct tg_loop_turn
+{
+    double *impulse, *z, *motion, *unmet;
+} tg_loop_turn;
+
+void tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *island, const tg_loop_turn *turn);
+
+/* x (nv) = J^T f. Needs J. (consistent.c) */
+void tg_consistent_motion(const tg_model *m, const tg_rows *r, const double *f, double *x);
 
 /* x <- P x on the rows of an island's equalities, x over the rows of the island. Needs J. (consistent.c) */
 void tg_consistent_part(const tg_model *m, tg_rows *r, const tg_rows_island *island, double *x);

@@ -24,6 +24,7 @@ typedef struct forward
     const tg_rows_island *island;
     const tg_constraint *c;
     int block;
+    bool own; /* numbers of geoms and their pairs change */
 } forward;
 
 /* how a frame moves */
@@ -230,11 +231,21 @@ static void friction_change(const forward *x, const tg_touch *t, const double *s
     mu[1] = mu[0];
 }
 
+/* Neither body is displaced, nor does a number of the contact change: nothing does. */
+static bool is_untouched(const forward *x, const tg_touch *t)
+{
+    const tg_change *c = x->d->c;
+    bool still = !c->moves || (c->still[t->bond.body[0]] && c->still[t->bond.body[1]]);
+    return still && !x->own && c->dt == 0 && t->law.given == NULL;
+}
+
 static void contact_change(const forward *x)
 {
     const tg_rows_change *d = x->d;
     const tg_touch *t = &x->w->rows->touch[x->c->index];
     double *sigma = d->sigma + x->c->row, dt = d->settings->dt, speed[6] = {0};
+    if (is_untouched(x, t))
+        return;
     tg_bias_slope slope = tg_contact_bias_slope(x->w->params, d->settings, x->island, t, x->w->rows->problem);
     frame_change f = frame_of(x, t);
     v4 n = t->at.normal;
@@ -472,6 +483,9 @@ static void constraint_change(const forward *x)
 void tg_rows_changes(const tg_model *m, tg_work *w, const double *q, const tg_rows_change *d)
 {
     const tg_rows *r = w->rows;
+    const tg_param_offsets *at = &m->offset;
+    bool own = tg_changes(d->c, at->geom_pos, at->site_pos - at->geom_pos) ||
+               tg_changes(d->c, at->pair_friction, at->gravity_ - at->pair_friction);
     memset(d->sigma, 0, sizeof(double) * (size_t)r->nrow);
     memset(d->mu, 0, sizeof(double) * TG_AXES * (size_t)r->nblock);
     memset(d->bound, 0, sizeof(double) * (size_t)r->nblock);
@@ -480,7 +494,7 @@ void tg_rows_changes(const tg_model *m, tg_work *w, const double *q, const tg_ro
     for (int i = 0; i < r->nisland; i++)
         for (int b = r->island[i].block; b < r->island[i].block + r->island[i].blocks; b++)
         {
-            forward x = {m, w, q, d, &r->island[i], &r->constraint[r->order[b]], b};
+            forward x = {m, w, q, d, &r->island[i], &r->constraint[r->order[b]], b, own};
             constraint_change(&x);
         }
 }

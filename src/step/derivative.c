@@ -311,15 +311,23 @@ static bool is_inconsistent(const tg_model *m, tg_work *w)
     return largest > most;
 }
 
-/* Whether reverse mode follows how such loops turn (step_vjp.c): not with Poisson's law, or where the push was dropped.
- */
+/* Whether reverse mode follows how such loops turn (step_vjp.c): not with Poisson's law. */
 static bool loops_can_turn(const tg_work *w)
 {
     const tg_rows *r = w->rows;
     bool can = w->step->options.backward != TG_BACKWARD_SMOOTHED && !tg_unrolls(w);
     for (int i = 0; i < r->nisland && can; i++)
-        can = r->island[i].redundant == 0 || (r->island[i].filled && !r->island[i].restituted && !r->island[i].relaxed);
+        can = r->island[i].redundant == 0 || (r->island[i].filled && !r->island[i].restituted);
     return can;
+}
+
+/* Impulses of rows that are redundant only nearly follow how these turn. */
+static bool any_slack(const tg_work *w)
+{
+    bool any = false;
+    for (int i = 0; i < w->rows->nisland; i++)
+        any = any || (w->rows->island[i].redundant > 0 && w->rows->island[i].slack);
+    return any;
 }
 
 /* The point of a contact that acts, or NULL: features of what carries nothing, or has no part, do not matter. */
@@ -470,7 +478,7 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
         tg_within_exchange(w);
     }
     s->inconsistent = is_inconsistent(m, w);
-    s->loops_turn = s->inconsistent && loops_can_turn(w);
+    s->loops_turn = (s->inconsistent || any_slack(w)) && loops_can_turn(w);
     make_label(m, w);
     s->factored = true;
     return TG_OK;

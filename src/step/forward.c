@@ -579,6 +579,7 @@ typedef struct row_changes
     double *l;     /* of impulses at frozen equations */
     double *w, *dL;
     bool frozen; /* l is not zero */
+    bool moves;  /* the velocities without a change of impulses are not zero */
 } row_changes;
 
 /* b of contacts that meet within the step follows J v_free */
@@ -684,7 +685,10 @@ static tg_status impulse_change(tg_forward *f, const row_changes *c, double *y, 
         for (int k = 0; k < f->m->nv; k++)
             y[k] += dv[k];
     }
-    tg_rows_velocity(f->m, f->w, y, c->w);
+    if (c->frozen || c->moves)
+        tg_rows_velocity(f->m, f->w, y, c->w);
+    else
+        memset(c->w, 0, sizeof(double) * (size_t)r->nrow);
     for (int i = 0; i < r->nrow; i++)
         c->w[i] += c->S[i];
     for (int i = 0; i < r->nisland; i++)
@@ -791,12 +795,18 @@ void tg_forward_free(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_p
         out[i] += c.S[i];
 }
 
+static row_changes take_rows(const tg_forward *f, bool moves)
+{
+    size_t room = (size_t)f->w->rows->capacity.rows;
+    double *p = f->s->row_gradient;
+    return (row_changes){p, p + room, p + 2 * room, p + 3 * room, p + 4 * room, false, moves};
+}
+
 tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range, double *dv)
 {
     tg_forward *f = of_step(m, w);
-    size_t room = (size_t)w->rows->capacity.rows;
-    double *y = f->s->cotangent, *rhs = y + m->nv, *by_dt = y + 2 * m->nv, *p = f->s->row_gradient;
-    row_changes c = {p, p + room, p + 2 * room, p + 3 * room, p + 4 * room, false};
+    double *y = f->s->cotangent, *rhs = y + m->nv, *by_dt = y + 2 * m->nv;
+    row_changes c = take_rows(f, true);
     bool along = has_change(in);
     if (along)
         tg_forward_change(f, in, range, by_dt, c.S, f->spreads ? c.n : NULL);
@@ -812,5 +822,46 @@ tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *
     for (int k = 0; k < m->nv; k++)
         dv[k] += y[k];
     kept_changes(f, in, rhs, &c, dv);
+    return TG_OK;
+}
+
+bool tg_forward_keeps(const tg_work *w)
+{
+    for (int i = 0; i < w->rows->nisland; i++)
+        if (w->step->implicit[i].kept)
+            return true;
+    return false;
+}
+
+static bool is_zero(int n, const double *x)
+{
+    for (int i = 0; i < n; i++)
+        if (x[i] != 0)
+            return false;
+    return true;
+}
+
+/* dv+ = K (dt f + J^T l) + A^-1 J^T D S: dt K is the matrix of tau; J^T l and rows take A^-1 */
+tg_status tg_forward_parameter(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range,
+                               const double *by_tau, double *dv)
+{
+    tg_forward *f = of_step(m, w);
+    const tg_rows *r = w->rows;
+    double *y = f->s->cotangent, *by_dt = y + m->nv;
+    row_changes c = take_rows(f, false);
+    tg_forward_change(f, in, range, by_dt, c.S, f->spreads ? c.n : NULL);
+    tg_clear(dv, 1, m->nv);
+    bool rows = !is_zero(r->nrow, c.S) || !is_zero((TG_AXES + 1) * r->nblock, f->s->block_gradient) ||
+                (f->spreads && !is_zero(r->nrow, c.n));
+    if (rows)
+    {
+        tg_clear(y, 1, m->nv);
+        for (int i = 0; i < r->nisland; i++)
+            frozen_along(f, i, in, true, &c);
+        TG_TRY(impulse_change(f, &c, y, dv));
+        for (int k = 0; k < m->nv; k++)
+            dv[k] += y[k];
+    }
+    add_product(m->nv, m->nv, by_tau, f->s->change.force, dv);
     return TG_OK;
 }

@@ -123,16 +123,40 @@ static tg_status fill_column(const tg_model *m, tg_work *w, const tg_cotangent *
     return TG_OK;
 }
 
+/* whether the matrix of tau helps: then parameters come after it */
+static bool has_quick_parameters(const tg_work *w, const tg_jacobian *j)
+{
+    return j->dv_dtau != NULL && !tg_forward_keeps(w);
+}
+
+static tg_status fill_quick_parameters(const tg_model *m, tg_work *w, const tg_jacobian *j)
+{
+    double *units = w->step->unit_param, *dq = w->step->forward, *dv = dq + m->nv, *dact = dq + 2 * m->nv;
+    const tg_cotangent in = {.params = units};
+    for (int k = 0; k < j->nindex; k++)
+    {
+        units[j->index[k]] = 1;
+        tg_param_range range = {j->index[k], j->index[k] + 1};
+        tg_status status = tg_forward_parameter(m, w, &in, range, j->dv_dtau, dv);
+        if (m->na > 0)
+            tg_forward_activations(m, w, &in, dact);
+        units[j->index[k]] = 0;
+        TG_TRY(status);
+        tg_integrator_change(m, w, NULL, NULL, dv, dq);
+        put_column(j->dq_dparams, m->nv, j->nindex, k, dq);
+        put_column(j->dv_dparams, m->nv, j->nindex, k, dv);
+        put_column(j->dact_dparams, m->na, j->nindex, k, dact);
+    }
+    return TG_OK;
+}
+
 /* Columns of dt and parameters. Where loops are projected q+ needs reverse mode. */
 static tg_status fill_parameters(const tg_model *m, tg_work *w, const tg_jacobian *j, const block b[3])
 {
-    double *units = w->param_gradient, one = 1;
+    double *units = w->step->unit_param, one = 1;
     if (b[0].ddt != NULL || b[1].ddt != NULL || b[2].ddt != NULL)
         TG_TRY(fill_column(m, w, &(tg_cotangent){.dt = &one}, (tg_param_range){0, 0}, b, 1, 0, true));
-    if (b[0].dparams == NULL && b[1].dparams == NULL && b[2].dparams == NULL)
-        return TG_OK;
-    memset(units, 0, sizeof(double) * (size_t)m->nparams);
-    for (int k = 0; k < j->nindex; k++)
+    for (int k = 0; k < j->nindex && !has_quick_parameters(w, j); k++)
     {
         units[j->index[k]] = 1;
         tg_param_range range = {j->index[k], j->index[k] + 1};
@@ -199,10 +223,12 @@ tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
         block_of(j, j->dact_dq, j->dact_dv, j->dact_dact, j->dact_du, j->dact_dtau, j->dact_ddt, j->dact_dparams);
     q.dcontact = w->rows->ngiven > 0 ? j->dq_dcontact : NULL;
     v.dcontact = w->rows->ngiven > 0 ? j->dv_dcontact : NULL;
+    bool quick = false;
     if (tg_matrices_fit(m, w) && !tg_projects(m, w))
     {
         tg_forward_begin(m, w, j->dv_du != NULL || j->dq_du != NULL, j->dv_dact != NULL || j->dq_dact != NULL);
         TG_TRY(fill_parameters(m, w, j, (const block[3]){q, v, act}));
+        quick = has_quick_parameters(w, j);
         q = (block){.dcontact = q.dcontact};
         v = (block){.dcontact = v.dcontact};
         act.ddt = act.dparams = NULL;
@@ -210,6 +236,8 @@ tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
     if (tg_matrices_fit(m, w))
     {
         TG_TRY(fill_columns(m, w, j));
+        if (quick)
+            TG_TRY(fill_quick_parameters(m, w, j));
         q = (block){.ddt = q.ddt, .dparams = q.dparams, .dcontact = q.dcontact};
         v = (block){.ddt = v.ddt, .dparams = v.dparams, .dcontact = v.dcontact};
     }

@@ -302,12 +302,14 @@ static tg_status solve_cold(const tg_model *m, tg_work *w, tg_rows_island *islan
 }
 
 /* Once more without the push where that was not solved; its factorisations count, too. The next steps do without a
- * push that would move something far. */
+ * push that would move something far; not those of a large heap, in which one contradiction would let everything
+ * overlap. */
 static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
     tg_pause *push = &island->pause[TG_ATTEMPT_PUSH];
-    bool strong = tg_island_can_relax(r, island), pauses = strong && push->left > 0;
+    bool strong = tg_island_can_relax(r, island);
+    bool pauses = strong && push->left > 0 && tg_island_is_dense(r, island);
     if (pauses)
         tg_island_relax(r, island);
     TG_TRY((w->step->options.cold ? solve_cold : run_solver)(m, w, island));

@@ -260,21 +260,49 @@ static void pass_with_spread(tg_reverse *r)
     pass_with(r, r->other, r->turn);
 }
 
-/* Loops that contradict each other: equalities are P (J v+ + b) = 0, P = J J^+ the projection onto what velocities can
- * follow (contact/consistent.c), and P turns with J. With e = J v+ + b, which has no part in the range of P,
- *     z . (dP e) = e . (dJ x),    J x = z:    x = A^-1 J^T a,   G a = z. */
+/* f . (dJ J^T from) */
+static void pass_between(tg_reverse *r, const double *f, const double *from)
+{
+    tg_consistent_motion(r->m, r->w->rows, from, r->other);
+    pass_with(r, r->other, f);
+}
+
+/* Loops with redundant rows are P (J v+ + b) = 0, with impulses P L, P what is beside the directions that no velocity
+ * follows (contact/consistent.c), and P turns with J: L . dP (J y) + z . dP e, e = J v+ + b. */
 static void pass_with_loops(tg_reverse *r)
 {
-    const tg_rows *rows = r->w->rows;
-    memset(r->f, 0, sizeof(double) * (size_t)rows->nrow);
+    tg_rows *rows = r->w->rows;
+    const tg_loop_turn all = {r->f, r->gphi, r->f_start, r->turn}; /* the other passes are done with these */
+    bool slack = false;                                            /* otherwise J^T Z = 0 */
+    size_t bytes = sizeof(double) * (size_t)rows->nrow;
     tg_step_need_rows(r->m, r->w);
+    memcpy(all.impulse, rows->L, bytes);
+    memcpy(all.z, r->z, bytes);
+    tg_rows_velocity(r->m, r->w, r->y, all.motion);
+    tg_unmet_velocities(r->m, r->w, all.unmet);
     for (int i = 0; i < rows->nisland; i++)
-        if (rows->island[i].redundant > 0)
-            tg_consistent_answer(r->m, r->w->rows, &rows->island[i], r->z + rows->island[i].row,
-                                 r->f + rows->island[i].row);
-    tg_rows_response(r->m, r->w, r->f, r->other);
-    tg_unmet_velocities(r->m, r->w, r->f);
-    pass_with(r, r->other, r->f);
+    {
+        const tg_rows_island *island = &rows->island[i];
+        const tg_loop_turn own = {all.impulse + island->row, all.z + island->row, all.motion + island->row,
+                                  all.unmet + island->row};
+        size_t size = sizeof(double) * (size_t)island->rows;
+        if (island->redundant > 0)
+        {
+            tg_consistent_turn(r->m, rows, island, &own);
+            slack = slack || island->slack;
+            continue;
+        }
+        memset(own.impulse, 0, size);
+        memset(own.z, 0, size);
+        memset(own.motion, 0, size);
+        memset(own.unmet, 0, size);
+    }
+    pass_between(r, all.unmet, all.z);
+    if (!slack)
+        return;
+    pass_between(r, all.z, all.unmet);
+    pass_between(r, all.impulse, all.motion);
+    pass_between(r, all.motion, all.impulse);
 }
 
 /* everything behind y, z and the impulses, at the velocities v+ */

@@ -33,6 +33,7 @@
     X(double, cotangent, 7 * m->nv, "of v+, and what becomes of it (step_vjp.c)")                                      \
     X(double, acceleration, m->nv, "(v+ - v) / dt")                                                                    \
     X(double, unit, m->nv + m->na + 3 * c->contacts, "a unit vector, for derivatives row by row; zero between")        \
+    X(double, unit_param, m->nparams, "the same of one parameter")                                                     \
     X(double, forward, 3 * m->nv + m->na + m->nu + 6 * m->nbody + 1, "gradient of one row, for forward mode (jvp.c)")  \
     X(double, forward_v, m->nv, "change of v+ (jvp.c)")                                                                \
     X(double, gact, m->na + 1, "")                                                                                     \
@@ -79,7 +80,7 @@ typedef struct tg_step_work
     bool within;       /* impacts happened within the step: v_placing is not v_next */
     bool held;         /* trees go a share of their way only: share is valid */
     bool inconsistent; /* loops contradict each other by more than rounding */
-    bool loops_turn;   /* and reverse mode differentiates their projection (step_vjp.c) */
+    bool loops_turn;   /* reverse mode differentiates how they are projected (step_vjp.c) */
     bool params_give;  /* rows that hold against each other stop being consistent as a parameter changes (brace.c) */
     bool exchanged;    /* the second problem of such a step is in the place of the first (within.c) */
     bool done;         /* a step has been taken, and nothing else since */

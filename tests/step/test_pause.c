@@ -1,4 +1,5 @@
-/* The warm start of an island that failed pauses, and what stays open is left out: the outcome is the same. */
+/* The warm start of an island that failed pauses, and what stays open is left out: the outcome is the same. A push that
+ * contradicts itself pauses, too, and comes back. */
 #include "contact/rows.h"
 #include "flight.h"
 
@@ -46,7 +47,8 @@ static bool forget_pauses(const tg_model *m, const tg_cache *from, tg_cache *to)
     {
         bool count = false;
         for (int t = 0; t < m->ntree; t++)
-            count = count || from->entry[i].id == tg_constraint_id(TG_SOURCE_CONTACT, 0, t);
+            for (int k = TG_ATTEMPT_WARM; k <= TG_ATTEMPT_WARM_RELAXED; k++)
+                count = count || from->entry[i].id == tg_constraint_id(TG_SOURCE_CONTACT, k, t);
         if (!count)
             to->entry[to->count++] = from->entry[i];
         any = any || (count && from->entry[i].impulse[0] > 0);
@@ -128,8 +130,48 @@ static void test_wrong_counts(void **state)
     sim_close(s);
 }
 
+/* Limits of b and c and a tendon contradict each other while b = c = 0. The push pauses for longer and longer, at most
+ * for 15 steps, and v+ = 0 with and without the pause. With b = -0.5, c = 0.6 the limit of c is alone: it is pushed out
+ * with push_speed after at most 16 steps, and then in every step; with `cold` at once. */
+static void test_push_comes_back(void **state)
+{
+    (void)state;
+    enum
+    {
+        LONGEST = 15
+    };
+    sim *s =
+        sim_open("<mujoco><option timestep='0.002'/><worldbody><body>"
+                 "<joint name='b' type='slide' axis='1 0 0' range='-1 -0.01' limited='true'/>"
+                 "<geom type='sphere' size='0.05' mass='0.5' contype='0' conaffinity='0'/><body>"
+                 "<joint name='c' type='slide' axis='1 0 0' range='-1 -0.01' limited='true'/>"
+                 "<geom type='sphere' size='0.05' mass='0.5' contype='0' conaffinity='0'/></body></body></worldbody>"
+                 "<tendon><fixed name='sum' range='0.01 1' limited='true'><joint joint='b' coef='1'/>"
+                 "<joint joint='c' coef='1'/></fixed></tendon></mujoco>");
+    int c = sim_v(s, "c"), waited = 0;
+    for (int k = 0; k < 4 * LONGEST; k++)
+    {
+        sim_step(s);
+        assert_int_equal(s->info.status, TG_STEP_SOLVED);
+        check_below("speed", fmax(fabs(s->v[0]), fabs(s->v[1])), 1e-8);
+    }
+    s->q[sim_q(s, "b")] = -0.5;
+    s->q[sim_q(s, "c")] = 0.6;
+    s->options.cold = true;
+    result cold = take(s, &s->cache);
+    check_near("pushed out at once", cold.v[c], -s->options.push_speed, 1e-9);
+    s->options.cold = false;
+    for (; fabs(s->v[c]) < 1e-8 && waited <= LONGEST + 1; waited++)
+        sim_step(s);
+    assert_in_range(waited, 2, LONGEST + 1); /* it did pause */
+    for (int k = 0; k < LONGEST; k++, sim_step(s))
+        check_near("pushed out", s->v[c], -s->options.push_speed, 1e-9);
+    sim_close(s);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_outcome), cmocka_unit_test(test_wrong_counts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_outcome), cmocka_unit_test(test_wrong_counts),
+                                       cmocka_unit_test(test_push_comes_back)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
