@@ -321,15 +321,6 @@ static bool loops_can_turn(const tg_work *w)
     return can;
 }
 
-/* Impulses of rows that are redundant only nearly follow how these turn. */
-static bool any_slack(const tg_work *w)
-{
-    bool any = false;
-    for (int i = 0; i < w->rows->nisland; i++)
-        any = any || (w->rows->island[i].redundant > 0 && w->rows->island[i].slack);
-    return any;
-}
-
 /* The point of a contact that acts, or NULL: features of what carries nothing, or has no part, do not matter. */
 static const tg_contact_point *acting_point(const tg_rows *r, int b)
 {
@@ -478,7 +469,7 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
         tg_within_exchange(w);
     }
     s->inconsistent = is_inconsistent(m, w);
-    s->loops_turn = (s->inconsistent || any_slack(w)) && loops_can_turn(w);
+    s->loops_turn = s->inconsistent && loops_can_turn(w);
     make_label(m, w);
     s->factored = true;
     return TG_OK;
