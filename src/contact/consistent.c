@@ -195,31 +195,6 @@ static void project(loops *l, int columns)
     }
 }
 
-/* Whether the rows are redundant only nearly: J^T Z is more than rounding, compared with the largest row. */
-static bool is_slack(const loops *l, const tg_model *m, const tg_rows *r, const tg_rows_island *island)
-{
-    double largest = 0, size = 0;
-    for (int i = 0; i < l->n; i++)
-        size = l->size[i] > 0 ? fmax(size, 1 / l->size[i]) : size;
-    for (int t = 0; t < m->ntree; t++)
-    {
-        int columns = r->tree_columns[t];
-        const int *row = r->column_row + r->tree_column[t];
-        const double *J = r->J + r->tree_start[t];
-        bool own = columns > 0 && &r->island[r->tree_island[t]] == island;
-        for (int k = 0; own && k < m->tree_ndof[t]; k++, J += v4_pad(columns))
-            for (int c = 0; c < l->null; c++)
-            {
-                double sum = 0;
-                for (int a = 0; a < columns; a++)
-                    if (l->at[row[a] - island->row] >= 0)
-                        sum += J[a] * l->N[l->at[row[a] - island->row] * l->null + c];
-                largest = fmax(largest, fabs(sum));
-            }
-    }
-    return largest > rank_threshold * size;
-}
-
 /* ---- what is left of the rows ---- */
 
 /* G_ii without their part along Z, and zero where that is rounding */
@@ -331,7 +306,6 @@ static void make_consistent(const tg_model *m, tg_rows *r, tg_rows_island *islan
         return;
     island->loops = l.n;
     form_null(&l, r->Z + island->Z);
-    island->slack = is_slack(&l, m, r, island);
     if (island->filled)
         project_matrix(&l);
     else
@@ -370,6 +344,31 @@ void tg_make_consistent(const tg_model *m, tg_rows *r)
 
 /* ---- how Z turns ---- */
 
+/* Whether the rows are redundant only nearly: J^T Z is more than rounding, compared with the largest row. */
+static bool is_slack(const loops *l, const tg_model *m, const tg_rows *r, const tg_rows_island *island)
+{
+    double largest = 0, size = 0;
+    for (int i = 0; i < l->n; i++)
+        size = l->size[i] > 0 ? fmax(size, 1 / l->size[i]) : size;
+    for (int t = 0; t < m->ntree; t++)
+    {
+        int columns = r->tree_columns[t];
+        const int *row = r->column_row + r->tree_column[t];
+        const double *J = r->J + r->tree_start[t];
+        bool own = columns > 0 && &r->island[r->tree_island[t]] == island;
+        for (int k = 0; own && k < m->tree_ndof[t]; k++, J += v4_pad(columns))
+            for (int c = 0; c < l->null; c++)
+            {
+                double sum = 0;
+                for (int a = 0; a < columns; a++)
+                    if (l->at[row[a] - island->row] >= 0)
+                        sum += J[a] * l->N[l->at[row[a] - island->row] * l->null + c];
+                largest = fmax(largest, fabs(sum));
+            }
+    }
+    return largest > rank_threshold * size;
+}
+
 /* beside = x - Z Z^T x or, where it is NULL, x <- Z Z^T x; x over the rows of the island */
 static void split(const loops *l, double *x, double *beside)
 {
@@ -404,12 +403,13 @@ static void answer(const loops *l, double *x)
         x[l->row[i]] = l->size[i] * b[i];
 }
 
-void tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *island, const tg_loop_turn *turn)
+bool tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *island, const tg_loop_turn *turn)
 {
     size_t mark = tg_arena_mark(&r->scratch);
     loops l = loops_of(m, r, island);
     find_null(&l);
     form_null(&l, r->Z + island->Z);
+    bool slack = is_slack(&l, m, r, island);
     answer(&l, turn->impulse);
     answer(&l, turn->z);
     split(&l, turn->motion, NULL);
@@ -418,6 +418,7 @@ void tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *isl
         if (l.at[i] < 0)
             turn->impulse[i] = turn->z[i] = turn->motion[i] = turn->unmet[i] = 0;
     tg_arena_release(&r->scratch, mark);
+    return slack;
 }
 
 /* x = J^T f, as a velocity */

@@ -155,7 +155,6 @@ typedef struct tg_rows_island
     tg_selection placing;     /* how the impulses of the second problem were chosen */
     double removed;           /* m/s: of its equalities' bias, what no velocity can follow (consistent.c) */
     int redundant;            /* in how many directions of its equalities that is, */
-    bool slack;               /* these rows are redundant only nearly */
     int loop, loops;          /* of rows loop_row[loop] .. */
     size_t Z;                 /* these directions: loops x redundant, orthonormal columns */
     bool relaxed;             /* has, or lately had, no solution with its overlaps pushed out: solved without that */
@@ -499,14 +498,15 @@ void tg_project_delassus(const tg_model *m, tg_rows *r, const tg_rows_island *is
  * For L and z with Z^T L = Z^T z = 0, velocities J y and e,
  *     L . dP (J y) + z . dP e = a . dJ (J^T c) + c . dJ (J^T a) + b . dJ (J^T d) + d . dJ (J^T b),
  *     a = N^+T L,   b = N^+T z,   c = Z Z^T J y,   d = Z Z^T e.
- * In place, over the rows of the island: L becomes a, z b, J y c, e d; rows that are no equalities become zero. For
- * islands in which rows are redundant and J is there. (consistent.c) */
+ * In place, over the rows of the island: L becomes a, z b, J y c, e d; rows that are no equalities become zero. Returns
+ * whether rows are redundant only nearly: otherwise J^T c = J^T d = 0. For islands in which rows are redundant and J is
+ * there. (consistent.c) */
 typedef struct tg_loop_turn
 {
     double *impulse, *z, *motion, *unmet;
 } tg_loop_turn;
 
-void tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *island, const tg_loop_turn *turn);
+bool tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *island, const tg_loop_turn *turn);
 
 /* x (nv) = J^T f. Needs J. (consistent.c) */
 void tg_consistent_motion(const tg_model *m, const tg_rows *r, const double *f, double *x);

@@ -270,7 +270,7 @@ static bool solve_share(tg_soft *p, double share, double last, int attempt, cons
 }
 
 /* From a share of one to none, at the least compliance. The way is long where it is steep: the ratio of two shares is
- * squared where it was good, and its root where it was not. */
+ * squared where it was good, and its root taken where it was not. */
 static bool go_down(tg_soft *p, int attempt, const tg_solve_options *o)
 {
     size_t rows = sizeof(double) * (size_t)p->rows;

@@ -34,15 +34,35 @@ static void compressed_impulses(const tg_reverse *r, double *L)
     }
 }
 
-/* y . (dt f + J^T L^c - A (v^c - v)) + z . (J v^c + b) of compression, which is a step of its own */
-void tg_reverse_compression(const tg_reverse *r)
+/* y . (dt f + J^T L - A (v_L - v)) + z . (J v_L + b) of one of the problems, which is a step of its own: v_L =
+ * v_free + A^-1 J^T L, y = A^-1 J^T z. sum: of scaled */
+static void sweep_at(const tg_reverse *r, tg_reverse *c, double *L, double *sum)
 {
     const tg_model *m = r->m;
     tg_step_work *s = r->s;
     tg_rows *rows = r->w->rows;
-    tg_reverse c = *r;
-    double *v_next = s->v_next, *L = rows->L;
+    double *v_next = s->v_next, *impulses = rows->L;
     size_t bytes = sizeof(double) * (size_t)m->nv;
+    memset(c->y, 0, bytes);
+    tg_rows_other_half(m, r->w, c->z, c->y);
+    memset(r->compressed_v, 0, bytes);
+    tg_rows_other_half(m, r->w, L, r->compressed_v);
+    for (int k = 0; k < m->nv; k++)
+        r->compressed_v[k] += s->v_free[k];
+    s->v_next = r->compressed_v;
+    rows->L = L;
+    tg_reverse_sweep(c);
+    s->v_next = v_next;
+    rows->L = impulses;
+    for (int k = 0; k < m->nv; k++)
+        sum[k] += c->scaled[k];
+}
+
+void tg_reverse_compression(const tg_reverse *r)
+{
+    tg_step_work *s = r->s;
+    tg_rows *rows = r->w->rows;
+    tg_reverse c = *r;
     c.y = r->compressed_y;
     c.z = r->compressed_z;
     c.turn = r->compressed_turn;
@@ -59,20 +79,8 @@ void tg_reverse_compression(const tg_reverse *r)
             leave_out(&c, i);
         c.turns = c.turns || c.factors[i].turns;
     }
-    memset(c.y, 0, bytes);
-    tg_rows_other_half(m, r->w, c.z, c.y);
     compressed_impulses(r, rows->warm);
-    memset(r->compressed_v, 0, bytes);
-    tg_rows_other_half(m, r->w, rows->warm, r->compressed_v);
-    for (int k = 0; k < m->nv; k++)
-        r->compressed_v[k] += s->v_free[k];
-    s->v_next = r->compressed_v;
-    rows->L = rows->warm;
-    tg_reverse_sweep(&c);
-    s->v_next = v_next;
-    rows->L = L;
-    for (int k = 0; k < m->nv; k++)
-        r->scaled[k] += c.scaled[k];
+    sweep_at(r, &c, rows->warm, r->scaled);
 }
 
 /* ---- implicit gyroscopic forces ---- */
@@ -181,33 +189,16 @@ tg_status tg_reverse_within(tg_reverse *r, const tg_cotangent *out)
 
 /* ---- alternations that are unrolled ---- */
 
-/* z . (J v + b) and y . (dt f + J^T L - A (v - v_0)) of one of the problems: a step of its own; sum: of scaled */
+/* one of the problems of an alternation */
 static void problem_reverse(const tg_reverse *r, double *L, double *z, double *sum)
 {
-    const tg_model *m = r->m;
-    tg_step_work *s = r->s;
-    tg_rows *rows = r->w->rows;
     tg_reverse c = *r;
-    double *v_next = s->v_next, *impulses = rows->L;
-    size_t bytes = sizeof(double) * (size_t)m->nv;
     c.y = r->compressed_y;
     c.scaled = r->compressed_scaled;
     c.z = z;
     c.touch = NULL;
     c.turns = c.starts = false;
-    memset(c.y, 0, bytes);
-    tg_rows_other_half(m, r->w, z, c.y);
-    memset(r->compressed_v, 0, bytes);
-    tg_rows_other_half(m, r->w, L, r->compressed_v);
-    for (int k = 0; k < m->nv; k++)
-        r->compressed_v[k] += s->v_free[k];
-    s->v_next = r->compressed_v;
-    rows->L = L;
-    tg_reverse_sweep(&c);
-    s->v_next = v_next;
-    rows->L = impulses;
-    for (int k = 0; k < m->nv; k++)
-        sum[k] += c.scaled[k];
+    sweep_at(r, &c, L, sum);
 }
 
 static tg_status alternations_reverse(tg_reverse *r, tg_unrolled *u, double *sum)

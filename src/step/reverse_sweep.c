@@ -288,8 +288,7 @@ static void pass_with_loops(tg_reverse *r)
         size_t size = sizeof(double) * (size_t)island->rows;
         if (island->redundant > 0)
         {
-            tg_consistent_turn(r->m, rows, island, &own);
-            slack = slack || island->slack;
+            slack = tg_consistent_turn(r->m, rows, island, &own) || slack;
             continue;
         }
         memset(own.impulse, 0, size);
