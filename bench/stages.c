@@ -94,7 +94,7 @@ static void sum_forces(stage_data *d)
 
 static void passive(stage_data *d)
 {
-    tg_passive_force(d->model, d->work, d->q, d->v, d->force);
+    tg_passive_force(d->model, d->work, d->q, d->v, 0, d->force);
 }
 
 static void derivatives(stage_data *d)
