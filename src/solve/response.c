@@ -142,9 +142,12 @@ double tg_soft_gain(const tg_soft *p, double t)
     for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
     {
         const double *Jstep = p->Jstep + b->row, *before = p->L + b->row;
-        double z[TG_CONE_MAX] = {0}, L[TG_CONE_MAX];
-        for (int i = 0; i < b->dim; i++)
-            z[i] = p->z[b->row + i] - t * Jstep[i] / tg_soft_eps(p, b->row + i);
+        double z[TG_CONE_MAX], L[TG_CONE_MAX];
+        z[0] = p->z[b->row] + t * p->dz[b->row];
+        if (b->kind == TG_CONE_UNIT && !(z[0] > 0) && before[0] == 0)
+            continue; /* open, and stays so */
+        for (int i = 1; i < b->dim; i++)
+            z[i] = p->z[b->row + i] + t * p->dz[b->row + i];
         respond(b, p->mu + b->row, z, L, NULL);
         for (int i = 0; i < b->dim; i++)
             sum += (L[i] - before[i]) * Jstep[i];

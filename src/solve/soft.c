@@ -38,7 +38,8 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     double **const vector[] = {&p->mu,        &p->give,    &p->g,           &p->own,   &p->diagonal, &p->u,
                                &p->z,         &p->L,       &p->r,           &p->step,  &p->kept_u,   &p->kept_z,
                                &p->row,       &p->force,   &p->rhs,         &p->best,  &p->square,   &p->all_L,
-                               &p->all_sigma, &p->offer.L, &p->offer.sigma, &p->Jstep, &p->at,       &p->from};
+                               &p->all_sigma, &p->offer.L, &p->offer.sigma, &p->Jstep, &p->at,       &p->from,
+                               &p->dz};
     p->block = TG_TAKE(scratch, tg_soft_block, n, "soft: blocks");
     p->group = TG_TAKE(scratch, tg_soft_group, n, "soft: groups");
     p->factored = TG_TAKE(scratch, tg_phase, n, "soft: phases of the factor");
@@ -52,6 +53,7 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     p->J = TG_TAKE(scratch, double, numbers, "soft: rows of J");
     p->packed = TG_TAKE(scratch, double, numbers, "soft: rows of a group");
     p->H = TG_TAKE(scratch, double, p->narrow ? 0 : square, "soft: matrix");
+    tg_skyline_place(&p->skyline, p->narrow ? 0 : rows, scratch);
     p->product = TG_TAKE(scratch, double, p->narrow ? wide *wide : square, "soft: matrix of a group");
     p->full = TG_TAKE(scratch, double, !p->narrow && dofs > rows ? n * (size_t)v4_pad(dofs) : numbers, "soft: matrix");
     p->dof = TG_TAKE(scratch, int, dofs, "soft: dofs");
@@ -143,7 +145,7 @@ static double mean_size(const tg_soft *p, double fixed)
 
 /* ---- J ---- */
 
-/* Dofs that a row moves get a place each. */
+/* Dofs that a row moves get a place each: limbs before their trunk, as the skyline has it. */
 static void number_dofs(tg_soft *p, const int *at)
 {
     const tg_island *island = p->island;
@@ -152,7 +154,7 @@ static void number_dofs(tg_soft *p, const int *at)
     for (int t = 0; t < island->trees; first += island->tree[t++].dofs)
     {
         const tg_tree_rows *tree = &island->tree[t];
-        for (int k = 0; k < tree->dofs; k++)
+        for (int k = tree->dofs - 1; k >= 0; k--)
         {
             bool any = false;
             for (int j = 0; j < tree->columns && !any; j++)
@@ -256,7 +258,8 @@ static bool analyse(tg_soft *p)
         for (int k = first; k < first + island->tree[t].dofs; k++)
             if (p->dof[k] >= 0)
             {
-                f->offset[t] = f->size[t]++ == 0 ? p->dof[k] : f->offset[t];
+                f->offset[t] = p->dof[k]; /* the last one is the first */
+                f->size[t]++;
                 p->tree_of[p->dof[k]] = t;
             }
         at[element] = element;
@@ -537,6 +540,14 @@ void tg_soft_rows(tg_soft *p)
         make_rows(p, TG_FIXED * largest, TG_IDLE * p->speed);
 }
 
+static void find_skyline(tg_soft *p)
+{
+    tg_skyline_begin(&p->skyline, p->dims);
+    for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
+        tg_skyline_couple(&p->skyline, g->size, p->support + g->support);
+    tg_skyline_end(&p->skyline);
+}
+
 bool tg_soft_build(tg_soft *p)
 {
     bool gathered = true;
@@ -554,6 +565,8 @@ bool tg_soft_build(tg_soft *p)
     if (!gathered || (p->groups == 0 && !make_groups(p)))
         return false;
     p->sparse = p->sparse && analyse(p);
+    if (!p->narrow)
+        find_skyline(p);
     return p->sparse || !p->narrow;
 }
 
@@ -636,21 +649,22 @@ static int pack_group(const tg_soft *p, const tg_soft_group *g, double *rows)
     return packed;
 }
 
-/* adds J^T D J / eps of a group to A, in whose rows its dofs are at place[] */
+/* J^T D J / eps of a group, over its dofs, into p->product; false when it is zero */
+static bool multiply_group(const tg_soft *p, const tg_soft_group *g)
+{
+    int packed = pack_group(p, g, p->full), size = g->size;
+    if (packed > 0)
+        tg_gemm_tn(size, size, packed, p->full, g->ld, p->packed, g->ld, TG_GEMM_SET, p->product, g->ld);
+    return packed > 0;
+}
+
+/* adds it to A, in whose rows its dofs are at place[] */
 static void add_group(const tg_soft *p, const tg_soft_group *g, const int *place, double *A, int ld)
 {
-    double *rows = p->full;
-    int packed = pack_group(p, g, rows), size = g->size;
-    if (packed == 0)
+    if (!multiply_group(p, g))
         return;
-    if (size == p->dims && !p->sparse)
-    {
-        tg_gemm_tn(size, size, packed, rows, g->ld, p->packed, g->ld, TG_GEMM_ADD, A, ld);
-        return;
-    }
-    tg_gemm_tn(size, size, packed, rows, g->ld, p->packed, g->ld, TG_GEMM_SET, p->product, g->ld);
-    for (int a = 0; a < size; a++)
-        for (int c = 0; c < size; c++)
+    for (int a = 0; a < g->size; a++)
+        for (int c = 0; c < g->size; c++)
             A[(ptrdiff_t)place[a] * ld + place[c]] += p->product[(ptrdiff_t)a * g->ld + c];
 }
 
@@ -676,26 +690,24 @@ static void add_element(const void *context, int element, const int *at, double 
     add_group(p, g, p->place, A, ld);
 }
 
-/* H - 1 of one group with all dofs: nothing to add up */
-static void fill_whole(const tg_soft *p)
+static bool factor_skyline(tg_soft *p)
 {
-    int n = p->dims, packed = pack_group(p, p->group, p->full), ld = p->group->ld;
-    tg_gemm_tn(n, n, packed, p->full, ld, p->packed, ld, TG_GEMM_SET, p->H, p->ld);
+    tg_skyline_set_one(&p->skyline, p->symmetric);
+    for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
+        if (multiply_group(p, g))
+            tg_skyline_add(&p->skyline, g->size, p->support + g->support, p->product, g->ld);
+    return tg_skyline_factor(&p->skyline);
 }
 
 static bool factor_dense(tg_soft *p)
 {
     int n = p->dims;
-    bool whole = p->groups == 1 && p->group->size == n;
-    if (whole)
-        fill_whole(p);
-    else
-        memset(p->H, 0, sizeof(double) * (size_t)n * (size_t)p->ld);
+    memset(p->H, 0, sizeof(double) * (size_t)n * (size_t)p->ld);
     for (int k = 0; k < n; k++)
-        p->H[(ptrdiff_t)k * (p->ld + 1)] += 1;
-    for (const tg_soft_group *g = p->group; g < p->group + p->groups && !whole; g++)
+        p->H[(ptrdiff_t)k * (p->ld + 1)] = 1;
+    for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
         add_group(p, g, p->support + g->support, p->H, p->ld);
-    return (p->symmetric ? tg_chol(n, p->H, p->ld) : tg_lu(n, p->H, p->ld, p->pivot)) < 0;
+    return tg_lu(n, p->H, p->ld, p->pivot) < 0;
 }
 
 /* what a block's normal does to its tangents: the part of D that is not symmetric */
@@ -725,7 +737,10 @@ bool tg_soft_factor(tg_soft *p, bool coupled)
     for (int k = 0; k < p->blocks; k++)
         p->factored[k] = p->block[k].phase;
     p->factorisations++;
-    p->regular = p->sparse ? tg_fronts_factor(&p->fronts, p->symmetric, add_element, p) : factor_dense(p);
+    p->regular = p->sparse ? tg_fronts_factor(&p->fronts, p->symmetric, add_element, p) : factor_skyline(p);
+    p->dense = !p->regular && !p->sparse && !p->symmetric;
+    if (p->dense)
+        p->regular = factor_dense(p);
     return p->regular;
 }
 
@@ -733,10 +748,10 @@ void tg_soft_solve(const tg_soft *p, double *x)
 {
     if (p->sparse)
         tg_fronts_solve(&p->fronts, x);
-    else if (p->symmetric)
-        tg_chol_solve(p->dims, p->H, p->ld, 1, x, 1);
-    else
+    else if (p->dense)
         tg_lu_solve(p->dims, p->H, p->ld, p->pivot, 1, x, 1);
+    else
+        tg_skyline_solve(&p->skyline, x);
 }
 
 void tg_soft_scatter(const tg_soft *p, double *L)

@@ -18,6 +18,7 @@
 #define TG_SOLVE_SOFT_H
 
 #include "math/fronts.h"
+#include "math/skyline.h"
 #include "solve/admm.h"
 #include "solve/held.h"
 #include "solve/interior.h"
@@ -103,6 +104,8 @@ typedef struct tg_soft
     double contradiction; /* select.c: velocity of rows that hold against each other (m/s) */
 
     /* the factor of H and the phases it was made with */
+    tg_skyline skyline;
+    bool dense; /* that was not enough: LU with exchanges of all rows, in H */
     double *H;
     int *pivot;
     tg_phase *factored;
@@ -119,7 +122,8 @@ typedef struct tg_soft
 
     /* named scratch */
     double *r, *step;              /* dims: the residual, the Newton step */
-    double *Jstep, *row, *force;   /* rows */
+    double *Jstep, *dz;            /* rows: J times the Newton step, and what it does to z */
+    double *row, *force;           /* rows */
     double *kept_u, *kept_z;       /* where a jump started */
     double *packed, *product, *at; /* one group: D J, J^T D J, a vector of its dofs */
     double *full;                  /* all rows x dims, while J is built */

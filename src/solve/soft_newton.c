@@ -77,15 +77,17 @@ static void take_step(tg_soft *p, double t)
     for (int k = 0; k < p->dims; k++)
         p->u[k] += t * p->step[k];
     for (int i = 0; i < p->rows; i++)
-        p->z[i] -= t * p->Jstep[i] / tg_soft_eps(p, i);
+        p->z[i] += t * p->dz[i];
 }
 
-/* step = H^-1 r, Jstep = J step; returns r . step */
+/* step = H^-1 r, Jstep = J step, dz = -Jstep / eps; returns r . step */
 static double solve_step(tg_soft *p)
 {
     memcpy(p->step, p->r, sizeof(double) * (size_t)p->dims);
     tg_soft_solve(p, p->step);
     tg_soft_velocity(p, p->step, p->Jstep);
+    for (int i = 0; i < p->rows; i++)
+        p->dz[i] = -p->Jstep[i] / tg_soft_eps(p, i);
     return v4_dot_of(p->dims, p->r, p->step);
 }
 

@@ -1,0 +1,353 @@
+#include "math/skyline.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "math/lanes.h"
+
+enum
+{
+    TILE = V4_LANES * V4_LANES /* numbers of four rows and four columns */
+};
+
+/* Entries of L may be this large: the share of a pivot that exchanges within four rows leave to rounding is then a few
+ * bits. */
+static const double most_growth = 0x1p6;
+
+/* ---- shape ---- */
+
+void tg_skyline_place(tg_skyline *s, int n, tg_arena *arena)
+{
+    size_t rows = (size_t)v4_pad(n), blocks = rows / V4_LANES, numbers = TILE * (blocks * (blocks + 1) / 2);
+    s->start = TG_TAKE(arena, int, blocks, "skyline: first columns");
+    s->block = TG_TAKE(arena, ptrdiff_t, blocks, "skyline: places of rows");
+    s->order = TG_TAKE(arena, int, rows, "skyline: exchanges");
+    s->lower = TG_TAKE(arena, double, numbers, "skyline: lower triangle");
+    s->upper = TG_TAKE(arena, double, numbers, "skyline: upper triangle");
+    s->inverse = TG_TAKE(arena, double, rows, "skyline: inverse of the diagonal");
+    s->x = TG_TAKE(arena, double, rows, "skyline: vector");
+}
+
+void tg_skyline_begin(tg_skyline *s, int n)
+{
+    s->n = n;
+    s->blocks = v4_pad(n) / V4_LANES;
+    for (int i = 0; i < s->blocks; i++)
+        s->start[i] = i;
+}
+
+void tg_skyline_couple(tg_skyline *s, int count, const int *row)
+{
+    for (int k = 1; k < count; k++)
+        if (s->start[row[k] / V4_LANES] > row[0] / V4_LANES)
+            s->start[row[k] / V4_LANES] = row[0] / V4_LANES;
+}
+
+void tg_skyline_end(tg_skyline *s)
+{
+    ptrdiff_t at = 0;
+    for (int i = 0; i < s->blocks; i++)
+    {
+        s->block[i] = at - (ptrdiff_t)TILE * s->start[i];
+        at += (ptrdiff_t)TILE * (i + 1 - s->start[i]);
+    }
+}
+
+/* ---- numbers ---- */
+
+void tg_skyline_set_one(tg_skyline *s, bool symmetric)
+{
+    int last = s->blocks - 1;
+    if (last < 0)
+        return;
+    size_t bytes = sizeof(double) * (size_t)(s->block[last] + (ptrdiff_t)TILE * (last + 1));
+    s->symmetric = symmetric;
+    memset(s->lower, 0, bytes);
+    if (!symmetric)
+        memset(s->upper, 0, bytes);
+    for (int i = 0; i < s->blocks; i++)
+        for (int r = 0; r < V4_LANES; r++)
+            s->lower[s->block[i] + (ptrdiff_t)TILE * i + (V4_LANES + 1) * r] = 1;
+}
+
+/* the number of row i and column j, j < 4 (i / 4 + 1), in the lower triangle or, transposed, in the upper one */
+TG_INLINE ptrdiff_t place(const tg_skyline *s, int i, int j)
+{
+    return s->block[i / V4_LANES] + i % V4_LANES + (ptrdiff_t)V4_LANES * j;
+}
+
+void tg_skyline_add(tg_skyline *s, int count, const int *row, const double *E, int lde)
+{
+    for (int a = 0; a < count; a++)
+    {
+        ptrdiff_t at = place(s, row[a], 0);
+        double *lower = s->lower + at, *upper = s->upper + at;
+        int first = row[a] / V4_LANES * V4_LANES;
+        for (int c = 0; c <= a; c++)
+            lower[V4_LANES * row[c]] += E[(ptrdiff_t)a * lde + c];
+        if (s->symmetric)
+            continue;
+        for (int c = 0; c < a; c++)
+            if (row[c] < first)
+                upper[V4_LANES * row[c]] += E[(ptrdiff_t)c * lde + a];
+            else
+                s->lower[place(s, row[c], row[a])] += E[(ptrdiff_t)c * lde + a];
+    }
+}
+
+/* ---- factorisation ---- */
+
+TG_INLINE void load_tile(const double *from, v4 x[V4_LANES])
+{
+    for (int c = 0; c < V4_LANES; c++)
+        x[c] = v4_loadu(from + V4_LANES * c);
+}
+
+TG_INLINE void store_tile(double *to, const v4 x[V4_LANES])
+{
+    for (int c = 0; c < V4_LANES; c++)
+        v4_storeu(to + V4_LANES * c, x[c]);
+}
+
+/* x -= A B^T over `columns` columns, a multiple of four, of two blocks of rows */
+TG_INLINE void subtract_product(int columns, const double *A, const double *B, v4 x[V4_LANES])
+{
+    v4 y[V4_LANES] = {v4_zero(), v4_zero(), v4_zero(), v4_zero()};
+    TG_NO_UNROLL
+    for (int k = 0; k < V4_LANES * columns; k += 2 * V4_LANES)
+    {
+        v4 a = v4_loadu(A + k), b = v4_loadu(A + k + V4_LANES);
+        for (int c = 0; c < V4_LANES; c++)
+        {
+            x[c] -= a * v4_splat(B[k + c]);
+            y[c] += b * v4_splat(B[k + V4_LANES + c]);
+        }
+    }
+    for (int c = 0; c < V4_LANES; c++)
+        x[c] -= y[c];
+}
+
+/* x T = x, T upper triangular: column j of T has its numbers at T[step_row * i + step_column * j], i < j */
+TG_INLINE void divide_columns(const double *T, int step_row, int step_column, const double *inverse, v4 x[V4_LANES])
+{
+    for (int j = 0; j < V4_LANES; j++)
+    {
+        for (int i = 0; i < j; i++)
+            x[j] -= x[i] * v4_splat(T[step_row * i + step_column * j]);
+        x[j] *= v4_splat(inverse[j]);
+    }
+}
+
+/* Cholesky of a 4 x 4 tile, in its lower triangle; false when it is not positive definite */
+TG_INLINE bool factor_symmetric(double *D, double *inverse)
+{
+    for (int j = 0; j < V4_LANES; j++)
+    {
+        double *column = D + V4_LANES * j, pivot = column[j];
+        if (!(pivot > 0) || !isfinite(pivot))
+            return false;
+        double root = sqrt(pivot), by = 1 / pivot;
+        for (int k = j + 1; k < V4_LANES; k++)
+            for (int i = k; i < V4_LANES; i++)
+                D[V4_LANES * k + i] -= column[i] * column[k] * by;
+        inverse[j] = root * by;
+        column[j] = root;
+        for (int i = j + 1; i < V4_LANES; i++)
+            column[i] *= inverse[j];
+    }
+    return true;
+}
+
+/* P D = L U of a 4 x 4 tile in place */
+TG_INLINE bool factor_general(double *D, double *inverse, int *order)
+{
+    for (int i = 0; i < V4_LANES; i++)
+        order[i] = i;
+    for (int j = 0; j < V4_LANES; j++)
+    {
+        double *column = D + V4_LANES * j;
+        int best = j;
+        for (int i = j + 1; i < V4_LANES; i++)
+            best = fabs(column[i]) > fabs(column[best]) ? i : best;
+        if (best != j)
+        {
+            for (int c = 0; c < V4_LANES; c++)
+            {
+                double kept = D[V4_LANES * c + j];
+                D[V4_LANES * c + j] = D[V4_LANES * c + best];
+                D[V4_LANES * c + best] = kept;
+            }
+            int kept = order[j];
+            order[j] = order[best];
+            order[best] = kept;
+        }
+        if (!(fabs(column[j]) > 0) || !isfinite(column[j]))
+            return false;
+        inverse[j] = 1 / column[j];
+        for (int i = j + 1; i < V4_LANES; i++)
+            column[i] *= inverse[j];
+        for (int c = j + 1; c < V4_LANES; c++)
+            for (int i = j + 1; i < V4_LANES; i++)
+                D[V4_LANES * c + i] -= column[i] * D[V4_LANES * c + j];
+    }
+    return true;
+}
+
+static bool factor_rows_symmetric(tg_skyline *s, int i)
+{
+    double *own = s->lower + s->block[i];
+    v4 x[V4_LANES];
+    for (int j = s->start[i]; j < i; j++)
+    {
+        int first = s->start[j] > s->start[i] ? s->start[j] : s->start[i];
+        ptrdiff_t from = (ptrdiff_t)TILE * first, at = (ptrdiff_t)TILE * j;
+        const double *other = s->lower + s->block[j];
+        load_tile(own + at, x);
+        subtract_product(V4_LANES * (j - first), own + from, other + from, x);
+        divide_columns(other + at, V4_LANES, 1, s->inverse + V4_LANES * j, x);
+        store_tile(own + at, x);
+    }
+    ptrdiff_t from = (ptrdiff_t)TILE * s->start[i], at = (ptrdiff_t)TILE * i;
+    load_tile(own + at, x);
+    subtract_product(V4_LANES * (i - s->start[i]), own + from, own + from, x);
+    store_tile(own + at, x);
+    return factor_symmetric(own + at, s->inverse + V4_LANES * i);
+}
+
+/* columns of a block of rows after the exchanges of these */
+static void exchange(int columns, const int *order, double *A)
+{
+    if (order[0] == 0 && order[1] == 1 && order[2] == 2)
+        return;
+    for (int k = 0; k < columns; k++, A += V4_LANES)
+    {
+        double kept[V4_LANES];
+        memcpy(kept, A, sizeof kept);
+        for (int r = 0; r < V4_LANES; r++)
+            A[r] = kept[order[r]];
+    }
+}
+
+/* L x = x, L the unit lower triangle of a tile */
+TG_INLINE void divide_rows(const double *D, v4 x[V4_LANES])
+{
+    for (int j = 1; j < V4_LANES; j++)
+        for (int p = 0; p < j; p++)
+            x[j] -= x[p] * v4_splat(D[V4_LANES * p + j]);
+}
+
+static bool factor_rows_general(tg_skyline *s, int i)
+{
+    double *lower = s->lower + s->block[i], *upper = s->upper + s->block[i];
+    v4 x[V4_LANES], y[V4_LANES], most = v4_zero();
+    for (int j = s->start[i]; j < i; j++)
+    {
+        int first = s->start[j] > s->start[i] ? s->start[j] : s->start[i], depth = V4_LANES * (j - first);
+        const int *order = s->order + V4_LANES * j;
+        ptrdiff_t from = (ptrdiff_t)TILE * first, at = (ptrdiff_t)TILE * j;
+        const double *left = s->lower + s->block[j], *above = s->upper + s->block[j];
+        load_tile(lower + at, x);
+        subtract_product(depth, lower + from, above + from, x);
+        divide_columns(left + at, 1, V4_LANES, s->inverse + V4_LANES * j, x);
+        store_tile(lower + at, x);
+        for (int r = 0; r < V4_LANES; r++)
+        {
+            v4 size = v4_select(x[r] < 0, -x[r], x[r]);
+            most = v4_select(size <= most, most, size); /* also NaN */
+            y[r] = v4_loadu(upper + at + (ptrdiff_t)V4_LANES * order[r]);
+        }
+        subtract_product(depth, upper + from, left + from, y);
+        divide_rows(left + at, y);
+        store_tile(upper + at, y);
+    }
+    ptrdiff_t from = (ptrdiff_t)TILE * s->start[i], at = (ptrdiff_t)TILE * i;
+    int depth = V4_LANES * (i - s->start[i]);
+    load_tile(lower + at, x);
+    subtract_product(depth, lower + from, upper + from, x);
+    store_tile(lower + at, x);
+    for (int r = 0; r < V4_LANES; r++)
+        if (!(most[r] <= most_growth))
+            return false;
+    if (!factor_general(lower + at, s->inverse + V4_LANES * i, s->order + V4_LANES * i))
+        return false;
+    exchange(depth, s->order + V4_LANES * i, lower + from);
+    return true;
+}
+
+bool tg_skyline_factor(tg_skyline *s)
+{
+    bool good = true;
+    for (int i = 0; i < s->blocks && good; i++)
+        good = s->symmetric ? factor_rows_symmetric(s, i) : factor_rows_general(s, i);
+    return good;
+}
+
+/* ---- solutions ---- */
+
+/* x_i -= the rows' product with what is before them */
+TG_INLINE v4 subtract_before(int columns, const double *A, const double *x, v4 own)
+{
+    v4 other = v4_zero();
+    TG_NO_UNROLL
+    for (int k = 0; k < columns; k += 2)
+    {
+        own -= v4_loadu(A + (ptrdiff_t)V4_LANES * k) * v4_splat(x[k]);
+        other += v4_loadu(A + (ptrdiff_t)V4_LANES * (k + 1)) * v4_splat(x[k + 1]);
+    }
+    return own - other;
+}
+
+/* what is before x_i -= the rows' transpose times it */
+TG_INLINE void subtract_from(int columns, const double *A, v4 own, double *x)
+{
+    TG_NO_UNROLL
+    for (int k = 0; k < columns; k += V4_LANES, A += TILE)
+    {
+        v4 p[V4_LANES];
+        for (int c = 0; c < V4_LANES; c++)
+            p[c] = v4_loadu(A + V4_LANES * c) * own;
+        v4_transpose(&p[0], &p[1], &p[2], &p[3]);
+        v4_storeu(x + k, v4_loadu(x + k) - ((p[0] + p[1]) + (p[2] + p[3])));
+    }
+}
+
+void tg_skyline_solve(const tg_skyline *s, double *b)
+{
+    double *x = s->x;
+    memcpy(x, b, sizeof(double) * (size_t)s->n);
+    for (int i = s->n; i < V4_LANES * s->blocks; i++)
+        x[i] = 0;
+    for (int i = 0; i < s->blocks; i++)
+    {
+        const double *lower = s->lower + s->block[i], *D = lower + (ptrdiff_t)TILE * i;
+        const int *order = s->order + V4_LANES * i;
+        double *own = x + V4_LANES * i;
+        int first = V4_LANES * s->start[i], columns = V4_LANES * i - first;
+        v4 right = v4_loadu(own);
+        for (int r = 0; r < V4_LANES && !s->symmetric; r++)
+            right[r] = own[order[r]];
+        v4_storeu(own, subtract_before(columns, lower + (ptrdiff_t)V4_LANES * first, x + first, right));
+        for (int r = 0; r < V4_LANES; r++)
+        {
+            for (int p = 0; p < r; p++)
+                own[r] -= D[V4_LANES * p + r] * own[p];
+            own[r] *= s->symmetric ? s->inverse[V4_LANES * i + r] : 1;
+        }
+    }
+    for (int i = s->blocks - 1; i >= 0; i--)
+    {
+        const double *rows = (s->symmetric ? s->lower : s->upper) + s->block[i];
+        const double *D = s->lower + s->block[i] + (ptrdiff_t)TILE * i;
+        int row = s->symmetric ? V4_LANES : 1, column = s->symmetric ? 1 : V4_LANES; /* of U = L^T, of U */
+        double *own = x + V4_LANES * i;
+        int first = V4_LANES * s->start[i];
+        for (int r = V4_LANES - 1; r >= 0; r--)
+        {
+            for (int p = r + 1; p < V4_LANES; p++)
+                own[r] -= D[row * r + column * p] * own[p];
+            own[r] *= s->inverse[V4_LANES * i + r];
+        }
+        subtract_from(V4_LANES * i - first, rows + (ptrdiff_t)V4_LANES * first, v4_loadu(own), x + first);
+    }
+    memcpy(b, x, sizeof(double) * (size_t)s->n);
+}
