@@ -19,8 +19,8 @@ if(TANGERE_WERROR)
 endif()
 if(TANGERE_NATIVE)
     list(APPEND tangere_flags -march=native)
-    # AVX2 is enough for loops of 3 to 60 numbers. Without more, all such machines give the same digits, and valgrind,
-    # which counts the instructions of the benchmarks, knows every one of them.
+    # AVX2 is enough for loops of 3 to 60 numbers. Without more, all such machines give the same digits, and valgrind
+    # knows the instructions that it counts.
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
         list(APPEND tangere_flags -mno-avx512f)
     endif()

@@ -182,11 +182,7 @@ TG_INLINE void dots(int rows, int columns, int k, const double *A, ptrdiff_t lda
     if (p < k)
         dot_step(rows, columns, k - p, A + p, lda, B + p, ldb, sum);
     for (int i = 0; i < rows; i++, C += ldc)
-    {
-        v4_transpose(&sum[i][0], &sum[i][1], &sum[i][2], &sum[i][3]);
-        v4 total = (sum[i][0] + sum[i][1]) + (sum[i][2] + sum[i][3]);
-        v4_store_part(C, combine(v4_load_part(C, columns), total, mode), columns);
-    }
+        v4_store_part(C, combine(v4_load_part(C, columns), v4_sums(sum[i]), mode), columns);
 }
 
 TG_INLINE void dots_of(int columns, int m, int k, const double *A, ptrdiff_t lda, const double *B, ptrdiff_t ldb,

@@ -82,6 +82,13 @@ TG_INLINE double v4_dot_of(int n, const double *a, const double *b)
     return v4_sum(sum);
 }
 
+/* (sum of a[0], of a[1], of a[2], of a[3]); a is used up */
+TG_INLINE v4 v4_sums(v4 a[V4_LANES])
+{
+    v4_transpose(&a[0], &a[1], &a[2], &a[3]);
+    return (a[0] + a[1]) + (a[2] + a[3]);
+}
+
 /* y = A x, A (m x n, leading dimension lda): four rows at a time, so that sums are added up once for all of them */
 TG_INLINE void v4_multiply(int m, int n, const double *A, int lda, const double *x, double *y)
 {
@@ -97,8 +104,7 @@ TG_INLINE void v4_multiply(int m, int n, const double *A, int lda, const double 
                 sum[r] += v4_loadu(row + r * (ptrdiff_t)lda + p) * v4_loadu(x + p);
         for (int r = 0; r < V4_LANES && p < n; r++)
             sum[r] += v4_load_part(row + r * (ptrdiff_t)lda + p, n - p) * v4_load_part(x + p, n - p);
-        v4_transpose(&sum[0], &sum[1], &sum[2], &sum[3]);
-        v4_storeu(y + i, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+        v4_storeu(y + i, v4_sums(sum));
     }
     for (; i < m; i++)
         y[i] = v4_dot_of(n, A + (size_t)i * (size_t)lda, x);

@@ -76,23 +76,62 @@ TG_INLINE ptrdiff_t place(const tg_skyline *s, int i, int j)
     return s->block[i / V4_LANES] + i % V4_LANES + (ptrdiff_t)V4_LANES * j;
 }
 
+/* whether rows a, a + 1, .. of the element are a block of rows */
+TG_INLINE bool is_block(int count, const int *row, int a)
+{
+    return a + V4_LANES <= count && row[a] % V4_LANES == 0 && row[a + V4_LANES - 1] == row[a] + V4_LANES - 1;
+}
+
+/* to += four numbers */
+TG_INLINE void add_four(double *to, v4 x)
+{
+    v4_storeu(to, v4_loadu(to) + x);
+}
+
+/* Rows a .. a + 3, a block, and the columns before and in it. Symmetric: a column of them is a row of E. */
+static void add_block(const tg_skyline *s, const int *row, int a, const double *E, ptrdiff_t lde)
+{
+    double *lower = s->lower + place(s, row[a], 0), *upper = s->upper + place(s, row[a], 0);
+    for (int c = 0; c < a + V4_LANES; c++)
+    {
+        const double *column = E + a * lde + c;
+        v4 above = v4_loadu(E + c * lde + a), below = above;
+        if (!s->symmetric)
+        {
+            for (int r = 0; r < V4_LANES; r++)
+                below[r] = column[r * lde];
+            if (c < a)
+                add_four(upper + V4_LANES * row[c], above);
+        }
+        add_four(lower + V4_LANES * row[c], below);
+    }
+}
+
+/* one row, and the columns up to it */
+static void add_row(const tg_skyline *s, const int *row, int a, const double *E, ptrdiff_t lde)
+{
+    ptrdiff_t at = place(s, row[a], 0);
+    double *lower = s->lower + at, *upper = s->upper + at;
+    int first = row[a] / V4_LANES * V4_LANES;
+    for (int c = 0; c <= a; c++)
+        lower[V4_LANES * row[c]] += E[a * lde + c];
+    for (int c = 0; c < a && !s->symmetric; c++)
+        if (row[c] < first)
+            upper[V4_LANES * row[c]] += E[c * lde + a];
+        else
+            s->lower[place(s, row[c], row[a])] += E[c * lde + a];
+}
+
 void tg_skyline_add(tg_skyline *s, int count, const int *row, const double *E, int lde)
 {
-    for (int a = 0; a < count; a++)
-    {
-        ptrdiff_t at = place(s, row[a], 0);
-        double *lower = s->lower + at, *upper = s->upper + at;
-        int first = row[a] / V4_LANES * V4_LANES;
-        for (int c = 0; c <= a; c++)
-            lower[V4_LANES * row[c]] += E[(ptrdiff_t)a * lde + c];
-        if (s->symmetric)
-            continue;
-        for (int c = 0; c < a; c++)
-            if (row[c] < first)
-                upper[V4_LANES * row[c]] += E[(ptrdiff_t)c * lde + a];
-            else
-                s->lower[place(s, row[c], row[a])] += E[(ptrdiff_t)c * lde + a];
-    }
+    for (int a = 0; a < count;)
+        if (is_block(count, row, a))
+        {
+            add_block(s, row, a, E, lde);
+            a += V4_LANES;
+        }
+        else
+            add_row(s, row, a++, E, lde);
 }
 
 /* ---- factorisation ---- */
@@ -306,8 +345,7 @@ TG_INLINE void subtract_from(int columns, const double *A, v4 own, double *x)
         v4 p[V4_LANES];
         for (int c = 0; c < V4_LANES; c++)
             p[c] = v4_loadu(A + V4_LANES * c) * own;
-        v4_transpose(&p[0], &p[1], &p[2], &p[3]);
-        v4_storeu(x + k, v4_loadu(x + k) - ((p[0] + p[1]) + (p[2] + p[3])));
+        v4_storeu(x + k, v4_loadu(x + k) - v4_sums(p));
     }
 }
 

@@ -114,8 +114,7 @@ TG_INLINE v4 dots(int rows, int n, const double *t, ptrdiff_t ldt, const double 
     if (p < n)
         for (int r = 0; r < rows; r++)
             sum[r] += v4_load_part(t + r * ldt + p, n - p) * v4_load_part(x + p, n - p);
-    v4_transpose(&sum[0], &sum[1], &sum[2], &sum[3]);
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    return v4_sums(sum);
 }
 
 /* x -= rows of T times what was solved */

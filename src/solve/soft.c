@@ -10,28 +10,25 @@
 
 static void take_fronts(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
 {
-    int dofs = size->dofs, trees = size->trees, parts = size->columns > 0 ? size->columns : 4 * size->rows;
+    int dofs = size->dofs, trees = size->trees, parts = size->columns > 0 ? size->columns : size->rows * trees;
     p->narrow = size->columns > 0;
     p->sparse = p->narrow || (trees > 1 && dofs > TG_SOFT_MANY);
+    p->most_parts = parts;
+    p->part_start = TG_TAKE(scratch, int, size->rows + 1, "soft: trees of a row");
+    p->part = TG_TAKE(scratch, tg_soft_part, parts, "soft: trees of rows");
     p->tree_of = TG_TAKE(scratch, int, dofs, "soft: trees of dofs");
     p->place = TG_TAKE(scratch, int, dofs, "soft: places of dofs");
     if (!p->sparse)
         return;
     tg_fronts_room room = tg_fronts_usual_room(trees, trees + size->rows, trees + parts, dofs, dofs);
     tg_fronts_place(&p->fronts, &room, scratch);
-    p->most_parts = parts;
-    p->part_start = TG_TAKE(scratch, int, size->rows + 1, "soft: trees of a row");
-    p->part = TG_TAKE(scratch, tg_soft_part, parts, "soft: trees of rows");
 }
 
-/* There are never more dims than rows (tg_soft_build) unless there are fronts. Narrow: a row has at most two trees, and
- * nothing is as large as rows x rows. */
+/* Narrow: a row has at most two trees, and nothing is as large as rows x rows. */
 bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
 {
-    int rows = size->rows, dofs = size->dofs;
+    int dofs = size->dofs, rows = size->rows > dofs ? size->rows : dofs;
     take_fronts(p, size, scratch);
-    if (p->sparse && dofs > rows)
-        rows = dofs;
     size_t n = (size_t)rows, ld = (size_t)v4_pad(rows), square = n * ld, wide = 2 * (size_t)v4_pad(size->tree_dofs);
     size_t numbers = p->narrow ? (size_t)size->columns * (size_t)v4_pad(size->tree_dofs) : square;
     p->widest = p->narrow ? (int)wide : dofs;
@@ -44,6 +41,8 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     p->group = TG_TAKE(scratch, tg_soft_group, n, "soft: groups");
     p->factored = TG_TAKE(scratch, tg_phase, n, "soft: phases of the factor");
     p->source = TG_TAKE(scratch, int, n, "soft: rows of the island");
+    p->row_of = TG_TAKE(scratch, int, n, "soft: the same, inverse");
+    p->in_full = TG_TAKE(scratch, int, n, "soft: whole rows");
     p->left_out = TG_TAKE(scratch, bool, n, "soft: blocks that are left out");
     p->partial = false;
     p->support = TG_TAKE(scratch, int, p->narrow ? numbers : n *n, "soft: dofs of groups");
@@ -55,8 +54,9 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     p->H = TG_TAKE(scratch, double, p->narrow ? 0 : square, "soft: matrix");
     tg_skyline_place(&p->skyline, p->narrow ? 0 : rows, scratch);
     p->product = TG_TAKE(scratch, double, p->narrow ? wide *wide : square, "soft: matrix of a group");
-    p->full = TG_TAKE(scratch, double, !p->narrow && dofs > rows ? n * (size_t)v4_pad(dofs) : numbers, "soft: matrix");
+    p->full = TG_TAKE(scratch, double, numbers, "soft: whole rows");
     p->dof = TG_TAKE(scratch, int, dofs, "soft: dofs");
+    p->dof_at = TG_TAKE(scratch, int, dofs, "soft: the same, inverse");
     p->cones.block = TG_TAKE(scratch, tg_cone, n, "soft: cones");
     p->set = TG_TAKE(scratch, tg_set, n, "soft: sets");
     p->index = TG_TAKE(scratch, int, 2 * n, "soft: indices");
@@ -146,7 +146,7 @@ static double mean_size(const tg_soft *p, double fixed)
 /* ---- J ---- */
 
 /* Dofs that a row moves get a place each: limbs before their trunk, as the skyline has it. */
-static void number_dofs(tg_soft *p, const int *at)
+static void number_dofs(tg_soft *p)
 {
     const tg_island *island = p->island;
     int first = 0;
@@ -158,90 +158,12 @@ static void number_dofs(tg_soft *p, const int *at)
         {
             bool any = false;
             for (int j = 0; j < tree->columns && !any; j++)
-                any = tree->Y[(ptrdiff_t)k * tree->ld + j] != 0 && at[tree->row[j] - island->first_row] >= 0;
-            p->dof[first + k] = any ? p->dims++ : -1;
+                any = tree->Y[(ptrdiff_t)k * tree->ld + j] != 0 && p->row_of[tree->row[j] - island->first_row] >= 0;
+            p->dof[first + k] = any ? p->dims : -1;
+            if (any)
+                p->dof_at[p->dims++] = first + k;
         }
     }
-}
-
-/* Rows of J from trees: row i, dof k is full[i * row + k * dof] */
-static void copy_trees(tg_soft *p, const int *at, ptrdiff_t row, ptrdiff_t dof)
-{
-    const tg_island *island = p->island;
-    int first = 0;
-    for (int t = 0; t < island->trees; first += island->tree[t++].dofs)
-    {
-        const tg_tree_rows *tree = &island->tree[t];
-        for (int j = 0; j < tree->columns; j++)
-        {
-            const int i = at[tree->row[j] - island->first_row], *place = p->dof + first;
-            const double *Y = tree->Y + j;
-            double *out = p->full + i * row;
-            for (int k = 0; i >= 0 && k < tree->dofs; k++, Y += tree->ld)
-                if (place[k] >= 0)
-                    out[place[k] * dof] = *Y;
-        }
-    }
-}
-
-/* J <- (1 - Z Z^T) J of the rows of loops, a dof at a time; strides as above */
-static void project_loops(tg_soft *p, const int *at, ptrdiff_t row, ptrdiff_t dof)
-{
-    const tg_island *island = p->island;
-    int null = island->redundant, *place = p->support, first = 0; /* row of the island -> row of Z */
-    double *along = p->row;                                       /* Z^T J */
-    for (int i = 0; i < island->rows; i++)
-        place[i] = -1;
-    for (int i = 0; i < island->loops; i++)
-        place[island->loop_row[i]] = i;
-    for (int t = 0; t < island->trees; first += island->tree[t++].dofs)
-    {
-        const tg_tree_rows *tree = &island->tree[t];
-        for (int k = 0; k < tree->dofs; k++)
-        {
-            const double *Y = tree->Y + (ptrdiff_t)k * tree->ld;
-            int to = p->dof[first + k];
-            bool any = false;
-            memset(along, 0, sizeof(double) * (size_t)null);
-            for (int j = 0; j < tree->columns && to >= 0; j++)
-            {
-                int from = Y[j] != 0 ? place[tree->row[j] - island->first_row] : -1;
-                if (from < 0)
-                    continue;
-                for (int c = 0; c < null; c++)
-                    along[c] += island->Z[from * null + c] * Y[j];
-                any = true;
-            }
-            for (int i = 0; i < island->loops && any; i++)
-            {
-                double sum = 0;
-                for (int c = 0; c < null; c++)
-                    sum += island->Z[i * null + c] * along[c];
-                if (at[island->loop_row[i]] >= 0)
-                    p->full[at[island->loop_row[i]] * row + to * dof] -= sum;
-            }
-        }
-    }
-}
-
-/* J^T = Q R has more dofs than rows: J = R^T serves as well, since Q^T u says all of u that J sees. Its rows reach one
- * dof further each, so that all of them form one group. */
-static void reduce(tg_soft *p)
-{
-    int n = p->rows, m = p->dims;
-    tg_qr(m, n, p->full, n, p->z, NULL, 0, p->row);
-    p->dims = n;
-    p->ld = v4_pad(n);
-    for (int i = 0; i < n; i++)
-    {
-        double *J = p->J + (ptrdiff_t)i * p->ld;
-        for (int k = 0; k <= i; k++)
-            J[k] = p->full[(ptrdiff_t)k * n + i];
-        memset(J + i + 1, 0, sizeof(double) * (size_t)(p->ld - i - 1));
-        p->support[i] = i;
-    }
-    p->groups = 1;
-    p->group[0] = (tg_soft_group){.rows = n, .blocks = p->blocks, .size = n, .ld = p->ld};
 }
 
 /* elements of the matrix: trees, then groups; false when there is no room for these, or for the factors */
@@ -296,6 +218,8 @@ static void factor_delassus(tg_soft *p)
     int n = p->rows;
     p->ld = v4_pad(n);
     memset(p->full, 0, sizeof(double) * (size_t)n * (size_t)p->ld);
+    for (int i = 0; i < n; i++)
+        p->in_full[i] = i;
     memcpy(left, p->own, sizeof(double) * (size_t)n);
     for (p->dims = 0; p->dims < n; p->dims++)
     {
@@ -325,32 +249,10 @@ static void factor_delassus(tg_soft *p)
     }
 }
 
-/* dofs in which one of a block's rows is not zero; returns how many */
-static int find_support(const tg_soft *p, const tg_soft_block *b, int *out)
-{
-    int count = 0, dims = p->dims, ld = p->ld;
-    const double *J = p->full + (ptrdiff_t)b->row * ld, *end = J + (ptrdiff_t)b->dim * ld;
-    for (int k = 0; k < dims; k++, J++)
-    {
-        const double *at = J;
-        while (at < end && *at == 0)
-            at += ld;
-        if (at < end)
-            out[count++] = k;
-    }
-    return count;
-}
-
-static void copy_row(const tg_soft *p, const tg_soft_group *g, int row, double *J)
-{
-    for (int c = 0; c < g->size; c++)
-        J[c] = p->full[(ptrdiff_t)row * p->ld + p->support[g->support + c]];
-}
-
-/* ---- the same from lists of the rows' trees: all rows of a block have the same ---- */
+/* ---- J of trees: where a row is in each ---- */
 
 /* false when there is no room for the lists */
-static bool list_parts(tg_soft *p, const int *at)
+static bool list_parts(tg_soft *p)
 {
     const tg_island *island = p->island;
     int *start = p->part_start, first = 0;
@@ -358,7 +260,7 @@ static bool list_parts(tg_soft *p, const int *at)
     for (const tg_tree_rows *tree = island->tree; tree < island->tree + island->trees; tree++)
         for (int j = 0; j < tree->columns; j++)
         {
-            int i = at[tree->row[j] - island->first_row];
+            int i = p->row_of[tree->row[j] - island->first_row];
             if (i >= 0)
                 start[i]++;
         }
@@ -372,7 +274,7 @@ static bool list_parts(tg_soft *p, const int *at)
     for (int t = 0; t < island->trees; first += island->tree[t++].dofs)
         for (int j = 0; j < island->tree[t].columns; j++)
         {
-            int i = at[island->tree[t].row[j] - island->first_row];
+            int i = p->row_of[island->tree[t].row[j] - island->first_row];
             if (i >= 0)
                 p->part[start[i]++] = (tg_soft_part){t, j, first};
         }
@@ -381,62 +283,111 @@ static bool list_parts(tg_soft *p, const int *at)
     return true;
 }
 
-static double part_entry(const tg_soft *p, const tg_soft_part *part, int dof)
+/* Rows of loops, J <- (1 - Z Z^T) J, whole in p->full: they reach the dofs of all loops that they contradict. */
+static void project_loops(tg_soft *p)
 {
-    const tg_tree_rows *tree = &p->island->tree[part->tree];
-    return tree->Y[(ptrdiff_t)dof * tree->ld + part->column];
-}
-
-static int find_listed_support(const tg_soft *p, const tg_soft_block *b, int *out)
-{
-    int count = 0, parts = p->part_start[b->row + 1] - p->part_start[b->row];
-    for (int q = 0; q < parts; q++)
+    const tg_island *island = p->island;
+    int null = island->redundant;
+    memset(p->full, 0, sizeof(double) * (size_t)island->loops * (size_t)p->ld);
+    for (int l = 0; l < island->loops; l++)
     {
-        const tg_soft_part *first = p->part + p->part_start[b->row] + q;
-        for (int k = 0; k < p->island->tree[first->tree].dofs; k++)
+        int i = p->row_of[island->loop_row[l]];
+        double *out = p->full + (ptrdiff_t)l * p->ld;
+        if (i < 0)
+            continue; /* nothing moves it */
+        p->in_full[i] = l;
+        for (const tg_soft_part *part = p->part + p->part_start[i]; part < p->part + p->part_start[i + 1]; part++)
         {
-            bool any = false;
-            for (int i = b->row; i < b->row + b->dim && !any; i++)
-                any = part_entry(p, p->part + p->part_start[i] + q, k) != 0;
-            if (any)
-                out[count++] = p->dof[first->dof + k];
+            const tg_tree_rows *tree = &island->tree[part->tree];
+            for (int k = 0; k < tree->dofs; k++)
+                if (p->dof[part->dof + k] >= 0)
+                    out[p->dof[part->dof + k]] = tree->Y[(ptrdiff_t)k * tree->ld + part->column];
         }
     }
-    return count;
-}
-
-static void copy_listed_row(const tg_soft *p, const tg_soft_group *g, int row, double *J)
-{
-    const int *support = p->support + g->support;
-    int c = 0;
-    for (const tg_soft_part *part = p->part + p->part_start[row]; part < p->part + p->part_start[row + 1]; part++)
-        for (int k = 0; k < p->island->tree[part->tree].dofs && c < g->size; k++)
-            if (p->dof[part->dof + k] == support[c])
-                J[c++] = part_entry(p, part, k);
+    tg_gemm_tn(null, p->dims, island->loops, island->Z, null, p->full, p->ld, TG_GEMM_SET, p->packed, p->ld);
+    tg_gemm_nn(island->loops, p->dims, null, island->Z, null, p->packed, p->ld, TG_GEMM_SUB, p->full, p->ld);
 }
 
 static bool gather_trees(tg_soft *p)
 {
     const tg_island *island = p->island;
-    int *at = p->pivot; /* row of the island -> row of J */
     for (int i = 0; i < island->rows; i++)
-        at[i] = -1;
+        p->row_of[i] = -1;
     for (int i = 0; i < p->rows; i++)
-        at[p->source[i]] = i;
-    number_dofs(p, at);
+    {
+        p->row_of[p->source[i]] = i;
+        p->in_full[i] = -1;
+    }
+    number_dofs(p);
     p->sparse = p->narrow || (p->sparse && island->trees > 1 && p->dims > TG_SOFT_MANY);
-    p->listed = p->sparse && island->loops == 0 && list_parts(p, at);
     p->ld = v4_pad(p->dims);
-    if (p->listed || p->narrow)
-        return p->listed;
-    bool wide = p->dims > p->rows && !p->sparse;
-    memset(p->full, 0, sizeof(double) * (size_t)p->rows * (size_t)p->ld);
-    copy_trees(p, at, wide ? 1 : p->ld, wide ? p->rows : 1);
+    if (!list_parts(p) || (p->narrow && island->loops > 0))
+        return false;
     if (island->loops > 0)
-        project_loops(p, at, wide ? 1 : p->ld, wide ? p->rows : 1);
-    if (wide)
-        reduce(p);
+        project_loops(p);
     return true;
+}
+
+/* Dofs in which one of a block's rows is not zero, ascending; returns how many. All of its rows have the same trees. */
+static int find_support(const tg_soft *p, const tg_soft_block *b, int *out)
+{
+    int count = 0, parts = p->part_start[b->row + 1] - p->part_start[b->row];
+    for (int q = 0; q < parts; q++)
+    {
+        const tg_soft_part *part = p->part + p->part_start[b->row] + q;
+        const tg_tree_rows *tree = &p->island->tree[part->tree];
+        const double *Y = tree->Y + (ptrdiff_t)tree->dofs * tree->ld + part->column;
+        int last = p->part[p->part_start[b->row + b->dim - 1] + q].column - part->column;
+        for (int k = tree->dofs - 1; k >= 0; k--)
+        {
+            bool any = *(Y -= tree->ld) != 0;
+            for (int i = 1; i <= last && !any; i++)
+                any = Y[i] != 0;
+            if (any && p->dof[part->dof + k] >= 0)
+                out[count++] = p->dof[part->dof + k];
+        }
+    }
+    return count;
+}
+
+static void copy_row(const tg_soft *p, const tg_soft_group *g, int row, double *J)
+{
+    const int *support = p->support + g->support;
+    memset(J, 0, sizeof(double) * (size_t)g->ld);
+    for (const tg_soft_part *part = p->part + p->part_start[row]; part < p->part + p->part_start[row + 1]; part++)
+    {
+        const tg_tree_rows *tree = &p->island->tree[part->tree];
+        const double *Y = tree->Y + part->column;
+        for (int c = 0; c < g->size; c++)
+        {
+            int k = p->dof_at[support[c]] - part->dof;
+            if (k >= 0 && k < tree->dofs)
+                J[c] = Y[(ptrdiff_t)k * tree->ld];
+        }
+    }
+}
+
+/* ---- the same of rows in p->full ---- */
+
+static int find_full_support(const tg_soft *p, int row, int rows, int *out)
+{
+    int count = 0;
+    for (int k = 0; k < p->dims; k++)
+    {
+        const double *J = p->full + (ptrdiff_t)row * p->ld + k, *end = J + (ptrdiff_t)rows * p->ld;
+        while (J < end && *J == 0)
+            J += p->ld;
+        if (J < end)
+            out[count++] = k;
+    }
+    return count;
+}
+
+static void copy_full_row(const tg_soft *p, const tg_soft_group *g, int row, double *J)
+{
+    memset(J, 0, sizeof(double) * (size_t)g->ld);
+    for (int c = 0; c < g->size; c++)
+        J[c] = p->full[(ptrdiff_t)row * p->ld + p->support[g->support + c]];
 }
 
 /* ---- groups ---- */
@@ -477,7 +428,8 @@ static bool find_groups(tg_soft *p)
         const tg_soft_block *b = &p->block[k];
         tg_soft_group *last = p->groups > 0 ? &p->group[p->groups - 1] : NULL;
         int *support = p->support + used;
-        int size = p->listed ? find_listed_support(p, b, support) : find_support(p, b, support);
+        int whole = p->in_full[b->row];
+        int size = whole >= 0 ? find_full_support(p, whole, b->dim, support) : find_support(p, b, support);
         if (p->narrow && size > p->widest)
             return false;
         if (last == NULL || !joins(p, last, b, support, size))
@@ -509,9 +461,8 @@ static bool make_groups(tg_soft *p)
         g->J = J;
         for (int i = g->row; i < g->row + g->rows; i++, J += (size_t)g->ld)
         {
-            memset(p->J + J, 0, sizeof(double) * (size_t)g->ld);
-            if (p->listed)
-                copy_listed_row(p, g, i, p->J + J);
+            if (p->in_full[i] >= 0)
+                copy_full_row(p, g, p->in_full[i], p->J + J);
             else
                 copy_row(p, g, i, p->J + J);
         }
@@ -554,7 +505,6 @@ bool tg_soft_build(tg_soft *p)
     if (p->built)
         return true;
     p->built = true;
-    p->listed = false;
     if (p->island->tree != NULL)
         gathered = gather_trees(p);
     else
@@ -562,7 +512,7 @@ bool tg_soft_build(tg_soft *p)
         p->sparse = false;
         factor_delassus(p);
     }
-    if (!gathered || (p->groups == 0 && !make_groups(p)))
+    if (!gathered || !make_groups(p))
         return false;
     p->sparse = p->sparse && analyse(p);
     if (!p->narrow)

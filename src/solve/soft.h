@@ -74,9 +74,11 @@ typedef struct tg_soft
     int rows, blocks, groups, dims, ld;
     tg_soft_block *block;
     tg_soft_group *group;
-    int *source;  /* row of the island */
+    int *source;  /* row of the island, */
+    int *row_of;  /* and for each of these the row here; -1: left out */
     int *support; /* dofs of the groups */
-    int *dof;     /* of the trees -> place in vectors, -1: nothing moves it */
+    int *dof;     /* of the trees -> place in vectors, -1: nothing moves it; */
+    int *dof_at;  /* and back */
     double *J;
     double *mu;       /* coefficient of a contact's tangent */
     double *give;     /* the law's own compliance */
@@ -111,10 +113,9 @@ typedef struct tg_soft
     tg_phase *factored;
     bool sparse; /* many trees: its fronts, over trees, with an element for every tree and every group */
     bool narrow; /* there is no room for anything else */
-    bool listed; /* J is made from the lists of the rows' trees */
     int widest;  /* dofs of a group that there is room for */
     int *part_start, most_parts;
-    tg_soft_part *part; /* sparse: of row i: part[part_start[i]] .. */
+    tg_soft_part *part; /* of row i: part[part_start[i]] .. */
     tg_fronts fronts;
     int *tree_of; /* dof -> tree; -1: none */
     int *place;   /* scratch: of a group's dofs in the matrix of a front */
@@ -126,7 +127,8 @@ typedef struct tg_soft
     double *row, *force;           /* rows */
     double *kept_u, *kept_z;       /* where a jump started */
     double *packed, *product, *at; /* one group: D J, J^T D J, a vector of its dofs */
-    double *full;                  /* all rows x dims, while J is built */
+    double *full;                  /* rows of J over all dims, while J is built; rows of a group */
+    int *in_full;                  /* of a row: which of these it is; -1: none */
 
     /* the interior point's */
     tg_cones cones;                    /* blocks and rows alone */
