@@ -10,9 +10,9 @@ enum
     TILE = V4_LANES * V4_LANES /* numbers of four rows and four columns */
 };
 
-/* Entries of L may be this large: the share of a pivot that exchanges within four rows leave to rounding is then a few
- * bits. */
-static const double most_growth = 0x1p6;
+/* Entries of L may grow to the inverse root of rounding: half of the digits are then left, which is enough for steps
+ * whose result is measured. */
+static const double most_growth = 0x1p26;
 
 /* ---- shape ---- */
 
