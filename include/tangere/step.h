@@ -154,8 +154,9 @@ TG_API const char *tg_law_name(int index);
 /* Impulses of the last step by constraint: the warm start of the next one; may be empty. They affect the speed of a
  * step, its last digits and, in the few friction problems with several isolated solutions (30 of 12,154 recorded
  * ones), which solution is returned. So the cache is part of the state; the option cold removes the dependence.
- * impulse: force and torque in world axes (contacts), or the impulses of the rows (other constraints). An island whose
- * warm start failed has one more entry, with counts. */
+ * impulse: force and torque in world axes (contacts), or the impulses of the rows (other constraints). Of friction at
+ * its bound that did not slip, and of a contact that carried nothing and did not open: what they would be without the
+ * bound. An island whose warm start failed has one more entry, with counts. */
 typedef struct tg_cache_entry
 {
     uint64_t id;

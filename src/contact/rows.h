@@ -237,6 +237,8 @@ static inline int tg_slot_count(int n)
     X(double, unmet, c->rows, "equalities with redundant rows: of b, what no velocity can follow (consistent.c)")      \
     X(double, g, c->rows, "J v_free + b")                                                                              \
     X(double, warm, c->rows, "impulses to start from")                                                                 \
+    X(double, warm_z, c->rows, "the same before the bounds of their laws")                                             \
+    X(double, z, c->rows, "what the next step starts from as that, where a solve gives it")                            \
     X(double, L, c->rows, "impulses")                                                                                  \
     X(double, sigma, c->rows, "relative velocities with bias at the end")                                              \
     X(double, compressed, c->rows, "impulses of compression, where Poisson's law acts")                                \

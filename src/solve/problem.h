@@ -76,6 +76,10 @@ typedef struct tg_island
     const double *speed, *bias; /* relative velocities before the step, b of g = J v_free + b; NULL: not known */
     const double *g;            /* free relative velocity with bias (m/s, rad/s) */
     const double *warm;         /* impulses to start from; NULL: zero. Changes the time, not the result. */
+    const double *warm_z;       /* the same before their bounds, as z was; NULL: not known */
+    double *z;                  /* NULL, or receives what the next problem like this one starts from as warm_z (soft.h):
+                                   impulses; where friction at its bound hardly slips, or a contact without load hardly
+                                   opens, what they would be without the bound */
 } tg_island;
 
 /* Which solver, and when it stops. Make it with tg_solve_default(). */
@@ -154,6 +158,7 @@ typedef struct tg_solve_result
     int newton;           /* Newton steps, those of the selection rule included: one factorisation each */
     int interior;         /* interior-point iterations: one factorisation each */
     int beside_warm;      /* of both, what came after the warm start */
+    bool z;               /* island->z was written */
     tg_residual residual;
 } tg_solve_result;
 
@@ -163,6 +168,10 @@ typedef struct tg_island_size
     int columns;   /* of all trees, if rows are too many for dense matrices: then a row has at most two trees; */
     int tree_dofs; /* of the largest of them */
 } tg_island_size;
+
+/* L = P(z) of a block: the impulses of its law that are nearest to z, or next to nearest where tangents have several
+ * coefficients. */
+void tg_block_bound(const tg_block *block, const double *z, double *L);
 
 /* Bytes of scratch that tg_island_solve takes for a problem of this size, and those that are smaller. */
 size_t tg_island_scratch(tg_island_size size);

@@ -154,3 +154,25 @@ double tg_soft_gain(const tg_soft *p, double t)
     }
     return sum;
 }
+
+void tg_block_bound(const tg_block *block, const double *z, double *L)
+{
+    double square = 0;
+    memcpy(L, z, sizeof(double) * (size_t)block->rows);
+    if (block->kind == TG_BLOCK_EQUALITY)
+        return;
+    if (block->kind == TG_BLOCK_FRICTION)
+    {
+        L[0] = fabs(z[0]) <= block->bound ? z[0] : copysign(block->bound, z[0]);
+        return;
+    }
+    L[0] = tg_larger(z[0], 0);
+    for (int i = 1; i < block->rows; i++)
+    {
+        double mu = block->mu[i - 1];
+        L[i] = mu > 0 ? z[i] : 0;
+        square += mu > 0 ? (z[i] / mu) * (z[i] / mu) : 0;
+    }
+    for (int i = 1; i < block->rows && square > L[0] * L[0]; i++)
+        L[i] *= L[0] / sqrt(square);
+}

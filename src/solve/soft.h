@@ -95,6 +95,7 @@ typedef struct tg_soft
     bool resumed;     /* now */
     bool whole;       /* they are back because the short search failed without them */
     bool contradicts; /* there is no solution, or none that is worth the search */
+    bool kept;        /* island->z was written */
     double *from;     /* the impulses that it starts from */
 
     /* the iterate */

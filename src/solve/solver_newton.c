@@ -74,6 +74,17 @@ static double least_compliance(const tg_soft *p, double velocity)
 
 /* ---- where to start ---- */
 
+/* whether z is beyond the bounds of a block, by more than rounding */
+static bool is_beyond(const tg_soft *p, const tg_soft_block *b, const double *z)
+{
+    double square = 0;
+    if (b->kind == TG_CONE_BOX)
+        return fabs(z[0]) > (1 + TG_ON_CONE) * b->bound;
+    for (int i = 1; i < b->dim; i++)
+        square += (z[i] / p->mu[b->row + i]) * (z[i] / p->mu[b->row + i]);
+    return b->kind == TG_CONE_UNIT && (z[0] < 0 || square > (1 + TG_ON_CONE) * z[0] * z[0]);
+}
+
 /* A contact that carried something is closed; on its cone it slides as it did. One that carried nothing stays open if
  * its velocity says so, and is otherwise stopped. */
 static void start_contact(tg_soft *p, const tg_soft_block *b, const double *L, const double *before)
@@ -108,14 +119,18 @@ static void start(tg_soft *p, double eps)
     p->eps = eps;
     for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
     {
-        double L[TG_CONE_MAX] = {0}, before[TG_CONE_MAX] = {0};
+        double L[TG_CONE_MAX] = {0}, z[TG_CONE_MAX] = {0}, before[TG_CONE_MAX] = {0};
         for (int i = 0; i < b->dim; i++)
         {
             int row = p->source[b->row + i];
             L[i] = island->warm != NULL ? island->warm[row] : 0;
+            z[i] = island->warm_z != NULL ? island->warm_z[row] : 0;
             before[i] = island->speed != NULL ? island->speed[row] + island->bias[row] : island->g[row];
         }
-        start_block(p, b, L, before);
+        if (is_beyond(p, b, z))
+            memcpy(p->z + b->row, z, sizeof(double) * (size_t)b->dim);
+        else
+            start_block(p, b, L, before);
     }
 }
 
@@ -439,6 +454,24 @@ static bool is_proven(tg_soft *p)
 
 /* ---- all ---- */
 
+/* z for the next step: what moves with its compliance alone is kept, of what slips or opens the impulse. */
+static void keep_z(tg_soft *p)
+{
+    double *out = p->island->z;
+    if (out == NULL)
+        return;
+    memset(out, 0, sizeof(double) * (size_t)p->island->rows);
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    {
+        double speed = 0;
+        for (int i = b->row; i < b->row + b->dim; i++)
+            speed = tg_larger(speed, tg_soft_eps(p, i) * fabs(p->z[i] - p->L[i]));
+        for (int i = b->row; i < b->row + b->dim; i++)
+            out[p->source[i]] = speed < TG_NO_SLIP ? p->z[i] : p->L[i];
+    }
+    p->kept = true;
+}
+
 /* Whether the search ends: the limit has its certificate, or the problem contradicts itself. */
 static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
 {
@@ -451,6 +484,8 @@ static bool ends(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
     bool solvable = !grows && harden(p, o), selected = solvable && o->select;
     if (selected)
         soften(p, o);
+    if (solvable)
+        keep_z(p);
     memcpy(p->kept_u, p->u, dims);
     memcpy(p->kept_z, p->z, rows);
     for (int k = 0; k < HARDER && selected; k++)

@@ -315,6 +315,7 @@ static tg_status solve_soft(const tg_island *island, const tg_solve_options *opt
         else
             tg_soft_take_back(&p);
         here.warm = p.again ? p.from : island->warm;
+        here.warm_z = p.again ? NULL : island->warm_z;
         fits = run_solver(&p, solver, options);
     }
     if (!fits)
@@ -337,6 +338,7 @@ static tg_status solve_soft(const tg_island *island, const tg_solve_options *opt
                                 .sweeps = p.sweeps,
                                 .newton = p.factorisations - p.interior_steps,
                                 .interior = p.interior_steps,
+                                .z = solved && p.kept,
                                 .residual = p.offer.parts};
     tg_arena_release(scratch, mark);
     return TG_OK;

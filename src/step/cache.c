@@ -8,9 +8,16 @@ static const tg_bond *bond_of(const tg_rows *r, const tg_constraint *c)
     return c->source == TG_SOURCE_CONTACT ? &r->touch[c->index].bond : NULL;
 }
 
+/* what is kept of a constraint: z of its solve, or its impulses */
+static const double *kept_of(const tg_rows *r, const tg_constraint *c)
+{
+    bool z = c->parts > 0 && r->island[r->tree_island[r->part[c->part].tree]].result.z;
+    return (z ? r->z : r->L) + c->row;
+}
+
 static void store_entry(const tg_rows *r, const tg_constraint *c, tg_cache_entry *entry)
 {
-    const double *L = r->L + c->row;
+    const double *L = kept_of(r, c);
     const tg_bond *b = bond_of(r, c);
     *entry = (tg_cache_entry){.id = c->id};
     if (b == NULL)
@@ -29,7 +36,7 @@ static void store_entry(const tg_rows *r, const tg_constraint *c, tg_cache_entry
 
 static void load_entry(const tg_rows *r, const tg_constraint *c, const tg_cache_entry *entry)
 {
-    double *L = r->warm + c->row;
+    double *L = r->warm_z + c->row;
     const tg_bond *b = bond_of(r, c);
     if (b == NULL)
     {
@@ -125,11 +132,17 @@ static int count_of(double x)
     return x >= 0 && x <= INT_MAX ? (int)x : 0;
 }
 
+/* the one that keeps more than impulses */
+static bool has_default_solver(const tg_work *w)
+{
+    return strcmp(w->step->options.solver, tg_solve_default().solver) == 0;
+}
+
 void tg_cache_read_pauses(const tg_work *w, const tg_cache *cache)
 {
     const tg_rows *r = w->rows;
     const uint64_t first = pause_id(0, 0), next = pause_id(1, 0) - first;
-    if (cache == NULL || w->step->options.cold || strcmp(w->step->options.solver, tg_solve_default().solver) != 0)
+    if (cache == NULL || w->step->options.cold || !has_default_solver(w))
         return;
     for (int i = cache->count - 1; i >= 0 && cache->entry[i].id >= first; i--)
     {
@@ -161,6 +174,7 @@ void tg_cache_read(const tg_work *w, const tg_cache *cache)
 {
     tg_rows *r = w->rows;
     memset(r->warm, 0, sizeof(double) * (size_t)r->nrow);
+    memset(r->warm_z, 0, sizeof(double) * (size_t)r->nrow);
     if (cache == NULL)
         return;
     index x = index_of(r, cache);
@@ -171,6 +185,11 @@ void tg_cache_read(const tg_work *w, const tg_cache *cache)
         if (entry != NULL)
             load_entry(r, c, entry);
     }
+    if (!has_default_solver(w))
+        memcpy(r->warm, r->warm_z, sizeof(double) * (size_t)r->nrow);
+    for (const tg_rows_island *island = r->island; island < r->island + r->nisland && has_default_solver(w); island++)
+        for (const tg_block *b = r->block + island->block; b < r->block + island->block + island->blocks; b++)
+            tg_block_bound(b, r->warm_z + island->row + b->row, r->warm + island->row + b->row);
 }
 
 /* constraints of a solve that stopped early with unsafe impulses start cold in the next step */
@@ -179,7 +198,7 @@ static bool carries(const tg_rows *r, const tg_constraint *c)
     if (c->parts > 0 && r->island[r->tree_island[r->part[c->part].tree]].result.guarded)
         return false;
     for (int i = 0; i < c->rows && c->parts > 0; i++)
-        if (r->L[c->row + i] != 0)
+        if (kept_of(r, c)[i] != 0)
             return true;
     return false;
 }

@@ -257,6 +257,8 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     options.droppable = !island->sparse && (options.relaxable || tg_island_push(r, island) > 0);
     (options.skip_warm ? tg_need_half : tg_need_delassus)(m, w, island);
     tg_island problem = tg_island_problem(r, island);
+    problem.warm_z = o->cold ? NULL : r->warm_z + island->row;
+    problem.z = r->z + island->row;
     TG_TRY(tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,
                            &w->error));
     /* a warm start that fails costs as much as what solves the problem: then it may take as many factorisations */
