@@ -104,7 +104,7 @@ static void sharpen(tg_work *w, tg_rows_island *island, const tg_island *problem
     tg_solve_options options = tg_solve_default();
     options.tolerance = w->step->options.tolerance;
     options.inner *= options.tolerance / tg_solve_default().tolerance;
-    if ((island->sparse || island->late) && island->result.status == TG_SOLVE_SOLVED &&
+    if (island->result.status == TG_SOLVE_SOLVED && island->result.stage != TG_ENDED_WARM &&
         island->result.selection == TG_SELECT_COMPLIANT)
         tg_island_sharpen(problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result);
 }
