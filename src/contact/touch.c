@@ -199,10 +199,12 @@ static void look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, doubl
 {
     int declared = declared_of(m, pair);
     const double *grow = w->space->grow;
-    double margin = margin_of(w, pair, declared);
+    double margin = margin_of(w, pair, declared), reach = margin + grow[pair.first] + grow[pair.second];
     tg_query query;
     tg_patch patch;
-    tg_touch_query(m, w, pair, dt, margin + grow[pair.first] + grow[pair.second], &query);
+    if (tg_pair_apart(w, pair, reach))
+        return;
+    tg_touch_query(m, w, pair, dt, reach, &query);
     tg_narrow(&query, &patch);
     if (patch.count == 0)
         return;
