@@ -98,7 +98,7 @@ static double tilt_of(const tg_footing *f)
     }
 }
 
-/* With n0 . x <= h the plane of a polygon and S the scale, n ~ S^-1 n0: x is above it by (n0 . S^-1 x - h) / |S^-1 n0|. */
+/* With n0 . x <= h for a polygon and S the scale, n ~ S^-1 n0: x is above it by (n0 . S^-1 x - h) / |S^-1 n0|. */
 static bool mesh_holds(const tg_placed *p, v4 x, double slack)
 {
     const tg_polytope *t = p->polytope;

@@ -32,6 +32,7 @@ static inline size_t tg_allowed_room(int n)
     X(int, order, 2 * m->ngeom, "scratch of the broad phase")                                                          \
     X(int, touch_of, m->ngeom, "first touch of each geom, -1: none; scratch of touch.c")                               \
     X(tg_geom_pair, pair, tg_pair_capacity(m), "pairs that are near")                                                  \
+    X(double, looked, tg_pair_capacity(m), "distance up to which each was looked at for the step, less margins (m)")   \
     X(tg_pair_hint, hint, tg_hint_capacity(m), "of pairs that are searched, each at a place that its numbers give")
 
 typedef struct tg_space
