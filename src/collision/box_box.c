@@ -107,7 +107,8 @@ static bool extend_edges(const tg_query *q, const tg_placed moved[2], const tg_b
         return false;
     }
     tg_query then = *q;
-    tg_patch ahead = {0};
+    tg_patch ahead;
+    ahead.count = 0;
     then.shape[0] = moved[0];
     then.shape[1] = moved[1];
     then.reach = INFINITY;

@@ -340,10 +340,13 @@ static bool in_bounds(const tg_bounds *b, int geom, v4 x)
 static int next_material(const tg_model *m, const tg_work *w, const tg_footing *f, int geom, int k)
 {
     const tg_rows *r = w->rows;
-    for (k = next_neighbour(m, w, geom, k); k >= 0; k = next_neighbour(m, w, geom, r->touch[k / 2].next[k % 2]))
+    for (int last = -1, neighbour; k >= 0; k = r->touch[k / 2].next[k % 2], last = neighbour)
     {
-        int neighbour = geom_of(&r->touch[k / 2], 1 - k % 2);
-        if (in_bounds(&w->space->bounds, neighbour, f->point) &&
+        k = next_neighbour(m, w, geom, k);
+        if (k < 0)
+            break;
+        neighbour = geom_of(&r->touch[k / 2], 1 - k % 2);
+        if (neighbour != last && in_bounds(&w->space->bounds, neighbour, f->point) &&
             tg_holds(&w->space->placed[neighbour], f->point, f->slack))
             return k;
     }
@@ -439,7 +442,8 @@ static int add_level(const tg_model *m, tg_work *w, const tg_touch *t, int side,
     tg_geom_pair pair = t->pair;
     tg_law law = t->law;
     tg_query query;
-    tg_patch patch = {0};
+    tg_patch patch;
+    patch.count = 0;
     tg_touch_query(m, w, pair, dt, margin + w->space->grow[pair.first] + w->space->grow[pair.second], &query);
     tg_level_points(&query, side, normal, &patch);
     for (int k = 0; k < patch.count; k++)
