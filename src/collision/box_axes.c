@@ -108,20 +108,23 @@ static void face_points(const tg_placed *a, const tg_placed *b, int face, tg_axi
     axis->point[1] = face == 0 ? x[1] : x[0] + gap;
 }
 
+v4 tg_box_normal(const tg_placed *a, const tg_placed *b, int k)
+{
+    if (k < 6)
+        return k < 3 ? a->R.c[k] : b->R.c[k - 3];
+    v4 n = v4_cross(a->R.c[(k - 6) / 3], b->R.c[(k - 6) % 3]);
+    return n * v4_splat(1 / sqrt(v4_dot(n, n)));
+}
+
 tg_axis tg_box_axis(const tg_placed *a, const tg_placed *b, const tg_box_axes *s, int k)
 {
     tg_axis axis = {.separation = s->separation[k], .margin = INFINITY};
+    v4 n = tg_box_normal(a, b, k);
+    double towards = k < 6 ? s->t[k / 3][k % 3] : v4_dot(n, b->x - a->x);
+    axis.normal = towards < 0 ? -n : n;
     if (k < 6)
-    {
-        v4 n = k < 3 ? a->R.c[k] : b->R.c[k - 3];
-        axis.normal = s->t[k / 3][k % 3] < 0 ? -n : n;
         face_points(a, b, k / 3, &axis);
-        return axis;
-    }
-    int i = (k - 6) / 3, j = (k - 6) % 3;
-    v4 n = v4_cross(a->R.c[i], b->R.c[j]);
-    n = n * v4_splat(1 / sqrt(v4_dot(n, n)));
-    axis.normal = v4_dot(n, b->x - a->x) < 0 ? -n : n;
-    tg_box_edges(a, b, k, 1, &axis);
+    else
+        tg_box_edges(a, b, k, 1, &axis);
     return axis;
 }

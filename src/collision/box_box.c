@@ -39,9 +39,7 @@ static double box_margin(const tg_query *q, const tg_box_axes *s, int best, v4 n
     {
         if (k == best || !(s->separation[k] > second))
             continue;
-        v4 n = k < 3   ? q->shape[0].R.c[k]
-               : k < 6 ? q->shape[1].R.c[k - 3]
-                       : tg_box_axis(&q->shape[0], &q->shape[1], s, k).normal;
+        v4 n = tg_box_normal(&q->shape[0], &q->shape[1], k);
         if (1 - fabs(v4_dot(n, normal)) > 0.5 * angle * angle)
             second = s->separation[k];
     }
@@ -60,7 +58,7 @@ static double moving_margin(const tg_query *q, const tg_box_axes *now, const tg_
         double margin = out > 0 ? tg_most(worse, out) : tg_most(worse, 0);
         if (k == chosen || !(margin < least))
             continue;
-        v4 n = tg_box_axis(&q->shape[0], &q->shape[1], now, k).normal;
+        v4 n = tg_box_normal(&q->shape[0], &q->shape[1], k);
         if (1 - fabs(v4_dot(n, normal)) > 0.5 * angle * angle)
             least = margin;
     }
@@ -107,7 +105,8 @@ static bool extend_edges(const tg_query *q, const tg_placed moved[2], const tg_b
         return false;
     }
     tg_query then = *q;
-    tg_patch ahead = {0};
+    tg_patch ahead;
+    ahead.count = 0;
     then.shape[0] = moved[0];
     then.shape[1] = moved[1];
     then.reach = INFINITY;

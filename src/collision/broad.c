@@ -65,16 +65,33 @@ static bool is_allowed(tg_allowed a, int i, int j)
 
 /* ---- all with all ---- */
 
-/* lanes of geoms j .. j + 3 whose bounds overlap those of geom i, as four bits */
-static unsigned overlaps(const tg_bounds *b, int i, int j)
+/* The bounds of one geom, in all lanes. */
+typedef struct splat
+{
+    v4 centre[3], half[3], radius;
+} splat;
+
+TG_INLINE splat splat_of(const tg_bounds *b, int i)
+{
+    splat s = {.radius = v4_splat(b->radius[i])};
+    for (int k = 0; k < 3; k++)
+    {
+        s.centre[k] = v4_splat(b->centre[k][i]);
+        s.half[k] = v4_splat(b->half[k][i]);
+    }
+    return s;
+}
+
+/* lanes of geoms j .. j + 3 whose bounds overlap those of one, as four bits */
+TG_INLINE unsigned overlaps(const tg_bounds *b, const splat *one, int j)
 {
     const v4i magnitude = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}; /* all bits but the sign */
-    v4 squared = v4_zero(), reach = v4_splat(b->radius[i]) + v4_load(b->radius + j);
+    v4 squared = v4_zero(), reach = one->radius + v4_load(b->radius + j);
     v4i hit = {1, 2, 4, 8};
     for (int k = 0; k < 3; k++)
     {
-        v4 d = v4_load(b->centre[k] + j) - v4_splat(b->centre[k][i]);
-        v4 h = v4_load(b->half[k] + j) + v4_splat(b->half[k][i]);
+        v4 d = v4_load(b->centre[k] + j) - one->centre[k];
+        v4 h = v4_load(b->half[k] + j) + one->half[k];
         squared += d * d;
         hit &= v4_keep(magnitude, d) < h;
     }
@@ -87,15 +104,16 @@ static void compare_all(const tg_bounds *b, tg_allowed allowed, pair_list *list)
     for (int i = 0; i < b->n; i++)
     {
         const uint64_t *row = allowed.bits + (size_t)i * (size_t)allowed.words;
-        for (int j = (i + 1) & ~(V4_LANES - 1); j < b->n; j += V4_LANES)
-        {
-            unsigned wanted = (unsigned)(row[j / 64] >> (j % 64)) & 15;
-            if (wanted == 0)
-                continue;
-            wanted &= overlaps(b, i, j);
-            for (; wanted != 0; wanted &= wanted - 1)
-                append(list, i, j + __builtin_ctz(wanted));
-        }
+        splat one = splat_of(b, i);
+        for (int word = 0; word < allowed.words; word++)
+            for (uint64_t left = row[word]; left != 0;)
+            {
+                int at = __builtin_ctzll(left) & ~(V4_LANES - 1), j = 64 * word + at;
+                unsigned wanted = (unsigned)(left >> at) & 15;
+                left &= ~((uint64_t)15 << at);
+                for (wanted &= overlaps(b, &one, j); wanted != 0; wanted &= wanted - 1)
+                    append(list, i, j + __builtin_ctz(wanted));
+            }
     }
 }
 
@@ -203,10 +221,11 @@ static void sweep(const tg_bounds *b, tg_allowed allowed, int *order, pair_list 
     for (int i = 0; i < b->n; i++)
     {
         double high = s.centre[axis][i] + s.half[axis][i];
+        splat one = splat_of(&s, i);
         unsigned behind = 15u << ((i + 1) % V4_LANES); /* of the first four, those that come after i */
         for (int j = (i + 1) & ~(V4_LANES - 1); j < b->n && !(s.centre[axis][j] - s.half[axis][j] >= high);
              j += V4_LANES, behind = 15)
-            for (unsigned hit = overlaps(&s, i, j) & behind; hit != 0; hit &= hit - 1)
+            for (unsigned hit = overlaps(&s, &one, j) & behind; hit != 0; hit &= hit - 1)
                 append_allowed(allowed, order[i], order[j + __builtin_ctz(hit)], list);
     }
 }

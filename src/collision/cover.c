@@ -98,6 +98,22 @@ static double tilt_of(const tg_footing *f)
     }
 }
 
+/* With n0 . x <= h for a polygon and S the scale, n ~ S^-1 n0: x is above it by (n0 . S^-1 x - h) / |S^-1 n0|. */
+static bool mesh_holds(const tg_placed *p, v4 x, double slack)
+{
+    const tg_polytope *t = p->polytope;
+    v4 inverse = v4_set(1 / p->size[0], 1 / p->size[1], 1 / p->size[2], 0), at = x * inverse;
+    at[3] = -1;
+    for (int i = 0; i < t->npolygon; i++)
+    {
+        v4 plane = v4_load(t->normal + 4 * i), m = plane * inverse;
+        double above = v4_dot(plane, at);
+        if (above > 0 && above > slack * sqrt(v4_dot(m, m)))
+            return false;
+    }
+    return t->npolygon > 0;
+}
+
 bool tg_holds(const tg_placed *p, v4 x, double slack)
 {
     v4 local = mat3_mul_t(p->R, x - p->x);
@@ -116,14 +132,7 @@ bool tg_holds(const tg_placed *p, v4 x, double slack)
     default:
         return false;
     }
-    const tg_polytope *t = p->polytope;
-    for (int i = 0; i < t->npolygon; i++)
-    {
-        v4 corner = v4_load(t->vertex + 4 * t->polygon[t->polygon_start[i]]) * v4_load(p->size);
-        if (v4_dot(tg_scaled_normal(p, i), local - corner) > slack)
-            return false;
-    }
-    return t->npolygon > 0;
+    return mesh_holds(p, local, slack);
 }
 
 bool tg_is_below(const tg_footing *f, const tg_footing *face)

@@ -84,9 +84,8 @@ typedef bool tg_polish_function(const tg_query *q, v4 n, tg_patch *patch);
 
 tg_polish_function tg_polish_point; /* one point */
 
-/* The query has a hint, a direction along which the shapes were out of reach of each other: they still are. And the
- * next hint, unit, from the first shape to the second. */
-bool tg_out_of_reach(const tg_query *q);
+/* A direction along which the shapes are out of reach of each other, unit, from the first to the second: the next hint.
+ */
 void tg_remember(const tg_query *q, v4 n);
 
 /* Two convex shapes of which one is curved: finds a normal, polishes it, and makes sure that it is the answer. */

@@ -227,7 +227,12 @@ void tg_capsule_cylinder(const tg_query *q, tg_patch *patch)
     if (tg_axes_clear(q))
         return;
     double distance = tg_capsule_start(&q->shape[0], &q->shape[1], point_distance, &n);
-    if (distance < INFINITY && (distance - q->shape[0].size[0] >= q->reach || polish(q, n, patch)))
+    if (distance < INFINITY && distance - q->shape[0].size[0] >= q->reach)
+    {
+        tg_remember(q, n);
+        return;
+    }
+    if (distance < INFINITY && polish(q, n, patch))
         return;
     tg_search_patch(q, polish, patch);
 }

@@ -21,6 +21,7 @@ enum
 #define CURVED_GAP 1e-10 /* the same where a core is curved, and the answer is polished by others */
 #define ROUGH_GAP 1e-2   /* relative to the distance, for tg_gjk_direction */
 #define TOUCHING 1e-10   /* relative to the size of the shapes: closer than that, directions come from EPA */
+#define DOUBT 1e-9       /* relative to the size of the shapes: more than a search could be wrong */
 
 /* ---- the pair ---- */
 
@@ -278,20 +279,19 @@ static tg_gjk_result run(const tg_pair_frame *p, double reach)
     return r;
 }
 
-/* The shapes are out of reach along the hint: by more than the search, which is not asked then, could be wrong. */
-static bool hint_suffices(const tg_pair_frame *p, double reach, const tg_hint *hint, tg_gjk_result *r)
+bool tg_out_of_reach(const tg_placed *a, const tg_placed *b, double reach, const tg_hint *hint)
 {
-    v4 d = v4_set(hint->direction[0], hint->direction[1], hint->direction[2], 0);
-    if (p->curved || !(squared(d) > 0))
+    if (a->type > b->type)
+        return tg_out_of_reach(b, a, reach, hint);
+    v4 d = v4_set(hint->direction[0], hint->direction[1], hint->direction[2], 0), n = mat3_mul(a->R, d);
+    double length = sqrt(squared(d));
+    if (!(length > 0))
         return false;
-    tg_simplex s = {.count = 1};
-    s.corner[0] = tg_minkowski_support(p, -d);
-    v4 y = s.corner[0].y, a = s.corner[0].point[0];
-    double doubt = 10 * TOUCHING * (sqrt(squared(y)) + sqrt(squared(a)));
-    if (!is_beyond(squared(d), v4_dot(d, y), tg_most(reach, 0) + doubt))
-        return false;
-    *r = out_of_reach(&s, d, reach);
-    return true;
+    int any;
+    v4 e = mat3_mul_t(b->R, n), way = b->x - a->x, p = tg_support_local(a, d, &any), q = tg_support_local(b, -e, &any);
+    double apart = v4_dot(n, way) + v4_dot(e, q) - v4_dot(d, p);
+    double size = sqrt(squared(way)) + sqrt(squared(p)) + sqrt(squared(q));
+    return apart >= (reach + tg_rounding(a) + tg_rounding(b) + DOUBT * size) * length;
 }
 
 static void remember(tg_hint *hint, const tg_gjk_result *r, double reach)
@@ -314,13 +314,9 @@ static tg_gjk_result to_world(const tg_placed *a, tg_gjk_result r)
 tg_gjk_result tg_gjk(const tg_placed *a, const tg_placed *b, double reach, tg_hint *hint)
 {
     tg_pair_frame p = frame_of(a, b);
-    tg_gjk_result r;
-    if (hint == NULL || !hint_suffices(&p, reach, hint, &r))
-    {
-        r = run(&p, reach);
-        if (hint != NULL)
-            remember(hint, &r, reach);
-    }
+    tg_gjk_result r = run(&p, reach);
+    if (hint != NULL)
+        remember(hint, &r, reach);
     return to_world(a, r);
 }
 

@@ -94,8 +94,6 @@ static void mirror(tg_patch *patch)
 
 static inline void run(const entry *e, const tg_query *q, tg_patch *patch)
 {
-    if (e->look_ahead && q->hint != NULL && tg_out_of_reach(q))
-        return;
     e->find(q, patch);
     if (e->look_ahead && q->dt > 0)
         tg_look_ahead(q, e->find, patch);

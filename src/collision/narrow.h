@@ -6,12 +6,12 @@
 
 #include "collision/contact_point.h"
 
-/* What the search between two polytopes (capsules and spheres count as such) remembers for the next call on the same
- * pair: a direction along which they were out of reach of each other. Where they still are, no more has to be found.
- * Changes how fast an answer comes, not one bit of it. */
+/* What a search remembers for the next time the same pair is looked at: a direction along which the two were out of
+ * reach of each other. Where they still are (tg_out_of_reach), nothing has to be searched. Changes how fast an answer
+ * comes, not one bit of it. */
 typedef struct tg_hint
 {
-    float direction[3]; /* frame of the first shape, from the first to the second; zero: none */
+    float direction[3]; /* frame of the shape whose type comes first, from that one to the other; zero: none */
 } tg_hint;
 
 /* m: the default of tg_query.slack, a tenth of the reach of a step's contacts */
@@ -24,7 +24,7 @@ typedef struct tg_query
     double dt;               /* see tg_collide_options */
     double slack;            /* m, dt > 0: shapes that overlap by less along an axis count as apart along it */
     v4 velocity[2], spin[2]; /* of the shapes' origins; world */
-    tg_hint *hint;           /* may be NULL */
+    tg_hint *hint;           /* written; may be NULL */
 } tg_query;
 
 /* Fills the patch; an empty one when nothing is within reach. The types of the two shapes are those of the function's
@@ -82,7 +82,12 @@ typedef struct tg_gjk_result
     v4 other[TG_GJK_OTHERS];
 } tg_gjk_result;
 
-/* Distance of the cores; stops early with distance > reach when that is certain. The hint may be NULL. */
+/* The two shapes are apart by the reach or more, along the hint and by more than a search, which would find nothing
+ * then, could be wrong. Where they are not, they may be out of reach along another direction. In any order. */
+bool tg_out_of_reach(const tg_placed *a, const tg_placed *b, double reach, const tg_hint *hint);
+
+/* Distance of the cores; stops early with distance > reach when that is certain, and writes the hint, which may be
+ * NULL. */
 tg_gjk_result tg_gjk(const tg_placed *a, const tg_placed *b, double reach, tg_hint *hint);
 
 #endif

@@ -409,7 +409,8 @@ bool tg_choose_axis(const tg_query *q, tg_axis_function *find, tg_axis *axis, tg
         axis->margin = tg_least(axis->margin, margin);
         return false;
     }
-    tg_patch ahead = {0};
+    tg_patch ahead;
+    ahead.count = 0;
     tg_add_axis_point(&then, &there, &ahead);
     tg_add_ahead(q, then.shape, &ahead.point[0], margin, patch);
     return true;

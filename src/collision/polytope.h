@@ -126,6 +126,9 @@ typedef struct tg_box_axes
 
 tg_box_axes tg_box_separations(const tg_placed *a, const tg_placed *b);
 
+/* The unit vector along axis k, in either sense. */
+v4 tg_box_normal(const tg_placed *a, const tg_placed *b, int k);
+
 /* Axis k with the points that hold it. */
 tg_axis tg_box_axis(const tg_placed *a, const tg_placed *b, const tg_box_axes *s, int k);
 

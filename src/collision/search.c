@@ -180,19 +180,6 @@ static v4 shrunken_start(const tg_query *q, double *separation)
     return tg_gjk_direction(&small[0], &small[1], INFINITY, separation);
 }
 
-#define DOUBT 1e-9 /* of the extent: more than the search could be wrong */
-
-bool tg_out_of_reach(const tg_query *q)
-{
-    const float *hint = q->hint->direction;
-    v4 d = v4_set(hint[0], hint[1], hint[2], 0), way = q->shape[1].x - q->shape[0].x;
-    double squared = v4_dot(d, d), doubt = DOUBT * (sqrt(v4_dot(way, way)) + fabs(q->reach));
-    if (!(squared > 0))
-        return false;
-    v4 n = mat3_mul(q->shape[0].R, d * v4_splat(1 / sqrt(squared)));
-    return tg_separation(&q->shape[0], &q->shape[1], n) >= q->reach + doubt;
-}
-
 void tg_remember(const tg_query *q, v4 n)
 {
     v4 d = mat3_mul_t(q->shape[0].R, n);

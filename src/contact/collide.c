@@ -16,6 +16,13 @@ void tg_pair_query(const tg_work *w, tg_geom_pair pair, double reach, tg_query *
     query->hint = tg_hint_of(w->space, pair);
 }
 
+bool tg_pair_apart(const tg_work *w, tg_geom_pair pair, double reach)
+{
+    const tg_space *s = w->space;
+    const tg_hint *hint = tg_hint_of(s, pair);
+    return hint != NULL && tg_out_of_reach(&s->placed[pair.first], &s->placed[pair.second], reach, hint);
+}
+
 tg_contact tg_as_contact(const tg_model *m, tg_geom_pair pair, const tg_contact_point *c)
 {
     tg_contact out = {.geom1 = pair.first,
@@ -42,7 +49,10 @@ tg_status tg_visit_contacts(const tg_model *m, tg_work *w, const double *q, doub
         tg_geom_pair pair = w->space->pair[i];
         tg_query query;
         tg_patch patch;
-        tg_pair_query(w, pair, tg_pair_margin(m, w->params, pair) + margin, &query);
+        double reach = tg_pair_margin(m, w->params, pair) + margin;
+        if (tg_pair_apart(w, pair, reach))
+            continue;
+        tg_pair_query(w, pair, reach, &query);
         tg_narrow(&query, &patch);
         for (int k = 0; k < patch.count; k++)
             visit(m, w, pair, &patch.point[k], (*count)++, context);

@@ -248,7 +248,7 @@ static inline int tg_slot_count(int n)
     X(double, placing_g, c->rows, "J v_free + b of that problem")                                                      \
     X(tg_block_mode, placing_mode, c->constraints, "what each block does in it")                                       \
     X(bool, leaves, c->constraints, "blocks that leave with their least impulse of restitution")                       \
-    X(double, free_twist, SPATIAL_SIZE * m->nnode, "twists of the nodes without constraints")                          \
+    X(double, free_twist, SPATIAL_SIZE * m->nnode, "twists of the nodes: without constraints, then of v+")            \
     X(double, root_d, m->nv, "D^-1/2")                                                                                 \
     X(double, gathered, v4_pad(c->rows), "impulses of one tree's columns")                                             \
     X(int, slot, tg_slot_count(c->constraints), "entries of the cache by their ids")                                   \
@@ -320,6 +320,7 @@ typedef struct tg_contact_settings
     double friction_share;          /* eta of explicit laws */
     bool detach;                    /* derivatives hold the velocities of dampers (explicit laws) */
     const tg_given_contacts *given; /* in place of collision, during the step; NULL: none */
+    bool closing;                   /* only pairs that can close at v or v_free; tg_misses_touches asks for the rest */
 } tg_contact_settings;
 
 /* Lists every constraint near enough to matter in this step, with its position error. After the velocity stage,
@@ -383,6 +384,10 @@ void tg_add_touch_constraint(const tg_model *m, tg_work *w, int touch, uint64_t 
 
 /* Contact points of all near pairs. (touch.c) */
 tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, const tg_contact_settings *settings);
+
+/* settings->closing, after it: some pair that was left out would overlap at the end of a step with velocities v (nv).
+ * (touch.c) */
+bool tg_misses_touches(const tg_model *m, tg_work *w, const double *v, const tg_contact_settings *settings);
 
 /* Cuts the constraints into islands and numbers rows and columns. (islands.c) */
 void tg_make_islands(const tg_model *m, tg_work *w);

@@ -11,25 +11,33 @@ int tg_pair_capacity(const tg_model *m)
     return m->ncandidate < 4096 || (size_t)m->ncandidate < most ? m->ncandidate : (int)most;
 }
 
-/* A search between others costs no more than to remember. */
-static bool has_hint(int type)
+/* Others have closed forms, and no hint. */
+static bool is_searched(int a, int b)
 {
-    return type == TG_GEOM_MESH || type == TG_GEOM_CYLINDER || type == TG_GEOM_ELLIPSOID;
+    int first = a < b ? a : b, second = a < b ? b : a;
+    bool closed = first == second && (first == TG_GEOM_CAPSULE || first == TG_GEOM_BOX);
+    return first >= TG_GEOM_SPHERE && (second == TG_GEOM_MESH || (first >= TG_GEOM_CAPSULE && !closed));
 }
 
 int tg_hint_capacity(const tg_model *m)
 {
-    int n = 64, searched = 0;
+    bool has[TG_GEOM_TYPE_COUNT] = {false}, searched = false;
+    int n = 64;
     for (int g = 0; g < m->ngeom; g++)
-        searched += has_hint(m->geom_type[g]);
+        has[m->geom_type[g]] = true;
+    for (int i = 0; i < TG_GEOM_TYPE_COUNT * TG_GEOM_TYPE_COUNT; i++)
+    {
+        int a = i / TG_GEOM_TYPE_COUNT, b = i % TG_GEOM_TYPE_COUNT;
+        searched = searched || (has[a] && has[b] && is_searched(a, b));
+    }
     while (n < m->ncandidate && n < 4096)
         n *= 2;
-    return searched > 0 ? n : 0;
+    return searched ? n : 0;
 }
 
 tg_hint *tg_hint_of(const tg_space *s, tg_geom_pair pair)
 {
-    if (s->nhint == 0 || !(has_hint(s->placed[pair.first].type) || has_hint(s->placed[pair.second].type)))
+    if (s->nhint == 0 || !is_searched((int)s->placed[pair.first].type, (int)s->placed[pair.second].type))
         return NULL;
     uint32_t mixed = (uint32_t)pair.first * 0x9E3779B1u + (uint32_t)pair.second * 0x85EBCA77u;
     tg_pair_hint *h = &s->hint[(mixed ^ mixed >> 15) & (uint32_t)(s->nhint - 1)];

@@ -32,6 +32,7 @@ static inline size_t tg_allowed_room(int n)
     X(int, order, 2 * m->ngeom, "scratch of the broad phase")                                                          \
     X(int, touch_of, m->ngeom, "first touch of each geom, -1: none; scratch of touch.c")                               \
     X(tg_geom_pair, pair, tg_pair_capacity(m), "pairs that are near")                                                  \
+    X(double, looked, tg_pair_capacity(m), "distance up to which each was looked at for the step, less margins (m)")   \
     X(tg_pair_hint, hint, tg_hint_capacity(m), "of pairs that are searched, each at a place that its numbers give")
 
 typedef struct tg_space
@@ -49,11 +50,11 @@ typedef struct tg_space
 /* How many near pairs a workspace has room for: all candidates of a small scene, 48 a geom of a large one. */
 int tg_pair_capacity(const tg_model *m);
 
-/* A power of two, at least as many as there are candidates (4,096 at most); 0: no geom is a mesh, cylinder or
- * ellipsoid. */
+/* A power of two, at least as many as there are candidates (4,096 at most); 0: no two geoms of the model have to be
+ * searched. */
 int tg_hint_capacity(const tg_model *m);
 
-/* The hint of a pair with one of these, NULL for others. A pair that takes the place of another starts without. */
+/* The hint of a pair that has to be searched, NULL for others. A pair that takes the place of another starts without. */
 tg_hint *tg_hint_of(const tg_space *s, tg_geom_pair pair);
 
 /* Lays the arrays out in the workspace's block (or counts them), and fills what does not change. */

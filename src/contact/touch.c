@@ -1,9 +1,11 @@
 /* Contact points of a state: every pair that could touch within the step.
  *
- * A pair enters when distance - margin < dt c + reach (1 mm), where c adds up how fast the two geoms can move:
- * |velocity of the centre| + |omega| times the bounding radius, each the larger of the velocities at the start and
- * without constraints. The normal of a pair that is apart is chosen for where the geoms will be (collision/narrow.h,
- * dt). */
+ * A pair belongs to the problem when distance - margin < dt c + reach (1 mm), where c adds up how fast the two geoms
+ * can move: |velocity of the centre| + |omega| times the bounding radius, each the larger of the velocities at the
+ * start and without constraints. Where geoms move together, most of these get no impulse. Only those are listed first
+ * for which the inequality holds with the speed at which they can close (closing_speed); whether others are met is
+ * asked when v+ is known (tg_misses_touches). The normal of a pair that is apart is chosen for where the geoms will be
+ * (collision/narrow.h, dt). */
 #include <math.h>
 
 #include "collision/cover.h"
@@ -90,27 +92,28 @@ static motion motion_at(const tg_model *m, const tg_work *w, int body, v4 point,
     return (motion){twist_at(V, point - tg_node_origin(m, w, node)), V.ang};
 }
 
-static double reach_of_motion(motion x, double radius)
-{
-    double turn = sqrt(v4_dot(x.angular, x.angular));
-    return sqrt(v4_dot(x.linear, x.linear)) + (turn > 0 ? turn * radius : 0);
-}
-
-/* c of each geom times dt, plus half of the distance at which every pair is tested */
+/* c of each geom times dt, plus half of the distance at which every pair is tested. Geoms of one node follow each
+ * other, and turn as it does. */
 static void grow_bounds(const tg_model *m, tg_work *w, double dt, double reach)
 {
-    const tg_params *p = w->params;
+    const double *radius = w->params->geom_radius, *twists[2] = {w->V, w->rows->free_twist};
     tg_space *s = w->space;
-    for (int i = 0; i < s->ncollider; i++)
+    double turn[2] = {0, 0};
+    for (int i = 0, last = 0; i < s->ncollider; i++)
     {
-        int g = s->collider[i], body = m->geom_body[g];
+        int g = s->collider[i], body = m->geom_body[g], node = m->body_node[body];
         s->grow[g] = 0.5 * reach;
-        if (m->body_node[body] == 0)
+        if (node == 0)
             continue;
-        v4 centre = tg_geom_centre(w, g);
-        double now = reach_of_motion(motion_at(m, w, body, centre, w->V), p->geom_radius[g]);
-        double free = reach_of_motion(motion_at(m, w, body, centre, w->rows->free_twist), p->geom_radius[g]);
-        s->grow[g] += dt * tg_most(now, free);
+        double most = 0;
+        for (int k = 0; k < 2; k++)
+        {
+            motion x = motion_at(m, w, body, tg_geom_centre(w, g), twists[k]);
+            turn[k] = node == last ? turn[k] : v4_length(x.angular);
+            most = tg_most(most, v4_length(x.linear) + (turn[k] > 0 ? turn[k] * radius[g] : 0));
+        }
+        s->grow[g] += dt * most;
+        last = node;
     }
 }
 
@@ -195,20 +198,96 @@ static int declared_of(const tg_model *m, tg_geom_pair pair)
     return m->npair > 0 ? tg_declared_pair(m, pair) : -1;
 }
 
-static void look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, double dt)
+/* ---- pairs that cannot close ---- */
+
+/* The rate of the distance of two shapes is that of their nearest points along the normal, so at most the speed of one
+ * of these relative to the other body: |u| + |omega| R, with u the relative velocity at the centre of a shape, R its
+ * radius, omega the relative angular velocity. A body that turns by w carries that centre round while it moves on:
+ * within dt this changes u by dt w |v_1 - v_2|, half of it on the mean, where |v_1 - v_2| <= |u| + w D, D between the
+ * centres. */
+static double closing_speed(const tg_model *m, const tg_work *w, tg_geom_pair pair, double dt, const double *twists)
+{
+    const double *radius = w->params->geom_radius, *bounds = w->space->bounds.radius;
+    bool first = radius[pair.first] < radius[pair.second];
+    int g = first ? pair.first : pair.second, other = first ? pair.second : pair.first;
+    v4 centre = tg_geom_centre(w, g);
+    motion a = motion_at(m, w, m->geom_body[g], centre, twists);
+    motion b = motion_at(m, w, m->geom_body[other], centre, twists);
+    v4 u = a.linear - b.linear, omega = a.angular - b.angular;
+    v4 length = v4_sum3(u * u, omega * omega, b.angular * b.angular);
+    for (int k = 0; k < V4_LANES; k++)
+        length[k] = sqrt(length[k]);
+    double speed = length[0], turn = length[2];
+    double carried = turn > 0 ? 0.5 * dt * turn * (speed + turn * (bounds[g] + bounds[other])) : 0;
+    return speed + length[1] * radius[g] + carried;
+}
+
+/* Points of a pair within reach; false: it has none. */
+static bool find_patch(const tg_model *m, const tg_work *w, tg_geom_pair pair, double reach, double dt, tg_patch *patch)
+{
+    tg_query query;
+    if (tg_pair_apart(w, pair, reach))
+        return false;
+    tg_touch_query(m, w, pair, dt, reach, &query);
+    tg_narrow(&query, patch);
+    return patch->count > 0;
+}
+
+/* Adds the points of a pair. Returns the distance beyond its margin up to which all of its points are in the problem:
+ * how far its geoms move at most (grow_bounds), or what they can close. */
+static double look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg_contact_settings *settings,
+                           double reach)
 {
     int declared = declared_of(m, pair);
     const double *grow = w->space->grow;
-    double margin = margin_of(w, pair, declared);
-    tg_query query;
+    double dt = settings->dt, margin = margin_of(w, pair, declared), within = grow[pair.first] + grow[pair.second];
     tg_patch patch;
-    tg_touch_query(m, w, pair, dt, margin + grow[pair.first] + grow[pair.second], &query);
-    tg_narrow(&query, &patch);
-    if (patch.count == 0)
-        return;
+    if (settings->closing && within > reach + w->rows->slack)
+    {
+        if (tg_pair_apart(w, pair, margin + within))
+            return within;
+        double now = closing_speed(m, w, pair, dt, w->V), free = closing_speed(m, w, pair, dt, w->rows->free_twist);
+        within = tg_least(within, reach + dt * tg_most(now, free));
+    }
+    if (!find_patch(m, w, pair, margin + within, dt, &patch))
+        return within;
     tg_law law = tg_law_of(m, w->params, pair, declared);
     for (int k = 0; k < patch.count; k++)
         add_touch(m, w, pair, &law, margin, &patch.point[k]);
+    return within;
+}
+
+static bool closes(const tg_model *m, const tg_work *w, tg_geom_pair pair, const tg_contact_point *c, double margin,
+                   double dt, const double *twists)
+{
+    motion a = motion_at(m, w, m->geom_body[pair.first], c->point, twists);
+    motion b = motion_at(m, w, m->geom_body[pair.second], c->point, twists);
+    return c->distance - margin + dt * v4_dot(c->normal, b.linear - a.linear) < 0;
+}
+
+bool tg_misses_touches(const tg_model *m, tg_work *w, const double *v, const tg_contact_settings *settings)
+{
+    const tg_space *s = w->space;
+    double *twists = w->rows->free_twist, dt = settings->dt;
+    if (m->ncandidate == 0 || s->npair == 0)
+        return false;
+    tg_node_twists(m, w, v, twists);
+    for (int i = 0; i < s->npair; i++)
+    {
+        tg_geom_pair pair = s->pair[i];
+        double within = dt * closing_speed(m, w, pair, dt, twists);
+        if (within <= s->looked[i])
+            continue;
+        tg_patch patch;
+        double margin = margin_of(w, pair, declared_of(m, pair));
+        if (!find_patch(m, w, pair, margin + within, dt, &patch))
+            continue;
+        for (int k = 0; k < patch.count; k++)
+            if (patch.point[k].distance - margin >= s->looked[i] &&
+                closes(m, w, pair, &patch.point[k], margin, dt, twists))
+                return true;
+    }
+    return false;
 }
 
 /* ---- what neighbours cover ---- */
@@ -261,10 +340,13 @@ static bool in_bounds(const tg_bounds *b, int geom, v4 x)
 static int next_material(const tg_model *m, const tg_work *w, const tg_footing *f, int geom, int k)
 {
     const tg_rows *r = w->rows;
-    for (k = next_neighbour(m, w, geom, k); k >= 0; k = next_neighbour(m, w, geom, r->touch[k / 2].next[k % 2]))
+    for (int last = -1, neighbour; k >= 0; k = r->touch[k / 2].next[k % 2], last = neighbour)
     {
-        int neighbour = geom_of(&r->touch[k / 2], 1 - k % 2);
-        if (in_bounds(&w->space->bounds, neighbour, f->point) &&
+        k = next_neighbour(m, w, geom, k);
+        if (k < 0)
+            break;
+        neighbour = geom_of(&r->touch[k / 2], 1 - k % 2);
+        if (neighbour != last && in_bounds(&w->space->bounds, neighbour, f->point) &&
             tg_holds(&w->space->placed[neighbour], f->point, f->slack))
             return k;
     }
@@ -360,7 +442,8 @@ static int add_level(const tg_model *m, tg_work *w, const tg_touch *t, int side,
     tg_geom_pair pair = t->pair;
     tg_law law = t->law;
     tg_query query;
-    tg_patch patch = {0};
+    tg_patch patch;
+    patch.count = 0;
     tg_touch_query(m, w, pair, dt, margin + w->space->grow[pair.first] + w->space->grow[pair.second], &query);
     tg_level_points(&query, side, normal, &patch);
     for (int k = 0; k < patch.count; k++)
@@ -448,10 +531,11 @@ tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, c
         return TG_OK;
     tg_node_twists(m, w, v_free, r->free_twist);
     tg_space_update(m, w);
-    grow_bounds(m, w, settings->dt, fmax(settings->reach, settings->smooth_reach));
+    double reach = fmax(settings->reach, settings->smooth_reach);
+    grow_bounds(m, w, settings->dt, reach);
     TG_TRY(tg_space_near_each(m, w, w->space->grow));
     for (int i = 0; i < w->space->npair; i++)
-        look_at_pair(m, w, w->space->pair[i], settings->dt);
+        w->space->looked[i] = look_at_pair(m, w, w->space->pair[i], settings, reach);
     drop_covered(m, w, settings->dt);
     if (r->needed > r->capacity.contacts)
         return tg_fail(&w->error, TG_ERR_CAPACITY, "%d contact points, the workspace has room for %d", r->needed,

@@ -253,7 +253,8 @@ tg_status tg_step_options(const tg_model *m, tg_work *w, const tg_options *optio
                                               .rest_within = given,
                                               .explicit_law = explicit_law,
                                               .friction_share = o.friction_share,
-                                              .detach = o.backward == TG_BACKWARD_DETACH};
+                                              .detach = o.backward == TG_BACKWARD_DETACH,
+                                              .closing = solves && !smoothed && tg_cone_law_is_default(w->step->law)};
     memcpy(&w->step->options_given, options, sizeof *options); /* and what is between its fields */
     w->step->options_params = w->params;
     w->step->options_generation = w->params->generation;

@@ -151,6 +151,27 @@ static void hand_over(const tg_model *m, const tg_work *w, tg_state *out)
     tg_cache_write(w, out->cache);
 }
 
+/* Some pair that was left out would be met: all that could have been are in the problem now. */
+static tg_status find_impulses(const tg_model *m, tg_work *w, const tg_cache *cache)
+{
+    tg_step_work *s = w->step;
+    bool collides = s->settings.given == NULL && s->settings.closing;
+    TG_TRY(tg_step_problem(m, w, cache));
+    s->settings.given = NULL; /* they were the caller's */
+    TG_TRY(tg_step_solve(m, w));
+    if (!collides)
+        return TG_OK;
+    tg_profile_stage(w, TG_STEP_STAGE_SOLVE);
+    bool misses = tg_misses_touches(m, w, tg_placing_velocity(s), &s->settings);
+    tg_profile_stage(w, TG_STEP_STAGE_COLLISION);
+    if (!misses)
+        return TG_OK;
+    s->settings.closing = false;
+    tg_status status = tg_step_problem(m, w, cache);
+    s->settings.closing = true;
+    return status == TG_OK ? tg_step_solve(m, w) : status;
+}
+
 tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, const tg_state *in,
                   const tg_control *control, tg_state *out, tg_info *info)
 {
@@ -169,9 +190,7 @@ tg_status tg_step(const tg_model *m, tg_work *w, const tg_options *options, cons
     TG_TRY(tg_step_smooth(m, w));
     s->placement = w->placement;
     tg_profile_stage(w, TG_STEP_STAGE_SMOOTH);
-    TG_TRY(tg_step_problem(m, w, in->cache));
-    s->settings.given = NULL; /* they were the caller's */
-    TG_TRY(tg_step_solve(m, w));
+    TG_TRY(find_impulses(m, w, in->cache));
     come_to_rest(m, w);
     tg_profile_stage(w, TG_STEP_STAGE_SOLVE);
     s->held = false;

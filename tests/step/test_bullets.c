@@ -205,6 +205,39 @@ static void test_capsule(void **state)
     sim_close(s);
 }
 
+/* One behind the other at one speed, the way of a step to the floor, 3 mm apart: they do not close, and have no
+ * contact. When the floor stops the first the second, which nothing stops but the first, stands on it. */
+static void test_one_behind_the_other(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SHAPES; i++)
+    {
+        sim *s = sim_open(
+            text("<mujoco><option gravity='0 0 0'/><asset><mesh name='m' vertex='0.02 0 0  -0.02 0 0  0 0.03 0.01  0 "
+                 "-0.03 0.01  0.01 0 0.07  -0.01 0.01 -0.05  0 0 -0.06'/></asset><worldbody>"
+                 "<geom type='plane' size='5 5 1'/><body pos='0 0 0.2'><freejoint/><geom type='sphere' size='0.05' "
+                 "mass='1'/></body><body pos='0 0 0.4'><freejoint/><geom %s mass='1'/></body></worldbody></mujoco>",
+                 shape[i]));
+        tg_contact c[SIM_CONTACTS];
+        int count;
+        assert_int_equal(tg_collide(s->m, s->w, s->q, 0.2, c, SIM_CONTACTS, &count), TG_OK);
+        for (int k = 0; k < count; k++)
+            if (c[k].geom1 == 1)
+                s->q[9] -= c[k].distance - 0.003;
+        s->options.dt = 0.002;
+        s->v[2] = s->v[8] = -20; /* 40 mm a step */
+        for (int t = 0; t < 8; t++)
+        {
+            double high = s->q[2];
+            sim_step(s);
+            check_below("overlap", deepest(s), 1e-6);
+            assert_true(s->info.contacts == 0 || high < 0.1); /* one with the floor, from 0.09 m on */
+        }
+        check_near("floor", s->q[2], 0.05, 1e-6);
+        sim_close(s);
+    }
+}
+
 /* What is held goes on: a stick that falls over at 100 rad/s lies down, and steps whose gaps hold are whole. */
 static void test_goes_on(void **state)
 {
@@ -274,7 +307,7 @@ static void test_label(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_overlap), cmocka_unit_test(test_arms),
-                                       cmocka_unit_test(test_capsule), cmocka_unit_test(test_goes_on),
-                                       cmocka_unit_test(test_label)};
+                                       cmocka_unit_test(test_capsule), cmocka_unit_test(test_one_behind_the_other),
+                                       cmocka_unit_test(test_goes_on), cmocka_unit_test(test_label)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
