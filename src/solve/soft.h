@@ -230,6 +230,9 @@ void tg_soft_offer(tg_soft *p, tg_selection selection, tg_solve_stage stage);
 /* One block Gauss-Seidel sweep; p->u = J^T p->L before and after. After tg_soft_cones. (solver_pgs.c) */
 void tg_soft_sweep(tg_soft *p);
 
+/* So many, with blocks that are solved nearly (cone.h): a start for Newton. Writes p->D and p->row. */
+void tg_soft_sweeps(tg_soft *p, int count);
+
 typedef struct tg_solver
 {
     const char *name;

@@ -13,7 +13,7 @@
 
 enum
 {
-    SEARCH = 30 /* trials of one line search */
+    SEARCH = 60 /* trials of one line search: more cost less than the factorisations after a wrong length */
 };
 
 static const double rounding = 0x1p-50; /* of G_ii |L_i| */
