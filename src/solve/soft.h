@@ -119,6 +119,7 @@ typedef struct tg_soft
 
     /* named scratch */
     double *r, *step;              /* dims: the residual, the Newton step */
+    double *trial;                 /* dims: the residual after a step that may be taken */
     double *Jstep, *row, *force;   /* rows */
     double *kept_u, *kept_z;       /* where a jump started */
     double *packed, *product, *at; /* one group: D J, J^T D J, a vector of its dofs */
