@@ -158,7 +158,6 @@ typedef struct tg_rows_island
     int loop, loops;          /* of rows loop_row[loop] .. */
     size_t Z;                 /* these directions: loops x redundant, orthonormal columns */
     bool relaxed;             /* has, or lately had, no solution with its overlaps pushed out: solved without that */
-    bool stalled;             /* a push so slow that it hardly matters was dropped: a short search had failed */
     bool twofold;             /* another solution was met, elsewhere */
     double unrelaxed;         /* m/s: residual of the unrelaxed law where another one was solved (cone_law.h) */
     bool restituted;          /* by Poisson's law: compressed, compressed_sigma and leaves are valid */

@@ -20,6 +20,9 @@ enum
     ROOT_STEPS = 60
 };
 
+static const double root_rounding = 4e-16; /* of |x_T|, and of alpha */
+static const double nearly = 1e-2;         /* of |x_T|: the next sweep changes it by more */
+
 /* ---- scaling ---- */
 
 bool tg_cones_take(tg_cones *cones, int rows, tg_arena *scratch)
@@ -335,13 +338,20 @@ static void secular_at(secular *f, double alpha)
         secular_of(f, f->m, alpha);
 }
 
-/* the root of |x_T| - x_N above 0, where it is positive and f was evaluated */
-static void secular_root(secular *f, double scale)
+/* The root of |x_T| - x_N above 0, where it is positive, to `tolerance` of |x_T|, from `alpha` (where f was evaluated).
+ */
+static double secular_root(secular *f, double scale, double alpha, double tolerance)
 {
-    double low = 0, high = INFINITY, alpha = 0;
-    for (int k = 0; k < ROOT_STEPS; k++)
+    double low = 0, high = INFINITY;
+    for (int k = 0; k < ROOT_STEPS && !(fabs(f->size - f->x_n) <= tolerance * f->size); k++)
     {
         double next = -1;
+        if (f->size > f->x_n)
+            low = alpha;
+        else
+            high = alpha;
+        if (high < INFINITY && high - low <= root_rounding * high)
+            break;
         if (f->x_n > 0)
         {
             double value = 1 / f->size - 1 / f->x_n;
@@ -352,20 +362,17 @@ static void secular_root(secular *f, double scale)
             next = high < INFINITY ? 0.5 * (low + high) : tg_larger(10 * alpha, scale);
         alpha = next;
         secular_at(f, alpha);
-        if (fabs(f->size - f->x_n) <= 4e-16 * f->size)
-            return;
-        if (f->size > f->x_n)
-            low = alpha;
-        else
-            high = alpha;
-        if (high < INFINITY && high - low <= 4e-16 * high)
-            return;
     }
+    return alpha;
 }
 
-static void solve_contact(int d, const double *G, int ld, const double *c, double *x)
+/* start: alpha to begin with, then the one that was found; NULL: from nothing */
+static void solve_contact(int d, const double *G, int ld, const double *c, double tolerance, double *start, double *x)
 {
+    double alpha = start != NULL ? *start : 0;
     memset(x, 0, (size_t)d * sizeof *x);
+    if (start != NULL)
+        *start = 0;
     if (c[0] >= 0)
         return;
     if (d == 1)
@@ -382,24 +389,40 @@ static void solve_contact(int d, const double *G, int ld, const double *c, doubl
         trace = f.diagonal[0] = G[0];
     secular_at(&f, 0);
     bool slides = f.size > f.x_n;
+    if (slides && alpha > 0)
+        secular_at(&f, alpha);
     if (slides)
-        secular_root(&f, trace);
+        alpha = secular_root(&f, trace, alpha, tolerance);
     x[0] = tg_larger(f.x_n, 0);
-    double factor = slides && f.size > 0 ? x[0] / f.size : 1;
+    bool near = start != NULL && fabs(f.size - x[0]) <= tolerance * f.size;
+    double factor = slides && f.size > 0 && !near ? x[0] / f.size : 1;
     for (int i = 0; i < f.m; i++)
         x[i + 1] = factor * f.x[i];
+    if (start != NULL && slides)
+        *start = alpha;
+}
+
+static void solve_other(const tg_cone *cone, const double *G, const double *c, double *x)
+{
+    x[0] = -c[0] / G[0];
+    if (cone->kind == TG_CONE_BOX)
+        x[0] = tg_smaller(tg_larger(x[0], -cone->bound), cone->bound);
 }
 
 void tg_cone_solve(const tg_cone *cone, const double *G, int ld, const double *c, double *x)
 {
     if (cone->kind == TG_CONE_UNIT)
-    {
-        solve_contact(cone->dim, G, ld, c, x);
-        return;
-    }
-    x[0] = -c[0] / G[0];
-    if (cone->kind == TG_CONE_BOX)
-        x[0] = tg_smaller(tg_larger(x[0], -cone->bound), cone->bound);
+        solve_contact(cone->dim, G, ld, c, root_rounding, NULL, x);
+    else
+        solve_other(cone, G, c, x);
+}
+
+void tg_cone_nearly(const tg_cone *cone, const double *G, int ld, const double *c, double *alpha, double *x)
+{
+    if (cone->kind == TG_CONE_UNIT)
+        solve_contact(cone->dim, G, ld, c, nearly, alpha, x);
+    else
+        solve_other(cone, G, c, x);
 }
 
 void tg_cones_sweep(const tg_cones *cones, double *x)

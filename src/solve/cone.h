@@ -85,6 +85,11 @@ void tg_cone_frame(int m, const double *e, double *R);
  * its own part of Gs and c the velocity when x = 0. */
 void tg_cone_solve(const tg_cone *cone, const double *G, int ld, const double *c, double *x);
 
+/* The same, a hundredth off its cone at most, from the s_T = -alpha x_T of the last time; alpha is that of now. s_T is
+ * opposite to x_T all the same. Of what slides slowly the direction says more than the length: an impulse that is cut
+ * to its cone would move it elsewhere. */
+void tg_cone_nearly(const tg_cone *cone, const double *G, int ld, const double *c, double *alpha, double *x);
+
 /* One block Gauss-Seidel sweep with exact solves of every block, in place. */
 void tg_cones_sweep(const tg_cones *cones, double *x);
 

@@ -95,7 +95,6 @@ typedef struct tg_solve_options
     bool select;         /* apply the selection rule (warm.c and select.c) */
     bool relaxable;      /* an easier problem can take its place: one that only a long search solves is left */
     bool droppable;      /* the same, but this one is likely to have a solution */
-    bool long_search;    /* a short search has failed on nearly the same problem */
     bool skip_warm;      /* not from the phases of the previous step (warm.c): that failed there */
     int warm_effort;     /* most factorisations of that; 0: as effort */
     bool long_double;    /* the certificate accumulates sigma in long double */

@@ -35,7 +35,7 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     double **const vector[] = {&p->mu,    &p->give, &p->g,      &p->own,    &p->diagonal,  &p->u,       &p->z,
                                &p->L,     &p->r,    &p->step,   &p->kept_u, &p->kept_z,    &p->row,     &p->force,
                                &p->rhs,   &p->best, &p->square, &p->all_L,  &p->all_sigma, &p->offer.L, &p->offer.sigma,
-                               &p->Jstep, &p->at,   &p->from,   &p->dz};
+                               &p->Jstep, &p->at,   &p->from,   &p->dz,     &p->trial};
     p->block = TG_TAKE(scratch, tg_soft_block, n, "soft: blocks");
     p->group = TG_TAKE(scratch, tg_soft_group, n, "soft: groups");
     p->factored = TG_TAKE(scratch, tg_phase, n, "soft: phases of the factor");

@@ -124,6 +124,7 @@ typedef struct tg_soft
 
     /* named scratch */
     double *r, *step;              /* dims: the residual, the Newton step */
+    double *trial;                 /* dims: the residual after a step that may be taken */
     double *Jstep, *dz;            /* rows: J times the Newton step, and what it does to z */
     double *row, *force;           /* rows */
     double *kept_u, *kept_z;       /* where a jump started */
@@ -236,6 +237,9 @@ void tg_soft_offer(tg_soft *p, tg_selection selection, tg_solve_stage stage);
 
 /* One block Gauss-Seidel sweep; p->u = J^T p->L before and after. After tg_soft_cones. (solver_pgs.c) */
 void tg_soft_sweep(tg_soft *p);
+
+/* So many, with blocks that are solved nearly (cone.h): a start for Newton. Writes p->D and p->row. */
+void tg_soft_sweeps(tg_soft *p, int count);
 
 typedef struct tg_solver
 {

@@ -13,7 +13,7 @@
 
 enum
 {
-    SEARCH = 30 /* trials of one line search */
+    SEARCH = 60 /* trials of one line search: more cost less than the factorisations after a wrong length */
 };
 
 static const double rounding = 0x1p-50; /* of G_ii |L_i| */
@@ -122,13 +122,38 @@ static double step_length(const tg_soft *p, double descent)
     return t;
 }
 
-/* Where the step does not descend, friction is not coupled to its normals: then H is positive definite. */
+/* Whether the whole step leaves all phases as they are, and half of the residual at most: that is then J^T of what
+ * responses differ by from their linearisation. */
+static bool step_is_good(tg_soft *p)
+{
+    for (const tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
+    {
+        const double *D = p->D + b->slope, *change = p->dz + b->row;
+        double z[TG_CONE_MAX], slope[TG_CONE_MAX * TG_CONE_MAX], *apart = p->force + b->row;
+        for (int i = 0; i < b->dim; i++)
+            z[i] = p->z[b->row + i] + change[i];
+        if (tg_soft_response(b, p->mu + b->row, z, apart, slope) != b->phase)
+            return false;
+        for (int i = 0; i < b->dim; i++)
+        {
+            apart[i] -= p->L[b->row + i];
+            for (int j = 0; j < b->dim; j++)
+                apart[i] -= D[b->dim * i + j] * change[j];
+        }
+    }
+    tg_soft_push(p, p->force, p->trial);
+    double before = v4_dot_of(p->dims, p->r, p->r), after = v4_dot_of(p->dims, p->trial, p->trial);
+    return sqrt(after) <= 0.5 * sqrt(before);
+}
+
+/* Where the step does not descend, and is not good all the same, friction is not coupled to its normals: then H is
+ * positive definite. */
 static bool newton_step(tg_soft *p)
 {
     if (!tg_soft_factor(p, true))
         return false;
     double descent = solve_step(p);
-    if (!(descent > 0))
+    if (!(descent > 0) && !step_is_good(p))
     {
         if (!tg_soft_factor(p, false))
             return false;

@@ -31,7 +31,7 @@ enum
     LADDER_STEPS = 60, /* on all of them */
     IDLE = 6,          /* steps that may fail to halve the residual, */
     SOON = 2,          /* where it is quick or not at all */
-    SWEEPS = 5,        /* if the impulses of the previous step are of little use */
+    SWEEPS = 10,       /* if the impulses of the previous step are of little use */
     HARDER = 3,        /* how often the least compliance may fall */
     ATTEMPTS = 8 /* ways down from shares of G_ii: of 102 random problems the first solves 69, four 75, eight 79 */
 };
@@ -45,7 +45,9 @@ static const double last_goal = 1e-4; /* of the tolerance: the violation at the 
                                          wrong by violation / eps, so it is small beside how fast that creeps */
 static const double coarse =
     1e-4; /* of eps / mean G_ii times the largest free velocity: the violation that a rung may have */
-static const double slow = 10;             /* of that: less is slow enough */
+static const double turned =
+    0.02;                      /* of L_N: so near its cone an impulse of the previous step was on it: 10 rad/s, 2 ms */
+static const double slow = 10; /* of that: less is slow enough */
 static const double stays = 0.3;           /* of what it was: it does not fall */
 static const double much_less = 0x1p-8;    /* of the compliance */
 static const double least_share = 0x1p-50; /* of the largest G_ii: less compliance would be lost in H */
@@ -85,19 +87,28 @@ static bool is_beyond(const tg_soft *p, const tg_soft_block *b, const double *z)
     return b->kind == TG_CONE_UNIT && (z[0] < 0 || square > (1 + TG_ON_CONE) * z[0] * z[0]);
 }
 
-/* A contact that carried something is closed; on its cone it slides as it did. One that carried nothing stays open if
- * its velocity says so, and is otherwise stopped. */
+/* A contact that carried something is closed; on its cone it slides as fast as it did, where that is against its
+ * friction: opposite to it. (Of what slides slowly J v says little about the direction, and Newton does not find back
+ * from a wrong one.) Normals turn with their bodies: an impulse on its cone is near it in the frame of now. A contact
+ * that carried nothing stays open if its velocity says so, and is otherwise stopped. */
 static void start_contact(tg_soft *p, const tg_soft_block *b, const double *L, const double *before)
 {
     const double *mu = p->mu + b->row, *own = p->own + b->row, *g = p->g + b->row;
-    double *z = p->z + b->row, square = 0;
+    double *z = p->z + b->row, square = 0, along = 0, slip = 0, size = 0;
     bool carries = L[0] > 0, open = !carries && before[0] > 0;
     for (int i = 1; i < b->dim; i++)
-        square += (L[i] / mu[i]) * (L[i] / mu[i]);
-    bool slides = square > (1 - TG_ON_CONE) * L[0] * L[0];
+    {
+        double scaled = L[i] / mu[i], e = scaled / mu[i]; /* slip is along -e */
+        square += scaled * scaled;
+        along += L[i] * before[i];
+        slip += before[i] * before[i];
+        size += e * e;
+    }
+    bool slides = sqrt(square) > (1 - turned) * L[0] && along < 0;
+    double speed = slides ? sqrt(slip / size) : 0;
     z[0] = carries ? L[0] : open ? -before[0] / tg_soft_eps(p, b->row) : -g[0] / own[0];
     for (int i = 1; i < b->dim; i++)
-        z[i] = carries                 ? L[i] - (slides ? before[i] / tg_soft_eps(p, b->row + i) : 0)
+        z[i] = carries                 ? L[i] + speed * L[i] / (mu[i] * mu[i]) / tg_soft_eps(p, b->row + i)
                : open || !(own[i] > 0) ? 0
                                        : -g[i] / own[i];
 }
@@ -157,8 +168,7 @@ static void start_swept(tg_soft *p, double eps)
 {
     load_warm(p);
     tg_soft_cones(p);
-    for (int k = 0; k < SWEEPS; k++)
-        tg_soft_sweep(p);
+    tg_soft_sweeps(p, SWEEPS);
     start_here(p, eps);
 }
 

@@ -28,8 +28,9 @@ static void block_matrix(const tg_soft *p, const tg_soft_group *g, const tg_soft
                 mu[i] * mu[j] * v4_dot_of(g->ld, row_of(p, g, b->row + i), row_of(p, g, b->row + j));
 }
 
-/* Solves a block exactly, given all others; u of the group's dofs is in p->at. */
-static void sweep_block(tg_soft *p, const tg_soft_group *g, const tg_soft_block *b, const tg_cone *cone, double *G)
+/* Solves a block, given all others: exactly, or nearly, from alpha (cone.h). u of the group's dofs is in p->at. */
+static void sweep_block(tg_soft *p, const tg_soft_group *g, const tg_soft_block *b, const tg_cone *cone, double *G,
+                        double *alpha)
 {
     const double *mu = p->mu + b->row;
     double c[TG_CONE_MAX], x[TG_CONE_MAX], *L = p->L + b->row;
@@ -43,7 +44,10 @@ static void sweep_block(tg_soft *p, const tg_soft_group *g, const tg_soft_block 
         for (int j = 0; j < d; j++)
             c[i] -= G[d * i + j] * x[j];
     G[0] += p->give[b->row];
-    tg_cone_solve(cone, G, d, c, x);
+    if (alpha != NULL)
+        tg_cone_nearly(cone, G, d, c, alpha, x);
+    else
+        tg_cone_solve(cone, G, d, c, x);
     G[0] -= p->give[b->row];
     for (int i = 0; i < d; i++)
     {
@@ -54,8 +58,16 @@ static void sweep_block(tg_soft *p, const tg_soft_group *g, const tg_soft_block 
     }
 }
 
-/* One sweep; matrices: of the blocks, one after the other as slopes are, NULL: made here */
-static void sweep(tg_soft *p, double *matrices)
+/* G of all blocks, one after the other as slopes are, where nothing has slopes yet */
+static void block_matrices(tg_soft *p)
+{
+    for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
+        for (int k = g->block; k < g->block + g->blocks; k++)
+            block_matrix(p, g, &p->block[k], p->D + p->block[k].slope);
+}
+
+/* One sweep; matrices: of the blocks, NULL: made here; alpha: one of each block, NULL: every block is solved exactly */
+static void sweep(tg_soft *p, double *matrices, double *alpha)
 {
     double own[TG_CONE_MAX * TG_CONE_MAX];
     for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
@@ -69,7 +81,7 @@ static void sweep(tg_soft *p, double *matrices)
             double *G = matrices != NULL ? matrices + b->slope : own;
             if (matrices == NULL)
                 block_matrix(p, g, b, G);
-            sweep_block(p, g, b, &p->cones.block[k], G);
+            sweep_block(p, g, b, &p->cones.block[k], G, alpha != NULL ? alpha + k : NULL);
         }
         for (int k = 0; k < g->size; k++)
             p->u[support[k]] = p->at[k];
@@ -79,7 +91,16 @@ static void sweep(tg_soft *p, double *matrices)
 
 void tg_soft_sweep(tg_soft *p)
 {
-    sweep(p, NULL);
+    sweep(p, NULL, NULL);
+}
+
+void tg_soft_sweeps(tg_soft *p, int count)
+{
+    double *alpha = p->row;
+    memset(alpha, 0, sizeof(double) * (size_t)p->blocks);
+    block_matrices(p);
+    for (int k = 0; k < count; k++)
+        sweep(p, p->D, alpha);
 }
 
 /* Whether a sweep over G takes less than one over J: rows^2 against 2 rows times dofs, where all rows have the same. */
@@ -103,9 +124,7 @@ static void start(tg_soft *p, bool dense)
     }
     tg_soft_build(p);
     tg_soft_cones(p);
-    for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
-        for (int k = g->block; k < g->block + g->blocks; k++)
-            block_matrix(p, g, &p->block[k], p->D + p->block[k].slope); /* nothing has slopes yet */
+    block_matrices(p);
     tg_soft_push(p, p->L, p->u);
 }
 
@@ -119,7 +138,7 @@ void tg_solver_pgs(tg_soft *p, const tg_solve_options *o)
         if (dense)
             tg_cones_sweep(&p->cones, p->best);
         else
-            sweep(p, p->D);
+            sweep(p, p->D, NULL);
         p->sweeps += dense;
         if (p->sweeps % CHECK_EVERY != 0)
             continue;

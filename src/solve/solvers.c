@@ -303,8 +303,7 @@ static tg_status solve_soft(const tg_island *island, const tg_solve_options *opt
     p.sweeps = result->sweeps;
     const tg_solver *solver = tg_solver_find(options->solver);
     p.offer.residual = INFINITY;
-    p.whole = options->long_search;
-    if (solver->warm && !p.sparse && !p.whole)
+    if (solver->warm && !p.sparse)
         tg_soft_leave_open(&p);
     bool fits = run_solver(&p, solver, options);
     bool easier = options->relaxable || options->droppable; /* comes next */

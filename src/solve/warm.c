@@ -27,7 +27,7 @@ enum
     WARM_PROBLEMS = 3 /* how often blocks that were left out may come back */
 };
 
-static const double slides_on = 1e-3;    /* m/s: faster than this, a contact that slid keeps sliding */
+static const double slides_on = 1e-3; /* m/s: faster than this, a contact that slid keeps sliding */
 
 static const double exact = 1e-2; /* of the tolerance: how well the equations hold */
 

@@ -253,7 +253,6 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     tg_pause *pause = &island->pause[island->relaxed ? TG_ATTEMPT_WARM_RELAXED : TG_ATTEMPT_WARM];
     options.skip_warm = pause->left > 0;
     options.warm_effort = pause->work;
-    options.long_search = island->stalled;
     options.droppable = !island->sparse && (options.relaxable || tg_island_push(r, island) > 0);
     (options.skip_warm ? tg_need_half : tg_need_delassus)(m, w, island);
     tg_island problem = tg_island_problem(r, island);
@@ -303,25 +302,23 @@ static tg_status solve_cold(const tg_model *m, tg_work *w, tg_rows_island *islan
     return look_elsewhere(m, w, island, given + island->rows);
 }
 
-/* Once more without the push where that was not solved; its factorisations count, too. The next steps do without a
- * push that would move something far; not those of a large heap, in which one contradiction would let everything
- * overlap. */
+/* Once more without the push where that was not solved; its factorisations count, too. The next steps do without it;
+ * not those of a large heap, in which one contradiction would let everything overlap. */
 static tg_status solve_island(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
     tg_rows *r = w->rows;
     tg_pause *push = &island->pause[TG_ATTEMPT_PUSH];
-    bool strong = tg_island_can_relax(r, island);
-    bool pauses = strong && push->left > 0 && tg_island_is_dense(r, island);
+    bool pushes = tg_island_push(r, island) > 0;
+    bool pauses = pushes && push->left > 0 && tg_island_is_dense(r, island);
     if (pauses)
         tg_island_relax(r, island);
     TG_TRY((w->step->options.cold ? solve_cold : run_solver)(m, w, island));
     tg_solve_result before = island->result;
     bool solved = before.status == TG_SOLVE_SOLVED;
-    if (strong)
+    if (pushes)
         count_pause(push, !pauses, solved);
     if (!solved && !pauses && !takes_fixed_steps(&w->step->options) && tg_island_relax(r, island))
     {
-        island->stalled = !strong && !island->sparse;
         TG_TRY(run_solver(m, w, island));
         island->result.newton += before.newton;
         island->result.interior += before.interior;

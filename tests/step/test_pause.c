@@ -133,21 +133,23 @@ static void test_wrong_counts(void **state)
 /* Limits of b and c and a tendon contradict each other while b = c = 0. The push pauses for longer and longer, at most
  * for 15 steps, and v+ = 0 with and without the pause. With b = -0.5, c = 0.6 the limit of c is alone: it is pushed out
  * with push_speed after at most 16 steps, and then in every step; with `cold` at once. */
-static void test_push_comes_back(void **state)
+static void check_push(double overlap)
 {
-    (void)state;
     enum
     {
         LONGEST = 15
     };
-    sim *s =
-        sim_open("<mujoco><option timestep='0.002'/><worldbody><body>"
-                 "<joint name='b' type='slide' axis='1 0 0' range='-1 -0.01' limited='true'/>"
-                 "<geom type='sphere' size='0.05' mass='0.5' contype='0' conaffinity='0'/><body>"
-                 "<joint name='c' type='slide' axis='1 0 0' range='-1 -0.01' limited='true'/>"
-                 "<geom type='sphere' size='0.05' mass='0.5' contype='0' conaffinity='0'/></body></body></worldbody>"
-                 "<tendon><fixed name='sum' range='0.01 1' limited='true'><joint joint='b' coef='1'/>"
-                 "<joint joint='c' coef='1'/></fixed></tendon></mujoco>");
+    static const char model[] =
+        "<mujoco><option timestep='0.002'/><worldbody><body>"
+        "<joint name='b' type='slide' axis='1 0 0' range='-1 -%g' limited='true'/>"
+        "<geom type='sphere' size='0.05' mass='0.5' contype='0' conaffinity='0'/><body>"
+        "<joint name='c' type='slide' axis='1 0 0' range='-1 -%g' limited='true'/>"
+        "<geom type='sphere' size='0.05' mass='0.5' contype='0' conaffinity='0'/></body></body></worldbody>"
+        "<tendon><fixed name='sum' range='%g 1' limited='true'><joint joint='b' coef='1'/>"
+        "<joint joint='c' coef='1'/></fixed></tendon></mujoco>";
+    char text[sizeof model + 100];
+    snprintf(text, sizeof text, model, overlap, overlap, overlap);
+    sim *s = sim_open(text);
     int c = sim_v(s, "c"), waited = 0;
     for (int k = 0; k < 4 * LONGEST; k++)
     {
@@ -167,6 +169,14 @@ static void test_push_comes_back(void **state)
     for (int k = 0; k < LONGEST; k++, sim_step(s))
         check_near("pushed out", s->v[c], -s->options.push_speed, 1e-9);
     sim_close(s);
+}
+
+/* with overlaps of centimetres and of micrometres */
+static void test_push_comes_back(void **state)
+{
+    (void)state;
+    check_push(0.01);
+    check_push(1e-6);
 }
 
 int main(void)
