@@ -370,14 +370,25 @@ static void add_columns(int columns, int n, const double *A, const double *x, co
     }
 }
 
-void tg_rows_velocity(const tg_model *m, const tg_work *w, const double *x, double *out)
+void tg_rows_velocities(const tg_model *m, const tg_work *w, const double *const x[2], double *const out[2])
 {
     const tg_rows *r = w->rows;
-    memset(out, 0, sizeof(double) * (size_t)r->nrow);
+    for (int i = 0; i < 2 && x[i] != NULL; i++)
+        memset(out[i], 0, sizeof(double) * (size_t)r->nrow);
     for (int t = 0; t < m->ntree; t++)
+    {
+        const double *own[2] = {x[0] + m->tree_dof[t], x[1] != NULL ? x[1] + m->tree_dof[t] : NULL};
         if (r->tree_touched[t])
             tg_support_velocity(m->tree_ndof[t], r->tree_columns[t], tg_tree_support(r, t), r->J + r->tree_start[t],
-                                v4_pad(r->tree_columns[t]), x + m->tree_dof[t], r->column_row + r->tree_column[t], out);
+                                v4_pad(r->tree_columns[t]), own, r->column_row + r->tree_column[t], out);
+    }
+}
+
+void tg_rows_velocity(const tg_model *m, const tg_work *w, const double *x, double *out)
+{
+    const double *const one[2] = {x, NULL};
+    double *const to[2] = {out, NULL};
+    tg_rows_velocities(m, w, one, to);
 }
 
 static bool is_whole(const tg_rows *r, int tree)

@@ -11,14 +11,18 @@
 #include "tangere/algebra.h"
 
 /* Columns of a tree involve a dof and its ancestors. */
-static void support_columns(const tg_model *m, tg_rows *r, int tree, int column, int rows, int dof)
+static inline void support_columns(const tg_model *m, const tg_rows *r, int tree, int column, int rows, int dof)
 {
-    int words = tg_chain_words(m->tree_ndof[tree]);
+    int words = tg_chain_words(m->tree_ndof[tree]), first = column / V4_LANES, last = (column + rows - 1) / V4_LANES;
     const uint64_t *chain = m->tree_ltl[tree].chain + dof * words;
-    uint64_t *support = r->support + r->tree_support[tree] + column / V4_LANES * words;
-    for (int c = column / V4_LANES; c <= (column + rows - 1) / V4_LANES; c++, support += words)
-        for (int w = 0; w < words; w++)
-            support[w] |= chain[w];
+    uint64_t *support = r->support + r->tree_support[tree] + first * words;
+    for (int w = 0; w < words; w++)
+    {
+        uint64_t bits = chain[w], *word = support + w;
+        *word |= bits;
+        for (int c = first; c < last; c++)
+            *(word += words) |= bits;
+    }
 }
 
 /* ---- rows between two bodies ---- */

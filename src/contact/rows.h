@@ -472,6 +472,7 @@ bool tg_need_matrices(const tg_model *m, tg_work *w);
 
 /* out (rows) = J x, x (nv); and x = M^-1 J^T L, both for all rows. */
 void tg_rows_velocity(const tg_model *m, const tg_work *w, const double *x, double *out);
+void tg_rows_velocities(const tg_model *m, const tg_work *w, const double *const x[2], double *const out[2]); /* two */
 void tg_rows_response(const tg_model *m, const tg_work *w, const double *L, double *x);
 
 /* M^-1 (x + J^T L) in two halves, where every island has its matrix (tg_need_matrices): x <- D^-1/2 L^-T x and out = J
@@ -499,6 +500,9 @@ bool tg_island_can_relax(const tg_rows *r, const tg_rows_island *island);
 
 /* m/s: the fastest push that it can do without for one step */
 double tg_island_push(const tg_rows *r, const tg_rows_island *island);
+
+/* whether doing without such a push would make a difference */
+bool tg_is_strong_push(double push);
 
 /* Poisson's law in an island with an impact: adds the impulses of restitution to those of compression in L, and makes
  * sigma and the island's result those of the sum. (poisson.c) */

@@ -156,40 +156,54 @@ void tg_support_product(int n, int columns, const uint64_t *support, const doubl
 
 /* ---- sums over dofs ---- */
 
-/* of J x or, without x, of the squares */
-TG_INLINE void sum_up(int n, int columns, const uint64_t *support, const double *J, ptrdiff_t ld, const double *x,
-                      const int *row, double *out)
+/* four sums to their rows, which ascend */
+TG_INLINE void add_four(v4 sum, int j, int columns, const int *row, double *out)
+{
+    if (j + V4_LANES <= columns && row[j + V4_LANES - 1] == row[j] + V4_LANES - 1)
+    {
+        v4_storeu(out + row[j], v4_loadu(out + row[j]) + sum);
+        return;
+    }
+    for (int i = 0; i < V4_LANES && j + i < columns; i++)
+        out[row[j + i]] += sum[i];
+}
+
+/* of one velocity, of two, or (none) of the squares */
+TG_INLINE void sum_up(int velocities, int n, int columns, const uint64_t *support, const double *J, ptrdiff_t ld,
+                      const double *const x[2], const int *row, double *const out[2])
 {
     int words = tg_chain_words(n);
     for (int j = 0; j < columns; j += V4_LANES, support += words)
     {
-        v4 sum = v4_zero();
+        v4 sum = v4_zero(), second = v4_zero();
         for (int w = 0; w < words; w++)
             TG_NO_UNROLL
         for (uint64_t bits = support[w]; bits != 0; bits &= bits - 1)
         {
             int k = TG_CHAIN_BITS * w + lowest(bits);
             v4 y = v4_loadu(J + k * ld + j);
-            sum += (x != NULL ? v4_splat(x[k]) : y) * y;
+            sum += (velocities > 0 ? v4_splat(x[0][k]) : y) * y;
+            if (velocities == 2)
+                second += v4_splat(x[1][k]) * y;
         }
-        if (j + V4_LANES <= columns && row[j + V4_LANES - 1] == row[j] + V4_LANES - 1) /* rows ascend */
-        {
-            v4_storeu(out + row[j], v4_loadu(out + row[j]) + sum);
-            continue;
-        }
-        for (int i = 0; i < V4_LANES && j + i < columns; i++)
-            out[row[j + i]] += sum[i];
+        add_four(sum, j, columns, row, out[0]);
+        if (velocities == 2)
+            add_four(second, j, columns, row, out[1]);
     }
 }
 
-void tg_support_velocity(int n, int columns, const uint64_t *support, const double *J, int ldj, const double *x,
-                         const int *row, double *out)
+void tg_support_velocity(int n, int columns, const uint64_t *support, const double *J, int ldj,
+                         const double *const x[2], const int *row, double *const out[2])
 {
-    sum_up(n, columns, support, J, ldj, x, row, out);
+    if (x[1] != NULL)
+        sum_up(2, n, columns, support, J, ldj, x, row, out);
+    else
+        sum_up(1, n, columns, support, J, ldj, x, row, out);
 }
 
 void tg_support_squares(int n, int columns, const uint64_t *support, const double *Y, int ldy, const int *row,
                         double *out)
 {
-    sum_up(n, columns, support, Y, ldy, NULL, row, out);
+    double *const all[2] = {out, NULL};
+    sum_up(0, n, columns, support, Y, ldy, NULL, row, all);
 }

@@ -20,9 +20,9 @@ void tg_support_half(const tg_ltl_pattern *p, const double *L, const double *roo
 void tg_support_product(int n, int columns, const uint64_t *support, const double *Y, int ldy, const int *row,
                         int first, double *G, int ldg);
 
-/* out[row[j]] += sum over the dofs of x J_j, and of Y_j^2 */
-void tg_support_velocity(int n, int columns, const uint64_t *support, const double *J, int ldj, const double *x,
-                         const int *row, double *out);
+/* out[row[j]] += sum over the dofs of x J_j, and of Y_j^2. Two velocities at once; the second may be NULL. */
+void tg_support_velocity(int n, int columns, const uint64_t *support, const double *J, int ldj,
+                         const double *const x[2], const int *row, double *const out[2]);
 void tg_support_squares(int n, int columns, const uint64_t *support, const double *Y, int ldy, const int *row,
                         double *out);
 

@@ -115,16 +115,23 @@ static void check_products(const scene *s)
 
 static void check_sums(const scene *s, test_random *r)
 {
-    double x[DOFS], speed[ROWS + 1] = {0}, square[ROWS + 1] = {0};
-    random_fill(r, x, s->n);
-    tg_support_velocity(s->n, s->columns, s->support, s->J, LD, x, s->row, speed);
+    double x[2][DOFS], speed[3][ROWS + 1] = {0}, square[ROWS + 1] = {0};
+    const double *const both[2] = {x[0], x[1]}, *const one[2] = {x[0], NULL};
+    double *const to[2] = {speed[0], speed[1]}, *const third[2] = {speed[2], NULL};
+    random_fill(r, x[0], s->n);
+    random_fill(r, x[1], s->n);
+    tg_support_velocity(s->n, s->columns, s->support, s->J, LD, one, s->row, third);
+    tg_support_velocity(s->n, s->columns, s->support, s->J, LD, both, s->row, to);
     tg_support_squares(s->n, s->columns, s->support, s->Y, LD, s->row, square);
     for (int j = 0; j < s->columns; j++)
     {
-        double sum = 0;
+        double sum[2] = {0, 0};
         for (int k = 0; k < s->n; k++)
-            sum += s->J[k * LD + j] * x[k];
-        assert_near(speed[s->row[j]], sum, 1e-12);
+            for (int i = 0; i < 2; i++)
+                sum[i] += s->J[k * LD + j] * x[i][k];
+        assert_near(speed[0][s->row[j]], sum[0], 1e-12);
+        assert_near(speed[1][s->row[j]], sum[1], 1e-12);
+        assert_near(speed[2][s->row[j]], sum[0], 1e-12);
         assert_near(square[s->row[j]], dot_of(s, s->Y, j, j), 1e-12);
     }
 }
