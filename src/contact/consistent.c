@@ -8,291 +8,557 @@
  * from a pivoted QR of the equalities' J J^T: it is a matter of geometry, whatever the masses are. J^T Z below 1e-5 is
  * nothing, compared with the largest of three rows that belong together (a velocity, an angular velocity): axes of the
  * world mean nothing to a loop, and what one of the three has left when the others have taken their part is not
- * compared with that row by itself. */
+ * compared with that row by itself.
+ *
+ * Rows that no dof moves together do not know of each other: J J^T consists of blocks, one per group of rows, and so
+ * does Z. (Rows of a loop are zero for what both its ends are on, to the last digit: fill.c.) Couplings of two joints
+ * are mostly groups of one row, which are never redundant; what is kept of Z are the rows of groups that are.
+ *
+ * Equalities are listed first (list.c): they are the first rows of an island and the first columns of a tree. */
 #include <math.h>
 #include <string.h>
 
 #include "contact/rows.h"
 #include "math/dense.h"
+#include "math/lanes.h"
 
 static const double rank_threshold = 1e-10; /* of the largest column */
 
+/* ---- groups of rows ---- */
+
 typedef struct loops
 {
-    double *G, *bias, *free, *g, *unmet; /* of the island */
-    int rows, ldg;
-    int n, *row; /* rows of equalities */
-    int *at;     /* row of the island -> its place among them, or -1 */
-    int null;    /* columns of Z */
-    double *A;   /* n x n: J J^T, normalised, its QR */
-    double *Z;   /* n x null, its QR */
-    double *N;   /* n x null: Z itself, orthonormal columns */
-    double *B;   /* n x rows: what is projected */
-    double *tau, *work;
-    double *first;    /* n: tau of the QR of A */
-    double *own;      /* n: G_ii, */
-    double *left;     /* and without their part along Z */
-    double *size;     /* by which rows are normalised */
-    double *rounding; /* of G_ii */
-    int *order;
-    int *moved; /* rows that a dof moves */
+    int n;                     /* rows of equalities */
+    int groups, *first, *rank; /* group g: members first[g] .. first[g + 1] - 1 */
+    int *row, *place;          /* row of a member, place of a row among the members */
+    int *group;                /* of a row; while groups are formed, another row of it, or itself */
+    double **block;            /* of a group: J J^T, normalised, then its QR */
+    double *tau, *size;        /* of members: reflections; by which rows are normalised */
+    int *order;                /* of members: columns of the QR */
+    int *moved;                /* rows that a dof moves, */
+    double *value;             /* by how much */
+    double *work, *N;          /* n; null x n */
 } loops;
 
-static double *entry(const loops *l, int i, int j)
+static int count_equality_rows(const tg_rows *r, const tg_rows_island *island)
 {
-    return l->G + (ptrdiff_t)i * l->ldg + j;
+    int n = 0;
+    const tg_block *block = r->block + island->block;
+    for (int b = 0; b < island->blocks && block[b].kind == TG_BLOCK_EQUALITY; b++)
+        n += block[b].rows;
+    return n;
 }
 
-/* ---- J J^T ---- */
-
-static void gather_rows(loops *l, const tg_rows *r, const tg_rows_island *island)
+static bool is_of(const tg_rows *r, int tree, const tg_rows_island *island)
 {
-    for (int i = 0; i < island->rows; i++)
-        l->at[i] = -1;
-    for (int b = island->block; b < island->block + island->blocks; b++)
-    {
-        const tg_block *block = &r->block[b];
-        for (int i = block->row; block->kind == TG_BLOCK_EQUALITY && i < block->row + block->rows; i++)
-        {
-            l->at[i] = l->n;
-            l->row[l->n++] = i;
-        }
-    }
+    return r->tree_columns[tree] > 0 && &r->island[r->tree_island[tree]] == island;
 }
 
-/* The part of one tree, added to A: of every dof, the few rows that it moves. */
-static void add_tree(loops *l, const tg_model *m, const tg_rows *r, const tg_rows_island *island, int tree)
+/* the columns of equalities in a tree */
+static int count_columns(const tg_rows *r, const tg_rows_island *island, int tree, int n)
 {
-    int columns = r->tree_columns[tree], mine = 0;
     const int *row = r->column_row + r->tree_column[tree];
-    const double *J = r->J + r->tree_start[tree], *Y = r->Y + r->tree_start[tree];
-    int *column = l->order; /* of the tree's, those of equalities */
-    double *value = l->work;
-    for (int a = 0; a < columns; a++)
-        if (l->at[row[a] - island->row] >= 0)
-            column[mine++] = a;
-    for (int k = 0; k < m->tree_ndof[tree]; k++, J += v4_pad(columns), Y += v4_pad(columns))
+    int count = 0;
+    while (count < r->tree_columns[tree] && row[count] - island->row < n)
+        count++;
+    return count;
+}
+
+/* the rows that a dof moves: of every four columns only those that involve it */
+static int list_moved(const loops *l, const tg_model *m, const tg_rows *r, const tg_rows_island *island, int tree,
+                      int dof, int columns)
+{
+    const int *row = r->column_row + r->tree_column[tree];
+    const double *J = r->J + r->tree_start[tree] + (ptrdiff_t)dof * v4_pad(r->tree_columns[tree]);
+    int count = 0;
+    for (int first = 0; first < columns; first += V4_LANES)
+        for (int a = first; a < first + V4_LANES && a < columns && tg_is_involved(m, r, tree, first, dof); a++)
+            if (J[a] != 0)
+            {
+                l->moved[count] = row[a] - island->row;
+                l->value[count++] = J[a];
+            }
+    return count;
+}
+
+static int root_of(int *group, int i)
+{
+    while (group[i] != i)
+        i = group[i] = group[group[i]];
+    return i;
+}
+
+/* the smaller row becomes the root: groups come in the order of their first rows */
+static void join_moved(loops *l, int count)
+{
+    for (int a = 1; a < count; a++)
     {
-        int count = 0, *place = l->moved;
-        for (int c = 0; c < mine; c++)
+        int x = root_of(l->group, l->moved[0]), y = root_of(l->group, l->moved[a]);
+        l->group[x > y ? x : y] = x < y ? x : y;
+    }
+}
+
+/* J J^T: of every dof, the few rows that it moves; the lower triangle */
+static void add_moved(const loops *l, int count)
+{
+    const int *place = l->place;
+    if (count == 0)
+        return;
+    int g = l->group[l->moved[0]], first = l->first[g], n = l->first[g + 1] - first;
+    for (int a = 0; a < count; a++)
+        for (int b = 0; b <= a; b++)
         {
-            int i = l->at[row[column[c]] - island->row];
-            double y = Y[column[c]];
-            l->own[i] += y * y;
-            if (J[column[c]] == 0)
-                continue;
-            place[count] = i;
-            value[count++] = J[column[c]];
+            int i = place[l->moved[a]] - first, j = place[l->moved[b]] - first;
+            l->block[g][i > j ? i * n + j : j * n + i] += l->value[a] * l->value[b];
         }
-        for (int a = 0; a < count; a++)
-            for (int b = 0; b < count; b++)
-                l->A[place[a] * l->n + place[b]] += value[a] * value[b];
+}
+
+/* runs over the dofs that move equalities: joins their rows, or adds their products */
+static void run_over_dofs(loops *l, const tg_model *m, const tg_rows *r, const tg_rows_island *island, bool joins)
+{
+    for (int t = 0; t < m->ntree; t++)
+    {
+        int columns = is_of(r, t, island) ? count_columns(r, island, t, l->n) : 0;
+        int words = tg_chain_words(m->tree_ndof[t]);
+        for (int w = 0; columns > 0 && w < words; w++)
+        {
+            uint64_t involved = 0;
+            for (int v = 0; V4_LANES * v < columns; v++)
+                involved |= tg_tree_support(r, t)[v * words + w];
+            for (int k = TG_CHAIN_BITS * w; involved != 0; involved >>= 1, k++)
+            {
+                int count = involved & 1 ? list_moved(l, m, r, island, t, k, columns) : 0;
+                if (joins)
+                    join_moved(l, count);
+                else
+                    add_moved(l, count);
+            }
+        }
     }
 }
 
-/* rows first .. first + count - 1 belong together */
-static void find_sizes(loops *l, int first, int count)
+/* numbers the groups, and their members one group after the other */
+static void number_groups(loops *l)
 {
-    double largest = 0, answer = 0;
-    for (int i = first; i < first + count; i++)
-    {
-        largest = fmax(largest, l->A[i * (l->n + 1)]);
-        answer = fmax(answer, l->own[i]);
-    }
-    for (int i = first; i < first + count; i++)
-    {
-        l->size[i] = largest > 0 ? 1 / sqrt(largest) : 0;
-        l->rounding[i] = rank_threshold * answer;
-    }
-}
-
-static void normalise(loops *l, const tg_rows *r, const tg_rows_island *island)
-{
-    for (int b = island->block; b < island->block + island->blocks; b++)
-    {
-        const tg_block *block = &r->block[b];
-        int together = block->rows < 3 ? 1 : 3;
-        for (int i = 0; block->kind == TG_BLOCK_EQUALITY && i < block->rows; i += together)
-            find_sizes(l, l->at[block->row + i], together);
-    }
     for (int i = 0; i < l->n; i++)
-        for (int j = 0; j < l->n; j++)
-            l->A[i * l->n + j] *= l->size[i] * l->size[j];
+    {
+        int root = root_of(l->group, i);
+        l->place[i] = root < i ? l->place[root] : l->groups++;
+    }
+    memset(l->first, 0, sizeof(int) * (size_t)(l->groups + 1));
+    for (int i = 0; i < l->n; i++)
+        l->first[(l->group[i] = l->place[i]) + 1]++;
+    for (int g = 0; g < l->groups; g++)
+        l->first[g + 1] += l->first[g];
+    memset(l->rank, 0, sizeof(int) * (size_t)l->groups);
+    for (int i = 0; i < l->n; i++)
+    {
+        int g = l->group[i];
+        l->place[i] = l->first[g] + l->rank[g]++;
+        l->row[l->place[i]] = i;
+    }
+}
+
+/* J_i J_i^T of a row */
+static double square(const loops *l, int i)
+{
+    int g = l->group[i], n = l->first[g + 1] - l->first[g];
+    return l->block[g][(l->place[i] - l->first[g]) * (n + 1)];
+}
+
+/* rows that belong together have one size, that of the largest */
+static void find_sizes(loops *l, const tg_rows *r, const tg_rows_island *island)
+{
+    const tg_block *block = r->block + island->block;
+    for (int n = l->n; n > 0; n -= block->rows, block++)
+    {
+        int together = tg_rows_together(block->rows);
+        for (int first = block->row; first < block->row + block->rows; first += together)
+        {
+            double largest = 0;
+            for (int i = first; i < first + together; i++)
+                largest = fmax(largest, square(l, i));
+            for (int i = first; i < first + together; i++)
+                l->size[l->place[i]] = largest > 0 ? 1 / sqrt(largest) : 0;
+        }
+    }
+}
+
+/* x <- (1 - tau v v^T) x, v = (1, ...): x and v from their entry k on */
+static void reflect(int count, const double *v, double tau, double *x)
+{
+    double along = tau * (x[0] + v4_dot_of(count - 1, v + 1, x + 1));
+    x[0] -= along;
+    v4_subtract_scaled(count - 1, along, v + 1, x + 1);
+}
+
+/* The largest of the columns k .. n - 1, below their entry k, comes first; returns the square of its norm. */
+static double choose_column(int n, double *A, int *order, int k)
+{
+    double largest = -1;
+    int best = k;
+    for (int j = k; j < n; j++)
+    {
+        const double *x = A + (ptrdiff_t)j * n + k;
+        double size = v4_dot_of(n - k, x, x);
+        best = size > largest ? j : best;
+        largest = size > largest ? size : largest;
+    }
+    for (int i = 0; i < n && best != k; i++)
+    {
+        double x = A[best * n + i];
+        A[best * n + i] = A[k * n + i];
+        A[k * n + i] = x;
+    }
+    int j = order[best];
+    order[best] = order[k];
+    order[k] = j;
+    return largest;
+}
+
+/* QR of the normalised matrix of a group, by reflections (math/qr.c), up to its rank. A is symmetric: its columns are
+ * its rows. */
+static void factor_group(loops *l, int g)
+{
+    int first = l->first[g], n = l->first[g + 1] - first, k = 0;
+    double *A = l->block[g], *size = l->size + first, threshold = 0;
+    for (int i = 0; i < n; i++)
+    {
+        l->order[first + i] = i;
+        for (int j = 0; j <= i; j++)
+            A[j * n + i] = A[i * n + j] *= size[i] * size[j];
+    }
+    for (; k < n; k++)
+    {
+        double left = sqrt(choose_column(n, A, l->order + first, k)), *x = A + (ptrdiff_t)k * (n + 1);
+        threshold = k == 0 ? rank_threshold * left : threshold;
+        if (!(left > threshold))
+            break;
+        double beta = -copysign(left, x[0]), scale = 1 / (x[0] - beta);
+        l->tau[first + k] = (beta - x[0]) / beta;
+        for (int i = 1; i < n - k; i++)
+            x[i] *= scale;
+        x[0] = beta;
+        for (int j = k + 1; j < n; j++)
+            reflect(n - k, x, l->tau[first + k], A + (ptrdiff_t)j * n + k);
+    }
+    l->rank[g] = k;
 }
 
 static loops loops_of(const tg_model *m, tg_rows *r, const tg_rows_island *island)
 {
-    loops l = {.G = island->filled ? r->G + island->G : NULL,
-               .bias = r->bias + island->row,
-               .free = r->free + island->row,
-               .g = r->g + island->row,
-               .unmet = r->unmet + island->row,
-               .rows = island->rows,
-               .ldg = v4_pad(island->rows)};
-    l.row = TG_TAKE(&r->scratch, int, island->rows, "equality rows");
-    l.at = TG_TAKE(&r->scratch, int, island->rows, "their places");
-    gather_rows(&l, r, island);
-    size_t n = (size_t)l.n, columns = (size_t)island->rows + 2;
-    l.A = TG_TAKE(&r->scratch, double, n *n, "equalities' J J^T");
-    l.Z = TG_TAKE(&r->scratch, double, n *n, "what no velocity follows");
-    l.B = TG_TAKE(&r->scratch, double, n *columns, "rows of equalities");
-    l.tau = TG_TAKE(&r->scratch, double, n, "reflections");
-    l.first = TG_TAKE(&r->scratch, double, n, "reflections of J J^T");
-    l.work = TG_TAKE(&r->scratch, double, n + columns, "vector");
-    l.size = TG_TAKE(&r->scratch, double, n, "sizes");
-    l.rounding = TG_TAKE(&r->scratch, double, n, "rounding");
-    l.own = TG_TAKE(&r->scratch, double, n, "own answers");
-    l.left = TG_TAKE(&r->scratch, double, n, "what is left of them");
-    memset(l.own, 0, n * sizeof *l.own);
-    l.order = TG_TAKE(&r->scratch, int, n, "order of columns");
-    l.moved = TG_TAKE(&r->scratch, int, n, "rows of a dof");
-    memset(l.A, 0, n * n * sizeof *l.A);
-    for (int t = 0; t < m->ntree; t++)
-        if (r->tree_columns[t] > 0 && &r->island[r->tree_island[t]] == island)
-            add_tree(&l, m, r, island, t);
-    normalise(&l, r, island);
+    loops l = {.n = count_equality_rows(r, island)};
+    size_t n = (size_t)l.n;
+    int **lists[] = {&l.row, &l.place, &l.group, &l.order, &l.moved, &l.rank};
+    double **vectors[] = {&l.tau, &l.size, &l.value, &l.work};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        *lists[i] = TG_TAKE(&r->scratch, int, n, "rows of equalities");
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+        *vectors[i] = TG_TAKE(&r->scratch, double, n, "numbers of rows");
+    l.first = TG_TAKE(&r->scratch, int, n + 1, "groups of rows");
+    l.block = TG_TAKE(&r->scratch, double *, n, "matrices of groups");
+    double *A = TG_TAKE(&r->scratch, double, n *n, "equalities' J J^T");
+    l.N = TG_TAKE(&r->scratch, double, n *n, "what no velocity follows");
+    for (int i = 0; i < l.n; i++)
+        l.group[i] = i;
+    run_over_dofs(&l, m, r, island, true);
+    number_groups(&l);
+    for (int g = 0; g < l.groups; g++)
+    {
+        size_t rows = (size_t)(l.first[g + 1] - l.first[g]);
+        l.block[g] = memset(A, 0, sizeof(double) * rows * rows);
+        A += rows * rows;
+    }
+    run_over_dofs(&l, m, r, island, false);
+    find_sizes(&l, r, island);
+    for (int g = 0; g < l.groups; g++)
+        factor_group(&l, g);
     return l;
 }
 
 /* ---- Z ---- */
 
-/* Z of D J J^T D, D the sizes, is D^-1 times that of J J^T: returns the number of its columns, a QR of Z in l->Z */
-static int find_null(loops *l)
+/* Z of D J J^T D, D the sizes, is D^-1 times that of J J^T: N (null x n) of a group, orthonormal rows */
+static void form_null(const loops *l, int g, double *N)
 {
-    int n = l->n, rank = tg_qr(n, n, l->A, n, l->first, l->order, rank_threshold, l->work);
-    l->null = n - rank;
-    if (l->null == 0)
-        return 0;
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < l->null; j++)
-            l->Z[i * l->null + j] = i == rank + j;
-    tg_qr_apply(n, n, l->A, n, l->first, l->null, l->Z, l->null, l->work);
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < l->null; j++)
-            l->Z[i * l->null + j] *= l->size[i] > 0 ? l->size[i] : 1;
-    tg_qr(n, l->null, l->Z, l->null, l->tau, NULL, 0, l->work);
-    return l->null;
-}
-
-/* Z itself, orthonormal columns */
-static void form_null(loops *l, double *Z)
-{
-    for (int i = 0; i < l->n * l->null; i++)
-        Z[i] = i % (l->null + 1) == 0 && i / l->null < l->null;
-    tg_qr_apply(l->n, l->null, l->Z, l->null, l->tau, l->null, Z, l->null, l->work);
-    l->N = Z;
-}
-
-/* B (n x columns) <- P B = B - Z (Z^T B), as many columns at a time as A has room for products with Z */
-static void project(loops *l, int columns)
-{
-    for (int first = 0; first < columns; first += l->n)
+    int first = l->first[g], n = l->first[g + 1] - first, rank = l->rank[g], null = n - rank;
+    const double *A = l->block[g], *size = l->size + first;
+    memset(N, 0, sizeof(double) * (size_t)null * (size_t)n);
+    for (int c = 0; c < null; c++)
     {
-        int some = columns - first < l->n ? columns - first : l->n;
-        double *B = l->B + first;
-        tg_gemm_tn(l->null, some, l->n, l->N, l->null, B, columns, TG_GEMM_SET, l->A, some);
-        tg_gemm_nn(l->n, some, l->null, l->N, l->null, l->A, some, TG_GEMM_SUB, B, columns);
+        double *x = N + (ptrdiff_t)c * n;
+        x[rank + c] = 1;
+        for (int k = rank - 1; k >= 0; k--)
+            reflect(n - k, A + (ptrdiff_t)k * (n + 1), l->tau[first + k], x + k);
+        for (int i = 0; i < n; i++)
+            x[i] *= size[i] > 0 ? size[i] : 1;
+        double before, norm = sqrt(v4_dot_of(n, x, x));
+        do /* once more where digits were lost: twice is enough */
+        {
+            before = norm;
+            for (int b = 0; b < c; b++)
+                v4_subtract_scaled(n, v4_dot_of(n, N + (ptrdiff_t)b * n, x), N + (ptrdiff_t)b * n, x);
+            norm = sqrt(v4_dot_of(n, x, x));
+        } while (norm < 0.5 * before);
+        for (int i = 0; i < n; i++)
+            x[i] /= norm;
+    }
+}
+
+/* how many rows are in groups with redundant ones, and how many columns Z has */
+static void count_null(const loops *l, tg_rows_island *island)
+{
+    island->loops = island->redundant = 0;
+    for (int g = 0; g < l->groups; g++)
+    {
+        int n = l->first[g + 1] - l->first[g];
+        island->loops += l->rank[g] < n ? n : 0;
+        island->redundant += n - l->rank[g];
+    }
+}
+
+static void store_null(const loops *l, tg_rows *r, const tg_rows_island *island)
+{
+    int at = 0, column = 0, ld = island->redundant;
+    double *Z = r->Z + island->Z, *N = l->N;
+    memset(Z, 0, sizeof(double) * (size_t)island->loops * (size_t)ld);
+    for (int g = 0; g < l->groups; g++)
+    {
+        int n = l->first[g + 1] - l->first[g], null = n - l->rank[g];
+        if (null == 0)
+            continue;
+        form_null(l, g, N);
+        for (int i = 0; i < n; i++, at++)
+        {
+            r->loop_row[island->loop + at] = l->row[l->first[g] + i];
+            r->loop_column[island->loop + at] = column;
+            for (int j = 0; j < null; j++)
+                Z[at * ld + column + j] = N[j * n + i];
+        }
+        column += null;
+    }
+}
+
+/* Z of an island: from this step's rows, or once more where rows were restored */
+static void need_null(const tg_model *m, tg_rows *r, const tg_rows_island *island)
+{
+    if (r->null_known)
+        return;
+    size_t mark = tg_arena_mark(&r->scratch);
+    loops l = loops_of(m, r, island);
+    store_null(&l, r, island);
+    tg_arena_release(&r->scratch, mark);
+}
+
+/* Of Z, the part of one group: rows first .. first + rows - 1 of the list, columns from `column` on. */
+typedef struct part
+{
+    int first, rows, column, columns;
+    const int *row;  /* of the island */
+    const double *Z; /* at the first row and column; leading dimension redundant */
+} part;
+
+static part part_at(const tg_rows *r, const tg_rows_island *island, int first)
+{
+    const int *column = r->loop_column + island->loop;
+    part p = {.first = first, .column = column[first], .row = r->loop_row + island->loop + first};
+    while (first + p.rows < island->loops && column[first + p.rows] == p.column)
+        p.rows++;
+    p.columns = (first + p.rows < island->loops ? column[first + p.rows] : island->redundant) - p.column;
+    p.Z = r->Z + island->Z + (ptrdiff_t)first * island->redundant + p.column;
+    return p;
+}
+
+/* x <- P x, over the rows of the island; the columns of Z one after the other */
+static void project(const tg_rows *r, const tg_rows_island *island, double *x)
+{
+    part p;
+    for (int first = 0; first < island->loops; first += p.rows)
+    {
+        p = part_at(r, island, first);
+        for (int c = 0; c < p.columns; c++)
+        {
+            double along = 0;
+            for (int i = 0; i < p.rows; i++)
+                along += p.Z[i * island->redundant + c] * x[p.row[i]];
+            for (int i = 0; i < p.rows; i++)
+                x[p.row[i]] -= p.Z[i * island->redundant + c] * along;
+        }
     }
 }
 
 /* ---- what is left of the rows ---- */
 
-/* G_ii without their part along Z, and zero where that is rounding */
-static void find_left(loops *l, const tg_rows *r, const tg_rows_island *island)
+/* Of which G_ii only rounding is left, by the largest of rows that belong together; G_ii are `step` apart. */
+static double *find_rounding(tg_rows *r, const tg_rows_island *island, const double *diagonal, ptrdiff_t step)
 {
-    const double *Z = r->Z + island->Z;
-    double *along = l->work;
-    memset(l->left, 0, sizeof(double) * (size_t)l->n);
-    for (int t = 0; t < island->trees; t++)
+    int n = count_equality_rows(r, island);
+    double *rounding = TG_TAKE(&r->scratch, double, n, "rounding");
+    const tg_block *block = r->block + island->block;
+    for (; n > 0; n -= block->rows, block++)
     {
-        const tg_tree_rows *tree = &r->tree_rows[island->first_tree + t];
-        for (int k = 0; k < tree->dofs; k++)
+        int together = tg_rows_together(block->rows);
+        for (int first = block->row; first < block->row + block->rows; first += together)
         {
-            const double *Y = tree->Y + (ptrdiff_t)k * tree->ld;
-            bool any = false;
-            memset(along, 0, sizeof(double) * (size_t)l->null);
-            memset(l->B, 0, sizeof(double) * (size_t)l->n);
-            for (int j = 0; j < tree->columns; j++)
-            {
-                int at = l->at[tree->row[j] - island->row];
-                if (at < 0 || Y[j] == 0)
-                    continue;
-                l->B[at] = Y[j];
-                for (int c = 0; c < l->null; c++)
-                    along[c] += Z[at * l->null + c] * Y[j];
-                any = true;
-            }
-            for (int i = 0; i < l->n && any; i++)
-            {
-                double left = l->B[i];
-                for (int c = 0; c < l->null; c++)
-                    left -= Z[i * l->null + c] * along[c];
-                l->left[i] += left * left;
-            }
+            double largest = 0;
+            for (int i = first; i < first + together; i++)
+                largest = fmax(largest, diagonal[i * step]);
+            for (int i = first; i < first + together; i++)
+                rounding[i] = rank_threshold * largest;
         }
     }
-    for (int i = 0; i < l->n; i++)
-        l->left[i] = l->left[i] <= l->rounding[i] ? 0 : l->left[i];
+    return rounding;
 }
 
-/* what a solver is told of the rows */
-static void store_null(const loops *l, tg_rows *r, const tg_rows_island *island)
+/* Y of one row of the island: its column in every tree, one after the other */
+static void gather_row(const tg_model *m, const tg_rows *r, const tg_rows_island *island, int row, double *y)
 {
-    for (int i = 0; i < l->n; i++)
+    for (int t = 0; t < m->ntree; t++)
     {
-        r->loop_row[island->loop + i] = l->row[i];
-        r->diagonal[island->row + l->row[i]] = l->left[i];
+        if (!is_of(r, t, island))
+            continue;
+        const int *own = r->column_row + r->tree_column[t];
+        const double *Y = r->Y + r->tree_start[t];
+        int column = 0, ld = v4_pad(r->tree_columns[t]);
+        while (column < r->tree_columns[t] && own[column] - island->row < row)
+            column++;
+        bool here = column < r->tree_columns[t] && own[column] - island->row == row;
+        for (int k = 0; k < m->tree_ndof[t]; k++)
+            *y++ = here ? Y[(ptrdiff_t)k * ld + column] : 0;
+    }
+}
+
+/* G_ii without their part along Z: the squares of P Y^T */
+static void find_left(const tg_model *m, tg_rows *r, const tg_rows_island *island, double *left)
+{
+    int dofs = island->dofs;
+    part p;
+    for (int first = 0; first < island->loops; first += p.rows)
+    {
+        p = part_at(r, island, first);
+        memset(left + first, 0, sizeof(double) * (size_t)p.rows);
+        if (p.columns == p.rows)
+            continue;
+        size_t mark = tg_arena_mark(&r->scratch);
+        double *Y = TG_TAKE(&r->scratch, double, (size_t)p.rows *(size_t)dofs, "rows of a group");
+        double *along = TG_TAKE(&r->scratch, double, dofs, "their part along Z");
+        for (int i = 0; i < p.rows; i++)
+            gather_row(m, r, island, p.row[i], Y + (ptrdiff_t)i * dofs);
+        for (int c = 0; c < p.columns; c++)
+        {
+            memset(along, 0, sizeof(double) * (size_t)dofs);
+            for (int i = 0; i < p.rows; i++)
+                v4_subtract_scaled(dofs, -p.Z[i * island->redundant + c], Y + (ptrdiff_t)i * dofs, along);
+            for (int i = 0; i < p.rows; i++)
+                v4_subtract_scaled(dofs, p.Z[i * island->redundant + c], along, Y + (ptrdiff_t)i * dofs);
+        }
+        for (int i = 0; i < p.rows; i++)
+            left[first + i] = v4_dot_of(dofs, Y + (ptrdiff_t)i * dofs, Y + (ptrdiff_t)i * dofs);
+        tg_arena_release(&r->scratch, mark);
     }
 }
 
 /* ---- G and g ---- */
 
-/* Rows of equalities, then their columns among these: G <- P G P, whose other columns are the rows' transpose. */
-static void project_matrix(loops *l)
+/* G <- P G P for the rows of one group: those rows, and of these their own columns. The other columns follow. */
+static void project_part(tg_rows *r, const tg_rows_island *island, const part *p)
 {
-    for (int i = 0; i < l->n; i++)
-        for (int j = 0; j < l->rows; j++)
-            l->B[i * l->rows + j] = *entry(l, j, l->row[i]);
-    project(l, l->rows);
-    for (int i = 0; i < l->n; i++)
-        for (int j = 0; j < l->rows; j++)
-            *entry(l, l->row[i], j) = l->B[i * l->rows + j];
-    for (int i = 0; i < l->n; i++)
-        for (int j = 0; j < l->n; j++)
-            l->B[i * l->n + j] = *entry(l, l->row[j], l->row[i]);
-    project(l, l->n);
-    for (int i = 0; i < l->n; i++)
-        for (int j = 0; j < l->n; j++)
-            *entry(l, l->row[i], l->row[j]) = l->B[i * l->n + j];
-    for (int i = 0; i < l->n; i++)
+    size_t mark = tg_arena_mark(&r->scratch);
+    int n = island->rows, ldg = v4_pad(n), own = p->rows, null = p->columns, ldz = island->redundant;
+    double *G = r->G + island->G;
+    double *B = TG_TAKE(&r->scratch, double, (size_t)own *(size_t)ldg, "rows of a group");
+    double *C = TG_TAKE(&r->scratch, double, (size_t)own *(size_t)own, "their own columns");
+    double *along = TG_TAKE(&r->scratch, double, (size_t)null *(size_t)ldg, "part along Z");
+    for (int i = 0; i < own; i++)
+        memcpy(B + (ptrdiff_t)i * ldg, G + (ptrdiff_t)p->row[i] * ldg, sizeof(double) * (size_t)n);
+    tg_gemm_tn(null, n, own, p->Z, ldz, B, ldg, TG_GEMM_SET, along, ldg);
+    tg_gemm_nn(own, n, null, p->Z, ldz, along, ldg, TG_GEMM_SUB, B, ldg);
+    for (int i = 0; i < own; i++)
+        for (int j = 0; j < own; j++)
+            C[i * own + j] = B[(ptrdiff_t)i * ldg + p->row[j]];
+    tg_gemm_nn(own, null, own, C, own, p->Z, ldz, TG_GEMM_SET, along, null);
+    tg_gemm_nt(own, own, null, along, null, p->Z, ldz, TG_GEMM_SUB, C, own);
+    for (int i = 0; i < own; i++)
     {
-        /* a row of which nothing is left but rounding */
-        bool gone = *entry(l, l->row[i], l->row[i]) <= l->rounding[i];
-        l->left[i] = gone ? 0 : *entry(l, l->row[i], l->row[i]);
-        for (int j = 0; j < l->rows; j++)
-            *entry(l, j, l->row[i]) = *entry(l, l->row[i], j) = gone ? 0 : *entry(l, l->row[i], j);
+        double *row = G + (ptrdiff_t)p->row[i] * ldg;
+        memcpy(row, B + (ptrdiff_t)i * ldg, sizeof(double) * (size_t)n);
+        for (int j = 0; j < own; j++)
+            row[p->row[j]] = C[i * own + j];
+    }
+    tg_arena_release(&r->scratch, mark);
+}
+
+/* columns of `count` listed rows, from first on, by symmetry: in the rows i of all, or of the list */
+static void mirror(tg_rows *r, const tg_rows_island *island, int first, int count, bool all)
+{
+    const int *row = r->loop_row + island->loop;
+    ptrdiff_t ldg = v4_pad(island->rows);
+    double *G = r->G + island->G;
+    for (int i = 0; i < (all ? island->rows : island->loops); i++)
+        for (int k = first; k < first + count; k++)
+            G[(all ? i : row[i]) * ldg + row[k]] = G[row[k] * ldg + (all ? i : row[i])];
+}
+
+/* of all groups; a row of which nothing is left but rounding is zero */
+static void project_matrix(tg_rows *r, const tg_rows_island *island, const double *rounding)
+{
+    int n = island->rows, ldg = v4_pad(n);
+    double *G = r->G + island->G;
+    part p;
+    for (int first = 0; first < island->loops; first += p.rows)
+    {
+        p = part_at(r, island, first);
+        project_part(r, island, &p);
+        mirror(r, island, first, p.rows, false);
+    }
+    for (int k = 0; k < island->loops; k++)
+    {
+        ptrdiff_t i = r->loop_row[island->loop + k];
+        if (!(G[i * (ldg + 1)] <= rounding[i]))
+            continue;
+        memset(G + i * ldg, 0, sizeof(double) * (size_t)n);
+        mirror(r, island, k, 1, false);
+    }
+    mirror(r, island, 0, island->loops, true);
+}
+
+/* what a solver is told of the rows: G_ii beside Z, 0 where that is rounding */
+static void store_left(const tg_model *m, tg_rows *r, const tg_rows_island *island)
+{
+    double *own = r->diagonal + island->row,
+           *left = TG_TAKE(&r->scratch, double, island->loops, "what is left of G_ii");
+    const double *rounding = find_rounding(r, island, own, 1), *G = r->G + island->G;
+    const int *row = r->loop_row + island->loop;
+    size_t next = (size_t)v4_pad(island->rows) + 1;
+    if (island->filled)
+        project_matrix(r, island, rounding);
+    else
+        find_left(m, r, island, left);
+    for (int i = 0; i < island->loops; i++)
+    {
+        double beside = island->filled ? G[(size_t)row[i] * next] : left[i];
+        own[row[i]] = beside <= rounding[row[i]] ? 0 : beside;
     }
 }
 
 /* returns the largest bias that was taken out (m/s) */
-static double project_velocities(loops *l)
+static double project_velocities(tg_rows *r, const tg_rows_island *island)
 {
-    double removed = 0;
-    for (int i = 0; i < l->n; i++)
+    double removed = 0, *unmet = r->unmet + island->row, *bias = r->bias + island->row;
+    double *free = r->free + island->row, *g = r->g + island->row;
+    int n = count_equality_rows(r, island);
+    memcpy(unmet, bias, sizeof(double) * (size_t)n);
+    project(r, island, bias);
+    project(r, island, free);
+    for (int i = 0; i < n; i++)
+        unmet[i] -= bias[i];
+    for (int k = 0; k < island->loops; k++)
     {
-        l->B[2 * i] = l->free[l->row[i]];
-        l->B[2 * i + 1] = l->bias[l->row[i]];
-    }
-    project(l, 2);
-    for (int i = 0; i < l->n; i++)
-    {
-        int row = l->row[i];
-        bool gone = l->left[i] == 0; /* the others say what it would */
-        l->unmet[row] = l->bias[row] - l->B[2 * i + 1];
-        removed = fmax(removed, fabs(l->unmet[row]));
-        l->free[row] = gone ? 0 : l->B[2 * i];
-        l->bias[row] = gone ? 0 : l->B[2 * i + 1];
-        l->g[row] = l->free[row] + l->bias[row];
+        int i = r->loop_row[island->loop + k];
+        removed = fmax(removed, fabs(unmet[i]));
+        if (r->diagonal[island->row + i] == 0) /* the others say what it would */
+            free[i] = bias[i] = 0;
+        g[i] = free[i] + bias[i];
     }
     return removed;
 }
@@ -301,26 +567,19 @@ static void make_consistent(const tg_model *m, tg_rows *r, tg_rows_island *islan
 {
     loops l = loops_of(m, r, island);
     island->removed = 0;
-    island->redundant = find_null(&l);
+    count_null(&l, island);
     if (island->redundant == 0)
         return;
-    island->loops = l.n;
-    form_null(&l, r->Z + island->Z);
-    if (island->filled)
-        project_matrix(&l);
-    else
-        find_left(&l, r, island);
     store_null(&l, r, island);
-    island->removed = project_velocities(&l);
+    store_left(m, r, island);
+    island->removed = project_velocities(r, island);
 }
 
 void tg_project_delassus(const tg_model *m, tg_rows *r, const tg_rows_island *island)
 {
     size_t mark = tg_arena_mark(&r->scratch);
-    loops l = loops_of(m, r, island);
-    find_null(&l);
-    form_null(&l, r->Z + island->Z);
-    project_matrix(&l);
+    need_null(m, r, island);
+    project_matrix(r, island, find_rounding(r, island, r->G + island->G, (ptrdiff_t)v4_pad(island->rows) + 1));
     tg_arena_release(&r->scratch, mark);
 }
 
@@ -336,10 +595,11 @@ void tg_make_consistent(const tg_model *m, tg_rows *r)
         island->Z = Z;
         if (island->equality && tg_island_is_dense(r, island))
             make_consistent(m, r, island);
-        loop += island->redundant > 0 ? island->loops : 0;
+        loop += island->loops;
         Z += (size_t)island->redundant * (size_t)island->loops;
         tg_arena_release(&r->scratch, mark);
     }
+    r->null_known = true;
 }
 
 /* ---- how Z turns ---- */
@@ -347,76 +607,84 @@ void tg_make_consistent(const tg_model *m, tg_rows *r)
 /* Whether the rows are redundant only nearly: J^T Z is more than rounding, compared with the largest row. */
 static bool is_slack(const loops *l, const tg_model *m, const tg_rows *r, const tg_rows_island *island)
 {
-    double largest = 0, size = 0;
+    double largest = 0, size = 0, *x = l->work;
     for (int i = 0; i < l->n; i++)
         size = l->size[i] > 0 ? fmax(size, 1 / l->size[i]) : size;
     for (int t = 0; t < m->ntree; t++)
     {
-        int columns = r->tree_columns[t];
+        int columns = is_of(r, t, island) ? count_columns(r, island, t, l->n) : 0;
         const int *row = r->column_row + r->tree_column[t];
         const double *J = r->J + r->tree_start[t];
-        bool own = columns > 0 && &r->island[r->tree_island[t]] == island;
-        for (int k = 0; own && k < m->tree_ndof[t]; k++, J += v4_pad(columns))
-            for (int c = 0; c < l->null; c++)
+        for (int k = 0; columns > 0 && k < m->tree_ndof[t]; k++, J += v4_pad(r->tree_columns[t]))
+        {
+            memset(x, 0, sizeof(double) * (size_t)l->n);
+            for (int a = 0; a < columns; a++)
+                x[row[a] - island->row] = J[a];
+            part p;
+            for (int first = 0; first < island->loops; first += p.rows)
             {
-                double sum = 0;
-                for (int a = 0; a < columns; a++)
-                    if (l->at[row[a] - island->row] >= 0)
-                        sum += J[a] * l->N[l->at[row[a] - island->row] * l->null + c];
-                largest = fmax(largest, fabs(sum));
+                p = part_at(r, island, first);
+                for (int c = 0; c < p.columns; c++)
+                {
+                    double sum = 0;
+                    for (int i = 0; i < p.rows; i++)
+                        sum += p.Z[i * island->redundant + c] * x[p.row[i]];
+                    largest = fmax(largest, fabs(sum));
+                }
             }
+        }
     }
     return largest > rank_threshold * size;
 }
 
-/* beside = x - Z Z^T x or, where it is NULL, x <- Z Z^T x; x over the rows of the island */
-static void split(const loops *l, double *x, double *beside)
+/* x <- N^+T P x on the rows p, zero on the others. With D the sizes, D J J_p^T D_p = Q R: D_p R^-1 Q^T D P x. */
+static void answer(const loops *l, const tg_rows *r, const tg_rows_island *island, double *x)
 {
-    double *along = l->B;
-    for (int j = 0; j < l->null; j++)
+    double *b = l->value;
+    project(r, island, x);
+    for (int g = 0; g < l->groups; g++)
     {
-        along[j] = 0;
-        for (int i = 0; i < l->n; i++)
-            along[j] += l->N[i * l->null + j] * x[l->row[i]];
-    }
-    for (int i = 0; i < l->n; i++)
-    {
-        double sum = 0;
-        for (int j = 0; j < l->null; j++)
-            sum += l->N[i * l->null + j] * along[j];
-        if (beside != NULL)
-            beside[i] = x[l->row[i]] - sum;
-        else
-            x[l->row[i]] = sum;
+        int first = l->first[g], n = l->first[g + 1] - first, rank = l->rank[g];
+        const double *A = l->block[g];
+        for (int i = 0; i < n; i++)
+            b[i] = l->size[first + i] * x[l->row[first + i]];
+        for (int k = 0; k < rank; k++)
+            reflect(n - k, A + (ptrdiff_t)k * (n + 1), l->tau[first + k], b + k);
+        for (int k = rank - 1; k >= 0; k--)
+        {
+            b[k] /= A[k * (n + 1)];
+            v4_subtract_scaled(k, b[k], A + (ptrdiff_t)k * n, b);
+        }
+        for (int k = 0; k < n; k++)
+        {
+            int i = first + l->order[first + k];
+            x[l->row[i]] = k < rank ? l->size[i] * b[k] : 0;
+        }
     }
 }
 
-/* x <- N^+T P x on the rows p, zero on the others. With D the sizes, D J J_p^T D_p = Q R: D_p R^-1 Q^T D P x. */
-static void answer(const loops *l, double *x)
+/* x <- Z Z^T x */
+static void keep_along(const loops *l, const tg_rows *r, const tg_rows_island *island, double *x)
 {
-    double *b = l->own;
-    split(l, x, b);
+    double *beside = l->value;
+    memcpy(beside, x, sizeof(double) * (size_t)l->n);
+    project(r, island, beside);
     for (int i = 0; i < l->n; i++)
-        b[i] *= l->size[i];
-    tg_qr_solve(l->n, l->n, l->n - l->null, l->A, l->n, l->first, l->order, 1, b, 1, l->work);
-    for (int i = 0; i < l->n; i++)
-        x[l->row[i]] = l->size[i] * b[i];
+        x[i] -= beside[i];
 }
 
 bool tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *island, const tg_loop_turn *turn)
 {
     size_t mark = tg_arena_mark(&r->scratch);
     loops l = loops_of(m, r, island);
-    find_null(&l);
-    form_null(&l, r->Z + island->Z);
+    store_null(&l, r, island);
     bool slack = is_slack(&l, m, r, island);
-    answer(&l, turn->impulse);
-    answer(&l, turn->z);
-    split(&l, turn->motion, NULL);
-    split(&l, turn->unmet, NULL);
-    for (int i = 0; i < l.rows; i++)
-        if (l.at[i] < 0)
-            turn->impulse[i] = turn->z[i] = turn->motion[i] = turn->unmet[i] = 0;
+    answer(&l, r, island, turn->impulse);
+    answer(&l, r, island, turn->z);
+    keep_along(&l, r, island, turn->motion);
+    keep_along(&l, r, island, turn->unmet);
+    for (int i = l.n; i < island->rows; i++)
+        turn->impulse[i] = turn->z[i] = turn->motion[i] = turn->unmet[i] = 0;
     tg_arena_release(&r->scratch, mark);
     return slack;
 }
@@ -443,16 +711,8 @@ void tg_consistent_part(const tg_model *m, tg_rows *r, const tg_rows_island *isl
 {
     if (island->redundant == 0)
         return;
-    size_t mark = tg_arena_mark(&r->scratch);
-    loops l = loops_of(m, r, island);
-    find_null(&l);
-    form_null(&l, r->Z + island->Z);
-    for (int i = 0; i < l.n; i++)
-        l.B[i] = x[l.row[i]];
-    project(&l, 1);
-    for (int i = 0; i < l.n; i++)
-        x[l.row[i]] = l.B[i];
-    tg_arena_release(&r->scratch, mark);
+    need_null(m, r, island);
+    project(r, island, x);
 }
 
 /* Impulses along Z do nothing to G L, which is P G P L, but J^T Z is not exactly zero: L <- P L. */

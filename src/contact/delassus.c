@@ -4,8 +4,8 @@
 
 #include "contact/rows.h"
 #include "dynamics/factors.h"
-#include "math/dense.h"
 #include "math/lanes.h"
+#include "math/support.h"
 
 static void fill_root(const tg_model *m, const tg_work *w)
 {
@@ -113,32 +113,14 @@ static void fill_tree(const tg_model *m, const tg_work *w, int tree, bool all)
         fill_free(m, w, tree);
         return;
     }
-    memcpy(Y, r->J + r->tree_start[tree], sizeof(double) * (size_t)n * (size_t)ld);
-    tg_ltl_solve_lt_many(pattern, L, ld, Y, ld);
-    scale_rows(m, r, tree, Y);
+    size_t mark = tg_arena_mark(&r->scratch);
+    tg_support_half(pattern, L, r->root_d + m->tree_dof[tree], ld / V4_LANES, tg_tree_support(r, tree),
+                    r->J + r->tree_start[tree], Y, ld, TG_TAKE(&r->scratch, int, n, "dofs"));
+    tg_arena_release(&r->scratch, mark);
     if (!all)
         return;
     scale_rows(m, r, tree, Y);
     tg_ltl_solve_l_many(pattern, L, ld, Y, ld);
-}
-
-/* G of an island with several trees: the products of each tree's columns (n rows of Y) go to its rows */
-static void scatter_tree(const tg_rows *r, int tree, int n, const double *Y, const tg_rows_island *island, double *G)
-{
-    int columns = r->tree_columns[tree], ld = v4_pad(columns), ldg = v4_pad(island->rows);
-    const int *row = r->column_row + r->tree_column[tree];
-    for (int i = 0; i < columns; i++)
-    {
-        double *out = G + (ptrdiff_t)(row[i] - island->row) * ldg - island->row;
-        for (int j = 0; j < columns; j += V4_LANES)
-        {
-            v4 sum = v4_zero();
-            for (int k = 0; k < n; k++)
-                sum += v4_splat(Y[(ptrdiff_t)k * ld + i]) * v4_load(Y + (ptrdiff_t)k * ld + j);
-            for (int l = 0; l < V4_LANES && j + l < columns; l++)
-                out[row[j + l]] += sum[l];
-        }
-    }
 }
 
 /* c / dt^2 of the normals, and eps of all rows of contacts */
@@ -161,20 +143,27 @@ static void fill_compliance(const tg_work *w, tg_rows *r)
     }
 }
 
-/* G_ii of all rows: from G if it is filled, otherwise from Y */
-/* of one tree, from its half of M^-1 */
-static void add_diagonal(const tg_model *m, tg_rows *r, int tree)
+/* G_ii of one tree, from its half of M^-1 */
+static void add_diagonal(const tg_model *m, const tg_work *w, int tree)
 {
+    const tg_rows *r = w->rows;
     int columns = r->tree_columns[tree];
     const int *row = r->column_row + r->tree_column[tree];
     const double *Y = r->Y + r->tree_start[tree];
+    if (tg_tree_is_alone(m, w, tree))
+    {
+        tg_support_squares(m->tree_ndof[tree], columns, tg_tree_support(r, tree), Y, v4_pad(columns), row, r->diagonal);
+        return;
+    }
     for (int k = 0; k < m->tree_ndof[tree]; k++, Y += v4_pad(columns))
         for (int j = 0; j < columns; j++)
             r->diagonal[row[j]] += Y[j] * Y[j];
 }
 
-static void fill_diagonal(const tg_model *m, tg_rows *r)
+/* of all rows: from G if it is filled, otherwise from Y */
+static void fill_diagonal(const tg_model *m, const tg_work *w)
 {
+    const tg_rows *r = w->rows;
     for (const tg_rows_island *island = r->island; island < r->island + r->nisland; island++)
     {
         const double *G = r->G + island->G;
@@ -187,7 +176,7 @@ static void fill_diagonal(const tg_model *m, tg_rows *r)
     }
     for (int t = 0; t < m->ntree; t++)
         if (r->tree_columns[t] > 0 && !r->island[r->tree_island[t]].filled)
-            add_diagonal(m, r, t);
+            add_diagonal(m, w, t);
 }
 
 static void add_compliance(const tg_rows *r, const tg_rows_island *island)
@@ -197,15 +186,36 @@ static void add_compliance(const tg_rows *r, const tg_rows_island *island)
         r->G[island->G + (size_t)i * (size_t)(ldg + 1)] += r->give[island->row + i];
 }
 
+size_t tg_delassus_scratch(const tg_model *m, const tg_capacity *c)
+{
+    tg_arena count = {0};
+    TG_TAKE(&count, int, m->nv, "dofs");
+    TG_TAKE(&count, uint64_t, (size_t)tg_chain_words(m->nv) * (size_t)v4_pad(c->island_rows), "dofs of a group");
+    return count.used;
+}
+
+/* all of n dofs, of every column */
+static const uint64_t *whole_support(tg_rows *r, int n, int columns)
+{
+    int words = tg_chain_words(n), vectors = v4_pad(columns) / V4_LANES;
+    uint64_t *support = TG_TAKE(&r->scratch, uint64_t, (size_t)words * (size_t)vectors, "dofs of a group");
+    memset(support, 0, sizeof *support * (size_t)words * (size_t)vectors);
+    for (int v = 0; v < vectors; v++)
+        for (int k = 0; k < n; k++)
+            support[v * words + k / TG_CHAIN_BITS] |= (uint64_t)1 << k % TG_CHAIN_BITS;
+    return support;
+}
+
 /* the part of one tree in the matrix of its island, of which it may be all; the first tree of a group has the part of
  * all */
 static void add_tree(const tg_model *m, const tg_work *w, int tree, const tg_rows_island *island)
 {
-    const tg_rows *r = w->rows;
-    int ld = v4_pad(r->tree_columns[tree]), n = m->tree_ndof[tree];
-    double *G = r->G + island->G;
+    tg_rows *r = w->rows;
+    int columns = r->tree_columns[tree], ld = v4_pad(columns), ldg = v4_pad(island->rows), n = m->tree_ndof[tree];
     const double *Y = r->Y + r->tree_start[tree];
-    bool alone = tg_tree_is_alone(m, w, tree);
+    const uint64_t *support = tg_tree_support(r, tree);
+    size_t mark = tg_arena_mark(&r->scratch);
+    bool alone = tg_tree_is_alone(m, w, tree), all = island->tree == tree;
     if (!alone && !tg_tree_leads(m, w, tree))
         return;
     if (!alone)
@@ -213,13 +223,11 @@ static void add_tree(const tg_model *m, const tg_work *w, int tree, const tg_row
         int zeros = w->group_zeros[m->tree_group[tree]];
         n = m->group_ndof[m->tree_group[tree]] - zeros;
         Y += (ptrdiff_t)zeros * ld;
+        support = whole_support(r, n, columns);
     }
-    if (!alone && r->tree_columns[tree] == island->rows) /* in their order */
-        tg_syrk_t(island->rows, n, Y, ld, TG_GEMM_ADD, G, ld);
-    else if (island->tree == tree)
-        tg_syrk_t(island->rows, n, Y, ld, TG_GEMM_SET, G, ld);
-    else
-        scatter_tree(r, tree, n, Y, island, G);
+    const int *row = all ? NULL : r->column_row + r->tree_column[tree];
+    tg_support_product(n, columns, support, Y, ld, row, island->row, r->G + island->G, ldg);
+    tg_arena_release(&r->scratch, mark);
 }
 
 static void begin_island(const tg_rows *r, tg_rows_island *island)
@@ -281,7 +289,7 @@ void tg_fill_delassus(const tg_model *m, tg_work *w, double dt, bool matrices)
     for (int i = 0; i < r->nisland; i++)
         if (r->island[i].filled)
             end_island(m, r, &r->island[i]);
-    fill_diagonal(m, r);
+    fill_diagonal(m, w);
 }
 
 static bool is_of(const tg_rows *r, int tree, const tg_rows_island *island)
@@ -301,7 +309,7 @@ void tg_need_half(const tg_model *m, tg_work *w, tg_rows_island *island)
             fill_tree(m, w, t, false);
     for (int t = 0; t < m->ntree; t++)
         if (is_of(r, t, island))
-            add_diagonal(m, r, t);
+            add_diagonal(m, w, t);
 }
 
 void tg_need_whole(const tg_model *m, tg_work *w, tg_rows_island *island)
@@ -362,14 +370,25 @@ static void add_columns(int columns, int n, const double *A, const double *x, co
     }
 }
 
-void tg_rows_velocity(const tg_model *m, const tg_work *w, const double *x, double *out)
+void tg_rows_velocities(const tg_model *m, const tg_work *w, const double *const x[2], double *const out[2])
 {
     const tg_rows *r = w->rows;
-    memset(out, 0, sizeof(double) * (size_t)r->nrow);
+    for (int i = 0; i < 2 && x[i] != NULL; i++)
+        memset(out[i], 0, sizeof(double) * (size_t)r->nrow);
     for (int t = 0; t < m->ntree; t++)
+    {
+        const double *own[2] = {x[0] + m->tree_dof[t], x[1] != NULL ? x[1] + m->tree_dof[t] : NULL};
         if (r->tree_touched[t])
-            add_columns(r->tree_columns[t], m->tree_ndof[t], r->J + r->tree_start[t], x + m->tree_dof[t],
-                        r->column_row + r->tree_column[t], out);
+            tg_support_velocity(m->tree_ndof[t], r->tree_columns[t], tg_tree_support(r, t), r->J + r->tree_start[t],
+                                v4_pad(r->tree_columns[t]), own, r->column_row + r->tree_column[t], out);
+    }
+}
+
+void tg_rows_velocity(const tg_model *m, const tg_work *w, const double *x, double *out)
+{
+    const double *const one[2] = {x, NULL};
+    double *const to[2] = {out, NULL};
+    tg_rows_velocities(m, w, one, to);
 }
 
 static bool is_whole(const tg_rows *r, int tree)

@@ -6,8 +6,24 @@
 
 #include "contact/rows.h"
 #include "dynamics/tendon.h"
+#include "math/ltl.h"
 #include "model/reference.h"
 #include "tangere/algebra.h"
+
+/* Columns of a tree involve a dof and its ancestors. */
+static inline void support_columns(const tg_model *m, const tg_rows *r, int tree, int column, int rows, int dof)
+{
+    int words = tg_chain_words(m->tree_ndof[tree]), first = column / V4_LANES, last = (column + rows - 1) / V4_LANES;
+    const uint64_t *chain = m->tree_ltl[tree].chain + dof * words;
+    uint64_t *support = r->support + r->tree_support[tree] + first * words;
+    for (int w = 0; w < words; w++)
+    {
+        uint64_t bits = chain[w], *word = support + w;
+        *word |= bits;
+        for (int c = first; c < last; c++)
+            *(word += words) |= bits;
+    }
+}
 
 /* ---- rows between two bodies ---- */
 
@@ -50,6 +66,7 @@ static void add_body_rows(const tg_model *m, const tg_work *w, const tg_bond *b,
     int ld = v4_pad(r->tree_columns[tree]), first_dof = m->tree_dof[tree];
     r->tree_touched[tree] = true;
     v4 p = b->point - tg_node_origin(m, w, node);
+    support_columns(m, r, tree, column, b->linear + b->angular, m->node_dof[node] + m->node_ndof[node] - 1 - first_dof);
     for (int first = 0; first < b->linear + b->angular; first += V4_LANES)
     {
         wrench_lanes W = gather_wrenches(b, first, p, side == 0 ? -1 : 1);
@@ -96,10 +113,10 @@ static void weld_error(const tg_model *m, const tg_work *w, int equality, double
 
 static void add_entry(const tg_model *m, tg_rows *r, const tg_constraint *c, int dof, double value)
 {
-    int tree = m->node_tree[m->dof_node[dof]];
+    int tree = m->node_tree[m->dof_node[dof]], column = column_in(r, c, tree), k = dof - m->tree_dof[tree];
     r->tree_touched[tree] = true;
-    r->J[r->tree_start[tree] + (size_t)(dof - m->tree_dof[tree]) * (size_t)v4_pad(r->tree_columns[tree]) +
-         (size_t)column_in(r, c, tree)] += value;
+    support_columns(m, r, tree, column, 1, k);
+    r->J[r->tree_start[tree] + (size_t)k * (size_t)v4_pad(r->tree_columns[tree]) + (size_t)column] += value;
 }
 
 static void add_tendon(const tg_model *m, const tg_work *w, const tg_constraint *c, int tendon, double factor)
@@ -216,11 +233,24 @@ static void fill_constraint(const tg_model *m, const tg_work *w, const tg_constr
     }
 }
 
+static void clear_support(const tg_model *m, tg_rows *r)
+{
+    size_t words = 0;
+    for (int t = 0; t < m->ntree; t++)
+    {
+        r->tree_support[t] = words;
+        words += (size_t)(v4_pad(r->tree_columns[t]) / V4_LANES) * (size_t)tg_chain_words(m->tree_ndof[t]);
+    }
+    memset(r->support, 0, sizeof *r->support * words);
+}
+
 void tg_fill_jacobian(const tg_model *m, tg_work *w, const double *q)
 {
     tg_rows *r = w->rows;
+    clear_support(m, r);
     for (size_t i = 0; i < r->tree_start[m->ntree] + V4_LANES; i += V4_LANES)
         v4_store(r->J + i, v4_zero());
+    r->null_known = false;
     memset(r->tree_touched, 0, sizeof *r->tree_touched * (size_t)m->ntree);
     for (int i = 0; i < r->nconstraint; i++)
         if (r->constraint[i].parts > 0)

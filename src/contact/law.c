@@ -167,8 +167,7 @@ void tg_apply_laws(const tg_model *m, tg_work *w, const double *v, const double 
 {
     tg_rows *r = w->rows;
     setting x = {m, w, settings};
-    tg_rows_velocity(m, w, v, r->speed);
-    tg_rows_velocity(m, w, v_free, r->free);
+    tg_rows_velocities(m, w, (const double *const[2]){v, v_free}, (double *const[2]){r->speed, r->free});
     find_impacts(&x);
     for (int i = 0; i < r->nisland; i++)
     {
@@ -219,9 +218,14 @@ double tg_island_push(const tg_rows *r, const tg_rows_island *island)
     return most;
 }
 
+bool tg_is_strong_push(double push)
+{
+    return push > strong_push;
+}
+
 bool tg_island_can_relax(const tg_rows *r, const tg_rows_island *island)
 {
-    return tg_island_push(r, island) > strong_push;
+    return tg_is_strong_push(tg_island_push(r, island));
 }
 
 bool tg_island_relax(tg_rows *r, tg_rows_island *island)

@@ -2,6 +2,7 @@
 #include "contact/rows.h"
 
 #include "contact/large.h"
+#include "math/ltl.h"
 #include "model/coupling.h"
 
 static int most_tree_dofs(const tg_model *m)
@@ -59,6 +60,11 @@ static int most_group_trees(const tg_model *m)
     return most;
 }
 
+size_t tg_support_room(const tg_model *m, int columns)
+{
+    return (size_t)(columns / V4_LANES + m->ntree) * (size_t)tg_chain_words(most_tree_dofs(m));
+}
+
 /* Every constraint but contacts has a place at all times: they are few. */
 tg_capacity tg_capacity_of(const tg_model *m, int contacts)
 {
@@ -77,11 +83,12 @@ tg_capacity tg_capacity_of(const tg_model *m, int contacts)
     c.island_rows = c.rows < TG_DENSE_ROWS ? c.rows : TG_DENSE_ROWS;
     size_t padding = 2 * V4_LANES * (size_t)(m->nv + 1);
     c.jacobian = (size_t)c.columns * (size_t)most_tree_dofs(m) + padding;
+    c.support = tg_support_room(m, c.columns);
     c.delassus = delassus_room(&c);
     tg_island_size dense = {.rows = c.island_rows, .dofs = m->nv, .trees = m->ntree};
     dense.dofs = dense.dofs < TG_DENSE_DOFS ? dense.dofs : TG_DENSE_DOFS;
     dense.trees = dense.trees < TG_DENSE_DOFS ? dense.trees : TG_DENSE_DOFS;
-    c.scratch = tg_island_scratch(dense) + tg_poisson_scratch(c.island_rows);
+    c.scratch = tg_island_scratch(dense) + tg_poisson_scratch(c.island_rows) + tg_delassus_scratch(m, &c);
     c.large = tg_large_bytes(m, &c);
     size_t compliant = tg_island_scratch((tg_island_size){
         .rows = c.rows, .dofs = m->nv, .trees = m->ntree, .columns = c.columns, .tree_dofs = most_tree_dofs(m)});

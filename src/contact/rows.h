@@ -175,6 +175,7 @@ typedef struct tg_capacity
     int columns;     /* of all J_t^T: a row has one in each tree it touches */
     int island_rows; /* of the largest problem that is solved with dense matrices */
     size_t jacobian; /* numbers in all J_t^T */
+    size_t support;  /* words of all supports */
     size_t delassus; /* numbers in all G */
     size_t scratch;  /* bytes for one solve */
     size_t large;    /* bytes for an island with more rows than that */
@@ -190,6 +191,12 @@ enum
 };
 
 tg_capacity tg_capacity_of(const tg_model *m, int contacts);
+
+/* words of the supports of so many columns */
+size_t tg_support_room(const tg_model *m, int columns);
+
+/* bytes of scratch that tg_fill_delassus takes (delassus.c) */
+size_t tg_delassus_scratch(const tg_model *m, const tg_capacity *c);
 
 /* the number of contacts a workspace has room for when its maker does not say */
 int tg_default_contacts(const tg_model *m);
@@ -219,6 +226,9 @@ static inline int tg_slot_count(int n)
     X(int, tree_columns, m->ntree, "")                                                                                 \
     X(bool, tree_touched, m->ntree, "has entries in J: a tree of a group may have columns and none")                   \
     X(size_t, tree_start, m->ntree + 1, "where J_t^T and Y_t start; leading dimension v4_pad(columns)")                \
+    X(size_t, tree_support, m->ntree, "where its supports start")                                                      \
+    X(uint64_t, support, c->support,                                                                                   \
+      "of every four columns of J_t^T, the dofs that they involve, with their ancestors")                              \
     X(int, tree_column, m->ntree + 1, "where the tree's columns start in column_row")                                  \
     X(int, column_row, c->columns, "row of each column")                                                               \
     X(double, J, c->jacobian, "J_t^T, tree by tree")                                                                   \
@@ -226,6 +236,7 @@ static inline int tg_slot_count(int n)
     X(tg_tree_rows, tree_rows, m->ntree, "of the trees that constraints touch, island by island")                      \
     X(double, diagonal, c->rows, "G_ii")                                                                               \
     X(int, loop_row, c->loop_rows, "rows of equalities with redundant ones, counted from their island's first")        \
+    X(int, loop_column, c->loop_rows, "first column of Z of the rows that no dof moves without these")                 \
     X(double, Z, (size_t)c->loop_rows *(size_t)c->loop_rows, "what no velocity follows of them")                       \
     X(double, give, c->rows, "compliance of contacts (m/s per N s)")                                                   \
     X(double, G, c->delassus, "island by island")                                                                      \
@@ -272,6 +283,7 @@ typedef struct tg_rows
     tg_capacity capacity;
     tg_arena scratch;
     int ntouch, nbond, nconstraint, npart, nrow, nisland;
+    bool null_known;         /* Z is of the rows in J (consistent.c) */
     bool gives;              /* some contact has compliance: give is not all zero */
     bool explicit_law;       /* contacts push by a law of their own: compliance is not in G */
     double eps;              /* option of the convex law: on the diagonal in the rows of contacts */
@@ -416,6 +428,13 @@ static inline bool tg_rows_are_whole(const tg_rows_island *island)
     return island->sparse && !island->half && island->tree < 0;
 }
 
+/* Of an equality's rows, how many belong together: three of a velocity or of an angular velocity. Axes of the world
+ * mean nothing to a loop. */
+static inline int tg_rows_together(int rows)
+{
+    return rows < 3 ? 1 : 3;
+}
+
 /* An equality between two joints or tendons: x1 - x1_0 = polynomial of x = x2 - x2_0. */
 typedef struct tg_coupling
 {
@@ -423,6 +442,21 @@ typedef struct tg_coupling
 } tg_coupling;
 
 tg_coupling tg_coupling_of(const tg_model *m, const tg_work *w, int equality, const double *q);
+
+/* The dofs of a tree that four columns of J_t^T involve, one bit each, with all their ancestors: what is not zero in
+ * Y_t. (Not where tendons couple trees: Y of a group.) */
+static inline const uint64_t *tg_tree_support(const tg_rows *r, int tree)
+{
+    return r->support + r->tree_support[tree];
+}
+
+/* Whether the four columns from `column` on involve a dof of the tree. */
+static inline bool tg_is_involved(const tg_model *m, const tg_rows *r, int tree, int column, int dof)
+{
+    int words = tg_chain_words(m->tree_ndof[tree]);
+    const uint64_t *support = tg_tree_support(r, tree) + column / V4_LANES * words;
+    return support[dof / TG_CHAIN_BITS] >> dof % TG_CHAIN_BITS & 1;
+}
 
 /* J_t^T of all trees and phi of all rows. (fill.c) */
 void tg_fill_jacobian(const tg_model *m, tg_work *w, const double *q);
@@ -444,6 +478,7 @@ bool tg_need_matrices(const tg_model *m, tg_work *w);
 
 /* out (rows) = J x, x (nv); and x = M^-1 J^T L, both for all rows. */
 void tg_rows_velocity(const tg_model *m, const tg_work *w, const double *x, double *out);
+void tg_rows_velocities(const tg_model *m, const tg_work *w, const double *const x[2], double *const out[2]); /* two */
 void tg_rows_response(const tg_model *m, const tg_work *w, const double *L, double *x);
 
 /* M^-1 (x + J^T L) in two halves, where every island has its matrix (tg_need_matrices): x <- D^-1/2 L^-T x and out = J
@@ -471,6 +506,9 @@ bool tg_island_can_relax(const tg_rows *r, const tg_rows_island *island);
 
 /* m/s: the fastest push that it can do without for one step */
 double tg_island_push(const tg_rows *r, const tg_rows_island *island);
+
+/* whether doing without such a push would make a difference */
+bool tg_is_strong_push(double push);
 
 /* Poisson's law in an island with an impact: adds the impulses of restitution to those of compression in L, and makes
  * sigma and the island's result those of the sum. (poisson.c) */

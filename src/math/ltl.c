@@ -56,14 +56,19 @@ static int depth_of(const int *parent, int k)
 typedef struct pattern_arrays
 {
     int *parent, *depth, *end, *block_start, *blocks, *path_start, *path;
+    uint64_t *chain;
 } pattern_arrays;
 
 static void fill_pattern(const pattern_arrays *out, int n, const int *parent)
 {
+    int words = tg_chain_words(n);
     out->block_start[0] = 0;
     out->path_start[0] = 0;
+    memset(out->chain, 0, sizeof *out->chain * (size_t)n * (size_t)words);
     for (int k = 0; k < n; k++)
     {
+        for (int a = k; a >= 0; a = parent[a])
+            out->chain[k * words + a / TG_CHAIN_BITS] |= (uint64_t)1 << a % TG_CHAIN_BITS;
         out->parent[k] = parent[k];
         out->depth[k] = depth_of(parent, k);
         out->end[k] = k + 1;
@@ -98,11 +103,12 @@ int tg_ltl_pattern_place(tg_ltl_pattern *pattern, tg_arena *arena, int n, const 
     a.blocks = TG_TAKE(arena, int, blocks, "ltl blocks");
     a.path_start = TG_TAKE(arena, int, n + 1, "ltl path_start");
     a.path = TG_TAKE(arena, int, ancestors, "ltl path");
+    a.chain = TG_TAKE(arena, uint64_t, (size_t)n * (size_t)tg_chain_words(n), "ltl chain");
     bool six = n == SIX;
     for (int k = 0; k < n; k++)
         six = six && parent[k] == k - 1;
-    *pattern =
-        (tg_ltl_pattern){n, v4_pad(n), a.parent, a.depth, a.end, a.block_start, a.blocks, a.path_start, a.path, six};
+    *pattern = (tg_ltl_pattern){n,        v4_pad(n),    a.parent, a.depth, a.end, a.block_start,
+                                a.blocks, a.path_start, a.path,   a.chain, six};
     if (arena->base != NULL && !arena->failed)
         fill_pattern(&a, n, parent);
     return -1;

@@ -15,7 +15,20 @@
 #ifndef TG_MATH_LTL_H
 #define TG_MATH_LTL_H
 
+#include <limits.h>
+#include <stdint.h>
+
 #include "base/arena.h"
+
+enum
+{
+    TG_CHAIN_BITS = sizeof(uint64_t) * CHAR_BIT /* dofs of a word */
+};
+
+static inline int tg_chain_words(int n)
+{
+    return (n + TG_CHAIN_BITS - 1) / TG_CHAIN_BITS;
+}
 
 typedef struct tg_ltl_pattern
 {
@@ -28,6 +41,7 @@ typedef struct tg_ltl_pattern
     const int *blocks;      /* first column of each block, ascending; the last one of row k holds k */
     const int *path_start;  /* n + 1: ancestors of k are path[path_start[k]] .. path[path_start[k + 1] - 1] */
     const int *path;        /* ancestors, ascending */
+    const uint64_t *chain;  /* n x tg_chain_words(n): k and its ancestors, one bit each */
     bool six;               /* one chain of six dofs, as that of a free body */
 } tg_ltl_pattern;
 

@@ -241,7 +241,8 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     options.tolerance = o->tolerance;
     options.inner *= o->tolerance / tg_solve_default().tolerance;
     options.effort = o->effort;
-    options.relaxable = tg_island_can_relax(r, island);
+    double push = tg_island_push(r, island);
+    options.relaxable = tg_is_strong_push(push);
     options.staggered_steps = o->staggered_steps;
     options.select = !takes_fixed_steps(o);
     if (!dense)
@@ -253,7 +254,7 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     tg_pause *pause = &island->pause[island->relaxed ? TG_ATTEMPT_WARM_RELAXED : TG_ATTEMPT_WARM];
     options.skip_warm = pause->left > 0;
     options.warm_effort = pause->work;
-    options.droppable = !island->sparse && (options.relaxable || tg_island_push(r, island) > 0);
+    options.droppable = !island->sparse && push > 0;
     (options.skip_warm ? tg_need_half : tg_need_delassus)(m, w, island);
     tg_island problem = tg_island_problem(r, island);
     problem.warm_z = o->cold ? NULL : r->warm_z + island->row;

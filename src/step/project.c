@@ -53,8 +53,9 @@ tg_capacity tg_closure_capacity(const tg_model *m)
     c.island_rows = c.rows < TG_DENSE_ROWS ? c.rows : TG_DENSE_ROWS;
     c.jacobian = (size_t)c.columns * (size_t)most + 2 * V4_LANES * (size_t)(m->nv + 1);
     c.delassus = (size_t)c.rows * (size_t)v4_pad(c.island_rows) + V4_LANES;
+    c.support = tg_support_room(m, c.columns);
     take_fit(c.rows, &arena);
-    c.scratch = arena.used;
+    c.scratch = arena.used + tg_delassus_scratch(m, &c);
     return c;
 }
 
@@ -96,7 +97,7 @@ static void scale_rows(const tg_rows *r, const tg_rows_island *island, double *s
     for (int b = island->block; b < island->block + island->blocks; b++)
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
-        int together = c->rows < 3 ? 1 : 3;
+        int together = tg_rows_together(c->rows);
         for (int i = c->row - island->row; i < c->row - island->row + c->rows; i += together)
             scale_together(together, G + (ptrdiff_t)i * (ld + 1), ld, scale + i);
     }

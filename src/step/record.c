@@ -244,6 +244,7 @@ static void get_counts(tg_rows *r, const header *h)
     r->nisland = h->islands;
     r->dt = h->dt;
     r->large_factors = -1;
+    r->null_known = false;
 }
 
 /* The contact points, and where the geoms are whose places count: all, or those of points that depend on where their
