@@ -27,8 +27,8 @@ static void projection(void **state)
     }
 }
 
-/* A block that is solved nearly, from any alpha: s_N = 0, what slips does so against its friction, both to rounding, and
- * friction is within a hundredth of the cone. */
+/* A block that is solved nearly, from any alpha: s_N = 0, what slips does so against its friction, both to rounding,
+ * and friction is within a hundredth of the cone. */
 static void check_nearly(const tg_cones *cones, double alpha)
 {
     const tg_cone *cone = cones->block;

@@ -456,7 +456,7 @@ static void frozen(void **state)
     frozen_set("walker, knees, pgs", "pgs", 5, 3, 8, 0.8);
 }
 
-/* factorisations of Newton with compliance, from the impulses of the solution, in frames that have turned by an angle */
+/* factorisations of Newton with compliance from the impulses of the solution, in frames that have turned */
 static int from_turned(scene *s, double angle)
 {
     double L[SCENE_ROWS];
