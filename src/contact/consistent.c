@@ -369,54 +369,36 @@ static bool is_slack(const loops *l, const tg_model *m, const tg_rows *r, const 
     return largest > rank_threshold * size;
 }
 
-/* beside = x - Z Z^T x or, where it is NULL, x <- Z Z^T x; x over the rows of the island */
-static void split(const loops *l, double *x, double *beside)
+/* out (n x n) = (N^+T P)^T. With D the sizes, D J J_p^T D_p = Q R: N^+T P = D_p R^-1 Q^T D P, zero in rows not in p. */
+static void invert(loops *l, double *out)
 {
-    double *along = l->B;
-    for (int j = 0; j < l->null; j++)
-    {
-        along[j] = 0;
-        for (int i = 0; i < l->n; i++)
-            along[j] += l->N[i * l->null + j] * x[l->row[i]];
-    }
-    for (int i = 0; i < l->n; i++)
-    {
-        double sum = 0;
-        for (int j = 0; j < l->null; j++)
-            sum += l->N[i * l->null + j] * along[j];
-        if (beside != NULL)
-            beside[i] = x[l->row[i]] - sum;
-        else
-            x[l->row[i]] = sum;
-    }
+    int n = l->n;
+    double *X = l->B;
+    for (int i = 0; i < n * n; i++)
+        X[i] = i % (n + 1) == 0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+        {
+            for (int c = 0; c < l->null; c++)
+                X[i * n + j] -= l->N[i * l->null + c] * l->N[j * l->null + c];
+            X[i * n + j] *= l->size[i];
+        }
+    tg_qr_solve(n, n, n - l->null, l->A, n, l->first, l->order, n, X, n, l->work);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            out[j * n + i] = l->size[i] * X[i * n + j];
 }
 
-/* x <- N^+T P x on the rows p, zero on the others. With D the sizes, D J J_p^T D_p = Q R: D_p R^-1 Q^T D P x. */
-static void answer(const loops *l, double *x)
-{
-    double *b = l->own;
-    split(l, x, b);
-    for (int i = 0; i < l->n; i++)
-        b[i] *= l->size[i];
-    tg_qr_solve(l->n, l->n, l->n - l->null, l->A, l->n, l->first, l->order, 1, b, 1, l->work);
-    for (int i = 0; i < l->n; i++)
-        x[l->row[i]] = l->size[i] * b[i];
-}
-
-bool tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *island, const tg_loop_turn *turn)
+bool tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *island, double *answer)
 {
     size_t mark = tg_arena_mark(&r->scratch);
     loops l = loops_of(m, r, island);
     find_null(&l);
     form_null(&l, r->Z + island->Z);
+    for (int i = 0; i < l.n; i++)
+        r->loop_row[island->loop + i] = l.row[i];
+    invert(&l, answer);
     bool slack = is_slack(&l, m, r, island);
-    answer(&l, turn->impulse);
-    answer(&l, turn->z);
-    split(&l, turn->motion, NULL);
-    split(&l, turn->unmet, NULL);
-    for (int i = 0; i < l.rows; i++)
-        if (l.at[i] < 0)
-            turn->impulse[i] = turn->z[i] = turn->motion[i] = turn->unmet[i] = 0;
     tg_arena_release(&r->scratch, mark);
     return slack;
 }

@@ -270,6 +270,8 @@ static void contact_change(const forward *x)
 static void add_bias(const forward *x, int first, int n, const double *dphi)
 {
     const double *phi = x->w->rows->phi + x->c->row + first;
+    if (x->d->bare)
+        return;
     double S[9], *sigma = x->d->sigma + x->c->row + first, ratio = x->d->c->dt / x->d->settings->dt;
     tg_equality_bias_slope(x->d->settings, x->island, tg_push_of(x->d->settings, x->c, first), n, phi, S);
     for (int i = 0; i < n; i++)
@@ -452,6 +454,14 @@ static void dry_friction_change(const forward *x)
 
 /* ---- all ---- */
 
+static void equality_change(const forward *x)
+{
+    if (x->c->bond >= 0)
+        bond_change(x);
+    else
+        coupling_change(x);
+}
+
 static void constraint_change(const forward *x)
 {
     const tg_rows *r = x->w->rows;
@@ -461,10 +471,7 @@ static void constraint_change(const forward *x)
     switch (x->c->source)
     {
     case TG_SOURCE_EQUALITY:
-        if (x->c->bond >= 0)
-            bond_change(x);
-        else
-            coupling_change(x);
+        equality_change(x);
         break;
     case TG_SOURCE_JOINT_FRICTION:
     case TG_SOURCE_TENDON_FRICTION:
@@ -497,4 +504,18 @@ void tg_rows_changes(const tg_model *m, tg_work *w, const double *q, const tg_ro
             forward x = {m, w, q, d, &r->island[i], &r->constraint[r->order[b]], b, own};
             constraint_change(&x);
         }
+}
+
+void tg_loops_changes(const tg_model *m, tg_work *w, const double *q, const tg_rows_change *d)
+{
+    const tg_rows *r = w->rows;
+    memset(d->sigma, 0, sizeof(double) * (size_t)r->nrow);
+    for (int b = 0; b < r->nblock; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        const tg_rows_island *island = &r->island[r->tree_island[r->part[c->part].tree]];
+        forward x = {m, w, q, d, island, c, b, false};
+        if (c->source == TG_SOURCE_EQUALITY && island->redundant > 0)
+            equality_change(&x);
+    }
 }

@@ -38,7 +38,7 @@ bool tg_forward_fits(const tg_model *m, const tg_work *w)
 {
     bool fits = m->nv <= MOST_DOFS && w->rows->nrow <= MOST_ROWS;
     fits = fits && w->step->options.implicit_gyroscopic != TG_ON && !tg_detaches(w) && !w->rows->explicit_law;
-    fits = fits && !tg_unrolls(w) && !w->step->loops_turn;
+    fits = fits && !tg_unrolls(w);
     for (int i = 0; i < w->rows->nisland && fits; i++)
         fits = w->step->implicit[i].form != TG_IMPLICIT_LARGE && !w->rows->island[i].restituted;
     return fits;

@@ -136,6 +136,8 @@ void tg_forward_change(tg_forward *f, const tg_cotangent *in, tg_param_range ran
     if (f->w->rows->nrow > 0)
         row_changes(f, sigma, turn);
     tg_change_end(m, f->w, c);
+    if (s->loops_turn)
+        tg_loops_change(f, sigma);
     for (int k = 0; k < m->nv; k++)
         by_dt[k] *= c->dt;
 }
