@@ -89,6 +89,7 @@ static void bond_force(const forward *x, const tg_bond *b, frame_change f)
     for (int i = 0; i < b->angular; i++)
         torque += b->axis[i] * v4_splat(scale * L[b->linear + i]);
     v4 dF = v4_cross(f.turn, F), moment = v4_cross(f.turn, torque) + v4_cross(f.point, F);
+    x->d->c->pushes = true;
     for (int k = 0; k < 2; k++)
     {
         int node = x->m->body_node[b->body[k]];
@@ -310,9 +311,19 @@ static void weld_turn(const forward *x, const tg_bond *b, double dphi[3])
     }
 }
 
+/* whether an equality's own numbers, what it couples, or dt change */
+static bool is_at_rest(const forward *x, bool moved)
+{
+    const tg_change *c = x->d->c;
+    return !moved && !c->pulls && c->dt == 0 && !tg_changes(c, x->m->offset.equality_data + 11 * x->c->index, 11);
+}
+
 static void bond_change(const forward *x)
 {
     const tg_bond *b = &x->w->rows->bond[x->c->bond];
+    const tg_change *change = x->d->c;
+    if (is_at_rest(x, change->moves && !(change->still[b->body[0]] && change->still[b->body[1]])))
+        return;
     bool weld = x->m->equality_type[x->c->index] == TG_EQUALITY_WELD;
     v4 anchor = moved_anchor(x, b->body[0], b->anchor, weld ? 3 : 0);
     frame_change f = {moved_anchor(x, b->body[1], b->point, weld ? 0 : 3), v4_zero(), 0};
@@ -399,6 +410,8 @@ static void coupling_change(const forward *x)
 {
     const tg_model *m = x->m;
     int at = m->offset.equality_data + 11 * x->c->index;
+    if (is_at_rest(x, x->d->c->moves || tg_changes(x->d->c, m->offset.tendon_coef, m->npath)))
+        return;
     const double *data = x->w->params->value + at;
     int first = m->equality_obj1[x->c->index], second = m->equality_obj2[x->c->index];
     bool tendon = m->equality_type[x->c->index] == TG_EQUALITY_TENDON;
@@ -429,9 +442,11 @@ static void limit_change(const forward *x)
     const tg_model *m = x->m;
     bool tendon = x->c->source == TG_SOURCE_TENDON_LIMIT;
     double sign = x->c->side == 0 ? 1 : -1, phi = x->w->rows->phi[x->c->row];
-    double slope = tg_limit_bias_slope(x->d->settings, x->island, tg_push_of(x->d->settings, x->c, 0), phi);
     int range = (tendon ? m->offset.tendon_range : m->offset.joint_range) + 2 * x->c->index + x->c->side;
     int margin = (tendon ? m->offset.tendon_margin : m->offset.joint_margin) + x->c->index;
+    if (!tg_changes(x->d->c, range, 1) && !tg_changes(x->d->c, margin, 1) && !x->d->c->pulls && x->d->c->dt == 0)
+        return;
+    double slope = tg_limit_bias_slope(x->d->settings, x->island, tg_push_of(x->d->settings, x->c, 0), phi);
     double dphi = -sign * of_param(x, range) - of_param(x, margin);
     if (tendon)
     {

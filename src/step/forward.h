@@ -111,10 +111,9 @@ void tg_forward_begin(const tg_model *m, tg_work *w, bool by_u, bool by_act);
 tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range, double *dv);
 
 /* The same along parameters alone, with the matrix of tau (nv x nv), which saves solutions with the mass matrix; after
- * tg_forward_matrices, where no island's matrices are kept. (forward.c) */
+ * tg_forward_matrices. (forward.c) */
 tg_status tg_forward_parameter(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range,
                                const double *by_tau, double *dv);
-bool tg_forward_keeps(const tg_work *w);
 
 /* out (rows) = the change of J v_free, of contacts that meet within the step; rows->problem is TG_PROBLEM_FREE.
  * (forward.c) */

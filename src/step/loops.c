@@ -292,6 +292,7 @@ static void change_of(tg_forward *f, int which, double *out)
     exchange(&w->F, &t.force);
     exchange(&c->dF, &c->dN); /* the rows are done with it */
     exchange(&c->force, &force);
+    c->pushes = false;
     tg_loops_changes(m, w, s->q, &d);
     tg_change_end(m, w, c);
     exchange(&c->force, &force);
