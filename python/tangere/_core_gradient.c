@@ -90,8 +90,7 @@ static PyObject *labels_of(tg_py_stepper *self, const int *index, int count)
     if (kind == NULL)
         return PyErr_NoMemory();
     PyObject *list = NULL;
-    tg_status status =
-        count > 0 ? tg_step_param_labels(self->model->m, self->loan.work, index, count, kind) : TG_OK;
+    tg_status status = count > 0 ? tg_step_param_labels(self->model->m, self->loan.work, index, count, kind) : TG_OK;
     if (status != TG_OK)
         tg_py_raise(status, tg_work_message(self->loan.work));
     else

@@ -495,9 +495,9 @@ void tg_project_delassus(const tg_model *m, tg_rows *r, const tg_rows_island *is
 
 /* How P = 1 - Z Z^T turns with J. Z is what N = J_p J^T takes to zero, p the rows that were chosen as independent:
  *     dZ = -N^+ (dJ_p J^T + J_p dJ^T) Z.
- * answer (loops x loops) = P N^+ by the island's rows of equalities (loop_row), zero in columns that are not in p; Z and
- * loop_row are there afterwards. Returns whether rows are redundant only nearly: otherwise J^T Z = 0. For islands in
- * which rows are redundant and J is there. step/loops.c has what follows. (consistent.c) */
+ * answer (loops x loops) = P N^+ by the island's rows of equalities (loop_row), zero in columns that are not in p; Z
+ * and loop_row are there afterwards. Returns whether rows are redundant only nearly: otherwise J^T Z = 0. For islands
+ * in which rows are redundant and J is there. step/loops.c has what follows. (consistent.c) */
 bool tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *island, double *answer);
 
 /* x (nv) = J^T f. Needs J. (consistent.c) */

@@ -311,11 +311,13 @@ static void weld_turn(const forward *x, const tg_bond *b, double dphi[3])
     }
 }
 
-/* whether an equality's own numbers, what it couples, or dt change */
+/* whether neither numbers of equalities, nor what this one couples, nor dt change */
 static bool is_at_rest(const forward *x, bool moved)
 {
     const tg_change *c = x->d->c;
-    return !moved && !c->pulls && c->dt == 0 && !tg_changes(c, x->m->offset.equality_data + 11 * x->c->index, 11);
+    const tg_param_offsets *at = &x->m->offset;
+    return !moved && !c->pulls && c->dt == 0 &&
+           !tg_changes(c, at->equality_data, at->pair_friction - at->equality_data);
 }
 
 static void bond_change(const forward *x)

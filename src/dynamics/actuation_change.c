@@ -149,10 +149,12 @@ static void drive_change(const tg_model *m, const tg_work *w, tg_change *c, int 
         c->driven[k] += moment[k] * change + (arm ? c->arm[k] * d->force : 0);
 }
 
-/* whether anything of an actuator changes */
-static bool drive_changes(const tg_model *m, const tg_change *c, int i)
+/* whether anything of an actuator changes; own: numbers of actuators, or dt */
+static bool drive_changes(const tg_model *m, const tg_change *c, int i, bool own)
 {
     const tg_param_offsets *at = &m->offset;
+    if (!own && m->actuator_transmission[i] == TG_TRANSMISSION_JOINT)
+        return false;
     return c->signal[i] != 0 || arm_changes(m, c, i) || tg_changes(c, at->actuator_gain + 3 * i, 3) ||
            tg_changes(c, at->actuator_bias + 3 * i, 3) || tg_changes(c, at->actuator_force_range + 2 * i, 2);
 }
@@ -168,8 +170,7 @@ static void clamped_change(const tg_model *m, tg_work *w, tg_change *c, const tg
     {
         int end = m->joint_force_limited[m->dof_joint[k]] ? tg_joint_force_end(m, w, k, force[k], &bound) : -1;
         if (end >= 0)
-            c->driven[k] =
-                c->params != NULL ? c->params[m->offset.joint_force_range + 2 * m->dof_joint[k] + end] : 0;
+            c->driven[k] = c->params != NULL ? c->params[m->offset.joint_force_range + 2 * m->dof_joint[k] + end] : 0;
     }
 }
 
@@ -193,12 +194,12 @@ void tg_change_actuation(const tg_model *m, tg_work *w, tg_change *c, const doub
     for (int i = 0; i < m->nu && signals; i++)
         c->signal[i] = tg_change_signal(m, w, c, i, m->actuator_act[i] >= 0 ? act[m->actuator_act[i]] : 0, &drive[i]);
     for (int i = 0; i < m->nu && !any; i++)
-        any = drive_changes(m, c, i);
+        any = drive_changes(m, c, i, signals);
     if (!any)
         return;
     memset(c->driven, 0, sizeof(double) * (size_t)m->nv);
     for (int i = 0; i < m->nu; i++)
-        if (drive_changes(m, c, i))
+        if (drive_changes(m, c, i, signals))
             drive_change(m, w, c, i, q, drive[i].late ? v_late : v, &drive[i]);
     if (any_clamped(m))
         clamped_change(m, w, c, drive);

@@ -14,7 +14,7 @@
 
 /* X(type, name, count, documentation) */
 #define TG_CHANGE_FIELDS(X)                                                                                            \
-    X(bool, still, m->nbody, "bodies that are not displaced: Z is zero")                                                \
+    X(bool, still, m->nbody, "bodies that are not displaced: Z is zero")                                               \
     X(bool, still_node, m->nnode, "nodes whose dofs do not change: dJ, dV and dA of theirs are zero")                  \
     X(double, Z, SPATIAL_SIZE * m->nbody, "displacement of every body")                                                \
     X(double, dJ, SPATIAL_SIZE * m->nv, "change of every dof's twist")                                                 \

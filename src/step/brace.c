@@ -324,8 +324,7 @@ bool tg_param_places(const tg_model *m, int param)
 {
     const tg_param_offsets *at = &m->offset;
     return param < at->body_mass || (param >= at->joint_pos && param < at->joint_springref) ||
-           (param >= at->geom_pos && param < at->geom_friction) ||
-           (param >= at->hfield_size && param < at->hfield_size + 4 * m->nhfield);
+           (param >= at->geom_pos && param < at->geom_friction) || (param >= at->hfield_size && param < at->gravity_);
 }
 
 bool tg_fixed_row_gives(const tg_model *m, tg_work *w, int param)

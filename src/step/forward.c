@@ -864,8 +864,8 @@ static tg_status rows_parameter(tg_forward *f, const tg_cotangent *in, row_chang
         if (implicit->kept || is_zero(r->island[i].rows, c->S + row))
             continue;
         any = true;
-        TG_TRY(tg_implicit_forward(implicit, 1, c->S + row, NULL, 1, &f->w->rows->scratch, c->dL + row, 1,
-                                   &f->w->error));
+        TG_TRY(
+            tg_implicit_forward(implicit, 1, c->S + row, NULL, 1, &f->w->rows->scratch, c->dL + row, 1, &f->w->error));
     }
     if (any)
         tg_rows_response(f->m, f->w, c->dL, dv);

@@ -140,10 +140,11 @@ static tg_status fill_quick_parameters(const tg_model *m, tg_work *w, const tg_j
         put_column(first, m->nv, j->nindex, k, dv);
         put_column(j->dact_dparams, m->na, j->nindex, k, dact);
     }
-    return j->nindex > 0 ? integrate_columns(m, w, j->nindex, false, j->dv_dparams, j->dq_dparams) : TG_OK;
+    return integrate_columns(m, w, j->nindex, false, j->dv_dparams, j->dq_dparams);
 }
 
-/* Columns of dt and, where there is no matrix of tau, of parameters. Where loops are projected q+ needs reverse mode. */
+/* Columns of dt and, where there is no matrix of tau, of parameters. Where loops are projected q+ needs reverse mode.
+ */
 static tg_status fill_parameters(const tg_model *m, tg_work *w, const tg_jacobian *j, const block b[3])
 {
     double *units = w->step->unit_param, one = 1;
@@ -221,7 +222,7 @@ tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
     {
         tg_forward_begin(m, w, j->dv_du != NULL || j->dq_du != NULL, j->dv_dact != NULL || j->dq_dact != NULL);
         TG_TRY(fill_parameters(m, w, j, (const block[3]){q, v, act}));
-        quick = j->dv_dtau != NULL;
+        quick = j->dv_dtau != NULL && j->nindex > 0;
         q = (block){.dcontact = q.dcontact};
         v = (block){.dcontact = v.dcontact};
         act.ddt = act.dparams = NULL;

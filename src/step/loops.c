@@ -198,8 +198,7 @@ static void rows_by_q(const tg_forward *f, const tg_rows_island *island, const d
     const int *at = places(r, island);
     for (int i = 0; i < island->loops; i++)
         for (int k = 0; k < m->nv; k++)
-            out[(ptrdiff_t)i * m->nv + k] =
-                rows_q[(ptrdiff_t)k * f->ldr + island->row + r->loop_row[island->loop + i]];
+            out[(ptrdiff_t)i * m->nv + k] = rows_q[(ptrdiff_t)k * f->ldr + island->row + r->loop_row[island->loop + i]];
     for (int t = 0; t < m->ntree; t++)
     {
         int columns = r->tree_columns[t];
@@ -310,7 +309,8 @@ void tg_loops_change(tg_forward *f, double *sigma)
     const tg_rows *r = f->w->rows;
     tg_change *c = &f->s->change;
     double *x = f->turned, *force = c->arm;
-    bool any = c->moves || c->pulls || tg_changes(c, m->offset.equality_data, 11 * m->nequality);
+    bool any = c->moves || c->pulls ||
+               tg_changes(c, m->offset.equality_data, m->offset.pair_friction - m->offset.equality_data);
     if (!any || r->problem == TG_PROBLEM_FREE)
         return;
     change_of(f, 0, x);

@@ -112,8 +112,8 @@ tg_status tg_project_reverse(const tg_model *m, tg_work *w, double *g, double *p
  * follow; zero elsewhere. Needs J. (derivative.c) */
 void tg_unmet_velocities(const tg_model *m, const tg_work *w, double *e);
 
-/* How loops with redundant rows turn, for derivatives: once, and then x (rows) <- answer^T x and x <- Z Z^T x, zero where
- * nothing is redundant. (loops.c) */
+/* How loops with redundant rows turn, for derivatives: once, and then x (rows) <- answer^T x and x <- Z Z^T x, zero
+ * where nothing is redundant. (loops.c) */
 void tg_loops_prepare(const tg_model *m, tg_work *w);
 void tg_loops_answer(const tg_work *w, double *x);
 void tg_loops_along(const tg_work *w, double *x);
