@@ -142,6 +142,8 @@ void tg_forward_change(tg_forward *f, const tg_cotangent *in, tg_param_range ran
     tg_change_end(m, f->w, c);
     if (s->loops_turn)
         tg_loops_change(f, sigma);
+    if (f->w->rows->nrow > 0)
+        tg_loops_beside(f->w, sigma);
     for (int k = 0; k < m->nv; k++)
         by_dt[k] *= c->dt;
 }

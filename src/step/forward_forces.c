@@ -75,6 +75,8 @@ static void constraint_forces(tg_forward *f)
         tg_clear(f->spread_v, m->nv, f->ldr);
     }
     tg_rows_derivatives(m, f->w, f->s->q, &d);
+    for (int k = 0; k < m->nv; k++)
+        tg_loops_beside(f->w, f->sigma_q + (ptrdiff_t)k * f->ldr);
 }
 
 /* A force that does not turn with its body, at a point c of it: beside what does, -turn x force, -turn x torque about

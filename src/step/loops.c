@@ -7,7 +7,10 @@
  *     J^T dP L = J^T Z Z^T (dJ (J^T a) + J dJ^T a)    in the forces,    a = answer^T L,   d = Z Z^T e,
  *
  * both as in forward mode: dJ x at a frozen velocity x, dJ^T f at frozen impulses f. Reverse mode has the same terms
- * with y and z in front (reverse_sweep.c). Where J^T Z = 0 only J dJ^T d is left. */
+ * with y and z in front (reverse_sweep.c). Where J^T Z = 0 only J dJ^T d is left.
+ *
+ * Of rows of which P leaves nothing but rounding a solver knows nothing: their part of z is that of P z. What their
+ * bias changes by, 1 / dt times the gap, would otherwise be lost. */
 #include <math.h>
 
 #include "contact/rows_change.h"
@@ -97,6 +100,24 @@ void tg_loops_answer(const tg_work *w, double *x)
 void tg_loops_along(const tg_work *w, double *x)
 {
     apply(w, along, x);
+}
+
+void tg_loops_beside(const tg_work *w, double *x)
+{
+    const tg_rows *r = w->rows;
+    for (int k = 0; k < r->nisland; k++)
+    {
+        const tg_rows_island *island = &r->island[k];
+        const double *Z = r->Z + island->Z;
+        for (int c = 0; c < island->redundant; c++)
+        {
+            double sum = 0;
+            for (int i = 0; i < island->loops; i++)
+                sum += Z[i * island->redundant + c] * *row_of(r, island, x, i);
+            for (int i = 0; i < island->loops; i++)
+                *row_of(r, island, x, i) -= Z[i * island->redundant + c] * sum;
+        }
+    }
 }
 
 /* ---- fields and impulses ---- */

@@ -117,6 +117,8 @@ void tg_unmet_velocities(const tg_model *m, const tg_work *w, double *e);
 void tg_loops_prepare(const tg_model *m, tg_work *w);
 void tg_loops_answer(const tg_work *w, double *x);
 void tg_loops_along(const tg_work *w, double *x);
+/* x <- P x, x (rows) */
+void tg_loops_beside(const tg_work *w, double *x);
 
 /* What most derivatives of a step that came back from a record do without: J, and where the geoms of its contacts are.
  * Whoever reads them asks first. (record.c) */
