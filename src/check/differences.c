@@ -290,19 +290,14 @@ static tg_status refine(task *t, mover move, double *x, int index, double h, est
     static const double factor[DISPLACEMENTS] = {1.0 / 64, 1.0 / 8, 1, 8, 64, 512};
     static const int order[DISPLACEMENTS - 1] = {3, 1, 4, 0, 5};
     estimate all[DISPLACEMENTS];
-    bool crossed = best->outcome != TAKEN; /* then only smaller ones may be on one side */
     for (int k = 0; k < DISPLACEMENTS; k++)
         all[k] = k == FIRST ? *best : (estimate){.outcome = OUTSIDE};
     for (int i = 0; i < DISPLACEMENTS - 1 && !is_fine(t, best->spread, best->value); i++)
     {
         int k = order[i];
-        if (crossed && k > FIRST)
-            continue;
-        if (!crossed && rounding(t, factor[k] * h) >= best->spread)
+        if (rounding(t, factor[k] * h) >= best->spread)
             continue; /* cannot be better */
         TG_TRY(richardson(t, move, x, index, factor[k] * h, &all[k]));
-        if (best->outcome != TAKEN && all[k].outcome == TAKEN)
-            *best = all[k];
         if (k > 0)
             prefer(&all[k - 1], &all[k], best);
         if (k + 1 < DISPLACEMENTS)
@@ -316,7 +311,7 @@ static tg_status difference(task *t, mover move, double *x, int index, double h,
 {
     estimate best;
     TG_TRY(richardson(t, move, x, index, h, &best));
-    if (best.outcome == SWITCHED || (best.outcome == TAKEN && !is_fine(t, best.spread, best.value)))
+    if (best.outcome == TAKEN && !is_fine(t, best.spread, best.value))
         TG_TRY(refine(t, move, x, index, h, &best));
     *derivative = best.value;
     if (spread != NULL)

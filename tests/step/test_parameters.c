@@ -165,8 +165,8 @@ static void test_models(void **state)
 
 /* ---- loops ---- */
 
-/* A four-bar whose crank is out of the plane by tilt and whose rocker is beside it: rows that are redundant only nearly,
- * and cannot close. Their base slides or stands on a foot. */
+/* A four-bar whose crank is out of the plane by tilt and whose rocker is beside it: rows that are redundant only
+ * nearly, and cannot close. Their base slides or stands on a foot. */
 static sim *open_loop(double tilt, double aside)
 {
     return sim_open(
