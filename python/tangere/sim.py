@@ -765,12 +765,11 @@ def _jacobian(
     m: Model, stepper: _core.Stepper, params: Any, *, dt: bool, contacts: bool, wrench: bool, given: bool = False
 ) -> Jacobian:
     index = m.params.index(params)
-    *matrices, by_q, by_v, label = stepper.jacobian(index, dt, contacts, wrench, given)
+    *matrices, by_q, by_v, labels, label = stepper.jacobian(index, dt, contacts, wrench, given)
     for i in range(21, 35):
         matrices[i] = matrices[i].reshape(len(matrices[i]) // 3, 3, *matrices[i].shape[1:])
     for i in (35, 36):
         matrices[i] = matrices[i].reshape(len(matrices[i]), m.nbody, 6)
-    labels = stepper.param_labels(index) if len(index) > 0 else []
     by_contact = (x.reshape(len(x), x.shape[1] // GIVEN_NUMBERS, GIVEN_NUMBERS) for x in (by_q, by_v))
     return Jacobian(*matrices, Label(*label), labels, *by_contact)
 

@@ -539,18 +539,10 @@ void tg_project_delassus(const tg_model *m, tg_rows *r, const tg_rows_island *is
 
 /* How P = 1 - Z Z^T turns with J. Z is what N = J_p J^T takes to zero, p the rows that were chosen as independent:
  *     dZ = -N^+ (dJ_p J^T + J_p dJ^T) Z.
- * For L and z with Z^T L = Z^T z = 0, velocities J y and e,
- *     L . dP (J y) + z . dP e = a . dJ (J^T c) + c . dJ (J^T a) + b . dJ (J^T d) + d . dJ (J^T b),
- *     a = N^+T L,   b = N^+T z,   c = Z Z^T J y,   d = Z Z^T e.
- * In place, over the rows of the island: L becomes a, z b, J y c, e d; rows that are no equalities become zero. Returns
- * whether rows are redundant only nearly: otherwise J^T c = J^T d = 0. For islands in which rows are redundant and J is
- * there. (consistent.c) */
-typedef struct tg_loop_turn
-{
-    double *impulse, *z, *motion, *unmet;
-} tg_loop_turn;
-
-bool tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *island, const tg_loop_turn *turn);
+ * answer (loops x loops) = P N^+ by the island's rows of equalities (loop_row), zero in columns that are not in p; Z
+ * and loop_row are there afterwards. Returns whether rows are redundant only nearly: otherwise J^T Z = 0. For islands
+ * in which rows are redundant and J is there. step/loops.c has what follows. (consistent.c) */
+bool tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *island, double *answer);
 
 /* x (nv) = J^T f. Needs J. (consistent.c) */
 void tg_consistent_motion(const tg_model *m, const tg_rows *r, const double *f, double *x);

@@ -470,6 +470,8 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
     }
     s->inconsistent = is_inconsistent(m, w);
     s->loops_turn = s->inconsistent && loops_can_turn(w);
+    if (s->loops_turn)
+        tg_loops_prepare(m, w);
     make_label(m, w);
     s->factored = true;
     return TG_OK;
