@@ -3,9 +3,9 @@
  * Its row a is a combination of held rows R: J^T z = 0 with z_a = 1, and 0 for all others of its kind. As long as this
  * holds, these rows can carry its load, and v+ does not depend on the sign of its impulse. If a displacement makes the
  * rows inconsistent, d(z . (J v+ + b)) is not zero, and a slips, forwards on one side and backwards on the other. Its
- * impulse then changes by twice its bound, and those of R by -2 L_a z: v+ has a kink if they leave their bounds, so that
- * something else moves, or if J^T z is not zero after the displacement; a jump if R has normals of sliding contacts.
- * This file computes the vectors z and whether R bears them; src/step/brace.c tests them. */
+ * impulse then changes by twice its bound, and those of R by -2 L_a z: v+ has a kink if they leave their bounds, so
+ * that something else moves, or if J^T z is not zero after the displacement; a jump if R has normals of sliding
+ * contacts. This file computes the vectors z and whether R bears them; src/step/brace.c tests them. */
 #include <math.h>
 #include <string.h>
 
@@ -73,8 +73,8 @@ static void add_tie(tg_implicit *f, const tg_solve_work *w, int block)
     f->tied[f->ties++] = row;
 }
 
-/* z_a = 1, and 0 for the others: combinations of the parts P e_a, of which P_aa' are the entries. Where some are held by
- * each other only, each by itself. A: ties x ties. */
+/* z_a = 1, and 0 for the others: combinations of the parts P e_a, of which P_aa' are the entries. Where some are held
+ * by each other only, each by itself. A: ties x ties. */
 static void separate(tg_implicit *f, double *A)
 {
     int n = f->ties, rows = f->island->rows;

@@ -589,8 +589,8 @@ static sim *open_held_slides(int count, const double *friction, double push)
     return s;
 }
 
-/* How far velocities after the step, with all slides but the first displaced by h, are from what the derivative says; of
- * h / dt. */
+/* How far velocities after the step, with all slides but the first displaced by h, are from what the derivative says;
+ * of h / dt. */
 static double off_by(sim *s, const double *dv_dq, double h)
 {
     int n = s->n.nv;
