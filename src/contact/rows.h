@@ -238,6 +238,7 @@ static inline int tg_slot_count(int n)
     X(int, loop_row, c->loop_rows, "rows of equalities with redundant ones, counted from their island's first")        \
     X(int, loop_column, c->loop_rows, "first column of Z of the rows that no dof moves without these")                 \
     X(double, Z, (size_t)c->loop_rows *(size_t)c->loop_rows, "what no velocity follows of them")                       \
+    X(double, unit, c->rows, "what a velocity counts by where the problem is solved (units.h)")                        \
     X(double, give, c->rows, "compliance of contacts (m/s per N s)")                                                   \
     X(double, G, c->delassus, "island by island")                                                                      \
     X(double, phi, c->rows, "position error of limits and equalities, gap of contacts (m, rad)")                       \

@@ -248,7 +248,7 @@ bool tg_ties_give(const tg_model *m, tg_work *w)
         for (int k = 0; k < f->ties && !gives; k++)
         {
             double bound = bound_of(f->island, f->tied[k]);
-            bool jump = 2 * bound * fabs(motion[r->island[i].row + f->tied[k]]) > nothing;
+            bool jump = !f->borne[k] || 2 * bound * fabs(motion[r->island[i].row + f->tied[k]]) > nothing;
             memset(z, 0, sizeof(double) * (size_t)r->nrow);
             memcpy(z + r->island[i].row, f->tie + (size_t)k * (size_t)f->island->rows,
                    sizeof(double) * (size_t)f->island->rows);
