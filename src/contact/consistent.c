@@ -73,7 +73,10 @@ static int list_moved(const loops *l, const tg_rows *r, const tg_rows_island *is
     for (int first = 0; first < columns; first += V4_LANES)
     {
         v4i bits = (v4i)v4_load(J + first);
-        if ((bits[0] | bits[1] | bits[2] | bits[3]) == 0)
+        int64_t any = 0;
+        for (int k = 0; k < V4_LANES; k++)
+            any |= bits[k];
+        if (any == 0)
             continue;
         for (int a = first; a < first + V4_LANES && a < columns; a++)
             if (J[a] != 0)
