@@ -64,20 +64,27 @@ static int count_columns(const tg_rows *r, const tg_rows_island *island, int tre
     return count;
 }
 
-/* the rows that a dof moves: of every four columns only those that involve it */
-static int list_moved(const loops *l, const tg_model *m, const tg_rows *r, const tg_rows_island *island, int tree,
-                      int dof, int columns)
+/* the rows that a dof moves; zeros are skipped by fours (padding is zero) */
+static int list_moved(const loops *l, const tg_rows *r, const tg_rows_island *island, int tree, int dof, int columns)
 {
     const int *row = r->column_row + r->tree_column[tree];
     const double *J = r->J + r->tree_start[tree] + (ptrdiff_t)dof * v4_pad(r->tree_columns[tree]);
     int count = 0;
     for (int first = 0; first < columns; first += V4_LANES)
-        for (int a = first; a < first + V4_LANES && a < columns && tg_is_involved(m, r, tree, first, dof); a++)
+    {
+        v4i bits = (v4i)v4_load(J + first);
+        int64_t any = 0;
+        for (int k = 0; k < V4_LANES; k++)
+            any |= bits[k];
+        if (any == 0)
+            continue;
+        for (int a = first; a < first + V4_LANES && a < columns; a++)
             if (J[a] != 0)
             {
                 l->moved[count] = row[a] - island->row;
                 l->value[count++] = J[a];
             }
+    }
     return count;
 }
 
@@ -127,7 +134,7 @@ static void run_over_dofs(loops *l, const tg_model *m, const tg_rows *r, const t
                 involved |= tg_tree_support(r, t)[v * words + w];
             for (int k = TG_CHAIN_BITS * w; involved != 0; involved >>= 1, k++)
             {
-                int count = involved & 1 ? list_moved(l, m, r, island, t, k, columns) : 0;
+                int count = involved & 1 ? list_moved(l, r, island, t, k, columns) : 0;
                 if (joins)
                     join_moved(l, count);
                 else

@@ -451,14 +451,6 @@ static inline const uint64_t *tg_tree_support(const tg_rows *r, int tree)
     return r->support + r->tree_support[tree];
 }
 
-/* Whether the four columns from `column` on involve a dof of the tree. */
-static inline bool tg_is_involved(const tg_model *m, const tg_rows *r, int tree, int column, int dof)
-{
-    int words = tg_chain_words(m->tree_ndof[tree]);
-    const uint64_t *support = tg_tree_support(r, tree) + column / V4_LANES * words;
-    return support[dof / TG_CHAIN_BITS] >> dof % TG_CHAIN_BITS & 1;
-}
-
 /* J_t^T of all trees and phi of all rows. (fill.c) */
 void tg_fill_jacobian(const tg_model *m, tg_work *w, const double *q);
 
