@@ -54,7 +54,7 @@ int tg_pair_capacity(const tg_model *m);
  * searched. */
 int tg_hint_capacity(const tg_model *m);
 
-/* The hint of a pair that has to be searched, NULL for others. A pair that takes the place of another starts without. */
+/* The hint of a pair that has to be searched, NULL for others. A pair that takes another's place starts without. */
 tg_hint *tg_hint_of(const tg_space *s, tg_geom_pair pair);
 
 /* Lays the arrays out in the workspace's block (or counts them), and fills what does not change. */

@@ -269,15 +269,12 @@ static bool goes_through(const tg_model *m, tg_work *w, int island, double share
 
 /* ---- the share ---- */
 
-/* Down from the whole step, 1/2, 1/4, 1/16, ..., then between the last two. */
 static double share_of(const tg_model *m, tg_work *w, int island, double sure)
 {
     double low = fmax(sure, DBL_EPSILON), high = 1; /* a smaller share would move nothing */
     int worst = -1;
     if (!goes_through(m, w, island, 1, &worst))
         return 1;
-    for (double share = 0.5; share > low; share *= share)
-        *(goes_through(m, w, island, share, &worst) ? &high : &low) = share;
     while (high > fine * low)
     {
         double middle = sqrt(low * high);
