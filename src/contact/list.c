@@ -231,6 +231,7 @@ static void list_limits(listing *s)
 static void clear(tg_rows *r)
 {
     r->ntouch = r->nbond = r->nconstraint = r->npart = r->nrow = r->nisland = r->needed = r->ngiven = 0;
+    r->left_out = false;
 }
 
 void tg_list_equalities(const tg_model *m, tg_work *w)

@@ -290,6 +290,7 @@ typedef struct tg_rows
     double eps;              /* option of the convex law: on the diagonal in the rows of contacts */
     bool spins;              /* the law has sides: it matters how a contact's frame spins about its normal */
     int ngiven;              /* contacts from outside; the touches are these then */
+    bool left_out;           /* pairs that cannot close at v or v_free are not among the touches (touch.c) */
     int nblock;              /* constraints that are in an island: those of things that can move */
     int needed;              /* contacts that were met, also when there is no room for them */
     double dt;               /* of the compliances in G */
@@ -397,8 +398,8 @@ void tg_add_touch_constraint(const tg_model *m, tg_work *w, int touch, uint64_t 
 /* Contact points of all near pairs. (touch.c) */
 tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, const tg_contact_settings *settings);
 
-/* settings->closing, after it: some pair that was left out would overlap at the end of a step with velocities v (nv).
- * (touch.c) */
+/* After it, where pairs were left out: one of them would overlap at the end of a step with velocities v (nv). (touch.c)
+ */
 bool tg_misses_touches(const tg_model *m, tg_work *w, const double *v, const tg_contact_settings *settings);
 
 /* Cuts the constraints into islands and numbers rows and columns. (islands.c) */

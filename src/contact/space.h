@@ -45,6 +45,8 @@ typedef struct tg_space
     int ncollider;
     int npair; /* pairs that are near; may exceed the capacity */
     int nhint;
+    const tg_params *margin_params; /* of which the margins are, and their generation; NULL: none yet */
+    uint64_t margin_generation;
 } tg_space;
 
 /* How many near pairs a workspace has room for: all candidates of a small scene, 48 a geom of a large one. */

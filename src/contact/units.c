@@ -7,12 +7,12 @@
 
 static double power_of_two(double x)
 {
-    return x == 1 ? 1 : ldexp(1, (int)lrint(log2(x)));
+    return ldexp(1, (int)lrint(log2(x)));
 }
 
-tg_units tg_units_of(double lever, double tolerance)
+tg_units tg_units_of(double lever, double share)
 {
-    return (tg_units){.lever = power_of_two(lever), .speed = power_of_two(tg_solve_default().tolerance / tolerance)};
+    return (tg_units){.lever = power_of_two(lever), .speed = power_of_two(1 / share)};
 }
 
 /* ---- what every row counts by ---- */
@@ -103,8 +103,6 @@ static void scale_rows(tg_rows *r, const tg_rows_island *island, double speed, b
 
 void tg_units_enter(const tg_model *m, tg_rows *r, const tg_rows_island *island, const tg_units *u)
 {
-    if (!tg_units_differ(u))
-        return;
     find_units(m, r, island, u->lever, r->unit + island->row);
     scale_matrices(r, island, false);
     scale_rows(r, island, u->speed, false);
@@ -113,8 +111,6 @@ void tg_units_enter(const tg_model *m, tg_rows *r, const tg_rows_island *island,
 void tg_units_leave(tg_rows *r, tg_rows_island *island, const tg_units *u)
 {
     tg_residual *residual = &island->result.residual;
-    if (!tg_units_differ(u))
-        return;
     scale_matrices(r, island, true);
     scale_rows(r, island, 1 / u->speed, true);
     for (int i = island->row; i < island->row + island->rows; i++)

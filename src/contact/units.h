@@ -16,12 +16,8 @@ typedef struct tg_units
     double speed; /* of the solver, by m/s */
 } tg_units;
 
-tg_units tg_units_of(double lever, double tolerance);
-
-static inline bool tg_units_differ(const tg_units *u)
-{
-    return u->lever != 1 || u->speed != 1;
-}
+/* share: the tolerance, of the default one */
+tg_units tg_units_of(double lever, double share);
 
 /* The problem of an island (its matrices, velocities, bounds and warm start) in these units. */
 void tg_units_enter(const tg_model *m, tg_rows *r, const tg_rows_island *island, const tg_units *u);
