@@ -143,11 +143,13 @@ static bool any_change(const tg_change *c, int first, int n)
     return tg_changes(c, first, n) && !all_zero(c->params + first, n);
 }
 
-/* neither the body's own numbers nor its joints' change, nor is its parent displaced */
+/* Neither the body's own numbers nor its joints' change, nor is its parent displaced. A free body is where q says. */
 static bool is_still(const tg_model *m, const tg_change *c, int body, int first, int end)
 {
     const tg_param_offsets *at = &m->offset;
-    bool still = c->still[m->body_parent[body]] || (end > first && m->joint_type[first] == TG_JOINT_FREE);
+    bool still = c->still[m->body_parent[body]];
+    if (end > first && m->joint_type[first] == TG_JOINT_FREE)
+        return true;
     still = still && !any_change(c, at->body_pos + 3 * body, 3) && !any_change(c, at->body_quat + 4 * body, 4);
     return still && !any_change(c, at->joint_pos + 3 * first, 3 * (end - first)) &&
            !any_change(c, at->joint_axis + 3 * first, 3 * (end - first)) &&
@@ -157,25 +159,24 @@ static bool is_still(const tg_model *m, const tg_change *c, int body, int first,
 static void displace_body(const tg_model *m, const tg_work *w, tg_change *c, int body, const double *q)
 {
     int first = m->body_joint[body], end = first + m->body_njoint[body];
-    bool free = end > first && m->joint_type[first] == TG_JOINT_FREE;
     c->still[body] = is_still(m, c, body, first, end);
     if (c->still[body])
         return;
-    spatial Z = free ? spatial_zero() : from_parent(m, w, c, body);
-    if (!free && (any_change(c, m->offset.body_pos + 3 * body, 3) || any_change(c, m->offset.body_quat + 4 * body, 4)))
+    c->moves = true;
+    spatial Z = from_parent(m, w, c, body);
+    if (any_change(c, m->offset.body_pos + 3 * body, 3) || any_change(c, m->offset.body_quat + 4 * body, 4))
         Z = spatial_add(Z, own_displacement(m, w, c, body));
     for (int j = first; j < end; j++)
     {
         joint_change own = {spatial_zero(), spatial_zero()};
-        int nodes = m->joint_type[j] == TG_JOINT_FREE ? 2 : 1, last = m->joint_node[j] + nodes - 1;
+        int node = m->joint_node[j];
         if (any_change(c, m->offset.joint_pos + 3 * j, 3) || any_change(c, m->offset.joint_axis + 3 * j, 3) ||
             any_change(c, m->offset.joint_ref + j, 1))
             own = change_of_joint(m, w, c, j, q);
         Z = spatial_add(Z, own.before);
-        for (int k = m->joint_dof[j]; k < m->node_dof[last] + m->node_ndof[last]; k++)
+        for (int k = m->joint_dof[j]; k < m->node_dof[node] + m->node_ndof[node]; k++)
             store(c->dJ, k, motion_cross(Z, load(w->J, k)));
-        for (int i = m->joint_node[j]; i <= last; i++)
-            c->still_node[i] = false;
+        c->still_node[node] = false;
         Z = spatial_add(Z, own.after);
     }
     store(c->Z, body, Z);
@@ -184,8 +185,9 @@ static void displace_body(const tg_model *m, const tg_work *w, tg_change *c, int
 static void displace(const tg_model *m, const tg_work *w, tg_change *c, const double *q)
 {
     int placed = m->offset.body_mass - m->offset.body_pos, jointed = m->offset.joint_springref - m->offset.joint_pos;
-    c->moves = tg_changes(c, m->offset.body_pos, placed) || tg_changes(c, m->offset.joint_pos, jointed);
-    if (!c->moves)
+    bool may = tg_changes(c, m->offset.body_pos, placed) || tg_changes(c, m->offset.joint_pos, jointed);
+    c->moves = false;
+    if (!may)
         return;
     c->still[0] = true;
     memset(c->Z, 0, sizeof(double) * SPATIAL_SIZE * (size_t)m->nbody);

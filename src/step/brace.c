@@ -139,6 +139,7 @@ static double braces_disagree(const tg_model *m, tg_work *w, double *by_params)
     if (!gather(m, w, z))
         return 0;
     tg_gradient g = disagreement(m, w, z, s->v_next, true, z + w->rows->capacity.rows, s->disagreement, &gdt);
+    s->braces_known = true;
     for (int k = 0; k < m->nv; k++)
         largest = fmax(largest, fabs(g.q[k]));
     for (int k = 0; k < m->nparams; k++)
@@ -156,7 +157,7 @@ bool tg_braces_give(const tg_model *m, tg_work *w)
 void tg_braces_params(const tg_model *m, tg_work *w)
 {
     double by_params;
-    if (w->step->params_give)
+    if (w->step->params_give && !w->step->braces_known)
         braces_disagree(m, w, &by_params);
 }
 
@@ -210,6 +211,7 @@ static bool tie_gives(const tg_model *m, tg_work *w, const double *z, double bou
     tg_step_work *s = w->step;
     double *apart_q = scratch, *apart_v = scratch + m->nv, apart_dt, turned_dt;
     size_t bytes = sizeof(double) * (size_t)m->nv;
+    s->braces_known = false;
     tg_gradient apart = disagreement(m, w, z, s->v_next, true, row_scratch, s->disagreement, &apart_dt);
     memcpy(apart_q, apart.q, bytes);
     memcpy(apart_v, apart.v, bytes);
