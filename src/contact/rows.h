@@ -259,7 +259,7 @@ static inline int tg_slot_count(int n)
     X(double, placing_g, c->rows, "J v_free + b of that problem")                                                      \
     X(tg_block_mode, placing_mode, c->constraints, "what each block does in it")                                       \
     X(bool, leaves, c->constraints, "blocks that leave with their least impulse of restitution")                       \
-    X(double, free_twist, SPATIAL_SIZE * m->nnode, "twists of the nodes: without constraints, then of v+")            \
+    X(double, free_twist, SPATIAL_SIZE * m->nnode, "twists of the nodes: without constraints, then of v+")             \
     X(double, root_d, m->nv, "D^-1/2")                                                                                 \
     X(double, gathered, v4_pad(c->rows), "impulses of one tree's columns")                                             \
     X(int, slot, tg_slot_count(c->constraints), "entries of the cache by their ids")                                   \

@@ -17,8 +17,7 @@ enum
 };
 
 static const double rounding = 0x1p-50; /* of G_ii |L_i| */
-static const double overshoot = 0.1;    /* of |h(0)|: h(1) beyond that is searched, */
-static const double enough = 0.05;      /* down to this */
+static const double enough = 0.05;      /* of |h(0)|: h(1) beyond that is searched, down to this */
 static const double chord_near =
     1e-4;                             /* of the largest free velocity: below this violation the factor is used again, */
 static const double chord_pays = 0.1; /* as long as that falls to so much of what it was */
@@ -96,7 +95,7 @@ static double step_length(const tg_soft *p, double descent)
 {
     double square = v4_dot_of(p->dims, p->step, p->step), a = 0, b = 1, ha = -descent, t = 1;
     double hb = ha + square - tg_soft_gain(p, 1);
-    if (!(descent > 0) || !(hb > overshoot * descent))
+    if (!(descent > 0) || !(hb > enough * descent))
         return 1;
     for (int k = 0; k < SEARCH; k++)
     {

@@ -27,6 +27,33 @@ static void projection(void **state)
     }
 }
 
+/* A block that is solved nearly, from any alpha: s_N = 0, what slips does so against its friction, both to rounding, and
+ * friction is within a hundredth of the cone. */
+static void check_nearly(const tg_cones *cones, double alpha)
+{
+    const tg_cone *cone = cones->block;
+    double x[6] = {0}, s[6], size = 0, along = 0, slip = 0, largest = 0;
+    tg_cone_nearly(cone, cones->G, cones->ld, cones->g, &alpha, x);
+    for (int i = 0; i < cone->dim; i++)
+    {
+        s[i] = cones->g[i];
+        largest = fmax(largest, fabs(s[i]));
+        for (int j = 0; j < cone->dim; j++)
+            s[i] += cones->G[cones->ld * i + j] * x[j];
+    }
+    if (x[0] == 0)
+        return;
+    for (int i = 1; i < cone->dim; i++)
+    {
+        size += x[i] * x[i];
+        along += x[i] * s[i];
+        slip += s[i] * s[i];
+    }
+    assert_near(s[0], 0, 1e-9 * largest);
+    assert_true(sqrt(size) <= 1.0101 * x[0] && (alpha == 0 || sqrt(size) >= 0.99 * x[0]));
+    assert_near(along, -sqrt(size * slip), 1e-9 * largest * sqrt(size));
+}
+
 /* One body, one contact, random inertia, all dimensions, mu from 0 to 2, light and heavy: one block alone is solved to
  * rounding, which the residual, recomputed from G and g, says. */
 static void one_contact(void **state)
@@ -61,6 +88,7 @@ static void one_contact(void **state)
         tg_cones_build(&cones, &island, NULL);
         double x[6] = {0};
         tg_cone_solve(cones.block, cones.G, cones.ld, cones.g, x);
+        check_nearly(&cones, below(&r, 2) == 0 ? 0 : cones.G[0] * pow(10, uniform(&r, -3, 3)));
         tg_cones_scatter(&cones, x, s->rows, s->L);
         tg_arena_release(test_scratch(), mark);
         worst = fmax(worst, residual_long_double(s));

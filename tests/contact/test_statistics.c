@@ -450,10 +450,62 @@ static void frozen(void **state)
     frozen_set("tower of 3, masses 1e6", "newton", 3, 5, 8, 0.99);
     frozen_set("walker", "newton", 4, 10, 8, 0.998);
     frozen_set("walker, knees", "newton", 5, 10, 8, 0.998);
-    frozen_set("walker, pushed hard", "newton", 5, 5, 40, 0.998);
+    frozen_set("walker, pushed hard", "newton", 5, 20, 40, 0.998);
     frozen_set("gripper", "newton", 6, 4, 8, 0.99);
     frozen_set("walker, knees, ipm", "ipm", 5, 5, 8, 0.99);
     frozen_set("walker, knees, pgs", "pgs", 5, 3, 8, 0.8);
+}
+
+/* factorisations of Newton with compliance, from the impulses of the solution, in frames that have turned by an angle */
+static int from_turned(scene *s, double angle)
+{
+    double L[SCENE_ROWS];
+    tg_solve_options options = tg_solve_default();
+    options.skip_warm = true;
+    memcpy(L, s->L, sizeof L);
+    for (int b = 0; b < s->blocks; b++)
+    {
+        int n = s->block[b].row;
+        bool contact = s->block[b].kind == TG_BLOCK_CONTACT && s->block[b].rows > 1;
+        s->warm[n] = contact ? cos(angle) * L[n] - sin(angle) * L[n + 1] : L[n];
+        for (int i = 1; i < s->block[b].rows; i++)
+            s->warm[n + i] = i == 1 && contact ? cos(angle) * L[n + 1] + sin(angle) * L[n] : L[n + i];
+    }
+    solve_with(s, &options);
+    return s->result.newton;
+}
+
+/* Normals turn with their bodies: what slides is found all the same. */
+static void turned(void **state)
+{
+    (void)state;
+    scene *s = scene_new();
+    int straight = 0, left = 0, right = 0;
+    for (int seed = 1; seed <= effort(10); seed++)
+    {
+        source r = {(uint64_t)seed * 7919};
+        walker(s, &r, uniform(&r, 0.2, 1), false);
+        for (int k = 0; k < 50; k++)
+        {
+            push(s, &r, 40);
+            assemble(s);
+            tg_solve_options options = tg_solve_default();
+            memset(s->warm, 0, sizeof s->warm);
+            solve_with(s, &options);
+            double L[SCENE_ROWS], v[SCENE_DOFS];
+            memcpy(L, s->L, sizeof L);
+            memcpy(v, s->v_plus, sizeof v);
+            straight += from_turned(s, 0);
+            memcpy(s->L, L, sizeof L);
+            left += from_turned(s, 0.005);
+            memcpy(s->L, L, sizeof L);
+            right += from_turned(s, -0.005);
+            memcpy(s->v_plus, v, sizeof v);
+        }
+    }
+    print_message("factorisations from their own impulses %d, turned %d, %d\n", straight, left, right);
+    assert_true(left + right <= 4 * straight); /* ten times, if only what is on its cone to rounding slides */
+    free(s);
 }
 
 /* ---- random islands: bodies, contacts of all dimensions, limits, equalities, joint friction ---- */
@@ -533,10 +585,8 @@ static void speed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tumbling),
-        cmocka_unit_test(frozen),
-        cmocka_unit_test(random_islands),
-        cmocka_unit_test(speed),
+        cmocka_unit_test(tumbling),       cmocka_unit_test(frozen), cmocka_unit_test(turned),
+        cmocka_unit_test(random_islands), cmocka_unit_test(speed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
