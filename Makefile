@@ -96,7 +96,7 @@ random-problems: ## 10^6 random contact problems, solved and judged: share certi
 	@cmake --build --preset release -j $(JOBS) --target test_contact_random
 	@TANGERE_LIST=1 TANGERE_SEED=$(or $(SEED),0) TANGERE_PROBLEMS=$(or $(PROBLEMS),1000000) build/release/tests/test_contact_random
 
-open-tests: ## what must hold and does not yet (tests/open): scaled units, problems that are not solved
+open-tests: ## what must hold and does not yet (tests/open): problems that are not solved
 	@scripts/setup.sh core python test
 	@cmake --preset release --log-level=NOTICE -DTANGERE_TESTS=ON
 	@cmake --build --preset release -j $(JOBS)

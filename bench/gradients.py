@@ -23,9 +23,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("TANGERE_SHARED", ROOT.parent / "shared"))
 RESULTS = ROOT / "bench" / "results" / "gradients_models.md"
+LABELS = "## Labels"
 TOLERANCE = 1e-6
 LONGEST = 3600  # s that one model may take
-LABEL_STATES = 40  # of every robot whose labels are judged
+LABEL_STATES = 200  # of every robot whose labels are judged: enough to see one wrong label in a thousand
 BY_OPTION = ROOT / "bench" / "results" / "gradients_options.md"
 OPTIONS = {"default": [], "impact within": ["--impact", "within"]}
 
@@ -232,17 +233,24 @@ def label_table(states: int, seed: int) -> tuple[list[str], bool]:
     return labels.table(verdicts)
 
 
-def label_section(table: list[str]) -> list[str]:
+def label_section(table: list[str], seed: int) -> list[str]:
     return [
         "",
-        "## Labels",
+        LABELS,
         "",
-        f"{LABEL_STATES} states of every robot (bench/labels.py): of those whose derivative exists (differences of "
-        "both sides agree to 1e-6) at least 95 % must be labelled exact, and of those labelled exact at least 99.9 % "
-        "must be right.",
+        f"{LABEL_STATES} states of every robot (`bench/gradients.py --only-labels --seed {seed}`, "
+        f"{time.strftime('%Y-%m-%d')}): of those whose derivative exists (differences of both sides agree to 1e-6) at "
+        "least 95 % must be labelled exact, and of those labelled exact at least 99.9 % must be right.",
         "",
         *table,
     ]
+
+
+def with_labels(text: str, section: list[str]) -> str:
+    """A page with another section of labels."""
+    before, _, after = text.partition(f"\n{LABELS}\n")
+    _, heading, rest = after.partition("\n## ")
+    return before.rstrip("\n") + "\n" + "\n".join(section) + "\n" + (heading + rest if heading else "")
 
 
 def page(results: list[dict], samples: int, seed: int, labels: list[str]) -> str:
@@ -272,7 +280,7 @@ def page(results: list[dict], samples: int, seed: int, labels: list[str]) -> str
         "",
         *kinds_table(results),
     ]
-    lines += label_section(labels) if labels else []
+    lines += label_section(labels, seed) if labels else []
     if bad:
         lines += ["", "## What is not as it should be", "", *[f"- {name}: {text}" for name, text in bad]]
     return "\n".join(lines) + "\n"
@@ -287,7 +295,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=int(os.environ.get("JOBS", os.cpu_count() or 1)))
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="results of single models, as JSON")
     parser.add_argument("--no-labels", action="store_true", help="check alone")
-    parser.add_argument("--only-labels", action="store_true", help="labels alone")
+    parser.add_argument("--only-labels", action="store_true", help="labels alone; --write: that section alone")
     parser.add_argument("--options", action="store_true", help=f"every option; --write: {BY_OPTION.relative_to(ROOT)}")
     parser.add_argument("--write", action="store_true", help=f"write {RESULTS.relative_to(ROOT)}")
     arguments = parser.parse_args()
@@ -308,9 +316,12 @@ def main() -> int:
     judged, good = [], True
     if not (arguments.no_labels or arguments.models):
         judged, good = label_table(LABEL_STATES, arguments.seed)
-        print(judged[-1])
-    if arguments.write:
+        print("\n".join(judged))
+    if arguments.write and arguments.only_labels:
+        RESULTS.write_text(with_labels(RESULTS.read_text(), label_section(judged, arguments.seed)))
+    elif arguments.write:
         RESULTS.write_text(page(results, arguments.samples, arguments.seed, judged))
+    if arguments.write:
         print(f"wrote {RESULTS.relative_to(ROOT)}")
     return 0 if good and not any(complaints(r) for r in results) else 1
 

@@ -122,6 +122,8 @@ typedef struct tg_options
     tg_impact impact;
     double push_speed; /* m/s: largest speed at which an overlap is corrected, 0.05 */
     double push_rate;  /* rad/s: the same for rotations: limits of hinges and balls, angles of welds, 0.05 */
+    double lever;      /* m: beside linear velocities, and the tolerance, an angular one counts by what it moves at this
+                          lever, to a power of two; 1. Changes units, and which of redundant impulses are returned */
     double reach;      /* m, rad: closer pairs and limits are always in the problem, 0.001 */
     double push_gain;  /* fraction of an overlap that is corrected per step, 1 */
 

@@ -261,6 +261,7 @@ class Stepper:
         smooth_reach: float,
         push_speed: float,
         push_rate: float,
+        lever: float,
         push_gain: float,
         friction_share: float,
         reach: float,

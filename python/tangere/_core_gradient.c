@@ -79,6 +79,35 @@ static void fields_of(tg_py_field *f, const tg_sizes *n, double **at[7], npy_int
         f[i] = (tg_py_field){at[i], i == 5 && !r->dt ? 0 : rows, columns[i], i == 5 ? 1 : 2};
 }
 
+/* the kind of each parameter's derivative */
+static PyObject *labels_of(tg_py_stepper *self, const int *index, int count)
+{
+    enum
+    {
+        FEW = 64
+    };
+    tg_label_kind few[FEW], *kind = count <= FEW ? few : PyMem_RawMalloc(sizeof *kind * (size_t)count);
+    if (kind == NULL)
+        return PyErr_NoMemory();
+    PyObject *list = NULL;
+    tg_status status = count > 0 ? tg_step_param_labels(self->model->m, self->loan.work, index, count, kind) : TG_OK;
+    if (status != TG_OK)
+        tg_py_raise(status, tg_work_message(self->loan.work));
+    else
+        list = PyList_New(count);
+    for (int i = 0; list != NULL && i < count; ++i)
+    {
+        PyObject *name = PyUnicode_InternFromString(tg_label_string(kind[i]));
+        if (name == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, i, name);
+    }
+    if (kind != few)
+        PyMem_RawFree(kind);
+    return list;
+}
+
 static PyObject *jacobian_of(tg_py_stepper *self, const request *r)
 {
     const tg_sizes *n = &self->model->size;
@@ -105,16 +134,21 @@ static PyObject *jacobian_of(tg_py_stepper *self, const request *r)
     for (int i = 0; i < 2; ++i)
         fields[MATRICES + 2 + i] =
             (tg_py_field){by_contact[i], r->given ? n->nv : 0, (npy_intp)TG_GIVEN_NUMBERS * self->given, 2};
-    PyObject *tuple = tg_py_new_fields(fields, MAX_FIELDS, 1);
+    PyObject *tuple = tg_py_new_fields(fields, MAX_FIELDS, 2);
     if (tuple == NULL)
         return NULL;
     for (int i = 0; i < MAX_FIELDS; ++i) /* what is empty is not wanted */
         if (fields[i].rows == 0)
             *fields[i].at = NULL;
-    return tg_py_finish(self, tuple, tg_step_jacobian(self->model->m, self->loan.work, &j), &j.label);
+    tuple = tg_py_finish(self, tuple, tg_step_jacobian(self->model->m, self->loan.work, &j), &j.label);
+    PyObject *labels = tuple != NULL ? labels_of(self, j.index, j.nindex) : NULL;
+    if (labels == NULL)
+        Py_CLEAR(tuple);
+    else
+        PyTuple_SET_ITEM(tuple, MAX_FIELDS, labels);
+    return tuple;
 }
 
-/* the kind of each parameter's derivative */
 PyObject *tg_py_stepper_param_labels(PyObject *object, PyObject *given)
 {
     tg_py_stepper *self = (tg_py_stepper *)object;
@@ -123,28 +157,7 @@ PyObject *tg_py_stepper_param_labels(PyObject *object, PyObject *given)
     PyArrayObject *index = (PyArrayObject *)PyArray_FROMANY(given, NPY_INT, 1, 1, NPY_ARRAY_IN_ARRAY);
     if (index == NULL)
         return NULL;
-    int count = (int)PyArray_SIZE(index);
-    tg_label_kind *kind = PyMem_RawMalloc(sizeof *kind * ((size_t)count + 1));
-    PyObject *list = NULL;
-    if (kind == NULL)
-        PyErr_NoMemory();
-    else
-    {
-        tg_status status = tg_step_param_labels(self->model->m, self->loan.work, PyArray_DATA(index), count, kind);
-        if (status != TG_OK)
-            tg_py_raise(status, tg_work_message(self->loan.work));
-        else
-            list = PyList_New(count);
-    }
-    for (int i = 0; list != NULL && i < count; ++i)
-    {
-        PyObject *name = PyUnicode_FromString(tg_label_string(kind[i]));
-        if (name == NULL)
-            Py_CLEAR(list);
-        else
-            PyList_SET_ITEM(list, i, name);
-    }
-    PyMem_RawFree(kind);
+    PyObject *list = labels_of(self, PyArray_DATA(index), (int)PyArray_SIZE(index));
     Py_DECREF(index);
     return list;
 }

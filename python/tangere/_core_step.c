@@ -433,10 +433,10 @@ bool tg_py_read_settings(PyObject *args, tg_py_settings *out)
     PyObject *solver;
     const char *law;
     *o = tg_default_options();
-    if (!PyArg_ParseTuple(args, "O!dUsdidippiiipppiidddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &law,
+    if (!PyArg_ParseTuple(args, "O!dUsdidippiiipppiiddddddddddi", &tg_py_model_type, &out->model, &o->dt, &solver, &law,
                           &o->eps, &o->staggered_steps, &o->tolerance, &o->effort, &damping, &springs, &actuators,
                           &gyroscopic, &tendons, &cold, &project, &poisson, &impact, &backward, &o->smooth_speed,
-                          &o->smooth_width, &o->smooth_reach, &o->push_speed, &o->push_rate, &o->push_gain,
+                          &o->smooth_width, &o->smooth_reach, &o->push_speed, &o->push_rate, &o->lever, &o->push_gain,
                           &o->friction_share, &o->reach, &o->rest_speed, &out->most_contacts))
     {
         out->model = NULL;

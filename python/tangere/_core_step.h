@@ -26,7 +26,7 @@ typedef struct tg_py_stepper
 
 /* Model and options as Python gives them: (model, dt, solver, law, eps, staggered_steps, tolerance, implicit_damping,
  * implicit_springs, implicit_actuators, project, poisson, backward, smooth_speed, smooth_width, smooth_reach,
- * push_speed, push_rate, push_gain, reach, rest_speed, max_contacts). */
+ * push_speed, push_rate, lever, push_gain, reach, rest_speed, max_contacts). */
 typedef struct tg_py_settings
 {
     tg_py_model *model; /* new references, or NULL */

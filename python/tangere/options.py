@@ -33,6 +33,7 @@ class StepOptions(TypedDict, total=False):
     smooth_reach: float
     push_speed: float
     push_rate: float
+    lever: float
     push_gain: float
     friction_share: float
     reach: float

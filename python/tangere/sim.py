@@ -335,6 +335,7 @@ def _settings(
     smooth_reach: float = 0.0,
     push_speed: float = 0.05,
     push_rate: float = 0.05,
+    lever: float = 1.0,
     push_gain: float = 1.0,
     friction_share: float = 1.0,
     reach: float = 0.001,
@@ -359,7 +360,7 @@ def _settings(
         _AS_MODEL if implicit_gyroscopic is None else int(implicit_gyroscopic),
         _AS_MODEL if implicit_tendons is None else int(implicit_tendons), cold, project,
         restitution == "poisson", _IMPACT.index(impact), _BACKWARD.index(backward), smooth_speed, smooth_width,
-        smooth_reach, push_speed, push_rate, push_gain, friction_share, reach,
+        smooth_reach, push_speed, push_rate, lever, push_gain, friction_share, reach,
         0.0 if rest_speed is None else rest_speed, max_contacts,
     )  # fmt: skip
 
@@ -418,6 +419,8 @@ class Sim(Strict):
                           at this distance (0: only pairs that could meet in the step)
         push_speed        m/s, largest speed at which an overlap is corrected (0.05)
         push_rate         rad/s, the same for rotations: limits of hinges and balls, angles of welds (0.05)
+        lever             m: beside linear velocities, and the tolerance, angular ones count by what they move at this
+                          lever (1)
         push_gain         fraction of an overlap that is corrected per step (1)
         friction_share    explicit laws: fraction of the slip that friction stops per step at most (1)
         reach             m, rad: closer pairs and limits are always in the contact problem (0.001)
@@ -765,12 +768,11 @@ def _jacobian(
     m: Model, stepper: _core.Stepper, params: Any, *, dt: bool, contacts: bool, wrench: bool, given: bool = False
 ) -> Jacobian:
     index = m.params.index(params)
-    *matrices, by_q, by_v, label = stepper.jacobian(index, dt, contacts, wrench, given)
+    *matrices, by_q, by_v, labels, label = stepper.jacobian(index, dt, contacts, wrench, given)
     for i in range(21, 35):
         matrices[i] = matrices[i].reshape(len(matrices[i]) // 3, 3, *matrices[i].shape[1:])
     for i in (35, 36):
         matrices[i] = matrices[i].reshape(len(matrices[i]), m.nbody, 6)
-    labels = stepper.param_labels(index) if len(index) > 0 else []
     by_contact = (x.reshape(len(x), x.shape[1] // GIVEN_NUMBERS, GIVEN_NUMBERS) for x in (by_q, by_v))
     return Jacobian(*matrices, Label(*label), labels, *by_contact)
 

@@ -64,20 +64,27 @@ static int count_columns(const tg_rows *r, const tg_rows_island *island, int tre
     return count;
 }
 
-/* the rows that a dof moves: of every four columns only those that involve it */
-static int list_moved(const loops *l, const tg_model *m, const tg_rows *r, const tg_rows_island *island, int tree,
-                      int dof, int columns)
+/* the rows that a dof moves; zeros are skipped by fours (padding is zero) */
+static int list_moved(const loops *l, const tg_rows *r, const tg_rows_island *island, int tree, int dof, int columns)
 {
     const int *row = r->column_row + r->tree_column[tree];
     const double *J = r->J + r->tree_start[tree] + (ptrdiff_t)dof * v4_pad(r->tree_columns[tree]);
     int count = 0;
     for (int first = 0; first < columns; first += V4_LANES)
-        for (int a = first; a < first + V4_LANES && a < columns && tg_is_involved(m, r, tree, first, dof); a++)
+    {
+        v4i bits = (v4i)v4_load(J + first);
+        int64_t any = 0;
+        for (int k = 0; k < V4_LANES; k++)
+            any |= bits[k];
+        if (any == 0)
+            continue;
+        for (int a = first; a < first + V4_LANES && a < columns; a++)
             if (J[a] != 0)
             {
                 l->moved[count] = row[a] - island->row;
                 l->value[count++] = J[a];
             }
+    }
     return count;
 }
 
@@ -127,7 +134,7 @@ static void run_over_dofs(loops *l, const tg_model *m, const tg_rows *r, const t
                 involved |= tg_tree_support(r, t)[v * words + w];
             for (int k = TG_CHAIN_BITS * w; involved != 0; involved >>= 1, k++)
             {
-                int count = involved & 1 ? list_moved(l, m, r, island, t, k, columns) : 0;
+                int count = involved & 1 ? list_moved(l, r, island, t, k, columns) : 0;
                 if (joins)
                     join_moved(l, count);
                 else
@@ -637,54 +644,49 @@ static bool is_slack(const loops *l, const tg_model *m, const tg_rows *r, const 
     return largest > rank_threshold * size;
 }
 
-/* x <- N^+T P x on the rows p, zero on the others. With D the sizes, D J J_p^T D_p = Q R: D_p R^-1 Q^T D P x. */
-static void answer(const loops *l, const tg_rows *r, const tg_rows_island *island, double *x)
+/* out (loops x loops) = (N^+T P)^T, group by group. With D the sizes, D J J_p^T D_p = Q R: N^+T P = D_p R^-1 Q^T D P,
+ * zero in rows not in p. */
+static void invert(const loops *l, const tg_rows *r, const tg_rows_island *island, double *out)
 {
-    double *b = l->value;
-    project(r, island, x);
-    for (int g = 0; g < l->groups; g++)
+    part p;
+    memset(out, 0, sizeof(double) * (size_t)island->loops * (size_t)island->loops);
+    for (int at = 0; at < island->loops; at += p.rows)
     {
-        int first = l->first[g], n = l->first[g + 1] - first, rank = l->rank[g];
-        const double *A = l->block[g];
-        for (int i = 0; i < n; i++)
-            b[i] = l->size[first + i] * x[l->row[first + i]];
-        for (int k = 0; k < rank; k++)
-            reflect(n - k, A + (ptrdiff_t)k * (n + 1), l->tau[first + k], b + k);
-        for (int k = rank - 1; k >= 0; k--)
+        p = part_at(r, island, at);
+        int g = l->group[p.row[0]], first = l->first[g], n = p.rows, rank = l->rank[g];
+        const double *A = l->block[g], *size = l->size + first;
+        double *b = l->value;
+        for (int j = 0; j < n; j++)
         {
-            b[k] /= A[k * (n + 1)];
-            v4_subtract_scaled(k, b[k], A + (ptrdiff_t)k * n, b);
-        }
-        for (int k = 0; k < n; k++)
-        {
-            int i = first + l->order[first + k];
-            x[l->row[i]] = k < rank ? l->size[i] * b[k] : 0;
+            for (int i = 0; i < n; i++)
+            {
+                double along = v4_dot_of(p.columns, p.Z + (ptrdiff_t)i * island->redundant,
+                                         p.Z + (ptrdiff_t)j * island->redundant);
+                b[i] = size[i] * ((i == j) - along);
+            }
+            for (int k = 0; k < rank; k++)
+                reflect(n - k, A + (ptrdiff_t)k * (n + 1), l->tau[first + k], b + k);
+            for (int k = rank - 1; k >= 0; k--)
+            {
+                b[k] /= A[k * (n + 1)];
+                v4_subtract_scaled(k, b[k], A + (ptrdiff_t)k * n, b);
+            }
+            for (int k = 0; k < rank; k++)
+            {
+                int i = l->order[first + k];
+                out[(ptrdiff_t)(at + j) * island->loops + at + i] = size[i] * b[k];
+            }
         }
     }
 }
 
-/* x <- Z Z^T x */
-static void keep_along(const loops *l, const tg_rows *r, const tg_rows_island *island, double *x)
-{
-    double *beside = l->value;
-    memcpy(beside, x, sizeof(double) * (size_t)l->n);
-    project(r, island, beside);
-    for (int i = 0; i < l->n; i++)
-        x[i] -= beside[i];
-}
-
-bool tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *island, const tg_loop_turn *turn)
+bool tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *island, double *answer)
 {
     size_t mark = tg_arena_mark(&r->scratch);
     loops l = loops_of(m, r, island);
     store_null(&l, r, island);
+    invert(&l, r, island, answer);
     bool slack = is_slack(&l, m, r, island);
-    answer(&l, r, island, turn->impulse);
-    answer(&l, r, island, turn->z);
-    keep_along(&l, r, island, turn->motion);
-    keep_along(&l, r, island, turn->unmet);
-    for (int i = l.n; i < island->rows; i++)
-        turn->impulse[i] = turn->z[i] = turn->motion[i] = turn->unmet[i] = 0;
     tg_arena_release(&r->scratch, mark);
     return slack;
 }

@@ -50,11 +50,11 @@ static double fixed_row(const tg_large *p)
     return TG_FIXED * largest;
 }
 
-/* N^T of a block, whose phase is known; rows that nothing moves (fixed_row) hold nothing */
-static void fill_transpose(const tg_large *p, const tg_large_block *b, double fixed)
+/* N^T of a block, whose phase is known; rows that nothing moves (fixed_row) hold nothing. give: p */
+static void fill_transpose(const tg_large *p, const tg_large_block *b, double fixed, double give)
 {
     int dim = b->cone.dim;
-    double *N = p->N + b->matrix, pn = proximal / b->cone.rho_n + b->soft, pt = proximal / b->cone.rho_t;
+    double *N = p->N + b->matrix, pn = give / b->cone.rho_n + b->soft, pt = give / b->cone.rho_t;
     const double *e = b->state.direction;
     memset(N, 0, sizeof(double) * (size_t)(dim * dim));
     if (b->state.phase == TG_PHASE_STICK)
@@ -110,14 +110,15 @@ static void fill_smoothed(const tg_large *p, tg_large_block *b, double speed)
     b->state.phase = TG_PHASE_SLIDE;
 }
 
-static void fill_matrices(const tg_large *p, double speed)
+static bool fill_matrices(tg_large *p, double speed, double give)
 {
     double fixed = fixed_row(p);
     for (int k = 0; k < p->nblock; k++)
         if (speed > 0 && p->block[k].cone.kind != TG_CONE_FREE)
             fill_smoothed(p, &p->block[k], speed);
         else
-            fill_transpose(p, &p->block[k], fixed);
+            fill_transpose(p, &p->block[k], fixed, give);
+    return tg_large_factor(p);
 }
 
 /* What the memory of large solves holds. */
@@ -137,7 +138,7 @@ static int refinements_of(const tg_rows *r)
     return ((const factored *)r->large_memory)->refinements;
 }
 
-static int count_refinements(tg_large *p);
+static int count_refinements(tg_large *p, bool *solved);
 
 static bool any_slides(const tg_large *p)
 {
@@ -161,14 +162,16 @@ static tg_status factor(const tg_model *m, tg_work *w, int island, double speed)
     if (fits)
     {
         classify(p);
-        fill_matrices(p, speed);
-        fits = tg_large_factor(p);
+        fits = fill_matrices(p, speed, proximal);
     }
     if (!fits)
         return tg_fail(&w->error, TG_ERR_CAPACITY, "derivatives of an island with %d rows: its factors need more room",
                        r->island[island].rows);
+    bool solved = true;
     if (speed == 0 && any_slides(p))
-        all->refinements = count_refinements(p);
+        all->refinements = count_refinements(p, &solved);
+    if (!solved && fill_matrices(p, speed, TG_SOFT))
+        all->refinements = count_refinements(p, &solved);
     r->large_factors = island;
     return TG_OK;
 }
@@ -341,13 +344,15 @@ static void change_rows(tg_large *p, bool smoothed)
         hold_rows(p, &p->block[k], p->dv, smoothed);
 }
 
-/* Iterations from z = 0, at most so many; fixed: exactly so many. Returns how many. */
-static int refine(tg_large *p, double size, bool smoothed, int most, bool fixed)
+/* Iterations from z = 0, at most so many; fixed: exactly so many. Returns how many; *left: how far the equations are
+ * from holding before the last. */
+static int refine(tg_large *p, double size, bool smoothed, int most, bool fixed, double *left)
 {
     double before = INFINITY;
     for (int i = 0; i < most; i++)
     {
         double off = fill_changes(p, smoothed);
+        *left = off;
         if (i > 0 && !fixed && (off <= enough * size || !(off < 0.5 * before)))
             return i;
         before = off;
@@ -360,17 +365,20 @@ static int refine(tg_large *p, double size, bool smoothed, int most, bool fixed)
 }
 
 /* Where contacts slide, the equations of redundant rows need not have a solution. z is then what some iterations leave,
- * and linear in g only if there are as many of them for every g: as a random one needs. */
-static int count_refinements(tg_large *p)
+ * and linear in g only if there are as many of them for every g: as a random one needs. What is left of the equations
+ * goes into z, divided by p: rows give way more then, so that z stays below 1e4, as of dense matrices, and rounding of
+ * it far below what it does. */
+static int count_refinements(tg_large *p, bool *solved)
 {
-    double largest = 0;
+    double largest = 0, left;
     tg_random_numbers(p->nv, p->v_free);
     memset(p->x, 0, sizeof(double) * (size_t)p->nx);
     memset(p->bias, 0, sizeof(double) * (size_t)p->nx);
     tg_large_velocity(p, p->x, p->s);
     for (int k = 0; k < p->nx; k++)
         largest = tg_larger(largest, fabs(p->s[k]));
-    int count = refine(p, largest, false, REFINEMENTS, false);
+    int count = refine(p, largest, false, REFINEMENTS, false, &left);
+    *solved = left <= enough / TG_SOFT * largest;
     memset(p->v_free, 0, sizeof(double) * (size_t)p->nv);
     return count;
 }
@@ -382,9 +390,9 @@ tg_status tg_implicit_large_transpose(const tg_model *m, tg_work *w, int island,
     if (r->large_factors != island)
         TG_TRY(factor(m, w, island, speed));
     tg_large *p = system_of(r);
-    double size = load(p, Lbar, v_0, more);
+    double size = load(p, Lbar, v_0, more), left;
     int count = refinements_of(r);
-    refine(p, size, speed > 0, count > 0 ? count : REFINEMENTS, count > 0);
+    refine(p, size, speed > 0, count > 0 ? count : REFINEMENTS, count > 0, &left);
     memset(z, 0, sizeof(double) * (size_t)p->island->rows);
     for (int k = 0; k < p->nblock; k++)
     {

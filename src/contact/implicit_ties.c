@@ -1,13 +1,16 @@
 /* Dry friction at its bound that does not slip, because other rows prevent its slip.
  *
- * Its row a is a combination of held rows R: J^T z = 0 with z_a = 1. As long as this holds, these rows can carry its
- * load, and v+ does not depend on the sign of its impulse. If a displacement makes the rows inconsistent,
- * d(z . (J v+ + b)) is not zero, and a slips, forwards on one side and backwards on the other. Its impulse then changes
- * by twice its bound: v+ has a kink if J^T z is not zero after the displacement, a jump if R has normals of sliding
- * contacts. This file computes the vectors z; src/step/brace.c tests them. */
+ * Its row a is a combination of held rows R: J^T z = 0 with z_a = 1, and 0 for all others of its kind. As long as this
+ * holds, these rows can carry its load, and v+ does not depend on the sign of its impulse. If a displacement makes the
+ * rows inconsistent, d(z . (J v+ + b)) is not zero, and a slips, forwards on one side and backwards on the other. Its
+ * impulse then changes by twice its bound, and those of R by -2 L_a z: v+ has a kink if they leave their bounds, so
+ * that something else moves, or if J^T z is not zero after the displacement; a jump if R has normals of sliding
+ * contacts. This file computes the vectors z and whether R bears them; src/step/brace.c tests them. */
+#include <math.h>
 #include <string.h>
 
 #include "contact/implicit_forms.h"
+#include "math/dense.h"
 
 static const double least = 1e-8; /* of z_a: a row that the others do not hold has none */
 
@@ -49,6 +52,7 @@ void tg_held_null_part(const tg_solve_work *w, double *x)
         }
 }
 
+/* the part of row a in the null space of all of them */
 static void add_tie(tg_implicit *f, const tg_solve_work *w, int block)
 {
     const tg_held *held = &w->held;
@@ -65,14 +69,93 @@ static void add_tie(tg_implicit *f, const tg_solve_work *w, int block)
         return;
     memset(z, 0, (size_t)f->island->rows * sizeof *z);
     for (int i = 0; i < held->count; i++)
-        z[w->cones.source[held->row[i]]] = x[i] / x[at];
+        z[w->cones.source[held->row[i]]] = x[i];
     f->tied[f->ties++] = row;
+}
+
+/* z_a = 1, and 0 for the others: combinations of the parts P e_a, of which P_aa' are the entries. Where some are held
+ * by each other only, each by itself. A: ties x ties. */
+static void separate(tg_implicit *f, double *A)
+{
+    int n = f->ties, rows = f->island->rows;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            A[i * n + j] = f->tie[(size_t)i * (size_t)rows + (size_t)f->tied[j]];
+    bool apart = tg_chol(n, A, n) < 0;
+    for (int i = 0; i < n; i++)
+        apart = apart && A[i * n + i] * A[i * n + i] > least;
+    if (apart)
+        tg_chol_solve(n, A, n, rows, f->tie, rows);
+    for (int i = 0; i < n && !apart; i++)
+    {
+        double *z = f->tie + (size_t)i * (size_t)rows, whole = z[f->tied[i]];
+        for (int k = 0; k < rows; k++)
+            z[k] /= whole;
+    }
+}
+
+/* What a friction at its bound leaves to a row when it acts the other way. */
+static double left_to(const tg_implicit *f, int tie, int row)
+{
+    return -2 * f->L[f->tied[tie]] * f->tie[(size_t)tie * (size_t)f->island->rows + (size_t)row];
+}
+
+/* The least and the largest impulse of a row as any of them act the other way. */
+static void find_range(const tg_implicit *f, int row, double *low, double *high)
+{
+    *low = *high = f->L[row];
+    for (int k = 0; k < f->ties; k++)
+    {
+        double change = f->tied[k] != row ? left_to(f, k, row) : 0;
+        *low += fmin(change, 0);
+        *high += fmax(change, 0);
+    }
+}
+
+/* Whether these impulses of a block are inside of its bounds. Of what slides the normal is asked here, and the rest in
+ * src/step/brace.c. */
+static bool block_bears(const tg_implicit *f, int b)
+{
+    const tg_block *block = &f->island->block[b];
+    double normal, low, high, sum = 0, nothing = TG_ON_CONE * fabs(f->L[block->row]);
+    find_range(f, block->row, &normal, &high);
+    if (block->kind == TG_BLOCK_EQUALITY)
+        return true;
+    if (block->kind == TG_BLOCK_FRICTION)
+        return fmax(-normal, high) <= (1 + TG_ON_CONE) * block->bound;
+    for (int i = 1; i < block->rows && block->kind == TG_BLOCK_CONTACT && f->law == NULL && !f->slides[b]; i++)
+    {
+        find_range(f, block->row + i, &low, &high);
+        double x = block->mu[i - 1] > 0 ? fmax(-low, high) / block->mu[i - 1] : 0;
+        sum += x * x;
+    }
+    return sqrt(sum) <= normal + nothing;
+}
+
+/* Whether one of them leaves anything to a block. */
+static bool loads(const tg_implicit *f, int tie, const tg_block *block)
+{
+    double size = block->kind == TG_BLOCK_FRICTION ? block->bound : fabs(f->L[block->row]);
+    bool any = false;
+    for (int i = block->row; i < block->row + block->rows; i++)
+        any = any || fabs(left_to(f, tie, i)) > TG_ON_CONE * size;
+    return any && f->tied[tie] != block->row;
+}
+
+static void find_borne(tg_implicit *f)
+{
+    for (int k = 0; k < f->ties; k++)
+        f->borne[k] = true;
+    for (int b = 0; b < f->island->blocks && f->ties > 0; b++)
+        for (int k = 0; k < f->ties && !block_bears(f, b); k++)
+            f->borne[k] = f->borne[k] && !loads(f, k, &f->island->block[b]);
 }
 
 bool tg_ties_take(tg_implicit *f, int count, int rows, tg_arena *arena)
 {
     f->tie = TG_TAKE(arena, double, (size_t)count *(size_t)rows, "implicit: ties");
     f->tied = TG_TAKE(arena, int, count, "implicit: tied rows");
+    f->borne = TG_TAKE(arena, bool, count, "implicit: ties that others bear");
     return !arena->failed;
 }
 
@@ -97,6 +180,8 @@ bool tg_find_ties(tg_implicit *f, const tg_block_mode *mode, tg_arena *arena)
     for (int b = 0; b < f->island->blocks && w.held.rank < w.held.count; b++)
         if (is_tied(f, mode, b))
             add_tie(f, &w, b);
+    separate(f, w.range);
+    find_borne(f);
     tg_arena_release(arena, kept);
     return true;
 }

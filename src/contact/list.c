@@ -119,7 +119,11 @@ static void list_friction(listing *s)
             tg_add_part(r, tg_add_constraint(r, TG_SOURCE_JOINT_FRICTION, k, 0, 1), m->node_tree[m->dof_node[k]]);
     for (int t = 0; t < m->ntendon; t++)
         if (TG_PARAM(s->w->params, tendon_frictionloss)[t] > 0)
-            tg_add_tendon_parts(m, s->w, tg_add_constraint(r, TG_SOURCE_TENDON_FRICTION, t, 0, 1), t);
+        {
+            tg_constraint *c = tg_add_constraint(r, TG_SOURCE_TENDON_FRICTION, t, 0, 1);
+            c->turns = tendon_turns(m, t);
+            tg_add_tendon_parts(m, s->w, c, t);
+        }
 }
 
 /* ---- limits ---- */
@@ -227,6 +231,7 @@ static void list_limits(listing *s)
 static void clear(tg_rows *r)
 {
     r->ntouch = r->nbond = r->nconstraint = r->npart = r->nrow = r->nisland = r->needed = r->ngiven = 0;
+    r->left_out = false;
 }
 
 void tg_list_equalities(const tg_model *m, tg_work *w)

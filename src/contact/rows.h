@@ -238,6 +238,7 @@ static inline int tg_slot_count(int n)
     X(int, loop_row, c->loop_rows, "rows of equalities with redundant ones, counted from their island's first")        \
     X(int, loop_column, c->loop_rows, "first column of Z of the rows that no dof moves without these")                 \
     X(double, Z, (size_t)c->loop_rows *(size_t)c->loop_rows, "what no velocity follows of them")                       \
+    X(double, unit, c->rows, "what a velocity counts by where the problem is solved (units.h)")                        \
     X(double, give, c->rows, "compliance of contacts (m/s per N s)")                                                   \
     X(double, G, c->delassus, "island by island")                                                                      \
     X(double, phi, c->rows, "position error of limits and equalities, gap of contacts (m, rad)")                       \
@@ -289,6 +290,7 @@ typedef struct tg_rows
     double eps;              /* option of the convex law: on the diagonal in the rows of contacts */
     bool spins;              /* the law has sides: it matters how a contact's frame spins about its normal */
     int ngiven;              /* contacts from outside; the touches are these then */
+    bool left_out;           /* pairs that cannot close at v or v_free are not among the touches (touch.c) */
     int nblock;              /* constraints that are in an island: those of things that can move */
     int needed;              /* contacts that were met, also when there is no room for them */
     double dt;               /* of the compliances in G */
@@ -396,8 +398,8 @@ void tg_add_touch_constraint(const tg_model *m, tg_work *w, int touch, uint64_t 
 /* Contact points of all near pairs. (touch.c) */
 tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, const tg_contact_settings *settings);
 
-/* settings->closing, after it: some pair that was left out would overlap at the end of a step with velocities v (nv).
- * (touch.c) */
+/* After it, where pairs were left out: one of them would overlap at the end of a step with velocities v (nv). (touch.c)
+ */
 bool tg_misses_touches(const tg_model *m, tg_work *w, const double *v, const tg_contact_settings *settings);
 
 /* Cuts the constraints into islands and numbers rows and columns. (islands.c) */
@@ -448,14 +450,6 @@ tg_coupling tg_coupling_of(const tg_model *m, const tg_work *w, int equality, co
 static inline const uint64_t *tg_tree_support(const tg_rows *r, int tree)
 {
     return r->support + r->tree_support[tree];
-}
-
-/* Whether the four columns from `column` on involve a dof of the tree. */
-static inline bool tg_is_involved(const tg_model *m, const tg_rows *r, int tree, int column, int dof)
-{
-    int words = tg_chain_words(m->tree_ndof[tree]);
-    const uint64_t *support = tg_tree_support(r, tree) + column / V4_LANES * words;
-    return support[dof / TG_CHAIN_BITS] >> dof % TG_CHAIN_BITS & 1;
 }
 
 /* J_t^T of all trees and phi of all rows. (fill.c) */
@@ -539,18 +533,10 @@ void tg_project_delassus(const tg_model *m, tg_rows *r, const tg_rows_island *is
 
 /* How P = 1 - Z Z^T turns with J. Z is what N = J_p J^T takes to zero, p the rows that were chosen as independent:
  *     dZ = -N^+ (dJ_p J^T + J_p dJ^T) Z.
- * For L and z with Z^T L = Z^T z = 0, velocities J y and e,
- *     L . dP (J y) + z . dP e = a . dJ (J^T c) + c . dJ (J^T a) + b . dJ (J^T d) + d . dJ (J^T b),
- *     a = N^+T L,   b = N^+T z,   c = Z Z^T J y,   d = Z Z^T e.
- * In place, over the rows of the island: L becomes a, z b, J y c, e d; rows that are no equalities become zero. Returns
- * whether rows are redundant only nearly: otherwise J^T c = J^T d = 0. For islands in which rows are redundant and J is
- * there. (consistent.c) */
-typedef struct tg_loop_turn
-{
-    double *impulse, *z, *motion, *unmet;
-} tg_loop_turn;
-
-bool tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *island, const tg_loop_turn *turn);
+ * answer (loops x loops) = P N^+ by the island's rows of equalities (loop_row), zero in columns that are not in p; Z
+ * and loop_row are there afterwards. Returns whether rows are redundant only nearly: otherwise J^T Z = 0. For islands
+ * in which rows are redundant and J is there. step/loops.c has what follows. (consistent.c) */
+bool tg_consistent_turn(const tg_model *m, tg_rows *r, const tg_rows_island *island, double *answer);
 
 /* x (nv) = J^T f. Needs J. (consistent.c) */
 void tg_consistent_motion(const tg_model *m, const tg_rows *r, const double *f, double *x);

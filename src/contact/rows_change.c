@@ -89,6 +89,7 @@ static void bond_force(const forward *x, const tg_bond *b, frame_change f)
     for (int i = 0; i < b->angular; i++)
         torque += b->axis[i] * v4_splat(scale * L[b->linear + i]);
     v4 dF = v4_cross(f.turn, F), moment = v4_cross(f.turn, torque) + v4_cross(f.point, F);
+    x->d->c->pushes = true;
     for (int k = 0; k < 2; k++)
     {
         int node = x->m->body_node[b->body[k]];
@@ -270,6 +271,8 @@ static void contact_change(const forward *x)
 static void add_bias(const forward *x, int first, int n, const double *dphi)
 {
     const double *phi = x->w->rows->phi + x->c->row + first;
+    if (x->d->bare)
+        return;
     double S[9], *sigma = x->d->sigma + x->c->row + first, ratio = x->d->c->dt / x->d->settings->dt;
     tg_equality_bias_slope(x->d->settings, x->island, tg_push_of(x->d->settings, x->c, first), n, phi, S);
     for (int i = 0; i < n; i++)
@@ -308,9 +311,21 @@ static void weld_turn(const forward *x, const tg_bond *b, double dphi[3])
     }
 }
 
+/* whether neither numbers of equalities, nor what this one couples, nor dt change */
+static bool is_at_rest(const forward *x, bool moved)
+{
+    const tg_change *c = x->d->c;
+    const tg_param_offsets *at = &x->m->offset;
+    return !moved && !c->pulls && c->dt == 0 &&
+           !tg_changes(c, at->equality_data, at->pair_friction - at->equality_data);
+}
+
 static void bond_change(const forward *x)
 {
     const tg_bond *b = &x->w->rows->bond[x->c->bond];
+    const tg_change *change = x->d->c;
+    if (is_at_rest(x, change->moves && !(change->still[b->body[0]] && change->still[b->body[1]])))
+        return;
     bool weld = x->m->equality_type[x->c->index] == TG_EQUALITY_WELD;
     v4 anchor = moved_anchor(x, b->body[0], b->anchor, weld ? 3 : 0);
     frame_change f = {moved_anchor(x, b->body[1], b->point, weld ? 0 : 3), v4_zero(), 0};
@@ -397,6 +412,8 @@ static void coupling_change(const forward *x)
 {
     const tg_model *m = x->m;
     int at = m->offset.equality_data + 11 * x->c->index;
+    if (is_at_rest(x, x->d->c->moves || tg_changes(x->d->c, m->offset.tendon_coef, m->npath)))
+        return;
     const double *data = x->w->params->value + at;
     int first = m->equality_obj1[x->c->index], second = m->equality_obj2[x->c->index];
     bool tendon = m->equality_type[x->c->index] == TG_EQUALITY_TENDON;
@@ -427,9 +444,11 @@ static void limit_change(const forward *x)
     const tg_model *m = x->m;
     bool tendon = x->c->source == TG_SOURCE_TENDON_LIMIT;
     double sign = x->c->side == 0 ? 1 : -1, phi = x->w->rows->phi[x->c->row];
-    double slope = tg_limit_bias_slope(x->d->settings, x->island, tg_push_of(x->d->settings, x->c, 0), phi);
     int range = (tendon ? m->offset.tendon_range : m->offset.joint_range) + 2 * x->c->index + x->c->side;
     int margin = (tendon ? m->offset.tendon_margin : m->offset.joint_margin) + x->c->index;
+    if (!tg_changes(x->d->c, range, 1) && !tg_changes(x->d->c, margin, 1) && !x->d->c->pulls && x->d->c->dt == 0)
+        return;
+    double slope = tg_limit_bias_slope(x->d->settings, x->island, tg_push_of(x->d->settings, x->c, 0), phi);
     double dphi = -sign * of_param(x, range) - of_param(x, margin);
     if (tendon)
     {
@@ -452,6 +471,14 @@ static void dry_friction_change(const forward *x)
 
 /* ---- all ---- */
 
+static void equality_change(const forward *x)
+{
+    if (x->c->bond >= 0)
+        bond_change(x);
+    else
+        coupling_change(x);
+}
+
 static void constraint_change(const forward *x)
 {
     const tg_rows *r = x->w->rows;
@@ -461,10 +488,7 @@ static void constraint_change(const forward *x)
     switch (x->c->source)
     {
     case TG_SOURCE_EQUALITY:
-        if (x->c->bond >= 0)
-            bond_change(x);
-        else
-            coupling_change(x);
+        equality_change(x);
         break;
     case TG_SOURCE_JOINT_FRICTION:
     case TG_SOURCE_TENDON_FRICTION:
@@ -497,4 +521,18 @@ void tg_rows_changes(const tg_model *m, tg_work *w, const double *q, const tg_ro
             forward x = {m, w, q, d, &r->island[i], &r->constraint[r->order[b]], b, own};
             constraint_change(&x);
         }
+}
+
+void tg_loops_changes(const tg_model *m, tg_work *w, const double *q, const tg_rows_change *d)
+{
+    const tg_rows *r = w->rows;
+    memset(d->sigma, 0, sizeof(double) * (size_t)r->nrow);
+    for (int b = 0; b < r->nblock; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        const tg_rows_island *island = &r->island[r->tree_island[r->part[c->part].tree]];
+        forward x = {m, w, q, d, island, c, b, false};
+        if (c->source == TG_SOURCE_EQUALITY && island->redundant > 0)
+            equality_change(&x);
+    }
 }

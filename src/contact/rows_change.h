@@ -22,9 +22,13 @@ typedef struct tg_rows_change
     double *sigma, *turn;        /* rows, written: of J v+ + b; of J p (NULL without spread) */
     double *mu, *bound;          /* blocks, written: of five friction coefficients, of the bound of dry friction */
     bool open;                   /* those that break count, too: the law is smoothed */
+    bool bare;                   /* J v+ alone, without the bias */
     const tg_contact_settings *settings;
 } tg_rows_change;
 
 void tg_rows_changes(const tg_model *m, tg_work *w, const double *q, const tg_rows_change *d);
+
+/* The same for equalities in islands with redundant ones alone; d is bare, and sigma is zero elsewhere. */
+void tg_loops_changes(const tg_model *m, tg_work *w, const double *q, const tg_rows_change *d);
 
 #endif

@@ -114,6 +114,8 @@ static tg_row_lanes bias_lanes(const forward *x, const tg_rows_island *island, c
     tg_row_lanes out = {0};
     const double *phi = x->w->rows->phi + c->row + (angular ? 3 : 0);
     double S[9], sign = side == 0 ? -1 : 1;
+    if (x->d->bare)
+        return out;
     tg_equality_bias_slope(x->d->settings, island, tg_push_of(x->d->settings, c, angular ? 3 : 0), 3, phi, S);
     if (!angular)
     {
@@ -243,9 +245,10 @@ static void coupling_derivatives(const forward *x, const tg_rows_island *island,
     const double *data = TG_PARAM(x->w->params, equality_data) + 11 * c->index;
     int first = m->equality_obj1[c->index], second = m->equality_obj2[c->index];
     tg_coupling k = tg_coupling_of(m, x->w, c->index, x->q);
-    double bend = 2 * data[2] + 6 * data[3] * k.x + 12 * data[4] * k.x * k.x, slope;
-    tg_equality_bias_slope(x->d->settings, island, tg_push_of(x->d->settings, c, 0), 1, x->w->rows->phi + c->row,
-                           &slope);
+    double bend = 2 * data[2] + 6 * data[3] * k.x + 12 * data[4] * k.x * k.x, slope = 0;
+    if (!x->d->bare)
+        tg_equality_bias_slope(x->d->settings, island, tg_push_of(x->d->settings, c, 0), 1, x->w->rows->phi + c->row,
+                               &slope);
     scalar_row one = {c->row, 1, slope}, two = {c->row, -k.slope, slope}, curved = {c->row, -bend, 0};
     if (m->equality_type[c->index] != TG_EQUALITY_TENDON)
     {
@@ -313,6 +316,14 @@ static bool does_nothing(const tg_rows *r, const tg_rows_island *island, const t
     return nothing;
 }
 
+static void equality_derivatives(const forward *x, const tg_rows_island *island, const tg_constraint *c)
+{
+    if (c->bond >= 0)
+        bond_derivatives(x, island, c);
+    else
+        coupling_derivatives(x, island, c);
+}
+
 static void constraint_derivatives(const forward *x, const tg_rows_island *island, int block)
 {
     const tg_rows *r = x->w->rows;
@@ -323,10 +334,7 @@ static void constraint_derivatives(const forward *x, const tg_rows_island *islan
     switch (c->source)
     {
     case TG_SOURCE_EQUALITY:
-        if (c->bond >= 0)
-            bond_derivatives(x, island, c);
-        else
-            coupling_derivatives(x, island, c);
+        equality_derivatives(x, island, c);
         break;
     case TG_SOURCE_TENDON_FRICTION:
         tendon_derivatives(x, &(scalar_row){c->row, 1, 0}, c->index);
@@ -350,4 +358,17 @@ void tg_rows_derivatives(const tg_model *m, tg_work *w, const double *q, const t
     for (int i = 0; i < r->nisland; i++)
         for (int b = r->island[i].block; b < r->island[i].block + r->island[i].blocks; b++)
             constraint_derivatives(&x, &r->island[i], b);
+}
+
+void tg_loops_derivatives(const tg_model *m, tg_work *w, const double *q, const tg_rows_forward *d)
+{
+    const tg_rows *r = w->rows;
+    forward x = {m, w, q, d};
+    for (int b = 0; b < r->nblock; b++)
+    {
+        const tg_constraint *c = &r->constraint[r->order[b]];
+        const tg_rows_island *island = &r->island[r->tree_island[r->part[c->part].tree]];
+        if (c->source == TG_SOURCE_EQUALITY && island->redundant > 0)
+            equality_derivatives(&x, island, c);
+    }
 }

@@ -31,12 +31,16 @@ typedef struct tg_rows_forward
     bool *slipping;              /* nblock: whether it does */
     int ld;                      /* at least rows + 4 */
     bool open;                   /* those that break count, too: the law is smoothed */
+    bool bare;                   /* J v+ alone, without the bias */
     const tg_contact_settings *settings;
 } tg_rows_forward;
 
 /* Fills the matrices for every constraint that acts, and takes the constraints' forces out of w->F, the sums over
  * subtrees, so that the derivatives of inverse dynamics contain what turns with its body. */
 void tg_rows_derivatives(const tg_model *m, tg_work *w, const double *q, const tg_rows_forward *d);
+
+/* The same for equalities in islands with redundant ones alone; d is bare. */
+void tg_loops_derivatives(const tg_model *m, tg_work *w, const double *q, const tg_rows_forward *d);
 
 /* the same for one contact that acts (touch_forward.c) */
 void tg_touch_derivatives(const tg_model *m, tg_work *w, const tg_rows_forward *d, const tg_rows_island *island,

@@ -114,6 +114,7 @@ void tg_space_init(tg_space *s, const tg_model *m)
 {
     s->bounds = tg_bounds_place(s->bounds_memory, m->ngeom);
     s->nhint = tg_hint_capacity(m);
+    s->margin_params = NULL;
     fill_allowed(s, m);
     list_colliders(s, m);
 }
@@ -167,6 +168,11 @@ void tg_space_update_pair(const tg_model *m, tg_work *w, tg_geom_pair pair)
 
 int tg_declared_pair(const tg_model *m, tg_geom_pair pair)
 {
+    bool declared = false;
+    for (int i = m->geom_paired_start[pair.first]; i < m->geom_paired_start[pair.first + 1] && !declared; i++)
+        declared = m->geom_paired[i] == pair.second;
+    if (!declared)
+        return -1;
     for (int i = 0; i < m->npair; i++)
         if ((m->pair_geom1[i] == pair.first && m->pair_geom2[i] == pair.second) ||
             (m->pair_geom1[i] == pair.second && m->pair_geom2[i] == pair.first))
@@ -183,8 +189,13 @@ double tg_pair_margin(const tg_model *m, const tg_params *p, tg_geom_pair pair)
 
 /* The margin of each geom. A declared pair has its own margin, which may be larger than its geoms': half of it for
  * each. */
-static void find_margins(const tg_model *m, const tg_params *p, double *margin)
+static void find_margins(const tg_model *m, const tg_params *p, tg_space *s)
 {
+    double *margin = s->margin;
+    if (s->margin_params == p && s->margin_generation == p->generation)
+        return;
+    s->margin_params = p;
+    s->margin_generation = p->generation;
     memcpy(margin, TG_PARAM(p, geom_margin), sizeof(double) * (size_t)m->ngeom);
     for (int i = 0; i < m->npair; i++)
     {
@@ -271,7 +282,7 @@ static int without_clear(const tg_work *w, const double *grow)
 tg_status tg_space_near_each(const tg_model *m, tg_work *w, const double *grow)
 {
     tg_space *s = w->space;
-    find_margins(m, w->params, s->margin);
+    find_margins(m, w->params, s);
     for (int i = 0; i < s->ncollider; i++)
         bound_geom(w, s->collider[i], grow[s->collider[i]]);
     int capacity = tg_pair_capacity(m);

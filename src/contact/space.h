@@ -45,6 +45,8 @@ typedef struct tg_space
     int ncollider;
     int npair; /* pairs that are near; may exceed the capacity */
     int nhint;
+    const tg_params *margin_params; /* of which the margins are, and their generation; NULL: none yet */
+    uint64_t margin_generation;
 } tg_space;
 
 /* How many near pairs a workspace has room for: all candidates of a small scene, 48 a geom of a large one. */
@@ -54,7 +56,7 @@ int tg_pair_capacity(const tg_model *m);
  * searched. */
 int tg_hint_capacity(const tg_model *m);
 
-/* The hint of a pair that has to be searched, NULL for others. A pair that takes the place of another starts without. */
+/* The hint of a pair that has to be searched, NULL for others. A pair that takes another's place starts without. */
 tg_hint *tg_hint_of(const tg_space *s, tg_geom_pair pair);
 
 /* Lays the arrays out in the workspace's block (or counts them), and fills what does not change. */

@@ -233,16 +233,26 @@ static bool find_patch(const tg_model *m, const tg_work *w, tg_geom_pair pair, d
     return patch->count > 0;
 }
 
+/* m: how far the two geoms of a pair move at most (grow_bounds) */
+static double farthest_way(const tg_work *w, tg_geom_pair pair)
+{
+    return w->space->grow[pair.first] + w->space->grow[pair.second];
+}
+
+static bool both_move(const tg_model *m, tg_geom_pair pair)
+{
+    return m->body_node[m->geom_body[pair.first]] != 0 && m->body_node[m->geom_body[pair.second]] != 0;
+}
+
 /* Adds the points of a pair. Returns the distance beyond its margin up to which all of its points are in the problem:
- * how far its geoms move at most (grow_bounds), or what they can close. */
+ * how far its geoms move at most, or what they can close. What stands still gains nothing from the latter. */
 static double look_at_pair(const tg_model *m, tg_work *w, tg_geom_pair pair, const tg_contact_settings *settings,
                            double reach)
 {
     int declared = declared_of(m, pair);
-    const double *grow = w->space->grow;
-    double dt = settings->dt, margin = margin_of(w, pair, declared), within = grow[pair.first] + grow[pair.second];
+    double dt = settings->dt, margin = margin_of(w, pair, declared), within = farthest_way(w, pair);
     tg_patch patch;
-    if (settings->closing && within > reach + w->rows->slack)
+    if (settings->closing && within > reach + w->rows->slack && both_move(m, pair))
     {
         if (tg_pair_apart(w, pair, margin + within))
             return within;
@@ -269,22 +279,20 @@ bool tg_misses_touches(const tg_model *m, tg_work *w, const double *v, const tg_
 {
     const tg_space *s = w->space;
     double *twists = w->rows->free_twist, dt = settings->dt;
-    if (m->ncandidate == 0 || s->npair == 0)
-        return false;
     tg_node_twists(m, w, v, twists);
     for (int i = 0; i < s->npair; i++)
     {
         tg_geom_pair pair = s->pair[i];
-        double within = dt * closing_speed(m, w, pair, dt, twists);
-        if (within <= s->looked[i])
+        double most = farthest_way(w, pair), looked = s->looked[i];
+        double within = looked < most ? tg_least(most, dt * closing_speed(m, w, pair, dt, twists)) : looked;
+        if (within <= looked)
             continue;
         tg_patch patch;
         double margin = margin_of(w, pair, declared_of(m, pair));
         if (!find_patch(m, w, pair, margin + within, dt, &patch))
             continue;
         for (int k = 0; k < patch.count; k++)
-            if (patch.point[k].distance - margin >= s->looked[i] &&
-                closes(m, w, pair, &patch.point[k], margin, dt, twists))
+            if (patch.point[k].distance - margin >= looked && closes(m, w, pair, &patch.point[k], margin, dt, twists))
                 return true;
     }
     return false;
@@ -535,7 +543,11 @@ tg_status tg_list_touches(const tg_model *m, tg_work *w, const double *v_free, c
     grow_bounds(m, w, settings->dt, reach);
     TG_TRY(tg_space_near_each(m, w, w->space->grow));
     for (int i = 0; i < w->space->npair; i++)
-        w->space->looked[i] = look_at_pair(m, w, w->space->pair[i], settings, reach);
+    {
+        tg_geom_pair pair = w->space->pair[i];
+        w->space->looked[i] = look_at_pair(m, w, pair, settings, reach);
+        r->left_out = r->left_out || w->space->looked[i] < farthest_way(w, pair);
+    }
     drop_covered(m, w, settings->dt);
     if (r->needed > r->capacity.contacts)
         return tg_fail(&w->error, TG_ERR_CAPACITY, "%d contact points, the workspace has room for %d", r->needed,

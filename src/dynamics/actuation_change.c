@@ -149,31 +149,60 @@ static void drive_change(const tg_model *m, const tg_work *w, tg_change *c, int 
         c->driven[k] += moment[k] * change + (arm ? c->arm[k] * d->force : 0);
 }
 
-void tg_change_actuation(const tg_model *m, tg_work *w, tg_change *c, const double *q, const double *v,
-                         const double *v_late, const double *act, const tg_drive *drive)
+/* whether anything of an actuator changes; own: numbers of actuators, or dt */
+static bool drive_changes(const tg_model *m, const tg_change *c, int i, bool own)
 {
-    bool any = has_signal(m, c) || c->pulls || c->moves || tg_changes(c, m->offset.site_pos, 7 * m->nsite) ||
-               tg_changes(c, m->offset.tendon_stiffness, m->ntendon) ||
-               tg_changes(c, m->offset.joint_force_range, 2 * m->njoint);
-    memset(c->signal, 0, sizeof(double) * (size_t)m->nu);
-    if (m->nu == 0 || !any)
-        return;
-    double *force = c->arm; /* of all actuators, before the joints' ranges */
-    for (int i = 0; i < m->nu; i++)
-        c->signal[i] = tg_change_signal(m, w, c, i, m->actuator_act[i] >= 0 ? act[m->actuator_act[i]] : 0, &drive[i]);
-    memset(c->driven, 0, sizeof(double) * (size_t)m->nv);
-    for (int i = 0; i < m->nu; i++)
-        drive_change(m, w, c, i, q, drive[i].late ? v_late : v, &drive[i]);
+    const tg_param_offsets *at = &m->offset;
+    if (!own && m->actuator_transmission[i] == TG_TRANSMISSION_JOINT)
+        return false;
+    return c->signal[i] != 0 || arm_changes(m, c, i) || tg_changes(c, at->actuator_gain + 3 * i, 3) ||
+           tg_changes(c, at->actuator_bias + 3 * i, 3) || tg_changes(c, at->actuator_force_range + 2 * i, 2);
+}
+
+/* a dof whose actuators are clamped together follows the bound */
+static void clamped_change(const tg_model *m, tg_work *w, tg_change *c, const tg_drive *drive)
+{
+    double *force = c->arm, bound; /* of all actuators, before the joints' ranges */
     memset(force, 0, sizeof(double) * (size_t)m->nv);
     for (int i = 0; i < m->nu; i++)
         tg_add_actuator_force(m, w, i, drive[i].force, force);
     for (int k = 0; k < m->nv; k++)
     {
-        double bound;
-        int end = tg_joint_force_end(m, w, k, force[k], &bound);
-        if (end < 0)
-            c->force[k] += c->driven[k];
-        else if (c->params != NULL)
-            c->force[k] += c->params[m->offset.joint_force_range + 2 * m->dof_joint[k] + end];
+        int end = m->joint_force_limited[m->dof_joint[k]] ? tg_joint_force_end(m, w, k, force[k], &bound) : -1;
+        if (end >= 0)
+            c->driven[k] = c->params != NULL ? c->params[m->offset.joint_force_range + 2 * m->dof_joint[k] + end] : 0;
     }
+}
+
+static bool any_clamped(const tg_model *m)
+{
+    for (int j = 0; j < m->njoint; j++)
+        if (m->joint_force_limited[j])
+            return true;
+    return false;
+}
+
+void tg_change_actuation(const tg_model *m, tg_work *w, tg_change *c, const double *q, const double *v,
+                         const double *v_late, const double *act, const tg_drive *drive)
+{
+    bool signals = has_signal(m, c), any = tg_changes(c, m->offset.joint_force_range, 2 * m->njoint);
+    bool may = signals || any || c->moves || c->pulls || tg_changes(c, m->offset.site_pos, 7 * m->nsite) ||
+               tg_changes(c, m->offset.tendon_stiffness, m->ntendon);
+    memset(c->signal, 0, sizeof(double) * (size_t)m->nu);
+    if (m->nu == 0 || !may)
+        return;
+    for (int i = 0; i < m->nu && signals; i++)
+        c->signal[i] = tg_change_signal(m, w, c, i, m->actuator_act[i] >= 0 ? act[m->actuator_act[i]] : 0, &drive[i]);
+    for (int i = 0; i < m->nu && !any; i++)
+        any = drive_changes(m, c, i, signals);
+    if (!any)
+        return;
+    memset(c->driven, 0, sizeof(double) * (size_t)m->nv);
+    for (int i = 0; i < m->nu; i++)
+        if (drive_changes(m, c, i, signals))
+            drive_change(m, w, c, i, q, drive[i].late ? v_late : v, &drive[i]);
+    if (any_clamped(m))
+        clamped_change(m, w, c, drive);
+    for (int k = 0; k < m->nv; k++)
+        c->force[k] += c->driven[k];
 }

@@ -137,48 +137,46 @@ static bool all_zero(const double *x, int n)
     return true;
 }
 
-/* neither the body's own numbers nor its joints' change, nor is its parent displaced */
+/* whether n numbers from first on change */
+static bool any_change(const tg_change *c, int first, int n)
+{
+    return tg_changes(c, first, n) && !all_zero(c->params + first, n);
+}
+
+/* Neither the body's own numbers nor its joints' change, nor is its parent displaced. A free body is where q says. */
 static bool is_still(const tg_model *m, const tg_change *c, int body, int first, int end)
 {
     const tg_param_offsets *at = &m->offset;
-    bool still = c->still[m->body_parent[body]] || (end > first && m->joint_type[first] == TG_JOINT_FREE);
-    still = still && all_zero(c->params + at->body_pos + 3 * body, 3);
-    still = still && all_zero(c->params + at->body_quat + 4 * body, 4);
-    for (int j = first; j < end && still; j++)
-        still = all_zero(c->params + at->joint_pos + 3 * j, 3) && all_zero(c->params + at->joint_axis + 3 * j, 3) &&
-                c->params[at->joint_ref + j] == 0;
-    return still;
-}
-
-static void leave_still(const tg_model *m, tg_change *c, int body, int first, int end)
-{
-    store(c->Z, body, spatial_zero());
-    for (int j = first; j < end; j++)
-    {
-        int nodes = m->joint_type[j] == TG_JOINT_FREE ? 2 : 1, last = m->joint_node[j] + nodes - 1;
-        for (int k = m->joint_dof[j]; k < m->node_dof[last] + m->node_ndof[last]; k++)
-            store(c->dJ, k, spatial_zero());
-    }
+    bool still = c->still[m->body_parent[body]];
+    if (end > first && m->joint_type[first] == TG_JOINT_FREE)
+        return true;
+    still = still && !any_change(c, at->body_pos + 3 * body, 3) && !any_change(c, at->body_quat + 4 * body, 4);
+    return still && !any_change(c, at->joint_pos + 3 * first, 3 * (end - first)) &&
+           !any_change(c, at->joint_axis + 3 * first, 3 * (end - first)) &&
+           !any_change(c, at->joint_ref + first, end - first);
 }
 
 static void displace_body(const tg_model *m, const tg_work *w, tg_change *c, int body, const double *q)
 {
     int first = m->body_joint[body], end = first + m->body_njoint[body];
-    bool free = end > first && m->joint_type[first] == TG_JOINT_FREE;
     c->still[body] = is_still(m, c, body, first, end);
     if (c->still[body])
-    {
-        leave_still(m, c, body, first, end);
         return;
-    }
-    spatial Z = free ? spatial_zero() : spatial_add(from_parent(m, w, c, body), own_displacement(m, w, c, body));
+    c->moves = true;
+    spatial Z = from_parent(m, w, c, body);
+    if (any_change(c, m->offset.body_pos + 3 * body, 3) || any_change(c, m->offset.body_quat + 4 * body, 4))
+        Z = spatial_add(Z, own_displacement(m, w, c, body));
     for (int j = first; j < end; j++)
     {
-        joint_change own = change_of_joint(m, w, c, j, q);
-        int nodes = m->joint_type[j] == TG_JOINT_FREE ? 2 : 1, last = m->joint_node[j] + nodes - 1;
+        joint_change own = {spatial_zero(), spatial_zero()};
+        int node = m->joint_node[j];
+        if (any_change(c, m->offset.joint_pos + 3 * j, 3) || any_change(c, m->offset.joint_axis + 3 * j, 3) ||
+            any_change(c, m->offset.joint_ref + j, 1))
+            own = change_of_joint(m, w, c, j, q);
         Z = spatial_add(Z, own.before);
-        for (int k = m->joint_dof[j]; k < m->node_dof[last] + m->node_ndof[last]; k++)
+        for (int k = m->joint_dof[j]; k < m->node_dof[node] + m->node_ndof[node]; k++)
             store(c->dJ, k, motion_cross(Z, load(w->J, k)));
+        c->still_node[node] = false;
         Z = spatial_add(Z, own.after);
     }
     store(c->Z, body, Z);
@@ -187,11 +185,14 @@ static void displace_body(const tg_model *m, const tg_work *w, tg_change *c, int
 static void displace(const tg_model *m, const tg_work *w, tg_change *c, const double *q)
 {
     int placed = m->offset.body_mass - m->offset.body_pos, jointed = m->offset.joint_springref - m->offset.joint_pos;
-    c->moves = tg_changes(c, m->offset.body_pos, placed) || tg_changes(c, m->offset.joint_pos, jointed);
-    if (!c->moves)
+    bool may = tg_changes(c, m->offset.body_pos, placed) || tg_changes(c, m->offset.joint_pos, jointed);
+    c->moves = false;
+    if (!may)
         return;
     c->still[0] = true;
-    store(c->Z, 0, spatial_zero());
+    memset(c->Z, 0, sizeof(double) * SPATIAL_SIZE * (size_t)m->nbody);
+    memset(c->dJ, 0, sizeof(double) * SPATIAL_SIZE * (size_t)m->nv);
+    memset(c->still_node, true, sizeof(bool) * (size_t)m->nnode);
     for (int body = 1; body < m->nbody; body++)
         displace_body(m, w, c, body, q);
 }
@@ -200,10 +201,12 @@ void tg_change_twists(const tg_model *m, const tg_change *c, const double *x, do
 {
     if (!c->moves)
         return;
-    store(out, 0, spatial_zero());
+    memset(out, 0, sizeof(double) * SPATIAL_SIZE * (size_t)m->nnode);
     for (int i = 1; i < m->nnode; i++)
     {
         spatial T = load(out, m->node_parent[i]);
+        if (c->still_node[i])
+            continue;
         for (int k = m->node_dof[i]; k < m->node_dof[i] + m->node_ndof[i]; k++)
             T = spatial_axpy(T, x[k], load(c->dJ, k));
         store(out, i, T);
@@ -299,6 +302,7 @@ void tg_change_begin(const tg_model *m, tg_work *w, tg_change *c, const double *
 {
     c->params = params;
     c->range = range;
+    c->pushes = false;
     memset(c->dF, 0, sizeof(double) * SPATIAL_SIZE * (size_t)m->nnode);
     memset(c->force, 0, sizeof(double) * (size_t)m->nv);
     displace(m, w, c, q);
@@ -307,13 +311,13 @@ void tg_change_begin(const tg_model *m, tg_work *w, tg_change *c, const double *
 
 void tg_change_end(const tg_model *m, const tg_work *w, tg_change *c)
 {
-    for (int i = m->nnode - 1; i > 0; i--)
+    for (int i = m->nnode - 1; i > 0 && (c->pushes || c->moves); i--)
     {
         spatial dF = load(c->dF, i), F = load(w->F, i);
         for (int k = m->node_dof[i]; k < m->node_dof[i] + m->node_ndof[i]; k++)
         {
             c->force[k] -= spatial_dot(load(w->J, k), dF);
-            if (c->moves)
+            if (c->moves && !c->still_node[i])
                 c->force[k] -= spatial_dot(load(c->dJ, k), F);
         }
         int parent = m->node_parent[i];
@@ -323,8 +327,9 @@ void tg_change_end(const tg_model *m, const tg_work *w, tg_change *c)
 
 /* ---- inertia ---- */
 
-static void add_force(const tg_change *c, int node, spatial F)
+static void add_force(tg_change *c, int node, spatial F)
 {
+    c->pushes = true;
     store(c->dF, node, spatial_add(load(c->dF, node), F));
 }
 
@@ -357,14 +362,12 @@ static spatial inertial_force(inertia I, spatial V, spatial A)
 }
 
 /* the inertia's own change: m, c, Ic */
-static void inertia_change(const tg_model *m, const tg_work *w, const tg_change *c, int body)
+static void inertia_change(const tg_model *m, const tg_work *w, tg_change *c, int body)
 {
     double mass = c->params[m->offset.body_mass + body], full[MAT3_SIZE] __attribute__((aligned(32)));
     const double *com = c->params + m->offset.body_com + 3 * body, *d = c->params + m->offset.body_inertia + 6 * body;
-    bool any = mass != 0;
-    for (int i = 0; i < 3; i++)
-        any = any || com[i] != 0 || d[i] != 0 || d[3 + i] != 0;
-    if (!any)
+    if (mass == 0 && !any_change(c, m->offset.body_com + 3 * body, 3) &&
+        !any_change(c, m->offset.body_inertia + 6 * body, 6))
         return;
     body_motion b = motion_of(m, w, body);
     full_matrix(d, full);
@@ -381,7 +384,7 @@ static void inertia_change(const tg_model *m, const tg_work *w, const tg_change 
 }
 
 /* what moves with the body turns with it, Z x* F; beyond that V and A change by dV - Z x V, dA - Z x A */
-static void displaced_force(const tg_model *m, const tg_work *w, const tg_change *c, int body)
+static void displaced_force(const tg_model *m, const tg_work *w, tg_change *c, int body)
 {
     int node = m->body_node[body];
     const double *mass = TG_PARAM(w->params, body_mass) + body, *Ic = TG_PARAM(w->params, body_inertia) + 6 * body;
@@ -402,9 +405,11 @@ static void displaced_force(const tg_model *m, const tg_work *w, const tg_change
 /* A_i = A_l + V_l x s + J a, s = V_i - V_l */
 static void change_accelerations(const tg_model *m, const tg_work *w, const tg_change *c, const double *a)
 {
-    store(c->dA, 0, spatial_zero());
+    memset(c->dA, 0, sizeof(double) * SPATIAL_SIZE * (size_t)m->nnode);
     for (int i = 1; i < m->nnode; i++)
     {
+        if (c->still_node[i])
+            continue;
         int l = m->node_parent[i];
         spatial Vl = load(w->V, l), dVl = load(c->dV, l), s = spatial_sub(load(w->V, i), Vl);
         spatial ds = spatial_sub(load(c->dV, i), dVl);
@@ -416,7 +421,7 @@ static void change_accelerations(const tg_model *m, const tg_work *w, const tg_c
 }
 
 /* the world accelerates with -gravity, and all nodes with it */
-static void gravity_change(const tg_model *m, const tg_work *w, const tg_change *c)
+static void gravity_change(const tg_model *m, const tg_work *w, tg_change *c)
 {
     spatial dA = {-v4_load3(c->params + m->offset.gravity_), v4_zero()};
     for (int i = 1; i < m->nnode; i++)

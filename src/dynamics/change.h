@@ -14,7 +14,8 @@
 
 /* X(type, name, count, documentation) */
 #define TG_CHANGE_FIELDS(X)                                                                                            \
-    X(bool, still, m->nbody, "bodies that are not displaced: Z is zero, and so are dJ, dV and dA of their nodes")      \
+    X(bool, still, m->nbody, "bodies that are not displaced: Z is zero")                                               \
+    X(bool, still_node, m->nnode, "nodes whose dofs do not change: dJ, dV and dA of theirs are zero")                  \
     X(double, Z, SPATIAL_SIZE * m->nbody, "displacement of every body")                                                \
     X(double, dJ, SPATIAL_SIZE * m->nv, "change of every dof's twist")                                                 \
     X(double, dV, SPATIAL_SIZE * m->nnode, "change of the nodes' twists")                                              \
@@ -46,6 +47,7 @@ typedef struct tg_change
     double dt;            /* of the time step */
     bool moves;           /* bodies are displaced: Z, dJ, dV, dA are valid */
     bool pulls;           /* tendons change: length, moment are valid */
+    bool pushes;          /* dF is not zero */
 #define X(type, name, count, doc) type *name;
     TG_CHANGE_FIELDS(X)
 #undef X

@@ -284,6 +284,33 @@ void tg_add_newton_euler_derivatives(const tg_model *m, tg_work *w, double sign,
     }
 }
 
+void tg_add_force_derivatives(const tg_model *m, const tg_work *w, tg_node_stiffness *stiffness, double *out)
+{
+    sum_stiffness(m, stiffness);
+    for (int i = 1; i < m->nnode; i++)
+    {
+        spatial F = spatial_load(w->F + SPATIAL_SIZE * i);
+        int first = m->node_dof[i], end = first + m->node_ndof[i];
+        for (int k = first; k < end; k++)
+        {
+            spatial J = spatial_load(w->J + SPATIAL_SIZE * k), above = force_cross(J, F), own = spatial_zero();
+            if (stiffness[i].any)
+            {
+                above = spatial_sub(above, tg_stiffness_mul(&stiffness[i].K, J));
+                own = stiffness_mul_t(&stiffness[i].K, J);
+            }
+            for (int c = first; c < end; c++)
+                out[(ptrdiff_t)k * m->nv + c] += spatial_dot(own, spatial_load(w->J + SPATIAL_SIZE * c));
+            for (int c = m->dof_parent[first]; c >= 0; c = m->dof_parent[c])
+            {
+                spatial there = spatial_load(w->J + SPATIAL_SIZE * c);
+                out[(ptrdiff_t)k * m->nv + c] += spatial_dot(own, there);
+                out[(ptrdiff_t)c * m->nv + k] -= spatial_dot(above, there);
+            }
+        }
+    }
+}
+
 static void clear(const tg_model *m, double *matrix)
 {
     if (matrix != NULL)

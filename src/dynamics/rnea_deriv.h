@@ -28,6 +28,9 @@ void tg_stiffness_add(tg_node_stiffness *sum, const tg_stiffness *K);
  */
 void tg_add_newton_euler_derivatives(const tg_model *m, tg_work *w, double sign, tg_node_stiffness *stiffness,
                                      double *dtau_dq, double *dtau_dv);
+/* The same for forces on bodies alone, at rest and without inertia: out (nv x nv) += d (J^T W) / d q, W summed over
+ * subtrees taken out of a cleared w->F. */
+void tg_add_force_derivatives(const tg_model *m, const tg_work *w, tg_node_stiffness *stiffness, double *out);
 void tg_newton_euler_derivatives(const tg_model *m, tg_work *w, double sign, double *dtau_dq, double *dtau_dv);
 
 #endif

@@ -5,7 +5,7 @@
 
 enum
 {
-    WIDTH = 3 /* vectors of a tile: with four rows twelve sums, which cover the latency of the multiply-add */
+    WIDTH = 2 /* vectors of a tile: with four rows eight sums, which cover the latency of the multiply-add */
 };
 
 TG_INLINE int lowest(uint64_t bits)
@@ -33,7 +33,7 @@ TG_INLINE void half(int vectors, const tg_ltl_pattern *p, const double *L, const
     for (int i = p->n - 1; i >= 0; i--)
     {
         uint64_t bits = word_of(vectors, words, support, i / TG_CHAIN_BITS);
-        v4 x[WIDTH];
+        v4 x[V4_LANES];
         for (int v = 0; v < vectors; v++)
             x[v] = v4_loadu(J + i * ld + V4_LANES * v);
         if (bits >> i % TG_CHAIN_BITS & 1)
@@ -62,11 +62,11 @@ void tg_support_half(const tg_ltl_pattern *p, const double *L, const double *roo
                      const double *J, double *Y, int ld, int *list)
 {
     int words = tg_chain_words(p->n), v = 0;
-    for (; v + WIDTH <= vectors; v += WIDTH)
-        half(WIDTH, p, L, root, support + v * words, J + V4_LANES * v, Y + V4_LANES * v, ld, list);
-    if (vectors - v == 2)
+    for (; v + V4_LANES <= vectors; v += V4_LANES) /* as many sums as the latency of the multiply-add */
+        half(V4_LANES, p, L, root, support + v * words, J + V4_LANES * v, Y + V4_LANES * v, ld, list);
+    for (; v + 2 <= vectors; v += 2)
         half(2, p, L, root, support + v * words, J + V4_LANES * v, Y + V4_LANES * v, ld, list);
-    else if (vectors - v == 1)
+    if (v < vectors)
         half(1, p, L, root, support + v * words, J + V4_LANES * v, Y + V4_LANES * v, ld, list);
 }
 
@@ -147,9 +147,7 @@ void tg_support_product(int n, int columns, const uint64_t *support, const doubl
         int j = i;
         for (; j + WIDTH <= blocks; j += WIDTH)
             tile_to(WIDTH, words, support, Y, ldy, i, j, &t);
-        if (blocks - j == 2)
-            tile_to(2, words, support, Y, ldy, i, j, &t);
-        else if (blocks - j == 1)
+        if (j < blocks)
             tile_to(1, words, support, Y, ldy, i, j, &t);
     }
 }

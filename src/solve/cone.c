@@ -332,8 +332,10 @@ TG_INLINE void secular_of(secular *f, int m, double alpha)
 
 static void secular_at(secular *f, double alpha)
 {
-    if (f->m == 2)
+    if (f->m == 2) /* loops of a length that the compiler knows */
         secular_of(f, 2, alpha);
+    else if (f->m == TANGENT_MAX)
+        secular_of(f, TANGENT_MAX, alpha);
     else
         secular_of(f, f->m, alpha);
 }

@@ -382,7 +382,9 @@ void tg_island_sharpen(const tg_island *island, const tg_solve_options *options,
     {
         for (size_t i = 0; i < n; i++)
             apart = tg_larger(apart, fabs(sharp[n + i] - sigma[i]));
-        if (apart <= options->tolerance) /* velocities are what they are */
+        /* velocities are what they are, and what creeps to the law's satisfaction is not held against others instead */
+        double worse = tg_residual_max(&found.residual) - tg_residual_max(&result->residual);
+        if (apart <= options->tolerance && worse <= options->inner)
         {
             memcpy(L, sharp, n * sizeof *L);
             memcpy(sigma, sharp + n, n * sizeof *sigma);

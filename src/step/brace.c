@@ -7,8 +7,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "contact/rows_change.h"
 #include "contact/rows_vjp.h"
 #include "dynamics/factors.h"
+#include "dynamics/kinematics.h"
 #include "solve/cone.h"
 #include "solve/tolerance.h"
 #include "step/step.h"
@@ -137,6 +139,7 @@ static double braces_disagree(const tg_model *m, tg_work *w, double *by_params)
     if (!gather(m, w, z))
         return 0;
     tg_gradient g = disagreement(m, w, z, s->v_next, true, z + w->rows->capacity.rows, s->disagreement, &gdt);
+    s->braces_known = true;
     for (int k = 0; k < m->nv; k++)
         largest = fmax(largest, fabs(g.q[k]));
     for (int k = 0; k < m->nparams; k++)
@@ -154,7 +157,7 @@ bool tg_braces_give(const tg_model *m, tg_work *w)
 void tg_braces_params(const tg_model *m, tg_work *w)
 {
     double by_params;
-    if (w->step->params_give)
+    if (w->step->params_give && !w->step->braces_known)
         braces_disagree(m, w, &by_params);
 }
 
@@ -208,6 +211,7 @@ static bool tie_gives(const tg_model *m, tg_work *w, const double *z, double bou
     tg_step_work *s = w->step;
     double *apart_q = scratch, *apart_v = scratch + m->nv, apart_dt, turned_dt;
     size_t bytes = sizeof(double) * (size_t)m->nv;
+    s->braces_known = false;
     tg_gradient apart = disagreement(m, w, z, s->v_next, true, row_scratch, s->disagreement, &apart_dt);
     memcpy(apart_q, apart.q, bytes);
     memcpy(apart_v, apart.v, bytes);
@@ -246,7 +250,7 @@ bool tg_ties_give(const tg_model *m, tg_work *w)
         for (int k = 0; k < f->ties && !gives; k++)
         {
             double bound = bound_of(f->island, f->tied[k]);
-            bool jump = 2 * bound * fabs(motion[r->island[i].row + f->tied[k]]) > nothing;
+            bool jump = !f->borne[k] || 2 * bound * fabs(motion[r->island[i].row + f->tied[k]]) > nothing;
             memset(z, 0, sizeof(double) * (size_t)r->nrow);
             memcpy(z + r->island[i].row, f->tie + (size_t)k * (size_t)f->island->rows,
                    sizeof(double) * (size_t)f->island->rows);
@@ -294,12 +298,12 @@ static bool leave_fixed(const tg_rows *r, const tg_rows_island *island, const tg
     return any;
 }
 
-bool tg_fixed_rows(const tg_model *m, tg_work *w, double *by_params)
+bool tg_fixed_rows(const tg_model *m, tg_work *w)
 {
     const tg_rows *r = w->rows;
     tg_step_work *s = w->step;
     size_t rows = (size_t)r->capacity.rows;
-    double *z = s->row_gradient, *Lbar = z + rows, *answer = z + 2 * rows, *y = s->cotangent, gdt;
+    double *z = s->row_gradient, *Lbar = z + rows, *answer = z + 2 * rows, *y = s->cotangent;
     bool any = false;
     tg_random_numbers(r->nrow, z);
     for (int i = 0; i < r->nisland; i++)
@@ -314,11 +318,39 @@ bool tg_fixed_rows(const tg_model *m, tg_work *w, double *by_params)
         return false;
     tg_step_need_rows(m, w);
     find_answer(m, w, ALL, y, Lbar, answer);
-    disagreement(m, w, z, y, false, NULL, by_params, &gdt);
+    tg_node_twists(m, w, y, w->Y);
     return true;
 }
 
-bool tg_fixed_row_gives(const double *by_params, int param)
+bool tg_param_places(const tg_model *m, int param)
 {
-    return by_params != NULL && fabs(by_params[param]) > nothing;
+    const tg_param_offsets *at = &m->offset;
+    return param < at->body_mass || (param >= at->joint_pos && param < at->joint_springref) ||
+           (param >= at->geom_pos && param < at->geom_friction) || (param >= at->hfield_size && param < at->gravity_);
+}
+
+bool tg_fixed_row_gives(const tg_model *m, tg_work *w, int param)
+{
+    tg_step_work *s = w->step;
+    tg_change *c = &s->change;
+    const tg_rows *r = w->rows;
+    double *z = s->row_gradient, *sigma = z + r->capacity.rows, sum = 0;
+    s->unit_param[param] = 1;
+    c->dt = 0;
+    tg_change_begin(m, w, c, s->unit_param, (tg_param_range){param, param + 1}, s->q);
+    tg_given_changes(w->rows, NULL);
+    tg_change_twists(m, c, s->cotangent, c->dN);
+    tg_change_twists(m, c, s->v, c->dV);
+    tg_rows_change d = {.c = c,
+                        .next = {s->cotangent, w->Y, c->dN},
+                        .start = {s->v, w->V, c->dV},
+                        .sigma = sigma,
+                        .mu = s->block_gradient,
+                        .bound = s->block_gradient + TG_AXES * r->nblock,
+                        .settings = &s->settings};
+    tg_rows_changes(m, w, s->q, &d);
+    s->unit_param[param] = 0;
+    for (int i = 0; i < r->nrow; i++)
+        sum += z[i] * sigma[i];
+    return fabs(sum) > nothing;
 }

@@ -7,6 +7,7 @@
 #include "contact/poisson_vjp.h"
 #include "contact/within.h"
 #include "solve/cone.h"
+#include "solve/tolerance.h"
 #include "step/step.h"
 #include "step/unrolled.h"
 
@@ -296,7 +297,6 @@ void tg_unmet_velocities(const tg_model *m, const tg_work *w, double *e)
 /* Loops that cannot close are held as well as they can be: whether what is left of J v+ + b is more than rounding. */
 static bool is_inconsistent(const tg_model *m, tg_work *w)
 {
-    const double most = 1e-7; /* m/s */
     const tg_rows *r = w->rows;
     double *e = w->step->row_gradient, largest = 0;
     bool any = false;
@@ -308,7 +308,7 @@ static bool is_inconsistent(const tg_model *m, tg_work *w)
     tg_unmet_velocities(m, w, e);
     for (int k = 0; k < r->nrow; k++)
         largest = fmax(largest, fabs(e[k]));
-    return largest > most;
+    return largest > TG_NO_SLIP;
 }
 
 /* Whether reverse mode follows how such loops turn (step_vjp.c): not with Poisson's law. */
@@ -353,7 +353,6 @@ static double feature_margin(const tg_work *w, bool *at_edge)
 /* Whether a kink of a bias is at hand (law_slopes.c), or a branch of an impact within the step. */
 static bool is_at_branch(const tg_work *w, double *margin)
 {
-    const double least = 1e-7; /* m/s */
     const tg_rows *r = w->rows;
     double nearest = r->explicit_law ? INFINITY : tg_bias_margin(w, &w->step->settings);
     for (int b = 0; b < r->nblock && w->step->within; b++)
@@ -366,7 +365,7 @@ static bool is_at_branch(const tg_work *w, double *margin)
         nearest = fmin(nearest, tg_within_of(&w->step->settings, t->phi, t->approach, t->free, e).margin);
     }
     *margin = fmin(*margin, nearest);
-    return nearest < least;
+    return nearest < TG_NO_SLIP;
 }
 
 /* Contacts from outside that are redundant agree with each other only as they are: any change of one of them opens or
@@ -470,6 +469,8 @@ tg_status tg_step_prepare(const tg_model *m, tg_work *w)
     }
     s->inconsistent = is_inconsistent(m, w);
     s->loops_turn = s->inconsistent && loops_can_turn(w);
+    if (s->loops_turn)
+        tg_loops_prepare(m, w);
     make_label(m, w);
     s->factored = true;
     return TG_OK;

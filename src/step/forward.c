@@ -38,7 +38,7 @@ bool tg_forward_fits(const tg_model *m, const tg_work *w)
 {
     bool fits = m->nv <= MOST_DOFS && w->rows->nrow <= MOST_ROWS;
     fits = fits && w->step->options.implicit_gyroscopic != TG_ON && !tg_detaches(w) && !w->rows->explicit_law;
-    fits = fits && !tg_unrolls(w) && !w->step->loops_turn;
+    fits = fits && !tg_unrolls(w);
     for (int i = 0; i < w->rows->nisland && fits; i++)
         fits = w->step->implicit[i].form != TG_IMPLICIT_LARGE && !w->rows->island[i].restituted;
     return fits;
@@ -579,7 +579,6 @@ typedef struct row_changes
     double *l;     /* of impulses at frozen equations */
     double *w, *dL;
     bool frozen; /* l is not zero */
-    bool moves;  /* the velocities without a change of impulses are not zero */
 } row_changes;
 
 /* b of contacts that meet within the step follows J v_free */
@@ -685,10 +684,7 @@ static tg_status impulse_change(tg_forward *f, const row_changes *c, double *y, 
         for (int k = 0; k < f->m->nv; k++)
             y[k] += dv[k];
     }
-    if (c->frozen || c->moves)
-        tg_rows_velocity(f->m, f->w, y, c->w);
-    else
-        memset(c->w, 0, sizeof(double) * (size_t)r->nrow);
+    tg_rows_velocity(f->m, f->w, y, c->w);
     for (int i = 0; i < r->nrow; i++)
         c->w[i] += c->S[i];
     for (int i = 0; i < r->nisland; i++)
@@ -795,18 +791,18 @@ void tg_forward_free(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_p
         out[i] += c.S[i];
 }
 
-static row_changes take_rows(const tg_forward *f, bool moves)
+static row_changes take_rows(const tg_forward *f)
 {
     size_t room = (size_t)f->w->rows->capacity.rows;
     double *p = f->s->row_gradient;
-    return (row_changes){p, p + room, p + 2 * room, p + 3 * room, p + 4 * room, false, moves};
+    return (row_changes){p, p + room, p + 2 * room, p + 3 * room, p + 4 * room, false};
 }
 
 tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range, double *dv)
 {
     tg_forward *f = of_step(m, w);
     double *y = f->s->cotangent, *rhs = y + m->nv, *by_dt = y + 2 * m->nv;
-    row_changes c = take_rows(f, true);
+    row_changes c = take_rows(f);
     bool along = has_change(in);
     if (along)
         tg_forward_change(f, in, range, by_dt, c.S, f->spreads ? c.n : NULL);
@@ -825,14 +821,6 @@ tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *
     return TG_OK;
 }
 
-bool tg_forward_keeps(const tg_work *w)
-{
-    for (int i = 0; i < w->rows->nisland; i++)
-        if (w->step->implicit[i].kept)
-            return true;
-    return false;
-}
-
 static bool is_zero(int n, const double *x)
 {
     for (int i = 0; i < n; i++)
@@ -841,27 +829,66 @@ static bool is_zero(int n, const double *x)
     return true;
 }
 
-/* dv+ = K (dt f + J^T l) + A^-1 J^T D S: dt K is the matrix of tau; J^T l and rows take A^-1 */
+/* dv += Z^T S of an island whose matrices are kept */
+static void add_kept_rows(tg_forward *f, int island, const double *S, double *dv)
+{
+    const tg_rows_island *at = &f->w->rows->island[island];
+    group g = group_of(f, f->m->ntendon > 0 ? -2 : island);
+    const double *Z = kept_rows(f, at);
+    for (int i = 0; i < at->rows; i++)
+        for (int k = 0; S[at->row + i] != 0 && k < g.n; k++)
+            dv[f->dof[k]] += Z[(ptrdiff_t)i * g.ld + k] * S[at->row + i];
+}
+
+/* dv = A^-1 J^T D S, or Z^T S where matrices are kept; force += J^T l / dt */
+static tg_status rows_parameter(tg_forward *f, const tg_cotangent *in, row_changes *c, double *force, double *dv)
+{
+    const tg_rows *r = f->w->rows;
+    double *motion = f->s->cotangent;
+    bool any = false;
+    for (int i = 0; i < r->nisland; i++)
+        frozen_along(f, i, in, true, c);
+    if (c->frozen)
+    {
+        tg_consistent_motion(f->m, r, c->l, motion);
+        for (int k = 0; k < f->m->nv; k++)
+            force[k] += motion[k] / f->dt;
+    }
+    for (int i = 0; i < r->nisland; i++)
+    {
+        const tg_implicit *implicit = &f->s->implicit[i];
+        int row = r->island[i].row;
+        memset(c->dL + row, 0, sizeof(double) * (size_t)r->island[i].rows);
+        for (int k = 0; k < implicit->idles; k++)
+            c->S[row + implicit->idle[k]] = 0;
+        if (implicit->kept || is_zero(r->island[i].rows, c->S + row))
+            continue;
+        any = true;
+        TG_TRY(
+            tg_implicit_forward(implicit, 1, c->S + row, NULL, 1, &f->w->rows->scratch, c->dL + row, 1, &f->w->error));
+    }
+    if (any)
+        tg_rows_response(f->m, f->w, c->dL, dv);
+    for (int i = 0; i < r->nisland; i++)
+        if (f->s->implicit[i].kept)
+            add_kept_rows(f, i, c->S, dv);
+    return TG_OK;
+}
+
+/* dv+ = K (dt f + J^T l) + A^-1 J^T D S: dt K is the matrix of tau */
 tg_status tg_forward_parameter(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range,
                                const double *by_tau, double *dv)
 {
     tg_forward *f = of_step(m, w);
     const tg_rows *r = w->rows;
-    double *y = f->s->cotangent, *by_dt = y + m->nv;
-    row_changes c = take_rows(f, false);
+    double *by_dt = f->s->cotangent, *force = f->s->change.force;
+    row_changes c = take_rows(f);
     tg_forward_change(f, in, range, by_dt, c.S, f->spreads ? c.n : NULL);
     tg_clear(dv, 1, m->nv);
-    bool rows = !is_zero(r->nrow, c.S) || !is_zero((TG_AXES + 1) * r->nblock, f->s->block_gradient) ||
-                (f->spreads && !is_zero(r->nrow, c.n));
-    if (rows)
-    {
-        tg_clear(y, 1, m->nv);
-        for (int i = 0; i < r->nisland; i++)
-            frozen_along(f, i, in, true, &c);
-        TG_TRY(impulse_change(f, &c, y, dv));
-        for (int k = 0; k < m->nv; k++)
-            dv[k] += y[k];
-    }
-    add_product(m->nv, m->nv, by_tau, f->s->change.force, dv);
+    if (!is_zero(r->nrow, c.S) || !is_zero((TG_AXES + 1) * r->nblock, f->s->block_gradient) ||
+        (f->spreads && !is_zero(r->nrow, c.n)))
+        TG_TRY(rows_parameter(f, in, &c, force, dv));
+    if (!is_zero(m->nv, force))
+        add_product(m->nv, m->nv, by_tau, force, dv);
     return TG_OK;
 }

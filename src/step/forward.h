@@ -56,6 +56,10 @@ enum
     X(kept_Z, n *rows)                                                                                                 \
     X(placing_K, n *n)                                                                                                 \
     X(placing_Z, n *rows)                                                                                              \
+    X(loop_impulse, 2 * rows)                                                                                          \
+    X(loop_velocity, 2 * n)                                                                                            \
+    X(loop_twist, 2 * SPATIAL_SIZE * nodes)                                                                            \
+    X(loop_force, 2 * SPATIAL_SIZE * nodes)                                                                            \
     X(free_change, TG_WITHIN_DIRECTIONS *rows)                                                                         \
     X(turned, n *rows)                                                                                                 \
     X(work, 2 * n * rows)
@@ -107,10 +111,9 @@ void tg_forward_begin(const tg_model *m, tg_work *w, bool by_u, bool by_act);
 tg_status tg_forward_product(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range, double *dv);
 
 /* The same along parameters alone, with the matrix of tau (nv x nv), which saves solutions with the mass matrix; after
- * tg_forward_matrices, where no island's matrices are kept. (forward.c) */
+ * tg_forward_matrices. (forward.c) */
 tg_status tg_forward_parameter(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_param_range range,
                                const double *by_tau, double *dv);
-bool tg_forward_keeps(const tg_work *w);
 
 /* out (rows) = the change of J v_free, of contacts that meet within the step; rows->problem is TG_PROBLEM_FREE.
  * (forward.c) */
@@ -121,6 +124,11 @@ void tg_forward_free(const tg_model *m, tg_work *w, const tg_cotangent *in, tg_p
  */
 void tg_forward_change(tg_forward *f, const tg_cotangent *in, tg_param_range range, double *by_dt, double *sigma,
                        double *turn);
+
+/* How loops with redundant rows turn: added to force_q and sigma_q; along parameters, after tg_change_end, to
+ * s->change.force and sigma. The former clears w->F. (loops.c) */
+void tg_loops_forces(tg_forward *f);
+void tg_loops_change(tg_forward *f, double *sigma);
 
 /* act+ (na) along a change of act, u, parameters and dt. (forward_change.c) */
 void tg_forward_activations(const tg_model *m, tg_work *w, const tg_cotangent *in, double *dact);

@@ -30,6 +30,7 @@ static void wrench_change(const tg_forward *f, const double *wrench)
             W.ang += v4_cross(shift, v4_load3(f->s->wrench + 6 * body));
         }
         double *sum = c->dF + SPATIAL_SIZE * node;
+        c->pushes = true;
         spatial_store(sum, spatial_sub(spatial_load(sum), W));
     }
 }
@@ -42,7 +43,9 @@ static void implicit_change(const tg_forward *f, double *by_dt)
     const tg_step_work *s = f->s;
     const double *damping = f->w->params->dof_damping;
     const tg_change *c = &s->change;
-    for (int k = 0; k < m->nv; k++)
+    bool damped = tg_changes(c, m->offset.joint_damping, m->njoint);
+    bool sprung = tg_changes(c, m->offset.joint_stiffness, m->njoint);
+    for (int k = 0; k < m->nv && (c->dt != 0 || damped || sprung); k++)
     {
         int joint = m->dof_joint[k], type = m->joint_type[joint];
         double change = s->v_next[k] - s->v[k];
@@ -50,13 +53,13 @@ static void implicit_change(const tg_forward *f, double *by_dt)
         if (s->options.implicit_damping)
         {
             by_dt[k] -= damping[k] * change;
-            if (c->params != NULL)
+            if (damped)
                 c->force[k] -= c->params[m->offset.joint_damping + joint] * change;
         }
         if (!s->options.implicit_springs || (type != TG_JOINT_HINGE && type != TG_JOINT_SLIDE))
             continue;
         by_dt[k] -= 2 * f->dt * TG_PARAM(f->w->params, joint_stiffness)[joint] * s->v_next[k];
-        if (c->params != NULL)
+        if (sprung)
             c->force[k] -= f->dt * c->params[m->offset.joint_stiffness + joint] * s->v_next[k];
     }
 }
@@ -127,15 +130,20 @@ void tg_forward_change(tg_forward *f, const tg_cotangent *in, tg_param_range ran
     tg_change_inertial(m, f->w, c, s->v, s->acceleration);
     tg_change_passive(m, f->w, c, s->q, s->v, tg_step_tendons(m, f->w));
     tg_change_actuation(m, f->w, c, s->q, s->v, s->v_next, s->act, tg_step_drives(m, f->w));
+    memset(by_dt, 0, sizeof(double) * (size_t)m->nv);
     implicit_change(f, by_dt);
     implicit_actuator_change(f, by_dt);
-    if (tg_tendons_late(m, f->w))
+    if (tg_tendons_late(m, f->w) && c->dt != 0)
         late_by_dt(f, by_dt);
     wrench_change(f, in->wrench);
     tg_given_changes(f->w->rows, in->contact);
     if (f->w->rows->nrow > 0)
         row_changes(f, sigma, turn);
     tg_change_end(m, f->w, c);
+    if (s->loops_turn)
+        tg_loops_change(f, sigma);
+    if (f->w->rows->nrow > 0)
+        tg_loops_beside(f->w, sigma);
     for (int k = 0; k < m->nv; k++)
         by_dt[k] *= c->dt;
 }

@@ -46,7 +46,6 @@ static bool rows_start(const tg_rows *r)
 static void constraint_forces(tg_forward *f)
 {
     const tg_model *m = f->m;
-    f->ldr = v4_pad(f->w->rows->nrow) + V4_LANES;
     if (f->w->rows->nrow == 0)
         return;
     tg_node_twists(m, f->w, f->s->v_next, f->node_next);
@@ -68,7 +67,6 @@ static void constraint_forces(tg_forward *f)
                          .open = tg_smooth_speed(f->s) > 0,
                          .settings = &f->s->settings};
     f->starts = rows_start(f->w->rows);
-    tg_clear(f->sigma_q, m->nv, f->ldr);
     if (f->starts)
         tg_clear(f->sigma_v, m->nv, f->ldr);
     if (f->spreads)
@@ -77,6 +75,8 @@ static void constraint_forces(tg_forward *f)
         tg_clear(f->spread_v, m->nv, f->ldr);
     }
     tg_rows_derivatives(m, f->w, f->s->q, &d);
+    for (int k = 0; k < m->nv; k++)
+        tg_loops_beside(f->w, f->sigma_q + (ptrdiff_t)k * f->ldr);
 }
 
 /* A force that does not turn with its body, at a point c of it: beside what does, -turn x force, -turn x torque about
@@ -125,6 +125,11 @@ void tg_forward_forces(tg_forward *f)
     tg_step_work *s = f->s;
     tg_clear(f->force_q, m->nv, m->nv);
     tg_clear(f->force_v, m->nv, m->nv);
+    f->ldr = v4_pad(f->w->rows->nrow) + V4_LANES;
+    if (f->w->rows->nrow > 0)
+        tg_clear(f->sigma_q, m->nv, f->ldr);
+    if (s->loops_turn)
+        tg_loops_forces(f);
     for (int k = 0; k < m->nv; k++)
         s->acceleration[k] = (s->v_next[k] - s->v[k]) / f->dt;
     tg_newton_euler(m, f->w, s->acceleration, NULL);

@@ -229,59 +229,42 @@ static bool turns_round(const tg_model *m, const tg_work *w, int geom)
     return v4_dot(turn, turn) > 1;
 }
 
-/* Whether the pair whose touches begin at `first` does, where the bodies now are, after the share of the step. */
-static bool pair_goes_through(const tg_model *m, tg_work *w, int island, double share, int first, int *end)
-{
-    const tg_rows *r = w->rows;
-    double overlap;
-    const tg_touch *t = pair_from(r, first, end, &overlap);
-    if ((share == 1 && !t->turns_far) || !is_rigid(w, t) || island_of(m, r, t) != island)
-        return false;
-    double may = overlap + allowance(w, overlap), most = share < 1 ? may : fmax(may, w->step->options.reach);
-    bool sided = acts_on(r, first, *end) || turns_round(m, w, t->pair.first) || turns_round(m, w, t->pair.second);
-    return is_through(m, w, t, most, sided);
-}
-
 /* After the share of the step some pair of the island overlaps by more than it may; after the whole of it, by more than
- * the reach, too. At the end of the whole step pairs that are sure not to are left out. *worst: touch of the pair that
- * did last, -1: none; it is looked at first. */
-static bool goes_through(const tg_model *m, tg_work *w, int island, double share, int *worst)
+ * the reach, too. At the end of the whole step pairs that are sure not to are left out. */
+static bool goes_through(const tg_model *m, tg_work *w, int island, double share)
 {
     tg_step_work *s = w->step;
+    const tg_rows *r = w->rows;
     const double *v = tg_placing_velocity(s);
-    int end;
+    double overlap, reach = s->options.reach;
+    bool through = false;
     for (int k = 0; k < m->nv; k++)
         s->part[k] = share * s->options.dt * v[k];
     tg_advance(m, s->q, s->part, s->q_closed);
     tg_place(m, w, s->q_closed);
-    if (*worst >= 0 && pair_goes_through(m, w, island, share, *worst, &end))
-        return true;
-    for (int i = 0; i < w->rows->ntouch; i = end)
+    for (int i = 0, end; i < r->ntouch && !through; i = end)
     {
-        if (pair_goes_through(m, w, island, share, i, &end))
-        {
-            *worst = i;
-            return true;
-        }
+        const tg_touch *t = pair_from(r, i, &end, &overlap);
+        if (share == 1 && !t->turns_far)
+            continue;
+        double may = overlap + allowance(w, overlap), most = share < 1 ? may : fmax(may, reach);
+        bool sided = acts_on(r, i, end) || turns_round(m, w, t->pair.first) || turns_round(m, w, t->pair.second);
+        through = is_rigid(w, t) && island_of(m, r, t) == island && is_through(m, w, t, most, sided);
     }
-    return false;
+    return through;
 }
 
 /* ---- the share ---- */
 
-/* Down from the whole step, 1/2, 1/4, 1/16, ..., then between the last two. */
 static double share_of(const tg_model *m, tg_work *w, int island, double sure)
 {
     double low = fmax(sure, DBL_EPSILON), high = 1; /* a smaller share would move nothing */
-    int worst = -1;
-    if (!goes_through(m, w, island, 1, &worst))
+    if (!goes_through(m, w, island, 1))
         return 1;
-    for (double share = 0.5; share > low; share *= share)
-        *(goes_through(m, w, island, share, &worst) ? &high : &low) = share;
     while (high > fine * low)
     {
         double middle = sqrt(low * high);
-        *(goes_through(m, w, island, middle, &worst) ? &high : &low) = middle;
+        *(goes_through(m, w, island, middle) ? &high : &low) = middle;
     }
     return low;
 }

@@ -123,15 +123,10 @@ static tg_status fill_column(const tg_model *m, tg_work *w, const tg_cotangent *
     return TG_OK;
 }
 
-/* whether the matrix of tau helps: then parameters come after it */
-static bool has_quick_parameters(const tg_work *w, const tg_jacobian *j)
-{
-    return j->dv_dtau != NULL && !tg_forward_keeps(w);
-}
-
 static tg_status fill_quick_parameters(const tg_model *m, tg_work *w, const tg_jacobian *j)
 {
-    double *units = w->step->unit_param, *dq = w->step->forward, *dv = dq + m->nv, *dact = dq + 2 * m->nv;
+    double *units = w->step->unit_param, *dv = w->step->forward, *dact = dv + m->nv;
+    double *first = j->dv_dparams != NULL ? j->dv_dparams : j->dq_dparams;
     const tg_cotangent in = {.params = units};
     for (int k = 0; k < j->nindex; k++)
     {
@@ -142,21 +137,20 @@ static tg_status fill_quick_parameters(const tg_model *m, tg_work *w, const tg_j
             tg_forward_activations(m, w, &in, dact);
         units[j->index[k]] = 0;
         TG_TRY(status);
-        tg_integrator_change(m, w, NULL, NULL, dv, dq);
-        put_column(j->dq_dparams, m->nv, j->nindex, k, dq);
-        put_column(j->dv_dparams, m->nv, j->nindex, k, dv);
+        put_column(first, m->nv, j->nindex, k, dv);
         put_column(j->dact_dparams, m->na, j->nindex, k, dact);
     }
-    return TG_OK;
+    return integrate_columns(m, w, j->nindex, false, j->dv_dparams, j->dq_dparams);
 }
 
-/* Columns of dt and parameters. Where loops are projected q+ needs reverse mode. */
+/* Columns of dt and, where there is no matrix of tau, of parameters. Where loops are projected q+ needs reverse mode.
+ */
 static tg_status fill_parameters(const tg_model *m, tg_work *w, const tg_jacobian *j, const block b[3])
 {
     double *units = w->step->unit_param, one = 1;
     if (b[0].ddt != NULL || b[1].ddt != NULL || b[2].ddt != NULL)
         TG_TRY(fill_column(m, w, &(tg_cotangent){.dt = &one}, (tg_param_range){0, 0}, b, 1, 0, true));
-    for (int k = 0; k < j->nindex && !has_quick_parameters(w, j); k++)
+    for (int k = 0; k < j->nindex && j->dv_dtau == NULL; k++)
     {
         units[j->index[k]] = 1;
         tg_param_range range = {j->index[k], j->index[k] + 1};
@@ -228,7 +222,7 @@ tg_status tg_step_jacobian(const tg_model *m, tg_work *w, tg_jacobian *j)
     {
         tg_forward_begin(m, w, j->dv_du != NULL || j->dq_du != NULL, j->dv_dact != NULL || j->dq_dact != NULL);
         TG_TRY(fill_parameters(m, w, j, (const block[3]){q, v, act}));
-        quick = has_quick_parameters(w, j);
+        quick = j->dv_dtau != NULL && j->nindex > 0;
         q = (block){.dcontact = q.dcontact};
         v = (block){.dcontact = v.dcontact};
         act.ddt = act.dparams = NULL;

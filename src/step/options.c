@@ -23,6 +23,7 @@ tg_options tg_default_options(void)
                         .restitution = TG_RESTITUTION_NEWTON,
                         .push_speed = 0.05,
                         .push_rate = 0.05,
+                        .lever = 1,
                         .push_gain = 1,
                         .friction_share = 1,
                         .reach = 0.001,
@@ -175,6 +176,7 @@ static tg_status check_options(tg_work *w, const tg_options *o)
     TG_TRY(check_positive(w, "tolerance", o->tolerance, 1e6));
     TG_TRY(check_positive(w, "push_speed", o->push_speed, 1e6));
     TG_TRY(check_positive(w, "push_rate", o->push_rate, 1e6));
+    TG_TRY(check_positive(w, "lever", o->lever, 1e6));
     TG_TRY(check_positive(w, "push_gain", o->push_gain, 1));
     TG_TRY(check_positive(w, "friction_share", o->friction_share, 1));
     TG_TRY(check_positive(w, "reach", o->reach, 1e6));

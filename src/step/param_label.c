@@ -69,13 +69,23 @@ static bool friction_jams(const tg_work *w, const tg_rows_island *island, const 
     return G[0] * t->slip < r->block[b].mu[0] * (G[1] * slip[1] + G[2] * slip[2]);
 }
 
-/* fixed: of tg_fixed_rows, or NULL */
-static tg_label_kind label_of(const tg_model *m, const tg_work *w, const double *fixed, int index)
+/* whether a parameter is a number of contacts' laws */
+static bool is_of_contacts(const tg_model *m, int index)
+{
+    const tg_param_offsets *at = &m->offset;
+    return (index >= at->geom_friction && index < at->site_pos) ||
+           (index >= at->pair_friction && index < at->hfield_size);
+}
+
+/* of a step whose derivative is exact; fixed: it has such rows (tg_fixed_rows) */
+static tg_label_kind label_of(const tg_model *m, tg_work *w, bool fixed, int index)
 {
     const tg_rows *r = w->rows;
-    tg_label_kind kind = w->step->label.kind;
-    if (kind == TG_LABEL_EXACT && (tg_brace_gives(w, index) || tg_fixed_row_gives(fixed, index)))
+    tg_label_kind kind = TG_LABEL_EXACT;
+    if (tg_brace_gives(w, index) || (fixed && tg_param_places(m, index) && tg_fixed_row_gives(m, w, index)))
         return TG_LABEL_ONE_SIDED;
+    if (!is_of_contacts(m, index))
+        return kind;
     for (int b = 0; b < r->nblock && kind == TG_LABEL_EXACT; b++)
     {
         const tg_constraint *c = &r->constraint[r->order[b]];
@@ -96,12 +106,16 @@ tg_status tg_step_param_labels(const tg_model *m, tg_work *w, const int *index, 
     if (count < 0 || ((index == NULL || kind == NULL) && count > 0))
         return tg_fail(&w->error, TG_ERR_ARGUMENT, "tg_step_param_labels: %d parameters", count);
     TG_TRY(tg_step_prepare(m, w));
-    tg_braces_params(m, w);
-    const double *fixed = tg_fixed_rows(m, w, w->param_gradient) ? w->param_gradient : NULL;
+    bool exact = w->step->label.kind == TG_LABEL_EXACT, any = false;
     for (int i = 0; i < count; i++)
     {
         TG_TRY(tg_check_index(w, "parameter", index[i], m->nparams));
-        kind[i] = label_of(m, w, fixed, index[i]);
+        any = any || tg_param_places(m, index[i]);
     }
+    if (exact)
+        tg_braces_params(m, w);
+    bool fixed = exact && any && tg_fixed_rows(m, w);
+    for (int i = 0; i < count; i++)
+        kind[i] = exact ? label_of(m, w, fixed, index[i]) : w->step->label.kind;
     return TG_OK;
 }

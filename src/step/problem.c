@@ -4,6 +4,7 @@
 
 #include "contact/explicit.h"
 #include "contact/large.h"
+#include "contact/units.h"
 #include "step/step.h"
 
 /* from the list of constraints to the problem of every island */
@@ -238,8 +239,9 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     tg_solve_options options = tg_solve_default();
     if (dense)
         options.solver = o->solver;
+    const double share = o->tolerance / options.tolerance;
     options.tolerance = o->tolerance;
-    options.inner *= o->tolerance / tg_solve_default().tolerance;
+    options.inner *= share;
     options.effort = o->effort;
     double push = tg_island_push(r, island);
     options.relaxable = tg_is_strong_push(push);
@@ -256,11 +258,20 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     options.warm_effort = pause->work;
     options.droppable = !island->sparse && push > 0;
     (options.skip_warm ? tg_need_half : tg_need_delassus)(m, w, island);
+    const bool scaled = o->lever != 1 || share != 1;
+    const tg_units units = scaled ? tg_units_of(o->lever, share) : (tg_units){1, 1};
+    options.tolerance *= units.speed;
+    options.inner *= units.speed;
+    if (scaled)
+        tg_units_enter(m, r, island, &units);
     tg_island problem = tg_island_problem(r, island);
     problem.warm_z = o->cold ? NULL : r->warm_z + island->row;
     problem.z = r->z + island->row;
-    TG_TRY(tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result,
-                           &w->error));
+    tg_status status = tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row,
+                                       &island->result, &w->error);
+    if (scaled)
+        tg_units_leave(r, island, &units);
+    TG_TRY(status);
     /* a warm start that fails costs as much as what solves the problem: then it may take as many factorisations */
     count_pause(pause, !options.skip_warm, island->result.stage == TG_ENDED_WARM);
     if (pause->length > 0)

@@ -18,6 +18,7 @@ typedef struct header
 {
     int touches, given, bonds, constraints, parts, rows, blocks, islands, columns;
     size_t jacobian, delassus; /* numbers of Y and G */
+    size_t loops, null;        /* rows of loops with redundant ones, numbers of Z */
     bool matrices;             /* are kept */
     bool poisson;              /* an island was restituted */
     bool within;               /* an island had impacts within the step */
@@ -37,7 +38,7 @@ typedef struct piece
 
 enum
 {
-    ARRAYS = 33,
+    ARRAYS = 35,
     MATRICES = 8
 };
 
@@ -73,6 +74,8 @@ static void list_arrays(const tg_work *w, const header *h, piece out[ARRAYS])
         PIECE(r->g, h->rows),
         PIECE(r->bias, h->rows),
         PIECE(r->unmet, h->unmet ? h->rows : 0),
+        PIECE(r->loop_row, h->loops),
+        PIECE(r->Z, h->null),
         PIECE(r->L, h->rows),
         PIECE(r->sigma, h->rows),
         PIECE(r->compressed, h->poisson ? h->rows : 0),
@@ -152,6 +155,8 @@ static header header_of(const tg_work *w)
         h.matrices = h.matrices && r->island[i].filled;
         h.poisson = h.poisson || r->island[i].restituted;
         h.unmet = h.unmet || r->island[i].redundant > 0;
+        h.loops += r->island[i].redundant > 0 ? (size_t)r->island[i].loops : 0;
+        h.null += (size_t)r->island[i].redundant * (size_t)r->island[i].loops;
     }
     h.jacobian = r->tree_start[w->model->ntree];
     piece matrix[MATRICES];

@@ -221,5 +221,6 @@ tg_status tg_reverse_impulses(tg_reverse *r, const tg_cotangent *out)
     tg_rows_other_half(m, r->w, r->z, r->y);
     if (any_kept && !tg_wants_contacts(out))
         kept_reverse(r);
+    tg_loops_beside(r->w, r->z);
     return TG_OK;
 }

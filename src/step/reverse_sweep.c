@@ -267,41 +267,27 @@ static void pass_between(tg_reverse *r, const double *f, const double *from)
     pass_with(r, r->other, f);
 }
 
-/* Loops with redundant rows are P (J v+ + b) = 0, with impulses P L, P what is beside the directions that no velocity
- * follows (contact/consistent.c), and P turns with J: L . dP (J y) + z . dP e, e = J v+ + b. */
+/* L . dP (J y) + z . dP e, e = J v+ + b (loops.c) */
 static void pass_with_loops(tg_reverse *r)
 {
-    tg_rows *rows = r->w->rows;
-    const tg_loop_turn all = {r->f, r->gphi, r->f_start, r->turn}; /* the other passes are done with these */
-    bool slack = false;                                            /* otherwise J^T Z = 0 */
+    const tg_rows *rows = r->w->rows;
+    double *impulse = r->f, *z = r->gphi, *motion = r->f_start, *unmet = r->turn; /* other passes are done with these */
     size_t bytes = sizeof(double) * (size_t)rows->nrow;
     tg_step_need_rows(r->m, r->w);
-    memcpy(all.impulse, rows->L, bytes);
-    memcpy(all.z, r->z, bytes);
-    tg_rows_velocity(r->m, r->w, r->y, all.motion);
-    tg_unmet_velocities(r->m, r->w, all.unmet);
-    for (int i = 0; i < rows->nisland; i++)
-    {
-        const tg_rows_island *island = &rows->island[i];
-        const tg_loop_turn own = {all.impulse + island->row, all.z + island->row, all.motion + island->row,
-                                  all.unmet + island->row};
-        size_t size = sizeof(double) * (size_t)island->rows;
-        if (island->redundant > 0)
-        {
-            slack = tg_consistent_turn(r->m, rows, island, &own) || slack;
-            continue;
-        }
-        memset(own.impulse, 0, size);
-        memset(own.z, 0, size);
-        memset(own.motion, 0, size);
-        memset(own.unmet, 0, size);
-    }
-    pass_between(r, all.unmet, all.z);
-    if (!slack)
+    memcpy(z, r->z, bytes);
+    tg_unmet_velocities(r->m, r->w, unmet);
+    tg_loops_answer(r->w, z);
+    tg_loops_along(r->w, unmet);
+    pass_between(r, unmet, z);
+    if (!r->s->loops_slack)
         return;
-    pass_between(r, all.z, all.unmet);
-    pass_between(r, all.impulse, all.motion);
-    pass_between(r, all.motion, all.impulse);
+    memcpy(impulse, rows->L, bytes);
+    tg_rows_velocity(r->m, r->w, r->y, motion);
+    tg_loops_answer(r->w, impulse);
+    tg_loops_along(r->w, motion);
+    pass_between(r, z, unmet);
+    pass_between(r, impulse, motion);
+    pass_between(r, motion, impulse);
 }
 
 /* everything behind y, z and the impulses, at the velocities v+ */

@@ -155,11 +155,10 @@ static void hand_over(const tg_model *m, const tg_work *w, tg_state *out)
 static tg_status find_impulses(const tg_model *m, tg_work *w, const tg_cache *cache)
 {
     tg_step_work *s = w->step;
-    bool collides = s->settings.given == NULL && s->settings.closing;
     TG_TRY(tg_step_problem(m, w, cache));
     s->settings.given = NULL; /* they were the caller's */
     TG_TRY(tg_step_solve(m, w));
-    if (!collides)
+    if (!w->rows->left_out)
         return TG_OK;
     tg_profile_stage(w, TG_STEP_STAGE_SOLVE);
     bool misses = tg_misses_touches(m, w, tg_placing_velocity(s), &s->settings);

@@ -112,6 +112,14 @@ tg_status tg_project_reverse(const tg_model *m, tg_work *w, double *g, double *p
  * follow; zero elsewhere. Needs J. (derivative.c) */
 void tg_unmet_velocities(const tg_model *m, const tg_work *w, double *e);
 
+/* How loops with redundant rows turn, for derivatives: once, and then x (rows) <- answer^T x and x <- Z Z^T x, zero
+ * where nothing is redundant. (loops.c) */
+void tg_loops_prepare(const tg_model *m, tg_work *w);
+void tg_loops_answer(const tg_work *w, double *x);
+void tg_loops_along(const tg_work *w, double *x);
+/* x <- P x, x (rows) */
+void tg_loops_beside(const tg_work *w, double *x);
+
 /* What most derivatives of a step that came back from a record do without: J, and where the geoms of its contacts are.
  * Whoever reads them asks first. (record.c) */
 void tg_step_need_rows(const tg_model *m, tg_work *w);
@@ -215,10 +223,12 @@ bool tg_ties_give(const tg_model *m, tg_work *w);
 void tg_braces_params(const tg_model *m, tg_work *w);
 bool tg_brace_gives(const tg_work *w, int param);
 
-/* Friction of rows that nothing can move, and that a parameter may tilt: whether there are any; what they then do to
- * v+, parameter by parameter, goes to by_params. The second: whether that is more than nothing (NULL: no). (brace.c) */
-bool tg_fixed_rows(const tg_model *m, tg_work *w, double *by_params);
-bool tg_fixed_row_gives(const double *by_params, int param);
+/* Friction of rows that nothing can move, and that a parameter may tilt: whether there are any; and then, right after,
+ * whether a parameter lets them do something to v+. (brace.c) */
+bool tg_fixed_rows(const tg_model *m, tg_work *w);
+bool tg_fixed_row_gives(const tg_model *m, tg_work *w, int param);
+/* whether a parameter may: it displaces geoms */
+bool tg_param_places(const tg_model *m, int param);
 
 /* Whether rows judged redundant are in fact slightly independent, below the rank tolerance of G, as at the dead centre
  * of a linkage: the motion then depends on how they share the load. */

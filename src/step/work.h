@@ -46,6 +46,7 @@
     X(double, gyroscopic, tg_gyroscopic_size(m), "factors of A + dt D, tree by tree (gyroscopic.c)")                   \
     X(v4, gyroscopic_momentum, m->nnode, "angular momentum of the subtree of each node (gyroscopic.c)")                \
     X(int, gyroscopic_pivot, m->nv, "")                                                                                \
+    X(double, loops, (size_t)c->loop_rows *(size_t)c->loop_rows, "how loops with redundant rows turn (loops.c)")       \
     X(double, projection, m->nv, "gradient of q+ before its loops were closed (project.c)")                            \
     X(double, zeros, m->nv + 6 * m->nequality, "")                                                                     \
     X(double, touch_gradient, TG_TOUCH_GRADIENT * c->contacts, "of points and frames of contacts")                     \
@@ -80,8 +81,10 @@ typedef struct tg_step_work
     bool within;       /* impacts happened within the step: v_placing is not v_next */
     bool held;         /* trees go a share of their way only: share is valid */
     bool inconsistent; /* loops contradict each other by more than rounding */
-    bool loops_turn;   /* reverse mode differentiates how they are projected (step_vjp.c) */
+    bool loops_turn;   /* derivatives contain how they are projected (loops.c) */
+    bool loops_slack;  /* their rows are redundant only nearly */
     bool params_give;  /* rows that hold against each other stop being consistent as a parameter changes (brace.c) */
+    bool braces_known; /* disagreement is that of these rows (brace.c) */
     bool exchanged;    /* the second problem of such a step is in the place of the first (within.c) */
     bool done;         /* a step has been taken, and nothing else since */
     bool modes;        /* modes of its contacts are valid */

@@ -114,6 +114,27 @@ def test_push_rate_is_how_fast_a_hinge_is_pushed_out():
         tg.Sim(m, push_rate=0.0)
 
 
+def test_lever_does_not_change_what_rows_determine():
+    """A hinge and a slide with dry friction that a coupling holds together: which of them bears a load depends on the
+    lever, how they move does not."""
+    m = tg.load_string(
+        "<mujoco><option gravity='0 0 0'/><worldbody><body><joint name='turn' axis='0 0 1' frictionloss='1e3'/>"
+        "<geom size='0.1' mass='1'/></body><body pos='0 0 1'><joint name='slide' type='slide' axis='1 0 0' "
+        "frictionloss='1e3'/><geom size='0.1' mass='1'/></body></worldbody>"
+        "<equality><joint joint1='turn' joint2='slide'/></equality>"
+        "<actuator><motor joint='slide'/></actuator></mujoco>"
+    )
+    speeds = []
+    for lever in (0.125, 1.0, 8.0):
+        sim = tg.Sim(m, lever=lever)
+        sim.step([300.0])
+        assert sim.info.status == tg.StepStatus.SOLVED
+        speeds.append(np.abs(sim.v).max())
+    assert max(speeds) < 1e-9
+    with pytest.raises(tg.Error, match="lever"):
+        tg.Sim(m, lever=0.0)
+
+
 def test_reach_is_how_near_pairs_are_in_the_problem():
     m = tg.load_string(
         "<mujoco><option gravity='0 0 0'/><worldbody><geom type='plane' size='1 1 1'/><body pos='0 0 0.105'>"

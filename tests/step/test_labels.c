@@ -567,6 +567,82 @@ static void test_friction_that_a_floor_holds(void **state)
 
 /* ---- features ---- */
 
+/* Slides of 1 kg that equalities hold together; dry friction in each, bounds in N, large beside what a
+ * displaced one needs to return within a step; 'push' (N) acts on the first. */
+static sim *open_held_slides(int count, const double *friction, double push)
+{
+    char bodies[2000] = "", ties[1000] = "";
+    for (int i = 0; i < count; i++)
+    {
+        int at = (int)strlen(bodies), to = (int)strlen(ties);
+        snprintf(bodies + at, sizeof bodies - (size_t)at,
+                 "<body pos='0 %d 0'><joint name='slide%d' type='slide' axis='1 0 0' frictionloss='%g'/>"
+                 "<geom type='sphere' size='0.1' mass='1'/></body>",
+                 i, i, friction[i]);
+        if (i > 0)
+            snprintf(ties + to, sizeof ties - (size_t)to, "<joint joint1='slide%d' joint2='slide0'/>", i);
+    }
+    sim *s = sim_open(text("<mujoco><option timestep='0.001' gravity='0 0 0'/><worldbody>%s</worldbody>"
+                           "<equality>%s</equality></mujoco>",
+                           bodies, ties));
+    s->tau[0] = push;
+    return s;
+}
+
+/* How far velocities after the step, with all slides but the first displaced by h, are from what the derivative says;
+ * of h / dt. */
+static double off_by(sim *s, const double *dv_dq, double h)
+{
+    int n = s->n.nv;
+    double worst = 0;
+    memset(s->q, 0, sizeof *s->q * (size_t)n);
+    memset(s->v, 0, sizeof *s->v * (size_t)n);
+    for (int i = 1; i < n; i++)
+        s->q[i] = h;
+    sim_step(s);
+    for (int i = 0; i < n; i++)
+    {
+        double v = 0;
+        for (int k = 1; k < n; k++)
+            v += h * dv_dq[i * n + k];
+        worst = fmax(worst, fabs(s->v[i] - v));
+    }
+    return worst * tg_model_timestep(s->m) / fabs(h);
+}
+
+/* Friction at its bound that does not slip: where its slide is displaced against the push, it acts the other way as the
+ * slide returns. If the first slide bears that, only the displaced one moves, on both sides. If not, the first one
+ * gives way: a kink. Two such frictions may be borne each by itself, and not both. */
+static void test_friction_that_others_bear(void **state)
+{
+    (void)state;
+    static const struct
+    {
+        int count;
+        double friction[3], push;
+        tg_label_kind label;
+    } cases[] = {
+        {2, {5000, 1000}, 3500, TG_LABEL_EXACT},           /* 2500 N of 5000, 4500 when the other turns */
+        {2, {3000, 1000}, 3500, TG_LABEL_ONE_SIDED},       /* of 3000 */
+        {3, {8000, 1000, 1000}, 5000, TG_LABEL_EXACT},     /* 3000 N of 8000, 7000 when both turn */
+        {3, {6000, 1000, 1000}, 5000, TG_LABEL_ONE_SIDED}, /* of 6000, 5000 when one does */
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+    {
+        sim *s = open_held_slides(cases[k].count, cases[k].friction, cases[k].push);
+        double dv_dq[9], h = 1e-6;
+        tg_jacobian J = {.dv_dq = dv_dq};
+        sim_step(s);
+        check_near("speed of the slides", s->v[0], 0, 1e-9);
+        assert_int_equal(tg_step_jacobian(s->m, s->w, &J), TG_OK);
+        assert_int_equal(J.label.kind, cases[k].label);
+        check_below("along the push", off_by(s, dv_dq, -h), 1e-6);
+        double against = off_by(s, dv_dq, h);
+        assert_true(J.label.kind == TG_LABEL_EXACT ? against < 1e-6 : against > 0.1);
+        sim_close(s);
+    }
+}
+
 /* Two capsules that are pushed apart, up or down; where their axes cross it is either. */
 static void test_capsules_that_cross(void **state)
 {
@@ -609,6 +685,7 @@ int main(void)
         cmocka_unit_test(test_friction_that_gives_way_slowly),
         cmocka_unit_test(test_points_that_slide_off_their_plane),
         cmocka_unit_test(test_friction_that_a_floor_holds),
+        cmocka_unit_test(test_friction_that_others_bear),
         cmocka_unit_test(test_capsules_that_cross),
     };
     return cmocka_run_group_tests_name("labels", tests, NULL, NULL);

@@ -182,7 +182,7 @@ static void test_modes_agree_around_a_linkage(void **state)
     sim *s = open_heap_with(60, "<geom type='box' size='0.05 0.06 0.04' mass='1' friction='0.9'/>", linkage, loop);
     unsigned seed = 3;
     double worst = 0;
-    int large = 0, regularised = 0, unlike = 0;
+    int large = 0, regularised = 0;
     sim_run(s, 300);
     for (int step = 0; step < 12; step++)
     {
@@ -195,15 +195,13 @@ static void test_modes_agree_around_a_linkage(void **state)
         regularised += s->w->step->label.kind == TG_LABEL_REGULARISED;
         double apart = modes_differ(s, &seed);
         worst = fmax(worst, apart);
-        unlike += apart > 1e-10;
     }
-    printf("%d large islands around the linkage, %d regularised: modes differ by %.1e, %d above 1e-10\n", large,
-           regularised, worst, unlike);
+    printf("%d large islands around the linkage, %d regularised: modes differ by %.1e\n", large, regularised, worst);
     assert_true(large > 6);
-    /* Redundant rows that slide may be all but singular: there rounding is magnified, in up to a third of the states by
-     * up to 3e-8, by build. With a number of refinements that depends on the cotangent they differ by 1e-5 to 1e-2. */
-    assert_true(unlike <= large / 2);
-    check_below("forward and reverse mode", worst, 1e-6);
+    /* Redundant rows that slide may have no solution: with rows that give way by 1e-8 alone, what is left of the
+     * equations makes z 1e7, and modes differ by up to 3e-8; with a number of refinements that depends on the
+     * cotangent, by 1e-5 to 1e-2. */
+    check_below("forward and reverse mode", worst, 1e-10);
     sim_close(s);
 }
 

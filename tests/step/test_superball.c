@@ -281,7 +281,8 @@ static void test_on_the_ground(void **state)
     sim_close(s);
 }
 
-/* Explicit cables at 2 ms explode, and no step says that it is solved while they do. */
+/* Explicit cables at 2 ms explode. This is said while they are still slow, and no step that creates energy says that it
+ * is solved. (Rods that fly apart with slack cables move as they should, however fast.) */
 static void test_unstable_is_said(void **state)
 {
     (void)state;
@@ -300,13 +301,15 @@ static void test_unstable_is_said(void **state)
     {
         tg_info info;
         tg_state at = {s->q, s->v, s->act, &s->cache};
+        double before = sim_energy(s);
         tg_status status = tg_step(s->m, s->w, &s->options, &at, NULL, &at, &info);
-        said = said || status != TG_OK || info.status == TG_STEP_UNSTABLE;
         if (status != TG_OK)
             break;
         fastest = fmax(fastest, norm(s->n.nv, s->v));
-        if (norm(s->n.nv, s->v) > 1e3)
-            assert_int_not_equal(info.status, TG_STEP_SOLVED);
+        said = said || info.status == TG_STEP_UNSTABLE;
+        assert_true(said || fastest < 3); /* m/s: ten times what it is when the first step says so */
+        if (fastest > 1e3 && info.status == TG_STEP_SOLVED)
+            check_below("energy", sim_energy(s), 1.5 * before);
     }
     assert_true(said && fastest > 1e3);
     sim_close(s);

@@ -1,7 +1,7 @@
 /* Everything before the solver, in other units: the velocities without constraints, contact points and the number of
  * rows are those of the model, scaled, bit for bit, at every state of a trajectory. Every number is a product of powers
  * of two and the same mantissa, as long as no constant of the code has a unit. (Whole trajectories:
- * tests/open/test_scale.c.) */
+ * test_scale.c.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -256,6 +256,7 @@ unit_run unit_run_open(const tg_model *m, const units *s)
     r.options.push_rate /= s->time;
     r.options.tolerance *= speed;
     r.options.reach *= s->length;
+    r.options.lever *= s->length;
     fill_units(&r, s);
     fill_start(&r);
     return r;
