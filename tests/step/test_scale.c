@@ -1,7 +1,7 @@
 /* A model in other units is the same model. Scaled by 2^10 and 2^-10 in length, mass and time, one at a time, with the
  * law's own speeds and lengths (push_speed, rest_speed, tolerance, v_s, reach, lever) in the scaled unit, its
- * trajectory is that of the model, scaled, bit for bit: every number is a product of powers of two and the same mantissa, as long
- * as no constant of the code has a unit.
+ * trajectory is that of the model, scaled, bit for bit: every number is a product of powers of two and the same
+ * mantissa, as long as no constant of the code has a unit.
  *
  *     test_step_scale [MODEL ...]         by default the models of the project and the robots
  *
