@@ -52,8 +52,8 @@ typedef struct tg_block
  * columns. */
 typedef struct tg_tree_rows
 {
-    int dofs, columns, ld;
-    const int *row; /* of the columns, counted as tg_island.first_row is */
+    int dofs, columns, ld; /* ld: columns with padding, at least four */
+    const int *row;        /* of the columns, counted as tg_island.first_row is */
     const double *Y;
 } tg_tree_rows;
 

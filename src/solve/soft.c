@@ -327,6 +327,25 @@ static bool gather_trees(tg_soft *p)
     return true;
 }
 
+/* Columns of a tree, at most four: where to load them from so that nothing behind a row is read, and which lanes. */
+typedef struct lanes
+{
+    int first;
+    v4i mask;
+} lanes;
+
+static lanes lanes_of(const tg_tree_rows *tree, int column, int count)
+{
+    int first = column + V4_LANES <= tree->ld ? column : tree->ld - V4_LANES;
+    return (lanes){first, v4_lanes_from(column - first) & ~v4_lanes_from(column - first + count)};
+}
+
+static bool any_of(const double *row, lanes l)
+{
+    v4i any = (v4i)(v4_loadu(row + l.first) != v4_zero()) & l.mask;
+    return ((any[0] | any[1]) | (any[2] | any[V4_LANES - 1])) != 0;
+}
+
 /* Dofs in which one of a block's rows is not zero, ascending; returns how many. All of its rows have the same trees. */
 static int find_support(const tg_soft *p, const tg_soft_block *b, int *out)
 {
@@ -335,14 +354,14 @@ static int find_support(const tg_soft *p, const tg_soft_block *b, int *out)
     {
         const tg_soft_part *part = p->part + p->part_start[b->row] + q;
         const tg_tree_rows *tree = &p->island->tree[part->tree];
-        const double *Y = tree->Y + (ptrdiff_t)tree->dofs * tree->ld + part->column;
-        int last = p->part[p->part_start[b->row + b->dim - 1] + q].column - part->column;
+        const double *Y = tree->Y + (ptrdiff_t)tree->dofs * tree->ld;
+        int columns = p->part[p->part_start[b->row + b->dim - 1] + q].column - part->column + 1;
+        int ahead = columns < V4_LANES ? columns : V4_LANES;
+        lanes first = lanes_of(tree, part->column, ahead), rest = lanes_of(tree, part->column + ahead, columns - ahead);
         for (int k = tree->dofs - 1; k >= 0; k--)
         {
-            bool any = *(Y -= tree->ld) != 0;
-            for (int i = 1; i <= last && !any; i++)
-                any = Y[i] != 0;
-            if (any && p->dof[part->dof + k] >= 0)
+            Y -= tree->ld;
+            if (p->dof[part->dof + k] >= 0 && (any_of(Y, first) || (columns > ahead && any_of(Y, rest))))
                 out[count++] = p->dof[part->dof + k];
         }
     }
@@ -363,6 +382,38 @@ static void copy_row(const tg_soft *p, const tg_soft_group *g, int row, double *
             if (k >= 0 && k < tree->dofs)
                 J[c] = Y[(ptrdiff_t)k * tree->ld];
         }
+    }
+}
+
+/* whether four rows are in one tree alone, in columns that follow each other */
+static bool are_four(const tg_soft *p, int row, int end)
+{
+    if (row + V4_LANES > end || p->in_full[row] >= 0)
+        return false;
+    const tg_soft_part *part = p->part + p->part_start[row];
+    for (int i = row; i < row + V4_LANES; i++)
+        if (p->in_full[i] >= 0 || p->part_start[i + 1] - p->part_start[i] != 1 || part[i - row].tree != part->tree ||
+            part[i - row].column != part->column + i - row)
+            return false;
+    return true;
+}
+
+static void copy_four(const tg_soft *p, const tg_soft_group *g, int row, double *J)
+{
+    const int *support = p->support + g->support;
+    const tg_soft_part *part = p->part + p->part_start[row];
+    const tg_tree_rows *tree = &p->island->tree[part->tree];
+    for (int c = 0; c < g->ld; c += V4_LANES)
+    {
+        v4 x[V4_LANES];
+        for (int i = 0; i < V4_LANES; i++)
+        {
+            int k = c + i < g->size ? p->dof_at[support[c + i]] - part->dof : -1;
+            x[i] = k >= 0 && k < tree->dofs ? v4_loadu(tree->Y + (ptrdiff_t)k * tree->ld + part->column) : v4_zero();
+        }
+        v4_transpose(&x[0], &x[1], &x[2], &x[V4_LANES - 1]);
+        for (int i = 0; i < V4_LANES; i++)
+            v4_storeu(J + (ptrdiff_t)i * g->ld + c, x[i]);
     }
 }
 
@@ -458,9 +509,12 @@ static bool make_groups(tg_soft *p)
     {
         g->ld = v4_pad(g->size);
         g->J = J;
-        for (int i = g->row; i < g->row + g->rows; i++, J += (size_t)g->ld)
+        for (int i = g->row, count = 0; i < g->row + g->rows; i += count, J += (size_t)count * (size_t)g->ld)
         {
-            if (p->in_full[i] >= 0)
+            count = are_four(p, i, g->row + g->rows) ? V4_LANES : 1;
+            if (count > 1)
+                copy_four(p, g, i, p->J + J);
+            else if (p->in_full[i] >= 0)
                 copy_full_row(p, g, p->in_full[i], p->J + J);
             else
                 copy_row(p, g, i, p->J + J);

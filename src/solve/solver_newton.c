@@ -572,21 +572,20 @@ typedef struct stage
     tg_solve_stage name;
 } stage;
 
-/* Where an easier problem can take its place, mostly this one has no solution: the ladder shows it, so it comes first,
- * and no long search follows. */
+/* Where an easier problem can take its place, no long search follows. */
 void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
 {
     static const stage all[] = {{soft, TG_ENDED_SOFT},     {ladder, TG_ENDED_LADDER},
                                 {scaled, TG_ENDED_LADDER}, {interior, TG_ENDED_INTERIOR},
                                 {path, TG_ENDED_PATH},     {scaled_otherwise, TG_ENDED_LADDER},
                                 {NULL, TG_ENDED_NONE}};
-    static const stage relaxable[] = {{ladder, TG_ENDED_LADDER}, {soft, TG_ENDED_SOFT}, {NULL, TG_ENDED_NONE}};
     static const stage quick[] = {{soft, TG_ENDED_SOFT}, {ladder, TG_ENDED_LADDER}, {NULL, TG_ENDED_NONE}};
     static const stage slow_ones[] = {{scaled, TG_ENDED_LADDER}, {interior, TG_ENDED_INTERIOR},
                                       {soft, TG_ENDED_SOFT},     {ladder, TG_ENDED_LADDER},
                                       {path, TG_ENDED_PATH},     {scaled_otherwise, TG_ENDED_LADDER},
                                       {NULL, TG_ENDED_NONE}};
-    const stage *list = o->relaxable ? relaxable : o->droppable || p->partial ? quick : p->whole ? slow_ones : all;
+    bool easier = o->relaxable || o->droppable; /* problem can take its place */
+    const stage *list = easier || p->partial ? quick : p->whole ? slow_ones : all;
     begin(p, o);
     for (const stage *k = list; k->run != NULL && p->factorisations < p->limit; k++)
         if (k->run(p, o))

@@ -314,6 +314,7 @@ static inline void inverse_mass(const scene *s, const double *a, double *y)
 /* Y = C^T J^T with M^-1 = C C^T of each body */
 static inline void take_roots(scene *s)
 {
+    int ld = (s->rows + 3) / 4 * 4; /* a tree's columns are padded */
     for (int b = 0; b < s->bodies && !s->coupled; b++)
     {
         double C[3][3] = {{0}};
@@ -330,8 +331,8 @@ static inline void take_roots(scene *s)
             for (int k = 0; k < 3; k++)
             {
                 const double *J = s->J[i] + 6 * b;
-                s->Y[(6 * b + k) * s->rows + i] = J[k] / sqrt(s->mass[b]);
-                s->Y[(6 * b + 3 + k) * s->rows + i] = C[0][k] * J[3] + C[1][k] * J[4] + C[2][k] * J[5];
+                s->Y[(6 * b + k) * ld + i] = J[k] / sqrt(s->mass[b]);
+                s->Y[(6 * b + 3 + k) * ld + i] = C[0][k] * J[3] + C[1][k] * J[4] + C[2][k] * J[5];
             }
     }
     for (int i = 0; i < s->rows; i++)
@@ -339,7 +340,7 @@ static inline void take_roots(scene *s)
         s->diagonal[i] = s->G[i * s->rows + i];
         s->column[i] = i;
     }
-    s->tree = (tg_tree_rows){.dofs = 6 * s->bodies, .columns = s->rows, .ld = s->rows, .row = s->column, .Y = s->Y};
+    s->tree = (tg_tree_rows){.dofs = 6 * s->bodies, .columns = s->rows, .ld = ld, .row = s->column, .Y = s->Y};
 }
 
 static inline void assemble(scene *s)

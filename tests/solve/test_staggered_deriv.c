@@ -49,8 +49,8 @@ typedef struct run
     scene s;
     tg_cones cones;
     tg_staggered staggered;
-    double x[ROWS], before[ROWS];
-    double memory[3 * ROWS * ROWS + TG_STAGGERED_VECTORS * ROWS], cone_memory[64 * ROWS * ROWS];
+    _Alignas(64) double x[ROWS], before[ROWS];
+    _Alignas(64) double memory[3 * ROWS * ROWS + TG_STAGGERED_VECTORS * ROWS], cone_memory[64 * ROWS * ROWS];
     int indices[2 * ROWS];
     tg_set sets[ROWS];
 } run;
@@ -118,7 +118,7 @@ static void speed_change(const run *u, derivative *d, const double *x, const dou
 /* ds of the law, at its solution */
 static bool law_change(run *u, derivative *d, double *ds)
 {
-    static unsigned char memory[1 << 22];
+    static _Alignas(64) unsigned char memory[1 << 22];
     tg_arena arena = {.base = memory, .capacity = sizeof memory};
     tg_block_mode mode[ROWS];
     tg_implicit f;
