@@ -192,10 +192,6 @@ tg_status tg_island_solve(const tg_island *island, const tg_solve_options *optio
 void tg_island_select(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
                       double *sigma, tg_solve_result *result);
 
-/* The same solution to rounding, with matrices over rows (island->G): what modes and derivatives are taken of. */
-void tg_island_sharpen(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
-                       double *sigma, tg_solve_result *result);
-
 /* sigma = G L + g (rows) */
 void tg_island_velocity(const tg_island *island, const double *L, bool long_double, double *sigma);
 

@@ -145,7 +145,6 @@ size_t tg_island_scratch(tg_island_size size)
         return soft;
     count = (tg_arena){0};
     tg_solve_work_take(&w, size.rows, &count);
-    TG_TAKE(&count, double, 2 * (size_t)size.rows, "solve: sharpened");
     return soft > count.used ? soft : count.used;
 }
 
@@ -367,30 +366,6 @@ void tg_island_select(const tg_island *island, const tg_solve_options *options, 
             result->residual = p.offer.parts;
         }
         result->newton = p.factorisations - result->interior;
-    }
-    tg_arena_release(scratch, mark);
-    scratch->failed = false;
-}
-
-void tg_island_sharpen(const tg_island *island, const tg_solve_options *options, tg_arena *scratch, double *L,
-                       double *sigma, tg_solve_result *result)
-{
-    size_t n = (size_t)island->rows, mark = tg_arena_mark(scratch);
-    double *sharp = TG_TAKE(scratch, double, 2 * n, "solve: sharpened"), apart = 0;
-    tg_solve_result found = *result;
-    if (!scratch->failed && solve_near(island, options, scratch, L, sharp, sharp + n, &found))
-    {
-        for (size_t i = 0; i < n; i++)
-            apart = tg_larger(apart, fabs(sharp[n + i] - sigma[i]));
-        /* velocities are what they are, and what creeps to the law's satisfaction is not held against others instead */
-        double worse = tg_residual_max(&found.residual) - tg_residual_max(&result->residual);
-        if (apart <= options->tolerance && worse <= options->inner)
-        {
-            memcpy(L, sharp, n * sizeof *L);
-            memcpy(sigma, sharp + n, n * sizeof *sigma);
-            result->selection = found.selection;
-            result->residual = found.residual;
-        }
     }
     tg_arena_release(scratch, mark);
     scratch->failed = false;

@@ -97,18 +97,6 @@ tg_status tg_step_report(const tg_model *m, tg_work *w)
     return tg_balance_needed(m, w) ? tg_step_balance(m, w) : TG_OK;
 }
 
-/* What was solved in velocity space and has contacts on their cones is exact up to its compliance alone. */
-static void sharpen(tg_work *w, tg_rows_island *island, const tg_island *problem)
-{
-    tg_rows *r = w->rows;
-    tg_solve_options options = tg_solve_default();
-    options.tolerance = w->step->options.tolerance;
-    options.inner *= options.tolerance / tg_solve_default().tolerance;
-    if (island->result.status == TG_SOLVE_SOLVED && island->result.stage != TG_ENDED_WARM &&
-        island->result.selection == TG_SELECT_COMPLIANT)
-        tg_island_sharpen(problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row, &island->result);
-}
-
 tg_status tg_step_modes(tg_work *w)
 {
     tg_rows *r = w->rows;
@@ -139,7 +127,6 @@ tg_status tg_step_modes(tg_work *w)
             continue;
         }
         tg_island problem = tg_island_problem(r, island);
-        sharpen(w, island, &problem);
         TG_TRY(tg_island_modes(&problem, r->L + island->row, r->sigma + island->row, &r->scratch,
                                r->mode + island->block, &w->error));
         if (!island->within)

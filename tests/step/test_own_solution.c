@@ -1,4 +1,4 @@
-/* What modes and derivatives make exact is the solution of the step: where a contact creeps, because others contradict
+/* Modes and derivatives are those of the solution of the step: where a contact creeps, because others contradict
  * each other by a hair (a foot that is tilted by 1e-6), it goes on creeping, and is not held against them although that
  * is within the tolerance. Its derivative would be another. */
 #include "step_test.h"
