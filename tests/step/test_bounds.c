@@ -96,8 +96,32 @@ static void test_cold(void **state)
     assert_true(differs);
 }
 
+/* a tolerance that nothing meets, a lever at which nothing turns: numbers all the same, and those of other steps */
+static void test_extreme_units(void **state)
+{
+    (void)state;
+    const double tolerance[] = {1e-8, 1e-300, 1e-16}, lever[] = {1, 1, 1e-300};
+    double usual = 0;
+    for (int i = 0; i < 3; i++)
+    {
+        sim *s = open_file("models/humanoid36.xml");
+        s->options.tolerance = tolerance[i];
+        s->options.lever = lever[i];
+        for (int t = 0; t < 60; t++)
+        {
+            tg_state x = {s->q, s->v, s->act, &s->cache};
+            assert_int_equal(tg_step(s->m, s->w, &s->options, &x, NULL, &x, &s->info), TG_OK);
+            check_below("residual", s->info.residual, 1e-8);
+        }
+        usual = i == 0 ? s->q[2] : usual;
+        check_near("height", s->q[2], usual, 1e-6);
+        sim_close(s);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bounds), cmocka_unit_test(test_cold)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bounds), cmocka_unit_test(test_cold),
+                                       cmocka_unit_test(test_extreme_units)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
