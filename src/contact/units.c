@@ -1,13 +1,15 @@
 #include "contact/units.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "model/model.h"
 #include "solve/tolerance.h"
 
+/* At most by the digits of a number: beyond them nothing is left of one beside another, and products overflow. */
 static double power_of_two(double x)
 {
-    return ldexp(1, (int)lrint(log2(x)));
+    return ldexp(1, (int)fmax(-DBL_MANT_DIG, fmin(rint(log2(x)), DBL_MANT_DIG)));
 }
 
 tg_units tg_units_of(double lever, double share)

@@ -265,8 +265,8 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     if (scaled)
         tg_units_enter(m, r, island, &units);
     tg_island problem = tg_island_problem(r, island);
-    problem.warm_z = o->cold ? NULL : r->warm_z + island->row;
-    problem.z = r->z + island->row;
+    problem.warm_z = r->warm_z + island->row;
+    problem.z = o->cold ? NULL : r->z + island->row;
     tg_status status = tg_island_solve(&problem, &options, &r->scratch, r->L + island->row, r->sigma + island->row,
                                        &island->result, &w->error);
     if (scaled)
@@ -280,18 +280,21 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
 }
 
 /* Whether the impulses of the previous step, in warm, lead to another solution than that in L and sigma, which stays.
- * kept: 2 rows. */
+ * The next step hears nothing of it. kept: 2 rows. */
 static tg_status look_elsewhere(const tg_model *m, tg_work *w, tg_rows_island *island, double *kept)
 {
     double *L = w->rows->L + island->row, *sigma = w->rows->sigma + island->row;
     size_t n = (size_t)island->rows, bytes = sizeof(double) * n;
     tg_solve_result result = island->result;
+    tg_pause pause[TG_ATTEMPTS];
+    memcpy(pause, island->pause, sizeof pause);
     memcpy(kept, L, bytes);
     memcpy(kept + n, sigma, bytes);
     TG_TRY(run_solver(m, w, island));
     bool solved = island->result.status == TG_SOLVE_SOLVED;
     island->twofold = island->twofold || (solved && is_elsewhere(w->rows, island, kept + n));
     island->result = result;
+    memcpy(island->pause, pause, sizeof pause);
     memcpy(L, kept, bytes);
     memcpy(sigma, kept + n, bytes);
     return TG_OK;
@@ -300,18 +303,22 @@ static tg_status look_elsewhere(const tg_model *m, tg_work *w, tg_rows_island *i
 /* Option cold: no warm start. */
 static tg_status solve_cold(const tg_model *m, tg_work *w, tg_rows_island *island)
 {
-    double *warm = w->rows->warm + island->row, *given = w->step->row_gradient;
+    double *warm = w->rows->warm + island->row, *warm_z = w->rows->warm_z + island->row;
+    double *given = w->step->row_gradient, *given_z = given + island->rows;
     size_t bytes = sizeof(double) * (size_t)island->rows;
     bool any = false;
     for (int i = 0; i < island->rows && !any; i++)
         any = warm[i] != 0;
     memcpy(given, warm, bytes);
+    memcpy(given_z, warm_z, bytes);
     memset(warm, 0, bytes);
+    memset(warm_z, 0, bytes);
     TG_TRY(run_solver(m, w, island));
     if (!any || island->result.status != TG_SOLVE_SOLVED)
         return TG_OK;
     memcpy(warm, given, bytes);
-    return look_elsewhere(m, w, island, given + island->rows);
+    memcpy(warm_z, given_z, bytes);
+    return look_elsewhere(m, w, island, given_z + island->rows);
 }
 
 /* Once more without the push where that was not solved; its factorisations count, too. The next steps do without it;

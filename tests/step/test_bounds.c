@@ -65,24 +65,27 @@ static void test_bounds(void **state)
     }
 }
 
-/* the cache changes no bit of a cold step; it does of others */
+/* the cache changes no bit of a cold step, nor of the cache that it leaves; it does of others */
 static void test_cold(void **state)
 {
     (void)state;
     bool differs = false;
     for (int cold = 0; cold < 2; cold++)
     {
-        sim *s = open_file("models/quadruped.xml");
+        sim *s = open_file("models/humanoid36.xml");
         double *q = numbers(s->n.nq), *v = numbers(s->n.nv);
+        tg_cache_entry entry[SIM_CONTACTS];
+        tg_cache cache = {.capacity = SIM_CONTACTS, .entry = entry};
         s->options.cold = cold;
         for (int i = 0; i < s->n.nv; i++)
             s->v[i] = noise();
         for (int t = 0; t < 300; t++)
         {
-            tg_state in = {s->q, s->v, s->act, NULL}, out = {q, v, s->act, NULL};
+            tg_state in = {s->q, s->v, s->act, NULL}, out = {q, v, s->act, &cache};
             assert_int_equal(tg_step(s->m, s->w, &s->options, &in, NULL, &out, NULL), TG_OK);
             sim_step(s);
-            bool same = memcmp(v, s->v, sizeof(double) * (size_t)s->n.nv) == 0;
+            bool same = memcmp(v, s->v, sizeof(double) * (size_t)s->n.nv) == 0 && cache.count == s->cache.count &&
+                        memcmp(entry, s->cache.entry, sizeof *entry * (size_t)cache.count) == 0;
             assert_true(same || !cold);
             differs = differs || !same;
         }
@@ -93,8 +96,32 @@ static void test_cold(void **state)
     assert_true(differs);
 }
 
+/* a tolerance that nothing meets, a lever at which nothing turns: numbers all the same, and those of other steps */
+static void test_extreme_units(void **state)
+{
+    (void)state;
+    const double tolerance[] = {1e-8, 1e-300, 1e-16}, lever[] = {1, 1, 1e-300};
+    double usual = 0;
+    for (int i = 0; i < 3; i++)
+    {
+        sim *s = open_file("models/humanoid36.xml");
+        s->options.tolerance = tolerance[i];
+        s->options.lever = lever[i];
+        for (int t = 0; t < 60; t++)
+        {
+            tg_state x = {s->q, s->v, s->act, &s->cache};
+            assert_int_equal(tg_step(s->m, s->w, &s->options, &x, NULL, &x, &s->info), TG_OK);
+            check_below("residual", s->info.residual, 1e-8);
+        }
+        usual = i == 0 ? s->q[2] : usual;
+        check_near("height", s->q[2], usual, 1e-6);
+        sim_close(s);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bounds), cmocka_unit_test(test_cold)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bounds), cmocka_unit_test(test_cold),
+                                       cmocka_unit_test(test_extreme_units)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
