@@ -542,24 +542,21 @@ void tg_soft_finish(tg_soft *p, const tg_solve_options *o, tg_solve_stage stage)
 
 /* Velocities of the solution are wrong by up to the tolerance, and the direction of a slip by its root. On top of the
  * ladder this is little beside how fast what holds moves: z = L - sigma / eps has nearly the phases of the solution.
- * At the least compliance Newton starts first: from there where it is little beside that, too, and otherwise from a few
- * sweeps, which leave less. */
+ * Where it is little beside that at the least compliance, Newton starts there. */
 void tg_soft_choose(tg_soft *p, double residual, const tg_solve_options *o, tg_solve_stage stage)
 {
     tg_soft_build(p);
     begin(p, o);
+    load_warm(p);
     if (residual <= creep * o->tolerance)
     {
-        load_warm(p);
         start_here(p, p->least);
+        tg_soft_run near = {.steps = SOFT_STEPS, .idle = SOON, .fresh = true, .goal = rung_goal(p, p->least, o)};
+        if (tg_soft_newton(p, &near) && ends(p, o, stage) && p->offer.selection != TG_SELECT_UNSELECTED)
+            return;
+        begin(p, o);
+        load_warm(p);
     }
-    else
-        start_swept(p, p->least);
-    tg_soft_run near = {.steps = SOFT_STEPS, .idle = SOON, .fresh = true, .goal = rung_goal(p, p->least, o)};
-    if (tg_soft_newton(p, &near) && ends(p, o, stage) && p->offer.selection != TG_SELECT_UNSELECTED)
-        return;
-    begin(p, o);
-    load_warm(p);
     p->eps = top * p->size;
     tg_soft_velocity(p, p->u, p->row);
     for (int i = 0; i < p->rows; i++)
