@@ -17,8 +17,9 @@
  * Gauss-Seidel sweeps, the interior point from their result, and Newton again once it is close. Coulomb's law is not
  * monotone, and the path of the interior point may turn back; with many contacts it is likely that a few of them block
  * it. These contacts are frozen and the others solved; then the frozen ones and their neighbours are solved with dense
- * matrices (large_cluster.c), and all together again; if that fails, from other starts, after more sweeps. Which of
- * several solutions is returned depends on the start. */
+ * matrices (large_cluster.c), and all together again; if that fails, with more neighbours, and from other starts, after
+ * more sweeps. An island that is small enough for the dense solver is left to that instead, which takes less time. Which
+ * of several solutions is returned depends on the start. */
 #include "contact/large.h"
 
 #include <limits.h>
@@ -59,6 +60,7 @@ typedef struct large
     int nfrozen;
     double speed; /* largest free velocity (m/s) */
     int limit;    /* factorisations; what is cut short is guarded */
+    bool passes;  /* on what it does not solve soon, to the dense solver */
     bool fits;    /* the factors */
     int newton, sweeps, interior_steps;
 } large;
@@ -580,7 +582,7 @@ static bool run_cluster(large *a, bool wide)
 }
 
 /* Degenerate contacts make the end of the interior point linear, so it goes no further than it must: Newton does the
- * rest where it can. */
+ * rest where it can. A wide cluster would be most of an island that has dense matrices. */
 static bool run_interior(large *a, double error)
 {
     for (int k = 0; k < CLUSTERS; k++)
@@ -590,7 +592,10 @@ static bool run_interior(large *a, double error)
         if (a->nfrozen == 0)
             return run_newton(a, (best_residual(a) <= a->tolerance ? exact : near) * a->speed) ||
                    best_residual(a) <= a->tolerance;
-        if (run_cluster(a, k > 0))
+        bool wide = k > 0;
+        if (wide && a->passes)
+            return false;
+        if (run_cluster(a, wide))
             return true;
         error = offer(a);
     }
@@ -663,13 +668,13 @@ static bool run_elsewhere(large *a, bool once)
     return false;
 }
 
-/* Where an easier problem can take its place (tg_island_relax) the search is short. */
+/* Where another solver or an easier problem (tg_island_relax) can take its place the search is short. */
 static void iterate(large *a)
 {
     if (a->fits && run_newton(a, near * a->speed))
         return;
     double error = start(a);
-    if (error <= a->aim || !a->fits || run_interior(a, error) || !may_factor(a))
+    if (error <= a->aim || !a->fits || run_interior(a, error) || a->passes || !may_factor(a))
         return;
     bool relaxable = tg_island_can_relax(a->p.r, a->p.island);
     if (!a->p.half && run_elsewhere(a, relaxable))
@@ -714,7 +719,8 @@ void tg_solve_large(const tg_model *m, tg_work *w, tg_rows_island *island, const
     large a = {.p = {.m = m, .w = w, .r = r, .island = island},
                .tolerance = tolerance,
                .aim = 0.1 * tolerance,
-               .limit = effort > 0 ? effort : INT_MAX};
+               .limit = effort > 0 ? effort : INT_MAX,
+               .passes = island->dense && effort == 0};
     tg_arena arena = {.base = r->large_memory, .capacity = r->capacity.large};
     take(&a, m, &r->capacity, &arena);
     island->result =

@@ -251,8 +251,9 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
         return island->result.status == TG_SOLVE_SOLVED || options.relaxable || o->effort > 0
                    ? TG_OK
                    : solve_compliant(m, w, island, &options);
-    if (sparse && (island->result.status == TG_SOLVE_SOLVED || options.relaxable || o->effort > 0))
+    if (sparse && (island->result.status == TG_SOLVE_SOLVED || o->effort > 0))
         return select_solution(m, w, island, &options);
+    const tg_solve_result before = sparse ? island->result : (tg_solve_result){0};
     tg_pause *pause = &island->pause[island->relaxed ? TG_ATTEMPT_WARM_RELAXED : TG_ATTEMPT_WARM];
     options.skip_warm = pause->left > 0;
     options.warm_effort = pause->work;
@@ -272,6 +273,9 @@ static tg_status run_solver(const tg_model *m, tg_work *w, tg_rows_island *islan
     if (scaled)
         tg_units_leave(r, island, &units);
     TG_TRY(status);
+    island->result.newton += before.newton;
+    island->result.interior += before.interior;
+    island->result.sweeps += before.sweeps;
     /* a warm start that fails costs as much as what solves the problem: then it may take as many factorisations */
     count_pause(pause, !options.skip_warm, island->result.stage == TG_ENDED_WARM);
     if (pause->length > 0)

@@ -1,4 +1,5 @@
 /* A few blocks of a large island, solved alone: impulses that are taken away from a solution come back. */
+#include "contact/large.h"
 #include "contact/large_cluster.h"
 #include "heap.h"
 #include "step/step.h"
@@ -185,9 +186,40 @@ static void test_selected(void **state)
     sim_close(s);
 }
 
+/* What is not solved soon in velocity space is left to the dense solver, which solves it. */
+static void test_passed_on(void **state)
+{
+    (void)state;
+    sim *s = open_heap(30, "<geom type='box' size='0.05 0.06 0.04' mass='1' friction='0.9'/>");
+    int islands = 0, left = 0, sweeps = 0;
+    sim_run(s, 100);
+    for (int step = 0; step < 300; step++)
+    {
+        sim_step(s);
+        tg_rows *r = s->w->rows;
+        for (int i = 0; i < r->nisland; i++)
+        {
+            tg_rows_island *island = &r->island[i];
+            if (!island->sparse || !tg_island_is_dense(r, island))
+                continue;
+            assert_int_equal(island->result.status, TG_SOLVE_SOLVED);
+            tg_need_whole(s->m, s->w, island);
+            tg_solve_large(s->m, s->w, island, s->w->step->v_free, s->w->step->options.dt,
+                           s->w->step->options.tolerance, 0);
+            islands++;
+            left += island->result.status != TG_SOLVE_SOLVED;
+            sweeps = island->result.sweeps > sweeps ? island->result.sweeps : sweeps;
+        }
+    }
+    printf("%d islands, %d left, after at most %d sweeps\n", islands, left, sweeps);
+    assert_true(left > 0);
+    assert_true(sweeps < 10);
+    sim_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_lost_impulses_come_back), cmocka_unit_test(test_too_many),
-                                       cmocka_unit_test(test_selected)};
+                                       cmocka_unit_test(test_selected), cmocka_unit_test(test_passed_on)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
