@@ -18,8 +18,8 @@
  * monotone, and the path of the interior point may turn back; with many contacts it is likely that a few of them block
  * it. These contacts are frozen and the others solved; then the frozen ones and their neighbours are solved with dense
  * matrices (large_cluster.c), and all together again; if that fails, with more neighbours, and from other starts, after
- * more sweeps. An island that is small enough for the dense solver is left to that instead, which takes less time. Which
- * of several solutions is returned depends on the start. */
+ * more sweeps. An island that is small enough for the dense solver is left to that instead, which takes less time.
+ * Which of several solutions is returned depends on the start. */
 #include "contact/large.h"
 
 #include <limits.h>
