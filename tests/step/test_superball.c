@@ -282,7 +282,7 @@ static void test_on_the_ground(void **state)
 }
 
 /* Explicit cables at 2 ms explode. This is said while they are still slow, and no step that creates energy says that it
- * is solved. (Rods that fly apart with slack cables move as they should, however fast.) */
+ * is solved. (One that creates none may be, however fast.) */
 static void test_unstable_is_said(void **state)
 {
     (void)state;
