@@ -118,7 +118,7 @@ void tg_units_leave(tg_rows *r, tg_rows_island *island, const tg_units *u)
     for (int i = island->row; i < island->row + island->rows; i++)
     {
         r->L[i] *= r->unit[i] / u->speed;
-        r->z[i] *= r->unit[i] / u->speed; /* where it is known */
+        r->z[i] *= r->unit[i] / u->speed; /* means nothing where result.z is false */
         r->sigma[i] /= r->unit[i] * u->speed;
     }
     residual->primal /= u->speed;

@@ -168,8 +168,8 @@ typedef struct tg_island_size
     int tree_dofs; /* of the largest of them */
 } tg_island_size;
 
-/* L = P(z) of a block: the impulses of its law that are nearest to z, or next to nearest where tangents have several
- * coefficients. */
+/* L from z of a block (both block->rows numbers): z within the bounds of its law, friction shortened to them. Where all
+ * tangents have one coefficient this is P(z) of soft.h; otherwise P turns friction a little, and this does not. */
 void tg_block_bound(const tg_block *block, const double *z, double *L);
 
 /* Bytes of scratch that tg_island_solve takes for a problem of this size, and those that are smaller. */

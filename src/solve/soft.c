@@ -282,7 +282,7 @@ static bool list_parts(tg_soft *p)
     return true;
 }
 
-/* Rows of loops, J <- (1 - Z Z^T) J, whole in p->full: they reach the dofs of all loops that they contradict. */
+/* Rows of loops, J <- (1 - Z Z^T) J, whole in p->full: each gets the dofs of all rows that are redundant with it. */
 static void project_loops(tg_soft *p)
 {
     const tg_island *island = p->island;

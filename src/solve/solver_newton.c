@@ -584,7 +584,7 @@ void tg_solver_newton(tg_soft *p, const tg_solve_options *o)
                                       {soft, TG_ENDED_SOFT},     {ladder, TG_ENDED_LADDER},
                                       {path, TG_ENDED_PATH},     {scaled_otherwise, TG_ENDED_LADDER},
                                       {NULL, TG_ENDED_NONE}};
-    bool easier = o->relaxable || o->droppable; /* problem can take its place */
+    bool easier = o->relaxable || o->droppable; /* an easier problem can take the place of this one */
     const stage *list = easier || p->partial ? quick : p->whole ? slow_ones : all;
     begin(p, o);
     for (const stage *k = list; k->run != NULL && p->factorisations < p->limit; k++)

@@ -186,8 +186,11 @@ void tg_cache_read(const tg_work *w, const tg_cache *cache)
             load_entry(r, c, entry);
     }
     if (!has_default_solver(w))
+    {
         memcpy(r->warm, r->warm_z, sizeof(double) * (size_t)r->nrow);
-    for (const tg_rows_island *island = r->island; island < r->island + r->nisland && has_default_solver(w); island++)
+        return;
+    }
+    for (const tg_rows_island *island = r->island; island < r->island + r->nisland; island++)
         for (const tg_block *b = r->block + island->block; b < r->block + island->block + island->blocks; b++)
             tg_block_bound(b, r->warm_z + island->row + b->row, r->warm + island->row + b->row);
 }
@@ -197,8 +200,9 @@ static bool carries(const tg_rows *r, const tg_constraint *c)
 {
     if (c->parts > 0 && r->island[r->tree_island[r->part[c->part].tree]].result.guarded)
         return false;
+    const double *kept = kept_of(r, c);
     for (int i = 0; i < c->rows && c->parts > 0; i++)
-        if (kept_of(r, c)[i] != 0)
+        if (kept[i] != 0)
             return true;
     return false;
 }
