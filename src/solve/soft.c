@@ -35,7 +35,7 @@ bool tg_soft_take(tg_soft *p, const tg_island_size *size, tg_arena *scratch)
     double **const vector[] = {&p->mu,    &p->give, &p->g,      &p->own,    &p->diagonal,  &p->u,       &p->z,
                                &p->L,     &p->r,    &p->step,   &p->kept_u, &p->kept_z,    &p->row,     &p->force,
                                &p->rhs,   &p->best, &p->square, &p->all_L,  &p->all_sigma, &p->offer.L, &p->offer.sigma,
-                               &p->Jstep, &p->at,   &p->from,   &p->dz,     &p->trial};
+                               &p->Jstep, &p->at,   &p->from,   &p->dz,     &p->trial,     &p->c};
     p->block = TG_TAKE(scratch, tg_soft_block, n, "soft: blocks");
     p->group = TG_TAKE(scratch, tg_soft_group, n, "soft: groups");
     p->factored = TG_TAKE(scratch, tg_phase, n, "soft: phases of the factor");
@@ -496,6 +496,8 @@ static bool find_groups(tg_soft *p)
         }
         last->blocks++;
         last->rows += b->dim;
+        for (int i = b->row; i < b->row + b->dim; i++)
+            last->own = tg_larger(last->own, p->own[i]);
     }
     return true;
 }
@@ -604,12 +606,6 @@ void tg_soft_push(const tg_soft *p, const double *L, double *x)
     }
 }
 
-void tg_soft_respond(tg_soft *p)
-{
-    for (tg_soft_block *b = p->block; b < p->block + p->blocks; b++)
-        b->phase = tg_soft_response(b, p->mu + b->row, p->z + b->row, p->L + b->row, p->D + b->slope);
-}
-
 /* ---- H ---- */
 
 /* D / eps times the rows of a block, behind those that are packed already; the rows themselves in front of p->product.
@@ -617,14 +613,17 @@ void tg_soft_respond(tg_soft *p)
 static int pack_block(const tg_soft *p, const tg_soft_group *g, const tg_soft_block *b, int packed, double *rows)
 {
     const double *D = p->D + b->slope, *J = p->J + g->J + (size_t)(b->row - g->row) * (size_t)g->ld;
+    double stiff[TG_CONE_MAX]; /* 1 / eps */
     int d = b->dim, ld = g->ld;
+    for (int j = 0; j < d; j++)
+        stiff[j] = 1 / tg_soft_eps(p, b->row + j);
     for (int i = 0; i < d; i++)
     {
         double *out = p->packed + (ptrdiff_t)packed * ld;
         bool any = false;
         for (int j = 0; j < d; j++)
         {
-            double factor = D[d * i + j] / tg_soft_eps(p, b->row + j);
+            double factor = D[d * i + j] * stiff[j];
             if (factor == 0)
                 continue;
             if (any)
