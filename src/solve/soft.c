@@ -595,12 +595,24 @@ void tg_soft_push(const tg_soft *p, const double *L, double *x)
     for (const tg_soft_group *g = p->group; g < p->group + p->groups; g++)
     {
         const int *support = p->support + g->support;
+        const double *J = p->J + g->J, *force = L + g->row;
         double *at = g->size == p->dims ? x : p->at;
+        int first = 0;
+        while (first < g->rows && force[first] == 0)
+            first++;
+        if (first == g->rows)
+            continue;
+        if (g->rows == 1)
+        {
+            for (int c = 0; c < g->size; c++)
+                x[support[c]] += *force * J[c];
+            continue;
+        }
         if (at != x)
             memset(at, 0, sizeof(double) * (size_t)g->ld);
-        for (int i = 0; i < g->rows; i++)
-            if (L[g->row + i] != 0)
-                v4_subtract_scaled(g->size, -L[g->row + i], p->J + g->J + (size_t)i * (size_t)g->ld, at);
+        for (int i = first; i < g->rows; i++)
+            if (force[i] != 0)
+                v4_subtract_scaled(g->size, -force[i], J + (ptrdiff_t)i * g->ld, at);
         for (int c = 0; c < g->size && at != x; c++)
             x[support[c]] += at[c];
     }
