@@ -259,6 +259,7 @@ static void list_trees(const tg_model *m, tg_rows *r)
                              .columns = r->tree_columns[t],
                              .ld = v4_pad(r->tree_columns[t]),
                              .row = r->column_row + r->tree_column[t],
+                             .support = r->grouped == NULL ? tg_tree_support(r, t) : NULL,
                              .Y = r->Y + r->tree_start[t]};
     }
 }

@@ -55,6 +55,7 @@ typedef struct tg_tree_rows
     int dofs, columns, ld; /* ld: columns with padding, at least four */
     const int *row;        /* of the columns, counted as tg_island.first_row is */
     const double *Y;
+    const uint64_t *support; /* where it is not zero (math/support.h); NULL: not known */
 } tg_tree_rows;
 
 /* G, or the trees that make it: G = sum of Y^T Y, in the rows of the columns, and `give` on its diagonal. */

@@ -5,6 +5,7 @@
 
 #include "math/dense.h"
 #include "math/lanes.h"
+#include "math/ltl.h"
 
 /* ---- memory ---- */
 
@@ -346,6 +347,18 @@ static bool any_of(const double *row, lanes l)
     return ((any[0] | any[1]) | (any[2] | any[V4_LANES - 1])) != 0;
 }
 
+/* dofs 64 w .. of a tree in which some of `count` columns may not be zero */
+static uint64_t support_of(const tg_tree_rows *tree, int column, int count, int w)
+{
+    int words = tg_chain_words(tree->dofs), last = tree->dofs - TG_CHAIN_BITS * w;
+    uint64_t bits = 0;
+    if (tree->support == NULL)
+        return last < TG_CHAIN_BITS ? ((uint64_t)1 << last) - 1 : ~(uint64_t)0;
+    for (int v = column / V4_LANES; v <= (column + count - 1) / V4_LANES; v++)
+        bits |= tree->support[v * words + w];
+    return bits;
+}
+
 /* Dofs in which one of a block's rows is not zero, ascending; returns how many. All of its rows have the same trees. */
 static int find_support(const tg_soft *p, const tg_soft_block *b, int *out)
 {
@@ -354,16 +367,18 @@ static int find_support(const tg_soft *p, const tg_soft_block *b, int *out)
     {
         const tg_soft_part *part = p->part + p->part_start[b->row] + q;
         const tg_tree_rows *tree = &p->island->tree[part->tree];
-        const double *Y = tree->Y + (ptrdiff_t)tree->dofs * tree->ld;
         int columns = p->part[p->part_start[b->row + b->dim - 1] + q].column - part->column + 1;
         int ahead = columns < V4_LANES ? columns : V4_LANES;
         lanes first = lanes_of(tree, part->column, ahead), rest = lanes_of(tree, part->column + ahead, columns - ahead);
-        for (int k = tree->dofs - 1; k >= 0; k--)
-        {
-            Y -= tree->ld;
-            if (p->dof[part->dof + k] >= 0 && (any_of(Y, first) || (columns > ahead && any_of(Y, rest))))
-                out[count++] = p->dof[part->dof + k];
-        }
+        for (int w = tg_chain_words(tree->dofs) - 1; w >= 0; w--)
+            for (uint64_t bits = support_of(tree, part->column, columns, w); bits != 0;)
+            {
+                int bit = TG_CHAIN_BITS - 1 - __builtin_clzll(bits), k = TG_CHAIN_BITS * w + bit;
+                const double *Y = tree->Y + (ptrdiff_t)k * tree->ld;
+                bits &= ~((uint64_t)1 << bit);
+                if (p->dof[part->dof + k] >= 0 && (any_of(Y, first) || (columns > ahead && any_of(Y, rest))))
+                    out[count++] = p->dof[part->dof + k];
+            }
     }
     return count;
 }
