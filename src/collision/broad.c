@@ -102,11 +102,13 @@ TG_INLINE unsigned overlaps(const tg_bounds *b, const splat *one, int j)
 static void compare_all(const tg_bounds *b, tg_allowed allowed, pair_list *list)
 {
     for (int i = 0; i < b->n; i++)
-    {
-        const uint64_t *row = allowed.bits + (size_t)i * (size_t)allowed.words;
-        splat one = splat_of(b, i);
         for (int word = 0; word < allowed.words; word++)
-            for (uint64_t left = row[word]; left != 0;)
+        {
+            uint64_t left = allowed.bits[(size_t)i * (size_t)allowed.words + (size_t)word];
+            if (left == 0)
+                continue;
+            splat one = splat_of(b, i);
+            while (left != 0)
             {
                 int at = __builtin_ctzll(left) & ~(V4_LANES - 1), j = 64 * word + at;
                 unsigned wanted = (unsigned)(left >> at) & 15;
@@ -114,7 +116,7 @@ static void compare_all(const tg_bounds *b, tg_allowed allowed, pair_list *list)
                 for (wanted &= overlaps(b, &one, j); wanted != 0; wanted &= wanted - 1)
                     append(list, i, j + __builtin_ctz(wanted));
             }
-    }
+        }
 }
 
 /* ---- sweep ---- */

@@ -6,12 +6,20 @@
 
 #include "collision/contact_point.h"
 
+/* Features of two cores: a vertex, the two ends of an edge, ascending, or a polygon. */
+typedef struct tg_features
+{
+    int count[2];     /* 1: vertex, 2: edge, 3: polygon; zero: none */
+    int vertex[2][3]; /* of a polygon its number, in the first place */
+} tg_features;
+
 /* What a search remembers for the next time the same pair is looked at: a direction along which the two were out of
- * reach of each other. Where they still are (tg_out_of_reach), nothing has to be searched. Changes how fast an answer
- * comes, not one bit of it. */
+ * reach of each other, or the features that held the axis between them. Where they still are (tg_out_of_reach), or
+ * still do (tg_features_axis), nothing has to be searched. Changes how fast an answer comes, not one bit of it. */
 typedef struct tg_hint
 {
     float direction[3]; /* frame of the shape whose type comes first, from that one to the other; zero: none */
+    tg_features features;
 } tg_hint;
 
 /* m: the default of tg_query.slack, a tenth of the reach of a step's contacts */

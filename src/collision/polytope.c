@@ -7,7 +7,8 @@
 #include "collision/surface.h"
 #include "tangere/algebra.h"
 
-#define AGREE 1e-6 /* of the extent: what merging triangles into polygons may change */
+#define AGREE 1e-6            /* of the extent: what merging triangles into polygons may change */
+#define NEAR_LIMIT (1 - 1e-9) /* of a distance: what is nearer to it is a matter of rounding */
 
 /* ---- one point ---- */
 
@@ -298,22 +299,37 @@ void tg_add_axis(const tg_query *q, const tg_axis *axis, tg_patch *patch)
 
 /* ---- the axis by searching ---- */
 
+/* ascending */
 static void list_vertices(const tg_gjk_result *r, int i, tg_axis *axis)
 {
     axis->count[i] = 0;
     for (int k = 0; k < r->count; k++)
     {
-        int known = 0;
-        while (known < axis->count[i] && axis->vertex[i][known] != r->vertex[i][k])
+        int vertex = r->vertex[i][k], at = axis->count[i], known = 0;
+        while (known < at && axis->vertex[i][known] != vertex)
             known++;
-        if (known == axis->count[i])
-            axis->vertex[i][axis->count[i]++] = r->vertex[i][k];
+        if (known < at)
+            continue;
+        for (; at > 0 && axis->vertex[i][at - 1] > vertex; at--)
+            axis->vertex[i][at] = axis->vertex[i][at - 1];
+        axis->vertex[i][at] = vertex;
+        axis->count[i]++;
     }
+}
+
+/* The axis that the hint's features hold. Not near the limit, where the search could take the distance for larger. */
+static bool same_axis(const tg_placed *a, const tg_placed *b, double limit, const tg_hint *hint, tg_axis *axis)
+{
+    return hint != NULL && tg_features_axis(a, b, &hint->features, axis) && axis->separation < NEAR_LIMIT * limit;
 }
 
 bool tg_search_axis(const tg_placed *a, const tg_placed *b, double limit, tg_hint *hint, tg_axis *axis)
 {
+    if (same_axis(a, b, limit, hint, axis))
+        return true;
     tg_gjk_result r = tg_gjk(a, b, limit, hint);
+    if (hint != NULL)
+        hint->features = (tg_features){.count = {0, 0}};
     if (!(r.distance < limit))
         return false;
     *axis = (tg_axis){.normal = r.normal,
@@ -323,7 +339,11 @@ bool tg_search_axis(const tg_placed *a, const tg_placed *b, double limit, tg_hin
                       .point = {r.point[0], r.point[1]}};
     for (int i = 0; i < 2; i++)
         list_vertices(&r, i, axis);
-    sharpen(a, b, axis);
+    tg_features found;
+    if (!(r.distance > 0 && tg_find_features(a, b, &found, axis)))
+        sharpen(a, b, axis);
+    else if (hint != NULL)
+        hint->features = found;
     return true;
 }
 

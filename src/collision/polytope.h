@@ -80,6 +80,14 @@ typedef bool tg_axis_function(const tg_placed *a, const tg_placed *b, double lim
 /* by gjk.c; any two cores */
 tg_axis_function tg_search_axis;
 
+/* The axis that these features hold; false where they do not, or not by so much that a search would surely find them.
+ * Not for curved cores. */
+bool tg_features_axis(const tg_placed *a, const tg_placed *b, const tg_features *features, tg_axis *axis);
+
+/* The features of an axis that a search found between cores that are apart, and the axis that they hold; false where
+ * there are none of the kind above, which leaves the axis as it is. */
+bool tg_find_features(const tg_placed *a, const tg_placed *b, tg_features *features, tg_axis *axis);
+
 /* dt > 0. Of the axis between the nearest points now and that of where the shapes will be: the latter, if they are
  * apart along it now. Only for pairs that would close. True: the axis is held by no face, and its point is in the
  * patch. */

@@ -166,17 +166,12 @@ void tg_space_update_pair(const tg_model *m, tg_work *w, tg_geom_pair pair)
 
 /* ---- which are near ---- */
 
+/* The first of those that name the same geoms, which comes last (fill_partners). */
 int tg_declared_pair(const tg_model *m, tg_geom_pair pair)
 {
-    bool declared = false;
-    for (int i = m->geom_paired_start[pair.first]; i < m->geom_paired_start[pair.first + 1] && !declared; i++)
-        declared = m->geom_paired[i] == pair.second;
-    if (!declared)
-        return -1;
-    for (int i = 0; i < m->npair; i++)
-        if ((m->pair_geom1[i] == pair.first && m->pair_geom2[i] == pair.second) ||
-            (m->pair_geom1[i] == pair.second && m->pair_geom2[i] == pair.first))
-            return i;
+    for (int i = m->geom_paired_start[pair.first + 1] - 1; i >= m->geom_paired_start[pair.first]; i--)
+        if (m->geom_paired[i] == pair.second)
+            return m->geom_pair[i];
     return -1;
 }
 

@@ -171,9 +171,9 @@ static bool counts(const pair_list *pairs, int k)
     return pairs->first[k] >= 0 && (pairs->apart == NULL || pairs->apart[k] < 0);
 }
 
-/* other[start[i] .. start[i + 1]) are the partners of i, 0 <= i < count. Counted, then filled from the end of each
- * part; start comes zeroed. */
-static void fill_partners(const pair_list *pairs, int count, int *start, int *other)
+/* other[start[i] .. start[i + 1]) are the partners of i, 0 <= i < count, number[..] of which pair; that may be NULL.
+ * Counted, then filled from the end of each part; start comes zeroed. */
+static void fill_partners(const pair_list *pairs, int count, int *start, int *other, int *number)
 {
     for (int k = 0; k < pairs->n; k++)
     {
@@ -188,8 +188,11 @@ static void fill_partners(const pair_list *pairs, int count, int *start, int *ot
     {
         if (!counts(pairs, k))
             continue;
-        other[--start[pairs->first[k]]] = pairs->second[k];
-        other[--start[pairs->second[k]]] = pairs->first[k];
+        int first = --start[pairs->first[k]], second = --start[pairs->second[k]];
+        other[first] = pairs->second[k];
+        other[second] = pairs->first[k];
+        if (number != NULL)
+            number[first] = number[second] = k;
     }
 }
 
@@ -198,9 +201,9 @@ static void fill_filters(tg_model *m)
     const pair_list bodies = {m->nexclude, m->exclude_body1, m->exclude_body2, m->exclude_geom1};
     const pair_list geoms = {m->nexclude, m->exclude_geom1, m->exclude_geom2, NULL};
     const pair_list declared = {m->npair, m->pair_geom1, m->pair_geom2, NULL};
-    fill_partners(&bodies, m->nbody, m->body_apart_start, m->body_apart);
-    fill_partners(&geoms, m->ngeom, m->geom_apart_start, m->geom_apart);
-    fill_partners(&declared, m->ngeom, m->geom_paired_start, m->geom_paired);
+    fill_partners(&bodies, m->nbody, m->body_apart_start, m->body_apart, NULL);
+    fill_partners(&geoms, m->ngeom, m->geom_apart_start, m->geom_apart, NULL);
+    fill_partners(&declared, m->ngeom, m->geom_paired_start, m->geom_paired, m->geom_pair);
 }
 
 static void copy_if_any(void *out, const void *from, size_t bytes)

@@ -136,6 +136,7 @@ typedef struct tg_param_offsets
     X(int, geom_apart, 2 * m->nexclude, "")                                                                            \
     X(int, geom_paired_start, m->ngeom + 1, "the same for the geoms that it is a declared pair with")                  \
     X(int, geom_paired, 2 * m->npair, "")                                                                              \
+    X(int, geom_pair, 2 * m->npair, "which pair that is")                                                              \
     X(double, key_time, m->nkey, "")                                                                                   \
     X(double, key_q, (size_t)m->nkey * m->nq, "")                                                                      \
     X(double, key_v, (size_t)m->nkey * m->nv, "")                                                                      \

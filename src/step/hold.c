@@ -105,12 +105,12 @@ static bool is_bounded(const tg_model *m, const tg_work *w, int geom)
 }
 
 /* m: by how much more a pair may overlap after a share of the step: the share of the slack that its overlap leaves of
- * the reach, so that a pair that is held step after step stays within the reach; beyond it so little that it moves on.
- */
+ * the reach, so that a pair that is held step after step stays within the reach; beyond it so little that it moves on,
+ * in proportion to the overlap: parts that a model lets overlap by centimetres do not hold its motion. */
 static double allowance(const tg_work *w, double overlap)
 {
     double reach = w->step->options.reach, slack = w->rows->slack, left = reach - overlap;
-    return slack * (left > 0 ? left : slack * slack / reach) / reach;
+    return slack * (left > 0 ? left : slack * slack / reach * (overlap / reach)) / reach;
 }
 
 /* The share of the step after which a pair, of which t is a touch, overlaps by no more than it may; 1: it need not be
@@ -130,7 +130,7 @@ static double sure_share(const tg_model *m, const tg_work *w, const tg_touch *t,
     if (is_bounded(m, w, first) && is_bounded(m, w, second))
         apart = farthest(&placed[second], b, t->at.normal, -1) - farthest(&placed[first], a, t->at.normal, 1) -
                 tg_rounding(&placed[first]) - tg_rounding(&placed[second]) - margin - rest;
-    if (apart >= -tg_larger(w->step->options.reach, overlap) || 2 * angle + 2 * rest <= more)
+    if (apart >= -tg_larger(w->step->options.reach, overlap + more) || 2 * angle + 2 * rest <= more)
         return 1;
     return more / (2 * angle + 2 * rest);
 }

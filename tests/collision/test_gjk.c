@@ -156,7 +156,7 @@ static void hints(void **state)
     for (int k = 0; k < POSES; k++)
     {
         tg_placed a = shape_of(4), b = shape_of(5);
-        tg_hint hint = {{(float)random_unit(&r), (float)random_unit(&r), (float)random_unit(&r)}};
+        tg_hint hint = {.direction = {(float)random_unit(&r), (float)random_unit(&r), (float)random_unit(&r)}};
         random_pose(&r, &a, &b, random_gap(&r, k));
         for (int step = 0; step < 3; step++)
         {

@@ -254,6 +254,31 @@ static void test_goes_on(void **state)
     sim_close(s);
 }
 
+/* Parts that a model lets overlap by centimetres: what turns about a fixed axis and moves along the surface goes all of
+ * its way, though that takes it deeper, by theta^2 R / 2. */
+static void test_overlap_by_design(void **state)
+{
+    (void)state;
+    int turned = 0;
+    for (int k = 0; k < SHAPES; k++)
+    {
+        sim *s = sim_open(text(
+            "<mujoco><option gravity='0 0 0'/><asset><mesh name='m' vertex='0.02 0 0  -0.02 0 0  0 0.03 0.01  0 -0.03 "
+            "0.01  0.01 0 0.07  -0.01 0.01 -0.05  0 0 -0.06'/></asset><worldbody><geom type='box' size='0.1 0.2 0.2' "
+            "condim='1'/><body><joint axis='0 0 1'/><geom %s pos='0.05 0 0' mass='1' condim='1'/></body></worldbody>"
+            "</mujoco>",
+            shape[k]));
+        s->options.dt = 0.002;
+        s->v[0] = 10;
+        assert_true(deepest(s) > 0.05);
+        sim_step(s);
+        turned += s->v[0] > 9;
+        check_near(shape[k], s->q[0], s->options.dt * s->v[0], 1e-15);
+        sim_close(s);
+    }
+    assert_true(turned >= 5); /* corners stop the others */
+}
+
 /* The derivative of a held step is that of a given share, and says so; both modes and a rollout agree on it. */
 static void test_label(void **state)
 {
@@ -308,6 +333,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_overlap), cmocka_unit_test(test_arms),
                                        cmocka_unit_test(test_capsule), cmocka_unit_test(test_one_behind_the_other),
-                                       cmocka_unit_test(test_goes_on), cmocka_unit_test(test_label)};
+                                       cmocka_unit_test(test_goes_on), cmocka_unit_test(test_overlap_by_design),
+                                       cmocka_unit_test(test_label)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
